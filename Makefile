@@ -1,0 +1,144 @@
+# make            build what this machine can build
+# make demo       install what is missing, build, simulate a real recording, draw it
+# make check      every test that needs no GPU; ends with "N passed, N failed"
+# make help       the list of targets
+#
+# V=1 show the commands · DEBUG=1 · SAN=address,undefined · COV=1 · CC=clang · DEPS=skip
+# T=test_codec one test · F='varint*' tests of it by name
+
+VERSION := 0.1.0
+PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+LIBDIR  ?= $(PREFIX)/lib/vramcast
+MANDIR  ?= $(PREFIX)/share/man
+BUILD   ?= build
+PKG_CONFIG ?= pkg-config
+CUDA_HOME  ?= /usr/local/cuda
+comma := ,
+.DEFAULT_GOAL := all
+
+Q   := $(if $(filter 1,$(V)),,@)
+say  = $(if $(filter 1,$(V)),,@printf '  %-6s%s\n' $(1) $(2))
+
+CFLAGS ?= -O2 -g
+WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"$(VERSION)"' -I. $(WARN) $(CFLAGS) \
+	-fPIC -fvisibility=hidden -pthread -MMD -MP $(CONFIG_CFLAGS)
+LIBS = $(CONFIG_LIBS) -lm -lpthread -ldl
+ifeq ($(DEBUG),1)
+  ALL_CFLAGS += -O0 -g3 -Werror
+endif
+ifeq ($(COV),1)
+  ALL_CFLAGS += --coverage -O0
+  BUILD := $(BUILD)-cov
+endif
+ifneq ($(SAN),)
+  ALL_CFLAGS += -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=$(SAN)
+  BUILD := $(BUILD)-$(subst $(comma),-,$(SAN))
+endif
+
+# Goals that need no compiler must not start the probe.
+QUIET_GOALS := help clean deps
+ifneq ($(if $(MAKECMDGOALS),$(filter-out $(QUIET_GOALS),$(MAKECMDGOALS)),all),)
+  -include $(BUILD)/config.mk
+endif
+
+$(BUILD)/config.mk: scripts/probe.sh scripts/deps.sh
+	$(Q)DEPS=$(DEPS) scripts/deps.sh
+	$(Q)mkdir -p $(BUILD)
+	$(Q)CC="$(CC)" PKG_CONFIG="$(PKG_CONFIG)" CUDA_HOME="$(CUDA_HOME)" scripts/probe.sh > $@.tmp && mv $@.tmp $@
+
+# ---- sources: adding a file to a folder is enough ----
+LIB_SRC := $(sort $(wildcard common/*.c simulator/*.c simulator/*/*.c visualize/*.c visualize/*/*.c))
+LIB_SRC := $(filter-out %/cmd_%.c,$(foreach f,$(LIB_SRC),$(if $(filter cmd_%,$(notdir $(f))),,$(f))))
+CMD_SRC := vramcast.c $(sort $(wildcard simulator/cmd_*.c visualize/cmd_*.c tracer/cmd_*.c nullgpu/cmd_*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT    := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+CLI     := $(sort $(wildcard tests/cli/*.sh))
+TESTS   :=
+BENCHES :=
+EXTRA   :=
+
+all: $(BUILD)/vramcast ## build everything this machine can build
+
+# A folder with rules of its own brings a fragment; it may add to TESTS, BENCHES and EXTRA.
+include $(sort $(wildcard */build.mk))
+all: $(EXTRA)
+
+$(BUILD)/%.o: %.c $(BUILD)/config.mk
+	$(Q)mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# The list of objects is itself a prerequisite: a deleted file must not linger in the archive.
+$(BUILD)/objects.txt: FORCE
+	$(Q)mkdir -p $(@D); echo '$(LIB_OBJ) $(CMD_OBJ)' | cmp -s - $@ || echo '$(LIB_OBJ) $(CMD_OBJ)' > $@
+
+$(BUILD)/libvramcast.a: $(LIB_OBJ) $(BUILD)/objects.txt
+	$(call say,AR,$@)
+	$(Q)rm -f $@; ar rcs $@ $(LIB_OBJ)
+
+$(BUILD)/vramcast: $(CMD_OBJ) $(BUILD)/libvramcast.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libvramcast.a $(LIBS)
+
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
+
+# ---- checks ----
+RUN_TESTS = VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) F='$(F)' scripts/run-tests.sh
+SANITIZED := address,undefined
+
+deps: ## install what is missing (says what; DEPS=skip to leave the machine alone)
+	$(Q)DEPS=$(DEPS) scripts/deps.sh
+
+check: deps ## all tests; the last line is "N passed, N failed"
+	$(Q)$(MAKE) --no-print-directory check-all
+ifeq ($(T),)
+check-all: all $(UNIT) check-sanitized-build
+	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-style.sh scripts/check-state.sh \
+		$(UNIT) $(UNIT:$(BUILD)/%=$(BUILD)-$(subst $(comma),-,$(SANITIZED))/%) $(CLI) $(TESTS)
+else
+check-all: all $(filter %/$(T),$(UNIT))
+	$(Q)$(RUN_TESTS) $(filter %/$(T),$(UNIT)) $(filter %/$(T) %/$(T).sh,$(CLI) $(TESTS))
+endif
+
+check-sanitized-build:
+	$(Q)$(MAKE) --no-print-directory SAN=$(SANITIZED) DEPS=skip unit-tests
+
+unit-tests: $(UNIT)
+
+check-quick: all $(UNIT) ## the fast part of check: layers, style, state, unit tests
+	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-style.sh scripts/check-state.sh $(UNIT)
+
+check-layers: ## who may include whom
+	$(Q)scripts/check-layers.sh
+check-style: ## lengths, banned functions, guards
+	$(Q)scripts/check-style.sh
+check-state: $(BUILD)/libvramcast.a ## no writable globals in the libraries
+	$(Q)BUILD=$(BUILD) scripts/check-state.sh
+
+bench: all $(BENCHES) ## measure; prints "bench NAME VALUE UNIT"; TRACE=FILE measures replay on it
+	$(Q)for b in $(BENCHES); do VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) TRACE='$(TRACE)' $$b || exit 1; done
+
+install: all ## into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/vramcast $(DESTDIR)$(BINDIR)/vramcast
+	for f in $(INSTALL_LIBS); do install -m 755 $$f $(DESTDIR)$(LIBDIR)/ || exit 1; done
+
+clean: ## remove what was built
+	$(Q)rm -rf build build-* out
+
+help: ## this list
+	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile */build.mk | sort | expand -t 20
+
+FORCE:
+.PHONY: FORCE all deps check check-all check-quick check-layers check-style check-state \
+	check-sanitized-build unit-tests bench install clean help demo
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit.h - a report is walked once; the same calls print a table for people, JSON or CSV, so they
+ * cannot disagree.
+ *
+ * Every value has a key (JSON, CSV) and a label (people); a NULL label hides it from people, a NULL
+ * key from programs. Inside an array of objects people see one line per object, labels as heads. */
+#ifndef VC_EMIT_H
+#define VC_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/io.h"
+
+enum vc_emit_mode { VC_EMIT_TEXT, VC_EMIT_JSON, VC_EMIT_JSONL, VC_EMIT_CSV };
+
+struct vc_emit;
+struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err);
+int  vc_emit_finish(struct vc_emit *e, struct vc_error *err); /* ends the document; frees e */
+
+void vc_emit_object(struct vc_emit *e, const char *key, const char *label);
+void vc_emit_array(struct vc_emit *e, const char *key, const char *label);
+void vc_emit_end(struct vc_emit *e);
+
+void vc_emit_uint(struct vc_emit *e, const char *key, const char *label, uint64_t v);
+void vc_emit_int(struct vc_emit *e, const char *key, const char *label, int64_t v);
+void vc_emit_bytes(struct vc_emit *e, const char *key, const char *label, uint64_t v); /* people: 1.25 GiB */
+void vc_emit_ns(struct vc_emit *e, const char *key, const char *label, uint64_t v);    /* people: 1.25 s */
+void vc_emit_real(struct vc_emit *e, const char *key, const char *label, double v);
+void vc_emit_bool(struct vc_emit *e, const char *key, const char *label, bool v);      /* people: yes/no */
+void vc_emit_text(struct vc_emit *e, const char *key, const char *label, const char *v); /* NULL: null */
+void vc_emit_null(struct vc_emit *e, const char *key, const char *label);
+void vc_emit_line(struct vc_emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* people only */
+
+/* "1.25 GiB" into buf (at least 32 bytes); exact bytes below 1 KiB. Returns buf. */
+char *vc_bytes_text(uint64_t bytes, char *buf);
+char *vc_ns_text(uint64_t ns, char *buf);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io.h - bytes in (files, pipes, gzip and zstd recognised by content) and bytes out (atomic). */
+#ifndef VC_IO_H
+#define VC_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct vc_input;
+
+/* Open a file or "-" (standard input). Directories are refused. Compression is recognised by the
+ * first bytes and undone; vc_input_raw below gives the file as it is. */
+struct vc_input *vc_input_open(const char *path, struct vc_error *err);
+struct vc_input *vc_input_raw(const char *path, struct vc_error *err);   /* no decompression */
+struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *err); /* lent bytes */
+void vc_input_close(struct vc_input *in); /* NULL is fine */
+
+/* At least `want` bytes from the current position without consuming them, fewer only at the end of
+ * the input; *got says how many lie at the returned address (valid until the next call). NULL and an
+ * error only when reading or decompressing failed. */
+const uint8_t *vc_input_peek(struct vc_input *in, size_t want, size_t *got, struct vc_error *err);
+void vc_input_skip(struct vc_input *in, size_t n); /* n <= what the last peek got */
+uint64_t vc_input_offset(const struct vc_input *in); /* consumed so far, after decompression */
+const char *vc_input_name(const struct vc_input *in);
+bool vc_input_truncated(const struct vc_input *in); /* compressed data ended too early */
+
+/* Output to a temporary file beside `path`, renamed over it by commit; "-" is standard output.
+ * Failures are sticky: write freely, commit tells. Without commit, close removes the file. */
+struct vc_output;
+struct vc_output *vc_output_open(const char *path, struct vc_error *err);
+struct vc_output *vc_output_memory(struct vc_error *err); /* collects in memory */
+void vc_output_write(struct vc_output *o, const void *data, size_t n);
+void vc_output_text(struct vc_output *o, const char *text);
+void vc_output_printf(struct vc_output *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int  vc_output_commit(struct vc_output *o, struct vc_error *err);
+char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now yours */
+void vc_output_close(struct vc_output *o); /* NULL is fine */
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt.h - commands and their options as tables: one row parses, prints help, completes in a shell
+ * and is checked against the man page. */
+#ifndef VC_OPT_H
+#define VC_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/io.h"
+
+struct vc_list { const char **at; size_t n; }; /* values of a repeated option, lent from argv */
+
+enum vc_option_type {
+	VC_O_FLAG,  /* bool, set to true */
+	VC_O_NOT,   /* bool, set to false */
+	VC_O_TEXT,  /* const char *, lent from argv; NULL when not given and no fallback */
+	VC_O_SIZE,  /* uint64_t bytes; VC_NOT_GIVEN without fallback */
+	VC_O_UINT,  /* uint64_t; VC_NOT_GIVEN without fallback */
+	VC_O_REAL,  /* double; NaN without fallback */
+	VC_O_LIST,  /* struct vc_list: may be repeated */
+};
+#define VC_NOT_GIVEN UINT64_MAX
+
+struct vc_option {
+	char letter;          /* 0: none */
+	const char *name;     /* without dashes */
+	enum vc_option_type type;
+	size_t offset;        /* of the field in the command's config */
+	const char *arg;      /* "FILE"; NULL for flags */
+	const char *help;     /* one line, no full stop */
+	const char *fallback; /* as the user would have typed it, or NULL */
+};
+#define VC_OPTION_END { 0, NULL, VC_O_FLAG, 0, NULL, NULL, NULL }
+
+enum vc_command_flags {
+	VC_CMD_PASSTHROUGH = 1, /* options end at the first operand: it is a program and its arguments */
+	VC_CMD_HIDDEN = 2,      /* not in the list of commands */
+};
+
+struct vc_console {         /* what the front door hands to a command */
+	bool quiet, verbose, color;
+	struct vc_error err;    /* filled when the command returns < 0 */
+};
+
+struct vc_command {
+	const char *name;
+	const char *operands;   /* "TRACE..." for the usage line */
+	const char *summary;    /* one line */
+	const char *details;    /* paragraphs for help, or NULL */
+	const struct vc_option *const *options; /* NULL-terminated list of tables (shared ones first) */
+	size_t config_size;
+	unsigned flags;
+	/* Exit code, or < 0: failed, con->err says why (VC_EUSAGE becomes exit code 2, others 1). */
+	int (*run)(const void *config, size_t argc, char **argv, struct vc_console *con);
+};
+
+/* Parse argv[0..argc) into cfg (config_size bytes, defaults included). Operands are moved to the
+ * front of argv, their number goes to *operands. "--help" gives VC_OPT_HELP. The caller frees the
+ * lists with vc_opt_fini. */
+#define VC_OPT_HELP 1
+int  vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv, size_t *operands,
+		  struct vc_error *err);
+void vc_opt_fini(const struct vc_command *c, void *cfg);
+void vc_opt_help(const struct vc_command *c, struct vc_output *out);
+
+#define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
+#include "commands.def"
+#undef VC_COMMAND
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* param.h - a typed table of parameters: the same rows parse, print and document. */
+#ifndef VC_PARAM_H
+#define VC_PARAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+enum vc_param_type {
+	VC_P_BOOL, /* bool;      true false 1 0 yes no on off; a bare name means true */
+	VC_P_UINT, /* uint64_t */
+	VC_P_SIZE, /* uint64_t, bytes; see vc_parse_size */
+	VC_P_REAL, /* double */
+	VC_P_TEXT, /* char[VC_PARAM_TEXT], copied */
+	VC_P_ENUM, /* uint64_t, index into `choices` */
+};
+
+#define VC_PARAM_TEXT 256
+
+struct vc_param {
+	const char *name;
+	enum vc_param_type type;
+	size_t offset;          /* of the field in the owner's config struct */
+	const char *fallback;   /* default, as the user would have typed it */
+	const char *help;       /* one line, no full stop */
+	const char *choices;    /* VC_P_ENUM: "first,best,worst" */
+};
+
+#define VC_PARAM_END { NULL, VC_P_BOOL, 0, NULL, NULL, NULL }
+
+/* Fill `cfg` with the defaults, then with "name=value,name=value" (NULL: defaults only). */
+int vc_params_parse(const struct vc_param *table, void *cfg, const char *text,
+		    struct vc_error *err);
+
+/* "8G 8GiB 96MiB 512K 1073741824 1.5GB": K M G T and KiB.. are powers of 1024, KB MB GB TB of 1000.
+ * No sign, overflow refused. */
+int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err);
+int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err);
+int vc_parse_real(const char *text, double *value, struct vc_error *err);
+
+/* The name nearest to `word` among `n` names, or NULL when none is near ("did you mean"). */
+const char *vc_nearest(const char *word, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h - the simulated GPU: physical bytes, virtual addresses, other tenants, driver costs.
+ *
+ * The only ground a model may stand on. Running out is an answer, not an error. */
+#ifndef VC_DEVICE_H
+#define VC_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define VC_DEVICE_GRANULE (2ull << 20) /* physical memory comes in 2 MiB pieces */
+
+enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserved ranges alike) */
+	VC_VA_INC,       /* upwards from 0x600000000000, never reused */
+	VC_VA_DEC,       /* downwards from 0x7f8000000000, never reused */
+	VC_VA_FIT,       /* lowest gap at or above 0x600000000000, reused */
+	VC_VA_MIX,       /* 64 slots of 256 GiB, request k to slot (29k + 37) mod 64 */
+	VC_VA_LIST,      /* the addresses queued with vc_device_hint, in order; then INC */
+};
+
+struct vc_process { bool self; uint32_t pid; uint64_t bytes; }; /* for the out-of-memory text */
+
+enum vc_driver_call {
+	VC_DRV_MALLOC, VC_DRV_FREE, VC_DRV_RESERVE, VC_DRV_UNRESERVE, VC_DRV_CREATE, VC_DRV_RELEASE,
+	VC_DRV_MAP, VC_DRV_UNMAP, VC_DRV_CALLS
+};
+
+struct vc_device_change { enum vc_driver_call what; bool failed; uint64_t addr, size; };
+
+struct vc_device_config {
+	uint64_t total;        /* what cudaMemGetInfo reports as total */
+	uint64_t prop_total;   /* totalGlobalMem; 0 = total */
+	uint64_t context;      /* bytes of this process outside the allocator */
+	uint64_t others;       /* bytes of other processes at the start */
+	enum vc_va_policy va;
+	const struct vc_process *process; /* borrowed; NULL: no process lines (no NVML) */
+	size_t processes;
+};
+
+struct vc_device;
+struct vc_device *vc_device_new(const struct vc_device_config *cfg, struct vc_error *err);
+void vc_device_free_all(struct vc_device *d); /* NULL is fine */
+
+/* cudaMalloc: false = the device is full. cudaFree takes the size that was asked for. */
+bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr);
+void vc_device_free(struct vc_device *d, uint64_t addr, uint64_t size);
+
+/* cuMemAddressReserve / Free: addresses only, never fails for lack of memory. */
+bool vc_device_reserve(struct vc_device *d, uint64_t size, uint64_t *addr);
+void vc_device_unreserve(struct vc_device *d, uint64_t addr, uint64_t size);
+
+/* cuMemCreate / Release of one physical piece: false = the device is full. */
+bool vc_device_create(struct vc_device *d, uint64_t size);
+void vc_device_release(struct vc_device *d, uint64_t size);
+void vc_device_map(struct vc_device *d, uint64_t addr, uint64_t size);
+void vc_device_unmap(struct vc_device *d, uint64_t addr, uint64_t size);
+
+/* A segment that exists before the first event (warm start): memory is taken, no call is counted. */
+void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size);
+
+/* VC_VA_LIST: the next address to hand out for a request of `size` (0 = any size). */
+int  vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err);
+
+void vc_device_set_others(struct vc_device *d, uint64_t bytes);
+uint64_t vc_device_available(const struct vc_device *d); /* free bytes of cudaMemGetInfo */
+uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of this allocator */
+uint64_t vc_device_clock_ns(const struct vc_device *d);  /* time spent in the driver so far */
+uint64_t vc_device_calls(const struct vc_device *d, enum vc_driver_call what);
+const struct vc_device_config *vc_device_config(const struct vc_device *d);
+
+/* Called after every driver call; one listener. */
+void vc_device_listen(struct vc_device *d, void (*fn)(void *arg, const struct vc_device_change *),
+		      void *arg);
+
+#endif

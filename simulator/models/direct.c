@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* direct.c - no caching: cudaMalloc and cudaFree for every request. The baseline. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "simulator/model.h"
+
+struct piece { uint64_t addr, size, id; uint32_t stream, prev, next; };
+
+/* Live blocks as a list through an array, so that walk() and check() can see them; slot 0 heads it. */
+struct state { struct piece *at; uint32_t n, cap, spare; };
+
+static int grow(struct state *st, struct vc_error *err)
+{
+	uint32_t cap = st->cap ? st->cap * 2 : 256;
+	struct piece *at = realloc(st->at, cap * sizeof(*at));
+
+	if (!at)
+		return vc_nomem(err, "the direct model");
+	st->at = at;
+	st->cap = cap;
+	if (!st->n) {
+		at[0] = (struct piece){ 0 };
+		st->n = 1;
+	}
+	return VC_OK;
+}
+
+static uint32_t take_slot(struct state *st)
+{
+	uint32_t i = st->spare;
+
+	if (!i)
+		return st->n++;
+	st->spare = st->at[i].next;
+	return i;
+}
+
+static int direct_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
+			struct vc_error *err)
+{
+	struct state *st = m->state;
+	uint64_t addr = 0;
+	uint32_t i;
+
+	if (!st->spare && st->n == st->cap && grow(st, err) < 0)
+		return VC_ENOMEM;
+	if (!vc_device_alloc(m->device, rq->size, &addr)) {
+		m->now.ooms++;
+		snprintf(m->note, sizeof(m->note), "out of memory: %" PRIu64 " bytes asked for, %" PRIu64
+			 " bytes free", rq->size, vc_device_available(m->device));
+		return VC_REFUSED;
+	}
+	i = take_slot(st);
+	st->at[i] = (struct piece){ addr, rq->size, rq->id, rq->stream, 0, st->at[0].next };
+	st->at[st->at[0].next].prev = i;
+	st->at[0].next = i;
+	m->now.requested += rq->size;
+	m->now.allocated += rq->size;
+	m->now.active += rq->size;
+	m->now.reserved += rq->size;
+	m->now.segments++;
+	*out = (struct vc_block){ addr, rq->size, (void *)(uintptr_t)i };
+	return VC_DONE;
+}
+
+static int direct_free(struct vc_model *m, struct vc_block *b)
+{
+	struct state *st = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
+	struct piece *p = &st->at[i];
+
+	vc_device_free(m->device, p->addr, p->size);
+	m->now.requested -= p->size;
+	m->now.allocated -= p->size;
+	m->now.active -= p->size;
+	m->now.reserved -= p->size;
+	m->now.segments--;
+	st->at[p->prev].next = p->next;
+	st->at[p->next].prev = p->prev;
+	p->next = st->spare;
+	st->spare = i;
+	return VC_DONE;
+}
+
+static int direct_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
+{
+	const struct state *st = m->state;
+
+	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next) {
+		const struct piece *p = &st->at[i];
+		struct vc_extent x = { .what = VC_X_SEGMENT, .addr = p->addr, .size = p->size,
+				       .requested = p->size, .allocated = p->size,
+				       .active = p->size, .stream = p->stream };
+		int r = fn(arg, &x);
+
+		x.what = VC_X_LIVE;
+		x.id = p->id;
+		if (r < 0 || (r = fn(arg, &x)) < 0)
+			return r;
+	}
+	return VC_OK;
+}
+
+static int direct_check(const struct vc_model *m, struct vc_error *err)
+{
+	const struct state *st = m->state;
+	uint64_t sum = 0;
+
+	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next)
+		sum += st->at[i].size;
+	if (sum != m->now.reserved)
+		return vc_fail(err, VC_EINTERNAL, "direct: blocks sum to %" PRIu64 ", reserved says %"
+			       PRIu64, sum, m->now.reserved);
+	return VC_OK;
+}
+
+static void direct_fini(struct vc_model *m)
+{
+	free(((struct state *)m->state)->at);
+}
+
+static const struct vc_param direct_params[] = { VC_PARAM_END };
+
+const struct vc_model_type vc_model_direct = {
+	.name       = "direct",
+	.summary    = "no caching: cudaMalloc and cudaFree for every request",
+	.params     = direct_params,
+	.state_size = sizeof(struct state),
+	.alloc      = direct_alloc,
+	.free       = direct_free,
+	.walk       = direct_walk,
+	.check      = direct_check,
+	.fini       = direct_fini,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.h - everything a finished run has to say, one chapter per observer. Renderers read only
+ * this. All sizes are bytes, all times nanoseconds; a chapter nobody observed is zeroed. */
+#ifndef VC_RESULT_H
+#define VC_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/meta.h"
+
+enum vc_verdict { VC_FITS, VC_FLUSHES, VC_OOM };
+const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "oom" */
+
+struct vc_run_info {
+	char *model;         /* "torch" */
+	char *torch;         /* "2.9", or NULL for models without versions */
+	char *conf;          /* settings string, "" = defaults */
+	char *trace;         /* file name of the trace, for titles */
+	char *gpu;           /* card profile, or NULL */
+	char *change;        /* transforms in words ("batch=32"), "" = as recorded */
+	uint64_t capacity;   /* total of the device */
+	uint64_t context, others; /* bytes beside the allocator */
+	uint64_t limit; bool has_limit; /* memory fraction */
+	uint16_t device;
+	bool warm;           /* seeded with the heap at the first event */
+};
+
+/* Kept by the engine itself. */
+struct vc_stats {
+	uint64_t events, allocs, frees, unknown_frees;
+	uint64_t peak_requested, peak_allocated, peak_active, peak_reserved, peak_used;
+	uint64_t final_reserved, final_allocated;
+	uint64_t segments_peak, segment_allocs, segment_frees;
+	uint64_t flushes, ooms;
+	uint64_t peak_event;       /* index of the event at which reserved first reached its peak */
+	uint64_t peak_time_ns;
+	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
+	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */
+	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
+	bool has_times;
+};
+
+/* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
+ * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
+struct vc_bucket {
+	uint64_t first_event, last_event; /* inclusive */
+	uint64_t first_ns, last_ns;
+	uint64_t allocated_min, allocated_max;
+	uint64_t active_max, reserved_min, reserved_max, requested_max;
+	uint32_t flushes, ooms, segment_allocs, segment_frees;
+};
+struct vc_curve { struct vc_bucket *at; size_t n; };
+
+/* blocks: the life of every block that matters for a picture. */
+enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
+struct vc_life {
+	uint64_t id, size, requested, addr;
+	uint64_t born, died;        /* event index; died = UINT64_MAX: lives at the end */
+	uint64_t born_ns, died_ns;
+	uint32_t stream, site, label;
+	uint8_t lifetime;           /* enum vc_lifetime */
+	bool at_start;              /* existed before the first event */
+};
+struct vc_lives {
+	struct vc_life *at; size_t n;         /* largest byte*time first is NOT promised; order of birth */
+	uint64_t dropped, dropped_bytes_max;  /* lives left out, merged into the rest */
+};
+
+/* segments: what was obtained from the device, and when. */
+struct vc_segment_life {
+	uint64_t addr, size, born, died;      /* event index; UINT64_MAX: to the end */
+	uint64_t pool; uint32_t stream; bool small, expandable;
+};
+struct vc_segments { struct vc_segment_life *at; size_t n; };
+
+/* heap: segments and blocks at one moment (the peak of reserved, or the OOM). */
+struct vc_heap_extent {
+	uint64_t addr, size, requested, id, pool;
+	uint32_t stream, site, label;
+	uint8_t what;               /* 0 segment, 1 live, 2 pending, 3 free */
+	bool small, expandable;
+};
+struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
+
+/* oom: the first time the run ran out. */
+struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
+struct vc_oom_report {
+	bool happened;
+	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache, device_free;
+	char *message;              /* byte for byte what that framework version prints */
+	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */
+};
+
+/* fidelity: does the model reproduce the recording under its own settings? */
+struct vc_fidelity {
+	bool checked, exact;
+	uint64_t events_compared, segments_recorded, segments_simulated, address_mismatches;
+	uint64_t final_blocks_compared, final_mismatches;
+	bool diverged; uint64_t diverged_event; char *diverged_why;
+};
+
+/* fragmentation: what reserved-but-unused bytes are, at the peak of reserved. */
+struct vc_fragmentation {
+	uint64_t rounding, remainders, pinned, other_streams, private_pools, whole_free;
+};
+
+struct vc_mark_at { uint64_t event, time_ns; uint32_t label; uint8_t kind; uint16_t device; }; /* enum vc_mark */
+struct vc_kernel_at { uint64_t start_ns, duration_ns; uint32_t label, stream; uint8_t kind; };
+struct vc_steps {
+	struct vc_mark_at *mark; size_t marks;
+	struct vc_kernel_at *kernel; size_t kernels;
+	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
+};
+
+struct vc_result {
+	const struct vc_meta *meta; /* lent: dictionaries for site and label */
+	struct vc_run_info info;
+	struct vc_stats stats;
+	struct vc_curve curve;
+	struct vc_lives lives;
+	struct vc_segments segments;
+	struct vc_heap_map peak;    /* heap at the peak of reserved */
+	struct vc_heap_map last;    /* heap at the first OOM */
+	struct vc_oom_report oom;
+	struct vc_fidelity fidelity;
+	struct vc_fragmentation fragmentation;
+	struct vc_steps steps;
+	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
+};
+
+enum vc_verdict vc_result_verdict(const struct vc_result *r);
+void vc_result_fini(struct vc_result *r);
+
+#endif

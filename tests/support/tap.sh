@@ -1,0 +1,18 @@
+# tap.sh - sourced by the shell tests: ok/nok lines, and helpers to run the program as a user would.
+# $VRAMCAST is the program, $TMP a private folder.
+n=0; failed=0
+pass() { n=$((n + 1)); echo "ok $n - $1"; }
+fail() { n=$((n + 1)); failed=1; echo "not ok $n - $1"; shift; for l in "$@"; do printf '%s\n' "$l" | sed 's/^/#   /' | head -n 30; done; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+# check NAME COMMAND... : passes when the command succeeds
+check() { name=$1; shift; if "$@" > "$TMP/check.log" 2>&1; then pass "$name"; else fail "$name" "command: $*" "$(cat "$TMP/check.log")"; fi; }
+# run ARGS... : the program; output in $out, errors in $err, code in $rc
+run() { "$VRAMCAST" "$@" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err"); }
+# expect NAME RC [PATTERN-OF-STDOUT [PATTERN-OF-STDERR]] : judge the last run
+expect() {
+	if [ "$rc" != "$2" ]; then fail "$1" "exit code $rc, expected $2" "$err" "$out"
+	elif [ -n "$3" ] && ! printf '%s\n' "$out" | grep -qE -- "$3"; then fail "$1" "stdout lacks: $3" "$out"
+	elif [ -n "$4" ] && ! printf '%s\n' "$err" | grep -qE -- "$4"; then fail "$1" "stderr lacks: $4" "$err"
+	else pass "$1"; fi
+}
+finish() { echo "1..$n"; exit $failed; }

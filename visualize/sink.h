@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sink.h - a way to write results down. One file + one row in sinks.def. */
+#ifndef VC_SINK_H
+#define VC_SINK_H
+
+#include <stddef.h>
+
+#include "common/error.h"
+#include "common/param.h"
+#include "simulator/result.h"
+
+struct vc_output; /* common/io.h: atomic output */
+
+struct vc_sink_type {
+	const char *name;      /* also the picture's name for plot -t: timeline, blocks, ... */
+	const char *extension; /* "svg"; several sinks may share one, the first row is its default */
+	const char *summary;
+	const struct vc_param *params; /* NULL: none */
+	size_t config_size;
+	const char *const *observers;  /* NULL-terminated names of the chapters it reads */
+	/* n results, so that comparing is not a special case. `config` was parsed from params. */
+	int (*write)(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
+		     struct vc_error *err);
+};
+
+#define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;
+#include "visualize/sinks.def"
+#undef VC_SINK
+extern const struct vc_sink_type *const vc_sinks[]; /* NULL-terminated */
+const struct vc_sink_type *vc_sink_by_name(const char *name);
+const struct vc_sink_type *vc_sink_by_extension(const char *path); /* from "x.svg" */
+
+#endif

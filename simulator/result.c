@@ -26,6 +26,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->info.trace);
 	free(r->info.gpu);
 	free(r->info.change);
+	free(r->info.vary);
 	free(r->curve.at);
 	free(r->lives.at);
 	free(r->segments.at);

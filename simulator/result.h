@@ -25,6 +25,7 @@ struct vc_run_info {
 	uint64_t limit; bool has_limit; /* memory fraction */
 	uint16_t device;
 	bool warm;           /* seeded with the heap at the first event */
+	char *vary; double value; /* what a family of runs varies ("batch", 32); NULL: nothing */
 };
 
 /* Kept by the engine itself. */
@@ -39,8 +40,12 @@ struct vc_stats {
 	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
 	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
+	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
 };
+
+/* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */
+enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
 
 /* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
  * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
@@ -49,12 +54,16 @@ struct vc_bucket {
 	uint64_t first_ns, last_ns;
 	uint64_t allocated_min, allocated_max;
 	uint64_t active_max, reserved_min, reserved_max, requested_max;
+	uint64_t stranded_max;     /* of reserved - active, or what the model calls inactive split */
+	uint64_t peak_event;       /* where allocated_max was first reached */
+	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all zero when
+	 * nobody counted them. Only ever one instant: maxima of different instants would not add up. */
+	uint64_t layer[VC_LIFE_CLASSES];
 	uint32_t flushes, ooms, segment_allocs, segment_frees;
 };
 struct vc_curve { struct vc_bucket *at; size_t n; };
 
 /* blocks: the life of every block that matters for a picture. */
-enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
 struct vc_life {
 	uint64_t id, size, requested, addr;
 	uint64_t born, died;        /* event index; died = UINT64_MAX: lives at the end */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cards.c - the table of card profiles and how a name finds its row. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/cards.h"
+
+#define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
+	{ .name = key, .title = text, .total = bytes, .prop_total = bytes, \
+	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT, .smi_mib = smi, .cc_major = major, \
+	  .cc_minor = minor, .sms = sm, .bandwidth_gbs = gbs, .fp32_tflops = f32, \
+	  .half_tflops = f16, .sure = how, .source = from },
+const struct vc_card vc_cards[] = {
+#include "simulator/cards.def"
+};
+#undef VC_CARD
+
+const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
+
+enum { NAME = 96, SEVERAL = 2 };
+
+/* Letters and digits only, lower case, without the maker: "NVIDIA RTX A6000" is "rtxa6000". */
+static void fold(const char *text, char out[NAME])
+{
+	size_t n = 0;
+
+	for (; *text && n + 1 < NAME; text++)
+		if (isalnum((unsigned char)*text))
+			out[n++] = (char)tolower((unsigned char)*text);
+	out[n] = 0;
+	static const char *const maker[] = { "nvidia", "amd", "geforce", "tesla", "quadro" };
+	for (size_t i = 0; i < sizeof(maker) / sizeof(*maker); i++) {
+		size_t len = strlen(maker[i]);
+		if (!strncmp(out, maker[i], len) && out[len])
+			memmove(out, out + len, strlen(out + len) + 1);
+	}
+}
+
+/* How well a folded word fits a card: 3 = is its key or title, 2 = begins its key, 1 = its title. */
+static int fit(const struct vc_card *c, const char *word)
+{
+	char key[NAME], title[NAME];
+
+	fold(c->name, key);
+	fold(c->title, title);
+	if (!strcmp(key, word) || !strcmp(title, word))
+		return 3;
+	if (!strncmp(key, word, strlen(word)))
+		return 2;
+	return !strncmp(title, word, strlen(word)) ? 1 : 0;
+}
+
+static const struct vc_card *search(const char *name, int *best, size_t *ties)
+{
+	const struct vc_card *found = NULL;
+	char word[NAME];
+
+	*best = 0;
+	*ties = 0;
+	fold(name, word);
+	if (!*word)
+		return NULL;
+	for (size_t i = 0; i < vc_cards_n; i++) {
+		int f = fit(&vc_cards[i], word);
+		if (f > *best) {
+			*best = f;
+			*ties = 0;
+			found = &vc_cards[i];
+		}
+		*ties += f && f == *best;
+	}
+	return found;
+}
+
+const struct vc_card *vc_card_by_name(const char *name)
+{
+	int best;
+	size_t ties;
+	const struct vc_card *c = search(name, &best, &ties);
+
+	return ties == 1 ? c : NULL;
+}
+
+int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err)
+{
+	int best;
+	size_t ties, n = 0;
+	char list[400] = "", word[NAME];
+
+	*card = search(name, &best, &ties);
+	if (ties == 1)
+		return 0;
+	if (ties >= SEVERAL) {
+		fold(name, word);
+		for (size_t i = 0; i < vc_cards_n && n < sizeof(list); i++)
+			if (fit(&vc_cards[i], word) == best)
+				n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+						      vc_cards[i].name);
+		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name, list);
+	}
+	return vc_fail(err, VC_EUSAGE, "no gpu '%s' (`vramcast gpus` lists them; --capacity takes bytes)",
+		       name);
+}
+
+const char *vc_card_sure_name(enum vc_card_sure s)
+{
+	static const char *const name[] = { "seen", "message", "estimate" };
+
+	return name[s];
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cards.h - profiles of real GPUs: what a process on them sees and how fast they are. */
+#ifndef VC_CARDS_H
+#define VC_CARDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+enum vc_card_sure {
+	VC_CARD_SEEN,     /* the total was printed on a machine that named the card */
+	VC_CARD_MESSAGE,  /* read out of an out-of-memory message or a test constant */
+	VC_CARD_ESTIMATE, /* derived from a card of the same size; up to 150 MiB off */
+};
+
+/* Memory that one process holds beside the allocator when nothing better is known: an ordinary
+ * single-GPU run with cuBLAS; seen between 224 and 507 MiB with the card named. */
+#define VC_CARD_CONTEXT (450ull << 20)
+
+struct vc_card {
+	const char *name;      /* "rtx4090" */
+	const char *title;     /* "GeForce RTX 4090" */
+	uint64_t total;        /* bytes cudaMemGetInfo reports on Linux */
+	uint64_t prop_total;   /* totalGlobalMem of the device properties */
+	uint64_t context;      /* bytes outside the allocator; VC_CARD_CONTEXT when never seen */
+	uint32_t smi_mib;      /* total that nvidia-smi shows, MiB; 0 = not seen */
+	int cc_major, cc_minor;
+	uint32_t sms;
+	double bandwidth_gbs;  /* memory, GB/s (1000^3) */
+	double fp32_tflops;
+	double half_tflops;    /* dense bf16 or fp16 on tensor cores; 0 = none */
+	enum vc_card_sure sure;
+	const char *source;    /* where the total comes from */
+};
+
+extern const struct vc_card vc_cards[];
+extern const size_t vc_cards_n;
+
+/* The card called `name`: its key, its title or the device name a recording carries; case, blanks
+ * and dashes do not matter, a beginning that fits one card only is enough. NULL: none or several. */
+const struct vc_card *vc_card_by_name(const char *name);
+
+/* The same with a sentence that names the candidates when there is no single answer. */
+int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err);
+
+const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
+
+#endif

@@ -11,8 +11,9 @@
 
 struct vc_input;
 
-/* Open a file or "-" (standard input). Directories are refused. Compression is recognised by the
- * first bytes and undone; vc_input_raw below gives the file as it is. */
+/* Open a file or "-" (standard input). Directories are refused. gzip (several members) and zstd
+ * (several frames) are recognised by the first bytes and undone; a .vct stays as it is, its reader
+ * needs the frames. vc_input_raw gives any file as it is. */
 struct vc_input *vc_input_open(const char *path, struct vc_error *err);
 struct vc_input *vc_input_raw(const char *path, struct vc_error *err);   /* no decompression */
 struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *err); /* lent bytes */
@@ -36,7 +37,8 @@ void vc_output_write(struct vc_output *o, const void *data, size_t n);
 void vc_output_text(struct vc_output *o, const char *text);
 void vc_output_printf(struct vc_output *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int  vc_output_commit(struct vc_output *o, struct vc_error *err);
-char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now yours */
+char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now yours;
+						       * NULL: no memory */
 void vc_output_close(struct vc_output *o); /* NULL is fine */
 
 #endif

@@ -58,7 +58,7 @@ struct vc_meta {
 	char *conf;          /* PYTORCH_CUDA_ALLOC_CONF of the recording, or NULL: unknown/default */
 	char *producer;      /* who made it, free text, or NULL */
 	char *command;       /* command line of the recorded program, or NULL */
-	char *host; int64_t pid, rank;
+	char *host; int64_t pid, rank; /* rank -1, pid 0: unknown */
 	uint8_t how[VC_CAPS];/* enum vc_how by enum vc_capability */
 	uint64_t dropped, gaps, damaged_blocks; /* events lost, holes in the recording */
 	bool complete;       /* false: cut off; what is there was read */

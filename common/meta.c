@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meta.c - see meta.h. Three open-addressing indices keep the dictionaries duplicate-free. */
+#include "common/meta.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct table { uint32_t *slot; size_t mask, used; }; /* slots hold index + 1, 0 = empty */
+
+struct index {
+	struct table strings, frames, streams;
+	size_t string_cap, frame_cap, stream_cap;
+	uint32_t *string_hash;
+	bool failed;
+};
+
+const char *vc_capability_name(enum vc_capability c)
+{
+	static const char *const name[VC_CAPS] = {
+		[VC_CAP_REQUESTS] = "requests", [VC_CAP_SEGMENTS] = "segments",
+		[VC_CAP_ADDRESSES] = "addresses", [VC_CAP_TIMES] = "times",
+		[VC_CAP_STREAMS] = "streams", [VC_CAP_USES] = "uses",
+		[VC_CAP_COMPLETION] = "completion", [VC_CAP_STACKS] = "stacks",
+		[VC_CAP_START_HEAP] = "start_heap", [VC_CAP_FINAL_HEAP] = "final_heap",
+		[VC_CAP_TRIMS] = "trims", [VC_CAP_POOLS] = "pools",
+		[VC_CAP_SETTINGS] = "settings", [VC_CAP_KERNELS] = "kernels",
+		[VC_CAP_COPIES] = "copies", [VC_CAP_MARKS] = "marks",
+		[VC_CAP_DEVICE_SAMPLES] = "device_samples", [VC_CAP_NULL_GPU] = "null_gpu",
+	};
+
+	return c >= 0 && c < VC_CAPS ? name[c] : "unknown";
+}
+
+const char *vc_how_name(enum vc_how h)
+{
+	static const char *const name[] = { "absent", "recorded", "derived", "partial", "failed" };
+
+	return h >= 0 && h <= VC_HOW_FAILED ? name[h] : "unknown";
+}
+
+static uint32_t mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Fibonacci hashing */
+	return (uint32_t)(x >> 32);
+}
+
+static uint32_t hash_bytes(const char *p, size_t n)
+{
+	uint64_t h = n * 0x9e3779b97f4a7c15u, w;
+
+	for (; n >= 8; p += 8, n -= 8) {
+		memcpy(&w, p, 8);
+		h = (h ^ w) * 0xff51afd7ed558ccdu; /* MurmurHash3's finaliser constant */
+		h ^= h >> 29;
+	}
+	w = 0;
+	memcpy(&w, p, n);
+	return mix((h ^ w) * 0xff51afd7ed558ccdu);
+}
+
+static uint32_t hash_frame(const struct vc_frame *f)
+{
+	uint64_t a = (uint64_t)f->parent << 32 | f->function, b = (uint64_t)f->file << 32 | f->line;
+
+	return mix(mix(a) * 0x9e3779b97f4a7c15u ^ b);
+}
+
+static uint32_t hash_of(const struct vc_meta *m, const struct table *t, uint32_t i)
+{
+	const struct index *x = m->index;
+
+	if (t == &x->strings)
+		return x->string_hash[i];
+	if (t == &x->frames)
+		return hash_frame(&m->frame[i]);
+	return mix(m->stream[i]);
+}
+
+static void put(struct table *t, uint32_t hash, uint32_t i)
+{
+	size_t at = hash & t->mask;
+
+	while (t->slot[at])
+		at = (at + 1) & t->mask;
+	t->slot[at] = i + 1;
+	t->used++;
+}
+
+/* Room for one more entry in the table, which then is at most half full. */
+static bool table_room(struct vc_meta *m, struct table *t)
+{
+	size_t size = t->slot ? (t->mask + 1) * 2 : 64, n = t->used;
+	struct table bigger = { NULL, size - 1, 0 };
+
+	if (t->slot && (t->used + 1) * 2 <= t->mask + 1)
+		return true;
+	bigger.slot = calloc(size, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		put(&bigger, hash_of(m, t, i), i);
+	free(t->slot);
+	*t = bigger;
+	return true;
+}
+
+static bool array_room(void **at, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 64;
+	void *bigger;
+
+	if (n < *cap)
+		return true;
+	if (n >= UINT32_MAX - 1 || more > SIZE_MAX / size)
+		return false;
+	bigger = realloc(*at, more * size);
+	if (!bigger)
+		return false;
+	*at = bigger;
+	*cap = more;
+	return true;
+}
+
+static uint32_t failed(struct vc_meta *m)
+{
+	((struct index *)m->index)->failed = true;
+	return 0;
+}
+
+static bool string_room(struct vc_meta *m, struct index *x)
+{
+	size_t cap = x->string_cap, hash_cap = cap;
+
+	if (!array_room((void **)&m->string, m->strings, &cap, sizeof(*m->string)) ||
+	    !array_room((void **)&x->string_hash, m->strings, &hash_cap, sizeof(*x->string_hash)))
+		return false;
+	x->string_cap = cap;
+	return table_room(m, &x->strings);
+}
+
+uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len)
+{
+	struct index *x = m->index;
+	const char *nul = len ? memchr(text, '\0', len) : NULL;
+	uint32_t hash;
+	size_t at;
+	char *copy;
+
+	if (nul)
+		len = (size_t)(nul - text); /* strings are C strings from here on */
+	hash = hash_bytes(text, len);
+	for (at = hash & x->strings.mask; x->strings.slot && x->strings.slot[at];
+	     at = (at + 1) & x->strings.mask) {
+		uint32_t i = x->strings.slot[at] - 1;
+
+		if (x->string_hash[i] == hash && !strncmp(m->string[i], text, len) && !m->string[i][len])
+			return i;
+	}
+	if (!string_room(m, x))
+		return failed(m);
+	copy = malloc(len + 1);
+	if (!copy)
+		return failed(m);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	m->string[m->strings] = copy;
+	x->string_hash[m->strings] = hash;
+	put(&x->strings, hash, (uint32_t)m->strings);
+	return (uint32_t)m->strings++;
+}
+
+uint32_t vc_meta_frame(struct vc_meta *m, struct vc_frame f)
+{
+	struct index *x = m->index;
+	uint32_t hash = hash_frame(&f);
+
+	for (size_t at = hash & x->frames.mask; x->frames.slot && x->frames.slot[at];
+	     at = (at + 1) & x->frames.mask) {
+		const struct vc_frame *g = &m->frame[x->frames.slot[at] - 1];
+
+		if (g->parent == f.parent && g->function == f.function && g->file == f.file &&
+		    g->line == f.line)
+			return x->frames.slot[at] - 1;
+	}
+	if (!array_room((void **)&m->frame, m->frames, &x->frame_cap, sizeof(*m->frame)) ||
+	    !table_room(m, &x->frames))
+		return failed(m);
+	m->frame[m->frames] = f;
+	put(&x->frames, hash, (uint32_t)m->frames);
+	return (uint32_t)m->frames++;
+}
+
+uint32_t vc_meta_stream(struct vc_meta *m, uint64_t handle)
+{
+	struct index *x = m->index;
+	uint32_t hash = mix(handle);
+
+	for (size_t at = hash & x->streams.mask; x->streams.slot && x->streams.slot[at];
+	     at = (at + 1) & x->streams.mask)
+		if (m->stream[x->streams.slot[at] - 1] == handle)
+			return x->streams.slot[at] - 1;
+	if (!array_room((void **)&m->stream, m->streams, &x->stream_cap, sizeof(*m->stream)) ||
+	    !table_room(m, &x->streams))
+		return failed(m);
+	m->stream[m->streams] = handle;
+	put(&x->streams, hash, (uint32_t)m->streams);
+	return (uint32_t)m->streams++;
+}
+
+/* Small arrays that rarely grow: one realloc per entry. */
+static void *grow(struct vc_meta *m, void *at, size_t n, size_t size)
+{
+	void *bigger = realloc(at, (n + 1) * size);
+
+	if (!bigger)
+		failed(m);
+	return bigger;
+}
+
+void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
+{
+	char text[1024], *copy, **bigger;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < m->notes; i++)
+		if (!strcmp(m->note[i], text))
+			return;
+	bigger = grow(m, m->note, m->notes, sizeof(*m->note));
+	if (!bigger)
+		return;
+	m->note = bigger;
+	copy = strdup(text);
+	if (copy)
+		m->note[m->notes++] = copy;
+	else
+		failed(m);
+}
+
+void vc_meta_set(char **field, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	free(*field);
+	*field = copy;
+}
+
+void vc_meta_param(struct vc_meta *m, const char *name, double value)
+{
+	struct vc_param_value *bigger;
+	char *copy;
+
+	for (size_t i = 0; i < m->params; i++) {
+		if (!strcmp(m->param[i].name, name)) {
+			m->param[i].value = value;
+			return;
+		}
+	}
+	bigger = grow(m, m->param, m->params, sizeof(*m->param));
+	if (!bigger)
+		return;
+	m->param = bigger;
+	copy = strdup(name);
+	if (copy)
+		m->param[m->params++] = (struct vc_param_value){ copy, value };
+	else
+		failed(m);
+}
+
+struct vc_device_info *vc_meta_device(struct vc_meta *m, uint16_t index)
+{
+	struct vc_device_info *bigger;
+
+	for (size_t i = 0; i < m->devices; i++)
+		if (m->device[i].index == index)
+			return &m->device[i];
+	bigger = grow(m, m->device, m->devices, sizeof(*m->device));
+	if (!bigger)
+		return NULL;
+	m->device = bigger;
+	m->device[m->devices] = (struct vc_device_info){ .index = index };
+	return &m->device[m->devices++];
+}
+
+bool vc_meta_ok(const struct vc_meta *m)
+{
+	return !((const struct index *)m->index)->failed;
+}
+
+struct vc_meta *vc_meta_new(struct vc_error *err)
+{
+	struct vc_meta *m = calloc(1, sizeof(*m));
+
+	if (m)
+		m->index = calloc(1, sizeof(struct index));
+	if (m && m->index) {
+		m->rank = -1;
+		vc_meta_string(m, "", 0);
+		vc_meta_frame(m, (struct vc_frame){ 0 });
+		vc_meta_stream(m, 0);
+		if (vc_meta_ok(m))
+			return m;
+	}
+	vc_nomem(err, "the trace's dictionaries");
+	vc_meta_free(m);
+	return NULL;
+}
+
+static void free_index(struct index *x)
+{
+	if (!x)
+		return;
+	free(x->strings.slot);
+	free(x->frames.slot);
+	free(x->streams.slot);
+	free(x->string_hash);
+	free(x);
+}
+
+void vc_meta_free(struct vc_meta *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->strings; i++)
+		free(m->string[i]);
+	for (size_t i = 0; i < m->params; i++)
+		free(m->param[i].name);
+	for (size_t i = 0; i < m->devices; i++)
+		free(m->device[i].name);
+	for (size_t i = 0; i < m->notes; i++)
+		free(m->note[i]);
+	free(m->string);
+	free(m->frame);
+	free(m->stream);
+	free(m->param);
+	free(m->device);
+	free(m->note);
+	free(m->path);
+	free(m->source);
+	free(m->torch);
+	free(m->conf);
+	free(m->producer);
+	free(m->command);
+	free(m->host);
+	free_index(m->index);
+	free(m);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - the writing half of io.h: nothing appears under the final name before commit. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "common/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FLUSH_AT ((size_t)1 << 16)
+
+struct vc_output {
+	char *path, *temporary; /* temporary NULL: written in place (standard output, a device, a pipe) */
+	int fd;                 /* -1: memory */
+	bool own_fd, committed;
+	char *buf;
+	size_t n, cap;
+	int status;             /* first failure */
+	int code;               /* its errno */
+};
+
+static void broken(struct vc_output *o, enum vc_status status, int code)
+{
+	if (o->status)
+		return;
+	o->status = status;
+	o->code = code;
+}
+
+static void flush(struct vc_output *o)
+{
+	size_t done = 0;
+
+	while (done < o->n && !o->status) {
+		ssize_t n = write(o->fd, o->buf + done, o->n - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			broken(o, VC_EIO, errno);
+	}
+	o->n = 0;
+}
+
+static bool room(struct vc_output *o, size_t n)
+{
+	size_t cap = o->cap ? o->cap : FLUSH_AT;
+	char *bigger;
+
+	if (o->fd >= 0 && o->n + n > FLUSH_AT)
+		flush(o);
+	while (cap - o->n <= n && cap < SIZE_MAX / 2) /* one byte more, for the NUL of take */
+		cap *= 2;
+	if (cap == o->cap)
+		return true;
+	bigger = cap - o->n > n ? realloc(o->buf, cap) : NULL;
+	if (!bigger) {
+		broken(o, VC_ENOMEM, 0);
+		return false;
+	}
+	o->buf = bigger;
+	o->cap = cap;
+	return true;
+}
+
+void vc_output_write(struct vc_output *o, const void *data, size_t n)
+{
+	const char *from = data;
+
+	while (n && !o->status) {
+		size_t part = o->fd >= 0 && n > FLUSH_AT ? FLUSH_AT : n;
+
+		if (!room(o, part))
+			return;
+		memcpy(o->buf + o->n, from, part);
+		o->n += part;
+		from += part;
+		n -= part;
+	}
+}
+
+void vc_output_text(struct vc_output *o, const char *text)
+{
+	vc_output_write(o, text, strlen(text));
+}
+
+void vc_output_printf(struct vc_output *o, const char *fmt, ...)
+{
+	char small[512], *big;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(small, sizeof(small), fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		broken(o, VC_EINTERNAL, 0);
+		return;
+	}
+	if ((size_t)n < sizeof(small)) {
+		vc_output_write(o, small, (size_t)n);
+		return;
+	}
+	big = malloc((size_t)n + 1);
+	if (!big) {
+		broken(o, VC_ENOMEM, 0);
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(big, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	vc_output_write(o, big, (size_t)n);
+	free(big);
+}
+
+static struct vc_output *output_new(const char *path, struct vc_error *err)
+{
+	struct vc_output *o = calloc(1, sizeof(*o));
+
+	if (o) {
+		o->fd = -1;
+		o->path = strdup(path);
+	}
+	if (o && o->path)
+		return o;
+	vc_nomem(err, "an output");
+	free(o);
+	return NULL;
+}
+
+struct vc_output *vc_output_memory(struct vc_error *err)
+{
+	return output_new("memory", err);
+}
+
+/* Own names instead of mkstemp, so that the file gets the mode the user's umask says. */
+static int open_temporary(struct vc_output *o, struct vc_error *err)
+{
+	size_t cap = strlen(o->path) + 48;
+
+	o->temporary = malloc(cap);
+	if (!o->temporary)
+		return vc_nomem(err, "an output");
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(o->temporary, cap, "%s.%ld-%u.part", o->path, (long)getpid(), i);
+		o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (o->fd >= 0 || errno != EEXIST)
+			break;
+	}
+	if (o->fd >= 0)
+		return 0;
+	free(o->temporary);
+	o->temporary = NULL;
+	return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
+}
+
+static int open_target(struct vc_output *o, struct vc_error *err)
+{
+	struct stat st;
+	char *real;
+
+	if (stat(o->path, &st))
+		return open_temporary(o, err);
+	if (S_ISDIR(st.st_mode))
+		return vc_fail(err, VC_EIO, "cannot write %s: it is a directory", o->path);
+	if (!S_ISREG(st.st_mode)) {
+		o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
+		if (o->fd < 0)
+			return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
+		return 0;
+	}
+	real = realpath(o->path, NULL); /* a link stays a link */
+	if (real) {
+		free(o->path);
+		o->path = real;
+	}
+	return open_temporary(o, err);
+}
+
+struct vc_output *vc_output_open(const char *path, struct vc_error *err)
+{
+	bool standard = !strcmp(path, "-");
+	struct vc_output *o = output_new(standard ? "standard output" : path, err);
+
+	if (!o)
+		return NULL;
+	if (standard) {
+		o->fd = STDOUT_FILENO;
+		return o;
+	}
+	o->own_fd = true;
+	if (!open_target(o, err))
+		return o;
+	vc_output_close(o);
+	return NULL;
+}
+
+int vc_output_commit(struct vc_output *o, struct vc_error *err)
+{
+	if (o->fd >= 0)
+		flush(o);
+	if (o->own_fd && o->fd >= 0) {
+		if (close(o->fd) && errno != EINTR)
+			broken(o, VC_EIO, errno);
+		o->fd = -1;
+		o->own_fd = false;
+	}
+	if (o->status == VC_ENOMEM)
+		return vc_nomem(err, "an output");
+	if (!o->status && o->temporary && rename(o->temporary, o->path))
+		broken(o, VC_EIO, errno);
+	if (o->status)
+		return vc_fail(err, o->status, "cannot write %s: %s", o->path,
+			       o->code ? strerror(o->code) : "bad format");
+	o->committed = true;
+	return 0;
+}
+
+char *vc_output_take(struct vc_output *o, size_t *n)
+{
+	char *all;
+
+	if (o->status || !room(o, 1))
+		return NULL;
+	all = o->buf;
+	all[o->n] = '\0';
+	if (n)
+		*n = o->n;
+	o->buf = NULL;
+	o->n = o->cap = 0;
+	return all;
+}
+
+void vc_output_close(struct vc_output *o)
+{
+	if (!o)
+		return;
+	if (o->own_fd && o->fd >= 0)
+		close(o->fd);
+	if (o->temporary && !o->committed)
+		unlink(o->temporary);
+	free(o->temporary);
+	free(o->path);
+	free(o->buf);
+	free(o);
+}

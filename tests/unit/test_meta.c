@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_meta.c - the dictionaries of a trace. */
+#include "tests/support/test.h"
+
+#include "common/meta.h"
+
+static void strings_are_kept_once(void **unused)
+{
+	struct vc_meta *m = vc_meta_new(NULL);
+	char text[32];
+
+	(void)unused;
+	assert_int_equal(vc_meta_string(m, "", 0), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i < 20000; i++) {
+			int n = snprintf(text, sizeof(text), "string %u", i);
+
+			assert_int_equal(vc_meta_string(m, text, (size_t)n), i);
+		}
+	}
+	assert_int_equal(m->strings, 20000);
+	assert_string_equal(m->string[777], "string 777");
+	assert_int_equal(vc_meta_string(m, "string 777 and more", 10), 777);
+	assert_int_equal(vc_meta_string(m, "string 1\0hidden", 15), 1);
+	assert_true(vc_meta_ok(m));
+	vc_meta_free(m);
+}
+
+static void frames_form_a_tree_without_duplicates(void **unused)
+{
+	struct vc_meta *m = vc_meta_new(NULL);
+	struct vc_frame f = { 0, 1, 2, 3 };
+
+	(void)unused;
+	assert_int_equal(vc_meta_frame(m, (struct vc_frame){ 0 }), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i < 5000; i++) {
+			f.parent = i - 1;
+			f.line = i % 7;
+			assert_int_equal(vc_meta_frame(m, f), i);
+		}
+	}
+	assert_int_equal(m->frames, 5000);
+	vc_meta_free(m);
+}
+
+static void streams_start_with_the_default(void **unused)
+{
+	struct vc_meta *m = vc_meta_new(NULL);
+
+	(void)unused;
+	assert_int_equal(vc_meta_stream(m, 0), 0);
+	assert_int_equal(vc_meta_stream(m, 0x7f0000001000), 1);
+	assert_int_equal(vc_meta_stream(m, 7), 2);
+	assert_int_equal(vc_meta_stream(m, 0x7f0000001000), 1);
+	assert_int_equal(m->streams, 3);
+	vc_meta_free(m);
+}
+
+static void notes_params_and_devices_are_kept_once(void **unused)
+{
+	struct vc_meta *m = vc_meta_new(NULL);
+
+	(void)unused;
+	vc_meta_note(m, "%d frees", 3);
+	vc_meta_note(m, "%d frees", 3);
+	assert_int_equal(m->notes, 1);
+	vc_meta_param(m, "batch", 8);
+	vc_meta_param(m, "seq", 128);
+	vc_meta_param(m, "batch", 16);
+	assert_int_equal(m->params, 2);
+	assert_true(m->param[0].value == 16);
+	assert_int_equal(vc_meta_device(m, 3)->index, 3);
+	vc_meta_device(m, 3)->total = 5;
+	vc_meta_device(m, 0);
+	assert_int_equal(m->devices, 2);
+	assert_int_equal(vc_meta_device(m, 3)->total, 5);
+	vc_meta_set(&m->torch, "2.9");
+	vc_meta_set(&m->torch, "2.8");
+	assert_string_equal(m->torch, "2.8");
+	vc_meta_set(&m->torch, NULL);
+	assert_null(m->torch);
+	vc_meta_free(m);
+}
+
+static void every_capability_has_a_name_of_its_own(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < VC_CAPS; i++) {
+		assert_non_null(vc_capability_name(i));
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(vc_capability_name(i), vc_capability_name(j));
+	}
+	assert_string_equal(vc_how_name(VC_HOW_DERIVED), "derived");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_are_kept_once),
+		cmocka_unit_test(frames_form_a_tree_without_duplicates),
+		cmocka_unit_test(streams_start_with_the_default),
+		cmocka_unit_test(notes_params_and_devices_are_kept_once),
+		cmocka_unit_test(every_capability_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -40,7 +40,7 @@ enum vc_command_flags {
 	VC_CMD_HIDDEN = 2,      /* not in the list of commands */
 };
 
-struct vc_console {         /* what the front door hands to a command */
+struct vc_console {         /* what the front door hands to a command; every command takes -q -v --color */
 	bool quiet, verbose, color;
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
@@ -62,7 +62,7 @@ struct vc_command {
  * lists with vc_opt_fini. */
 #define VC_OPT_HELP 1
 int  vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv, size_t *operands,
-		  struct vc_error *err);
+		  struct vc_console *con);
 void vc_opt_fini(const struct vc_command *c, void *cfg);
 void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 

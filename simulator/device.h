@@ -64,6 +64,20 @@ void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size);
 /* VC_VA_LIST: the next address to hand out for a request of `size` (0 = any size). */
 int  vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err);
 
+/* Who decides in the device's place (replaying a recording): answers replace the capacity check
+ * and the address policy; accounting goes on. The struct is copied. */
+struct vc_device_script {
+	void *arg;
+	bool (*alloc)(void *arg, uint64_t size, uint64_t *addr);
+	void (*free)(void *arg, uint64_t addr, uint64_t size);
+	bool (*reserve)(void *arg, uint64_t size, uint64_t *addr);
+	void (*unreserve)(void *arg, uint64_t addr);
+	bool (*create)(void *arg, uint64_t size);
+	void (*map)(void *arg, uint64_t addr, uint64_t size);
+	void (*unmap)(void *arg, uint64_t addr, uint64_t size);
+};
+void vc_device_script(struct vc_device *d, const struct vc_device_script *script);
+
 void vc_device_set_others(struct vc_device *d, uint64_t bytes);
 uint64_t vc_device_available(const struct vc_device *d); /* free bytes of cudaMemGetInfo */
 uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of this allocator */

@@ -7,7 +7,11 @@
 #include "simulator/result.h"
 #include "simulator/source.h"
 
-enum vc_start { VC_START_WARM, VC_START_COLD };
+enum vc_start {
+	VC_START_WARM,    /* seeded with the heap at the first event, exactly */
+	VC_START_REBUILD, /* its live blocks asked for again, in address order */
+	VC_START_COLD,    /* empty */
+};
 
 struct vc_run {
 	struct vc_source *source;         /* borrowed, read to its end */

@@ -86,6 +86,13 @@ struct vc_pool_call {
 
 struct vc_streams { const uint64_t *handle; size_t n; }; /* handle[0] = 0, the default stream */
 
+/* Why a request was refused, in bytes. */
+struct vc_refusal {
+	uint64_t rounded;     /* the request after rounding */
+	uint64_t alloc_size;  /* what was asked from the device */
+	uint64_t device_free; /* what the device had */
+};
+
 struct vc_model {
 	const struct vc_model_type *type;
 	struct vc_device *device;         /* borrowed */
@@ -99,6 +106,7 @@ struct vc_model {
 	void (*trace)(void *arg, const struct vc_trace_entry *t);
 	void *trace_arg;
 	char note[2048];                  /* text of the last refusal or raised error */
+	struct vc_refusal refusal;        /* filled with VC_REFUSED */
 };
 
 /* Slots marked (opt) may be NULL; vc_model_* wrappers below fill in the sensible default. */
@@ -122,8 +130,10 @@ struct vc_model_type {
 	int (*fraction)(struct vc_model *m, double f, struct vc_error *err);         /* (opt) */
 	/* (opt) POOL_CREATE/BEGIN/END/RELEASE, CAPTURE_BEGIN/END, STREAM_CLASS. */
 	int (*pool)(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err);
+	/* (opt) Take over a heap before the first request: adopts the segments on the device
+	 * (vc_device_adopt) and fills blocks[i] for each extent[i] that is LIVE or PENDING. */
 	int (*seed)(struct vc_model *m, const struct vc_heap *heap, struct vc_block *blocks,
-		    struct vc_error *err); /* (opt) blocks[i] answers extent[i] where it is LIVE/PENDING */
+		    struct vc_error *err);
 	int (*walk)(const struct vc_model *m, vc_extent_fn *fn, void *arg);
 	int (*stats)(const struct vc_model *m, vc_stat_fn *fn, void *arg);           /* (opt) */
 	int (*check)(const struct vc_model *m, struct vc_error *err);                /* invariants */

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit.c - see emit.h. Values become text once; JSON prints them at once, people's tables and CSV
+ * collect cells first because columns must be aligned and heads known. */
+#include "common/emit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 32
+
+enum shape { OBJECT, ARRAY, ROWS /* array of objects shown as lines */, ROW };
+
+struct level { enum shape shape; bool hidden, any; size_t row_cell; const char *key; };
+
+struct cell { char *head, *value; bool number; size_t row; };
+
+struct vc_emit {
+	struct vc_output *out;
+	enum vc_emit_mode mode;
+	struct level level[MAX_DEPTH];
+	int depth;
+	struct cell *cell; size_t cells, cap; /* the group or table being collected */
+	size_t rows;
+	char *scalars; size_t scalars_len;    /* people: an array of plain values */
+	bool nomem, csv_done;
+};
+
+struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err)
+{
+	struct vc_emit *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		vc_nomem(err, "the report");
+		return NULL;
+	}
+	e->out = out;
+	e->mode = mode;
+	return e;
+}
+
+static bool is_json(const struct vc_emit *e)
+{
+	return e->mode == VC_EMIT_JSON || e->mode == VC_EMIT_JSONL;
+}
+
+static struct level *top(struct vc_emit *e)
+{
+	return e->depth ? &e->level[e->depth - 1] : NULL;
+}
+
+/* ---- JSON ---- */
+
+static void json_string(struct vc_emit *e, const char *s)
+{
+	vc_output_text(e->out, "\"");
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			vc_output_printf(e->out, "\\%c", c);
+		else if (c == '\n')
+			vc_output_text(e->out, "\\n");
+		else if (c == '\t')
+			vc_output_text(e->out, "\\t");
+		else if (c < 0x20)
+			vc_output_printf(e->out, "\\u%04x", c);
+		else
+			vc_output_write(e->out, s, 1);
+	}
+	vc_output_text(e->out, "\"");
+}
+
+static void json_break(struct vc_emit *e)
+{
+	if (e->mode != VC_EMIT_JSON)
+		return;
+	vc_output_text(e->out, "\n");
+	for (int i = 0; i < e->depth; i++)
+		vc_output_text(e->out, "  ");
+}
+
+static void json_lead(struct vc_emit *e, const char *key)
+{
+	struct level *l = top(e);
+
+	if (l) {
+		if (l->any)
+			vc_output_text(e->out, ",");
+		l->any = true;
+		json_break(e);
+	}
+	if (l && l->shape == OBJECT && key) {
+		json_string(e, key);
+		vc_output_text(e->out, e->mode == VC_EMIT_JSON ? ": " : ":");
+	}
+}
+
+static void json_open(struct vc_emit *e, const char *key, enum shape shape)
+{
+	json_lead(e, key);
+	vc_output_text(e->out, shape == OBJECT ? "{" : "[");
+}
+
+/* ---- cells ---- */
+
+static void add_cell(struct vc_emit *e, const char *head, const char *value, bool number)
+{
+	if (e->cells == e->cap) {
+		size_t cap = e->cap ? e->cap * 2 : 32;
+		struct cell *c = realloc(e->cell, cap * sizeof(*c));
+
+		if (!c) {
+			e->nomem = true;
+			return;
+		}
+		e->cell = c;
+		e->cap = cap;
+	}
+	e->cell[e->cells] = (struct cell){ strdup(head), strdup(value), number, e->rows };
+	if (!e->cell[e->cells].head || !e->cell[e->cells].value)
+		e->nomem = true;
+	e->cells++;
+}
+
+static void drop_cells(struct vc_emit *e)
+{
+	for (size_t i = 0; i < e->cells; i++) {
+		free(e->cell[i].head);
+		free(e->cell[i].value);
+	}
+	e->cells = 0;
+	e->rows = 0;
+}
+
+static int columns_of(const char *s) /* UTF-8 code points, good enough for our own words */
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xC0) != 0x80;
+	return n;
+}
+
+static void pad(struct vc_emit *e, int n)
+{
+	while (n-- > 0)
+		vc_output_text(e->out, " ");
+}
+
+/* A group of "label  value" lines. */
+static void print_group(struct vc_emit *e)
+{
+	int width = 0, indent = 2;
+
+	for (size_t i = 0; i < e->cells; i++)
+		if (columns_of(e->cell[i].head) > width)
+			width = columns_of(e->cell[i].head);
+	for (size_t i = 0; i < e->cells; i++) {
+		pad(e, indent);
+		vc_output_text(e->out, e->cell[i].head);
+		pad(e, width - columns_of(e->cell[i].head) + 2);
+		vc_output_printf(e->out, "%s\n", e->cell[i].value);
+	}
+	drop_cells(e);
+}
+
+/* Column names in order of first appearance; returns their number. */
+static size_t heads_of(const struct vc_emit *e, const char **head, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->cells; i++) {
+		size_t k = 0;
+
+		while (k < n && strcmp(head[k], e->cell[i].head))
+			k++;
+		if (k == n && n < max)
+			head[n++] = e->cell[i].head;
+	}
+	return n;
+}
+
+static const struct cell *cell_at(const struct vc_emit *e, size_t row, const char *head, size_t from)
+{
+	for (size_t i = from; i < e->cells && e->cell[i].row <= row; i++)
+		if (e->cell[i].row == row && !strcmp(e->cell[i].head, head))
+			return &e->cell[i];
+	return NULL;
+}
+
+static void csv_value(struct vc_emit *e, const char *v)
+{
+	if (!strpbrk(v, ",\"\n\r")) {
+		vc_output_text(e->out, v);
+		return;
+	}
+	vc_output_text(e->out, "\"");
+	for (; *v; v++)
+		vc_output_write(e->out, *v == '"' ? "\"\"" : v, *v == '"' ? 2 : 1);
+	vc_output_text(e->out, "\"");
+}
+
+static void print_table_row(struct vc_emit *e, const char **head, const int *width, size_t n, size_t row,
+			    size_t from)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct cell *c = cell_at(e, row, head[k], from);
+		const char *v = c ? c->value : "";
+
+		if (e->mode == VC_EMIT_CSV) {
+			vc_output_text(e->out, k ? "," : "");
+			csv_value(e, v);
+			continue;
+		}
+		pad(e, 2);
+		if (c && c->number)
+			pad(e, width[k] - columns_of(v));
+		vc_output_text(e->out, v);
+		if (!(c && c->number) && k + 1 < n)
+			pad(e, width[k] - columns_of(v));
+	}
+	vc_output_text(e->out, "\n");
+}
+
+static void print_table(struct vc_emit *e)
+{
+	const char *head[64];
+	int width[64];
+	size_t n = heads_of(e, head, 64), from = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		bool number = false;
+
+		width[k] = columns_of(head[k]);
+		for (size_t i = 0; i < e->cells; i++) {
+			if (strcmp(e->cell[i].head, head[k]))
+				continue;
+			number |= e->cell[i].number;
+			if (columns_of(e->cell[i].value) > width[k])
+				width[k] = columns_of(e->cell[i].value);
+		}
+		if (e->mode == VC_EMIT_CSV) {
+			vc_output_text(e->out, k ? "," : "");
+			csv_value(e, head[k]);
+			continue;
+		}
+		pad(e, 2 + (number ? width[k] - columns_of(head[k]) : 0));
+		vc_output_text(e->out, head[k]);
+		if (!number && k + 1 < n)
+			pad(e, width[k] - columns_of(head[k]));
+	}
+	if (n)
+		vc_output_text(e->out, "\n");
+	for (size_t row = 0; row < e->rows; row++) {
+		while (from < e->cells && e->cell[from].row < row)
+			from++;
+		print_table_row(e, head, width, n, row, from);
+	}
+	drop_cells(e);
+}
+
+/* ---- structure ---- */
+
+static void heading(struct vc_emit *e, const char *label)
+{
+	print_group(e);
+	if (*label)
+		vc_output_printf(e->out, "%s%s\n", e->depth > 1 ? "\n" : "", label);
+}
+
+static void push(struct vc_emit *e, enum shape shape, const char *key, bool hidden)
+{
+	if (e->depth < MAX_DEPTH)
+		e->level[e->depth++] = (struct level){ .shape = shape, .key = key, .hidden = hidden };
+}
+
+void vc_emit_object(struct vc_emit *e, const char *key, const char *label)
+{
+	struct level *l = top(e);
+
+	if (is_json(e)) {
+		json_open(e, key, OBJECT);
+		push(e, OBJECT, key, false);
+		return;
+	}
+	if (l && l->shape == ROWS) {
+		push(e, ROW, key, l->hidden);
+		return;
+	}
+	if (e->mode == VC_EMIT_TEXT && label && !(l && (l->hidden || l->shape == ROW)))
+		heading(e, label);
+	push(e, l && l->shape == ROW ? ROW : OBJECT, key, l && (l->hidden || !label || l->shape == ROW));
+}
+
+void vc_emit_array(struct vc_emit *e, const char *key, const char *label)
+{
+	struct level *l = top(e);
+	bool hidden = l && (l->hidden || l->shape == ROW || (e->mode == VC_EMIT_TEXT && !label));
+
+	if (is_json(e)) {
+		json_open(e, key, ARRAY);
+		push(e, ARRAY, key, false);
+		return;
+	}
+	if (e->mode == VC_EMIT_CSV)
+		hidden = e->csv_done || e->depth > 1;
+	push(e, ROWS, label ? label : key, hidden);
+	if (!hidden && e->mode == VC_EMIT_TEXT)
+		print_group(e);
+}
+
+static void end_rows(struct vc_emit *e, const struct level *l)
+{
+	if (l->hidden)
+		return;
+	if (e->scalars) { /* it was an array of plain values after all */
+		add_cell(e, l->key ? l->key : "", e->scalars, false);
+		free(e->scalars);
+		e->scalars = NULL;
+		e->scalars_len = 0;
+		return;
+	}
+	if (!e->rows)
+		return;
+	if (e->mode == VC_EMIT_TEXT && l->key && *l->key)
+		vc_output_printf(e->out, "\n%s\n", l->key);
+	print_table(e);
+	e->csv_done = true;
+}
+
+void vc_emit_end(struct vc_emit *e)
+{
+	struct level l;
+
+	if (!e->depth)
+		return;
+	l = e->level[--e->depth];
+	if (is_json(e)) {
+		if (l.any)
+			json_break(e);
+		vc_output_text(e->out, l.shape == OBJECT ? "}" : "]");
+		if (!e->depth)
+			vc_output_text(e->out, "\n");
+		return;
+	}
+	if (l.shape == ROWS)
+		end_rows(e, &l);
+	else if (l.shape == ROW && top(e) && top(e)->shape == ROWS && !l.hidden)
+		e->rows++;
+	else if (l.shape == OBJECT && !l.hidden && e->mode == VC_EMIT_TEXT)
+		print_group(e);
+}
+
+/* ---- values ---- */
+
+static void add_scalar(struct vc_emit *e, const char *text)
+{
+	size_t n = strlen(text), lead = e->scalars ? 2 : 0;
+	char *s = realloc(e->scalars, e->scalars_len + lead + n + 1);
+
+	if (!s) {
+		e->nomem = true;
+		return;
+	}
+	memcpy(s + e->scalars_len, ", ", lead);
+	memcpy(s + e->scalars_len + lead, text, n + 1);
+	e->scalars = s;
+	e->scalars_len += lead + n;
+}
+
+/* raw: for programs; text: for people. */
+static void value(struct vc_emit *e, const char *const name[2], const char *raw, const char *text, bool number)
+{
+	struct level *l = top(e);
+	bool csv = e->mode == VC_EMIT_CSV;
+	const char *head = csv ? name[0] : name[1];
+	char dotted[160];
+
+	if (is_json(e)) {
+		if (!name[0] && l && l->shape == OBJECT)
+			return;
+		json_lead(e, name[0]);
+		vc_output_text(e->out, raw);
+		return;
+	}
+	if (!l || l->hidden) {
+		if (!csv || !l || l->shape != ROW || !head) /* CSV flattens objects inside a row */
+			return;
+	}
+	if (l->shape == ROWS) {
+		add_scalar(e, text);
+		return;
+	}
+	if (!head || (csv && l->shape != ROW))
+		return;
+	if (csv && e->depth > 1 && e->level[e->depth - 2].shape == ROW) {
+		snprintf(dotted, sizeof(dotted), "%s.%s", l->key ? l->key : "", head);
+		head = dotted;
+	}
+	add_cell(e, head, csv ? raw : text, number);
+}
+
+#define VALUE(raw, text, number) value(e, (const char *const[]){ key, label }, raw, text, number)
+
+void vc_emit_uint(struct vc_emit *e, const char *key, const char *label, uint64_t v)
+{
+	char raw[32], text[40];
+	size_t n = (size_t)snprintf(raw, sizeof(raw), "%" PRIu64, v), k = 0;
+
+	for (size_t i = 0; i < n; i++) { /* 27,358 reads better than 27358 */
+		if (i && (n - i) % 3 == 0)
+			text[k++] = ',';
+		text[k++] = raw[i];
+	}
+	text[k] = '\0';
+	VALUE(raw, text, true);
+}
+
+void vc_emit_int(struct vc_emit *e, const char *key, const char *label, int64_t v)
+{
+	char raw[32];
+
+	snprintf(raw, sizeof(raw), "%" PRId64, v);
+	VALUE(raw, raw, true);
+}
+
+void vc_emit_bytes(struct vc_emit *e, const char *key, const char *label, uint64_t v)
+{
+	char raw[32], text[32];
+
+	snprintf(raw, sizeof(raw), "%" PRIu64, v);
+	VALUE(raw, vc_bytes_text(v, text), true);
+}
+
+void vc_emit_ns(struct vc_emit *e, const char *key, const char *label, uint64_t v)
+{
+	char raw[32], text[32];
+
+	snprintf(raw, sizeof(raw), "%" PRIu64, v);
+	VALUE(raw, vc_ns_text(v, text), true);
+}
+
+void vc_emit_real(struct vc_emit *e, const char *key, const char *label, double v)
+{
+	char raw[40], text[40];
+
+	if (!isfinite(v)) {
+		vc_emit_null(e, key, label);
+		return;
+	}
+	snprintf(raw, sizeof(raw), "%.10g", v);
+	snprintf(text, sizeof(text), "%.4g", v);
+	VALUE(raw, text, true);
+}
+
+void vc_emit_bool(struct vc_emit *e, const char *key, const char *label, bool v)
+{
+	VALUE(v ? "true" : "false", v ? "yes" : "no", false);
+}
+
+void vc_emit_null(struct vc_emit *e, const char *key, const char *label)
+{
+	VALUE(is_json(e) ? "null" : "", "-", false);
+}
+
+void vc_emit_text(struct vc_emit *e, const char *key, const char *label, const char *v)
+{
+	if (!v) {
+		vc_emit_null(e, key, label);
+	} else if (is_json(e)) {
+		if (!key && top(e) && top(e)->shape == OBJECT)
+			return;
+		json_lead(e, key);
+		json_string(e, v);
+	} else {
+		VALUE(v, v, false);
+	}
+}
+
+void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
+{
+	char line[4096];
+	va_list ap;
+
+	if (e->mode != VC_EMIT_TEXT || (top(e) && top(e)->hidden))
+		return;
+	print_group(e);
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	vc_output_printf(e->out, "%s\n", line);
+}
+
+int vc_emit_finish(struct vc_emit *e, struct vc_error *err)
+{
+	int r;
+
+	while (e->depth)
+		vc_emit_end(e);
+	print_group(e);
+	r = e->nomem ? vc_nomem(err, "the report") : VC_OK;
+	free(e->scalars);
+	free(e->cell);
+	free(e);
+	return r;
+}
+
+char *vc_bytes_text(uint64_t bytes, char *buf)
+{
+	static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double v = (double)bytes;
+	int u = 0;
+
+	while (v >= 1024 && u < 6) {
+		v /= 1024;
+		u++;
+	}
+	if (!u)
+		snprintf(buf, 32, "%" PRIu64 " bytes", bytes);
+	else
+		snprintf(buf, 32, "%.2f %s", v, unit[u]);
+	return buf;
+}
+
+char *vc_ns_text(uint64_t ns, char *buf)
+{
+	if (ns < 1000)
+		snprintf(buf, 32, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(buf, 32, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, 32, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(buf, 32, "%.2f s", (double)ns / 1e9);
+	return buf;
+}

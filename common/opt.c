@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt.c - see opt.h */
+#include "common/opt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/param.h"
+
+#define MAX_NAMES 128
+
+/* Where parsing stands; bundled so that helpers stay short. */
+struct parse {
+	const struct vc_command *cmd;
+	char *cfg;
+	char **argv;
+	size_t argc, at, operands;
+	struct vc_console *con;
+	struct vc_error *err;
+};
+
+/* Options of every command; they fill the console instead of the command's config. */
+static const struct vc_option console_options[] = {
+	{ 'q', "quiet", VC_O_FLAG, offsetof(struct vc_console, quiet), NULL, "no narration on standard error", NULL },
+	{ 'v', "verbose", VC_O_FLAG, offsetof(struct vc_console, verbose), NULL, "say more", NULL },
+	{ 0, "color", VC_O_FLAG, offsetof(struct vc_console, color), NULL, "colours even when not on a terminal", NULL },
+	VC_OPTION_END
+};
+
+static const struct vc_option *console_option(const char *name, size_t n, char letter)
+{
+	for (const struct vc_option *o = console_options; o->name; o++)
+		if (name ? strlen(o->name) == n && !strncmp(o->name, name, n)
+			 : letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static const struct vc_option *next_option(const struct vc_command *c, size_t *table, size_t *row)
+{
+	while (c->options && c->options[*table]) {
+		const struct vc_option *o = &c->options[*table][*row];
+
+		if (o->name) {
+			(*row)++;
+			return o;
+		}
+		(*table)++;
+		*row = 0;
+	}
+	return NULL;
+}
+
+static const struct vc_option *by_name(const struct vc_command *c, const char *name, size_t n)
+{
+	size_t t = 0, r = 0;
+
+	for (const struct vc_option *o; (o = next_option(c, &t, &r));)
+		if (strlen(o->name) == n && !strncmp(o->name, name, n))
+			return o;
+	return NULL;
+}
+
+static const struct vc_option *by_letter(const struct vc_command *c, char letter)
+{
+	size_t t = 0, r = 0;
+
+	for (const struct vc_option *o; (o = next_option(c, &t, &r));)
+		if (o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static int add_to_list(struct vc_list *l, const char *value, struct vc_error *err)
+{
+	const char **at = realloc(l->at, (l->n + 1) * sizeof(*at));
+
+	if (!at)
+		return vc_nomem(err, "options");
+	l->at = at;
+	l->at[l->n++] = value;
+	return VC_OK;
+}
+
+static int set_value(const struct vc_option *o, char *cfg, const char *value, struct vc_error *err)
+{
+	void *field = cfg + o->offset;
+	int r = VC_OK;
+
+	switch (o->type) {
+	case VC_O_FLAG: *(bool *)field = true; break;
+	case VC_O_NOT:  *(bool *)field = false; break;
+	case VC_O_TEXT: *(const char **)field = value; break;
+	case VC_O_SIZE: r = vc_parse_size(value, field, err); break;
+	case VC_O_UINT: r = vc_parse_uint(value, field, err); break;
+	case VC_O_REAL: r = vc_parse_real(value, field, err); break;
+	case VC_O_LIST: r = add_to_list(field, value, err); break;
+	}
+	return r < 0 ? vc_wrap(err, "--%s", o->name) : VC_OK;
+}
+
+static int set_defaults(const struct vc_command *c, char *cfg, struct vc_error *err)
+{
+	size_t t = 0, r = 0;
+
+	for (const struct vc_option *o; (o = next_option(c, &t, &r));) {
+		void *field = cfg + o->offset;
+
+		if (o->type == VC_O_NOT)
+			*(bool *)field = true;
+		else if ((o->type == VC_O_SIZE || o->type == VC_O_UINT) && !o->fallback)
+			*(uint64_t *)field = VC_NOT_GIVEN;
+		else if (o->type == VC_O_REAL && !o->fallback)
+			*(double *)field = NAN;
+		else if (o->fallback && set_value(o, cfg, o->fallback, err) < 0)
+			return VC_EINTERNAL;
+	}
+	return VC_OK;
+}
+
+static int unknown_option(struct parse *p, const char *name, size_t n)
+{
+	const char *names[MAX_NAMES], *near;
+	char word[64];
+	size_t k = 0, t = 0, r = 0;
+
+	for (const struct vc_option *o; k < MAX_NAMES && (o = next_option(p->cmd, &t, &r));)
+		names[k++] = o->name;
+	snprintf(word, sizeof(word), "%.*s", (int)n, name);
+	near = vc_nearest(word, names, k);
+	if (near)
+		return vc_fail(p->err, VC_EUSAGE, "no option --%s (did you mean --%s?)", word, near);
+	return vc_fail(p->err, VC_EUSAGE, "no option --%s (see 'vramcast help %s')", word, p->cmd->name);
+}
+
+static bool takes_value(const struct vc_option *o)
+{
+	return o->type != VC_O_FLAG && o->type != VC_O_NOT;
+}
+
+static int need_value(struct parse *p, const struct vc_option *o, const char **value)
+{
+	if (p->at + 1 >= p->argc)
+		return vc_fail(p->err, VC_EUSAGE, "--%s wants a value (%s)", o->name, o->arg);
+	*value = p->argv[++p->at];
+	return VC_OK;
+}
+
+static int parse_long(struct parse *p, const char *arg)
+{
+	const char *eq = strchr(arg, '='), *value = eq ? eq + 1 : NULL;
+	size_t n = eq ? (size_t)(eq - arg) : strlen(arg);
+	const struct vc_option *o = by_name(p->cmd, arg, n);
+
+	if (n == 4 && !strncmp(arg, "help", 4))
+		return VC_OPT_HELP;
+	if (!o && console_option(arg, n, 0))
+		return set_value(console_option(arg, n, 0), (char *)p->con, NULL, p->err);
+	if (!o)
+		return unknown_option(p, arg, n);
+	if (!takes_value(o) && eq)
+		return vc_fail(p->err, VC_EUSAGE, "--%s takes no value", o->name);
+	if (takes_value(o) && !eq && need_value(p, o, &value) < 0)
+		return VC_EUSAGE;
+	return set_value(o, p->cfg, value, p->err);
+}
+
+/* -jN, -j N, -qv */
+static int parse_short(struct parse *p, const char *arg)
+{
+	for (; *arg; arg++) {
+		const struct vc_option *o = by_letter(p->cmd, *arg);
+		const char *value = arg + 1;
+		char *cfg = p->cfg;
+		int r;
+
+		if (!o && console_option(NULL, 0, *arg)) {
+			o = console_option(NULL, 0, *arg);
+			cfg = (char *)p->con;
+		}
+		if (!o && *arg == 'h')
+			return VC_OPT_HELP;
+		if (!o)
+			return vc_fail(p->err, VC_EUSAGE, "no option -%c (see 'vramcast help %s')", *arg,
+				       p->cmd->name);
+		if (takes_value(o)) {
+			if (!*value && need_value(p, o, &value) < 0)
+				return VC_EUSAGE;
+			return set_value(o, cfg, value, p->err);
+		}
+		r = set_value(o, cfg, NULL, p->err);
+		if (r < 0)
+			return r;
+	}
+	return VC_OK;
+}
+
+int vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **argv, size_t *operands,
+		 struct vc_console *con)
+{
+	struct parse p = { c, cfg, argv, argc, 0, 0, con, &con->err };
+	bool only_operands = false;
+	int r = set_defaults(c, cfg, &con->err);
+
+	for (; r == VC_OK && p.at < argc; p.at++) {
+		char *arg = argv[p.at];
+
+		if (only_operands || arg[0] != '-' || !arg[1]) {
+			argv[p.operands++] = arg;
+			only_operands |= (c->flags & VC_CMD_PASSTHROUGH) != 0;
+		} else if (!strcmp(arg, "--")) {
+			only_operands = true;
+		} else {
+			r = arg[1] == '-' ? parse_long(&p, arg + 2) : parse_short(&p, arg + 1);
+		}
+	}
+	*operands = p.operands;
+	return r;
+}
+
+void vc_opt_fini(const struct vc_command *c, void *cfg)
+{
+	size_t t = 0, r = 0;
+
+	for (const struct vc_option *o; (o = next_option(c, &t, &r));)
+		if (o->type == VC_O_LIST)
+			free(((struct vc_list *)(void *)((char *)cfg + o->offset))->at);
+}
+
+static void help_row(const struct vc_option *o, struct vc_output *out)
+{
+	char left[80];
+	int n = 0;
+
+	if (o->letter)
+		n = snprintf(left, sizeof(left), "-%c, --%s", o->letter, o->name);
+	else
+		n = snprintf(left, sizeof(left), "    --%s", o->name);
+	if (o->arg)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->arg);
+	vc_output_printf(out, "  %-28s %s", left, o->help);
+	if (o->fallback && takes_value(o))
+		vc_output_printf(out, " [%s]", o->fallback);
+	vc_output_text(out, "\n");
+}
+
+void vc_opt_help(const struct vc_command *c, struct vc_output *out)
+{
+	size_t t = 0, r = 0;
+	bool any = false;
+
+	vc_output_printf(out, "vramcast %s%s%s%s\n\n%s\n", c->name, c->options ? " [OPTION]..." : "",
+			 c->operands && *c->operands ? " " : "", c->operands ? c->operands : "",
+			 c->summary);
+	if (c->details)
+		vc_output_printf(out, "\n%s\n", c->details);
+	for (const struct vc_option *o; (o = next_option(c, &t, &r)); any = true) {
+		if (!any)
+			vc_output_text(out, "\nOptions:\n");
+		help_row(o, out);
+	}
+	vc_output_text(out, any ? "\n" : "\nOptions:\n");
+	for (const struct vc_option *o = console_options; o->name; o++)
+		help_row(o, out);
+}

@@ -1,9 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vramcast.c - front door: global options, the command table, exit codes. */
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-int main(void)
+#include "common/opt.h"
+#include "common/param.h"
+
+#define VC_COMMAND(id) &vc_command_##id,
+const struct vc_command *const vc_commands[] = {
+#include "commands.def"
+	NULL
+};
+#undef VC_COMMAND
+
+static const char intro[] =
+	"vramcast records what a training run does to GPU memory, replays the recording with\n"
+	"anything changed, says whether it fits, and draws it.\n\n"
+	"usage: vramcast COMMAND [OPTION]... [ARGUMENT]...\n\n";
+
+static void say_commands(struct vc_output *out)
 {
-	puts("vramcast " VC_VERSION);
-	return 0;
+	vc_output_text(out, intro);
+	for (size_t i = 0; vc_commands[i]; i++)
+		if (!(vc_commands[i]->flags & VC_CMD_HIDDEN))
+			vc_output_printf(out, "  %-12s %s\n", vc_commands[i]->name,
+					 vc_commands[i]->summary);
+	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a model or a sink.\n"
+		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
+}
+
+static int to_stdout(void (*fn)(struct vc_output *))
+{
+	struct vc_error err = { 0 };
+	struct vc_output *out = vc_output_open("-", &err);
+
+	if (out)
+		fn(out);
+	if (!out || vc_output_commit(out, &err) < 0)
+		fprintf(stderr, "vramcast: %s\n", err.message);
+	vc_output_close(out);
+	return err.status ? 1 : 0;
+}
+
+static const struct vc_command *command_by_name(const char *name)
+{
+	for (size_t i = 0; vc_commands[i]; i++)
+		if (!strcmp(vc_commands[i]->name, name))
+			return vc_commands[i];
+	return NULL;
+}
+
+static int no_such_command(const char *name)
+{
+	const char *names[64], *near;
+	size_t n = 0;
+
+	while (n < 64 && vc_commands[n]) {
+		names[n] = vc_commands[n]->name;
+		n++;
+	}
+	near = vc_nearest(name, names, n);
+	if (near)
+		fprintf(stderr, "vramcast: there is no command '%s' (did you mean %s?)\n", name, near);
+	else
+		fprintf(stderr, "vramcast: there is no command '%s' ('vramcast help' lists them)\n", name);
+	return 2;
+}
+
+static int explain_failure(const struct vc_command *c, const struct vc_console *con, int status)
+{
+	fprintf(stderr, "vramcast %s: %s\n", c->name, con->err.message);
+	if (c->flags & VC_CMD_PASSTHROUGH) /* 125: our own failure, as env and timeout do it */
+		return status == VC_EUSAGE ? 2 : 125;
+	return status == VC_EUSAGE ? 2 : 1;
+}
+
+static int help_for(const struct vc_command *c)
+{
+	struct vc_error err = { 0 };
+	struct vc_output *out = vc_output_open("-", &err);
+
+	if (out)
+		vc_opt_help(c, out);
+	if (!out || vc_output_commit(out, &err) < 0)
+		fprintf(stderr, "vramcast: %s\n", err.message);
+	vc_output_close(out);
+	return err.status ? 1 : 0;
+}
+
+static int run_command(const struct vc_command *c, size_t argc, char **argv, struct vc_console *con)
+{
+	void *cfg = calloc(1, c->config_size ? c->config_size : 1);
+	size_t operands = 0;
+	int r;
+
+	if (!cfg)
+		return explain_failure(c, con, vc_nomem(&con->err, "options"));
+	r = vc_opt_parse(c, cfg, argc, argv, &operands, con);
+	if (r == VC_OK)
+		r = c->run(cfg, operands, argv, con);
+	else if (r == VC_OPT_HELP)
+		r = help_for(c);
+	if (r < 0)
+		r = explain_failure(c, con, r);
+	vc_opt_fini(c, cfg);
+	free(cfg);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct vc_console con = { .color = isatty(1) && !getenv("NO_COLOR") };
+	const struct vc_command *c;
+	int at = 1;
+
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a sentence, not a death */
+	for (; at < argc && argv[at][0] == '-'; at++) {
+		if (!strcmp(argv[at], "--version"))
+			return puts("vramcast " VC_VERSION) < 0;
+		if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h"))
+			return to_stdout(say_commands);
+		if (!strcmp(argv[at], "-q") || !strcmp(argv[at], "--quiet"))
+			con.quiet = true;
+		else if (!strcmp(argv[at], "-v") || !strcmp(argv[at], "--verbose"))
+			con.verbose = true;
+		else if (!strcmp(argv[at], "--color"))
+			con.color = true;
+		else
+			break;
+	}
+	if (at < argc && argv[at][0] == '-') {
+		fprintf(stderr, "vramcast: no option %s before a command ('vramcast help')\n", argv[at]);
+		return 2;
+	}
+	if (at >= argc || (!strcmp(argv[at], "help") && at + 1 >= argc))
+		return to_stdout(say_commands);
+	c = command_by_name(argv[at]);
+	if (!c)
+		return no_such_command(argv[at]);
+	return run_command(c, (size_t)(argc - at - 1), argv + at + 1, &con);
 }

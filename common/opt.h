@@ -69,5 +69,6 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
 #include "commands.def"
 #undef VC_COMMAND
+extern const struct vc_command *const vc_commands[]; /* NULL-terminated; defined by the front door */
 
 #endif

@@ -311,6 +311,68 @@ struct vc_meta *vc_meta_new(struct vc_error *err)
 	return NULL;
 }
 
+static void copy_texts(struct vc_meta *to, const struct vc_meta *from)
+{
+	vc_meta_set(&to->path, from->path);
+	vc_meta_set(&to->source, from->source);
+	vc_meta_set(&to->torch, from->torch);
+	vc_meta_set(&to->conf, from->conf);
+	vc_meta_set(&to->producer, from->producer);
+	vc_meta_set(&to->command, from->command);
+	vc_meta_set(&to->host, from->host);
+}
+
+static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
+{
+	for (size_t i = 1; i < from->strings; i++)
+		vc_meta_string(to, from->string[i], strlen(from->string[i]));
+	for (size_t i = 1; i < from->frames; i++)
+		vc_meta_frame(to, from->frame[i]);
+	for (size_t i = 1; i < from->streams; i++)
+		vc_meta_stream(to, from->stream[i]);
+	for (size_t i = 0; i < from->params; i++)
+		vc_meta_param(to, from->param[i].name, from->param[i].value);
+	for (size_t i = 0; i < from->notes; i++)
+		vc_meta_note(to, "%s", from->note[i]);
+	for (size_t i = 0; i < from->devices; i++) {
+		struct vc_device_info *d = vc_meta_device(to, from->device[i].index);
+
+		if (!d)
+			return;
+		d->total = from->device[i].total;
+		d->cc_major = from->device[i].cc_major;
+		d->cc_minor = from->device[i].cc_minor;
+		vc_meta_set(&d->name, from->device[i].name);
+	}
+}
+
+struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err)
+{
+	struct vc_meta *to = vc_meta_new(err);
+
+	if (!to)
+		return NULL;
+	copy_texts(to, m);
+	copy_lists(to, m);
+	to->torch_guessed = m->torch_guessed;
+	to->pid = m->pid;
+	to->rank = m->rank;
+	memcpy(to->how, m->how, sizeof(to->how));
+	to->dropped = m->dropped;
+	to->gaps = m->gaps;
+	to->damaged_blocks = m->damaged_blocks;
+	to->complete = m->complete;
+	to->unmatched_frees = m->unmatched_frees;
+	to->double_allocs = m->double_allocs;
+	to->max_id = m->max_id;
+	to->start_unix_ns = m->start_unix_ns;
+	if (vc_meta_ok(to))
+		return to;
+	vc_nomem(err, "a copy of the trace's dictionaries");
+	vc_meta_free(to);
+	return NULL;
+}
+
 static void free_index(struct index *x)
 {
 	if (!x)

@@ -76,6 +76,7 @@ struct vc_meta {
 };
 
 struct vc_meta *vc_meta_new(struct vc_error *err);
+struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err); /* with the same indices */
 void vc_meta_free(struct vc_meta *m); /* NULL is fine */
 /* The index of the string / frame / stream, added when new; 0 also on lack of memory (sticky: m->index
  * remembers, vc_meta_ok tells). */

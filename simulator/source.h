@@ -52,7 +52,8 @@ extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
 extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
 const struct vc_source_type *vc_transform_by_name(const char *name);
 
-/* Open a trace file ("-": standard input) with the decoder that recognises it. NULL on failure. */
+/* Open a trace file ("-": standard input) with the decoder that recognises it. "FILE@batch=8,seq=512"
+ * sets recorded parameters, unless a file of that whole name exists. NULL on failure. */
 struct vc_source *vc_source_open(const char *path, struct vc_error *err);
 
 /* Put a transform behind `upstream`. On success the new source owns it; on failure it stays the
@@ -69,11 +70,14 @@ struct vc_trace {
 	size_t n, cap;
 };
 
-int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err); /* reads to the end, takes s->meta */
+/* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.
+ * After a failure vc_trace_fini frees what was read. */
+int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err);
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err);
 void vc_trace_fini(struct vc_trace *t);
 
-/* A source over a trace in memory (lent; must outlive the source). Transforms go behind it. */
+/* A source over a trace in memory (lent; must outlive the source), with its own copy of the meta.
+ * Transforms go behind it. */
 struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err);
 
 #endif

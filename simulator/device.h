@@ -35,6 +35,7 @@ struct vc_device_config {
 	uint64_t prop_total;   /* totalGlobalMem; 0 = total */
 	uint64_t context;      /* bytes of this process outside the allocator */
 	uint64_t others;       /* bytes of other processes at the start */
+	unsigned index;        /* as the framework numbers it, for messages */
 	enum vc_va_policy va;
 	const struct vc_process *process; /* borrowed; NULL: no process lines (no NVML) */
 	size_t processes;
@@ -61,6 +62,9 @@ void vc_device_unmap(struct vc_device *d, uint64_t addr, uint64_t size);
 /* A segment that exists before the first event (warm start): memory is taken, no call is counted. */
 void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size);
 
+/* Addresses that new ranges must not touch (the unmapped part of an adopted virtual range). */
+void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size);
+
 /* VC_VA_LIST: the next address to hand out for a request of `size` (0 = any size). */
 int  vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err);
 
@@ -83,6 +87,7 @@ uint64_t vc_device_available(const struct vc_device *d); /* free bytes of cudaMe
 uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of this allocator */
 uint64_t vc_device_clock_ns(const struct vc_device *d);  /* time spent in the driver so far */
 uint64_t vc_device_calls(const struct vc_device *d, enum vc_driver_call what);
+bool vc_device_ok(const struct vc_device *d); /* false: this process ran out of memory on the way */
 const struct vc_device_config *vc_device_config(const struct vc_device *d);
 
 /* Called after every driver call; one listener. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.c - the loop in the middle of the house.
  *
- * Ids are dense, so live blocks are a flat array indexed by id; events come in batches; there is no
- * heap call per event. */
+ * Ids are dense, so live blocks are an array indexed by id (in pages that go when their blocks do);
+ * events come in batches; there is no heap call per event. */
 #include "simulator/engine.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pages.h"
 #include "simulator/follow.h"
 
 #define MAX_OBSERVERS 16
@@ -24,7 +25,7 @@ struct engine {
 	struct vc_streams streams;
 	const struct vc_meta *meta;
 	struct vc_device *device;
-	struct live *live; size_t ids;
+	struct vc_pages live;
 	struct vc_extent *heap; size_t heap_n, heap_cap; /* the starting heap while it is collected */
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
@@ -99,22 +100,6 @@ static int tell(struct engine *e, const struct vc_event *ev, const struct vc_blo
 	return VC_OK;
 }
 
-static int want_id(struct engine *e, uint64_t id, struct vc_error *err)
-{
-	size_t n = e->ids ? e->ids : 4096;
-	struct live *live;
-
-	while (n <= id)
-		n *= 2;
-	live = realloc(e->live, n * sizeof(*live));
-	if (!live)
-		return vc_nomem(err, "the table of live blocks");
-	memset(live + e->ids, 0, (n - e->ids) * sizeof(*live));
-	e->live = live;
-	e->ids = n;
-	return VC_OK;
-}
-
 static void count_live(struct engine *e, struct live *l, uint64_t bytes)
 {
 	l->granules = (uint32_t)((bytes + 511) / 512);
@@ -128,20 +113,23 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 {
 	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
 				 ev->flags & VC_EVF_EXACT };
+	struct vc_block b;
 	struct live *l;
 	int r;
 
 	e->stats.allocs++;
-	if (ev->id >= e->ids && want_id(e, ev->id, err) < 0)
-		return VC_ENOMEM;
-	l = &e->live[ev->id];
-	if (l->life != DEAD)
+	l = vc_pages_get(&e->live, ev->id);
+	if (l && l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
-	r = e->model.type->alloc(&e->model, &rq, &l->block, err);
+	r = e->model.type->alloc(&e->model, &rq, &b, err);
 	if (r < 0)
 		return r;
 	if (r == VC_DONE) {
+		l = vc_pages_put(&e->live, ev->id);
+		if (!l)
+			return vc_nomem(err, "the table of live blocks");
+		l->block = b;
 		count_live(e, l, ev->size);
 		return tell(e, ev, &l->block, r, err);
 	}
@@ -153,7 +141,7 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 
 static int do_free(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
-	struct live *l = ev->id < e->ids ? &e->live[ev->id] : NULL;
+	struct live *l = vc_pages_get(&e->live, ev->id);
 	struct vc_block b;
 	int r;
 
@@ -164,14 +152,17 @@ static int do_free(struct engine *e, const struct vc_event *ev, struct vc_error 
 	}
 	b = l->block;
 	r = e->model.type->free(&e->model, &l->block);
-	l->life = r == VC_WAITS ? WAITING : DEAD;
 	e->lower -= (uint64_t)l->granules * 512;
+	if (r == VC_WAITS)
+		l->life = WAITING;
+	else
+		vc_pages_drop(&e->live, ev->id);
 	return tell(e, ev, &b, r, err);
 }
 
 static int do_live(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
-	struct live *l = ev->id < e->ids ? &e->live[ev->id] : NULL;
+	struct live *l = vc_pages_get(&e->live, ev->id);
 	const struct vc_model_type *t = e->model.type;
 
 	if (l && ev->kind == VC_EV_USE && l->life == LIVE && t->use)
@@ -179,7 +170,7 @@ static int do_live(struct engine *e, const struct vc_event *ev, struct vc_error 
 	if (l && ev->kind == VC_EV_FREE_DONE && l->life == WAITING) {
 		if (t->complete)
 			t->complete(&e->model, &l->block);
-		l->life = DEAD;
+		vc_pages_drop(&e->live, ev->id);
 	}
 	return tell(e, ev, NULL, VC_DONE, err);
 }
@@ -292,16 +283,20 @@ static int adopt_heap(struct engine *e, struct vc_error *err)
 
 	for (size_t i = 0; r >= 0 && i < e->heap_n; i++) {
 		const struct vc_extent *x = &e->heap[i];
+		struct live *l;
 
 		if (x->what == VC_X_SEGMENT || x->what == VC_X_FREE || !x->id)
 			continue;
-		if (x->id >= e->ids && (r = want_id(e, x->id, err)) < 0)
+		l = vc_pages_put(&e->live, x->id);
+		if (!l) {
+			r = vc_nomem(err, "the starting heap");
 			break;
-		e->live[x->id].block = blocks[i];
-		count_live(e, &e->live[x->id], x->requested);
+		}
+		l->block = blocks[i];
+		count_live(e, l, x->requested);
 		if (x->what == VC_X_PENDING) {
-			e->live[x->id].life = WAITING;
-			e->lower -= (uint64_t)e->live[x->id].granules * 512;
+			l->life = WAITING;
+			e->lower -= (uint64_t)l->granules * 512;
 		}
 	}
 	free(blocks);
@@ -409,8 +404,6 @@ static int replay(struct engine *e, struct vc_error *err)
 			return (int)n;
 		e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
 		for (long i = 0; i < n && r == VC_OK && !e->stopped; i++) {
-			if (ev[i].kind == VC_EV_ALLOC && i + 4 < n && ev[i + 4].id < e->ids)
-				__builtin_prefetch(&e->live[ev[i + 4].id]);
 			r = step(e, &ev[i], err);
 		}
 	}
@@ -450,6 +443,7 @@ static int setup(struct engine *e, struct vc_error *err)
 
 	e->meta = e->run->source->meta;
 	e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
+	vc_pages_init(&e->live, sizeof(struct live));
 	e->model = (struct vc_model){ .type = t, .config = cfg, .streams = &e->streams,
 				      .version = e->run->version, .conf = e->run->conf,
 				      .state = calloc(1, t->state_size ? t->state_size : 1) };
@@ -492,7 +486,7 @@ static void teardown(struct engine *e)
 	}
 	vc_follow_free(e->follow);
 	vc_device_free_all(e->device);
-	free(e->live);
+	vc_pages_fini(&e->live);
 	free(e->heap);
 }
 

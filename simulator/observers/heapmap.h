@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapmap.h - the heap at one moment, with call sites: shared by the observers that look at it. */
+#ifndef VC_HEAPMAP_H
+#define VC_HEAPMAP_H
+
+#include "common/pages.h"
+#include "simulator/observer.h"
+#include "simulator/result.h"
+
+/* Where each live block came from; kept beside the model, which knows sizes and places only. */
+struct vc_origins { struct vc_pages at; };
+
+void vc_origins_init(struct vc_origins *o);
+int  vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_error *err);
+void vc_origins_fini(struct vc_origins *o);
+
+/* Fill *map (replacing what it held) from the model. */
+int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const struct vc_origins *o,
+		    uint64_t event, struct vc_error *err);
+
+/* Who holds the live bytes of a map: by call site, else by segment; largest first, at most 64.
+ * *holders is the caller's. */
+int vc_heapmap_holders(const struct vc_heap_map *map, struct vc_holder **holders, size_t *n,
+		       struct vc_error *err);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lives.c - the life of every block, for pictures and tables. Above a limit the smallest and
+ * shortest are left out and counted: a picture cannot show them anyway. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pages.h"
+#include "simulator/observer.h"
+#include "simulator/result.h"
+
+#define FIRST_LIMIT 2000000u
+
+struct slot { uint32_t index; }; /* 1 + index into the lives */
+
+struct state {
+	struct vc_life *at; size_t n, cap;
+	struct vc_pages open;
+	uint64_t dropped, dropped_max;
+	size_t limit;   /* thin out at so many */
+	uint64_t floor; /* blocks smaller than this are left out by now */
+};
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Half of the dead ones go, the smallest first. */
+static int thin_out(struct state *st, struct vc_error *err)
+{
+	uint64_t *size = malloc(st->n * sizeof(*size));
+	size_t k = 0;
+
+	if (!size)
+		return vc_nomem(err, "block lives");
+	for (size_t i = 0; i < st->n; i++)
+		size[i] = st->at[i].size;
+	qsort(size, st->n, sizeof(*size), by_size);
+	st->floor = size[st->n / 2] + 1;
+	free(size);
+	for (size_t i = 0; i < st->n; i++) {
+		if (st->at[i].size < st->floor && st->at[i].died != UINT64_MAX) {
+			st->dropped++;
+			if (st->at[i].size > st->dropped_max)
+				st->dropped_max = st->at[i].size;
+			continue;
+		}
+		if (st->at[i].died == UINT64_MAX) {
+			struct slot *s = vc_pages_get(&st->open, st->at[i].id);
+
+			if (s)
+				s->index = (uint32_t)k + 1;
+		}
+		st->at[k++] = st->at[i];
+	}
+	st->n = k;
+	st->limit = k > st->limit / 2 ? k * 2 : st->limit; /* all alive: thinning again would not help */
+	return VC_OK;
+}
+
+static int add(struct state *st, const struct vc_life *l, struct vc_error *err)
+{
+	struct slot *s;
+
+	if (st->n >= st->limit && thin_out(st, err) < 0)
+		return VC_ENOMEM;
+	if (st->n == st->cap) {
+		size_t cap = st->cap ? st->cap * 2 : 4096;
+		struct vc_life *at = realloc(st->at, cap * sizeof(*at));
+
+		if (!at)
+			return vc_nomem(err, "block lives");
+		st->at = at;
+		st->cap = cap;
+	}
+	if (l->id) {
+		s = vc_pages_put(&st->open, l->id);
+		if (!s)
+			return vc_nomem(err, "block lives");
+		s->index = (uint32_t)st->n + 1;
+	}
+	st->at[st->n++] = *l;
+	return VC_OK;
+}
+
+struct walk { struct state *st; struct vc_error *err; };
+
+static int note_start(void *arg, const struct vc_extent *x)
+{
+	struct walk *w = arg;
+	struct vc_life l = { .id = x->id, .size = x->size, .requested = x->requested, .addr = x->addr,
+			     .died = UINT64_MAX, .stream = x->stream, .at_start = true };
+
+	return x->what == VC_X_LIVE || x->what == VC_X_PENDING ? add(w->st, &l, w->err) : VC_OK;
+}
+
+static int lives_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
+{
+	struct state *st = o->state;
+	struct walk w = { st, err };
+
+	st->limit = FIRST_LIMIT;
+	vc_pages_init(&st->open, sizeof(struct slot));
+	return m->type->walk(m, note_start, &w);
+}
+
+static int lives_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
+{
+	struct state *st = o->state;
+	struct slot *k;
+
+	if (!s->block)
+		return VC_OK;
+	if (s->ev->kind == VC_EV_ALLOC) {
+		struct vc_life l = { .id = s->ev->id, .size = s->block->size, .requested = s->ev->size,
+			.addr = s->block->addr, .born = s->index, .died = UINT64_MAX,
+			.born_ns = s->ev->time_ns, .stream = s->ev->stream, .site = s->ev->site,
+			.label = s->ev->label };
+
+		if (l.size < st->floor) {
+			st->dropped++;
+			return VC_OK;
+		}
+		return add(st, &l, err);
+	}
+	k = vc_pages_get(&st->open, s->ev->id);
+	if (!k || !k->index)
+		return VC_OK;
+	st->at[k->index - 1].died = s->index;
+	st->at[k->index - 1].died_ns = s->ev->time_ns;
+	vc_pages_drop(&st->open, s->ev->id);
+	return VC_OK;
+}
+
+/* The same thresholds as the timeline's, now with the true length at hand. */
+static void classify(struct state *st, uint64_t events)
+{
+	uint64_t step = events / 8;
+
+	for (size_t i = 0; i < st->n; i++) {
+		struct vc_life *l = &st->at[i];
+		uint64_t age = l->died == UINT64_MAX ? UINT64_MAX : l->died - l->born;
+
+		if (l->at_start || age > 2 * step)
+			l->lifetime = VC_LIFE_PERSISTENT;
+		else if (age <= 16)
+			l->lifetime = VC_LIFE_SHORT;
+		else
+			l->lifetime = age > step / 4 ? VC_LIFE_STEP : VC_LIFE_PHASE;
+	}
+}
+
+static int lives_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
+		     struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	(void)m;
+	(void)err;
+	classify(st, r->stats.events);
+	r->lives = (struct vc_lives){ st->at, st->n, st->dropped, st->dropped_max };
+	st->at = NULL;
+	return VC_OK;
+}
+
+static void lives_fini(struct vc_observer *o)
+{
+	struct state *st = o->state;
+
+	free(st->at);
+	vc_pages_fini(&st->open);
+}
+
+const struct vc_observer_type vc_observer_lives = {
+	.name = "lives", .summary = "birth, death and place of every block",
+	.state_size = sizeof(struct state),
+	.begin = lives_begin, .step = lives_step, .end = lives_end, .fini = lives_fini,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oom.c - the first time the run ran out: what was asked, what was free, who held the rest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/observers/heapmap.h"
+
+struct state {
+	struct vc_origins origins;
+	struct vc_heap_map map;
+	struct vc_oom_report report;
+};
+
+static int oom_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
+{
+	(void)m;
+	(void)err;
+	vc_origins_init(&((struct state *)o->state)->origins);
+	return VC_OK;
+}
+
+static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
+{
+	struct state *st = o->state;
+	struct vc_oom_report *r = &st->report;
+	const struct vc_model *m = s->model;
+
+	if (vc_origins_step(&st->origins, s, err) < 0)
+		return VC_ENOMEM;
+	if (s->answer != VC_REFUSED || s->ev->kind != VC_EV_ALLOC || r->happened)
+		return VC_OK;
+	*r = (struct vc_oom_report){ .happened = true, .event = s->index, .time_ns = s->ev->time_ns,
+		.id = s->ev->id, .request = s->ev->size, .rounded = m->refusal.rounded,
+		.alloc_size = m->refusal.alloc_size, .device_free = m->refusal.device_free,
+		.message = strdup(m->note) };
+	if (!r->message)
+		return vc_nomem(err, "the out-of-memory report");
+	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
+		return VC_ENOMEM;
+	for (size_t i = 0; i < st->map.n; i++) {
+		const struct vc_heap_extent *x = &st->map.at[i];
+
+		if (x->what != VC_X_FREE)
+			continue;
+		r->free_in_cache += x->size;
+		if (x->size > r->largest_free && !x->pool && x->stream == s->ev->stream)
+			r->largest_free = x->size;
+	}
+	return vc_heapmap_holders(&st->map, &r->holder, &r->holders, err);
+}
+
+static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
+		   struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	(void)m;
+	(void)err;
+	r->oom = st->report;
+	r->last = st->map;
+	st->report = (struct vc_oom_report){ 0 };
+	st->map.at = NULL;
+	return VC_OK;
+}
+
+static void oom_fini(struct vc_observer *o)
+{
+	struct state *st = o->state;
+
+	vc_origins_fini(&st->origins);
+	free(st->map.at);
+	free(st->report.message);
+	free(st->report.holder);
+}
+
+const struct vc_observer_type vc_observer_oom = {
+	.name = "oom", .summary = "the first out-of-memory: the request, the largest hole, who held what",
+	.state_size = sizeof(struct state),
+	.begin = oom_begin, .step = oom_step, .end = oom_end, .fini = oom_fini,
+};

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peak.c - the heap when reserved memory first reaches its maximum, and what its unused bytes are. */
+#include <stdlib.h>
+
+#include "simulator/observers/heapmap.h"
+
+struct state {
+	struct vc_origins origins;
+	struct vc_heap_map map;
+	uint64_t best, walked; /* reserved at the last walk; extents walked so far */
+};
+
+/* Reserved grows once per segment, so a walk at each new maximum is cheap; a trace with very many
+ * segments AND blocks walks only when the maximum has grown by a 256th, so its map may lag by that. */
+#define WALK_BUDGET 100000000ull
+
+static int look(struct state *st, const struct vc_model *m, uint64_t event, struct vc_error *err)
+{
+	int r;
+
+	if (m->now.reserved <= st->best)
+		return VC_OK;
+	if (st->walked > WALK_BUDGET && m->now.reserved < st->best + st->best / 256)
+		return VC_OK;
+	st->best = m->now.reserved;
+	r = vc_heapmap_take(&st->map, m, &st->origins, event, err);
+	st->walked += st->map.n;
+	return r;
+}
+
+static int peak_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	vc_origins_init(&st->origins);
+	return look(st, m, 0, err);
+}
+
+static int peak_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	if (vc_origins_step(&st->origins, s, err) < 0)
+		return VC_ENOMEM;
+	return look(st, s->model, s->index, err);
+}
+
+/* The classes of docs/models.md, "unused bytes". */
+static void split_unused(const struct vc_heap_map *map, struct vc_fragmentation *f)
+{
+	const struct vc_heap_extent *seg = NULL;
+	uint64_t live = 0;
+
+	for (size_t i = 0; i < map->n; i++) {
+		const struct vc_heap_extent *x = &map->at[i];
+
+		if (x->what == VC_X_SEGMENT) {
+			seg = x;
+			live = 0;
+			for (size_t k = i + 1; k < map->n && map->at[k].what != VC_X_SEGMENT; k++)
+				live += map->at[k].what != VC_X_FREE ? map->at[k].size : 0;
+			continue;
+		}
+		if (x->what != VC_X_FREE)
+			f->rounding += x->size - x->requested;
+		else if (x->pool)
+			f->private_pools += x->size;
+		else if (x->stream)
+			f->other_streams += x->size;
+		else if (!live)
+			f->whole_free += x->size;
+		else if (seg && (seg->small || x->size < 1u << 20))
+			f->remainders += x->size; /* too small for any request of the large pool */
+		else
+			f->pinned += x->size;
+	}
+}
+
+static int peak_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
+		    struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	(void)m;
+	(void)err;
+	split_unused(&st->map, &r->fragmentation);
+	r->peak = st->map;
+	st->map.at = NULL;
+	return VC_OK;
+}
+
+static void peak_fini(struct vc_observer *o)
+{
+	struct state *st = o->state;
+
+	vc_origins_fini(&st->origins);
+	free(st->map.at);
+}
+
+const struct vc_observer_type vc_observer_peak = {
+	.name = "peak", .summary = "the heap at the peak of reserved memory, and its unused bytes",
+	.state_size = sizeof(struct state),
+	.begin = peak_begin, .step = peak_step, .end = peak_end, .fini = peak_fini,
+};

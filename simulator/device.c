@@ -38,6 +38,8 @@ struct vc_device {
 	struct hint *hint;
 	size_t hints, hint_cap, hint_at;
 	bool broken;        /* our own memory ran out */
+	bool scripted;      /* script decides instead of capacity and policy */
+	struct vc_device_script script;
 	void (*listen)(void *arg, const struct vc_device_change *);
 	void *listen_arg;
 };
@@ -197,12 +199,17 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 
 bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
 {
-	bool fits = size <= d->cfg.total && granules(size) <= vc_device_available(d);
+	bool fits;
 
-	if (fits) {
-		*addr = place(d, size);
-		d->taken += granules(size);
+	if (d->scripted) {
+		fits = d->script.alloc(d->script.arg, size, addr);
+	} else {
+		fits = size <= d->cfg.total && granules(size) <= vc_device_available(d);
+		if (fits)
+			*addr = place(d, size);
 	}
+	if (fits)
+		d->taken += granules(size);
 	account(d, VC_DRV_MALLOC, !fits, (struct range){ fits ? *addr : 0, size });
 	return fits;
 }
@@ -210,28 +217,38 @@ bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
 void vc_device_free(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	d->taken -= granules(size);
-	if (d->cfg.va == VC_VA_FIT)
+	if (d->scripted)
+		d->script.free(d->script.arg, addr, size);
+	else if (d->cfg.va == VC_VA_FIT)
 		forget(d, addr);
 	account(d, VC_DRV_FREE, false, (struct range){ addr, size });
 }
 
 bool vc_device_reserve(struct vc_device *d, uint64_t size, uint64_t *addr)
 {
-	*addr = place(d, size);
-	account(d, VC_DRV_RESERVE, false, (struct range){ *addr, size });
-	return true;
+	bool ok = true;
+
+	if (d->scripted)
+		ok = d->script.reserve(d->script.arg, size, addr);
+	else
+		*addr = place(d, size);
+	account(d, VC_DRV_RESERVE, !ok, (struct range){ *addr, size });
+	return ok;
 }
 
 void vc_device_unreserve(struct vc_device *d, uint64_t addr, uint64_t size)
 {
-	if (d->cfg.va == VC_VA_FIT)
+	if (d->scripted)
+		d->script.unreserve(d->script.arg, addr);
+	else if (d->cfg.va == VC_VA_FIT)
 		forget(d, addr);
 	account(d, VC_DRV_UNRESERVE, false, (struct range){ addr, size });
 }
 
 bool vc_device_create(struct vc_device *d, uint64_t size)
 {
-	bool fits = granules(size) <= vc_device_available(d);
+	bool fits = d->scripted ? d->script.create(d->script.arg, size)
+				: granules(size) <= vc_device_available(d);
 
 	if (fits)
 		d->taken += granules(size);
@@ -247,11 +264,15 @@ void vc_device_release(struct vc_device *d, uint64_t size)
 
 void vc_device_map(struct vc_device *d, uint64_t addr, uint64_t size)
 {
+	if (d->scripted)
+		d->script.map(d->script.arg, addr, size);
 	account(d, VC_DRV_MAP, false, (struct range){ addr, size });
 }
 
 void vc_device_unmap(struct vc_device *d, uint64_t addr, uint64_t size)
 {
+	if (d->scripted)
+		d->script.unmap(d->script.arg, addr, size);
 	account(d, VC_DRV_UNMAP, false, (struct range){ addr, size });
 }
 
@@ -295,6 +316,12 @@ int vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_
 	}
 	d->hint[d->hints++] = (struct hint){ addr, size };
 	return VC_OK;
+}
+
+void vc_device_script(struct vc_device *d, const struct vc_device_script *script)
+{
+	d->script = *script;
+	d->scripted = true;
 }
 
 void vc_device_set_others(struct vc_device *d, uint64_t bytes)

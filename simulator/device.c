@@ -9,6 +9,7 @@
 #define TOP   0x7f8000000000ull /* dec starts below this */
 #define SLOT  (256ull << 30)    /* mix: size of a slot */
 #define SLOTS 64u
+#define WINDOW (32ull << 20)
 
 /* What a driver call takes, in nanoseconds: a fixed part and a part per MiB. Orders of magnitude
  * measured with the CUDA runtime on data-centre cards (cudaMalloc 0.1 .. 1 ms, cudaFree more because
@@ -33,7 +34,7 @@ struct vc_device {
 	uint64_t calls[VC_DRV_CALLS];
 	uint64_t next, low, cursor[SLOTS];
 	uint32_t request;
-	struct range *used; /* fit only: taken ranges by address */
+	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
 	size_t n, cap;
 	struct hint *hint;
 	size_t hints, hint_cap, hint_at;
@@ -157,6 +158,52 @@ static uint64_t next_slot(struct vc_device *d, uint64_t size)
 	return a;
 }
 
+/* The smallest left-over range that suits, else a new window below all others. */
+static uint64_t from_window(struct vc_device *d, uint64_t size)
+{
+	uint64_t whole = (size + WINDOW - 1) / WINDOW * WINDOW, a;
+	size_t best = d->n;
+
+	for (size_t i = 0; i < d->n; i++)
+		if (d->used[i].size >= size && (best == d->n || d->used[i].size < d->used[best].size))
+			best = i;
+	if (best < d->n) {
+		a = d->used[best].addr;
+		d->used[best].addr += size;
+		d->used[best].size -= size;
+		if (!d->used[best].size)
+			forget(d, a + size);
+		return a;
+	}
+	d->low = (d->low - whole) / WINDOW * WINDOW;
+	if (whole > size)
+		d->broken |= !remember(d, d->low + size, whole - size);
+	return d->low;
+}
+
+/* A range goes back to the left-over ones, joined with its neighbours. */
+static void to_window(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	size_t i = first_at(d, addr);
+
+	if (i < d->n && d->used[i].addr == addr + size) {
+		size += d->used[i].size;
+		forget(d, d->used[i].addr);
+	}
+	if (i && d->used[i - 1].addr + d->used[i - 1].size == addr)
+		d->used[i - 1].size += size;
+	else
+		d->broken |= !remember(d, addr, size);
+}
+
+static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	if (d->cfg.va == VC_VA_FIT)
+		forget(d, addr);
+	else if (d->cfg.va == VC_VA_WINDOW)
+		to_window(d, addr, granules(size));
+}
+
 /* The next queued address that suits `size`; entries of other sizes before it stay queued. */
 static bool hinted(struct vc_device *d, uint64_t size, uint64_t *addr)
 {
@@ -185,6 +232,8 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 		a = lowest_gap(d, size);
 		d->broken |= !remember(d, a, size);
 		return a;
+	case VC_VA_WINDOW:
+		return from_window(d, size);
 	case VC_VA_LIST:
 		if (hinted(d, asked, &a))
 			return a;
@@ -219,8 +268,8 @@ void vc_device_free(struct vc_device *d, uint64_t addr, uint64_t size)
 	d->taken -= granules(size);
 	if (d->scripted)
 		d->script.free(d->script.arg, addr, size);
-	else if (d->cfg.va == VC_VA_FIT)
-		forget(d, addr);
+	else
+		give_back(d, addr, size);
 	account(d, VC_DRV_FREE, false, (struct range){ addr, size });
 }
 
@@ -240,8 +289,8 @@ void vc_device_unreserve(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	if (d->scripted)
 		d->script.unreserve(d->script.arg, addr);
-	else if (d->cfg.va == VC_VA_FIT)
-		forget(d, addr);
+	else
+		give_back(d, addr, size);
 	account(d, VC_DRV_UNRESERVE, false, (struct range){ addr, size });
 }
 

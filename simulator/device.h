@@ -19,6 +19,8 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
 	VC_VA_FIT,       /* lowest gap at or above 0x600000000000, reused */
 	VC_VA_MIX,       /* 64 slots of 256 GiB, request k to slot (29k + 37) mod 64 */
 	VC_VA_LIST,      /* the addresses queued with vc_device_hint, in order; then INC */
+	VC_VA_WINDOW,    /* as recordings show the Linux driver to do it: windows of a multiple of
+			  * 32 MiB downwards; what a window leaves over serves later requests */
 };
 
 struct vc_process { bool self; uint32_t pid; uint64_t bytes; }; /* for the out-of-memory text */

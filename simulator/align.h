@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* align.h - which allocation of one recording is which of another: an ordered matching. */
+#ifndef VC_ALIGN_H
+#define VC_ALIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* One allocation as the alignment sees it. */
+struct vc_take {
+	uint64_t size;   /* requested bytes */
+	uint64_t site;   /* hash of the call stack, the same in every recording; 0 = unknown */
+	uint32_t stream;
+	uint32_t life;   /* allocations made while it lived; UINT32_MAX: to the end */
+};
+
+enum { VC_RATIOS = 32 };
+
+/* Size ratios b/a that a known law explains ({1, R, R*R} for one parameter), found ones added. */
+struct vc_ratios { double at[VC_RATIOS]; size_t n; };
+
+#define VC_UNMATCHED UINT32_MAX
+
+/* Match a[0..na) with b[0..nb), in order, sizes related by one of the ratios wherever possible.
+ * match[i] = index into b or VC_UNMATCHED. Ratios that many neighbours share are added to *r.
+ * Errors: VC_ENOMEM. */
+int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+	     struct vc_ratios *r, uint32_t *match, struct vc_error *err);
+
+#endif

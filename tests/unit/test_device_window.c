@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_device_window.c - the address policy that imitates the Linux driver. */
+#include "tests/support/test.h"
+
+#include "simulator/device.h"
+
+#define MIB (1ull << 20)
+
+static uint64_t take(struct vc_device *d, uint64_t size)
+{
+	uint64_t a = 0;
+
+	assert_true(vc_device_alloc(d, size, &a));
+	return a;
+}
+
+/* The pattern of a real snapshot: 2 MiB goes behind the 90 MiB one, 12 MiB behind the lowest 20. */
+static void windows_go_down_and_their_ends_are_used(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_WINDOW };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t first = take(d, 90 * MIB);
+
+	(void)unused;
+	assert_true(take(d, 20 * MIB) == first - 32 * MIB);
+	assert_true(take(d, 2 * MIB) == first + 90 * MIB);
+	assert_true(take(d, 20 * MIB) == first - 64 * MIB);
+	assert_true(take(d, 32 * MIB) == first - 96 * MIB);
+	assert_true(take(d, 12 * MIB) == first - 44 * MIB);
+	assert_true(vc_device_ok(d));
+	vc_device_free_all(d);
+}
+
+static void a_freed_range_is_used_again(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_WINDOW };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t a = take(d, 64 * MIB), b = take(d, 64 * MIB);
+
+	(void)unused;
+	assert_true(b == a - 64 * MIB);
+	vc_device_free(d, b, 64 * MIB);
+	vc_device_free(d, a, 64 * MIB);
+	assert_true(take(d, 128 * MIB) == b);
+	vc_device_free_all(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_go_down_and_their_ends_are_used),
+		cmocka_unit_test(a_freed_range_is_used_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch.c - PyTorch's CUDACachingAllocator, 2.0 to 2.15, as a model: the entry points. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "simulator/models/torch_index.h"
+
+/* A request needs at most this many new block objects before the next check. */
+#define HEADROOM 8
+
+static int torch_init(struct vc_model *m, struct vc_error *err)
+{
+	struct torch *t = m->state;
+	struct torch_rules *r = calloc(1, sizeof(*r));
+	char note[256] = "";
+
+	t->m = m;
+	t->k = m->config;
+	t->r = r;
+	t->limit = TORCH_UNLIMITED;
+	t->pool[0].small = true;
+	if (!r || !torch_ensure(t, HEADROOM))
+		return vc_nomem(err, "the torch model");
+	if (torch_rules_for(m->version, r) < 0)
+		return vc_fail(err, VC_EUSAGE, "torch version \"%s\" is not known, try %s .. %s",
+			       m->version, TORCH_OLDEST, TORCH_NEWEST);
+	if (t->k->min_block < 1 || t->k->min_block & (t->k->min_block - 1) || t->k->segment < 512 ||
+	    t->k->small_segment < t->k->small_limit || !t->k->round_large ||
+	    t->k->segment < t->k->large_limit)
+		return vc_fail(err, VC_EUSAGE, "torch: a segment must hold what is put into it, "
+			       "min_block must be a power of two");
+	torch_conf_init(t);
+	torch_refresh(t);
+	if (m->conf && torch_conf_parse(t, m->conf, note, sizeof(note)) != VC_DONE)
+		return vc_fail(err, VC_EUSAGE, "PyTorch %u.%u refuses the settings \"%s\": %s", r->major,
+			       r->minor, m->conf, note);
+	t->initial_max_split = (int64_t)t->conf.max_split;
+	/* The option's limit is cut off, not rounded, in every version: all vectors agree, none decides. */
+	if (r->opt_fraction && t->conf.fraction < 1)
+		t->limit = (uint64_t)(t->conf.fraction *
+				      (double)vc_device_config(m->device)->prop_total);
+	return VC_OK;
+}
+
+static int finished(struct torch *t, int answer, struct vc_error *err)
+{
+	torch_publish_slow(t);
+	if (t->nomem || !vc_device_ok(t->m->device))
+		return vc_nomem(err, "the torch model");
+	return answer;
+}
+
+static int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
+		       struct vc_error *err)
+{
+	struct torch *t = m->state;
+	struct torch_want w = { .rq = rq, .ex = t->conf.expandable };
+	struct torch_pool *p;
+	uint32_t i;
+	int r;
+
+	if (rq->size - 1 >= (1ull << 60) - 1) { /* none, or an exabyte */
+		*out = (struct vc_block){ 0, 0, NULL };
+		if (!rq->size)
+			return VC_DONE;
+		torch_raise(t, "CUDA out of memory. Tried to allocate more than 1EB memory.");
+		return VC_REFUSED;
+	}
+	if (rq->exact && (!t->r->exact || rq->addr % 512)) {
+		torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got "
+			    "0x%llx", (unsigned long long)rq->addr);
+		if (!t->r->exact)
+			m->note[0] = '\0';
+		return t->r->exact ? VC_RAISED : VC_REFUSED;
+	}
+	if (t->used + HEADROOM > t->cap && !torch_ensure(t, HEADROOM))
+		return vc_nomem(err, "the torch model");
+	if (t->waiting && !torch_capturing(t))
+		torch_process_events(t);
+	w.size = torch_rounded(t, rq->size);
+	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
+		      : &t->pool[w.size > t->k->small_limit];
+	if (rq->stream < p->streams && p->of[rq->stream])
+		w.set = p->of[rq->stream];
+	else if (!(w.set = torch_set_make(t, p, rq->stream)))
+		return vc_nomem(err, "the torch model");
+	if (rq->exact) {
+		r = torch_exact(t, &w, &i);
+	} else {
+		i = torch_take(t, &w);
+		r = VC_DONE;
+		if (!i) {
+			w.asz = torch_alloc_size(t, w.size);
+			r = torch_slow(t, &w, &i);
+		}
+		if (r == VC_DONE)
+			i = torch_hand_out(t, i, &w);
+	}
+	if (r != VC_DONE)
+		return finished(t, r, err);
+	*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
+	if (w.asz)
+		return finished(t, r, err);
+	torch_publish(t);
+	return VC_DONE;
+}
+
+static int torch_free(struct vc_model *m, struct vc_block *b)
+{
+	struct torch *t = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
+	bool done = !i || torch_free_block(t, i);
+
+	torch_publish(t);
+	return done ? VC_DONE : VC_WAITS;
+}
+
+static void torch_use_block(struct vc_model *m, struct vc_block *b, uint32_t stream)
+{
+	if (b->cookie)
+		torch_use(m->state, (uint32_t)(uintptr_t)b->cookie, stream);
+}
+
+static void torch_complete(struct vc_model *m, struct vc_block *b)
+{
+	struct torch *t = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
+
+	/* A forced completion may have come first, and the object may serve another block by now. */
+	if (!i || t->k->completion != TORCH_RECORDED || t->b[i].state != TORCH_PENDING ||
+	    t->b[i].addr != b->addr || t->b[i].size != b->size)
+		return;
+	torch_complete_recorded(t, i);
+	torch_publish(t);
+}
+
+static void torch_sync_stream(struct vc_model *m, uint32_t stream)
+{
+	struct torch *t = m->state;
+
+	if (t->k->completion == TORCH_FORCED)
+		return;
+	if (stream != VC_STREAM_ALL) {
+		torch_stream_at(t, stream)->done = torch_stream_at(t, stream)->issued;
+		return;
+	}
+	for (uint32_t i = 0; i < t->streams; i++)
+		t->stream[i].done = t->stream[i].issued;
+	t->anywhere.done = t->anywhere.issued;
+}
+
+static int torch_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
+{
+	struct torch *t = m->state;
+
+	if (!torch_ensure(t, HEADROOM))
+		return vc_nomem(err, "the torch model");
+	return finished(t, torch_release_cached(t, t->r->empty_by_id ? pool : 0), err);
+}
+
+static int torch_configure(struct vc_model *m, const char *conf, struct vc_error *err)
+{
+	struct torch *t = m->state;
+
+	return finished(t, torch_conf_parse(t, conf, m->note, sizeof(m->note)), err);
+}
+
+static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
+{
+	struct torch *t = m->state;
+	const struct vc_device_config *d = vc_device_config(m->device);
+	double bytes = f * (double)(t->r->limit_of_prop ? d->prop_total : d->total);
+
+	(void)err;
+	if (!(f >= 0 && f <= 1)) {
+		if (t->r->fraction_text)
+			torch_raise(t, "invalid fraction:%g. Please set within [0, 1].", f);
+		else
+			torch_raise(t, "0 <= fraction && fraction <= 1 INTERNAL ASSERT FAILED");
+		return VC_RAISED;
+	}
+	t->limit = (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes);
+	if (t->r->limit_of_prop && f >= 1)
+		t->limit = TORCH_UNLIMITED;
+	return VC_DONE;
+}
+
+static int torch_pool(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err)
+{
+	struct torch *t = m->state;
+	int r = torch_pool_call(t, call);
+
+	torch_refresh(t);
+	return r < 0 ? vc_nomem(err, "the torch model") : finished(t, r, err);
+}
+
+static void torch_fini(struct vc_model *m)
+{
+	struct torch *t = m->state;
+
+	torch_pool_fini(t);
+	torch_wait_fini(t);
+	free(t->conf.klass);
+	free(t->b);
+	free(t->range);
+	free(t->scratch);
+	free((void *)(uintptr_t)t->r);
+}
+
+#define AT(field) offsetof(struct torch_config, field)
+
+/* The constants never changed from 2.0 to 2.15 (c10/cuda/CUDACachingAllocator.cpp). */
+static const struct vc_param torch_params[] = {
+	{ "fit", VC_P_ENUM, AT(fit), "best", "which free block serves a request",
+	  "best,first,next,worst,recent" },
+	{ "completion", VC_P_ENUM, AT(completion), "recorded", "when a block that other streams used "
+	  "comes back: as recorded, at the next request, or only when forced", "recorded,next,forced" },
+	{ "min_block", VC_P_SIZE, AT(min_block), "512", "kMinBlockSize: sizes are multiples of it", NULL },
+	{ "small_limit", VC_P_SIZE, AT(small_limit), "1MiB", "kSmallSize: largest request of the small "
+	  "pool", NULL },
+	{ "small_segment", VC_P_SIZE, AT(small_segment), "2MiB", "kSmallBuffer: its segments", NULL },
+	{ "segment", VC_P_SIZE, AT(segment), "20MiB", "kLargeBuffer: segments of the large pool", NULL },
+	{ "large_limit", VC_P_SIZE, AT(large_limit), "10MiB", "kMinLargeAlloc: requests from here on get "
+	  "a segment of their own", NULL },
+	{ "round_large", VC_P_SIZE, AT(round_large), "2MiB", "kRoundLarge: rounding of those", NULL },
+	{ "split_rest", VC_P_SIZE, AT(split_rest), "1MiB", "large blocks are split when more than this "
+	  "is left", NULL },
+	VC_PARAM_END
+};
+
+const struct vc_model_type vc_model_torch = {
+	.name        = "torch",
+	.summary     = "PyTorch's CUDA caching allocator, 2.0 to 2.15, to the byte",
+	.params      = torch_params,
+	.config_size = sizeof(struct torch_config),
+	.state_size  = sizeof(struct torch),
+	.init        = torch_init,
+	.alloc       = torch_alloc,
+	.free        = torch_free,
+	.use         = torch_use_block,
+	.complete    = torch_complete,
+	.sync        = torch_sync_stream,
+	.trim        = torch_trim,
+	.configure   = torch_configure,
+	.fraction    = torch_fraction,
+	.pool        = torch_pool,
+	.walk        = torch_walk,
+	.stats       = torch_stats,
+	.check       = torch_check,
+	.fini        = torch_fini,
+};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_index.h - the free blocks of one pool and stream in PyTorch's exact order.
+ *
+ * Order: size, then tie. A two-level bitmap finds the first class of sizes that is not empty; inside
+ * a class blocks form a treap through their own links, so nothing is allocated and the usual class of
+ * one or two blocks costs one or two cache lines. With another fit rule sizes inside a class are not
+ * compared (`t->k->fit`), see torch_fit.c. */
+#ifndef VC_TORCH_INDEX_H
+#define VC_TORCH_INDEX_H
+
+#include "simulator/models/torch.h"
+
+static inline uint32_t torch_bit_low(uint64_t x) { return (uint32_t)__builtin_ctzll(x); }
+static inline uint32_t torch_bit_high(uint64_t x) { return 63 - (uint32_t)__builtin_clzll(x); }
+
+static inline uint32_t torch_class(uint64_t size)
+{
+	uint64_t u = size >> 9;
+	uint32_t c, e;
+
+	if (u < 128)
+		return (uint32_t)u;
+	e = torch_bit_high(u) - 6;
+	c = e * 64 + (uint32_t)(u >> e);
+	return c < TORCH_CLASSES ? c : TORCH_CLASSES - 1;
+}
+
+/* Heap priority of a block in its treap: a bijective mix of the index, so there are no ties. */
+static inline uint32_t torch_priority(uint32_t i)
+{
+	return i * 2654435761u;
+}
+
+static inline bool torch_before(const struct torch_block *x, const struct torch_block *y, bool by_addr)
+{
+	if (by_addr)
+		return x->addr < y->addr;
+	return x->size != y->size ? x->size < y->size : x->tie < y->tie;
+}
+
+static inline void torch_tree_put(struct torch_block *b, uint32_t *link, uint32_t i, bool by_addr)
+{
+	const struct torch_block *x = &b[i];
+	uint32_t pri = torch_priority(i), n, *l, *r;
+
+	while ((n = *link) && torch_priority(n) > pri)
+		link = &b[n].kid[torch_before(&b[n], x, by_addr)];
+	*link = i;
+	l = &b[i].kid[0];
+	r = &b[i].kid[1];
+	while (n) {
+		if (torch_before(&b[n], x, by_addr)) {
+			*l = n;
+			l = &b[n].kid[1];
+			n = *l;
+		} else {
+			*r = n;
+			r = &b[n].kid[0];
+			n = *r;
+		}
+	}
+	*l = *r = 0;
+}
+
+static inline void torch_tree_cut(struct torch_block *b, uint32_t *link, uint32_t i, bool by_addr)
+{
+	uint32_t l, r;
+
+	while (*link != i)
+		link = &b[*link].kid[torch_before(&b[*link], &b[i], by_addr)];
+	l = b[i].kid[0];
+	r = b[i].kid[1];
+	while (l && r) {
+		if (torch_priority(l) > torch_priority(r)) {
+			*link = l;
+			link = &b[l].kid[1];
+			l = *link;
+		} else {
+			*link = r;
+			link = &b[r].kid[0];
+			r = *link;
+		}
+	}
+	*link = l ? l : r;
+}
+
+static inline uint32_t torch_tree_end(const struct torch_block *b, uint32_t n, int side)
+{
+	while (n && b[n].kid[side])
+		n = b[n].kid[side];
+	return n;
+}
+
+static inline void torch_index_put(struct torch *t, uint32_t i)
+{
+	struct torch_set *s = t->set[t->b[i].set];
+	uint32_t c = torch_class(t->b[i].size);
+
+	t->b[i].age = s->pool->calls;
+	s->n++;
+	if (!s->root[c]) {
+		s->bits[c >> 6] |= 1ull << (c & 63);
+		s->summary |= 1ull << (c >> 6);
+		s->root[c] = i;
+		t->b[i].kid[0] = t->b[i].kid[1] = 0;
+		return;
+	}
+	torch_tree_put(t->b, &s->root[c], i, false);
+}
+
+static inline void torch_index_cut(struct torch *t, uint32_t i)
+{
+	struct torch_set *s = t->set[t->b[i].set];
+	uint32_t c = torch_class(t->b[i].size);
+
+	s->n--;
+	torch_tree_cut(t->b, &s->root[c], i, false);
+	if (s->root[c])
+		return;
+	s->bits[c >> 6] &= ~(1ull << (c & 63));
+	if (!s->bits[c >> 6])
+		s->summary &= ~(1ull << (c >> 6));
+}
+
+/* The first class at or above c that is not empty, or TORCH_CLASSES. */
+static inline uint32_t torch_class_up(const struct torch_set *s, uint32_t c)
+{
+	uint32_t w = c >> 6;
+	uint64_t x;
+
+	if (c >= TORCH_CLASSES)
+		return TORCH_CLASSES;
+	x = s->bits[w] & (~0ull << (c & 63));
+	if (x)
+		return w * 64 + torch_bit_low(x);
+	x = s->summary & (~0ull << w) & ~(1ull << w);
+	if (!x)
+		return TORCH_CLASSES;
+	w = torch_bit_low(x);
+	return w * 64 + torch_bit_low(s->bits[w]);
+}
+
+/* The last class below c that is not empty, or TORCH_CLASSES. */
+static inline uint32_t torch_class_down(const struct torch_set *s, uint32_t c)
+{
+	for (uint32_t w = c >> 6; ; w--) {
+		uint64_t x = w < TORCH_WORDS ? s->bits[w] : 0;
+
+		if (w == c >> 6)
+			x &= (1ull << (c & 63)) - 1;
+		if (x)
+			return w * 64 + torch_bit_high(x);
+		if (!w)
+			return TORCH_CLASSES;
+	}
+}
+
+/* The first free block of at least `size` bytes, 0: none. */
+static inline uint32_t torch_index_find(const struct torch *t, const struct torch_set *s, uint64_t size)
+{
+	uint32_t c = torch_class(size), best = 0;
+
+	for (uint32_t n = s->root[c]; n; ) {
+		if (t->b[n].size >= size) {
+			best = n;
+			n = t->b[n].kid[0];
+		} else {
+			n = t->b[n].kid[1];
+		}
+	}
+	if (best)
+		return best;
+	c = torch_class_up(s, c + 1);
+	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 0) : 0;
+}
+
+static inline uint32_t torch_index_first(const struct torch *t, const struct torch_set *s)
+{
+	uint32_t c = torch_class_up(s, 0);
+
+	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 0) : 0;
+}
+
+/* The neighbour of `i` in exact order: side 1 the next, side 0 the previous; 0: none. */
+static inline uint32_t torch_tree_step(const struct torch_block *b, uint32_t root, uint32_t i, int side,
+				       bool by_addr)
+{
+	uint32_t best = 0;
+
+	for (uint32_t n = root; n; ) {
+		bool beyond = side ? torch_before(&b[i], &b[n], by_addr)
+				   : torch_before(&b[n], &b[i], by_addr);
+
+		if (beyond) {
+			best = n;
+			n = b[n].kid[!side];
+		} else {
+			n = b[n].kid[side];
+		}
+	}
+	return best;
+}
+
+static inline uint32_t torch_index_step(const struct torch *t, uint32_t i, int side)
+{
+	const struct torch_set *s = t->set[t->b[i].set];
+	uint32_t c = torch_class(t->b[i].size);
+	uint32_t best = torch_tree_step(t->b, s->root[c], i, side, false);
+
+	if (best)
+		return best;
+	c = side ? torch_class_up(s, c + 1) : torch_class_down(s, c);
+	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], !side) : 0;
+}
+
+static inline void torch_unmapped_put(struct torch *t, uint32_t i)
+{
+	torch_tree_put(t->b, &t->set[t->b[i].set]->unmapped, i, true);
+}
+
+static inline void torch_unmapped_cut(struct torch *t, uint32_t i)
+{
+	torch_tree_cut(t->b, &t->set[t->b[i].set]->unmapped, i, true);
+}
+
+/* ---- statistics ---- */
+static inline void torch_up(struct torch *t, enum torch_stat_kind k, bool large, uint64_t x)
+{
+	struct torch_stat *s = &t->stat[k][large];
+
+	s->cur += (int64_t)x;
+	s->up += (int64_t)x;
+	if (s->cur > s->peak)
+		s->peak = s->cur;
+	t->all[k].cur += (int64_t)x;
+	if (t->all[k].cur > t->all[k].peak)
+		t->all[k].peak = t->all[k].cur;
+}
+
+static inline void torch_down(struct torch *t, enum torch_stat_kind k, bool large, uint64_t x)
+{
+	t->stat[k][large].cur -= (int64_t)x;
+	t->all[k].cur -= (int64_t)x;
+}
+
+static inline void torch_up_one(struct torch_stat *s, uint64_t x)
+{
+	s->cur += (int64_t)x;
+	s->up += (int64_t)x;
+	if (s->cur > s->peak)
+		s->peak = s->cur;
+}
+
+/* Copy the totals that clients watch. */
+static inline void torch_publish(struct torch *t)
+{
+	struct vc_totals *now = &t->m->now;
+
+	now->requested = (uint64_t)t->all[TORCH_REQUESTED_BYTES].cur;
+	now->allocated = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
+	now->active = (uint64_t)t->all[TORCH_ACTIVE_BYTES].cur;
+}
+
+static inline void torch_publish_slow(struct torch *t)
+{
+	struct vc_totals *now = &t->m->now;
+
+	torch_publish(t);
+	now->reserved = (uint64_t)t->all[TORCH_RESERVED_BYTES].cur;
+	now->segments = (uint64_t)t->all[TORCH_SEGMENT].cur;
+	now->retries = (uint64_t)t->retries;
+	now->ooms = (uint64_t)t->ooms;
+}
+
+static inline bool torch_is_large(const struct torch *t, uint32_t i)
+{
+	return !t->set[t->b[i].set]->pool->small;
+}
+
+static inline bool torch_is_split(const struct torch_block *x)
+{
+	return x->prev || x->next;
+}
+
+#endif

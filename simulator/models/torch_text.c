@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_text.c - what PyTorch says when memory runs out, byte for byte, by version. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/models/torch_index.h"
+
+#define SEE "  See documentation for Memory Management"
+#define URL1 "https://pytorch.org/docs/stable/notes/cuda.html#environment-variables"
+#define URL2 "https://docs.pytorch.org/docs/stable/notes/cuda.html" \
+	     "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
+
+struct size_text { char s[40]; };
+
+/* format_size of CUDACachingAllocator.cpp. */
+static struct size_text fmt(uint64_t n)
+{
+	struct size_text o;
+
+	if (n <= 1024)
+		snprintf(o.s, sizeof(o.s), "%llu bytes", (unsigned long long)n);
+	else if (n <= 1048576)
+		snprintf(o.s, sizeof(o.s), "%.2f KiB", (double)n / 1024.0);
+	else if (n <= 1073741824ull)
+		snprintf(o.s, sizeof(o.s), "%.2f MiB", (double)n / 1048576.0);
+	else
+		snprintf(o.s, sizeof(o.s), "%.2f GiB", (double)n / 1073741824.0);
+	return o;
+}
+
+void torch_raise(struct torch *t, const char *fmt_, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt_);
+	vsnprintf(t->m->note, sizeof(t->m->note), fmt_, ap);
+	va_end(ap);
+}
+
+static void say(struct torch *t, const char *fmt_, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct torch *t, const char *fmt_, ...)
+{
+	size_t at = strlen(t->m->note);
+	va_list ap;
+
+	va_start(ap, fmt_);
+	vsnprintf(t->m->note + at, sizeof(t->m->note) - at, fmt_, ap);
+	va_end(ap);
+}
+
+/* Bytes of the FREE blocks of private pools: what the text calls allocated in them. */
+static uint64_t private_free(const struct torch *t)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->sets; i++) {
+		const struct torch_set *s = t->set[i];
+
+		if (!s || !s->pool->owner)
+			continue;
+		for (uint32_t b = torch_index_first(t, s); b; b = torch_index_step(t, b, 1))
+			sum += t->b[b].size;
+	}
+	return t->r->oom_private ? sum : 0;
+}
+
+static void say_old(struct torch *t, const struct torch_want *w)
+{
+	const struct vc_device_config *d = vc_device_config(t->m->device);
+
+	torch_raise(t, "CUDA out of memory. Tried to allocate %s (GPU %u; %s total capacity; %s already "
+		    "allocated; %s free; ", fmt(w->asz).s, d->index, fmt(d->total).s,
+		    fmt((uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur).s,
+		    fmt(vc_device_available(t->m->device)).s);
+	if (t->limit != TORCH_UNLIMITED)
+		say(t, "%s allowed; ", fmt(t->limit).s);
+	say(t, "%s reserved in total by PyTorch) If reserved memory is >> allocated memory try setting "
+	    "max_split_size_mb to avoid fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF",
+	    fmt((uint64_t)t->all[TORCH_RESERVED_BYTES].cur).s);
+}
+
+static void say_head(struct torch *t, const struct torch_want *w)
+{
+	const struct vc_device_config *d = vc_device_config(t->m->device);
+
+	torch_raise(t, "CUDA out of memory. Tried to allocate %s. GPU ", fmt(w->asz).s);
+	if (t->r->oom_text == TORCH_OOM_CUT)
+		return;
+	say(t, "%u has a total %s of %s of which %s is free. ", d->index,
+	    t->r->oom_text == TORCH_OOM_CAPACTY ? "capacty" : "capacity", fmt(d->total).s,
+	    fmt(vc_device_available(t->m->device)).s);
+	for (size_t i = 0; i < d->processes && t->r->oom_processes; i++) {
+		if (d->process[i].self)
+			say(t, "Including non-PyTorch memory, this process has ");
+		else
+			say(t, "Process %u has ", d->process[i].pid);
+		say(t, "%s memory in use. ", fmt(d->process[i].bytes).s);
+	}
+	if (t->limit != TORCH_UNLIMITED && t->r->oom_limit)
+		say(t, "%s allowed; ", fmt(t->limit).s);
+}
+
+static void say_body(struct torch *t)
+{
+	uint64_t alloc = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
+	uint64_t reserved = (uint64_t)t->all[TORCH_RESERVED_BYTES].cur, priv = private_free(t);
+
+	say(t, "Of the allocated memory %s is allocated by PyTorch, ", fmt(alloc + priv).s);
+	if (priv)
+		say(t, "with %s allocated in private pools (e.g., CUDA Graphs), ", fmt(priv).s);
+	say(t, "and %s is reserved by PyTorch but unallocated.", fmt(reserved - alloc - priv).s);
+}
+
+/* 2.15 with expandable segments on: what to do about the virtual reserve. */
+static void say_reserve(struct torch *t, const struct torch_want *w)
+{
+	uint64_t v = torch_reserve_size(t, w->set->stream);
+	const struct torch_stream *s = torch_stream_at(t, w->set->stream);
+
+	if (w->asz > vc_device_config(t->m->device)->prop_total || v >= w->asz) {
+		say(t, " expandable_segments is enabled. If instead the process is running out of virtual"
+		    " address space (VSZ), expandable segments may be over-reserving VA (each segment"
+		    " reserves ~9/8 of device memory, times the number of streams); reduce it via"
+		    " PYTORCH_CUDA_ALLOC_CONF expandable_segments_reserve /"
+		    " expandable_segments_reserve_by_class.");
+		return;
+	}
+	say(t, " This allocation exceeds the expandable-segment reserve of %s", fmt(v).s);
+	if (s->klass)
+		say(t, " for stream reserve class '%s'", s->klass);
+	else
+		say(t, " for this stream");
+	say(t, ", and a single allocation cannot span expandable segments. Raise PYTORCH_CUDA_ALLOC_CONF"
+	    " expandable_segments_reserve or expandable_segments_reserve_by_class (or unset it) so that"
+	    " a segment is at least %s.", fmt(w->asz).s);
+}
+
+static void say_hint(struct torch *t, const struct torch_want *w)
+{
+	const struct torch_rules *r = t->r;
+
+	if (t->conf.expandable && r->oom_hint_on != TORCH_ON_SAME) {
+		if (r->oom_hint_on == TORCH_ON_RESERVE)
+			say_reserve(t, w);
+		return;
+	}
+	if (r->oom_hint == TORCH_HINT_SPLIT)
+		say(t, " If reserved but unallocated memory is large try setting max_split_size_mb to avoid"
+		    " fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF");
+	else
+		say(t, " If reserved but unallocated memory is large try setting %s=expandable_segments:"
+		    "True to avoid fragmentation." SEE "  (%s)",
+		    r->oom_hint == TORCH_HINT_ALLOC1 ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF",
+		    r->oom_hint == TORCH_HINT_CUDA2 ? URL2 : URL1);
+}
+
+void torch_text_oom(struct torch *t, const struct torch_want *w)
+{
+	if (t->r->oom_text == TORCH_OOM_OLD) {
+		say_old(t, w);
+		return;
+	}
+	say_head(t, w);
+	if (t->r->oom_text == TORCH_OOM_CUT)
+		return;
+	say_body(t);
+	say_hint(t, w);
+}
+
+void torch_text_rejected(struct torch *t, const struct torch_want *w)
+{
+	torch_raise(t, "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
+		    "per_process_memory_fraction limit. Requested size: %s", fmt(w->rq->size).s);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_visual.c - every picture is well-formed, small, legible, and tells the truth about the peak. */
+#include "tests/support/test.h"
+
+#include "common/io.h"
+#include "tests/support/svgcheck.h"
+#include "tests/support/synth.h"
+#include "visualize/sink.h"
+#include "visualize/format.h"
+
+static const struct synth_options training = { 12, 4, 160u << 20, 40ull << 30, true, true, false };
+
+/* A picture as text; the caller frees it. */
+static char *draw(const char *sink, const char *params, const struct vc_result *r, size_t n, size_t *len)
+{
+	const struct vc_sink_type *t = vc_sink_by_name(sink);
+	struct vc_error err = { 0 };
+	void *cfg;
+
+	assert_non_null(t);
+	cfg = calloc(1, t->config_size + 1);
+	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
+	struct vc_output *out = vc_output_memory(&err);
+	assert_non_null(out);
+	if (t->write(r, n, cfg, out, &err))
+		fail_msg("%s: %s", sink, err.message);
+	char *text = vc_output_take(out, len);
+	vc_output_close(out);
+	free(cfg);
+	return text;
+}
+
+static void judge(const char *what, const char *text, size_t n)
+{
+	static struct svg_seen seen;
+
+	if (n > 1000000)
+		fail_msg("%s: %zu bytes", what, n);
+	if (!svg_read(text, &seen))
+		fail_msg("%s: %s", what, seen.why);
+	if (!svg_labels_are_apart(&seen))
+		fail_msg("%s: %s", what, seen.why);
+	if (seen.titles > 2000)
+		fail_msg("%s: %zu tooltips", what, seen.titles);
+}
+
+static const char *const looks[] = { "theme=auto", "theme=dark,width=600", "theme=print,x=event",
+	"theme=light,width=900", "width=2000,footer=false" };
+
+static void every_picture_is_well_formed_and_legible(void **unused)
+{
+	static const uint64_t capacity[] = { 40ull << 30, 17ull << 30, 600ull << 30, 0 };
+
+	(void)unused;
+	for (size_t k = 0; k < 4; k++) {
+		struct synth_options o = training;
+		o.capacity = capacity[k];
+		o.sites = k != 2;
+		o.times = k != 1;
+		struct synth *s = synth_new(&o);
+		for (size_t i = 0; vc_sinks[i]; i++)
+			for (size_t l = 0; l < 5 && !strcmp(vc_sinks[i]->extension, "svg"); l++) {
+				size_t n;
+				char what[80], *text = draw(vc_sinks[i]->name, looks[l], &s->r, 1, &n);
+				snprintf(what, sizeof(what), "%s %s, case %zu", vc_sinks[i]->name, looks[l], k);
+				judge(what, text, n);
+				free(text);
+			}
+		synth_fini(s);
+	}
+}
+
+static void the_same_run_gives_the_same_bytes(void **unused)
+{
+	struct synth *a = synth_new(&training), *b = synth_new(&training);
+
+	(void)unused;
+	for (size_t i = 0; vc_sinks[i]; i++) {
+		size_t n, m;
+		char *x = draw(vc_sinks[i]->name, NULL, &a->r, 1, &n);
+		char *y = draw(vc_sinks[i]->name, NULL, &b->r, 1, &m);
+		assert_int_equal(n, m);
+		assert_memory_equal(x, y, n);
+		free(x);
+		free(y);
+	}
+	synth_fini(a);
+	synth_fini(b);
+}
+
+static void nothing_to_draw_is_said_in_a_valid_picture(void **unused)
+{
+	struct vc_result empty = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; vc_sinks[i]; i++)
+		for (size_t runs = 0; runs < 2; runs++) {
+			size_t n;
+			if (strcmp(vc_sinks[i]->extension, "svg"))
+				continue;
+			char *text = draw(vc_sinks[i]->name, NULL, &empty, runs, &n);
+			judge(vc_sinks[i]->name, text, n);
+			assert_non_null(strstr(text, "nothing to draw"));
+			free(text);
+		}
+}
+
+/* One spike of one event in a million must stand as high as the scale says. */
+static void a_spike_of_one_event_keeps_its_height(void **unused)
+{
+	enum { N = 4000 };
+	struct vc_bucket *b = calloc(N, sizeof(*b));
+	struct vc_result r = { .curve = { b, N } };
+	const uint64_t peak = 1000 * VC_MIB;
+
+	(void)unused;
+	for (size_t i = 0; i < N; i++)
+		b[i] = (struct vc_bucket){ .first_event = i * 250, .last_event = i * 250 + 249,
+			.allocated_min = 100 * VC_MIB, .allocated_max = 100 * VC_MIB,
+			.reserved_min = peak, .reserved_max = peak, .peak_event = i * 250 };
+	b[1777].allocated_max = peak;
+	r.stats.peak_allocated = r.stats.peak_reserved = peak;
+	size_t n;
+	char *text = draw("timeline", "x=event", &r, 1, &n), *at = strstr(text, "class=\"co ar\"");
+	assert_non_null(at);
+	/* Plot of 350 px; the top of the scale is peak + peak / 11. The tallest vertical stroke of the
+	 * area, from 100 MiB up to the peak, is 900/1090.9 of it. */
+	double best = 0;
+	for (char *p = at, *end = strchr(at, '>'); p < end; p++)
+		if (*p == 'v' && strtod(p + 1, NULL) < best)
+			best = strtod(p + 1, NULL);
+	assert_true(best < -288.0 && best > -289.5);
+	free(text);
+	free(b);
+}
+
+static void hostile_names_stay_inside_the_text(void **unused)
+{
+	struct synth *s = synth_new(&training);
+	size_t n;
+
+	(void)unused;
+	free(s->r.info.trace);
+	s->r.info.trace = strdup("</text><script>\x01\xff\"&\xe6\xa8\xa1\xe5\x9e\x8b");
+	char *text = draw("timeline", NULL, &s->r, 1, &n);
+	judge("hostile names", text, n);
+	assert_null(strstr(text, "<script"));
+	assert_non_null(strstr(text, "script&gt;\xef\xbf\xbd\xef\xbf\xbd&quot;&amp;\xe6\xa8\xa1\xe5\x9e\x8b"));
+	free(text);
+	synth_fini(s);
+}
+
+static void sizes_and_times_read_as_people_write_them(void **unused)
+{
+	char b[VC_FORMAT];
+
+	(void)unused;
+	assert_string_equal(vc_format_bytes(0, b), "0 B");
+	assert_string_equal(vc_format_bytes(1023, b), "1023 B");
+	assert_string_equal(vc_format_bytes(24 * VC_MIB, b), "24.0 MiB");
+	assert_string_equal(vc_format_bytes(VC_GIB * 53 / 100, b), "0.53 GiB");
+	assert_string_equal(vc_format_bytes(VC_GIB * 791 / 10, b), "79.1 GiB");
+	assert_string_equal(vc_format_bytes(UINT64_MAX, b), "17179869184 GiB");
+	assert_string_equal(vc_format_ns(11320000000ull, b), "11.3 s");
+	assert_string_equal(vc_format_ns(125000000000ull, b), "2 min 5 s");
+	assert_string_equal(vc_format_count(11193, b), "11,193");
+	assert_string_equal(vc_format_percent(956, 1000, b), "95.6 %");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_picture_is_well_formed_and_legible),
+		cmocka_unit_test(the_same_run_gives_the_same_bytes),
+		cmocka_unit_test(nothing_to_draw_is_said_in_a_valid_picture),
+		cmocka_unit_test(a_spike_of_one_event_keeps_its_height),
+		cmocka_unit_test(hostile_names_stay_inside_the_text),
+		cmocka_unit_test(sizes_and_times_read_as_people_write_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

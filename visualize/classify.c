@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* classify.c - what blocks are for, from labels, call sites and lifetimes. */
+#include "visualize/classify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a frame's function or file says. */
+enum hint { H_OPTIMIZER = 1, H_BACKWARD = 2, H_FORWARD = 4, H_SETUP = 8, H_WORKSPACE = 16 };
+
+/* Fragments of function and file names as PyTorch, torchvision, transformers and Megatron write
+ * them; a fragment with '=' in front must be the whole name. */
+static const struct { const char *text; uint8_t hint; } hints[] = {
+	{ "/optim/", H_OPTIMIZER }, { "\\optim\\", H_OPTIMIZER }, { "optimizer", H_OPTIMIZER },
+	{ "_multi_tensor_adam", H_OPTIMIZER }, { "=_init_group", H_OPTIMIZER }, { "adamw.py", H_OPTIMIZER },
+	{ "backward", H_BACKWARD }, { "autograd/graph.py", H_BACKWARD },
+	{ "autograd::Engine", H_BACKWARD }, { "autograd\\graph.py", H_BACKWARD },
+	{ "=forward", H_FORWARD }, { "=_call_impl", H_FORWARD }, { "nn/functional.py", H_FORWARD },
+	{ "nn\\functional.py", H_FORWARD },
+	{ "=_apply", H_SETUP }, { "=load_state_dict", H_SETUP }, { "=from_pretrained", H_SETUP },
+	{ "=reset_parameters", H_SETUP }, { "=to", H_SETUP }, { "=cuda", H_SETUP },
+	{ "workspace", H_WORKSPACE }, { "Workspace", H_WORKSPACE },
+};
+
+/* Labels that name a category outright. */
+static const struct { const char *text; enum vc_slot slot; } named[] = {
+	{ "weights", VC_SLOT_WEIGHTS }, { "weight", VC_SLOT_WEIGHTS }, { "parameter", VC_SLOT_WEIGHTS },
+	{ "parameters", VC_SLOT_WEIGHTS }, { "PARAMETER", VC_SLOT_WEIGHTS },
+	{ "optimizer", VC_SLOT_OPTIMIZER }, { "optimizer_state", VC_SLOT_OPTIMIZER },
+	{ "OPTIMIZER_STATE", VC_SLOT_OPTIMIZER },
+	{ "gradient", VC_SLOT_GRADIENTS }, { "gradients", VC_SLOT_GRADIENTS },
+	{ "GRADIENT", VC_SLOT_GRADIENTS },
+	{ "activation", VC_SLOT_ACTIVATIONS }, { "activations", VC_SLOT_ACTIVATIONS },
+	{ "ACTIVATION", VC_SLOT_ACTIVATIONS },
+	{ "temporary", VC_SLOT_TEMPORARIES }, { "TEMPORARY", VC_SLOT_TEMPORARIES },
+	{ "workspace", VC_SLOT_WORKSPACES },
+};
+
+static uint8_t hint_of(const char *text)
+{
+	uint8_t found = 0;
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+		if (hints[i].text[0] == '=' ? !strcmp(text, hints[i].text + 1) :
+		    !!strstr(text, hints[i].text))
+			found |= hints[i].hint;
+	return found;
+}
+
+/* Hints of every call site: its own frame's and its callers'. NULL without sites or memory. */
+static uint8_t *site_hints(const struct vc_meta *m)
+{
+	uint8_t *of_string, *of_site;
+
+	if (!m || m->frames < 2 || !m->strings)
+		return NULL;
+	of_string = calloc(m->strings, 1);
+	of_site = calloc(m->frames, 1);
+	for (size_t i = 0; of_string && i < m->strings; i++)
+		of_string[i] = hint_of(m->string[i]);
+	for (size_t i = 1; of_string && of_site && i < m->frames; i++) {
+		const struct vc_frame *f = &m->frame[i];
+		if (f->parent < i)
+			of_site[i] = of_site[f->parent];
+		if (f->function < m->strings)
+			of_site[i] |= of_string[f->function];
+		if (f->file < m->strings)
+			of_site[i] |= of_string[f->file] & (uint8_t)~H_SETUP;
+	}
+	free(of_string);
+	return of_site;
+}
+
+static enum vc_slot by_label(const struct vc_meta *m, uint32_t label)
+{
+	const char *text = vc_label_text(m, label);
+
+	for (size_t i = 0; *text && i < sizeof(named) / sizeof(*named); i++)
+		if (!strcmp(text, named[i].text))
+			return named[i].slot;
+	return VC_SLOTS;
+}
+
+static enum vc_slot by_hints(const struct vc_life *l, uint8_t h)
+{
+	bool persistent = l->lifetime == VC_LIFE_PERSISTENT;
+
+	if (h & H_WORKSPACE)
+		return VC_SLOT_WORKSPACES;
+	if (l->lifetime == VC_LIFE_SHORT)
+		return h ? VC_SLOT_TEMPORARIES : VC_SLOT_OTHER;
+	if (h & H_OPTIMIZER)
+		return persistent ? VC_SLOT_OPTIMIZER : VC_SLOT_TEMPORARIES;
+	if (h & H_BACKWARD)
+		return VC_SLOT_GRADIENTS;
+	if (h & H_SETUP && persistent)
+		return VC_SLOT_WEIGHTS;
+	if (h & H_FORWARD)
+		return persistent ? VC_SLOT_OTHER : VC_SLOT_ACTIVATIONS;
+	return persistent && l->at_start ? VC_SLOT_WEIGHTS : VC_SLOT_OTHER;
+}
+
+static enum vc_slot by_lifetime(const struct vc_life *l)
+{
+	static const enum vc_slot slot[VC_LIFE_CLASSES] = {
+		[VC_LIFE_PERSISTENT] = VC_SLOT_WEIGHTS, [VC_LIFE_STEP] = VC_SLOT_GRADIENTS,
+		[VC_LIFE_PHASE] = VC_SLOT_ACTIVATIONS, [VC_LIFE_SHORT] = VC_SLOT_TEMPORARIES,
+	};
+	return l->lifetime < VC_LIFE_CLASSES ? slot[l->lifetime] : VC_SLOT_OTHER;
+}
+
+struct by_id { uint64_t id; uint32_t at; };
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct by_id *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int index_ids(struct vc_classes *c, struct vc_error *err)
+{
+	size_t n = c->r->lives.n;
+	struct by_id *tmp = malloc((n + 1) * sizeof(*tmp));
+
+	c->by_id = malloc((n + 1) * sizeof(*c->by_id));
+	if (!tmp || !c->by_id) {
+		free(tmp);
+		return vc_nomem(err, "the index of blocks");
+	}
+	for (size_t i = 0; i < n; i++)
+		tmp[i] = (struct by_id){ c->r->lives.at[i].id, (uint32_t)i };
+	qsort(tmp, n, sizeof(*tmp), compare_ids);
+	for (size_t i = 0; i < n; i++)
+		c->by_id[i] = tmp[i].at;
+	c->ids = n;
+	free(tmp);
+	return VC_OK;
+}
+
+/* Half of the bytes recognised is enough to speak of categories; below that lifetimes say more. */
+static bool recognised(const struct vc_classes *c)
+{
+	uint64_t known = 0, all = 0;
+
+	for (size_t i = 0; i < c->r->lives.n; i++) {
+		const struct vc_life *l = &c->r->lives.at[i];
+		if (l->lifetime == VC_LIFE_SHORT)
+			continue;
+		all += l->size;
+		if (c->of_life[i] != VC_SLOT_OTHER)
+			known += l->size;
+	}
+	return all && known >= all - all / 3;
+}
+
+int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_error *err)
+{
+	uint8_t *hint = site_hints(r->meta);
+
+	*c = (struct vc_classes){ .r = r };
+	c->of_life = malloc(r->lives.n + 1);
+	if (!c->of_life || index_ids(c, err)) {
+		free(hint);
+		vc_classes_fini(c);
+		return vc_nomem(err, "the classes of blocks");
+	}
+	for (size_t i = 0; i < r->lives.n; i++) {
+		const struct vc_life *l = &r->lives.at[i];
+		enum vc_slot slot = by_label(r->meta, l->label);
+		uint8_t h = hint && l->site < r->meta->frames ? hint[l->site] : 0;
+		c->of_life[i] = (uint8_t)(slot < VC_SLOTS ? slot : by_hints(l, h));
+	}
+	c->categories = recognised(c);
+	for (size_t i = 0; !c->categories && i < r->lives.n; i++)
+		c->of_life[i] = (uint8_t)by_lifetime(&r->lives.at[i]);
+	free(hint);
+	return VC_OK;
+}
+
+void vc_classes_fini(struct vc_classes *c)
+{
+	free(c->of_life);
+	free(c->by_id);
+	*c = (struct vc_classes){ 0 };
+}
+
+const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
+{
+	static const char *const category[VC_SLOTS] = { "Weights", "Optimizer state", "Gradients",
+		"Activations", "Temporaries", "Workspaces", "Other" };
+	static const char *const lifetime[VC_SLOTS] = { "Live to the end", "", "About a step",
+		"Part of a step", "Short-lived", "", "Other" };
+
+	return c->categories ? category[slot] : lifetime[slot];
+}
+
+const struct vc_life *vc_classes_life(const struct vc_classes *c, uint64_t id)
+{
+	size_t lo = 0, hi = c->ids;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct vc_life *l = &c->r->lives.at[c->by_id[mid]];
+		if (l->id == id)
+			return l;
+		if (l->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+enum vc_slot vc_classes_of_id(const struct vc_classes *c, uint64_t id)
+{
+	const struct vc_life *l = id ? vc_classes_life(c, id) : NULL;
+
+	return l ? (enum vc_slot)c->of_life[l - c->r->lives.at] : VC_SLOT_OTHER;
+}
+
+const char *vc_label_text(const struct vc_meta *m, uint32_t label)
+{
+	return m && label && label < m->strings && m->string[label] ? m->string[label] : "";
+}
+
+static const char *base_name(const char *path)
+{
+	const char *base = path;
+
+	for (; *path; path++)
+		if (*path == '/' || *path == '\\')
+			base = path + 1;
+	return base;
+}
+
+static bool is_framework(const struct vc_meta *m, uint32_t site)
+{
+	static const char *const inside[] = { "/torch/", "\\torch\\", "site-packages", "dist-packages",
+		"/lib/python", "<frozen", "??", ".cpp", ".cc", ".cu", ".so" };
+	const char *file = vc_label_text(m, m->frame[site].file);
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++)
+		if (strstr(file, inside[i]))
+			return true;
+	return !*file;
+}
+
+uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
+{
+	uint32_t at = site;
+
+	while (at && is_framework(m, at) && m->frame[at].parent < at)
+		at = m->frame[at].parent;
+	return at ? at : site;
+}
+
+void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)
+{
+	*buf = '\0';
+	if (!m || !site || site >= m->frames)
+		return;
+	const struct vc_frame *f = &m->frame[vc_site_shown(m, site)];
+	snprintf(buf, cap, "%s:%u %s", base_name(vc_label_text(m, f->file)), f->line,
+		 vc_label_text(m, f->function));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* classify.h - what blocks are for, from labels, call sites and lifetimes; and what to call them. */
+#ifndef VC_CLASSIFY_H
+#define VC_CLASSIFY_H
+
+#include <stdbool.h>
+
+#include "simulator/result.h"
+#include "visualize/theme.h"
+
+/* Answers for one result. Where call sites are known for most bytes the layers are categories
+ * (weights, activations, ...), else classes of lifetime; both use the same slots and colours. */
+struct vc_classes {
+	const struct vc_result *r;   /* lent */
+	bool categories;
+	uint8_t *of_life;            /* enum vc_slot of each r->lives.at[i] */
+	uint32_t *by_id; size_t ids; /* indices of lives, sorted by id */
+};
+
+int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_error *err);
+void vc_classes_fini(struct vc_classes *c);
+
+const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot);
+/* The slot of block `id`; VC_SLOT_OTHER when its life is not known. */
+enum vc_slot vc_classes_of_id(const struct vc_classes *c, uint64_t id);
+const struct vc_life *vc_classes_life(const struct vc_classes *c, uint64_t id); /* or NULL */
+
+/* The frame a person would look for: the innermost outside the framework, or `site` itself. */
+uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site);
+/* "train.py:140 step" of the frame vc_site_shown; "" when the site is unknown. */
+void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap);
+const char *vc_label_text(const struct vc_meta *m, uint32_t label); /* "" when unknown */
+
+/* Who holds bytes: blocks of one call site (or label) and slot together. */
+struct vc_owner {
+	uint32_t site, label;
+	enum vc_slot slot;
+	uint64_t bytes, blocks, largest, id; /* id: of the largest block */
+};
+struct vc_owners {
+	struct vc_owner *at; size_t n; /* largest first, ties by name and id */
+	uint64_t bytes, event, time_ns;
+	bool at_oom, of_allocated;     /* heap at the OOM; at the peak of allocated (from lives) */
+};
+/* Of the heap at the OOM, or at the peak of reserved, or from the lives: what there is. n = 0: nothing
+ * known. */
+int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);
+void vc_owners_fini(struct vc_owners *o);
+void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.c - numbers as people read them, with integers only. */
+#include "visualize/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "visualize/svg.h"
+
+static char *fixed(uint64_t scaled, unsigned decimals, const char *unit, char *buf)
+{
+	uint64_t ten = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+
+	if (decimals)
+		snprintf(buf, VC_FORMAT, "%llu.%0*llu%s", (unsigned long long)(scaled / ten), (int)decimals,
+			 (unsigned long long)(scaled % ten), unit);
+	else
+		snprintf(buf, VC_FORMAT, "%llu%s", (unsigned long long)scaled, unit);
+	return buf;
+}
+
+/* value / unit with two, one or no decimals, by size: 0.53, 12.9, 474. */
+static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
+{
+	uint64_t hundredths = vc_muldiv(value, 100, unit);
+
+	if (hundredths < 1000)
+		return fixed(hundredths, hundredths % 100 ? 2 : 0, name, buf);
+	if (vc_muldiv(value, 10, unit) < 1000)
+		return fixed(vc_muldiv(value, 10, unit), 1, name, buf);
+	return fixed(vc_muldiv(value, 1, unit), 0, name, buf);
+}
+
+char *vc_format_bytes(uint64_t b, char *buf)
+{
+	if (b >= VC_GIB / 10)
+		return ratio(b, VC_GIB, " GiB", buf);
+	if (b >= VC_MIB)
+		return ratio(b, VC_MIB, " MiB", buf);
+	if (b >= 1024)
+		return ratio(b, 1024, " KiB", buf);
+	return fixed(b, 0, " B", buf);
+}
+
+char *vc_format_unit(uint64_t b, uint64_t unit, char *buf)
+{
+	return fixed(vc_muldiv(b, 100, unit), 2, "", buf);
+}
+
+char *vc_format_ns(uint64_t ns, char *buf)
+{
+	const uint64_t s = 1000000000;
+
+	if (ns >= 600 * s)
+		snprintf(buf, VC_FORMAT, "%llu min", (unsigned long long)((ns + 30 * s) / (60 * s)));
+	else if (ns >= 100 * s)
+		snprintf(buf, VC_FORMAT, "%llu min %llu s", (unsigned long long)(ns / (60 * s)),
+			 (unsigned long long)(ns % (60 * s) / s));
+	else if (ns >= s)
+		return ratio(ns, s, " s", buf);
+	else if (ns >= 1000000)
+		return ratio(ns, 1000000, " ms", buf);
+	else
+		return ratio(ns, 1000, " us", buf);
+	return buf;
+}
+
+char *vc_format_count(uint64_t n, char *buf)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), o = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[o++] = ',';
+		buf[o++] = digits[i];
+	}
+	buf[o] = '\0';
+	return buf;
+}
+
+char *vc_format_percent(uint64_t part, uint64_t whole, char *buf)
+{
+	return fixed(whole ? vc_muldiv(part, 1000, whole) : 0, 1, " %", buf);
+}
+
+static uint64_t nice_step(uint64_t span, unsigned ticks, uint64_t unit)
+{
+	static const uint64_t lead[] = { 1, 2, 5 };
+
+	for (uint64_t ten = 1; ten < 1000000000000ull; ten *= 10)
+		for (size_t i = 0; i < 3; i++)
+			if (span / (lead[i] * ten) / unit < ticks)
+				return lead[i] * ten * unit;
+	return span;
+}
+
+struct vc_axis vc_axis_bytes(uint64_t most, unsigned ticks)
+{
+	struct vc_axis a = { most ? most : 1, 1, 1, "B" };
+
+	if (most >= 2 * VC_GIB)
+		a.unit = VC_GIB, a.name = "GiB";
+	else if (most >= 2 * VC_MIB)
+		a.unit = VC_MIB, a.name = "MiB";
+	else if (most >= 2048)
+		a.unit = 1024, a.name = "KiB";
+	a.step = nice_step(a.top, ticks, a.unit);
+	return a;
+}
+
+struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks)
+{
+	struct vc_axis a = { span ? span : 1, 1, 1, "ns" };
+
+	if (span >= 600ull * 1000000000)
+		a.unit = 60ull * 1000000000, a.name = "min";
+	else if (span >= 2ull * 1000000000)
+		a.unit = 1000000000, a.name = "s";
+	else if (span >= 2000000)
+		a.unit = 1000000, a.name = "ms";
+	else if (span >= 2000)
+		a.unit = 1000, a.name = "us";
+	a.step = nice_step(a.top, ticks, a.unit);
+	return a;
+}
+
+struct vc_axis vc_axis_count(uint64_t span, unsigned ticks)
+{
+	struct vc_axis a = { span ? span : 1, 1, 1, "events" };
+
+	if (span >= 10000000)
+		a.unit = 1000000, a.name = "M events";
+	else if (span >= 10000)
+		a.unit = 1000, a.name = "k events";
+	a.step = nice_step(a.top, ticks, a.unit);
+	return a;
+}
+
+char *vc_axis_text(const struct vc_axis *a, uint64_t at, char *buf)
+{
+	snprintf(buf, VC_FORMAT, "%llu", (unsigned long long)(at / a->unit));
+	return buf;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.h - numbers as people read them, with integers only: the same on every machine. */
+#ifndef VC_FORMAT_H
+#define VC_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VC_GIB (1ull << 30)
+#define VC_MIB (1ull << 20)
+enum { VC_FORMAT = 40 }; /* bytes every buffer below must hold; all return it */
+
+char *vc_format_bytes(uint64_t bytes, char *buf);               /* "79.1 GiB" "0.53 GiB" "24 MiB" */
+char *vc_format_unit(uint64_t bytes, uint64_t unit, char *buf); /* "12.86", in multiples of unit */
+char *vc_format_ns(uint64_t ns, char *buf);                     /* "11.32 s" "534 ms" "2 min 5 s" */
+char *vc_format_count(uint64_t n, char *buf);                   /* "11,193" */
+char *vc_format_percent(uint64_t part, uint64_t whole, char *buf); /* "95.6 %" */
+
+/* An axis from 0: the step between ticks, and the unit its numbers are printed in. */
+struct vc_axis { uint64_t top, step, unit; const char *name; };
+struct vc_axis vc_axis_bytes(uint64_t most, unsigned ticks); /* top is just above `most` */
+struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks);    /* top = span */
+struct vc_axis vc_axis_count(uint64_t span, unsigned ticks); /* top = span */
+char *vc_axis_text(const struct vc_axis *a, uint64_t at, char *buf);
+
+#endif

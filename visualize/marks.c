@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marks.c - what stands on a plot: the refusal, cache flushes, the peak, steps, phases, lanes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/event.h"
+#include "visualize/scene.h"
+
+/* Reserved bytes of the column under x, so that a card can stand where the plot is empty. */
+static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < p->k->n; i++) {
+		const struct vc_column *c = &p->k->at[i];
+		int a = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width);
+		int b = p->box.x + (int)((uint64_t)c->to * (uint64_t)p->box.w / p->k->width);
+		if (a < x1 && b > x0 && c->reserved_max > most)
+			most = c->reserved_max;
+	}
+	return most;
+}
+
+struct lines { char at[6][120]; size_t n; };
+
+static void oom_lines(const struct vc_plot *p, struct lines *t)
+{
+	const struct vc_oom_report *o = &p->c->r->oom;
+	char a[VC_FORMAT], b[VC_FORMAT];
+	const struct vc_life *l = o->id ? vc_classes_life(p->c, o->id) : NULL;
+
+	if (p->k->by_time)
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)",
+			 vc_format_ns(o->time_ns, a), vc_format_count(o->event, b));
+	else
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at event %s",
+			 vc_format_count(o->event, b));
+	int used = snprintf(t->at[t->n], sizeof(t->at[0]), "asked for %s",
+			    vc_format_bytes(o->request, a));
+	char who[80];
+	vc_site_text(p->c->r->meta, l ? l->site : 0, who, sizeof(who));
+	if (*who)
+		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used, " in %s", who);
+	t->n++;
+	snprintf(t->at[t->n++], sizeof(t->at[0]), "cached and free %s, but the largest piece is %s",
+		 vc_format_bytes(o->free_in_cache, a), vc_format_bytes(o->largest_free, b));
+	snprintf(t->at[t->n++], sizeof(t->at[0]), "free on the device %s, needed in one piece %s",
+		 vc_format_bytes(o->device_free, a), vc_format_bytes(o->alloc_size, b));
+	snprintf(t->at[t->n++], sizeof(t->at[0]), "%s", o->free_in_cache + o->device_free >= o->request ?
+		 "cause: fragmentation, not demand" : "cause: demand, more than the device has");
+}
+
+/* The card that tells the story: in the empty part of the plot if there is one, else low in it. */
+static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
+{
+	const struct vc_box *b = &p->box;
+
+	for (int at = b->x + b->w - w - 100; at >= b->x + 100; at -= 200) {
+		int high = vc_plot_y(p, p->base + reserved_between(p, at, at + w));
+		int low = p->has_capacity ? vc_plot_y(p, p->capacity) : b->y;
+		if (low < high && high - low > h + 240 && !(x > at - 100 && x < at + w + 100))
+			return (struct vc_box){ at, low + (high - low - h) / 2, w, h };
+	}
+	int left = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
+	return (struct vc_box){ left, b->y + b->h - h - 180, w, h };
+}
+
+static void oom_card(struct vc_plot *p, int x)
+{
+	struct vc_svg *s = &p->page->svg;
+	struct lines t = { .n = 0 };
+	struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", 0, false, false };
+	int w = 0, h;
+
+	oom_lines(p, &t);
+	for (size_t i = 0; i < t.n; i++) {
+		l.style = i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG;
+		int one = vc_svg_measure(&l, t.at[i]).w;
+		w = one > w ? one : w;
+	}
+	w = w + 320 > p->box.w - 200 ? p->box.w - 200 : w + 320;
+	h = (int)t.n * 190 + 150;
+	struct vc_box b = oom_place(p, x, w, h);
+	vc_svg_put(s, "<rect class=\"bg bads\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" rx=\"8\" "
+		   "style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n", b.x, b.y, b.w, b.h);
+	for (size_t i = 0; i < t.n; i++) {
+		l = (struct vc_label){ b.x + 160, b.y + 220 + (int)i * 190,
+			i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG, VC_START, i ? "fg" : "bad", w - 300,
+			false, false };
+		vc_svg_label(s, &l, t.at[i]);
+	}
+	vc_svg_keep_clear(s, b);
+}
+
+void vc_plot_oom(struct vc_plot *p)
+{
+	const struct vc_oom_report *o = &p->c->r->oom;
+	struct vc_svg *s = &p->page->svg;
+
+	if (!o->happened)
+		return;
+	int x = vc_plot_event_x(p, o->event, o->time_ns);
+	vc_svg_vline(s, "bads", x, p->box.y - 60, p->box.h + 60);
+	vc_svg_put(s, "<path class=\"bad\" d=\"M%c %ch14l-7 11z\"/>\n", x - 70, p->box.y - 140);
+	if (p->box.h > 2000 && p->box.w > 4000)
+		oom_card(p, x);
+}
+
+/* One triangle per cache flush, at most one per column; the count in words at the last. */
+void vc_plot_flushes(struct vc_plot *p)
+{
+	struct vc_svg *s = &p->page->svg;
+	int y = p->has_capacity ? vc_plot_y(p, p->capacity) : p->box.y + 100, last = -1000;
+	char text[64], buf[VC_FORMAT];
+	size_t drawn = 0;
+
+	for (size_t i = 0; i < p->k->n && drawn < 200; i++) {
+		int x = p->box.x + (int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
+		if (!p->k->at[i].flushes || x - last < 80)
+			continue;
+		vc_svg_put(s, "<path class=\"capt\" d=\"M%c %ch8l-4 6z\"/>\n", x - 40, y - 80);
+		last = x;
+		drawn++;
+	}
+	if (!drawn)
+		return;
+	snprintf(text, sizeof(text), "%s cache flush%s and retr%s",
+		 vc_format_count(p->c->r->stats.flushes, buf), p->c->r->stats.flushes == 1 ? "" : "es",
+		 p->c->r->stats.flushes == 1 ? "y" : "ies");
+	struct vc_label l = { last - 90, y - 55, VC_T_SMALL, VC_END, "capt", 0, false, true };
+	if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
+		vc_svg_label(s, &l, text);
+}
+
+void vc_plot_peak(struct vc_plot *p)
+{
+	static const struct { int dx, dy; enum vc_anchor anchor; } places[] = {
+		{ -180, -200, VC_END }, { 180, -200, VC_START }, { -180, 280, VC_END },
+		{ 180, 280, VC_START }, { 0, -260, VC_MIDDLE }, { -400, -500, VC_END },
+		{ 400, -500, VC_START }, { -180, 700, VC_END }, { 180, 700, VC_START },
+	};
+	struct vc_svg *s = &p->page->svg;
+	char text[64] = "peak allocated ", buf[VC_FORMAT];
+
+	if (!p->k->n || !p->k->allocated)
+		return;
+	const struct vc_column *c = &p->k->at[p->k->top];
+	int x = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width) + 3;
+	int y = vc_plot_y(p, p->base + c->allocated_max);
+	strncat(text, vc_format_bytes(c->allocated_max, buf), VC_FORMAT);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		struct vc_label l = { x + places[i].dx, y + places[i].dy, VC_T_STRONG, places[i].anchor,
+			"fg", 0, false, true };
+		struct vc_box b = vc_svg_measure(&l, text);
+		if (b.x < p->box.x + 20 || b.x + b.w > p->box.x + p->box.w + 400 || b.y < p->box.y ||
+		    b.y + b.h > p->box.y + p->box.h || !vc_svg_is_clear(s, b))
+			continue;
+		int ex = places[i].anchor == VC_MIDDLE ? x : x + places[i].dx * 8 / 10;
+		int ey = y + places[i].dy + (places[i].dy > 0 ? -90 : 40);
+		vc_svg_put(s, "<path class=\"res\" style=\"stroke-width:1\" d=\"M%c %cL%c %c\"/>\n", x, y, ex, ey);
+		vc_svg_label(s, &l, text);
+		break;
+	}
+	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" r=\"4\">"
+		   "<title>%e</title></circle>\n", x, y, text);
+	s->titles++;
+}
+
+void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
+{
+	const struct vc_steps *t = &p->c->r->steps;
+	struct vc_svg *s = &p->page->svg;
+	size_t steps = 0, every = 1, at = 0;
+	char text[40];
+
+	for (size_t i = 0; i < t->marks; i++)
+		steps += t->mark[i].kind == VC_MARK_STEP;
+	while (steps / every > (size_t)(p->box.w / 350))
+		every += every == 1 ? 1 : every == 2 ? 3 : every;
+	for (size_t i = 0; i < t->marks; i++) {
+		if (t->mark[i].kind != VC_MARK_STEP || at++ % every)
+			continue;
+		int x = vc_plot_event_x(p, t->mark[i].event, t->mark[i].time_ns);
+		if (x < p->box.x || x > p->box.x + p->box.w)
+			continue;
+		vc_svg_vline(s, "it", x, p->box.y, bottom - p->box.y);
+		snprintf(text, sizeof(text), at == 1 ? "step %llu" : "%llu", (unsigned long long)(at - 1));
+		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START, "mut", 0, false, false };
+		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
+			vc_svg_label(s, &l, text);
+	}
+}
+
+static enum vc_slot phase_slot(const char *name)
+{
+	static const struct { const char *part; enum vc_slot slot; } known[] = {
+		{ "backward", VC_SLOT_GRADIENTS }, { "bwd", VC_SLOT_GRADIENTS },
+		{ "forward", VC_SLOT_ACTIVATIONS }, { "fwd", VC_SLOT_ACTIVATIONS },
+		{ "opt", VC_SLOT_OPTIMIZER }, { "eval", VC_SLOT_TEMPORARIES },
+		{ "valid", VC_SLOT_TEMPORARIES }, { "load", VC_SLOT_WEIGHTS }, { "init", VC_SLOT_WEIGHTS },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strstr(name, known[i].part))
+			return known[i].slot;
+	return VC_SLOT_OTHER;
+}
+
+static void phase_box(struct vc_plot *p, const struct vc_mark_at *from, const struct vc_mark_at *to,
+		      int y)
+{
+	struct vc_svg *s = &p->page->svg;
+	int a = vc_plot_event_x(p, from->event, from->time_ns);
+	int b = to ? vc_plot_event_x(p, to->event, to->time_ns) : p->box.x + p->box.w;
+	const char *name = vc_label_text(p->c->r->meta, from->label);
+	struct vc_label l = { (a + b) / 2, y + 125, VC_T_SMALL, VC_MIDDLE, "onc", b - a - 40, false, false };
+
+	if (b - a < 10)
+		return;
+	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"17\"><title>%e</title>"
+		   "</rect>\n", vc_theme_slot(phase_slot(name)), a, y, b - a - (b - a > 30 ? 8 : 0), name);
+	s->titles++;
+	if (vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w <= l.max)
+		vc_svg_label(s, &l, name);
+}
+
+/* The outermost BEGIN..END ranges, at most 400 of them. */
+int vc_plot_phases(struct vc_plot *p, int y)
+{
+	const struct vc_steps *t = &p->c->r->steps;
+	const struct vc_mark_at *open = NULL;
+	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
+	size_t depth = 0, drawn = 0;
+
+	for (size_t i = 0; i < t->marks && drawn < 400; i++) {
+		if (t->mark[i].kind == VC_MARK_BEGIN && !depth++)
+			open = &t->mark[i];
+		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth) {
+			vc_svg_put(&p->page->svg, drawn % 200 ? "" : drawn ? "</g><g>" : "<g>");
+			phase_box(p, open, &t->mark[i], y);
+			drawn++;
+		}
+	}
+	if (!drawn)
+		return y;
+	vc_svg_put(&p->page->svg, "</g>\n");
+	vc_svg_label(&p->page->svg, &l, "phase");
+	return y + 230;
+}
+
+struct lane { const char *klass, *name, *most_text; const uint64_t *value; uint64_t most; };
+
+static void lane(struct vc_plot *p, int y, const struct lane *n)
+{
+	struct vc_svg *s = &p->page->svg;
+	struct vc_pen pen = { s, 0, 0, 0 };
+	struct vc_label l = { p->box.x - 90, y + 160, VC_T_BODY, VC_END, "mut", 0, false, false };
+	const int h = 340;
+
+	vc_svg_label(s, &l, n->name);
+	l.y = y + 300;
+	l.style = VC_T_TINY;
+	vc_svg_label(s, &l, n->most_text);
+	vc_svg_hline(s, "gr", p->box.x, y + h + 5, p->box.w);
+	vc_svg_put(s, "<path class=\"%s\" d=\"", n->klass);
+	for (size_t i = 0; i < p->k->n; i++) {
+		int x = p->box.x + (int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
+		if (!i)
+			vc_pen_move(&pen, x, y + h);
+		vc_pen_step(&pen, x, y + h - (int)vc_muldiv(n->value[i], (uint64_t)h, n->most));
+	}
+	vc_pen_step(&pen, p->box.x + p->box.w, y + h);
+	vc_pen_flush(&pen);
+	vc_svg_put(s, "z\"><title>%e</title></path>\n", n->name);
+	s->titles++;
+}
+
+/* Nanoseconds of kernels in each column; NULL: no kernels, or the axis is not time. */
+static uint64_t *busy(const struct vc_plot *p)
+{
+	const struct vc_steps *t = &p->c->r->steps;
+	uint64_t *sum;
+
+	if (!t->kernels || !p->k->by_time || !p->k->n)
+		return NULL;
+	sum = calloc(p->k->n, sizeof(*sum));
+	size_t i = 0;
+	for (size_t k = 0; sum && k < t->kernels; k++) {
+		uint32_t x = vc_columns_x(p->k, t->kernel[k].start_ns);
+		while (i > 0 && p->k->at[i].from > x)
+			i--;
+		while (i + 1 < p->k->n && p->k->at[i + 1].from <= x)
+			i++;
+		sum[i] += t->kernel[k].duration_ns;
+	}
+	for (size_t k = 0; sum && k < p->k->n; k++) {
+		uint64_t width = vc_muldiv(p->k->at[k].to - p->k->at[k].from, p->k->span, p->k->width);
+		sum[k] = width ? vc_muldiv(sum[k], 1000, width) : 0;
+		sum[k] = sum[k] > 1000 ? 1000 : sum[k];
+	}
+	return sum;
+}
+
+int vc_plot_lanes(struct vc_plot *p, int y)
+{
+	uint64_t *value = calloc(p->k->n + 1, sizeof(*value)), *used = busy(p);
+	char buf[VC_FORMAT];
+
+	for (size_t i = 0; value && i < p->k->n; i++)
+		value[i] = p->k->at[i].stranded;
+	if (value && p->k->stranded) {
+		lane(p, y, &(struct lane){ "lane", "stranded", vc_format_bytes(p->k->stranded, buf), value,
+			p->k->stranded });
+		y += 460;
+	}
+	if (used) {
+		lane(p, y, &(struct lane){ "busy", "kernels", "100 %", used, 1000 });
+		y += 460;
+	}
+	free(value);
+	free(used);
+	return y;
+}

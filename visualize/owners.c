@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* owners.c - who holds the memory at the moment that matters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "visualize/classify.h"
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct vc_owner *x = a, *y = b;
+
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	if (!x->site && !x->label && x->bytes != y->bytes) /* unknown owners group by size */
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct vc_owner *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return compare_keys(a, b);
+}
+
+static bool same(const struct vc_owner *a, const struct vc_owner *b)
+{
+	if (a->site != b->site || a->label != b->label || a->slot != b->slot)
+		return false;
+	return a->site || a->label || a->largest == b->largest;
+}
+
+static void merge(struct vc_owners *o)
+{
+	size_t kept = 0;
+
+	qsort(o->at, o->n, sizeof(*o->at), compare_keys);
+	for (size_t i = 0; i < o->n; i++) {
+		struct vc_owner *last = kept ? &o->at[kept - 1] : NULL;
+		o->bytes += o->at[i].bytes;
+		if (!last || !same(last, &o->at[i])) {
+			o->at[kept++] = o->at[i];
+			continue;
+		}
+		last->bytes += o->at[i].bytes;
+		last->blocks++;
+		if (o->at[i].largest > last->largest) {
+			last->largest = o->at[i].largest;
+			last->id = o->at[i].id;
+		}
+	}
+	o->n = kept;
+	qsort(o->at, o->n, sizeof(*o->at), compare_bytes);
+}
+
+static void from_heap(struct vc_owners *o, const struct vc_classes *c, const struct vc_heap_map *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct vc_heap_extent *x = &h->at[i];
+		if (x->what != 1 && x->what != 2)
+			continue;
+		const struct vc_life *l = vc_classes_life(c, x->id);
+		o->at[o->n++] = (struct vc_owner){ x->site ? x->site : l ? l->site : 0,
+			x->label ? x->label : l ? l->label : 0, vc_classes_of_id(c, x->id), x->size, 1,
+			x->size, x->id };
+	}
+	o->event = h->event;
+}
+
+/* The bucket with the most allocated bytes; n > 0. */
+static const struct vc_bucket *top_bucket(const struct vc_curve *v)
+{
+	const struct vc_bucket *top = &v->at[0];
+
+	for (size_t i = 1; i < v->n; i++)
+		if (v->at[i].allocated_max > top->allocated_max)
+			top = &v->at[i];
+	return top;
+}
+
+static void from_lives(struct vc_owners *o, const struct vc_classes *c)
+{
+	const struct vc_lives *v = &c->r->lives;
+
+	o->event = c->r->curve.n ? top_bucket(&c->r->curve)->peak_event : c->r->stats.peak_event;
+	o->of_allocated = true;
+	for (size_t i = 0; i < v->n; i++) {
+		const struct vc_life *l = &v->at[i];
+		if (l->born <= o->event && l->died > o->event)
+			o->at[o->n++] = (struct vc_owner){ l->site, l->label,
+				(enum vc_slot)c->of_life[i], l->size, 1, l->size, l->id };
+	}
+}
+
+struct place { uint32_t function, file, line, node; };
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* For each site the frame it is shown as, the same number for the same line of code however it was
+ * reached. NULL: no memory. */
+static uint32_t *shown_frames(const struct vc_meta *m)
+{
+	struct place *p = malloc((m->frames + 1) * sizeof(*p));
+	uint32_t *first = malloc((m->frames + 1) * sizeof(*first));
+	size_t head = 0;
+
+	for (size_t i = 0; p && i < m->frames; i++)
+		p[i] = (struct place){ m->frame[i].function, m->frame[i].file, m->frame[i].line, (uint32_t)i };
+	if (p)
+		qsort(p, m->frames, sizeof(*p), compare_places);
+	for (size_t i = 0; p && first && i < m->frames; i++) {
+		if (p[i].file != p[head].file || p[i].line != p[head].line ||
+		    p[i].function != p[head].function)
+			head = i;
+		first[p[i].node] = p[head].node;
+	}
+	free(p);
+	if (!p) {
+		free(first);
+		return NULL;
+	}
+	return first;
+}
+
+static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_error *err)
+{
+	uint32_t *first;
+
+	if (!m || !m->frames)
+		return VC_OK;
+	first = shown_frames(m);
+	if (!first)
+		return vc_nomem(err, "the list of call sites");
+	for (size_t i = 0; i < o->n; i++)
+		if (o->at[i].site < m->frames)
+			o->at[i].site = first[vc_site_shown(m, o->at[i].site)];
+	free(first);
+	return VC_OK;
+}
+
+int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
+{
+	const struct vc_result *r = c->r;
+	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
+	size_t cap = h->n ? h->n : r->lives.n;
+
+	*o = (struct vc_owners){ 0 };
+	o->at = malloc((cap + 1) * sizeof(*o->at));
+	if (!o->at)
+		return vc_nomem(err, "the list of owners");
+	if (h->n)
+		from_heap(o, c, h);
+	else
+		from_lives(o, c);
+	o->at_oom = h->n && h == &r->last;
+	for (size_t i = 0; i < r->curve.n; i++)
+		if (r->curve.at[i].first_event <= o->event)
+			o->time_ns = r->curve.at[i].first_ns;
+	if (show_frames(o, r->meta, err)) {
+		vc_owners_fini(o);
+		return VC_ENOMEM;
+	}
+	merge(o);
+	return VC_OK;
+}
+
+void vc_owners_fini(struct vc_owners *o)
+{
+	free(o->at);
+	*o = (struct vc_owners){ 0 };
+}
+
+void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf, size_t cap)
+{
+	const char *label = vc_label_text(m, o->label);
+	char many[32] = "";
+
+	if (o->blocks > 1)
+		snprintf(many, sizeof(many), " \xC3\x97%llu", (unsigned long long)o->blocks);
+	if (*label)
+		snprintf(buf, cap, "%s%s", label, many);
+	else if (o->site && m)
+		vc_site_text(m, o->site, buf, cap);
+	else if (o->blocks > 1)
+		snprintf(buf, cap, "%llu equal blocks", (unsigned long long)o->blocks);
+	else
+		snprintf(buf, cap, "block %llu", (unsigned long long)o->id);
+	if (!*label && o->site && m && strlen(buf) + strlen(many) < cap)
+		memcpy(buf + strlen(buf), many, strlen(many) + 1);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - a run as columns of half a pixel. */
+#include "visualize/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "visualize/svg.h"
+
+bool vc_curve_has_times(const struct vc_result *r)
+{
+	return r->curve.n && r->stats.has_times &&
+		r->curve.at[r->curve.n - 1].last_ns > r->curve.at[0].first_ns;
+}
+
+uint64_t vc_curve_time(const struct vc_result *r, uint64_t event)
+{
+	const struct vc_curve *v = &r->curve;
+	size_t lo = 0, hi = v->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (v->at[mid].last_event < event)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == v->n)
+		return v->n ? v->at[v->n - 1].last_ns : 0;
+	const struct vc_bucket *b = &v->at[lo];
+	if (event <= b->first_event || b->last_event == b->first_event)
+		return b->first_ns;
+	return b->first_ns + vc_muldiv(event - b->first_event, b->last_ns - b->first_ns,
+				       b->last_event - b->first_event);
+}
+
+uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
+{
+	if (at <= k->first)
+		return 0;
+	if (at - k->first >= k->span)
+		return k->width;
+	return (uint32_t)((__extension__ (unsigned __int128)(at - k->first) * k->width) / k->span);
+}
+
+/* Bytes by slot at each bucket's peak: every life adds to the buckets whose peak it lived through. */
+static uint64_t (*layers_of_lives(const struct vc_classes *c, struct vc_error *err))[VC_SLOTS]
+{
+	const struct vc_curve *v = &c->r->curve;
+	uint64_t (*sum)[VC_SLOTS] = calloc(v->n + 1, sizeof(*sum));
+
+	if (!sum) {
+		vc_nomem(err, "the layers of the picture");
+		return NULL;
+	}
+	for (size_t i = 0; i < c->r->lives.n; i++) {
+		const struct vc_life *l = &c->r->lives.at[i];
+		uint64_t edge[2] = { l->at_start ? 0 : l->born, l->died };
+		for (int e = 0; e < 2; e++) {
+			size_t lo = 0, hi = v->n;
+			while (lo < hi) {
+				size_t mid = (lo + hi) / 2;
+				if (v->at[mid].peak_event < edge[e])
+					lo = mid + 1;
+				else
+					hi = mid;
+			}
+			/* Differences first; unsigned arithmetic wraps back when they are summed. */
+			sum[lo][c->of_life[i]] += e ? 0 - l->size : l->size;
+		}
+	}
+	for (size_t b = 1; b < v->n; b++)
+		for (int s = 0; s < VC_SLOTS; s++)
+			sum[b][s] += sum[b - 1][s];
+	return sum;
+}
+
+static void layers_of_bucket(const struct vc_bucket *b, uint64_t layer[VC_SLOTS])
+{
+	memset(layer, 0, VC_SLOTS * sizeof(*layer));
+	layer[VC_SLOT_WEIGHTS] = b->layer[VC_LIFE_PERSISTENT];
+	layer[VC_SLOT_GRADIENTS] = b->layer[VC_LIFE_STEP];
+	layer[VC_SLOT_ACTIVATIONS] = b->layer[VC_LIFE_PHASE];
+	layer[VC_SLOT_TEMPORARIES] = b->layer[VC_LIFE_SHORT];
+}
+
+/* Make the layers sum to `total`: what is missing is "other", what is too much comes off the top. */
+static void settle(uint64_t layer[VC_SLOTS], uint64_t total)
+{
+	uint64_t sum = 0;
+
+	for (int s = 0; s < VC_SLOTS; s++) {
+		if (layer[s] > total - sum)
+			layer[s] = total - sum;
+		sum += layer[s];
+	}
+	layer[VC_SLOT_OTHER] += total - sum;
+}
+
+static void merge(struct vc_column *into, const struct vc_column *c)
+{
+	if (c->allocated_max > into->allocated_max) {
+		into->allocated_max = c->allocated_max;
+		into->bucket = c->bucket;
+		memcpy(into->layer, c->layer, sizeof(c->layer));
+	}
+	if (c->allocated_min < into->allocated_min)
+		into->allocated_min = c->allocated_min;
+	if (c->reserved_max > into->reserved_max)
+		into->reserved_max = c->reserved_max;
+	if (c->reserved_min < into->reserved_min)
+		into->reserved_min = c->reserved_min;
+	if (c->stranded > into->stranded)
+		into->stranded = c->stranded;
+	into->flushes += c->flushes;
+	into->ooms += c->ooms;
+}
+
+static void add(struct vc_columns *k, const struct vc_column *c, bool in_range)
+{
+	struct vc_column *last = k->n ? &k->at[k->n - 1] : NULL;
+
+	if (!in_range)
+		return;
+	if (last && last->from == c->from)
+		merge(last, c);
+	else {
+		if (last)
+			last->to = c->from;
+		k->at[k->n++] = *c;
+	}
+}
+
+static void summarise(struct vc_columns *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		const struct vc_column *c = &k->at[i];
+		if (c->allocated_max > k->allocated) {
+			k->allocated = c->allocated_max;
+			k->top = i;
+		}
+		if (c->reserved_max > k->reserved)
+			k->reserved = c->reserved_max;
+		if (c->stranded > k->stranded)
+			k->stranded = c->stranded;
+		for (int s = 0; s < VC_SLOTS; s++)
+			k->used[s] = k->used[s] || c->layer[s];
+	}
+	if (k->n)
+		k->at[k->n - 1].to = k->width;
+}
+
+/* Where the x axis begins and how long it is. */
+static void set_range(struct vc_columns *k, const struct vc_curve *v, const struct vc_range *range)
+{
+	const struct vc_bucket *a = &v->at[0], *z = &v->at[v->n - 1];
+
+	k->first = k->by_time ? a->first_ns : a->first_event;
+	k->span = k->by_time ? z->last_ns - a->first_ns : z->last_event - a->first_event + 1;
+	if (range && range->span) {
+		k->first = range->first;
+		k->span = range->span;
+	}
+	if (!k->span)
+		k->span = 1;
+}
+
+int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_time, uint32_t width,
+		    const struct vc_range *range, struct vc_error *err)
+{
+	const struct vc_curve *v = &c->r->curve;
+	bool from_lives = c->r->lives.n && (c->categories || !c->r->lives.dropped);
+
+	*k = (struct vc_columns){ .by_time = by_time, .width = width ? width : 1 };
+	width = k->width;
+	if (!v->n)
+		return VC_OK;
+	uint64_t (*sum)[VC_SLOTS] = from_lives ? layers_of_lives(c, err) : NULL;
+	k->at = malloc((v->n + 1) * sizeof(*k->at));
+	if (!k->at || (from_lives && !sum)) {
+		free(sum);
+		vc_columns_fini(k);
+		return vc_nomem(err, "the columns of the picture");
+	}
+	set_range(k, v, range);
+	for (size_t i = 0; i < v->n; i++) {
+		const struct vc_bucket *b = &v->at[i];
+		uint64_t at = by_time ? b->first_ns : b->first_event;
+		uint32_t from = vc_columns_x(k, at);
+		/* What happens at the very last instant belongs to the last column. */
+		struct vc_column x = { from < width ? from : width - 1, 0, b->allocated_min, b->allocated_max,
+			b->reserved_min, b->reserved_max, b->stranded_max, { 0 }, b->flushes, b->ooms,
+			(uint32_t)i };
+		if (sum)
+			memcpy(x.layer, sum[i], sizeof(x.layer));
+		else
+			layers_of_bucket(b, x.layer);
+		for (int s = 0; s < VC_SLOTS; s++)
+			k->layered = k->layered || x.layer[s];
+		settle(x.layer, b->allocated_max);
+		uint64_t next = i + 1 < v->n ? (by_time ? v->at[i + 1].first_ns :
+						v->at[i + 1].first_event) : UINT64_MAX;
+		add(k, &x, next > k->first && (at < k->first + k->span || !range || !range->span));
+	}
+	free(sum);
+	summarise(k);
+	return VC_OK;
+}
+
+void vc_columns_fini(struct vc_columns *k)
+{
+	free(k->at);
+	*k = (struct vc_columns){ 0 };
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.h - a run as columns of half a pixel: minimum and maximum are kept, so no peak vanishes. */
+#ifndef VC_REDUCE_H
+#define VC_REDUCE_H
+
+#include "visualize/classify.h"
+
+struct vc_column {
+	uint32_t from, to;           /* columns [from, to): one state wide enough spans many */
+	uint64_t allocated_min, allocated_max, reserved_min, reserved_max, stranded;
+	uint64_t layer[VC_SLOTS];    /* at the instant of allocated_max; they sum to it */
+	uint32_t flushes, ooms, bucket; /* bucket: that of allocated_max */
+};
+
+struct vc_columns {
+	struct vc_column *at; size_t n;
+	bool by_time;
+	uint64_t first, span;        /* of the x axis: events or ns; span > 0 */
+	uint32_t width;              /* number of columns */
+	uint64_t allocated, reserved, stranded; /* maxima */
+	size_t top;                  /* index of the column with the most allocated bytes */
+	bool used[VC_SLOTS];
+	bool layered;                /* false: nothing known about layers, all bytes are "other" */
+};
+
+/* `width` columns over the whole run (or over `span` from `first`, where span > 0). */
+struct vc_range { uint64_t first, span; };
+int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_time, uint32_t width,
+		    const struct vc_range *range, struct vc_error *err);
+void vc_columns_fini(struct vc_columns *k);
+
+/* Has the run times that grow? */
+bool vc_curve_has_times(const struct vc_result *r);
+/* The column of an event index or time; between 0 and width. */
+uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at);
+/* The time of an event, from the buckets. */
+uint64_t vc_curve_time(const struct vc_result *r, uint64_t event);
+
+#endif

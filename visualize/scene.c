@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene.c - the page: title and verdict, tiles, legend, footer. */
+#include "visualize/scene.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/io.h"
+
+const struct vc_param vc_picture_params[] = { VC_PICTURE_PARAMS, VC_PARAM_END };
+
+const struct vc_picture *vc_picture_config(const void *config, struct vc_picture *fallback)
+{
+	if (config)
+		return config;
+	*fallback = (struct vc_picture){ .width = 1200, .footer = true, .background = true };
+	return fallback;
+}
+
+bool vc_wants_time(const struct vc_picture *cfg, const struct vc_result *r)
+{
+	return cfg->x != 2 && vc_curve_has_times(r);
+}
+
+void vc_page_begin(struct vc_page *p, const struct vc_picture *cfg, const char *title,
+		   const char *description)
+{
+	/* Below 480 nothing fits; beyond 4000 the tenths of a pixel stop being cheap. */
+	uint64_t w = cfg->width < 480 ? 480 : cfg->width > 4000 ? 4000 : cfg->width;
+
+	*p = (struct vc_page){ .cfg = cfg, .w = (int)w * 10 };
+	snprintf(p->title, sizeof(p->title), "%s", title);
+	snprintf(p->description, sizeof(p->description), "%s", description);
+}
+
+/* The text of a label, cut to whole code points by vc_svg_escape where snprintf cut inside one. */
+static void put_head(struct vc_svg *s, const struct vc_page *p, int h)
+{
+	vc_svg_put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %c %c\" width=\"%c\" "
+		   "height=\"%c\" role=\"img\" aria-labelledby=\"vct vcd\">\n<title id=\"vct\">%e</title>"
+		   "<desc id=\"vcd\">%e</desc>\n", p->w, h, p->w, h, p->title, p->description);
+	vc_theme_write(s, (enum vc_theme)p->cfg->theme);
+	if (p->cfg->background)
+		vc_svg_rect(s, "bg", (struct vc_box){ 0, 0, p->w, h }, 80);
+}
+
+int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error *err)
+{
+	struct vc_svg head = { 0 };
+	int rc = VC_OK;
+
+	put_head(&head, p, h);
+	vc_svg_put(&p->svg, "</svg>\n");
+	if (head.failed || p->svg.failed)
+		rc = vc_nomem(err, "the picture");
+	else {
+		vc_output_write(out, head.text, head.n);
+		vc_output_write(out, p->svg.text, p->svg.n);
+	}
+	vc_svg_fini(&head);
+	vc_svg_fini(&p->svg);
+	return rc;
+}
+
+static int icon_kind(const struct vc_result *r)
+{
+	enum vc_verdict v = vc_result_verdict(r);
+
+	return v == VC_FITS ? 0 : v == VC_FLUSHES ? 1 : 2;
+}
+
+const char *vc_verdict_word(const struct vc_result *r, const char **color)
+{
+	static const char *const word[] = { "fits", "fits only by flushing the cache",
+		"runs out of memory" };
+	static const char *const name[] = { "ok", "warn", "bad" };
+	int k = icon_kind(r);
+
+	if (color)
+		*color = name[k];
+	return word[k];
+}
+
+void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)
+{
+	static const char *const klass[] = { "oks", "warns", "bads" };
+	int k = icon_kind(r);
+
+	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", klass[k],
+		   x + (k == 2 ? 10 : 0), y + (k == 2 ? 10 : 55));
+	vc_svg_put(s, k == 0 ? "l3.5 3.5 6.5-8\"/>\n" : k == 1 ? "q2.5-5 5 0t5 0\"/>\n" :
+		   "l8 8m0-8l-8 8\"/>\n");
+}
+
+static int verdict_pill(struct vc_page *p, const struct vc_result *r)
+{
+	static const char *const back[] = { "okbg", "warnbg", "badbg" };
+	const char *color, *word = vc_verdict_word(r, &color);
+	struct vc_label l = { 0, 0, VC_T_STRONG, VC_START, color, 0, false, false };
+	int w = vc_svg_measure(&l, word).w + 460;
+	struct vc_box b = { p->w - VC_MARGIN - w, 200, w, 290 };
+	if (p->w < VC_NARROW) {
+		b.x = VC_MARGIN;
+		b.y = 780;
+	}
+
+	vc_svg_rect(&p->svg, back[icon_kind(r)], b, 145);
+	vc_verdict_icon(&p->svg, r, b.x + 150, b.y + 95);
+	l.x = b.x + 310;
+	l.y = b.y + 190;
+	vc_svg_label(&p->svg, &l, word);
+	return w;
+}
+
+int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
+		   const struct vc_result *r)
+{
+	bool narrow = p->w < VC_NARROW;
+	int pill = r ? verdict_pill(p, r) + 200 : 0, wide = p->w - 2 * VC_MARGIN;
+	struct vc_label l = { VC_MARGIN, 420, VC_T_TITLE, VC_START, "fg",
+		narrow ? wide : wide - pill, false, false };
+
+	if (*p->cfg->title)
+		title = p->cfg->title;
+	vc_svg_label(&p->svg, &l, title);
+	l = (struct vc_label){ VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide, false, false };
+	vc_svg_label(&p->svg, &l, subtitle);
+	return narrow && r ? 1190 : 800;
+}
+
+void vc_page_footer(struct vc_page *p, int y, const char *left, const char *right)
+{
+	struct vc_label l = { VC_MARGIN, y + 200, VC_T_MONO, VC_START, "mut", 0, false, false };
+	struct vc_label r = { p->w - VC_MARGIN, y + 200, VC_T_SMALL, VC_END, "mut",
+		(p->w - 2 * VC_MARGIN) / 2, false, false };
+
+	if (!p->cfg->footer)
+		return;
+	vc_svg_hline(&p->svg, "rim", VC_MARGIN, y, p->w - 2 * VC_MARGIN);
+	int used = vc_svg_label(&p->svg, &r, right).w;
+	l.max = p->w - 2 * VC_MARGIN - used - 200;
+	vc_svg_label(&p->svg, &l, left);
+}
+
+int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *why,
+		   struct vc_output *out, struct vc_error *err)
+{
+	struct vc_page p;
+	struct vc_box card;
+
+	vc_page_begin(&p, cfg, title, why);
+	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
+	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
+	vc_svg_rect(&p.svg, "card", card, 80);
+	struct vc_label l = { p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400, false, false };
+	vc_svg_label(&p.svg, &l, why);
+	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
+	return vc_page_end(&p, y + 1800, out, err);
+}
+
+int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n)
+{
+	size_t row = p->w < VC_NARROW ? 2 : n;
+	int gap = 120, h = 780, w = (p->w - 2 * VC_MARGIN - gap * ((int)row - 1)) / (int)row;
+
+	for (size_t i = 0; i < n; i++) {
+		struct vc_box b = { VC_MARGIN + (int)(i % row) * (w + gap),
+			y + (int)(i / row) * (h + gap), w, h };
+		struct vc_label l = { b.x + 140, b.y + 220, VC_T_SMALL, VC_START, "mut", w - 200, false, false };
+		vc_svg_rect(&p->svg, "card", b, 80);
+		vc_svg_label(&p->svg, &l, t[i].label);
+		l.style = VC_T_KPI;
+		l.color = t[i].color;
+		l.y = b.y + 480;
+		vc_svg_label(&p->svg, &l, t[i].value);
+		l.style = VC_T_SMALL;
+		l.color = "mut";
+		l.y = b.y + 670;
+		vc_svg_label(&p->svg, &l, t[i].note);
+	}
+	return y + (int)((n + row - 1) / row) * (h + gap) + 60;
+}
+
+int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n)
+{
+	int x = at.x, y = at.y;
+
+	for (size_t i = 0; i < n; i++) {
+		struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", 0, false, false };
+		int w = vc_svg_measure(&l, key[i].text).w + 190;
+		if (x > at.x && x + w > at.x + at.w) {
+			x = at.x;
+			y += 220;
+		}
+		if (key[i].shape == VC_KEY_BOX)
+			vc_svg_rect(&p->svg, key[i].klass, (struct vc_box){ x, y, 130, 130 }, 25);
+		else if (key[i].shape == VC_KEY_LINE)
+			vc_svg_hline(&p->svg, key[i].klass, x - 20, y + 65, 170);
+		else
+			vc_svg_put(&p->svg, "<path class=\"%s\" d=\"M%c %ch12l-6 9z\"/>\n", key[i].klass, x,
+				   y + 20);
+		l.x = x + 190;
+		l.y = y + 110;
+		vc_svg_label(&p->svg, &l, key[i].text);
+		x += w + 230;
+	}
+	return y + 220;
+}
+
+size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key)
+{
+	size_t n = 0;
+	bool only_other = true;
+
+	for (int s = 0; s < VC_SLOTS; s++)
+		only_other = only_other && (s == VC_SLOT_OTHER || !k->used[s]);
+	for (int s = 0; s < VC_SLOTS; s++)
+		if (k->used[s])
+			key[n++] = (struct vc_key){ vc_theme_slot((enum vc_slot)s),
+				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s), VC_KEY_BOX };
+	key[n++] = (struct vc_key){ "hx", "Cached: reserved, not in use", VC_KEY_BOX };
+	key[n++] = (struct vc_key){ "res", "Reserved", VC_KEY_LINE };
+	return n;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene.h - what all pictures have in common: the page with title and verdict, tiles, legend, footer,
+ * and the plot of memory over time. Lengths are tenths of a pixel. */
+#ifndef VC_SCENE_H
+#define VC_SCENE_H
+
+#include "common/param.h"
+#include "visualize/classify.h"
+#include "visualize/format.h"
+#include "visualize/reduce.h"
+#include "visualize/sink.h"
+#include "visualize/svg.h"
+#include "visualize/theme.h"
+
+/* Parameters of every picture. */
+struct vc_picture {
+	uint64_t theme; /* enum vc_theme */
+	uint64_t width; /* pixels */
+	uint64_t x;     /* 0 time where known, 1 time, 2 events */
+	bool footer, background;
+	char title[VC_PARAM_TEXT];
+};
+#define VC_PICTURE_PARAMS \
+	{ "theme", VC_P_ENUM, offsetof(struct vc_picture, theme), "auto", \
+	  "colours; auto follows the viewer", "auto,light,dark,print" }, \
+	{ "width", VC_P_UINT, offsetof(struct vc_picture, width), "1200", \
+	  "pixels; below 900 the layout is a narrow one", NULL }, \
+	{ "x", VC_P_ENUM, offsetof(struct vc_picture, x), "auto", \
+	  "the horizontal axis: time where it is known, else events", "auto,time,event" }, \
+	{ "footer", VC_P_BOOL, offsetof(struct vc_picture, footer), "true", \
+	  "settings and version below the picture", NULL }, \
+	{ "background", VC_P_BOOL, offsetof(struct vc_picture, background), "true", \
+	  "an opaque card behind the picture", NULL }, \
+	{ "title", VC_P_TEXT, offsetof(struct vc_picture, title), "", \
+	  "instead of the picture's own title", NULL }
+extern const struct vc_param vc_picture_params[];
+/* The given config, or the defaults put into *fallback. */
+const struct vc_picture *vc_picture_config(const void *config, struct vc_picture *fallback);
+
+enum { VC_MARGIN = 280, VC_NARROW = 9000 };
+
+struct vc_page {
+	struct vc_svg svg;
+	const struct vc_picture *cfg;
+	int w;
+	char title[256], description[512];
+};
+
+/* Opens the document; its height is known at the end. */
+void vc_page_begin(struct vc_page *p, const struct vc_picture *cfg, const char *title,
+		   const char *description);
+/* Title, a line below it, and the verdict at the right (r NULL: none). Returns the y below. */
+int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
+		   const struct vc_result *r);
+/* A line, then small text at the left (settings) and at the right. */
+void vc_page_footer(struct vc_page *p, int y, const char *left, const char *right);
+/* Closes the document at height h and writes it. Frees the page, also on failure. */
+int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error *err);
+/* A whole picture that says why there is none. */
+int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *why,
+		   struct vc_output *out, struct vc_error *err);
+
+struct vc_tile { char label[48], value[48], note[96]; const char *color; };
+int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
+
+/* Entries in a row, wrapped at `w`. */
+struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE, VC_KEY_MARK } shape; };
+int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n);
+/* The keys of a plot of `k`; room for VC_SLOTS + 3. Returns how many. */
+size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);
+
+/* "train.vct, device 0", and what was simulated, in words. */
+void vc_title_text(const struct vc_result *r, const char *what, char *buf, size_t cap);
+void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
+void vc_conf_text(const struct vc_result *r, char *buf, size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
+void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
+/* One sentence: the verdict with its numbers. */
+void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap);
+/* "fits", "fits by flushing", "out of memory", and the class of its colour. */
+const char *vc_verdict_word(const struct vc_result *r, const char **color);
+/* A tick, a tilde or a cross of 10 px at x, y (its top left). */
+void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y);
+
+/* ---- the plot: bytes over time or events ---- */
+struct vc_plot {
+	struct vc_page *page;
+	const struct vc_classes *c;
+	const struct vc_columns *k;
+	struct vc_box box;
+	uint64_t top;       /* bytes at the upper edge */
+	uint64_t base;      /* bytes beside the allocator, below everything */
+	bool has_capacity;  /* the capacity line is inside */
+	uint64_t capacity;  /* or the limit, when one is set; 0: unknown */
+	struct vc_axis axis;
+};
+
+/* A scale that holds the run and, when it is not far above, the capacity. */
+void vc_plot_scale(struct vc_plot *p);
+int  vc_plot_y(const struct vc_plot *p, uint64_t bytes);
+int  vc_plot_x(const struct vc_plot *p, uint64_t at);    /* event or time, as k says */
+int  vc_plot_event_x(const struct vc_plot *p, uint64_t event, uint64_t time_ns);
+void vc_plot_grid(struct vc_plot *p, bool numbers);
+void vc_plot_areas(struct vc_plot *p);
+void vc_plot_capacity(struct vc_plot *p, bool label);
+void vc_plot_oom(struct vc_plot *p);
+void vc_plot_flushes(struct vc_plot *p);
+void vc_plot_peak(struct vc_plot *p);
+void vc_plot_axis(struct vc_plot *p, int y);             /* ticks and numbers of x */
+int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below (= y: none) */
+void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);
+int  vc_plot_lanes(struct vc_plot *p, int y);            /* stranded, busy; the y below */
+bool vc_wants_time(const struct vc_picture *cfg, const struct vc_result *r);
+
+#endif

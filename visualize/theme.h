@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* theme.h - colours, patterns and text styles of every picture. */
+#ifndef VC_THEME_H
+#define VC_THEME_H
+
+#include "visualize/metric.h"
+#include "visualize/svg.h"
+
+/* auto: light, and dark where the viewer prefers dark (a browser does; librsvg stays light). */
+enum vc_theme { VC_THEME_AUTO, VC_THEME_LIGHT, VC_THEME_DARK, VC_THEME_PRINT };
+
+/* What memory is used for, bottom layer first; one colour and one pattern each, in all pictures. */
+enum vc_slot {
+	VC_SLOT_WEIGHTS, VC_SLOT_OPTIMIZER, VC_SLOT_GRADIENTS, VC_SLOT_ACTIVATIONS,
+	VC_SLOT_TEMPORARIES, VC_SLOT_WORKSPACES, VC_SLOT_OTHER, VC_SLOTS
+};
+
+struct vc_font vc_theme_font(enum vc_text_style style);
+const char *vc_theme_style(enum vc_text_style style); /* the CSS class */
+const char *vc_theme_slot(enum vc_slot slot);         /* the CSS class */
+
+/* <style> and <defs> with literal values: librsvg 2.54 knows no CSS variables. */
+void vc_theme_write(struct vc_svg *s, enum vc_theme theme);
+
+#endif

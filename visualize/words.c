@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* words.c - what a picture says in words: titles, settings, verdicts. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "visualize/scene.h"
+
+static void append(char *buf, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void append(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t n = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (n < cap)
+		vsnprintf(buf + n, cap - n, fmt, ap);
+	va_end(ap);
+}
+
+/* The file's name without its folders: pictures are shared, paths are nobody's business. */
+void vc_trace_name(const struct vc_result *r, char *buf, size_t cap)
+{
+	const char *path = r->info.trace ? r->info.trace : r->meta && r->meta->path ? r->meta->path :
+		"trace";
+	const char *slash = strrchr(path, '/');
+
+	snprintf(buf, cap, "%s", slash && slash[1] ? slash + 1 : path);
+}
+
+void vc_title_text(const struct vc_result *r, const char *what, char *buf, size_t cap)
+{
+	char name[160];
+
+	vc_trace_name(r, name, sizeof(name));
+	snprintf(buf, cap, "%s \xE2\x80\x93 %s of GPU %u", name, what, (unsigned)r->info.device);
+}
+
+void vc_run_text(const struct vc_result *r, char *buf, size_t cap)
+{
+	char tmp[VC_FORMAT];
+	const struct vc_run_info *i = &r->info;
+
+	snprintf(buf, cap, "simulated: ");
+	if (i->model && !strcmp(i->model, "torch"))
+		append(buf, cap, "PyTorch %s allocator", i->torch ? i->torch : "");
+	else
+		append(buf, cap, "model %s", i->model ? i->model : "unknown");
+	append(buf, cap, ", %s", i->conf && *i->conf ? i->conf : "default settings");
+	append(buf, cap, ", %s", i->change && *i->change ? i->change : "workload as recorded");
+	if (i->gpu)
+		append(buf, cap, ", on %s", i->gpu);
+	if (i->capacity)
+		append(buf, cap, " with %s", vc_format_bytes(i->capacity, tmp));
+	if (i->warm)
+		append(buf, cap, ", from the heap at the first event");
+}
+
+void vc_conf_text(const struct vc_result *r, char *buf, size_t cap)
+{
+	const char *conf = r->info.conf;
+
+	if (r->info.model && strcmp(r->info.model, "torch"))
+		snprintf(buf, cap, "model %s", r->info.model);
+	else
+		snprintf(buf, cap, "PYTORCH_CUDA_ALLOC_CONF=%s", conf && *conf ? conf : "(default)");
+}
+
+void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap)
+{
+	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
+	const char *word = vc_verdict_word(r, NULL);
+
+	snprintf(buf, cap, "The run %s: peak reserved %s, peak allocated %s", word,
+		 vc_format_bytes(r->stats.peak_reserved, a), vc_format_bytes(r->stats.peak_allocated, b));
+	if (r->info.capacity)
+		append(buf, cap, ", capacity %s", vc_format_bytes(r->info.capacity, c));
+	if (r->oom.happened)
+		append(buf, cap, "; a request of %s failed at event %llu", vc_format_bytes(r->oom.request, a),
+		       (unsigned long long)r->oom.event);
+	append(buf, cap, ".");
+}

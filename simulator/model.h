@@ -115,6 +115,7 @@ struct vc_model_type {
 	const char *summary;
 	const struct vc_param *params;
 	size_t config_size, state_size;
+	const char *const *versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */
 
 	int (*init)(struct vc_model *m, struct vc_error *err);                       /* (opt) */
 	/* enum vc_answer, or < 0: our failure. On VC_DONE *out is filled. */

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_sim.c - vramcast sim: one or several what-if runs of one trace. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/report.h"
+#include "visualize/sink.h"
+
+struct config {
+	struct vc_run_options run;
+	struct vc_list output;
+	const char *fail_above;
+	bool fail_on_flush, strict, json;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option sim_options[] = {
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
+	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
+	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%", "exit 4 when more than P percent of the capacity are used", NULL },
+	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL, "exit 4 when it fits only by emptying the cache", NULL },
+	{ 0, "strict", VC_O_FLAG, AT(strict), NULL, "exit 5 when the model does not reproduce the recording", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
+
+struct sim {
+	const struct config *cfg;
+	struct vc_session session;
+	struct vc_plan *plan;
+	struct vc_result *result; /* n of them */
+	size_t n, done;
+};
+
+/* ---- running ---- */
+
+/* Chapters for the report, and those the output files ask for; each once. */
+static size_t add_observer(const struct vc_observer_type **list, size_t n, const char *name)
+{
+	const struct vc_observer_type *o = vc_observer_by_name(name);
+
+	for (size_t i = 0; o && i < n; i++)
+		if (list[i] == o)
+			return n;
+	if (o)
+		list[n++] = o;
+	return n;
+}
+
+static int run_all(struct sim *sim, struct vc_error *err)
+{
+	const struct vc_observer_type *watch[16] = { 0 };
+	size_t n = add_observer(watch, 0, "oom");
+
+	n = add_observer(watch, n, "peak");
+	for (size_t i = 0; i < sim->cfg->output.n; i++) {
+		const struct vc_sink_type *k = vc_sink_by_extension(sim->cfg->output.at[i]);
+
+		if (!k)
+			return vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me ('vramcast list "
+				       "sinks')", sim->cfg->output.at[i]);
+		for (size_t c = 0; k->observers && k->observers[c] && n < 15; c++)
+			n = add_observer(watch, n, k->observers[c]);
+	}
+	for (; sim->done < sim->n; sim->done++) {
+		int r = vc_session_run(&sim->session, &sim->plan[sim->done], watch,
+				       &sim->result[sim->done], err);
+
+		if (r < 0)
+			return r;
+		sim->result[sim->done].fidelity = sim->session.fidelity;
+		sim->result[sim->done].fidelity.diverged_why = NULL;
+	}
+	return VC_OK;
+}
+
+static int write_files(struct sim *sim, struct vc_error *err)
+{
+	for (size_t i = 0; i < sim->cfg->output.n; i++) {
+		const char *path = sim->cfg->output.at[i];
+		const struct vc_sink_type *k = vc_sink_by_extension(path);
+		void *cfg = calloc(1, k->config_size ? k->config_size : 1);
+		struct vc_output *out = vc_output_open(path, err);
+		int r = !cfg ? vc_nomem(err, "options") : out ? vc_params_parse(k->params, cfg, NULL, err)
+							    : (int)err->status;
+
+		if (r == VC_OK)
+			r = k->write(sim->result, sim->n, cfg, out, err);
+		if (r == VC_OK)
+			r = vc_output_commit(out, err);
+		vc_output_close(out);
+		free(cfg);
+		if (r < 0)
+			return r;
+	}
+	return VC_OK;
+}
+
+/* ---- saying it ---- */
+
+static void emit_json(struct vc_emit *e, struct sim *sim)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
+	vc_report_trace(e, &sim->session);
+	vc_report_fidelity(e, &sim->session);
+	vc_emit_array(e, "runs", NULL);
+	for (size_t i = 0; i < sim->n; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_emit_array(e, "advice", NULL);
+		vc_emit_end(e);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
+{
+	const struct vc_fidelity *f = &s->fidelity;
+
+	if (!f->checked)
+		snprintf(buf, n, "not checked against the recording");
+	else if (f->exact)
+		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64 " events, %" PRIu64
+			 " segments)", f->events_compared, f->segments_recorded);
+	else
+		snprintf(buf, n, "the model does NOT reproduce this recording: %s",
+			 f->diverged_why ? f->diverged_why : "it differs");
+	return buf;
+}
+
+static void say_context(struct vc_emit *e, const struct vc_session *s)
+{
+	char line[640], n[32];
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, NULL, "trace", s->path);
+	snprintf(line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
+		 s->device->allocs, s->device->frees, s->device->device,
+		 s->census.devices > 1 ? " (the busiest of several)" : "",
+		 s->device->preexisting ? "; recording began with blocks already there" : "");
+	vc_emit_text(e, NULL, "requests", line);
+	snprintf(line, sizeof(line), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
+	vc_emit_text(e, NULL, "torch", line);
+	if (s->change[0])
+		vc_emit_text(e, NULL, "changed", s->change);
+	vc_emit_text(e, NULL, "trust", trust_line(s, line, sizeof(line)));
+	for (size_t i = 0; i < s->meta->notes; i++)
+		vc_emit_text(e, NULL, "note", s->meta->note[i]);
+	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
+		vc_emit_text(e, NULL, "note", "recorded on the null GPU: simulated, not measured on a card");
+	(void)n;
+	vc_emit_end(e);
+}
+
+/* Adds up to what nvidia-smi would show. */
+static void say_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, uint64_t others)
+{
+	uint64_t used = r->stats.peak_reserved + p->context + others;
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_bytes(e, NULL, "  tensors (allocated)", r->stats.allocated_at_peak);
+	vc_emit_bytes(e, NULL, "  cached, not in use", r->stats.peak_reserved - r->stats.allocated_at_peak);
+	vc_emit_bytes(e, NULL, "= reserved by PyTorch", r->stats.peak_reserved);
+	vc_emit_bytes(e, NULL, "+ CUDA context, libraries", p->context);
+	if (others)
+		vc_emit_bytes(e, NULL, "+ other processes", others);
+	vc_emit_bytes(e, NULL, "= used on the device", used);
+	if (p->capacity)
+		vc_emit_bytes(e, NULL, "  free", used > p->capacity ? 0 : p->capacity - used);
+	vc_emit_end(e);
+}
+
+static void say_oom(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_oom_report *o = &r->oom;
+	char place[512];
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_bytes(e, NULL, "asked for", o->request);
+	vc_emit_bytes(e, NULL, "largest free block", o->largest_free);
+	vc_emit_bytes(e, NULL, "free in the cache", o->free_in_cache);
+	vc_emit_bytes(e, NULL, "free on the device", o->device_free);
+	vc_emit_end(e);
+	if (o->message && *o->message)
+		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);
+	vc_emit_array(e, NULL, "Who holds the memory:");
+	for (size_t i = 0; i < o->holders && i < 8; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_bytes(e, NULL, "bytes", o->holder[i].bytes);
+		vc_emit_uint(e, NULL, "blocks", o->holder[i].blocks);
+		vc_emit_text(e, NULL, "where", vc_report_holder(r->meta, &o->holder[i], place, sizeof(place)));
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->result[i];
+	char line[512];
+
+	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
+		     p->card ? " on " : "", p->card ? p->card->title : "",
+		     vc_report_verdict(p, r, vc_session_beside(&sim->session, p), line, sizeof(line)));
+	if (p->conf[0])
+		vc_emit_line(e, "  settings %s", p->conf);
+	say_ledger(e, p, r, sim->session.others);
+	if (r->oom.happened)
+		say_oom(e, r);
+}
+
+static void emit_text(struct vc_emit *e, struct sim *sim)
+{
+	say_context(e, &sim->session);
+	if (sim->n <= 3) {
+		for (size_t i = 0; i < sim->n; i++)
+			say_run(e, sim, i);
+		return;
+	}
+	vc_emit_object(e, NULL, "");
+	vc_emit_array(e, "runs", "Runs");
+	for (size_t i = 0; i < sim->n; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+static int say(struct sim *sim, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	int r;
+
+	if (!e) {
+		vc_output_close(out);
+		return err->status;
+	}
+	if (sim->cfg->json)
+		emit_json(e, sim);
+	else
+		emit_text(e, sim);
+	r = vc_emit_finish(e, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+/* ---- the verdict as an exit code ---- */
+
+static int budget_of(const struct config *c, double *share, struct vc_error *err)
+{
+	char text[32];
+	size_t n;
+
+	*share = INFINITY;
+	if (!c->fail_above)
+		return VC_OK;
+	snprintf(text, sizeof(text), "%s", c->fail_above);
+	n = strlen(text);
+	if (n && text[n - 1] == '%')
+		text[n - 1] = '\0';
+	if (vc_parse_real(text, share, err) < 0 || *share < 0)
+		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%", c->fail_above);
+	*share /= 100;
+	return VC_OK;
+}
+
+/* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 0 fits. */
+static int exit_code(const struct sim *sim, double budget)
+{
+	const struct vc_session *s = &sim->session;
+	int code = 0;
+
+	if (sim->cfg->strict && !s->fidelity.exact)
+		return 5;
+	for (size_t i = 0; i < sim->n; i++) {
+		const struct vc_plan *p = &sim->plan[i];
+		const struct vc_result *r = &sim->result[i];
+		enum vc_verdict v = vc_result_verdict(r);
+		double used = (double)(r->stats.peak_reserved + vc_session_beside(s, p));
+
+		if (v == VC_OOM)
+			return 3;
+		if ((v == VC_FLUSHES && sim->cfg->fail_on_flush) ||
+		    (p->capacity && used > budget * (double)p->capacity))
+			code = 4;
+	}
+	return code;
+}
+
+static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct sim sim = { .cfg = config };
+	double budget;
+	int r = budget_of(sim.cfg, &budget, &con->err);
+
+	if (r == VC_OK)
+		r = vc_session_open(&sim.session, &sim.cfg->run, argc, argv, 0, &con->err);
+	if (r == VC_OK)
+		r = vc_session_plans(&sim.session, &sim.plan, &sim.n, &con->err);
+	if (r == VC_OK && !(sim.result = calloc(sim.n, sizeof(*sim.result))))
+		r = vc_nomem(&con->err, "the results");
+	if (r == VC_OK)
+		r = run_all(&sim, &con->err);
+	if (r == VC_OK)
+		r = write_files(&sim, &con->err);
+	if (r == VC_OK)
+		r = say(&sim, &con->err);
+	if (r == VC_OK)
+		r = exit_code(&sim, budget);
+	for (size_t i = 0; i < sim.done; i++)
+		vc_result_fini(&sim.result[i]);
+	free(sim.result);
+	free(sim.plan);
+	vc_session_close(&sim.session);
+	return r;
+}
+
+const struct vc_command vc_command_sim = {
+	.name = "sim",
+	.operands = "TRACE",
+	.summary = "replay a trace with anything changed; does it fit?",
+	.details =
+		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 failed,\n"
+		"2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not trustworthy (--strict).\n\n"
+		"  vramcast sim run.vct -g rtx4090\n"
+		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"
+		"  vramcast sim run.vct --torch 2.9 --torch 2.15 --capacity 24GiB --json",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = sim_run,
+};

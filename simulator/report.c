@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - see report.h */
+#include "simulator/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *start_name(enum vc_start s)
+{
+	return s == VC_START_WARM ? "warm" : s == VC_START_REBUILD ? "rebuild" : "cold";
+}
+
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_device_census *d = s->device;
+	const char *conf = s->meta->conf;
+
+	vc_emit_object(e, "trace", NULL);
+	vc_emit_text(e, "file", NULL, s->path);
+	vc_emit_text(e, "source", NULL, s->meta->source);
+	vc_emit_uint(e, "device", NULL, d->device);
+	vc_emit_uint(e, "events", NULL, d->events);
+	vc_emit_uint(e, "allocs", NULL, d->allocs);
+	vc_emit_uint(e, "frees", NULL, d->frees);
+	vc_emit_text(e, "start", NULL, d->has_start ? "warm" : "cold");
+	vc_emit_uint(e, "preexisting", NULL, d->preexisting);
+	vc_emit_object(e, "params", NULL);
+	for (size_t i = 0; i < s->meta->params; i++)
+		vc_emit_real(e, s->meta->param[i].name, NULL, s->meta->param[i].value);
+	vc_emit_end(e);
+	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
+	vc_emit_text(e, "torch_from", NULL, s->torch_from);
+	vc_emit_text(e, "conf", NULL, conf ? conf : "");
+	vc_emit_uint(e, "time_ns", NULL, s->census.last_ns);
+	vc_emit_end(e);
+}
+
+void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_fidelity *f = &s->fidelity;
+
+	vc_emit_object(e, "fidelity", NULL);
+	vc_emit_bool(e, "checked", NULL, f->checked);
+	vc_emit_bool(e, "exact", NULL, f->exact);
+	vc_emit_uint(e, "events_compared", NULL, f->events_compared);
+	vc_emit_uint(e, "segments_recorded", NULL, f->segments_recorded);
+	vc_emit_uint(e, "segments_simulated", NULL, f->segments_simulated);
+	vc_emit_uint(e, "address_mismatches", NULL, f->address_mismatches);
+	vc_emit_uint(e, "final_mismatches", NULL, f->final_mismatches);
+	if (f->diverged) {
+		vc_emit_object(e, "first_divergence", NULL);
+		if (f->diverged_event == UINT64_MAX)
+			vc_emit_null(e, "event", NULL);
+		else
+			vc_emit_uint(e, "event", NULL, f->diverged_event);
+		vc_emit_text(e, "why", NULL, f->diverged_why);
+		vc_emit_end(e);
+	} else {
+		vc_emit_null(e, "first_divergence", NULL);
+	}
+	vc_emit_end(e);
+}
+
+/* The innermost frame says where; its file is cut to the last two parts of the path. */
+static const char *short_path(const char *path)
+{
+	const char *cut = path, *slash = strrchr(path, '/');
+
+	for (const char *p = path; slash && p < slash; p++)
+		if (*p == '/')
+			cut = p + 1;
+	return cut;
+}
+
+const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n)
+{
+	if (h->site && h->site < m->frames) {
+		const struct vc_frame *f = &m->frame[h->site];
+
+		snprintf(buf, n, "%s:%" PRIu32 " %s", short_path(m->string[f->file]), f->line,
+			 m->string[f->function]);
+	} else if (h->label && h->label < m->strings) {
+		snprintf(buf, n, "%s", m->string[h->label]);
+	} else {
+		snprintf(buf, n, "segment %" PRIx64, h->segment);
+	}
+	return buf;
+}
+
+void vc_report_oom(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_oom_report *o = &r->oom;
+	char place[512];
+
+	if (!o->happened) {
+		vc_emit_null(e, "oom", NULL);
+		return;
+	}
+	vc_emit_object(e, "oom", NULL);
+	vc_emit_uint(e, "event", NULL, o->event);
+	vc_emit_uint(e, "time_ns", NULL, o->time_ns);
+	vc_emit_bytes(e, "request", NULL, o->request);
+	vc_emit_bytes(e, "rounded", NULL, o->rounded);
+	vc_emit_bytes(e, "alloc_size", NULL, o->alloc_size);
+	vc_emit_bytes(e, "largest_free", NULL, o->largest_free);
+	vc_emit_bytes(e, "free_in_cache", NULL, o->free_in_cache);
+	vc_emit_bytes(e, "device_free", NULL, o->device_free);
+	vc_emit_text(e, "message", NULL, o->message);
+	vc_emit_array(e, "holders", NULL);
+	for (size_t i = 0; i < o->holders; i++) {
+		const struct vc_holder *h = &o->holder[i];
+
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, h->site || h->label ? "site" : "segment", NULL,
+			     vc_report_holder(r->meta, h, place, sizeof(place)));
+		vc_emit_bytes(e, "bytes", NULL, h->bytes);
+		vc_emit_uint(e, "blocks", NULL, h->blocks);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, uint64_t beside,
+			      char *buf, size_t n)
+{
+	uint64_t used = r->stats.peak_reserved + beside;
+	char a[32], b[32];
+	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
+
+	switch (vc_result_verdict(r)) {
+	case VC_OOM:
+		snprintf(buf, n, "runs out of memory at event %" PRIu64 ": %s asked for, %s free on the device",
+			 r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
+		break;
+	case VC_FLUSHES:
+		snprintf(buf, n, "fits only by emptying the cache %" PRIu64 " times: slow, and one larger "
+			 "request away from running out", r->stats.flushes);
+		break;
+	case VC_FITS:
+		if (p->capacity)
+			snprintf(buf, n, "fits: %s of %s used at the peak (%.1f %%)", vc_bytes_text(used, a),
+				 vc_bytes_text(p->capacity, b), share);
+		else
+			snprintf(buf, n, "needs %s at the peak (no card given: memory without limit)",
+				 vc_bytes_text(used, a));
+		break;
+	}
+	return buf;
+}
+
+static void report_time(struct vc_emit *e, const struct vc_result *r)
+{
+	vc_emit_object(e, "time", NULL);
+	if (r->stats.has_times)
+		vc_emit_uint(e, "recorded_ns", NULL, r->stats.time_ns);
+	else
+		vc_emit_null(e, "recorded_ns", NULL);
+	if (r->stats.predicted_ns)
+		vc_emit_uint(e, "predicted_ns", NULL, r->stats.predicted_ns);
+	else
+		vc_emit_null(e, "predicted_ns", NULL);
+	vc_emit_uint(e, "driver_ns", NULL, r->stats.driver_ns);
+	vc_emit_null(e, "gpu_busy", NULL);
+	vc_emit_end(e);
+}
+
+static void report_unused(struct vc_emit *e, const struct vc_fragmentation *f)
+{
+	vc_emit_object(e, "unused_at_peak", NULL);
+	vc_emit_bytes(e, "rounding", NULL, f->rounding);
+	vc_emit_bytes(e, "remainders", NULL, f->remainders);
+	vc_emit_bytes(e, "pinned", NULL, f->pinned);
+	vc_emit_bytes(e, "whole_free", NULL, f->whole_free);
+	vc_emit_bytes(e, "other_streams", NULL, f->other_streams);
+	vc_emit_bytes(e, "private_pools", NULL, f->private_pools);
+	vc_emit_end(e);
+}
+
+static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r)
+{
+	vc_emit_text(e, "model", "model", p->model->name);
+	vc_emit_text(e, "params", p->params[0] ? "parameters" : NULL, p->params);
+	vc_emit_text(e, "torch", "torch", p->torch[0] ? p->torch : NULL);
+	vc_emit_text(e, "conf", "settings", p->conf[0] || !p->model->versions ? p->conf : "");
+	vc_emit_text(e, "gpu", "card", p->card ? p->card->name : NULL);
+	if (p->capacity)
+		vc_emit_bytes(e, "capacity", "capacity", p->capacity);
+	else
+		vc_emit_null(e, "capacity", NULL);
+	if (r->info.has_limit)
+		vc_emit_bytes(e, "limit", "limit", r->info.limit);
+	else
+		vc_emit_null(e, "limit", NULL);
+	vc_emit_text(e, "start", "start", start_name(p->start));
+}
+
+void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		   const struct vc_result *r)
+{
+	const struct vc_stats *t = &r->stats;
+	uint64_t beside = vc_session_beside(s, p);
+
+	report_plan(e, p, r);
+	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(vc_result_verdict(r)));
+	vc_emit_bytes(e, "peak_requested", NULL, t->peak_requested);
+	vc_emit_bytes(e, "peak_allocated", "peak allocated", t->peak_allocated);
+	vc_emit_bytes(e, "peak_active", NULL, t->peak_active);
+	vc_emit_bytes(e, "peak_reserved", "peak reserved", t->peak_reserved);
+	vc_emit_bytes(e, "peak_used", "peak used", t->peak_reserved + beside);
+	vc_emit_bytes(e, "final_reserved", NULL, t->final_reserved);
+	vc_emit_uint(e, "segments_peak", "segments", t->segments_peak);
+	vc_emit_uint(e, "segment_allocs", NULL, t->segment_allocs);
+	vc_emit_uint(e, "segment_frees", NULL, t->segment_frees);
+	vc_emit_uint(e, "flushes", "flushes", t->flushes);
+	vc_emit_uint(e, "ooms", "ooms", t->ooms);
+	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
+	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
+	report_unused(e, &r->fragmentation);
+	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
+	if (r->has_interval) {
+		vc_emit_array(e, "interval", NULL);
+		vc_emit_uint(e, NULL, NULL, r->low);
+		vc_emit_uint(e, NULL, NULL, r->high);
+		vc_emit_end(e);
+	} else {
+		vc_emit_null(e, "interval", NULL);
+	}
+	vc_report_oom(e, r);
+	report_time(e, r);
+}

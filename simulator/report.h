@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - a run in words and numbers: the parts that sim, sweep, fit and tune share. */
+#ifndef VC_REPORT_H
+#define VC_REPORT_H
+
+#include "common/emit.h"
+#include "simulator/session.h"
+
+/* The fields of one element of "runs" (command-line.md), into an object that is already open. */
+void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		   const struct vc_result *r);
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */
+void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
+void vc_report_oom(struct vc_emit *e, const struct vc_result *r);       /* "oom" or null */
+
+/* "main.py:12 forward" of a site or "segment 7f00..." into buf. */
+const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
+
+/* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, uint64_t beside,
+			      char *buf, size_t n);
+
+#endif

@@ -32,6 +32,12 @@ const struct vc_option vc_run_options[] = {
 	VC_OPTION_END
 };
 
+struct vc_run_options vc_run_options_none(void)
+{
+	return (struct vc_run_options){ .capacity = VC_NOT_GIVEN, .context = VC_NOT_GIVEN, .fraction = NAN,
+					.device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
+}
+
 /* ---- opening ---- */
 
 static int read_events(struct vc_session *s, struct vc_source *src, unsigned flags, struct vc_error *err)

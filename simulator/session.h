@@ -22,6 +22,8 @@ struct vc_run_options {
 	bool verify, treat_segments;
 };
 extern const struct vc_option vc_run_options[];
+/* "Nothing given", for commands that do not take these options. */
+struct vc_run_options vc_run_options_none(void);
 
 struct vc_session {
 	const struct vc_run_options *opt; /* lent */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_info.c - vramcast info: what is in a trace, who made it, and how far it can be trusted. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/report.h"
+
+struct config { bool json, verify; uint64_t device; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option info_options[] = {
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.info/1)", NULL },
+	{ 0, "device", VC_O_UINT, AT(device), "N", "which device to replay (default: the busiest)", NULL },
+	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL, "do not replay the recording to see whether the model reproduces it", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { info_options, NULL };
+
+static bool has(const struct vc_session *s, enum vc_capability c)
+{
+	return s->meta->how[c] != VC_HOW_ABSENT && s->meta->how[c] != VC_HOW_FAILED;
+}
+
+static void emit_devices(struct vc_emit *e, const struct vc_session *s, const struct vc_stats *replayed)
+{
+	vc_emit_array(e, "devices", s->census.devices ? "Devices" : NULL);
+	for (size_t i = 0; i < s->census.devices; i++) {
+		const struct vc_device_census *d = &s->census.device[i];
+
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_uint(e, "device", "device", d->device);
+		vc_emit_uint(e, "events", "events", d->events);
+		vc_emit_uint(e, "allocs", "allocs", d->allocs);
+		vc_emit_uint(e, "frees", "frees", d->frees);
+		vc_emit_uint(e, "preexisting", "blocks before", d->preexisting);
+		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL, d->unmatched_frees);
+		vc_emit_bytes(e, "peak_requested", "peak requested", d->peak_requested);
+		if (replayed && d == s->device)
+			vc_emit_bytes(e, "peak_allocated", "peak allocated", replayed->peak_allocated);
+		else
+			vc_emit_null(e, "peak_allocated", NULL);
+		vc_emit_bytes(e, "peak_reserved", "peak reserved", d->peak_reserved);
+		vc_emit_bytes(e, "start_reserved", NULL, d->start_reserved);
+		vc_emit_uint(e, "streams", "streams", d->streams);
+		vc_emit_uint(e, "segments", "segments", d->start_segments + d->segment_allocs);
+		vc_emit_uint(e, "ooms", d->ooms ? "ooms" : NULL, d->ooms);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static void emit_planes(struct vc_emit *e, const struct vc_session *s)
+{
+	bool requests = s->census.allocs + s->census.frees > 0, segments = false, kernels = false;
+
+	for (size_t i = 0; i < s->census.devices; i++) {
+		const struct vc_device_census *d = &s->census.device[i];
+
+		segments |= d->segment_allocs + d->start_segments + d->final_segments > 0;
+		kernels |= d->kernels > 0;
+		requests |= d->preexisting > 0;
+	}
+	vc_emit_array(e, "planes", "planes");
+	if (requests)
+		vc_emit_text(e, NULL, NULL, "requests");
+	if (segments)
+		vc_emit_text(e, NULL, NULL, "segments");
+	if (kernels)
+		vc_emit_text(e, NULL, NULL, "kernels");
+	if (s->census.marks)
+		vc_emit_text(e, NULL, NULL, "marks");
+	vc_emit_end(e);
+}
+
+static void emit_capabilities(struct vc_emit *e, const struct vc_session *s)
+{
+	vc_emit_object(e, "capabilities", "How each part was obtained");
+	for (int c = 0; c < VC_CAPS; c++)
+		vc_emit_text(e, vc_capability_name(c), has(s, c) ? vc_capability_name(c) : NULL,
+			     vc_how_name(s->meta->how[c]));
+	vc_emit_end(e);
+}
+
+static void emit_origin(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_meta *m = s->meta;
+	const char *gpu = m->devices ? m->device[0].name : NULL;
+	char torch[64];
+
+	vc_emit_text(e, "torch", NULL, m->torch);
+	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
+	vc_emit_text(e, NULL, "torch", torch);
+	vc_emit_text(e, "torch_from", NULL, s->torch_from);
+	vc_emit_text(e, "conf", m->conf && *m->conf ? "settings" : NULL, m->conf);
+	vc_emit_text(e, "gpu", gpu ? "gpu" : NULL, gpu);
+	vc_emit_text(e, "producer", m->producer ? "made by" : NULL, m->producer);
+	vc_emit_text(e, "command", m->command ? "command" : NULL, m->command);
+	vc_emit_object(e, "params", m->params ? "Recorded with" : NULL);
+	for (size_t i = 0; i < m->params; i++)
+		vc_emit_real(e, m->param[i].name, m->param[i].name, m->param[i].value);
+	vc_emit_end(e);
+}
+
+static void emit_steps(struct vc_emit *e, const struct vc_session *s)
+{
+	vc_emit_object(e, "steps", NULL);
+	vc_emit_uint(e, "count", NULL, s->census.steps);
+	vc_emit_text(e, "source", NULL, s->census.steps ? "marks" : NULL);
+	vc_emit_real(e, "confidence", NULL, s->census.steps ? 1 : 0);
+	vc_emit_end(e);
+	if (s->census.steps)
+		vc_emit_uint(e, NULL, "steps", s->census.steps);
+}
+
+static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_fidelity *f = &s->fidelity;
+
+	if (!f->checked)
+		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no addresses to compare.");
+	else if (f->exact)
+		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64 " events, every address, %"
+			     PRIu64 " segments.", f->events_compared, f->segments_recorded);
+	else
+		vc_emit_line(e, "\nThe model does not reproduce this recording: %s (%" PRIu64 " of %" PRIu64
+			     " addresses differ).", f->diverged_why ? f->diverged_why : "it differs",
+			     f->address_mismatches, f->events_compared);
+}
+
+static void emit_info(struct vc_emit *e, const struct vc_session *s, const struct vc_stats *replayed)
+{
+	const struct vc_meta *m = s->meta;
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.info/1");
+	vc_emit_text(e, "file", "file", s->path);
+	vc_emit_text(e, "source", "format", m->source);
+	emit_origin(e, s);
+	vc_emit_uint(e, "events", "events", s->census.events);
+	vc_emit_uint(e, "allocs", NULL, s->census.allocs);
+	vc_emit_uint(e, "frees", NULL, s->census.frees);
+	vc_emit_uint(e, "dropped", m->dropped ? "events lost" : NULL, m->dropped);
+	vc_emit_uint(e, "gaps", m->gaps ? "holes" : NULL, m->gaps);
+	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL, m->damaged_blocks);
+	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL, m->double_allocs);
+	vc_emit_ns(e, "time_ns", s->census.last_ns ? "time span" : NULL, s->census.last_ns);
+	emit_planes(e, s);
+	emit_steps(e, s);
+	vc_emit_bool(e, "complete", "complete", m->complete);
+	emit_devices(e, s, replayed);
+	emit_capabilities(e, s);
+	vc_report_fidelity(e, s);
+	if (s->opt->verify)
+		emit_fidelity_words(e, s);
+	vc_emit_array(e, "notes", NULL);
+	for (size_t i = 0; i < m->notes; i++)
+		vc_emit_text(e, NULL, NULL, m->note[i]);
+	vc_emit_end(e);
+	for (size_t i = 0; i < m->notes; i++)
+		vc_emit_line(e, "note: %s", m->note[i]);
+	vc_emit_end(e);
+}
+
+static int say(const struct vc_session *s, bool json, const struct vc_stats *replayed, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	int r = e ? VC_OK : (int)err->status;
+
+	if (e) {
+		emit_info(e, s, replayed);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+static int info_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	struct vc_run_options o = vc_run_options_none();
+	struct vc_session s;
+	struct vc_plan *plan = NULL;
+	struct vc_result out = { 0 };
+	size_t n = 0;
+	bool replayed = false;
+	int r;
+
+	o.device = c->device;
+	o.verify = c->verify;
+	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
+	if (r == VC_OK && s.device->allocs && vc_model_by_name("torch")) {
+		/* rounded sizes are the model's knowledge: replay once to know peak_allocated */
+		r = vc_session_plans(&s, &plan, &n, &con->err);
+		if (r == VC_OK)
+			r = vc_session_run(&s, plan, NULL, &out, &con->err);
+		replayed = r == VC_OK;
+	}
+	if (r == VC_OK)
+		r = say(&s, c->json, replayed ? &out.stats : NULL, &con->err);
+	vc_result_fini(&out);
+	free(plan);
+	vc_session_close(&s);
+	return r;
+}
+
+const struct vc_command vc_command_info = {
+	.name = "info", .operands = "TRACE", .summary = "what is in a trace, and how far to trust it",
+	.options = tables, .config_size = sizeof(struct config), .run = info_run,
+};

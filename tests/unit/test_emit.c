@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_emit.c - one walk, three forms. */
+#include "tests/support/test.h"
+
+#include "common/emit.h"
+
+static char *walk(enum vc_emit_mode mode)
+{
+	struct vc_output *out = vc_output_memory(NULL);
+	struct vc_emit *e = vc_emit_new(out, mode, NULL);
+	char *text;
+	size_t n;
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "file", "file", "a \"b\"\n,c");
+	vc_emit_bytes(e, "peak", "peak reserved", 1610612736);
+	vc_emit_uint(e, "hidden", NULL, 7);
+	vc_emit_array(e, "runs", "Runs");
+	for (unsigned i = 0; i < 2; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "model", "model", i ? "direct" : "torch");
+		vc_emit_uint(e, "events", "events", 1234567 * (i + 1));
+		vc_emit_null(e, "limit", NULL);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+	assert_int_equal(vc_emit_finish(e, NULL), VC_OK);
+	text = vc_output_take(out, &n);
+	vc_output_close(out);
+	return text;
+}
+
+static void programs_get_json(void **unused)
+{
+	char *t = walk(VC_EMIT_JSONL);
+
+	(void)unused;
+	assert_string_equal(t, "{\"file\":\"a \\\"b\\\"\\n,c\",\"peak\":1610612736,\"hidden\":7,\"runs\":["
+			    "{\"model\":\"torch\",\"events\":1234567,\"limit\":null},"
+			    "{\"model\":\"direct\",\"events\":2469134,\"limit\":null}]}\n");
+	free(t);
+}
+
+static void people_get_labels_units_and_columns(void **unused)
+{
+	char *t = walk(VC_EMIT_TEXT);
+
+	(void)unused;
+	assert_non_null(strstr(t, "peak reserved  1.50 GiB\n"));
+	assert_null(strstr(t, "hidden"));
+	assert_non_null(strstr(t, "  model      events\n  torch   1,234,567\n  direct  2,469,134\n"));
+	free(t);
+}
+
+static void spreadsheets_get_the_rows(void **unused)
+{
+	char *t = walk(VC_EMIT_CSV);
+
+	(void)unused;
+	assert_string_equal(t, "model,events,limit\ntorch,1234567,\ndirect,2469134,\n");
+	free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_get_json),
+		cmocka_unit_test(people_get_labels_units_and_columns),
+		cmocka_unit_test(spreadsheets_get_the_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

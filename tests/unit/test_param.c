@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_param.c - sizes, numbers and typed parameter lists as users type them. */
+#include "tests/support/test.h"
+
+#include <stdbool.h>
+
+#include "common/param.h"
+
+struct config { bool fast; uint64_t size, rule; double share; char text[VC_PARAM_TEXT]; };
+
+static const struct vc_param table[] = {
+	{ "fast", VC_P_BOOL, offsetof(struct config, fast), "false", "skip the slow part", NULL },
+	{ "size", VC_P_SIZE, offsetof(struct config, size), "20MiB", "of a segment", NULL },
+	{ "share", VC_P_REAL, offsetof(struct config, share), "0.5", "of the whole", NULL },
+	{ "rule", VC_P_ENUM, offsetof(struct config, rule), "best", "which block", "first,best,worst" },
+	{ "text", VC_P_TEXT, offsetof(struct config, text), "", "a word", NULL },
+	VC_PARAM_END
+};
+
+static void sizes_take_binary_and_decimal_units(void **unused)
+{
+	static const struct { const char *text; uint64_t bytes; } ok[] = {
+		{ "0", 0 }, { "1073741824", 1ull << 30 }, { "8G", 8ull << 30 }, { "8GiB", 8ull << 30 },
+		{ "96MiB", 96ull << 20 }, { "512K", 512ull << 10 }, { "1.5GB", 1500000000 },
+		{ "18446744073709551615", UINT64_MAX }, { "2t", 2ull << 40 }, { ".5K", 512 },
+	};
+	uint64_t v;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(ok) / sizeof(*ok); i++) {
+		assert_int_equal(vc_parse_size(ok[i].text, &v, NULL), VC_OK);
+		assert_int_equal(v, ok[i].bytes);
+	}
+}
+
+static void sizes_refuse_signs_overflow_and_nonsense(void **unused)
+{
+	static const char *const bad[] = { "", "-1", "+1", "1X", "GiB", "0x10", "inf", "nan",
+					   "18446744073709551616", "99999999T", "1 2", "1e" };
+	struct vc_error e = { 0 };
+	uint64_t v;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(vc_parse_size(bad[i], &v, &e), VC_EUSAGE);
+	vc_parse_size("lots", &v, &e);
+	assert_string_equal(e.message, "'lots' is not a size (try 20MiB, 1.5GiB or plain bytes)");
+}
+
+static void lists_start_from_the_defaults(void **unused)
+{
+	struct config c;
+
+	(void)unused;
+	assert_int_equal(vc_params_parse(table, &c, NULL, NULL), VC_OK);
+	assert_false(c.fast);
+	assert_int_equal(c.size, 20u << 20);
+	assert_int_equal(c.rule, 1);
+	assert_int_equal(vc_params_parse(table, &c, "fast,size=64MiB,rule=worst,text=abc", NULL), VC_OK);
+	assert_true(c.fast);
+	assert_int_equal(c.size, 64u << 20);
+	assert_int_equal(c.rule, 2);
+	assert_string_equal(c.text, "abc");
+}
+
+static void a_typing_error_is_answered_with_the_nearest_name(void **unused)
+{
+	struct vc_error e = { 0 };
+	struct config c;
+
+	(void)unused;
+	assert_int_equal(vc_params_parse(table, &c, "siez=1", &e), VC_EUSAGE);
+	assert_string_equal(e.message, "no parameter is called 'siez' (did you mean size?)");
+	assert_int_equal(vc_params_parse(table, &c, "rule=middle", &e), VC_EUSAGE);
+	assert_string_equal(e.message, "rule: 'middle' is none of first,best,worst");
+	assert_int_equal(vc_params_parse(table, &c, "size", &e), VC_EUSAGE);
+	assert_string_equal(e.message, "size wants a value (size=20MiB)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_take_binary_and_decimal_units),
+		cmocka_unit_test(sizes_refuse_signs_overflow_and_nonsense),
+		cmocka_unit_test(lists_start_from_the_defaults),
+		cmocka_unit_test(a_typing_error_is_answered_with_the_nearest_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -23,9 +23,11 @@ struct parse {
 
 /* Options of every command; they fill the console instead of the command's config. */
 static const struct vc_option console_options[] = {
-	{ 'q', "quiet", VC_O_FLAG, offsetof(struct vc_console, quiet), NULL, "no narration on standard error", NULL },
+	{ 'q', "quiet", VC_O_FLAG, offsetof(struct vc_console, quiet), NULL,
+	  "no narration on standard error", NULL },
 	{ 'v', "verbose", VC_O_FLAG, offsetof(struct vc_console, verbose), NULL, "say more", NULL },
-	{ 0, "color", VC_O_FLAG, offsetof(struct vc_console, color), NULL, "colours even when not on a terminal", NULL },
+	{ 0, "color", VC_O_FLAG, offsetof(struct vc_console, color), NULL,
+	  "colours even when not on a terminal", NULL },
 	VC_OPTION_END
 };
 

@@ -11,7 +11,8 @@ struct config { struct vc_list transform; uint64_t from, to; };
 static const struct vc_option dump_options[] = {
 	{ 0, "from", VC_O_UINT, AT(from), "N", "first event (they count from 0)", "0" },
 	{ 0, "to", VC_O_UINT, AT(to), "N", "last event", NULL },
-	{ 'x', "transform", VC_O_LIST, AT(transform), "NAME[:K=V,...]", "a what-if on the events, in the order given", NULL },
+	{ 'x', "transform", VC_O_LIST, AT(transform), "NAME[:K=V,...]",
+	  "a what-if on the events, in the order given", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { dump_options, NULL };

@@ -19,10 +19,14 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
-	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
-	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%", "exit 4 when more than P percent of the capacity are used", NULL },
-	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL, "exit 4 when it fits only by emptying the cache", NULL },
-	{ 0, "strict", VC_O_FLAG, AT(strict), NULL, "exit 5 when the model does not reproduce the recording", NULL },
+	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
+	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
+	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
+	  "exit 4 when more than P percent of the capacity are used", NULL },
+	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
+	  "exit 4 when it fits only by emptying the cache", NULL },
+	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
+	  "exit 5 when the model does not reproduce the recording", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };

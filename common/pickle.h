@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pickle.h - reads Python pickles as data: protocols 0 to 5, never executing anything.
+ *
+ * A builder receives containers and items as they come; the reader itself keeps only the pickle
+ * machine's stack and memo, so a builder that folds items into something small makes huge files
+ * cheap. Whatever would need Python to run (GLOBAL, REDUCE, BUILD, persistent ids, ...) is refused
+ * with a sentence that names it. */
+#ifndef VC_PICKLE_H
+#define VC_PICKLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/io.h"
+
+enum vc_pickle_type {
+	VC_PV_NONE, VC_PV_BOOL, VC_PV_INT,
+	VC_PV_BIG,   /* an integer beyond 64 bits with sign; .i is its sign */
+	VC_PV_REAL,
+	VC_PV_TEXT,  /* str and bytes; .ref is what the builder's text() answered */
+	VC_PV_DICT,  /* .ref from dict() */
+	VC_PV_LIST,  /* lists, tuples, sets; .ref from list() */
+};
+
+struct vc_pickle_value {
+	uint32_t type;
+	uint32_t ref;
+	union { int64_t i; double real; };
+};
+
+/* Every slot is needed. Those that answer int: 0, or negative with *err filled. */
+struct vc_pickle_builder {
+	void *arg;
+	int (*text)(void *arg, const char *s, size_t n, uint32_t *ref, struct vc_error *err);
+	const char *(*name)(void *arg, uint32_t ref); /* the text behind a ref, for messages */
+	int (*dict)(void *arg, uint32_t *ref, struct vc_error *err);
+	int (*list)(void *arg, uint32_t *ref, struct vc_error *err);
+	int (*set)(void *arg, uint32_t dict, const struct vc_pickle_value kv[2], struct vc_error *err);
+	int (*append)(void *arg, uint32_t list, const struct vc_pickle_value *v, struct vc_error *err);
+};
+
+/* Read one pickle up to its STOP; *root is what it left. The input may go on behind it. */
+int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
+		   struct vc_pickle_value *root, struct vc_error *err);
+
+#endif

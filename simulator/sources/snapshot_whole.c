@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot_whole.c - what is left when the pickle has been read: segments, blocks, settings. */
+#include "simulator/sources/snapshot_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A number that a dictionary must or may have. */
+static int field(struct tree *t, const struct vec *d, uint32_t key, bool must, uint64_t *to)
+{
+	const struct vc_pickle_value *x = snapshot_lookup(d, key);
+
+	if (x)
+		return snapshot_number(t, x, t->meta->string[key], to);
+	return must ? vc_fail(t->err, VC_EFORMAT, "%s is missing", t->meta->string[key]) : 0;
+}
+
+static int read_site(struct tree *t, const struct vec *d, uint32_t *site)
+{
+	const struct vc_pickle_value *x = snapshot_lookup(d, W_frames);
+
+	return x ? snapshot_site(t, x, site) : 0;
+}
+
+static uint8_t state_of(const struct vc_pickle_value *x)
+{
+	if (!x || x->type != VC_PV_TEXT)
+		return SNAP_INACTIVE;
+	if (x->ref == W_active_pending_free || x->ref == W_active_awaiting_free)
+		return SNAP_PENDING;
+	return x->ref == W_active_allocated ? SNAP_LIVE : SNAP_INACTIVE;
+}
+
+static int read_block(struct tree *t, const struct vc_pickle_value *v, struct snapshot_block *b)
+{
+	const struct vec *d = snapshot_items(t, v, VC_PV_DICT), *history;
+	int rc;
+
+	b->requested = UINT64_MAX;
+	if (!d)
+		return vc_fail(t->err, VC_EFORMAT, "it is no dictionary");
+	rc = field(t, d, W_size, true, &b->size);
+	if (!rc)
+		rc = field(t, d, W_address, false, &b->addr);
+	if (!rc)
+		rc = field(t, d, W_requested_size, false, &b->requested);
+	if (!rc)
+		rc = read_site(t, d, &b->site);
+	b->state = state_of(snapshot_lookup(d, W_state));
+	history = snapshot_items(t, snapshot_lookup(d, W_history), VC_PV_LIST); /* torch 2.0 */
+	if (rc || !history)
+		return rc;
+	t->s->history = true;
+	d = snapshot_items(t, &history->at[0], VC_PV_DICT);
+	rc = field(t, d, W_real_size, false, &b->requested);
+	return rc ? rc : read_site(t, d, &b->site);
+}
+
+static int read_blocks(struct tree *t, struct snapshot_segment *seg, const struct vec *list)
+{
+	struct snapshot *s = t->s;
+	struct snapshot_block *bigger;
+	uint64_t at = seg->addr;
+	int rc;
+
+	seg->block = s->blocks;
+	if (!list)
+		return 0;
+	bigger = realloc(s->block, (s->blocks + list->n) * sizeof(*bigger));
+	if (!bigger)
+		return vc_nomem(t->err, "the blocks of the snapshot");
+	s->block = bigger;
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct snapshot_block *b = &s->block[s->blocks];
+
+		*b = (struct snapshot_block){ .addr = at };
+		rc = read_block(t, &list->at[i], b);
+		if (rc)
+			return vc_wrap(t->err, "block %u", i);
+		if (b->addr != at || b->size > seg->addr + seg->size - at)
+			return vc_fail(t->err, VC_EFORMAT, "block %u does not follow the one before it", i);
+		if (b->requested > b->size)
+			b->requested = b->size;
+		at += b->size;
+		s->blocks++;
+		seg->blocks++;
+	}
+	return 0;
+}
+
+static int read_segment(struct tree *t, const struct vc_pickle_value *v, struct snapshot_segment *seg)
+{
+	const struct vec *d = snapshot_items(t, v, VC_PV_DICT);
+	const struct vc_pickle_value *x;
+	uint64_t n = 0;
+	int rc;
+
+	*seg = (struct snapshot_segment){ 0 };
+	if (!d)
+		return vc_fail(t->err, VC_EFORMAT, "it is no dictionary");
+	rc = field(t, d, W_address, true, &seg->addr);
+	if (!rc)
+		rc = field(t, d, W_total_size, true, &seg->size);
+	if (!rc && seg->size > PLAUSIBLE)
+		rc = vc_fail(t->err, VC_EFORMAT, "%llu bytes are more than any device has",
+			     (unsigned long long)seg->size);
+	if (!rc)
+		rc = field(t, d, W_device, false, &n);
+	if (!rc)
+		rc = read_site(t, d, &seg->site);
+	seg->device = n < UINT16_MAX ? (uint16_t)n : 0;
+	x = snapshot_lookup(d, W_stream);
+	seg->stream = x && x->type == VC_PV_INT ? vc_meta_stream(t->meta, (uint64_t)x->i) : 0;
+	x = snapshot_lookup(d, W_segment_type);
+	seg->small = x && x->type == VC_PV_TEXT && x->ref == W_small;
+	x = snapshot_lookup(d, W_is_expandable);
+	seg->expandable = x && (x->type == VC_PV_BOOL || x->type == VC_PV_INT) && x->i;
+	x = snapshot_lookup(d, W_segment_pool_id);
+	t->s->segment_pools |= x != NULL;
+	seg->pool = snapshot_pool(t, x);
+	return rc ? rc : read_blocks(t, seg, snapshot_items(t, snapshot_lookup(d, W_blocks), VC_PV_LIST));
+}
+
+static int read_segments(struct tree *t, const struct vec *list)
+{
+	int rc;
+
+	if (!list)
+		return 0;
+	t->s->segment = calloc(list->n, sizeof(*t->s->segment));
+	if (!t->s->segment)
+		return vc_nomem(t->err, "the segments of the snapshot");
+	for (uint32_t i = 0; i < list->n; i++) {
+		rc = read_segment(t, &list->at[i], &t->s->segment[i]);
+		if (rc)
+			return vc_wrap(t->err, "segment %u", i);
+		t->s->segments++;
+	}
+	return 0;
+}
+
+static int read_lists(struct tree *t, const struct vec *devices)
+{
+	struct snapshot *s = t->s;
+
+	if (!devices)
+		return 0;
+	if (devices->n >= UINT16_MAX)
+		return vc_fail(t->err, VC_EFORMAT, "device_traces lists %u devices", devices->n);
+	s->list = calloc(devices->n, sizeof(*s->list));
+	if (!s->list)
+		return vc_nomem(t->err, "the device lists");
+	for (uint32_t i = 0; i < devices->n; i++) {
+		const struct vc_pickle_value *v = &devices->at[i];
+		const struct object *o = v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;
+
+		if (o && o->kind == EVENTS)
+			s->list[i] = t->list[o->at];
+		for (size_t k = 0; k < s->list[i].n; k++)
+			s->ev[s->list[i].first + k].device = (uint16_t)i;
+		s->lists = i + 1;
+	}
+	return 0;
+}
+
+static void read_settings(struct tree *t, const struct vec *d)
+{
+	struct snapshot_settings *s = &t->s->settings;
+	const struct vc_pickle_value *x;
+	const struct vec *divisions;
+
+	s->max_split = UINT64_MAX;
+	if (!d)
+		return;
+	s->known = true;
+	x = snapshot_lookup(d, W_PYTORCH_CUDA_ALLOC_CONF);
+	if (x && x->type == VC_PV_TEXT)
+		vc_meta_set(&s->conf, t->meta->string[x->ref]);
+	x = snapshot_lookup(d, W_max_split_size);
+	if (x && x->type == VC_PV_INT && x->i >= 0)
+		s->max_split = (uint64_t)x->i;
+	x = snapshot_lookup(d, W_expandable_segments);
+	s->expandable = x && x->type == VC_PV_BOOL && x->i;
+	s->reuse = snapshot_lookup(d, W_graph_capture_record_stream_reuse) != NULL;
+	divisions = snapshot_items(t, snapshot_lookup(d, W_roundup_power2_divisions), VC_PV_DICT);
+	for (uint32_t i = 0; divisions && i < divisions->n / 2 && i < 16; i++)
+		if (divisions->at[2 * i + 1].type == VC_PV_INT && divisions->at[2 * i + 1].i > 0)
+			s->divisions[i] = (uint64_t)divisions->at[2 * i + 1].i;
+}
+
+int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
+{
+	const struct vec *d = snapshot_items(t, root, VC_PV_DICT), *list = snapshot_items(t, root, VC_PV_LIST);
+	const struct vc_pickle_value *x;
+	int rc;
+
+	read_settings(t, snapshot_items(t, snapshot_lookup(d, W_allocator_settings), VC_PV_DICT));
+	if (list && snapshot_lookup(snapshot_items(t, &list->at[0], VC_PV_DICT), W_total_size)) {
+		t->s->list_form = true;
+		return read_segments(t, list);
+	}
+	if (!snapshot_lookup(d, W_segments) && !snapshot_lookup(d, W_device_traces))
+		return vc_fail(t->err, VC_EFORMAT, "the pickle holds no memory snapshot (neither segments "
+			       "nor device_traces)");
+	rc = read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST));
+	if (!rc)
+		rc = read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
+	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
+	x = snapshot_lookup(d, W_trace_alloc_overflowed);
+	t->s->overflowed = x && x->type == VC_PV_BOOL && x->i;
+	return rc;
+}

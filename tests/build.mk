@@ -1,10 +1,17 @@
 # Rules of the test folders below tests/ (unit and cli tests are found by the top Makefile).
-$(BUILD)/tests/golden-replay: tests/golden/replay.c $(BUILD)/libvramcast.a
+MODEL_TESTS := $(BUILD)/tests/golden-replay $(BUILD)/tests/conformance
+$(BUILD)/tests/golden-replay: tests/golden/replay.c
+$(BUILD)/tests/conformance: tests/models/conformance.c
+
+$(MODEL_TESTS): $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 
-GOLDEN ?= ../shared/golden
+check-all: $(MODEL_TESTS)
+TESTS += $(BUILD)/tests/conformance tests/golden/golden.sh
+
+GOLDEN ?= tests/golden/vectors
 check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DIR
 	$(Q)$< $(GOLDEN)
 .PHONY: check-golden

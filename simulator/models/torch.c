@@ -244,6 +244,7 @@ const struct vc_model_type vc_model_torch = {
 	.configure   = torch_configure,
 	.fraction    = torch_fraction,
 	.pool        = torch_pool,
+	.seed        = torch_seed,
 	.walk        = torch_walk,
 	.stats       = torch_stats,
 	.check       = torch_check,

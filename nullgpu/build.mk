@@ -1,0 +1,54 @@
+# nullgpu/build.mk - the stand-in CUDA libraries, one shared object per soname.
+#
+# Files are called vcnull-SONAME: a folder with the real sonames exists only while a dry run lasts.
+NULL_DIR := $(BUILD)/nullgpu
+# The interface dictates the parameters; most stand-ins ignore most of them. Addresses are integers
+# and pointers alike here, and variadic empty macros are allowed in the table of stubs.
+NULL_CFLAGS = $(ALL_CFLAGS) -Wno-unused-parameter
+
+# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS)
+define null_lib_rules
+NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
+$(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c nullgpu/names/$(3).def nullgpu/build.mk $(BUILD)/config.mk
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(NULL_CFLAGS) $(5) -DVC_TABLE='"nullgpu/names/$(3).def"' -c -o $$@ $$<
+$(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/stubs.o \
+		$(if $(filter libcuda.so.1,$(1)),,$(NULL_DIR)/vcnull-libcuda.so.1)
+	$$(call say,LD,$$@)
+	$$(Q)printf '%s{ global: *; };\n' '$(if $(filter -,$(2)),,$(2) )' > $$@.map
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now \
+		-Wl,-rpath,'$$$$ORIGIN' -o $$@ $$(filter %.o,$$^) \
+		$(if $(filter libcuda.so.1,$(1)),,-L$(NULL_DIR) -l:vcnull-libcuda.so.1) -lpthread -ldl
+-include $(4:%=$(NULL_DIR)/obj/$(1)/%.d) $(NULL_DIR)/obj/$(1)/stubs.d
+endef
+null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
+
+$(call null_lib, libcuda.so.1, -, driver, card space vram copies streams launches activity driver driver_memory)
+$(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
+$(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
+$(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
+$(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas)
+$(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas)
+$(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
+$(call null_lib, libcublasLt.so.13, libcublasLt.so.13, cublaslt, cublaslt)
+$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn)
+$(call null_lib, libcufft.so.11, libcufft.so.11, cufft, cufft)
+$(call null_lib, libcufft.so.12, libcufft.so.12, cufft, cufft)
+$(call null_lib, libcurand.so.10, libcurand.so.10, curand)
+$(call null_lib, libcusparse.so.12, libcusparse.so.12, cusparse, cusparse)
+$(call null_lib, libcusparseLt.so.0, -, cusparselt)
+$(call null_lib, libcusolver.so.11, libcusolver.so.11, cusolver)
+$(call null_lib, libcusolver.so.12, libcusolver.so.12, cusolver)
+$(call null_lib, libnccl.so.2, -, nccl, nccl)
+$(call null_lib, libnvrtc.so.12, libnvrtc.so.12, nvrtc, nvrtc, -DVC_CUDA_MAJOR=12)
+$(call null_lib, libnvrtc.so.13, libnvrtc.so.13, nvrtc, nvrtc, -DVC_CUDA_MAJOR=13)
+$(call null_lib, libcupti.so.12, libcupti.so.12, cupti, cupti, -DVC_CUDA_MAJOR=12)
+$(call null_lib, libcupti.so.13, libcupti.so.13, cupti, cupti, -DVC_CUDA_MAJOR=13)
+$(call null_lib, libcufile.so.0, -, cufile)
+$(call null_lib, libnvshmem_host.so.3, NVSHMEM, nvshmem)
+$(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
+$(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
+$(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx)
+
+EXTRA += $(NULL_LIBS)
+INSTALL_LIBS += $(NULL_LIBS)

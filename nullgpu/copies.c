@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copies.c - what data is really there: small copies and fills are made, large ones dropped.
+ *
+ * Host memory always gets defined contents: a large copy to the host reads as zeros. Pinned host
+ * memory is real memory. */
+#define _GNU_SOURCE
+#include "nullgpu/null.h"
+#include "nullgpu/space.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HOST_PAGE 4096ull
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vc_ranges pinned; /* tag 1: ours to unmap, 0: registered by the program */
+
+/* The python side of the values mode knows how many results an operation has before PyTorch
+ * asks the device for the count; the next copy of that width answers with it. */
+static __thread uint64_t told_count;
+static __thread bool has_told_count;
+
+VC_SHARED void vc_null_count_is(uint64_t count);
+VC_SHARED int vc_null_count_unused(void);
+
+void vc_null_count_is(uint64_t count)
+{
+	told_count = count;
+	has_told_count = true;
+}
+
+int vc_null_count_unused(void)
+{
+	bool unused = has_told_count;
+	has_told_count = false;
+	return unused;
+}
+
+void vc_null_copy(void *to, const void *from, size_t size)
+{
+	if (!size || !to || !from || to == from)
+		return;
+	bool to_device = vc_null_owner((uint64_t)to) >= 0;
+	bool from_device = vc_null_owner((uint64_t)from) >= 0;
+	if (has_told_count && from_device && !to_device && (size == 4 || size == 8)) {
+		has_told_count = false;
+		memcpy(to, &told_count, size);
+	} else if (size <= vc_null_card()->copy_max || (!to_device && !from_device)) {
+		memmove(to, from, size);
+	} else if (!to_device) {
+		memset(to, 0, size);
+	}
+}
+
+void vc_null_fill(void *to, const void *value, size_t width, size_t count)
+{
+	bool to_device = vc_null_owner((uint64_t)to) >= 0;
+	if (to_device && width * count > vc_null_card()->copy_max)
+		return;
+	for (size_t i = 0; i < count; i++)
+		memcpy((char *)to + i * width, value, width);
+}
+
+int vc_null_host_alloc(size_t size, void **out)
+{
+	size = (size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE;
+	if (!size)
+		size = HOST_PAGE;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*out = NULL;
+	if (p == MAP_FAILED)
+		return VC_NULL_MEMORY;
+	pthread_mutex_lock(&lock);
+	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, 1);
+	pthread_mutex_unlock(&lock);
+	if (rc) {
+		munmap(p, size);
+		return VC_NULL_MEMORY;
+	}
+	*out = p;
+	return 0;
+}
+
+static int forget_pinned(void *p, uint64_t tag, uint64_t *size)
+{
+	pthread_mutex_lock(&lock);
+	long i = vc_ranges_find(&pinned, (uint64_t)p);
+	bool known = i >= 0 && pinned.v[i].at == (uint64_t)p && pinned.v[i].tag == tag;
+	if (known) {
+		*size = pinned.v[i].size;
+		vc_ranges_remove(&pinned, (size_t)i);
+	}
+	pthread_mutex_unlock(&lock);
+	return known ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_host_free(void *p)
+{
+	uint64_t size = 0;
+	if (!p)
+		return 0;
+	if (forget_pinned(p, 1, &size))
+		return VC_NULL_INVALID;
+	munmap(p, size);
+	return 0;
+}
+
+int vc_null_host_register(void *p, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	int rc = vc_ranges_add(&pinned, (uint64_t)p, size, 0);
+	pthread_mutex_unlock(&lock);
+	return rc ? VC_NULL_MEMORY : 0;
+}
+
+int vc_null_host_unregister(void *p)
+{
+	uint64_t size;
+	return forget_pinned(p, 0, &size);
+}
+
+bool vc_null_is_host(const void *p)
+{
+	pthread_mutex_lock(&lock);
+	bool known = vc_ranges_find(&pinned, (uint64_t)p) >= 0;
+	pthread_mutex_unlock(&lock);
+	return known;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cublas.c - libcublas: handles, modes, and matrix products that take their modelled time.
+ *
+ * cuBLAS takes no device memory of its own here because PyTorch hands it a workspace from its own
+ * allocator (8.125 MiB, 32 MiB on compute capability 9.x) before the first product. */
+#include "nullgpu/null.h"
+
+#include <stdlib.h>
+
+#define CUBLAS_VERSION 120804
+#define CUBLAS_ALLOC_FAILED 3
+
+struct blas {
+	void *stream;
+	int math_mode, pointer_mode, atomics_mode;
+};
+
+VC_API(int, cublasCreate_v2, struct blas **h)
+{
+	*h = calloc(1, sizeof **h);
+	return *h ? 0 : CUBLAS_ALLOC_FAILED;
+}
+
+VC_API(int, cublasDestroy_v2, struct blas *h)
+{
+	free(h);
+	return 0;
+}
+
+VC_API(int, cublasSetStream_v2, struct blas *h, void *stream)
+{
+	h->stream = stream;
+	return 0;
+}
+
+VC_API(int, cublasGetStream_v2, struct blas *h, void **stream)
+{
+	*stream = h->stream;
+	return 0;
+}
+
+VC_API(int, cublasGetMathMode, struct blas *h, int *mode)
+{
+	*mode = h->math_mode;
+	return 0;
+}
+
+VC_API(int, cublasSetMathMode, struct blas *h, int mode)
+{
+	h->math_mode = mode;
+	return 0;
+}
+
+VC_API(int, cublasGetPointerMode_v2, struct blas *h, int *mode)
+{
+	*mode = h->pointer_mode;
+	return 0;
+}
+
+VC_API(int, cublasSetPointerMode_v2, struct blas *h, int mode)
+{
+	h->pointer_mode = mode;
+	return 0;
+}
+
+VC_API(int, cublasSetWorkspace_v2, struct blas *h, void *workspace, size_t size)
+{
+	return 0;
+}
+
+VC_API(int, cublasGetVersion_v2, struct blas *h, int *v)
+{
+	*v = CUBLAS_VERSION;
+	return 0;
+}
+
+VC_API(const char *, cublasGetStatusString, int status)
+{
+	return status ? "cuBLAS error" : "CUBLAS_STATUS_SUCCESS";
+}
+
+/* bytes of one element by cudaDataType: 0 fp32, 1 fp64, 2 fp16, 14 bf16, 4/5 complex */
+static double width_of(int type)
+{
+	switch (type) {
+	case 0: return 4;
+	case 1: case 4: return 8;
+	case 2: case 14: return 2;
+	case 5: return 16;
+	}
+	return 1;
+}
+
+static int product(struct blas *h, const char *name, double m, double n, double k, double batch,
+		   double width)
+{
+	double bytes = batch * width * (m * k + k * n + m * n);
+	return vc_null_library_work(name, h->stream, bytes, 2 * batch * m * n * k);
+}
+
+VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
+       const void *a, int a_type)
+{
+	return product(h, "cublas_gemm", m, n, k, 1, width_of(a_type));
+}
+
+VC_API(int, cublasSgemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
+       const void *a, int a_type)
+{
+	return product(h, "cublas_gemm", m, n, k, 1, width_of(a_type));
+}
+
+VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, int n, int k,
+       const void *alpha, const void *a, int a_type, int lda, long stride_a, const void *b,
+       int b_type, int ldb, long stride_b, const void *beta, void *c, int c_type, int ldc,
+       long stride_c, int batch)
+{
+	return product(h, "cublas_gemm_batched", m, n, k, batch, width_of(a_type));
+}
+
+#define GEMM(letter, width) \
+	VC_API(int, cublas##letter##gemm_v2, struct blas *h, int ta, int tb, int m, int n, int k) \
+	{ \
+		return product(h, "cublas_gemm", m, n, k, 1, width); \
+	} \
+	VC_API(int, cublas##letter##gemmStridedBatched, struct blas *h, int ta, int tb, int m, \
+	       int n, int k, const void *alpha, const void *a, int lda, long stride_a, \
+	       const void *b, int ldb, long stride_b, const void *beta, void *c, int ldc, \
+	       long stride_c, int batch) \
+	{ \
+		return product(h, "cublas_gemm_batched", m, n, k, batch, width); \
+	} \
+	VC_API(int, cublas##letter##gemv_v2, struct blas *h, int ta, int m, int n) \
+	{ \
+		return product(h, "cublas_gemv", m, 1, n, 1, width); \
+	}
+
+GEMM(S, 4)
+GEMM(D, 8)
+GEMM(C, 8)
+GEMM(Z, 16)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn.c - libcudnn, classic interface: handles, tensor descriptors, batch norm, dropout. */
+#include "nullgpu/cudnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* PyTorch refuses a library older than the one it was built with in the major version only, so
+ * one high minor version serves all wheels with cuDNN 9. VRAMCAST_NULL_CUDNN overrides it. */
+#define CUDNN_VERSION 91002
+
+size_t vc_cudnn_width(int type)
+{
+	switch (type) {
+	case 0: case 4: return 4;  /* float, int32 */
+	case 1: case 10: return 8; /* double, int64 */
+	case 2: case 9: return 2;  /* half, bfloat16 */
+	}
+	return 1;
+}
+
+VC_API(size_t, cudnnGetVersion, void)
+{
+	const char *s = getenv("VRAMCAST_NULL_CUDNN");
+	return s && *s ? strtoull(s, NULL, 10) : CUDNN_VERSION;
+}
+
+VC_API(size_t, cudnnGetCudartVersion, void)
+{
+	return 12080;
+}
+
+VC_API(int, cudnnGetProperty, int which, int *v)
+{
+	int n = (int)cudnnGetVersion();
+	*v = which == 0 ? n / 10000 : which == 1 ? n / 100 % 100 : n % 100;
+	return 0;
+}
+
+VC_API(const char *, cudnnGetErrorString, int status)
+{
+	return status ? "CUDNN_STATUS_ERROR" : "CUDNN_STATUS_SUCCESS";
+}
+
+VC_API(void, cudnnGetLastErrorString, char *message, size_t n)
+{
+	if (n)
+		*message = 0;
+}
+
+struct handle {
+	void *stream;
+};
+
+VC_API(int, cudnnCreate, struct handle **h)
+{
+	*h = calloc(1, sizeof **h);
+	return *h ? 0 : VC_CUDNN_NOMEM;
+}
+
+VC_API(int, cudnnDestroy, struct handle *h)
+{
+	free(h);
+	return 0;
+}
+
+VC_API(int, cudnnSetStream, struct handle *h, void *stream)
+{
+	h->stream = stream;
+	return 0;
+}
+
+VC_API(int, cudnnGetStream, struct handle *h, void **stream)
+{
+	*stream = h->stream;
+	return 0;
+}
+
+/* ---- descriptors ---- */
+
+#define OBJECT(what, size) \
+	VC_API(int, cudnnCreate##what, void **out) \
+	{ \
+		*out = calloc(1, size); \
+		return *out ? 0 : VC_CUDNN_NOMEM; \
+	} \
+	VC_API(int, cudnnDestroy##what, void *object) \
+	{ \
+		free(object); \
+		return 0; \
+	}
+
+OBJECT(TensorDescriptor, sizeof(struct vc_cudnn_tensor))
+OBJECT(FilterDescriptor, sizeof(struct vc_cudnn_tensor))
+OBJECT(ActivationDescriptor, 64)
+OBJECT(CTCLossDescriptor, 64)
+OBJECT(ConvolutionDescriptor, 64)
+OBJECT(DropoutDescriptor, 64)
+OBJECT(PoolingDescriptor, 64)
+OBJECT(SpatialTransformerDescriptor, 64)
+
+static void set_sizes(struct vc_cudnn_tensor *t, int n, const int *size, const int *stride)
+{
+	t->n = n < VC_CUDNN_DIMENSIONS ? n : VC_CUDNN_DIMENSIONS;
+	memcpy(t->size, size, (size_t)t->n * sizeof *size);
+	if (stride)
+		memcpy(t->stride, stride, (size_t)t->n * sizeof *stride);
+}
+
+VC_API(int, cudnnSetTensorNdDescriptor, struct vc_cudnn_tensor *t, int type, int n,
+       const int *size, const int *stride)
+{
+	t->type = type;
+	set_sizes(t, n, size, stride);
+	return 0;
+}
+
+VC_API(int, cudnnGetTensorNdDescriptor, const struct vc_cudnn_tensor *t, int wanted, int *type,
+       int *n, int *size, int *stride)
+{
+	size_t bytes = (size_t)(wanted < t->n ? wanted : t->n) * sizeof *size;
+	*type = t->type;
+	*n = t->n;
+	memcpy(size, t->size, bytes);
+	memcpy(stride, t->stride, bytes);
+	return 0;
+}
+
+VC_API(int, cudnnSetFilterNdDescriptor, struct vc_cudnn_tensor *t, int type, int format, int n,
+       const int *size)
+{
+	t->type = type;
+	t->format = format;
+	set_sizes(t, n, size, NULL);
+	return 0;
+}
+
+VC_API(int, cudnnGetFilterNdDescriptor, const struct vc_cudnn_tensor *t, int wanted, int *type,
+       int *format, int *n, int *size)
+{
+	*type = t->type;
+	*format = t->format;
+	*n = t->n;
+	memcpy(size, t->size, (size_t)(wanted < t->n ? wanted : t->n) * sizeof *size);
+	return 0;
+}
+
+/* ---- batch norm and dropout ---- */
+
+static int unknown_size(const char *name, unsigned char *seen, size_t *size)
+{
+	vc_null_touch(name, seen);
+	*size = 0;
+	return 0;
+}
+
+VC_API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *h, int mode, int ops,
+       void *x, void *z, void *y, void *scale, void *activation, size_t *size)
+{
+	static unsigned char seen;
+	return unknown_size(__func__, &seen, size);
+}
+
+VC_API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *h, int mode, int ops,
+       void *x, void *y, void *dy, void *dz, void *dx, void *scale, void *activation, size_t *size)
+{
+	static unsigned char seen;
+	return unknown_size(__func__, &seen, size);
+}
+
+VC_API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *h, int mode, int ops,
+       void *activation, void *x, size_t *size)
+{
+	static unsigned char seen;
+	return unknown_size(__func__, &seen, size);
+}
+
+/* One random state of 16 bytes for every thread the card can hold. */
+VC_API(int, cudnnDropoutGetStatesSize, void *h, size_t *size)
+{
+	const struct vc_null_card *c = vc_null_card();
+	*size = (size_t)c->sms * (size_t)c->threads_sm * 16;
+	return 0;
+}

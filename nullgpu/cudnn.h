@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn.h - shared by the files of the stand-in libcudnn. */
+#ifndef VC_CUDNN_H
+#define VC_CUDNN_H
+
+#include "nullgpu/null.h"
+
+#define VC_CUDNN_NOMEM 2     /* CUDNN_STATUS_ALLOC_FAILED in its oldest numbering */
+#define VC_CUDNN_DIMENSIONS 8
+
+/* A tensor or filter descriptor of the classic interface. */
+struct vc_cudnn_tensor {
+	int type, format, n;
+	int size[VC_CUDNN_DIMENSIONS], stride[VC_CUDNN_DIMENSIONS];
+};
+
+/* Bytes of one element by cudnnDataType_t. */
+size_t vc_cudnn_width(int type);
+
+#endif

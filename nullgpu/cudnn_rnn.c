@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn_rnn.c - libcudnn: recurrent networks: weight layout, workspace and reserve sizes.
+ *
+ * Weights are exact: matrices of all layers, then biases, as cudnnGetRNNWeightParams documents.
+ * Workspace and reserve are what the computation cannot do without (gate activations, cell and
+ * hidden states of every step); the library may ask for more. */
+#include "nullgpu/cudnn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RELU, TANH, LSTM, GRU }; /* cudnnRNNMode_t */
+enum { BIAS_NONE = 0, BIAS_INPUT = 1, BIAS_BOTH = 2, BIAS_RECURRENT = 3 };
+
+struct rnn {
+	int cell, bias, bidirectional, type, input, hidden, projection, layers;
+};
+
+struct data {
+	int type, layout, steps, batch, vector;
+};
+
+VC_API(int, cudnnCreateRNNDescriptor, struct rnn **out)
+{
+	*out = calloc(1, sizeof **out);
+	return *out ? 0 : VC_CUDNN_NOMEM;
+}
+
+VC_API(int, cudnnDestroyRNNDescriptor, struct rnn *r)
+{
+	free(r);
+	return 0;
+}
+
+VC_API(int, cudnnSetRNNDescriptor_v8, struct rnn *r, int algorithm, int cell, int bias,
+       int direction, int input_mode, int type, int precision, int math, int input, int hidden,
+       int projection, int layers, void *dropout, unsigned flags)
+{
+	*r = (struct rnn){ .cell = cell, .bias = bias, .bidirectional = direction, .type = type,
+		.input = input, .hidden = hidden, .projection = projection, .layers = layers };
+	return 0;
+}
+
+VC_API(int, cudnnCreateRNNDataDescriptor, struct data **out)
+{
+	*out = calloc(1, sizeof **out);
+	return *out ? 0 : VC_CUDNN_NOMEM;
+}
+
+VC_API(int, cudnnDestroyRNNDataDescriptor, struct data *d)
+{
+	free(d);
+	return 0;
+}
+
+VC_API(int, cudnnSetRNNDataDescriptor, struct data *d, int type, int layout, int steps, int batch,
+       int vector, const int *lengths, void *padding)
+{
+	*d = (struct data){ .type = type, .layout = layout, .steps = steps, .batch = batch,
+		.vector = vector };
+	return 0;
+}
+
+static int gates(const struct rnn *r)
+{
+	return r->cell == LSTM ? 4 : r->cell == GRU ? 3 : 1;
+}
+
+static int directions(const struct rnn *r)
+{
+	return r->bidirectional ? 2 : 1;
+}
+
+static int output(const struct rnn *r)
+{
+	return r->projection && r->projection < r->hidden ? r->projection : r->hidden;
+}
+
+static bool projects(const struct rnn *r)
+{
+	return output(r) != r->hidden;
+}
+
+/* Elements of one matrix of pseudo layer `layer`: gates of the input, gates of the state, and the
+ * projection as the last one. */
+static int64_t matrix_columns(const struct rnn *r, int layer, int matrix)
+{
+	int depth = layer / directions(r);
+	if (matrix >= 2 * gates(r))
+		return r->hidden;
+	if (matrix >= gates(r))
+		return output(r);
+	return depth == 0 ? r->input : (int64_t)output(r) * directions(r);
+}
+
+static int64_t matrix_rows(const struct rnn *r, int matrix)
+{
+	return matrix >= 2 * gates(r) ? output(r) : r->hidden;
+}
+
+static int matrices(const struct rnn *r)
+{
+	return 2 * gates(r) + projects(r);
+}
+
+static bool has_bias(const struct rnn *r, int matrix)
+{
+	if (matrix >= 2 * gates(r) || r->bias == BIAS_NONE)
+		return false;
+	return r->bias == BIAS_BOTH || (r->bias == BIAS_INPUT) == (matrix < gates(r));
+}
+
+/* Elements in front of a matrix, or of a bias, in the weight space; with layer = number of
+ * layers: the total. */
+static int64_t weights_before(const struct rnn *r, int layer, int matrix, bool bias)
+{
+	int64_t n = 0, n_layers = (int64_t)r->layers * directions(r);
+	for (int l = 0; l < n_layers; l++)
+		for (int m = 0; m < matrices(r); m++)
+			if (bias || l < layer || (l == layer && m < matrix))
+				n += matrix_rows(r, m) * matrix_columns(r, l, m);
+	for (int l = 0; bias && l < n_layers; l++)
+		for (int m = 0; m < matrices(r); m++)
+			if (has_bias(r, m) && (l < layer || (l == layer && m < matrix)))
+				n += r->hidden;
+	return n;
+}
+
+VC_API(int, cudnnGetRNNWeightSpaceSize, void *h, const struct rnn *r, size_t *size)
+{
+	int last = r->layers * directions(r);
+	*size = (size_t)weights_before(r, last, 0, true) * vc_cudnn_width(r->type);
+	return 0;
+}
+
+static void describe(struct vc_cudnn_tensor *t, int type, int64_t rows, int64_t columns)
+{
+	*t = (struct vc_cudnn_tensor){ .type = type, .n = 3,
+		.size = { 1, (int)rows, (int)columns },
+		.stride = { (int)(rows * columns), (int)columns, 1 } };
+}
+
+VC_API(int, cudnnGetRNNWeightParams, void *h, const struct rnn *r, int layer, size_t space,
+       char *weights, int matrix, struct vc_cudnn_tensor *m, void **m_at,
+       struct vc_cudnn_tensor *b, void **b_at)
+{
+	size_t width = vc_cudnn_width(r->type);
+	*m_at = *b_at = NULL;
+	if (matrix < matrices(r)) {
+		describe(m, r->type, matrix_rows(r, matrix), matrix_columns(r, layer, matrix));
+		*m_at = weights + (size_t)weights_before(r, layer, matrix, false) * width;
+	} else {
+		*m = (struct vc_cudnn_tensor){ .type = r->type };
+	}
+	if (has_bias(r, matrix)) {
+		describe(b, r->type, r->hidden, 1);
+		*b_at = weights + (size_t)weights_before(r, layer, matrix, true) * width;
+	} else {
+		*b = (struct vc_cudnn_tensor){ .type = r->type };
+	}
+	return 0;
+}
+
+VC_API(int, cudnnGetRNNTempSpaceSizes, void *h, const struct rnn *r, int training,
+       const struct data *x, size_t *workspace, size_t *reserve)
+{
+	static unsigned char seen;
+	vc_null_touch(__func__, &seen);
+	size_t cells = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden *
+		(size_t)directions(r) * vc_cudnn_width(r->type);
+	if (workspace) /* gate pre-activations of one layer */
+		*workspace = cells * (size_t)gates(r);
+	if (reserve) /* gates, cell and hidden state of every step and layer */
+		*reserve = training ? cells * (size_t)(gates(r) + 2) * (size_t)r->layers : 0;
+	return 0;
+}

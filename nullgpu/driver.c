@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver.c - libcuda.so.1: devices, contexts, modules, launches, streams, events, entry points. */
+#define _GNU_SOURCE
+#include "nullgpu/null.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRIVER_VERSION 13000
+
+static char contexts[VC_NULL_DEVICES]; /* the address is the handle of the primary context */
+static char module;
+
+static void *context_of(int device)
+{
+	return &contexts[device];
+}
+
+/* ---- start, devices ---- */
+
+/* The real driver loads the tool that CUDA_INJECTION64_PATH names when it starts. */
+static void inject(void)
+{
+	static int done;
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	if (!path || !*path || __atomic_exchange_n(&done, 1, __ATOMIC_SEQ_CST))
+		return;
+	void *lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	int (*start)(void) = NULL;
+	if (lib)
+		*(void **)&start = dlsym(lib, "InitializeInjection");
+	if (!start || !start())
+		vc_null_log("cannot start the injected tool %s", path);
+}
+
+VC_API(int, cuInit, unsigned flags)
+{
+	inject();
+	return vc_null_card()->devices ? 0 : VC_NULL_NODEVICE;
+}
+
+VC_API(int, cuDriverGetVersion, int *v)
+{
+	*v = DRIVER_VERSION;
+	return 0;
+}
+
+VC_API(int, cuDeviceGet, int *device, int ordinal)
+{
+	if (ordinal < 0 || ordinal >= vc_null_card()->devices)
+		return VC_NULL_BADDEVICE;
+	*device = ordinal;
+	return 0;
+}
+
+VC_API(int, cuDeviceGetCount, int *n)
+{
+	*n = vc_null_card()->devices;
+	return 0;
+}
+
+VC_API(int, cuDeviceGetName, char *s, int n, int device)
+{
+	snprintf(s, (size_t)n, "%s", vc_null_card()->name);
+	return 0;
+}
+
+VC_API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
+{
+	*bytes = vc_null_card()->total;
+	return 0;
+}
+
+VC_API(int, cuDeviceGetAttribute, int *v, int attribute, int device)
+{
+	*v = vc_null_attribute(attribute, device);
+	return 0;
+}
+
+VC_API(int, cuDeviceComputeCapability, int *major, int *minor, int device)
+{
+	*major = vc_null_card()->cc / 10;
+	*minor = vc_null_card()->cc % 10;
+	return 0;
+}
+
+VC_API(int, cuDeviceGetUuid_v2, char *uuid, int device)
+{
+	memcpy(uuid, "VLN\0nullgpu\0\0\0\0", 15); /* as nvmlDeviceGetUUID prints it */
+	uuid[15] = (char)device;
+	return 0;
+}
+
+VC_API(int, cuDeviceGetUuid, char *uuid, int device)
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+VC_API(int, cuDeviceGetPCIBusId, char *s, int n, int device)
+{
+	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1);
+	return 0;
+}
+
+VC_API(int, cuDeviceCanAccessPeer, int *yes, int a, int b)
+{
+	*yes = a != b;
+	return 0;
+}
+
+/* ---- contexts: only primary ones ---- */
+
+VC_API(int, cuDevicePrimaryCtxRetain, void **context, int device)
+{
+	*context = context_of(device);
+	return 0;
+}
+
+VC_API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
+{
+	if (flags)
+		*flags = 0;
+	if (active)
+		*active = 1;
+	return 0;
+}
+
+VC_API(int, cuDevicePrimaryCtxRelease_v2, int device)
+{
+	return 0;
+}
+
+VC_API(int, cuCtxGetCurrent, void **context)
+{
+	*context = context_of(vc_null_current());
+	return 0;
+}
+
+VC_API(int, cuCtxSetCurrent, void *context)
+{
+	if (context)
+		vc_null_select((int)((char *)context - contexts));
+	return 0;
+}
+
+static __thread int pushed[16], depth;
+
+VC_API(int, cuCtxPushCurrent_v2, void *context)
+{
+	if (depth == 16)
+		return VC_NULL_INVALID;
+	pushed[depth++] = vc_null_current();
+	return cuCtxSetCurrent(context);
+}
+
+VC_API(int, cuCtxPopCurrent_v2, void **context)
+{
+	if (context)
+		*context = context_of(vc_null_current());
+	if (depth)
+		vc_null_select(pushed[--depth]);
+	return 0;
+}
+
+VC_API(int, cuCtxGetDevice, int *device)
+{
+	*device = vc_null_current();
+	return 0;
+}
+
+VC_API(int, cuCtxCreate_v2, void **context, unsigned flags, int device)
+{
+	*context = context_of(device);
+	vc_null_select(device);
+	return 0;
+}
+
+VC_API(int, cuCtxGetApiVersion, void *context, unsigned *v)
+{
+	*v = 3020;
+	return 0;
+}
+
+VC_API(int, cuCtxSynchronize, void)
+{
+	return vc_null_device_sync(vc_null_current());
+}
+
+/* ---- modules and kernels: a function handle is the copy of its name ---- */
+
+VC_API(int, cuModuleLoadData, void **m, const void *image)
+{
+	*m = &module;
+	return 0;
+}
+
+VC_API(int, cuModuleLoadDataEx, void **m, const void *image, unsigned n, void *options, void *v)
+{
+	return cuModuleLoadData(m, image);
+}
+
+VC_API(int, cuModuleLoad, void **m, const char *path)
+{
+	return cuModuleLoadData(m, path);
+}
+
+VC_API(int, cuModuleUnload, void *m)
+{
+	return 0;
+}
+
+VC_API(int, cuLibraryLoadData, void **lib, const void *code, void *jit, void *jit_values,
+       unsigned n_jit, void *options, void *values, unsigned n)
+{
+	return cuModuleLoadData(lib, code);
+}
+
+VC_API(int, cuLibraryUnload, void *lib)
+{
+	return 0;
+}
+
+/* Kept for the life of the process: modules are loaded a few hundred times at most. */
+VC_API(int, cuModuleGetFunction, void **f, void *m, const char *name)
+{
+	char *handle = strdup(name);
+	if (!handle)
+		return VC_NULL_MEMORY;
+	vc_null_register(handle, handle);
+	*f = handle;
+	return 0;
+}
+
+VC_API(int, cuLibraryGetKernel, void **f, void *lib, const char *name)
+{
+	return cuModuleGetFunction(f, lib, name);
+}
+
+VC_API(int, cuKernelGetFunction, void **f, void *kernel)
+{
+	*f = kernel;
+	return 0;
+}
+
+VC_API(int, cuModuleGetGlobal_v2, uint64_t *p, size_t *n, void *m, const char *name)
+{
+	if (n)
+		*n = 4096;
+	return p ? vc_null_alloc(vc_null_current(), 4096, p) : 0;
+}
+
+VC_API(int, cuFuncGetAttribute, int *v, int attribute, void *f)
+{
+	const struct vc_null_card *c = vc_null_card();
+	/* CUfunction_attribute: 0 threads a block, 4 registers, 5/6 code version, 8 shared memory */
+	*v = attribute == 0 ? 1024 : attribute == 4 ? 40 : attribute == 5 || attribute == 6 ? c->cc
+		: attribute == 8 ? c->shared_optin : 0;
+	return 0;
+}
+
+VC_API(int, cuKernelGetAttribute, int *v, int attribute, void *f, int device)
+{
+	return cuFuncGetAttribute(v, attribute, f);
+}
+
+VC_API(int, cuFuncGetName, const char **name, void *f)
+{
+	*name = f;
+	return 0;
+}
+
+VC_API(int, cuFuncSetAttribute, void *f, int attribute, int v)
+{
+	return 0;
+}
+
+VC_API(int, cuFuncSetCacheConfig, void *f, int config)
+{
+	return 0;
+}
+
+VC_API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, void *f, int threads, size_t s)
+{
+	const struct vc_null_card *c = vc_null_card();
+	*n = threads > 0 && c->threads_sm / threads > 0 ? c->threads_sm / threads : 1;
+	if (*n > c->blocks_sm)
+		*n = c->blocks_sm;
+	return 0;
+}
+
+VC_API(int, cuOccupancyMaxActiveClusters, int *n, void *f, const void *config)
+{
+	*n = vc_null_card()->sms / 8;
+	return 0;
+}
+
+VC_API(int, cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+       unsigned by, unsigned bz, unsigned shared, void *stream, void **args, void **extra)
+{
+	return vc_null_launch(&(struct vc_null_launch){ .function = f, .grid = { gx, gy, gz },
+		.block = { bx, by, bz }, .shared = shared, .args = args, .stream = stream });
+}
+
+/* CUlaunchConfig: grid[3], block[3], shared memory, stream */
+struct launch_config {
+	unsigned grid[3], block[3], shared;
+	void *stream;
+};
+
+VC_API(int, cuLaunchKernelEx, const struct launch_config *c, void *f, void **args, void **extra)
+{
+	return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+			      c->block[2], c->shared, c->stream, args, extra);
+}
+
+VC_API(int, cuLaunchCooperativeKernel, void *f, unsigned gx, unsigned gy, unsigned gz,
+       unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **args)
+{
+	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, args, NULL);
+}
+
+VC_API(int, cuLaunchHostFunc, void *stream, void (*fn)(void *), void *arg)
+{
+	return vc_null_host_call(stream, fn, arg);
+}
+
+VC_API(int, cuTensorMapEncodeTiled, void *map)
+{
+	memset(map, 0, 128);
+	return 0;
+}
+
+/* ---- streams and events ---- */
+
+VC_API(int, cuStreamCreateWithPriority, void **stream, unsigned flags, int priority)
+{
+	*stream = vc_null_stream_new(flags, priority);
+	return *stream ? 0 : VC_NULL_MEMORY;
+}
+
+VC_API(int, cuStreamCreate, void **stream, unsigned flags)
+{
+	return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+VC_API(int, cuStreamDestroy_v2, void *stream)
+{
+	return vc_null_stream_free(stream);
+}
+
+VC_API(int, cuStreamQuery, void *stream)
+{
+	return vc_null_stream_query(stream);
+}
+
+VC_API(int, cuStreamSynchronize, void *stream)
+{
+	return vc_null_stream_sync(stream);
+}
+
+VC_API(int, cuStreamWaitEvent, void *stream, void *event, unsigned flags)
+{
+	return vc_null_stream_wait(stream, event);
+}
+
+VC_API(int, cuStreamIsCapturing, void *stream, int *status)
+{
+	*status = vc_null_stream(stream)->capture != 0;
+	return 0;
+}
+
+VC_API(int, cuStreamGetCtx, void *stream, void **context)
+{
+	*context = context_of(vc_null_stream(stream)->device);
+	return 0;
+}
+
+VC_API(int, cuStreamWriteValue32_v2, void *stream, uint64_t at, uint32_t v, unsigned flags)
+{
+	if (vc_null_owner(at) < 0)
+		return VC_NULL_INVALID;
+	vc_null_fill((void *)at, &v, sizeof v, 1);
+	return 0;
+}
+
+VC_API(int, cuStreamWriteValue32, void *stream, uint64_t at, uint32_t v, unsigned flags)
+{
+	return cuStreamWriteValue32_v2(stream, at, v, flags);
+}
+
+VC_API(int, cuEventCreate, void **event, unsigned flags)
+{
+	*event = vc_null_event_new(flags);
+	return *event ? 0 : VC_NULL_MEMORY;
+}
+
+VC_API(int, cuEventRecord, void *event, void *stream)
+{
+	return vc_null_event_record(event, stream);
+}
+
+VC_API(int, cuEventQuery, void *event)
+{
+	return vc_null_event_query(event);
+}
+
+VC_API(int, cuEventSynchronize, void *event)
+{
+	return vc_null_event_sync(event);
+}
+
+VC_API(int, cuEventElapsedTime, float *ms, void *a, void *b)
+{
+	return vc_null_event_elapsed(a, b, ms);
+}
+
+VC_API(int, cuEventDestroy_v2, void *event)
+{
+	return vc_null_event_free(event);
+}
+
+/* ---- errors and entry points ---- */
+
+VC_API(int, cuGetErrorString, int e, const char **s)
+{
+	*s = e == 0 ? "no error" : e == VC_NULL_MEMORY ? "out of memory"
+		: e == VC_NULL_INVALID ? "invalid argument"
+		: e == VC_NULL_NOSUP ? "operation not supported" : "unknown error";
+	return 0;
+}
+
+VC_API(int, cuGetErrorName, int e, const char **s)
+{
+	*s = e == 0 ? "CUDA_SUCCESS" : e == VC_NULL_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+		: e == VC_NULL_INVALID ? "CUDA_ERROR_INVALID_VALUE"
+		: e == VC_NULL_NOSUP ? "CUDA_ERROR_NOT_SUPPORTED" : "CUDA_ERROR_UNKNOWN";
+	return 0;
+}
+
+/* The tables behind it are private to NVIDIA's own libraries. */
+VC_API(int, cuGetExportTable, const void **table, const void *id)
+{
+	*table = NULL;
+	return VC_NULL_NOTFOUND;
+}
+
+/* Callers ask without the suffix and mean the newest form. */
+VC_API(int, cuGetProcAddress_v2, const char *name, void **f, int version, uint64_t flags,
+       int *status)
+{
+	char versioned[128];
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	snprintf(versioned, sizeof versioned, "%s_v2", name);
+	*f = lib ? dlsym(lib, versioned) : NULL;
+	if (lib && !*f)
+		*f = dlsym(lib, name);
+	if (status)
+		*status = *f ? 0 : 1;
+	if (!*f && vc_null_card()->log > 0)
+		vc_null_log("no driver function %s", name);
+	return *f ? 0 : VC_NULL_NOTFOUND;
+}
+
+VC_API(int, cuGetProcAddress, const char *name, void **f, int version, uint64_t flags)
+{
+	return cuGetProcAddress_v2(name, f, version, flags, NULL);
+}

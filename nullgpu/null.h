@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* null.h - the null device: what the stand-in libraries share. Lives in the stand-in libcuda.
+ *
+ * Glossary: a *card* is what the user chose (total memory, compute capability); a *device* is
+ * one instance of it; a *device address* is an ordinary host address inside a reservation, so
+ * small data is really there and large data reads as zeros. Results are CUDA error numbers (the
+ * driver and the runtime share them): 0, or one of enum vc_null_result. Sizes are bytes, times
+ * nanoseconds of the device clock, which no real clock drives: it moves with the work that the
+ * program submits, so every run sees the same times. */
+#ifndef VC_NULL_H
+#define VC_NULL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VC_SHARED __attribute__((visibility("default")))
+/* An entry point: prototype and definition in one, since no vendor header is used. */
+#define VC_API(type, name, ...) VC_SHARED type name(__VA_ARGS__); VC_SHARED type name(__VA_ARGS__)
+
+#define VC_NULL_DEVICES 16
+#define VC_MIB (1ull << 20)
+
+enum vc_null_result {
+	VC_NULL_INVALID   = 1,
+	VC_NULL_MEMORY    = 2,
+	VC_NULL_NODEVICE  = 100,
+	VC_NULL_BADDEVICE = 101,
+	VC_NULL_NOTFOUND  = 500,
+	VC_NULL_NOTREADY  = 600,
+	VC_NULL_NOSUP     = 801,
+	VC_NULL_CAPTURE   = 900, /* this call may not happen while a stream is capturing */
+};
+
+/* ---- card.c: what the user chose, read once from VRAMCAST_NULL_* ---- */
+struct vc_null_card {
+	char name[96];
+	uint64_t total;   /* what cudaMemGetInfo calls total */
+	uint64_t context; /* taken by the CUDA context and everything loaded outside the allocator */
+	uint64_t l2;
+	int cc, sms;      /* 89 means 8.9 */
+	int shared_sm, shared_optin, threads_sm, blocks_sm;
+	double bandwidth, flops; /* bytes and fp32 operations a second, for modelled durations */
+	int devices;
+	bool ascending;   /* device addresses grow (Windows) instead of shrinking (Linux) */
+	uint64_t copy_max; /* copies and fills up to this size move real bytes */
+	int log;          /* 0 silent, 1 first call of a default stub, 2 allocations, 3 kernels */
+};
+VC_SHARED const struct vc_null_card *vc_null_card(void);
+/* Device attribute by its CUDA number; unknown numbers are 0. */
+VC_SHARED int vc_null_attribute(int attribute, int device);
+/* Memory of other processes on `device`; `pid` of entry `i`, 0 = no such entry. */
+VC_SHARED uint64_t vc_null_other(int device, int i, unsigned *pid);
+VC_SHARED void vc_null_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Called by every default stub; notes its first call in the log and in the list of what a run
+ * touched. `seen` is the stub's own flag. */
+VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
+/* The device that the calling thread selected. */
+VC_SHARED int vc_null_current(void);
+VC_SHARED void vc_null_select(int device);
+
+/* ---- vram.c: capacity and addresses ---- */
+VC_SHARED int vc_null_alloc(int device, size_t size, uint64_t *out);
+VC_SHARED int vc_null_free(uint64_t address);
+VC_SHARED void vc_null_meminfo(int device, size_t *free_bytes, size_t *total);
+/* Bytes this process holds on `device`, context included. */
+VC_SHARED uint64_t vc_null_used(int device);
+/* Device that owns the address, or -1. */
+VC_SHARED int vc_null_owner(uint64_t address);
+/* Start and size of the allocation around `address`. */
+VC_SHARED int vc_null_extent(uint64_t address, uint64_t *base, size_t *size);
+/* Virtual memory management: handles are physical pieces, charged until released and unmapped. */
+VC_SHARED int vc_null_reserve(size_t size, uint64_t *out);
+VC_SHARED int vc_null_unreserve(uint64_t address, size_t size);
+VC_SHARED int vc_null_create(int device, size_t size, uint64_t *handle);
+VC_SHARED int vc_null_release(uint64_t handle);
+VC_SHARED int vc_null_map(uint64_t address, size_t size, uint64_t handle);
+VC_SHARED int vc_null_unmap(uint64_t address, size_t size);
+VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
+
+/* ---- copies.c: real for small data, dropped for large; pinned host memory ---- */
+VC_SHARED void vc_null_copy(void *to, const void *from, size_t size);
+VC_SHARED void vc_null_fill(void *to, const void *value, size_t width, size_t count);
+VC_SHARED int vc_null_host_alloc(size_t size, void **out);
+VC_SHARED int vc_null_host_free(void *p);
+VC_SHARED int vc_null_host_register(void *p, size_t size);
+VC_SHARED int vc_null_host_unregister(void *p);
+VC_SHARED bool vc_null_is_host(const void *p);
+
+/* ---- streams.c: streams, events, the device clock, captures and graphs ---- */
+struct vc_null_graph {
+	uint64_t magic;
+	size_t nodes;
+	uint64_t duration; /* of all its nodes, one after another */
+	int references;    /* graph and its executables */
+};
+struct vc_null_stream {
+	uint64_t magic;
+	uint32_t id;       /* as a profiler numbers streams: 7 is the default stream */
+	int device, priority;
+	unsigned flags;
+	uint64_t ready;    /* when everything submitted so far is finished */
+	uint64_t capture;  /* id of the capture it takes part in; 0 = none */
+	bool origin;       /* the capture began here */
+	struct vc_null_graph *graph;
+	struct vc_null_stream *next;
+};
+struct vc_null_event {
+	uint64_t magic;
+	unsigned flags;
+	bool recorded;
+	uint64_t time, capture;
+	struct vc_null_graph *graph;
+};
+VC_SHARED struct vc_null_stream *vc_null_stream_new(unsigned flags, int priority);
+VC_SHARED int vc_null_stream_free(void *stream);
+/* NULL, 1 and 2 name the calling thread's default stream. */
+VC_SHARED struct vc_null_stream *vc_null_stream(void *stream);
+VC_SHARED int vc_null_stream_query(void *stream);
+VC_SHARED int vc_null_stream_sync(void *stream);
+VC_SHARED int vc_null_stream_wait(void *stream, struct vc_null_event *event);
+VC_SHARED int vc_null_device_sync(int device);
+VC_SHARED int vc_null_capture_begin(void *stream);
+VC_SHARED int vc_null_capture_end(void *stream, struct vc_null_graph **out);
+VC_SHARED struct vc_null_event *vc_null_event_new(unsigned flags);
+VC_SHARED int vc_null_event_free(struct vc_null_event *event);
+VC_SHARED int vc_null_event_record(struct vc_null_event *event, void *stream);
+VC_SHARED int vc_null_event_query(struct vc_null_event *event);
+VC_SHARED int vc_null_event_sync(struct vc_null_event *event);
+VC_SHARED int vc_null_event_elapsed(struct vc_null_event *a, struct vc_null_event *b, float *ms);
+VC_SHARED struct vc_null_graph *vc_null_graph_new(void);
+VC_SHARED void vc_null_graph_hold(struct vc_null_graph *graph);
+VC_SHARED void vc_null_graph_drop(struct vc_null_graph *graph);
+VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
+/* The device clock as the calling thread sees it now. */
+VC_SHARED uint64_t vc_null_clock(void);
+/* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
+ * `*captured` is true (may be NULL). */
+VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);
+/* A host function in stream order: run at once, or left out while capturing. */
+VC_SHARED int vc_null_host_call(void *stream, void (*fn)(void *), void *arg);
+
+/* ---- launches.c: kernels ---- */
+struct vc_null_launch {
+	const void *function; /* host stub (runtime) or function handle (driver) */
+	const char *name;     /* mangled; NULL = look the function up */
+	unsigned grid[3], block[3];
+	size_t shared;
+	void **args;
+	void *stream;
+};
+VC_SHARED void vc_null_register(const void *function, const char *name);
+VC_SHARED const char *vc_null_kernel_name(const void *function);
+VC_SHARED int vc_null_launch(const struct vc_null_launch *launch);
+/* Work of a library call whose cost is known: bytes moved and floating point operations. */
+VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes, double flops);
+
+/* ---- activity.c: what a profiler may want to hear ---- */
+enum vc_null_activity_kind { VC_NULL_KERNEL, VC_NULL_COPY, VC_NULL_SET, VC_NULL_ALLOC, VC_NULL_FREE,
+	VC_NULL_SYNC };
+struct vc_null_activity {
+	enum vc_null_activity_kind kind;
+	const char *name;
+	uint64_t start, end, address, size;
+	uint32_t device, stream, correlation;
+	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction as CUPTI numbers it */
+	unsigned grid[3], block[3];
+	size_t shared;
+};
+typedef void vc_null_listener(const struct vc_null_activity *activity);
+VC_SHARED void vc_null_listen(vc_null_listener *listener);
+VC_SHARED void vc_null_tell(const struct vc_null_activity *activity);
+VC_SHARED bool vc_null_heard(void);
+/* API callbacks: `domain` 1 driver, 2 runtime; site 0 enter, 1 exit; numbers as CUPTI's. */
+typedef void vc_null_api_listener(int domain, int cbid, int site, const char *name,
+				  const void *params, const int *result, uint32_t correlation);
+VC_SHARED void vc_null_listen_api(vc_null_api_listener *listener);
+VC_SHARED void vc_null_tell_api(int domain, int cbid, int site, const char *name,
+				const void *params, const int *result);
+VC_SHARED bool vc_null_heard_api(void);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvml.c - libnvidia-ml.so.1: what torch.cuda and the text of an out-of-memory error ask. */
+#include "nullgpu/null.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* nvmlReturn_t: 2 invalid argument, 3 not supported, 7 the array is too small */
+#define NVML_INVALID 2
+#define NVML_NOSUP 3
+#define NVML_TOOSMALL 7
+#define NO_INSTANCE 0xffffffffu
+
+struct process { /* nvmlProcessInfo_t of version 2 and 3 */
+	unsigned pid, pad;
+	unsigned long long used;
+	unsigned gpu_instance, compute_instance;
+};
+
+static char handles[VC_NULL_DEVICES];
+
+static int index_of(const void *device)
+{
+	return (int)((const char *)device - handles);
+}
+
+VC_API(int, nvmlInit_v2, void)
+{
+	vc_null_card();
+	return 0;
+}
+
+VC_API(int, nvmlInit, void)
+{
+	return nvmlInit_v2();
+}
+
+VC_API(int, nvmlInitWithFlags, unsigned flags)
+{
+	return nvmlInit_v2();
+}
+
+VC_API(int, nvmlShutdown, void)
+{
+	return 0;
+}
+
+VC_API(const char *, nvmlErrorString, int e)
+{
+	return e == 0 ? "Success" : e == NVML_NOSUP ? "Not Supported" : "Unknown Error";
+}
+
+VC_API(int, nvmlDeviceGetCount_v2, unsigned *n)
+{
+	*n = (unsigned)vc_null_card()->devices;
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, void **device)
+{
+	if (i >= (unsigned)vc_null_card()->devices)
+		return NVML_INVALID;
+	*device = &handles[i];
+	return 0;
+}
+
+/* The bus number is the device plus one, see cudaDeviceGetPCIBusId. */
+VC_API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
+{
+	unsigned domain, number;
+	if (sscanf(bus, "%x:%x", &domain, &number) != 2 || number < 1)
+		return NVML_INVALID;
+	return nvmlDeviceGetHandleByIndex_v2(number - 1, device);
+}
+
+VC_API(int, nvmlDeviceGetName, void *device, char *s, unsigned n)
+{
+	snprintf(s, n, "%s", vc_null_card()->name);
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetUUID, void *device, char *s, unsigned n)
+{
+	snprintf(s, n, "GPU-564c4e00-6e75-6c6c-6770-7500000000%02x", index_of(device));
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetHandleByUUID, const char *uuid, void **device)
+{
+	unsigned i = 0;
+	if (strlen(uuid) < 40 || sscanf(uuid + 38, "%2x", &i) != 1)
+		return NVML_INVALID;
+	return nvmlDeviceGetHandleByIndex_v2(i, device);
+}
+
+VC_API(int, nvmlDeviceGetIndex, void *device, unsigned *i)
+{
+	*i = (unsigned)index_of(device);
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetCudaComputeCapability, void *device, int *major, int *minor)
+{
+	*major = vc_null_card()->cc / 10;
+	*minor = vc_null_card()->cc % 10;
+	return 0;
+}
+
+VC_API(int, nvmlSystemGetCudaDriverVersion_v2, int *v)
+{
+	*v = 13000;
+	return 0;
+}
+
+VC_API(int, nvmlSystemGetCudaDriverVersion, int *v)
+{
+	return nvmlSystemGetCudaDriverVersion_v2(v);
+}
+
+VC_API(int, nvmlSystemGetDriverVersion, char *s, unsigned n)
+{
+	snprintf(s, n, "580.00");
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetMemoryInfo, void *device, unsigned long long *m)
+{
+	size_t free_bytes, total;
+	vc_null_meminfo(index_of(device), &free_bytes, &total);
+	m[0] = total;
+	m[1] = free_bytes;
+	m[2] = total - free_bytes;
+	return 0;
+}
+
+/* Writes this process and its neighbours; `width` is the caller's version of the structure, of
+ * which the first has only the two fields that all versions begin with. */
+static int list_processes(int device, unsigned *n, char *out, size_t width)
+{
+	struct process p = { .pid = (unsigned)getpid(), .used = vc_null_used(device),
+		.gpu_instance = NO_INSTANCE, .compute_instance = NO_INSTANCE };
+	unsigned count = 0, room = out ? *n : 0;
+	do {
+		if (count < room)
+			memcpy(out + count * width, &p, width);
+		p.used = vc_null_other(device, (int)count++, &p.pid);
+	} while (p.pid);
+	*n = count;
+	return count > room ? NVML_TOOSMALL : 0;
+}
+
+VC_API(int, nvmlDeviceGetComputeRunningProcesses_v3, void *device, unsigned *n, void *out)
+{
+	return list_processes(index_of(device), n, out, sizeof(struct process));
+}
+
+VC_API(int, nvmlDeviceGetComputeRunningProcesses_v2, void *device, unsigned *n, void *out)
+{
+	return list_processes(index_of(device), n, out, sizeof(struct process));
+}
+
+VC_API(int, nvmlDeviceGetComputeRunningProcesses, void *device, unsigned *n, void *out)
+{
+	return list_processes(index_of(device), n, out, offsetof(struct process, gpu_instance));
+}
+
+VC_API(int, nvmlDeviceGetP2PStatus, void *a, void *b, int index, int *status)
+{
+	*status = 0;
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetNvLinkRemoteDeviceType, void *device, unsigned link, int *type)
+{
+	return NVML_NOSUP;
+}
+
+VC_API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *device, unsigned link, void *pci)
+{
+	return NVML_NOSUP;
+}
+
+VC_API(int, nvmlDeviceGetGpuFabricInfoV, void *device, void *info)
+{
+	return NVML_NOSUP;
+}

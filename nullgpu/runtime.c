@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime.c - libcudart: registration, launches, devices, errors, entry points.
+ *
+ * An implementation of its own: NVIDIA's needs tables of the driver that are private. */
+#define _GNU_SOURCE
+#include "nullgpu/runtime.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+struct dim3 {
+	unsigned x, y, z;
+};
+
+static __thread int last_error;
+
+int vc_runtime_result(int rc)
+{
+	if (rc)
+		last_error = rc;
+	return rc;
+}
+
+int cuInit(unsigned flags);
+
+void vc_runtime_start(void)
+{
+	static int started;
+	if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) {
+		cuInit(0);
+		__atomic_store_n(&started, 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- what nvcc's generated code calls ---- */
+
+VC_API(void **, __cudaRegisterFatBinary, void *binary)
+{
+	static void *handle[4];
+	return handle;
+}
+
+VC_API(void, __cudaRegisterFatBinaryEnd, void **handle)
+{
+}
+
+VC_API(void, __cudaUnregisterFatBinary, void **handle)
+{
+}
+
+VC_API(void, __cudaRegisterFunction, void **handle, const char *host, char *device,
+       const char *name, int limit, void *tid, void *bid, void *bdim, void *gdim, int *warp)
+{
+	vc_null_register(host, name);
+}
+
+VC_API(void, __cudaRegisterVar, void **handle, char *host, char *device, const char *name, int ext,
+       size_t size, int constant, int global)
+{
+}
+
+VC_API(char, __cudaInitModule, void **handle)
+{
+	return 0;
+}
+
+static __thread int depth;
+static __thread struct {
+	struct dim3 grid, block;
+	size_t shared;
+	void *stream;
+} configurations[16];
+
+VC_API(unsigned, __cudaPushCallConfiguration, struct dim3 grid, struct dim3 block, size_t shared,
+       void *stream)
+{
+	if (depth == 16)
+		return VC_NULL_INVALID;
+	configurations[depth].grid = grid;
+	configurations[depth].block = block;
+	configurations[depth].shared = shared;
+	configurations[depth++].stream = stream;
+	return 0;
+}
+
+VC_API(int, __cudaPopCallConfiguration, struct dim3 *grid, struct dim3 *block, size_t *shared,
+       void **stream)
+{
+	if (!depth)
+		return VC_NULL_INVALID;
+	depth--;
+	*grid = configurations[depth].grid;
+	*block = configurations[depth].block;
+	*shared = configurations[depth].shared;
+	*stream = configurations[depth].stream;
+	return 0;
+}
+
+VC_API(int, cudaLaunchKernel, const void *f, struct dim3 grid, struct dim3 block, void **args,
+       size_t shared, void *stream)
+{
+	return vc_null_launch(&(struct vc_null_launch){ .function = f,
+		.grid = { grid.x, grid.y, grid.z }, .block = { block.x, block.y, block.z },
+		.shared = shared, .args = args, .stream = stream });
+}
+
+VC_API(int, __cudaLaunchKernel, const void *f, struct dim3 grid, struct dim3 block, void **args,
+       size_t shared, void *stream)
+{
+	return cudaLaunchKernel(f, grid, block, args, shared, stream);
+}
+
+VC_API(int, cudaLaunchCooperativeKernel, const void *f, struct dim3 grid, struct dim3 block,
+       void **args, size_t shared, void *stream)
+{
+	return cudaLaunchKernel(f, grid, block, args, shared, stream);
+}
+
+struct launch_config { /* cudaLaunchConfig_t begins so */
+	struct dim3 grid, block;
+	size_t shared;
+	void *stream;
+};
+
+VC_API(int, cudaLaunchKernelExC, const struct launch_config *c, const void *f, void **args)
+{
+	return cudaLaunchKernel(f, c->grid, c->block, args, c->shared, c->stream);
+}
+
+VC_API(int, __cudaGetKernel, const void **kernel, const void *f)
+{
+	*kernel = f;
+	return 0;
+}
+
+VC_API(int, cudaGetFuncBySymbol, const void **function, const void *f)
+{
+	*function = f;
+	return 0;
+}
+
+/* ---- kernels asked about themselves ---- */
+
+/* The machine code a wheel would load: binaries run on later minor versions of their major. */
+static int code_version(int cc)
+{
+	return cc == 89 || cc == 87 ? 86 : cc == 103 ? 100 : cc == 121 ? 120 : cc;
+}
+
+/* CUB picks its tuning, and with it the size of its scratch memory, by the code version. */
+VC_API(int, cudaFuncGetAttributes, char *out, const void *f)
+{
+	int version = code_version(vc_null_card()->cc);
+	/* sizes: shared, constant, local (size_t each), then ints: threads, registers, ptx
+	 * version, binary version, cache mode, dynamic shared memory */
+	int fields[6] = { 1024, 40, version, version, 0, 49152 };
+	memset(out, 0, 144);
+	memcpy(out + 24, fields, sizeof fields);
+	return 0;
+}
+
+VC_API(int, cudaFuncSetAttribute, const void *f, int attribute, int value)
+{
+	return 0;
+}
+
+VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *f,
+       int threads, size_t shared, unsigned flags)
+{
+	const struct vc_null_card *c = vc_null_card();
+	int blocks = threads > 0 ? c->threads_sm / threads : 1;
+	if (shared && (size_t)c->shared_sm / shared < (size_t)blocks)
+		blocks = (int)((size_t)c->shared_sm / shared);
+	if (blocks > c->blocks_sm)
+		blocks = c->blocks_sm;
+	*n = blocks < 1 ? 1 : blocks;
+	return 0;
+}
+
+VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *f, int threads,
+       size_t shared)
+{
+	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, shared, 0);
+}
+
+/* ---- devices ---- */
+
+static bool is_device(int device)
+{
+	return device >= 0 && device < vc_null_card()->devices;
+}
+
+VC_API(int, cudaGetDeviceCount, int *n)
+{
+	vc_runtime_start();
+	*n = vc_null_card()->devices;
+	return *n ? 0 : vc_runtime_result(VC_NULL_NODEVICE);
+}
+
+VC_API(int, cudaGetDevice, int *device)
+{
+	*device = vc_null_current();
+	return 0;
+}
+
+VC_API(int, cudaSetDevice, int device)
+{
+	if (!is_device(device))
+		return vc_runtime_result(VC_NULL_BADDEVICE);
+	vc_runtime_start();
+	vc_null_select(device);
+	return 0;
+}
+
+VC_API(int, cudaDeviceSynchronize, void)
+{
+	return vc_runtime_result(vc_null_device_sync(vc_null_current()));
+}
+
+VC_API(int, cudaDeviceReset, void)
+{
+	return 0;
+}
+
+VC_API(int, cudaRuntimeGetVersion, int *v)
+{
+	*v = VC_CUDA_MAJOR >= 13 ? 13000 : 12080;
+	return 0;
+}
+
+VC_API(int, cudaDriverGetVersion, int *v)
+{
+	*v = 13000;
+	return 0;
+}
+
+VC_API(int, cudaDeviceGetAttribute, int *v, int attribute, int device)
+{
+	if (!is_device(device))
+		return vc_runtime_result(VC_NULL_BADDEVICE);
+	*v = vc_null_attribute(attribute, device);
+	return 0;
+}
+
+VC_API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
+{
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return 0;
+}
+
+VC_API(int, cudaDeviceGetPCIBusId, char *s, int n, int device)
+{
+	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1);
+	return 0;
+}
+
+VC_API(int, cudaDeviceCanAccessPeer, int *yes, int a, int b)
+{
+	*yes = a != b;
+	return 0;
+}
+
+VC_API(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
+{
+	return 0;
+}
+
+VC_API(int, cudaDeviceGetLimit, size_t *v, int limit)
+{
+	/* cudaLimit: 0 stack size, 1 printf buffer, 2 malloc heap; the documented defaults */
+	*v = limit == 0 ? 1024 : limit == 1 ? VC_MIB : limit == 2 ? 8 * VC_MIB : 0;
+	return 0;
+}
+
+/* Offsets in cudaDeviceProp that moved between CUDA 12 and 13, in the order of the table in
+ * fill_properties; taken from the two driver_types.h. */
+enum { N_MOVED = 13 };
+#if VC_CUDA_MAJOR >= 13
+#define PROPERTIES_SIZE 1008
+static const int moved[N_MOVED] = { 384, 392, 560, 568, 584, 588, 592, 596, 604, 624, 632, 672, 688 };
+#else
+#define PROPERTIES_SIZE 1032
+static const int moved[N_MOVED] = { 388, 400, 576, 584, 600, 604, 612, 616, 624, 640, 648, 696, 712 };
+#endif
+
+static void put(char *p, int offset, uint64_t v, size_t width)
+{
+	memcpy(p + offset, &v, width); /* little endian, as every machine CUDA runs on */
+}
+
+static void fill_properties(char *p, int device)
+{
+	const struct vc_null_card *c = vc_null_card();
+	memset(p, 0, PROPERTIES_SIZE);
+	snprintf(p, 256, "%s", c->name);
+	memcpy(p + 256, "VLN\0nullgpu\0\0\0\0", 15); /* uuid, see nvmlDeviceGetUUID */
+	p[271] = (char)device;
+	/* offset, value, width: sizes first, then the limits of a block and the grid */
+	const struct { int offset; uint64_t value; size_t width; } fields[] = {
+		{ 288, c->total, 8 }, { 296, 49152, 8 }, { 304, 65536, 4 }, { 308, 32, 4 },
+		{ 312, 2147483647, 8 }, { 320, 1024, 4 }, { 324, 1024, 4 }, { 328, 1024, 4 },
+		{ 332, 64, 4 }, { 336, 2147483647, 4 }, { 340, 65535, 4 }, { 344, 65535, 4 },
+		{ 352, 65536, 8 }, { 360, (uint64_t)c->cc / 10, 4 }, { 364, (uint64_t)c->cc % 10, 4 },
+		{ 368, 512, 8 },
+		{ moved[0], (uint64_t)c->sms, 4 }, /* multiProcessorCount */
+		{ moved[1], 1, 4 },                /* canMapHostMemory */
+		{ moved[2], 1, 4 },                /* concurrentKernels */
+		{ moved[3], (uint64_t)device + 1, 4 }, /* pciBusID */
+		{ moved[4], 2, 4 },                /* asyncEngineCount */
+		{ moved[5], 1, 4 },                /* unifiedAddressing */
+		{ moved[6], 384, 4 },              /* memoryBusWidth */
+		{ moved[7], c->l2, 4 },            /* l2CacheSize */
+		{ moved[8], (uint64_t)c->threads_sm, 4 },
+		{ moved[9], (uint64_t)c->shared_sm, 8 },
+		{ moved[10], 65536, 4 },           /* regsPerMultiprocessor */
+		{ moved[11], (uint64_t)c->shared_optin, 8 },
+		{ moved[12], (uint64_t)c->blocks_sm, 4 },
+	};
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		put(p, fields[i].offset, fields[i].value, fields[i].width);
+}
+
+#if VC_CUDA_MAJOR >= 13
+VC_API(int, cudaGetDeviceProperties, char *p, int device)
+#else
+VC_API(int, cudaGetDeviceProperties_v2, char *p, int device)
+#endif
+{
+	if (!is_device(device))
+		return vc_runtime_result(VC_NULL_BADDEVICE);
+	fill_properties(p, device);
+	return 0;
+}
+
+/* ---- errors ---- */
+
+struct error_row {
+	int code;
+	const char *name, *text;
+};
+
+/* cudaError_t with the texts of cudaGetErrorString. */
+static const struct error_row errors[] = {
+	{ 0, "cudaSuccess", "no error" },
+	{ VC_NULL_INVALID, "cudaErrorInvalidValue", "invalid argument" },
+	{ VC_NULL_MEMORY, "cudaErrorMemoryAllocation", "out of memory" },
+	{ VC_NULL_NODEVICE, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
+	{ VC_NULL_BADDEVICE, "cudaErrorInvalidDevice", "invalid device ordinal" },
+	{ VC_NULL_NOTFOUND, "cudaErrorSymbolNotFound", "named symbol not found" },
+	{ VC_NULL_NOTREADY, "cudaErrorNotReady", "device not ready" },
+	{ VC_NULL_NOSUP, "cudaErrorNotSupported", "operation not supported" },
+	{ VC_NULL_CAPTURE, "cudaErrorStreamCaptureUnsupported",
+	  "operation not permitted when stream is capturing" },
+};
+
+static const struct error_row *error_of(int code)
+{
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (errors[i].code == code)
+			return &errors[i];
+	return NULL;
+}
+
+VC_API(int, cudaGetLastError, void)
+{
+	int e = last_error;
+	last_error = 0;
+	return e;
+}
+
+VC_API(int, cudaPeekAtLastError, void)
+{
+	return last_error;
+}
+
+VC_API(const char *, cudaGetErrorString, int code)
+{
+	const struct error_row *e = error_of(code);
+	return e ? e->text : "unrecognized error code";
+}
+
+VC_API(const char *, cudaGetErrorName, int code)
+{
+	const struct error_row *e = error_of(code);
+	return e ? e->name : "cudaErrorUnknown";
+}
+
+/* ---- the driver behind ---- */
+
+int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags, int *status);
+
+VC_API(int, cudaGetDriverEntryPointByVersion, const char *name, void **f, unsigned version,
+       unsigned long long flags, int *status)
+{
+	cuGetProcAddress_v2(name, f, (int)version, flags, status);
+	return 0;
+}
+
+VC_API(int, cudaGetDriverEntryPoint, const char *name, void **f, unsigned long long flags,
+       int *status)
+{
+	return cudaGetDriverEntryPointByVersion(name, f, 12000, flags, status);
+}
+
+VC_API(int, cudaProfilerStart, void)
+{
+	return 0;
+}
+
+VC_API(int, cudaProfilerStop, void)
+{
+	return 0;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime_memory.c - libcudart: allocation of every kind, copies, fills, pointers, pools. */
+#include "nullgpu/runtime.h"
+
+#include <string.h>
+
+/* Numbers of CUPTI's runtime callbacks for the calls a memory tracer subscribes to. */
+enum { CB_MALLOC = 20, CB_FREE = 22 };
+enum { RUNTIME = 2 };
+
+static int device_alloc(void **p, size_t n)
+{
+	uint64_t at;
+	vc_runtime_start();
+	int rc = vc_runtime_result(vc_null_alloc(vc_null_current(), n, &at));
+	if (!rc)
+		*p = (void *)at;
+	return rc;
+}
+
+VC_API(int, cudaMalloc, void **p, size_t n)
+{
+	struct { void **p; size_t n; } params = { p, n };
+	if (!vc_null_heard_api())
+		return device_alloc(p, n);
+	vc_null_tell_api(RUNTIME, CB_MALLOC, 0, __func__, &params, NULL);
+	int rc = device_alloc(p, n);
+	vc_null_tell_api(RUNTIME, CB_MALLOC, 1, __func__, &params, &rc);
+	return rc;
+}
+
+VC_API(int, cudaFree, void *p)
+{
+	struct { void *p; } params = { p };
+	vc_runtime_start();
+	if (!vc_null_heard_api())
+		return vc_runtime_result(vc_null_free((uint64_t)p));
+	vc_null_tell_api(RUNTIME, CB_FREE, 0, __func__, &params, NULL);
+	int rc = vc_runtime_result(vc_null_free((uint64_t)p));
+	vc_null_tell_api(RUNTIME, CB_FREE, 1, __func__, &params, &rc);
+	return rc;
+}
+
+VC_API(int, cudaMallocAsync, void **p, size_t n, void *stream)
+{
+	return device_alloc(p, n);
+}
+
+VC_API(int, cudaMallocFromPoolAsync, void **p, size_t n, void *pool, void *stream)
+{
+	return device_alloc(p, n);
+}
+
+VC_API(int, cudaFreeAsync, void *p, void *stream)
+{
+	return vc_runtime_result(vc_null_free((uint64_t)p));
+}
+
+VC_API(int, cudaMallocManaged, void **p, size_t n, unsigned flags)
+{
+	return device_alloc(p, n);
+}
+
+VC_API(int, cudaMallocPitch, void **p, size_t *pitch, size_t width, size_t height)
+{
+	*pitch = (width + 511) / 512 * 512; /* the texture alignment every card reports */
+	return device_alloc(p, *pitch * height);
+}
+
+VC_API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total)
+{
+	vc_runtime_start();
+	vc_null_meminfo(vc_null_current(), free_bytes, total);
+	return 0;
+}
+
+VC_API(int, cudaHostAlloc, void **p, size_t n, unsigned flags)
+{
+	vc_runtime_start();
+	return vc_runtime_result(vc_null_host_alloc(n, p));
+}
+
+VC_API(int, cudaMallocHost, void **p, size_t n)
+{
+	return cudaHostAlloc(p, n, 0);
+}
+
+VC_API(int, cudaFreeHost, void *p)
+{
+	return vc_runtime_result(vc_null_host_free(p));
+}
+
+VC_API(int, cudaHostRegister, void *p, size_t n, unsigned flags)
+{
+	return vc_runtime_result(vc_null_host_register(p, n));
+}
+
+VC_API(int, cudaHostUnregister, void *p)
+{
+	return vc_runtime_result(vc_null_host_unregister(p));
+}
+
+VC_API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
+{
+	*device = host;
+	return 0;
+}
+
+/* cudaPointerAttributes: type, device, device pointer, host pointer */
+VC_API(int, cudaPointerGetAttributes, char *out, const void *p)
+{
+	int device = vc_null_owner((uint64_t)p);
+	bool host = device < 0 && vc_null_is_host(p);
+	/* cudaMemoryType: 0 unregistered, 1 host, 2 device; device -2 = invalid */
+	int head[2] = { device >= 0 ? 2 : host, device >= 0 ? device : host ? vc_null_current() : -2 };
+	memset(out, 0, VC_CUDA_MAJOR >= 13 ? 88 : 24);
+	memcpy(out, head, sizeof head);
+	if (device >= 0 || host)
+		memcpy(out + 8, &p, sizeof p);
+	if (host)
+		memcpy(out + 16, &p, sizeof p);
+	return 0;
+}
+
+/* ---- copies and fills ---- */
+
+/* CUpti_ActivityMemcpyKind: 1 to the device, 2 to the host, 8 on the device, 9 on the host */
+static int direction(bool to_device, bool from_device)
+{
+	return to_device ? (from_device ? 8 : 1) : (from_device ? 2 : 9);
+}
+
+/* PCIe 4.0 x16 moves about 25 GB/s (32 GB/s nominal); on the device the card's bandwidth. */
+#define BUS_BYTES_PER_SECOND 25e9
+
+static int copy(void *to, const void *from, size_t n, void *stream, bool blocks)
+{
+	bool to_device = vc_null_owner((uint64_t)to) >= 0;
+	bool from_device = vc_null_owner((uint64_t)from) >= 0;
+	double rate = to_device && from_device ? vc_null_card()->bandwidth / 2 : BUS_BYTES_PER_SECOND;
+	uint64_t duration = 2000 + (uint64_t)((double)n / rate * 1e9);
+	bool captured;
+	uint64_t start = vc_null_work(stream, duration, &captured);
+	vc_null_copy(to, from, n);
+	if (!captured && vc_null_heard()) {
+		const struct vc_null_stream *s = vc_null_stream(stream);
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_COPY, .start = start,
+			.end = start + duration, .size = n, .device = (uint32_t)s->device,
+			.stream = s->id, .memory = direction(to_device, from_device) });
+	}
+	/* a copy to pageable host memory returns when the data is there */
+	if (!captured && (blocks || (!to_device && !vc_null_is_host(to))))
+		return vc_runtime_result(vc_null_stream_sync(stream));
+	return 0;
+}
+
+VC_API(int, cudaMemcpy, void *to, const void *from, size_t n, int kind)
+{
+	return copy(to, from, n, NULL, true);
+}
+
+VC_API(int, cudaMemcpyAsync, void *to, const void *from, size_t n, int kind, void *stream)
+{
+	return copy(to, from, n, stream, false);
+}
+
+VC_API(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device,
+       size_t n, void *stream)
+{
+	return copy(to, from, n, stream, false);
+}
+
+VC_API(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t n)
+{
+	return copy(to, from, n, NULL, true);
+}
+
+VC_API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+       size_t width, size_t height, int kind, void *stream)
+{
+	for (size_t i = 0; i < height; i++)
+		vc_null_copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+	return copy(to, from, width, stream, false);
+}
+
+VC_API(int, cudaMemsetAsync, void *to, int v, size_t n, void *stream)
+{
+	unsigned char byte = (unsigned char)v;
+	uint64_t duration = 2000 + (uint64_t)((double)n / vc_null_card()->bandwidth * 1e9);
+	bool captured;
+	uint64_t start = vc_null_work(stream, duration, &captured);
+	if (captured)
+		return 0;
+	if (n <= vc_null_card()->copy_max || vc_null_owner((uint64_t)to) < 0)
+		memset(to, byte, n);
+	if (vc_null_heard()) {
+		const struct vc_null_stream *s = vc_null_stream(stream);
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_SET, .start = start,
+			.end = start + duration, .size = n, .address = (uint64_t)to,
+			.device = (uint32_t)s->device, .stream = s->id });
+	}
+	return 0;
+}
+
+VC_API(int, cudaMemset, void *to, int v, size_t n)
+{
+	return cudaMemsetAsync(to, v, n, NULL);
+}
+
+/* ---- pools and sharing ---- */
+
+VC_API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
+{
+	static char pools[VC_NULL_DEVICES];
+	*pool = &pools[device];
+	return 0;
+}
+
+/* cudaMemPoolAttr: from 5 on the reserved and used bytes, now and at their peak */
+VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
+{
+	uint64_t v = vc_null_used(vc_null_current()) - vc_null_card()->context;
+	if (attribute >= 5)
+		memcpy(out, &v, sizeof v);
+	else
+		memset(out, 0, sizeof(int));
+	return 0;
+}
+
+VC_API(int, cudaIpcGetMemHandle, void *handle, void *p)
+{
+	return vc_runtime_result(VC_NULL_NOSUP);
+}
+
+VC_API(int, cudaIpcGetEventHandle, void *handle, void *event)
+{
+	return vc_runtime_result(VC_NULL_NOSUP);
+}
+
+VC_API(int, cudaIpcOpenEventHandle, void **event, const void *handle)
+{
+	return vc_runtime_result(VC_NULL_NOSUP);
+}

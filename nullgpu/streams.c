@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* streams.c - streams, events, captures and graphs on a device clock that no real clock drives.
+ *
+ * Every stream knows when its work is finished; the program's own time moves by a fixed cost per
+ * submission, so whether an event "is finished" depends on the work submitted and on nothing
+ * else. One clock serves all threads; a thread that never submits work does not move it, so a
+ * pin-memory thread beside the training cannot change what the training sees. */
+#include "nullgpu/null.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a kernel launch costs the CPU: about 4 us through the runtime on current machines
+ * (NVIDIA, "Understanding the overhead of kernel launches"); a poll of an event about 1 us. */
+#define SUBMIT_NS 4000
+#define POLL_NS 1000
+#define STREAM_MAGIC 0x6e756c6c73747265ull
+#define EVENT_MAGIC 0x6e756c6c65766e74ull
+#define GRAPH_MAGIC 0x6e756c6c67726170ull
+#define DISABLE_TIMING 2u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vc_null_stream defaults[VC_NULL_DEVICES];
+static struct vc_null_stream *streams; /* all that the program made */
+static uint32_t next_id = 13;          /* the first id CUPTI gives to a stream of the program */
+static uint64_t next_capture = 1, now = 1000000000;
+static __thread bool submits;
+
+static void spend(uint64_t ns)
+{
+	if (submits)
+		now += ns;
+}
+
+struct vc_null_stream *vc_null_stream(void *stream)
+{
+	if ((uintptr_t)stream > 2)
+		return stream;
+	struct vc_null_stream *s = &defaults[vc_null_current()];
+	if (!s->magic)
+		*s = (struct vc_null_stream){ .magic = STREAM_MAGIC, .id = 7,
+			.device = vc_null_current() };
+	return s;
+}
+
+struct vc_null_stream *vc_null_stream_new(unsigned flags, int priority)
+{
+	struct vc_null_stream *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	*s = (struct vc_null_stream){ .magic = STREAM_MAGIC, .id = next_id++, .flags = flags,
+		.device = vc_null_current(), .priority = priority, .next = streams };
+	streams = s;
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+int vc_null_stream_free(void *stream)
+{
+	pthread_mutex_lock(&lock);
+	struct vc_null_stream **at = &streams;
+	while (*at && *at != stream)
+		at = &(*at)->next;
+	struct vc_null_stream *s = *at;
+	if (s)
+		*at = s->next;
+	pthread_mutex_unlock(&lock);
+	free(s);
+	return s ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_stream_query(void *stream)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	spend(POLL_NS);
+	int rc = s->capture ? VC_NULL_CAPTURE : s->ready > now ? VC_NULL_NOTREADY : 0;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_stream_sync(void *stream)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	int rc = s->capture ? VC_NULL_CAPTURE : 0;
+	if (!rc && s->ready > now)
+		now = s->ready;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_device_sync(int device)
+{
+	pthread_mutex_lock(&lock);
+	int rc = 0;
+	for (struct vc_null_stream *s = streams; s; s = s->next) {
+		if (s->device != device)
+			continue;
+		if (s->capture)
+			rc = VC_NULL_CAPTURE;
+		if (s->ready > now)
+			now = s->ready;
+	}
+	if (defaults[device].ready > now)
+		now = defaults[device].ready;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_stream_wait(void *stream, struct vc_null_event *e)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	if (!e)
+		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	if (e->capture && !s->capture) { /* the fork that makes this stream part of the capture */
+		s->capture = e->capture;
+		s->graph = e->graph;
+	} else if (e->recorded && e->time > s->ready) {
+		s->ready = e->time;
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+uint64_t vc_null_clock(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t t = now;
+	pthread_mutex_unlock(&lock);
+	return t;
+}
+
+uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	submits = true;
+	spend(SUBMIT_NS);
+	uint64_t start = s->ready > now ? s->ready : now;
+	if (captured)
+		*captured = s->capture != 0;
+	if (s->capture) {
+		s->graph->nodes++;
+		s->graph->duration += duration;
+	} else {
+		s->ready = start + duration;
+	}
+	pthread_mutex_unlock(&lock);
+	return start;
+}
+
+int vc_null_host_call(void *stream, void (*fn)(void *), void *arg)
+{
+	bool captured;
+	vc_null_work(stream, 0, &captured);
+	if (!captured)
+		fn(arg);
+	return 0;
+}
+
+/* ---- events ---- */
+
+struct vc_null_event *vc_null_event_new(unsigned flags)
+{
+	struct vc_null_event *e = calloc(1, sizeof *e);
+	if (e)
+		*e = (struct vc_null_event){ .magic = EVENT_MAGIC, .flags = flags };
+	return e;
+}
+
+int vc_null_event_free(struct vc_null_event *e)
+{
+	if (!e || e->magic != EVENT_MAGIC)
+		return VC_NULL_INVALID;
+	e->magic = 0;
+	free(e);
+	return 0;
+}
+
+int vc_null_event_record(struct vc_null_event *e, void *stream)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	if (!e)
+		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	e->recorded = true;
+	e->time = s->ready > now ? s->ready : now;
+	e->capture = s->capture;
+	e->graph = s->graph;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int vc_null_event_query(struct vc_null_event *e)
+{
+	if (!e)
+		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	spend(POLL_NS);
+	int rc = e->capture ? VC_NULL_CAPTURE : e->recorded && e->time > now ? VC_NULL_NOTREADY : 0;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_event_sync(struct vc_null_event *e)
+{
+	if (!e)
+		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	int rc = e->capture ? VC_NULL_CAPTURE : 0;
+	if (!rc && e->recorded && e->time > now)
+		now = e->time;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_event_elapsed(struct vc_null_event *a, struct vc_null_event *b, float *ms)
+{
+	if (!a || !b || !a->recorded || !b->recorded || ((a->flags | b->flags) & DISABLE_TIMING))
+		return VC_NULL_INVALID;
+	*ms = (float)((double)((int64_t)(b->time - a->time)) * 1e-6);
+	return 0;
+}
+
+/* ---- captures and graphs ---- */
+
+struct vc_null_graph *vc_null_graph_new(void)
+{
+	struct vc_null_graph *g = calloc(1, sizeof *g);
+	if (g)
+		*g = (struct vc_null_graph){ .magic = GRAPH_MAGIC, .references = 1 };
+	return g;
+}
+
+void vc_null_graph_hold(struct vc_null_graph *g)
+{
+	pthread_mutex_lock(&lock);
+	g->references++;
+	pthread_mutex_unlock(&lock);
+}
+
+void vc_null_graph_drop(struct vc_null_graph *g)
+{
+	pthread_mutex_lock(&lock);
+	bool last = g && --g->references == 0;
+	pthread_mutex_unlock(&lock);
+	if (last)
+		free(g);
+}
+
+int vc_null_capture_begin(void *stream)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	if ((uintptr_t)stream <= 1) /* the legacy stream cannot be captured */
+		return VC_NULL_CAPTURE;
+	struct vc_null_graph *g = vc_null_graph_new();
+	if (!g)
+		return VC_NULL_MEMORY;
+	pthread_mutex_lock(&lock);
+	bool idle = !s->capture;
+	if (idle) {
+		s->capture = next_capture++;
+		s->origin = true;
+		s->graph = g;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!idle)
+		free(g);
+	return idle ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_capture_end(void *stream, struct vc_null_graph **out)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	uint64_t id = s->origin ? s->capture : 0;
+	*out = id ? s->graph : NULL;
+	for (struct vc_null_stream *t = streams; t && id; t = t->next)
+		if (t->capture == id) {
+			t->capture = 0;
+			t->origin = false;
+			t->graph = NULL;
+		}
+	pthread_mutex_unlock(&lock);
+	return id ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_graph_launch(struct vc_null_graph *g, void *stream)
+{
+	if (!g || g->magic != GRAPH_MAGIC)
+		return VC_NULL_INVALID;
+	vc_null_work(stream, g->duration, NULL);
+	return 0;
+}

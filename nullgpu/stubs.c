@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stubs.c - a function for every name in a table; built once per library.
+ *
+ * All are weak: a function with real behaviour elsewhere in the library takes the name. What is
+ * left answers "success" (or "not supported"), notes that it was called, and fills the outputs
+ * that a caller would otherwise read undefined. Rows:
+ *   STUB(name)                     success
+ *   STUB_NOSUP(name)               not supported
+ *   STUB_HANDLE(name, i)           success; argument i (from 0) points at a handle to make
+ *   STUB_ZERO(name, i, type)       success; argument i points at a size that becomes 0
+ *   STUB_ZERO2(name, i, t, j, u)   the same for two arguments
+ * Positions count integer and pointer arguments only: floating point ones travel elsewhere. */
+#include "nullgpu/null.h"
+
+#ifndef VC_NOSUP_CODE
+#define VC_NOSUP_CODE VC_NULL_NOSUP
+#endif
+
+#define WEAK __attribute__((weak, visibility("default")))
+#define TOUCH(name) static unsigned char seen; vc_null_touch(#name, &seen)
+#define ARGS long a0, long a1, long a2, long a3, long a4, long a5, long a6, long a7, long a8, \
+	long a9, long a10, long a11, long a12, long a13, long a14, long a15
+#define CLEAR(i, type) if (a##i) { *(type *)a##i = 0; }
+
+#define STUB(name) WEAK int name(void); \
+	WEAK int name(void) { TOUCH(name); return 0; }
+#define STUB_NOSUP(name) WEAK int name(void); \
+	WEAK int name(void) { TOUCH(name); return VC_NOSUP_CODE; }
+#define STUB_HANDLE(name, i) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { static long object[32]; TOUCH(name); \
+		if (a##i) { *(long **)a##i = object; } return 0; }
+#define STUB_ZERO(name, i, type) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, type) return 0; }
+#define STUB_ZERO2(name, i, t, j, u) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, t) CLEAR(j, u) return 0; }
+
+#include VC_TABLE

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vram.c - device memory: capacity accounting, device addresses, physical pieces and mappings.
+ *
+ * Device addresses are host addresses in reservations at fixed places, so that a run sees the
+ * same addresses every time; nothing is backed by memory until small data is written to it. */
+#define _GNU_SOURCE
+#include "nullgpu/null.h"
+#include "nullgpu/space.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* The driver hands out memory in 2 MiB pages; requests up to half of one share a page, cut in
+ * multiples of 512 (cudaMalloc of 1 MiB + 1 byte costs 2 MiB, seen in cudaMemGetInfo). */
+#define PAGE (2 * VC_MIB)
+#define SMALL (1 * VC_MIB)
+#define SMALL_ROUND 512ull
+/* Linux: fresh addresses come in windows of 32 MiB, see space.c. */
+#define WINDOW (32 * VC_MIB)
+/* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. */
+#define DEVICE_PLACE 0x200000000000ull
+#define DEVICE_SPAN  0x010000000000ull
+#define MAPPED_PLACE 0x300000000000ull
+#define MAPPED_SPAN  0x100000000000ull
+
+struct device {
+	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
+	struct vc_ranges blocks;
+	uint64_t used;
+};
+
+struct piece {
+	uint64_t size;
+	int device, references; /* handles held and mappings */
+	int held;               /* handles the program has not released */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct device devices[VC_NULL_DEVICES];
+static struct vc_ranges reserved, mapped; /* mapped: tag is the piece */
+static uint64_t mapped_edge;
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* Address space at `place`, or anywhere when something sits there. */
+static uint64_t reserve_at(uint64_t place, uint64_t size)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *p = mmap((void *)place, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE,
+		       -1, 0);
+	if (p == MAP_FAILED && errno == EEXIST) {
+		p = mmap(NULL, size + WINDOW, PROT_READ | PROT_WRITE, flags, -1, 0);
+		if (p != MAP_FAILED)
+			p = (void *)round_up((uint64_t)p, WINDOW);
+	}
+	if (p == MAP_FAILED)
+		return 0;
+	madvise(p, size, MADV_NOHUGEPAGE);
+	return (uint64_t)p;
+}
+
+static struct device *open_device(int i)
+{
+	struct device *d = &devices[i];
+	if (d->space.base)
+		return d;
+	const struct vc_null_card *card = vc_null_card();
+	/* room for fragmentation: four times the card, as far as the place goes */
+	uint64_t size = round_up(4 * card->total, WINDOW);
+	if (size > DEVICE_SPAN)
+		size = DEVICE_SPAN;
+	uint64_t base = reserve_at(DEVICE_PLACE + (uint64_t)i * DEVICE_SPAN, size);
+	if (!base) {
+		vc_null_log("cannot reserve %llu GiB of address space; raise ulimit -v",
+			    (unsigned long long)(size >> 30));
+		return NULL;
+	}
+	d->space = (struct vc_space){ .base = base, .end = base + size, .window = WINDOW,
+		.ascending = card->ascending, .edge = card->ascending ? base : base + size };
+	return d;
+}
+
+static uint64_t limit_of(int device)
+{
+	const struct vc_null_card *card = vc_null_card();
+	uint64_t taken = card->context;
+	unsigned pid;
+	for (int i = 0; ; i++) {
+		uint64_t size = vc_null_other(device, i, &pid);
+		if (!pid)
+			break;
+		taken += size;
+	}
+	return card->total > taken ? card->total - taken : 0;
+}
+
+static bool has_room(int device, uint64_t size)
+{
+	uint64_t limit = limit_of(device), used = devices[device].used;
+	return used <= limit && size <= limit - used;
+}
+
+static uint64_t take_page(int device, struct device *d, uint64_t size)
+{
+	if (!has_room(device, size))
+		return 0;
+	uint64_t at = vc_space_take(&d->space, size);
+	if (at)
+		d->used += size;
+	return at;
+}
+
+static uint64_t take_small(int device, struct device *d, uint64_t size)
+{
+	uint64_t at = vc_space_take(&d->small, size);
+	if (at)
+		return at;
+	uint64_t page = take_page(device, d, PAGE);
+	if (!page)
+		return 0;
+	vc_space_give(&d->small, page + size, PAGE - size);
+	return page;
+}
+
+/* A shared page that is empty again goes back whole. */
+static void give_small(struct device *d, uint64_t at, uint64_t size)
+{
+	vc_space_give(&d->small, at, size);
+	uint64_t page = at / PAGE * PAGE;
+	long i = vc_ranges_find(&d->small.holes, page);
+	if (i < 0)
+		return;
+	struct vc_range hole = d->small.holes.v[i];
+	if (hole.at + hole.size < page + PAGE)
+		return;
+	vc_ranges_remove(&d->small.holes, (size_t)i);
+	if (hole.at < page)
+		vc_space_give(&d->small, hole.at, page - hole.at);
+	if (hole.at + hole.size > page + PAGE)
+		vc_space_give(&d->small, page + PAGE, hole.at + hole.size - page - PAGE);
+	madvise((void *)page, PAGE, MADV_DONTNEED);
+	vc_space_give(&d->space, page, PAGE);
+	d->used -= PAGE;
+}
+
+static int alloc_locked(int device, size_t size, uint64_t *out)
+{
+	struct device *d = open_device(device);
+	if (!d)
+		return VC_NULL_MEMORY;
+	bool small = size <= SMALL;
+	uint64_t rounded = round_up(size, small ? SMALL_ROUND : PAGE);
+	uint64_t at = small ? take_small(device, d, rounded) : take_page(device, d, rounded);
+	if (!at || vc_ranges_add(&d->blocks, at, rounded, 0))
+		return VC_NULL_MEMORY;
+	*out = at;
+	return 0;
+}
+
+int vc_null_alloc(int device, size_t size, uint64_t *out)
+{
+	*out = 0;
+	if (!size)
+		return 0;
+	if (size > 1ull << 50) /* rounding up must not overflow */
+		return VC_NULL_MEMORY;
+	pthread_mutex_lock(&lock);
+	int rc = alloc_locked(device, size, out);
+	uint64_t used = devices[device].used;
+	pthread_mutex_unlock(&lock);
+	if (vc_null_card()->log > 1)
+		vc_null_log("device %d alloc %zu -> %#llx, result %d, in use %llu", device, size,
+			    (unsigned long long)*out, rc, (unsigned long long)used);
+	if (!rc)
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_ALLOC, .address = *out,
+			.size = size, .device = (uint32_t)device });
+	return rc;
+}
+
+static int free_locked(int device, uint64_t at, uint64_t *size)
+{
+	struct device *d = &devices[device];
+	long i = vc_ranges_find(&d->blocks, at);
+	if (i < 0 || d->blocks.v[i].at != at)
+		return VC_NULL_INVALID;
+	*size = d->blocks.v[i].size;
+	vc_ranges_remove(&d->blocks, (size_t)i);
+	if (*size <= SMALL) {
+		give_small(d, at, *size);
+		return 0;
+	}
+	madvise((void *)at, *size, MADV_DONTNEED);
+	vc_space_give(&d->space, at, *size);
+	d->used -= *size;
+	return 0;
+}
+
+int vc_null_free(uint64_t at)
+{
+	if (!at)
+		return 0;
+	int device = vc_null_owner(at);
+	if (device < 0)
+		return VC_NULL_INVALID;
+	uint64_t size = 0;
+	pthread_mutex_lock(&lock);
+	int rc = free_locked(device, at, &size);
+	pthread_mutex_unlock(&lock);
+	if (vc_null_card()->log > 1)
+		vc_null_log("device %d free %#llx, result %d", device, (unsigned long long)at, rc);
+	if (!rc)
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_FREE, .address = at,
+			.size = size, .device = (uint32_t)device });
+	return rc;
+}
+
+void vc_null_meminfo(int device, size_t *free_bytes, size_t *total)
+{
+	uint64_t limit = limit_of(device);
+	pthread_mutex_lock(&lock);
+	uint64_t used = devices[device].used;
+	pthread_mutex_unlock(&lock);
+	*free_bytes = limit > used ? limit - used : 0;
+	*total = vc_null_card()->total;
+}
+
+uint64_t vc_null_used(int device)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t used = devices[device].used;
+	pthread_mutex_unlock(&lock);
+	return used + vc_null_card()->context;
+}
+
+int vc_null_owner(uint64_t at)
+{
+	int n = vc_null_card()->devices, found = -1;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n && found < 0; i++)
+		if (devices[i].space.base && at >= devices[i].space.base &&
+		    at < devices[i].space.end)
+			found = i;
+	long i = found < 0 ? vc_ranges_find(&mapped, at) : -1;
+	if (i >= 0)
+		found = ((struct piece *)mapped.v[i].tag)->device;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+int vc_null_extent(uint64_t at, uint64_t *base, size_t *size)
+{
+	int device = vc_null_owner(at);
+	if (device < 0)
+		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	const struct vc_ranges *r = &devices[device].blocks;
+	long i = vc_ranges_find(r, at);
+	if (i < 0) {
+		r = &mapped;
+		i = vc_ranges_find(r, at);
+	}
+	if (i >= 0) {
+		*base = r->v[i].at;
+		*size = r->v[i].size;
+	}
+	pthread_mutex_unlock(&lock);
+	return i < 0 ? VC_NULL_INVALID : 0;
+}
+
+/* ---- virtual memory management ---- */
+
+int vc_null_reserve(size_t size, uint64_t *out)
+{
+	bool up = vc_null_card()->ascending;
+	size = round_up(size, PAGE);
+	pthread_mutex_lock(&lock);
+	if (!mapped_edge)
+		mapped_edge = up ? MAPPED_PLACE : MAPPED_PLACE + MAPPED_SPAN;
+	uint64_t place = up ? mapped_edge : mapped_edge - size;
+	*out = size && size <= MAPPED_SPAN ? reserve_at(place, size) : 0;
+	if (*out && vc_ranges_add(&reserved, *out, size, 0)) {
+		munmap((void *)*out, size);
+		*out = 0;
+	}
+	if (*out == place)
+		mapped_edge = up ? place + size : place;
+	pthread_mutex_unlock(&lock);
+	return *out ? 0 : VC_NULL_MEMORY;
+}
+
+int vc_null_unreserve(uint64_t at, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	long i = vc_ranges_find(&reserved, at);
+	bool known = i >= 0 && reserved.v[i].at == at && reserved.v[i].size == round_up(size, PAGE);
+	if (known) {
+		munmap((void *)at, reserved.v[i].size);
+		vc_ranges_remove(&reserved, (size_t)i);
+	}
+	pthread_mutex_unlock(&lock);
+	return known ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_create(int device, size_t size, uint64_t *handle)
+{
+	if (!size || size % PAGE)
+		return VC_NULL_INVALID;
+	struct piece *p = calloc(1, sizeof *p);
+	if (!p)
+		return VC_NULL_MEMORY;
+	*p = (struct piece){ .size = size, .device = device, .references = 1, .held = 1 };
+	pthread_mutex_lock(&lock);
+	bool room = has_room(device, size);
+	if (room)
+		devices[device].used += size;
+	pthread_mutex_unlock(&lock);
+	if (vc_null_card()->log > 1)
+		vc_null_log("device %d create %zu, result %d", device, size,
+			    room ? 0 : VC_NULL_MEMORY);
+	if (!room) {
+		free(p);
+		return VC_NULL_MEMORY;
+	}
+	*handle = (uint64_t)p;
+	return 0;
+}
+
+static void drop_piece(struct piece *p)
+{
+	if (--p->references)
+		return;
+	devices[p->device].used -= p->size;
+	free(p);
+}
+
+int vc_null_release(uint64_t handle)
+{
+	struct piece *p = (struct piece *)handle;
+	pthread_mutex_lock(&lock);
+	bool held = p && p->held > 0;
+	if (held) {
+		p->held--;
+		drop_piece(p);
+	}
+	pthread_mutex_unlock(&lock);
+	return held ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_map(uint64_t at, size_t size, uint64_t handle)
+{
+	struct piece *p = (struct piece *)handle;
+	pthread_mutex_lock(&lock);
+	long i = vc_ranges_find(&reserved, at);
+	bool fits = i >= 0 && at + size <= reserved.v[i].at + reserved.v[i].size &&
+		size <= p->size && vc_ranges_find(&mapped, at) < 0 &&
+		!vc_ranges_add(&mapped, at, size, handle);
+	if (fits)
+		p->references++;
+	pthread_mutex_unlock(&lock);
+	return fits ? 0 : VC_NULL_INVALID;
+}
+
+int vc_null_unmap(uint64_t at, size_t size)
+{
+	uint64_t end = at + size;
+	int rc = 0;
+	pthread_mutex_lock(&lock);
+	while (at < end && !rc) {
+		long i = vc_ranges_find(&mapped, at);
+		if (i < 0 || mapped.v[i].at != at || at + mapped.v[i].size > end) {
+			rc = VC_NULL_INVALID;
+			break;
+		}
+		struct vc_range m = mapped.v[i];
+		madvise((void *)m.at, m.size, MADV_DONTNEED);
+		vc_ranges_remove(&mapped, (size_t)i);
+		drop_piece((struct piece *)m.tag);
+		at += m.size;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int vc_null_handle_of(uint64_t at, uint64_t *handle)
+{
+	pthread_mutex_lock(&lock);
+	long i = vc_ranges_find(&mapped, at);
+	if (i >= 0) {
+		*handle = mapped.v[i].tag;
+		((struct piece *)*handle)->references++;
+		((struct piece *)*handle)->held++;
+	}
+	pthread_mutex_unlock(&lock);
+	return i < 0 ? VC_NULL_INVALID : 0;
+}

@@ -155,15 +155,6 @@ void vc_null_log(const char *fmt, ...)
 	va_end(args);
 }
 
-void vc_null_touch(const char *name, unsigned char *seen)
-{
-	if (*seen)
-		return;
-	*seen = 1;
-	if (vc_null_card()->log > 0)
-		vc_null_log("no behaviour of its own, answers success: %s", name);
-}
-
 struct fixed {
 	int attribute, value;
 };

@@ -52,8 +52,8 @@ VC_SHARED int vc_null_attribute(int attribute, int device);
 /* Memory of other processes on `device`; `pid` of entry `i`, 0 = no such entry. */
 VC_SHARED uint64_t vc_null_other(int device, int i, unsigned *pid);
 VC_SHARED void vc_null_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Called by every default stub; notes its first call in the log and in the list of what a run
- * touched. `seen` is the stub's own flag. */
+/* report.c. Called by every default stub and by answers that are bounds or guesses; notes the
+ * first call in the log and in the report. `seen` is the caller's own flag, `name` is kept. */
 VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
 /* The device that the calling thread selected. */
 VC_SHARED int vc_null_current(void);
@@ -65,6 +65,13 @@ VC_SHARED int vc_null_free(uint64_t address);
 VC_SHARED void vc_null_meminfo(int device, size_t *free_bytes, size_t *total);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
+/* For the report at the end of a process; sizes without the context. */
+struct vc_null_usage {
+	uint64_t peak, refused, largest_refused;
+};
+VC_SHARED void vc_null_usage(int device, struct vc_null_usage *out);
+/* Whether any device memory was asked for. */
+VC_SHARED bool vc_null_was_used(void);
 /* Device that owns the address, or -1. */
 VC_SHARED int vc_null_owner(uint64_t address);
 /* Start and size of the allocation around `address`. */

@@ -30,6 +30,7 @@ struct device {
 	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
 	struct vc_ranges blocks;
 	uint64_t used;
+	struct vc_null_usage usage;
 };
 
 struct piece {
@@ -100,19 +101,30 @@ static uint64_t limit_of(int device)
 	return card->total > taken ? card->total - taken : 0;
 }
 
-static bool has_room(int device, uint64_t size)
+/* Takes `size` bytes of the card, or notes that they were refused. */
+static bool charge(int device, uint64_t size)
 {
-	uint64_t limit = limit_of(device), used = devices[device].used;
-	return used <= limit && size <= limit - used;
+	struct device *d = &devices[device];
+	uint64_t limit = limit_of(device);
+	if (d->used > limit || size > limit - d->used) {
+		d->usage.refused++;
+		if (size > d->usage.largest_refused)
+			d->usage.largest_refused = size;
+		return false;
+	}
+	d->used += size;
+	if (d->used > d->usage.peak)
+		d->usage.peak = d->used;
+	return true;
 }
 
 static uint64_t take_page(int device, struct device *d, uint64_t size)
 {
-	if (!has_room(device, size))
+	if (!charge(device, size))
 		return 0;
 	uint64_t at = vc_space_take(&d->space, size);
-	if (at)
-		d->used += size;
+	if (!at)
+		d->used -= size;
 	return at;
 }
 
@@ -238,6 +250,21 @@ uint64_t vc_null_used(int device)
 	return used + vc_null_card()->context;
 }
 
+void vc_null_usage(int device, struct vc_null_usage *out)
+{
+	pthread_mutex_lock(&lock);
+	*out = devices[device].usage;
+	pthread_mutex_unlock(&lock);
+}
+
+bool vc_null_was_used(void)
+{
+	for (int i = 0; i < VC_NULL_DEVICES; i++)
+		if (devices[i].usage.peak || devices[i].usage.refused)
+			return true;
+	return false;
+}
+
 int vc_null_owner(uint64_t at)
 {
 	int n = vc_null_card()->devices, found = -1;
@@ -316,9 +343,7 @@ int vc_null_create(int device, size_t size, uint64_t *handle)
 		return VC_NULL_MEMORY;
 	*p = (struct piece){ .size = size, .device = device, .references = 1, .held = 1 };
 	pthread_mutex_lock(&lock);
-	bool room = has_room(device, size);
-	if (room)
-		devices[device].used += size;
+	bool room = charge(device, size);
 	pthread_mutex_unlock(&lock);
 	if (vc_null_card()->log > 1)
 		vc_null_log("device %d create %zu, result %d", device, size,

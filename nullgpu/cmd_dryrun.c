@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
+#define _GNU_SOURCE /* asprintf */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/opt.h"
+#include "common/param.h"
+#include "nullgpu/python.h"
+#include "nullgpu/stage.h"
+#include "simulator/cards.h"
+
+struct config {
+	struct vc_list gpus, params, used;
+	uint64_t capacity, context, devices, ranks, max_size;
+	const char *out, *stacks, *addresses, *record;
+	bool quiet, no_record;
+};
+
+static const struct vc_option options[] = {
+	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
+	  "the card to play ('vramcast gpus' lists them); several: one run each", NULL },
+	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
+	  "total memory of the device instead of the card's", NULL },
+	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
+	  "memory held by another process; may be repeated", NULL },
+	{ 0, "context", VC_O_SIZE, offsetof(struct config, context), "SIZE",
+	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
+	{ 0, "devices", VC_O_UINT, offsetof(struct config, devices), "N",
+	  "how many such cards the machine has", "1" },
+	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
+	  "start the script N times, one process a card, as torchrun does", NULL },
+	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up",
+	  "order of fresh device addresses: down as on Linux, up as on Windows", "down" },
+	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
+	  "vramcast.vct" },
+	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	  "what the program runs with (batch=8), kept in the trace", NULL },
+	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|native",
+	  "call stacks of allocations", "off" },
+	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	  "stop recording when the trace grows beyond this; the program runs on", NULL },
+	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
+	  "run without the tracer: only the verdict, no trace", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { options, NULL };
+
+struct run {
+	const struct config *cfg;
+	const struct vc_card *card;
+	struct vc_stage *stage;
+	uint64_t total, context;
+	char *out;
+};
+
+/* What the processes of a run reported, see nullgpu/report.c. */
+struct outcome {
+	uint64_t peak, refused, largest_refused;
+	char touched[4096];
+	int processes;
+};
+
+/* ---- where things are ---- */
+
+/* The stand-ins lie in nullgpu/ beside this program (a build tree) or in the library folder. */
+static int find_libraries(char *out, size_t n, struct vc_error *err)
+{
+	static const char *const places[] = { "nullgpu", "../lib/vramcast" };
+	char self[1024], probe[1200];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (len < 0)
+		return vc_fail(err, VC_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
+	self[len] = 0;
+	*strrchr(self, '/') = 0;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(out, n, "%s/%s", self, places[i]);
+		snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
+		if (access(probe, R_OK) == 0)
+			return 0;
+	}
+	return vc_fail(err, VC_EIO, "the null GPU's libraries are not beside %s; run 'make' or "
+		       "'make install'", self);
+}
+
+/* ---- environment of the program ---- */
+
+static int put_size(const char *name, uint64_t v, struct vc_error *err)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+	return setenv(name, text, 1) < 0 ? vc_nomem(err, name) : 0;
+}
+
+/* NAME=first:what was there */
+static int put_front(const char *name, const char *first, struct vc_error *err)
+{
+	const char *before = getenv(name);
+	char *text;
+	int n = asprintf(&text, "%s%s%s", first, before && *before ? ":" : "", before ? before : "");
+	if (n < 0 || setenv(name, text, 1) < 0)
+		return vc_nomem(err, name);
+	free(text);
+	return 0;
+}
+
+static int put_others(const struct config *c, struct vc_error *err)
+{
+	char text[1024] = "";
+	size_t n = 0;
+	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
+		char size[64];
+		const char *at = strchr(c->used.at[i], '@');
+		uint64_t bytes, pid = 1000 + i;
+		snprintf(size, sizeof size, "%.*s", at ? (int)(at - c->used.at[i]) : 63, c->used.at[i]);
+		if (vc_parse_size(size, &bytes, err) < 0 || (at && vc_parse_uint(at + 1, &pid, err) < 0))
+			return vc_wrap(err, "--used %s", c->used.at[i]);
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
+				      (unsigned long long)bytes, (unsigned long long)pid);
+	}
+	return setenv("VRAMCAST_NULL_OTHERS", text, 1) < 0 ? vc_nomem(err, "the environment") : 0;
+}
+
+static int put_card(const struct run *r, struct vc_error *err)
+{
+	const struct config *c = r->cfg;
+	char cc[16];
+	uint64_t devices = c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
+	snprintf(cc, sizeof cc, "%d.%d", r->card->cc_major, r->card->cc_minor);
+	if (setenv("VRAMCAST_NULL_NAME", r->card->title, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_ADDRESSES", c->addresses, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
+		return vc_nomem(err, "the environment");
+	int rc = put_size("VRAMCAST_NULL_TOTAL", r->total, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_CONTEXT", r->context, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_SMS", r->card->sms, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_DEVICES", devices, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_BANDWIDTH", (uint64_t)(r->card->bandwidth_gbs * 1e9), err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->card->fp32_tflops * 1e12), err);
+	return rc ? rc : put_others(c, err);
+}
+
+static int put_stage(const struct vc_stage *s, struct vc_error *err)
+{
+	int rc = put_front("LD_PRELOAD", s->preload, err);
+	if (!rc)
+		rc = put_front("LD_LIBRARY_PATH", s->dir, err);
+	/* Triton would look for the driver in the system's cache of libraries */
+	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
+		rc = vc_nomem(err, "the environment");
+	return rc;
+}
+
+/* ---- the run ---- */
+
+static int run_plain(char **argv, struct vc_error *err)
+{
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		execvp(argv[0], argv);
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return vc_fail(err, VC_EIO, "cannot start %s: %s", argv[0], strerror(errno));
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static const struct vc_command *record_command(void)
+{
+	for (size_t i = 0; vc_commands[i]; i++)
+		if (strcmp(vc_commands[i]->name, "record") == 0)
+			return vc_commands[i];
+	return NULL;
+}
+
+/* Hands the run to `record`, through the same parser that a user's command line goes through. */
+static int run_recorded(const struct run *r, const struct vc_command *record, size_t argc,
+			char **argv, struct vc_console *con)
+{
+	const struct config *c = r->cfg;
+	char **line = calloc(argc + 2 * c->params.n + 16, sizeof *line), size[32];
+	void *cfg = calloc(1, record->config_size);
+	size_t n = 0, operands;
+	int rc = VC_ENOMEM;
+	if (!line || !cfg) {
+		vc_nomem(&con->err, "a command line");
+		goto out;
+	}
+	line[n++] = "-o";
+	line[n++] = r->out;
+	line[n++] = "--stacks";
+	line[n++] = (char *)(uintptr_t)c->stacks;
+	if (c->max_size != VC_NOT_GIVEN) {
+		snprintf(size, sizeof size, "%llu", (unsigned long long)c->max_size);
+		line[n++] = "--max-size";
+		line[n++] = size;
+	}
+	for (size_t i = 0; i < c->params.n; i++) {
+		line[n++] = "--param";
+		line[n++] = (char *)(uintptr_t)c->params.at[i];
+	}
+	line[n++] = "--";
+	for (size_t i = 0; i < argc; i++)
+		line[n++] = argv[i];
+	rc = vc_opt_parse(record, cfg, n, line, &operands, con);
+	if (!rc)
+		rc = record->run(cfg, operands, line, con);
+	vc_opt_fini(record, cfg);
+out:
+	free(cfg);
+	free(line);
+	return rc;
+}
+
+/* ---- the verdict ---- */
+
+static void read_report(const char *path, struct outcome *o)
+{
+	char line[512], name[400];
+	unsigned device;
+	unsigned long long a, b;
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "peak %u %llu", &device, &a) == 2) {
+			if (a > o->peak)
+				o->peak = a;
+		} else if (sscanf(line, "refused %u %llu %llu", &device, &a, &b) == 3) {
+			o->refused += a;
+			if (b > o->largest_refused)
+				o->largest_refused = b;
+		} else if (sscanf(line, "touched %399[^\n]", name) == 1 && !strstr(o->touched, name)) {
+			size_t n = strlen(o->touched);
+			snprintf(o->touched + n, sizeof o->touched - n, "%s%s", n ? ", " : "", name);
+		}
+	}
+	if (f)
+		fclose(f);
+	o->processes++;
+}
+
+static void read_reports(const char *dir, struct outcome *o)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+	while (d && (entry = readdir(d)) != NULL) {
+		char path[1024];
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (strncmp(entry->d_name, "report.", 7) == 0) {
+			read_report(path, o);
+			unlink(path);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+static double gib(uint64_t bytes)
+{
+	return (double)bytes / (double)(1ull << 30);
+}
+
+static void say_verdict(const struct run *r, const struct outcome *o, int code)
+{
+	uint64_t use = o->peak + r->context;
+	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
+		r->card->name, r->card->title, gib(r->total));
+	if (!o->processes || !(o->peak || o->refused)) {
+		fprintf(stderr, "  the program asked for no device memory\n");
+		return;
+	}
+	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
+		gib(r->context));
+	if (!o->refused)
+		fprintf(stderr, "  verdict: fits, %.2f GiB left\n",
+			gib(r->total > use ? r->total - use : 0));
+	else if (code == 0)
+		fprintf(stderr, "  verdict: at the limit; %llu requests were refused (the largest "
+			"%.2f GiB) and the program went on\n", (unsigned long long)o->refused,
+			gib(o->largest_refused));
+	else
+		fprintf(stderr, "  verdict: out of memory; %llu requests were refused, the largest "
+			"%.2f GiB\n", (unsigned long long)o->refused, gib(o->largest_refused));
+	if (o->touched[0])
+		fprintf(stderr, "  not known to the null GPU, their memory is a bound: %s\n", o->touched);
+}
+
+/* With several cards each trace carries the name of its card. */
+static char *output_of(const struct config *c, const struct vc_card *card)
+{
+	const char *dot = strrchr(c->out, '.');
+	size_t stem = dot && dot != c->out && !strchr(dot, '/') ? (size_t)(dot - c->out)
+		: strlen(c->out);
+	char *out;
+	int n = c->gpus.n < 2 ? asprintf(&out, "%s", c->out)
+		: asprintf(&out, "%.*s.%s%s", (int)stem, c->out, card->name, c->out + stem);
+	return n < 0 ? NULL : out;
+}
+
+static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct vc_command *record = r->cfg->no_record ? NULL : record_command();
+	struct outcome o = { 0 };
+	r->total = r->cfg->capacity == VC_NOT_GIVEN ? r->card->total : r->cfg->capacity;
+	r->context = r->cfg->context == VC_NOT_GIVEN ? r->card->context : r->cfg->context;
+	r->out = output_of(r->cfg, r->card);
+	int rc = r->out ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
+	if (!rc && record)
+		rc = run_recorded(r, record, argc, argv, con);
+	else if (!rc)
+		rc = run_plain(argv, &con->err);
+	free(r->out);
+	if (rc < 0)
+		return rc;
+	read_reports(r->stage->dir, &o);
+	if (!con->quiet)
+		say_verdict(r, &o, rc);
+	return rc;
+}
+
+/* python SCRIPT becomes python -m torch.distributed.run ... SCRIPT */
+static char **ranks_line(const struct config *c, const char *python, size_t *argc, char **argv,
+			 char *count, size_t count_size)
+{
+	char **line = calloc(*argc + 8, sizeof *line);
+	size_t n = 0, from = 1;
+	if (!line)
+		return NULL;
+	snprintf(count, count_size, "--nproc-per-node=%llu", (unsigned long long)c->ranks);
+	line[n++] = (char *)(uintptr_t)python;
+	line[n++] = "-m";
+	line[n++] = "torch.distributed.run";
+	line[n++] = "--standalone";
+	line[n++] = count;
+	for (size_t i = from; i < *argc; i++)
+		line[n++] = argv[i];
+	*argc = n;
+	return line;
+}
+
+static int check(const struct config *c, size_t argc, struct vc_error *err)
+{
+	if (!c->gpus.n)
+		return vc_fail(err, VC_EUSAGE, "which card? try -g rtx4090 ('vramcast gpus' lists them)");
+	if (!argc)
+		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
+	if (strcmp(c->addresses, "up") && strcmp(c->addresses, "down"))
+		return vc_fail(err, VC_EUSAGE, "--addresses takes up or down, not '%s'", c->addresses);
+	if (c->devices < 1 || c->devices > 16 || (c->ranks != VC_NOT_GIVEN && c->ranks > 16))
+		return vc_fail(err, VC_EUSAGE, "1 to 16 devices");
+	return 0;
+}
+
+static int run_all(const struct config *c, const char *python, struct vc_stage *stage, size_t argc,
+		   char **argv, struct vc_console *con)
+{
+	char count[48];
+	char **line = NULL;
+	int rc = put_stage(stage, &con->err), worst = 0;
+	if (!rc && c->ranks != VC_NOT_GIVEN) {
+		line = ranks_line(c, python, &argc, argv, count, sizeof count);
+		if (!line)
+			rc = vc_nomem(&con->err, "a command line");
+	}
+	for (size_t i = 0; i < c->gpus.n && rc >= 0; i++) {
+		struct run r = { .cfg = c, .stage = stage };
+		rc = vc_card_find(c->gpus.at[i], &r.card, &con->err);
+		if (!rc)
+			rc = run_card(&r, argc, line ? line : argv, con);
+		if (rc > worst)
+			worst = rc;
+	}
+	free(line);
+	return rc < 0 ? rc : worst;
+}
+
+static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	char python[1024], torch[1024], libraries[1100];
+	struct vc_stage stage = { 0 };
+	int rc = check(c, argc, &con->err);
+	if (!rc)
+		rc = find_libraries(libraries, sizeof libraries, &con->err);
+	if (!rc)
+		rc = vc_python_find(argv[0], python, sizeof python, &con->err);
+	if (!rc)
+		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
+	if (!rc)
+		rc = vc_stage_open(&stage, torch, libraries, NULL, &con->err);
+	if (!rc && stage.missing[0])
+		fprintf(stderr, "vramcast: this PyTorch is newer than the null GPU and there is no "
+			"compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);
+	if (!rc && stage.stubs_made && con->verbose)
+		fprintf(stderr, "vramcast: %d functions of this PyTorch were made on the spot\n",
+			stage.stubs_made);
+	if (!rc)
+		rc = run_all(c, python, &stage, argc, argv, con);
+	vc_stage_close(&stage);
+	return rc;
+}
+
+const struct vc_command vc_command_dryrun = {
+	.name = "dryrun",
+	.operands = "[--] PROGRAM [ARG]...",
+	.summary = "run a program on a card that is not there, and record it",
+	.details = "Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for the\n"
+		"CUDA stack: device memory is accounted against the chosen card, kernels do nothing, and\n"
+		"PyTorch's own allocator decides everything. The exit code is the program's.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.flags = VC_CMD_PASSTHROUGH,
+	.run = dryrun,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* python.c - see python.h. */
+#define _GNU_SOURCE
+#include "nullgpu/python.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int in_path(const char *name, char *out, size_t n)
+{
+	const char *path = getenv("PATH");
+	if (strchr(name, '/')) {
+		snprintf(out, n, "%s", name);
+		return access(out, X_OK);
+	}
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+		snprintf(out, n, "%.*s/%s", (int)len, path, name);
+		if (len && access(out, X_OK) == 0)
+			return 0;
+		path += len + (path[len] == ':');
+	}
+	return -1;
+}
+
+static bool is_python(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	return strncmp(base ? base + 1 : path, "python", 6) == 0;
+}
+
+/* The interpreter of a script such as torchrun: "#!/x/bin/python" or "#!/usr/bin/env python". */
+static int interpreter_of(const char *script, char *out, size_t n)
+{
+	char line[512] = "";
+	FILE *f = fopen(script, "r");
+	if (!f)
+		return -1;
+	bool read = fgets(line, sizeof line, f) != NULL;
+	fclose(f);
+	line[strcspn(line, "\n")] = 0;
+	if (!read || strncmp(line, "#!", 2) != 0)
+		return -1;
+	char *word = line + 2 + strspn(line + 2, " "), *blank = strchr(word, ' ');
+	if (blank && strstr(word, "/env ") == blank - 4)
+		word = blank + 1;
+	word[strcspn(word, " ")] = 0;
+	return is_python(word) ? in_path(word, out, n) : -1;
+}
+
+int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err)
+{
+	char path[1024];
+	if (in_path(program, path, sizeof path) == 0) {
+		if (is_python(path)) {
+			snprintf(out, n, "%s", path);
+			return 0;
+		}
+		if (interpreter_of(path, out, n) == 0)
+			return 0;
+	}
+	if (in_path("python3", out, n) == 0 || in_path("python", out, n) == 0)
+		return 0;
+	return vc_fail(err, VC_ENOSUP, "no python in PATH; put the one that has PyTorch first");
+}
+
+static int ask(const char *python, const char *code, char *out, size_t n)
+{
+	int fds[2], status;
+	if (pipe(fds) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		execl(python, python, "-c", code, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	size_t got = 0;
+	ssize_t k;
+	while (got + 1 < n && (k = read(fds[0], out + got, n - 1 - got)) > 0)
+		got += (size_t)k;
+	out[got] = 0;
+	close(fds[0]);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err)
+{
+	static const char code[] =
+		"import importlib.util as u; s = u.find_spec('torch')\n"
+		"print(list(s.submodule_search_locations)[0] if s else '', end='')";
+	if (ask(python, code, out, n) < 0)
+		return vc_fail(err, VC_EIO, "%s does not run", python);
+	if (!*out)
+		return vc_fail(err, VC_ENOSUP, "%s has no PyTorch; install one: %s -m pip install "
+			       "--no-deps torch (the null GPU needs none of the nvidia packages)",
+			       python, python);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* python.h - finds the Python that a command line will run, and its PyTorch. */
+#ifndef VC_PYTHON_H
+#define VC_PYTHON_H
+
+#include <stddef.h>
+
+#include "common/error.h"
+
+/* The interpreter behind argv[0]: itself, that of a script such as torchrun, or the one in PATH. */
+int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err);
+
+/* The folder of the torch package that this Python would import. */
+int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - what a process leaves for `vramcast dryrun`: peaks, refusals, and the functions it
+ * called that the null GPU answers without knowing what the real library would have done. */
+#include "nullgpu/null.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_TOUCHED 512
+
+static const char *touched[MAX_TOUCHED];
+static unsigned n_touched;
+
+void vc_null_touch(const char *name, unsigned char *seen)
+{
+	if (*seen)
+		return;
+	*seen = 1;
+	unsigned i = __atomic_fetch_add(&n_touched, 1, __ATOMIC_SEQ_CST);
+	if (i < MAX_TOUCHED)
+		touched[i] = name;
+	if (vc_null_card()->log > 0)
+		vc_null_log("no behaviour of its own, answers success: %s", name);
+}
+
+/* A forked child that never used the device has nothing to add to what its parent reports. */
+static pid_t owner;
+
+__attribute__((constructor)) static void note_owner(void)
+{
+	owner = getpid();
+}
+
+static void write_report(FILE *f)
+{
+	for (int i = 0; i < vc_null_card()->devices; i++) {
+		struct vc_null_usage u;
+		vc_null_usage(i, &u);
+		if (u.peak)
+			fprintf(f, "peak %d %llu\n", i, (unsigned long long)u.peak);
+		if (u.refused)
+			fprintf(f, "refused %d %llu %llu\n", i, (unsigned long long)u.refused,
+				(unsigned long long)u.largest_refused);
+	}
+	for (unsigned i = 0; i < n_touched && i < MAX_TOUCHED; i++)
+		if (touched[i])
+			fprintf(f, "touched %s\n", touched[i]);
+}
+
+__attribute__((destructor)) static void leave_report(void)
+{
+	const char *dir = getenv("VRAMCAST_NULL_REPORT");
+	char path[1024];
+	if (!dir || !*dir || getpid() != owner || !vc_null_was_used())
+		return;
+	snprintf(path, sizeof path, "%s/report.%d", dir, (int)getpid());
+	FILE *f = fopen(path, "w");
+	if (!f)
+		return;
+	write_report(f);
+	fclose(f);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.c - looks at what an installed PyTorch wants of CUDA and lays out stand-ins under those names.
+ *
+ * Stand-ins are preloaded: the loader then takes them for every library of the same soname, also
+ * when NVIDIA's own are installed and named by an absolute path inside the wheel. */
+#define _GNU_SOURCE /* asprintf */
+#include "nullgpu/stage.h"
+#include "nullgpu/elf.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PREFIX "vcnull-"
+#define MAX_LIBRARIES 48
+#define MAX_STUBS 4096
+
+struct wanted {           /* what the wheel asks for and we must check */
+	char *name, *library, *version;
+};
+
+struct work {
+	struct vc_stage *stage;
+	const char *libraries;
+	char *soname[MAX_LIBRARIES]; /* in the folder, or to be generated */
+	struct vc_elf *ours[MAX_LIBRARIES]; /* NULL: we have no such library */
+	size_t n;
+	struct wanted *wanted;
+	size_t n_wanted, cap;
+};
+
+/* Sonames that a CUDA stack provides. */
+static bool is_cuda(const char *soname)
+{
+	static const char *const begins[] = { "libcuda.", "libcudart.", "libcublas.", "libcublasLt.",
+		"libcudnn.", "libcufft.", "libcurand.", "libcusparse.", "libcusparseLt.",
+		"libcusolver.", "libnccl.", "libnvrtc.", "libcupti.", "libcufile.",
+		"libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.", "libnvidia-ml." };
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Functions whose symbols carry no version still tell their library by their prefix. */
+static bool is_cuda_function(const char *name)
+{
+	static const char *const begins[] = { "cublas", "cudnn", "cufft", "curand", "cusparse",
+		"cusolver", "nccl", "nvrtc", "cupti", "cuFile", "nvshmem", "nvml", "__cuda", "cuda",
+		"nvJitLink", "nvtx" };
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+		size_t n = strlen(begins[i]);
+		/* cudaMalloc, not cuda_thing: CUDA's own names go on with a capital or "__" */
+		if (strncmp(name, begins[i], n) == 0 && name[n] >= 'A' && name[n] <= 'Z')
+			return true;
+	}
+	return strncmp(name, "cu", 2) == 0 && name[2] >= 'A' && name[2] <= 'Z';
+}
+
+static int add_library(struct work *w, const char *soname, struct vc_error *err)
+{
+	char path[1024];
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->soname[i], soname) == 0)
+			return 0;
+	if (w->n == MAX_LIBRARIES)
+		return vc_fail(err, VC_EINTERNAL, "more than %d CUDA libraries", MAX_LIBRARIES);
+	w->soname[w->n] = strdup(soname);
+	if (!w->soname[w->n])
+		return vc_nomem(err, "a library name");
+	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, soname);
+	if (access(path, R_OK) == 0) {
+		w->ours[w->n] = vc_elf_open(path, err);
+		if (!w->ours[w->n])
+			return VC_EFORMAT;
+	}
+	if (strncmp(soname, "libcudart.so.", 13) == 0)
+		w->stage->cuda_major = (int)strtol(soname + 13, NULL, 10);
+	w->n++;
+	return 0;
+}
+
+static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
+{
+	if (w->n_wanted == w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 1024;
+		struct wanted *more = realloc(w->wanted, cap * sizeof *more);
+		if (!more)
+			return vc_nomem(err, "the list of functions");
+		w->wanted = more;
+		w->cap = cap;
+	}
+	struct wanted *to = &w->wanted[w->n_wanted++];
+	to->name = strdup(s->name);
+	to->library = s->library ? strdup(s->library) : NULL;
+	to->version = s->version ? strdup(s->version) : NULL;
+	return to->name ? 0 : vc_nomem(err, "a function name");
+}
+
+static int scan_object(struct work *w, const char *path, struct vc_error *err)
+{
+	struct vc_elf *e = vc_elf_open(path, NULL);
+	struct vc_elf_symbol s;
+	const char *soname;
+	int rc = 0;
+	if (!e) /* not every .so is an object: linker scripts, empty files */
+		return 0;
+	for (size_t i = 0; !rc && (soname = vc_elf_needed(e, i)) != NULL; i++)
+		if (is_cuda(soname))
+			rc = add_library(w, soname, err);
+	for (size_t i = 0; !rc && vc_elf_symbol(e, i, &s); i++)
+		if (!s.defined && (s.library ? is_cuda(s.library) : is_cuda_function(s.name)))
+			rc = add_wanted(w, &s, err);
+	vc_elf_close(e);
+	return rc;
+}
+
+static bool is_object(const char *name)
+{
+	const char *so = strstr(name, ".so");
+	return so && (so[3] == 0 || so[3] == '.');
+}
+
+static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+	int rc = 0;
+	while (d && !rc && (entry = readdir(d)) != NULL) {
+		char path[1024];
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (is_object(entry->d_name))
+			rc = scan_object(w, path, err);
+	}
+	if (d)
+		closedir(d);
+	return rc;
+}
+
+/* ---- the folder ---- */
+
+static int add_preload(struct vc_stage *s, const char *path, struct vc_error *err)
+{
+	char *joined;
+	if (asprintf(&joined, "%s%s%s", s->preload ? s->preload : "", s->preload ? ":" : "", path) < 0)
+		return vc_nomem(err, "the preload list");
+	free(s->preload);
+	s->preload = joined;
+	return 0;
+}
+
+static int link_library(struct work *w, size_t i, struct vc_error *err)
+{
+	char from[1024], to[1024];
+	snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries, w->soname[i]);
+	snprintf(to, sizeof to, "%s/%s", w->stage->dir, w->soname[i]);
+	if (symlink(from, to) < 0)
+		return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
+	return add_preload(w->stage, to, err);
+}
+
+/* ---- functions that a newer PyTorch wants ---- */
+
+static bool is_provided(const struct work *w, const char *name)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->ours[i] && vc_elf_defines(w->ours[i], name))
+			return true;
+	return false;
+}
+
+static bool has_stand_in(const struct work *w, const char *library)
+{
+	for (size_t i = 0; library && i < w->n; i++)
+		if (strcmp(w->soname[i], library) == 0)
+			return w->ours[i] != NULL;
+	return true; /* unversioned: any library will do */
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct wanted *)a)->name, ((const struct wanted *)b)->name);
+}
+
+/* Leaves in w->wanted only what no stand-in provides, each name once. */
+static void keep_missing(struct work *w)
+{
+	size_t kept = 0;
+	qsort(w->wanted, w->n_wanted, sizeof *w->wanted, by_name);
+	for (size_t i = 0; i < w->n_wanted; i++) {
+		struct wanted x = w->wanted[i];
+		bool again = kept && strcmp(w->wanted[kept - 1].name, x.name) == 0;
+		if (!again && !(has_stand_in(w, x.library) && is_provided(w, x.name))) {
+			w->wanted[kept++] = x;
+			continue;
+		}
+		free(x.name);
+		free(x.library);
+		free(x.version);
+	}
+	w->n_wanted = kept;
+}
+
+static int run_compiler(const char *source, const char *map, const char *soname, const char *out)
+{
+	char name[256], script[1200];
+	snprintf(name, sizeof name, "-Wl,-soname,%s", soname);
+	snprintf(script, sizeof script, "-Wl,--version-script=%s", map);
+	pid_t pid = fork();
+	int status;
+	if (pid == 0) {
+		execlp("cc", "cc", "-shared", "-fPIC", "-w", "-O1", name, script, "-o", out, source,
+		       (char *)NULL);
+		_exit(127);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* One generated library: the missing functions of `soname`, NULL = of libraries we have. */
+static int generate(struct work *w, const char *soname, struct vc_error *err)
+{
+	char source[1024], map[1024], out[1024];
+	const char *node = NULL, *name = soname ? soname : "libvramcast-null-more.so";
+	int n = 0;
+	snprintf(source, sizeof source, "%s/more.c", w->stage->dir);
+	snprintf(map, sizeof map, "%s/more.map", w->stage->dir);
+	snprintf(out, sizeof out, "%s/%s", w->stage->dir, name);
+	FILE *f = fopen(source, "w"), *m = f ? fopen(map, "w") : NULL;
+	if (!f || !m) {
+		if (f)
+			fclose(f);
+		return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
+	}
+	for (size_t i = 0; i < w->n_wanted; i++) {
+		const struct wanted *x = &w->wanted[i];
+		bool here = soname ? x->library && strcmp(x->library, soname) == 0
+			: has_stand_in(w, x->library);
+		if (!here)
+			continue;
+		fprintf(f, "int %s(void) { return 0; }\n", x->name);
+		node = soname && x->version ? x->version : node;
+		n++;
+	}
+	fprintf(m, "%s { global: *; };\n", node ? node : "");
+	int failed = (ferror(f) | ferror(m)) | fclose(f) | fclose(m);
+	int rc = failed ? -1 : n || soname ? run_compiler(source, map, name, out) : 1;
+	unlink(source);
+	unlink(map);
+	if (!failed && !n && !soname)
+		return 0;
+	if (rc)
+		return 1; /* no compiler: the caller names what is missing */
+	w->stage->stubs_made += n;
+	return add_preload(w->stage, out, err);
+}
+
+static void name_missing(struct work *w)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < w->n_wanted && n < sizeof w->stage->missing - 80; i++)
+		n += (size_t)snprintf(w->stage->missing + n, sizeof w->stage->missing - n, "%s%s",
+				      n ? " " : "", w->wanted[i].name);
+}
+
+static int provide(struct work *w, struct vc_error *err)
+{
+	int rc = 0;
+	bool newer = false;
+	keep_missing(w);
+	for (size_t i = 0; i < w->n && rc >= 0; i++) {
+		if (w->ours[i]) {
+			rc = link_library(w, i, err);
+		} else {
+			rc = generate(w, w->soname[i], err);
+			newer |= rc > 0;
+		}
+	}
+	if (rc >= 0 && w->n_wanted) {
+		rc = generate(w, NULL, err);
+		newer |= rc > 0;
+	}
+	if (newer)
+		name_missing(w);
+	return rc < 0 ? rc : 0;
+}
+
+static void release(struct work *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->soname[i]);
+		vc_elf_close(w->ours[i]);
+	}
+	for (size_t i = 0; i < w->n_wanted; i++) {
+		free(w->wanted[i].name);
+		free(w->wanted[i].library);
+		free(w->wanted[i].version);
+	}
+	free(w->wanted);
+}
+
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+		  const char *const *also, struct vc_error *err)
+{
+	struct work w = { .stage = s, .libraries = libraries };
+	const char *base = getenv("TMPDIR");
+	char path[1024];
+	*s = (struct vc_stage){ 0 };
+	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
+	if (access(path, R_OK) < 0)
+		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a CUDA "
+			       "build, for example: pip install --no-deps torch", torch);
+	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
+		 "XX" "XX" "XX");
+	if (!mkdtemp(s->dir)) {
+		s->dir[0] = 0;
+		return vc_fail(err, VC_EIO, "cannot make a folder in %s", base ? base : "/tmp");
+	}
+	/* the driver and NVML are looked up by name at run time */
+	int rc = add_library(&w, "libcuda.so.1", err);
+	if (!rc)
+		rc = add_library(&w, "libnvidia-ml.so.1", err);
+	snprintf(path, sizeof path, "%s/lib", torch);
+	if (!rc)
+		rc = scan_folder(&w, path, err);
+	for (size_t i = 0; !rc && also && also[i]; i++)
+		rc = scan_folder(&w, also[i], err);
+	if (!rc)
+		rc = provide(&w, err);
+	release(&w);
+	return rc;
+}
+
+void vc_stage_close(struct vc_stage *s)
+{
+	struct dirent *entry;
+	DIR *d = s->dir[0] ? opendir(s->dir) : NULL;
+	while (d && (entry = readdir(d)) != NULL) {
+		char path[1024];
+		snprintf(path, sizeof path, "%s/%s", s->dir, entry->d_name);
+		if (entry->d_name[0] != '.')
+			unlink(path);
+	}
+	if (d)
+		closedir(d);
+	if (s->dir[0])
+		rmdir(s->dir);
+	free(s->preload);
+	*s = (struct vc_stage){ 0 };
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.h - the private folder in which a program finds the null GPU instead of the CUDA libraries. */
+#ifndef VC_STAGE_H
+#define VC_STAGE_H
+
+#include <stddef.h>
+
+#include "common/error.h"
+
+struct vc_stage {
+	char dir[512];       /* private folder, removed by vc_stage_close */
+	char *preload;       /* colon-separated paths for LD_PRELOAD */
+	char missing[1024];  /* functions nobody provides, blank-separated; "" = none */
+	int stubs_made;      /* functions generated with the compiler for a PyTorch newer than us */
+	int cuda_major;
+};
+
+/* Prepares the folder for the PyTorch in `torch` (its package folder) from the stand-ins in
+ * `libraries`. Extra folders whose shared objects also want CUDA functions: `also`, NULL-ended,
+ * may be NULL. The caller closes the stage, also after a failure. */
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+		  const char *const *also, struct vc_error *err);
+void vc_stage_close(struct vc_stage *s);
+
+#endif

@@ -54,5 +54,5 @@ EXTRA += $(NULL_LIBS)
 INSTALL_LIBS += $(NULL_LIBS)
 
 # The reading side, for `vramcast dryrun`.
-LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o
--include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/stage.d
+LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o
+-include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/stage.d $(BUILD)/nullgpu/python.d

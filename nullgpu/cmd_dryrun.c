@@ -64,7 +64,7 @@ struct run {
 /* What the processes of a run reported, see nullgpu/report.c. */
 struct outcome {
 	uint64_t peak, refused, largest_refused;
-	char touched[4096];
+	char bounds[4096];
 	int processes;
 };
 
@@ -131,10 +131,14 @@ static int put_others(const struct config *c, struct vc_error *err)
 static int put_card(const struct run *r, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
-	char cc[16];
+	/* drivers put the maker in front of the names of all but the Tesla cards */
+	const char *maker = strncmp(r->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
+	char cc[16], name[96];
 	uint64_t devices = c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
 	snprintf(cc, sizeof cc, "%d.%d", r->card->cc_major, r->card->cc_minor);
-	if (setenv("VRAMCAST_NULL_NAME", r->card->title, 1) < 0 ||
+	snprintf(name, sizeof name, "%s%s", strncmp(r->card->title, "NVIDIA", 6) == 0 ? "" : maker,
+		 r->card->title);
+	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_ADDRESSES", c->addresses, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
@@ -243,9 +247,9 @@ static void read_report(const char *path, struct outcome *o)
 			o->refused += a;
 			if (b > o->largest_refused)
 				o->largest_refused = b;
-		} else if (sscanf(line, "touched %399[^\n]", name) == 1 && !strstr(o->touched, name)) {
-			size_t n = strlen(o->touched);
-			snprintf(o->touched + n, sizeof o->touched - n, "%s%s", n ? ", " : "", name);
+		} else if (sscanf(line, "bound %399[^\n]", name) == 1 && !strstr(o->bounds, name)) {
+			size_t n = strlen(o->bounds);
+			snprintf(o->bounds + n, sizeof o->bounds - n, "%s%s", n ? ", " : "", name);
 		}
 	}
 	if (f)
@@ -295,8 +299,8 @@ static void say_verdict(const struct run *r, const struct outcome *o, int code)
 	else
 		fprintf(stderr, "  verdict: out of memory; %llu requests were refused, the largest "
 			"%.2f GiB\n", (unsigned long long)o->refused, gib(o->largest_refused));
-	if (o->touched[0])
-		fprintf(stderr, "  not known to the null GPU, their memory is a bound: %s\n", o->touched);
+	if (o->bounds[0])
+		fprintf(stderr, "  not known to the null GPU, their memory is a bound: %s\n", o->bounds);
 }
 
 /* With several cards each trace carries the name of its card. */

@@ -165,7 +165,7 @@ VC_API(int, cudnnGetRNNTempSpaceSizes, void *h, const struct rnn *r, int trainin
        const struct data *x, size_t *workspace, size_t *reserve)
 {
 	static unsigned char seen;
-	vc_null_touch(__func__, &seen);
+	vc_null_bound(__func__, &seen);
 	size_t cells = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden *
 		(size_t)directions(r) * vc_cudnn_width(r->type);
 	if (workspace) /* gate pre-activations of one layer */

@@ -24,7 +24,7 @@ VC_API(int, cufftXtMakePlanMany, int plan, int rank, const long long *n, const l
 		if ((size_t)n[i] > longest)
 			longest = (size_t)n[i];
 	}
-	vc_null_touch(__func__, &seen);
+	vc_null_bound(__func__, &seen);
 	bool twice = type == 1 || type == 5; /* CUDA_R_64F, CUDA_C_64F */
 	*size = rank == 1 && longest <= 4096 ? 0 : points * (twice ? 16 : 8);
 	return 0;

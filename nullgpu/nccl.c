@@ -49,7 +49,7 @@ static int open_communicator(struct communicator **out, int ranks, int rank)
 	if (ranks < 2)
 		return 0;
 	if (!size)
-		vc_null_touch("ncclCommInitRank (buffers of NCCL itself are not counted)", &seen);
+		vc_null_bound("ncclCommInitRank (buffers of NCCL itself are not counted)", &seen);
 	return size && vc_null_alloc(c->device, size, &at) ? 1 : 0; /* ncclUnhandledCudaError */
 }
 

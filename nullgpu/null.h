@@ -52,9 +52,11 @@ VC_SHARED int vc_null_attribute(int attribute, int device);
 /* Memory of other processes on `device`; `pid` of entry `i`, 0 = no such entry. */
 VC_SHARED uint64_t vc_null_other(int device, int i, unsigned *pid);
 VC_SHARED void vc_null_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* report.c. Called by every default stub and by answers that are bounds or guesses; notes the
- * first call in the log and in the report. `seen` is the caller's own flag, `name` is kept. */
+/* report.c. `seen` is the caller's own flag, `name` is kept. Touch: a default stub was called, which
+ * only the log tells. Bound: a question about memory was answered with a bound or a guess, which the
+ * report at the end of the process names. */
 VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
+VC_SHARED void vc_null_bound(const char *name, unsigned char *seen);
 /* The device that the calling thread selected. */
 VC_SHARED int vc_null_current(void);
 VC_SHARED void vc_null_select(int device);

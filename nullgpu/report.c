@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - what a process leaves for `vramcast dryrun`: peaks, refusals, and the functions it
- * called that the null GPU answers without knowing what the real library would have done. */
+/* report.c - what a process leaves for `vramcast dryrun`: peaks, refusals, and the questions
+ * about memory that the null GPU answered with a bound instead of what the library would say. */
 #include "nullgpu/null.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MAX_TOUCHED 512
+#define MAX_BOUNDS 512
 
-static const char *touched[MAX_TOUCHED];
-static unsigned n_touched;
+static const char *bounds[MAX_BOUNDS];
+static unsigned n_bounds;
 
 void vc_null_touch(const char *name, unsigned char *seen)
 {
 	if (*seen)
 		return;
 	*seen = 1;
-	unsigned i = __atomic_fetch_add(&n_touched, 1, __ATOMIC_SEQ_CST);
-	if (i < MAX_TOUCHED)
-		touched[i] = name;
 	if (vc_null_card()->log > 0)
 		vc_null_log("no behaviour of its own, answers success: %s", name);
+}
+
+void vc_null_bound(const char *name, unsigned char *seen)
+{
+	if (*seen)
+		return;
+	*seen = 1;
+	unsigned i = __atomic_fetch_add(&n_bounds, 1, __ATOMIC_SEQ_CST);
+	if (i < MAX_BOUNDS)
+		bounds[i] = name;
+	if (vc_null_card()->log > 0)
+		vc_null_log("answers with a bound: %s", name);
 }
 
 /* A forked child that never used the device has nothing to add to what its parent reports. */
@@ -43,9 +52,9 @@ static void write_report(FILE *f)
 			fprintf(f, "refused %d %llu %llu\n", i, (unsigned long long)u.refused,
 				(unsigned long long)u.largest_refused);
 	}
-	for (unsigned i = 0; i < n_touched && i < MAX_TOUCHED; i++)
-		if (touched[i])
-			fprintf(f, "touched %s\n", touched[i]);
+	for (unsigned i = 0; i < n_bounds && i < MAX_BOUNDS; i++)
+		if (bounds[i])
+			fprintf(f, "bound %s\n", bounds[i]);
 }
 
 __attribute__((destructor)) static void leave_report(void)

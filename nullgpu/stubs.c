@@ -17,6 +17,7 @@
 #endif
 
 #define WEAK __attribute__((weak, visibility("default")))
+#define BOUND(name) static unsigned char seen; vc_null_bound(#name, &seen)
 #define TOUCH(name) static unsigned char seen; vc_null_touch(#name, &seen)
 #define ARGS long a0, long a1, long a2, long a3, long a4, long a5, long a6, long a7, long a8, \
 	long a9, long a10, long a11, long a12, long a13, long a14, long a15
@@ -30,8 +31,8 @@
 	WEAK int name(ARGS) { static long object[32]; TOUCH(name); \
 		if (a##i) { *(long **)a##i = object; } return 0; }
 #define STUB_ZERO(name, i, type) WEAK int name(ARGS); \
-	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, type) return 0; }
+	WEAK int name(ARGS) { BOUND(name); CLEAR(i, type) return 0; }
 #define STUB_ZERO2(name, i, t, j, u) WEAK int name(ARGS); \
-	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, t) CLEAR(j, u) return 0; }
+	WEAK int name(ARGS) { BOUND(name); CLEAR(i, t) CLEAR(j, u) return 0; }
 
 #include VC_TABLE

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segments.c - the address map at the moment that matters: what lies where, and why it does not fit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "visualize/addressmap.h"
+
+static void set(struct vc_tile *t, const char *label, const char *value, const char *note)
+{
+	*t = (struct vc_tile){ .color = "fg" };
+	snprintf(t->label, sizeof(t->label), "%s", label);
+	snprintf(t->value, sizeof(t->value), "%s", value);
+	snprintf(t->note, sizeof(t->note), "%s", note);
+}
+
+static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *f, int y)
+{
+	struct vc_tile t[5];
+	char a[VC_FORMAT], b[VC_FORMAT], note[96];
+
+	snprintf(note, sizeof(note), "%s segments", vc_format_count(f->segments, b));
+	set(&t[0], "Reserved", vc_format_bytes(f->reserved, a), note);
+	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->live, f->reserved, b));
+	set(&t[1], "In use", vc_format_bytes(f->live, a), note);
+	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->free, f->reserved, b));
+	set(&t[2], "Free in the cache", vc_format_bytes(f->free, a), note);
+	snprintf(note, sizeof(note), "%s of what is free", vc_format_percent(f->largest_free, f->free, b));
+	set(&t[3], "Largest free piece", vc_format_bytes(f->largest_free, a), note);
+	if (r->oom.happened) {
+		snprintf(note, sizeof(note), "device has %s", vc_format_bytes(r->oom.device_free, b));
+		set(&t[4], "Request that failed", vc_format_bytes(r->oom.request, a), note);
+		t[4].color = "bad";
+	} else {
+		snprintf(note, sizeof(note), "%s pieces in all", vc_format_count(f->pieces, b));
+		set(&t[4], "Largest request in cache", vc_format_bytes(f->largest_free, a), note);
+	}
+	return vc_page_tiles(p, y, t, p->w < VC_NARROW ? 4 : 5);
+}
+
+static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_facts *f, int y)
+{
+	struct vc_key key[VC_SLOTS + 2];
+	size_t n = 0;
+
+	for (int s = 0; s < VC_SLOTS; s++)
+		if (f->used[s])
+			key[n++] = (struct vc_key){ vc_theme_slot((enum vc_slot)s),
+				c->ids ? vc_classes_name(c, (enum vc_slot)s) : "In use", VC_KEY_BOX };
+	key[n++] = (struct vc_key){ "hx", "Free, cached", VC_KEY_BOX };
+	key[n++] = (struct vc_key){ "segk", "Border of a segment", VC_KEY_LINE };
+	return vc_page_legend(p, (struct vc_box){ VC_MARGIN, y, p->w - 2 * VC_MARGIN, 0 }, key, n);
+}
+
+static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
+{
+	char buf[VC_FORMAT];
+
+	for (int i = 0; i < f->rows; i += f->rows > 12 ? 4 : 2) {
+		struct vc_label l = { VC_MARGIN + 700, y + i * 190 + 115, VC_T_SMALL, VC_END, "mut", 0, false, false };
+		vc_svg_label(&p->svg, &l, vc_format_bytes((uint64_t)i * f->per_row, buf));
+	}
+}
+
+static int draw(const struct vc_classes *c, const struct vc_heap_map *h, const struct vc_picture *cfg,
+		struct vc_output *out, struct vc_error *err)
+{
+	const struct vc_result *r = c->r;
+	struct vc_page p;
+	struct vc_heap_facts f;
+	char title[256], words[512], text[512], a[VC_FORMAT];
+	bool oom = h == &r->last;
+
+	vc_title_text(r, oom ? "segments at the OOM" : "segments at the peak", title, sizeof(title));
+	vc_verdict_text(r, words, sizeof(words));
+	vc_run_text(r, text, sizeof(text));
+	vc_page_begin(&p, cfg, title, words);
+	vc_heap_measure(h, &f);
+	for (size_t i = 0; i < h->n; i++)
+		if (h->at[i].what == 1 || h->at[i].what == 2)
+			f.used[vc_classes_of_id(c, h->at[i].id)] = true;
+	int y = tiles(&p, r, &f, vc_page_header(&p, title, text, r));
+	y = legend(&p, c, &f, y) + 80;
+	struct vc_box box = { VC_MARGIN + 800, y, p.w - 2 * VC_MARGIN - 800, 0 };
+	y = vc_addressmap_draw(&p, c, h, box, &f);
+	if (y < 0) {
+		vc_svg_fini(&p.svg);
+		return vc_nomem(err, "the map of segments");
+	}
+	row_labels(&p, &f, box.y);
+	box.y = y + 240;
+	y = vc_addressmap_scale(&p, r, &f, box);
+	vc_conf_text(r, words, sizeof(words));
+	snprintf(text, sizeof(text), "address order, %s per row \xC2\xB7 vramcast " VC_VERSION,
+		 vc_format_bytes(f.per_row, a));
+	vc_page_footer(&p, y + 200, words, text);
+	return vc_page_end(&p, y + (cfg->footer ? 530 : 200), out, err);
+}
+
+static int segments_write(const struct vc_result *runs, size_t n, const void *config,
+			  struct vc_output *out, struct vc_error *err)
+{
+	struct vc_picture fallback;
+	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	const struct vc_heap_map *h = n ? runs->last.n ? &runs->last : &runs->peak : NULL;
+	struct vc_classes c;
+
+	if (!n || !h->n)
+		return vc_page_notice(cfg, "Map of segments", !n ? "no run was given" :
+				      "the run never held a segment: there is no heap to show", out, err);
+	int rc = vc_classes_init(&c, runs, err);
+	if (rc)
+		return rc;
+	rc = draw(&c, h, cfg, out, err);
+	vc_classes_fini(&c);
+	return rc;
+}
+
+static const char *const reads[] = { "lives", "heap", "oom", NULL };
+
+const struct vc_sink_type vc_sink_segments = {
+	.name = "segments",
+	.extension = "svg",
+	.summary = "segments and blocks in address order, at the OOM or at the peak",
+	.params = vc_picture_params,
+	.config_size = sizeof(struct vc_picture),
+	.observers = reads,
+	.write = segments_write,
+};

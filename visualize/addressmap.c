@@ -31,16 +31,14 @@ void vc_heap_measure(const struct vc_heap_map *h, struct vc_heap_facts *f)
 	}
 }
 
-/* Bytes per row: a round number that gives at most ROWS rows. */
+/* Bytes per row: 1 or 1.5 times a power of two that gives at most ROWS rows. */
 static uint64_t row_bytes(uint64_t reserved)
 {
-	static const uint64_t lead[] = { 10, 20, 25, 50 };
+	uint64_t step = VC_MIB;
 
-	for (uint64_t ten = VC_MIB / 10; ten < UINT64_MAX / 100; ten *= 10)
-		for (size_t i = 0; i < 4; i++)
-			if (reserved / (lead[i] * ten) < ROWS)
-				return lead[i] * ten;
-	return reserved;
+	while (reserved / step >= ROWS && step < UINT64_MAX / 4)
+		step = step & (step - 1) ? step / 3 * 4 : step / 2 * 3;
+	return step;
 }
 
 struct cursor { struct vc_raster *g; uint64_t (*weight)[VC_CELLS]; uint64_t per_row; };

@@ -169,7 +169,7 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		    const struct vc_range *range, struct vc_error *err)
 {
 	const struct vc_curve *v = &c->r->curve;
-	bool from_lives = c->r->lives.n && (c->categories || !c->r->lives.dropped);
+	bool from_lives = c->of_life && c->r->lives.n && (c->categories || !c->r->lives.dropped);
 
 	*k = (struct vc_columns){ .by_time = by_time, .width = width ? width : 1 };
 	width = k->width;

@@ -115,7 +115,7 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "lives", "heap", "oom", NULL };
+static const char *const reads[] = { "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_segments = {
 	.name = "segments",

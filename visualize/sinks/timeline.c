@@ -228,7 +228,7 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "heap", "oom", "marks", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "steps", NULL };
 
 const struct vc_sink_type vc_sink_timeline = {
 	.name = "timeline",
@@ -237,5 +237,6 @@ const struct vc_sink_type vc_sink_timeline = {
 	.params = vc_picture_params,
 	.config_size = sizeof(struct vc_picture),
 	.observers = reads,
+	.lives_limit = 2000000, /* 96 bytes each; the timeline's own layers are enough then */
 	.write = timeline_write,
 };

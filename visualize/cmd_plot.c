@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_plot.c - vramcast plot: run a trace and draw it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "simulator/session.h"
+#include "visualize/sink.h"
+
+struct config {
+	struct vc_run_options run;
+	struct vc_list output;
+	const char *type, *theme, *width, *x, *title;
+	bool no_footer, no_background;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option plot_options[] = {
+	{ 't', "type", VC_O_TEXT, AT(type), "NAME",
+	  "the picture: timeline, blocks, segments, compare, ... ('vramcast list sinks')", NULL },
+	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
+	  "write FILE: .svg, .html, .dot, .txt; .png and .pdf through rsvg-convert", NULL },
+	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
+	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS", "width of the picture (below 900: a narrow layout)", NULL },
+	{ 0, "x", VC_O_TEXT, AT(x), "AXIS", "time or event", NULL },
+	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "instead of the picture's own title", NULL },
+	{ 0, "no-footer", VC_O_FLAG, AT(no_footer), NULL, "leave out settings and version", NULL },
+	{ 0, "no-background", VC_O_FLAG, AT(no_background), NULL, "leave out the card behind it", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { plot_options, vc_run_options, NULL };
+
+struct plot {
+	const struct config *cfg;
+	struct vc_session *session; size_t sessions; /* one per trace where traces stand side by side */
+	struct vc_result *result; size_t n;
+	const struct vc_sink_type *sink[16];
+};
+
+static const char *extension(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+
+	return dot ? dot + 1 : "";
+}
+
+static bool is_converted(const char *path)
+{
+	return !strcmp(extension(path), "png") || !strcmp(extension(path), "pdf");
+}
+
+/* The sink for one output: its type decides, then the extension. */
+static const struct vc_sink_type *choose(const struct config *c, const char *path, size_t runs,
+					 struct vc_error *err)
+{
+	const struct vc_sink_type *t;
+	const char *ext = extension(path);
+
+	if (is_converted(path) || !strcmp(path, "-"))
+		ext = "svg";
+	if (c->type) {
+		t = vc_sink_by_name(c->type);
+		for (size_t i = 0; t && strcmp(t->extension, ext) && vc_sinks[i]; i++) {
+			size_t n = strlen(c->type); /* the same picture in another format: owners, owners_dot */
+			if (!strncmp(vc_sinks[i]->name, c->type, n) && vc_sinks[i]->name[n] == '_' &&
+			    !strcmp(vc_sinks[i]->extension, ext))
+				t = vc_sinks[i];
+		}
+		if (!t)
+			vc_fail(err, VC_EUSAGE, "-t %s: there is no such picture ('vramcast list sinks')", c->type);
+		else if (strcmp(t->extension, ext))
+			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path, t->name, t->extension);
+		return t && !strcmp(t->extension, ext) ? t : NULL;
+	}
+	if (!strcmp(ext, "svg") && runs > 1)
+		return vc_sink_by_name("compare");
+	t = vc_sink_by_extension(path);
+	if (!t && (is_converted(path) || !strcmp(path, "-")))
+		t = vc_sink_by_name("timeline");
+	if (!t)
+		vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me (.svg .png .pdf .html .txt)",
+			path);
+	return t;
+}
+
+static bool wants(const struct vc_sink_type *t, const char *name, uint64_t events)
+{
+	for (size_t i = 0; t->observers && t->observers[i]; i++)
+		if (!strcmp(t->observers[i], name))
+			return strcmp(name, "lives") || !t->lives_limit || events <= t->lives_limit;
+	return false;
+}
+
+static int run_session(struct plot *p, struct vc_session *s, struct vc_error *err)
+{
+	const struct vc_observer_type *watch[32] = { 0 };
+	struct vc_plan *plan = NULL;
+	size_t n = 0, plans = 0;
+	int r = vc_session_plans(s, &plan, &plans, err);
+
+	for (size_t i = 0; vc_observers[i] && n < 31; i++)
+		for (size_t k = 0; p->sink[k]; k++)
+			if (wants(p->sink[k], vc_observers[i]->name, s->census.events)) {
+				watch[n++] = vc_observers[i];
+				break;
+			}
+	for (size_t i = 0; r == VC_OK && i < plans; i++) {
+		struct vc_result *more = realloc(p->result, (p->n + 1) * sizeof(*more));
+		if (!more) {
+			r = vc_nomem(err, "the results");
+			break;
+		}
+		p->result = more;
+		more[p->n] = (struct vc_result){ 0 };
+		r = vc_session_run(s, &plan[i], watch, &more[p->n], err);
+		if (r == VC_OK) {
+			more[p->n].fidelity = s->fidelity;
+			more[p->n++].fidelity.diverged_why = NULL;
+		}
+	}
+	free(plan);
+	return r;
+}
+
+static int number_of_runs(const struct config *c, size_t traces)
+{
+	size_t n = 1;
+	const struct vc_list *l[] = { &c->run.model, &c->run.torch, &c->run.conf, &c->run.gpu };
+
+	for (size_t i = 0; i < 4; i++)
+		n *= l[i]->n ? l[i]->n : 1;
+	return (int)(n * traces);
+}
+
+/* ---- writing ---- */
+
+static int params_text(const struct plot *p, const struct vc_sink_type *t, char *buf, size_t cap)
+{
+	const struct { const char *name, *value; } given[] = { { "theme", p->cfg->theme },
+		{ "width", p->cfg->width }, { "x", p->cfg->x }, { "title", p->cfg->title },
+		{ "footer", p->cfg->no_footer ? "false" : NULL },
+		{ "background", p->cfg->no_background ? "false" : NULL } };
+	size_t used = 0;
+
+	*buf = '\0';
+	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+		for (const struct vc_param *q = t->params; given[i].value && q && q->name; q++)
+			if (!strcmp(q->name, given[i].name) && used < cap)
+				used += (size_t)snprintf(buf + used, cap - used, "%s%s=%s", used ? "," : "",
+							 given[i].name, given[i].value);
+	return used < cap ? VC_OK : VC_EUSAGE;
+}
+
+static int write_to(const struct plot *p, const struct vc_sink_type *t, const char *params,
+		    struct vc_output *out, struct vc_error *err)
+{
+	void *cfg = calloc(1, t->config_size ? t->config_size : 1);
+	int r = cfg ? vc_params_parse(t->params, cfg, params, err) : vc_nomem(err, "options");
+
+	if (r == VC_OK)
+		r = t->write(p->result, p->n, cfg, out, err);
+	free(cfg);
+	return r;
+}
+
+/* rsvg-convert reads the picture from a pipe and writes beside the target, which then replaces it. */
+static int convert(const char *path, const char *svg, size_t n, struct vc_error *err)
+{
+	int fd[2], status = 0;
+	char beside[4096];
+	pid_t pid;
+
+	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", path) >= sizeof(beside) || pipe(fd))
+		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
+	pid = fork();
+	if (pid == 0) {
+		dup2(fd[0], 0);
+		close(fd[0]);
+		close(fd[1]);
+		execlp("rsvg-convert", "rsvg-convert", "-f", extension(path), "-z",
+		       strcmp(extension(path), "pdf") ? "2" : "0.75", "-o", beside, (char *)NULL);
+		_exit(127);
+	}
+	close(fd[0]);
+	for (ssize_t w; pid > 0 && n && (w = write(fd[1], svg, n)) > 0; svg += w)
+		n -= (size_t)w;
+	close(fd[1]);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
+			       "write .svg instead", path);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) || n || rename(beside, path)) {
+		unlink(beside);
+		return vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path);
+	}
+	return VC_OK;
+}
+
+static int write_file(const struct plot *p, const struct vc_sink_type *t, const char *path,
+		      struct vc_error *err)
+{
+	struct vc_output *out = is_converted(path) ? vc_output_memory(err) : vc_output_open(path, err);
+	char params[600];
+	size_t n = 0;
+	int r;
+
+	if (!out)
+		return err->status;
+	if (params_text(p, t, params, sizeof(params)))
+		r = vc_fail(err, VC_EUSAGE, "--title is too long");
+	else
+		r = write_to(p, t, params, out, err);
+	if (r == VC_OK && is_converted(path)) {
+		char *svg = vc_output_take(out, &n);
+		r = svg ? convert(path, svg, n, err) : vc_nomem(err, "the picture");
+		free(svg);
+	} else if (r == VC_OK) {
+		r = vc_output_commit(out, err);
+	}
+	vc_output_close(out);
+	return r;
+}
+
+/* Without -o: the timeline as text, as wide as the window. */
+static int show(const struct plot *p, const struct vc_console *con, struct vc_error *err)
+{
+	struct winsize w = { 0 };
+	bool terminal = isatty(1) && !ioctl(1, TIOCGWINSZ, &w) && w.ws_col;
+	const char *lang = getenv("LC_ALL"), *columns = getenv("COLUMNS");
+	char params[120];
+
+	lang = lang && *lang ? lang : getenv("LC_CTYPE");
+	lang = lang && *lang ? lang : getenv("LANG");
+	bool utf8 = !terminal || (lang && (strstr(lang, "UTF-8") || strstr(lang, "utf8")));
+	unsigned width = terminal ? w.ws_col : columns ? (unsigned)strtoul(columns, NULL, 10) : 80;
+	unsigned height = terminal && w.ws_row > 14 ? w.ws_row - 10u : 16;
+	snprintf(params, sizeof(params), "width=%u,height=%u,color=%s,ascii=%s", width,
+		 height > 30 ? 30 : height, con->color ? "true" : "false", utf8 ? "false" : "true");
+	struct vc_output *out = vc_output_open("-", err);
+	if (!out)
+		return err->status;
+	int r = write_to(p, vc_sink_by_name("braille"), params, out, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+static int choose_all(struct plot *p, size_t traces, struct vc_error *err)
+{
+	const struct config *c = p->cfg;
+	size_t runs = (size_t)number_of_runs(c, traces);
+
+	if (c->output.n > 15)
+		return vc_fail(err, VC_EUSAGE, "at most 15 outputs at once");
+	for (size_t i = 0; i < c->output.n; i++)
+		if (!(p->sink[i] = choose(c, c->output.at[i], runs, err)))
+			return err->status;
+	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
+		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be drawn as text", c->type);
+	if (!c->output.n)
+		p->sink[0] = vc_sink_by_name("braille");
+	return VC_OK;
+}
+
+/* Traces that stand side by side are not recordings of one family. */
+static bool side_by_side(const struct plot *p)
+{
+	for (size_t i = 0; p->sink[i]; i++)
+		if (!strcmp(p->sink[i]->name, "ranks") || !strcmp(p->sink[i]->name, "compare"))
+			return true;
+	return false;
+}
+
+static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
+{
+	bool apart = side_by_side(p) && !p->cfg->run.set.n;
+	size_t n = apart ? argc : 1;
+	int r = VC_OK;
+
+	p->session = calloc(n, sizeof(*p->session));
+	if (!p->session)
+		return vc_nomem(err, "the traces");
+	for (; p->sessions < n && r == VC_OK; p->sessions++) {
+		struct vc_session *s = &p->session[p->sessions];
+		r = vc_session_open(s, &p->cfg->run, apart ? 1 : argc, argv + p->sessions, 0, err);
+		if (r == VC_OK)
+			r = run_session(p, s, err);
+	}
+	return r;
+}
+
+static int plot_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct plot p = { .cfg = config };
+	int r = argc ? choose_all(&p, argc, &con->err) :
+		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
+
+	if (r == VC_OK)
+		r = run_all(&p, argc, argv, &con->err);
+	for (size_t i = 0; r == VC_OK && i < p.cfg->output.n; i++)
+		r = write_file(&p, p.sink[i], p.cfg->output.at[i], &con->err);
+	if (r == VC_OK && !p.cfg->output.n)
+		r = show(&p, con, &con->err);
+	for (size_t i = 0; i < p.n; i++)
+		vc_result_fini(&p.result[i]);
+	free(p.result);
+	for (size_t i = 0; i < p.sessions; i++)
+		vc_session_close(&p.session[i]);
+	free(p.session);
+	return r;
+}
+
+const struct vc_command vc_command_plot = {
+	.name = "plot",
+	.operands = "TRACE...",
+	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
+	.details =
+		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 failed, 2 wrong usage.\n\n"
+		"  vramcast plot train.vct -o timeline.svg\n"
+		"  vramcast plot train.vct -g rtx4090 -t segments -o segments.svg\n"
+		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o compare.svg",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = plot_run,
+};

@@ -89,6 +89,10 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(CMOCKA_LIBS) $(LIBS)
 
+demo: deps ## install what is missing, build, simulate a real recording on two cards, draw it
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)VRAMCAST=$(BUILD)/vramcast scripts/demo.sh
+
 # ---- checks ----
 RUN_TESTS = VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) F='$(F)' scripts/run-tests.sh
 SANITIZED := address,undefined
@@ -129,6 +133,10 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/vramcast $(DESTDIR)$(BINDIR)/vramcast
 	for f in $(INSTALL_LIBS); do install -m 755 $$f $(DESTDIR)$(LIBDIR)/ || exit 1; done
+	install -d $(DESTDIR)$(MANDIR)/man1
+	$(BUILD)/vramcast manpage > $(DESTDIR)$(MANDIR)/man1/vramcast.1
+	for c in $$($(BUILD)/vramcast help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do \
+		$(BUILD)/vramcast manpage $$c > $(DESTDIR)$(MANDIR)/man1/vramcast-$$c.1 || exit 1; done
 
 clean: ## remove what was built
 	$(Q)rm -rf build build-* out

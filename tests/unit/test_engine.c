@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_engine.c - the loop, the peaks, the starting heap and the observers, on hand-made events. */
+#include "tests/support/test.h"
+
+#include "simulator/engine.h"
+
+#define MIB (1ull << 20)
+
+static struct vc_event ev(uint8_t kind, uint64_t id, uint64_t size)
+{
+	return (struct vc_event){ .kind = kind, .id = id, .size = size };
+}
+
+static int run(const struct vc_event *at, size_t n, const char *model, uint64_t total,
+	       const struct vc_observer_type *const *watch, struct vc_run *given, struct vc_result *out,
+	       struct vc_error *err)
+{
+	struct vc_trace t = { 0 };
+	struct vc_run r = given ? *given : (struct vc_run){ .fraction = -1 };
+	int rc;
+
+	t.meta = vc_meta_new(err);
+	assert_int_equal(vc_trace_append(&t, at, n, err), 0);
+	r.source = vc_source_memory(&t, err);
+	r.model = vc_model_by_name(model);
+	r.device.total = total;
+	r.observers = watch;
+	r.check = true;
+	rc = vc_run(&r, out, err);
+	out->meta = NULL; /* goes with the source */
+	vc_source_free(r.source);
+	vc_trace_fini(&t);
+	return rc;
+}
+
+static void peaks_are_those_of_the_whole_run(void **unused)
+{
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_ALLOC, 2, 6 * MIB),
+				      ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, MIB), ev(VC_EV_FREE, 2, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 5, "direct", 64 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_reserved, 10 * MIB);
+	assert_int_equal(r.stats.peak_event, 1);
+	assert_int_equal(r.stats.final_reserved, MIB);
+	assert_int_equal(r.stats.lower_bound, 10 * MIB);
+	assert_int_equal(vc_result_verdict(&r), VC_FITS);
+	vc_result_fini(&r);
+}
+
+static void running_out_is_a_result(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 40 * MIB), ev(VC_EV_ALLOC, 2, 40 * MIB),
+				      ev(VC_EV_FREE, 2, 0), ev(VC_EV_FREE, 1, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 4, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.ooms, 1);
+	assert_int_equal(r.stats.unknown_frees, 1);
+	assert_int_equal(vc_result_verdict(&r), VC_OOM);
+	assert_true(r.oom.happened);
+	assert_int_equal(r.oom.event, 1);
+	assert_int_equal(r.oom.request, 40 * MIB);
+	assert_int_equal(r.oom.holders, 1);
+	assert_int_equal(r.oom.holder[0].bytes, 40 * MIB);
+	vc_result_fini(&r);
+}
+
+static void a_block_cannot_be_allocated_twice(void **unused)
+{
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, MIB), ev(VC_EV_ALLOC, 1, MIB) };
+	struct vc_error err = { 0 };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 2, "direct", 64 * MIB, NULL, NULL, &r, &err), VC_EFORMAT);
+	assert_string_equal(err.message, "event 1: block 1 is allocated twice");
+}
+
+static void other_processes_count_in_what_is_used(void **unused)
+{
+	const struct vc_event e[] = { ev(VC_EV_OTHERS, 0, 30 * MIB), ev(VC_EV_ALLOC, 1, 20 * MIB),
+				      ev(VC_EV_ALLOC, 2, 20 * MIB) };
+	struct vc_run g = { .fraction = -1, .device = { .context = 10 * MIB } };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 3, "direct", 64 * MIB, NULL, &g, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_used, 60 * MIB);
+	assert_int_equal(r.stats.ooms, 1); /* 10 + 30 + 20 + 20 > 64 */
+	vc_result_fini(&r);
+}
+
+/* A segment of 20 MiB with one live block of 3 MiB at its start: the model must use its hole. */
+static size_t warm_events(struct vc_event *e)
+{
+	size_t n = 0;
+
+	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_SEGMENT, .addr = 0x7f0000000000, .size = 20 * MIB };
+	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_BLOCK, .addr = 0x7f0000000000, .size = 3 * MIB,
+				    .id = 1, .flags = VC_EVF_LIVE };
+	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_BLOCK, .addr = 0x7f0000000000 + 3 * MIB };
+	e[n++] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = 2, .size = 5 * MIB,
+				    .addr = 0x7f0000000000 + 3 * MIB };
+	e[n++] = ev(VC_EV_FREE, 1, 0);
+	return n;
+}
+
+static void a_warm_start_takes_over_the_heap(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	struct vc_run g = { .fraction = -1, .follow = true };
+	struct vc_event e[8];
+	struct vc_result r;
+	size_t n = warm_events(e);
+
+	(void)unused;
+	assert_int_equal(run(e, n, "torch", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_reserved, 20 * MIB);
+	assert_int_equal(r.stats.peak_allocated, 8 * MIB);
+	assert_int_equal(r.stats.final_allocated, 5 * MIB);
+	assert_true(r.fidelity.exact);
+	assert_int_equal(r.fidelity.events_compared, 2);
+	vc_result_fini(&r);
+}
+
+static void a_cold_start_does_not(void **unused)
+{
+	struct vc_run g = { .fraction = -1, .start = VC_START_COLD };
+	struct vc_event e[8];
+	struct vc_result r;
+	size_t n = warm_events(e);
+
+	(void)unused;
+	assert_int_equal(run(e, n, "torch", 64 * MIB, NULL, &g, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_allocated, 5 * MIB);
+	assert_int_equal(r.stats.unknown_frees, 1);
+	vc_result_fini(&r);
+}
+
+static void fidelity_names_the_first_divergence(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	struct vc_run g = { .fraction = -1, .follow = true };
+	struct vc_event e[8];
+	struct vc_result r;
+	size_t n = warm_events(e);
+
+	(void)unused;
+	e[3].addr += 512;
+	assert_int_equal(run(e, n, "torch", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_false(r.fidelity.exact);
+	assert_int_equal(r.fidelity.address_mismatches, 1);
+	assert_int_equal(r.fidelity.diverged_event, 0);
+	assert_string_equal(r.fidelity.diverged_why, "5242880 bytes were placed at 7f0000300000, the recording "
+			    "has them at 7f0000300200");
+	vc_result_fini(&r);
+}
+
+/* A saw-tooth of many events: buckets merge, extremes and sums must stay. */
+static void the_timeline_keeps_its_extremes(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_timeline, NULL };
+	size_t n = 40000, k = 0;
+	struct vc_event *e = calloc(n, sizeof(*e));
+	uint64_t top = 0;
+	struct vc_result r;
+
+	(void)unused;
+	e[k++] = ev(VC_EV_ALLOC, 1, 7 * MIB);
+	for (uint64_t id = 2; k + 2 <= n; id++) {
+		e[k++] = ev(VC_EV_ALLOC, id, id == 12345 ? 9 * MIB : MIB);
+		e[k++] = ev(VC_EV_FREE, id, 0);
+	}
+	assert_int_equal(run(e, k, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
+	assert_true(r.curve.n > 1000 && r.curve.n <= 4096);
+	for (size_t i = 0; i < r.curve.n; i++) {
+		const struct vc_bucket *b = &r.curve.at[i];
+		uint64_t sum = 0;
+
+		for (int c = 0; c < VC_LIFE_CLASSES; c++)
+			sum += b->layer[c];
+		assert_int_equal(sum, b->allocated_max);
+		assert_true(b->first_event <= b->last_event);
+		assert_true(i == 0 || b->first_event == r.curve.at[i - 1].last_event + 1);
+		top = b->allocated_max > top ? b->allocated_max : top;
+	}
+	assert_int_equal(top, r.stats.peak_allocated);
+	assert_int_equal(top, 16 * MIB);
+	assert_int_equal(r.curve.at[r.curve.n - 1].last_event, k - 1);
+	vc_result_fini(&r);
+	free(e);
+}
+
+static void lives_and_segments_have_births_and_deaths(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_lives, &vc_observer_segments, NULL };
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_ALLOC, 2, 6 * MIB), ev(VC_EV_FREE, 1, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 3, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
+	assert_int_equal(r.lives.n, 2);
+	assert_true(r.lives.at[0].born == 0 && r.lives.at[0].died == 2);
+	assert_true(r.lives.at[1].died == UINT64_MAX && r.lives.at[1].lifetime == VC_LIFE_PERSISTENT);
+	assert_int_equal(r.segments.n, 2);
+	assert_true(r.segments.at[0].died == 2 && r.segments.at[1].died == UINT64_MAX);
+	vc_result_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peaks_are_those_of_the_whole_run),
+		cmocka_unit_test(running_out_is_a_result),
+		cmocka_unit_test(a_block_cannot_be_allocated_twice),
+		cmocka_unit_test(other_processes_count_in_what_is_used),
+		cmocka_unit_test(a_warm_start_takes_over_the_heap),
+		cmocka_unit_test(a_cold_start_does_not),
+		cmocka_unit_test(fidelity_names_the_first_divergence),
+		cmocka_unit_test(the_timeline_keeps_its_extremes),
+		cmocka_unit_test(lives_and_segments_have_births_and_deaths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

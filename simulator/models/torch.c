@@ -234,6 +234,7 @@ const struct vc_model_type vc_model_torch = {
 	.params      = torch_params,
 	.config_size = sizeof(struct torch_config),
 	.state_size  = sizeof(struct torch),
+	.versions    = torch_versions,
 	.init        = torch_init,
 	.alloc       = torch_alloc,
 	.free        = torch_free,

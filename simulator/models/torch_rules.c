@@ -3,18 +3,19 @@
  *
  * Every row was seen in the object code of the releases (recorded vectors, tests/golden), except the
  * rows for private pools before 2.3 (read in sources). A release without a row behaves as the one
- * before it; adding one costs a line in `versions` and a row per change. */
+ * before it; adding one costs a word in `torch_versions` and a row per change. */
 #include "simulator/models/torch_rules.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT(field) (uint16_t)offsetof(struct torch_rules, field)
 
-static const struct { uint8_t major, minor; } versions[] = {
-	{ 2, 0 }, { 2, 1 }, { 2, 2 }, { 2, 3 }, { 2, 4 }, { 2, 5 }, { 2, 6 }, { 2, 7 }, { 2, 8 },
-	{ 2, 9 }, { 2, 10 }, { 2, 11 }, { 2, 12 }, { 2, 13 }, { 2, 14 }, { 2, 15 },
+const char *const torch_versions[] = {
+	"2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12",
+	"2.13", "2.14", "2.15", NULL
 };
 
 const struct torch_rule_change torch_rule_changes[] = {
@@ -96,6 +97,7 @@ int torch_rules_for(const char *version, struct torch_rules *out)
 	const char *text = version ? version : TORCH_NEWEST;
 	char *end;
 	unsigned long major = strtoul(text, &end, 10), minor;
+	char short_name[32];
 	bool known = false;
 
 	if (end == text || *end != '.')
@@ -104,8 +106,9 @@ int torch_rules_for(const char *version, struct torch_rules *out)
 	minor = strtoul(text, &end, 10);
 	if (end == text || (*end && *end != '.' && *end != '+' && *end != 'a' && *end != 'r'))
 		return -1;
-	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
-		known |= versions[i].major == major && versions[i].minor == minor;
+	snprintf(short_name, sizeof(short_name), "%lu.%lu", major, minor);
+	for (size_t i = 0; torch_versions[i]; i++)
+		known |= !strcmp(torch_versions[i], short_name);
 	if (!known)
 		return -1;
 	memset(out, 0, sizeof(*out));

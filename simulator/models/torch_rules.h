@@ -61,6 +61,8 @@ struct torch_rule_change {
 };
 extern const struct torch_rule_change torch_rule_changes[]; /* ends with what == NULL */
 
+extern const char *const torch_versions[]; /* oldest first, NULL-terminated */
+
 /* The rules of version "2.9" (patch numbers are ignored), NULL: the newest. 0, or -1: not known. */
 int torch_rules_for(const char *version, struct torch_rules *out);
 #define TORCH_OLDEST "2.0"

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* laws.c - the lowest-degree law that is exact on all recordings, else a flagged guess. */
+#include "simulator/laws.h"
+
+#include <math.h>
+
+/* Frameworks pad sequences and vocabularies to such multiples. */
+static const double multiple[] = { 8, 16, 32, 64, 128 };
+
+static double padded(double x, double pad)
+{
+	return pad > 0 ? ceil(x / pad) * pad : x;
+}
+
+static double raw(const struct vc_law *l, double x)
+{
+	double p = padded(x, l->pad);
+
+	return l->a + l->b * p + l->c * p * p;
+}
+
+double vc_law_at(const struct vc_law *l, double x)
+{
+	double y = round(raw(l, x)), least = l->least > 1 ? l->least : 1;
+
+	return y > least ? y : least;
+}
+
+static double miss(const struct vc_law *l, const struct vc_sample *s, size_t n)
+{
+	double worst = 0;
+
+	for (size_t i = 0; i < n; i++)
+		worst = fmax(worst, fabs(raw(l, s[i].x) - s[i].y));
+	return worst;
+}
+
+static bool exact(const struct vc_law *l, const struct vc_sample *s, size_t n)
+{
+	return miss(l, s, n) < 0.5;
+}
+
+/* y = k * p^degree through the last sample. */
+static struct vc_law power(const struct vc_sample *s, size_t n, int degree, double pad)
+{
+	double p = padded(s[n - 1].x, pad);
+	struct vc_law l = { .kind = degree == 1 ? VC_LAW_LINEAR : VC_LAW_QUADRATIC, .pad = pad };
+
+	if (degree == 1)
+		l.b = s[n - 1].y / p;
+	else
+		l.c = s[n - 1].y / (p * p);
+	if (pad > 0)
+		l.kind = VC_LAW_PADDED;
+	return l;
+}
+
+static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
+{
+	*out = (struct vc_law){ .kind = VC_LAW_CONST, .a = s[n - 1].y };
+	if (exact(out, s, n))
+		return true;
+	for (int degree = 1; degree <= 2; degree++) {
+		*out = power(s, n, degree, 0);
+		if (exact(out, s, n))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++)
+		for (int degree = 1; degree <= 2; degree++) {
+			*out = power(s, n, degree, multiple[i]);
+			if (exact(out, s, n))
+				return true;
+		}
+	return false;
+}
+
+/* The law of degree one (in x, or in x*x) through two samples. */
+static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, bool squares)
+{
+	struct vc_law l = { .kind = VC_LAW_AFFINE };
+	double u = squares ? p->x * p->x : p->x, v = squares ? q->x * q->x : q->x;
+	double slope = (q->y - p->y) / (v - u);
+
+	l.a = p->y - slope * u;
+	if (squares)
+		l.c = slope;
+	else
+		l.b = slope;
+	return l;
+}
+
+static struct vc_law curve(const struct vc_sample *s)
+{
+	struct vc_law l = { .kind = VC_LAW_CURVE };
+	double d1 = (s[1].y - s[0].y) / (s[1].x - s[0].x);
+	double d2 = (s[2].y - s[1].y) / (s[2].x - s[1].x);
+
+	l.c = (d2 - d1) / (s[2].x - s[0].x);
+	l.b = d1 - l.c * (s[0].x + s[1].x);
+	l.a = s[0].y - l.b * s[0].x - l.c * s[0].x * s[0].x;
+	return l;
+}
+
+/* Neither constant nor proportional nor a line: the size belongs to an algorithm that changes with
+ * x. Growth goes on along the last two samples, what shrank is held at its largest. */
+static struct vc_law step(const struct vc_sample *s, size_t n)
+{
+	struct vc_law l = line(&s[n - 2], &s[n - 1], false);
+
+	if (s[n - 1].y < s[n - 2].y) {
+		l = (struct vc_law){ .a = s[n - 2].y };
+		for (size_t i = 0; i < n; i++)
+			l.a = fmax(l.a, s[i].y);
+	}
+	l.kind = VC_LAW_STEP;
+	l.residual = miss(&l, s, n);
+	l.least = s[0].y;
+	for (size_t i = 1; i < n; i++)
+		l.least = fmin(l.least, s[i].y);
+	return l;
+}
+
+/* Two samples fix a line, but one that starts far below zero grew faster than x: only x and x*x
+ * together explain that. A few units below zero is a length minus one or two. */
+static bool too_steep(const struct vc_law *l, double x)
+{
+	return l->a < 0 && -l->a > 2.5 * l->b && -l->a > 0.1 * l->b * x;
+}
+
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares)
+{
+	struct vc_law l;
+
+	if (n == 1)
+		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
+	if (pure(s, n, &l))
+		return l;
+	l = line(&s[n - 2], &s[n - 1], squares);
+	if (s[n - 1].y < s[n - 2].y)
+		return step(s, n);
+	if (exact(&l, s, n) && (n > 2 || squares || !too_steep(&l, s[0].x)))
+		return l;
+	if (n == 2) {
+		double u = s[0].y / s[0].x, v = s[1].y / s[1].x;
+		l = (struct vc_law){ .kind = VC_LAW_CURVE, .c = (v - u) / (s[1].x - s[0].x) };
+		l.b = u - l.c * s[0].x;
+		return l.b >= 0 ? l : step(s, n);
+	}
+	l = curve(s + n - 3);
+	if (l.c > 0 && exact(&l, s, n) && (l.b >= 0 || squares))
+		return l;
+	return step(s, n);
+}
+
+const char *vc_law_name(enum vc_law_kind k)
+{
+	static const char *const name[] = { "const", "linear", "quadratic", "padded", "affine",
+					    "curve", "step", "alone" };
+
+	return name[k];
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* laws.h - how one size depends on one parameter, from a few recorded values. */
+#ifndef VC_LAWS_H
+#define VC_LAWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum vc_law_kind {
+	VC_LAW_CONST,     /* the same everywhere */
+	VC_LAW_LINEAR,    /* proportional to x */
+	VC_LAW_QUADRATIC, /* proportional to x*x */
+	VC_LAW_PADDED,    /* proportional to x (or x*x) rounded up to a multiple */
+	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
+	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings */
+	VC_LAW_STEP,      /* none of these: another algorithm was chosen; held up, never down */
+	VC_LAW_ALONE,     /* one recording only */
+	VC_LAW_KINDS
+};
+
+struct vc_sample { double x, y; }; /* y: requested bytes */
+
+struct vc_law {
+	enum vc_law_kind kind;
+	double a, b, c;   /* y = a + b*p + c*p*p, p = x rounded up to a multiple of pad */
+	double pad;       /* 0: none */
+	double least;     /* never below this many bytes */
+	double residual;  /* largest miss on the samples, bytes */
+};
+
+/* Fit the lowest-degree law that is exact on all samples (ascending x, n >= 1); when none is, the
+ * one through the samples nearest to the largest x. `squares`: the parameter is a side whose
+ * square counts (no size of the family is linear in it, some are quadratic). */
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares);
+double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
+const char *vc_law_name(enum vc_law_kind k);
+
+#endif

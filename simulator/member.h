@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* member.h - one recording as a list of allocations with their lives. */
+#ifndef VC_MEMBER_H
+#define VC_MEMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "simulator/align.h"
+#include "simulator/source.h"
+
+#define VC_NEVER UINT32_MAX
+
+struct vc_member {
+	const struct vc_trace *trace; /* lent */
+	uint16_t device;
+	size_t n;                     /* allocations of that device, in order */
+	struct vc_take *take;
+	uint32_t *event;              /* index of each ALLOC in the trace */
+	uint32_t *born, *died;        /* place among the device's ALLOC and FREE events; VC_NEVER */
+	uint32_t *of_id;              /* allocation + 1 by block id, 0: none */
+	uint64_t ids;                 /* length of of_id */
+	uint32_t steps;               /* ALLOC and FREE events in all */
+};
+
+/* Errors: VC_ENOMEM; VC_EUSAGE when the trace has no allocation on that device. */
+int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
+		   struct vc_error *err);
+void vc_member_fini(struct vc_member *m);
+
+#endif

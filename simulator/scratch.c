@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scratch.c - recognises bias gradients in an event stream without names.
+ *
+ * With scratch the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row and
+ * the last two are given back at once, with sizes that only the formula of reduction.c produces.
+ * Without scratch, a bias gradient is a constant block of n values asked for right after the
+ * constant block of the weight's gradient (n * k values), while the gradient that flows in
+ * (rows * n) and the layer's input or its gradient (rows * k) are alive. */
+#include "simulator/scratch.h"
+
+#include <stdlib.h>
+
+enum {
+	BACK = 6000,          /* allocations looked back at for a live block */
+	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+};
+
+bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
+		     uint64_t *partial, uint64_t *semaphores)
+{
+	if (s->kind == VC_SCRATCH_SUM)
+		return vc_reduction(s->width, rows, card, partial, semaphores);
+	return vc_norm_scratch(s->width, rows, s->kind == VC_SCRATCH_NORM ? 4 : 2, partial, semaphores);
+}
+
+bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
+{
+	if (i + 2 >= m->n)
+		return false;
+	uint32_t b = m->born[i];
+
+	return m->born[i + 1] == b + 1 && m->born[i + 2] == b + 2 && m->died[i + 2] == b + 3 &&
+	       m->died[i + 1] == b + 4;
+}
+
+static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_reduction_card *card,
+			struct vc_scratch *out)
+{
+	static const uint32_t element[] = { 4, 2 };
+
+	for (int k = 0; vc_scratch_follows(m, i) && k < 2; k++) {
+		uint64_t n = m->take[i].size / element[k];
+		uint64_t lo, hi;
+
+		if (m->take[i].size % element[k] ||
+		    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi))
+			continue;
+		*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
+					    .row = m->take[i].size, .present = true, .least = lo,
+					    .most = hi };
+		return true;
+	}
+	return false;
+}
+
+/* Could allocation i be a bias gradient, by what stands before it? Gives the layer's inputs (k). */
+static uint64_t inputs_of(const struct vc_member *m, const bool *varies, uint32_t i)
+{
+	uint64_t size = m->take[i].size, weight;
+
+	if (!i || varies[i] || varies[i - 1] || !size || size % 2 || size > WIDEST)
+		return 0;
+	weight = m->take[i - 1].size;
+	return weight % size || weight / size < 2 ? 0 : weight / size;
+}
+
+/* A live block of that many bytes (rows * k values) proves the number of rows. */
+static bool witness(const struct vc_member *m, uint32_t i, uint64_t size)
+{
+	uint32_t now = m->born[i - 1];
+
+	for (uint32_t j = i - 1; j-- > 0 && i - j < BACK;)
+		if (m->take[j].size == size && m->died[j] > now)
+			return true;
+	return false;
+}
+
+/* Usually the gradient of the layer's input (rows * k) is asked for just before that of its weight:
+ * then the rows are known and only their block is missing. */
+static uint32_t by_input_gradient(const struct vc_member *m, const struct vc_scratch *s, uint64_t k)
+{
+	uint32_t i = s->owner, now = m->born[i - 1];
+
+	if (i < 3 || !k || m->take[i - 2].size % k)
+		return VC_UNMATCHED;
+	uint64_t rows = m->take[i - 2].size / k;
+	if (rows < 2 || rows < s->least || rows > s->most)
+		return VC_UNMATCHED;
+	for (uint32_t j = i - 1; j-- > 0 && i - j < BACK;)
+		if (m->take[j].size == rows * m->take[i].size && m->died[j] > now)
+			return j;
+	return VC_UNMATCHED;
+}
+
+/* The latest live block that could be the rows: of bytes k per row (0: unknown) a witness is alive,
+ * and their number is one that the buffers allow. */
+static uint32_t source_of(const struct vc_member *m, const bool *varies, const struct vc_scratch *s,
+			  uint64_t k)
+{
+	uint32_t i = s->owner, now = m->born[i - 1], j = by_input_gradient(m, s, k);
+	uint64_t size = m->take[i].size;
+
+	if (j != VC_UNMATCHED && varies[j])
+		return j;
+	for (j = i - 1; j-- > 0 && i - j < BACK;) {
+		uint64_t rows = m->take[j].size / size;
+
+		if (varies[j] && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
+		    rows >= s->least && rows <= s->most && (!k || witness(m, i, rows * k)))
+			return j;
+	}
+	return VC_UNMATCHED;
+}
+
+/* Bytes per value of the sums where no buffer tells: half when the weight's gradient is copied to
+ * twice its size soon after (autocast), else float. */
+static uint32_t element_of(const struct vc_member *m, uint32_t i)
+{
+	for (uint32_t j = i + 1; j < m->n && j < i + 8; j++)
+		if (m->take[j].size == 2 * m->take[i - 1].size)
+			return 2;
+	return 4;
+}
+
+static int push(struct vc_scratches *l, const struct vc_scratch *s)
+{
+	if (!(l->n & (l->n - 1))) {
+		struct vc_scratch *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
+		if (!at)
+			return VC_ENOMEM;
+		l->at = at;
+	}
+	l->at[l->n++] = *s;
+	return 0;
+}
+
+/* A bias gradient at allocation i, with or without buffers. */
+static bool sum_at(const struct vc_member *m, const bool *varies,
+		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+{
+	uint64_t k = inputs_of(m, varies, i), a, b;
+
+	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
+	if (sum_present(m, i, card, s)) {
+		if (k)
+			s->source = source_of(m, varies, s, k * s->row / s->width);
+		if (s->source == VC_UNMATCHED)
+			s->source = source_of(m, varies, s, 0);
+		return true;
+	}
+	if (!k)
+		return false;
+	uint32_t element = element_of(m, i);
+	s->source = source_of(m, varies, s, k * element);
+	if (s->source == VC_UNMATCHED && element == 4) /* all in half */
+		s->source = source_of(m, varies, s, k * (element = 2));
+	if (s->source == VC_UNMATCHED)
+		return false;
+	s->row = m->take[i].size;
+	s->width = (uint32_t)(s->row / element);
+	/* Where buffers should have been but are not, this is no row sum. */
+	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
+}
+
+/* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
+static bool is_norm_back(const struct vc_member *m, const bool *varies, uint32_t i, uint32_t after)
+{
+	uint64_t size = m->take[i].size;
+
+	for (uint32_t j = i - 3; j <= i; j++)
+		if (m->take[j].size != size || varies[j])
+			return false;
+	return after < m->n && varies[after] && m->take[after].size % size == 0;
+}
+
+/* Mean and deviation die with the backward pass of the same layer. */
+static bool has_back(const struct vc_member *m, const bool *varies, uint32_t i)
+{
+	if (m->died[i] == VC_NEVER)
+		return false;
+	uint32_t last = i + m->take[i].life; /* the last allocation made while it lived */
+
+	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
+		if (m->take[j].size == m->take[i].size &&
+		    is_norm_back(m, varies, j, vc_scratch_follows(m, j) ? j + 3 : j + 1))
+			return true;
+	return false;
+}
+
+/* Batch normalisation: the output, then mean and inverse deviation (forward). */
+static bool norm_at(const struct vc_member *m, const bool *varies, uint32_t i, struct vc_scratch *s)
+{
+	const struct vc_take *t = m->take;
+	uint64_t size = t[i].size, a = 0, b = 0;
+	uint32_t after = vc_scratch_follows(m, i) ? i + 3 : i + 1;
+
+	if (i < 3 || varies[i] || t[i - 1].size != size || varies[i - 1] || size % 4 || size < 256)
+		return false;
+	*s = (struct vc_scratch){ .kind = VC_SCRATCH_NORM, .owner = i, .source = i - 2,
+				  .width = (uint32_t)(size / 4), .row = size,
+				  .present = after == i + 3 };
+	if (is_norm_back(m, varies, i, after)) {
+		s->kind = VC_SCRATCH_NORM_BACK;
+		s->source = after;
+	} else if (!has_back(m, varies, i)) {
+		return false;
+	}
+	if (!varies[s->source] || t[s->source].size % s->row)
+		return false;
+	if (!s->present)
+		return true;
+	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
+		if (vc_scratch_size(s, t[s->source].size / s->row, NULL, &a, &b) &&
+		    a == t[i + 1].size && b == t[i + 2].size)
+			return true;
+	return false;
+}
+
+/* Normalisations of images go another way and look alike: one that should have buffers and has
+ * none betrays them all. */
+static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
+{
+	bool betrayed = false;
+	uint64_t a, b;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		betrayed |= l->at[i].kind != VC_SCRATCH_SUM && !l->at[i].present &&
+			    vc_scratch_size(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
+					    NULL, &a, &b);
+	for (size_t i = 0; i < l->n; i++)
+		if (!betrayed || l->at[i].kind == VC_SCRATCH_SUM)
+			l->at[kept++] = l->at[i];
+	l->n = kept;
+}
+
+int vc_scratch_find(const struct vc_member *m, const bool *varies,
+		    const struct vc_reduction_card *card, struct vc_scratches *out,
+		    struct vc_error *err)
+{
+	struct vc_scratch s;
+
+	*out = (struct vc_scratches){ 0 };
+	for (uint32_t i = 1; i < m->n; i++)
+		if ((sum_at(m, varies, card, i, &s) || norm_at(m, varies, i, &s)) && push(out, &s)) {
+			free(out->at);
+			return vc_nomem(err, "the row sums of a recording");
+		}
+	drop_false_norms(m, out);
+	return 0;
+}

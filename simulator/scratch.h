@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scratch.h - where a recording asks for scratch buffers that a kernel's launch arithmetic decides,
+ * or would at another size: sums over rows (bias gradients) and batch normalisation of rows. */
+#ifndef VC_SCRATCH_H
+#define VC_SCRATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "simulator/member.h"
+#include "simulator/reduction.h"
+
+enum vc_scratch_kind { VC_SCRATCH_SUM, VC_SCRATCH_NORM, VC_SCRATCH_NORM_BACK };
+
+struct vc_scratch {
+	enum vc_scratch_kind kind;
+	uint32_t owner;    /* allocation of the sums; with scratch, the next two are the buffers */
+	uint32_t source;   /* allocation of the rows, or VC_UNMATCHED */
+	uint32_t width;    /* values per row */
+	uint64_t row;      /* bytes of a row of the source: source size / row = rows */
+	bool present;      /* the recording has the buffers */
+	uint64_t least, most; /* rows, as far as the buffers tell */
+};
+
+struct vc_scratches { struct vc_scratch *at; size_t n; };
+
+/* Bytes of the two buffers for that many rows; false: none. */
+bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
+		     uint64_t *partial, uint64_t *semaphores);
+
+/* Do two buffers follow this allocation that are given back at once, the second first? */
+bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
+
+/* All of them, in order. varies[i]: the size of allocation i depends on the parameter. The caller
+ * frees out->at. Errors: VC_ENOMEM. */
+int vc_scratch_find(const struct vc_member *m, const bool *varies,
+		    const struct vc_reduction_card *card, struct vc_scratches *out,
+		    struct vc_error *err);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_family.c - events at a value nobody recorded, from small recordings made by hand. */
+#include "tests/support/test.h"
+
+#include "simulator/align.h"
+#include "simulator/family.h"
+
+/* A toy training step: parameter, input, activation, score matrix, loss; extra: a buffer that only
+ * larger sizes have. */
+static struct vc_trace toy(double batch, double seq, bool extra)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	uint64_t b = (uint64_t)batch, s = (uint64_t)seq;
+	const uint64_t size[] = { 1000000, b * s * 8, b * s * 4096, b * s * s * 64, extra ? 777 : 0,
+				  b * (s - 1) * 400 };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (size_t i = 0; i < 6; i++) {
+		e.id = i + 1;
+		e.size = size[i];
+		if (e.size)
+			assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	e.kind = VC_EV_FREE;
+	for (size_t i = 6; i-- > 1;) {
+		e.id = i + 1;
+		if (size[i])
+			assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	t.meta->max_id = 6;
+	vc_meta_param(t.meta, "batch", batch);
+	vc_meta_param(t.meta, "seq", seq);
+	return t;
+}
+
+static uint64_t allocated(const struct vc_trace *t, size_t k)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->ev[i].kind == VC_EV_ALLOC && !k--)
+			return t->ev[i].size;
+	return 0;
+}
+
+static void two_recordings_give_the_exact_sizes_of_a_third(void **unused)
+{
+	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false), o, want = toy(64, 128, false);
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	struct vc_param_value at = { "batch", 64 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report rep;
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+	assert_int_equal(rep.base, 1);
+	assert_true(rep.matched_bytes == rep.bytes);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(allocated(&o, i) == allocated(&want, i));
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	vc_trace_fini(&o);
+	vc_trace_fini(&want);
+}
+
+static void batch_and_length_at_once_from_three(void **unused)
+{
+	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false), c = toy(8, 200, false), o;
+	struct vc_trace want = toy(24, 512, false);
+	const struct vc_trace *t[] = { &a, &b, &c };
+	struct vc_family *f = vc_family_new(t, 3, 0, false, NULL);
+	struct vc_param_value at[] = { { "batch", 24 }, { "seq", 512 } };
+	struct vc_family_ask ask = { .at = at, .n = 2, .has_order = true, .order = 0 };
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(allocated(&o, i) == allocated(&want, i));
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	vc_trace_fini(&c);
+	vc_trace_fini(&o);
+	vc_trace_fini(&want);
+}
+
+static void what_only_the_nearest_has_makes_an_interval(void **unused)
+{
+	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, true), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	struct vc_param_value at = { "batch", 32 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report rep;
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+	assert_int_equal(rep.unsettled_bytes, 777);
+	assert_int_equal(allocated(&o, 4), 777);
+	vc_trace_fini(&o);
+	ask.lean = VC_LEAN_HIGH;
+	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+	assert_int_equal(allocated(&o, 4), 2 * 777);
+	vc_trace_fini(&o);
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+}
+
+static void other_configurations_are_refused_with_the_share(void **unused)
+{
+	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false);
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_param_value at = { "batch", 32 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_error err;
+	struct vc_trace o;
+
+	(void)unused;
+	for (size_t i = 0; i < a.n; i++)
+		if (a.ev[i].size > 1000000)
+			a.ev[i].size += 12345678; /* as if of another type */
+	struct vc_family *f = vc_family_new(t, 2, 0, false, &err);
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, NULL, &err), VC_EUSAGE);
+	assert_non_null(strstr(err.message, "%"));
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+}
+
+static void an_insertion_does_not_shift_the_rest(void **unused)
+{
+	struct vc_take a[40], b[42];
+	struct vc_ratios r = { .at = { 1, 2 }, .n = 2 };
+	uint32_t m[40];
+
+	(void)unused;
+	for (size_t i = 0; i < 40; i++)
+		a[i] = (struct vc_take){ .size = 1000 * (i % 7 + 1), .life = 3 };
+	for (size_t i = 0, k = 0; i < 40; i++) {
+		if (i == 11 || i == 30)
+			b[k++] = (struct vc_take){ .size = 999999, .life = 1 };
+		b[k] = a[i];
+		b[k++].size *= i % 3 ? 2 : 1;
+	}
+	assert_int_equal(vc_align(a, 40, b, 42, &r, m, NULL), 0);
+	for (size_t i = 0; i < 40; i++)
+		assert_int_equal(m[i], i + (i >= 11) + (i >= 30));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_recordings_give_the_exact_sizes_of_a_third),
+		cmocka_unit_test(batch_and_length_at_once_from_three),
+		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),
+		cmocka_unit_test(other_configurations_are_refused_with_the_share),
+		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_laws.c - a size as a function of one parameter. */
+#include "tests/support/test.h"
+
+#include "simulator/laws.h"
+
+static double at(struct vc_law l, double x)
+{
+	return vc_law_at(&l, x);
+}
+
+static void two_samples_tell_const_linear_quadratic_and_affine_apart(void **unused)
+{
+	struct vc_sample c[] = { { 8, 4096 }, { 16, 4096 } }, l[] = { { 8, 4096 }, { 16, 8192 } };
+	struct vc_sample q[] = { { 8, 4096 }, { 16, 16384 } }, a[] = { { 256, 255 * 4 }, { 384, 383 * 4 } };
+
+	(void)unused;
+	assert_int_equal(vc_law_fit(c, 2, false).kind, VC_LAW_CONST);
+	assert_int_equal(vc_law_fit(l, 2, false).kind, VC_LAW_LINEAR);
+	assert_true(at(vc_law_fit(l, 2, false), 32) == 16384);
+	assert_int_equal(vc_law_fit(q, 2, false).kind, VC_LAW_QUADRATIC);
+	assert_true(at(vc_law_fit(q, 2, false), 32) == 65536);
+	assert_int_equal(vc_law_fit(a, 2, false).kind, VC_LAW_AFFINE);
+	assert_true(at(vc_law_fit(a, 2, false), 2048) == 2047 * 4);
+}
+
+static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
+{
+	struct vc_sample s[] = { { 112, 50 * 3072 }, { 160, 101 * 3072 } };
+
+	(void)unused;
+	assert_true(at(vc_law_fit(s, 2, true), 224) == 197 * 3072);
+	assert_true(at(vc_law_fit(s, 2, true), 384) == 577 * 3072);
+}
+
+static void padding_to_a_multiple_is_found(void **unused)
+{
+	struct vc_sample s[] = { { 100, 104 * 16 }, { 190, 192 * 16 } };
+	struct vc_law l = vc_law_fit(s, 2, false);
+
+	(void)unused;
+	assert_int_equal(l.kind, VC_LAW_PADDED);
+	assert_true(at(l, 250) == 256 * 16);
+}
+
+static void three_samples_find_a_curve_and_flag_what_is_none(void **unused)
+{
+	struct vc_sample c[] = { { 1, 10 }, { 2, 26 }, { 4, 82 } }; /* 2 + 4x + 4x*x */
+	struct vc_sample s[] = { { 6, 224 }, { 8, 295 }, { 48, 300 } };
+	struct vc_sample down[] = { { 8, 4096 }, { 16, 1024 } };
+
+	(void)unused;
+	assert_int_equal(vc_law_fit(c, 3, false).kind, VC_LAW_CURVE);
+	assert_true(at(vc_law_fit(c, 3, false), 8) == 290);
+	assert_int_equal(vc_law_fit(s, 3, false).kind, VC_LAW_STEP);
+	assert_true(vc_law_fit(s, 3, false).residual > 0);
+	assert_int_equal(vc_law_fit(down, 2, false).kind, VC_LAW_STEP);
+	assert_true(at(vc_law_fit(down, 2, false), 32) == 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
+		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
+		cmocka_unit_test(padding_to_a_multiple_is_found),
+		cmocka_unit_test(three_samples_find_a_curve_and_flag_what_is_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

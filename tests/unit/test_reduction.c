@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_reduction.c - scratch of row sums, against sizes a real PyTorch asked for on 132 SMs. */
+#include "tests/support/test.h"
+
+#include "simulator/reduction.h"
+
+static const struct vc_reduction_card h200 = { 132, 2048 };
+
+static void expect(uint64_t n, uint64_t rows, uint64_t partial, uint64_t semaphores)
+{
+	uint64_t p = 0, s = 0, lo, hi;
+
+	assert_true(vc_reduction(n, rows, &h200, &p, &s));
+	assert_int_equal(p, partial);
+	assert_int_equal(s, semaphores);
+	assert_true(vc_reduction_rows(n, p, s, &h200, &lo, &hi));
+	assert_true(lo <= rows && rows <= hi);
+}
+
+static void sizes_of_recorded_bias_gradients(void **unused)
+{
+	(void)unused;
+	expect(768, 1182, 7471104, 24);    /* vit-b16, batch 6: 6 x 197 rows */
+	expect(3072, 1182, 29884416, 96);
+	expect(2304, 1182, 22413312, 72);
+	expect(2048, 2048, 33554432, 64);  /* mlp, batch 2048 */
+	expect(1000, 2048, 16384000, 32);
+	expect(512, 3072, 12582912, 16);   /* gpt-accum, batch 12 */
+	expect(768, 1024, 6291456, 24);    /* gpt-amp, batch 2 */
+}
+
+static void short_sums_need_none(void **unused)
+{
+	uint64_t p, s;
+
+	(void)unused;
+	assert_false(vc_reduction(768, 1020, &h200, &p, &s));
+	assert_true(vc_reduction(768, 1021, &h200, &p, &s));
+	assert_false(vc_reduction(0, 5, &h200, &p, &s));
+}
+
+static void the_card_limits_the_number_of_blocks(void **unused)
+{
+	const struct vc_reduction_card small = { 40, 1024 };
+	uint64_t p, q, s;
+
+	(void)unused;
+	assert_true(vc_reduction(3072, 12608, &h200, &p, &s));
+	assert_int_equal(p, 4ull * 3072 * 88 * 128);
+	assert_true(vc_reduction(3072, 12608, &small, &q, &s));
+	assert_true(q < p);
+}
+
+static void batch_norm_of_rows(void **unused)
+{
+	uint64_t p, s;
+
+	(void)unused;
+	assert_false(vc_norm_scratch(4096, 1000, 4, &p, &s));
+	assert_true(vc_norm_scratch(4096, 2048, 4, &p, &s));
+	assert_int_equal(p, 524288);
+	assert_int_equal(s, 512);
+	assert_true(vc_norm_scratch(2048, 2048, 2, &p, &s));
+	assert_int_equal(p, 131072);
+	assert_int_equal(s, 256);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_of_recorded_bias_gradients),
+		cmocka_unit_test(short_sums_need_none),
+		cmocka_unit_test(the_card_limits_the_number_of_blocks),
+		cmocka_unit_test(batch_norm_of_rows),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -91,7 +91,7 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 	const char *gpu = m->devices ? m->device[0].name : NULL;
 	char torch[64];
 
-	vc_emit_text(e, "torch", NULL, m->torch);
+	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
 	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
 	vc_emit_text(e, NULL, "torch", torch);
 	vc_emit_text(e, "torch_from", NULL, s->torch_from);

@@ -56,3 +56,12 @@ INSTALL_LIBS += $(NULL_LIBS)
 # The reading side, for `vramcast dryrun`.
 LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o
 -include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/stage.d $(BUILD)/nullgpu/python.d
+
+# ---- tests: a C program, and dryrun on a made-up PyTorch ----
+$(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) -l:vcnull-libcuda.so.1 \
+		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1
+EXTRA += $(BUILD)/tests/nullgpu/program
+TESTS += tests/nullgpu/device.sh tests/nullgpu/stage.sh

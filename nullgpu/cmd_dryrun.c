@@ -284,7 +284,11 @@ static void say_verdict(const struct run *r, const struct outcome *o, int code)
 	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
 		r->card->name, r->card->title, gib(r->total));
 	if (!o->processes || !(o->peak || o->refused)) {
-		fprintf(stderr, "  the program asked for no device memory\n");
+		if (code > 128)
+			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
+				code - 128);
+		else
+			fprintf(stderr, "  the program asked for no device memory\n");
 		return;
 	}
 	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
@@ -406,6 +410,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
 	if (!rc)
 		rc = vc_stage_open(&stage, torch, libraries, NULL, &con->err);
+	int cudnn = rc ? 0 : vc_python_cudnn(torch);
+	if (cudnn)
+		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
 	if (!rc && stage.missing[0])
 		fprintf(stderr, "vramcast: this PyTorch is newer than the null GPU and there is no "
 			"compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);

@@ -140,24 +140,27 @@ static void describe(struct vc_cudnn_tensor *t, int type, int64_t rows, int64_t 
 		.stride = { (int)(rows * columns), (int)columns, 1 } };
 }
 
+/* Callers may ask for the matrix or the bias alone. */
+static void answer(const struct rnn *r, bool there, int64_t rows, int64_t columns, char *at,
+		   struct vc_cudnn_tensor *t, void **out)
+{
+	if (t && there)
+		describe(t, r->type, rows, columns);
+	else if (t)
+		*t = (struct vc_cudnn_tensor){ .type = r->type };
+	if (out)
+		*out = there ? at : NULL;
+}
+
 VC_API(int, cudnnGetRNNWeightParams, void *h, const struct rnn *r, int layer, size_t space,
        char *weights, int matrix, struct vc_cudnn_tensor *m, void **m_at,
        struct vc_cudnn_tensor *b, void **b_at)
 {
-	size_t width = vc_cudnn_width(r->type);
-	*m_at = *b_at = NULL;
-	if (matrix < matrices(r)) {
-		describe(m, r->type, matrix_rows(r, matrix), matrix_columns(r, layer, matrix));
-		*m_at = weights + (size_t)weights_before(r, layer, matrix, false) * width;
-	} else {
-		*m = (struct vc_cudnn_tensor){ .type = r->type };
-	}
-	if (has_bias(r, matrix)) {
-		describe(b, r->type, r->hidden, 1);
-		*b_at = weights + (size_t)weights_before(r, layer, matrix, true) * width;
-	} else {
-		*b = (struct vc_cudnn_tensor){ .type = r->type };
-	}
+	int64_t width = (int64_t)vc_cudnn_width(r->type);
+	answer(r, matrix < matrices(r), matrix_rows(r, matrix), matrix_columns(r, layer, matrix),
+	       weights + weights_before(r, layer, matrix, false) * width, m, m_at);
+	answer(r, has_bias(r, matrix), r->hidden, 1,
+	       weights + weights_before(r, layer, matrix, true) * width, b, b_at);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "nullgpu/python.h"
 
+#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,4 +104,25 @@ int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *er
 			       "--no-deps torch (the null GPU needs none of the nvidia packages)",
 			       python, python);
 	return 0;
+}
+
+int vc_python_cudnn(const char *torch)
+{
+	static const char wanted[] = "nvidia-cudnn-cu";
+	char path[1200], line[1024];
+	int version = 0, major, minor, patch;
+	glob_t found;
+	snprintf(path, sizeof path, "%s-*.dist-info/METADATA", torch);
+	if (glob(path, 0, NULL, &found) != 0)
+		return 0;
+	FILE *f = fopen(found.gl_pathv[0], "r");
+	while (f && !version && fgets(line, sizeof line, f)) {
+		const char *at = strstr(line, wanted), *equals = at ? strstr(at, "==") : NULL;
+		if (equals && sscanf(equals, "==%d.%d.%d", &major, &minor, &patch) == 3)
+			version = major * 10000 + minor * 100 + patch;
+	}
+	if (f)
+		fclose(f);
+	globfree(&found);
+	return version;
 }

@@ -13,4 +13,8 @@ int vc_python_find(const char *program, char *out, size_t n, struct vc_error *er
 /* The folder of the torch package that this Python would import. */
 int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err);
 
+/* The version of cuDNN that this PyTorch was built with (91900 for 9.19.0), from the package's own
+ * list of requirements; 0 = not said. */
+int vc_python_cudnn(const char *torch);
+
 #endif

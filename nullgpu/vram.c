@@ -84,6 +84,7 @@ static struct device *open_device(int i)
 	}
 	d->space = (struct vc_space){ .base = base, .end = base + size, .window = WINDOW,
 		.ascending = card->ascending, .edge = card->ascending ? base : base + size };
+	d->small.ascending = true; /* no fresh addresses of its own: only holes in shared pages */
 	return d;
 }
 

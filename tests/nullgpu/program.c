@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c - a CUDA program without PyTorch: what the null device promises, checked from outside.
+ *
+ * Run by device.sh with a device of 1 GiB, a context of 100 MiB and a neighbour of 50 MiB. Prints TAP
+ * and, after "trace:", the addresses and times it saw, which must be the same in every run. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB (1ull << 20)
+
+typedef void *handle;
+
+int cudaMalloc(void **p, size_t n);
+int cudaFree(void *p);
+int cudaMemGetInfo(size_t *free_bytes, size_t *total);
+int cudaMemcpy(void *to, const void *from, size_t n, int kind);
+int cudaMemset(void *to, int v, size_t n);
+int cudaMemsetAsync(void *to, int v, size_t n, handle stream);
+int cudaHostAlloc(void **p, size_t n, unsigned flags);
+int cudaFreeHost(void *p);
+int cudaPointerGetAttributes(void *out, const void *p);
+int cudaGetLastError(void);
+int cudaPeekAtLastError(void);
+const char *cudaGetErrorString(int e);
+int cudaSetDevice(int device);
+int cudaGetDeviceCount(int *n);
+int cudaGetDeviceProperties_v2(void *out, int device);
+int cudaStreamCreateWithFlags(handle *stream, unsigned flags);
+int cudaStreamSynchronize(handle stream);
+int cudaStreamBeginCapture(handle stream, int mode);
+int cudaStreamEndCapture(handle stream, handle *graph);
+int cudaStreamIsCapturing(handle stream, int *status);
+int cudaStreamWaitEvent(handle stream, handle event, unsigned flags);
+int cudaGraphGetNodes(handle graph, handle *nodes, size_t *n);
+int cudaGraphInstantiate(handle *exec, handle graph, unsigned long long flags);
+int cudaGraphLaunch(handle exec, handle stream);
+int cudaEventCreateWithFlags(handle *event, unsigned flags);
+int cudaEventRecord(handle event, handle stream);
+int cudaEventQuery(handle event);
+int cudaEventSynchronize(handle event);
+int cudaEventElapsedTime(float *ms, handle a, handle b);
+int cudaGetDriverEntryPoint(const char *name, void **f, unsigned long long flags, int *status);
+int cudaIpcGetMemHandle(void *out, void *p);
+int cuMemGetAllocationGranularity(size_t *g, const void *prop, int option);
+int cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t at, unsigned long long flags);
+int cuMemAddressFree(uint64_t p, size_t n);
+int cuMemCreate(uint64_t *h, size_t n, const void *prop, unsigned long long flags);
+int cuMemRelease(uint64_t h);
+int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long flags);
+int cuMemUnmap(uint64_t p, size_t n);
+int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
+int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
+
+static int n_tests, failed;
+
+static void ok(bool good, const char *name)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", ++n_tests, name);
+	failed |= !good;
+}
+
+static size_t free_now(void)
+{
+	size_t f = 0, total = 0;
+	cudaMemGetInfo(&f, &total);
+	return f;
+}
+
+static void test_capacity(void)
+{
+	size_t f, total;
+	void *p, *q, *none = NULL;
+	cudaMemGetInfo(&f, &total);
+	ok(total == 1024 * MIB && f == (1024 - 100 - 50) * MIB,
+	   "free memory is the total less the context and other processes");
+	ok(cudaMalloc(&p, 3 * MIB + 1) == 0 && free_now() == f - 4 * MIB, "memory comes in pages of 2 MiB");
+	ok(cudaMalloc(&q, 1) == 0 && free_now() == f - 6 * MIB, "the first small request takes a page");
+	cudaFree(q);
+	ok(free_now() == f - 4 * MIB, "an empty shared page goes back");
+	ok(cudaMalloc(&none, 871 * MIB) == 2 && cudaPeekAtLastError() == 2 && cudaGetLastError() == 2 &&
+	   cudaGetLastError() == 0, "more than is left is refused with error 2, once");
+	ok(strcmp(cudaGetErrorString(2), "out of memory") == 0, "the error has its name");
+	ok(cudaMalloc(&q, 870 * MIB) == 0 && free_now() == 0, "the last byte can be had");
+	ok(cudaFree(q) == 0 && cudaFree(p) == 0 && free_now() == f, "everything comes back");
+	ok(cudaFree(p) != 0 && cudaFree((void *)&total) != 0, "freeing twice or elsewhere fails");
+	ok(cudaFree(NULL) == 0, "freeing nothing is fine");
+	cudaGetLastError();
+}
+
+static void test_small(void)
+{
+	size_t f = free_now();
+	char *p[8];
+	bool apart = true;
+	for (int i = 0; i < 8; i++)
+		cudaMalloc((void **)&p[i], 1000);
+	for (int i = 1; i < 8; i++)
+		apart &= p[i] == p[i - 1] + 1024;
+	ok(apart && free_now() == f - 2 * MIB, "small requests share a page in steps of 512 bytes");
+	for (int i = 0; i < 8; i++)
+		cudaFree(p[i]);
+	ok(free_now() == f, "and leave nothing behind");
+}
+
+static void test_data(void)
+{
+	char *p, *host, in[64] = "sixteen tons", out[64];
+	struct { int type, device; void *device_pointer, *host_pointer; } a;
+	cudaMalloc((void **)&p, 8 * MIB);
+	cudaMemcpy(p, in, sizeof in, 1);
+	cudaMemcpy(out, p, sizeof out, 2);
+	ok(memcmp(in, out, sizeof in) == 0, "small copies are real");
+	cudaMemset(p, 7, 100);
+	ok(p[99] == 7 && p[100] == 0, "small fills are real, the rest reads as zeros");
+	cudaHostAlloc((void **)&host, 4 * MIB, 0);
+	memset(host, 1, 4 * MIB);
+	cudaMemcpy(p, host, 4 * MIB, 1);
+	cudaMemcpy(host, p, 4 * MIB, 2);
+	ok(host[0] == 0 && host[4 * MIB - 1] == 0, "large copies to the host read as zeros");
+	cudaPointerGetAttributes(&a, p + 5);
+	ok(a.type == 2 && a.device == 0 && a.device_pointer == p + 5, "device pointers are known");
+	cudaPointerGetAttributes(&a, host);
+	ok(a.type == 1 && a.host_pointer == host, "pinned pointers are known");
+	cudaPointerGetAttributes(&a, in);
+	ok(a.type == 0, "others are not");
+	cudaFreeHost(host);
+	cudaFree(p);
+}
+
+static void test_mapping(void)
+{
+	struct { int type, handles, location, id; } prop = { 1, 0, 1, 0 };
+	size_t f = free_now(), granularity = 0, size;
+	uint64_t at, h, base;
+	cuMemGetAllocationGranularity(&granularity, &prop, 0);
+	ok(granularity == 2 * MIB, "physical pieces come in 2 MiB");
+	ok(cuMemAddressReserve(&at, 4096 * MIB, 0, 0, 0) == 0 && free_now() == f,
+	   "addresses cost nothing");
+	ok(cuMemCreate(&h, 3 * MIB, &prop, 0) != 0, "odd sizes are refused");
+	ok(cuMemCreate(&h, 20 * MIB, &prop, 0) == 0 && free_now() == f - 20 * MIB, "pieces cost memory");
+	ok(cuMemMap(at, 20 * MIB, 0, h, 0) == 0 && cuMemMap(at, 20 * MIB, 0, h, 0) != 0,
+	   "a place is mapped once");
+	ok(cuMemGetAddressRange_v2(&base, &size, at + 5) == 0 && base == at && size == 20 * MIB,
+	   "the range of a mapping is known");
+	cuMemRelease(h);
+	ok(free_now() == f - 20 * MIB, "a released piece lives while it is mapped");
+	ok(cuMemUnmap(at, 20 * MIB) == 0 && free_now() == f, "and goes with its last mapping");
+	ok(cuMemCreate(&h, 876 * MIB, &prop, 0) == 2, "pieces obey the capacity");
+	ok(cuMemAddressFree(at, 4096 * MIB) == 0, "addresses go back");
+	printf("trace: mapping %#llx\n", (unsigned long long)at);
+}
+
+static void test_streams(void)
+{
+	handle s, t, e, e2;
+	char *p;
+	float ms = 0;
+	int polls = 0;
+	cudaMalloc((void **)&p, 512 * MIB);
+	cudaStreamCreateWithFlags(&s, 1);
+	cudaStreamCreateWithFlags(&t, 1);
+	cudaEventCreateWithFlags(&e, 0);
+	cudaEventCreateWithFlags(&e2, 0);
+	ok(cudaEventQuery(e) == 0, "an event never recorded is finished");
+	cudaEventRecord(e2, s);
+	cudaMemsetAsync(p, 0, 512 * MIB, s);
+	cudaEventRecord(e, s);
+	ok(cudaEventQuery(e) == 600, "an event behind work is not finished at once");
+	while (cudaEventQuery(e) == 600 && polls < 1000000)
+		polls++;
+	ok(polls > 0 && polls < 1000000, "but it gets finished");
+	cudaEventElapsedTime(&ms, e2, e);
+	ok(ms > 0.4 && ms < 0.7, "filling 512 MiB takes what the bandwidth says");
+	cudaMemsetAsync(p, 0, 512 * MIB, s);
+	cudaEventRecord(e, s);
+	cudaStreamWaitEvent(t, e, 0);
+	cudaEventRecord(e2, t);
+	ok(cudaEventQuery(e2) == 600 && cudaEventSynchronize(e2) == 0 && cudaEventQuery(e) == 0,
+	   "a stream waits for another's event");
+	printf("trace: polls %d, %.6f ms\n", polls, ms);
+	cudaGetLastError();
+	cudaFree(p);
+}
+
+static void test_capture(void)
+{
+	handle s, t, e, graph, exec;
+	size_t nodes = 0;
+	int status = 0;
+	void *p;
+	cudaMalloc(&p, 2 * MIB);
+	cudaStreamCreateWithFlags(&s, 1);
+	cudaStreamCreateWithFlags(&t, 1);
+	cudaEventCreateWithFlags(&e, 2);
+	ok(cudaStreamBeginCapture(s, 1) == 0 && cudaStreamIsCapturing(s, &status) == 0 && status == 1,
+	   "a stream captures");
+	cudaMemsetAsync(p, 1, 8, s);
+	ok(*(char *)p == 0, "captured work does not run");
+	cudaEventRecord(e, s);
+	cudaStreamWaitEvent(t, e, 0);
+	cudaStreamIsCapturing(t, &status);
+	ok(status == 1, "waiting for a captured event joins the capture");
+	cudaMemsetAsync(p, 1, 8, t);
+	ok(cudaStreamSynchronize(s) == 900 && cudaEventQuery(e) == 900, "waiting inside a capture is refused");
+	ok(cudaStreamEndCapture(s, &graph) == 0 && cudaGraphGetNodes(graph, NULL, &nodes) == 0 && nodes == 2,
+	   "the graph has the nodes of both streams");
+	cudaStreamIsCapturing(t, &status);
+	ok(status == 0 && cudaGraphInstantiate(&exec, graph, 0) == 0 && cudaGraphLaunch(exec, s) == 0,
+	   "it can be launched, and both streams are free again");
+	cudaGetLastError();
+	cudaFree(p);
+}
+
+static void test_machine(void)
+{
+	struct { unsigned pid, pad; unsigned long long used; } list[8];
+	unsigned n = 8;
+	char properties[1032];
+	int devices = 0, status = 1;
+	uint64_t total;
+	handle nvml;
+	void *f, *p;
+	ok(cudaGetDeviceCount(&devices) == 0 && devices == 2, "there are as many devices as asked for");
+	cudaGetDeviceProperties_v2(properties, 0);
+	memcpy(&total, properties + 288, sizeof total);
+	ok(strcmp(properties, "Test Card") == 0 && total == 1024 * MIB, "they are the card asked for");
+	cudaSetDevice(1);
+	cudaMalloc(&p, 100 * MIB);
+	cudaSetDevice(0);
+	ok(free_now() == 874 * MIB, "devices count their memory apart");
+	ok(cudaSetDevice(2) == 101, "there is no further one");
+	cudaGetLastError();
+	nvmlDeviceGetHandleByIndex_v2(1, &nvml);
+	ok(nvmlDeviceGetComputeRunningProcesses(nvml, &n, list) == 0 && n == 2 &&
+	   list[0].pid == (unsigned)getpid() && list[0].used == 200 * MIB && list[1].pid == 4242 &&
+	   list[1].used == 50 * MIB, "NVML names this process and its neighbour");
+	ok(cudaGetDriverEntryPoint("cuMemCreate", &f, 0, &status) == 0 && f && status == 0 &&
+	   cudaGetDriverEntryPoint("cuNoSuchThing", &f, 0, &status) == 0 && !f && status == 1,
+	   "driver functions are found by name, others are not");
+	ok(cudaIpcGetMemHandle(properties, p) == 801, "sharing with other processes is refused");
+}
+
+static void test_addresses(void)
+{
+	char *p[3];
+	cudaMalloc((void **)&p[0], 20 * MIB);
+	cudaMalloc((void **)&p[1], 20 * MIB);
+	cudaMalloc((void **)&p[2], 12 * MIB);
+	printf("trace: addresses %p %p %p\n", (void *)p[0], (void *)p[1], (void *)p[2]);
+	for (int i = 0; i < 3; i++)
+		cudaFree(p[i]);
+}
+
+int main(void)
+{
+	test_addresses();
+	test_capacity();
+	test_small();
+	test_data();
+	test_mapping();
+	test_streams();
+	test_capture();
+	test_machine();
+	return failed;
+}

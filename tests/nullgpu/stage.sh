@@ -1,0 +1,37 @@
+#!/bin/sh
+# stage.sh - dryrun with a made-up PyTorch: what is found, what is refused, what is generated.
+. tests/support/tap.sh
+command -v cc > /dev/null || { skip "staging a made-up PyTorch" "no cc"; finish; }
+site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
+py=$(python3 -c "import sys; print(sys.executable)") || { skip "staging a made-up PyTorch" "no python3"; finish; }
+export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"
+run dryrun -g rtx4090 --no-record -- "$py" -c pass
+expect "a PyTorch without CUDA is named, with the remedy" 125 '' 'has no CUDA in it; install a CUDA build'
+run dryrun --no-record -- "$py" -c pass
+expect "a card must be named" 2 '' "which card\? try -g rtx4090"
+run dryrun -g rtx4090 --no-record
+expect "a program must be named" 2 '' 'which program'
+
+# a library that wants what the tables hold, and one function that they do not
+cat > "$TMP/want.c" <<'C'
+int cudaMalloc(void **p, unsigned long n);
+int cublasBrandNewInTheYear3000(void);
+int ask(void **p) { return cudaMalloc(p, 20 << 20) + cublasBrandNewInTheYear3000(); }
+C
+cc -shared -fPIC -o "$site/torch/lib/libtorch_cuda.so" "$TMP/want.c" -L"$BUILD/nullgpu" -l:vcnull-libcudart.so.12
+cat > "$TMP/use.py" <<P
+import ctypes
+p = ctypes.c_void_p()
+lib = ctypes.CDLL("$site/torch/lib/libtorch_cuda.so", mode=2)
+print("answer", lib.ask(ctypes.byref(p)), hex(p.value or 0))
+P
+run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
+expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions of this PyTorch were made on the spot'
+expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
+run dryrun -g rtx4090 --capacity 490MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
+expect "a full card refuses, and the program goes on" 0 'answer 2' 'verdict: at the limit; 1 requests were refused'
+check "no private folder is left behind" rmdir "$TMPDIR"
+mkdir -p "$TMPDIR"
+PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"
+check "without a compiler the missing functions are named" grep -q 'Missing: cublasBrandNewInTheYear3000' "$TMP/err"
+finish

@@ -171,43 +171,40 @@ int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const stru
 	return b.y + b.h;
 }
 
-static void scale_bar(struct vc_page *p, struct vc_box b, const char *klass, int w, const char *text)
+/* A bar with its text at the right, or below where there is no room; the y below. */
+static int scale_bar(struct vc_page *p, struct vc_box b, const char *klass, int w, const char *text)
 {
-	struct vc_label l = { b.x + w + 120, b.y + 130, VC_T_STRONG, VC_START, "fg", 0, false, false };
+	struct vc_label l = { b.x + w + 120, b.y + 125, VC_T_STRONG, VC_START, "fg", 0, false, false };
+	bool fits = l.x + vc_svg_measure(&l, text).w <= b.x + b.w;
 
 	vc_svg_put(&p->svg, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"16\"/>\n", klass, b.x,
 		   b.y, w);
-	if (l.x + vc_svg_measure(&l, text).w > b.x + b.w) {
-		l.x = b.x + b.w;
-		l.anchor = VC_END;
-		l.y -= 180;
+	if (!fits) {
+		l.x = b.x;
+		l.y = b.y + 310;
 	}
 	vc_svg_label(&p->svg, &l, text);
+	return b.y + (fits ? 260 : 430);
 }
 
 int vc_addressmap_scale(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *f,
-		     struct vc_box b)
+			struct vc_box b)
 {
 	char text[120], a[VC_FORMAT], c[VC_FORMAT];
-	struct vc_label l = { b.x, b.y + 130, VC_T_BODY, VC_START, "mut", 0, false, false };
+	struct vc_label l = { b.x, b.y + 60, VC_T_SMALL, VC_START, "mut", b.w, false, false };
 	uint64_t need = r->oom.happened ? r->oom.alloc_size ? r->oom.alloc_size : r->oom.request : 0;
 	uint64_t free = r->oom.happened && r->oom.largest_free ? r->oom.largest_free : f->largest_free;
-	int room = b.w - 900, w;
+	int w;
 
-	vc_svg_label(&p->svg, &l, "to scale:");
-	b.x += 900;
-	b.w -= 900;
+	vc_svg_label(&p->svg, &l, "to scale with the map:");
+	b.y += 160;
 	if (need) {
-		w = (int)vc_muldiv(need, (uint64_t)(room + 900), f->per_row);
-		w = w > room ? room : w < 20 ? 20 : w;
+		w = (int)vc_muldiv(need, (uint64_t)b.w, f->per_row);
 		snprintf(text, sizeof(text), "needed %s in one piece", vc_format_bytes(need, a));
-		scale_bar(p, b, "bad", w, text);
-		b.y += 280;
+		b.y = scale_bar(p, b, "bad", w > b.w ? b.w : w < 20 ? 20 : w, text);
 	}
-	w = (int)vc_muldiv(free, (uint64_t)(room + 900), f->per_row);
-	w = w > room ? room : w < 20 ? 20 : w;
+	w = (int)vc_muldiv(free, (uint64_t)b.w, f->per_row);
 	snprintf(text, sizeof(text), "largest free %s of %s", vc_format_bytes(free, a),
 		 vc_format_bytes(f->free, c));
-	scale_bar(p, b, "hx segbox", w, text);
-	return b.y + 280;
+	return scale_bar(p, b, "hx segbox", w > b.w ? b.w : w < 20 ? 20 : w, text);
 }

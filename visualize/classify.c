@@ -84,21 +84,21 @@ static enum vc_slot by_label(const struct vc_meta *m, uint32_t label)
 
 static enum vc_slot by_hints(const struct vc_life *l, uint8_t h)
 {
-	bool persistent = l->lifetime == VC_LIFE_PERSISTENT;
+	bool to_the_end = l->died == UINT64_MAX;
 
 	if (h & H_WORKSPACE)
 		return VC_SLOT_WORKSPACES;
+	if (l->at_start) /* nobody saw it being made: what is there before the first step */
+		return VC_SLOT_WEIGHTS;
 	if (l->lifetime == VC_LIFE_SHORT)
 		return h ? VC_SLOT_TEMPORARIES : VC_SLOT_OTHER;
 	if (h & H_OPTIMIZER)
-		return persistent ? VC_SLOT_OPTIMIZER : VC_SLOT_TEMPORARIES;
+		return to_the_end ? VC_SLOT_OPTIMIZER : VC_SLOT_TEMPORARIES;
 	if (h & H_BACKWARD)
 		return VC_SLOT_GRADIENTS;
-	if (h & H_SETUP && persistent)
+	if (h & H_SETUP && to_the_end)
 		return VC_SLOT_WEIGHTS;
-	if (h & H_FORWARD)
-		return persistent ? VC_SLOT_OTHER : VC_SLOT_ACTIVATIONS;
-	return persistent && l->at_start ? VC_SLOT_WEIGHTS : VC_SLOT_OTHER;
+	return h & H_FORWARD ? VC_SLOT_ACTIVATIONS : VC_SLOT_OTHER;
 }
 
 static enum vc_slot by_lifetime(const struct vc_life *l)
@@ -139,18 +139,21 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Half of the bytes recognised is enough to speak of categories; below that lifetimes say more. */
-static bool recognised(const struct vc_classes *c)
+/* Two thirds of the bytes recognised are enough to speak of categories; below that lifetimes say more.
+ * Also notes whether "weights" are more than what was there at the start. */
+static bool recognised(struct vc_classes *c)
 {
 	uint64_t known = 0, all = 0;
 
 	for (size_t i = 0; i < c->r->lives.n; i++) {
 		const struct vc_life *l = &c->r->lives.at[i];
-		if (l->lifetime == VC_LIFE_SHORT)
+		if (l->lifetime == VC_LIFE_SHORT || l->at_start)
 			continue;
 		all += l->size;
 		if (c->of_life[i] != VC_SLOT_OTHER)
 			known += l->size;
+		if (c->of_life[i] == VC_SLOT_WEIGHTS)
+			c->weights_seen = true;
 	}
 	return all && known >= all - all / 3;
 }
@@ -193,6 +196,8 @@ const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
 	static const char *const lifetime[VC_SLOTS] = { "Live to the end", "", "About a step",
 		"Part of a step", "Short-lived", "", "Other" };
 
+	if (c->categories && slot == VC_SLOT_WEIGHTS && !c->weights_seen)
+		return "There at the start";
 	return c->categories ? category[slot] : lifetime[slot];
 }
 

@@ -12,7 +12,7 @@
  * (weights, activations, ...), else classes of lifetime; both use the same slots and colours. */
 struct vc_classes {
 	const struct vc_result *r;   /* lent */
-	bool categories;
+	bool categories, weights_seen;
 	uint8_t *of_life;            /* enum vc_slot of each r->lives.at[i] */
 	uint32_t *by_id; size_t ids; /* indices of lives, sorted by id */
 };

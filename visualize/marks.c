@@ -24,6 +24,20 @@ static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1)
 
 struct lines { char at[6][120]; size_t n; };
 
+/* Fragmentation is to blame when a tenth of the memory is free and yet no piece is large enough. */
+static void oom_cause(const struct vc_plot *p, char *buf, size_t cap)
+{
+	const struct vc_oom_report *o = &p->c->r->oom;
+	uint64_t free = o->free_in_cache + o->device_free, all = p->capacity ? p->capacity : p->top;
+	char a[VC_FORMAT];
+
+	if (free >= o->request && free > all / 10)
+		snprintf(buf, cap, "cause: fragmentation, not demand");
+	else
+		snprintf(buf, cap, "cause: demand, %s of the memory is in use",
+			 vc_format_percent(all > free ? all - free : 0, all, a));
+}
+
 static void oom_lines(const struct vc_plot *p, struct lines *t)
 {
 	const struct vc_oom_report *o = &p->c->r->oom;
@@ -45,10 +59,13 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	t->n++;
 	snprintf(t->at[t->n++], sizeof(t->at[0]), "cached and free %s, but the largest piece is %s",
 		 vc_format_bytes(o->free_in_cache, a), vc_format_bytes(o->largest_free, b));
-	snprintf(t->at[t->n++], sizeof(t->at[0]), "free on the device %s, needed in one piece %s",
-		 vc_format_bytes(o->device_free, a), vc_format_bytes(o->alloc_size, b));
-	snprintf(t->at[t->n++], sizeof(t->at[0]), "%s", o->free_in_cache + o->device_free >= o->request ?
-		 "cause: fragmentation, not demand" : "cause: demand, more than the device has");
+	used = snprintf(t->at[t->n], sizeof(t->at[0]), "free on the device %s",
+			vc_format_bytes(o->device_free, a));
+	if (o->alloc_size)
+		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used, ", needed in one piece %s",
+			 vc_format_bytes(o->alloc_size, b));
+	t->n++;
+	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
 }
 
 /* The card that tells the story: in the empty part of the plot if there is one, else low in it. */
@@ -197,7 +214,7 @@ static enum vc_slot phase_slot(const char *name)
 	static const struct { const char *part; enum vc_slot slot; } known[] = {
 		{ "backward", VC_SLOT_GRADIENTS }, { "bwd", VC_SLOT_GRADIENTS },
 		{ "forward", VC_SLOT_ACTIVATIONS }, { "fwd", VC_SLOT_ACTIVATIONS },
-		{ "opt", VC_SLOT_OPTIMIZER }, { "eval", VC_SLOT_TEMPORARIES },
+		{ "ptim", VC_SLOT_OPTIMIZER }, { "eval", VC_SLOT_TEMPORARIES },
 		{ "valid", VC_SLOT_TEMPORARIES }, { "load", VC_SLOT_WEIGHTS }, { "init", VC_SLOT_WEIGHTS },
 	};
 
@@ -207,22 +224,24 @@ static enum vc_slot phase_slot(const char *name)
 	return VC_SLOT_OTHER;
 }
 
-static void phase_box(struct vc_plot *p, const struct vc_mark_at *from, const struct vc_mark_at *to,
+static bool phase_box(struct vc_plot *p, const struct vc_mark_at *from, const struct vc_mark_at *to,
 		      int y)
 {
 	struct vc_svg *s = &p->page->svg;
 	int a = vc_plot_event_x(p, from->event, from->time_ns);
 	int b = to ? vc_plot_event_x(p, to->event, to->time_ns) : p->box.x + p->box.w;
 	const char *name = vc_label_text(p->c->r->meta, from->label);
+	enum vc_slot slot = phase_slot(name);
 	struct vc_label l = { (a + b) / 2, y + 125, VC_T_SMALL, VC_MIDDLE, "onc", b - a - 40, false, false };
 
-	if (b - a < 10)
-		return;
+	if (b - a < 4)
+		return false;
 	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"17\"><title>%e</title>"
-		   "</rect>\n", vc_theme_slot(phase_slot(name)), a, y, b - a - (b - a > 30 ? 8 : 0), name);
+		   "</rect>\n", slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y, b - a - (b - a > 30 ? 8 : 0), name);
 	s->titles++;
 	if (vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w <= l.max)
 		vc_svg_label(s, &l, name);
+	return true;
 }
 
 /* The outermost BEGIN..END ranges, at most 400 of them. */
@@ -233,18 +252,17 @@ int vc_plot_phases(struct vc_plot *p, int y)
 	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
 	size_t depth = 0, drawn = 0;
 
+	vc_svg_put(&p->page->svg, "<g>");
 	for (size_t i = 0; i < t->marks && drawn < 400; i++) {
 		if (t->mark[i].kind == VC_MARK_BEGIN && !depth++)
 			open = &t->mark[i];
-		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth) {
-			vc_svg_put(&p->page->svg, drawn % 200 ? "" : drawn ? "</g><g>" : "<g>");
-			phase_box(p, open, &t->mark[i], y);
-			drawn++;
-		}
+		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth && phase_box(p, open, &t->mark[i], y) &&
+			 ++drawn % 100 == 0)
+			vc_svg_put(&p->page->svg, "</g>\n<g>");
 	}
+	vc_svg_put(&p->page->svg, "</g>\n");
 	if (!drawn)
 		return y;
-	vc_svg_put(&p->page->svg, "</g>\n");
 	vc_svg_label(&p->page->svg, &l, "phase");
 	return y + 230;
 }

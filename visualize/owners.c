@@ -160,6 +160,11 @@ int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_er
 {
 	const struct vc_result *r = c->r;
 	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
+	const struct vc_heap_map none = { 0 };
+
+	/* Without a refusal the peak of allocated bytes tells more than the first peak of reserved. */
+	if (!r->last.n && r->lives.n && !r->lives.dropped && r->curve.n)
+		h = &none;
 	size_t cap = h->n ? h->n : r->lives.n;
 
 	*o = (struct vc_owners){ 0 };

@@ -66,7 +66,7 @@ int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); 
 /* Entries in a row, wrapped at `w`. */
 struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE, VC_KEY_MARK } shape; };
 int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n);
-/* The keys of a plot of `k`; room for VC_SLOTS + 3. Returns how many. */
+/* The keys of a plot of `k`; room for VC_SLOTS + 4. Returns how many. */
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);
 
 /* "train.vct, device 0", and what was simulated, in words. */

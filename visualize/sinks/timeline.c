@@ -5,7 +5,7 @@
 
 #include "visualize/scene.h"
 
-enum { TABLE_WIDTH = 2500, TABLE_ROWS = 12, ROW = 300, PLOT_HEIGHT = 3500, LEFT = 800 };
+enum { TABLE_WIDTH = 2800, TABLE_ROWS = 12, ROW = 300, PLOT_HEIGHT = 3500, LEFT = 800 };
 
 struct drawing {
 	struct vc_page page;
@@ -150,7 +150,7 @@ static int body(struct drawing *d, int y)
 {
 	struct vc_plot *p = &d->plot;
 	bool narrow = d->page.w < VC_NARROW, has_table = d->owners.n > 0;
-	struct vc_key key[VC_SLOTS + 3];
+	struct vc_key key[VC_SLOTS + 4];
 	int side = has_table && !narrow ? TABLE_WIDTH + 400 : 0;
 	int right = d->page.w - VC_MARGIN - side;
 	size_t keys = vc_plot_keys(&d->classes, &d->columns, key);

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - see json.h. RFC 8259, as a pull parser over the input's window. */
+#include "common/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 512
+#define TEXT_MAX ((size_t)64 << 20)
+
+enum want { VALUE, FIRST_VALUE, KEY, FIRST_KEY, MORE, DONE };
+
+struct vc_json_state {
+	struct vc_input *in;
+	const uint8_t *start, *p, *end; /* the window at hand */
+	enum want want;
+	unsigned depth;
+	bool object[DEPTH_MAX];         /* what is open at each level: object or array */
+	char *buf; size_t n, cap;       /* the text being decoded */
+};
+
+static uint64_t offset(const struct vc_json_state *s)
+{
+	return vc_input_offset(s->in) + (uint64_t)(s->p - s->start);
+}
+
+static int bad(const struct vc_json_state *s, const char *what, struct vc_error *err)
+{
+	return vc_fail(err, VC_EFORMAT, "%s: damaged JSON at byte %llu: %s", vc_input_name(s->in),
+		       (unsigned long long)offset(s), what);
+}
+
+/* More than what is at hand; 1: there is, 0: the input is at its end. The unread rest stays. */
+static int more(struct vc_json_state *s, struct vc_error *err)
+{
+	size_t have = (size_t)(s->end - s->p), got;
+
+	vc_input_skip(s->in, (size_t)(s->p - s->start));
+	s->p = s->start = vc_input_peek(s->in, have + 1, &got, err);
+	s->end = s->start ? s->start + got : NULL;
+	if (!s->start)
+		return err ? (int)err->status : VC_EIO;
+	return got > have;
+}
+
+static int too_early(const struct vc_json_state *s, struct vc_error *err)
+{
+	return vc_fail(err, VC_EFORMAT, "%s: the JSON ends too early, after %llu bytes%s",
+		       vc_input_name(s->in), (unsigned long long)offset(s),
+		       vc_input_truncated(s->in) ? " (the compressed file is cut off)" : "");
+}
+
+/* The next byte that is not white space, not consumed; 0 at the end of the input. */
+static int next_byte(struct vc_json_state *s, struct vc_error *err)
+{
+	int rc;
+
+	for (;;) {
+		while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\t' || *s->p == '\r'))
+			s->p++;
+		if (s->p < s->end)
+			return *s->p;
+		rc = more(s, err);
+		if (rc <= 0)
+			return rc;
+	}
+}
+
+static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_error *err)
+{
+	size_t cap = s->cap ? s->cap : 256;
+	char *bigger;
+
+	if (s->n + n > TEXT_MAX)
+		return bad(s, "a text of more than 64 MiB", err);
+	while (cap <= s->n + n)
+		cap *= 2;
+	if (cap != s->cap) {
+		bigger = realloc(s->buf, cap);
+		if (!bigger)
+			return vc_nomem(err, "a JSON text");
+		s->buf = bigger;
+		s->cap = cap;
+	}
+	memcpy(s->buf + s->n, data, n);
+	s->n += n;
+	s->buf[s->n] = '\0';
+	return 0;
+}
+
+/* ---- texts ---- */
+
+static int need(struct vc_json_state *s, size_t n, struct vc_error *err)
+{
+	while ((size_t)(s->end - s->p) < n) {
+		int rc = more(s, err);
+
+		if (rc <= 0)
+			return rc ? rc : too_early(s, err);
+	}
+	return 0;
+}
+
+static int hex4(const uint8_t *p, uint32_t *v)
+{
+	*v = 0;
+	for (int i = 0; i < 4; i++) {
+		int d = p[i] >= '0' && p[i] <= '9' ? p[i] - '0' : (p[i] | 32) - 'a' + 10;
+
+		if (d < 0 || d > 15 || (d > 9 && (p[i] | 32) < 'a'))
+			return -1;
+		*v = *v << 4 | (uint32_t)d;
+	}
+	return 0;
+}
+
+static size_t utf8(uint32_t c, uint8_t *to)
+{
+	if (c < 0x80) {
+		to[0] = (uint8_t)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (uint8_t)(0xc0 | c >> 6);
+		to[1] = (uint8_t)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (uint8_t)(0xe0 | c >> 12);
+		to[1] = (uint8_t)(0x80 | (c >> 6 & 63));
+		to[2] = (uint8_t)(0x80 | (c & 63));
+		return 3;
+	}
+	to[0] = (uint8_t)(0xf0 | c >> 18);
+	to[1] = (uint8_t)(0x80 | (c >> 12 & 63));
+	to[2] = (uint8_t)(0x80 | (c >> 6 & 63));
+	to[3] = (uint8_t)(0x80 | (c & 63));
+	return 4;
+}
+
+/* \uXXXX, a pair of them for characters beyond 16 bits; a half alone becomes U+FFFD. */
+static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
+{
+	uint32_t c, low;
+	uint8_t bytes[4];
+	int rc = need(s, 6, err);
+
+	if (rc)
+		return rc;
+	if (hex4(s->p + 2, &c))
+		return bad(s, "a \\u escape without four hexadecimal digits", err);
+	s->p += 6;
+	if (c >= 0xd800 && c < 0xdc00) {
+		rc = need(s, 2, err);
+		if (!rc && s->p[0] == '\\' && s->p[1] == 'u')
+			rc = need(s, 6, err);
+		if (rc)
+			return rc;
+		if (s->p[0] == '\\' && s->p[1] == 'u' && !hex4(s->p + 2, &low) && low >= 0xdc00 && low < 0xe000) {
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+			s->p += 6;
+		}
+	}
+	if (c >= 0xd800 && c < 0xe000)
+		c = 0xfffd;
+	return keep(s, bytes, utf8(c, bytes), err);
+}
+
+static int escape(struct vc_json_state *s, struct vc_error *err)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at;
+	int rc = need(s, 2, err);
+
+	if (rc)
+		return rc;
+	if (s->p[1] == 'u')
+		return unicode_escape(s, err);
+	at = s->p[1] ? strchr(from, s->p[1]) : NULL;
+	if (!at)
+		return bad(s, "an unknown escape in a text", err);
+	s->p += 2;
+	return keep(s, &to[at - from], 1, err);
+}
+
+static int text(struct vc_json *j, struct vc_error *err)
+{
+	struct vc_json_state *s = j->state;
+	const uint8_t *q;
+	int rc;
+
+	s->p++;
+	s->n = 0;
+	for (;;) {
+		for (q = s->p; q < s->end && *q != '"' && *q != '\\' && *q >= 0x20; q++)
+			;
+		rc = keep(s, s->p, (size_t)(q - s->p), err);
+		s->p = q;
+		if (rc)
+			return rc;
+		if (q == s->end) {
+			rc = more(s, err);
+			if (rc <= 0)
+				return rc ? rc : too_early(s, err);
+		} else if (*q == '"') {
+			break;
+		} else if (*q == '\\') {
+			rc = escape(s, err);
+			if (rc)
+				return rc;
+		} else {
+			return bad(s, "a control character in a text", err);
+		}
+	}
+	s->p++;
+	j->text = s->buf;
+	j->len = s->n;
+	return 0;
+}
+
+/* ---- numbers and words ---- */
+
+static int word_end(struct vc_json_state *s, size_t *n, struct vc_error *err)
+{
+	for (*n = 0; ; ++*n) {
+		uint8_t c;
+
+		if (s->p + *n == s->end) {
+			int rc = more(s, err);
+
+			if (rc < 0)
+				return rc;
+			if (!rc)
+				return 0;
+		}
+		c = s->p[*n];
+		if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '+' || c == '-' ||
+		      c == '.'))
+			return 0;
+		if (*n > 400)
+			return bad(s, "a number of more than 400 digits", err);
+	}
+}
+
+static int number(struct vc_json *j, const char *digits, size_t n, struct vc_error *err)
+{
+	char *end;
+
+	j->is_integer = !digits[strcspn(digits, ".eEnN")];
+	errno = 0;
+	j->integer = j->is_integer ? strtoll(digits, &end, 10) : 0;
+	j->is_integer = j->is_integer && !errno && !*end;
+	j->real = j->is_integer ? (double)j->integer : strtod(digits, &end);
+	if (!n || *end)
+		return bad(j->state, "a word that is no value", err);
+	return VC_J_NUMBER;
+}
+
+static int scalar(struct vc_json *j, struct vc_error *err)
+{
+	static const struct { const char *text; int token; } words[] = {
+		{ "true", VC_J_TRUE }, { "false", VC_J_FALSE }, { "null", VC_J_NULL },
+	};
+	struct vc_json_state *s = j->state;
+	char copy[408];
+	size_t n;
+	int rc = word_end(s, &n, err);
+
+	if (rc)
+		return rc;
+	memcpy(copy, s->p, n);
+	copy[n] = '\0';
+	for (size_t i = 0; i < 3; i++) {
+		if (!strcmp(copy, words[i].text)) {
+			s->p += n;
+			return words[i].token;
+		}
+	}
+	if (!n || !(copy[0] == '-' || (copy[0] >= '0' && copy[0] <= '9') || !strcmp(copy, "NaN") ||
+		    !strcmp(copy, "Infinity")) || strpbrk(copy, "xXpP"))
+		return bad(s, "a word that is no value", err);
+	rc = number(j, copy, n, err);
+	s->p += rc > 0 ? n : 0;
+	return rc;
+}
+
+/* ---- structure ---- */
+
+static int begin(struct vc_json_state *s, bool object, struct vc_error *err)
+{
+	if (s->depth == DEPTH_MAX)
+		return bad(s, "nested more than 512 levels deep", err);
+	s->object[s->depth++] = object;
+	s->want = object ? FIRST_KEY : FIRST_VALUE;
+	s->p++;
+	return object ? VC_J_OBJECT : VC_J_ARRAY;
+}
+
+static int finish(struct vc_json_state *s)
+{
+	bool object = s->object[--s->depth];
+
+	s->p++;
+	s->want = s->depth ? MORE : DONE;
+	return object ? VC_J_OBJECT_END : VC_J_ARRAY_END;
+}
+
+static int value(struct vc_json *j, int c, struct vc_error *err)
+{
+	struct vc_json_state *s = j->state;
+	int rc;
+
+	if (c == '{' || c == '[')
+		return begin(s, c == '{', err);
+	rc = c == '"' ? text(j, err) : scalar(j, err);
+	if (rc < 0)
+		return rc;
+	s->want = s->depth ? MORE : DONE;
+	return c == '"' ? VC_J_TEXT : rc;
+}
+
+static int key(struct vc_json *j, int c, struct vc_error *err)
+{
+	struct vc_json_state *s = j->state;
+	int rc;
+
+	if (c != '"')
+		return bad(s, "a key was expected", err);
+	rc = text(j, err);
+	if (rc)
+		return rc;
+	c = next_byte(s, err);
+	if (c < 0)
+		return c;
+	if (c != ':')
+		return c ? bad(s, "a colon was expected", err) : too_early(s, err);
+	s->p++;
+	s->want = VALUE;
+	return VC_J_KEY;
+}
+
+int vc_json_next(struct vc_json *j, struct vc_error *err)
+{
+	struct vc_json_state *s = j->state;
+	int c = next_byte(s, err);
+
+	if (c < 0)
+		return c;
+	if (s->want == DONE)
+		return c ? bad(s, "something follows the document", err) : VC_J_END;
+	if (!c)
+		return too_early(s, err);
+	if (s->want == MORE) {
+		bool object = s->object[s->depth - 1];
+
+		if (c == (object ? '}' : ']'))
+			return finish(s);
+		if (c != ',')
+			return bad(s, "a comma or an end was expected", err);
+		s->p++;
+		s->want = object ? KEY : VALUE;
+		c = next_byte(s, err);
+		if (c <= 0)
+			return c ? c : too_early(s, err);
+	}
+	if ((s->want == FIRST_KEY && c == '}') || (s->want == FIRST_VALUE && c == ']'))
+		return finish(s);
+	if (s->want == KEY || s->want == FIRST_KEY)
+		return key(j, c, err);
+	return value(j, c, err);
+}
+
+/* Inside a container that nobody wants only quotes and brackets matter. */
+int vc_json_skip(struct vc_json *j, int token, struct vc_error *err)
+{
+	struct vc_json_state *s = j->state;
+	unsigned level = s->depth;
+
+	if (token != VC_J_OBJECT && token != VC_J_ARRAY)
+		return 0;
+	while (s->depth >= level) {
+		token = vc_json_next(j, err);
+		if (token < 0)
+			return token;
+	}
+	return 0;
+}
+
+int vc_json_open(struct vc_json *j, struct vc_input *in, struct vc_error *err)
+{
+	*j = (struct vc_json){ .text = "" };
+	j->state = calloc(1, sizeof(*j->state));
+	if (!j->state)
+		return vc_nomem(err, "reading JSON");
+	j->state->in = in;
+	return 0;
+}
+
+void vc_json_close(struct vc_json *j)
+{
+	if (j->state) {
+		vc_input_skip(j->state->in, (size_t)(j->state->p - j->state->start));
+		free(j->state->buf);
+	}
+	free(j->state);
+	*j = (struct vc_json){ 0 };
+}
+
+/* ---- writing ---- */
+
+/* Length of the UTF-8 character at p (n bytes left), 0 when it is none (RFC 3629: no overlong forms,
+ * no surrogates, nothing beyond U+10FFFF). */
+static size_t character(const uint8_t *p, size_t n)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+
+	if (!len || len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+void vc_json_quote(struct vc_output *o, const char *s, size_t len)
+{
+	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+	const uint8_t *p = (const uint8_t *)s;
+	size_t from_here = 0;
+
+	vc_output_write(o, "\"", 1);
+	for (size_t i = 0; i < len; ) {
+		size_t n = character(p + i, len - i);
+		const char *at = n == 1 && p[i] ? memchr(from, p[i], sizeof(from) - 1) : NULL;
+
+		if (n && !at && p[i] >= 0x20 && p[i] != 0x7f) {
+			i += n;
+			continue;
+		}
+		vc_output_write(o, s + from_here, i - from_here);
+		if (at)
+			vc_output_printf(o, "\\%c", to[at - from]);
+		else if (n)
+			vc_output_printf(o, "\\u%04x", p[i]);
+		else
+			vc_output_text(o, "\xef\xbf\xbd");
+		i += n ? n : 1;
+		from_here = i;
+	}
+	vc_output_write(o, s + from_here, len - from_here);
+	vc_output_write(o, "\"", 1);
+}

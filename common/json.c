@@ -139,7 +139,7 @@ static size_t utf8(uint32_t c, uint8_t *to)
 	return 4;
 }
 
-/* \uXXXX, a pair of them for characters beyond 16 bits; a half alone becomes U+FFFD. */
+/* A \u escape, a pair of them for characters beyond 16 bits; a half alone becomes U+FFFD. */
 static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 {
 	uint32_t c, low;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "simulator/report.h"
+#include "simulator/whatif.h"
 #include "visualize/sink.h"
 
 struct config {
@@ -153,6 +154,8 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, NULL, "torch", line);
 	if (s->change[0])
 		vc_emit_text(e, NULL, "changed", s->change);
+	if (s->whatif)
+		vc_emit_text(e, NULL, "predicted", s->whatif->trust);
 	vc_emit_text(e, NULL, "trust", trust_line(s, line, sizeof(line)));
 	for (size_t i = 0; i < s->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);
@@ -208,7 +211,7 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
 	const struct vc_result *r = &sim->result[i];
-	char line[512];
+	char line[512], low[32], high[32];
 
 	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
 		     p->card ? " on " : "", p->card ? p->card->title : "",
@@ -216,6 +219,9 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (p->conf[0])
 		vc_emit_line(e, "  settings %s", p->conf);
 	say_ledger(e, p, r, sim->session.others);
+	if (r->has_interval)
+		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
+			     vc_bytes_text(r->high, high));
 	if (r->oom.happened)
 		say_oom(e, r);
 }

@@ -40,7 +40,7 @@ struct vc_family {
 	size_t axes;
 	double (*x)[VC_AXES];    /* parameter values by member */
 	struct view *view;
-	struct vc_reduction_card card;
+	struct vc_reduction_card recorded, card; /* card: of the prediction */
 	bool force;
 };
 
@@ -104,7 +104,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->m = calloc(n, sizeof(*f->m));
 		f->x = calloc(n, sizeof(*f->x));
 		f->view = calloc(n, sizeof(*f->view));
-		f->card = (struct vc_reduction_card){ 132, 2048 }; /* H100, H200 */
+		f->recorded = f->card = (struct vc_reduction_card){ 132, 2048 }; /* H100, H200 */
 		f->force = force;
 	}
 	if (!f || !f->m || !f->x || !f->view) {
@@ -149,10 +149,12 @@ void vc_family_free(struct vc_family *f)
 	free(f);
 }
 
-void vc_family_card(struct vc_family *f, const struct vc_reduction_card *card)
+void vc_family_cards(struct vc_family *f, const struct vc_reduction_card *recorded,
+		     const struct vc_reduction_card *target)
 {
-	f->card = *card;
-	for (size_t i = 0; i < f->n; i++) { /* laws of scratch depend on it: look again */
+	f->recorded = *recorded;
+	f->card = *target;
+	for (size_t i = 0; i < f->n; i++) { /* recognised scratch depends on it: look again */
 		view_fini(&f->view[i], f->n);
 		f->view[i] = (struct view){ 0 };
 	}
@@ -374,7 +376,7 @@ static bool agreed(const struct vc_family *f, const struct view *v, const struct
 		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
 		bool has = vc_scratch_follows(o, owner);
 
-		if (vc_scratch_size(s, rows, &f->card, &a, &b) != (has && o->take[owner + 1].size == a))
+		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) != (has && o->take[owner + 1].size == a))
 			return false;
 	}
 	return true;
@@ -394,7 +396,7 @@ static int find_scratch(struct vc_family *f, struct view *v, size_t base, struct
 			varies[i] |= kind != VC_LAW_CONST && kind != VC_LAW_ALONE;
 		}
 	if (!rc)
-		rc = vc_scratch_find(b, varies, &f->card, &v->scratch, err);
+		rc = vc_scratch_find(b, varies, &f->recorded, &v->scratch, err);
 	free(varies);
 	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
 		struct vc_scratch *s = &v->scratch.at[i];

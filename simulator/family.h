@@ -56,8 +56,10 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 				struct vc_error *err);
 void vc_family_free(struct vc_family *f); /* NULL is fine */
 
-/* The card the prediction is for: it decides some scratch sizes. Default: 132 multiprocessors. */
-void vc_family_card(struct vc_family *f, const struct vc_reduction_card *card);
+/* The cards that were recorded on and that the prediction is for: they decide some scratch sizes.
+ * Default of both: 132 multiprocessors. */
+void vc_family_cards(struct vc_family *f, const struct vc_reduction_card *recorded,
+		     const struct vc_reduction_card *target);
 
 /* Write the predicted trace to *out (vc_trace_fini). Not thread-safe for one family. */
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,

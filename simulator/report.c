@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "simulator/whatif.h"
+
 static const char *start_name(enum vc_start s)
 {
 	return s == VC_START_WARM ? "warm" : s == VC_START_REBUILD ? "rebuild" : "cold";
@@ -33,6 +35,12 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, "torch_from", NULL, s->torch_from);
 	vc_emit_text(e, "conf", NULL, conf ? conf : "");
 	vc_emit_uint(e, "time_ns", NULL, s->census.last_ns);
+	vc_emit_object(e, "trust", NULL);
+	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_emit_real(e, "matched", NULL, s->matched);
+	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->members : 1);
+	vc_emit_text(e, "text", NULL, s->whatif ? s->whatif->trust : NULL);
+	vc_emit_end(e);
 	vc_emit_end(e);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "simulator/infer.h"
+#include "simulator/whatif.h"
 
 #define KEEP_EVENTS 2000000u           /* beyond this (96 MB) a single run streams the file */
 #define UNLIMITED (4ull << 40)         /* "no capacity given": more than any card has */
@@ -181,35 +182,51 @@ static void describe_change(struct vc_session *s)
 	}
 }
 
-int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size_t n, char **paths,
-		    unsigned flags, struct vc_error *err)
+int vc_session_open_one(struct vc_session *s, const struct vc_run_options *opt, const char *path,
+			unsigned flags, struct vc_error *err)
 {
 	int r;
 
-	*s = (struct vc_session){ .opt = opt, .matched = 1 };
+	*s = (struct vc_session){ .opt = opt, .path = path, .matched = 1 };
 	vc_census_init(&s->census);
-	if (!n)
-		return vc_fail(err, VC_EUSAGE, "name a trace (a recording, a snapshot, or - for standard input)");
-	if (n > 1)
-		return vc_fail(err, VC_EUSAGE, "one trace at a time here (%s and %s given)", paths[0], paths[1]);
-	s->path = paths[0];
 	r = read_trace(s, flags, err);
 	if (r == VC_OK)
 		r = choose_device(s, err);
 	if (r == VC_OK && !(flags & VC_SESSION_NO_REQUESTS_OK))
 		r = need_requests(s, err);
-	if (r == VC_OK)
-		r = parse_used(s, err);
 	if (r < 0)
 		return r;
 	choose_version(s);
-	describe_change(s);
 	return opt->verify ? vc_session_verify(s, err) : VC_OK;
+}
+
+int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size_t n, char **paths,
+		    unsigned flags, struct vc_error *err)
+{
+	int r;
+
+	if (!n) {
+		*s = (struct vc_session){ .opt = opt, .matched = 1 };
+		vc_census_init(&s->census);
+		return vc_fail(err, VC_EUSAGE, "name a trace (a recording, a snapshot, or - for standard input)");
+	}
+	if (n == 1 && !opt->set.n) {
+		r = vc_session_open_one(s, opt, paths[0], flags, err);
+	} else {
+		*s = (struct vc_session){ .opt = opt, .matched = 1, .path = paths[0] };
+		vc_census_init(&s->census);
+		r = vc_whatif_open(s, n, paths, flags, err);
+	}
+	if (r == VC_OK)
+		r = parse_used(s, err);
+	describe_change(s);
+	return r;
 }
 
 void vc_session_close(struct vc_session *s)
 {
 	free(s->fidelity.diverged_why);
+	vc_whatif_close(s);
 	vc_census_fini(&s->census);
 	vc_trace_fini(&s->trace);
 	s->meta = NULL;
@@ -372,7 +389,8 @@ static struct vc_run make_run(const struct vc_session *s, const struct vc_plan *
 	return (struct vc_run){
 		.model = p->model, .model_params = p->params[0] ? p->params : NULL,
 		.version = p->torch[0] ? p->torch : NULL, .conf = p->conf, .fraction = p->fraction,
-		.device = { .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
+		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
+		.device = { .va = VC_VA_WINDOW, .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
 			    .context = p->context, .others = s->others,
 			    .process = s->processes ? s->process : NULL, .processes = s->processes },
 		.device_index = s->device->device, .start = p->start, .stop_at_oom = p->stop_at_oom };
@@ -400,11 +418,6 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 		i->has_limit = true;
 		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
 	}
-	if (s->has_interval) {
-		out->has_interval = true;
-		out->low = s->low;
-		out->high = s->high;
-	}
 	if (copy_text(&i->model, p->model->name) && copy_text(&i->torch, p->torch[0] ? p->torch : NULL) &&
 	    copy_text(&i->conf, p->conf) && copy_text(&i->trace, slash ? slash + 1 : s->path) &&
 	    copy_text(&i->gpu, p->card ? p->card->title : NULL) && copy_text(&i->change, s->change))
@@ -429,6 +442,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		return vc_wrap(err, "%s", s->path);
 	out->meta = s->meta;
 	r = fill_info(s, plan, out, err);
+	if (r == VC_OK)
+		r = vc_whatif_interval(s, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

@@ -25,6 +25,8 @@ extern const struct vc_option vc_run_options[];
 /* "Nothing given", for commands that do not take these options. */
 struct vc_run_options vc_run_options_none(void);
 
+struct vc_whatif; /* whatif.h */
+
 struct vc_session {
 	const struct vc_run_options *opt; /* lent */
 	const char *path;                 /* as given, lent */
@@ -38,7 +40,7 @@ struct vc_session {
 	char change[256];                 /* transforms in words, "" = as recorded */
 	struct vc_fidelity fidelity;      /* checked = false: not verified */
 	double matched;                   /* what-if from recordings: share of bytes matched, else 1 */
-	bool has_interval; uint64_t low, high; /* of peak_reserved, when the what-if is not exact */
+	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */
 	struct vc_process process[16];    /* --used SIZE@pid */
 	size_t processes;
 	uint64_t others;
@@ -50,6 +52,9 @@ enum vc_session_flags { VC_SESSION_IN_MEMORY = 1, /* many runs will follow: keep
 /* Open the traces, choose device and version, apply --set, verify (--verify). */
 int  vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size_t n, char **paths,
 		     unsigned flags, struct vc_error *err);
+/* One recording as it is: no --set. */
+int  vc_session_open_one(struct vc_session *s, const struct vc_run_options *opt, const char *path,
+			 unsigned flags, struct vc_error *err);
 void vc_session_close(struct vc_session *s);
 
 /* One planned run. */

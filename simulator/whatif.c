@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* whatif.c - sessions over several recordings of one program. */
+#include "simulator/whatif.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 16 }; /* recordings, and values of --set */
+
+int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err)
+{
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text || equals - text >= VC_PARAM_TEXT)
+		return vc_fail(err, VC_EUSAGE, "--set %s: write NAME=VALUE, as in batch=32", text);
+	snprintf(buf, VC_PARAM_TEXT, "%.*s", (int)(equals - text), text);
+	at->name = buf;
+	if (vc_parse_real(equals + 1, &at->value, err) < 0)
+		return vc_wrap(err, "--set %s", text);
+	return VC_OK;
+}
+
+static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
+{
+	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
+}
+
+static void describe(struct vc_session *s)
+{
+	struct vc_whatif *w = s->whatif;
+	const struct vc_family_report *r = &w->report;
+	char alone[96] = "";
+
+	s->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
+	if (r->unsettled_bytes)
+		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
+			 100 * (1 - s->matched));
+	if (r->same)
+		snprintf(w->trust, sizeof(w->trust), "recorded at this value");
+	else if (r->single)
+		snprintf(w->trust, sizeof(w->trust), "bounds from one recording; a second short one at "
+			 "another value would make it exact");
+	else
+		snprintf(w->trust, sizeof(w->trust), "extrapolated from %zu recordings, %.2f %% of the bytes "
+			 "matched%s", r->members, 100 * s->matched, alone);
+}
+
+const char *vc_whatif_level(const struct vc_session *s)
+{
+	if (!s->whatif || s->whatif->report.same)
+		return "exact";
+	return s->whatif->report.single ? "bounds" : "extrapolated";
+}
+
+/* The traces that the recordings allow besides the best guess: unsettled sizes small and large,
+ * and the same sizes in the order of each other recording. */
+static int alternatives(struct vc_session *s, const struct vc_family_ask *best, struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+	struct vc_error ignored;
+
+	for (size_t k = 0; k < w->members + 2 && w->alts < VC_WHATIF_ALTS; k++) {
+		struct vc_family_ask ask = *best;
+		struct vc_trace *t = &w->alt[w->alts];
+
+		if (k < 2)
+			ask.lean = k ? VC_LEAN_HIGH : VC_LEAN_LOW;
+		ask.has_order = k >= 2;
+		ask.order = k - 2;
+		if (ask.has_order && (ask.order == w->report.base || w->report.single))
+			continue;
+		int r = vc_family_at(w->family, &ask, t, NULL, &ignored);
+		if (r == VC_ENOMEM)
+			return vc_nomem(err, "the alternatives of a prediction");
+		if (r < 0)
+			continue; /* that recording lacks too much to set the order */
+		bool known = same_events(t, &s->trace);
+		for (size_t i = 0; i < w->alts; i++)
+			known |= same_events(t, &w->alt[i]);
+		if (known)
+			vc_trace_fini(t);
+		else
+			w->alts++;
+	}
+	return VC_OK;
+}
+
+static int recount(struct vc_session *s, uint16_t device, struct vc_error *err)
+{
+	vc_census_fini(&s->census);
+	vc_census_init(&s->census);
+	if (vc_census_add(&s->census, s->trace.ev, s->trace.n, err) < 0)
+		return VC_ENOMEM;
+	s->device = vc_census_of(&s->census, device);
+	return s->device ? VC_OK : vc_fail(err, VC_EINTERNAL, "the prediction lost its device");
+}
+
+static int predict(struct vc_session *s, const struct vc_param_value *at, size_t n,
+		   struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+	struct vc_family_ask ask = { .at = at, .n = n };
+	int r = vc_family_at(w->family, &ask, &s->trace, &w->report, err);
+
+	if (r < 0)
+		return r;
+	const struct vc_session *base = &w->member[w->report.base];
+	w->nearest = base->path;
+	s->meta = s->trace.meta;
+	s->path = base->path;
+	s->fidelity = base->fidelity;
+	s->fidelity.diverged_why = base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
+	snprintf(s->torch, sizeof(s->torch), "%s", base->torch);
+	s->torch_from = base->torch_from;
+	r = recount(s, base->device->device, err);
+	if (r == VC_OK && !w->report.same)
+		r = alternatives(s, &ask, err);
+	describe(s);
+	return r;
+}
+
+static int open_members(struct vc_session *s, size_t n, char **paths, unsigned flags,
+			struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+	const struct vc_trace *t[MOST];
+
+	if (n > MOST)
+		return vc_fail(err, VC_EUSAGE, "at most %d recordings of one family", MOST);
+	w->member = calloc(n, sizeof(*w->member));
+	if (!w->member)
+		return vc_nomem(err, "the recordings");
+	for (size_t i = 0; i < n; i++) {
+		int r = vc_session_open_one(&w->member[w->members++], s->opt, paths[i],
+					    flags | VC_SESSION_IN_MEMORY, err);
+		if (r < 0)
+			return r;
+		t[i] = &w->member[i].trace;
+	}
+	w->family = vc_family_new(t, n, w->member[0].device->device, false, err);
+	return w->family ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
+}
+
+static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card *r)
+{
+	if (c && c->sms)
+		*r = (struct vc_reduction_card){ c->sms, vc_threads_per_sm(c->cc_major, c->cc_minor) };
+}
+
+/* Scratch sizes depend on the card that was recorded, and on the one that will run it. */
+static void choose_cards(struct vc_session *s)
+{
+	struct vc_reduction_card recorded = { 132, 2048 }, target; /* H100, H200: the usual ones */
+	const struct vc_meta *m = s->whatif->member[0].meta;
+
+	for (size_t i = 0; i < m->devices; i++)
+		if (m->device[i].name)
+			as_reduction_card(vc_card_by_name(m->device[i].name), &recorded);
+	target = recorded;
+	if (s->opt->gpu.n)
+		as_reduction_card(vc_card_by_name(s->opt->gpu.at[0]), &target);
+	vc_family_cards(s->whatif->family, &recorded, &target);
+}
+
+int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags, struct vc_error *err)
+{
+	struct vc_param_value at[MOST];
+	char name[MOST][VC_PARAM_TEXT];
+
+	s->whatif = calloc(1, sizeof(*s->whatif));
+	if (!s->whatif)
+		return vc_nomem(err, "the recordings");
+	if (s->opt->set.n > MOST)
+		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", MOST);
+	for (size_t i = 0; i < s->opt->set.n; i++) {
+		int r = vc_whatif_parse(s->opt->set.at[i], &at[i], name[i], err);
+		if (r < 0)
+			return r;
+	}
+	int r = open_members(s, n, paths, flags, err);
+	if (r < 0)
+		return r;
+	choose_cards(s);
+	return predict(s, at, s->opt->set.n, err);
+}
+
+int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
+		 const char *text, struct vc_session *out, struct vc_error *err)
+{
+	*out = *from;
+	out->trace = (struct vc_trace){ 0 };
+	out->fidelity.diverged_why = NULL;
+	vc_census_init(&out->census);
+	snprintf(out->change, sizeof(out->change), "%s", text);
+	out->whatif = calloc(1, sizeof(*out->whatif));
+	if (!out->whatif)
+		return vc_nomem(err, "a prediction");
+	out->whatif->member = from->whatif->member;
+	out->whatif->members = from->whatif->members;
+	out->whatif->family = from->whatif->family;
+	out->whatif->borrowed = true;
+	return predict(out, at, n, err);
+}
+
+int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
+		       struct vc_error *err)
+{
+	struct vc_plan p = *plan;
+
+	if (!s->whatif || !s->whatif->alts)
+		return VC_OK;
+	p.capacity = p.prop_total = 0; /* what they would need, not what they get */
+	p.fraction = -1;
+	for (size_t i = 0; i <= s->whatif->alts; i++) {
+		struct vc_session other = *s;
+		struct vc_result r;
+
+		if (i < s->whatif->alts)
+			other.trace = s->whatif->alt[i];
+		other.whatif = NULL;
+		other.others = 0;
+		other.processes = 0;
+		int rc = vc_session_run(&other, &p, NULL, &r, err);
+		if (rc < 0)
+			return rc;
+		if (!i || r.stats.peak_reserved < out->low)
+			out->low = r.stats.peak_reserved;
+		if (!i || r.stats.peak_reserved > out->high)
+			out->high = r.stats.peak_reserved;
+		vc_result_fini(&r);
+	}
+	out->has_interval = true;
+	return VC_OK;
+}
+
+void vc_whatif_close(struct vc_session *s)
+{
+	struct vc_whatif *w = s->whatif;
+
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->alts; i++)
+		vc_trace_fini(&w->alt[i]);
+	if (!w->borrowed) {
+		vc_family_free(w->family);
+		for (size_t i = 0; i < w->members; i++)
+			vc_session_close(&w->member[i]);
+		free(w->member);
+	}
+	free(w);
+	s->whatif = NULL;
+}

@@ -15,3 +15,15 @@ GOLDEN ?= tests/golden/vectors
 check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DIR
 	$(Q)$< $(GOLDEN)
 .PHONY: check-golden
+
+# Prediction of recorded ladders (families of recordings of one script at several sizes).
+LADDERS ?= ../shared/ladders/recordings
+$(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/ladders
+TESTS += tests/ladders/ladders.sh
+check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
+	$(Q)$< $(LADDERS)
+.PHONY: check-ladders

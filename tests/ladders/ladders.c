@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ladders.c - predicts the upper rungs of recorded ladders from the lowest two and three, and says
+ * how far off it was. Usage: ladders DIR; DIR holds NAME.pickle.zst and NAME.json. TAP on stdout,
+ * the table in lines that begin with '#'. */
+#include <dirent.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/whatif.h"
+
+enum { RUNGS = 16, LADDERS = 200 };
+
+struct rung { double x; uint64_t reserved, allocated; char path[512]; bool exact; };
+struct ladder {
+	char name[128], knob[32], torch[16], conf[64];
+	struct rung rung[RUNGS];
+	size_t n;
+};
+struct score { double off[2048]; size_t n, unsafe; double worst, line_worst; };
+
+static uint64_t number(const char *json, const char *key)
+{
+	const char *p = strstr(json, key);
+
+	return p ? strtoull(p + strlen(key), NULL, 10) : 0;
+}
+
+/* The first `"key": "text"` into buf. */
+static void text(const char *json, const char *key, char *buf, size_t n)
+{
+	const char *p = strstr(json, key);
+	size_t len = 0;
+
+	*buf = '\0';
+	if (!p)
+		return;
+	for (p += strlen(key); p[len] && p[len] != '"' && len + 1 < n; len++)
+		buf[len] = p[len];
+	buf[len] = '\0';
+}
+
+static char *slurp(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	char *s = calloc(1, 1 << 20);
+
+	if (f && s)
+		s[fread(s, 1, (1 << 20) - 1, f)] = '\0';
+	if (f)
+		fclose(f);
+	return s;
+}
+
+/* family[-variant]_knobVALUE_torchVERSION */
+static bool split(const char *name, struct ladder *l, double *x)
+{
+	const char *torch = strstr(name, "_torch");
+	char head[256];
+
+	if (!torch || torch - name >= (long)sizeof(head))
+		return false;
+	snprintf(head, sizeof(head), "%.*s", (int)(torch - name), name);
+	char *digits = head + strlen(head);
+	while (digits > head && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	*x = strtod(digits, NULL);
+	*digits = '\0';
+	char *knob = strrchr(head, '_');
+	if (!knob)
+		return false;
+	if (knob - head > 5 && !strncmp(knob - 5, "_eval", 5))
+		knob -= 5;
+	snprintf(l->name, sizeof(l->name), "%.*s %s %.*s", (int)(knob - head), head, knob + 1,
+		 (int)(strstr(torch, ".pickle") - torch - 6), torch + 6);
+	snprintf(l->knob, sizeof(l->knob), "%s", knob + 1);
+	return *x > 0;
+}
+
+static void add(struct ladder *all, size_t *n, const char *dir, const char *file)
+{
+	struct ladder new = { 0 }, *l = NULL;
+	char path[1024];
+	double x;
+
+	if (!split(file, &new, &x))
+		return;
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp(all[i].name, new.name))
+			l = &all[i];
+	snprintf(path, sizeof(path), "%s/%.*s.json", dir, (int)(strstr(file, ".pickle") - file), file);
+	char *json = slurp(path);
+	if (!l && *n < LADDERS && json) {
+		text(json, "\"torch\": \"", new.torch, sizeof(new.torch));
+		new.torch[strspn(new.torch, "0123456789.")] = '\0';
+		text(json, "\"conf\": \"", new.conf, sizeof(new.conf));
+		all[*n] = new;
+		l = &all[(*n)++];
+	}
+	if (!json || !l || l->n == RUNGS)
+		return;
+	struct rung r = { .x = x, .reserved = number(json, "\"peak_reserved\": "),
+			  .allocated = number(json, "\"peak_allocated\": ") };
+	snprintf(r.path, sizeof(r.path), "%s/%s", dir, file);
+	size_t at = l->n++;
+	for (; at > 0 && l->rung[at - 1].x > x; at--)
+		l->rung[at] = l->rung[at - 1];
+	l->rung[at] = r;
+	free(json);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct ladder *)a)->name, ((const struct ladder *)b)->name);
+}
+
+static size_t find(struct ladder *all, const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	size_t n = 0;
+
+	while (d && (e = readdir(d)))
+		if (strstr(e->d_name, ".pickle"))
+			add(all, &n, dir, e->d_name);
+	if (d)
+		closedir(d);
+	qsort(all, n, sizeof(*all), by_name);
+	return n;
+}
+
+/* Peak reserved of a run without limits, and its interval. */
+static int replay(struct vc_session *s, struct vc_result *out, struct vc_error *err)
+{
+	struct vc_plan *plan;
+	size_t n;
+	int r = vc_session_plans(s, &plan, &n, err);
+
+	if (r < 0)
+		return r;
+	plan[0].capacity = 0;
+	r = vc_session_run(s, &plan[0], NULL, out, err);
+	free(plan);
+	return r;
+}
+
+static double percent(double value, double truth)
+{
+	return 100 * (value - truth) / truth;
+}
+
+static void rung_of(const struct ladder *l, size_t k, struct vc_session *base, struct score *sc,
+		    size_t i)
+{
+	struct vc_param_value at = { (char *)l->knob, l->rung[i].x };
+	const struct rung *a = &l->rung[k - 2], *b = &l->rung[k - 1];
+	double truth = (double)l->rung[i].reserved, line;
+	struct vc_session s;
+	struct vc_result r;
+	struct vc_error err = { 0 };
+
+	if (vc_whatif_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
+		printf(" %g:failed(%s)", at.value, err.message);
+		sc->off[sc->n++] = 100;
+		sc->worst = 100;
+		return;
+	}
+	double off = percent((double)r.stats.peak_reserved, truth);
+	double high = (double)(r.has_interval ? r.high : r.stats.peak_reserved);
+	line = (double)a->reserved + ((double)b->reserved - (double)a->reserved) / (b->x - a->x) *
+				     (at.value - a->x);
+	printf(" %g:%+.2f%s", at.value, off, percent(truth, high) > 1 ? "!" : "");
+	sc->unsafe += percent(truth, high) > 1;
+	sc->off[sc->n++] = fabs(off);
+	sc->worst = fmax(sc->worst, fabs(off));
+	sc->line_worst = fmax(sc->line_worst, fabs(percent(line, truth)));
+	vc_result_fini(&r);
+	vc_session_close(&s);
+}
+
+static void predict(const struct ladder *l, size_t k, struct score *sc)
+{
+	char spec[RUNGS][600], set[64], *path[RUNGS];
+	struct vc_run_options opt = vc_run_options_none();
+	const char *torch = l->torch, *sets = set;
+	struct vc_session base;
+	struct vc_error err = { 0 };
+
+	if (l->n <= k)
+		return;
+	for (size_t i = 0; i < k; i++) {
+		snprintf(spec[i], sizeof(spec[i]), "%s@%s=%g", l->rung[i].path, l->knob, l->rung[i].x);
+		path[i] = spec[i];
+	}
+	snprintf(set, sizeof(set), "%s=%g", l->knob, l->rung[k - 1].x);
+	opt.torch = (struct vc_list){ &torch, 1 };
+	opt.set = (struct vc_list){ &sets, 1 };
+	if (vc_session_open(&base, &opt, k, path, 0, &err) < 0) {
+		printf("# %-34s failed: %s\n", l->name, err.message);
+		sc->worst = 100;
+		sc->off[sc->n++] = 100;
+		return;
+	}
+	printf("# %-34s", l->name);
+	for (size_t i = k; i < l->n; i++)
+		rung_of(l, k, &base, sc, i);
+	printf("\n");
+	vc_session_close(&base);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Recorded rungs under their own settings: every segment and address the same. */
+static size_t replays(const struct ladder *all, size_t n, size_t *exact)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < all[i].n; k++, total++) {
+			struct vc_run_options opt = vc_run_options_none();
+			const char *torch = all[i].torch;
+			char *path = (char *)all[i].rung[k].path;
+			struct vc_session s;
+			struct vc_error err = { 0 };
+			opt.torch = (struct vc_list){ &torch, 1 };
+			opt.verify = true;
+			if (vc_session_open(&s, &opt, 1, &path, 0, &err) == 0 && s.fidelity.exact)
+				++*exact;
+			else
+				printf("# not exact: %s %s\n", path, err.message);
+			vc_session_close(&s);
+		}
+	return total;
+}
+
+static bool judge(int test, size_t k, struct score *sc, double median_goal, double worst_goal)
+{
+	qsort(sc->off, sc->n, sizeof(double), by_value);
+	double median = sc->n ? sc->off[sc->n / 2] : 100;
+	bool good = median <= median_goal && sc->worst <= worst_goal && !sc->unsafe;
+
+	printf("%s %d - the lowest %zu of each ladder predict %zu others: median %.3f %%, worst %.2f %%, "
+	       "%zu unsafe (a line through the peaks: worst %.0f %%)\n", good ? "ok" : "not ok", test, k,
+	       sc->n, median, sc->worst, sc->unsafe, sc->line_worst);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	static struct ladder all[LADDERS];
+	static struct score two, three;
+	size_t n = argc > 1 ? find(all, argv[1]) : 0, exact = 0;
+
+	if (!n) {
+		printf("ok 1 - ladders # SKIP no recordings in %s\n", argc > 1 ? argv[1] : "(no folder given)");
+		return 0;
+	}
+	size_t total = replays(all, n, &exact);
+	printf("%s 1 - %zu of %zu recordings replay exactly\n", exact == total ? "ok" : "not ok", exact, total);
+	printf("# from the two lowest: value:error of peak reserved in %%, ! = unsafe\n");
+	for (size_t i = 0; i < n; i++)
+		predict(&all[i], 2, &two);
+	printf("# from the three lowest\n");
+	for (size_t i = 0; i < n; i++)
+		predict(&all[i], 3, &three);
+	bool a = judge(2, 2, &two, 1, 8), b = judge(3, 3, &three, 0.5, 3);
+	return exact == total && a && b ? 0 : 1;
+}

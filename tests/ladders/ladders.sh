@@ -1,0 +1,3 @@
+#!/bin/sh
+# ladders.sh - the predictions of recorded ladders stay within their bounds.
+exec "$BUILD/tests/ladders" "${LADDERS:-../shared/ladders/recordings}"

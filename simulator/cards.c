@@ -52,9 +52,12 @@ static int fit(const struct vc_card *c, const char *word)
 	return !strncmp(title, word, strlen(word)) ? 1 : 0;
 }
 
+/* The best-fitting card. Several that differ by the way they are built in (PCIe, SXM) but hardly in
+ * memory count as one: the smallest, so that "fits" holds for all of them. */
 static const struct vc_card *search(const char *name, int *best, size_t *ties)
 {
 	const struct vc_card *found = NULL;
+	uint64_t largest = 0;
 	char word[NAME];
 
 	*best = 0;
@@ -67,10 +70,19 @@ static const struct vc_card *search(const char *name, int *best, size_t *ties)
 		if (f > *best) {
 			*best = f;
 			*ties = 0;
+			largest = 0;
 			found = &vc_cards[i];
 		}
-		*ties += f && f == *best;
+		if (!f || f != *best)
+			continue;
+		(*ties)++;
+		if (vc_cards[i].total < found->total)
+			found = &vc_cards[i];
+		if (vc_cards[i].total > largest)
+			largest = vc_cards[i].total;
 	}
+	if (found && *best > 1 && largest - found->total < largest / 100)
+		*ties = 1;
 	return found;
 }
 

@@ -38,7 +38,8 @@ extern const struct vc_card vc_cards[];
 extern const size_t vc_cards_n;
 
 /* The card called `name`: its key, its title or the device name a recording carries; case, blanks
- * and dashes do not matter, a beginning that fits one card only is enough. NULL: none or several. */
+ * and dashes do not matter, a beginning that fits one card only is enough; of cards whose memory differs by less
+ * than 1 % (PCIe, SXM) the smallest. NULL: none or several. */
 const struct vc_card *vc_card_by_name(const char *name);
 
 /* The same with a sentence that names the candidates when there is no single answer. */

@@ -170,16 +170,16 @@ static void say_ledger(struct vc_emit *e, const struct vc_plan *p, const struct 
 {
 	uint64_t used = r->stats.peak_reserved + p->context + others;
 
-	vc_emit_object(e, NULL, "");
-	vc_emit_bytes(e, NULL, "  tensors (allocated)", r->stats.allocated_at_peak);
-	vc_emit_bytes(e, NULL, "  cached, not in use", r->stats.peak_reserved - r->stats.allocated_at_peak);
-	vc_emit_bytes(e, NULL, "= reserved by PyTorch", r->stats.peak_reserved);
-	vc_emit_bytes(e, NULL, "+ CUDA context, libraries", p->context);
+	vc_emit_object(e, NULL, "  at the peak");
+	vc_emit_bytes(e, NULL, "    tensors (allocated)", r->stats.allocated_at_peak);
+	vc_emit_bytes(e, NULL, "    cached, not in use", r->stats.peak_reserved - r->stats.allocated_at_peak);
+	vc_emit_bytes(e, NULL, "  = reserved by PyTorch", r->stats.peak_reserved);
+	vc_emit_bytes(e, NULL, "  + CUDA context, libraries", p->context);
 	if (others)
-		vc_emit_bytes(e, NULL, "+ other processes", others);
-	vc_emit_bytes(e, NULL, "= used on the device", used);
+		vc_emit_bytes(e, NULL, "  + other processes", others);
+	vc_emit_bytes(e, NULL, "  = used on the device", used);
 	if (p->capacity)
-		vc_emit_bytes(e, NULL, "  free", used > p->capacity ? 0 : p->capacity - used);
+		vc_emit_bytes(e, NULL, "    free", used > p->capacity ? 0 : p->capacity - used);
 	vc_emit_end(e);
 }
 
@@ -188,11 +188,11 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 	const struct vc_oom_report *o = &r->oom;
 	char place[512];
 
-	vc_emit_object(e, NULL, "");
-	vc_emit_bytes(e, NULL, "asked for", o->request);
-	vc_emit_bytes(e, NULL, "largest free block", o->largest_free);
-	vc_emit_bytes(e, NULL, "free in the cache", o->free_in_cache);
-	vc_emit_bytes(e, NULL, "free on the device", o->device_free);
+	vc_emit_object(e, NULL, "  when it ran out");
+	vc_emit_bytes(e, NULL, "    asked for", o->request);
+	vc_emit_bytes(e, NULL, "    largest free block", o->largest_free);
+	vc_emit_bytes(e, NULL, "    free in the cache", o->free_in_cache);
+	vc_emit_bytes(e, NULL, "    free on the device", o->device_free);
 	vc_emit_end(e);
 	if (o->message && *o->message)
 		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);

@@ -23,7 +23,8 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
 			  * 32 MiB downwards; what a window leaves over serves later requests */
 };
 
-struct vc_process { bool self; uint32_t pid; uint64_t bytes; }; /* for the out-of-memory text */
+/* For the out-of-memory text; `self` with 0 bytes: what this process holds at that moment. */
+struct vc_process { bool self; uint32_t pid; uint64_t bytes; };
 
 enum vc_driver_call {
 	VC_DRV_MALLOC, VC_DRV_FREE, VC_DRV_RESERVE, VC_DRV_UNRESERVE, VC_DRV_CREATE, VC_DRV_RELEASE,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/site.h"
 #include "simulator/whatif.h"
 
 static const char *start_name(enum vc_start s)
@@ -70,29 +71,14 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
-/* The innermost frame says where; its file is cut to the last two parts of the path. */
-static const char *short_path(const char *path)
-{
-	const char *cut = path, *slash = strrchr(path, '/');
-
-	for (const char *p = path; slash && p < slash; p++)
-		if (*p == '/')
-			cut = p + 1;
-	return cut;
-}
-
 const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n)
 {
-	if (h->site && h->site < m->frames) {
-		const struct vc_frame *f = &m->frame[h->site];
-
-		snprintf(buf, n, "%s:%" PRIu32 " %s", short_path(m->string[f->file]), f->line,
-			 m->string[f->function]);
-	} else if (h->label && h->label < m->strings) {
-		snprintf(buf, n, "%s", m->string[h->label]);
-	} else {
+	if (h->site)
+		vc_site_text(m, h->site, buf, n);
+	else if (h->label)
+		snprintf(buf, n, "%s", vc_label_text(m, h->label));
+	else
 		snprintf(buf, n, "segment %" PRIx64, h->segment);
-	}
 	return buf;
 }
 

@@ -134,7 +134,7 @@ static int parse_used(struct vc_session *s, struct vc_error *err)
 		snprintf(size, sizeof(size), "%.*s", at ? (int)(at - text) : (int)strlen(text), text);
 		if (vc_parse_size(size, &bytes, err) < 0 || (at && vc_parse_uint(at + 1, &pid, err) < 0))
 			return vc_wrap(err, "--used %s", text);
-		if (s->processes == sizeof(s->process) / sizeof(*s->process))
+		if (s->processes + 1 == sizeof(s->process) / sizeof(*s->process))
 			return vc_fail(err, VC_EUSAGE, "--used: at most %zu processes", s->processes);
 		if (s->others + bytes < bytes)
 			return vc_fail(err, VC_EUSAGE, "--used: the sum is larger than any memory");
@@ -142,6 +142,8 @@ static int parse_used(struct vc_session *s, struct vc_error *err)
 		if (at)
 			s->process[s->processes++] = (struct vc_process){ false, (uint32_t)pid, bytes };
 	}
+	/* PyTorch on Linux lists the processes of the card, ours among them */
+	s->process[s->processes++] = (struct vc_process){ .self = true };
 	return VC_OK;
 }
 
@@ -392,7 +394,8 @@ static struct vc_run make_run(const struct vc_session *s, const struct vc_plan *
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
 		.device = { .va = VC_VA_WINDOW, .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
 			    .context = p->context, .others = s->others,
-			    .process = s->processes ? s->process : NULL, .processes = s->processes },
+			    .process = s->process, .processes = p->capacity ? s->processes : 0,
+			    .index = s->device->device },
 		.device_index = s->device->device, .start = p->start, .stop_at_oom = p->stop_at_oom };
 }
 

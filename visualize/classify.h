@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "common/site.h"
 #include "simulator/result.h"
 #include "visualize/theme.h"
 
@@ -24,12 +25,6 @@ const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot);
 /* The slot of block `id`; VC_SLOT_OTHER when its life is not known. */
 enum vc_slot vc_classes_of_id(const struct vc_classes *c, uint64_t id);
 const struct vc_life *vc_classes_life(const struct vc_classes *c, uint64_t id); /* or NULL */
-
-/* The frame a person would look for: the innermost outside the framework, or `site` itself. */
-uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site);
-/* "train.py:140 step" of the frame vc_site_shown; "" when the site is unknown. */
-void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap);
-const char *vc_label_text(const struct vc_meta *m, uint32_t label); /* "" when unknown */
 
 /* Who holds bytes: blocks of one call site (or label) and slot together. */
 struct vc_owner {

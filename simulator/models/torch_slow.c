@@ -291,6 +291,7 @@ static int refuse(struct torch *t, struct torch_want *w)
 	struct vc_trace_entry e = { .kind = VC_TR_OOM, .stream = w->set->stream,
 				    .addr = vc_device_available(t->m->device), .size = w->size };
 
+	t->m->refusal = (struct vc_refusal){ w->size, w->asz, e.addr };
 	torch_text_oom(t, w);
 	if (t->m->trace)
 		t->m->trace(t->m->trace_arg, &e);

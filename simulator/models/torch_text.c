@@ -80,6 +80,14 @@ static void say_old(struct torch *t, const struct torch_want *w)
 	    fmt((uint64_t)t->all[TORCH_RESERVED_BYTES].cur).s);
 }
 
+/* What the driver charges a process with; 0 for ourselves means: count. */
+static uint64_t process_bytes(const struct torch *t, const struct vc_process *p)
+{
+	if (p->bytes || !p->self)
+		return p->bytes;
+	return vc_device_taken(t->m->device) + vc_device_config(t->m->device)->context;
+}
+
 static void say_head(struct torch *t, const struct torch_want *w)
 {
 	const struct vc_device_config *d = vc_device_config(t->m->device);
@@ -95,7 +103,7 @@ static void say_head(struct torch *t, const struct torch_want *w)
 			say(t, "Including non-PyTorch memory, this process has ");
 		else
 			say(t, "Process %u has ", d->process[i].pid);
-		say(t, "%s memory in use. ", fmt(d->process[i].bytes).s);
+		say(t, "%s memory in use. ", fmt(process_bytes(t, &d->process[i])).s);
 	}
 	if (t->limit != TORCH_UNLIMITED && t->r->oom_limit)
 		say(t, "%s allowed; ", fmt(t->limit).s);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "common/site.h"
+
 #define MAX_HOLDERS 64
 
 struct origin { uint32_t site, label; bool used; };
@@ -71,33 +73,39 @@ int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const str
 	return m->type->walk(m, take_one, &t);
 }
 
+/* A holder with what its line of code says: many call stacks end in the same line, in frames that
+ * differ only in their callers. */
+struct keyed { uint32_t function, file, line; struct vc_holder h; };
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static int by_place(const void *a, const void *b)
 {
-	const struct vc_holder *x = a, *y = b;
+	const struct keyed *x = a, *y = b;
+	int r = compare(x->file, y->file);
 
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	return (x->segment > y->segment) - (x->segment < y->segment);
+	r = r ? r : compare(x->line, y->line);
+	r = r ? r : compare(x->function, y->function);
+	r = r ? r : compare(x->h.label, y->h.label);
+	return r ? r : compare(x->h.segment, y->h.segment);
 }
 
 static int by_bytes(const void *a, const void *b)
 {
-	const struct vc_holder *x = a, *y = b;
+	const struct keyed *x = a, *y = b;
+	int r = compare(y->h.bytes, x->h.bytes);
 
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return by_place(a, b);
+	return r ? r : by_place(a, b);
 }
 
-int vc_heapmap_holders(const struct vc_heap_map *map, struct vc_holder **holders, size_t *n,
-		       struct vc_error *err)
+static size_t collect(const struct vc_heap_map *map, const struct vc_meta *meta, struct keyed *k)
 {
-	struct vc_holder *h = calloc(map->n ? map->n : 1, sizeof(*h));
 	uint64_t segment = 0;
-	size_t k = 0, m = 0;
+	size_t n = 0;
 
-	if (!h)
-		return vc_nomem(err, "the list of holders");
 	for (size_t i = 0; i < map->n; i++) {
 		const struct vc_heap_extent *x = &map->at[i];
 
@@ -105,19 +113,47 @@ int vc_heapmap_holders(const struct vc_heap_map *map, struct vc_holder **holders
 			segment = x->addr;
 		if (x->what != VC_X_LIVE && x->what != VC_X_PENDING)
 			continue;
-		h[k++] = (struct vc_holder){ x->site, x->label, x->site ? 0 : segment, x->size, 1 };
+		k[n].h = (struct vc_holder){ 0, x->label, x->site || x->label ? 0 : segment, x->size, 1 };
+		if (x->site && x->site < meta->frames) {
+			const struct vc_frame *f;
+
+			k[n].h.site = vc_site_shown(meta, x->site);
+			f = &meta->frame[k[n].h.site];
+			k[n].function = f->function;
+			k[n].file = f->file;
+			k[n].line = f->line;
+		}
+		n++;
 	}
-	qsort(h, k, sizeof(*h), by_place);
-	for (size_t i = 0; i < k; i++) { /* merge equal places */
-		if (m && !by_place(&h[m - 1], &h[i])) {
-			h[m - 1].bytes += h[i].bytes;
-			h[m - 1].blocks++;
+	return n;
+}
+
+int vc_heapmap_holders(const struct vc_heap_map *map, const struct vc_meta *meta,
+		       struct vc_holder **holders, size_t *n, struct vc_error *err)
+{
+	struct keyed *k = calloc(map->n ? map->n : 1, sizeof(*k));
+	struct vc_holder *h = calloc(MAX_HOLDERS, sizeof(*h));
+	size_t all, m = 0;
+
+	if (!k || !h) {
+		free(k);
+		free(h);
+		return vc_nomem(err, "the list of holders");
+	}
+	all = collect(map, meta, k);
+	qsort(k, all, sizeof(*k), by_place);
+	for (size_t i = 0; i < all; i++) { /* merge equal places */
+		if (m && !by_place(&k[m - 1], &k[i])) {
+			k[m - 1].h.bytes += k[i].h.bytes;
+			k[m - 1].h.blocks++;
 		} else {
-			h[m++] = h[i];
+			k[m++] = k[i];
 		}
 	}
-	qsort(h, m, sizeof(*h), by_bytes);
+	qsort(k, m, sizeof(*k), by_bytes);
+	for (*n = 0; *n < m && *n < MAX_HOLDERS; (*n)++)
+		h[*n] = k[*n].h;
+	free(k);
 	*holders = h;
-	*n = m < MAX_HOLDERS ? m : MAX_HOLDERS;
 	return VC_OK;
 }

@@ -20,7 +20,7 @@ int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const str
 
 /* Who holds the live bytes of a map: by call site, else by segment; largest first, at most 64.
  * *holders is the caller's. */
-int vc_heapmap_holders(const struct vc_heap_map *map, struct vc_holder **holders, size_t *n,
-		       struct vc_error *err);
+int vc_heapmap_holders(const struct vc_heap_map *map, const struct vc_meta *meta,
+		       struct vc_holder **holders, size_t *n, struct vc_error *err);
 
 #endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* site.h - call sites as a person would name them. */
+#ifndef VC_SITE_H
+#define VC_SITE_H
+
+#include "common/meta.h"
+
+/* The frame a person would look for: the innermost outside the framework, else the innermost in
+ * Python, else `site` itself. */
+uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site);
+/* "train.py:140 step" of the frame vc_site_shown; "" when the site is unknown. */
+void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap);
+const char *vc_label_text(const struct vc_meta *m, uint32_t label); /* "" when unknown */
+
+#endif

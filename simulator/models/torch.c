@@ -5,8 +5,6 @@
 
 #include "simulator/models/torch_index.h"
 
-/* A request needs at most this many new block objects before the next check. */
-#define HEADROOM 8
 
 static int torch_init(struct vc_model *m, struct vc_error *err)
 {
@@ -19,7 +17,7 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	t->r = r;
 	t->limit = TORCH_UNLIMITED;
 	t->pool[0].small = true;
-	if (!r || !torch_ensure(t, HEADROOM))
+	if (!r || !torch_ensure(t, TORCH_HEADROOM))
 		return vc_nomem(err, "the torch model");
 	if (torch_rules_for(m->version, r) < 0)
 		return vc_fail(err, VC_EUSAGE, "torch version \"%s\" is not known, try %s .. %s",
@@ -39,80 +37,8 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	if (r->opt_fraction && t->conf.fraction < 1)
 		t->limit = (uint64_t)(t->conf.fraction *
 				      (double)vc_device_config(m->device)->prop_total);
+	torch_refresh(t);
 	return VC_OK;
-}
-
-static int finished(struct torch *t, int answer, struct vc_error *err)
-{
-	torch_publish_slow(t);
-	if (t->nomem || !vc_device_ok(t->m->device))
-		return vc_nomem(err, "the torch model");
-	return answer;
-}
-
-static int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
-		       struct vc_error *err)
-{
-	struct torch *t = m->state;
-	struct torch_want w = { .rq = rq, .ex = t->conf.expandable };
-	struct torch_pool *p;
-	uint32_t i;
-	int r;
-
-	if (rq->size - 1 >= (1ull << 60) - 1) { /* none, or an exabyte */
-		*out = (struct vc_block){ 0, 0, NULL };
-		if (!rq->size)
-			return VC_DONE;
-		torch_raise(t, "CUDA out of memory. Tried to allocate more than 1EB memory.");
-		return VC_REFUSED;
-	}
-	if (rq->exact && (!t->r->exact || rq->addr % 512)) {
-		torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got "
-			    "0x%llx", (unsigned long long)rq->addr);
-		if (!t->r->exact)
-			m->note[0] = '\0';
-		return t->r->exact ? VC_RAISED : VC_REFUSED;
-	}
-	if (t->used + HEADROOM > t->cap && !torch_ensure(t, HEADROOM))
-		return vc_nomem(err, "the torch model");
-	if (t->waiting && !torch_capturing(t))
-		torch_process_events(t);
-	w.size = torch_rounded(t, rq->size);
-	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
-		      : &t->pool[w.size > t->k->small_limit];
-	if (rq->stream < p->streams && p->of[rq->stream])
-		w.set = p->of[rq->stream];
-	else if (!(w.set = torch_set_make(t, p, rq->stream)))
-		return vc_nomem(err, "the torch model");
-	if (rq->exact) {
-		r = torch_exact(t, &w, &i);
-	} else {
-		i = torch_take(t, &w);
-		r = VC_DONE;
-		if (!i) {
-			w.asz = torch_alloc_size(t, w.size);
-			r = torch_slow(t, &w, &i);
-		}
-		if (r == VC_DONE)
-			i = torch_hand_out(t, i, &w);
-	}
-	if (r != VC_DONE)
-		return finished(t, r, err);
-	*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
-	if (w.asz)
-		return finished(t, r, err);
-	torch_publish(t);
-	return VC_DONE;
-}
-
-static int torch_free(struct vc_model *m, struct vc_block *b)
-{
-	struct torch *t = m->state;
-	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
-	bool done = !i || torch_free_block(t, i);
-
-	torch_publish(t);
-	return done ? VC_DONE : VC_WAITS;
 }
 
 static void torch_use_block(struct vc_model *m, struct vc_block *b, uint32_t stream)
@@ -153,16 +79,16 @@ static int torch_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct torch *t = m->state;
 
-	if (!torch_ensure(t, HEADROOM))
+	if (!torch_ensure(t, TORCH_HEADROOM))
 		return vc_nomem(err, "the torch model");
-	return finished(t, torch_release_cached(t, t->r->empty_by_id ? pool : 0), err);
+	return torch_finished(t, torch_release_cached(t, t->r->empty_by_id ? pool : 0), err);
 }
 
 static int torch_configure(struct vc_model *m, const char *conf, struct vc_error *err)
 {
 	struct torch *t = m->state;
 
-	return finished(t, torch_conf_parse(t, conf, m->note, sizeof(m->note)), err);
+	return torch_finished(t, torch_conf_parse(t, conf, m->note, sizeof(m->note)), err);
 }
 
 static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
@@ -182,6 +108,7 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 	t->limit = (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes);
 	if (t->r->limit_of_prop && f >= 1)
 		t->limit = TORCH_UNLIMITED;
+	torch_refresh(t);
 	return VC_DONE;
 }
 
@@ -191,7 +118,7 @@ static int torch_pool(struct vc_model *m, const struct vc_pool_call *call, struc
 	int r = torch_pool_call(t, call);
 
 	torch_refresh(t);
-	return r < 0 ? vc_nomem(err, "the torch model") : finished(t, r, err);
+	return r < 0 ? vc_nomem(err, "the torch model") : torch_finished(t, r, err);
 }
 
 static void torch_fini(struct vc_model *m)

@@ -35,7 +35,9 @@ struct torch_block {
 		uint32_t age;    /* free: pool->calls at insertion */
 		uint32_t wait;   /* live and pending: torch.wait, 0 = no other stream */
 	};
-	uint32_t state;      /* enum torch_state */
+	uint16_t klass;      /* free: class of sizes in the index */
+	uint8_t state;       /* enum torch_state */
+	uint8_t large;       /* of a large pool */
 };
 _Static_assert(sizeof(struct torch_block) == 64, "a block is one cache line");
 
@@ -51,7 +53,6 @@ struct torch_set { /* the free blocks of one pool and stream */
 	uint64_t handle;          /* of the stream */
 	uint32_t stream, index;
 	uint32_t unmapped;        /* treap of unmapped blocks, by address */
-	uint32_t n;
 	uint64_t summary;
 	uint64_t bits[TORCH_WORDS];
 	uint32_t root[TORCH_CLASSES];
@@ -100,11 +101,13 @@ struct torch_queue { uint32_t stream, head, tail; };
 
 struct torch_stat { int64_t cur, peak, up; };
 
+/* `active` is allocation plus what waits for other streams, so it costs nothing while nothing waits. */
 enum torch_stat_kind {
-	TORCH_ALLOCATION, TORCH_SEGMENT, TORCH_ACTIVE, TORCH_SPLIT, TORCH_ALLOCATED_BYTES,
-	TORCH_RESERVED_BYTES, TORCH_ACTIVE_BYTES, TORCH_SPLIT_BYTES, TORCH_REQUESTED_BYTES,
-	TORCH_STATS
+	TORCH_ALLOCATION, TORCH_SEGMENT, TORCH_SPLIT, TORCH_ALLOCATED_BYTES, TORCH_RESERVED_BYTES,
+	TORCH_SPLIT_BYTES, TORCH_REQUESTED_BYTES, TORCH_STATS
 };
+
+struct torch_pending { int64_t cur, peak; }; /* peak: of allocated + pending, while anything waits */
 
 /* Options of PYTORCH_CUDA_ALLOC_CONF. */
 struct torch_conf {
@@ -139,7 +142,8 @@ struct torch {
 	struct torch_pool pool[2];   /* default: small, large */
 	const struct torch_rules *r;
 	const struct torch_config *k;
-	bool simple;                 /* no divisions, scopes, limit with gc, expandable: fast path */
+	bool best, collects;         /* fit rule; a limit and a gc threshold are set */
+	enum torch_order order;
 	uint32_t sets, set_cap, scopes;
 	uint64_t limit;              /* TORCH_UNLIMITED: none */
 	uint64_t total;              /* bytes from the driver */
@@ -147,6 +151,7 @@ struct torch {
 	struct torch_conf conf;
 	struct torch_stat stat[TORCH_STATS][2];
 	struct { int64_t cur, peak; } all[TORCH_STATS];
+	struct torch_pending blocks[3], bytes[3]; /* waiting: small, large, all */
 	struct torch_stat oversize_allocs, oversize_segments;
 	int64_t retries, ooms, sync_all, device_alloc, device_free, rejections, initial_max_split;
 	struct vc_model *m;
@@ -191,11 +196,18 @@ struct torch_want {
 	bool raised;              /* another error; its text is in m->note */
 };
 
-/* torch_core.c: blocks. */
+/* A request needs at most this many new block objects before the next torch_ensure. */
+#define TORCH_HEADROOM 8
+
+/* torch_core.c: the two calls of nearly every event, and what they are made of. */
+int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
+		struct vc_error *err);
+int torch_free(struct vc_model *m, struct vc_block *b);
+int torch_finished(struct torch *t, int answer, struct vc_error *err);
 uint32_t torch_slot(struct torch *t);                   /* a fresh block object; ensure() first */
 bool torch_ensure(struct torch *t, uint32_t n);         /* room for n new objects */
 void torch_drop(struct torch *t, uint32_t i);
-void torch_complete_free(struct torch *t, uint32_t i);
+void torch_complete_free(struct torch *t, uint32_t i); /* of a pending block */
 uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src);
 void torch_release_segment(struct torch *t, uint32_t i);
 void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b, uint64_t size);

@@ -589,5 +589,7 @@ void torch_conf_init(struct torch *t)
 
 void torch_refresh(struct torch *t)
 {
-	t->simple = !t->scopes && !t->conf.any_division && t->k->fit == TORCH_BEST;
+	t->collects = t->limit != TORCH_UNLIMITED && t->conf.gc > 0;
+	t->best = t->k->fit == TORCH_BEST;
+	t->order = t->r->order;
 }

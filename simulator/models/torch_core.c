@@ -152,15 +152,14 @@ static uint32_t among_expandable(const struct torch *t, uint32_t i, bool ex)
 	return i;
 }
 
-uint32_t torch_take(struct torch *t, struct torch_want *w)
+static inline uint32_t take(struct torch *t, struct torch_want *w)
 {
 	uint64_t size = w->size;
 	uint32_t i;
 
-	if (t->limit != TORCH_UNLIMITED && t->conf.gc > 0)
+	if (t->collects)
 		w->set->pool->calls++;
-	i = t->k->fit == TORCH_BEST ? torch_index_find(t, w->set, size)
-				    : torch_fit_find(t, w->set, size);
+	i = t->best ? torch_index_find(t, w->set, size) : torch_fit_find(t, w->set, size);
 	if (i && t->b[i].range)
 		i = among_expandable(t, i, w->ex);
 	if (!i)
@@ -171,73 +170,96 @@ uint32_t torch_take(struct torch *t, struct torch_want *w)
 	} else if (t->b[i].size >= size + t->conf.non_split_rounding) {
 		return 0;
 	}
-	torch_index_cut(t, i);
+	torch_index_cut(t, w->set, i);
 	return i;
 }
 
-/* ---- hand out ---- */
-static bool may_split(const struct torch *t, uint32_t i, uint64_t size, bool ex)
+uint32_t torch_take(struct torch *t, struct torch_want *w)
 {
-	const struct torch_pool *p = t->set[t->b[i].set]->pool;
-	uint64_t rest = t->b[i].size - size;
+	return take(t, w);
+}
+
+/* ---- hand out ---- */
+static inline bool may_split(const struct torch *t, uint64_t rest, const struct torch_want *w)
+{
+	const struct torch_pool *p = w->set->pool;
 
 	if (p->owner && p->owner->no_split)
 		return false;
-	if (p->small || ex)
+	if (p->small || w->ex)
 		return rest >= t->k->min_block;
-	return size < t->conf.max_split && rest > t->k->split_rest;
+	return rest > t->k->split_rest && w->size < t->conf.max_split;
 }
 
-/* Cut `size` bytes off the front of block i; the rest keeps the object and goes to the index. */
-uint32_t torch_cut_front(struct torch *t, uint32_t i, uint64_t size)
+static void order_by_rule(struct torch *t, struct torch_block *x)
+{
+	x->tie = t->k->fit == TORCH_RECENT ? ~++t->stamp : x->addr;
+}
+
+static inline uint32_t cut_front(struct torch *t, struct torch_set *s, uint32_t i, uint64_t size)
 {
 	uint32_t n = torch_slot(t);
 	struct torch_block *x = &t->b[n], *old = &t->b[i];
-	bool was = torch_is_split(old), large = torch_is_large(t, i);
+	bool was = torch_is_split(old);
 
 	x->addr = old->addr;
 	x->size = size;
+	x->tie = old->tie;
 	x->requested = 0;
 	x->prev = old->prev;
 	x->next = i;
 	x->set = old->set;
 	x->range = old->range;
+	x->large = old->large;
 	if (x->prev)
 		t->b[x->prev].next = n;
 	old->prev = n;
 	old->addr += size;
 	old->size -= size;
-	switch (t->r->order) {
-	case TORCH_BY_OBJECT:
-		x->tie = ++t->number;
-		break;
-	case TORCH_BY_SEGMENT:
-		x->tie = old->tie;
-		old->tie += size >> 9;
-		break;
-	default:
-		x->tie = x->addr;
-		old->tie = old->addr;
-	}
-	if (t->k->fit != TORCH_BEST)
-		old->tie = t->k->fit == TORCH_RECENT ? ~++t->stamp : old->addr;
 	old->state = TORCH_FREE;
-	torch_index_put(t, i);
-	if (!x->range) {
-		if (was) {
-			torch_down(t, TORCH_SPLIT_BYTES, large, size);
-		} else {
-			torch_up(t, TORCH_SPLIT_BYTES, large, old->size);
-			torch_up(t, TORCH_SPLIT, large, 1);
-		}
+	if (t->order == TORCH_BY_SEGMENT)
+		old->tie += size >> 9;
+	else if (t->order == TORCH_BY_OBJECT)
+		x->tie = ++t->number;
+	else
+		old->tie = old->addr;
+	if (!t->best)
+		order_by_rule(t, old);
+	torch_index_put(t, s, i);
+	if (x->range)
+		return n;
+	if (was) {
+		torch_down(t, TORCH_SPLIT_BYTES, x->large, size);
+	} else {
+		torch_up(t, TORCH_SPLIT_BYTES, x->large, old->size);
+		torch_up(t, TORCH_SPLIT, x->large, 1);
 	}
 	return n;
 }
 
-void torch_occupy(struct torch *t, uint32_t i, uint64_t n, uint64_t id)
+uint32_t torch_cut_front(struct torch *t, uint32_t i, uint64_t size)
+{
+	return cut_front(t, torch_set_of(t, i), i, size);
+}
+
+/* While blocks wait for other streams, active is more than allocated and has its own peak. */
+static void active_peak(struct torch *t, bool large)
+{
+	const struct torch_stat *n = t->stat[TORCH_ALLOCATION], *b = t->stat[TORCH_ALLOCATED_BYTES];
+	int64_t v[4] = { n[large].cur + t->blocks[large].cur, t->all[TORCH_ALLOCATION].cur +
+			 t->blocks[2].cur, b[large].cur + t->bytes[large].cur,
+			 t->all[TORCH_ALLOCATED_BYTES].cur + t->bytes[2].cur };
+	struct torch_pending *p[4] = { &t->blocks[large], &t->blocks[2], &t->bytes[large], &t->bytes[2] };
+
+	for (int k = 0; k < 4; k++)
+		if (v[k] > p[k]->peak)
+			p[k]->peak = v[k];
+}
+
+static inline void occupy(struct torch *t, uint32_t i, uint64_t n, uint64_t id)
 {
 	struct torch_block *x = &t->b[i];
-	bool large = torch_is_large(t, i);
+	bool large = x->large;
 
 	x->state = TORCH_LIVE;
 	x->requested = n;
@@ -245,124 +267,262 @@ void torch_occupy(struct torch *t, uint32_t i, uint64_t n, uint64_t id)
 	x->wait = 0;
 	torch_up(t, TORCH_ALLOCATION, large, 1);
 	torch_up(t, TORCH_ALLOCATED_BYTES, large, x->size);
-	torch_up(t, TORCH_ACTIVE, large, 1);
-	torch_up(t, TORCH_ACTIVE_BYTES, large, x->size);
 	torch_up(t, TORCH_REQUESTED_BYTES, large, n);
+	if (t->blocks[2].cur)
+		active_peak(t, large);
 	if (x->size >= t->conf.max_split)
 		torch_up_one(&t->oversize_allocs, 1);
 }
 
-uint32_t torch_hand_out(struct torch *t, uint32_t i, const struct torch_want *w)
+void torch_occupy(struct torch *t, uint32_t i, uint64_t n, uint64_t id)
 {
-	if (may_split(t, i, w->size, w->ex)) {
-		i = torch_cut_front(t, i, w->size);
-	} else if (torch_is_split(&t->b[i]) && !t->b[i].range) {
-		bool large = torch_is_large(t, i);
+	occupy(t, i, n, id);
+}
 
-		torch_down(t, TORCH_SPLIT_BYTES, large, t->b[i].size);
-		torch_down(t, TORCH_SPLIT, large, 1);
+static inline uint32_t hand_out(struct torch *t, uint32_t i, const struct torch_want *w)
+{
+	struct torch_block *x = &t->b[i];
+
+	if (may_split(t, x->size - w->size, w)) {
+		i = cut_front(t, w->set, i, w->size);
+	} else if (torch_is_split(x) && !x->range) {
+		torch_down(t, TORCH_SPLIT_BYTES, x->large, x->size);
+		torch_down(t, TORCH_SPLIT, x->large, 1);
 	}
-	torch_occupy(t, i, w->rq->size, w->rq->id);
+	occupy(t, i, w->rq->size, w->rq->id);
 	return i;
 }
 
+uint32_t torch_hand_out(struct torch *t, uint32_t i, const struct torch_want *w)
+{
+	return hand_out(t, i, w);
+}
+
 /* ---- free ---- */
+/* Append a free neighbour that has left its set; the survivor is x. */
+static inline void absorb(struct torch *t, struct torch_block *x, uint32_t i, uint32_t src)
+{
+	struct torch_block *s = &t->b[src];
+
+	if (x->prev == src) {
+		x->addr = s->addr;
+		if (t->order != TORCH_BY_OBJECT)
+			x->tie = s->tie;
+		x->prev = s->prev;
+		if (x->prev)
+			t->b[x->prev].next = i;
+	} else {
+		x->next = s->next;
+		if (x->next)
+			t->b[x->next].prev = i;
+	}
+	x->size += s->size;
+	torch_drop(t, src);
+}
+
 uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src)
 {
-	struct torch_block *d = &t->b[dst], *s = &t->b[src];
-	uint32_t want = d->state == TORCH_UNMAPPED ? TORCH_UNMAPPED : TORCH_FREE;
-	uint64_t size = s->size;
+	struct torch_block *d = &t->b[dst];
+	uint64_t size = t->b[src].size;
 
-	if (!src || s->state != want)
+	if (!src || t->b[src].state != d->state)
 		return 0;
-	if (want == TORCH_FREE)
-		torch_index_cut(t, src);
+	if (d->state == TORCH_FREE)
+		torch_index_cut(t, torch_set_of(t, src), src);
 	else
 		torch_unmapped_cut(t, src);
-	if (d->prev == src) {
-		d->addr = s->addr;
-		if (t->r->order != TORCH_BY_OBJECT)
-			d->tie = s->tie;
-		d->prev = s->prev;
-		if (d->prev)
-			t->b[d->prev].next = dst;
-	} else {
-		d->next = s->next;
-		if (d->next)
-			t->b[d->next].prev = dst;
-	}
-	d->size += size;
-	torch_drop(t, src);
+	absorb(t, d, dst, src);
 	return size;
 }
 
-void torch_complete_free(struct torch *t, uint32_t i)
+static inline void count_split(struct torch *t, bool large, int64_t blocks, int64_t bytes)
+{
+	if (blocks > 0)
+		torch_up(t, TORCH_SPLIT, large, 1);
+	else if (blocks < 0)
+		torch_down(t, TORCH_SPLIT, large, (uint64_t)-blocks);
+	if (bytes > 0)
+		torch_up(t, TORCH_SPLIT_BYTES, large, (uint64_t)bytes);
+	else if (bytes < 0)
+		torch_down(t, TORCH_SPLIT_BYTES, large, (uint64_t)-bytes);
+}
+
+/* Block 0 is never free, so links need no test. */
+static inline void complete_free(struct torch *t, uint32_t i)
 {
 	struct torch_block *x = &t->b[i];
-	bool large = torch_is_large(t, i);
-	uint64_t size = x->size, k;
-	int64_t blocks = 0, bytes = 0;
+	struct torch_set *s = t->set[x->set];
+	uint32_t prev = x->prev, next = x->next;
+	uint64_t size = x->size, before = size;
+	int64_t blocks = 0;
 
 	x->state = TORCH_FREE;
-	k = torch_merge(t, i, x->prev);
-	blocks -= k > 0;
-	bytes -= (int64_t)k;
-	k = torch_merge(t, i, x->next);
-	blocks -= k > 0;
-	bytes -= (int64_t)k;
-	if (t->k->fit != TORCH_BEST)
-		x->tie = t->k->fit == TORCH_RECENT ? ~++t->stamp : x->addr;
-	torch_index_put(t, i);
-	if (torch_is_split(x)) {
-		blocks++;
-		bytes += (int64_t)x->size;
+	torch_down(t, TORCH_REQUESTED_BYTES, x->large, x->requested);
+	if (t->b[prev].state == TORCH_FREE) {
+		torch_index_cut(t, s, prev);
+		absorb(t, x, i, prev);
+		blocks--;
 	}
-	if (!x->range) {
-		if (blocks > 0)
-			torch_up(t, TORCH_SPLIT, large, 1);
-		else if (blocks < 0)
-			torch_down(t, TORCH_SPLIT, large, (uint64_t)-blocks);
-		if (bytes > 0)
-			torch_up(t, TORCH_SPLIT_BYTES, large, (uint64_t)bytes);
-		else if (bytes < 0)
-			torch_down(t, TORCH_SPLIT_BYTES, large, (uint64_t)-bytes);
+	if (t->b[next].state == TORCH_FREE) {
+		torch_index_cut(t, s, next);
+		absorb(t, x, i, next);
+		blocks--;
 	}
-	torch_down(t, TORCH_ACTIVE, large, 1);
-	torch_down(t, TORCH_ACTIVE_BYTES, large, size);
-	torch_down(t, TORCH_REQUESTED_BYTES, large, x->requested);
+	if (!t->best)
+		order_by_rule(t, x);
+	torch_index_put(t, s, i);
+	if (x->range)
+		return;
+	/* The merged neighbours leave the statistic, the whole block enters it when it is split. */
+	if (torch_is_split(x))
+		count_split(t, x->large, blocks + 1, (int64_t)before);
+	else
+		count_split(t, x->large, blocks, (int64_t)(before - x->size));
+}
+
+/* A block that had to wait for other streams. */
+void torch_complete_free(struct torch *t, uint32_t i)
+{
+	bool large = t->b[i].large;
+	int64_t size = (int64_t)t->b[i].size;
+
+	t->blocks[large].cur--;
+	t->blocks[2].cur--;
+	t->bytes[large].cur -= size;
+	t->bytes[2].cur -= size;
+	complete_free(t, i);
+}
+
+static void begin_wait(struct torch *t, bool large, int64_t size)
+{
+	t->blocks[large].cur++;
+	t->blocks[2].cur++;
+	t->bytes[large].cur += size;
+	t->bytes[2].cur += size;
+}
+
+static inline bool free_block(struct torch *t, uint32_t i)
+{
+	struct torch_block *x = &t->b[i];
+
+	torch_down(t, TORCH_ALLOCATION, x->large, 1);
+	torch_down(t, TORCH_ALLOCATED_BYTES, x->large, x->size);
+	if (x->size >= t->conf.max_split)
+		t->oversize_allocs.cur--;
+	if (x->wait && torch_defer(t, i)) {
+		begin_wait(t, x->large, (int64_t)x->size);
+		return false;
+	}
+	complete_free(t, i);
+	return true;
 }
 
 bool torch_free_block(struct torch *t, uint32_t i)
 {
-	struct torch_block *x = &t->b[i];
-	bool large = torch_is_large(t, i);
-
-	torch_down(t, TORCH_ALLOCATION, large, 1);
-	torch_down(t, TORCH_ALLOCATED_BYTES, large, x->size);
-	if (x->size >= t->conf.max_split)
-		t->oversize_allocs.cur--;
-	if (x->wait && torch_defer(t, i))
-		return false;
-	torch_complete_free(t, i);
-	return true;
+	return free_block(t, i);
 }
 
 void torch_release_segment(struct torch *t, uint32_t i)
 {
 	struct torch_block *x = &t->b[i];
-	struct torch_pool *p = t->set[x->set]->pool;
+	struct torch_pool *p = torch_set_of(t, i)->pool;
 
 	t->device_free++;
 	if (t->m->trace)
 		torch_emit(t, VC_TR_SEGMENT_FREE, x, x->size);
-	torch_index_cut(t, i);
+	torch_index_cut(t, torch_set_of(t, i), i);
 	vc_device_free(t->m->device, x->addr, x->size);
 	t->total -= x->size;
 	if (p->owner)
 		p->owner->held--;
-	torch_down(t, TORCH_SEGMENT, !p->small, 1);
-	torch_down(t, TORCH_RESERVED_BYTES, !p->small, x->size);
+	torch_down(t, TORCH_SEGMENT, x->large, 1);
+	torch_down(t, TORCH_RESERVED_BYTES, x->large, x->size);
 	if (x->size >= t->conf.max_split)
 		t->oversize_segments.cur--;
 	torch_drop(t, i);
+}
+
+/* ---- entry points ---- */
+int torch_finished(struct torch *t, int answer, struct vc_error *err)
+{
+	torch_publish_slow(t);
+	if (t->nomem || !vc_device_ok(t->m->device))
+		return vc_nomem(err, "the torch model");
+	return answer;
+}
+
+static int refused_at_once(struct torch *t, const struct vc_request *rq, struct vc_block *out)
+{
+	*out = (struct vc_block){ 0, 0, NULL };
+	if (!rq->size) /* a null pointer, which needs no memory */
+		return VC_DONE;
+	torch_raise(t, "CUDA out of memory. Tried to allocate more than 1EB memory.");
+	return VC_REFUSED;
+}
+
+static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *out, struct vc_error *err)
+{
+	uint32_t i = 0;
+	int r;
+
+	w->asz = torch_alloc_size(t, w->size);
+	r = torch_slow(t, w, &i);
+	if (r == VC_DONE) {
+		i = hand_out(t, i, w);
+		*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
+	}
+	return torch_finished(t, r, err);
+}
+
+static int alloc_exactly(struct torch *t, struct torch_want *w, struct vc_block *out, struct vc_error *err)
+{
+	uint32_t i = 0;
+	int r = torch_exact(t, w, &i);
+
+	if (r == VC_DONE)
+		*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
+	return torch_finished(t, r, err);
+}
+
+int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
+		struct vc_error *err)
+{
+	struct torch *t = m->state;
+	struct torch_want w = { .rq = rq, .ex = t->conf.expandable };
+	struct torch_pool *p;
+	uint32_t i;
+
+	if (rq->size - 1 >= (1ull << 60) - 1)
+		return refused_at_once(t, rq, out);
+	if (t->used + TORCH_HEADROOM > t->cap && !torch_ensure(t, TORCH_HEADROOM))
+		return vc_nomem(err, "the torch model");
+	if (t->waiting && !torch_capturing(t))
+		torch_process_events(t);
+	w.size = t->conf.any_division ? torch_rounded(t, rq->size)
+	       : (rq->size + t->k->min_block - 1) & ~(t->k->min_block - 1);
+	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
+		      : &t->pool[w.size > t->k->small_limit];
+	if (rq->stream < p->streams && p->of[rq->stream])
+		w.set = p->of[rq->stream];
+	else if (!(w.set = torch_set_make(t, p, rq->stream)))
+		return vc_nomem(err, "the torch model");
+	if (rq->exact)
+		return alloc_exactly(t, &w, out, err);
+	i = take(t, &w);
+	if (!i)
+		return alloc_slowly(t, &w, out, err);
+	i = hand_out(t, i, &w);
+	*out = (struct vc_block){ t->b[i].addr, t->b[i].size, (void *)(uintptr_t)i };
+	torch_publish(t);
+	return VC_DONE;
+}
+
+int torch_free(struct vc_model *m, struct vc_block *b)
+{
+	struct torch *t = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
+	bool done = !i || free_block(t, i);
+
+	torch_publish(t);
+	return done ? VC_DONE : VC_WAITS;
 }

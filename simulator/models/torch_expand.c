@@ -69,7 +69,8 @@ static uint32_t reserve(struct torch *t, struct torch_want *w)
 	t->range[v] = (struct torch_range){ addr, size, page, true };
 	i = torch_slot(t);
 	t->b[i] = (struct torch_block){ .addr = addr, .size = size, .tie = torch_new_tie(t, addr),
-					.set = w->set->index, .range = v, .state = TORCH_UNMAPPED };
+					.set = w->set->index, .range = v, .state = TORCH_UNMAPPED,
+					.large = !w->set->pool->small };
 	torch_unmapped_put(t, i);
 	return i;
 }
@@ -119,7 +120,8 @@ static uint32_t cut_tail(struct torch *t, uint32_t i, uint64_t size, enum torch_
 
 	b->size -= size;
 	*x = (struct torch_block){ .addr = b->addr + b->size, .size = size, .prev = i, .next = b->next,
-				   .set = b->set, .range = b->range, .state = state };
+				   .set = b->set, .range = b->range, .state = state,
+				   .large = b->large };
 	if (t->r->order == TORCH_BY_OBJECT)
 		x->tie = ++t->number;
 	else
@@ -154,7 +156,7 @@ static bool map_block(struct torch *t, struct torch_want *w, uint32_t i, uint64_
 		torch_emit(t, VC_TR_SEGMENT_MAP, &t->b[i], got);
 	torch_merge(t, i, t->b[i].prev);
 	torch_merge(t, i, t->b[i].next);
-	torch_index_put(t, i);
+	torch_index_put(t, w->set, i);
 	return true;
 }
 
@@ -176,7 +178,7 @@ uint32_t torch_expand(struct torch *t, struct torch_want *w)
 			return 0;
 		c = u;
 	}
-	torch_index_cut(t, c);
+	torch_index_cut(t, w->set, c);
 	return c;
 }
 
@@ -197,7 +199,7 @@ static void keep_partial_pages(struct torch *t, uint32_t i, uint64_t lead, uint6
 
 		*x = (struct torch_block){ .addr = b->addr, .size = lead, .tie = b->tie, .prev = b->prev,
 					   .next = i, .set = b->set, .range = b->range,
-					   .state = TORCH_FREE };
+					   .state = TORCH_FREE, .large = b->large };
 		if (t->r->order == TORCH_BY_OBJECT)
 			x->tie = ++t->number;
 		if (x->prev)
@@ -207,10 +209,11 @@ static void keep_partial_pages(struct torch *t, uint32_t i, uint64_t lead, uint6
 		b->size -= lead;
 		if (t->r->order != TORCH_BY_OBJECT)
 			b->tie = t->r->order == TORCH_BY_SEGMENT ? b->tie + (lead >> 9) : b->addr;
-		torch_index_put(t, n);
+		torch_index_put(t, torch_set_of(t, n), n);
 	}
 	if (t->b[i].size > middle)
-		torch_index_put(t, cut_tail(t, i, t->b[i].size - middle, TORCH_FREE));
+		torch_index_put(t, torch_set_of(t, i),
+				cut_tail(t, i, t->b[i].size - middle, TORCH_FREE));
 }
 
 void torch_unmap(struct torch *t, uint32_t i)
@@ -223,7 +226,7 @@ void torch_unmap(struct torch *t, uint32_t i)
 
 	if (first >= last || !torch_ensure(t, 2))
 		return;
-	torch_index_cut(t, i);
+	torch_index_cut(t, torch_set_of(t, i), i);
 	keep_partial_pages(t, i, first * v->page - from, middle);
 	t->b[i].state = TORCH_UNMAPPED;
 	give_pages(t, t->b[i].addr, middle, v->page);

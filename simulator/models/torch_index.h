@@ -91,35 +91,40 @@ static inline uint32_t torch_tree_end(const struct torch_block *b, uint32_t n, i
 	return n;
 }
 
-static inline void torch_index_put(struct torch *t, uint32_t i)
+static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_t i)
 {
-	struct torch_set *s = t->set[t->b[i].set];
-	uint32_t c = torch_class(t->b[i].size);
+	struct torch_block *x = &t->b[i];
+	uint32_t c = torch_class(x->size);
 
-	t->b[i].age = s->pool->calls;
-	s->n++;
-	if (!s->root[c]) {
-		s->bits[c >> 6] |= 1ull << (c & 63);
-		s->summary |= 1ull << (c >> 6);
-		s->root[c] = i;
-		t->b[i].kid[0] = t->b[i].kid[1] = 0;
+	x->klass = (uint16_t)c;
+	x->age = s->pool->calls;
+	if (s->root[c]) {
+		torch_tree_put(t->b, &s->root[c], i, false);
 		return;
 	}
-	torch_tree_put(t->b, &s->root[c], i, false);
+	s->bits[c >> 6] |= 1ull << (c & 63);
+	s->summary |= 1ull << (c >> 6);
+	s->root[c] = i;
+	x->kid[0] = x->kid[1] = 0;
 }
 
-static inline void torch_index_cut(struct torch *t, uint32_t i)
+static inline void torch_index_cut(struct torch *t, struct torch_set *s, uint32_t i)
 {
-	struct torch_set *s = t->set[t->b[i].set];
-	uint32_t c = torch_class(t->b[i].size);
+	uint32_t c = t->b[i].klass;
 
-	s->n--;
-	torch_tree_cut(t->b, &s->root[c], i, false);
-	if (s->root[c])
+	if (s->root[c] != i || t->b[i].kid[0] | t->b[i].kid[1]) {
+		torch_tree_cut(t->b, &s->root[c], i, false);
 		return;
+	}
+	s->root[c] = 0;
 	s->bits[c >> 6] &= ~(1ull << (c & 63));
 	if (!s->bits[c >> 6])
 		s->summary &= ~(1ull << (c >> 6));
+}
+
+static inline struct torch_set *torch_set_of(const struct torch *t, uint32_t i)
+{
+	return t->set[t->b[i].set];
 }
 
 /* The first class at or above c that is not empty, or TORCH_CLASSES. */
@@ -258,7 +263,7 @@ static inline void torch_publish(struct torch *t)
 
 	now->requested = (uint64_t)t->all[TORCH_REQUESTED_BYTES].cur;
 	now->allocated = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
-	now->active = (uint64_t)t->all[TORCH_ACTIVE_BYTES].cur;
+	now->active = now->allocated + (uint64_t)t->bytes[2].cur;
 }
 
 static inline void torch_publish_slow(struct torch *t)
@@ -270,11 +275,6 @@ static inline void torch_publish_slow(struct torch *t)
 	now->segments = (uint64_t)t->all[TORCH_SEGMENT].cur;
 	now->retries = (uint64_t)t->retries;
 	now->ooms = (uint64_t)t->ooms;
-}
-
-static inline bool torch_is_large(const struct torch *t, uint32_t i)
-{
-	return !t->set[t->b[i].set]->pool->small;
 }
 
 static inline bool torch_is_split(const struct torch_block *x)

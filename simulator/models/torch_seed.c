@@ -49,7 +49,8 @@ static uint32_t append(struct seeding *s, uint64_t addr, uint64_t size, enum tor
 	i = torch_slot(t);
 	x = &t->b[i];
 	*x = (struct torch_block){ .addr = addr, .size = size, .prev = s->last, .set = s->set->index,
-				   .range = s->range, .state = state };
+				   .range = s->range, .state = state,
+				   .large = !s->set->pool->small };
 	if (t->r->order != TORCH_BY_SEGMENT || !s->last)
 		x->tie = torch_new_tie(t, addr);
 	else
@@ -147,11 +148,11 @@ static bool open_segment(struct seeding *s, const struct vc_extent *seg)
 /* Neighbours are known only when the whole segment is there, hence a second pass over its blocks. */
 static void settle(struct torch *t, uint32_t i, bool split)
 {
-	bool large = torch_is_large(t, i);
+	bool large = t->b[i].large;
 
 	if (t->b[i].state != TORCH_FREE)
 		return;
-	torch_index_put(t, i);
+	torch_index_put(t, torch_set_of(t, i), i);
 	if (!split || t->b[i].range)
 		return;
 	torch_up(t, TORCH_SPLIT, large, 1);

@@ -32,13 +32,11 @@ static uint32_t list_free(struct torch *t, const struct torch_pool *p)
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < p->sets; k++)
-		n += p->order[k]->n;
-	if (!n || !scratch_room(t, n))
-		return 0;
-	n = 0;
-	for (uint32_t k = 0; k < p->sets; k++)
-		for (uint32_t i = torch_index_first(t, p->order[k]); i; i = torch_index_step(t, i, 1))
+		for (uint32_t i = torch_index_first(t, p->order[k]); i; i = torch_index_step(t, i, 1)) {
+			if (n == t->scratch_cap && !scratch_room(t, n + 1))
+				return 0;
 			t->scratch[n++] = i;
+		}
 	return n;
 }
 
@@ -67,7 +65,8 @@ static uint32_t new_segment(struct torch *t, struct torch_want *w)
 	i = torch_slot(t);
 	x = &t->b[i];
 	*x = (struct torch_block){ .addr = addr, .size = w->asz, .tie = torch_new_tie(t, addr),
-				   .set = w->set->index, .state = TORCH_FREE };
+				   .set = w->set->index, .state = TORCH_FREE,
+				   .large = !p->small };
 	t->total += w->asz;
 	torch_up(t, TORCH_SEGMENT, !p->small, 1);
 	torch_up(t, TORCH_RESERVED_BYTES, !p->small, w->asz);
@@ -341,22 +340,37 @@ static uint32_t containing(const struct torch *t, const struct torch_set *s, uin
 	return 0;
 }
 
+static bool is_misplaced(struct torch *t, const struct vc_request *rq)
+{
+	if (!(rq->addr % 512))
+		return false;
+	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got 0x%llx",
+		    (unsigned long long)rq->addr);
+	return true;
+}
+
 int torch_exact(struct torch *t, struct torch_want *w, uint32_t *found)
 {
 	uint64_t addr = w->rq->addr, before;
 	uint32_t i = containing(t, w->set, addr, w->size), front = 0;
 
+	if (!t->r->exact) {
+		t->m->note[0] = '\0';
+		return VC_REFUSED;
+	}
+	if (is_misplaced(t, w->rq))
+		return VC_RAISED;
 	if (!i) {
 		torch_raise(t, "Could not allocate CUDA storage at exact address 0x%llx",
 			    (unsigned long long)addr);
 		return VC_RAISED;
 	}
-	torch_index_cut(t, i);
+	torch_index_cut(t, w->set, i);
 	before = addr - t->b[i].addr;
 	if (before) {
 		front = torch_cut_front(t, i, before);
 		torch_occupy(t, front, before, 0);
-		torch_index_cut(t, i);
+		torch_index_cut(t, w->set, i);
 		if (t->m->trace)
 			torch_emit(t, VC_TR_ALLOC, &t->b[front], before);
 	}

@@ -149,7 +149,7 @@ struct torch {
 	uint64_t total;              /* bytes from the driver */
 	uint64_t number;             /* next object or segment number */
 	struct torch_conf conf;
-	struct torch_stat stat[TORCH_STATS][2];
+	struct torch_stat stat[2][TORCH_STATS]; /* small, large */
 	struct { int64_t cur, peak; } all[TORCH_STATS];
 	struct torch_pending blocks[3], bytes[3]; /* waiting: small, large, all */
 	struct torch_stat oversize_allocs, oversize_segments;

@@ -245,9 +245,10 @@ uint32_t torch_cut_front(struct torch *t, uint32_t i, uint64_t size)
 /* While blocks wait for other streams, active is more than allocated and has its own peak. */
 static void active_peak(struct torch *t, bool large)
 {
-	const struct torch_stat *n = t->stat[TORCH_ALLOCATION], *b = t->stat[TORCH_ALLOCATED_BYTES];
-	int64_t v[4] = { n[large].cur + t->blocks[large].cur, t->all[TORCH_ALLOCATION].cur +
-			 t->blocks[2].cur, b[large].cur + t->bytes[large].cur,
+	const struct torch_stat *s = t->stat[large];
+	int64_t v[4] = { s[TORCH_ALLOCATION].cur + t->blocks[large].cur,
+			 t->all[TORCH_ALLOCATION].cur + t->blocks[2].cur,
+			 s[TORCH_ALLOCATED_BYTES].cur + t->bytes[large].cur,
 			 t->all[TORCH_ALLOCATED_BYTES].cur + t->bytes[2].cur };
 	struct torch_pending *p[4] = { &t->blocks[large], &t->blocks[2], &t->bytes[large], &t->bytes[2] };
 

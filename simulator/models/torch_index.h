@@ -16,12 +16,8 @@ static inline uint32_t torch_bit_high(uint64_t x) { return 63 - (uint32_t)__buil
 static inline uint32_t torch_class(uint64_t size)
 {
 	uint64_t u = size >> 9;
-	uint32_t c, e;
+	uint32_t e = torch_bit_high(u | 64) - 6, c = e * 64 + (uint32_t)(u >> e);
 
-	if (u < 128)
-		return (uint32_t)u;
-	e = torch_bit_high(u) - 6;
-	c = e * 64 + (uint32_t)(u >> e);
 	return c < TORCH_CLASSES ? c : TORCH_CLASSES - 1;
 }
 
@@ -231,7 +227,7 @@ static inline void torch_unmapped_cut(struct torch *t, uint32_t i)
 /* ---- statistics ---- */
 static inline void torch_up(struct torch *t, enum torch_stat_kind k, bool large, uint64_t x)
 {
-	struct torch_stat *s = &t->stat[k][large];
+	struct torch_stat *s = &t->stat[large][k];
 
 	s->cur += (int64_t)x;
 	s->up += (int64_t)x;
@@ -244,7 +240,7 @@ static inline void torch_up(struct torch *t, enum torch_stat_kind k, bool large,
 
 static inline void torch_down(struct torch *t, enum torch_stat_kind k, bool large, uint64_t x)
 {
-	t->stat[k][large].cur -= (int64_t)x;
+	t->stat[large][k].cur -= (int64_t)x;
 	t->all[k].cur -= (int64_t)x;
 }
 

@@ -104,7 +104,7 @@ static int scalar(vc_stat_fn *fn, void *arg, const char *name, int64_t v)
 static int classes(const struct torch *t, enum torch_stat_kind k, const char *name, vc_stat_fn *fn,
 		   void *arg)
 {
-	const struct torch_stat *s = t->stat[k];
+	const struct torch_stat s[2] = { t->stat[0][k], t->stat[1][k] };
 	int64_t up = s[0].up + s[1].up;
 	struct vc_stat all = { name, "all", t->all[k].cur, t->all[k].peak, up, up - t->all[k].cur };
 	struct vc_stat small = { name, "small_pool", s[0].cur, s[0].peak, s[0].up, s[0].up - s[0].cur };
@@ -122,7 +122,7 @@ static int active(const struct torch *t, bool bytes, vc_stat_fn *fn, void *arg)
 	static const char *const klass[3] = { "all", "small_pool", "large_pool" };
 	enum torch_stat_kind k = bytes ? TORCH_ALLOCATED_BYTES : TORCH_ALLOCATION;
 	const struct torch_pending *wait = bytes ? t->bytes : t->blocks;
-	const struct torch_stat *s = t->stat[k];
+	const struct torch_stat s[2] = { t->stat[0][k], t->stat[1][k] };
 	int r = VC_OK;
 
 	for (int c = 0; c < 3 && r >= 0; c++) {

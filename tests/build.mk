@@ -8,6 +8,12 @@ $(MODEL_TESTS): $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 
+$(BUILD)/tests/bench-torch: tests/bench/bench_torch.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+BENCHES += $(BUILD)/tests/bench-torch
+
 check-all: $(MODEL_TESTS)
 TESTS += $(BUILD)/tests/conformance tests/golden/golden.sh
 

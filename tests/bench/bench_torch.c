@@ -179,16 +179,102 @@ static void by_free_blocks(uint32_t n)
 	free(q.s);
 }
 
+/* ---- through the engine ---- */
+static double through_engine(const struct vc_trace *trace, const char *version, const char *conf)
+{
+	double best = 0;
+
+	for (int round = 0; round < 5; round++) {
+		struct vc_error err = { 0 };
+		struct vc_result out = { 0 };
+		struct vc_run run = { .model = vc_model_by_name("torch"), .version = version, .conf = conf,
+				      .device = { .total = 1ull << 44 }, .fraction = -1,
+				      .start = trace->meta->conf && strcmp(trace->meta->conf, conf)
+					       ? VC_START_REBUILD : VC_START_WARM };
+		double t = now();
+
+		run.source = vc_source_memory(trace, &err);
+		if (!run.source || vc_run(&run, &out, &err) < 0) {
+			fprintf(stderr, "bench: %s\n", err.message);
+			exit(1);
+		}
+		t = (double)trace->n / (now() - t) * 1e-6;
+		if (t > best)
+			best = t;
+		vc_result_fini(&out);
+		vc_source_free(run.source);
+	}
+	return best;
+}
+
+static void load(struct vc_trace *trace, const char *path)
+{
+	struct vc_error err = { 0 };
+	struct vc_source *s = vc_source_open(path, &err);
+
+	if (!s || vc_trace_read(trace, s, &err) < 0) {
+		fprintf(stderr, "bench: %s\n", err.message);
+		exit(1);
+	}
+	vc_source_free(s);
+}
+
+static void generate(struct vc_trace *trace, const struct program *p)
+{
+	struct vc_error err = { 0 };
+	uint64_t *id = calloc(p->slots, sizeof(*id)), next = 1;
+
+	trace->meta = vc_meta_new(&err);
+	for (int round = 0; round < 20 && id && trace->meta; round++)
+		for (size_t k = 0; k < p->n; k++) {
+			const struct step *s = &p->s[k];
+			struct vc_event ev = { .kind = s->size ? VC_EV_ALLOC : VC_EV_FREE,
+					       .id = s->size ? next : id[s->slot], .size = s->size };
+
+			if (s->size)
+				id[s->slot] = next++;
+			if (vc_trace_append(trace, &ev, 1, &err) < 0)
+				exit(2);
+		}
+	free(id);
+}
+
+static void measure_engine(const char *path, const struct program *p)
+{
+	const char *version = path && *path ? NULL : "2.9";
+	struct vc_trace trace = { 0 };
+
+	if (path && *path)
+		load(&trace, path);
+	else
+		generate(&trace, p);
+	if (trace.meta->torch)
+		version = trace.meta->torch;
+	printf("bench %s %.2f Mevents/s\n", path && *path ? "replay.torch.native" : "engine.torch.native",
+	       through_engine(&trace, version, ""));
+	printf("bench %s %.2f Mevents/s\n", path && *path ? "replay.torch.expandable"
+	       : "engine.torch.expandable", through_engine(&trace, version, "expandable_segments:True"));
+	vc_trace_fini(&trace);
+}
+
 int main(void)
 {
 	struct program p = { 0 };
+	const char *path = getenv("TRACE");
 
+	if (path && *path) {
+		measure_engine(path, NULL);
+		return 0;
+	}
 	training(&p, 96, 20);
 	measure("replay.torch.native", NULL, "2.9", &p);
 	measure("replay.torch.expandable", "expandable_segments:True", "2.9", &p);
 	measure("replay.torch.native.2.15", NULL, "2.15", &p);
+	measure_engine(NULL, &p);
 	for (uint32_t n = 100; n <= 1000000; n *= 10)
 		by_free_blocks(n);
+	/* One block object is one cache line; the index lives in the free blocks themselves. */
+	printf("bench replay.torch.block 64 bytes\n");
 	free(p.s);
 	return 0;
 }

@@ -138,7 +138,9 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const struc
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.info/1");
 	vc_emit_text(e, "file", "file", s->path);
-	vc_emit_text(e, "source", "format", m->source);
+	vc_emit_text(e, "source", "format", s->source);
+	if (m->source && strcmp(m->source, s->source))
+		vc_emit_text(e, "origin", "converted from", m->source);
 	emit_origin(e, s);
 	vc_emit_uint(e, "events", "events", s->census.events);
 	vc_emit_uint(e, "allocs", NULL, s->census.allocs);

@@ -21,7 +21,7 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 
 	vc_emit_object(e, "trace", NULL);
 	vc_emit_text(e, "file", NULL, s->path);
-	vc_emit_text(e, "source", NULL, s->meta->source);
+	vc_emit_text(e, "source", NULL, s->source);
 	vc_emit_uint(e, "device", NULL, d->device);
 	vc_emit_uint(e, "events", NULL, d->events);
 	vc_emit_uint(e, "allocs", NULL, d->allocs);

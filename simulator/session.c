@@ -87,6 +87,7 @@ static int read_trace(struct vc_session *s, unsigned flags, struct vc_error *err
 	if (!src)
 		return err->status ? (int)err->status : VC_EIO;
 	r = read_events(s, src, flags, err);
+	s->source = src->type->name;
 	s->meta = src->meta;
 	s->trace.meta = src->meta;
 	src->meta = NULL;

@@ -32,6 +32,7 @@ struct vc_session {
 	const char *path;                 /* as given, lent */
 	struct vc_trace trace;            /* events, unless streamed */
 	struct vc_meta *meta;             /* lent from the trace */
+	const char *source;               /* the decoder that read it */
 	bool streamed;                    /* too long for memory: every run reads the file again */
 	struct vc_census census;
 	const struct vc_device_census *device;

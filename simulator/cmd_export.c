@@ -120,6 +120,7 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 }
 
 const struct vc_command vc_command_export = {
-	.name = "export", .operands = "TRACE --to FORMAT -o FILE", .summary = "a trace as .vct or in another program's format",
+	.name = "export", .operands = "TRACE --to FORMAT -o FILE",
+	.summary = "a trace as .vct or in another program's format",
 	.options = tables, .config_size = sizeof(struct config), .run = export_run,
 };

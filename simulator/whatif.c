@@ -110,6 +110,7 @@ static int predict(struct vc_session *s, const struct vc_param_value *at, size_t
 	w->nearest = base->path;
 	s->meta = s->trace.meta;
 	s->path = base->path;
+	s->source = base->source;
 	s->fidelity = base->fidelity;
 	s->fidelity.diverged_why = base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
 	snprintf(s->torch, sizeof(s->torch), "%s", base->torch);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations. */
+#ifndef VC_VARY_H
+#define VC_VARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+
+enum { VC_VARY_KEYS = 8, VC_VARY_NAME = 64 };
+
+struct vc_vary_key {
+	char name[VC_VARY_NAME];
+	bool option;     /* conf, gpu, ... ; otherwise a recorded parameter, with numbers */
+	char **value;    /* n of them, as texts */
+	size_t n;
+};
+
+struct vc_vary { struct vc_vary_key key[VC_VARY_KEYS]; size_t keys; size_t runs; };
+
+/* Numbers: "8,16,32", "1..64", "8..64+8", "1..64*2". Settings strings, which have commas of their
+ * own, are set apart by '|'; with no '|' a comma does it where the next word starts a setting that
+ * occurred before. Errors: VC_EUSAGE, VC_ENOMEM. */
+int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
+void vc_vary_fini(struct vc_vary *v);
+
+/* Value of key k in run i; the last key changes fastest. */
+const char *vc_vary_value(const struct vc_vary *v, size_t i, size_t k);
+
+/* "batch=8 conf=..." of run i into buf. */
+const char *vc_vary_text(const struct vc_vary *v, size_t i, char *buf, size_t n);
+
+#endif

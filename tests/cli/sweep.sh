@@ -1,0 +1,28 @@
+#!/bin/sh
+# sweep.sh - many runs: fixed order whatever the threads, shards and resumption, and predictions.
+. tests/support/tap.sh
+L=../shared/ladders/recordings
+if [ ! -d "$L" ]; then skip "sweep over recordings" "no recordings in $L"; finish; fi
+a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1
+b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
+
+run sweep "$a" "$b"; expect "without --vary it says what is missing" 2 '' 'say what to vary'
+run sweep "$a" --vary batch=4,8; expect "one recording cannot tell about another batch size" 2 '' 'the recordings do not differ|one recording'
+run sweep "$a" "$b" --vary batch=8..4; expect "an empty range" 2 '' 'empty range'
+run sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 -j1
+expect "one line per combination" 0 '"id":5'
+cp "$TMP/out" "$TMP/one"
+check "six lines" test "$(wc -l < "$TMP/one")" = 6
+check "the recorded peak of batch 24 is predicted" grep -q '"batch":24.*"peak_reserved":14893973504' "$TMP/one"
+run sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 -j4
+check "four threads write the same bytes as one" cmp "$TMP/one" "$TMP/out"
+for i in 1 2 3; do "$VRAMCAST" sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --shard $i/3 > "$TMP/part$i"; done
+cat "$TMP"/part? | sort -t: -k2n > "$TMP/parts"; sort -t: -k2n "$TMP/one" > "$TMP/sorted"
+check "three shards together are the whole" cmp "$TMP/parts" "$TMP/sorted"
+SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=10 "$VRAMCAST" sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --shard auto > "$TMP/slurm"
+check "a Slurm array task finds its part" cmp "$TMP/slurm" "$TMP/part3"
+head -n 2 "$TMP/one" > "$TMP/r.jsonl"; printf '{"id":2,"torn' >> "$TMP/r.jsonl"
+run sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True' -g rtx4090 --resume -o "$TMP/r.jsonl"
+check "an interrupted sweep goes on where it stopped" cmp "$TMP/r.jsonl" "$TMP/one"
+run sweep "$a" "$b" --vary batch=8,48 -g rtx4090 --table; expect "a table for people" 0 'batch=48 +oom'
+finish

@@ -20,47 +20,70 @@ static const char *base_name(const char *path)
 	return base;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Native frames, the interpreter's and the framework's own: not where a person would look first. */
 static bool is_framework(const struct vc_meta *m, uint32_t site)
 {
 	static const char *const inside[] = { "/torch/", "\\torch\\", "site-packages", "dist-packages",
-		"/lib/python", "<frozen", "??", ".cpp", ".cc", ".cu", ".so" };
+		"/lib/python", "\\lib\\", "<frozen", "??" };
 	const char *file = vc_label_text(m, m->frame[site].file);
 
+	if (!ends_with(file, ".py") && *file != '<')
+		return true;
 	for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++)
 		if (strstr(file, inside[i]))
 			return true;
-	return !*file;
+	return false;
 }
 
-static bool is_python(const struct vc_meta *m, uint32_t site)
+/* "BmmBackward0" of "torch::autograd::generated::BmmBackward0::apply(...)"; NULL: not such a frame. */
+static const char *autograd_node(const char *function, size_t *n)
 {
-	const char *file = vc_label_text(m, m->frame[site].file);
-	size_t n = strlen(file);
+	const char *end = strstr(function, "::apply("), *start;
 
-	return n > 3 && !strcmp(file + n - 3, ".py");
+	if (!end || !strstr(function, "autograd"))
+		return NULL;
+	for (start = end; start > function && start[-1] != ':' && start[-1] != ' '; start--)
+		;
+	*n = (size_t)(end - start);
+	return start;
 }
 
 uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
 {
-	uint32_t python = 0, at = site;
+	uint32_t node = 0, python = 0, steps = 0;
+	size_t n;
 
-	for (; at; at = m->frame[at].parent < at ? m->frame[at].parent : 0) {
+	for (uint32_t at = site; at && at < m->frames && steps < 1000; at = m->frame[at].parent, steps++) {
 		if (!is_framework(m, at))
 			return at;
-		if (!python && is_python(m, at))
+		if (!node && autograd_node(vc_label_text(m, m->frame[at].function), &n))
+			node = at;
+		if (!python && ends_with(vc_label_text(m, m->frame[at].file), ".py"))
 			python = at;
 	}
-	return python ? python : site;
+	return node ? node : python ? python : site;
 }
 
 void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)
 {
-	const struct vc_frame *f;
+	size_t n;
 
 	*buf = '\0';
 	if (!m || !site || site >= m->frames)
 		return;
-	f = &m->frame[vc_site_shown(m, site)];
-	snprintf(buf, cap, "%s:%u %s", base_name(vc_label_text(m, f->file)), f->line,
-		 vc_label_text(m, f->function));
+	const struct vc_frame *f = &m->frame[vc_site_shown(m, site)];
+	const char *function = vc_label_text(m, f->function), *node = autograd_node(function, &n);
+	if (node)
+		snprintf(buf, cap, "%.*s", (int)n, node);
+	else if (f->line)
+		snprintf(buf, cap, "%s:%u %s", base_name(vc_label_text(m, f->file)), f->line, function);
+	else
+		snprintf(buf, cap, "%s", function);
 }

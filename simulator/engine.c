@@ -29,7 +29,7 @@ struct engine {
 	struct vc_extent *heap; size_t heap_n, heap_cap; /* the starting heap while it is collected */
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
-	bool has_step, seeded, stopped;
+	bool has_step, seeded, begun, stopped; /* begun: observers know where the run starts */
 	uint64_t index, lower, beside;   /* beside: context + other processes */
 	struct vc_follow *follow;
 	struct vc_stats stats;
@@ -86,6 +86,8 @@ static int tell(struct engine *e, const struct vc_event *ev, const struct vc_blo
 		struct vc_error *err)
 {
 	note_peaks(e, ev);
+	if (!e->begun) /* the starting heap asked for again: not an event of the trace */
+		return VC_OK;
 	if (e->run->check && e->model.type->check && e->model.type->check(&e->model, err) < 0)
 		return vc_wrap(err, "after event %" PRIu64, e->index);
 	if (e->has_step) {
@@ -339,6 +341,7 @@ static int begin(struct engine *e, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < e->nobs; i++)
 		if (e->obs[i].type->begin)
 			r = e->obs[i].type->begin(&e->obs[i], &e->model, err);
+	e->begun = true;
 	return r;
 }
 

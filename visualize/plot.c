@@ -92,7 +92,7 @@ static void area(struct vc_plot *p, const char *klass, int upto)
 			vc_pen_move(&pen, x, floor);
 		vc_pen_step(&pen, x, y);
 	}
-	vc_pen_step(&pen, column_x(p, p->k->width), floor);
+	vc_pen_step(&pen, column_x(p, p->k->at[p->k->n - 1].to), floor);
 	vc_pen_flush(&pen);
 	vc_svg_put(s, "z\"/>\n");
 	s->elements++;
@@ -124,7 +124,7 @@ static void line(struct vc_plot *p, const char *klass, bool reserved)
 		else
 			vc_pen_step(&pen, x, y);
 	}
-	vc_pen_step(&pen, column_x(p, p->k->width), pen.y);
+	vc_pen_step(&pen, column_x(p, p->k->at[p->k->n - 1].to), pen.y);
 	vc_pen_flush(&pen);
 	vc_svg_put(s, "\"/>\n");
 	s->elements++;

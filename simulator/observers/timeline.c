@@ -26,7 +26,7 @@ struct state {
 	int64_t (*diff)[AGES];        /* MAX_BUCKETS + 1 rows: bytes that begin or end here */
 	struct vc_pages births;
 	struct death *died; size_t deaths, died_cap; /* within the open bucket */
-	struct { uint64_t allocated, reserved, active; } last;
+	struct { uint64_t allocated, reserved, active, ns; } last;
 	uint64_t retries, ooms, segments;
 	uint64_t marks;
 };
@@ -142,7 +142,7 @@ static void halve(struct state *st)
 	st->span *= 2;
 }
 
-static struct vc_bucket *open_bucket(struct state *st, const struct vc_step *s)
+static struct vc_bucket *open_bucket(struct state *st)
 {
 	struct vc_bucket *b;
 
@@ -154,11 +154,11 @@ static struct vc_bucket *open_bucket(struct state *st, const struct vc_step *s)
 	if (st->event / st->span < st->n)
 		return &st->at[st->n - 1];
 	b = &st->at[st->n++];
-	*b = (struct vc_bucket){ .first_event = st->event, .first_ns = s->ev->time_ns,
+	*b = (struct vc_bucket){ .first_event = st->event, .first_ns = st->last.ns,
 		.peak_event = st->event ? st->event - 1 : 0, /* the state that enters belongs to it */
 		.allocated_min = st->last.allocated, .allocated_max = st->last.allocated,
 		.reserved_min = st->last.reserved, .reserved_max = st->last.reserved,
-		.active_max = st->last.active, .last_ns = s->ev->time_ns };
+		.active_max = st->last.active, .last_ns = st->last.ns };
 	return b;
 }
 
@@ -195,8 +195,12 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
 {
 	struct state *st = o->state;
-	struct vc_bucket *b = open_bucket(st, s);
 	const struct vc_totals *now = &s->model->now;
+	struct vc_bucket *b;
+
+	if (s->ev->time_ns) /* 0 = unknown: the clock stands still */
+		st->last.ns = s->ev->time_ns;
+	b = open_bucket(st);
 
 	if (now->allocated > b->allocated_max) {
 		b->allocated_max = now->allocated;

@@ -175,7 +175,7 @@ static int bars(struct drawing *d, int y)
 	struct vc_label l = { VC_MARGIN, y, VC_T_HEAD, VC_START, "fg", 0, false, false };
 	char buf[VC_FORMAT];
 
-	vc_svg_label(s, &l, "Peaks side by side");
+	vc_svg_label(s, &l, "Peaks side by side: allocated, and reserved (hatched)");
 	y += 200;
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
 		const struct panel *p = &d->panel[i];
@@ -185,7 +185,7 @@ static int bars(struct drawing *d, int y)
 		l = (struct vc_label){ x - 120, y + 150, VC_T_SMALL, VC_END, "fg", name - 200, false, false };
 		vc_svg_label(s, &l, p->name);
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
-		vc_svg_rect(s, "ca", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
+		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
 		if (p->plot.has_capacity)
 			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w, d->top), y - 30, 280);
 		vc_verdict_word(p->r, &color);

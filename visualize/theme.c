@@ -85,7 +85,7 @@ static const char layout[] =
 	".low{stroke-width:.8;stroke-opacity:.55}.sep{stroke-width:.8}"
 	".capl{stroke-width:1.6;stroke-dasharray:7 4}.bads,.oks,.warns{stroke-width:2}"
 	".thin{stroke-width:1.2;stroke-dasharray:2.5 2}"
-	".segb{fill:none;stroke-width:.7;stroke-opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}"
+	".nf{fill:none}.segb{fill:none;stroke-width:.7;stroke-opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}"
 	".segbox{stroke-width:1}.hit{fill-opacity:0}"
 	".ht{stroke-width:2}.soft{opacity:.85}.cell{shape-rendering:crispEdges}"
 	".halo{paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}";

@@ -229,7 +229,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	y = panels(d, y + 50);
 	y = bars(d, y + 250);
 	vc_run_text(d->panel[0].r, text, sizeof(text));
-	vc_page_footer(&d->page, y + 150, d->differs[3] ? "" : text, "columns of half a pixel, each with its maximum \xC2\xB7 vramcast " VC_VERSION);
+	vc_page_footer(&d->page, y + 150, d->differs[3] ? "" : text,
+		       "each column with its maximum \xC2\xB7 vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 480 : 200), out, err);
 }
 

@@ -4,7 +4,7 @@
  * empty_cache leaves a run of segment releases. So does a request that found the device full; but
  * that one found no cached block either, so if a segment in the run would have served the request
  * that follows, it was empty_cache. Otherwise the level decides: a request under pressure stands at
- * the highest level that the recording ever reached.
+ * the highest level that the recording ever reached, and just below what a card has.
  *
  * A segment's pool is known when it lives to the end (the final heap names it) or when the recording
  * names it at birth. Requests placed in a private pool's segments were made inside its scope. */
@@ -12,6 +12,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "simulator/cards.h"
+
+/* Context and other processes hardly take more of a card on which somebody trains. */
+#define BESIDE (3ull << 29)
 
 struct span { uint64_t addr, size, pool; size_t born, died; }; /* a segment's life by event index */
 
@@ -280,6 +285,22 @@ static bool had_served(const struct infer *f, size_t from, const struct run *r)
 	return false;
 }
 
+/* Is there a card, the recorded one if known, that is full at this level? */
+static bool fills_a_card(const struct infer *f, uint64_t before, uint64_t grown)
+{
+	for (size_t i = 0; i < f->t->meta->devices; i++) {
+		const struct vc_device_info *d = &f->t->meta->device[i];
+
+		if (d->index == f->device && d->total)
+			return before + grown + BESIDE > d->total;
+	}
+	for (size_t i = 0; i < vc_cards_n; i++)
+		if (before < vc_cards[i].total && before > vc_cards[i].total / 2 &&
+		    before + grown + BESIDE > vc_cards[i].total)
+			return true;
+	return false;
+}
+
 static bool is_trim(const struct infer *f, size_t from, const struct run *r)
 {
 	if (!f->trims || !r->release || r->oom)
@@ -288,7 +309,8 @@ static bool is_trim(const struct infer *f, size_t from, const struct run *r)
 		return true;
 	if (f->own_releases)
 		return false;
-	return had_served(f, from, r) || f->held + r->grown <= f->peak;
+	return had_served(f, from, r) || f->held + r->grown <= f->peak ||
+	       !fills_a_card(f, f->held, r->grown);
 }
 
 static void write_run(struct infer *f, struct out *o, size_t from, const struct run *r, bool trim)

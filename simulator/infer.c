@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer.c - see infer.h.
  *
- * empty_cache leaves a run of segment releases. So does a request that found the device full; but
- * that one found no cached block either, so if a segment in the run would have served the request
- * that follows, it was empty_cache. Otherwise the level decides: a request under pressure stands at
- * the highest level that the recording ever reached, and just below what a card has.
+ * empty_cache leaves a run of segment releases. So does a request that found the device full; then
+ * releases and the new segment share their call stack. Without stacks: that request had found no
+ * cached block either, so if a segment in the run would have served it, it was empty_cache. Otherwise
+ * the level decides: a request under pressure stands at the highest level that the recording ever
+ * reached, and just below what a card has.
  *
  * A segment's pool is known when it lives to the end (the final heap names it) or when the recording
  * names it at birth. Requests placed in a private pool's segments were made inside its scope. */
@@ -227,7 +228,12 @@ static void release_pool(struct infer *f, struct out *o, uint64_t pool, uint64_t
 
 /* ---- runs of evidence ---- */
 
-struct run { size_t end, last_release; uint64_t released, grown; bool release, grows_after, oom; };
+struct run {
+	size_t end, last_release;
+	uint64_t grown;
+	uint32_t release_site, growth_site;
+	bool release, grows_after, oom, named; /* named: a TRIM of its own follows */
+};
 
 static struct run look_at_run(const struct infer *f, size_t from)
 {
@@ -238,17 +244,20 @@ static struct run look_at_run(const struct infer *f, size_t from)
 
 		if (e->device != f->device)
 			continue;
-		if (!is_evidence(e))
+		if (!is_evidence(e)) {
+			r.named = e->kind == VC_EV_TRIM;
 			break;
+		}
 		r.end = i + 1;
 		if (is_release(e)) {
 			r.release = true;
 			r.last_release = i;
-			r.released += e->size;
+			r.release_site = e->site;
 			r.grows_after = false;
 			r.grown = 0;
 		} else if (is_growth(e)) {
 			r.grows_after = true;
+			r.growth_site = e->site;
 			r.grown += e->size;
 		}
 		r.oom |= e->kind == VC_EV_OOM;
@@ -303,10 +312,12 @@ static bool fills_a_card(const struct infer *f, uint64_t before, uint64_t grown)
 
 static bool is_trim(const struct infer *f, size_t from, const struct run *r)
 {
-	if (!f->trims || !r->release || r->oom)
+	if (!f->trims || !r->release || r->oom || r->named)
 		return false;
 	if (!r->grows_after)
 		return true;
+	if (r->release_site && r->growth_site) /* one request, one call stack */
+		return r->release_site != r->growth_site;
 	if (f->own_releases)
 		return false;
 	return had_served(f, from, r) || f->held + r->grown <= f->peak ||
@@ -395,8 +406,6 @@ static void what_is_there(const struct vc_trace *t, struct infer *f, uint64_t *d
 	for (size_t i = 0; i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
 
-		if (e->kind == VC_EV_TRIM)
-			f->trims = false;
 		if (e->kind >= VC_EV_POOL_CREATE && e->kind <= VC_EV_CAPTURE_END)
 			f->pools = false;
 		if (is_release(e) || (e->kind == VC_EV_HEAP_SEGMENT && e->id))
@@ -407,7 +416,7 @@ static void what_is_there(const struct vc_trace *t, struct infer *f, uint64_t *d
 int vc_infer(struct vc_trace *t, struct vc_error *err)
 {
 	const char *conf = t->meta->conf ? t->meta->conf : "";
-	struct infer base = { .t = t, .trims = t->meta->how[VC_CAP_TRIMS] == VC_HOW_ABSENT, .pools = true,
+	struct infer base = { .t = t, .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED, .pools = true,
 		.own_releases = strstr(conf, "garbage_collection") || strstr(conf, "max_split_size") };
 	uint64_t devices;
 	int r = VC_OK;

@@ -50,8 +50,13 @@ $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
 $(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx)
 
-EXTRA += $(NULL_LIBS)
-INSTALL_LIBS += $(NULL_LIBS)
+NULL_PYTHON := $(NULL_DIR)/vcnull-sitecustomize.py $(NULL_DIR)/vcnull-vramcast_null_values.py
+$(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
+	$(Q)mkdir -p $(@D)
+	$(Q)cp $< $@
+
+EXTRA += $(NULL_LIBS) $(NULL_PYTHON)
+INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
 
 # The reading side, for `vramcast dryrun`.
 LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o

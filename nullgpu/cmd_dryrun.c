@@ -20,8 +20,8 @@
 struct config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, max_size;
-	const char *out, *stacks, *addresses, *record;
-	bool quiet, no_record;
+	const char *out, *stacks, *addresses, *values;
+	bool no_record;
 };
 
 static const struct vc_option options[] = {
@@ -39,6 +39,8 @@ static const struct vc_option options[] = {
 	  "start the script N times, one process a card, as torchrun does", NULL },
 	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up",
 	  "order of fresh device addresses: down as on Linux, up as on Windows", "down" },
+	{ 0, "values", VC_O_TEXT, offsetof(struct config, values), "on|off",
+	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
 	  "vramcast.vct" },
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
@@ -157,11 +159,15 @@ static int put_card(const struct run *r, struct vc_error *err)
 	return rc ? rc : put_others(c, err);
 }
 
-static int put_stage(const struct vc_stage *s, struct vc_error *err)
+static int put_stage(const struct config *c, const struct vc_stage *s, struct vc_error *err)
 {
+	char python[600];
+	snprintf(python, sizeof python, "%s/python", s->dir);
 	int rc = put_front("LD_PRELOAD", s->preload, err);
 	if (!rc)
 		rc = put_front("LD_LIBRARY_PATH", s->dir, err);
+	if (!rc && strcmp(c->values, "off") != 0)
+		rc = put_front("PYTHONPATH", python, err);
 	/* Triton would look for the driver in the system's cache of libraries */
 	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
 		rc = vc_nomem(err, "the environment");
@@ -340,20 +346,24 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 	return rc;
 }
 
-/* python SCRIPT becomes python -m torch.distributed.run ... SCRIPT */
-static char **ranks_line(const struct config *c, const char *python, size_t *argc, char **argv,
-			 char *count, size_t count_size)
+/* The command line with a NULL behind it. With --ranks, python SCRIPT becomes
+ * python -m torch.distributed.run ... SCRIPT. */
+static char **program_line(const struct config *c, const char *python, size_t *argc, char **argv,
+			   char *count, size_t count_size)
 {
 	char **line = calloc(*argc + 8, sizeof *line);
-	size_t n = 0, from = 1;
+	size_t n = 0, from = 0;
 	if (!line)
 		return NULL;
-	snprintf(count, count_size, "--nproc-per-node=%llu", (unsigned long long)c->ranks);
-	line[n++] = (char *)(uintptr_t)python;
-	line[n++] = "-m";
-	line[n++] = "torch.distributed.run";
-	line[n++] = "--standalone";
-	line[n++] = count;
+	if (c->ranks != VC_NOT_GIVEN) {
+		snprintf(count, count_size, "--nproc-per-node=%llu", (unsigned long long)c->ranks);
+		line[n++] = (char *)(uintptr_t)python;
+		line[n++] = "-m";
+		line[n++] = "torch.distributed.run";
+		line[n++] = "--standalone";
+		line[n++] = count;
+		from = strcmp(python, argv[0]) == 0 || strstr(argv[0], "python") != NULL;
+	}
 	for (size_t i = from; i < *argc; i++)
 		line[n++] = argv[i];
 	*argc = n;
@@ -368,6 +378,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
 	if (strcmp(c->addresses, "up") && strcmp(c->addresses, "down"))
 		return vc_fail(err, VC_EUSAGE, "--addresses takes up or down, not '%s'", c->addresses);
+	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
+		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
 	if (c->devices < 1 || c->devices > 16 || (c->ranks != VC_NOT_GIVEN && c->ranks > 16))
 		return vc_fail(err, VC_EUSAGE, "1 to 16 devices");
 	return 0;
@@ -377,18 +389,14 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 		   char **argv, struct vc_console *con)
 {
 	char count[48];
-	char **line = NULL;
-	int rc = put_stage(stage, &con->err), worst = 0;
-	if (!rc && c->ranks != VC_NOT_GIVEN) {
-		line = ranks_line(c, python, &argc, argv, count, sizeof count);
-		if (!line)
-			rc = vc_nomem(&con->err, "a command line");
-	}
+	char **line = program_line(c, python, &argc, argv, count, sizeof count);
+	int rc = line ? put_stage(c, stage, &con->err) : vc_nomem(&con->err, "a command line");
+	int worst = 0;
 	for (size_t i = 0; i < c->gpus.n && rc >= 0; i++) {
 		struct run r = { .cfg = c, .stage = stage };
 		rc = vc_card_find(c->gpus.at[i], &r.card, &con->err);
 		if (!rc)
-			rc = run_card(&r, argc, line ? line : argv, con);
+			rc = run_card(&r, argc, line, con);
 		if (rc > worst)
 			worst = rc;
 	}

@@ -3,11 +3,12 @@
  *
  * Stand-ins are preloaded: the loader then takes them for every library of the same soname, also
  * when NVIDIA's own are installed and named by an absolute path inside the wheel. */
-#define _GNU_SOURCE /* asprintf */
+#define _GNU_SOURCE /* asprintf, nftw */
 #include "nullgpu/stage.h"
 #include "nullgpu/elf.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,21 @@ static int link_library(struct work *w, size_t i, struct vc_error *err)
 	if (symlink(from, to) < 0)
 		return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
 	return add_preload(w->stage, to, err);
+}
+
+/* The python side of the values mode, under the names by which Python looks for it. */
+static int link_python(struct work *w, struct vc_error *err)
+{
+	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py" };
+	char from[1024], to[1024];
+	snprintf(to, sizeof to, "%s/python", w->stage->dir);
+	int failed = mkdir(to, 0700);
+	for (size_t i = 0; !failed && i < sizeof modules / sizeof *modules; i++) {
+		snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries, modules[i]);
+		snprintf(to, sizeof to, "%s/python/%s", w->stage->dir, modules[i]);
+		failed = symlink(from, to);
+	}
+	return failed ? vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
 }
 
 /* ---- functions that a newer PyTorch wants ---- */
@@ -330,24 +346,24 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
 		rc = scan_folder(&w, also[i], err);
 	if (!rc)
 		rc = provide(&w, err);
+	if (!rc)
+		rc = link_python(&w, err);
 	release(&w);
 	return rc;
 }
 
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 void vc_stage_close(struct vc_stage *s)
 {
-	struct dirent *entry;
-	DIR *d = s->dir[0] ? opendir(s->dir) : NULL;
-	while (d && (entry = readdir(d)) != NULL) {
-		char path[1024];
-		snprintf(path, sizeof path, "%s/%s", s->dir, entry->d_name);
-		if (entry->d_name[0] != '.')
-			unlink(path);
-	}
-	if (d)
-		closedir(d);
 	if (s->dir[0])
-		rmdir(s->dir);
+		nftw(s->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(s->preload);
 	*s = (struct vc_stage){ 0 };
 }

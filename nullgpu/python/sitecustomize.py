@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sitecustomize.py - starts the values mode of the null GPU once the program has imported torch.
+
+`vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
+hides, is loaded as well."""
+import os
+import sys
+
+
+def _chain():
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [os.path.abspath(p or ".") for p in sys.path]
+    rest = sys.path[paths.index(here) + 1:] if here in paths else []
+    spec = PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+class _Finder:
+    """Wraps the loader of torch: the mode starts when the import has finished."""
+    busy = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or _Finder.busy:
+            return None
+        _Finder.busy = True
+        try:
+            import importlib.util
+            spec = importlib.util.find_spec(name)
+        finally:
+            _Finder.busy = False
+        if spec is None or spec.loader is None:
+            return None
+        original = spec.loader.exec_module
+
+        def exec_module(module):
+            original(module)
+            import vramcast_null_values
+            vramcast_null_values.start(module)
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
+    sys.meta_path.insert(0, _Finder())
+try:
+    _chain()
+except ImportError:
+    pass

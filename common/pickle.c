@@ -214,9 +214,8 @@ static int fill(struct machine *m, size_t from, uint32_t type)
 	if (type == VC_PV_DICT)
 		for (size_t i = from; i < m->n && !rc; i += 2)
 			rc = m->b->set(m->b->arg, to->ref, &m->stack[i], m->err);
-	else
-		for (size_t i = from; i < m->n && !rc; i++)
-			rc = m->b->append(m->b->arg, to->ref, &m->stack[i], m->err);
+	else if (m->n > from)
+		rc = m->b->append(m->b->arg, to->ref, &m->stack[from], m->n - from, m->err);
 	m->n = from;
 	return rc;
 }
@@ -581,7 +580,7 @@ static int refused(struct machine *m, uint8_t op)
 
 /* ---- the operations ---- */
 
-static int take(struct machine *m, size_t n, uint64_t *v)
+static inline int take(struct machine *m, size_t n, uint64_t *v)
 {
 	int rc = need(m, n);
 
@@ -668,6 +667,30 @@ static int operation(struct machine *m, uint8_t op)
 	}
 }
 
+/* Stacks are lists of frames that were met before, so most of a snapshot is runs of memo gets. */
+static void run_of_gets(struct machine *m)
+{
+	uint64_t at, v;
+	size_t len;
+
+	while (m->end - m->p >= 5 && m->n < m->cap) {
+		if (*m->p == 'h') {
+			at = m->p[1];
+			len = 2;
+		} else if (*m->p == 'j') {
+			at = little(m->p + 1, 4);
+			len = 5;
+		} else {
+			return;
+		}
+		v = at < m->memos ? m->memo[at] : 0;
+		if (v >> 56 < VC_PV_TEXT)
+			return; /* memo_get deals with it */
+		m->stack[m->n++] = (struct vc_pickle_value){ .type = (uint32_t)(v >> 56), .ref = (uint32_t)v };
+		m->p += len;
+	}
+}
+
 int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 		   struct vc_pickle_value *root, struct vc_error *err)
 {
@@ -676,6 +699,7 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 	int rc = 0;
 
 	while (!m.stop && !rc) {
+		run_of_gets(&m);
 		rc = need(&m, 1);
 		if (!rc)
 			rc = operation(&m, *m.p++);

@@ -25,7 +25,7 @@ struct tree {
 	uint32_t *spare; size_t spares, spare_cap;  /* vectors to use again */
 	struct snapshot_list *list; size_t lists, list_cap;
 	size_t note_cap;
-	struct frame *last; uint32_t *node;         /* the stack seen last, outermost first */
+	uint32_t *last, *node;                      /* frames and nodes of the stack seen last, outermost first */
 	size_t depth, last_cap, node_cap;
 	uint32_t tag;                               /* user metadata of the event before */
 };

@@ -64,10 +64,12 @@ static int vec_push(struct tree *t, uint32_t at, const struct vc_pickle_value *v
 	struct vec *c = &t->vec[at];
 
 	if (c->cap - c->n < n) {
-		uint32_t cap = c->cap ? c->cap * 2 : 8;
+		uint32_t cap = c->cap ? c->cap : 8;
 		struct vc_pickle_value *bigger;
 
-		if (cap < c->cap)
+		while (cap && cap - c->n < n)
+			cap *= 2;
+		if (!cap)
 			return vc_fail(t->err, VC_ENOSUP, "a list of more than 2 billion items");
 		bigger = realloc(c->at, cap * sizeof(*bigger));
 		if (!bigger)
@@ -126,16 +128,12 @@ static int fold_stack(struct tree *t, struct object *o)
 	while (t->last_cap < n || t->node_cap < n)
 		if (ROOM(t, t->node, t->node_cap, t->node_cap) || ROOM(t, t->last, t->last_cap, t->last_cap))
 			return VC_ENOMEM;
-	for (; same < n && same < t->depth; same++) {
-		struct frame f = frame_of(t, &c->at[n - 1 - same]);
-
-		if (memcmp(&f, &t->last[same], sizeof(f)))
-			break;
-	}
+	while (same < n && same < t->depth && c->at[n - 1 - same].ref == t->last[same])
+		same++;
 	for (size_t i = same; i < n; i++) {
 		struct frame f = frame_of(t, &c->at[n - 1 - i]);
 
-		t->last[i] = f;
+		t->last[i] = c->at[n - 1 - i].ref;
 		t->node[i] = vc_meta_frame(t->meta, (struct vc_frame){
 			.parent = i ? t->node[i - 1] : 0, .function = f.name, .file = f.file, .line = f.line });
 	}
@@ -393,18 +391,22 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 	return 0;
 }
 
-static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v, struct vc_error *err)
+/* Whether an item becomes something smaller as soon as it is in a list; 0: it stays as it is. */
+static enum kind special(const struct tree *t, const struct vc_pickle_value *v)
 {
-	struct tree *t = arg;
-	struct object *o = &t->object[ref];
-	struct object *item = v->type == VC_PV_DICT ? &t->object[v->ref] : NULL;
+	const struct object *o = v->type == VC_PV_DICT ? &t->object[v->ref] : NULL;
+
+	if (!o || o->kind == FRAME)
+		return DICT_NEW;
+	if (o->kind == EVENT)
+		return EVENT;
+	return o->kind == DICT && snapshot_lookup(&t->vec[o->at], W_stage) ? NOTE : DICT_NEW;
+}
+
+static int keep_items(struct tree *t, struct object *o, const struct vc_pickle_value *v, uint32_t n)
+{
 	int rc = 0;
 
-	t->err = err;
-	if (item && item->kind == EVENT && (o->kind == LIST_NEW || o->kind == EVENTS))
-		return append_event(t, o, item->at);
-	if (item && item->kind == DICT && snapshot_lookup(&t->vec[item->at], W_stage))
-		return fold_note(t, item);
 	if (o->kind == LIST_NEW) {
 		uint32_t at = 0;
 
@@ -412,7 +414,34 @@ static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v,
 		if (!rc)
 			*o = (struct object){ LIST, at };
 	}
-	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, 1);
+	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, n);
+}
+
+static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v, size_t n,
+		       struct vc_error *err)
+{
+	struct tree *t = arg;
+	struct object *o = &t->object[ref];
+	size_t plain;
+	int rc = 0;
+
+	t->err = err;
+	for (size_t i = 0; i < n && !rc; i++) {
+		enum kind k = DICT_NEW;
+
+		for (plain = i; plain < n && (k = special(t, &v[plain])) == DICT_NEW; plain++)
+			;
+		if (plain > i)
+			rc = keep_items(t, o, v + i, (uint32_t)(plain - i));
+		i = plain;
+		if (rc || i == n)
+			break;
+		if (k == NOTE)
+			rc = fold_note(t, &t->object[v[i].ref]);
+		else if (o->kind == LIST_NEW || o->kind == EVENTS)
+			rc = append_event(t, o, t->object[v[i].ref].at);
+	}
+	return rc;
 }
 
 static int new_dict(void *arg, uint32_t *ref, struct vc_error *err)

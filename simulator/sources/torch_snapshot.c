@@ -321,8 +321,6 @@ static int free_event(struct state *st, struct vc_meta *m, const struct vc_event
 /* A burst of segment_free is an empty_cache when no request follows that it could have served. */
 static bool is_trim(const struct state *st, const struct vc_event *raw, bool last)
 {
-	const struct vc_event *before = raw - 1;
-
 	if (!st->freed_segments || last)
 		return st->freed_segments;
 	if (raw->kind == SNAP_SEGMENT_FREE || raw->kind == SNAP_SEGMENT_UNMAP ||
@@ -330,7 +328,7 @@ static bool is_trim(const struct state *st, const struct vc_event *raw, bool las
 		return false;
 	if (raw->kind != SNAP_SEGMENT_ALLOC && raw->kind != SNAP_SEGMENT_MAP && raw->kind != SNAP_OOM)
 		return true;
-	return raw->site && before->site && raw->site != before->site;
+	return raw->site && raw[-1].site && raw->site != raw[-1].site;
 }
 
 /* What one raw event becomes: up to 3 events in ev. Returns their number; *eaten raw events are used. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 #define DEPTH_MAX 512
 #define TEXT_MAX ((size_t)64 << 20)
 
@@ -115,35 +117,11 @@ static int hex4(const uint8_t *p, uint32_t *v)
 	return 0;
 }
 
-static size_t utf8(uint32_t c, uint8_t *to)
-{
-	if (c < 0x80) {
-		to[0] = (uint8_t)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (uint8_t)(0xc0 | c >> 6);
-		to[1] = (uint8_t)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (uint8_t)(0xe0 | c >> 12);
-		to[1] = (uint8_t)(0x80 | (c >> 6 & 63));
-		to[2] = (uint8_t)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (uint8_t)(0xf0 | c >> 18);
-	to[1] = (uint8_t)(0x80 | (c >> 12 & 63));
-	to[2] = (uint8_t)(0x80 | (c >> 6 & 63));
-	to[3] = (uint8_t)(0x80 | (c & 63));
-	return 4;
-}
-
 /* A \u escape, a pair of them for characters beyond 16 bits; a half alone becomes U+FFFD. */
 static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 {
 	uint32_t c, low;
-	uint8_t bytes[4];
+	char bytes[4];
 	int rc = need(s, 6, err);
 
 	if (rc)
@@ -164,7 +142,7 @@ static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 	}
 	if (c >= 0xd800 && c < 0xe000)
 		c = 0xfffd;
-	return keep(s, bytes, utf8(c, bytes), err);
+	return keep(s, bytes, vc_utf8_put(c, bytes), err);
 }
 
 static int escape(struct vc_json_state *s, struct vc_error *err)
@@ -409,23 +387,6 @@ void vc_json_close(struct vc_json *j)
 
 /* ---- writing ---- */
 
-/* Length of the UTF-8 character at p (n bytes left), 0 when it is none (RFC 3629: no overlong forms,
- * no surrogates, nothing beyond U+10FFFF). */
-static size_t character(const uint8_t *p, size_t n)
-{
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-
-	if (!len || len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 void vc_json_quote(struct vc_output *o, const char *s, size_t len)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -434,7 +395,7 @@ void vc_json_quote(struct vc_output *o, const char *s, size_t len)
 
 	vc_output_write(o, "\"", 1);
 	for (size_t i = 0; i < len; ) {
-		size_t n = character(p + i, len - i);
+		size_t n = vc_utf8_length(p + i, len - i);
 		const char *at = n == 1 && p[i] ? memchr(from, p[i], sizeof(from) - 1) : NULL;
 
 		if (n && !at && p[i] >= 0x20 && p[i] != 0x7f) {

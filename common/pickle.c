@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 #define STACK_MAX ((size_t)1 << 25) /* a list of so many events written in one batch still fits */
 #define MARKS_MAX 4096              /* open containers inside each other */
 #define TEXT_MAX  ((uint64_t)64 << 20)
@@ -416,30 +418,6 @@ static int line_real(struct machine *m)
 	return *end ? bad(m, "a number that is none") : push(m, v);
 }
 
-static size_t utf8(uint32_t c, char *to)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | (c >> 18 & 7));
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 static int hex(const char *s, size_t n, uint32_t *v)
 {
 	*v = 0;
@@ -467,7 +445,7 @@ static size_t escape(const char *s, size_t n, bool unicode, char **to)
 		return 2;
 	}
 	if (digits && n >= 2 + digits && !hex(s + 2, digits, &c)) {
-		*to += utf8(c, *to);
+		*to += vc_utf8_put(c, *to);
 		return 2 + digits;
 	}
 	*(*to)++ = s[0];
@@ -497,7 +475,7 @@ static int line_text(struct machine *m, bool unicode)
 		if (s[i] == '\\')
 			i += escape(s + i, n - i, unicode, &to);
 		else
-			to += utf8((uint8_t)s[i++], to);
+			to += vc_utf8_put((uint8_t)s[i++], to);
 	}
 	rc = push_text(m, copy, (size_t)(to - copy));
 	free(copy);

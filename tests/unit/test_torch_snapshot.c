@@ -437,6 +437,48 @@ static void annotate(struct pw *w, const char *stage, int64_t us)
 	pw_dict_end(w);
 }
 
+static void write_rich(struct pw *w, const char *const function[3])
+{
+	pw_begin(w, PW_PYTHON4);
+	pw_dict(w);
+	pw_text(w, "device_traces");
+	pw_list(w);
+	pw_list(w);
+	pw_dict(w);
+	pw_key_text(w, "action", "alloc");
+	pw_key_int(w, "addr", 0x200000);
+	pw_key_int(w, "size", 600);
+	pw_key_int(w, "time_us", 1000);
+	pw_key_text(w, "compile_context", "N/A");
+	pw_key_text(w, "user_metadata", "optimizer");
+	pw_text(w, "frames");
+	pw_list(w);
+	for (int i = 0; i < 3; i++) {
+		pw_dict(w);
+		pw_key_text(w, "filename", "a.py");
+		pw_key_int(w, "line", 10 + i);
+		pw_key_text(w, "name", function[i]);
+		pw_dict_end(w);
+	}
+	pw_list_end(w);
+	pw_dict_end(w);
+	pw_list_end(w);
+	pw_list_end(w);
+	pw_text(w, "allocator_settings");
+	pw_dict(w);
+	pw_key_text(w, "PYTORCH_CUDA_ALLOC_CONF", "");
+	pw_key_int(w, "max_split_size", 64 * MIB);
+	pw_key_bool(w, "expandable_segments", 1);
+	pw_dict_end(w);
+	pw_text(w, "external_annotations");
+	pw_list(w);
+	annotate(w, "START", 999);
+	annotate(w, "END", 1001);
+	pw_list_end(w);
+	pw_dict_end(w);
+	pw_end(w);
+}
+
 static void stacks_settings_and_annotations_are_kept(void **unused)
 {
 	static const char *const function[] = { "malloc_here", "train", "<module>" };
@@ -446,44 +488,7 @@ static void stacks_settings_and_annotations_are_kept(void **unused)
 	const struct vc_frame *f;
 
 	(void)unused;
-	pw_begin(&w, PW_PYTHON4);
-	pw_dict(&w);
-	pw_text(&w, "device_traces");
-	pw_list(&w);
-	pw_list(&w);
-	pw_dict(&w);
-	pw_key_text(&w, "action", "alloc");
-	pw_key_int(&w, "addr", 0x200000);
-	pw_key_int(&w, "size", 600);
-	pw_key_int(&w, "time_us", 1000);
-	pw_key_text(&w, "compile_context", "N/A");
-	pw_key_text(&w, "user_metadata", "optimizer");
-	pw_text(&w, "frames");
-	pw_list(&w);
-	for (int i = 0; i < 3; i++) {
-		pw_dict(&w);
-		pw_key_text(&w, "filename", "a.py");
-		pw_key_int(&w, "line", 10 + i);
-		pw_key_text(&w, "name", function[i]);
-		pw_dict_end(&w);
-	}
-	pw_list_end(&w);
-	pw_dict_end(&w);
-	pw_list_end(&w);
-	pw_list_end(&w);
-	pw_text(&w, "allocator_settings");
-	pw_dict(&w);
-	pw_key_text(&w, "PYTORCH_CUDA_ALLOC_CONF", "");
-	pw_key_int(&w, "max_split_size", 64 * MIB);
-	pw_key_bool(&w, "expandable_segments", 1);
-	pw_dict_end(&w);
-	pw_text(&w, "external_annotations");
-	pw_list(&w);
-	annotate(&w, "START", 999);
-	annotate(&w, "END", 1001);
-	pw_list_end(&w);
-	pw_dict_end(&w);
-	pw_end(&w);
+	write_rich(&w, function);
 	if (read_bytes(&w, &t, &err))
 		fail_msg("%s", err.message);
 	assert_string_equal(spell(&t), "M0 M0 A1 M0");

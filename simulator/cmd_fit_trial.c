@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_fit_trial.c - trial runs of the user's program for vramcast fit. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "simulator/trial.h"
+
+enum { WORDS = 16 };
+
+/* `text` with every {key} replaced, on the heap. */
+static char *fill(const char *text, const char *key, uint64_t value)
+{
+	char mark[80], number[24];
+	size_t cap = strlen(text) * 24 + 32, n = 0;
+	char *out = malloc(cap);
+
+	snprintf(mark, sizeof(mark), "{%s}", key);
+	snprintf(number, sizeof(number), "%" PRIu64, value);
+	while (out && *text && n + 24 < cap) {
+		if (!strncmp(text, mark, strlen(mark))) {
+			n += (size_t)snprintf(out + n, cap - n, "%s", number);
+			text += strlen(mark);
+		} else {
+			out[n++] = *text++;
+		}
+	}
+	if (out)
+		out[n] = '\0';
+	return out;
+}
+
+/* vramcast VERB [-g GPU] -o FILE --param KEY=VALUE -- PROGRAM ARG... */
+static char **command(const struct vc_trial *t, uint64_t value, const char *file, const char *param)
+{
+	const char *fixed[WORDS] = { "/proc/self/exe", t->verb, "-o", file, "--param", param, "-q" };
+	char **argv = calloc(t->argc + WORDS, sizeof(*argv));
+	size_t n = 7, at = 0;
+
+	if (!argv)
+		return NULL;
+	if (t->gpu) {
+		fixed[n++] = "-g";
+		fixed[n++] = t->gpu;
+	}
+	fixed[n++] = "--";
+	for (size_t i = 0; i < n; i++)
+		argv[at++] = strdup(fixed[i]);
+	for (size_t i = 0; i < t->argc; i++)
+		argv[at++] = fill(t->argv[i], t->key, value);
+	for (size_t i = 0; i < at; i++)
+		if (!argv[i]) {
+			argv[0] = NULL;
+			break;
+		}
+	return argv;
+}
+
+static void release(char **argv)
+{
+	for (size_t i = 0; argv && argv[i]; i++)
+		free(argv[i]);
+	free(argv);
+}
+
+static int execute(char **argv, int *code, struct vc_error *err)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		return vc_fail(err, VC_EIO, "cannot start a trial run: %s", strerror(errno));
+	if (!child) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return vc_fail(err, VC_EIO, "lost a trial run: %s", strerror(errno));
+	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return VC_OK;
+}
+
+int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, struct vc_error *err)
+{
+	char file[320], param[120];
+	struct stat st;
+	int code = 0;
+
+	snprintf(file, sizeof(file), "%s/%s-%" PRIu64 ".vct", t->folder, t->key, value);
+	snprintf(param, sizeof(param), "%.80s=%" PRIu64, t->key, value);
+	snprintf(out, 512, "%s@%s", file, param);
+	char **argv = command(t, value, file, param);
+	if (!argv || !argv[0]) {
+		release(argv);
+		return vc_nomem(err, "the arguments of a trial run");
+	}
+	int r = execute(argv, &code, err);
+	release(argv);
+	if (r < 0)
+		return r;
+	bool recorded = !stat(file, &st) && st.st_size > 0;
+	if (oom)
+		*oom = code != 0;
+	if (code && !(oom && recorded))
+		return vc_fail(err, VC_EIO, "the trial run with %s ended with code %d (try `vramcast %s%s%s -- "
+			       "...` by hand)", param, code, t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");
+	if (!recorded)
+		return vc_fail(err, VC_EIO, "the trial run with %s left no recording", param);
+	return VC_OK;
+}

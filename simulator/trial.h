@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.h - run a program under vramcast dryrun or record with a parameter filled in. */
+#ifndef VC_TRIAL_H
+#define VC_TRIAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct vc_trial {
+	const char *verb;      /* "dryrun" or "record" */
+	const char *gpu;       /* card profile, or NULL */
+	const char *key;       /* {key} in the arguments becomes the value */
+	char *const *argv;     /* program and its arguments */
+	size_t argc;
+	const char *folder;    /* where recordings go */
+};
+
+/* Run it; *out (at least 512 bytes) gets "FILE@key=value". What the program prints goes to standard
+ * error. A program that ends with another code than 0 is an error, except when it ran out of
+ * memory and left a recording: *oom tells (NULL: an error too). */
+int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, struct vc_error *err);
+
+#endif

@@ -1,0 +1,41 @@
+#!/bin/bash
+# fit.sh - the largest value that fits, from recordings; gpus picks a card.
+. tests/support/tap.sh
+run gpus; expect "the cards are listed" 0 'rtx4090 +GeForce RTX 4090 +23\.52'
+run gpus h100; expect "an ambiguous name is answered with the candidates" 2 '' 'h100-80g-sxm'
+run gpus --free "18.9GiB,20GiB,24GiB" --need 19GiB; expect "the smallest card that is enough" 0 'CUDA_VISIBLE_DEVICES=1'
+run gpus --free "18.9GiB,20GiB"; expect "without a need the one with most" 0 'CUDA_VISIBLE_DEVICES=1'
+run gpus --free "18.9GiB,20GiB" --need 21GiB; expect "none is enough" 3 'none of the 2 cards'
+L=../shared/ladders/recordings
+if [ ! -d "$L" ]; then skip "fit on recordings" "no recordings in $L"; finish; fi
+
+run fit "$L/mlp_batch0016_torch2.9.1.pickle.zst"; expect "one recording is not enough" 2 '' 'do not differ in batch'
+a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1
+b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
+run fit "$a" "$b" -g rtx4090 --json; expect "fit answers in JSON" 0 '"schema": "vramcast.fit/1"'
+run fit "$a" "$b"; expect "it wants a card" 2 '' 'say what it has to fit on'
+run fit "$a" "$b" --capacity 100MiB --context 0; expect "a card too small for one" 3 'largest that fits +0'
+run fit "$a" "$b" -g rtx4090 --target 95..85%; expect "a target upside down" 2 '' 'LOW..HIGH'
+
+# A capacity between the recorded peaks of two rungs: the answer must lie between the rungs.
+peak() { sed -n 's/^ "peak_reserved": \([0-9]*\),$/\1/p' "$1"; }
+between() { # LADDER KNOB TORCH LOW1 LOW2 RUNG NEXT
+	lo=$(peak "$L/$1_$2$6_torch$3.json"); hi=$(peak "$L/$1_$2$7_torch$3.json")
+	cap=$(( (lo + hi) / 2 ))
+	run fit "$L/$1_$2$4_torch$3.pickle.zst@$2=$((10#$4))" "$L/$1_$2$5_torch$3.pickle.zst@$2=$((10#$5))" \
+		--find $2 --capacity $cap --context 0 --json
+	got=$(printf '%s\n' "$out" | sed -n 's/^  "largest": \([0-9]*\),*$/\1/p')
+	check "$1 $2: the largest is between $6 and $7" test "${got:-0}" -ge $((10#$6)) -a "${got:-0}" -lt $((10#$7))
+}
+if [ -n "$BASH_VERSION" ]; then
+	between gpt-amp batch 2.9.1 0001 0002 0016 0024
+	between bert-cls batch 2.9.1 0004 0008 0032 0048
+	between gpt-accum seq 2.9.1 0128 0192 0320 0512
+	between llama-lora batch 2.9.1 0001 0002 0012 0016
+	between mlp batch 2.9.1 0016 0032 2048 4096
+	between resnet50 batch 2.9.1 0001 0002 0048 0064
+	between vit-b16 image 2.9.1 0112 0160 0288 0384
+	between gpt2-hf seq 2.9.1 0256 0384 0640 1024
+	between gpt-scaler batch 2.9.1 0002 0004 0012 0016
+fi
+finish

@@ -40,6 +40,8 @@ struct vc_owners {
 /* Of the heap at the OOM, or at the peak of reserved, or from the lives: what there is. n = 0: nothing
  * known. */
 int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);
+/* The same, one entry per block and with the site the block was made at, in no order. */
+int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);
 void vc_owners_fini(struct vc_owners *o);
 void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf, size_t cap);
 

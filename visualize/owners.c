@@ -44,7 +44,6 @@ static void merge(struct vc_owners *o)
 	qsort(o->at, o->n, sizeof(*o->at), compare_keys);
 	for (size_t i = 0; i < o->n; i++) {
 		struct vc_owner *last = kept ? &o->at[kept - 1] : NULL;
-		o->bytes += o->at[i].bytes;
 		if (!last || !same(last, &o->at[i])) {
 			o->at[kept++] = o->at[i];
 			continue;
@@ -156,7 +155,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 	return VC_OK;
 }
 
-int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
+int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
 	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
@@ -179,12 +178,22 @@ int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_er
 	for (size_t i = 0; i < r->curve.n; i++)
 		if (r->curve.at[i].first_event <= o->event)
 			o->time_ns = r->curve.at[i].first_ns;
-	if (show_frames(o, r->meta, err)) {
-		vc_owners_fini(o);
-		return VC_ENOMEM;
-	}
-	merge(o);
+	for (size_t i = 0; i < o->n; i++)
+		o->bytes += o->at[i].bytes;
 	return VC_OK;
+}
+
+int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
+{
+	int rc = vc_owners_gather(o, c, err);
+
+	if (!rc)
+		rc = show_frames(o, c->r->meta, err);
+	if (rc)
+		vc_owners_fini(o);
+	else
+		merge(o);
+	return rc;
 }
 
 void vc_owners_fini(struct vc_owners *o)

@@ -42,7 +42,7 @@ enum { VC_MARGIN = 280, VC_NARROW = 9000 };
 struct vc_page {
 	struct vc_svg svg;
 	const struct vc_picture *cfg;
-	int w;
+	int w, shown; /* shown: the width it is displayed at, 0: its own */
 	char title[256], description[512];
 };
 

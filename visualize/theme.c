@@ -49,6 +49,8 @@ static const struct color colors[] = {
 	{ ".segb",   "stroke", "#1B1F24", "#E8EDF2", "#000000" },
 	{ ".segk",   "stroke", "#1B1F24", "#E8EDF2", "#000000" },
 	{ ".segbox", "stroke", "#818B98", "#656C76", "#555555" },
+	{ ".edge",   "stroke", "#8B97A3", "#6B7683", "#555555" },
+	{ ".tip",    "fill",   "#8B97A3", "#6B7683", "#555555" },
 	{ ".lane",   "fill",   "#CF5B3A", "#D4665A", "#666666" },
 	{ ".busy",   "fill",   "#3D8FC4", "#3B82B8", "#888888" },
 	{ ".base",   "fill",   "#8C959F", "#484F58", "#BBBBBB" },
@@ -85,7 +87,8 @@ static const char layout[] =
 	".low{stroke-width:.8;stroke-opacity:.55}.sep{stroke-width:.8}"
 	".capl{stroke-width:1.6;stroke-dasharray:7 4}.bads,.oks,.warns{stroke-width:2}"
 	".thin{stroke-width:1.2;stroke-dasharray:2.5 2}"
-	".nf{fill:none}.segb{fill:none;stroke-width:.7;stroke-opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}"
+	".nf,.edge{fill:none}.edge{stroke-linecap:round}"
+	".segb{fill:none;stroke-width:.7;stroke-opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}"
 	".segbox{stroke-width:1}.hit{fill-opacity:0}"
 	".ht{stroke-width:2}.soft{opacity:.85}.cell{shape-rendering:crispEdges}"
 	".halo{paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}";

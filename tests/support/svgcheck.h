@@ -101,8 +101,10 @@ static bool svg_read(const char *svg, struct svg_seen *v)
 			if (n == 4 && !strncmp(p + 1, "text", 4))
 				svg_add_label(v, p, end + 1, strcspn(end + 1, "<"));
 			if (n == 3 && !strncmp(p + 1, "svg", 3) && !depth) {
-				v->w = svg_tenths(p, "width");
-				v->h = svg_tenths(p, "height");
+				const char *box = strstr(p, "viewBox=\"0 0 ");
+				char *rest = NULL;
+				v->w = box ? (int)(strtod(box + 13, &rest) * 10 + 0.5) : 0;
+				v->h = rest ? (int)(strtod(rest, NULL) * 10 + 0.5) : 0;
 			}
 			if (end[-1] != '/') {
 				if (depth == 64)

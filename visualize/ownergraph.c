@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ownergraph.c - who holds the memory, as a graph: phase, caller, call site. */
+#include "visualize/ownergraph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/site.h"
+
+static uint32_t find_node(struct vc_own_graph *g, int level, uint64_t key, const char *name)
+{
+	for (size_t i = 0; i < g->nodes; i++)
+		if (g->node[i].level == level && g->node[i].key == key && !strcmp(g->node[i].name, name))
+			return (uint32_t)i;
+	if (g->nodes == g->node_cap) {
+		size_t cap = g->node_cap * 2 + 64;
+		struct vc_own_node *bigger = realloc(g->node, cap * sizeof(*bigger));
+		if (!bigger)
+			return UINT32_MAX;
+		g->node = bigger;
+		g->node_cap = cap;
+	}
+	g->node[g->nodes] = (struct vc_own_node){ .level = level, .key = key };
+	snprintf(g->node[g->nodes].name, sizeof(g->node[0].name), "%s", name);
+	return (uint32_t)g->nodes++;
+}
+
+static int add_edge(struct vc_own_graph *g, uint32_t from, uint32_t to, uint64_t bytes)
+{
+	for (size_t i = 0; i < g->edges; i++)
+		if (g->edge[i].from == from && g->edge[i].to == to) {
+			g->edge[i].bytes += bytes;
+			return 0;
+		}
+	if (g->edges == g->edge_cap) {
+		size_t cap = g->edge_cap * 2 + 64;
+		struct vc_own_edge *bigger = realloc(g->edge, cap * sizeof(*bigger));
+		if (!bigger)
+			return -1;
+		g->edge = bigger;
+		g->edge_cap = cap;
+	}
+	g->edge[g->edges++] = (struct vc_own_edge){ from, to, bytes };
+	return 0;
+}
+
+/* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
+static void collapse(const char *from, char *to, size_t cap)
+{
+	size_t n = 0;
+	bool start = true;
+
+	while (*from && n + 4 < cap) {
+		size_t digits = strspn(from, "0123456789");
+		if (start && digits && (from[digits] == '.' || !from[digits])) {
+			to[n++] = '*';
+			from += digits;
+			start = false;
+			continue;
+		}
+		start = *from == '.';
+		to[n++] = *from++;
+	}
+	to[n] = '\0';
+}
+
+static const char *phase_name(const struct vc_classes *c, enum vc_slot slot)
+{
+	static const char *const name[VC_SLOTS] = { NULL, "optimizer", "backward", "forward", "temporaries",
+		"workspaces", "not attributed" };
+
+	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);
+}
+
+/* The names of levels 2 and 3 for one owner; "" when there is none. */
+static void place_names(const struct vc_meta *m, const struct vc_owner *o, char *caller, char *site,
+			size_t cap)
+{
+	const char *label = vc_label_text(m, o->label);
+
+	*caller = '\0';
+	vc_site_text(m, o->site, site, cap);
+	if (m && o->site && o->site < m->frames) {
+		uint32_t shown = vc_site_shown(m, o->site);
+		for (uint32_t at = m->frame[shown].parent; at && !*caller; at = m->frame[at].parent) {
+			uint32_t next = vc_site_shown(m, at);
+			if (next == at && m->frame[at].line) /* itself a frame a person would look for */
+				vc_site_text(m, at, caller, cap);
+		}
+	}
+	if (*label) {
+		if (*site)
+			memcpy(caller, site, cap);
+		collapse(label, site, cap);
+	}
+	if (!*site)
+		snprintf(site, cap, "no call site recorded");
+	if (!strcmp(caller, site))
+		*caller = '\0';
+}
+
+static int add_owner(struct vc_own_graph *g, const struct vc_classes *c, const struct vc_owner *o)
+{
+	char caller[120], site[120];
+	uint32_t path[4];
+	size_t n = 0;
+
+	place_names(c->r->meta, o, caller, site, sizeof(site));
+	path[n++] = find_node(g, 0, 0, "all");
+	path[n++] = find_node(g, 1, o->slot, phase_name(c, o->slot));
+	if (*caller)
+		path[n++] = find_node(g, 2, o->slot, caller);
+	path[n++] = find_node(g, 3, o->slot, site);
+	for (size_t i = 0; i < n; i++) {
+		if (path[i] == UINT32_MAX)
+			return -1;
+		struct vc_own_node *v = &g->node[path[i]];
+		v->bytes += o->bytes;
+		v->blocks += o->blocks;
+		v->of_slot[o->slot] += o->bytes;
+		if (i && add_edge(g, path[i - 1], path[i], o->bytes))
+			return -1;
+	}
+	return 0;
+}
+
+enum vc_slot vc_own_slot(const struct vc_own_node *n)
+{
+	int best = VC_SLOT_OTHER;
+
+	for (int s = 0; s < VC_SLOTS; s++)
+		if (n->of_slot[s] > n->of_slot[best])
+			best = s;
+	return (enum vc_slot)best;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct vc_owner *x = a, *y = b;
+
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Blocks of the same stack first, so that the search above sees few owners. */
+static size_t merge(struct vc_owner *o, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(o, n, sizeof(*o), by_key);
+	for (size_t i = 0; i < n; i++) {
+		struct vc_owner *last = kept ? &o[kept - 1] : NULL;
+		if (last && last->slot == o[i].slot && last->site == o[i].site && last->label == o[i].label) {
+			last->bytes += o[i].bytes;
+			last->blocks++;
+		} else {
+			o[kept++] = o[i];
+		}
+	}
+	return kept;
+}
+
+struct ranked { struct vc_own_node node; uint32_t was; };
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->node.level != y->node.level)
+		return x->node.level - y->node.level;
+	if (x->node.bytes != y->node.bytes)
+		return x->node.bytes > y->node.bytes ? -1 : 1;
+	int names = strcmp(x->node.name, y->node.name);
+	return names ? names : x->node.key < y->node.key ? -1 : x->node.key > y->node.key;
+}
+
+static int edge_order(const void *a, const void *b)
+{
+	const struct vc_own_edge *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* By level, largest first, ties by name: the layout follows the order, so the order is fixed. */
+static int sort(struct vc_own_graph *g)
+{
+	struct ranked *r = malloc((g->nodes + 1) * sizeof(*r));
+	uint32_t *now = malloc((g->nodes + 1) * sizeof(*now));
+
+	for (size_t i = 0; r && i < g->nodes; i++)
+		r[i] = (struct ranked){ g->node[i], (uint32_t)i };
+	if (r)
+		qsort(r, g->nodes, sizeof(*r), by_rank);
+	for (size_t i = 0; r && now && i < g->nodes; i++) {
+		g->node[i] = r[i].node;
+		now[r[i].was] = (uint32_t)i;
+	}
+	for (size_t i = 0; r && now && i < g->edges; i++) {
+		g->edge[i].from = now[g->edge[i].from];
+		g->edge[i].to = now[g->edge[i].to];
+	}
+	if (g->edges)
+		qsort(g->edge, g->edges, sizeof(*g->edge), edge_order);
+	bool ok = r && now;
+	free(r);
+	free(now);
+	return ok ? 0 : -1;
+}
+
+/* Keep the largest nodes, half a percent at least, and at most VC_OWN_DEGREE ways out of a node. */
+static int prune(struct vc_own_graph *g, size_t keep)
+{
+	uint32_t *now = malloc((g->nodes + 1) * sizeof(*now)), *out = calloc(g->nodes + 1, sizeof(*out));
+	size_t kept = 0, edges = 0;
+
+	if (!now || !out) {
+		free(now);
+		free(out);
+		return -1;
+	}
+	g->node[0].kept = true;
+	for (size_t i = 0; i < g->edges; i++) { /* parents come before their children: levels grow */
+		struct vc_own_edge *e = &g->edge[i];
+		bool good = g->node[e->from].kept && e->bytes >= g->bytes / 200 &&
+			out[e->from] < VC_OWN_DEGREE && (g->node[e->to].kept || kept + 1 < keep);
+		if (!good)
+			continue;
+		out[e->from]++;
+		kept += !g->node[e->to].kept;
+		g->node[e->to].kept = true;
+		g->edge[edges++] = *e;
+	}
+	g->edges = edges;
+	for (size_t i = kept = 0; i < g->nodes; i++) {
+		now[i] = (uint32_t)kept;
+		if (g->node[i].kept) {
+			g->node[kept++] = g->node[i];
+		} else if (g->node[i].level == 3) {
+			g->dropped++;
+			g->dropped_bytes += g->node[i].bytes;
+		}
+	}
+	g->nodes = kept;
+	for (size_t i = 0; i < g->edges; i++) {
+		g->edge[i].from = now[g->edge[i].from];
+		g->edge[i].to = now[g->edge[i].to];
+	}
+	free(now);
+	free(out);
+	return 0;
+}
+
+int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
+		      struct vc_error *err)
+{
+	struct vc_owners o;
+	int rc = vc_owners_gather(&o, c, err);
+
+	*g = (struct vc_own_graph){ 0 };
+	if (rc)
+		return rc;
+	g->bytes = o.bytes;
+	g->event = o.event;
+	g->time_ns = o.time_ns;
+	g->at_oom = o.at_oom;
+	o.n = merge(o.at, o.n);
+	for (size_t i = 0; i < o.n && !rc; i++)
+		rc = add_owner(g, c, &o.at[i]);
+	if (!rc && g->nodes)
+		rc = sort(g);
+	if (!rc && g->nodes && keep)
+		rc = prune(g, keep);
+	vc_owners_fini(&o);
+	if (rc) {
+		vc_own_graph_fini(g);
+		return vc_nomem(err, "the graph of owners");
+	}
+	return VC_OK;
+}
+
+void vc_own_graph_fini(struct vc_own_graph *g)
+{
+	free(g->node);
+	free(g->edge);
+	*g = (struct vc_own_graph){ 0 };
+}

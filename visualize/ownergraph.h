@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ownergraph.h - who holds the memory, as a graph: phase, caller, call site. */
+#ifndef VC_OWNERGRAPH_H
+#define VC_OWNERGRAPH_H
+
+#include "visualize/classify.h"
+
+struct vc_own_node {
+	char name[120];
+	int level;             /* 0 all, 1 phase, 2 caller, 3 call site */
+	uint64_t bytes, blocks;
+	uint64_t of_slot[VC_SLOTS];
+	uint64_t key;          /* private */
+	bool kept;
+};
+struct vc_own_edge { uint32_t from, to; uint64_t bytes; };
+
+struct vc_own_graph {
+	struct vc_own_node *node; size_t nodes, node_cap; /* node[0] is everything; by level, largest first */
+	struct vc_own_edge *edge; size_t edges, edge_cap;
+	uint64_t bytes, event, time_ns;
+	bool at_oom;
+	uint64_t dropped_bytes; size_t dropped; /* call sites too small to be drawn */
+};
+
+enum { VC_OWN_NODES = 60, VC_OWN_DEGREE = 8 }; /* what pprof and jeprof found people can read */
+
+/* Everything, then prune to what a picture can hold (0 nodes: keep all). Empty when nothing is known. */
+int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
+		      struct vc_error *err);
+void vc_own_graph_fini(struct vc_own_graph *g);
+enum vc_slot vc_own_slot(const struct vc_own_node *n); /* the one with most of its bytes */
+
+#endif

@@ -4,6 +4,7 @@
 #ifndef VC_CODEC_H
 #define VC_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ struct vc_encoder_options {
 	int level;        /* zstd level, 0 = 3 */
 	uint32_t block;   /* events per block, 0 = 65536; a block is what damage costs */
 	bool no_addresses, no_stacks; /* leave out addr of requests / call sites */
+	bool redact;      /* files of call sites without their folders (which hold users' names); no
+			   * command line, no host */
 };
 
 /* Writes to `out` (lent). Dictionaries and everything else are taken from `meta` (lent, must outlive

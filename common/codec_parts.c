@@ -131,7 +131,7 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	vc_output_text(o, "]");
 }
 
-char *vct_meta_text(const struct vc_meta *m, bool complete, size_t *n, struct vc_error *err)
+char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n, struct vc_error *err)
 {
 	struct vc_output *o = vc_output_memory(err);
 	char *all;
@@ -145,8 +145,8 @@ char *vct_meta_text(const struct vc_meta *m, bool complete, size_t *n, struct vc
 	text(o, "torch", m->torch);
 	truth(o, "torch_guessed", m->torch_guessed);
 	text(o, "conf", m->conf);
-	text(o, "command", m->command);
-	text(o, "host", m->host);
+	text(o, "command", redact ? NULL : m->command);
+	text(o, "host", redact ? NULL : m->host);
 	key(o, "pid");
 	vc_output_printf(o, "%lld", (long long)m->pid);
 	key(o, "rank");

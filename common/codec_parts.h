@@ -36,8 +36,8 @@ void vct_head_put(const struct vct_head *h, uint8_t to[VCT_FRAME]);
 /* 0, or -1 when these VCT_FRAME bytes are no intact head. */
 int vct_head_get(struct vct_head *h, const uint8_t from[VCT_FRAME]);
 
-/* The JSON header. */
-char *vct_meta_text(const struct vc_meta *m, bool complete, size_t *n, struct vc_error *err);
+/* The JSON header; redact: without command line and host. */
+char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n, struct vc_error *err);
 int vct_meta_parse(struct vc_meta *m, const char *text, size_t n, struct vc_error *err);
 
 /* Which columns an event has values in; part of its shape. */

@@ -36,7 +36,7 @@ struct vc_encoder {
 	ZSTD_CCtx *zs;
 	struct bytes raw, packed, seek;
 	struct bytes column[VCT_COLUMNS];
-	struct local strings, frames, streams;
+	struct local strings, files, frames, streams;
 	struct shape *shape; size_t shapes, shape_cap;
 	struct bytes shape_list;
 	struct vc_map shape_index, size_index;
@@ -136,6 +136,28 @@ static uint32_t local_string(struct vc_encoder *e, uint32_t index)
 	return at ? *at : 0;
 }
 
+/* A file name may be told without its folders; it then has an entry of its own. */
+static uint32_t local_file(struct vc_encoder *e, uint32_t index)
+{
+	const char *name, *base;
+	uint32_t *at;
+	bool new;
+
+	if (!e->opt.redact || !index || index >= e->meta->strings)
+		return local_string(e, index);
+	at = place(e, &e->files, index, &new);
+	if (at && new) {
+		name = base = e->meta->string[index];
+		for (; *name; name++)
+			if (*name == '/' || *name == '\\')
+				base = name + 1;
+		put(e, &e->strings.list, strlen(base));
+		put_bytes(e, &e->strings.list, base, strlen(base));
+		*at = ++e->strings.n;
+	}
+	return at ? *at : 0;
+}
+
 static uint32_t local_stream(struct vc_encoder *e, uint32_t index)
 {
 	uint32_t *at;
@@ -169,7 +191,7 @@ static bool path_room(struct vc_encoder *e, size_t n)
 
 static void new_frame(struct vc_encoder *e, const struct vc_frame *f, uint32_t *at)
 {
-	uint32_t function = local_string(e, f->function), file = local_string(e, f->file);
+	uint32_t function = local_string(e, f->function), file = local_file(e, f->file);
 
 	put(e, &e->frames.list, f->parent ? e->frames.number[f->parent] : 0);
 	put(e, &e->frames.list, function);
@@ -407,10 +429,10 @@ static void find_units(struct vc_encoder *e, struct vct_head *h)
 
 static void begin_block(struct vc_encoder *e)
 {
-	struct local *all[] = { &e->strings, &e->frames, &e->streams };
+	struct local *all[] = { &e->strings, &e->files, &e->frames, &e->streams };
 
 	e->block++;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		all[i]->n = 0;
 		all[i]->list.n = 0;
 	}
@@ -495,7 +517,7 @@ static int write_header(struct vc_encoder *e, bool complete, struct vc_error *er
 {
 	struct vct_head h = { .type = VCT_HEADER, .id_base = e->next_id };
 	size_t n = 0;
-	char *text = vct_meta_text(e->meta, complete, &n, err);
+	char *text = vct_meta_text(e->meta, complete, e->opt.redact, &n, err);
 	int rc = text ? write_block(e, &h, text, n, err) : VC_ENOMEM;
 
 	free(text);
@@ -602,30 +624,27 @@ struct vc_encoder *vc_encoder_new(struct vc_output *out, const struct vc_meta *m
 	return NULL;
 }
 
-void vc_encoder_free(struct vc_encoder *e)
+static void free_bytes(struct vc_encoder *e)
 {
-	struct bytes *bytes[] = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
-	struct local *local[] = { NULL, NULL, NULL };
+	struct bytes *all[] = { &e->raw, &e->packed, &e->seek, &e->shape_list, &e->size_list };
+	struct local *local[] = { &e->strings, &e->files, &e->frames, &e->streams };
 
-	if (!e)
-		return;
-	bytes[0] = &e->raw;
-	bytes[1] = &e->packed;
-	bytes[2] = &e->seek;
-	bytes[3] = &e->shape_list;
-	bytes[4] = &e->size_list;
-	local[0] = &e->strings;
-	local[1] = &e->frames;
-	local[2] = &e->streams;
 	for (size_t i = 0; i < 5; i++)
-		free(bytes[i]->at);
+		free(all[i]->at);
 	for (size_t i = 0; i < VCT_COLUMNS; i++)
 		free(e->column[i].at);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		free(local[i]->number);
 		free(local[i]->block);
 		free(local[i]->list.at);
 	}
+}
+
+void vc_encoder_free(struct vc_encoder *e)
+{
+	if (!e)
+		return;
+	free_bytes(e);
 	vc_map_fini(&e->shape_index);
 	vc_map_fini(&e->size_index);
 	ZSTD_freeCCtx(e->zs);

@@ -11,7 +11,7 @@ struct config {
 	struct vc_run_options run;
 	const char *to, *output;
 	uint64_t level;
-	bool no_stacks, no_addresses;
+	bool no_stacks, no_addresses, redact;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -24,6 +24,8 @@ static const struct vc_option export_options[] = {
 	  "vct: leave out call sites (they hold user names and paths)", NULL },
 	{ 0, "no-addresses", VC_O_FLAG, AT(no_addresses), NULL,
 	  "vct: leave out addresses (smaller; cannot be verified any more)", NULL },
+	{ 0, "redact", VC_O_FLAG, AT(redact), NULL,
+	  "vct: call sites without folders (they hold user names), no command line, no host", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { export_options, vc_run_options, NULL };
@@ -45,7 +47,7 @@ static int copy_events(struct vc_source *src, struct vc_encoder *enc, struct vc_
 static int write_vct(struct vc_session *s, const struct config *c, struct vc_error *err)
 {
 	struct vc_encoder_options o = { .level = (int)c->level, .no_addresses = c->no_addresses,
-					.no_stacks = c->no_stacks };
+					.no_stacks = c->no_stacks, .redact = c->redact };
 	struct vc_source *src = vc_session_source(s, err);
 	struct vc_output *out = src ? vc_output_open(c->output, err) : NULL;
 	struct vc_encoder *enc = out ? vc_encoder_new(out, src->meta, &o, err) : NULL;

@@ -62,6 +62,13 @@ void vc_null_fill(void *to, const void *value, size_t width, size_t count)
 		memcpy((char *)to + i * width, value, width);
 }
 
+static void tell_pinned(enum vc_null_activity_kind kind, const void *p, uint64_t size)
+{
+	if (vc_null_heard())
+		vc_null_tell(&(struct vc_null_activity){ .kind = kind, .address = (uint64_t)p,
+			.size = size, .memory = 1, .device = (uint32_t)vc_null_current() });
+}
+
 int vc_null_host_alloc(size_t size, void **out)
 {
 	size = (size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE;
@@ -79,6 +86,7 @@ int vc_null_host_alloc(size_t size, void **out)
 		return VC_NULL_MEMORY;
 	}
 	*out = p;
+	tell_pinned(VC_NULL_ALLOC, p, size);
 	return 0;
 }
 
@@ -103,6 +111,7 @@ int vc_null_host_free(void *p)
 	if (forget_pinned(p, 1, &size))
 		return VC_NULL_INVALID;
 	munmap(p, size);
+	tell_pinned(VC_NULL_FREE, p, size);
 	return 0;
 }
 

@@ -54,6 +54,8 @@ struct vc_null_stream *vc_null_stream_new(unsigned flags, int priority)
 		.device = vc_null_current(), .priority = priority, .next = streams };
 	streams = s;
 	pthread_mutex_unlock(&lock);
+	/* CUPTI's resource domain (3), stream created (3): context and handle */
+	vc_null_tell_api(3, 3, 1, "stream", &(struct { void *context, *stream; }){ NULL, s }, NULL);
 	return s;
 }
 

@@ -269,7 +269,7 @@ static void heading(struct vc_emit *e, const char *label)
 {
 	print_group(e);
 	if (*label)
-		vc_output_printf(e->out, "%s%s\n", e->depth > 1 ? "\n" : "", label);
+		vc_output_printf(e->out, "%s%s\n", e->depth && label[0] != ' ' ? "\n" : "", label);
 }
 
 static void push(struct vc_emit *e, enum shape shape, const char *key, bool hidden)
@@ -288,6 +288,9 @@ void vc_emit_object(struct vc_emit *e, const char *key, const char *label)
 		return;
 	}
 	if (l && l->shape == ROWS) {
+		if (!l->any && !l->hidden && e->mode == VC_EMIT_TEXT)
+			print_group(e); /* what was said before the table stands before it */
+		l->any = true;
 		push(e, ROW, key, l->hidden);
 		return;
 	}
@@ -309,8 +312,6 @@ void vc_emit_array(struct vc_emit *e, const char *key, const char *label)
 	if (e->mode == VC_EMIT_CSV)
 		hidden = e->csv_done || e->depth > 1;
 	push(e, ROWS, label ? label : key, hidden);
-	if (!hidden && e->mode == VC_EMIT_TEXT)
-		print_group(e);
 }
 
 static void end_rows(struct vc_emit *e, const struct level *l)

@@ -12,7 +12,7 @@
 #include "common/codec_parts.h"
 #include "common/map.h"
 
-#define BLOCK_EVENTS 65536u
+#define BLOCK_EVENTS 16384u
 #define REPEAT_HEADER ((uint64_t)64 << 20) /* so that a tail is self-describing */
 
 struct bytes { uint8_t *at; size_t n, cap; };

@@ -1,0 +1,50 @@
+#!/bin/sh
+# sim.sh - the road from a recording to a verdict and a picture, on the recordings in traces/.
+. tests/support/tap.sh
+t=traces/lm-train-ctx128.vct
+
+for f in traces/*.vct; do
+	run sim --strict "$f"; expect "$f is reproduced exactly" 0 'reproduces this recording exactly'
+done
+run info $t; expect "info says what is in it" 0 '62\.46 GiB'
+run info --json $t; expect "info as JSON" 0 '"schema": "vramcast.info/1"'
+run sim $t -g h100-80; expect "it fits on a card that is large enough" 0 'fits: 62\.90 GiB of 79\.11 GiB'
+run sim $t -g a100-40; expect "it runs out on a smaller one, code 3" 3 'runs out of memory at event 14116'
+expect "and says what PyTorch would say" 3 'CUDA out of memory\. Tried to allocate 100\.00 MiB\. GPU 0 has a total capacity of 39\.39 GiB'
+run sim $t -g h100-80 --fail-above 70%; expect "over a budget, code 4" 4
+run sim $t -g h100-80 --fail-above 95%; expect "within it, code 0" 0
+run sim $t --capacity 50GiB --json; expect "JSON names the verdict" 3 '"verdict": "oom"'
+run sim $t -g h100-80 --used 17GiB@4711 --json; expect "another process takes its share" 3 'Process 4711 has 17\.00 GiB memory in use'
+run sim $t --torch 2.2 --torch 2.9 -m direct -m torch --json; expect "all combinations are runs" 0 '"model": "direct"'
+[ "$(printf '%s\n' "$out" | grep -c '"verdict"')" = 4 ] && pass "four of them" || fail "four of them" "$out"
+run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'
+run sim $t --torch 2.0 --conf expandable_segments:True; expect "a setting the version does not know is refused as it does" 2 '' 'Unrecognized CachingAllocator option'
+run sim $t -g rtx9999; expect "an unknown card" 2 '' "no gpu 'rtx9999'"
+run sim $t -m torsh; expect "an unknown model" 2 '' 'did you mean torch'
+run sim $t -x nothing; expect "an unknown transform" 2 '' 'no transform'
+run sim $t -o "$TMP/x.doc"; expect "an unknown extension" 2 '' 'extension'
+[ ! -e "$TMP/x.doc" ] && pass "leaves no file" || fail "leaves no file"
+run sim $t -o "$TMP/no/such/folder.svg"; expect "a folder that is not there" 1 '' 'folder\.svg'
+run dump $t --from 3000 --to 3001; expect "dump prints events" 0 'device=0'
+
+# The same bytes every time, and through every way in.
+"$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/a.svg" > "$TMP/a.json"
+"$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/b.svg" > "$TMP/b.json"
+check "two runs give the same JSON" cmp "$TMP/a.json" "$TMP/b.json"
+check "and the same picture" cmp "$TMP/a.svg" "$TMP/b.svg"
+check "the picture is well-formed" xmllint --noout "$TMP/a.svg"
+[ "$(wc -c < "$TMP/a.svg")" -lt 1000000 ] && pass "and smaller than 1 MB" || fail "and smaller than 1 MB"
+"$VRAMCAST" sim - --json < $t > "$TMP/pipe.json"; rc=$?; out=$(cat "$TMP/pipe.json"); err=
+expect "a trace from a pipe" 0 '"peak_reserved": 67071115264'
+"$VRAMCAST" export $t --to vct -o "$TMP/copy.vct" && "$VRAMCAST" export "$TMP/copy.vct" --to vct -o "$TMP/copy2.vct"
+check "export is stable" cmp "$TMP/copy.vct" "$TMP/copy2.vct"
+"$VRAMCAST" dump $t > "$TMP/d1"; "$VRAMCAST" dump "$TMP/copy.vct" > "$TMP/d2"
+check "and loses nothing" cmp "$TMP/d1" "$TMP/d2"
+zstd -dc $t > /dev/null 2>&1 && pass "plain zstd reads a .vct" || fail "plain zstd reads a .vct"
+
+# Damage: what is left is read, what is missing is said, nothing half-written stays.
+head -c 45000 $t > "$TMP/cut.vct"
+run info "$TMP/cut.vct"; expect "a cut trace is read as far as it goes" 0 'complete +no'
+dd if=/dev/zero of="$TMP/copy.vct" bs=1 seek=20000 count=64 conv=notrunc 2> /dev/null
+run info "$TMP/copy.vct"; [ $rc -le 1 ] && pass "a damaged trace is no crash" || fail "a damaged trace is no crash" "$rc $err"
+finish

@@ -19,7 +19,7 @@ struct vc_encoder_options {
 	int level;        /* zstd level, 0 = 3 */
 	uint32_t block;   /* events per block, 0 = 16384; a block is what damage costs */
 	bool no_addresses, no_stacks; /* leave out addr of requests / call sites */
-	bool redact;      /* files of call sites without their folders (which hold users' names); no
+	bool redact;      /* files of call sites without folders outside of packages (which hold users' names); no
 			   * command line, no host */
 };
 

@@ -136,10 +136,29 @@ static uint32_t local_string(struct vc_encoder *e, uint32_t index)
 	return at ? *at : 0;
 }
 
+/* Inside a package a path is the same everywhere and says whose code it is; of other files the last
+ * part is enough. */
+static const char *public_part(const char *path)
+{
+	static const char *const package[] = { "site-packages", "dist-packages", "lib/python" };
+	const char *base = path;
+
+	for (size_t i = 0; i < sizeof(package) / sizeof(*package); i++) {
+		const char *at = strstr(path, package[i]);
+
+		if (at)
+			return at;
+	}
+	for (const char *p = path; *p; p++)
+		if (*p == '/' || *p == '\\')
+			base = p + 1;
+	return base;
+}
+
 /* A file name may be told without its folders; it then has an entry of its own. */
 static uint32_t local_file(struct vc_encoder *e, uint32_t index)
 {
-	const char *name, *base;
+	const char *base;
 	uint32_t *at;
 	bool new;
 
@@ -147,10 +166,7 @@ static uint32_t local_file(struct vc_encoder *e, uint32_t index)
 		return local_string(e, index);
 	at = place(e, &e->files, index, &new);
 	if (at && new) {
-		name = base = e->meta->string[index];
-		for (; *name; name++)
-			if (*name == '/' || *name == '\\')
-				base = name + 1;
+		base = public_part(e->meta->string[index]);
 		put(e, &e->strings.list, strlen(base));
 		put_bytes(e, &e->strings.list, base, strlen(base));
 		*at = ++e->strings.n;

@@ -3,7 +3,7 @@
 . tests/support/tap.sh
 t=traces/lm-train-ctx128.vct
 
-for f in traces/*.vct; do
+for f in traces/decomfl.vct traces/lm-*.vct traces/attention.vct; do
 	run sim --strict "$f"; expect "$f is reproduced exactly" 0 'reproduces this recording exactly'
 done
 run info $t; expect "info says what is in it" 0 '62\.46 GiB'

@@ -18,6 +18,7 @@ struct vc_pages {
 	unsigned char **page; /* NULL: no live record there */
 	uint32_t *live;       /* records in use per page */
 	size_t pages, record; /* record: bytes */
+	size_t newest;        /* ids are still given out on this page: it stays */
 	unsigned char *spare; /* one empty page kept at hand */
 };
 
@@ -59,26 +60,58 @@ static inline int vc_pages_grow(struct vc_pages *p, size_t k)
 	return 0;
 }
 
-/* A zeroed record for an id not in use; NULL: no memory. */
-static inline void *vc_pages_put(struct vc_pages *p, uint64_t id)
+static inline void vc_pages_give_back(struct vc_pages *p, size_t k)
+{
+	if (p->spare)
+		free(p->page[k]);
+	else
+		p->spare = p->page[k];
+	p->page[k] = NULL;
+}
+
+static inline int vc_pages_fill(struct vc_pages *p, size_t k)
+{
+	if (k >= p->pages && vc_pages_grow(p, k) < 0)
+		return -1;
+	if (k > p->newest) {
+		if (p->page[p->newest] && !p->live[p->newest])
+			vc_pages_give_back(p, p->newest);
+		p->newest = k;
+	}
+	if (p->spare) {
+		p->page[k] = p->spare;
+		p->spare = NULL;
+		memset(p->page[k], 0, VC_PAGE_RECORDS * p->record);
+	} else {
+		p->page[k] = calloc(VC_PAGE_RECORDS, p->record);
+	}
+	return p->page[k] ? 0 : -1;
+}
+
+/* The record of an id, in use or not, with a page made for it; NULL: no memory. Follow with
+ * vc_pages_keep when an unused one comes into use. */
+static inline void *vc_pages_slot(struct vc_pages *p, uint64_t id)
 {
 	size_t k = (size_t)(id >> VC_PAGE_SHIFT);
 
-	if (k >= p->pages && vc_pages_grow(p, k) < 0)
+	if ((k >= p->pages || !p->page[k]) && vc_pages_fill(p, k) < 0)
 		return NULL;
-	if (!p->page[k]) {
-		if (p->spare) {
-			p->page[k] = p->spare;
-			p->spare = NULL;
-			memset(p->page[k], 0, VC_PAGE_RECORDS * p->record);
-		} else {
-			p->page[k] = calloc(VC_PAGE_RECORDS, p->record);
-		}
-		if (!p->page[k])
-			return NULL;
-	}
-	p->live[k]++;
 	return p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * p->record;
+}
+
+static inline void vc_pages_keep(struct vc_pages *p, uint64_t id)
+{
+	p->live[id >> VC_PAGE_SHIFT]++;
+}
+
+/* A zeroed record for an id not in use; NULL: no memory. */
+static inline void *vc_pages_put(struct vc_pages *p, uint64_t id)
+{
+	void *record = vc_pages_slot(p, id);
+
+	if (record)
+		vc_pages_keep(p, id);
+	return record;
 }
 
 /* Forget a record that was put; it reads as zeroes while its page lives. */
@@ -86,15 +119,10 @@ static inline void vc_pages_drop(struct vc_pages *p, uint64_t id)
 {
 	size_t k = (size_t)(id >> VC_PAGE_SHIFT);
 
-	if (--p->live[k]) {
+	if (--p->live[k] || k == p->newest)
 		memset(p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * p->record, 0, p->record);
-		return;
-	}
-	if (p->spare)
-		free(p->page[k]);
 	else
-		p->spare = p->page[k];
-	p->page[k] = NULL;
+		vc_pages_give_back(p, k);
 }
 
 static inline void vc_pages_fini(struct vc_pages *p)

@@ -115,23 +115,21 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 {
 	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
 				 ev->flags & VC_EVF_EXACT };
-	struct vc_block b;
 	struct live *l;
 	int r;
 
 	e->stats.allocs++;
-	l = vc_pages_get(&e->live, ev->id);
-	if (l && l->life != DEAD)
+	l = vc_pages_slot(&e->live, ev->id);
+	if (!l)
+		return vc_nomem(err, "the table of live blocks");
+	if (l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
-	r = e->model.type->alloc(&e->model, &rq, &b, err);
+	r = e->model.type->alloc(&e->model, &rq, &l->block, err);
 	if (r < 0)
 		return r;
 	if (r == VC_DONE) {
-		l = vc_pages_put(&e->live, ev->id);
-		if (!l)
-			return vc_nomem(err, "the table of live blocks");
-		l->block = b;
+		vc_pages_keep(&e->live, ev->id);
 		count_live(e, l, ev->size);
 		return tell(e, ev, &l->block, r, err);
 	}
@@ -395,14 +393,24 @@ static int step(struct engine *e, const struct vc_event *ev, struct vc_error *er
 	return other_event(e, ev, err);
 }
 
+static long next_batch(struct vc_source *s, struct vc_event *room, const struct vc_event **ev,
+		       struct vc_error *err)
+{
+	if (s->type->view) /* in memory: no copy */
+		return s->type->view(s, ev);
+	*ev = room;
+	return s->type->next(s, room, BATCH, err);
+}
+
 static int replay(struct engine *e, struct vc_error *err)
 {
 	struct vc_source *s = e->run->source;
-	struct vc_event ev[BATCH];
+	struct vc_event room[BATCH];
+	const struct vc_event *ev;
 	long n;
 	int r = VC_OK;
 
-	while (r == VC_OK && !e->stopped && (n = s->type->next(s, ev, BATCH, err)) != 0) {
+	while (r == VC_OK && !e->stopped && (n = next_batch(s, room, &ev, err)) != 0) {
 		if (n < 0)
 			return (int)n;
 		e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };

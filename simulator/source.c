@@ -284,11 +284,22 @@ static long memory_next(struct vc_source *s, struct vc_event *ev, size_t cap, st
 	return (long)n;
 }
 
+static long memory_view(struct vc_source *s, const struct vc_event **ev)
+{
+	struct memory *m = s->state;
+	size_t n = m->trace->n - m->at;
+
+	*ev = m->trace->ev + m->at;
+	m->at += n;
+	return (long)n;
+}
+
 static const struct vc_source_type memory_type = {
 	.name = "memory",
 	.summary = "a trace that was read before",
 	.state_size = sizeof(struct memory),
 	.next = memory_next,
+	.view = memory_view,
 };
 
 struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err)

@@ -29,6 +29,8 @@ struct vc_source_type {
 	int (*open)(struct vc_source *s, struct vc_error *err);
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
+	/* (opt) The same without a copy: events that lie in memory, valid while the source lives. */
+	long (*view)(struct vc_source *s, const struct vc_event **ev);
 	void (*close)(struct vc_source *s); /* also called when open failed */
 };
 

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.c - see journal.h: merges the rings of a journal by the number that orders all records. */
+#include "common/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MASK = VC_RING_RECORDS - 1 };
+
+struct vc_journal_reader {
+	int fd;
+	bool writable;
+	struct vc_journal *j;
+	char *text;             /* mapped with the header */
+	size_t mapped;
+	const struct vc_record *slot[VC_JOURNAL_RINGS];
+	uint64_t at[VC_JOURNAL_RINGS]; /* next record of each ring */
+	uint64_t seq;           /* last number handed out */
+	uint32_t rings, last;   /* rings mapped; the one the last record came from */
+};
+
+static int map_header(struct vc_journal_reader *r, const char *path, struct vc_error *err)
+{
+	struct vc_journal head;
+	struct stat st;
+	void *p;
+
+	if (fstat(r->fd, &st) < 0 || pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != VC_JOURNAL_MAGIC)
+		return vc_fail(err, VC_EFORMAT, "%s: not a recording journal", path);
+	if (head.version != VC_JOURNAL_VERSION || head.header_bytes != sizeof(head) ||
+	    head.rings_at < head.text_at + VC_JOURNAL_TEXT || (uint64_t)st.st_size < head.rings_at ||
+	    head.text_at < sizeof(head))
+		return vc_fail(err, VC_ENOSUP, "%s: a journal of another version of vramcast", path);
+	r->mapped = (size_t)head.rings_at;
+	p = mmap(NULL, r->mapped, r->writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, r->fd, 0);
+	if (p == MAP_FAILED)
+		return vc_fail(err, VC_EIO, "%s: cannot map: %s", path, strerror(errno));
+	r->j = p;
+	r->text = (char *)p + head.text_at;
+	return 0;
+}
+
+struct vc_journal_reader *vc_journal_open(const char *path, bool writable, struct vc_error *err)
+{
+	struct vc_journal_reader *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		vc_nomem(err, "a journal");
+		return NULL;
+	}
+	r->writable = writable;
+	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (r->fd < 0) {
+		vc_fail(err, VC_EIO, "cannot open %s: %s", path, strerror(errno));
+		free(r);
+		return NULL;
+	}
+	if (map_header(r, path, err) < 0) {
+		vc_journal_close(r);
+		return NULL;
+	}
+	return r;
+}
+
+void vc_journal_close(struct vc_journal_reader *r)
+{
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->rings; i++)
+		munmap((void *)r->slot[i], VC_RING_BYTES);
+	if (r->j)
+		munmap(r->j, r->mapped);
+	close(r->fd);
+	free(r);
+}
+
+struct vc_journal *vc_journal_header(struct vc_journal_reader *r)
+{
+	return r->j;
+}
+
+const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
+{
+	uint32_t used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
+
+	/* A text is ended by a NUL; the last byte of the area is never used, so one always comes. */
+	return offset && offset < used && used < VC_JOURNAL_TEXT ? r->text + offset : "";
+}
+
+const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n)
+{
+	uint32_t used = atomic_load_explicit(&r->j->facts_used, memory_order_acquire);
+	const char *p = r->j->facts, *end, *found = NULL;
+	size_t k = strlen(key);
+
+	end = p + (used < VC_JOURNAL_FACTS ? used : VC_JOURNAL_FACTS);
+	while (p < end) { /* the last line with the key wins */
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+
+		if (!stop)
+			break;
+		if ((size_t)(stop - p) > k && memcmp(p, key, k) == 0 && p[k] == ' ') {
+			snprintf(buf, n, "%.*s", (int)(stop - p - k - 1), p + k + 1);
+			found = buf;
+		}
+		p = stop + 1;
+	}
+	return found;
+}
+
+/* Rings appear while the program runs. One whose file part is missing (a cut file) stays out. */
+static void map_new_rings(struct vc_journal_reader *r)
+{
+	uint32_t n = atomic_load_explicit(&r->j->rings, memory_order_acquire);
+	struct stat st;
+
+	if (n == r->rings || n > VC_JOURNAL_RINGS || fstat(r->fd, &st) < 0)
+		return;
+	for (; r->rings < n; r->rings++) {
+		uint64_t at = r->j->rings_at + r->rings * VC_RING_BYTES;
+		void *p;
+
+		if (at + VC_RING_BYTES > (uint64_t)st.st_size)
+			return;
+		p = mmap(NULL, VC_RING_BYTES, PROT_READ, MAP_SHARED, r->fd, (off_t)at);
+		if (p == MAP_FAILED)
+			return;
+		r->slot[r->rings] = p;
+		r->at[r->rings] = atomic_load_explicit(&r->j->ring[r->rings].tail, memory_order_relaxed);
+	}
+}
+
+/* The ring whose next record has the smallest number; -1 when all are empty. */
+static int earliest(struct vc_journal_reader *r, uint64_t *head)
+{
+	uint64_t best = UINT64_MAX;
+	int ring = -1;
+
+	for (uint32_t i = 0; i < r->rings; i++) {
+		head[i] = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
+		if (r->at[i] != head[i] && r->slot[i][r->at[i] & MASK].seq < best) {
+			best = r->slot[i][r->at[i] & MASK].seq;
+			ring = (int)i;
+		}
+	}
+	return ring;
+}
+
+size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap, bool dead,
+		       uint64_t *missing)
+{
+	uint64_t head[VC_JOURNAL_RINGS] = { 0 };
+	size_t n = 0;
+
+	map_new_rings(r);
+	while (n < cap) {
+		uint32_t i = r->last;
+
+		if (i >= r->rings || r->at[i] == head[i] ||
+		    r->slot[i][r->at[i] & MASK].seq != r->seq + 1) {
+			int found = earliest(r, head);
+
+			if (found < 0)
+				break;
+			i = (uint32_t)found;
+			uint64_t seq = r->slot[i][r->at[i] & MASK].seq;
+			if (seq > r->seq + 1 && !dead)
+				break; /* somebody is between taking a number and publishing */
+			if (seq > r->seq + 1 && r->seq)
+				*missing += seq - r->seq - 1;
+		}
+		out[n++] = r->slot[i][r->at[i]++ & MASK];
+		r->seq = out[n - 1].seq;
+		r->last = i;
+	}
+	return n;
+}
+
+void vc_journal_commit(struct vc_journal_reader *r, uint64_t bytes)
+{
+	uint32_t next = !atomic_load(&r->j->stored_at);
+
+	if (!r->writable)
+		return;
+	atomic_store(&r->j->stored[next].bytes, bytes);
+	atomic_store(&r->j->stored[next].seq, r->seq);
+	atomic_store(&r->j->stored_at, next);
+	for (uint32_t i = 0; i < r->rings; i++)
+		atomic_store_explicit(&r->j->ring[i].tail, r->at[i], memory_order_release);
+}
+
+uint64_t vc_journal_stored(struct vc_journal_reader *r)
+{
+	uint32_t at = atomic_load(&r->j->stored_at) & 1;
+
+	r->seq = atomic_load(&r->j->stored[at].seq);
+	map_new_rings(r);
+	for (uint32_t i = 0; i < r->rings; i++) { /* the tails may not have been moved in time */
+		uint64_t head = atomic_load(&r->j->ring[i].head);
+
+		while (r->at[i] != head && r->slot[i][r->at[i] & MASK].seq <= r->seq)
+			r->at[i]++;
+	}
+	return atomic_load(&r->j->stored[at].bytes);
+}
+
+/* A lock can be lost while the writer lives (a program that closes all descriptors), so an
+ * unlocked journal counts as left only when the process no longer maps it. */
+bool vc_journal_alive(struct vc_journal_reader *r)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char path[64], line[1024];
+	struct stat st;
+	bool found = false;
+	FILE *f;
+
+	if (fcntl(r->fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)r->j->pid);
+	f = fopen(path, "re");
+	if (!f || fstat(r->fd, &st) < 0) {
+		if (f)
+			fclose(f);
+		return false;
+	}
+	while (!found && fgets(line, sizeof(line), f)) {
+		unsigned long inode = 0;
+
+		found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == st.st_ino &&
+			strstr(line, ".vcj");
+	}
+	fclose(f);
+	return found;
+}
+
+uint64_t vc_journal_dropped(struct vc_journal_reader *r)
+{
+	uint64_t sum = atomic_load(&r->j->ringless);
+
+	for (uint32_t i = 0; i < r->rings; i++)
+		sum += atomic_load(&r->j->ring[i].dropped);
+	return sum;
+}
+
+uint64_t vc_journal_pressure(struct vc_journal_reader *r)
+{
+	uint64_t most = 0;
+
+	map_new_rings(r);
+	for (uint32_t i = 0; i < r->rings; i++) {
+		uint64_t waits = atomic_load_explicit(&r->j->ring[i].head, memory_order_relaxed) -
+				 atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
+
+		if (waits > most)
+			most = waits;
+	}
+	return most;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.h - the file a recorded process and the recorder share while the run goes on.
+ *
+ * One file per process image, mapped shared on both sides, so what was written survives any death of
+ * the writer. A header page, a text area, and one ring of fixed records per thread. The writer side
+ * is tracer/recorder.c (no libc allocation, no locks on the hot path); the reader side is below.
+ * Byte order and alignment are those of the machine: a journal never travels. */
+#ifndef VC_JOURNAL_H
+#define VC_JOURNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/event.h"
+#include "common/meta.h"
+
+#define VC_JOURNAL_MAGIC 0x314c4e524a564356ull /* "VCVJRNL1" */
+#define VC_JOURNAL_VERSION 1
+
+enum {
+	VC_JOURNAL_RINGS = 256,          /* threads that record at the same time */
+	VC_RING_RECORDS = 32768,         /* per thread: 2 MiB, 65 ms at 500 000 events/s */
+	VC_JOURNAL_TEXT = 4 << 20,       /* names, settings, stacks; sparse until used */
+	VC_JOURNAL_FACTS = 16 << 10,     /* "key value" lines: versions, rank, what was found */
+};
+
+/* Kinds of records that are no events; the others are enum vc_event_kind. */
+enum vc_record_kind {
+	VC_REC_CLOCK = 200, /* time_ns = monotonic, addr = wall clock, size = time stamp counter */
+	VC_REC_STACK,       /* text = names of frames, outermost first; extra = site number */
+	VC_REC_LOST,        /* size = events lost before they reached the journal, text = where */
+};
+
+enum vc_record_flags {
+	VC_RECF_BLOCK_ONLY = 64,   /* ALLOC: `size` is the block's, the requested size is unknown */
+	VC_RECF_LATE = 128,        /* came from an activity buffer after the fact */
+};
+
+struct vc_record { /* one cache line */
+	uint64_t seq;      /* 1, 2, ... over all threads; 0: never written */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	uint64_t addr, size;
+	uint64_t extra;    /* ALLOC, FREE: bytes of the block */
+	uint64_t stream;   /* handle */
+	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown */
+	uint32_t text;     /* offset in the text area; 0 = none */
+	uint16_t device;
+	uint8_t  kind, flags;
+};
+_Static_assert(sizeof(struct vc_record) == 64, "a record is one cache line");
+
+enum vc_ring_state { VC_RING_FREE, VC_RING_USED, VC_RING_LEFT /* its thread has ended */ };
+
+struct vc_ring { /* producer and consumer each have a cache line of their own */
+	_Alignas(64) _Atomic uint64_t head;    /* records published */
+	_Atomic uint64_t dropped;              /* not written because the ring was full */
+	_Atomic uint32_t state, thread;
+	_Alignas(64) _Atomic uint64_t tail;    /* records safely stored elsewhere */
+};
+
+enum vc_journal_state {
+	VC_JOURNAL_LIVE, VC_JOURNAL_ENDED, /* the writer said goodbye */
+	VC_JOURNAL_CLOSED,                 /* the reader wants no more */
+};
+
+struct vc_journal { /* the mapped header */
+	uint64_t magic;
+	uint32_t version, header_bytes;
+	uint64_t start_mono_ns, start_unix_ns;
+	int64_t pid, parent;
+	uint64_t text_at, rings_at;        /* file offsets */
+	_Atomic uint32_t state;            /* enum vc_journal_state */
+	_Atomic uint32_t rings;            /* rings that exist in the file */
+	_Atomic uint32_t text_used, facts_used;
+	_Atomic uint64_t ringless;         /* events dropped for want of a ring */
+	_Atomic uint64_t textless;         /* names dropped for want of room */
+	_Atomic uint8_t how[VC_CAPS];      /* enum vc_how, set by the writer */
+	_Alignas(64) _Atomic uint64_t seq; /* the last one given out */
+	/* What the reader has put into the trace file: two pairs, the valid one chosen last. */
+	_Alignas(64) struct { _Atomic uint64_t bytes, seq; } stored[2];
+	_Atomic uint32_t stored_at;
+	_Alignas(64) struct vc_ring ring[VC_JOURNAL_RINGS];
+	char facts[VC_JOURNAL_FACTS];
+};
+
+#define VC_RING_BYTES ((uint64_t)VC_RING_RECORDS * sizeof(struct vc_record))
+
+/* Appends "key value"; both sides may. Silently nothing when the area is full. */
+void vc_journal_put_fact(struct vc_journal *j, const char *key, const char *value);
+
+/* ---- reading ---- */
+
+struct vc_journal_reader;
+
+/* Map a journal. NULL and an error when the file is none. `writable`: tails may be moved. */
+struct vc_journal_reader *vc_journal_open(const char *path, bool writable, struct vc_error *err);
+void vc_journal_close(struct vc_journal_reader *r); /* NULL is fine */
+struct vc_journal *vc_journal_header(struct vc_journal_reader *r);
+const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset); /* never NULL */
+/* The value of a fact, or NULL; copied into buf. */
+const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n);
+
+/* Copy up to cap records that are next in the order of seq. A number that is missing is waited for
+ * (0 is returned) unless `dead`: then it is skipped and counted in *missing. */
+size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap, bool dead,
+		       uint64_t *missing);
+/* What was read is stored in the first `bytes` bytes of the trace: note it, free the room. */
+void vc_journal_commit(struct vc_journal_reader *r, uint64_t bytes);
+/* Bytes of the trace file that are valid; reading goes on after them. For recovery. */
+uint64_t vc_journal_stored(struct vc_journal_reader *r);
+/* Does the process image that writes it still exist? */
+bool vc_journal_alive(struct vc_journal_reader *r);
+uint64_t vc_journal_dropped(struct vc_journal_reader *r);
+/* Records that wait in the fullest ring. */
+uint64_t vc_journal_pressure(struct vc_journal_reader *r);
+
+/* ---- records to events ---- */
+
+struct vc_journal_decoder;
+struct vc_journal_decoder *vc_journal_decoder_new(struct vc_meta *meta, struct vc_error *err);
+void vc_journal_decoder_free(struct vc_journal_decoder *d);
+/* Facts of the header into meta: versions, rank, capabilities. */
+void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta);
+/* One record into at most one event: 1 when *ev was filled, 0 when the record carries none,
+ * < 0 when memory is short. */
+int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
+		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err);
+/* Note an event that an earlier part of the same recording holds (recovery goes on from it). */
+int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, struct vc_error *err);
+
+struct vc_journal_totals { uint64_t allocs, frees, live, peak, reserved_peak, steps; };
+struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d);
+
+#endif

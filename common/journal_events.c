@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal_events.c - journal records become events: addresses turn into dense ids, offsets into
+ * dictionary numbers, clock readings into time since the start. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/journal.h"
+
+struct block { uint64_t key, id, bytes; }; /* key 0: empty; ~0: deleted */
+
+struct blocks { struct block *slot; size_t mask, used, live; };
+
+struct pool { uint64_t first, second; };
+
+struct vc_journal_decoder {
+	struct vc_meta *meta;
+	struct blocks heap;   /* live tensors by address */
+	struct blocks early;  /* segment calls the hooks saw and the activity buffers did not yet */
+	struct pool *pool;
+	size_t pools;
+	struct vc_journal_totals totals;
+	uint64_t last_ns;
+};
+
+#define GONE UINT64_MAX
+
+struct vc_journal_decoder *vc_journal_decoder_new(struct vc_meta *meta, struct vc_error *err)
+{
+	struct vc_journal_decoder *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		vc_nomem(err, "a journal decoder");
+	else
+		d->meta = meta;
+	return d;
+}
+
+void vc_journal_decoder_free(struct vc_journal_decoder *d)
+{
+	if (!d)
+		return;
+	free(d->heap.slot);
+	free(d->early.slot);
+	free(d->pool);
+	free(d);
+}
+
+struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d)
+{
+	return d->totals;
+}
+
+/* Devices may use the same addresses (the CPU next to a GPU with unified addressing does not). */
+static uint64_t key_of(uint16_t device, uint64_t addr)
+{
+	return addr ^ (uint64_t)device << 52;
+}
+
+static size_t place(uint64_t key, size_t mask)
+{
+	return (size_t)((key * 0x9e3779b97f4a7c15u) >> 20) & mask; /* 2^64 / golden ratio */
+}
+
+static struct block *find(const struct blocks *b, uint64_t key)
+{
+	if (!b->slot)
+		return NULL;
+	for (size_t i = place(key, b->mask); b->slot[i].key; i = (i + 1) & b->mask)
+		if (b->slot[i].key == key)
+			return &b->slot[i];
+	return NULL;
+}
+
+static int grow(struct blocks *b, struct vc_error *err)
+{
+	size_t cap = 1024, old = b->slot ? b->mask + 1 : 0;
+	struct block *from = b->slot, *to;
+
+	while (cap < b->live * 4)
+		cap *= 2;
+	to = calloc(cap, sizeof(*to));
+	if (!to)
+		return vc_nomem(err, "the map of live blocks");
+	b->slot = to;
+	b->mask = cap - 1;
+	b->used = b->live;
+	for (size_t i = 0; i < old; i++) {
+		if (!from[i].key || from[i].key == GONE)
+			continue;
+		size_t k = place(from[i].key, b->mask);
+		while (to[k].key)
+			k = (k + 1) & b->mask;
+		to[k] = from[i];
+	}
+	free(from);
+	return 0;
+}
+
+/* The entry of `key`, added when new (id 0); NULL: out of memory. */
+static struct block *enter(struct blocks *b, uint64_t key, struct vc_error *err)
+{
+	struct block *e = find(b, key);
+	size_t i;
+
+	if (e)
+		return e;
+	if ((!b->slot || b->used * 2 > b->mask) && grow(b, err) < 0)
+		return NULL;
+	for (i = place(key, b->mask); b->slot[i].key && b->slot[i].key != GONE; i = (i + 1) & b->mask)
+		;
+	b->used += !b->slot[i].key;
+	b->live++;
+	b->slot[i] = (struct block){ .key = key };
+	return &b->slot[i];
+}
+
+static void leave(struct blocks *b, struct block *e)
+{
+	e->key = GONE;
+	b->live--;
+}
+
+static int decode_alloc(struct vc_journal_decoder *d, const struct vc_record *rec,
+			struct vc_event *ev, struct vc_error *err)
+{
+	struct block *b = enter(&d->heap, key_of(rec->device, rec->addr), err);
+
+	if (!b)
+		return VC_ENOMEM;
+	if (b->id) {
+		d->meta->double_allocs++;
+		d->totals.live -= b->bytes;
+	}
+	b->id = ++d->meta->max_id;
+	b->bytes = rec->extra;
+	ev->id = b->id;
+	d->totals.allocs++;
+	d->totals.live += b->bytes;
+	if (d->totals.live > d->totals.peak)
+		d->totals.peak = d->totals.live;
+	if (rec->reserved > d->totals.reserved_peak)
+		d->totals.reserved_peak = rec->reserved;
+	return 1;
+}
+
+static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev)
+{
+	struct block *b = find(&d->heap, key_of(rec->device, rec->addr));
+
+	if (!b) {
+		d->meta->unmatched_frees++;
+		return 0;
+	}
+	ev->id = b->id;
+	ev->size = 0;
+	d->totals.frees++;
+	d->totals.live -= b->bytes;
+	leave(&d->heap, b);
+	return 1;
+}
+
+static int decode_use(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev)
+{
+	struct block *b = find(&d->heap, key_of(rec->device, rec->addr));
+
+	if (!b)
+		return 0;
+	ev->id = b->id;
+	return 1;
+}
+
+/* PyTorch names pools by a pair of numbers; events by one, dense from 1. */
+static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev,
+		       struct vc_error *err)
+{
+	struct pool *p;
+
+	ev->addr = 0;
+	ev->size = 0;
+	ev->id = 0;
+	if (!rec->addr && !rec->extra)
+		return 1;
+	for (size_t i = 0; i < d->pools && !ev->id; i++)
+		if (d->pool[i].first == rec->addr && d->pool[i].second == rec->extra)
+			ev->id = i + 1;
+	if (ev->id)
+		return 1;
+	p = realloc(d->pool, (d->pools + 1) * sizeof(*p));
+	if (!p)
+		return vc_nomem(err, "the list of memory pools");
+	p[d->pools++] = (struct pool){ rec->addr, rec->extra };
+	d->pool = p;
+	ev->id = d->pools;
+	return 1;
+}
+
+/* The hooks and CUPTI may both see a call; CUPTI's record comes late. Each call the hooks saw
+ * cancels one late record of the same kind and address. */
+static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
+{
+	uint64_t key = key_of(rec->device, rec->addr) ^ (uint64_t)rec->kind << 56;
+	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
+
+	if (!(rec->flags & VC_RECF_LATE)) {
+		if (!b)
+			return VC_ENOMEM;
+		b->id++;
+		return 1;
+	}
+	if (!b)
+		return 1;
+	if (--b->id == 0)
+		leave(&d->early, b);
+	return 0;
+}
+
+static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r,
+		       const struct vc_record *rec, struct vc_event *ev)
+{
+	uint64_t start = vc_journal_header(r)->start_mono_ns;
+
+	*ev = (struct vc_event){ .kind = rec->kind, .flags = rec->flags, .device = rec->device,
+				 .size = rec->size, .addr = rec->addr };
+	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
+	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : vc_meta_stream(d->meta, rec->stream);
+	if (rec->text) {
+		const char *s = vc_journal_text(r, rec->text);
+
+		ev->label = vc_meta_string(d->meta, s, strlen(s));
+	}
+}
+
+int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
+		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err)
+{
+	if (rec->kind >= VC_REC_CLOCK)
+		return 0;
+	base_event(d, r, rec, ev);
+	vc_meta_device(d->meta, rec->device);
+	switch (rec->kind) {
+	case VC_EV_ALLOC:
+		ev->flags = 0;
+		return decode_alloc(d, rec, ev, err);
+	case VC_EV_FREE:
+		ev->flags = 0;
+		return decode_free(d, rec, ev);
+	case VC_EV_USE:
+		return decode_use(d, rec, ev);
+	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
+		return decode_pool(d, rec, ev, err);
+	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
+	case VC_EV_SEGMENT_UNMAP:
+		ev->flags = 0;
+		return decode_segment(d, rec, err);
+	case VC_EV_MARK:
+		d->totals.steps += rec->flags == VC_MARK_STEP;
+		return 1;
+	case VC_EV_KERNEL: case VC_EV_COPY:
+		ev->id = rec->extra;
+		ev->flags = 0;
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, struct vc_error *err)
+{
+	struct block *b;
+
+	if (ev->kind == VC_EV_ALLOC) {
+		b = enter(&d->heap, key_of(ev->device, ev->addr), err);
+		if (!b)
+			return VC_ENOMEM;
+		b->id = ev->id;
+		b->bytes = ev->size;
+		if (ev->id > d->meta->max_id)
+			d->meta->max_id = ev->id;
+		d->totals.allocs++;
+		d->totals.live += ev->size;
+		if (d->totals.live > d->totals.peak)
+			d->totals.peak = d->totals.live;
+	} else if (ev->kind == VC_EV_FREE) {
+		d->totals.frees++;
+		for (size_t i = 0; d->heap.slot && i <= d->heap.mask; i++)
+			if (d->heap.slot[i].key != GONE && d->heap.slot[i].id == ev->id) {
+				d->totals.live -= d->heap.slot[i].bytes;
+				leave(&d->heap, &d->heap.slot[i]);
+				break;
+			}
+	}
+	return 0;
+}
+
+static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
+{
+	static const char *const names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK" };
+	char buf[64];
+
+	meta->rank = -1;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && meta->rank < 0; i++)
+		if (vc_journal_fact(r, names[i], buf, sizeof(buf)))
+			meta->rank = strtol(buf, NULL, 10);
+}
+
+void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
+{
+	struct vc_journal *j = vc_journal_header(r);
+	char buf[4096];
+
+	meta->pid = j->pid;
+	meta->start_unix_ns = j->start_unix_ns;
+	if (vc_journal_fact(r, "host", buf, sizeof(buf)))
+		vc_meta_set(&meta->host, buf);
+	if (vc_journal_fact(r, "torch", buf, sizeof(buf)))
+		vc_meta_set(&meta->torch, buf);
+	if (vc_journal_fact(r, "PYTORCH_CUDA_ALLOC_CONF", buf, sizeof(buf)) ||
+	    vc_journal_fact(r, "PYTORCH_ALLOC_CONF", buf, sizeof(buf)))
+		vc_meta_set(&meta->conf, buf);
+	else
+		vc_meta_set(&meta->conf, "");
+	describe_rank(r, meta);
+	for (int c = 0; c < VC_CAPS; c++)
+		meta->how[c] = atomic_load(&j->how[c]);
+	meta->dropped = vc_journal_dropped(r);
+}

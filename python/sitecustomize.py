@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sitecustomize.py - step marks and allocator settings for the tracer, put first on PYTHONPATH by
+`vramcast record`. It chain-loads the sitecustomize it hides and acts only after the program itself
+has imported torch."""
+import sys
+
+
+def _chain():
+    import os
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+    here = os.path.dirname(os.path.abspath(__file__))
+    rest = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    spec = PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+def _step(library):
+    def hook(optimizer, args, kwargs):
+        library.vramcast_step()
+    return hook
+
+
+def _after_torch(torch):
+    import ctypes
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "vramcast_step"):
+        return
+    optim = sys.modules.get("torch.optim.optimizer")
+    register = getattr(optim, "register_optimizer_step_post_hook", None)
+    if register is not None:
+        register(_step(library))
+
+
+class _Finder:
+    """Wraps the loader of torch: the hook runs when the import has finished."""
+    busy = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or _Finder.busy:
+            return None
+        _Finder.busy = True
+        try:
+            import importlib.util
+            spec = importlib.util.find_spec(name)
+        finally:
+            _Finder.busy = False
+        if spec is None or spec.loader is None:
+            return None
+        original = spec.loader.exec_module
+
+        def exec_module(module):
+            original(module)
+            try:
+                _after_torch(module)
+            except Exception:  # the program must never notice
+                pass
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())
+try:
+    _chain()
+except ImportError:
+    pass

@@ -1,0 +1,27 @@
+# The tracer: a library that lives in the recorded process, and the reading side for record.
+
+TRACE_SRC := $(filter-out tracer/cmd_% tracer/drain.c tracer/process.c,$(sort $(wildcard tracer/*.c)))
+TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
+TRACE_LIB := $(BUILD)/libvramcast_trace.so
+LIB_OBJ   += $(BUILD)/tracer/drain.o $(BUILD)/tracer/process.o
+EXTRA     += $(TRACE_LIB)
+INSTALL_LIBS += $(TRACE_LIB)
+
+# -z now: no lazy binding inside a signal handler or after fork. Nothing but libc is needed.
+$(TRACE_LIB): $(TRACE_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,-soname,libvramcast_trace.so \
+		-o $@ $(TRACE_OBJ) -ldl -lpthread
+
+-include $(TRACE_OBJ:.o=.d) $(BUILD)/tracer/drain.d $(BUILD)/tracer/process.d
+
+# The Python stub travels inside the program: nothing to install, nothing to find.
+LIB_OBJ += $(BUILD)/tracer/stub.o
+$(BUILD)/tracer/stub.c: python/sitecustomize.py
+	$(Q)mkdir -p $(@D)
+	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_stub[] = {'; \
+		od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+		echo '};'; echo 'const size_t vc_stub_size = sizeof(vc_stub);' ) > $@
+$(BUILD)/tracer/stub.o: $(BUILD)/tracer/stub.c
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'

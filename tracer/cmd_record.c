@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_record.c - vramcast record: run a program with the tracer in it, write what it did. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/emit.h"
+#include "common/opt.h"
+#include "common/param.h"
+#include "tracer/drain.h"
+#include "tracer/process.h"
+#include "tracer/stub.h"
+
+enum { GRACE_MS = 3000 }; /* for worker processes that outlive the program a little */
+
+struct config {
+	const char *out, *stacks, *device;
+	struct vc_list params;
+	uint64_t max_size;
+	bool quiet, no_python;
+};
+
+static const struct vc_option options[] = {
+	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE",
+	  "the trace to write; further processes get .PID or .rankN before the extension",
+	  "vramcast.vct" },
+	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
+	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|native",
+	  "call stacks of allocations", "off" },
+	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
+	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
+	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
+	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
+	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
+	{ 'q', "quiet", VC_O_FLAG, offsetof(struct config, quiet), NULL,
+	  "no summary at the end", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { options, NULL };
+
+struct run { /* one recording */
+	const struct config *cfg;
+	char *wanted, *dir, *python; /* folder of the journals: as named, as it is; of the stub */
+	char *library, *command, *options;
+	struct vc_drain *drain;
+	pid_t pid;
+	int code;
+};
+
+static int check(const struct config *c, size_t argc, struct vc_error *err)
+{
+	double value;
+
+	if (!argc)
+		return vc_fail(err, VC_EUSAGE, "which program? vramcast record -- PROGRAM [ARG]...");
+	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native"))
+		return vc_fail(err, VC_EUSAGE, "--stacks is off, py or native, not '%s'", c->stacks);
+	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
+		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'", c->device);
+	for (size_t i = 0; i < c->params.n; i++) {
+		const char *eq = strchr(c->params.at[i], '=');
+
+		if (!eq || eq == c->params.at[i])
+			return vc_fail(err, VC_EUSAGE, "--param takes NAME=VALUE, not '%s'",
+				       c->params.at[i]);
+		if (vc_parse_real(eq + 1, &value, err) < 0)
+			return vc_wrap(err, "--param %s", c->params.at[i]);
+	}
+	return 0;
+}
+
+static char *join(size_t argc, char **argv)
+{
+	size_t n = 1;
+	char *s;
+
+	for (size_t i = 0; i < argc; i++)
+		n += strlen(argv[i]) + 1;
+	s = calloc(n, 1);
+	for (size_t i = 0, at = 0; s && i < argc; i++)
+		at += (size_t)snprintf(s + at, n - at, "%s%s", i ? " " : "", argv[i]);
+	return s;
+}
+
+static char *with(const char *a, const char *b)
+{
+	size_t n = strlen(a) + strlen(b) + 1;
+	char *s = malloc(n);
+
+	if (s)
+		snprintf(s, n, "%s%s", a, b);
+	return s;
+}
+
+static int write_stub(struct run *r, struct vc_error *err)
+{
+	char path[4200];
+	int fd;
+
+	r->python = with(r->dir, "/python");
+	if (!r->python)
+		return vc_nomem(err, "a path");
+	snprintf(path, sizeof(path), "%s/sitecustomize.py", r->python);
+	if (mkdir(r->python, 0700) < 0 && errno != EEXIST)
+		return vc_fail(err, VC_EIO, "cannot make %s: %s", r->python, strerror(errno));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, vc_stub, vc_stub_size) != (ssize_t)vc_stub_size)
+		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err)
+{
+	const struct config *c = r->cfg;
+	struct vc_drain_options o;
+	char text[128];
+
+	snprintf(text, sizeof(text), "device=%s,stacks=%s", c->device, c->stacks);
+	r->options = strdup(text);
+	r->library = vc_process_library(err);
+	r->command = join(argc, argv);
+	r->wanted = with(c->out, ".journal");
+	if (!r->library)
+		return VC_EIO;
+	if (!r->command || !r->wanted || !r->options)
+		return vc_nomem(err, "the command line");
+	r->dir = vc_process_folder(r->wanted, err);
+	if (!r->dir)
+		return VC_EIO;
+	if (!c->no_python && write_stub(r, err) < 0)
+		return VC_EIO;
+	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
+		.param = c->params.at, .params = c->params.n,
+		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
+	r->drain = vc_drain_new(&o, err);
+	return r->drain ? 0 : VC_ENOMEM;
+}
+
+static void release(struct run *r)
+{
+	vc_drain_free(r->drain);
+	if (r->dir)
+		vc_process_folder_remove(r->wanted, r->dir);
+	free(r->python);
+	free(r->dir);
+	free(r->wanted);
+	free(r->library);
+	free(r->command);
+	free(r->options);
+}
+
+/* Empties the journals until the program, and shortly after it its workers, have ended. The pause
+ * keeps the fullest ring below a quarter: see VC_RING_RECORDS for how long one lasts. */
+static int follow(struct run *r, struct vc_error *err)
+{
+	unsigned pause = 5, since_look = 0, grace = 0;
+	bool ended = false;
+	long waited;
+
+	for (;;) {
+		waited = vc_drain_step(r->drain, err);
+		if (waited < 0)
+			return (int)waited;
+		if (!ended)
+			ended = vc_process_ended(r->pid, &r->code);
+		since_look += pause;
+		if (ended || since_look >= 250) {
+			size_t running = vc_drain_settle(r->drain);
+
+			since_look = 0;
+			if (ended && (!running || grace >= GRACE_MS))
+				break;
+		}
+		if (waited > VC_RING_RECORDS / 4)
+			pause = 1;
+		else if (waited > VC_RING_RECORDS / 16)
+			pause = pause > 2 ? pause / 2 : 1;
+		else
+			pause = pause < 20 ? pause + 1 : 20;
+		vc_process_sleep(r->pid, pause);
+		grace += ended ? pause : 0;
+	}
+	vc_drain_finish(r->drain);
+	return 0;
+}
+
+static void say_capabilities(const struct vc_drain_file *f)
+{
+	fprintf(stderr, "  recorded:");
+	for (int c = 0, n = 0; c < VC_CAPS; c++)
+		if (f->how[c] == VC_HOW_RECORDED || f->how[c] == VC_HOW_DERIVED)
+			fprintf(stderr, "%s %s", n++ ? "," : "", vc_capability_name(c));
+	fprintf(stderr, "\n");
+	for (int c = 0; c < VC_CAPS; c++)
+		if (f->how[c] == VC_HOW_PARTIAL || f->how[c] == VC_HOW_FAILED)
+			fprintf(stderr, "  %s: %s\n", vc_how_name(f->how[c]), vc_capability_name(c));
+}
+
+static void say_file(const struct vc_drain_file *f)
+{
+	char peak[32], reserved[32], size[32];
+
+	fprintf(stderr, "vramcast: %s: %llu events, %llu dropped, %s\n", f->path,
+		(unsigned long long)f->events, (unsigned long long)(f->dropped + f->missing),
+		vc_bytes_text(f->bytes, size));
+	fprintf(stderr, "  PyTorch %s%s, %llu allocations, %llu frees, %llu steps\n",
+		f->torch ? f->torch : "of unknown version", f->cpu ? " (CPU allocator)" : "",
+		(unsigned long long)f->totals.allocs, (unsigned long long)f->totals.frees,
+		(unsigned long long)f->totals.steps);
+	fprintf(stderr, "  peak allocated %s", vc_bytes_text(f->totals.peak, peak));
+	if (f->totals.reserved_peak)
+		fprintf(stderr, ", reserved %s", vc_bytes_text(f->totals.reserved_peak, reserved));
+	fprintf(stderr, "\n");
+	say_capabilities(f);
+	if (f->stopped)
+		fprintf(stderr, "  recording stopped early: %s\n", f->stopped);
+	if (f->unmatched)
+		fprintf(stderr, "  %llu frees of memory whose allocation was not seen\n",
+			(unsigned long long)f->unmatched);
+}
+
+static void summary(const struct run *r)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
+		struct vc_drain_file f = vc_drain_file(r->drain, i);
+
+		if (!f.path)
+			continue;
+		say_file(&f);
+		if (!first)
+			first = f.path;
+	}
+	if (first)
+		fprintf(stderr, "next: vramcast sim %s\n", first);
+	else
+		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
+			"allocator of a PyTorch that the tracer knows\n");
+}
+
+static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct run r = { .cfg = config };
+	int rc = check(r.cfg, argc, &con->err), code = 125;
+
+	if (rc < 0)
+		return rc;
+	rc = prepare(&r, argc, argv, &con->err);
+	if (rc == 0) {
+		struct vc_process_options o = { .dir = r.dir, .library = r.library,
+			.python = r.python, .options = r.options };
+
+		vc_process_guard();
+		code = vc_process_start(&o, argv, &r.pid, &con->err);
+		if (code)
+			fprintf(stderr, "vramcast record: %s\n", con->err.message);
+		else
+			rc = follow(&r, &con->err);
+		if (!code && rc == 0) {
+			code = r.code;
+			if (!r.cfg->quiet && !con->quiet)
+				summary(&r);
+		}
+	}
+	release(&r);
+	return rc < 0 ? rc : code;
+}
+
+const struct vc_command vc_command_record = {
+	.name = "record",
+	.operands = "[--] PROGRAM [ARG]...",
+	.summary = "run a program and record what it does to GPU memory",
+	.details = "The program runs unmodified. Its exit code is passed through: 128 + n when signal n "
+		   "ended it, 126 or 127\nwhen it could not be started, 125 when recording itself "
+		   "failed. Every process that uses the allocator gets a\ntrace of its own. If the "
+		   "recording is cut off, vramcast recover finishes it.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.flags = VC_CMD_PASSTHROUGH,
+	.run = run,
+};

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_calls.c - segments: cudaMalloc and cudaFree, interposed, and the driver's mapping calls.
+ *
+ * Works where cudart is a shared library, as in PyTorch's own builds, and needs no CUPTI. Each call
+ * is handed on to the very cudart its caller was linked with: a process may hold several. */
+#define _GNU_SOURCE
+#include "tracer/cuda_calls.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tracer/marks.h"
+#include "tracer/recorder.h"
+#include "tracer/torch.h"
+
+typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
+
+enum { CALLERS = 64, NAME = 48 };
+
+struct caller { /* one call site of one function */
+	_Atomic(const void *) site;
+	void *real;
+	uint32_t label; /* library that called, 0: PyTorch's allocator */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct caller caller[CALLERS];
+	_Atomic int watched;
+	cuda_error (*map)(uint64_t, size_t, size_t, uint64_t, uint64_t);
+	cuda_error (*unmap)(uint64_t, size_t);
+	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
+	bool segments; /* said that we have them */
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+	uint64_t at, size; /* being unmapped piece by piece */
+} self;
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_ours(const void *p)
+{
+	Dl_info theirs, ours;
+
+	return dladdr(p, &theirs) && dladdr(VC_FUNCTION(is_ours), &ours) &&
+	       theirs.dli_fbase == ours.dli_fbase;
+}
+
+/* The function of that name which the library around `site` would have called without us. */
+static struct caller find_real(const void *site, const char *name)
+{
+	struct caller c = { 0 };
+	struct link_map *map = NULL;
+	Dl_info info;
+	void *h;
+
+	if (dladdr1(site, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
+		h = dlopen(map->l_name && *map->l_name ? map->l_name : NULL, RTLD_NOLOAD | RTLD_NOW);
+		c.real = h ? dlsym(h, name) : NULL;
+		if (strncmp(base_name(info.dli_fname), "libc10_cuda.so", 14) != 0)
+			c.label = vc_marks_name(base_name(info.dli_fname),
+						strlen(base_name(info.dli_fname)));
+	}
+	if (c.real && is_ours(c.real)) /* a handle of the main program finds us first */
+		c.real = NULL;
+	if (!c.real)
+		c.real = dlsym(RTLD_NEXT, name);
+	return c;
+}
+
+static struct caller resolve(const void *site, const char *name)
+{
+	struct caller found;
+
+	for (int i = 0; i < CALLERS; i++) {
+		const void *at = atomic_load_explicit(&g.caller[i].site, memory_order_acquire);
+
+		if (at == site)
+			return g.caller[i];
+		if (!at)
+			break;
+	}
+	found = find_real(site, name);
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; found.real && i < CALLERS; i++)
+		if (!atomic_load(&g.caller[i].site)) {
+			g.caller[i].real = found.real;
+			g.caller[i].label = found.label;
+			atomic_store_explicit(&g.caller[i].site, site, memory_order_release);
+			break;
+		}
+	pthread_mutex_unlock(&g.lock);
+	return found;
+}
+
+static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = kind, .addr = addr, .size = size, .extra = size,
+				 .device = device, .text = label, .time_ns = vc_clock_ns() };
+	vc_record_commit(r);
+	if (!g.segments) {
+		g.segments = true;
+		vc_recorder_capability(VC_CAP_SEGMENTS, VC_HOW_RECORDED);
+	}
+}
+
+static uint16_t device_now(void)
+{
+	static _Atomic(void *) cached;
+	void *p = atomic_load(&cached);
+	cuda_error (*get)(int *);
+	int device = 0;
+
+	if (!p) {
+		p = vc_torch_symbol("libc10_cuda.so", "cudaGetDevice");
+		atomic_store(&cached, p);
+	}
+	*(void **)&get = p;
+	return get && get(&device) == 0 ? (uint16_t)device : 0;
+}
+
+static bool memory_info(uint64_t *available, uint64_t *total)
+{
+	cuda_error (*info)(size_t *, size_t *);
+	size_t a, t;
+
+	*(void **)&info = vc_torch_symbol("libc10_cuda.so", "cudaMemGetInfo");
+	if (!info || info(&a, &t) != 0)
+		return false;
+	*available = a;
+	*total = t;
+	return true;
+}
+
+uint64_t vc_cuda_free_bytes(void)
+{
+	uint64_t available, total;
+
+	return memory_info(&available, &total) ? available : 0;
+}
+
+void vc_cuda_sample(void)
+{
+	uint64_t available, total;
+
+	if (!memory_info(&available, &total))
+		return;
+	put(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
+	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
+}
+
+void vc_cuda_settle(void)
+{
+	if (self.size)
+		put(VC_EV_SEGMENT_UNMAP, self.at, self.size, device_now(), 0);
+	self.size = 0;
+}
+
+/* ---- the runtime ---- */
+
+cuda_error cudaMalloc(void **p, size_t n);
+cuda_error cudaFree(void *p);
+cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
+cuda_error cudaFreeAsync(void *p, void *stream);
+cuda_error cudaStreamBeginCapture(void *stream, int mode);
+cuda_error cudaStreamEndCapture(void *stream, void *graph);
+cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags, void *found);
+cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
+					    unsigned long long flags, void *found);
+
+VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void **, size_t), r;
+
+	*(void **)&real = c.real;
+	r = real(p, n);
+	if (r == 0 && vc_torch_watching()) {
+		vc_cuda_settle();
+		put(VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+	}
+	return r;
+}
+
+/* Before the call: the next owner of the address must come later. */
+VC_ENTRY cuda_error cudaFree(void *p)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *);
+
+	*(void **)&real = c.real;
+	if (p && vc_torch_watching())
+		put(VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
+	return real(p);
+}
+
+/* Under backend:cudaMallocAsync these calls are the tensors themselves, of the exact size. */
+static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = kind, .addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
+		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(),
+		.time_ns = vc_clock_ns() };
+	vc_record_commit(r);
+}
+
+VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void **, size_t, void *), r;
+
+	*(void **)&real = c.real;
+	r = real(p, n, stream);
+	if (r == 0 && vc_torch_watching() && !c.label)
+		put_tensor(VC_EV_ALLOC, *p, n, stream);
+	else if (r == 0 && vc_torch_watching())
+		put(VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *, void *);
+
+	*(void **)&real = c.real;
+	if (p && vc_torch_watching() && !c.label)
+		put_tensor(VC_EV_FREE, p, 0, stream);
+	else if (p && vc_torch_watching())
+		put(VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
+	return real(p, stream);
+}
+
+static void put_capture(uint8_t kind, void *stream)
+{
+	struct vc_record *r = vc_torch_watching() ? vc_record_begin() : NULL;
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = kind, .stream = (uint64_t)(uintptr_t)stream,
+				 .device = device_now(), .time_ns = vc_clock_ns() };
+	vc_record_commit(r);
+}
+
+VC_ENTRY cuda_error cudaStreamBeginCapture(void *stream, int mode)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *, int), r;
+
+	*(void **)&real = c.real;
+	r = real(stream, mode);
+	if (r == 0)
+		put_capture(VC_EV_CAPTURE_BEGIN, stream);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaStreamEndCapture(void *stream, void *graph)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *, void *);
+
+	*(void **)&real = c.real;
+	put_capture(VC_EV_CAPTURE_END, stream);
+	return real(stream, graph);
+}
+
+/* ---- the driver, as PyTorch's expandable segments call it ---- */
+
+/* CUmemAccessDesc begins with a CUmemLocation { type, id }. A mapped range gets access once, as a
+ * whole, for its own device; further calls are for peers. */
+static cuda_error watch_access(uint64_t at, size_t size, const void *desc, size_t count)
+{
+	cuda_error r = g.access(at, size, desc, count);
+	const int *location = desc;
+	uint16_t device = device_now();
+
+	if (r == 0 && count && location[1] == device && vc_torch_allocating()) {
+		vc_cuda_settle();
+		put(VC_EV_SEGMENT_MAP, at, size, device, 0);
+	}
+	return r;
+}
+
+static cuda_error watch_unmap(uint64_t at, size_t size)
+{
+	if (self.size && at == self.at + self.size) {
+		self.size += size;
+	} else {
+		vc_cuda_settle();
+		self.at = at;
+		self.size = size;
+	}
+	return g.unmap(at, size);
+}
+
+/* Where PyTorch gets the functions one by one: from 2.7 on. */
+static void replace(const char *name, void **p)
+{
+	if (strcmp(name, "cuMemUnmap") == 0) {
+		*(void **)&g.unmap = *p;
+		*p = VC_FUNCTION(watch_unmap);
+	} else if (strcmp(name, "cuMemSetAccess") == 0) {
+		*(void **)&g.access = *p;
+		*p = VC_FUNCTION(watch_access);
+	}
+}
+
+VC_ENTRY cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
+					    void *found)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(const char *, void **, unsigned long long, void *), r;
+
+	*(void **)&real = c.real;
+	r = real(name, p, flags, found);
+	if (r == 0 && *p && !c.label)
+		replace(name, p);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
+						     unsigned long long flags, void *found)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(const char *, void **, unsigned, unsigned long long, void *), r;
+
+	*(void **)&real = c.real;
+	r = real(name, p, version, flags, found);
+	if (r == 0 && *p && !c.label)
+		replace(name, p);
+	return r;
+}
+
+/* Up to 2.6 PyTorch asks dlsym and keeps a struct of pointers: those two are found by value. */
+void vc_cuda_watch_driver(void)
+{
+	void *h, *wanted[2], **table, *(*get)(void);
+
+	if (atomic_exchange(&g.watched, 1) || g.access)
+		return;
+	*(void **)&get = vc_torch_symbol("libc10_cuda.so", "_ZN3c104cuda9DriverAPI3getEv");
+	h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+	if (!h || !get)
+		return;
+	wanted[0] = dlsym(h, "cuMemUnmap");
+	wanted[1] = dlsym(h, "cuMemSetAccess");
+	table = get();
+	for (int i = 0; table && i < 24; i++) /* 2.1 to 2.6 hold 10 to 20 pointers */
+		if (table[i] && table[i] == wanted[0])
+			replace("cuMemUnmap", &table[i]);
+		else if (table[i] && table[i] == wanted[1])
+			replace("cuMemSetAccess", &table[i]);
+}

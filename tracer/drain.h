@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drain.h - empties the journals of recorded processes into .vct files, one per process. */
+#ifndef VC_DRAIN_H
+#define VC_DRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/journal.h"
+
+struct vc_drain_options { /* lent */
+	const char *dir;          /* where journals appear */
+	const char *out;          /* name of the first trace; others get .rankN or .PID before .vct */
+	const char *command;      /* of the recorded program, for the traces; NULL unknown */
+	const char *const *param; /* "batch=8", as the user gave them */
+	size_t params;
+	uint64_t max_bytes;       /* stop a trace that grows beyond it; 0 = no limit */
+};
+
+struct vc_drain_file {
+	const char *path, *torch, *stopped; /* stopped: why recording ended early, or NULL */
+	int64_t pid;
+	uint64_t events, bytes, dropped, missing, unmatched;
+	struct vc_journal_totals totals;
+	uint8_t how[VC_CAPS];
+	bool cpu, orderly;        /* of the CPU allocator; the process said goodbye */
+};
+
+struct vc_drain;
+struct vc_drain *vc_drain_new(const struct vc_drain_options *o, struct vc_error *err);
+void vc_drain_free(struct vc_drain *d); /* NULL is fine */
+
+/* Look for new journals and move what has arrived. Returns the number of records that waited in the
+ * fullest ring, or < 0. Problems with one journal are that journal's: see `stopped`. */
+long vc_drain_step(struct vc_drain *d, struct vc_error *err);
+/* Finish the traces of processes that are gone. Returns how many are still running. */
+size_t vc_drain_settle(struct vc_drain *d);
+/* Finish every trace, whether its process lives or not, and remove the journals. */
+void vc_drain_finish(struct vc_drain *d);
+
+size_t vc_drain_files(const struct vc_drain *d);
+struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i);
+
+/* Finish one journal that was left behind: goes on where its partial trace ends. *path is the trace
+ * it wrote (malloc'ed), NULL when the journal held nothing. `out` NULL: the name that was meant. */
+int vc_drain_recover(const char *journal, const char *out, char **path, uint64_t *events,
+		     struct vc_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preload.c - the constructor, and the ways a process ends or splits.
+ *
+ * Every shell, compiler and /bin/true of a job inherits LD_PRELOAD, so the constructor only copies
+ * two environment variables and registers handlers. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tracer/cupti.h"
+#include "tracer/marks.h"
+#include "tracer/recorder.h"
+#include "tracer/torch.h"
+
+static void before_fork(void)
+{
+	vc_marks_before_fork();
+	vc_recorder_before_fork();
+}
+
+static void parent_after_fork(void)
+{
+	vc_recorder_after_fork(false);
+	vc_marks_after_fork(false);
+}
+
+static void child_after_fork(void)
+{
+	vc_recorder_after_fork(true);
+	vc_marks_after_fork(true);
+	vc_cupti_forget();
+	vc_torch_cpu_forget();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	vc_recorder_init();
+	pthread_atfork(before_fork, parent_after_fork, child_after_fork);
+}
+
+/* Tensors may still be freed after this, by destructors of other libraries: those records go in. */
+__attribute__((destructor)) static void finish(void)
+{
+	vc_cupti_finish();
+	vc_recorder_end();
+}
+
+/* The exits that run no destructor. Records are safe in the shared mapping without any of this;
+ * it tells an orderly end from a crash, and fetches what CUPTI still holds. */
+static _Noreturn void end_by(const char *name, int code)
+{
+	void (*real)(int);
+
+	*(void **)&real = dlsym(RTLD_NEXT, name); /* the idiom of POSIX for dlsym */
+	vc_cupti_finish();
+	vc_recorder_end();
+	if (real)
+		real(code);
+	for (;;)
+		_exit(code);
+}
+
+VC_EXPORT _Noreturn void _exit(int code)
+{
+	void (*real)(int);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "_exit");
+	vc_cupti_finish();
+	vc_recorder_end();
+	real(code);
+	__builtin_unreachable();
+}
+
+VC_EXPORT _Noreturn void _Exit(int code)
+{
+	end_by("_Exit", code);
+}
+
+VC_EXPORT _Noreturn void quick_exit(int code)
+{
+	end_by("quick_exit", code);
+}
+
+VC_EXPORT _Noreturn void abort(void)
+{
+	void (*real)(void);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "abort");
+	vc_cupti_finish();
+	real();
+	__builtin_unreachable();
+}

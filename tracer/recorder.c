@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder.c - see recorder.h: a shared file, a ring per thread, one number for the order of all. */
+#define _GNU_SOURCE
+#include "tracer/recorder.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MASK = VC_RING_RECORDS - 1 };
+
+static struct {
+	_Atomic(struct vc_journal *) journal;
+	char *text;                      /* mapped text area */
+	int fd;                          /* open as long as rings may be added; never inherited */
+	bool configured, keyed, refused; /* refused: no more attempts in this process */
+	char dir[512], options[512];
+	pthread_key_t key;               /* tells us that a thread has ended */
+	pthread_mutex_t lock;            /* slow paths only */
+	void *map[VC_JOURNAL_RINGS];
+} g = { .fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+	struct vc_ring *ring;
+	struct vc_record *slot;
+	uint64_t head, limit; /* head == limit: full as far as we know */
+	bool busy;            /* between begin and commit, or in a slow path */
+} self;
+
+uint64_t vc_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void thread_ended(void *ring)
+{
+	self.ring = NULL;
+	self.head = self.limit = 0;
+	atomic_store_explicit(&((struct vc_ring *)ring)->state, VC_RING_LEFT, memory_order_release);
+}
+
+void vc_recorder_init(void)
+{
+	const char *dir = getenv("VC_DIR"), *options = getenv("VC_OPTIONS");
+
+	if (!dir || !*dir || strlen(dir) >= sizeof(g.dir))
+		return;
+	snprintf(g.dir, sizeof(g.dir), "%s", dir);
+	snprintf(g.options, sizeof(g.options), "%s", options ? options : "");
+	g.configured = true;
+}
+
+const char *vc_recorder_option(const char *key, char *buf, size_t n)
+{
+	size_t k = strlen(key);
+
+	buf[0] = '\0';
+	for (const char *p = g.options; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+		if (strncmp(p, key, k) == 0 && p[k] == '=') {
+			size_t len = strcspn(p + k + 1, ",");
+
+			snprintf(buf, n, "%.*s", (int)len, p + k + 1);
+			return buf;
+		}
+	return buf;
+}
+
+/* Header and text area. posix_fallocate, because a hole in a full file system would kill the
+ * recorded program with SIGBUS at some later store. */
+static struct vc_journal *create_file(void)
+{
+	char path[640];
+	uint64_t now = vc_clock_ns();
+	size_t head = (sizeof(struct vc_journal) + 4095) & ~(size_t)4095;
+	struct vc_journal *j;
+
+	snprintf(path, sizeof(path), "%s/%ld-%llu.vcj", g.dir, (long)getpid(),
+		 (unsigned long long)now);
+	g.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (g.fd < 0)
+		return NULL;
+	/* Held until this process image is gone: how the reader knows that it is. */
+	fcntl(g.fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
+	if (posix_fallocate(g.fd, 0, (off_t)(head + VC_JOURNAL_TEXT)) != 0)
+		goto fail;
+	j = mmap(NULL, head + VC_JOURNAL_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
+	if (j == MAP_FAILED)
+		goto fail;
+	g.text = (char *)j + head;
+	j->version = VC_JOURNAL_VERSION;
+	j->header_bytes = sizeof(*j);
+	j->start_mono_ns = now;
+	j->start_unix_ns = wall_ns();
+	j->pid = getpid();
+	j->parent = getppid();
+	j->text_at = head;
+	j->rings_at = head + VC_JOURNAL_TEXT;
+	atomic_store(&j->text_used, 1); /* offset 0 means "none" */
+	atomic_thread_fence(memory_order_release);
+	*(volatile uint64_t *)&j->magic = VC_JOURNAL_MAGIC;
+	return j;
+fail:
+	unlink(path);
+	close(g.fd);
+	g.fd = -1;
+	return NULL;
+}
+
+static void environment_fact(const char *name)
+{
+	const char *v = getenv(name);
+
+	if (v && *v)
+		vc_recorder_fact(name, v);
+}
+
+static void first_facts(void)
+{
+	char host[256] = "";
+	static const char *const wanted[] = { "RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID",
+		"SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+		"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES" };
+
+	gethostname(host, sizeof(host) - 1);
+	vc_recorder_fact("host", host);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		environment_fact(wanted[i]);
+}
+
+/* The journal of this process, made on first use. Call with the lock held. */
+static struct vc_journal *journal_locked(void)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	if (j || g.refused || !g.configured)
+		return j;
+	if (!g.keyed && pthread_key_create(&g.key, thread_ended) == 0)
+		g.keyed = true;
+	j = create_file();
+	g.refused = !j;
+	atomic_store_explicit(&g.journal, j, memory_order_release);
+	if (j)
+		first_facts();
+	return j;
+}
+
+bool vc_recorder_open(void)
+{
+	if (atomic_load_explicit(&g.journal, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&g.lock);
+	struct vc_journal *j = journal_locked();
+	pthread_mutex_unlock(&g.lock);
+	return j != NULL;
+}
+
+/* A ring whose thread has ended and whose records are all stored, or a new one; -1: none. */
+static int find_ring(struct vc_journal *j)
+{
+	uint32_t n = atomic_load(&j->rings);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (atomic_load_explicit(&j->ring[i].state, memory_order_acquire) == VC_RING_LEFT &&
+		    atomic_load(&j->ring[i].head) == atomic_load(&j->ring[i].tail))
+			return (int)i;
+	if (n == VC_JOURNAL_RINGS || g.fd < 0)
+		return -1;
+	off_t at = (off_t)(j->rings_at + n * VC_RING_BYTES);
+	if (posix_fallocate(g.fd, at, (off_t)VC_RING_BYTES) != 0)
+		return -1;
+	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, g.fd,
+		       at);
+	if (p == MAP_FAILED)
+		return -1;
+	g.map[n] = p;
+	atomic_store_explicit(&j->rings, n + 1, memory_order_release);
+	return (int)n;
+}
+
+static bool attach_thread(struct vc_journal *j)
+{
+	int i = find_ring(j);
+
+	if (i < 0)
+		return false;
+	self.ring = &j->ring[i];
+	self.slot = g.map[i];
+	self.head = atomic_load(&self.ring->head);
+	self.limit = atomic_load(&self.ring->tail) + VC_RING_RECORDS;
+	atomic_store(&self.ring->thread, (uint32_t)syscall(SYS_gettid));
+	atomic_store_explicit(&self.ring->state, VC_RING_USED, memory_order_release);
+	if (g.keyed)
+		pthread_setspecific(g.key, self.ring);
+	return true;
+}
+
+/* The first record of a thread, or a ring that looks full. */
+static __attribute__((noinline, cold)) bool make_room(void)
+{
+	if (self.ring) {
+		uint64_t tail = atomic_load_explicit(&self.ring->tail, memory_order_acquire);
+
+		self.limit = tail + VC_RING_RECORDS;
+		if (self.head != self.limit)
+			return true;
+		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
+		return false;
+	}
+	if (!g.configured || g.refused)
+		return false;
+	pthread_mutex_lock(&g.lock);
+	struct vc_journal *j = journal_locked();
+	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j);
+	pthread_mutex_unlock(&g.lock);
+	if (j && !ok)
+		atomic_fetch_add(&j->ringless, 1);
+	return ok;
+}
+
+struct vc_record *vc_record_begin(void)
+{
+	if (self.busy) /* a signal handler in the middle of a record */
+		return NULL;
+	self.busy = true;
+	if (self.head == self.limit && !make_room()) {
+		self.busy = false;
+		return NULL;
+	}
+	struct vc_record *r = &self.slot[self.head & MASK];
+
+	/* The number is taken before the caller acts on the memory: see vc_record_commit. */
+	r->seq = 0;
+	r->text = 0;
+	r->flags = 0;
+	return r;
+}
+
+void vc_record_commit(struct vc_record *r)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
+
+	/* Numbers have no holes: only a record that will be published takes one. */
+	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
+	atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
+	self.busy = false;
+}
+
+uint32_t vc_recorder_text(const char *s, size_t n)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	if (!j || !n)
+		return 0;
+	if (n > 65536)
+		n = 65536;
+	uint32_t at = atomic_load(&j->text_used);
+	do {
+		if (at + n + 1 > VC_JOURNAL_TEXT) {
+			atomic_fetch_add(&j->textless, 1);
+			return 0;
+		}
+	} while (!atomic_compare_exchange_weak(&j->text_used, &at, (uint32_t)(at + n + 1)));
+	memcpy(g.text + at, s, n);
+	g.text[at + n] = '\0';
+	return at;
+}
+
+const char *vc_recorder_stored(uint32_t offset)
+{
+	return offset ? g.text + offset : "";
+}
+
+void vc_recorder_fact(const char *key, const char *value)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	if (j)
+		vc_journal_put_fact(j, key, value);
+}
+
+void vc_recorder_capability(enum vc_capability c, enum vc_how how)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	if (j)
+		atomic_store(&j->how[c], (uint8_t)how);
+}
+
+enum vc_how vc_recorder_how(enum vc_capability c)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	return j ? (enum vc_how)atomic_load(&j->how[c]) : VC_HOW_ABSENT;
+}
+
+void vc_recorder_lost(uint64_t n)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	if (j)
+		atomic_fetch_add(&j->ringless, n);
+}
+
+void vc_recorder_end(void)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+	uint32_t live = VC_JOURNAL_LIVE;
+
+	if (j)
+		atomic_compare_exchange_strong(&j->state, &live, VC_JOURNAL_ENDED);
+}
+
+void vc_recorder_before_fork(void)
+{
+	pthread_mutex_lock(&g.lock);
+}
+
+/* The mappings are shared with the parent: a child that wrote would spoil the parent's journal. */
+void vc_recorder_after_fork(bool child)
+{
+	struct vc_journal *j = atomic_load(&g.journal);
+
+	if (child && j) {
+		size_t head = (size_t)(j->text_at + VC_JOURNAL_TEXT);
+		uint32_t n = atomic_load(&j->rings);
+
+		for (uint32_t i = 0; i < n; i++)
+			if (g.map[i])
+				munmap(g.map[i], VC_RING_BYTES);
+		atomic_store(&g.journal, NULL);
+		munmap(j, head);
+		memset(g.map, 0, sizeof(g.map));
+		memset(&self, 0, sizeof(self));
+		if (g.keyed)
+			pthread_setspecific(g.key, NULL);
+		if (g.fd >= 0)
+			close(g.fd);
+		g.fd = -1;
+	}
+	pthread_mutex_unlock(&g.lock);
+}

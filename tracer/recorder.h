@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder.h - the writing side of the journal, inside the recorded process.
+ *
+ * Nothing here allocates from libc, prints or fails: what cannot be stored is counted. The first
+ * record of a process creates its journal, the first record of a thread its ring. */
+#ifndef VC_RECORDER_H
+#define VC_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/journal.h"
+
+#define VC_EXPORT __attribute__((visibility("default"))) /* the few names others may see */
+#define VC_ENTRY __attribute__((visibility("default"), noinline))
+
+/* Where journals go and what to record; called once by the constructor, before other threads. */
+void vc_recorder_init(void);
+/* The value of one word of the options ("device" in "device=cpu,stacks=py"); "" when absent. */
+const char *vc_recorder_option(const char *key, char *buf, size_t n);
+
+/* A record to fill, or NULL: not recording, or no room (counted). Everything but seq is garbage.
+ * Every record that begins must be committed by the same thread before the next one begins. */
+struct vc_record *vc_record_begin(void);
+void vc_record_commit(struct vc_record *r);
+
+uint64_t vc_clock_ns(void);
+
+/* Offset of a copy of `s` in the text area, at most 64 KiB of it; 0 when there is no room. Does not
+ * look for duplicates: callers intern. */
+uint32_t vc_recorder_text(const char *s, size_t n);
+const char *vc_recorder_stored(uint32_t offset); /* what vc_recorder_text stored */
+void vc_recorder_fact(const char *key, const char *value);
+void vc_recorder_capability(enum vc_capability c, enum vc_how how);
+enum vc_how vc_recorder_how(enum vc_capability c);
+/* Creates the journal of this process if there is none yet; false: nothing is recorded. */
+bool vc_recorder_open(void);
+/* The process is about to end in an orderly way. Records still go in afterwards. */
+void vc_recorder_end(void);
+/* Counts events that were lost before they could become records. */
+void vc_recorder_lost(uint64_t n);
+
+/* Around fork: nothing half-done may be copied; the child starts with nothing. */
+void vc_recorder_before_fork(void);
+void vc_recorder_after_fork(bool child);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stub.h - python/sitecustomize.py, embedded at build time. */
+#ifndef VC_STUB_H
+#define VC_STUB_H
+
+#include <stddef.h>
+
+extern const unsigned char vc_stub[];
+extern const size_t vc_stub_size;
+
+#endif

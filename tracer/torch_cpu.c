@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_cpu.c - PyTorch's CPU allocator: c10::alloc_cpu and c10::free_cpu, interposed.
+ *
+ * Recorded as device 0 in processes that have no GPU, so that a recording can be made, and the
+ * tracer tested, anywhere. Where a GPU is at hand the CPU heap is not recorded. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer/recorder.h"
+#include "tracer/torch.h"
+
+void *_ZN3c109alloc_cpuEm(size_t n);
+void _ZN3c108free_cpuEPv(void *p);
+
+static struct {
+	void *(*alloc)(size_t);
+	void (*free)(void *);
+	_Atomic int wanted; /* 0: not decided, 1: record, -1: leave alone */
+} g;
+
+/* PyTorch is usually opened RTLD_LOCAL, where RTLD_NEXT finds nothing. */
+void *vc_torch_symbol(const char *library, const char *name)
+{
+	void *h = dlopen(library, RTLD_NOLOAD | RTLD_NOW);
+	void *p = h ? dlsym(h, name) : NULL;
+
+	return p ? p : dlsym(RTLD_NEXT, name);
+}
+
+/* A GPU build on a machine with a GPU: its memory is the subject, the CPU heap only noise. */
+static bool gpu_expected(void)
+{
+	const char *hidden = NULL;
+	void *h = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_NOW);
+
+	if (!h)
+		return false;
+	dlclose(h);
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, "CUDA_VISIBLE_DEVICES=", 21) == 0)
+			hidden = *e + 21;
+	if (hidden && (!*hidden || strcmp(hidden, "-1") == 0))
+		return false;
+	h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+	if (h)
+		dlclose(h);
+	return h || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+static bool decide(void)
+{
+	char device[32];
+
+	vc_recorder_option("device", device, sizeof(device));
+	bool yes = strcmp(device, "cpu") == 0 || ((!*device || strcmp(device, "auto") == 0) &&
+						  !gpu_expected());
+	if (yes && vc_recorder_open()) {
+		vc_torch_describe();
+		vc_recorder_fact("plane", "cpu");
+		vc_recorder_capability(VC_CAP_REQUESTS, VC_HOW_RECORDED);
+		vc_recorder_capability(VC_CAP_ADDRESSES, VC_HOW_RECORDED);
+		vc_recorder_capability(VC_CAP_TIMES, VC_HOW_RECORDED);
+		vc_recorder_capability(VC_CAP_START_HEAP, VC_HOW_RECORDED);
+	}
+	atomic_store(&g.wanted, yes ? 1 : -1);
+	return yes;
+}
+
+static inline bool wanted(void)
+{
+	int w = atomic_load_explicit(&g.wanted, memory_order_relaxed);
+
+	return w > 0 || (w == 0 && decide());
+}
+
+void vc_torch_cpu_stop(void)
+{
+	char device[32];
+
+	if (strcmp(vc_recorder_option("device", device, sizeof(device)), "cpu") != 0)
+		atomic_store(&g.wanted, -1);
+}
+
+/* A forked child decides anew: its journal does not exist yet. */
+void vc_torch_cpu_forget(void)
+{
+	atomic_store(&g.wanted, 0);
+}
+
+static void note(uint8_t kind, void *p, size_t n)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	r->kind = kind;
+	r->device = 0;
+	r->time_ns = vc_clock_ns();
+	r->addr = (uint64_t)(uintptr_t)p;
+	r->size = r->extra = n;
+	r->stream = r->reserved = 0;
+	vc_record_commit(r);
+}
+
+VC_EXPORT void *_ZN3c109alloc_cpuEm(size_t n)
+{
+	if (!g.alloc)
+		*(void **)&g.alloc = vc_torch_symbol("libc10.so", "_ZN3c109alloc_cpuEm");
+	void *p = g.alloc(n);
+
+	if (p && wanted())
+		note(VC_EV_ALLOC, p, n);
+	return p;
+}
+
+/* Recorded before the memory goes back: the next owner of the address gets a larger number. */
+VC_EXPORT void _ZN3c108free_cpuEPv(void *p)
+{
+	if (!g.free)
+		*(void **)&g.free = vc_torch_symbol("libc10.so", "_ZN3c108free_cpuEPv");
+	if (p && wanted())
+		note(VC_EV_FREE, p, 0);
+	g.free(p);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_hook.c - PyTorch's CUDA allocator, seen from inside its own lock and unchanged.
+ *
+ * c10::reportMemoryUsageToProfiler is called by the allocator for each allocation and each free, in
+ * allocator order, with the block's size. The size that was asked for comes from the allocator's
+ * vtable: a copy of it with our functions in front takes its place. Both are plain C to call: a
+ * DataPtr is returned through a hidden first argument, a MempoolId_t travels in two registers, and
+ * objects with destructors as pointers (Itanium C++ ABI, x86-64). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tracer/cuda_calls.h"
+#include "tracer/marks.h"
+#include "tracer/recorder.h"
+#include "tracer/torch.h"
+
+enum { BEFORE = 2 /* offset to top and type info stand before the vtable's address */, SLOTS = 96, POOLS = 16,
+       ALLOCATE = 2, CUDA = 1 /* c10::DeviceType */ };
+
+struct cuda_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
+
+typedef uint64_t word;
+typedef word call6(word, word, word, word, word, word);
+
+static struct {
+	pthread_mutex_t lock;
+	_Atomic int state;       /* 0: not yet, 1: hooked, -1: cannot be */
+	bool reported, disabled; /* disabled: the self-check failed */
+	void (*report)(void *, int64_t, size_t, size_t, uint16_t);
+	void (*out_of_memory)(int64_t, size_t, size_t, uint16_t);
+	struct cuda_stream (*current)(int8_t);
+	void *(*handle)(const struct cuda_stream *);
+	const struct vc_torch_slots *slots;
+	void **object;           /* its first word is the vtable pointer */
+	void **original;         /* the allocator's own vtable */
+	void *table[BEFORE + SLOTS];
+	_Atomic uint64_t checked, wrong;
+	struct { bool used; word key, first, second; } begun[POOLS]; /* changed under Python's lock */
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+	size_t size;             /* asked for, by the call we are in; 0 = none */
+	void *seen;              /* pointer reported for it */
+	bool inside, has_stream;
+	uint64_t stream;         /* given by the caller */
+	int64_t id;              /* the last stream id that was turned into a handle ... */
+	uint64_t handle;         /* ... and that handle */
+} self;
+
+bool vc_torch_watching(void)
+{
+	return atomic_load_explicit(&g.state, memory_order_relaxed) == 1;
+}
+
+bool vc_torch_allocating(void)
+{
+	return self.inside;
+}
+
+static uint64_t handle_of(struct cuda_stream s)
+{
+	if (s.id == 0 || !g.handle)
+		return (uint64_t)s.id;
+	if (s.id != self.id) {
+		self.handle = (uint64_t)(uintptr_t)g.handle(&s);
+		self.id = s.id;
+	}
+	return self.handle;
+}
+
+static uint64_t stream_now(uint16_t device)
+{
+	if (self.has_stream)
+		return self.stream;
+	return g.current ? handle_of(g.current((int8_t)device)) : 0;
+}
+
+static void put(uint8_t kind, uint8_t flags, struct vc_record what)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	what.kind = kind;
+	what.flags = flags;
+	what.time_ns = vc_clock_ns();
+	*r = what;
+	vc_record_commit(r);
+}
+
+/* ---- functions that stand in the vtable ---- */
+
+/* A C++ exception passes through our frames; this runs then too, with `done` still unset. */
+struct guard { bool outer; size_t size; };
+
+static void leave(struct guard *was)
+{
+	vc_cuda_settle();
+	self.inside = was->outer;
+	self.size = was->size;
+	self.has_stream = false;
+}
+
+static struct guard enter(size_t size)
+{
+	struct guard was = { self.inside, self.size };
+
+	self.inside = true;
+	self.size = size;
+	self.seen = NULL;
+	return was;
+}
+
+/* The pointer that came back must be the one that was reported: else this is not the function we
+ * take it for, and requested sizes cannot be trusted. */
+static void verify(const void *returned)
+{
+	if (!self.seen || atomic_load_explicit(&g.checked, memory_order_relaxed) >= 64)
+		return;
+	atomic_fetch_add_explicit(&g.checked, 1, memory_order_relaxed);
+	if (returned == self.seen || atomic_fetch_add(&g.wrong, 1) < 2)
+		return;
+	g.disabled = true;
+	*g.object = g.original;
+	vc_recorder_capability(VC_CAP_REQUESTS, VC_HOW_PARTIAL);
+	vc_recorder_fact("note", "requested sizes are block sizes: PyTorch's allocator has another "
+			 "layout than expected");
+}
+
+static void *hook_allocate(void **result, void *object, size_t size)
+{
+	void *(*real)(void **, void *, size_t);
+	__attribute__((cleanup(leave))) struct guard was = enter(size);
+	void *r;
+
+	*(void **)&real = g.original[ALLOCATE];
+	r = real(result, object, size);
+	verify(*result);
+	return r;
+}
+
+static void *hook_raw_alloc(void *object, size_t size)
+{
+	void *(*real)(void *, size_t);
+	__attribute__((cleanup(leave))) struct guard was = enter(size);
+
+	*(void **)&real = g.original[g.slots->raw_alloc];
+	return real(object, size);
+}
+
+static void *hook_raw_alloc_with_stream(void *object, size_t size, void *stream)
+{
+	void *(*real)(void *, size_t, void *);
+	__attribute__((cleanup(leave))) struct guard was = enter(size);
+
+	self.has_stream = true;
+	self.stream = (uint64_t)(uintptr_t)stream;
+	*(void **)&real = g.original[g.slots->raw_alloc_with_stream];
+	return real(object, size, stream);
+}
+
+/* The current device: these calls do not name one, and the streams of all devices are affected. */
+static void hook_trim(void *object, word first, word second)
+{
+	void (*real)(void *, word, word);
+	struct vc_record r = { 0 };
+
+	if (g.slots->trim_takes_pool) {
+		r.addr = first;
+		r.extra = second;
+	}
+	put(VC_EV_TRIM, 0, r);
+	*(void **)&real = g.original[g.slots->trim];
+	real(object, first, second);
+	vc_cuda_settle();
+}
+
+static void hook_fraction(void *object, double fraction, int8_t device)
+{
+	void (*real)(void *, double, int8_t);
+	struct vc_record r = { .device = (uint16_t)device };
+
+	memcpy(&r.size, &fraction, sizeof(r.size));
+	put(VC_EV_FRACTION, 0, r);
+	*(void **)&real = g.original[g.slots->fraction];
+	real(object, fraction, device);
+}
+
+/* A DataPtr begins with its data pointer. */
+static void hook_use(void *object, void *const *data, struct cuda_stream stream)
+{
+	void (*real)(void *, void *const *, struct cuda_stream);
+
+	if (*data)
+		put(VC_EV_USE, 0, (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
+			.stream = handle_of(stream), .device = (uint16_t)(stream.device >> 8 & 0xff) });
+	*(void **)&real = g.original[g.slots->use];
+	real(object, data, stream);
+}
+
+static void put_pool(uint8_t kind, uint8_t flags, word device, word first, word second)
+{
+	put(kind, flags, (struct vc_record){ .addr = first, .extra = second,
+		.stream = UINT64_MAX, .device = (uint16_t)(device & 0xff) });
+}
+
+/* Versions whose "end" does not name the pool: remember which pool a stream or graph began. */
+static void remember(word key, word first, word second)
+{
+	int i = 0;
+
+	while (i < POOLS - 1 && g.begun[i].used && g.begun[i].key != key)
+		i++;
+	g.begun[i].used = true;
+	g.begun[i].key = key;
+	g.begun[i].first = first;
+	g.begun[i].second = second;
+}
+
+static word hook_pool_begin(word object, word device, word third, word fourth, word fifth, word sixth)
+{
+	call6 *real;
+
+	if (g.slots->pool_style == VC_POOL_BY_ID) {
+		put_pool(VC_EV_POOL_BEGIN, 0, device, third, fourth);
+	} else {
+		remember(third, fourth, fifth);
+		put(VC_EV_POOL_BEGIN, 0, (struct vc_record){ .addr = fourth, .extra = fifth,
+			.stream = g.slots->pool_style == VC_POOL_BY_STREAM ? third : UINT64_MAX,
+			.device = (uint16_t)(device & 0xff) });
+	}
+	*(void **)&real = g.original[g.slots->pool_begin];
+	return real(object, device, third, fourth, fifth, sixth);
+}
+
+static word hook_pool_end(word object, word device, word third, word fourth, word fifth, word sixth)
+{
+	call6 *real;
+	word r;
+
+	*(void **)&real = g.original[g.slots->pool_end];
+	r = real(object, device, third, fourth, fifth, sixth);
+	if (g.slots->pool_style == VC_POOL_BY_ID)
+		put_pool(VC_EV_POOL_END, 0, device, third, fourth);
+	for (int i = 0; g.slots->pool_style != VC_POOL_BY_ID && i < POOLS; i++)
+		if (g.begun[i].used && g.begun[i].key == third) {
+			put_pool(VC_EV_POOL_END, 0, device, g.begun[i].first, g.begun[i].second);
+			g.begun[i].used = false;
+			break;
+		}
+	return r;
+}
+
+static word hook_pool_release(word object, word device, word first, word second, word e, word f)
+{
+	call6 *real;
+
+	put_pool(VC_EV_POOL_RELEASE, 0, device, first, second);
+	*(void **)&real = g.original[g.slots->pool_release];
+	return real(object, device, first, second, e, f);
+}
+
+static word hook_pool_create(word object, word device, word first, word second, word e, word f)
+{
+	call6 *real;
+
+	put_pool(VC_EV_POOL_CREATE, 0, device, first, second);
+	*(void **)&real = g.original[g.slots->pool_create];
+	return real(object, device, first, second, e, f);
+}
+
+/* A flag of a pool that exists: one use more, with the flag, and that use given back. */
+static void put_flag(uint8_t flag, word device, word first, word second)
+{
+	put_pool(VC_EV_POOL_CREATE, flag, device, first, second);
+	put_pool(VC_EV_POOL_RELEASE, 0, device, first, second);
+}
+
+static word hook_use_on_oom(word object, word device, word first, word second, word e, word f)
+{
+	call6 *real;
+
+	put_flag(VC_EVF_USE_ON_OOM, device, first, second);
+	*(void **)&real = g.original[g.slots->use_on_oom];
+	return real(object, device, first, second, e, f);
+}
+
+static word hook_no_split(word object, word device, word first, word second, word e, word f)
+{
+	call6 *real;
+
+	put_flag(VC_EVF_NO_SPLIT, device, first, second);
+	*(void **)&real = g.original[g.slots->no_split];
+	return real(object, device, first, second, e, f);
+}
+
+/* ---- putting them there ---- */
+
+static void set_slot(int slot, void *function)
+{
+	if (slot)
+		g.table[BEFORE + slot] = function;
+}
+
+static void fill_table(void)
+{
+	const struct vc_torch_slots *s = g.slots;
+
+	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (size_t)(BEFORE + s->size));
+	set_slot(ALLOCATE, VC_FUNCTION(hook_allocate));
+	set_slot(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));
+	set_slot(s->raw_alloc_with_stream, VC_FUNCTION(hook_raw_alloc_with_stream));
+	set_slot(s->trim, VC_FUNCTION(hook_trim));
+	set_slot(s->fraction, VC_FUNCTION(hook_fraction));
+	set_slot(s->use, VC_FUNCTION(hook_use));
+	set_slot(s->pool_begin, VC_FUNCTION(hook_pool_begin));
+	set_slot(s->pool_end, VC_FUNCTION(hook_pool_end));
+	set_slot(s->pool_release, VC_FUNCTION(hook_pool_release));
+	set_slot(s->pool_create, VC_FUNCTION(hook_pool_create));
+	set_slot(s->use_on_oom, VC_FUNCTION(hook_use_on_oom));
+	set_slot(s->no_split, VC_FUNCTION(hook_no_split));
+}
+
+/* Only the allocator that lives in libc10_cuda.so has the layout of the table above; a pluggable
+ * one is left alone. */
+static bool is_native(void *const *vtable, const void *symbol)
+{
+	Dl_info function, home;
+
+	return dladdr(vtable[ALLOCATE], &function) && dladdr(symbol, &home) &&
+	       function.dli_fbase == home.dli_fbase;
+}
+
+static void say_capabilities(bool hooked)
+{
+	const struct vc_torch_slots *s = g.slots;
+	enum vc_how known = hooked && s->use ? VC_HOW_RECORDED : VC_HOW_ABSENT;
+
+	vc_torch_describe();
+	vc_recorder_fact("plane", "cuda");
+	vc_recorder_capability(VC_CAP_REQUESTS, hooked ? VC_HOW_RECORDED : VC_HOW_PARTIAL);
+	vc_recorder_capability(VC_CAP_ADDRESSES, VC_HOW_RECORDED);
+	vc_recorder_capability(VC_CAP_TIMES, VC_HOW_RECORDED);
+	vc_recorder_capability(VC_CAP_START_HEAP, VC_HOW_RECORDED);
+	vc_recorder_capability(VC_CAP_STREAMS, g.current ? VC_HOW_RECORDED : VC_HOW_ABSENT);
+	vc_recorder_capability(VC_CAP_SETTINGS, VC_HOW_RECORDED);
+	vc_recorder_capability(VC_CAP_USES, known);
+	vc_recorder_capability(VC_CAP_TRIMS, known);
+	vc_recorder_capability(VC_CAP_POOLS, known);
+	if (!hooked)
+		vc_recorder_fact("note", "requested sizes are block sizes: the allocator of this "
+				 "process is none that the tracer knows");
+}
+
+static void hook_locked(void)
+{
+	static const char library[] = "libc10_cuda.so";
+	void **slot = vc_torch_symbol(library, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+	void *object;
+	bool ok;
+
+	if (!slot)
+		return;
+	*(void **)&g.current = vc_torch_symbol(library, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+	*(void **)&g.handle = vc_torch_symbol(library, "_ZNK3c104cuda10CUDAStream6streamEv");
+	object = *slot;
+	g.slots = vc_torch_slots(vc_torch_minor());
+	ok = object && is_native(*(void ***)object, slot);
+	vc_torch_cpu_stop();
+	if (!vc_recorder_open())
+		ok = false;
+	else
+		say_capabilities(ok);
+	if (ok) {
+		g.object = object;
+		g.original = *g.object;
+		fill_table();
+		*g.object = g.table + BEFORE;
+	}
+	atomic_store_explicit(&g.state, ok ? 1 : -1, memory_order_release);
+}
+
+static void hook(void)
+{
+	char device[32];
+
+	if (atomic_load_explicit(&g.state, memory_order_acquire))
+		return;
+	pthread_mutex_lock(&g.lock);
+	if (!atomic_load(&g.state)) {
+		vc_recorder_option("device", device, sizeof(device));
+		if (strcmp(device, "cpu") == 0)
+			atomic_store(&g.state, -2);
+		else
+			hook_locked();
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void vc_torch_forget(void)
+{
+	pthread_mutex_init(&g.lock, NULL);
+}
+
+/* ---- interposed functions ---- */
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t, uint16_t);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *, int64_t, size_t, size_t, uint16_t);
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t, size_t, size_t, uint16_t);
+void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t, size_t, size_t, uint16_t);
+int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
+
+static void note(void *p, int64_t bytes, size_t reserved, uint16_t device)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	r->time_ns = vc_clock_ns();
+	r->device = device >> 8;
+	r->addr = (uint64_t)(uintptr_t)p;
+	r->reserved = reserved;
+	r->extra = (uint64_t)(bytes > 0 ? bytes : -bytes);
+	if (bytes > 0) {
+		r->kind = VC_EV_ALLOC;
+		r->size = self.size ? self.size : r->extra;
+		r->flags = self.size ? 0 : VC_RECF_BLOCK_ONLY;
+		r->stream = stream_now(r->device);
+		self.seen = p;
+		self.size = 0;
+	} else {
+		r->kind = VC_EV_FREE;
+		r->size = r->stream = 0;
+	}
+	vc_record_commit(r);
+}
+
+static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
+{
+	hook();
+	if (atomic_load_explicit(&g.state, memory_order_relaxed) != -2)
+		note(p, bytes, reserved, device);
+}
+
+/* The device is two bytes: the type below, the index above. Totals were signed up to 2.1. */
+#define REPORT(name) \
+	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved, uint16_t device) \
+	{ \
+		if ((device & 0xff) == CUDA && bytes) \
+			report(p, bytes, reserved, device); \
+		if (!g.report) \
+			*(void **)&g.report = vc_torch_symbol("libc10.so", #name); \
+		if (g.report) \
+			g.report(p, bytes, total, reserved, device); \
+	}
+REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
+REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
+
+#define REPORT_OOM(name) \
+	VC_EXPORT void name(int64_t bytes, size_t total, size_t reserved, uint16_t device) \
+	{ \
+		if ((device & 0xff) == CUDA) \
+			put(VC_EV_OOM, 0, (struct vc_record){ .size = (uint64_t)bytes, \
+				.addr = vc_cuda_free_bytes(), .device = device >> 8, \
+				.stream = stream_now(device >> 8), .reserved = reserved }); \
+		if (!g.out_of_memory) \
+			*(void **)&g.out_of_memory = vc_torch_symbol("libc10.so", #name); \
+		if (g.out_of_memory) \
+			g.out_of_memory(bytes, total, reserved, device); \
+	}
+REPORT_OOM(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
+REPORT_OOM(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE)
+
+/* Called once when PyTorch starts to use CUDA, before the first allocation. */
+VC_EXPORT int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
+{
+	int (*real)(void);
+	int n;
+
+	*(void **)&real = vc_torch_symbol("libc10_cuda.so",
+					  "_ZN3c104cuda28device_count_ensure_non_zeroEv");
+	n = real();
+	hook();
+	vc_cuda_watch_driver();
+	return n;
+}
+
+/* A std::string begins with a pointer to its characters in both C++ ABIs. */
+#define SETTINGS(library, name) \
+	void name(const char *const *s); \
+	VC_EXPORT void name(const char *const *s) \
+	{ \
+		void (*real)(const char *const *); \
+		if (*s && vc_recorder_open()) \
+			put(VC_EV_CONFIGURE, 0, (struct vc_record){ \
+				.text = vc_marks_name(*s, strlen(*s)) }); \
+		*(void **)&real = vc_torch_symbol(library, #name); \
+		real(s); \
+	}
+SETTINGS("libc10_cuda.so", _ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERKSs)
+SETTINGS("libc10_cuda.so", _ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
+
+/* From 2.10 on the configuration object parses, the text of the environment too, which is known. */
+#define PARSE _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig9parseArgsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+#define TEXT_OF(x) #x
+#define NAME_OF(x) TEXT_OF(x)
+void PARSE(void *object, const char *const *s);
+
+VC_EXPORT void PARSE(void *object, const char *const *s)
+{
+	void (*real)(void *, const char *const *);
+
+	if (atomic_load(&g.state) && *s)
+		put(VC_EV_CONFIGURE, 0, (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
+	*(void **)&real = vc_torch_symbol("libc10.so", NAME_OF(PARSE));
+	real(object, s);
+}

@@ -143,6 +143,8 @@ static void first_facts(void)
 	vc_recorder_fact("host", host);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		environment_fact(wanted[i]);
+	if (getenv("VRAMCAST_NULL_NAME"))
+		vc_recorder_capability(VC_CAP_NULL_GPU, VC_HOW_RECORDED);
 }
 
 /* The journal of this process, made on first use. Call with the lock held. */

@@ -25,3 +25,21 @@ $(BUILD)/tracer/stub.c: python/sitecustomize.py
 $(BUILD)/tracer/stub.o: $(BUILD)/tracer/stub.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
+
+# ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
+TRACE_TESTS := $(BUILD)/tests/tracer
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so)
+TESTS += $(sort $(filter-out %/lib.sh %/check_%.sh %/bench_%.sh,$(wildcard tests/tracer/*.sh)))
+BENCHES += tests/tracer/bench_hook.sh
+EXTRA += $(TRACE_PROGRAMS)
+
+$(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
+$(TRACE_TESTS)/null/libc10.so: tests/tracer/c10_null.c
+$(TRACE_TESTS)/%.so: $(BUILD)/config.mk
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lpthread -ldl
+$(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(TRACE_TESTS)/libc10.so -lpthread -ldl

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* burst.c - burst THREADS EVENTS-PER-SECOND SECONDS: pairs of allocation and free at a steady rate
+ * from several threads; prints how many events there were and the nanoseconds each hook call took. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+void *_ZN3c109alloc_cpuEm(size_t n);
+void _ZN3c108free_cpuEPv(void *p);
+
+static double rate, seconds;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *work(void *out)
+{
+	double start = now();
+	long n = 0, all = (long)(rate * seconds / 2);
+
+	while (n < all) {
+		long due = (long)((now() - start) * rate / 2);
+
+		for (; n < due && n < all; n++)
+			_ZN3c108free_cpuEPv(_ZN3c109alloc_cpuEm(64));
+	}
+	*(long *)out = 2 * n;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 4;
+	long n[64] = { 0 }, sum = 0;
+	pthread_t t[64];
+	double start;
+
+	rate = (argc > 2 ? atof(argv[2]) : 2e6) / threads;
+	seconds = argc > 3 ? atof(argv[3]) : 1;
+	start = now();
+	for (int i = 0; i < threads && i < 64; i++)
+		pthread_create(&t[i], NULL, work, &n[i]);
+	for (int i = 0; i < threads && i < 64; i++) {
+		pthread_join(t[i], NULL);
+		sum += n[i];
+	}
+	printf("events %ld seconds %.3f\n", sum, now() - start);
+	return 0;
+}

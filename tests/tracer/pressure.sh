@@ -1,0 +1,42 @@
+#!/bin/sh
+# pressure.sh - bursts, a recorder that stands still, a limit of size, a full disk.
+. tests/tracer/lib.sh
+export LD_LIBRARY_PATH="$bin"
+
+run record -q -o "$TMP/b.vct" -- "$bin/burst" 4 2000000 1
+equal "2 million events in a second from 4 threads: all there" "$(field "$TMP/b.vct" events)" 2000000
+equal "2 million events in a second from 4 threads: 0 dropped" "$(field "$TMP/b.vct" dropped)" 0
+
+"$VRAMCAST" record -q -o "$TMP/s.vct" -- sh -c "sleep 0.3; '$bin/burst' 1 400000 1 > '$TMP/s.out'; sleep 0.3" &
+recorder=$!
+sleep 0.15
+kill -STOP "$recorder"
+sleep 1.8
+kill -CONT "$recorder"
+wait "$recorder"
+made=$(sed -n 's/events \([0-9]*\) .*/\1/p' "$TMP/s.out")
+kept=$(field "$TMP/s.vct" events); lost=$(field "$TMP/s.vct" dropped)
+if [ "$lost" -gt 0 ]; then pass "a full ring drops and does not block"; else fail "a full ring drops and does not block" "kept $kept lost $lost"; fi
+left=$("$VRAMCAST" info --json "$TMP/s.vct" | tr ',' '\n' | sed -n 's/.*"unmatched_frees": *\([0-9]*\).*/\1/p' | head -n 1)
+[ "$((kept + lost + ${left:-0}))" -ge "$made" ] && pass "every event is either in the trace or counted" ||
+	fail "every event is either in the trace or counted" "made $made kept $kept lost $lost left $left"
+
+run record -o "$TMP/m.vct" --max-size 64K -- "$bin/burst" 1 1000000 1
+expect "--max-size stops the recording, not the program" 0 "events 1000000" "stopped early: the trace reached --max-size"
+[ "$(stat -c %s "$TMP/m.vct")" -lt 1000000 ] && pass "the trace stays near the limit" || fail "the trace stays near the limit"
+
+if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/null; then
+	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 100000 1
+	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded"
+	umount "$TMP/small"
+	mount -t tmpfs -o size=9m none "$TMP/small"
+	dd if=/dev/zero of="$TMP/small/fill" bs=1k count=2600 2> /dev/null
+	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 2000000 1
+	expect "a disk that fills up: the program runs on, record says so" 0 "events 2000000" "disk is full"
+	run info "$TMP/small/f.vct"
+	expect "what was written before is readable" 0 "."
+	umount "$TMP/small"
+else
+	skip "a disk that fills up" "no right to mount a small one here"
+fi
+finish

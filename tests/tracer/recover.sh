@@ -1,0 +1,37 @@
+#!/bin/sh
+# recover.sh - the recorder dies too: what the journal and the partial trace hold becomes a trace.
+. tests/tracer/lib.sh
+export LD_LIBRARY_PATH="$bin"
+
+# both SUM: record a victim of SUM allocations, kill recorder and victim at once
+both() {
+	rm -rf "$TMP"/k.*
+	"$VRAMCAST" record -q -o "$TMP/k.vct" --param batch=8 -- "$bin/victim" "wait:$TMP/k.ready" "$1" 2> /dev/null &
+	recorder=$!
+	for i in $(seq 200); do [ -e "$TMP/k.ready" ] && break; sleep 0.05; done
+	victim=$(sed -n 's/.*(victim).*/x/p' /dev/null; ps -o pid= --ppid "$recorder" | tr -d ' ')
+	kill -9 "$recorder" "$victim"
+	wait "$recorder" 2> /dev/null
+}
+
+both 1000
+[ -d "$TMP/k.vct.journal" ] && pass "the journal is still there" || fail "the journal is still there"
+run record -q -o "$TMP/k.vct" -- true
+expect "a new recording does not overwrite it" 2 "" "recover"
+run recover "$TMP/k.vct"
+expect "recover finds the journal by the name of the trace" 0 "k.vct: 1500 events"
+equal "1000 allocations and 500 frees are recovered" "$(field "$TMP/k.vct" events)" 1500
+equal "what it was recorded with is kept" "$("$VRAMCAST" info --json "$TMP/k.vct" | grep -c '"batch": *8')" 1
+equal "nothing is left behind" "$(ls -d "$TMP"/k.*.journal "$TMP"/k.*.part 2> /dev/null)" ""
+
+both 60000
+run recover "$TMP/k.vct.journal"
+expect "a recording of which a part was written already" 0 "k.vct: 90000 events"
+equal "each event is there once" "$(field "$TMP/k.vct" events)" 90000
+
+run recover "$TMP/nothing"
+expect "no such recording: one sentence" 1 "" "there is no recording"
+printf 'this is no journal' > "$TMP/x.vcj"
+run recover "$TMP/x.vcj"
+expect "not a journal: one sentence" 1 "" "not a recording journal"
+finish

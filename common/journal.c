@@ -156,10 +156,11 @@ static int earliest(struct vc_journal_reader *r, uint64_t *head)
 size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap, bool dead,
 		       uint64_t *missing)
 {
-	uint64_t head[VC_JOURNAL_RINGS] = { 0 };
+	uint64_t head[VC_JOURNAL_RINGS];
 	size_t n = 0;
 
 	map_new_rings(r);
+	earliest(r, head); /* for the heads: nothing behind one may be read */
 	while (n < cap) {
 		uint32_t i = r->last;
 
@@ -255,11 +256,12 @@ uint64_t vc_journal_pressure(struct vc_journal_reader *r)
 
 	map_new_rings(r);
 	for (uint32_t i = 0; i < r->rings; i++) {
-		uint64_t waits = atomic_load_explicit(&r->j->ring[i].head, memory_order_relaxed) -
-				 atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
+		/* Tail first: it never passes a head read later. */
+		uint64_t tail = atomic_load_explicit(&r->j->ring[i].tail, memory_order_acquire);
+		uint64_t head = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
 
-		if (waits > most)
-			most = waits;
+		if (head - tail > most)
+			most = head - tail;
 	}
 	return most;
 }

@@ -42,4 +42,4 @@ $(TRACE_TESTS)/%.so: $(BUILD)/config.mk
 $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(TRACE_TESTS)/libc10.so -lpthread -ldl
+	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< $(TRACE_TESTS)/libc10.so -lpthread -ldl

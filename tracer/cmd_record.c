@@ -134,7 +134,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		return vc_nomem(err, "the command line");
 	r->dir = vc_process_folder(r->wanted, err);
 	if (!r->dir)
-		return VC_EIO;
+		return (int)err->status;
 	if (!c->no_python && write_stub(r, err) < 0)
 		return VC_EIO;
 	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
@@ -163,12 +163,12 @@ static int follow(struct run *r, struct vc_error *err)
 {
 	unsigned pause = 5, since_look = 0, grace = 0;
 	bool ended = false;
+	int failed = 0;
 	long waited;
 
 	for (;;) {
 		waited = vc_drain_step(r->drain, err);
-		if (waited < 0)
-			return (int)waited;
+		failed = waited < 0 ? (int)waited : failed; /* the program runs on, and we wait for it */
 		if (!ended)
 			ended = vc_process_ended(r->pid, &r->code);
 		since_look += pause;
@@ -189,7 +189,7 @@ static int follow(struct run *r, struct vc_error *err)
 		grace += ended ? pause : 0;
 	}
 	vc_drain_finish(r->drain);
-	return 0;
+	return failed;
 }
 
 static void say_capabilities(const struct vc_drain_file *f)
@@ -247,6 +247,33 @@ static void summary(const struct run *r)
 			"allocator of a PyTorch that the tracer knows\n");
 }
 
+/* The operands are not followed by NULL: the front door moved them to the start of argv. */
+static char **ended_by_null(size_t argc, char **argv)
+{
+	char **v = calloc(argc + 1, sizeof(*v));
+
+	if (v && argc)
+		memcpy(v, argv, argc * sizeof(*v));
+	return v;
+}
+
+static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
+{
+	struct vc_process_options o = { .dir = r->dir, .library = r->library,
+		.python = r->python, .options = r->options };
+	char **v = ended_by_null(argc, argv);
+	int code;
+
+	if (!v)
+		return vc_nomem(err, "the command line");
+	vc_process_guard();
+	code = vc_process_start(&o, v, &r->pid, err);
+	free(v);
+	if (code)
+		fprintf(stderr, "vramcast record: %s\n", err->message);
+	return code;
+}
+
 static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct run r = { .cfg = config };
@@ -256,15 +283,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		return rc;
 	rc = prepare(&r, argc, argv, &con->err);
 	if (rc == 0) {
-		struct vc_process_options o = { .dir = r.dir, .library = r.library,
-			.python = r.python, .options = r.options };
-
-		vc_process_guard();
-		code = vc_process_start(&o, argv, &r.pid, &con->err);
-		if (code)
-			fprintf(stderr, "vramcast record: %s\n", con->err.message);
-		else
-			rc = follow(&r, &con->err);
+		code = start(&r, argc, argv, &con->err);
+		rc = code ? 0 : follow(&r, &con->err);
 		if (!code && rc == 0) {
 			code = r.code;
 			if (!r.cfg->quiet && !con->quiet)

@@ -365,8 +365,17 @@ static int add(struct vc_drain *d, const char *path, struct vc_error *err)
 	return 0;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	uint64_t x = vc_journal_header((*(struct stream *const *)a)->reader)->start_mono_ns;
+	uint64_t y = vc_journal_header((*(struct stream *const *)b)->reader)->start_mono_ns;
+
+	return x < y ? -1 : x > y;
+}
+
 static int scan(struct vc_drain *d, struct vc_error *err)
 {
+	size_t before = d->n;
 	DIR *dir = opendir(d->o.dir);
 	struct dirent *e;
 	int r = 0;
@@ -387,6 +396,8 @@ static int scan(struct vc_drain *d, struct vc_error *err)
 		free(path);
 	}
 	closedir(dir);
+	if (d->n != before) /* the first process gets the plain name */
+		qsort(d->stream, d->n, sizeof(*d->stream), by_start);
 	return r;
 }
 

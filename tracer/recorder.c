@@ -32,6 +32,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	struct vc_record *slot;
 	uint64_t head, limit; /* head == limit: full as far as we know */
 	bool busy;            /* between begin and commit, or in a slow path */
+	bool refused;         /* there was no ring for this thread: asking again would cost too much */
 } self;
 
 uint64_t vc_clock_ns(void)
@@ -174,22 +175,20 @@ bool vc_recorder_open(void)
 	return j != NULL;
 }
 
-/* A ring whose thread has ended and whose records are all stored, or a new one; -1: none. */
+/* A ring whose thread has ended (what is still in it stays in front), or a new one; -1: none. */
 static int find_ring(struct vc_journal *j)
 {
 	uint32_t n = atomic_load(&j->rings);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (atomic_load_explicit(&j->ring[i].state, memory_order_acquire) == VC_RING_LEFT &&
-		    atomic_load(&j->ring[i].head) == atomic_load(&j->ring[i].tail))
+		if (atomic_load_explicit(&j->ring[i].state, memory_order_acquire) == VC_RING_LEFT)
 			return (int)i;
 	if (n == VC_JOURNAL_RINGS || g.fd < 0)
 		return -1;
 	off_t at = (off_t)(j->rings_at + n * VC_RING_BYTES);
 	if (posix_fallocate(g.fd, at, (off_t)VC_RING_BYTES) != 0)
 		return -1;
-	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, g.fd,
-		       at);
+	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, at);
 	if (p == MAP_FAILED)
 		return -1;
 	g.map[n] = p;
@@ -226,14 +225,17 @@ static __attribute__((noinline, cold)) bool make_room(void)
 		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
 		return false;
 	}
-	if (!g.configured || g.refused)
+	if (self.refused)
+		vc_recorder_lost(1);
+	if (self.refused || !g.configured || g.refused)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	struct vc_journal *j = journal_locked();
 	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j);
 	pthread_mutex_unlock(&g.lock);
-	if (j && !ok)
-		atomic_fetch_add(&j->ringless, 1);
+	self.refused = !ok;
+	if (!ok)
+		vc_recorder_lost(1);
 	return ok;
 }
 

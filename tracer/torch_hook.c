@@ -488,33 +488,50 @@ VC_EXPORT int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 	return n;
 }
 
+/* ---- settings changed at run time ---- */
+
 /* A std::string begins with a pointer to its characters in both C++ ABIs. */
-#define SETTINGS(library, name) \
-	void name(const char *const *s); \
-	VC_EXPORT void name(const char *const *s) \
-	{ \
-		void (*real)(const char *const *); \
-		if (*s && vc_recorder_open()) \
-			put(VC_EV_CONFIGURE, 0, (struct vc_record){ \
-				.text = vc_marks_name(*s, strlen(*s)) }); \
-		*(void **)&real = vc_torch_symbol(library, #name); \
-		real(s); \
-	}
-SETTINGS("libc10_cuda.so", _ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERKSs)
-SETTINGS("libc10_cuda.so", _ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE)
+static void put_settings(const char *const *s)
+{
+	if (*s && vc_recorder_open())
+		put(VC_EV_CONFIGURE, 0, (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
+}
 
-/* From 2.10 on the configuration object parses, the text of the environment too, which is known. */
-#define PARSE _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig9parseArgsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
-#define TEXT_OF(x) #x
-#define NAME_OF(x) TEXT_OF(x)
-void PARSE(void *object, const char *const *s);
+#define STRING_OLD "Ss" /* how the two ABIs spell std::string */
+#define STRING_NEW "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+#define SET "_ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERK"
+#define PARSE "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig9parseArgsERK" STRING_NEW
 
-VC_EXPORT void PARSE(void *object, const char *const *s)
+void set_old(const char *const *s) __asm__(SET STRING_OLD);          /* up to 2.6 */
+void set_new(const char *const *s) __asm__(SET STRING_NEW);          /* 2.7 to 2.9 */
+void parse(void *object, const char *const *s) __asm__(PARSE);       /* from 2.10 on */
+
+static void call_real(const char *name, const char *const *s)
+{
+	void (*real)(const char *const *);
+
+	put_settings(s);
+	*(void **)&real = vc_torch_symbol("libc10_cuda.so", name);
+	real(s);
+}
+
+VC_EXPORT void set_old(const char *const *s)
+{
+	call_real(SET STRING_OLD, s);
+}
+
+VC_EXPORT void set_new(const char *const *s)
+{
+	call_real(SET STRING_NEW, s);
+}
+
+/* The configuration object parses the text of the environment too, at its start: that is known. */
+VC_EXPORT void parse(void *object, const char *const *s)
 {
 	void (*real)(void *, const char *const *);
 
-	if (atomic_load(&g.state) && *s)
-		put(VC_EV_CONFIGURE, 0, (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
-	*(void **)&real = vc_torch_symbol("libc10.so", NAME_OF(PARSE));
+	if (atomic_load(&g.state))
+		put_settings(s);
+	*(void **)&real = vc_torch_symbol("libc10.so", PARSE);
 	real(object, s);
 }

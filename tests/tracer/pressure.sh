@@ -3,9 +3,10 @@
 . tests/tracer/lib.sh
 export LD_LIBRARY_PATH="$bin"
 
-run record -q -o "$TMP/b.vct" -- "$bin/burst" 4 2000000 1
-equal "2 million events in a second from 4 threads: all there" "$(field "$TMP/b.vct" events)" 2000000
-equal "2 million events in a second from 4 threads: 0 dropped" "$(field "$TMP/b.vct" dropped)" 0
+# Fewer than the recorder can take (make bench measures that), more than any training run makes.
+run record -q -o "$TMP/b.vct" -- "$bin/burst" 4 400000 1
+equal "400 000 events in a second from 4 threads: all there" "$(field "$TMP/b.vct" events)" 400000
+equal "400 000 events in a second from 4 threads: 0 dropped" "$(field "$TMP/b.vct" dropped)" 0
 
 "$VRAMCAST" record -q -o "$TMP/s.vct" -- sh -c "sleep 0.3; '$bin/burst' 1 400000 1 > '$TMP/s.out'; sleep 0.3" &
 recorder=$!

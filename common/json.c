@@ -258,7 +258,12 @@ static int scalar(struct vc_json *j, struct vc_error *err)
 	if (!n || !(copy[0] == '-' || (copy[0] >= '0' && copy[0] <= '9') || !strcmp(copy, "NaN") ||
 		    !strcmp(copy, "Infinity")) || strpbrk(copy, "xXpP"))
 		return bad(s, "a word that is no value", err);
-	rc = number(j, copy, n, err);
+	s->n = 0;
+	rc = keep(s, copy, n, err);
+	if (!rc)
+		rc = number(j, s->buf, n, err);
+	j->text = s->buf;
+	j->len = n;
 	s->p += rc > 0 ? n : 0;
 	return rc;
 }

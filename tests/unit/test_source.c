@@ -29,7 +29,8 @@ static void read_file(const char *name, struct vc_trace *t)
 	vc_source_free(s);
 }
 
-#define MEM(ts, dev, addr, bytes, total) "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"ts\":" ts \
+#define MEM(ts, dev, addr, bytes, total) \
+	"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"ts\":" ts \
 	",\"args\":{\"Device Type\":" dev ",\"Device Id\":1,\"Addr\":" addr ",\"Bytes\":" bytes \
 	",\"Total Allocated\":" total ",\"Total Reserved\":9999}}"
 
@@ -42,7 +43,8 @@ static const char profile[] =
 	MEM("40.125", "6", "4096", "-512", "1536") ","
 	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k<1>\",\"ts\":12.001,\"dur\":3.5,"
 	"\"args\":{\"device\":1,\"stream\":7,\"correlation\":99}},"
-	"{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"m\",\"ts\":13,\"dur\":1,\"args\":{\"device\":1,\"stream\":20,\"bytes\":64}},"
+	"{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"m\",\"ts\":13,\"dur\":1,"
+	"\"args\":{\"device\":1,\"stream\":20,\"bytes\":64}},"
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#4\",\"ts\":5,\"dur\":100},"
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"phase\",\"ts\":6,\"dur\":2},"
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"ts\":6,\"dur\":2}]}";

@@ -110,10 +110,7 @@ static int read_spline(struct vc_graph_edge *e, const char *pos, int height)
 		int y = height - tenths(&p);
 		if (p == start)
 			break;
-		if (tip) {
-			e->tip_x = x;
-			e->tip_y = y;
-		} else {
+		if (!tip) { /* the tip of the arrow lies on the straight line from the last point */
 			e->point[2 * e->points] = x;
 			e->point[2 * e->points++ + 1] = y;
 		}

@@ -12,8 +12,8 @@ struct vc_graph_node { int w, h; int x, y; /* centre, filled by the layout */ };
 struct vc_graph_edge {
 	size_t from, to;
 	unsigned weight;       /* how much the layout wants it short and straight */
-	int *point; size_t points; /* filled: x, y pairs; one start and triples of a cubic curve */
-	int tip_x, tip_y;      /* where the arrow ends */
+	int *point; size_t points; /* filled: x, y pairs; one start and triples of a
+	                            * cubic curve; it ends ten pixels short of the node */
 };
 struct vc_graph {
 	struct vc_graph_node *node; size_t nodes;

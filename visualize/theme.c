@@ -135,7 +135,9 @@ static void write_patterns(struct vc_svg *s, enum vc_theme theme)
 
 	vc_svg_put(s, "<defs><pattern id=\"hx\" width=\"7\" height=\"7\" "
 		   "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-		   "<path class=\"ht\" d=\"M0 0V7\"/></pattern>");
+		   "<path class=\"ht\" d=\"M0 0V7\"/></pattern><marker id=\"tp\" viewBox=\"0 0 10 10\" "
+		   "refY=\"5\" markerWidth=\"10\" markerHeight=\"10\" markerUnits=\"userSpaceOnUse\" "
+		   "orient=\"auto\"><path class=\"tip\" d=\"M0 .5L10 5L0 9.5z\"/></marker>");
 	for (size_t i = 0; i < sizeof(p) / sizeof(*p); i++)
 		vc_svg_put(s, "<pattern id=\"%s\" width=\"%d\" height=\"%d\" patternUnits=\"userSpaceOnUse\""
 			   " patternTransform=\"%s\"><rect class=\"%s\" width=\"%d\" height=\"%d\"/>"

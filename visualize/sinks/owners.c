@@ -67,16 +67,13 @@ static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t byt
 
 	if (e->points < 4)
 		return;
-	vc_svg_put(s, "<path class=\"edge\" stroke-width=\"%c\" d=\"M%c %cC", width, x + e->point[0],
+	vc_svg_put(s, "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC", width, x + e->point[0],
 		   y + e->point[1]);
 	for (size_t i = 1; i < e->points; i++)
 		vc_svg_put(s, "%c %c ", x + e->point[2 * i], y + e->point[2 * i + 1]);
 	vc_svg_put(s, "\"><title>%s</title></path>\n", vc_format_bytes(bytes, a));
 	s->titles++;
 	s->elements++;
-	int h = 40 + width / 3, lx = x + e->point[2 * e->points - 2], ly = y + e->point[2 * e->points - 1];
-	vc_svg_put(s, "<path class=\"tip\" d=\"M%c %cL%c %cL%c %cz\"/>\n", x + e->tip_x, y + e->tip_y, lx, ly - h,
-		   lx, ly + h);
 }
 
 static void box(struct drawing *d, size_t i, int x, int y)

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* html.c - the report: one file with verdict, ledger, pictures and tables; no network, and a small
+ * script that only adds zoom and search. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "common/site.h"
+#include "visualize/addressmap.h"
+#include "visualize/page.inc"
+#include "visualize/scene.h"
+
+enum { ROWS = 200 };
+
+struct report {
+	struct vc_svg out; /* the document grows here */
+	struct vc_classes classes;
+	struct vc_owners owners;
+	const struct vc_picture *cfg;
+	const struct vc_result *runs;
+	size_t n;
+	bool styled; /* a picture brought the common style already */
+};
+
+static void head(struct report *d, const char *title)
+{
+	static const char *const klass[] = { "", "r-light", "r-dark", "r-light" };
+
+	vc_svg_put(&d->out, "<!DOCTYPE html>\n<html lang=\"en\" class=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n"
+		   "<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"generator\" "
+		   "content=\"vramcast " VC_VERSION "\">\n<title>%e</title>\n<style>\n", klass[d->cfg->theme], title);
+	for (size_t i = 0; page_css[i]; i++)
+		vc_svg_put(&d->out, "%s", page_css[i]);
+	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
+}
+
+static void verdict(struct report *d)
+{
+	char text[512], name[160];
+	const char *color;
+	const struct vc_result *r = d->runs;
+
+	vc_trace_name(r, name, sizeof(name));
+	vc_svg_put(&d->out, "<h1>%e</h1>\n", name);
+	vc_run_text(r, text, sizeof(text));
+	vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
+	vc_verdict_word(r, &color);
+	vc_verdict_text(r, text, sizeof(text));
+	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
+	if (r->fidelity.checked)
+		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n", r->fidelity.exact ?
+			   "The model reproduces this recording exactly under its own settings." :
+			   "The model does not reproduce this recording exactly: take the numbers as estimates.");
+	vc_svg_put(&d->out, "<nav><a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a>"
+		   "<a href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a href=\"#blocks\">Blocks</a>"
+		   "<a href=\"#sites\">Call sites</a><a href=\"#largest\">Largest blocks</a></nav>\n");
+	vc_conf_text(r, text, sizeof(text));
+	vc_svg_put(&d->out, "<p>Settings of this run, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
+		   text);
+}
+
+static void ledger_row(struct report *d, const char *klass, const char *name, uint64_t bytes)
+{
+	char a[VC_FORMAT], b[VC_FORMAT];
+
+	vc_svg_put(&d->out, "<tr class=\"%s\"><td>%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s B</td></tr>\n",
+		   klass, name, vc_format_bytes(bytes, a), vc_format_count(bytes, b));
+}
+
+/* What nvidia-smi would show, and of what it is made: every line adds up. */
+static void ledger(struct report *d)
+{
+	const struct vc_result *r = d->runs;
+	const struct vc_stats *t = &r->stats;
+	uint64_t live = t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
+	uint64_t used = t->peak_reserved + r->info.context + r->info.others;
+
+	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table class=\"r-ledger\"><tbody>\n");
+	ledger_row(d, "", "tensors (allocated)", live);
+	ledger_row(d, "", "+ cached, not in use", t->peak_reserved - live);
+	ledger_row(d, "r-sum", "= reserved by the allocator", t->peak_reserved);
+	ledger_row(d, "", "+ CUDA context and libraries", r->info.context);
+	if (r->info.others)
+		ledger_row(d, "", "+ other processes", r->info.others);
+	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", used);
+	if (r->info.capacity)
+		ledger_row(d, "", "&#160; left of the capacity", r->info.capacity > used ? r->info.capacity - used : 0);
+	vc_svg_put(&d->out, "</tbody></table>\n");
+	if (!r->oom.happened || !r->oom.message)
+		return;
+	vc_svg_put(&d->out, "<p>PyTorch would say:</p>\n<pre>%e</pre>\n", r->oom.message);
+}
+
+/* One picture, with the style and patterns that all share left in the first only. */
+static int picture(struct report *d, const char *name, const char *title, struct vc_error *err)
+{
+	const struct vc_sink_type *t = vc_sink_by_name(name);
+	struct vc_picture cfg = *d->cfg;
+	struct vc_output *out = vc_output_memory(err);
+	char *text = NULL, *at, *end;
+	size_t n = 0;
+
+	if (!t || !out)
+		return out ? vc_fail(err, VC_EINTERNAL, "there is no picture %s", name) : (int)err->status;
+	cfg.width = 1200;
+	cfg.footer = false;
+	*cfg.title = '\0';
+	int rc = t->write(d->runs, d->n, &cfg, out, err);
+	text = rc ? NULL : vc_output_take(out, &n);
+	vc_output_close(out);
+	if (!text)
+		return rc ? rc : vc_nomem(err, "the report");
+	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n<figure>\n", name, title);
+	at = strstr(text, "aria-labelledby=\"vct vcd\"");
+	vc_svg_raw(&d->out, text, at ? (size_t)(at - text) : 0);
+	vc_svg_put(&d->out, "aria-label=\"%s\"", title);
+	at = at ? at + 25 : text;
+	end = strstr(at, "<title");
+	vc_svg_raw(&d->out, at, end ? (size_t)(end - at) : 0);
+	at = strstr(at, d->styled ? "</defs>\n" : "<style>");
+	at = at && d->styled ? at + 8 : at;
+	d->styled = true;
+	if (at)
+		vc_svg_raw(&d->out, at, n - (size_t)(at - text));
+	vc_svg_put(&d->out, "</figure>\n");
+	free(text);
+	return VC_OK;
+}
+
+static void sites(struct report *d)
+{
+	const struct vc_owners *o = &d->owners;
+	char name[256], a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
+
+	vc_svg_put(&d->out, "<h2 id=\"sites\">Who holds it, by call site</h2>\n<p class=\"r-mut\">%s in use at event %s, "
+		   "%s owners</p>\n", vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
+		   vc_format_count(o->n, c));
+	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table class=\"r-find\"><thead><tr><th>Where</th><th>Kind</th>"
+		   "<th class=\"r-n\">Bytes</th><th class=\"r-n\">Share</th><th class=\"r-n\">Blocks</th></tr></thead>"
+		   "<tbody>\n");
+	for (size_t i = 0; i < o->n && i < ROWS; i++) {
+		vc_owner_text(d->runs->meta, &o->at[i], name, sizeof(name));
+		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name, vc_classes_name(&d->classes, o->at[i].slot));
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s</td></tr>\n",
+			   vc_format_bytes(o->at[i].bytes, a), vc_format_percent(o->at[i].bytes, o->bytes, b),
+			   vc_format_count(o->at[i].blocks, c));
+	}
+	vc_svg_put(&d->out, "</tbody></table></div>\n");
+}
+
+struct largest { uint64_t size; size_t at; };
+
+static int by_size(const void *a, const void *b)
+{
+	const struct largest *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void block_row(struct report *d, size_t at)
+{
+	const struct vc_life *l = &d->runs->lives.at[at];
+	char name[256], a[VC_FORMAT];
+
+	vc_site_text(d->runs->meta, l->site, name, sizeof(name));
+	vc_svg_put(&d->out, "<tr><td>%u</td><td>%e</td><td>%s</td>", l->id, name,
+		   vc_classes_name(&d->classes, (enum vc_slot)d->classes.of_life[at]));
+	vc_svg_put(&d->out, "<td class=\"r-n\">%s</td>", vc_format_bytes(l->size, a));
+	if (l->at_start)
+		vc_svg_put(&d->out, "<td class=\"r-n\">before</td>");
+	else
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td>", vc_format_count(l->born, a));
+	vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%d</td></tr>\n",
+		   l->died == UINT64_MAX ? "stays" : vc_format_count(l->died, a), (int)l->stream);
+}
+
+static int blocks_table(struct report *d, struct vc_error *err)
+{
+	size_t n = d->runs->lives.n;
+	struct largest *v = malloc((n + 1) * sizeof(*v));
+
+	if (!v)
+		return vc_nomem(err, "the report");
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
+	qsort(v, n, sizeof(*v), by_size);
+	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\"><table class=\"r-find\"><thead>"
+		   "<tr><th>Block</th><th>Where</th><th>Kind</th><th class=\"r-n\">Size</th><th class=\"r-n\">From event"
+		   "</th><th class=\"r-n\">To event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
+	for (size_t i = 0; i < n && i < ROWS; i++)
+		block_row(d, v[i].at);
+	vc_svg_put(&d->out, "</tbody></table></div>\n");
+	free(v);
+	return VC_OK;
+}
+
+static void segments_table(struct report *d)
+{
+	const struct vc_heap_map *h = d->runs->last.n ? &d->runs->last : &d->runs->peak;
+	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
+	size_t rows = 0;
+
+	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n<div class=\"r-scroll\"><table class=\"r-find\"><thead>"
+		   "<tr><th>Segment</th><th class=\"r-n\">Size</th><th class=\"r-n\">In use</th><th class=\"r-n\">Largest "
+		   "free</th><th>Pool</th></tr></thead><tbody>\n", d->runs->last.n ? "at the OOM" : "at the peak");
+	for (size_t i = 0; i < h->n && rows < ROWS; i++) {
+		uint64_t live = 0, free = 0;
+		if (h->at[i].what)
+			continue;
+		for (size_t j = i + 1; j < h->n && h->at[j].what; j++) {
+			live += h->at[j].what == 3 ? 0 : h->at[j].size;
+			free = h->at[j].what == 3 && h->at[j].size > free ? h->at[j].size : free;
+		}
+		vc_svg_put(&d->out, "<tr><td>%u</td><td class=\"r-n\">%s</td>", (uint64_t)++rows,
+			   vc_format_bytes(h->at[i].size, a));
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td>%s%s</td></tr>\n",
+			   vc_format_bytes(live, b), vc_format_bytes(free, c), h->at[i].small ? "small" : "large",
+			   h->at[i].expandable ? ", expandable" : "");
+	}
+	vc_svg_put(&d->out, "</tbody></table></div>\n");
+}
+
+static void runs_table(struct report *d)
+{
+	char text[400], a[VC_FORMAT], b[VC_FORMAT];
+
+	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th>"
+		   "<th class=\"r-n\">Reserved</th><th class=\"r-n\">Allocated</th><th class=\"r-n\">Flushes</th></tr></thead>"
+		   "<tbody>\n");
+	for (size_t i = 0; i < d->n; i++) {
+		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
+		vc_run_text(&d->runs[i], text, sizeof(text));
+		vc_svg_put(&d->out, "<tr><td>%e</td><td class=\"r-%s\">%s</td>", text, color, word);
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%u</td></tr>\n",
+			   vc_format_bytes(d->runs[i].stats.peak_reserved, a),
+			   vc_format_bytes(d->runs[i].stats.peak_allocated, b), d->runs[i].stats.flushes);
+	}
+	vc_svg_put(&d->out, "</tbody></table>\n");
+}
+
+static int body(struct report *d, struct vc_error *err)
+{
+	bool family = d->n > 1 && d->runs->info.vary;
+	int rc;
+
+	verdict(d);
+	if (d->n > 1)
+		runs_table(d);
+	ledger(d);
+	rc = picture(d, "timeline", "Memory over time", err);
+	if (!rc && d->n > 1)
+		rc = picture(d, family ? "sweep" : "compare", family ? "By the value that was varied" : "Runs side by side", err);
+	if (!rc && picture(d, "owners", "Who holds the memory", err) && err->status != VC_ENOSUP)
+		rc = err->status;
+	if (!rc)
+		rc = picture(d, "segments", "Segments in address order", err);
+	if (!rc)
+		rc = picture(d, "blocks", "What lived where", err);
+	if (rc)
+		return rc;
+	sites(d);
+	rc = blocks_table(d, err);
+	segments_table(d);
+	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION "; at most %d rows per table</p>\n<script>\n", ROWS);
+	for (size_t i = 0; page_js[i]; i++)
+		vc_svg_put(&d->out, "%s", page_js[i]);
+	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");
+	return rc;
+}
+
+static int html_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
+		      struct vc_error *err)
+{
+	struct vc_picture fallback;
+	struct report d = { .cfg = vc_picture_config(config, &fallback), .runs = runs, .n = n };
+	char title[256];
+	int rc;
+
+	if (!n || !runs->curve.n) {
+		head(&d, "vramcast report");
+		vc_svg_put(&d.out, "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n", n ?
+			   "The trace has no request for memory: nothing was simulated." : "No run was given.");
+		vc_output_write(out, d.out.text, d.out.n);
+		vc_svg_fini(&d.out);
+		return VC_OK;
+	}
+	vc_title_text(runs, "memory", title, sizeof(title));
+	head(&d, *d.cfg->title ? d.cfg->title : title);
+	rc = vc_classes_init(&d.classes, runs, err);
+	if (!rc)
+		rc = vc_owners_init(&d.owners, &d.classes, err);
+	if (!rc)
+		rc = body(&d, err);
+	if (!rc && d.out.failed)
+		rc = vc_nomem(err, "the report");
+	if (!rc)
+		vc_output_write(out, d.out.text, d.out.n);
+	vc_owners_fini(&d.owners);
+	vc_classes_fini(&d.classes);
+	vc_svg_fini(&d.out);
+	return rc;
+}
+
+static const char *const reads[] = { "timeline", "lives", "segments", "peak", "oom", "steps", NULL };
+
+const struct vc_sink_type vc_sink_html = {
+	.name = "html",
+	.extension = "html",
+	.summary = "the report: verdict, ledger, pictures and tables in one file",
+	.params = vc_picture_params,
+	.config_size = sizeof(struct vc_picture),
+	.observers = reads,
+	.write = html_write,
+};

@@ -33,9 +33,12 @@ static const struct vc_option plot_options[] = {
 };
 static const struct vc_option *const tables[] = { plot_options, vc_run_options, NULL };
 
+enum { MAX_DEVICES = 64 };
+
 struct plot {
 	const struct config *cfg;
-	struct vc_session *session; size_t sessions; /* one per trace where traces stand side by side */
+	struct vc_session **session; size_t sessions; /* one per trace and device that stand side by side */
+	struct vc_run_options opt[MAX_DEVICES]; size_t opts;
 	struct vc_result *result; size_t n;
 	const struct vc_sink_type *sink[16];
 };
@@ -276,20 +279,56 @@ static bool side_by_side(const struct plot *p)
 	return false;
 }
 
-static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
+static int add_session(struct plot *p, const struct vc_run_options *opt, size_t n, char **paths,
+		       struct vc_error *err)
 {
-	bool apart = side_by_side(p) && !p->cfg->run.set.n;
-	size_t n = apart ? argc : 1;
+	struct vc_session *s = calloc(1, sizeof(*s));
+	struct vc_session **more = realloc(p->session, (p->sessions + 1) * sizeof(*more));
+	int r;
+
+	if (more)
+		p->session = more;
+	if (!s || !more) {
+		free(s);
+		return vc_nomem(err, "the traces");
+	}
+	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
+	r = vc_session_open(s, opt, n, paths, 0, err);
+	return r == VC_OK ? run_session(p, s, err) : r;
+}
+
+/* Every device of the trace that the session just opened left out. */
+static int add_devices(struct plot *p, char **path, struct vc_error *err)
+{
+	const struct vc_session *first = p->session[p->sessions - 1];
 	int r = VC_OK;
 
-	p->session = calloc(n, sizeof(*p->session));
-	if (!p->session)
-		return vc_nomem(err, "the traces");
-	for (; p->sessions < n && r == VC_OK; p->sessions++) {
-		struct vc_session *s = &p->session[p->sessions];
-		r = vc_session_open(s, &p->cfg->run, apart ? 1 : argc, argv + p->sessions, 0, err);
-		if (r == VC_OK)
-			r = run_session(p, s, err);
+	for (size_t i = 0; i < first->census.devices && r == VC_OK; i++) {
+		const struct vc_device_census *d = &first->census.device[i];
+		struct vc_run_options *opt;
+		if (!d->seen || !d->allocs || d->device == first->device->device || p->opts == MAX_DEVICES)
+			continue;
+		opt = &p->opt[p->opts++];
+		*opt = p->cfg->run;
+		opt->device = d->device;
+		r = add_session(p, opt, 1, path, err);
+	}
+	return r;
+}
+
+static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
+{
+	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false;
+	int r = VC_OK;
+
+	for (size_t i = 0; p->sink[i]; i++)
+		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
+	if (!apart)
+		return add_session(p, &p->cfg->run, argc, argv, err);
+	for (size_t i = 0; i < argc && r == VC_OK; i++) {
+		r = add_session(p, &p->cfg->run, 1, argv + i, err);
+		if (r == VC_OK && ranks && p->cfg->run.device == VC_NOT_GIVEN)
+			r = add_devices(p, argv + i, err);
 	}
 	return r;
 }
@@ -309,8 +348,10 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 	for (size_t i = 0; i < p.n; i++)
 		vc_result_fini(&p.result[i]);
 	free(p.result);
-	for (size_t i = 0; i < p.sessions; i++)
-		vc_session_close(&p.session[i]);
+	for (size_t i = 0; i < p.sessions; i++) {
+		vc_session_close(p.session[i]);
+		free(p.session[i]);
+	}
 	free(p.session);
 	return r;
 }

@@ -150,15 +150,35 @@ void vc_plot_flushes(struct vc_plot *p)
 		vc_svg_label(s, &l, text);
 }
 
-void vc_plot_peak(struct vc_plot *p)
+/* Where the label of the peak stands: clear of other labels and, if it can be, of the reserved line. */
+static bool place_peak(const struct vc_plot *p, const char *text, int x, int y, struct vc_label *l)
 {
 	static const struct { int dx, dy; enum vc_anchor anchor; } places[] = {
 		{ -180, -200, VC_END }, { 180, -200, VC_START }, { -180, 280, VC_END },
 		{ 180, 280, VC_START }, { 0, -260, VC_MIDDLE }, { -400, -500, VC_END },
 		{ 400, -500, VC_START }, { -180, 700, VC_END }, { 180, 700, VC_START },
 	};
+	const size_t n = sizeof(places) / sizeof(*places);
+
+	for (size_t i = 0; i < 2 * n; i++) {
+		int dx = places[i % n].dx, dy = places[i % n].dy;
+		*l = (struct vc_label){ x + dx, y + dy, VC_T_STRONG, places[i % n].anchor, "fg", 0, false, true };
+		struct vc_box b = vc_svg_measure(l, text);
+		int line = vc_plot_y(p, p->base + reserved_between(p, b.x, b.x + b.w));
+		if (i < n && line > b.y - 30 && line < b.y + b.h + 30)
+			continue;
+		if (b.x >= p->box.x + 20 && b.x + b.w <= p->box.x + p->box.w + 200 && b.y >= p->box.y &&
+		    b.y + b.h <= p->box.y + p->box.h && vc_svg_is_clear(&p->page->svg, b))
+			return true;
+	}
+	return false;
+}
+
+void vc_plot_peak(struct vc_plot *p)
+{
 	struct vc_svg *s = &p->page->svg;
 	char text[64] = "peak allocated ", buf[VC_FORMAT];
+	struct vc_label l;
 
 	if (!p->k->n || !p->k->allocated)
 		return;
@@ -166,18 +186,10 @@ void vc_plot_peak(struct vc_plot *p)
 	int x = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width) + 3;
 	int y = vc_plot_y(p, p->base + c->allocated_max);
 	strncat(text, vc_format_bytes(c->allocated_max, buf), VC_FORMAT);
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		struct vc_label l = { x + places[i].dx, y + places[i].dy, VC_T_STRONG, places[i].anchor,
-			"fg", 0, false, true };
-		struct vc_box b = vc_svg_measure(&l, text);
-		if (b.x < p->box.x + 20 || b.x + b.w > p->box.x + p->box.w + 400 || b.y < p->box.y ||
-		    b.y + b.h > p->box.y + p->box.h || !vc_svg_is_clear(s, b))
-			continue;
-		int ex = places[i].anchor == VC_MIDDLE ? x : x + places[i].dx * 8 / 10;
-		int ey = y + places[i].dy + (places[i].dy > 0 ? -90 : 40);
-		vc_svg_put(s, "<path class=\"res\" style=\"stroke-width:1\" d=\"M%c %cL%c %c\"/>\n", x, y, ex, ey);
+	if (place_peak(p, text, x, y, &l)) {
+		vc_svg_put(s, "<path class=\"res\" style=\"stroke-width:1\" d=\"M%c %cL%c %c\"/>\n", x, y,
+			   x + (l.x - x) * 8 / 10, l.y + (l.y > y ? -90 : 40));
 		vc_svg_label(s, &l, text);
-		break;
 	}
 	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" r=\"4\">"
 		   "<title>%e</title></circle>\n", x, y, text);

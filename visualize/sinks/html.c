@@ -187,8 +187,9 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);
-	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\"><table class=\"r-find\"><thead>"
-		   "<tr><th>Block</th><th>Where</th><th>Kind</th><th class=\"r-n\">Size</th><th class=\"r-n\">From event"
+	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\">"
+		   "<table class=\"r-find\"><thead><tr><th>Block</th><th>Where</th><th>Kind</th><th class=\"r-n\">Size</th>"
+		   "<th class=\"r-n\">From event"
 		   "</th><th class=\"r-n\">To event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n && i < ROWS; i++)
 		block_row(d, v[i].at);
@@ -252,7 +253,8 @@ static int body(struct report *d, struct vc_error *err)
 	ledger(d);
 	rc = picture(d, "timeline", "Memory over time", err);
 	if (!rc && d->n > 1)
-		rc = picture(d, family ? "sweep" : "compare", family ? "By the value that was varied" : "Runs side by side", err);
+		rc = picture(d, family ? "sweep" : "compare",
+			     family ? "By the value that was varied" : "Runs side by side", err);
 	if (!rc && picture(d, "owners", "Who holds the memory", err) && err->status != VC_ENOSUP)
 		rc = err->status;
 	if (!rc)

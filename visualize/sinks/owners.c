@@ -67,8 +67,8 @@ static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t byt
 
 	if (e->points < 4)
 		return;
-	vc_svg_put(s, "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC", width, x + e->point[0],
-		   y + e->point[1]);
+	vc_svg_put(s, "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC", width,
+		   x + e->point[0], y + e->point[1]);
 	for (size_t i = 1; i < e->points; i++)
 		vc_svg_put(s, "%c %c ", x + e->point[2 * i], y + e->point[2 * i + 1]);
 	vc_svg_put(s, "\"><title>%s</title></path>\n", vc_format_bytes(bytes, a));

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranks.c - devices or processes side by side: who needs more than the others, and when. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "visualize/scene.h"
+
+enum { MOST = 64, ROW = 900, LEFT = 1800, RIGHT = 1900 };
+
+struct rank {
+	const struct vc_result *r;
+	struct vc_classes classes;
+	struct vc_columns columns;
+	struct vc_plot plot;
+};
+
+struct drawing {
+	struct vc_page page;
+	struct rank rank[MOST];
+	size_t n, given;
+	bool by_time;
+	uint64_t top, mean, least, most, span;
+	size_t worst;
+};
+
+static int order(const void *a, const void *b)
+{
+	const struct vc_result *x = ((const struct rank *)a)->r, *y = ((const struct rank *)b)->r;
+	int64_t i = x->meta ? x->meta->rank : -1, j = y->meta ? y->meta->rank : -1;
+
+	if (i != j)
+		return i < j ? -1 : 1;
+	if (x->info.device != y->info.device)
+		return x->info.device < y->info.device ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_error *err)
+{
+	uint64_t sum = 0;
+
+	d->by_time = true;
+	d->least = UINT64_MAX;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct vc_result *r = d->rank[i].r;
+		uint64_t peak = r->stats.peak_reserved;
+		d->by_time = d->by_time && vc_wants_time(cfg, r);
+		sum += peak / d->n;
+		d->least = peak < d->least ? peak : d->least;
+		if (peak > d->most) {
+			d->most = peak;
+			d->worst = i;
+		}
+	}
+	d->mean = sum;
+	for (size_t i = 0; i < d->n; i++) {
+		struct rank *k = &d->rank[i];
+		int rc = vc_classes_init(&k->classes, k->r, err);
+		if (!rc)
+			rc = vc_columns_init(&k->columns, &k->classes, d->by_time, (uint32_t)cfg->width, NULL, err);
+		if (rc)
+			return rc;
+		k->plot = (struct vc_plot){ .page = &d->page, .c = &k->classes, .k = &k->columns };
+		vc_plot_scale(&k->plot);
+		d->top = k->plot.top > d->top ? k->plot.top : d->top;
+	}
+	return VC_OK;
+}
+
+static void rank_name(const struct vc_result *r, char *buf, size_t cap)
+{
+	char name[96];
+
+	vc_trace_name(r, name, sizeof(name));
+	if (r->meta && r->meta->rank >= 0)
+		snprintf(buf, cap, "rank %lld, GPU %u", (long long)r->meta->rank, (unsigned)r->info.device);
+	else
+		snprintf(buf, cap, "%s, GPU %u", name, (unsigned)r->info.device);
+}
+
+/* One strip: name, plot, numbers. */
+static void strip(struct drawing *d, size_t i, int y)
+{
+	struct rank *k = &d->rank[i];
+	struct vc_svg *s = &d->page.svg;
+	bool narrow = d->page.w < VC_NARROW;
+	int left = narrow ? VC_MARGIN : LEFT, right = d->page.w - VC_MARGIN - RIGHT;
+	char text[160], a[VC_FORMAT];
+	const char *color;
+
+	rank_name(k->r, text, sizeof(text));
+	struct vc_label l = { VC_MARGIN, narrow ? y - 50 : y + 300, VC_T_STRONG, VC_START, "fg",
+		narrow ? right - VC_MARGIN : LEFT - VC_MARGIN - 150, true, false };
+	vc_svg_label(s, &l, text);
+	k->plot.box = (struct vc_box){ left, y, right - left, narrow ? ROW - 350 : ROW - 200 };
+	k->plot.top = d->top;
+	k->plot.has_capacity = k->plot.capacity && k->plot.capacity <= d->top;
+	k->plot.axis = vc_axis_bytes(d->top, 2);
+	vc_svg_hline(s, "gr", left, y + k->plot.box.h, right - left);
+	vc_plot_areas(&k->plot);
+	vc_plot_capacity(&k->plot, false);
+	vc_plot_oom(&k->plot);
+	vc_verdict_word(k->r, &color);
+	l = (struct vc_label){ right + 460, y + 250, VC_T_HEAD, VC_START, color, 0, false, false };
+	vc_verdict_icon(s, k->r, right + 220, y + 150);
+	vc_svg_label(s, &l, vc_format_bytes(k->r->stats.peak_reserved, a));
+	int64_t more = (int64_t)k->r->stats.peak_reserved - (int64_t)d->mean;
+	snprintf(text, sizeof(text), "%s%s to the mean", more < 0 ? "\xE2\x88\x92" : "+",
+		 vc_format_bytes((uint64_t)(more < 0 ? -more : more), a));
+	l = (struct vc_label){ right + 220, y + 450, VC_T_SMALL, VC_START, "mut", 0, false, false };
+	if (d->n > 1)
+		vc_svg_label(s, &l, text);
+}
+
+static int tiles(struct drawing *d, int y)
+{
+	struct vc_tile t[4] = { 0 };
+	char a[VC_FORMAT], b[VC_FORMAT];
+	size_t ooms = 0, flushes = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		ooms += vc_result_verdict(d->rank[i].r) == VC_OOM;
+		flushes += vc_result_verdict(d->rank[i].r) == VC_FLUSHES;
+	}
+	snprintf(t[0].label, sizeof(t[0].label), "Largest peak");
+	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->most, a));
+	rank_name(d->rank[d->worst].r, t[0].note, sizeof(t[0].note));
+	snprintf(t[1].label, sizeof(t[1].label), "Smallest peak");
+	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(d->least, a));
+	snprintf(t[1].note, sizeof(t[1].note), "mean %s", vc_format_bytes(d->mean, a));
+	snprintf(t[2].label, sizeof(t[2].label), "Imbalance");
+	snprintf(t[2].value, sizeof(t[2].value), "%s",
+		 vc_format_percent(d->most - d->mean, d->mean ? d->mean : 1, b));
+	snprintf(t[2].note, sizeof(t[2].note), "of the largest over the mean");
+	snprintf(t[3].label, sizeof(t[3].label), "Run out of memory");
+	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", ooms, d->n);
+	snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", flushes);
+	t[0].color = t[1].color = t[2].color = "fg";
+	t[3].color = ooms ? "bad" : "fg";
+	return vc_page_tiles(&d->page, y, t, 4);
+}
+
+static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
+		struct vc_error *err)
+{
+	char title[256], text[512], name[160], buf[VC_FORMAT];
+	struct vc_key key[VC_SLOTS + 4];
+	struct vc_columns all = d->rank[0].columns;
+
+	vc_trace_name(d->rank[0].r, name, sizeof(name));
+	snprintf(title, sizeof(title), "%zu device%s side by side", d->n, d->n == 1 ? "" : "s");
+	vc_run_text(d->rank[0].r, text, sizeof(text));
+	vc_page_begin(&d->page, cfg, title, text);
+	int y = tiles(d, vc_page_header(&d->page, title, text, NULL));
+	for (size_t i = 0; i < d->n; i++)
+		for (int s = 0; s < VC_SLOTS; s++)
+			all.used[s] = all.used[s] || d->rank[i].columns.used[s];
+	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
+			   vc_plot_keys(&d->rank[0].classes, &all, key)) + 250;
+	for (size_t i = 0; i < d->n; i++, y += ROW)
+		strip(d, i, y);
+	vc_plot_axis(&d->rank[d->n - 1].plot, y - 150);
+	snprintf(text, sizeof(text), "all strips from 0 to %s%s \xC2\xB7 vramcast " VC_VERSION,
+		 vc_format_bytes(d->top, buf), d->given > d->n ? "; the first 64 are shown" : "");
+	vc_conf_text(d->rank[0].r, name, sizeof(name));
+	vc_page_footer(&d->page, y + 200, name, text);
+	return vc_page_end(&d->page, y + (cfg->footer ? 530 : 150), out, err);
+}
+
+static int ranks_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
+		       struct vc_error *err)
+{
+	struct vc_picture fallback;
+	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	struct drawing *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return vc_nomem(err, "the picture");
+	d->given = n;
+	for (size_t i = 0; i < n && d->n < MOST; i++)
+		if (runs[i].curve.n)
+			d->rank[d->n++].r = &runs[i];
+	if (!d->n) {
+		free(d);
+		return vc_page_notice(cfg, "Devices side by side", !n ? "no run was given" :
+				      "no device made a request for memory", out, err);
+	}
+	qsort(d->rank, d->n, sizeof(*d->rank), order);
+	rc = prepare(d, cfg, err);
+	if (!rc)
+		rc = draw(d, cfg, out, err);
+	for (size_t i = 0; i < d->n; i++) {
+		vc_columns_fini(&d->rank[i].columns);
+		vc_classes_fini(&d->rank[i].classes);
+	}
+	free(d);
+	return rc;
+}
+
+static const char *const reads[] = { "timeline", "lives", "oom", NULL };
+
+const struct vc_sink_type vc_sink_ranks = {
+	.name = "ranks",
+	.extension = "svg",
+	.summary = "devices or processes side by side, and how unequal they are",
+	.params = vc_picture_params,
+	.config_size = sizeof(struct vc_picture),
+	.observers = reads,
+	.lives_limit = 2000000,
+	.write = ranks_write,
+};

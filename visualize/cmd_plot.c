@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_plot.c - vramcast plot: run a trace and draw it. */
+/* cmd_plot.c - vramcast plot and report: run a trace and draw it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,9 @@ static const struct vc_sink_type *choose(const struct config *c, const char *pat
 	const struct vc_sink_type *t;
 	const char *ext = extension(path);
 
-	if (is_converted(path) || !strcmp(path, "-"))
+	if (!strcmp(path, "-") && c->type && !strcmp(c->type, "html"))
+		ext = "html";
+	else if (is_converted(path) || !strcmp(path, "-"))
 		ext = "svg";
 	if (c->type) {
 		t = vc_sink_by_name(c->type);
@@ -368,4 +370,41 @@ const struct vc_command vc_command_plot = {
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = plot_run,
+};
+
+/* ---- report: the same, as one HTML file ---- */
+
+static int report_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct config c = *(const struct config *)config;
+
+	if (!c.output.n)
+		return vc_fail(&con->err, VC_EUSAGE, "where to? (vramcast report TRACE -o report.html)");
+	for (size_t i = 0; i < c.output.n; i++)
+		if (strcmp(extension(c.output.at[i]), "html") && strcmp(c.output.at[i], "-"))
+			return vc_fail(&con->err, VC_EUSAGE, "-o %s: a report is written as .html", c.output.at[i]);
+	c.type = "html";
+	return plot_run(&c, argc, argv, con);
+}
+
+static const struct vc_option report_options[] = {
+	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "write FILE (.html)", NULL },
+	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
+	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "title of the window", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };
+
+const struct vc_command vc_command_report = {
+	.name = "report",
+	.operands = "TRACE...",
+	.summary = "verdict, ledger, pictures and tables in one HTML file",
+	.details =
+		"The file needs no network and no script, though a small one adds zoom and search.\n"
+		"Exit codes: 0 written, 1 failed, 2 wrong usage.\n\n"
+		"  vramcast report train.vct -g rtx4090 -o report.html\n"
+		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o report.html",
+	.options = report_tables,
+	.config_size = sizeof(struct config),
+	.run = report_run,
 };

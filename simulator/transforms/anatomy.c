@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* anatomy.c - where iterations begin, where backward begins, and what each block is.
+ *
+ * Iterations: the lag at which most allocations repeat (size and call site) AND live memory is the
+ * same as one lag before; a layer repeats too, but memory grows from layer to layer. The boundary is
+ * where live memory is lowest. Phases: names of the frames where the recording has them (backward,
+ * optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories and steps) */
+#include "simulator/transforms/anatomy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/transforms/period.h"
+
+#define SIGNATURE VC_SIGNATURE
+#define SHORTEST  VC_SHORTEST
+#define SLACK     VC_SLACK
+#define work      vc_anatomy_work
+
+enum role { NO_ROLE, ROLE_BACKWARD, ROLE_OPTIMIZER };
+
+/* ---- blocks ---- */
+
+/* The innermost frame only: a second loop elsewhere in the script runs the same model. */
+static uint64_t leaf(const struct vc_meta *m, uint32_t site)
+{
+	if (!m || !site || site >= m->frames)
+		return 0;
+	return ((uint64_t)m->frame[site].function << 40) ^ ((uint64_t)m->frame[site].file << 20) ^
+	       m->frame[site].line;
+}
+
+static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	uint64_t top = 0, live = 0;
+	size_t n = 0;
+	uint32_t *of_id;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->ev[i].kind == VC_EV_ALLOC && w->ev[i].device == device) {
+			n++;
+			top = w->ev[i].id > top ? w->ev[i].id : top;
+		}
+	a->block = calloc(n + 1, sizeof(*a->block));
+	w->token = calloc(n + 1, sizeof(*w->token));
+	w->before = calloc(n + 1, sizeof(*w->before));
+	of_id = calloc(top + 1, sizeof(*of_id));
+	if (!a->block || !w->token || !w->before || !of_id) {
+		free(of_id);
+		return vc_nomem(err, "the blocks of a trace");
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		const struct vc_event *e = &w->ev[i];
+
+		if (e->device != device)
+			continue;
+		if (e->kind == VC_EV_ALLOC) {
+			a->block[a->n] = (struct vc_block_life){ .id = e->id, .size = e->size, .event = i,
+				.died_event = SIZE_MAX, .born = (uint32_t)a->n, .died = UINT32_MAX,
+				.iteration = UINT32_MAX };
+			w->token[a->n] = (e->size * 0x9e3779b97f4a7c15ull) ^ leaf(w->meta, e->site);
+			w->before[a->n] = live;
+			live += e->size;
+			of_id[e->id] = (uint32_t)++a->n;
+		} else if (e->kind == VC_EV_FREE && e->id <= top && of_id[e->id]) {
+			struct vc_block_life *b = &a->block[of_id[e->id] - 1];
+			if (b->died_event == SIZE_MAX) {
+				b->died_event = i;
+				b->died = (uint32_t)a->n;
+				live -= b->size;
+			}
+		}
+	}
+	free(of_id);
+	return VC_OK;
+}
+
+/* ---- roles of call sites ---- */
+
+static bool is_one_of(const char *s, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(s, *list))
+			return true;
+	return false;
+}
+
+static enum role frame_role(const struct vc_meta *m, const struct vc_frame *f)
+{
+	static const char *const optimizer[] = { "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lion.py",
+		"adafactor.py", "rmsprop.py", "adagrad.py", "clip_grad.py", "grad_scaler.py", "muon.py",
+		"lamb.py", NULL };
+	static const char *const backward[] = { "_make_grads", "_engine_run_backward", NULL };
+	const char *file = f->file < m->strings ? m->string[f->file] : "", *base = strrchr(file, '/');
+	const char *function = f->function < m->strings ? m->string[f->function] : "";
+
+	base = base ? base + 1 : file;
+	if (is_one_of(function, backward) || (!strcmp(function, "backward") && !strcmp(base, "_tensor.py")))
+		return ROLE_BACKWARD;
+	if (is_one_of(base, optimizer) && strcmp(function, "scale"))
+		return ROLE_OPTIMIZER;
+	return NO_ROLE;
+}
+
+static int read_roles(struct work *w, struct vc_error *err)
+{
+	size_t frames = w->meta ? w->meta->frames : 0;
+
+	w->role = calloc(frames + 1, 1);
+	if (!w->role)
+		return vc_nomem(err, "the call sites of a trace");
+	for (size_t i = 1; i < frames; i++) {
+		uint32_t parent = w->meta->frame[i].parent;
+
+		w->role[i] = (uint8_t)frame_role(w->meta, &w->meta->frame[i]);
+		if (!w->role[i] && parent < i)
+			w->role[i] = w->role[parent];
+	}
+	return VC_OK;
+}
+
+static enum role role_at(const struct work *w, size_t block)
+{
+	uint32_t site = w->ev[w->a->block[block].event].site;
+
+	return w->meta && site < w->meta->frames ? (enum role)w->role[site] : NO_ROLE;
+}
+
+static int marks(struct work *w, struct vc_error *err)
+{
+	size_t block = 0;
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		while (block < w->a->n && w->a->block[block].event < i)
+			block++;
+		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP && block < w->a->n &&
+		    (!w->starts || w->start[w->starts - 1] != block))
+			r = vc_period_start(w, block, err);
+	}
+	if (w->starts > 1) {
+		w->a->from = "marks";
+		w->a->confidence = 1;
+		w->lag = w->start[w->starts - 1] - w->start[w->starts - 2];
+	} else {
+		w->starts = 0;
+	}
+	return r;
+}
+
+/* ---- iterations by names ---- */
+
+/* The train step's forward pass begins at the last moment before its backward pass at which live
+ * memory was as low as it gets since the last step (evaluation comes back to that as well). */
+static size_t forward_start(const struct work *w, size_t from, size_t backward)
+{
+	uint64_t lo = UINT64_MAX;
+	size_t at = from;
+
+	for (size_t i = from; i < backward; i++)
+		lo = w->before[i] < lo ? w->before[i] : lo;
+	for (size_t i = from; i < backward; i++)
+		if (w->before[i] <= lo + SLACK / 2)
+			at = i;
+	/* A step back to what was asked for while memory was that low: the batch itself. */
+	while (at > from && w->before[at - 1] <= lo + SLACK / 2)
+		at--;
+	return at;
+}
+
+/* What comes before the first forward pass is not of the first iteration. */
+static void first_by_name(struct work *w)
+{
+	for (size_t k = 1; k < w->starts && k < 4; k++)
+		for (size_t i = 0; i + SIGNATURE < w->start[1]; i++)
+			if (w->before[i] <= w->before[w->start[1]] + SLACK &&
+			    vc_alike_with_gaps(w, i, w->start[k]) >= SIGNATURE - 1) {
+				w->start[0] = i;
+				return;
+			}
+}
+
+/* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer. */
+static int by_names(struct work *w, struct vc_error *err)
+{
+	size_t end = 0, backward = SIZE_MAX, optimizer = SIZE_MAX, ends = 0, shortest = SIZE_MAX;
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
+		enum role role = role_at(w, i);
+
+		if (role == ROLE_OPTIMIZER && backward != SIZE_MAX)
+			optimizer = i;
+		if (role == ROLE_BACKWARD && backward == SIZE_MAX)
+			backward = i;
+		bool last = i + 1 == w->a->n;
+		if (optimizer == SIZE_MAX || (!last && (i == optimizer || i < optimizer + 2)))
+			continue;
+		if (!last && role_at(w, i) == ROLE_OPTIMIZER)
+			continue;
+		size_t from = forward_start(w, end, backward);
+		r = vc_period_start(w, from, err);
+		shortest = optimizer + 1 - from < shortest ? optimizer + 1 - from : shortest;
+		end = optimizer + 1;
+		ends++;
+		backward = optimizer = SIZE_MAX;
+	}
+	if (r < 0 || ends < 2) {
+		w->starts = 0;
+		return r;
+	}
+	first_by_name(w);
+	w->lag = shortest;
+	w->named = true;
+	w->a->from = "names of call sites";
+	w->a->confidence = 0.95;
+	return r;
+}
+
+/* ---- phases ---- */
+
+/* Bytes of blocks born since `from` that will live long: what backward gives back. */
+static bool lasting(const struct vc_block_life *b, size_t from, size_t end, size_t least)
+{
+	return b->born >= from && b->died != UINT32_MAX && b->died <= end && b->died - b->born >= least;
+}
+
+/* The block at which backward begins between blocks [from, end): named, or where the first block
+ * dies that is older than a quarter of the way. */
+static size_t backward_start(const struct work *w, size_t from, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t found = end;
+
+	for (size_t i = from; i < end; i++)
+		if (role_at(w, i) == ROLE_BACKWARD)
+			return i;
+	for (size_t i = from; i < end; i++) {
+		size_t died = b[i].died;
+		if (died != UINT32_MAX && died < found && died > i && (died - i) * 4 > died - from &&
+		    died - i > SHORTEST / 2 && (died - i) * 16 > end - from)
+			found = died;
+	}
+	return found;
+}
+
+/* The block at which the optimizer begins: named, or where what the forward pass kept is gone. */
+static size_t optimizer_start(const struct work *w, size_t from, size_t backward, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t least = (backward - from) / 16 + 2, at = backward;
+	uint64_t kept = 0, gone = 0;
+
+	for (size_t i = backward; i < end; i++)
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			return i;
+	for (size_t i = from; i < backward; i++)
+		if (lasting(&b[i], from, end, least) && b[i].died >= backward)
+			kept += b[i].size;
+	for (size_t t = backward; t <= end && gone * 50 < kept * 49; t++)
+		for (size_t i = from; i < backward; i++)
+			if (lasting(&b[i], from, end, least) && b[i].died == t) {
+				gone += b[i].size;
+				at = t;
+			}
+	return at < end ? at : end;
+}
+
+static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	struct vc_span *bigger;
+
+	if (s.first >= s.end)
+		return VC_OK;
+	bigger = realloc(a->span, (a->spans + 1) * sizeof(*bigger));
+	if (!bigger)
+		return vc_nomem(err, "the phases of a trace");
+	a->span = bigger;
+	a->span[a->spans++] = s;
+	return VC_OK;
+}
+
+static size_t event_of(const struct work *w, size_t block)
+{
+	return block < w->a->n ? w->a->block[block].event : w->n;
+}
+
+/* Forward and backward of each micro-batch, then the optimizer. */
+static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, struct vc_error *err)
+{
+	size_t at = from;
+	int r = VC_OK;
+
+	for (uint32_t micro = 0; r == VC_OK && at < end; micro++) {
+		size_t next = end, back, opt;
+
+		for (size_t i = at + w->lag / 64 + SIGNATURE; i + SIGNATURE < end && next == end; i++)
+			if (w->before[i] > w->before[from] + SLACK / 4 && /* gradients are there */
+			    vc_alike_with_gaps(w, i, from) >= SIGNATURE - 1 && i - at > (end - from) / 40)
+				next = i;
+		back = backward_start(w, at, next);
+		if (back >= next && next < end) { /* nothing of a backward pass before it: no micro-batch */
+			next = end;
+			back = backward_start(w, at, next);
+		}
+		opt = next < end ? next : optimizer_start(w, at, back, end);
+		r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, iteration, micro, event_of(w, at),
+						  event_of(w, back) }, err);
+		if (r == VC_OK)
+			r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, iteration, micro,
+							  event_of(w, back), event_of(w, opt) }, err);
+		if (r == VC_OK && next == end)
+			r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, iteration, micro,
+							  event_of(w, opt), event_of(w, end) }, err);
+		if (micro + 1 > w->a->micro)
+			w->a->micro = micro + 1;
+		at = next;
+	}
+	return r;
+}
+
+static size_t named_end(const struct work *w, size_t from, size_t next)
+{
+	for (size_t i = next; i-- > from;)
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			return i + 1;
+	return next;
+}
+
+static int phases(struct work *w, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	int r = add_span(w, (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0,
+					      w->starts ? event_of(w, w->start[0]) : w->n }, err);
+
+	for (size_t k = 0; r == VC_OK && k < w->starts; k++) {
+		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : a->n, end = next;
+
+		/* Longer than it should be: something else ran after it. */
+		if (w->named)
+			end = named_end(w, from, next);
+		else if (end - from > w->lag + w->lag / 4 && !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
+			end = from + w->lag;
+		r = cut(w, a->iterations, from, end, err);
+		if (r == VC_OK)
+			r = add_span(w, (struct vc_span){ VC_PHASE_OTHER, UINT32_MAX, 0, event_of(w, end),
+							  event_of(w, next) }, err);
+		a->iterations++;
+	}
+	return r;
+}
+
+/* ---- categories ---- */
+
+static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_life *b,
+			   const struct vc_span *born, const struct vc_span *died)
+{
+	bool lasts = !died || (died->iteration != born->iteration && died->iteration != born->iteration + 1);
+
+	switch ((enum vc_phase)born->phase) {
+	case VC_PHASE_INIT:
+		return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
+	case VC_PHASE_OPTIMIZER:
+		return lasts ? VC_CAT_STATE : VC_CAT_OPTIMIZER_TEMP;
+	case VC_PHASE_FORWARD:
+		if (lasts)
+			return b->iteration + 1 < a->iterations ? VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
+		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
+		       died->iteration == born->iteration ? VC_CAT_FORWARD_TEMP : VC_CAT_ACTIVATION;
+	case VC_PHASE_BACKWARD:
+		if (lasts)
+			return b->iteration + 1 < a->iterations && b->iteration ? VC_CAT_UNKNOWN :
+			       b->iteration ? VC_CAT_GRADIENT : VC_CAT_WORKSPACE;
+		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&
+		       died->micro == born->micro ? VC_CAT_BACKWARD_TEMP : VC_CAT_GRADIENT;
+	case VC_PHASE_OTHER:
+	case VC_PHASES:
+		break;
+	}
+	return VC_CAT_OTHER_TEMP;
+}
+
+static uint32_t span_at(const struct vc_anatomy *a, size_t event)
+{
+	size_t lo = 0, hi = a->spans;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (a->span[mid].first <= event)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return (uint32_t)lo;
+}
+
+static void categories(struct work *w)
+{
+	struct vc_anatomy *a = w->a;
+	uint64_t live[VC_CATS] = { 0 }, sum = 0, top = 0;
+	size_t *order = calloc(a->n + 1, sizeof(*order)); /* blocks by death: for the sum below */
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct vc_block_life *b = &a->block[i];
+
+		b->span = span_at(a, b->event);
+		b->iteration = a->span[b->span].iteration;
+		const struct vc_span *died = b->died_event == SIZE_MAX ? NULL :
+					     &a->span[span_at(a, b->died_event)];
+		b->category = category_of(a, b, &a->span[b->span], died);
+		if (b->category == VC_CAT_PARAMETER)
+			a->parameters += b->size;
+		if (b->category == VC_CAT_STATE)
+			a->states += b->size;
+		if (b->category == VC_CAT_GRADIENT && b->iteration == (a->iterations > 1 ? 1 : 0))
+			a->gradients += b->size;
+	}
+	/* Sum by category at the moment most is alive: births in order, deaths swept along. */
+	for (size_t i = 0; order && i < a->n; i++) {
+		for (size_t j = i; j-- > 0 && i - j < 4096;)
+			if (a->block[j].died == i) {
+				live[a->block[j].category] -= a->block[j].size;
+				sum -= a->block[j].size;
+			}
+		live[a->block[i].category] += a->block[i].size;
+		sum += a->block[i].size;
+		if (sum > top) {
+			top = sum;
+			memcpy(a->bytes, live, sizeof(live));
+		}
+	}
+	free(order);
+}
+
+int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
+		    const struct vc_meta *meta, struct vc_error *err)
+{
+	struct work w = { .a = a, .ev = ev, .n = n, .meta = meta };
+
+	*a = (struct vc_anatomy){ 0 };
+	int r = read_blocks(&w, device, err);
+	if (r == VC_OK)
+		r = read_roles(&w, err);
+	if (r == VC_OK)
+		r = marks(&w, err);
+	if (r == VC_OK && !w.starts)
+		r = by_names(&w, err);
+	if (r == VC_OK && !w.starts) {
+		vc_period_lag(&w, err);
+		if (w.lag) {
+			a->from = "pattern";
+			r = vc_period_boundaries(&w, err);
+		}
+	}
+	if (r == VC_OK)
+		r = phases(&w, err);
+	if (r == VC_OK)
+		categories(&w);
+	free(w.token);
+	free(w.before);
+	free(w.role);
+	free(w.start);
+	if (r < 0)
+		vc_anatomy_fini(a);
+	return r;
+}
+
+void vc_anatomy_fini(struct vc_anatomy *a)
+{
+	free(a->block);
+	free(a->span);
+	*a = (struct vc_anatomy){ 0 };
+}
+
+const char *vc_phase_name(enum vc_phase p)
+{
+	static const char *const name[] = { "init", "forward", "backward", "optimizer", "other" };
+
+	return name[p];
+}
+
+const char *vc_category_name(enum vc_category c)
+{
+	static const char *const name[] = { "unknown", "parameter", "gradient", "optimizer state",
+		"activation", "workspace", "forward temporary", "backward temporary",
+		"optimizer temporary", "other temporary" };
+
+	return name[c];
+}

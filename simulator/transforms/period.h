@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* period.h - the half of anatomy.c that looks for repetition. */
+#ifndef VC_PERIOD_H
+#define VC_PERIOD_H
+
+#include "simulator/transforms/anatomy.h"
+
+enum {
+	VC_SIGNATURE = 6,    /* allocations by which a boundary is recognised */
+	VC_SHORTEST = 12,    /* allocations of the shortest iteration */
+	VC_SLACK = 1 << 20,  /* bytes by which live memory may differ between equal moments */
+};
+
+struct vc_anatomy_work {
+	struct vc_anatomy *a;
+	const struct vc_event *ev;
+	size_t n;
+	const struct vc_meta *meta;
+	uint64_t *token, *before;  /* per block: what it is; live bytes just before it */
+	uint8_t *role;             /* per site: enum role */
+	size_t *start;             /* blocks at which iterations begin */
+	size_t starts, lag;
+	bool named;
+};
+
+/* Sets w->lag, 0 when nothing repeats. */
+void vc_period_lag(struct vc_anatomy_work *w, struct vc_error *err);
+/* Fills w->start and the confidence. */
+int vc_period_boundaries(struct vc_anatomy_work *w, struct vc_error *err);
+int vc_period_start(struct vc_anatomy_work *w, size_t block, struct vc_error *err);
+/* How many of the next allocations after i and j agree, others in between allowed at i. */
+unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fraction.c - what-if: torch.cuda.set_per_process_memory_fraction at the start. */
+#include <string.h>
+
+#include "simulator/transforms/whole.h"
+
+struct config { double f; };
+
+static const struct vc_param params[] = {
+	{ "f", VC_P_REAL, offsetof(struct config, f), "0.9", "share of the device's memory, 0 to 1", NULL },
+	VC_PARAM_END
+};
+
+static int fraction_open(struct vc_source *s, struct vc_error *err)
+{
+	const struct config *c = s->config;
+
+	if (!(c->f >= 0 && c->f <= 1)) /* PyTorch refuses what is outside */
+		return vc_fail(err, VC_EUSAGE, "fraction: f=%g is not between 0 and 1", c->f);
+	return VC_OK;
+}
+
+static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	const struct config *c = s->config;
+	struct vc_event e = { .kind = VC_EV_FRACTION, .device = w->device };
+	size_t head = 0;
+
+	memcpy(&e.size, &c->f, sizeof(e.size)); /* the event holds the bits of a double */
+	while (head < w->n && w->in[head].kind >= VC_EV_HEAP_SEGMENT)
+		head++; /* the starting heap stays first */
+	int r = vc_whole_put(w, w->in, head, err);
+	if (r == VC_OK)
+		r = vc_whole_put(w, &e, 1, err);
+	return r == VC_OK ? vc_whole_put(w, w->in + head, w->n - head, err) : r;
+}
+
+static long fraction_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+{
+	return vc_whole_next(s, ev, cap, rewrite, err);
+}
+
+const struct vc_source_type vc_transform_fraction = {
+	.name = "fraction", .summary = "limit the process to a share of the device from the start",
+	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
+	.open = fraction_open, .next = fraction_next, .close = vc_whole_close,
+};

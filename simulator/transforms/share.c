@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.c - what-if: several such processes on one card.
+ *
+ * worst: the others hold what a caching allocator holds once it has seen its own peak, which is the
+ * steady state of such processes. aligned: they are always where this one is. optimal: they need
+ * only what is live, and peak when this one does not (the mean). */
+#include <stdlib.h>
+
+#include "simulator/transforms/whole.h"
+
+enum mode { WORST, ALIGNED, OPTIMAL };
+struct config { uint64_t n, each, context, mode; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_param params[] = {
+	{ "n", VC_P_UINT, AT(n), "2", "processes on the card, this one included", NULL },
+	{ "each", VC_P_SIZE, AT(each), "0", "memory each of the others reserves (0: as this one)", NULL },
+	{ "context", VC_P_SIZE, AT(context), "450MiB", "of each of the others, beside its allocator", NULL },
+	{ "mode", VC_P_ENUM, AT(mode), "worst", "when the others peak", "worst,aligned,optimal" },
+	VC_PARAM_END
+};
+
+static int share_open(struct vc_source *s, struct vc_error *err)
+{
+	const struct config *c = s->config;
+
+	return c->n ? VC_OK : vc_fail(err, VC_EUSAGE, "share: n counts this process, it starts at 1");
+}
+
+/* Live requested bytes after each event of the device. */
+static uint64_t live_after(const struct vc_whole *w, size_t i, uint64_t live, const uint64_t *size)
+{
+	const struct vc_event *e = &w->in[i];
+
+	if (e->device != w->device)
+		return live;
+	if (e->kind == VC_EV_ALLOC || (e->kind == VC_EV_HEAP_BLOCK && (e->flags & VC_EVF_LIVE) &&
+				       !(e->flags & VC_EVF_FINAL)))
+		return live + e->size;
+	return e->kind == VC_EV_FREE && e->id < w->next_id ? live - size[e->id] : live;
+}
+
+static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	const struct config *c = s->config;
+	uint64_t *size = calloc(w->next_id + 1, sizeof(*size)), live = 0, peak = 0, said = 0;
+	double sum = 0;
+	int r = size ? VC_OK : vc_nomem(err, "block sizes");
+
+	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		if (w->in[i].kind == VC_EV_ALLOC || w->in[i].kind == VC_EV_HEAP_BLOCK)
+			size[w->in[i].id] = w->in[i].size;
+		live = live_after(w, i, live, size);
+		peak = live > peak ? live : peak;
+		sum += (double)live;
+	}
+	live = 0;
+	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		live = live_after(w, i, live, size);
+		uint64_t now = c->each ? c->each : c->mode == WORST ? peak : c->mode == ALIGNED ? live :
+			       (uint64_t)(sum / (double)w->n);
+		uint64_t others = (c->n - 1) * (now + c->context);
+		uint64_t off = others > said ? others - said : said - others;
+
+		if (w->in[i].kind < VC_EV_HEAP_SEGMENT && (off >= 2u << 20)) {
+			struct vc_event e = vc_event_like(&w->in[i], VC_EV_OTHERS, 0, others);
+			said = others;
+			r = vc_whole_put(w, &e, 1, err);
+		}
+		if (r == VC_OK)
+			r = vc_whole_put(w, &w->in[i], 1, err);
+	}
+	free(size);
+	return r;
+}
+
+static long share_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+{
+	return vc_whole_next(s, ev, cap, rewrite, err);
+}
+
+const struct vc_source_type vc_transform_share = {
+	.name = "share", .summary = "several such processes on one card",
+	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
+	.open = share_open, .next = share_next, .close = vc_whole_close,
+};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "simulator/session.h"
+#include "visualize/cmd_plot_lines.h"
 #include "visualize/sink.h"
 
 struct config {
@@ -80,6 +81,8 @@ static const struct vc_sink_type *choose(const struct config *c, const char *pat
 			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path, t->name, t->extension);
 		return t && !strcmp(t->extension, ext) ? t : NULL;
 	}
+	if (!strcmp(ext, "svg") && runs == SIZE_MAX)
+		return vc_sink_by_name("sweep");
 	if (!strcmp(ext, "svg") && runs > 1)
 		return vc_sink_by_name("compare");
 	t = vc_sink_by_extension(path);
@@ -255,16 +258,19 @@ static int show(const struct plot *p, const struct vc_console *con, struct vc_er
 	return r;
 }
 
-static int choose_all(struct plot *p, size_t traces, struct vc_error *err)
+/* SIZE_MAX runs: results of a sweep, which have no curves. */
+static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error *err)
 {
 	const struct config *c = p->cfg;
-	size_t runs = (size_t)number_of_runs(c, traces);
+	size_t runs = lines ? SIZE_MAX : (size_t)number_of_runs(c, traces);
 
 	if (c->output.n > 15)
 		return vc_fail(err, VC_EUSAGE, "at most 15 outputs at once");
 	for (size_t i = 0; i < c->output.n; i++)
 		if (!(p->sink[i] = choose(c, c->output.at[i], runs, err)))
 			return err->status;
+	if (!c->output.n && lines)
+		return vc_fail(err, VC_EUSAGE, "the results of a sweep are drawn with -o sweep.svg");
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
 		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be drawn as text", c->type);
 	if (!c->output.n)
@@ -325,6 +331,11 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 
 	for (size_t i = 0; p->sink[i]; i++)
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
+	if (argc && vc_lines_probe(argv[0])) {
+		for (size_t i = 0; i < argc && r == VC_OK; i++)
+			r = vc_lines_read(argv[i], &p->result, &p->n, err);
+		return r;
+	}
 	if (!apart)
 		return add_session(p, &p->cfg->run, argc, argv, err);
 	for (size_t i = 0; i < argc && r == VC_OK; i++) {
@@ -338,7 +349,7 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 static int plot_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct plot p = { .cfg = config };
-	int r = argc ? choose_all(&p, argc, &con->err) :
+	int r = argc ? choose_all(&p, argc, vc_lines_probe(argv[0]), &con->err) :
 		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
 
 	if (r == VC_OK)
@@ -360,13 +371,14 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 const struct vc_command vc_command_plot = {
 	.name = "plot",
-	.operands = "TRACE...",
+	.operands = "TRACE|RESULT...",
 	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
 	.details =
 		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 failed, 2 wrong usage.\n\n"
 		"  vramcast plot train.vct -o timeline.svg\n"
 		"  vramcast plot train.vct -g rtx4090 -t segments -o segments.svg\n"
-		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o compare.svg",
+		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o compare.svg\n"
+		"  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl && vramcast plot runs.jsonl -o sweep.svg",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = plot_run,

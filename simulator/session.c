@@ -11,7 +11,7 @@
 #include "simulator/infer.h"
 #include "simulator/whatif.h"
 
-#define KEEP_EVENTS 2000000u           /* beyond this (96 MB) a single run streams the file */
+#define KEEP_EVENTS (1u << 20)         /* beyond this (50 MB) a single run streams the file */
 #define UNLIMITED (4ull << 40)         /* "no capacity given": more than any card has */
 
 #define AT(f) offsetof(struct vc_run_options, f)

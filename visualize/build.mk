@@ -9,3 +9,9 @@ $(BUILD)/visualize/page.inc: visualize/page.css visualize/page.js visualize/buil
 	done > $@.tmp && mv $@.tmp $@
 $(BUILD)/visualize/sinks/html.o: $(BUILD)/visualize/page.inc
 $(BUILD)/visualize/sinks/html.o: ALL_CFLAGS += -I$(BUILD)
+
+$(BUILD)/tests/bench-plot: tests/bench/bench_plot.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+BENCHES += $(BUILD)/tests/bench-plot

@@ -39,7 +39,7 @@ enum { MAX_DEVICES = 64 };
 struct plot {
 	const struct config *cfg;
 	struct vc_session **session; size_t sessions; /* one per trace and device that stand side by side */
-	struct vc_run_options opt[MAX_DEVICES]; size_t opts;
+	struct vc_run_options run, opt[MAX_DEVICES]; size_t opts; /* run: of all, but see below */
 	struct vc_result *result; size_t n;
 	const struct vc_sink_type *sink[16];
 };
@@ -317,7 +317,7 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 		if (!d->seen || !d->allocs || d->device == first->device->device || p->opts == MAX_DEVICES)
 			continue;
 		opt = &p->opt[p->opts++];
-		*opt = p->cfg->run;
+		*opt = p->run;
 		opt->device = d->device;
 		r = add_session(p, opt, 1, path, err);
 	}
@@ -326,20 +326,24 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 
 static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
 {
-	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false;
+	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false, html = false;
 	int r = VC_OK;
 
 	for (size_t i = 0; p->sink[i]; i++)
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
+	/* Only the report says whether the model reproduces the recording; the others need not know. */
+	for (size_t i = 0; p->sink[i]; i++)
+		html = html || !strcmp(p->sink[i]->name, "html");
+	p->run.verify = p->run.verify && html;
 	if (argc && vc_lines_probe(argv[0])) {
 		for (size_t i = 0; i < argc && r == VC_OK; i++)
 			r = vc_lines_read(argv[i], &p->result, &p->n, err);
 		return r;
 	}
 	if (!apart)
-		return add_session(p, &p->cfg->run, argc, argv, err);
+		return add_session(p, &p->run, argc, argv, err);
 	for (size_t i = 0; i < argc && r == VC_OK; i++) {
-		r = add_session(p, &p->cfg->run, 1, argv + i, err);
+		r = add_session(p, &p->run, 1, argv + i, err);
 		if (r == VC_OK && ranks && p->cfg->run.device == VC_NOT_GIVEN)
 			r = add_devices(p, argv + i, err);
 	}
@@ -348,7 +352,7 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 
 static int plot_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct plot p = { .cfg = config };
+	struct plot p = { .cfg = config, .run = ((const struct config *)config)->run };
 	int r = argc ? choose_all(&p, argc, vc_lines_probe(argv[0]), &con->err) :
 		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
 

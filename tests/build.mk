@@ -1,12 +1,12 @@
 # Rules of the test folders below tests/ (unit and cli tests are found by the top Makefile).
 MODEL_TESTS := $(BUILD)/tests/golden-replay $(BUILD)/tests/conformance
-$(BUILD)/tests/golden-replay: tests/golden/replay.c
+$(BUILD)/tests/golden-replay: tests/golden/replay.c tests/golden/player.c tests/golden/script.c
 $(BUILD)/tests/conformance: tests/models/conformance.c
 
 $(MODEL_TESTS): $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 
 $(BUILD)/tests/bench-torch: tests/bench/bench_torch.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
@@ -27,9 +27,15 @@ LADDERS ?= ../shared/ladders/recordings
 $(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
 	$(Q)$< $(LADDERS)
 .PHONY: check-ladders
+
+# ---- the real allocator as judge (needs network once; caches outside the tree) ----
+$(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/golden/player.c tests/golden/script.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -Itests/oracle -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)

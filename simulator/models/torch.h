@@ -227,6 +227,7 @@ bool torch_free_block(struct torch *t, uint32_t i); /* false: it waits for other
 /* torch_slow.c: the steps of malloc after the search, and what releases memory. */
 int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found);
 int torch_release_cached(struct torch *t, uint64_t pool); /* VC_DONE or VC_RAISED */
+bool torch_misplaced(struct torch *t, const struct vc_request *rq); /* before anything else */
 int torch_exact(struct torch *t, struct torch_want *w, uint32_t *found);
 
 /* torch_expand.c */
@@ -251,6 +252,7 @@ struct torch_pool *torch_choose_pool(struct torch *t, bool small, uint32_t strea
 int torch_pool_call(struct torch *t, const struct vc_pool_call *c);
 struct torch_private *torch_private_new(struct torch *t, uint64_t id);
 struct torch_private *torch_private_find(struct torch *t, uint64_t id);
+struct torch_private *torch_pool_visit(struct torch *t, uint64_t id);
 void torch_private_delete(struct torch *t, struct torch_private *p);
 void torch_pool_fini(struct torch *t);
 

@@ -425,7 +425,7 @@ static bool shared_key(struct parse *p, const char *key)
 		divisions(p);
 	else if (!strcmp(key, "expandable_segments") && r->expandable)
 		c->expandable = boolean(p, key);
-	else if (!strcmp(key, "pinned_use_background_threads") && r->opt_threads)
+	else if (!strcmp(key, "pinned_use_background_threads") && r->opt_background)
 		boolean(p, key);
 	else
 		return false;

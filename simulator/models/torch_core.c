@@ -497,6 +497,8 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 		return refused_at_once(t, rq, out);
 	if (t->used + TORCH_HEADROOM > t->cap && !torch_ensure(t, TORCH_HEADROOM))
 		return vc_nomem(err, "the torch model");
+	if (rq->exact && torch_misplaced(t, rq))
+		return VC_RAISED;
 	if (t->waiting && !torch_capturing(t))
 		torch_process_events(t);
 	w.size = t->conf.any_division ? torch_rounded(t, rq->size)

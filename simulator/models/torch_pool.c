@@ -179,7 +179,6 @@ void torch_private_delete(struct torch *t, struct torch_private *p)
 			t->range[t->b[i].range].used = false;
 			torch_drop(t, i);
 		}
-	torch_map_erase(&t->on_oom, pool_hash(p->id), p->id);
 	private_free(t, p);
 	t->priv[at] = NULL;
 }
@@ -188,7 +187,7 @@ static int add_use(struct torch *t, uint64_t id, struct torch_private **out)
 {
 	struct torch_private *p = torch_private_find(t, id);
 
-	if (p && !p->use) {
+	if (p && p->use <= 0) {
 		torch_raise(t, "it->second->use_count > 0 INTERNAL ASSERT FAILED");
 		return VC_RAISED;
 	}
@@ -212,7 +211,7 @@ static int pool_create(struct torch *t, const struct vc_pool_call *c)
 	if (r != VC_DONE)
 		return r;
 	if (c->flags & VC_EVF_USE_ON_OOM && t->r->overflow)
-		t->nomem |= !torch_map_put(&t->on_oom, pool_hash(p->id), p->id, private_index(t, p));
+		t->nomem |= !torch_map_put(&t->on_oom, pool_hash(p->id), p->id, 0);
 	if (c->flags & VC_EVF_NO_SPLIT && t->r->no_split)
 		p->no_split = true;
 	return VC_DONE;
@@ -221,10 +220,12 @@ static int pool_create(struct torch *t, const struct vc_pool_call *c)
 static int pool_begin(struct torch *t, const struct vc_pool_call *c)
 {
 	struct torch_private *p;
-	int r;
+	int r = add_use(t, c->pool, &p);
 
+	if (r != VC_DONE)
+		return r;
 	for (uint32_t i = 0; i < t->scopes; i++)
-		if (t->scope[i].pool->id == c->pool) {
+		if (t->scope[i].pool == p) { /* the use stays added */
 			torch_raise(t, "beginAllocateToPool: already recording to mempool_id");
 			return VC_RAISED;
 		}
@@ -237,10 +238,8 @@ static int pool_begin(struct torch *t, const struct vc_pool_call *c)
 		t->scope = s;
 		t->scope_cap = cap;
 	}
-	r = add_use(t, c->pool, &p);
-	if (r == VC_DONE)
-		t->scope[t->scopes++] = (struct torch_scope){ p, c->stream };
-	return r;
+	t->scope[t->scopes++] = (struct torch_scope){ p, c->stream };
+	return VC_DONE;
 }
 
 static int pool_end(struct torch *t, const struct vc_pool_call *c)
@@ -258,18 +257,43 @@ static int pool_end(struct torch *t, const struct vc_pool_call *c)
 	return VC_DONE;
 }
 
+static void make_freeable(struct torch *t, struct torch_private *p)
+{
+	p->freeable = true;
+	t->nomem |= !torch_map_put(&t->freeable, pool_hash(p->id), p->id, private_index(t, p));
+}
+
+/* The overflow search enters a pool and leaves it again, whatever state the pool is in: one that was
+ * released fails an assertion, one that was deleted comes back empty. NULL: raised, or no memory. */
+struct torch_private *torch_pool_visit(struct torch *t, uint64_t id)
+{
+	struct torch_private *p;
+
+	if (add_use(t, id, &p) != VC_DONE)
+		return NULL;
+	for (uint32_t i = 0; i < t->scopes; i++)
+		if (t->scope[i].pool == p) {
+			torch_raise(t, "beginAllocateToPool: already recording to mempool_id");
+			return NULL;
+		}
+	if (!--p->use)
+		make_freeable(t, p);
+	return p;
+}
+
 static int pool_release(struct torch *t, const struct vc_pool_call *c)
 {
 	struct torch_private *p = torch_private_find(t, c->pool);
 
-	if (!p || !p->use)
-		return VC_REFUSED;
-	if (--p->use)
+	if (!p || --p->use < 0) {
+		torch_raise(t, "%s INTERNAL ASSERT FAILED", p ? "uc >= 0" : "it != graph_pools.end()");
+		return VC_RAISED;
+	}
+	if (p->use)
 		return VC_DONE;
 	if (t->r->release_splits)
 		p->no_split = false;
-	p->freeable = true;
-	t->nomem |= !torch_map_put(&t->freeable, pool_hash(p->id), p->id, private_index(t, p));
+	make_freeable(t, p);
 	return VC_DONE;
 }
 
@@ -293,7 +317,15 @@ static int set_class(struct torch *t, const struct vc_pool_call *c)
 static int capture(struct torch *t, uint32_t stream, bool on)
 {
 	torch_stream_at(t, stream)->capturing = on;
-	t->captures += on ? 1 : t->captures ? -1u : 0;
+	if (!on && !t->captures && t->r->capture == TORCH_REAL_CAPTURE) {
+		torch_raise(t, "%sactive_captures_ > 0 INTERNAL ASSERT FAILED",
+			    t->r->active_captures ? "" : "num_");
+		return VC_RAISED;
+	}
+	if (on)
+		t->captures++;
+	else if (t->captures)
+		t->captures--;
 	t->current = on ? stream : 0;
 	return VC_DONE;
 }

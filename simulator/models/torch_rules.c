@@ -33,6 +33,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 2, AT(oom_text), TORCH_OOM_NEW, "the report spells \"capacity\"" },
 	{ 2, 2, AT(oom_hint), TORCH_HINT_CUDA1, "the report recommends expandable segments" },
 
+	{ 2, 3, AT(opt_background), 1, "option pinned_use_background_threads" },
 	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report ends after \"GPU \"" },
 	{ 2, 3, AT(stat_sync), 1, "statistic num_sync_all_streams" },
 	{ 2, 3, AT(stat_device), 1, "statistics num_device_alloc and num_device_free" },
@@ -85,6 +86,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 
 	{ 2, 14, AT(oom_hint_on), TORCH_ON_NONE, "no hint while expandable segments are on" },
 
+	{ 2, 15, AT(active_captures), 1, "other assertion text of a capture that does not run" },
 	{ 2, 15, AT(oom_hint_on), TORCH_ON_RESERVE, "hints about the expandable reserve" },
 	{ 2, 15, AT(opt_reserve), 1, "options expandable_segments_reserve and ..._by_class" },
 	{ 2, 15, AT(small_range_fails), 1, "a request larger than a virtual segment fails at once" },

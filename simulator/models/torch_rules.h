@@ -27,7 +27,8 @@ struct torch_rules {
 	uint8_t limit_of_prop;   /* limit from totalGlobalMem and none at 1.0; else cudaMemGetInfo */
 	uint8_t limit_rounds;    /* the limit is rounded, not cut off */
 	uint8_t fraction_text;   /* an invalid fraction raises a readable error */
-	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads;
+	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads,
+		opt_background;
 	uint8_t overflow;        /* enum torch_overflow */
 	uint8_t no_split;
 	uint8_t release_splits;  /* the last release of a pool drops its no-split flag */
@@ -39,6 +40,7 @@ struct torch_rules {
 	uint8_t deferred_drop;
 	uint8_t empty_skips;     /* empty_cache in a scope skips the default pool, else asserts */
 	uint8_t empty_assert_new;/* spelling of that assertion */
+	uint8_t active_captures; /* spelling of the assertion about captures that do not run */
 	uint8_t empty_by_id;
 	uint8_t exact;
 	uint8_t parser_new;

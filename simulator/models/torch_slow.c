@@ -237,6 +237,10 @@ static int release_private(struct torch *t, uint64_t only)
 		}
 		if (only && torch_sync(t, p) != VC_DONE)
 			return VC_RAISED;
+		if (p->use) {
+			torch_raise(t, "it->second->use_count == 0 INTERNAL ASSERT FAILED");
+			return VC_RAISED;
+		}
 		release_pool(t, p->pool[0]);
 		release_pool(t, p->pool[1]);
 		if (p->held <= 0) {
@@ -273,8 +277,12 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 		return 0;
 	try.ex = false;
 	for (uint32_t at = torch_map_next(map, 0); at != UINT32_MAX; at = torch_map_next(map, at + 1)) {
-		struct torch_private *p = t->priv[map->e[at].value];
+		struct torch_private *p = torch_pool_visit(t, map->e[at].key);
 
+		if (!p) {
+			w->raised = true;
+			return 0;
+		}
 		try.set = torch_set_make(t, p->pool[!w->set->pool->small], w->set->stream);
 		i = try.set ? torch_take(t, &try) : 0;
 		if (i) {
@@ -314,6 +322,8 @@ int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found)
 	}
 	if (t->r->overflow == TORCH_OVERFLOW_MID && (*found = overflow_search(t, w)))
 		return VC_DONE;
+	if (w->raised)
+		return VC_RAISED;
 	if (release_oversize(t, w) && (*found = new_block(t, w, false)))
 		return VC_DONE;
 	if (w->raised)
@@ -328,7 +338,7 @@ int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found)
 	}
 	if (t->r->overflow == TORCH_OVERFLOW_LAST && (*found = overflow_search(t, w)))
 		return VC_DONE;
-	return refuse(t, w);
+	return w->raised ? VC_RAISED : refuse(t, w);
 }
 
 /* ---- a request at an exact address ---- */
@@ -340,9 +350,9 @@ static uint32_t containing(const struct torch *t, const struct torch_set *s, uin
 	return 0;
 }
 
-static bool is_misplaced(struct torch *t, const struct vc_request *rq)
+bool torch_misplaced(struct torch *t, const struct vc_request *rq)
 {
-	if (!(rq->addr % 512))
+	if (!t->r->exact || !(rq->addr % 512))
 		return false;
 	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got 0x%llx",
 		    (unsigned long long)rq->addr);
@@ -358,8 +368,6 @@ int torch_exact(struct torch *t, struct torch_want *w, uint32_t *found)
 		t->m->note[0] = '\0';
 		return VC_REFUSED;
 	}
-	if (is_misplaced(t, w->rq))
-		return VC_RAISED;
 	if (!i) {
 		torch_raise(t, "Could not allocate CUDA storage at exact address 0x%llx",
 			    (unsigned long long)addr);

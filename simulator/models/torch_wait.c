@@ -320,9 +320,13 @@ int torch_sync(struct torch *t, const struct torch_private *only)
 	uint32_t at;
 
 	t->sync_all++;
-	if (!t->r->empty_skips && t->scopes) {
+	if (t->r->capture == TORCH_ANY_SCOPE && t->scopes) {
 		torch_raise(t, "captures_underway.%s INTERNAL ASSERT FAILED",
 			    t->r->empty_assert_new ? "empty()" : "size() == 0");
+		return VC_RAISED;
+	}
+	if (t->r->capture == TORCH_REAL_CAPTURE && torch_capturing(t)) {
+		torch_raise(t, "!is_capture_context() INTERNAL ASSERT FAILED");
 		return VC_RAISED;
 	}
 	process_deferred(t);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* player.h - plays a script through the torch model and writes what happens in the recorded format. */
+#ifndef VC_PLAYER_H
+#define VC_PLAYER_H
+
+#include "script.h"
+#include "simulator/model.h"
+
+#define MAX_STREAMS 64
+
+struct text { char *s; size_t n, cap; };
+
+struct player {
+	const struct script *sc;
+	struct vc_model model;
+	struct vc_streams streams;
+	uint64_t handle[MAX_STREAMS];
+	struct vc_block *block;
+	bool *live;
+	struct text out, note;
+	bool changed, check;
+	char kind; /* of the current operation */
+	uint64_t id, size;
+	size_t since, index;
+	char broken[256];
+};
+
+void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Play everything; out and note hold the lines, broken an invariant that did not hold. */
+void player_run(struct player *p, const struct script *sc, const char *version, bool check);
+void player_end(struct player *p);
+
+/* Where two texts differ first; false: they are the same. */
+struct difference { size_t line, op; char want[320], got[320]; };
+bool text_differs(const char *want, const char *got, struct difference *d);
+
+#endif

@@ -155,20 +155,23 @@ static double real(struct parse *p, const char *w)
 	return v;
 }
 
-static bool boolean(struct parse *p, const char *key)
+/* `to` keeps its value after an error; NULL: not of interest here. */
+static void boolean(struct parse *p, const char *key, bool *to)
 {
 	separator(p, ':');
 	p->i++;
-	if (is_word(p, p->i, "True"))
-		return true;
-	if (is_word(p, p->i, "False") || p->failed)
-		return false;
+	if (is_word(p, p->i, "True") || is_word(p, p->i, "False")) {
+		if (to)
+			*to = is_word(p, p->i, "True");
+		return;
+	}
+	if (p->failed)
+		return;
 	if (p->modern)
 		conf_fail(p, "Expected 'True' or 'False' at index %zu in ConfigTokenizer but got '%s'",
 			  p->i, word_at(p, p->i));
 	else
 		conf_fail(p, "Expected a single True/False argument for %s", key);
-	return false;
 }
 
 static bool is_power_of_2(uint64_t v)
@@ -424,9 +427,9 @@ static bool shared_key(struct parse *p, const char *key)
 	else if (!strcmp(key, "roundup_power2_divisions"))
 		divisions(p);
 	else if (!strcmp(key, "expandable_segments") && r->expandable)
-		c->expandable = boolean(p, key);
+		boolean(p, key, &c->expandable);
 	else if (!strcmp(key, "pinned_use_background_threads") && r->opt_background)
-		boolean(p, key);
+		boolean(p, key, NULL);
 	else
 		return false;
 	return true;
@@ -441,22 +444,22 @@ static bool device_key(struct parse *p, const char *key)
 		backend(p);
 	else if ((!strcmp(key, "release_lock_on_cudamalloc") ||
 		  !strcmp(key, "release_lock_on_hipmalloc")) && r->opt_lock)
-		c->release_lock = boolean(p, key);
+		boolean(p, key, &c->release_lock);
 	else if ((!strcmp(key, "pinned_use_cuda_host_register") ||
 		  !strcmp(key, "pinned_use_hip_host_register")) && r->opt_threads)
-		boolean(p, key);
+		boolean(p, key, NULL);
 	else if (!strcmp(key, "pinned_num_register_threads") && r->opt_threads)
 		register_threads(p);
 	else if (!strcmp(key, "pinned_reserve_segment_size_mb") && r->opt_fraction)
 		whole(p, value_of(p, ""));
 	else if (!strcmp(key, "pinned_free_catch_all") && r->opt_throw)
-		boolean(p, key);
+		boolean(p, key, NULL);
 	else if (!strcmp(key, "graph_capture_record_stream_reuse") && r->reuse_option)
-		boolean(p, key);
+		boolean(p, key, NULL);
 	else if (!strcmp(key, "per_process_memory_fraction") && r->opt_fraction)
 		memory_fraction(p);
 	else if (!strcmp(key, "throw_on_cudamalloc_oom") && r->opt_throw)
-		c->throw_oom = boolean(p, key);
+		boolean(p, key, &c->throw_oom);
 	else if (!strcmp(key, "expandable_segments_reserve") && r->opt_reserve)
 		reserve_option(p);
 	else if (!strcmp(key, "expandable_segments_reserve_by_class") && r->opt_reserve)

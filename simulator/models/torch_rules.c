@@ -33,7 +33,6 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 2, AT(oom_text), TORCH_OOM_NEW, "the report spells \"capacity\"" },
 	{ 2, 2, AT(oom_hint), TORCH_HINT_CUDA1, "the report recommends expandable segments" },
 
-	{ 2, 3, AT(opt_background), 1, "option pinned_use_background_threads" },
 	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report ends after \"GPU \"" },
 	{ 2, 3, AT(stat_sync), 1, "statistic num_sync_all_streams" },
 	{ 2, 3, AT(stat_device), 1, "statistics num_device_alloc and num_device_free" },
@@ -50,6 +49,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 5, AT(oom_limit), 1, "the report names the limit" },
 
 	{ 2, 6, AT(non_split), TORCH_ROUNDING_OPTION, "option max_non_split_rounding_mb" },
+	{ 2, 6, AT(opt_background), 1, "option pinned_use_background_threads" },
 	{ 2, 6, AT(create_pool), 1, "pools can be created without a scope" },
 
 	{ 2, 8, AT(overflow), TORCH_OVERFLOW_LAST, "use_on_oom pools, searched after the retry" },

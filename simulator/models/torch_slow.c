@@ -293,7 +293,7 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 	return 0;
 }
 
-static int refuse(struct torch *t, struct torch_want *w)
+static int run_out(struct torch *t, struct torch_want *w)
 {
 	struct vc_trace_entry e = { .kind = VC_TR_OOM, .stream = w->set->stream,
 				    .addr = vc_device_available(t->m->device), .size = w->size };
@@ -304,6 +304,15 @@ static int refuse(struct torch *t, struct torch_want *w)
 		t->m->trace(t->m->trace_arg, &e);
 	t->ooms++;
 	return VC_REFUSED;
+}
+
+static int refuse(struct torch *t, struct torch_want *w)
+{
+	if (w->rejected) { /* in a retry: seen in 2.12 after the option was lowered at run time */
+		torch_text_rejected(t, w);
+		return VC_REFUSED;
+	}
+	return run_out(t, w);
 }
 
 int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found)

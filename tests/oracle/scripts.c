@@ -28,7 +28,7 @@ struct gen {
 	uint32_t scopes, next_pool, held; /* held: a pool made by k, 0 = none */
 	bool deferred;                    /* a block waits for the end of a capture */
 	/* what this script is about */
-	bool expandable, pools, records, manual, settings, exact, tight, odd_settings, classes;
+	bool rejects, expandable, pools, records, manual, settings, exact, tight, odd_settings, classes;
 	unsigned streams, sizes;
 	char split[64];                   /* max_split_size_mb is never changed at run time */
 };
@@ -153,9 +153,9 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		divisions(g, to, cap);
 	if (g->minor >= 1 && (start ? g->expandable : g->expandable && one_in(g, 3)))
 		option(to, cap, "expandable_segments:%s", start || one_in(g, 2) ? "True" : "False");
-	if (g->minor >= 12 && one_in(g, 10))
+	if (g->minor >= 12 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "throw_on_cudamalloc_oom:%s", one_in(g, 2) ? "True" : "False");
-	if (g->minor >= 10 && one_in(g, 10))
+	if (g->minor >= 10 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "per_process_memory_fraction:0.%u", 30 + (unsigned)dice(g, 70));
 	if (g->classes && one_in(g, 2))
 		option(to, cap, one_in(g, 2) ? "expandable_segments_reserve:0.%u" :
@@ -173,7 +173,7 @@ static void odd_settings(struct gen *g)
 		"-1", "abc", ">", "True", "False", "backend", "native", "max_non_split_rounding_mb",
 		"large_segment_size_mb", "no_such_key", "release_lock_on_cudamalloc", "pinned_use_background_threads",
 		"pinned_num_register_threads", "pinned_use_cuda_host_register", " ", "256:4", "expandable_segments",
-		"per_process_memory_fraction", "throw_on_cudamalloc_oom", "graph_capture_record_stream_reuse" };
+		"per_process_memory_fraction", "throw_on_cudamalloc_oom", "pinned_free_catch_all" };
 	unsigned n = 1 + (unsigned)dice(g, 8);
 
 	say(g, "s ");
@@ -402,7 +402,7 @@ static void op(struct gen *g)
 {
 	uint64_t k = dice(g, 1000);
 
-	if (g->odd_settings && one_in(g, 12))
+	if ((g->odd_settings || g->rejects) && one_in(g, 12))
 		op_setting(g);
 	else if (k < 12)
 		op_rare(g);
@@ -459,7 +459,8 @@ char *random_script(unsigned minor, uint64_t seed, size_t ops)
 	g->tight = (!g->pools || !g->expandable) && one_in(g, 2);
 	g->records = one_in(g, 2);
 	g->manual = g->records && one_in(g, 2);
-	g->settings = one_in(g, 3);
+	g->rejects = minor >= 12 && g->tight && one_in(g, 3);
+	g->settings = g->rejects || one_in(g, 3);
 	g->odd_settings = g->settings && !g->expandable && one_in(g, 3);
 	g->exact = minor >= 13 && one_in(g, 5);
 	g->classes = minor >= 15 && g->expandable && !g->pools && one_in(g, 2);

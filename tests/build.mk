@@ -8,10 +8,10 @@ $(MODEL_TESTS): $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 
-$(BUILD)/tests/bench-torch: tests/bench/bench_torch.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-torch
 
 check-all: $(MODEL_TESTS)
@@ -39,3 +39,15 @@ $(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/gol
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -Itests/oracle -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+$(BUILD)/tests/oracle-bench: tests/oracle/bench.c tests/bench/training.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+
+ORACLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-oracle
+check-oracle: $(BUILD)/tests/oracle-fuzz ## random operations against the real allocator (fetches wheels)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/check.sh
+bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
+	$(Q)ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/build.sh 2.9.1 2.15.0
+	$(Q)for v in 2.9.1 2.15.0; do $(BUILD)/tests/oracle-bench '$(ORACLE_CACHE)'/build/$$v/oracle $$v || exit 1; done
+.PHONY: check-oracle bench-oracle

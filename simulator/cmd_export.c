@@ -10,7 +10,7 @@
 struct config {
 	struct vc_run_options run;
 	const char *to, *output;
-	uint64_t level;
+	uint64_t level, block;
 	bool no_stacks, no_addresses, redact;
 };
 
@@ -20,6 +20,7 @@ static const struct vc_option export_options[] = {
 	  "vct, or the name of a sink (vramcast list sinks)", "vct" },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
+	{ 0, "block", VC_O_UINT, AT(block), "N", "vct: events per block, which is what damage costs", "65536" },
 	{ 0, "no-stacks", VC_O_FLAG, AT(no_stacks), NULL,
 	  "vct: leave out call sites (they hold user names and paths)", NULL },
 	{ 0, "no-addresses", VC_O_FLAG, AT(no_addresses), NULL,
@@ -46,7 +47,8 @@ static int copy_events(struct vc_source *src, struct vc_encoder *enc, struct vc_
 
 static int write_vct(struct vc_session *s, const struct config *c, struct vc_error *err)
 {
-	struct vc_encoder_options o = { .level = (int)c->level, .no_addresses = c->no_addresses,
+	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
+					.no_addresses = c->no_addresses,
 					.no_stacks = c->no_stacks, .redact = c->redact };
 	struct vc_source *src = vc_session_source(s, err);
 	struct vc_output *out = src ? vc_output_open(c->output, err) : NULL;
@@ -108,6 +110,8 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 	struct vc_session s;
 	int r;
 
+	if (!c->block || c->block > 1u << 24 || c->level > 22)
+		return vc_fail(&con->err, VC_EUSAGE, "--block goes from 1 to 16777216, --level from 0 to 22");
 	if (!c->output)
 		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
 	if (!vct && !k)

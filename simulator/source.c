@@ -9,6 +9,7 @@
 #include "common/io.h"
 
 #define BATCH 4096 /* events pulled at a time when a whole trace is read */
+#define PROBE_MAX 65536 /* as far as any decoder looks to recognise a file */
 
 static struct vc_source *source_new(const struct vc_source_type *type, struct vc_error *err)
 {
@@ -98,11 +99,11 @@ static const struct vc_source_type *recognise(struct vc_input *in, struct vc_err
 			best = vc_sources[i];
 		}
 	}
-	head = vc_input_peek(in, 64, &n, NULL);
-	if (!best && head)
-		not_mine(in, head, n, err);
-	else if (!best)
-		vc_input_peek(in, 64, &n, err);
+	if (!best) { /* damage near the beginning may be why nobody knew it */
+		head = vc_input_peek(in, PROBE_MAX, &n, err);
+		if (head)
+			not_mine(in, head, n, err);
+	}
 	return best;
 }
 

@@ -14,6 +14,12 @@ $(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(B
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-torch
 
+$(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+BENCHES += $(BUILD)/tests/bench-format
+
 check-all: $(MODEL_TESTS)
 TESTS += $(BUILD)/tests/conformance tests/golden/golden.sh
 

@@ -385,8 +385,15 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		*list = (struct object){ EVENTS, (uint32_t)t->lists++ };
 	}
 	l = &t->list[list->at];
-	if (event != l->first + l->n)
-		return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order or twice", event);
+	if (event != l->first + l->n) { /* one object listed twice: Python can do that */
+		if (l->first + l->n != t->s->n)
+			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order", event);
+		rc = ROOM(t, t->s->ev, t->s->n, t->s->cap);
+		if (rc)
+			return rc;
+		t->s->ev[t->s->n] = t->s->ev[event];
+		t->s->n++;
+	}
 	l->n++;
 	return 0;
 }

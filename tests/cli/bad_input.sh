@@ -1,0 +1,145 @@
+#!/bin/sh
+# bad_input.sh - every kind of bad input gets one clear sentence, code 1, and leaves no output behind.
+. tests/support/tap.sh
+command -v python3 > /dev/null || { skip "bad inputs" "python3 is not here"; finish; }
+"$VRAMCAST" export traces/decomfl.vct --to vct --block 1000 -o "$TMP/good.vct" 2> "$TMP/err" || fail "export" "$(cat "$TMP/err")"
+python3 - "$TMP" <<'PY'
+import gzip, os, pickle, struct, sys
+tmp = sys.argv[1]
+def put(name, data): open(os.path.join(tmp, name), 'wb').write(data)
+MIB = 1 << 20
+def event(action, addr, size, **more): return dict(action=action, addr=addr, size=size, stream=0, time_us=1000, **more)
+def shot(events, blocks=None, **more):
+    segments = [dict(device=0, address=0x200000, total_size=2 * MIB, stream=0, segment_type='small', is_expandable=False,
+                     blocks=blocks or [dict(address=0x200000, size=2 * MIB, requested_size=0, state='inactive', frames=[])])]
+    return dict(segments=segments, device_traces=[events], **more)
+good = shot([event('alloc', 0x200000, 512), event('free_requested', 0x200000, 512), event('free_completed', 0x200000, 512)] * 400)
+data = pickle.dumps(good, 4)
+put('good.pickle', data)
+for p in range(6): put(f'good{p}.pickle', pickle.dumps(good, p))
+put('good.pickle.gz', gzip.compress(data))
+put('cut.pickle', data[:len(data) // 2])
+at = data.rindex(b'u')  # a pickle has no checksum: only a flip that makes no sense can be noticed
+put('flip.pickle', data[:at] + bytes([data[at] ^ 0x80]) + data[at + 1:])
+packed = gzip.compress(data)
+put('cut.pickle.gz', packed[:len(packed) // 2])
+put('flip.pickle.gz', packed[:40] + bytes(b ^ 0x55 for b in packed[40:60]) + packed[60:])
+put('tail.pickle.gz', packed + b'something else')
+class Evil:
+    def __reduce__(self): return (os.system, ('touch ' + os.path.join(tmp, 'pwned'),))
+for p in range(6): put(f'evil{p}.pickle', pickle.dumps(dict(segments=[], x=Evil()), p))
+class Obj: pass
+put('object.pickle', pickle.dumps(dict(segments=[Obj()]), 4))
+put('other.pickle', pickle.dumps(dict(weights=[1, 2, 3]), 4))
+put('scalar.pickle', pickle.dumps(7, 4))
+put('tuple.pickle', pickle.dumps((), 4))
+put('long-text.pickle', b'\x80\x04}\x8d' + struct.pack('<Q', 1 << 60) + b'abc')
+put('long-number.pickle', b'\x80\x04\x8b' + struct.pack('<i', 2**31 - 1) + b'abc')
+put('wild-memo.pickle', b'\x80\x02}r\xff\xff\xff\xff.')
+put('deep-marks.pickle', b'\x80\x02' + b'(' * 1000000)
+put('deep-lists.pickle', b'\x80\x02' + b']' * 1000000 + b'a' * 999999 + b'.')
+put('protocol9.pickle', b'\x80\x09}.')
+put('negative.pickle', pickle.dumps(shot([event('alloc', 0x200000, -1)]), 4))
+put('overflow.pickle', pickle.dumps(shot([event('alloc', 0x200000, 1 << 63)]), 4))
+put('huge.pickle', pickle.dumps(shot([event('alloc', 0x200000, 1 << 62)]), 4))
+put('words.pickle', pickle.dumps(shot([event('alloc', 0x200000, 'many')]), 4))
+put('tiles.pickle', pickle.dumps(shot([], [dict(address=0x200000, size=8 * MIB, state='inactive')]), 4))
+put('unknown-free.pickle', pickle.dumps(shot([event('free_requested', 0x240000, 512), event('free_completed', 0x240000, 512)] +
+    [event('free_requested', 0x280000, 512), event('free_completed', 0x280000, 512)] * 2), 4))
+put('twice.pickle', pickle.dumps(dict(device_traces=[[event('alloc', 0x200000, 512)] * 2]), 4))
+put('segments-only.pickle', pickle.dumps(dict(device_traces=[[event('segment_alloc', 0x200000, 2 * MIB)]]), 4))
+put('extra.pickle', pickle.dumps(shot([event('alloc', 0x200000, 512, new_key=[1, {'a': (2, 3)}]), event('invented', 1, 2)],
+    future={'b': None}), 4))
+put('words.txt', b'just some words\n')
+put('lfs.pickle', b'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n')
+put('zeros', bytes(100000))
+put('empty', b'')
+put('empty.gz', gzip.compress(b''))
+put('cut.json', b'{"traceEvents":[{"name":"[memory]","ph":"i","ts":1,"args":{"Device Type":1,"Device Id":0,"Bytes":51')
+put('deep.json', b'{"traceEvents":' + b'[' * 100000)
+put('bytes.json', b'{"traceEvents":[{"name":"[memory]","args":{"Device Type":1,"Device Id":0,"Bytes":9223372036854775807}}]}')
+vct = open(tmp + '/good.vct', 'rb').read()
+first = vct.index(b'VCB1E') - 8
+second = vct.index(b'VCB1E', first + 100) - 8
+put('cut.vct', vct[:second + 5000])
+put('cut-header.vct', vct[:40])
+put('flip.vct', vct[:second + 500] + bytes([vct[second + 500] ^ 1]) + vct[second + 501:])
+put('flip-head.vct', vct[:second + 20] + b'\xff\xff\xff\x7f' + vct[second + 24:])
+put('twice.vct', vct + vct)
+put('head-only.vct', vct[:first])
+PY
+# bad FILE SENTENCE : refused by info, sim and export, with one line on stderr and nothing written
+bad() {
+	run info "$TMP/$1"; expect "info $1" 1 '' "$2"
+	[ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || fail "info $1: one line" "$err"
+	run sim "$TMP/$1" --capacity 8G; [ "$rc" = 1 ] || fail "sim $1" "code $rc" "$err"
+	run export "$TMP/$1" --to vct -o "$TMP/out.vct"; [ "$rc" = 1 ] || fail "export $1" "code $rc" "$err"
+	[ -z "$(ls "$TMP" | grep '^out.vct')" ] || fail "export $1 leaves nothing behind" "$(ls "$TMP" | grep '^out.vct')"
+}
+good() { run info "$TMP/$1"; expect "info $1" 0 "$2"; }
+
+for p in '' 0 1 2 3 4 5; do good "good$p.pickle" 'torch_snapshot'; done
+good good.pickle.gz 'torch_snapshot'
+bad cut.pickle 'ends too early'
+bad flip.pickle 'damaged pickle at byte'
+bad cut.pickle.gz 'ends too early.*cut off'
+bad flip.pickle.gz 'gzip'
+bad tail.pickle.gz 'after the end of the gzip'
+for p in 0 1 2 3 4 5; do bad "evil$p.pickle" 'wants Python to run (posix|nt).system'; done
+[ -e "$TMP/pwned" ] && fail "nothing was executed" || pass "nothing was executed"
+bad object.pickle 'wants Python to run'
+bad other.pickle 'no memory snapshot'
+bad scalar.pickle 'no memory snapshot'
+bad tuple.pickle 'no memory snapshot'
+bad long-text.pickle 'claims 1152921504606846976 bytes'
+bad long-number.pickle 'thousands of bytes'
+bad wild-memo.pickle 'out of all proportion'
+bad deep-marks.pickle 'nested too deeply'
+bad deep-lists.pickle 'no memory snapshot'
+bad protocol9.pickle 'protocol 9'
+bad negative.pickle 'event 0: size is negative'
+bad overflow.pickle 'event 0: size does not fit'
+bad huge.pickle 'event 0: size .* more than any device'
+bad words.pickle 'event 0: size is not a number'
+bad tiles.pickle 'block 0 does not follow'
+bad words.txt 'not a trace'
+bad lfs.pickle 'Git LFS pointer'
+bad zeros 'not a trace'
+bad empty 'empty'
+bad empty.gz 'empty'
+bad . 'is a directory'
+bad nothing-here 'No such file'
+bad cut.json 'ends too early'
+bad deep.json '512 levels'
+bad bytes.json 'more than any device'
+bad cut-header.vct 'not a trace'
+bad twice.vct 'second trace'
+
+# Not fatal: counted and told.
+good extra.pickle 'kinds that this version does not know'
+good unknown-free.pickle 'contradict|not known to live'
+good twice.pickle 'address of a live block'
+good segments-only.pickle 'segments'
+run sim "$TMP/segments-only.pickle" --capacity 8G; expect "sim of a trace with only segments says why not" 1 '' 'segment'
+good cut.vct 'cut off'
+good good.vct 'complete *yes'
+good flip.vct 'one damaged block was skipped'
+good flip-head.vct 'one damaged block was skipped'
+bad head-only.vct 'no events'
+"$VRAMCAST" info "$TMP/flip.vct" | grep -q 'complete *no' && pass "a damaged trace is not complete" || fail "a damaged trace is not complete"
+
+# From a pipe, and into one that closes.
+"$VRAMCAST" info - < "$TMP/good.pickle.gz" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err")
+expect "standard input is read" 0 'torch_snapshot'
+cat "$TMP/good.pickle" | "$VRAMCAST" info - > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err")
+expect "a pipe is read" 0 'torch_snapshot'
+{ "$VRAMCAST" dump traces/decomfl.vct 2> "$TMP/err"; echo $? > "$TMP/code"; } | head -n 1 > /dev/null
+[ "$(cat "$TMP/code")" = 1 ] && grep -q 'Broken pipe' "$TMP/err" && pass "a closed pipe is an error with a sentence" ||
+	{ [ "$(cat "$TMP/code")" = 141 ] && pass "a closed pipe ends the program" || fail "a closed pipe" "$(cat "$TMP/code")" "$(cat "$TMP/err")"; }
+if [ -e /dev/full ]; then
+	run export traces/decomfl.vct --to vct -o /dev/full; expect "a full disk is an error with a sentence" 1 '' 'No space left'
+fi
+mkdir -p "$TMP/closed"; chmod 555 "$TMP/closed"
+if [ "$(id -u)" != 0 ]; then run export traces/decomfl.vct --to vct -o "$TMP/closed/x.vct"; expect "a folder one may not write to" 1 '' 'cannot write'; fi
+run export traces/decomfl.vct --to vct -o "$TMP/none/x.vct"; expect "a folder that is not there" 1 '' 'cannot write'
+finish

@@ -111,6 +111,17 @@ static void count_live(struct engine *e, struct live *l, uint64_t bytes)
 		e->stats.lower_bound = e->lower;
 }
 
+static int begin_observers(struct engine *e, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && !e->begun && i < e->nobs; i++)
+		if (e->obs[i].type->begin)
+			r = e->obs[i].type->begin(&e->obs[i], &e->model, err);
+	e->begun = true;
+	return r;
+}
+
 static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
@@ -135,6 +146,8 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	}
 	if (r == VC_REFUSED)
 		e->stats.ooms++;
+	if (!e->begun && begin_observers(e, err) < 0) /* while the starting heap is rebuilt */
+		return err ? (int)err->status : VC_ENOMEM;
 	e->stopped = e->run->stop_at_oom;
 	return tell(e, ev, NULL, r, err);
 }
@@ -318,10 +331,20 @@ static int rebuild_heap(struct engine *e, struct vc_error *err)
 		if (!ev.size)
 			ev.size = x->size;
 		r = do_alloc(e, &ev, err);
-		if (r < 0)
+		if (r < 0 || e->stopped)
 			return r;
 	}
 	return VC_OK;
+}
+
+/* Segments as recorded cannot be taken over by a device that would not have held them. */
+static bool heap_fits(const struct engine *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->heap_n; i++)
+		sum += e->heap[i].what == VC_X_SEGMENT ? e->heap[i].size : 0;
+	return e->follow || sum <= vc_device_available(e->device);
 }
 
 static int begin(struct engine *e, struct vc_error *err)
@@ -329,18 +352,14 @@ static int begin(struct engine *e, struct vc_error *err)
 	int r = finish_heap(e, err);
 
 	e->seeded = true;
-	if (r == VC_OK && e->heap_n && e->run->start != VC_START_COLD) {
-		if (e->run->start == VC_START_WARM && e->model.type->seed)
-			r = adopt_heap(e, err);
-		else
-			r = rebuild_heap(e, err);
-	}
+	if (e->run->start == VC_START_WARM && (!e->model.type->seed || !heap_fits(e)))
+		e->run->start = VC_START_REBUILD;
+	if (r == VC_OK && e->heap_n && e->run->start == VC_START_WARM)
+		r = adopt_heap(e, err);
+	else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD)
+		r = rebuild_heap(e, err);
 	note_peaks(e, NULL);
-	for (size_t i = 0; r == VC_OK && i < e->nobs; i++)
-		if (e->obs[i].type->begin)
-			r = e->obs[i].type->begin(&e->obs[i], &e->model, err);
-	e->begun = true;
-	return r;
+	return r == VC_OK ? begin_observers(e, err) : r;
 }
 
 /* ---- the loop ---- */
@@ -382,7 +401,7 @@ static int step(struct engine *e, const struct vc_event *ev, struct vc_error *er
 		if (!(ev->flags & VC_EVF_FINAL))
 			return e->seeded ? VC_OK : collect_heap(e, ev, err);
 	}
-	if (!e->seeded && (r = begin(e, err)) < 0)
+	if (!e->seeded && ((r = begin(e, err)) < 0 || e->stopped))
 		return r;
 	if (ev->time_ns)
 		e->stats.time_ns = ev->time_ns;

@@ -21,7 +21,7 @@ struct vc_run {
 	struct vc_device_config device;
 	uint16_t device_index;            /* events of other devices are skipped */
 	double fraction;                  /* of set_per_process_memory_fraction; < 0: never called */
-	enum vc_start start;
+	enum vc_start start;              /* WARM becomes REBUILD where the heap cannot be taken over */
 	bool follow;                      /* hand out the recorded segment addresses (fidelity) */
 	bool check;                       /* call model->check after every step (tests) */
 	bool stop_at_oom;                 /* end at the first refusal, as a real program would */

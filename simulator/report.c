@@ -9,9 +9,9 @@
 #include "common/site.h"
 #include "simulator/whatif.h"
 
-static const char *start_name(enum vc_start s)
+static const char *start_name(const struct vc_run_info *i)
 {
-	return s == VC_START_WARM ? "warm" : s == VC_START_REBUILD ? "rebuild" : "cold";
+	return i->warm ? "warm" : i->rebuilt ? "rebuild" : "cold";
 }
 
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
@@ -125,12 +125,16 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 
 	switch (vc_result_verdict(r)) {
 	case VC_OOM:
+		if (r->info.rebuilt && !r->oom.event) {
+			snprintf(buf, n, "out of memory: what was there before the first event does not fit");
+			break;
+		}
 		snprintf(buf, n, "runs out of memory at event %" PRIu64 ": %s asked for, %s free on the device",
 			 r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:
-		snprintf(buf, n, "fits only by emptying the cache %" PRIu64 " times: slow, and one larger "
-			 "request away from running out", r->stats.flushes);
+		snprintf(buf, n, "fits only by emptying the cache %" PRIu64 " time%s: slow, and one larger "
+			 "request away from running out", r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
 		break;
 	case VC_FITS:
 		if (p->capacity)
@@ -187,7 +191,7 @@ static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct
 		vc_emit_bytes(e, "limit", "limit", r->info.limit);
 	else
 		vc_emit_null(e, "limit", NULL);
-	vc_emit_text(e, "start", "start", start_name(p->start));
+	vc_emit_text(e, "start", "start", start_name(&r->info));
 }
 
 void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,

@@ -25,6 +25,7 @@ struct vc_run_info {
 	uint64_t limit; bool has_limit; /* memory fraction */
 	uint16_t device;
 	bool warm;           /* seeded with the heap at the first event */
+	bool rebuilt;        /* its blocks were asked for again instead */
 	char *vary; double value; /* what a family of runs varies ("batch", 32); NULL: nothing */
 };
 

@@ -417,7 +417,6 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 	i->context = p->context;
 	i->others = s->others;
 	i->device = s->device->device;
-	i->warm = p->start == VC_START_WARM;
 	if (p->fraction >= 0) {
 		i->has_limit = true;
 		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
@@ -444,6 +443,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 	vc_source_free(run.source);
 	if (r < 0)
 		return vc_wrap(err, "%s", s->path);
+	out->info.warm = run.start == VC_START_WARM; /* the engine may have had to change it */
+	out->info.rebuilt = run.start == VC_START_REBUILD;
 	out->meta = s->meta;
 	r = fill_info(s, plan, out, err);
 	if (r == VC_OK)

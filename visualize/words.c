@@ -55,6 +55,8 @@ void vc_run_text(const struct vc_result *r, char *buf, size_t cap)
 		append(buf, cap, " with %s", vc_format_bytes(i->capacity, tmp));
 	if (i->warm)
 		append(buf, cap, ", from the heap at the first event");
+	else if (i->rebuilt)
+		append(buf, cap, ", blocks of the first event's heap asked for anew");
 }
 
 void vc_conf_text(const struct vc_result *r, char *buf, size_t cap)

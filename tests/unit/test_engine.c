@@ -127,6 +127,31 @@ static void a_warm_start_takes_over_the_heap(void **unused)
 	vc_result_fini(&r);
 }
 
+/* 20 MiB of segments cannot be taken over by a device of 8 MiB, but the 3 MiB in them fit there; the
+ * 5 MiB that come later do not. */
+static void a_heap_that_the_device_cannot_hold_is_asked_for_anew(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
+	struct vc_run g = { .fraction = -1, .stop_at_oom = true };
+	struct vc_event e[8];
+	struct vc_result r;
+	size_t n = warm_events(e);
+
+	(void)unused;
+	e[1].size = 12 * MIB;
+	e[2].addr = 0x7f0000000000 + 12 * MIB;
+	assert_int_equal(run(e, n, "torch", 14 * MIB, watch, &g, &r, NULL), 0);
+	assert_int_equal(r.stats.ooms, 1);
+	assert_int_equal(r.oom.request, 5 * MIB);
+	assert_int_equal(r.stats.peak_reserved, 12 * MIB);
+	vc_result_fini(&r);
+	assert_int_equal(run(e, n, "torch", 8 * MIB, watch, &g, &r, NULL), 0);
+	assert_int_equal(r.stats.ooms, 1);
+	assert_true(r.oom.happened);
+	assert_int_equal(r.oom.request, 12 * MIB);
+	vc_result_fini(&r);
+}
+
 static void a_cold_start_does_not(void **unused)
 {
 	struct vc_run g = { .fraction = -1, .start = VC_START_COLD };
@@ -219,6 +244,7 @@ int main(void)
 		cmocka_unit_test(a_block_cannot_be_allocated_twice),
 		cmocka_unit_test(other_processes_count_in_what_is_used),
 		cmocka_unit_test(a_warm_start_takes_over_the_heap),
+		cmocka_unit_test(a_heap_that_the_device_cannot_hold_is_asked_for_anew),
 		cmocka_unit_test(a_cold_start_does_not),
 		cmocka_unit_test(fidelity_names_the_first_divergence),
 		cmocka_unit_test(the_timeline_keeps_its_extremes),

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clone.c - copies of phases and iterations. */
+#include "simulator/transforms/clone.h"
+
+#include <stdlib.h>
+
+int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	int r = vc_anatomy_read(&c->a, w->in, w->n, w->device, s->meta, err);
+
+	c->w = w;
+	c->ids = w->next_id + 1;
+	c->of_id = calloc(c->ids, sizeof(*c->of_id));
+	c->alias = calloc(c->ids, sizeof(*c->alias));
+	if (r == VC_OK && (!c->of_id || !c->alias))
+		r = vc_nomem(err, "copies of blocks");
+	for (size_t i = 0; r == VC_OK && i < c->a.n; i++)
+		c->of_id[c->a.block[i].id] = (uint32_t)i + 1;
+	for (uint64_t i = 0; r == VC_OK && i < c->ids; i++)
+		c->alias[i] = i;
+	if (r < 0)
+		vc_clone_fini(c);
+	return r;
+}
+
+void vc_clone_fini(struct vc_clone *c)
+{
+	vc_anatomy_fini(&c->a);
+	free(c->of_id);
+	free(c->alias);
+	c->of_id = NULL;
+	c->alias = NULL;
+}
+
+const struct vc_block_life *vc_clone_block(const struct vc_clone *c, uint64_t id)
+{
+	return id < c->ids && c->of_id[id] ? &c->a.block[c->of_id[id] - 1] : NULL;
+}
+
+static bool names_block(const struct vc_event *e)
+{
+	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE ||
+	       e->kind == VC_EV_USE;
+}
+
+int vc_clone_event(struct vc_clone *c, const struct vc_event *e, struct vc_error *err)
+{
+	struct vc_event now = *e;
+
+	if (vc_event_outdated(e))
+		return VC_OK;
+	if (names_block(e) && e->id < c->ids) {
+		now.id = c->alias[e->id];
+		now.addr = 0;
+		if (!now.id)
+			return VC_OK;
+	}
+	return vc_whole_put(c->w, &now, 1, err);
+}
+
+int vc_clone_alloc(struct vc_clone *c, const struct vc_event *e, uint64_t size, uint64_t *id,
+		   struct vc_error *err)
+{
+	struct vc_event now = vc_event_like(e, VC_EV_ALLOC, c->w->next_id, size);
+
+	*id = c->w->next_id++;
+	return vc_whole_put(c->w, &now, 1, err);
+}
+
+int vc_clone_free(struct vc_clone *c, const struct vc_event *e, uint64_t id, struct vc_error *err)
+{
+	struct vc_event now = vc_event_like(e, VC_EV_FREE, id, 0);
+
+	return id ? vc_whole_put(c->w, &now, 1, err) : VC_OK;
+}
+
+static int clone_alloc(struct vc_clone *c, const struct vc_event *e, bool later, uint64_t size,
+		       struct vc_error *err)
+{
+	uint64_t old = c->alias[e->id];
+	int r = vc_clone_alloc(c, e, size, &c->alias[e->id], err);
+
+	return r == VC_OK && later ? vc_clone_free(c, e, old, err) : r;
+}
+
+/* Is it given back after the stretch? In the last iteration the recording may just have ended
+ * before that. */
+static bool outlives(const struct vc_clone *c, const struct vc_block_life *b, size_t end)
+{
+	if (b->died_event == SIZE_MAX)
+		return c->a.iterations > 1 && b->iteration + 1 == c->a.iterations;
+	return b->died_event >= end;
+}
+
+static int copy(struct vc_clone *c, const struct vc_event *e, size_t first, size_t end,
+		uint64_t size, struct vc_error *err)
+{
+	const struct vc_block_life *b = names_block(e) ? vc_clone_block(c, e->id) : NULL;
+
+	if (!names_block(e))
+		return vc_clone_event(c, e, err);
+	if (!b || b->event < first || b->event >= end)
+		return VC_OK; /* the recording's own free of an older block has happened already */
+	if (b->died_event == SIZE_MAX && !b->iteration && c->a.iterations > 1)
+		return VC_OK; /* workspaces and the like come once */
+	if (e->kind == VC_EV_ALLOC)
+		return clone_alloc(c, e, outlives(c, b, end), size ? size : e->size, err);
+	return vc_clone_event(c, e, err);
+}
+
+int vc_clone_copy(struct vc_clone *c, const struct vc_event *e, size_t first, size_t end,
+		  struct vc_error *err)
+{
+	return copy(c, e, first, end, 0, err);
+}
+
+int vc_clone_range(struct vc_clone *c, size_t first, size_t end, vc_clone_size_fn *size, void *arg,
+		   struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = first; r == VC_OK && i < end; i++) {
+		const struct vc_event *e = &c->w->in[i];
+		const struct vc_block_life *b = size && e->kind == VC_EV_ALLOC ? vc_clone_block(c, e->id)
+									       : NULL;
+
+		r = copy(c, e, first, end, b ? size(arg, b) : 0, err);
+	}
+	return r;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* precision.c - what-if: from float to autocast or to pure 16 bit. Which operations stay in float is
+ * not in a recording: `act` says which share of the activations halves. A new recording is better. */
+#include "simulator/transforms/resize.h"
+
+enum to { AMP, HALF };
+struct config { uint64_t to; double act; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_param params[] = {
+	{ "to", VC_P_ENUM, AT(to), "amp", "autocast, or everything in 16 bit", "amp,bf16" },
+	{ "act", VC_P_REAL, AT(act), "0.75", "share of activation bytes that halves, 0 to 1", NULL },
+	VC_PARAM_END
+};
+
+static int precision_open(struct vc_source *s, struct vc_error *err)
+{
+	const struct config *c = s->config;
+
+	return c->act >= 0 && c->act <= 1 ? VC_OK :
+	       vc_fail(err, VC_EUSAGE, "precision: act=%g is not between 0 and 1", c->act);
+}
+
+static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
+{
+	const struct config *c = r->config;
+
+	switch ((enum vc_category)b->category) {
+	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
+		return c->to == HALF && b->size > 8 ? (b->size + 1) / 2 : b->size;
+	case VC_CAT_ACTIVATION: case VC_CAT_FORWARD_TEMP: case VC_CAT_BACKWARD_TEMP: case VC_CAT_OTHER_TEMP:
+		return b->size > 512 ? (uint64_t)((double)b->size * (1 - c->act / 2) + 0.5) : b->size;
+	default:
+		return b->size;
+	}
+}
+
+/* Autocast keeps a 16-bit copy of each weight from its first use to the end of backward. */
+static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
+		 struct vc_error *err)
+{
+	const struct config *c = r->config;
+	int rc = VC_OK;
+
+	if (c->to != AMP || p->phase != VC_PHASE_FORWARD)
+		return VC_OK;
+	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++)
+		rc = vc_resize_add(r, e, r->trainable[i] / 2, true, err);
+	return rc;
+}
+
+static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
+		 struct vc_error *err)
+{
+	return p->phase == VC_PHASE_BACKWARD ? vc_resize_release(r, e, err) : VC_OK;
+}
+
+static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave };
+
+	vc_meta_note(s->meta, "precision: an estimate; operations that stay in float are not recorded, "
+		     "act=0 and act=1 are the bounds, a recording at that precision is exact");
+	return vc_resize_run(&r, s, w, err);
+}
+
+static long precision_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+{
+	return vc_whole_next(s, ev, cap, rewrite, err);
+}
+
+const struct vc_source_type vc_transform_precision = {
+	.name = "precision", .summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
+	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
+	.open = precision_open, .next = precision_next, .close = vc_whole_close,
+};

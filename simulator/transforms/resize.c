@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resize.c - the walk that optimizer, precision, zero, lora and their like share. */
+#include "simulator/transforms/resize.h"
+
+#include <stdlib.h>
+
+enum { WAITING = 128 };
+
+struct waiting { uint64_t id; size_t due; };
+struct walk { struct waiting at[WAITING]; size_t n, allocs; };
+
+int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, bool hold,
+		  struct vc_error *err)
+{
+	uint64_t id;
+	int rc = size ? vc_clone_alloc(&r->c, e, size, &id, err) : VC_OK;
+
+	if (rc < 0 || !size || !hold)
+		return rc;
+	if (!(r->helds & (r->helds - 1))) {
+		uint64_t *held = realloc(r->held, (r->helds ? 2 * r->helds : 1) * sizeof(*held));
+		if (!held)
+			return vc_nomem(err, "added blocks");
+		r->held = held;
+	}
+	r->held[r->helds++] = id;
+	return VC_OK;
+}
+
+int vc_resize_release(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	while (rc == VC_OK && r->helds)
+		rc = vc_clone_free(&r->c, e, r->held[--r->helds], err);
+	return rc;
+}
+
+/* Gradients that live until the optimizer, of the first iteration that has some. */
+static int find_trainable(struct vc_resize *r, struct vc_error *err)
+{
+	const struct vc_anatomy *a = &r->c.a;
+	uint32_t iteration = UINT32_MAX;
+
+	r->trainable = calloc(a->n + 1, sizeof(*r->trainable));
+	if (!r->trainable)
+		return vc_nomem(err, "the trainable tensors");
+	for (size_t i = 0; i < a->n; i++) {
+		const struct vc_block_life *b = &a->block[i];
+
+		if (b->category != VC_CAT_GRADIENT || a->span[b->span].micro)
+			continue;
+		if (iteration == UINT32_MAX)
+			iteration = b->iteration;
+		if (b->iteration != iteration)
+			break;
+		r->trainable[r->trainables++] = b->size;
+		r->trainable_bytes += b->size;
+		r->largest = b->size > r->largest ? b->size : r->largest;
+	}
+	return VC_OK;
+}
+
+static int give_back(struct vc_resize *r, struct walk *k, const struct vc_event *e, size_t until,
+		     struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = 0; rc == VC_OK && i < k->n; i++)
+		if (k->at[i].due <= until) {
+			rc = vc_clone_free(&r->c, e, k->at[i].id, err);
+			k->at[i--] = k->at[--k->n];
+		}
+	return rc;
+}
+
+/* A gradient that is only passing: full size for a moment, its shard for the rest of its life. */
+static int passing(struct vc_resize *r, struct walk *k, const struct vc_event *e, uint64_t size,
+		   uint64_t shard, struct vc_error *err)
+{
+	uint64_t id;
+	int rc = vc_clone_alloc(&r->c, e, size, &id, err);
+
+	if (rc == VC_OK && k->n < WAITING)
+		k->at[k->n++] = (struct waiting){ id, k->allocs + r->gradients_live };
+	else if (rc == VC_OK)
+		rc = vc_clone_free(&r->c, e, id, err);
+	r->c.alias[e->id] = 0;
+	if (rc == VC_OK && shard)
+		rc = vc_clone_alloc(&r->c, e, shard, &r->c.alias[e->id], err);
+	return rc;
+}
+
+static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
+{
+	const struct vc_block_life *b = e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
+
+	if (!b)
+		return vc_clone_event(&r->c, e, err);
+	uint64_t size = r->size(r, b);
+	int rc = give_back(r, k, e, k->allocs, err);
+
+	k->allocs++;
+	if (rc < 0)
+		return rc;
+	if (!size) {
+		r->c.alias[e->id] = 0;
+		return VC_OK;
+	}
+	if (r->gradients_live && b->category == VC_CAT_GRADIENT)
+		return passing(r, k, e, size, r->shard ? r->shard(r, b) : 0, err);
+	struct vc_event now = *e;
+	now.size = size;
+	return vc_clone_event(&r->c, &now, err);
+}
+
+static int walk_spans(struct vc_resize *r, struct vc_error *err)
+{
+	struct vc_whole *w = r->c.w;
+	struct walk k = { .n = 0 };
+	int rc = VC_OK;
+
+	for (size_t i = 0; rc == VC_OK && i < r->c.a.spans; i++) {
+		const struct vc_span *p = &r->c.a.span[i];
+
+		if (r->enter)
+			rc = r->enter(r, p, &w->in[p->first], err);
+		for (size_t j = p->first; rc == VC_OK && j < p->end; j++)
+			rc = one(r, &k, &w->in[j], err);
+		if (rc == VC_OK && k.n)
+			rc = give_back(r, &k, &w->in[p->end - 1], SIZE_MAX, err);
+		if (rc == VC_OK && r->leave)
+			rc = r->leave(r, p, &w->in[p->end - 1], err);
+	}
+	return rc;
+}
+
+int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	int rc = vc_clone_init(&r->c, s, w, err);
+
+	if (rc < 0)
+		return rc;
+	if (!r->c.a.iterations)
+		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is a parameter "
+			     "and what a gradient is not known", s->type->name);
+	if (rc == VC_OK)
+		rc = find_trainable(r, err);
+	if (rc == VC_OK)
+		rc = walk_spans(r, err);
+	vc_clone_fini(&r->c);
+	free(r->trainable);
+	free(r->held);
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resize.h - transforms that give blocks another size by what they are, and add some of their own. */
+#ifndef VC_RESIZE_H
+#define VC_RESIZE_H
+
+#include "simulator/transforms/clone.h"
+
+struct vc_resize;
+
+/* Bytes of a block; 0: it never exists. */
+typedef uint64_t vc_resize_fn(struct vc_resize *r, const struct vc_block_life *b);
+/* Called before the first and behind the last event of a span: may add events with vc_clone_*. */
+typedef int vc_resize_hook(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
+			   struct vc_error *err);
+
+struct vc_resize {
+	struct vc_clone c;
+	const void *config;
+	vc_resize_fn *size;
+	vc_resize_hook *enter, *leave;  /* may be NULL */
+	/* Gradients are given back this many allocations after their birth; 0: as recorded. */
+	unsigned gradients_live;
+	/* ... and a smaller block stays in their place: its bytes per gradient block; NULL: none. */
+	vc_resize_fn *shard;
+	/* Trainable tensors: the gradients of one iteration, in order of birth. */
+	uint64_t *trainable; size_t trainables;
+	uint64_t trainable_bytes, largest;  /* sum, and largest of them */
+	uint64_t *held; size_t helds;       /* blocks added in enter, freed in leave */
+	uint64_t total;                     /* free for the transform's own use */
+};
+
+/* Everything: anatomy, rewriting, release. Errors: VC_EUSAGE when no iterations are found. */
+int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, struct vc_error *err);
+
+/* In a hook: add a block, remembered in held when `hold` so that vc_resize_release frees it. */
+int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, bool hold,
+		  struct vc_error *err);
+int vc_resize_release(struct vc_resize *r, const struct vc_event *e, struct vc_error *err);
+
+#endif

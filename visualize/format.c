@@ -24,8 +24,8 @@ static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
 {
 	uint64_t hundredths = vc_muldiv(value, 100, unit);
 
-	if (hundredths < 1000 && hundredths % 100 == 0)
-		return fixed(hundredths / 100, 0, name, buf);
+	if (value % unit == 0)
+		return fixed(value / unit, 0, name, buf);
 	if (hundredths < 1000)
 		return fixed(hundredths, 2, name, buf);
 	if (vc_muldiv(value, 10, unit) < 1000)

@@ -7,17 +7,24 @@
 #include "common/event.h"
 #include "visualize/scene.h"
 
-/* Reserved bytes of the column under x, so that a card can stand where the plot is empty. */
-static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1)
+/* The most reserved bytes between two x, so that a card can stand where the plot is empty; *least, when
+ * wanted, gets the fewest. */
+static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64_t *least)
 {
 	uint64_t most = 0;
+
+	if (least)
+		*least = UINT64_MAX;
 
 	for (size_t i = 0; i < p->k->n; i++) {
 		const struct vc_column *c = &p->k->at[i];
 		int a = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width);
 		int b = p->box.x + (int)((uint64_t)c->to * (uint64_t)p->box.w / p->k->width);
-		if (a < x1 && b > x0 && c->reserved_max > most)
-			most = c->reserved_max;
+		if (a >= x1 || b <= x0)
+			continue;
+		most = c->reserved_max > most ? c->reserved_max : most;
+		if (least && c->reserved_max < *least)
+			*least = c->reserved_max;
 	}
 	return most;
 }
@@ -74,7 +81,7 @@ static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 	const struct vc_box *b = &p->box;
 
 	for (int at = b->x + b->w - w - 100; at >= b->x + 100; at -= 200) {
-		int high = vc_plot_y(p, p->base + reserved_between(p, at, at + w));
+		int high = vc_plot_y(p, p->base + reserved_between(p, at, at + w, NULL));
 		int low = p->has_capacity ? vc_plot_y(p, p->capacity) : b->y;
 		if (low < high && high - low > h + 240 && !(x > at - 100 && x < at + w + 100))
 			return (struct vc_box){ at, low + (high - low - h) / 2, w, h };
@@ -164,8 +171,9 @@ static bool place_peak(const struct vc_plot *p, const char *text, int x, int y, 
 		int dx = places[i % n].dx, dy = places[i % n].dy;
 		*l = (struct vc_label){ x + dx, y + dy, VC_T_STRONG, places[i % n].anchor, "fg", 0, false, true };
 		struct vc_box b = vc_svg_measure(l, text);
-		int line = vc_plot_y(p, p->base + reserved_between(p, b.x, b.x + b.w));
-		if (i < n && line > b.y - 30 && line < b.y + b.h + 30)
+		uint64_t least, most = reserved_between(p, b.x, b.x + b.w, &least);
+		int high = vc_plot_y(p, p->base + most), low = vc_plot_y(p, p->base + least);
+		if (i < n && high < b.y + b.h + 30 && low > b.y - 30)
 			continue;
 		if (b.x >= p->box.x + 20 && b.x + b.w <= p->box.x + p->box.w + 200 && b.y >= p->box.y &&
 		    b.y + b.h <= p->box.y + p->box.h && vc_svg_is_clear(&p->page->svg, b))

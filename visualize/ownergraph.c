@@ -85,7 +85,7 @@ static void place_names(const struct vc_meta *m, const struct vc_owner *o, char 
 		uint32_t shown = vc_site_shown(m, o->site);
 		for (uint32_t at = m->frame[shown].parent; at && !*caller; at = m->frame[at].parent) {
 			uint32_t next = vc_site_shown(m, at);
-			if (next == at && m->frame[at].line) /* itself a frame a person would look for */
+			if (next == at && strstr(vc_label_text(m, m->frame[at].file), ".py"))
 				vc_site_text(m, at, caller, cap);
 		}
 	}

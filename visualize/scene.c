@@ -52,7 +52,7 @@ int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error
 	struct vc_svg head = { 0 };
 	int rc = VC_OK;
 
-	put_head(&head, p, h);
+	put_head(&head, p, h + p->below);
 	vc_svg_put(&p->svg, "</svg>\n");
 	if (head.failed || p->svg.failed)
 		rc = vc_nomem(err, "the picture");
@@ -136,12 +136,18 @@ void vc_page_footer(struct vc_page *p, int y, const char *left, const char *righ
 	struct vc_label l = { VC_MARGIN, y + 200, VC_T_MONO, VC_START, "mut", 0, false, false };
 	struct vc_label r = { p->w - VC_MARGIN, y + 200, VC_T_SMALL, VC_END, "mut",
 		(p->w - 2 * VC_MARGIN) / 2, false, false };
+	bool narrow = p->w < VC_NARROW;
 
 	if (!p->cfg->footer)
 		return;
 	vc_svg_hline(&p->svg, "rim", VC_MARGIN, y, p->w - 2 * VC_MARGIN);
+	if (narrow) {
+		r = (struct vc_label){ VC_MARGIN, y + 400, VC_T_SMALL, VC_START, "mut", p->w - 2 * VC_MARGIN, false,
+			false };
+		p->below = 180;
+	}
 	int used = vc_svg_label(&p->svg, &r, right).w;
-	l.max = p->w - 2 * VC_MARGIN - used - 200;
+	l.max = p->w - 2 * VC_MARGIN - (narrow ? 0 : used + 200);
 	vc_svg_label(&p->svg, &l, left);
 }
 

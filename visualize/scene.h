@@ -43,6 +43,7 @@ struct vc_page {
 	struct vc_svg svg;
 	const struct vc_picture *cfg;
 	int w, shown; /* shown: the width it is displayed at, 0: its own */
+	int below;    /* what a footer of two lines adds to the height */
 	char title[256], description[512];
 };
 

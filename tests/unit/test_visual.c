@@ -157,8 +157,10 @@ static void sizes_and_times_read_as_people_write_them(void **unused)
 	(void)unused;
 	assert_string_equal(vc_format_bytes(0, b), "0 B");
 	assert_string_equal(vc_format_bytes(1023, b), "1023 B");
-	assert_string_equal(vc_format_bytes(24 * VC_MIB, b), "24.0 MiB");
+	assert_string_equal(vc_format_bytes(24 * VC_MIB, b), "24 MiB");
 	assert_string_equal(vc_format_bytes(VC_GIB, b), "1 GiB");
+	assert_string_equal(vc_format_bytes(80 * VC_GIB, b), "80 GiB");
+	assert_string_equal(vc_format_bytes(VC_GIB + 1, b), "1.00 GiB");
 	assert_string_equal(vc_format_bytes(3 * VC_GIB / 2, b), "1.50 GiB");
 	assert_string_equal(vc_format_bytes(VC_GIB * 53 / 100, b), "0.53 GiB");
 	assert_string_equal(vc_format_bytes(VC_GIB * 791 / 10, b), "79.1 GiB");

@@ -164,11 +164,12 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	struct vc_plot *p = &d->plot;
 
 	if (d->at.whole)
-		snprintf(what, sizeof(what), "the whole run, no steps are marked, in the memory");
+		snprintf(what, sizeof(what), "the run as one step in the memory");
 	else
 		snprintf(what, sizeof(what), "step %zu in the memory", d->at.step);
 	vc_title_text(d->r, what, title, sizeof(title));
-	vc_run_text(d->r, text, sizeof(text));
+	snprintf(text, sizeof(text), "%s", d->at.whole ? "no steps are marked in this trace; " : "");
+	vc_run_text(d->r, text + strlen(text), sizeof(text) - strlen(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = tiles(d, vc_page_header(&d->page, title, text, d->r));
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,

@@ -301,7 +301,7 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 		return vc_nomem(err, "the traces");
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
-	r = vc_session_open(s, opt, n, paths, 0, err);
+	r = vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err);
 	return r == VC_OK ? run_session(p, s, err) : r;
 }
 

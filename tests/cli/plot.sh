@@ -1,0 +1,59 @@
+#!/bin/sh
+# plot.sh - pictures from the command line: every type, formats, mistakes, the same bytes twice.
+. tests/support/tap.sh
+
+T=traces/lm-train-ctx128.vct
+wellformed() { if command -v xmllint >/dev/null 2>&1; then xmllint --noout "$1"; else grep -q '</svg>' "$1"; fi; }
+small() { [ "$(wc -c < "$1")" -le 1000000 ]; }
+
+for t in timeline blocks segments compare sweep steps ranks owners; do
+	if [ $t = owners ] && ! grep -q HAVE_GRAPHVIZ "${BUILD:-build}/config.mk"; then skip "owners" "built without Graphviz"; continue; fi
+	run plot $T -g a100-40 -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
+	check "$t is well-formed" wellformed "$TMP/$t.svg"
+	check "$t is at most 1 MB" small "$TMP/$t.svg"
+	run plot $T -g a100-40 -t $t -o "$TMP/again.svg"
+	check "$t has the same bytes twice" cmp "$TMP/$t.svg" "$TMP/again.svg"
+done
+run plot $T -g a100-40 -t owners -o "$TMP/o.dot"; expect "owners as .dot" 0
+if command -v dot >/dev/null 2>&1; then check "dot reads it" dot -Tcanon -o /dev/null "$TMP/o.dot"; else skip "dot reads it" "no dot here"; fi
+
+run plot $T; expect "without -o the timeline is text" 0 'peak reserved 62\.5 GiB'
+check "of at most 80 columns" sh -c 'sed 1,3d "$1" | sed "s/[^ -~]/x/g" | LC_ALL=C.UTF-8 awk "length > 100 { exit 1 }"' sh "$TMP/out"
+run plot $T -t blocks; expect "a picture that cannot be text wants -o" 2 '' 'needs -o FILE'
+run plot $T -t tineline -o "$TMP/x.svg"; expect "a picture that does not exist" 2 '' 'no such picture'
+run plot $T -t blocks -o "$TMP/x.txt"; expect "a format the picture does not have" 2 '' 'written as .svg'
+run plot $T -o "$TMP/x.xyz"; expect "an extension that says nothing" 2 '' 'extension'
+run plot $T --theme pink -o "$TMP/x.svg"; expect "a theme that does not exist" 2 '' 'theme'
+check "nothing is left of a failed picture" [ ! -e "$TMP/x.svg" ]
+run plot $T --theme dark -o -; expect "- is standard output" 0 '^<svg '
+
+run plot traces/vllm-rl-pools.vct -t segments -o "$TMP/state.svg"; expect "a snapshot without events still has a map" 0
+check "which is well-formed" wellformed "$TMP/state.svg"
+run plot $T -g a100-40 -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0
+check "in one picture" grep -q 'What if: 2' "$TMP/two.svg"
+
+run sweep $T --vary capacity=24G,48G,64G,80G -o "$TMP/runs.jsonl"; expect "a sweep" 0
+run plot "$TMP/runs.jsonl" -o "$TMP/sweep.svg"; expect "is drawn from its results" 0
+check "with what to take" grep -q 'capacity 80' "$TMP/sweep.svg"
+echo '{"id":0,"vary":{"batch":' > "$TMP/cut.jsonl"
+run plot "$TMP/cut.jsonl" -o "$TMP/x.svg"; expect "results that are cut off" 1 '' 'cut.jsonl'
+
+if command -v rsvg-convert >/dev/null 2>&1; then
+	run plot $T -o "$TMP/p.png"; expect "a PNG through rsvg-convert" 0
+	check "is a PNG" sh -c 'head -c 4 "$1" | grep -q PNG' sh "$TMP/p.png"
+	run plot $T -o "$TMP/p.pdf"; expect "a PDF through rsvg-convert" 0
+	check "is a PDF" sh -c 'head -c 4 "$1" | grep -q PDF' sh "$TMP/p.pdf"
+else
+	skip "PNG and PDF" "no rsvg-convert here"
+fi
+case $VRAMCAST in /*) bin=$VRAMCAST ;; *) bin=$PWD/$VRAMCAST ;; esac
+mkdir "$TMP/none"; PATH=$TMP/none "$bin" plot $T -o "$TMP/q.png" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=; err=$(cat "$TMP/err")
+expect "without rsvg-convert a PNG is refused with the remedy" 1 '' 'rsvg-convert is not installed'
+check "and nothing is left of it" [ ! -e "$TMP/q.png" ]
+
+run report $T -g a100-40 -o "$TMP/r.html"; expect "a report" 0
+check "fetches nothing" sh -c '! grep -oE "(src|href)=\"[^#\"][^\"]*|url\([^#)]*\)|@import" "$1"' sh "$TMP/r.html"
+check "quotes what PyTorch would say" grep -q 'CUDA out of memory. Tried to allocate' "$TMP/r.html"
+run report $T; expect "a report wants -o" 2 '' 'where to'
+run report $T -o "$TMP/r.svg"; expect "and .html" 2 '' 'written as .html'
+finish

@@ -3,13 +3,21 @@
 . tests/tracer/lib.sh
 export LD_LIBRARY_PATH="$bin"
 
+# child_of PID: the first child, from /proc, because a small system has no ps
+child_of() {
+	for d in /proc/[0-9]*; do
+		parent=$(sed -n 's/^PPid:[[:space:]]*//p' "$d/status" 2> /dev/null)
+		[ "$parent" = "$1" ] && { echo "${d#/proc/}"; return; }
+	done
+}
+
 # both SUM: record a victim of SUM allocations, kill recorder and victim at once
 both() {
 	rm -rf "$TMP"/k.*
 	"$VRAMCAST" record -q -o "$TMP/k.vct" --param batch=8 -- "$bin/victim" "wait:$TMP/k.ready" "$1" 2> /dev/null &
 	recorder=$!
 	for i in $(seq 200); do [ -e "$TMP/k.ready" ] && break; sleep 0.05; done
-	victim=$(sed -n 's/.*(victim).*/x/p' /dev/null; ps -o pid= --ppid "$recorder" | tr -d ' ')
+	victim=$(child_of "$recorder")
 	kill -9 "$recorder" "$victim"
 	wait "$recorder" 2> /dev/null
 }

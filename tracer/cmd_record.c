@@ -22,7 +22,7 @@ struct config {
 	const char *out, *stacks, *device;
 	struct vc_list params;
 	uint64_t max_size;
-	bool quiet, no_python;
+	bool no_python;
 };
 
 static const struct vc_option options[] = {
@@ -39,8 +39,6 @@ static const struct vc_option options[] = {
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
 	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
-	{ 'q', "quiet", VC_O_FLAG, offsetof(struct config, quiet), NULL,
-	  "no summary at the end", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };
@@ -287,7 +285,7 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		rc = code ? 0 : follow(&r, &con->err);
 		if (!code && rc == 0) {
 			code = r.code;
-			if (!r.cfg->quiet && !con->quiet)
+			if (!con->quiet)
 				summary(&r);
 		}
 	}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* markdown.c - a section to paste into a pull request or a step summary. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "common/site.h"
+#include "visualize/scene.h"
+
+enum { HOLDERS = 5 };
+
+/* Text in a table cell or a line: pipes and line ends would break it, the rest is escaped so that
+ * names with underscores stay as they are. */
+static void put(struct vc_output *o, const char *s)
+{
+	for (; s && *s; s++) {
+		if (*s == '\n' || *s == '\r')
+			vc_output_text(o, " ");
+		else if (strchr("|\\`*_<>[]#", *s))
+			vc_output_printf(o, "\\%c", *s);
+		else
+			vc_output_write(o, s, 1);
+	}
+}
+
+static void cell_bytes(struct vc_output *o, uint64_t bytes)
+{
+	char buf[VC_FORMAT];
+
+	vc_output_printf(o, " %s |", vc_format_bytes(bytes, buf));
+}
+
+static void row(struct vc_output *o, const struct vc_result *r)
+{
+	const struct vc_run_info *i = &r->info;
+	uint64_t used = r->stats.peak_reserved + i->context + i->others;
+	const char *color;
+	char buf[VC_FORMAT];
+
+	vc_output_text(o, "| ");
+	put(o, i->model);
+	vc_output_text(o, i->torch ? " " : "");
+	put(o, i->torch);
+	if (i->change && *i->change) {
+		vc_output_text(o, ", ");
+		put(o, i->change);
+	}
+	vc_output_text(o, " | ");
+	put(o, i->gpu ? i->gpu : i->capacity ? vc_format_bytes(i->capacity, buf) : "no limit");
+	vc_output_text(o, " | ");
+	put(o, i->conf && *i->conf ? i->conf : "default");
+	vc_output_printf(o, " | **%s** |", vc_verdict_word(r, &color));
+	cell_bytes(o, r->stats.peak_allocated);
+	cell_bytes(o, r->stats.peak_reserved);
+	cell_bytes(o, used);
+	if (i->capacity)
+		vc_output_printf(o, " %s |", vc_format_percent(used, i->capacity, buf));
+	else
+		vc_output_text(o, " |");
+	cell_bytes(o, r->stats.stranded_at_peak);
+	vc_output_printf(o, " %" PRIu64 " |\n", r->stats.flushes);
+}
+
+static void oom(struct vc_output *o, const struct vc_result *r)
+{
+	char place[512], a[VC_FORMAT];
+
+	if (!r->oom.happened)
+		return;
+	vc_output_printf(o, "\nOut of memory at event %" PRIu64 ":\n\n```\n%s\n```\n\n", r->oom.event,
+			 r->oom.message ? r->oom.message : "");
+	for (size_t i = 0; i < r->oom.holders && i < HOLDERS; i++) {
+		const struct vc_holder *h = &r->oom.holder[i];
+
+		vc_output_printf(o, "%s| %s | %" PRIu64 " | ",
+				 i ? "" : "| held at that moment | blocks | by |\n|--:|--:|---|\n",
+				 vc_format_bytes(h->bytes, a), h->blocks);
+		if (h->site) {
+			vc_site_text(r->meta, h->site, place, sizeof(place));
+			put(o, place);
+		} else if (h->label) {
+			put(o, vc_label_text(r->meta, h->label));
+		} else {
+			vc_output_printf(o, "segment %" PRIx64, h->segment);
+		}
+		vc_output_text(o, " |\n");
+	}
+}
+
+static int markdown_write(const struct vc_result *runs, size_t n, const void *config,
+			  struct vc_output *o, struct vc_error *err)
+{
+	char words[512];
+
+	(void)config;
+	(void)err;
+	vc_output_text(o, "### GPU memory of ");
+	put(o, n && runs->info.trace ? runs->info.trace : "nothing");
+	vc_output_text(o, "\n\n");
+	if (n == 1) {
+		vc_verdict_text(runs, words, sizeof(words));
+		put(o, words);
+		vc_output_text(o, "\n\n");
+	}
+	vc_output_text(o, "| allocator | device | settings | verdict | allocated | reserved | used | of the device "
+		       "| cached at the peak | flushes |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|\n");
+	for (size_t i = 0; i < n; i++)
+		row(o, &runs[i]);
+	for (size_t i = 0; i < n; i++)
+		oom(o, &runs[i]);
+	vc_output_text(o, "\n<sub>vramcast " VC_VERSION "</sub>\n");
+	return VC_OK;
+}
+
+static const char *const reads[] = { "oom", NULL };
+
+const struct vc_sink_type vc_sink_markdown = {
+	.name = "markdown", .extension = "md",
+	.summary = "a table of the runs to paste into a pull request or a step summary",
+	.observers = reads, .write = markdown_write,
+};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c - vramcast export: a trace as .vct, or a replay of it in another program's format. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option export_options[] = {
-	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT",
+	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
 	  "vct, or the name of a sink (vramcast list sinks)", "vct" },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
@@ -63,65 +65,135 @@ static int write_vct(struct vc_session *s, const struct config *c, struct vc_err
 	return r;
 }
 
-static int replay(struct vc_session *s, const struct vc_sink_type *k, struct vc_result *out, struct vc_error *err)
-{
-	const struct vc_observer_type *watch[16] = { 0 };
-	struct vc_plan *plan = NULL;
-	size_t n = 0, m = 0;
-	int r = vc_session_plans(s, &plan, &n, err);
+/* ---- a replay through a sink ---- */
 
-	for (size_t i = 0; k->observers && k->observers[i] && m < 15; i++)
-		if (vc_observer_by_name(k->observers[i]))
-			watch[m++] = vc_observer_by_name(k->observers[i]);
-	if (r == VC_OK)
-		r = vc_session_run(s, plan, watch, out, err);
+struct job {
+	struct vc_session *s;
+	const struct vc_sink_type *sink;
+	const struct vc_observer_type *watch[16];
+	struct vc_result *result; size_t n;
+	void *config;            /* of the sink */
+};
+
+/* "csv" or "csv:what=blocks" */
+static int choose_sink(struct job *j, const char *to, struct vc_error *err)
+{
+	const char *colon = strchr(to, ':');
+	char name[64];
+	size_t m = 0;
+
+	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - to) : (int)strlen(to), to);
+	j->sink = vc_sink_by_name(name);
+	if (!j->sink)
+		return vc_fail(err, VC_EUSAGE, "--to %s: no such format ('vramcast list sinks', or vct)", name);
+	for (size_t i = 0; j->sink->observers && j->sink->observers[i] && m < 15; i++)
+		if (vc_observer_by_name(j->sink->observers[i]))
+			j->watch[m++] = vc_observer_by_name(j->sink->observers[i]);
+	j->config = calloc(1, j->sink->config_size ? j->sink->config_size : 1);
+	if (!j->config)
+		return vc_nomem(err, "options");
+	return vc_params_parse(j->sink->params, j->config, colon ? colon + 1 : NULL, err);
+}
+
+static bool as_recorded(const struct vc_run_options *o)
+{
+	return !(o->model.n + o->torch.n + o->conf.n + o->gpu.n + o->used.n + o->set.n + o->transform.n) &&
+		o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN && isnan(o->fraction) && !o->start;
+}
+
+static bool wants_history(const struct vc_sink_type *k)
+{
+	for (size_t i = 0; k->observers && k->observers[i]; i++)
+		if (!strcmp(k->observers[i], "history"))
+			return true;
+	return false;
+}
+
+/* A history without a what-if is that of the recording: every device, at the recorded addresses. */
+static int follow_all(struct job *j, struct vc_error *err)
+{
+	struct vc_session *s = j->s;
+	const struct vc_device_census *chosen = s->device;
+	bool one = s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN;
+	int r = VC_OK;
+
+	j->result = calloc(s->census.devices, sizeof(*j->result));
+	if (!j->result)
+		return vc_nomem(err, "the results");
+	for (size_t i = 0; i < s->census.devices && r == VC_OK; i++) {
+		if (one && &s->census.device[i] != chosen)
+			continue;
+		s->device = &s->census.device[i];
+		r = vc_session_follow(s, s->torch, j->watch, &j->result[j->n], err);
+		j->n += r == VC_OK;
+	}
+	s->device = chosen;
+	return r;
+}
+
+static int run_plans(struct job *j, struct vc_error *err)
+{
+	struct vc_plan *plan = NULL;
+	size_t n = 0;
+	int r = vc_session_plans(j->s, &plan, &n, err);
+
+	if (r == VC_OK && !(j->result = calloc(n, sizeof(*j->result))))
+		r = vc_nomem(err, "the results");
+	for (size_t i = 0; i < n && r == VC_OK; i++) {
+		r = vc_session_run(j->s, &plan[i], j->watch, &j->result[i], err);
+		j->n += r == VC_OK;
+	}
 	free(plan);
 	return r;
 }
 
-static int write_sink(struct vc_session *s, const struct config *c, const struct vc_sink_type *k,
-		      struct vc_error *err)
+static int write_sink(struct job *j, const char *path, struct vc_error *err)
 {
-	void *cfg = calloc(1, k->config_size ? k->config_size : 1);
-	struct vc_result result = { 0 };
+	bool recorded = wants_history(j->sink) && as_recorded(j->s->opt);
 	struct vc_output *out = NULL;
-	int r = cfg ? vc_params_parse(k->params, cfg, NULL, err) : vc_nomem(err, "options");
+	int r = recorded ? follow_all(j, err) : run_plans(j, err);
 
-	if (r == VC_OK)
-		r = replay(s, k, &result, err);
-	if (r == VC_OK && !(out = vc_output_open(c->output, err)))
+	if (r == VC_OK && recorded && j->s->fidelity.checked && !j->s->fidelity.exact)
+		fprintf(stderr, "vramcast: the model does not reproduce this recording (%s); what is written "
+			"is the model's run\n", j->s->fidelity.diverged_why ? j->s->fidelity.diverged_why :
+			"it differs");
+	if (r == VC_OK && !(out = vc_output_open(path, err)))
 		r = err->status;
 	if (r == VC_OK)
-		r = k->write(&result, 1, cfg, out, err);
+		r = j->sink->write(j->result, j->n, j->config, out, err);
 	if (r == VC_OK)
 		r = vc_output_commit(out, err);
 	vc_output_close(out);
-	vc_result_fini(&result);
-	free(cfg);
+	for (size_t i = 0; i < j->n; i++)
+		vc_result_fini(&j->result[i]);
+	free(j->result);
 	return r;
 }
 
 static int export_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
-	const struct vc_sink_type *k = vc_sink_by_name(c->to);
 	bool vct = !strcmp(c->to, "vct");
 	struct vc_run_options o = c->run;
 	struct vc_session s;
-	int r;
+	struct job j = { .s = &s };
+	int r = VC_OK;
 
 	if (!c->block || c->block > 1u << 24 || c->level > 22)
 		return vc_fail(&con->err, VC_EUSAGE, "--block goes from 1 to 16777216, --level from 0 to 22");
 	if (!c->output)
 		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
-	if (!vct && !k)
-		return vc_fail(&con->err, VC_EUSAGE, "--to %s: no such format ('vramcast list sinks', or vct)", c->to);
 	if (vct)
 		o.verify = false;
-	r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0, &con->err);
-	if (r == VC_OK)
-		r = vct ? write_vct(&s, c, &con->err) : write_sink(&s, c, k, &con->err);
-	vc_session_close(&s);
+	else
+		r = choose_sink(&j, c->to, &con->err);
+	if (r == VC_OK) {
+		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0, &con->err);
+		if (r == VC_OK)
+			r = vct ? write_vct(&s, c, &con->err) : write_sink(&j, c->output, &con->err);
+		vc_session_close(&s);
+	}
+	free(j.config);
 	return r;
 }
 

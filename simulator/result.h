@@ -124,6 +124,25 @@ struct vc_steps {
 	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
 };
 
+/* history: what the framework's own memory history would show, and the heap at the end. */
+enum vc_history_action {
+	VC_HIST_ALLOC, VC_HIST_FREE_REQUESTED, VC_HIST_FREE_COMPLETED, VC_HIST_SEGMENT_ALLOC,
+	VC_HIST_SEGMENT_FREE, VC_HIST_SEGMENT_MAP, VC_HIST_SEGMENT_UNMAP,
+	VC_HIST_OOM                 /* addr = free bytes of the device, size = rounded request */
+};
+struct vc_history_entry {
+	uint64_t addr, size, time_ns, id; /* size as asked for; id of ALLOC only */
+	uint32_t stream, site, label;
+	uint8_t action;
+	bool driver;                /* private to the observer */
+};
+struct vc_history {
+	struct vc_history_entry *at; size_t n;
+	uint64_t dropped;           /* older entries that were not kept */
+	struct vc_heap_map end;
+	bool known;                 /* somebody observed it: an empty history says that nothing happened */
+};
+
 struct vc_result {
 	const struct vc_meta *meta; /* lent: dictionaries for site and label */
 	struct vc_run_info info;
@@ -137,6 +156,7 @@ struct vc_result {
 	struct vc_fidelity fidelity;
 	struct vc_fragmentation fragmentation;
 	struct vc_steps steps;
+	struct vc_history history;
 	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };
 

@@ -459,28 +459,46 @@ uint64_t vc_session_beside(const struct vc_session *s, const struct vc_plan *pla
 	return plan->context + s->others;
 }
 
-static int verify_as(struct vc_session *s, const struct vc_model_type *m, const char *version,
-		     struct vc_fidelity *f, struct vc_error *err)
+int vc_session_follow(const struct vc_session *s, const char *version,
+		      const struct vc_observer_type *const *observers, struct vc_result *out,
+		      struct vc_error *err)
 {
-	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
-	struct vc_plan p = { .model = m, .conf = s->meta->conf ? s->meta->conf : "", .fraction = -1,
+	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
+			     .conf = s->meta->conf ? s->meta->conf : "",
 			     .start = s->device->has_start ? VC_START_WARM : VC_START_COLD };
-	struct vc_result out;
 	struct vc_run run;
 	int r;
 
+	if (!p.model)
+		return vc_fail(err, VC_ENOSUP, "the torch model is not built in");
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
 	run = make_run(s, &p);
 	run.device.others = 0;
 	run.follow = true;
-	run.observers = watch;
+	run.observers = observers;
 	run.source = base_source(s, err);
 	if (!run.source)
 		return err->status ? (int)err->status : VC_ENOMEM;
-	r = vc_run(&run, &out, err);
+	r = vc_run(&run, out, err);
 	vc_source_free(run.source);
 	if (r < 0)
 		return vc_wrap(err, "%s: replay under the recorded settings", s->path);
+	out->meta = s->meta;
+	r = fill_info(s, &p, out, err);
+	if (r < 0)
+		vc_result_fini(out);
+	return r;
+}
+
+static int verify_as(struct vc_session *s, const char *version, struct vc_fidelity *f,
+		     struct vc_error *err)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	struct vc_result out;
+	int r = vc_session_follow(s, version, watch, &out, err);
+
+	if (r < 0)
+		return r;
 	*f = out.fidelity;
 	out.fidelity.diverged_why = NULL;
 	vc_result_fini(&out);
@@ -506,14 +524,14 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 
 	if (!m)
 		return VC_OK;
-	r = verify_as(s, m, first, &s->fidelity, err);
+	r = verify_as(s, first, &s->fidelity, err);
 	if (r < 0)
 		return r;
 	/* The recording does not say which version made it: the one that reproduces it did. */
 	for (size_t i = 0; !known && !s->fidelity.exact && m->versions && m->versions[i]; i++) {
 		struct vc_fidelity f = { 0 };
 
-		r = verify_as(s, m, m->versions[i], &f, err);
+		r = verify_as(s, m->versions[i], &f, err);
 		if (r == VC_EUSAGE) { /* a version that refuses the recorded settings did not make it */
 			r = VC_OK;
 			continue;

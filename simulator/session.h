@@ -80,6 +80,12 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err);
 
+/* Replay the recording as it was: its settings, its own device answers (torch `version`), no -x and no
+ * --set. On success the caller owns *out. */
+int vc_session_follow(const struct vc_session *s, const char *version,
+		      const struct vc_observer_type *const *observers, struct vc_result *out,
+		      struct vc_error *err);
+
 /* A source over the session's events with -x applied; the caller frees it. */
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err);
 

@@ -1,0 +1,51 @@
+#!/bin/sh
+# formats.sh - what is written for other programs says what `sim --json` says, reads back, and is the
+# same every time.
+. tests/support/tap.sh
+PY=${PYTHON:-python3}
+if ! "$PY" -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null; then skip "exchange formats" "no python3 to read them with"; finish; fi
+
+formats="csv jsonl json chrome perfetto folded pprof openmetrics markdown"
+round() { # NAME TRACE OPTIONS...
+	what=$1; trace=$2; shift 2
+	"$VRAMCAST" sim "$trace" "$@" --json > "$TMP/sim.json" 2> "$TMP/err"
+	for f in $formats; do
+		if ! "$VRAMCAST" export "$trace" --to "$f" -o "$TMP/x.$f" "$@" 2> "$TMP/err"; then
+			fail "export --to $f ($what)" "$(cat "$TMP/err")"; continue
+		fi
+		check "$f has the numbers of sim --json ($what)" "$PY" tests/support/formats.py "$f" "$TMP/x.$f" "$TMP/sim.json"
+	done
+	"$VRAMCAST" export "$trace" --to csv:what=blocks -o "$TMP/blocks.csv" "$@"
+	check "csv:what=blocks adds up to the peak ($what)" "$PY" tests/support/formats.py blocks "$TMP/blocks.csv" "$TMP/sim.json"
+	if "$PY" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2> /dev/null; then
+		check "perfetto's own definitions read it ($what)" "$PY" tests/support/formats.py schema "$TMP/x.perfetto" "$TMP/sim.json"
+	else
+		skip "perfetto's own definitions read it ($what)" "no python package perfetto"
+	fi
+	if command -v trace_processor_shell > /dev/null && "$PY" -c 'import perfetto.trace_processor' 2> /dev/null; then
+		check "trace_processor reads it ($what)" "$PY" tests/support/formats.py processor "$TMP/x.perfetto" "$TMP/sim.json"
+	else
+		skip "trace_processor reads it ($what)" "no trace_processor_shell"
+	fi
+}
+round "a whole run" traces/decomfl.vct
+round "warm start, other settings" traces/lm-train-ctx128.vct --conf expandable_segments:True --capacity 80GiB
+round "out of memory" traces/decomfl.vct --capacity 1GiB --context 200MiB
+
+for f in $formats; do
+	"$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/1.$f"; "$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/2.$f"
+	check "$f: twice the same bytes" cmp "$TMP/1.$f" "$TMP/2.$f"
+done
+for e in csv jsonl json pftrace trace folded pprof prom md; do
+	run sim traces/attention.vct --no-verify -o "$TMP/y.$e"
+	expect "sim -o y.$e" 0
+	check "y.$e is not empty" test -s "$TMP/y.$e"
+done
+run sim traces/attention.vct --no-verify --conf '' --conf expandable_segments:True -o "$TMP/two.csv" -o "$TMP/two.md"
+check "two runs in one csv" sh -c "cut -d, -f1 '$TMP/two.csv' | sort -u | tr '\n' ' ' | grep -qx '0 1 run '"
+check "two rows in one table" sh -c "[ \$(grep -c '^| torch' '$TMP/two.md') = 2 ]"
+run sim traces/attention.vct --no-verify --conf '' --conf expandable_segments:True -o "$TMP/two.pprof"
+expect "a profile of two runs is refused" 2 '' 'one run'
+run export traces/attention.vct --to csv:what=nonsense -o -
+expect "a parameter that is none" 2 '' 'nonsense'
+finish

@@ -1,0 +1,66 @@
+#!/bin/sh
+# snapshot.sh - PyTorch snapshots written by export: the recording comes back field by field, replays as
+# exactly as before, and other readers take it.
+. tests/support/tap.sh
+PY=${PYTHON:-python3}
+"$PY" -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2> /dev/null && has_python=1 || has_python=
+
+numbers() { # what info and sim say of a trace, without its name
+	"$VRAMCAST" sim "$1" --json > "$TMP/json" 2> "$TMP/err" || [ $? = 3 ] || { cat "$TMP/err"; return 1; }
+	sed -e 's/"file": "[^"]*"//;s/"source": "[^"]*"//' "$TMP/json"
+}
+again() { # NAME FILE
+	if ! "$VRAMCAST" export "$2" --to pickle:events=0 -o "$TMP/w.pickle" 2> "$TMP/err"; then
+		fail "$1 is written as a snapshot" "$(cat "$TMP/err")"; return
+	fi
+	numbers "$2" > "$TMP/a"; numbers "$TMP/w.pickle" > "$TMP/b"
+	check "$1: the snapshot replays with the same numbers and the same fidelity" diff "$TMP/a" "$TMP/b"
+	"$VRAMCAST" export "$TMP/w.pickle" --to pickle:events=0 -o "$TMP/w2.pickle"
+	check "$1: written again it is the same file" cmp "$TMP/w.pickle" "$TMP/w2.pickle"
+}
+for f in traces/*.vct; do again "$(basename "$f")" "$f"; done
+[ -d ../shared/data/snapshots ] || skip "public snapshots, field by field" "no ../shared/data/snapshots"
+for f in ../shared/data/snapshots/*.pickle ../shared/special/*.pickle.gz; do
+	[ -e "$f" ] || continue
+	b=$(basename "$f")
+	again "$b" "$f"
+	if [ "$has_python" ]; then
+		check "$b: every event, segment, block and frame is the original's" "$PY" tests/support/roundtrip.py "$f" "$TMP/w.pickle"
+	else
+		skip "$b: every event, segment, block and frame is the original's" "no python3"
+	fi
+done
+
+# a what-if: the written snapshot is the recording of a run that never took place
+"$VRAMCAST" export traces/lm-train-ctx128.vct --to pickle -o "$TMP/e.pickle" --conf expandable_segments:True
+run info "$TMP/e.pickle"
+expect "a what-if under other settings replays exactly" 0 'reproduces this recording exactly'
+run sim "$TMP/e.pickle" --no-verify --json
+want=$("$VRAMCAST" sim traces/lm-train-ctx128.vct --no-verify --conf expandable_segments:True --json | grep '"peak_reserved"')
+expect "and has the peak that was predicted" 0 "$(printf '%s' "$want" | sed 's/^ *//;s/,$//')"
+"$VRAMCAST" export traces/decomfl.vct --to pickle -o "$TMP/o.pickle" --capacity 1GiB
+run info "$TMP/o.pickle" --json
+expect "a run that dies has its out-of-memory event" 0 '"ooms": 1'
+"$VRAMCAST" export traces/decomfl.vct --to pickle:events=1000 -o "$TMP/c.pickle"
+run info "$TMP/c.pickle"
+expect "cut to its last events it still replays exactly" 0 'reproduces this recording exactly'
+expect "and says that it was cut" 0 'ring buffer overflowed'
+run sim traces/decomfl.vct --conf '' --conf expandable_segments:True -o "$TMP/two.pickle"
+expect "two runs of one device do not fit into one snapshot" 2 '' 'one run of a device'
+check "and nothing was written" sh -c "! test -e '$TMP/two.pickle'"
+run export traces/attention.vct --to pickle -o - -m direct
+expect "other models are written too" 0
+
+viz=$("$PY" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null || printf '%s' "$MEMORY_VIZ")
+if [ "$has_python" ] && [ -f "$viz" ]; then
+	"$VRAMCAST" export traces/decomfl.vct --to pickle:category=lifetime -o "$TMP/v.pickle"
+	for what in trace_plot segment_plot; do
+		check "torch.cuda._memory_viz $what takes it" "$PY" "$viz" $what "$TMP/v.pickle" -o "$TMP/v.html"
+	done
+	for what in memory stats; do
+		check "torch.cuda._memory_viz $what takes it" "$PY" "$viz" $what "$TMP/v.pickle" -o "$TMP/v.svg"
+	done
+else
+	skip "torch.cuda._memory_viz takes it" "no torch, and MEMORY_VIZ names no copy of _memory_viz.py"
+fi
+finish

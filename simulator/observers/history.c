@@ -12,7 +12,11 @@
 
 struct origin { uint64_t requested; uint32_t stream, site, label; bool used; };
 
+/* What the recording shows since the last request: its times and call sites are those of the entries. */
+struct seen { uint64_t addr, time_ns; uint32_t site; uint8_t action; };
+
 struct state {
+	struct seen *seen; size_t seens, seen_cap, seen_next;
 	struct vc_pages origins;         /* of live blocks, by id */
 	struct vc_history_entry *at; size_t cap;
 	uint64_t n, stamped;             /* entries so far; those that have their time and call site */
@@ -129,6 +133,50 @@ static void freed(struct state *st, const struct vc_step *s)
 		vc_pages_drop(&st->origins, s->ev->id);
 }
 
+static void see(struct state *st, const struct vc_event *ev)
+{
+	static const uint8_t action[] = { VC_HIST_SEGMENT_ALLOC, VC_HIST_SEGMENT_FREE, VC_HIST_SEGMENT_MAP,
+					  VC_HIST_SEGMENT_UNMAP };
+
+	if (st->seens == st->seen_cap) {
+		size_t cap = st->seen_cap ? st->seen_cap * 2 : 64;
+		struct seen *to = realloc(st->seen, cap * sizeof(*to));
+
+		if (!to) {
+			st->nomem = true;
+			return;
+		}
+		st->seen = to;
+		st->seen_cap = cap;
+	}
+	st->seen[st->seens++] = (struct seen){ ev->addr, ev->time_ns, ev->site,
+					       action[ev->kind - VC_EV_SEGMENT_ALLOC] };
+}
+
+/* New entries get their time and call site: of the recorded entry that they repeat, else of the event
+ * that caused them. */
+static void stamp(struct state *st, const struct vc_event *ev)
+{
+	for (; st->stamped < st->n; st->stamped++) {
+		struct vc_history_entry *e = entry_at(st, st->stamped);
+
+		e->time_ns = ev->time_ns;
+		e->site = ev->site;
+		for (size_t k = 0; k < st->seens; k++) {
+			const struct seen *s = &st->seen[(st->seen_next + k) % st->seens];
+
+			if (s->action != e->action || s->addr != e->addr)
+				continue;
+			e->time_ns = s->time_ns;
+			e->site = s->site;
+			st->seen_next = (st->seen_next + k + 1) % st->seens; /* mostly in the same order */
+			break;
+		}
+	}
+	if (ev->kind < VC_EV_SEGMENT_ALLOC)
+		st->seens = st->seen_next = 0;
+}
+
 static int history_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
 {
 	struct state *st = o->state;
@@ -145,10 +193,9 @@ static int history_step(struct vc_observer *o, const struct vc_step *s, struct v
 		   !g->site) {
 		g->site = ev->site; /* of blocks older than the recording this is the only place */
 	}
-	for (; st->stamped < st->n; st->stamped++) {
-		entry_at(st, st->stamped)->time_ns = ev->time_ns;
-		entry_at(st, st->stamped)->site = ev->site;
-	}
+	if (ev->kind >= VC_EV_SEGMENT_ALLOC && ev->kind <= VC_EV_SEGMENT_UNMAP)
+		see(st, ev);
+	stamp(st, ev);
 	return st->nomem ? vc_nomem(err, "the memory history") : VC_OK;
 }
 
@@ -211,6 +258,7 @@ static void history_fini(struct vc_observer *o)
 	struct state *st = o->state;
 
 	vc_pages_fini(&st->origins);
+	free(st->seen);
 	free(st->at);
 	free(st->end.at);
 }

@@ -51,14 +51,14 @@ check "and nothing was written" sh -c "! test -e '$TMP/two.pickle'"
 run export traces/attention.vct --to pickle -o - -m direct
 expect "other models are written too" 0
 
-viz=$("$PY" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null || printf '%s' "$MEMORY_VIZ")
+viz=${MEMORY_VIZ:-$("$PY" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null)}
 if [ "$has_python" ] && [ -f "$viz" ]; then
 	"$VRAMCAST" export traces/decomfl.vct --to pickle:category=lifetime -o "$TMP/v.pickle"
 	for what in trace_plot segment_plot; do
 		check "torch.cuda._memory_viz $what takes it" "$PY" "$viz" $what "$TMP/v.pickle" -o "$TMP/v.html"
 	done
-	for what in memory stats; do
-		check "torch.cuda._memory_viz $what takes it" "$PY" "$viz" $what "$TMP/v.pickle" -o "$TMP/v.svg"
+	for what in stats trace; do
+		check "torch.cuda._memory_viz $what takes it" "$PY" "$viz" $what "$TMP/v.pickle"
 	done
 else
 	skip "torch.cuda._memory_viz takes it" "no torch, and MEMORY_VIZ names no copy of _memory_viz.py"

@@ -140,7 +140,6 @@ struct vc_history {
 	struct vc_history_entry *at; size_t n;
 	uint64_t dropped;           /* older entries that were not kept */
 	struct vc_heap_map end;
-	bool known;                 /* somebody observed it: an empty history says that nothing happened */
 };
 
 struct vc_result {

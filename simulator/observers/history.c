@@ -248,7 +248,6 @@ static int history_end(struct vc_observer *o, const struct vc_model *m, struct v
 		return vc_nomem(err, "the memory history");
 	h->dropped = st->n > LIMIT ? st->n - LIMIT : 0;
 	h->end = st->end;
-	h->known = true;
 	st->end.at = NULL;
 	return VC_OK;
 }

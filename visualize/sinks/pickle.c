@@ -353,8 +353,6 @@ static const struct vc_result *of_device(const struct vc_result *runs, size_t n,
 static int check(const struct vc_result *runs, size_t n, struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!runs[i].history.known)
-			return vc_fail(err, VC_EINTERNAL, "the run was not observed for a snapshot");
 		if (of_device(runs, i, runs[i].info.device))
 			return vc_fail(err, VC_EUSAGE, "a snapshot holds one run of a device, not two; write "
 				       "one file for each");

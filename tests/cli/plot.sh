@@ -34,7 +34,7 @@ check "in one picture" grep -q 'What if: 2' "$TMP/two.svg"
 
 run sweep $T --vary capacity=24G,48G,64G,80G -o "$TMP/runs.jsonl"; expect "a sweep" 0
 run plot "$TMP/runs.jsonl" -o "$TMP/sweep.svg"; expect "is drawn from its results" 0
-check "with what to take" grep -q 'capacity 80' "$TMP/sweep.svg"
+check "with what to take" grep -q 'capacity 80<' "$TMP/sweep.svg"
 echo '{"id":0,"vary":{"batch":' > "$TMP/cut.jsonl"
 run plot "$TMP/cut.jsonl" -o "$TMP/x.svg"; expect "results that are cut off" 1 '' 'cut.jsonl'
 

@@ -132,11 +132,11 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
 	l = (struct vc_label){ b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350, false, false };
 	vc_svg_label(s, &l, p->name);
-	snprintf(text, sizeof(text), "reserved %s, allocated %s, ", vc_format_bytes(t->peak_reserved, a),
+	snprintf(text, sizeof(text), "reserved %s, allocated %s", vc_format_bytes(t->peak_reserved, a),
 		 vc_format_bytes(t->peak_allocated, c));
-	size_t used = strlen(text);
-	snprintf(text + used, sizeof(text) - used, "%s segments%s", vc_format_count(t->segments_peak, a),
-		 t->flushes ? ", flushed" : "");
+	if (t->segments_peak)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s segments",
+			 vc_format_count(t->segments_peak, a));
 	l = (struct vc_label){ b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w, false, false };
 	vc_svg_label(s, &l, text);
 }

@@ -20,6 +20,7 @@ struct drawing {
 	int series_n, columns;
 	double value[BARS];
 	uint64_t capacity, top;
+	bool capacities;       /* they differ: every column has its own */
 	struct vc_box box;
 	struct vc_axis axis;
 	const struct bar *best;
@@ -76,6 +77,7 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 		d->vary = d->vary ? d->vary : runs[i].info.vary;
 		d->bar[d->n++] = (struct bar){ &runs[i], runs[i].info.vary ? runs[i].info.value : (double)i,
 			series, 0 };
+		d->capacities = d->capacities || (d->capacity && runs[i].info.capacity != d->capacity);
 		if (runs[i].info.capacity > d->capacity)
 			d->capacity = runs[i].info.capacity;
 	}
@@ -91,8 +93,8 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 	d->top = (d->top ? d->top : 1) + d->top / 8;
 }
 
-/* The largest value that fits without flushing and leaves 5 % of the device; the cheapest in bytes of
- * those. NULL: none does. */
+/* The largest value (of capacities: the smallest) that fits without flushing and leaves 5 % of the
+ * device; the cheapest in bytes of those. NULL: none does. */
 static const struct bar *recommend(const struct drawing *d)
 {
 	const struct bar *best = NULL;
@@ -102,7 +104,7 @@ static const struct bar *recommend(const struct drawing *d)
 		uint64_t cap = b->r->info.capacity;
 		if (vc_result_verdict(b->r) != VC_FITS || (cap && peak_of(b->r) > cap / 100 * 95))
 			continue;
-		if (!best || b->value > best->value ||
+		if (!best || (d->capacities ? b->value < best->value : b->value > best->value) ||
 		    (b->column == best->column && peak_of(b->r) < peak_of(best->r)))
 			best = b;
 	}
@@ -124,7 +126,7 @@ static void backdrop(struct drawing *d)
 
 	d->axis = vc_axis_bytes(d->top, 8);
 	vc_svg_label(s, &l, d->axis.name);
-	if (d->capacity && d->capacity <= d->top) {
+	if (d->capacity && d->capacity <= d->top && !d->capacities) {
 		int a = y_of(d, d->capacity / 100 * 95), b = y_of(d, d->capacity / 100 * 85);
 		vc_svg_rect(s, "band", (struct vc_box){ d->box.x, a, d->box.w, b - a }, 0);
 	}
@@ -134,7 +136,7 @@ static void backdrop(struct drawing *d)
 		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END, "mut", 0, false, false };
 		vc_svg_label(s, &l, vc_axis_text(&d->axis, at, buf));
 	}
-	if (!d->capacity || d->capacity > d->top)
+	if (!d->capacity || d->capacity > d->top || d->capacities)
 		return;
 	vc_svg_hline(s, "capl", d->box.x, y_of(d, d->capacity), d->box.w);
 	l = (struct vc_label){ d->box.x + 60, y_of(d, d->capacity) - 55, VC_T_STRONG, VC_START, "capt", 0,
@@ -155,7 +157,8 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	vc_svg_put(s, "allocated %s, %s</title>", vc_format_bytes(used, c), vc_verdict_word(b->r, NULL));
 	s->titles++;
 	if (v == VC_OOM) {
-		y = d->capacity && d->capacity <= d->top ? y_of(d, d->capacity) - 150 : y;
+		uint64_t capacity = b->r->info.capacity;
+		y = capacity && capacity <= d->top ? y_of(d, capacity) - (d->capacities ? 0 : 150) : y;
 		vc_svg_put(s, "<rect class=\"nf bads thin\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"/>", x + 8, y,
 			   w - 16, floor - y);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, floor - 250);
@@ -199,6 +202,10 @@ static void bars(struct drawing *d)
 		draw_bar(d, &d->bar[i], x + d->bar[i].series * w + (w > 60 ? 10 : 0), w > 60 ? w - 20 : w);
 	}
 	vc_svg_put(s, "</g>\n");
+	for (size_t i = 0; i < d->n && d->capacities; i++) /* a line of its own over each column */
+		if (d->bar[i].series == 0 && d->bar[i].r->info.capacity <= d->top)
+			vc_svg_hline(s, "capl", d->box.x + d->bar[i].column * slot + slot / 12,
+				     y_of(d, d->bar[i].r->info.capacity), slot - slot / 6);
 	for (int i = 0; i < d->columns; i++) {
 		bool best = d->best && d->best->column == i;
 		if (i % every && !best)
@@ -274,7 +281,8 @@ static int advice(struct drawing *d, int x, int y)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s of capacity",
 			 vc_format_percent(peak_of(b->r), b->r->info.capacity, c));
 	y = side_line(d, x, y, VC_T_STRONG, "ok", text);
-	y = side_line(d, x, y, VC_T_SMALL, "mut", "the largest that fits without flushing,");
+	y = side_line(d, x, y, VC_T_SMALL, "mut", d->capacities ?
+		      "the smallest it fits on without flushing," : "the largest that fits without flushing,");
 	return side_line(d, x, y - 30, VC_T_SMALL, "mut", "with 5 % of the device left");
 }
 
@@ -287,7 +295,8 @@ static int keys(struct drawing *d, int x, int y, int w, bool line)
 		key[n++] = (struct vc_key){ series_class[i], d->series[i], VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "fits only by flushing the cache (~)", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "nf bads thin", "runs out of memory (x)", VC_KEY_BOX };
-	key[n++] = (struct vc_key){ "band", "85 to 95 % of capacity", VC_KEY_BOX };
+	key[n++] = d->capacities ? (struct vc_key){ "capl", "capacity", VC_KEY_LINE } :
+		(struct vc_key){ "band", "85 to 95 % of capacity", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "gap in a bar: peak allocated", VC_KEY_LINE };
 	if (line)
 		key[n++] = (struct vc_key){ "res", "samples per second (own scale)", VC_KEY_LINE };

@@ -1,0 +1,16 @@
+#!/bin/sh
+# make-pictures.sh - the pictures of README.md and docs/pictures.md, from the recordings in traces/.
+set -e
+v=${VRAMCAST:-build/vramcast}
+t=traces/lm-train-ctx128.vct
+to=${1:-docs/img}
+mkdir -p "$to"
+"$v" plot $t -g a100-40 -o "$to/oom.svg"
+"$v" plot $t -g a100-40 --width 600 -o "$to/oom-narrow.svg"
+"$v" plot $t -g a100-40 -t blocks -o "$to/blocks.svg"
+"$v" plot $t -g a100-40 -t segments -o "$to/segments.svg"
+"$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t owners -o "$to/owners.svg"
+"$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
+runs=$(mktemp); trap 'rm -f "$runs" "$runs.jsonl"' EXIT
+"$v" sweep $t --vary capacity=40G,44G,48G,52G,56G,60G,64G,68G,72G,76G,80G --vary 'conf=|expandable_segments:True' -o "$runs.jsonl" 2>/dev/null
+"$v" plot "$runs.jsonl" --title 'lm-train-ctx128: peak memory by capacity of the card (GiB)' -o "$to/sweep.svg"

@@ -107,16 +107,11 @@ static const struct vc_source_type *recognise(struct vc_input *in, struct vc_err
 	return best;
 }
 
-static struct vc_source *open_input(const char *path, struct vc_error *err)
+struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err)
 {
-	struct vc_input *in = vc_input_open(path, err);
-	const struct vc_source_type *type;
-	struct vc_source *s;
+	const struct vc_source_type *type = recognise(in, err);
+	struct vc_source *s = type ? source_new(type, err) : NULL;
 
-	if (!in)
-		return NULL;
-	type = recognise(in, err);
-	s = type ? source_new(type, err) : NULL;
 	if (!s) {
 		vc_input_close(in);
 		return NULL;
@@ -124,7 +119,7 @@ static struct vc_source *open_input(const char *path, struct vc_error *err)
 	s->input = in;
 	s->meta = vc_meta_new(err);
 	if (s->meta) {
-		vc_meta_set(&s->meta->path, path);
+		vc_meta_set(&s->meta->path, vc_input_name(in));
 		vc_meta_set(&s->meta->source, type->name);
 		if ((!type->params || !vc_params_parse(type->params, s->config, NULL, err)) &&
 		    !type->open(s, err))
@@ -132,6 +127,16 @@ static struct vc_source *open_input(const char *path, struct vc_error *err)
 	}
 	vc_source_free(s);
 	return NULL;
+}
+
+static struct vc_source *open_input(const char *path, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_open(path, err);
+	struct vc_source *s = in ? vc_source_input(in, err) : NULL;
+
+	if (s)
+		vc_meta_set(&s->meta->path, path);
+	return s;
 }
 
 /* The '@' of "FILE@batch=8,seq=512", or NULL when the text after it is not of that form. */

@@ -57,6 +57,8 @@ const struct vc_source_type *vc_transform_by_name(const char *name);
 /* Open a trace file ("-": standard input) with the decoder that recognises it. "FILE@batch=8,seq=512"
  * sets recorded parameters, unless a file of that whole name exists. NULL on failure. */
 struct vc_source *vc_source_open(const char *path, struct vc_error *err);
+/* The same for an input at hand, which the source owns from now on, also when this fails. */
+struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);
 
 /* Put a transform behind `upstream`. On success the new source owns it; on failure it stays the
  * caller's. */

@@ -353,7 +353,7 @@ int snapshot_start_heap(const struct snapshot *s, uint16_t device, struct snapsh
 	for (size_t i = 0; i < h->blocks && !rc; i++)
 		if (h->block[i].state != SNAP_INACTIVE && !vc_map_put(&r.at, h->block[i].addr, i + 1))
 			rc = vc_nomem(err, "the heap of the snapshot");
-	if (device < s->lists) {
+	if (device < s->lists && s->list[device].n) {
 		e = s->ev + s->list[device].first;
 		for (size_t i = s->list[device].n; i-- > 0 && !rc; )
 			rc = undo(&r, &e[i]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/param.h"
+#include "simulator/model.h"
 
 enum { MOST = 100000 };
 
@@ -90,15 +91,40 @@ static size_t settings_end(const char *text)
 	return strlen(text);
 }
 
+/* "2.0..2.15": every version from one to the other, as the model lists them. */
+static int versions(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+	const char *dots = strstr(text, "..");
+	bool inside = false;
+	int r = VC_OK;
+
+	if (!m || !dots || dots >= text + len)
+		return push(k, text, len, err);
+	for (size_t i = 0; r == VC_OK && m->versions[i]; i++) {
+		const char *v = m->versions[i];
+		size_t n = strlen(v);
+
+		inside |= n == (size_t)(dots - text) && !strncmp(v, text, n);
+		if (inside)
+			r = push(k, v, n, err);
+		if (inside && n == (size_t)(text + len - dots - 2) && !strncmp(v, dots + 2, n))
+			return r;
+	}
+	return r < 0 ? r : vc_fail(err, VC_EUSAGE, "--vary torch=%.*s: no such range (the first version is %s)",
+				   (int)len, text, m->versions[0]);
+}
+
 static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
 {
 	bool bars = strchr(text, '|') != NULL, conf = !strcmp(k->name, "conf");
+	bool torch = !strcmp(k->name, "torch");
 	int r = VC_OK;
 
 	do {
 		size_t len = bars ? strcspn(text, "|") : conf ? settings_end(text) : strcspn(text, ",");
 
-		r = push(k, text, len, err);
+		r = torch ? versions(k, text, len, err) : push(k, text, len, err);
 		text += len;
 	} while (r == VC_OK && *text++);
 	return r;

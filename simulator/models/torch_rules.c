@@ -106,7 +106,8 @@ int torch_rules_for(const char *version, struct torch_rules *out)
 		return -1;
 	text = end + 1;
 	minor = strtoul(text, &end, 10);
-	if (end == text || (*end && *end != '.' && *end != '+' && *end != 'a' && *end != 'r'))
+	if (end == text || (*end && *end != '.' && *end != '+' && *end != 'a' && *end != 'r') ||
+	    (*end == '.' && (end[1] < '0' || end[1] > '9')))
 		return -1;
 	snprintf(short_name, sizeof(short_name), "%lu.%lu", major, minor);
 	for (size_t i = 0; torch_versions[i]; i++)

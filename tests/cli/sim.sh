@@ -18,6 +18,9 @@ run sim $t -g h100-80 --used 30GiB@4711 --json; expect "another process takes it
 run sim $t --torch 2.2 --torch 2.9 -m direct -m torch --json; expect "all combinations are runs" 0 '"model": "direct"'
 [ "$(printf '%s\n' "$out" | grep -c '"verdict"')" = 4 ] && pass "four of them" || fail "four of them" "$out"
 run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'
+run sweep traces/attention.vct --vary torch=2.0..2.15; expect "a range of versions is every version in it" 0 '"torch":"2.12"'
+[ "$(printf '%s\n' "$out" | wc -l)" = 16 ] && pass "sixteen of them" || fail "sixteen of them" "$out"
+run sweep traces/attention.vct --vary torch=2.9..2.1; expect "a range that runs backwards is refused" 2 '' 'no such range'
 run sim $t --torch 2.0 --conf expandable_segments:True; expect "a setting the version does not know is refused as it does" 2 '' 'Unrecognized CachingAllocator option'
 run sim $t -g rtx9999; expect "an unknown card" 2 '' "no gpu 'rtx9999'"
 run sim $t -m torsh; expect "an unknown model" 2 '' 'did you mean torch'

@@ -151,8 +151,9 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		option(to, cap, "garbage_collection_threshold:0.%u", 1 + (unsigned)dice(g, 99));
 	if (one_in(g, 5))
 		divisions(g, to, cap);
-	if (g->minor >= 1 && (start ? g->expandable : g->expandable && one_in(g, 3)))
-		option(to, cap, "expandable_segments:%s", start || one_in(g, 2) ? "True" : "False");
+	/* Switching off and on again with a split limit lets the real program free a part of a segment. */
+	if (g->expandable && (start || g->split[0] || one_in(g, 3)))
+		option(to, cap, "expandable_segments:%s", start || g->split[0] || one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 12 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "throw_on_cudamalloc_oom:%s", one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 10 && one_in(g, g->rejects ? 2 : 10))

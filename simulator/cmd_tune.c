@@ -194,13 +194,15 @@ static bool is_better(const struct trial *best, const struct trial *now)
 
 /* ---- saying it ---- */
 
-static void emit_trial(struct vc_emit *e, const struct trial *x)
+/* People see the table only; programs the same fields of single trials too. */
+static void emit_trial(struct vc_emit *e, const struct trial *x, bool row)
 {
-	vc_emit_text(e, "conf", "settings", *x->conf ? x->conf : "(defaults)");
-	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(x->verdict));
-	vc_emit_bytes(e, "peak_reserved", "peak reserved", x->stats.peak_reserved);
-	vc_emit_uint(e, "flushes", "flushes", x->stats.flushes);
-	vc_emit_uint(e, "segment_allocs", "cudaMallocs", x->stats.segment_allocs);
+	vc_emit_text(e, "conf", NULL, x->conf);
+	vc_emit_text(e, NULL, row ? "settings" : NULL, *x->conf ? x->conf : "(defaults)");
+	vc_emit_text(e, "verdict", row ? "verdict" : NULL, vc_verdict_name(x->verdict));
+	vc_emit_bytes(e, "peak_reserved", row ? "peak reserved" : NULL, x->stats.peak_reserved);
+	vc_emit_uint(e, "flushes", row ? "flushes" : NULL, x->stats.flushes);
+	vc_emit_uint(e, "segment_allocs", row ? "cudaMallocs" : NULL, x->stats.segment_allocs);
 }
 
 static void emit_advice(struct vc_emit *e, const struct tune *t, const struct trial *now, bool better)
@@ -235,13 +237,16 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 	vc_emit_uint(e, "capacity", NULL, t->plan.capacity);
 	vc_emit_uint(e, "tried", NULL, t->n);
 	vc_emit_object(e, "now", NULL);
-	emit_trial(e, now);
+	emit_trial(e, now, false);
+	vc_emit_end(e);
+	vc_emit_object(e, "recommended", NULL);
+	emit_trial(e, recommended(t), false);
 	vc_emit_end(e);
 	vc_emit_bool(e, "helps", NULL, better);
 	vc_emit_array(e, "best", "The best settings:");
 	for (size_t i = 0; i < t->n && i < t->cfg->top; i++) {
 		vc_emit_object(e, NULL, NULL);
-		emit_trial(e, &t->trial[i]);
+		emit_trial(e, &t->trial[i], true);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/completion.h"
 #include "simulator/infer.h"
 #include "simulator/whatif.h"
 
@@ -432,9 +433,12 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err)
 {
-	struct vc_run run = make_run(s, plan);
+	struct vc_plan p = *plan;
+	struct vc_run run;
 	int r;
 
+	vc_completion_default(s, &p);
+	run = make_run(s, &p);
 	run.observers = observers;
 	run.source = vc_session_source(s, err);
 	if (!run.source)
@@ -449,6 +453,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 	r = fill_info(s, plan, out, err);
 	if (r == VC_OK)
 		r = vc_whatif_interval(s, plan, out, err);
+	if (r == VC_OK)
+		r = vc_completion_interval(s, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;
@@ -522,7 +528,9 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 	const char *first = s->meta->torch ? s->meta->torch : m ? newest(m) : "";
 	int r;
 
-	if (!m)
+	/* A script, or requests alone: there is nothing to compare with. */
+	if (!m || (!s->device->segment_allocs && !s->device->final_segments && !s->device->start_segments &&
+		   s->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
 		return VC_OK;
 	r = verify_as(s, first, &s->fidelity, err);
 	if (r < 0)

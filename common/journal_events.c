@@ -15,6 +15,8 @@ struct pool { uint64_t first, second; };
 struct vc_journal_decoder {
 	struct vc_meta *meta;
 	struct blocks heap;   /* live tensors by address */
+	struct blocks waiting; /* freed, but used by other streams */
+	struct blocks segments; /* sizes of what cudaMalloc gave: cudaFree does not say */
 	struct blocks early;  /* segment calls the hooks saw and the activity buffers did not yet */
 	struct pool *pool;
 	size_t pools;
@@ -40,6 +42,8 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	if (!d)
 		return;
 	free(d->heap.slot);
+	free(d->waiting.slot);
+	free(d->segments.slot);
 	free(d->early.slot);
 	free(d->pool);
 	free(d);
@@ -143,9 +147,10 @@ static int decode_alloc(struct vc_journal_decoder *d, const struct vc_record *re
 	return 1;
 }
 
-static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev)
+static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev,
+		       struct vc_error *err)
 {
-	struct block *b = find(&d->heap, key_of(rec->device, rec->addr));
+	struct block *b = find(&d->heap, key_of(rec->device, rec->addr)), *w;
 
 	if (!b) {
 		d->meta->unmatched_frees++;
@@ -155,7 +160,25 @@ static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec
 	ev->size = 0;
 	d->totals.frees++;
 	d->totals.live -= b->bytes;
+	if (rec->flags & VC_EVF_PENDING) {
+		w = enter(&d->waiting, b->key, err);
+		if (!w)
+			return VC_ENOMEM;
+		w->id = b->id;
+	}
 	leave(&d->heap, b);
+	return 1;
+}
+
+static int decode_free_done(struct vc_journal_decoder *d, const struct vc_record *rec,
+			    struct vc_event *ev)
+{
+	struct block *b = find(&d->waiting, key_of(rec->device, rec->addr));
+
+	if (!b)
+		return 0;
+	ev->id = b->id;
+	leave(&d->waiting, b);
 	return 1;
 }
 
@@ -196,7 +219,7 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 
 /* The hooks and CUPTI may both see a call; CUPTI's record comes late. Each call the hooks saw
  * cancels one late record of the same kind and address. */
-static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
+static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
 {
 	uint64_t key = key_of(rec->device, rec->addr) ^ (uint64_t)rec->kind << 56;
 	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
@@ -205,13 +228,37 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 		if (!b)
 			return VC_ENOMEM;
 		b->id++;
-		return 1;
+		return 0;
 	}
 	if (!b)
-		return 1;
+		return 0;
 	if (--b->id == 0)
 		leave(&d->early, b);
-	return 0;
+	return 1;
+}
+
+static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec,
+			  struct vc_event *ev, struct vc_error *err)
+{
+	uint64_t key = key_of(rec->device, rec->addr);
+	int known = is_known(d, rec, err);
+	struct block *b;
+
+	if (known)
+		return known < 0 ? known : 0;
+	if (rec->kind == VC_EV_SEGMENT_ALLOC) {
+		b = enter(&d->segments, key, err);
+		if (!b)
+			return VC_ENOMEM;
+		b->bytes = rec->size;
+	} else if (rec->kind == VC_EV_SEGMENT_FREE) {
+		b = find(&d->segments, key);
+		if (b && !ev->size)
+			ev->size = b->bytes;
+		if (b)
+			leave(&d->segments, b);
+	}
+	return 1;
 }
 
 static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r,
@@ -242,16 +289,19 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		ev->flags = 0;
 		return decode_alloc(d, rec, ev, err);
 	case VC_EV_FREE:
-		ev->flags = 0;
-		return decode_free(d, rec, ev);
+		ev->flags = rec->flags & VC_EVF_PENDING;
+		return decode_free(d, rec, ev, err);
+	case VC_EV_FREE_DONE:
+		return decode_free_done(d, rec, ev);
 	case VC_EV_USE:
 		return decode_use(d, rec, ev);
+	case VC_EV_TRIM:
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return decode_pool(d, rec, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
 	case VC_EV_SEGMENT_UNMAP:
 		ev->flags = 0;
-		return decode_segment(d, rec, err);
+		return decode_segment(d, rec, ev, err);
 	case VC_EV_MARK:
 		d->totals.steps += rec->flags == VC_MARK_STEP;
 		return 1;

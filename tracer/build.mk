@@ -43,3 +43,7 @@ $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< $(TRACE_TESTS)/libc10.so -lpthread -ldl
+
+check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh
+.PHONY: check-torch-trace

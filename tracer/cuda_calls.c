@@ -15,6 +15,7 @@
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
+#include "tracer/torch_wait.h"
 
 typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
 
@@ -175,6 +176,9 @@ cuda_error cudaMalloc(void **p, size_t n);
 cuda_error cudaFree(void *p);
 cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
 cuda_error cudaFreeAsync(void *p, void *stream);
+cuda_error cudaEventRecord(void *event, void *stream);
+cuda_error cudaEventQuery(void *event);
+cuda_error cudaEventSynchronize(void *event);
 cuda_error cudaStreamBeginCapture(void *stream, int mode);
 cuda_error cudaStreamEndCapture(void *stream, void *graph);
 cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags, void *found);
@@ -245,6 +249,55 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 	else if (p && vc_torch_watching())
 		put(VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
 	return real(p, stream);
+}
+
+/* The allocator's events tell when a deferred free is through: torch_wait.c. */
+VC_ENTRY cuda_error cudaEventRecord(void *event, void *stream)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *, void *), r;
+
+	*(void **)&real = c.real;
+	r = real(event, stream);
+	if (r == 0 && !c.label)
+		vc_wait_recorded((uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)stream);
+	return r;
+}
+
+static void passed(void *event)
+{
+	uint64_t block = vc_wait_passed((uint64_t)(uintptr_t)event);
+	struct vc_record *r = block ? vc_record_begin() : NULL;
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = VC_EV_FREE_DONE, .addr = block, .device = device_now(),
+				 .time_ns = vc_clock_ns() };
+	vc_record_commit(r);
+}
+
+VC_ENTRY cuda_error cudaEventQuery(void *event)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *), r;
+
+	*(void **)&real = c.real;
+	r = real(event);
+	if (r == 0 && !c.label)
+		passed(event);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaEventSynchronize(void *event)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *), r;
+
+	*(void **)&real = c.real;
+	r = real(event);
+	if (r == 0 && !c.label)
+		passed(event);
+	return r;
 }
 
 static void put_capture(uint8_t kind, void *stream)

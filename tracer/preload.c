@@ -32,6 +32,7 @@ static void child_after_fork(void)
 	vc_marks_after_fork(true);
 	vc_cupti_forget();
 	vc_torch_cpu_forget();
+	vc_torch_forget();
 }
 
 __attribute__((constructor)) static void start(void)

@@ -16,8 +16,10 @@
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
+#include "tracer/torch_scope.h"
+#include "tracer/torch_wait.h"
 
-enum { BEFORE = 2 /* offset to top and type info stand before the vtable's address */, SLOTS = 96, POOLS = 16,
+enum { BEFORE = 2 /* offset to top and type info stand before the vtable's address */, SLOTS = 96,
        ALLOCATE = 2, CUDA = 1 /* c10::DeviceType */ };
 
 struct cuda_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
@@ -38,7 +40,6 @@ static struct {
 	void **original;         /* the allocator's own vtable */
 	void *table[BEFORE + SLOTS];
 	_Atomic uint64_t checked, wrong;
-	struct { bool used; word key, first, second; } begun[POOLS]; /* changed under Python's lock */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -162,20 +163,22 @@ static void *hook_raw_alloc_with_stream(void *object, size_t size, void *stream)
 	return real(object, size, stream);
 }
 
-/* The current device: these calls do not name one, and the streams of all devices are affected. */
+/* Recorded afterwards: what a request made the driver do stands in front of it, as with an
+ * allocation that needs a segment. No device is named: those of all devices are emptied. */
 static void hook_trim(void *object, word first, word second)
 {
 	void (*real)(void *, word, word);
 	struct vc_record r = { 0 };
+	__attribute__((cleanup(leave))) struct guard was = enter(0);
 
+	*(void **)&real = g.original[g.slots->trim];
+	real(object, first, second);
+	vc_cuda_settle();
 	if (g.slots->trim_takes_pool) {
 		r.addr = first;
 		r.extra = second;
 	}
 	put(VC_EV_TRIM, 0, r);
-	*(void **)&real = g.original[g.slots->trim];
-	real(object, first, second);
-	vc_cuda_settle();
 }
 
 static void hook_fraction(void *object, double fraction, int8_t device)
@@ -194,63 +197,52 @@ static void hook_use(void *object, void *const *data, struct cuda_stream stream)
 {
 	void (*real)(void *, void *const *, struct cuda_stream);
 
-	if (*data)
+	if (*data) {
 		put(VC_EV_USE, 0, (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
 			.stream = handle_of(stream), .device = (uint16_t)(stream.device >> 8 & 0xff) });
+		vc_wait_use((uint64_t)(uintptr_t)*data, handle_of(stream));
+	}
 	*(void **)&real = g.original[g.slots->use];
 	real(object, data, stream);
 }
 
 static void put_pool(uint8_t kind, uint8_t flags, word device, word first, word second)
 {
-	put(kind, flags, (struct vc_record){ .addr = first, .extra = second,
-		.stream = UINT64_MAX, .device = (uint16_t)(device & 0xff) });
-}
-
-/* Versions whose "end" does not name the pool: remember which pool a stream or graph began. */
-static void remember(word key, word first, word second)
-{
-	int i = 0;
-
-	while (i < POOLS - 1 && g.begun[i].used && g.begun[i].key != key)
-		i++;
-	g.begun[i].used = true;
-	g.begun[i].key = key;
-	g.begun[i].first = first;
-	g.begun[i].second = second;
+	vc_scope_put(kind, flags, &(struct vc_scope){ .device = (uint16_t)(device & 0xff),
+		.first = first, .second = second, .stream = UINT64_MAX });
 }
 
 static word hook_pool_begin(word object, word device, word third, word fourth, word fifth, word sixth)
 {
+	struct vc_scope s = { .device = (uint16_t)(device & 0xff), .stream = UINT64_MAX };
 	call6 *real;
 
 	if (g.slots->pool_style == VC_POOL_BY_ID) {
-		put_pool(VC_EV_POOL_BEGIN, 0, device, third, fourth);
+		s.first = third;
+		s.second = fourth;
+		s.filter = (const void *)(uintptr_t)fifth;
 	} else {
-		remember(third, fourth, fifth);
-		put(VC_EV_POOL_BEGIN, 0, (struct vc_record){ .addr = fourth, .extra = fifth,
-			.stream = g.slots->pool_style == VC_POOL_BY_STREAM ? third : UINT64_MAX,
-			.device = (uint16_t)(device & 0xff) });
+		s.key = third;
+		s.first = fourth;
+		s.second = fifth;
+		if (g.slots->pool_style == VC_POOL_BY_STREAM)
+			s.stream = third;
 	}
+	vc_scope_begin(&s);
 	*(void **)&real = g.original[g.slots->pool_begin];
 	return real(object, device, third, fourth, fifth, sixth);
 }
 
 static word hook_pool_end(word object, word device, word third, word fourth, word fifth, word sixth)
 {
+	struct vc_scope s = { .device = (uint16_t)(device & 0xff), .stream = UINT64_MAX,
+			      .first = third, .second = fourth, .key = third };
 	call6 *real;
 	word r;
 
 	*(void **)&real = g.original[g.slots->pool_end];
 	r = real(object, device, third, fourth, fifth, sixth);
-	if (g.slots->pool_style == VC_POOL_BY_ID)
-		put_pool(VC_EV_POOL_END, 0, device, third, fourth);
-	for (int i = 0; g.slots->pool_style != VC_POOL_BY_ID && i < POOLS; i++)
-		if (g.begun[i].used && g.begun[i].key == third) {
-			put_pool(VC_EV_POOL_END, 0, device, g.begun[i].first, g.begun[i].second);
-			g.begun[i].used = false;
-			break;
-		}
+	vc_scope_end(&s, g.slots->pool_style != VC_POOL_BY_ID);
 	return r;
 }
 
@@ -348,6 +340,7 @@ static void say_capabilities(bool hooked)
 	vc_recorder_capability(VC_CAP_STREAMS, g.current ? VC_HOW_RECORDED : VC_HOW_ABSENT);
 	vc_recorder_capability(VC_CAP_SETTINGS, VC_HOW_RECORDED);
 	vc_recorder_capability(VC_CAP_USES, known);
+	vc_recorder_capability(VC_CAP_COMPLETION, known);
 	vc_recorder_capability(VC_CAP_TRIMS, known);
 	vc_recorder_capability(VC_CAP_POOLS, known);
 	if (!hooked)
@@ -403,6 +396,8 @@ static void hook(void)
 void vc_torch_forget(void)
 {
 	pthread_mutex_init(&g.lock, NULL);
+	vc_scope_forget();
+	vc_wait_forget();
 }
 
 /* ---- interposed functions ---- */
@@ -413,36 +408,57 @@ void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t, size_t, size_t
 void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t, size_t, size_t, uint16_t);
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 
-static void note(void *p, int64_t bytes, size_t reserved, uint16_t device)
+static void note_alloc(void *p, uint64_t block, size_t reserved, uint16_t device)
 {
+	uint64_t stream = stream_now(device);
+	uint32_t left = vc_scope_before(device, stream);
+	struct vc_record *r = vc_record_begin();
+
+	if (r) {
+		r->kind = VC_EV_ALLOC;
+		r->flags = self.size ? 0 : VC_RECF_BLOCK_ONLY;
+		r->device = device;
+		r->time_ns = vc_clock_ns();
+		r->addr = (uint64_t)(uintptr_t)p;
+		r->size = self.size ? self.size : block;
+		r->extra = block;
+		r->stream = stream;
+		r->reserved = reserved;
+		vc_record_commit(r);
+	}
+	self.seen = p;
+	self.size = 0;
+	vc_scope_after(left);
+}
+
+static void note_free(void *p, uint64_t block, size_t reserved, uint16_t device)
+{
+	bool waits = vc_wait_free((uint64_t)(uintptr_t)p);
 	struct vc_record *r = vc_record_begin();
 
 	if (!r)
 		return;
+	r->kind = VC_EV_FREE;
+	r->flags = waits ? VC_EVF_PENDING : 0;
+	r->device = device;
 	r->time_ns = vc_clock_ns();
-	r->device = device >> 8;
 	r->addr = (uint64_t)(uintptr_t)p;
+	r->size = r->stream = 0;
+	r->extra = block;
 	r->reserved = reserved;
-	r->extra = (uint64_t)(bytes > 0 ? bytes : -bytes);
-	if (bytes > 0) {
-		r->kind = VC_EV_ALLOC;
-		r->size = self.size ? self.size : r->extra;
-		r->flags = self.size ? 0 : VC_RECF_BLOCK_ONLY;
-		r->stream = stream_now(r->device);
-		self.seen = p;
-		self.size = 0;
-	} else {
-		r->kind = VC_EV_FREE;
-		r->size = r->stream = 0;
-	}
 	vc_record_commit(r);
 }
 
 static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 {
 	hook();
-	if (atomic_load_explicit(&g.state, memory_order_relaxed) != -2)
-		note(p, bytes, reserved, device);
+	if (atomic_load_explicit(&g.state, memory_order_relaxed) == -2)
+		return;
+	if (bytes > 0)
+		note_alloc(p, (uint64_t)bytes, reserved, device >> 8);
+	else
+		note_free(p, (uint64_t)-bytes, reserved, device >> 8);
+	vc_wait_next();
 }
 
 /* The device is two bytes: the type below, the index above. Totals were signed up to 2.1. */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_wait.h - deferred frees: blocks that record_stream marked come back only when the events the
+ * allocator recorded on those streams have passed. This finds out when that was seen. */
+#ifndef VC_TORCH_WAIT_H
+#define VC_TORCH_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void vc_wait_use(uint64_t block, uint64_t stream);    /* record_stream */
+bool vc_wait_free(uint64_t block);                    /* freed: is it deferred? */
+void vc_wait_scope(int by);                           /* a pool scope begins (1) or ends (-1) */
+void vc_wait_next(void);                              /* the allocator went on to something else */
+
+/* Calls of the allocator into the runtime. */
+void vc_wait_recorded(uint64_t event, uint64_t stream);
+uint64_t vc_wait_passed(uint64_t event);              /* the block that is free now, or 0 */
+void vc_wait_forget(void);                            /* in a forked child */
+
+#endif

@@ -39,6 +39,9 @@ enum vc_event_kind {
 	VC_EV_DEVICE_SAMPLE, /* cudaMemGetInfo: addr = free bytes, size = total bytes */
 	VC_EV_KERNEL,        /* `label` ran on `stream` at time_ns for `size` ns; id = correlation */
 	VC_EV_COPY,          /* memcpy/memset: like KERNEL, addr = bytes moved */
+	VC_EV_OUTSIDE_ALLOC, /* memory that is not the allocator's: `size` bytes at `addr`; `label` =
+	                      * whose (a library, pinned host memory, ...) */
+	VC_EV_OUTSIDE_FREE,
 
 	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At the
 	 * start of a device's events it is the warm start; with VC_EVF_FINAL it is the recorded end. */

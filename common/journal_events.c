@@ -221,7 +221,8 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
  * cancels one late record of the same kind and address. */
 static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
 {
-	uint64_t key = key_of(rec->device, rec->addr) ^ (uint64_t)rec->kind << 56;
+	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE;
+	uint64_t key = key_of(rec->device, rec->addr) ^ (uint64_t)release << 63;
 	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
 
 	if (!(rec->flags & VC_RECF_LATE)) {
@@ -241,17 +242,18 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 			  struct vc_event *ev, struct vc_error *err)
 {
 	uint64_t key = key_of(rec->device, rec->addr);
-	int known = is_known(d, rec, err);
+	bool mapping = rec->kind == VC_EV_SEGMENT_MAP || rec->kind == VC_EV_SEGMENT_UNMAP;
+	int known = mapping ? 0 : is_known(d, rec, err);
 	struct block *b;
 
 	if (known)
 		return known < 0 ? known : 0;
-	if (rec->kind == VC_EV_SEGMENT_ALLOC) {
+	if (rec->kind == VC_EV_SEGMENT_ALLOC || rec->kind == VC_EV_OUTSIDE_ALLOC) {
 		b = enter(&d->segments, key, err);
 		if (!b)
 			return VC_ENOMEM;
 		b->bytes = rec->size;
-	} else if (rec->kind == VC_EV_SEGMENT_FREE) {
+	} else if (rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE) {
 		b = find(&d->segments, key);
 		if (b && !ev->size)
 			ev->size = b->bytes;
@@ -299,7 +301,7 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return decode_pool(d, rec, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
-	case VC_EV_SEGMENT_UNMAP:
+	case VC_EV_SEGMENT_UNMAP: case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE:
 		ev->flags = 0;
 		return decode_segment(d, rec, ev, err);
 	case VC_EV_MARK:

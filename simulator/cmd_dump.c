@@ -27,6 +27,7 @@ static const char *const kind_name[256] = {
 	[VC_EV_STREAM_CLASS] = "stream_class", [VC_EV_SEGMENT_ALLOC] = "segment_alloc",
 	[VC_EV_SEGMENT_FREE] = "segment_free", [VC_EV_SEGMENT_MAP] = "segment_map",
 	[VC_EV_SEGMENT_UNMAP] = "segment_unmap", [VC_EV_OOM] = "oom",
+	[VC_EV_OUTSIDE_ALLOC] = "outside_alloc", [VC_EV_OUTSIDE_FREE] = "outside_free",
 	[VC_EV_DEVICE_SAMPLE] = "device_sample", [VC_EV_KERNEL] = "kernel", [VC_EV_COPY] = "copy",
 	[VC_EV_HEAP_SEGMENT] = "heap_segment", [VC_EV_HEAP_BLOCK] = "heap_block",
 };

@@ -194,7 +194,8 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 	r = real(p, n);
 	if (r == 0 && vc_torch_watching()) {
 		vc_cuda_settle();
-		put(VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
+		    device_now(), c.label);
 	}
 	return r;
 }
@@ -207,7 +208,8 @@ VC_ENTRY cuda_error cudaFree(void *p)
 
 	*(void **)&real = c.real;
 	if (p && vc_torch_watching())
-		put(VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
+		put(c.label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
+		    device_now(), c.label);
 	return real(p);
 }
 
@@ -234,7 +236,7 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	if (r == 0 && vc_torch_watching() && !c.label)
 		put_tensor(VC_EV_ALLOC, *p, n, stream);
 	else if (r == 0 && vc_torch_watching())
-		put(VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
 	return r;
 }
 
@@ -247,7 +249,7 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 	if (p && vc_torch_watching() && !c.label)
 		put_tensor(VC_EV_FREE, p, 0, stream);
 	else if (p && vc_torch_watching())
-		put(VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
+		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
 	return real(p, stream);
 }
 

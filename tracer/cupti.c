@@ -83,7 +83,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 /* ---- callbacks: rare calls only ---- */
 
-static void put_segment(uint8_t kind, uint64_t at, uint64_t size)
+static void put_outside(uint8_t kind, uint64_t at, uint64_t size)
 {
 	static const char who[] = "mapped memory of other libraries";
 	struct vc_record *r = vc_record_begin();
@@ -114,9 +114,9 @@ static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 	if (vc_torch_allocating())
 		return; /* PyTorch's own: cuda_calls.c has it */
 	if (id == VC_CUPTI_MEM_MAP)
-		put_segment(VC_EV_SEGMENT_MAP, range->at, range->size);
+		put_outside(VC_EV_OUTSIDE_ALLOC, range->at, range->size);
 	else if (id == VC_CUPTI_MEM_UNMAP)
-		put_segment(VC_EV_SEGMENT_UNMAP, range->at, range->size);
+		put_outside(VC_EV_OUTSIDE_FREE, range->at, range->size);
 }
 
 static void callback(void *user, int domain, uint32_t id, const void *data)

@@ -152,7 +152,7 @@ static void read_memory(const struct vc_cupti_memory *m, int64_t shift)
 
 	if (!what || is_duplicate(m))
 		return;
-	put((struct vc_record){ .kind = m->operation == 1 ? VC_EV_SEGMENT_ALLOC : VC_EV_SEGMENT_FREE,
+	put((struct vc_record){ .kind = m->operation == 1 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE,
 		.flags = VC_RECF_LATE, .time_ns = m->timestamp - (uint64_t)shift, .addr = m->address,
 		.size = m->bytes, .extra = m->bytes, .device = (uint16_t)m->device,
 		.text = name_of(what) });

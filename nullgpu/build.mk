@@ -70,3 +70,9 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1
 EXTRA += $(BUILD)/tests/nullgpu/program
 TESTS += tests/nullgpu/device.sh tests/nullgpu/stage.sh
+
+.PHONY: check-torch check-torch-recordings
+check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
+check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/recordings.sh

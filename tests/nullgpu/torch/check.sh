@@ -1,0 +1,56 @@
+#!/bin/sh
+# check.sh - make check-torch: real PyTorch versions on the null GPU, under the real tracer.
+# TORCH="2.9.1 newest" chooses versions. Not part of make check: the first run downloads them.
+. tests/support/tap.sh
+. tests/nullgpu/torch/envs.sh
+here=tests/nullgpu/torch
+check_sentence() { # NAME COMMAND...: the sentence it prints becomes part of the name
+	name=$1; shift
+	if said=$("$@" 2>&1); then pass "$name: $said"; else fail "$name" "$said"; fi
+}
+dry() { "$VRAMCAST" dryrun -g rtx4090 --context 500MiB "$@" > "$TMP/out" 2> "$TMP/err"; }
+sim() { "$VRAMCAST" sim "$@" --json > "$TMP/sim.json" 2> "$TMP/err"; }
+
+check_mode() { # MODE CONF
+	what="$version $1 ${2:-native}"
+	export PYTORCH_CUDA_ALLOC_CONF="$2"
+	rm -f "$TMP"/*.vct "$TMP"/*.pickle
+	if ! dry $record "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"; then
+		fail "$what runs" "$(tail -5 "$TMP/err" "$TMP/out")"
+		return
+	fi
+	check_sentence "$what: the snapshot replays exactly" sh -c "\"$VRAMCAST\" sim '$TMP/a.pickle' -g rtx4090 --json > '$TMP/sim.json'; '$py' $here/compare.py exact '$TMP/sim.json'"
+	[ "$1" = streams ] && check_sentence "$what: frees are deferred" "$py" $here/compare.py deferred "$TMP/a.pickle"
+	[ -f "$TMP/a.vct" ] || { skip "$what: the recording equals PyTorch's own" "no tracer in this build"; return; }
+	"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
+	check_sentence "$what: the recording equals PyTorch's own" "$py" $here/compare.py same "$TMP/a.pickle" "$TMP/dump"
+	sim "$TMP/a.vct" -g rtx4090
+	check_sentence "$what: the recording replays exactly" "$py" $here/compare.py exact "$TMP/sim.json"
+	cp "$TMP/a.vct" "$TMP/first.vct"
+	dry $record "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"
+	check "$what: the same script gives the same recording" cmp "$TMP/first.vct" "$TMP/a.vct"
+}
+
+check_oom() { # CONF CAPACITY
+	what="$version ${1:-native} on $2 MiB"
+	export PYTORCH_CUDA_ALLOC_CONF="$1"
+	dry --no-record -- "$py" $here/workload.py eager "$TMP/big.pickle"
+	dry --no-record --capacity "$2MiB" -- "$py" $here/workload.py eager "$TMP/small.pickle"
+	sim "$TMP/big.pickle" --capacity "$2MiB" --context 500MiB
+	check_sentence "$what: as predicted from a bigger card" "$py" $here/compare.py oom "$TMP/small.pickle" "$TMP/out" "$TMP/sim.json"
+}
+
+record=--no-record
+"$VRAMCAST" help 2> /dev/null | grep -q '^  record ' && record=-o
+[ "$record" = -o ] || record="--no-record -o"
+for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
+	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
+	for mode in eager graph streams; do
+		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
+	done
+	for capacity in 560 600 650 680 700 712; do
+		check_oom "" $capacity
+		check_oom expandable_segments:True $capacity
+	done
+done
+finish

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare.py - what the checks with a real PyTorch compare. Prints one sentence; exit code 0 = as it
+should be.
+
+    compare.py same SNAPSHOT DUMP          PyTorch's own record against `vramcast dump` of a recording
+    compare.py oom SNAPSHOT OUTPUT SIM     a run that ran out against the prediction of `vramcast sim --json`
+    compare.py exact SIM                   replay under the recorded settings reproduced every address
+    compare.py deferred SNAPSHOT           frees were deferred by other streams
+    compare.py rerun RECORDED SNAPSHOT     a rerun of a recording from a real card"""
+import json
+import pickle
+import re
+import sys
+
+# action of PyTorch's trace -> kind in a dump
+KINDS = {"alloc": "alloc", "free_requested": "free", "free_completed": "free_done",
+         "segment_alloc": "segment_alloc", "segment_free": "segment_free",
+         "segment_map": "segment_map", "segment_unmap": "segment_unmap", "oom": "oom"}
+
+
+class Plain(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError("a snapshot holds plain data only")
+
+
+def load(path):
+    with open(path, "rb") as f:
+        return Plain(f).load()
+
+
+def trace(snapshot):
+    return [e for e in snapshot["device_traces"][0] if e["action"] in KINDS]
+
+
+def finish(good, sentence):
+    print(sentence)
+    sys.exit(0 if good else 1)
+
+
+def dumped(path):
+    """(kind, size, address) of each line of `vramcast dump`."""
+    out = []
+    for line in open(path):
+        words = line.split()
+        fields = dict(w.split("=", 1) for w in words if "=" in w)
+        kind = next((w for w in words if w in KINDS.values()), None)
+        if kind:
+            out.append((kind, int(fields.get("size", 0)), int(fields.get("addr", "0"), 16)))
+    return out
+
+
+def same(snapshot, dump):
+    want = [(KINDS[e["action"]], e["size"], e.get("addr", 0)) for e in trace(load(snapshot))
+            if e["action"] != "oom"]
+    have = [e for e in dumped(dump) if e[0] != "oom"]
+    n = next((i for i, (a, b) in enumerate(zip(want, have)) if a != b), min(len(want), len(have)))
+    if n == len(want) == len(have):
+        finish(n > 0, "%d events, all alike" % n)
+    finish(False, "%d and %d events, alike up to %d: %s / %s" %
+           (len(want), len(have), n, want[n:n + 2], have[n:n + 2]))
+
+
+def event_number(events):
+    """Events before the failure as vramcast counts them: a free that comes through at once is one."""
+    n, last = 0, None
+    for e in events:
+        if e["action"] == "oom":
+            break
+        n += e["action"] != "free_completed" or last != ("free_requested", e["addr"])
+        last = (e["action"], e.get("addr"))
+    return n
+
+
+def oom(snapshot, output, sim):
+    before = event_number(trace(load(snapshot)))
+    message = re.search("^message: (.*)$", open(output).read(), re.M)
+    run = json.load(open(sim))["runs"][0]
+    if not message or not run["oom"]:
+        finish(not message and not run["oom"], "ran out: %s, predicted: %s" %
+               (bool(message), run["verdict"]))
+    if message[1] != run["oom"]["message"]:
+        finish(False, "message: %s; predicted: %s" % (message[1], run["oom"]["message"]))
+    finish(before == run["oom"]["event"], "out of memory at event %d, predicted %d" %
+           (before, run["oom"]["event"]))
+
+
+def exact(sim):
+    f = json.load(open(sim))["fidelity"]
+    finish(f["checked"] and f["exact"], "%s events compared, %s address mismatches, first: %s" %
+           (f["events_compared"], f["address_mismatches"], f["first_divergence"]))
+
+
+def deferred(snapshot):
+    last, n = None, 0
+    for e in trace(load(snapshot)):
+        n += e["action"] == "free_completed" and last != ("free_requested", e["addr"])
+        last = (e["action"], e["addr"])
+    finish(n > 0, "%d frees came through later" % n)
+
+
+def curve(snapshot):
+    """Peak of allocated bytes while the trace ran, from the blocks at its end backwards."""
+    rounded = [(e["action"], (e["size"] + 511) // 512 * 512) for e in trace(snapshot)
+               if e["action"] in ("alloc", "free_requested")]
+    end = sum(b["size"] for s in snapshot["segments"] for b in s["blocks"]
+              if b["state"] == "active_allocated")
+    now = end - sum(n if a == "alloc" else -n for a, n in rounded)
+    peak = now
+    for action, n in rounded:
+        now += n if action == "alloc" else -n
+        peak = max(peak, now)
+    return peak
+
+
+def rerun(recorded, mine):
+    a, b = load(recorded), load(mine)
+    x, y = ([(e["action"], e["size"]) for e in trace(s)
+             if e["action"] in ("alloc", "free_requested")] for s in (a, b))
+    n = next((i for i, (u, v) in enumerate(zip(x, y)) if u != v), min(len(x), len(y)))
+    peaks = curve(a), curve(b)
+    reserved = [sum(s["total_size"] for s in d["segments"]) for d in (a, b)]
+    off = abs(peaks[1] - peaks[0]) / peaks[0]
+    finish(n == len(x) == len(y) and off <= 0.01,
+           "%d of %d events alike, peak %.1f / %.1f MiB (%.2f %%), reserved %.0f / %.0f MiB" %
+           (n, len(x), peaks[0] / 2**20, peaks[1] / 2**20, 100 * off, reserved[0] / 2**20,
+            reserved[1] / 2**20))
+
+
+{"same": same, "oom": oom, "exact": exact, "deferred": deferred, "rerun": rerun}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# envs.sh - sourced: torch_env VERSION prints the Python of a cached environment with that PyTorch.
+#
+# Environments live outside the tree, in $VRAMCAST_TORCH_ENVS or ${XDG_CACHE_HOME:-~/.cache}/vramcast,
+# and are made with pip on first use (a gigabyte or two each). Nothing of NVIDIA's is installed.
+ENVS=${VRAMCAST_TORCH_ENVS:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast}
+
+torch_env() {
+	dir=$ENVS/torch-$1
+	# it cannot be imported without the null GPU, only looked up
+	if ! "$dir/bin/python" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))' \
+			2> /dev/null; then
+		mkdir -p "$ENVS"
+		case $1 in newest) want=torch ;; *) want=torch==$1 ;; esac
+		{ python3 -m venv "$dir" && "$dir/bin/pip" install -q --no-deps "$want" &&
+			"$dir/bin/pip" install -q numpy filelock typing-extensions sympy networkx jinja2 fsspec; } \
+			> "$TMP/pip.log" 2>&1 || return 1
+	fi
+	echo "$dir/bin/python"
+}

@@ -7,6 +7,7 @@ allocates and computes nothing) the CPU kernel of the same operation runs on the
 results of large operations become zeros: readable, finite, the same in every run. The allocator sees
 nothing of all this. Backward passes and optimizer steps are left alone: nothing there decides."""
 import ctypes
+import functools
 import math
 import os
 import sys
@@ -218,6 +219,31 @@ class _Switch:
                   file=sys.stderr)
 
 
+def _stop_when_called(torch, switch, compile_):
+    """torch.compile whose results switch the mode off when they are first used: PyTorch would not
+    compile under it, and libraries decorate functions that are never called."""
+    def stop(*args):
+        switch.stop("torch.compile fuses the operations they come from")
+
+    def guarded(compiled):
+        if isinstance(compiled, torch.nn.Module):
+            compiled.register_forward_pre_hook(stop)
+            return compiled
+
+        @functools.wraps(compiled)
+        def call(*args, **kwargs):
+            stop()
+            return compiled(*args, **kwargs)
+        return call
+
+    @functools.wraps(compile_)
+    def compile_guarded(model=None, **kwargs):
+        if model is None:
+            return lambda m: guarded(compile_(m, **kwargs))
+        return guarded(compile_(model, **kwargs))
+    return compile_guarded
+
+
 def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
@@ -228,11 +254,6 @@ def start(torch):
         left = []
         optim.register_optimizer_step_pre_hook(lambda *a: left.append(switch.leave()) and None)
         optim.register_optimizer_step_post_hook(lambda *a: left and left.pop() and switch.enter())
-    compile_ = torch.compile
-
-    def compile_without_values(*args, **kwargs):
-        switch.stop("torch.compile fuses the operations they come from")
-        return compile_(*args, **kwargs)
-    torch.compile = compile_without_values
+    torch.compile = _stop_when_called(torch, switch, torch.compile)
     os.register_at_fork(after_in_child=switch.leave)
     switch.enter()

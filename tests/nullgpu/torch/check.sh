@@ -36,8 +36,9 @@ check_oom() { # CONF CAPACITY
 	export PYTORCH_CUDA_ALLOC_CONF="$1"
 	dry --no-record -- "$py" $here/workload.py eager "$TMP/big.pickle"
 	dry --no-record --capacity "$2MiB" -- "$py" $here/workload.py eager "$TMP/small.pickle"
-	sim "$TMP/big.pickle" --capacity "$2MiB" --context 500MiB
-	check_sentence "$what: as predicted from a bigger card" "$py" $here/compare.py oom "$TMP/small.pickle" "$TMP/out" "$TMP/sim.json"
+	sim "$TMP/big.pickle" --torch "$release" --capacity "$2MiB" --context 500MiB
+	"$VRAMCAST" dump "$TMP/big.pickle" > "$TMP/dump"
+	check_sentence "$what: as predicted from a bigger card" "$py" $here/compare.py oom "$TMP/small.pickle" "$TMP/out" "$TMP/sim.json" "$TMP/dump"
 }
 
 record=--no-record
@@ -45,6 +46,7 @@ record=--no-record
 [ "$record" = -o ] || record="--no-record -o"
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
+	release=$("$py" -c 'import importlib.metadata as m; print(".".join(m.version("torch").split(".")[:2]))')
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done

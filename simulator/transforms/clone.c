@@ -28,6 +28,8 @@ void vc_clone_fini(struct vc_clone *c)
 	vc_anatomy_fini(&c->a);
 	free(c->of_id);
 	free(c->alias);
+	free(c->weight);
+	c->weight = NULL;
 	c->of_id = NULL;
 	c->alias = NULL;
 }
@@ -127,4 +129,58 @@ int vc_clone_range(struct vc_clone *c, size_t first, size_t end, vc_clone_size_f
 		r = copy(c, e, first, end, b ? size(arg, b) : 0, err);
 	}
 	return r;
+}
+
+bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint32_t *iteration)
+{
+	const struct vc_anatomy *a = &c->a;
+	uint32_t want = a->iterations > 2 ? a->iterations - 2 : a->iterations - 1;
+
+	*first = *end = 0;
+	*iteration = want;
+	for (size_t k = 0; a->iterations && k < a->spans; k++)
+		if (a->span[k].iteration == want) {
+			*first = *end ? *first : a->span[k].first;
+			*end = a->span[k].end;
+		}
+	return *end > *first;
+}
+
+int vc_clone_all(struct vc_clone *c, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && i < c->w->n; i++)
+		r = vc_clone_event(c, &c->w->in[i], err);
+	return r;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool is_weight(struct vc_clone *c, uint64_t size)
+{
+	if (!c->weight && (c->weight = calloc(c->a.n + 1, sizeof(*c->weight)))) {
+		for (size_t i = 0; i < c->a.n; i++)
+			if (c->a.block[i].category == VC_CAT_PARAMETER ||
+			    c->a.block[i].category == VC_CAT_GRADIENT)
+				c->weight[c->weights++] = c->a.block[i].size;
+		qsort(c->weight, c->weights, sizeof(*c->weight), by_size);
+	}
+	return c->weight && bsearch(&size, c->weight, c->weights, sizeof(size), by_size);
+}
+
+uint64_t vc_clone_share(void *arg, const struct vc_block_life *b)
+{
+	struct vc_share *s = arg;
+	bool data = b->category == VC_CAT_ACTIVATION || b->category == VC_CAT_FORWARD_TEMP ||
+		    b->category == VC_CAT_BACKWARD_TEMP;
+
+	if (!data || b->size <= 512 || is_weight((struct vc_clone *)s->c, b->size))
+		return b->size;
+	return (uint64_t)((double)b->size * s->share + 0.5);
 }

@@ -12,6 +12,7 @@ struct vc_clone {
 	uint32_t *of_id;       /* block + 1 by id of the recording */
 	uint64_t *alias;       /* by id: the id that stands for it now; 0: none, it was dropped */
 	uint64_t ids;          /* length of both */
+	uint64_t *weight; size_t weights; /* sizes of parameters, ascending */
 };
 
 /* Bytes that block b asks for in this copy; 0 keeps its size. */
@@ -38,5 +39,17 @@ int vc_clone_copy(struct vc_clone *c, const struct vc_event *e, size_t first, si
 int vc_clone_alloc(struct vc_clone *c, const struct vc_event *e, uint64_t size, uint64_t *id,
 		   struct vc_error *err);
 int vc_clone_free(struct vc_clone *c, const struct vc_event *e, uint64_t id, struct vc_error *err);
+
+/* Events of the last iteration that is followed by another one, so that all its blocks had the
+ * chance to be given back; false: there is none. */
+bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint32_t *iteration);
+
+/* The whole recording as it stands, before copies are put behind it. */
+int vc_clone_all(struct vc_clone *c, struct vc_error *err);
+
+/* Sizes of another amount of data in the same step: what depends on it times share, parameters,
+ * gradients and blocks of their sizes as they are. arg: struct vc_share. */
+struct vc_share { const struct vc_clone *c; double share; };
+uint64_t vc_clone_share(void *arg, const struct vc_block_life *b);
 
 #endif

@@ -239,7 +239,7 @@ static size_t backward_start(const struct work *w, size_t from, size_t end)
 	for (size_t i = from; i < end; i++) {
 		size_t died = b[i].died;
 		if (died != UINT32_MAX && died < found && died > i && (died - i) * 4 > died - from &&
-		    died - i > SHORTEST / 2 && (died - i) * 16 > end - from)
+		    died - i > 2 && (died - i) * 16 > end - from)
 			found = died;
 	}
 	return found;
@@ -255,16 +255,41 @@ static size_t optimizer_start(const struct work *w, size_t from, size_t backward
 	for (size_t i = backward; i < end; i++)
 		if (role_at(w, i) == ROLE_OPTIMIZER)
 			return i;
+	/* What dies behind the last allocation of all is the batch, not kept by a layer. */
 	for (size_t i = from; i < backward; i++)
-		if (lasting(&b[i], from, end, least) && b[i].died >= backward)
+		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
 			kept += b[i].size;
-	for (size_t t = backward; t <= end && gone * 50 < kept * 49; t++)
+	for (size_t t = backward; t < end && gone * 50 < kept * 49; t++)
 		for (size_t i = from; i < backward; i++)
-			if (lasting(&b[i], from, end, least) && b[i].died == t) {
+			if (lasting(&b[i], from, end - 1, least) && b[i].died == t) {
 				gone += b[i].size;
 				at = t;
 			}
 	return at < end ? at : end;
+}
+
+/* The guess above comes late by the last layers, whose blocks are young: what dies before the
+ * optimizer was most where the forward pass ended. */
+static size_t refine(const struct work *w, size_t from, size_t back, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t opt = optimizer_start(w, from, back, end), at = back;
+	int64_t live = 0, most = 0, *change = calloc(end - from + 2, sizeof(*change));
+
+	for (size_t i = from; change && i < back; i++)
+		if (b[i].died != UINT32_MAX && b[i].died <= opt && b[i].died > i + 2) {
+			change[i - from] += (int64_t)b[i].size;
+			change[b[i].died - from] -= (int64_t)b[i].size;
+		}
+	for (size_t i = from; change && i < back; i++) {
+		live += change[i - from];
+		if (live > most) {
+			most = live;
+			at = i + 1;
+		}
+	}
+	free(change);
+	return at;
 }
 
 static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
@@ -305,6 +330,8 @@ static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, stru
 			next = end;
 			back = backward_start(w, at, next);
 		}
+		if (!w->named && next == end && back < end)
+			back = refine(w, at, back, end);
 		opt = next < end ? next : optimizer_start(w, at, back, end);
 		r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, iteration, micro, event_of(w, at),
 						  event_of(w, back) }, err);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_transforms.c - every what-if transform on a small training run made by hand: 4 layers of one
+ * million float parameters, AdamW with foreach temporaries, 4 iterations. */
+#include "tests/support/test.h"
+
+#include "simulator/source.h"
+#include "simulator/transforms/anatomy.h"
+
+enum { LAYERS = 4, STEPS = 4 };
+#define MB 1000000ull
+#define P (4 * MB)   /* bytes of one layer's parameters */
+#define A (3 * MB)   /* ... of its first kept activation; 5 MB the second */
+
+struct build { struct vc_trace t; uint64_t id; };
+
+static uint64_t put(struct build *b, uint64_t size)
+{
+	struct vc_event e = { .kind = VC_EV_ALLOC, .id = ++b->id, .size = size, .time_ns = b->id * 1000 };
+
+	assert_int_equal(vc_trace_append(&b->t, &e, 1, NULL), 0);
+	return b->id;
+}
+
+static void drop(struct build *b, uint64_t id)
+{
+	struct vc_event e = { .kind = VC_EV_FREE, .id = id, .time_ns = b->id * 1000 };
+
+	assert_int_equal(vc_trace_append(&b->t, &e, 1, NULL), 0);
+}
+
+static void step(struct build *b, bool first)
+{
+	uint64_t in = put(b, 777216), act[LAYERS][2], grad[LAYERS], temp[LAYERS], g = 0, old;
+
+	put(b, 600); /* what a careless loop keeps of every step */
+	for (int l = 0; l < LAYERS; l++) {
+		uint64_t t = put(b, 2 * MB + 4);
+		act[l][0] = put(b, A);
+		drop(b, t);
+		act[l][1] = put(b, 5 * MB);
+		drop(b, put(b, MB + 8));
+	}
+	for (int l = LAYERS; l-- > 0;) {
+		old = g;
+		g = put(b, A + 16);
+		drop(b, act[l][1]);
+		grad[l] = put(b, P);
+		drop(b, act[l][0]);
+		if (old)
+			drop(b, old);
+	}
+	drop(b, g);
+	for (int l = 0; l < LAYERS && first; l++) {
+		put(b, P);
+		put(b, P);
+	}
+	for (int l = 0; l < LAYERS; l++)
+		temp[l] = put(b, P);
+	for (int l = 0; l < LAYERS; l++)
+		drop(b, temp[l]);
+	for (int l = 0; l < LAYERS; l++)
+		drop(b, grad[l]);
+	drop(b, in);
+}
+
+static struct vc_trace training(void)
+{
+	struct build b = { .t = { .meta = vc_meta_new(NULL) } };
+
+	for (int l = 0; l < LAYERS; l++)
+		put(&b, P);
+	for (int k = 0; k < STEPS; k++)
+		step(&b, !k);
+	b.t.meta->max_id = b.id;
+	return b.t;
+}
+
+/* The trace after one transform; checks that it is a trace: no block asked for twice, none given
+ * back that is not alive. peak: largest sum of live bytes. */
+static struct vc_trace after(const char *name, const char *params, uint64_t *peak)
+{
+	struct vc_trace in = training(), out = { 0 };
+	struct vc_source *m = vc_source_memory(&in, NULL), *s;
+	struct vc_error err = { 0 };
+	uint64_t *size, live = 0;
+
+	s = vc_source_transform(vc_transform_by_name(name), m, params, &err);
+	if (!s)
+		fail_msg("%s: %s", name, err.message);
+	if (vc_trace_read(&out, s, &err) < 0)
+		fail_msg("%s: %s", name, err.message);
+	vc_source_free(s);
+	vc_trace_fini(&in);
+	size = calloc(out.meta->max_id + 2, sizeof(*size));
+	*peak = 0;
+	for (size_t i = 0; i < out.n; i++) {
+		const struct vc_event *e = &out.ev[i];
+		if (e->kind == VC_EV_ALLOC) {
+			assert_true(e->id && e->id <= out.meta->max_id && e->size && !size[e->id]);
+			live += size[e->id] = e->size;
+		} else if (e->kind == VC_EV_FREE) {
+			if (!size[e->id])
+				fail_msg("%s(%s): event %zu frees block %llu, which is not alive", name,
+					 params ? params : "", i, (unsigned long long)e->id);
+			live -= size[e->id];
+			size[e->id] = 0;
+		}
+		*peak = live > *peak ? live : *peak;
+	}
+	free(size);
+	return out;
+}
+
+static uint64_t peak_of(const char *name, const char *params)
+{
+	uint64_t peak;
+	struct vc_trace t = after(name, params, &peak);
+
+	vc_trace_fini(&t);
+	return peak;
+}
+
+static size_t count(const char *name, const char *params, uint8_t kind, uint64_t size)
+{
+	uint64_t peak;
+	struct vc_trace t = after(name, params, &peak);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.n; i++)
+		n += t.ev[i].kind == kind && (!size || t.ev[i].size == size);
+	vc_trace_fini(&t);
+	return n;
+}
+
+static void the_pattern_shows_iterations_phases_and_categories(void **unused)
+{
+	struct vc_trace t = training();
+	struct vc_anatomy a;
+	size_t states = 0;
+
+	(void)unused;
+	assert_int_equal(vc_anatomy_read(&a, t.ev, t.n, 0, t.meta, NULL), 0);
+	assert_int_equal(a.iterations, STEPS);
+	assert_string_equal(a.from, "pattern");
+	assert_true(a.parameters == LAYERS * P);
+	assert_true(a.gradients == LAYERS * P);
+	for (size_t i = 0; i < a.n; i++)
+		states += a.block[i].category == VC_CAT_STATE;
+	assert_int_equal(states, 2 * LAYERS);
+	vc_anatomy_fini(&a);
+	vc_trace_fini(&t);
+}
+
+static void accumulation_keeps_gradients_and_repeats_the_passes(void **unused)
+{
+	(void)unused;
+	assert_int_equal(count("accumulate", "k=1", VC_EV_ALLOC, A), STEPS * LAYERS);
+	assert_int_equal(count("accumulate", "k=3", VC_EV_ALLOC, A), 3 * STEPS * LAYERS);
+	/* all gradients are alive in the second forward pass */
+	assert_true(peak_of("accumulate", "k=2") > peak_of("accumulate", "k=1") + 2 * P);
+	assert_true(peak_of("accumulate", "k=4") <= peak_of("accumulate", "k=3") + STEPS * 600);
+}
+
+static void optimizer_states_are_exact(void **unused)
+{
+	uint64_t base = peak_of("window", NULL);
+
+	(void)unused;
+	assert_true(peak_of("optimizer", "to=adamw,step=foreach") == base);
+	/* at the peak, in the backward or the optimizer phase: two states of P per layer less */
+	assert_int_equal(count("optimizer", "to=sgd,step=fused", VC_EV_ALLOC, P), LAYERS + STEPS * LAYERS);
+	assert_int_equal(count("optimizer", "to=momentum,step=fused", VC_EV_ALLOC, P), 2 * LAYERS + STEPS * LAYERS);
+	/* 8 bit: 1e6 values, a byte each and a float per 256, twice */
+	assert_int_equal(count("optimizer", "to=adam8bit", VC_EV_ALLOC, 2031256 / 2), 2 * LAYERS);
+	assert_int_equal(count("optimizer", "to=adafactor", VC_EV_ALLOC, 4 * (1000 + 1000)), LAYERS);
+}
+
+static void checkpointing_gives_activations_back_and_runs_the_layers_twice(void **unused)
+{
+	uint64_t base = peak_of("window", NULL), less = peak_of("checkpoint", NULL);
+
+	(void)unused;
+	assert_true(less < base);
+	assert_true(count("checkpoint", NULL, VC_EV_ALLOC, A) > STEPS * LAYERS + STEPS * (LAYERS - 2));
+	assert_true(peak_of("checkpoint", "least=4MB") >= less);
+}
+
+static void zero_shards_what_its_stage_says(void **unused)
+{
+	(void)unused;
+	assert_int_equal(count("zero", "stage=1,ranks=4", VC_EV_ALLOC, P / 4), 2 * LAYERS + STEPS * LAYERS);
+	assert_int_equal(count("zero", "stage=2,ranks=4", VC_EV_ALLOC, P / 4), 2 * LAYERS + 2 * STEPS * LAYERS);
+	assert_int_equal(count("zero", "stage=3,ranks=4", VC_EV_ALLOC, P / 4), 3 * LAYERS + 2 * STEPS * LAYERS);
+	assert_int_equal(count("zero", "stage=2,ranks=4,offload=optimizer", VC_EV_ALLOC, P / 4), 0);
+	assert_true(peak_of("zero", "stage=3,ranks=4,offload=all") < peak_of("zero", "stage=3,ranks=4"));
+	assert_int_equal(count("fsdp", "ranks=2", VC_EV_ALLOC, P / 2), 3 * LAYERS + 2 * STEPS * LAYERS);
+	/* all gradients once more, in buckets of at least 1 and 25 MiB: 4 MB and 12 MB */
+	assert_int_equal(count("ddp", NULL, VC_EV_ALLOC, P), 3 * LAYERS + 2 * STEPS * LAYERS + 1);
+	assert_int_equal(count("ddp", NULL, VC_EV_ALLOC, 3 * P), 1);
+}
+
+static void adapters_replace_gradients_and_states(void **unused)
+{
+	(void)unused;
+	assert_int_equal(count("lora", "rank=8", VC_EV_ALLOC, P), LAYERS);
+	assert_int_equal(count("lora", "rank=8", VC_EV_ALLOC, 4 * 8 * 2000), 4 * LAYERS);
+	assert_int_equal(count("lora", "rank=8,targets=0.5", VC_EV_ALLOC, 4 * 8 * 2000), 2 * LAYERS);
+	assert_true(peak_of("qlora", NULL) <= peak_of("lora", NULL));
+}
+
+static void precision_halves_what_it_names(void **unused)
+{
+	(void)unused;
+	assert_int_equal(count("precision", "to=bf16,act=1", VC_EV_ALLOC, P / 2), 3 * LAYERS + 2 * STEPS * LAYERS);
+	assert_int_equal(count("precision", "to=bf16,act=1", VC_EV_ALLOC, A / 2), STEPS * LAYERS);
+	assert_int_equal(count("precision", "to=amp,act=0", VC_EV_ALLOC, P / 2), STEPS * LAYERS);
+}
+
+static void events_of_the_device_and_the_cache_are_inserted(void **unused)
+{
+	(void)unused;
+	assert_int_equal(count("fraction", "f=0.5", VC_EV_FRACTION, 0), 1);
+	assert_int_equal(count("empty_cache", "at=iterations", VC_EV_TRIM, 0), STEPS);
+	assert_true(count("empty_cache", "at=phases", VC_EV_TRIM, 0) >= 2 * STEPS);
+	assert_int_equal(count("share", "n=3,each=1GiB,context=0", VC_EV_OTHERS, 2ull << 30), 1);
+	assert_true(count("share", "n=2,mode=aligned", VC_EV_OTHERS, 0) > STEPS);
+}
+
+static void parts_and_repetitions(void **unused)
+{
+	size_t all = count("window", NULL, VC_EV_ALLOC, A);
+
+	(void)unused;
+	assert_int_equal(count("window", "iteration=1,iterations=2", VC_EV_ALLOC, A), all / 2);
+	assert_int_equal(count("leak", "steps=5", VC_EV_ALLOC, 600), STEPS + 5);
+	assert_true(peak_of("leak", "steps=5") == peak_of("window", NULL) + 5 * 600);
+	assert_int_equal(count("tail_batch", "share=0.5", VC_EV_ALLOC, A / 2), LAYERS);
+	assert_true(count("mixture", "low=0.5,high=1,steps=6", VC_EV_ALLOC, A) == all + LAYERS);
+	assert_true(peak_of("offload", NULL) < peak_of("window", NULL));
+	assert_true(peak_of("tp", "t=2") < peak_of("window", NULL));
+	assert_true(peak_of("pp", "stages=2,stage=1") < peak_of("pp", "stages=2,stage=0"));
+}
+
+static void nonsense_is_refused(void **unused)
+{
+	static const char *const bad[][2] = {
+		{ "fraction", "f=2" }, { "accumulate", "k=0" }, { "zero", "stage=4" }, { "zero", "ranks=0" },
+		{ "zero", "stage=1,offload=all" }, { "precision", "act=2" }, { "lora", "rank=0" },
+		{ "checkpoint", "every=0" }, { "mixture", "low=0" }, { "tail_batch", "share=0" },
+		{ "leak", "steps=0" }, { "share", "n=0" }, { "tp", "t=0" }, { "pp", "stage=2" },
+		{ "fsdp", "ranks=0" }, { "optimizer", "to=magic" }, { "optimizer", "element=3" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct vc_trace in = training();
+		struct vc_source *m = vc_source_memory(&in, NULL);
+		struct vc_error err = { 0 };
+
+		assert_null(vc_source_transform(vc_transform_by_name(bad[i][0]), m, bad[i][1], &err));
+		assert_int_equal(err.status, VC_EUSAGE);
+		vc_source_free(m);
+		vc_trace_fini(&in);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_pattern_shows_iterations_phases_and_categories),
+		cmocka_unit_test(accumulation_keeps_gradients_and_repeats_the_passes),
+		cmocka_unit_test(optimizer_states_are_exact),
+		cmocka_unit_test(checkpointing_gives_activations_back_and_runs_the_layers_twice),
+		cmocka_unit_test(zero_shards_what_its_stage_says),
+		cmocka_unit_test(adapters_replace_gradients_and_states),
+		cmocka_unit_test(precision_halves_what_it_names),
+		cmocka_unit_test(events_of_the_device_and_the_cache_are_inserted),
+		cmocka_unit_test(parts_and_repetitions),
+		cmocka_unit_test(nonsense_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

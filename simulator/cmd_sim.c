@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "simulator/report.h"
+#include "simulator/summary.h"
 #include "simulator/whatif.h"
 #include "visualize/sink.h"
 
@@ -14,12 +15,14 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *fail_above;
-	bool fail_on_flush, strict, json;
+	bool fail_on_flush, strict, json, stats, summary;
 };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
+	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()", NULL },
+	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()", NULL },
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
@@ -61,6 +64,8 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	size_t n = add_observer(watch, 0, "oom");
 
 	n = add_observer(watch, n, "peak");
+	if (sim->cfg->stats || sim->cfg->summary)
+		n = add_observer(watch, n, "counters");
 	for (size_t i = 0; i < sim->cfg->output.n; i++) {
 		const struct vc_sink_type *k = vc_sink_by_extension(sim->cfg->output.at[i]);
 
@@ -106,6 +111,19 @@ static int write_files(struct sim *sim, struct vc_error *err)
 
 /* ---- saying it ---- */
 
+static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_counters *c = &sim->result[i].counters;
+
+	if (sim->cfg->stats) {
+		vc_emit_object(e, "memory_stats", NULL);
+		vc_summary_stats(e, c, NULL);
+		vc_emit_end(e);
+	}
+	if (sim->cfg->summary)
+		vc_summary_table(e, c, sim->result[i].info.device);
+}
+
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
 	vc_emit_object(e, NULL, NULL);
@@ -118,6 +136,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
 		vc_emit_array(e, "advice", NULL);
 		vc_emit_end(e);
+		emit_stats(e, sim, i);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
@@ -224,6 +243,7 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 			     vc_bytes_text(r->high, high));
 	if (r->oom.happened)
 		say_oom(e, r);
+	emit_stats(e, sim, i);
 }
 
 static void emit_text(struct vc_emit *e, struct sim *sim)

@@ -38,6 +38,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->steps.mark);
 	free(r->steps.kernel);
 	free(r->steps.from);
+	free(r->counters.at);
 	free(r->history.at);
 	free(r->history.end.at);
 	*r = (struct vc_result){ 0 };

@@ -116,6 +116,11 @@ struct vc_fragmentation {
 	uint64_t rounding, remainders, pinned, other_streams, private_pools, whole_free;
 };
 
+/* counters: the model's own statistics after the last event (torch.cuda.memory_stats()). A klass of
+ * NULL: a plain number, in `current`. Names are static. */
+struct vc_counter { const char *name, *klass; int64_t current, peak, allocated, freed; };
+struct vc_counters { struct vc_counter *at; size_t n; };
+
 struct vc_mark_at { uint64_t event, time_ns; uint32_t label; uint8_t kind; uint16_t device; }; /* enum vc_mark */
 struct vc_kernel_at { uint64_t start_ns, duration_ns; uint32_t label, stream; uint8_t kind; };
 struct vc_steps {
@@ -155,6 +160,7 @@ struct vc_result {
 	struct vc_fidelity fidelity;
 	struct vc_fragmentation fragmentation;
 	struct vc_steps steps;
+	struct vc_counters counters;
 	struct vc_history history;
 	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };

@@ -34,6 +34,9 @@ printf '%s\n' "$out" | tr -d ' \n' | grep -q '"interval":\[125829120,146800640\]
 run sim "$TMP/a.ops" --torch 2.9 -m torch:completion=forced; expect "a policy can be chosen" 0 'fits: 140\.00 MiB'
 run sim $t -m torch -m torch:fit=first -m torch:fit=worst -m torch:segment=64MiB --json; expect "constants and fit rule are parameters" 0
 [ "$(printf '%s\n' "$out" | grep '"peak_reserved"' | sort -u | wc -l)" -ge 3 ] && pass "that change the answer" || fail "that change the answer" "$out"
+run sim "$TMP/a.ops" --torch 2.9 --stats --json; expect "statistics as memory_stats() has them" 0 '"active_bytes\.large_pool\.peak": 125829120'
+expect "scalars too" 0 '"num_alloc_retries": 0'
+run sim "$TMP/a.ops" --torch 2.9 --summary; expect "and as memory_summary() shows them" 0 '\| Allocated memory      \|      0 B   \| 122880 KiB'
 printf 'vramcast-golden 1\nq 1\n' > "$TMP/b.ops"
 run sim "$TMP/b.ops"; expect "an unknown operation is named" 1 '' "line 2: no operation is called 'q'"
 gzip -dc tests/golden/vectors/scripts/oom_0_fit.txt.gz > "$TMP/oom.ops"

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.h - reads an out-of-memory message that somebody pasted: which program printed it, its
+ * figures, what they mean, what to try. A figure that cannot be read for certain is left out. */
+#ifndef VC_EXPLAIN_H
+#define VC_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* "2.26 GiB" says a range: value is what is written, the truth lies within `slack` of it. */
+struct vc_figure { bool known; uint64_t value, slack; char text[32]; };
+
+enum vc_figure_name {
+	VC_FIG_REQUEST,     /* what the allocator asked the device for (a segment, not a tensor) */
+	VC_FIG_CAPACITY, VC_FIG_FREE,
+	VC_FIG_ALLOCATED,   /* live tensors */
+	VC_FIG_RESERVED,    /* all that the allocator holds */
+	VC_FIG_UNALLOCATED, /* held, not in use */
+	VC_FIG_PROCESS,     /* this process, with context and libraries */
+	VC_FIG_ALLOWED,     /* limit set by the program */
+	VC_FIG_PRIVATE,     /* in private pools (CUDA graphs) */
+	VC_FIGURES
+};
+
+enum vc_style { /* what a text of this kind must contain */
+	VC_STYLE_NONE,     /* no figures at all */
+	VC_STYLE_REQUEST,  /* the request only */
+	VC_STYLE_OLD,      /* "(GPU 0; ... total capacity; ...)" */
+	VC_STYLE_SENTENCE, /* "GPU 0 has a total capacity of ..." */
+};
+
+/* One row per format; see explain_formats.c. */
+struct vc_oom_format {
+	const char *tag, *framework;
+	const char *first, *last; /* versions, NULL: not known / still so */
+	const char *about;        /* one sentence */
+	enum vc_style style;
+	const char *has[3], *hasnot[3]; /* texts that tell it, NULL-terminated */
+};
+extern const struct vc_oom_format vc_oom_formats[]; /* the first that fits wins; ends with a NULL tag */
+
+struct vc_oom_process { uint64_t pid; struct vc_figure bytes; };
+
+struct vc_oom_text {
+	const struct vc_oom_format *format;
+	const char *first, *last;    /* versions, narrowed by the name of the exception */
+	bool complete;               /* all figures of the format were there */
+	bool has_device; uint64_t device;
+	struct vc_figure figure[VC_FIGURES];
+	struct vc_oom_process process[16]; size_t processes;
+	const char *variable;        /* of the settings, as this message names it */
+	size_t messages;             /* in the whole text; the first is the one explained */
+};
+
+/* The first message in text[0..n). VC_EFORMAT when there is none. */
+int vc_explain_read(const char *text, size_t n, struct vc_oom_text *out, struct vc_error *err);
+
+enum vc_cause {
+	VC_CAUSE_UNKNOWN,       /* no figures */
+	VC_CAUSE_IMPOSSIBLE,    /* one request larger than the whole device */
+	VC_CAUSE_LIMIT,         /* the program's own limit */
+	VC_CAUSE_OVERSUBSCRIBED,/* more in use than the device has (Windows) */
+	VC_CAUSE_DEVICE,        /* the device had enough free and refused */
+	VC_CAUSE_FRAGMENTATION, /* enough memory, but in pieces */
+	VC_CAUSE_OUTSIDE,       /* other processes hold what is missing */
+	VC_CAUSE_DEMAND,        /* live tensors leave too little */
+	VC_CAUSE_UNDECIDED,     /* the figures are too coarse to tell the last three apart */
+};
+const char *vc_cause_name(enum vc_cause c); /* "fragmentation" */
+
+struct vc_advice { char setting[80]; /* to paste, or "" */ const char *text; };
+
+struct vc_diagnosis {
+	enum vc_cause cause;
+	/* Bytes that are there but not usable (reserved, not in use); and what is missing even if all of
+	 * them were usable: between the two, both 0: nothing is. */
+	struct vc_figure stranded;
+	bool has_missing; uint64_t missing_low, missing_high;
+	struct vc_figure outside;    /* capacity - free - reserved: context, libraries, other processes */
+	uint64_t want_low, want_high; /* the tensor behind the request, as far as the request tells */
+	char meaning[8][320]; size_t meanings;
+	struct vc_advice advice[8]; size_t advices;
+};
+void vc_explain_diagnose(const struct vc_oom_text *m, struct vc_diagnosis *d);
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/sh
+# explain.sh - what `vramcast sim` says when memory runs out is understood by `vramcast explain`, for
+# every PyTorch version, with the same numbers.
+. tests/support/tap.sh
+
+value() { sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$2" | sed "s/^null\$//" | head -n 1; }
+figure() { # bytes and plus_minus of a figure in $TMP/x.json
+	sed -n "/^ *\"$1\": {/,/}/p" "$TMP/x.json" | sed -n 's/^ *"\(bytes\|plus_minus\)": \([0-9]*\),*$/\2/p' | tr '\n' ' '
+}
+near() { # NAME EXACT: is the exact number within the figure's bounds?
+	# shellcheck disable=SC2046
+	set -- "$1" "$2" $(figure "$1")
+	[ $# = 4 ] && [ "$2" -ge $(($3 - $4)) ] && [ "$2" -le $(($3 + $4)) ]
+}
+before() { [ -z "$1" ] || [ -z "$2" ] || [ "$1" = "$2" ] || [ "$(printf '%s\n%s\n' "$1" "$2" | sort -t. -k1,1n -k2,2n | head -n 1)" = "$1" ]; }
+
+for v in 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 2.9 2.10 2.11 2.12 2.13 2.14 2.15; do
+	for conf in '' expandable_segments:True; do
+		[ "$v$conf" != 2.0expandable_segments:True ] || continue
+		"$VRAMCAST" sim traces/decomfl.vct --no-verify --torch $v --conf "$conf" --capacity 1200MiB --used 20MiB@4711 --context 100MiB --json > "$TMP/sim.json"
+		sed -n 's/^ *"message": "\(.*\)",$/\1/p' "$TMP/sim.json" > "$TMP/message"
+		"$VRAMCAST" explain "$TMP/message" --json > "$TMP/x.json" 2> "$TMP/err"
+		if before "$(value first_version "$TMP/x.json")" $v && before $v "$(value last_version "$TMP/x.json")"; then
+			pass "torch $v ${conf:-default}: between $(value first_version "$TMP/x.json") and $(value last_version "$TMP/x.json")"
+		else
+			fail "torch $v ${conf:-default}: wrong versions" "$(cat "$TMP/message" "$TMP/x.json")"
+		fi
+		for pair in request:alloc_size free:device_free; do
+			[ "$v" != 2.3 ] || [ $pair != free:device_free ] || continue
+			exact=$(value ${pair#*:} "$TMP/sim.json")
+			if near ${pair%:*} "$exact"; then pass "torch $v ${conf:-default}: ${pair%:*} is the simulated $exact"
+			else fail "torch $v ${conf:-default}: ${pair%:*} is not $exact" "$(cat "$TMP/message" "$TMP/x.json" "$TMP/err")"; fi
+		done
+	done
+done
+
+m="CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity; 8.77 GiB already allocated; 19.75 MiB free; 13.71 GiB reserved in total by PyTorch)"
+printf '%s\n' "$m" > "$TMP/m"
+run explain "$TMP/m"; expect "from a file" 0 'enough memory, but in pieces'
+printf '%s\n' "$m" | "$VRAMCAST" explain > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err")
+expect "from standard input" 0 '2.87 GiB'
+gzip -c "$TMP/m" > "$TMP/m.gz"; run explain "$TMP/m.gz"; expect "from a compressed log" 0 '2.87 GiB'
+run explain --json "$TMP/m"; expect "as JSON" 0 '"schema": "vramcast.explain/1"'
+expect "with a cause" 0 '"cause": "fragmentation"'
+echo "all went well" > "$TMP/m"; run explain "$TMP/m"; expect "a text without such a message" 1 '' 'no out-of-memory message'
+run explain a b; expect "two files" 2 '' 'one file'
+run explain "$TMP/none"; expect "a file that is not there" 1 '' 'none'
+finish

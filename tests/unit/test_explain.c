@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_explain.c - out-of-memory messages of every known form: no figure wrong, none invented. */
+#include "tests/support/test.h"
+
+#include "simulator/explain.h"
+
+static const char *const names[VC_FIGURES] = {
+	[VC_FIG_REQUEST] = "request", [VC_FIG_CAPACITY] = "capacity", [VC_FIG_FREE] = "free",
+	[VC_FIG_ALLOCATED] = "allocated", [VC_FIG_RESERVED] = "reserved",
+	[VC_FIG_UNALLOCATED] = "unallocated", [VC_FIG_PROCESS] = "process",
+	[VC_FIG_ALLOWED] = "allowed", [VC_FIG_PRIVATE] = "private_pools",
+};
+
+/* "request=8.13 GiB;capacity=..." of what was read, in the order of the enum. */
+static void figures_text(const struct vc_oom_text *m, char *buf, size_t cap)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (int i = 0; i < VC_FIGURES; i++)
+		if (m->figure[i].known)
+			n += (size_t)snprintf(buf + n, cap - n, "%s%s=%s", n ? ";" : "", names[i],
+					      m->figure[i].text);
+	if (!n)
+		snprintf(buf, cap, "-");
+}
+
+static char *unescape(char *s)
+{
+	char *to = s;
+
+	for (const char *p = s; *p; p++) {
+		if (*p == '\\' && p[1]) {
+			p++;
+			*to++ = *p == 'n' ? '\n' : *p;
+		} else {
+			*to++ = *p;
+		}
+	}
+	*to = '\0';
+	return s;
+}
+
+static void read_one(const char *text, struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	struct vc_error err = { 0 };
+
+	if (vc_explain_read(text, strlen(text), m, &err) < 0)
+		fail_msg("%s: %s", err.message, text);
+	vc_explain_diagnose(m, d);
+}
+
+static void messages_from_the_wild_are_read_as_a_person_would(void **state)
+{
+	FILE *f = fopen("tests/oom/messages.tsv", "r");
+	static char line[8192];
+	int rows = 0;
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		char *col[6], *p = line, got[512];
+		struct vc_oom_text m;
+		struct vc_diagnosis d;
+
+		if (*line == '#')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		for (int i = 0; i < 6; i++) {
+			col[i] = p;
+			p = i < 5 ? strchr(p, '\t') : NULL;
+			if (p)
+				*p++ = '\0';
+		}
+		read_one(unescape(col[5]), &m, &d);
+		figures_text(&m, got, sizeof(got));
+		assert_string_equal(m.format->tag, col[0]);
+		assert_string_equal(vc_cause_name(d.cause), col[1]);
+		assert_string_equal(m.complete ? "yes" : "no", col[2]);
+		assert_string_equal(got, col[3]);
+		rows++;
+	}
+	fclose(f);
+	assert_int_equal(rows, 55);
+}
+
+static const char whole[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.78 GiB. GPU 3 has a "
+	"total capacity of 31.47 GiB of which 12.73 GiB is free. Process 77 has 1.50 GiB memory in use. Including "
+	"non-PyTorch memory, this process has 18.73 GiB memory in use. 30.00 GiB allowed; Of the allocated memory "
+	"9.08 GiB is allocated by PyTorch, with 512.00 KiB allocated in private pools (e.g., CUDA Graphs), and "
+	"9.35 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+	"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.";
+
+static void every_clause_has_its_figure(void **state)
+{
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+	char got[512];
+
+	(void)state;
+	read_one(whole, &m, &d);
+	figures_text(&m, got, sizeof(got));
+	assert_string_equal(got, "request=22.78 GiB;capacity=31.47 GiB;free=12.73 GiB;allocated=9.08 GiB;"
+			    "unallocated=9.35 GiB;process=18.73 GiB;allowed=30.00 GiB;private_pools=512.00 KiB");
+	assert_true(m.has_device);
+	assert_int_equal(m.device, 3);
+	assert_int_equal(m.processes, 1);
+	assert_int_equal(m.process[0].pid, 77);
+	assert_int_equal(m.process[0].bytes.value, 3ull << 29);
+	assert_int_equal(m.figure[VC_FIG_PRIVATE].value, 512 * 1024);
+	assert_int_equal(m.figure[VC_FIG_PRIVATE].slack, 6); /* half a hundredth of a KiB, rounded up */
+	assert_string_equal(m.first, "2.5");
+}
+
+/* Cut anywhere, the message gives fewer figures, never other ones. */
+static void a_message_cut_anywhere_gives_no_wrong_figure(void **state)
+{
+	struct vc_oom_text full, m;
+	struct vc_diagnosis d;
+	struct vc_error err;
+	size_t n = strlen(whole);
+
+	(void)state;
+	read_one(whole, &full, &d);
+	for (size_t cut = 0; cut < n; cut++) {
+		if (vc_explain_read(whole, cut, &m, &err) < 0)
+			continue;
+		vc_explain_diagnose(&m, &d);
+		for (int i = 0; i < VC_FIGURES; i++)
+			if (m.figure[i].known)
+				assert_string_equal(m.figure[i].text, full.figure[i].text);
+		if (!m.complete)
+			assert_true(d.cause == VC_CAUSE_UNKNOWN);
+	}
+}
+
+static void line_ends_colours_and_other_text_around_it_do_not_matter(void **state)
+{
+	static const char log[] = "\x1b[31m[rank0]: Traceback (most recent call last):\r\n"
+		"  File \"t.py\", line 3\n torch.cuda.OutOfMemoryError: CUDA out of\n   memory. Tried to allocate "
+		"20.00\n MiB (GPU 1; 10.00 GiB total capacity;\n 9.00 GiB already allocated; 5.00 MiB free; 9.50 GiB "
+		"reserved in total by PyTorch) If reserved\x1b[0m memory is\nepoch 3, 5.00 GiB free\n"
+		"CUDA out of memory. Tried to allocate 7.00 GiB (GPU 0;";
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+	char got[512];
+
+	(void)state;
+	read_one(log, &m, &d);
+	figures_text(&m, got, sizeof(got));
+	assert_string_equal(got, "request=20.00 MiB;capacity=10.00 GiB;free=5.00 MiB;allocated=9.00 GiB;"
+			    "reserved=9.50 GiB");
+	assert_string_equal(m.format->tag, "F3-maxsplit");
+	assert_string_equal(m.first, "1.13");
+	assert_int_equal(m.messages, 2);
+	assert_int_equal(d.stranded.value, 1ull << 29);
+	assert_true(d.cause == VC_CAUSE_FRAGMENTATION);
+}
+
+static void text_without_a_message_is_refused(void **state)
+{
+	static const char *const text[] = { "", "Segmentation fault", "loss 0.3\n", "\x1b[", "out of coffee" };
+	struct vc_oom_text m;
+	struct vc_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+		assert_int_equal(vc_explain_read(text[i], strlen(text[i]), &m, &err), VC_EFORMAT);
+}
+
+static void absurd_figures_are_left_out(void **state)
+{
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	read_one("CUDA out of memory. Tried to allocate 99999999999999999999.00 GiB (GPU 0; 1.5 GiB total capacity; "
+		 "1.00 GiBs already allocated; .50 GiB free; 1.00 TiB reserved in total by PyTorch)", &m, &d);
+	for (int i = 0; i < VC_FIGURES; i++)
+		assert_false(m.figure[i].known);
+	assert_false(m.complete);
+	assert_true(d.cause == VC_CAUSE_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_from_the_wild_are_read_as_a_person_would),
+		cmocka_unit_test(every_clause_has_its_figure),
+		cmocka_unit_test(a_message_cut_anywhere_gives_no_wrong_figure),
+		cmocka_unit_test(line_ends_colours_and_other_text_around_it_do_not_matter),
+		cmocka_unit_test(text_without_a_message_is_refused),
+		cmocka_unit_test(absurd_figures_are_left_out),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sitecustomize.py - starts the values mode of the null GPU once the program has imported torch.
+"""sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
+imported torch, and ends it after a number of steps.
 
 `vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
 hides, is loaded as well."""
@@ -18,6 +19,20 @@ def _chain():
         module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
+
+
+def _stop_after(steps):
+    """Ends the program, as if it had called sys.exit, after so many steps of its optimizers."""
+    optim = sys.modules.get("torch.optim.optimizer")
+    if not steps or not hasattr(optim, "register_optimizer_step_post_hook"):
+        return
+    done = []
+
+    def hook(*unused):
+        done.append(1)
+        if len(done) >= steps:
+            raise SystemExit(0)
+    optim.register_optimizer_step_post_hook(hook)
 
 
 class _Finder:
@@ -39,14 +54,15 @@ class _Finder:
 
         def exec_module(module):
             original(module)
-            import vramcast_null_values
-            vramcast_null_values.start(module)
+            _stop_after(int(os.environ.get("VRAMCAST_NULL_STEPS", "0")))
+            if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
+                import vramcast_null_values
+                vramcast_null_values.start(module)
         spec.loader.exec_module = exec_module
         return spec
 
 
-if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
-    sys.meta_path.insert(0, _Finder())
+sys.meta_path.insert(0, _Finder())
 try:
     _chain()
 except ImportError:

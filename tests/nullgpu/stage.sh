@@ -28,8 +28,12 @@ P
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
 expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions of this PyTorch were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
+run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/use.py"
+expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'with addresses the other way 0.5. GiB'
+run dryrun -g rtx4090 --capacity 600MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
+expect "what lies inside the margin is too close to call" 0 '' 'too close to call; it fits with 0.10 GiB left'
 run dryrun -g rtx4090 --capacity 490MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
-expect "a full card refuses, and the program goes on" 0 'answer 2' 'verdict: at the limit; 1 requests were refused'
+expect "a full card refuses, and the program goes on" 0 'answer 2' 'verdict: at the limit; 1 requests were refused, the largest 0.02 GiB, and the program went on'
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

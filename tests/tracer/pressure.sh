@@ -32,7 +32,7 @@ if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/nul
 	umount "$TMP/small"
 	mount -t tmpfs -o size=10m none "$TMP/small"
 	dd if=/dev/zero of="$TMP/small/fill" bs=1k count=1900 2> /dev/null
-	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 3000000 4
+	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 750000 4
 	expect "a disk that fills up: the program runs on, record says so" 0 "events 3000000" "disk is full"
 	run info "$TMP/small/f.vct"
 	expect "what was written before is readable" 0 "."

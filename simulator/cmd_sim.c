@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/advice.h"
 #include "simulator/report.h"
 #include "simulator/summary.h"
 #include "simulator/whatif.h"
@@ -15,7 +16,7 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *fail_above;
-	bool fail_on_flush, strict, json, stats, summary;
+	bool fail_on_flush, strict, json, stats, summary, no_advice;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -29,6 +30,7 @@ static const struct vc_option sim_options[] = {
 	  "exit 4 when more than P percent of the capacity are used", NULL },
 	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
 	  "exit 4 when it fits only by emptying the cache", NULL },
+	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL, "do not look for changes that would help", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
 	  "exit 5 when the model does not reproduce the recording", NULL },
 	VC_OPTION_END
@@ -124,6 +126,25 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_summary_table(e, c, sim->result[i].info.device);
 }
 
+static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	struct vc_advice a[VC_ADVICE_MOST];
+	size_t n = sim->cfg->no_advice ? 0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+
+	vc_emit_array(e, "advice", n ? "What would have helped (each of them simulated):" : NULL);
+	for (size_t k = 0; k < n; k++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "kind", NULL, a[k].kind);
+		vc_emit_text(e, "text", "change", a[k].text);
+		vc_emit_text(e, "how", "how", a[k].how);
+		vc_emit_bytes(e, "peak_reserved", "peak reserved", a[k].peak_reserved);
+		vc_emit_text(e, "verdict", "verdict", vc_verdict_name(a[k].verdict));
+		vc_emit_bool(e, "estimate", "estimate", a[k].estimate);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
 	vc_emit_object(e, NULL, NULL);
@@ -137,6 +158,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_emit_array(e, "advice", NULL);
 		vc_emit_end(e);
 		emit_stats(e, sim, i);
+		emit_advice(e, sim, i);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
@@ -244,6 +266,9 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->oom.happened)
 		say_oom(e, r);
 	emit_stats(e, sim, i);
+	vc_emit_object(e, NULL, "");
+	emit_advice(e, sim, i);
+	vc_emit_end(e);
 }
 
 static void emit_text(struct vc_emit *e, struct sim *sim)

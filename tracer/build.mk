@@ -30,7 +30,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so)
 TESTS += $(sort $(filter-out %/lib.sh %/check_%.sh %/bench_%.sh,$(wildcard tests/tracer/*.sh)))
-BENCHES += tests/tracer/bench_hook.sh
+BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c

@@ -144,8 +144,7 @@ static void first_facts(void)
 	vc_recorder_fact("host", host);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		environment_fact(wanted[i]);
-	if (getenv("VRAMCAST_NULL_NAME"))
-		vc_recorder_capability(VC_CAP_NULL_GPU, VC_HOW_RECORDED);
+	environment_fact("VRAMCAST_NULL_NAME");
 }
 
 /* The journal of this process, made on first use. Call with the lock held. */

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracer/cuda_calls.h"
@@ -333,6 +334,8 @@ static void say_capabilities(bool hooked)
 
 	vc_torch_describe();
 	vc_recorder_fact("plane", "cuda");
+	if (getenv("VRAMCAST_NULL_NAME")) /* set by dryrun */
+		vc_recorder_capability(VC_CAP_NULL_GPU, VC_HOW_RECORDED);
 	vc_recorder_capability(VC_CAP_REQUESTS, hooked ? VC_HOW_RECORDED : VC_HOW_PARTIAL);
 	vc_recorder_capability(VC_CAP_ADDRESSES, VC_HOW_RECORDED);
 	vc_recorder_capability(VC_CAP_TIMES, VC_HOW_RECORDED);

@@ -94,25 +94,38 @@ const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
 	return offset && offset < used && used < VC_JOURNAL_TEXT ? r->text + offset : "";
 }
 
-const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n)
+/* The value of the which-th line with that key, the last one for SIZE_MAX. */
+static const char *find_fact(struct vc_journal_reader *r, const char *key, size_t which, char *buf,
+			     size_t n)
 {
 	uint32_t used = atomic_load_explicit(&r->j->facts_used, memory_order_acquire);
 	const char *p = r->j->facts, *end, *found = NULL;
-	size_t k = strlen(key);
+	size_t k = strlen(key), seen = 0;
 
 	end = p + (used < VC_JOURNAL_FACTS ? used : VC_JOURNAL_FACTS);
-	while (p < end) { /* the last line with the key wins */
+	while (p < end) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 
 		if (!stop)
 			break;
-		if ((size_t)(stop - p) > k && memcmp(p, key, k) == 0 && p[k] == ' ') {
+		if ((size_t)(stop - p) > k && memcmp(p, key, k) == 0 && p[k] == ' ' &&
+		    (which == SIZE_MAX || seen++ == which)) {
 			snprintf(buf, n, "%.*s", (int)(stop - p - k - 1), p + k + 1);
 			found = buf;
 		}
 		p = stop + 1;
 	}
 	return found;
+}
+
+const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n)
+{
+	return find_fact(r, key, SIZE_MAX, buf, n);
+}
+
+const char *vc_journal_note(struct vc_journal_reader *r, size_t i, char *buf, size_t n)
+{
+	return find_fact(r, "note", i, buf, n);
 }
 
 /* Rings appear while the program runs. One whose file part is missing (a cut file) stays out. */

@@ -103,6 +103,9 @@ const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset); /* ne
 /* The value of a fact, or NULL; copied into buf. */
 const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n);
 
+/* The i-th fact "note": a sentence for the user. */
+const char *vc_journal_note(struct vc_journal_reader *r, size_t i, char *buf, size_t n);
+
 /* Copy up to cap records that are next in the order of seq. A number that is missing is waited for
  * (0 is returned) unless `dead`: then it is skipped and counted in *missing. */
 size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap, bool dead,

@@ -355,6 +355,21 @@ static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
 			meta->rank = strtol(buf, NULL, 10);
 }
 
+/* Each once, however often the journal is described. */
+static void describe_notes(struct vc_journal_reader *r, struct vc_meta *meta)
+{
+	char text[512];
+
+	for (size_t i = 0; vc_journal_note(r, i, text, sizeof(text)); i++) {
+		size_t k = 0;
+
+		while (k < meta->notes && strcmp(meta->note[k], text) != 0)
+			k++;
+		if (k == meta->notes)
+			vc_meta_note(meta, "%s", text);
+	}
+}
+
 void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
 {
 	struct vc_journal *j = vc_journal_header(r);
@@ -372,6 +387,7 @@ void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
 	else
 		vc_meta_set(&meta->conf, "");
 	describe_rank(r, meta);
+	describe_notes(r, meta);
 	for (int c = 0; c < VC_CAPS; c++)
 		meta->how[c] = atomic_load(&j->how[c]);
 	meta->dropped = vc_journal_dropped(r);

@@ -28,21 +28,26 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
-TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so)
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so \
+	libcupti_standin.so cupti_client)
 TESTS += $(sort $(filter-out %/lib.sh %/check_%.sh %/bench_%.sh,$(wildcard tests/tracer/*.sh)))
 BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
 $(TRACE_TESTS)/null/libc10.so: tests/tracer/c10_null.c
+$(TRACE_TESTS)/libcupti_standin.so: tests/tracer/cupti.c
 $(TRACE_TESTS)/%.so: $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lpthread -ldl
+$(TRACE_TESTS)/cupti_client: TRACE_STANDIN = $(TRACE_TESTS)/libcupti_standin.so
+$(TRACE_TESTS)/cupti_client: $(TRACE_TESTS)/libcupti_standin.so
+TRACE_STANDIN = $(TRACE_TESTS)/libc10.so
 $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< $(TRACE_TESTS)/libc10.so -lpthread -ldl
+	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< $(TRACE_STANDIN) -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh

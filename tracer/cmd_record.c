@@ -218,6 +218,8 @@ static void say_file(const struct vc_drain_file *f)
 		fprintf(stderr, ", reserved %s", vc_bytes_text(f->totals.reserved_peak, reserved));
 	fprintf(stderr, "\n");
 	say_capabilities(f);
+	for (size_t i = 0; i < f->notes; i++)
+		fprintf(stderr, "  %s\n", f->note[i]);
 	if (f->stopped)
 		fprintf(stderr, "  recording stopped early: %s\n", f->stopped);
 	if (f->unmatched)
@@ -232,6 +234,8 @@ static void summary(const struct run *r)
 	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
 		struct vc_drain_file f = vc_drain_file(r->drain, i);
 
+		for (size_t k = 0; !f.path && k < f.notes; k++)
+			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f.pid, f.note[k]);
 		if (!f.path)
 			continue;
 		say_file(&f);

@@ -318,10 +318,10 @@ static void stream_finish(struct vc_drain *d, struct stream *s, bool dead)
 	s->orderly = atomic_load(&vc_journal_header(s->reader)->state) == VC_JOURNAL_ENDED;
 	if (!dead)
 		stop(s, "the process was still running when the recording ended");
+	describe(s);
 	if (s->encoder) {
 		const char *why = s->stopped;
 
-		describe(s);
 		s->meta->gaps += s->missing != 0 || s->stopped;
 		s->stopped = NULL;
 		if (vc_encoder_finish(s->encoder, &err) < 0)
@@ -455,6 +455,7 @@ struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 	struct vc_drain_file f = { .path = s->path, .torch = s->meta->torch, .stopped = s->stopped,
 		.pid = s->meta->pid, .events = s->events, .bytes = s->bytes, .dropped = s->dropped,
 		.missing = s->missing, .unmatched = s->meta->unmatched_frees,
+		.note = s->meta->note, .notes = s->meta->notes,
 		.totals = vc_journal_totals(s->decoder), .cpu = s->cpu, .orderly = s->orderly };
 
 	memcpy(f.how, s->how, sizeof(f.how));

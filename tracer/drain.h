@@ -24,6 +24,8 @@ struct vc_drain_file {
 	int64_t pid;
 	uint64_t events, bytes, dropped, missing, unmatched;
 	struct vc_journal_totals totals;
+	char *const *note;        /* sentences about what could not be recorded */
+	size_t notes;
 	uint8_t how[VC_CAPS];
 	bool cpu, orderly;        /* of the CPU allocator; the process said goodbye */
 };

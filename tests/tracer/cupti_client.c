@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cupti_client.c - plays the driver: starts the tracer's CUPTI side as cuInit does, then makes one of
+ * everything. Ends in the way its argument says. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer/cupti_abi.h"
+
+void standin_kernel(const char *name, uint64_t start, uint64_t end, uint32_t stream);
+void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
+void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
+void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
+void standin_call(uint32_t id, const void *params, int result);
+void standin_stream(void *handle);
+void standin_lose(size_t n);
+
+static uint64_t wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void *kernels(void *name)
+{
+	uint64_t now = wall();
+
+	for (uint64_t i = 0; i < 10000; i++) /* not in the order of time */
+		standin_kernel(name, now + (i ^ 3) * 1000, now + (i ^ 3) * 1000 + 500, 7 + (i & 1));
+	return NULL;
+}
+
+static void memory(void)
+{
+	struct vc_cupti_map range = { 0x700000000000, 2 << 20 };
+	struct vc_cupti_alloc alloc = { NULL, 12345678 };
+
+	for (uint64_t i = 0; i < 100; i++) { /* two contexts: everything twice */
+		standin_memory(1, VC_CUPTI_KIND_DEVICE, 0x500000000000 + (i << 21), 2 << 20, 1);
+		standin_memory(1, VC_CUPTI_KIND_DEVICE, 0x500000000000 + (i << 21), 2 << 20, 2);
+	}
+	for (uint64_t i = 0; i < 50; i++)
+		standin_memory(2, VC_CUPTI_KIND_DEVICE, 0x500000000000 + (i << 21), 2 << 20, 1);
+	standin_memory(1, VC_CUPTI_KIND_PINNED, 0x600000000000, 1 << 20, 1);
+	standin_call(VC_CUPTI_MEM_MAP, &range, 0);
+	standin_call(VC_CUPTI_MEM_MAP, &range, 2); /* a call that failed maps nothing */
+	standin_call(VC_CUPTI_MEM_UNMAP, &range, 0);
+	standin_call(VC_CUPTI_MEM_ALLOC, &alloc, 2);
+}
+
+int main(int argc, char **argv)
+{
+	int (*start)(void);
+	pthread_t t[2];
+	pid_t child;
+
+	*(void **)&start = dlsym(RTLD_DEFAULT, "InitializeInjection");
+	if (start && start() != 1)
+		return 1;
+	standin_stream((void *)(uintptr_t)0xabc08);
+	pthread_create(&t[0], NULL, kernels, (void *)(uintptr_t)"void one<float>(int)");
+	pthread_create(&t[1], NULL, kernels, (void *)(uintptr_t)"void two<half>(int)");
+	child = fork(); /* while buffers are filled and completed */
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	standin_copy(1 << 20, wall(), wall() + 2000);
+	standin_fill(1 << 16, wall(), wall() + 1000);
+	for (int i = 0; i < 3; i++)
+		standin_kernel("no time could be taken", 0, 0, 7);
+	standin_lose(11);
+	memory();
+	if (argc > 1 && !strcmp(argv[1], "_exit"))
+		_exit(0);
+	if (argc > 1 && !strcmp(argv[1], "abort"))
+		abort();
+	return 0;
+}

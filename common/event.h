@@ -54,7 +54,7 @@ enum vc_event_flags {
 	VC_EVF_SMALL      = 1,  /* HEAP_SEGMENT: of the small pool */
 	VC_EVF_EXPANDABLE = 2,  /* HEAP_SEGMENT: a mapped run of an expandable segment */
 	VC_EVF_LIVE       = 4,  /* HEAP_BLOCK: allocated */
-	VC_EVF_PENDING    = 8,  /* HEAP_BLOCK: freed, waits for other streams */
+	VC_EVF_PENDING    = 8,  /* HEAP_BLOCK: freed, waits for other streams; FREE: FREE_DONE follows */
 	VC_EVF_FINAL      = 16, /* HEAP_*: the heap after the last event */
 	VC_EVF_EXACT      = 32, /* ALLOC: exactly at `addr` (2.13 on) */
 	VC_EVF_USE_ON_OOM = 64, /* POOL_CREATE */

@@ -58,7 +58,7 @@ struct snapshot {
 	struct snapshot_settings settings;
 	/* tell-tales of the version */
 	bool list_form, history, times, stacks, annotations, compile_context, user_metadata;
-	bool forward_frames, pool_ids, segment_pools, overflowed;
+	bool host_segments, forward_frames, pool_ids, segment_pools, overflowed;
 };
 
 /* Reads the pickle; strings, stacks and streams go to `meta`, which must be fresh. What was read is

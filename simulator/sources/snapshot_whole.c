@@ -206,6 +206,7 @@ int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
 	if (!rc)
 		rc = read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
 	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
+	t->s->host_segments = snapshot_lookup(d, W_host_segments) != NULL;
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);
 	t->s->overflowed = x && x->type == VC_PV_BOOL && x->i;
 	return rc;

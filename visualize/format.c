@@ -97,6 +97,16 @@ static uint64_t nice_step(uint64_t span, unsigned ticks, uint64_t unit)
 	return span;
 }
 
+/* Where whole units would leave the axis nearly bare: halves, and of decimal units tenths and fifths. */
+static void finer(struct vc_axis *a, unsigned ticks)
+{
+	static const uint64_t part[] = { 10, 5, 2 };
+
+	for (size_t i = 0; i < 3 && a->step == a->unit; i++)
+		if (a->unit % part[i] == 0 && a->top / (a->unit / part[i]) < ticks)
+			a->step = a->unit / part[i];
+}
+
 struct vc_axis vc_axis_bytes(uint64_t most, unsigned ticks)
 {
 	struct vc_axis a = { most ? most : 1, 1, 1, "B" };
@@ -108,6 +118,7 @@ struct vc_axis vc_axis_bytes(uint64_t most, unsigned ticks)
 	else if (most >= 2048)
 		a.unit = 1024, a.name = "KiB";
 	a.step = nice_step(a.top, ticks, a.unit);
+	finer(&a, ticks);
 	return a;
 }
 
@@ -124,6 +135,7 @@ struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks)
 	else if (span >= 2000)
 		a.unit = 1000, a.name = "us";
 	a.step = nice_step(a.top, ticks, a.unit);
+	finer(&a, ticks);
 	return a;
 }
 
@@ -139,8 +151,18 @@ struct vc_axis vc_axis_count(uint64_t span, unsigned ticks)
 	return a;
 }
 
+bool vc_axis_next(const struct vc_axis *a, uint64_t *at)
+{
+	if (*at > a->top || a->top - *at < a->step || *at / a->step > 100)
+		return false;
+	*at += a->step;
+	return true;
+}
+
 char *vc_axis_text(const struct vc_axis *a, uint64_t at, char *buf)
 {
+	if (at && a->step % a->unit)
+		return fixed(vc_muldiv(at, 10, a->unit), 1, "", buf);
 	snprintf(buf, VC_FORMAT, "%llu", (unsigned long long)(at / a->unit));
 	return buf;
 }

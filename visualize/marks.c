@@ -244,6 +244,13 @@ static enum vc_slot phase_slot(const char *name)
 	return VC_SLOT_OTHER;
 }
 
+/* Where the name does not fit. */
+static const char *short_name(enum vc_slot slot)
+{
+	return slot == VC_SLOT_ACTIVATIONS ? "fwd" : slot == VC_SLOT_GRADIENTS ? "bwd" :
+		slot == VC_SLOT_OPTIMIZER ? "opt" : slot == VC_SLOT_TEMPORARIES ? "eval" : "";
+}
+
 static bool phase_box(struct vc_plot *p, const struct vc_mark_at *from, const struct vc_mark_at *to,
 		      int y)
 {
@@ -259,7 +266,9 @@ static bool phase_box(struct vc_plot *p, const struct vc_mark_at *from, const st
 	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"17\"><title>%e</title>"
 		   "</rect>\n", slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y, b - a - (b - a > 30 ? 8 : 0), name);
 	s->titles++;
-	if (vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w <= l.max)
+	if (vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w > l.max)
+		name = short_name(slot);
+	if (*name && vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w <= l.max)
 		vc_svg_label(s, &l, name);
 	return true;
 }

@@ -21,6 +21,8 @@ void vc_plot_scale(struct vc_plot *p)
 		most = p->capacity;
 	if (!most)
 		most = VC_MIB;
+	if (most > 1ull << 60) /* no memory is that large: a broken result; sums below must not wrap */
+		most = 1ull << 60;
 	p->top = most + most / 11; /* room for the labels of the capacity line */
 	p->axis = vc_axis_bytes(p->top, p->box.h > 2000 ? 9 : 5);
 }
@@ -59,7 +61,8 @@ void vc_plot_grid(struct vc_plot *p, bool numbers)
 	struct vc_label l = { p->box.x - 90, 0, VC_T_BODY, VC_END, "mut", 0, false, false };
 	char buf[VC_FORMAT];
 
-	for (uint64_t at = 0; at <= p->axis.top; at += p->axis.step) {
+	uint64_t at = 0;
+	for (bool more = true; more; more = vc_axis_next(&p->axis, &at)) {
 		int y = vc_plot_y(p, at);
 		vc_svg_hline(s, "gr", p->box.x, y / 10 * 10 + 5, p->box.w);
 		l.y = y + 45;
@@ -134,7 +137,6 @@ void vc_plot_areas(struct vc_plot *p)
 {
 	struct vc_svg *s = &p->page->svg;
 	bool shown = false;
-	char klass[16];
 
 	if (!p->k->n)
 		return;
@@ -143,10 +145,7 @@ void vc_plot_areas(struct vc_plot *p)
 	for (int slot = VC_SLOTS - 1; slot >= 0; slot--) {
 		if (!p->k->used[slot])
 			continue;
-		strncpy(klass, vc_theme_slot((enum vc_slot)slot), sizeof(klass) - 4);
-		klass[sizeof(klass) - 4] = '\0';
-		memcpy(klass + strlen(klass), " ar", 4);
-		area(p, klass, slot);
+		area(p, vc_theme_area((enum vc_slot)slot), slot);
 		shown = true;
 	}
 	if (p->base) {
@@ -189,7 +188,8 @@ void vc_plot_axis(struct vc_plot *p, int y)
 	struct vc_label l = { 0, y + 180, VC_T_BODY, VC_MIDDLE, "mut", 0, false, false };
 	char buf[VC_FORMAT];
 
-	for (uint64_t at = 0; at <= a.top; at += a.step) {
+	uint64_t at = 0;
+	for (bool more = true; more; more = vc_axis_next(&a, &at)) {
 		int x = p->box.x + (int)vc_muldiv(at, (uint64_t)p->box.w, p->k->span);
 		vc_svg_vline(s, "ax", x / 10 * 10 + 5, y, 50);
 		l.x = x;

@@ -124,7 +124,7 @@ size_t vc_raster_paint(const struct vc_raster *g, struct vc_svg *s, struct vc_bo
 		if (!seen[v])
 			continue;
 		vc_svg_put(s, "<path class=\"%s\" d=\"", v == VC_CELL_FREE ? "hx" :
-			   vc_theme_slot((enum vc_slot)(v - 1)));
+			   vc_theme_area((enum vc_slot)(v - 1)));
 		n += paint_value(g, s, b, gap, (uint8_t)v);
 		vc_svg_put(s, "\"/>\n");
 		s->elements++;

@@ -110,6 +110,14 @@ const char *vc_theme_slot(enum vc_slot slot)
 	return klass[slot];
 }
 
+const char *vc_theme_area(enum vc_slot slot)
+{
+	static const char *const klass[VC_SLOTS] = { "cw ar", "cs ar", "cg ar", "ca ar", "ct ar", "ck ar",
+		"co ar" };
+
+	return klass[slot];
+}
+
 static void write_colors(struct vc_svg *s, enum vc_theme theme)
 {
 	for (size_t i = 0; i < sizeof(colors) / sizeof(*colors); i++) {
@@ -128,8 +136,8 @@ static void write_patterns(struct vc_svg *s, enum vc_theme theme)
 {
 	static const struct { const char *id, *slot, *turn; int size; const char *stroke; } p[] = {
 		{ "ps", "cs", "rotate(-45)", 7, "M0 0V7" },
-		{ "pg", "cg", "rotate(45)", 7, "M0 0V7" },
-		{ "pt", "ct", "", 5, "M2.5 0V5" },
+		{ "pg", "cg", "", 6, "M0 3H6" },
+		{ "pt", "ct", "", 4, "M2 0V4" },
 		{ "pk", "ck", "", 6, "M0 3H6M3 0V6" },
 	};
 

@@ -17,7 +17,8 @@ enum vc_slot {
 
 struct vc_font vc_theme_font(enum vc_text_style style);
 const char *vc_theme_style(enum vc_text_style style); /* the CSS class */
-const char *vc_theme_slot(enum vc_slot slot);         /* the CSS class */
+const char *vc_theme_slot(enum vc_slot slot);         /* the CSS class: the plain colour */
+const char *vc_theme_area(enum vc_slot slot);         /* the same with the slot's pattern */
 
 /* <style> and <defs> with literal values: librsvg 2.54 knows no CSS variables. */
 void vc_theme_write(struct vc_svg *s, enum vc_theme theme);

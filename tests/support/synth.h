@@ -64,6 +64,21 @@ static void synth_bucket(struct synth *s)
 	s->now += s->o.times ? 1000000 : 0;
 }
 
+/* A kernel that runs for most of the time until the next event; now and then a copy beside it. */
+static void synth_kernel(struct synth *s, enum synth_kind kind)
+{
+	static const char *const name[] = { "fill", "adamw_multi_tensor", "gemm_backward", "gemm_forward",
+		"elementwise" };
+	struct vc_steps *t = &s->r.steps;
+
+	if (!s->o.times)
+		return;
+	t->kernel = synth_grow(t->kernel, t->kernels, sizeof(*t->kernel));
+	t->kernel[t->kernels++] = (struct vc_kernel_at){ .start_ns = s->now, .duration_ns = 650000 + 50000u * kind,
+		.label = vc_meta_string(s->meta, name[kind], strlen(name[kind])),
+		.stream = kind == SYNTH_STATE || s->event % 9 == 0 ? 1 : 0, .kind = VC_EV_KERNEL };
+}
+
 static void synth_insert(struct synth *s, size_t at, struct synth_piece p)
 {
 	s->piece = synth_grow(s->piece, s->pieces, sizeof(*s->piece));
@@ -156,6 +171,7 @@ static uint64_t synth_alloc(struct synth *s, enum synth_kind kind, uint64_t size
 		.born = s->event, .died = UINT64_MAX, .born_ns = s->now, .died_ns = UINT64_MAX,
 		.site = s->o.sites ? s->site[kind] : 0, .lifetime = lifetime[kind] };
 	s->r.stats.allocs++;
+	synth_kernel(s, kind);
 	synth_bucket(s);
 	return p->id;
 }

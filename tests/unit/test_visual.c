@@ -121,7 +121,7 @@ static void a_spike_of_one_event_keeps_its_height(void **unused)
 	b[1777].allocated_max = peak;
 	r.stats.peak_allocated = r.stats.peak_reserved = peak;
 	size_t n;
-	char *text = draw("timeline", "x=event", &r, 1, &n), *at = strstr(text, "class=\"co ar\"");
+	char *text = draw("timeline", "x=event", &r, 1, &n), *at = strstr(text, "<path class=\"co ar\"");
 	assert_non_null(at);
 	/* Plot of 350 px; the top of the scale is peak + peak / 11. The tallest vertical stroke of the
 	 * area, from 100 MiB up to the peak, is 900/1090.9 of it. */
@@ -168,6 +168,12 @@ static void sizes_and_times_read_as_people_write_them(void **unused)
 	assert_string_equal(vc_format_ns(11320000000ull, b), "11.3 s");
 	assert_string_equal(vc_format_ns(125000000000ull, b), "2 min 5 s");
 	assert_string_equal(vc_format_count(11193, b), "11,193");
+	struct vc_axis a = vc_axis_ns(2500000000ull, 8);
+	assert_int_equal(a.step, 500000000);
+	assert_string_equal(vc_axis_text(&a, 1500000000ull, b), "1.5");
+	a = vc_axis_bytes(80 * VC_GIB, 9);
+	assert_int_equal(a.step, 10 * VC_GIB);
+	assert_string_equal(vc_axis_text(&a, 20 * VC_GIB, b), "20");
 	assert_string_equal(vc_format_percent(956, 1000, b), "95.6 %");
 }
 

@@ -32,7 +32,7 @@ enum { NONE = UINT32_MAX };
 /* The event each column of cells shows: where the most was allocated in it. */
 static uint64_t *sample_events(const struct drawing *d)
 {
-	uint64_t *at = malloc(((size_t)d->columns.width + 1) * sizeof(*at));
+	uint64_t *at = calloc((size_t)d->columns.width + 1, sizeof(*at));
 	const struct vc_curve *v = &d->r->curve;
 
 	for (size_t i = 0; at && i < d->columns.n; i++) {
@@ -176,7 +176,7 @@ static int legend(struct drawing *d, int y)
 
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (d->used[s])
-			key[n++] = (struct vc_key){ vc_theme_slot((enum vc_slot)s),
+			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
 				vc_classes_name(&d->classes, (enum vc_slot)s), VC_KEY_BOX };
 	if (!d->packing.guessed)
 		key[n++] = (struct vc_key){ "hx", "Reserved, free", VC_KEY_BOX };

@@ -36,7 +36,7 @@ static uint8_t *dot(const struct screen *s, int x, int y)
 
 static int height_of(const struct screen *s, uint64_t bytes)
 {
-	return (int)vc_muldiv(bytes, (uint64_t)(s->rows * 4), s->top);
+	return (int)vc_muldiv(bytes > s->top ? s->top : bytes, (uint64_t)(s->rows * 4), s->top);
 }
 
 static void plot_column(struct screen *s, const struct vc_column *c, int x, int *last)
@@ -48,7 +48,7 @@ static void plot_column(struct screen *s, const struct vc_column *c, int x, int 
 	a = c->allocated_max && !a ? 1 : a;
 	for (int y = 0; y < a && y < h; y++)
 		*dot(s, x, h - 1 - y) |= 1;
-	r = r >= h ? h - 1 : r;
+	r = r >= h ? h - 1 : r < 0 ? 0 : r;
 	int from = *last < 0 || *last == r ? r : *last < r ? *last + 1 : r, to = *last > r ? *last - 1 : r;
 	for (int y = from; y <= to; y++)
 		*dot(s, x, h - 1 - y) |= 2;
@@ -107,7 +107,8 @@ static void put_rows(struct screen *s)
 
 	for (int y = 0; y < s->rows; y++) {
 		*unit = '\0';
-		for (uint64_t t = 0; t <= a.top; t += a.step)
+		uint64_t t = 0;
+		for (bool more = true; more; more = vc_axis_next(&a, &t))
 			if (s->rows - 1 - height_of(s, t) / 4 == y && height_of(s, t) < s->rows * 4)
 				snprintf(unit, sizeof(unit), "%s %s", vc_axis_text(&a, t, buf), a.name);
 		vc_output_printf(s->out, "%*s %s", AXIS - 2, unit, bar);
@@ -127,7 +128,8 @@ static void put_axis(struct screen *s)
 	for (int i = 0; i < s->cols; i++)
 		vc_output_text(s->out, s->cfg->ascii ? "-" : "\xE2\x94\x80");
 	memset(line, ' ', sizeof(line));
-	for (uint64_t t = 0; t <= a.top; t += a.step) {
+	uint64_t t = 0;
+	for (bool more = true; more; more = vc_axis_next(&a, &t)) {
 		int x = (int)vc_muldiv(t, (uint64_t)width, s->k.span);
 		vc_axis_text(&a, t, buf);
 		strncat(buf, " ", 2);
@@ -169,6 +171,7 @@ static int show(struct screen *s, struct vc_error *err)
 	most += s->base;
 	s->capacity = s->r->info.capacity && most >= s->r->info.capacity / 4 ? s->r->info.capacity : 0;
 	s->top = s->capacity > most ? s->capacity : most ? most : 1;
+	s->top = s->top > 1ull << 60 ? 1ull << 60 : s->top; /* broken results must not wrap */
 	s->top += s->top / 16 + 1;
 	s->dot = calloc((size_t)s->rows * 4 * (size_t)s->cols * 2, 1);
 	if (!s->dot)

@@ -44,7 +44,7 @@ static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc
 
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (f->used[s])
-			key[n++] = (struct vc_key){ vc_theme_slot((enum vc_slot)s),
+			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
 				c->ids ? vc_classes_name(c, (enum vc_slot)s) : "In use", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Free, cached", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "Border of a segment", VC_KEY_LINE };

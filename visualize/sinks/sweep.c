@@ -90,6 +90,7 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 			d->top = peak_of(d->bar[i].r);
 	}
 	d->top = d->capacity > d->top && d->top >= d->capacity / 4 ? d->capacity : d->top;
+	d->top = d->top > 1ull << 60 ? 1ull << 60 : d->top; /* broken results must not wrap */
 	d->top = (d->top ? d->top : 1) + d->top / 8;
 }
 
@@ -130,7 +131,8 @@ static void backdrop(struct drawing *d)
 		int a = y_of(d, d->capacity / 100 * 95), b = y_of(d, d->capacity / 100 * 85);
 		vc_svg_rect(s, "band", (struct vc_box){ d->box.x, a, d->box.w, b - a }, 0);
 	}
-	for (uint64_t at = 0; at <= d->axis.top; at += d->axis.step) {
+	uint64_t at = 0;
+	for (bool more = true; more; more = vc_axis_next(&d->axis, &at)) {
 		int y = y_of(d, at);
 		vc_svg_hline(s, "gr", d->box.x, y / 10 * 10 + 5, d->box.w);
 		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END, "mut", 0, false, false };

@@ -38,6 +38,23 @@ static void disturb(void *at, size_t bytes, uint64_t *seed, unsigned one_in)
 			word[i] = odd_value(seed, word[i]);
 }
 
+static void disturb_lives(struct vc_result *r, uint64_t *seed, unsigned one_in)
+{
+	for (size_t i = 0; i < r->lives.n; i++) {
+		struct vc_life *l = &r->lives.at[i];
+		if (noise(seed) % one_in)
+			continue;
+		l->size = odd_value(seed, l->size);
+		l->born = odd_value(seed, l->born);
+		l->died = odd_value(seed, l->died);
+		l->addr = odd_value(seed, l->addr);
+		l->id = odd_value(seed, l->id);
+		l->site = (uint32_t)odd_value(seed, l->site);
+		l->label = (uint32_t)odd_value(seed, l->label);
+		l->lifetime = (uint8_t)noise(seed);
+	}
+}
+
 static void disturb_result(struct vc_result *r, uint64_t *seed)
 {
 	unsigned one_in = noise(seed) % 2 ? 400 : 20;
@@ -45,21 +62,7 @@ static void disturb_result(struct vc_result *r, uint64_t *seed)
 	switch (noise(seed) % 8) {
 	case 0: disturb(r->curve.at, r->curve.n * sizeof(*r->curve.at), seed, one_in); break;
 	case 1: disturb(&r->stats, sizeof(r->stats) - 8, seed, 3); break;
-	case 2:
-		for (size_t i = 0; i < r->lives.n; i++) {
-			struct vc_life *l = &r->lives.at[i];
-			if (noise(seed) % one_in)
-				continue;
-			l->size = odd_value(seed, l->size);
-			l->born = odd_value(seed, l->born);
-			l->died = odd_value(seed, l->died);
-			l->addr = odd_value(seed, l->addr);
-			l->id = odd_value(seed, l->id);
-			l->site = (uint32_t)odd_value(seed, l->site);
-			l->label = (uint32_t)odd_value(seed, l->label);
-			l->lifetime = (uint8_t)noise(seed);
-		}
-		break;
+	case 2: disturb_lives(r, seed, one_in); break;
 	case 3:
 		for (size_t i = 0; i < r->segments.n; i++) {
 			struct vc_segment_life *g = &r->segments.at[i];

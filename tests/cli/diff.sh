@@ -1,0 +1,31 @@
+#!/bin/sh
+# diff.sh - two traces side by side.
+. tests/support/tap.sh
+
+run diff traces/decomfl.vct traces/decomfl.vct
+expect "a trace and itself" 0 'The requests are the same: 7946 allocations'
+"$VRAMCAST" export traces/decomfl.vct --to pickle -o "$TMP/d.pickle"
+run diff traces/decomfl.vct "$TMP/d.pickle" --json
+expect "a trace and its snapshot make the same requests" 0 '"same_requests": true'
+expect "and replay exactly, both" 0 '"exact": true'
+"$VRAMCAST" export traces/decomfl.vct --to vct -o "$TMP/w.vct" -x window:from=0,to=10000 2> "$TMP/err"
+run diff traces/decomfl.vct "$TMP/w.vct"
+expect "what a shorter one lacks is only in A" 0 'only in A: [0-9]+'
+expect "and the first difference is named" 0 'The first difference: only A has it'
+run diff traces/attention.vct traces/decomfl.vct
+expect "two different programs" 0 'nothing in common'
+expect "other versions show" 0 '^ *torch +2\.6 +2\.9 +differs'
+run diff traces/attention.vct traces/decomfl.vct --json --sites 3
+expect "as JSON" 0 '"schema": "vramcast.diff/1"'
+check "with the sites that were asked for" sh -c "[ \$(grep -c '\"live_at_peak\"' '$TMP/out') = 3 ]"
+run diff traces/decomfl.vct; expect "one trace is not enough" 2 '' 'two traces'
+run diff traces/decomfl.vct "$TMP/none"; expect "a file that is not there" 1 '' 'none'
+S=../shared/data/snapshots
+if [ -d "$S" ]; then
+	run diff "$S"/Wedsonlin*_128_training* "$S"/Wedsonlin*_256_training* --json
+	expect "twice the sequence: the same program" 0 '"other_size": 3021'
+	check "every allocation of the shorter one is found in the longer" sh -c "tr -d ' \n' < '$TMP/out' | grep -q '\"only\":{\"a\":0,\"b\":98}'"
+else
+	skip "twice the sequence: the same program" "no ../shared/data/snapshots"
+fi
+finish

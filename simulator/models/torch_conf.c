@@ -155,8 +155,9 @@ static double real(struct parse *p, const char *w)
 	return v;
 }
 
-/* `to` keeps its value after an error; NULL: not of interest here. */
-static void boolean(struct parse *p, const char *key, bool *to)
+/* `to` keeps its value after an error; NULL: not of interest here. `missing`: what the old parser says
+ * when the string ends here, NULL: the same as for a wrong value. */
+static void boolean(struct parse *p, const char *key, bool *to, const char *missing)
 {
 	separator(p, ':');
 	p->i++;
@@ -170,6 +171,8 @@ static void boolean(struct parse *p, const char *key, bool *to)
 	if (p->modern)
 		conf_fail(p, "Expected 'True' or 'False' at index %zu in ConfigTokenizer but got '%s'",
 			  p->i, word_at(p, p->i));
+	else if (missing && p->i >= p->n)
+		conf_fail(p, "%s", missing);
 	else
 		conf_fail(p, "Expected a single True/False argument for %s", key);
 }
@@ -292,6 +295,8 @@ static void divisions(struct parse *p)
 		if (!p->failed && !is_word(p, p->i + 1, "]"))
 			separator(p, ',');
 	}
+	if (p->modern && p->i >= p->n)
+		conf_fail(p, "i < tokenizer.size() INTERNAL ASSERT FAILED");
 }
 
 static void backend(struct parse *p)
@@ -301,7 +306,8 @@ static void backend(struct parse *p)
 	if (w && strcmp(w, "native") != 0 && strcmp(w, "cudaMallocAsync") != 0)
 		conf_fail(p, "Unknown allocator backend, options are native and cudaMallocAsync");
 	else if (w && strcmp(w, "native") != 0)
-		conf_fail(p, "Allocator backend parsed at runtime != allocator backend parsed at load time");
+		conf_fail(p, "%s[i] == get()->name() INTERNAL ASSERT FAILED",
+			  p->modern ? "tokenizer" : "config");
 }
 
 static void register_threads(struct parse *p)
@@ -316,8 +322,16 @@ static void register_threads(struct parse *p)
 	else if (!is_power_of_2(v))
 		conf_fail(p, "Number of register threads has to be power of 2 ");
 	else if (v > MAX_THREADS)
-		conf_fail(p, "Number of register threads should be less than or equal to %d%s",
-			  MAX_THREADS, p->modern ? ", got " : "");
+		conf_fail(p, "Number of register threads should be less than or equal to %d%s%s",
+			  MAX_THREADS, p->modern ? ", got " : "", p->modern ? p->word[p->i] : "");
+}
+
+static void reserve_segment(struct parse *p)
+{
+	uint64_t v = whole(p, value_of(p, ""));
+
+	if (!p->failed && !v)
+		conf_fail(p, "Pinned reserve segment size has to be greater than 0");
 }
 
 static void memory_fraction(struct parse *p)
@@ -332,8 +346,8 @@ static void memory_fraction(struct parse *p)
 		p->t->conf.fraction = v;
 }
 
-/* "0.5" of the device or "0.4G"; any other suffix: as if it were not given. */
-static bool reserve_value(struct parse *p, const char *w, struct torch_class *out)
+/* "0.5" of the device or "0.4G"; anything else: as if it were not given. */
+static bool reserve_value(const char *w, struct torch_class *out)
 {
 	char *end;
 	double v;
@@ -341,10 +355,8 @@ static bool reserve_value(struct parse *p, const char *w, struct torch_class *ou
 	if (!w)
 		return false;
 	v = strtod(w, &end);
-	if (end == w) {
-		conf_fail(p, "stod");
+	if (end == w)
 		return false;
-	}
 	if (!strcmp(end, "G")) {
 		out->part = -1;
 		out->bytes = (uint64_t)(v * 1073741824.0);
@@ -357,7 +369,7 @@ static bool reserve_value(struct parse *p, const char *w, struct torch_class *ou
 static void reserve_option(struct parse *p)
 {
 	struct torch_class c = { .part = -1 };
-	bool ok = reserve_value(p, value_of(p, ""), &c);
+	bool ok = reserve_value(value_of(p, ""), &c);
 
 	if (p->failed)
 		return;
@@ -372,12 +384,12 @@ static void reserve_classes(struct parse *p)
 	struct torch_class c, *list;
 
 	conf->classes = 0;
-	if (!value_of(p, "") || !is_word(p, p->i, "["))
+	if (!value_of(p, "")) /* a '[' is expected here but not insisted on */
 		return;
 	while (++p->i < p->n && !is_word(p, p->i, "]") && !p->failed) {
 		c = (struct torch_class){ .part = -1 };
 		snprintf(c.name, sizeof(c.name), "%s", p->word[p->i]);
-		if (reserve_value(p, value_of(p, ""), &c)) {
+		if (reserve_value(value_of(p, ""), &c)) {
 			list = realloc(conf->klass, (conf->classes + 1) * sizeof(*list));
 			if (!list) {
 				p->t->nomem = true;
@@ -389,6 +401,7 @@ static void reserve_classes(struct parse *p)
 		if (!p->failed && !is_word(p, p->i + 1, "]"))
 			separator(p, ',');
 	}
+	word_at(p, p->i); /* the list must end */
 }
 
 static void large_segment(struct parse *p)
@@ -427,9 +440,9 @@ static bool shared_key(struct parse *p, const char *key)
 	else if (!strcmp(key, "roundup_power2_divisions"))
 		divisions(p);
 	else if (!strcmp(key, "expandable_segments") && r->expandable)
-		boolean(p, key, &c->expandable);
+		boolean(p, key, &c->expandable, NULL);
 	else if (!strcmp(key, "pinned_use_background_threads") && r->opt_background)
-		boolean(p, key, NULL);
+		boolean(p, key, NULL, "Error, expecting pinned_use_background_threads value");
 	else
 		return false;
 	return true;
@@ -444,22 +457,23 @@ static bool device_key(struct parse *p, const char *key)
 		backend(p);
 	else if ((!strcmp(key, "release_lock_on_cudamalloc") ||
 		  !strcmp(key, "release_lock_on_hipmalloc")) && r->opt_lock)
-		boolean(p, key, &c->release_lock);
+		boolean(p, "release_lock_on_cudamalloc", &c->release_lock, NULL);
 	else if ((!strcmp(key, "pinned_use_cuda_host_register") ||
 		  !strcmp(key, "pinned_use_hip_host_register")) && r->opt_threads)
-		boolean(p, key, NULL);
+		boolean(p, "pinned_use_cuda_host_register", NULL,
+			"Error, expecting pinned_use_cuda_host_register value");
 	else if (!strcmp(key, "pinned_num_register_threads") && r->opt_threads)
 		register_threads(p);
 	else if (!strcmp(key, "pinned_reserve_segment_size_mb") && r->opt_fraction)
-		whole(p, value_of(p, ""));
+		reserve_segment(p);
 	else if (!strcmp(key, "pinned_free_catch_all") && r->opt_throw)
-		boolean(p, key, NULL);
+		boolean(p, key, NULL, NULL);
 	else if (!strcmp(key, "graph_capture_record_stream_reuse") && r->reuse_option)
-		boolean(p, key, NULL);
+		boolean(p, key, NULL, "Error, expecting graph_capture_record_stream_reuse value");
 	else if (!strcmp(key, "per_process_memory_fraction") && r->opt_fraction)
 		memory_fraction(p);
 	else if (!strcmp(key, "throw_on_cudamalloc_oom") && r->opt_throw)
-		boolean(p, key, &c->throw_oom);
+		boolean(p, key, &c->throw_oom, NULL);
 	else if (!strcmp(key, "expandable_segments_reserve") && r->opt_reserve)
 		reserve_option(p);
 	else if (!strcmp(key, "expandable_segments_reserve_by_class") && r->opt_reserve)

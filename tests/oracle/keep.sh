@@ -2,7 +2,7 @@
 # keep.sh FOUND.txt NAME - make a difference that check.sh found a regression vector: records what the real allocator of every
 # built release does with the script and adds it to tests/golden/vectors.
 [ $# = 2 ] || { echo "usage: keep.sh FOUND.txt NAME" >&2; exit 2; }
-here=$(cd "$(dirname "$0")" && pwd); g=$here/../golden/vectors; name=$2
+here=$(cd "$(dirname "$0")" && pwd); g=${VECTORS:-$here/../golden/vectors}; name=$2
 cache=${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}
 t=$(mktemp -d); trap 'rm -rf "$t"' EXIT
 sed "s/^name .*/name $name/" "$1" > "$t/s"

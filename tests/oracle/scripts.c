@@ -174,16 +174,17 @@ static void odd_settings(struct gen *g)
 		"-1", "abc", ">", "True", "False", "backend", "native", "max_non_split_rounding_mb",
 		"large_segment_size_mb", "no_such_key", "release_lock_on_cudamalloc", "pinned_use_background_threads",
 		"pinned_num_register_threads", "pinned_use_cuda_host_register", " ", "256:4", "expandable_segments",
-		"per_process_memory_fraction", "throw_on_cudamalloc_oom", "pinned_free_catch_all" };
+		"per_process_memory_fraction", "throw_on_cudamalloc_oom", "pinned_free_catch_all",
+		"pinned_reserve_segment_size_mb", "pinned_use_hip_host_register" };
 	unsigned n = 1 + (unsigned)dice(g, 8);
 
 	say(g, "s ");
 	while (n--) {
 		/* mostly key:value, so that the parser gets past the first word */
 		if (one_in(g, 2))
-			say(g, "%s:%s%s", word[dice(g, 40)], word[12 + dice(g, 13)], n ? "," : "");
+			say(g, "%s:%s%s", word[dice(g, 42)], word[12 + dice(g, 13)], n ? "," : "");
 		else
-			say(g, "%s", word[dice(g, 40)]);
+			say(g, "%s", word[dice(g, 42)]);
 	}
 	say(g, "\n");
 }

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "simulator/advice.h"
 #include "simulator/report.h"
 #include "simulator/summary.h"
 #include "simulator/whatif.h"
 #include "visualize/sink.h"
+#include "visualize/spark.h"
 
 struct config {
 	struct vc_run_options run;
@@ -60,12 +62,20 @@ static size_t add_observer(const struct vc_observer_type **list, size_t n, const
 	return n;
 }
 
+/* People who look at a terminal get the shape of the run in one line. */
+static bool draws_spark(const struct sim *sim)
+{
+	return !sim->cfg->json && isatty(STDOUT_FILENO);
+}
+
 static int run_all(struct sim *sim, struct vc_error *err)
 {
 	const struct vc_observer_type *watch[16] = { 0 };
 	size_t n = add_observer(watch, 0, "oom");
 
 	n = add_observer(watch, n, "peak");
+	if (draws_spark(sim))
+		n = add_observer(watch, n, "timeline");
 	if (sim->cfg->stats || sim->cfg->summary)
 		n = add_observer(watch, n, "counters");
 	for (size_t i = 0; i < sim->cfg->output.n; i++) {
@@ -248,6 +258,18 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 }
 
+static void say_spark(struct vc_emit *e, const struct vc_result *r)
+{
+	const char *lang = getenv("LC_ALL");
+	char line[3 * 60 + 1];
+
+	lang = lang && *lang ? lang : getenv("LC_CTYPE");
+	lang = lang && *lang ? lang : getenv("LANG");
+	bool utf8 = lang && (strstr(lang, "UTF-8") || strstr(lang, "utf8"));
+	if (*vc_spark(r, 60, !utf8, line))
+		vc_emit_line(e, "  reserved over the run  %s", line);
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
@@ -259,6 +281,8 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 		     vc_report_verdict(p, r, vc_session_beside(&sim->session, p), line, sizeof(line)));
 	if (p->conf[0])
 		vc_emit_line(e, "  settings %s", p->conf);
+	if (draws_spark(sim))
+		say_spark(e, r);
 	say_ledger(e, p, r, sim->session.others);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),

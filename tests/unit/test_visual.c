@@ -7,6 +7,7 @@
 #include "tests/support/synth.h"
 #include "visualize/sink.h"
 #include "visualize/format.h"
+#include "visualize/spark.h"
 
 static const struct synth_options training = { 12, 4, 160u << 20, 40ull << 30, true, true, false };
 
@@ -134,6 +135,21 @@ static void a_spike_of_one_event_keeps_its_height(void **unused)
 	free(b);
 }
 
+static void a_line_of_text_shows_the_spike_too(void **unused)
+{
+	struct vc_bucket b[3] = { { .first_event = 0, .last_event = 499, .reserved_max = 100 },
+		{ .first_event = 500, .last_event = 500, .reserved_max = 900 },
+		{ .first_event = 501, .last_event = 999, .reserved_max = 100 } };
+	struct vc_result r = { .curve = { b, 3 }, .stats = { .peak_reserved = 900 } }, none = { 0 };
+	char line[31];
+
+	(void)unused;
+	assert_string_equal(vc_spark(&r, 10, true, line), ".....@....");
+	assert_string_equal(vc_spark(&r, 4, false, line),
+			    "\xe2\x96\x82\xe2\x96\x82\xe2\x96\x88\xe2\x96\x82");
+	assert_string_equal(vc_spark(&none, 10, true, line), "");
+}
+
 static void hostile_names_stay_inside_the_text(void **unused)
 {
 	struct synth *s = synth_new(&training);
@@ -184,6 +200,7 @@ int main(void)
 		cmocka_unit_test(the_same_run_gives_the_same_bytes),
 		cmocka_unit_test(nothing_to_draw_is_said_in_a_valid_picture),
 		cmocka_unit_test(a_spike_of_one_event_keeps_its_height),
+		cmocka_unit_test(a_line_of_text_shows_the_spike_too),
 		cmocka_unit_test(hostile_names_stay_inside_the_text),
 		cmocka_unit_test(sizes_and_times_read_as_people_write_them),
 	};

@@ -52,3 +52,9 @@ $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh
 .PHONY: check-torch-trace
+
+check-tracer-threads: ## the tracer under ThreadSanitizer
+	$(Q)$(MAKE) --no-print-directory SAN=thread DEPS=skip CFLAGS=-g tracer-threads
+tracer-threads: $(TRACE_LIB) $(TRACE_PROGRAMS)
+	$(Q)$(RUN_TESTS) tests/tracer/check_threads.sh
+.PHONY: check-tracer-threads tracer-threads

@@ -7,10 +7,13 @@
 #include "tracer/cuda_calls.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
@@ -34,7 +37,8 @@ static struct {
 	cuda_error (*map)(uint64_t, size_t, size_t, uint64_t, uint64_t);
 	cuda_error (*unmap)(uint64_t, size_t);
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
-	bool segments; /* said that we have them */
+	_Atomic int segments; /* said that we have them */
+	_Atomic uint64_t sampled; /* when last */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -103,7 +107,7 @@ static struct caller resolve(const void *site, const char *name)
 	return found;
 }
 
-static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
+static void put_raw(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
 {
 	struct vc_record *r = vc_record_begin();
 
@@ -112,8 +116,13 @@ static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uin
 	*r = (struct vc_record){ .kind = kind, .addr = addr, .size = size, .extra = size,
 				 .device = device, .text = label, .time_ns = vc_clock_ns() };
 	vc_record_commit(r);
-	if (!g.segments) {
-		g.segments = true;
+}
+
+static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
+{
+	put_raw(kind, addr, size, device, label);
+	if (!atomic_load_explicit(&g.segments, memory_order_relaxed)) {
+		atomic_store(&g.segments, 1);
 		vc_recorder_capability(VC_CAP_SEGMENTS, VC_HOW_RECORDED);
 	}
 }
@@ -121,15 +130,10 @@ static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uin
 static uint16_t device_now(void)
 {
 	static _Atomic(void *) cached;
-	void *p = atomic_load(&cached);
 	cuda_error (*get)(int *);
 	int device = 0;
 
-	if (!p) {
-		p = vc_torch_symbol("libc10_cuda.so", "cudaGetDevice");
-		atomic_store(&cached, p);
-	}
-	*(void **)&get = p;
+	*(void **)&get = vc_torch_symbol_once(&cached, "libc10_cuda.so", "cudaGetDevice");
 	return get && get(&device) == 0 ? (uint16_t)device : 0;
 }
 
@@ -153,14 +157,38 @@ uint64_t vc_cuda_free_bytes(void)
 	return memory_info(&available, &total) ? available : 0;
 }
 
-void vc_cuda_sample(void)
+static uint64_t resident_bytes(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	const char *second = n > 0 ? strchr(text, ' ') : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static void sample(void)
 {
 	uint64_t available, total;
 
 	if (!memory_info(&available, &total))
 		return;
-	put(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
+	put_raw(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
+	vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15), resident_bytes());
 	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
+}
+
+void vc_cuda_sample_sometimes(void)
+{
+	uint64_t now, last = atomic_load(&g.sampled);
+
+	if (!vc_torch_watching() || !atomic_load(&g.segments))
+		return; /* asking the driver would create a context that the program did not */
+	now = vc_clock_ns();
+	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
+		sample();
 }
 
 void vc_cuda_settle(void)
@@ -168,6 +196,13 @@ void vc_cuda_settle(void)
 	if (self.size)
 		put(VC_EV_SEGMENT_UNMAP, self.at, self.size, device_now(), 0);
 	self.size = 0;
+}
+
+/* When the context is new: what it and other processes hold before the first segment counts. */
+static void sample_first(void)
+{
+	atomic_store(&g.sampled, vc_clock_ns());
+	sample();
 }
 
 /* ---- the runtime ---- */
@@ -194,6 +229,8 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 	r = real(p, n);
 	if (r == 0 && vc_torch_watching()) {
 		vc_cuda_settle();
+		if (!atomic_load(&g.sampled))
+			sample_first();
 		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
 		    device_now(), c.label);
 	}

@@ -7,8 +7,9 @@
 
 /* Free bytes of the current device; 0 when they cannot be had. */
 uint64_t vc_cuda_free_bytes(void);
-/* A DEVICE_SAMPLE of the current device. */
-void vc_cuda_sample(void);
+/* What the driver says is free, and this process's resident memory; at most five times a second,
+ * and only where CUDA is in use already. */
+void vc_cuda_sample_sometimes(void);
 /* Put our functions in front of the driver's mapping calls in PyTorch's table of them. */
 void vc_cuda_watch_driver(void);
 /* The allocator has left a call: ranges it unmapped piece by piece are whole now. */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "tracer/marks.h"
+
+#include "tracer/cuda_calls.h"
 #include "tracer/recorder.h"
 
 enum { SLOTS = 4096 }; /* different names; further ones are stored anew each time */
@@ -56,6 +58,11 @@ uint32_t vc_marks_name(const char *s, size_t n)
 
 void vc_marks_put(enum vc_mark what, uint32_t name)
 {
+	vc_marks_value(what, name, 0);
+}
+
+void vc_marks_value(enum vc_mark what, uint32_t name, uint64_t bytes)
+{
 	struct vc_record *r = vc_record_begin();
 
 	if (!r)
@@ -64,7 +71,8 @@ void vc_marks_put(enum vc_mark what, uint32_t name)
 	r->flags = (uint8_t)what;
 	r->device = 0;
 	r->time_ns = vc_clock_ns();
-	r->addr = r->size = r->extra = r->stream = r->reserved = 0;
+	r->addr = r->extra = r->stream = r->reserved = 0;
+	r->size = bytes;
 	r->text = name;
 	vc_record_commit(r);
 	if (vc_recorder_how(VC_CAP_MARKS) != VC_HOW_RECORDED)
@@ -96,4 +104,5 @@ VC_EXPORT void vramcast_mark(const char *name)
 VC_EXPORT void vramcast_step(void)
 {
 	vc_marks_put(VC_MARK_STEP, vc_marks_name("step", 4));
+	vc_cuda_sample_sometimes();
 }

@@ -8,6 +8,8 @@
 
 /* A symbol of a loaded PyTorch library, whatever scope it was opened in; NULL: not there. */
 void *vc_torch_symbol(const char *library, const char *name);
+/* The same, looked up once and kept in *slot: any thread may come first. */
+void *vc_torch_symbol_once(_Atomic(void *) *slot, const char *library, const char *name);
 /* Writes the version of the loaded PyTorch into the journal. */
 void vc_torch_describe(void);
 /* Its minor version: 9 for 2.9; -1 unknown. */

@@ -15,8 +15,7 @@ void *_ZN3c109alloc_cpuEm(size_t n);
 void _ZN3c108free_cpuEPv(void *p);
 
 static struct {
-	void *(*alloc)(size_t);
-	void (*free)(void *);
+	_Atomic(void *) alloc, free; /* PyTorch's own */
 	_Atomic int wanted; /* 0: not decided, 1: record, -1: leave alone */
 } g;
 
@@ -27,6 +26,17 @@ void *vc_torch_symbol(const char *library, const char *name)
 	void *p = h ? dlsym(h, name) : NULL;
 
 	return p ? p : dlsym(RTLD_NEXT, name);
+}
+
+void *vc_torch_symbol_once(_Atomic(void *) *slot, const char *library, const char *name)
+{
+	void *p = atomic_load_explicit(slot, memory_order_acquire);
+
+	if (!p) {
+		p = vc_torch_symbol(library, name);
+		atomic_store_explicit(slot, p, memory_order_release);
+	}
+	return p;
 }
 
 /* A GPU build on a machine with a GPU: its memory is the subject, the CPU heap only noise. */
@@ -106,10 +116,10 @@ static void note(uint8_t kind, void *p, size_t n)
 
 VC_EXPORT void *_ZN3c109alloc_cpuEm(size_t n)
 {
-	if (!g.alloc)
-		*(void **)&g.alloc = vc_torch_symbol("libc10.so", "_ZN3c109alloc_cpuEm");
-	void *p = g.alloc(n);
+	void *(*real)(size_t), *p;
 
+	*(void **)&real = vc_torch_symbol_once(&g.alloc, "libc10.so", "_ZN3c109alloc_cpuEm");
+	p = real(n);
 	if (p && wanted())
 		note(VC_EV_ALLOC, p, n);
 	return p;
@@ -118,9 +128,10 @@ VC_EXPORT void *_ZN3c109alloc_cpuEm(size_t n)
 /* Recorded before the memory goes back: the next owner of the address gets a larger number. */
 VC_EXPORT void _ZN3c108free_cpuEPv(void *p)
 {
-	if (!g.free)
-		*(void **)&g.free = vc_torch_symbol("libc10.so", "_ZN3c108free_cpuEPv");
+	void (*real)(void *);
+
+	*(void **)&real = vc_torch_symbol_once(&g.free, "libc10.so", "_ZN3c108free_cpuEPv");
 	if (p && wanted())
 		note(VC_EV_FREE, p, 0);
-	g.free(p);
+	real(p);
 }

@@ -31,9 +31,7 @@ typedef word call6(word, word, word, word, word, word);
 static struct {
 	pthread_mutex_t lock;
 	_Atomic int state;       /* 0: not yet, 1: hooked, -1: cannot be */
-	bool reported, disabled; /* disabled: the self-check failed */
-	void (*report)(void *, int64_t, size_t, size_t, uint16_t);
-	void (*out_of_memory)(int64_t, size_t, size_t, uint16_t);
+	_Atomic(void *) report, out_of_memory; /* PyTorch's own */
 	struct cuda_stream (*current)(int8_t);
 	void *(*handle)(const struct cuda_stream *);
 	const struct vc_torch_slots *slots;
@@ -125,7 +123,6 @@ static void verify(const void *returned)
 	atomic_fetch_add_explicit(&g.checked, 1, memory_order_relaxed);
 	if (returned == self.seen || atomic_fetch_add(&g.wrong, 1) < 2)
 		return;
-	g.disabled = true;
 	*g.object = g.original;
 	vc_recorder_capability(VC_CAP_REQUESTS, VC_HOW_PARTIAL);
 	vc_recorder_fact("note", "requested sizes are block sizes: PyTorch's allocator has another "
@@ -468,12 +465,13 @@ static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 #define REPORT(name) \
 	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved, uint16_t device) \
 	{ \
+		void (*real)(void *, int64_t, size_t, size_t, uint16_t); \
+\
 		if ((device & 0xff) == CUDA && bytes) \
 			report(p, bytes, reserved, device); \
-		if (!g.report) \
-			*(void **)&g.report = vc_torch_symbol("libc10.so", #name); \
-		if (g.report) \
-			g.report(p, bytes, total, reserved, device); \
+		*(void **)&real = vc_torch_symbol_once(&g.report, "libc10.so", #name); \
+		if (real) \
+			real(p, bytes, total, reserved, device); \
 	}
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
@@ -481,14 +479,15 @@ REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
 #define REPORT_OOM(name) \
 	VC_EXPORT void name(int64_t bytes, size_t total, size_t reserved, uint16_t device) \
 	{ \
+		void (*real)(int64_t, size_t, size_t, uint16_t); \
+\
 		if ((device & 0xff) == CUDA) \
 			put(VC_EV_OOM, 0, (struct vc_record){ .size = (uint64_t)bytes, \
 				.addr = vc_cuda_free_bytes(), .device = device >> 8, \
 				.stream = stream_now(device >> 8), .reserved = reserved }); \
-		if (!g.out_of_memory) \
-			*(void **)&g.out_of_memory = vc_torch_symbol("libc10.so", #name); \
-		if (g.out_of_memory) \
-			g.out_of_memory(bytes, total, reserved, device); \
+		*(void **)&real = vc_torch_symbol_once(&g.out_of_memory, "libc10.so", #name); \
+		if (real) \
+			real(bytes, total, reserved, device); \
 	}
 REPORT_OOM(_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE)
 REPORT_OOM(_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE)

@@ -1,0 +1,29 @@
+#!/bin/sh
+# clean.sh - the library in the recorded process: no invalid access (valgrind), no name that it does
+# not interpose, no library but libc's. `make check-tracer-threads` adds ThreadSanitizer.
+. tests/tracer/lib.sh
+lib=$PWD/${BUILD:-build}/libvramcast_trace.so
+export VC_CUPTI="$PWD/$bin/libcupti_standin.so" VC_DIR="$TMP/j"
+
+allowed='_ZN3c10.*|cuda(Malloc|Free)(Async)?|cudaEvent(Record|Query|Synchronize)|cudaStream(Begin|End)Capture|cudaGetDriverEntryPoint(ByVersion)?|_exit|_Exit|quick_exit|abort|InitializeInjection(Nvtx2)?|vramcast_(mark|step)'
+extra=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vxE "$allowed")
+equal "exports only what it interposes, two entrances and two marks" "$extra" ""
+needs=$(objdump -p "$lib" | awk '/NEEDED/ { print $2 }' | grep -vE '^(libc|libdl|libpthread|ld-linux.*)\.so' )
+equal "needs no library but libc" "$needs" ""
+
+command -v valgrind > /dev/null || { skip "valgrind" "it is not installed"; finish; }
+while read -r program; do
+	rm -rf "$TMP/j"; mkdir "$TMP/j"
+	# shellcheck disable=SC2086
+	LD_PRELOAD=$lib valgrind -q --error-exitcode=99 --trace-children=yes "$bin"/$program > "$TMP/log" 2>&1
+	if [ $? = 99 ] || grep -q '^==' "$TMP/log"; then fail "valgrind: $program" "$(cat "$TMP/log")"
+	else pass "valgrind: $program"; fi
+done << 'LIST'
+victim return 1000
+victim threads 100
+victim -c return 100
+victim _exit 100
+burst 4 20000 0.3
+cupti_client
+LIST
+finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_fit_trial.c - trial runs of the user's program for vramcast fit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,7 +71,19 @@ static void release(char **argv)
 	free(argv);
 }
 
-static int execute(char **argv, int *code, struct vc_error *err)
+/* What a trial run printed matters only when it failed in a way nobody expected. */
+static void show(const char *log)
+{
+	char line[1024];
+	FILE *f = fopen(log, "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, stderr);
+	if (f)
+		fclose(f);
+}
+
+static int execute(char **argv, const char *log, int *code, struct vc_error *err)
 {
 	pid_t child = fork();
 	int status;
@@ -78,7 +91,10 @@ static int execute(char **argv, int *code, struct vc_error *err)
 	if (child < 0)
 		return vc_fail(err, VC_EIO, "cannot start a trial run: %s", strerror(errno));
 	if (!child) {
-		dup2(STDERR_FILENO, STDOUT_FILENO);
+		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
+		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
 		execv(argv[0], argv);
 		_exit(127);
 	}
@@ -91,11 +107,12 @@ static int execute(char **argv, int *code, struct vc_error *err)
 
 int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, struct vc_error *err)
 {
-	char file[320], param[120];
+	char file[320], log[324], param[120];
 	struct stat st;
 	int code = 0;
 
 	snprintf(file, sizeof(file), "%s/%s-%" PRIu64 ".vct", t->folder, t->key, value);
+	snprintf(log, sizeof(log), "%s.log", file);
 	snprintf(param, sizeof(param), "%.80s=%" PRIu64, t->key, value);
 	snprintf(out, 512, "%s@%s", file, param);
 	char **argv = command(t, value, file, param);
@@ -103,13 +120,15 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, 
 		release(argv);
 		return vc_nomem(err, "the arguments of a trial run");
 	}
-	int r = execute(argv, &code, err);
+	int r = execute(argv, log, &code, err);
 	release(argv);
 	if (r < 0)
 		return r;
 	bool recorded = !stat(file, &st) && st.st_size > 0;
 	if (oom)
 		*oom = code != 0;
+	if (!recorded || (code && !oom))
+		show(log);
 	if (code && !(oom && recorded))
 		return vc_fail(err, VC_EIO, "the trial run with %s ended with code %d (try `vramcast %s%s%s -- "
 			       "...` by hand)", param, code, t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");

@@ -27,7 +27,8 @@ struct view {
 	uint32_t **match;        /* per member, per allocation of the base; NULL for the base itself */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum origin by allocation */
-	uint32_t *twin;          /* BY_TWIN: whose law; BY_ROWS: index of the scratch */
+	uint32_t *twin;          /* BY_TWIN: whose law */
+	uint32_t *other;         /* BY_TWIN: one that says otherwise, or VC_UNMATCHED */
 	struct vc_scratches scratch;
 	uint64_t bytes, matched, unsettled;
 	double residual;
@@ -132,6 +133,7 @@ static void view_fini(struct view *v, size_t n)
 	free(v->law);
 	free(v->origin);
 	free(v->twin);
+	free(v->other);
 	free(v->scratch.at);
 }
 
@@ -330,30 +332,42 @@ static double unlike(const struct vc_member *b, size_t i, size_t j)
 	       0.5 * log2(i > j ? (double)(i - j) : (double)(j - i));
 }
 
-/* The most similar allocation of the same size whose law is known. */
-static uint32_t twin_of(const struct vc_member *b, const struct view *v, size_t i)
+static bool is_const(const struct vc_family *f, const struct view *v, size_t n, size_t i)
+{
+	for (size_t a = 0; a < f->axes; a++)
+		if (v->law[a * n + i].kind != VC_LAW_CONST)
+			return false;
+	return true;
+}
+
+/* The most similar allocation of the same size whose law is known. What comes and goes, and exists
+ * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
+static void find_twin(const struct vc_family *f, const struct vc_member *b, struct view *v, size_t i)
 {
 	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
-	uint32_t best = VC_UNMATCHED;
-	double least = INFINITY;
+	uint32_t best[2] = { VC_UNMATCHED, VC_UNMATCHED };
+	double least[2] = { INFINITY, INFINITY };
 
 	for (size_t j = from; j < to; j++) {
 		if (j == i || v->origin[j] != BY_LAW || b->take[j].size != b->take[i].size)
 			continue;
-		double d = unlike(b, i, j);
-		if (d < least) {
-			least = d;
-			best = (uint32_t)j;
+		bool constant = is_const(f, v, b->n, j);
+		double d = unlike(b, i, j) + (constant && b->take[i].life != UINT32_MAX ? 40 : 0);
+		if (d < least[constant]) {
+			least[constant] = d;
+			best[constant] = (uint32_t)j;
 		}
 	}
-	return best;
+	bool pick = least[1] < least[0];
+	v->twin[i] = best[pick];
+	v->other[i] = best[!pick];
 }
 
-static void find_twins(const struct vc_member *b, struct view *v)
+static void find_twins(const struct vc_family *f, const struct vc_member *b, struct view *v)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (v->origin[i] == ALONE)
-			v->twin[i] = twin_of(b, v, i);
+			find_twin(f, b, v, i);
 	for (size_t i = 0; i < b->n; i++)
 		if (v->origin[i] == ALONE && v->twin[i] != VC_UNMATCHED)
 			v->origin[i] = BY_TWIN;
@@ -436,7 +450,8 @@ static int view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
 	v->origin = calloc(b->n, sizeof(*v->origin));
 	v->twin = calloc(b->n, sizeof(*v->twin));
-	if (!v->match || !v->law || !v->origin || !v->twin)
+	v->other = calloc(b->n, sizeof(*v->other));
+	if (!v->match || !v->law || !v->origin || !v->twin || !v->other)
 		return vc_nomem(err, "the family of recordings");
 	for (size_t k = 0; !rc && k < f->n; k++) {
 		size_t axis = only_axis(f, base, k);
@@ -446,7 +461,7 @@ static int view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	if (rc)
 		return rc;
 	fit_all(f, v, base);
-	find_twins(b, v);
+	find_twins(f, b, v);
 	rc = find_scratch(f, v, base, err);
 	if (rc)
 		return rc;
@@ -492,8 +507,15 @@ static uint64_t size_at(const struct make *k, size_t i)
 {
 	if (k->v->origin[i] == ALONE)
 		return kept_size(k, i);
-	if (k->v->origin[i] == BY_TWIN)
-		i = k->v->twin[i];
+	if (k->v->origin[i] == BY_TWIN) {
+		size_t other = k->v->other[i];
+		double size = by_law(k->f, k->v, k->base, k->v->twin[i], k->at);
+
+		if (k->lean == VC_LEAN_NONE || other == VC_UNMATCHED)
+			return (uint64_t)size;
+		double second = by_law(k->f, k->v, k->base, other, k->at);
+		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
+	}
 	return (uint64_t)by_law(k->f, k->v, k->base, i, k->at);
 }
 

@@ -53,60 +53,92 @@ static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_r
 	return false;
 }
 
-/* Could allocation i be a bias gradient, by what stands before it? Gives the layer's inputs (k). */
-static uint64_t inputs_of(const struct vc_member *m, const bool *varies, uint32_t i)
+/* cuBLAS workspaces (PyTorch's defaults for Hopper and before, one per stream and thread): constant
+ * and asked for in the middle of things. */
+static bool is_workspace(const struct vc_member *m, uint32_t i)
 {
-	uint64_t size = m->take[i].size, weight;
+	uint64_t size = m->take[i].size;
 
-	if (!i || varies[i] || varies[i - 1] || !size || size % 2 || size > WIDEST)
-		return 0;
-	weight = m->take[i - 1].size;
-	return weight % size || weight / size < 2 ? 0 : weight / size;
+	return m->died[i] == VC_NEVER && (size == 8519680 || size == 33554432 || size == 4 << 20);
+}
+
+static bool is_weight_of(const struct vc_member *m, const bool *varies, uint32_t w, uint64_t size)
+{
+	return w < m->n && !varies[w] && !is_workspace(m, w) && m->take[w].size % size == 0 &&
+	       m->take[w].size / size >= 2;
+}
+
+/* A layer whose gradients stand at allocation i: its inputs (k), its weight's gradient, and the
+ * allocation before which the rows are alive. */
+struct layer { uint64_t k; uint32_t weight, input, at; };
+
+/* Could allocation i be a bias gradient? Its weight's gradient stands before it, or after it (and
+ * after the buffers). */
+static bool layer_of(const struct vc_member *m, const bool *varies, uint32_t i, struct layer *l)
+{
+	uint64_t size = m->take[i].size;
+	uint32_t next = i + (vc_scratch_follows(m, i) ? 3 : 1);
+
+	if (!i || varies[i] || !size || size % 2 || size > WIDEST)
+		return false;
+	if (is_weight_of(m, varies, i - 1, size))
+		*l = (struct layer){ .weight = i - 1, .input = i > 1 ? i - 2 : i, .at = i - 1 };
+	else if (m->take[i - 1].size == size) /* two vectors: those of a normalisation */
+		return false;
+	else if (is_weight_of(m, varies, next, size))
+		*l = (struct layer){ .weight = next, .input = next + 1, .at = i };
+	else if (next < m->n && varies[next] && is_weight_of(m, varies, next + 1, size))
+		*l = (struct layer){ .weight = next + 1, .input = next, .at = i };
+	else
+		return false;
+	l->k = m->take[l->weight].size / size;
+	return true;
 }
 
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
-static bool witness(const struct vc_member *m, uint32_t i, uint64_t size)
+static bool witness(const struct vc_member *m, const struct layer *l, uint64_t size)
 {
-	uint32_t now = m->born[i - 1];
+	uint32_t now = m->born[l->at];
 
-	for (uint32_t j = i - 1; j-- > 0 && i - j < BACK;)
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
 		if (m->take[j].size == size && m->died[j] > now)
 			return true;
-	return false;
+	return l->input < m->n && m->take[l->input].size == size;
 }
 
-/* Usually the gradient of the layer's input (rows * k) is asked for just before that of its weight:
- * then the rows are known and only their block is missing. */
-static uint32_t by_input_gradient(const struct vc_member *m, const struct vc_scratch *s, uint64_t k)
+/* Usually the gradient of the layer's input (rows * k) stands beside that of its weight: then the
+ * rows are known and only their block is missing. */
+static uint32_t by_input_gradient(const struct vc_member *m, const struct vc_scratch *s,
+				  const struct layer *l, uint64_t row)
 {
-	uint32_t i = s->owner, now = m->born[i - 1];
+	uint32_t now = m->born[l->at];
 
-	if (i < 3 || !k || m->take[i - 2].size % k)
+	if (!row || l->input >= m->n || l->input == s->owner || m->take[l->input].size % row)
 		return VC_UNMATCHED;
-	uint64_t rows = m->take[i - 2].size / k;
+	uint64_t rows = m->take[l->input].size / row;
 	if (rows < 2 || rows < s->least || rows > s->most)
 		return VC_UNMATCHED;
-	for (uint32_t j = i - 1; j-- > 0 && i - j < BACK;)
-		if (m->take[j].size == rows * m->take[i].size && m->died[j] > now)
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
+		if (m->take[j].size == rows * m->take[s->owner].size && m->died[j] > now)
 			return j;
 	return VC_UNMATCHED;
 }
 
-/* The latest live block that could be the rows: of bytes k per row (0: unknown) a witness is alive,
- * and their number is one that the buffers allow. */
+/* The latest live block that could be the rows: where a row of the layer's input has `row` bytes (0:
+ * unknown) a witness is alive, and their number is one that the buffers allow. */
 static uint32_t source_of(const struct vc_member *m, const bool *varies, const struct vc_scratch *s,
-			  uint64_t k)
+			  const struct layer *l, uint64_t row)
 {
-	uint32_t i = s->owner, now = m->born[i - 1], j = by_input_gradient(m, s, k);
-	uint64_t size = m->take[i].size;
+	uint32_t now = m->born[l->at], j = by_input_gradient(m, s, l, row);
+	uint64_t size = m->take[s->owner].size;
 
 	if (j != VC_UNMATCHED && varies[j])
 		return j;
-	for (j = i - 1; j-- > 0 && i - j < BACK;) {
+	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
 		uint64_t rows = m->take[j].size / size;
 
 		if (varies[j] && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
-		    rows >= s->least && rows <= s->most && (!k || witness(m, i, rows * k)))
+		    rows >= s->least && rows <= s->most && (!row || witness(m, l, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;
@@ -114,10 +146,10 @@ static uint32_t source_of(const struct vc_member *m, const bool *varies, const s
 
 /* Bytes per value of the sums where no buffer tells: half when the weight's gradient is copied to
  * twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_member *m, uint32_t i)
+static uint32_t element_of(const struct vc_member *m, const struct layer *l)
 {
-	for (uint32_t j = i + 1; j < m->n && j < i + 8; j++)
-		if (m->take[j].size == 2 * m->take[i - 1].size)
+	for (uint32_t j = l->weight + 1; j < m->n && j < l->weight + 9; j++)
+		if (m->take[j].size == 2 * m->take[l->weight].size)
 			return 2;
 	return 4;
 }
@@ -138,22 +170,24 @@ static int push(struct vc_scratches *l, const struct vc_scratch *s)
 static bool sum_at(const struct vc_member *m, const bool *varies,
 		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
 {
-	uint64_t k = inputs_of(m, varies, i), a, b;
+	struct layer l, none = { .at = i, .input = i };
+	uint64_t a, b;
+	bool known = layer_of(m, varies, i, &l);
 
 	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
 	if (sum_present(m, i, card, s)) {
-		if (k)
-			s->source = source_of(m, varies, s, k * s->row / s->width);
+		if (known)
+			s->source = source_of(m, varies, s, &l, l.k * s->row / s->width);
 		if (s->source == VC_UNMATCHED)
-			s->source = source_of(m, varies, s, 0);
+			s->source = source_of(m, varies, s, known ? &l : &none, 0);
 		return true;
 	}
-	if (!k)
+	if (!known)
 		return false;
-	uint32_t element = element_of(m, i);
-	s->source = source_of(m, varies, s, k * element);
+	uint32_t element = element_of(m, &l);
+	s->source = source_of(m, varies, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED && element == 4) /* all in half */
-		s->source = source_of(m, varies, s, k * (element = 2));
+		s->source = source_of(m, varies, s, &l, l.k * (element = 2));
 	if (s->source == VC_UNMATCHED)
 		return false;
 	s->row = m->take[i].size;
@@ -239,10 +273,17 @@ int vc_scratch_find(const struct vc_member *m, const bool *varies,
 		    struct vc_error *err)
 {
 	struct vc_scratch s;
+	bool nameless = false;
 
 	*out = (struct vc_scratches){ 0 };
+	for (uint32_t i = 0; i < m->n; i++)
+		nameless |= !m->take[i].site;
 	for (uint32_t i = 1; i < m->n; i++)
-		if ((sum_at(m, varies, card, i, &s) || norm_at(m, varies, i, &s)) && push(out, &s)) {
+		/* Where some allocations have no Python frames, those of the backward pass are they. */
+		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
+		     sum_at(m, varies, card, i, &s)) || norm_at(m, varies, i, &s)) {
+			if (!push(out, &s))
+				continue;
 			free(out->at);
 			return vc_nomem(err, "the row sums of a recording");
 		}

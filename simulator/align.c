@@ -285,3 +285,39 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
 	}
 	return 0;
 }
+
+static size_t holes(const uint32_t *match, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += match[i] == VC_UNMATCHED;
+	return k;
+}
+
+/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
+ * only where they explain allocations that would stay alone otherwise. */
+int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
+		  uint32_t **out, struct vc_error *err)
+{
+	struct vc_ratios plain = { .at = { 1, ratio }, .n = 2 };
+	struct vc_ratios squares = { .at = { 1, ratio, ratio * ratio }, .n = 3 };
+	uint32_t *first = malloc(sizeof(*first) * (na + 1)), *second = malloc(sizeof(*second) * (na + 1));
+	int rc = first && second ? 0 : vc_nomem(err, "the alignment of two recordings");
+
+	if (!rc)
+		rc = vc_align(a, na, b, nb, &plain, first, err);
+	if (!rc)
+		rc = vc_align(a, na, b, nb, &squares, second, err);
+	if (!rc && holes(second, na) < holes(first, na)) {
+		*out = second;
+		free(first);
+		return 0;
+	}
+	free(second);
+	if (!rc)
+		*out = first;
+	else
+		free(first);
+	return rc;
+}

@@ -188,44 +188,6 @@ static size_t only_axis(const struct vc_family *f, size_t i, size_t j)
 	return found;
 }
 
-static size_t holes(const uint32_t *match, size_t n)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++)
-		k += match[i] == VC_UNMATCHED;
-	return k;
-}
-
-/* Match base with other. Squares of the ratio are a law of sequence lengths, hardly ever of batch
- * sizes: they are allowed only where they explain allocations that would stay alone otherwise. */
-static int match_pair(const struct vc_family *f, size_t base, size_t other, size_t axis,
-		      uint32_t **out, struct vc_error *err)
-{
-	const struct vc_member *b = &f->m[base], *o = &f->m[other];
-	double ratio = f->x[other][axis] / f->x[base][axis];
-	struct vc_ratios plain = { .at = { 1, ratio }, .n = 2 };
-	struct vc_ratios squares = { .at = { 1, ratio, ratio * ratio }, .n = 3 };
-	uint32_t *first = malloc(sizeof(*first) * b->n), *second = malloc(sizeof(*second) * b->n);
-	int rc = first && second ? 0 : vc_nomem(err, "the alignment of two recordings");
-
-	if (!rc)
-		rc = vc_align(b->take, b->n, o->take, o->n, &plain, first, err);
-	if (!rc)
-		rc = vc_align(b->take, b->n, o->take, o->n, &squares, second, err);
-	if (!rc && holes(second, b->n) < holes(first, b->n)) {
-		*out = second;
-		free(first);
-		return 0;
-	}
-	free(second);
-	if (!rc)
-		*out = first;
-	else
-		free(first);
-	return rc;
-}
-
 /* ---- laws ---- */
 
 static size_t samples(const struct vc_family *f, const struct view *v, size_t base, size_t axis,
@@ -456,7 +418,8 @@ static int view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	for (size_t k = 0; !rc && k < f->n; k++) {
 		size_t axis = only_axis(f, base, k);
 		if (k != base && axis < f->axes)
-			rc = match_pair(f, base, k, axis, &v->match[k], err);
+			rc = vc_align_best(b->take, b->n, f->m[k].take, f->m[k].n,
+					   f->x[k][axis] / f->x[base][axis], &v->match[k], err);
 	}
 	if (rc)
 		return rc;

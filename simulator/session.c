@@ -394,7 +394,8 @@ static struct vc_run make_run(const struct vc_session *s, const struct vc_plan *
 		.model = p->model, .model_params = p->params[0] ? p->params : NULL,
 		.version = p->torch[0] ? p->torch : NULL, .conf = p->conf, .fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
-		.device = { .va = VC_VA_WINDOW, .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
+		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
+			    .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
 			    .context = p->context, .others = s->others,
 			    .process = s->process, .processes = p->capacity ? s->processes : 0,
 			    .index = s->device->device },

@@ -70,6 +70,7 @@ struct vc_plan {
 	enum vc_start start;
 	double fraction;           /* < 0: never set */
 	bool stop_at_oom;
+	enum vc_va_policy va;      /* of fresh addresses; INC (0) stands for WINDOW, the driver's */
 };
 
 /* All combinations of -m, --torch, --conf and -g, in that order. *plans is the caller's. */

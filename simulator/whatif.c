@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
 enum { MOST = 16 }; /* recordings, and values of --set */
 
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err)
@@ -54,6 +55,31 @@ const char *vc_whatif_level(const struct vc_session *s)
 	return s->whatif->report.single ? "bounds" : "extrapolated";
 }
 
+/* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
+ * table of addresses (autocast's copies of weights), another order in every run of the program.
+ * stride: every how many-th is taken first. Nothing to do (no such run): 0. */
+static int shuffled(struct vc_session *s, size_t stride, struct vc_trace *out, struct vc_error *err)
+{
+	const struct vc_trace *t = &s->trace;
+	size_t moved = 0;
+
+	*out = (struct vc_trace){ 0 };
+	if (vc_trace_append(out, t->ev, t->n, err) < 0)
+		return VC_ENOMEM;
+	for (size_t i = 0, end; i < t->n; i = end + 1) {
+		for (end = i; end < t->n && t->ev[end].kind == VC_EV_FREE; end++)
+			;
+		size_t n = end - i, at = i;
+		for (size_t k = 0; n >= RUN && k < stride; k++)
+			for (size_t j = k; j < n; j += stride)
+				out->ev[at++] = t->ev[end - 1 - j];
+		moved += n >= RUN;
+	}
+	if (!moved)
+		vc_trace_fini(out);
+	return moved > 0;
+}
+
 /* The traces that the recordings allow besides the best guess: unsettled sizes small and large,
  * and the same sizes in the order of each other recording. */
 static int alternatives(struct vc_session *s, const struct vc_family_ask *best, struct vc_error *err)
@@ -61,6 +87,12 @@ static int alternatives(struct vc_session *s, const struct vc_family_ask *best, 
 	struct vc_whatif *w = s->whatif;
 	struct vc_error ignored;
 
+	for (size_t k = 1; k <= 2; k++) {
+		int r = shuffled(s, 2 * k - 1, &w->alt[w->alts], err);
+		if (r < 0)
+			return r;
+		w->alts += (size_t)r;
+	}
 	for (size_t k = 0; k < w->members + 2 && w->alts < VC_WHATIF_ALTS; k++) {
 		struct vc_family_ask ask = *best;
 		struct vc_trace *t = &w->alt[w->alts];
@@ -205,35 +237,53 @@ int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at,
 	return predict(out, at, n, err);
 }
 
+/* Peak reserved of another trace, or of this one with other addresses, into the interval. */
+static int widen(const struct vc_session *s, const struct vc_trace *t, const struct vc_plan *p,
+		 struct vc_result *out, struct vc_error *err)
+{
+	struct vc_session other = *s;
+	struct vc_result r;
+
+	other.trace = *t;
+	other.trace.meta = s->trace.meta; /* shuffled ones have none of their own */
+	other.whatif = NULL;
+	other.others = 0;
+	other.processes = 0;
+	int rc = vc_session_run(&other, p, NULL, &r, err);
+	if (rc < 0)
+		return rc;
+	if (!out->has_interval || r.stats.peak_reserved < out->low)
+		out->low = r.stats.peak_reserved;
+	if (!out->has_interval || r.stats.peak_reserved > out->high)
+		out->high = r.stats.peak_reserved;
+	out->has_interval = true;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
+/* Which of two equal holes the allocator takes depends on addresses that only the real driver
+ * knows: other orders of addresses show how much hangs on that. */
 int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
 		       struct vc_error *err)
 {
+	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };
 	struct vc_plan p = *plan;
+	int rc = VC_OK;
 
-	if (!s->whatif || !s->whatif->alts)
+	if (!s->whatif || s->whatif->report.same)
 		return VC_OK;
 	p.capacity = p.prop_total = 0; /* what they would need, not what they get */
 	p.fraction = -1;
-	for (size_t i = 0; i <= s->whatif->alts; i++) {
-		struct vc_session other = *s;
-		struct vc_result r;
-
-		if (i < s->whatif->alts)
-			other.trace = s->whatif->alt[i];
-		other.whatif = NULL;
-		other.others = 0;
-		other.processes = 0;
-		int rc = vc_session_run(&other, &p, NULL, &r, err);
-		if (rc < 0)
-			return rc;
-		if (!i || r.stats.peak_reserved < out->low)
-			out->low = r.stats.peak_reserved;
-		if (!i || r.stats.peak_reserved > out->high)
-			out->high = r.stats.peak_reserved;
-		vc_result_fini(&r);
+	for (size_t i = 0; rc == VC_OK && i < sizeof(policy) / sizeof(*policy); i++) {
+		p.va = policy[i];
+		rc = widen(s, &s->trace, &p, out, err);
 	}
-	out->has_interval = true;
-	return VC_OK;
+	p.va = VC_VA_WINDOW;
+	for (size_t i = 0; rc == VC_OK && i < s->whatif->alts; i++)
+		rc = widen(s, &s->whatif->alt[i], &p, out, err);
+	if (out->has_interval && out->low == out->high)
+		out->has_interval = false; /* nothing that is open moves the peak */
+	return rc;
 }
 
 void vc_whatif_close(struct vc_session *s)

@@ -27,6 +27,7 @@ struct engine {
 	struct vc_device *device;
 	struct vc_pages live;
 	struct vc_extent *heap; size_t heap_n, heap_cap; /* the starting heap while it is collected */
+	uint32_t *heap_site;     /* who asked for each of its blocks */
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
 	bool has_step, seeded, begun, stopped; /* begun: observers know where the run starts */
@@ -231,10 +232,12 @@ static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_e
 	if (e->heap_n == e->heap_cap) {
 		size_t cap = e->heap_cap ? e->heap_cap * 2 : 1024;
 		struct vc_extent *h = realloc(e->heap, cap * sizeof(*h));
+		uint32_t *site = realloc(e->heap_site, cap * sizeof(*site));
 
-		if (!h)
+		e->heap = h ? h : e->heap;
+		e->heap_site = site ? site : e->heap_site;
+		if (!h || !site)
 			return vc_nomem(err, "the starting heap");
-		e->heap = h;
 		e->heap_cap = cap;
 	}
 	if (ev->kind == VC_EV_HEAP_SEGMENT) {
@@ -250,6 +253,7 @@ static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_e
 		x.what = what[ev->flags & VC_EVF_LIVE ? 1 : ev->flags & VC_EVF_PENDING ? 2 : 0];
 		x.requested = ev->size;
 	}
+	e->heap_site[e->heap_n] = ev->site;
 	e->heap[e->heap_n++] = x;
 	return VC_OK;
 }
@@ -347,6 +351,22 @@ static bool heap_fits(const struct engine *e)
 	return e->follow || sum <= vc_device_available(e->device);
 }
 
+static int tell_origins(struct engine *e, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = 0; i < e->heap_n; i++) {
+		const struct vc_extent *x = &e->heap[i];
+
+		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id || !e->heap_site[i])
+			continue;
+		for (size_t k = 0; k < e->nobs && r == VC_OK; k++)
+			if (e->obs[k].type->origin)
+				r = e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i], err);
+	}
+	return r;
+}
+
 static int begin(struct engine *e, struct vc_error *err)
 {
 	int r = finish_heap(e, err);
@@ -359,6 +379,8 @@ static int begin(struct engine *e, struct vc_error *err)
 	else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD)
 		r = rebuild_heap(e, err);
 	note_peaks(e, NULL);
+	if (r == VC_OK && e->run->start != VC_START_COLD)
+		r = tell_origins(e, err);
 	return r == VC_OK ? begin_observers(e, err) : r;
 }
 
@@ -518,6 +540,7 @@ static void teardown(struct engine *e)
 	vc_device_free_all(e->device);
 	vc_pages_fini(&e->live);
 	free(e->heap);
+	free(e->heap_site);
 }
 
 static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)

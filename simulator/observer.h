@@ -30,6 +30,8 @@ struct vc_observer_type {
 	const char *name;
 	const char *summary;
 	size_t state_size;
+	/* (opt) who asked for a block of the starting heap, where the recording knows; before begin */
+	int (*origin)(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err);
 	int (*begin)(struct vc_observer *o, const struct vc_model *m, struct vc_error *err);  /* (opt) after the seed */
 	int (*step)(struct vc_observer *o, const struct vc_step *s, struct vc_error *err);    /* (opt) */
 	void (*trace)(struct vc_observer *o, const struct vc_trace_entry *t);                 /* (opt) framework history */

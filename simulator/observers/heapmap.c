@@ -10,9 +10,28 @@
 
 struct origin { uint32_t site, label; bool used; };
 
-void vc_origins_init(struct vc_origins *o)
+static struct origin *put(struct vc_origins *o, uint64_t id)
 {
-	vc_pages_init(&o->at, sizeof(struct origin));
+	if (!o->at.record)
+		vc_pages_init(&o->at, sizeof(struct origin));
+	return vc_pages_put(&o->at, id);
+}
+
+int vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site, struct vc_error *err)
+{
+	struct origin *g = put(o, id);
+
+	if (!g)
+		return vc_nomem(err, "call sites");
+	*g = (struct origin){ site, 0, true };
+	return VC_OK;
+}
+
+uint32_t vc_origins_site(const struct vc_origins *o, uint64_t id)
+{
+	const struct origin *g = id ? vc_pages_get(&o->at, id) : NULL;
+
+	return g ? g->site : 0;
 }
 
 int vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_error *err)
@@ -22,7 +41,7 @@ int vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_err
 	if (!s->block || !(s->ev->site || s->ev->label || s->ev->kind == VC_EV_FREE))
 		return VC_OK;
 	if (s->ev->kind == VC_EV_ALLOC) {
-		g = vc_pages_put(&o->at, s->ev->id);
+		g = put(o, s->ev->id);
 		if (!g)
 			return vc_nomem(err, "call sites");
 		*g = (struct origin){ s->ev->site, s->ev->label, true };

@@ -8,9 +8,10 @@
 #include "simulator/result.h"
 
 /* Where each live block came from; kept beside the model, which knows sizes and places only. */
-struct vc_origins { struct vc_pages at; };
+struct vc_origins { struct vc_pages at; }; /* starts zeroed */
 
-void vc_origins_init(struct vc_origins *o);
+int  vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site, struct vc_error *err); /* of the start */
+uint32_t vc_origins_site(const struct vc_origins *o, uint64_t id); /* 0: unknown */
 int  vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_error *err);
 void vc_origins_fini(struct vc_origins *o);
 

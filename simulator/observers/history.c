@@ -104,9 +104,27 @@ static struct origin *origin_of(const struct state *st, uint64_t id)
 
 static int note_start(void *arg, const struct vc_extent *x)
 {
-	if ((x->what == VC_X_LIVE || x->what == VC_X_PENDING) && x->id)
-		remember(arg, x->id, (struct origin){ .requested = x->requested, .stream = x->stream });
+	struct state *st = arg;
+	struct origin *g = origin_of(st, x->id);
+
+	if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id)
+		return VC_OK;
+	if (!g)
+		g = remember(st, x->id, (struct origin){ 0 });
+	if (g) {
+		g->requested = x->requested;
+		g->stream = x->stream;
+	}
 	return VC_OK;
+}
+
+static int history_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	if (!st->origins.record)
+		vc_pages_init(&st->origins, sizeof(struct origin));
+	return remember(st, id, (struct origin){ .site = site }) ? VC_OK : vc_nomem(err, "call sites");
 }
 
 static int history_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -114,7 +132,8 @@ static int history_begin(struct vc_observer *o, const struct vc_model *m, struct
 	struct state *st = o->state;
 
 	st->n = st->stamped = 0; /* making the starting heap is not part of the run */
-	vc_pages_init(&st->origins, sizeof(struct origin));
+	if (!st->origins.record)
+		vc_pages_init(&st->origins, sizeof(struct origin));
 	return m->type->walk(m, note_start, st) < 0 ? vc_nomem(err, "the starting heap") : VC_OK;
 }
 
@@ -264,6 +283,6 @@ static void history_fini(struct vc_observer *o)
 
 const struct vc_observer_type vc_observer_history = {
 	.name = "history", .summary = "PyTorch's memory history of the run and the heap it ends with",
-	.state_size = sizeof(struct state), .begin = history_begin, .step = history_step,
+	.state_size = sizeof(struct state), .origin = history_origin, .begin = history_begin, .step = history_step,
 	.trace = history_trace, .device = history_device, .end = history_end, .fini = history_fini,
 };

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "common/pages.h"
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/observers/heapmap.h"
 
 #define FIRST_LIMIT 2000000u
 
@@ -15,6 +14,7 @@ struct slot { uint32_t index; }; /* 1 + index into the lives */
 struct state {
 	struct vc_life *at; size_t n, cap;
 	struct vc_pages open;
+	struct vc_origins origins; /* of the starting heap */
 	uint64_t dropped, dropped_max;
 	size_t limit;   /* thin out at so many */
 	uint64_t floor; /* blocks smaller than this are left out by now */
@@ -91,9 +91,15 @@ static int note_start(void *arg, const struct vc_extent *x)
 {
 	struct walk *w = arg;
 	struct vc_life l = { .id = x->id, .size = x->size, .requested = x->requested, .addr = x->addr,
-			     .died = UINT64_MAX, .stream = x->stream, .at_start = true };
+			     .died = UINT64_MAX, .stream = x->stream, .at_start = true,
+			     .site = vc_origins_site(&w->st->origins, x->id) };
 
 	return x->what == VC_X_LIVE || x->what == VC_X_PENDING ? add(w->st, &l, w->err) : VC_OK;
+}
+
+static int lives_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
+{
+	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
 }
 
 static int lives_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -171,10 +177,11 @@ static void lives_fini(struct vc_observer *o)
 
 	free(st->at);
 	vc_pages_fini(&st->open);
+	vc_origins_fini(&st->origins);
 }
 
 const struct vc_observer_type vc_observer_lives = {
 	.name = "lives", .summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
-	.begin = lives_begin, .step = lives_step, .end = lives_end, .fini = lives_fini,
+	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end, .fini = lives_fini,
 };

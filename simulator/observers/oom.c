@@ -11,12 +11,9 @@ struct state {
 	struct vc_oom_report report;
 };
 
-static int oom_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
+static int oom_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
 {
-	(void)m;
-	(void)err;
-	vc_origins_init(&((struct state *)o->state)->origins);
-	return VC_OK;
+	return vc_origins_note(&((struct state *)o->state)->origins, id, site, err);
 }
 
 static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
@@ -76,5 +73,5 @@ static void oom_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_oom = {
 	.name = "oom", .summary = "the first out-of-memory: the request, the largest hole, who held what",
 	.state_size = sizeof(struct state),
-	.begin = oom_begin, .step = oom_step, .end = oom_end, .fini = oom_fini,
+	.origin = oom_origin, .step = oom_step, .end = oom_end, .fini = oom_fini,
 };

@@ -19,6 +19,7 @@ struct vc_encoder_options {
 	int level;        /* zstd level, 0 = 3 */
 	uint32_t block;   /* events per block, 0 = 16384; a block is what damage costs */
 	bool no_addresses, no_stacks; /* leave out addr of requests / call sites */
+	bool copy;        /* of a trace that was read: complete is what meta says, not a clean end */
 	bool redact;      /* files of call sites without folders outside of packages (which hold users' names); no
 			   * command line, no host */
 };
@@ -32,8 +33,8 @@ struct vc_encoder *vc_encoder_new(struct vc_output *out, const struct vc_meta *m
 int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n, struct vc_error *err);
 /* End the current block now, so that what was appended is in the output's hands. */
 int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err);
-/* Last block, the header again with the final counts (dropped, gaps, ...; complete is set), seek
- * table. The caller commits `out`. */
+/* Last block, the header again with the final counts (dropped, gaps, ...; complete is true unless a
+ * copy), seek table. The caller commits `out`. */
 int vc_encoder_finish(struct vc_encoder *e, struct vc_error *err);
 void vc_encoder_free(struct vc_encoder *e); /* NULL is fine; without finish the trace is a cut one */
 

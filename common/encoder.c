@@ -591,7 +591,7 @@ int vc_encoder_finish(struct vc_encoder *e, struct vc_error *err)
 	int rc = vc_encoder_flush(e, err);
 
 	if (!rc)
-		rc = write_header(e, true, err);
+		rc = write_header(e, !e->opt.copy || e->meta->complete, err);
 	if (rc)
 		return rc;
 	entries = (uint32_t)(e->seek.n / 8);

@@ -51,7 +51,7 @@ static int write_vct(struct vc_session *s, const struct config *c, struct vc_err
 {
 	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
 					.no_addresses = c->no_addresses,
-					.no_stacks = c->no_stacks, .redact = c->redact };
+					.no_stacks = c->no_stacks, .redact = c->redact, .copy = true };
 	struct vc_source *src = vc_session_source(s, err);
 	struct vc_output *out = src ? vc_output_open(c->output, err) : NULL;
 	struct vc_encoder *enc = out ? vc_encoder_new(out, src->meta, &o, err) : NULL;

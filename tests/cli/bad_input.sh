@@ -128,6 +128,8 @@ good flip-head.vct 'one damaged block was skipped'
 bad head-only.vct 'no events'
 "$VRAMCAST" info "$TMP/flip.vct" | grep -q 'complete *no' && pass "a damaged trace is not complete" || fail "a damaged trace is not complete"
 
+run export "$TMP/flip.vct" --to vct -o "$TMP/copy.vct"; expect 'a damaged trace is converted' 0
+run info "$TMP/copy.vct"; expect 'its copy is not complete either' 0 'complete *no'
 # From a pipe, and into one that closes.
 "$VRAMCAST" info - < "$TMP/good.pickle.gz" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err")
 expect "standard input is read" 0 'torch_snapshot'

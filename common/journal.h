@@ -30,7 +30,8 @@ enum {
 /* Kinds of records that are no events; the others are enum vc_event_kind. */
 enum vc_record_kind {
 	VC_REC_CLOCK = 200, /* time_ns = monotonic, addr = wall clock, size = time stamp counter */
-	VC_REC_STACK,       /* text = names of frames, outermost first; extra = site number */
+	VC_REC_STACK,       /* a frame: extra = its number, addr = its caller's, text = function,
+	                     * stream = text of the file, size = line */
 	VC_REC_LOST,        /* size = events lost before they reached the journal, text = where */
 };
 
@@ -46,7 +47,7 @@ struct vc_record { /* one cache line */
 	uint64_t extra;    /* ALLOC, FREE: bytes of the block */
 	uint64_t stream;   /* handle */
 	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown */
-	uint32_t text;     /* offset in the text area; 0 = none */
+	uint32_t text;     /* offset in the text area; 0 = none; ALLOC: number of the stack */
 	uint16_t device;
 	uint8_t  kind, flags;
 };

@@ -20,6 +20,8 @@ struct vc_journal_decoder {
 	struct blocks early;  /* segment calls the hooks saw and the activity buffers did not yet */
 	struct pool *pool;
 	size_t pools;
+	uint32_t *site;       /* frame of the trace by number of the journal */
+	size_t sites;
 	struct vc_journal_totals totals;
 	uint64_t last_ns;
 };
@@ -46,6 +48,7 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	free(d->segments.slot);
 	free(d->early.slot);
 	free(d->pool);
+	free(d->site);
 	free(d);
 }
 
@@ -263,6 +266,37 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 	return 1;
 }
 
+static uint32_t string_at(struct vc_journal_decoder *d, struct vc_journal_reader *r, uint64_t offset)
+{
+	const char *s = vc_journal_text(r, (uint32_t)offset);
+
+	return vc_meta_string(d->meta, s, strlen(s));
+}
+
+static int decode_stack(struct vc_journal_decoder *d, struct vc_journal_reader *r,
+			const struct vc_record *rec, struct vc_error *err)
+{
+	struct vc_frame f = { .line = (uint32_t)rec->size };
+
+	if (rec->extra > UINT32_MAX / 2)
+		return 0;
+	if (rec->extra >= d->sites) {
+		size_t n = (size_t)rec->extra * 2 + 64;
+		uint32_t *p = realloc(d->site, n * sizeof(*p));
+
+		if (!p)
+			return vc_nomem(err, "the call stacks");
+		memset(p + d->sites, 0, (n - d->sites) * sizeof(*p));
+		d->site = p;
+		d->sites = n;
+	}
+	f.parent = rec->addr < d->sites ? d->site[rec->addr] : 0;
+	f.function = string_at(d, r, rec->text);
+	f.file = string_at(d, r, rec->stream);
+	d->site[rec->extra] = vc_meta_frame(d->meta, f);
+	return 0;
+}
+
 static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		       const struct vc_record *rec, struct vc_event *ev)
 {
@@ -272,7 +306,9 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 				 .size = rec->size, .addr = rec->addr };
 	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
 	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : vc_meta_stream(d->meta, rec->stream);
-	if (rec->text) {
+	if (rec->kind == VC_EV_ALLOC) {
+		ev->site = rec->text < d->sites ? d->site[rec->text] : 0;
+	} else if (rec->text) {
 		const char *s = vc_journal_text(r, rec->text);
 
 		ev->label = vc_meta_string(d->meta, s, strlen(s));
@@ -282,6 +318,8 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err)
 {
+	if (rec->kind == VC_REC_STACK)
+		return decode_stack(d, r, rec, err);
 	if (rec->kind >= VC_REC_CLOCK)
 		return 0;
 	base_event(d, r, rec, ev);

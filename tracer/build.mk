@@ -58,3 +58,8 @@ check-tracer-threads: ## the tracer under ThreadSanitizer
 tracer-threads: $(TRACE_LIB) $(TRACE_PROGRAMS)
 	$(Q)$(RUN_TESTS) tests/tracer/check_threads.sh
 .PHONY: check-tracer-threads tracer-threads
+
+check-gpu: all ## what only a machine with a GPU can show; appends to docs/fidelity.md
+	$(Q)TMP=$$(mktemp -d) VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) TORCH_ENV='$(TORCH_ENV)' \
+		tests/tracer/check_gpu.sh
+.PHONY: check-gpu

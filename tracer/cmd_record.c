@@ -19,7 +19,7 @@
 enum { GRACE_MS = 3000 }; /* for worker processes that outlive the program a little */
 
 struct config {
-	const char *out, *stacks, *device;
+	const char *out, *stacks, *device, *kernels, *graphs;
 	struct vc_list params;
 	uint64_t max_size;
 	bool no_python;
@@ -37,6 +37,10 @@ static const struct vc_option options[] = {
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
 	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
+	{ 0, "kernels", VC_O_TEXT, offsetof(struct config, kernels), "on|off",
+	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
+	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
+	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
 	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -62,6 +66,10 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--stacks is off, py or native, not '%s'", c->stacks);
 	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
 		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'", c->device);
+	if (strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
+		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
+	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
+		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
 	for (size_t i = 0; i < c->params.n; i++) {
 		const char *eq = strchr(c->params.at[i], '=');
 
@@ -121,7 +129,8 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	struct vc_drain_options o;
 	char text[128];
 
-	snprintf(text, sizeof(text), "device=%s,stacks=%s", c->device, c->stacks);
+	snprintf(text, sizeof(text), "device=%s,stacks=%s,kernels=%s,graphs=%s", c->device,
+		 c->stacks, c->kernels, c->graphs);
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
 	r->command = join(argc, argv);

@@ -12,10 +12,12 @@
 #include "tracer/cupti.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
+#include "tracer/stacks.h"
 #include "tracer/torch.h"
 
 static void before_fork(void)
 {
+	vc_stacks_before_fork();
 	vc_marks_before_fork();
 	vc_recorder_before_fork();
 }
@@ -24,12 +26,14 @@ static void parent_after_fork(void)
 {
 	vc_recorder_after_fork(false);
 	vc_marks_after_fork(false);
+	vc_stacks_after_fork(false);
 }
 
 static void child_after_fork(void)
 {
 	vc_recorder_after_fork(true);
 	vc_marks_after_fork(true);
+	vc_stacks_after_fork(true);
 	vc_cupti_forget();
 	vc_torch_cpu_forget();
 	vc_torch_forget();

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracer/recorder.h"
+#include "tracer/stacks.h"
 #include "tracer/torch.h"
 
 void *_ZN3c109alloc_cpuEm(size_t n);
@@ -99,7 +100,7 @@ void vc_torch_cpu_forget(void)
 	atomic_store(&g.wanted, 0);
 }
 
-static void note(uint8_t kind, void *p, size_t n)
+static void note(uint8_t kind, void *p, size_t n, uint32_t site)
 {
 	struct vc_record *r = vc_record_begin();
 
@@ -111,6 +112,7 @@ static void note(uint8_t kind, void *p, size_t n)
 	r->addr = (uint64_t)(uintptr_t)p;
 	r->size = r->extra = n;
 	r->stream = r->reserved = 0;
+	r->text = site;
 	vc_record_commit(r);
 }
 
@@ -121,7 +123,7 @@ VC_EXPORT void *_ZN3c109alloc_cpuEm(size_t n)
 	*(void **)&real = vc_torch_symbol_once(&g.alloc, "libc10.so", "_ZN3c109alloc_cpuEm");
 	p = real(n);
 	if (p && wanted())
-		note(VC_EV_ALLOC, p, n);
+		note(VC_EV_ALLOC, p, n, vc_stacks_here());
 	return p;
 }
 
@@ -132,6 +134,6 @@ VC_EXPORT void _ZN3c108free_cpuEPv(void *p)
 
 	*(void **)&real = vc_torch_symbol_once(&g.free, "libc10.so", "_ZN3c108free_cpuEPv");
 	if (p && wanted())
-		note(VC_EV_FREE, p, 0);
+		note(VC_EV_FREE, p, 0, 0);
 	real(p);
 }

@@ -16,6 +16,7 @@
 #include "tracer/cuda_calls.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
+#include "tracer/stacks.h"
 #include "tracer/torch.h"
 #include "tracer/torch_scope.h"
 #include "tracer/torch_wait.h"
@@ -45,6 +46,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	size_t size;             /* asked for, by the call we are in; 0 = none */
 	void *seen;              /* pointer reported for it */
 	bool inside, has_stream;
+	uint32_t site;           /* call stack of the call we are in */
 	uint64_t stream;         /* given by the caller */
 	int64_t id;              /* the last stream id that was turned into a handle ... */
 	uint64_t handle;         /* ... and that handle */
@@ -108,6 +110,7 @@ static struct guard enter(size_t size)
 {
 	struct guard was = { self.inside, self.size };
 
+	self.site = size ? vc_stacks_here() : 0; /* before the allocator takes its lock */
 	self.inside = true;
 	self.size = size;
 	self.seen = NULL;
@@ -424,6 +427,7 @@ static void note_alloc(void *p, uint64_t block, size_t reserved, uint16_t device
 		r->extra = block;
 		r->stream = stream;
 		r->reserved = reserved;
+		r->text = self.site;
 		vc_record_commit(r);
 	}
 	self.seen = p;

@@ -38,6 +38,14 @@ RANK=3 LOCAL_RANK=1 WORLD_SIZE=4 run record -q -o "$TMP/r.vct" -- "$bin/victim" 
 [ -e "$TMP/r.rank3.vct" ] && pass "a rank's trace carries its number" || fail "a rank's trace carries its number" "$(ls "$TMP")"
 run record -q -o "$TMP/c.vct" --device cuda -- "$bin/victim" return 10
 [ -e "$TMP/c.vct" ] && fail "--device cuda leaves the CPU heap alone" || pass "--device cuda leaves the CPU heap alone"
+run record -q -o "$TMP/n.vct" --stacks native -- "$bin/victim" return 10
+equal "--stacks native: every allocation says where it came from" "$("$VRAMCAST" dump "$TMP/n.vct" | grep -c ' alloc .* at=.*victim')" 10
+if command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; then
+	printf 'import ctypes\nlib = ctypes.PyDLL(None)\nf = lib._ZN3c109alloc_cpuEm\nf.restype = ctypes.c_void_p\ndef forward():\n    return f(64)\nforward()\n' > "$TMP/p.py"
+	LD_PRELOAD="$PWD/$bin/libc10.so" run record -q -o "$TMP/p.vct" --stacks py -- python3 "$TMP/p.py"
+	run dump "$TMP/p.vct"
+	expect "--stacks py: the line of Python that allocated" 0 'alloc .* at=.*p.py:6:forward'
+fi
 sig() { "$VRAMCAST" record -q -o "$TMP/g.vct" -- "$bin/victim" "wait:$TMP/g.ready" 10 & r=$!
 	for i in $(seq 100); do [ -e "$TMP/g.ready" ] && break; sleep 0.05; done
 	kill -TERM $r; wait $r; rc=$?; }

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stacks.c - see stacks.h. Stacks are a tree: a node is a frame and its caller, numbered when first
+ * seen, so a stack that was seen before costs one walk and no text. */
+#define _GNU_SOURCE
+#include "tracer/stacks.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracer/marks.h"
+#include "tracer/recorder.h"
+
+enum { NODES = 1 << 16, DEPTH = 64, OWN = 3 /* frames of ours on top */ };
+enum { UNDECIDED, OFF, PYTHON, NATIVE };
+
+typedef struct object object; /* PyObject: opaque here */
+
+struct node { uint64_t key; uint32_t parent, id; };
+struct frame { uint64_t key; object *code; int line; };
+
+static struct {
+	pthread_mutex_t lock;
+	_Atomic int mode;
+	struct node node[NODES];
+	uint32_t nodes;
+	/* CPython's stable interface, 3.9 on. */
+	int (*initialized)(void);
+	int (*finalizing)(void);
+	void *(*this_thread)(void);
+	int (*ensure)(void);
+	void (*release)(int);
+	void *(*thread)(void);
+	object *(*frame)(void *);
+	object *(*back)(object *);
+	object *(*code)(object *);
+	int (*line)(object *);
+	object *(*attribute)(object *, const char *);
+	const char *(*utf8)(object *);
+	void (*inc)(object *);
+	void (*dec)(object *);
+	void (*clear)(void);
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool find_python(void)
+{
+	*(void **)&g.initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+	*(void **)&g.finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+	if (!g.finalizing)
+		*(void **)&g.finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+	*(void **)&g.this_thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+	*(void **)&g.ensure = dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+	*(void **)&g.release = dlsym(RTLD_DEFAULT, "PyGILState_Release");
+	*(void **)&g.thread = dlsym(RTLD_DEFAULT, "PyThreadState_Get");
+	*(void **)&g.frame = dlsym(RTLD_DEFAULT, "PyThreadState_GetFrame");
+	*(void **)&g.back = dlsym(RTLD_DEFAULT, "PyFrame_GetBack");
+	*(void **)&g.code = dlsym(RTLD_DEFAULT, "PyFrame_GetCode");
+	*(void **)&g.line = dlsym(RTLD_DEFAULT, "PyFrame_GetLineNumber");
+	*(void **)&g.attribute = dlsym(RTLD_DEFAULT, "PyObject_GetAttrString");
+	*(void **)&g.utf8 = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
+	*(void **)&g.inc = dlsym(RTLD_DEFAULT, "Py_IncRef");
+	*(void **)&g.dec = dlsym(RTLD_DEFAULT, "Py_DecRef");
+	*(void **)&g.clear = dlsym(RTLD_DEFAULT, "PyErr_Clear");
+	return g.initialized && g.finalizing && g.this_thread && g.ensure && g.release && g.thread &&
+	       g.frame && g.back && g.code && g.line && g.attribute && g.utf8 && g.inc && g.dec &&
+	       g.clear;
+}
+
+static int decide(void)
+{
+	char text[16];
+	int mode = OFF;
+
+	vc_recorder_option("stacks", text, sizeof(text));
+	if (strcmp(text, "native") == 0)
+		mode = NATIVE;
+	else if (strcmp(text, "py") == 0 && find_python())
+		mode = PYTHON;
+	else if (strcmp(text, "py") == 0 && vc_recorder_open())
+		vc_recorder_fact("note", "no Python stacks: this process has no CPython 3.9 or newer");
+	atomic_store(&g.mode, mode);
+	return mode;
+}
+
+/* ---- the tree; with the lock held ---- */
+
+static struct node *slot_of(uint64_t key, uint32_t parent)
+{
+	uint64_t h = (key ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u; /* golden ratio */
+	uint32_t i = (uint32_t)(h >> 40) % NODES;
+
+	while (g.node[i].id && (g.node[i].key != key || g.node[i].parent != parent))
+		i = (i + 1) % NODES;
+	return &g.node[i];
+}
+
+static void put_node(const struct node *n, uint32_t function, uint32_t file, int line)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = VC_REC_STACK, .extra = n->id, .addr = n->parent,
+		.size = (uint64_t)(line > 0 ? line : 0), .stream = file, .text = function };
+	vc_record_commit(r);
+	if (vc_recorder_how(VC_CAP_STACKS) != VC_HOW_RECORDED)
+		vc_recorder_capability(VC_CAP_STACKS, VC_HOW_RECORDED);
+}
+
+static uint32_t native_name(uint64_t pc, uint32_t *file)
+{
+	char text[256];
+	Dl_info info;
+	int n;
+
+	if (!dladdr((void *)(uintptr_t)pc, &info) || !info.dli_fname)
+		return vc_marks_name("?", 1);
+	*file = vc_marks_name(info.dli_fname, strlen(info.dli_fname));
+	if (info.dli_sname)
+		return vc_marks_name(info.dli_sname, strlen(info.dli_sname));
+	n = snprintf(text, sizeof(text), "+0x%llx",
+		     (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_fbase));
+	return vc_marks_name(text, (size_t)n);
+}
+
+static uint32_t attribute_name(object *code, const char *name)
+{
+	object *o = g.attribute(code, name);
+	const char *s = o ? g.utf8(o) : NULL;
+	uint32_t at = s ? vc_marks_name(s, strlen(s)) : 0;
+
+	if (!s)
+		g.clear();
+	if (o)
+		g.dec(o);
+	return at;
+}
+
+static uint32_t intern(const struct frame *f, uint32_t parent)
+{
+	struct node *n = slot_of(f->key, parent);
+	uint32_t function, file = 0;
+
+	if (n->id)
+		return n->id;
+	if (g.nodes >= NODES / 2)
+		return parent; /* enough different stacks: what is new is known by its callers */
+	*n = (struct node){ f->key, parent, ++g.nodes };
+	if (f->code) {
+		g.inc(f->code); /* for good: its address is the key */
+		function = attribute_name(f->code, "co_name");
+		file = attribute_name(f->code, "co_filename");
+	} else {
+		function = native_name(f->key, &file);
+	}
+	put_node(n, function, file, f->line);
+	return n->id;
+}
+
+static uint32_t intern_all(const struct frame *f, int n)
+{
+	uint32_t node = 0;
+
+	pthread_mutex_lock(&g.lock);
+	while (n-- > 0) /* outermost first */
+		node = intern(&f[n], node);
+	pthread_mutex_unlock(&g.lock);
+	return node;
+}
+
+/* ---- walking ---- */
+
+static uint32_t python_stack(void)
+{
+	struct frame f[DEPTH] = { 0 };
+	object *frame, *code, *back;
+	uint32_t node;
+	int gil, n = 0;
+
+	if (!g.initialized() || g.finalizing() || !g.this_thread())
+		return 0;
+	gil = g.ensure();
+	for (frame = g.frame(g.thread()); frame && n < DEPTH; frame = back) {
+		code = g.code(frame);
+		f[n].code = code;
+		f[n].line = g.line(frame);
+		f[n].key = (uint64_t)(uintptr_t)code ^ (uint64_t)(uint32_t)f[n].line << 48;
+		n++;
+		back = g.back(frame);
+		g.dec(frame);
+	}
+	if (frame)
+		g.dec(frame);
+	node = intern_all(f, n);
+	for (int i = 0; i < n; i++)
+		g.dec(f[i].code);
+	g.release(gil);
+	return node;
+}
+
+static __attribute__((noinline)) uint32_t native_stack(void)
+{
+	struct frame f[DEPTH];
+	void *pc[DEPTH];
+	int n = backtrace(pc, DEPTH), k = 0;
+
+	for (int i = OWN; i < n; i++)
+		f[k++] = (struct frame){ .key = (uint64_t)(uintptr_t)pc[i] };
+	return intern_all(f, k);
+}
+
+uint32_t vc_stacks_here(void)
+{
+	int mode = atomic_load_explicit(&g.mode, memory_order_relaxed);
+
+	if (mode == UNDECIDED)
+		mode = decide();
+	return mode == OFF ? 0 : mode == PYTHON ? python_stack() : native_stack();
+}
+
+void vc_stacks_before_fork(void)
+{
+	pthread_mutex_lock(&g.lock);
+}
+
+void vc_stacks_after_fork(bool child)
+{
+	if (child) {
+		memset(g.node, 0, sizeof(g.node));
+		g.nodes = 0;
+	}
+	pthread_mutex_unlock(&g.lock);
+}

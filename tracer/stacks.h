@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stacks.h - call stacks of allocations, when --stacks asks for them. */
+#ifndef VC_STACKS_H
+#define VC_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The node of the stack we are called from, 0: stacks are off or there is none. A node and its
+ * callers go into the journal when they are first seen. Takes Python's lock for --stacks py: call
+ * it before any lock of the allocator. */
+uint32_t vc_stacks_here(void);
+
+void vc_stacks_before_fork(void);
+void vc_stacks_after_fork(bool child);
+
+#endif

@@ -30,7 +30,8 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so \
 	libcupti_standin.so cupti_client)
-TESTS += $(sort $(filter-out %/lib.sh %/check_%.sh %/bench_%.sh,$(wildcard tests/tracer/*.sh)))
+TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
+TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
 BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
 EXTRA += $(TRACE_PROGRAMS)
 

@@ -72,7 +72,8 @@ int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct
 		w->out = out;
 		w->cap = cap;
 	}
-	memcpy(w->out + w->m, ev, n * sizeof(*ev));
+	if (n)
+		memcpy(w->out + w->m, ev, n * sizeof(*ev));
 	w->m += n;
 	return VC_OK;
 }

@@ -23,7 +23,8 @@ check_mode() { # MODE CONF
 	[ "$1" = streams ] && check_sentence "$what: frees are deferred" "$py" $here/compare.py deferred "$TMP/a.pickle"
 	[ -f "$TMP/a.vct" ] || { skip "$what: the recording equals PyTorch's own" "no tracer in this build"; return; }
 	"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
-	check_sentence "$what: the recording equals PyTorch's own" "$py" $here/compare.py same "$TMP/a.pickle" "$TMP/dump"
+	"$VRAMCAST" dump "$TMP/a.pickle" > "$TMP/own"
+	check_sentence "$what: the recording equals PyTorch's own" "$py" $here/compare.py same "$TMP/own" "$TMP/dump"
 	sim "$TMP/a.vct" -g rtx4090
 	check_sentence "$what: the recording replays exactly" "$py" $here/compare.py exact "$TMP/sim.json"
 	cp "$TMP/a.vct" "$TMP/first.vct"

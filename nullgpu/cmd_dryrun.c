@@ -145,6 +145,7 @@ static int put_card(const struct run *r, struct vc_error *err)
 		 r->card->title);
 	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||
 	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
 		return vc_nomem(err, "the environment");
 	int rc = put_size("VRAMCAST_NULL_TOTAL", r->total, err);

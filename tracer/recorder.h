@@ -25,6 +25,7 @@ struct vc_record *vc_record_begin(void);
 void vc_record_commit(struct vc_record *r);
 
 uint64_t vc_clock_ns(void);
+bool vc_clock_is_null(void); /* it is the device clock of the null GPU, whose CUPTI stamps with it too */
 
 /* Offset of a copy of `s` in the text area, at most 64 KiB of it; 0 when there is no room. Does not
  * look for duplicates: callers intern. */

@@ -35,6 +35,24 @@ static void head(struct report *d, const char *title)
 	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
 }
 
+/* The line to paste: of the run that does best, by verdict, then by peak. */
+static void settings(struct report *d)
+{
+	const struct vc_result *best = d->runs;
+	char text[512];
+
+	for (size_t i = 1; i < d->n; i++) {
+		enum vc_verdict a = vc_result_verdict(&d->runs[i]), b = vc_result_verdict(best);
+		if (a < b || (a == b && d->runs[i].stats.peak_reserved < best->stats.peak_reserved))
+			best = &d->runs[i];
+	}
+	vc_conf_text(best, text, sizeof(text));
+	if (!best->info.conf || !*best->info.conf)
+		snprintf(text, sizeof(text), "unset PYTORCH_CUDA_ALLOC_CONF");
+	vc_svg_put(&d->out, "<p>Settings of %s, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
+		   d->n > 1 ? "the run that does best" : "this run", text);
+}
+
 static void verdict(struct report *d)
 {
 	char text[512], name[160];
@@ -52,12 +70,11 @@ static void verdict(struct report *d)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n", r->fidelity.exact ?
 			   "The model reproduces this recording exactly under its own settings." :
 			   "The model does not reproduce this recording exactly: take the numbers as estimates.");
-	vc_svg_put(&d->out, "<nav><a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a>"
+	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
+	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a>"
 		   "<a href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a href=\"#blocks\">Blocks</a>"
 		   "<a href=\"#sites\">Call sites</a><a href=\"#largest\">Largest blocks</a></nav>\n");
-	vc_conf_text(r, text, sizeof(text));
-	vc_svg_put(&d->out, "<p>Settings of this run, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
-		   text);
+	settings(d);
 }
 
 static void ledger_row(struct report *d, const char *klass, const char *name, uint64_t bytes)

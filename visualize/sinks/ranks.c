@@ -6,7 +6,7 @@
 
 #include "visualize/scene.h"
 
-enum { MOST = 64, ROW = 900, LEFT = 1800, RIGHT = 1900 };
+enum { MOST = 64, ROW = 900, LEFT_MOST = 3600, RIGHT = 1900 };
 
 struct rank {
 	const struct vc_result *r;
@@ -20,6 +20,7 @@ struct drawing {
 	struct rank rank[MOST];
 	size_t n, given;
 	bool by_time;
+	int left;
 	uint64_t top, mean, least, most, span;
 	size_t worst;
 };
@@ -79,19 +80,35 @@ static void rank_name(const struct vc_result *r, char *buf, size_t cap)
 		snprintf(buf, cap, "%s, GPU %u", name, (unsigned)r->info.device);
 }
 
+/* As wide as the longest name needs, within reason. */
+static int name_width(const struct drawing *d)
+{
+	struct vc_label l = { .style = VC_T_STRONG };
+	char text[160];
+	int most = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		rank_name(d->rank[i].r, text, sizeof(text));
+		int w = vc_svg_measure(&l, text).w;
+		most = w > most ? w : most;
+	}
+	most += VC_MARGIN + 200;
+	return most > LEFT_MOST ? LEFT_MOST : most;
+}
+
 /* One strip: name, plot, numbers. */
 static void strip(struct drawing *d, size_t i, int y)
 {
 	struct rank *k = &d->rank[i];
 	struct vc_svg *s = &d->page.svg;
 	bool narrow = d->page.w < VC_NARROW;
-	int left = narrow ? VC_MARGIN : LEFT, right = d->page.w - VC_MARGIN - RIGHT;
+	int left = narrow ? VC_MARGIN : d->left, right = d->page.w - VC_MARGIN - RIGHT;
 	char text[160], a[VC_FORMAT];
 	const char *color;
 
 	rank_name(k->r, text, sizeof(text));
 	struct vc_label l = { VC_MARGIN, narrow ? y - 50 : y + 300, VC_T_STRONG, VC_START, "fg",
-		narrow ? right - VC_MARGIN : LEFT - VC_MARGIN - 150, true, false };
+		narrow ? right - VC_MARGIN : d->left - VC_MARGIN - 150, true, false };
 	vc_svg_label(s, &l, text);
 	k->plot.box = (struct vc_box){ left, y, right - left, narrow ? ROW - 350 : ROW - 200 };
 	k->plot.top = d->top;
@@ -158,6 +175,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 			all.used[s] = all.used[s] || d->rank[i].columns.used[s];
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
 			   vc_plot_keys(&d->rank[0].classes, &all, key)) + 250;
+	d->left = name_width(d);
 	for (size_t i = 0; i < d->n; i++, y += ROW)
 		strip(d, i, y);
 	vc_plot_axis(&d->rank[d->n - 1].plot, y - 150);

@@ -20,7 +20,15 @@ def frames(block):
 
 
 raw = load(sys.argv[2])
+items = [0]  # values above each mark
 for op, arg, _ in pickletools.genops(raw):
+    if op.name == "MARK":
+        items.append(0)
+    elif op.name in ("APPENDS", "SETITEMS"):
+        assert items[-1] <= 1000, "%d items in one batch: viewers overflow" % items[-1]
+        items.pop()
+    elif op.name not in ("PROTO", "MEMOIZE", "STOP"):
+        items[-1] += -1 if op.name == "TUPLE2" else 1
     assert op.name in ALLOWED, "opcode %s is not for every viewer" % op.name
     assert op.name != "LONG1" or abs(arg) < 2 ** 53, "a number that JavaScript cannot hold"
 a, b = pickle.loads(load(sys.argv[1])), pickle.loads(raw)

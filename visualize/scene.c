@@ -195,7 +195,7 @@ int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key
 	int x = at.x, y = at.y;
 
 	for (size_t i = 0; i < n; i++) {
-		struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", 0, false, false };
+		struct vc_label l = { 0, 0, VC_T_BODY, VC_START, "fg", at.w - 190, false, false };
 		int w = vc_svg_measure(&l, key[i].text).w + 190;
 		if (x > at.x && x + w > at.x + at.w) {
 			x = at.x;

@@ -41,6 +41,8 @@ static void judge(const char *what, const char *text, size_t n)
 		fail_msg("%s: %s", what, seen.why);
 	if (!svg_labels_are_apart(&seen))
 		fail_msg("%s: %s", what, seen.why);
+	if (seen.most_children > 200) /* browsers need time by the square of siblings */
+		fail_msg("%s: %d children in one group", what, seen.most_children);
 	if (seen.titles > 2000)
 		fail_msg("%s: %zu tooltips", what, seen.titles);
 }
@@ -69,6 +71,35 @@ static void every_picture_is_well_formed_and_legible(void **unused)
 			}
 		synth_fini(s);
 	}
+}
+
+/* Copies of one run, as a sweep of a batch size would give them. */
+static void many_runs_stay_legible(void **unused)
+{
+	static struct vc_result run[70];
+	struct synth *s = synth_new(&training);
+
+	(void)unused;
+	for (size_t i = 0; i < 70; i++) {
+		run[i] = s->r;
+		run[i].info.vary = "batch";
+		run[i].info.value = (double)(i + 1) * 2;
+		run[i].info.device = (uint16_t)i;
+		run[i].info.conf = i % 2 ? "expandable_segments:True,max_split_size_mb:512" : "";
+		run[i].stats.peak_reserved = (uint64_t)(i + 1) << 30;
+		run[i].stats.flushes = i > 30 && i < 36;
+		run[i].stats.ooms = i > 40;
+		run[i].stats.predicted_ns = 1000000000ull + i * 10000000;
+	}
+	for (size_t i = 0; vc_sinks[i]; i++)
+		for (size_t l = 0; l < 2 && !strcmp(vc_sinks[i]->extension, "svg"); l++) {
+			size_t n;
+			char what[80], *text = draw(vc_sinks[i]->name, looks[l], run, 70, &n);
+			snprintf(what, sizeof(what), "%s of 70 runs, %s", vc_sinks[i]->name, looks[l]);
+			judge(what, text, n);
+			free(text);
+		}
+	synth_fini(s);
 }
 
 static void the_same_run_gives_the_same_bytes(void **unused)
@@ -197,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_picture_is_well_formed_and_legible),
+		cmocka_unit_test(many_runs_stay_legible),
 		cmocka_unit_test(the_same_run_gives_the_same_bytes),
 		cmocka_unit_test(nothing_to_draw_is_said_in_a_valid_picture),
 		cmocka_unit_test(a_spike_of_one_event_keeps_its_height),

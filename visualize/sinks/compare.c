@@ -154,6 +154,7 @@ static int panels(struct drawing *d, int y)
 		p->plot.top = d->top;
 		p->plot.has_capacity = p->plot.capacity && p->plot.capacity <= d->top;
 		p->plot.axis = vc_axis_bytes(d->top, 5);
+		vc_svg_put(&d->page.svg, "<g>\n"); /* browsers dislike many siblings */
 		vc_plot_grid(&p->plot, !col);
 		if (p->r->curve.n) {
 			cut(p, d->by_time);
@@ -163,6 +164,7 @@ static int panels(struct drawing *d, int y)
 			vc_plot_axis(&p->plot, p->plot.box.y + p->plot.box.h);
 		}
 		panel_head(d, p, p->plot.box);
+		vc_svg_put(&d->page.svg, "</g>\n");
 	}
 	return y + (int)((d->n + d->per_row - 1) / d->per_row) * (PLOT_HEIGHT + 1150);
 }
@@ -177,6 +179,7 @@ static int bars(struct drawing *d, int y)
 
 	vc_svg_label(s, &l, "Peaks side by side: allocated, and reserved (hatched)");
 	y += 200;
+	vc_svg_put(s, "<g>\n");
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
 		const struct panel *p = &d->panel[i];
 		int a = (int)vc_muldiv(p->r->stats.peak_allocated + p->plot.base, (uint64_t)w, d->top);
@@ -193,6 +196,7 @@ static int bars(struct drawing *d, int y)
 		int used = vc_svg_label(s, &l, vc_format_bytes(p->r->stats.peak_reserved, buf)).w;
 		vc_verdict_icon(s, p->r, d->page.w - VC_MARGIN - used - 190, y + 60);
 	}
+	vc_svg_put(s, "</g>\n");
 	return y;
 }
 

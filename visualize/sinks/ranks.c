@@ -176,8 +176,11 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
 			   vc_plot_keys(&d->rank[0].classes, &all, key)) + 250;
 	d->left = name_width(d);
-	for (size_t i = 0; i < d->n; i++, y += ROW)
+	for (size_t i = 0; i < d->n; i++, y += ROW) {
+		vc_svg_put(&d->page.svg, "<g>\n"); /* browsers dislike many siblings */
 		strip(d, i, y);
+		vc_svg_put(&d->page.svg, "</g>\n");
+	}
 	vc_plot_axis(&d->rank[d->n - 1].plot, y - 150);
 	snprintf(text, sizeof(text), "all strips from 0 to %s%s \xC2\xB7 vramcast " VC_VERSION,
 		 vc_format_bytes(d->top, buf), d->given > d->n ? "; the first 64 are shown" : "");

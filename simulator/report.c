@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/site.h"
+#include "simulator/pins.h"
 #include "simulator/whatif.h"
 
 static const char *start_name(const struct vc_run_info *i)
@@ -216,6 +217,7 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
 	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
 	report_unused(e, &r->fragmentation);
+	vc_pins_report(e, r->meta, &r->peak, NULL);
 	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
 	if (r->has_interval) {
 		vc_emit_array(e, "interval", NULL);

@@ -37,6 +37,17 @@ run sim $t -m torch -m torch:fit=first -m torch:fit=worst -m torch:segment=64MiB
 run sim "$TMP/a.ops" --torch 2.9 --stats --json; expect "statistics as memory_stats() has them" 0 '"active_bytes\.large_pool\.peak": 125829120'
 expect "scalars too" 0 '"num_alloc_retries": 0'
 run sim "$TMP/a.ops" --torch 2.9 --summary; expect "and as memory_summary() shows them" 0 '\| Allocated memory      \|      0 B   \| 122880 KiB'
+cat > "$TMP/pin.ops" <<'OPS'
+vramcast-golden 1
+total 1073741824
+events auto
+m 1 62914560 0
+f 1
+m 2 2097152 0
+m 3 104857600 0
+OPS
+run sim "$TMP/pin.ops" --torch 2.9 --json; expect "the report names what pins free memory" 0 '"smallest_block": 2097152'
+expect "and how much" 0 '"pinned": 60817408'
 printf 'vramcast-golden 1\nq 1\n' > "$TMP/b.ops"
 run sim "$TMP/b.ops"; expect "an unknown operation is named" 1 '' "line 2: no operation is called 'q'"
 gzip -dc tests/golden/vectors/scripts/oom_0_fit.txt.gz > "$TMP/oom.ops"

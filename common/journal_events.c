@@ -23,7 +23,9 @@ struct vc_journal_decoder {
 	uint32_t *site;       /* frame of the trace by number of the journal */
 	size_t sites;
 	struct vc_journal_totals totals;
-	uint64_t last_ns;
+	uint64_t stream_handle;   /* the last one asked for ... */
+	uint32_t stream;          /* ... and its index */
+	uint32_t device;          /* the last one entered in meta, plus 1 */
 };
 
 #define GONE UINT64_MAX
@@ -297,6 +299,15 @@ static int decode_stack(struct vc_journal_decoder *d, struct vc_journal_reader *
 	return 0;
 }
 
+static uint32_t stream_of(struct vc_journal_decoder *d, uint64_t handle)
+{
+	if (handle && handle != d->stream_handle) {
+		d->stream = vc_meta_stream(d->meta, handle);
+		d->stream_handle = handle;
+	}
+	return handle ? d->stream : 0;
+}
+
 static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		       const struct vc_record *rec, struct vc_event *ev)
 {
@@ -305,7 +316,7 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 	*ev = (struct vc_event){ .kind = rec->kind, .flags = rec->flags, .device = rec->device,
 				 .size = rec->size, .addr = rec->addr };
 	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
-	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : vc_meta_stream(d->meta, rec->stream);
+	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : stream_of(d, rec->stream);
 	if (rec->kind == VC_EV_ALLOC) {
 		ev->site = rec->text < d->sites ? d->site[rec->text] : 0;
 	} else if (rec->text) {
@@ -323,7 +334,10 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	if (rec->kind >= VC_REC_CLOCK)
 		return 0;
 	base_event(d, r, rec, ev);
-	vc_meta_device(d->meta, rec->device);
+	if (d->device != rec->device + 1u) {
+		vc_meta_device(d->meta, rec->device);
+		d->device = rec->device + 1u;
+	}
 	switch (rec->kind) {
 	case VC_EV_ALLOC:
 		ev->flags = 0;

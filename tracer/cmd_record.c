@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -280,6 +281,9 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 	vc_process_guard();
 	code = vc_process_start(&o, v, &r->pid, err);
 	free(v);
+	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */
+	if (!code && setpriority(PRIO_PROCESS, 0, -5) < 0)
+		errno = 0;
 	if (code)
 		fprintf(stderr, "vramcast record: %s\n", err->message);
 	return code;

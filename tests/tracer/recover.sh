@@ -33,6 +33,9 @@ equal "what it was recorded with is kept" "$("$VRAMCAST" info --json "$TMP/k.vct
 equal "nothing is left behind" "$(ls -d "$TMP"/k.*.journal "$TMP"/k.*.part 2> /dev/null)" ""
 
 both 60000
+journal=$(ls "$TMP"/k.vct.journal/*.vcj)
+equal "info reads a journal as it is, with the part written before" "$(field "$journal" events)" 90000
+equal "it is not called complete" "$(field "$journal" complete)" false
 run recover "$TMP/k.vct.journal"
 expect "a recording of which a part was written already" 0 "k.vct: 90000 events"
 equal "each event is there once" "$(field "$TMP/k.vct" events)" 90000

@@ -9,10 +9,11 @@ for i in $(seq "${ROUNDS:-7}"); do
 	one --no-record >> "$tmp/bare"
 	one -o "$tmp/a.vct" >> "$tmp/with"
 done
-median() { sort -n "$1" | awk -v c="$2" '{ v[NR] = $c } END { print v[int((NR + 1) / 2)] }'; }
+median() { sort -n -k "$2" "$1" | awk -v c="$2" '{ v[NR] = $c } END { print v[int((NR + 1) / 2)] }'; }
 events=$("$VRAMCAST" info --json "$tmp/a.vct" | tr ',{}' '\n' | sed -n 's/^ *"events": *//p' | tail -n 1)
 size=$(stat -c %s "$tmp/a.vct")
-awk -v a="$(median "$tmp/bare" 2)" -v b="$(median "$tmp/with" 2)" -v ra="$(median "$tmp/bare" 4)" \
+awk -v ca="$(median "$tmp/bare" 6)" -v cb="$(median "$tmp/with" 6)" -v a="$(median "$tmp/bare" 2)" -v b="$(median "$tmp/with" 2)" -v ra="$(median "$tmp/bare" 4)" \
 	-v rb="$(median "$tmp/with" 4)" -v n="$events" -v s="$size" 'BEGIN {
+	printf "bench record.overhead.cpu %.2f %%\n", 100 * (cb - ca) / ca
 	printf "bench record.overhead %.2f %%\nbench record.rss %.1f MiB\nbench record.bytes %.2f bytes/event\n",
 		100 * (b - a) / a, (rb - ra) / 1048576, s / n }'

@@ -31,6 +31,16 @@ static char *draw(const char *sink, const char *params, const struct vc_result *
 	return text;
 }
 
+/* Is it an SVG that this build can make? */
+static bool is_picture(const struct vc_sink_type *t)
+{
+#ifndef HAVE_GRAPHVIZ
+	if (!strcmp(t->name, "owners"))
+		return false;
+#endif
+	return !strcmp(t->extension, "svg");
+}
+
 static void judge(const char *what, const char *text, size_t n)
 {
 	static struct svg_seen seen;
@@ -62,7 +72,7 @@ static void every_picture_is_well_formed_and_legible(void **unused)
 		o.times = k != 1;
 		struct synth *s = synth_new(&o);
 		for (size_t i = 0; vc_sinks[i]; i++)
-			for (size_t l = 0; l < 5 && !strcmp(vc_sinks[i]->extension, "svg"); l++) {
+			for (size_t l = 0; l < 5 && is_picture(vc_sinks[i]); l++) {
 				size_t n;
 				char what[80], *text = draw(vc_sinks[i]->name, looks[l], &s->r, 1, &n);
 				snprintf(what, sizeof(what), "%s %s, case %zu", vc_sinks[i]->name, looks[l], k);
@@ -92,7 +102,7 @@ static void many_runs_stay_legible(void **unused)
 		run[i].stats.predicted_ns = 1000000000ull + i * 10000000;
 	}
 	for (size_t i = 0; vc_sinks[i]; i++)
-		for (size_t l = 0; l < 2 && !strcmp(vc_sinks[i]->extension, "svg"); l++) {
+		for (size_t l = 0; l < 2 && is_picture(vc_sinks[i]); l++) {
 			size_t n;
 			char what[80], *text = draw(vc_sinks[i]->name, looks[l], run, 70, &n);
 			snprintf(what, sizeof(what), "%s of 70 runs, %s", vc_sinks[i]->name, looks[l]);
@@ -109,6 +119,8 @@ static void the_same_run_gives_the_same_bytes(void **unused)
 	(void)unused;
 	for (size_t i = 0; vc_sinks[i]; i++) {
 		size_t n, m;
+		if (!strcmp(vc_sinks[i]->extension, "svg") && !is_picture(vc_sinks[i]))
+			continue;
 		char *x = draw(vc_sinks[i]->name, NULL, &a->r, 1, &n);
 		char *y = draw(vc_sinks[i]->name, NULL, &b->r, 1, &m);
 		assert_int_equal(n, m);
@@ -128,7 +140,7 @@ static void nothing_to_draw_is_said_in_a_valid_picture(void **unused)
 	for (size_t i = 0; vc_sinks[i]; i++)
 		for (size_t runs = 0; runs < 2; runs++) {
 			size_t n;
-			if (strcmp(vc_sinks[i]->extension, "svg"))
+			if (!is_picture(vc_sinks[i]))
 				continue;
 			char *text = draw(vc_sinks[i]->name, NULL, &empty, runs, &n);
 			judge(vc_sinks[i]->name, text, n);

@@ -157,7 +157,7 @@ def _make_mode(torch):
 
     def large(func, mutable, args, kwargs):
         out = func(*args, **kwargs)
-        if not mutable:
+        if not mutable and not (type(out) in tensor_types and out.nbytes > LIMIT):
             results = []
             flatten(out, results)
             zero(results)
@@ -171,6 +171,9 @@ def _make_mode(torch):
             if plan == ITEM:
                 value = func(*args)
                 return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+            first = args[0] if args else None
+            if type(first) in tensor_types and first.nbytes > LIMIT and first.is_cuda:
+                return large(func, mutable, args, kwargs or {})  # the common case, without a look
             return compute(func, name, mutable, args, kwargs or {})
 
     return Values()

@@ -48,6 +48,11 @@ record=--no-record
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	release=$("$py" -c 'import importlib.metadata as m; print(".".join(m.version("torch").split(".")[:2]))')
+	if dry --no-record -- "$py" $here/values.py; then
+		pass "$version: values, several trainings and caps ($(grep -c '^ok' "$TMP/out") checks)"
+	else
+		fail "$version: values, several trainings and caps" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"
+	fi
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""values.py - decisions that a script takes from small tensors are the right ones on the null GPU, and
+several trainings in one process, with a cap between them, behave as on a card. Prints TAP lines."""
+import sys
+
+import torch
+from torch import nn
+
+failed = 0
+
+
+def ok(good, name):
+    global failed
+    failed |= not good
+    print("%s - %s" % ("ok" if good else "not ok", name))
+
+
+def train(batch):
+    torch.cuda.reset_peak_memory_stats()
+    net = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    for _ in range(3):
+        loss = net(torch.randn(batch, 1024, device="cuda")).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return torch.cuda.max_memory_allocated(), loss.item()
+
+
+def main():
+    a = torch.arange(10, device="cuda")
+    ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
+    ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")
+    ok(a.sum().item() == 45 and a.float().mean().item() == 4.5, "small sums are computed")
+    ok(torch.unique(a % 3).tolist() == [0, 1, 2] and bool((a == 3).any()), "unique and any are right")
+    ok(torch.tensor([[1, 3, 2]], device="cuda").argmax(-1).item() == 1, "argmax is right")
+    lengths = torch.nn.utils.rnn.pad_sequence([a[:4], a[:2]], batch_first=True).ne(0).sum(1)
+    ok(lengths.tolist() == [3, 1], "lengths of padded rows are right")
+    big = torch.randn(4096, 4096, device="cuda")
+    ok(big.sum().item() == 0 and big.argmax().item() == 0, "results of large operations read as zero")
+    del big
+    first, second = train(64), train(64)
+    ok(first[0] == second[0], "two trainings in one process need the same memory")
+    ok(abs(first[1]) < 1e30, "the loss is readable and finite")
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(0.01)
+    try:
+        train(65536)
+        said = ""
+    except torch.OutOfMemoryError as e:
+        said = str(e)
+    ok("allowed" in said or "memory fraction" in said, "a cap between them is obeyed: %.60s..." % said)
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    ok(train(16384)[0] > first[0], "and goes away")
+    layer = nn.LSTM(32, 64, 2, bidirectional=True).cuda()
+    out, _ = layer(torch.randn(7, 3, 32, device="cuda"))
+    out.sum().backward()
+    ok(tuple(out.shape) == (7, 3, 128), "recurrent networks run through cuDNN")
+    sys.exit(failed)
+
+
+main()

@@ -11,6 +11,7 @@
 
 #include "common/codec_parts.h"
 #include "common/map.h"
+#include "common/site.h"
 
 #define BLOCK_EVENTS 16384u
 #define REPEAT_HEADER ((uint64_t)64 << 20) /* so that a tail is self-describing */
@@ -136,25 +137,6 @@ static uint32_t local_string(struct vc_encoder *e, uint32_t index)
 	return at ? *at : 0;
 }
 
-/* Inside a package a path is the same everywhere and says whose code it is; of other files the last
- * part is enough. */
-static const char *public_part(const char *path)
-{
-	static const char *const package[] = { "site-packages", "dist-packages", "lib/python" };
-	const char *base = path;
-
-	for (size_t i = 0; i < sizeof(package) / sizeof(*package); i++) {
-		const char *at = strstr(path, package[i]);
-
-		if (at)
-			return at;
-	}
-	for (const char *p = path; *p; p++)
-		if (*p == '/' || *p == '\\')
-			base = p + 1;
-	return base;
-}
-
 /* A file name may be told without its folders; it then has an entry of its own. */
 static uint32_t local_file(struct vc_encoder *e, uint32_t index)
 {
@@ -166,7 +148,7 @@ static uint32_t local_file(struct vc_encoder *e, uint32_t index)
 		return local_string(e, index);
 	at = place(e, &e->files, index, &new);
 	if (at && new) {
-		base = public_part(e->meta->string[index]);
+		base = vc_site_public(e->meta->string[index]);
 		put(e, &e->strings.list, strlen(base));
 		put_bytes(e, &e->strings.list, base, strlen(base));
 		*at = ++e->strings.n;

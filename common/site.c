@@ -28,6 +28,21 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Native frames, the interpreter's and the framework's own: not where a person would look first. */
+/* Inside a package a path is the same everywhere and says whose code it is; of other files the last
+ * part is enough. */
+const char *vc_site_public(const char *path)
+{
+	static const char *const package[] = { "site-packages", "dist-packages", "lib/python" };
+
+	for (size_t i = 0; i < sizeof(package) / sizeof(*package); i++) {
+		const char *at = strstr(path, package[i]);
+
+		if (at)
+			return at;
+	}
+	return base_name(path);
+}
+
 static bool is_framework(const struct vc_meta *m, uint32_t site)
 {
 	static const char *const inside[] = { "/torch/", "\\torch\\", "site-packages", "dist-packages",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/codec.h"
+#include "common/site.h"
 #include "simulator/session.h"
 #include "visualize/sink.h"
 
@@ -28,7 +29,7 @@ static const struct vc_option export_options[] = {
 	{ 0, "no-addresses", VC_O_FLAG, AT(no_addresses), NULL,
 	  "vct: leave out addresses (smaller; cannot be verified any more)", NULL },
 	{ 0, "redact", VC_O_FLAG, AT(redact), NULL,
-	  "vct: call sites without folders (they hold user names), no command line, no host", NULL },
+	  "call sites without folders (they hold user names), no command line, no host", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { export_options, vc_run_options, NULL };
@@ -147,6 +148,18 @@ static int run_plans(struct job *j, struct vc_error *err)
 	return r;
 }
 
+/* In place: names of files only become shorter. */
+static void redact(struct vc_meta *m)
+{
+	for (size_t i = 0; i < m->frames; i++) {
+		char *file = m->frame[i].file < m->strings ? m->string[m->frame[i].file] : NULL;
+		const char *shown = file ? vc_site_public(file) : NULL;
+
+		if (shown != file)
+			memmove(file, shown, strlen(shown) + 1);
+	}
+}
+
 static int write_sink(struct job *j, const char *path, struct vc_error *err)
 {
 	bool recorded = wants_history(j->sink) && as_recorded(j->s->opt);
@@ -183,12 +196,16 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 		return vc_fail(&con->err, VC_EUSAGE, "--block goes from 1 to 16777216, --level from 0 to 22");
 	if (!c->output)
 		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
+	if (!vct && (c->no_stacks || c->no_addresses))
+		return vc_fail(&con->err, VC_EUSAGE, "--no-stacks and --no-addresses are for --to vct only");
 	if (vct)
 		o.verify = false;
 	else
 		r = choose_sink(&j, c->to, &con->err);
 	if (r == VC_OK) {
 		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0, &con->err);
+		if (r == VC_OK && c->redact && !vct)
+			redact(s.meta);
 		if (r == VC_OK)
 			r = vct ? write_vct(&s, c, &con->err) : write_sink(&j, c->output, &con->err);
 		vc_session_close(&s);

@@ -46,6 +46,18 @@ check "two runs in one csv" sh -c "cut -d, -f1 '$TMP/two.csv' | sort -u | tr '\n
 check "two rows in one table" sh -c "[ \$(grep -c '^| torch' '$TMP/two.md') = 2 ]"
 run sim traces/attention.vct --no-verify --conf '' --conf expandable_segments:True -o "$TMP/two.pprof"
 expect "a profile of two runs is refused" 2 '' 'one run'
+if [ -d ../shared/data/snapshots ]; then
+	s=$(ls ../shared/data/snapshots/Zidong*)
+	for f in pickle folded; do
+		"$VRAMCAST" export "$s" --to $f -o "$TMP/plain"; "$VRAMCAST" export "$s" --to $f --redact -o "$TMP/redacted"
+		check "$f holds folders of the user" grep -qa 'research.DeComFL.decomfl_main.py' "$TMP/plain"
+		check "$f --redact does not" sh -c "! grep -qa 'research.DeComFL' '$TMP/redacted' && grep -qa 'decomfl_main.py' '$TMP/redacted'"
+	done
+else
+	skip "redacted exports" "no ../shared/data/snapshots"
+fi
+run export traces/attention.vct --to csv --no-stacks -o -
+expect "--no-stacks is not for sinks" 2 '' 'vct only'
 run export traces/attention.vct --to csv:what=nonsense -o -
 expect "a parameter that is none" 2 '' 'nonsense'
 finish

@@ -145,9 +145,17 @@ static void map_new_rings(struct vc_journal_reader *r)
 		p = mmap(NULL, VC_RING_BYTES, PROT_READ, MAP_SHARED, r->fd, (off_t)at);
 		if (p == MAP_FAILED)
 			return;
-		r->slot[r->rings] = p;
+		r->slot[r->rings] = p; /* a damaged head would be read for ever: see head_of */
 		r->at[r->rings] = atomic_load_explicit(&r->j->ring[r->rings].tail, memory_order_relaxed);
 	}
+}
+
+/* A head that no writer can have reached is damage: the ring counts as empty. */
+static uint64_t head_of(const struct vc_journal_reader *r, uint32_t i)
+{
+	uint64_t head = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
+
+	return head - r->at[i] <= VC_RING_RECORDS ? head : r->at[i];
 }
 
 /* The ring whose next record has the smallest number; -1 when all are empty. */
@@ -157,7 +165,7 @@ static int earliest(struct vc_journal_reader *r, uint64_t *head)
 	int ring = -1;
 
 	for (uint32_t i = 0; i < r->rings; i++) {
-		head[i] = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
+		head[i] = head_of(r, i);
 		if (r->at[i] != head[i] && r->slot[i][r->at[i] & MASK].seq < best) {
 			best = r->slot[i][r->at[i] & MASK].seq;
 			ring = (int)i;
@@ -217,7 +225,7 @@ uint64_t vc_journal_stored(struct vc_journal_reader *r)
 	r->seq = atomic_load(&r->j->stored[at].seq);
 	map_new_rings(r);
 	for (uint32_t i = 0; i < r->rings; i++) { /* the tails may not have been moved in time */
-		uint64_t head = atomic_load(&r->j->ring[i].head);
+		uint64_t head = head_of(r, i);
 
 		while (r->at[i] != head && r->slot[i][r->at[i] & MASK].seq <= r->seq)
 			r->at[i]++;

@@ -497,8 +497,9 @@ static int recover_into(struct vc_drain *d, struct stream *s, const char *out, s
 	char part[4096], trace[4096];
 	uint64_t valid = vc_journal_stored(s->reader);
 	bool begun = vc_journal_fact(s->reader, "part", part, sizeof(part));
+	struct stat st;
 
-	if (!begun || access(part, R_OK) < 0)
+	if (!begun || stat(part, &st) < 0 || (uint64_t)st.st_size < valid)
 		valid = 0;
 	if (!out)
 		out = vc_journal_fact(s->reader, "trace", trace, sizeof(trace));

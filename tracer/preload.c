@@ -45,11 +45,19 @@ __attribute__((constructor)) static void start(void)
 	pthread_atfork(before_fork, parent_after_fork, child_after_fork);
 }
 
+static void goodbye(bool orderly)
+{
+	if (!vc_recorder_mine())
+		return;
+	vc_cupti_finish();
+	if (orderly)
+		vc_recorder_end();
+}
+
 /* Tensors may still be freed after this, by destructors of other libraries: those records go in. */
 __attribute__((destructor)) static void finish(void)
 {
-	vc_cupti_finish();
-	vc_recorder_end();
+	goodbye(true);
 }
 
 /* The exits that run no destructor. Records are safe in the shared mapping without any of this;
@@ -59,8 +67,7 @@ static _Noreturn void end_by(const char *name, int code)
 	void (*real)(int);
 
 	*(void **)&real = dlsym(RTLD_NEXT, name); /* the idiom of POSIX for dlsym */
-	vc_cupti_finish();
-	vc_recorder_end();
+	goodbye(true);
 	if (real)
 		real(code);
 	for (;;)
@@ -72,8 +79,7 @@ VC_EXPORT _Noreturn void _exit(int code)
 	void (*real)(int);
 
 	*(void **)&real = dlsym(RTLD_NEXT, "_exit");
-	vc_cupti_finish();
-	vc_recorder_end();
+	goodbye(true);
 	real(code);
 	__builtin_unreachable();
 }
@@ -93,7 +99,7 @@ VC_EXPORT _Noreturn void abort(void)
 	void (*real)(void);
 
 	*(void **)&real = dlsym(RTLD_NEXT, "abort");
-	vc_cupti_finish();
+	goodbye(false);
 	real();
 	__builtin_unreachable();
 }

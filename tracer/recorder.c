@@ -339,6 +339,13 @@ void vc_recorder_lost(uint64_t n)
 		atomic_fetch_add(&j->ringless, n);
 }
 
+bool vc_recorder_mine(void)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+
+	return j && j->pid == getpid();
+}
+
 void vc_recorder_end(void)
 {
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);

@@ -38,6 +38,8 @@ enum vc_how vc_recorder_how(enum vc_capability c);
 bool vc_recorder_open(void);
 /* The process is about to end in an orderly way. Records still go in afterwards. */
 void vc_recorder_end(void);
+/* Is there a journal, and is it this process's? A child of vfork runs in its parent's memory. */
+bool vc_recorder_mine(void);
 /* Counts events that were lost before they could become records. */
 void vc_recorder_lost(uint64_t n);
 

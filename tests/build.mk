@@ -21,7 +21,8 @@ $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 BENCHES += $(BUILD)/tests/bench-format
 
 check-all: $(MODEL_TESTS)
-TESTS += $(BUILD)/tests/conformance tests/golden/golden.sh
+unit-tests: $(MODEL_TESTS)
+TESTS += $(BUILD)/tests/conformance $(BUILD)-address-undefined/tests/conformance tests/golden/golden.sh
 
 GOLDEN ?= tests/golden/vectors
 check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DIR

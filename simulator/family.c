@@ -13,11 +13,12 @@
 #include <string.h>
 
 #include "simulator/scratch.h"
+#include "simulator/single.h"
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
 #define SHARE_NEEDED 0.80   /* of all bytes, or the recordings are not of one configuration */
 
-enum origin { BY_LAW, BY_TWIN, BY_ROWS, ALONE };
+enum origin { BY_LAW, BY_TWIN, BY_ROWS, ALONE, OPEN /* one recording: may depend or not */ };
 
 struct axis { const char *name; bool squares; };
 
@@ -393,7 +394,7 @@ static void account(const struct vc_member *b, struct view *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		v->bytes += b->take[i].size;
-		if (v->origin[i] == ALONE)
+		if (v->origin[i] == ALONE || v->origin[i] == OPEN)
 			v->unsettled += b->take[i].size;
 		else
 			v->matched += b->take[i].size;
@@ -424,6 +425,13 @@ static int view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	if (rc)
 		return rc;
 	fit_all(f, v, base);
+	if (f->n == 1 && f->axes) {
+		rc = vc_single_settle(b, f->x[0][0], v->law, v->origin, err);
+		for (size_t i = 0; i < b->n; i++)
+			v->origin[i] = v->origin[i] ? BY_LAW : OPEN;
+	}
+	if (rc)
+		return rc;
 	find_twins(f, b, v);
 	rc = find_scratch(f, v, base, err);
 	if (rc)
@@ -470,6 +478,8 @@ static uint64_t size_at(const struct make *k, size_t i)
 {
 	if (k->v->origin[i] == ALONE)
 		return kept_size(k, i);
+	if (k->v->origin[i] == OPEN && k->lean == VC_LEAN_LOW)
+		return k->b->take[i].size;
 	if (k->v->origin[i] == BY_TWIN) {
 		size_t other = k->v->other[i];
 		double size = by_law(k->f, k->v, k->base, k->v->twin[i], k->at);

@@ -9,7 +9,7 @@ struct config { uint64_t to; double act; };
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "to", VC_P_ENUM, AT(to), "amp", "autocast, or everything in 16 bit", "amp,bf16" },
-	{ "act", VC_P_REAL, AT(act), "0.75", "share of activation bytes that halves, 0 to 1", NULL },
+	{ "act", VC_P_REAL, AT(act), "0.5", "share of activation bytes that halves, 0 to 1", NULL },
 	VC_PARAM_END
 };
 

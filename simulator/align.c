@@ -295,10 +295,8 @@ static size_t holes(const uint32_t *match, size_t n)
 	return k;
 }
 
-/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
- * only where they explain allocations that would stay alone otherwise. */
-int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		  uint32_t **out, struct vc_error *err)
+static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
+		     uint32_t **out, struct vc_error *err)
 {
 	struct vc_ratios plain = { .at = { 1, ratio }, .n = 2 };
 	struct vc_ratios squares = { .at = { 1, ratio, ratio * ratio }, .n = 3 };
@@ -309,15 +307,47 @@ int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, s
 		rc = vc_align(a, na, b, nb, &plain, first, err);
 	if (!rc)
 		rc = vc_align(a, na, b, nb, &squares, second, err);
-	if (!rc && holes(second, na) < holes(first, na)) {
-		*out = second;
+	bool better = !rc && holes(second, na) < holes(first, na);
+	*out = better ? second : first;
+	free(better ? first : second);
+	if (rc) {
 		free(first);
-		return 0;
+		*out = NULL;
 	}
-	free(second);
-	if (!rc)
-		*out = first;
-	else
-		free(first);
+	return rc;
+}
+
+static struct vc_take *nameless(const struct vc_take *t, size_t n)
+{
+	struct vc_take *copy = malloc(sizeof(*copy) * (n + 1));
+
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = t[i];
+		copy[i].site = 0;
+	}
+	return copy;
+}
+
+/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
+ * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
+ * together (a line was added to the script in between) the order of sizes has to do. */
+int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
+		  uint32_t **out, struct vc_error *err)
+{
+	uint32_t *without;
+	int rc = align_two(a, na, b, nb, ratio, out, err);
+
+	if (rc || holes(*out, na) * 4 < na)
+		return rc;
+	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
+	rc = x && y ? align_two(x, na, y, nb, ratio, &without, err) : vc_nomem(err, "the alignment");
+	free(x);
+	free(y);
+	if (!rc && holes(without, na) < holes(*out, na)) {
+		free(*out);
+		*out = without;
+	} else if (!rc) {
+		free(without);
+	}
 	return rc;
 }

@@ -190,6 +190,20 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 	return buf;
 }
 
+/* What the transforms have to say about their work: it is done once more for that. */
+static void say_transforms(struct vc_emit *e, const struct vc_session *s)
+{
+	struct vc_event ev[256];
+	struct vc_error ignored;
+	struct vc_source *src = s->opt->transform.n ? vc_session_source(s, &ignored) : NULL;
+
+	while (src && src->type->next(src, ev, 256, &ignored) > 0)
+		;
+	for (size_t i = s->meta->notes; src && i < src->meta->notes; i++)
+		vc_emit_text(e, NULL, "note", src->meta->note[i]);
+	vc_source_free(src);
+}
+
 static void say_context(struct vc_emit *e, const struct vc_session *s)
 {
 	char line[640], n[32];
@@ -210,6 +224,7 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, NULL, "trust", trust_line(s, line, sizeof(line)));
 	for (size_t i = 0; i < s->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);
+	say_transforms(e, s);
 	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
 		vc_emit_text(e, NULL, "note", "recorded on the null GPU: simulated, not measured on a card");
 	(void)n;

@@ -74,13 +74,26 @@ static inline void note_peaks(struct engine *e, const struct vc_event *ev)
 		s->segments_peak = now->segments;
 	if (now->reserved + e->beside > s->peak_used)
 		s->peak_used = now->reserved + e->beside;
-	if (now->reserved > s->peak_reserved) {
+	/* of all moments with the most reserved, the fullest */
+	if (now->reserved > s->peak_reserved ||
+	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
 		s->peak_reserved = now->reserved;
 		s->peak_event = e->index;
 		s->peak_time_ns = ev ? ev->time_ns : 0;
 		s->allocated_at_peak = now->allocated;
 		s->stranded_at_peak = now->reserved - now->active;
 	}
+}
+
+/* The recorded end is no event: only observers that compare it hear of it. */
+static int tell_final(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_step s = { ev, NULL, &e->model, e->index, e->model.now.reserved + e->beside, VC_DONE };
+
+	for (size_t i = 0; i < e->nobs; i++)
+		if (e->obs[i].type->final_heap && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
+			return vc_wrap(err, "%s", e->obs[i].type->name);
+	return VC_OK;
 }
 
 static int tell(struct engine *e, const struct vc_event *ev, const struct vc_block *b, int answer,
@@ -407,6 +420,8 @@ static int other_event(struct engine *e, const struct vc_event *ev, struct vc_er
 		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
 			return err ? (int)err->status : VC_ENOMEM;
 		break;
+	case VC_EV_HEAP_SEGMENT: case VC_EV_HEAP_BLOCK:
+		return tell_final(e, ev, err);
 	default:
 		break;
 	}

@@ -30,6 +30,7 @@ struct vc_observer_type {
 	const char *name;
 	const char *summary;
 	size_t state_size;
+	bool final_heap; /* step also gets the HEAP_* events of the recorded end */
 	/* (opt) who asked for a block of the starting heap, where the recording knows; before begin */
 	int (*origin)(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err);
 	int (*begin)(struct vc_observer *o, const struct vc_model *m, struct vc_error *err);  /* (opt) after the seed */

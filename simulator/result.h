@@ -36,7 +36,8 @@ struct vc_stats {
 	uint64_t final_reserved, final_allocated;
 	uint64_t segments_peak, segment_allocs, segment_frees;
 	uint64_t flushes, ooms;
-	uint64_t peak_event;       /* index of the event at which reserved first reached its peak */
+	uint64_t peak_event;       /* index of the event: of all moments with the
+				    * most reserved the one with the most allocated */
 	uint64_t peak_time_ns;
 	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
 	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */

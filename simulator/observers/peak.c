@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - the heap when reserved memory first reaches its maximum, and what its unused bytes are. */
+/* peak.c - the heap at its fullest while reserved memory is at its maximum, and what the unused
+ * bytes are. */
 #include <stdlib.h>
 
 #include "simulator/observers/heapmap.h"
@@ -7,22 +8,27 @@
 struct state {
 	struct vc_origins origins;
 	struct vc_heap_map map;
-	uint64_t best, walked; /* reserved at the last walk; extents walked so far */
+	uint64_t best, fullest; /* reserved and allocated at the last walk */
+	uint64_t walked;        /* extents walked so far */
 };
 
 /* Reserved grows once per segment, so a walk at each new maximum is cheap; a trace with very many
- * segments AND blocks walks only when the maximum has grown by a 256th, so its map may lag by that. */
+ * segments AND blocks walks only when the maximum has grown by a 256th, so its map may lag by that.
+ * At the same level the map follows the allocated bytes in steps of a 512th. */
 #define WALK_BUDGET 100000000ull
 
 static int look(struct state *st, const struct vc_model *m, uint64_t event, struct vc_error *err)
 {
 	int r;
 
-	if (m->now.reserved <= st->best)
+	if (m->now.reserved < st->best)
+		return VC_OK;
+	if (m->now.reserved == st->best && m->now.allocated <= st->fullest + st->fullest / 512)
 		return VC_OK;
 	if (st->walked > WALK_BUDGET && m->now.reserved < st->best + st->best / 256)
 		return VC_OK;
 	st->best = m->now.reserved;
+	st->fullest = m->now.allocated;
 	r = vc_heapmap_take(&st->map, m, &st->origins, event, err);
 	st->walked += st->map.n;
 	return r;

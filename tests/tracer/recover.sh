@@ -20,6 +20,8 @@ both() {
 	victim=$(child_of "$recorder")
 	kill -9 "$recorder" "$victim"
 	wait "$recorder" 2> /dev/null
+	# nobody waits for the victim: a busy machine takes a while to take its memory apart
+	for i in $(seq 200); do grep -q '\.vcj' "/proc/$victim/maps" 2> /dev/null || break; sleep 0.05; done
 }
 
 both 1000

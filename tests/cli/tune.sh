@@ -48,6 +48,8 @@ m 3 104857600 0
 OPS
 run sim "$TMP/pin.ops" --torch 2.9 --json; expect "the report names what pins free memory" 0 '"smallest_block": 2097152'
 expect "and how much" 0 '"pinned": 60817408'
+run sim $t -m torch:segment=1MiB; expect "constants that contradict each other are refused" 2 '' 'segment >= large_limit'
+run sim $t -m torch:min_block=256; expect "and blocks too small to order" 2 '' 'power of two from 512 on'
 printf 'vramcast-golden 1\nq 1\n' > "$TMP/b.ops"
 run sim "$TMP/b.ops"; expect "an unknown operation is named" 1 '' "line 2: no operation is called 'q'"
 gzip -dc tests/golden/vectors/scripts/oom_0_fit.txt.gz > "$TMP/oom.ops"

@@ -120,7 +120,9 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 {
 	const struct vc_fidelity *f = &s->fidelity;
 
-	if (!f->checked)
+	if (!s->device->allocs && !s->device->frees)
+		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, and no events.");
+	else if (!f->checked)
 		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no addresses to compare.");
 	else if (f->exact)
 		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64 " events, every address, %"

@@ -25,14 +25,16 @@ struct config {
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()", NULL },
-	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()", NULL },
+	{ 0, "summary", VC_O_FLAG, AT(summary), NULL,
+	  "the table of torch.cuda.memory_summary()", NULL },
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
 	  "exit 4 when more than P percent of the capacity are used", NULL },
 	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
 	  "exit 4 when it fits only by emptying the cache", NULL },
-	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL, "do not look for changes that would help", NULL },
+	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
+	  "do not look for changes that would help", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
 	  "exit 5 when the model does not reproduce the recording", NULL },
 	VC_OPTION_END
@@ -179,7 +181,9 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 {
 	const struct vc_fidelity *f = &s->fidelity;
 
-	if (!f->checked)
+	if (!s->device->allocs && !s->device->frees)
+		snprintf(buf, n, "the trace holds the heap at one moment and no events: only its live blocks are asked for");
+	else if (!f->checked)
 		snprintf(buf, n, "not checked against the recording");
 	else if (f->exact)
 		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64 " events, %" PRIu64

@@ -2,9 +2,9 @@
 #
 # Files are called vcnull-SONAME: a folder with the real sonames exists only while a dry run lasts.
 NULL_DIR := $(BUILD)/nullgpu
-# The interface dictates the parameters; most stand-ins ignore most of them. Addresses are integers
-# and pointers alike here, and variadic empty macros are allowed in the table of stubs.
-NULL_CFLAGS = $(ALL_CFLAGS) -Wno-unused-parameter
+# The interface dictates the parameters; most stand-ins ignore most of them. No sanitizers: the
+# libraries are preloaded into programs that are built without.
+NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS)) -Wno-unused-parameter
 
 # $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS)
 define null_lib_rules

@@ -30,6 +30,8 @@ struct work {
 	char *soname[MAX_LIBRARIES]; /* in the folder, or to be generated */
 	struct vc_elf *ours[MAX_LIBRARIES]; /* NULL: we have no such library */
 	size_t n;
+	struct vc_elf *bundled[8]; /* CUDA libraries inside the wheel, as libcusparseLt-HASH.so.0 */
+	size_t n_bundled;
 	struct wanted *wanted;
 	size_t n_wanted, cap;
 };
@@ -134,8 +136,12 @@ static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
 	while (d && !rc && (entry = readdir(d)) != NULL) {
 		char path[1024];
 		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-		if (is_object(entry->d_name))
-			rc = scan_object(w, path, err);
+		if (!is_object(entry->d_name))
+			continue;
+		rc = scan_object(w, path, err);
+		bool bundled = strncmp(entry->d_name, "libcu", 5) == 0 && strchr(entry->d_name, '-');
+		if (bundled && w->n_bundled < sizeof w->bundled / sizeof *w->bundled)
+			w->bundled[w->n_bundled++] = vc_elf_open(path, NULL);
 	}
 	if (d)
 		closedir(d);
@@ -185,6 +191,9 @@ static bool is_provided(const struct work *w, const char *name)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->ours[i] && vc_elf_defines(w->ours[i], name))
+			return true;
+	for (size_t i = 0; i < w->n_bundled; i++)
+		if (w->bundled[i] && vc_elf_defines(w->bundled[i], name))
 			return true;
 	return false;
 }
@@ -310,6 +319,8 @@ static void release(struct work *w)
 		free(w->soname[i]);
 		vc_elf_close(w->ours[i]);
 	}
+	for (size_t i = 0; i < w->n_bundled; i++)
+		vc_elf_close(w->bundled[i]);
 	for (size_t i = 0; i < w->n_wanted; i++) {
 		free(w->wanted[i].name);
 		free(w->wanted[i].library);

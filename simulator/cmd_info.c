@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "simulator/report.h"
+#include "simulator/transforms/anatomy.h"
 
 struct config { bool json, verify; uint64_t device; };
 
@@ -105,15 +106,32 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
+/* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
 static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 {
+	struct vc_anatomy a = { 0 };
+	char line[160];
+
+	if (s->streamed || !s->trace.n ||
+	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
+		a = (struct vc_anatomy){ 0 };
 	vc_emit_object(e, "steps", NULL);
-	vc_emit_uint(e, "count", NULL, s->census.steps);
-	vc_emit_text(e, "source", NULL, s->census.steps ? "marks" : NULL);
-	vc_emit_real(e, "confidence", NULL, s->census.steps ? 1 : 0);
+	vc_emit_uint(e, "count", NULL, a.iterations ? a.iterations : s->census.steps);
+	vc_emit_text(e, "source", NULL, a.iterations ? a.from : s->census.steps ? "marks" : NULL);
+	vc_emit_real(e, "confidence", NULL, a.iterations ? a.confidence : s->census.steps ? 1 : 0);
+	vc_emit_uint(e, "micro_batches", NULL, a.micro);
 	vc_emit_end(e);
-	if (s->census.steps)
-		vc_emit_uint(e, NULL, "steps", s->census.steps);
+	snprintf(line, sizeof(line), "%u, from %s (confidence %.2f)%s", a.iterations,
+		 a.from ? a.from : "", a.confidence, a.micro > 1 ? ", several micro-batches each" : "");
+	if (a.iterations)
+		vc_emit_text(e, NULL, "iterations", line);
+	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
+	for (int c = 0; c < VC_CATS && a.iterations; c++)
+		if (a.bytes[c])
+			vc_emit_bytes(e, vc_category_name((enum vc_category)c),
+				      vc_category_name((enum vc_category)c), a.bytes[c]);
+	vc_emit_end(e);
+	vc_anatomy_fini(&a);
 }
 
 static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)

@@ -259,12 +259,15 @@ static size_t optimizer_start(const struct work *w, size_t from, size_t backward
 	for (size_t i = from; i < backward; i++)
 		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
 			kept += b[i].size;
-	for (size_t t = backward; t < end && gone * 50 < kept * 49; t++)
-		for (size_t i = from; i < backward; i++)
-			if (lasting(&b[i], from, end - 1, least) && b[i].died == t) {
-				gone += b[i].size;
-				at = t;
-			}
+	uint64_t *dies = calloc(end - backward + 1, sizeof(*dies));
+	for (size_t i = from; dies && i < backward; i++)
+		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
+			dies[b[i].died - backward] += b[i].size;
+	for (size_t t = backward; dies && t < end && gone * 50 < kept * 49; t++) {
+		gone += dies[t - backward];
+		at = dies[t - backward] ? t : at;
+	}
+	free(dies);
 	return at < end ? at : end;
 }
 
@@ -427,7 +430,7 @@ static void categories(struct work *w)
 {
 	struct vc_anatomy *a = w->a;
 	uint64_t live[VC_CATS] = { 0 }, sum = 0, top = 0;
-	size_t *order = calloc(a->n + 1, sizeof(*order)); /* blocks by death: for the sum below */
+	uint32_t *order = calloc(a->n + 1, sizeof(*order)); /* first block that dies before each */
 
 	for (size_t i = 0; i < a->n; i++) {
 		struct vc_block_life *b = &a->block[i];
@@ -444,13 +447,19 @@ static void categories(struct work *w)
 		if (b->category == VC_CAT_GRADIENT && b->iteration == (a->iterations > 1 ? 1 : 0))
 			a->gradients += b->size;
 	}
-	/* Sum by category at the moment most is alive: births in order, deaths swept along. */
-	for (size_t i = 0; order && i < a->n; i++) {
-		for (size_t j = i; j-- > 0 && i - j < 4096;)
-			if (a->block[j].died == i) {
-				live[a->block[j].category] -= a->block[j].size;
-				sum -= a->block[j].size;
-			}
+	/* Sum by category at the moment most is alive: births in order, deaths swept along (blocks
+	 * chained by the allocation before which they die). */
+	uint32_t *chain = calloc(a->n + 1, sizeof(*chain));
+	for (size_t i = a->n; order && chain && i-- > 0;)
+		if (a->block[i].died < a->n) {
+			chain[i] = order[a->block[i].died];
+			order[a->block[i].died] = (uint32_t)i + 1;
+		}
+	for (size_t i = 0; order && chain && i < a->n; i++) {
+		for (uint32_t j = order[i]; j; j = chain[j - 1]) {
+			live[a->block[j - 1].category] -= a->block[j - 1].size;
+			sum -= a->block[j - 1].size;
+		}
 		live[a->block[i].category] += a->block[i].size;
 		sum += a->block[i].size;
 		if (sum > top) {
@@ -458,6 +467,7 @@ static void categories(struct work *w)
 			memcpy(a->bytes, live, sizeof(live));
 		}
 	}
+	free(chain);
 	free(order);
 }
 

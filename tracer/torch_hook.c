@@ -8,6 +8,7 @@
  * objects with destructors as pointers (Itanium C++ ABI, x86-64). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -298,11 +299,38 @@ static void set_slot(int slot, void *function)
 		g.table[BEFORE + slot] = function;
 }
 
+struct mapped { uintptr_t at, end; };
+
+static int find_mapped(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct mapped *m = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && m->at >= at &&
+		    m->at < at + info->dlpi_phdr[i].p_memsz)
+			m->end = at + info->dlpi_phdr[i].p_memsz;
+	}
+	return m->end != 0;
+}
+
+/* Entries that can be read from the vtable on: its own and what lies behind it in the library. */
+static size_t readable(void *const *vtable)
+{
+	struct mapped m = { (uintptr_t)vtable, 0 };
+
+	dl_iterate_phdr(find_mapped, &m);
+	return m.end ? (m.end - m.at) / sizeof(void *) : 0;
+}
+
 static void fill_table(void)
 {
 	const struct vc_torch_slots *s = g.slots;
+	size_t n = readable(g.original), all = (size_t)s->size;
 
-	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (size_t)(BEFORE + s->size));
+	memcpy(g.table, g.original - BEFORE, sizeof(void *) * (BEFORE + (n < all ? n : all)));
 	set_slot(ALLOCATE, VC_FUNCTION(hook_allocate));
 	set_slot(s->raw_alloc, VC_FUNCTION(hook_raw_alloc));
 	set_slot(s->raw_alloc_with_stream, VC_FUNCTION(hook_raw_alloc_with_stream));

@@ -33,8 +33,9 @@ static const struct vc_torch_slots table[] = {
 	  .pool_create = 32, .use_on_oom = 33, .no_split = 34, .trim_takes_pool = 1, .size = 55 },
 };
 
-/* Of a version nobody has looked at: only what has never moved. */
-static const struct vc_torch_slots unknown = { .size = 32 };
+/* Of a version nobody has looked at: only what has never moved. The rest of the table, however long
+ * it is (2.15 has 57 entries), is copied as it stands. */
+static const struct vc_torch_slots unknown = { .size = 90 };
 
 const struct vc_torch_slots *vc_torch_slots(int minor)
 {

@@ -46,6 +46,8 @@ int vc_torch_minor(void)
 {
 	char text[64];
 
+	if (*vc_recorder_option("torch", text, sizeof(text))) /* what a test wants it to be */
+		return (int)strtol(text, NULL, 10);
 	if (read_version(text, sizeof(text)) < 0 || strncmp(text, "2.", 2) != 0)
 		return -1;
 	return (int)strtol(text + 2, NULL, 10);

@@ -52,4 +52,10 @@ for env in $TORCH_ENVS; do
 	marks=$("$VRAMCAST" dump "$TMP/n.vct" | awk '/ mark .*label=step/ { n++ } END { print n + 0 }')
 	[ "$marks" = 21 ] && pass "$name: 21 optimizer steps marked" || fail "$name: 21 optimizer steps marked" "$marks"
 done
+# A version the tracer has no table for: what cannot be known is absent, what is recorded is right.
+env=${TORCH_ENVS%% *}; mode=plain; export PYTORCH_CUDA_ALLOC_CONF=
+as="import os,sys; os.environ['VC_OPTIONS'] += ',torch=99'; os.execv(sys.executable, [sys.executable] + sys.argv[1:])"
+timeout 200 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/u.vct" -- "$env/bin/python" -c "$as" tests/tracer/torch_run.py plain "$TMP/ref" > "$TMP/log" 2>&1
+if grep -q 'recorded: requests.*streams' "$TMP/log" && ! grep -q 'recorded:.* uses' "$TMP/log"; then pass "an unknown version: capabilities are off"
+else fail "an unknown version: capabilities are off" "$(grep -A9 vramcast: "$TMP/log")"; fi
 finish

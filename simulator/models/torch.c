@@ -6,6 +6,11 @@
 #include "simulator/models/torch_index.h"
 
 
+static uint64_t limit_of(const struct torch *t, double bytes)
+{
+	return (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes);
+}
+
 static int torch_init(struct vc_model *m, struct vc_error *err)
 {
 	struct torch *t = m->state;
@@ -34,10 +39,9 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "PyTorch %u.%u refuses the settings \"%s\": %s", r->major,
 			       r->minor, m->conf, note);
 	t->initial_max_split = (int64_t)t->conf.max_split;
-	/* The option's limit is cut off, not rounded, in every version: all vectors agree, none decides. */
 	if (r->opt_fraction && t->conf.fraction < 1)
-		t->limit = (uint64_t)(t->conf.fraction *
-				      (double)vc_device_config(m->device)->prop_total);
+		t->limit = limit_of(t, t->conf.fraction *
+				    (double)vc_device_config(m->device)->prop_total);
 	torch_refresh(t);
 	return VC_OK;
 }
@@ -106,7 +110,7 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 			torch_raise(t, "0 <= fraction && fraction <= 1 INTERNAL ASSERT FAILED");
 		return VC_RAISED;
 	}
-	t->limit = (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes);
+	t->limit = limit_of(t, bytes);
 	if (t->r->limit_of_prop && f >= 1)
 		t->limit = TORCH_UNLIMITED;
 	torch_refresh(t);

@@ -364,7 +364,8 @@ static void sweep_up(const char *folder)
 
 static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error *err)
 {
-	char folder[64] = "/tmp/vramcast-fit-";
+	const char *parent = getenv("TMPDIR");
+	char folder[200] = { 0 };
 	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
 			      .folder = folder };
 	int r = VC_OK;
@@ -375,9 +376,11 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
 	if (!strcmp(t.verb, "dryrun"))
 		t.gpu = f->cfg->run.gpu.at[0];
-	memset(folder + strlen(folder), 'X', 6); /* mkdtemp's template */
+	snprintf(folder, 180, "%.150s/vramcast-fit-", parent && *parent ? parent : "/tmp");
+	memset(folder + strlen(folder), 'X', 6); /* mkdtemp's template; the rest is zero from the start */
 	if (!mkdtemp(folder))
-		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in /tmp");
+		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in %s",
+			       parent && *parent ? parent : "/tmp");
 	for (const char *p = f->cfg->at; r == VC_OK && *p;) {
 		char one[32];
 		uint64_t value;

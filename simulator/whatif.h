@@ -3,6 +3,8 @@
 #ifndef VC_WHATIF_H
 #define VC_WHATIF_H
 
+#include <pthread.h>
+
 #include "simulator/family.h"
 #include "simulator/session.h"
 
@@ -18,6 +20,11 @@ struct vc_whatif {
 	struct vc_trace alt[VC_WHATIF_ALTS]; /* other traces the recordings allow; events differ */
 	size_t alts;
 	bool borrowed;                       /* members and family belong to another session */
+	/* The last interval, for other cards and capacities: it does not depend on them. */
+	pthread_mutex_t lock;
+	char settings[256];                  /* model, version and settings it holds for; "": none */
+	bool open;                           /* low < high */
+	uint64_t low, high;
 	char trust[256];                     /* "extrapolated from 3 recordings ..." */
 };
 

@@ -216,8 +216,10 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	vc_emit_uint(e, "ooms", "ooms", t->ooms);
 	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
 	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
-	report_unused(e, &r->fragmentation);
-	vc_pins_report(e, r->meta, &r->peak, NULL);
+	if (r->peak.n) { /* the heap at the peak was looked at */
+		report_unused(e, &r->fragmentation);
+		vc_pins_report(e, r->meta, &r->peak, NULL);
+	}
 	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
 	if (r->has_interval) {
 		vc_emit_array(e, "interval", NULL);

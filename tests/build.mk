@@ -12,7 +12,7 @@ $(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(B
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh
+BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh tests/bench/sweep.sh
 
 $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)

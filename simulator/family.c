@@ -370,19 +370,19 @@ static bool agreed(const struct vc_family *f, const struct view *v, const struct
 static int find_scratch(struct vc_family *f, struct view *v, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
-	bool *varies = calloc(b->n, sizeof(*varies));
+	double *grows = calloc(b->n, sizeof(*grows)), further[VC_AXES];
 	size_t kept = 0;
-	int rc = varies ? 0 : vc_nomem(err, "the row sums of a recording");
+	int rc = grows ? 0 : vc_nomem(err, "the row sums of a recording");
 
-	for (size_t i = 0; !rc && i < b->n; i++)
-		for (size_t a = 0; a < f->axes; a++) {
-			size_t from = v->origin[i] == BY_TWIN ? v->twin[i] : i;
-			enum vc_law_kind kind = v->law[a * b->n + from].kind;
-			varies[i] |= kind != VC_LAW_CONST && kind != VC_LAW_ALONE;
-		}
+	for (size_t a = 0; a < f->axes; a++) /* any other place shows what grows, and how fast */
+		further[a] = f->x[base][a] * (1.37 + 0.11 * (double)a);
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		size_t from = v->origin[i] == BY_TWIN ? v->twin[i] : i;
+		grows[i] = by_law(f, v, base, from, further) / (double)b->take[from].size;
+	}
 	if (!rc)
-		rc = vc_scratch_find(b, varies, &f->recorded, &v->scratch, err);
-	free(varies);
+		rc = vc_scratch_find(b, grows, &f->recorded, &v->scratch, err);
+	free(grows);
 	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
 		struct vc_scratch *s = &v->scratch.at[i];
 

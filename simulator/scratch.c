@@ -8,11 +8,13 @@
  * (rows * n) and the layer's input or its gradient (rows * k) are alive. */
 #include "simulator/scratch.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
 	BACK = 6000,          /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+	CAST = 6,             /* allocations from a gradient in half precision to its casts */
 };
 
 bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
@@ -62,9 +64,35 @@ static bool is_workspace(const struct vc_member *m, uint32_t i)
 	return m->died[i] == VC_NEVER && (size == 8519680 || size == 33554432 || size == 4 << 20);
 }
 
-static bool is_weight_of(const struct vc_member *m, const bool *varies, uint32_t w, uint64_t size)
+static bool varies(const double *grows, uint32_t i)
 {
-	return w < m->n && !varies[w] && !is_workspace(m, w) && m->take[w].size % size == 0 &&
+	return fabs(grows[i] - 1) > 1e-9;
+}
+
+/* Blocks of the same rows grow by the same factor (sizes are whole bytes). */
+static bool alike(const struct vc_member *m, const double *grows, uint32_t i, uint32_t j)
+{
+	double slack = 1e-4 + 0.6 / (double)m->take[i].size + 0.6 / (double)m->take[j].size;
+
+	return fabs(grows[i] - grows[j]) <= slack;
+}
+
+/* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the bytes
+ * of those just before are no second layer. */
+static bool is_cast(const struct vc_member *m, uint32_t i)
+{
+	bool vector = false, matrix = false;
+
+	for (uint32_t j = i; j-- > 0 && i - j <= CAST;) {
+		vector |= m->take[j].size * 2 == m->take[i].size;
+		matrix |= m->take[j].size * 2 == m->take[i - 1].size;
+	}
+	return vector && matrix;
+}
+
+static bool is_weight_of(const struct vc_member *m, const double *grows, uint32_t w, uint64_t size)
+{
+	return w < m->n && !varies(grows, w) && !is_workspace(m, w) && m->take[w].size % size == 0 &&
 	       m->take[w].size / size >= 2;
 }
 
@@ -74,20 +102,20 @@ struct layer { uint64_t k; uint32_t weight, input, at; };
 
 /* Could allocation i be a bias gradient? Its weight's gradient stands before it, or after it (and
  * after the buffers). */
-static bool layer_of(const struct vc_member *m, const bool *varies, uint32_t i, struct layer *l)
+static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i, struct layer *l)
 {
 	uint64_t size = m->take[i].size;
 	uint32_t next = i + (vc_scratch_follows(m, i) ? 3 : 1);
 
-	if (!i || varies[i] || !size || size % 2 || size > WIDEST)
+	if (!i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
-	if (is_weight_of(m, varies, i - 1, size))
+	if (is_weight_of(m, grows, i - 1, size) && !is_cast(m, i))
 		*l = (struct layer){ .weight = i - 1, .input = i > 1 ? i - 2 : i, .at = i - 1 };
 	else if (m->take[i - 1].size == size) /* two vectors: those of a normalisation */
 		return false;
-	else if (is_weight_of(m, varies, next, size))
+	else if (is_weight_of(m, grows, next, size))
 		*l = (struct layer){ .weight = next, .input = next + 1, .at = i };
-	else if (next < m->n && varies[next] && is_weight_of(m, varies, next + 1, size))
+	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, next + 1, size))
 		*l = (struct layer){ .weight = next + 1, .input = next, .at = i };
 	else
 		return false;
@@ -96,20 +124,21 @@ static bool layer_of(const struct vc_member *m, const bool *varies, uint32_t i, 
 }
 
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
-static bool witness(const struct vc_member *m, const struct layer *l, uint64_t size)
+static bool witness(const struct vc_member *m, const double *grows, const struct layer *l,
+		    uint32_t source, uint64_t size)
 {
 	uint32_t now = m->born[l->at];
 
 	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
-		if (m->take[j].size == size && m->died[j] > now)
+		if (m->take[j].size == size && m->died[j] > now && alike(m, grows, j, source))
 			return true;
-	return l->input < m->n && m->take[l->input].size == size;
+	return l->input < m->n && m->take[l->input].size == size && alike(m, grows, l->input, source);
 }
 
 /* Usually the gradient of the layer's input (rows * k) stands beside that of its weight: then the
  * rows are known and only their block is missing. */
-static uint32_t by_input_gradient(const struct vc_member *m, const struct vc_scratch *s,
-				  const struct layer *l, uint64_t row)
+static uint32_t by_input_gradient(const struct vc_member *m, const double *grows,
+				  const struct vc_scratch *s, const struct layer *l, uint64_t row)
 {
 	uint32_t now = m->born[l->at];
 
@@ -119,26 +148,27 @@ static uint32_t by_input_gradient(const struct vc_member *m, const struct vc_scr
 	if (rows < 2 || rows < s->least || rows > s->most)
 		return VC_UNMATCHED;
 	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
-		if (m->take[j].size == rows * m->take[s->owner].size && m->died[j] > now)
+		if (m->take[j].size == rows * m->take[s->owner].size && m->died[j] > now &&
+		    alike(m, grows, j, l->input))
 			return j;
 	return VC_UNMATCHED;
 }
 
 /* The latest live block that could be the rows: where a row of the layer's input has `row` bytes (0:
  * unknown) a witness is alive, and their number is one that the buffers allow. */
-static uint32_t source_of(const struct vc_member *m, const bool *varies, const struct vc_scratch *s,
+static uint32_t source_of(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
 			  const struct layer *l, uint64_t row)
 {
-	uint32_t now = m->born[l->at], j = by_input_gradient(m, s, l, row);
+	uint32_t now = m->born[l->at], j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
 
-	if (j != VC_UNMATCHED && varies[j])
-		return j;
+	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
+		return varies(grows, j) ? j : VC_UNMATCHED;
 	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
 		uint64_t rows = m->take[j].size / size;
 
-		if (varies[j] && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
-		    rows >= s->least && rows <= s->most && (!row || witness(m, l, rows * row)))
+		if (varies(grows, j) && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
+		    rows >= s->least && rows <= s->most && (!row || witness(m, grows, l, j, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;
@@ -167,27 +197,27 @@ static int push(struct vc_scratches *l, const struct vc_scratch *s)
 }
 
 /* A bias gradient at allocation i, with or without buffers. */
-static bool sum_at(const struct vc_member *m, const bool *varies,
+static bool sum_at(const struct vc_member *m, const double *grows,
 		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
 {
 	struct layer l, none = { .at = i, .input = i };
 	uint64_t a, b;
-	bool known = layer_of(m, varies, i, &l);
+	bool known = layer_of(m, grows, i, &l);
 
 	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
 	if (sum_present(m, i, card, s)) {
 		if (known)
-			s->source = source_of(m, varies, s, &l, l.k * s->row / s->width);
+			s->source = source_of(m, grows, s, &l, l.k * s->row / s->width);
 		if (s->source == VC_UNMATCHED)
-			s->source = source_of(m, varies, s, known ? &l : &none, 0);
+			s->source = source_of(m, grows, s, known ? &l : &none, 0);
 		return true;
 	}
 	if (!known)
 		return false;
 	uint32_t element = element_of(m, &l);
-	s->source = source_of(m, varies, s, &l, l.k * element);
+	s->source = source_of(m, grows, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED && element == 4) /* all in half */
-		s->source = source_of(m, varies, s, &l, l.k * (element = 2));
+		s->source = source_of(m, grows, s, &l, l.k * (element = 2));
 	if (s->source == VC_UNMATCHED)
 		return false;
 	s->row = m->take[i].size;
@@ -197,18 +227,18 @@ static bool sum_at(const struct vc_member *m, const bool *varies,
 }
 
 /* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
-static bool is_norm_back(const struct vc_member *m, const bool *varies, uint32_t i, uint32_t after)
+static bool is_norm_back(const struct vc_member *m, const double *grows, uint32_t i, uint32_t after)
 {
 	uint64_t size = m->take[i].size;
 
 	for (uint32_t j = i - 3; j <= i; j++)
-		if (m->take[j].size != size || varies[j])
+		if (m->take[j].size != size || varies(grows, j))
 			return false;
-	return after < m->n && varies[after] && m->take[after].size % size == 0;
+	return after < m->n && varies(grows, after) && m->take[after].size % size == 0;
 }
 
 /* Mean and deviation die with the backward pass of the same layer. */
-static bool has_back(const struct vc_member *m, const bool *varies, uint32_t i)
+static bool has_back(const struct vc_member *m, const double *grows, uint32_t i)
 {
 	if (m->died[i] == VC_NEVER)
 		return false;
@@ -216,30 +246,31 @@ static bool has_back(const struct vc_member *m, const bool *varies, uint32_t i)
 
 	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
 		if (m->take[j].size == m->take[i].size &&
-		    is_norm_back(m, varies, j, vc_scratch_follows(m, j) ? j + 3 : j + 1))
+		    is_norm_back(m, grows, j, vc_scratch_follows(m, j) ? j + 3 : j + 1))
 			return true;
 	return false;
 }
 
 /* Batch normalisation: the output, then mean and inverse deviation (forward). */
-static bool norm_at(const struct vc_member *m, const bool *varies, uint32_t i, struct vc_scratch *s)
+static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i, struct vc_scratch *s)
 {
 	const struct vc_take *t = m->take;
 	uint64_t size = t[i].size, a = 0, b = 0;
 	uint32_t after = vc_scratch_follows(m, i) ? i + 3 : i + 1;
 
-	if (i < 3 || varies[i] || t[i - 1].size != size || varies[i - 1] || size % 4 || size < 256)
+	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) || size % 4 ||
+	    size < 256)
 		return false;
 	*s = (struct vc_scratch){ .kind = VC_SCRATCH_NORM, .owner = i, .source = i - 2,
 				  .width = (uint32_t)(size / 4), .row = size,
 				  .present = after == i + 3 };
-	if (is_norm_back(m, varies, i, after)) {
+	if (is_norm_back(m, grows, i, after)) {
 		s->kind = VC_SCRATCH_NORM_BACK;
 		s->source = after;
-	} else if (!has_back(m, varies, i)) {
+	} else if (!has_back(m, grows, i)) {
 		return false;
 	}
-	if (!varies[s->source] || t[s->source].size % s->row)
+	if (!varies(grows, s->source) || t[s->source].size % s->row)
 		return false;
 	if (!s->present)
 		return true;
@@ -268,7 +299,7 @@ static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
 	l->n = kept;
 }
 
-int vc_scratch_find(const struct vc_member *m, const bool *varies,
+int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err)
 {
@@ -281,7 +312,7 @@ int vc_scratch_find(const struct vc_member *m, const bool *varies,
 	for (uint32_t i = 1; i < m->n; i++)
 		/* Where some allocations have no Python frames, those of the backward pass are they. */
 		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
-		     sum_at(m, varies, card, i, &s)) || norm_at(m, varies, i, &s)) {
+		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
 			if (!push(out, &s))
 				continue;
 			free(out->at);

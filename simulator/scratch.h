@@ -32,9 +32,9 @@ bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
 
-/* All of them, in order. varies[i]: the size of allocation i depends on the parameter. The caller
- * frees out->at. Errors: VC_ENOMEM. */
-int vc_scratch_find(const struct vc_member *m, const bool *varies,
+/* All of them, in order. grows[i]: the factor by which allocation i would grow with the parameter (1:
+ * it does not). The caller frees out->at. Errors: VC_ENOMEM. */
+int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err);
 

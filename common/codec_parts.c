@@ -115,6 +115,8 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 
 		vc_output_printf(o, "%s{\"index\": %u, \"total\": %llu, \"cc_major\": %d, \"cc_minor\": %d",
 				 i ? ", " : "", d->index, (unsigned long long)d->total, d->cc_major, d->cc_minor);
+		if (d->sms)
+			vc_output_printf(o, ", \"sms\": %d", d->sms);
 		if (d->name) {
 			vc_output_text(o, ", \"name\": ");
 			vc_json_quote(o, d->name, strlen(d->name));
@@ -256,7 +258,7 @@ static int read_device(struct vc_meta *m, struct vc_json *j, struct vc_error *er
 		if (token == VC_J_KEY)
 			what = !strcmp(j->text, "index") ? 'i' : !strcmp(j->text, "total") ? 't' :
 				!strcmp(j->text, "cc_major") ? 'M' : !strcmp(j->text, "cc_minor") ? 'm' :
-				!strcmp(j->text, "name") ? 'n' : 0;
+				!strcmp(j->text, "name") ? 'n' : !strcmp(j->text, "sms") ? 's' : 0;
 		else if (token == VC_J_TEXT && what == 'n')
 			vc_meta_set(&d.name, j->text);
 		else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0)
@@ -264,6 +266,7 @@ static int read_device(struct vc_meta *m, struct vc_json *j, struct vc_error *er
 			case 'i': d.index = (uint16_t)j->integer; break;
 			case 't': d.total = (uint64_t)j->integer; break;
 			case 'M': d.cc_major = (int)(j->integer & 0xffff); break;
+			case 's': d.sms = (int)(j->integer & 0xffff); break;
 			case 'm': d.cc_minor = (int)(j->integer & 0xffff); break;
 			default: break;
 			}

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_events.c - journal records become events: addresses turn into dense ids, offsets into
  * dictionary numbers, clock readings into time since the start. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/journal.h"
+
+enum { MAX_DEVICES = 64 };
 
 struct block { uint64_t key, id, bytes; }; /* key 0: empty; ~0: deleted */
 
@@ -407,6 +411,29 @@ static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
 			meta->rank = strtol(buf, NULL, 10);
 }
 
+/* The fact "gpu N": total bytes, compute capability, multiprocessors and name, as tracer/device_fact.c writes them. */
+static void describe_devices(struct vc_journal_reader *r, struct vc_meta *meta)
+{
+	char key[16], buf[256], name[128];
+
+	for (uint16_t i = 0; i < MAX_DEVICES; i++) {
+		struct vc_device_info *d;
+		uint64_t total;
+		int major, minor, sms;
+
+		snprintf(key, sizeof(key), "gpu %u", i);
+		if (!vc_journal_fact(r, key, buf, sizeof(buf)) ||
+		    sscanf(buf, "%" SCNu64 " %d.%d %d %127[^\n]", &total, &major, &minor, &sms, name) != 5 ||
+		    !(d = vc_meta_device(meta, i)))
+			continue;
+		d->total = total;
+		d->cc_major = major;
+		d->cc_minor = minor;
+		d->sms = sms;
+		vc_meta_set(&d->name, name);
+	}
+}
+
 /* Each once, however often the journal is described. */
 static void describe_notes(struct vc_journal_reader *r, struct vc_meta *meta)
 {
@@ -440,6 +467,7 @@ void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta)
 	else
 		vc_meta_set(&meta->conf, "");
 	describe_rank(r, meta);
+	describe_devices(r, meta);
 	describe_notes(r, meta);
 	for (int c = 0; c < VC_CAPS; c++)
 		meta->how[c] = atomic_load(&j->how[c]);

@@ -272,13 +272,20 @@ void vc_meta_param(struct vc_meta *m, const char *name, double value)
 		failed(m);
 }
 
+const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m, uint16_t index)
+{
+	for (size_t i = 0; i < m->devices; i++)
+		if (m->device[i].index == index)
+			return &m->device[i];
+	return NULL;
+}
+
 struct vc_device_info *vc_meta_device(struct vc_meta *m, uint16_t index)
 {
 	struct vc_device_info *bigger;
 
-	for (size_t i = 0; i < m->devices; i++)
-		if (m->device[i].index == index)
-			return &m->device[i];
+	if (vc_meta_device_known(m, index))
+		return (struct vc_device_info *)vc_meta_device_known(m, index);
 	bigger = grow(m, m->device, m->devices, sizeof(*m->device));
 	if (!bigger)
 		return NULL;
@@ -342,6 +349,7 @@ static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
 		d->total = from->device[i].total;
 		d->cc_major = from->device[i].cc_major;
 		d->cc_minor = from->device[i].cc_minor;
+		d->sms = from->device[i].sms;
 		vc_meta_set(&d->name, from->device[i].name);
 	}
 }

@@ -47,7 +47,7 @@ struct vc_device_info { /* one per device that occurs */
 	uint16_t index;
 	char *name;          /* "NVIDIA GeForce RTX 4090" or NULL */
 	uint64_t total;      /* bytes, 0 = unknown */
-	int cc_major, cc_minor;
+	int cc_major, cc_minor, sms; /* 0 = unknown */
 };
 
 struct vc_meta {
@@ -87,6 +87,7 @@ void vc_meta_note(struct vc_meta *m, const char *fmt, ...) __attribute__((format
 void vc_meta_set(char **field, const char *text); /* replaces a copied text field; NULL clears */
 void vc_meta_param(struct vc_meta *m, const char *name, double value); /* adds or replaces */
 struct vc_device_info *vc_meta_device(struct vc_meta *m, uint16_t index); /* added when new; NULL: no memory */
+const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m, uint16_t index); /* or NULL */
 bool vc_meta_ok(const struct vc_meta *m); /* no allocation has failed */
 
 #endif

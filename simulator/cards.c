@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/param.h"
 #include "simulator/cards.h"
 
 #define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
@@ -38,8 +39,32 @@ static void fold(const char *text, char out[NAME])
 	}
 }
 
-/* How well a folded word fits a card: 3 = is its key or title, 2 = begins its key, 1 = its title. */
-static int fit(const struct vc_card *c, const char *word)
+/* Every word of `name` is in the card's key, in order: "h100-sxm" is "h100-80g-sxm", "4090" "rtx4090". */
+static bool has_words(const char *key, const char *name)
+{
+	char part[NAME];
+
+	while (*name) {
+		size_t n = 0;
+
+		for (; isalnum((unsigned char)*name) && n + 1 < NAME; name++)
+			part[n++] = (char)tolower((unsigned char)*name);
+		part[n] = 0;
+		if (*name)
+			name++;
+		if (!n)
+			continue;
+		key = n > 1 ? strstr(key, part) : NULL;
+		if (!key)
+			return false;
+		key += n;
+	}
+	return true;
+}
+
+/* How well a name, and its folded form, fit a card: 3 = is its key or title, 2 = begins its key or
+ * consists of words of it, 1 = begins its title. */
+static int fit(const struct vc_card *c, const char *name, const char *word)
 {
 	char key[NAME], title[NAME];
 
@@ -47,7 +72,7 @@ static int fit(const struct vc_card *c, const char *word)
 	fold(c->title, title);
 	if (!strcmp(key, word) || !strcmp(title, word))
 		return 3;
-	if (!strncmp(key, word, strlen(word)))
+	if (!strncmp(key, word, strlen(word)) || has_words(key, name))
 		return 2;
 	return !strncmp(title, word, strlen(word)) ? 1 : 0;
 }
@@ -66,7 +91,7 @@ static const struct vc_card *search(const char *name, int *best, size_t *ties)
 	if (!*word)
 		return NULL;
 	for (size_t i = 0; i < vc_cards_n; i++) {
-		int f = fit(&vc_cards[i], word);
+		int f = fit(&vc_cards[i], name, word);
 		if (f > *best) {
 			*best = f;
 			*ties = 0;
@@ -107,13 +132,17 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 	if (ties >= SEVERAL) {
 		fold(name, word);
 		for (size_t i = 0; i < vc_cards_n && n < sizeof(list); i++)
-			if (fit(&vc_cards[i], word) == best)
+			if (fit(&vc_cards[i], name, word) == best)
 				n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
 						      vc_cards[i].name);
 		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name, list);
 	}
-	return vc_fail(err, VC_EUSAGE, "no gpu '%s' (`vramcast gpus` lists them; --capacity takes bytes)",
-		       name);
+	const char *keys[128], *near;
+	for (n = 0; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++)
+		keys[n] = vc_cards[n].name;
+	near = vc_nearest(name, keys, n);
+	return vc_fail(err, VC_EUSAGE, "no gpu '%s'%s%s%s (`vramcast gpus` lists them; --capacity takes bytes)",
+		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 const char *vc_card_sure_name(enum vc_card_sure s)

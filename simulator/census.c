@@ -119,7 +119,20 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 	case VC_EV_FREE_DONE: d->deferred++; break;
 	case VC_EV_USE: d->uses++; break;
 	case VC_EV_TRIM: d->trims++; break;
-	case VC_EV_OOM: d->ooms++; break;
+	case VC_EV_OOM:
+		d->ooms++;
+		d->oom_event = d->events - 1;
+		d->oom_request = ev->size;
+		d->oom_free = ev->addr;
+		if (d->total > ev->addr + d->reserved)
+			d->outside = d->total - ev->addr - d->reserved;
+		break;
+	case VC_EV_DEVICE_SAMPLE:
+		d->total = ev->size;
+		if (d->segment_allocs && !d->ooms && d->total > ev->addr + d->reserved &&
+		    d->total - ev->addr - d->reserved > d->outside)
+			d->outside = d->total - ev->addr - d->reserved;
+		break;
 	case VC_EV_KERNEL: case VC_EV_COPY: d->kernels++; break;
 	case VC_EV_MARK:
 		c->marks++;

@@ -16,6 +16,9 @@ struct vc_device_census {
 	uint64_t start_reserved, reserved, peak_reserved; /* from the recording's own segments */
 	uint64_t start_segments, segment_allocs, segment_frees, final_segments;
 	uint64_t streams, ooms, trims, uses, deferred, kernels;
+	uint64_t total;          /* bytes of the device, from its samples; 0 = unknown */
+	uint64_t outside;        /* held on the device beside the segments: at the last OOM, else the most of any sample */
+	uint64_t oom_event, oom_request, oom_free; /* the last: index, bytes asked for, free on the device */
 };
 
 struct vc_census {

@@ -488,7 +488,7 @@ static void emit_text(struct vc_emit *e, const struct fit *f)
 	for (size_t i = 0; i < f->plans; i++) {
 		const struct card_fit *c = &f->card[i];
 
-		vc_emit_line(e, "\n%s%s%s", c->plan.card ? c->plan.card->title : "the given capacity",
+		vc_emit_line(e, "\n%s%s%s", c->plan.device ? c->plan.device : "the given capacity",
 			     c->plan.conf[0] ? ", " : "", c->plan.conf);
 		vc_emit_line(e, "  largest that fits      %" PRIu64, c->largest);
 		if (c->flushing > c->largest)

@@ -167,8 +167,6 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
-		vc_emit_array(e, "advice", NULL);
-		vc_emit_end(e);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);
@@ -208,9 +206,29 @@ static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 	vc_source_free(src);
 }
 
+/* What the recording says of its own end: the person who ran it wants to meet it again. */
+static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_device_census *d = s->device;
+	const struct vc_device_info *on = vc_meta_device_known(s->meta, d->device);
+	char line[400], asked[32], left[32], total[32];
+	int n;
+
+	if (!d->ooms)
+		return;
+	n = snprintf(line, sizeof(line), "the recorded run itself ran out of memory%s: event %" PRIu64 " asked "
+		     "for %s with %s free", d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
+		     vc_bytes_text(d->oom_request, asked), vc_bytes_text(d->oom_free, left));
+	if (on && on->total)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s", vc_bytes_text(on->total, total));
+	if (on && on->name)
+		snprintf(line + n, sizeof(line) - (size_t)n, " on %s", on->name);
+	vc_emit_text(e, NULL, "note", line);
+}
+
 static void say_context(struct vc_emit *e, const struct vc_session *s)
 {
-	char line[640], n[32];
+	char line[640];
 
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, NULL, "trace", s->path);
@@ -229,9 +247,9 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	for (size_t i = 0; i < s->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);
 	say_transforms(e, s);
+	say_recorded_oom(e, s);
 	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
 		vc_emit_text(e, NULL, "note", "recorded on the null GPU: simulated, not measured on a card");
-	(void)n;
 	vc_emit_end(e);
 }
 
@@ -296,7 +314,7 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	char line[512], low[32], high[32];
 
 	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
-		     p->card ? " on " : "", p->card ? p->card->title : "",
+		     p->device ? " on " : "", p->device ? p->device : "",
 		     vc_report_verdict(p, r, vc_session_beside(&sim->session, p), line, sizeof(line)));
 	if (p->conf[0])
 		vc_emit_line(e, "  settings %s", p->conf);
@@ -308,6 +326,11 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 			     vc_bytes_text(r->high, high));
 	if (r->oom.happened)
 		say_oom(e, r);
+	if (r->stats.ooms_averted)
+		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here; it counts for the peak and is "
+			     "given back at once, what the program would have done next is not recorded",
+			     r->stats.ooms_averted > 1 ? "requests" : "the request",
+			     r->stats.ooms_averted > 1 ? "" : "s");
 	emit_stats(e, sim, i);
 	vc_emit_object(e, NULL, "");
 	emit_advice(e, sim, i);

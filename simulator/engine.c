@@ -187,6 +187,34 @@ static int do_free(struct engine *e, const struct vc_event *ev, struct vc_error 
 	return tell(e, ev, &b, r, err);
 }
 
+/* The request that failed in the recorded run is asked for here too. Where it succeeds, nobody knows how
+ * long the program would have kept it: it counts for the peak and is given back at once. */
+static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_request rq = { .size = ev->size, .time_ns = ev->time_ns, .stream = ev->stream };
+	struct vc_block b;
+	int r, told;
+
+	if (e->follow || !ev->size) {
+		r = e->follow ? vc_follow_evidence(e->follow, ev, err) : VC_OK;
+		return r < 0 ? r : tell(e, ev, NULL, VC_DONE, err);
+	}
+	r = e->model.type->alloc(&e->model, &rq, &b, err);
+	if (r < 0)
+		return r;
+	if (r != VC_DONE) {
+		e->stats.ooms += r == VC_REFUSED;
+		e->stopped = e->run->stop_at_oom;
+		return tell(e, ev, NULL, r, err);
+	}
+	e->stats.ooms_averted++;
+	if (e->lower + ev->size > e->stats.lower_bound)
+		e->stats.lower_bound = e->lower + ev->size;
+	told = tell(e, ev, &b, VC_DONE, err);
+	e->model.type->free(&e->model, &b);
+	return told;
+}
+
 static int do_live(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	struct live *l = vc_pages_get(&e->live, ev->id);
@@ -415,8 +443,10 @@ static int other_event(struct engine *e, const struct vc_event *ev, struct vc_er
 		if (e->model.type->sync)
 			e->model.type->sync(&e->model, ev->stream);
 		break;
+	case VC_EV_OOM:
+		return do_oom(e, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
-	case VC_EV_SEGMENT_UNMAP: case VC_EV_OOM:
+	case VC_EV_SEGMENT_UNMAP:
 		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
 			return err ? (int)err->status : VC_ENOMEM;
 		break;

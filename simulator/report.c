@@ -214,6 +214,7 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	vc_emit_uint(e, "segment_frees", NULL, t->segment_frees);
 	vc_emit_uint(e, "flushes", "flushes", t->flushes);
 	vc_emit_uint(e, "ooms", "ooms", t->ooms);
+	vc_emit_uint(e, "ooms_averted", NULL, t->ooms_averted);
 	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
 	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
 	if (r->peak.n) { /* the heap at the peak was looked at */

@@ -36,6 +36,7 @@ struct vc_stats {
 	uint64_t final_reserved, final_allocated;
 	uint64_t segments_peak, segment_allocs, segment_frees;
 	uint64_t flushes, ooms;
+	uint64_t ooms_averted;     /* requests that failed in the recorded run and succeed here */
 	uint64_t peak_event;       /* index of the event: of all moments with the
 				    * most reserved the one with the most allocated */
 	uint64_t peak_time_ns;

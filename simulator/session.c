@@ -24,7 +24,7 @@ const struct vc_option vc_run_options[] = {
 	{ 0, "conf", VC_O_LIST, AT(conf), "STRING",
 	  "a PYTORCH_CUDA_ALLOC_CONF value; repeat for several runs", NULL },
 	{ 'g', "gpu", VC_O_LIST, AT(gpu), "NAME",
-	  "card profile (vramcast gpus); repeat for several", NULL },
+	  "card profile (vramcast gpus), default the recorded one; repeat for several", NULL },
 	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE",
 	  "total memory of the device instead of a card", NULL },
 	{ 0, "used", VC_O_LIST, AT(used), "SIZE[@PID]",
@@ -299,6 +299,7 @@ static int plan_model(const char *text, struct vc_plan *p, struct vc_error *err)
 
 static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *p, struct vc_error *err)
 {
+	const struct vc_device_info *recorded = vc_meta_device_known(s->meta, s->device->device);
 	const struct vc_run_options *o = s->opt;
 
 	if (o->gpu.n) {
@@ -309,14 +310,15 @@ static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *
 		p->capacity = p->card->total;
 		p->prop_total = p->card->prop_total;
 		p->context = p->card->context;
+		p->device = p->card->title;
 	}
 	if (o->capacity != VC_NOT_GIVEN) {
 		p->capacity = o->capacity;
 		p->prop_total = o->capacity;
-	} else if (!p->card) {
-		for (size_t i = 0; i < s->meta->devices; i++)
-			if (s->meta->device[i].index == s->device->device)
-				p->capacity = s->meta->device[i].total;
+	} else if (!p->card && recorded && recorded->total) { /* with what was beside PyTorch's segments */
+		p->capacity = recorded->total;
+		p->device = recorded->name;
+		p->context = s->device->outside;
 	}
 	if (o->context != VC_NOT_GIVEN)
 		p->context = o->context;
@@ -425,7 +427,7 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 	}
 	if (copy_text(&i->model, p->model->name) && copy_text(&i->torch, p->torch[0] ? p->torch : NULL) &&
 	    copy_text(&i->conf, p->conf) && copy_text(&i->trace, slash ? slash + 1 : s->path) &&
-	    copy_text(&i->gpu, p->card ? p->card->title : NULL) && copy_text(&i->change, s->change))
+	    copy_text(&i->gpu, p->device) && copy_text(&i->change, s->change))
 		return VC_OK;
 	return vc_nomem(err, "the result");
 }

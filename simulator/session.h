@@ -65,6 +65,7 @@ struct vc_plan {
 	char torch[16];            /* "" = the model has no versions */
 	const char *conf;          /* settings string, "" = defaults; lent */
 	const struct vc_card *card;/* NULL: --capacity or the recorded device */
+	const char *device;        /* name of the card or of the recorded device, or NULL; lent */
 	uint64_t capacity;         /* 0 = unlimited */
 	uint64_t prop_total, context;
 	enum vc_start start;

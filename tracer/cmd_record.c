@@ -13,6 +13,7 @@
 #include "common/emit.h"
 #include "common/opt.h"
 #include "common/param.h"
+#include "simulator/cards.h"
 #include "tracer/drain.h"
 #include "tracer/process.h"
 #include "tracer/stub.h"
@@ -239,6 +240,7 @@ static void say_file(const struct vc_drain_file *f)
 
 static void summary(const struct run *r)
 {
+	const struct vc_card *card = NULL;
 	const char *first = NULL;
 
 	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
@@ -250,10 +252,13 @@ static void summary(const struct run *r)
 			continue;
 		say_file(&f);
 		if (!first)
+			card = f.gpu ? vc_card_by_name(f.gpu) : NULL;
+		if (!first)
 			first = f.path;
 	}
 	if (first)
-		fprintf(stderr, "next: vramcast sim %s\n", first);
+		fprintf(stderr, "next: vramcast sim %s%s%s\n", first, card ? " -g " : "",
+			card ? card->name : "");
 	else
 		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
 			"allocator of a PyTorch that the tracer knows\n");

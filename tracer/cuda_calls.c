@@ -175,6 +175,7 @@ static void sample(void)
 
 	if (!memory_info(&available, &total))
 		return;
+	vc_device_fact(device_now(), total);
 	put_raw(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
 	if (!vc_clock_is_null()) /* would be another figure in every dry run */
 		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15), resident_bytes());

@@ -10,6 +10,8 @@ uint64_t vc_cuda_free_bytes(void);
 /* What the driver says is free, and this process's resident memory; at most five times a second,
  * and only where CUDA is in use already. */
 void vc_cuda_sample_sometimes(void);
+/* Say once which card a device is: the fact "gpu N", "TOTAL MAJOR.MINOR SMS NAME" (device_fact.c). */
+void vc_device_fact(uint16_t device, uint64_t total);
 /* Put our functions in front of the driver's mapping calls in PyTorch's table of them. */
 void vc_cuda_watch_driver(void);
 /* The allocator has left a call: ranges it unmapped piece by piece are whole now. */

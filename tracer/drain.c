@@ -452,7 +452,8 @@ size_t vc_drain_files(const struct vc_drain *d)
 struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 {
 	const struct stream *s = d->stream[i];
-	struct vc_drain_file f = { .path = s->path, .torch = s->meta->torch, .stopped = s->stopped,
+	struct vc_drain_file f = { .path = s->path, .torch = s->meta->torch,
+		.gpu = s->meta->devices ? s->meta->device[0].name : NULL, .stopped = s->stopped,
 		.pid = s->meta->pid, .events = s->events, .bytes = s->bytes, .dropped = s->dropped,
 		.missing = s->missing, .unmatched = s->meta->unmatched_frees,
 		.note = s->meta->note, .notes = s->meta->notes,

@@ -20,7 +20,7 @@ struct vc_drain_options { /* lent */
 };
 
 struct vc_drain_file {
-	const char *path, *torch, *stopped; /* stopped: why recording ended early, or NULL */
+	const char *path, *torch, *gpu, *stopped; /* stopped: why recording ended early, or NULL */
 	int64_t pid;
 	uint64_t events, bytes, dropped, missing, unmatched;
 	struct vc_journal_totals totals;

@@ -24,7 +24,8 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 
 	if (vc_origins_step(&st->origins, s, err) < 0)
 		return VC_ENOMEM;
-	if (s->answer != VC_REFUSED || s->ev->kind != VC_EV_ALLOC || r->happened)
+	if (s->answer != VC_REFUSED || r->happened ||
+	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
 		return VC_OK;
 	*r = (struct vc_oom_report){ .happened = true, .event = s->index, .time_ns = s->ev->time_ns,
 		.id = s->ev->id, .request = s->ev->size, .rounded = m->refusal.rounded,

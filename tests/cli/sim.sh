@@ -33,6 +33,12 @@ run dump $t --from 3000 --to 3001; expect "dump prints events" 0 'device=0'
 # The same bytes every time, and through every way in.
 "$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/a.svg" > "$TMP/a.json"
 "$VRAMCAST" sim $t -g a100-40 --json -o "$TMP/b.svg" > "$TMP/b.json"
+check "no key comes twice in an object of the JSON" python3 -c '
+import json, sys
+def once(pairs):
+    assert len({k for k, _ in pairs}) == len(pairs), pairs
+    return dict(pairs)
+json.load(open(sys.argv[1]), object_pairs_hook=once)' "$TMP/a.json"
 check "two runs give the same JSON" cmp "$TMP/a.json" "$TMP/b.json"
 check "and the same picture" cmp "$TMP/a.svg" "$TMP/b.svg"
 check "the picture is well-formed" xmllint --noout "$TMP/a.svg"

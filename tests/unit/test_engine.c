@@ -69,6 +69,33 @@ static void running_out_is_a_result(void **unused)
 	vc_result_fini(&r);
 }
 
+/* Recorded on 64 MiB: 40 MiB live, 40 MiB refused, the program went on. */
+static void a_request_that_failed_in_the_recording_is_asked_for_again(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 40 * MIB), ev(VC_EV_OOM, 0, 40 * MIB),
+				      ev(VC_EV_ALLOC, 2, 10 * MIB), ev(VC_EV_FREE, 1, 0) };
+	static const char *const models[] = { "direct", "torch" };
+	struct vc_result r;
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(run(e, 4, models[i], 64 * MIB, watch, NULL, &r, NULL), 0);
+		assert_int_equal(vc_result_verdict(&r), VC_OOM);
+		assert_int_equal(r.oom.event, 1);
+		assert_int_equal(r.oom.request, 40 * MIB);
+		assert_int_equal(r.stats.ooms_averted, 0);
+		vc_result_fini(&r);
+		assert_int_equal(run(e, 4, models[i], 128 * MIB, watch, NULL, &r, NULL), 0);
+		assert_int_equal(vc_result_verdict(&r), VC_FITS);
+		assert_int_equal(r.stats.ooms_averted, 1);
+		assert_int_equal(r.stats.peak_allocated, 80 * MIB);
+		assert_int_equal(r.stats.lower_bound, 80 * MIB);
+		assert_int_equal(r.stats.final_allocated, 10 * MIB);
+		vc_result_fini(&r);
+	}
+}
+
 static void a_block_cannot_be_allocated_twice(void **unused)
 {
 	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, MIB), ev(VC_EV_ALLOC, 1, MIB) };
@@ -241,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(peaks_are_those_of_the_whole_run),
 		cmocka_unit_test(running_out_is_a_result),
+		cmocka_unit_test(a_request_that_failed_in_the_recording_is_asked_for_again),
 		cmocka_unit_test(a_block_cannot_be_allocated_twice),
 		cmocka_unit_test(other_processes_count_in_what_is_used),
 		cmocka_unit_test(a_warm_start_takes_over_the_heap),

@@ -50,6 +50,7 @@ static void emit_stats(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_uint(e, "segment_frees", NULL, s->segment_frees);
 	vc_emit_uint(e, "flushes", NULL, s->flushes);
 	vc_emit_uint(e, "ooms", NULL, s->ooms);
+	vc_emit_uint(e, "ooms_averted", NULL, s->ooms_averted);
 	vc_emit_uint(e, "peak_event", NULL, s->peak_event);
 	vc_emit_uint(e, "stranded_at_peak", NULL, s->stranded_at_peak);
 	vc_emit_uint(e, "lower_bound", NULL, s->lower_bound);

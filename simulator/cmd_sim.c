@@ -207,11 +207,11 @@ static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 }
 
 /* What the recording says of its own end: the person who ran it wants to meet it again. */
-static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s)
+static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool predicted)
 {
 	const struct vc_device_census *d = s->device;
 	const struct vc_device_info *on = vc_meta_device_known(s->meta, d->device);
-	char line[400], asked[32], left[32], total[32];
+	char line[512], asked[32], left[32], total[32];
 	int n;
 
 	if (!d->ooms)
@@ -222,7 +222,10 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s)
 	if (on && on->total)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s", vc_bytes_text(on->total, total));
 	if (on && on->name)
-		snprintf(line + n, sizeof(line) - (size_t)n, " on %s", on->name);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " on %s", on->name);
+	if (predicted)
+		snprintf(line + n, sizeof(line) - (size_t)n, "; the prediction knows nothing of what would have "
+			 "come after it: record a value that fits");
 	vc_emit_text(e, NULL, "note", line);
 }
 
@@ -247,7 +250,9 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	for (size_t i = 0; i < s->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);
 	say_transforms(e, s);
-	say_recorded_oom(e, s);
+	say_recorded_oom(e, s, false);
+	for (size_t i = 0; s->whatif && i < s->whatif->members; i++)
+		say_recorded_oom(e, &s->whatif->member[i], true);
 	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
 		vc_emit_text(e, NULL, "note", "recorded on the null GPU: simulated, not measured on a card");
 	vc_emit_end(e);

@@ -119,12 +119,25 @@ static int alternatives(struct vc_session *s, const struct vc_family_ask *best, 
 	return VC_OK;
 }
 
+/* What else is on the device is not in a predicted trace: the most that a recording saw. */
+static void inherit(const struct vc_session *s, struct vc_device_census *d)
+{
+	for (size_t i = 0; i < s->whatif->members; i++) {
+		const struct vc_device_census *m = s->whatif->member[i].device;
+
+		d->outside = m && m->outside > d->outside ? m->outside : d->outside;
+	}
+}
+
 static int recount(struct vc_session *s, uint16_t device, struct vc_error *err)
 {
 	vc_census_fini(&s->census);
 	vc_census_init(&s->census);
 	if (vc_census_add(&s->census, s->trace.ev, s->trace.n, err) < 0)
 		return VC_ENOMEM;
+	for (size_t i = 0; i < s->census.devices; i++)
+		if (s->census.device[i].device == device)
+			inherit(s, &s->census.device[i]);
 	s->device = vc_census_of(&s->census, device);
 	return s->device ? VC_OK : vc_fail(err, VC_EINTERNAL, "the prediction lost its device");
 }

@@ -470,7 +470,7 @@ static int step(struct engine *e, const struct vc_event *ev, struct vc_error *er
 	}
 	if (!e->seeded && ((r = begin(e, err)) < 0 || e->stopped))
 		return r;
-	if (ev->time_ns)
+	if (ev->time_ns > e->stats.time_ns)
 		e->stats.time_ns = ev->time_ns;
 	if (ev->kind == VC_EV_ALLOC)
 		return do_alloc(e, ev, err);

@@ -192,14 +192,21 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 	return VC_OK;
 }
 
+/* The clock of memory: kernels and copies are reported late, with the times at which the device ran them;
+ * 0 = unknown. It never goes back. */
+static void tick(struct state *st, const struct vc_event *ev)
+{
+	if (ev->time_ns > st->last.ns && ev->kind != VC_EV_KERNEL && ev->kind != VC_EV_COPY)
+		st->last.ns = ev->time_ns;
+}
+
 static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
 {
 	struct state *st = o->state;
 	const struct vc_totals *now = &s->model->now;
 	struct vc_bucket *b;
 
-	if (s->ev->time_ns) /* 0 = unknown: the clock stands still */
-		st->last.ns = s->ev->time_ns;
+	tick(st, s->ev);
 	b = open_bucket(st);
 
 	if (now->allocated > b->allocated_max) {
@@ -227,8 +234,7 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 	st->retries = now->retries;
 	st->segments = now->segments;
 	b->last_event = st->event;
-	if (s->ev->time_ns)
-		b->last_ns = s->ev->time_ns;
+	b->last_ns = st->last.ns;
 	st->last.allocated = now->allocated;
 	st->last.reserved = now->reserved;
 	st->last.active = now->active;

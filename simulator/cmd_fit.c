@@ -70,7 +70,7 @@ static int predict(struct fit *f, uint64_t value, bool interval, struct probe *p
 {
 	struct card_fit *c = &f->card[f->now];
 	struct vc_param_value at = { (char *)f->cfg->find, (double)value };
-	struct vc_session s, quick;
+	struct vc_session s, on, quick;
 	struct vc_result r;
 	char text[96];
 
@@ -80,7 +80,12 @@ static int predict(struct fit *f, uint64_t value, bool interval, struct probe *p
 		vc_session_close(&s);
 		return rc;
 	}
-	quick = s;
+	const struct vc_session *card = vc_whatif_on(&s, c->plan.card, &on, err);
+	if (!card) {
+		vc_session_close(&s);
+		return VC_ENOMEM;
+	}
+	quick = *card;
 	if (!interval)
 		quick.whatif = NULL;
 	rc = vc_session_run(&quick, &c->plan, NULL, &r, err);

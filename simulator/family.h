@@ -30,6 +30,7 @@ struct vc_family_ask {
 	enum vc_lean lean;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
+	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 
 /* How far an answer can be trusted. */
@@ -56,12 +57,12 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 				struct vc_error *err);
 void vc_family_free(struct vc_family *f); /* NULL is fine */
 
-/* The cards that were recorded on and that the prediction is for: they decide some scratch sizes.
- * Default of both: 132 multiprocessors. */
-void vc_family_cards(struct vc_family *f, const struct vc_reduction_card *recorded,
-		     const struct vc_reduction_card *target);
+/* The card that was recorded on: it decides some scratch sizes. Unless told it is the card whose sizes
+ * the recordings show, and 132 multiprocessors when they show none. */
+void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
+struct vc_reduction_card vc_family_card(const struct vc_family *f);
 
-/* Write the predicted trace to *out (vc_trace_fini). Not thread-safe for one family. */
+/* Write the predicted trace to *out (vc_trace_fini). Safe from several threads. */
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
 		 struct vc_family_report *rep, struct vc_error *err);
 

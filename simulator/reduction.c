@@ -89,7 +89,8 @@ bool vc_reduction(uint64_t n, uint64_t rows, const struct vc_reduction_card *car
 }
 
 bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
-		       const struct vc_reduction_card *card, uint64_t *lo, uint64_t *hi)
+		       const struct vc_reduction_card *card, uint64_t *lo, uint64_t *hi,
+		       enum vc_limit *limit)
 {
 	struct shape s = shape_of(n ? n : 1, 1u << 20);
 	uint64_t unit = partial_bytes(n, &s, 1);
@@ -100,6 +101,7 @@ bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 	uint64_t fill = up((uint64_t)card->sms * (card->threads_per_sm / (s.width * s.height)), s.grid);
 	*lo = ((blocks - 1) * LEAST) * s.height + 1;
 	*hi = blocks * LEAST * s.height;
+	*limit = blocks < fill ? VC_LIMIT_ROWS : blocks == fill ? VC_LIMIT_CARD : VC_LIMIT_THREAD;
 	if (blocks == fill)
 		*hi = UINT64_MAX;
 	else if (blocks > fill) { /* so many rows that each thread has its most */

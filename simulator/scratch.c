@@ -11,9 +11,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "simulator/cards.h"
+
 enum {
 	BACK = 6000,          /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+	WIDTHS = 64,          /* different row sums looked at to tell the card */
 	CAST = 6,             /* allocations from a gradient in half precision to its casts */
 };
 
@@ -43,13 +46,14 @@ static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_r
 	for (int k = 0; vc_scratch_follows(m, i) && k < 2; k++) {
 		uint64_t n = m->take[i].size / element[k];
 		uint64_t lo, hi;
+		enum vc_limit limit;
 
 		if (m->take[i].size % element[k] ||
-		    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi))
+		    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
 			continue;
 		*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
 					    .row = m->take[i].size, .present = true, .least = lo,
-					    .most = hi };
+					    .most = hi, .limit = limit };
 		return true;
 	}
 	return false;
@@ -320,4 +324,50 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 		}
 	drop_false_norms(m, out);
 	return 0;
+}
+
+/* How well a card's arithmetic fits: sums of different widths whose buffers fill exactly this card
+ * speak for it, one that would fill more than it has speaks against it. */
+static int evidence(const struct vc_member *m, size_t n, const struct vc_reduction_card *card)
+{
+	uint64_t seen[WIDTHS];
+	int score = 0;
+	size_t widths = 0;
+
+	for (size_t k = 0; k < n; k++)
+		for (uint32_t i = 0; i < m[k].n && widths < WIDTHS; i++) {
+			struct vc_scratch s;
+			size_t j = 0;
+
+			if (!sum_present(&m[k], i, card, &s) || s.limit == VC_LIMIT_ROWS)
+				continue;
+			uint64_t key = 2 * s.row + (s.limit == VC_LIMIT_CARD);
+			while (j < widths && seen[j] != key)
+				j++;
+			if (j < widths)
+				continue;
+			seen[widths++] = key;
+			score += s.limit == VC_LIMIT_CARD ? 2 : -1;
+		}
+	return score;
+}
+
+struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n)
+{
+	struct vc_reduction_card best = { 132, 2048 };
+	int most = evidence(m, n, &best);
+
+	if (most < 3)
+		most = 3; /* one width may fill another card by chance */
+	for (size_t i = 0; i < vc_cards_n; i++) {
+		const struct vc_card *c = &vc_cards[i];
+		struct vc_reduction_card card = { c->sms, vc_threads_per_sm(c->cc_major, c->cc_minor) };
+		int k = c->sms ? evidence(m, n, &card) : 0;
+
+		if (k > most) {
+			most = k;
+			best = card;
+		}
+	}
+	return best;
 }

@@ -21,6 +21,7 @@ struct vc_scratch {
 	uint64_t row;      /* bytes of a row of the source: source size / row = rows */
 	bool present;      /* the recording has the buffers */
 	uint64_t least, most; /* rows, as far as the buffers tell */
+	enum vc_limit limit;  /* present: what decided the buffers' size */
 };
 
 struct vc_scratches { struct vc_scratch *at; size_t n; };
@@ -37,5 +38,9 @@ bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
 int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err);
+
+/* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot does
+ * not name its card. Where none does, that of the H100 and H200. */
+struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n);
 
 #endif

@@ -437,9 +437,13 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   struct vc_error *err)
 {
 	struct vc_plan p = *plan;
+	struct vc_session on;
 	struct vc_run run;
 	int r;
 
+	s = vc_whatif_on(s, plan->card, &on, err);
+	if (!s)
+		return err->status ? (int)err->status : VC_ENOMEM;
 	vc_completion_default(s, &p);
 	run = make_run(s, &p);
 	run.observers = observers;

@@ -23,11 +23,6 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 	return VC_OK;
 }
 
-static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
-{
-	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
-}
-
 static void describe(struct vc_session *s)
 {
 	struct vc_whatif *w = s->whatif;
@@ -58,7 +53,7 @@ const char *vc_whatif_level(const struct vc_session *s)
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
  * table of addresses (autocast's copies of weights), another order in every run of the program.
  * stride: every how many-th is taken first. Nothing to do (no such run): 0. */
-static int shuffled(struct vc_session *s, size_t stride, struct vc_trace *out, struct vc_error *err)
+static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *out, struct vc_error *err)
 {
 	const struct vc_trace *t = &s->trace;
 	size_t moved = 0;
@@ -78,45 +73,6 @@ static int shuffled(struct vc_session *s, size_t stride, struct vc_trace *out, s
 	if (!moved)
 		vc_trace_fini(out);
 	return moved > 0;
-}
-
-/* The traces that the recordings allow besides the best guess: unsettled sizes small and large,
- * and the same sizes in the order of each other recording. */
-static int alternatives(struct vc_session *s, const struct vc_family_ask *best, struct vc_error *err)
-{
-	struct vc_whatif *w = s->whatif;
-	struct vc_error ignored;
-
-	for (size_t k = 1; k <= 2; k++) {
-		int r = shuffled(s, 2 * k - 1, &w->alt[w->alts], err);
-		if (r < 0)
-			return r;
-		w->alts += (size_t)r;
-	}
-	for (size_t k = 0; k < w->members + 2 && w->alts < VC_WHATIF_ALTS; k++) {
-		struct vc_family_ask ask = *best;
-		struct vc_trace *t = &w->alt[w->alts];
-
-		if (k < 2)
-			ask.lean = k ? VC_LEAN_HIGH : VC_LEAN_LOW;
-		ask.has_order = k >= 2;
-		ask.order = k - 2;
-		if (ask.has_order && (ask.order == w->report.base || w->report.single))
-			continue;
-		int r = vc_family_at(w->family, &ask, t, NULL, &ignored);
-		if (r == VC_ENOMEM)
-			return vc_nomem(err, "the alternatives of a prediction");
-		if (r < 0)
-			continue; /* that recording lacks too much to set the order */
-		bool known = same_events(t, &s->trace);
-		for (size_t i = 0; i < w->alts; i++)
-			known |= same_events(t, &w->alt[i]);
-		if (known)
-			vc_trace_fini(t);
-		else
-			w->alts++;
-	}
-	return VC_OK;
 }
 
 /* What else is on the device is not in a predicted trace: the most that a recording saw. */
@@ -146,7 +102,12 @@ static int predict(struct vc_session *s, const struct vc_param_value *at, size_t
 		   struct vc_error *err)
 {
 	struct vc_whatif *w = s->whatif;
-	struct vc_family_ask ask = { .at = at, .n = n };
+	struct vc_family_ask ask = { .at = w->at, .n = n, .card = w->card };
+
+	for (w->n = 0; w->n < n; w->n++) {
+		snprintf(w->name[w->n], VC_PARAM_TEXT, "%s", at[w->n].name);
+		w->at[w->n] = (struct vc_param_value){ w->name[w->n], at[w->n].value };
+	}
 	int r = vc_family_at(w->family, &ask, &s->trace, &w->report, err);
 
 	if (r < 0)
@@ -161,8 +122,6 @@ static int predict(struct vc_session *s, const struct vc_param_value *at, size_t
 	snprintf(s->torch, sizeof(s->torch), "%s", base->torch);
 	s->torch_from = base->torch_from;
 	r = recount(s, base->device->device, err);
-	if (r == VC_OK && !w->report.same)
-		r = alternatives(s, &ask, err);
 	describe(s);
 	return r;
 }
@@ -198,16 +157,17 @@ static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card 
 /* Scratch sizes depend on the card that was recorded, and on the one that will run it. */
 static void choose_cards(struct vc_session *s)
 {
-	struct vc_reduction_card recorded = { 132, 2048 }, target; /* H100, H200: the usual ones */
-	const struct vc_meta *m = s->whatif->member[0].meta;
+	struct vc_whatif *w = s->whatif;
+	struct vc_reduction_card recorded = vc_family_card(w->family);
+	const struct vc_meta *m = w->member[0].meta;
 
 	for (size_t i = 0; i < m->devices; i++)
 		if (m->device[i].name)
 			as_reduction_card(vc_card_by_name(m->device[i].name), &recorded);
-	target = recorded;
+	vc_family_recorded(w->family, &recorded);
+	w->card = recorded;
 	if (s->opt->gpu.n)
-		as_reduction_card(vc_card_by_name(s->opt->gpu.at[0]), &target);
-	vc_family_cards(s->whatif->family, &recorded, &target);
+		as_reduction_card(vc_card_by_name(s->opt->gpu.at[0]), &w->card);
 }
 
 int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags, struct vc_error *err)
@@ -233,8 +193,9 @@ int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags,
 	return predict(s, at, s->opt->set.n, err);
 }
 
-int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
-		 const char *text, struct vc_session *out, struct vc_error *err)
+static int open_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
+		   const struct vc_reduction_card *card, const char *text, struct vc_session *out,
+		   struct vc_error *err)
 {
 	*out = *from;
 	out->trace = (struct vc_trace){ 0 };
@@ -249,7 +210,61 @@ int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at,
 	out->whatif->members = from->whatif->members;
 	out->whatif->family = from->whatif->family;
 	out->whatif->borrowed = true;
+	out->whatif->card = *card;
 	return predict(out, at, n, err);
+}
+
+int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
+		 const char *text, struct vc_session *out, struct vc_error *err)
+{
+	if (n > VC_WHATIF_PARAMS)
+		return vc_fail(err, VC_EUSAGE, "at most %d parameters", VC_WHATIF_PARAMS);
+	return open_at(from, at, n, &from->whatif->card, text, out, err);
+}
+
+static int for_card(const struct vc_session *s, const struct vc_reduction_card *card,
+		    const struct vc_session **out, struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+
+	for (size_t i = 0; i < w->cards; i++)
+		if (!memcmp(&w->on[i]->whatif->card, card, sizeof(*card))) {
+			*out = w->on[i];
+			return VC_OK;
+		}
+	if (w->cards == VC_WHATIF_CARDS)
+		return vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once", VC_WHATIF_CARDS);
+	struct vc_session *new = calloc(1, sizeof(*new));
+	if (!new)
+		return vc_nomem(err, "a prediction");
+	w->on[w->cards++] = new;
+	*out = new;
+	return open_at(s, w->at, w->n, card, s->change, new, err);
+}
+
+const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
+				      struct vc_session *mixed, struct vc_error *err)
+{
+	const struct vc_session *on = NULL;
+
+	if (!s->whatif || !card || !card->sms)
+		return s;
+	struct vc_reduction_card wanted = s->whatif->card;
+	as_reduction_card(card, &wanted);
+	if (!memcmp(&wanted, &s->whatif->card, sizeof(wanted)))
+		return s;
+	pthread_mutex_lock(&s->whatif->lock);
+	int r = for_card(s, &wanted, &on, err);
+	pthread_mutex_unlock(&s->whatif->lock);
+	if (r < 0)
+		return NULL;
+	*mixed = *s;
+	mixed->trace = on->trace;
+	mixed->meta = on->meta;
+	mixed->census = on->census;
+	mixed->device = on->device;
+	mixed->whatif = on->whatif;
+	return mixed;
 }
 
 /* Peak reserved of another trace, or of this one with other addresses, into the interval. */
@@ -308,6 +323,51 @@ int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, s
 	return rc;
 }
 
+/* One trace that the recordings allow besides the best guess: unsettled sizes small (0) and large (1),
+ * then the same sizes in the order of each other recording. 0: there is no such. */
+static int alternative(const struct vc_session *s, size_t k, struct vc_trace *out, struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = w->card };
+	struct vc_error ignored;
+
+	if (k < 2)
+		ask.lean = k ? VC_LEAN_HIGH : VC_LEAN_LOW;
+	ask.has_order = k >= 2;
+	ask.order = k - 2;
+	if (ask.has_order && (ask.order == w->report.base || w->report.single))
+		return 0;
+	int r = vc_family_at(w->family, &ask, out, NULL, &ignored);
+	if (r == VC_ENOMEM)
+		return vc_nomem(err, "the alternatives of a prediction");
+	return r >= 0; /* else that recording lacks too much to set the order */
+}
+
+static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
+{
+	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
+}
+
+static int widen_by_alternatives(const struct vc_session *s, const struct vc_plan *p,
+				 struct vc_result *out, struct vc_error *err)
+{
+	size_t n = s->whatif->members + 2;
+	int rc = VC_OK;
+
+	for (size_t k = 0; rc == VC_OK && k < n + 2; k++) {
+		struct vc_trace t = { 0 };
+		int r = k < n ? alternative(s, k, &t, err) : shuffled(s, 2 * (k - n) + 1, &t, err);
+
+		if (r < 0)
+			return r;
+		if (r && !same_events(&t, &s->trace))
+			rc = widen(s, &t, p, out, err);
+		if (r)
+			vc_trace_fini(&t);
+	}
+	return rc;
+}
+
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
  * knows: other orders of addresses show how much hangs on that. */
 static int measure(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
@@ -324,8 +384,8 @@ static int measure(const struct vc_session *s, const struct vc_plan *plan, struc
 		rc = widen(s, &s->trace, &p, out, err);
 	}
 	p.va = VC_VA_WINDOW;
-	for (size_t i = 0; rc == VC_OK && i < s->whatif->alts; i++)
-		rc = widen(s, &s->whatif->alt[i], &p, out, err);
+	if (rc == VC_OK)
+		rc = widen_by_alternatives(s, &p, out, err);
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return rc;
@@ -337,8 +397,10 @@ void vc_whatif_close(struct vc_session *s)
 
 	if (!w)
 		return;
-	for (size_t i = 0; i < w->alts; i++)
-		vc_trace_fini(&w->alt[i]);
+	for (size_t i = 0; i < w->cards; i++) {
+		vc_session_close(w->on[i]);
+		free(w->on[i]);
+	}
 	if (!w->borrowed) {
 		vc_family_free(w->family);
 		for (size_t i = 0; i < w->members; i++)

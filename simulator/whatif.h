@@ -8,7 +8,7 @@
 #include "simulator/family.h"
 #include "simulator/session.h"
 
-enum { VC_WHATIF_ALTS = 8 };
+enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16 };
 
 /* What a session over recordings knows beyond its trace. */
 struct vc_whatif {
@@ -17,9 +17,13 @@ struct vc_whatif {
 	struct vc_family *family;
 	const char *nearest;                 /* path of the recording whose order is used */
 	struct vc_family_report report;
-	struct vc_trace alt[VC_WHATIF_ALTS]; /* other traces the recordings allow; events differ */
-	size_t alts;
 	bool borrowed;                       /* members and family belong to another session */
+	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
+	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
+	size_t n;
+	struct vc_reduction_card card;       /* that it is predicted for; some scratch depends on it */
+	struct vc_session *on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
+	size_t cards;
 	/* The last interval, for other cards and capacities: it does not depend on them. */
 	pthread_mutex_t lock;
 	char settings[256];                  /* model, version and settings it holds for; "": none */
@@ -39,6 +43,12 @@ int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at,
 
 /* "batch=32" into a parameter; the name is copied into buf (VC_PARAM_TEXT bytes). */
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err);
+
+/* The session that holds this prediction for `card` (NULL: any will do), whose arithmetic decides some
+ * scratch sizes: s itself, or *mixed, a copy of s with the events of that card, valid as long as s.
+ * NULL: failure. Thread-safe. */
+const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
+				      struct vc_session *mixed, struct vc_error *err);
 
 /* Replay the alternatives and widen [low, high] of *out; nothing to do when there are none. */
 int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,

@@ -2,18 +2,20 @@
 /* test_reduction.c - scratch of row sums, against sizes a real PyTorch asked for on 132 SMs. */
 #include "tests/support/test.h"
 
-#include "simulator/reduction.h"
+#include "simulator/scratch.h"
 
 static const struct vc_reduction_card h200 = { 132, 2048 };
 
 static void expect(uint64_t n, uint64_t rows, uint64_t partial, uint64_t semaphores)
 {
 	uint64_t p = 0, s = 0, lo, hi;
+	enum vc_limit limit;
 
 	assert_true(vc_reduction(n, rows, &h200, &p, &s));
 	assert_int_equal(p, partial);
 	assert_int_equal(s, semaphores);
-	assert_true(vc_reduction_rows(n, p, s, &h200, &lo, &hi));
+	assert_true(vc_reduction_rows(n, p, s, &h200, &lo, &hi, &limit));
+	assert_true(limit == VC_LIMIT_ROWS || hi == UINT64_MAX);
 	assert_true(lo <= rows && rows <= hi);
 }
 
@@ -65,11 +67,50 @@ static void batch_norm_of_rows(void **unused)
 	assert_int_equal(s, 256);
 }
 
+/* A stream of bias gradients of many rows, as a card of so many multiprocessors asks for them. */
+static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
+{
+	static const uint64_t width[] = { 768, 2304, 3072, 1000 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_member m;
+
+	for (uint64_t i = 0; i < 4; i++) {
+		struct vc_event e[6];
+		uint64_t partial, semaphores, id = 3 * i + 1;
+
+		assert_true(vc_reduction(width[i], 8000, card, &partial, &semaphores));
+		const uint64_t size[] = { 4 * width[i], partial, semaphores };
+		for (uint64_t k = 0; k < 3; k++)
+			e[k] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = id + k, .size = size[k] };
+		for (uint64_t k = 0; k < 3; k++)
+			e[3 + k] = (struct vc_event){ .kind = VC_EV_FREE, .id = id + 2 - k };
+		assert_int_equal(vc_trace_append(&t, e, 6, NULL), 0);
+	}
+	t.meta->max_id = 12;
+	assert_int_equal(vc_member_init(&m, &t, 0, NULL), 0);
+	struct vc_reduction_card found = vc_scratch_card(&m, 1);
+	vc_member_fini(&m);
+	vc_trace_fini(&t);
+	return found;
+}
+
+static void the_card_is_told_by_the_buffers_it_fills(void **unused)
+{
+	static const struct vc_reduction_card rtx4090 = { 128, 1536 }, t4 = { 40, 1024 };
+
+	(void)unused;
+	assert_int_equal(recognised(&h200).sms, 132);
+	assert_int_equal(recognised(&rtx4090).sms, 128);
+	assert_int_equal(recognised(&rtx4090).threads_per_sm, 1536);
+	assert_int_equal(recognised(&t4).sms, 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_of_recorded_bias_gradients),
 		cmocka_unit_test(short_sums_need_none),
+		cmocka_unit_test(the_card_is_told_by_the_buffers_it_fills),
 		cmocka_unit_test(the_card_limits_the_number_of_blocks),
 		cmocka_unit_test(batch_norm_of_rows),
 	};

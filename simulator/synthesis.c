@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
+#include <math.h>
+#include <string.h>
+
+#include "simulator/view.h"
+
+struct make {
+	struct vc_family *f;
+	const struct vc_view *v;
+	const struct vc_member *b;
+	size_t base;
+	enum vc_lean lean;
+	const double *at;
+	double growth;             /* product of the axes' ratios */
+	size_t scratch;            /* next scratch to come */
+	uint64_t next_id;
+	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
+	uint64_t partial, semaphores;
+	struct vc_reduction_card card;
+	struct vc_trace *out;
+	struct vc_family_report *rep;
+};
+
+static uint64_t kept_size(const struct make *k, size_t i)
+{
+	double size = (double)k->b->take[i].size;
+
+	if (k->lean == VC_LEAN_HIGH && k->growth > 1)
+		size *= k->growth;
+	return (uint64_t)(size + 0.5);
+}
+
+static uint64_t size_at(const struct make *k, size_t i)
+{
+	if (k->v->origin[i] == VC_ALONE)
+		return kept_size(k, i);
+	if (k->v->origin[i] == VC_OPEN && k->lean == VC_LEAN_LOW)
+		return k->b->take[i].size;
+	if (k->v->origin[i] == VC_BY_TWIN) {
+		size_t other = k->v->other[i];
+		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], k->at);
+
+		if (k->lean == VC_LEAN_NONE || other == VC_UNMATCHED)
+			return (uint64_t)size;
+		double second = vc_view_law(k->f, k->v, k->base, other, k->at);
+		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
+	}
+	return (uint64_t)vc_view_law(k->f, k->v, k->base, i, k->at);
+}
+
+static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
+{
+	return vc_trace_append(k->out, e, 1, err);
+}
+
+/* Buffers that the recording did not need and the target does: asked for and given back at once. */
+static int insert_scratch(struct make *k, const struct vc_event *owner, struct vc_error *err)
+{
+	struct vc_event e[4];
+
+	for (int i = 0; i < 4; i++) {
+		e[i] = *owner;
+		e[i].addr = 0;
+		e[i].kind = i < 2 ? VC_EV_ALLOC : VC_EV_FREE;
+		e[i].id = k->next_id + (i == 1 || i == 2);
+		e[i].size = i == 1 || i == 2 ? k->semaphores : k->partial;
+	}
+	k->next_id += 2;
+	k->rep->scratch_new++;
+	return vc_trace_append(k->out, e, 4, err);
+}
+
+static int owner(struct make *k, const struct vc_scratch *s, const struct vc_event *e,
+		 struct vc_error *err)
+{
+	double rows = (double)size_at(k, s->source) / (double)s->row;
+	bool needed = vc_scratch_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
+				      &k->semaphores);
+
+	k->scratch++;
+	k->rep->scratch++;
+	if (needed && !s->present)
+		return insert_scratch(k, e, err);
+	k->skip[0] = k->skip[1] = UINT64_MAX;
+	if (s->present && !needed)
+		for (int i = 0; i < 2; i++)
+			k->skip[i] = k->b->trace->ev[k->b->event[s->owner + 1 + i]].id;
+	return 0;
+}
+
+static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
+{
+	const struct vc_scratches *l = &k->v->scratch;
+	struct vc_event e = *from;
+
+	e.addr = 0;
+	if (e.id == k->skip[0] || e.id == k->skip[1])
+		return 0;
+	if (k->v->origin[i] == VC_BY_ROWS)
+		e.size = l->at[k->scratch - 1].owner + 1 == i ? k->partial : k->semaphores;
+	else
+		e.size = size_at(k, i);
+	int rc = emit(k, &e, err);
+	if (!rc && k->scratch < l->n && l->at[k->scratch].owner == i)
+		rc = owner(k, &l->at[k->scratch], &e, err);
+	return rc;
+}
+
+static int one_event(struct make *k, const struct vc_event *from, size_t *i, struct vc_error *err)
+{
+	struct vc_event e = *from;
+
+	if (e.device != k->b->device || (e.kind >= VC_EV_SEGMENT_ALLOC && e.kind <= VC_EV_DEVICE_SAMPLE))
+		return 0;
+	if (e.kind >= VC_EV_HEAP_SEGMENT && (e.flags & VC_EVF_FINAL))
+		return 0;
+	if (e.kind == VC_EV_ALLOC)
+		return one_alloc(k, from, (*i)++, err);
+	if (e.kind == VC_EV_FREE || e.kind == VC_EV_FREE_DONE || e.kind == VC_EV_USE) {
+		if (e.id == k->skip[0] || e.id == k->skip[1])
+			return 0;
+		uint32_t a = e.id < k->b->ids ? k->b->of_id[e.id] : 0;
+		if (a)
+			e.size = size_at(k, a - 1);
+	}
+	return emit(k, &e, err);
+}
+
+static void report(struct make *k)
+{
+	struct vc_family_report *r = k->rep;
+
+	r->members = k->f->n;
+	r->base = k->base;
+	r->single = k->f->n == 1;
+	r->allocs = k->b->n;
+	r->bytes = k->v->bytes;
+	r->matched_bytes = k->v->matched;
+	r->unsettled_bytes = k->v->unsettled;
+	r->residual = k->v->residual;
+	r->same = true;
+	for (size_t a = 0; a < k->f->axes; a++)
+		r->same &= k->at[a] == k->f->x[k->base][a];
+	for (size_t i = 0; i < k->b->n; i++) {
+		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
+		r->borrowed += k->v->origin[i] == VC_BY_TWIN;
+	}
+}
+
+static int finish(struct make *k, struct vc_error *err)
+{
+	struct vc_meta *m = vc_meta_copy(k->b->trace->meta, err);
+
+	if (!m)
+		return VC_ENOMEM;
+	k->out->meta = m;
+	m->max_id = k->next_id;
+	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] = VC_HOW_ABSENT;
+	for (size_t a = 0; a < k->f->axes; a++)
+		vc_meta_param(m, k->f->axis[a].name, k->at[a]);
+	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
+}
+
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const double *at,
+		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err)
+{
+	struct make k = { .f = f, .lean = ask->lean, .out = out, .rep = rep, .base = base,
+			  .b = &f->m[base], .v = &f->view[base], .at = at,
+			  .card = ask->card.sms ? ask->card : f->recorded,
+			  .growth = 1, .skip = { UINT64_MAX, UINT64_MAX } };
+	size_t i = 0;
+	int rc = 0;
+
+	k.next_id = k.b->ids + 1;
+	for (size_t a = 0; a < f->axes; a++)
+		k.growth *= at[a] / f->x[base][a];
+	report(&k);
+	for (size_t e = 0; !rc && e < k.b->trace->n; e++)
+		rc = one_event(&k, &k.b->trace->ev[e], &i, err);
+	if (!rc)
+		rc = finish(&k, err);
+	if (rc)
+		vc_trace_fini(out);
+	return rc;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.c - one recording looked at through the others of its family: a law for each of its
+ * allocations, the twin of one that stands alone, and the scratch that launch arithmetic decides. */
+#include "simulator/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "simulator/align.h"
+#include "simulator/single.h"
+
+enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
+#define SHARE_NEEDED 0.85   /* of all bytes: autocast against none has 0.75, one script above 0.91 */
+
+void vc_view_fini(struct vc_view *v, size_t n)
+{
+	for (size_t i = 0; v->match && i < n; i++)
+		free(v->match[i]);
+	free(v->match);
+	free(v->law);
+	free(v->origin);
+	free(v->twin);
+	free(v->other);
+	free(v->scratch.at);
+}
+
+/* ---- alignment ---- */
+
+/* The only axis on which two members differ, or axes when they differ on several. */
+static size_t only_axis(const struct vc_family *f, size_t i, size_t j)
+{
+	size_t found = f->axes;
+
+	for (size_t a = 0; a < f->axes; a++)
+		if (f->x[i][a] != f->x[j][a]) {
+			if (found != f->axes)
+				return f->axes;
+			found = a;
+		}
+	return found;
+}
+
+bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
+{
+	for (size_t k = 0; k < f->n; k++)
+		if (k != i && only_axis(f, i, k) == axis)
+			return true;
+	return false;
+}
+
+/* ---- laws ---- */
+
+static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis,
+		      size_t i, struct vc_sample *s)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < f->n; k++) {
+		struct vc_sample new = { f->x[k][axis], 0 };
+		size_t at = n;
+
+		if (k == base)
+			new.y = (double)f->m[base].take[i].size;
+		else if (only_axis(f, base, k) == axis && v->match[k] && v->match[k][i] != VC_UNMATCHED)
+			new.y = (double)f->m[k].take[v->match[k][i]].size;
+		else
+			continue;
+		for (; at > 0 && s[at - 1].x > new.x; at--)
+			s[at] = s[at - 1];
+		s[at] = new;
+		n++;
+	}
+	return n;
+}
+
+/* Does the axis act through its square only (the side of an image)? */
+static bool acts_squared(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis)
+{
+	struct vc_sample s[64];
+	size_t linear = 0, square = 0;
+
+	for (size_t i = 0; i < f->m[base].n; i++) {
+		size_t n = samples(f, v, base, axis, i, s);
+		struct vc_law l = vc_law_fit(s, n, false);
+
+		linear += n > 1 && l.kind == VC_LAW_LINEAR;
+		square += n > 1 && l.kind == VC_LAW_QUADRATIC;
+	}
+	return square > 8 * linear;
+}
+
+static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_sample s[64];
+
+	for (size_t a = 0; a < f->axes; a++) {
+		f->axis[a].squares = acts_squared(f, v, base, a);
+		for (size_t i = 0; i < b->n; i++) {
+			size_t n = samples(f, v, base, a, i, s);
+			struct vc_law *l = &v->law[a * b->n + i];
+
+			*l = vc_law_fit(s, n, f->axis[a].squares);
+			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a))
+				v->origin[i] = VC_ALONE;
+			if (l->residual > v->residual * (double)b->take[i].size)
+				v->residual = l->residual / (double)b->take[i].size;
+		}
+	}
+}
+
+/* Size of an allocation with laws at the target. Along several axes the factors multiply, except
+ * for a common constant part, which stays. */
+double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		     const double *at)
+{
+	const struct vc_member *b = &f->m[base];
+	double y0 = (double)b->take[i].size, y = y0, constant = 0;
+	size_t moving = 0;
+
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+
+		if (at[a] == f->x[base][a] || l->kind == VC_LAW_CONST || l->kind == VC_LAW_ALONE)
+			continue;
+		if (!moving++)
+			constant = l->a;
+		else if (fabs(constant - l->a) > 0.5)
+			constant = 0;
+		y *= vc_law_at(l, at[a]) / y0;
+	}
+	if (moving < 2 || constant <= 0 || constant >= y0)
+		return round(y);
+	y = y0 - constant;
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+		if (at[a] != f->x[base][a] && l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE)
+			y *= (vc_law_at(l, at[a]) - constant) / (y0 - constant);
+	}
+	return round(constant + y);
+}
+
+static double octaves(uint32_t life)
+{
+	return life == UINT32_MAX ? 40 : log2(1.0 + life);
+}
+
+/* How unlike two allocations of one size are: life, call site and distance. */
+static double unlike(const struct vc_member *b, size_t i, size_t j)
+{
+	const struct vc_take *s = &b->take[i], *t = &b->take[j];
+
+	return 2 * fabs(octaves(s->life) - octaves(t->life)) + (s->site == t->site ? 0 : 4) +
+	       0.5 * log2(i > j ? (double)(i - j) : (double)(j - i));
+}
+
+static bool is_const(const struct vc_family *f, const struct vc_view *v, size_t n, size_t i)
+{
+	for (size_t a = 0; a < f->axes; a++)
+		if (v->law[a * n + i].kind != VC_LAW_CONST)
+			return false;
+	return true;
+}
+
+/* The most similar allocation of the same size whose law is known. What comes and goes, and exists
+ * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
+static void find_twin(const struct vc_family *f, const struct vc_member *b, struct vc_view *v, size_t i)
+{
+	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
+	uint32_t best[2] = { VC_UNMATCHED, VC_UNMATCHED };
+	double least[2] = { INFINITY, INFINITY };
+
+	for (size_t j = from; j < to; j++) {
+		if (j == i || v->origin[j] != VC_BY_LAW || b->take[j].size != b->take[i].size)
+			continue;
+		bool constant = is_const(f, v, b->n, j);
+		double d = unlike(b, i, j) + (constant && b->take[i].life != UINT32_MAX ? 40 : 0);
+		if (d < least[constant]) {
+			least[constant] = d;
+			best[constant] = (uint32_t)j;
+		}
+	}
+	bool pick = least[1] < least[0];
+	v->twin[i] = best[pick];
+	v->other[i] = best[!pick];
+}
+
+static void find_twins(const struct vc_family *f, const struct vc_member *b, struct vc_view *v)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (v->origin[i] == VC_ALONE)
+			find_twin(f, b, v, i);
+	for (size_t i = 0; i < b->n; i++)
+		if (v->origin[i] == VC_ALONE && v->twin[i] != VC_UNMATCHED)
+			v->origin[i] = VC_BY_TWIN;
+}
+
+/* ---- scratch of row sums ---- */
+
+/* Do the other recordings agree that this is a row sum: buffers where the formula has them? */
+static bool agreed(const struct vc_family *f, const struct vc_view *v, const struct vc_scratch *s,
+		   size_t base)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		uint64_t a = 0, b;
+
+		if (k == base || !v->match[k] || v->match[k][s->owner] == VC_UNMATCHED ||
+		    v->match[k][s->source] == VC_UNMATCHED)
+			continue;
+		const struct vc_member *o = &f->m[k];
+		uint32_t owner = v->match[k][s->owner];
+		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
+		bool has = vc_scratch_follows(o, owner);
+
+		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) != (has && o->take[owner + 1].size == a))
+			return false;
+	}
+	return true;
+}
+
+static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	double *grows = calloc(b->n, sizeof(*grows)), further[VC_AXES];
+	size_t kept = 0;
+	int rc = grows ? 0 : vc_nomem(err, "the row sums of a recording");
+
+	for (size_t a = 0; a < f->axes; a++) /* any other place shows what grows, and how fast */
+		further[a] = f->x[base][a] * (1.37 + 0.11 * (double)a);
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		size_t from = v->origin[i] == VC_BY_TWIN ? v->twin[i] : i;
+		grows[i] = vc_view_law(f, v, base, from, further) / (double)b->take[from].size;
+	}
+	if (!rc)
+		rc = vc_scratch_find(b, grows, &f->recorded, &v->scratch, err);
+	free(grows);
+	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
+		struct vc_scratch *s = &v->scratch.at[i];
+
+		if (s->source == VC_UNMATCHED || !agreed(f, v, s, base))
+			continue;
+		if (s->present)
+			v->origin[s->owner + 1] = v->origin[s->owner + 2] = VC_BY_ROWS;
+		v->scratch.at[kept++] = *s;
+	}
+	v->scratch.n = kept;
+	return rc;
+}
+
+/* ---- a view ---- */
+
+static void account(const struct vc_member *b, struct vc_view *v)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		v->bytes += b->take[i].size;
+		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
+			v->unsettled += b->take[i].size;
+		else if (v->origin[i] != VC_BY_TWIN)
+			v->matched += b->take[i].size;
+	}
+}
+
+int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_view *v = &f->view[base];
+	int rc = 0;
+
+	if (v->ready)
+		return 0;
+	v->match = calloc(f->n, sizeof(*v->match));
+	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
+	v->origin = calloc(b->n, sizeof(*v->origin));
+	v->twin = calloc(b->n, sizeof(*v->twin));
+	v->other = calloc(b->n, sizeof(*v->other));
+	if (!v->match || !v->law || !v->origin || !v->twin || !v->other)
+		return vc_nomem(err, "the family of recordings");
+	for (size_t k = 0; !rc && k < f->n; k++) {
+		size_t axis = only_axis(f, base, k);
+		if (k != base && axis < f->axes)
+			rc = vc_align_best(b->take, b->n, f->m[k].take, f->m[k].n,
+					   f->x[k][axis] / f->x[base][axis], &v->match[k], err);
+	}
+	if (rc)
+		return rc;
+	fit_all(f, v, base);
+	if (f->n == 1 && f->axes) {
+		rc = vc_single_settle(b, f->x[0][0], v->law, v->origin, err);
+		for (size_t i = 0; i < b->n; i++)
+			v->origin[i] = v->origin[i] ? VC_BY_LAW : VC_OPEN;
+	}
+	if (rc)
+		return rc;
+	find_twins(f, b, v);
+	rc = find_scratch(f, v, base, err);
+	if (rc)
+		return rc;
+	account(b, v);
+	v->ready = true;
+	double share = v->bytes ? (double)v->matched / (double)v->bytes : 1;
+	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
+		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
+			       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
+			       100 * (1 - share),
+			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.h - what one recording of a family knows through the others; shared by family.c (opening, asking),
+ * view.c (laws, twins, scratch) and synthesis.c (events). */
+#ifndef VC_VIEW_H
+#define VC_VIEW_H
+
+#include <pthread.h>
+
+#include "simulator/family.h"
+#include "simulator/scratch.h"
+
+/* How the size of an allocation at another value is known. */
+enum vc_origin { VC_BY_LAW, VC_BY_TWIN, VC_BY_ROWS, VC_ALONE, VC_OPEN /* one recording: may depend or not */ };
+
+struct vc_axis { const char *name; bool squares; };
+
+/* What one recording, taken as the base, knows through the others. */
+struct vc_view {
+	bool ready;
+	uint32_t **match;        /* per member, per allocation of the base; NULL for the base itself */
+	struct vc_law *law;      /* per axis and allocation */
+	uint8_t *origin;         /* enum vc_origin by allocation */
+	uint32_t *twin;          /* VC_BY_TWIN: whose law */
+	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
+	struct vc_scratches scratch;
+	uint64_t bytes, matched, unsettled;
+	double residual;
+};
+
+struct vc_family {
+	struct vc_member *m;
+	size_t n;
+	struct vc_axis axis[VC_AXES];
+	size_t axes;
+	double (*x)[VC_AXES];    /* parameter values by member */
+	struct vc_view *view;
+	struct vc_reduction_card recorded;
+	bool force;
+	pthread_mutex_t lock;    /* views are opened when they are first needed */
+};
+
+/* Does another recording differ from `member` in this axis alone? */
+bool vc_family_has_partner(const struct vc_family *f, size_t member, size_t axis);
+
+/* Fill f->view[base]; the caller holds f->lock. Refuses recordings of another configuration. */
+int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err);
+void vc_view_fini(struct vc_view *v, size_t members);
+
+/* Bytes of allocation i of `base`, which has a law, at the values at[] by axis. */
+double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		   const double *at);
+
+/* Write the events at at[] by axis, in the order of recording `base`, whose view is open. */
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const double *at,
+		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err);
+
+#endif

@@ -161,9 +161,15 @@ static void choose_cards(struct vc_session *s)
 	struct vc_reduction_card recorded = vc_family_card(w->family);
 	const struct vc_meta *m = w->member[0].meta;
 
-	for (size_t i = 0; i < m->devices; i++)
-		if (m->device[i].name)
-			as_reduction_card(vc_card_by_name(m->device[i].name), &recorded);
+	for (size_t i = 0; i < m->devices; i++) {
+		const struct vc_device_info *d = &m->device[i];
+
+		if (d->sms > 0 && d->cc_major)
+			recorded = (struct vc_reduction_card){
+				(uint32_t)d->sms, vc_threads_per_sm(d->cc_major, d->cc_minor) };
+		else if (d->name)
+			as_reduction_card(vc_card_by_name(d->name), &recorded);
+	}
 	vc_family_recorded(w->family, &recorded);
 	w->card = recorded;
 	if (s->opt->gpu.n)

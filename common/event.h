@@ -42,6 +42,11 @@ enum vc_event_kind {
 	VC_EV_OUTSIDE_ALLOC, /* memory that is not the allocator's: `size` bytes at `addr`; `label` =
 	                      * whose (a library, pinned host memory, ...) */
 	VC_EV_OUTSIDE_FREE,
+	VC_EV_DRIVER_POOL,   /* a memory pool of the driver's: addr = which, size = bytes it reserves,
+	                      * id = bytes in use, flags = enum vc_driver_pool, `label` = what else */
+	VC_EV_OVERHEAD,      /* CUPTI or the driver, `label` = doing what, took `size` ns of the
+	                      * program's time */
+	VC_EV_LAUNCH,        /* the call that queued the work with correlation `id`; took `size` ns */
 
 	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At the
 	 * start of a device's events it is the warm start; with VC_EVF_FINAL it is the recorded end. */
@@ -63,6 +68,10 @@ enum vc_event_flags {
 
 enum vc_mark { /* flags of VC_EV_MARK */
 	VC_MARK_INSTANT = 0, VC_MARK_STEP, VC_MARK_BEGIN, VC_MARK_END
+};
+
+enum vc_driver_pool { /* flags of VC_EV_DRIVER_POOL, as CUPTI numbers them */
+	VC_DRIVER_POOL_CREATED = 1, VC_DRIVER_POOL_DESTROYED, VC_DRIVER_POOL_TRIMMED
 };
 
 #define VC_STREAM_ALL UINT32_MAX

@@ -363,9 +363,11 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_MARK:
 		d->totals.steps += rec->flags == VC_MARK_STEP;
 		return 1;
-	case VC_EV_KERNEL: case VC_EV_COPY:
-		ev->id = rec->extra;
+	case VC_EV_KERNEL: case VC_EV_COPY: case VC_EV_LAUNCH:
 		ev->flags = 0;
+		/* fall through */
+	case VC_EV_DRIVER_POOL:
+		ev->id = rec->extra;
 		return 1;
 	default:
 		return 1;

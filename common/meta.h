@@ -34,6 +34,9 @@ enum vc_capability {
 	VC_CAP_POOLS,      /* private pool scopes */
 	VC_CAP_SETTINGS,   /* allocator settings known, not guessed */
 	VC_CAP_KERNELS, VC_CAP_COPIES, VC_CAP_MARKS, VC_CAP_DEVICE_SAMPLES,
+	VC_CAP_DRIVER_POOLS, /* the driver's own memory pools, cudaMallocAsync's */
+	VC_CAP_OVERHEAD,   /* what CUPTI and the driver cost */
+	VC_CAP_LAUNCHES,   /* calls that queued kernels and copies, by correlation */
 	VC_CAP_NULL_GPU,   /* recorded on the null GPU: simulated, not measured */
 	VC_CAPS
 };

@@ -166,13 +166,15 @@ VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes,
 
 /* ---- activity.c: what a profiler may want to hear ---- */
 enum vc_null_activity_kind { VC_NULL_KERNEL, VC_NULL_COPY, VC_NULL_SET, VC_NULL_ALLOC, VC_NULL_FREE,
-	VC_NULL_SYNC };
+	VC_NULL_SYNC, VC_NULL_POOL };
 struct vc_null_activity {
 	enum vc_null_activity_kind kind;
 	const char *name;
 	uint64_t start, end, address, size;
 	uint32_t device, stream, correlation;
-	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction as CUPTI numbers it */
+	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction, of a pool: created 1,
+	             * destroyed 2, trimmed 3, as CUPTI numbers them */
+	uint64_t pool, keep; /* the pool memory came from; what a trim leaves */
 	unsigned grid[3], block[3];
 	size_t shared;
 };
@@ -180,6 +182,11 @@ typedef void vc_null_listener(const struct vc_null_activity *activity);
 VC_SHARED void vc_null_listen(vc_null_listener *listener);
 VC_SHARED void vc_null_tell(const struct vc_null_activity *activity);
 VC_SHARED bool vc_null_heard(void);
+/* What the calling thread allocates and frees next belongs to that pool; 0 = none. */
+VC_SHARED void vc_null_via(uint64_t pool);
+/* When the activity of that correlation began by the device clock, and for how long; false once
+ * about a million others came after it. Records may carry other stamps: see nullcupti.c. */
+VC_SHARED bool vc_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);
 /* API callbacks: `domain` 1 driver, 2 runtime; site 0 enter, 1 exit; numbers as CUPTI's. */
 typedef void vc_null_api_listener(int domain, int cbid, int site, const char *name,
 				  const void *params, const int *result, uint32_t correlation);

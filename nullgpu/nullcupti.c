@@ -19,7 +19,8 @@
 #endif
 
 enum { E_INVALID = 1, E_NO_MORE = 12, E_BUSY = 39 }; /* CUptiResult */
-enum { K_COPY = 1, K_SET = 2, K_KERNEL = 10, K_KERNEL_SERIAL = 3, K_MEMORY = 49, KINDS = 128 };
+enum { K_COPY = 1, K_SET = 2, K_KERNEL = 10, K_KERNEL_SERIAL = 3, K_MEMORY = 49, K_POOL = 50,
+       KINDS = 128 };
 enum { D_DRIVER = 1, D_RUNTIME = 2, D_RESOURCE = 3, DOMAINS = 8, CALLBACKS = 1024 };
 enum { QUEUE = 64, NAMES = 4096 };
 
@@ -39,7 +40,8 @@ static struct {
 	request_fn *request;
 	complete_fn *complete;
 	clock_fn *clock;
-	int64_t shift;            /* the client's clock less ours */
+	int64_t shift;            /* the client's clock less ours, in its own ticks */
+	double rate;              /* ticks of the client's clock in a nanosecond; 0: one */
 	callback_fn *callback;
 	void *user;
 	bool kind[KINDS];
@@ -95,10 +97,23 @@ struct memory { /* CUpti_ActivityMemory4, 128 bytes */
 	uint64_t address, bytes, timestamp, pc;
 	uint32_t process, device, context, stream;
 	const char *name;
-	uint64_t unused[7];
+	uint32_t is_async, unused0;
+	uint32_t pool_type, unused1;
+	uint64_t pool, threshold, size, used;
+	const char *source;
 };
-_Static_assert(offsetof(struct memory, name) == 64 && sizeof(struct memory) == 128,
-	       "CUpti_ActivityMemory4");
+_Static_assert(offsetof(struct memory, name) == 64 && offsetof(struct memory, used) == 112 &&
+	       sizeof(struct memory) == 128, "CUpti_ActivityMemory4");
+
+struct pool { /* CUpti_ActivityMemoryPool2 (72 bytes), Pool3 (80) */
+	uint32_t kind, operation, type, correlation, process, device;
+	uint64_t keep, address, size, threshold, timestamp, used;
+#if VC_CUDA_MAJOR >= 13
+	uint64_t managed;
+#endif
+};
+_Static_assert(offsetof(struct pool, used) == 64 &&
+	       sizeof(struct pool) == (VC_CUDA_MAJOR >= 13 ? 80 : 72), "CUpti_ActivityMemoryPool2");
 
 struct call { /* CUpti_CallbackData */
 	int site, unused;
@@ -118,7 +133,8 @@ static size_t size_of(const void *record)
 	memcpy(&kind, record, sizeof kind);
 	return kind == K_KERNEL || kind == K_KERNEL_SERIAL ? sizeof(struct kernel)
 		: kind == K_COPY ? sizeof(struct copy)
-		: kind == K_SET ? sizeof(struct set) : sizeof(struct memory);
+		: kind == K_SET ? sizeof(struct set)
+		: kind == K_POOL ? sizeof(struct pool) : sizeof(struct memory);
 }
 
 /* ---- buffers ---- */
@@ -240,21 +256,36 @@ static uint64_t client_clock(void)
 }
 
 /* CUPTI stamps with the wall clock, or one that the client gives it: our times are shifted there, and
- * again whenever one would lie before the moment it is told, which no card can do.
- * VRAMCAST_NULL_CLOCK=device leaves the stamps as they are, for a client that takes its own times
- * from vc_null_clock: then they are the same in every run. */
+ * again whenever one would lie before the moment it is told, which no card can do. A client that
+ * takes its own times from the device clock asks vc_null_span for those of a record. */
 static uint64_t stamp(uint64_t t)
 {
-	return t + (uint64_t)g.shift;
+	return (g.rate ? (uint64_t)((double)t * g.rate) : t) + (uint64_t)g.shift;
 }
 
 static void set_clock(uint64_t t)
 {
-	if (is_repeatable())
-		return;
 	int64_t behind = (int64_t)(client_clock() - stamp(t));
 	if (behind > 0 || !g.shift)
 		g.shift += behind;
+}
+
+/* A processor's time stamp counter does not count nanoseconds. */
+static void measure_rate(void)
+{
+	struct timespec a, b;
+	g.rate = 0;
+	if (!g.clock)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	uint64_t from = g.clock();
+	nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	uint64_t to = g.clock();
+	double ns = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+	double rate = (double)(to - from) / ns;
+	if (rate > 0 && (rate < 0.99 || rate > 1.01))
+		g.rate = rate;
 }
 
 static void put_kernel(const struct vc_null_activity *a)
@@ -273,6 +304,7 @@ static void put_kernel(const struct vc_null_activity *a)
 
 static void on_activity(const struct vc_null_activity *a)
 {
+	uint64_t held = a->pool ? vc_null_used((int)a->device) - vc_null_card()->context : 0;
 	set_clock(a->start);
 	if (a->kind == VC_NULL_KERNEL && (g.kind[K_KERNEL] || g.kind[K_KERNEL_SERIAL])) {
 		put_kernel(a);
@@ -290,7 +322,14 @@ static void on_activity(const struct vc_null_activity *a)
 			.memory = a->memory == 1 ? 2 : 3, /* pinned, device */
 			.correlation = a->correlation, .address = a->address, .bytes = a->size,
 			.timestamp = stamp(a->start), .process = (uint32_t)getpid(),
-			.device = a->device, .context = 1 });
+			.device = a->device, .context = 1, .stream = UINT32_MAX,
+			.is_async = a->pool != 0, .pool_type = a->pool != 0, .pool = a->pool,
+			.size = a->pool ? held : 0, .used = a->pool ? held : 0 });
+	} else if (a->kind == VC_NULL_POOL && g.kind[K_POOL]) {
+		put(&(struct pool){ .kind = K_POOL, .operation = (uint32_t)a->memory, .type = 1,
+			.correlation = a->correlation, .process = (uint32_t)getpid(),
+			.device = a->device, .keep = a->keep, .address = a->pool ? a->pool : a->address,
+			.size = a->size, .used = a->size, .timestamp = stamp(a->start) });
 	}
 }
 
@@ -335,6 +374,7 @@ VC_API(int, cuptiActivityRegisterTimestampCallback, clock_fn *clock)
 {
 	g.clock = clock;
 	g.shift = 0;
+	measure_rate();
 	set_clock(vc_null_clock());
 	return 0;
 }
@@ -359,7 +399,7 @@ static int set_kind(int kind, bool on)
 		return E_INVALID;
 	g.kind[kind] = on;
 	bool any = g.kind[K_KERNEL] || g.kind[K_KERNEL_SERIAL] || g.kind[K_COPY] || g.kind[K_SET] ||
-		g.kind[K_MEMORY];
+		g.kind[K_MEMORY] || g.kind[K_POOL];
 	vc_null_listen(any ? on_activity : NULL);
 	return 0;
 }
@@ -381,8 +421,6 @@ VC_API(int, cuptiActivityEnableContext, void *context, int kind)
 
 VC_API(int, cuptiActivityFlushAll, uint32_t flag)
 {
-	if (!(flag & 1) && is_repeatable())
-		return 0;
 	pthread_mutex_lock(&g.lock);
 	while (g.n_full)
 		hand_over_first();

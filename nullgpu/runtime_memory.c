@@ -2,11 +2,13 @@
 /* runtime_memory.c - libcudart: allocation of every kind, copies, fills, pointers, pools. */
 #include "nullgpu/runtime.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* Numbers of CUPTI's runtime callbacks for the calls a memory tracer subscribes to. */
 enum { CB_MALLOC = 20, CB_FREE = 22 };
 enum { RUNTIME = 2 };
+enum { POOL_CREATED = 1, POOL_TRIMMED = 3 }; /* CUpti_ActivityMemoryPoolOperationType */
 
 static int device_alloc(void **p, size_t n)
 {
@@ -41,19 +43,50 @@ VC_API(int, cudaFree, void *p)
 	return rc;
 }
 
+/* Pools: one for each device. What it holds is what is in use: it gives back at once. */
+static char pools[VC_NULL_DEVICES];
+
+static void tell_pool(int device, int what, size_t keep)
+{
+	static atomic_uint known; /* a bit per device: made at the first allocation */
+	bool is_new = what == POOL_CREATED && !(atomic_fetch_or(&known, 1u << device) >> device & 1);
+
+	if ((is_new || what != POOL_CREATED) && vc_null_heard())
+		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_POOL, .memory = what,
+			.device = (uint32_t)device, .address = (uint64_t)&pools[device],
+			.keep = keep, .size = vc_null_used(device) - vc_null_card()->context });
+}
+
 VC_API(int, cudaMallocAsync, void **p, size_t n, void *stream)
 {
-	return device_alloc(p, n);
+	vc_runtime_start();
+	tell_pool(vc_null_current(), POOL_CREATED, 0);
+	vc_null_via((uint64_t)&pools[vc_null_current()]);
+	int rc = device_alloc(p, n);
+	vc_null_via(0);
+	return rc;
 }
 
 VC_API(int, cudaMallocFromPoolAsync, void **p, size_t n, void *pool, void *stream)
 {
-	return device_alloc(p, n);
+	return cudaMallocAsync(p, n, stream);
 }
 
 VC_API(int, cudaFreeAsync, void *p, void *stream)
 {
-	return vc_runtime_result(vc_null_free((uint64_t)p));
+	int device = vc_null_owner((uint64_t)p);
+	vc_null_via(device >= 0 ? (uint64_t)&pools[device] : 0);
+	int rc = vc_runtime_result(vc_null_free((uint64_t)p));
+	vc_null_via(0);
+	return rc;
+}
+
+VC_API(int, cudaMemPoolTrimTo, void *pool, size_t keep)
+{
+	long device = (char *)pool - pools;
+	if (device >= 0 && device < VC_NULL_DEVICES)
+		tell_pool((int)device, POOL_TRIMMED, keep);
+	return 0;
 }
 
 VC_API(int, cudaMallocManaged, void **p, size_t n, unsigned flags)
@@ -211,7 +244,6 @@ VC_API(int, cudaMemset, void *to, int v, size_t n)
 
 VC_API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
 {
-	static char pools[VC_NULL_DEVICES];
 	*pool = &pools[device];
 	return 0;
 }

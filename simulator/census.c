@@ -138,6 +138,16 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		c->marks++;
 		c->steps += ev->flags == VC_MARK_STEP;
 		break;
+	case VC_EV_LAUNCH: c->launches++; break;
+	case VC_EV_OVERHEAD:
+		c->overheads++;
+		c->overhead_ns += ev->size;
+		break;
+	case VC_EV_DRIVER_POOL:
+		d->driver_pools += ev->flags == VC_DRIVER_POOL_CREATED;
+		d->pool_reserved = ev->size > d->pool_reserved ? ev->size : d->pool_reserved;
+		d->pool_used = ev->id > d->pool_used ? ev->id : d->pool_used;
+		break;
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_MAP:
 		d->segment_allocs++;
 		segment_grows(d, ev->size);

@@ -15,6 +15,7 @@ struct vc_device_census {
 	uint64_t live_requested, peak_requested;   /* bytes */
 	uint64_t start_reserved, reserved, peak_reserved; /* from the recording's own segments */
 	uint64_t start_segments, segment_allocs, segment_frees, final_segments;
+	uint64_t driver_pools, pool_reserved, pool_used; /* created; bytes at their highest */
 	uint64_t streams, ooms, trims, uses, deferred, kernels;
 	uint64_t total;          /* bytes of the device, from its samples; 0 = unknown */
 	uint64_t outside;        /* held on the device beside the segments: at the last OOM, else the most of any sample */
@@ -24,7 +25,8 @@ struct vc_device_census {
 struct vc_census {
 	struct vc_device_census device[VC_CENSUS_DEVICES];
 	size_t devices;
-	uint64_t events, allocs, frees, marks, steps;
+	uint64_t events, allocs, frees, marks, steps, launches;
+	uint64_t overheads, overhead_ns;   /* what CUPTI and the driver took for themselves */
 	uint64_t first_ns, last_ns;
 	void *private_sizes;     /* requested bytes by id while counting */
 };

@@ -48,6 +48,10 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const st
 		vc_emit_bytes(e, "start_reserved", NULL, d->start_reserved);
 		vc_emit_uint(e, "streams", "streams", d->streams);
 		vc_emit_uint(e, "segments", "segments", d->start_segments + d->segment_allocs);
+		vc_emit_uint(e, "driver_pools", d->driver_pools ? "driver pools" : NULL, d->driver_pools);
+		vc_emit_bytes(e, "driver_pool_reserved", d->driver_pools ? "driver pools reserve" : NULL,
+			      d->pool_reserved);
+		vc_emit_bytes(e, "driver_pool_used", d->driver_pools ? "driver pools use" : NULL, d->pool_used);
 		vc_emit_uint(e, "ooms", d->ooms ? "ooms" : NULL, d->ooms);
 		vc_emit_end(e);
 	}
@@ -170,6 +174,9 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const struc
 	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL, m->damaged_blocks);
 	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL, m->double_allocs);
 	vc_emit_ns(e, "time_ns", s->census.last_ns ? "time span" : NULL, s->census.last_ns);
+	vc_emit_uint(e, "launches", s->census.launches ? "launches" : NULL, s->census.launches);
+	vc_emit_ns(e, "overhead_ns", s->census.overheads ? "of which tracing" : NULL,
+		   s->census.overhead_ns);
 	emit_planes(e, s);
 	emit_steps(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);

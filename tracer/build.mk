@@ -29,7 +29,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so \
-	libcupti_standin.so cupti_client)
+	libcupti_standin.so cupti_client cupti_profiler)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
 BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
@@ -42,8 +42,8 @@ $(TRACE_TESTS)/%.so: $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lpthread -ldl
-$(TRACE_TESTS)/cupti_client: TRACE_STANDIN = $(TRACE_TESTS)/libcupti_standin.so
-$(TRACE_TESTS)/cupti_client: $(TRACE_TESTS)/libcupti_standin.so
+$(TRACE_TESTS)/cupti_client $(TRACE_TESTS)/cupti_profiler: TRACE_STANDIN = $(TRACE_TESTS)/libcupti_standin.so
+$(TRACE_TESTS)/cupti_client $(TRACE_TESTS)/cupti_profiler: $(TRACE_TESTS)/libcupti_standin.so
 TRACE_STANDIN = $(TRACE_TESTS)/libc10.so
 $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 	$(Q)mkdir -p $(@D)

@@ -24,7 +24,7 @@ struct config {
 	const char *out, *stacks, *device, *kernels, *graphs;
 	struct vc_list params;
 	uint64_t max_size;
-	bool no_python;
+	bool no_python, launches;
 };
 
 static const struct vc_option options[] = {
@@ -43,6 +43,9 @@ static const struct vc_option options[] = {
 	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
 	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
 	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
+	{ 0, "launches", VC_O_FLAG, offsetof(struct config, launches), NULL,
+	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 on)",
+	  NULL },
 	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -131,8 +134,8 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	struct vc_drain_options o;
 	char text[128];
 
-	snprintf(text, sizeof(text), "device=%s,stacks=%s,kernels=%s,graphs=%s", c->device,
-		 c->stacks, c->kernels, c->graphs);
+	snprintf(text, sizeof(text), "device=%s,stacks=%s,kernels=%s,graphs=%s%s", c->device,
+		 c->stacks, c->kernels, c->graphs, c->launches ? ",launches=on" : "");
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
 	r->command = join(argc, argv);

@@ -82,6 +82,11 @@ static struct caller find_real(const void *site, const char *name)
 	return c;
 }
 
+void *vc_cuda_real(const void *site, const char *name)
+{
+	return find_real(site, name).real;
+}
+
 static struct caller resolve(const void *site, const char *name)
 {
 	struct caller found;

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+/* The function of that name that the library around `site` would have called without us; NULL: none. */
+void *vc_cuda_real(const void *site, const char *name);
 /* Free bytes of the current device; 0 when they cannot be had. */
 uint64_t vc_cuda_free_bytes(void);
 /* What the driver says is free, and this process's resident memory; at most five times a second,

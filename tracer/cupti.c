@@ -1,85 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cupti.c - opens CUPTI, subscribes, feeds it small buffers and empties them.
- *
- * libcupti is never linked: the copy that PyTorch has loaded is shared, and where there is none, or
- * another tool holds it, one capability is off and the rest goes on. */
+/* cupti.c - starts CUPTI's planes inside cuInit and ends them. Where there is no CUPTI, or another
+ * tool holds it, one capability is off and the rest goes on. */
 #define _GNU_SOURCE
 #include "tracer/cupti.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tracer/cupti_abi.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
 
-/* Small buffers bound what a crash loses: at 5000 kernels/s 256 KiB are a quarter of a second. */
-enum { BUFFER = 256 << 10, BUFFERS = 64, FLUSH_MS = 1000, FINISH_MS = 3000 };
+enum { FLUSH_MS = 1000, FINISH_MS = 3000 };
 
 static struct {
-	int (*version)(uint32_t *);
-	int (*subscribe)(void **, vc_cupti_callback *, void *);
-	int (*enable_callback)(uint32_t, void *, int, uint32_t);
-	int (*register_callbacks)(vc_cupti_request *, vc_cupti_complete *);
-	int (*enable)(int);
-	int (*flush)(uint32_t);
-	vc_cupti_next *next;
-	int (*dropped)(void *, uint32_t, size_t *);
-	int (*stream_id)(void *, void *, uint8_t, uint32_t *);
-	int (*set)(int, size_t *, void *);
-	int (*explain)(int, const char **);
-	pthread_mutex_t lock;       /* the free buffers */
-	void *spare[BUFFERS];
-	int spares;
 	_Atomic int started, active, finishing;
-} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* ---- buffers ---- */
-
-static void request(uint8_t **buffer, size_t *size, size_t *records)
-{
-	void *p = NULL;
-
-	pthread_mutex_lock(&g.lock);
-	if (g.spares)
-		p = g.spare[--g.spares];
-	pthread_mutex_unlock(&g.lock);
-	if (!p) /* mapped, not malloc'ed: this runs inside any CUDA call of the program */
-		p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	*buffer = p == MAP_FAILED ? NULL : p; /* before 12.9 CUPTI does not survive NULL, nor would we */
-	*size = p == MAP_FAILED ? 0 : BUFFER;
-	*records = 0;
-}
-
-static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
-{
-	size_t lost = 0;
-
-	(void)size;
-	if (!buffer)
-		return;
-	vc_cupti_read(g.next, buffer, valid);
-	if (g.dropped && g.dropped(context, stream, &lost) == 0 && lost)
-		vc_cupti_lost(lost);
-	memset(buffer, 0, valid);
-	pthread_mutex_lock(&g.lock);
-	if (g.spares < BUFFERS) {
-		g.spare[g.spares++] = buffer;
-		buffer = NULL;
-	}
-	pthread_mutex_unlock(&g.lock);
-	if (buffer)
-		munmap(buffer, BUFFER);
-}
+} g;
 
 /* ---- callbacks: rare calls only ---- */
 
@@ -129,43 +71,12 @@ static void callback(void *user, int domain, uint32_t id, const void *data)
 		return;
 	if (domain == VC_CUPTI_DRIVER_API)
 		on_driver_call(id, data);
-	else if (domain == VC_CUPTI_RESOURCE && id == VC_CUPTI_STREAM_CREATED && g.stream_id &&
-		 g.stream_id(resource->context, resource->handle, 0, &stream) == 0)
+	else if (domain == VC_CUPTI_RESOURCE && id == VC_CUPTI_STREAM_CREATED && vc_cupti()->stream_id &&
+		 vc_cupti()->stream_id(resource->context, resource->handle, 0, &stream) == 0)
 		vc_cupti_stream(stream, (uint64_t)(uintptr_t)resource->handle);
 }
 
 /* ---- start ---- */
-
-static void *open_library(void)
-{
-	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-		"libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4",
-		"libcupti.so.11.3", "libcupti.so.11.2", "libcupti.so" };
-	const char *given = getenv("VC_CUPTI");
-	void *h = given && *given ? dlopen(given, RTLD_NOW) : NULL;
-
-	for (size_t i = 0; !h && i < sizeof(names) / sizeof(*names); i++)
-		h = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-	for (size_t i = 0; !h && i < sizeof(names) / sizeof(*names); i++)
-		h = dlopen(names[i], RTLD_NOW);
-	return h;
-}
-
-static bool load(void *h)
-{
-	*(void **)&g.version = dlsym(h, "cuptiGetVersion");
-	*(void **)&g.subscribe = dlsym(h, "cuptiSubscribe");
-	*(void **)&g.enable_callback = dlsym(h, "cuptiEnableCallback");
-	*(void **)&g.register_callbacks = dlsym(h, "cuptiActivityRegisterCallbacks");
-	*(void **)&g.enable = dlsym(h, "cuptiActivityEnable");
-	*(void **)&g.flush = dlsym(h, "cuptiActivityFlushAll");
-	*(void **)&g.next = dlsym(h, "cuptiActivityGetNextRecord");
-	*(void **)&g.dropped = dlsym(h, "cuptiActivityGetNumDroppedRecords");
-	*(void **)&g.stream_id = dlsym(h, "cuptiGetStreamIdEx");
-	*(void **)&g.set = dlsym(h, "cuptiActivitySetAttribute");
-	*(void **)&g.explain = dlsym(h, "cuptiGetResultString");
-	return g.subscribe && g.register_callbacks && g.enable && g.flush && g.next;
-}
 
 static void refuse(const char *why)
 {
@@ -179,8 +90,8 @@ static void refuse_code(const char *what, int code)
 	char text[256];
 	const char *name = NULL;
 
-	if (g.explain)
-		g.explain(code, &name);
+	if (vc_cupti()->explain)
+		vc_cupti()->explain(code, &name);
 	snprintf(text, sizeof(text), "no kernel times: %s answered %d (%s)%s", what, code,
 		 name ? name : "unknown",
 		 code == VC_CUPTI_BUSY ? "; another profiler holds CUPTI" : "");
@@ -192,14 +103,15 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000l }, NULL);
 }
 
-/* Full buffers come by themselves; this fetches those whose records are complete but few. */
+/* Full buffers come by themselves; this fetches those whose records are complete but few. Not
+ * while a profiler of the program's collects, whose number of buffers is limited. */
 static void *flusher(void *unused)
 {
 	(void)unused;
 	while (!atomic_load(&g.finishing)) {
 		sleep_ms(FLUSH_MS);
-		if (!atomic_load(&g.finishing))
-			g.flush(0);
+		if (!atomic_load(&g.finishing) && !vc_share_is_busy())
+			vc_cupti()->flush(0);
 	}
 	return NULL;
 }
@@ -219,69 +131,92 @@ static void start_flusher(void)
 /* That records come is said when the first one does: cupti_records.c. */
 static void enable_kind(int kind, enum vc_capability c)
 {
-	if (g.enable(kind))
+	if (vc_share_enable(kind))
 		vc_recorder_capability(c, VC_HOW_FAILED);
 }
 
-static void enable_kinds(void *subscriber)
+/* Whole kinds of API records would touch every call of CUDA: only launches, from 12.5 on. */
+static void enable_launches(void)
+{
+	static const uint32_t runtime[] = { VC_CUPTI_RT_LAUNCH, VC_CUPTI_RT_LAUNCH_EX,
+					    VC_CUPTI_RT_LAUNCH_GRAPH, VC_CUPTI_RT_COPY_ASYNC };
+	static const uint32_t driver[] = { VC_CUPTI_LAUNCH, VC_CUPTI_LAUNCH_EX,
+					   VC_CUPTI_LAUNCH_GRAPH };
+	const struct vc_cupti_functions *f = vc_cupti();
+	int r = f->runtime_api && f->driver_api ? 0 : VC_CUPTI_INVALID;
+
+	for (size_t i = 0; r == 0 && i < sizeof(runtime) / sizeof(*runtime); i++)
+		r = f->runtime_api(runtime[i], 1);
+	for (size_t i = 0; r == 0 && i < sizeof(driver) / sizeof(*driver); i++)
+		r = f->driver_api(driver[i], 1);
+	if (!r)
+		return;
+	vc_recorder_capability(VC_CAP_LAUNCHES, VC_HOW_FAILED);
+	vc_recorder_fact("note", "no launches: this CUPTI cannot record single calls (12.5 can)");
+}
+
+static void enable_kinds(void)
 {
 	static const uint32_t calls[] = { VC_CUPTI_MEM_ALLOC, VC_CUPTI_MEM_ALLOC_ASYNC,
 					  VC_CUPTI_MEM_MAP, VC_CUPTI_MEM_UNMAP };
-	char graphs[16], kernels[16];
+	char text[16];
 	uint8_t yes = 1;
 	size_t one = sizeof(yes);
 
-	for (size_t i = 0; g.enable_callback && i < sizeof(calls) / sizeof(*calls); i++)
-		g.enable_callback(1, subscriber, VC_CUPTI_DRIVER_API, calls[i]);
-	if (g.enable_callback)
-		g.enable_callback(1, subscriber, VC_CUPTI_RESOURCE, VC_CUPTI_STREAM_CREATED);
-	if (g.set) {
-		g.set(VC_CUPTI_ATTR_ZEROED, &one, &yes);
-		one = sizeof(yes);
-		g.set(VC_CUPTI_ATTR_HOST_PINNED, &one, &yes); /* its buffers not on the device we measure */
-	}
-	g.enable(VC_CUPTI_MEMORY2);
-	if (strcmp(vc_recorder_option("kernels", kernels, sizeof(kernels)), "off") == 0)
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		vc_share_callback(VC_CUPTI_DRIVER_API, calls[i]);
+	vc_share_callback(VC_CUPTI_RESOURCE, VC_CUPTI_STREAM_CREATED);
+	if (vc_cupti()->set) /* its buffers not on the device we measure */
+		vc_cupti()->set(VC_CUPTI_ATTR_HOST_PINNED, &one, &yes);
+	vc_share_enable(VC_CUPTI_MEMORY2);
+	enable_kind(VC_CUPTI_MEMORY_POOL, VC_CAP_DRIVER_POOLS);
+	enable_kind(VC_CUPTI_OVERHEAD, VC_CAP_OVERHEAD);
+	if (strcmp(vc_recorder_option("kernels", text, sizeof(text)), "off") == 0)
 		return;
-	if (strcmp(vc_recorder_option("graphs", graphs, sizeof(graphs)), "launch") == 0)
+	if (strcmp(vc_recorder_option("graphs", text, sizeof(text)), "launch") == 0)
 		enable_kind(VC_CUPTI_GRAPH_TRACE, VC_CAP_KERNELS);
 	enable_kind(VC_CUPTI_KERNEL, VC_CAP_KERNELS);
 	enable_kind(VC_CUPTI_MEMCPY, VC_CAP_COPIES);
 	enable_kind(VC_CUPTI_MEMSET, VC_CAP_COPIES);
+	if (strcmp(vc_recorder_option("launches", text, sizeof(text)), "on") == 0)
+		enable_launches();
 }
 
-static void start(void)
+void vc_cupti_start(void)
 {
-	void *h = open_library(), *subscriber = NULL;
 	char text[32];
 	uint32_t v = 0;
 	int r;
 
-	if (!h) {
+	switch (vc_cupti_open(NULL)) {
+	case VC_CUPTI_NONE:
 		refuse("no kernel times: libcupti was not found; VC_CUPTI can name one");
 		return;
-	}
-	if (!load(h)) {
+	case VC_CUPTI_INCOMPLETE:
 		refuse("no kernel times: this libcupti lacks a function the tracer needs");
 		return;
+	default:
+		break;
 	}
-	if (g.version && g.version(&v) == 0) {
+	if (vc_cupti()->version && vc_cupti()->version(&v) == 0) {
 		snprintf(text, sizeof(text), "%u", v);
 		vc_recorder_fact("cupti", text);
 	}
-	r = g.subscribe(&subscriber, callback, NULL);
+	r = vc_share_subscribe(callback);
 	if (r) {
 		refuse_code("cuptiSubscribe", r);
 		return;
 	}
-	r = g.register_callbacks(request, complete);
+	vc_share_dropped(vc_cupti_lost);
+	r = vc_share_register();
 	if (r) {
 		refuse_code("cuptiActivityRegisterCallbacks", r);
 		return;
 	}
 	atomic_store(&g.active, 1);
-	enable_kinds(subscriber);
-	start_flusher();
+	enable_kinds();
+	if (!vc_clock_is_null()) /* what a timer fetches comes at another moment in every run */
+		start_flusher();
 	atexit(vc_cupti_finish); /* late, so it runs early: while the driver still lives */
 }
 
@@ -292,8 +227,8 @@ VC_EXPORT int InitializeInjection(void)
 	if (atomic_exchange(&g.started, 1))
 		return 1;
 	vc_recorder_option("device", device, sizeof(device));
-	if (strcmp(device, "cpu") != 0 && vc_recorder_open())
-		start();
+	if (strcmp(device, "cpu") != 0 && vc_recorder_open() && !vc_share_postpone())
+		vc_cupti_start();
 	return 1;
 }
 
@@ -301,9 +236,23 @@ VC_EXPORT int InitializeInjection(void)
 
 static void *last_flush(void *done)
 {
-	g.flush(VC_CUPTI_FLUSH_FORCED);
+	vc_cupti()->flush(VC_CUPTI_FLUSH_FORCED);
 	atomic_store((_Atomic int *)done, 1);
 	return NULL;
+}
+
+/* What CUPTI was given and did not return: somebody else took its buffers over, past us. */
+static void say_missing(bool flushed)
+{
+	if (!flushed)
+		vc_recorder_fact("note", "the last kernel times are missing: CUPTI did not answer in time");
+	else if (vc_share_is_robbed())
+		vc_recorder_fact("note", "kernel times are missing: another client of CUPTI took its "
+				 "buffers over");
+	else
+		return;
+	if (vc_recorder_how(VC_CAP_KERNELS) == VC_HOW_RECORDED)
+		vc_recorder_capability(VC_CAP_KERNELS, VC_HOW_PARTIAL);
 }
 
 /* Flushing can hang when the GPU is wedged: it gets a thread of its own and a limited time. */
@@ -319,6 +268,7 @@ void vc_cupti_finish(void)
 	pthread_detach(t);
 	for (int ms = 0; ms < FINISH_MS && !atomic_load(&done); ms++)
 		sleep_ms(1);
+	say_missing(atomic_load(&done));
 }
 
 void vc_cupti_forget(void)
@@ -326,6 +276,5 @@ void vc_cupti_forget(void)
 	atomic_store(&g.active, 0);
 	atomic_store(&g.finishing, 1);
 	atomic_store(&g.started, 0); /* a child whose parent had no CUDA may start it */
-	pthread_mutex_init(&g.lock, NULL);
-	g.spares = 0;
+	vc_share_forget();
 }

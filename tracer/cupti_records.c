@@ -2,15 +2,14 @@
 /* cupti_records.c - activity records become journal records. Runs in CUPTI's own thread. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "tracer/cupti.h"
-#include "tracer/cupti_abi.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 
-enum { NAMES = 4096, STREAMS = 4096, RECENT = 64, DEFAULT_STREAM = 7 /* CUPTI's id of handle 0 */ };
+enum { NAMES = 4096, STREAMS = 4096, RECENT = 64, POOLS = 16, DEFAULT_STREAM = 7 /* CUPTI's id of handle 0 */ };
 
 struct name { const char *p; uint32_t at; };
 struct seen { uint64_t address; uint32_t correlation, operation; };
@@ -22,7 +21,9 @@ static struct {
 	struct seen recent[RECENT];     /* one cudaMalloc comes once per context of its device */
 	unsigned at;
 	uint64_t untimed;
-	bool kernels, copies;           /* said that there are some */
+	struct vc_cupti_times times;    /* of the buffer being read */
+	bool launches;                  /* wanted */
+	struct { uint64_t at, size; } pool[POOLS]; /* what was last said of it */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vc_cupti_stream(uint32_t id, uint64_t handle)
@@ -45,17 +46,6 @@ static uint64_t handle_of(uint32_t id)
 	return 1ull << 63 | id; /* created before we looked: distinct, and no pointer */
 }
 
-/* CUPTI stamps with the wall clock. Registering another clock breaks kernel times in 12.6 to 13.0. */
-static int64_t wall_minus_monotonic(void)
-{
-	struct timespec w;
-
-	if (vc_clock_is_null())
-		return 0;
-	clock_gettime(CLOCK_REALTIME, &w);
-	return (int64_t)w.tv_sec * 1000000000 + w.tv_nsec - (int64_t)vc_clock_ns();
-}
-
 /* Names are shared and stable in most versions: recognised by address, checked by content. */
 static uint32_t name_of(const char *s)
 {
@@ -70,20 +60,22 @@ static uint32_t name_of(const char *s)
 	return n->at;
 }
 
+static void said(enum vc_capability c)
+{
+	if (vc_recorder_how(c) != VC_HOW_RECORDED)
+		vc_recorder_capability(c, VC_HOW_RECORDED);
+}
+
 static void put(struct vc_record what)
 {
 	struct vc_record *r = vc_record_begin();
-	bool *said = what.kind == VC_EV_KERNEL ? &g.kernels : what.kind == VC_EV_COPY ? &g.copies : NULL;
 
 	if (!r)
 		return;
 	*r = what;
 	vc_record_commit(r);
-	if (said && !*said) {
-		*said = true;
-		vc_recorder_capability(said == &g.kernels ? VC_CAP_KERNELS : VC_CAP_COPIES,
-				       VC_HOW_RECORDED);
-	}
+	if (what.kind == VC_EV_KERNEL || what.kind == VC_EV_COPY)
+		said(what.kind == VC_EV_KERNEL ? VC_CAP_KERNELS : VC_CAP_COPIES);
 }
 
 /* 0 = 0: the device buffer was full and no time could be taken. */
@@ -96,95 +88,212 @@ static bool is_timed(uint64_t start, uint64_t end)
 	return false;
 }
 
-static void read_kernel(const struct vc_cupti_kernel *k, int64_t shift)
+/* When and how long. On the null GPU that is the device's own time, the same in every run; the
+ * stamps are for profilers, who want them beside the wall clock. */
+struct span { uint64_t at, ns; };
+
+static struct span span_of(uint64_t start, uint64_t end, uint32_t correlation)
 {
-	if (is_timed(k->start, k->end))
-		put((struct vc_record){ .kind = VC_EV_KERNEL, .time_ns = k->start - (uint64_t)shift,
-			.size = k->end - k->start, .extra = k->correlation,
-			.stream = handle_of(k->stream), .device = (uint16_t)k->device,
-			.text = name_of(k->name) });
+	struct span s;
+
+	if (vc_clock_is_null() && vc_clock_null_span(correlation, &s.at, &s.ns))
+		return s;
+	s.at = vc_share_time(&g.times, start);
+	s.ns = end > start ? vc_share_time(&g.times, end) - s.at : 0;
+	return s;
 }
 
-static void read_graph(const struct vc_cupti_graph *k, int64_t shift)
+static void put_work(uint8_t kind, struct span s, uint64_t bytes, uint32_t correlation, uint32_t stream,
+		     uint32_t device, uint32_t name)
 {
-	if (is_timed(k->start, k->end))
-		put((struct vc_record){ .kind = VC_EV_KERNEL, .time_ns = k->start - (uint64_t)shift,
-			.size = k->end - k->start, .extra = k->correlation,
-			.stream = handle_of(k->stream), .device = (uint16_t)k->device,
-			.text = name_of("CUDA graph") });
+	put((struct vc_record){ .kind = kind, .time_ns = s.at, .size = s.ns, .addr = bytes,
+		.extra = correlation, .stream = handle_of(stream), .device = (uint16_t)device,
+		.text = name });
 }
 
-static void read_copy(const struct vc_cupti_copy *k, int64_t shift)
+static void read_kernel(const struct vc_cupti_kernel *k)
+{
+	if (is_timed(k->start, k->end))
+		put_work(VC_EV_KERNEL, span_of(k->start, k->end, k->correlation), 0, k->correlation,
+			 k->stream, k->device, name_of(k->name));
+}
+
+static void read_graph(const struct vc_cupti_graph *k)
+{
+	if (is_timed(k->start, k->end))
+		put_work(VC_EV_KERNEL, span_of(k->start, k->end, k->correlation), 0, k->correlation,
+			 k->stream, k->device, name_of("CUDA graph"));
+}
+
+static void read_copy(const struct vc_cupti_copy *k)
 {
 	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA",
 		"memcpy AtoH", "memcpy AtoA", "memcpy AtoD", "memcpy DtoA", "memcpy DtoD",
 		"memcpy HtoH", "memcpy PtoP" }; /* CUpti_ActivityMemcpyKind */
 
 	if (is_timed(k->start, k->end))
-		put((struct vc_record){ .kind = VC_EV_COPY, .time_ns = k->start - (uint64_t)shift,
-			.size = k->end - k->start, .addr = k->bytes, .extra = k->correlation,
-			.stream = handle_of(k->stream), .device = (uint16_t)k->device,
-			.text = name_of(names[k->copy < sizeof(names) / sizeof(*names) ? k->copy : 0]) });
+		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes, k->correlation,
+			 k->stream, k->device,
+			 name_of(names[k->copy < sizeof(names) / sizeof(*names) ? k->copy : 0]));
 }
 
-static void read_fill(const struct vc_cupti_fill *k, int64_t shift)
+static void read_fill(const struct vc_cupti_fill *k)
 {
 	if (is_timed(k->start, k->end))
-		put((struct vc_record){ .kind = VC_EV_COPY, .time_ns = k->start - (uint64_t)shift,
-			.size = k->end - k->start, .addr = k->bytes, .extra = k->correlation,
-			.stream = handle_of(k->stream), .device = (uint16_t)k->device,
-			.text = name_of("memset") });
+		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes, k->correlation,
+			 k->stream, k->device, name_of("memset"));
 }
 
-static bool is_duplicate(const struct vc_cupti_memory *m)
+static void read_launch(const struct vc_cupti_api *k)
+{
+	struct span s = span_of(k->start, k->end, 0);
+
+	if (!k->start || !k->correlation)
+		return;
+	put((struct vc_record){ .kind = VC_EV_LAUNCH, .time_ns = s.at, .size = s.ns,
+		.extra = k->correlation });
+	said(VC_CAP_LAUNCHES);
+}
+
+static void read_overhead(const struct vc_cupti_overhead *k)
+{
+	static const char *const names[] = { "unknown", "CUPTI: buffer flush", "CUPTI: instrumentation",
+		"CUPTI: resources", "driver: module loading", "driver: lazy function loading",
+		"driver: command buffer full", "CUPTI: buffer request",
+		"CUPTI: unified memory" }; /* CUpti_ActivityOverheadKind, from 1 << 16 on */
+	uint32_t n = k->overhead >> 16;
+	struct span s = span_of(k->start, k->end, 0);
+
+	if (!k->start && !k->end)
+		return;
+	put((struct vc_record){ .kind = VC_EV_OVERHEAD, .time_ns = s.at, .size = s.ns,
+		.text = name_of(k->overhead == 1 ? "driver: compiler" :
+				names[n < sizeof(names) / sizeof(*names) ? n : 0]) });
+	said(VC_CAP_OVERHEAD);
+}
+
+static bool is_duplicate(uint64_t address, uint32_t correlation, uint32_t operation)
 {
 	for (unsigned i = 0; i < RECENT; i++)
-		if (g.recent[i].address == m->address && g.recent[i].correlation == m->correlation &&
-		    g.recent[i].operation == m->operation && m->correlation)
+		if (g.recent[i].address == address && g.recent[i].correlation == correlation &&
+		    g.recent[i].operation == operation && correlation)
 			return true;
-	g.recent[g.at++ % RECENT] = (struct seen){ m->address, m->correlation, m->operation };
+	g.recent[g.at++ % RECENT] = (struct seen){ address, correlation, operation };
 	return false;
 }
 
-static void read_memory(const struct vc_cupti_memory *m, int64_t shift)
+static void put_pool(uint8_t what, uint64_t at, uint64_t size, uint64_t used, struct vc_record r)
+{
+	r.kind = VC_EV_DRIVER_POOL;
+	r.flags = what;
+	r.addr = at;
+	r.size = size;
+	r.extra = used;
+	put(r);
+	said(VC_CAP_DRIVER_POOLS);
+}
+
+/* An allocation from a pool shows how large the pool has become; said when that has changed. */
+static void see_pool(const struct vc_cupti_memory *m, size_t bytes, struct vc_record r)
+{
+	const struct vc_cupti_memory_pool *p = &m->pool;
+	int i = 0;
+
+	if (bytes < VC_CUPTI_MEMORY3 || !m->is_async || p->type != VC_CUPTI_POOL_LOCAL || !p->at)
+		return; /* before 11.6 these fields held rubbish */
+	while (i < POOLS - 1 && g.pool[i].at && g.pool[i].at != p->at)
+		i++;
+	if (g.pool[i].at == p->at && g.pool[i].size == p->size)
+		return;
+	g.pool[i].at = p->at;
+	g.pool[i].size = p->size;
+	put_pool(0, p->at, p->size, p->used, r);
+}
+
+static void read_pool(const struct vc_cupti_pool *p, size_t bytes)
+{
+	struct vc_record r = { .device = (uint16_t)p->device,
+		.time_ns = span_of(p->timestamp, p->timestamp, p->correlation).at };
+	char text[64];
+	int n;
+
+	if (is_duplicate(p->address, p->correlation, p->operation << 8))
+		return;
+	if (p->operation == VC_DRIVER_POOL_TRIMMED) {
+		n = snprintf(text, sizeof(text), "trim, keep %llu", (unsigned long long)p->keep);
+		r.text = vc_marks_name(text, (size_t)n);
+	}
+	put_pool((uint8_t)p->operation, p->address, p->type == VC_CUPTI_POOL_LOCAL ? p->size : 0,
+		 p->type == VC_CUPTI_POOL_LOCAL && bytes > VC_CUPTI_POOL_OLDEST ? p->used : 0, r);
+}
+
+static void read_memory(const struct vc_cupti_memory *m, size_t bytes)
 {
 	const char *what = m->memory == VC_CUPTI_KIND_PINNED ? "pinned host memory" :
 		m->memory == VC_CUPTI_KIND_MANAGED ? "managed memory" :
 		m->memory == VC_CUPTI_KIND_DEVICE ? "device memory of other libraries" : NULL;
+	struct vc_record r = { .device = (uint16_t)m->device };
 
-	if (!what || is_duplicate(m))
+	if (!what || is_duplicate(m->address, m->correlation, m->operation))
 		return;
-	put((struct vc_record){ .kind = m->operation == 1 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE,
-		.flags = VC_RECF_LATE, .time_ns = m->timestamp - (uint64_t)shift, .addr = m->address,
-		.size = m->bytes, .extra = m->bytes, .device = (uint16_t)m->device,
-		.text = name_of(what) });
+	r.time_ns = span_of(m->timestamp, m->timestamp, m->correlation).at;
+	see_pool(m, bytes, r);
+	r.kind = m->operation == 1 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE;
+	r.flags = VC_RECF_LATE;
+	r.addr = m->address;
+	r.size = r.extra = m->bytes;
+	r.text = name_of(what);
+	put(r);
+}
+
+static void read_one(const void *record, size_t bytes)
+{
+	switch (*(const uint32_t *)record) {
+	case VC_CUPTI_KERNEL:
+		read_kernel(record);
+		break;
+	case VC_CUPTI_GRAPH_TRACE:
+		read_graph(record);
+		break;
+	case VC_CUPTI_MEMCPY:
+		read_copy(record);
+		break;
+	case VC_CUPTI_MEMSET:
+		read_fill(record);
+		break;
+	case VC_CUPTI_MEMORY2:
+		read_memory(record, bytes);
+		break;
+	case VC_CUPTI_MEMORY_POOL:
+		read_pool(record, bytes);
+		break;
+	case VC_CUPTI_OVERHEAD:
+		read_overhead(record);
+		break;
+	case VC_CUPTI_RUNTIME: case VC_CUPTI_DRIVER:
+		if (g.launches)
+			read_launch(record);
+		break;
+	default:
+		break;
+	}
 }
 
 void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid)
 {
-	int64_t shift = wall_minus_monotonic();
-	void *record = NULL;
+	void *record = NULL, *after;
+	bool more;
+	char text[8];
 
 	pthread_mutex_lock(&g.lock);
-	while (valid && next(buffer, valid, &record) == 0)
-		switch (*(const uint32_t *)record) {
-		case VC_CUPTI_KERNEL:
-			read_kernel(record, shift);
-			break;
-		case VC_CUPTI_GRAPH_TRACE:
-			read_graph(record, shift);
-			break;
-		case VC_CUPTI_MEMCPY:
-			read_copy(record, shift);
-			break;
-		case VC_CUPTI_MEMSET:
-			read_fill(record, shift);
-			break;
-		case VC_CUPTI_MEMORY2:
-			read_memory(record, shift);
-			break;
-		default:
-			break;
-		}
+	g.times = vc_share_clocks();
+	g.launches = strcmp(vc_recorder_option("launches", text, sizeof(text)), "on") == 0;
+	more = valid && next(buffer, valid, &record) == 0;
+	while (more) {
+		after = record; /* a record is as long as the way to the next one */
+		more = next(buffer, valid, &after) == 0;
+		read_one(record, (size_t)((more ? (uint8_t *)after : buffer + valid) - (uint8_t *)record));
+		record = after;
+	}
 	pthread_mutex_unlock(&g.lock);
 }

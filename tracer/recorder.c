@@ -38,10 +38,16 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 
 /* On the null GPU time is what the submitted work takes, the same in every run. */
 static uint64_t (*null_clock)(void);
+static bool (*null_span)(uint32_t, uint64_t *, uint64_t *);
 
 bool vc_clock_is_null(void)
 {
 	return null_clock != NULL;
+}
+
+bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns)
+{
+	return null_span && null_span(correlation, at, ns);
 }
 
 uint64_t vc_clock_ns(void)
@@ -78,7 +84,8 @@ void vc_recorder_init(void)
 
 	if (clock && strcmp(clock, "device") == 0)
 		*(void **)&null_clock = dlsym(RTLD_DEFAULT, "vc_null_clock");
-
+	if (null_clock)
+		*(void **)&null_span = dlsym(RTLD_DEFAULT, "vc_null_span");
 	if (!dir || !*dir || strlen(dir) >= sizeof(g.dir))
 		return;
 	snprintf(g.dir, sizeof(g.dir), "%s", dir);
@@ -99,6 +106,11 @@ const char *vc_recorder_option(const char *key, char *buf, size_t n)
 			return buf;
 		}
 	return buf;
+}
+
+bool vc_recorder_wanted(void)
+{
+	return g.configured && !g.refused;
 }
 
 /* Header and text area. posix_fallocate, because a hole in a full file system would kill the

@@ -19,6 +19,9 @@ void vc_recorder_init(void);
 /* The value of one word of the options ("device" in "device=cpu,stacks=py"); "" when absent. */
 const char *vc_recorder_option(const char *key, char *buf, size_t n);
 
+/* Is this process to be recorded at all? */
+bool vc_recorder_wanted(void);
+
 /* A record to fill, or NULL: not recording, or no room (counted). Everything but seq is garbage.
  * Every record that begins must be committed by the same thread before the next one begins. */
 struct vc_record *vc_record_begin(void);
@@ -26,6 +29,9 @@ void vc_record_commit(struct vc_record *r);
 
 uint64_t vc_clock_ns(void);
 bool vc_clock_is_null(void); /* it is the device clock of the null GPU, whose CUPTI stamps with it too */
+
+/* When the work of that correlation began on the null device, and for how long; false: unknown. */
+bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);
 
 /* Offset of a copy of `s` in the text area, at most 64 KiB of it; 0 when there is no room. Does not
  * look for duplicates: callers intern. */

@@ -13,5 +13,7 @@ victim threads 100
 victim -c return 100
 burst 4 20000 0.3
 cupti_client
+cupti_profiler late
+cupti_profiler early
 LIST
 finish

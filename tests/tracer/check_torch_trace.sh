@@ -52,6 +52,21 @@ for env in $TORCH_ENVS; do
 	marks=$("$VRAMCAST" dump "$TMP/n.vct" | awk '/ mark .*label=step/ { n++ } END { print n + 0 }')
 	[ "$marks" = 21 ] && pass "$name: 21 optimizer steps marked" || fail "$name: 21 optimizer steps marked" "$marks"
 done
+# A profiler in the recorded program: it sees what it sees alone, and the recording has every kernel.
+for env in $TORCH_ENVS; do
+	name="$(basename "$env") torch.profiler"
+	profiled() { timeout 200 "$VRAMCAST" dryrun -q -g rtx4090 "$@" 2> "$TMP/log" | grep '^profiled'; }
+	alone=$(profiled --no-record -- "$env/bin/python" tests/tracer/torch_profile.py)
+	[ -n "$alone" ] || { skip "$name" "PyTorch does not run: $(tail -n 1 "$TMP/log")"; continue; }
+	both=$(profiled -o "$TMP/p.vct" -- "$env/bin/python" tests/tracer/torch_profile.py)
+	with=$("$VRAMCAST" dump "$TMP/p.vct" | grep -cE ' (kernel|copy) ')
+	profiled -o "$TMP/p.vct" -- "$env/bin/python" tests/tracer/torch_profile.py off > "$TMP/off"
+	without=$("$VRAMCAST" dump "$TMP/p.vct" | grep -cE ' (kernel|copy) ')
+	if [ "$both" = "$alone" ] && [ "${alone#profiled 0}" = "$alone" ]; then pass "$name: $both, as without the tracer"
+	else fail "$name: it sees what it sees alone" "$both, alone $alone" "$(tail -n 3 "$TMP/log")"; fi
+	if [ "$with" = "$without" ]; then pass "$name: the recording has the same $with kernels and copies as without the profiler"
+	else fail "$name: the recording has every kernel" "$with, without the profiler $without"; fi
+done
 # A version the tracer has no table for: what cannot be known is absent, what is recorded is right.
 env=${TORCH_ENVS%% *}; mode=plain; export PYTORCH_CUDA_ALLOC_CONF=
 as="import os,sys; os.environ['VC_OPTIONS'] += ',torch=99'; os.execv(sys.executable, [sys.executable] + sys.argv[1:])"

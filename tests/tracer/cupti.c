@@ -3,6 +3,7 @@
  * the layouts of several versions (STANDIN_CUPTI: API number), to lose some, to be held by another. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,13 @@
 
 static struct {
 	pthread_mutex_t lock;
-	vc_cupti_callback *callback;
-	vc_cupti_request *request;
-	vc_cupti_complete *complete;
-	bool kind[128], call[1024];
+	_Atomic(vc_cupti_callback *) callback;
+	_Atomic(vc_cupti_request *) request;
+	_Atomic(vc_cupti_complete *) complete;
+	_Atomic bool kind[128], call[8][1024];
 	uint8_t *buffer;
-	size_t size, used, lost;
+	size_t size, used;
+	_Atomic size_t lost;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint32_t api(void)
@@ -26,13 +28,19 @@ static uint32_t api(void)
 	return v ? (uint32_t)atoi(v) : 130001;
 }
 
-/* Sizes of the records by version, from the headers of 11.2, 11.8, 12.5 and 13.0. */
+/* Sizes of the records by version, from the headers of 11.2, 11.6, 11.8, 12.4, 12.5 and 13.0. */
 static size_t stride(uint32_t kind)
 {
 	if (kind == VC_CUPTI_KERNEL)
 		return api() < 18 ? 160 : api() < 23 ? 176 : api() < 130000 ? 200 : 216;
 	if (kind == VC_CUPTI_MEMORY2)
-		return api() < 18 ? 112 : api() < 24 ? 120 : 128;
+		return api() < 16 ? 112 : api() < 24 ? 120 : 128;
+	if (kind == VC_CUPTI_MEMORY_POOL)
+		return api() < 16 ? 64 : api() < 130000 ? 72 : 80;
+	if (kind == VC_CUPTI_OVERHEAD)
+		return api() < 22 ? 40 : api() < 27 ? 48 : 56;
+	if (kind == VC_CUPTI_RUNTIME)
+		return 40;
 	return kind == VC_CUPTI_MEMCPY ? (api() < 18 ? 80 : 96) : kind == VC_CUPTI_MEMSET ? 88 : 64;
 }
 
@@ -41,6 +49,13 @@ int cuptiGetResultString(int r, const char **s);
 int cuptiSubscribe(void **handle, vc_cupti_callback *f, void *user);
 int cuptiEnableCallback(uint32_t on, void *handle, int domain, uint32_t id);
 int cuptiActivityRegisterCallbacks(vc_cupti_request *r, vc_cupti_complete *c);
+int cuptiUnsubscribe(void *handle);
+int cuptiEnableDomain(uint32_t on, void *handle, int domain);
+int cuptiActivityDisable(int kind);
+int cuptiActivityRegisterTimestampCallback(vc_cupti_clock *clock);
+int cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t on);
+int cuptiActivityEnableDriverApi(uint32_t id, uint8_t on);
+int cuptiFinalize(void);
 int cuptiActivityEnable(int kind);
 int cuptiActivityFlushAll(uint32_t how);
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
@@ -52,6 +67,10 @@ void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
 void standin_call(uint32_t id, const void *params, int result);
+void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64_t keep);
+void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used);
+void standin_overhead(uint32_t what, uint64_t start, uint64_t end);
+void standin_launch(uint32_t correlation, uint64_t start, uint64_t end);
 void standin_stream(void *handle);
 void standin_lose(size_t n);
 
@@ -70,7 +89,7 @@ int cuptiGetResultString(int r, const char **s)
 int cuptiSubscribe(void **handle, vc_cupti_callback *f, void *user)
 {
 	(void)user;
-	if (getenv("STANDIN_BUSY"))
+	if (getenv("STANDIN_BUSY") || g.callback)
 		return VC_CUPTI_BUSY;
 	g.callback = f;
 	*handle = &g;
@@ -80,8 +99,59 @@ int cuptiSubscribe(void **handle, vc_cupti_callback *f, void *user)
 int cuptiEnableCallback(uint32_t on, void *handle, int domain, uint32_t id)
 {
 	(void)handle;
-	if (domain == VC_CUPTI_DRIVER_API && id < 1024)
-		g.call[id] = on;
+	if (domain >= 0 && domain < 8 && id < 1024)
+		g.call[domain][id] = on;
+	return 0;
+}
+
+int cuptiEnableDomain(uint32_t on, void *handle, int domain)
+{
+	for (uint32_t id = 0; id < 1024; id++)
+		cuptiEnableCallback(on, handle, domain, id);
+	return 0;
+}
+
+int cuptiUnsubscribe(void *handle)
+{
+	(void)handle;
+	g.callback = NULL;
+	memset((void *)g.call, 0, sizeof(g.call));
+	return 0;
+}
+
+int cuptiFinalize(void)
+{
+	memset((void *)g.kind, 0, sizeof(g.kind));
+	g.request = NULL;
+	return cuptiUnsubscribe(NULL);
+}
+
+int cuptiActivityRegisterTimestampCallback(vc_cupti_clock *clock)
+{
+	(void)clock; /* who makes the records stamps them */
+	return 0;
+}
+
+/* Single calls: from 12.5 (API 23) on. */
+int cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t on)
+{
+	if (api() < 23)
+		return 1;
+	if (id == VC_CUPTI_RT_LAUNCH)
+		g.kind[VC_CUPTI_RUNTIME] = on;
+	return 0;
+}
+
+int cuptiActivityEnableDriverApi(uint32_t id, uint8_t on)
+{
+	(void)id;
+	(void)on;
+	return api() < 23;
+}
+
+int cuptiActivityDisable(int kind)
+{
+	g.kind[kind] = false;
 	return 0;
 }
 
@@ -136,8 +206,7 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *n)
 {
 	(void)context;
 	(void)stream;
-	*n = g.lost;
-	g.lost = 0;
+	*n = atomic_exchange(&g.lost, 0);
 	return 0;
 }
 
@@ -163,7 +232,7 @@ static void *record(uint32_t kind)
 	size_t n = stride(kind), most = 0;
 	void *p;
 
-	if (!g.kind[kind])
+	if (!g.kind[kind] || !g.request)
 		return NULL;
 	if (g.buffer && g.used + n > g.size)
 		deliver();
@@ -223,10 +292,89 @@ void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, ui
 	pthread_mutex_lock(&g.lock);
 	struct vc_cupti_memory *m = record(VC_CUPTI_MEMORY2);
 
-	if (m)
-		*m = (struct vc_cupti_memory){ .kind = VC_CUPTI_MEMORY2, .operation = op,
-			.memory = where, .correlation = (uint32_t)(at >> 12) + op, .address = at,
-			.bytes = bytes, .timestamp = 1, .context = context, .stream = UINT32_MAX };
+	if (m) {
+		memset(m, 0, VC_CUPTI_MEMORY2_BYTES);
+		m->kind = VC_CUPTI_MEMORY2;
+		m->operation = op;
+		m->memory = where;
+		m->correlation = (uint32_t)(at >> 12) + op;
+		m->address = at;
+		m->bytes = bytes;
+		m->timestamp = 1;
+		m->context = context;
+		m->stream = UINT32_MAX;
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used)
+{
+	pthread_mutex_lock(&g.lock);
+	struct vc_cupti_memory *m = record(VC_CUPTI_MEMORY2);
+
+	if (m) {
+		memset(m, 0, VC_CUPTI_MEMORY2_BYTES);
+		*(uint32_t *)m = VC_CUPTI_MEMORY2;
+		m->operation = 1;
+		m->memory = VC_CUPTI_KIND_DEVICE;
+		m->correlation = (uint32_t)(at >> 12);
+		m->address = at;
+		m->bytes = bytes;
+		m->timestamp = 1;
+		m->is_async = 1;
+		m->pool.type = VC_CUPTI_POOL_LOCAL;
+		m->pool.at = pool;
+		m->pool.size = size;
+		if (stride(VC_CUPTI_MEMORY2) >= VC_CUPTI_MEMORY3)
+			m->pool.used = used;
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64_t keep)
+{
+	pthread_mutex_lock(&g.lock);
+	struct vc_cupti_pool *p = record(VC_CUPTI_MEMORY_POOL);
+
+	if (p) {
+		p->operation = op;
+		p->type = VC_CUPTI_POOL_LOCAL;
+		p->correlation = op;
+		p->device = 0;
+		p->keep = keep;
+		p->address = at;
+		p->size = size;
+		p->timestamp = 1;
+		if (stride(VC_CUPTI_MEMORY_POOL) > VC_CUPTI_POOL_OLDEST)
+			p->used = used;
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void standin_overhead(uint32_t what, uint64_t start, uint64_t end)
+{
+	pthread_mutex_lock(&g.lock);
+	struct vc_cupti_overhead *o = record(VC_CUPTI_OVERHEAD);
+
+	if (o) {
+		o->overhead = what;
+		o->start = start;
+		o->end = end;
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void standin_launch(uint32_t correlation, uint64_t start, uint64_t end)
+{
+	pthread_mutex_lock(&g.lock);
+	struct vc_cupti_api *a = record(VC_CUPTI_RUNTIME);
+
+	if (a) {
+		a->call = VC_CUPTI_RT_LAUNCH;
+		a->start = start;
+		a->end = end;
+		a->correlation = correlation;
+	}
 	pthread_mutex_unlock(&g.lock);
 }
 
@@ -234,7 +382,7 @@ void standin_call(uint32_t id, const void *params, int result)
 {
 	struct vc_cupti_call call = { .site = VC_CUPTI_API_EXIT, .params = params, .result = &result };
 
-	if (g.callback && g.call[id])
+	if (g.callback && g.call[VC_CUPTI_DRIVER_API][id])
 		g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
 }
 

@@ -20,6 +20,10 @@ void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
 void standin_call(uint32_t id, const void *params, int result);
+void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64_t keep);
+void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used);
+void standin_overhead(uint32_t what, uint64_t start, uint64_t end);
+void standin_launch(uint32_t correlation, uint64_t start, uint64_t end);
 void standin_stream(void *handle);
 void standin_lose(size_t n);
 
@@ -58,6 +62,25 @@ static void memory(void)
 	standin_call(VC_CUPTI_MEM_ALLOC, &alloc, 2);
 }
 
+/* A pool of the driver's: twice, as with two contexts, grown by the second allocation, trimmed. */
+static void pools(void)
+{
+	uint64_t now = wall();
+
+	for (int context = 0; context < 2; context++)
+		standin_pool(1, 0x900000000000, 0, 0, 0);
+	standin_async(0xa00000000000, 1 << 20, 0x900000000000, 32 << 20, 1 << 20);
+	standin_async(0xa00000100000, 40 << 20, 0x900000000000, 64 << 20, 41 << 20);
+	standin_async(0xa00004000000, 1 << 20, 0x900000000000, 64 << 20, 42 << 20);
+	standin_pool(3, 0x900000000000, 48 << 20, 42 << 20, 1234);
+	standin_pool(2, 0x900000000000, 48 << 20, 0, 0);
+	standin_overhead(1, now, now + 5000);
+	standin_overhead(2u << 16, now, now + 3000);
+	standin_overhead(7u << 16, now, now + 2000);
+	standin_overhead(3u << 16, 0, 0); /* no time could be taken */
+	standin_launch(5, wall(), wall() + 700);
+}
+
 int main(int argc, char **argv)
 {
 	int (*start)(void);
@@ -86,6 +109,7 @@ int main(int argc, char **argv)
 		standin_kernel("no time could be taken", 0, 0, 7);
 	standin_lose(11);
 	memory();
+	pools();
 	if (argc > 1 && !strcmp(argv[1], "_exit"))
 		_exit(0);
 	if (argc > 1 && !strcmp(argv[1], "abort"))

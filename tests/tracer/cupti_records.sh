@@ -4,23 +4,30 @@
 export VC_CUPTI="$PWD/$bin/libcupti_standin.so"
 count() { "$VRAMCAST" dump "$TMP/a.vct" | grep -cE "$1"; }
 
-for version in 14 18 23 28 130001; do
-	STANDIN_CUPTI=$version run record -o "$TMP/a.vct" -- "$bin/cupti_client"
+for version in 14 15 16 18 20 22 23 24 27 28 130000 130001; do
+	STANDIN_CUPTI=$version run record --launches -o "$TMP/a.vct" -- "$bin/cupti_client"
 	expect "CUPTI API $version: recorded" 0 "" "recorded: .*kernels, copies"
 	equal "API $version: every kernel, whichever order" "$(count ' kernel .*(one|two)<')" 20000
 	equal "API $version: half of them on the other stream" "$(count " kernel .* stream=$((0xabc08)) ")" 10000
 	equal "API $version: copies and fills" "$(count ' copy .*(memcpy HtoD|memset)')" 2
-	equal "API $version: an allocation seen in two contexts counts once" "$(count ' outside_alloc .*device memory')" 100
+	equal "API $version: an allocation seen in two contexts counts once" "$(count ' outside_alloc .*device memory.*')" 103
 	equal "API $version: frees" "$(count ' outside_free .*device memory')" 50
 	equal "API $version: pinned host memory" "$(count ' outside_alloc .*pinned host memory')" 1
 	equal "API $version: mappings that succeeded" "$(count ' outside_(alloc|free) .*mapped memory')" 2
 	equal "API $version: a refused allocation is marked" "$(count ' mark .*12345678 bytes refused')" 1
+	equal "API $version: a pool is made once, in two contexts, trimmed, destroyed" "$(count ' driver_pool .* flags=1$') $(count ' driver_pool .* flags=3 label=trim, keep 1234') $(count ' driver_pool .* flags=2$')" "1 1 1"
+	used=$([ "$version" -ge 16 ] && echo "id=$((42 << 20)) " || echo ""); grown=$([ "$version" -ge 16 ] && echo 2 || echo 0)
+	equal "API $version: what the trimmed pool holds and uses" "$(count " driver_pool device=0 ${used}size=$((48 << 20)) addr=900000000000 flags=3")" 1
+	equal "API $version: the pool grows with allocations (from 11.6 on)" "$(count ' driver_pool device=0 id=[0-9]* size=[0-9]* addr=900000000000$')" "$grown"
+	equal "API $version: overheads and what they cost" "$(count ' overhead .*(compiler|instrumentation|buffer request)') $(field "$TMP/a.vct" overhead_ns)" "3 10000"
+	equal "API $version: launches (from 12.5 on)" "$(count ' launch device=0 id=5 size=')" "$([ "$version" -ge 23 ] && echo 1 || echo 0)"
 	equal "API $version: lost and untimed records are counted" "$(field "$TMP/a.vct" dropped)" 14
 done
 run record -q -o "$TMP/a.vct" -- "$bin/cupti_client" _exit
 equal "_exit fetches what CUPTI still holds" "$(count ' kernel .*(one|two)<')" 20000
 run record -q -o "$TMP/a.vct" -- "$bin/cupti_client" abort
 equal "abort fetches what CUPTI still holds" "$rc $(count ' kernel .*(one|two)<')" "134 20000"
+equal "info sums the pools up" "$(field "$TMP/a.vct" driver_pools) $(field "$TMP/a.vct" driver_pool_reserved)" "1 $((64 << 20))"
 STANDIN_BUSY=1 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "another tool holds CUPTI: the program runs, record says why" 0 "" "another profiler holds CUPTI"
 STANDIN_REFUSE=10 run record -o "$TMP/a.vct" -- "$bin/cupti_client"

@@ -95,6 +95,21 @@ static int heap_event(struct counting *k, struct vc_device_census *d, const stru
 	return VC_OK;
 }
 
+/* What is beside the allocator's memory and the device's work. */
+static void count_beside(struct vc_census *c, struct vc_device_census *d, const struct vc_event *ev)
+{
+	if (ev->kind == VC_EV_LAUNCH) {
+		c->launches++;
+	} else if (ev->kind == VC_EV_OVERHEAD) {
+		c->overheads++;
+		c->overhead_ns += ev->size;
+	} else {
+		d->driver_pools += ev->flags == VC_DRIVER_POOL_CREATED;
+		d->pool_reserved = ev->size > d->pool_reserved ? ev->size : d->pool_reserved;
+		d->pool_used = ev->id > d->pool_used ? ev->id : d->pool_used;
+	}
+}
+
 static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev, struct vc_error *err)
 {
 	struct vc_device_census *d = device_of(c, ev->device);
@@ -138,15 +153,8 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		c->marks++;
 		c->steps += ev->flags == VC_MARK_STEP;
 		break;
-	case VC_EV_LAUNCH: c->launches++; break;
-	case VC_EV_OVERHEAD:
-		c->overheads++;
-		c->overhead_ns += ev->size;
-		break;
-	case VC_EV_DRIVER_POOL:
-		d->driver_pools += ev->flags == VC_DRIVER_POOL_CREATED;
-		d->pool_reserved = ev->size > d->pool_reserved ? ev->size : d->pool_reserved;
-		d->pool_used = ev->id > d->pool_used ? ev->id : d->pool_used;
+	case VC_EV_LAUNCH: case VC_EV_OVERHEAD: case VC_EV_DRIVER_POOL:
+		count_beside(c, d, ev);
 		break;
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_MAP:
 		d->segment_allocs++;

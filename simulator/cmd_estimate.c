@@ -143,7 +143,7 @@ static void activations(const struct config *c, const struct choice *ch, struct 
 	double layer = ch->arch == 0 || ch->recompute ?
 		       vc_gpt_layer(c->hidden, heads, (double)c->seq, (double)c->tp,
 				    (enum vc_recompute)ch->recompute) :
-		       vc_llama_layer(c->hidden, f, c->kv_ratio) / (double)c->tp;
+		       (vc_llama_layer(c->hidden, f, c->kv_ratio) + vc_llama_rest(heads)) / (double)c->tp;
 
 	add(s, "activations", "activations", tokens * c->layers * layer * element, BAND,
 	    ch->arch == 0 || ch->recompute ? "Korthikanti et al. 2022, bytes per token and layer" :

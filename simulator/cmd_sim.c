@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "simulator/advice.h"
+#include "simulator/host.h"
 #include "simulator/report.h"
 #include "simulator/summary.h"
 #include "simulator/whatif.h"
@@ -18,6 +19,7 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *fail_above;
+	uint64_t host_memory;
 	bool fail_on_flush, strict, json, stats, summary, no_advice;
 };
 
@@ -33,6 +35,8 @@ static const struct vc_option sim_options[] = {
 	  "exit 4 when more than P percent of the capacity are used", NULL },
 	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
 	  "exit 4 when it fits only by emptying the cache", NULL },
+	{ 0, "host-memory", VC_O_SIZE, AT(host_memory), "SIZE",
+	  "memory of the host: a verdict for it too (exit 3 when it does not suffice)", NULL },
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
 	  "do not look for changes that would help", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
@@ -47,6 +51,7 @@ struct sim {
 	struct vc_plan *plan;
 	struct vc_result *result; /* n of them */
 	size_t n, done;
+	struct vc_host host;
 };
 
 /* ---- running ---- */
@@ -157,12 +162,49 @@ static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 	vc_emit_end(e);
 }
 
+static bool host_fits(const struct sim *sim)
+{
+	return sim->cfg->host_memory == VC_NOT_GIVEN || sim->host.needed <= sim->cfg->host_memory;
+}
+
+/* Of the host: what the recording saw and what the transforms move there. */
+static void emit_host(struct vc_emit *e, const struct sim *sim)
+{
+	const struct vc_host *h = &sim->host;
+	uint64_t limit = sim->cfg->host_memory;
+	bool given = limit != VC_NOT_GIVEN, shown = given || h->moved;
+	char line[160], a[32], b[32];
+
+	vc_emit_object(e, "host", shown ? "Host memory" : NULL);
+	if (h->sampled)
+		vc_emit_bytes(e, "resident", shown ? "resident" : NULL, h->resident);
+	else
+		vc_emit_null(e, "resident", shown ? "resident (not recorded)" : NULL);
+	vc_emit_bytes(e, "pinned", shown ? "pinned" : NULL, h->pinned);
+	vc_emit_bytes(e, "moved", shown ? "moved there by the change" : NULL, h->moved);
+	vc_emit_uint(e, "processes", shown ? "such processes" : NULL, h->processes);
+	vc_emit_bytes(e, "needed", shown ? "needed" : NULL, h->needed);
+	if (given)
+		vc_emit_bytes(e, "capacity", "capacity", limit);
+	else
+		vc_emit_null(e, "capacity", NULL);
+	snprintf(line, sizeof(line), host_fits(sim) ? "fits: %s of %s" : "does not fit: %s needed, %s there",
+		 vc_bytes_text(h->needed, a), vc_bytes_text(given ? limit : 0, b));
+	if (given)
+		vc_emit_bool(e, "fits", NULL, host_fits(sim));
+	else
+		vc_emit_null(e, "fits", NULL);
+	vc_emit_text(e, NULL, given ? "verdict" : NULL, line);
+	vc_emit_end(e);
+}
+
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
 	vc_report_trace(e, &sim->session);
 	vc_report_fidelity(e, &sim->session);
+	emit_host(e, sim);
 	vc_emit_array(e, "runs", NULL);
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -258,24 +300,6 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
-/* Adds up to what nvidia-smi would show. */
-static void say_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, uint64_t others)
-{
-	uint64_t used = r->stats.peak_reserved + p->context + others;
-
-	vc_emit_object(e, NULL, "  at the peak");
-	vc_emit_bytes(e, NULL, "    tensors (allocated)", r->stats.allocated_at_peak);
-	vc_emit_bytes(e, NULL, "    cached, not in use", r->stats.peak_reserved - r->stats.allocated_at_peak);
-	vc_emit_bytes(e, NULL, "  = reserved by PyTorch", r->stats.peak_reserved);
-	vc_emit_bytes(e, NULL, "  + CUDA context, libraries", p->context);
-	if (others)
-		vc_emit_bytes(e, NULL, "  + other processes", others);
-	vc_emit_bytes(e, NULL, "  = used on the device", used);
-	if (p->capacity)
-		vc_emit_bytes(e, NULL, "    free", used > p->capacity ? 0 : p->capacity - used);
-	vc_emit_end(e);
-}
-
 static void say_oom(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_oom_report *o = &r->oom;
@@ -320,12 +344,12 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 
 	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
 		     p->device ? " on " : "", p->device ? p->device : "",
-		     vc_report_verdict(p, r, vc_session_beside(&sim->session, p), line, sizeof(line)));
+		     vc_report_verdict(p, r, line, sizeof(line)));
 	if (p->conf[0])
 		vc_emit_line(e, "  settings %s", p->conf);
 	if (draws_spark(sim))
 		say_spark(e, r);
-	say_ledger(e, p, r, sim->session.others);
+	vc_report_ledger(e, p, r, true);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
@@ -348,6 +372,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	if (sim->n <= 3) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
+		emit_host(e, sim);
 		return;
 	}
 	vc_emit_object(e, NULL, "");
@@ -358,6 +383,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+	emit_host(e, sim);
 	vc_emit_end(e);
 }
 
@@ -410,11 +436,13 @@ static int exit_code(const struct sim *sim, double budget)
 
 	if (sim->cfg->strict && !s->fidelity.exact)
 		return 5;
+	if (!host_fits(sim))
+		return 3;
 	for (size_t i = 0; i < sim->n; i++) {
 		const struct vc_plan *p = &sim->plan[i];
 		const struct vc_result *r = &sim->result[i];
 		enum vc_verdict v = vc_result_verdict(r);
-		double used = (double)(r->stats.peak_reserved + vc_session_beside(s, p));
+		double used = (double)r->stats.peak_used;
 
 		if (v == VC_OOM)
 			return 3;
@@ -439,6 +467,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = vc_nomem(&con->err, "the results");
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
+	if (r == VC_OK)
+		r = vc_host_read(&sim.session, &sim.host, &con->err);
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)

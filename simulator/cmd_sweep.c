@@ -257,7 +257,7 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, con
 	vc_emit_end(e);
 	vc_report_run(e, s, p, r);
 	if (p->capacity)
-		vc_emit_real(e, "used_share", NULL, (double)(r->stats.peak_reserved + vc_session_beside(s, p)) /
+		vc_emit_real(e, "used_share", NULL, (double)(r->stats.peak_used) /
 						    (double)p->capacity);
 	else
 		vc_emit_null(e, "used_share", NULL);
@@ -271,10 +271,10 @@ static const char *band(double share)
 	return share > 0.95 ? "tight" : share >= 0.85 ? "good" : share >= 0.70 ? "roomy" : "wasteful";
 }
 
-static char *table_row(const struct sweep *w, size_t run, const struct vc_session *s,
-		       const struct vc_plan *p, const struct vc_result *r)
+static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *p,
+		       const struct vc_result *r)
 {
-	uint64_t used = r->stats.peak_reserved + vc_session_beside(s, p);
+	uint64_t used = r->stats.peak_used;
 	enum vc_verdict v = vc_result_verdict(r);
 	double share = p->capacity ? (double)used / (double)p->capacity : 0;
 	char text[256], peak[32], *row = malloc(512);
@@ -303,7 +303,7 @@ static int say(struct sweep *w, size_t i, const struct vc_session *s, const stru
 		w->line[i].json = vc_output_take(out, NULL);
 	vc_output_close(out);
 	if (w->table)
-		w->line[i].text = table_row(w, w->run[i], s, p, r);
+		w->line[i].text = table_row(w, w->run[i], p, r);
 	return rc;
 }
 

@@ -72,8 +72,13 @@ static inline void note_peaks(struct engine *e, const struct vc_event *ev)
 		s->peak_active = now->active;
 	if (now->segments > s->segments_peak)
 		s->segments_peak = now->segments;
-	if (now->reserved + e->beside > s->peak_used)
+	if (now->reserved + e->beside > s->peak_used ||
+	    (now->reserved + e->beside == s->peak_used && now->allocated > s->allocated_at_used)) {
 		s->peak_used = now->reserved + e->beside;
+		s->reserved_at_used = now->reserved;
+		s->allocated_at_used = now->allocated;
+		s->others_at_used = e->beside - e->run->device.context;
+	}
 	/* of all moments with the most reserved, the fullest */
 	if (now->reserved > s->peak_reserved ||
 	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
@@ -256,10 +261,13 @@ static int do_setting(struct engine *e, const struct vc_event *ev, struct vc_err
 	return r < 0 ? r : tell(e, ev, NULL, r, err);
 }
 
+/* What the events say comes on top of what was given for the whole run. */
 static int do_others(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
-	vc_device_set_others(e->device, ev->size);
-	e->beside = vc_device_config(e->device)->context + ev->size;
+	uint64_t others = e->run->device.others + ev->size;
+
+	vc_device_set_others(e->device, others);
+	e->beside = e->run->device.context + others;
 	return tell(e, ev, NULL, VC_DONE, err);
 }
 

@@ -117,10 +117,9 @@ void vc_report_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 }
 
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, uint64_t beside,
-			      char *buf, size_t n)
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n)
 {
-	uint64_t used = r->stats.peak_reserved + beside;
+	uint64_t used = r->stats.peak_used;
 	char a[32], b[32];
 	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
 
@@ -147,6 +146,30 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 		break;
 	}
 	return buf;
+}
+
+struct line { const char *key, *label; uint64_t bytes; bool shown; };
+
+void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, bool people)
+{
+	const struct vc_stats *t = &r->stats;
+	uint64_t used = t->peak_used, cap = p->capacity;
+	const struct line line[] = {
+		{ "allocated", "    tensors (allocated)", t->allocated_at_used, true },
+		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used, true },
+		{ "reserved", "  = reserved by PyTorch", t->reserved_at_used, true },
+		{ "context", "  + CUDA context", p->context - p->libraries, true },
+		{ "libraries", "  + libraries", p->libraries, p->libraries > 0 },
+		{ "others", "  + other processes", t->others_at_used, t->others_at_used > 0 },
+		{ "used", "  = used on the device", used, true },
+		{ "free", "    free", used < cap ? cap - used : 0, cap > 0 },
+		{ "over", "    more than there is", cap && used > cap ? used - cap : 0, cap && used > cap },
+	};
+
+	vc_emit_object(e, "ledger", people ? "  at the peak" : NULL);
+	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++)
+		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL, line[i].bytes);
+	vc_emit_end(e);
 }
 
 static void report_time(struct vc_emit *e, const struct vc_result *r)
@@ -199,15 +222,16 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 		   const struct vc_result *r)
 {
 	const struct vc_stats *t = &r->stats;
-	uint64_t beside = vc_session_beside(s, p);
 
+	(void)s;
 	report_plan(e, p, r);
 	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(vc_result_verdict(r)));
 	vc_emit_bytes(e, "peak_requested", NULL, t->peak_requested);
 	vc_emit_bytes(e, "peak_allocated", "peak allocated", t->peak_allocated);
 	vc_emit_bytes(e, "peak_active", NULL, t->peak_active);
 	vc_emit_bytes(e, "peak_reserved", "peak reserved", t->peak_reserved);
-	vc_emit_bytes(e, "peak_used", "peak used", t->peak_reserved + beside);
+	vc_emit_bytes(e, "peak_used", "peak used", t->peak_used);
+	vc_report_ledger(e, p, r, false);
 	vc_emit_bytes(e, "final_reserved", NULL, t->final_reserved);
 	vc_emit_uint(e, "segments_peak", "segments", t->segments_peak);
 	vc_emit_uint(e, "segment_allocs", NULL, t->segment_allocs);

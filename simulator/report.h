@@ -16,8 +16,12 @@ void vc_report_oom(struct vc_emit *e, const struct vc_result *r);       /* "oom"
 /* "main.py:12 forward" of a site or "segment 7f00..." into buf. */
 const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
 
+/* "ledger", of the moment with the most used on the device: allocated + cached = reserved; reserved +
+ * context + libraries + others = used, which is what nvidia-smi shows; used + free = capacity + over.
+ * people: with labels. */
+void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, bool people);
+
 /* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, uint64_t beside,
-			      char *buf, size_t n);
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n);
 
 #endif

@@ -41,6 +41,7 @@ struct vc_stats {
 				    * most reserved the one with the most allocated */
 	uint64_t peak_time_ns;
 	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
+	uint64_t reserved_at_used, allocated_at_used, others_at_used; /* when peak_used was reached */
 	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */

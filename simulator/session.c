@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/bounds.h"
 #include "simulator/completion.h"
+#include "simulator/host.h"
 #include "simulator/infer.h"
 #include "simulator/whatif.h"
 
@@ -320,8 +322,12 @@ static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *
 		p->device = recorded->name;
 		p->context = s->device->outside;
 	}
-	if (o->context != VC_NOT_GIVEN)
+	if (o->context != VC_NOT_GIVEN) { /* NCCL and the like included */
 		p->context = o->context;
+	} else {
+		p->libraries = vc_host_libraries(s);
+		p->context += p->libraries;
+	}
 	return VC_OK;
 }
 
@@ -462,6 +468,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		r = vc_whatif_interval(s, plan, out, err);
 	if (r == VC_OK)
 		r = vc_completion_interval(s, plan, out, err);
+	if (r == VC_OK)
+		r = vc_bounds_interval(s, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

@@ -67,7 +67,9 @@ struct vc_plan {
 	const struct vc_card *card;/* NULL: --capacity or the recorded device */
 	const char *device;        /* name of the card or of the recorded device, or NULL; lent */
 	uint64_t capacity;         /* 0 = unlimited */
-	uint64_t prop_total, context;
+	uint64_t prop_total;
+	uint64_t context;          /* of this process, libraries included */
+	uint64_t libraries;        /* of these, what the recording saw libraries allocate */
 	enum vc_start start;
 	double fraction;           /* < 0: never set */
 	bool stop_at_oom;

@@ -127,28 +127,6 @@ static enum role role_at(const struct work *w, size_t block)
 	return w->meta && site < w->meta->frames ? (enum role)w->role[site] : NO_ROLE;
 }
 
-static int marks(struct work *w, struct vc_error *err)
-{
-	size_t block = 0;
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
-		while (block < w->a->n && w->a->block[block].event < i)
-			block++;
-		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP && block < w->a->n &&
-		    (!w->starts || w->start[w->starts - 1] != block))
-			r = vc_period_start(w, block, err);
-	}
-	if (w->starts > 1) {
-		w->a->from = "marks";
-		w->a->confidence = 1;
-		w->lag = w->start[w->starts - 1] - w->start[w->starts - 2];
-	} else {
-		w->starts = 0;
-	}
-	return r;
-}
-
 /* ---- iterations by names ---- */
 
 /* The train step's forward pass begins at the last moment before its backward pass at which live
@@ -170,15 +148,51 @@ static size_t forward_start(const struct work *w, size_t from, size_t backward)
 }
 
 /* What comes before the first forward pass is not of the first iteration. */
-static void first_by_name(struct work *w)
+static bool first_by_name(struct work *w)
 {
 	for (size_t k = 1; k < w->starts && k < 4; k++)
 		for (size_t i = 0; i + SIGNATURE < w->start[1]; i++)
 			if (w->before[i] <= w->before[w->start[1]] + SLACK &&
 			    vc_alike_with_gaps(w, i, w->start[k]) >= SIGNATURE - 1) {
 				w->start[0] = i;
-				return;
+				return true;
 			}
+	return false;
+}
+
+/* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's): both
+ * cut between iterations. What comes before the first mark is searched for the first iteration, what
+ * comes behind the last one is an iteration only when it is long enough. */
+static int marks(struct work *w, struct vc_error *err)
+{
+	size_t block = 0, n;
+	int r = vc_period_start(w, 0, err);
+
+	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		while (block < w->a->n && w->a->block[block].event < i)
+			block++;
+		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		    w->ev[i].device == w->device && w->start[w->starts - 1] != block)
+			r = vc_period_start(w, block, err);
+	}
+	n = w->starts;
+	if (r < 0 || n < 3) {
+		w->starts = 0;
+		return r;
+	}
+	w->lag = w->start[2] - w->start[1];
+	for (size_t k = 2; k < n; k++)
+		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] : w->lag;
+	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7)
+		w->end = w->start[--w->starts];
+	if (!first_by_name(w)) {
+		memmove(w->start, w->start + 1, --w->starts * sizeof(*w->start));
+		if (w->starts && w->end == w->a->n && !w->start[0])
+			w->starts = 0;
+	}
+	w->a->from = "marks";
+	w->a->confidence = 1;
+	return r;
 }
 
 /* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer. */
@@ -216,6 +230,22 @@ static int by_names(struct work *w, struct vc_error *err)
 	w->a->from = "names of call sites";
 	w->a->confidence = 0.95;
 	return r;
+}
+
+/* Names say more than marks do, where both see as many iterations. */
+static int marks_or_names(struct work *w, struct vc_error *err)
+{
+	size_t named = w->starts, at = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		at += w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		      w->ev[i].device == w->device;
+	if (named && (at < 2 || (named <= at + 1 && at <= named + 1)))
+		return VC_OK;
+	w->starts = 0;
+	w->named = false;
+	w->end = w->a->n;
+	return marks(w, err);
 }
 
 /* ---- phases ---- */
@@ -366,7 +396,7 @@ static int phases(struct work *w, struct vc_error *err)
 					      w->starts ? event_of(w, w->start[0]) : w->n }, err);
 
 	for (size_t k = 0; r == VC_OK && k < w->starts; k++) {
-		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : a->n, end = next;
+		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : w->end, end = next;
 
 		/* Longer than it should be: something else ran after it. */
 		if (w->named)
@@ -376,7 +406,8 @@ static int phases(struct work *w, struct vc_error *err)
 		r = cut(w, a->iterations, from, end, err);
 		if (r == VC_OK)
 			r = add_span(w, (struct vc_span){ VC_PHASE_OTHER, UINT32_MAX, 0, event_of(w, end),
-							  event_of(w, next) }, err);
+							  k + 1 < w->starts ? event_of(w, next) : w->n },
+				     err);
 		a->iterations++;
 	}
 	return r;
@@ -474,16 +505,18 @@ static void categories(struct work *w)
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err)
 {
-	struct work w = { .a = a, .ev = ev, .n = n, .meta = meta };
+	struct work w = { .a = a, .ev = ev, .n = n, .meta = meta, .device = device };
 
 	*a = (struct vc_anatomy){ 0 };
 	int r = read_blocks(&w, device, err);
+
+	w.end = a->n;
 	if (r == VC_OK)
 		r = read_roles(&w, err);
 	if (r == VC_OK)
-		r = marks(&w, err);
-	if (r == VC_OK && !w.starts)
 		r = by_names(&w, err);
+	if (r == VC_OK)
+		r = marks_or_names(&w, err);
 	if (r == VC_OK && !w.starts) {
 		vc_period_lag(&w, err);
 		if (w.lag) {

@@ -1,49 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ddp.c - what-if: DistributedDataParallel. Its buckets are a second copy of all gradients, asked for
- * when the model is wrapped, unless gradients are views of them. First bucket 1 MiB, the others 25
- * MiB (torch.distributed, default bucket_cap_mb and dist._DEFAULT_FIRST_BUCKET_BYTES). */
+/* ddp.c - what-if: DistributedDataParallel. Buckets are a second copy of all gradients; with
+ * gradient_as_bucket_view the gradients move there, and what the backward pass makes of each lives
+ * for a moment only. When the model is wrapped there is one bucket of everything; before the second
+ * forward pass it is replaced by buckets of bucket_cap_mb, filled with whole tensors in the order of
+ * the backward pass, the first of 1 MiB unless the size was given (torch.nn.parallel.distributed,
+ * reducer.cpp, 2.11). NCCL's watchdog looks every 100 ms and may still hold the old bucket when the
+ * new ones are made: the high bound. Before 1.12 buckets were small from the start. */
 #include "simulator/transforms/resize.h"
 
-struct config { uint64_t bucket; bool view; };
+enum { LIVES = 2 }; /* allocations until a gradient is copied into its bucket */
+enum bound { BEST, LOW, HIGH };
+struct config { uint64_t bucket, bound; bool view, rebuild; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "bucket", VC_P_SIZE, AT(bucket), "25MiB", "bucket_cap_mb", NULL },
+	{ "bucket", VC_P_SIZE, AT(bucket), "0", "bucket_cap_mb (0: not given, 1 MiB first, then 25 MiB)", NULL },
 	{ "view", VC_P_BOOL, AT(view), "false", "gradient_as_bucket_view", NULL },
+	{ "rebuild", VC_P_BOOL, AT(rebuild), "true", "false: static_graph=False, find_unused_parameters=True",
+	  NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "how long the first bucket lives", "best,low,high" },
 	VC_PARAM_END
 };
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	const struct config *c = r->config;
-
-	return c->view && b->category == VC_CAT_GRADIENT ? 0 : b->size;
+	(void)r;
+	return b->size;
 }
 
-/* Buckets fill with whole tensors in the order of the backward pass. */
-static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
-		 struct vc_error *err)
+static int add_buckets(struct vc_resize *r, const struct vc_event *e, bool one, struct vc_error *err)
 {
 	const struct config *c = r->config;
-	uint64_t sum = 0, cap = 1u << 20;
+	uint64_t sum = 0, cap = c->bucket ? c->bucket : 1u << 20;
 	int rc = VC_OK;
 
-	if (p->phase != VC_PHASE_FORWARD || p->iteration || p->micro)
-		return VC_OK;
 	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
 		sum += r->trainable[i];
-		if (sum < cap && i + 1 < r->trainables)
+		if ((one || sum < cap) && i + 1 < r->trainables)
 			continue;
-		rc = vc_resize_add(r, e, sum, false, err);
+		rc = vc_resize_add(r, e, sum, one, err);
 		sum = 0;
-		cap = c->bucket;
+		cap = c->bucket ? c->bucket : 25u << 20;
 	}
 	return rc;
 }
 
+static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
+		 struct vc_error *err)
+{
+	const struct config *c = r->config;
+	bool late = c->bound == HIGH;
+	int rc = VC_OK;
+
+	if (!c->rebuild)
+		return p->phase == VC_PHASE_FORWARD && !p->iteration && !p->micro ? add_buckets(r, e, false, err)
+										: VC_OK;
+	if (p->phase == VC_PHASE_FORWARD && !p->iteration && !p->micro)
+		return add_buckets(r, e, true, err);
+	if (p->iteration == 1 && p->phase == VC_PHASE_FORWARD && !p->micro) {
+		rc = late ? VC_OK : vc_resize_release(r, e, err);
+		return rc == VC_OK ? add_buckets(r, e, false, err) : rc;
+	}
+	return late && p->iteration == 1 && p->phase == VC_PHASE_OPTIMIZER ? vc_resize_release(r, e, err)
+									   : VC_OK;
+}
+
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter };
+	const struct config *c = s->config;
+	struct vc_resize r = { .config = c, .size = size_of, .enter = enter,
+			       .gradients_live = c->view ? LIVES : 0 };
 
 	return vc_resize_run(&r, s, w, err);
 }

@@ -96,10 +96,20 @@ double vc_gpt_layer(double h, double heads, double seq, double t, enum vc_recomp
 	return t > 1 ? h * (10 + 24 / t + 5 * heads * seq / (h * t)) : h * (34 + 5 * heads * seq / h);
 }
 
+double vc_gpt_layer_sequence(double h, double heads, double seq, double t, enum vc_recompute r)
+{
+	return vc_gpt_layer(h, heads, seq, 1, r) / t;
+}
+
 /* Counted from the operations of the layer; not measured. */
 double vc_llama_layer(double h, double f, double g)
 {
 	return 2 * (h + h + (1 + 2 * g) * h + h + h + h + 4 * f);
+}
+
+double vc_llama_rest(double heads)
+{
+	return 4 * heads + 8;
 }
 
 double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens)

@@ -39,8 +39,13 @@ double vc_nf4_bits(bool double_quantisation);
 enum vc_recompute { VC_RECOMPUTE_NONE, VC_RECOMPUTE_SELECTIVE, VC_RECOMPUTE_FULL };
 double vc_gpt_layer(double hidden, double heads, double seq, double tensor_parallel,
 		    enum vc_recompute r);
+/* The same with sequence parallelism beside tensor parallelism. */
+double vc_gpt_layer_sequence(double hidden, double heads, double seq, double tensor_parallel,
+			     enum vc_recompute r);
 /* SwiGLU feed-forward f, key-value ratio g, RMSNorm, flash attention, no dropout. */
 double vc_llama_layer(double hidden, double feed_forward, double kv_ratio);
+/* What is kept beside that, per token and layer: flash attention's log-sum-exp, norm statistics. */
+double vc_llama_rest(double heads);
 double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */
 double vc_logits(double tokens, double vocabulary);

@@ -42,12 +42,16 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 			const struct vc_block_life *out = &c.a.block[block - 1 - cfg->after];
 			if (moves(&c, cfg, out)) {
 				r = vc_clone_free(&c, e, c.alias[out->id], err);
+				if (r == VC_OK)
+					r = vc_whole_host(s, w, e, out->id, out->size, err);
 				host += out->size;
 				most = host > most ? host : most;
 			}
 		}
 		if (r == VC_OK && moves(&c, cfg, b)) { /* back for the moment of its use */
 			r = vc_clone_alloc(&c, e, b->size, &c.alias[b->id], err);
+			if (r == VC_OK)
+				r = vc_whole_host(s, w, e, b->id, 0, err);
 			host -= b->size;
 		}
 		if (r == VC_OK)

@@ -20,6 +20,8 @@ struct vc_anatomy_work {
 	uint8_t *role;             /* per site: enum role */
 	size_t *start;             /* blocks at which iterations begin */
 	size_t starts, lag;
+	size_t end;                /* block at which the last of them ends at the latest */
+	uint16_t device;
 	bool named;
 };
 

@@ -78,6 +78,24 @@ int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct
 	return VC_OK;
 }
 
+int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
+		  uint64_t size, struct vc_error *err)
+{
+	struct vc_event e = vc_event_like(like, size ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, id, size);
+
+	e.label = vc_meta_string(s->meta, VC_LABEL_PINNED, sizeof(VC_LABEL_PINNED) - 1);
+	return vc_whole_put(w, &e, 1, err);
+}
+
+int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err)
+{
+	struct vc_event e = { .kind = VC_EV_MARK, .flags = VC_MARK_INSTANT, .size = n,
+			      .device = w->device };
+
+	e.label = vc_meta_string(s->meta, VC_LABEL_PROCESSES, sizeof(VC_LABEL_PROCESSES) - 1);
+	return n > 1 ? vc_whole_put(w, &e, 1, err) : VC_OK;
+}
+
 void vc_whole_close(struct vc_source *s)
 {
 	struct vc_whole *w = s->state;

@@ -9,6 +9,12 @@
 
 #include "simulator/source.h"
 
+/* Labels of events beside the allocator's, on which tracer, transforms and simulator/host.c agree. */
+#define VC_LABEL_PINNED    "pinned host memory"     /* OUTSIDE_ALLOC, OUTSIDE_FREE */
+#define VC_LABEL_PAGEABLE  "pageable host memory"   /* the same */
+#define VC_LABEL_RESIDENT  "resident memory"        /* MARK: `size` bytes of the process */
+#define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
+
 struct vc_whole { /* as the state of a transform: zeroed at first */
 	struct vc_event *in; size_t n;     /* everything upstream had */
 	struct vc_event *out; size_t m, cap, at;
@@ -23,6 +29,11 @@ typedef int vc_rewrite_fn(struct vc_source *s, struct vc_whole *w, struct vc_err
 long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
 		   struct vc_error *err);
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err);
+/* Say that from here on (size) or no longer (0) host memory `id` of this process is in use. */
+int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
+		  uint64_t size, struct vc_error *err);
+/* Say that n processes like this one share the host. */
+int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err);
 void vc_whole_close(struct vc_source *s); /* the `close` */
 
 /* An event of that kind at the time of `like`, on its stream and device. */

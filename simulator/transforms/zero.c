@@ -119,12 +119,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r.shard = gradient_shard;
 	}
 	int rc = vc_resize_run(&r, s, w, err);
-	if (rc == VC_OK && c->offload)
-		vc_meta_note(s->meta, "zero: %.2f GiB of states and parameters of this rank move to host "
-			     "memory, pinned; gradients pass through another %.2f GiB there",
-			     (double)r.total / (double)c->ranks / (1u << 30),
-			     (double)r.trainable_bytes / (double)c->ranks / (1u << 30));
-	return rc;
+	if (rc == VC_OK && c->offload && w->n) {
+		double all = vc_deepspeed_host((double)(r.trainable_bytes / c->element),
+					       (double)(r.largest / c->element), (unsigned)c->stage,
+					       (double)c->ranks, (int)c->offload);
+
+		rc = vc_whole_host(s, w, &w->in[0], w->next_id++, (uint64_t)(all / (double)c->ranks), err);
+		if (rc == VC_OK)
+			vc_meta_note(s->meta, "zero: %.2f GiB of states and parameters of this rank leave the "
+				     "card; DeepSpeed's estimate is %.2f GiB of host memory for all %llu ranks",
+				     (double)r.total / (double)c->ranks / (1u << 30), all / (1u << 30),
+				     (unsigned long long)c->ranks);
+	}
+	return rc == VC_OK ? vc_whole_processes(s, w, c->ranks, err) : rc;
 }
 
 static long zero_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)

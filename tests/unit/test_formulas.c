@@ -65,6 +65,55 @@ static void transformer_layers(void **unused)
 	near(vc_logits(2048, 50257), 2048.0 * 50257 * 16, 0.5);
 }
 
+/* What HF's, EleutherAI's and PyTorch's documents say each optimizer keeps, per value. */
+static void every_optimizer_per_value(void **unused)
+{
+	static const struct { enum vc_optimizer o; unsigned fp32, bf16; } per[] = {
+		{ VC_OPT_SGD, 0, 0 }, { VC_OPT_MOMENTUM, 4, 2 }, { VC_OPT_LION, 4, 2 }, { VC_OPT_ADAGRAD, 4, 2 },
+		{ VC_OPT_RMSPROP, 4, 2 }, { VC_OPT_ADAM, 8, 4 }, { VC_OPT_ADAMW, 8, 4 }, { VC_OPT_LAMB, 8, 4 },
+		{ VC_OPT_AMSGRAD, 12, 6 }, { VC_OPT_MUON, 4, 2 },
+	};
+	struct vc_tensor_shape m = { 4096, 1024 }, v = { 4096, 1 };
+	uint64_t n = 4096u * 1024;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(per) / sizeof(*per); i++) {
+		assert_int_equal(vc_optimizer_state(per[i].o, m, 4, 256), n * per[i].fp32);
+		assert_int_equal(vc_optimizer_state(per[i].o, m, 2, 256), n * per[i].bf16);
+	}
+	assert_int_equal(vc_optimizer_state(VC_OPT_MUON, v, 4, 256), 8 * 4096);  /* AdamW for vectors */
+	assert_int_equal(vc_optimizer_state(VC_OPT_ADAFACTOR, v, 2, 0), 4 * 4096); /* float, not factored */
+	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, m, 4, 2048), 2 * n + 2 * 4 * (n / 2048));
+	/* full AMP, 16-bit, LoRA and 4-bit bytes per value (LLaMA-Factory): 18, 8, 2, 0.5 */
+	assert_int_equal(4 + 4 + 2 + vc_optimizer_state(VC_OPT_ADAMW, m, 4, 0) / n, 18);
+	assert_int_equal(2 + 2 + vc_optimizer_state(VC_OPT_ADAMW, m, 2, 0) / n, 8);
+}
+
+static void korthikanti_s_table(void **unused)
+{
+	const double h = 20480, a = 128, s = 2048, t = 8, q = 5 * a * s / h;
+
+	(void)unused;
+	near(q, 64, 1e-9); /* MT-NLG */
+	near(vc_gpt_layer(h, a, s, 1, VC_RECOMPUTE_NONE), h * (34 + q), 0.5);
+	near(vc_gpt_layer(h, a, s, t, VC_RECOMPUTE_NONE), h * (10 + 24 / t + q / t), 0.5);
+	near(vc_gpt_layer_sequence(h, a, s, t, VC_RECOMPUTE_NONE), h / t * (34 + q), 0.5);
+	near(vc_gpt_layer_sequence(h, a, s, t, VC_RECOMPUTE_SELECTIVE), h * 34 / t, 0.5);
+	near(vc_gpt_layer(h, a, s, 1, VC_RECOMPUTE_FULL), 2 * h, 0.5);
+	/* attention 11sbh + 5as2b, MLP 19sbh, two norms 4sbh */
+	near(vc_gpt_layer(h, a, s, 1, VC_RECOMPUTE_NONE), 11 * h + 5 * a * s + 19 * h + 4 * h, 0.5);
+	/* "5 times less": selective recomputation with sequence parallelism, per card of eight */
+	near(vc_gpt_layer(h, a, s, t, VC_RECOMPUTE_NONE) /
+	     vc_gpt_layer_sequence(h, a, s, t, VC_RECOMPUTE_SELECTIVE), 4.94, 0.01);
+}
+
+static void what_flash_attention_adds_to_a_llama_layer(void **unused)
+{
+	(void)unused;
+	near(vc_llama_rest(32), 136, 1e-9); /* 4 bytes of log-sum-exp per head, 8 of norm statistics */
+	near(vc_kv_cache(32, 8, 128, 2, 1), 2.0 * 32 * 8 * 128 * 2, 0.5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -73,6 +122,9 @@ int main(void)
 		cmocka_unit_test(optimizer_states_byte_by_byte),
 		cmocka_unit_test(lora_and_qlora),
 		cmocka_unit_test(transformer_layers),
+		cmocka_unit_test(every_optimizer_per_value),
+		cmocka_unit_test(korthikanti_s_table),
+		cmocka_unit_test(what_flash_attention_adds_to_a_llama_layer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

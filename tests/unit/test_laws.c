@@ -43,6 +43,27 @@ static void padding_to_a_multiple_is_found(void **unused)
 	assert_true(at(l, 250) == 256 * 16);
 }
 
+/* Context that fits by memory of the card, as Unsloth published it for Llama-3.1-8B (QLoRA, rank 32,
+ * batch 1) and for Hugging Face with flash attention: exactly affine. */
+static void published_context_ladders_are_affine(void **unused)
+{
+	static const double gb[] = { 8, 12, 16, 24, 40, 48, 80 };
+	static const double unsloth[] = { 2972, 21848, 40724, 78475, 153977, 191728, 342733 };
+	static const double hf[] = { 0, 932, 2551, 5789, 12264, 15502, 28454 };
+
+	(void)unused;
+	struct vc_sample u[] = { { unsloth[0], gb[0] * 1e9 }, { unsloth[1], gb[1] * 1e9 } };
+	struct vc_sample h[] = { { hf[1], gb[1] * 1e9 }, { hf[2], gb[2] * 1e9 } };
+	struct vc_law a = vc_law_fit(u, 2, false), b = vc_law_fit(h, 2, false);
+	assert_int_equal(a.kind, VC_LAW_AFFINE);
+	for (int i = 2; i < 7; i++) {
+		assert_true(at(a, unsloth[i]) > gb[i] * 0.9999e9 && at(a, unsloth[i]) < gb[i] * 1.0001e9);
+		assert_true(at(b, hf[i]) > gb[i] * 0.999e9 && at(b, hf[i]) < gb[i] * 1.001e9);
+	}
+	assert_true(at(a, 0) > 7.36e9 && at(a, 0) < 7.38e9); /* everything but context */
+	assert_true(at(b, 0) > 9.69e9 && at(b, 0) < 9.71e9);
+}
+
 static void three_samples_find_a_curve_and_flag_what_is_none(void **unused)
 {
 	struct vc_sample c[] = { { 1, 10 }, { 2, 26 }, { 4, 82 } }; /* 2 + 4x + 4x*x */
@@ -61,6 +82,7 @@ static void three_samples_find_a_curve_and_flag_what_is_none(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
 		cmocka_unit_test(padding_to_a_multiple_is_found),

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs of train.py, one child each, so that the imports are paid for once.
+
+python many.py LIST: lines "name argument..."; prints "pid name" of each child that ended well."""
+import os
+import runpy
+import sys
+
+import torch  # noqa: F401
+import torch.utils.checkpoint  # noqa: F401
+for name in ("torchvision.models", "transformers.models.llama.modeling_llama", "peft", "torch.optim",
+             "transformers.optimization"):
+    try:
+        __import__(name)
+    except Exception as e:  # the runs that need it fail and say so
+        print(f"# {name}: {e}", file=sys.stderr)
+here = os.path.dirname(os.path.abspath(__file__))
+with open(sys.argv[1]) as f:
+    runs = [line.split() for line in f if line.strip()]
+for name, *args in runs:
+    pid = os.fork()
+    if not pid:
+        sys.argv = ["train.py", *args]
+        sys.stdout = sys.stderr
+        runpy.run_path(os.path.join(here, "train.py"), run_name="__main__")
+        sys.stderr.flush()
+        sys.exit(0)
+    if os.waitpid(pid, 0)[1] == 0:
+        print(pid, name, flush=True)
+    else:
+        print(f"# {name} failed", file=sys.stderr)

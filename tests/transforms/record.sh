@@ -1,0 +1,47 @@
+#!/bin/bash
+# record.sh - make the recordings of pairs.txt that are not in the cache: VRAMCAST, PYTHON, CACHE.
+# Prints, for each pair: model, ranks, transform, base recording, changed recording, the change.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/transforms.XXXXXX"); trap 'rm -rf "$work"' EXIT
+how=(-q -g a100-80g-sxm --stacks "${STACKS:-py}" --values off)
+mkdir -p "$CACHE"
+trim() { local a=($*); echo "${a[*]}"; }
+name() { printf '%s' "$*" | tr ' ,' '_+' ; }
+pairs() { # model|ranks|transform|base arguments|changed arguments
+	local models base change ranks transform m
+	grep -v '^#' "${PAIRS:-$here/pairs.txt}" | while IFS='|' read -r models base change ranks transform; do
+		for m in $models; do
+			case " ${MODELS:-gpt llama conv vit} " in *" $m "*) ;; *) continue ;; esac
+			echo "$m|$(trim $ranks)|$(trim $transform)|$(trim $m $base)|$(trim $m $base $change)"
+		done
+	done
+}
+pairs > "$work/pairs"
+# One card: all of them as children of one process.
+while IFS='|' read -r _ ranks _ base changed; do
+	echo "$base"; [ "$ranks" != 1 ] || echo "$changed"
+done < "$work/pairs" | sort -u | while read -r args; do
+	[ -s "$CACHE/$(name "$args").vct" ] || echo "$(name "$args") $args"
+done > "$work/list"
+if [ -s "$work/list" ]; then
+	"$VRAMCAST" dryrun "${how[@]}" -o "$work/r.vct" -- "$PYTHON" "$here/many.py" "$work/list" \
+		> "$work/done" 2> "$CACHE/many.log" < /dev/null
+	while read -r pid n; do # the first child that used the card has the name that was asked for
+		f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
+		[ -s "$f" ] && mv "$f" "$CACHE/$n.vct"
+	done < "$work/done"
+fi
+while IFS='|' read -r _ ranks _ _ changed; do
+	[ "$ranks" != 1 ] && echo "$ranks $changed"
+done < "$work/pairs" | sort -u | while read -r ranks args; do
+	f="$CACHE/$(name "$args")_ranks$ranks"; [ -s "$f.vct" ] && continue
+	mkdir "$work/run"
+	"$VRAMCAST" dryrun "${how[@]}" --ranks "$ranks" -o "$work/run/r.vct" -- "$PYTHON" "$here/train.py" $args \
+		> "$f.log" 2>&1 < /dev/null && mv "$work/run/r.rank0.vct" "$f.vct" && rm "$f.log"
+	rm -rf "$work/run"
+done
+while IFS='|' read -r m ranks transform base changed; do
+	c="$CACHE/$(name "$changed")$([ "$ranks" = 1 ] || echo "_ranks$ranks").vct"
+	echo "$m|$ranks|$transform|$CACHE/$(name "$base").vct|$c|${changed#$m}"
+done < "$work/pairs"

@@ -103,6 +103,9 @@ struct vc_null_graph {
 	uint64_t duration; /* of all its nodes, one after another */
 	int references;    /* graph and its executables */
 };
+/* A launch waits while this many are queued on its stream (seen on Linux drivers: about 1,024). */
+#define VC_NULL_QUEUE 1024u
+
 struct vc_null_stream {
 	uint64_t magic;
 	uint32_t id;       /* as a profiler numbers streams: 7 is the default stream */
@@ -113,6 +116,7 @@ struct vc_null_stream {
 	bool origin;       /* the capture began here */
 	struct vc_null_graph *graph;
 	struct vc_null_stream *next;
+	uint64_t submitted, done[VC_NULL_QUEUE]; /* when the last pieces of work are finished */
 };
 struct vc_null_event {
 	uint64_t magic;

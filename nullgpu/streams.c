@@ -161,6 +161,8 @@ uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
 	pthread_mutex_lock(&lock);
 	submits = true;
 	spend(SUBMIT_NS);
+	if (s->done[s->submitted % VC_NULL_QUEUE] > now && !s->capture)
+		now = s->done[s->submitted % VC_NULL_QUEUE];
 	uint64_t start = s->ready > now ? s->ready : now;
 	if (captured)
 		*captured = s->capture != 0;
@@ -169,6 +171,7 @@ uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
 		s->graph->duration += duration;
 	} else {
 		s->ready = start + duration;
+		s->done[s->submitted++ % VC_NULL_QUEUE] = s->ready;
 	}
 	pthread_mutex_unlock(&lock);
 	return start;

@@ -72,3 +72,11 @@ fuzz: $(BUILD)/tests/fuzz-source ## search for inputs that break the sources (cl
 	$(Q)$< -max_total_time=$(FUZZ_TIME) -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz tests/fuzz/corpus
 .PHONY: fuzz
+
+# Transforms against the change really made, by PyTorch on the null GPU; recordings are kept outside the tree.
+TRANSFORMS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-transforms
+TRANSFORMS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast/torch-2.11.0/bin/python
+check-transforms: all ## what transforms predict against the change really made (TRANSFORMS_PYTHON=python with torch)
+	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(TRANSFORMS_CACHE)' \
+		tests/transforms/record.sh | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
+.PHONY: check-transforms

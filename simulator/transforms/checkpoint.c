@@ -7,7 +7,7 @@
 
 #include "simulator/transforms/clone.h"
 
-enum { LEAST_LAYER = 3 };
+enum { LEAST_LAYER = 3, USED = 8 }; /* USED: allocations until a block has been used; chosen of 1, 2, 4, 8 */
 struct config { uint64_t every, least; bool last; };
 
 #define AT(f) offsetof(struct config, f)
@@ -142,14 +142,16 @@ static bool dropped(const struct plan *p, const struct segment *s, const struct 
 	       b->died_event != SIZE_MAX && b->died_event >= s->again;
 }
 
-/* End of the segment's forward pass: what it kept goes. */
-static int release(struct plan *p, const struct segment *s, const struct vc_event *e, struct vc_error *err)
+/* What is not kept goes as soon as the operations after it have run, not at the end of the segment:
+ * nothing but the forward pass itself holds it. */
+static int release(struct plan *p, const struct segment *s, size_t from, size_t to,
+		   const struct vc_event *e, struct vc_error *err)
 {
 	int r = VC_OK;
 
-	for (size_t i = s->from; r == VC_OK && i < s->to; i++) {
+	for (size_t i = from; r == VC_OK && i < to; i++) {
 		const struct vc_block_life *b = &p->c->a.block[i];
-		if (!dropped(p, s, b))
+		if (!dropped(p, s, b) || !p->c->alias[b->id])
 			continue;
 		r = vc_clone_free(p->c, e, p->c->alias[b->id], err);
 		p->c->alias[b->id] = 0;
@@ -196,12 +198,17 @@ static int walk(struct plan *p, struct vc_error *err)
 
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
 		for (; r == VC_OK && ending < p->n && p->at[ending].end_event <= i; ending++)
-			r = release(p, &p->at[ending], &w->in[i], err);
+			r = release(p, &p->at[ending], p->at[ending].from, p->at[ending].to, &w->in[i], err);
 		for (size_t k = ending; r == VC_OK && k-- > 0 && ending - k < 512;)
 			if (p->at[k].again == i)
 				r = recompute(p, &p->at[k], err);
 		if (r == VC_OK)
 			r = vc_clone_event(p->c, &w->in[i], err);
+		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC && ending < p->n ?
+						vc_clone_block(p->c, w->in[i].id) : NULL;
+		if (r == VC_OK && b && b->born >= p->at[ending].from + USED &&
+		    b->born < p->at[ending].to)
+			r = release(p, &p->at[ending], b->born - USED, b->born - USED + 1, &w->in[i], err);
 	}
 	return r;
 }

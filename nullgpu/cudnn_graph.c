@@ -26,10 +26,11 @@ enum {
 	A_ENGINE_GRAPH = 1300, A_ENGINE_INDEX = 1301, A_ENGINE_NOTE = 1303, A_ENGINE_BEHAVIOR = 1305,
 };
 /* cudnnBackendDescriptorType_t */
+enum { T_DESCRIPTOR = 15 }; /* cudnnBackendAttributeType_t */
 enum { D_PLAN = 5, D_BACKWARD_DATA = 12 };
 
 struct attribute {
-	int name;
+	int name, type;
 	int64_t count;
 	size_t bytes;
 	struct attribute *next;
@@ -38,6 +39,7 @@ struct attribute {
 
 struct descriptor {
 	int type;
+	int users;          /* its owner and the attributes that point at it */
 	int64_t workspace;  /* of an engine configuration or a plan */
 	int64_t engine;     /* 0 = the preferred one */
 	int64_t moved;      /* bytes its modelled duration stands for */
@@ -60,14 +62,18 @@ static const struct attribute *find(const struct descriptor *d, int name)
 	return a;
 }
 
+static struct descriptor *pointer(const struct attribute *a, int64_t i)
+{
+	struct descriptor *to;
+	memcpy(&to, a->value + (size_t)i * sizeof to, sizeof to);
+	return to;
+}
+
 /* The descriptor that attribute `name` points at. */
 static const struct descriptor *linked(const struct descriptor *d, int name, int64_t i)
 {
 	const struct attribute *a = find(d, name);
-	struct descriptor *to = NULL;
-	if (a && i < a->count)
-		memcpy(&to, a->value + (size_t)i * sizeof to, sizeof to);
-	return to;
+	return a && i < a->count ? pointer(a, i) : NULL;
 }
 
 static int64_t number(const struct descriptor *d, int name, int64_t i)
@@ -127,14 +133,21 @@ VC_API(int, cudnnBackendCreateDescriptor, int type, struct descriptor **out)
 	if (!*out)
 		return VC_CUDNN_NOMEM;
 	(*out)->type = type;
+	(*out)->users = 1;
 	return 0;
 }
 
+/* Frontends drop a descriptor once another one refers to it; the library has copied it by then.
+ * Here it lives on until the last reference is gone. */
 VC_API(int, cudnnBackendDestroyDescriptor, struct descriptor *d)
 {
-	while (d && d->attributes) {
+	if (!d || --d->users > 0)
+		return 0;
+	while (d->attributes) {
 		struct attribute *a = d->attributes;
 		d->attributes = a->next;
+		for (int64_t i = 0; a->type == T_DESCRIPTOR && i < a->count; i++)
+			cudnnBackendDestroyDescriptor(pointer(a, i));
 		free(a);
 	}
 	free(d);
@@ -158,11 +171,15 @@ VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, 
 	struct attribute *a = malloc(sizeof *a + bytes);
 	if (!a)
 		return VC_CUDNN_NOMEM;
-	*a = (struct attribute){ .name = name, .count = count, .bytes = bytes,
+	*a = (struct attribute){ .name = name, .type = type, .count = count, .bytes = bytes,
 		.next = d->attributes };
+	memset(a->value, 0, bytes);
 	if (value)
 		memcpy(a->value, value, bytes);
 	d->attributes = a;
+	for (int64_t i = 0; type == T_DESCRIPTOR && i < count; i++)
+		if (pointer(a, i))
+			pointer(a, i)->users++;
 	if (name == A_PLAN_CONFIG && linked(d, name, 0)) { /* it may be gone later */
 		d->workspace = linked(d, name, 0)->workspace;
 		d->moved = linked(d, name, 0)->moved;

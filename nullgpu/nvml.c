@@ -181,7 +181,22 @@ VC_API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *device, unsigned link, vo
 	return NVML_NOSUP;
 }
 
-VC_API(int, nvmlDeviceGetGpuFabricInfoV, void *device, void *info)
+/* nvmlGpuFabricInfoV_t; `version` holds the size of the caller's structure in its low 24 bits. */
+struct fabric_info {
+	unsigned version;
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state; /* 0: not supported */
+};
+
+/* Success with the state "not supported": PyTorch 2.13 stops at any other answer when it makes its
+ * first expandable segment. */
+VC_API(int, nvmlDeviceGetGpuFabricInfoV, void *device, struct fabric_info *info)
 {
-	return NVML_NOSUP;
+	size_t size = info->version & 0xffffff;
+	if (size < sizeof *info)
+		return NVML_INVALID;
+	memset((char *)info + sizeof info->version, 0, size - sizeof info->version);
+	return 0;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
-#include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +11,20 @@
 
 #include "common/opt.h"
 #include "common/param.h"
+#include "nullgpu/cmd_dryrun.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
-#include "simulator/cards.h"
 
 struct config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, steps, max_size;
-	const char *out, *stacks, *addresses, *values;
+	const char *out, *report, *stacks, *addresses, *values;
 	bool no_record;
 };
 
 static const struct vc_option options[] = {
 	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
-	  "the card to play ('vramcast gpus' lists them); several: one run each", NULL },
+	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run", NULL },
 	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
 	  "total memory of the device instead of the card's", NULL },
 	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
@@ -38,13 +36,17 @@ static const struct vc_option options[] = {
 	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
 	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up|both",
-	  "order of fresh device addresses: down as on Linux, up as on Windows; both: two runs", "down" },
+	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger peak "
+	  "counts, by a replay of the recording, else by a second run (default: both, by replay only)",
+	  NULL },
 	{ 0, "steps", VC_O_UINT, offsetof(struct config, steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
 	{ 0, "values", VC_O_TEXT, offsetof(struct config, values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
 	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
 	  "vramcast.vct" },
+	{ 0, "report", VC_O_TEXT, offsetof(struct config, report), "FILE",
+	  "write the verdicts as JSON", NULL },
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
 	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|native",
@@ -59,18 +61,8 @@ static const struct vc_option *const tables[] = { options, NULL };
 
 struct run {
 	const struct config *cfg;
-	const struct vc_card *card;
 	struct vc_stage *stage;
-	uint64_t total, context;
-	char *out;
-};
-
-/* What the processes of a run reported, see nullgpu/report.c. */
-struct outcome {
-	uint64_t peak, refused, largest_refused;
-	uint64_t other_peak; /* of the run with the other order of addresses, 0 = none made */
-	char bounds[4096];
-	int processes;
+	struct vc_dryrun *d;
 };
 
 /* ---- where things are ---- */
@@ -116,17 +108,36 @@ static int put_front(const char *name, const char *first, struct vc_error *err)
 	return 0;
 }
 
+/* SIZE or SIZE@PID of --used */
+static int parse_other(const char *text, uint64_t *bytes, uint64_t *pid, struct vc_error *err)
+{
+	char size[64];
+	const char *at = strchr(text, '@');
+	snprintf(size, sizeof size, "%.*s", at ? (int)(at - text) : 63, text);
+	if (vc_parse_size(size, bytes, err) < 0 || (at && vc_parse_uint(at + 1, pid, err) < 0))
+		return vc_wrap(err, "--used %s", text);
+	return 0;
+}
+
+static int sum_others(const struct config *c, uint64_t *sum, struct vc_error *err)
+{
+	uint64_t bytes, pid;
+	for (size_t i = 0; i < c->used.n; i++) {
+		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
+			return err->status;
+		*sum += bytes;
+	}
+	return 0;
+}
+
 static int put_others(const struct config *c, struct vc_error *err)
 {
 	char text[1024] = "";
 	size_t n = 0;
 	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
-		char size[64];
-		const char *at = strchr(c->used.at[i], '@');
 		uint64_t bytes, pid = 1000 + i;
-		snprintf(size, sizeof size, "%.*s", at ? (int)(at - c->used.at[i]) : 63, c->used.at[i]);
-		if (vc_parse_size(size, &bytes, err) < 0 || (at && vc_parse_uint(at + 1, &pid, err) < 0))
-			return vc_wrap(err, "--used %s", c->used.at[i]);
+		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
+			return err->status;
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
 				      (unsigned long long)bytes, (unsigned long long)pid);
 	}
@@ -137,28 +148,28 @@ static int put_card(const struct run *r, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
 	/* drivers put the maker in front of the names of all but the Tesla cards */
-	const char *maker = strncmp(r->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
+	const char *maker = strncmp(r->d->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
 	char cc[16], name[96];
 	uint64_t devices = c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
-	snprintf(cc, sizeof cc, "%d.%d", r->card->cc_major, r->card->cc_minor);
-	snprintf(name, sizeof name, "%s%s", strncmp(r->card->title, "NVIDIA", 6) == 0 ? "" : maker,
-		 r->card->title);
+	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
+	snprintf(name, sizeof name, "%s%s", strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker,
+		 r->d->card->title);
 	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||
 	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
 		return vc_nomem(err, "the environment");
-	int rc = put_size("VRAMCAST_NULL_TOTAL", r->total, err);
+	int rc = put_size("VRAMCAST_NULL_TOTAL", r->d->total, err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_CONTEXT", r->context, err);
+		rc = put_size("VRAMCAST_NULL_CONTEXT", r->d->context, err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_SMS", r->card->sms, err);
+		rc = put_size("VRAMCAST_NULL_SMS", r->d->card->sms, err);
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_DEVICES", devices, err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_BANDWIDTH", (uint64_t)(r->card->bandwidth_gbs * 1e9), err);
+		rc = put_size("VRAMCAST_NULL_BANDWIDTH", (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->card->fp32_tflops * 1e12), err);
+		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->d->card->fp32_tflops * 1e12), err);
 	if (!rc && c->steps != VC_NOT_GIVEN)
 		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
 	return rc ? rc : put_others(c, err);
@@ -218,7 +229,7 @@ static int run_recorded(const struct run *r, const struct vc_command *record, si
 		goto out;
 	}
 	line[n++] = "-o";
-	line[n++] = r->out;
+	line[n++] = r->d->out;
 	line[n++] = "--stacks";
 	line[n++] = (char *)(uintptr_t)c->stacks;
 	if (c->max_size != VC_NOT_GIVEN) {
@@ -243,98 +254,6 @@ out:
 	return rc;
 }
 
-/* ---- the verdict ---- */
-
-static void read_report(const char *path, struct outcome *o)
-{
-	char line[512], name[400];
-	unsigned device;
-	unsigned long long a, b;
-	FILE *f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f)) {
-		line[strcspn(line, "\n")] = 0;
-		if (sscanf(line, "peak %u %llu", &device, &a) == 2) {
-			if (a > o->peak)
-				o->peak = a;
-		} else if (sscanf(line, "refused %u %llu %llu", &device, &a, &b) == 3) {
-			o->refused += a;
-			if (b > o->largest_refused)
-				o->largest_refused = b;
-		} else if (sscanf(line, "bound %399[^\n]", name) == 1 && !strstr(o->bounds, name)) {
-			size_t n = strlen(o->bounds);
-			snprintf(o->bounds + n, sizeof o->bounds - n, "%s%s", n ? ", " : "", name);
-		}
-	}
-	if (f)
-		fclose(f);
-	o->processes++;
-}
-
-static void read_reports(const char *dir, struct outcome *o)
-{
-	struct dirent *entry;
-	DIR *d = opendir(dir);
-	while (d && (entry = readdir(d)) != NULL) {
-		char path[1024];
-		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-		if (strncmp(entry->d_name, "report.", 7) == 0) {
-			read_report(path, o);
-			unlink(path);
-		}
-	}
-	if (d)
-		closedir(d);
-}
-
-static double gib(uint64_t bytes)
-{
-	return (double)bytes / (double)(1ull << 30);
-}
-
-/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (../docs/nullgpu.md), and
- * peaks of measured runs lay within 1 %. */
-static uint64_t margin_of(uint64_t peak)
-{
-	return (150ull << 20) + peak / 100;
-}
-
-static void say_answer(const struct run *r, const struct outcome *o, int code)
-{
-	uint64_t use = o->peak + r->context, left = r->total > use ? r->total - use : 0;
-	if (!o->refused && left < margin_of(o->peak))
-		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
-			"can be off by %.2f GiB\n", gib(left), gib(margin_of(o->peak)));
-	else if (!o->refused)
-		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left));
-	else
-		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n",
-			code ? "out of memory" : "at the limit", (unsigned long long)o->refused,
-			gib(o->largest_refused), code ? "" : ", and the program went on");
-}
-
-static void say_verdict(const struct run *r, const struct outcome *o, int code)
-{
-	uint64_t use = o->peak + r->context;
-	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
-		r->card->name, r->card->title, gib(r->total));
-	if (!o->processes || !(o->peak || o->refused)) {
-		if (code > 128)
-			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
-				code - 128);
-		else
-			fprintf(stderr, "  the program asked for no device memory\n");
-		return;
-	}
-	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
-		gib(r->context));
-	if (o->other_peak)
-		fprintf(stderr, "  with addresses the other way %.2f GiB: the answer is the larger one\n",
-			gib(o->other_peak + r->context));
-	say_answer(r, o, code);
-	if (o->bounds[0])
-		fprintf(stderr, "  not known to the null GPU, their memory is a bound: %s\n", o->bounds);
-}
-
 /* With several cards each trace carries the name of its card. */
 static char *output_of(const struct config *c, const struct vc_card *card)
 {
@@ -348,48 +267,57 @@ static char *output_of(const struct config *c, const struct vc_card *card)
 }
 
 /* Equal free blocks are chosen by address: the same program with addresses the other way round. */
-static int run_other_way(const struct run *r, char **argv, struct outcome *o, struct vc_error *err)
+static int run_other_way(const struct run *r, char **argv, struct vc_error *err)
 {
-	struct outcome other = { 0 };
-	if (setenv("VRAMCAST_NULL_ADDRESSES", "up", 1) < 0)
+	struct vc_dryrun_outcome other = { 0 }, *o = &r->d->o;
+	if (setenv("VRAMCAST_NULL_ADDRESSES", r->d->up ? "down" : "up", 1) < 0)
 		return vc_nomem(err, "the environment");
 	int rc = run_plain(argv, err);
-	read_reports(r->stage->dir, &other);
-	o->other_peak = o->peak < other.peak ? o->peak : other.peak;
-	if (other.peak > o->peak)
-		o->peak = other.peak;
+	vc_dryrun_read(r->stage->dir, &other);
+	o->other_peak = other.peak;
 	o->refused += other.refused;
 	if (other.largest_refused > o->largest_refused)
 		o->largest_refused = other.largest_refused;
 	return rc;
 }
 
+/* Both orders of addresses: by the model where it reproduces the recording, else, when the user
+ * asked for it, by a second run. */
+static int look_closer(const struct run *r, char **argv, struct vc_error *err)
+{
+	const char *way = r->cfg->addresses;
+	struct vc_dryrun_outcome *o = &r->d->o;
+	bool asked = way && strcmp(way, "both") == 0;
+	vc_dryrun_replay(r->d, (asked || !way) && !o->refused);
+	if (!asked || (o->replay.traces && !o->replay.others) || o->refused)
+		return o->code;
+	int second = run_other_way(r, argv, err);
+	return second < 0 || second > o->code ? second : o->code;
+}
+
 static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_command *record = r->cfg->no_record ? NULL : record_command();
-	struct outcome o = { 0 };
-	r->total = r->cfg->capacity == VC_NOT_GIVEN ? r->card->total : r->cfg->capacity;
-	r->context = r->cfg->context == VC_NOT_GIVEN ? r->card->context : r->cfg->context;
-	r->out = output_of(r->cfg, r->card);
-	const char *way = strcmp(r->cfg->addresses, "up") == 0 ? "up" : "down";
-	int rc = r->out ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
-	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", way, 1) < 0)
+	struct vc_dryrun *d = r->d;
+	d->up = r->cfg->addresses && strcmp(r->cfg->addresses, "up") == 0;
+	d->started = time(NULL);
+	d->out = record ? output_of(r->cfg, d->card) : NULL;
+	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
+	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
 		rc = vc_nomem(&con->err, "the environment");
 	if (!rc && record)
 		rc = run_recorded(r, record, argc, argv, con);
 	else if (!rc)
 		rc = run_plain(argv, &con->err);
-	free(r->out);
 	if (rc < 0)
 		return rc;
-	read_reports(r->stage->dir, &o);
-	if (rc >= 0 && strcmp(r->cfg->addresses, "both") == 0) {
-		int second = run_other_way(r, argv, &o, &con->err);
-		if (second < 0 || second > rc)
-			rc = second;
-	}
+	d->o.code = rc;
+	vc_dryrun_read(r->stage->dir, &d->o);
+	rc = look_closer(r, argv, &con->err);
+	d->o.code = rc < 0 ? d->o.code : rc;
+	d->done = true;
 	if (rc >= 0 && !con->quiet)
-		say_verdict(r, &o, rc);
+		vc_dryrun_say(d);
 	return rc;
 }
 
@@ -423,7 +351,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "which card? try -g rtx4090 ('vramcast gpus' lists them)");
 	if (!argc)
 		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
-	if (strcmp(c->addresses, "up") && strcmp(c->addresses, "down") && strcmp(c->addresses, "both"))
+	if (c->addresses && strcmp(c->addresses, "up") && strcmp(c->addresses, "down") &&
+	    strcmp(c->addresses, "both"))
 		return vc_fail(err, VC_EUSAGE, "--addresses takes down, up or both, not '%s'",
 			       c->addresses);
 	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
@@ -433,23 +362,79 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	return 0;
 }
 
+/* ---- several cards ---- */
+
+static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
+{
+	for (size_t i = 0; i < c->gpus.n; i++) {
+		int rc = vc_card_find(c->gpus.at[i], &d[i].card, err);
+		if (!rc)
+			rc = sum_others(c, &d[i].beside, err);
+		if (rc < 0)
+			return rc;
+		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
+		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
+	}
+	return 0;
+}
+
+/* The next card to run: of those without an answer the one with the most memory. */
+static struct vc_dryrun *next_card(struct vc_dryrun *d, size_t n)
+{
+	struct vc_dryrun *best = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!d[i].done && (!best || d[i].total - d[i].context > best->total - best->context))
+			best = &d[i];
+	return best;
+}
+
+/* Cards of one class differ in what they hold only: a run that stayed below the other's limit, and
+ * could not notice the difference, is the other's run as well. */
+static void answer_others(const struct vc_dryrun *done, struct vc_dryrun *d, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (d[i].done || !vc_dryrun_answers(done, &d[i]))
+			continue;
+		d[i].done = true;
+		d[i].by = done->card;
+		d[i].o = done->o;
+	}
+}
+
+static int run_cards(const struct config *c, struct vc_stage *stage, struct vc_dryrun *d, size_t argc,
+		     char **argv, struct vc_console *con)
+{
+	struct vc_dryrun *next;
+	int rc = prepare_cards(c, d, &con->err), worst = 0;
+	while (rc >= 0 && (next = next_card(d, c->gpus.n)) != NULL) {
+		struct run r = { .cfg = c, .stage = stage, .d = next };
+		rc = run_card(&r, argc, argv, con);
+		if (rc > worst)
+			worst = rc;
+		if (rc >= 0)
+			answer_others(next, d, c->gpus.n);
+	}
+	if (rc >= 0 && c->gpus.n > 1 && !con->quiet)
+		vc_dryrun_say_table(d, c->gpus.n);
+	if (rc >= 0 && c->report)
+		rc = vc_dryrun_write(d, c->gpus.n, c->report, &con->err);
+	return rc < 0 ? rc : worst;
+}
+
 static int run_all(const struct config *c, const char *python, struct vc_stage *stage, size_t argc,
 		   char **argv, struct vc_console *con)
 {
+	struct vc_dryrun *d = calloc(c->gpus.n, sizeof *d);
 	char count[48];
 	char **line = program_line(c, python, &argc, argv, count, sizeof count);
-	int rc = line ? put_stage(c, stage, &con->err) : vc_nomem(&con->err, "a command line");
-	int worst = 0;
-	for (size_t i = 0; i < c->gpus.n && rc >= 0; i++) {
-		struct run r = { .cfg = c, .stage = stage };
-		rc = vc_card_find(c->gpus.at[i], &r.card, &con->err);
-		if (!rc)
-			rc = run_card(&r, argc, line, con);
-		if (rc > worst)
-			worst = rc;
-	}
+	int rc = line && d ? put_stage(c, stage, &con->err) : vc_nomem(&con->err, "a command line");
+	if (!rc)
+		rc = run_cards(c, stage, d, argc, line, con);
+	for (size_t i = 0; d && i < c->gpus.n; i++)
+		free(d[i].out);
+	free(d);
 	free(line);
-	return rc < 0 ? rc : worst;
+	return rc;
 }
 
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)

@@ -70,6 +70,7 @@ VC_SHARED uint64_t vc_null_used(int device);
 /* For the report at the end of a process; sizes without the context. */
 struct vc_null_usage {
 	uint64_t peak, refused, largest_refused;
+	uint64_t asked; /* for free and total memory, before anything was refused */
 };
 VC_SHARED void vc_null_usage(int device, struct vc_null_usage *out);
 /* Whether any device memory was asked for. */
@@ -147,6 +148,8 @@ VC_SHARED void vc_null_graph_drop(struct vc_null_graph *graph);
 VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
 /* The device clock as the calling thread sees it now. */
 VC_SHARED uint64_t vc_null_clock(void);
+/* How often the program asked whether work on the device had finished. */
+VC_SHARED uint64_t vc_null_polled(void);
 /* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
  * `*captured` is true (may be NULL). */
 VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);

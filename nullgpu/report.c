@@ -51,7 +51,11 @@ static void write_report(FILE *f)
 		if (u.refused)
 			fprintf(f, "refused %d %llu %llu\n", i, (unsigned long long)u.refused,
 				(unsigned long long)u.largest_refused);
+		if (u.asked)
+			fprintf(f, "asked %llu\n", (unsigned long long)u.asked);
 	}
+	if (vc_null_polled())
+		fprintf(f, "polled %llu\n", (unsigned long long)vc_null_polled());
 	for (unsigned i = 0; i < n_bounds && i < MAX_BOUNDS; i++)
 		if (bounds[i])
 			fprintf(f, "bound %s\n", bounds[i]);

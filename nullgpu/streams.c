@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vc_null_stream defaults[VC_NULL_DEVICES];
 static struct vc_null_stream *streams; /* all that the program made */
 static uint32_t next_id = 13;          /* the first id CUPTI gives to a stream of the program */
-static uint64_t next_capture = 1, now = 1000000000;
+static uint64_t next_capture = 1, now = 1000000000, polled;
 static __thread bool submits;
 
 static void spend(uint64_t ns)
@@ -97,6 +97,7 @@ int vc_null_stream_query(void *stream)
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
 	spend(POLL_NS);
+	polled++;
 	int rc = s->capture ? VC_NULL_CAPTURE : s->ready > now ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
@@ -153,6 +154,14 @@ uint64_t vc_null_clock(void)
 	uint64_t t = now;
 	pthread_mutex_unlock(&lock);
 	return t;
+}
+
+uint64_t vc_null_polled(void)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t n = polled;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
@@ -225,6 +234,7 @@ int vc_null_event_query(struct vc_null_event *e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
 	spend(POLL_NS);
+	polled++;
 	int rc = e->capture ? VC_NULL_CAPTURE : e->recorded && e->time > now ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;

@@ -238,6 +238,7 @@ void vc_null_meminfo(int device, size_t *free_bytes, size_t *total)
 	uint64_t limit = limit_of(device);
 	pthread_mutex_lock(&lock);
 	uint64_t used = devices[device].used;
+	devices[device].usage.asked += !devices[device].usage.refused;
 	pthread_mutex_unlock(&lock);
 	*free_bytes = limit > used ? limit - used : 0;
 	*total = vc_null_card()->total;

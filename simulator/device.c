@@ -158,7 +158,8 @@ static uint64_t next_slot(struct vc_device *d, uint64_t size)
 	return a;
 }
 
-/* The smallest left-over range that suits, else a new window below all others. */
+/* The smallest left-over range that suits, else a new window below all others (or what comes next
+ * above them). */
 static uint64_t from_window(struct vc_device *d, uint64_t size)
 {
 	uint64_t whole = (size + WINDOW - 1) / WINDOW * WINDOW, a;
@@ -174,6 +175,10 @@ static uint64_t from_window(struct vc_device *d, uint64_t size)
 		if (!d->used[best].size)
 			forget(d, a + size);
 		return a;
+	}
+	if (d->cfg.va == VC_VA_UP) {
+		d->next += size;
+		return d->next - size;
 	}
 	d->low = (d->low - whole) / WINDOW * WINDOW;
 	if (whole > size)
@@ -200,7 +205,7 @@ static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	if (d->cfg.va == VC_VA_FIT)
 		forget(d, addr);
-	else if (d->cfg.va == VC_VA_WINDOW)
+	else if (d->cfg.va == VC_VA_WINDOW || d->cfg.va == VC_VA_UP)
 		to_window(d, addr, granules(size));
 }
 
@@ -233,6 +238,7 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 		d->broken |= !remember(d, a, size);
 		return a;
 	case VC_VA_WINDOW:
+	case VC_VA_UP:
 		return from_window(d, size);
 	case VC_VA_LIST:
 		if (hinted(d, asked, &a))

@@ -21,6 +21,7 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
 	VC_VA_LIST,      /* the addresses queued with vc_device_hint, in order; then INC */
 	VC_VA_WINDOW,    /* as recordings show the Linux driver to do it: windows of a multiple of
 			  * 32 MiB downwards; what a window leaves over serves later requests */
+	VC_VA_UP,        /* as on Windows: upwards, freed ranges first, the smallest that suits */
 };
 
 /* For the out-of-memory text; `self` with 0 bytes: what this process holds at that moment. */

@@ -132,6 +132,10 @@ struct vc_steps {
 	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
 };
 
+/* phases: peaks up to the first step mark, and from there on. Without marks all is `first`. */
+struct vc_peaks { uint64_t peak_allocated, peak_reserved; };
+struct vc_phases { uint64_t steps; struct vc_peaks first, steady; };
+
 /* history: what the framework's own memory history would show, and the heap at the end. */
 enum vc_history_action {
 	VC_HIST_ALLOC, VC_HIST_FREE_REQUESTED, VC_HIST_FREE_COMPLETED, VC_HIST_SEGMENT_ALLOC,
@@ -163,6 +167,7 @@ struct vc_result {
 	struct vc_fidelity fidelity;
 	struct vc_fragmentation fragmentation;
 	struct vc_steps steps;
+	struct vc_phases phases;
 	struct vc_counters counters;
 	struct vc_history history;
 	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */

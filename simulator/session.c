@@ -480,6 +480,17 @@ uint64_t vc_session_beside(const struct vc_session *s, const struct vc_plan *pla
 	return plan->context + s->others;
 }
 
+/* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and how
+ * far one can still grow decides which block is the best fit. */
+static uint64_t recorded_total(const struct vc_session *s)
+{
+	const struct vc_device_info *d = vc_meta_device_known(s->meta, s->device->device);
+
+	if (s->total)
+		return s->total;
+	return d && d->total ? d->total : s->device->total;
+}
+
 int vc_session_follow(const struct vc_session *s, const char *version,
 		      const struct vc_observer_type *const *observers, struct vc_result *out,
 		      struct vc_error *err)
@@ -493,6 +504,7 @@ int vc_session_follow(const struct vc_session *s, const char *version,
 	if (!p.model)
 		return vc_fail(err, VC_ENOSUP, "the torch model is not built in");
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
+	p.prop_total = recorded_total(s);
 	run = make_run(s, &p);
 	run.device.others = 0;
 	run.follow = true;
@@ -536,6 +548,41 @@ static bool better(const struct vc_fidelity *a, const struct vc_fidelity *b)
 	return a->final_mismatches < b->final_mismatches;
 }
 
+/* The result of a replay under another guess: kept when it is closer to the recording. */
+static bool adopt(struct vc_session *s, struct vc_fidelity *f)
+{
+	bool closer = better(f, &s->fidelity);
+	struct vc_fidelity worse = closer ? s->fidelity : *f;
+
+	free(worse.diverged_why);
+	if (closer)
+		s->fidelity = *f;
+	return closer;
+}
+
+/* A snapshot does not say how large its device was: the card whose size reproduces it is taken. */
+static int try_totals(struct vc_session *s, struct vc_error *err)
+{
+	const char *conf = s->meta->conf ? s->meta->conf : "";
+	uint64_t given = s->opt->capacity != VC_NOT_GIVEN ? s->opt->capacity : 0, best = 0;
+	bool grows = strstr(conf, "expandable_segments") != NULL;
+
+	for (size_t i = 0; grows && i <= vc_cards_n && !s->fidelity.exact; i++) {
+		struct vc_fidelity f = { 0 };
+
+		s->total = i ? vc_cards[i - 1].total : given;
+		if (s->total < s->device->peak_reserved)
+			continue;
+		int r = verify_as(s, s->torch, &f, err);
+		if (r < 0)
+			return r;
+		if (adopt(s, &f))
+			best = s->total;
+	}
+	s->total = best;
+	return VC_OK;
+}
+
 int vc_session_verify(struct vc_session *s, struct vc_error *err)
 {
 	const struct vc_model_type *m = vc_model_by_name("torch");
@@ -562,16 +609,11 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 		}
 		if (r < 0)
 			return r;
-		if (better(&f, &s->fidelity)) {
-			free(s->fidelity.diverged_why);
-			s->fidelity = f;
-			if (!s->opt->torch.n) {
-				snprintf(s->torch, sizeof(s->torch), "%s", m->versions[i]);
-				s->torch_from = "guessed";
-			}
-		} else {
-			free(f.diverged_why);
+		if (adopt(s, &f) && !s->opt->torch.n) {
+			snprintf(s->torch, sizeof(s->torch), "%s", m->versions[i]);
+			s->torch_from = "guessed";
 		}
 	}
-	return VC_OK;
+	bool unsure = !s->fidelity.exact && !recorded_total(s) && s->device->events < 200000;
+	return unsure ? try_totals(s, err) : VC_OK;
 }

@@ -39,6 +39,7 @@ struct vc_session {
 	char torch[16];                   /* version to replay, "" for models without */
 	const char *torch_from;           /* "recorded", "guessed", "given", "newest" */
 	char change[256];                 /* transforms in words, "" = as recorded */
+	uint64_t total;                   /* of the recorded device where only a replay could tell; else 0 */
 	struct vc_fidelity fidelity;      /* checked = false: not verified */
 	double matched;                   /* what-if from recordings: share of bytes matched, else 1 */
 	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */

@@ -29,11 +29,21 @@ run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
 expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions of this PyTorch were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
 run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/use.py"
-expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'with addresses the other way 0.5. GiB'
+expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'between 0.5. and 0.5. GiB with device addresses going (down and up|up and down)'
 run dryrun -g rtx4090 --capacity 600MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
 expect "what lies inside the margin is too close to call" 0 '' 'too close to call; it fits with 0.10 GiB left'
 run dryrun -g rtx4090 --capacity 490MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
 expect "a full card refuses, and the program goes on" 0 'answer 2' 'verdict: at the limit; 1 requests were refused, the largest 0.02 GiB, and the program went on'
+run dryrun -g a100-40g-sxm -g a100-80g-sxm -g rtx4090 --no-record --report "$TMP/report.json" -- "$py" "$TMP/use.py"
+expect "cards of one class are answered by one run" 0 'answer 0' 'a100-40g-sxm .* fits +a100-80g-sxm'
+check "another class runs for itself" test "$(grep -c '^answer' "$TMP/out")" = 2
+check "the verdicts are there as JSON" "$py" -c "
+import json, sys
+runs = json.load(open('$TMP/report.json'))['runs']
+by = {r['gpu']: r['answered_by'] for r in runs}
+sys.exit(by != {'a100-40g-sxm': 'a100-80g-sxm', 'a100-80g-sxm': None, 'rtx4090': None} or runs[0]['verdict'] != 'fits')"
+run dryrun -g a100-40g-sxm -g a100-80g-sxm --context 39.98GiB --no-record -- "$py" "$TMP/use.py"
+expect "a card whose limit the run came near gets a run of its own" 0 'answer' 'a100-40g-sxm .* its own run'
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun_verdict.c - the outcome of dry runs: read, judged, said. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/emit.h"
+#include "nullgpu/cmd_dryrun.h"
+
+/* ---- what processes reported ---- */
+
+static void add_bound(struct vc_dryrun_outcome *o, const char *name)
+{
+	size_t n = strlen(o->bounds);
+	if (!strstr(o->bounds, name))
+		snprintf(o->bounds + n, sizeof o->bounds - n, "%s%s", n ? "\n" : "", name);
+}
+
+static void read_report(const char *path, struct vc_dryrun_outcome *o)
+{
+	char line[512], name[400];
+	unsigned device;
+	unsigned long long a, b;
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "peak %u %llu", &device, &a) == 2) {
+			if (a > o->peak)
+				o->peak = a;
+		} else if (sscanf(line, "refused %u %llu %llu", &device, &a, &b) == 3) {
+			o->refused += a;
+			if (b > o->largest_refused)
+				o->largest_refused = b;
+		} else if (sscanf(line, "asked %llu", &a) == 1) {
+			o->asked += a;
+		} else if (sscanf(line, "polled %llu", &a) == 1) {
+			o->polled += a;
+		} else if (sscanf(line, "bound %399[^\n]", name) == 1) {
+			add_bound(o, name);
+		}
+	}
+	if (f)
+		fclose(f);
+	o->processes++;
+}
+
+void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+	while (d && (entry = readdir(d)) != NULL) {
+		char path[1024];
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (strncmp(entry->d_name, "report.", 7) == 0) {
+			read_report(path, o);
+			unlink(path);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- judging ---- */
+
+/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md), and
+ * peaks of measured runs lay within 1 %. */
+static uint64_t margin_of(uint64_t peak)
+{
+	return (150ull << 20) + peak / 100;
+}
+
+/* The lower and upper end over both orders of addresses, without context. */
+static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *high)
+{
+	const struct vc_dryrun_replay *p = &o->replay;
+	*low = *high = o->peak;
+	if (p->other_reserved > p->reserved)
+		*high += p->other_reserved - p->reserved;
+	else if (p->other_reserved)
+		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved : *low;
+	if (o->other_peak > *high)
+		*high = o->other_peak;
+	if (o->other_peak && o->other_peak < *low)
+		*low = o->other_peak;
+}
+
+uint64_t vc_dryrun_use(const struct vc_dryrun *run)
+{
+	uint64_t low, high;
+	ends(&run->o, &low, &high);
+	return high + run->context + run->beside;
+}
+
+static uint64_t left_of(const struct vc_dryrun *run)
+{
+	uint64_t use = vc_dryrun_use(run);
+	return run->total > use ? run->total - use : 0;
+}
+
+static enum vc_verdict verdict_of(const struct vc_dryrun *run)
+{
+	if (run->o.refused)
+		return run->o.code ? VC_OOM : VC_FLUSHES;
+	return run->o.replay.other;
+}
+
+static bool is_close(const struct vc_dryrun *run)
+{
+	return verdict_of(run) == VC_FITS && left_of(run) < margin_of(run->o.peak);
+}
+
+bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other)
+{
+	const struct vc_card *a = done->card, *b = other->card;
+	bool same = a->cc_major == b->cc_major && a->cc_minor == b->cc_minor && a->sms == b->sms;
+	/* how fast a card is decides only when the program asks whether work has finished */
+	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops;
+	return same && (alike || !done->o.polled) && !done->o.asked && !done->o.refused &&
+		verdict_of(done) == VC_FITS && done->o.code == 0 &&
+		vc_dryrun_use(done) - done->context + other->context <= other->total;
+}
+
+/* ---- for people ---- */
+
+static double gib(uint64_t bytes)
+{
+	return (double)bytes / (double)(1ull << 30);
+}
+
+static void say_answer(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	if (o->refused)
+		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n",
+			o->code ? "out of memory" : "at the limit", (unsigned long long)o->refused,
+			gib(o->largest_refused), o->code ? "" : ", and the program went on");
+	else if (verdict_of(run) != VC_FITS)
+		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it fits with the "
+			"other\n", verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
+	else if (is_close(run))
+		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
+			"can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o->peak)));
+	else
+		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
+}
+
+static void say_phases(const struct vc_phases *p)
+{
+	if (p->steps < 2)
+		return;
+	fprintf(stderr, "  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: %.2f GiB "
+		"and %.2f GiB\n", gib(p->first.peak_allocated), gib(p->first.peak_reserved),
+		gib(p->steady.peak_allocated), gib(p->steady.peak_reserved));
+}
+
+static void say_interval(const struct vc_dryrun *run)
+{
+	uint64_t low, high;
+	ends(&run->o, &low, &high);
+	if (low != high || run->o.other_peak)
+		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and %s: the answer "
+			"is the larger one\n", gib(low + run->context), gib(high + run->context),
+			(run->o.peak == low) == !run->up ? "down" : "up",
+			(run->o.peak == low) == !run->up ? "up" : "down");
+}
+
+static void say_bounds(const char *bounds)
+{
+	fprintf(stderr, "  not known to the null GPU, their memory is a bound:");
+	for (const char *at = bounds; *at; ) {
+		size_t n = strcspn(at, "\n");
+		fprintf(stderr, "%s %.*s", at == bounds ? "" : ",", (int)n, at);
+		at += n + (at[n] == '\n');
+	}
+	fputc('\n', stderr);
+}
+
+void vc_dryrun_say(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	uint64_t use = o->peak + run->context;
+	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
+		run->card->name, run->card->title, gib(run->total));
+	if (!o->processes || !(o->peak || o->refused)) {
+		if (o->code > 128)
+			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
+				o->code - 128);
+		else
+			fprintf(stderr, "  the program asked for no device memory\n");
+		return;
+	}
+	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
+		gib(run->context));
+	say_phases(&o->replay.phases);
+	say_interval(run);
+	say_answer(run);
+	if (o->bounds[0])
+		say_bounds(o->bounds);
+}
+
+static const char *word_of(const struct vc_dryrun *run)
+{
+	static const char *const words[] = { "fits", "at the limit", "out of memory" };
+	return is_close(run) ? "too close to call" : words[verdict_of(run)];
+}
+
+void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
+{
+	fprintf(stderr, "%-18s %10s %10s %10s  %-18s %s\n", "card", "memory", "peak", "left", "verdict",
+		"answered by");
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n", runs[i].card->name,
+			gib(runs[i].total), gib(vc_dryrun_use(&runs[i])), gib(left_of(&runs[i])),
+			word_of(&runs[i]), runs[i].by ? runs[i].by->name : "its own run");
+}
+
+/* ---- for programs ---- */
+
+static void emit_phase(struct vc_emit *e, const char *key, const struct vc_peaks *p)
+{
+	vc_emit_object(e, key, NULL);
+	vc_emit_bytes(e, "peak_allocated", NULL, p->peak_allocated);
+	vc_emit_bytes(e, "peak_reserved", NULL, p->peak_reserved);
+	vc_emit_end(e);
+}
+
+static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
+{
+	if (!p->traces || p->phases.steps < 2) {
+		vc_emit_null(e, "first_iteration", NULL);
+		vc_emit_null(e, "steady", NULL);
+		return;
+	}
+	emit_phase(e, "first_iteration", &p->phases.first);
+	emit_phase(e, "steady", &p->phases.steady);
+}
+
+static void emit_unknown(struct vc_emit *e, const char *bounds)
+{
+	char name[400];
+	vc_emit_array(e, "unknown", NULL);
+	for (const char *at = bounds; *at; ) {
+		size_t n = strcspn(at, "\n");
+		snprintf(name, sizeof name, "%.*s", (int)n, at);
+		vc_emit_text(e, NULL, NULL, name);
+		at += n + (at[n] == '\n');
+	}
+	vc_emit_end(e);
+}
+
+static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	bool both = o->other_peak || o->replay.other_reserved;
+	uint64_t low, high;
+	ends(o, &low, &high);
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "gpu", NULL, run->card->name);
+	vc_emit_text(e, "title", NULL, run->card->title);
+	vc_emit_bytes(e, "capacity", NULL, run->total);
+	vc_emit_bytes(e, "context", NULL, run->context);
+	vc_emit_bytes(e, "others", NULL, run->beside);
+	vc_emit_text(e, "trace", NULL, run->by ? NULL : run->out);
+	vc_emit_text(e, "answered_by", NULL, run->by ? run->by->name : NULL);
+	vc_emit_int(e, "exit_code", NULL, o->code);
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(verdict_of(run)));
+	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
+	vc_emit_bytes(e, "peak_used", NULL, vc_dryrun_use(run));
+	vc_emit_bytes(e, "margin", NULL, margin_of(o->peak));
+	vc_emit_uint(e, "refused", NULL, o->refused);
+	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);
+	vc_emit_bool(e, "both_address_orders", NULL, both);
+	vc_emit_bytes(e, "device_low", NULL, low);
+	vc_emit_bytes(e, "device_high", NULL, high);
+	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
+	emit_phases(e, &o->replay);
+	emit_unknown(e, o->bounds);
+	vc_emit_end(e);
+}
+
+int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open(path, err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSON, err) : NULL;
+	if (!e) {
+		vc_output_close(out);
+		return err->status;
+	}
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, "vramcast.dryrun/1");
+	vc_emit_array(e, "runs", NULL);
+	for (size_t i = 0; i < n; i++)
+		emit_run(e, &runs[i]);
+	vc_emit_end(e);
+	vc_emit_end(e);
+	int rc = vc_emit_finish(e, err);
+	if (!rc)
+		rc = vc_output_commit(out, err);
+	vc_output_close(out);
+	return rc;
+}

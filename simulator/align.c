@@ -298,22 +298,29 @@ static size_t holes(const uint32_t *match, size_t n)
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
 		     uint32_t **out, struct vc_error *err)
 {
-	struct vc_ratios plain = { .at = { 1, ratio }, .n = 2 };
-	struct vc_ratios squares = { .at = { 1, ratio, ratio * ratio }, .n = 3 };
-	uint32_t *first = malloc(sizeof(*first) * (na + 1)), *second = malloc(sizeof(*second) * (na + 1));
-	int rc = first && second ? 0 : vc_nomem(err, "the alignment of two recordings");
+	double square = ratio * ratio;
+	const struct vc_ratios by_degree[] = {
+		{ .at = { 1, ratio }, .n = 2 },
+		{ .at = { 1, ratio, square }, .n = 3 },
+		{ .at = { 1, ratio, square, square * ratio, square * square }, .n = 5 },
+	};
+	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
+	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
 
-	if (!rc)
-		rc = vc_align(a, na, b, nb, &plain, first, err);
-	if (!rc)
-		rc = vc_align(a, na, b, nb, &squares, second, err);
-	bool better = !rc && holes(second, na) < holes(first, na);
-	*out = better ? second : first;
-	free(better ? first : second);
-	if (rc) {
-		free(first);
-		*out = NULL;
+	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
+		struct vc_ratios r = by_degree[k];
+
+		rc = vc_align(a, na, b, nb, &r, next, err);
+		if (rc || (k && holes(next, na) >= holes(best, na)))
+			continue;
+		uint32_t *swap = best;
+		best = next;
+		next = swap;
 	}
+	free(next);
+	*out = rc ? NULL : best;
+	if (rc)
+		free(best);
 	return rc;
 }
 

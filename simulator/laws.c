@@ -16,7 +16,7 @@ static double raw(const struct vc_law *l, double x)
 {
 	double p = padded(x, l->pad);
 
-	return l->a + l->b * p + l->c * p * p;
+	return l->a + l->b * p + l->c * p * p + l->d * p * p * p + l->e * p * p * p * p;
 }
 
 double vc_law_at(const struct vc_law *l, double x)
@@ -48,8 +48,12 @@ static struct vc_law power(const struct vc_sample *s, size_t n, int degree, doub
 
 	if (degree == 1)
 		l.b = s[n - 1].y / p;
-	else
+	else if (degree == 2)
 		l.c = s[n - 1].y / (p * p);
+	else if (degree == 3) /* a volume's side, pairs of pairs */
+		l.d = s[n - 1].y / (p * p * p);
+	else                  /* attention over an image's side */
+		l.e = s[n - 1].y / (p * p * p * p);
 	if (pad > 0)
 		l.kind = VC_LAW_PADDED;
 	return l;
@@ -60,7 +64,7 @@ static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
 	*out = (struct vc_law){ .kind = VC_LAW_CONST, .a = s[n - 1].y };
 	if (exact(out, s, n))
 		return true;
-	for (int degree = 1; degree <= 2; degree++) {
+	for (int degree = 1; degree <= 4; degree++) {
 		*out = power(s, n, degree, 0);
 		if (exact(out, s, n))
 			return true;

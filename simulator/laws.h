@@ -10,7 +10,7 @@
 enum vc_law_kind {
 	VC_LAW_CONST,     /* the same everywhere */
 	VC_LAW_LINEAR,    /* proportional to x */
-	VC_LAW_QUADRATIC, /* proportional to x*x */
+	VC_LAW_QUADRATIC, /* proportional to x*x, x^3 or x^4 */
 	VC_LAW_PADDED,    /* proportional to x (or x*x) rounded up to a multiple */
 	VC_LAW_AFFINE,    /* a + b*x, or a + c*x*x where the family has squares only */
 	VC_LAW_CURVE,     /* a + b*x + c*x*x through three recordings */
@@ -23,7 +23,8 @@ struct vc_sample { double x, y; }; /* y: requested bytes */
 
 struct vc_law {
 	enum vc_law_kind kind;
-	double a, b, c;   /* y = a + b*p + c*p*p, p = x rounded up to a multiple of pad */
+	double a, b, c, d, e; /* y = a + b*p + c*p^2 + d*p^3 + e*p^4, p = x rounded up to a multiple
+			       * of pad */
 	double pad;       /* 0: none */
 	double least;     /* never below this many bytes */
 	double residual;  /* largest miss on the samples, bytes */

@@ -71,8 +71,10 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 EXTRA += $(BUILD)/tests/nullgpu/program
 TESTS += tests/nullgpu/device.sh tests/nullgpu/stage.sh
 
-.PHONY: check-torch check-torch-recordings
+.PHONY: check-torch check-torch-recordings check-measured
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/recordings.sh
+check-measured: all ## dry runs held against peaks measured on real cards (cached outside the tree)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/measured/check.sh

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# check.sh - dry runs held against peaks that others measured on real cards (measured.tsv).
+. tests/support/tap.sh
+. tests/nullgpu/torch/envs.sh
+here=tests/nullgpu/measured
+py=$(torch_env 2.6.0)
+site=$ENVS/measured
+if [ -n "$py" ] && [ ! -d "$site/transformers" ]; then
+	"$py" -m pip install -q --no-deps --target "$site" torchvision==0.21.0 pillow \
+		transformers==4.51.3 tokenizers==0.21.1 huggingface_hub==0.30.2 safetensors regex requests \
+		pyyaml tqdm packaging charset-normalizer idna urllib3 certifi > "$TMP/pip.log" 2>&1 || py=
+fi
+if [ -z "$py" ]; then
+	echo "ok 1 - dry runs against measured peaks # SKIP no PyTorch 2.6.0 and no way to fetch it"
+	exit 0
+fi
+# what was measured: torch's total_memory of both cards; the context is what their largest
+# measured peaks leave room for
+for card in 3060:12622168064 4060:8318222336; do
+	PYTHONPATH=$site HF_HUB_OFFLINE=1 VRAMCAST_NULL_CUDNN=90100 nice "$VRAMCAST" dryrun -q --no-record \
+		--values off -g "rtx${card%:*}" --capacity "${card#*:}" --context 130M -- \
+		"$py" $here/train.py $here/measured.tsv "${card%:*}" 2> "$TMP/err.$card" | grep '^run' >> "$TMP/runs"
+done
+python3 $here/report.py "$TMP/runs"

@@ -18,7 +18,8 @@ enum vc_event_kind {
 	VC_EV_USE,           /* record_stream: block `id` is used on `stream` too */
 	VC_EV_SYNC,          /* all work queued so far on `stream` (or VC_STREAM_ALL) has completed */
 	VC_EV_TRIM,          /* empty_cache; id = pool, 0 = every pool */
-	VC_EV_MARK,          /* a named instant, `label`; `flags` = enum vc_mark */
+	VC_EV_MARK,          /* a named instant, `label`; `flags` = enum vc_mark; size of a STEP: ns it
+	                      * took, 0 = unknown */
 	VC_EV_POOL_CREATE,   /* id = pool; one use more; VC_EVF_USE_ON_OOM, VC_EVF_NO_SPLIT */
 	VC_EV_POOL_BEGIN,    /* route requests of `stream` (or all) to pool `id` */
 	VC_EV_POOL_END,      /* stop routing to pool `id` */

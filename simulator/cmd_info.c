@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "simulator/report.h"
+#include "simulator/time.h"
 #include "simulator/transforms/anatomy.h"
 
 struct config { bool json, verify; uint64_t device; };
@@ -179,6 +180,7 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const struc
 		   s->census.overhead_ns);
 	emit_planes(e, s);
 	emit_steps(e, s);
+	vc_time_report_profile(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);
 	emit_devices(e, s, replayed);
 	emit_capabilities(e, s);
@@ -224,6 +226,8 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	o.device = c->device;
 	o.verify = c->verify;
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
+	if (r == VC_OK)
+		r = vc_time_open(&s, &con->err);
 	if (r == VC_OK && s.device->allocs && vc_model_by_name("torch")) {
 		/* rounded sizes are the model's knowledge: replay once to know peak_allocated */
 		r = vc_session_plans(&s, &plan, &n, &con->err);

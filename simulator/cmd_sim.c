@@ -11,6 +11,7 @@
 #include "simulator/host.h"
 #include "simulator/report.h"
 #include "simulator/summary.h"
+#include "simulator/time.h"
 #include "simulator/whatif.h"
 #include "visualize/sink.h"
 #include "visualize/spark.h"
@@ -81,6 +82,7 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	size_t n = add_observer(watch, 0, "oom");
 
 	n = add_observer(watch, n, "peak");
+	n = add_observer(watch, n, "pace");
 	if (draws_spark(sim))
 		n = add_observer(watch, n, "timeline");
 	if (sim->cfg->stats || sim->cfg->summary)
@@ -102,6 +104,11 @@ static int run_all(struct sim *sim, struct vc_error *err)
 			return r;
 		sim->result[sim->done].fidelity = sim->session.fidelity;
 		sim->result[sim->done].fidelity.diverged_why = NULL;
+		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done], err);
+		if (r < 0) {
+			sim->done++;
+			return r;
+		}
 	}
 	return VC_OK;
 }
@@ -353,6 +360,10 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
+	if (*vc_time_words(r, line, sizeof(line)))
+		vc_emit_line(e, "  time  %s", line);
+	else if (sim->session.time && r->timing.why[0])
+		vc_emit_line(e, "  time  unknown: %s", r->timing.why);
 	if (r->oom.happened)
 		say_oom(e, r);
 	if (r->stats.ooms_averted)
@@ -461,6 +472,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 	if (r == VC_OK)
 		r = vc_session_open(&sim.session, &sim.cfg->run, argc, argv, 0, &con->err);
+	if (r == VC_OK)
+		r = vc_time_open(&sim.session, &con->err);
 	if (r == VC_OK)
 		r = vc_session_plans(&sim.session, &sim.plan, &sim.n, &con->err);
 	if (r == VC_OK && !(sim.result = calloc(sim.n, sizeof(*sim.result))))

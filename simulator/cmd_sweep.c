@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "simulator/report.h"
+#include "simulator/time.h"
 #include "simulator/vary.h"
 #include "simulator/whatif.h"
 #include "simulator/workers.h"
@@ -271,20 +272,42 @@ static const char *band(double share)
 	return share > 0.95 ? "tight" : share >= 0.85 ? "good" : share >= 0.70 ? "roomy" : "wasteful";
 }
 
+/* "512.3 samples/s   16.01 it/s", and how often the cache would be emptied. */
+static void pace(const struct vc_result *r, char *to, size_t n)
+{
+	const struct vc_timing *t = &r->timing;
+	double steps = t->step_ns ? 1e9 / (double)t->step_ns : 0;
+	char samples[32] = "", flushes[32] = "";
+
+	*to = '\0';
+	if (t->samples > 0)
+		snprintf(samples, sizeof(samples), "%9.4g samples/s ", t->samples * steps);
+	if (t->flushes > 0)
+		snprintf(flushes, sizeof(flushes), "  %.3g flushes/step", t->flushes);
+	if (steps > 0)
+		snprintf(to, n, "%s%8.4g it/s%s", samples, steps, flushes);
+	else if (*flushes)
+		snprintf(to, n, "%s", flushes + 2);
+}
+
 static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *p,
 		       const struct vc_result *r)
 {
 	uint64_t used = r->stats.peak_used;
 	enum vc_verdict v = vc_result_verdict(r);
 	double share = p->capacity ? (double)used / (double)p->capacity : 0;
-	char text[256], peak[32], *row = malloc(512);
+	char text[256], peak[32], room[32] = "", *row = malloc(512);
+	int n;
 
-	if (row && p->capacity && v != VC_OOM)
-		snprintf(row, 512, "%-40s %-8s %12s %6.1f %%  %s", vc_vary_text(&w->vary, run, text, 256),
-			 vc_verdict_name(v), vc_bytes_text(used, peak), 100 * share, band(share));
-	else if (row)
-		snprintf(row, 512, "%-40s %-8s %12s", vc_vary_text(&w->vary, run, text, 256),
-			 vc_verdict_name(v), vc_bytes_text(used, peak));
+	if (!row)
+		return NULL;
+	if (p->capacity && v != VC_OOM)
+		snprintf(room, sizeof(room), "%6.1f %%  %-8s", 100 * share, band(share));
+	n = snprintf(row, 512, "%-40s %-8s %12s %-18s", vc_vary_text(&w->vary, run, text, 256),
+		     vc_verdict_name(v), vc_bytes_text(used, peak), room);
+	pace(r, row + n, 512 - (size_t)n);
+	for (n = (int)strlen(row); n && row[n - 1] == ' ';)
+		row[--n] = '\0';
 	return row;
 }
 
@@ -310,7 +333,8 @@ static int say(struct sweep *w, size_t i, const struct vc_session *s, const stru
 static int job(void *arg, size_t i, struct vc_error *err)
 {
 	/* not the heap at the peak: looking at it takes ten times as long as the replay */
-	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
+	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
+							   NULL };
 	struct sweep *w = arg;
 	const struct vc_session *from = w->sessions ? &w->at[w->session[i]] : &w->base;
 	struct one o = { .opt = w->cfg->run };
@@ -329,7 +353,9 @@ static int job(void *arg, size_t i, struct vc_error *err)
 	if (rc == VC_OK)
 		rc = vc_session_run(&s, &plan[0], watch, &r, err);
 	if (rc == VC_OK) {
-		rc = say(w, i, &s, &plan[0], &r, err);
+		rc = vc_time_answer(&s, &plan[0], &r, err);
+		if (rc == VC_OK)
+			rc = say(w, i, &s, &plan[0], &r, err);
 		vc_result_fini(&r);
 	}
 	free(plan);
@@ -378,6 +404,8 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = choose_part(&w, err);
 	if (r == VC_OK)
 		r = vc_session_open(&w.base, &w.cfg->run, argc, argv, VC_SESSION_IN_MEMORY, err);
+	if (r == VC_OK)
+		r = vc_time_open(&w.base, err);
 	if (r == VC_OK)
 		r = choose_runs(&w, err);
 	if (r == VC_OK)

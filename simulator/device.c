@@ -78,10 +78,12 @@ void vc_device_free_all(struct vc_device *d)
 
 static void account(struct vc_device *d, enum vc_driver_call what, bool failed, struct range r)
 {
+	uint64_t ns = cost[what].call + (r.size >> 20) * cost[what].mib;
+
 	d->calls[what]++;
-	d->clock_ns += cost[what].call + (r.size >> 20) * cost[what].mib;
+	d->clock_ns += ns;
 	if (d->listen) {
-		struct vc_device_change c = { what, failed, r.addr, r.size };
+		struct vc_device_change c = { what, failed, r.addr, r.size, ns };
 
 		d->listen(d->listen_arg, &c);
 	}

@@ -32,7 +32,7 @@ enum vc_driver_call {
 	VC_DRV_MAP, VC_DRV_UNMAP, VC_DRV_CALLS
 };
 
-struct vc_device_change { enum vc_driver_call what; bool failed; uint64_t addr, size; };
+struct vc_device_change { enum vc_driver_call what; bool failed; uint64_t addr, size, ns; /* ns: its cost */ };
 
 struct vc_device_config {
 	uint64_t total;        /* what cudaMemGetInfo reports as total */

@@ -8,6 +8,7 @@
 
 #include "common/site.h"
 #include "simulator/pins.h"
+#include "simulator/time.h"
 #include "simulator/whatif.h"
 
 static const char *start_name(const struct vc_run_info *i)
@@ -172,22 +173,6 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 	vc_emit_end(e);
 }
 
-static void report_time(struct vc_emit *e, const struct vc_result *r)
-{
-	vc_emit_object(e, "time", NULL);
-	if (r->stats.has_times)
-		vc_emit_uint(e, "recorded_ns", NULL, r->stats.time_ns);
-	else
-		vc_emit_null(e, "recorded_ns", NULL);
-	if (r->stats.predicted_ns)
-		vc_emit_uint(e, "predicted_ns", NULL, r->stats.predicted_ns);
-	else
-		vc_emit_null(e, "predicted_ns", NULL);
-	vc_emit_uint(e, "driver_ns", NULL, r->stats.driver_ns);
-	vc_emit_null(e, "gpu_busy", NULL);
-	vc_emit_end(e);
-}
-
 static void report_unused(struct vc_emit *e, const struct vc_fragmentation *f)
 {
 	vc_emit_object(e, "unused_at_peak", NULL);
@@ -255,5 +240,5 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 		vc_emit_null(e, "interval", NULL);
 	}
 	vc_report_oom(e, r);
-	report_time(e, r);
+	vc_time_report(e, r);
 }

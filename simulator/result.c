@@ -36,6 +36,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->oom.holder);
 	free(r->fidelity.diverged_why);
 	free(r->steps.mark);
+	free(r->pace.at);
 	free(r->steps.kernel);
 	free(r->steps.from);
 	free(r->counters.at);

@@ -136,6 +136,32 @@ struct vc_steps {
 struct vc_peaks { uint64_t peak_allocated, peak_reserved; };
 struct vc_phases { uint64_t steps; struct vc_peaks first, steady; };
 
+/* pace: when the allocator went to the driver, by the number of requests so far. Calls between two
+ * requests are one entry. */
+struct vc_pace_at {
+	uint64_t request;           /* so many ALLOC events had begun */
+	uint64_t ns;                /* simulated time in the driver */
+	uint32_t mallocs, frees, flushes;
+};
+struct vc_pace { struct vc_pace_at *at; size_t n; };
+
+/* timing: how long a step takes under this what-if. Filled by the commands (simulator/time.h), not by
+ * an observer. All zero: nobody asked. step_ns = 0: unknown, `why` says why. */
+struct vc_timing {
+	uint64_t step_ns, low_ns, high_ns; /* of one step, flushes included */
+	uint64_t recorded_ns;       /* of one step of the recording it rests on */
+	uint64_t driver_ns;         /* part of step_ns: driver calls in a steady step */
+	double samples;             /* per step (the batch), 0 = unknown */
+	double busy, wait;          /* shares of the step: GPU busy, GPU waiting for data */
+	double matched, renamed;    /* shares of the kernels' time, see time_tempo.h */
+	double flushes, mallocs, frees; /* per steady step; < 0: unknown */
+	size_t recordings;
+	bool same;                  /* recorded like this, nothing predicted */
+	bool modelled;              /* recorded on the null GPU */
+	bool roofline;              /* scaled to another card by its bandwidth and FLOP/s */
+	char why[200];
+};
+
 /* history: what the framework's own memory history would show, and the heap at the end. */
 enum vc_history_action {
 	VC_HIST_ALLOC, VC_HIST_FREE_REQUESTED, VC_HIST_FREE_COMPLETED, VC_HIST_SEGMENT_ALLOC,
@@ -170,6 +196,8 @@ struct vc_result {
 	struct vc_phases phases;
 	struct vc_counters counters;
 	struct vc_history history;
+	struct vc_pace pace;
+	struct vc_timing timing;
 	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };
 

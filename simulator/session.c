@@ -12,6 +12,7 @@
 #include "simulator/completion.h"
 #include "simulator/host.h"
 #include "simulator/infer.h"
+#include "simulator/time.h"
 #include "simulator/whatif.h"
 
 #define KEEP_EVENTS (1u << 20)         /* beyond this (50 MB) a single run streams the file */
@@ -232,6 +233,7 @@ int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size
 void vc_session_close(struct vc_session *s)
 {
 	free(s->fidelity.diverged_why);
+	vc_time_close(s);
 	vc_whatif_close(s);
 	vc_census_fini(&s->census);
 	vc_trace_fini(&s->trace);

@@ -26,6 +26,7 @@ extern const struct vc_option vc_run_options[];
 struct vc_run_options vc_run_options_none(void);
 
 struct vc_whatif; /* whatif.h */
+struct vc_time;   /* time.h */
 
 struct vc_session {
 	const struct vc_run_options *opt; /* lent */
@@ -43,6 +44,7 @@ struct vc_session {
 	struct vc_fidelity fidelity;      /* checked = false: not verified */
 	double matched;                   /* what-if from recordings: share of bytes matched, else 1 */
 	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */
+	struct vc_time *time;             /* kernels of the recordings (vc_time_open); else NULL */
 	struct vc_process process[16];    /* --used SIZE@pid */
 	size_t processes;
 	uint64_t others;

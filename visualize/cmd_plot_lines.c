@@ -80,19 +80,31 @@ static int keep_text(struct vc_result *r, const char *key, const char *text, str
 	return VC_OK;
 }
 
-/* The object "time" of a run: how long the run takes, where it is known. */
+/* The object "time" of a run: how long the run and a step of it take, where it is known. */
 static int read_time(struct vc_json *j, struct vc_result *r, struct vc_error *err)
 {
+	struct vc_timing *o = &r->timing;
+	double rate = 0;
+	char key[32];
 	int t;
 
 	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
-		bool predicted = !strcmp(j->text, "predicted_ns");
+		snprintf(key, sizeof(key), "%s", j->text);
 		t = vc_json_next(j, err);
 		if (t < 0 || vc_json_skip(j, t, err) < 0)
 			return err->status;
-		if (predicted && t == VC_J_NUMBER && j->is_integer && j->integer > 0)
+		if (t != VC_J_NUMBER || !(j->real > 0))
+			continue;
+		if (!strcmp(key, "predicted_ns") && j->is_integer)
 			r->stats.predicted_ns = (uint64_t)j->integer;
+		else if (!strcmp(key, "step_ns") && j->is_integer)
+			o->step_ns = (uint64_t)j->integer;
+		else if (!strcmp(key, "samples_per_s"))
+			rate = j->real;
+		else if (!strcmp(key, "flushes_per_step"))
+			o->flushes = j->real;
 	}
+	o->samples = rate * (double)o->step_ns / 1e9;
 	return t < 0 ? t : VC_OK;
 }
 

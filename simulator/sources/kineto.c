@@ -231,6 +231,7 @@ static int keep_annotation(struct state *st, struct vc_meta *m, const struct ent
 		.flags = strncmp(e->name, "ProfilerStep", 12) ? VC_MARK_BEGIN : VC_MARK_STEP,
 		.device = UINT16_MAX,
 	};
+	ev.size = ev.flags == VC_MARK_STEP ? e->dur_ns : 0;
 	int rc = keep(st, ev, err);
 
 	m->how[VC_CAP_MARKS] = VC_HOW_RECORDED;

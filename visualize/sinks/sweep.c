@@ -232,10 +232,10 @@ static bool throughput(struct drawing *d)
 	bool open = false;
 
 	for (size_t i = 0; i < d->n; i++) {
-		const struct vc_stats *t = &d->bar[i].r->stats;
-		uint64_t steps = d->bar[i].r->steps.count;
-		rate[i] = t->predicted_ns && vc_result_verdict(d->bar[i].r) != VC_OOM ?
-			d->bar[i].value * (double)(steps ? steps : 1) / (double)t->predicted_ns : 0;
+		const struct vc_timing *t = &d->bar[i].r->timing;
+
+		rate[i] = t->step_ns && t->samples > 0 && vc_result_verdict(d->bar[i].r) != VC_OOM ?
+			t->samples * 1e9 / (double)t->step_ns : 0;
 		most = rate[i] > most ? rate[i] : most;
 	}
 	if (!(most > 0) || !d->vary)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
+#include <stdlib.h>
+
+#include "simulator/observer.h"
+#include "simulator/result.h"
+
+#define MOST 1000000u /* entries kept; a run with more has other troubles */
+
+struct state {
+	struct vc_pace p;
+	size_t cap;
+	struct vc_pace_at now;  /* since the last event */
+	uint64_t retries;
+};
+
+static int pace_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	(void)err;
+	st->retries = m->now.retries;
+	st->now = (struct vc_pace_at){ 0 };
+	return VC_OK;
+}
+
+static void pace_device(struct vc_observer *o, const struct vc_device_change *c)
+{
+	struct state *st = o->state;
+
+	st->now.ns += c->ns;
+	st->now.mallocs += c->what == VC_DRV_MALLOC || c->what == VC_DRV_CREATE;
+	st->now.frees += c->what == VC_DRV_FREE || c->what == VC_DRV_RELEASE;
+}
+
+static int pace_step(struct vc_observer *o, const struct vc_step *s, struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	st->now.request += s->ev->kind == VC_EV_ALLOC;
+	st->now.flushes = (uint32_t)(s->model->now.retries - st->retries);
+	st->retries = s->model->now.retries;
+	if ((!st->now.ns && !st->now.flushes) || st->p.n == MOST)
+		return VC_OK;
+	if (st->p.n == st->cap) {
+		size_t cap = st->cap ? 2 * st->cap : 64;
+		struct vc_pace_at *bigger = realloc(st->p.at, cap * sizeof(*bigger));
+
+		if (!bigger)
+			return vc_nomem(err, "driver calls");
+		st->p.at = bigger;
+		st->cap = cap;
+	}
+	st->p.at[st->p.n++] = st->now;
+	st->now = (struct vc_pace_at){ .request = st->now.request };
+	return VC_OK;
+}
+
+static int pace_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
+		    struct vc_error *err)
+{
+	struct state *st = o->state;
+
+	(void)m;
+	(void)err;
+	r->pace = st->p;
+	st->p = (struct vc_pace){ 0 };
+	return VC_OK;
+}
+
+static void pace_fini(struct vc_observer *o)
+{
+	free(((struct state *)o->state)->p.at);
+}
+
+const struct vc_observer_type vc_observer_pace = {
+	.name = "pace", .summary = "when the allocator went to the driver",
+	.state_size = sizeof(struct state), .begin = pace_begin, .step = pace_step,
+	.device = pace_device, .end = pace_end, .fini = pace_fini,
+};

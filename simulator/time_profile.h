@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time_profile.h - the kernels of one recording as repetitions of one step, and what they show: how
+ * long a step takes, how busy the GPU is, how long it waits for data. */
+#ifndef VC_TIME_PROFILE_H
+#define VC_TIME_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/event.h"
+#include "common/meta.h"
+
+enum vc_op_kind { VC_OP_KERNEL, VC_OP_FILL, VC_OP_TO_DEVICE, VC_OP_TO_HOST, VC_OP_COPY };
+
+struct vc_op {               /* a kernel or a copy, in order of launch */
+	uint64_t id;         /* correlation number */
+	uint64_t start, end; /* ns since the start of the trace */
+	uint64_t gap;        /* ns before it in which nothing ran on any stream */
+	uint64_t front;      /* ns by which its end lies behind the end of everything before it */
+	uint64_t token;      /* of its name (vc_kernel_token) */
+	uint32_t name, stream;
+	uint8_t kind;        /* enum vc_op_kind */
+};
+
+/* One operation of the typical step: medians over the steady steps. */
+struct vc_beat {
+	const char *name;    /* lent from the recording */
+	uint64_t exact;      /* hash of the name */
+	uint64_t token;      /* of the name without tile sizes and vector widths: the same for the
+			      * kernels a library picks from for one purpose */
+	double ns;           /* how long it runs */
+	double front;        /* what it adds to the step where streams overlap, at most ns */
+	double gap;          /* idle time of the GPU before it */
+	uint8_t kind;
+};
+
+struct vc_step_mark { uint64_t start, duration; }; /* duration 0: not recorded */
+
+struct vc_profile {
+	struct vc_op *op; size_t n, cap;
+	struct vc_step_mark *mark; size_t marks, mark_cap;
+	size_t *begin;               /* operation at which steps begin; steps + 1 of them */
+	size_t steps;                /* 0: no repetition found */
+	const char *from;            /* "kernels", "marks", "profiler step", NULL */
+	struct vc_beat *beat; size_t beats;
+	bool modelled;               /* recorded on the null GPU: times are computed, host work is not in them */
+	/* Over the steady steps: those like the typical one, without the first where there are others. */
+	size_t measured;             /* how many */
+	uint64_t step_ns, step_min_ns, step_max_ns; /* mean of the middle half, least, most */
+	double busy;                 /* share of the step in which something ran */
+	double wait;                 /* share of the step: idle just before a copy to the device */
+	uint64_t copies;             /* copies to the device in a step */
+	double floor_ns;             /* the shortest kernel: what a launch takes at least */
+	double quiet_ns;             /* idle time between two kernels though the next one is queued */
+};
+
+/* Collect the operations and step marks of one device from events in any order. Errors: VC_ENOMEM. */
+int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, uint16_t device,
+		   const struct vc_meta *meta, struct vc_error *err);
+/* Find the steps and measure them. `iterations`: how many the recording is known to have apart from
+ * marks, 0 = unknown. Steps nobody knows of are not guessed: steps = 0, which is no error. Errors: VC_ENOMEM. */
+int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_meta *meta,
+		      struct vc_error *err);
+void vc_profile_fini(struct vc_profile *p);
+
+/* ---- the halves of it (time_cycle.c, time_profile.c) ---- */
+
+/* Fill begin, steps and from. Operations are in order of launch. */
+int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *err);
+
+/* Hashes of a kernel's name: as it is, and without what a library varies between sizes. */
+uint64_t vc_kernel_exact(const char *name);
+uint64_t vc_kernel_token(const char *name);
+
+/* What kind of limit a kernel's name suggests: matrix products and convolutions count operations,
+ * everything else moves bytes. half: on tensor cores with 16-bit inputs. */
+enum vc_kernel_bound { VC_BOUND_BYTES, VC_BOUND_FP32, VC_BOUND_HALF };
+enum vc_kernel_bound vc_kernel_bound(const char *name);
+
+enum vc_kernel_phase { VC_KERNEL_FORWARD, VC_KERNEL_BACKWARD, VC_KERNEL_OPTIMIZER };
+/* Which phase each beat belongs to, by names; phase[] has p->beats entries. False: the names do not
+ * say where the backward pass begins. */
+bool vc_profile_phases(const struct vc_profile *p, uint8_t *phase);
+
+#endif

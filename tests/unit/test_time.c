@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_time.c - the time of a step from kernels: on recordings made here, whose laws are known. */
+#include "tests/support/test.h"
+
+#include <math.h>
+
+#include "simulator/time_tempo.h"
+
+/* ---- a program on a GPU: it launches, the GPU works the queue off ---- */
+
+struct toy {
+	struct vc_meta *meta;
+	struct vc_event ev[20000];
+	size_t n;
+	double host, gpu;     /* ns */
+	uint64_t id;
+	double x;             /* the batch */
+	double launch;        /* ns of the program per launch */
+	unsigned layers;
+	bool other_tiles;     /* the library picks another kernel */
+	bool split;           /* and splits a product in two kernels */
+	double load;          /* ns the loader takes for a batch, beside the program */
+	double ready;         /* when the next batch is there */
+	bool sync;            /* the program reads the loss */
+};
+
+static void op(struct toy *t, uint8_t kind, const char *name, double ns)
+{
+	t->host += t->launch;
+	double start = fmax(t->host, t->gpu);
+
+	assert_true(t->n < sizeof(t->ev) / sizeof(*t->ev));
+	t->ev[t->n++] = (struct vc_event){ .kind = kind, .time_ns = (uint64_t)(start + 0.5),
+		.size = (uint64_t)(ns + 0.5), .id = ++t->id, .label = vc_meta_string(t->meta, name, strlen(name)) };
+	t->gpu = start + ns;
+}
+
+static void kernel(struct toy *t, const char *name, double a, double b)
+{
+	op(t, VC_EV_KERNEL, name, fmax(2000, a + b * t->x));
+}
+
+static void layer(struct toy *t, bool back)
+{
+	kernel(t, back ? "layer_norm_backward" : "layer_norm_forward", 1500, 90);
+	if (t->split && !back) {
+		kernel(t, "splitKreduce_kernel", 500, 300);
+	}
+	kernel(t, t->other_tiles ? "ampere_sgemm_128x64_tn" : "ampere_sgemm_32x32_sliced1x4_tn",
+	       4000, back ? 2600 : 1300);
+	kernel(t, back ? "gelu_backward" : "gelu_forward", 0, 210);
+}
+
+static void step(struct toy *t, double x, unsigned number)
+{
+	struct vc_event mark = { .kind = VC_EV_MARK, .flags = VC_MARK_STEP, .time_ns = (uint64_t)t->host,
+				 .device = UINT16_MAX };
+
+	t->x = x;
+	t->ev[t->n++] = mark;
+	if (t->load > 0) {
+		t->host = fmax(t->host, t->ready);
+		t->ready = fmax(t->ready, 0) + t->load * x;
+	}
+	op(t, VC_EV_COPY, "Memcpy HtoD (Pinned -> Device)", 1000 + 50 * x);
+	kernel(t, "embedding_forward", 1000, 120);
+	for (unsigned i = 0; i < t->layers; i++)
+		layer(t, false);
+	kernel(t, "nll_loss_forward", 2500, 0);
+	kernel(t, "nll_loss_backward", 2500, 4);
+	for (unsigned i = 0; i < t->layers; i++)
+		layer(t, true);
+	if (!number) /* the optimizer makes its state in the first step */
+		for (unsigned i = 0; i < 3 * t->layers; i++)
+			kernel(t, "FillFunctor", 3000, 0);
+	for (unsigned i = 0; i < 4; i++)
+		kernel(t, "multi_tensor_apply_kernel", 30000, 0);
+	if (t->sync) {
+		op(t, VC_EV_COPY, "Memcpy DtoH (Device -> Pinned)", 1000);
+		t->host = fmax(t->host, t->gpu);
+	}
+}
+
+static void run(struct toy *t, double x, unsigned steps)
+{
+	struct vc_error err = { 0 };
+
+	if (!t->meta)
+		t->meta = vc_meta_new(&err);
+	t->launch = t->launch > 0 ? t->launch : 4000;
+	t->layers = t->layers ? t->layers : 12;
+	for (unsigned i = 0; i < steps; i++)
+		step(t, x, i);
+}
+
+/* In the steady state, from the same rules: a long run's last steps. */
+static double truth(struct toy like, double x)
+{
+	static struct toy t;
+	double before = 0;
+
+	t = like;
+	t.n = 0;
+	t.id = 0;
+	t.meta = NULL;
+	run(&t, x, 12);
+	for (size_t i = 0, k = 0; i < t.n; i++)
+		if (t.ev[i].kind == VC_EV_COPY && t.ev[i].size == (uint64_t)(1000 + 50 * x + 0.5)) {
+			k++;
+			if (k == 8)
+				before = (double)t.ev[i].time_ns;
+			if (k == 12) {
+				vc_meta_free(t.meta);
+				return ((double)t.ev[i].time_ns - before) / 4;
+			}
+		}
+	return 0;
+}
+
+static struct vc_profile profile(struct toy *t, double x, unsigned steps)
+{
+	struct vc_profile p = { 0 };
+	struct vc_error err = { 0 };
+
+	run(t, x, steps);
+	assert_int_equal(vc_profile_add(&p, t->ev, t->n, 0, t->meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, t->meta, &err), 0);
+	return p;
+}
+
+static bool near(double said, double right, double share)
+{
+	bool ok = fabs(said - right) <= share * right;
+
+	if (!ok)
+		print_message("# %.1f instead of %.1f (%+.3f %%)\n", said, right, 100 * (said - right) / right);
+	return ok;
+}
+
+static struct vc_tempo_ask plain(double x)
+{
+	return (struct vc_tempo_ask){ .x = { x }, .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+}
+
+/* ---- one recording ---- */
+
+static void steps_are_found_though_the_program_runs_ahead(void **unused)
+{
+	static struct toy t;
+	struct vc_profile p = profile(&t, 64, 6); /* steps of ms, marks all within the first of them */
+	double right = truth(t, 64);
+
+	(void)unused;
+	assert_string_equal(p.from, "kernels");
+	assert_int_equal(p.beats, 2 * 3 * 12 + 8);
+	assert_true(near((double)p.step_ns, right, 1e-4));
+	assert_true(p.busy > 0.999);
+	assert_true(p.floor_ns == 2500);
+	vc_profile_fini(&p);
+	vc_meta_free(t.meta);
+}
+
+static void a_layer_is_no_step(void **unused)
+{
+	static struct toy t;
+	struct vc_profile p = profile(&t, 64, 1); /* one step, marked at its beginning only */
+
+	(void)unused;
+	assert_int_equal(p.steps, 0);
+	vc_profile_fini(&p);
+	vc_meta_free(t.meta);
+}
+
+static void an_evaluation_in_between_is_no_step(void **unused)
+{
+	static struct toy t;
+	struct vc_error err = { 0 };
+	struct vc_profile p = { 0 };
+
+	(void)unused;
+	run(&t, 64, 3);
+	for (unsigned i = 0; i < 2 * t.layers; i++)
+		layer(&t, false);
+	run(&t, 64, 3);
+	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, t.meta, &err), 0);
+	assert_true(near((double)p.step_ns, truth(t, 64), 1e-4));
+	vc_profile_fini(&p);
+	vc_meta_free(t.meta);
+}
+
+static void waiting_for_data_is_the_idle_time_before_copies(void **unused)
+{
+	static struct toy t = { .load = 60000 }, fast = { .load = 100 };
+	struct vc_profile p = profile(&t, 64, 8), q = profile(&fast, 64, 8);
+	double step = truth((struct toy){ .layers = 12, .launch = 4000 }, 64), load = 60000 * 64;
+
+	(void)unused;
+	assert_true(near((double)p.step_ns, load, 1e-3));
+	assert_true(near(p.wait, (load - step) / load, 0.02));
+	assert_true(near(p.busy, step / load, 0.02));
+	assert_true(q.wait < 0.001 && q.busy > 0.999);
+	vc_profile_fini(&p);
+	vc_profile_fini(&q);
+	vc_meta_free(t.meta);
+	vc_meta_free(fast.meta);
+}
+
+/* ---- laws ---- */
+
+static void kernels_have_a_floor_and_a_slope(void **unused)
+{
+	struct vc_pace_sample affine[] = { { 8, 14400 }, { 16, 24800 } }, flat[] = { { 8, 2000 }, { 16, 2050 } };
+	struct vc_pace_sample bend[] = { { 8, 2000 }, { 16, 3360 } };
+	struct vc_pace_sample square[] = { { 256, 256 * 10 + 256 * 256 }, { 512, 512 * 10 + 512 * 512 } };
+	struct vc_pace_law l = vc_pace_fit(affine, 2, 2000);
+
+	(void)unused;
+	assert_true(near(vc_pace_at(&l, 64, 0), 4000 + 1300 * 64, 1e-9));
+	assert_true(vc_pace_at(&l, 64, -1) == vc_pace_at(&l, 64, 1));
+	l = vc_pace_fit(flat, 2, 2000); /* nobody knows when it starts to grow */
+	assert_true(near(vc_pace_at(&l, 64, 0), 2050, 1e-9));
+	assert_true(near(vc_pace_at(&l, 64, 1), 2050 * 4, 1e-9));
+	l = vc_pace_fit(bend, 2, 2000); /* was at the floor, is above it: the truth lies between */
+	assert_true(near(vc_pace_at(&l, 64, 0), 210 * 64, 1e-9));
+	assert_true(vc_pace_at(&l, 64, -1) < 0.9 * 210 * 64);
+	l = vc_pace_fit(square, 2, 2000);
+	assert_true(near(vc_pace_at(&l, 2048, 0), 2048 * 10 + 2048. * 2048, 1e-9));
+}
+
+static void more_recordings_are_fitted_and_leave_a_residual(void **unused)
+{
+	struct vc_pace_sample exact[] = { { 4, 9200 }, { 8, 14400 }, { 16, 24800 }, { 32, 45600 } };
+	struct vc_pace_sample waves[] = { { 4, 10000 }, { 8, 10100 }, { 16, 20300 }, { 32, 40100 } };
+	struct vc_pace_law l = vc_pace_fit(exact, 4, 2000), w = vc_pace_fit(waves, 4, 2000);
+
+	(void)unused;
+	assert_true(near(vc_pace_at(&l, 128, 0), 4000 + 1300 * 128, 1e-9));
+	assert_true(l.residual < 1e-9);
+	assert_true(w.residual > 0.05);
+	assert_true(vc_pace_at(&w, 128, -1) < vc_pace_at(&w, 128, 1));
+}
+
+/* ---- several recordings ---- */
+
+static void predict(struct toy *a, double x, struct toy *b, double y, double at, struct vc_tempo_answer *out)
+{
+	struct vc_profile p = profile(a, x, 6), q = profile(b, y, 6);
+	struct vc_tempo t = { .at = { &p, &q }, .n = 2, .x = { { x }, { y } }, .axes = 1 };
+	struct vc_tempo_ask ask = plain(at);
+	struct vc_error err = { 0 };
+
+	if (vc_tempo_at(&t, &ask, out, &err) < 0)
+		fail_msg("%s", err.message);
+	vc_tempo_fini(&t);
+	vc_profile_fini(&p);
+	vc_profile_fini(&q);
+	vc_meta_free(a->meta);
+	vc_meta_free(b->meta);
+}
+
+static void a_larger_batch_is_predicted_exactly(void **unused)
+{
+	static struct toy a, b, c, d;
+	struct vc_tempo_answer r;
+
+	(void)unused;
+	predict(&a, 32, &b, 48, 256, &r); /* the GPU is the limit in all of them */
+	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 256), 0.001));
+	assert_true(r.matched == 1 && r.renamed == 0 && r.phases && !r.same);
+	predict(&c, 8, &d, 16, 12, &r);
+	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 12), 0.02));
+}
+
+static void from_where_the_program_is_the_limit_to_where_the_gpu_is(void **unused)
+{
+	static struct toy a = { .launch = 25000 }, b = { .launch = 25000 };
+	struct vc_tempo_answer r;
+	double right = truth((struct toy){ .layers = 12, .launch = 25000 }, 128), proportional;
+
+	(void)unused;
+	proportional = truth((struct toy){ .layers = 12, .launch = 25000 }, 16) * 8;
+	predict(&a, 12, &b, 16, 128, &r);
+	assert_true(near(r.step_ns, right, 0.05)); /* short kernels: the floor hides their slope */
+	assert_true(near(r.low_ns, right, 0.01) || r.low_ns < right);
+	assert_true(right <= r.high_ns);
+	assert_true(fabs(proportional - right) > 0.2 * right); /* what scaling by the batch would say */
+}
+
+static void a_program_that_reads_its_loss_waits_at_every_size(void **unused)
+{
+	static struct toy a = { .sync = true, .launch = 9000 }, b = { .sync = true, .launch = 9000 };
+	struct vc_tempo_answer r;
+
+	(void)unused;
+	predict(&a, 24, &b, 32, 96, &r);
+	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 9000, .sync = true }, 96), 0.01));
+}
+
+static void a_loader_that_was_the_limit_stays_it(void **unused)
+{
+	static struct toy a = { .load = 90000 }, b = { .load = 90000 };
+	struct vc_tempo_answer r;
+
+	(void)unused;
+	predict(&a, 32, &b, 48, 96, &r);
+	assert_true(near(r.step_ns, 90000 * 96, 0.001));
+	assert_true(r.wait > 0.2);
+}
+
+static void other_tiles_are_the_same_kernel_and_new_ones_are_counted(void **unused)
+{
+	static struct toy a, b = { .other_tiles = true }, c = { .split = true }, d;
+	struct vc_tempo_answer r;
+
+	(void)unused;
+	predict(&a, 32, &b, 48, 96, &r);
+	assert_true(r.matched > 0.999 && r.renamed > 0.5);
+	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 96), 0.001));
+	predict(&c, 32, &d, 48, 96, &r); /* the smaller recording has kernels that the larger lacks */
+	assert_true(r.matched < 0.97 && r.matched > 0.8);
+	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 96), 0.01));
+	assert_true(r.low_ns < r.step_ns && r.high_ns > r.step_ns);
+}
+
+static void another_program_is_refused(void **unused)
+{
+	static struct toy a, b = { .meta = NULL };
+	struct vc_error err = { 0 };
+	struct vc_profile p = profile(&a, 32, 6), q;
+
+	(void)unused;
+	run(&b, 32, 6);
+	for (size_t i = 0; i < b.n; i++) /* none of its names occurs in the other */
+		if (b.ev[i].kind == VC_EV_KERNEL) {
+			char name[96];
+			snprintf(name, sizeof(name), "other_%s", b.meta->string[b.ev[i].label]);
+			if (strstr(name, "gemm"))
+				snprintf(name, sizeof(name), "convolve_%c", 'a');
+			b.ev[i].label = vc_meta_string(b.meta, name, strlen(name));
+		}
+	q = (struct vc_profile){ 0 };
+	vc_profile_add(&q, b.ev, b.n / 2, 0, b.meta, &err);
+	vc_profile_finish(&q, 0, b.meta, &err);
+	assert_true(q.steps > 0);
+	struct vc_tempo t = { .at = { &p, &q }, .n = 2, .x = { { 32 }, { 48 } }, .axes = 1 };
+	struct vc_tempo_answer r;
+	struct vc_tempo_ask ask = plain(96);
+	q.beats /= 2; /* as many kernels as cannot be paired in order */
+	assert_int_equal(vc_tempo_at(&t, &ask, &r, &err), VC_ENOSUP);
+	assert_non_null(strstr(err.message, "no counterpart"));
+	vc_tempo_fini(&t);
+	vc_profile_fini(&p);
+	vc_profile_fini(&q);
+	vc_meta_free(a.meta);
+	vc_meta_free(b.meta);
+}
+
+/* ---- changes ---- */
+
+static double changed(struct vc_tempo_ask ask)
+{
+	static struct toy a;
+	struct vc_error err = { 0 };
+	struct vc_tempo_answer r;
+
+	memset(&a, 0, sizeof(a));
+	struct vc_profile p = profile(&a, 64, 6);
+	struct vc_tempo t = { .at = { &p }, .n = 1, .x = { { 64 } }, .axes = 1 };
+	assert_int_equal(vc_tempo_at(&t, &ask, &r, &err), 0);
+	assert_true(r.phases);
+	vc_tempo_fini(&t);
+	vc_profile_fini(&p);
+	vc_meta_free(a.meta);
+	return r.step_ns;
+}
+
+static void accumulation_and_recomputation_repeat_their_kernels(void **unused)
+{
+	double forward = 1000 + 50 * 64 + 1000 + 120 * 64 + 2500 + 12 * (1500 + 90 * 64 + 4000 + 1300 * 64 + 210 * 64);
+	double backward = 2500 + 4 * 64 + 12 * (1500 + 90 * 64 + 4000 + 2600 * 64 + 210 * 64), optimizer = 4 * 30000;
+	struct vc_tempo_ask ask = plain(64);
+
+	(void)unused;
+	assert_true(near(changed(ask), forward + backward + optimizer, 0.001));
+	ask.passes = 4;
+	assert_true(near(changed(ask), 4 * (forward + backward) + optimizer, 0.001));
+	ask = plain(64);
+	ask.recompute = true;
+	assert_true(near(changed(ask), 2 * forward + backward + optimizer, 0.001));
+	ask = plain(64);
+	ask.bytes = ask.fp32 = ask.half = 2;
+	assert_true(near(changed(ask), (forward + backward + optimizer) / 2, 0.03));
+}
+
+static void one_recording_leaves_an_interval(void **unused)
+{
+	static struct toy a;
+	struct vc_error err = { 0 };
+	struct vc_tempo_answer r;
+	struct vc_profile p = profile(&a, 32, 6);
+	struct vc_tempo t = { .at = { &p }, .n = 1, .x = { { 32 } }, .axes = 1 };
+	struct vc_tempo_ask ask = plain(128);
+	double right = truth((struct toy){ .layers = 12, .launch = 4000 }, 128);
+
+	(void)unused;
+	assert_int_equal(vc_tempo_at(&t, &ask, &r, &err), 0);
+	assert_true(r.low_ns < right && r.high_ns > right && r.low_ns < 0.5 * r.high_ns);
+	vc_tempo_fini(&t);
+	vc_profile_fini(&p);
+	vc_meta_free(a.meta);
+}
+
+static void names_say_what_limits_a_kernel(void **unused)
+{
+	(void)unused;
+	assert_int_equal(vc_kernel_bound("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64"),
+			 VC_BOUND_HALF);
+	assert_int_equal(vc_kernel_bound("ampere_sgemm_128x64_tn"), VC_BOUND_FP32);
+	assert_int_equal(vc_kernel_bound("void at::native::vectorized_elementwise_kernel<4, at::native::Fill>"),
+			 VC_BOUND_BYTES);
+	assert_true(vc_kernel_token("ampere_sgemm_128x64_tn") == vc_kernel_token("sm80_xmma_gemm_f32f32"));
+	assert_true(vc_kernel_token("reduce_kernel<512, 1>") == vc_kernel_token("reduce_kernel<128, 4>"));
+	assert_true(vc_kernel_token("softmax_forward") != vc_kernel_token("softmax_backward"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_are_found_though_the_program_runs_ahead),
+		cmocka_unit_test(a_layer_is_no_step),
+		cmocka_unit_test(an_evaluation_in_between_is_no_step),
+		cmocka_unit_test(waiting_for_data_is_the_idle_time_before_copies),
+		cmocka_unit_test(kernels_have_a_floor_and_a_slope),
+		cmocka_unit_test(more_recordings_are_fitted_and_leave_a_residual),
+		cmocka_unit_test(a_larger_batch_is_predicted_exactly),
+		cmocka_unit_test(from_where_the_program_is_the_limit_to_where_the_gpu_is),
+		cmocka_unit_test(a_program_that_reads_its_loss_waits_at_every_size),
+		cmocka_unit_test(a_loader_that_was_the_limit_stays_it),
+		cmocka_unit_test(other_tiles_are_the_same_kernel_and_new_ones_are_counted),
+		cmocka_unit_test(another_program_is_refused),
+		cmocka_unit_test(accumulation_and_recomputation_repeat_their_kernels),
+		cmocka_unit_test(one_recording_leaves_an_interval),
+		cmocka_unit_test(names_say_what_limits_a_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,7 +4,7 @@
  *
  * PyTorch takes of equally large free blocks the one with the lower address. A program does not see
  * addresses, so its requests are the same in either order, and the exact model of the allocator over
- * the recorded requests is the second run (make check-torch compares the two). */
+ * the recorded requests is the second run. */
 #define _GNU_SOURCE /* glob, asprintf */
 #include <glob.h>
 #include <stdio.h>

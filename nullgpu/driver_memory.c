@@ -85,7 +85,7 @@ VC_API(int, cuMemHostGetDevicePointer_v2, uint64_t *d, void *p, unsigned flags)
 
 VC_API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
 {
-	vc_null_meminfo(vc_null_current(), free_bytes, total);
+	vc_null_meminfo(vc_null_current(), __builtin_return_address(0), free_bytes, total);
 	return 0;
 }
 

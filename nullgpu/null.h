@@ -64,7 +64,8 @@ VC_SHARED void vc_null_select(int device);
 /* ---- vram.c: capacity and addresses ---- */
 VC_SHARED int vc_null_alloc(int device, size_t size, uint64_t *out);
 VC_SHARED int vc_null_free(uint64_t address);
-VC_SHARED void vc_null_meminfo(int device, size_t *free_bytes, size_t *total);
+/* `caller`: the return address of the call, so that the tracer's own samples are told apart. */
+VC_SHARED void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
 /* For the report at the end of a process; sizes without the context. */

@@ -127,7 +127,7 @@ VC_API(int, nvmlSystemGetDriverVersion, char *s, unsigned n)
 VC_API(int, nvmlDeviceGetMemoryInfo, void *device, unsigned long long *m)
 {
 	size_t free_bytes, total;
-	vc_null_meminfo(index_of(device), &free_bytes, &total);
+	vc_null_meminfo(index_of(device), __builtin_return_address(0), &free_bytes, &total);
 	m[0] = total;
 	m[1] = free_bytes;
 	m[2] = total - free_bytes;

@@ -103,7 +103,7 @@ VC_API(int, cudaMallocPitch, void **p, size_t *pitch, size_t width, size_t heigh
 VC_API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total)
 {
 	vc_runtime_start();
-	vc_null_meminfo(vc_null_current(), free_bytes, total);
+	vc_null_meminfo(vc_null_current(), __builtin_return_address(0), free_bytes, total);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "nullgpu/null.h"
 #include "nullgpu/space.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -233,12 +234,21 @@ int vc_null_free(uint64_t at)
 	return rc;
 }
 
-void vc_null_meminfo(int device, size_t *free_bytes, size_t *total)
+/* The tracer's samples are not the program's questions. */
+static bool is_tracer(void *caller)
+{
+	Dl_info in;
+
+	return dladdr(caller, &in) && in.dli_fname && strstr(in.dli_fname, "libvramcast_trace");
+}
+
+void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total)
 {
 	uint64_t limit = limit_of(device);
+	bool program = !is_tracer(caller);
 	pthread_mutex_lock(&lock);
 	uint64_t used = devices[device].used;
-	devices[device].usage.asked += !devices[device].usage.refused;
+	devices[device].usage.asked += program && !devices[device].usage.refused;
 	pthread_mutex_unlock(&lock);
 	*free_bytes = limit > used ? limit - used : 0;
 	*total = vc_null_card()->total;

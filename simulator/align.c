@@ -19,6 +19,8 @@ enum {
 	OFTEN = 8,          /* times a ratio must turn up to count as a law */
 };
 
+#define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
+
 struct pair { const struct vc_take *a, *b; size_t na, nb; const struct vc_ratios *r; uint32_t *match; };
 
 static bool same_place(const struct vc_take *a, const struct vc_take *b)
@@ -295,6 +297,18 @@ static size_t holes(const uint32_t *match, size_t n)
 	return k;
 }
 
+/* Share of the bytes of a that has no counterpart. */
+static double alone(const struct vc_take *a, size_t na, const uint32_t *match)
+{
+	double all = 0, none = 0;
+
+	for (size_t i = 0; i < na; i++) {
+		all += (double)a[i].size;
+		none += match[i] == VC_UNMATCHED ? (double)a[i].size : 0;
+	}
+	return all > 0 ? none / all : 0;
+}
+
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
 		     uint32_t **out, struct vc_error *err)
 {
@@ -310,6 +324,8 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
 		struct vc_ratios r = by_degree[k];
 
+		if (k == 2 && alone(a, na, best) < POWERS_FROM)
+			break; /* small numbers are powers of small ratios by chance too often */
 		rc = vc_align(a, na, b, nb, &r, next, err);
 		if (rc || (k && holes(next, na) >= holes(best, na)))
 			continue;

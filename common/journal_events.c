@@ -16,12 +16,16 @@ struct blocks { struct block *slot; size_t mask, used, live; };
 
 struct pool { uint64_t first, second; };
 
+struct mapped { uint64_t from, to; uint16_t device; };
+
 struct vc_journal_decoder {
 	struct vc_meta *meta;
 	struct blocks heap;   /* live tensors by address */
 	struct blocks waiting; /* freed, but used by other streams */
 	struct blocks segments; /* sizes of what cudaMalloc gave: cudaFree does not say */
 	struct blocks early;  /* segment calls the hooks saw and the activity buffers did not yet */
+	struct mapped *mapped; /* ranges that expandable segments ever mapped */
+	size_t mappeds;
 	struct pool *pool;
 	size_t pools;
 	uint32_t *site;       /* frame of the trace by number of the journal */
@@ -53,6 +57,7 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	free(d->waiting.slot);
 	free(d->segments.slot);
 	free(d->early.slot);
+	free(d->mapped);
 	free(d->pool);
 	free(d->site);
 	free(d);
@@ -231,7 +236,7 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
 {
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE;
-	uint64_t key = key_of(rec->device, rec->addr) ^ (uint64_t)release << 63;
+	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
 	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
 
 	if (!(rec->flags & VC_RECF_LATE)) {
@@ -247,12 +252,41 @@ static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, s
 	return 1;
 }
 
+/* empty_cache unmaps the pages of all devices with one of them current. */
+static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *rec,
+			  struct vc_event *ev, struct vc_error *err)
+{
+	struct mapped *p;
+
+	for (size_t i = 0; i < d->mappeds; i++) {
+		p = &d->mapped[i];
+		if (rec->addr < p->from || rec->addr > p->to)
+			continue;
+		if (rec->kind == VC_EV_SEGMENT_UNMAP && rec->addr < p->to) {
+			ev->device = p->device;
+			return 1;
+		}
+		if (rec->kind == VC_EV_SEGMENT_MAP && rec->device == p->device) {
+			if (p->to < rec->addr + rec->size)
+				p->to = rec->addr + rec->size;
+			return 1;
+		}
+	}
+	if (rec->kind == VC_EV_SEGMENT_UNMAP)
+		return 1;
+	p = realloc(d->mapped, (d->mappeds + 1) * sizeof(*p));
+	if (!p)
+		return vc_nomem(err, "the mapped ranges");
+	d->mapped = p;
+	p[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
+	return 1;
+}
+
 static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec,
 			  struct vc_event *ev, struct vc_error *err)
 {
-	uint64_t key = key_of(rec->device, rec->addr);
-	bool mapping = rec->kind == VC_EV_SEGMENT_MAP || rec->kind == VC_EV_SEGMENT_UNMAP;
-	int known = mapping ? 0 : is_known(d, rec, err);
+	uint64_t key = key_of(0, rec->addr); /* an address is one device's; the call is made on any */
+	int known = is_known(d, rec, err);
 	struct block *b;
 
 	if (known)
@@ -262,12 +296,14 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 		if (!b)
 			return VC_ENOMEM;
 		b->bytes = rec->size;
+		b->id = rec->device;
 	} else if (rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE) {
 		b = find(&d->segments, key);
-		if (b && !ev->size)
-			ev->size = b->bytes;
-		if (b)
+		if (b) {
+			ev->size = ev->size ? ev->size : b->bytes;
+			ev->device = (uint16_t)b->id;
 			leave(&d->segments, b);
+		}
 	}
 	return 1;
 }
@@ -321,7 +357,7 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 				 .size = rec->size, .addr = rec->addr };
 	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
 	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : stream_of(d, rec->stream);
-	if (rec->kind == VC_EV_ALLOC) {
+	if (rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) {
 		ev->site = rec->text < d->sites ? d->site[rec->text] : 0;
 	} else if (rec->text) {
 		const char *s = vc_journal_text(r, rec->text);
@@ -356,8 +392,11 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_TRIM:
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return decode_pool(d, rec, ev, err);
-	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
-	case VC_EV_SEGMENT_UNMAP: case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE:
+	case VC_EV_SEGMENT_MAP: case VC_EV_SEGMENT_UNMAP:
+		ev->flags = 0;
+		return decode_mapping(d, rec, ev, err);
+	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE:
+	case VC_EV_OUTSIDE_ALLOC: case VC_EV_OUTSIDE_FREE:
 		ev->flags = 0;
 		return decode_segment(d, rec, ev, err);
 	case VC_EV_MARK:

@@ -27,7 +27,7 @@ static bool has(const struct vc_session *s, enum vc_capability c)
 	return s->meta->how[c] != VC_HOW_ABSENT && s->meta->how[c] != VC_HOW_FAILED;
 }
 
-static void emit_devices(struct vc_emit *e, const struct vc_session *s, const struct vc_stats *replayed)
+static void emit_devices(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
 {
 	vc_emit_array(e, "devices", s->census.devices ? "Devices" : NULL);
 	for (size_t i = 0; i < s->census.devices; i++) {
@@ -41,8 +41,8 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const st
 		vc_emit_uint(e, "preexisting", "blocks before", d->preexisting);
 		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL, d->unmatched_frees);
 		vc_emit_bytes(e, "peak_requested", "peak requested", d->peak_requested);
-		if (replayed && d == s->device)
-			vc_emit_bytes(e, "peak_allocated", "peak allocated", replayed->peak_allocated);
+		if (allocated[i])
+			vc_emit_bytes(e, "peak_allocated", "peak allocated", allocated[i]);
 		else
 			vc_emit_null(e, "peak_allocated", NULL);
 		vc_emit_bytes(e, "peak_reserved", "peak reserved", d->peak_reserved);
@@ -156,7 +156,7 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 			     f->address_mismatches, f->events_compared);
 }
 
-static void emit_info(struct vc_emit *e, const struct vc_session *s, const struct vc_stats *replayed)
+static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
 {
 	const struct vc_meta *m = s->meta;
 
@@ -182,7 +182,7 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const struc
 	emit_steps(e, s);
 	vc_time_report_profile(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);
-	emit_devices(e, s, replayed);
+	emit_devices(e, s, allocated);
 	emit_capabilities(e, s);
 	vc_report_fidelity(e, s);
 	if (s->opt->verify)
@@ -196,14 +196,14 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const struc
 	vc_emit_end(e);
 }
 
-static int say(const struct vc_session *s, bool json, const struct vc_stats *replayed, struct vc_error *err)
+static int say(const struct vc_session *s, bool json, const uint64_t *allocated, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
 	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 	int r = e ? VC_OK : (int)err->status;
 
 	if (e) {
-		emit_info(e, s, replayed);
+		emit_info(e, s, allocated);
 		r = vc_emit_finish(e, err);
 	}
 	if (r == VC_OK)
@@ -212,15 +212,39 @@ static int say(const struct vc_session *s, bool json, const struct vc_stats *rep
 	return r;
 }
 
+/* Rounded sizes are the model's knowledge: replay as recorded, or as asked for where nothing says
+ * what the recorded device answered. 0: it could not be replayed. */
+static uint64_t peak_allocated(struct vc_session *s)
+{
+	struct vc_result out = { 0 };
+	struct vc_plan *plan = NULL;
+	struct vc_error err = { 0 };
+	uint64_t peak = 0;
+	size_t n = 0;
+	int r;
+
+	if (s->device->segment_allocs + s->device->start_segments) {
+		r = vc_session_follow(s, s->torch, NULL, &out, &err);
+	} else {
+		r = vc_session_plans(s, &plan, &n, &err);
+		if (r == VC_OK)
+			r = vc_session_run(s, plan, NULL, &out, &err);
+	}
+	if (r == VC_OK) {
+		peak = out.stats.peak_allocated;
+		vc_result_fini(&out);
+	}
+	free(plan);
+	return peak;
+}
+
 static int info_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
 	struct vc_run_options o = vc_run_options_none();
+	uint64_t allocated[VC_CENSUS_DEVICES] = { 0 };
+	const struct vc_device_census *busiest;
 	struct vc_session s;
-	struct vc_plan *plan = NULL;
-	struct vc_result out = { 0 };
-	size_t n = 0;
-	bool replayed = false;
 	int r;
 
 	o.device = c->device;
@@ -228,17 +252,15 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
 	if (r == VC_OK)
 		r = vc_time_open(&s, &con->err);
-	if (r == VC_OK && s.device->allocs && vc_model_by_name("torch")) {
-		/* rounded sizes are the model's knowledge: replay once to know peak_allocated */
-		r = vc_session_plans(&s, &plan, &n, &con->err);
-		if (r == VC_OK)
-			r = vc_session_run(&s, plan, NULL, &out, &con->err);
-		replayed = r == VC_OK;
+	busiest = s.device;
+	for (size_t i = 0; r == VC_OK && i < s.census.devices; i++) {
+		s.device = &s.census.device[i];
+		if (s.device->allocs && (s.device == busiest || !s.streamed))
+			allocated[i] = peak_allocated(&s);
 	}
+	s.device = busiest;
 	if (r == VC_OK)
-		r = say(&s, c->json, replayed ? &out.stats : NULL, &con->err);
-	vc_result_fini(&out);
-	free(plan);
+		r = say(&s, c->json, allocated, &con->err);
 	vc_session_close(&s);
 	return r;
 }

@@ -200,10 +200,10 @@ static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *
 	struct vc_block b;
 	int r, told;
 
-	if (e->follow || !ev->size) {
-		r = e->follow ? vc_follow_evidence(e->follow, ev, err) : VC_OK;
-		return r < 0 ? r : tell(e, ev, NULL, VC_DONE, err);
-	}
+	if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
+		return err ? (int)err->status : VC_ENOMEM;
+	if (!ev->size)
+		return tell(e, ev, NULL, VC_DONE, err);
 	r = e->model.type->alloc(&e->model, &rq, &b, err);
 	if (r < 0)
 		return r;
@@ -562,7 +562,8 @@ static int setup(struct engine *e, struct vc_error *err)
 	e->model.device = e->device;
 	e->beside = e->run->device.context + e->run->device.others;
 	vc_device_listen(e->device, on_device, e);
-	if (e->run->follow && !(e->follow = vc_follow_new(e->device, err)))
+	if (e->run->follow &&
+	    !(e->follow = vc_follow_new(e->device, e->run->whole, e->run->device_index, err)))
 		return VC_ENOMEM;
 	if (vc_params_parse(t->params, cfg, e->run->model_params, err) < 0 ||
 	    (t->init && t->init(&e->model, err) < 0))

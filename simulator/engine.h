@@ -23,6 +23,7 @@ struct vc_run {
 	double fraction;                  /* of set_per_process_memory_fraction; < 0: never called */
 	enum vc_start start;              /* WARM becomes REBUILD where the heap cannot be taken over */
 	bool follow;                      /* hand out the recorded segment addresses (fidelity) */
+	const struct vc_trace *whole;     /* (opt) what source reads, for follow */
 	bool check;                       /* call model->check after every step (tests) */
 	bool stop_at_oom;                 /* end at the first refusal, as a real program would */
 	const struct vc_observer_type *const *observers; /* NULL-terminated; NULL: none */

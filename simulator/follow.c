@@ -15,7 +15,10 @@ struct vc_follow {
 	struct range *range; size_t ranges, range_cap; /* virtual segments handed out */
 	uint64_t mapped;    /* bytes of the mapping at the head created so far */
 	uint64_t spare;     /* addresses for calls that the recording does not know */
+	uint64_t beyond;    /* and for reservations in which it maps nothing: above all others */
 	bool oom;           /* the recorded request failed: refuse until the next evidence */
+	struct vc_event failed; /* that request */
+	struct vc_event *map; size_t maps, seen; /* all mappings of the trace; how many are past */
 };
 
 static struct item *head_of(struct vc_follow *f)
@@ -68,6 +71,21 @@ static void on_free(void *arg, uint64_t addr, uint64_t size)
 	}
 }
 
+/* Pages of the small pool have 2 MiB, the others 20 MiB (c10's kSmallBuffer and kLargeBuffer). */
+#define LARGE_PAGE (20ull << 20)
+
+/* Where the next mapping outside all known ranges will be; of the failed request's stream and pool. */
+static uint64_t mapped_later(const struct vc_follow *f)
+{
+	bool small = f->failed.size <= 1u << 20;
+
+	for (size_t i = f->seen; i < f->maps; i++)
+		if (!known_range(f, f->map[i].addr) && f->map[i].stream == f->failed.stream &&
+		    (small || f->map[i].size % LARGE_PAGE == 0))
+			return f->map[i].addr;
+	return 0;
+}
+
 /* A new virtual segment begins where the recording first mapped outside all known ones. */
 static bool on_reserve(void *arg, uint64_t size, uint64_t *addr)
 {
@@ -78,9 +96,11 @@ static bool on_reserve(void *arg, uint64_t size, uint64_t *addr)
 		if (!f->item[i].done && f->item[i].kind == VC_EV_SEGMENT_MAP &&
 		    !known_range(f, f->item[i].addr))
 			*addr = f->item[i].addr;
+	if (!*addr && f->oom)
+		*addr = mapped_later(f);
 	if (!*addr) {
-		*addr = f->spare;
-		f->spare += size;
+		*addr = f->beyond;
+		f->beyond += size;
 	}
 	if (f->ranges == f->range_cap) {
 		size_t cap = f->range_cap ? f->range_cap * 2 : 16;
@@ -128,16 +148,32 @@ static void on_map(void *arg, uint64_t addr, uint64_t size)
 	}
 }
 
-struct vc_follow *vc_follow_new(struct vc_device *d, struct vc_error *err)
+static bool collect_maps(struct vc_follow *f, const struct vc_trace *t, uint16_t device)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->ev[i].kind == VC_EV_SEGMENT_MAP && t->ev[i].device == device;
+	f->map = calloc(n ? n : 1, sizeof(*f->map));
+	for (size_t i = 0; f->map && f->maps < n; i++)
+		if (t->ev[i].kind == VC_EV_SEGMENT_MAP && t->ev[i].device == device)
+			f->map[f->maps++] = t->ev[i];
+	return f->map;
+}
+
+struct vc_follow *vc_follow_new(struct vc_device *d, const struct vc_trace *whole, uint16_t device,
+				struct vc_error *err)
 {
 	struct vc_follow *f = calloc(1, sizeof(*f));
 
-	if (!f) {
+	if (!f || (whole && !collect_maps(f, whole, device))) {
+		free(f);
 		vc_nomem(err, "the recorded device");
 		return NULL;
 	}
 	f->device = d;
 	f->spare = 0x100000000000; /* below every address a real driver hands out */
+	f->beyond = 1ull << 56;    /* above them */
 	vc_device_script(d, &(struct vc_device_script){
 		.arg = f, .alloc = on_alloc, .free = on_free, .reserve = on_reserve,
 		.unreserve = on_unreserve, .create = on_create, .map = on_map, .unmap = on_free });
@@ -150,14 +186,18 @@ void vc_follow_free(struct vc_follow *f)
 		return;
 	free(f->item);
 	free(f->range);
+	free(f->map);
 	free(f);
 }
 
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err)
 {
 	f->oom = ev->kind == VC_EV_OOM;
-	if (f->oom)
+	if (f->oom) {
+		f->failed = *ev;
 		return VC_OK;
+	}
+	f->seen += ev->kind == VC_EV_SEGMENT_MAP;
 	if (f->n == f->cap) {
 		size_t cap = f->cap ? f->cap * 2 : 64;
 		struct item *it = realloc(f->item, cap * sizeof(*it));

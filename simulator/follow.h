@@ -6,10 +6,14 @@
 
 #include "common/event.h"
 #include "simulator/device.h"
+#include "simulator/source.h"
 
 struct vc_follow;
-/* Puts the script into the device. NULL: no memory. The device must outlive it. */
-struct vc_follow *vc_follow_new(struct vc_device *d, struct vc_error *err);
+/* Puts the script into the device. NULL: no memory. The device must outlive it. `whole` (lent, or
+ * NULL: not in memory) is the trace that is being replayed: a reservation made by a request that
+ * failed shows its address only when a later one maps something there. */
+struct vc_follow *vc_follow_new(struct vc_device *d, const struct vc_trace *whole, uint16_t device,
+				struct vc_error *err);
 void vc_follow_free(struct vc_follow *f); /* NULL is fine */
 
 /* One piece of evidence, in recorded order, before the request that caused it. */

@@ -120,7 +120,7 @@ static int need_requests(struct vc_session *s, struct vc_error *err)
 {
 	const struct vc_device_census *d = s->device;
 
-	if (d->allocs + d->frees + d->preexisting)
+	if (d->allocs + d->frees + d->preexisting + d->ooms)
 		return VC_OK;
 	if (d->segment_allocs || d->start_segments || d->has_final)
 		return vc_fail(err, VC_EFORMAT, "%s: has segments only, no allocation requests to replay "
@@ -510,6 +510,7 @@ int vc_session_follow(const struct vc_session *s, const char *version,
 	run = make_run(s, &p);
 	run.device.others = 0;
 	run.follow = true;
+	run.whole = s->streamed ? NULL : &s->trace;
 	run.observers = observers;
 	run.source = base_source(s, err);
 	if (!run.source)

@@ -41,6 +41,7 @@ static struct {
 	void **original;         /* the allocator's own vtable */
 	void *table[BEFORE + SLOTS];
 	_Atomic uint64_t checked, wrong;
+	_Atomic uint64_t devices; /* bits of those that allocated */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -96,7 +97,6 @@ static void put(uint8_t kind, uint8_t flags, struct vc_record what)
 
 /* ---- functions that stand in the vtable ---- */
 
-/* A C++ exception passes through our frames; this runs then too, with `done` still unset. */
 struct guard { bool outer; size_t size; };
 
 static void leave(struct guard *was)
@@ -166,7 +166,7 @@ static void *hook_raw_alloc_with_stream(void *object, size_t size, void *stream)
 }
 
 /* Recorded afterwards: what a request made the driver do stands in front of it, as with an
- * allocation that needs a segment. No device is named: those of all devices are emptied. */
+ * allocation that needs a segment. No device is named: the caches of all are emptied. */
 static void hook_trim(void *object, word first, word second)
 {
 	void (*real)(void *, word, word);
@@ -180,7 +180,9 @@ static void hook_trim(void *object, word first, word second)
 		r.addr = first;
 		r.extra = second;
 	}
-	put(VC_EV_TRIM, 0, r);
+	for (uint64_t left = atomic_load(&g.devices) | 1; left; left >>= 1, r.device++)
+		if (left & 1)
+			put(VC_EV_TRIM, 0, r);
 }
 
 static void hook_fraction(void *object, double fraction, int8_t device)
@@ -445,6 +447,8 @@ static void note_alloc(void *p, uint64_t block, size_t reserved, uint16_t device
 	uint32_t left = vc_scope_before(device, stream);
 	struct vc_record *r = vc_record_begin();
 
+	if (!(atomic_load_explicit(&g.devices, memory_order_relaxed) >> (device & 63) & 1))
+		atomic_fetch_or(&g.devices, 1ull << (device & 63));
 	if (r) {
 		r->kind = VC_EV_ALLOC;
 		r->flags = self.size ? 0 : VC_RECF_BLOCK_ONLY;
@@ -508,15 +512,24 @@ static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
 
+/* Behind this stands a C++ exception that passes through our frames without their clean-up: what they
+ * would have done is done here. What the attempt gave back stands in front of its failure. */
+static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
+{
+	vc_cuda_settle();
+	put(VC_EV_OOM, 0, (struct vc_record){ .size = bytes, .addr = vc_cuda_free_bytes(),
+		.device = device, .stream = stream_now(device), .reserved = reserved, .text = self.site });
+	self.inside = self.has_stream = false;
+	self.size = 0;
+}
+
 #define REPORT_OOM(name) \
 	VC_EXPORT void name(int64_t bytes, size_t total, size_t reserved, uint16_t device) \
 	{ \
 		void (*real)(int64_t, size_t, size_t, uint16_t); \
 \
 		if ((device & 0xff) == CUDA) \
-			put(VC_EV_OOM, 0, (struct vc_record){ .size = (uint64_t)bytes, \
-				.addr = vc_cuda_free_bytes(), .device = device >> 8, \
-				.stream = stream_now(device >> 8), .reserved = reserved }); \
+			note_oom((uint64_t)bytes, reserved, device >> 8); \
 		*(void **)&real = vc_torch_symbol_once(&g.out_of_memory, "libc10.so", #name); \
 		if (real) \
 			real(bytes, total, reserved, device); \

@@ -13,7 +13,6 @@
 struct state {
 	struct vc_fidelity f;
 	struct vc_event *final; size_t finals, cap;
-	bool oom_due; /* the recording shows that this request failed */
 	char why[320];
 };
 
@@ -53,10 +52,8 @@ static int fidelity_begin(struct vc_observer *o, const struct vc_model *m, struc
 static void compare_alloc(struct state *st, const struct vc_step *s)
 {
 	if (s->answer != VC_DONE || !s->block) {
-		if (!st->oom_due)
-			diverge(st, s->index, "the model runs out of memory for %" PRIu64 " bytes, the "
-				"recording did not", s->ev->size);
-		st->oom_due = false;
+		diverge(st, s->index, "the model runs out of memory for %" PRIu64 " bytes, the "
+			"recording did not", s->ev->size);
 		return;
 	}
 	if (!s->ev->addr)
@@ -99,7 +96,9 @@ static int fidelity_step(struct vc_observer *o, const struct vc_step *s, struct 
 		st->f.segments_recorded++;
 		break;
 	case VC_EV_OOM:
-		st->oom_due = true;
+		if (s->answer == VC_DONE && s->block)
+			diverge(st, s->index, "the recording runs out of memory for %" PRIu64
+				" bytes, the model does not", s->ev->size);
 		break;
 	case VC_EV_HEAP_SEGMENT: case VC_EV_HEAP_BLOCK:
 		if (s->ev->flags & VC_EVF_FINAL)

@@ -320,8 +320,8 @@ static int free_event(struct state *st, struct vc_meta *m, const struct vc_event
 	return pair ? -1 : done ? 1 : deferred(m, ev);
 }
 
-/* A burst of segment_free is an empty_cache when no request follows that it could have served. A
- * request that failed after it is not in the trace either; for the heap it was an empty_cache. */
+/* A burst of segment_free is an empty_cache when no request follows that it could have served: one
+ * that grew the heap, or one that failed all the same. */
 static bool is_trim(const struct state *st, const struct vc_event *raw, bool last)
 {
 	if (!st->freed_segments || last)
@@ -329,7 +329,7 @@ static bool is_trim(const struct state *st, const struct vc_event *raw, bool las
 	if (raw->kind == SNAP_SEGMENT_FREE || raw->kind == SNAP_SEGMENT_UNMAP ||
 	    raw->kind == SNAP_FREE_COMPLETED)
 		return false;
-	if (raw->kind != SNAP_SEGMENT_ALLOC && raw->kind != SNAP_SEGMENT_MAP)
+	if (raw->kind != SNAP_SEGMENT_ALLOC && raw->kind != SNAP_SEGMENT_MAP && raw->kind != SNAP_OOM)
 		return true;
 	return raw->site && raw[-1].site && raw->site != raw[-1].site;
 }

@@ -258,7 +258,7 @@ static void a_flush_that_serves_a_request_is_no_empty_cache(void **unused)
 	struct shot s = { .line = { l }, .lines = { 5 }, .devices = 1, .seg = g, .segs = 1 };
 
 	(void)unused;
-	expect(&s, "[200000=2097152s b200000=0 [600000=2097152s b600000=0 S-200000 S+4000000 A1 S-600000 T OOM4d");
+	expect(&s, "[200000=2097152s b200000=0 [600000=2097152s b600000=0 S-200000 S+4000000 A1 S-600000 OOM4d");
 }
 
 static void deferred_frees_keep_their_completion(void **unused)

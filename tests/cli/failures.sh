@@ -1,0 +1,23 @@
+#!/bin/sh
+# failures.sh - programs that ran out of memory and went on, and programs on several devices, are replayed to
+# the address, and their failures are met again on the recorded card.
+. tests/support/tap.sh
+r=tests/recordings
+for f in oom expoom fraction devices expdevices; do
+	run sim --strict --no-advice -g rtx4090 $r/$f.vct
+	case $f in *devices) want=0 ;; *) want=3 ;; esac
+	expect "$f: every address is reproduced" $want 'reproduces this recording exactly'
+done
+for f in oom expoom; do
+	run sim --json --no-advice -g rtx4090 $r/$f.vct; expect "$f: all 19 failures are met again" 3 '"ooms": 19,'
+done
+for f in devices expdevices; do
+	for d in 0 1 2; do
+		run sim --strict --no-advice --device $d $r/$f.vct
+		expect "$f: device $d alone" 0 'reproduces this recording exactly'
+	done
+	run info --json $r/$f.vct
+	[ "$(printf '%s\n' "$out" | grep -c '"peak_allocated": [1-9]')" = 3 ] &&
+		pass "$f: info knows the peak of each" || fail "$f: info knows the peak of each" "$out"
+done
+finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # table.sh DIR [K] - how well the time of a step is predicted: recordings NAME-KNOB-VALUE.vct in DIR, from the K
 # lowest values of each ladder (2) all others; one line per prediction, medians at the end.
-# tests/time/record.sh makes such a folder on the null GPU.
+# Recordings of dry runs will do (vramcast dryrun -o).
 V=${VRAMCAST:-build/vramcast}; dir=${1:?usage: table.sh DIR [K]}; k=${2:-2}
 field() { sed -n "s/^ *\"$1\": \([-0-9.e]*\),*\$/\1/p" | head -n 1; }
 for ladder in $(ls "$dir" | sed -n 's/-[0-9]*\.vct$//p' | sort -u); do

@@ -89,6 +89,16 @@ static bool uses(const struct block *b, uint64_t stream)
 	return false;
 }
 
+/* free() records its events last: an earlier one on the same stream is the program's own (FSDP marks
+ * the end of a reduction so), which nobody may ever ask for. */
+static bool later(uint64_t stream, uint32_t at)
+{
+	for (uint32_t i = at + 1; i < self.n; i++)
+		if (self.stream[i] == stream)
+			return true;
+	return false;
+}
+
 bool vc_wait_free(uint64_t block)
 {
 	struct block *b;
@@ -99,8 +109,8 @@ bool vc_wait_free(uint64_t block)
 	pthread_mutex_lock(&g.lock);
 	b = find(block, false);
 	if (b) {
-		for (uint32_t i = 0; i < self.n; i++)
-			if (uses(b, self.stream[i]))
+		for (uint32_t i = self.n; i-- > 0;)
+			if (uses(b, self.stream[i]) && !later(self.stream[i], i))
 				bind(b, self.event[i]);
 		b->late = !b->waits && atomic_load(&g.scopes) > 0;
 		waits = b->waits || b->late;

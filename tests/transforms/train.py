@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """One training script, and every change that a transform claims to predict, really made.
 
-python train.py gpt|llama|conv|vit [change...]: see the options. Run by check.sh under vramcast dryrun."""
+python train.py MODEL [change...]: see the options. Run by check.sh under vramcast dryrun."""
 import argparse
 import contextlib
+import functools
 import os
+import sys
 import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from models import MORE  # noqa: E402
+
 p = argparse.ArgumentParser()
-p.add_argument("model", choices=["gpt", "llama", "conv", "vit"])
+p.add_argument("model", choices=["gpt", "llama", "conv", "vit", *MORE])
 p.add_argument("--batch", type=int, default=8)
 p.add_argument("--steps", type=int, default=3)
 p.add_argument("--optimizer", default="adamw")
@@ -26,7 +31,9 @@ p.add_argument("--dropout", type=float, default=0.0, help="of the adapters")
 p.add_argument("--ddp", choices=["copy", "view"])
 p.add_argument("--bucket", type=int, help="MiB; without it PyTorch's default, whose first bucket is smaller")
 p.add_argument("--fsdp", type=int, default=0, choices=[0, 1, 2])
+p.add_argument("--wrap", default="block", help="block, whole, or the least number of values of a unit")
 p.add_argument("--no-reshard", action="store_true")
+p.add_argument("--mixed", action="store_true", help="bf16 units under FSDP")
 p.add_argument("--zero1", action="store_true")
 p.add_argument("--offload", action="store_true")
 p.add_argument("--tp", action="store_true")
@@ -93,6 +100,13 @@ def layers(blocks, x):
 
 def build():
     """The model, its repeated layers, and a function from a batch size to the loss."""
+    if a.model in MORE:
+        model, kinds, loss = MORE[a.model]()
+        if a.checkpoint:
+            for m in model.modules():
+                if isinstance(m, kinds):
+                    m.forward = functools.partial(checkpoint, m.forward, use_reentrant=False)
+        return model, kinds, loss
     if a.model == "gpt":
         model = Gpt()
 
@@ -188,16 +202,23 @@ if a.tp:
 if a.ddp:
     model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=a.bucket, gradient_as_bucket_view=a.ddp == "view")
 if a.fsdp == 1:
-    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
-    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
-    model = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy(set(kinds)), use_orig_params=True,
-        device_id=torch.cuda.current_device(), sharding_strategy=ShardingStrategy.SHARD_GRAD_OP if a.no_reshard else None)
+    from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy
+    policy = None if a.wrap == "whole" else ModuleWrapPolicy(set(kinds)) if a.wrap == "block" else \
+        functools.partial(size_based_auto_wrap_policy, min_num_params=int(a.wrap))
+    model = FullyShardedDataParallel(
+        model, auto_wrap_policy=policy, use_orig_params=True, device_id=torch.cuda.current_device(),
+        mixed_precision=MixedPrecision(torch.bfloat16, torch.bfloat16, torch.bfloat16) if a.mixed else None,
+        sharding_strategy=ShardingStrategy.SHARD_GRAD_OP if a.no_reshard else None)
 elif a.fsdp == 2:
-    from torch.distributed.fsdp import fully_shard
-    for m in model.modules():
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    how = {"reshard_after_forward": not a.no_reshard}
+    if a.mixed:
+        how["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    for m in model.modules() if a.wrap == "block" else ():
         if isinstance(m, kinds):
-            fully_shard(m, reshard_after_forward=not a.no_reshard)
-    fully_shard(model, reshard_after_forward=not a.no_reshard)
+            fully_shard(m, **how)
+    fully_shard(model, **how)
 trained = [w for w in model.parameters() if w.requires_grad]
 kind, args = make_optimizer(trained)
 if a.zero1:

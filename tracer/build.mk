@@ -29,7 +29,8 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so \
-	libcupti_standin.so cupti_client cupti_profiler)
+	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
+	torch/lib/libc10_cuda.so torch/lib/client)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
 BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
@@ -49,6 +50,23 @@ $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< $(TRACE_STANDIN) -lpthread -ldl
+
+# A stand-in for the libraries of a CUDA build of PyTorch, in folders like those of a wheel.
+TRACE_TORCH := $(TRACE_TESTS)/torch/lib
+$(TRACE_TORCH)/libc10.so: tests/tracer/torch_standin/c10.c
+$(TRACE_TORCH)/libcudart.so.12: tests/tracer/torch_standin/cudart.c $(BUILD)/config.mk
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $< -lpthread
+$(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TORCH)/libc10.so \
+		$(TRACE_TORCH)/libcudart.so.12 tracer/torch_slots.c
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $< \
+		tracer/torch_slots.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
+$(TRACE_TORCH)/client: tests/tracer/torch_standin/client.c $(TRACE_TORCH)/libc10_cuda.so
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
+		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh

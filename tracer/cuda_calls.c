@@ -22,10 +22,13 @@
 
 typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
 
-enum { CALLERS = 64, NAME = 48 };
+enum { CALLERS = 64, PINNED = 4096 };
 
-struct caller { /* one call site of one function */
+/* One call site of one function. A wrapper that ends in a jump leaves its own caller's address as the
+ * site, so one site can stand for several functions: cudaFreeAsync that is cudaFree, for one. */
+struct caller {
 	_Atomic(const void *) site;
+	const char *name; /* __func__ of the interposed function: compared as a pointer */
 	void *real;
 	uint32_t label; /* library that called, 0: PyTorch's allocator */
 };
@@ -39,11 +42,19 @@ static struct {
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
 	_Atomic int segments; /* said that we have them */
 	_Atomic uint64_t sampled; /* when last */
+	struct { uint64_t at, size; } pinned[PINNED]; /* host memory: a free does not say its size */
+	uint64_t pinned_bytes;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint64_t at, size; /* being unmapped piece by piece */
+	int depth; /* calls of the runtime we are in: what it calls itself is not the program's */
 } self;
+
+static bool watching(void)
+{
+	return !self.depth && vc_torch_watching();
+}
 
 static const char *base_name(const char *path)
 {
@@ -94,7 +105,7 @@ static struct caller resolve(const void *site, const char *name)
 	for (int i = 0; i < CALLERS; i++) {
 		const void *at = atomic_load_explicit(&g.caller[i].site, memory_order_acquire);
 
-		if (at == site)
+		if (at == site && g.caller[i].name == name)
 			return g.caller[i];
 		if (!at)
 			break;
@@ -103,6 +114,7 @@ static struct caller resolve(const void *site, const char *name)
 	pthread_mutex_lock(&g.lock);
 	for (int i = 0; found.real && i < CALLERS; i++)
 		if (!atomic_load(&g.caller[i].site)) {
+			g.caller[i].name = name;
 			g.caller[i].real = found.real;
 			g.caller[i].label = found.label;
 			atomic_store_explicit(&g.caller[i].site, site, memory_order_release);
@@ -174,16 +186,21 @@ static uint64_t resident_bytes(void)
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static void sample(void)
+void vc_cuda_sample(void)
 {
-	uint64_t available, total;
+	uint64_t available, total, pinned;
 
 	if (!memory_info(&available, &total))
 		return;
+	pthread_mutex_lock(&g.lock);
+	pinned = g.pinned_bytes;
+	pthread_mutex_unlock(&g.lock);
 	vc_device_fact(device_now(), total);
 	put_raw(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
 	if (!vc_clock_is_null()) /* would be another figure in every dry run */
 		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15), resident_bytes());
+	if (pinned)
+		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("pinned memory", 13), pinned);
 	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
 }
 
@@ -195,7 +212,7 @@ void vc_cuda_sample_sometimes(void)
 		return; /* asking the driver would create a context that the program did not */
 	now = vc_clock_ns();
 	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
-		sample();
+		vc_cuda_sample();
 }
 
 void vc_cuda_settle(void)
@@ -208,8 +225,10 @@ void vc_cuda_settle(void)
 /* When the context is new: what it and other processes hold before the first segment counts. */
 static void sample_first(void)
 {
-	atomic_store(&g.sampled, vc_clock_ns());
-	sample();
+	uint64_t never = 0;
+
+	if (atomic_compare_exchange_strong(&g.sampled, &never, vc_clock_ns() + 1))
+		vc_cuda_sample();
 }
 
 /* ---- the runtime ---- */
@@ -218,6 +237,11 @@ cuda_error cudaMalloc(void **p, size_t n);
 cuda_error cudaFree(void *p);
 cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
 cuda_error cudaFreeAsync(void *p, void *stream);
+cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags);
+cuda_error cudaMallocHost(void **p, size_t n);
+cuda_error cudaFreeHost(void *p);
+cuda_error cudaHostRegister(void *p, size_t n, unsigned flags);
+cuda_error cudaHostUnregister(void *p);
 cuda_error cudaEventRecord(void *event, void *stream);
 cuda_error cudaEventQuery(void *event);
 cuda_error cudaEventSynchronize(void *event);
@@ -233,11 +257,12 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 	cuda_error (*real)(void **, size_t), r;
 
 	*(void **)&real = c.real;
+	self.depth++;
 	r = real(p, n);
-	if (r == 0 && vc_torch_watching()) {
+	self.depth--;
+	if (r == 0 && watching()) {
 		vc_cuda_settle();
-		if (!atomic_load(&g.sampled))
-			sample_first();
+		sample_first();
 		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
 		    device_now(), c.label);
 	}
@@ -248,13 +273,16 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 VC_ENTRY cuda_error cudaFree(void *p)
 {
 	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *);
+	cuda_error (*real)(void *), r;
 
 	*(void **)&real = c.real;
-	if (p && vc_torch_watching())
+	if (p && watching())
 		put(c.label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
 		    device_now(), c.label);
-	return real(p);
+	self.depth++;
+	r = real(p);
+	self.depth--;
+	return r;
 }
 
 /* Under backend:cudaMallocAsync these calls are the tensors themselves, of the exact size. */
@@ -276,10 +304,12 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	cuda_error (*real)(void **, size_t, void *), r;
 
 	*(void **)&real = c.real;
+	self.depth++;
 	r = real(p, n, stream);
-	if (r == 0 && vc_torch_watching() && !c.label)
+	self.depth--;
+	if (r == 0 && watching() && !c.label)
 		put_tensor(VC_EV_ALLOC, *p, n, stream);
-	else if (r == 0 && vc_torch_watching())
+	else if (r == 0 && watching())
 		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
 	return r;
 }
@@ -287,14 +317,124 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 {
 	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, void *);
+	cuda_error (*real)(void *, void *), r;
 
 	*(void **)&real = c.real;
-	if (p && vc_torch_watching() && !c.label)
+	if (p && watching() && !c.label)
 		put_tensor(VC_EV_FREE, p, 0, stream);
-	else if (p && vc_torch_watching())
+	else if (p && watching())
 		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
-	return real(p, stream);
+	self.depth++;
+	r = real(p, stream);
+	self.depth--;
+	return r;
+}
+
+/* Pinned host memory: what was allocated, and the program's own that was registered. CUPTI's record
+ * of the same call, where there is one, is cancelled by ours. */
+static void pin(void *p, size_t n, const char *what)
+{
+	if (!watching() || !p)
+		return;
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < PINNED; i++) /* more than that are recorded, and not in the sum */
+		if (!g.pinned[i].at) {
+			g.pinned[i].at = (uint64_t)(uintptr_t)p;
+			g.pinned[i].size = n;
+			g.pinned_bytes += n;
+			break;
+		}
+	pthread_mutex_unlock(&g.lock);
+	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, device_now(),
+		vc_marks_name(what, strlen(what)));
+}
+
+static void unpin(void *p, const char *what)
+{
+	uint64_t size = 0;
+
+	if (!watching() || !p)
+		return;
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < PINNED && !size; i++)
+		if (g.pinned[i].at == (uint64_t)(uintptr_t)p) {
+			size = g.pinned[i].size;
+			g.pinned_bytes -= size;
+			g.pinned[i].at = 0;
+		}
+	pthread_mutex_unlock(&g.lock);
+	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, size, device_now(),
+		vc_marks_name(what, strlen(what)));
+}
+
+static const char pinned_text[] = "pinned host memory", registered_text[] = "registered host memory";
+
+VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void **, size_t, unsigned), r;
+
+	*(void **)&real = c.real;
+	self.depth++;
+	r = real(p, n, flags);
+	self.depth--;
+	if (r == 0)
+		pin(*p, n, pinned_text);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void **, size_t), r;
+
+	*(void **)&real = c.real;
+	self.depth++;
+	r = real(p, n);
+	self.depth--;
+	if (r == 0)
+		pin(*p, n, pinned_text);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaFreeHost(void *p)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *), r;
+
+	*(void **)&real = c.real;
+	unpin(p, pinned_text);
+	self.depth++;
+	r = real(p);
+	self.depth--;
+	return r;
+}
+
+VC_ENTRY cuda_error cudaHostRegister(void *p, size_t n, unsigned flags)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *, size_t, unsigned), r;
+
+	*(void **)&real = c.real;
+	self.depth++;
+	r = real(p, n, flags);
+	self.depth--;
+	if (r == 0)
+		pin(p, n, registered_text);
+	return r;
+}
+
+VC_ENTRY cuda_error cudaHostUnregister(void *p)
+{
+	struct caller c = resolve(__builtin_return_address(0), __func__);
+	cuda_error (*real)(void *), r;
+
+	*(void **)&real = c.real;
+	unpin(p, registered_text);
+	self.depth++;
+	r = real(p);
+	self.depth--;
+	return r;
 }
 
 /* The allocator's events tell when a deferred free is through: torch_wait.c. */
@@ -391,6 +531,7 @@ static cuda_error watch_access(uint64_t at, size_t size, const void *desc, size_
 
 	if (r == 0 && count && location[1] == device && vc_torch_allocating()) {
 		vc_cuda_settle();
+		sample_first();
 		put(VC_EV_SEGMENT_MAP, at, size, device, 0);
 	}
 	return r;

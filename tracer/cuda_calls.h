@@ -9,7 +9,9 @@
 void *vc_cuda_real(const void *site, const char *name);
 /* Free bytes of the current device; 0 when they cannot be had. */
 uint64_t vc_cuda_free_bytes(void);
-/* What the driver says is free, and this process's resident memory; at most five times a second,
+/* What the driver says is free, and this process's resident and pinned memory. */
+void vc_cuda_sample(void);
+/* The same; at most five times a second,
  * and only where CUDA is in use already. */
 void vc_cuda_sample_sometimes(void);
 /* Say once which card a device is: the fact "gpu N", "TOTAL MAJOR.MINOR SMS NAME" (device_fact.c). */

@@ -519,6 +519,7 @@ static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 	vc_cuda_settle();
 	put(VC_EV_OOM, 0, (struct vc_record){ .size = bytes, .addr = vc_cuda_free_bytes(),
 		.device = device, .stream = stream_now(device), .reserved = reserved, .text = self.site });
+	vc_cuda_sample();
 	self.inside = self.has_stream = false;
 	self.size = 0;
 }

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* c10_cuda.c - a stand-in for libc10_cuda.so: an object behind the real symbol whose vtable has the
+ * shape of one version of PyTorch (STANDIN_TORCH: minor version), and an allocator that behaves as
+ * the real one where the tracer looks: reports under its lock, segments from cudaMalloc, frees that
+ * wait for the events of other streams, scopes with a filter. */
+#include "tests/tracer/torch_standin/standin.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/torch.h"
+
+enum { BLOCKS = 65536, SEGMENT = 20 << 20, SLOTS = 96, EVENTS_AT = 0x1000, DEVICE = 1 /* CUDA, 0 */ };
+enum { FREE, LIVE, WAITS };
+
+struct block { uint64_t at, size; int state; uint64_t used_by, event; };
+
+static struct {
+	pthread_mutex_t lock;
+	struct block block[BLOCKS];
+	int n;
+	uint64_t segment, left, allocated, reserved, events;
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct object { void **vptr; };
+static struct object object;
+static void *table[2 + SLOTS];
+
+static __thread int64_t current; /* id of the thread's current stream */
+
+int cudaMalloc(void **p, size_t n);
+int cudaFree(void *p);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventQuery(void *event);
+int cudaMallocAsync(void **p, size_t n, void *stream);
+int cudaFreeAsync(void *p, void *stream);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total, size_t reserved,
+							  uint16_t device);
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total, size_t reserved,
+							uint16_t device);
+int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
+struct standin_stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device);
+void *_ZNK3c104cuda10CUDAStream6streamEv(const struct standin_stream *s);
+extern _Atomic(void *) _ZN3c104cuda20CUDACachingAllocator9allocatorE;
+_Atomic(void *) _ZN3c104cuda20CUDACachingAllocator9allocatorE;
+
+struct standin_stream _ZN3c104cuda20getCurrentCUDAStreamEa(int8_t device)
+{
+	return (struct standin_stream){ (uint64_t)(uint8_t)device << 8 | DEVICE, current };
+}
+
+void *_ZNK3c104cuda10CUDAStream6streamEv(const struct standin_stream *s)
+{
+	return (void *)(uintptr_t)(s->id ? 0xabc000 + s->id : 0);
+}
+
+void standin_set_stream(int64_t id)
+{
+	current = id;
+}
+
+/* ---- the allocator; with the lock held ---- */
+
+static void process_events(void)
+{
+	for (int i = 0; i < g.n; i++)
+		if (g.block[i].state == WAITS && cudaEventQuery((void *)(uintptr_t)g.block[i].event) == 0)
+			g.block[i].state = FREE;
+}
+
+static struct block *find_free(uint64_t size)
+{
+	for (int i = 0; i < g.n; i++)
+		if (g.block[i].state == FREE && g.block[i].size == size)
+			return &g.block[i];
+	return NULL;
+}
+
+static struct block *carve(uint64_t size)
+{
+	void *p;
+
+	if (g.left < size) {
+		uint64_t want = size > SEGMENT ? size : SEGMENT;
+
+		if (cudaMalloc(&p, want) != 0)
+			return NULL;
+		g.segment = (uint64_t)(uintptr_t)p;
+		g.left = want;
+		g.reserved += want;
+	}
+	if (g.n == BLOCKS)
+		return NULL;
+	g.block[g.n] = (struct block){ .at = g.segment, .size = size };
+	g.segment += size;
+	g.left -= size;
+	return &g.block[g.n++];
+}
+
+static void *take(size_t n)
+{
+	uint64_t size = (n + 511) & ~(uint64_t)511;
+	struct block *b;
+	void *p = NULL;
+
+	if (!n)
+		return NULL;
+	pthread_mutex_lock(&g.lock);
+	process_events();
+	b = find_free(size);
+	if (!b)
+		b = carve(size);
+	if (b) {
+		b->state = LIVE;
+		b->used_by = 0;
+		p = (void *)(uintptr_t)b->at;
+		g.allocated += size;
+		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, (int64_t)size, g.allocated,
+								     g.reserved, DEVICE);
+	} else {
+		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)size, g.allocated, g.reserved,
+								   DEVICE);
+	}
+	pthread_mutex_unlock(&g.lock);
+	return p;
+}
+
+void standin_free(void *p)
+{
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < g.n; i++) {
+		struct block *b = &g.block[i];
+
+		if (b->at != (uintptr_t)p || b->state != LIVE)
+			continue;
+		b->state = b->used_by ? WAITS : FREE;
+		if (b->used_by) {
+			b->event = EVENTS_AT + g.events++ % 60000;
+			cudaEventRecord((void *)(uintptr_t)b->event, (void *)(uintptr_t)b->used_by);
+		}
+		g.allocated -= b->size;
+		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, -(int64_t)b->size, g.allocated,
+								     g.reserved, DEVICE);
+		break;
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+/* ---- what stands in the vtable ---- */
+
+static void *allocate(void **result, void *self, size_t n)
+{
+	(void)self;
+	result[0] = take(n);
+	result[1] = result[0];
+	result[2] = VC_FUNCTION(standin_free);
+	result[3] = (void *)(uintptr_t)DEVICE;
+	return result;
+}
+
+static void *raw_alloc(void *self, size_t n)
+{
+	(void)self;
+	return take(n);
+}
+
+static void *raw_alloc_with_stream(void *self, size_t n, void *stream)
+{
+	(void)self;
+	(void)stream;
+	return take(n);
+}
+
+static void use(void *self, void *const *data, struct standin_stream s)
+{
+	(void)self;
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < g.n; i++)
+		if (g.block[i].at == (uintptr_t)*data && g.block[i].state == LIVE)
+			g.block[i].used_by = (uint64_t)(uintptr_t)_ZNK3c104cuda10CUDAStream6streamEv(&s);
+	pthread_mutex_unlock(&g.lock);
+}
+
+/* Everything else: takes what it is given and answers 0. */
+static uint64_t nothing(void)
+{
+	return 0;
+}
+
+static int minor(void)
+{
+	const char *v = getenv("STANDIN_TORCH");
+
+	return v ? atoi(v) : 9;
+}
+
+int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
+{
+	const struct vc_torch_slots *s = vc_torch_slots(minor());
+
+	if (object.vptr)
+		return 1;
+	for (int i = 0; i < SLOTS; i++)
+		table[2 + i] = VC_FUNCTION(nothing);
+	table[2 + 2] = VC_FUNCTION(allocate);
+	table[2 + s->raw_alloc] = VC_FUNCTION(raw_alloc);
+	table[2 + s->raw_alloc_with_stream] = VC_FUNCTION(raw_alloc_with_stream);
+	table[2 + s->use] = VC_FUNCTION(use);
+	object.vptr = table + 2;
+	atomic_store(&_ZN3c104cuda20CUDACachingAllocator9allocatorE, &object);
+	return 1;
+}
+
+/* ---- what a program would do through PyTorch ---- */
+
+void **standin_vtable(void **self)
+{
+	*self = atomic_load(&_ZN3c104cuda20CUDACachingAllocator9allocatorE);
+	return ((struct object *)*self)->vptr;
+}
+
+/* As the backend of that name: each tensor a call of the runtime's. */
+void *standin_async(size_t n, void *stream)
+{
+	void *p = NULL;
+
+	return cudaMallocAsync(&p, n, stream) == 0 ? p : NULL;
+}
+
+void standin_async_free(void *p, void *stream)
+{
+	if (cudaFreeAsync(p, stream) != 0) /* PyTorch checks too: a jump would make it its caller's call */
+		abort();
+}

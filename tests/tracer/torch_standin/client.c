@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client.c - client [THREADS [N]]: tensors of several threads through the stand-in allocator's vtable,
+ * with everything else the tracer watches. Prints what it did, to be compared with the recording. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tracer/torch_standin/standin.h"
+#include "tracer/torch.h"
+
+int cudaMalloc(void **p, size_t n);
+int cudaFree(void *p);
+int cudaHostAlloc(void **p, size_t n, unsigned flags);
+int cudaMallocHost(void **p, size_t n);
+int cudaFreeHost(void *p);
+int cudaHostRegister(void *p, size_t n, unsigned flags);
+int cudaHostUnregister(void *p);
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamEndCapture(void *stream, void *graph);
+int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
+
+static _Atomic long allocs, frees, uses, bytes;
+static long each;
+static const struct vc_torch_slots *slots;
+
+static void *allocate(size_t n)
+{
+	void *self, **v = standin_vtable(&self), *data[4], *(*f)(void **, void *, size_t);
+
+	*(void **)&f = v[2];
+	f(data, self, n);
+	if (data[0]) {
+		allocs++;
+		bytes += (long)n;
+	}
+	return data[0];
+}
+
+static void *raw(size_t n, void *stream)
+{
+	void *self, **v = standin_vtable(&self), *(*f)(void *, size_t, void *);
+
+	*(void **)&f = v[stream ? slots->raw_alloc_with_stream : slots->raw_alloc];
+	allocs++;
+	bytes += (long)n;
+	return f(self, n, stream);
+}
+
+static void use(void *p, int64_t stream)
+{
+	void *self, **v = standin_vtable(&self);
+	void (*f)(void *, void *const *, struct standin_stream);
+
+	*(void **)&f = v[slots->use];
+	f(self, &p, (struct standin_stream){ 1, stream });
+	uses++;
+}
+
+static void give(void *p)
+{
+	if (!p)
+		return;
+	standin_free(p);
+	frees++;
+}
+
+static void call(int slot, uint64_t a, uint64_t b, uint64_t c, const void *d)
+{
+	void *self, **v = standin_vtable(&self);
+	uint64_t (*f)(void *, uint64_t, uint64_t, uint64_t, const void *);
+
+	*(void **)&f = v[slot];
+	f(self, a, b, c, d);
+}
+
+static void *work(void *arg)
+{
+	long me = (long)arg;
+	void *p[16] = { 0 };
+
+	standin_set_stream(me % 3);
+	for (long i = 0; i < each; i++) {
+		void **q = &p[(i * 7 + me) % 16];
+
+		give(*q);
+		*q = i % 50 == 49 ? raw((size_t)(100 + i), i % 100 == 99 ? (void *)0xabc005 : NULL) :
+			allocate((size_t)(1 + (i * 977 + me * 31) % 30000));
+		if (i % 10 == 9)
+			use(*q, 4);
+	}
+	for (int i = 0; i < 16; i++)
+		give(p[i]);
+	return NULL;
+}
+
+/* A std::function that lets nothing through, as two words of functor, a manager, an invoker. */
+static bool manage(uint64_t *to, const uint64_t *from, int operation)
+{
+	if (operation == 2)
+		memcpy(to, from, 16);
+	return false;
+}
+
+static bool refuse(const uint64_t *functor, uint64_t *stream)
+{
+	(void)functor;
+	(void)stream;
+	return false;
+}
+
+static void scopes(void)
+{
+	struct { uint64_t functor[2]; void *manager, *invoker; } filter = { { 0 }, VC_FUNCTION(manage),
+									    VC_FUNCTION(refuse) };
+
+	call(slots->pool_begin, 0, 1, 2, &filter);
+	give(allocate(5000));
+	call(slots->pool_end, 0, 1, 2, NULL);
+	call(slots->pool_release, 0, 1, 2, NULL);
+	call(slots->trim, 0, 0, 0, NULL);
+	cudaStreamBeginCapture((void *)0xabc001, 0);
+	cudaStreamEndCapture((void *)0xabc001, NULL);
+}
+
+/* Each through the same call, as a smart pointer does: one call site, several functions. */
+static void give_back(void *host, void *device)
+{
+	static int (*const way[])(void *) = { cudaFreeHost, cudaFree };
+	void *what[] = { host, device };
+
+	for (volatile int i = 0; i < 2; i++)
+		if (way[i](what[i]) != 0)
+			printf("freed by another function than the one called\n");
+}
+
+static void host(void)
+{
+	static char own[4096];
+	void *p, *q, *r;
+
+	cudaHostAlloc(&p, 3 << 20, 0);
+	cudaMallocHost(&q, 1 << 20);
+	cudaHostRegister(own, sizeof(own), 0);
+	cudaFreeHost(p);
+	cudaHostUnregister(own);
+	cudaMalloc(&r, 7 << 20); /* a library's own memory */
+	give_back(q, r);
+}
+
+static void child(void)
+{
+	pid_t p = fork();
+
+	if (!p) {
+		give(allocate(100));
+		_exit(0);
+	}
+	waitpid(p, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 4;
+	const char *v = getenv("STANDIN_TORCH");
+	void (*step)(void), *a;
+	pthread_t t[64];
+
+	each = argc > 2 ? atol(argv[2]) : 1000;
+	slots = vc_torch_slots(v ? atoi(v) : 9);
+	*(void **)&step = dlsym(RTLD_DEFAULT, "vramcast_step");
+	if (_ZN3c104cuda28device_count_ensure_non_zeroEv() != 1)
+		return 1;
+	for (long i = 0; i < threads && i < 64; i++)
+		pthread_create(&t[i], NULL, work, (void *)i);
+	for (int i = 0; i < threads && i < 64; i++)
+		pthread_join(t[i], NULL);
+	host();
+	scopes();
+	a = standin_async(123456, (void *)0xabc002);
+	standin_async_free(a, (void *)0xabc002);
+	allocs++;
+	frees++;
+	bytes += 123456;
+	allocate(1ull << 40); /* out of memory */
+	child();
+	if (step)
+		step();
+	printf("allocs %ld frees %ld uses %ld bytes %ld\n", allocs, frees, uses, bytes);
+	return 0;
+}

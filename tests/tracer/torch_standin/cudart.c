@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudart.c - a stand-in for libcudart: addresses without memory behind them, events that pass when
+ * asked the second time. STANDIN_DEVICE: bytes of the device. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef int cuda_error;
+enum { BLOCKS = 65536, EVENTS = 65536, NO_MEMORY = 2, NOT_READY = 600 };
+
+static struct {
+	pthread_mutex_t lock;
+	uint64_t next, used, at[BLOCKS], size[BLOCKS];
+	int n;
+	uint8_t asked[EVENTS];
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER, .next = 0x200000000000 };
+
+cuda_error cudaMalloc(void **p, size_t n);
+cuda_error cudaFree(void *p);
+cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
+cuda_error cudaFreeAsync(void *p, void *stream);
+cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags);
+cuda_error cudaMallocHost(void **p, size_t n);
+cuda_error cudaFreeHost(void *p);
+cuda_error cudaHostRegister(void *p, size_t n, unsigned flags);
+cuda_error cudaHostUnregister(void *p);
+cuda_error cudaMemGetInfo(size_t *available, size_t *total);
+cuda_error cudaGetDevice(int *device);
+cuda_error cudaEventRecord(void *event, void *stream);
+cuda_error cudaEventQuery(void *event);
+cuda_error cudaStreamBeginCapture(void *stream, int mode);
+cuda_error cudaStreamEndCapture(void *stream, void *graph);
+
+static uint64_t all(void)
+{
+	const char *s = getenv("STANDIN_DEVICE");
+
+	return s ? strtoull(s, NULL, 10) : 8ull << 30;
+}
+
+cuda_error cudaMalloc(void **p, size_t n)
+{
+	cuda_error r = NO_MEMORY;
+
+	*p = NULL;
+	n = (n + 511) & ~(size_t)511;
+	pthread_mutex_lock(&g.lock);
+	if (g.n < BLOCKS && g.used + n <= all()) {
+		g.at[g.n] = g.next;
+		g.size[g.n++] = n;
+		*p = (void *)(uintptr_t)g.next;
+		g.next += n;
+		g.used += n;
+		r = 0;
+	}
+	pthread_mutex_unlock(&g.lock);
+	return r;
+}
+
+cuda_error cudaFree(void *p)
+{
+	cuda_error r = 1;
+
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < g.n && r; i++)
+		if (g.at[i] == (uintptr_t)p) {
+			g.used -= g.size[i];
+			g.at[i] = g.at[--g.n];
+			g.size[i] = g.size[g.n];
+			r = 0;
+		}
+	pthread_mutex_unlock(&g.lock);
+	return r;
+}
+
+cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
+{
+	(void)stream;
+	return cudaMalloc(p, n);
+}
+
+cuda_error cudaFreeAsync(void *p, void *stream)
+{
+	(void)stream;
+	return cudaFree(p);
+}
+
+cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
+{
+	(void)flags;
+	*p = malloc(n);
+	return *p ? 0 : NO_MEMORY;
+}
+
+cuda_error cudaMallocHost(void **p, size_t n)
+{
+	return cudaHostAlloc(p, n, 0);
+}
+
+cuda_error cudaFreeHost(void *p)
+{
+	free(p);
+	return 0;
+}
+
+cuda_error cudaHostRegister(void *p, size_t n, unsigned flags)
+{
+	(void)flags;
+	return p && n ? 0 : 1;
+}
+
+cuda_error cudaHostUnregister(void *p)
+{
+	return p ? 0 : 1;
+}
+
+cuda_error cudaMemGetInfo(size_t *available, size_t *total)
+{
+	pthread_mutex_lock(&g.lock);
+	*total = all();
+	*available = *total - g.used;
+	pthread_mutex_unlock(&g.lock);
+	return 0;
+}
+
+cuda_error cudaGetDevice(int *device)
+{
+	*device = 0;
+	return 0;
+}
+
+cuda_error cudaEventRecord(void *event, void *stream)
+{
+	(void)stream;
+	pthread_mutex_lock(&g.lock);
+	g.asked[(uintptr_t)event % EVENTS] = 0;
+	pthread_mutex_unlock(&g.lock);
+	return 0;
+}
+
+cuda_error cudaEventQuery(void *event)
+{
+	pthread_mutex_lock(&g.lock);
+	int before = g.asked[(uintptr_t)event % EVENTS]++;
+	pthread_mutex_unlock(&g.lock);
+	return before ? 0 : NOT_READY;
+}
+
+cuda_error cudaStreamBeginCapture(void *stream, int mode)
+{
+	(void)stream;
+	return mode < 0;
+}
+
+cuda_error cudaStreamEndCapture(void *stream, void *graph)
+{
+	(void)stream;
+	(void)graph;
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standin.h - how a test program drives the stand-in for libc10_cuda.so. */
+#ifndef VC_STANDIN_H
+#define VC_STANDIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct standin_stream { uint64_t device; int64_t id; }; /* c10::cuda::CUDAStream */
+
+/* The vtable that the allocator has now, and the object to pass. */
+void **standin_vtable(void **self);
+void standin_free(void *p);
+void standin_set_stream(int64_t id); /* of the calling thread */
+void *standin_async(size_t n, void *stream);
+void standin_async_free(void *p, void *stream);
+
+#endif

@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "simulator/report.h"
-#include "simulator/search.h"
+#include "simulator/fit_words.h"
+#include "simulator/time.h"
 #include "simulator/trial.h"
-#include "simulator/whatif.h"
 
-enum { PROBES = 512, CARDS = 64, TRIALS = 8 };
+enum { CARDS = 64, TRIALS = 8 };
 
 struct config {
 	struct vc_run_options run;
@@ -35,192 +34,23 @@ static const struct vc_option fit_options[] = {
 };
 static const struct vc_option *const tables[] = { fit_options, vc_run_options, NULL };
 
-struct probe { uint64_t value; enum vc_verdict verdict; uint64_t used, high; double share; };
-
-struct card_fit {
-	struct vc_plan plan;
-	struct probe probe[PROBES];
-	size_t probes;
-	struct vc_found found;
-	uint64_t largest, failing, recommended, flushing;
-	char why[256], trust[256];
-	int proof[2];          /* trial runs at the answer and above it: 1 ran, 0 ran out, -1 not made */
-	uint64_t proof_at[2];
-};
-
 struct fit {
 	const struct config *cfg;
-	struct vc_run_options opt; /* of the session: with --set to a recorded value */
+	struct vc_run_options opt; /* of the session: one recording gets a --set */
 	struct vc_session base;
+	struct vc_fit find;
+	struct vc_param_value also[VC_WHATIF_PARAMS]; /* of --set */
+	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	struct vc_plan *plan;
 	size_t plans;
-	struct card_fit *card;
-	double low, high;          /* target */
-	size_t now;                /* card being searched */
+	struct vc_fit_card *card;
+	struct vc_fit_proof *proof; /* one per card */
 	char spec[TRIALS][512];
 	size_t trials;
 	char set[160];
-	const char *set_text;
+	const char *set_text[VC_WHATIF_PARAMS + 1];
 	bool opened;
 };
-
-/* ---- one prediction ---- */
-
-static int predict(struct fit *f, uint64_t value, bool interval, struct probe *p, struct vc_error *err)
-{
-	struct card_fit *c = &f->card[f->now];
-	struct vc_param_value at = { (char *)f->cfg->find, (double)value };
-	struct vc_session s, on, quick;
-	struct vc_result r;
-	char text[96];
-
-	snprintf(text, sizeof(text), "%s=%" PRIu64, f->cfg->find, value);
-	int rc = vc_whatif_at(&f->base, &at, 1, text, &s, err);
-	if (rc < 0) {
-		vc_session_close(&s);
-		return rc;
-	}
-	const struct vc_session *card = vc_whatif_on(&s, c->plan.card, &on, err);
-	if (!card) {
-		vc_session_close(&s);
-		return VC_ENOMEM;
-	}
-	quick = *card;
-	if (!interval)
-		quick.whatif = NULL;
-	rc = vc_session_run(&quick, &c->plan, NULL, &r, err);
-	if (rc == VC_OK) {
-		uint64_t beside = vc_session_beside(&s, &c->plan);
-		*p = (struct probe){ .value = value, .verdict = vc_result_verdict(&r),
-				     .used = r.stats.peak_reserved + beside };
-		p->high = r.has_interval && r.high + beside > p->used ? r.high + beside : p->used;
-		snprintf(c->trust, sizeof(c->trust), "%s", s.whatif->trust);
-		p->share = c->plan.capacity ? (double)p->high / (double)c->plan.capacity : 0;
-		vc_result_fini(&r);
-	}
-	vc_session_close(&s);
-	return rc;
-}
-
-static int probe(struct fit *f, uint64_t value, bool interval, struct probe **out, struct vc_error *err)
-{
-	struct card_fit *c = &f->card[f->now];
-
-	for (size_t i = 0; i < c->probes; i++)
-		if (c->probe[i].value == value && !interval) {
-			*out = &c->probe[i];
-			return VC_OK;
-		}
-	if (c->probes == PROBES)
-		return vc_fail(err, VC_EINTERNAL, "the search did not end");
-	*out = &c->probe[c->probes];
-	int r = predict(f, value, interval, *out, err);
-	if (r == VC_OK)
-		c->probes++;
-	return r;
-}
-
-static int fits(void *arg, uint64_t units, bool *yes, struct vc_error *err)
-{
-	struct fit *f = arg;
-	struct probe *p;
-	int r = probe(f, units * f->cfg->multiple, false, &p, err);
-
-	if (r < 0)
-		return r;
-	*yes = p->verdict == VC_FITS;
-	if (p->verdict == VC_FLUSHES && p->value > f->card[f->now].flushing)
-		f->card[f->now].flushing = p->value;
-	return VC_OK;
-}
-
-/* ---- the recommendation ---- */
-
-/* Largest value whose upper end stays below the target's, by bisection below the largest. */
-static int recommend(struct fit *f, struct vc_error *err)
-{
-	struct card_fit *c = &f->card[f->now];
-	uint64_t unit = f->cfg->multiple, good = 0, bad = c->largest / unit + 1;
-	struct probe *p = NULL;
-
-	while (bad - good > 1) {
-		uint64_t mid = good ? good + (bad - good) / 2 : bad - 1;
-		int r = probe(f, mid * unit, false, &p, err);
-		if (r == VC_OK && p->verdict == VC_FITS && p->share <= f->high)
-			r = probe(f, mid * unit, true, &p, err); /* with its interval */
-		if (r < 0)
-			return r;
-		if (p->verdict == VC_FITS && p->share <= f->high)
-			good = mid;
-		else
-			bad = mid;
-		if (!good && bad > 1 && bad == mid) /* after the first look: halve */
-			good = 0, bad = mid;
-		if (!good && bad > 2) {
-			uint64_t half = bad / 2;
-			r = probe(f, half * unit, false, &p, err);
-			if (r < 0)
-				return r;
-			*(p->verdict == VC_FITS && p->share <= f->high ? &good : &bad) = half;
-		}
-	}
-	c->recommended = good * unit;
-	return VC_OK;
-}
-
-static const struct probe *at(const struct card_fit *c, uint64_t value)
-{
-	for (size_t i = c->probes; i-- > 0;)
-		if (c->probe[i].value == value)
-			return &c->probe[i];
-	return NULL;
-}
-
-static void explain(struct fit *f)
-{
-	struct card_fit *c = &f->card[f->now];
-	const struct probe *r = at(c, c->recommended), *l = at(c, c->largest);
-
-	if (!c->largest)
-		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", f->cfg->find, f->cfg->multiple);
-	else if (!c->plan.capacity)
-		snprintf(c->why, sizeof(c->why), "no card given: nothing limits it");
-	else if (!c->recommended)
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " fits, but with %.1f %% of the card used nothing is "
-			 "left for surprises", c->largest, 100 * l->share);
-	else if (c->recommended == c->largest)
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " is the largest that fits and uses %.1f %% of the card"
-			 "%s", c->recommended, 100 * r->share, r->share < f->low ? "; the next step up is too "
-			 "large" : "");
-	else
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " uses %.1f %% of the card; %" PRIu64 " fits too but "
-			 "uses %.1f %%, which leaves no room for fragmentation or other processes",
-			 c->recommended, 100 * r->share, c->largest, 100 * l->share);
-}
-
-static int search_card(struct fit *f, struct vc_error *err)
-{
-	struct card_fit *c = &f->card[f->now];
-	double from = vc_family_value(f->base.whatif->family, f->base.whatif->report.base, f->cfg->find);
-	struct vc_search s = { .start = (uint64_t)(from / (double)f->cfg->multiple),
-			       .most = f->cfg->most / f->cfg->multiple, .arg = f, .probe = fits };
-
-	c->probes = 0;
-	c->flushing = 0;
-	if (!s.start)
-		s.start = 1;
-	if (!c->plan.capacity)
-		return vc_fail(err, VC_EUSAGE, "say what it has to fit on: -g GPU or --capacity SIZE");
-	int r = vc_search_run(&s, &c->found, err);
-	if (r < 0)
-		return r;
-	c->largest = c->found.largest * f->cfg->multiple;
-	c->failing = c->found.failing * f->cfg->multiple;
-	r = c->largest ? recommend(f, err) : VC_OK;
-	if (r == VC_OK)
-		explain(f);
-	return r;
-}
 
 /* ---- opening ---- */
 
@@ -232,68 +62,116 @@ static int parse_target(struct fit *f, struct vc_error *err)
 	size_t n = strcspn(text, "%");
 	text[n] = '\0';
 	dots = strstr(text, "..");
-	f->low = 0;
+	f->find.low = 0;
 	if (dots) {
 		*dots = '\0';
-		if (vc_parse_real(text, &f->low, err) < 0)
+		if (vc_parse_real(text, &f->find.low, err) < 0)
 			return vc_wrap(err, "--target");
 	}
-	if (vc_parse_real(dots ? dots + 2 : text, &f->high, err) < 0)
+	if (vc_parse_real(dots ? dots + 2 : text, &f->find.high, err) < 0)
 		return vc_wrap(err, "--target");
-	if (f->low > 1 || f->high > 1) {
-		f->low /= 100;
-		f->high /= 100;
+	double *low = &f->find.low, *high = &f->find.high;
+	if (*low > 1 || *high > 1) {
+		*low /= 100;
+		*high /= 100;
 	}
-	if (f->low < 0 || f->high > 1 || f->low > f->high || f->high <= 0)
+	if (*low < 0 || *high > 1 || *low > *high || *high <= 0)
 		return vc_fail(err, VC_EUSAGE, "--target %s: write LOW..HIGH%%, as in 85..95%%", f->cfg->target);
 	return VC_OK;
 }
 
-static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *err)
+/* --set of other parameters holds for every prediction. */
+static int read_also(struct fit *f, struct vc_error *err)
+{
+	const struct vc_list *set = &f->cfg->run.set;
+
+	f->find.n = 0;
+	for (size_t i = 0; i < set->n; i++) {
+		if (f->find.n == VC_WHATIF_PARAMS)
+			return vc_fail(err, VC_EUSAGE, "--set: at most %d values", VC_WHATIF_PARAMS);
+		int r = vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err);
+		if (r < 0)
+			return r;
+		if (!strcmp(f->also[f->find.n].name, f->cfg->find))
+			return vc_fail(err, VC_EUSAGE, "--set %s: that is what --find looks for", set->at[i]);
+		f->set_text[f->find.n++] = set->at[i];
+	}
+	f->find.also = f->also;
+	return VC_OK;
+}
+
+/* One recording answers too, with bounds: as a family of one it needs a value asked for. */
+static int open_session(struct fit *f, size_t n, char **paths, struct vc_error *err)
 {
 	f->opt = f->cfg->run;
+	if (n == 1) {
+		snprintf(f->set, sizeof(f->set), "%s=1", f->cfg->find);
+		f->set_text[f->find.n] = f->set;
+		f->opt.set = (struct vc_list){ f->set_text, f->find.n + 1 };
+	}
 	int r = vc_session_open(&f->base, &f->opt, n, paths, VC_SESSION_IN_MEMORY, err);
-
 	f->opened = true;
-	if (r < 0)
-		return r;
-	if (!f->base.whatif || isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find)))
-		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two, as a.vct@%s=8 "
-			       "b.vct@%s=16, or a program after -- with {%s} in its arguments", f->cfg->find,
-			       f->cfg->find, f->cfg->find, f->cfg->find);
-	r = vc_session_plans(&f->base, &f->plan, &f->plans, err);
+	if (r == VC_OK && isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find)))
+		r = VC_EUSAGE;
+	if (r == VC_EUSAGE && (!f->base.whatif || !f->base.whatif->family ||
+			       isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find))))
+		return vc_fail(err, VC_EUSAGE, "the recordings do not say their %s; name it, as a.vct@%s=8 "
+			       "b.vct@%s=16, or give a program after -- with {%s} in its arguments",
+			       f->cfg->find, f->cfg->find, f->cfg->find, f->cfg->find);
+	return r;
+}
+
+static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *err)
+{
+	int r = read_also(f, err);
+
+	if (r == VC_OK)
+		r = open_session(f, n, paths, err);
+	if (r == VC_OK)
+		r = vc_time_open(&f->base, err);
+	if (r == VC_OK)
+		r = vc_session_plans(&f->base, &f->plan, &f->plans, err);
 	if (r == VC_OK && f->plans > CARDS)
 		r = vc_fail(err, VC_EUSAGE, "at most %d cards and settings at once", CARDS);
 	if (r < 0)
 		return r;
 	f->card = calloc(f->plans, sizeof(*f->card));
-	if (!f->card)
+	f->proof = calloc(f->plans, sizeof(*f->proof));
+	if (!f->card || !f->proof)
 		return vc_nomem(err, "the cards");
 	for (size_t i = 0; i < f->plans; i++) {
 		f->card[i].plan = f->plan[i];
-		f->card[i].proof[0] = f->card[i].proof[1] = -1;
+		f->proof[i].ran[0] = f->proof[i].ran[1] = -1;
 	}
+	f->find.base = &f->base;
+	f->find.key = f->cfg->find;
+	f->find.unit = f->cfg->multiple;
+	f->find.most = f->cfg->most;
 	return VC_OK;
 }
 
 static void close_family(struct fit *f)
 {
+	for (size_t i = 0; f->card && i < f->plans; i++)
+		vc_fit_card_fini(&f->card[i]);
 	if (f->opened)
 		vc_session_close(&f->base);
 	free(f->plan);
 	free(f->card);
+	free(f->proof);
 	f->opened = false;
 	f->plan = NULL;
 	f->card = NULL;
+	f->proof = NULL;
+	f->plans = 0;
 }
 
 static int search_all(struct fit *f, struct vc_error *err)
 {
 	int r = VC_OK;
 
-	for (f->now = 0; r == VC_OK && f->now < f->plans; f->now++)
-		r = search_card(f, err);
-	f->now = 0;
+	for (size_t i = 0; r == VC_OK && i < f->plans; i++)
+		r = vc_fit_search(&f->find, &f->card[i], err);
 	return r;
 }
 
@@ -334,7 +212,7 @@ static int prove(struct fit *f, struct vc_trial *t, struct vc_error *err)
 	char spec[512];
 
 	for (size_t i = 0; i < f->plans; i++) {
-		struct card_fit *c = &f->card[i];
+		struct vc_fit_card *c = &f->card[i];
 		uint64_t value[2] = { c->largest, c->failing };
 
 		t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
@@ -345,8 +223,8 @@ static int prove(struct fit *f, struct vc_trial *t, struct vc_error *err)
 			int r = vc_trial_run(t, value[k], spec, &oom, err);
 			if (r < 0)
 				return r;
-			c->proof_at[k] = value[k];
-			c->proof[k] = !oom;
+			f->proof[i].at[k] = value[k];
+			f->proof[i].ran[k] = !oom;
 		}
 	}
 	return VC_OK;
@@ -407,111 +285,6 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 
 /* ---- saying it ---- */
 
-static void emit_probe(struct vc_emit *e, const struct fit *f, const struct card_fit *c,
-		       const struct probe *p)
-{
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_uint(e, f->cfg->find, f->cfg->find, p->value);
-	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(p->verdict));
-	vc_emit_bytes(e, "peak_used", "used", p->used);
-	vc_emit_bytes(e, "peak_used_high", NULL, p->high);
-	if (c->plan.capacity)
-		vc_emit_real(e, "used_share", "share", round(1e4 * p->share) / 1e4);
-	vc_emit_end(e);
-}
-
-static void emit_number(struct vc_emit *e, const char *key, const char *label, uint64_t v)
-{
-	if (v)
-		vc_emit_uint(e, key, label, v);
-	else
-		vc_emit_null(e, key, label);
-}
-
-static void emit_proof(struct vc_emit *e, const struct card_fit *c)
-{
-	vc_emit_array(e, "proof", NULL);
-	for (int k = 0; k < 2; k++) {
-		if (c->proof[k] < 0)
-			continue;
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_uint(e, "value", NULL, c->proof_at[k]);
-		vc_emit_bool(e, "ran", NULL, c->proof[k]);
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-}
-
-static void emit_answer(struct vc_emit *e, const struct card_fit *c)
-{
-	vc_emit_text(e, "gpu", "card", c->plan.card ? c->plan.card->name : NULL);
-	vc_emit_text(e, "conf", NULL, c->plan.conf);
-	emit_number(e, "largest", "largest", c->largest);
-	emit_number(e, "largest_flushing", NULL, c->flushing);
-	emit_number(e, "smallest_failing", "fails at", c->failing);
-	vc_emit_bool(e, "monotone", NULL, !c->found.holes);
-	emit_number(e, "recommended", "recommended", c->recommended);
-	vc_emit_text(e, "why", "why", c->why);
-	emit_proof(e, c);
-}
-
-static void emit_runs(struct vc_emit *e, const struct fit *f, const struct card_fit *c)
-{
-	vc_emit_array(e, "runs", NULL);
-	for (size_t i = 0; i < c->probes; i++)
-		emit_probe(e, f, c, &c->probe[i]);
-	vc_emit_end(e);
-}
-
-static void emit_json(struct vc_emit *e, const struct fit *f)
-{
-	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "schema", NULL, "vramcast.fit/1");
-	vc_emit_text(e, "find", NULL, f->cfg->find);
-	emit_answer(e, &f->card[0]);
-	vc_emit_array(e, "target", NULL);
-	vc_emit_real(e, NULL, NULL, f->low);
-	vc_emit_real(e, NULL, NULL, f->high);
-	vc_emit_end(e);
-	vc_emit_text(e, "trust", NULL, f->card[0].trust);
-	emit_runs(e, f, &f->card[0]);
-	vc_emit_array(e, "cards", NULL);
-	for (size_t i = 0; i < f->plans; i++) {
-		vc_emit_object(e, NULL, NULL);
-		emit_answer(e, &f->card[i]);
-		emit_runs(e, f, &f->card[i]);
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	vc_emit_end(e);
-}
-
-static void emit_text(struct vc_emit *e, const struct fit *f)
-{
-	vc_emit_object(e, NULL, "");
-	vc_emit_line(e, "%s: %s", f->cfg->find, f->card[0].trust);
-	for (size_t i = 0; i < f->plans; i++) {
-		const struct card_fit *c = &f->card[i];
-
-		vc_emit_line(e, "\n%s%s%s", c->plan.device ? c->plan.device : "the given capacity",
-			     c->plan.conf[0] ? ", " : "", c->plan.conf);
-		vc_emit_line(e, "  largest that fits      %" PRIu64, c->largest);
-		if (c->flushing > c->largest)
-			vc_emit_line(e, "  runs by flushing       %" PRIu64 " (slow: the cache is emptied on the way)",
-				     c->flushing);
-		if (c->failing)
-			vc_emit_line(e, "  smallest that does not %" PRIu64, c->failing);
-		if (c->recommended)
-			vc_emit_line(e, "  recommended            %" PRIu64, c->recommended);
-		vc_emit_line(e, "  because                %s", c->why);
-		for (int k = 0; k < 2; k++)
-			if (c->proof[k] >= 0)
-				vc_emit_line(e, "  trial run at %" PRIu64 ": %s", c->proof_at[k],
-					     c->proof[k] ? "ran" : "ran out of memory");
-	}
-	vc_emit_end(e);
-}
-
 static int say(const struct fit *f, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
@@ -522,10 +295,7 @@ static int say(const struct fit *f, struct vc_error *err)
 		vc_output_close(out);
 		return err->status;
 	}
-	if (f->cfg->json)
-		emit_json(e, f);
-	else
-		emit_text(e, f);
+	vc_fit_say(e, &f->find, f->card, f->proof, f->plans, f->cfg->json);
 	r = vc_emit_finish(e, err);
 	if (r == VC_OK)
 		r = vc_output_commit(out, err);

@@ -2,6 +2,8 @@
 /* search.c - allocators are not monotone: what bisection finds is checked with its neighbours. */
 #include "simulator/search.h"
 
+enum { NEXT = 4, BELOW = 8 };
+
 struct state { const struct vc_search *s; struct vc_found *f; };
 
 static int ask(struct state *t, uint64_t units, bool *fits, struct vc_error *err)
@@ -10,13 +12,11 @@ static int ask(struct state *t, uint64_t units, bool *fits, struct vc_error *err
 
 	if (r < 0)
 		return r;
-	if (*fits && units > t->f->largest) {
-		t->f->holes |= t->f->failing && units > t->f->failing;
+	if (*fits && units > t->f->largest)
 		t->f->largest = units;
-	} else if (!*fits && (!t->f->failing || units < t->f->failing)) {
-		t->f->holes |= units < t->f->largest;
+	else if (!*fits && (!t->f->failing || units < t->f->failing))
 		t->f->failing = units;
-	}
+	t->f->holes = t->f->failing && t->f->failing < t->f->largest;
 	return 0;
 }
 
@@ -52,26 +52,40 @@ static int bracket(struct state *t, uint64_t *good, uint64_t *bad, struct vc_err
 	return 0;
 }
 
-/* Values worth a look above the first failure: the next three and the next round ones. */
+/* Values worth a look above the first failure: the next ones and the next round ones. */
 static int look_above(struct state *t, uint64_t bad, struct vc_error *err)
 {
 	static const uint64_t round[] = { 8, 16, 32, 64 };
 	bool fits;
 
-	for (uint64_t x = bad + 1; x <= bad + 3 && x <= t->s->most; x++) {
+	for (uint64_t x = bad + 1; x <= bad + NEXT && x <= t->s->most; x++) {
 		int r = ask(t, x, &fits, err);
 		if (r < 0)
 			return r;
 	}
 	for (unsigned i = 0; i < sizeof(round) / sizeof(*round); i++) {
 		uint64_t x = (bad / round[i] + 1) * round[i];
-		if (x <= bad + 3 || x > bad + bad / 4 || x > t->s->most)
+		if (x <= bad + NEXT || x > bad + bad / 4 || x > t->s->most)
 			continue;
 		int r = ask(t, x, &fits, err);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* Smaller values may need more: the ones just below, and some across the last doubling. */
+static int look_below(struct state *t, struct vc_error *err)
+{
+	uint64_t top = t->f->largest, from = top / 2 > t->s->start ? top / 2 : t->s->start;
+	bool fits;
+	int r = 0;
+
+	for (uint64_t k = 1; r == 0 && k <= NEXT && top > from + k; k++)
+		r = ask(t, top - k, &fits, err);
+	for (uint64_t k = 1; r == 0 && k < BELOW && top > from + BELOW; k++)
+		r = ask(t, from + (top - from) * k / BELOW, &fits, err);
+	return r;
 }
 
 int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_error *err)
@@ -90,5 +104,5 @@ int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_err
 	}
 	if (r == 0 && bad)
 		r = look_above(&t, bad, err);
-	return r;
+	return r == 0 && bad ? look_below(&t, err) : r;
 }

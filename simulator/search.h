@@ -19,10 +19,11 @@ struct vc_search {
 struct vc_found {
 	uint64_t largest;     /* that fits; 0: not even one unit does */
 	uint64_t failing;     /* the smallest seen that does not; 0: none up to `most` */
-	bool holes;           /* something below `largest` does not fit, or above `failing` does */
+	bool holes;           /* failing < largest: fitting is not monotone */
 };
 
-/* Doubling, bisection, then the next three values and the round ones above the first failure. */
+/* Doubling, bisection, then the next values and the round ones above the first failure, and some
+ * values below what was found. */
 int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_error *err);
 
 #endif

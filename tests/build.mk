@@ -39,7 +39,9 @@ check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
 	$(Q)$< $(LADDERS)
-.PHONY: check-ladders
+check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR
+	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
+.PHONY: check-ladders check-fit
 
 # ---- the real allocator as judge (needs network once; caches outside the tree) ----
 $(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/golden/player.c tests/golden/script.c $(BUILD)/libvramcast.a

@@ -9,13 +9,29 @@ run gpus --free "18.9GiB,20GiB" --need 21GiB; expect "none is enough" 3 'none of
 L=../shared/ladders/recordings
 if [ ! -d "$L" ]; then skip "fit on recordings" "no recordings in $L"; finish; fi
 
-run fit "$L/mlp_batch0016_torch2.9.1.pickle.zst"; expect "one recording is not enough" 2 '' 'do not differ in batch'
+run fit "$L/mlp_batch0016_torch2.9.1.pickle.zst"; expect "a recording that does not say its batch" 2 '' 'do not say their batch'
+m=$L/mlp_batch0016_torch2.9.1.pickle.zst@batch=16
+run fit "$m" --capacity 1846MiB --context 0
+expect "one recording answers with a pair of bounds" 0 'bounds from one recording' && check "the truth lies between them (4,096 fits, 8,192 does not)" \
+	sh -c 'echo "$1" | sed -n "s/.*certain up to *\([0-9]*\), possible up to \([0-9]*\).*/\1 \2/p" | { read a b && [ "$a" -le 4096 ] && [ "$b" -ge 4096 ]; }' - "$out"
+run fit "$m" "$L/mlp_batch0032_torch2.9.1.pickle.zst@batch=32" --capacity 846MiB --context 0
+expect "a need that is not monotone is said (848 MiB at 1,000, 836 MiB at 1,024 were recorded)" 0 'largest that fits +1024' && expect "with the smaller value that fails" 0 'not monotone: larger ones fit'
 a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1
 b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
 run fit "$a" "$b" -g rtx4090 --json; expect "fit answers in JSON" 0 '"schema": "vramcast.fit/1"'
 run fit "$a" "$b"; expect "it wants a card" 2 '' 'say what it has to fit on'
 run fit "$a" "$b" --capacity 100MiB --context 0; expect "a card too small for one" 3 'largest that fits +0'
 run fit "$a" "$b" -g rtx4090 --target 95..85%; expect "a target upside down" 2 '' 'LOW..HIGH'
+
+# What other processes hold counts, however it is said.
+need() { printf '%s\n' "$out" | awk '/"batch": 12,/ { getline; getline; print $2; exit }'; }
+run fit "$a" "$b" --capacity 16GiB --context 0 --most 12 --json; alone=$(need)
+run fit "$a" "$b" --capacity 16GiB --context 0 --most 12 --used 2GiB --json; used=$(need)
+check "--used counts ($alone, $used)" test "${used%,}" = $(( ${alone%,} + 2147483648 ))
+run fit "$a" "$b" --capacity 16GiB --context 0 --most 12 -x share:n=2 --json; share=$(need)
+check "-x share counts ($alone, $share)" test "${share%,}" -gt "${alone%,}"
+run fit "$a" "$b" --capacity 12GiB --context 0 --target 85..95% --json
+check "the recommended value lies in the target band" sh -c 'echo "$1" | grep -q "\"recommended\": 16"' - "$out"
 
 # A capacity between the recorded peaks of two rungs: the answer must lie between the rungs.
 peak() { sed -n 's/^ "peak_reserved": \([0-9]*\),$/\1/p' "$1"; }

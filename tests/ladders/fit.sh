@@ -1,0 +1,80 @@
+#!/bin/bash
+# fit.sh - fit finds the true largest value on every recorded ladder: for capacities at, between and just
+# below the recorded needs of neighbouring rungs, from the two and the three smallest rungs, the answer must be
+# at least the largest rung that fits, below the next rung (which does not), and never a rung that does not fit.
+. tests/support/tap.sh
+L=${LADDERS:-../shared/ladders/recordings}
+PART=2097152 # segments grow in such steps: just below a need is this much below
+if [ ! -d "$L" ]; then skip "fit on ladders" "no recordings in $L"; finish; fi
+
+number() { sed -n 's/^[ {]*"'"$2"'": \([0-9]*\),*$/\1/p' "$1" | head -n 1; }
+field() { printf '%s\n' "$out" | sed -n 's/^  "'"$1"'": \([0-9]*\),*$/\1/p'; }
+
+# LADDER KNOB VALUE NEED TORCH FILE, one line per rung, in order
+list() {
+	for f in "$L"/*.pickle.zst "$L"/*.vct; do
+		[ -f "$f" ] || continue
+		stem=${f##*/}; stem=${stem%.pickle.zst}; stem=${stem%.vct}
+		[ -f "$L/$stem.json" ] || continue
+		head=${stem%_torch*}; torch=${stem##*_torch}
+		value=${head##*[!0-9]}; knob=${head%$value}; name=${knob%_*}; knob=${knob##*_}
+		case $knob in batch) case $name in *_eval) knob=eval_batch; name=${name%_eval};; esac;; esac
+		echo "$name-$torch:$knob $knob $((10#$value)) $(number "$L/$stem.json" peak_reserved) ${torch%%[!0-9.]*} $f"
+	done | sort -k1,1 -k3,3n -k6,6r | awk '!seen[$1 " " $3]++'
+}
+
+# The need is not monotone (MLP: 848 MiB at 1000, 836 at 1024, both recorded): a larger answer is right when it
+# is no rung that fails and fit says that smaller values fail, down to or below the rung that does.
+holes() {
+	printf '%s\n' "$out" | grep -q '^  "monotone": false' && [ "${fails:-0}" -gt "$want" ] && [ "$fails" -le "$next" ] || return 1
+	for i in "${!x[@]}"; do [ "${x[i]}" != "$got" ] || return 1; done
+}
+
+# capacity -> ask fit, compare with the rungs
+ask() { # CAPACITY
+	run fit --torch "$torch" "${given[@]}" --find "$knob" --capacity "$1" --context 0 --json --target 1..100%
+	asked=$((asked + 1))
+	got=$(field largest); got=${got:-0}
+	[ "$rc" = 0 ] || [ "$rc" = 3 ] || got="none ($err)"
+	want=0; next=
+	for i in "${!x[@]}"; do [ "${need[i]}" -le "$1" ] && want=${x[i]}; done
+	for i in "${!x[@]}"; do [ "${x[i]}" -gt "$want" ] && [ -z "$next" ] && next=${x[i]}; done
+	fails=$(field smallest_failing)
+	case $got in
+	*[!0-9]*) ok=1 ;;
+	*)	[ "$got" -ge "$want" ] && { [ -z "$next" ] || [ "$got" -lt "$next" ] || holes; }; ok=$? ;;
+	esac
+	if [ $ok != 0 ]; then
+		missed="$missed capacity $1: largest $got, truth $want..${next:-};"
+		wrong=$((wrong + 1))
+		case $got in *[!0-9]*) ;; *) [ -n "$next" ] && [ "$got" -ge "$next" ] && over=$((over + 1));; esac
+	fi
+}
+
+ladder() { # COUNT of rungs to fit from; uses x need file
+	k=$1; asked=0; wrong=0; over=0; missed=
+	[ ${#x[@]} -gt "$k" ] || return
+	given=()
+	for ((i = 0; i < k; i++)); do given+=("${file[i]}@$knob=${x[i]}"); done
+	caps=$(for ((i = k - 1; i < ${#x[@]}; i++)); do echo "${need[i]}"; done | sort -n | awk -v p=$PART '
+		NR > 1 && $1 - last >= 3 * p { printf "%d\n%d\n%d\n", last, (last + $1) / 2, $1 - p } { last = $1 }')
+	for c in $caps; do ask "$c"; done
+	total=$((total + asked)); bad=$((bad + wrong)); toohigh=$((toohigh + over))
+	printf '# %-34s from %d: %2d capacities, %d wrong%s\n' "$ladder" "$k" "$asked" "$wrong" "${missed:+ ($missed)}"
+}
+
+for k in 2 3; do
+	total=0; bad=0; toohigh=0; last=
+	while read -r ladder knob value bytes torch path; do
+		if [ "$ladder" != "$last" ]; then
+			keep=("$ladder" "$knob" "$torch")
+			if [ -n "$last" ]; then ladder=$last knob=$lastknob torch=$lasttorch; ladder $k; ladder=${keep[0]} knob=${keep[1]} torch=${keep[2]}; fi
+			x=() need=() file=()
+		fi
+		[ "$ladder" != end ] || continue
+		x+=("$value"); need+=("$bytes"); file+=("$path"); last=$ladder lastknob=$knob lasttorch=$torch
+	done < <(list; echo "end end 0 0 0 end")
+	name="fit from the $k lowest rungs names the true largest for $((total - bad)) of $total capacities ($toohigh too high)"
+	if [ $bad = 0 ]; then pass "$name"; else fail "$name"; fi
+done
+finish

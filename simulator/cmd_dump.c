@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "simulator/session.h"
+#include "simulator/transforms/anatomy.h"
 
-struct config { struct vc_list transform; uint64_t from, to; };
+struct config { struct vc_list transform; uint64_t from, to; bool anatomy; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option dump_options[] = {
@@ -13,6 +14,8 @@ static const struct vc_option dump_options[] = {
 	{ 0, "to", VC_O_UINT, AT(to), "N", "last event", NULL },
 	{ 'x', "transform", VC_O_LIST, AT(transform), "NAME[:K=V,...]",
 	  "a what-if on the events, in the order given", NULL },
+	{ 0, "anatomy", VC_O_FLAG, AT(anatomy), NULL,
+	  "with each allocation its iteration, phase and category (see 'vramcast info')", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { dump_options, NULL };
@@ -63,24 +66,63 @@ static void line(struct vc_output *out, const struct vc_meta *m, uint64_t index,
 		vc_output_printf(out, " stream=%" PRIu64, m->stream[ev->stream]);
 	if (ev->flags)
 		vc_output_printf(out, " flags=%u", ev->flags);
-	place(out, m, ev);
 }
 
-static int print_events(struct vc_session *s, const struct config *c, struct vc_error *err)
+/* " is=optimizer_state phase=optimizer iteration=0" */
+static void purpose(struct vc_output *out, const struct vc_anatomy *a, size_t block)
+{
+	const struct vc_span *in = &a->span[a->block[block].span];
+	const char *name = vc_category_name((enum vc_category)a->block[block].category);
+	char text[32];
+	size_t n = 0;
+
+	for (; name[n] && n + 1 < sizeof(text); n++)
+		text[n] = name[n] == ' ' ? '_' : name[n];
+	text[n] = '\0';
+	vc_output_printf(out, " is=%s phase=%s", text, vc_phase_name((enum vc_phase)in->phase));
+	if (in->iteration != UINT32_MAX)
+		vc_output_printf(out, " iteration=%" PRIu32, in->iteration);
+}
+
+/* a: of the same events, or empty. */
+static int print_events(struct vc_session *s, const struct config *c, const struct vc_anatomy *a,
+			struct vc_error *err)
 {
 	struct vc_source *src = vc_session_source(s, err);
 	struct vc_output *out = src ? vc_output_open("-", err) : NULL;
 	struct vc_event ev[256];
 	uint64_t index = 0;
+	size_t block = 0;
 	long n = 0;
 	int r;
 
 	while (out && index <= c->to && (n = src->type->next(src, ev, 256, err)) > 0)
-		for (long i = 0; i < n; i++, index++)
-			if (index >= c->from && index <= c->to)
+		for (long i = 0; i < n; i++, index++) {
+			bool known = block < a->n && a->block[block].event == index;
+
+			if (index >= c->from && index <= c->to) {
 				line(out, src->meta, index, &ev[i]);
+				if (known)
+					purpose(out, a, block);
+				place(out, src->meta, &ev[i]);
+			}
+			block += known;
+		}
 	r = !out || n < 0 ? (int)err->status : vc_output_commit(out, err);
 	vc_output_close(out);
+	vc_source_free(src);
+	return r;
+}
+
+static int read_anatomy(const struct vc_session *s, struct vc_anatomy *a, struct vc_error *err)
+{
+	struct vc_source *src = vc_session_source(s, err);
+	struct vc_trace t = { 0 };
+	int r = src ? vc_trace_read(&t, src, err) : (int)err->status;
+
+	if (r == VC_OK)
+		r = vc_anatomy_read(a, t.ev, t.n, s->device->device, t.meta ? t.meta : s->meta, err);
+	vc_trace_fini(&t);
 	vc_source_free(src);
 	return r;
 }
@@ -89,13 +131,17 @@ static int dump_run(const void *config, size_t argc, char **argv, struct vc_cons
 {
 	const struct config *c = config;
 	struct vc_run_options o = vc_run_options_none();
+	struct vc_anatomy a = { 0 };
 	struct vc_session s;
 	int r;
 
 	o.transform = c->transform;
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
+	if (r == VC_OK && c->anatomy)
+		r = read_anatomy(&s, &a, &con->err);
 	if (r == VC_OK)
-		r = print_events(&s, c, &con->err);
+		r = print_events(&s, c, &a, &con->err);
+	vc_anatomy_fini(&a);
 	vc_session_close(&s);
 	return r;
 }

@@ -413,95 +413,6 @@ static int phases(struct work *w, struct vc_error *err)
 	return r;
 }
 
-/* ---- categories ---- */
-
-static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_life *b,
-			   const struct vc_span *born, const struct vc_span *died)
-{
-	bool lasts = !died || (died->iteration != born->iteration && died->iteration != born->iteration + 1);
-
-	switch ((enum vc_phase)born->phase) {
-	case VC_PHASE_INIT:
-		return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
-	case VC_PHASE_OPTIMIZER:
-		return lasts ? VC_CAT_STATE : VC_CAT_OPTIMIZER_TEMP;
-	case VC_PHASE_FORWARD:
-		if (lasts)
-			return b->iteration + 1 < a->iterations ? VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
-		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
-		       died->iteration == born->iteration ? VC_CAT_FORWARD_TEMP : VC_CAT_ACTIVATION;
-	case VC_PHASE_BACKWARD:
-		if (lasts)
-			return b->iteration + 1 < a->iterations && b->iteration ? VC_CAT_UNKNOWN :
-			       b->iteration ? VC_CAT_GRADIENT : VC_CAT_WORKSPACE;
-		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&
-		       died->micro == born->micro ? VC_CAT_BACKWARD_TEMP : VC_CAT_GRADIENT;
-	case VC_PHASE_OTHER:
-	case VC_PHASES:
-		break;
-	}
-	return VC_CAT_OTHER_TEMP;
-}
-
-static uint32_t span_at(const struct vc_anatomy *a, size_t event)
-{
-	size_t lo = 0, hi = a->spans;
-
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (a->span[mid].first <= event)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return (uint32_t)lo;
-}
-
-static void categories(struct work *w)
-{
-	struct vc_anatomy *a = w->a;
-	uint64_t live[VC_CATS] = { 0 }, sum = 0, top = 0;
-	uint32_t *order = calloc(a->n + 1, sizeof(*order)); /* first block that dies before each */
-
-	for (size_t i = 0; i < a->n; i++) {
-		struct vc_block_life *b = &a->block[i];
-
-		b->span = span_at(a, b->event);
-		b->iteration = a->span[b->span].iteration;
-		const struct vc_span *died = b->died_event == SIZE_MAX ? NULL :
-					     &a->span[span_at(a, b->died_event)];
-		b->category = category_of(a, b, &a->span[b->span], died);
-		if (b->category == VC_CAT_PARAMETER)
-			a->parameters += b->size;
-		if (b->category == VC_CAT_STATE)
-			a->states += b->size;
-		if (b->category == VC_CAT_GRADIENT && b->iteration == (a->iterations > 1 ? 1 : 0))
-			a->gradients += b->size;
-	}
-	/* Sum by category at the moment most is alive: births in order, deaths swept along (blocks
-	 * chained by the allocation before which they die). */
-	uint32_t *chain = calloc(a->n + 1, sizeof(*chain));
-	for (size_t i = a->n; order && chain && i-- > 0;)
-		if (a->block[i].died < a->n) {
-			chain[i] = order[a->block[i].died];
-			order[a->block[i].died] = (uint32_t)i + 1;
-		}
-	for (size_t i = 0; order && chain && i < a->n; i++) {
-		for (uint32_t j = order[i]; j; j = chain[j - 1]) {
-			live[a->block[j - 1].category] -= a->block[j - 1].size;
-			sum -= a->block[j - 1].size;
-		}
-		live[a->block[i].category] += a->block[i].size;
-		sum += a->block[i].size;
-		if (sum > top) {
-			top = sum;
-			memcpy(a->bytes, live, sizeof(live));
-		}
-	}
-	free(chain);
-	free(order);
-}
-
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err)
 {
@@ -527,7 +438,7 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 	if (r == VC_OK)
 		r = phases(&w, err);
 	if (r == VC_OK)
-		categories(&w);
+		vc_purposes(a);
 	free(w.token);
 	free(w.before);
 	free(w.role);

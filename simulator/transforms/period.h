@@ -33,4 +33,7 @@ int vc_period_start(struct vc_anatomy_work *w, size_t block, struct vc_error *er
 /* How many of the next allocations after i and j agree, others in between allowed at i. */
 unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j);
 
+/* purpose.c: the category of every block, and bytes by category; spans and blocks are known. */
+void vc_purposes(struct vc_anatomy *a);
+
 #endif

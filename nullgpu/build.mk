@@ -67,7 +67,7 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) -l:vcnull-libcuda.so.1 \
-		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1
+		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1 -lpthread
 EXTRA += $(BUILD)/tests/nullgpu/program
 TESTS += tests/nullgpu/device.sh tests/nullgpu/stage.sh
 

@@ -4,7 +4,10 @@
  * Every stream knows when its work is finished; the program's own time moves by a fixed cost per
  * submission, so whether an event "is finished" depends on the work submitted and on nothing
  * else. One clock serves all threads; a thread that never submits work does not move it, so a
- * pin-memory thread beside the training cannot change what the training sees. */
+ * pin-memory thread beside the training cannot change what the training sees. Such a thread must
+ * still see work end: when nothing was submitted for a while by a real clock, what it asks about is
+ * finished for it, and for nobody else (NCCL's watchdog polls like that while the program waits
+ * for it to end). */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
 
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* What a kernel launch costs the CPU: about 4 us through the runtime on current machines
  * (NVIDIA, "Understanding the overhead of kernel launches"); a poll of an event about 1 us. */
@@ -21,6 +25,9 @@
 #define EVENT_MAGIC 0x6e756c6c65766e74ull
 #define GRAPH_MAGIC 0x6e756c6c67726170ull
 #define DISABLE_TIMING 2u
+/* How long a thread that submits nothing sees unfinished work stand still, by a real clock: longer
+ * than a busy machine keeps a training thread from running, shorter than anyone waits. */
+#define STILL_NS 100000000ull
 /* Handles of streams appear in recordings: they lie at a fixed place, in the order of creation. */
 #define STREAM_PLACE 0x2f0000000000ull
 #define STREAMS 65536
@@ -36,6 +43,28 @@ static void spend(uint64_t ns)
 {
 	if (submits)
 		now += ns;
+}
+
+static uint64_t real_time(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* A poll for work that ends at `end`. */
+static bool is_pending(uint64_t end)
+{
+	static __thread uint64_t stood_at, since;
+	spend(POLL_NS);
+	polled += submits;
+	if (end <= now || submits)
+		return end > now;
+	if (stood_at != now || !since) {
+		stood_at = now;
+		since = real_time();
+	}
+	return real_time() - since < STILL_NS;
 }
 
 struct vc_null_stream *vc_null_stream(void *stream)
@@ -96,9 +125,7 @@ int vc_null_stream_query(void *stream)
 {
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
-	spend(POLL_NS);
-	polled++;
-	int rc = s->capture ? VC_NULL_CAPTURE : s->ready > now ? VC_NULL_NOTREADY : 0;
+	int rc = s->capture ? VC_NULL_CAPTURE : is_pending(s->ready) ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -233,9 +260,8 @@ int vc_null_event_query(struct vc_null_event *e)
 	if (!e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
-	spend(POLL_NS);
-	polled++;
-	int rc = e->capture ? VC_NULL_CAPTURE : e->recorded && e->time > now ? VC_NULL_NOTREADY : 0;
+	int rc = e->capture ? VC_NULL_CAPTURE
+		: is_pending(e->recorded ? e->time : 0) ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

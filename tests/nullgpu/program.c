@@ -3,6 +3,7 @@
  *
  * Run by device.sh with a device of 1 GiB, a context of 100 MiB and a neighbour of 50 MiB. Prints TAP
  * and, after "trace:", the addresses and times it saw, which must be the same in every run. */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -186,6 +187,32 @@ static void test_streams(void)
 	cudaFree(p);
 }
 
+static void *wait_for(void *event)
+{
+	while (cudaEventQuery(event) == 600)
+		;
+	return NULL;
+}
+
+/* As NCCL's watchdog does while the program waits for it to end. */
+static void test_idle(void)
+{
+	handle s, e;
+	char *p;
+	pthread_t watcher;
+	cudaMalloc((void **)&p, 512 * MIB);
+	cudaStreamCreateWithFlags(&s, 1);
+	cudaEventCreateWithFlags(&e, 0);
+	cudaMemsetAsync(p, 0, 512 * MIB, s);
+	cudaEventRecord(e, s);
+	ok(pthread_create(&watcher, NULL, wait_for, e) == 0 && pthread_join(watcher, NULL) == 0,
+	   "a thread that submits nothing sees work end while the program stands still");
+	ok(cudaEventQuery(e) == 600, "which changes nothing for the program");
+	cudaEventSynchronize(e);
+	cudaGetLastError();
+	cudaFree(p);
+}
+
 static void test_capture(void)
 {
 	handle s, t, e, graph, exec;
@@ -263,6 +290,7 @@ int main(void)
 	test_data();
 	test_mapping();
 	test_streams();
+	test_idle();
 	test_capture();
 	test_machine();
 	return failed;

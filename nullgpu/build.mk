@@ -31,7 +31,7 @@ $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas)
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
 $(call null_lib, libcublasLt.so.13, libcublasLt.so.13, cublaslt, cublaslt)
-$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn)
+$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace)
 $(call null_lib, libcufft.so.11, libcufft.so.11, cufft, cufft)
 $(call null_lib, libcufft.so.12, libcufft.so.12, cufft, cufft)
 $(call null_lib, libcurand.so.10, libcurand.so.10, curand)
@@ -68,8 +68,13 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) -l:vcnull-libcuda.so.1 \
 		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1 -lpthread
-EXTRA += $(BUILD)/tests/nullgpu/program
-TESTS += tests/nullgpu/device.sh tests/nullgpu/stage.sh
+$(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
+		-l:vcnull-libcudnn.so.9 -l:vcnull-libcuda.so.1
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh
 
 .PHONY: check-torch check-torch-recordings check-measured
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

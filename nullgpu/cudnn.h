@@ -17,4 +17,6 @@ struct vc_cudnn_tensor {
 /* Bytes of one element by cudnnDataType_t. */
 size_t vc_cudnn_width(int type);
 
+VC_SHARED size_t cudnnGetVersion(void);
+
 #endif

@@ -1,33 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_graph.c - libcudnn, graph interface: descriptors, engines, and the workspace of plans.
  *
- * Descriptors remember what the program sets. A query of the heuristics answers with one engine
- * that needs no workspace, or, for the one kind of operation whose workspace is known to be
- * large, with two: the one that asks for it first, the one without second, which is the plan a
- * program falls back to when the allocation fails.
- *
- * The rule, from measured peaks of convolution nets (fp32 and half, dense, channels first): the
- * gradient of the input of a dense k x k convolution takes about bytes(dx) + bytes(dy) + bytes(w),
- * room for all three in the other memory layout. 1 x 1 and grouped convolutions take none, nor do
- * tensors that are channels-last already; forward and weight gradient none either. */
-#include "nullgpu/cudnn.h"
+ * Descriptors remember what the program sets. A query of the heuristics answers with one engine a
+ * plan of cudnn_workspace.c: the program takes the first whose workspace it can have. */
+#include "nullgpu/cudnn_workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* cudnnBackendAttributeName_t */
 enum {
+	A_CONV_DILATIONS = 102, A_CONV_STRIDES = 103, A_CONV_PADS = 106,
 	A_HEUR_GRAPH = 201, A_HEUR_RESULTS = 202,
 	A_CFG_ENGINE = 300, A_CFG_WORKSPACE = 303, A_CFG_SHARED = 304,
 	A_PLAN_CONFIG = 401, A_PLAN_WORKSPACE = 402,
-	A_DATA_W = 709, A_DATA_DX = 710, A_DATA_DY = 711,
+	A_FORWARD_CONV = 702, A_FORWARD_W, A_FORWARD_X, A_FORWARD_Y,
+	A_DATA_CONV = 708, A_DATA_W, A_DATA_DX, A_DATA_DY,
+	A_FILTER_CONV = 714, A_FILTER_DW, A_FILTER_X, A_FILTER_DY,
 	A_GRAPH_OPS = 801, A_GRAPH_ENGINES = 802,
 	A_TENSOR_TYPE = 901, A_TENSOR_SIZES = 902, A_TENSOR_STRIDES = 903,
 	A_ENGINE_GRAPH = 1300, A_ENGINE_INDEX = 1301, A_ENGINE_NOTE = 1303, A_ENGINE_BEHAVIOR = 1305,
 };
 /* cudnnBackendDescriptorType_t */
 enum { T_DESCRIPTOR = 15 }; /* cudnnBackendAttributeType_t */
-enum { D_PLAN = 5, D_BACKWARD_DATA = 12 };
+enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12 };
 
 struct attribute {
 	int name, type;
@@ -85,46 +81,68 @@ static int64_t number(const struct descriptor *d, int name, int64_t i)
 	return v;
 }
 
-static int64_t tensor_bytes(const struct descriptor *t)
+static void copy_numbers(const struct descriptor *d, int name, int64_t *out, int n)
 {
-	const struct attribute *sizes = find(t, A_TENSOR_SIZES), *type = find(t, A_TENSOR_TYPE);
-	int kind = 0;
-	if (!sizes || !type)
-		return 0;
-	memcpy(&kind, type->value, sizeof kind);
-	int64_t n = (int64_t)vc_cudnn_width(kind);
-	for (int64_t i = 0; i < sizes->count; i++)
-		n *= number(t, A_TENSOR_SIZES, i);
-	return n;
+	for (int i = 0; i < n; i++)
+		out[i] = number(d, name, i);
 }
 
-static int64_t backward_data_workspace(const struct descriptor *op)
+/* Attributes of the three convolutions: the convolution, w, x and y or their gradients. */
+struct operation {
+	int type, conv, w, x, y;
+	enum vc_cudnn_direction direction;
+};
+
+static const struct operation operations[] = {
+	{ D_FORWARD, A_FORWARD_CONV, A_FORWARD_W, A_FORWARD_X, A_FORWARD_Y, VC_CUDNN_FORWARD },
+	{ D_DATA, A_DATA_CONV, A_DATA_W, A_DATA_DX, A_DATA_DY, VC_CUDNN_DATA },
+	{ D_FILTER, A_FILTER_CONV, A_FILTER_DW, A_FILTER_X, A_FILTER_DY, VC_CUDNN_FILTER },
+};
+
+/* Whether the operation is a convolution, and which. */
+static bool read_convolution(const struct descriptor *op, struct vc_cudnn_convolution *c)
 {
-	const struct descriptor *w = linked(op, A_DATA_W, 0), *dx = linked(op, A_DATA_DX, 0),
-		*dy = linked(op, A_DATA_DY, 0);
-	const struct attribute *sizes = find(w, A_TENSOR_SIZES);
-	if (!sizes || !dx || !dy)
-		return 0;
-	int64_t kernel = 1;
-	for (int64_t i = 2; i < sizes->count; i++)
-		kernel *= number(w, A_TENSOR_SIZES, i);
-	bool dense = number(w, A_TENSOR_SIZES, 1) == number(dx, A_TENSOR_SIZES, 1);
-	bool channels_last = number(dx, A_TENSOR_STRIDES, 1) == 1 && number(dx, A_TENSOR_SIZES, 1) > 1;
-	if (kernel == 1 || !dense || channels_last)
-		return 0;
-	return tensor_bytes(dx) + tensor_bytes(dy) + tensor_bytes(w);
+	const struct operation *o = operations, *end = operations + 3;
+	while (o < end && o->type != op->type)
+		o++;
+	if (o == end)
+		return false;
+	const struct descriptor *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
+	const struct attribute *sizes = find(x, A_TENSOR_SIZES), *type = find(x, A_TENSOR_TYPE);
+	if (!sizes || !type || sizes->count < 3 || sizes->count > VC_CUDNN_SPATIAL + 2)
+		return false;
+	*c = (struct vc_cudnn_convolution){ .direction = o->direction, .n = (int)sizes->count };
+	memcpy(&c->type, type->value, sizeof c->type);
+	c->channels_last = number(x, A_TENSOR_STRIDES, 1) == 1 && number(x, A_TENSOR_SIZES, 1) > 1;
+	copy_numbers(x, A_TENSOR_SIZES, c->x, c->n);
+	copy_numbers(linked(op, o->w, 0), A_TENSOR_SIZES, c->w, c->n);
+	copy_numbers(linked(op, o->y, 0), A_TENSOR_SIZES, c->y, c->n);
+	copy_numbers(conv, A_CONV_STRIDES, c->stride, c->n - 2);
+	copy_numbers(conv, A_CONV_PADS, c->pad, c->n - 2);
+	copy_numbers(conv, A_CONV_DILATIONS, c->dilation, c->n - 2);
+	return true;
 }
 
-/* What the preferred engine for an operation graph asks for. */
-static int64_t graph_workspace(const struct descriptor *graph)
+/* The plans for an operation graph: those of its convolution, else one without workspace. */
+static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *out)
 {
 	const struct attribute *ops = find(graph, A_GRAPH_OPS);
+	struct vc_cudnn_convolution c;
+	*out = (struct vc_cudnn_plans){ .n = 1 };
 	for (int64_t i = 0; ops && i < ops->count; i++) {
 		const struct descriptor *op = linked(graph, A_GRAPH_OPS, i);
-		if (op && op->type == D_BACKWARD_DATA)
-			return backward_data_workspace(op);
+		if (op && read_convolution(op, &c)) {
+			vc_cudnn_plans(&c, out);
+			return;
+		}
 	}
-	return 0;
+}
+
+static int64_t plan_workspace(const struct descriptor *graph, int64_t engine)
+{
+	struct vc_cudnn_plans plans;
+	graph_plans(graph, &plans);
+	return engine >= 0 && engine < plans.n ? plans.bytes[engine] : 0;
 }
 
 VC_API(int, cudnnBackendCreateDescriptor, int type, struct descriptor **out)
@@ -186,9 +204,8 @@ VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, 
 	}
 	if (name == A_CFG_ENGINE && linked(d, name, 0)) {
 		const struct descriptor *engine = linked(d, name, 0);
-		bool preferred = number(engine, A_ENGINE_INDEX, 0) == 0;
-		d->engine = !preferred;
-		d->workspace = preferred ? graph_workspace(linked(engine, A_ENGINE_GRAPH, 0)) : 0;
+		d->engine = number(engine, A_ENGINE_INDEX, 0);
+		d->workspace = plan_workspace(linked(engine, A_ENGINE_GRAPH, 0), d->engine);
 	}
 	return 0;
 }
@@ -197,21 +214,22 @@ VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, 
 static int64_t heuristic_results(const struct descriptor *heuristic, int64_t wanted,
 				 struct descriptor **out)
 {
-	int64_t workspace = graph_workspace(linked(heuristic, A_HEUR_GRAPH, 0));
-	int64_t n = workspace ? 2 : 1;
-	for (int64_t i = 0; out && i < wanted && i < n; i++) {
-		out[i]->workspace = i ? 0 : workspace;
+	struct vc_cudnn_plans plans;
+	graph_plans(linked(heuristic, A_HEUR_GRAPH, 0), &plans);
+	for (int64_t i = 0; out && i < wanted && i < plans.n; i++) {
+		out[i]->workspace = plans.bytes[i];
 		out[i]->engine = i;
-		/* benchmarking must find the engine with the workspace faster, as on a card */
-		out[i]->moved = i ? 4 * workspace : workspace;
+		/* benchmarking must find the first engine to be the fastest, as on a card */
+		out[i]->moved = plans.bytes[0] << (2 * i);
 	}
-	return n;
+	return plans.n;
 }
 
 VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, int64_t wanted,
        int64_t *count, void *out)
 {
 	int64_t n = 1, v = 0;
+	struct vc_cudnn_plans plans;
 	const struct attribute *a;
 	switch (name) {
 	case A_HEUR_RESULTS:
@@ -226,7 +244,10 @@ VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, 
 	case A_CFG_SHARED: break;
 	case A_PLAN_WORKSPACE: case A_CFG_WORKSPACE: v = d->workspace; break;
 	case A_ENGINE_INDEX: v = d->engine; break;
-	case A_GRAPH_ENGINES: v = graph_workspace(d) ? 2 : 1; break;
+	case A_GRAPH_ENGINES:
+		graph_plans(d, &plans);
+		v = plans.n;
+		break;
 	case A_ENGINE_NOTE: case A_ENGINE_BEHAVIOR: n = 0; break; /* no notes */
 	default:
 		a = find(d, name);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn.c - a program that asks the stand-in cuDNN for plans of a convolution, as frontends do.
+ *
+ * Run by device.sh. It drops each descriptor as soon as another one refers to it, which is what
+ * PyTorch's frontend does: the plan must still know the shapes. Prints the workspace of each plan
+ * of the three directions: "DIRECTION BYTES BYTES". */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef void *descriptor;
+
+int cudnnBackendCreateDescriptor(int type, descriptor *out);
+int cudnnBackendDestroyDescriptor(descriptor d);
+int cudnnBackendSetAttribute(descriptor d, int name, int type, int64_t n, const void *value);
+int cudnnBackendGetAttribute(descriptor d, int name, int type, int64_t wanted, int64_t *n, void *out);
+int cudnnBackendFinalize(descriptor d);
+
+/* cudnnBackendAttributeType_t */
+enum { DATA_TYPE = 1, INT64 = 3, DESCRIPTOR = 15 };
+
+static descriptor make(int type)
+{
+	descriptor d = NULL;
+	cudnnBackendCreateDescriptor(type, &d);
+	return d;
+}
+
+static descriptor tensor(const int64_t *sizes)
+{
+	descriptor d = make(17);
+	int fp32 = 0;
+	int64_t strides[4] = { 0, 0, 0, 1 };
+	for (int i = 2; i >= 0; i--)
+		strides[i] = strides[i + 1] * sizes[i + 1];
+	cudnnBackendSetAttribute(d, 901, DATA_TYPE, 1, &fp32);
+	cudnnBackendSetAttribute(d, 902, INT64, 4, sizes);
+	cudnnBackendSetAttribute(d, 903, INT64, 4, strides);
+	cudnnBackendFinalize(d);
+	return d;
+}
+
+/* Refers to `to` and lets go of it. */
+static void hand_over(descriptor from, int name, descriptor to)
+{
+	cudnnBackendSetAttribute(from, name, DESCRIPTOR, 1, &to);
+	cudnnBackendDestroyDescriptor(to);
+}
+
+/* 8 images of 16 channels, 32 x 32, to 24 channels by 3 x 3. `first`: the attribute of the
+ * convolution; those of w, x and y follow. */
+static descriptor graph(int operation, int first)
+{
+	static const int64_t x[] = { 8, 16, 32, 32 }, w[] = { 24, 16, 3, 3 }, y[] = { 8, 24, 32, 32 },
+		one[] = { 1, 1 };
+	descriptor conv = make(1), op = make(operation), g = make(15);
+	cudnnBackendSetAttribute(conv, 102, INT64, 2, one);
+	cudnnBackendSetAttribute(conv, 103, INT64, 2, one);
+	cudnnBackendSetAttribute(conv, 106, INT64, 2, one);
+	hand_over(op, first, conv);
+	hand_over(op, first + 1, tensor(w));
+	hand_over(op, first + 2, tensor(x));
+	hand_over(op, first + 3, tensor(y));
+	hand_over(g, 801, op);
+	return g;
+}
+
+static int64_t workspace(descriptor config)
+{
+	descriptor plan = make(5);
+	int64_t bytes = -1, n;
+	hand_over(plan, 401, config);
+	cudnnBackendFinalize(plan);
+	cudnnBackendGetAttribute(plan, 402, INT64, 1, &n, &bytes);
+	cudnnBackendDestroyDescriptor(plan);
+	return bytes;
+}
+
+static void ask(const char *name, int operation, int first)
+{
+	descriptor heuristic = make(4), config[8];
+	int64_t n = 0;
+	hand_over(heuristic, 201, graph(operation, first));
+	cudnnBackendFinalize(heuristic);
+	cudnnBackendGetAttribute(heuristic, 202, DESCRIPTOR, 0, &n, NULL);
+	n = n < 8 ? n : 8;
+	for (int i = 0; i < n; i++)
+		config[i] = make(3);
+	cudnnBackendGetAttribute(heuristic, 202, DESCRIPTOR, n, &n, config);
+	cudnnBackendDestroyDescriptor(heuristic);
+	printf("%s", name);
+	for (int i = 0; i < n; i++)
+		printf(" %lld", (long long)workspace(config[i]));
+	printf("\n");
+}
+
+int main(void)
+{
+	ask("forward", 10, 702);
+	ask("data", 12, 708);
+	ask("filter", 11, 714);
+	return 0;
+}

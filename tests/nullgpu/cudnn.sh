@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cudnn.sh - workspaces of convolutions: by rule, from a table, and the log of shapes.
+. tests/support/tap.sh
+mkdir -p "$TMP/lib" "$TMP/cache/vramcast"
+for soname in libcuda.so.1 libcudnn.so.9; do
+	ln -sf "$PWD/$BUILD/nullgpu/vcnull-$soname" "$TMP/lib/$soname"
+done
+ask() {
+	env LD_LIBRARY_PATH="$TMP/lib" XDG_CACHE_HOME="$TMP/cache" VRAMCAST_NULL_CUDNN=90100 \
+		VRAMCAST_NULL_CC=8.6 VRAMCAST_NULL_SMS=28 "$@" "$BUILD/tests/nullgpu/cudnn" 2> "$TMP/err"
+}
+says() { # NAME LINE: the last answer has that line
+	if grep -qx "$2" "$TMP/out"; then pass "$1"; else fail "$1" "wanted: $2" "$(cat "$TMP/out" "$TMP/err")"; fi
+}
+row=' data f32 nchw 8x16x32x32 24x16x3x3 8x24x32x32 1x1 1x1 1x1 '
+ask VRAMCAST_NULL_WORKSPACE_LOG="$TMP/log" > "$TMP/out"
+# x 524288 bytes, y 786432, w 13824
+says "descriptors that were dropped early still count in the plan's workspace" "data 1324544 0"
+says "a forward convolution needs one plan" "forward 0"
+check "the log has a row a direction" test "$(wc -l < "$TMP/log")" = 3
+check "... in the form of a table" grep -qx "8.6/28 9.1.0${row}1324544,0" "$TMP/log"
+
+echo "8.6 9.1${row}4096,1024,0 # recorded" > "$TMP/table"
+ask VRAMCAST_NULL_WORKSPACES="$TMP/table" > "$TMP/out"
+says "a row replaces the rule" "data 4096 1024 0"
+says "... for its own direction only" "filter 0"
+ask VRAMCAST_NULL_WORKSPACES="$TMP/table" VRAMCAST_NULL_CC=8.9 > "$TMP/out"
+says "... on its own class of card only" "data 1324544 0"
+ask VRAMCAST_NULL_WORKSPACES="$TMP/table" VRAMCAST_NULL_CUDNN=90200 > "$TMP/out"
+says "... under its own version of cuDNN only" "data 1324544 0"
+printf '%s\n' "8.6/80 9.1.0${row}1" "* 9${row}2" > "$TMP/cache/vramcast/workspaces.txt"
+ask > "$TMP/out"
+says "the user's cache folder is read; a row for another number of SMs does not fit" "data 2"
+ask VRAMCAST_NULL_WORKSPACES="$TMP/none:$TMP/table" > "$TMP/out"
+says "a table that was named comes first" "data 4096 1024 0"
+echo "8.6 9.1${row}many" > "$TMP/table"
+ask VRAMCAST_NULL_WORKSPACES="$TMP/table" > "$TMP/out"
+check "a bad row is named with its line" grep -q "$TMP/table:1 is not a row" "$TMP/err"
+finish

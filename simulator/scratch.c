@@ -83,15 +83,25 @@ static bool alike(const struct vc_member *m, const double *grows, uint32_t i, ui
 
 /* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the bytes
  * of those just before are no second layer. */
-static bool is_cast(const struct vc_member *m, uint32_t i)
+static bool is_cast(const struct vc_member *m, const double *grows, uint32_t i)
 {
 	bool vector = false, matrix = false;
 
 	for (uint32_t j = i; j-- > 0 && i - j <= CAST;) {
+		if (varies(grows, j)) /* data that has half the size by chance */
+			continue;
 		vector |= m->take[j].size * 2 == m->take[i].size;
 		matrix |= m->take[j].size * 2 == m->take[i - 1].size;
 	}
 	return vector && matrix;
+}
+
+/* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is not the
+ * gradient of a weight with two inputs. */
+static bool is_copied(const struct vc_member *m, uint32_t i, uint32_t to)
+{
+	return m->take[to].size == 2 * m->take[i].size && m->died[i] > m->born[to] &&
+	       m->died[i] <= m->born[to] + 2;
 }
 
 static bool is_weight_of(const struct vc_member *m, const double *grows, uint32_t w, uint64_t size)
@@ -113,11 +123,11 @@ static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i,
 
 	if (!i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
-	if (is_weight_of(m, grows, i - 1, size) && !is_cast(m, i))
+	if (is_weight_of(m, grows, i - 1, size) && !is_cast(m, grows, i))
 		*l = (struct layer){ .weight = i - 1, .input = i > 1 ? i - 2 : i, .at = i - 1 };
 	else if (m->take[i - 1].size == size) /* two vectors: those of a normalisation */
 		return false;
-	else if (is_weight_of(m, grows, next, size))
+	else if (is_weight_of(m, grows, next, size) && !is_copied(m, i, next))
 		*l = (struct layer){ .weight = next, .input = next + 1, .at = i };
 	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, next + 1, size))
 		*l = (struct layer){ .weight = next + 1, .input = next, .at = i };

@@ -11,6 +11,14 @@ const char *vc_verdict_name(enum vc_verdict v)
 	return name[v];
 }
 
+const char *vc_purpose_name(enum vc_purpose p)
+{
+	static const char *const name[VC_PURPOSES] = { "", "weights", "optimizer", "gradient", "activation",
+		"temporary", "workspace" };
+
+	return p < VC_PURPOSES ? name[p] : "";
+}
+
 enum vc_verdict vc_result_verdict(const struct vc_result *r)
 {
 	if (r->stats.ooms)
@@ -36,6 +44,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->oom.holder);
 	free(r->fidelity.diverged_why);
 	free(r->steps.mark);
+	free(r->steps.phase);
 	free(r->pace.at);
 	free(r->steps.kernel);
 	free(r->steps.from);

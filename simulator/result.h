@@ -51,6 +51,13 @@ struct vc_stats {
 /* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */
 enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
 
+/* What a block is for, from the anatomy of a training run (simulator/purposes.h). */
+enum vc_purpose {
+	VC_FOR_UNKNOWN, VC_FOR_WEIGHTS, VC_FOR_OPTIMIZER, VC_FOR_GRADIENT, VC_FOR_ACTIVATION,
+	VC_FOR_TEMPORARY, VC_FOR_WORKSPACE, VC_PURPOSES
+};
+const char *vc_purpose_name(enum vc_purpose p); /* "weights" ..., "" = unknown */
+
 /* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
  * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
 struct vc_bucket {
@@ -74,7 +81,9 @@ struct vc_life {
 	uint64_t born_ns, died_ns;
 	uint32_t stream, site, label;
 	uint8_t lifetime;           /* enum vc_lifetime */
+	uint8_t purpose;            /* enum vc_purpose */
 	bool at_start;              /* existed before the first event */
+	bool outlasts;              /* alive at the last allocation: it goes only because the program ends */
 };
 struct vc_lives {
 	struct vc_life *at; size_t n;         /* largest byte*time first is NOT promised; order of birth */
@@ -126,8 +135,10 @@ struct vc_counters { struct vc_counter *at; size_t n; };
 
 struct vc_mark_at { uint64_t event, time_ns; uint32_t label; uint8_t kind; uint16_t device; }; /* enum vc_mark */
 struct vc_kernel_at { uint64_t start_ns, duration_ns; uint32_t label, stream; uint8_t kind; };
+struct vc_phase_at { uint64_t event, time_ns, end_event, end_ns; uint32_t iteration; const char *name; }; /* static */
 struct vc_steps {
 	struct vc_mark_at *mark; size_t marks;
+	struct vc_phase_at *phase; size_t phases; /* found in the pattern of allocations; in order */
 	struct vc_kernel_at *kernel; size_t kernels;
 	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
 };

@@ -12,6 +12,7 @@
 #include "simulator/completion.h"
 #include "simulator/host.h"
 #include "simulator/infer.h"
+#include "simulator/purposes.h"
 #include "simulator/time.h"
 #include "simulator/whatif.h"
 
@@ -466,6 +467,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 	out->info.rebuilt = run.start == VC_START_REBUILD;
 	out->meta = s->meta;
 	r = fill_info(s, plan, out, err);
+	if (r == VC_OK)
+		r = vc_purposes_fill(s, out, err);
 	if (r == VC_OK)
 		r = vc_whatif_interval(s, plan, out, err);
 	if (r == VC_OK)

@@ -84,7 +84,7 @@ static enum vc_slot by_label(const struct vc_meta *m, uint32_t label)
 
 static enum vc_slot by_hints(const struct vc_life *l, uint8_t h)
 {
-	bool to_the_end = l->died == UINT64_MAX;
+	bool to_the_end = l->died == UINT64_MAX || l->outlasts;
 
 	if (h & H_WORKSPACE)
 		return VC_SLOT_WORKSPACES;
@@ -108,6 +108,17 @@ static enum vc_slot by_lifetime(const struct vc_life *l)
 		[VC_LIFE_PHASE] = VC_SLOT_ACTIVATIONS, [VC_LIFE_SHORT] = VC_SLOT_TEMPORARIES,
 	};
 	return l->lifetime < VC_LIFE_CLASSES ? slot[l->lifetime] : VC_SLOT_OTHER;
+}
+
+static enum vc_slot by_purpose(const struct vc_life *l)
+{
+	static const enum vc_slot slot[VC_PURPOSES] = {
+		[VC_FOR_UNKNOWN] = VC_SLOTS, [VC_FOR_WEIGHTS] = VC_SLOT_WEIGHTS,
+		[VC_FOR_OPTIMIZER] = VC_SLOT_OPTIMIZER, [VC_FOR_GRADIENT] = VC_SLOT_GRADIENTS,
+		[VC_FOR_ACTIVATION] = VC_SLOT_ACTIVATIONS, [VC_FOR_TEMPORARY] = VC_SLOT_TEMPORARIES,
+		[VC_FOR_WORKSPACE] = VC_SLOT_WORKSPACES,
+	};
+	return l->purpose < VC_PURPOSES ? slot[l->purpose] : VC_SLOTS;
 }
 
 struct by_id { uint64_t id; uint32_t at; };
@@ -172,6 +183,8 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 	for (size_t i = 0; i < r->lives.n; i++) {
 		const struct vc_life *l = &r->lives.at[i];
 		enum vc_slot slot = by_label(r->meta, l->label);
+		if (slot == VC_SLOTS)
+			slot = by_purpose(l);
 		uint8_t h = hint && l->site < r->meta->frames ? hint[l->site] : 0;
 		c->of_life[i] = (uint8_t)(slot < VC_SLOTS ? slot : by_hints(l, h));
 	}

@@ -7,6 +7,8 @@
 #include "common/event.h"
 #include "visualize/scene.h"
 
+enum { MOST_PHASES = 400 }; /* boxes of the phase strip */
+
 /* The most reserved bytes between two x, so that a card can stand where the plot is empty; *least, when
  * wanted, gets the fewest. */
 static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64_t *least)
@@ -251,14 +253,19 @@ static const char *short_name(enum vc_slot slot)
 		slot == VC_SLOT_OPTIMIZER ? "opt" : slot == VC_SLOT_TEMPORARIES ? "eval" : "";
 }
 
-static bool phase_box(struct vc_plot *p, const struct vc_mark_at *from, const struct vc_mark_at *to,
-		      int y)
+struct phase { uint64_t event, ns, end_event, end_ns; const char *name; };
+
+static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
 {
 	struct vc_svg *s = &p->page->svg;
-	int a = vc_plot_event_x(p, from->event, from->time_ns);
-	int b = to ? vc_plot_event_x(p, to->event, to->time_ns) : p->box.x + p->box.w;
-	const char *name = vc_label_text(p->c->r->meta, from->label);
+	int edge = p->box.x + p->box.w;
+	int a = vc_plot_event_x(p, f->event, f->ns);
+	int b = f->end_event == UINT64_MAX ? edge : vc_plot_event_x(p, f->end_event, f->end_ns);
+	const char *name = f->name;
 	enum vc_slot slot = phase_slot(name);
+
+	a = a < p->box.x ? p->box.x : a;
+	b = b > edge ? edge : b;
 	struct vc_label l = { (a + b) / 2, y + 125, VC_T_SMALL, VC_MIDDLE, "onc", b - a - 40, false, false };
 
 	if (b - a < 4)
@@ -273,22 +280,70 @@ static bool phase_box(struct vc_plot *p, const struct vc_mark_at *from, const st
 	return true;
 }
 
-/* The outermost BEGIN..END ranges, at most 400 of them. */
-int vc_plot_phases(struct vc_plot *p, int y)
+static void count_box(struct vc_plot *p, const struct phase *f, int y, size_t *drawn)
+{
+	if (phase_box(p, f, y) && ++*drawn % 100 == 0)
+		vc_svg_put(&p->page->svg, "</g>\n<g>");
+}
+
+/* The outermost BEGIN..END ranges. */
+static size_t marked_phases(struct vc_plot *p, int y)
 {
 	const struct vc_steps *t = &p->c->r->steps;
 	const struct vc_mark_at *open = NULL;
-	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
 	size_t depth = 0, drawn = 0;
 
-	vc_svg_put(&p->page->svg, "<g>");
-	for (size_t i = 0; i < t->marks && drawn < 400; i++) {
-		if (t->mark[i].kind == VC_MARK_BEGIN && !depth++)
-			open = &t->mark[i];
-		else if (t->mark[i].kind == VC_MARK_END && depth && !--depth && phase_box(p, open, &t->mark[i], y) &&
-			 ++drawn % 100 == 0)
-			vc_svg_put(&p->page->svg, "</g>\n<g>");
+	for (size_t i = 0; i < t->marks && drawn < MOST_PHASES; i++) {
+		const struct vc_mark_at *m = &t->mark[i];
+
+		if (m->kind == VC_MARK_BEGIN && !depth++) {
+			open = m;
+		} else if (m->kind == VC_MARK_END && depth && !--depth) {
+			struct phase f = { open->event, open->time_ns, m->event, m->time_ns,
+					   vc_label_text(p->c->r->meta, open->label) };
+			count_box(p, &f, y, &drawn);
+		}
 	}
+	return drawn;
+}
+
+/* Those found in the pattern of allocations; what is neither training nor before it has no name. */
+static size_t found_phases(struct vc_plot *p, int y)
+{
+	const struct vc_steps *t = &p->c->r->steps;
+	size_t drawn = 0;
+
+	for (size_t i = 0; i < t->phases && drawn < MOST_PHASES; i++) {
+		const struct vc_phase_at *f = &t->phase[i];
+
+		count_box(p, &(struct phase){ f->event, f->time_ns, f->end_event, f->end_ns, f->name }, y,
+			  &drawn);
+	}
+	return drawn;
+}
+
+/* Does the program itself say when it goes forward and backward? */
+static bool names_phases(const struct vc_result *r)
+{
+	bool forward = false, backward = false;
+
+	for (size_t i = 0; i < r->steps.marks; i++)
+		if (r->steps.mark[i].kind == VC_MARK_BEGIN) {
+			enum vc_slot slot = phase_slot(vc_label_text(r->meta, r->steps.mark[i].label));
+
+			forward |= slot == VC_SLOT_ACTIVATIONS;
+			backward |= slot == VC_SLOT_GRADIENTS;
+		}
+	return forward && backward;
+}
+
+int vc_plot_phases(struct vc_plot *p, int y)
+{
+	struct vc_label l = { p->box.x - 90, y + 125, VC_T_BODY, VC_END, "mut", 0, false, false };
+	size_t drawn;
+
+	vc_svg_put(&p->page->svg, "<g>");
+	drawn = p->c->r->steps.phases && !names_phases(p->c->r) ? found_phases(p, y) : marked_phases(p, y);
 	vc_svg_put(&p->page->svg, "</g>\n");
 	if (!drawn)
 		return y;

@@ -18,6 +18,7 @@ struct state {
 	uint64_t dropped, dropped_max;
 	size_t limit;   /* thin out at so many */
 	uint64_t floor; /* blocks smaller than this are left out by now */
+	uint64_t last;  /* event of the last allocation */
 };
 
 static int by_size(const void *a, const void *b)
@@ -125,6 +126,7 @@ static int lives_step(struct vc_observer *o, const struct vc_step *s, struct vc_
 			.born_ns = s->ev->time_ns, .stream = s->ev->stream, .site = s->ev->site,
 			.label = s->ev->label };
 
+		st->last = s->index;
 		if (l.size < st->floor) {
 			st->dropped++;
 			return VC_OK;
@@ -148,6 +150,8 @@ static void classify(struct state *st, uint64_t events)
 	for (size_t i = 0; i < st->n; i++) {
 		struct vc_life *l = &st->at[i];
 		uint64_t age = l->died == UINT64_MAX ? UINT64_MAX : l->died - l->born;
+
+		l->outlasts = l->died > st->last;
 
 		if (l->at_start || age > 2 * step)
 			l->lifetime = VC_LIFE_PERSISTENT;

@@ -17,6 +17,8 @@
 #define SLACK     VC_SLACK
 #define work      vc_anatomy_work
 
+enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
+
 enum role { NO_ROLE, ROLE_BACKWARD, ROLE_OPTIMIZER };
 
 /* ---- blocks ---- */
@@ -160,6 +162,47 @@ static bool first_by_name(struct work *w)
 	return false;
 }
 
+/* What ran between two iterations (an evaluation) lies behind the mark that ended the first of them: the
+ * second begins where it looks like the others, as long before its end as they are long. */
+static void skip_others(struct work *w)
+{
+	size_t model = SIZE_MAX;
+
+	for (size_t k = 1; k + 1 < w->starts && model == SIZE_MAX; k++)
+		if ((w->start[k + 1] - w->start[k]) * 20 <= w->lag * 21)
+			model = w->start[k];
+	for (size_t k = 1; k < w->starts && model != SIZE_MAX; k++) {
+		size_t end = k + 1 < w->starts ? w->start[k + 1] : w->end, off = w->lag / 16 + 2, at = SIZE_MAX;
+
+		if (end - w->start[k] <= w->lag + w->lag / 16)
+			continue;
+		for (size_t i = w->start[k]; i + SIGNATURE < end; i++) {
+			size_t length = end - i, d = length > w->lag ? length - w->lag : w->lag - length;
+
+			if (d < off && w->before[i] <= w->before[model] + SLACK &&
+			    vc_alike_with_gaps(w, i, model) >= SIGNATURE - 1) {
+				off = d;
+				at = i;
+			}
+		}
+		if (at != SIZE_MAX)
+			w->start[k] = at;
+	}
+}
+
+/* The share of the iterations that are about as long as the others; at most 0.9: nobody named them. */
+static double regular(const struct work *w)
+{
+	size_t good = 0;
+
+	for (size_t k = 1; k + 1 < w->starts; k++) {
+		size_t length = w->start[k + 1] - w->start[k];
+
+		good += length * 10 >= w->lag * 9 && length <= w->lag * 3; /* an evaluation between them */
+	}
+	return w->starts > 2 ? 0.9 * (double)good / (double)(w->starts - 2) : 0.5;
+}
+
 /* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's): both
  * cut between iterations. What comes before the first mark is searched for the first iteration, what
  * comes behind the last one is an iteration only when it is long enough. */
@@ -185,6 +228,7 @@ static int marks(struct work *w, struct vc_error *err)
 		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] : w->lag;
 	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7)
 		w->end = w->start[--w->starts];
+	skip_others(w);
 	if (!first_by_name(w)) {
 		memmove(w->start, w->start + 1, --w->starts * sizeof(*w->start));
 		if (w->starts && w->end == w->a->n && !w->start[0])
@@ -345,39 +389,69 @@ static size_t event_of(const struct work *w, size_t block)
 	return block < w->a->n ? w->a->block[block].event : w->n;
 }
 
+/* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and gradients
+ * are there by then, all of them. Live memory that falls from one to the next is that of a backward
+ * pass which computes its layers again: no micro-batches. */
+static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t start[MICROS])
+{
+	size_t n = 0, at = from;
+
+	for (size_t i = from + w->lag / 64 + SIGNATURE; i + SIGNATURE < end && n < MICROS; i++) {
+		uint64_t first = n ? w->before[start[0]] : w->before[i], now = w->before[i];
+
+		if (i < at + w->lag / 64 + SIGNATURE || i - at <= (end - from) / 40 ||
+		    now <= w->before[from] + SLACK / 4 ||
+		    vc_alike_with_gaps(w, i, from) < SIGNATURE - 1)
+			continue;
+		if ((now > first ? now - first : first - now) > SLACK + first / 100)
+			return 0;
+		start[n++] = at = i;
+	}
+	/* One only: it must be about in the middle. */
+	if (n == 1 && ((start[0] - from) * 3 < end - start[0] || (end - start[0]) * 3 < start[0] - from))
+		return 0;
+	return n;
+}
+
+/* Forward and backward of one micro-batch, and the optimizer behind the last one. */
+static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, struct vc_error *err)
+{
+	size_t at = s.first, end = next, back = backward_start(w, at, next), opt = next;
+	int r;
+
+	if (!w->named && back < next)
+		back = refine(w, at, back, next);
+	if (last)
+		opt = optimizer_start(w, at, back, end);
+	r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, s.iteration, s.micro, event_of(w, at),
+					  event_of(w, back) }, err);
+	if (r == VC_OK)
+		r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, s.iteration, s.micro,
+						  event_of(w, back), event_of(w, opt) }, err);
+	if (r == VC_OK && last)
+		r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, s.iteration, s.micro,
+						  event_of(w, opt), event_of(w, end) }, err);
+	return r;
+}
+
 /* Forward and backward of each micro-batch, then the optimizer. */
 static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, struct vc_error *err)
 {
-	size_t at = from;
+	size_t start[MICROS], n = micro_starts(w, from, end, start), at = from;
 	int r = VC_OK;
 
-	for (uint32_t micro = 0; r == VC_OK && at < end; micro++) {
-		size_t next = end, back, opt;
+	/* Nothing of a backward pass before it: no micro-batch. */
+	if (n && backward_start(w, from, start[0]) >= start[0])
+		n = 0;
+	for (uint32_t micro = 0; r == VC_OK && micro <= n; micro++) {
+		size_t next = micro < n ? start[micro] : end;
 
-		for (size_t i = at + w->lag / 64 + SIGNATURE; i + SIGNATURE < end && next == end; i++)
-			if (w->before[i] > w->before[from] + SLACK / 4 && /* gradients are there */
-			    vc_alike_with_gaps(w, i, from) >= SIGNATURE - 1 && i - at > (end - from) / 40)
-				next = i;
-		back = backward_start(w, at, next);
-		if (back >= next && next < end) { /* nothing of a backward pass before it: no micro-batch */
-			next = end;
-			back = backward_start(w, at, next);
-		}
-		if (!w->named && next == end && back < end)
-			back = refine(w, at, back, end);
-		opt = next < end ? next : optimizer_start(w, at, back, end);
-		r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, iteration, micro, event_of(w, at),
-						  event_of(w, back) }, err);
-		if (r == VC_OK)
-			r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, iteration, micro,
-							  event_of(w, back), event_of(w, opt) }, err);
-		if (r == VC_OK && next == end)
-			r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, iteration, micro,
-							  event_of(w, opt), event_of(w, end) }, err);
-		if (micro + 1 > w->a->micro)
-			w->a->micro = micro + 1;
+		r = cut_one(w, (struct vc_span){ .iteration = iteration, .micro = micro, .first = at }, next,
+			    micro == n, err);
 		at = next;
 	}
+	if (n + 1 > w->a->micro)
+		w->a->micro = (uint32_t)n + 1;
 	return r;
 }
 
@@ -401,7 +475,7 @@ static int phases(struct work *w, struct vc_error *err)
 		/* Longer than it should be: something else ran after it. */
 		if (w->named)
 			end = named_end(w, from, next);
-		else if (end - from > w->lag + w->lag / 4 && !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
+		else if (end - from > w->lag + w->lag / 16 && !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
 			end = from + w->lag;
 		r = cut(w, a->iterations, from, end, err);
 		if (r == VC_OK)
@@ -433,6 +507,8 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		if (w.lag) {
 			a->from = "pattern";
 			r = vc_period_boundaries(&w, err);
+			skip_others(&w);
+			a->confidence *= regular(&w);
 		}
 	}
 	if (r == VC_OK)

@@ -74,24 +74,32 @@ static bool take(struct vc_block_life *b, uint64_t *size, size_t *n)
  * backward pass asks for; they are the ones for which there is a parameter of their size. */
 static void kept_gradients(struct vc_anatomy *a)
 {
-	uint64_t *size = calloc(a->n + 1, sizeof(*size));
-	size_t n = 0, taken = 0;
-	bool more = true;
+	uint64_t *size = calloc(a->n + 1, sizeof(*size)), all = 0, found = 0;
+	size_t *taken = calloc(a->n + 1, sizeof(*taken)), n = 0, k = 0;
+	bool more = size && taken;
 
-	for (size_t i = 0; size && i < a->n; i++)
+	for (size_t i = 0; more && i < a->n; i++)
 		if (a->block[i].category == VC_CAT_PARAMETER)
-			size[n++] = a->block[i].size;
+			all += size[n++] = a->block[i].size;
 	if (n)
 		qsort(size, n, sizeof(*size), by_size);
 	/* From the end: the workspaces of a backward pass come with its first operators. */
 	for (size_t i = a->n; n && i-- > 0;)
 		if (a->block[i].category == VC_CAT_WORKSPACE &&
-		    a->span[a->block[i].span].phase == VC_PHASE_BACKWARD)
-			taken += take(&a->block[i], size, &n);
+		    a->span[a->block[i].span].phase == VC_PHASE_BACKWARD && take(&a->block[i], size, &n)) {
+			found += a->block[i].size;
+			taken[k++] = i;
+		}
+	if (found * 2 < all) { /* so few: workspaces that happen to have such sizes */
+		while (k)
+			a->block[taken[--k]].category = VC_CAT_WORKSPACE;
+		n = 0;
+	}
 	/* The last ones, when the optimizer was thought to begin a little early. */
-	for (size_t i = 0; taken && n && more && i < a->n; i++)
+	for (size_t i = 0; n && more && i < a->n; i++)
 		if (a->block[i].category == VC_CAT_STATE)
 			more = take(&a->block[i], size, &n);
+	free(taken);
 	free(size);
 }
 

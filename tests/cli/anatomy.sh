@@ -19,4 +19,11 @@ run dump --anatomy "$r"
 expect "dump tells what each allocation is" 0 'alloc .* is=gradient phase=backward iteration=0'
 [ "$(printf '%s\n' "$out" | grep -c ' is=parameter phase=init')" = 4 ] &&
 	pass "embedding, flattened LSTM weights, head" || fail "embedding, flattened LSTM weights, head" "$out"
+# The second epoch's first step ends at the fourth mark and has an evaluation before it.
+n=$(printf '%s\n' "$out" | grep -c ' is=.* phase=other$\| is=.* phase=other at=')
+[ "$n" = 30 ] && pass "an evaluation between two steps belongs to neither" || fail "an evaluation between two steps" "$n"
+"$VRAMCAST" plot "$r" -o "$TMP/a.svg"
+grep -q '>Optimizer state<' "$TMP/a.svg" && ! grep -q '>Live to the end<' "$TMP/a.svg" &&
+	grep -q '<title>backward</title>' "$TMP/a.svg" &&
+	pass "the picture shows categories and phases of a recording without names" || fail "the picture shows categories"
 finish

@@ -32,14 +32,43 @@ check_mode() { # MODE CONF
 	check "$what: the same script gives the same recording" cmp "$TMP/first.vct" "$TMP/a.vct"
 }
 
-check_oom() { # CONF CAPACITY
-	what="$version ${1:-native} on $2 MiB"
+# A request that fails on a small card: as it was predicted from the same script on a big card, by the
+# recording and by PyTorch's own; and the failed run replayed on the card it ran on. (Message, event.)
+predicted() { # NAME PYTHON'S-OUTPUT SNAPSHOT TRACE SIM-OPTIONS...
+	name=$1; out=$2; snapshot=$3; trace=$4; shift 4
+	"$VRAMCAST" sim "$trace" "$@" --no-advice --json > "$TMP/sim.json" 2> "$TMP/err"
+	"$VRAMCAST" dump "$trace" > "$TMP/dump"
+	check_sentence "$name" "$py" $here/compare.py oom "$snapshot" "$out" "$TMP/sim.json" "$TMP/dump"
+}
+check_oom() { # CONF SCRIPT "ARGUMENTS" CAPACITY...
+	what="$version $(basename "$2" .py) $3 ${1:-native}"
 	export PYTORCH_CUDA_ALLOC_CONF="$1"
-	dry --no-record -- "$py" $here/workload.py eager "$TMP/big.pickle"
-	dry --no-record --capacity "$2MiB" -- "$py" $here/workload.py eager "$TMP/small.pickle"
-	sim "$TMP/big.pickle" --torch "$release" --capacity "$2MiB" --context 500MiB
-	"$VRAMCAST" dump "$TMP/big.pickle" > "$TMP/dump"
-	check_sentence "$what: as predicted from a bigger card" "$py" $here/compare.py oom "$TMP/small.pickle" "$TMP/out" "$TMP/sim.json" "$TMP/dump"
+	script="$py $here/$2 $3"; small=$TMP/small big=$TMP/big; shift 3
+	# shellcheck disable=SC2086
+	dry $record "$big.vct" -- $script "$big.pickle" || { fail "$what runs on a big card" "$(tail -5 "$TMP/err")"; return; }
+	for capacity in "$@"; do
+		card="--capacity ${capacity}MiB --context 500MiB"
+		rm -f "$small".*
+		# shellcheck disable=SC2086
+		dry $record "$small.vct" --capacity "${capacity}MiB" -- $script "$small.pickle"
+		[ $? = 0 ] || grep -q '^message:' "$TMP/out" || { fail "$what runs on $capacity MiB" "$(tail -5 "$TMP/err")"; continue; }
+		cp "$TMP/out" "$small.out"
+		# shellcheck disable=SC2086
+		{
+			predicted "$what on $capacity MiB: as predicted from a bigger card" \
+				"$small.out" "$small.pickle" "$big.vct" $card
+			predicted "$what on $capacity MiB: as predicted from PyTorch's own record on a bigger card" \
+				"$small.out" "$small.pickle" "$big.pickle" --torch "$release" $card
+			predicted "$what on $capacity MiB: the recording of it, on its own card" \
+				"$small.out" "$small.pickle" "$small.vct"
+			check_sentence "$what on $capacity MiB: the recording of it replays exactly" \
+				"$py" $here/compare.py exact "$TMP/sim.json"
+			predicted "$what on $capacity MiB: PyTorch's own record of it, on its own card" \
+				"$small.out" "$small.pickle" "$small.pickle" --torch "$release" $card
+			check_sentence "$what on $capacity MiB: PyTorch's own record of it replays exactly" \
+				"$py" $here/compare.py exact "$TMP/sim.json"
+		}
+	done
 }
 
 record=--no-record
@@ -56,9 +85,13 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done
-	for capacity in 560 600 650 680 700 712; do
-		check_oom "" $capacity
-		check_oom expandable_segments:True $capacity
+	for conf in "" expandable_segments:True; do
+		check_oom "$conf" workload.py eager 560 600 650 680 700 712
+		check_oom "$conf" workload.py graph 600 630 650 660
+		for seed in 1 2; do
+			check_oom "$conf" oom.py "eager $seed" 1524
+			check_oom "$conf" oom.py "graph $seed" 1524
+		done
 	done
 done
 finish

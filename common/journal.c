@@ -94,6 +94,16 @@ const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
 	return offset && offset < used && used < VC_JOURNAL_TEXT ? r->text + offset : "";
 }
 
+bool vc_journal_frame(struct vc_journal_reader *r, uint32_t offset, struct vc_journal_frame *out)
+{
+	uint32_t used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
+
+	if (!offset || used > VC_JOURNAL_TEXT || offset > used || used - offset < sizeof(*out))
+		return false;
+	memcpy(out, r->text + offset, sizeof(*out));
+	return out->caller < offset; /* so callers never go round in a circle */
+}
+
 /* The value of the which-th line with that key, the last one for SIZE_MAX. */
 static const char *find_fact(struct vc_journal_reader *r, const char *key, size_t which, char *buf,
 			     size_t n)

@@ -18,7 +18,7 @@
 #include "common/meta.h"
 
 #define VC_JOURNAL_MAGIC 0x314c4e524a564356ull /* "VCVJRNL1" */
-#define VC_JOURNAL_VERSION 1
+#define VC_JOURNAL_VERSION 2
 
 enum {
 	VC_JOURNAL_RINGS = 256,          /* threads that record at the same time */
@@ -30,8 +30,6 @@ enum {
 /* Kinds of records that are no events; the others are enum vc_event_kind. */
 enum vc_record_kind {
 	VC_REC_CLOCK = 200, /* time_ns = monotonic, addr = wall clock, size = time stamp counter */
-	VC_REC_STACK,       /* a frame: extra = its number, addr = its caller's, text = function,
-	                     * stream = text of the file, size = line */
 	VC_REC_LOST,        /* size = events lost before they reached the journal, text = where */
 };
 
@@ -47,11 +45,15 @@ struct vc_record { /* one cache line */
 	uint64_t extra;    /* ALLOC, FREE: bytes of the block */
 	uint64_t stream;   /* handle */
 	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown */
-	uint32_t text;     /* offset in the text area; 0 = none; ALLOC: number of the stack */
+	uint32_t text;     /* offset in the text area; 0 = none; ALLOC, OOM: of a struct vc_journal_frame */
 	uint16_t device;
 	uint8_t  kind, flags;
 };
 _Static_assert(sizeof(struct vc_record) == 64, "a record is one cache line");
+
+/* A frame of a call stack, in the text area: it outlasts the records, for a recovery that goes on from
+ * a partial trace. Offsets; 0 = none. A caller is stored before what it calls. */
+struct vc_journal_frame { uint32_t caller, function, file, line; };
 
 enum vc_ring_state { VC_RING_FREE, VC_RING_USED, VC_RING_LEFT /* its thread has ended */ };
 
@@ -101,6 +103,7 @@ struct vc_journal_reader *vc_journal_open(const char *path, bool writable, struc
 void vc_journal_close(struct vc_journal_reader *r); /* NULL is fine */
 struct vc_journal *vc_journal_header(struct vc_journal_reader *r);
 const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset); /* never NULL */
+bool vc_journal_frame(struct vc_journal_reader *r, uint32_t offset, struct vc_journal_frame *out);
 /* The value of a fact, or NULL; copied into buf. */
 const char *vc_journal_fact(struct vc_journal_reader *r, const char *key, char *buf, size_t n);
 

@@ -28,8 +28,7 @@ struct vc_journal_decoder {
 	size_t mappeds;
 	struct pool *pool;
 	size_t pools;
-	uint32_t *site;       /* frame of the trace by number of the journal */
-	size_t sites;
+	struct blocks frames; /* nodes of the trace's stacks by offset of their frame in the journal */
 	struct vc_journal_totals totals;
 	uint64_t stream_handle;   /* the last one asked for ... */
 	uint32_t stream;          /* ... and its index */
@@ -59,7 +58,7 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	free(d->early.slot);
 	free(d->mapped);
 	free(d->pool);
-	free(d->site);
+	free(d->frames.slot);
 	free(d);
 }
 
@@ -315,27 +314,32 @@ static uint32_t string_at(struct vc_journal_decoder *d, struct vc_journal_reader
 	return vc_meta_string(d->meta, s, strlen(s));
 }
 
-static int decode_stack(struct vc_journal_decoder *d, struct vc_journal_reader *r,
-			const struct vc_record *rec, struct vc_error *err)
+/* The node of a frame in the trace. Callers first, in a loop: stacks may be a thousand deep. */
+static int site_of(struct vc_journal_decoder *d, struct vc_journal_reader *r, uint32_t offset,
+		   uint32_t *site, struct vc_error *err)
 {
-	struct vc_frame f = { .line = (uint32_t)rec->size };
+	struct vc_journal_frame f;
+	struct block *b = NULL;
 
-	if (rec->extra > UINT32_MAX / 2)
-		return 0;
-	if (rec->extra >= d->sites) {
-		size_t n = (size_t)rec->extra * 2 + 64;
-		uint32_t *p = realloc(d->site, n * sizeof(*p));
+	*site = 0;
+	while (offset && !(b = find(&d->frames, offset))) {
+		uint32_t at = offset;
 
-		if (!p)
-			return vc_nomem(err, "the call stacks");
-		memset(p + d->sites, 0, (n - d->sites) * sizeof(*p));
-		d->site = p;
-		d->sites = n;
+		while (vc_journal_frame(r, at, &f) && f.caller && !find(&d->frames, f.caller))
+			at = f.caller;
+		if (!vc_journal_frame(r, at, &f))
+			return 0;
+		b = f.caller ? find(&d->frames, f.caller) : NULL;
+		struct vc_frame node = { .parent = b ? (uint32_t)b->id : 0, .line = f.line };
+
+		node.function = string_at(d, r, f.function);
+		node.file = string_at(d, r, f.file);
+		b = enter(&d->frames, at, err);
+		if (!b)
+			return VC_ENOMEM;
+		b->id = vc_meta_frame(d->meta, node);
 	}
-	f.parent = rec->addr < d->sites ? d->site[rec->addr] : 0;
-	f.function = string_at(d, r, rec->text);
-	f.file = string_at(d, r, rec->stream);
-	d->site[rec->extra] = vc_meta_frame(d->meta, f);
+	*site = b ? (uint32_t)b->id : 0;
 	return 0;
 }
 
@@ -357,9 +361,7 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 				 .size = rec->size, .addr = rec->addr };
 	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
 	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : stream_of(d, rec->stream);
-	if (rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) {
-		ev->site = rec->text < d->sites ? d->site[rec->text] : 0;
-	} else if (rec->text) {
+	if (rec->text && rec->kind != VC_EV_ALLOC && rec->kind != VC_EV_OOM) {
 		const char *s = vc_journal_text(r, rec->text);
 
 		ev->label = vc_meta_string(d->meta, s, strlen(s));
@@ -369,11 +371,12 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err)
 {
-	if (rec->kind == VC_REC_STACK)
-		return decode_stack(d, r, rec, err);
 	if (rec->kind >= VC_REC_CLOCK)
 		return 0;
 	base_event(d, r, rec, ev);
+	if ((rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) && rec->text &&
+	    site_of(d, r, rec->text, &ev->site, err) < 0)
+		return VC_ENOMEM;
 	if (d->device != rec->device + 1u) {
 		vc_meta_device(d->meta, rec->device);
 		d->device = rec->device + 1u;

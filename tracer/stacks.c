@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stacks.c - see stacks.h. Stacks are a tree: a node is a frame and its caller, numbered when first
- * seen, so a stack that was seen before costs one walk and no text. */
+/* stacks.c - see stacks.h. Stacks are a tree: a node is a frame and its caller, stored when first
+ * seen, so a stack that was seen before costs one walk and no room. */
 #define _GNU_SOURCE
 #include "tracer/stacks.h"
 
@@ -14,7 +14,8 @@
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 
-enum { NODES = 1 << 16, DEPTH = 64, OWN = 3 /* frames of ours on top */ };
+enum { NODES = 1 << 17, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
+#define LINE 0x9e3779b97f4a7c15u /* spreads line numbers over the key: 2^64 / golden ratio */
 enum { UNDECIDED, OFF, PYTHON, NATIVE };
 
 typedef struct object object; /* PyObject: opaque here */
@@ -97,17 +98,14 @@ static struct node *slot_of(uint64_t key, uint32_t parent)
 	return &g.node[i];
 }
 
-static void put_node(const struct node *n, uint32_t function, uint32_t file, int line)
+static uint32_t store_node(uint32_t caller, uint32_t function, uint32_t file, int line)
 {
-	struct vc_record *r = vc_record_begin();
+	struct vc_journal_frame f = { caller, function, file, line > 0 ? (uint32_t)line : 0 };
+	uint32_t at = vc_recorder_text((const char *)&f, sizeof(f));
 
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = VC_REC_STACK, .extra = n->id, .addr = n->parent,
-		.size = (uint64_t)(line > 0 ? line : 0), .stream = file, .text = function };
-	vc_record_commit(r);
-	if (vc_recorder_how(VC_CAP_STACKS) != VC_HOW_RECORDED)
+	if (at && vc_recorder_how(VC_CAP_STACKS) != VC_HOW_RECORDED)
 		vc_recorder_capability(VC_CAP_STACKS, VC_HOW_RECORDED);
+	return at;
 }
 
 static uint32_t native_name(uint64_t pc, uint32_t *file)
@@ -142,22 +140,26 @@ static uint32_t attribute_name(object *code, const char *name)
 static uint32_t intern(const struct frame *f, uint32_t parent)
 {
 	struct node *n = slot_of(f->key, parent);
-	uint32_t function, file = 0;
+	uint32_t function, file = 0, id;
 
 	if (n->id)
 		return n->id;
 	if (g.nodes >= NODES / 2)
 		return parent; /* enough different stacks: what is new is known by its callers */
-	*n = (struct node){ f->key, parent, ++g.nodes };
 	if (f->code) {
-		g.inc(f->code); /* for good: its address is the key */
 		function = attribute_name(f->code, "co_name");
 		file = attribute_name(f->code, "co_filename");
 	} else {
 		function = native_name(f->key, &file);
 	}
-	put_node(n, function, file, f->line);
-	return n->id;
+	id = store_node(parent, function, file, f->line);
+	if (!id)
+		return parent;
+	if (f->code)
+		g.inc(f->code); /* for good: its address is the key */
+	*n = (struct node){ f->key, parent, id };
+	g.nodes++;
+	return id;
 }
 
 static uint32_t intern_all(const struct frame *f, int n)
@@ -175,7 +177,7 @@ static uint32_t intern_all(const struct frame *f, int n)
 
 static uint32_t python_stack(void)
 {
-	struct frame f[DEPTH] = { 0 };
+	struct frame f[DEPTH]; /* 24 KiB: threads that run Python have more */
 	object *frame, *code, *back;
 	uint32_t node;
 	int gil, n = 0;
@@ -187,14 +189,14 @@ static uint32_t python_stack(void)
 		code = g.code(frame);
 		f[n].code = code;
 		f[n].line = g.line(frame);
-		f[n].key = (uint64_t)(uintptr_t)code ^ (uint64_t)(uint32_t)f[n].line << 48;
+		f[n].key = (uint64_t)(uintptr_t)code + (uint64_t)(uint32_t)f[n].line * LINE;
 		n++;
 		back = g.back(frame);
 		g.dec(frame);
 	}
 	if (frame)
 		g.dec(frame);
-	node = intern_all(f, n);
+	node = n ? intern_all(f, n) : 0;
 	for (int i = 0; i < n; i++)
 		g.dec(f[i].code);
 	g.release(gil);
@@ -228,7 +230,7 @@ void vc_stacks_before_fork(void)
 
 void vc_stacks_after_fork(bool child)
 {
-	if (child) {
+	if (child && g.nodes) {
 		memset(g.node, 0, sizeof(g.node));
 		g.nodes = 0;
 	}

@@ -11,10 +11,11 @@ child_of() {
 	done
 }
 
-# both SUM: record a victim of SUM allocations, kill recorder and victim at once
+# both SUM [OPTION...]: record a victim of SUM allocations, kill recorder and victim at once
 both() {
+	sum=$1; shift
 	rm -rf "$TMP"/k.*
-	"$VRAMCAST" record -q -o "$TMP/k.vct" --param batch=8 -- "$bin/victim" "wait:$TMP/k.ready" "$1" 2> /dev/null &
+	"$VRAMCAST" record -q -o "$TMP/k.vct" --param batch=8 "$@" -- "$bin/victim" "wait:$TMP/k.ready" "$sum" 2> /dev/null &
 	recorder=$!
 	for i in $(seq 200); do [ -e "$TMP/k.ready" ] && break; sleep 0.05; done
 	victim=$(child_of "$recorder")
@@ -41,6 +42,11 @@ equal "it is not called complete" "$(field "$journal" complete)" false
 run recover "$TMP/k.vct.journal"
 expect "a recording of which a part was written already" 0 "k.vct: 90000 events"
 equal "each event is there once" "$(field "$TMP/k.vct" events)" 90000
+
+stacks() { "$VRAMCAST" dump "$TMP/k.vct" | awk '$3 == "alloc" { n[/ at=/ ? "with" : "without"]++ } END { print n["with"] + 0, n["without"] + 0 }'; }
+both 40000 --stacks native # the first 33 000 or so are stored, the others in the journal
+run recover "$TMP/k.vct"
+equal "each allocation has its call stack, whether it was in the partial trace or in the journal" "$(stacks)" "40000 0"
 
 run recover "$TMP/nothing"
 expect "no such recording: one sentence" 1 "" "there is no recording"

@@ -96,16 +96,17 @@ def main():
     batch = int(sys.argv[3]) if len(sys.argv) > 3 else 256
     if path != "-":
         torch.cuda.memory._record_memory_history(max_entries=10000000, stacks="python")
-    failed = 0
+    failed, kept = 0, None
     try:
         {"eager": eager, "graph": graph, "streams": streams, "grow": grow}[mode](batch)
         torch.cuda.synchronize()
     except torch.OutOfMemoryError as e:
         print("message:", str(e))
-        failed = 3
+        failed, kept = 3, e  # its frames hold the graph: a snapshot does not tell of pools that are gone
     if path != "-":
         with open(path, "wb") as f:
             pickle.dump(torch.cuda.memory._snapshot(), f)
+    del kept
     print("peak", torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
     sys.exit(failed)
 

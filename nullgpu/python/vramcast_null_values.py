@@ -1,60 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vramcast_null_values.py - computes small tensors on the null GPU, so that decisions which a script
-takes from them (masks, lengths, argmax, end of text, sizes of nonzero) are the right ones.
+"""vramcast_null_values.py - computes what decides on the null GPU, so that the decisions a script takes
+from tensors (masks, lengths, argmax, end of text, sizes of nonzero, boxes, edges) are the right ones.
 
 Device addresses are ordinary memory of this process: after an operation has run on the device (which
-allocates and computes nothing) the CPU kernel of the same operation runs on the same bytes. Small
-results of large operations become zeros: readable, finite, the same in every run. The allocator sees
-nothing of all this. Backward passes and optimizer steps are left alone: nothing there decides."""
+allocates and computes nothing) the CPU kernel of the same operation runs on the same bytes. This is
+done for small tensors, and for larger ones outside of what is differentiated: data, masks, ranges,
+boxes, assignments. Small results of everything else become zeros: readable, finite, the same in every
+run. A size that depends on unknown values is the largest it can be, and the report says so. The
+allocator sees nothing of all this. Backward passes and optimizer steps are left alone: nothing there
+decides."""
 import ctypes
 import functools
 import math
 import os
 import sys
 
-LIMIT = int(os.environ.get("VRAMCAST_NULL_VALUES_MAX", 1 << 20))  # bytes of storage
+LIMIT = int(os.environ.get("VRAMCAST_NULL_VALUES_MAX", 1 << 20))  # bytes of storage: always computed
+# Larger ones cost host memory and time; integers and masks (edges, tokens, assignments) decide more
+# often than floating point does.
+KNOWN_INTEGER = 64 * LIMIT
+KNOWN_FLOAT = 16 * LIMIT
+KNOWN_MASK = 4 * LIMIT  # one byte each
+UPLOADED_FLOAT = 4 * LIMIT
 
-# Their result is not what decides, or it is the caller's business: nothing is computed.
+# Memory, not values; or the caller's business.
 LEFT_ALONE = set("""
 empty empty_strided empty_like new_empty new_empty_strided record_stream set_ resize_ detach
 _pin_memory is_pinned pin_memory lift_fresh alias _copy_from bernoulli_ uniform_ normal_
-random_ exponential_ mm addmm bmm baddbmm _addmm_activation convolution cudnn_convolution _cudnn_rnn
+random_ exponential_ randn randn_like
+""".split())
+# The network's own work: nothing is computed, small results are zeros.
+NETWORK = set("""
+mm addmm bmm baddbmm _addmm_activation convolution cudnn_convolution _cudnn_rnn
 native_dropout native_layer_norm _fused_rms_norm native_batch_norm cudnn_batch_norm
 _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention
-_scaled_dot_product_cudnn_attention gelu silu rand randn rand_like randn_like
+_scaled_dot_product_cudnn_attention gelu silu
 """.split())
-# Answered by a random number: zeros do.
-RANDOM = {"multinomial", "randint", "randperm", "bernoulli"}
+# Random numbers: other ones than the card's, and without touching the host's generator.
+RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
 # They ask the device how many results there are before they allocate them.
 COUNTED = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
-           "repeat_interleave", "index", "index_put_"}
-LEAVE, ITEM, COMPUTE = range(3)
+           "repeat_interleave", "index", "index_put_", "nms"}
+# Floating point made of masks is added to attention scores: it decides nothing.
+ADDED = {"where", "masked_fill"}
+# What they write to need not have been known before.
+OVERWRITE = {"zero_", "fill_", "copy_"}
+LEAVE, ITEM, COMPUTE, TAKE_APART, ZERO = range(5)
+SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
-def _make_mode(torch):
-    from torch.utils._python_dispatch import TorchDispatchMode
-    driver = ctypes.CDLL("libcuda.so.1")
-    tensor_types = (torch.Tensor, torch.nn.Parameter)
-    masks = (torch.bool, torch.uint8)
-    plans = {}
+def flatten(torch, x, out):
+    if isinstance(x, torch.Tensor):
+        out.append(x)
+    elif isinstance(x, (list, tuple)):
+        for y in x:
+            flatten(torch, y, out)
 
-    def plan_of(func):
-        name = func._schema.name.split("::")[-1]
-        returns = func._schema.returns
-        view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-        foreach = name.startswith(("_foreach", "_fused", "_amp"))
-        if name == "_local_scalar_dense":
-            plan = ITEM
-        elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
-            plan = LEAVE
-        else:
-            plan = COMPUTE
-        plans[func] = (plan, name, func._schema.is_mutable)
-        return plans[func]
 
-    def on_host(t):
+class _Memory:
+    """Which device memory holds values that mean something, and the way to it from the host."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.plain = (torch.Tensor, torch.nn.Parameter)
+        self.known = {}  # address of a large storage -> type of the values it holds
+
+    def on_host(self, t):
         """The same bytes, seen as a CPU tensor."""
-        storage = t.untyped_storage()
+        torch, storage = self.torch, t.untyped_storage()
         n = storage.nbytes()
         if n == 0:
             return torch.empty(t.size(), dtype=t.dtype)
@@ -64,74 +77,205 @@ def _make_mode(torch):
                  t.size(), t.stride())
         return out
 
-    def flatten(x, out):
-        if isinstance(x, torch.Tensor):
-            out.append(x)
-        elif isinstance(x, (list, tuple)):
-            for y in x:
-                flatten(y, out)
+    def is_plain(self, t):
+        return type(t) in self.plain and t.layout is self.torch.strided and not t.is_complex()
 
-    def moved(x):
-        if isinstance(x, torch.Tensor):
-            return on_host(x) if x.is_cuda else x
+    def is_small(self, t):
+        return self.is_plain(t) and t.untyped_storage().nbytes() <= LIMIT
+
+    def is_known(self, t):
+        return self.known.get(t.untyped_storage().data_ptr()) is t.dtype
+
+    def may_hold(self, t, name=""):
+        """Whether the values of a result are kept."""
+        most = KNOWN_MASK if t.dtype.itemsize == 1 else KNOWN_INTEGER
+        if t.dtype.is_floating_point:
+            most = LIMIT if name in RANDOM or name in ADDED else KNOWN_FLOAT
+        return self.is_plain(t) and t.untyped_storage().nbytes() <= most
+
+    def learn(self, t):
+        if t.untyped_storage().nbytes() > LIMIT:
+            self.known[t.untyped_storage().data_ptr()] = t.dtype
+
+    def forget(self, results):
+        if self.known:
+            for t in results:
+                if t.is_cuda and type(t) in self.plain:
+                    self.known.pop(t.data_ptr(), None)
+
+    def forget_floats(self):
+        """Memory that the backward pass or an optimizer reuses is not seen here."""
+        for at in [at for at, dtype in self.known.items() if dtype.is_floating_point]:
+            del self.known[at]
+
+    def weigh(self, device, name):
+        """What the values of the arguments on the device are worth: outside of what is differentiated
+        unknown ones count as zeros, as in a network that has learnt nothing."""
+        known = unknown = size = 0
+        learnt = False
+        for i, t in enumerate(device):
+            if not self.is_plain(t):
+                return UNKNOWN
+            n = max(t.untyped_storage().nbytes(), t.numel() * t.element_size())
+            learnt = learnt or t.requires_grad or type(t) is not self.torch.Tensor
+            if t.untyped_storage().nbytes() <= LIMIT and n > LIMIT and n <= KNOWN_INTEGER:
+                known += 1  # a small one, expanded
+            elif n > LIMIT:
+                size = max(size, n)
+                if self.is_known(t) or (i == 0 and name in OVERWRITE and self.may_hold(t, name)):
+                    known += 1
+                else:
+                    unknown += 1
+        if not known and not unknown:
+            return SMALL
+        return UNKNOWN if learnt or size > (KNOWN_FLOAT if unknown else KNOWN_INTEGER) else KNOWN
+
+    def moved(self, x):
+        if isinstance(x, self.torch.Tensor):
+            if not x.is_cuda:
+                return x
+            if self.is_small(x) or self.is_known(x):
+                return self.on_host(x)
+            return self.torch.zeros(x.size(), dtype=x.dtype)
         if isinstance(x, (list, tuple)):
-            return type(x)(moved(y) for y in x)
-        if isinstance(x, torch.device) and x.type == "cuda":
-            return torch.device("cpu")
+            return type(x)(self.moved(y) for y in x)
+        if isinstance(x, self.torch.device) and x.type == "cuda":
+            return self.torch.device("cpu")
         return x
 
-    def is_small(t):
-        return type(t) in tensor_types and t.layout is torch.strided and not t.is_complex() and \
-            t.untyped_storage().nbytes() <= LIMIT
+    def zero(self, results):
+        for r in results:
+            if r.is_cuda and r.numel() * r.element_size() <= LIMIT and self.is_small(r):
+                storage = r.untyped_storage()
+                ctypes.memset(storage.data_ptr() + r.storage_offset() * r.element_size(), 0,
+                              r.numel() * r.element_size() if r.is_contiguous() else 0)
+            elif r.is_cuda:
+                self.forget([r])
 
-    def on_cpu(func, args, kwargs):
-        return func(*[moved(a) for a in args], **{k: moved(v) for k, v in kwargs.items()})
+    def store(self, results, done):
+        values = []
+        flatten(self.torch, done, values)
+        for to, value in zip(results, values):
+            if to.shape != value.shape:
+                continue
+            if not to.is_cuda:
+                if to.nbytes > LIMIT:  # the device side answered with zeros
+                    to.copy_(value)
+            elif self.may_hold(to):
+                self.on_host(to).copy_(value)
+                self.learn(to)
+            else:
+                self.forget([to])
+
+
+def _make_mode(torch, memory):
+    from torch.utils._python_dispatch import TorchDispatchMode
+    driver = ctypes.CDLL("libcuda.so.1")
+    masks = (torch.bool, torch.uint8)
+    plans, told, draws = {}, {}, [0]
+
+    def plan_of(func):
+        name = func._schema.name.split("::")[-1]
+        returns = func._schema.returns
+        view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+        foreach = name.startswith(("_foreach", "_fused", "_amp"))
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            plan = TAKE_APART
+        elif name == "_local_scalar_dense":
+            plan = ITEM
+        elif name in NETWORK:
+            plan = ZERO
+        elif func._schema.name == "torchvision::nms":
+            plan = COMPUTE
+        elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
+            plan = LEAVE
+        else:
+            plan = COMPUTE
+        plans[func] = (plan, name, func._schema.is_mutable, view)
+        return plans[func]
+
+    def gather(args, kwargs):
+        tensors = []
+        flatten(torch, args, tensors)
+        for v in kwargs.values():
+            flatten(torch, v, tensors)
+        return tensors
+
+    def on_cpu(func, name, mutable, args, kwargs):
+        host = [memory.moved(a) for a in args]
+        if mutable and isinstance(args[0], torch.Tensor) and args[0].is_cuda:
+            host[0] = memory.on_host(args[0])
+        return func(*host, **{k: memory.moved(v) for k, v in kwargs.items()})
+
+    def drawn(func, name, mutable, args, kwargs):
+        kwargs = {k: v for k, v in kwargs.items() if k != "generator"}
+        generator = torch.default_generator
+        state = generator.get_state()
+        generator.manual_seed(draws[0])
+        draws[0] += 1
+        try:
+            return on_cpu(func, name, mutable, args, kwargs)
+        finally:
+            generator.set_state(state)
+
+    def mask_of(name, args):
+        """The tensor whose true elements are counted, None where nothing is."""
+        if name not in ("index", "index_put_"):
+            return args[0]
+        chosen = []
+        flatten(torch, args[1], chosen)
+        chosen = [m for m in chosen if m.dtype in masks and m.is_cuda]
+        return chosen[0] if chosen else None
 
     def tell_count(func, name, args, kwargs):
         """Runs a counted operation ahead and tells the device how many results it has."""
         if name in ("index", "index_put_"):
-            chosen = []
-            flatten(args[1], chosen)
-            chosen = [m for m in chosen if m.dtype in masks]
-            if not chosen or not chosen[0].is_cuda:
-                return None
-            driver.vc_null_count_is(ctypes.c_uint64(int(on_host(chosen[0]).sum())))
+            mask = mask_of(name, args)
+            if mask is not None:
+                driver.vc_null_count_is(ctypes.c_uint64(int(memory.moved(mask).sum())))
             return None
-        done = on_cpu(func, args, kwargs)
+        done = on_cpu(func, name, False, args, kwargs)
         first = []
-        flatten(done, first)
+        flatten(torch, done, first)
         driver.vc_null_count_is(ctypes.c_uint64(first[0].shape[0]))
         return done
 
-    def zero(results):
-        for r in results:
-            if r.is_cuda and r.numel() * r.element_size() <= LIMIT and is_small(r):
-                storage = r.untyped_storage()
-                ctypes.memset(storage.data_ptr() + r.storage_offset() * r.element_size(), 0,
-                              r.numel() * r.element_size() if r.is_contiguous() else 0)
-
-    def store(results, done):
-        values = []
-        flatten(done, values)
-        for to, value in zip(results, values):
-            if to.is_cuda and to.shape == value.shape and is_small(to):
-                on_host(to).copy_(value)
+    def tell_most(name, args):
+        """Nobody knows how many: as many as there can be, and the report names it."""
+        mask = mask_of(name, args)
+        if mask is None or not mask.is_cuda:
+            return
+        if name not in told:
+            told[name] = ctypes.create_string_buffer(
+                ("the size of a result of %s" % name).encode())
+            if hasattr(driver, "vc_null_values_unknown"):
+                driver.vc_null_values_unknown(told[name])
+        driver.vc_null_count_is(ctypes.c_uint64(mask.numel()))
 
     def on_device(kwargs):
         device = kwargs.get("device")
         return isinstance(device, torch.device) and device.type == "cuda"
 
+    def upload(func, args, kwargs):
+        """Data that comes from the host: the device side copies what is small."""
+        out = func(*args, **kwargs)
+        if type(out) is torch.Tensor and out.is_cuda and out.nbytes > LIMIT and args:
+            most = UPLOADED_FLOAT if out.dtype.is_floating_point else KNOWN_INTEGER
+            if type(args[0]) is torch.Tensor and out.nbytes <= most and memory.is_plain(out):
+                memory.on_host(out).copy_(args[0])
+                memory.learn(out)
+            else:
+                memory.forget([out])
+        return out
+
     def compute(func, name, mutable, args, kwargs):
-        tensors = []
-        flatten(args, tensors)
-        for v in kwargs.values():
-            flatten(v, tensors)
+        tensors = gather(args, kwargs)
         device = [t for t in tensors if t.is_cuda]
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
-            return func(*args, **kwargs)
-        for t in device:
-            if t.numel() * t.element_size() > LIMIT or not is_small(t):
-                return large(func, mutable, args, kwargs)
+            return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
+        worth = memory.weigh(device, name)
+        if worth == UNKNOWN:
+            return large(func, name, mutable, args, kwargs)
         done = None
         try:
             if name in COUNTED:
@@ -141,39 +285,61 @@ def _make_mode(torch):
         out = func(*args, **kwargs)
         driver.vc_null_count_unused()
         results = []
-        flatten(out, results)
-        if name in RANDOM:
-            zero(results)
+        flatten(torch, out, results)
+        if not mutable and not all(memory.may_hold(r, name) for r in results):
+            memory.zero(results)
             return out
         try:
-            if done is None:
-                done = on_cpu(func, args, kwargs)
+            if name in RANDOM:
+                done = drawn(func, name, mutable, args, kwargs)
+            elif done is None:
+                done = on_cpu(func, name, mutable, args, kwargs)
+            if not mutable and not results:
+                return done  # equal and its like answer without a tensor
             if not mutable:
-                store(results, done)
+                memory.store(results, done)
+            elif name in OVERWRITE and args[0].is_cuda and \
+                    args[0].nbytes == args[0].untyped_storage().nbytes():
+                memory.learn(args[0])
         except Exception:  # no such kernel on the CPU: as if it were large
             if not mutable:
-                zero(results)
+                memory.zero(results)
         return out
 
-    def large(func, mutable, args, kwargs):
+    def large(func, name, mutable, args, kwargs):
+        if name in COUNTED:
+            tell_most(name, args)
         out = func(*args, **kwargs)
-        if not mutable and not (type(out) in tensor_types and out.nbytes > LIMIT):
-            results = []
-            flatten(out, results)
-            zero(results)
+        if name in COUNTED:
+            driver.vc_null_count_unused()
+        results = []
+        flatten(torch, out, results)
+        if mutable:
+            memory.forget(results)
+        else:
+            memory.zero(results)
         return out
 
     class Values(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            plan, name, mutable = plans.get(func) or plan_of(func)
+            plan, name, mutable, view = plans.get(func) or plan_of(func)
             if plan == LEAVE:
-                return func(*args, **kwargs) if kwargs else func(*args)
+                out = func(*args, **kwargs) if kwargs else func(*args)
+                if memory.known and not view and isinstance(out, torch.Tensor):
+                    memory.forget([out])
+                return out
+            if plan == ZERO:
+                return large(func, name, mutable, args, kwargs or {})
+            if plan == TAKE_APART:  # they come here whole in inference mode only
+                with self:
+                    return func.decompose(*args, **(kwargs or {}))
             if plan == ITEM:
                 value = func(*args)
                 return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
             first = args[0] if args else None
-            if type(first) in tensor_types and first.nbytes > LIMIT and first.is_cuda:
-                return large(func, mutable, args, kwargs or {})  # the common case, without a look
+            if type(first) in memory.plain and first.requires_grad and first.is_cuda and \
+                    first.nbytes > LIMIT:
+                return large(func, name, mutable, args, kwargs or {})  # the common case, at once
             return compute(func, name, mutable, args, kwargs or {})
 
     return Values()
@@ -183,7 +349,8 @@ class _Switch:
     """The mode with an on and an off; off does nothing when another mode lies on top of it."""
 
     def __init__(self, torch):
-        self.torch, self.mode, self.on, self.stopped = torch, _make_mode(torch), False, False
+        self.torch, self.memory = torch, _Memory(torch)
+        self.mode, self.on, self.stopped = _make_mode(torch, self.memory), False, False
 
     def is_top(self):
         from torch.utils import _python_dispatch
@@ -205,6 +372,7 @@ class _Switch:
     def around(self, function):
         def wrapped(*args, **kwargs):
             left = self.leave()
+            self.memory.forget_floats()
             try:
                 return function(*args, **kwargs)
             finally:

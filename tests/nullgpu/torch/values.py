@@ -27,7 +27,28 @@ def train(batch):
     return torch.cuda.max_memory_allocated(), loss.item()
 
 
+def large_values():
+    """Data, masks and assignments above 1 MiB; an untrained network's outputs are zeros."""
+    edges = torch.randint(0, 1000, (2, 200000)).cuda()
+    host = edges.cpu()
+    ok(host[:, host[0] != host[1]].shape == edges[:, edges[0] != edges[1]].shape and
+       host.sum() == edges.sum().item(), "integers from the host keep their values: 3 MiB of edges")
+    with torch.no_grad():
+        points = torch.arange(300000, device="cuda").float().view(-1, 1).expand(-1, 4)
+        inside = (points > 10).all(1) & (points < 200010).all(1)
+        ok(inside.sum().item() == 199999, "boxes and masks computed on the device are right")
+        logits = nn.Linear(16, 64).cuda()(torch.randn(50000, 16, device="cuda"))
+        ok((logits.softmax(1) > 0.1).nonzero().shape[0] == 0, "an untrained network's scores are even")
+    with torch.inference_mode():
+        ok(inside.nonzero(as_tuple=True)[0].numel() == 199999, "also in inference mode")
+    state = torch.get_rng_state()
+    drawn = torch.randperm(5000, device="cuda")
+    ok(drawn.sort().values.equal(torch.arange(5000, device="cuda")) and
+       torch.get_rng_state().equal(state), "a permutation is one, and the host's generator untouched")
+
+
 def main():
+    large_values()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

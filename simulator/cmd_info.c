@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/layering.h"
 #include "simulator/report.h"
 #include "simulator/time.h"
 #include "simulator/transforms/anatomy.h"
@@ -111,6 +112,71 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
+static void least_and_most(const struct vc_layering *l, size_t at, uint64_t *least, uint64_t *most)
+{
+	*least = UINT64_MAX;
+	*most = 0;
+	for (size_t k = 0; k < l->n; k++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&l->at[k] + at, sizeof(n));
+		*least = n < *least ? n : *least;
+		*most = n > *most ? n : *most;
+	}
+}
+
+static void say_bytes(char *to, size_t n, const struct vc_layering *l, size_t at, const char *what)
+{
+	char a[32], b[32];
+	uint64_t least, most;
+
+	least_and_most(l, at, &least, &most);
+	if (least == most)
+		snprintf(to, n, "%s of %s", vc_bytes_text(most, a), what);
+	else
+		snprintf(to, n, "%s .. %s of %s", vc_bytes_text(least, a), vc_bytes_text(most, b), what);
+}
+
+static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc_layering *l, size_t at)
+{
+	vc_emit_array(e, key, NULL);
+	for (size_t k = 0; k < l->n; k++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&l->at[k] + at, sizeof(n));
+		vc_emit_uint(e, NULL, NULL, n);
+	}
+	vc_emit_end(e);
+}
+
+/* The layers of the model, by call sites or because they repeat within the forward pass. */
+static void emit_layers(struct vc_emit *e, const struct vc_session *s, const struct vc_anatomy *a)
+{
+	const size_t activations = offsetof(struct vc_layering_at, activations);
+	const size_t parameters = offsetof(struct vc_layering_at, parameters);
+	struct vc_layering l = { 0 };
+	char line[256], act[96], par[96];
+
+	if (!a->iterations || vc_layering_read(&l, a, &s->trace, NULL) < 0)
+		l = (struct vc_layering){ 0 };
+	vc_emit_object(e, "layers", NULL);
+	vc_emit_uint(e, "count", NULL, l.n);
+	vc_emit_text(e, "source", NULL, l.from);
+	vc_emit_real(e, "confidence", NULL, l.confidence);
+	emit_layer_bytes(e, "activations", &l, activations);
+	emit_layer_bytes(e, "parameters", &l, parameters);
+	vc_emit_text(e, "parameters_are", NULL, !l.n ? NULL : l.all_parameters ? "all" : "with gradients");
+	vc_emit_end(e);
+	if (!l.n)
+		return;
+	say_bytes(act, sizeof(act), &l, activations, "activations");
+	say_bytes(par, sizeof(par), &l, parameters, l.all_parameters ? "parameters" : "parameters with gradients");
+	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
+		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
+	vc_emit_text(e, NULL, "layers", line);
+	vc_layering_fini(&l);
+}
+
 /* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
 static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 {
@@ -130,6 +196,7 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 		 a.from ? a.from : "", a.confidence, a.micro > 1 ? ", several micro-batches each" : "");
 	if (a.iterations)
 		vc_emit_text(e, NULL, "iterations", line);
+	emit_layers(e, s, &a);
 	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
 	for (int c = 0; c < VC_CATS && a.iterations; c++)
 		if (a.bytes[c])

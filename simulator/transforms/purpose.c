@@ -70,19 +70,29 @@ static bool take(struct vc_block_life *b, uint64_t *size, size_t *n)
 	return true;
 }
 
+/* The parameters' sizes, sorted; *n of them. */
+static uint64_t *parameter_sizes(const struct vc_anatomy *a, size_t *n, uint64_t *sum)
+{
+	uint64_t *size = calloc(a->n + 1, sizeof(*size));
+
+	*n = *sum = 0;
+	for (size_t i = 0; size && i < a->n; i++)
+		if (a->block[i].category == VC_CAT_PARAMETER)
+			*sum += size[(*n)++] = a->block[i].size;
+	if (*n)
+		qsort(size, *n, sizeof(*size), by_size);
+	return size;
+}
+
 /* Gradients that are kept (zero_grad(set_to_none=False)) last like a workspace that the first
  * backward pass asks for; they are the ones for which there is a parameter of their size. */
 static void kept_gradients(struct vc_anatomy *a)
 {
-	uint64_t *size = calloc(a->n + 1, sizeof(*size)), all = 0, found = 0;
-	size_t *taken = calloc(a->n + 1, sizeof(*taken)), n = 0, k = 0;
+	size_t n, k = 0, *taken = calloc(a->n + 1, sizeof(*taken));
+	uint64_t all, found = 0, *size = parameter_sizes(a, &n, &all);
 	bool more = size && taken;
 
-	for (size_t i = 0; more && i < a->n; i++)
-		if (a->block[i].category == VC_CAT_PARAMETER)
-			all += size[n++] = a->block[i].size;
-	if (n)
-		qsort(size, n, sizeof(*size), by_size);
+	n = more ? n : 0;
 	/* From the end: the workspaces of a backward pass come with its first operators. */
 	for (size_t i = a->n; n && i-- > 0;)
 		if (a->block[i].category == VC_CAT_WORKSPACE &&
@@ -103,6 +113,32 @@ static void kept_gradients(struct vc_anatomy *a)
 	free(size);
 }
 
+/* Where nothing names the optimizer it may be thought to begin before the last gradients: of what lives
+ * through it those that come first and for which a parameter has none yet. Most must have one: else
+ * some are frozen. */
+static void late_gradients(struct vc_anatomy *a)
+{
+	size_t n, at = 0;
+	uint64_t sum, *size = parameter_sizes(a, &n, &sum), *left = calloc(n + 1, sizeof(*left));
+
+	for (uint32_t k = 0; size && left && k < a->iterations; k++) {
+		size_t m = n, from;
+		uint64_t found = 0;
+
+		memcpy(left, size, n * sizeof(*left));
+		while (at < a->n && a->block[at].iteration != k)
+			at++;
+		for (from = at; at < a->n && a->block[at].iteration == k; at++)
+			if (a->block[at].category == VC_CAT_GRADIENT && take(&a->block[at], left, &m))
+				found += a->block[at].size;
+		for (size_t i = from; m && found * 4 > sum * 3 && i < at; i++)
+			if (a->block[i].category == VC_CAT_OPTIMIZER_TEMP && a->block[i].died >= at)
+				take(&a->block[i], left, &m);
+	}
+	free(left);
+	free(size);
+}
+
 static void purposes(struct vc_anatomy *a)
 {
 	uint64_t gradients[2] = { 0 };
@@ -119,6 +155,7 @@ static void purposes(struct vc_anatomy *a)
 		b->category = category_of(a, b, &a->span[b->span], died);
 	}
 	kept_gradients(a);
+	late_gradients(a);
 	for (size_t i = 0; i < a->n; i++) {
 		const struct vc_block_life *b = &a->block[i];
 

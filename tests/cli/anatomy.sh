@@ -26,4 +26,15 @@ n=$(printf '%s\n' "$out" | grep -c ' is=.* phase=other$\| is=.* phase=other at='
 grep -q '>Optimizer state<' "$TMP/a.svg" && ! grep -q '>Live to the end<' "$TMP/a.svg" &&
 	grep -q '<title>backward</title>' "$TMP/a.svg" &&
 	pass "the picture shows categories and phases of a recording without names" || fail "the picture shows categories"
+run info "$r"; [ "$rc" = 0 ] && ! printf '%s' "$out" | grep -q '^  layers' &&
+	pass "layers that cuDNN hides are not made up" || fail "layers that cuDNN hides are not made up" "$out"
+run info tests/recordings/gpt.vct
+expect "24 blocks, and what each of them is" 0 'layers +24, from the pattern \(confidence 0\.[89].*; 48\.05 MiB of parameters and .* of activations each'
+run info tests/recordings/gpt.vct --json; expect "as JSON" 0 '"layers": \{'
+printf '%s\n' "$out" | tr -d ' \n' | sed -n 's/.*"parameters":\[\([0-9,]*\)\].*/\1/p' | tr , '\n' > "$TMP/parameters"
+[ "$(sort -u "$TMP/parameters")" = 50384896 ] && [ "$(grep -c . "$TMP/parameters")" = 24 ] &&
+	pass "12 d^2 + 13 d parameters of 4 bytes in each" || fail "parameters of each layer" "$(cat "$TMP/parameters")"
+# 24 of them, 32,000 words to and from 1,024, all trained: each has a gradient while the optimizer works.
+awk -v p="$(bytes parameter)" -v g="$(bytes gradient)" 'BEGIN { exit !(p == 1471509504 && g <= p && g >= 0.99 * p) }' &&
+	pass "as many bytes of gradients as of parameters, within 1 %" || fail "gradients" "$(bytes parameter) $(bytes gradient)"
 finish

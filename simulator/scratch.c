@@ -190,10 +190,10 @@ static uint32_t source_of(const struct vc_member *m, const double *grows, const 
 
 /* Bytes per value of the sums where no buffer tells: half when the weight's gradient is copied to
  * twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_member *m, const struct layer *l)
+static uint32_t element_of(const struct vc_member *m, const double *grows, const struct layer *l)
 {
 	for (uint32_t j = l->weight + 1; j < m->n && j < l->weight + 9; j++)
-		if (m->take[j].size == 2 * m->take[l->weight].size)
+		if (m->take[j].size == 2 * m->take[l->weight].size && !varies(grows, j))
 			return 2;
 	return 4;
 }
@@ -228,7 +228,7 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 	}
 	if (!known)
 		return false;
-	uint32_t element = element_of(m, &l);
+	uint32_t element = element_of(m, grows, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED && element == 4) /* all in half */
 		s->source = source_of(m, grows, s, &l, l.k * (element = 2));

@@ -13,7 +13,7 @@ struct make {
 	enum vc_lean lean;
 	const double *at;
 	double growth;             /* product of the axes' ratios */
-	size_t scratch;            /* next scratch to come */
+	size_t scratch, sort;      /* next scratch, next embedding to come */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	uint64_t partial, semaphores;
@@ -31,8 +31,31 @@ static uint64_t kept_size(const struct make *k, size_t i)
 	return (uint64_t)(size + 0.5);
 }
 
+/* How many indices an embedding has at the target. */
+static uint64_t indices(const struct make *k, const struct vc_sort *s)
+{
+	return (uint64_t)(vc_view_law(k->f, k->v, k->base, s->source, k->at) / (double)s->per + 0.5);
+}
+
+/* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
+static uint64_t sort_size(const struct make *k, size_t i)
+{
+	const struct vc_sort *s = &k->v->sorts.at[k->v->twin[i]];
+	uint64_t size[VC_SORT_BLOCKS], n = indices(k, s);
+	size_t at = i + VC_SORT_BEFORE - s->owner;
+
+	if (!vc_sort_needed(s, n))
+		return 0;
+	if (n == k->b->take[s->source].size / s->per)
+		return k->b->take[i].size; /* as recorded */
+	vc_sort_sizes(s, n, size);
+	return size[at > VC_SORT_BEFORE ? at - 1 : at];
+}
+
 static uint64_t size_at(const struct make *k, size_t i)
 {
+	if (k->v->origin[i] == VC_BY_SORT)
+		return sort_size(k, i);
 	if (k->v->origin[i] == VC_ALONE)
 		return kept_size(k, i);
 	if (k->v->origin[i] == VC_OPEN && k->lean == VC_LEAN_LOW)
@@ -71,6 +94,52 @@ static int insert_scratch(struct make *k, const struct vc_event *owner, struct v
 	return vc_trace_append(k->out, e, 4, err);
 }
 
+static int sort_event(struct make *k, const struct vc_event *like, const uint64_t *size, int block, bool asked,
+		      struct vc_error *err)
+{
+	struct vc_event e = *like;
+
+	e.addr = 0;
+	e.kind = asked ? VC_EV_ALLOC : VC_EV_FREE;
+	e.id = k->next_id + (uint64_t)block;
+	e.size = size[block];
+	return vc_trace_append(k->out, &e, 1, err);
+}
+
+/* The gradient of an embedding that has too many indices at the target to go without sorting. Blocks
+ * 0 to 3 come before it; a negative entry gives the block back (~block). */
+static int insert_sort(struct make *k, const struct vc_event *owner, struct vc_error *err)
+{
+	static const signed char before[] = { 0, 1, 2, 3, ~3, ~2 };
+	static const signed char after[] = { 4, 5, 6, 7, ~7, ~6, 8, 9, 10, ~10, 11, 12, 13, ~13, ~12, ~11,
+					     ~9, ~8, ~5, ~4, ~1, ~0 };
+	const struct vc_sort *s = &k->v->sorts.at[k->sort];
+	uint64_t size[VC_SORT_BLOCKS];
+	int rc = 0;
+
+	vc_sort_sizes(s, indices(k, s), size);
+	for (size_t i = 0; !rc && i < sizeof(before); i++)
+		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i], before[i] >= 0, err);
+	if (!rc)
+		rc = emit(k, (struct vc_event *)owner, err);
+	for (size_t i = 0; !rc && i < sizeof(after); i++)
+		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i], after[i] >= 0, err);
+	k->next_id += VC_SORT_BLOCKS;
+	k->rep->scratch_new++;
+	return rc;
+}
+
+/* Is allocation i the gradient of an embedding that has to be sorted for at the target only? */
+static bool starts_sorting(struct make *k, size_t i)
+{
+	const struct vc_sorts *l = &k->v->sorts;
+
+	while (k->sort < l->n && l->at[k->sort].owner < i)
+		k->sort++;
+	return k->sort < l->n && l->at[k->sort].owner == i && !l->at[k->sort].present &&
+	       vc_sort_needed(&l->at[k->sort], indices(k, &l->at[k->sort]));
+}
+
 static int owner(struct make *k, const struct vc_scratch *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
@@ -101,7 +170,9 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 		e.size = l->at[k->scratch - 1].owner + 1 == i ? k->partial : k->semaphores;
 	else
 		e.size = size_at(k, i);
-	int rc = emit(k, &e, err);
+	if (!e.size && k->v->origin[i] == VC_BY_SORT)
+		return 0;
+	int rc = starts_sorting(k, i) ? insert_sort(k, &e, err) : emit(k, &e, err);
 	if (!rc && k->scratch < l->n && l->at[k->scratch].owner == i)
 		rc = owner(k, &l->at[k->scratch], &e, err);
 	return rc;
@@ -123,6 +194,8 @@ static int one_event(struct make *k, const struct vc_event *from, size_t *i, str
 		uint32_t a = e.id < k->b->ids ? k->b->of_id[e.id] : 0;
 		if (a)
 			e.size = size_at(k, a - 1);
+		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
+			return 0;
 	}
 	return emit(k, &e, err);
 }

@@ -22,6 +22,7 @@ void vc_view_fini(struct vc_view *v, size_t n)
 	free(v->twin);
 	free(v->other);
 	free(v->scratch.at);
+	free(v->sorts.at);
 }
 
 /* ---- alignment ---- */
@@ -218,6 +219,50 @@ static bool agreed(const struct vc_family *f, const struct vc_view *v, const str
 	return true;
 }
 
+/* Other recordings that sort where this one does not, or the other way round, as the number of
+ * indices says; elsewhere it is no gradient of an embedding. */
+static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, const struct vc_sort *s,
+			size_t base)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		const uint32_t *match = v->match[k];
+
+		if (k == base || !match || match[s->owner] == VC_UNMATCHED || match[s->source] == VC_UNMATCHED)
+			continue;
+		const struct vc_member *o = &f->m[k];
+		struct vc_sort there;
+		uint64_t indices = o->take[match[s->source]].size / s->per;
+
+		if (vc_sort_needed(s, indices) != vc_sort_at(o, match[s->owner], &there))
+			return false;
+	}
+	return true;
+}
+
+static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base, const double *grows,
+		      struct vc_error *err)
+{
+	size_t kept = 0;
+	int rc = vc_sort_find(&f->m[base], grows, &v->sorts, err);
+
+	for (size_t i = 0; !rc && i < v->sorts.n; i++) {
+		struct vc_sort *s = &v->sorts.at[i];
+
+		if (!sorts_agree(f, v, s, base))
+			continue;
+		for (uint32_t k = 0; s->present && k <= VC_SORT_BLOCKS; k++) {
+			uint32_t j = s->owner - VC_SORT_BEFORE + k;
+			if (j == s->owner)
+				continue;
+			v->origin[j] = VC_BY_SORT;
+			v->twin[j] = (uint32_t)kept;
+		}
+		v->sorts.at[kept++] = *s;
+	}
+	v->sorts.n = kept;
+	return rc;
+}
+
 static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
@@ -233,7 +278,6 @@ static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, str
 	}
 	if (!rc)
 		rc = vc_scratch_find(b, grows, &f->recorded, &v->scratch, err);
-	free(grows);
 	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
 		struct vc_scratch *s = &v->scratch.at[i];
 
@@ -244,6 +288,9 @@ static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, str
 		v->scratch.at[kept++] = *s;
 	}
 	v->scratch.n = kept;
+	if (!rc)
+		rc = find_sorts(f, v, base, grows, err);
+	free(grows);
 	return rc;
 }
 

@@ -8,9 +8,13 @@
 
 #include "simulator/family.h"
 #include "simulator/scratch.h"
+#include "simulator/sorting.h"
 
 /* How the size of an allocation at another value is known. */
-enum vc_origin { VC_BY_LAW, VC_BY_TWIN, VC_BY_ROWS, VC_ALONE, VC_OPEN /* one recording: may depend or not */ };
+enum vc_origin {
+	VC_BY_LAW, VC_BY_TWIN, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
+	VC_OPEN /* one recording: may depend or not */
+};
 
 struct vc_axis { const char *name; bool squares; };
 
@@ -20,9 +24,10 @@ struct vc_view {
 	uint32_t **match;        /* per member, per allocation of the base; NULL for the base itself */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
-	uint32_t *twin;          /* VC_BY_TWIN: whose law */
+	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
 	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
 	struct vc_scratches scratch;
+	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;
 	double residual;
 };

@@ -197,7 +197,7 @@ static int follow(struct run *r, struct vc_error *err)
 			pause = pause > 2 ? pause / 2 : 1;
 		else
 			pause = pause < 20 ? pause + 1 : 20;
-		vc_process_sleep(r->pid, pause);
+		vc_process_sleep(ended ? 0 : r->pid, pause); /* its number may be another's by now */
 		grace += ended ? pause : 0;
 	}
 	vc_drain_finish(r->drain);

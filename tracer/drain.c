@@ -19,7 +19,8 @@
 #include "common/codec.h"
 #include "common/param.h"
 
-enum { BATCH = 1024 };
+/* TURN: batches of one process before the next one has its turn; four full rings. */
+enum { BATCH = 1024, TURN = 4 * VC_RING_RECORDS / BATCH };
 
 struct stream { /* one journal on its way into one trace */
 	char *journal, *path, *part; /* part: the trace until it is whole */
@@ -290,11 +291,12 @@ static bool stream_move(struct vc_drain *d, struct stream *s, bool dead)
 	return n > 0;
 }
 
+/* What is there, but no more than a turn: a process that never stops must not keep us for ever. */
 static void stream_drain(struct vc_drain *d, struct stream *s, bool dead)
 {
 	struct vc_error err = { 0 };
 
-	while (stream_move(d, s, dead))
+	for (int i = 0; i < TURN && stream_move(d, s, dead); i++)
 		if (vc_journal_pressure(s->reader) > VC_RING_RECORDS / 2) {
 			if (s->encoder && !s->stopped && vc_encoder_flush(s->encoder, &err) < 0)
 				stop(s, "the trace could not be encoded");

@@ -178,6 +178,10 @@ static int set_environment(const struct vc_process_options *o)
 	return o->python ? prepend("PYTHONPATH", o->python) : 0;
 }
 
+/* What the signals did before vc_process_guard: the program finds them so. */
+static const int guarded[] = { SIGINT, SIGQUIT, SIGCHLD };
+static void (*before[3])(int);
+
 static _Noreturn void child(const struct vc_process_options *o, char *const *argv, int tell)
 {
 	int why;
@@ -187,8 +191,8 @@ static _Noreturn void child(const struct vc_process_options *o, char *const *arg
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
+	for (size_t i = 0; i < 3; i++)
+		signal(guarded[i], before[i]);
 	if (set_environment(o) == 0)
 		execvp(argv[0], argv);
 	why = errno;
@@ -243,8 +247,9 @@ void vc_process_guard(void)
 
 	wanted_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	/* SIGCHLD ignored by whoever started us would take the exit code away. */
+	for (size_t i = 0; i < 3; i++)
+		before[i] = signal(guarded[i], guarded[i] == SIGCHLD ? SIG_DFL : SIG_IGN);
 }
 
 void vc_process_sleep(pid_t pid, unsigned milliseconds)
@@ -255,7 +260,7 @@ void vc_process_sleep(pid_t pid, unsigned milliseconds)
 
 	wanted_signals(&set);
 	got = sigtimedwait(&set, NULL, &t);
-	if (got > 0 && got != SIGCHLD)
+	if (got > 0 && got != SIGCHLD && pid)
 		kill(pid, got);
 }
 

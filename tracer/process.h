@@ -36,7 +36,7 @@ bool vc_process_ended(pid_t pid, int *code);
 /* Call before the start: signals meant to end us are kept for vc_process_sleep, which hands them to
  * the program; those of the terminal reach it by themselves and are ignored here. */
 void vc_process_guard(void);
-/* Sleeps for so long, or until a child ends. */
+/* Sleeps for so long, or until a child ends. pid 0: nobody is left to hand signals to. */
 void vc_process_sleep(pid_t pid, unsigned milliseconds);
 
 #endif

@@ -26,6 +26,18 @@ run record -o "$TMP/m.vct" --max-size 64K -- "$bin/burst" 1 1000000 1
 expect "--max-size stops the recording, not the program" 0 "events 1000000" "stopped early: the trace reached --max-size"
 [ "$(stat -c %s "$TMP/m.vct")" -lt 1000000 ] && pass "the trace stays near the limit" || fail "the trace stays near the limit"
 
+# A process that outlives the program and never rests: the recorder gives it its three seconds.
+began=$(date +%s)
+run record -o "$TMP/l.vct" --max-size 64K -- "$bin/victim" leave:25 1000
+expect "a process left behind does not keep the recorder" 2 "" "l.*vct: .*"
+took=$(($(date +%s) - began))
+[ "$took" -lt 20 ] && pass "it ended before that process did" || fail "it ended before that process did" "after $took s"
+equal "the program's own trace is whole" "$(field "$TMP/l.vct" events) $(field "$TMP/l.vct" dropped)" "1500 0"
+expect "the other one's trace says that it was still running" 2 "" "stopped early: the process was still running|stopped early: the trace reached"
+
+env --ignore-signal=CHLD "$VRAMCAST" record -q -o "$TMP/c.vct" -- "$bin/victim" exit 1000; rc=$?
+equal "the exit code, where whoever started us ignores the end of children" "$rc" 3
+
 if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/null; then
 	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 100000 1
 	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded"

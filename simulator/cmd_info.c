@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pattern.h"
 #include "simulator/layering.h"
 #include "simulator/report.h"
 #include "simulator/time.h"
@@ -177,24 +178,49 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	vc_layering_fini(&l);
 }
 
+struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; };
+
+/* From marks or names; else the order of allocations and frees, whatever their sizes, says more than
+ * the sizes do. */
+static struct steps count_steps(const struct vc_session *s, const struct vc_anatomy *a)
+{
+	struct steps known = { a->iterations, a->micro, a->from, a->confidence };
+	struct vc_pattern_steps found = { 0 };
+	struct vc_pattern *p = NULL;
+
+	if (!known.n && s->census.steps)
+		known = (struct steps){ s->census.steps, 0, "marks", 1 };
+	if (!s->streamed && (!known.n || !strcmp(known.from, "pattern")))
+		p = vc_pattern_new(s->device->device, NULL);
+	if (p && vc_pattern_add(p, s->trace.ev, s->trace.n, NULL) == VC_OK)
+		vc_pattern_find(p, &found, NULL);
+	vc_pattern_free(p);
+	if (!found.steps || (known.n && found.confidence < 0.6))
+		return known;
+	return (struct steps){ found.steps, known.n == found.steps ? known.micro : 0, "pattern",
+			       found.confidence };
+}
+
 /* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
 static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 {
 	struct vc_anatomy a = { 0 };
+	struct steps n;
 	char line[160];
 
 	if (s->streamed || !s->trace.n ||
 	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
 		a = (struct vc_anatomy){ 0 };
+	n = count_steps(s, &a);
 	vc_emit_object(e, "steps", NULL);
-	vc_emit_uint(e, "count", NULL, a.iterations ? a.iterations : s->census.steps);
-	vc_emit_text(e, "source", NULL, a.iterations ? a.from : s->census.steps ? "marks" : NULL);
-	vc_emit_real(e, "confidence", NULL, a.iterations ? a.confidence : s->census.steps ? 1 : 0);
-	vc_emit_uint(e, "micro_batches", NULL, a.micro);
+	vc_emit_uint(e, "count", NULL, n.n);
+	vc_emit_text(e, "source", NULL, n.from);
+	vc_emit_real(e, "confidence", NULL, n.confidence);
+	vc_emit_uint(e, "micro_batches", NULL, n.micro);
 	vc_emit_end(e);
-	snprintf(line, sizeof(line), "%u, from %s (confidence %.2f)%s", a.iterations,
-		 a.from ? a.from : "", a.confidence, a.micro > 1 ? ", several micro-batches each" : "");
-	if (a.iterations)
+	snprintf(line, sizeof(line), "%" PRIu64 ", from %s (confidence %.2f)%s", n.n, n.from ? n.from : "",
+		 n.confidence, n.micro > 1 ? ", several micro-batches each" : "");
+	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
 		vc_emit_text(e, NULL, "iterations", line);
 	emit_layers(e, s, &a);
 	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);

@@ -28,7 +28,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
-TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so \
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so steps \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
 	torch/lib/libc10_cuda.so torch/lib/client)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))

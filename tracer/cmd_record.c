@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/codec.h"
 #include "common/emit.h"
 #include "common/opt.h"
 #include "common/param.h"
+#include "common/pattern.h"
 #include "simulator/cards.h"
 #include "tracer/drain.h"
 #include "tracer/process.h"
@@ -216,6 +218,43 @@ static void say_capabilities(const struct vc_drain_file *f)
 			fprintf(stderr, "  %s: %s\n", vc_how_name(f->how[c]), vc_capability_name(c));
 }
 
+/* Without marks: the steps that the order of allocations shows. What cannot be read has none. */
+static struct vc_pattern_steps find_steps(const char *path, uint16_t device)
+{
+	struct vc_pattern_steps found = { 0 };
+	struct vc_error err = { 0 };
+	struct vc_event ev[1024];
+	struct vc_input *in = vc_input_raw(path, &err);
+	struct vc_meta *meta = in ? vc_meta_new(&err) : NULL;
+	struct vc_decoder *d = meta ? vc_decoder_new(in, meta, &err) : NULL;
+	struct vc_pattern *p = d ? vc_pattern_new(device, &err) : NULL;
+	long n = 0;
+
+	while (p && (n = vc_decoder_next(d, ev, 1024, &err)) > 0)
+		if (vc_pattern_add(p, ev, (size_t)n, &err) < 0)
+			break;
+	if (p && (n != 0 || vc_pattern_find(p, &found, &err) < 0))
+		found.steps = 0;
+	vc_pattern_free(p);
+	vc_decoder_free(d);
+	vc_meta_free(meta);
+	vc_input_close(in);
+	return found;
+}
+
+static void say_steps(const struct vc_drain_file *f)
+{
+	struct vc_pattern_steps found = { 0 };
+
+	if (!f->totals.steps)
+		found = find_steps(f->path, f->device);
+	if (found.steps)
+		fprintf(stderr, "%llu steps by the pattern of allocations (confidence %.2f)\n",
+			(unsigned long long)found.steps, found.confidence);
+	else
+		fprintf(stderr, "%llu steps\n", (unsigned long long)f->totals.steps);
+}
+
 static void say_file(const struct vc_drain_file *f)
 {
 	char peak[32], reserved[32], size[32];
@@ -223,10 +262,10 @@ static void say_file(const struct vc_drain_file *f)
 	fprintf(stderr, "vramcast: %s: %llu events, %llu dropped, %s\n", f->path,
 		(unsigned long long)f->events, (unsigned long long)(f->dropped + f->missing),
 		vc_bytes_text(f->bytes, size));
-	fprintf(stderr, "  PyTorch %s%s, %llu allocations, %llu frees, %llu steps\n",
+	fprintf(stderr, "  PyTorch %s%s, %llu allocations, %llu frees, ",
 		f->torch ? f->torch : "of unknown version", f->cpu ? " (CPU allocator)" : "",
-		(unsigned long long)f->totals.allocs, (unsigned long long)f->totals.frees,
-		(unsigned long long)f->totals.steps);
+		(unsigned long long)f->totals.allocs, (unsigned long long)f->totals.frees);
+	say_steps(f);
 	fprintf(stderr, "  peak allocated %s", vc_bytes_text(f->totals.peak, peak));
 	if (f->totals.reserved_peak)
 		fprintf(stderr, ", reserved %s", vc_bytes_text(f->totals.reserved_peak, reserved));
@@ -286,7 +325,7 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 
 	if (!v)
 		return vc_nomem(err, "the command line");
-	vc_process_guard();
+	vc_process_guard(&o);
 	code = vc_process_start(&o, v, &r->pid, err);
 	free(v);
 	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */

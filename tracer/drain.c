@@ -456,10 +456,11 @@ struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 	const struct stream *s = d->stream[i];
 	struct vc_drain_file f = { .path = s->path, .torch = s->meta->torch,
 		.gpu = s->meta->devices ? s->meta->device[0].name : NULL, .stopped = s->stopped,
-		.pid = s->meta->pid, .events = s->events, .bytes = s->bytes, .dropped = s->dropped,
+		.device = s->meta->devices ? s->meta->device[0].index : 0, .pid = s->meta->pid,
+		.events = s->events, .bytes = s->bytes, .dropped = s->dropped,
 		.missing = s->missing, .unmatched = s->meta->unmatched_frees,
-		.note = s->meta->note, .notes = s->meta->notes,
-		.totals = vc_journal_totals(s->decoder), .cpu = s->cpu, .orderly = s->orderly };
+		.note = s->meta->note, .notes = s->meta->notes, .cpu = s->cpu, .orderly = s->orderly,
+		.totals = vc_journal_totals(s->decoder) };
 
 	memcpy(f.how, s->how, sizeof(f.how));
 	return f;

@@ -27,6 +27,7 @@ struct vc_drain_file {
 	char *const *note;        /* sentences about what could not be recorded */
 	size_t notes;
 	uint8_t how[VC_CAPS];
+	uint16_t device;          /* the first that is named */
 	bool cpu, orderly;        /* of the CPU allocator; the process said goodbye */
 };
 

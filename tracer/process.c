@@ -178,9 +178,7 @@ static int set_environment(const struct vc_process_options *o)
 	return o->python ? prepend("PYTHONPATH", o->python) : 0;
 }
 
-/* What the signals did before vc_process_guard: the program finds them so. */
 static const int guarded[] = { SIGINT, SIGQUIT, SIGCHLD };
-static void (*before[3])(int);
 
 static _Noreturn void child(const struct vc_process_options *o, char *const *argv, int tell)
 {
@@ -192,7 +190,7 @@ static _Noreturn void child(const struct vc_process_options *o, char *const *arg
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	for (size_t i = 0; i < 3; i++)
-		signal(guarded[i], before[i]);
+		signal(guarded[i], o->before[i]);
 	if (set_environment(o) == 0)
 		execvp(argv[0], argv);
 	why = errno;
@@ -241,7 +239,7 @@ static void wanted_signals(sigset_t *set)
 	sigaddset(set, SIGUSR2);
 }
 
-void vc_process_guard(void)
+void vc_process_guard(struct vc_process_options *o)
 {
 	sigset_t set;
 
@@ -249,7 +247,7 @@ void vc_process_guard(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* SIGCHLD ignored by whoever started us would take the exit code away. */
 	for (size_t i = 0; i < 3; i++)
-		before[i] = signal(guarded[i], guarded[i] == SIGCHLD ? SIG_DFL : SIG_IGN);
+		o->before[i] = signal(guarded[i], guarded[i] == SIGCHLD ? SIG_DFL : SIG_IGN);
 }
 
 void vc_process_sleep(pid_t pid, unsigned milliseconds)

@@ -14,6 +14,7 @@ struct vc_process_options { /* lent */
 	const char *library; /* libvramcast_trace.so */
 	const char *python;  /* folder to put first on PYTHONPATH; NULL: none */
 	const char *options; /* VC_OPTIONS for the tracer */
+	void (*before[3])(int); /* set by vc_process_guard: what signals did, and do in the program */
 };
 
 /* Path of libvramcast_trace.so: beside this program, or where it was installed. NULL and an error
@@ -35,7 +36,7 @@ int vc_process_start(const struct vc_process_options *o, char *const *argv, pid_
 bool vc_process_ended(pid_t pid, int *code);
 /* Call before the start: signals meant to end us are kept for vc_process_sleep, which hands them to
  * the program; those of the terminal reach it by themselves and are ignored here. */
-void vc_process_guard(void);
+void vc_process_guard(struct vc_process_options *o);
 /* Sleeps for so long, or until a child ends. pid 0: nobody is left to hand signals to. */
 void vc_process_sleep(pid_t pid, unsigned milliseconds);
 

@@ -16,6 +16,7 @@
 enum {
 	BACK = 6000,          /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
 	WIDTHS = 64,          /* different row sums looked at to tell the card */
 	CAST = 6,             /* allocations from a gradient in half precision to its casts */
 };
@@ -210,6 +211,27 @@ static int push(struct vc_scratches *l, const struct vc_scratch *s)
 	return 0;
 }
 
+/* The gradient of a factor per column (an RMS norm written out, a layer scale): the products, rows *
+ * n values, are made for their sum alone and given back with it. Half where a cast to float follows. */
+static bool product_at(const struct vc_member *m, const double *grows,
+		       const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+{
+	uint64_t size = m->take[i].size, rows, a, b;
+	uint32_t element = 4;
+
+	if (i < 2 || varies(grows, i) || !varies(grows, i - 1) || size < 256 || size > WIDEST_FACTOR ||
+	    m->take[i - 1].size % size || m->born[i] != m->born[i - 1] + 1 ||
+	    m->died[i - 1] != m->born[i] + 1 || m->died[i] == VC_NEVER)
+		return false;
+	if (i + 1 < m->n && m->take[i + 1].size == 2 * m->take[i - 1].size && alike(m, grows, i + 1, i - 1))
+		element = 2;
+	rows = m->take[i - 1].size / size;
+	s->source = i - 1;
+	s->row = size;
+	s->width = (uint32_t)(size / element);
+	return rows > 1 && !vc_reduction(s->width, rows, card, &a, &b);
+}
+
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_member *m, const double *grows,
 		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
@@ -227,7 +249,7 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 		return true;
 	}
 	if (!known)
-		return false;
+		return product_at(m, grows, card, i, s);
 	uint32_t element = element_of(m, grows, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED && element == 4) /* all in half */

@@ -158,7 +158,10 @@ static void say_interval(const struct vc_dryrun *run)
 {
 	uint64_t low, high;
 	ends(&run->o, &low, &high);
-	if (low != high || run->o.other_peak)
+	char from[32], to[32];
+	snprintf(from, sizeof from, "%.2f", gib(low));
+	snprintf(to, sizeof to, "%.2f", gib(high));
+	if (strcmp(from, to)) /* a difference that the reader can see */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and %s: the answer "
 			"is the larger one\n", gib(low + run->context), gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",

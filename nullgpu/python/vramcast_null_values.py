@@ -41,6 +41,7 @@ RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"
 # They ask the device how many results there are before they allocate them.
 COUNTED = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
            "repeat_interleave", "index", "index_put_", "nms"}
+MASKED = {"index", "index_put_", "masked_select", "nonzero"}
 # Floating point made of masks is added to attention scores: it decides nothing.
 ADDED = {"where", "masked_fill"}
 # What they write to need not have been known before.
@@ -221,7 +222,7 @@ def _make_mode(torch, memory):
     def mask_of(name, args):
         """The tensor whose true elements are counted, None where nothing is."""
         if name not in ("index", "index_put_"):
-            return args[0]
+            return args[1 if name == "masked_select" else 0]
         chosen = []
         flatten(torch, args[1], chosen)
         chosen = [m for m in chosen if m.dtype in masks and m.is_cuda]
@@ -230,15 +231,27 @@ def _make_mode(torch, memory):
     def tell_count(func, name, args, kwargs):
         """Runs a counted operation ahead and tells the device how many results it has."""
         if name in ("index", "index_put_"):
-            mask = mask_of(name, args)
-            if mask is not None:
-                driver.vc_null_count_is(ctypes.c_uint64(int(memory.moved(mask).sum())))
+            tell_true(mask_of(name, args))
             return None
         done = on_cpu(func, name, False, args, kwargs)
         first = []
         flatten(torch, done, first)
         driver.vc_null_count_is(ctypes.c_uint64(first[0].shape[0]))
         return done
+
+    def tell_true(mask):
+        if mask is not None:
+            driver.vc_null_count_is(ctypes.c_uint64(int(memory.moved(mask).count_nonzero())))
+
+    def tell_known(name, args):
+        """What is indexed need not be known as long as the mask is."""
+        mask = mask_of(name, args)
+        if name not in ("index", "index_put_") and mask.shape != args[0].shape:
+            return False
+        known = mask is None or memory.is_small(mask) or memory.is_known(mask)
+        if known:
+            tell_true(mask)
+        return known
 
     def tell_most(name, args):
         """Nobody knows how many: as many as there can be, and the report names it."""
@@ -307,7 +320,7 @@ def _make_mode(torch, memory):
         return out
 
     def large(func, name, mutable, args, kwargs):
-        if name in COUNTED:
+        if name in COUNTED and not (name in MASKED and tell_known(name, args)):
             tell_most(name, args)
         out = func(*args, **kwargs)
         if name in COUNTED:

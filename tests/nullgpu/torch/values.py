@@ -37,6 +37,8 @@ def large_values():
         points = torch.arange(300000, device="cuda").float().view(-1, 1).expand(-1, 4)
         inside = (points > 10).all(1) & (points < 200010).all(1)
         ok(inside.sum().item() == 199999, "boxes and masks computed on the device are right")
+        wide = torch.randn(30000, 64, device="cuda")
+        ok(wide[inside[:30000]].shape[0] == 29989, "a known mask selects rows of unknown values")
         logits = nn.Linear(16, 64).cuda()(torch.randn(50000, 16, device="cuda"))
         ok((logits.softmax(1) > 0.1).nonzero().shape[0] == 0, "an untrained network's scores are even")
     with torch.inference_mode():

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - what-if: activation checkpointing. Layers are the stretches of the forward pass that
- * repeat; what a segment keeps for its backward pass is given back when the segment ends, but for its
+/* checkpoint.c - what-if: activation checkpointing. Segments are layers of the forward pass
+ * (simulator/transforms/layers.h); what a segment keeps for its backward pass is given back when the segment ends, but for its
  * output, and asked for again in the same order just before the segment's backward pass begins. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "simulator/transforms/clone.h"
+#include "simulator/transforms/layers.h"
 
-enum { LEAST_LAYER = 3, USED = 8 }; /* USED: allocations until a block has been used; chosen of 1, 2, 4, 8 */
+enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
 struct config { uint64_t every, least; bool last; };
 
 #define AT(f) offsetof(struct config, f)
@@ -36,54 +36,6 @@ struct plan {
 	uint64_t saved;
 };
 
-static uint64_t token(const struct plan *p, size_t block)
-{
-	const struct vc_event *e = &p->c->w->in[p->c->a.block[block].event];
-
-	return e->size * 0x9e3779b97f4a7c15ull ^ e->site;
-}
-
-/* The shortest lag at which nearly as much of blocks [from, to) repeats as at any. The site counts
- * only where the recording has no names for layers: the same line of the same file serves all. */
-static size_t layer_lag(const struct plan *p, size_t from, size_t to, size_t *first, size_t *layers)
-{
-	size_t n = to - from, best = 0, lag = 0, *score = calloc(n / 2 + 2, sizeof(*score));
-
-	for (size_t l = LEAST_LAYER; score && l <= n / 2; l++) {
-		for (size_t i = from; i + l < to; i++)
-			score[l] += token(p, i) == token(p, i + l);
-		best = score[l] > best ? score[l] : best;
-	}
-	for (size_t l = LEAST_LAYER; score && l <= n / 2 && !lag; l++)
-		if (score[l] * 100 >= best * 95 && score[l] * 2 >= n - l)
-			lag = l;
-	free(score);
-	*layers = 0;
-	if (!lag)
-		return 0;
-	/* The longest run that repeats, small gaps allowed. */
-	size_t run = from, bad = 0, longest = 0;
-	for (size_t i = from; i + lag < to; i++) {
-		bad = token(p, i) == token(p, i + lag) ? 0 : bad + 1;
-		if (bad > 2)
-			run = i + 1;
-		if (i + 1 - run - bad > longest && i + 1 > run + bad) {
-			longest = i + 1 - run - bad;
-			*first = run;
-		}
-	}
-	*layers = longest / lag + 1;
-	return lag;
-}
-
-/* Does the forward pass keep it for the backward pass that follows? */
-static bool kept(const struct plan *p, const struct vc_block_life *b, size_t forward)
-{
-	const struct vc_span *back = &p->c->a.span[forward + 1];
-
-	return b->died_event != SIZE_MAX && b->died_event >= back->first && b->died_event < back->end;
-}
-
 static int push(struct plan *p, struct segment s, struct vc_error *err)
 {
 	if (!(p->n & (p->n - 1))) {
@@ -96,43 +48,60 @@ static int push(struct plan *p, struct segment s, struct vc_error *err)
 	return VC_OK;
 }
 
-static int add_segment(struct plan *p, size_t from, size_t to, size_t forward, struct vc_error *err)
+/* The event at which the backward pass of a segment begins: when the first operation whose saved
+ * tensors are the segment's asks for memory, just behind what was given back before. */
+static size_t begins(const struct plan *p, size_t forward, size_t death)
 {
 	const struct vc_anatomy *a = &p->c->a;
-	struct segment s = { .from = from, .to = to, .again = SIZE_MAX,
-			     .end_event = to < a->n ? a->block[to].event : a->span[forward].end };
+	size_t at = death;
+
+	for (size_t i = death; i-- > a->span[forward + 1].first;) {
+		const struct vc_event *e = &p->c->w->in[i];
+		const struct vc_block_life *b = e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE ?
+						vc_clone_block(p->c, e->id) : NULL;
+
+		if (b && e->kind == VC_EV_FREE && b->event < a->span[forward].end)
+			break;
+		at = b && e->kind == VC_EV_ALLOC ? i : at;
+	}
+	return at;
+}
+
+/* Segment of layers [y, z): ends where the next allocation behind it is. */
+static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc_layer *z, size_t forward,
+		       struct vc_error *err)
+{
+	const struct vc_anatomy *a = &p->c->a;
+	struct vc_layer all = { y->from, z[-1].to };
+	struct segment s = { .from = all.from, .to = all.to, .again = SIZE_MAX,
+			     .end_event = all.to < a->n ? a->block[all.to].event : a->span[forward].end };
+	size_t output = vc_layers_output(&all, a, forward);
 
 	if (s.end_event > a->span[forward].end)
 		s.end_event = a->span[forward].end;
-	for (size_t i = from; i < to; i++)
-		if (kept(p, &a->block[i], forward)) {
-			s.output = a->block[i].id;
-			s.again = a->block[i].died_event < s.again ? a->block[i].died_event : s.again;
-		}
-	return s.output ? push(p, s, err) : VC_OK;
+	s.output = output == SIZE_MAX ? 0 : a->block[output].id;
+	for (size_t i = s.from; i < s.to; i++)
+		if (i != output && vc_layers_kept(a, &a->block[i], forward) && a->block[i].died_event < s.again)
+			s.again = a->block[i].died_event;
+	if (s.again == SIZE_MAX)
+		return VC_OK;
+	s.again = begins(p, forward, s.again);
+	return push(p, s, err);
 }
 
-static int plan_forward(struct plan *p, size_t forward, struct vc_error *err)
+static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
-	const struct vc_anatomy *a = &p->c->a;
-	size_t from = 0, to, first = 0, layers, step;
-	int r = VC_OK;
+	struct vc_layers l;
+	int r = vc_layers_find(&l, &p->c->a, p->c->w->in, src->meta, forward, err);
 
-	while (from < a->n && a->block[from].event < a->span[forward].first)
-		from++;
-	for (to = from; to < a->n && a->block[to].event < a->span[forward].end; to++)
-		;
-	size_t lag = layer_lag(p, from, to, &first, &layers);
-	step = lag * p->cfg->every;
-	if (!lag || layers < 2)
-		return VC_OK;
-	for (size_t k = 0; r == VC_OK && k < layers; k += p->cfg->every) {
-		size_t begin = first + k * lag, end = begin + step < first + layers * lag ? begin + step
-											    : first + layers * lag;
-		if (k + p->cfg->every >= layers && !p->cfg->last)
+	for (size_t k = 0; r == VC_OK && l.n > 1 && k < l.n; k += p->cfg->every) {
+		size_t end = k + p->cfg->every < l.n ? k + p->cfg->every : l.n;
+
+		if (end == l.n && !p->cfg->last)
 			break;
-		r = add_segment(p, begin, end < to ? end : to, forward, err);
+		r = add_segment(p, &l.at[k], &l.at[end], forward, err);
 	}
+	vc_layers_fini(&l);
 	return r;
 }
 
@@ -160,12 +129,39 @@ static int release(struct plan *p, const struct segment *s, size_t from, size_t 
 	return r;
 }
 
+/* When block b is asked for: what is larger than the layer's output (hidden values) was used by the
+ * operation behind it, what the layers hand on is used longer. */
+static int release_used(struct plan *p, const struct segment *s, const struct vc_block_life *b,
+			const struct vc_event *e, struct vc_error *err)
+{
+	uint64_t output = s->output ? vc_clone_block(p->c, s->output)->size : 0;
+	int r = VC_OK;
+
+	for (uint32_t back = USED_WIDE; r == VC_OK && back <= USED && b->born >= s->from + back; back++) {
+		size_t i = b->born - back;
+
+		if (back == USED || p->c->a.block[i].size > output)
+			r = release(p, s, i, i + 1, e, err);
+	}
+	return r;
+}
+
+/* The last block that has to be there again: PyTorch stops recomputing behind it. */
+static size_t last_needed(const struct plan *p, const struct segment *s)
+{
+	size_t last = s->from;
+
+	for (size_t i = s->from; i < s->to; i++)
+		last = dropped(p, s, &p->c->a.block[i]) ? i : last;
+	return last;
+}
+
 /* Once more, forward: temporaries as they were, kept blocks anew, the output for the moment only. */
 static int recompute(struct plan *p, const struct segment *s, struct vc_error *err)
 {
 	struct vc_clone *c = p->c;
-	size_t first = c->a.block[s->from].event;
-	uint64_t output = 0, *temp = calloc(s->to - s->from + 1, sizeof(*temp));
+	size_t first = c->a.block[s->from].event, last = last_needed(p, s);
+	uint64_t *temp = calloc(s->to - s->from + 1, sizeof(*temp));
 	int r = temp ? VC_OK : vc_nomem(err, "a recomputation");
 
 	for (size_t i = first; r == VC_OK && i < s->end_event; i++) {
@@ -175,17 +171,19 @@ static int recompute(struct plan *p, const struct segment *s, struct vc_error *e
 
 		if (!b || b->born < s->from || b->born >= s->to)
 			continue;
-		if (e->kind == VC_EV_FREE)
+		if (b->born > last && e->kind == VC_EV_ALLOC)
+			break;
+		if (e->kind == VC_EV_FREE) {
 			r = vc_clone_free(c, e, temp[b->born - s->from], err);
-		else if (b->id == s->output)
-			r = vc_clone_alloc(c, e, e->size, &output, err);
-		else if (dropped(p, s, b))
+			temp[b->born - s->from] = 0;
+		} else if (dropped(p, s, b)) {
 			r = vc_clone_alloc(c, e, e->size, &c->alias[b->id], err);
-		else if (b->died_event < s->end_event)
+		} else if (b->id == s->output || b->died_event < s->end_event) {
 			r = vc_clone_alloc(c, e, e->size, &temp[b->born - s->from], err);
+		}
 	}
-	if (r == VC_OK)
-		r = vc_clone_free(c, &c->w->in[s->again], output, err);
+	for (size_t i = s->from; r == VC_OK && i < s->to; i++)
+		r = vc_clone_free(c, &c->w->in[s->again], temp[i - s->from], err);
 	free(temp);
 	return r;
 }
@@ -206,9 +204,8 @@ static int walk(struct plan *p, struct vc_error *err)
 			r = vc_clone_event(p->c, &w->in[i], err);
 		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC && ending < p->n ?
 						vc_clone_block(p->c, w->in[i].id) : NULL;
-		if (r == VC_OK && b && b->born >= p->at[ending].from + USED &&
-		    b->born < p->at[ending].to)
-			r = release(p, &p->at[ending], b->born - USED, b->born - USED + 1, &w->in[i], err);
+		if (r == VC_OK && b && b->born < p->at[ending].to)
+			r = release_used(p, &p->at[ending], b, &w->in[i], err);
 	}
 	return r;
 }
@@ -221,7 +218,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 	for (size_t k = 0; r == VC_OK && k + 1 < c.a.spans; k++)
 		if (c.a.span[k].phase == VC_PHASE_FORWARD && c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
-			r = plan_forward(&p, k, err);
+			r = plan_forward(&p, s, k, err);
 	if (r == VC_OK && !p.n)
 		r = vc_fail(err, VC_EUSAGE, "checkpoint: no repeating layers found in a forward pass");
 	if (r == VC_OK)

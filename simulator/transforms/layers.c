@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3 };
+enum { DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
 
 struct group {
 	uint64_t key, path;
@@ -20,6 +20,7 @@ struct group {
 	uint32_t line, first_line, calls;
 	size_t covered;
 	bool plumbing;           /* containers: their calls are not layers */
+	struct { uint32_t line, times; } back[BACK]; /* lines that came after a later one */
 };
 
 struct sites {
@@ -73,6 +74,35 @@ static struct group *group_of(struct sites *s, uint64_t key)
 	return NULL;
 }
 
+static void went_back(struct group *g, uint32_t line)
+{
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].line == line || !g->back[i].times) {
+			g->back[i].line = line;
+			g->back[i].times++;
+			return;
+		}
+}
+
+/* The line at which calls begin: the first one that came after a later one. A line further down that
+ * did so three times as often is that of another class of the same file with a function of that name. */
+static uint32_t start_line(const struct group *g)
+{
+	uint32_t line = UINT32_MAX, times = 0;
+
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].times && g->back[i].line < line && g->back[i].times * 3 > times) {
+			line = g->back[i].line;
+			times = g->back[i].times;
+		}
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].times >= 3 * times && times) {
+			line = g->back[i].line;
+			times = g->back[i].times;
+		}
+	return line;
+}
+
 /* Does a new call begin with this block? */
 static bool anew(const struct group *g, size_t block, uint64_t path, uint32_t line)
 {
@@ -97,6 +127,8 @@ static void visit(struct sites *s, size_t block)
 		}
 		if (!s->model && !strcmp(string_of(s->m, f->function), "forward"))
 			s->model = s->key[d];
+		if (g->last == block && g->path == s->path[d] && f->line < g->line)
+			went_back(g, f->line);
 		if (anew(g, block, s->path[d], f->line)) {
 			g->first_line = f->line;
 			g->calls++;
@@ -136,6 +168,7 @@ static int push(struct vc_layers *l, size_t from, size_t to, struct vc_error *er
 /* The calls of the function with that key, unless they lie in layers that are there. */
 static int take(struct sites *s, struct vc_layers *l, uint64_t key, struct vc_error *err)
 {
+	uint32_t start = start_line(group_of(s, key));
 	struct group g = { .key = key };
 	struct vc_layers had = *l;
 	int r = VC_OK;
@@ -145,9 +178,9 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, struct vc_er
 		for (size_t d = 0; r == VC_OK && d < s->depth; d++) {
 			uint32_t line = s->m->frame[s->chain[d]].line;
 
-			if (s->key[d] != key || inside(&had, i))
+			if (s->key[d] != key || inside(&had, i) || (start != UINT32_MAX && line < start))
 				continue;
-			if (anew(&g, i, s->path[d], line)) {
+			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
 				r = push(l, i, i + 1, err);
 				had.at = l->at;
 				g.first_line = line;
@@ -178,6 +211,73 @@ static size_t uncovered(struct sites *s, const struct vc_layers *l, uint64_t key
 	return n;
 }
 
+static bool lasting(const struct sites *s, size_t block)
+{
+	return s->a->block[block].category == VC_CAT_WORKSPACE;
+}
+
+static bool same_sites(const struct sites *s, const size_t *a, const size_t *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s->ev[s->a->block[a[i]].event].site != s->ev[s->a->block[b[i]].event].site)
+			return false;
+	return true;
+}
+
+/* The length of the parts that [from, to) ends with, by call sites alone, and what is before them (a
+ * part that lacks something); 0: it is one. What a handle keeps from its first use on does not count. A
+ * little more at the end belongs to the last part. */
+static size_t part_of(const struct sites *s, size_t from, size_t to, size_t *lead)
+{
+	size_t n = 0, found = 0, *at = calloc(to - from + 1, sizeof(*at));
+
+	for (size_t i = from; at && i < to; i++)
+		if (!lasting(s, i))
+			at[n++] = i;
+	for (size_t m = SHORTEST_LAG; at && m <= n / 2 && !found; m++)
+		for (size_t tail = 0; tail <= m / 4 && tail + 2 * m <= n && !found; tail++) {
+			size_t left = n - tail - m;
+
+			while (left >= m && same_sites(s, at + left - m, at + left, m))
+				left -= m;
+			if (left <= m && left + 2 * m <= n - tail) {
+				found = m;
+				*lead = left;
+			}
+		}
+	free(at);
+	return found;
+}
+
+/* A function of one line that is called in a loop of one line looks as if it was called once. */
+static int split(struct sites *s, struct vc_layers *l, struct vc_error *err)
+{
+	struct vc_layers whole = *l;
+	int r = VC_OK;
+
+	l->at = NULL;
+	l->n = 0;
+	for (size_t k = 0; r == VC_OK && k < whole.n; k++) {
+		size_t lead = 0, m = part_of(s, whole.at[k].from, whole.at[k].to, &lead), n = 0, left = 0;
+
+		for (size_t i = whole.at[k].from; m && i < whole.at[k].to; i++)
+			left += !lasting(s, i);
+		n = lead ? m - lead : 0;
+		for (size_t i = whole.at[k].from; r == VC_OK && i < whole.at[k].to; i++) {
+			if (i == whole.at[k].from || (m && n == m && left >= m)) {
+				r = push(l, i, i, err);
+				n = i == whole.at[k].from ? n : 0;
+			}
+			n += !lasting(s, i);
+			left -= m && !lasting(s, i);
+			if (r == VC_OK)
+				l->at[l->n - 1].to = i + 1;
+		}
+	}
+	free(whole.at);
+	return r;
+}
+
 static int by_birth(const void *x, const void *y)
 {
 	const struct vc_layer *a = x, *b = y;
@@ -204,6 +304,8 @@ static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 	}
 	if (l->n > 1)
 		qsort(l->at, l->n, sizeof(*l->at), by_birth);
+	if (r == VC_OK && l->n)
+		r = split(s, l, err);
 	for (size_t i = s->from; s->model && i < s->to; i++) {
 		read_chain(s, i);
 		for (size_t d = 0; d < s->depth; d++)
@@ -310,11 +412,20 @@ bool vc_layers_kept(const struct vc_anatomy *a, const struct vc_block_life *b, s
 
 size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
 {
-	size_t first = SIZE_MAX;
+	size_t first = SIZE_MAX, last = SIZE_MAX;
+	size_t end = y->to < a->n ? a->block[y->to].event : a->span[span].end;
+	uint64_t widest = 0;
 
-	for (size_t i = y->from; i < y->to; i++)
-		if (vc_layers_kept(a, &a->block[i], span) &&
-		    (first == SIZE_MAX || a->block[i].died_event < a->block[first].died_event))
+	for (size_t i = y->from; i < y->to; i++) {
+		const struct vc_block_life *b = &a->block[i];
+
+		if (vc_layers_kept(a, b, span) &&
+		    (first == SIZE_MAX || b->died_event < a->block[first].died_event))
 			first = i;
-	return first;
+		if (b->died_event < end || b->category == VC_CAT_WORKSPACE)
+			continue;
+		widest = b->size > widest ? b->size : widest;
+		last = b->size >= widest / 64 ? i : last; /* not the deviations of a norm */
+	}
+	return last == SIZE_MAX || vc_layers_kept(a, &a->block[last], span) ? first : SIZE_MAX;
 }

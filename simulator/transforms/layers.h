@@ -23,7 +23,8 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 void vc_layers_fini(struct vc_layers *l);
 
 /* The block of a layer that is what it hands on: of those kept for the backward pass the one given back
- * first, by the layer behind it. SIZE_MAX: nothing is kept. */
+ * first, by the layer behind it. SIZE_MAX: nothing is kept, or its
+ * result is not (a mean over tokens needs no input). */
 size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span);
 
 /* Is block b kept by forward pass `span` for the backward pass behind it? */

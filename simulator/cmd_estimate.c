@@ -115,7 +115,7 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 {
 	double n = (double)c->gpus, p = c->params / (double)c->tp, t = trainable(c) / (double)c->tp;
 	unsigned weight = ch->precision == 2 || c->rank ? 2 : 4, grad = ch->precision == 2 ? 2 : 4;
-	struct vc_tensor_shape shape = { 1u << 20, 1u << 10 };
+	struct vc_tensor_shape shape = { 1u << 20, 1u << 10, 1 };
 	double state = (double)vc_optimizer_state((enum vc_optimizer)ch->optimizer, shape, grad, 256) /
 		       ((double)shape.rows * (double)shape.cols);
 	double host = (ch->offload ? t * (state + grad) : 0) + (ch->offload == 2 ? p * weight : 0);

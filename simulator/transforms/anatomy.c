@@ -326,9 +326,14 @@ static size_t optimizer_start(const struct work *w, size_t from, size_t backward
 	size_t least = (backward - from) / 16 + 2, at = backward;
 	uint64_t kept = 0, gone = 0;
 
-	for (size_t i = backward; i < end; i++)
+	bool named = false;
+	for (size_t i = backward; i < end; i++) {
 		if (role_at(w, i) == ROLE_OPTIMIZER)
 			return i;
+		named = named || role_at(w, i) == ROLE_BACKWARD;
+	}
+	if (named) /* plain SGD asks for nothing */
+		return end;
 	/* What dies behind the last allocation of all is the batch, not kept by a layer. */
 	for (size_t i = from; i < backward; i++)
 		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
@@ -389,6 +394,19 @@ static size_t event_of(const struct work *w, size_t block)
 	return block < w->a->n ? w->a->block[block].event : w->n;
 }
 
+/* Where the optimizer begins. One that asks for nothing is where its mark is: gradients are given back
+ * behind it. */
+static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
+{
+	size_t at = event_of(w, opt);
+
+	for (size_t i = opt && opt == end ? event_of(w, opt - 1) : at; i < at; i++)
+		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		    w->ev[i].device == w->device)
+			return i;
+	return at;
+}
+
 /* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and gradients
  * are there by then, all of them. Live memory that falls from one to the next is that of a backward
  * pass which computes its layers again: no micro-batches. */
@@ -427,10 +445,10 @@ static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, str
 					  event_of(w, back) }, err);
 	if (r == VC_OK)
 		r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, s.iteration, s.micro,
-						  event_of(w, back), event_of(w, opt) }, err);
+						  event_of(w, back), event_of_optimizer(w, opt, end) }, err);
 	if (r == VC_OK && last)
 		r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, s.iteration, s.micro,
-						  event_of(w, opt), event_of(w, end) }, err);
+						  event_of_optimizer(w, opt, end), event_of(w, end) }, err);
 	return r;
 }
 
@@ -487,6 +505,14 @@ static int phases(struct work *w, struct vc_error *err)
 	return r;
 }
 
+/* Adagrad makes its states when it is made, before the first step. */
+static void made_early(struct work *w)
+{
+	for (size_t i = 0; w->starts && i < w->start[0]; i++)
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			w->a->block[i].category = VC_CAT_STATE;
+}
+
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err)
 {
@@ -513,6 +539,8 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 	}
 	if (r == VC_OK)
 		r = phases(&w, err);
+	if (r == VC_OK)
+		made_early(&w);
 	if (r == VC_OK)
 		vc_purposes(a);
 	free(w.token);

@@ -11,12 +11,12 @@ static uint64_t up(uint64_t a, uint64_t b)
 }
 
 /* HF transformers "Methods and tools for efficient training"; torch.optim source for what each
- * keeps; Adafactor: Shazeer and Stern 2018, row and column sums, no momentum; 8-bit: one byte per
+ * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no momentum; 8-bit: one byte per
  * value for each of two states plus a float scale per block. */
 uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsigned element,
 			    unsigned block)
 {
-	uint64_t n = t.rows * t.cols;
+	uint64_t times = t.times ? t.times : 1, n = t.rows * t.cols * times;
 
 	switch (o) {
 	case VC_OPT_SGD:
@@ -28,9 +28,9 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 	case VC_OPT_AMSGRAD:
 		return 3 * n * element;
 	case VC_OPT_MUON: /* momentum of matrices, AdamW of the rest */
-		return (t.cols > 1 ? 1 : 2) * n * element;
+		return (t.cols > 1 || t.times ? 1 : 2) * n * element;
 	case VC_OPT_ADAFACTOR:
-		return t.cols > 1 ? 4 * (t.rows + t.cols) : 4 * n;
+		return t.cols > 1 || t.times ? 4 * (t.rows + t.cols) * times : 4 * n;
 	case VC_OPT_ADAM8BIT:
 		return n < SMALLEST_8BIT ? 8 * n : 2 * n + 2 * 4 * up(n, block ? block : 256);
 	}

@@ -14,7 +14,9 @@ enum vc_optimizer {
 /* For VC_P_ENUM parameters, in the same order. */
 #define VC_OPTIMIZERS "sgd,momentum,adam,adamw,amsgrad,adafactor,lion,rmsprop,adagrad,lamb,adam8bit,muon"
 
-struct vc_tensor_shape { uint64_t rows, cols; }; /* cols = 1: a vector of `rows` */
+/* cols = 1 and times = 0: a vector of `rows`. times: so many matrices in one tensor (the kernels of a
+ * convolution); 0: one. */
+struct vc_tensor_shape { uint64_t rows, cols, times; };
 
 /* Bytes of optimizer state of one tensor whose values take `element` bytes (states follow the
  * parameter's type, except Adafactor and the 8-bit ones). block: values per scale of 8-bit. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
- * the large blocks of the recorded optimizer phases. Shapes are not recorded: Adafactor takes a
- * tensor of 64 Ki values or more for a square matrix, smaller ones for vectors. */
-#include <math.h>
-
-#include "simulator/transforms/formulas.h"
+ * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
+ * states follow those of simulator/transforms/shapes.h. */
 #include "simulator/transforms/resize.h"
+#include "simulator/transforms/shapes.h"
 
 enum step { AS_USUAL, FOREACH, FUSED, LOOP };
-enum { MATRIX = 65536, SMALL = 4096 };
+enum { SMALL = 4096 };
 
 struct config { uint64_t to, step, element, block; };
 
@@ -39,15 +37,6 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= SMALL ? 0 : b->size;
 }
 
-static struct vc_tensor_shape shape(uint64_t values)
-{
-	uint64_t side = (uint64_t)sqrt((double)values);
-
-	if (values < MATRIX)
-		return (struct vc_tensor_shape){ values, 1 };
-	return (struct vc_tensor_shape){ side, (values + side - 1) / side };
-}
-
 /* foreach is PyTorch's default on CUDA; Adafactor, 8-bit, Lion and Muon work tensor by tensor. */
 static enum step temporaries(const struct config *c)
 {
@@ -69,7 +58,8 @@ static int add_states(struct vc_resize *r, const struct vc_event *e, struct vc_e
 	int rc = VC_OK;
 
 	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
-		struct vc_tensor_shape t = shape(r->trainable[i] / c->element);
+		struct vc_tensor_shape t = vc_shapes_guess(r->trainable, r->trainables, i, (unsigned)c->element,
+							   r->convolutional);
 		uint64_t bytes = vc_optimizer_state((enum vc_optimizer)c->to, t, (unsigned)c->element,
 						    (unsigned)c->block);
 		uint64_t half = bytes / 2, n = r->trainable[i];

@@ -152,7 +152,10 @@ static void purposes(struct vc_anatomy *a)
 		b->iteration = a->span[b->span].iteration;
 		const struct vc_span *died = b->died_event == SIZE_MAX || b->died_event > end ? NULL :
 					     &a->span[span_at(a, b->died_event)];
+		bool state = b->category == VC_CAT_STATE; /* who asked for it says so */
 		b->category = category_of(a, b, &a->span[b->span], died);
+		if (state && b->category == VC_CAT_PARAMETER)
+			b->category = VC_CAT_STATE;
 	}
 	kept_gradients(a);
 	late_gradients(a);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c - the walk that optimizer, precision, zero, lora and their like share. */
 #include "simulator/transforms/resize.h"
+#include "simulator/transforms/shapes.h"
 
 #include <stdlib.h>
 
@@ -146,6 +147,7 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, 
 			     "and what a gradient is not known", s->type->name);
 	if (rc == VC_OK)
 		rc = find_trainable(r, err);
+	r->convolutional = rc == VC_OK && vc_shapes_convolutional(&r->c, s->meta);
 	if (rc == VC_OK)
 		rc = walk_spans(r, err);
 	vc_clone_fini(&r->c);

@@ -27,6 +27,7 @@ struct vc_resize {
 	uint64_t trainable_bytes, largest;  /* sum, and largest of them */
 	uint64_t *held; size_t helds;       /* blocks added in enter, freed in leave */
 	uint64_t total;                     /* free for the transform's own use */
+	bool convolutional;                 /* the model is mostly convolutions */
 };
 
 /* Everything: anatomy, rewriting, release. Errors: VC_EUSAGE when no iterations are found. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "simulator/bounds.h"
 #include "common/site.h"
 #include "simulator/pins.h"
 #include "simulator/time.h"
@@ -42,7 +43,9 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
 	vc_emit_real(e, "matched", NULL, s->matched);
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->members : 1);
-	vc_emit_text(e, "text", NULL, s->whatif ? s->whatif->trust : NULL);
+	vc_emit_text(e, "text", NULL, s->whatif ? s->whatif->trust : vc_bounds_wanted(s->opt) ?
+		     "what -x changes was not recorded: the interval is what it leaves open and what it was "
+		     "found to be off by; a recording of the change itself is exact" : NULL);
 	vc_emit_end(e);
 	vc_emit_end(e);
 }

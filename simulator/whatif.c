@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/bounds.h"
+
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
 enum { MOST = 16 }; /* recordings, and values of --set */
 
@@ -46,7 +48,7 @@ static void describe(struct vc_session *s)
 const char *vc_whatif_level(const struct vc_session *s)
 {
 	if (!s->whatif || s->whatif->report.same)
-		return "exact";
+		return vc_bounds_wanted(s->opt) ? "bounds" : "exact";
 	return s->whatif->report.single ? "bounds" : "extrapolated";
 }
 

@@ -351,8 +351,10 @@ static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *
 
 	for (size_t i = s->from; lag && i + lag < s->to; i++) {
 		bad = token(s, i) == token(s, i + lag) ? 0 : bad + 1;
-		if (bad > 2)
+		if (bad > 2 || i + 1 - run == bad) { /* too many, or nothing that repeats before it */
 			run = i + 1;
+			bad = 0;
+		}
 		if (i + 1 > run + bad && i + 1 - run - bad > longest) {
 			longest = i + 1 - run - bad;
 			first = run;

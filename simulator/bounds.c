@@ -13,7 +13,7 @@ enum { TEXT = 512 };
  * more. blind: down, for recordings without call sites, whose layers are guessed and too large. Those
  * that are not here are exact on the recording, or their parameters are the question. */
 static const struct margin { const char *name; double down, up, blind; } margins[] = {
-	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 4, 4, 0 },
+	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 4, 6, 0 },
 	{ "checkpoint", 8, 6, 0 }, { "ddp", 0.5, 0.5, 0 }, { "fsdp", 3, 3, 25 }, { "zero", 5, 6, 0 },
 	{ "offload", 4, 10, 0 }, { "precision", 4, 4, 0 }, { "lora", 25, 8, 0 }, { "qlora", 30, 20, 0 },
 	{ "tp", 30, 30, 0 }, { "pp", 30, 30, 0 },
@@ -58,10 +58,13 @@ static const struct margin *margin_of(const char *text)
 
 bool vc_bounds_wanted(const struct vc_run_options *o)
 {
-	for (size_t i = 0; i < o->transform.n; i++)
-		if (is_open(o->transform.at[i]) || margin_of(o->transform.at[i]))
-			return true;
-	return false;
+	bool any = false, bound = false;
+
+	for (size_t i = 0; i < o->transform.n && !bound; i++) {
+		transform_of(o->transform.at[i], &bound);
+		any |= is_open(o->transform.at[i]) || margin_of(o->transform.at[i]);
+	}
+	return any && !bound;
 }
 
 /* To whole pages of the allocator, so that the ends are values that could be. */

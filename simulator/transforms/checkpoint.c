@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c - what-if: activation checkpointing. Segments are layers of the forward pass
- * (simulator/transforms/layers.h); what a segment keeps for its backward pass is given back when the segment ends, but for its
- * output, and asked for again in the same order just before the segment's backward pass begins. */
+ * (simulator/transforms/layers.h); what a segment keeps for its backward pass is given back as soon as
+ * it was used, but for its output, and asked for again in the same order just before the segment's
+ * backward pass begins. */
 #include <stdlib.h>
 
 #include "simulator/transforms/clone.h"

@@ -11,8 +11,8 @@ static uint64_t up(uint64_t a, uint64_t b)
 }
 
 /* HF transformers "Methods and tools for efficient training"; torch.optim source for what each
- * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no momentum; 8-bit: one byte per
- * value for each of two states plus a float scale per block. */
+ * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no momentum;
+ * 8-bit: one byte per value for each of two states plus a float scale per block. */
 uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsigned element,
 			    unsigned block)
 {

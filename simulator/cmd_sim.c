@@ -150,23 +150,58 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_summary_table(e, c, sim->result[i].info.device);
 }
 
+static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "kind", NULL, a->kind);
+	vc_emit_text(e, "text", NULL, a->text);
+	vc_emit_text(e, "how", NULL, a->how[0] ? a->how : NULL);
+	vc_emit_text(e, "paste", NULL, a->paste[0] ? a->paste : NULL);
+	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
+	vc_emit_bool(e, "estimate", NULL, a->estimate);
+	vc_report_interval(e, a->has_interval, a->low, a->high);
+	if (a->at_least) {
+		vc_emit_uint(e, "at_least", NULL, a->at_least);
+		vc_emit_uint(e, "at_most", NULL, a->at_most);
+	}
+	vc_emit_end(e);
+}
+
+static void say_advice(struct vc_emit *e, const struct vc_advice *a, size_t n)
+{
+	char peak[32], low[32], high[32], between[80];
+
+	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
+		vc_emit_line(e, "\n%s", a->text);
+		return;
+	}
+	if (n)
+		vc_emit_line(e, "\nWhat would have helped, cheapest first (each of them simulated):");
+	for (size_t i = 0; i < n; i++) {
+		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a[i].low, low),
+			 vc_bytes_text(a[i].high, high));
+		vc_emit_line(e, "  %zu. %s: %s, %s%s reserved%s", i + 1, a[i].text,
+			     a[i].verdict == VC_FITS ? "fits" : "still empties its cache",
+			     vc_bytes_text(a[i].peak_reserved, peak), a[i].has_interval ? between : "",
+			     a[i].estimate ? ", an estimate" : "");
+		if (a[i].paste[0])
+			vc_emit_line(e, "       %s", a[i].paste);
+		if (a[i].how[0])
+			vc_emit_line(e, "       vramcast sim ... %s", a[i].how);
+	}
+}
+
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	struct vc_advice a[VC_ADVICE_MOST];
 	size_t n = sim->cfg->no_advice ? 0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
 
-	vc_emit_array(e, "advice", n ? "What would have helped (each of them simulated):" : NULL);
-	for (size_t k = 0; k < n; k++) {
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "kind", NULL, a[k].kind);
-		vc_emit_text(e, "text", "change", a[k].text);
-		vc_emit_text(e, "how", "how", a[k].how);
-		vc_emit_bytes(e, "peak_reserved", "peak reserved", a[k].peak_reserved);
-		vc_emit_text(e, "verdict", "verdict", vc_verdict_name(a[k].verdict));
-		vc_emit_bool(e, "estimate", "estimate", a[k].estimate);
-		vc_emit_end(e);
-	}
+	vc_emit_array(e, "advice", NULL);
+	for (size_t k = 0; k < n; k++)
+		emit_one_advice(e, &a[k]);
 	vc_emit_end(e);
+	say_advice(e, a, n);
 }
 
 static bool host_fits(const struct sim *sim)

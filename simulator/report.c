@@ -206,6 +206,18 @@ static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct
 	vc_emit_text(e, "start", "start", start_name(&r->info));
 }
 
+void vc_report_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high)
+{
+	if (!there) {
+		vc_emit_null(e, "interval", NULL);
+		return;
+	}
+	vc_emit_array(e, "interval", NULL);
+	vc_emit_uint(e, NULL, NULL, low);
+	vc_emit_uint(e, NULL, NULL, high);
+	vc_emit_end(e);
+}
+
 void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
 		   const struct vc_result *r)
 {
@@ -234,14 +246,7 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 		vc_pins_report(e, r->meta, &r->peak, NULL);
 	}
 	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
-	if (r->has_interval) {
-		vc_emit_array(e, "interval", NULL);
-		vc_emit_uint(e, NULL, NULL, r->low);
-		vc_emit_uint(e, NULL, NULL, r->high);
-		vc_emit_end(e);
-	} else {
-		vc_emit_null(e, "interval", NULL);
-	}
+	vc_report_interval(e, r->has_interval, r->low, r->high);
 	vc_report_oom(e, r);
 	vc_time_report(e, r);
 }

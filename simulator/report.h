@@ -24,4 +24,7 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 /* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
 const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n);
 
+/* "interval": [low, high] of peak reserved bytes, or null. */
+void vc_report_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high);
+
 #endif

@@ -6,6 +6,7 @@
 #include "simulator/single.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static int by_size(const void *x, const void *y)
@@ -13,6 +14,12 @@ static int by_size(const void *x, const void *y)
 	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
 
 	return a < b ? -1 : a > b;
+}
+
+/* Alive at the last allocation: what is freed behind it goes because the program ends. */
+static bool lasts(const struct vc_member *m, size_t i)
+{
+	return m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n;
 }
 
 int vc_single_settle(const struct vc_member *m, double x, struct vc_law *law, uint8_t *settled,
@@ -24,12 +31,12 @@ int vc_single_settle(const struct vc_member *m, double x, struct vc_law *law, ui
 	if (!lasting)
 		return vc_nomem(err, "the sizes of a recording");
 	for (size_t i = 0; i < m->n; i++)
-		if (m->take[i].life == UINT32_MAX)
+		if (lasts(m, i))
 			lasting[n++] = m->take[i].size;
 	qsort(lasting, n, sizeof(*lasting), by_size);
 	for (size_t i = 0; i < m->n; i++) {
 		double size = (double)m->take[i].size;
-		bool stays = m->take[i].life == UINT32_MAX, divides = fmod(size, x) < 0.5;
+		bool stays = lasts(m, i), divides = fmod(size, x) < 0.5;
 		bool known = bsearch(&m->take[i].size, lasting, n, sizeof(*lasting), by_size) != NULL;
 
 		settled[i] = stays || !divides || !known;

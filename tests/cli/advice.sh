@@ -1,0 +1,56 @@
+#!/bin/sh
+# advice.sh - what sim says would have helped, and how much larger the batch may be: every claim is simulated again.
+. tests/support/tap.sh
+gpt=tests/recordings/gpt.vct lm=traces/lm-train-ctx128.vct
+claims() { # "verdict how" of each advice of the last run
+	printf '%s\n' "$out" | awk '/"advice": \[/ { on = 1 } on && /"how": "/ { h = $0; sub(/.*"how": "/, "", h); sub(/",$/, "", h) }
+		on && /"verdict":/ { split($0, f, "\""); print f[4], h }'
+}
+again() { # NAME TRACE OPTION... : the option that each advice names gives the verdict that it names
+	name=$1; trace=$2; shift 2
+	run sim $trace --no-verify --json "$@"
+	claims > "$TMP/claims"; n=$(grep -c . "$TMP/claims"); bad=0
+	while read -r verdict how; do
+		case "$how" in -g*) set -- ;; esac
+		"$VRAMCAST" sim $trace --no-verify --no-advice --json "$@" $how > "$TMP/again" 2>&1
+		grep -q "\"verdict\": \"$verdict\"" "$TMP/again" || { bad=$((bad + 1)); echo "# $how: not $verdict"; }
+	done < "$TMP/claims"
+	[ "$n" -gt 0 ] && [ "$bad" = 0 ] && pass "$name: $n pieces of advice, each as simulated" ||
+		fail "$name" "$n pieces of advice, $bad wrong" "$(cat "$TMP/claims")"
+}
+again "out of memory" $gpt --capacity 6500MiB
+again "flushes" $lm --capacity 60000MiB
+run sim $lm --no-verify --capacity 60000MiB
+expect "settings come first, with the line to paste" 0 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+[ "$(printf '%s\n' "$out" | sed -n 's/^  \([0-9]\)\. \(let segments\|empty the cache\|a larger card\).*/\1/p' | tr '\n' ' ' | cut -c1-4)" = "1 2 " ] &&
+	pass "then code, then hardware" || fail "then code, then hardware" "$out"
+run sim $lm --no-verify --capacity 60000MiB --conf max_split_size_mb:512
+printf '%s' "$out" | grep -q 'ALLOC_CONF=max_split_size_mb:512,' && ! printf '%s' "$out" | grep -q 'max_split_size_mb:128' &&
+	pass "own settings are kept" || fail "own settings are kept" "$out"
+run sim traces/decomfl.vct --no-verify --capacity 1700MiB
+[ "$rc" = 3 ] && ! printf '%s' "$out" | grep -qi 'optimizer = \|adapters' &&
+	pass "no change of training where nothing trains" || fail "no change of training where nothing trains" "$out"
+# Room: from one recording, and from two.
+run sim $gpt --no-verify -g rtx4090; expect "one recording tells how far the batch may grow" 0 '32 % of the card is used: .*batch.*one recording'
+run sim traces/attention.vct --no-verify -g t4
+expect "where the batch is not known it says how to tell" 0 'TRACE@batch=N'
+run sim $gpt --no-verify --capacity 7180MiB --context 0
+expect "at 99 % it says what a hundredth less would do" 0 'risky: 100.0 % of the card is used. With 71.80 MiB less .* runs out of memory'
+again "risk" $gpt --capacity 7180MiB --context 0
+L=../shared/ladders/recordings
+if [ -d "$L" ]; then
+	two="$L/gpt-amp_batch0004_torch2.9.1.pickle.zst@batch=4 $L/gpt-amp_batch0008_torch2.9.1.pickle.zst@batch=8"
+	again "two recordings" "$two" --set batch=12 --capacity 7GiB
+	run sim $two --no-verify --set batch=12 --capacity 7GiB
+	expect "accumulation, checkpointing, offload, a smaller batch" 3 'gradient accumulation: 2 parts of 6'
+	for w in 'activation checkpointing' save_on_cpu 'a batch of [0-9]* instead of 12' 'a larger card'; do
+		printf '%s\n' "$out" | grep -q "$w" && pass "among it: $w" || fail "among it: $w" "$out"
+	done
+	run sim $two --no-verify --set batch=12 --capacity 30GiB --json
+	n=$(printf '%s\n' "$out" | sed -n 's/.*"at_least": \([0-9]*\),*/\1/p')
+	run sim $two --no-verify --no-advice --set batch=$n --capacity 30GiB; expect "a batch of $n does fit" 0
+	run sim $two --no-verify --no-advice --set batch=$((n + 8)) --capacity 30GiB; expect "eight more do not" 3
+else
+	skip "advice from two recordings" "no recordings in $L"
+fi
+finish

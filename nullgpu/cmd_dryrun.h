@@ -7,8 +7,11 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "nullgpu/report.h"
 #include "simulator/cards.h"
 #include "simulator/result.h"
+
+#define VC_DRYRUN_UNKNOWN 64
 
 /* What the recordings of a run say when they are replayed; of several ranks the largest of each. */
 struct vc_dryrun_replay {
@@ -27,7 +30,11 @@ struct vc_dryrun_outcome {
 	uint64_t asked;            /* times the program asked how much memory there is */
 	uint64_t polled;           /* times it asked whether work on the device had finished */
 	uint64_t other_peak;       /* of a second run with the other order of addresses; 0: none made */
-	char bounds[4096];         /* what was answered with a bound, one a line */
+	size_t n_unknown;          /* what was answered with a bound or a guess */
+	struct {
+		char name[VC_REPORT_NAME];
+		uint64_t at_most;  /* bytes that may come on top; 0: not known */
+	} unknown[VC_DRYRUN_UNKNOWN];
 	int processes;             /* that used a device */
 	struct vc_dryrun_replay replay;
 };

@@ -2,6 +2,7 @@
 /* cmd_dryrun_verdict.c - the outcome of dry runs: read, judged, said. */
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,39 +11,41 @@
 
 /* ---- what processes reported ---- */
 
-static void add_bound(struct vc_dryrun_outcome *o, const char *name)
+static void add_unknown(struct vc_dryrun_outcome *o, const char *name, uint64_t at_most)
 {
-	size_t n = strlen(o->bounds);
-	if (!strstr(o->bounds, name))
-		snprintf(o->bounds + n, sizeof o->bounds - n, "%s%s", n ? "\n" : "", name);
+	size_t i = 0;
+	while (i < o->n_unknown && strcmp(o->unknown[i].name, name))
+		i++;
+	if (i == VC_DRYRUN_UNKNOWN)
+		return;
+	if (i == o->n_unknown)
+		snprintf(o->unknown[o->n_unknown++].name, VC_REPORT_NAME, "%s", name);
+	if (at_most > o->unknown[i].at_most) /* ranks have a card each: the largest of one counts */
+		o->unknown[i].at_most = at_most;
 }
 
 static void read_report(const char *path, struct vc_dryrun_outcome *o)
 {
-	char line[512], name[400];
-	unsigned device;
-	unsigned long long a, b;
-	FILE *f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f)) {
-		line[strcspn(line, "\n")] = 0;
-		if (sscanf(line, "peak %u %llu", &device, &a) == 2) {
-			if (a > o->peak)
-				o->peak = a;
-		} else if (sscanf(line, "refused %u %llu %llu", &device, &a, &b) == 3) {
-			o->refused += a;
-			if (b > o->largest_refused)
-				o->largest_refused = b;
-		} else if (sscanf(line, "asked %llu", &a) == 1) {
-			o->asked += a;
-		} else if (sscanf(line, "polled %llu", &a) == 1) {
-			o->polled += a;
-		} else if (sscanf(line, "bound %399[^\n]", name) == 1) {
-			add_bound(o, name);
+	static const struct vc_null_report empty;
+	struct vc_null_report *r = malloc(sizeof *r);
+	FILE *f = fopen(path, "rb");
+	if (r && f && (*r = empty, fread(r, sizeof *r, 1, f)) == 1 && r->magic == VC_REPORT_MAGIC) {
+		for (int i = 0; i < VC_REPORT_DEVICES; i++) {
+			if (r->device[i].peak > o->peak)
+				o->peak = r->device[i].peak;
+			o->refused += r->device[i].refused;
+			if (r->device[i].largest_refused > o->largest_refused)
+				o->largest_refused = r->device[i].largest_refused;
 		}
+		o->asked += r->asked;
+		o->polled += r->polled;
+		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
+			add_unknown(o, r->name[i].name, r->name[i].at_most);
+		o->processes++;
 	}
 	if (f)
 		fclose(f);
-	o->processes++;
+	free(r);
 }
 
 void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
@@ -63,11 +66,14 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 
 /* ---- judging ---- */
 
-/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md), and
- * peaks of measured runs lay within 1 %. */
-static uint64_t margin_of(uint64_t peak)
+/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md),
+ * peaks of measured runs lay within 1 %, and libraries may take what is named with its bytes. */
+static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
-	return (150ull << 20) + peak / 100;
+	uint64_t margin = (150ull << 20) + o->peak / 100;
+	for (size_t i = 0; i < o->n_unknown; i++)
+		margin += o->unknown[i].at_most;
+	return margin;
 }
 
 /* The lower and upper end over both orders of addresses, without context. */
@@ -107,7 +113,7 @@ static enum vc_verdict verdict_of(const struct vc_dryrun *run)
 
 static bool is_close(const struct vc_dryrun *run)
 {
-	return verdict_of(run) == VC_FITS && left_of(run) < margin_of(run->o.peak);
+	return verdict_of(run) == VC_FITS && left_of(run) < margin_of(&run->o);
 }
 
 bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other)
@@ -140,7 +146,7 @@ static void say_answer(const struct vc_dryrun *run)
 			"other\n", verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
 	else if (is_close(run))
 		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
-			"can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o->peak)));
+			"can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
 	else
 		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
 }
@@ -168,13 +174,13 @@ static void say_interval(const struct vc_dryrun *run)
 			(run->o.peak == low) == !run->up ? "up" : "down");
 }
 
-static void say_bounds(const char *bounds)
+static void say_unknown(const struct vc_dryrun_outcome *o)
 {
-	fprintf(stderr, "  not known to the null GPU, their memory is a bound:");
-	for (const char *at = bounds; *at; ) {
-		size_t n = strcspn(at, "\n");
-		fprintf(stderr, "%s %.*s", at == bounds ? "" : ",", (int)n, at);
-		at += n + (at[n] == '\n');
+	fprintf(stderr, "  not known to the null GPU, and not counted:");
+	for (size_t i = 0; i < o->n_unknown; i++) {
+		fprintf(stderr, "%s %s", i ? "," : "", o->unknown[i].name);
+		if (o->unknown[i].at_most)
+			fprintf(stderr, " (at most %.2f GiB)", gib(o->unknown[i].at_most));
 	}
 	fputc('\n', stderr);
 }
@@ -198,8 +204,8 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 	say_phases(&o->replay.phases);
 	say_interval(run);
 	say_answer(run);
-	if (o->bounds[0])
-		say_bounds(o->bounds);
+	if (o->n_unknown)
+		say_unknown(o);
 }
 
 static const char *word_of(const struct vc_dryrun *run)
@@ -239,15 +245,20 @@ static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
 	emit_phase(e, "steady", &p->phases.steady);
 }
 
-static void emit_unknown(struct vc_emit *e, const char *bounds)
+static void emit_unknown(struct vc_emit *e, const struct vc_dryrun_outcome *o)
 {
-	char name[400];
 	vc_emit_array(e, "unknown", NULL);
-	for (const char *at = bounds; *at; ) {
-		size_t n = strcspn(at, "\n");
-		snprintf(name, sizeof name, "%.*s", (int)n, at);
-		vc_emit_text(e, NULL, NULL, name);
-		at += n + (at[n] == '\n');
+	for (size_t i = 0; i < o->n_unknown; i++)
+		vc_emit_text(e, NULL, NULL, o->unknown[i].name);
+	vc_emit_end(e);
+	vc_emit_array(e, "uncounted", NULL);
+	for (size_t i = 0; i < o->n_unknown; i++) {
+		if (!o->unknown[i].at_most)
+			continue;
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "name", NULL, o->unknown[i].name);
+		vc_emit_bytes(e, "at_most", NULL, o->unknown[i].at_most);
+		vc_emit_end(e);
 	}
 	vc_emit_end(e);
 }
@@ -270,7 +281,7 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(verdict_of(run)));
 	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
 	vc_emit_bytes(e, "peak_used", NULL, vc_dryrun_use(run));
-	vc_emit_bytes(e, "margin", NULL, margin_of(o->peak));
+	vc_emit_bytes(e, "margin", NULL, margin_of(o));
 	vc_emit_uint(e, "refused", NULL, o->refused);
 	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);
 	vc_emit_bool(e, "both_address_orders", NULL, both);
@@ -278,7 +289,7 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_bytes(e, "device_high", NULL, high);
 	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
 	emit_phases(e, &o->replay);
-	emit_unknown(e, o->bounds);
+	emit_unknown(e, o);
 	vc_emit_end(e);
 }
 

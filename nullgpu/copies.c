@@ -37,6 +37,20 @@ int vc_null_count_unused(void)
 	return unused;
 }
 
+static void (*before_read)(const void *from, size_t size);
+
+void vc_null_on_read(void (*fetch)(const void *from, size_t size))
+{
+	__atomic_store_n(&before_read, fetch, __ATOMIC_RELEASE);
+}
+
+void vc_null_settle(const void *from, size_t size)
+{
+	void (*fetch)(const void *, size_t) = __atomic_load_n(&before_read, __ATOMIC_ACQUIRE);
+	if (fetch)
+		fetch(from, size);
+}
+
 void vc_null_copy(void *to, const void *from, size_t size)
 {
 	if (!size || !to || !from || to == from)
@@ -47,6 +61,8 @@ void vc_null_copy(void *to, const void *from, size_t size)
 		has_told_count = false;
 		memcpy(to, &told_count, size);
 	} else if (size <= vc_null_card()->copy_max || (!to_device && !from_device)) {
+		if (from_device)
+			vc_null_settle(from, size);
 		memmove(to, from, size);
 	} else if (!to_device) {
 		memset(to, 0, size);

@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl.c - libnccl: communicators of ranks that never talk.
+/* nccl.c - libnccl: communicators, and collectives with the right sizes.
  *
- * Every rank is taken to hold the same data: collectives copy the caller's own contribution, so
- * sizes are right and small host-visible values agree. The buffers of NCCL itself lie outside
- * PyTorch's allocator and depend on topology and version; VRAMCAST_NULL_NCCL bytes are charged for
- * each communicator of more than one rank (0 unless set, and then named in the run's report). */
+ * Data that a program may decide by (whole numbers up to a small copy, floating point up to 16 KiB) is
+ * really exchanged between the ranks (nccl_data.c); of larger data every rank is taken to hold the
+ * same. NCCL's own buffers lie outside PyTorch's allocator and depend on topology and version:
+ * VRAMCAST_NULL_NCCL bytes are charged for each communicator of more than one rank (0 unless set, and
+ * then the report names what they can be at most). */
+#include "nullgpu/nccl.h"
 #include "nullgpu/null.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define NCCL_VERSION 22705
+#define NCCL_CUDA_ERROR 1
 #define NCCL_SYSTEM_ERROR 2
+#define NO_COLOR (-1)
 
-struct unique_id {
-	char bytes[128];
-};
-
-struct communicator {
-	int ranks, rank, device;
-};
+/* NCCL's source (init.c, computeBuffSizes): a connection has a buffer for each protocol: LL of 8 lines x
+ * 512 threads x 8 steps x 16 bytes, LL128 of 120 elements x 640 threads x 8 steps x 8 bytes, and
+ * simple of 4 MiB. */
+#define CONNECTION (524288ull + 4915200ull + 4194304ull)
+/* A channel receives over its ring and over its tree; the tuning code has 2 channels where cards talk
+ * over PCIe and up to 24 over NVLink (32 are the limit of peer-to-peer operations). */
+#define CHANNELS_PCIE 2
+#define CHANNELS_NVLINK 24
 
 VC_API(int, ncclGetVersion, int *v)
 {
@@ -27,96 +35,168 @@ VC_API(int, ncclGetVersion, int *v)
 	return 0;
 }
 
-VC_API(int, ncclGetUniqueId, struct unique_id *id)
+VC_API(int, ncclGetUniqueId, struct vc_nccl_id *id)
 {
 	static int ids;
+	struct timespec now;
+	int n = __atomic_add_fetch(&ids, 1, __ATOMIC_SEQ_CST);
+	pid_t pid = getpid();
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	memset(id, 0, sizeof *id);
-	id->bytes[0] = (char)__atomic_add_fetch(&ids, 1, __ATOMIC_SEQ_CST);
+	memcpy(id->bytes, &n, sizeof n);
+	memcpy(id->bytes + 8, &pid, sizeof pid);
+	memcpy(id->bytes + 16, &now, sizeof now);
 	return 0;
 }
 
-static int open_communicator(struct communicator **out, int ranks, int rank)
+/* Compute capabilities of cards that come with NVLink: V100, A100, H100 and B200. */
+static bool may_have_nvlink(void)
 {
-	static unsigned char seen;
-	struct communicator *c = calloc(1, sizeof *c);
-	if (!c)
-		return NCCL_SYSTEM_ERROR;
-	*c = (struct communicator){ .ranks = ranks, .rank = rank, .device = vc_null_current() };
-	*out = c;
+	int cc = vc_null_card()->cc;
+	return cc == 70 || cc == 80 || cc == 90 || cc == 100 || cc == 103;
+}
+
+static int charge_buffers(int device)
+{
 	const char *s = getenv("VRAMCAST_NULL_NCCL");
-	size_t size = s ? strtoull(s, NULL, 0) : 0;
-	uint64_t at;
-	if (ranks < 2)
-		return 0;
-	if (!size)
-		vc_null_bound("ncclCommInitRank (buffers of NCCL itself are not counted)", &seen);
-	return size && vc_null_alloc(c->device, size, &at) ? 1 : 0; /* ncclUnhandledCudaError */
+	uint64_t size = s ? strtoull(s, NULL, 0) : 0, at;
+	if (size)
+		return vc_null_alloc(device, size, &at) ? NCCL_CUDA_ERROR : 0;
+	vc_null_at_most("NCCL's own buffers",
+			2 * CONNECTION * (may_have_nvlink() ? CHANNELS_NVLINK : CHANNELS_PCIE));
+	return 0;
 }
 
-VC_API(int, ncclCommInitRankConfig, struct communicator **c, int ranks, struct unique_id id,
-       int rank, void *config)
+static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int rank)
 {
-	return open_communicator(c, ranks, rank);
+	struct vc_nccl *c = calloc(1, sizeof *c);
+	if (!c || !(c->sent = calloc((size_t)ranks * 2, sizeof *c->sent))) {
+		free(c);
+		return NCCL_SYSTEM_ERROR;
+	}
+	c->received = c->sent + ranks;
+	c->device = vc_null_current();
+	c->ranks = ranks;
+	c->rank = rank;
+	vc_exchange_open(&c->x, key, key ? ranks : 1, rank);
+	*out = c;
+	return ranks > 1 ? charge_buffers(c->device) : 0;
 }
 
-VC_API(int, ncclCommInitRank, struct communicator **c, int ranks, struct unique_id id, int rank)
+VC_API(int, ncclCommInitRankConfig, struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank,
+       void *config)
 {
-	return open_communicator(c, ranks, rank);
+	return open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank);
 }
 
-VC_API(int, ncclCommInitRankScalable, struct communicator **c, int ranks, int rank, int ids,
-       struct unique_id *id, void *config)
+VC_API(int, ncclCommInitRank, struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank)
 {
-	return open_communicator(c, ranks, rank);
+	return open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank);
 }
 
-VC_API(int, ncclCommInitAll, struct communicator **c, int n, const int *devices)
+VC_API(int, ncclCommInitRankScalable, struct vc_nccl **c, int ranks, int rank, int ids,
+       struct vc_nccl_id *id, void *config)
 {
-	int rc = 0;
-	for (int i = 0; i < n && !rc; i++)
-		rc = open_communicator(&c[i], n, i);
+	return open_communicator(c, vc_exchange_key(1, id, sizeof *id), ranks, rank);
+}
+
+/* Ranks of one process do not wait for each other: they are one thread. */
+VC_API(int, ncclCommInitAll, struct vc_nccl **c, int n, const int *devices)
+{
+	int rc = 0, before = vc_null_current();
+	for (int i = 0; i < n && !rc; i++) {
+		vc_null_select(devices ? devices[i] : i);
+		rc = open_communicator(&c[i], 0, n, i);
+	}
+	vc_null_select(before);
 	return rc;
 }
 
-/* Without talking to the others the new size is unknown: the parent's is the upper bound, which
- * DeviceMesh never notices because it counts ranks itself. */
-VC_API(int, ncclCommSplit, const struct communicator *parent, int color, int key,
-       struct communicator **c, void *config)
+struct ticket {
+	int color, key;
+};
+
+/* Where the caller comes among those of its color, by key and then by old rank. */
+static void place(const struct ticket *all, int ranks, int mine, int *count, int *rank)
 {
-	return open_communicator(c, parent->ranks, parent->rank);
+	*count = *rank = 0;
+	for (int i = 0; i < ranks; i++) {
+		if (all[i].color != all[mine].color)
+			continue;
+		++*count;
+		*rank += all[i].key < all[mine].key || (all[i].key == all[mine].key && i < mine);
+	}
 }
 
-VC_API(int, ncclCommDestroy, struct communicator *c)
+/* When the others do not answer, their number is unknown, and the parent's is the upper bound. */
+VC_API(int, ncclCommSplit, struct vc_nccl *parent, int color, int key, struct vc_nccl **c,
+       void *config)
 {
+	struct ticket mine = { color, key }, *all = calloc((size_t)parent->ranks, sizeof *all);
+	int count = parent->ranks, rank = parent->rank, rc = 0;
+	uint64_t number = parent->splits++, name[2] = { number, (uint64_t)(uint32_t)color };
+	if (!all)
+		return NCCL_SYSTEM_ERROR;
+	bool known = vc_nccl_gather(parent, &mine, sizeof mine, all);
+	if (known)
+		place(all, parent->ranks, parent->rank, &count, &rank);
+	free(all);
+	*c = NULL;
+	if (color != NO_COLOR)
+		rc = open_communicator(c, known ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
+				       count, rank);
+	return rc;
+}
+
+VC_API(int, ncclCommShrink, struct vc_nccl *parent, const int *without, int n, struct vc_nccl **c,
+       void *config, int flags)
+{
+	int rank = parent->rank;
+	uint64_t name[2] = { parent->splits++, UINT64_MAX };
+	for (int i = 0; i < n; i++)
+		rank -= without[i] < parent->rank;
+	return open_communicator(c, parent->x.key ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
+				 parent->ranks - n, rank);
+}
+
+static int close_communicator(struct vc_nccl *c)
+{
+	vc_nccl_forget(c);
+	if (c)
+		free(c->sent);
 	free(c);
 	return 0;
 }
 
-VC_API(int, ncclCommAbort, struct communicator *c)
+VC_API(int, ncclCommDestroy, struct vc_nccl *c)
 {
-	free(c);
-	return 0;
+	return close_communicator(c);
 }
 
-VC_API(int, ncclCommGetAsyncError, const struct communicator *c, int *e)
+VC_API(int, ncclCommAbort, struct vc_nccl *c)
+{
+	return close_communicator(c);
+}
+
+VC_API(int, ncclCommGetAsyncError, const struct vc_nccl *c, int *e)
 {
 	*e = 0;
 	return 0;
 }
 
-VC_API(int, ncclCommCount, const struct communicator *c, int *n)
+VC_API(int, ncclCommCount, const struct vc_nccl *c, int *n)
 {
 	*n = c->ranks;
 	return 0;
 }
 
-VC_API(int, ncclCommUserRank, const struct communicator *c, int *n)
+VC_API(int, ncclCommUserRank, const struct vc_nccl *c, int *n)
 {
 	*n = c->rank;
 	return 0;
 }
 
-VC_API(int, ncclCommCuDevice, const struct communicator *c, int *n)
+VC_API(int, ncclCommCuDevice, const struct vc_nccl *c, int *n)
 {
 	*n = c->device;
 	return 0;
@@ -127,60 +207,9 @@ VC_API(const char *, ncclGetErrorString, int e)
 	return e ? "NCCL error" : "no error";
 }
 
-VC_API(const char *, ncclGetLastError, const struct communicator *c)
+VC_API(const char *, ncclGetLastError, const struct vc_nccl *c)
 {
 	return "";
-}
-
-/* ---- collectives ---- */
-
-/* ncclDataType_t */
-static size_t width_of(int type)
-{
-	static const unsigned char widths[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
-	return type >= 0 && type < (int)sizeof widths ? widths[type] : 4;
-}
-
-static int move(const char *name, void *to, const void *from, size_t size, void *stream)
-{
-	bool captured = vc_null_stream(stream)->capture != 0;
-	if (!captured)
-		vc_null_copy(to, from, size);
-	return vc_null_library_work(name, stream, 2 * (double)size, 0);
-}
-
-VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int op,
-       const struct communicator *c, void *stream)
-{
-	return move("ncclAllReduce", to, from, n * width_of(type), stream);
-}
-
-VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, int root,
-       const struct communicator *c, void *stream)
-{
-	return c->rank == root ? move("ncclReduce", to, from, n * width_of(type), stream) : 0;
-}
-
-VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int root,
-       const struct communicator *c, void *stream)
-{
-	return move("ncclBroadcast", to, from, n * width_of(type), stream);
-}
-
-VC_API(int, ncclAllGather, const void *from, void *to, size_t n, int type,
-       const struct communicator *c, void *stream)
-{
-	size_t size = n * width_of(type);
-	for (int i = 0; i < c->ranks; i++)
-		move("ncclAllGather", (char *)to + (size_t)i * size, from, size, stream);
-	return 0;
-}
-
-VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, int op,
-       const struct communicator *c, void *stream)
-{
-	size_t size = n * width_of(type);
-	return move("ncclReduceScatter", to, (const char *)from + (size_t)c->rank * size, size, stream);
 }
 
 VC_API(int, ncclMemAlloc, void **p, size_t n)
@@ -188,10 +217,10 @@ VC_API(int, ncclMemAlloc, void **p, size_t n)
 	uint64_t at;
 	int rc = vc_null_alloc(vc_null_current(), n, &at);
 	*p = rc ? NULL : (void *)at;
-	return rc ? 1 : 0;
+	return rc ? NCCL_CUDA_ERROR : 0;
 }
 
 VC_API(int, ncclMemFree, void *p)
 {
-	return vc_null_free((uint64_t)p) ? 1 : 0;
+	return vc_null_free((uint64_t)p) ? NCCL_CUDA_ERROR : 0;
 }

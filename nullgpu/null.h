@@ -52,11 +52,15 @@ VC_SHARED int vc_null_attribute(int attribute, int device);
 /* Memory of other processes on `device`; `pid` of entry `i`, 0 = no such entry. */
 VC_SHARED uint64_t vc_null_other(int device, int i, unsigned *pid);
 VC_SHARED void vc_null_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* report.c. `seen` is the caller's own flag, `name` is kept. Touch: a default stub was called, which
+/* report.c. `seen` is the caller's own flag. Touch: a default stub was called, which
  * only the log tells. Bound: a question about memory was answered with a bound or a guess, which the
  * report at the end of the process names. */
 VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
 VC_SHARED void vc_null_bound(const char *name, unsigned char *seen);
+/* Memory that is not counted but may be taken: up to `bytes` more of `name`; 0 = nobody knows. */
+VC_SHARED void vc_null_at_most(const char *name, uint64_t bytes);
+/* This process's own report; never NULL. Counters in it are changed without a lock. */
+VC_SHARED struct vc_null_report *vc_null_report(void);
 /* The device that the calling thread selected. */
 VC_SHARED int vc_null_current(void);
 VC_SHARED void vc_null_select(int device);
@@ -68,14 +72,6 @@ VC_SHARED int vc_null_free(uint64_t address);
 VC_SHARED void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
-/* For the report at the end of a process; sizes without the context. */
-struct vc_null_usage {
-	uint64_t peak, refused, largest_refused;
-	uint64_t asked; /* for free and total memory, before anything was refused */
-};
-VC_SHARED void vc_null_usage(int device, struct vc_null_usage *out);
-/* Whether any device memory was asked for. */
-VC_SHARED bool vc_null_was_used(void);
 /* Device that owns the address, or -1. */
 VC_SHARED int vc_null_owner(uint64_t address);
 /* Start and size of the allocation around `address`. */
@@ -91,6 +87,10 @@ VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
 
 /* ---- copies.c: real for small data, dropped for large; pinned host memory ---- */
 VC_SHARED void vc_null_copy(void *to, const void *from, size_t size);
+/* `fetch` is called before anybody reads device memory: some of it may be on its way from another
+ * process. Settle: read about to happen. */
+VC_SHARED void vc_null_on_read(void (*fetch)(const void *from, size_t size));
+VC_SHARED void vc_null_settle(const void *from, size_t size);
 VC_SHARED void vc_null_fill(void *to, const void *value, size_t width, size_t count);
 VC_SHARED int vc_null_host_alloc(size_t size, void **out);
 VC_SHARED int vc_null_host_free(void *p);
@@ -119,6 +119,7 @@ struct vc_null_stream {
 	struct vc_null_graph *graph;
 	struct vc_null_stream *next;
 	uint64_t submitted, done[VC_NULL_QUEUE]; /* when the last pieces of work are finished */
+	bool collective;   /* the last work was one: the next event is for NCCL's watchdog */
 };
 struct vc_null_event {
 	uint64_t magic;
@@ -126,6 +127,8 @@ struct vc_null_event {
 	bool recorded;
 	uint64_t time, capture;
 	struct vc_null_graph *graph;
+	bool watched;                /* NCCL's watchdog has to see it finished */
+	struct vc_null_event *later; /* of those that are watched */
 };
 VC_SHARED struct vc_null_stream *vc_null_stream_new(unsigned flags, int priority);
 VC_SHARED int vc_null_stream_free(void *stream);
@@ -147,10 +150,12 @@ VC_SHARED struct vc_null_graph *vc_null_graph_new(void);
 VC_SHARED void vc_null_graph_hold(struct vc_null_graph *graph);
 VC_SHARED void vc_null_graph_drop(struct vc_null_graph *graph);
 VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
+/* A collective is about to be queued: lets PyTorch's watchdog see what has finished, see streams.c. */
+VC_SHARED void vc_null_collective(void *stream);
+/* The calling thread is that watchdog, see watchdog.c. */
+VC_SHARED void vc_null_watches(void);
 /* The device clock as the calling thread sees it now. */
 VC_SHARED uint64_t vc_null_clock(void);
-/* How often the program asked whether work on the device had finished. */
-VC_SHARED uint64_t vc_null_polled(void);
 /* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
  * `*captured` is true (may be NULL). */
 VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);

@@ -1,16 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - what a process leaves for `vramcast dryrun`: peaks, refusals, and the questions
  * about memory that the null GPU answered with a bound instead of what the library would say. */
+#define _GNU_SOURCE
 #include "nullgpu/null.h"
+#include "nullgpu/report.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_BOUNDS 512
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vc_null_report *report;
+static struct vc_null_report nowhere; /* when there is no folder for it */
 
-static const char *bounds[MAX_BOUNDS];
-static unsigned n_bounds;
+/* A forked child reports for itself, and only if it uses a device. */
+static void forget(void)
+{
+	report = NULL;
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memset(&nowhere, 0, sizeof nowhere);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forget);
+}
+
+static struct vc_null_report *make(void)
+{
+	const char *dir = getenv("VRAMCAST_NULL_REPORT");
+	char path[1024];
+	if (!dir || !*dir)
+		return &nowhere;
+	snprintf(path, sizeof path, "%s/report.%d", dir, (int)getpid());
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	void *p = MAP_FAILED;
+	if (fd >= 0 && ftruncate(fd, sizeof *report) == 0)
+		p = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return p == MAP_FAILED ? &nowhere : p;
+}
+
+struct vc_null_report *vc_null_report(void)
+{
+	struct vc_null_report *r = __atomic_load_n(&report, __ATOMIC_ACQUIRE);
+	if (r)
+		return r;
+	pthread_mutex_lock(&lock);
+	if (!report) {
+		r = make();
+		r->magic = VC_REPORT_MAGIC;
+		__atomic_store_n(&report, r, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return report;
+}
 
 void vc_null_touch(const char *name, unsigned char *seen)
 {
@@ -21,65 +70,35 @@ void vc_null_touch(const char *name, unsigned char *seen)
 		vc_null_log("no behaviour of its own, answers success: %s", name);
 }
 
+void vc_null_at_most(const char *name, uint64_t bytes)
+{
+	struct vc_null_report *r = vc_null_report();
+	pthread_mutex_lock(&lock);
+	uint32_t i = 0;
+	while (i < r->names && strncmp(r->name[i].name, name, VC_REPORT_NAME - 1))
+		i++;
+	if (i < VC_REPORT_NAMES) {
+		if (i == r->names)
+			snprintf(r->name[r->names++].name, VC_REPORT_NAME, "%s", name);
+		r->name[i].at_most += bytes;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 void vc_null_bound(const char *name, unsigned char *seen)
 {
 	if (*seen)
 		return;
 	*seen = 1;
-	unsigned i = __atomic_fetch_add(&n_bounds, 1, __ATOMIC_SEQ_CST);
-	if (i < MAX_BOUNDS)
-		bounds[i] = name;
+	vc_null_at_most(name, 0);
 	if (vc_null_card()->log > 0)
 		vc_null_log("answers with a bound: %s", name);
 }
 
-/* From the python side: a size that depends on values nobody computed; the name stays theirs. */
+/* From the python side: a size that depends on values nobody computed. */
 VC_SHARED void vc_null_values_unknown(const char *name);
 
 void vc_null_values_unknown(const char *name)
 {
-	unsigned char seen = 0;
-	vc_null_bound(name, &seen);
-}
-
-/* A forked child that never used the device has nothing to add to what its parent reports. */
-static pid_t owner;
-
-__attribute__((constructor)) static void note_owner(void)
-{
-	owner = getpid();
-}
-
-static void write_report(FILE *f)
-{
-	for (int i = 0; i < vc_null_card()->devices; i++) {
-		struct vc_null_usage u;
-		vc_null_usage(i, &u);
-		if (u.peak)
-			fprintf(f, "peak %d %llu\n", i, (unsigned long long)u.peak);
-		if (u.refused)
-			fprintf(f, "refused %d %llu %llu\n", i, (unsigned long long)u.refused,
-				(unsigned long long)u.largest_refused);
-		if (u.asked)
-			fprintf(f, "asked %llu\n", (unsigned long long)u.asked);
-	}
-	if (vc_null_polled())
-		fprintf(f, "polled %llu\n", (unsigned long long)vc_null_polled());
-	for (unsigned i = 0; i < n_bounds && i < MAX_BOUNDS; i++)
-		if (bounds[i])
-			fprintf(f, "bound %s\n", bounds[i]);
-}
-
-__attribute__((destructor)) static void leave_report(void)
-{
-	const char *dir = getenv("VRAMCAST_NULL_REPORT");
-	char path[1024];
-	if (!dir || !*dir || getpid() != owner || !vc_null_was_used())
-		return;
-	snprintf(path, sizeof path, "%s/report.%d", dir, (int)getpid());
-	FILE *f = fopen(path, "w");
-	if (!f)
-		return;
-	write_report(f);
-	fclose(f);
+	vc_null_at_most(name, 0);
 }

@@ -6,10 +6,14 @@
  * else. One clock serves all threads; a thread that never submits work does not move it, so a
  * pin-memory thread beside the training cannot change what the training sees. Such a thread must
  * still see work end: when nothing was submitted for a while by a real clock, what it asks about is
- * finished for it, and for nobody else (NCCL's watchdog polls like that while the program waits
- * for it to end). */
+ * finished for it, and for nobody else (the program may be waiting for that thread to end).
+ *
+ * PyTorch's NCCL watchdog is such a thread, and it decides about memory: buffers of collectives are
+ * kept until it has seen them finish. Here it sees the clock of a collective, at most one a
+ * millisecond of device time, and that collective waits for it to have looked. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
+#include "nullgpu/report.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,8 +30,11 @@
 #define GRAPH_MAGIC 0x6e756c6c67726170ull
 #define DISABLE_TIMING 2u
 /* How long a thread that submits nothing sees unfinished work stand still, by a real clock: longer
- * than a busy machine keeps a training thread from running, shorter than anyone waits. */
-#define STILL_NS 100000000ull
+ * than a busy machine keeps a training thread from running. */
+#define STILL_NS 1000000000ull
+#define WATCH_NS 1000000ull
+/* How long the watchdog may take to look, by a real clock. */
+#define PATIENCE_NS 5000000000ull
 /* Handles of streams appear in recordings: they lie at a fixed place, in the order of creation. */
 #define STREAM_PLACE 0x2f0000000000ull
 #define STREAMS 65536
@@ -36,8 +43,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vc_null_stream defaults[VC_NULL_DEVICES];
 static struct vc_null_stream *streams; /* all that the program made */
 static uint32_t next_id = 13;          /* the first id CUPTI gives to a stream of the program */
-static uint64_t next_capture = 1, now = 1000000000, polled;
+static uint64_t next_capture = 1, now = 1000000000, submissions;
 static __thread bool submits;
+static struct vc_null_event *watched; /* by NCCL's watchdog */
+static uint64_t seen;                 /* the clock as the watchdog sees it */
+static bool unwatched;                /* nobody looks */
 
 static void spend(uint64_t ns)
 {
@@ -52,19 +62,57 @@ static uint64_t real_time(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* A poll for work that ends at `end`. */
-static bool is_pending(uint64_t end)
+/* A poll for work that ends at `end`, of a thread for which it is `clock` o'clock. */
+static bool is_pending(uint64_t end, uint64_t clock)
 {
 	static __thread uint64_t stood_at, since;
 	spend(POLL_NS);
-	polled += submits;
-	if (end <= now || submits)
+	vc_null_report()->polled += submits;
+	if (submits)
 		return end > now;
-	if (stood_at != now || !since) {
-		stood_at = now;
+	if (end <= clock)
+		return false;
+	if (stood_at != submissions || !since) {
+		stood_at = submissions;
 		since = real_time();
 	}
 	return real_time() - since < STILL_NS;
+}
+
+static void forget_watched(struct vc_null_event *e)
+{
+	struct vc_null_event **at = &watched;
+	while (e->watched && *at && *at != e)
+		at = &(*at)->later;
+	if (e->watched && *at)
+		*at = e->later;
+	e->watched = false;
+}
+
+static bool is_anything_unseen(void)
+{
+	pthread_mutex_lock(&lock);
+	bool any = false;
+	for (const struct vc_null_event *e = watched; e && !any; e = e->later)
+		any = e->time <= seen;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+void vc_null_collective(void *stream)
+{
+	struct vc_null_stream *s = vc_null_stream(stream);
+	pthread_mutex_lock(&lock);
+	s->collective = !s->capture;
+	bool look = now - seen >= WATCH_NS && !unwatched && !s->capture;
+	if (look)
+		seen = now;
+	pthread_mutex_unlock(&lock);
+	uint64_t start = real_time();
+	while (look && !unwatched && is_anything_unseen()) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		unwatched = real_time() - start > PATIENCE_NS;
+	}
 }
 
 struct vc_null_stream *vc_null_stream(void *stream)
@@ -125,7 +173,7 @@ int vc_null_stream_query(void *stream)
 {
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
-	int rc = s->capture ? VC_NULL_CAPTURE : is_pending(s->ready) ? VC_NULL_NOTREADY : 0;
+	int rc = s->capture ? VC_NULL_CAPTURE : is_pending(s->ready, now) ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -183,19 +231,12 @@ uint64_t vc_null_clock(void)
 	return t;
 }
 
-uint64_t vc_null_polled(void)
-{
-	pthread_mutex_lock(&lock);
-	uint64_t n = polled;
-	pthread_mutex_unlock(&lock);
-	return n;
-}
-
 uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
 {
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
 	submits = true;
+	submissions++;
 	spend(SUBMIT_NS);
 	if (s->done[s->submitted % VC_NULL_QUEUE] > now && !s->capture)
 		now = s->done[s->submitted % VC_NULL_QUEUE];
@@ -236,6 +277,9 @@ int vc_null_event_free(struct vc_null_event *e)
 {
 	if (!e || e->magic != EVENT_MAGIC)
 		return VC_NULL_INVALID;
+	pthread_mutex_lock(&lock);
+	forget_watched(e);
+	pthread_mutex_unlock(&lock);
 	e->magic = 0;
 	free(e);
 	return 0;
@@ -251,6 +295,13 @@ int vc_null_event_record(struct vc_null_event *e, void *stream)
 	e->time = s->ready > now ? s->ready : now;
 	e->capture = s->capture;
 	e->graph = s->graph;
+	forget_watched(e);
+	if (s->collective && !unwatched) {
+		e->watched = true;
+		e->later = watched;
+		watched = e;
+	}
+	s->collective = false;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -260,8 +311,12 @@ int vc_null_event_query(struct vc_null_event *e)
 	if (!e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
-	int rc = e->capture ? VC_NULL_CAPTURE
-		: is_pending(e->recorded ? e->time : 0) ? VC_NULL_NOTREADY : 0;
+	if (e->watched && !submits)
+		vc_null_watches();
+	bool pending = is_pending(e->recorded ? e->time : 0, e->watched ? seen : now);
+	int rc = e->capture ? VC_NULL_CAPTURE : pending ? VC_NULL_NOTREADY : 0;
+	if (!pending && !submits)
+		forget_watched(e);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

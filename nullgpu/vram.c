@@ -5,6 +5,7 @@
  * same addresses every time; nothing is backed by memory until small data is written to it. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
+#include "nullgpu/report.h"
 #include "nullgpu/space.h"
 
 #include <dlfcn.h>
@@ -31,7 +32,6 @@ struct device {
 	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
 	struct vc_ranges blocks;
 	uint64_t used;
-	struct vc_null_usage usage;
 };
 
 struct piece {
@@ -107,16 +107,17 @@ static uint64_t limit_of(int device)
 static bool charge(int device, uint64_t size)
 {
 	struct device *d = &devices[device];
+	struct vc_null_report *r = vc_null_report();
 	uint64_t limit = limit_of(device);
 	if (d->used > limit || size > limit - d->used) {
-		d->usage.refused++;
-		if (size > d->usage.largest_refused)
-			d->usage.largest_refused = size;
+		r->device[device].refused++;
+		if (size > r->device[device].largest_refused)
+			r->device[device].largest_refused = size;
 		return false;
 	}
 	d->used += size;
-	if (d->used > d->usage.peak)
-		d->usage.peak = d->used;
+	if (d->used > r->device[device].peak)
+		r->device[device].peak = d->used;
 	return true;
 }
 
@@ -248,7 +249,7 @@ void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total
 	bool program = !is_tracer(caller);
 	pthread_mutex_lock(&lock);
 	uint64_t used = devices[device].used;
-	devices[device].usage.asked += program && !devices[device].usage.refused;
+	vc_null_report()->asked += program && !vc_null_report()->device[device].refused;
 	pthread_mutex_unlock(&lock);
 	*free_bytes = limit > used ? limit - used : 0;
 	*total = vc_null_card()->total;
@@ -260,21 +261,6 @@ uint64_t vc_null_used(int device)
 	uint64_t used = devices[device].used;
 	pthread_mutex_unlock(&lock);
 	return used + vc_null_card()->context;
-}
-
-void vc_null_usage(int device, struct vc_null_usage *out)
-{
-	pthread_mutex_lock(&lock);
-	*out = devices[device].usage;
-	pthread_mutex_unlock(&lock);
-}
-
-bool vc_null_was_used(void)
-{
-	for (int i = 0; i < VC_NULL_DEVICES; i++)
-		if (devices[i].usage.peak || devices[i].usage.refused)
-			return true;
-	return false;
 }
 
 int vc_null_owner(uint64_t at)

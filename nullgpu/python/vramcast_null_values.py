@@ -36,6 +36,9 @@ native_dropout native_layer_norm _fused_rms_norm native_batch_norm cudnn_batch_n
 _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention
 _scaled_dot_product_cudnn_attention gelu silu
 """.split())
+# Of that, what is computed while it is tiny, as the last layer of a model that is.
+PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
+PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
 # Random numbers: other ones than the card's, and without touching the host's generator.
 RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
 # They ask the device how many results there are before they allocate them.
@@ -64,6 +67,7 @@ class _Memory:
     def __init__(self, torch):
         self.torch = torch
         self.plain = (torch.Tensor, torch.nn.Parameter)
+        self.settle = ctypes.CDLL("libcuda.so.1").vc_null_settle
         self.known = {}  # address of a large storage -> type of the values it holds
 
     def on_host(self, t):
@@ -72,7 +76,9 @@ class _Memory:
         n = storage.nbytes()
         if n == 0:
             return torch.empty(t.size(), dtype=t.dtype)
-        view = (ctypes.c_char * n).from_address(storage.data_ptr())
+        at = storage.data_ptr()
+        self.settle(ctypes.c_void_p(at), ctypes.c_size_t(n))  # parts may come from another rank
+        view = (ctypes.c_char * n).from_address(at)
         out = torch.empty(0, dtype=t.dtype)
         out.set_(torch.frombuffer(view, dtype=torch.uint8).untyped_storage(), t.storage_offset(),
                  t.size(), t.stride())
@@ -333,6 +339,11 @@ def _make_mode(torch, memory):
             memory.zero(results)
         return out
 
+    def is_tiny(args):
+        a, b = args[-2:]
+        return type(a) in memory.plain and type(b) in memory.plain and a.dim() == b.dim() and \
+            a.numel() * b.shape[-1] <= PRODUCT_LIMIT
+
     class Values(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             plan, name, mutable, view = plans.get(func) or plan_of(func)
@@ -341,7 +352,7 @@ def _make_mode(torch, memory):
                 if memory.known and not view and isinstance(out, torch.Tensor):
                     memory.forget([out])
                 return out
-            if plan == ZERO:
+            if plan == ZERO and not (name in PRODUCTS and is_tiny(args)):
                 return large(func, name, mutable, args, kwargs or {})
             if plan == TAKE_APART:  # they come here whole in inference mode only
                 with self:
@@ -439,5 +450,6 @@ def start(torch):
         optim.register_optimizer_step_pre_hook(lambda *a: left.append(switch.leave()) and None)
         optim.register_optimizer_step_post_hook(lambda *a: left and left.pop() and switch.enter())
     torch.compile = _stop_when_called(torch, switch, torch.compile)
-    os.register_at_fork(after_in_child=switch.leave)
+    # a worker of a process that uses the card cannot use it; a child of one that does not, can
+    os.register_at_fork(after_in_child=lambda: torch.cuda._is_in_bad_fork() and switch.leave())
     switch.enter()

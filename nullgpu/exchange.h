@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange.h - small data between the ranks of a job, through files of the dry run's private folder.
+ *
+ * A message is named by communicator, sender, receiver and number; writing never waits. */
+#ifndef VC_NULL_EXCHANGE_H
+#define VC_NULL_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vc_exchange {
+	uint64_t key;  /* the same in all ranks of a communicator */
+	int ranks, rank;
+	bool alone;    /* no folder, or somebody did not answer: nothing is sent any more */
+};
+
+enum { VC_TO_ALL = -1 };
+
+/* Takes part under `key` as `rank` of `ranks`; without a private folder the rank is alone. */
+void vc_exchange_open(struct vc_exchange *x, uint64_t key, int ranks, int rank);
+/* Posts message `number` for `to` (a rank, or VC_TO_ALL). False when alone. */
+bool vc_exchange_put(struct vc_exchange *x, uint64_t number, int to, const void *data, size_t size);
+/* Message `number` from rank `from` to `to`, `size` bytes. `wait`: until it is there, the sender ends
+ * or ten minutes pass (then the rank is alone, which is said once). False: not there. */
+bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, void *data,
+		     size_t size, bool wait);
+/* A number that depends on `n` bytes at `data` and on `seed`. */
+uint64_t vc_exchange_key(uint64_t seed, const void *data, size_t n);
+
+#endif

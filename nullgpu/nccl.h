@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl.h - what the files of the stand-in libnccl share. */
+#ifndef VC_NULL_NCCL_H
+#define VC_NULL_NCCL_H
+
+#include "nullgpu/exchange.h"
+
+struct vc_nccl_id {
+	char bytes[128];
+};
+
+struct vc_nccl {
+	int ranks, rank, device;
+	uint64_t calls;           /* collectives that exchanged data */
+	uint64_t splits;
+	uint64_t *sent, *received; /* messages to and from each rank */
+	struct vc_exchange x;
+};
+
+/* All ranks' `size` bytes in order of rank into `all`; false when the others do not answer. */
+bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all);
+/* Drops what the communicator has not received yet. */
+void vc_nccl_forget(const struct vc_nccl *c);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_data.c - libnccl: collectives, sends and receives.
+ *
+ * Whether data is exchanged depends on type and size alone, so all ranks decide alike. A collective
+ * waits for the others; a receive does not: its data is fetched when somebody looks at it, as ranks
+ * may receive and send in any order on different streams. */
+#include "nullgpu/nccl.h"
+#include "nullgpu/null.h"
+#include "nullgpu/reduce.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of floating point up to this size may be a loss or a norm; larger ones are gradients and
+ * activations, which nobody computed. */
+#define FLOAT_MAX 16384
+
+struct arrival {
+	struct vc_nccl *c;
+	void *to;
+	size_t size;
+	uint64_t number;
+	int from;
+	struct arrival *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct arrival *arrivals; /* not there yet, oldest first */
+
+static bool decides(const struct vc_nccl *c, size_t size, int type, void *stream)
+{
+	return !c->x.alone && !vc_null_stream(stream)->capture &&
+		size <= (vc_reduce_is_float(type) ? FLOAT_MAX : vc_null_card()->copy_max);
+}
+
+bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all)
+{
+	uint64_t number = c->calls++;
+	bool good = vc_exchange_put(&c->x, number, VC_TO_ALL, mine, size);
+	for (int i = 0; good && i < c->ranks; i++)
+		good = vc_exchange_get(&c->x, number, i, VC_TO_ALL, (char *)all + (size_t)i * size, size,
+				       true);
+	return good;
+}
+
+/* ---- receives ---- */
+
+/* Takes the oldest arrival that lies in the range out of the list. */
+static struct arrival *take_in(const char *from, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	struct arrival **at = &arrivals, *a;
+	while (*at && ((const char *)(*at)->to + (*at)->size <= from ||
+		       (const char *)(*at)->to >= from + size))
+		at = &(*at)->next;
+	a = *at;
+	if (a)
+		__atomic_store_n(at, a->next, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+	return a;
+}
+
+/* Somebody is about to look at these bytes. */
+static void fetch(const void *from, size_t size)
+{
+	struct arrival *a;
+	while (__atomic_load_n(&arrivals, __ATOMIC_ACQUIRE) && (a = take_in(from, size)) != NULL) {
+		vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size, true);
+		free(a);
+	}
+}
+
+/* What is there by now, before its place is used for something else. */
+static void fetch_ready(void)
+{
+	if (!__atomic_load_n(&arrivals, __ATOMIC_ACQUIRE))
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct arrival **at = &arrivals; *at; ) {
+		struct arrival *a = *at;
+		if (!vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size, false)) {
+			at = &a->next;
+			continue;
+		}
+		__atomic_store_n(at, a->next, __ATOMIC_RELEASE);
+		free(a);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void vc_nccl_forget(const struct vc_nccl *c)
+{
+	pthread_mutex_lock(&lock);
+	for (struct arrival **at = &arrivals; *at; ) {
+		struct arrival *a = *at;
+		if (a->c != c) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		free(a);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int expect(struct vc_nccl *c, void *to, size_t size, int from)
+{
+	struct arrival *a = calloc(1, sizeof *a);
+	if (!a)
+		return 2; /* ncclSystemError */
+	*a = (struct arrival){ c, to, size, c->received[from]++, from, NULL };
+	pthread_mutex_lock(&lock);
+	struct arrival **at = &arrivals;
+	while (*at)
+		at = &(*at)->next;
+	__atomic_store_n(at, a, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+	vc_null_on_read(fetch);
+	fetch_ready();
+	return 0;
+}
+
+/* ---- collectives ---- */
+
+static int work(const char *name, double size, void *stream)
+{
+	vc_null_collective(stream);
+	return vc_null_library_work(name, stream, 2 * size, 0);
+}
+
+static void move(void *to, const void *from, size_t size, void *stream)
+{
+	if (!vc_null_stream(stream)->capture)
+		vc_null_copy(to, from, size);
+}
+
+/* The ranks' contributions, `size` bytes each; NULL when they are not exchanged. To be freed. */
+static char *contributions(struct vc_nccl *c, const void *from, size_t size, int type, void *stream)
+{
+	if (c->ranks < 2 || !decides(c, size, type, stream))
+		return NULL;
+	fetch(from, size);
+	char *all = malloc((size_t)c->ranks * size + 1);
+	if (all && vc_nccl_gather(c, from, size, all))
+		return all;
+	free(all);
+	return NULL;
+}
+
+/* The sum, or whatever `op` is, of `n` elements from `first` on. */
+static void reduce(void *to, char *all, int ranks, size_t size, size_t first, size_t n, int type,
+		   int op)
+{
+	char *sum = all + first * vc_reduce_width(type);
+	for (int i = 1; i < ranks; i++)
+		vc_reduce_add(sum, sum + (size_t)i * size, n, type, op);
+	vc_reduce_finish(sum, n, type, op, ranks);
+	memcpy(to, sum, n * vc_reduce_width(type));
+}
+
+VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int op, struct vc_nccl *c,
+       void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	char *all = contributions(c, from, size, type, stream);
+	if (all)
+		reduce(to, all, c->ranks, size, 0, n, type, op);
+	else
+		move(to, from, size, stream);
+	free(all);
+	return work("ncclAllReduce", (double)size, stream);
+}
+
+VC_API(int, ncclReduce, const void *from, void *to, size_t n, int type, int op, int root,
+       struct vc_nccl *c, void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	char *all = contributions(c, from, size, type, stream);
+	if (all && c->rank == root)
+		reduce(to, all, c->ranks, size, 0, n, type, op);
+	else if (c->rank == root)
+		move(to, from, size, stream);
+	free(all);
+	return work("ncclReduce", (double)size, stream);
+}
+
+/* Only the root has something to say, and does not wait. */
+VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int root,
+       struct vc_nccl *c, void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	bool exchanged = c->ranks > 1 && decides(c, size, type, stream);
+	uint64_t number = exchanged ? c->calls++ : 0;
+	if (exchanged && c->rank == root) {
+		fetch(from, size);
+		vc_exchange_put(&c->x, number, VC_TO_ALL, from, size);
+	}
+	if (!exchanged || c->rank == root ||
+	    !vc_exchange_get(&c->x, number, root, VC_TO_ALL, to, size, true))
+		move(to, from, size, stream);
+	return work("ncclBroadcast", (double)size, stream);
+}
+
+VC_API(int, ncclBcast, void *data, size_t n, int type, int root, struct vc_nccl *c, void *stream)
+{
+	return ncclBroadcast(data, data, n, type, root, c, stream);
+}
+
+static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c, void *stream)
+{
+	char *all = contributions(c, from, size, type, stream);
+	if (all && to)
+		memcpy(to, all, (size_t)c->ranks * size);
+	for (int i = 0; !all && to && i < c->ranks; i++)
+		move(to + (size_t)i * size, from, size, stream);
+	free(all);
+}
+
+VC_API(int, ncclAllGather, const void *from, void *to, size_t n, int type, struct vc_nccl *c,
+       void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	gather(from, to, size, type, c, stream);
+	return work("ncclAllGather", (double)size * c->ranks, stream);
+}
+
+VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root, struct vc_nccl *c,
+       void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	gather(from, c->rank == root ? to : NULL, size, type, c, stream);
+	return work("ncclGather", (double)size * c->ranks, stream);
+}
+
+VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int root, struct vc_nccl *c,
+       void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	bool exchanged = c->ranks > 1 && decides(c, size, type, stream);
+	uint64_t number = exchanged ? c->calls++ : 0;
+	const char *mine = from ? (const char *)from + (size_t)c->rank * size : to;
+	if (exchanged && c->rank == root)
+		fetch(from, size * (size_t)c->ranks);
+	for (int i = 0; exchanged && c->rank == root && i < c->ranks; i++)
+		vc_exchange_put(&c->x, number, i, (const char *)from + (size_t)i * size, size);
+	if (!exchanged || c->rank == root ||
+	    !vc_exchange_get(&c->x, number, root, c->rank, to, size, true))
+		move(to, mine, size, stream);
+	return work("ncclScatter", (double)size, stream);
+}
+
+VC_API(int, ncclReduceScatter, const void *from, void *to, size_t n, int type, int op,
+       struct vc_nccl *c, void *stream)
+{
+	size_t part = n * vc_reduce_width(type), size = part * (size_t)c->ranks;
+	char *all = contributions(c, from, size, type, stream);
+	if (all)
+		reduce(to, all, c->ranks, size, n * (size_t)c->rank, n, type, op);
+	else
+		move(to, (const char *)from + (size_t)c->rank * part, part, stream);
+	free(all);
+	return work("ncclReduceScatter", (double)size, stream);
+}
+
+VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct vc_nccl *c,
+       void *stream)
+{
+	size_t part = n * vc_reduce_width(type), size = part * (size_t)c->ranks;
+	char *all = contributions(c, from, size, type, stream);
+	for (int i = 0; all && i < c->ranks; i++)
+		memcpy((char *)to + (size_t)i * part, all + (size_t)i * size + (size_t)c->rank * part, part);
+	if (!all)
+		move(to, from, size, stream);
+	free(all);
+	return work("ncclAlltoAll", (double)size, stream);
+}
+
+/* ---- one to one ---- */
+
+VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nccl *c, void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	if (to < 0 || to >= c->ranks)
+		return 4; /* ncclInvalidArgument */
+	if (decides(c, size, type, stream)) {
+		fetch(from, size);
+		vc_exchange_put(&c->x, c->sent[to]++, to, from, size);
+	}
+	return work("ncclSend", (double)size, stream);
+}
+
+VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c, void *stream)
+{
+	size_t size = n * vc_reduce_width(type);
+	int rc = 0;
+	if (from < 0 || from >= c->ranks)
+		return 4; /* ncclInvalidArgument */
+	if (decides(c, size, type, stream))
+		rc = expect(c, to, size, from);
+	return rc ? rc : work("ncclRecv", (double)size, stream);
+}

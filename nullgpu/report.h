@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process keeps
+ * mapped while it runs, so that it is complete however the process ends. */
+#ifndef VC_NULL_REPORT_H
+#define VC_NULL_REPORT_H
+
+#include <stdint.h>
+
+#define VC_REPORT_MAGIC 0x3174726f70657276ull
+#define VC_REPORT_DEVICES 16
+#define VC_REPORT_NAMES 128
+#define VC_REPORT_NAME 120
+
+struct vc_null_report {
+	uint64_t magic;
+	struct {
+		uint64_t peak, refused, largest_refused; /* without the context */
+	} device[VC_REPORT_DEVICES];
+	uint64_t asked;  /* times the program asked how much memory there is, before anything was refused */
+	uint64_t polled; /* times it asked whether work on the device had finished */
+	uint32_t names, pad;
+	struct {
+		uint64_t at_most;          /* bytes that may come on top; 0: not known */
+		char name[VC_REPORT_NAME]; /* what was answered with a bound or a guess */
+	} name[VC_REPORT_NAMES];
+};
+
+#endif

@@ -1,0 +1,27 @@
+#!/bin/sh
+# check.sh - make check-models: training scripts as people write them, with transformers, PEFT, Accelerate
+# and torchvision, on the null GPU under the tracer. TORCH="2.9.1" chooses. Not part of make check.
+. tests/support/tap.sh
+. tests/nullgpu/torch/envs.sh
+here=tests/nullgpu/models
+have() { # MODULE...: in the environment of $py, else a try to install it there
+	for m; do
+		"$py" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$m'))" 2> /dev/null ||
+			"$py" -m pip install -q --no-deps "$m" > "$TMP/pip.log" 2>&1 || return 1
+	done
+}
+for version in ${TORCH:-2.6.0 2.9.1}; do
+	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
+	have transformers tokenizers huggingface_hub safetensors regex requests tqdm yaml packaging peft accelerate psutil ||
+		{ skip "$version: models" "transformers cannot be installed"; continue; }
+	timeout 1800 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/m.vct" -- "$py" $here/models.py > "$TMP/out" 2> "$TMP/err"
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*) pass "$version: ${line#ok - }" ;;
+		"not ok - "*) fail "$version: ${line#not ok - }" "$(grep -A 12 -F -- "$line" "$TMP/out")" ;;
+		esac
+	done < "$TMP/out"
+	check "$version: every case said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" -ge 24
+	check "$version: the verdict counts what forked processes used" grep -q 'peak of device memory' "$TMP/err"
+done
+finish

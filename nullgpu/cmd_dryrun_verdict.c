@@ -167,7 +167,7 @@ static void say_interval(const struct vc_dryrun *run)
 	char from[32], to[32];
 	snprintf(from, sizeof from, "%.2f", gib(low));
 	snprintf(to, sizeof to, "%.2f", gib(high));
-	if (strcmp(from, to)) /* a difference that the reader can see */
+	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and %s: the answer "
 			"is the larger one\n", gib(low + run->context), gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",

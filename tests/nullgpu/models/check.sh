@@ -4,16 +4,16 @@
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 here=tests/nullgpu/models
-have() { # MODULE...: in the environment of $py, else a try to install it there
-	for m; do
-		"$py" -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$m'))" 2> /dev/null ||
-			"$py" -m pip install -q --no-deps "$m" > "$TMP/pip.log" 2>&1 || return 1
-	done
+# What the scripts import, added to the environment once; PyTorch stays as it is.
+prepare() {
+	"$py" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ("transformers", "peft", "accelerate", "torchvision"))))' 2> /dev/null && return
+	release=$("$py" -c 'import importlib.metadata as m; print(int(m.version("torch").split(".")[1]) + 15)')
+	"$py" -m pip install -q numpy pyyaml regex requests tqdm packaging psutil safetensors pillow 'tokenizers<0.23' 'huggingface_hub<1' &&
+		"$py" -m pip install -q --no-deps 'transformers<5' peft accelerate "torchvision==0.$release.*"
 }
 for version in ${TORCH:-2.6.0 2.9.1}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
-	have transformers tokenizers huggingface_hub safetensors regex requests tqdm yaml packaging peft accelerate psutil ||
-		{ skip "$version: models" "transformers cannot be installed"; continue; }
+	prepare > "$TMP/pip.log" 2>&1 || { skip "$version: models" "$(tail -1 "$TMP/pip.log")"; continue; }
 	timeout 1800 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/m.vct" -- "$py" $here/models.py > "$TMP/out" 2> "$TMP/err"
 	while IFS= read -r line; do
 		case $line in

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "nullgpu/report.h"
+#include "nullgpu/usage.h"
 #include "simulator/cards.h"
 #include "simulator/result.h"
 

@@ -2,8 +2,8 @@
 /* exchange.h - small data between the ranks of a job, through files of the dry run's private folder.
  *
  * A message is named by communicator, sender, receiver and number; writing never waits. */
-#ifndef VC_NULL_EXCHANGE_H
-#define VC_NULL_EXCHANGE_H
+#ifndef VC_EXCHANGE_H
+#define VC_EXCHANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

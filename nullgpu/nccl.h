@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.h - what the files of the stand-in libnccl share. */
-#ifndef VC_NULL_NCCL_H
-#define VC_NULL_NCCL_H
+#ifndef VC_NCCL_H
+#define VC_NCCL_H
 
 #include "nullgpu/exchange.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - arithmetic on arrays of NCCL's data types, numbered as NCCL numbers types and operations. */
-#ifndef VC_NULL_REDUCE_H
-#define VC_NULL_REDUCE_H
+#ifndef VC_REDUCE_H
+#define VC_REDUCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

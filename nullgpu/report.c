@@ -3,7 +3,7 @@
  * about memory that the null GPU answered with a bound instead of what the library would say. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
-#include "nullgpu/report.h"
+#include "nullgpu/usage.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
  * millisecond of device time, and that collective waits for it to have looked. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
-#include "nullgpu/report.h"
+#include "nullgpu/usage.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * same addresses every time; nothing is backed by memory until small data is written to it. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
-#include "nullgpu/report.h"
+#include "nullgpu/usage.h"
 #include "nullgpu/space.h"
 
 #include <dlfcn.h>

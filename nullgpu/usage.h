@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process keeps
+/* usage.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process keeps
  * mapped while it runs, so that it is complete however the process ends. */
-#ifndef VC_NULL_REPORT_H
-#define VC_NULL_REPORT_H
+#ifndef VC_USAGE_H
+#define VC_USAGE_H
 
 #include <stdint.h>
 

@@ -15,7 +15,7 @@
 #define ROOMY 0.70
 #define TIGHT 0.99
 /* Searching a batch replays some twenty times. */
-#define MOST_EVENTS 1000000u
+#define MOST_EVENTS 300000u
 
 enum act { CONF, TRANSFORM, ACCUMULATE, BATCH, CARD };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/codec.h"
 #include "common/site.h"
-#include "simulator/session.h"
+#include "simulator/rewrite.h"
+#include "visualize/cmd_plot_lines.h"
 #include "visualize/sink.h"
 
 struct config {
@@ -34,36 +34,13 @@ static const struct vc_option export_options[] = {
 };
 static const struct vc_option *const tables[] = { export_options, vc_run_options, NULL };
 
-static int copy_events(struct vc_source *src, struct vc_encoder *enc, struct vc_error *err)
-{
-	struct vc_event ev[512];
-	long n;
-	int r = VC_OK;
-
-	while (r == VC_OK && (n = src->type->next(src, ev, 512, err)) != 0) {
-		if (n < 0)
-			return (int)n;
-		r = vc_encoder_append(enc, ev, (size_t)n, err);
-	}
-	return r == VC_OK ? vc_encoder_finish(enc, err) : r;
-}
-
-static int write_vct(struct vc_session *s, const struct config *c, struct vc_error *err)
+static int write_vct(const struct vc_session *s, const struct config *c, struct vc_error *err)
 {
 	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
 					.no_addresses = c->no_addresses,
 					.no_stacks = c->no_stacks, .redact = c->redact, .copy = true };
-	struct vc_source *src = vc_session_source(s, err);
-	struct vc_output *out = src ? vc_output_open(c->output, err) : NULL;
-	struct vc_encoder *enc = out ? vc_encoder_new(out, src->meta, &o, err) : NULL;
-	int r = enc ? copy_events(src, enc, err) : (int)err->status;
 
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_encoder_free(enc);
-	vc_output_close(out);
-	vc_source_free(src);
-	return r;
+	return vc_session_write(s, c->output, &o, err);
 }
 
 /* ---- a replay through a sink ---- */
@@ -183,6 +160,39 @@ static int write_sink(struct job *j, const char *path, struct vc_error *err)
 	return r;
 }
 
+/* ---- results of sweep and sim ---- */
+
+/* Formats that need no more than the totals of runs. */
+static int export_results(const struct config *c, size_t argc, char **argv, struct vc_error *err)
+{
+	static const char *const able[] = { "csv", "jsonl", "json", "markdown", "openmetrics",
+					   "junit", NULL };
+	struct job j = { 0 };
+	struct vc_output *out = NULL;
+	int r = choose_sink(&j, !strcmp(c->to, "csv") ? "csv:what=runs" : c->to, err);
+	bool ok = false;
+
+	for (size_t i = 0; r == VC_OK && able[i]; i++)
+		ok |= !strcmp(able[i], j.sink->name);
+	if (r == VC_OK && !ok)
+		r = vc_fail(err, VC_EUSAGE, "--to %s: needs the events of a run, results have totals only (csv, jsonl, "
+			    "json, markdown, openmetrics, junit)", j.sink->name);
+	for (size_t i = 0; r == VC_OK && i < argc; i++)
+		r = vc_lines_read(argv[i], &j.result, &j.n, err);
+	if (r == VC_OK && !(out = vc_output_open(c->output, err)))
+		r = err->status;
+	if (r == VC_OK)
+		r = j.sink->write(j.result, j.n, j.config, out, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	for (size_t i = 0; i < j.n; i++)
+		vc_result_fini(&j.result[i]);
+	free(j.result);
+	free(j.config);
+	return r;
+}
+
 static int export_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
@@ -198,6 +208,9 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
 	if (!vct && (c->no_stacks || c->no_addresses))
 		return vc_fail(&con->err, VC_EUSAGE, "--no-stacks and --no-addresses are for --to vct only");
+	if (argc && vc_lines_probe(argv[0]))
+		return vct ? vc_fail(&con->err, VC_EUSAGE, "%s holds results: say --to csv, jsonl, json, markdown, "
+				     "openmetrics or junit", argv[0]) : export_results(c, argc, argv, &con->err);
 	if (vct)
 		o.verify = false;
 	else
@@ -215,7 +228,7 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 }
 
 const struct vc_command vc_command_export = {
-	.name = "export", .operands = "TRACE --to FORMAT -o FILE",
-	.summary = "a trace as .vct or in another program's format",
+	.name = "export", .operands = "TRACE|RESULT --to FORMAT -o FILE",
+	.summary = "a trace, or results of sim and sweep, as .vct or in another program's format",
 	.options = tables, .config_size = sizeof(struct config), .run = export_run,
 };

@@ -10,6 +10,7 @@
 #include "simulator/advice.h"
 #include "simulator/host.h"
 #include "simulator/report.h"
+#include "simulator/rewrite.h"
 #include "simulator/summary.h"
 #include "simulator/time.h"
 #include "simulator/whatif.h"
@@ -76,6 +77,14 @@ static bool draws_spark(const struct sim *sim)
 	return !sim->cfg->json && isatty(STDOUT_FILENO);
 }
 
+/* -o changed.vct: the events that were replayed, not a picture of the result. */
+static bool is_trace(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 4 && !strcmp(path + n - 4, ".vct");
+}
+
 static int run_all(struct sim *sim, struct vc_error *err)
 {
 	const struct vc_observer_type *watch[16] = { 0 };
@@ -90,6 +99,8 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	for (size_t i = 0; i < sim->cfg->output.n; i++) {
 		const struct vc_sink_type *k = vc_sink_by_extension(sim->cfg->output.at[i]);
 
+		if (!k && is_trace(sim->cfg->output.at[i]))
+			continue;
 		if (!k)
 			return vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me ('vramcast list "
 				       "sinks')", sim->cfg->output.at[i]);
@@ -113,26 +124,34 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	return VC_OK;
 }
 
+static int write_file(struct sim *sim, const char *path, struct vc_error *err)
+{
+	const struct vc_sink_type *k = vc_sink_by_extension(path);
+	void *cfg = calloc(1, k->config_size ? k->config_size : 1);
+	struct vc_output *out = vc_output_open(path, err);
+	int r = !cfg ? vc_nomem(err, "options") : out ? vc_params_parse(k->params, cfg, NULL, err)
+						    : (int)err->status;
+
+	if (r == VC_OK)
+		r = k->write(sim->result, sim->n, cfg, out, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	free(cfg);
+	return r;
+}
+
 static int write_files(struct sim *sim, struct vc_error *err)
 {
-	for (size_t i = 0; i < sim->cfg->output.n; i++) {
-		const char *path = sim->cfg->output.at[i];
-		const struct vc_sink_type *k = vc_sink_by_extension(path);
-		void *cfg = calloc(1, k->config_size ? k->config_size : 1);
-		struct vc_output *out = vc_output_open(path, err);
-		int r = !cfg ? vc_nomem(err, "options") : out ? vc_params_parse(k->params, cfg, NULL, err)
-							    : (int)err->status;
+	const struct vc_encoder_options copy = { .level = 3, .block = 65536, .copy = true };
+	int r = VC_OK;
 
-		if (r == VC_OK)
-			r = k->write(sim->result, sim->n, cfg, out, err);
-		if (r == VC_OK)
-			r = vc_output_commit(out, err);
-		vc_output_close(out);
-		free(cfg);
-		if (r < 0)
-			return r;
+	for (size_t i = 0; r == VC_OK && i < sim->cfg->output.n; i++) {
+		const char *path = sim->cfg->output.at[i];
+
+		r = is_trace(path) ? vc_session_write(&sim->session, path, &copy, err) : write_file(sim, path, err);
 	}
-	return VC_OK;
+	return r;
 }
 
 /* ---- saying it ---- */
@@ -533,7 +552,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 
 const struct vc_command vc_command_sim = {
 	.name = "sim",
-	.operands = "TRACE",
+	.operands = "TRACE...",
 	.summary = "replay a trace with anything changed; does it fit?",
 	.details =
 		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 failed,\n"

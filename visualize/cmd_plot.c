@@ -413,7 +413,7 @@ static const struct vc_option *const report_tables[] = { report_options, vc_run_
 
 const struct vc_command vc_command_report = {
 	.name = "report",
-	.operands = "TRACE...",
+	.operands = "TRACE|RESULT...",
 	.summary = "verdict, ledger, pictures and tables in one HTML file",
 	.details =
 		"The file needs no network and no script, though a small one adds zoom and search.\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_plot_lines.c - results that were written as lines of JSON, read back. */
+/* cmd_plot_lines.c - results that sweep and sim wrote as JSON, read back. */
 #include "visualize/cmd_plot_lines.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/param.h"
 
+
 enum { KEYS = 8 };
 
 struct varied { char key[48], value[96]; };
@@ -17,6 +18,12 @@ struct line { struct varied vary[KEYS]; size_t n; };
 struct lines {
 	struct vc_result *run; struct line *line; size_t n;
 };
+
+/* sim --json and sim -o x.json: one document, its runs in an array. */
+static bool has_runs(const char *head)
+{
+	return strstr(head, "\"vramcast.sim/1\"") || strstr(head, "\"vramcast.result/1\"");
+}
 
 int vc_lines_probe(const char *path)
 {
@@ -28,7 +35,7 @@ int vc_lines_probe(const char *path)
 	if (p)
 		memcpy(head, p, got < 64 ? got : 64);
 	vc_input_close(in);
-	return head[0] == '{' && strstr(head, "\"vary\"") != NULL;
+	return head[0] == '{' && (strstr(head, "\"vary\"") || has_runs(head));
 }
 
 static int read_vary(struct vc_json *j, struct line *l, struct vc_error *err)
@@ -108,13 +115,27 @@ static int read_time(struct vc_json *j, struct vc_result *r, struct vc_error *er
 	return t < 0 ? t : VC_OK;
 }
 
-static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, struct vc_error *err)
+static int read_interval(struct vc_json *j, struct vc_result *r, struct vc_error *err)
 {
-	int t = vc_json_next(j, err), rc = VC_OK;
+	uint64_t end[2] = { 0 };
+	size_t n = 0;
+	int t;
+
+	while ((t = vc_json_next(j, err)) == VC_J_NUMBER)
+		if (n < 2 && j->is_integer && j->integer >= 0)
+			end[n++] = (uint64_t)j->integer;
+	r->has_interval = n == 2;
+	r->low = end[0];
+	r->high = end[1];
+	return t < 0 ? t : t == VC_J_ARRAY_END ? VC_OK : vc_fail(err, VC_EFORMAT, "an interval is two numbers");
+}
+
+/* The members of a run, whose brace is read. */
+static int read_members(struct vc_json *j, struct vc_result *r, struct line *l, struct vc_error *err)
+{
+	int t = VC_J_OBJECT, rc = VC_OK;
 	char key[64];
 
-	if (t != VC_J_OBJECT)
-		return t < 0 ? t : vc_fail(err, VC_EFORMAT, "a line is not an object");
 	while (rc == VC_OK && (t = vc_json_next(j, err)) == VC_J_KEY) {
 		snprintf(key, sizeof(key), "%s", j->text);
 		t = vc_json_next(j, err);
@@ -124,6 +145,8 @@ static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, s
 			rc = read_vary(j, l, err);
 		else if (t == VC_J_OBJECT && !strcmp(key, "time"))
 			rc = read_time(j, r, err);
+		else if (t == VC_J_ARRAY && !strcmp(key, "interval"))
+			rc = read_interval(j, r, err);
 		else if (t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
 			keep_number(r, key, (uint64_t)j->integer);
 		else if (t == VC_J_TEXT)
@@ -137,13 +160,19 @@ static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, s
 	return t < 0 ? t : rc;
 }
 
-static int add_line(struct lines *all, const char *text, size_t n, struct vc_error *err)
+static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, struct vc_error *err)
+{
+	int t = vc_json_next(j, err);
+
+	if (t != VC_J_OBJECT)
+		return t < 0 ? t : vc_fail(err, VC_EFORMAT, "a line is not an object");
+	return read_members(j, r, l, err);
+}
+
+static int make_room(struct lines *all, struct vc_error *err)
 {
 	struct vc_result *run = realloc(all->run, (all->n + 1) * sizeof(*run));
 	struct line *line = realloc(all->line, (all->n + 1) * sizeof(*line));
-	struct vc_input *in;
-	struct vc_json j;
-	int rc;
 
 	if (run)
 		all->run = run;
@@ -153,6 +182,17 @@ static int add_line(struct lines *all, const char *text, size_t n, struct vc_err
 		return vc_nomem(err, "the results");
 	all->run[all->n] = (struct vc_result){ 0 };
 	all->line[all->n] = (struct line){ .n = 0 };
+	return VC_OK;
+}
+
+static int add_line(struct lines *all, const char *text, size_t n, struct vc_error *err)
+{
+	int rc = make_room(all, err);
+	struct vc_input *in;
+	struct vc_json j;
+
+	if (rc < 0)
+		return rc;
 	in = vc_input_memory(text, n, err);
 	if (!in)
 		return err->status;
@@ -164,6 +204,50 @@ static int add_line(struct lines *all, const char *text, size_t n, struct vc_err
 	vc_input_close(in);
 	all->n++;
 	return rc;
+}
+
+static int read_runs(struct lines *all, struct vc_json *j, struct vc_error *err)
+{
+	int t, rc = VC_OK;
+
+	while (rc == VC_OK && (t = vc_json_next(j, err)) == VC_J_OBJECT) {
+		rc = make_room(all, err);
+		if (rc == VC_OK) {
+			rc = read_members(j, &all->run[all->n], &all->line[all->n], err);
+			all->n++;
+		}
+	}
+	return rc == VC_OK && t < 0 ? t : rc;
+}
+
+/* What sim --json writes. */
+static int read_document(struct lines *all, struct vc_input *in, struct vc_error *err)
+{
+	struct vc_json j;
+	int rc = vc_json_open(&j, in, err), t;
+
+	if (rc < 0)
+		return rc;
+	t = vc_json_next(&j, err);
+	while (rc == VC_OK && t >= 0 && (t = vc_json_next(&j, err)) == VC_J_KEY) {
+		bool runs = !strcmp(j.text, "runs");
+
+		t = vc_json_next(&j, err);
+		rc = t < 0 ? t : runs && t == VC_J_ARRAY ? read_runs(all, &j, err) : vc_json_skip(&j, t, err);
+	}
+	vc_json_close(&j);
+	return rc == VC_OK && t < 0 ? t : rc;
+}
+
+static bool is_document(struct vc_input *in, struct vc_error *err)
+{
+	size_t got = 0;
+	const uint8_t *p = vc_input_peek(in, 64, &got, err);
+	char head[65] = "";
+
+	if (p)
+		memcpy(head, p, got < 64 ? got : 64);
+	return has_runs(head);
 }
 
 static bool number_of(const char *text, double *v)
@@ -240,7 +324,8 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 {
 	struct lines all = { 0 };
 	struct vc_input *in = vc_input_open(path, err);
-	int rc = in ? read_lines(&all, in, err) : (int)err->status;
+	int rc = !in ? (int)err->status : is_document(in, err) ? read_document(&all, in, err) :
+		 read_lines(&all, in, err);
 	struct vc_result *more = NULL;
 
 	vc_input_close(in);

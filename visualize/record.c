@@ -79,7 +79,7 @@ static bool value_of(const struct vc_field *f, const void *row, const struct vc_
 	return false;
 }
 
-static void csv_text(struct vc_output *o, const char *s)
+void vc_record_csv_text(struct vc_output *o, const char *s)
 {
 	if (!strpbrk(s, ",\"\r\n")) {
 		vc_output_text(o, s);
@@ -113,7 +113,7 @@ void vc_record_csv(struct vc_output *o, const struct vc_field *f, size_t run, co
 
 		vc_output_text(o, ",");
 		if (is_text)
-			csv_text(o, text);
+			vc_record_csv_text(o, text);
 		else if (!none)
 			vc_output_printf(o, "%" PRIu64, n);
 	}

@@ -60,4 +60,35 @@ run export traces/attention.vct --to csv --no-stacks -o -
 expect "--no-stacks is not for sinks" 2 '' 'vct only'
 run export traces/attention.vct --to csv:what=nonsense -o -
 expect "a parameter that is none" 2 '' 'nonsense'
+# Results: what sweep and sim wrote, in other formats.
+"$VRAMCAST" sweep traces/attention.vct --vary capacity=1G,4G -o "$TMP/runs.jsonl" 2> "$TMP/err"
+run export "$TMP/runs.jsonl" --to csv -o -
+expect "results of a sweep as a table" 0 '^1,.*,capacity,4,4294967296,fits,'
+run export "$TMP/runs.jsonl" --to junit -o "$TMP/runs.xml"; expect "and as JUnit" 0
+check "one test failed of two" "$PY" -c "import xml.dom.minidom as m; t = m.parse('$TMP/runs.xml').documentElement
+assert (t.getAttribute('tests'), t.getAttribute('failures')) == ('2', '1') and len(t.getElementsByTagName('failure')) == 1"
+run export "$TMP/runs.jsonl" --to pickle -o "$TMP/x"; expect "results have no events" 2 '' 'needs the events'
+for how in "--json" "-o $TMP/run.json"; do
+	run sim traces/attention.vct --no-verify --no-advice $how; [ "$how" = --json ] && printf '%s\n' "$out" > "$TMP/run.json"
+	run plot "$TMP/run.json" -o "$TMP/run.svg"; expect "sim $how can be plotted" 0
+	run export "$TMP/run.json" --to markdown -o -; expect "and exported" 0 '^\| torch'
+done
+run sim traces/attention.vct --no-verify --no-advice -x fraction:f=0.5 -o "$TMP/changed.vct"; expect "sim -o x.vct writes the changed events" 0
+run dump "$TMP/changed.vct"; expect "they are in it" 0 ' fraction '
+"$VRAMCAST" export traces/attention.vct --to minimalloc -o "$TMP/m.csv"
+check "minimalloc: the largest sum of what overlaps is the peak allocated" "$PY" -c "
+import csv, json, subprocess
+rows = [{k: int(v) for k, v in r.items()} for r in csv.DictReader(open('$TMP/m.csv'))]
+at = sorted([(r['lower'], r['size']) for r in rows] + [(r['upper'], -r['size']) for r in rows], key=lambda x: (x[0], x[1]))
+live = top = 0
+for _, n in at: live += n; top = max(top, live)
+run = json.loads(subprocess.run(['$VRAMCAST', 'sim', 'traces/attention.vct', '--no-verify', '--no-advice', '--json'], stdout=subprocess.PIPE).stdout)['runs'][0]
+assert top == run['peak_allocated'], (top, run['peak_allocated'])"
+"$VRAMCAST" export traces/attention.vct --to massif -o "$TMP/m.massif"
+check "massif: a detailed snapshot at the peak" grep -q '^heap_tree=peak' "$TMP/m.massif"
+if command -v ms_print > /dev/null; then
+	check "ms_print reads it" sh -c "ms_print '$TMP/m.massif' | grep -q 'Detailed snapshots: \[[0-9]* (peak)'"
+else
+	skip "ms_print reads it" "no ms_print"
+fi
 finish

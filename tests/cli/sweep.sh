@@ -29,11 +29,11 @@ run sweep "$a" "$b" --vary batch=8,48 -g rtx4090 --table; expect "a table for pe
 # Scratch of row sums depends on the card's multiprocessors: each card's own count, not the first's.
 v=$L/vit-b16_batch0002_torch2.9.1.pickle.zst@batch=2; w=$L/vit-b16_batch0004_torch2.9.1.pickle.zst@batch=4
 peaks() { grep -oE '"peak_reserved": ?[0-9]+' | tr -dc '0-9\n'; }
-for g in h200 rtx4090 t4; do "$VRAMCAST" sim "$v" "$w" --set batch=32 -g $g --json 2> /dev/null | peaks; done > "$TMP/alone"
+for g in h200 rtx4090 t4; do "$VRAMCAST" sim "$v" "$w" --set batch=32 -g $g --no-advice --json 2> /dev/null | peaks; done > "$TMP/alone"
 run sweep "$v" "$w" --vary batch=32 --vary gpu=h200,rtx4090,t4
 printf '%s\n' "$out" | peaks > "$TMP/swept"
 check "a sweep over cards predicts for each what sim predicts for it alone" cmp "$TMP/alone" "$TMP/swept"
-run sim "$v" "$w" --set batch=32 -g h200 -g rtx4090 -g t4 --json
+run sim "$v" "$w" --set batch=32 -g h200 -g rtx4090 -g t4 --no-advice --json
 printf '%s\n' "$out" | peaks > "$TMP/swept"
 check "and so does sim with several cards" cmp "$TMP/alone" "$TMP/swept"
 check "three cards of different size differ" test "$(sort -u "$TMP/alone" | wc -l)" = 3

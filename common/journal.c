@@ -21,7 +21,9 @@ struct vc_journal_reader {
 	size_t mapped;
 	const struct vc_record *slot[VC_JOURNAL_RINGS];
 	uint64_t at[VC_JOURNAL_RINGS]; /* next record of each ring */
-	uint64_t seq;           /* last number handed out */
+	uint64_t seq;           /* largest number handed out */
+	uint64_t late[VC_JOURNAL_LATE]; /* smaller ones that were not there; 0: none */
+	uint64_t lates;
 	uint32_t rings, last;   /* rings mapped; the one the last record came from */
 };
 
@@ -168,50 +170,116 @@ static uint64_t head_of(const struct vc_journal_reader *r, uint32_t i)
 	return head - r->at[i] <= VC_RING_RECORDS ? head : r->at[i];
 }
 
+static void read_heads(const struct vc_journal_reader *r, uint64_t *head)
+{
+	for (uint32_t i = 0; i < r->rings; i++)
+		head[i] = head_of(r, i);
+}
+
+static uint64_t next_seq(const struct vc_journal_reader *r, uint32_t i)
+{
+	return r->slot[i][r->at[i] & MASK].seq;
+}
+
 /* The ring whose next record has the smallest number; -1 when all are empty. */
-static int earliest(struct vc_journal_reader *r, uint64_t *head)
+static int earliest(const struct vc_journal_reader *r, const uint64_t *head)
 {
 	uint64_t best = UINT64_MAX;
 	int ring = -1;
 
-	for (uint32_t i = 0; i < r->rings; i++) {
-		head[i] = head_of(r, i);
-		if (r->at[i] != head[i] && r->slot[i][r->at[i] & MASK].seq < best) {
-			best = r->slot[i][r->at[i] & MASK].seq;
+	for (uint32_t i = 0; i < r->rings; i++)
+		if (r->at[i] != head[i] && next_seq(r, i) < best) {
+			best = next_seq(r, i);
 			ring = (int)i;
 		}
-	}
 	return ring;
 }
 
-size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap, bool dead,
-		       uint64_t *missing)
+static uint64_t *late(struct vc_journal_reader *r, uint64_t seq)
 {
-	uint64_t head[VC_JOURNAL_RINGS];
+	for (size_t i = 0; i < VC_JOURNAL_LATE; i++)
+		if (r->late[i] == seq)
+			return &r->late[i];
+	return NULL;
+}
+
+/* Go on at `seq` without the numbers before it. */
+static bool go_on(struct vc_journal_reader *r, uint64_t seq)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < VC_JOURNAL_LATE; i++)
+		room += !r->late[i];
+	if (seq - r->seq - 1 > room)
+		return false;
+	for (uint64_t n = r->seq + 1; n < seq; n++)
+		*late(r, 0) = n;
+	r->lates += seq - r->seq - 1;
+	return true;
+}
+
+/* May the record of that number be next? */
+static bool take(struct vc_journal_reader *r, uint64_t seq, enum vc_journal_way way, uint64_t *missing)
+{
+	if (seq <= r->seq) {
+		uint64_t *was = late(r, seq);
+
+		if (was && seq) {
+			*was = 0;
+			r->lates--;
+		}
+		return true;
+	}
+	if (way == VC_JOURNAL_WAIT || (way == VC_JOURNAL_HURRY && !go_on(r, seq)))
+		return seq == r->seq + 1;
+	if (way == VC_JOURNAL_DEAD && r->seq)
+		*missing += seq - r->seq - 1;
+	return true;
+}
+
+/* Those that were waited for will not come. */
+static void give_up(struct vc_journal_reader *r, uint64_t *missing)
+{
+	for (size_t i = 0; i < VC_JOURNAL_LATE; i++) {
+		*missing += r->late[i] != 0;
+		r->late[i] = 0;
+	}
+	r->lates = 0;
+}
+
+/* Heads are read twice. What depends on a record was published after it: so whatever the records
+ * before `sure` depend on lies before `head`, and a late one is found there in time. */
+size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_t cap,
+		       enum vc_journal_way way, uint64_t *missing)
+{
+	uint64_t sure[VC_JOURNAL_RINGS], head[VC_JOURNAL_RINGS];
 	size_t n = 0;
 
 	map_new_rings(r);
-	earliest(r, head); /* for the heads: nothing behind one may be read */
+	read_heads(r, sure);
+	atomic_thread_fence(memory_order_seq_cst);
+	read_heads(r, head);
 	while (n < cap) {
 		uint32_t i = r->last;
 
-		if (i >= r->rings || r->at[i] == head[i] ||
-		    r->slot[i][r->at[i] & MASK].seq != r->seq + 1) {
+		if (r->lates || i >= r->rings || r->at[i] >= sure[i] || next_seq(r, i) != r->seq + 1) {
 			int found = earliest(r, head);
 
 			if (found < 0)
 				break;
 			i = (uint32_t)found;
-			uint64_t seq = r->slot[i][r->at[i] & MASK].seq;
-			if (seq > r->seq + 1 && !dead)
+			if (r->at[i] >= sure[i] && next_seq(r, i) > r->seq)
+				break; /* next time */
+			if (!take(r, next_seq(r, i), way, missing))
 				break; /* somebody is between taking a number and publishing */
-			if (seq > r->seq + 1 && r->seq)
-				*missing += seq - r->seq - 1;
 		}
 		out[n++] = r->slot[i][r->at[i]++ & MASK];
-		r->seq = out[n - 1].seq;
+		if (out[n - 1].seq > r->seq)
+			r->seq = out[n - 1].seq;
 		r->last = i;
 	}
+	if (!n && way == VC_JOURNAL_DEAD)
+		give_up(r, missing);
 	return n;
 }
 
@@ -223,6 +291,8 @@ void vc_journal_commit(struct vc_journal_reader *r, uint64_t bytes)
 		return;
 	atomic_store(&r->j->stored[next].bytes, bytes);
 	atomic_store(&r->j->stored[next].seq, r->seq);
+	for (size_t i = 0; i < VC_JOURNAL_LATE; i++)
+		atomic_store_explicit(&r->j->stored[next].late[i], r->late[i], memory_order_relaxed);
 	atomic_store(&r->j->stored_at, next);
 	for (uint32_t i = 0; i < r->rings; i++)
 		atomic_store_explicit(&r->j->ring[i].tail, r->at[i], memory_order_release);
@@ -233,11 +303,14 @@ uint64_t vc_journal_stored(struct vc_journal_reader *r)
 	uint32_t at = atomic_load(&r->j->stored_at) & 1;
 
 	r->seq = atomic_load(&r->j->stored[at].seq);
+	for (size_t i = 0; i < VC_JOURNAL_LATE; i++)
+		r->lates += (r->late[i] = atomic_load(&r->j->stored[at].late[i])) != 0;
 	map_new_rings(r);
 	for (uint32_t i = 0; i < r->rings; i++) { /* the tails may not have been moved in time */
 		uint64_t head = head_of(r, i);
 
-		while (r->at[i] != head && r->slot[i][r->at[i] & MASK].seq <= r->seq)
+		while (r->at[i] != head && r->slot[i][r->at[i] & MASK].seq <= r->seq &&
+		       !late(r, r->slot[i][r->at[i] & MASK].seq))
 			r->at[i]++;
 	}
 	return atomic_load(&r->j->stored[at].bytes);
@@ -293,6 +366,19 @@ uint64_t vc_journal_pressure(struct vc_journal_reader *r)
 
 		if (head - tail > most)
 			most = head - tail;
+	}
+	return most;
+}
+
+uint64_t vc_journal_uncommitted(struct vc_journal_reader *r)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < r->rings; i++) {
+		uint64_t n = r->at[i] - atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
+
+		if (n > most)
+			most = n;
 	}
 	return most;
 }

@@ -329,7 +329,7 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 	code = vc_process_start(&o, v, &r->pid, err);
 	free(v);
 	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */
-	if (!code && setpriority(PRIO_PROCESS, 0, -5) < 0)
+	if (!code && setpriority(PRIO_PROCESS, 0, -20) < 0)
 		errno = 0;
 	if (code)
 		fprintf(stderr, "vramcast record: %s\n", err->message);

@@ -268,14 +268,14 @@ static int stream_name(struct vc_drain *d, struct stream *s, struct vc_error *er
 }
 
 /* Moves what is there; true when something was. */
-static bool stream_move(struct vc_drain *d, struct stream *s, bool dead)
+static bool stream_move(struct vc_drain *d, struct stream *s, enum vc_journal_way way)
 {
 	struct vc_record rec[BATCH];
 	struct vc_event ev[BATCH];
 	struct vc_error err = { 0 };
 	size_t n, k = 0;
 
-	n = vc_journal_next(s->reader, rec, BATCH, dead, &s->missing);
+	n = vc_journal_next(s->reader, rec, BATCH, way, &s->missing);
 	if (n && !s->encoder && !s->stopped && stream_name(d, s, &err) < 0)
 		stop(s, "the trace could not be created");
 	for (size_t i = 0; i < n && !s->stopped; i++) {
@@ -294,10 +294,14 @@ static bool stream_move(struct vc_drain *d, struct stream *s, bool dead)
 /* What is there, but no more than a turn: a process that never stops must not keep us for ever. */
 static void stream_drain(struct vc_drain *d, struct stream *s, bool dead)
 {
+	enum vc_journal_way way = dead ? VC_JOURNAL_DEAD : VC_JOURNAL_WAIT;
 	struct vc_error err = { 0 };
 
-	for (int i = 0; i < TURN && stream_move(d, s, dead); i++)
-		if (vc_journal_pressure(s->reader) > VC_RING_RECORDS / 2) {
+	if (!dead && vc_journal_pressure(s->reader) > VC_RING_RECORDS / 4)
+		way = VC_JOURNAL_HURRY;
+	for (int i = 0; i < TURN && stream_move(d, s, way); i++)
+		if (vc_journal_uncommitted(s->reader) > VC_RING_RECORDS / 8 &&
+		    vc_journal_pressure(s->reader) > VC_RING_RECORDS / 4) {
 			if (s->encoder && !s->stopped && vc_encoder_flush(s->encoder, &err) < 0)
 				stop(s, "the trace could not be encoded");
 			if (s->out)

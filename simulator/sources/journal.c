@@ -99,7 +99,7 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 			return k;
 	}
 	do {
-		n = vc_journal_next(st->reader, rec, cap < BATCH ? cap : BATCH, true, &st->missing);
+		n = vc_journal_next(st->reader, rec, cap < BATCH ? cap : BATCH, VC_JOURNAL_DEAD, &st->missing);
 		for (size_t i = 0; i < n; i++) {
 			int r = vc_journal_decode(st->decoder, st->reader, &rec[i], &ev[k], err);
 

@@ -8,6 +8,13 @@ run record -q -o "$TMP/b.vct" -- "$bin/burst" 4 400000 1
 equal "400 000 events in a second from 4 threads: all there" "$(field "$TMP/b.vct" events)" 400000
 equal "400 000 events in a second from 4 threads: 0 dropped" "$(field "$TMP/b.vct" dropped)" 0
 
+# On a machine whose cores are all taken by others one try may fail.
+for try in 1 2 3; do
+	run record -q -o "$TMP/f.vct" -- "$bin/burst" 4 2000000 1
+	[ "$(field "$TMP/f.vct" dropped)" = 0 ] && break
+done
+equal "2 000 000 events in a second from 4 threads: 0 dropped" "$(field "$TMP/f.vct" events) $(field "$TMP/f.vct" dropped)" "2000000 0"
+
 "$VRAMCAST" record -q -o "$TMP/s.vct" -- sh -c "sleep 0.3; '$bin/burst' 1 400000 1 > '$TMP/s.out'; sleep 0.3" &
 recorder=$!
 sleep 0.15
@@ -42,7 +49,7 @@ if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/nul
 	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 100000 1
 	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded"
 	umount "$TMP/small"
-	mount -t tmpfs -o size=10m none "$TMP/small"
+	mount -t tmpfs -o size=14m none "$TMP/small"
 	dd if=/dev/zero of="$TMP/small/fill" bs=1k count=1900 2> /dev/null
 	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 750000 4
 	expect "a disk that fills up: the program runs on, record says so" 0 "events 3000000" "disk is full"

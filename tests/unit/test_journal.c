@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_journal.c - reading a journal whose threads publish late, or never. */
+#define _GNU_SOURCE
+#include "tests/support/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/journal.h"
+
+struct writer {
+	char path[64];
+	int fd;
+	struct vc_journal *j;
+	struct vc_record *ring[2];
+};
+
+static void publish(struct writer *w, int ring, uint64_t seq)
+{
+	uint64_t head = atomic_load(&w->j->ring[ring].head);
+
+	w->ring[ring][head % VC_RING_RECORDS] = (struct vc_record){ .seq = seq, .size = seq };
+	atomic_store(&w->j->ring[ring].head, head + 1);
+}
+
+static void begin(struct writer *w, uint64_t last, uint64_t without)
+{
+	size_t head = (sizeof(*w->j) + 4095) & ~(size_t)4095, all = head + VC_JOURNAL_TEXT + 2 * VC_RING_BYTES;
+	char *p;
+
+	snprintf(w->path, sizeof(w->path), "/tmp/test_journal-%ld", (long)getpid());
+	w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_true(w->fd >= 0);
+	assert_int_equal(ftruncate(w->fd, (off_t)all), 0);
+	p = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+	assert_true(p != MAP_FAILED);
+	w->j = (struct vc_journal *)p;
+	*w->j = (struct vc_journal){ .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
+		.header_bytes = sizeof(*w->j), .pid = getpid(), .text_at = head,
+		.rings_at = head + VC_JOURNAL_TEXT, .rings = 2, .text_used = 1 };
+	for (size_t i = 0; i < 2; i++)
+		w->ring[i] = (struct vc_record *)(p + head + VC_JOURNAL_TEXT + i * VC_RING_BYTES);
+	for (uint64_t n = 1; n <= last; n++)
+		if (n != without)
+			publish(w, 0, n);
+}
+
+static void end(struct writer *w)
+{
+	unlink(w->path);
+	close(w->fd);
+}
+
+/* The numbers read, as a text. */
+static const char *read_as(struct vc_journal_reader *r, enum vc_journal_way way, uint64_t *missing)
+{
+	static char text[128];
+	struct vc_record rec[16];
+	size_t n = vc_journal_next(r, rec, 16, way, missing), at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%d ", (int)rec[i].seq);
+	return text;
+}
+
+static void late_records(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_journal_reader *r;
+	uint64_t missing = 0;
+	struct writer w;
+
+	(void)state;
+	begin(&w, 6, 3);
+	r = vc_journal_open(w.path, true, &err);
+	assert_non_null(r);
+	assert_string_equal(read_as(r, VC_JOURNAL_WAIT, &missing), "1 2 ");
+	assert_string_equal(read_as(r, VC_JOURNAL_WAIT, &missing), "");
+	assert_string_equal(read_as(r, VC_JOURNAL_HURRY, &missing), "4 5 6 ");
+	publish(&w, 1, 3);
+	publish(&w, 0, 7);
+	assert_string_equal(read_as(r, VC_JOURNAL_WAIT, &missing), "3 7 ");
+	assert_string_equal(read_as(r, VC_JOURNAL_DEAD, &missing), "");
+	assert_int_equal(missing, 0);
+	vc_journal_close(r);
+	end(&w);
+}
+
+/* The reader dies after a commit that left a number out; the next one takes that record and no other. */
+static void late_and_killed(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_journal_reader *r;
+	uint64_t missing = 0;
+	struct writer w;
+
+	(void)state;
+	begin(&w, 4, 2);
+	r = vc_journal_open(w.path, true, &err);
+	assert_string_equal(read_as(r, VC_JOURNAL_HURRY, &missing), "1 3 4 ");
+	vc_journal_commit(r, 4711);
+	atomic_store(&w.j->ring[0].tail, 0); /* killed before it moved the tail */
+	vc_journal_close(r);
+	publish(&w, 1, 2);
+	publish(&w, 0, 6); /* 5 never comes */
+	r = vc_journal_open(w.path, false, &err);
+	assert_int_equal(vc_journal_stored(r), 4711);
+	assert_string_equal(read_as(r, VC_JOURNAL_DEAD, &missing), "2 6 ");
+	assert_int_equal(missing, 1);
+	vc_journal_close(r);
+	end(&w);
+}
+
+/* One that is waited for and never comes is counted; more than can be noted are waited for. */
+static void never(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_journal_reader *r;
+	uint64_t missing = 0;
+	struct writer w;
+
+	(void)state;
+	begin(&w, 3, 2);
+	publish(&w, 0, 4 + VC_JOURNAL_LATE);
+	r = vc_journal_open(w.path, true, &err);
+	assert_string_equal(read_as(r, VC_JOURNAL_HURRY, &missing), "1 3 ");
+	assert_int_equal(missing, 0);
+	assert_string_equal(read_as(r, VC_JOURNAL_DEAD, &missing), "36 ");
+	assert_string_equal(read_as(r, VC_JOURNAL_DEAD, &missing), "");
+	assert_int_equal(missing, 1 + VC_JOURNAL_LATE);
+	vc_journal_close(r);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(late_records),
+		cmocka_unit_test(late_and_killed),
+		cmocka_unit_test(never),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

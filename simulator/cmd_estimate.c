@@ -171,6 +171,13 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 	vc_emit_line(e, "By published formulas only: the least trustworthy answer. Two short recordings "
 		     "(vramcast record, dryrun)\nand `vramcast sim a@batch=1 b@batch=2 --set batch=N` are exact.");
 	vc_emit_text(e, "level", NULL, "formulas");
+	vc_emit_object(e, "trust", NULL);
+	vc_emit_text(e, "level", NULL, "formulas");
+	vc_emit_null(e, "matched", NULL);
+	vc_emit_uint(e, "recordings", NULL, 0);
+	vc_emit_text(e, "text", NULL, "published formulas only: the least trustworthy answer");
+	vc_emit_text(e, "narrow", NULL, "a dry run (vramcast dryrun -g GPU -- python train.py)");
+	vc_emit_end(e);
 	vc_emit_array(e, "terms", "Per card");
 	for (size_t i = 0; i < s->n; i++) {
 		vc_emit_object(e, NULL, NULL);

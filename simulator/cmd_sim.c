@@ -347,8 +347,10 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, NULL, "torch", line);
 	if (s->change[0])
 		vc_emit_text(e, NULL, "changed", s->change);
-	if (s->whatif)
-		vc_emit_text(e, NULL, "predicted", s->whatif->trust);
+	if (vc_report_words(s))
+		vc_emit_text(e, NULL, "predicted", vc_report_words(s));
+	if (vc_report_narrow(s))
+		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s));
 	vc_emit_text(e, NULL, "trust", trust_line(s, line, sizeof(line)));
 	for (size_t i = 0; i < s->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);

@@ -263,6 +263,7 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, con
 	else
 		vc_emit_null(e, "used_share", NULL);
 	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_report_trust(e, s);
 	vc_emit_end(e);
 }
 

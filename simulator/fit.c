@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/report.h"
 #include "simulator/time.h"
 
 enum { NEXT = 6, PARAMS = VC_WHATIF_PARAMS };
@@ -50,6 +51,8 @@ static int predict(const struct find *t, const struct vc_plan *plan, uint64_t va
 	if (rc == VC_OK) {
 		snprintf(t->c->trust, sizeof(t->c->trust), "%s", s.whatif->trust);
 		t->c->level = vc_whatif_level(&s);
+		t->c->narrow = vc_report_narrow(&s);
+		t->c->matched = s.matched;
 		quick = *card;
 		if (wish != WISH_INTERVAL)
 			quick.whatif = NULL;

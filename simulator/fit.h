@@ -30,6 +30,8 @@ struct vc_fit_card {
 	uint64_t recommended;       /* 0: none */
 	char why[400], trust[256], pace[256]; /* sentences; pace: "" when there is nothing to say */
 	const char *level;          /* vc_whatif_level of the predictions */
+	const char *narrow;       /* what would narrow it, NULL: nothing is open */
+	double matched;           /* share of the bytes */
 	struct vc_result run[VC_FIT_PACES]; /* with times, by value, for tables and vc_time_compare */
 	size_t runs;
 };

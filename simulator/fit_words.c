@@ -78,6 +78,8 @@ static void answer(struct vc_emit *e, const struct vc_fit_card *c, const struct 
 	vc_emit_text(e, "why", NULL, c->why);
 	vc_emit_text(e, "throughput", NULL, c->pace[0] ? c->pace : NULL);
 	vc_emit_text(e, "level", NULL, c->level);
+	vc_emit_real(e, "matched", NULL, c->matched);
+	vc_emit_text(e, "narrow", NULL, c->narrow);
 	proofs(e, p);
 }
 

@@ -17,6 +17,38 @@ static const char *start_name(const struct vc_run_info *i)
 	return i->warm ? "warm" : i->rebuilt ? "rebuild" : "cold";
 }
 
+const char *vc_report_words(const struct vc_session *s)
+{
+	if (s->whatif)
+		return s->whatif->trust;
+	return vc_bounds_wanted(s->opt) ? "what -x changes was not recorded: the interval is what it leaves open "
+		"and what it was found to be off by" : NULL;
+}
+
+const char *vc_report_narrow(const struct vc_session *s)
+{
+	const char *level = vc_whatif_level(s);
+
+	if (!strcmp(level, "extrapolated"))
+		return vc_bounds_wanted(s->opt) ? "a recording of the change that -x stands for" :
+		       "a recording at a value nearer to the one asked for";
+	if (!strcmp(level, "bounds"))
+		return s->whatif && s->whatif->report.single ? "a second short recording at another value" :
+		       "a recording of the change that -x stands for";
+	return NULL;
+}
+
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s)
+{
+	vc_emit_object(e, "trust", NULL);
+	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_emit_real(e, "matched", NULL, s->matched);
+	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->members : 1);
+	vc_emit_text(e, "text", NULL, vc_report_words(s));
+	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s));
+	vc_emit_end(e);
+}
+
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 {
 	const struct vc_device_census *d = s->device;
@@ -39,14 +71,7 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, "torch_from", NULL, s->torch_from);
 	vc_emit_text(e, "conf", NULL, conf ? conf : "");
 	vc_emit_uint(e, "time_ns", NULL, s->census.last_ns);
-	vc_emit_object(e, "trust", NULL);
-	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
-	vc_emit_real(e, "matched", NULL, s->matched);
-	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->members : 1);
-	vc_emit_text(e, "text", NULL, s->whatif ? s->whatif->trust : vc_bounds_wanted(s->opt) ?
-		     "what -x changes was not recorded: the interval is what it leaves open and what it was "
-		     "found to be off by; a recording of the change itself is exact" : NULL);
-	vc_emit_end(e);
+	vc_report_trust(e, s);
 	vc_emit_end(e);
 }
 

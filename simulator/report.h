@@ -27,4 +27,11 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 /* "interval": [low, high] of peak reserved bytes, or null. */
 void vc_report_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high);
 
+/* "trust": {level, matched, recordings, text, narrow} of a session's answers. */
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s);
+/* What an answer rests on, in words; NULL: the recording itself. Valid as long as s. */
+const char *vc_report_words(const struct vc_session *s);
+/* What would narrow it; static, NULL: nothing is open. */
+const char *vc_report_narrow(const struct vc_session *s);
+
 #endif

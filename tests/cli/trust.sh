@@ -1,0 +1,32 @@
+#!/bin/sh
+# trust.sh - every answer says what it rests on: level, matched share, interval, what would narrow it.
+. tests/support/tap.sh
+gpt=tests/recordings/gpt.vct
+says() { # NAME LEVEL NARROW-PATTERN: of the last run's output, in whatever spacing
+	flat=$(printf '%s' "$out" | tr -d '\n' | sed 's/  */ /g; s/": /":/g')
+	for want in "\"level\":\"$2\"" '"matched":' '"recordings":' "\"narrow\":$3"; do
+		printf '%s' "$flat" | grep -qE -- "$want" || { fail "$1" "lacks $want" "$flat"; return; }
+	done
+	pass "$1"
+}
+run sim $gpt --json --no-advice; says "sim of a recording as it is" exact null
+run sim $gpt --json --no-advice --conf expandable_segments:True; says "other settings are exact" exact null
+run sim $gpt --json --no-advice --no-verify -x lora; says "a change that was not recorded gives bounds" bounds '"a recording of the change'
+run sim $gpt@batch=1 --json --no-advice --no-verify --set batch=2
+says "one recording gives bounds" bounds '"a second short recording'
+printf '%s' "$out" | tr -d ' \n' | grep -q '"interval":\[[0-9]' && pass "with an interval" || fail "with an interval" "$out"
+run sim $gpt@batch=1 --no-advice --no-verify --set batch=2; expect "and says so to people" 0 'to narrow it +a second short recording'
+run sweep $gpt --no-verify --vary capacity=8G; says "sweep, each line" exact null
+run estimate --params 1e9 --layers 16 --hidden 2048 --json; says "estimate" formulas '"a dry run'
+L=../shared/ladders/recordings
+if [ -d "$L" ]; then
+	two="$L/gpt-amp_batch0004_torch2.9.1.pickle.zst@batch=4 $L/gpt-amp_batch0008_torch2.9.1.pickle.zst@batch=8"
+	run sim $two --json --no-advice --no-verify --set batch=12; says "two recordings extrapolate" extrapolated '"a recording at a value nearer'
+	run sweep $two --no-verify --vary batch=12; says "in sweep, too" extrapolated '"a recording at'
+	run fit $two --no-verify --find batch -g t4 --json
+	printf '%s' "$out" | grep -qE '"matched": (0.99|1)' && printf '%s' "$out" | grep -q '"level": "extrapolated"' &&
+		printf '%s' "$out" | grep -q '"narrow": "a recording at' && pass "and in fit" || fail "and in fit" "$out"
+else
+	skip "two recordings extrapolate" "no recordings in $L"
+fi
+finish

@@ -68,8 +68,10 @@ VC_SHARED void vc_null_select(int device);
 /* ---- vram.c: capacity and addresses ---- */
 VC_SHARED int vc_null_alloc(int device, size_t size, uint64_t *out);
 VC_SHARED int vc_null_free(uint64_t address);
-/* `caller`: the return address of the call, so that the tracer's own samples are told apart. */
-VC_SHARED void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total);
+/* `caller`: the return address of the call, so that the tracer's own samples are told apart. Asks total:
+ * somebody asks for the size of the card only; a run in which the program did so is no other card's. */
+VC_SHARED void vc_null_meminfo(int device, const void *caller, size_t *free_bytes, size_t *total);
+VC_SHARED void vc_null_asks_total(const void *caller);
 /* Bytes this process holds on `device`, context included. */
 VC_SHARED uint64_t vc_null_used(int device);
 /* Device that owns the address, or -1. */

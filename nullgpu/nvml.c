@@ -57,12 +57,22 @@ VC_API(int, nvmlDeviceGetCount_v2, unsigned *n)
 	return 0;
 }
 
+VC_API(int, nvmlDeviceGetCount, unsigned *n)
+{
+	return nvmlDeviceGetCount_v2(n);
+}
+
 VC_API(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, void **device)
 {
 	if (i >= (unsigned)vc_null_card()->devices)
 		return NVML_INVALID;
 	*device = &handles[i];
 	return 0;
+}
+
+VC_API(int, nvmlDeviceGetHandleByIndex, unsigned i, void **device)
+{
+	return nvmlDeviceGetHandleByIndex_v2(i, device);
 }
 
 /* The bus number is the device plus one, see cudaDeviceGetPCIBusId. */
@@ -131,6 +141,29 @@ VC_API(int, nvmlDeviceGetMemoryInfo, void *device, unsigned long long *m)
 	m[0] = total;
 	m[1] = free_bytes;
 	m[2] = total - free_bytes;
+	return 0;
+}
+
+/* nvmlMemory_v2_t: as above behind a version, with what the driver keeps for itself */
+VC_API(int, nvmlDeviceGetMemoryInfo_v2, void *device, unsigned long long *m)
+{
+	size_t free_bytes, total;
+	vc_null_meminfo(index_of(device), __builtin_return_address(0), &free_bytes, &total);
+	m[1] = total;
+	m[2] = 0;
+	m[3] = free_bytes;
+	m[4] = total - free_bytes;
+	return 0;
+}
+
+VC_API(int, nvmlDeviceGetBAR1MemoryInfo, void *device, unsigned long long *m)
+{
+	return NVML_NOSUP;
+}
+
+VC_API(int, nvmlDeviceGetUtilizationRates, void *device, unsigned *rates)
+{
+	rates[0] = rates[1] = 0;
 	return 0;
 }
 

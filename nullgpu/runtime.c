@@ -332,6 +332,7 @@ VC_API(int, cudaGetDeviceProperties_v2, char *p, int device)
 {
 	if (!is_device(device))
 		return vc_runtime_result(VC_NULL_BADDEVICE);
+	vc_null_asks_total(__builtin_return_address(0));
 	fill_properties(p, device);
 	return 0;
 }

@@ -235,18 +235,30 @@ int vc_null_free(uint64_t at)
 	return rc;
 }
 
-/* The tracer's samples are not the program's questions. */
-static bool is_tracer(void *caller)
+/* The tracer's samples are not the program's questions; nor are PyTorch's own of what a card is. */
+static bool is_ours(const void *caller, bool torch)
 {
 	Dl_info in;
+	const char *name;
 
-	return dladdr(caller, &in) && in.dli_fname && strstr(in.dli_fname, "libvramcast_trace");
+	if (!dladdr(caller, &in) || !in.dli_fname)
+		return false;
+	name = strrchr(in.dli_fname, '/');
+	name = name ? name + 1 : in.dli_fname;
+	return strstr(name, "libvramcast_trace") ||
+		(torch && (!strncmp(name, "libtorch", 8) || !strncmp(name, "libc10", 6)));
 }
 
-void vc_null_meminfo(int device, void *caller, size_t *free_bytes, size_t *total)
+void vc_null_asks_total(const void *caller)
+{
+	if (!is_ours(caller, true))
+		vc_null_report()->asked++;
+}
+
+void vc_null_meminfo(int device, const void *caller, size_t *free_bytes, size_t *total)
 {
 	uint64_t limit = limit_of(device);
-	bool program = !is_tracer(caller);
+	bool program = !is_ours(caller, false);
 	pthread_mutex_lock(&lock);
 	uint64_t used = devices[device].used;
 	vc_null_report()->asked += program && !vc_null_report()->device[device].refused;

@@ -35,6 +35,23 @@ def _stop_after(steps):
     optim.register_optimizer_step_post_hook(hook)
 
 
+def _watch_total_memory(torch):
+    """PyTorch keeps the properties of a card, so that a script reading their total_memory asks nobody:
+    that its run is no answer for a larger or smaller card is noted here."""
+    import ctypes
+    properties = getattr(torch._C, "_CudaDeviceProperties", None)
+    total = getattr(properties, "total_memory", None)
+    driver = ctypes.CDLL(None)
+    if not isinstance(total, property) or not hasattr(driver, "vc_null_asks_total"):
+        return
+    asks = driver.vc_null_asks_total
+
+    def read(self):
+        asks(None)
+        return total.fget(self)
+    properties.total_memory = property(read)
+
+
 class _Finder:
     """Wraps the loader of torch: the mode starts when the import has finished."""
     busy = False
@@ -54,6 +71,7 @@ class _Finder:
 
         def exec_module(module):
             original(module)
+            _watch_total_memory(module)
             _stop_after(int(os.environ.get("VRAMCAST_NULL_STEPS", "0")))
             if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
                 import vramcast_null_values

@@ -44,6 +44,14 @@ by = {r['gpu']: r['answered_by'] for r in runs}
 sys.exit(by != {'a100-40g-sxm': 'a100-80g-sxm', 'a100-80g-sxm': None, 'rtx4090': None} or runs[0]['verdict'] != 'fits')"
 run dryrun -g a100-40g-sxm -g a100-80g-sxm --context 39.98GiB --no-record -- "$py" "$TMP/use.py"
 expect "a card whose limit the run came near gets a run of its own" 0 'answer' 'a100-40g-sxm .* its own run'
+cat > "$TMP/total.py" <<P
+import ctypes
+exec(open("$TMP/use.py").read())
+total = ctypes.c_size_t()
+ctypes.CDLL("libcuda.so.1").cuDeviceTotalMem_v2(ctypes.byref(total), 0)
+P
+run dryrun -g a100-40g-sxm -g a100-80g-sxm --no-record -- "$py" "$TMP/total.py"
+expect "a program that asks how large the card is gets a run for each" 0 'answer' 'a100-40g-sxm .* its own run'
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

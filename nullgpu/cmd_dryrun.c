@@ -450,15 +450,16 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc)
 		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
 	if (!rc)
-		rc = vc_stage_open(&stage, torch, libraries, NULL, &con->err);
+		rc = vc_stage_open(&stage, torch, libraries, &con->err);
 	int cudnn = rc ? 0 : vc_python_cudnn(torch);
 	if (cudnn)
 		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
 	if (!rc && stage.missing[0])
-		fprintf(stderr, "vramcast: this PyTorch is newer than the null GPU and there is no "
-			"compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);
+		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the null "
+			"GPU knows, and there is no compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);
 	if (!rc && stage.stubs_made && con->verbose)
-		fprintf(stderr, "vramcast: %d functions of this PyTorch were made on the spot\n",
+		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it wants were made "
+			"on the spot\n",
 			stage.stubs_made);
 	if (!rc)
 		rc = run_all(c, python, &stage, argc, argv, con);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - looks at what an installed PyTorch wants of CUDA and lays out stand-ins under those names.
+/* stage.c - looks at what an installed PyTorch, and packages beside it, want of CUDA and lays out
+ * stand-ins under those names.
  *
  * Stand-ins are preloaded: the loader then takes them for every library of the same soname, also
  * when NVIDIA's own are installed and named by an absolute path inside the wheel. */
@@ -42,7 +43,8 @@ static bool is_cuda(const char *soname)
 	static const char *const begins[] = { "libcuda.", "libcudart.", "libcublas.", "libcublasLt.",
 		"libcudnn.", "libcufft.", "libcurand.", "libcusparse.", "libcusparseLt.",
 		"libcusolver.", "libnccl.", "libnvrtc.", "libcupti.", "libcufile.",
-		"libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.", "libnvidia-ml." };
+		"libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.", "libnvidia-ml.", "libnpp", "libnvjpeg.",
+		"libcutensor.", "libnvrtc-builtins.", "libnvfatbin." };
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
 			return true;
@@ -54,7 +56,7 @@ static bool is_cuda_function(const char *name)
 {
 	static const char *const begins[] = { "cublas", "cudnn", "cufft", "curand", "cusparse",
 		"cusolver", "nccl", "nvrtc", "cupti", "cuFile", "nvshmem", "nvml", "__cuda", "cuda",
-		"nvJitLink", "nvtx" };
+		"nvJitLink", "nvtx", "npp", "nvjpeg", "cutensor" };
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
 		size_t n = strlen(begins[i]);
 		/* cudaMalloc, not cuda_thing: CUDA's own names go on with a capital or "__" */
@@ -134,7 +136,7 @@ static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
 	DIR *d = opendir(dir);
 	int rc = 0;
 	while (d && !rc && (entry = readdir(d)) != NULL) {
-		char path[1024];
+		char path[1400];
 		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
 		if (!is_object(entry->d_name))
 			continue;
@@ -142,6 +144,75 @@ static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
 		bool bundled = strncmp(entry->d_name, "libcu", 5) == 0 && strchr(entry->d_name, '-');
 		if (bundled && w->n_bundled < sizeof w->bundled / sizeof *w->bundled)
 			w->bundled[w->n_bundled++] = vc_elf_open(path, NULL);
+	}
+	if (d)
+		closedir(d);
+	return rc;
+}
+
+/* ---- other packages with CUDA code of their own ---- */
+
+#define DEPTH 4 /* site-packages/PACKAGE/FOLDER/FOLDER/x.so */
+
+/* Whether PyTorch wants another version of the same library. */
+static bool is_of_another_cuda(const struct work *w, const char *soname)
+{
+	const char *so = strstr(soname, ".so.");
+	size_t stem = so ? (size_t)(so - soname) + 4 : strlen(soname);
+	for (size_t i = 0; i < w->n; i++)
+		if (strncmp(w->soname[i], soname, stem) == 0 && strcmp(w->soname[i], soname))
+			return true;
+	return false;
+}
+
+/* A package brings one object for each CUDA; only those for PyTorch's can ever be loaded. */
+static bool is_for_this_cuda(const struct work *w, const struct vc_elf *e)
+{
+	const char *soname;
+	bool any = false;
+	for (size_t i = 0; (soname = vc_elf_needed(e, i)) != NULL; i++) {
+		if (is_cuda(soname) && is_of_another_cuda(w, soname))
+			return false;
+		any |= is_cuda(soname);
+	}
+	return any;
+}
+
+static int scan_extension(struct work *w, const char *path, struct vc_error *err)
+{
+	struct vc_elf *e = vc_elf_open(path, NULL);
+	bool ours = e && is_for_this_cuda(w, e);
+	vc_elf_close(e);
+	return ours ? scan_object(w, path, err) : 0;
+}
+
+/* What has no CUDA code, or is looked at elsewhere. */
+static bool is_passed_over(const char *name)
+{
+	static const char *const names[] = { "torch", "triton", "nvidia", "torchgen", "functorch",
+		"numpy", "scipy", "pandas", "pyarrow", "sklearn", "__pycache__", "tests", "bin" };
+	size_t n = strlen(name);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return *name == '.' || (n > 5 && (strcmp(name + n - 5, "-info") == 0 ||
+					  strcmp(name + n - 5, ".libs") == 0));
+}
+
+static int scan_packages(struct work *w, const char *dir, int depth, struct vc_error *err)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+	int rc = 0;
+	while (d && !rc && (entry = readdir(d)) != NULL) {
+		char path[1400];
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (is_passed_over(entry->d_name))
+			continue;
+		if (entry->d_type == DT_DIR && depth < DEPTH)
+			rc = scan_packages(w, path, depth + 1, err);
+		else if (entry->d_type != DT_DIR && is_object(entry->d_name))
+			rc = scan_extension(w, path, err);
 	}
 	if (d)
 		closedir(d);
@@ -329,8 +400,7 @@ static void release(struct work *w)
 	free(w->wanted);
 }
 
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
-		  const char *const *also, struct vc_error *err)
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries, struct vc_error *err)
 {
 	struct work w = { .stage = s, .libraries = libraries };
 	const char *base = getenv("TMPDIR");
@@ -353,8 +423,9 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
 	snprintf(path, sizeof path, "%s/lib", torch);
 	if (!rc)
 		rc = scan_folder(&w, path, err);
-	for (size_t i = 0; !rc && also && also[i]; i++)
-		rc = scan_folder(&w, also[i], err);
+	snprintf(path, sizeof path, "%s/..", torch);
+	if (!rc)
+		rc = scan_packages(&w, path, 1, err);
 	if (!rc)
 		rc = provide(&w, err);
 	if (!rc)

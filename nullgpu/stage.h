@@ -16,11 +16,9 @@ struct vc_stage {
 	int cuda_major;
 };
 
-/* Prepares the folder for the PyTorch in `torch` (its package folder) from the stand-ins in
- * `libraries`. Extra folders whose shared objects also want CUDA functions: `also`, NULL-ended,
- * may be NULL. The caller closes the stage, also after a failure. */
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
-		  const char *const *also, struct vc_error *err);
+/* Prepares the folder for the PyTorch in `torch` (its package folder) and the packages installed beside
+ * it from the stand-ins in `libraries`. The caller closes the stage, also after a failure. */
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries, struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);
 
 #endif

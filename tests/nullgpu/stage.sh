@@ -26,7 +26,7 @@ lib = ctypes.CDLL("$site/torch/lib/libtorch_cuda.so", mode=2)
 print("answer", lib.ask(ctypes.byref(p)), hex(p.value or 0))
 P
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/use.py"
-expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions of this PyTorch were made on the spot'
+expect "a wheel finds the stand-ins, and a function from the future is made" 0 'answer 0 0x20' '1 functions that this PyTorch or a package beside it wants were made on the spot'
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
 run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/use.py"
 expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'between 0.5. and 0.5. GiB with device addresses going (down and up|up and down)'
@@ -52,6 +52,20 @@ ctypes.CDLL("libcuda.so.1").cuDeviceTotalMem_v2(ctypes.byref(total), 0)
 P
 run dryrun -g a100-40g-sxm -g a100-80g-sxm --no-record -- "$py" "$TMP/total.py"
 expect "a program that asks how large the card is gets a run for each" 0 'answer' 'a100-40g-sxm .* its own run'
+# a package beside PyTorch with code for this CUDA, for an older one, and a library of its own
+mkdir -p "$site/fast/kernels"
+cat > "$TMP/fast.c" <<'C'
+int cublasFastInTheYear3000(void);
+int go(void) { return cublasFastInTheYear3000(); }
+C
+echo 'int cudaMalloc(void) { return 0; }' > "$TMP/old.c"
+mkdir -p "$TMP/old"; cc -shared -fPIC -Wl,-soname,libcudart.so.11.0 -o "$TMP/old/libcudart.so.11.0" "$TMP/old.c"
+cc -shared -fPIC -Wl,--no-as-needed -o "$site/fast/kernels/fast12.so" "$TMP/fast.c" -L"$BUILD/nullgpu" -l:vcnull-libcudart.so.12
+sed 's/Fast/Slow/' "$TMP/fast.c" > "$TMP/slow.c"
+cc -shared -fPIC -Wl,--no-as-needed -o "$site/fast/kernels/fast11.so" "$TMP/slow.c" -L"$TMP/old" -l:libcudart.so.11.0
+echo "import ctypes; print('fast', ctypes.CDLL('$site/fast/kernels/fast12.so').go())" > "$TMP/fast.py"
+run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/fast.py"
+expect "a package with CUDA code finds its functions, those for another CUDA are left alone" 0 'fast 0' '2 functions that'
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

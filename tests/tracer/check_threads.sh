@@ -13,6 +13,7 @@ victim threads 100
 victim -c return 100
 burst 4 20000 0.3
 cupti_client
+torch/lib/client 4 500
 cupti_profiler late
 cupti_profiler early
 LIST

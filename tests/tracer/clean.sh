@@ -25,6 +25,8 @@ victim -c return 100
 victim _exit 100
 burst 4 20000 0.3
 cupti_client
+torch/lib/client 4 200
+steps micro 3
 cupti_profiler late
 LIST
 finish

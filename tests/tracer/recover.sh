@@ -38,6 +38,8 @@ equal "nothing is left behind" "$(ls -d "$TMP"/k.*.journal "$TMP"/k.*.part 2> /d
 both 60000
 journal=$(ls "$TMP"/k.vct.journal/*.vcj)
 equal "info reads a journal as it is, with the part written before" "$(field "$journal" events)" 90000
+run sim --json --no-verify "$journal"
+expect "sim reads it too" 0 '"schema"'
 equal "it is not called complete" "$(field "$journal" complete)" false
 run recover "$TMP/k.vct.journal"
 expect "a recording of which a part was written already" 0 "k.vct: 90000 events"

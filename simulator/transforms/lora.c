@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lora.c - what-if: low-rank adapters instead of full training. Frozen tensors lose gradient and
- * state; each adapted one gains rank * (in + out) values with gradient and two states. Activations
- * stay: an upper bound, for the input of a layer that is not adapted need not be kept. Shapes are
- * not recorded: a matrix counts as square. */
-#include <math.h>
+ * state; each adapted one gains rank * (in + out) values with gradient and two states. What was kept
+ * for the gradient of a frozen tensor alone is not kept: it is what the backward pass gives back by
+ * itself right behind that gradient (the input of a layer, the values a norm scales); an adapted layer
+ * keeps its input for the adapter. Shapes are guessed (simulator/transforms/shapes.h). */
+#include <stdlib.h>
 
-#include "simulator/transforms/formulas.h"
 #include "simulator/transforms/resize.h"
+#include "simulator/transforms/shapes.h"
 
-enum { MATRIX = 65536 };
-struct config { uint64_t rank, element; double targets; bool twice; };
+enum bound { BEST, LOW, HIGH };
+enum { MATRIX = 16384, USED = 3 }; /* USED: allocations until what is not kept was used */
+struct config { uint64_t rank, element, bound; double targets; bool twice; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param lora_params[] = {
 	{ "rank", VC_P_UINT, AT(rank), "8", "rank of the adapters", NULL },
 	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1", NULL },
 	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters", NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep", "best,low,high" },
 	VC_PARAM_END
 };
 static const struct vc_param qlora_params[] = {
@@ -23,6 +26,7 @@ static const struct vc_param qlora_params[] = {
 	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1", NULL },
 	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters", NULL },
 	{ "double", VC_P_BOOL, AT(twice), "true", "double quantisation of the scales", NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep", "best,low,high" },
 	VC_PARAM_END
 };
 
@@ -54,6 +58,100 @@ static uint64_t quantised(struct vc_resize *r, const struct vc_block_life *b)
 	return (uint64_t)((double)values * vc_nf4_bits(c->twice) / 8 + 0.5);
 }
 
+static bool is_matrix(const struct vc_resize *r, size_t i)
+{
+	return i < r->trainables && r->trainable[i] / ((const struct config *)r->config)->element >= MATRIX;
+}
+
+/* Has gradient i, in order of the backward pass, an adapter? The first and the last matrix, head and
+ * embedding, have none (PEFT's all-linear leaves the output layer out); of the others the share asked
+ * for, evenly. */
+static bool adapted(const struct vc_resize *r, size_t i, double *debt)
+{
+	const struct config *c = r->config;
+	bool before = false, behind = false;
+
+	for (size_t k = 0; k < r->trainables; k++)
+		if (k != i && is_matrix(r, k))
+			*(k < i ? &before : &behind) = true;
+	if (!is_matrix(r, i) || ((!before || !behind) && (before || behind)))
+		return false;
+	*debt += c->targets;
+	if (*debt < 1)
+		return false;
+	*debt -= 1;
+	return true;
+}
+
+struct back {
+	const struct vc_block_life *gradient, *saved;
+	size_t open, gone, may_be_open;
+	bool adapted, input_first;  /* the gradient of the input came before that of the tensor */
+};
+
+/* An operation is over: what it gave back alone, behind the gradient of a tensor that is frozen. What
+ * is asked for in between and still there is the result of another operation. */
+static void over(struct vc_resize *r, struct back *k)
+{
+	if (k->gone == 1 && k->gradient && !k->adapted)
+		r->lives[k->saved->born] = USED;
+	if (k->gone)
+		k->gradient = NULL;
+	k->gone = 0;
+}
+
+static void backward(struct vc_resize *r, const struct vc_span *p)
+{
+	const struct config *c = r->config;
+	struct back k = { 0 };
+	double debt = 0;
+	size_t n = 0;
+
+	for (size_t i = p->first; i < p->end; i++) {
+		const struct vc_event *e = &r->c.w->in[i];
+		const struct vc_block_life *b = e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE ?
+						vc_clone_block(&r->c, e->id) : NULL;
+
+		if (b && e->kind == VC_EV_FREE && b->event < p->first && b->category == VC_CAT_ACTIVATION) {
+			k.saved = b;
+			k.gone += k.open > k.may_be_open ? 2 : 1;
+		} else if (b && e->kind == VC_EV_FREE && k.gradient && b->event > k.gradient->event) {
+			k.open--;
+		}
+		if (!b || e->kind != VC_EV_ALLOC) {
+			k.input_first = k.input_first && !b;
+			continue;
+		}
+		over(r, &k);
+		if (b->category == VC_CAT_GRADIENT) {
+			/* a bias beside an adapted matrix does not count */
+			bool has = adapted(r, n++, &debt) && c->bound != LOW;
+			k.adapted = has || (k.gradient && k.adapted);
+			if (!k.gradient)
+				k.may_be_open = !k.input_first;
+			k.gradient = b;
+			k.open = 0;
+		} else {
+			k.open++;
+			k.input_first = true;
+		}
+	}
+	over(r, &k);
+}
+
+static int not_kept(struct vc_resize *r, struct vc_error *err)
+{
+	const struct config *c = r->config;
+
+	r->lives = calloc(r->c.a.n + 1, sizeof(*r->lives));
+	if (!r->lives)
+		return vc_nomem(err, "what frozen layers do not keep");
+	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
+		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
+			backward(r, &r->c.a.span[k]);
+	return VC_OK;
+}
+
 /* Adapters in float, with gradient and two states, from the start of the first iteration on. */
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
@@ -72,12 +170,12 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 	if (p->phase != VC_PHASE_FORWARD || p->iteration || p->micro)
 		return rc;
 	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
-		uint64_t values = r->trainable[i] / c->element, side = (uint64_t)sqrt((double)values);
+		struct vc_tensor_shape t = vc_shapes_guess(r->trainable, r->trainables, i,
+							   (unsigned)c->element, false);
 
-		if (values < MATRIX || (debt += c->targets) < 1)
+		if (!adapted(r, i, &debt))
 			continue;
-		debt -= 1;
-		uint64_t bytes = 4 * vc_lora_values(side, side, c->rank);
+		uint64_t bytes = 4 * vc_lora_values(t.rows, t.cols, c->rank);
 		for (int copy = 0; rc == VC_OK && copy < 4; copy++)
 			rc = vc_resize_add(r, e, bytes, false, err);
 		r->total += bytes / 4;
@@ -94,13 +192,14 @@ static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave };
+	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
+			       .prepare = not_kept };
 
 	if (s->type == &vc_transform_qlora)
 		r.size = quantised;
 	int rc = vc_resize_run(&r, s, w, err);
 	if (rc == VC_OK)
-		vc_meta_note(s->meta, "%s: %.2f million trainable values; activations are an upper bound",
+		vc_meta_note(s->meta, "%s: %.2f million trainable values",
 			     s->type->name, (double)r.total / 1e6);
 	return rc;
 }

@@ -112,7 +112,12 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 		return passing(r, k, e, size, r->shard ? r->shard(r, b) : 0, err);
 	struct vc_event now = *e;
 	now.size = size;
-	return vc_clone_event(&r->c, &now, err);
+	if (!r->lives || !r->lives[b->born] || k->n == WAITING)
+		return vc_clone_event(&r->c, &now, err);
+	rc = vc_clone_alloc(&r->c, e, size, &k->at[k->n].id, err);
+	k->at[k->n++].due = k->allocs + r->lives[b->born];
+	r->c.alias[e->id] = 0;
+	return rc;
 }
 
 static int walk_spans(struct vc_resize *r, struct vc_error *err)
@@ -148,10 +153,13 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, 
 	if (rc == VC_OK)
 		rc = find_trainable(r, err);
 	r->convolutional = rc == VC_OK && vc_shapes_convolutional(&r->c, s->meta);
+	if (rc == VC_OK && r->prepare)
+		rc = r->prepare(r, err);
 	if (rc == VC_OK)
 		rc = walk_spans(r, err);
 	vc_clone_fini(&r->c);
 	free(r->trainable);
 	free(r->held);
+	free(r->lives);
 	return rc;
 }

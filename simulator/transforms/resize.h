@@ -22,6 +22,10 @@ struct vc_resize {
 	unsigned gradients_live;
 	/* ... and a smaller block stays in their place: its bytes per gradient block; NULL: none. */
 	vc_resize_fn *shard;
+	/* Blocks that live so many allocations only (0: as recorded), by number of block; NULL: none.
+	 * Filled by the transform in `prepare`, released here. */
+	uint8_t *lives;
+	int (*prepare)(struct vc_resize *r, struct vc_error *err); /* when anatomy and trainable are known */
 	/* Trainable tensors: the gradients of one iteration, in order of birth. */
 	uint64_t *trainable; size_t trainables;
 	uint64_t trainable_bytes, largest;  /* sum, and largest of them */

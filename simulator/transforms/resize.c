@@ -102,6 +102,11 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 	int rc = give_back(r, k, e, k->allocs, err);
 
 	k->allocs++;
+	if (rc == VC_OK && r->held_by_gradient && b->category == VC_CAT_GRADIENT &&
+	    r->gradient_at < r->helds) {
+		rc = vc_clone_free(&r->c, e, r->held[r->gradient_at], err);
+		r->held[r->gradient_at++] = 0;
+	}
 	if (rc < 0)
 		return rc;
 	if (!size) {
@@ -161,5 +166,6 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, 
 	free(r->trainable);
 	free(r->held);
 	free(r->lives);
+	free(r->wide);
 	return rc;
 }

@@ -25,11 +25,15 @@ struct vc_resize {
 	/* Blocks that live so many allocations only (0: as recorded), by number of block; NULL: none.
 	 * Filled by the transform in `prepare`, released here. */
 	uint8_t *lives;
+	const struct vc_meta *meta; /* set by the transform that wants call sites */
+	uint8_t *wide;              /* by number of block, the transform's own; released here */
+	bool float_loss;            /* losses are computed in float, by their call sites */
 	int (*prepare)(struct vc_resize *r, struct vc_error *err); /* when anatomy and trainable are known */
 	/* Trainable tensors: the gradients of one iteration, in order of birth. */
 	uint64_t *trainable; size_t trainables;
 	uint64_t trainable_bytes, largest;  /* sum, and largest of them */
 	uint64_t *held; size_t helds;       /* blocks added in enter, freed in leave */
+	bool held_by_gradient; size_t gradient_at; /* held[i] goes when gradient i of the pass is there */
 	uint64_t total;                     /* free for the transform's own use */
 	bool convolutional;                 /* the model is mostly convolutions */
 };

@@ -81,4 +81,5 @@ TRANSFORMS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast/torch-2.11.
 check-transforms: all ## what transforms predict against the change really made (TRANSFORMS_PYTHON=python with torch)
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(TRANSFORMS_CACHE)' \
 		tests/transforms/record.sh | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
+TESTS += tests/transforms/recorded.sh
 .PHONY: check-transforms

@@ -142,4 +142,57 @@ def mixer():
         m(torch.randn(3 * n, 3, 224, 224, device="cuda")), classes(3 * n, 500))
 
 
-MORE = {f.__name__: f for f in (mlp, tables, bert, gpt2, convnext, pairs, efficient, mixer)}
+def swin():
+    import torchvision.models as zoo
+    from torchvision.models.swin_transformer import SwinTransformerBlock
+    return zoo.swin_t(num_classes=300), (SwinTransformerBlock,), lambda m, n: F.cross_entropy(
+        m(torch.randn(n, 3, 224, 224, device="cuda")), classes(n, 300))
+
+
+def t5():
+    from transformers import T5Config, T5ForConditionalGeneration
+    from transformers.models.t5.modeling_t5 import T5Block
+    model = T5ForConditionalGeneration(T5Config(vocab_size=12032, d_model=384, d_kv=64, d_ff=1024, num_layers=5,
+                                                num_heads=6, decoder_start_token_id=0, use_cache=False))
+
+    def loss(m, n):
+        a, b = (torch.randint(0, 12000, (n, k), device="cuda") for k in (256, 96))
+        return m(input_ids=a, labels=b).loss
+    return model, (T5Block,), loss
+
+
+class Twice(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(a, b, 3, padding=1), nn.Conv2d(b, b, 3, padding=1)
+        self.n1, self.n2 = nn.GroupNorm(8, b), nn.GroupNorm(8, b)
+
+    def forward(self, x):
+        x = F.silu(self.n1(self.first(x)))
+        return F.silu(self.n2(self.second(x)))
+
+
+class Unet(nn.Module):
+    def __init__(self, widths=(32, 64, 128, 256)):
+        super().__init__()
+        self.down = nn.ModuleList(Twice(a, b) for a, b in zip((3, *widths), widths))
+        self.up = nn.ModuleList(Twice(a + b, a) for a, b in zip(widths[-2::-1], widths[:0:-1]))
+        self.head = nn.Conv2d(widths[0], 5, 1)
+
+    def forward(self, x):
+        kept = []
+        for k, layer in enumerate(self.down):
+            x = layer(F.max_pool2d(x, 2) if k else x)
+            kept.append(x)
+        kept.pop()
+        for layer in self.up:
+            x = layer(torch.cat([F.interpolate(x, scale_factor=2), kept.pop()], 1))
+        return self.head(x)
+
+
+def unet():
+    return Unet(), (Twice,), lambda m, n: F.cross_entropy(
+        m(torch.randn(n, 3, 160, 160, device="cuda")), torch.randint(0, 5, (n, 160, 160), device="cuda"))
+
+
+MORE = {f.__name__: f for f in (mlp, tables, bert, gpt2, convnext, pairs, efficient, mixer, swin, t5, unet)}

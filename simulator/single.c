@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single.c - one recording: what is never given back is constant, what is given back, divides by the
- * value and has not the size of something constant is proportional, the rest is open. The last is
- * no proof (a quarter of the varying bytes of one public pair had the size of a parameter): that is
- * why the answer is a pair of bounds. */
+/* single.c - see single.h
+ *
+ * A size that divides by the value is no proof that it depends on it (a quarter of the varying bytes
+ * of one public pair had the size of a parameter), and evaluation may have a batch of its own: what
+ * is open is left open, and the answer is a pair of bounds. */
 #include "simulator/single.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "simulator/transforms/anatomy.h"
+
+#define SURE 0.5      /* confidence in phases from which they are used */
+#define TELLING 3     /* everything divides by 1, and by 2 nearly everything */
+#define SMALL 65536   /* bytes: blocks below do not matter when they do not divide by the value */
 
 static int by_size(const void *x, const void *y)
 {
@@ -16,33 +24,134 @@ static int by_size(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* Alive at the last allocation: what is freed behind it goes because the program ends. */
-static bool lasts(const struct vc_member *m, size_t i)
+static bool is_batch(const char *name)
 {
-	return m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n;
+	return strstr(name, "batch") || !strcmp(name, "bs") || !strcmp(name, "n");
 }
 
-int vc_single_settle(const struct vc_member *m, double x, struct vc_law *law, uint8_t *settled,
-		     struct vc_error *err)
+static bool is_eval(const char *name)
 {
-	uint64_t *lasting = malloc((m->n + 1) * sizeof(*lasting));
-	size_t n = 0;
+	return !strncmp(name, "eval", 4) || !strncmp(name, "val", 3);
+}
 
-	if (!lasting)
+/* The side of a picture: tokens grow with its square, attention with its fourth power. */
+static bool is_side(const char *name)
+{
+	static const char *const word[] = { "image", "img", "side", "res", "size", "height", "width", "crop",
+					    "patch", NULL };
+
+	for (size_t i = 0; word[i]; i++)
+		if (strstr(name, word[i]))
+			return true;
+	return false;
+}
+
+/* Values of 1 to 8 bytes for each pair, or each triple, of samples (contrastive losses). */
+static int degree(uint64_t size, double x)
+{
+	for (int power = 3; power > 1; power--)
+		for (double bytes = 1; bytes <= 8; bytes *= 2)
+			if (x > 4 && fabs((double)size - bytes * pow(x, power)) < 0.5)
+				return power;
+	return 1;
+}
+
+struct lasting { uint64_t *size; size_t n; };
+
+static bool has_size(const struct lasting *l, uint64_t size)
+{
+	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_size) != NULL;
+}
+
+/* Of a parameter's size, or its copy of half or twice the size (autocast, master weights)? */
+static bool is_like_parameter(const struct lasting *l, uint64_t size)
+{
+	return has_size(l, size) || has_size(l, 2 * size) || (size % 2 == 0 && has_size(l, size / 2));
+}
+
+/* Alive at the last allocation (what is freed behind it goes because the program ends), and not just
+ * because the recording ended: what the last step holds is data too. */
+static bool is_lasting(const struct vc_member *m, size_t i)
+{
+	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
+}
+
+static int read_lasting(const struct vc_member *m, struct lasting *l, struct vc_error *err)
+{
+	l->n = 0;
+	l->size = malloc((m->n + 1) * sizeof(*l->size));
+	if (!l->size)
 		return vc_nomem(err, "the sizes of a recording");
 	for (size_t i = 0; i < m->n; i++)
-		if (lasts(m, i))
-			lasting[n++] = m->take[i].size;
-	qsort(lasting, n, sizeof(*lasting), by_size);
-	for (size_t i = 0; i < m->n; i++) {
-		double size = (double)m->take[i].size;
-		bool stays = lasts(m, i), divides = fmod(size, x) < 0.5;
-		bool known = bsearch(&m->take[i].size, lasting, n, sizeof(*lasting), by_size) != NULL;
-
-		settled[i] = stays || !divides || !known;
-		law[i] = stays || !divides ? (struct vc_law){ .kind = VC_LAW_CONST, .a = size }
-					   : (struct vc_law){ .kind = VC_LAW_LINEAR, .b = size / x };
-	}
-	free(lasting);
+		if (is_lasting(m, i))
+			l->size[l->n++] = m->take[i].size;
+	qsort(l->size, l->n, sizeof(*l->size), by_size);
 	return 0;
+}
+
+static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, const struct lasting *l,
+			    size_t i, const char *name, double x)
+{
+	const struct vc_take *t = &m->take[i];
+	const struct vc_block_life *b = a->n == m->n && a->confidence >= SURE ? &a->block[i] : NULL;
+	enum vc_phase phase = b && b->span < a->spans ? a->span[b->span].phase : VC_PHASE_OTHER;
+	bool like = is_like_parameter(l, t->size), divides = fmod((double)t->size, x) < 0.5;
+
+	if (is_lasting(m, i))
+		return VC_SINGLE_STAYS;
+	if (like && b && (b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
+			  b->category == VC_CAT_OPTIMIZER_TEMP))
+		return VC_SINGLE_STAYS;
+	if (b && is_eval(name) && phase != VC_PHASE_OTHER)
+		return VC_SINGLE_STAYS;
+	if (!is_batch(name)) /* lengths and sides: squares, tokens and patches, no rule of division */
+		return like ? VC_SINGLE_HOLDS : VC_SINGLE_MOVES;
+	if (degree(t->size, x) > 2)
+		return VC_SINGLE_TRIPLES;
+	if (like)
+		return VC_SINGLE_HOLDS;
+	if (degree(t->size, x) > 1)
+		return VC_SINGLE_PAIRS;
+	if (!divides)
+		return t->size < SMALL ? VC_SINGLE_STAYS : VC_SINGLE_HOLDS;
+	return x >= TELLING && b && (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD) ? VC_SINGLE_GROWS
+									       : VC_SINGLE_MOVES;
+}
+
+int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,
+		     struct vc_error *err)
+{
+	const struct vc_trace *t = m->trace;
+	struct vc_anatomy a = { 0 };
+	struct lasting l = { 0 };
+	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
+
+	if (!rc)
+		rc = read_lasting(m, &l, err);
+	for (size_t i = 0; !rc && i < m->n; i++)
+		how[i] = judge(m, &a, &l, i, name, x);
+	free(l.size);
+	vc_anatomy_fini(&a);
+	return rc;
+}
+
+double vc_single_factor(enum vc_single how, const char *name, double x, double at, enum vc_lean lean)
+{
+	double ratio = at / x, likely = ratio, far = ratio;
+
+	if (how == VC_SINGLE_STAYS)
+		return 1;
+	if (how == VC_SINGLE_GROWS)
+		return ratio;
+	if (how == VC_SINGLE_PAIRS || how == VC_SINGLE_TRIPLES)
+		likely = far = pow(ratio, how == VC_SINGLE_PAIRS ? 2 : 3);
+	else if (!is_batch(name)) {
+		far = pow(ratio, is_side(name) ? 4 : 2);
+		likely = is_side(name) ? ratio * ratio : ratio;
+	}
+	if (lean == VC_LEAN_LOW)
+		return fmin(1, far);
+	if (lean == VC_LEAN_HIGH)
+		return fmax(1, far);
+	return how == VC_SINGLE_HOLDS ? 1 : likely;
 }

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single.h - what one recording alone says about its sizes at another value. */
+/* single.h - what one recording alone says about its sizes at another value: hardly ever a size,
+ * mostly two between which it lies. */
 #ifndef VC_SINGLE_H
 #define VC_SINGLE_H
 
-#include "simulator/laws.h"
+#include "simulator/family.h"
 #include "simulator/member.h"
 
-/* For every allocation of the recording made at value x: law[i] linear or constant where that is
- * clear, settled[i] = 1; blocks that could be either keep settled[i] = 0. Errors: VC_ENOMEM. */
-int vc_single_settle(const struct vc_member *m, double x, struct vc_law *law, uint8_t *settled,
+enum vc_single {
+	VC_SINGLE_STAYS, /* parameters, gradients, the optimizer's blocks */
+	VC_SINGLE_HOLDS, /* open: probably stays */
+	VC_SINGLE_PAIRS, VC_SINGLE_TRIPLES, /* open: as large as all pairs, or triples, of samples */
+	VC_SINGLE_MOVES, /* open: probably grows with the parameter */
+	VC_SINGLE_GROWS, /* in proportion */
+};
+
+/* how[i], enum vc_single, for every allocation of the recording made at value x of the parameter
+ * `name`. Errors: VC_ENOMEM. */
+int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,
 		     struct vc_error *err);
+
+/* By what factor such a block grows when the parameter goes from x to `at`. */
+double vc_single_factor(enum vc_single how, const char *name, double x, double at, enum vc_lean lean);
 
 #endif

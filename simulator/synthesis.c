@@ -52,14 +52,25 @@ static uint64_t sort_size(const struct make *k, size_t i)
 	return size[at > VC_SORT_BEFORE ? at - 1 : at];
 }
 
+/* One recording: what it leaves open, along each axis. */
+static uint64_t open_size(const struct make *k, size_t i)
+{
+	double size = (double)k->b->take[i].size;
+
+	for (size_t a = 0; a < k->f->axes; a++)
+		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
+					 k->f->x[k->base][a], k->at[a], k->lean);
+	return size < 1 ? 1 : (uint64_t)(size + 0.5);
+}
+
 static uint64_t size_at(const struct make *k, size_t i)
 {
 	if (k->v->origin[i] == VC_BY_SORT)
 		return sort_size(k, i);
 	if (k->v->origin[i] == VC_ALONE)
 		return kept_size(k, i);
-	if (k->v->origin[i] == VC_OPEN && k->lean == VC_LEAN_LOW)
-		return k->b->take[i].size;
+	if (k->v->origin[i] == VC_OPEN)
+		return open_size(k, i);
 	if (k->v->origin[i] == VC_BY_TWIN) {
 		size_t other = k->v->other[i];
 		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], k->at);

@@ -23,6 +23,7 @@ void vc_view_fini(struct vc_view *v, size_t n)
 	free(v->other);
 	free(v->scratch.at);
 	free(v->sorts.at);
+	free(v->single);
 }
 
 /* ---- alignment ---- */
@@ -307,6 +308,35 @@ static void account(const struct vc_member *b, struct vc_view *v)
 	}
 }
 
+/* A family of one recording. */
+static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[0];
+	int rc = 0;
+
+	v->single = calloc(b->n * f->axes, sizeof(*v->single));
+	if (!v->single)
+		return vc_nomem(err, "the family of recordings");
+	for (size_t a = 0; !rc && a < f->axes; a++) {
+		uint8_t *how = v->single + a * b->n;
+
+		rc = vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err);
+		for (size_t i = 0; i < b->n; i++) {
+			double size = (double)b->take[i].size;
+			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS;
+
+			v->law[a * b->n + i] = grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
+									.b = size / f->x[0][a] }
+						     : (struct vc_law){ .kind = VC_LAW_CONST, .a = size };
+			if (how[i] != VC_SINGLE_STAYS && how[i] != VC_SINGLE_GROWS)
+				v->origin[i] = VC_OPEN;
+			else if (v->origin[i] != VC_OPEN)
+				v->origin[i] = VC_BY_LAW;
+		}
+	}
+	return rc;
+}
+
 int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
@@ -331,11 +361,8 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	if (rc)
 		return rc;
 	fit_all(f, v, base);
-	if (f->n == 1 && f->axes) {
-		rc = vc_single_settle(b, f->x[0][0], v->law, v->origin, err);
-		for (size_t i = 0; i < b->n; i++)
-			v->origin[i] = v->origin[i] ? VC_BY_LAW : VC_OPEN;
-	}
+	if (f->n == 1 && f->axes)
+		rc = settle_alone(f, v, err);
 	if (rc)
 		return rc;
 	find_twins(f, b, v);

@@ -8,6 +8,7 @@
 
 #include "simulator/family.h"
 #include "simulator/scratch.h"
+#include "simulator/single.h"
 #include "simulator/sorting.h"
 
 /* How the size of an allocation at another value is known. */
@@ -26,6 +27,7 @@ struct vc_view {
 	uint8_t *origin;         /* enum vc_origin by allocation */
 	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
 	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
+	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
 	struct vc_scratches scratch;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;

@@ -10,6 +10,9 @@
 #include "simulator/bounds.h"
 
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
+/* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up from
+ * both ends on 1,106 pairs of recordings (docs/what-if.md 2). */
+enum { GUARD_LOW = 10, GUARD_HIGH = 8 };
 enum { MOST = 16 }; /* recordings, and values of --set */
 
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err)
@@ -394,6 +397,10 @@ static int measure(const struct vc_session *s, const struct vc_plan *plan, struc
 	p.va = VC_VA_WINDOW;
 	if (rc == VC_OK)
 		rc = widen_by_alternatives(s, &p, out, err);
+	if (rc == VC_OK && s->whatif->report.single) {
+		out->low -= out->low / GUARD_LOW;
+		out->high += out->high / GUARD_HIGH;
+	}
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return rc;

@@ -210,6 +210,68 @@ static void predict(const struct ladder *l, size_t k, struct score *sc)
 	vc_session_close(&base);
 }
 
+/* From each rung alone: is what was recorded at the others inside the bounds? */
+struct bounds { size_t n, inside, above, below; double width; };
+
+static void one_other(const struct ladder *l, size_t i, size_t j, struct vc_session *base,
+		      struct bounds *all, struct bounds *here)
+{
+	struct vc_param_value at = { (char *)l->knob, l->rung[j].x };
+	double truth = (double)l->rung[j].reserved;
+	struct vc_error err = { 0 };
+	struct vc_session s;
+	struct vc_result r;
+
+	if (vc_whatif_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
+		printf(" %g>%g:failed(%s)", l->rung[i].x, at.value, err.message);
+		here->n++;
+		here->above++;
+		return;
+	}
+	double low = (double)(r.has_interval ? r.low : r.stats.peak_reserved);
+	double high = (double)(r.has_interval ? r.high : r.stats.peak_reserved);
+	bool above = percent(truth, high) > 1, below = percent(truth, low) < -1;
+	if (above || below)
+		printf(" %g>%g:%+.0f%%", l->rung[i].x, at.value, percent(truth, above ? high : low));
+	here->n++;
+	here->above += above;
+	here->below += below;
+	here->inside += !above && !below;
+	all->width += log(high / low);
+	vc_result_fini(&r);
+	vc_session_close(&s);
+}
+
+static void alone(const struct ladder *l, struct bounds *all)
+{
+	struct bounds here = { 0 };
+
+	printf("# %-34s", l->name);
+	for (size_t i = 0; i < l->n; i++) {
+		struct vc_run_options opt = vc_run_options_none();
+		char spec[600], set[64], *path = spec;
+		const char *torch = l->torch, *sets = set;
+		struct vc_session base;
+		struct vc_error err = { 0 };
+
+		snprintf(spec, sizeof(spec), "%s@%s=%g", l->rung[i].path, l->knob, l->rung[i].x);
+		snprintf(set, sizeof(set), "%s=%g", l->knob, l->rung[i].x);
+		opt.torch = (struct vc_list){ &torch, 1 };
+		opt.set = (struct vc_list){ &sets, 1 };
+		if (vc_session_open(&base, &opt, 1, &path, 0, &err) < 0)
+			printf(" failed: %s", err.message);
+		for (size_t j = 0; base.whatif && j < l->n; j++)
+			if (j != i)
+				one_other(l, i, j, &base, all, &here);
+		vc_session_close(&base);
+	}
+	printf(" %zu of %zu inside\n", here.inside, here.n);
+	all->n += here.n;
+	all->inside += here.inside;
+	all->above += here.above;
+	all->below += here.below;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -271,5 +333,13 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++)
 		predict(&all[i], 3, &three);
 	bool a = judge(2, 2, &two, 1, 8), b = judge(3, 3, &three, 0.5, 3);
-	return exact == total && a && b ? 0 : 1;
+	struct bounds one = { 0 };
+	printf("# from each rung alone: other rungs outside the bounds, FROM>TO:distance\n");
+	for (size_t i = 0; i < n; i++)
+		alone(&all[i], &one);
+	bool c = one.above * 100 <= one.n && one.below * 20 <= one.n;
+	printf("%s 4 - each rung alone: %zu of %zu others inside the bounds, %zu need more, %zu less; the upper "
+	       "end is %.1f times the lower on average\n", c ? "ok" : "not ok", one.inside, one.n,
+	       one.above, one.below, one.n ? exp(one.width / (double)one.n) : 1);
+	return exact == total && a && b && c ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #define AT_FLOOR 1.15  /* within this of the shortest kernel there is no telling what it would do */
 #define NOISE 0.02     /* differences below this share, or below 100 ns, are none */
 #define NOISE_NS 100.0
+#define TURNED 0.03    /* a line through three that misses one by more is no line */
 #define BELOW 0.10     /* a line may start this far below zero (of its first point) and be noise */
 
 static double value(const struct vc_pace_law *l, double x)
@@ -24,6 +25,9 @@ double vc_pace_at(const struct vc_pace_law *l, double x, int lean)
 	double one = fmax(l->floor, l->ns + l->low_b * (x - l->x));
 	double two = fmax(l->floor, l->ns + l->high_b * (x - l->x));
 
+	/* Between not at all and at once: as far from the one as from the other, as a factor. */
+	if (!lean && l->open && x > l->x)
+		return sqrt(fmin(best, fmin(one, two)) * fmax(best, fmax(one, two)));
 	if (lean < 0)
 		return fmin(best, fmin(one, two));
 	return lean > 0 ? fmax(best, fmax(one, two)) : best;
@@ -113,6 +117,14 @@ static void through_many(struct vc_pace_law *l, const struct vc_pace_sample *s, 
 		l->a = 0;
 		l->b = square.b;
 		l->c = square.c;
+	}
+	/* What reads its weights first and computes later turns upwards once: the last two are beyond that. */
+	if (miss(l, s, n) > TURNED && last > l->b + 2 * l->c * l->x) {
+		double fitted = l->b + 2 * l->c * l->x;
+
+		through_two(l, s + n - 2);
+		l->low_b = fmax(0, fmin(fitted, l->low_b));
+		return;
 	}
 	double slope = l->b + 2 * l->c * l->x;
 	l->low_b = fmax(0, fmin(slope, last));

@@ -254,6 +254,94 @@ static int beats(struct vc_profile *p, const struct vc_meta *meta, struct vc_err
 	return VC_OK;
 }
 
+/* ---- where it begins ---- */
+
+enum { TAIL = 4 }; /* operations by which the end of an optimizer is known */
+
+static bool ends_with(const uint64_t *tail, const struct vc_op *op, size_t end)
+{
+	for (size_t i = 0; i < TAIL; i++)
+		if (op[end - TAIL + i].token != tail[i])
+			return false;
+	return true;
+}
+
+/* The end of the optimizer in operations (from, to]: its last operations, and none of what follows them
+ * within it (a loop over the tensors does the same for each). 0: not there, or more than one. */
+static size_t optimizer_end(const struct vc_profile *p, size_t from, size_t to, const uint64_t *tail,
+			    uint64_t inside)
+{
+	size_t found = 0;
+
+	for (size_t i = from + TAIL; i <= to && i < p->n; i++) /* a step ends where the next begins */
+		if (ends_with(tail, p->op, i) && p->op[i].token != inside) {
+			if (found)
+				return 0;
+			found = i;
+		}
+	return found;
+}
+
+/* Of the typical step: the last operations of its optimizer, and what follows them where they are not
+ * the last. */
+static bool optimizer_tail(const struct vc_profile *p, const uint8_t *phase, uint64_t tail[TAIL],
+			   uint64_t *inside)
+{
+	size_t end = p->beats, n = p->beats;
+
+	for (size_t i = 0; i < n; i++)
+		if (phase[i] == VC_KERNEL_OPTIMIZER && phase[(i + 1) % n] != VC_KERNEL_OPTIMIZER)
+			end = i;
+	*inside = 0;
+	for (size_t k = 0; end < n && k < TAIL; k++)
+		tail[k] = p->beat[(end + n + 1 - TAIL + k) % n].token;
+	for (size_t i = 0; end < n && i < n; i++) {
+		bool same = i != end;
+
+		for (size_t k = 0; same && k < TAIL; k++)
+			same = p->beat[(i + n + 1 - TAIL + k) % n].token == tail[k];
+		if (same)
+			*inside = p->beat[(i + 1) % n].token;
+	}
+	return end < n && n > TAIL;
+}
+
+/* Steps found by what repeats begin anywhere. Where lengths take turns, or something else runs between
+ * them, that mixes one step with the next: they are made to begin where the optimizer ends. */
+static int align(struct vc_profile *p, bool *moved, struct vc_error *err)
+{
+	uint8_t *phase = calloc(p->beats + 1, 1);
+	size_t *at = calloc(p->steps + 2, sizeof(*at)), n = 0;
+	uint64_t tail[TAIL], inside = 0;
+	int r = phase && at ? VC_OK : vc_nomem(err, "the steps of a recording");
+	bool all = r == VC_OK && p->steps > 2 && vc_profile_phases(p, phase) &&
+		   optimizer_tail(p, phase, tail, &inside);
+
+	for (size_t k = 0; all && k <= p->steps; k++) {
+		size_t to = k < p->steps ? p->begin[k + 1] : p->n;
+		size_t end = optimizer_end(p, p->begin[k], to, tail, inside);
+
+		if (end)
+			at[n++] = end;
+		else
+			all = k == p->steps; /* the last step may not be whole */
+	}
+	*moved = all && n > 3;
+	if (*moved) {
+		free(p->begin);
+		p->begin = at;
+		p->steps = n - 1;
+		at = NULL;
+		free(p->beat);
+		p->beat = NULL;
+		p->beats = p->copies = 0;
+		p->floor_ns = 0;
+	}
+	free(phase);
+	free(at);
+	return r;
+}
+
 /* ---- how long it takes ---- */
 
 /* The mean of the middle half: neither a pause nor the first batch of an epoch moves it, and two
@@ -334,6 +422,7 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 		      struct vc_error *err)
 {
 	int r = tokens(p, meta, err);
+	bool moved = false;
 
 	p->modelled = meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED;
 	if (r < 0 || !p->n)
@@ -343,6 +432,10 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 	qsort(p->op, p->n, sizeof(*p->op), by_launch);
 	r = vc_profile_cycles(p, iterations, err);
 	if (r == VC_OK && p->steps)
+		r = beats(p, meta, err);
+	if (r == VC_OK && p->steps)
+		r = align(p, &moved, err);
+	if (r == VC_OK && moved)
 		r = beats(p, meta, err);
 	if (r == VC_OK && p->steps)
 		r = measure(p, err);

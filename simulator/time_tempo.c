@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define WAITING 0.02       /* a step that waits longer than this share for data is bound by the loader */
+#define HARDLY 0.5         /* of its time grows with the data, at the largest recorded value */
 #define COMMON 0.5         /* share of kernel time that must have a counterpart */
 
 /* One prediction being put together from the step of recording `base`. */
@@ -105,9 +106,13 @@ static struct vc_pace_law law_of(const struct work *w, size_t i, size_t axis)
 			insert(s, &n, t->x[k][axis], t->at[k]->beat[j].ns);
 	}
 	struct vc_pace_law l = vc_pace_fit(s, n, w->floor);
-	/* A product that does not grow yet reads its weights all that time: at some size it will. */
-	if (n > 1 && !(l.b > 0) && !(l.c > 0) && vc_kernel_bound(w->p->beat[i].name) != VC_BOUND_BYTES)
+	/* A product that hardly grows yet reads its weights all that time: at some size its work takes longer
+	 * than that, and from there on it grows in proportion. */
+	if (n > 1 && (l.b + 2 * l.c * l.x) * l.x < HARDLY * l.ns &&
+	    vc_kernel_bound(w->p->beat[i].name) != VC_BOUND_BYTES) {
 		l.high_b = fmax(l.high_b, l.ns / l.x);
+		l.open = true;
+	}
 	return l;
 }
 

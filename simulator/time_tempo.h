@@ -24,6 +24,7 @@ struct vc_pace_law {
 	double low_b, high_b;   /* what the recordings leave open, as slopes from the largest x on */
 	double x, ns;           /* the recorded point nearest to the largest x */
 	double residual;        /* largest miss on the samples, share */
+	bool open;              /* it will grow, nobody knows from where on: the guess lies in between */
 };
 /* Samples in ascending x, n >= 1; floor: the shortest kernel recorded. One sample: grows in
  * proportion, with everything down to "does not grow" left open. */

@@ -160,6 +160,36 @@ static void steps_are_found_though_the_program_runs_ahead(void **unused)
 	vc_meta_free(t.meta);
 }
 
+static void two_lengths_in_turn_count_both(void **unused)
+{
+	static struct toy t;
+	struct vc_error err = { 0 };
+	struct vc_profile p = { 0 };
+
+	(void)unused;
+	run(&t, 64, 1);
+	for (unsigned i = 1; i < 11; i++)
+		step(&t, i % 2 ? 32 : 64, i);
+	assert_int_equal(vc_profile_add(&p, t.ev, t.n, 0, t.meta, &err), 0);
+	assert_int_equal(vc_profile_finish(&p, 0, t.meta, &err), 0);
+	assert_true(near((double)p.step_min_ns, truth(t, 32), 1e-3));
+	assert_true(near((double)p.step_max_ns, truth(t, 64), 1e-3));
+	assert_true(near((double)p.step_ns, (truth(t, 32) + truth(t, 64)) / 2, 0.05));
+	vc_profile_fini(&p);
+	vc_meta_free(t.meta);
+}
+
+/* A product that reads its weights up to 28 rows and computes from there on. */
+static void what_turns_upwards_is_followed_from_the_turn(void **unused)
+{
+	const struct vc_pace_sample s[] = { { 16, 14090 }, { 32, 16025 }, { 64, 32051 } };
+	struct vc_pace_law l = vc_pace_fit(s, 3, 2000);
+
+	(void)unused;
+	assert_true(near(vc_pace_at(&l, 256, 0), 128204, 0.02));
+	assert_true(vc_pace_at(&l, 256, -1) < 128204);
+}
+
 static void a_layer_is_no_step(void **unused)
 {
 	static struct toy t;
@@ -428,6 +458,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_are_found_though_the_program_runs_ahead),
+		cmocka_unit_test(two_lengths_in_turn_count_both),
+		cmocka_unit_test(what_turns_upwards_is_followed_from_the_turn),
 		cmocka_unit_test(a_layer_is_no_step),
 		cmocka_unit_test(an_evaluation_in_between_is_no_step),
 		cmocka_unit_test(waiting_for_data_is_the_idle_time_before_copies),

@@ -30,9 +30,10 @@ static int read_version(char *out, size_t n)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	got = read(fd, text, sizeof(text) - 1);
+	text[0] = '\n'; /* up to 2.1 it is the first line */
+	got = read(fd, text + 1, sizeof(text) - 2);
 	close(fd);
-	text[got > 0 ? got : 0] = '\0';
+	text[got > 0 ? got + 1 : 0] = '\0';
 	p = strstr(text, "\n__version__"); /* the assignment, not the mention in __all__ */
 	p = p ? strchr(p, '=') : NULL;
 	p = p ? strpbrk(p, "'\"") : NULL;

@@ -71,6 +71,27 @@ check_oom() { # CONF SCRIPT "ARGUMENTS" CAPACITY...
 	done
 }
 
+# Call stacks against PyTorch's own history, in a run that ends and in one that is killed with its recorder.
+check_stacks() {
+	what="$version, Python $("$py" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+	export PYTORCH_CUDA_ALLOC_CONF=
+	rm -rf "$TMP"/a.*
+	if ! dry $record "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle"; then
+		fail "$what: call stacks" "$(tail -5 "$TMP/err")"
+		return
+	fi
+	"$VRAMCAST" export "$TMP/a.vct" --to pickle -o "$TMP/mine.pickle" 2> "$TMP/err"
+	check_sentence "$what: call stacks as in PyTorch's own history" "$py" $here/compare.py stacks "$TMP/a.pickle" "$TMP/mine.pickle"
+	rm -rf "$TMP"/a.* "$TMP/mine.pickle"
+	dry $record "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle" kill
+	for i in $(seq 100); do # nobody waits for the program: its end may take a while
+		"$VRAMCAST" recover "$TMP/a.vct" > "$TMP/out" 2>> "$TMP/err" && break
+		sleep 0.2
+	done
+	"$VRAMCAST" export "$TMP/a.vct" --to pickle -o "$TMP/mine.pickle" 2>> "$TMP/err"
+	check_sentence "$what: the same after program and recorder were killed" "$py" $here/compare.py stacks "$TMP/a.pickle" "$TMP/mine.pickle"
+}
+
 record=--no-record
 "$VRAMCAST" help 2> /dev/null | grep -q '^  record ' && record=-o
 [ "$record" = -o ] || record="--no-record -o"
@@ -82,6 +103,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	else
 		fail "$version: values, several trainings and caps" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"
 	fi
+	check_stacks
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done

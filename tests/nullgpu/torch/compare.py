@@ -7,6 +7,7 @@ should be.
                                        the recording in DUMP
     compare.py exact SIM                   replay under the recorded settings reproduced every address
     compare.py deferred SNAPSHOT           frees were deferred by other streams
+    compare.py stacks SNAPSHOT EXPORTED  call stacks of PyTorch's own history and of a recording
     compare.py rerun RECORDED SNAPSHOT     a rerun of a recording from a real card"""
 import json
 import pickle
@@ -104,6 +105,18 @@ def deferred(snapshot):
     finish(n > 0, "%d frees came through later" % n)
 
 
+def stacks(snapshot, exported):
+    want, have = ([(e["action"], [(f["filename"], f["line"], f["name"]) for f in e.get("frames", [])])
+                   for e in trace(load(s)) if e["action"] in ("alloc", "oom")] for s in (snapshot, exported))
+    n = next((i for i, (a, b) in enumerate(zip(want, have)) if a != b), min(len(want), len(have)))
+    if n < max(len(want), len(have)):
+        finish(False, "%d and %d stacks, alike up to %d: %s / %s" %
+               (len(want), len(have), n, str(want[n:n + 1])[:600], str(have[n:n + 1])[:600]))
+    frames = [f for _, s in want for f in s]
+    finish(frames and want[-1], "%d stacks, %d frames, the deepest %d, all alike" %
+           (n, len(frames), max(len(s) for _, s in want)))
+
+
 def curve(snapshot):
     """Peak of allocated bytes while the trace ran, from the blocks at its end backwards."""
     rounded = [(e["action"], (e["size"] + 511) // 512 * 512) for e in trace(snapshot)
@@ -132,4 +145,5 @@ def rerun(recorded, mine):
             reserved[1] / 2**20))
 
 
-{"same": same, "oom": oom, "exact": exact, "deferred": deferred, "rerun": rerun}[sys.argv[1]](*sys.argv[2:])
+{"same": same, "oom": oom, "exact": exact, "deferred": deferred, "stacks": stacks,
+ "rerun": rerun}[sys.argv[1]](*sys.argv[2:])

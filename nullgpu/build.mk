@@ -48,7 +48,7 @@ $(call null_lib, libcufile.so.0, -, cufile)
 $(call null_lib, libnvshmem_host.so.3, NVSHMEM, nvshmem)
 $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
-$(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx)
+$(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx, nvtx)
 
 NULL_PYTHON := $(NULL_DIR)/vcnull-sitecustomize.py $(NULL_DIR)/vcnull-vramcast_null_values.py
 $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py

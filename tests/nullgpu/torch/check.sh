@@ -92,6 +92,15 @@ check_stacks() {
 	check_sentence "$what: the same after program and recorder were killed" "$py" $here/compare.py stacks "$TMP/a.pickle" "$TMP/mine.pickle"
 }
 
+# NVTX, as the program calls it, becomes marks.
+check_nvtx() {
+	"$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("nvtx"))' || "${py%/*}/pip" install -q nvtx > /dev/null 2>&1
+	dry $record "$TMP/a.vct" -- "$py" $here/marks.py "$TMP/expected"
+	"$VRAMCAST" dump "$TMP/a.vct" | sed -n 's/^[0-9]* [0-9]* mark device=0/mark/p' |
+		sed 's/^mark flags=2 label=/begin /; s/^mark flags=3 label=/end /; s/^mark flags=3/end/; s/^mark label=/mark /' > "$TMP/marks"
+	check "$version: $(cat "$TMP/out"): $(wc -l < "$TMP/expected") marks" diff "$TMP/expected" "$TMP/marks"
+}
+
 record=--no-record
 "$VRAMCAST" help 2> /dev/null | grep -q '^  record ' && record=-o
 [ "$record" = -o ] || record="--no-record -o"
@@ -104,6 +113,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 		fail "$version: values, several trainings and caps" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"
 	fi
 	check_stacks
+	check_nvtx
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done

@@ -35,6 +35,7 @@ enum vc_record_kind {
 };
 
 enum vc_record_flags {
+	VC_RECF_DRIVER = 32,       /* ALLOC, FREE: a call of the driver's pools, which CUPTI reports too */
 	VC_RECF_BLOCK_ONLY = 64,   /* ALLOC: `size` is the block's, the requested size is unknown */
 	VC_RECF_LATE = 128,        /* came from an activity buffer after the fact */
 };

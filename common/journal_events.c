@@ -234,7 +234,8 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
  * cancels one late record of the same kind and address. */
 static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
 {
-	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE;
+	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
+		       rec->kind == VC_EV_FREE;
 	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
 	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
 
@@ -376,6 +377,9 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	base_event(d, r, rec, ev);
 	if ((rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) && rec->text &&
 	    site_of(d, r, rec->text, &ev->site, err) < 0)
+		return VC_ENOMEM;
+	if (rec->flags & VC_RECF_DRIVER && (rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_FREE) &&
+	    is_known(d, rec, err) < 0)
 		return VC_ENOMEM;
 	if (d->device != rec->device + 1u) {
 		vc_meta_device(d->meta, rec->device);

@@ -441,6 +441,12 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 	return vc_nomem(err, "the result");
 }
 
+/* Under backend:cudaMallocAsync the driver decides, not PyTorch's allocator. */
+static bool is_drivers(const char *conf)
+{
+	return conf && strstr(conf, "cudaMallocAsync");
+}
+
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err)
@@ -450,6 +456,10 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 	struct vc_run run;
 	int r;
 
+	if (is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
+		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's own pools serve "
+			       "requests, and there is no model of them; --conf backend:native tells what "
+			       "PyTorch's allocator would do, -m direct what no cache would", s->path);
 	s = vc_whatif_on(s, plan->card, &on, err);
 	if (!s)
 		return err->status ? (int)err->status : VC_ENOMEM;
@@ -597,9 +607,10 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 	const char *first = s->meta->torch ? s->meta->torch : m ? newest(m) : "";
 	int r;
 
-	/* A script, or requests alone: there is nothing to compare with. */
-	if (!m || (!s->device->segment_allocs && !s->device->final_segments && !s->device->start_segments &&
-		   s->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
+	/* A script, requests alone, or another allocator's work: there is nothing to compare with. */
+	if (!m || is_drivers(s->meta->conf) ||
+	    (!s->device->segment_allocs && !s->device->final_segments && !s->device->start_segments &&
+	     s->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
 		return VC_OK;
 	r = verify_as(s, first, &s->fidelity, err);
 	if (r < 0)

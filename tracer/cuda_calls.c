@@ -292,9 +292,9 @@ static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 
 	if (!r)
 		return;
-	*r = (struct vc_record){ .kind = kind, .addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
-		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(),
-		.time_ns = vc_clock_ns() };
+	*r = (struct vc_record){ .kind = kind, .flags = VC_RECF_DRIVER,
+		.addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
+		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(), .time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
 

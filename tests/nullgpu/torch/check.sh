@@ -101,6 +101,25 @@ check_nvtx() {
 	check "$version: $(cat "$TMP/out"): $(wc -l < "$TMP/expected") marks" diff "$TMP/expected" "$TMP/marks"
 }
 
+# Under backend:cudaMallocAsync the requests are the same; replayed as native they need what native needed.
+requests() { "$VRAMCAST" dump "$1" | sed -n 's/ addr=.*//; s/ stream=.*//; s/^[0-9]* [0-9]* \(alloc\|free\) /\1 /p'; }
+reserved() { "$VRAMCAST" sim "$@" --no-advice --json 2> "$TMP/err" | sed -n 's/.*"peak_reserved": *\([0-9]*\).*/\1/p' | head -n 1; }
+check_async() {
+	what="$version backend:cudaMallocAsync"
+	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync dry $record "$TMP/async.vct" -- "$py" $here/workload.py eager -
+	PYTORCH_CUDA_ALLOC_CONF= dry $record "$TMP/native.vct" -- "$py" $here/workload.py eager -
+	requests "$TMP/async.vct" > "$TMP/async"; requests "$TMP/native.vct" > "$TMP/native"
+	check "$what: the requests are those of the native allocator ($(wc -l < "$TMP/native"))" diff "$TMP/native" "$TMP/async"
+	if "$VRAMCAST" sim "$TMP/async.vct" > "$TMP/out" 2>&1 || ! grep -q 'no model of them' "$TMP/out"; then
+		fail "$what: a replay is refused in a sentence" "$(tail -3 "$TMP/out")"
+	else
+		pass "$what: a replay is refused in a sentence"
+	fi
+	a=$(reserved "$TMP/async.vct" --conf backend:native) b=$(reserved "$TMP/native.vct")
+	if [ "$a" = "$b" ] && [ -n "$a" ]; then pass "$what: replayed as native it reserves what native reserved ($a)"
+	else fail "$what: replayed as native it reserves what native reserved" "$a, native $b" "$(cat "$TMP/err")"; fi
+}
+
 record=--no-record
 "$VRAMCAST" help 2> /dev/null | grep -q '^  record ' && record=-o
 [ "$record" = -o ] || record="--no-record -o"
@@ -114,6 +133,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	fi
 	check_stacks
 	check_nvtx
+	check_async
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done

@@ -56,7 +56,7 @@ static descriptor graph(int operation, int first)
 	descriptor conv = make(1), op = make(operation), g = make(15);
 	cudnnBackendSetAttribute(conv, 102, INT64, 2, one);
 	cudnnBackendSetAttribute(conv, 103, INT64, 2, one);
-	cudnnBackendSetAttribute(conv, 106, INT64, 2, one);
+	cudnnBackendSetAttribute(conv, 105, INT64, 2, one);
 	hand_over(op, first, conv);
 	hand_over(op, first + 1, tensor(w));
 	hand_over(op, first + 2, tensor(x));

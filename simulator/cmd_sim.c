@@ -234,7 +234,7 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 	const struct vc_host *h = &sim->host;
 	uint64_t limit = sim->cfg->host_memory;
 	bool given = limit != VC_NOT_GIVEN, shown = given || h->moved;
-	char line[160], a[32], b[32];
+	char line[200], a[32], b[32];
 
 	vc_emit_object(e, "host", shown ? "Host memory" : NULL);
 	if (h->sampled)
@@ -249,8 +249,13 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 		vc_emit_bytes(e, "capacity", "capacity", limit);
 	else
 		vc_emit_null(e, "capacity", NULL);
-	snprintf(line, sizeof(line), host_fits(sim) ? "fits: %s of %s" : "does not fit: %s needed, %s there",
-		 vc_bytes_text(h->needed, a), vc_bytes_text(given ? limit : 0, b));
+	vc_emit_bool(e, "lower_bound", NULL, !h->sampled);
+	/* Without samples of the process the sum is what must be there at least. */
+	snprintf(line, sizeof(line), !host_fits(sim) ? "does not fit: %s%s needed, %s there" :
+		 h->sampled ? "fits: %s%s of %s" :
+		 "fits as far as is known: %s%s of %s, a lower bound: resident memory was not recorded",
+		 h->sampled || host_fits(sim) ? "" : "at least ", vc_bytes_text(h->needed, a),
+		 vc_bytes_text(given ? limit : 0, b));
 	if (given)
 		vc_emit_bool(e, "fits", NULL, host_fits(sim));
 	else

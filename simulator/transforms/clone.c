@@ -146,6 +146,23 @@ bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint3
 	return *end > *first;
 }
 
+void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
+{
+	const uint64_t little = UINT64_C(16) << 20;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->w->n; i++) {
+		const struct vc_event *e = &c->w->in[i];
+		if (e->kind == VC_EV_HEAP_BLOCK && (e->flags & VC_EVF_LIVE) && !(e->flags & VC_EVF_FINAL) &&
+		    e->device == c->w->device)
+			bytes += e->size;
+	}
+	if (bytes > little)
+		vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; what of it are "
+			     "parameters and states is not known, so none of it changes: record from the start "
+			     "of the program", s->type->name, (double)bytes / (1u << 30));
+}
+
 int vc_clone_all(struct vc_clone *c, struct vc_error *err)
 {
 	int r = VC_OK;

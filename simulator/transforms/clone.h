@@ -44,6 +44,10 @@ int vc_clone_free(struct vc_clone *c, const struct vc_event *e, uint64_t id, str
  * chance to be given back; false: there is none. */
 bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint32_t *iteration);
 
+/* Say so (a note) when much was alive before the recording began: no transform knows what it is for, so
+ * it stays as it is. */
+void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s);
+
 /* The whole recording as it stands, before copies are put behind it. */
 int vc_clone_all(struct vc_clone *c, struct vc_error *err);
 

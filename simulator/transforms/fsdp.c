@@ -516,6 +516,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	int r = vc_clone_init(&f.c, s, w, err);
 
 	if (r == VC_OK)
+		vc_clone_say_heap(&f.c, s);
+	if (r == VC_OK)
 		r = vc_units_find(&f.u, &f.c, s->meta, f.cfg->wrap == WHOLE, err);
 	if (r == VC_OK)
 		r = prepare(&f, err);

@@ -19,7 +19,7 @@ struct group {
 	size_t last;             /* block + 1 */
 	uint32_t line, first_line, calls;
 	size_t covered;
-	bool plumbing;           /* containers: their calls are not layers */
+	bool plumbing;           /* containers, single operations: their calls are not layers */
 	struct { uint32_t line, times; } back[BACK]; /* lines that came after a later one */
 };
 
@@ -110,6 +110,14 @@ static bool anew(const struct group *g, size_t block, uint64_t path, uint32_t li
 	       (line < g->line && line == g->first_line);
 }
 
+/* PyTorch's own modules are parts of layers, but for its transformer layers. */
+static bool is_part(const char *file)
+{
+	const char *at = strstr(file, "torch/nn/modules/");
+
+	return at && !strstr(at, "transformer.py");
+}
+
 static void visit(struct sites *s, size_t block)
 {
 	read_chain(s, block);
@@ -122,7 +130,7 @@ static void visit(struct sites *s, size_t block)
 		if (!g->key) {
 			const char *file = string_of(s->m, f->file);
 			*g = (struct group){ .key = s->key[d],
-					     .plumbing = strstr(file, "modules/container.py") ||
+					     .plumbing = is_part(file) ||
 							 strcmp(string_of(s->m, f->function), "forward") != 0 };
 		}
 		if (!s->model && !strcmp(string_of(s->m, f->function), "forward"))

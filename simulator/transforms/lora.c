@@ -199,8 +199,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r.size = quantised;
 	int rc = vc_resize_run(&r, s, w, err);
 	if (rc == VC_OK)
-		vc_meta_note(s->meta, "%s: %.2f million trainable values",
-			     s->type->name, (double)r.total / 1e6);
+		vc_meta_note(s->meta, "%s: %.2f million trainable values; dropout of the adapters (none here) would "
+			     "keep a copy of each input%s", s->type->name, (double)r.total / 1e6,
+			     s->type == &vc_transform_qlora ? "; never held against a real run" : "");
 	return rc;
 }
 

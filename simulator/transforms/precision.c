@@ -39,7 +39,7 @@ static double share(const struct config *c)
 	return c->act >= 0 ? c->act : c->to == AMP ? 0.7 : 1;
 }
 
-enum op { UNKNOWN, SIXTEEN, NORM, FLOAT, LOSS };
+enum op { UNKNOWN, PRODUCT, SIXTEEN, NORM, FLOAT, LOSS };
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -75,6 +75,8 @@ static enum op op_at(const struct vc_meta *m, uint32_t site, bool *float_loss)
 	for (int i = 0; norm[i]; i++)
 		if (!strcmp(function, norm[i]))
 			return NORM;
+	if (strstr(file, "modules/conv.py") || strstr(file, "modules/linear.py"))
+		return PRODUCT;
 	return strstr(file, "torch/nn/") || strstr(file, "sdpa_attention") ? SIXTEEN : UNKNOWN;
 }
 
@@ -116,9 +118,11 @@ static int classify(struct vc_resize *r, struct vc_error *err)
 		const struct vc_block_life *b = &a->block[i];
 		bool named = r->c.w->in[b->event].site != 0;
 
-		if (op[i] == LOSS || (op[i] != SIXTEEN && is_one_of(lost, losses, b->size)))
+		if (op[i] == LOSS || (op[i] != SIXTEEN && op[i] != PRODUCT && is_one_of(lost, losses, b->size)))
 			r->wide[i] = c->to == AMP || r->float_loss;
-		else if (c->to == AMP && !r->convolutional && (op[i] == UNKNOWN || op[i] == FLOAT) && named)
+		else if (c->to == AMP && r->convolutional) /* what a norm in float hands to the next product */
+			r->wide[i] = named && op[i] != PRODUCT && is_one_of(norm, norms, b->size);
+		else if (c->to == AMP && (op[i] == UNKNOWN || op[i] == FLOAT) && named)
 			r->wide[i] = !norms || is_one_of(norm, norms, b->size);
 	}
 	free(norm);

@@ -20,7 +20,8 @@ static const struct vc_param params[] = {
 	{ "offload", VC_P_ENUM, AT(offload), "none", "what lives in host memory", "none,optimizer,all" },
 	{ "bucket", VC_P_UINT, AT(bucket), "500000000", "values per reduce and gather bucket", NULL },
 	{ "prefetch", VC_P_UINT, AT(prefetch), "50000000", "values gathered ahead (stage 3)", NULL },
-	{ "element", VC_P_UINT, AT(element), "2", "bytes per value in buckets", NULL },
+	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters, and in buckets: "
+	  "2 for a recording in 16 bit", NULL },
 	{ "layer", VC_P_SIZE, AT(layer), "0", "parameters of the largest layer (0: four times the largest "
 	  "tensor, stage 3)", NULL },
 	{ "overlap", VC_P_BOOL, AT(overlap), "true", "overlap_comm: buckets twice", NULL },
@@ -127,9 +128,10 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		rc = vc_whole_host(s, w, &w->in[0], w->next_id++, (uint64_t)(all / (double)c->ranks), err);
 		if (rc == VC_OK)
 			vc_meta_note(s->meta, "zero: %.2f GiB of states and parameters of this rank leave the "
-				     "card; DeepSpeed's estimate is %.2f GiB of host memory for all %llu ranks",
+				     "card; DeepSpeed's estimate is %.2f GiB of host memory for all %llu ranks, with "
+				     "values of %llu bytes in the recording (element=)",
 				     (double)r.total / (double)c->ranks / (1u << 30), all / (1u << 30),
-				     (unsigned long long)c->ranks);
+				     (unsigned long long)c->ranks, (unsigned long long)c->element);
 	}
 	return rc == VC_OK ? vc_whole_processes(s, w, c->ranks, err) : rc;
 }

@@ -1,0 +1,48 @@
+#!/bin/bash
+# seeds.sh - the questions the what-if part was started for, on recordings that are always there: a GPT
+# of 34 million parameters (tests/transforms/recordings), AdamW, float. Training and evaluation batch
+# apart, and one large evaluation request: whatif.sh.
+. tests/support/tap.sh
+g=tests/transforms/recordings/gpt.vct
+visible=31.37GiB
+got() { printf '%s\n' "$out" | sed -n "s/^ *\"$1\": \\([0-9]*\\),*\$/\\1/p" | head -n 1; }
+
+run sim $g --capacity $visible --used 18.81GiB@4711 --context 450MiB --json
+expect "beside a process that holds 18.81 GiB of 31.37 GiB it fits" 0 '"verdict": "fits"'
+check "which is listed as others" test "$(got others)" = 20197083709 -o "$(got others)" = 20197083710
+check "and what is left is less by just that" test $(($(got used) + $(got free))) = "$(got capacity)"
+run sim $g --capacity $visible --used 29.5GiB@4711 --context 450MiB
+expect "beside 29.5 GiB it does not, and PyTorch names the process" 3 'Process 4711 has 29\.50 GiB'
+
+run sim $g --json; whole=$(got peak_reserved); held=$(got peak_allocated)
+declare -A peak
+for z in 0 1 2 3; do
+	run sim $g --capacity $visible -x zero:stage=$z,ranks=2 --json; peak[$z]=$(got peak_allocated)
+	expect "ZeRO stage $z over two cards of 32 GB fits" 0 '"verdict": "fits"'
+	check "with an interval, for it was not recorded" sh -c 'echo "$1" | tr -d "\n" | grep -q "\"interval\": \[ *[0-9]"' - "$out"
+done
+run sim $g -x zero:stage=1,ranks=2,bucket=0 --json; one=$(got peak_allocated)
+check "without buckets stage 1 holds half of the states: $one" test $((held - one)) -gt $((120 << 20)) -a $((held - one)) -lt $((140 << 20))
+for z in 1 2 3; do
+	run sim $g --capacity $visible -x zero:stage=$z,ranks=2,offload=optimizer --json
+	check "stage $z with the optimizer on the host needs less of the card" test "$(got peak_allocated)" -lt "${peak[$z]}"
+	check "and memory of the host" test "$(got moved)" -gt 0
+	check "which is a lower bound" sh -c 'echo "$1" | grep -q "\"lower_bound\": true"' - "$out"
+done
+run sim $g -x zero:stage=3,ranks=2,offload=all --host-memory 180GiB; expect "a host of 180 GiB does for offloading all" 0 'a lower bound'
+run sim $g -x zero:stage=3,ranks=2,offload=all --host-memory 100MiB; expect "one of 100 MiB does not" 3 'does not fit: at least'
+run sim $g -x zero:stage=2,offload=all; expect "parameters are offloaded by stage 3 only" 2 '' 'stage 3 only'
+
+mib=$((whole >> 20))
+run sim $g --capacity $((mib + 200))MiB --context 0 --json; expect "$mib MiB on a card with 200 MiB more" 0 '"verdict": "fits"'
+run sim $g --capacity $((mib + 200))MiB --context 0 --fraction 0.9 --json
+check "a fraction of 0.9 of it is a limit below what it would reserve" test "$(got limit)" -lt "$whole"
+check "and reserved stays below the limit" test "$(got peak_reserved)" -le "$(got limit)"
+run sim $g --capacity $((mib + 200))MiB --context 0 --fraction 0.5; expect "a fraction of 0.5 is too little" 3 'out of memory'
+
+run sim $g -x optimizer:to=adafactor --json
+check "Adafactor for AdamW saves the states and the temporaries of the step" test $((held - $(got peak_allocated))) -gt $((250 << 20))
+run sim $g -x optimizer:to=adafactor --capacity 1800MiB --context 0; expect "so it runs where AdamW does not" 0
+run sim $g --capacity 1700MiB --context 0; expect "AdamW does not" 3 'out of memory'
+for t in tp pp qlora; do run sim $g -x $t; expect "$t says that it was never held against a real run" 0 'never held against a real run'; done
+finish

@@ -210,7 +210,8 @@ VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, 
 	return 0;
 }
 
-/* The caller brings the configurations to be filled. */
+/* The caller brings the configurations to be filled; how many there are is only told when it brings
+ * none, else how many were filled: newer frontends bring one and take the answer for its length. */
 static int64_t heuristic_results(const struct descriptor *heuristic, int64_t wanted,
 				 struct descriptor **out)
 {
@@ -222,7 +223,7 @@ static int64_t heuristic_results(const struct descriptor *heuristic, int64_t wan
 		/* benchmarking must find the first engine to be the fastest, as on a card */
 		out[i]->moved = plans.bytes[0] << (2 * i);
 	}
-	return plans.n;
+	return out && wanted < plans.n ? wanted : plans.n;
 }
 
 VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, int64_t wanted,

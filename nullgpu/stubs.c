@@ -20,7 +20,8 @@
 #define BOUND(name) static unsigned char seen; vc_null_bound(#name, &seen)
 #define TOUCH(name) static unsigned char seen; vc_null_touch(#name, &seen)
 #define ARGS long a0, long a1, long a2, long a3, long a4, long a5, long a6, long a7, long a8, \
-	long a9, long a10, long a11, long a12, long a13, long a14, long a15
+	long a9, long a10, long a11, long a12, long a13, long a14, long a15, long a16, long a17, \
+	long a18, long a19
 #define CLEAR(i, type) if (a##i) { *(type *)a##i = 0; }
 
 #define STUB(name) WEAK int name(void); \

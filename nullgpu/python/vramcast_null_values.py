@@ -49,7 +49,7 @@ MASKED = {"index", "index_put_", "masked_select", "nonzero"}
 ADDED = {"where", "masked_fill"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, TAKE_APART, ZERO = range(5)
+LEAVE, ITEM, COMPUTE, TAKE_APART, ZERO, SKIP = range(6)
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -181,13 +181,22 @@ def _make_mode(torch, memory):
     masks = (torch.bool, torch.uint8)
     plans, told, draws = {}, {}, [0]
 
+    def is_composite(func):
+        try:
+            return torch._C._dispatch_has_kernel_for_dispatch_key(
+                func.name(), "CompositeImplicitAutograd")
+        except RuntimeError:  # an operator of Python's side only
+            return False
+
     def plan_of(func):
         name = func._schema.name.split("::")[-1]
         returns = func._schema.returns
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
         foreach = name.startswith(("_foreach", "_fused", "_amp"))
-        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+        if is_composite(func):
             plan = TAKE_APART
+        elif name == "_linalg_check_errors":
+            plan = SKIP
         elif name == "_local_scalar_dense":
             plan = ITEM
         elif name in NETWORK:

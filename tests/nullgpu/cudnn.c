@@ -94,8 +94,21 @@ static void ask(const char *name, int operation, int first)
 	printf("\n");
 }
 
+/* As newer frontends do: they bring one configuration and take the answer for how many there are. */
+static void ask_for_one(void)
+{
+	descriptor heuristic = make(4), config = make(3);
+	int64_t n = 0;
+	hand_over(heuristic, 201, graph(12, 708));
+	cudnnBackendGetAttribute(heuristic, 202, DESCRIPTOR, 1, &n, &config);
+	cudnnBackendDestroyDescriptor(heuristic);
+	cudnnBackendDestroyDescriptor(config);
+	printf("one %lld\n", (long long)n);
+}
+
 int main(void)
 {
+	ask_for_one();
 	ask("forward", 10, 702);
 	ask("data", 12, 708);
 	ask("filter", 11, 714);

@@ -17,6 +17,7 @@ row=' data f32 nchw 8x16x32x32 24x16x3x3 8x24x32x32 1x1 1x1 1x1 '
 ask VRAMCAST_NULL_WORKSPACE_LOG="$TMP/log" > "$TMP/out"
 # x 524288 bytes, y 786432, w 13824
 says "descriptors that were dropped early still count in the plan's workspace" "data 1324544 0"
+says "a frontend that brings one configuration is told of one" "one 1"
 says "a forward convolution needs one plan" "forward 0"
 check "the log has a row a direction" test "$(wc -l < "$TMP/log")" = 3
 check "... in the form of a table" grep -qx "8.6/28 9.1.0${row}1324544,0" "$TMP/log"

@@ -107,6 +107,13 @@ double vc_llama_layer(double h, double f, double g)
 	return 2 * (h + h + (1 + 2 * g) * h + h + h + h + 4 * f);
 }
 
+/* What transformers' modules keep beside: the float result of each of two norms before its weight, and
+ * rotated queries and keys. */
+double vc_llama_eager(double h, double g, double element)
+{
+	return 2 * 4 * h + (1 + g) * h * element;
+}
+
 double vc_llama_rest(double heads)
 {
 	return 4 * heads + 8;

@@ -48,6 +48,8 @@ double vc_gpt_layer_sequence(double hidden, double heads, double seq, double ten
 double vc_llama_layer(double hidden, double feed_forward, double kv_ratio);
 /* What is kept beside that, per token and layer: flash attention's log-sum-exp, norm statistics. */
 double vc_llama_rest(double heads);
+/* Bytes per token and layer that an eager Llama of transformers keeps beside; element: bytes per value. */
+double vc_llama_eager(double h, double g, double element);
 double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */
 double vc_logits(double tokens, double vocabulary);

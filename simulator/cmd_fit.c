@@ -141,7 +141,8 @@ static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *e
 		return vc_nomem(err, "the cards");
 	for (size_t i = 0; i < f->plans; i++) {
 		f->card[i].plan = f->plan[i];
-		f->proof[i].ran[0] = f->proof[i].ran[1] = -1;
+		for (int k = 0; k < VC_FIT_PROOFS; k++)
+			f->proof[i].ran[k] = -1;
 	}
 	f->find.base = &f->base;
 	f->find.key = f->cfg->find;
@@ -206,25 +207,49 @@ static int refit(struct fit *f, struct vc_error *err)
 	return r < 0 ? r : search_all(f, err);
 }
 
-/* Trial runs at the answer and just above it, on each card: the proof. */
+/* How often the cache was emptied in a trial run, as its recording shows. */
+static int count_flushes(const char *spec, uint64_t *flushes, struct vc_error *err)
+{
+	struct vc_run_options opt = vc_run_options_none();
+	struct vc_session s;
+	struct vc_result out;
+	int r = vc_session_open_one(&s, &opt, spec, VC_SESSION_IN_MEMORY, err);
+
+	if (r == VC_OK)
+		r = vc_session_follow(&s, s.torch, NULL, &out, err);
+	if (r == VC_OK) {
+		*flushes = out.stats.flushes;
+		vc_result_fini(&out);
+	}
+	vc_session_close(&s);
+	return r;
+}
+
+/* Trial runs at the answer and above it, on each card: the proof. */
 static int prove(struct fit *f, struct vc_trial *t, struct vc_error *err)
 {
 	char spec[512];
 
 	for (size_t i = 0; i < f->plans; i++) {
 		struct vc_fit_card *c = &f->card[i];
-		uint64_t value[2] = { c->largest, c->failing };
+		uint64_t value[VC_FIT_PROOFS] = { c->largest, c->failing, c->oom > c->failing ? c->oom : 0 };
 
 		t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < VC_FIT_PROOFS; k++) {
+			struct vc_fit_proof *p = &f->proof[i];
 			int oom = 0;
 			if (!value[k])
 				continue;
 			int r = vc_trial_run(t, value[k], spec, &oom, err);
+			if (r == VC_OK && !oom)
+				r = count_flushes(spec, &p->flushes[k], err);
 			if (r < 0)
-				return r;
-			f->proof[i].at[k] = value[k];
-			f->proof[i].ran[k] = !oom;
+				return vc_wrap(err, "proof");
+			p->at[k] = value[k];
+			p->ran[k] = !oom;
+			const struct vc_fit_probe *said = vc_fit_at(c, value[k]);
+			enum vc_verdict was = oom ? VC_OOM : p->flushes[k] ? VC_FLUSHES : VC_FITS;
+			p->contradicts |= said && said->verdict != was;
 		}
 	}
 	return VC_OK;

@@ -52,15 +52,17 @@ static void times(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit
 static void proofs(struct vc_emit *e, const struct vc_fit_proof *p)
 {
 	vc_emit_array(e, "proof", NULL);
-	for (int k = 0; k < 2; k++) {
+	for (int k = 0; k < VC_FIT_PROOFS; k++) {
 		if (p->ran[k] < 0)
 			continue;
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_uint(e, "value", NULL, p->at[k]);
 		vc_emit_bool(e, "ran", NULL, p->ran[k]);
+		vc_emit_uint(e, "flushes", NULL, p->flushes[k]);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+	vc_emit_bool(e, "proof_contradicts", NULL, p->contradicts);
 }
 
 static void answer(struct vc_emit *e, const struct vc_fit_card *c, const struct vc_fit_proof *p)
@@ -149,10 +151,16 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 	for (size_t i = 0; i < c->runs; i++)
 		if (*vc_time_words(&c->run[i], line, sizeof(line)))
 			vc_emit_line(e, "    %s %-8g %s", f->key, c->run[i].info.value, line);
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < VC_FIT_PROOFS; k++)
 		if (p->ran[k] >= 0)
-			vc_emit_line(e, "  trial run at %" PRIu64 ": %s", p->at[k],
-				     p->ran[k] ? "ran" : "ran out of memory");
+			vc_emit_line(e, "  trial run at %-8" PRIu64 "  %s%s", p->at[k], !p->ran[k] ?
+				     "ran out of memory" : p->flushes[k] ? "ran by flushing" : "ran",
+				     k && p->ran[k] && !p->flushes[k] ? ", although it was predicted not to fit"
+								      : "");
+	if (p->contradicts)
+		vc_emit_line(e, "  not proved             a trial run went otherwise than predicted: the memory the "
+			     "program asks for changes with the card or from run to run; give more values with "
+			     "--at, nearer to %" PRIu64, c->largest);
 }
 
 void vc_fit_say(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c,

@@ -6,8 +6,14 @@
 #include "common/emit.h"
 #include "simulator/fit.h"
 
+enum { VC_FIT_PROOFS = 3 };
+
 /* Trial runs at the answer and above it. */
-struct vc_fit_proof { int ran[2]; /* 1 ran, 0 ran out, -1 not made */ uint64_t at[2]; };
+struct vc_fit_proof {
+	int ran[VC_FIT_PROOFS]; /* 1 ran, 0 ran out, -1 not made */
+	uint64_t at[VC_FIT_PROOFS], flushes[VC_FIT_PROOFS];
+	bool contradicts;       /* one of them went otherwise than predicted */
+};
 
 /* The whole document, one entry per card. */
 void vc_fit_say(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *card,

@@ -74,7 +74,8 @@ static bool split(const char *name, struct ladder *l, double *x)
 	if (knob - head > 5 && !strncmp(knob - 5, "_eval", 5))
 		knob -= 5;
 	snprintf(l->name, sizeof(l->name), "%.*s %s %.*s", (int)(knob - head), head, knob + 1,
-		 (int)(strstr(torch, ".pickle") - torch - 6), torch + 6);
+		 (int)(strcspn(torch + 6, "p") < strcspn(torch + 6, "v") ? strstr(torch, ".pickle") - torch - 6 :
+		       strstr(torch, ".vct") - torch - 6), torch + 6);
 	snprintf(l->knob, sizeof(l->knob), "%s", knob + 1);
 	return *x > 0;
 }
@@ -90,7 +91,8 @@ static void add(struct ladder *all, size_t *n, const char *dir, const char *file
 	for (size_t i = 0; i < *n; i++)
 		if (!strcmp(all[i].name, new.name))
 			l = &all[i];
-	snprintf(path, sizeof(path), "%s/%.*s.json", dir, (int)(strstr(file, ".pickle") - file), file);
+	const char *end = strstr(file, ".pickle") ? strstr(file, ".pickle") : strstr(file, ".vct");
+	snprintf(path, sizeof(path), "%s/%.*s.json", dir, (int)(end - file), file);
 	char *json = slurp(path);
 	if (!l && *n < LADDERS && json) {
 		text(json, "\"torch\": \"", new.torch, sizeof(new.torch));
@@ -116,14 +118,15 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct ladder *)a)->name, ((const struct ladder *)b)->name);
 }
 
-static size_t find(struct ladder *all, const char *dir)
+/* Snapshots, or the tracer's own recordings. */
+static size_t find(struct ladder *all, const char *dir, const char *kind)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
 	size_t n = 0;
 
 	while (d && (e = readdir(d)))
-		if (strstr(e->d_name, ".pickle"))
+		if (strstr(e->d_name, kind))
 			add(all, &n, dir, e->d_name);
 	if (d)
 		closedir(d);
@@ -318,7 +321,7 @@ int main(int argc, char **argv)
 {
 	static struct ladder all[LADDERS];
 	static struct score two, three;
-	size_t n = argc > 1 ? find(all, argv[1]) : 0, exact = 0;
+	size_t n = argc > 1 ? find(all, argv[1], argc > 2 ? argv[2] : ".pickle") : 0, exact = 0;
 
 	if (!n) {
 		printf("ok 1 - ladders # SKIP no recordings in %s\n", argc > 1 ? argv[1] : "(no folder given)");

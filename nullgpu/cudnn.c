@@ -147,9 +147,9 @@ VC_API(int, cudnnGetFilterNdDescriptor, const struct vc_cudnn_tensor *t, int wan
 
 /* ---- batch norm and dropout ---- */
 
-static int unknown_size(const char *name, unsigned char *seen, size_t *size)
+static int unknown_size(unsigned char *seen, size_t *size)
 {
-	vc_null_bound(name, seen);
+	vc_null_bound("cuDNN batch norm, workspace and reserve", seen);
 	*size = 0;
 	return 0;
 }
@@ -158,21 +158,21 @@ VC_API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *h, i
        void *x, void *z, void *y, void *scale, void *activation, size_t *size)
 {
 	static unsigned char seen;
-	return unknown_size(__func__, &seen, size);
+	return unknown_size(&seen, size);
 }
 
 VC_API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *h, int mode, int ops,
        void *x, void *y, void *dy, void *dz, void *dx, void *scale, void *activation, size_t *size)
 {
 	static unsigned char seen;
-	return unknown_size(__func__, &seen, size);
+	return unknown_size(&seen, size);
 }
 
 VC_API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *h, int mode, int ops,
        void *activation, void *x, size_t *size)
 {
 	static unsigned char seen;
-	return unknown_size(__func__, &seen, size);
+	return unknown_size(&seen, size);
 }
 
 /* One random state of 16 bytes for every thread the card can hold. */

@@ -128,6 +128,7 @@ static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *o
 {
 	const struct attribute *ops = find(graph, A_GRAPH_OPS);
 	struct vc_cudnn_convolution c;
+	static unsigned char seen;
 	*out = (struct vc_cudnn_plans){ .n = 1 };
 	for (int64_t i = 0; ops && i < ops->count; i++) {
 		const struct descriptor *op = linked(graph, A_GRAPH_OPS, i);
@@ -136,6 +137,7 @@ static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *o
 			return;
 		}
 	}
+	vc_null_bound("cuDNN graphs without a convolution (attention)", &seen);
 }
 
 static int64_t plan_workspace(const struct descriptor *graph, int64_t engine)

@@ -167,13 +167,12 @@ VC_API(int, cudnnGetRNNWeightParams, void *h, const struct rnn *r, int layer, si
 VC_API(int, cudnnGetRNNTempSpaceSizes, void *h, const struct rnn *r, int training,
        const struct data *x, size_t *workspace, size_t *reserve)
 {
-	static unsigned char seen;
-	vc_null_bound(__func__, &seen);
 	size_t cells = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden *
 		(size_t)directions(r) * vc_cudnn_width(r->type);
 	if (workspace) /* gate pre-activations of one layer */
 		*workspace = cells * (size_t)gates(r);
 	if (reserve) /* gates, cell and hidden state of every step and layer */
 		*reserve = training ? cells * (size_t)(gates(r) + 2) * (size_t)r->layers : 0;
+	vc_null_at_most("cuDNN recurrent networks, more than the computation needs", 0);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
 	{ .name = key, .title = text, .total = bytes, .prop_total = bytes, \
-	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT, .smi_mib = smi, .cc_major = major, \
+	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm), .smi_mib = smi, .cc_major = major, \
 	  .cc_minor = minor, .sms = sm, .bandwidth_gbs = gbs, .fp32_tflops = f32, \
 	  .half_tflops = f16, .sure = how, .source = from },
 const struct vc_card vc_cards[] = {

@@ -14,16 +14,27 @@ enum vc_card_sure {
 	VC_CARD_ESTIMATE, /* derived from a card of the same size; up to 150 MiB off */
 };
 
-/* Memory that one process holds beside the allocator when nothing better is known: an ordinary
- * single-GPU run with cuBLAS; seen between 224 and 507 MiB with the card named. */
+/* Memory that one process holds beside the allocator when the card is not known: an ordinary
+ * single-GPU run with cuBLAS; seen between 107 and 555 MiB with the card named. */
 #define VC_CARD_CONTEXT (450ull << 20)
+
+/* The same for a card with no figure of its own. A context sets aside memory for each thread that
+ * the card can hold, and about 2 KiB of it: bare contexts were seen at 107 MiB (RTX 4060 Ti, 34 SMs),
+ * 256 (RTX 3090, 82), 426 (RTX 6000 Ada, 142) and 555 (RTX PRO 6000, 188), all with 1,536 threads an
+ * SM (github.com ggml-org/llama.cpp 23604, invoke-ai/InvokeAI 9413, unslothai/unsloth-zoo 1053).
+ * Kernels are loaded when first used since CUDA 11.7: 48 MiB of them, between the 7 and 125 MiB by
+ * which contexts in messages of cards named in the table lie above the bare one. */
+#define VC_CARD_THREADS(major, minor) ((major) == 7 && (minor) == 5 ? 1024ull : \
+	((major) == 8 && (minor) != 0) || (major) == 12 ? 1536ull : 2048ull)
+#define VC_CARD_CONTEXT_OF(major, minor, sms) \
+	((48ull << 20) + 2048ull * VC_CARD_THREADS(major, minor) * (sms))
 
 struct vc_card {
 	const char *name;      /* "rtx4090" */
 	const char *title;     /* "GeForce RTX 4090" */
 	uint64_t total;        /* bytes cudaMemGetInfo reports on Linux */
 	uint64_t prop_total;   /* totalGlobalMem of the device properties */
-	uint64_t context;      /* bytes outside the allocator; VC_CARD_CONTEXT when never seen */
+	uint64_t context;      /* bytes outside the allocator, seen or by VC_CARD_CONTEXT_OF */
 	uint32_t smi_mib;      /* total that nvidia-smi shows, MiB; 0 = not seen */
 	int cc_major, cc_minor;
 	uint32_t sms;

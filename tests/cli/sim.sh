@@ -8,7 +8,7 @@ for f in traces/decomfl.vct traces/lm-*.vct traces/attention.vct; do
 done
 run info $t; expect "info says what is in it" 0 '62\.46 GiB'
 run info --json $t; expect "info as JSON" 0 '"schema": "vramcast.info/1"'
-run sim $t -g h100-80; expect "it fits on a card that is large enough" 0 'fits: 62\.90 GiB of 79\.11 GiB'
+run sim $t -g h100-80; expect "it fits on a card that is large enough" 0 'fits: 62\.96 GiB of 79\.11 GiB'
 run sim $t -g a100-40; expect "it runs out on a smaller one, code 3" 3 'runs out of memory at event 14116'
 expect "and says what PyTorch would say" 3 'CUDA out of memory\. Tried to allocate 100\.00 MiB\. GPU 0 has a total capacity of 39\.39 GiB'
 run sim $t -g h100-80 --fail-above 70%; expect "over a budget, code 4" 4

@@ -40,7 +40,7 @@ static void no_card_claims_its_marketing_size(void **unused)
 		const struct vc_card *c = &vc_cards[i];
 		assert_true(c->total > 4ull << 30 && c->total < 1ull << 40);
 		assert_true(!c->smi_mib || c->total < (uint64_t)c->smi_mib << 20);
-		assert_true(c->context >= 128u << 20 && c->context <= 1u << 30);
+		assert_true(c->context >= 100u << 20 && c->context <= 1u << 30);
 		assert_true(c->sms && c->cc_major >= 6 && c->bandwidth_gbs > 100);
 		assert_true(strlen(c->source) > 10);
 		assert_ptr_equal(vc_card_by_name(c->name), c);

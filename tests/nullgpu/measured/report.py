@@ -1,31 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints errors and verdicts of the dry runs by family, then TAP. Modules that libraries load while
-training are in the measured peaks and not in the runs: nothing is added for them."""
+"""Prints errors and verdicts of the dry runs by family, then TAP.
+
+What was measured is NVML's "used" at its highest less "used" when a sampling thread began. The text
+loop waits two seconds in between; the convolution loop moves the model at once, and its optimizer
+(Adagrad has its state already) is made before the first batch is read: what the card holds by then is
+in the base that was subtracted. So it is taken off the dry run's peak here; "raw" is without that.
+Modules that libraries load while training are in the measured peaks and not in the runs: nothing is
+added for them."""
+import hashlib
 import statistics
 import sys
-# Limits: the goal for text and verdicts; what is reached today for convolutions (goal: 2 and 8).
-LIMITS = {"text": (0.3, 1.0), "conv": (3.0, 12.0)}
-rows = [line.split()[1:] for line in open(sys.argv[1])]
-n, bad, right = 0, 0, 0
-for family in ("text", "conv"):
-    errors = []
-    for f, model, optimizer, batch, peak, oom, ours, ours_oom in rows:
-        right += f == family and oom == ours_oom
-        if f != family or oom == "1" or ours_oom == "1":
-            continue
-        error = 100 * (int(ours) - int(peak)) / int(peak)
-        errors.append(abs(error))
-        print(f"# {model} {optimizer} {batch}: measured {peak} MiB, dry run {ours}, {error:+.1f} %")
-    errors.sort()
+
+LIMITS = {"text": (0.3, 1.0), "conv": (2.0, 8.0)}  # median and nine in ten, per cent
+
+
+def half(fields):
+    """Rules were chosen by looking at half 1 and tried on half 0 (docs/nullgpu.md)."""
+    return hashlib.sha256(" ".join(fields).encode()).digest()[-1] & 1
+
+
+def summary(errors):
+    errors = sorted(map(abs, errors))
+    if not errors:
+        return None, None, "no runs"
     median, p90 = statistics.median(errors), errors[int(0.9 * len(errors))]
+    return median, p90, (f"{len(errors)} runs, median {median:.2f} %, p90 {p90:.2f} %, "
+                         f"worst {errors[-1]:.2f} %")
+
+
+def errors_of(rows, family, wanted=None):
+    found, raw = [], []
+    for f, model, optimizer, batch, card, peak, oom, ours, base, ours_oom in rows:
+        which = half((model, optimizer, batch, "1" if card == "3060" else "0"))
+        if f != family or oom == "1" or ours_oom == "1" or wanted not in (None, which):
+            continue
+        found.append(100 * (int(ours) - int(base) - int(peak)) / int(peak))
+        raw.append(100 * (int(ours) - int(peak)) / int(peak))
+        if wanted is None:
+            print(f"# {model} {optimizer} {batch} {card} half {which}: measured {peak} MiB, dry run "
+                  f"{ours} of which {base} before, {found[-1]:+.1f} % (raw {raw[-1]:+.1f} %)")
+    return found, raw
+
+
+def main(path):
+    rows = [line.split()[1:] for line in open(path)]
+    n = bad = 0
+    for family, limits in LIMITS.items():
+        found, raw = errors_of(rows, family)
+        median, p90, words = summary(found)
+        print(f"# {family} raw: {summary(raw)[2]}")
+        for which in (0, 1):
+            print(f"# {family} half {which}: {summary(errors_of(rows, family, which)[0])[2]}")
+        n += 1
+        good = median is not None and median <= limits[0] and p90 <= limits[1]
+        bad += not good
+        print(f"{'ok' if good else 'not ok'} {n} - {family}: {words}")
+    print(f"# looked up because such runs come out low, not in the figures above: "
+          f"{summary(errors_of(rows, 'low')[0])[2]}")
+    right = sum(row[6] == row[9] for row in rows)
     n += 1
-    good = median <= LIMITS[family][0] and p90 <= LIMITS[family][1]
+    good = len(rows) > 60 and right >= 0.97 * len(rows)
     bad += not good
-    print(f"{'ok' if good else 'not ok'} {n} - {family}: {len(errors)} runs, median {median:.2f} %, "
-          f"p90 {p90:.2f} %, worst {errors[-1]:.2f} %")
-n += 1
-good = len(rows) > 60 and right >= 0.97 * len(rows)
-bad += not good
-print(f"{'ok' if good else 'not ok'} {n} - out-of-memory verdicts: {right} of {len(rows)} right")
-print(f"1..{n}")
-sys.exit(bad > 0)
+    print(f"{'ok' if good else 'not ok'} {n} - out-of-memory verdicts: {right} of {len(rows)} right")
+    print(f"1..{n}")
+    return bad > 0
+
+
+sys.exit(main(sys.argv[1]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the configurations of one card from measured.tsv, a forked child each, and prints
-family, model, optimizer, batch, measured peak, measured oom, reserved peak (MiB), oom."""
+family, model, optimizer, batch, card, measured peak, measured oom, reserved peak, reserved before
+the measurement began (MiB), oom."""
 import os
 import sys
 
@@ -48,9 +49,10 @@ TEXT = {
 }
 
 
-def conv(name, optimizer, batch, device):
+def conv(name, optimizer, batch, device, before):
     model = CONV[name]().to(device).train()
     step = getattr(torch.optim, optimizer)(model.parameters(), lr=0.001)
+    before.append(torch.cuda.memory_reserved())
     for _ in range(4):
         x, y = torch.zeros(batch, 3, 86, 86), torch.zeros(batch, dtype=torch.int64)
         step.zero_grad()
@@ -62,7 +64,7 @@ def conv(name, optimizer, batch, device):
         _, best = torch.max(out, 1)
 
 
-def text(name, optimizer, batch, device):
+def text(name, optimizer, batch, device, before):
     kind = hf.AutoModelForSeq2SeqLM if name[0] in "tT" else hf.AutoModelForCausalLM
     model = kind.from_config(TEXT[name]()).train()
     step = getattr(torch.optim, optimizer)(model.parameters(), lr=0.001)
@@ -88,13 +90,13 @@ def main(table, card):
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            oom = 0
+            oom, before = 0, []
             try:
-                (conv if f[0] == "conv" else text)(f[1], f[2], int(f[3]), torch.device("cuda"))
+                (text if f[0] == "text" else conv)(f[1], f[2], int(f[3]), torch.device("cuda"), before)
             except torch.OutOfMemoryError:
                 oom = 1
             peak = torch.cuda.memory_stats()["reserved_bytes.all.peak"] >> 20
-            print("run", *f[:4], f[5], f[6], peak, oom, flush=True)
+            print("run", *f, peak, sum(before) >> 20, oom, flush=True)
             os._exit(0)
         os.waitpid(child, 0)
 

@@ -83,6 +83,13 @@ static uint64_t passing(const struct fsdp *f, uint64_t bytes) /* as gathered and
 	return f->cfg->mixed ? bytes / 2 : bytes;
 }
 
+/* Of a buffer that is as large as a unit. Where no layers were found units may be as small as a tensor:
+ * the low bound has no such buffers. */
+static uint64_t buffer(const struct fsdp *f, uint64_t bytes)
+{
+	return f->cfg->bound == LOW && !f->u.n && f->cfg->wrap == BLOCK ? 0 : passing(f, bytes);
+}
+
 static uint64_t unit_shard(const struct fsdp *f, size_t k)
 {
 	uint64_t sum = 0;
@@ -127,7 +134,7 @@ static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uin
 	struct vc_event use = vc_event_like(e, VC_EV_USE, id, 0);
 	struct vc_event gone = vc_event_like(e, VC_EV_FREE, id, 0);
 
-	if (f->cfg->bound == LOW)
+	if (f->cfg->bound == LOW || !id)
 		return vc_clone_free(&f->c, e, id, err);
 	if (f->pendings == f->pending_cap) {
 		size_t cap = f->pending_cap ? 2 * f->pending_cap : 256;
@@ -175,7 +182,7 @@ static int gather_flat(struct fsdp *f, const struct vc_event *e, size_t k, struc
 	if (f->turn - f->done >= wait)
 		r = completed(f, e, ++f->done, false, err);
 	if (r == VC_OK)
-		r = alloc_on(f, e, f->gather_stream, passing(f, unit_shard(f, k) * f->cfg->ranks),
+		r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
 			     &f->unit[k].gathered, err);
 	f->unit[k].is_whole = true;
 	return r == VC_OK ? completed(f, e, f->done, true, err) : r;
@@ -189,7 +196,7 @@ static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool
 
 	if (!u->gradients)
 		return VC_OK;
-	r = alloc_on(f, e, f->gather_stream, passing(f, unit_shard(f, k) * f->cfg->ranks), &flat, err);
+	r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks), &flat, err);
 	for (size_t i = 0; r == VC_OK && i < u->gradients; i++)
 		r = free_later(f, e, u->gradient[i], f->gather_stream, false, err);
 	u->gradients = 0;
@@ -248,7 +255,7 @@ static int gather(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_
 {
 	if (f->unit[k].is_whole || f->unit[k].gathered)
 		return VC_OK;
-	return alloc_on(f, e, f->gather_stream, passing(f, unit_shard(f, k) * f->cfg->ranks),
+	return alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
 			&f->unit[k].gathered, err);
 }
 
@@ -258,7 +265,7 @@ static int copy_out(struct fsdp *f, const struct vc_event *e, size_t k, struct v
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && i < u->params; i++)
-		r = alloc_on(f, e, e->stream, passing(f, f->u.param[f->order[u->first + i]].size), &u->whole[i],
+		r = alloc_on(f, e, e->stream, buffer(f, f->u.param[f->order[u->first + i]].size), &u->whole[i],
 			     err);
 	u->is_whole = true;
 	return r == VC_OK ? passing_block(f, e, OFFSETS + 208 * u->params, err) : r;
@@ -285,7 +292,7 @@ static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 		r = give_back(f, e, &f->last_scatter, err);
 	if (r < 0 || !u->gradients)
 		return r;
-	r = alloc_on(f, e, e->stream, passing(f, unit_shard(f, k) * f->cfg->ranks), &f->last_scatter, err);
+	r = alloc_on(f, e, e->stream, buffer(f, unit_shard(f, k) * f->cfg->ranks), &f->last_scatter, err);
 	if (r == VC_OK)
 		r = passing_block(f, e, OFFSETS + 224 * u->params, err);
 	for (size_t i = 0; r == VC_OK && i < u->gradients; i++)

@@ -4,8 +4,17 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/transforms.XXXXXX"); trap 'rm -rf "$work"' EXIT
-how=(-q -g a100-80g-sxm --stacks "${STACKS:-py}" --values off)
 mkdir -p "$CACHE"
+# Models beside our own come from packages that PYTHON may lack: into the cache, once.
+export PYTHONPATH="$CACHE/site${PYTHONPATH:+:$PYTHONPATH}"
+has='import sys, importlib.util as u; sys.exit(any(not u.find_spec(m) for m in ("torchvision", "transformers", "peft")))'
+if ! "$PYTHON" -c "$has"; then
+	"$PYTHON" -m pip install -q --no-deps --target "$CACHE/site" torchvision==0.26.0 transformers==4.57.1 peft==0.21.2 \
+		accelerate==1.15.0 huggingface_hub==0.36.2 hf-xet tokenizers==0.22.2 safetensors regex requests urllib3 idna certifi \
+		charset-normalizer tqdm packaging psutil PyYAML numpy pillow filelock fsspec typing_extensions sympy mpmath \
+		networkx jinja2 MarkupSafe 1>&2 || echo "# no packages: models beside gpt, mlp and tables cannot run" >&2
+fi
+how=(-q -g a100-80g-sxm --stacks "${STACKS:-py}" --values off)
 trim() { local a=($*); echo "${a[*]}"; }
 name() { printf '%s' "$*" | tr ' ,' '_+' ; }
 pairs() { # model|ranks|transform|base arguments|changed arguments

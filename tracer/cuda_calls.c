@@ -22,7 +22,7 @@
 
 typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
 
-enum { CALLERS = 64, PINNED = 4096 };
+enum { CALLERS = 64, PINNED = 4096, NO_MEMORY = 2 /* cudaErrorMemoryAllocation */ };
 
 /* One call site of one function. A wrapper that ends in a jump leaves its own caller's address as the
  * site, so one site can stand for several functions: cudaFreeAsync that is cudaFree, for one. */
@@ -208,7 +208,7 @@ void vc_cuda_sample_sometimes(void)
 {
 	uint64_t now, last = atomic_load(&g.sampled);
 
-	if (!vc_torch_watching() || !atomic_load(&g.segments))
+	if (!vc_torch_watching() || !last)
 		return; /* asking the driver would create a context that the program did not */
 	now = vc_clock_ns();
 	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
@@ -298,6 +298,20 @@ static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 	vc_record_commit(r);
 }
 
+/* PyTorch reports no out of memory under this backend. */
+static void put_refused(size_t n, void *stream)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return;
+	*r = (struct vc_record){ .kind = VC_EV_OOM, .size = n, .addr = vc_cuda_free_bytes(),
+		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(),
+		.time_ns = vc_clock_ns() };
+	vc_record_commit(r);
+	vc_cuda_sample();
+}
+
 VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 {
 	struct caller c = resolve(__builtin_return_address(0), __func__);
@@ -307,8 +321,12 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	self.depth++;
 	r = real(p, n, stream);
 	self.depth--;
+	if (r == 0 && watching())
+		sample_first();
 	if (r == 0 && watching() && !c.label)
 		put_tensor(VC_EV_ALLOC, *p, n, stream);
+	else if (r == NO_MEMORY && watching() && !c.label)
+		put_refused(n, stream);
 	else if (r == 0 && watching())
 		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
 	return r;

@@ -52,6 +52,15 @@ for env in $TORCH_ENVS; do
 	marks=$("$VRAMCAST" dump "$TMP/n.vct" | awk '/ mark .*label=step/ { n++ } END { print n + 0 }')
 	[ "$marks" = 21 ] && pass "$name: 21 optimizer steps marked" || fail "$name: 21 optimizer steps marked" "$marks"
 done
+# The driver's own pool: its calls are the tensors, once each although CUPTI shows them too.
+for env in $TORCH_ENVS; do
+	name="$(basename "$env") cudaMallocAsync"
+	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync timeout 200 "$VRAMCAST" dryrun -q -g rtx4090 -o "$TMP/y.vct" -- \
+		"$env/bin/python" tests/tracer/torch_async.py > "$TMP/log" 2>&1 || { skip "$name" "PyTorch does not run: $(tail -n 1 "$TMP/log")"; continue; }
+	got=$("$VRAMCAST" dump "$TMP/y.vct" | awk '{ n[$3]++ } / outside_.*other libraries/ { twice++ } END { print (n["alloc"] > 100 && n["free"] > 100), twice + 0, n["oom"] + 0 }')
+	if [ "$got" = "1 0 1" ]; then pass "$name: each tensor once, and the refusal"
+	else fail "$name: each tensor once, and the refusal" "$got"; fi
+done
 # A profiler in the recorded program: it sees what it sees alone, and the recording has every kernel.
 for env in $TORCH_ENVS; do
 	name="$(basename "$env") torch.profiler"

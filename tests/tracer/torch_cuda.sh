@@ -17,10 +17,11 @@ for minor in 0 1 2 4 5 7 8 9 12 15; do
 	waits=$(lines ' free device=0 .*flags=8'); done=$(lines ' free_done ')
 	[ "$waits" -gt 100 ] && [ "$done" -gt 100 ] && [ "$done" -le "$waits" ] && pass "2.$minor: frees that wait for other streams, and their end" || fail "2.$minor: frees that wait for other streams" "$waits $done"
 	equal "2.$minor: a library's memory and the host's" "$(lines ' outside_(alloc|free) .*label=client$') $(lines ' outside_(alloc|free) .*pinned host') $(lines ' outside_(alloc|free) .*registered host')" "2 4 2"
-	equal "2.$minor: out of memory, with what the device and the host hold" "$(grep -A2 ' oom ' "$TMP/dump" | sed 's/.*\(oom\|device_sample\|label=resident memory\).*/\1/' | tr '\n' ' ')" "oom device_sample label=resident memory "
+	equal "2.$minor: out of memory, with what the device and the host hold" "$(grep --no-group-separator -A2 ' oom ' "$TMP/dump" | sed 's/.*\(oom\|device_sample\|label=resident memory\).*/\1/' | tr '\n' ' ')" "oom device_sample label=resident memory oom device_sample label=resident memory "
 	scope=$(sed -n '/ pool_begin /,/ pool_release .*/p' "$TMP/dump" | awk '{ print $3 }' | grep -E 'pool|alloc$' | tr '\n' ' ')
 	if [ "$minor" -ge 3 ]; then equal "2.$minor: a scope whose filter refuses an allocation" "$scope" "pool_begin pool_end alloc pool_begin pool_release "
 	else equal "2.$minor: a scope, which has no filter yet" "$scope" "pool_begin alloc pool_end pool_release "; fi
+	equal "2.$minor: the cache is emptied, a fraction is set" "$(lines ' trim device=0') $(lines " fraction device=0 size=$((0x3fe8000000000000))")" "1 1"
 	equal "2.$minor: capture" "$(lines ' capture_(begin|end) ')" 2
 	child=$(ls "$TMP"/a.*.vct); equal "2.$minor: the forked child's own trace" "$("$VRAMCAST" dump "$child" | awk '{ print $3 }' | grep -E 'alloc$|free$' | tr '\n' ' ')" "alloc free "
 	rm -f "$TMP"/a.*vct

@@ -80,6 +80,15 @@ static void call(int slot, uint64_t a, uint64_t b, uint64_t c, const void *d)
 	f(self, a, b, c, d);
 }
 
+static void limit(double fraction)
+{
+	void *self, **v = standin_vtable(&self);
+	void (*f)(void *, double, int8_t);
+
+	*(void **)&f = v[slots->fraction];
+	f(self, fraction, 0);
+}
+
 static void *work(void *arg)
 {
 	long me = (long)arg;
@@ -125,6 +134,7 @@ static void scopes(void)
 	call(slots->pool_end, 0, 1, 2, NULL);
 	call(slots->pool_release, 0, 1, 2, NULL);
 	call(slots->trim, 0, 0, 0, NULL);
+	limit(0.75);
 	cudaStreamBeginCapture((void *)0xabc001, 0);
 	cudaStreamEndCapture((void *)0xabc001, NULL);
 }
@@ -189,6 +199,7 @@ int main(int argc, char **argv)
 	frees++;
 	bytes += 123456;
 	allocate(1ull << 40); /* out of memory */
+	standin_async(1ull << 40, (void *)0xabc002);
 	child();
 	if (step)
 		step();

@@ -76,7 +76,7 @@ $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh
 
-.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks
+.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -87,3 +87,5 @@ check-models: all ## training scripts of common libraries on the null GPU (cache
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/models/check.sh
 check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tree; RANKS="1 2 4 8")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/ranks/check.sh
+check-runs: all ## dry runs do the same every time, alone or several in one process (cached outside the tree)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/runs/check.sh

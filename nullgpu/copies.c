@@ -12,6 +12,10 @@
 #include <sys/mman.h>
 
 #define HOST_PAGE 4096ull
+/* Pinned memory appears in recordings: it lies at a fixed place, in the order of requests, and places
+ * are not used again. Children that inherit it take what lies behind. */
+#define HOST_PLACE 0x2e0000000000ull
+#define HOST_SPAN  0x008000000000ull
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vc_ranges pinned; /* tag 1: ours to unmap, 0: registered by the program */
@@ -85,12 +89,24 @@ static void tell_pinned(enum vc_null_activity_kind kind, const void *p, uint64_t
 			.size = size, .memory = 1, .device = (uint32_t)vc_null_current() });
 }
 
+static void *host_memory(size_t size)
+{
+	static uint64_t used;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint64_t at = __atomic_fetch_add(&used, size + HOST_PAGE, __ATOMIC_SEQ_CST);
+	void *p = MAP_FAILED;
+	if (at + size <= HOST_SPAN)
+		p = mmap((void *)(HOST_PLACE + at), size, PROT_READ | PROT_WRITE,
+			 flags | MAP_FIXED_NOREPLACE, -1, 0);
+	return p == MAP_FAILED ? mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0) : p;
+}
+
 int vc_null_host_alloc(size_t size, void **out)
 {
 	size = (size + HOST_PAGE - 1) / HOST_PAGE * HOST_PAGE;
 	if (!size)
 		size = HOST_PAGE;
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = host_memory(size);
 	*out = NULL;
 	if (p == MAP_FAILED)
 		return VC_NULL_MEMORY;

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts.py NAME [ARG]... - small programs for check.sh: what a dry run must do the same way every time."""
+import os
+import sys
+
+import torch
+from torch import nn
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 96
+
+    def __getitem__(self, i):
+        return torch.full((256,), float(i)), i % 10
+
+
+def net(width=512):
+    return nn.Sequential(nn.Linear(256, width), nn.ReLU(), nn.Dropout(0.1), nn.Linear(width, 10))
+
+
+def train(model, batches):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for x, y in batches:
+        x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert loss.isfinite().item()
+
+
+def eager():
+    train(net().cuda(), [(torch.randn(n, 256), torch.randint(0, 10, (n,))) for n in (32, 8, 64, 33)])
+
+
+def loader(pin=""):
+    data = torch.utils.data.DataLoader(Rows(), batch_size=12, num_workers=3, pin_memory=bool(pin),
+                                       shuffle=True)
+    model = net().cuda()
+    for _ in range(2):
+        train(model, data)
+
+
+def ddp():
+    import torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    model = nn.parallel.DistributedDataParallel(net(4096).cuda())
+    train(model, [(torch.randn(32, 256), torch.randint(0, 10, (32,))) for _ in range(6)])
+    dist.destroy_process_group()
+
+
+def peak_of(width, fraction=None):
+    if fraction:
+        torch.cuda.set_per_process_memory_fraction(fraction)
+    torch.cuda.reset_peak_memory_stats()
+    try:
+        train(net(width).cuda(), [(torch.randn(64, 256), torch.randint(0, 10, (64,)))] * 3)
+    except torch.OutOfMemoryError as e:
+        return "out of memory" if "allowed" in str(e) else "refused: %s" % e
+    return torch.cuda.max_memory_allocated()
+
+
+def alone(width):
+    print("peak", peak_of(int(width)))
+
+
+def forked(*widths):
+    """Several models, a process each, that share the import of torch."""
+    for width in widths:
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            print("peak", peak_of(int(width)))
+            sys.stdout.flush()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+
+
+def capped():
+    """One model after the other in one process, a cap between them."""
+    first = peak_of(20000)
+    second = peak_of(20000)
+    torch.cuda.empty_cache()
+    print("same" if first == second else "first %s, then %s" % (first, second))
+    print("capped:", peak_of(20000, 0.002))
+    torch.cuda.empty_cache()
+    print("free again" if peak_of(20000, 1.0) == first else "the cap stays")
+
+
+def total():
+    print("total", torch.cuda.get_device_properties(0).total_memory)
+    train(net().cuda(), [(torch.randn(8, 256), torch.randint(0, 10, (8,)))])
+
+
+def killed():
+    import signal
+    model = net().cuda()
+    train(model, [(torch.randn(8, 256), torch.randint(0, 10, (8,)))])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main():
+    torch.manual_seed(0)
+    globals()[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

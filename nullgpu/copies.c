@@ -55,6 +55,21 @@ void vc_null_settle(const void *from, size_t size)
 		fetch(from, size);
 }
 
+/* Memory that the allocator hands out, from the tracer: no kernel will write it, so sizes that a
+ * library reads back from there (a count of unique rows, say) are 0 instead of what the last owner
+ * left. Such results stand alone or at an end of a scratch buffer; the rest is not worth its pages. */
+VC_SHARED void vc_null_fresh(void *p, uint64_t size);
+
+void vc_null_fresh(void *p, uint64_t size)
+{
+	enum { WHOLE = 64 << 10, END = 4 << 10 };
+	if (vc_null_owner((uint64_t)p) < 0)
+		return;
+	memset(p, 0, size <= WHOLE ? size : END);
+	if (size > WHOLE)
+		memset((char *)p + size - END, 0, END);
+}
+
 void vc_null_copy(void *to, const void *from, size_t size)
 {
 	if (!size || !to || !from || to == from)

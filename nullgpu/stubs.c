@@ -9,6 +9,7 @@
  *   STUB_HANDLE(name, i)           success; argument i (from 0) points at a handle to make
  *   STUB_ZERO(name, i, type)       success; argument i points at a size that becomes 0
  *   STUB_ZERO2(name, i, t, j, u)   the same for two arguments
+ *   STUB_DONE(name, i)             success; argument i points at an int of the host that becomes 0
  * Positions count integer and pointer arguments only: floating point ones travel elsewhere. */
 #include "nullgpu/null.h"
 
@@ -35,5 +36,8 @@
 	WEAK int name(ARGS) { BOUND(name); CLEAR(i, type) return 0; }
 #define STUB_ZERO2(name, i, t, j, u) WEAK int name(ARGS); \
 	WEAK int name(ARGS) { BOUND(name); CLEAR(i, t) CLEAR(j, u) return 0; }
+
+#define STUB_DONE(name, i) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, int) return 0; }
 
 #include VC_TABLE

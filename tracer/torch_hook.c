@@ -36,6 +36,7 @@ static struct {
 	_Atomic(void *) report, out_of_memory; /* PyTorch's own */
 	struct cuda_stream (*current)(int8_t);
 	void *(*handle)(const struct cuda_stream *);
+	void (*fresh)(void *, uint64_t); /* the null GPU's, on which nobody writes results */
 	const struct vc_torch_slots *slots;
 	void **object;           /* its first word is the vtable pointer */
 	void **original;         /* the allocator's own vtable */
@@ -392,6 +393,7 @@ static void hook_locked(void)
 		return;
 	*(void **)&g.current = vc_torch_symbol(library, "_ZN3c104cuda20getCurrentCUDAStreamEa");
 	*(void **)&g.handle = vc_torch_symbol(library, "_ZNK3c104cuda10CUDAStream6streamEv");
+	*(void **)&g.fresh = dlsym(RTLD_DEFAULT, "vc_null_fresh");
 	object = *slot;
 	g.slots = vc_torch_slots(vc_torch_minor());
 	ok = object && is_native(*(void ***)object, slot);
@@ -447,6 +449,8 @@ static void note_alloc(void *p, uint64_t block, size_t reserved, uint16_t device
 	uint32_t left = vc_scope_before(device, stream);
 	struct vc_record *r = vc_record_begin();
 
+	if (g.fresh)
+		g.fresh(p, self.size ? self.size : block);
 	if (!(atomic_load_explicit(&g.devices, memory_order_relaxed) >> (device & 63) & 1))
 		atomic_fetch_or(&g.devices, 1ull << (device & 63));
 	if (r) {

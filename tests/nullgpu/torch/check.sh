@@ -131,6 +131,11 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	else
 		fail "$version: values, several trainings and caps" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"
 	fi
+	if dry -o "$TMP/sizes.vct" -- "$py" $here/sizes.py; then
+		pass "$version: sizes that libraries read back from the device ($(grep -c '^ok' "$TMP/out") checks)"
+	else
+		fail "$version: sizes that libraries read back from the device" "$(grep -v '^ok' "$TMP/out")"
+	fi
 	check_stacks
 	check_nvtx
 	check_async

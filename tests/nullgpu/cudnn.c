@@ -6,6 +6,7 @@
  * of the three directions: "DIRECTION BYTES BYTES". */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef void *descriptor;
@@ -47,12 +48,15 @@ static void hand_over(descriptor from, int name, descriptor to)
 	cudnnBackendDestroyDescriptor(to);
 }
 
-/* 8 images of 16 channels, 32 x 32, to 24 channels by 3 x 3. `first`: the attribute of the
- * convolution; those of w, x and y follow. */
+/* Channels of the input, of one group, and the kernel: the arguments of the program. */
+static int64_t shape[3] = { 16, 16, 3 };
+
+/* 8 images of 16 channels, 32 x 32, to 24 channels by 3 x 3, unless `shape` says otherwise.
+ * `first`: the attribute of the convolution; those of w, x and y follow. */
 static descriptor graph(int operation, int first)
 {
-	static const int64_t x[] = { 8, 16, 32, 32 }, w[] = { 24, 16, 3, 3 }, y[] = { 8, 24, 32, 32 },
-		one[] = { 1, 1 };
+	const int64_t x[] = { 8, shape[0], 32, 32 }, w[] = { 24, shape[1], shape[2], shape[2] },
+		y[] = { 8, 24, 32, 32 }, one[] = { 1, 1 };
 	descriptor conv = make(1), op = make(operation), g = make(15);
 	cudnnBackendSetAttribute(conv, 102, INT64, 2, one);
 	cudnnBackendSetAttribute(conv, 103, INT64, 2, one);
@@ -106,8 +110,10 @@ static void ask_for_one(void)
 	printf("one %lld\n", (long long)n);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	for (int i = 1; i < argc && i < 4; i++)
+		shape[i - 1] = strtoll(argv[i], NULL, 10);
 	ask_for_one();
 	ask("forward", 10, 702);
 	ask("data", 12, 708);

@@ -8,8 +8,9 @@ for soname in libcuda.so.1 libcudnn.so.9; do
 done
 ask() {
 	env LD_LIBRARY_PATH="$TMP/lib" XDG_CACHE_HOME="$TMP/cache" VRAMCAST_NULL_CUDNN=90100 \
-		VRAMCAST_NULL_CC=8.6 VRAMCAST_NULL_SMS=28 "$@" "$BUILD/tests/nullgpu/cudnn" 2> "$TMP/err"
+		VRAMCAST_NULL_CC=8.6 VRAMCAST_NULL_SMS=28 "$@" "$BUILD/tests/nullgpu/cudnn" $shape 2> "$TMP/err"
 }
+shape= # channels of the input, of a group, kernel: 16 16 3
 says() { # NAME LINE: the last answer has that line
 	if grep -qx "$2" "$TMP/out"; then pass "$1"; else fail "$1" "wanted: $2" "$(cat "$TMP/out" "$TMP/err")"; fi
 }
@@ -21,6 +22,23 @@ says "a frontend that brings one configuration is told of one" "one 1"
 says "a forward convolution needs one plan" "forward 0"
 check "the log has a row a direction" test "$(wc -l < "$TMP/log")" = 3
 check "... in the form of a table" grep -qx "8.6/28 9.1.0${row}1324544,0" "$TMP/log"
+
+# x of C channels takes C * 32768 bytes
+shape='3 3 3'; ask > "$TMP/out"
+says "a first layer copies its input" "forward 100896 0"
+says "... and not for its weights on 8.6" "filter 0"
+ask VRAMCAST_NULL_CC=8.9 > "$TMP/out"
+says "... but on 8.9" "filter 887328 0"
+shape='16 16 1'; ask > "$TMP/out"
+says "a 1 x 1 convolution copies its input" "forward 525824 0"
+says "... and the gradient of it" "data 525824 0"
+ask VRAMCAST_NULL_CC=7.5 > "$TMP/out"
+says "... not where there are no tensor cores for fp32" "forward 0"
+shape='16 8 3'; ask > "$TMP/out"
+says "groups of 8 channels copy the input on 8.6" "forward 531200 0"
+shape='32 16 3'; ask > "$TMP/out"
+says "... wider ones do not" "forward 0"
+shape=
 
 echo "8.6 9.1${row}4096,1024,0 # recorded" > "$TMP/table"
 ask VRAMCAST_NULL_WORKSPACES="$TMP/table" > "$TMP/out"

@@ -543,6 +543,10 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		made_early(&w);
 	if (r == VC_OK)
 		vc_purposes(a);
+	/* More than a gradient for each parameter: what repeats is something else, the layers of one
+	 * inference say; with names or marks it cannot be. */
+	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->gradients > a->parameters / 2 * 5)
+		a->confidence *= 0.3;
 	free(w.token);
 	free(w.before);
 	free(w.role);

@@ -223,6 +223,21 @@ static void bars(struct drawing *d)
 	vc_svg_label(s, &l, d->vary ? d->vary : "run");
 }
 
+/* The figures of the line, where they stand clear of everything else. */
+static void rate_label(struct drawing *d, int x, int y, double rate)
+{
+	struct vc_label l = { x, y - 90, VC_T_SMALL, VC_MIDDLE, "mut", 0, false, true };
+	unsigned long long tenth = (unsigned long long)(rate * 10 + 0.5);
+	char text[40], buf[VC_FORMAT];
+
+	if (rate >= 100)
+		snprintf(text, sizeof(text), "%s/s", vc_format_count((uint64_t)(rate + 0.5), buf));
+	else
+		snprintf(text, sizeof(text), "%llu.%llu/s", tenth / 10, tenth % 10);
+	if (vc_svg_is_clear(&d->page.svg, vc_svg_measure(&l, text)))
+		vc_svg_label(&d->page.svg, &l, text);
+}
+
 /* Samples per second, on a scale of its own, where the time of the run was predicted. */
 static bool throughput(struct drawing *d)
 {
@@ -251,6 +266,10 @@ static bool throughput(struct drawing *d)
 		}
 		vc_svg_put(s, open ? "\"/>\n" : "");
 	}
+	for (size_t i = 0; i < d->n; i++)
+		if (rate[i] > 0)
+			rate_label(d, d->box.x + d->bar[i].column * slot + slot / 2,
+				   d->box.y + d->box.h - (int)(rate[i] / most * (double)d->box.h * 0.9), rate[i]);
 	return true;
 }
 
@@ -301,7 +320,7 @@ static int keys(struct drawing *d, int x, int y, int w, bool line)
 		(struct vc_key){ "band", "85 to 95 % of capacity", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "gap in a bar: peak allocated", VC_KEY_LINE };
 	if (line)
-		key[n++] = (struct vc_key){ "res", "samples per second (own scale)", VC_KEY_LINE };
+		key[n++] = (struct vc_key){ "res", "samples per second", VC_KEY_LINE };
 	for (size_t i = 0; i < n && w < 4000; i++)
 		y = vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, &key[i], 1) + 40;
 	return w < 4000 ? y : vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, key, n);

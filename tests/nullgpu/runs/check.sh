@@ -30,7 +30,13 @@ for version in ${TORCH:-2.6.0 2.9.1 newest}; do
 	dry -g rtx4090 -o "$TMP/a.vct" -- "$py" $script loader pin; events "$TMP/a.vct" > "$TMP/da"
 	dry -g rtx4090 -o "$TMP/b.vct" -- "$py" $script loader pin; events "$TMP/b.vct" > "$TMP/db"
 	check "$version: the thread that pins memory moves only its own requests ($(grep -c . "$TMP/da") events)" cmp "$TMP/da" "$TMP/db"
-	twice "$version DDP, two ranks" --ranks 2 -- "$py" $script ddp
+	# Two threads free what is left when the process group ends: same events, same times, any order.
+	dry -g rtx4090 --ranks 2 -o "$TMP/a.vct" -- "$py" $script ddp
+	dry -g rtx4090 --ranks 2 -o "$TMP/b.vct" -- "$py" $script ddp
+	for rank in 0 1; do
+		events "$TMP/a.rank$rank.vct" | sort > "$TMP/da"; events "$TMP/b.rank$rank.vct" | sort > "$TMP/db"
+		check "$version DDP, rank $rank of 2: the same events at the same times twice ($(grep -c . "$TMP/da"))" cmp "$TMP/da" "$TMP/db"
+	done
 	dry -g rtx4090 --no-record -- "$py" $script forked 1000 20000; forked=$(cat "$TMP/out")
 	dry -g rtx4090 --no-record -- "$py" $script alone 1000; one=$(cat "$TMP/out")
 	dry -g rtx4090 --no-record -- "$py" $script alone 20000; other=$(cat "$TMP/out")

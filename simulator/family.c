@@ -91,7 +91,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		vc_family_free(f);
 		return NULL;
 	}
-	f->recorded = vc_scratch_card(f->m, f->n);
+	f->recorded = vc_scratch_card(f->m, f->n, &f->card_known);
 	return f;
 }
 
@@ -113,6 +113,7 @@ void vc_family_free(struct vc_family *f)
 void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card)
 {
 	f->recorded = *card;
+	f->card_known = true;
 	for (size_t i = 0; i < f->n; i++) { /* recognised scratch depends on it: look again */
 		vc_view_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_view){ 0 };
@@ -122,6 +123,11 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 struct vc_reduction_card vc_family_card(const struct vc_family *f)
 {
 	return f->recorded;
+}
+
+bool vc_family_card_known(const struct vc_family *f)
+{
+	return f->card_known;
 }
 
 size_t vc_family_members(const struct vc_family *f)

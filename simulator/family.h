@@ -61,6 +61,8 @@ void vc_family_free(struct vc_family *f); /* NULL is fine */
  * the recordings show, and 132 multiprocessors when they show none. */
 void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
 struct vc_reduction_card vc_family_card(const struct vc_family *f);
+/* Did somebody tell, or do the recordings show it? */
+bool vc_family_card_known(const struct vc_family *f);
 
 /* Write the predicted trace to *out (vc_trace_fini). Safe from several threads. */
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,

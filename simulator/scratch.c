@@ -384,11 +384,12 @@ static int evidence(const struct vc_member *m, size_t n, const struct vc_reducti
 	return score;
 }
 
-struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n)
+struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known)
 {
 	struct vc_reduction_card best = { 132, 2048 };
 	int most = evidence(m, n, &best);
 
+	*known = most >= 3;
 	if (most < 3)
 		most = 3; /* one width may fill another card by chance */
 	for (size_t i = 0; i < vc_cards_n; i++) {
@@ -399,6 +400,7 @@ struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n)
 		if (k > most) {
 			most = k;
 			best = card;
+			*known = true;
 		}
 	}
 	return best;

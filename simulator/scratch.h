@@ -40,7 +40,7 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    struct vc_error *err);
 
 /* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot does
- * not name its card. Where none does, that of the H100 and H200. */
-struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n);
+ * not name its card. Where none does, that of the H100 and H200, and *known is false. */
+struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known);
 
 #endif

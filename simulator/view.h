@@ -42,6 +42,7 @@ struct vc_family {
 	double (*x)[VC_AXES];    /* parameter values by member */
 	struct vc_view *view;
 	struct vc_reduction_card recorded;
+	bool card_known;
 	bool force;
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };

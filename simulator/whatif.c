@@ -164,6 +164,7 @@ static void choose_cards(struct vc_session *s)
 {
 	struct vc_whatif *w = s->whatif;
 	struct vc_reduction_card recorded = vc_family_card(w->family);
+	bool known = vc_family_card_known(w->family);
 	const struct vc_meta *m = w->member[0].meta;
 
 	for (size_t i = 0; i < m->devices; i++) {
@@ -174,11 +175,13 @@ static void choose_cards(struct vc_session *s)
 				(uint32_t)d->sms, vc_threads_per_sm(d->cc_major, d->cc_minor) };
 		else if (d->name)
 			as_reduction_card(vc_card_by_name(d->name), &recorded);
+		known |= (d->sms > 0 && d->cc_major) || (d->name && vc_card_by_name(d->name));
 	}
 	vc_family_recorded(w->family, &recorded);
 	w->card = recorded;
 	if (s->opt->gpu.n)
 		as_reduction_card(vc_card_by_name(s->opt->gpu.at[0]), &w->card);
+	w->any_card = !known && !s->opt->gpu.n;
 }
 
 int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags, struct vc_error *err)
@@ -222,6 +225,7 @@ static int open_at(const struct vc_session *from, const struct vc_param_value *a
 	out->whatif->family = from->whatif->family;
 	out->whatif->borrowed = true;
 	out->whatif->card = *card;
+	out->whatif->any_card = from->whatif->any_card;
 	return predict(out, at, n, err);
 }
 
@@ -354,6 +358,20 @@ static int alternative(const struct vc_session *s, size_t k, struct vc_trace *ou
 	return r >= 0; /* else that recording lacks too much to set the order */
 }
 
+/* Snapshots do not name their card: others it may have been, from small to large. */
+static const struct vc_reduction_card others[] = { { 40, 1024 }, { 82, 1536 }, { 128, 1536 }, { 108, 2048 },
+						   { 170, 1536 }, { 148, 2048 } };
+enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+static int on_another_card(const struct vc_session *s, size_t k, struct vc_trace *out, struct vc_error *err)
+{
+	struct vc_whatif *w = s->whatif;
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = others[k] };
+	int r = w->any_card && w->report.scratch ? vc_family_at(w->family, &ask, out, NULL, err) : 1;
+
+	return r < 0 ? r : !r;
+}
+
 static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
 {
 	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
@@ -365,9 +383,11 @@ static int widen_by_alternatives(const struct vc_session *s, const struct vc_pla
 	size_t n = s->whatif->members + 2;
 	int rc = VC_OK;
 
-	for (size_t k = 0; rc == VC_OK && k < n + 2; k++) {
+	for (size_t k = 0; rc == VC_OK && k < n + 2 + OTHERS; k++) {
 		struct vc_trace t = { 0 };
-		int r = k < n ? alternative(s, k, &t, err) : shuffled(s, 2 * (k - n) + 1, &t, err);
+		int r = k < n ? alternative(s, k, &t, err) :
+			k < n + 2 ? shuffled(s, 2 * (k - n) + 1, &t, err) :
+				    on_another_card(s, k - n - 2, &t, err);
 
 		if (r < 0)
 			return r;

@@ -22,6 +22,7 @@ struct vc_whatif {
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	size_t n;
 	struct vc_reduction_card card;       /* that it is predicted for; some scratch depends on it */
+	bool any_card;                       /* neither told nor shown: it may be another */
 	struct vc_session *on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
 	size_t cards;
 	/* The last interval, for other cards and capacities: it does not depend on them. */

@@ -88,7 +88,8 @@ static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
 	}
 	t.meta->max_id = 12;
 	assert_int_equal(vc_member_init(&m, &t, 0, NULL), 0);
-	struct vc_reduction_card found = vc_scratch_card(&m, 1);
+	bool known = false;
+	struct vc_reduction_card found = vc_scratch_card(&m, 1, &known);
 	vc_member_fini(&m);
 	vc_trace_fini(&t);
 	return found;

@@ -91,9 +91,9 @@ for i in range(200): x = (x @ x).clamp(-1, 1)
 for end in "os.kill(os.getpid(), signal.SIGKILL):137" "os.kill(os.getpid(), signal.SIGTERM):143" "os._exit(7):7" "sys.exit(3):3" "os.abort():134"; do
 	a=$(date +%s.%N); record -- "$python" -c "$work${end%:*}"; b=$(date +%s.%N)
 	equal "${end%:*}: exit code" "$rc" "${end##*:}"
-	n=$(count ' (alloc|free) ')
-	[ "$n" -ge 600 ] && pass "${end%:*}: no request is lost" || fail "${end%:*}: no request is lost" "$n events" "$err"
-	say "${end%:*}: $n requests, $(count ' kernel ') of about 400 kernels recorded, $(echo "$a $b" | awk '{ printf "%.1f", $2 - $1 }') s in all"
+	kept=$(count ' (alloc|free) ')
+	[ "$kept" -ge 600 ] && pass "${end%:*}: no request is lost" || fail "${end%:*}: no request is lost" "$kept events" "$err"
+	say "${end%:*}: $kept requests, $(count ' kernel ') of about 400 kernels recorded, $(echo "$a $b" | awk '{ printf "%.1f", $2 - $1 }') s in all"
 done
 record -- "$python" tests/tracer/gpu_train.py loader 2
 equal "DataLoader with forked workers: runs" "$rc" 0
@@ -123,9 +123,9 @@ done
 topic "**8. Workspaces of convolutions**"
 mkdir -p "$BUILD/gpu"
 if on "$python" tests/tracer/gpu_workspaces.py "$BUILD/gpu/workspaces.txt" > "$TMP/out" 2> "$TMP/err"; then
-	n=$(grep -vc '^#' "$BUILD/gpu/workspaces.txt")
-	pass "workspaces of $n convolutions are recorded"
-	say "$n convolutions in $BUILD/gpu/workspaces.txt; VRAMCAST_NULL_WORKSPACES, or ~/.cache/vramcast/workspaces.txt, gives them to dry runs (docs/nullgpu.md)"
+	rows=$(grep -vc '^#' "$BUILD/gpu/workspaces.txt")
+	pass "workspaces of $rows convolutions are recorded"
+	say "$rows convolutions in $BUILD/gpu/workspaces.txt; VRAMCAST_NULL_WORKSPACES, or ~/.cache/vramcast/workspaces.txt, gives them to dry runs (docs/nullgpu.md)"
 else
 	fail "workspaces of convolutions are recorded" "$(tail -n 5 "$TMP/err")"
 fi

@@ -162,19 +162,37 @@ static const char *newest(const struct vc_model_type *m)
 	return v;
 }
 
+/* A recording of a PyTorch that came after this program: the newest rules known, until the
+ * verification says otherwise. */
+static bool is_later(const char *version, const char *known)
+{
+	char *v = NULL, *k = NULL;
+	unsigned long a = strtoul(version, &v, 10), b = strtoul(known, &k, 10);
+
+	if (a != b || *v != '.' || *k != '.')
+		return a > b && *v == '.';
+	return strtoul(v + 1, NULL, 10) > strtoul(k + 1, NULL, 10);
+}
+
+static const char *recorded_version(const struct vc_session *s, const struct vc_model_type *m)
+{
+	const char *known = m ? newest(m) : "";
+
+	return s->meta->torch && !is_later(s->meta->torch, known) ? s->meta->torch : known;
+}
+
 static void choose_version(struct vc_session *s)
 {
 	const struct vc_model_type *m = vc_model_by_name("torch");
+	const char *recorded = recorded_version(s, m);
 
 	if (s->opt->torch.n) {
 		snprintf(s->torch, sizeof(s->torch), "%s", s->opt->torch.at[0]);
 		s->torch_from = "given";
-	} else if (s->meta->torch) {
-		snprintf(s->torch, sizeof(s->torch), "%s", s->meta->torch);
-		s->torch_from = s->meta->torch_guessed ? "guessed" : "recorded";
 	} else {
-		snprintf(s->torch, sizeof(s->torch), "%s", m ? newest(m) : "");
-		s->torch_from = "newest";
+		snprintf(s->torch, sizeof(s->torch), "%s", recorded);
+		s->torch_from = recorded != s->meta->torch ? "newest" :
+				s->meta->torch_guessed ? "guessed" : "recorded";
 	}
 }
 
@@ -604,7 +622,7 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 	const struct vc_model_type *m = vc_model_by_name("torch");
 	/* sixteen more replays: not for minutes of recording */
 	bool try_others = !(s->meta->torch && !s->meta->torch_guessed) && s->device->events < 1000000;
-	const char *first = s->meta->torch ? s->meta->torch : m ? newest(m) : "";
+	const char *first = recorded_version(s, m);
 	int r;
 
 	/* A script, requests alone, or another allocator's work: there is nothing to compare with. */

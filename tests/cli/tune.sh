@@ -27,6 +27,9 @@ f 3
 f 1
 OPS
 run sim "$TMP/a.ops" --torch 2.9; expect "a script is a trace" 0 'fits: 120\.00 MiB of 1\.00 GiB'
+sed 's/^total/torch 3.1.0+cu140\n&/' "$TMP/a.ops" > "$TMP/later.ops"
+run sim "$TMP/later.ops"; expect "a PyTorch that came later is replayed as the newest, and the answer says so" 0 '2\.[0-9]+ \(newest\)'
+run sim "$TMP/a.ops" --torch 2.9
 expect "that claims no proof" 0 'not checked against the recording'
 run sim "$TMP/a.ops" --torch 2.9 --json --capacity 2GiB; expect "a what-if over streams gives an interval" 0 '"peak_reserved": 125829120'
 printf '%s\n' "$out" | tr -d ' \n' | grep -q '"interval":\[125829120,146800640\]' && pass "from both policies of completion" ||

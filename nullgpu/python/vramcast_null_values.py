@@ -43,8 +43,9 @@ PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
 RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
 # They ask the device how many results there are before they allocate them.
 COUNTED = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
-           "repeat_interleave", "index", "index_put_", "nms"}
-MASKED = {"index", "index_put_", "masked_select", "nonzero"}
+           "repeat_interleave", "index", "index_put", "index_put_", "_index_put_impl_", "nms"}
+INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
+MASKED = {"masked_select", "nonzero", *INDEXED}
 # Floating point made of masks is added to attention scores: it decides nothing.
 ADDED = {"where", "masked_fill"}
 # What they write to need not have been known before.
@@ -69,6 +70,7 @@ class _Memory:
         self.plain = (torch.Tensor, torch.nn.Parameter)
         self.settle = ctypes.CDLL("libcuda.so.1").vc_null_settle
         self.known = {}  # address of a large storage -> type of the values it holds
+        self.masked = False  # the backward pass will ask a mask for its count
 
     def on_host(self, t):
         """The same bytes, seen as a CPU tensor."""
@@ -236,7 +238,7 @@ def _make_mode(torch, memory):
 
     def mask_of(name, args):
         """The tensor whose true elements are counted, None where nothing is."""
-        if name not in ("index", "index_put_"):
+        if name not in INDEXED:
             return args[1 if name == "masked_select" else 0]
         chosen = []
         flatten(torch, args[1], chosen)
@@ -245,8 +247,9 @@ def _make_mode(torch, memory):
 
     def tell_count(func, name, args, kwargs):
         """Runs a counted operation ahead and tells the device how many results it has."""
-        if name in ("index", "index_put_"):
+        if name in INDEXED:
             tell_true(mask_of(name, args))
+            memory.masked = memory.masked or (torch.is_grad_enabled() and args[0].requires_grad)
             return None
         done = on_cpu(func, name, False, args, kwargs)
         first = []
@@ -261,8 +264,9 @@ def _make_mode(torch, memory):
     def tell_known(name, args):
         """What is indexed need not be known as long as the mask is."""
         mask = mask_of(name, args)
-        if name not in ("index", "index_put_") and mask.shape != args[0].shape:
+        if name not in INDEXED and mask.shape != args[0].shape:
             return False
+        memory.masked = memory.masked or (mask is not None and args[0].requires_grad)
         known = mask is None or memory.is_small(mask) or memory.is_known(mask)
         if known:
             tell_true(mask)
@@ -404,7 +408,9 @@ class _Switch:
 
     def around(self, function):
         def wrapped(*args, **kwargs):
-            left = self.leave()
+            # a gradient through a boolean index asks the mask again, so the mode stays
+            left = not self.memory.masked and self.leave()
+            self.memory.masked = False
             self.memory.forget_floats()
             try:
                 return function(*args, **kwargs)

@@ -43,6 +43,10 @@ def large_values():
         ok((logits.softmax(1) > 0.1).nonzero().shape[0] == 0, "an untrained network's scores are even")
     with torch.inference_mode():
         ok(inside.nonzero(as_tuple=True)[0].numel() == 199999, "also in inference mode")
+    layer = nn.Linear(64, 64).cuda()
+    rows = torch.arange(100, device="cuda") % 3 == 0
+    layer(torch.randn(100, 64, device="cuda"))[rows].square().mean().backward()
+    ok(layer.weight.grad.shape == (64, 64), "gradients go through a boolean index")
     state = torch.get_rng_state()
     drawn = torch.randperm(5000, device="cuda")
     ok(drawn.sort().values.equal(torch.arange(5000, device="cuda")) and

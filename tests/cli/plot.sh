@@ -14,6 +14,8 @@ for t in timeline blocks segments compare sweep steps ranks owners; do
 	run plot $T -g a100-40 -t $t -o "$TMP/again.svg"
 	check "$t has the same bytes twice" cmp "$TMP/$t.svg" "$TMP/again.svg"
 done
+check "a single step is no pattern: its blocks are what their call sites say" \
+	sh -c 'for w in Gradients Activations "There at the start"; do grep -q ">$w<" "$1" || exit 1; done' - "$TMP/timeline.svg"
 run plot $T -g a100-40 -t owners -o "$TMP/o.dot"; expect "owners as .dot" 0
 if command -v dot >/dev/null 2>&1; then check "dot reads it" dot -Tcanon -o /dev/null "$TMP/o.dot"; else skip "dot reads it" "no dot here"; fi
 

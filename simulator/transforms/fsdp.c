@@ -188,10 +188,23 @@ static int gather_flat(struct fsdp *f, const struct vc_event *e, size_t k, struc
 	return r == VC_OK ? completed(f, e, f->done, true, err) : r;
 }
 
+/* This rank's part of the gradients: the one of the first micro batch stays, later ones are added. */
+static int reduced(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
+{
+	uint64_t part;
+	int r = alloc_on(f, e, f->reduce_stream, unit_shard(f, k), &part, err);
+
+	if (r == VC_OK && again)
+		r = vc_clone_free(&f->c, e, part, err);
+	else if (r == VC_OK && f->unit[k].shard_free)
+		f->c.alias[f->unit[k].shard_free] = part;
+	return r;
+}
+
 static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	uint64_t flat, part;
+	uint64_t flat;
 	int r = VC_OK;
 
 	if (!u->gradients)
@@ -205,11 +218,7 @@ static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool
 	u->is_whole = false;
 	f->turn++;
 	if (r == VC_OK)
-		r = alloc_on(f, e, f->reduce_stream, unit_shard(f, k), &part, err);
-	if (r == VC_OK && again)
-		r = vc_clone_free(&f->c, e, part, err);
-	else if (u->shard_free)
-		f->c.alias[u->shard_free] = part;
+		r = reduced(f, e, k, again, err);
 	f->turn--;
 	if (r == VC_OK)
 		r = free_later(f, e, flat, f->reduce_stream, true, err);
@@ -285,7 +294,6 @@ static int reshard(struct fsdp *f, const struct vc_event *e, size_t k, struct vc
 static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	uint64_t part;
 	int r = reshard(f, e, k, err);
 
 	if (r == VC_OK)
@@ -299,11 +307,7 @@ static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 		r = vc_clone_free(&f->c, e, u->gradient[i], err);
 	u->gradients = 0;
 	if (r == VC_OK)
-		r = alloc_on(f, e, f->reduce_stream, unit_shard(f, k), &part, err);
-	if (r == VC_OK && again)
-		r = vc_clone_free(&f->c, e, part, err);
-	else if (u->shard_free)
-		f->c.alias[u->shard_free] = part;
+		r = reduced(f, e, k, again, err);
 	return r == VC_OK && k == f->u.n ? give_back(f, e, &f->last_scatter, err) : r;
 }
 

@@ -23,6 +23,7 @@
 enum {
 	VC_JOURNAL_RINGS = 256,          /* threads that record at the same time */
 	VC_RING_RECORDS = 131072,        /* per thread: 8 MiB, 262 ms at 500 000 events/s */
+	VC_JOURNAL_SPILL = 32,           /* more of them, when full: 4 million events */
 	VC_JOURNAL_LATE = 32,            /* numbers that may be waited for while reading goes on */
 	VC_JOURNAL_TEXT = 4 << 20,       /* names, settings, stacks; sparse until used */
 	VC_JOURNAL_FACTS = 16 << 10,     /* "key value" lines: versions, rank, what was found */

@@ -19,8 +19,10 @@
 #include "common/codec.h"
 #include "common/param.h"
 
-/* TURN: batches of one process before the next one has its turn; four full rings. */
-enum { BATCH = 1024, TURN = 4 * VC_RING_RECORDS / BATCH };
+/* TURN: batches of one process before the next one has its turn; four full rings. WHOLE: all that a
+ * journal can hold. */
+enum { BATCH = 1024, TURN = 4 * VC_RING_RECORDS / BATCH,
+       WHOLE = VC_JOURNAL_RINGS * (VC_RING_RECORDS / BATCH + 1) };
 
 struct stream { /* one journal on its way into one trace */
 	char *journal, *path, *part; /* part: the trace until it is whole */
@@ -291,15 +293,16 @@ static bool stream_move(struct vc_drain *d, struct stream *s, enum vc_journal_wa
 	return n > 0;
 }
 
-/* What is there, but no more than a turn: a process that never stops must not keep us for ever. */
-static void stream_drain(struct vc_drain *d, struct stream *s, bool dead)
+/* What is there, but no more than so many batches: a process that never stops must not keep us for
+ * ever. */
+static void stream_drain(struct vc_drain *d, struct stream *s, bool dead, int turn)
 {
 	enum vc_journal_way way = dead ? VC_JOURNAL_DEAD : VC_JOURNAL_WAIT;
 	struct vc_error err = { 0 };
 
 	if (!dead && vc_journal_pressure(s->reader) > VC_RING_RECORDS / 4)
 		way = VC_JOURNAL_HURRY;
-	for (int i = 0; i < TURN && stream_move(d, s, way); i++)
+	for (int i = 0; i < turn && stream_move(d, s, way); i++)
 		if (vc_journal_uncommitted(s->reader) > VC_RING_RECORDS / 8 &&
 		    vc_journal_pressure(s->reader) > VC_RING_RECORDS / 4) {
 			if (s->encoder && !s->stopped && vc_encoder_flush(s->encoder, &err) < 0)
@@ -319,7 +322,7 @@ static void stream_finish(struct vc_drain *d, struct stream *s, bool dead)
 
 	if (s->finished)
 		return;
-	stream_drain(d, s, true);
+	stream_drain(d, s, true, dead ? WHOLE : TURN);
 	s->finished = true;
 	s->orderly = atomic_load(&vc_journal_header(s->reader)->state) == VC_JOURNAL_ENDED;
 	if (!dead)
@@ -419,7 +422,7 @@ long vc_drain_step(struct vc_drain *d, struct vc_error *err)
 
 		if (s->finished)
 			continue;
-		stream_drain(d, s, false);
+		stream_drain(d, s, false, TURN);
 		if (waits > most)
 			most = waits;
 	}

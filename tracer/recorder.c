@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MASK = VC_RING_RECORDS - 1 };
+enum { MASK = VC_RING_RECORDS - 1,
+       RESIDENT = 4, /* rings of 8 MiB that may stay mapped */
+       RETRY = 4096 /* dropped records between two attempts to find room */ };
 
 static struct {
 	_Atomic(struct vc_journal *) journal;
@@ -25,6 +27,7 @@ static struct {
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */
 	void *map[VC_JOURNAL_RINGS];
+	uint32_t spilled;                /* rings made for threads whose own was full */
 } g = { .fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
@@ -33,6 +36,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	struct vc_record *slot;
 	uint64_t head, limit; /* head == limit: full as far as we know */
 	bool busy;            /* between begin and commit, or in a slow path */
+	uint32_t patience;    /* events to drop before another ring is looked for */
 	bool refused;         /* there was no ring for this thread: asking again would cost too much */
 } self;
 
@@ -203,18 +207,31 @@ bool vc_recorder_open(void)
 	return j != NULL;
 }
 
-/* A ring whose thread has ended (what is still in it stays in front), or a new one; -1: none. */
-static int find_ring(struct vc_journal *j)
+/* The emptiest ring that nobody writes to any more, if it holds less than that (which stays in front);
+ * -1: none. */
+static int find_left(struct vc_journal *j, uint32_t n, uint64_t least)
 {
-	uint32_t n = atomic_load(&j->rings);
+	int found = -1;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (atomic_load_explicit(&j->ring[i].state, memory_order_acquire) == VC_RING_LEFT)
-			return (int)i;
-	if (n == VC_JOURNAL_RINGS || g.fd < 0)
-		return -1;
+	for (uint32_t i = 0; i < n && least; i++) {
+		const struct vc_ring *r = &j->ring[i];
+
+		if (atomic_load_explicit(&r->state, memory_order_acquire) != VC_RING_LEFT)
+			continue;
+		uint64_t used = atomic_load(&r->head) - atomic_load(&r->tail);
+		if (used < least) {
+			least = used;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+static int new_ring(struct vc_journal *j, uint32_t n)
+{
 	off_t at = (off_t)(j->rings_at + n * VC_RING_BYTES);
-	if (posix_fallocate(g.fd, at, (off_t)VC_RING_BYTES) != 0)
+
+	if (n == VC_JOURNAL_RINGS || g.fd < 0 || posix_fallocate(g.fd, at, (off_t)VC_RING_BYTES) != 0)
 		return -1;
 	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, at);
 	if (p == MAP_FAILED)
@@ -224,9 +241,28 @@ static int find_ring(struct vc_journal *j)
 	return (int)n;
 }
 
-static bool attach_thread(struct vc_journal *j)
+/* One that was left, or a new one; -1: none. `spill`: for a thread whose own is full. */
+static int find_ring(struct vc_journal *j, bool spill)
 {
-	int i = find_ring(j);
+	uint32_t n = atomic_load(&j->rings);
+	int i = find_left(j, n, VC_RING_RECORDS / 2);
+
+	if (i >= 0 || (spill && g.spilled == VC_JOURNAL_SPILL))
+		return i;
+	i = new_ring(j, n);
+	g.spilled += spill && i >= 0;
+	return i < 0 && !spill ? find_left(j, n, VC_RING_RECORDS + 1) : i;
+}
+
+/* What was written stays in the file; only the recorded process maps it no more. */
+static void forget_pages(struct vc_record *slot)
+{
+	madvise(slot, VC_RING_BYTES, MADV_DONTNEED);
+}
+
+static bool attach_thread(struct vc_journal *j, bool spill)
+{
+	int i = find_ring(j, spill);
 
 	if (i < 0)
 		return false;
@@ -241,25 +277,56 @@ static bool attach_thread(struct vc_journal *j)
 	return true;
 }
 
-/* The first record of a thread, or a ring that looks full. */
-static __attribute__((noinline, cold)) bool make_room(void)
+/* The ring is full because the recorder gets no processor: the thread goes on in another one. */
+static bool spill(void)
 {
-	if (self.ring) {
-		uint64_t tail = atomic_load_explicit(&self.ring->tail, memory_order_acquire);
+	struct vc_ring *full = self.ring;
+	struct vc_record *slot = self.slot;
+	bool ok;
 
-		self.limit = tail + VC_RING_RECORDS;
-		if (self.head != self.limit)
-			return true;
+	if (self.patience && self.patience--)
+		return false; /* there was none a moment ago */
+	pthread_mutex_lock(&g.lock);
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+	ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j, true);
+	if (ok)
+		atomic_store_explicit(&full->state, VC_RING_LEFT, memory_order_release);
+	pthread_mutex_unlock(&g.lock);
+	if (ok)
+		forget_pages(slot);
+	else
+		self.patience = RETRY;
+	return ok;
+}
+
+static bool make_room_in_ring(void)
+{
+	uint64_t tail = atomic_load_explicit(&self.ring->tail, memory_order_acquire);
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
+
+	self.limit = tail + VC_RING_RECORDS;
+	if (self.head == self.limit && !spill()) {
 		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
 		return false;
 	}
+	if (atomic_load_explicit(&j->rings, memory_order_relaxed) > RESIDENT &&
+	    self.limit - self.head > VC_RING_RECORDS / 2)
+		forget_pages(self.slot); /* a ring has gone round: it would stay resident for ever */
+	return true;
+}
+
+/* The first record of a thread, or a ring that looks full. */
+static __attribute__((noinline, cold)) bool make_room(void)
+{
+	if (self.ring)
+		return make_room_in_ring();
 	if (self.refused)
 		vc_recorder_lost(1);
 	if (self.refused || !g.configured || g.refused)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	struct vc_journal *j = journal_locked();
-	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j);
+	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j, false);
 	pthread_mutex_unlock(&g.lock);
 	self.refused = !ok;
 	if (!ok)
@@ -387,6 +454,7 @@ void vc_recorder_after_fork(bool child)
 		atomic_store(&g.journal, NULL);
 		munmap(j, head);
 		memset(g.map, 0, sizeof(g.map));
+		g.spilled = 0;
 		memset(&self, 0, sizeof(self));
 		if (g.keyed)
 			pthread_setspecific(g.key, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* burst.c - burst THREADS EVENTS-PER-SECOND SECONDS: pairs of allocation and free at a steady rate
- * from several threads; prints how many events there were and the nanoseconds each hook call took. */
+ * from several threads; prints how many events there were, the seconds, and the largest resident memory. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 void *_ZN3c109alloc_cpuEm(size_t n);
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
 	long n[64] = { 0 }, sum = 0;
 	pthread_t t[64];
+	struct rusage use;
 	double start;
 
 	rate = (argc > 2 ? atof(argv[2]) : 2e6) / threads;
@@ -51,6 +53,7 @@ int main(int argc, char **argv)
 		pthread_join(t[i], NULL);
 		sum += n[i];
 	}
-	printf("events %ld seconds %.3f\n", sum, now() - start);
+	getrusage(RUSAGE_SELF, &use);
+	printf("events %ld seconds %.3f kib %ld\n", sum, now() - start, use.ru_maxrss);
 	return 0;
 }

@@ -8,12 +8,14 @@ done for small tensors, and for larger ones outside of what is differentiated: d
 boxes, assignments. Small results of everything else become zeros: readable, finite, the same in every
 run. A size that depends on unknown values is the largest it can be, and the report says so. The
 allocator sees nothing of all this. Backward passes and optimizer steps are left alone: nothing there
-decides."""
+decides, but for what a backward pass runs of Python's (gradients that a program writes itself, forward
+passes that it repeats)."""
 import ctypes
 import functools
 import math
 import os
 import sys
+import threading
 
 LIMIT = int(os.environ.get("VRAMCAST_NULL_VALUES_MAX", 1 << 20))  # bytes of storage: always computed
 # Larger ones cost host memory and time; integers and masks (edges, tokens, assignments) decide more
@@ -291,9 +293,10 @@ def _make_mode(torch, memory):
     def upload(func, args, kwargs):
         """Data that comes from the host: the device side copies what is small."""
         out = func(*args, **kwargs)
-        if type(out) is torch.Tensor and out.is_cuda and out.nbytes > LIMIT and args:
+        if type(out) is torch.Tensor and out.is_cuda and args and memory.is_plain(out) and \
+                out.nbytes > LIMIT:
             most = UPLOADED_FLOAT if out.dtype.is_floating_point else KNOWN_INTEGER
-            if type(args[0]) is torch.Tensor and out.nbytes <= most and memory.is_plain(out):
+            if type(args[0]) is torch.Tensor and out.nbytes <= most:
                 memory.on_host(out).copy_(args[0])
                 memory.learn(out)
             else:
@@ -382,12 +385,14 @@ def _make_mode(torch, memory):
     return Values()
 
 
-class _Switch:
-    """The mode with an on and an off; off does nothing when another mode lies on top of it."""
+class _Switch(threading.local):
+    """The mode with an on and an off; off does nothing when another mode lies on top of it. PyTorch
+    keeps modes by thread, and gradients are computed in threads of their own: so is the switch."""
+    on = False
+    stopped = False  # for all threads
 
-    def __init__(self, torch):
-        self.torch, self.memory = torch, _Memory(torch)
-        self.mode, self.on, self.stopped = _make_mode(torch, self.memory), False, False
+    def __init__(self, torch, mode, memory):
+        self.torch, self.mode, self.memory = torch, mode, memory
 
     def is_top(self):
         from torch.utils import _python_dispatch
@@ -395,9 +400,11 @@ class _Switch:
         return current is None or current() is self.mode
 
     def enter(self):
-        if not self.on and not self.stopped:
-            self.mode.__enter__()
-            self.on = True
+        if self.on or self.stopped:
+            return False
+        self.mode.__enter__()
+        self.on = True
+        return True
 
     def leave(self):
         if self.on and self.is_top():
@@ -421,10 +428,22 @@ class _Switch:
         wrapped.__doc__ = function.__doc__
         return wrapped
 
+    def inside(self, function):
+        """Python that a backward pass calls: there the mode is on again."""
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            entered = not self.on and not self.is_top() and self.enter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                if entered:
+                    self.leave()
+        return wrapped
+
     def stop(self, why):
         if not self.stopped:
             self.leave()
-            self.stopped = True
+            _Switch.stopped = True
             print("vramcast: values of small tensors are not computed any more (%s)" % why,
                   file=sys.stderr)
 
@@ -454,11 +473,27 @@ def _stop_when_called(torch, switch, compile_):
     return compile_guarded
 
 
+def _follow_backward(torch, switch):
+    """The two doors by which a backward pass enters Python: gradients of custom functions, and saved
+    tensors that are made anew (checkpointing)."""
+    custom = torch.autograd.function.BackwardCFunction
+    custom.apply = switch.inside(custom.apply)
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    init = hooks.__init__
+
+    @functools.wraps(init)
+    def with_values(self, pack_hook, unpack_hook):
+        init(self, pack_hook, switch.inside(unpack_hook))
+    hooks.__init__ = with_values
+
+
 def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
-    switch = _Switch(torch)
+    memory = _Memory(torch)
+    switch = _Switch(torch, _make_mode(torch, memory), memory)
     torch.autograd.backward = switch.around(torch.autograd.backward)
+    _follow_backward(torch, switch)
     optim = sys.modules.get("torch.optim.optimizer")
     if optim is not None and hasattr(optim, "register_optimizer_step_pre_hook"):
         left = []

@@ -4,6 +4,7 @@ several trainings in one process, with a cap between them, behave as on a card. 
 import sys
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 failed = 0
@@ -53,8 +54,46 @@ def large_values():
        torch.get_rng_state().equal(state), "a permutation is one, and the host's generator untouched")
 
 
+class Asks(torch.autograd.Function):
+    """A gradient written in Python that decides by what it was given."""
+    seen = []
+
+    @staticmethod
+    def forward(ctx, x, rows):
+        ctx.save_for_backward(rows)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        rows, = ctx.saved_tensors
+        Asks.seen.append(((rows > 4).nonzero().shape[0], rows.flip(0)[0].item()))
+        return grad, None
+
+
+def backward_values():
+    """What a backward pass runs of Python's: custom gradients, repeated forward passes."""
+    x = torch.randn(10, 512, device="cuda", requires_grad=True)
+    Asks.apply(x, torch.arange(10, device="cuda")).sum().backward()
+    ok(Asks.seen == [(5, 9)], "a gradient written in Python sees values")
+    layer, seen = nn.Linear(512, 512).cuda(), []
+
+    def block(h, mask):
+        seen.append(mask.nonzero().shape[0])
+        return h.clone().index_put((mask,), layer(h[mask]))
+    for reentrant in (False, True):
+        mask = torch.arange(4096, device="cuda") % 4 == 0
+        h = torch.randn(4096, 512, device="cuda", requires_grad=True)
+        torch.utils.checkpoint.checkpoint(block, h, mask, use_reentrant=reentrant).sum().backward()
+        ok(h.grad.shape == h.shape and set(seen) == {1024} and len(seen) == 2,
+           "a checkpointed block repeats its mask (use_reentrant=%s)" % reentrant)
+        del seen[:]
+    heads = torch.ones(4, 4).to_sparse().cuda()
+    ok(heads._nnz() == 16 and heads.is_cuda, "sparse tensors move to the card")
+
+
 def main():
     large_values()
+    backward_values()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* precision.c - what-if: from float to autocast or to pure 16 bit. Which operations stay in float follows
- * from call sites, by the lists of torch.amp (autocast_mode.h): products of matrices and convolutions in
- * 16 bit, losses and softmax in float, what stands between them in the type of what it gets; a residual
- * stream is in float, and a norm's result has a copy in 16 bit for the product behind it, the only one
- * that is kept. Without call sites `act` says which share of the activations halves. The bounds are all
- * and none. A new recording is better. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "simulator/transforms/resize.h"
+ * from call sites (simulator/transforms/types.h); the bounds are what those leave open. Without them `act`
+ * says which share of the activations halves, and the bounds are all and none. A new recording is better.
+ */
+#include "simulator/transforms/types.h"
 
 enum to { AMP, HALF };
 enum bound { BEST, LOW, HIGH };
@@ -39,96 +34,13 @@ static double share(const struct config *c)
 	return c->act >= 0 ? c->act : c->to == AMP ? 0.7 : 1;
 }
 
-enum op { UNKNOWN, PRODUCT, SIXTEEN, NORM, FLOAT, LOSS };
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
-static const char *string_of(const struct vc_meta *m, uint32_t s)
-{
-	return s < m->strings ? m->string[s] : "";
-}
-
-/* By the innermost frame; Transformers computes losses in float whatever comes in. */
-static enum op op_at(const struct vc_meta *m, uint32_t site, bool *float_loss)
-{
-	static const char *const wide[] = { "softmax", "log_softmax", "cross_entropy", "nll_loss", "mse_loss",
-		"l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div", NULL };
-	static const char *const norm[] = { "layer_norm", "group_norm", "rms_norm", NULL };
-	const struct vc_frame *f = site && site < m->frames ? &m->frame[site] : NULL;
-	const char *file = f ? string_of(m, f->file) : "", *function = f ? string_of(m, f->function) : "";
-
-	for (uint32_t at = site; at && at < m->frames; at = m->frame[at].parent)
-		if (ends_with(string_of(m, m->frame[at].file), "loss/loss_utils.py")) {
-			*float_loss = true;
-			return LOSS;
-		}
-	for (int i = 0; wide[i]; i++)
-		if (!strcmp(function, wide[i]))
-			return LOSS;
-	if (!strcmp(function, "embedding"))
-		return FLOAT;
-	for (int i = 0; norm[i]; i++)
-		if (!strcmp(function, norm[i]))
-			return NORM;
-	if (strstr(file, "modules/conv.py") || strstr(file, "modules/linear.py"))
-		return PRODUCT;
-	return strstr(file, "torch/nn/") || strstr(file, "sdpa_attention") ? SIXTEEN : UNKNOWN;
-}
-
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
-static bool is_one_of(const uint64_t *size, size_t n, uint64_t s)
-{
-	return n && bsearch(&s, size, n, sizeof(*size), by_size);
-}
-
-/* What stays in float; in pure 16 bit losses of Transformers only. */
 static int classify(struct vc_resize *r, struct vc_error *err)
 {
+	static const enum vc_doubt doubt[] = { [BEST] = VC_DOUBT_SEEMS, [LOW] = VC_DOUBT_HALF,
+					       [HIGH] = VC_DOUBT_FLOAT };
 	const struct config *c = r->config;
-	const struct vc_anatomy *a = &r->c.a;
-	uint64_t *norm = calloc(a->n + 1, sizeof(*norm)), *lost = calloc(a->n + 1, sizeof(*lost));
-	uint8_t *op = calloc(a->n + 1, 1);
-	size_t norms = 0, losses = 0;
 
-	r->wide = calloc(a->n + 1, 1);
-	for (size_t i = 0; norm && lost && op && r->wide && i < a->n; i++) {
-		op[i] = (uint8_t)op_at(r->meta, r->c.w->in[a->block[i].event].site, &r->float_loss);
-		if (op[i] == NORM && a->block[i].size > 512)
-			norm[norms++] = a->block[i].size;
-		if (op[i] == LOSS && a->block[i].size > 512)
-			lost[losses++] = a->block[i].size;
-	}
-	bool ok = norm && lost && op && r->wide;
-	if (ok) {
-		qsort(norm, norms, sizeof(*norm), by_size);
-		qsort(lost, losses, sizeof(*lost), by_size);
-	}
-	for (size_t i = 0; ok && i < a->n; i++) {
-		const struct vc_block_life *b = &a->block[i];
-		bool named = r->c.w->in[b->event].site != 0;
-
-		if (op[i] == LOSS || (op[i] != SIXTEEN && op[i] != PRODUCT && is_one_of(lost, losses, b->size)))
-			r->wide[i] = c->to == AMP || r->float_loss;
-		else if (c->to == AMP && r->convolutional) /* what a norm in float hands to the next product */
-			r->wide[i] = named && op[i] != PRODUCT && is_one_of(norm, norms, b->size);
-		else if (c->to == AMP && (op[i] == UNKNOWN || op[i] == FLOAT) && named)
-			r->wide[i] = !norms || is_one_of(norm, norms, b->size);
-	}
-	free(norm);
-	free(lost);
-	free(op);
-	return ok ? VC_OK : vc_nomem(err, "what stays in float");
+	return vc_types_find(r, c->to == AMP, doubt[c->bound], err);
 }
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
@@ -175,7 +87,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_resize r = { .config = c, .size = size_of, .enter = enter, .leave = leave,
 			       .held_by_gradient = true, .meta = s->meta };
 
-	if (c->act < 0 && c->bound == BEST && s->meta->frames > 1)
+	if (c->act < 0 && s->meta->frames > 1)
 		r.prepare = classify;
 
 	vc_meta_note(s->meta, "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "

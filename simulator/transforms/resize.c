@@ -8,7 +8,12 @@
 enum { WAITING = 128 };
 
 struct waiting { uint64_t id; size_t due; };
-struct walk { struct waiting at[WAITING]; size_t n, allocs; };
+struct walk {
+	struct waiting at[WAITING]; size_t n, allocs;
+	uint64_t *companion;                     /* by number of block */
+	uint32_t turning[WAITING]; size_t turns; /* blocks that are still of their first size */
+	uint32_t kept[WAITING]; size_t keeps;    /* blocks whose companion goes before they do */
+};
 
 int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, bool hold,
 		  struct vc_error *err)
@@ -92,15 +97,88 @@ static int passing(struct vc_resize *r, struct walk *k, const struct vc_event *e
 	return rc;
 }
 
+static int drop_companion(struct vc_resize *r, struct walk *k, const struct vc_event *e, size_t i,
+			  struct vc_error *err)
+{
+	uint64_t id = k->companion[i];
+
+	k->companion[i] = 0;
+	return vc_clone_free(&r->c, e, id, err);
+}
+
+/* Before block b is asked for: others become what they are kept in. What they were goes behind it. */
+static int turn(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,
+		const struct vc_event *e, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = 0; rc == VC_OK && i < k->turns; i++) {
+		const struct vc_block_life *x = &r->c.a.block[k->turning[i]];
+
+		if (r->extra[x->born].turn > b->born)
+			continue;
+		k->turning[i--] = k->turning[--k->turns];
+		uint64_t old = r->c.alias[x->id];
+		if (x->died_event < b->event || !old)
+			continue;
+		rc = vc_clone_alloc(&r->c, e, r->size(r, x), &r->c.alias[x->id], err);
+		if (rc == VC_OK && k->n < WAITING)
+			k->at[k->n++] = (struct waiting){ old, k->allocs + 1 };
+		else if (rc == VC_OK)
+			rc = vc_clone_free(&r->c, e, old, err);
+	}
+	for (size_t i = 0; rc == VC_OK && i < k->keeps; i++)
+		if (r->extra[k->kept[i]].until <= b->born) {
+			rc = drop_companion(r, k, e, k->kept[i], err);
+			k->kept[i--] = k->kept[--k->keeps];
+		}
+	return rc;
+}
+
+static int add_extra(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,
+		     const struct vc_event *e, struct vc_error *err)
+{
+	const struct vc_extra *x = &r->extra[b->born];
+
+	if (x->first && k->turns < WAITING)
+		k->turning[k->turns++] = b->born;
+	if (!x->beside)
+		return VC_OK;
+	if (x->until != UINT32_MAX && k->keeps < WAITING)
+		k->kept[k->keeps++] = b->born;
+	return vc_clone_alloc(&r->c, e, x->beside, &k->companion[b->born], err);
+}
+
+static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,
+		      const struct vc_event *e, uint64_t size, struct vc_error *err)
+{
+	struct vc_event now = *e;
+	const struct vc_extra *x = &r->extra[b->born];
+
+	now.size = x->first && k->turns < WAITING ? x->first : size;
+	int rc = vc_clone_event(&r->c, &now, err);
+	return rc < 0 ? rc : add_extra(r, k, b, e, err);
+}
+
+static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
+{
+	const struct vc_block_life *b = e->kind == VC_EV_FREE && r->extra ? vc_clone_block(&r->c, e->id) : NULL;
+	int rc = vc_clone_event(&r->c, e, err);
+
+	return rc == VC_OK && b ? drop_companion(r, k, e, b->born, err) : rc;
+}
+
 static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
 {
 	const struct vc_block_life *b = e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
 
 	if (!b)
-		return vc_clone_event(&r->c, e, err);
+		return other(r, k, e, err);
 	uint64_t size = r->size(r, b);
 	int rc = give_back(r, k, e, k->allocs, err);
 
+	if (rc == VC_OK && r->extra)
+		rc = turn(r, k, b, e, err);
 	k->allocs++;
 	if (rc == VC_OK && r->held_by_gradient && b->category == VC_CAT_GRADIENT &&
 	    r->gradient_at < r->helds) {
@@ -115,6 +193,8 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 	}
 	if (r->gradients_live && b->category == VC_CAT_GRADIENT)
 		return passing(r, k, e, size, r->shard ? r->shard(r, b) : 0, err);
+	if (r->extra && (r->extra[b->born].first || r->extra[b->born].beside))
+		return with_extra(r, k, b, e, size, err);
 	struct vc_event now = *e;
 	now.size = size;
 	if (!r->lives || !r->lives[b->born] || k->n == WAITING)
@@ -128,8 +208,8 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 static int walk_spans(struct vc_resize *r, struct vc_error *err)
 {
 	struct vc_whole *w = r->c.w;
-	struct walk k = { .n = 0 };
-	int rc = VC_OK;
+	struct walk k = { .companion = calloc(r->c.a.n + 1, sizeof(*k.companion)) };
+	int rc = k.companion ? VC_OK : vc_nomem(err, "what blocks have beside them");
 
 	for (size_t i = 0; rc == VC_OK && i < r->c.a.spans; i++) {
 		const struct vc_span *p = &r->c.a.span[i];
@@ -143,6 +223,7 @@ static int walk_spans(struct vc_resize *r, struct vc_error *err)
 		if (rc == VC_OK && r->leave)
 			rc = r->leave(r, p, &w->in[p->end - 1], err);
 	}
+	free(k.companion);
 	return rc;
 }
 
@@ -168,5 +249,7 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, 
 	free(r->held);
 	free(r->lives);
 	free(r->wide);
+	free(r->halved);
+	free(r->extra);
 	return rc;
 }

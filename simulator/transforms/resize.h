@@ -13,6 +13,14 @@ typedef uint64_t vc_resize_fn(struct vc_resize *r, const struct vc_block_life *b
 typedef int vc_resize_hook(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 			   struct vc_error *err);
 
+/* A block that is asked for in another size than it is kept in, or has a companion. */
+struct vc_extra {
+	uint64_t first;   /* bytes until block `turn` (a number of block) is asked for; 0: as kept */
+	uint32_t turn;
+	uint64_t beside;  /* bytes of the companion, asked for right behind it; 0: none */
+	uint32_t until;   /* block before which the companion goes; UINT32_MAX: with its block */
+};
+
 struct vc_resize {
 	struct vc_clone c;
 	const void *config;
@@ -26,7 +34,8 @@ struct vc_resize {
 	 * Filled by the transform in `prepare`, released here. */
 	uint8_t *lives;
 	const struct vc_meta *meta; /* set by the transform that wants call sites */
-	uint8_t *wide;              /* by number of block, the transform's own; released here */
+	uint8_t *wide, *halved;     /* by number of block, the transform's own; released here */
+	struct vc_extra *extra;     /* by number of block; NULL: none; released here */
 	bool float_loss;            /* losses are computed in float, by their call sites */
 	int (*prepare)(struct vc_resize *r, struct vc_error *err); /* when anatomy and trainable are known */
 	/* Trainable tensors: the gradients of one iteration, in order of birth. */

@@ -21,7 +21,7 @@ pairs() { # model|ranks|transform|base arguments|changed arguments
 	local models base change ranks transform m
 	grep -v '^#' "${PAIRS:-$here/pairs.txt}" | while IFS='|' read -r models base change ranks transform; do
 		for m in $models; do
-			case " ${MODELS:-gpt llama conv vit mlp tables bert gpt2 convnext pairs efficient mixer swin t5 unet} " in *" $m "*) ;; *) continue ;; esac
+			case " ${MODELS:-gpt llama conv vit mlp tables bert gpt2 convnext pairs efficient mixer swin t5 unet qwen neox distil wav mobile dense shuffle encoder dlrm} " in *" $m "*) ;; *) continue ;; esac
 			echo "$m|$(trim $ranks)|$(trim $transform)|$(trim $m $base)|$(trim $m $base $change)"
 		done
 	done

@@ -14,7 +14,10 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from models import MORE  # noqa: E402
+from models import MORE as SEEN  # noqa: E402
+from strangers import MORE as STRANGERS  # noqa: E402
+
+MORE = {**SEEN, **STRANGERS}
 
 p = argparse.ArgumentParser()
 p.add_argument("model", choices=["gpt", "llama", "conv", "vit", *MORE])
@@ -183,6 +186,11 @@ with torch.device("cuda"):
     model, kinds, loss_of = build()
 if a.precision == "bf16":
     model = model.bfloat16()
+    if a.model in MORE:  # which give their data in float
+        def narrow(x):
+            return x.bfloat16() if torch.is_tensor(x) and x.is_floating_point() else x
+        model.register_forward_pre_hook(lambda m, args, named: (
+            tuple(map(narrow, args)), {k: narrow(v) for k, v in named.items()}), with_kwargs=True)
 if a.lora:
     from peft import LoraConfig, get_peft_model
     targets = a.targets if a.targets == "all-linear" else a.targets.split(",")

@@ -267,3 +267,27 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out)
 	for (const struct vc_option *o = console_options; o->name; o++)
 		help_row(o, out);
 }
+
+char *vc_opt_word(const char *word, char *buf, size_t n)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	size_t k = 0;
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		snprintf(buf, n, "%s", word);
+		return buf;
+	}
+	if (n < 3)
+		return memset(buf, 0, n);
+	buf[k++] = '\'';
+	for (; *word && k + 6 < n; word++) {
+		if (*word == '\'') { /* ends the quotes, a quote by itself, begins them again */
+			memcpy(buf + k, "'\\'", 3);
+			k += 3;
+		}
+		buf[k++] = *word;
+	}
+	buf[k++] = '\'';
+	buf[k] = '\0';
+	return buf;
+}

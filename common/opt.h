@@ -66,6 +66,10 @@ int  vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **arg
 void vc_opt_fini(const struct vc_command *c, void *cfg);
 void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 
+/* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n bytes do
+ * not suffice. Returns buf. */
+char *vc_opt_word(const char *word, char *buf, size_t n);
+
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
 #include "commands.def"
 #undef VC_COMMAND

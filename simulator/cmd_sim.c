@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "simulator/advice.h"
+#include "simulator/again.h"
 #include "simulator/host.h"
 #include "simulator/report.h"
 #include "simulator/rewrite.h"
@@ -54,6 +55,8 @@ struct sim {
 	struct vc_result *result; /* n of them */
 	size_t n, done;
 	struct vc_host host;
+	size_t traces;
+	char **trace; /* as they were given */
 };
 
 /* ---- running ---- */
@@ -187,9 +190,10 @@ static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
 	vc_emit_end(e);
 }
 
-static void say_advice(struct vc_emit *e, const struct vc_advice *a, size_t n)
+static void say_advice(struct vc_emit *e, const struct sim *sim, const struct vc_plan *plan,
+		       const struct vc_advice *a, size_t n)
 {
-	char peak[32], low[32], high[32], between[80];
+	char peak[32], low[32], high[32], between[80], again[2048];
 
 	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
 		vc_emit_line(e, "\n%s", a->text);
@@ -207,7 +211,8 @@ static void say_advice(struct vc_emit *e, const struct vc_advice *a, size_t n)
 		if (a[i].paste[0])
 			vc_emit_line(e, "       %s", a[i].paste);
 		if (a[i].how[0])
-			vc_emit_line(e, "       vramcast sim ... %s", a[i].how);
+			vc_emit_line(e, "       %s", vc_again(&sim->cfg->run, sim->traces, sim->trace, plan,
+							  a[i].how, again, sizeof(again)));
 	}
 }
 
@@ -220,7 +225,7 @@ static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 	for (size_t k = 0; k < n; k++)
 		emit_one_advice(e, &a[k]);
 	vc_emit_end(e);
-	say_advice(e, a, n);
+	say_advice(e, sim, &sim->plan[i], a, n);
 }
 
 static bool host_fits(const struct sim *sim)
@@ -527,7 +532,7 @@ static int exit_code(const struct sim *sim, double budget)
 
 static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct sim sim = { .cfg = config };
+	struct sim sim = { .cfg = config, .traces = argc, .trace = argv };
 	double budget;
 	int r = budget_of(sim.cfg, &budget, &con->err);
 

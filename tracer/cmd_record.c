@@ -284,6 +284,7 @@ static void summary(const struct run *r)
 {
 	const struct vc_card *card = NULL;
 	const char *first = NULL;
+	char word[4200];
 
 	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
 		struct vc_drain_file f = vc_drain_file(r->drain, i);
@@ -299,8 +300,8 @@ static void summary(const struct run *r)
 			first = f.path;
 	}
 	if (first)
-		fprintf(stderr, "next: vramcast sim %s%s%s\n", first, card ? " -g " : "",
-			card ? card->name : "");
+		fprintf(stderr, "next: vramcast sim %s%s%s\n", vc_opt_word(first, word, sizeof(word)),
+			card ? " -g " : "", card ? card->name : "");
 	else
 		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
 			"allocator of a PyTorch that the tracer knows\n");

@@ -30,6 +30,18 @@ printf '%s' "$out" | grep -q 'ALLOC_CONF=max_split_size_mb:512,' && ! printf '%s
 run sim traces/decomfl.vct --no-verify --capacity 1700MiB
 [ "$rc" = 3 ] && ! printf '%s' "$out" | grep -qi 'optimizer = \|adapters' &&
 	pass "no change of training where nothing trains" || fail "no change of training where nothing trains" "$out"
+# The line under each advice is the whole command, and pasting it gives that advice's peak.
+cp $gpt "$TMP/it's mine.vct"
+run sim "$TMP/it's mine.vct" --no-verify --capacity 6500MiB --context 400MiB --set batch=4
+printf '%s\n' "$out" | awk '/^  [0-9]+\. /{ match($0, /[0-9.]+ [KMG]iB( \(| reserved)/); peak = substr($0, RSTART, RLENGTH); sub(/ (reserved|\()$/, "", peak) }
+	/^       vramcast sim /{ sub(/^ *vramcast/, ""); print peak "|" $0 }' > "$TMP/lines"
+bad=0
+while IFS='|' read -r peak line; do
+	eval "\"\$VRAMCAST\" $line --no-verify --no-advice" > "$TMP/again" 2>&1 && grep -q "reserved by PyTorch  *$peak\$" "$TMP/again" ||
+		{ bad=$((bad + 1)); echo "# not $peak: $line"; }
+done < "$TMP/lines"
+n=$(grep -c . "$TMP/lines")
+[ "$n" -gt 3 ] && [ "$bad" = 0 ] && pass "$n lines to paste, each gives its peak" || fail "lines to paste" "$n lines, $bad wrong" "$out"
 # Room: from one recording, and from two.
 run sim $gpt --no-verify -g rtx4090; expect "one recording tells how far the batch may grow" 0 '32 % of the card is used: .*batch.*one recording'
 run sim traces/attention.vct --no-verify -g t4

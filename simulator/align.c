@@ -328,13 +328,13 @@ static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
 }
 
 static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		     uint32_t **out, struct vc_error *err)
+		     double second, uint32_t **out, struct vc_error *err)
 {
 	double square = ratio * ratio;
 	const struct vc_ratios by_degree[] = {
-		{ .at = { 1, ratio }, .n = 2 },
-		{ .at = { 1, ratio, square }, .n = 3 },
-		{ .at = { 1, ratio, square, square * ratio, square * square }, .n = 5 },
+		{ .at = { 1, ratio, second }, .n = 3 },
+		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
+		{ .at = { 1, ratio, second, square, second * second, square * ratio, square * square }, .n = 7 },
 	};
 	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
 	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
@@ -404,18 +404,18 @@ static int one_by_one(size_t n, uint32_t **out, struct vc_error *err)
  * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
  * together (a line was added to the script in between) the order of sizes has to do. */
 int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		  uint32_t **out, struct vc_error *err)
+		  double second, uint32_t **out, struct vc_error *err)
 {
 	uint32_t *without;
 
-	if (is_twin_run(a, na, b, nb, ratio))
+	if ((ratio > 1) == (second > 1 || (second == 1 && ratio > 1)) && is_twin_run(a, na, b, nb, ratio))
 		return one_by_one(na, out, err);
-	int rc = align_two(a, na, b, nb, ratio, out, err);
+	int rc = align_two(a, na, b, nb, ratio, second, out, err);
 
 	if (rc || holes(*out, na) * 4 < na)
 		return rc;
 	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
-	rc = x && y ? align_two(x, na, y, nb, ratio, &without, err) : vc_nomem(err, "the alignment");
+	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) : vc_nomem(err, "the alignment");
 	free(x);
 	free(y);
 	if (!rc && holes(without, na) < holes(*out, na)) {

@@ -30,8 +30,9 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
 	     struct vc_ratios *r, uint32_t *match, struct vc_error *err);
 
 /* The better of two matchings for a parameter whose values are `ratio` (b / a) apart: with squares of
- * it as a law, and without. *out has na entries and is the caller's. */
+ * it as a law, and without. `second`: of another parameter that acts elsewhere, in an evaluation; 1: none.
+ * *out has na entries and is the caller's. */
 int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		  uint32_t **out, struct vc_error *err);
+		  double second, uint32_t **out, struct vc_error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "simulator/time.h"
 #include "simulator/trial.h"
 
-enum { CARDS = 64, TRIALS = 8 };
+enum { CARDS = 64, TRIALS = 8, CLASSES = 16 };
 
 struct config {
 	struct vc_run_options run;
@@ -47,6 +47,8 @@ struct fit {
 	struct vc_fit_proof *proof; /* one per card */
 	char spec[TRIALS][512];
 	size_t trials;
+	struct vc_list gpu;        /* cards of this family, at gpu_text */
+	const char *gpu_text[CARDS];
 	char set[160];
 	const char *set_text[VC_WHATIF_PARAMS + 1];
 	bool opened;
@@ -104,6 +106,7 @@ static int read_also(struct fit *f, struct vc_error *err)
 static int open_session(struct fit *f, size_t n, char **paths, struct vc_error *err)
 {
 	f->opt = f->cfg->run;
+	f->opt.gpu = f->gpu;
 	if (n == 1) {
 		snprintf(f->set, sizeof(f->set), "%s=1", f->cfg->find);
 		f->set_text[f->find.n] = f->set;
@@ -270,25 +273,10 @@ static void sweep_up(const char *folder)
 	rmdir(folder);
 }
 
-static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error *err)
+static int fit_class(struct fit *f, struct vc_trial *t, struct vc_error *err)
 {
-	const char *parent = getenv("TMPDIR");
-	char folder[200] = { 0 };
-	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
-			      .folder = folder };
 	int r = VC_OK;
 
-	if (strcmp(t.verb, "dryrun") && strcmp(t.verb, "record"))
-		return vc_fail(err, VC_EUSAGE, "--with %s: must be dryrun or record", t.verb);
-	if (!f->cfg->run.gpu.n && !strcmp(t.verb, "dryrun"))
-		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
-	if (!strcmp(t.verb, "dryrun"))
-		t.gpu = f->cfg->run.gpu.at[0];
-	snprintf(folder, 180, "%.150s/vramcast-fit-", parent && *parent ? parent : "/tmp");
-	memset(folder + strlen(folder), 'X', 6); /* mkdtemp's template; the rest is zero from the start */
-	if (!mkdtemp(folder))
-		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in %s",
-			       parent && *parent ? parent : "/tmp");
 	for (const char *p = f->cfg->at; r == VC_OK && *p;) {
 		char one[32];
 		uint64_t value;
@@ -297,20 +285,74 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 		snprintf(one, sizeof(one), "%.*s", (int)len, p);
 		r = vc_parse_uint(one, &value, err);
 		if (r == VC_OK)
-			r = try_value(f, &t, value, NULL, err);
+			r = try_value(f, t, value, NULL, err);
 		p += len + (p[len] == ',');
 	}
 	if (r == VC_OK)
 		r = refit(f, err);
-	if (r == VC_OK && !strcmp(t.verb, "dryrun"))
-		r = prove(f, &t, err);
+	if (r == VC_OK && !strcmp(t->verb, "dryrun"))
+		r = prove(f, t, err);
+	return r;
+}
+
+static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error *err)
+{
+	const char *parent = getenv("TMPDIR");
+	char folder[200] = { 0 };
+	struct vc_trial t = { .verb = f->cfg->with, .key = f->cfg->find, .argv = argv, .argc = argc,
+			      .folder = folder };
+
+	if (strcmp(t.verb, "dryrun") && strcmp(t.verb, "record"))
+		return vc_fail(err, VC_EUSAGE, "--with %s: must be dryrun or record", t.verb);
+	if (!f->gpu.n && !strcmp(t.verb, "dryrun"))
+		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which with -g");
+	if (!strcmp(t.verb, "dryrun"))
+		t.gpu = f->gpu.at[0];
+	snprintf(folder, 180, "%.150s/vramcast-fit-", parent && *parent ? parent : "/tmp");
+	memset(folder + strlen(folder), 'X', 6); /* mkdtemp's template; the rest is zero from the start */
+	if (!mkdtemp(folder))
+		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in %s",
+			       parent && *parent ? parent : "/tmp");
+	int r = fit_class(f, &t, err);
 	sweep_up(folder);
 	return r;
 }
 
+/* ---- cards that run other kernels ---- */
+
+/* Programs and libraries look at the compute capability and at the multiprocessors: cards that agree in
+ * them make the same requests. */
+static bool same_class(const char *a, const char *b)
+{
+	const struct vc_card *x = vc_card_by_name(a), *y = vc_card_by_name(b);
+
+	return x == y || (x && y && x->sms == y->sms && x->cc_major == y->cc_major && x->cc_minor == y->cc_minor);
+}
+
+/* Deal the cards of -g out to one fit per class; returns how many. Recordings that are there already, and
+ * `record`, are of one card. */
+static size_t deal(const struct config *c, bool program, struct fit *f)
+{
+	size_t n = 1;
+
+	f[0].gpu.at = f[0].gpu_text;
+	for (size_t i = 0; i < c->run.gpu.n; i++) {
+		size_t k = 0;
+
+		while (program && f[k].gpu.n && k + 1 < CLASSES && !same_class(f[k].gpu.at[0], c->run.gpu.at[i]))
+			k++;
+		n = k + 1 > n ? k + 1 : n;
+		f[k].cfg = c;
+		f[k].gpu.at = f[k].gpu_text;
+		f[k].gpu_text[f[k].gpu.n++] = c->run.gpu.at[i];
+	}
+	return n;
+}
+
 /* ---- saying it ---- */
 
-static int say(const struct fit *f, struct vc_error *err)
+static int say(struct fit *f, size_t n, const struct vc_fit_card *card, const struct vc_fit_proof *proof,
+	       struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
 	struct vc_emit *e = out ? vc_emit_new(out, f->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
@@ -320,7 +362,7 @@ static int say(const struct fit *f, struct vc_error *err)
 		vc_output_close(out);
 		return err->status;
 	}
-	vc_fit_say(e, &f->find, f->card, f->proof, f->plans, f->cfg->json);
+	vc_fit_say(e, &f->find, card, proof, n, f->cfg->json);
 	r = vc_emit_finish(e, err);
 	if (r == VC_OK)
 		r = vc_output_commit(out, err);
@@ -328,25 +370,71 @@ static int say(const struct fit *f, struct vc_error *err)
 	return r;
 }
 
+/* The answers of all classes, in the order in which the cards were named. */
+static int say_all(struct fit *f, size_t classes, struct vc_error *err)
+{
+	size_t n = 0, at = 0;
+
+	for (size_t k = 0; k < classes; k++)
+		n += f[k].plans;
+	struct vc_fit_card *card = calloc(n + 1, sizeof(*card));
+	struct vc_fit_proof *proof = calloc(n + 1, sizeof(*proof));
+	int r = card && proof ? VC_OK : vc_nomem(err, "the cards");
+	const struct vc_list *gpu = &f->cfg->run.gpu;
+
+	for (size_t g = 0; r == VC_OK && g < (gpu->n ? gpu->n : 1); g++)
+		for (size_t k = 0; k < classes; k++)
+			for (size_t i = 0; i < f[k].plans; i++) {
+				const struct vc_card *c = f[k].card[i].plan.card;
+
+				if (at == n || (classes > 1 && c != vc_card_by_name(gpu->at[g])) || (classes < 2 && g))
+					continue;
+				card[at] = f[k].card[i]; /* lent: the fit frees it */
+				proof[at++] = f[k].proof[i];
+			}
+	if (r == VC_OK)
+		r = say(f, at, card, proof, err);
+	if (r == VC_OK && !card[0].largest)
+		r = 3;
+	free(card);
+	free(proof);
+	return r;
+}
+
+static int find(struct fit *f, size_t argc, char **argv, struct vc_error *err)
+{
+	int r = parse_target(f, err);
+
+	if (r == VC_OK && (!f->cfg->multiple || !f->cfg->most))
+		r = vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
+	if (r == VC_OK && is_program(f->cfg, argc, argv))
+		return fit_program(f, argc, argv, err);
+	if (r == VC_OK)
+		r = open_family(f, argc, argv, err);
+	return r == VC_OK ? search_all(f, err) : r;
+}
+
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct fit f = { .cfg = config };
-	int r = parse_target(&f, &con->err);
+	const struct config *c = config;
+	struct fit *f = calloc(CLASSES, sizeof(*f));
+	int r = VC_OK;
 
-	if (r == VC_OK && (!f.cfg->multiple || !f.cfg->most))
-		r = vc_fail(&con->err, VC_EUSAGE, "--multiple and --most start at 1");
-	if (r == VC_OK && is_program(f.cfg, argc, argv)) {
-		r = fit_program(&f, argc, argv, &con->err);
-	} else if (r == VC_OK) {
-		r = open_family(&f, argc, argv, &con->err);
-		if (r == VC_OK)
-			r = search_all(&f, &con->err);
+	if (!f)
+		return vc_nomem(&con->err, "the cards");
+	f[0].cfg = c;
+	if (c->run.gpu.n > CARDS) {
+		free(f);
+		return vc_fail(&con->err, VC_EUSAGE, "at most %d cards and settings at once", CARDS);
 	}
+	size_t n = deal(c, is_program(c, argc, argv) && !strcmp(c->with, "dryrun"), f);
+	for (size_t k = 0; r == VC_OK && k < n; k++)
+		r = find(&f[k], argc, argv, &con->err);
 	if (r == VC_OK)
-		r = say(&f, &con->err);
-	if (r == VC_OK && !f.card[0].largest)
-		r = 3;
-	close_family(&f);
+		r = say_all(f, n, &con->err);
+	for (size_t k = 0; k < n; k++)
+		close_family(&f[k]);
+	free(f);
 	return r;
 }
 
@@ -356,7 +444,8 @@ const struct vc_command vc_command_fit = {
 	.summary = "the largest batch size (or any recorded parameter) that fits a card",
 	.details = "From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or from a program "
 		   "(fit --find batch -g rtx4090 -- python train.py --batch-size {batch}): then trial runs on the "
-		   "null GPU come first, and trial runs at the answer and just above it prove it.",
+		   "null GPU come first, for each class of cards, and trial runs at the answer and just above it "
+		   "prove it.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = fit_run,

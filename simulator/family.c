@@ -14,12 +14,48 @@
 
 #include "simulator/view.h"
 
+enum { TELLING = 4096 }; /* bytes of a block that shows whether an evaluation grows */
+
 static double value_of(const struct vc_meta *m, const char *name)
 {
 	for (size_t i = 0; i < m->params; i++)
 		if (!strcmp(m->param[i].name, name))
 			return m->param[i].value;
 	return NAN;
+}
+
+/* The axis with another name, but for the words that say training or evaluation; axes: none. */
+static size_t counterpart(const struct vc_family *f, size_t axis)
+{
+	const char *rest, *other;
+	enum vc_part part = vc_part_of_name(f->axis[axis].name, &rest);
+
+	for (size_t a = 0; a < f->axes; a++) {
+		enum vc_part p = vc_part_of_name(f->axis[a].name, &other);
+
+		if (a != axis && !strcmp(rest, other) && (p == VC_PART_EVAL) != (part == VC_PART_EVAL))
+			return a;
+	}
+	return f->axes;
+}
+
+/* A training and an evaluation parameter that never differ alone (the script sets one from the other):
+ * each acts in its own phases. */
+static void find_ties(struct vc_family *f)
+{
+	bool alone[VC_AXES] = { false };
+
+	for (size_t a = 0; a < f->axes; a++)
+		for (size_t i = 0; i < f->n; i++)
+			alone[a] |= vc_family_has_partner(f, i, a);
+	for (size_t a = 0; f->n > 1 && a < f->axes; a++)
+		f->tied |= !alone[a] && counterpart(f, a) < f->axes;
+	for (size_t a = 0; f->tied && a < f->axes; a++) {
+		enum vc_part part = vc_part_of_name(f->axis[a].name, NULL);
+
+		if (counterpart(f, a) < f->axes)
+			f->axis[a].part = part == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+	}
 }
 
 static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
@@ -62,6 +98,7 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
 				return vc_fail(err, VC_EUSAGE, "two recordings have the same parameters; "
 					       "say what differs with FILE@batch=8");
+	find_ties(f);
 	return 0;
 }
 
@@ -137,7 +174,12 @@ size_t vc_family_members(const struct vc_family *f)
 
 double vc_family_value(const struct vc_family *f, size_t member, const char *name)
 {
-	return member < f->n ? value_of(f->m[member].trace->meta, name) : NAN;
+	double value = member < f->n ? value_of(f->m[member].trace->meta, name) : NAN;
+	const char *rest;
+
+	if (member < f->n && isnan(value) && vc_part_of_name(name, &rest) != VC_PART_ALL)
+		value = value_of(f->m[member].trace->meta, rest);
+	return value;
 }
 
 /* Can every parameter that moves be told from a recording that differs in it alone? */
@@ -166,30 +208,104 @@ static size_t nearest(const struct vc_family *f, const double *at)
 	return best;
 }
 
+/* Which axis does the name mean, and does it mean a part of it only? axes: none. */
+static size_t axis_of(const struct vc_family *f, const char *name, enum vc_part *part)
+{
+	const char *rest;
+	size_t a = 0;
+
+	*part = VC_PART_ALL;
+	while (a < f->axes && strcmp(f->axis[a].name, name))
+		a++;
+	if (a < f->axes || (*part = vc_part_of_name(name, &rest)) == VC_PART_ALL)
+		return a;
+	for (a = 0; a < f->axes; a++) /* "train_batch" of "batch" */
+		if (!strcmp(f->axis[a].name, rest))
+			return a;
+	return a;
+}
+
+/* A parameter that is the same in all recordings may be repeated. */
+static bool is_recorded(const struct vc_family *f, const struct vc_param_value *p)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (value_of(f->m[i].trace->meta, p->name) != p->value)
+			return false;
+	return true;
+}
+
+static int ask_one(const struct vc_family *f, const struct vc_param_value *p, struct vc_goal *g,
+		   struct vc_error *err)
+{
+	enum vc_part part;
+	size_t a = axis_of(f, p->name, &part);
+
+	if (!(p->value > 0))
+		return vc_fail(err, VC_EUSAGE, "%s must be above zero", p->name);
+	if (a == f->axes && is_recorded(f, p))
+		return 0;
+	if (a == f->axes)
+		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two that do, "
+			       "as FILE@%s=VALUE", p->name, p->name);
+	if (part != VC_PART_EVAL)
+		g->train[a] = p->value;
+	if (part != VC_PART_TRAIN)
+		g->eval[a] = p->value;
+	g->named[a] |= part == VC_PART_EVAL;
+	return 0;
+}
+
 /* The target on each axis; names the family does not know are refused. */
-static int target(const struct vc_family *f, const struct vc_family_ask *ask, double *at,
+static int target(const struct vc_family *f, const struct vc_family_ask *ask, struct vc_goal *g,
 		  struct vc_error *err)
 {
 	for (size_t a = 0; a < f->axes; a++)
-		at[a] = NAN;
-	for (size_t i = 0; i < ask->n; i++) {
-		size_t a = 0;
+		g->train[a] = g->eval[a] = NAN;
+	for (int parts = 0; parts < 2; parts++) /* those of a part say more than those of all */
+		for (size_t i = 0; i < ask->n; i++) {
+			enum vc_part part;
 
-		while (a < f->axes && strcmp(f->axis[a].name, ask->at[i].name))
-			a++;
-		if (a == f->axes)
-			return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two that do, "
-				       "as FILE@%s=VALUE", ask->at[i].name, ask->at[i].name);
-		if (!(ask->at[i].value > 0))
-			return vc_fail(err, VC_EUSAGE, "%s must be above zero", ask->at[i].name);
-		at[a] = ask->at[i].value;
-	}
-	for (size_t a = 0; a < f->axes; a++)
-		if (isnan(at[a])) {
-			at[a] = f->x[0][a];
-			for (size_t i = 1; i < f->n; i++)
-				at[a] = fmax(at[a], f->x[i][a]);
+			axis_of(f, ask->at[i].name, &part);
+			int rc = (part != VC_PART_ALL) == parts ? ask_one(f, &ask->at[i], g, err) : 0;
+			if (rc)
+				return rc;
 		}
+	for (size_t a = 0; a < f->axes; a++) {
+		double most = f->x[0][a];
+
+		for (size_t i = 1; i < f->n; i++)
+			most = fmax(most, f->x[i][a]);
+		g->train[a] = isnan(g->train[a]) ? most : g->train[a];
+		g->eval[a] = isnan(g->eval[a]) ? most : g->eval[a];
+		g->apart |= g->train[a] != g->eval[a];
+	}
+	return 0;
+}
+
+/* Training and evaluation apart: the recording must show both, and its evaluation must depend on what is
+ * asked for; one of its own size is a parameter of its own. */
+static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struct vc_error *err)
+{
+	const struct vc_view *v = &f->view[base];
+	const struct vc_member *m = &f->m[base];
+	const char *path = m->trace->meta->path ? m->trace->meta->path : "the nearest recording";
+	int rc = vc_view_parts(f, base, err);
+	bool moves[VC_AXES] = { false };
+
+	if (rc)
+		return rc;
+	if (!v->parted)
+		return vc_fail(err, VC_EUSAGE, "%s shows no evaluation that could be set apart from training; "
+			       "ask without train_ and eval_, or record with an evaluation", path);
+	for (size_t a = 0; a < f->axes; a++)
+		for (size_t i = 0; i < m->n && !moves[a]; i++)
+			moves[a] = v->part[i] == VC_PART_EVAL && m->take[i].size >= TELLING &&
+				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
+	for (size_t a = 0; a < f->axes; a++)
+		if (g->named[a] && f->axis[a].part == VC_PART_ALL && !moves[a])
+			return vc_fail(err, VC_EUSAGE, "the evaluation in these recordings does not depend on %s; "
+				       "record it at another value as well, as FILE@%s=8,eval_%s=16",
+				       f->axis[a].name, f->axis[a].name, f->axis[a].name);
 	return 0;
 }
 
@@ -197,17 +313,19 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 		 struct vc_family_report *rep, struct vc_error *err)
 {
 	struct vc_family_report unused;
-	double at[VC_AXES];
-	int rc = target(f, ask, at, err);
+	struct vc_goal goal = { .apart = false };
+	int rc = target(f, ask, &goal, err);
 
 	*out = (struct vc_trace){ 0 };
 	rep = rep ? rep : &unused;
 	*rep = (struct vc_family_report){ 0 };
 	if (rc)
 		return rc;
-	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, at);
+	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, goal.train);
 	pthread_mutex_lock(&f->lock);
 	rc = vc_view_open(f, base, err);
+	if (!rc && goal.apart)
+		rc = part(f, base, &goal, err);
 	pthread_mutex_unlock(&f->lock);
-	return rc ? rc : vc_synthesis(f, base, ask, at, out, rep, err);
+	return rc ? rc : vc_synthesis(f, base, ask, &goal, out, rep, err);
 }

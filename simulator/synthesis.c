@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "simulator/view.h"
@@ -11,8 +12,8 @@ struct make {
 	const struct vc_member *b;
 	size_t base;
 	enum vc_lean lean;
-	const double *at;
-	double growth;             /* product of the axes' ratios */
+	const struct vc_goal *goal;
+	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
 	size_t scratch, sort;      /* next scratch, next embedding to come */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
@@ -22,19 +23,31 @@ struct make {
 	struct vc_family_report *rep;
 };
 
-static uint64_t kept_size(const struct make *k, size_t i)
+static enum vc_part part_of(const struct make *k, size_t i)
+{
+	return k->goal->apart ? (enum vc_part)k->v->part[i] : VC_PART_TRAIN;
+}
+
+/* Values by axis in the part that allocation i belongs to. */
+static const double *values(const struct make *k, size_t i)
+{
+	return part_of(k, i) == VC_PART_EVAL ? k->goal->eval : k->goal->train;
+}
+
+static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 {
 	double size = (double)k->b->take[i].size;
 
-	if (k->lean == VC_LEAN_HIGH && k->growth > 1)
-		size *= k->growth;
+	if (k->lean == VC_LEAN_HIGH && k->growth[eval] > 1)
+		size *= k->growth[eval];
 	return (uint64_t)(size + 0.5);
 }
 
 /* How many indices an embedding has at the target. */
 static uint64_t indices(const struct make *k, const struct vc_sort *s)
 {
-	return (uint64_t)(vc_view_law(k->f, k->v, k->base, s->source, k->at) / (double)s->per + 0.5);
+	return (uint64_t)(vc_view_law(k->f, k->v, k->base, s->source, values(k, s->source)) /
+			  (double)s->per + 0.5);
 }
 
 /* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
@@ -53,34 +66,45 @@ static uint64_t sort_size(const struct make *k, size_t i)
 }
 
 /* One recording: what it leaves open, along each axis. */
-static uint64_t open_size(const struct make *k, size_t i)
+static uint64_t open_size(const struct make *k, size_t i, const double *at)
 {
 	double size = (double)k->b->take[i].size;
 
 	for (size_t a = 0; a < k->f->axes; a++)
 		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
-					 k->f->x[k->base][a], k->at[a], k->lean);
+					 k->f->x[k->base][a], at[a], k->lean);
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
 }
 
-static uint64_t size_at(const struct make *k, size_t i)
+static uint64_t size_with(const struct make *k, size_t i, const double *at)
 {
 	if (k->v->origin[i] == VC_BY_SORT)
 		return sort_size(k, i);
 	if (k->v->origin[i] == VC_ALONE)
-		return kept_size(k, i);
+		return kept_size(k, i, at == k->goal->eval);
 	if (k->v->origin[i] == VC_OPEN)
-		return open_size(k, i);
+		return open_size(k, i, at);
 	if (k->v->origin[i] == VC_BY_TWIN) {
 		size_t other = k->v->other[i];
-		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], k->at);
+		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], at);
 
 		if (k->lean == VC_LEAN_NONE || other == VC_UNMATCHED)
 			return (uint64_t)size;
-		double second = vc_view_law(k->f, k->v, k->base, other, k->at);
+		double second = vc_view_law(k->f, k->v, k->base, other, at);
 		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
 	}
-	return (uint64_t)vc_view_law(k->f, k->v, k->base, i, k->at);
+	return (uint64_t)vc_view_law(k->f, k->v, k->base, i, at);
+}
+
+/* What is neither of training nor of evaluation may be of either. */
+static uint64_t size_at(const struct make *k, size_t i)
+{
+	uint64_t size = size_with(k, i, values(k, i)), other;
+
+	if (part_of(k, i) != VC_PART_ALL || k->lean == VC_LEAN_NONE)
+		return size;
+	other = size_with(k, i, k->goal->eval);
+	return (k->lean == VC_LEAN_LOW) == (other < size) ? other : size;
 }
 
 static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
@@ -225,7 +249,8 @@ static void report(struct make *k)
 	r->residual = k->v->residual;
 	r->same = true;
 	for (size_t a = 0; a < k->f->axes; a++)
-		r->same &= k->at[a] == k->f->x[k->base][a];
+		r->same &= k->goal->train[a] == k->f->x[k->base][a] &&
+			   k->goal->eval[a] == k->f->x[k->base][a];
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
 		r->borrowed += k->v->origin[i] == VC_BY_TWIN;
@@ -241,24 +266,33 @@ static int finish(struct make *k, struct vc_error *err)
 	k->out->meta = m;
 	m->max_id = k->next_id;
 	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] = VC_HOW_ABSENT;
-	for (size_t a = 0; a < k->f->axes; a++)
-		vc_meta_param(m, k->f->axis[a].name, k->at[a]);
+	for (size_t a = 0; a < k->f->axes; a++) {
+		const char *name = k->f->axis[a].name;
+		char eval[VC_PARAM_TEXT];
+
+		vc_meta_param(m, name, k->f->axis[a].part == VC_PART_EVAL ? k->goal->eval[a] : k->goal->train[a]);
+		snprintf(eval, sizeof(eval), "eval_%s", name);
+		if (k->f->axis[a].part == VC_PART_ALL && k->goal->train[a] != k->goal->eval[a])
+			vc_meta_param(m, eval, k->goal->eval[a]);
+	}
 	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
 }
 
-int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const double *at,
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
 		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err)
 {
 	struct make k = { .f = f, .lean = ask->lean, .out = out, .rep = rep, .base = base,
-			  .b = &f->m[base], .v = &f->view[base], .at = at,
+			  .b = &f->m[base], .v = &f->view[base], .goal = goal,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .growth = 1, .skip = { UINT64_MAX, UINT64_MAX } };
+			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
 	size_t i = 0;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
-	for (size_t a = 0; a < f->axes; a++)
-		k.growth *= at[a] / f->x[base][a];
+	for (size_t a = 0; a < f->axes; a++) {
+		k.growth[0] *= goal->train[a] / f->x[base][a];
+		k.growth[1] *= goal->eval[a] / f->x[base][a];
+	}
 	report(&k);
 	for (size_t e = 0; !rc && e < k.b->trace->n; e++)
 		rc = one_event(&k, &k.b->trace->ev[e], &i, err);

@@ -24,17 +24,32 @@ void vc_view_fini(struct vc_view *v, size_t n)
 	free(v->scratch.at);
 	free(v->sorts.at);
 	free(v->single);
+	free(v->part);
 }
 
 /* ---- alignment ---- */
 
-/* The only axis on which two members differ, or axes when they differ on several. */
-static size_t only_axis(const struct vc_family *f, size_t i, size_t j)
+/* Does an axis act on what belongs to `part`? */
+static bool acts(const struct vc_family *f, size_t axis, enum vc_part part)
+{
+	return f->axis[axis].part == VC_PART_ALL || part == VC_PART_ALL || f->axis[axis].part == part;
+}
+
+/* What stands before the first step is constant nearly always: what is not goes with training. */
+static enum vc_part part_of(const struct vc_family *f, const struct vc_view *v, size_t i)
+{
+	if (!f->tied)
+		return VC_PART_ALL;
+	return v->part[i] == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+}
+
+/* The only axis of a part on which two members differ, or axes when they differ on several or none. */
+static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_part part)
 {
 	size_t found = f->axes;
 
 	for (size_t a = 0; a < f->axes; a++)
-		if (f->x[i][a] != f->x[j][a]) {
+		if (f->x[i][a] != f->x[j][a] && acts(f, a, part)) {
 			if (found != f->axes)
 				return f->axes;
 			found = a;
@@ -44,10 +59,24 @@ static size_t only_axis(const struct vc_family *f, size_t i, size_t j)
 
 bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
 {
+	enum vc_part part = f->axis[axis].part;
+
 	for (size_t k = 0; k < f->n; k++)
-		if (k != i && only_axis(f, i, k) == axis)
+		if (k != i && only_axis(f, i, k, part) == axis)
 			return true;
 	return false;
+}
+
+int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	struct vc_view *v = &f->view[base];
+
+	if (v->part)
+		return 0;
+	v->part = malloc(f->m[base].n + 1);
+	if (!v->part)
+		return vc_nomem(err, "the phases of a recording");
+	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
 }
 
 /* ---- laws ---- */
@@ -56,14 +85,20 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 		      size_t i, struct vc_sample *s)
 {
 	size_t n = 0;
+	enum vc_part part = part_of(f, v, i);
 
+	if (!acts(f, axis, part)) {
+		s[0] = s[1] = (struct vc_sample){ f->x[base][axis], (double)f->m[base].take[i].size };
+		s[1].x *= 2; /* the same at any value */
+		return 2;
+	}
 	for (size_t k = 0; k < f->n; k++) {
 		struct vc_sample new = { f->x[k][axis], 0 };
 		size_t at = n;
 
 		if (k == base)
 			new.y = (double)f->m[base].take[i].size;
-		else if (only_axis(f, base, k) == axis && v->match[k] && v->match[k][i] != VC_UNMATCHED)
+		else if (only_axis(f, base, k, part) == axis && v->match[k] && v->match[k][i] != VC_UNMATCHED)
 			new.y = (double)f->m[k].take[v->match[k][i]].size;
 		else
 			continue;
@@ -103,7 +138,7 @@ static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
 			struct vc_law *l = &v->law[a * b->n + i];
 
 			*l = vc_law_fit(s, n, f->axis[a].squares);
-			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a))
+			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
 			if (l->residual > v->residual * (double)b->take[i].size)
 				v->residual = l->residual / (double)b->take[i].size;
@@ -337,6 +372,36 @@ static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_
 	return rc;
 }
 
+static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	int rc = vc_view_parts(f, base, err);
+
+	if (rc || f->view[base].parted)
+		return rc;
+	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and %s shows no "
+		       "evaluation that would tell them apart; give recordings that differ in one",
+		       f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
+}
+
+/* Match the base with member k, where all or a part of it differs in one parameter. */
+static int align_with(struct vc_family *f, struct vc_view *v, size_t base, size_t k, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base], *m = &f->m[k];
+	double ratio[2] = { 1, 1 };
+	size_t n = 0;
+
+	for (enum vc_part part = VC_PART_ALL; part <= VC_PART_EVAL; part++) {
+		size_t axis = only_axis(f, base, k, part);
+
+		if (axis == f->axes || (n && ratio[0] == f->x[k][axis] / f->x[base][axis]))
+			continue;
+		ratio[n++] = f->x[k][axis] / f->x[base][axis];
+		if (part == VC_PART_ALL)
+			break;
+	}
+	return n ? vc_align_best(b->take, b->n, m->take, m->n, ratio[0], ratio[1], &v->match[k], err) : 0;
+}
+
 int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
@@ -352,12 +417,11 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->other = calloc(b->n, sizeof(*v->other));
 	if (!v->match || !v->law || !v->origin || !v->twin || !v->other)
 		return vc_nomem(err, "the family of recordings");
-	for (size_t k = 0; !rc && k < f->n; k++) {
-		size_t axis = only_axis(f, base, k);
-		if (k != base && axis < f->axes)
-			rc = vc_align_best(b->take, b->n, f->m[k].take, f->m[k].n,
-					   f->x[k][axis] / f->x[base][axis], &v->match[k], err);
-	}
+	if (f->tied)
+		rc = need_parts(f, base, err);
+	for (size_t k = 0; !rc && k < f->n; k++)
+		if (k != base)
+			rc = align_with(f, v, base, k, err);
 	if (rc)
 		return rc;
 	fit_all(f, v, base);

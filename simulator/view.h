@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "simulator/family.h"
+#include "simulator/parts.h"
 #include "simulator/scratch.h"
 #include "simulator/single.h"
 #include "simulator/sorting.h"
@@ -17,7 +18,11 @@ enum vc_origin {
 	VC_OPEN /* one recording: may depend or not */
 };
 
-struct vc_axis { const char *name; bool squares; };
+/* part: where the axis acts, for recordings that differ in a training and an evaluation parameter at once. */
+struct vc_axis { const char *name; bool squares; enum vc_part part; };
+
+/* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was said. */
+struct vc_goal { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
 
 /* What one recording, taken as the base, knows through the others. */
 struct vc_view {
@@ -28,6 +33,8 @@ struct vc_view {
 	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
 	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
+	uint8_t *part;           /* enum vc_part by allocation; NULL: nobody asked */
+	bool parted;             /* an evaluation was found */
 	struct vc_scratches scratch;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;
@@ -44,6 +51,7 @@ struct vc_family {
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;
+	bool tied;               /* some parameters never differ alone: phases tell them apart */
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };
 
@@ -58,8 +66,13 @@ void vc_view_fini(struct vc_view *v, size_t members);
 double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
 		   const double *at);
 
-/* Write the events at at[] by axis, in the order of recording `base`, whose view is open. */
-int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const double *at,
+/* Which allocations of `base` are of training, which of an evaluation: fills part and parted once; the
+ * caller holds f->lock. */
+int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
+
+/* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts, where
+ * the goal is apart). */
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
 		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err);
 
 #endif

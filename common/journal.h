@@ -97,6 +97,11 @@ struct vc_journal { /* the mapped header */
 
 #define VC_RING_BYTES ((uint64_t)VC_RING_RECORDS * sizeof(struct vc_record))
 
+/* Facts, and variables of the environment, by which launchers number the processes of a job. */
+enum { VC_JOURNAL_LAUNCHERS = 3 };
+extern const struct vc_journal_launcher { const char *rank, *world; }
+	vc_journal_launcher[VC_JOURNAL_LAUNCHERS];
+
 /* Appends "key value"; both sides may. Silently nothing when the area is full. */
 void vc_journal_put_fact(struct vc_journal *j, const char *key, const char *value);
 

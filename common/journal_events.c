@@ -448,14 +448,19 @@ int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, s
 	return 0;
 }
 
+const struct vc_journal_launcher vc_journal_launcher[VC_JOURNAL_LAUNCHERS] = {
+	{ "RANK", "WORLD_SIZE" }, /* torchrun, accelerate, deepspeed */
+	{ "SLURM_PROCID", "SLURM_NTASKS" },
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+};
+
 static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
 {
-	static const char *const names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK" };
 	char buf[64];
 
 	meta->rank = -1;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && meta->rank < 0; i++)
-		if (vc_journal_fact(r, names[i], buf, sizeof(buf)))
+	for (int i = 0; i < VC_JOURNAL_LAUNCHERS && meta->rank < 0; i++)
+		if (vc_journal_fact(r, vc_journal_launcher[i].rank, buf, sizeof(buf)))
 			meta->rank = strtol(buf, NULL, 10);
 }
 

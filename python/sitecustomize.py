@@ -24,8 +24,25 @@ def _step(library):
     return hook
 
 
+def _watch_failures(torch, library):
+    """--stacks py:N: PyTorch tells of requests that failed, outside of its allocator's lock."""
+    attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer",
+                     getattr(torch._C, "_cuda_attachOutOfMemoryObserver", None))
+    if attach is None:
+        return
+
+    def _vramcast_failed(*sizes):
+        library.vramcast_failed()
+
+    def start():
+        attach(_vramcast_failed)
+        library.vramcast_watch_failures()
+    torch.cuda._lazy_call(start)  # attaching starts CUDA, which is the program's to decide
+
+
 def _after_torch(torch):
     import ctypes
+    import os
     library = ctypes.CDLL(None)
     if not hasattr(library, "vramcast_step"):
         return
@@ -33,6 +50,8 @@ def _after_torch(torch):
     register = getattr(optim, "register_optimizer_step_post_hook", None)
     if register is not None:
         register(_step(library))
+    if ",stacks=py:" in os.environ.get("VC_OPTIONS", ""):
+        _watch_failures(torch, library)
 
 
 class _Finder:

@@ -107,6 +107,12 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, "gpu", gpu ? "gpu" : NULL, gpu);
 	vc_emit_text(e, "producer", m->producer ? "made by" : NULL, m->producer);
 	vc_emit_text(e, "command", m->command ? "command" : NULL, m->command);
+	if (m->host)
+		vc_emit_text(e, "host", "host", m->host);
+	if (m->pid)
+		vc_emit_int(e, "pid", "process", m->pid);
+	if (m->rank >= 0 && (m->host || m->pid))
+		vc_emit_int(e, "rank", "rank", m->rank);
 	vc_emit_object(e, "params", m->params ? "Recorded with" : NULL);
 	for (size_t i = 0; i < m->params; i++)
 		vc_emit_real(e, m->param[i].name, m->param[i].name, m->param[i].value);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { DEVICE, PINNED, MOVED, KINDS };
+enum kind { DEVICE, PINNED, MOVED, RESIDENT, KINDS };
 enum { BATCH = 1024 };
 
 /* Outside memory is freed by address where it was recorded, by id where a transform made it. */
@@ -25,6 +25,8 @@ static const char *label_of(const struct vc_meta *m, uint32_t label)
 
 static enum kind kind_of(const char *label)
 {
+	if (!strcmp(label, VC_LABEL_REGISTERED) || !strcmp(label, VC_LABEL_SHARED))
+		return RESIDENT;
 	return !strcmp(label, VC_LABEL_PAGEABLE) ? MOVED : strcmp(label, VC_LABEL_PINNED) ? DEVICE : PINNED;
 }
 

@@ -65,12 +65,14 @@ $(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TOR
 		tracer/torch_slots.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
 $(TRACE_TORCH)/client: tests/tracer/torch_standin/client.c $(TRACE_TORCH)/libc10_cuda.so
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
+	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh
-.PHONY: check-torch-trace
+check-torch-processes: all ## real PyTorch on the CPU: workers, ranks, a killed program (TORCH_ENVS="DIR...")
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_processes.sh
+.PHONY: check-torch-trace check-torch-processes
 
 check-tracer-threads: ## the tracer under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory SAN=thread DEPS=skip CFLAGS=-g tracer-threads

@@ -12,6 +12,7 @@
 
 #include "common/codec.h"
 #include "common/emit.h"
+#include "common/journal.h"
 #include "common/opt.h"
 #include "common/param.h"
 #include "common/pattern.h"
@@ -35,8 +36,8 @@ static const struct vc_option options[] = {
 	  "vramcast.vct" },
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
-	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|native",
-	  "call stacks of allocations", "off" },
+	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail", "off" },
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
 	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
@@ -63,14 +64,22 @@ struct run { /* one recording */
 	int code;
 };
 
+static bool is_steps(const char *s)
+{
+	return strncmp(s, "py:", 3) == 0 && s[3] >= '1' && s[3] <= '9' && strlen(s) < 12 &&
+	       s[3 + strspn(s + 3, "0123456789")] == '\0';
+}
+
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
 	double value;
 
 	if (!argc)
 		return vc_fail(err, VC_EUSAGE, "which program? vramcast record -- PROGRAM [ARG]...");
-	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native"))
-		return vc_fail(err, VC_EUSAGE, "--stacks is off, py or native, not '%s'", c->stacks);
+	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native") &&
+	    !is_steps(c->stacks))
+		return vc_fail(err, VC_EUSAGE, "--stacks is off, py, py:N (steps) or native, not '%s'",
+			       c->stacks);
 	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
 		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'", c->device);
 	if (strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
@@ -112,6 +121,30 @@ static char *with(const char *a, const char *b)
 	return s;
 }
 
+/* The folder of the journals. Where a launcher starts a recorder for each rank, each has its own. */
+static char *folder_name(const char *out)
+{
+	const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+	size_t n = strlen(out) + 64;
+	char *s = malloc(n);
+
+	if (s)
+		snprintf(s, n, "%s.journal", out);
+	for (int i = 0; s && i < VC_JOURNAL_LAUNCHERS; i++) {
+		const char *world = getenv(vc_journal_launcher[i].world);
+		const char *rank = getenv(vc_journal_launcher[i].rank);
+
+		if (!dot || dot < slash)
+			dot = out + strlen(out);
+		if (world && rank && strtol(world, NULL, 10) > 1) {
+			snprintf(s, n, "%.*s.rank%ld%s.journal", (int)(dot - out), out,
+				 strtol(rank, NULL, 10), dot);
+			break;
+		}
+	}
+	return s;
+}
+
 static int write_stub(struct run *r, struct vc_error *err)
 {
 	char path[4200];
@@ -141,7 +174,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
 	r->command = join(argc, argv);
-	r->wanted = with(c->out, ".journal");
+	r->wanted = folder_name(c->out);
 	if (!r->library)
 		return VC_EIO;
 	if (!r->command || !r->wanted || !r->options)

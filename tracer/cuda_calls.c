@@ -11,6 +11,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct caller caller[CALLERS];
 	_Atomic int watched;
-	cuda_error (*map)(uint64_t, size_t, size_t, uint64_t, uint64_t);
+	cuda_error (*create)(uint64_t *, size_t, const void *, unsigned long long);
 	cuda_error (*unmap)(uint64_t, size_t);
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
 	_Atomic int segments; /* said that we have them */
@@ -251,6 +252,19 @@ cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long lon
 cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
 					    unsigned long long flags, void *found);
 
+static void put_refusal(const char *what, size_t n)
+{
+	char text[80];
+	int k = snprintf(text, sizeof(text), "%s allocation of %zu bytes refused", what, n);
+
+	vc_marks_put(VC_MARK_INSTANT, vc_marks_name(text, (size_t)k));
+}
+
+bool vc_cuda_inside(void)
+{
+	return self.depth > 0 && vc_torch_watching();
+}
+
 VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 {
 	struct caller c = resolve(__builtin_return_address(0), __func__);
@@ -265,6 +279,8 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 		sample_first();
 		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
 		    device_now(), c.label);
+	} else if (r && watching()) {
+		put_refusal("device", n);
 	}
 	return r;
 }
@@ -329,6 +345,8 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 		put_refused(n, stream);
 	else if (r == 0 && watching())
 		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+	else if (watching())
+		put_refusal("device", n);
 	return r;
 }
 
@@ -398,6 +416,8 @@ VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 	self.depth--;
 	if (r == 0)
 		pin(*p, n, pinned_text);
+	else if (watching())
+		put_refusal("pinned host", n);
 	return r;
 }
 
@@ -412,6 +432,8 @@ VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
 	self.depth--;
 	if (r == 0)
 		pin(*p, n, pinned_text);
+	else if (watching())
+		put_refusal("pinned host", n);
 	return r;
 }
 
@@ -567,10 +589,22 @@ static cuda_error watch_unmap(uint64_t at, size_t size)
 	return g.unmap(at, size);
 }
 
+static cuda_error watch_create(uint64_t *handle, size_t size, const void *how, unsigned long long flags)
+{
+	cuda_error r = g.create(handle, size, how, flags);
+
+	if (r && watching())
+		put_refusal("device", size);
+	return r;
+}
+
 /* Where PyTorch gets the functions one by one: from 2.7 on. */
 static void replace(const char *name, void **p)
 {
-	if (strcmp(name, "cuMemUnmap") == 0) {
+	if (strcmp(name, "cuMemCreate") == 0) {
+		*(void **)&g.create = *p;
+		*p = VC_FUNCTION(watch_create);
+	} else if (strcmp(name, "cuMemUnmap") == 0) {
 		*(void **)&g.unmap = *p;
 		*p = VC_FUNCTION(watch_unmap);
 	} else if (strcmp(name, "cuMemSetAccess") == 0) {
@@ -605,10 +639,11 @@ VC_ENTRY cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p,
 	return r;
 }
 
-/* Up to 2.6 PyTorch asks dlsym and keeps a struct of pointers: those two are found by value. */
+/* Up to 2.6 PyTorch asks dlsym and keeps a struct of pointers: those are found by value. */
 void vc_cuda_watch_driver(void)
 {
-	void *h, *wanted[2], **table, *(*get)(void);
+	static const char *const names[] = { "cuMemUnmap", "cuMemSetAccess", "cuMemCreate" };
+	void *h, **table, *(*get)(void);
 
 	if (atomic_exchange(&g.watched, 1) || g.access)
 		return;
@@ -616,12 +651,11 @@ void vc_cuda_watch_driver(void)
 	h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
 	if (!h || !get)
 		return;
-	wanted[0] = dlsym(h, "cuMemUnmap");
-	wanted[1] = dlsym(h, "cuMemSetAccess");
 	table = get();
-	for (int i = 0; table && i < 24; i++) /* 2.1 to 2.6 hold 10 to 20 pointers */
-		if (table[i] && table[i] == wanted[0])
-			replace("cuMemUnmap", &table[i]);
-		else if (table[i] && table[i] == wanted[1])
-			replace("cuMemSetAccess", &table[i]);
+	for (int k = 0; k < 3; k++)
+		for (int i = 0; table && i < 24; i++) /* 2.1 to 2.6 hold 10 to 20 pointers */
+			if (table[i] && table[i] == dlsym(h, names[k])) {
+				replace(names[k], &table[i]);
+				break;
+			}
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracer/cuda_calls.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
@@ -45,6 +46,8 @@ static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 	if (call->site != VC_CUPTI_API_EXIT || !call->params || !call->result)
 		return;
 	if (*call->result) {
+		if (vc_cuda_inside())
+			return; /* the call of the runtime around it says so */
 		if (id == VC_CUPTI_MEM_ALLOC || id == VC_CUPTI_MEM_ALLOC_ASYNC) {
 			int n = snprintf(text, sizeof(text), "device allocation of %zu bytes refused",
 					 ((const struct vc_cupti_alloc *)call->params)->size);

@@ -110,14 +110,23 @@ static long fact_number(struct vc_journal_reader *r, const char *key, long other
 	return vc_journal_fact(r, key, buf, sizeof(buf)) ? strtol(buf, NULL, 10) : otherwise;
 }
 
+/* Its number in a larger job, by what torchrun, Slurm or Open MPI tell their processes; -1: none. */
+static long rank_of(struct vc_journal_reader *r)
+{
+	for (int i = 0; i < VC_JOURNAL_LAUNCHERS; i++)
+		if (fact_number(r, vc_journal_launcher[i].world, 1) > 1)
+			return fact_number(r, vc_journal_launcher[i].rank, -1);
+	return -1;
+}
+
 /* run.vct for the first process, run.rank3.vct for ranks of a larger job, run.4711.vct for others. */
 static char *name_trace(struct vc_drain *d, struct vc_journal_reader *r)
 {
 	const char *out = d->o.out, *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
 	int stem = dot && dot > (slash ? slash + 1 : out) ? (int)(dot - out) : (int)strlen(out);
-	long rank = fact_number(r, "RANK", -1), world = fact_number(r, "WORLD_SIZE", 1);
+	long rank = rank_of(r);
 
-	if (rank >= 0 && world > 1) {
+	if (rank >= 0) {
 		char *s = text("%.*s.rank%ld%s", stem, out, rank, out + stem);
 		bool taken = false;
 

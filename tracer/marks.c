@@ -9,6 +9,7 @@
 
 #include "tracer/cuda_calls.h"
 #include "tracer/recorder.h"
+#include "tracer/stacks.h"
 
 enum { SLOTS = 4096 }; /* different names; further ones are stored anew each time */
 
@@ -104,5 +105,6 @@ VC_EXPORT void vramcast_mark(const char *name)
 VC_EXPORT void vramcast_step(void)
 {
 	vc_marks_put(VC_MARK_STEP, vc_marks_name("step", 4));
+	vc_stacks_step();
 	vc_cuda_sample_sometimes();
 }

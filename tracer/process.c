@@ -100,6 +100,8 @@ char *vc_process_folder(const char *wanted, struct vc_error *err)
 {
 	char *real;
 
+	if (access(wanted, F_OK) < 0) /* a link into the memory of another host, or of a former boot */
+		unlink(wanted);
 	if (mkdir(wanted, 0700) < 0 && errno != EEXIST) {
 		vc_fail(err, VC_EIO, "cannot make the folder %s: %s", wanted, strerror(errno));
 		return NULL;

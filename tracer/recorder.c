@@ -33,7 +33,7 @@ static struct {
 /* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	struct vc_ring *ring;
-	struct vc_record *slot;
+	struct vc_record *slot, *held;
 	uint64_t head, limit; /* head == limit: full as far as we know */
 	bool busy;            /* between begin and commit, or in a slow path */
 	uint32_t patience;    /* events to drop before another ring is looked for */
@@ -74,8 +74,17 @@ static uint64_t wall_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void publish_held(void)
+{
+	self.held = NULL;
+	atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
+	self.limit = self.head; /* for all we know */
+}
+
 static void thread_ended(void *ring)
 {
+	if (self.held)
+		publish_held();
 	self.ring = NULL;
 	self.head = self.limit = 0;
 	atomic_store_explicit(&((struct vc_ring *)ring)->state, VC_RING_LEFT, memory_order_release);
@@ -304,6 +313,8 @@ static bool make_room_in_ring(void)
 	uint64_t tail = atomic_load_explicit(&self.ring->tail, memory_order_acquire);
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
 
+	if (self.held)
+		publish_held();
 	self.limit = tail + VC_RING_RECORDS;
 	if (self.head == self.limit && !spill()) {
 		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
@@ -360,6 +371,26 @@ void vc_record_commit(struct vc_record *r)
 	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
 	atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
 	self.busy = false;
+}
+
+/* Whoever reads waits for the number: common/journal.h, enum vc_journal_way. */
+void vc_record_hold(struct vc_record *r)
+{
+	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
+
+	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
+	self.held = r;
+	self.limit = self.head; /* so that the next one finds out */
+	self.busy = false;
+}
+
+bool vc_record_release(uint32_t text)
+{
+	if (!self.held || self.busy)
+		return false;
+	self.held->text = text;
+	publish_held();
+	return true;
 }
 
 uint32_t vc_recorder_text(const char *s, size_t n)

@@ -9,14 +9,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tracer/cuda_calls.h"
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 
 enum { NODES = 1 << 17, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
 #define LINE 0x9e3779b97f4a7c15u /* spreads line numbers over the key: 2^64 / golden ratio */
-enum { UNDECIDED, OFF, PYTHON, NATIVE };
+enum { UNDECIDED, OFF, PYTHON, NATIVE, FAILURES };
+enum { SKIP = 1 << 28, CUT = 1 << 29 }; /* in place of a node: a frame of ours; it and all it called */
 
 typedef struct object object; /* PyObject: opaque here */
 
@@ -26,6 +29,8 @@ struct frame { uint64_t key; object *code; int line; };
 static struct {
 	pthread_mutex_t lock;
 	_Atomic int mode;
+	_Atomic long steps;      /* to go; 0: all */
+	_Atomic bool watched;    /* PyTorch will call vramcast_failed */
 	struct node node[NODES];
 	uint32_t nodes;
 	/* CPython's stable interface, 3.9 on. */
@@ -72,15 +77,17 @@ static bool find_python(void)
 
 static int decide(void)
 {
-	char text[16];
+	char text[32];
 	int mode = OFF;
 
 	vc_recorder_option("stacks", text, sizeof(text));
+	if (strncmp(text, "py:", 3) == 0)
+		atomic_store(&g.steps, strtol(text + 3, NULL, 10));
 	if (strcmp(text, "native") == 0)
 		mode = NATIVE;
-	else if (strcmp(text, "py") == 0 && find_python())
+	else if (strncmp(text, "py", 2) == 0 && find_python())
 		mode = PYTHON;
-	else if (strcmp(text, "py") == 0 && vc_recorder_open())
+	else if (strncmp(text, "py", 2) == 0 && vc_recorder_open())
 		vc_recorder_fact("note", "no Python stacks: this process has no CPython 3.9 or newer");
 	atomic_store(&g.mode, mode);
 	return mode;
@@ -103,7 +110,7 @@ static uint32_t store_node(uint32_t caller, uint32_t function, uint32_t file, in
 	struct vc_journal_frame f = { caller, function, file, line > 0 ? (uint32_t)line : 0 };
 	uint32_t at = vc_recorder_text((const char *)&f, sizeof(f));
 
-	if (at && vc_recorder_how(VC_CAP_STACKS) != VC_HOW_RECORDED)
+	if (at && vc_recorder_how(VC_CAP_STACKS) == VC_HOW_ABSENT)
 		vc_recorder_capability(VC_CAP_STACKS, VC_HOW_RECORDED);
 	return at;
 }
@@ -137,6 +144,20 @@ static uint32_t attribute_name(object *code, const char *name)
 	return at;
 }
 
+/* The null GPU computes values in Python, below the operation that the program called; what stands in
+ * front of a program (ours, on PYTHONPATH) is not the program's either. */
+static uint32_t is_ours(uint32_t function, uint32_t file)
+{
+	const char *what = vc_recorder_stored(function), *path = vc_recorder_stored(file);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (strcmp(name, "vramcast_null_values.py") == 0)
+		return strcmp(what, "__torch_dispatch__") == 0 ? CUT : SKIP;
+	return strcmp(name, "sitecustomize.py") == 0 &&
+	       (strcmp(what, "exec_module") == 0 || strncmp(what, "_vramcast", 9) == 0) ? SKIP : 0;
+}
+
+/* The node, or SKIP or CUT. */
 static uint32_t intern(const struct frame *f, uint32_t parent)
 {
 	struct node *n = slot_of(f->key, parent);
@@ -145,16 +166,18 @@ static uint32_t intern(const struct frame *f, uint32_t parent)
 	if (n->id)
 		return n->id;
 	if (g.nodes >= NODES / 2)
-		return parent; /* enough different stacks: what is new is known by its callers */
+		return SKIP; /* enough different stacks: what is new is known by its callers */
 	if (f->code) {
 		function = attribute_name(f->code, "co_name");
 		file = attribute_name(f->code, "co_filename");
 	} else {
 		function = native_name(f->key, &file);
 	}
-	id = store_node(parent, function, file, f->line);
+	id = f->code ? is_ours(function, file) : 0;
 	if (!id)
-		return parent;
+		id = store_node(parent, function, file, f->line);
+	if (!id)
+		return SKIP;
 	if (f->code)
 		g.inc(f->code); /* for good: its address is the key */
 	*n = (struct node){ f->key, parent, id };
@@ -164,11 +187,13 @@ static uint32_t intern(const struct frame *f, uint32_t parent)
 
 static uint32_t intern_all(const struct frame *f, int n)
 {
-	uint32_t node = 0;
+	uint32_t node = 0, id = 0;
 
 	pthread_mutex_lock(&g.lock);
-	while (n-- > 0) /* outermost first */
-		node = intern(&f[n], node);
+	while (n-- > 0 && id != CUT) { /* outermost first */
+		id = intern(&f[n], node);
+		node = id == CUT || id == SKIP ? node : id;
+	}
 	pthread_mutex_unlock(&g.lock);
 	return node;
 }
@@ -220,7 +245,42 @@ uint32_t vc_stacks_here(void)
 
 	if (mode == UNDECIDED)
 		mode = decide();
-	return mode == OFF ? 0 : mode == PYTHON ? python_stack() : native_stack();
+	return mode == PYTHON ? python_stack() : mode == NATIVE ? native_stack() : 0;
+}
+
+void vc_stacks_step(void)
+{
+	if (atomic_load_explicit(&g.mode, memory_order_relaxed) != PYTHON ||
+	    !atomic_load_explicit(&g.steps, memory_order_relaxed) ||
+	    atomic_fetch_sub(&g.steps, 1) != 1)
+		return;
+	atomic_store(&g.mode, FAILURES);
+	vc_recorder_capability(VC_CAP_STACKS, VC_HOW_PARTIAL);
+	vc_recorder_fact("note", "call stacks are those of the first steps, as asked, and of requests "
+			 "that failed");
+}
+
+bool vc_stacks_only_failures(void)
+{
+	return atomic_load_explicit(&g.mode, memory_order_relaxed) == FAILURES &&
+	       atomic_load_explicit(&g.watched, memory_order_relaxed);
+}
+
+/* ---- for the Python stub, which PyTorch tells of a request that failed ---- */
+
+void vramcast_watch_failures(void);
+void vramcast_failed(void);
+
+VC_EXPORT void vramcast_watch_failures(void)
+{
+	atomic_store(&g.watched, true);
+}
+
+/* No lock of the allocator is held here; the sample was put off, as the record was. */
+VC_EXPORT void vramcast_failed(void)
+{
+	if (vc_stacks_only_failures() && vc_record_release(python_stack()))
+		vc_cuda_sample();
 }
 
 void vc_stacks_before_fork(void)

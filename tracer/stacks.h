@@ -11,6 +11,11 @@
  * it before any lock of the allocator. */
 uint32_t vc_stacks_here(void);
 
+/* A step has ended: --stacks py:N stops after N of them, but for requests that fail. */
+void vc_stacks_step(void);
+/* Are failures the only thing left to look at, and will we be called when one has happened? */
+bool vc_stacks_only_failures(void);
+
 void vc_stacks_before_fork(void);
 void vc_stacks_after_fork(bool child);
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A symbol of a loaded PyTorch library, whatever scope it was opened in; NULL: not there. */
 void *vc_torch_symbol(const char *library, const char *name);
@@ -34,6 +35,8 @@ const struct vc_torch_slots *vc_torch_slots(int minor);
 
 /* The CPU allocator is not recorded any more once a GPU's is. */
 void vc_torch_cpu_stop(void);
+/* PyTorch reports CPU memory, to whom `caller` belongs. */
+void vc_torch_cpu_report(void *p, int64_t bytes, const void *caller);
 /* Is this thread inside PyTorch's CUDA allocator? */
 bool vc_torch_allocating(void);
 /* Is a CUDA allocator being recorded in this process? */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracer/marks.h"
 #include "tracer/recorder.h"
 #include "tracer/stacks.h"
 #include "tracer/torch.h"
@@ -136,4 +137,40 @@ VC_EXPORT void _ZN3c108free_cpuEPv(void *p)
 	if (p && wanted())
 		note(VC_EV_FREE, p, 0, 0);
 	real(p);
+}
+
+/* ---- tensors in memory that processes share: what DataLoader workers hand over ---- */
+
+/* While a profiler collects, the allocator itself reports too: that was recorded above. */
+static bool is_allocators(const void *caller)
+{
+	static _Atomic(const void *) known[2]; /* call sites in libc10: an allocation's, a free's */
+	const char *slash;
+	Dl_info info;
+
+	for (int i = 0; i < 2; i++)
+		if (atomic_load_explicit(&known[i], memory_order_relaxed) == caller)
+			return true;
+	if (!dladdr(caller, &info))
+		return true;
+	slash = strrchr(info.dli_fname, '/');
+	if (strncmp(slash ? slash + 1 : info.dli_fname, "libc10.so", 9) != 0)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		const void *none = NULL;
+
+		if (atomic_compare_exchange_strong(&known[i], &none, caller))
+			break;
+	}
+	return true;
+}
+
+void vc_torch_cpu_report(void *p, int64_t bytes, const void *caller)
+{
+	static const char label[] = "shared host memory";
+
+	if (!p || !bytes || !wanted() || is_allocators(caller))
+		return;
+	note(bytes > 0 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, p,
+	     (size_t)(bytes > 0 ? bytes : -bytes), vc_marks_name(label, sizeof(label) - 1));
 }

@@ -509,6 +509,8 @@ static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 \
 		if ((device & 0xff) == CUDA && bytes) \
 			report(p, bytes, reserved, device); \
+		else if ((device & 0xff) == 0) \
+			vc_torch_cpu_report(p, bytes, __builtin_return_address(0)); \
 		*(void **)&real = vc_torch_symbol_once(&g.report, "libc10.so", #name); \
 		if (real) \
 			real(p, bytes, total, reserved, device); \
@@ -520,10 +522,21 @@ REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
  * would have done is done here. What the attempt gave back stands in front of its failure. */
 static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 {
+	struct vc_record *r;
+
 	vc_cuda_settle();
-	put(VC_EV_OOM, 0, (struct vc_record){ .size = bytes, .addr = vc_cuda_free_bytes(),
-		.device = device, .stream = stream_now(device), .reserved = reserved, .text = self.site });
-	vc_cuda_sample();
+	r = vc_record_begin();
+	if (r) {
+		*r = (struct vc_record){ .kind = VC_EV_OOM, .size = bytes, .addr = vc_cuda_free_bytes(),
+			.device = device, .stream = stream_now(device), .reserved = reserved,
+			.text = self.site, .time_ns = vc_clock_ns() };
+		if (vc_stacks_only_failures()) { /* vramcast_failed, outside of the allocator's lock */
+			vc_record_hold(r);
+		} else {
+			vc_record_commit(r);
+			vc_cuda_sample();
+		}
+	}
 	self.inside = self.has_stream = false;
 	self.size = 0;
 }

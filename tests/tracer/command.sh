@@ -18,7 +18,9 @@ expect "no program: usage" 2 "" "which program"
 run record --param batch -- true
 expect "--param needs a value" 2 "" "NAME=VALUE"
 run record --stacks sometimes -- true
-expect "--stacks takes three words" 2 "" "off, py or native"
+expect "--stacks takes four words" 2 "" "off, py, py:N"
+run record --stacks py:0 -- true
+expect "--stacks py:N takes a number of steps" 2 "" "off, py, py:N"
 run record -q -o "$TMP/a.vct" -- sh -c 'echo out; echo err >&2'
 expect "the program's own output is untouched" 0 "^out$" "^err$"
 LD_PRELOAD= run record -q -o "$TMP/a.vct" -- sh -c 'echo $LD_PRELOAD'

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ void standin_overhead(uint32_t what, uint64_t start, uint64_t end);
 void standin_launch(uint32_t correlation, uint64_t start, uint64_t end);
 void standin_stream(void *handle);
 void standin_lose(size_t n);
+void standin_hoard(bool on);
 
 static uint64_t wall(void)
 {
@@ -81,6 +83,20 @@ static void pools(void)
 	standin_launch(5, wall(), wall() + 700);
 }
 
+/* More kernels than there are buffers for, before CUPTI gives the first one back. */
+static int starve(void)
+{
+	uint64_t now = wall();
+
+	standin_hoard(true);
+	for (uint64_t i = 0; i < 300000; i++)
+		standin_kernel("many", now + i * 1000, now + i * 1000 + 500, 7);
+	standin_hoard(false);
+	for (uint64_t i = 0; i < 1000; i++)
+		standin_kernel("after", now + i * 1000, now + i * 1000 + 500, 7);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int (*start)(void);
@@ -90,6 +106,8 @@ int main(int argc, char **argv)
 	*(void **)&start = dlsym(RTLD_DEFAULT, "InitializeInjection");
 	if (start && start() != 1)
 		return 1;
+	if (argc > 1 && !strcmp(argv[1], "starve"))
+		return starve();
 	child = vfork(); /* ends in our memory: that must not end our recording */
 	if (!child)
 		_exit(0);

@@ -28,6 +28,13 @@ equal "_exit fetches what CUPTI still holds" "$(count ' kernel .*(one|two)<')" 2
 run record -q -o "$TMP/a.vct" -- "$bin/cupti_client" abort
 equal "abort fetches what CUPTI still holds" "$rc $(count ' kernel .*(one|two)<')" "134 20000"
 equal "info sums the pools up" "$(field "$TMP/a.vct" driver_pools) $(field "$TMP/a.vct" driver_pool_reserved)" "1 $((64 << 20))"
+for version in 24 130001; do # before 12.9 a refusal would be CUPTI's end: the stand-in aborts too
+	STANDIN_CUPTI=$version run record -o "$TMP/a.vct" -- "$bin/cupti_client" starve
+	many=$(count ' kernel .*label=many'); lost=$(field "$TMP/a.vct" dropped)
+	equal "API $version, no buffer comes back: each kernel is recorded or counted, and those after it are there" "$rc $((many + lost)) $(count ' kernel .*label=after')" "0 300000 1000"
+	if [ "$version" -lt 27 ]; then equal "API $version, no buffer comes back: it gets as many as it wants" "$lost" 0
+	else expect "API $version, no buffer comes back: 40 MiB and no more, and record says so" 0 "" "kernel times are missing: CUPTI held 40 MiB"; [ "$lost" -gt 0 ] && [ "$many" -gt 190000 ] && pass "API $version: the others are lost" || fail "API $version: the others are lost" "$many $lost"; fi
+done
 STANDIN_BUSY=1 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "another tool holds CUPTI: the program runs, record says why" 0 "" "another profiler holds CUPTI"
 STANDIN_REFUSE=10 run record -o "$TMP/a.vct" -- "$bin/cupti_client"

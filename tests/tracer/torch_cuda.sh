@@ -18,14 +18,32 @@ for minor in 0 1 2 4 5 7 8 9 12 15; do
 	[ "$waits" -gt 100 ] && [ "$done" -gt 100 ] && [ "$done" -le "$waits" ] && pass "2.$minor: frees that wait for other streams, and their end" || fail "2.$minor: frees that wait for other streams" "$waits $done"
 	equal "2.$minor: a library's memory and the host's" "$(lines ' outside_(alloc|free) .*label=client$') $(lines ' outside_(alloc|free) .*pinned host') $(lines ' outside_(alloc|free) .*registered host')" "2 4 2"
 	equal "2.$minor: out of memory, with what the device and the host hold" "$(grep --no-group-separator -A2 ' oom ' "$TMP/dump" | sed 's/.*\(oom\|device_sample\|label=resident memory\).*/\1/' | tr '\n' ' ')" "oom device_sample label=resident memory oom device_sample label=resident memory "
+	equal "2.$minor: what the host registered is no library's device memory" "$("$VRAMCAST" sim --no-verify --json -g rtx4090 "$TMP/a.vct" | sed -n 's/.*"libraries": *\([0-9]*\),*/\1/p')" $((7 << 20))
 	scope=$(sed -n '/ pool_begin /,/ pool_release .*/p' "$TMP/dump" | awk '{ print $3 }' | grep -E 'pool|alloc$' | tr '\n' ' ')
 	if [ "$minor" -ge 3 ]; then equal "2.$minor: a scope whose filter refuses an allocation" "$scope" "pool_begin pool_end alloc pool_begin pool_release "
 	else equal "2.$minor: a scope, which has no filter yet" "$scope" "pool_begin alloc pool_end pool_release "; fi
 	equal "2.$minor: the cache is emptied, a fraction is set" "$(lines ' trim device=0') $(lines " fraction device=0 size=$((0x3fe8000000000000))")" "1 1"
+	equal "2.$minor: settings at run time reach PyTorch and the recording" "$(lines ' configure .*label=max_split_size_mb:64') $(echo "$out" | grep -c arrive)" "1 0"
+	refused=$(grep -n "label=device allocation of $((1 << 40)) bytes refused" "$TMP/dump" | cut -d: -f1 | tr '\n' ' '); oom=$(grep -n ' oom ' "$TMP/dump" | head -n 1 | cut -d: -f1)
+	equal "2.$minor: the driver's refusal, before the allocator gave up" "$refused" "$((oom - 1)) "
 	equal "2.$minor: capture" "$(lines ' capture_(begin|end) ')" 2
 	child=$(ls "$TMP"/a.*.vct); equal "2.$minor: the forked child's own trace" "$("$VRAMCAST" dump "$child" | awk '{ print $3 }' | grep -E 'alloc$|free$' | tr '\n' ' ')" "alloc free "
 	rm -f "$TMP"/a.*vct
 done
+# Samples of the device: with the first segment, then at steps, when more than 200 ms have gone by.
+printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"
+while read -r ms want; do
+	VRAMCAST_NULL_CLOCK=device run record -q -o "$TMP/a.vct" -- "$TMP/torch/lib/client" steps "$ms"
+	"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
+	equal "100 steps of $ms ms: $want samples" "$(lines ' device_sample ') $(lines ' mark .*label=step')" "$want 100"
+	gaps=$(awk '$3 == "device_sample" { if (last && $2 - last <= 200000000) n++; last = $2 } END { print n + 0 }' "$TMP/dump")
+	equal "100 steps of $ms ms: never two within 200 ms" "$gaps" 0
+done << 'LIST'
+1 1
+30 15
+100 34
+250 101
+LIST
 # 2.16 does not exist yet: what cannot be known is off, what is recorded is right.
 printf "__version__ = '2.16.0'\n" > "$TMP/torch/version.py"
 STANDIN_TORCH=15 run record -o "$TMP/a.vct" -- "$TMP/torch/lib/client" 4 2000

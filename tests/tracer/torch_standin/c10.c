@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "tests/tracer/torch_standin/standin.h"
+
 void *_ZN3c109alloc_cpuEm(size_t n);
 void _ZN3c108free_cpuEPv(void *p);
 void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total, size_t reserved,
@@ -40,4 +42,13 @@ void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total
 	(void)reserved;
 	(void)device;
 	standin_reports++;
+}
+
+const char *standin_settings_seen = "";
+void parse(void *object, const char *const *s) __asm__(STANDIN_PARSE); /* from 2.10 on */
+
+void parse(void *object, const char *const *s)
+{
+	(void)object;
+	standin_settings_seen = *s;
 }

@@ -234,3 +234,29 @@ void standin_async_free(void *p, void *stream)
 	if (cudaFreeAsync(p, stream) != 0) /* PyTorch checks too: a jump would make it its caller's call */
 		abort();
 }
+
+void set_old(const char *const *s) __asm__(STANDIN_SET "Ss");           /* up to 2.6 */
+void set_new(const char *const *s) __asm__(STANDIN_SET STANDIN_STRING); /* 2.7 to 2.9 */
+void parse(void *self, const char *const *s) __asm__(STANDIN_PARSE);    /* from 2.10 on, in c10.c */
+
+void set_old(const char *const *s)
+{
+	standin_settings_seen = *s;
+}
+
+void set_new(const char *const *s)
+{
+	standin_settings_seen = *s;
+}
+
+void standin_settings(int minor, const char *text)
+{
+	const char *string[4] = { text }; /* a std::string begins with a pointer to its characters */
+
+	if (minor < 7)
+		set_old(string);
+	else if (minor < 10)
+		set_new(string);
+	else
+		parse(&object, string);
+}

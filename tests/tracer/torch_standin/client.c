@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - client [THREADS [N]]: tensors of several threads through the stand-in allocator's vtable,
- * with everything else the tracer watches. Prints what it did, to be compared with the recording. */
+/* client.c - tensors of several threads through the stand-in allocator's vtable, with everything else
+ * the tracer watches. Prints what it did, to be compared with the recording.
+ *
+ * client [THREADS [N]], or client steps MILLISECONDS: a hundred steps on a clock of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,6 +30,7 @@ int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
 
 static _Atomic long allocs, frees, uses, bytes;
 static long each;
+static int minor;
 static const struct vc_torch_slots *slots;
 
 static void *allocate(size_t n)
@@ -135,6 +138,9 @@ static void scopes(void)
 	call(slots->pool_release, 0, 1, 2, NULL);
 	call(slots->trim, 0, 0, 0, NULL);
 	limit(0.75);
+	standin_settings(minor, "max_split_size_mb:64");
+	if (strcmp(standin_settings_seen, "max_split_size_mb:64") != 0)
+		printf("the settings did not arrive\n");
 	cudaStreamBeginCapture((void *)0xabc001, 0);
 	cudaStreamEndCapture((void *)0xabc001, NULL);
 }
@@ -159,8 +165,8 @@ static void host(void)
 	cudaMallocHost(&q, 1 << 20);
 	cudaHostRegister(own, sizeof(own), 0);
 	cudaFreeHost(p);
-	cudaHostUnregister(own);
 	cudaMalloc(&r, 7 << 20); /* a library's own memory */
+	cudaHostUnregister(own);
 	give_back(q, r);
 }
 
@@ -175,6 +181,28 @@ static void child(void)
 	waitpid(p, NULL, 0);
 }
 
+/* The clock that the tracer takes when VRAMCAST_NULL_CLOCK says so: as fast as we like. */
+static _Atomic uint64_t clock_ns = 1;
+__attribute__((visibility("default"))) uint64_t vc_null_clock(void);
+
+uint64_t vc_null_clock(void)
+{
+	return clock_ns;
+}
+
+/* A hundred steps of so many milliseconds each. */
+static int steps(void (*step)(void), long ms)
+{
+	void *p = allocate(1000);
+
+	for (int i = 0; i < 100; i++) {
+		clock_ns += (uint64_t)ms * 1000000u;
+		step();
+	}
+	give(p);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
@@ -183,10 +211,13 @@ int main(int argc, char **argv)
 	pthread_t t[64];
 
 	each = argc > 2 ? atol(argv[2]) : 1000;
-	slots = vc_torch_slots(v ? atoi(v) : 9);
+	minor = v ? atoi(v) : 9;
+	slots = vc_torch_slots(minor);
 	*(void **)&step = dlsym(RTLD_DEFAULT, "vramcast_step");
 	if (_ZN3c104cuda28device_count_ensure_non_zeroEv() != 1)
 		return 1;
+	if (argc > 2 && step && !strcmp(argv[1], "steps"))
+		return steps(step, each);
 	for (long i = 0; i < threads && i < 64; i++)
 		pthread_create(&t[i], NULL, work, (void *)i);
 	for (int i = 0; i < threads && i < 64; i++)

@@ -185,6 +185,28 @@ static uint32_t intern(const struct frame *f, uint32_t parent)
 	return id;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+/* What was cut off was called through PyTorch's torch.compiler.disable, from 2.15 on. */
+static uint32_t without_wrappers(uint32_t node)
+{
+	struct vc_journal_frame f;
+
+	for (; node; node = f.caller) {
+		memcpy(&f, vc_recorder_stored(node), sizeof(f));
+		const char *file = vc_recorder_stored(f.file);
+
+		if (!ends_with(file, "/torch/_compile.py") && !ends_with(file, "/torch/_dynamo/eval_frame.py"))
+			break;
+	}
+	return node;
+}
+
 static uint32_t intern_all(const struct frame *f, int n)
 {
 	uint32_t node = 0, id = 0;
@@ -195,7 +217,7 @@ static uint32_t intern_all(const struct frame *f, int n)
 		node = id == CUT || id == SKIP ? node : id;
 	}
 	pthread_mutex_unlock(&g.lock);
-	return node;
+	return id == CUT ? without_wrappers(node) : node;
 }
 
 /* ---- walking ---- */

@@ -2,7 +2,7 @@
 # check_torch_trace.sh - real PyTorch on the null GPU: each recording must equal the allocator's own
 # trace event by event, and replay exactly. TORCH_ENVS: folders with a bin/python that has a CUDA
 # build of PyTorch; without any, one skip. What was seen to pass is remembered in build/.
-. tests/support/tap.sh
+. tests/tracer/lib.sh
 build=${BUILD:-build}
 [ -n "$TORCH_ENVS" ] || { skip "recordings against PyTorch's own trace" "TORCH_ENVS names no Python with a CUDA build of PyTorch"; finish; }
 exact='import json,sys; f = json.load(sys.stdin)["fidelity"]; print(f["exact"], f["first_divergence"] or "")'
@@ -76,8 +76,25 @@ for env in $TORCH_ENVS; do
 	if [ "$with" = "$without" ]; then pass "$name: the recording has the same $with kernels and copies as without the profiler"
 	else fail "$name: the recording has every kernel" "$with, without the profiler $without"; fi
 done
+# What a program changes while it runs: each once, in place, and the replay follows.
+for env in $TORCH_ENVS; do
+	name="$(basename "$env") settings"
+	timeout 200 "$VRAMCAST" dryrun -q -g rtx4090 --stacks py:2 -o "$TMP/c.vct" -- "$env/bin/python" tests/tracer/torch_settings.py \
+		> "$TMP/log" 2>&1 || { skip "$name" "PyTorch does not run: $(tail -n 1 "$TMP/log")"; continue; }
+	"$VRAMCAST" dump "$TMP/c.vct" > "$TMP/dump"
+	got=$(awk '$3 == "configure" || $3 == "fraction" || $3 == "trim" || $3 == "oom" { printf "%s ", $3 }' "$TMP/dump")
+	replay=$("$VRAMCAST" sim --json "$TMP/c.vct" | python3 -c "$exact")
+	case "$got$replay" in
+	"configure trim fraction oom True"*) pass "$name: set, emptied, limited, out of memory: each once, in this order; the replay is exact" ;;
+	*) fail "$name: set, emptied, limited, out of memory: each once, in this order; the replay is exact" "$got" "$replay" ;;
+	esac
+	at=$(awk '$3 == "alloc" || $3 == "oom" { on = / at=/ ? "with" : "without"; n[$3 " " on]++ } END { print n["alloc with"] > 0, n["alloc without"] > 0, n["oom with"] + 0 }' "$TMP/dump")
+	equal "$name, --stacks py:2: the failure is the program's" "$(grep -cE ' oom .*torch_settings.py:[0-9]*:<module>' "$TMP/dump")" 1
+	equal "$name, --stacks py:2: the first two steps have call stacks, and the failure has" "$at" "1 1 1"
+done
 # A version the tracer has no table for: what cannot be known is absent, what is recorded is right.
-env=${TORCH_ENVS%% *}; mode=plain; export PYTORCH_CUDA_ALLOC_CONF=
+mode=plain; export PYTORCH_CUDA_ALLOC_CONF=
+for env in $TORCH_ENVS; do go --no-record && break; done # the first that runs
 as="import os,sys; os.environ['VC_OPTIONS'] += ',torch=99'; os.execv(sys.executable, [sys.executable] + sys.argv[1:])"
 timeout 200 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/u.vct" -- "$env/bin/python" -c "$as" tests/tracer/torch_run.py plain "$TMP/ref" > "$TMP/log" 2>&1
 if grep -q 'recorded: requests.*streams' "$TMP/log" && ! grep -q 'recorded:.* uses' "$TMP/log"; then pass "an unknown version: capabilities are off"

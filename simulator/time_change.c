@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "simulator/transforms/anatomy.h"
+#include "simulator/transforms/layers.h"
 
 /* ---- transforms ---- */
 
@@ -63,12 +64,47 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->half != 1;
 }
 
+/* The part of the forward pass that lies in layers, by its requests: what is before and behind them (an
+ * embedding, a large last product, the loss) is not computed again. Kernels come in the order of the
+ * requests of their operations, nearly one for one. */
+static void find_layers(const struct vc_session *s, const struct vc_anatomy *a, struct vc_change *c)
+{
+	struct vc_error err;
+	struct vc_layers l = { 0 };
+	size_t k = 0, first = 0, n = 0;
+
+	while (k < a->spans && (a->span[k].phase != VC_PHASE_FORWARD || a->span[k].iteration == UINT32_MAX ||
+				a->span[k].iteration + 2 < a->iterations))
+		k++;
+	if (k < a->spans && vc_layers_find(&l, a, s->trace.ev, s->meta, k, &err) == VC_OK && l.n > 1) {
+		vc_layers_stacks(&l, a, k);
+		while (first < a->n && a->block[first].event < a->span[k].first)
+			first++;
+		while (first + n < a->n && a->block[first + n].event < a->span[k].end)
+			n++;
+		c->from = (double)(l.at[0].from - first) / (double)n;
+		c->to = (double)(l.at[l.n - 1].to - first) / (double)n;
+	}
+	vc_layers_fini(&l);
+}
+
+static void read_recomputed(const struct vc_session *s, struct vc_change *c)
+{
+	struct vc_error err;
+	struct vc_anatomy a = { 0 };
+
+	if (s->trace.n &&
+	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, &err) == VC_OK)
+		find_layers(s, &a, c);
+	vc_anatomy_fini(&a);
+}
+
 int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
 		   char *why, size_t n)
 {
 	int r = VC_OK;
 
-	*c = (struct vc_change){ .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+	*c = (struct vc_change){ .passes = 1, .to = 1, .bytes = 1, .fp32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < s->opt->transform.n; i++)
 		r = one_transform(s->opt->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->passes >= 1 && c->passes <= 4096)) {
@@ -80,6 +116,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 			 plan->card->title);
 		r = 1;
 	}
+	if (r == VC_OK && c->recompute)
+		read_recomputed(s, c);
 	if (r == VC_OK)
 		read_card(s, plan, c);
 	return r;

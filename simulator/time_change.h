@@ -7,7 +7,8 @@
 
 struct vc_change {
 	double passes;            /* forward and backward passes per step */
-	bool recompute;           /* the forward pass again */
+	bool recompute;           /* the forward pass again, ... */
+	double from, to;          /* ... of it what lies between these shares of its requests */
 	bool other_card;
 	double bytes, fp32, half; /* how many times faster that card is */
 };

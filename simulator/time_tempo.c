@@ -261,15 +261,28 @@ static size_t first_beat(const struct work *w)
 	return 0;
 }
 
-static void queue_phase(struct work *w, unsigned phases, const double *x, int lean)
+/* The kernels of a phase, of them those between two shares of their number. */
+static void queue_part(struct work *w, enum vc_kernel_phase phase, const double *x, int lean, double from,
+		       double to)
 {
-	size_t n = w->p->beats, first = first_beat(w);
+	size_t n = w->p->beats, first = first_beat(w), all = 0, at = 0;
 
+	for (size_t i = 0; i < n; i++)
+		all += w->phase[i] == phase;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = (first + k) % n;
-		if (phases & 1u << w->phase[i])
+
+		if (w->phase[i] != phase)
+			continue;
+		if ((double)at >= from * (double)all && (double)at < to * (double)all)
 			queue(w, i, x, lean, true);
+		at++;
 	}
+}
+
+static void queue_phase(struct work *w, enum vc_kernel_phase phase, const double *x, int lean)
+{
+	queue_part(w, phase, x, lean, 0, 1);
 }
 
 /* The step at x, ns; with = false: as it was recorded, no other passes and no other card. */
@@ -280,12 +293,12 @@ static double step_at(struct work *w, const double *x, int lean, bool with, doub
 	w->queued = 0;
 	if (with) {
 		for (double k = 0; k < w->ask->passes; k++) {
-			queue_phase(w, 1u << VC_KERNEL_FORWARD, x, lean);
+			queue_phase(w, VC_KERNEL_FORWARD, x, lean);
 			if (w->ask->recompute)
-				queue_phase(w, 1u << VC_KERNEL_FORWARD, x, lean);
-			queue_phase(w, 1u << VC_KERNEL_BACKWARD, x, lean);
+				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->from, w->ask->to);
+			queue_phase(w, VC_KERNEL_BACKWARD, x, lean);
 		}
-		queue_phase(w, 1u << VC_KERNEL_OPTIMIZER, x, lean);
+		queue_phase(w, VC_KERNEL_OPTIMIZER, x, lean);
 	} else {
 		for (size_t i = 0; i < w->p->beats; i++)
 			queue(w, i, x, lean, false);

@@ -65,7 +65,8 @@ struct vc_tempo {
 struct vc_tempo_ask {
 	double x[VC_TEMPO_AXES];
 	double passes;          /* forward and backward passes per step; 1 */
-	bool recompute;         /* the forward pass again within the backward pass */
+	bool recompute;         /* the forward pass again within the backward pass: ... */
+	double from, to;        /* ... between these shares of its kernels */
 	double bytes, fp32, half; /* how many times faster the card is, by what limits a kernel; 1 */
 };
 

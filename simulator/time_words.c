@@ -128,6 +128,9 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 	if (!t->same && t->low_ns < t->high_ns && at < n)
 		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)", vc_ns_text(t->low_ns, lo),
 				       vc_ns_text(t->high_ns, hi));
+	if (!t->same && t->recorded_ns && t->recordings == 1 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.1f %%)", vc_ns_text(t->recorded_ns, lo),
+				       100 * ((double)t->step_ns / (double)t->recorded_ns - 1));
 	if (t->samples > 0 && at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", %.4g samples/s", t->samples * 1e9 / (double)t->step_ns);
 	if (at < n)

@@ -3,19 +3,27 @@
  * (simulator/transforms/layers.h); what a segment keeps for its backward pass is given back as soon as
  * it was used, but for its output, and asked for again in the same order just before the segment's
  * backward pass begins. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulator/transforms/clone.h"
 #include "simulator/transforms/layers.h"
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
-struct config { uint64_t every, least; bool last; };
+enum bound { BEST, LOW, HIGH };
+struct config { uint64_t every, least, first, count, bound; bool last, all; char module[VC_PARAM_TEXT]; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "every", VC_P_UINT, AT(every), "1", "layers per checkpointed segment", NULL },
 	{ "least", VC_P_SIZE, AT(least), "0", "selective: keep blocks smaller than this", NULL },
+	{ "module", VC_P_TEXT, AT(module), "", "only layers whose function is there: part of FILE:LINE, see info", NULL },
+	{ "first", VC_P_UINT, AT(first), "0", "leave out so many layers at the beginning", NULL },
+	{ "count", VC_P_UINT, AT(count), "0", "checkpoint so many layers (0: all)", NULL },
+	{ "all", VC_P_BOOL, AT(all), "false", "layers of every kind, not those alone that hand on one shape", NULL },
 	{ "last", VC_P_BOOL, AT(last), "true", "checkpoint the last segment too", NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "layers of every kind, or as asked", "best,low,high" },
 	VC_PARAM_END
 };
 
@@ -34,7 +42,7 @@ struct plan {
 	const struct config *cfg;
 	struct segment *at;
 	size_t n;
-	uint64_t saved;
+	uint64_t saved, layers;
 };
 
 static int push(struct plan *p, struct segment s, struct vc_error *err)
@@ -73,7 +81,7 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 		       struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->c->a;
-	struct vc_layer all = { y->from, z[-1].to };
+	struct vc_layer all = { .from = y->from, .to = z[-1].to };
 	struct segment s = { .from = all.from, .to = all.to, .again = SIZE_MAX,
 			     .end_event = all.to < a->n ? a->block[all.to].event : a->span[forward].end };
 	size_t output = vc_layers_output(&all, a, forward);
@@ -90,12 +98,55 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	return push(p, s, err);
 }
 
+static bool is_at(const struct vc_meta *m, const struct vc_layer *y, const char *module)
+{
+	const struct vc_frame *f = y->frame && y->frame < m->frames ? &m->frame[y->frame] : NULL;
+	char at[VC_PARAM_TEXT * 4];
+
+	if (!f || f->file >= m->strings)
+		return false;
+	snprintf(at, sizeof(at), "%s:%u", m->string[f->file], (unsigned)f->line);
+	return strstr(at, module) != NULL;
+}
+
+/* Those that were asked for. */
+static void choose(const struct plan *p, const struct vc_meta *m, size_t forward, struct vc_layers *l)
+{
+	const struct config *c = p->cfg;
+	size_t n = 0;
+
+	if (l->n < 2)
+		l->n = 0;
+	if (!c->all && !c->module[0] && c->bound != LOW)
+		vc_layers_stacks(l, &p->c->a, forward);
+	for (size_t k = 0; k < l->n; k++)
+		if (!c->module[0] || is_at(m, &l->at[k], c->module))
+			l->at[n++] = l->at[k];
+	l->n = n;
+	for (n = 0; n + c->first < l->n && (!c->count || n < c->count); n++)
+		l->at[n] = l->at[n + c->first];
+	l->n = n;
+}
+
+static void say(const struct plan *p, struct vc_source *s)
+{
+	const struct vc_anatomy *a = &p->c->a;
+	size_t passes = (size_t)a->iterations * (a->micro ? a->micro : 1);
+
+	vc_meta_note(s->meta, "checkpoint: %zu segments of %llu layers per pass give back %.2f GiB until their "
+		     "backward pass; their forward pass runs twice", p->n / (passes ? passes : 1),
+		     (unsigned long long)p->layers, (double)p->saved / (1u << 30));
+}
+
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
 	struct vc_layers l;
 	int r = vc_layers_find(&l, &p->c->a, p->c->w->in, src->meta, forward, err);
 
-	for (size_t k = 0; r == VC_OK && l.n > 1 && k < l.n; k += p->cfg->every) {
+	if (r == VC_OK)
+		choose(p, src->meta, forward, &l);
+	p->layers = l.n;
+	for (size_t k = 0; r == VC_OK && l.n && k < l.n; k += p->cfg->every) {
 		size_t end = k + p->cfg->every < l.n ? k + p->cfg->every : l.n;
 
 		if (end == l.n && !p->cfg->last)
@@ -224,11 +275,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r = vc_fail(err, VC_EUSAGE, "checkpoint: no repeating layers found in a forward pass");
 	if (r == VC_OK)
 		r = walk(&p, err);
-	if (r == VC_OK)
-		vc_meta_note(s->meta, "checkpoint: %zu segments per pass give back %.2f GiB until their backward "
-			     "pass; their forward pass runs twice (about a third more time if all of it does)",
-			     p.n / (c.a.iterations ? c.a.iterations * (c.a.micro ? c.a.micro : 1) : 1),
-			     (double)p.saved / (1u << 30));
+	if (r == VC_OK) {
+		say(&p, s);
+	}
 	free(p.at);
 	vc_clone_fini(&c);
 	return r;

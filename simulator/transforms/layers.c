@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
+enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
 
 struct group {
 	uint64_t key, path;
@@ -161,7 +161,7 @@ static bool inside(const struct vc_layers *l, size_t block)
 	return false;
 }
 
-static int push(struct vc_layers *l, size_t from, size_t to, struct vc_error *err)
+static int push(struct vc_layers *l, struct vc_layer y, struct vc_error *err)
 {
 	if (!(l->n & (l->n - 1))) {
 		struct vc_layer *at = realloc(l->at, (l->n ? 2 * l->n : 1) * sizeof(*at));
@@ -169,12 +169,19 @@ static int push(struct vc_layers *l, size_t from, size_t to, struct vc_error *er
 			return vc_nomem(err, "the layers of a forward pass");
 		l->at = at;
 	}
-	l->at[l->n++] = (struct vc_layer){ from, to };
+	l->at[l->n++] = y;
 	return VC_OK;
 }
 
+static void reach(struct vc_layer *y, size_t block, uint32_t line)
+{
+	y->to = block + 1;
+	y->low = line < y->low ? line : y->low;
+	y->high = line > y->high ? line : y->high;
+}
+
 /* The calls of the function with that key, unless they lie in layers that are there. */
-static int take(struct sites *s, struct vc_layers *l, uint64_t key, struct vc_error *err)
+static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, struct vc_error *err)
 {
 	uint32_t start = start_line(group_of(s, key));
 	struct group g = { .key = key };
@@ -189,13 +196,14 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, struct vc_er
 			if (s->key[d] != key || inside(&had, i) || (start != UINT32_MAX && line < start))
 				continue;
 			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
-				r = push(l, i, i + 1, err);
+				r = push(l, (struct vc_layer){ .from = i, .to = i + 1, .frame = s->chain[d],
+					.low = line, .high = line, .function = (uint8_t)kind }, err);
 				had.at = l->at;
 				g.first_line = line;
 				g.calls++;
 			}
 			if (r == VC_OK)
-				l->at[l->n - 1].to = i + 1;
+				reach(&l->at[l->n - 1], i, line);
 			g.last = i + 1;
 			g.path = s->path[d];
 			g.line = line;
@@ -273,8 +281,9 @@ static int split(struct sites *s, struct vc_layers *l, struct vc_error *err)
 		n = lead ? m - lead : 0;
 		for (size_t i = whole.at[k].from; r == VC_OK && i < whole.at[k].to; i++) {
 			if (i == whole.at[k].from || (m && n == m && left >= m)) {
-				r = push(l, i, i, err);
+				r = push(l, whole.at[k], err);
 				n = i == whole.at[k].from ? n : 0;
+				l->at[l->n ? l->n - 1 : 0].from = r == VC_OK ? i : 0;
 			}
 			n += !lasting(s, i);
 			left -= m && !lasting(s, i);
@@ -284,6 +293,24 @@ static int split(struct sites *s, struct vc_layers *l, struct vc_error *err)
 	}
 	free(whole.at);
 	return r;
+}
+
+static bool one_kind(const struct vc_layer *x, const struct vc_layer *y)
+{
+	return x->function == y->function && x->low <= y->high && y->low <= x->high;
+}
+
+/* Functions of one name in one file, called in the same way, are of two classes where they share no line. */
+static void tell_kinds(struct vc_layers *l)
+{
+	uint8_t next = 0;
+
+	for (size_t i = 0, k; i < l->n; i++) {
+		for (k = 0; k < i && !one_kind(&l->at[k], &l->at[i]); k++)
+			;
+		l->at[i].kind = k < i ? l->at[k].kind : next;
+		next += k == i && next + 1 < MOST_KINDS;
+	}
 }
 
 static int by_birth(const void *x, const void *y)
@@ -308,12 +335,13 @@ static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 				best = &s->group[i];
 		if (!best || best->covered * 10 < s->to - s->from)
 			break;
-		r = take(s, l, best->key, err);
+		r = take(s, l, best->key, kind, err);
 	}
 	if (l->n > 1)
 		qsort(l->at, l->n, sizeof(*l->at), by_birth);
 	if (r == VC_OK && l->n)
 		r = split(s, l, err);
+	tell_kinds(l);
 	for (size_t i = s->from; s->model && i < s->to; i++) {
 		read_chain(s, i);
 		for (size_t d = 0; d < s->depth; d++)
@@ -371,7 +399,7 @@ static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *
 	for (size_t k = 0; r == VC_OK && lag && k <= longest / lag; k++) {
 		size_t from = first + k * lag, to = from + lag;
 
-		r = from < s->to ? push(l, from, to < s->to ? to : s->to, err) : VC_OK;
+		r = from < s->to ? push(l, (struct vc_layer){ .from = from, .to = to < s->to ? to : s->to }, err) : VC_OK;
 	}
 	if (l->n < 2)
 		l->n = 0;
@@ -438,4 +466,30 @@ size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, si
 		last = b->size >= widest / 64 ? i : last; /* not the deviations of a norm */
 	}
 	return last == SIZE_MAX || vc_layers_kept(a, &a->block[last], span) ? first : SIZE_MAX;
+}
+
+void vc_layers_stacks(struct vc_layers *l, const struct vc_anatomy *a, size_t span)
+{
+	uint64_t size[MOST_KINDS] = { 0 };
+	bool odd[MOST_KINDS] = { false }, some = false, other = false;
+	size_t n = 0, layers[MOST_KINDS] = { 0 };
+
+	for (size_t k = 0; k < l->n; k++) {
+		uint8_t kind = l->at[k].kind;
+		size_t out = vc_layers_output(&l->at[k], a, span);
+
+		layers[kind]++;
+		if (out == SIZE_MAX) /* the last of them: a mean or a choice of places follows */
+			continue;
+		odd[kind] |= size[kind] && size[kind] != a->block[out].size;
+		size[kind] = a->block[out].size;
+	}
+	for (size_t k = 0; k < l->n; k++) {
+		odd[l->at[k].kind] |= layers[l->at[k].kind] < 2;
+		*(odd[l->at[k].kind] ? &other : &some) = true;
+	}
+	for (size_t k = 0; some && other && k < l->n; k++)
+		if (!odd[l->at[k].kind])
+			l->at[n++] = l->at[k];
+	l->n = n ? n : l->n;
 }

@@ -6,7 +6,12 @@
 
 #include "simulator/transforms/anatomy.h"
 
-struct vc_layer { size_t from, to; }; /* blocks [from, to) of the anatomy, in order, disjoint */
+struct vc_layer {
+	size_t from, to; /* blocks [from, to) of the anatomy, in order, disjoint */
+	uint32_t frame;  /* of meta, where its first block was asked for, in its function; 0: no call sites */
+	uint32_t low, high; /* lines of its function that asked for something */
+	uint8_t function, kind; /* layers of one function; of one class: 0 and up */
+};
 
 struct vc_layers {
 	struct vc_layer *at;
@@ -21,6 +26,10 @@ struct vc_layers {
 int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct vc_event *ev,
 		   const struct vc_meta *m, size_t span, struct vc_error *err);
 void vc_layers_fini(struct vc_layers *l);
+
+/* Where there are several kinds and some of them hand on the same from layer to layer (the blocks of a
+ * transformer; not the convolutions in front of it), only those stay: what libraries wrap or checkpoint. */
+void vc_layers_stacks(struct vc_layers *l, const struct vc_anatomy *a, size_t span);
 
 /* The block of a layer that is what it hands on: of those kept for the backward pass the one given back
  * first, by the layer behind it. SIZE_MAX: nothing is kept, or its

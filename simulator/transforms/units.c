@@ -157,6 +157,7 @@ static int passes(struct finder *f, struct vc_error *err)
 		r = vc_layers_find(&f->layers, a, f->c->w->in, f->m, k, err);
 		if (r < 0)
 			break;
+		vc_layers_stacks(&f->layers, a, k);
 		f->layers.n = f->whole ? 0 : f->layers.n;
 		if (!wrapped) {
 			f->u->n = f->layers.n;

@@ -417,6 +417,7 @@ static void accumulation_and_recomputation_repeat_their_kernels(void **unused)
 	assert_true(near(changed(ask), 4 * (forward + backward) + optimizer, 0.001));
 	ask = plain(64);
 	ask.recompute = true;
+	ask.to = 1;
 	assert_true(near(changed(ask), 2 * forward + backward + optimizer, 0.001));
 	ask = plain(64);
 	ask.bytes = ask.fp32 = ask.half = 2;

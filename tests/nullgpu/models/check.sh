@@ -15,12 +15,7 @@ for version in ${TORCH:-2.6.0 2.9.1}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	prepare > "$TMP/pip.log" 2>&1 || { skip "$version: models" "$(tail -1 "$TMP/pip.log")"; continue; }
 	timeout 3600 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/m.vct" -- "$py" $here/models.py > "$TMP/out" 2> "$TMP/err"
-	while IFS= read -r line; do
-		case $line in
-		"ok - "*) pass "$version: ${line#ok - }" ;;
-		"not ok - "*) fail "$version: ${line#not ok - }" "$(grep -A 12 -F -- "$line" "$TMP/out")" ;;
-		esac
-	done < "$TMP/out"
+	relay "$version: " "$TMP/out"
 	check "$version: every case said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" -ge 23
 	check "$version: the verdict counts what forked processes used" grep -q 'peak of device memory' "$TMP/err"
 	# The Trainer starts at 64 and takes nine tenths after each failure, so of all sizes it can end only at

@@ -14,6 +14,10 @@ from torch import nn
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 WIDTH, LAYERS = 1024, 4
 MODEL = LAYERS * (2 * 4 * WIDTH * WIDTH + 5 * WIDTH) * 4  # bytes of the parameters
+# What cases before this one left behind. FSDP1 on one rank (NO_SHARD) leaves its parameters and gradients:
+# in 2.6 and 2.15 hooks of autograd keep them alive through C++, where Python's collector does not look,
+# with tensors of the CPU as well.
+LEFT = [0]
 
 
 class Block(nn.Module):
@@ -37,7 +41,7 @@ def train(model, optimizer, steps=8):
         optimizer.zero_grad()
     value = loss.item()
     assert value == value, "the loss is %r" % value
-    return torch.cuda.memory_allocated()
+    return torch.cuda.memory_allocated() - LEFT[0]
 
 
 def adam(parameters):
@@ -195,30 +199,8 @@ def pipeline():
             schedule.step()
         optimizer.step()
         optimizer.zero_grad()
-    close_to(torch.cuda.memory_allocated(), 3 * per / LAYERS, "a stage")
+    close_to(torch.cuda.memory_allocated() - LEFT[0], 3 * per / LAYERS, "a stage")
     dist.barrier()
-
-
-def deepspeed_of(stage):
-    def case():
-        import deepspeed
-        config = {"train_micro_batch_size_per_gpu": 8, "bf16": {"enabled": True},
-                  "zero_optimization": {"stage": stage}, "zero_allow_untested_optimizer": True}
-        model = body()
-        engine, _, _, _ = deepspeed.initialize(model=model, config=config,
-                                               optimizer=torch.optim.AdamW(model.parameters(), lr=1e-3))
-        for _ in range(3):
-            x = torch.randn(8, WIDTH, device=engine.device, dtype=torch.bfloat16)
-            loss = engine(x).square().mean()
-            engine.backward(loss)
-            engine.step()
-        # bf16 parameters, and an fp32 copy with two moments that every stage shards
-        sharded = 6 / WORLD
-        whole = 0.5 if stage < 3 else 0.5 / WORLD
-        held = torch.cuda.memory_allocated()
-        assert held >= 0.9 * MODEL * (sharded / 2 + whole), "ZeRO-%d holds %d" % (stage, held)
-        engine.destroy()
-    return case
 
 
 CASES = {
@@ -233,22 +215,18 @@ CASES = {
     "tensor parallel holds a share": tensor_parallel,
     "a pipeline holds its stage": pipeline,
 }
-DEEPSPEED = {"DeepSpeed ZeRO-%d" % n: deepspeed_of(n) for n in (1, 2, 3)}
 
 
 def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
-    cases = dict(CASES)
-    if os.environ.get("WITH_DEEPSPEED"):
-        cases.update(DEEPSPEED)
-    chosen = sys.argv[1:] or list(cases)
     failed = 0
-    for case in chosen:
+    for case in sys.argv[1:] or list(CASES):
         said = ""
         torch.manual_seed(0)
+        LEFT[0] = torch.cuda.memory_allocated()
         try:
-            cases[case]()
+            CASES[case]()
         except Exception:
             said = traceback.format_exc()
         everyone = [None] * WORLD

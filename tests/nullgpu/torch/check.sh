@@ -40,19 +40,31 @@ predicted() { # NAME PYTHON'S-OUTPUT SNAPSHOT TRACE SIM-OPTIONS...
 	"$VRAMCAST" dump "$trace" > "$TMP/dump"
 	check_sentence "$name" "$py" $here/compare.py oom "$snapshot" "$out" "$TMP/sim.json" "$TMP/dump"
 }
-check_oom() { # CONF SCRIPT "ARGUMENTS" CAPACITY...
-	what="$version $(basename "$2" .py) $3 ${1:-native}"
+check_oom() { # CONF: scripts on a big card and on small ones, children of one process that imports PyTorch
 	export PYTORCH_CUDA_ALLOC_CONF="$1"
-	script="$py $here/$2 $3"; small=$TMP/small big=$TMP/big; shift 3
-	# shellcheck disable=SC2086
-	dry $record "$big.vct" -- $script "$big.pickle" || { fail "$what runs on a big card" "$(tail -5 "$TMP/err")"; return; }
-	for capacity in "$@"; do
+	conf=${1:-native}; many=$TMP/many
+	rm -rf "$many"; mkdir "$many"
+	while read -r name script args; do
+		capacities=${args#*: } args=${args%%:*}
+		for capacity in - $capacities; do
+			echo "$name.$capacity $capacity $here/$script $args $many/$name.$capacity.pickle"
+		done
+	done > "$many/list" <<-END
+		workload-eager workload.py eager: 560 600 650 680 700 712
+		workload-graph workload.py graph: 600 650 660
+		requests-eager-1 oom.py eager 1: 1524
+		requests-graph-1 oom.py graph 1: 1524
+		requests-eager-2 oom.py eager 2: 1524
+		requests-graph-2 oom.py graph 2: 1524
+	END
+	dry $record "$many/r.vct" -- "$py" $here/many.py "$many/list" "$many"
+	while read -r pid run status; do
+		f=$many/r.$pid.vct; [ -f "$f" ] || f=$many/r.vct # the first child to use the card
+		mv "$f" "$many/$run.vct"
+		capacity=${run##*.} big=$many/${run%.*}.- small=$many/$run what="$version ${run%.*} $conf"
+		[ "$status" = 0 ] || grep -q '^message:' "$small.out" || { fail "$what on $capacity MiB runs" "$(tail -5 "$small.out")"; continue; }
+		[ "$capacity" != - ] || continue
 		card="--capacity ${capacity}MiB --context 500MiB"
-		rm -f "$small".*
-		# shellcheck disable=SC2086
-		dry $record "$small.vct" --capacity "${capacity}MiB" -- $script "$small.pickle"
-		[ $? = 0 ] || grep -q '^message:' "$TMP/out" || { fail "$what runs on $capacity MiB" "$(tail -5 "$TMP/err")"; continue; }
-		cp "$TMP/out" "$small.out"
 		# shellcheck disable=SC2086
 		{
 			predicted "$what on $capacity MiB: as predicted from a bigger card" \
@@ -68,7 +80,8 @@ check_oom() { # CONF SCRIPT "ARGUMENTS" CAPACITY...
 			check_sentence "$what on $capacity MiB: PyTorch's own record of it replays exactly" \
 				"$py" $here/compare.py exact "$TMP/sim.json"
 		}
-	done
+	done < "$TMP/out"
+	check "$version $conf: every run on a small card was compared" test "$(grep -c . "$TMP/out")" = "$(grep -c . "$many/list")"
 }
 
 # Call stacks against PyTorch's own history, in a run that ends and in one that is killed with its recorder.
@@ -142,13 +155,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done
 	done
-	for conf in "" expandable_segments:True; do
-		check_oom "$conf" workload.py eager 560 600 650 680 700 712
-		check_oom "$conf" workload.py graph 600 650 660
-		for seed in 1 2; do
-			check_oom "$conf" oom.py "eager $seed" 1524
-			check_oom "$conf" oom.py "graph $seed" 1524
-		done
-	done
+	check_oom ""
+	check_oom expandable_segments:True
 done
 finish

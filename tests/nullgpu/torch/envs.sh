@@ -3,6 +3,7 @@
 #
 # Environments live outside the tree, in $VRAMCAST_TORCH_ENVS or ${XDG_CACHE_HOME:-~/.cache}/vramcast,
 # and are made with pip on first use (a gigabyte or two each). Nothing of NVIDIA's is installed.
+# relay PREFIX FILE: the TAP lines of a program that ran inside become ours, failures with what follows them.
 ENVS=${VRAMCAST_TORCH_ENVS:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast}
 
 torch_env() {
@@ -17,4 +18,13 @@ torch_env() {
 			> "$TMP/pip.log" 2>&1 || return 1
 	fi
 	echo "$dir/bin/python"
+}
+
+relay() {
+	while IFS= read -r line; do
+		case $line in
+		"ok - "*) pass "$1${line#ok - }" ;;
+		"not ok - "*) fail "$1${line#not ok - }" "$(grep -A 12 -F -- "$line" "$2")" ;;
+		esac
+	done < "$2"
 }

@@ -51,6 +51,21 @@ check "and nothing was written" sh -c "! test -e '$TMP/two.pickle'"
 run export traces/attention.vct --to pickle -o - -m direct
 expect "other models are written too" 0
 
+# How far a segment can still grow decides between two free blocks: 500 MiB that can become 1100 (the range
+# ends at 9/8 of the device) against 1100 that can become 1500. A snapshot does not tell the device's size.
+{
+	printf 'vramcast-golden 1\nname t\nabout t\nversions 2.0.1 2.15.0\ntotal 8197111808\nother 0\nva inc\nevents auto\n'
+	echo "conf expandable_segments:True"
+	mib=1048576
+	printf 'm %s %s 0\n' 1 $((1500 * mib)) 2 $((6200 * mib))
+	printf '%s\n' 'f 1' e
+	printf 'm %s %s 0\n' 3 $((1100 * mib)) 4 $((500 * mib))
+	printf '%s\n' 'f 3' 'f 4' "m 5 $((480 * mib)) 0"
+} > "$TMP/grow.ops"
+"$VRAMCAST" export "$TMP/grow.ops" --to pickle -o "$TMP/g.pickle" -g rtx3070 --context 0 --torch 2.9 --conf expandable_segments:True
+run sim "$TMP/g.pickle" --torch 2.9
+expect "a snapshot whose placements depend on the size of its device: the card is found that reproduces it" 0 'reproduces this recording exactly'
+
 viz=${MEMORY_VIZ:-$("$PY" -c 'import torch.cuda._memory_viz as m; print(m.__file__)' 2> /dev/null)}
 if [ "$has_python" ] && [ -f "$viz" ]; then
 	"$VRAMCAST" export traces/decomfl.vct --to pickle:category=lifetime -o "$TMP/v.pickle"

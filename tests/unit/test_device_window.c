@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_device_window.c - the address policy that imitates the Linux driver. */
+/* test_device_window.c - the address policies that imitate the drivers of Linux and Windows. */
 #include "tests/support/test.h"
 
 #include "simulator/device.h"
@@ -45,11 +45,47 @@ static void a_freed_range_is_used_again(void **unused)
 	vc_device_free_all(d);
 }
 
+/* No windows: what comes next lies right above, whole granules long. */
+static void addresses_go_up_as_on_windows(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_UP };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t first = take(d, 90 * MIB);
+
+	(void)unused;
+	assert_true(take(d, 20 * MIB) == first + 90 * MIB);
+	assert_true(take(d, 1) == first + 110 * MIB);
+	assert_true(take(d, 40 * MIB) == first + 112 * MIB);
+	assert_true(vc_device_ok(d));
+	vc_device_free_all(d);
+}
+
+static void going_up_the_smallest_freed_range_that_suits_comes_first(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_UP };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t a = take(d, 90 * MIB), b = take(d, 20 * MIB), c = take(d, 2 * MIB), e = take(d, 40 * MIB);
+
+	(void)unused;
+	vc_device_free(d, a, 90 * MIB);
+	vc_device_free(d, c, 2 * MIB);
+	assert_true(take(d, 2 * MIB) == c);
+	assert_true(take(d, 64 * MIB) == a);
+	assert_true(take(d, 28 * MIB) == e + 40 * MIB); /* 26 MiB are left of the first */
+	assert_true(take(d, 26 * MIB) == a + 64 * MIB);
+	vc_device_free(d, c, 2 * MIB);
+	vc_device_free(d, b, 20 * MIB);
+	assert_true(take(d, 22 * MIB) == b); /* neighbours are joined */
+	vc_device_free_all(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_go_down_and_their_ends_are_used),
 		cmocka_unit_test(a_freed_range_is_used_again),
+		cmocka_unit_test(addresses_go_up_as_on_windows),
+		cmocka_unit_test(going_up_the_smallest_freed_range_that_suits_comes_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

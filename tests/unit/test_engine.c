@@ -247,6 +247,31 @@ static void the_timeline_keeps_its_extremes(void **unused)
 	free(e);
 }
 
+/* What is held when the first step ends counts for the others too; other marks are no steps. */
+static void the_first_iteration_is_told_from_the_others(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_phases, NULL };
+	struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_MARK, 0, 0), ev(VC_EV_ALLOC, 2, 9 * MIB),
+				ev(VC_EV_FREE, 2, 0), ev(VC_EV_MARK, 0, 0), ev(VC_EV_ALLOC, 3, 2 * MIB),
+				ev(VC_EV_FREE, 3, 0), ev(VC_EV_MARK, 0, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	e[1].flags = VC_MARK_BEGIN;
+	e[4].flags = e[7].flags = VC_MARK_STEP;
+	assert_int_equal(run(e, 8, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
+	assert_int_equal(r.phases.steps, 2);
+	assert_int_equal(r.phases.first.peak_allocated, 13 * MIB);
+	assert_int_equal(r.phases.first.peak_reserved, 13 * MIB);
+	assert_int_equal(r.phases.steady.peak_allocated, 6 * MIB);
+	assert_int_equal(r.phases.steady.peak_reserved, 6 * MIB);
+	vc_result_fini(&r);
+	assert_int_equal(run(e, 4, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
+	assert_int_equal(r.phases.steps, 0);
+	assert_int_equal(r.phases.steady.peak_reserved, 0);
+	vc_result_fini(&r);
+}
+
 static void lives_and_segments_have_births_and_deaths(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_lives, &vc_observer_segments, NULL };
@@ -276,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_cold_start_does_not),
 		cmocka_unit_test(fidelity_names_the_first_divergence),
 		cmocka_unit_test(the_timeline_keeps_its_extremes),
+		cmocka_unit_test(the_first_iteration_is_told_from_the_others),
 		cmocka_unit_test(lives_and_segments_have_births_and_deaths),
 	};
 

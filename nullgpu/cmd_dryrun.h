@@ -31,10 +31,9 @@ struct vc_dryrun_outcome {
 	uint64_t polled;           /* times it asked whether work on the device had finished */
 	uint64_t other_peak;       /* of a second run with the other order of addresses; 0: none made */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
-	struct {
-		char name[VC_REPORT_NAME];
-		uint64_t at_most;  /* bytes that may come on top; 0: not known */
-	} unknown[VC_DRYRUN_UNKNOWN];
+	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
+	bool convolutions;         /* workspaces of convolutions were answered by rule */
+	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
 	int processes;             /* that used a device */
 	struct vc_dryrun_replay replay;
 };

@@ -18,7 +18,7 @@ enum {
 	A_DATA_CONV = 708, A_DATA_W, A_DATA_DX, A_DATA_DY,
 	A_FILTER_CONV = 714, A_FILTER_DW, A_FILTER_X, A_FILTER_DY,
 	A_GRAPH_OPS = 801, A_GRAPH_ENGINES = 802,
-	A_TENSOR_TYPE = 901, A_TENSOR_SIZES = 902, A_TENSOR_STRIDES = 903,
+	A_TENSOR_TYPE = 901, A_TENSOR_SIZES = 902, A_TENSOR_STRIDES = 903, A_TENSOR_VIRTUAL = 907,
 	A_ENGINE_GRAPH = 1300, A_ENGINE_INDEX = 1301, A_ENGINE_NOTE = 1303, A_ENGINE_BEHAVIOR = 1305,
 };
 /* cudnnBackendDescriptorType_t */
@@ -123,12 +123,44 @@ static bool read_convolution(const struct descriptor *op, struct vc_cudnn_convol
 	return true;
 }
 
+/* Elements of the largest tensor that an operation really reads or writes. */
+static int64_t largest_tensor(const struct descriptor *op)
+{
+	int64_t most = 0;
+	for (const struct attribute *a = op ? op->attributes : NULL; a; a = a->next)
+		for (int64_t i = 0; a->type == T_DESCRIPTOR && i < a->count; i++) {
+			const struct attribute *sizes = find(pointer(a, i), A_TENSOR_SIZES);
+			const struct attribute *v = find(pointer(a, i), A_TENSOR_VIRTUAL);
+			int64_t n = sizes != NULL;
+			for (int64_t d = 0; sizes && d < sizes->count; d++)
+				n *= number(pointer(a, i), A_TENSOR_SIZES, d);
+			if (!(v && v->value[0]) && n > most)
+				most = n;
+		}
+	return most;
+}
+
+/* Fused attention. The frontend that PyTorch is built with adds its own scratch (an fp32 gradient of
+ * the queries) to what the library's plan wants, and asks for it; left to the library is at most
+ * the gradient of the scores, which it may keep up to 256 MiB of (cudnn_frontend, node
+ * scaled_dot_product_flash_attention.h, max_dp_workspace_bytes), a sum a query, and another fp32
+ * gradient: no more than twice 4 bytes an element of the largest tensor. */
+static void doubt(const struct descriptor *graph, const struct attribute *ops)
+{
+	int64_t most = 0;
+	for (int64_t i = 0; ops && i < ops->count; i++) {
+		int64_t n = largest_tensor(linked(graph, A_GRAPH_OPS, i));
+		most = n > most ? n : most;
+	}
+	vc_null_range("cuDNN graphs without a convolution (attention)",
+		      &(struct vc_null_range){ .most = (256ull << 20) + 8 * (uint64_t)most });
+}
+
 /* The plans for an operation graph: those of its convolution, else one without workspace. */
 static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *out)
 {
 	const struct attribute *ops = find(graph, A_GRAPH_OPS);
 	struct vc_cudnn_convolution c;
-	static unsigned char seen;
 	*out = (struct vc_cudnn_plans){ .n = 1 };
 	for (int64_t i = 0; ops && i < ops->count; i++) {
 		const struct descriptor *op = linked(graph, A_GRAPH_OPS, i);
@@ -137,7 +169,7 @@ static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *o
 			return;
 		}
 	}
-	vc_null_bound("cuDNN graphs without a convolution (attention)", &seen);
+	doubt(graph, ops);
 }
 
 static int64_t plan_workspace(const struct descriptor *graph, int64_t engine)

@@ -164,15 +164,27 @@ VC_API(int, cudnnGetRNNWeightParams, void *h, const struct rnn *r, int layer, si
 	return 0;
 }
 
+static void doubt(const char *name, size_t needed, size_t most)
+{
+	vc_null_range(name, &(struct vc_null_range){ .least = needed, .counted = needed, .most = most });
+}
+
 VC_API(int, cudnnGetRNNTempSpaceSizes, void *h, const struct rnn *r, int training,
        const struct data *x, size_t *workspace, size_t *reserve)
 {
 	size_t cells = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden *
 		(size_t)directions(r) * vc_cudnn_width(r->type);
-	if (workspace) /* gate pre-activations of one layer */
-		*workspace = cells * (size_t)gates(r);
-	if (reserve) /* gates, cell and hidden state of every step and layer */
-		*reserve = training ? cells * (size_t)(gates(r) + 2) * (size_t)r->layers : 0;
-	vc_null_at_most("cuDNN recurrent networks, more than the computation needs", 0);
+	size_t scratch = cells * (size_t)gates(r); /* gate pre-activations of one layer */
+	/* gates, cell and hidden state of every step and layer */
+	size_t kept = training ? cells * (size_t)(gates(r) + 2) * (size_t)r->layers : 0;
+	size_t weights = (size_t)weights_before(r, r->layers * directions(r), 0, true) *
+		vc_cudnn_width(r->type);
+	if (workspace)
+		*workspace = scratch;
+	if (reserve)
+		*reserve = kept;
+	/* assumed: no more than twice what is needed, and a copy of the weights in another order */
+	doubt("cuDNN recurrent networks, workspace", scratch, 2 * scratch + weights);
+	doubt("cuDNN recurrent networks, reserve", kept, 2 * kept);
 	return 0;
 }

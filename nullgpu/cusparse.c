@@ -1,6 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cusparse.c - libcusparse: the one function that does not return a status. */
+/* cusparse.c - libcusparse: what the size of its scratch could be, and the one function that does not
+ * return a status.
+ *
+ * The documentation gives no sizes. What sorting, transposing and balancing need is linear in the
+ * matrix: assumed is 32 bytes for each value and row of the largest matrix that was made: an
+ * index and a value of it, twice over. */
 #include "nullgpu/null.h"
+
+static uint64_t largest; /* rows and values */
+
+static int make(void **out, int64_t rows, int64_t values)
+{
+	static long object[32]; /* matrices have no behaviour: one stands for all */
+	uint64_t n = (uint64_t)rows + (uint64_t)values;
+	if (n > __atomic_load_n(&largest, __ATOMIC_RELAXED))
+		__atomic_store_n(&largest, n, __ATOMIC_RELAXED);
+	*out = object;
+	return 0;
+}
+
+VC_API(int, cusparseCreateCsr, void **out, int64_t rows, int64_t columns, int64_t values,
+       void *offsets, void *indices, void *data, int offset_type, int index_type, int base, int type)
+{
+	return make(out, rows, values);
+}
+
+VC_API(int, cusparseCreateCoo, void **out, int64_t rows, int64_t columns, int64_t values,
+       void *row_indices, void *column_indices, void *data, int index_type, int base, int type)
+{
+	return make(out, rows, values);
+}
+
+void vc_cusparse_scratch(const char *name)
+{
+	vc_null_range(name, &(struct vc_null_range){
+		.most = 32 * __atomic_load_n(&largest, __ATOMIC_RELAXED) });
+}
 
 VC_API(const char *, cusparseGetErrorString, int e)
 {

@@ -14,11 +14,14 @@ struct vc_nccl {
 	uint64_t calls;           /* collectives that exchanged data */
 	uint64_t splits;
 	uint64_t *sent, *received; /* messages to and from each rank */
+	uint64_t *met;             /* 1: point-to-point operations with that rank were seen */
 	struct vc_exchange x;
 };
 
 /* All ranks' `size` bytes in order of rank into `all`; false when the others do not answer. */
 bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all);
+/* A point-to-point operation with that rank: its connections are named in the report. */
+void vc_nccl_meet(struct vc_nccl *c, int peer);
 /* Drops what the communicator has not received yet. */
 void vc_nccl_forget(const struct vc_nccl *c);
 

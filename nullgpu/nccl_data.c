@@ -283,6 +283,7 @@ VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nc
 	size_t size = n * vc_reduce_width(type);
 	if (to < 0 || to >= c->ranks)
 		return 4; /* ncclInvalidArgument */
+	vc_nccl_meet(c, to);
 	if (decides(c, size, type, stream)) {
 		fetch(from, size);
 		vc_exchange_put(&c->x, c->sent[to]++, to, from, size);
@@ -296,6 +297,7 @@ VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c,
 	int rc = 0;
 	if (from < 0 || from >= c->ranks)
 		return 4; /* ncclInvalidArgument */
+	vc_nccl_meet(c, from);
 	if (decides(c, size, type, stream))
 		rc = expect(c, to, size, from);
 	return rc ? rc : work("ncclRecv", (double)size, stream);

@@ -59,6 +59,16 @@ VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
 VC_SHARED void vc_null_bound(const char *name, unsigned char *seen);
 /* Memory that is not counted but may be taken: up to `bytes` more of `name`; 0 = nobody knows. */
 VC_SHARED void vc_null_at_most(const char *name, uint64_t bytes);
+/* One request of `name` that was answered with `counted` bytes where the library would say something
+ * from `least` to `most`; the report keeps the largest of each, as requests come one after another.
+ * `measured`: what is known of measured runs covers the difference. */
+struct vc_null_range {
+	uint64_t least, counted, most;
+	bool measured;
+};
+VC_SHARED void vc_null_range(const char *name, const struct vc_null_range *range);
+/* cusparse.c: names `name` with what its scratch could be for the largest matrix made so far. */
+void vc_cusparse_scratch(const char *name);
 /* This process's own report; never NULL. Counters in it are changed without a lock. */
 VC_SHARED struct vc_null_report *vc_null_report(void);
 /* The device that the calling thread selected. */

@@ -70,17 +70,46 @@ void vc_null_touch(const char *name, unsigned char *seen)
 		vc_null_log("no behaviour of its own, answers success: %s", name);
 }
 
+/* The entry of that name, or NULL when the table is full; the caller holds the lock. */
+static struct vc_null_unknown *entry(struct vc_null_report *r, const char *name)
+{
+	uint32_t i = 0;
+	while (i < r->names && strncmp(r->name[i].name, name, VC_REPORT_NAME - 1))
+		i++;
+	if (i == VC_REPORT_NAMES)
+		return NULL;
+	if (i == r->names)
+		snprintf(r->name[r->names++].name, VC_REPORT_NAME, "%s", name);
+	return &r->name[i];
+}
+
 void vc_null_at_most(const char *name, uint64_t bytes)
 {
 	struct vc_null_report *r = vc_null_report();
 	pthread_mutex_lock(&lock);
-	uint32_t i = 0;
-	while (i < r->names && strncmp(r->name[i].name, name, VC_REPORT_NAME - 1))
-		i++;
-	if (i < VC_REPORT_NAMES) {
-		if (i == r->names)
-			snprintf(r->name[r->names++].name, VC_REPORT_NAME, "%s", name);
-		r->name[i].at_most += bytes;
+	struct vc_null_unknown *u = entry(r, name);
+	if (u)
+		u->at_most += bytes;
+	pthread_mutex_unlock(&lock);
+}
+
+static void raise_to(uint64_t *v, uint64_t to)
+{
+	if (*v < to)
+		*v = to;
+}
+
+void vc_null_range(const char *name, const struct vc_null_range *range)
+{
+	struct vc_null_report *r = vc_null_report();
+	pthread_mutex_lock(&lock);
+	struct vc_null_unknown *u = entry(r, name);
+	if (u) {
+		raise_to(&u->least, range->least);
+		raise_to(&u->counted, range->counted);
+		raise_to(&u->most, range->most);
+		if (!range->measured)
+			raise_to(&u->at_most, range->most - range->counted);
 	}
 	pthread_mutex_unlock(&lock);
 }

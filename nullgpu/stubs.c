@@ -10,6 +10,11 @@
  *   STUB_ZERO(name, i, type)       success; argument i points at a size that becomes 0
  *   STUB_ZERO2(name, i, t, j, u)   the same for two arguments
  *   STUB_DONE(name, i)             success; argument i points at an int of the host that becomes 0
+ *   STUB_MATRIX(name, i, r, c, b)  argument i points at an int that becomes 0: scratch for a matrix of
+ *                                  r x c (arguments), b of them (argument, or _one for one matrix)
+ *   STUB_MATRIX2(name, i, j, r, c, b)  the same with long sizes, on the device (i) and the host (j)
+ *   STUB_SPARSE(name, i)           argument i points at a long size that becomes 0: scratch for the
+ *                                  sparse matrices made so far (cusparse.c)
  * Positions count integer and pointer arguments only: floating point ones travel elsewhere. */
 #include "nullgpu/null.h"
 
@@ -39,5 +44,22 @@
 
 #define STUB_DONE(name, i) WEAK int name(ARGS); \
 	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, int) return 0; }
+
+/* cuSOLVER says nothing of what its scratch is made of. LAPACK's own for the same problems is at most
+ * 4 n^2 + 7 n elements (dgesdd; dsyevd 2 n^2 + 6 n + 1, dgeqrf 64 n): assumed here too, of the widest type
+ * that a name leaves open. */
+#define MATRIX(name, r, c, b) do { \
+		const long a_one = 1; \
+		uint64_t rows = (uint32_t)a##r, columns = (uint32_t)a##c, many = (uint32_t)a##b; \
+		(void)a_one; \
+		vc_null_range(#name, &(struct vc_null_range){ \
+			.most = 16 * many * (4 * rows * columns + 64 * (rows + columns)) }); \
+	} while (0)
+#define STUB_MATRIX(name, i, r, c, b) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { MATRIX(name, r, c, b); CLEAR(i, int) return 0; }
+#define STUB_MATRIX2(name, i, j, r, c, b) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { MATRIX(name, r, c, b); CLEAR(i, long) CLEAR(j, long) return 0; }
+#define STUB_SPARSE(name, i) WEAK int name(ARGS); \
+	WEAK int name(ARGS) { vc_cusparse_scratch(#name); CLEAR(i, long) return 0; }
 
 #include VC_TABLE

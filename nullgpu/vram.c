@@ -30,8 +30,9 @@
 
 struct device {
 	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
-	struct vc_ranges blocks;
+	struct vc_ranges blocks;  /* tag: the bytes that were asked for */
 	uint64_t used;
+	uint64_t n_blocks, asked; /* of both kinds: the driver's blocks and physical pieces */
 };
 
 struct piece {
@@ -121,6 +122,19 @@ static bool charge(int device, uint64_t size)
 	return true;
 }
 
+/* Keeps what the fullest moment looked like. */
+static void add_block(int device, uint64_t asked)
+{
+	struct device *d = &devices[device];
+	struct vc_null_report *r = vc_null_report();
+	d->n_blocks++;
+	d->asked += asked;
+	if (d->used >= r->device[device].peak) {
+		r->device[device].blocks = d->n_blocks;
+		r->device[device].rounding = d->used - d->asked;
+	}
+}
+
 static uint64_t take_page(int device, struct device *d, uint64_t size)
 {
 	if (!charge(device, size))
@@ -172,8 +186,9 @@ static int alloc_locked(int device, size_t size, uint64_t *out)
 	bool small = size <= SMALL;
 	uint64_t rounded = round_up(size, small ? SMALL_ROUND : PAGE);
 	uint64_t at = small ? take_small(device, d, rounded) : take_page(device, d, rounded);
-	if (!at || vc_ranges_add(&d->blocks, at, rounded, 0))
+	if (!at || vc_ranges_add(&d->blocks, at, rounded, size))
 		return VC_NULL_MEMORY;
+	add_block(device, size);
 	*out = at;
 	return 0;
 }
@@ -205,6 +220,8 @@ static int free_locked(int device, uint64_t at, uint64_t *size)
 	if (i < 0 || d->blocks.v[i].at != at)
 		return VC_NULL_INVALID;
 	*size = d->blocks.v[i].size;
+	d->n_blocks--;
+	d->asked -= d->blocks.v[i].tag;
 	vc_ranges_remove(&d->blocks, (size_t)i);
 	if (*size <= SMALL) {
 		give_small(d, at, *size);
@@ -354,6 +371,8 @@ int vc_null_create(int device, size_t size, uint64_t *handle)
 	*p = (struct piece){ .size = size, .device = device, .references = 1, .held = 1 };
 	pthread_mutex_lock(&lock);
 	bool room = charge(device, size);
+	if (room)
+		add_block(device, size);
 	pthread_mutex_unlock(&lock);
 	if (vc_null_card()->log > 1)
 		vc_null_log("device %d create %zu, result %d", device, size,
@@ -371,6 +390,8 @@ static void drop_piece(struct piece *p)
 	if (--p->references)
 		return;
 	devices[p->device].used -= p->size;
+	devices[p->device].asked -= p->size;
+	devices[p->device].n_blocks--;
 	free(p);
 }
 

@@ -27,6 +27,11 @@ static descriptor make(int type)
 	return d;
 }
 
+/* The arguments of the program: channels of the input, of one group, the kernel; channels of the
+ * output, side of the images, how many, the stride, 1 for channels last. */
+enum { INPUT, GROUP, KERNEL, OUTPUT, SIDE, IMAGES, STRIDE, LAST, N_SHAPE };
+static int64_t shape[N_SHAPE] = { 16, 16, 3, 24, 32, 8, 1, 0 };
+
 static descriptor tensor(const int64_t *sizes)
 {
 	descriptor d = make(17);
@@ -34,6 +39,8 @@ static descriptor tensor(const int64_t *sizes)
 	int64_t strides[4] = { 0, 0, 0, 1 };
 	for (int i = 2; i >= 0; i--)
 		strides[i] = strides[i + 1] * sizes[i + 1];
+	if (shape[LAST])
+		strides[1] = 1;
 	cudnnBackendSetAttribute(d, 901, DATA_TYPE, 1, &fp32);
 	cudnnBackendSetAttribute(d, 902, INT64, 4, sizes);
 	cudnnBackendSetAttribute(d, 903, INT64, 4, strides);
@@ -48,19 +55,18 @@ static void hand_over(descriptor from, int name, descriptor to)
 	cudnnBackendDestroyDescriptor(to);
 }
 
-/* Channels of the input, of one group, and the kernel: the arguments of the program. */
-static int64_t shape[3] = { 16, 16, 3 };
-
-/* 8 images of 16 channels, 32 x 32, to 24 channels by 3 x 3, unless `shape` says otherwise.
- * `first`: the attribute of the convolution; those of w, x and y follow. */
+/* `first`: the attribute of the convolution; those of w, x and y follow. */
 static descriptor graph(int operation, int first)
 {
-	const int64_t x[] = { 8, shape[0], 32, 32 }, w[] = { 24, shape[1], shape[2], shape[2] },
-		y[] = { 8, 24, 32, 32 }, one[] = { 1, 1 };
+	const int64_t *s = shape, out = s[SIDE] / s[STRIDE], one[] = { 1, 1 },
+		x[] = { s[IMAGES], s[INPUT], s[SIDE], s[SIDE] },
+		w[] = { s[OUTPUT], s[GROUP], s[KERNEL], s[KERNEL] },
+		y[] = { s[IMAGES], s[OUTPUT], out, out }, stride[] = { s[STRIDE], s[STRIDE] },
+		around = s[KERNEL] % 2 ? s[KERNEL] / 2 : 0, pad[] = { around, around };
 	descriptor conv = make(1), op = make(operation), g = make(15);
 	cudnnBackendSetAttribute(conv, 102, INT64, 2, one);
-	cudnnBackendSetAttribute(conv, 103, INT64, 2, one);
-	cudnnBackendSetAttribute(conv, 105, INT64, 2, one);
+	cudnnBackendSetAttribute(conv, 103, INT64, 2, stride);
+	cudnnBackendSetAttribute(conv, 105, INT64, 2, pad);
 	hand_over(op, first, conv);
 	hand_over(op, first + 1, tensor(w));
 	hand_over(op, first + 2, tensor(x));
@@ -112,7 +118,7 @@ static void ask_for_one(void)
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc && i < 4; i++)
+	for (int i = 1; i < argc && i <= N_SHAPE; i++)
 		shape[i - 1] = strtoll(argv[i], NULL, 10);
 	ask_for_one();
 	ask("forward", 10, 702);

@@ -38,6 +38,24 @@ shape='16 8 3'; ask > "$TMP/out"
 says "groups of 8 channels copy the input on 8.6" "forward 531200 0"
 shape='32 16 3'; ask > "$TMP/out"
 says "... wider ones do not" "forward 0"
+of() { # SHAPE NAME LINE
+	shape=$1
+	ask > "$TMP/out"
+	says "$2" "$3"
+}
+of '3 3 4 96 86 300 4' "patches that do not overlap copy nothing" "forward 0"
+# the layers of the record that channels_last() in cudnn_workspace.c is from
+of '192 192 2 384 10 300 2 1' "channels last: a 2 x 2 convolution copies all three" "forward 35739648 0"
+of '384 384 2 768 5 300 2 1' "... for its input's gradient what it reads of it" "data 15777792 0"
+says "... for its weights' all" "filter 19924992 0"
+of '96 96 2 192 21 300 2 1' "... with few channels nothing" "forward 0"
+of '768 1 7 768 2 300 1 1' "... a depthwise one the input, for its weights" "filter 3686400 0"
+# weights of 1638400 bytes over 3 x 3
+of '320 320 1 1280 3 300' "a part of large weights' gradient an image" "filter 491520000 0"
+of '320 320 1 1280 3 500' "... of many images 48" "filter 107443200 0"
+of '320 320 1 1280 3 380' "... between the two nothing" "filter 0"
+ask VRAMCAST_NULL_CC=8.9 > "$TMP/out"
+says "... on 8.9 nothing" "filter 0"
 shape=
 
 echo "8.6 9.1${row}4096,1024,0 # recorded" > "$TMP/table"

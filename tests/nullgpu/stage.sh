@@ -70,4 +70,46 @@ check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"
 check "without a compiler the missing functions are named" grep -q 'Missing: cublasBrandNewInTheYear3000' "$TMP/err"
+# what is not known is said with its bytes: ask the stand-ins themselves
+cat > "$TMP/more.c" <<'C'
+int cudnnGetRNNTempSpaceSizes(void);
+int cusolverDnSpotrf_bufferSize(void);
+int cusparseCreateCsr(void);
+int more(void) { return cudnnGetRNNTempSpaceSizes() + cusolverDnSpotrf_bufferSize() + cusparseCreateCsr(); }
+C
+cc -shared -fPIC -o "$site/torch/lib/libtorch_more.so" "$TMP/more.c" -L"$BUILD/nullgpu" -l:vcnull-libcudnn.so.9 \
+	-l:vcnull-libcusolver.so.11 -l:vcnull-libcusparse.so.12
+cat > "$TMP/more.py" <<'P'
+import ctypes
+from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
+cuda, solver, sparse, cudnn = (ctypes.CDLL(n) for n in ("libcudart.so.12", "libcusolver.so.11", "libcusparse.so.12", "libcudnn.so.9"))
+p, stream, graph, exe = c_void_p(), c_void_p(), c_void_p(), c_void_p()
+size, long_size = c_int(), c_size_t()
+cuda.cudaMalloc(byref(p), c_size_t(21 << 20)), cuda.cudaMalloc(byref(p), c_size_t(3 << 20))
+cuda.cudaStreamCreate(byref(stream)), cuda.cudaStreamBeginCapture(stream, 0)
+for _ in range(100):
+    cuda.cudaMemsetAsync(p, 0, c_size_t(64), stream)
+cuda.cudaStreamEndCapture(stream, byref(graph)), cuda.cudaGraphInstantiate(byref(exe), graph, 0)
+solver.cusolverDnSpotrf_bufferSize(None, 0, 1024, None, 1024, byref(size))
+sparse.cusparseCreateCsr(byref(p), c_int64(1 << 20), c_int64(4), c_int64(3 << 20), None, None, None, 0, 0, 0, 0)
+sparse.cusparseSpMV_bufferSize(None, 0, None, p, None, None, None, 0, 0, byref(long_size))
+x, y = c_void_p(), c_size_t()
+cudnn.cudnnCreateTensorDescriptor(byref(x))
+cudnn.cudnnSetTensorNdDescriptor(x, 0, 4, (c_int * 4)(8, 64, 128, 128), (c_int * 4)(1 << 20, 1 << 14, 128, 1))
+cudnn.cudnnGetBatchNormalizationTrainingExReserveSpaceSize(None, 1, 0, None, x, byref(y))
+P
+run dryrun -g rtx4090 --no-record --report "$TMP/more.json" -- "$py" "$TMP/more.py"
+expect "the driver's blocks and what rounding costs" 0 '' 'driver: 2 blocks at the peak, 2.0 MiB of it rounding'
+expect "instantiated graphs by their nodes" 0 '' 'memory of instantiated CUDA graphs \(at most 3.2 MiB, not counted\)'
+expect "cuSOLVER: a bound from the matrix" 0 '' 'cusolverDnSpotrf_bufferSize \(at least 0.0 MiB, at most 66.0 MiB at a time; 0.0 MiB counted\)'
+expect "cuSPARSE: a bound from the largest matrix" 0 '' 'cusparseSpMV_bufferSize \(at least 0.0 MiB, at most 0.12 GiB at a time; 0.0 MiB counted\)'
+expect "batch norm: a bit an element" 0 '' 'cuDNN batch norm, reserve \(at least 0.0 MiB, at most 1.0 MiB'
+check "... and as JSON" "$py" -c "
+import json
+r = json.load(open('$TMP/more.json'))['runs'][0]
+u = {i['name']: i for i in r['uncounted']}
+assert r['driver_blocks'] == 2 and r['driver_rounding'] == 2 << 20, r
+assert u['memory of instantiated CUDA graphs']['at_most'] == 3400000, u
+assert u['cusolverDnSpotrf_bufferSize']['single_most'] == 69206016 and u['cusolverDnSpotrf_bufferSize']['at_most'] == 69206016, u
+assert u['cuDNN batch norm, reserve']['at_most'] == 0, 'covered by measured runs: no part of the margin'"
 finish

@@ -19,6 +19,7 @@ enum {
 	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
 	WIDTHS = 64,          /* different row sums looked at to tell the card */
 	CAST = 6,             /* allocations from a gradient in half precision to its casts */
+	BORROWED = 65536,     /* bytes: no workspace is smaller */
 };
 
 bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
@@ -82,17 +83,45 @@ static bool alike(const struct vc_member *m, const double *grows, uint32_t i, ui
 	return fabs(grows[i] - grows[j]) <= slack;
 }
 
+/* What a matrix product borrows for itself and gives back at once (cuBLAS workspaces from the caching
+ * allocator, PyTorch 2.15): no gradient is given back so soon. */
+static bool is_borrowed(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	return m->take[i].size >= BORROWED && m->died[i] == m->born[i] + 1 && !varies(grows, i);
+}
+
+/* The allocations beside i, as if nothing had been borrowed in between; before the first: i, behind the
+ * last: m->n. */
+static uint32_t before(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	uint32_t j = i;
+
+	while (j-- > 0)
+		if (!is_borrowed(m, grows, j))
+			return j;
+	return i;
+}
+
+static uint32_t behind(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	do
+		i++;
+	while (i < m->n && is_borrowed(m, grows, i));
+	return i;
+}
+
 /* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the bytes
  * of those just before are no second layer. */
-static bool is_cast(const struct vc_member *m, const double *grows, uint32_t i)
+static bool is_cast(const struct vc_member *m, const double *grows, uint32_t weight, uint32_t i)
 {
 	bool vector = false, matrix = false;
 
-	for (uint32_t j = i; j-- > 0 && i - j <= CAST;) {
+	for (uint32_t j = i, seen = 0; seen < CAST && before(m, grows, j) < j; seen++) {
+		j = before(m, grows, j);
 		if (varies(grows, j)) /* data that has half the size by chance */
 			continue;
 		vector |= m->take[j].size * 2 == m->take[i].size;
-		matrix |= m->take[j].size * 2 == m->take[i - 1].size;
+		matrix |= m->take[j].size * 2 == m->take[weight].size;
 	}
 	return vector && matrix;
 }
@@ -120,18 +149,19 @@ struct layer { uint64_t k; uint32_t weight, input, at; };
 static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i, struct layer *l)
 {
 	uint64_t size = m->take[i].size;
-	uint32_t next = i + (vc_scratch_follows(m, i) ? 3 : 1);
+	uint32_t last = before(m, grows, i), further = before(m, grows, last);
+	uint32_t next = behind(m, grows, vc_scratch_follows(m, i) ? i + 2 : i);
 
-	if (!i || varies(grows, i) || !size || size % 2 || size > WIDEST)
+	if (last == i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
-	if (is_weight_of(m, grows, i - 1, size) && !is_cast(m, grows, i))
-		*l = (struct layer){ .weight = i - 1, .input = i > 1 ? i - 2 : i, .at = i - 1 };
-	else if (m->take[i - 1].size == size) /* two vectors: those of a normalisation */
+	if (is_weight_of(m, grows, last, size) && !is_cast(m, grows, last, i))
+		*l = (struct layer){ .weight = last, .input = further < last ? further : i, .at = last };
+	else if (m->take[last].size == size) /* two vectors: those of a normalisation */
 		return false;
 	else if (is_weight_of(m, grows, next, size) && !is_copied(m, i, next))
-		*l = (struct layer){ .weight = next, .input = next + 1, .at = i };
-	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, next + 1, size))
-		*l = (struct layer){ .weight = next + 1, .input = next, .at = i };
+		*l = (struct layer){ .weight = next, .input = behind(m, grows, next), .at = i };
+	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, behind(m, grows, next), size))
+		*l = (struct layer){ .weight = behind(m, grows, next), .input = next, .at = i };
 	else
 		return false;
 	l->k = m->take[l->weight].size / size;

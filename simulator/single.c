@@ -63,10 +63,17 @@ static bool has_size(const struct lasting *l, uint64_t size)
 	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_size) != NULL;
 }
 
+/* A copy in half of the bytes (autocast), or in twice as many, is kept for the backward pass; one of the same
+ * size hardly ever is. */
+static bool is_cast_of_parameter(const struct lasting *l, uint64_t size)
+{
+	return has_size(l, 2 * size) || (size % 2 == 0 && has_size(l, size / 2));
+}
+
 /* Of a parameter's size, or its copy of half or twice the size (autocast, master weights)? */
 static bool is_like_parameter(const struct lasting *l, uint64_t size)
 {
-	return has_size(l, size) || has_size(l, 2 * size) || (size % 2 == 0 && has_size(l, size / 2));
+	return has_size(l, size) || is_cast_of_parameter(l, size);
 }
 
 /* Alive at the last allocation (what is freed behind it goes because the program ends), and not just
@@ -108,14 +115,18 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 		return like ? VC_SINGLE_HOLDS : VC_SINGLE_MOVES;
 	if (degree(t->size, x) > 2)
 		return VC_SINGLE_TRIPLES;
+	bool kept = b && b->category == VC_CAT_ACTIVATION && phase == VC_PHASE_FORWARD && divides;
+	if (kept && like && !is_cast_of_parameter(l, t->size))
+		return VC_SINGLE_DATA;
 	if (like)
 		return VC_SINGLE_HOLDS;
 	if (degree(t->size, x) > 1)
 		return VC_SINGLE_PAIRS;
 	if (!divides)
 		return t->size < SMALL ? VC_SINGLE_STAYS : VC_SINGLE_HOLDS;
-	return x >= TELLING && b && (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD) ? VC_SINGLE_GROWS
-									       : VC_SINGLE_MOVES;
+	if (x >= TELLING && b && (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD))
+		return VC_SINGLE_GROWS;
+	return kept ? VC_SINGLE_DATA : VC_SINGLE_MOVES;
 }
 
 int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,
@@ -141,7 +152,7 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 
 	if (how == VC_SINGLE_STAYS)
 		return 1;
-	if (how == VC_SINGLE_GROWS)
+	if (how == VC_SINGLE_GROWS || (how == VC_SINGLE_DATA && ratio > 1))
 		return ratio;
 	if (how == VC_SINGLE_PAIRS || how == VC_SINGLE_TRIPLES)
 		likely = far = pow(ratio, how == VC_SINGLE_PAIRS ? 2 : 3);

@@ -13,6 +13,9 @@ enum vc_single {
 	VC_SINGLE_PAIRS, VC_SINGLE_TRIPLES, /* open: as large as all pairs, or triples, of samples */
 	VC_SINGLE_MOVES, /* open: probably grows with the parameter */
 	VC_SINGLE_GROWS, /* in proportion */
+	VC_SINGLE_DATA,  /* in proportion when it grows, open when it shrinks: kept for the backward pass, and no
+			  * cast of a parameter, but where everything divides by the value or has a
+			  * parameter's size */
 };
 
 /* how[i], enum vc_single, for every allocation of the recording made at value x of the parameter

@@ -358,7 +358,8 @@ static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_
 		rc = vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err);
 		for (size_t i = 0; i < b->n; i++) {
 			double size = (double)b->take[i].size;
-			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS;
+			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS ||
+				     how[i] == VC_SINGLE_DATA;
 
 			v->law[a * b->n + i] = grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
 									.b = size / f->x[0][a] }

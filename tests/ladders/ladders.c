@@ -19,7 +19,7 @@ struct ladder {
 	struct rung rung[RUNGS];
 	size_t n;
 };
-struct score { double off[2048]; size_t n, unsafe; double worst, line_worst; };
+struct score { double off[2048], width[2048]; size_t n, unsafe, inside, asked; double worst, line_worst; };
 
 static uint64_t number(const char *json, const char *key)
 {
@@ -175,7 +175,10 @@ static void rung_of(const struct ladder *l, size_t k, struct vc_session *base, s
 	line = (double)a->reserved + ((double)b->reserved - (double)a->reserved) / (b->x - a->x) *
 				     (at.value - a->x);
 	printf(" %g:%+.2f%s", at.value, off, percent(truth, high) > 1 ? "!" : "");
+	double low = (double)(r.has_interval ? r.low : r.stats.peak_reserved);
 	sc->unsafe += percent(truth, high) > 1;
+	sc->inside += percent(truth, high) <= 1 && percent(truth, low) >= -1;
+	sc->width[sc->asked++] = 100 * (high - low) / low;
 	sc->off[sc->n++] = fabs(off);
 	sc->worst = fmax(sc->worst, fabs(off));
 	sc->line_worst = fmax(sc->line_worst, fabs(percent(line, truth)));
@@ -309,6 +312,12 @@ static bool judge(int test, size_t k, struct score *sc, double median_goal, doub
 {
 	qsort(sc->off, sc->n, sizeof(double), by_value);
 	double median = sc->n ? sc->off[sc->n / 2] : 100;
+
+	qsort(sc->width, sc->asked, sizeof(double), by_value);
+	if (sc->asked)
+		printf("# intervals from %zu: %zu of %zu truths inside (1 %%); width %.2f %% in the middle, %.1f %% at "
+		       "the ninth tenth, %.0f %% at most\n", k, sc->inside, sc->asked, sc->width[sc->asked / 2],
+		       sc->width[sc->asked * 9 / 10], sc->width[sc->asked - 1]);
 	bool good = median <= median_goal && sc->worst <= worst_goal && !sc->unsafe;
 
 	printf("%s %d - the lowest %zu of each ladder predict %zu others: median %.3f %%, worst %.2f %%, "

@@ -43,11 +43,20 @@ static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 	return (uint64_t)(size + 0.5);
 }
 
+/* By its law, or with the samples of its step. */
+static double law_size(const struct make *k, size_t i, const double *at)
+{
+	const struct vc_lengths *l = &k->v->lengths;
+
+	if (l->vary && l->group[i])
+		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0], k->lean);
+	return vc_view_law(k->f, k->v, k->base, i, at);
+}
+
 /* How many indices an embedding has at the target. */
 static uint64_t indices(const struct make *k, const struct vc_sort *s)
 {
-	return (uint64_t)(vc_view_law(k->f, k->v, k->base, s->source, values(k, s->source)) /
-			  (double)s->per + 0.5);
+	return (uint64_t)(law_size(k, s->source, values(k, s->source)) / (double)s->per + 0.5);
 }
 
 /* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
@@ -93,7 +102,7 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		double second = vc_view_law(k->f, k->v, k->base, other, at);
 		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
 	}
-	return (uint64_t)vc_view_law(k->f, k->v, k->base, i, at);
+	return (uint64_t)law_size(k, i, at);
 }
 
 /* What is neither of training nor of evaluation may be of either. */
@@ -247,6 +256,7 @@ static void report(struct make *k)
 	r->matched_bytes = k->v->matched;
 	r->unsettled_bytes = k->v->unsettled;
 	r->residual = k->v->residual;
+	r->lengths = k->v->lengths.vary;
 	r->same = true;
 	for (size_t a = 0; a < k->f->axes; a++)
 		r->same &= k->goal->train[a] == k->f->x[k->base][a] &&

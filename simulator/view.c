@@ -25,6 +25,7 @@ void vc_view_fini(struct vc_view *v, size_t n)
 	free(v->sorts.at);
 	free(v->single);
 	free(v->part);
+	vc_lengths_fini(&v->lengths);
 }
 
 /* ---- alignment ---- */
@@ -343,6 +344,19 @@ static void account(const struct vc_member *b, struct vc_view *v)
 	}
 }
 
+/* Steps as long as their samples happen to be, along the only parameter. */
+static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	double x[64];
+	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match };
+
+	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+		return 0;
+	for (size_t k = 0; k < f->n; k++)
+		x[k] = f->x[k][0];
+	return vc_lengths_read(&v->lengths, &o, base, err);
+}
+
 /* A family of one recording. */
 static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
 {
@@ -431,7 +445,9 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	if (rc)
 		return rc;
 	find_twins(f, b, v);
-	rc = find_scratch(f, v, base, err);
+	rc = find_lengths(f, v, base, err);
+	if (!rc)
+		rc = find_scratch(f, v, base, err);
 	if (rc)
 		return rc;
 	account(b, v);

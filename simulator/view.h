@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "simulator/family.h"
+#include "simulator/lengths.h"
 #include "simulator/parts.h"
 #include "simulator/scratch.h"
 #include "simulator/single.h"
@@ -35,6 +36,7 @@ struct vc_view {
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
 	uint8_t *part;           /* enum vc_part by allocation; NULL: nobody asked */
 	bool parted;             /* an evaluation was found */
+	struct vc_lengths lengths; /* steps as long as their samples happen to be */
 	struct vc_scratches scratch;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;

@@ -45,7 +45,8 @@ static void describe(struct vc_session *s)
 			 "another value would make it exact");
 	else
 		snprintf(w->trust, sizeof(w->trust), "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s", r->members, 100 * s->matched, alone);
+			 "matched%s%s", r->members, 100 * s->matched, alone, r->lengths ? "; steps differ in the length "
+			 "of their samples: the longest decides" : "");
 }
 
 const char *vc_whatif_level(const struct vc_session *s)

@@ -15,6 +15,11 @@ run estimate --layers 32; expect "estimate says what it needs" 2 '' 'params is m
   echo "m 90 6227702579 0"; } > "$TMP/eval.ops"
 run sim "$TMP/eval.ops" --torch 2.9
 expect "one large request: the cache is emptied for it" 0 'emptying the cache'
+# One recording, batch 1, where everything divides by the batch and half of it has a parameter's size: 20.1 GiB were
+# recorded at batch 8 (python examples/gpt.py --batch-size 8).
+run sim tests/recordings/gpt.vct --set batch=8 --capacity 80GiB
+check "bounds from one recording hold what was recorded, within half as much again" sh -c 'echo "$1" | sed -n "s/.*reserved lies between \([0-9.]*\) GiB and \([0-9.]*\) GiB/\1 \2/p" |
+	awk "{ ok = \$1 <= 20.1 && \$2 >= 20.1 && \$2 < 1.5 * \$1 } END { exit !ok }"' - "$out"
 L=../shared/ladders/recordings
 if [ ! -d "$L" ]; then skip "what-if on recordings" "no recordings in $L"; finish; fi
 peak() { sed -n 's/^ "peak_reserved": \([0-9]*\),$/\1/p' "$L/$1.json"; }

@@ -110,6 +110,53 @@ static void what_only_the_nearest_has_makes_an_interval(void **unused)
 	vc_trace_fini(&b);
 }
 
+/* The backward pass of a linear layer with 512 inputs and 256 outputs; the product of its weight's
+ * gradient borrows a workspace. */
+static struct vc_trace linear(double rows, bool workspace)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	const uint64_t r = (uint64_t)rows, size[] = { r * 512 * 4, r * 256 * 4, 256 * 512 * 4, 33554432, 256 * 4 };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (size_t i = 0; i < 5; i++) {
+		e.kind = VC_EV_ALLOC;
+		e.id = i + 1;
+		e.size = size[i];
+		if (i != 3 || workspace)
+			assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+		e.kind = VC_EV_FREE;
+		if (i == 3 && workspace)
+			assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	for (e.id = 1; e.id <= 2; e.id++)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = 5;
+	vc_meta_param(t.meta, "batch", rows);
+	return t;
+}
+
+static void a_borrowed_workspace_hides_no_bias_gradient(void **unused)
+{
+	(void)unused;
+	for (int workspace = 0; workspace < 2; workspace++) {
+		struct vc_trace a = linear(100, workspace), b = linear(200, workspace), o;
+		const struct vc_trace *t[] = { &a, &b };
+		struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+		struct vc_param_value at = { "batch", 4096 };
+		struct vc_family_ask ask = { .at = &at, .n = 1 };
+		struct vc_family_report rep;
+
+		assert_non_null(f);
+		assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+		assert_int_equal(rep.scratch_new, 1);
+		assert_int_equal(allocated(&o, 4 + (size_t)workspace), 4ull * 256 * 64 * 128);
+		vc_family_free(f);
+		vc_trace_fini(&a);
+		vc_trace_fini(&b);
+		vc_trace_fini(&o);
+	}
+}
+
 static void other_configurations_are_refused_with_the_share(void **unused)
 {
 	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false);
@@ -158,6 +205,7 @@ int main(void)
 		cmocka_unit_test(two_recordings_give_the_exact_sizes_of_a_third),
 		cmocka_unit_test(batch_and_length_at_once_from_three),
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),
+		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 	};

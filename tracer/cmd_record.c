@@ -313,25 +313,41 @@ static void say_file(const struct vc_drain_file *f)
 			(unsigned long long)f->unmatched);
 }
 
+/* The plain name, then ranks and processes by number: shorter names first. */
+static int by_name(const void *a, const void *b)
+{
+	const struct vc_drain_file *x = a, *y = b;
+	size_t n = x->path ? strlen(x->path) : 0, m = y->path ? strlen(y->path) : 0;
+
+	return n != m ? (n < m ? -1 : 1) : n ? strcmp(x->path, y->path) : 0;
+}
+
 static void summary(const struct run *r)
 {
 	const struct vc_card *card = NULL;
 	const char *first = NULL;
+	size_t n = vc_drain_files(r->drain);
+	struct vc_drain_file *file = calloc(n ? n : 1, sizeof(*file));
 	char word[4200];
 
-	for (size_t i = 0; i < vc_drain_files(r->drain); i++) {
-		struct vc_drain_file f = vc_drain_file(r->drain, i);
+	for (size_t i = 0; file && i < n; i++)
+		file[i] = vc_drain_file(r->drain, i);
+	if (file)
+		qsort(file, n, sizeof(*file), by_name);
+	for (size_t i = 0; file && i < n; i++) {
+		const struct vc_drain_file *f = &file[i];
 
-		for (size_t k = 0; !f.path && k < f.notes; k++)
-			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f.pid, f.note[k]);
-		if (!f.path)
+		for (size_t k = 0; !f->path && k < f->notes; k++)
+			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f->pid, f->note[k]);
+		if (!f->path)
 			continue;
-		say_file(&f);
+		say_file(f);
 		if (!first)
-			card = f.gpu ? vc_card_by_name(f.gpu) : NULL;
+			card = f->gpu ? vc_card_by_name(f->gpu) : NULL;
 		if (!first)
-			first = f.path;
+			first = f->path;
 	}
+	free(file);
 	if (first)
 		fprintf(stderr, "next: vramcast sim %s%s%s\n", vc_opt_word(first, word, sizeof(word)),
 			card ? " -g " : "", card ? card->name : "");

@@ -145,7 +145,7 @@ static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uin
 	}
 }
 
-static uint16_t device_now(void)
+uint16_t vc_cuda_device(void)
 {
 	static _Atomic(void *) cached;
 	cuda_error (*get)(int *);
@@ -196,8 +196,8 @@ void vc_cuda_sample(void)
 	pthread_mutex_lock(&g.lock);
 	pinned = g.pinned_bytes;
 	pthread_mutex_unlock(&g.lock);
-	vc_device_fact(device_now(), total);
-	put_raw(VC_EV_DEVICE_SAMPLE, available, total, device_now(), 0);
+	vc_device_fact(vc_cuda_device(), total);
+	put_raw(VC_EV_DEVICE_SAMPLE, available, total, vc_cuda_device(), 0);
 	if (!vc_clock_is_null()) /* would be another figure in every dry run */
 		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15), resident_bytes());
 	if (pinned)
@@ -219,7 +219,7 @@ void vc_cuda_sample_sometimes(void)
 void vc_cuda_settle(void)
 {
 	if (self.size)
-		put(VC_EV_SEGMENT_UNMAP, self.at, self.size, device_now(), 0);
+		put(VC_EV_SEGMENT_UNMAP, self.at, self.size, vc_cuda_device(), 0);
 	self.size = 0;
 }
 
@@ -278,7 +278,7 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 		vc_cuda_settle();
 		sample_first();
 		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
-		    device_now(), c.label);
+		    vc_cuda_device(), c.label);
 	} else if (r && watching()) {
 		put_refusal("device", n);
 	}
@@ -294,7 +294,7 @@ VC_ENTRY cuda_error cudaFree(void *p)
 	*(void **)&real = c.real;
 	if (p && watching())
 		put(c.label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
-		    device_now(), c.label);
+		    vc_cuda_device(), c.label);
 	self.depth++;
 	r = real(p);
 	self.depth--;
@@ -310,7 +310,7 @@ static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 		return;
 	*r = (struct vc_record){ .kind = kind, .flags = VC_RECF_DRIVER,
 		.addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
-		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(), .time_ns = vc_clock_ns() };
+		.stream = (uint64_t)(uintptr_t)stream, .device = vc_cuda_device(), .time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
 
@@ -322,7 +322,7 @@ static void put_refused(size_t n, void *stream)
 	if (!r)
 		return;
 	*r = (struct vc_record){ .kind = VC_EV_OOM, .size = n, .addr = vc_cuda_free_bytes(),
-		.stream = (uint64_t)(uintptr_t)stream, .device = device_now(),
+		.stream = (uint64_t)(uintptr_t)stream, .device = vc_cuda_device(),
 		.time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 	vc_cuda_sample();
@@ -344,7 +344,7 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	else if (r == NO_MEMORY && watching() && !c.label)
 		put_refused(n, stream);
 	else if (r == 0 && watching())
-		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, device_now(), c.label);
+		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, vc_cuda_device(), c.label);
 	else if (watching())
 		put_refusal("device", n);
 	return r;
@@ -359,7 +359,7 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 	if (p && watching() && !c.label)
 		put_tensor(VC_EV_FREE, p, 0, stream);
 	else if (p && watching())
-		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, device_now(), c.label);
+		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, vc_cuda_device(), c.label);
 	self.depth++;
 	r = real(p, stream);
 	self.depth--;
@@ -381,7 +381,7 @@ static void pin(void *p, size_t n, const char *what)
 			break;
 		}
 	pthread_mutex_unlock(&g.lock);
-	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, device_now(),
+	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, vc_cuda_device(),
 		vc_marks_name(what, strlen(what)));
 }
 
@@ -399,7 +399,7 @@ static void unpin(void *p, const char *what)
 			g.pinned[i].at = 0;
 		}
 	pthread_mutex_unlock(&g.lock);
-	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, size, device_now(),
+	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, size, vc_cuda_device(),
 		vc_marks_name(what, strlen(what)));
 }
 
@@ -497,7 +497,7 @@ static void passed(void *event)
 
 	if (!r)
 		return;
-	*r = (struct vc_record){ .kind = VC_EV_FREE_DONE, .addr = block, .device = device_now(),
+	*r = (struct vc_record){ .kind = VC_EV_FREE_DONE, .addr = block, .device = vc_cuda_device(),
 				 .time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
@@ -533,7 +533,7 @@ static void put_capture(uint8_t kind, void *stream)
 	if (!r)
 		return;
 	*r = (struct vc_record){ .kind = kind, .stream = (uint64_t)(uintptr_t)stream,
-				 .device = device_now(), .time_ns = vc_clock_ns() };
+				 .device = vc_cuda_device(), .time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
 
@@ -567,7 +567,7 @@ static cuda_error watch_access(uint64_t at, size_t size, const void *desc, size_
 {
 	cuda_error r = g.access(at, size, desc, count);
 	const int *location = desc;
-	uint16_t device = device_now();
+	uint16_t device = vc_cuda_device();
 
 	if (r == 0 && count && location[1] == device && vc_torch_allocating()) {
 		vc_cuda_settle();

@@ -10,6 +10,8 @@
 void *vc_cuda_real(const void *site, const char *name);
 /* Is this thread in a call of the runtime that is being recorded? What the driver does in it is not. */
 bool vc_cuda_inside(void);
+/* The one this thread works on. */
+uint16_t vc_cuda_device(void);
 /* Free bytes of the current device; 0 when they cannot be had. */
 uint64_t vc_cuda_free_bytes(void);
 /* What the driver says is free, and this process's resident and pinned memory. */

@@ -213,7 +213,10 @@ static void store(struct stream *s)
 	if (!p) {
 		stop(s, "the recorder ran out of memory");
 	} else if (n && !s->stopped && write_all(s->fd, p, n) < 0) {
-		stop(s, errno == ENOSPC ? "the disk is full" : "the trace could not be written");
+		stop(s, errno == ENOSPC ? "the disk is full" :
+			errno == EDQUOT ? "the disk quota is used up" :
+			errno == EFBIG ? "the trace reached the limit on file sizes (ulimit -f)" :
+			"the trace could not be written");
 		if (ftruncate(s->fd, (off_t)s->bytes) < 0)
 			s->stopped = "the trace could not be written";
 	} else if (!s->stopped) {

@@ -10,6 +10,7 @@
 #include "tracer/cuda_calls.h"
 #include "tracer/recorder.h"
 #include "tracer/stacks.h"
+#include "tracer/torch.h"
 
 enum { SLOTS = 4096 }; /* different names; further ones are stored anew each time */
 
@@ -64,13 +65,15 @@ void vc_marks_put(enum vc_mark what, uint32_t name)
 
 void vc_marks_value(enum vc_mark what, uint32_t name, uint64_t bytes)
 {
+	/* Of the card this thread works on: a rank has not the first one, and its steps are that card's. */
+	uint16_t device = vc_torch_watching() ? vc_cuda_device() : 0;
 	struct vc_record *r = vc_record_begin();
 
 	if (!r)
 		return;
 	r->kind = VC_EV_MARK;
 	r->flags = (uint8_t)what;
-	r->device = 0;
+	r->device = device;
 	r->time_ns = vc_clock_ns();
 	r->addr = r->extra = r->stream = r->reserved = 0;
 	r->size = bytes;

@@ -180,7 +180,9 @@ static int set_environment(const struct vc_process_options *o)
 	return o->python ? prepend("PYTHONPATH", o->python) : 0;
 }
 
-static const int guarded[] = { SIGINT, SIGQUIT, SIGCHLD };
+/* SIGXFSZ: a trace that may not grow is a full disk. */
+enum { GUARDED = 4 };
+static const int guarded[GUARDED] = { SIGINT, SIGQUIT, SIGCHLD, SIGXFSZ };
 
 static _Noreturn void child(const struct vc_process_options *o, char *const *argv, int tell)
 {
@@ -191,7 +193,7 @@ static _Noreturn void child(const struct vc_process_options *o, char *const *arg
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < GUARDED; i++)
 		signal(guarded[i], o->before[i]);
 	if (set_environment(o) == 0)
 		execvp(argv[0], argv);
@@ -248,7 +250,7 @@ void vc_process_guard(struct vc_process_options *o)
 	wanted_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* SIGCHLD ignored by whoever started us would take the exit code away. */
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < GUARDED; i++)
 		o->before[i] = signal(guarded[i], guarded[i] == SIGCHLD ? SIG_DFL : SIG_IGN);
 }
 

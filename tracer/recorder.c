@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -126,6 +127,17 @@ bool vc_recorder_wanted(void)
 	return g.configured && !g.refused;
 }
 
+/* Beyond a limit on file sizes (ulimit -f) the attempt itself would end the program: SIGXFSZ. */
+static bool allocate(off_t at, off_t n)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+	    (rlim_t)(at + n) > most.rlim_cur)
+		return false;
+	return posix_fallocate(g.fd, at, n) == 0;
+}
+
 /* Header and text area. posix_fallocate, because a hole in a full file system would kill the
  * recorded program with SIGBUS at some later store. */
 static struct vc_journal *create_file(void)
@@ -142,7 +154,7 @@ static struct vc_journal *create_file(void)
 		return NULL;
 	/* Held until this process image is gone: how the reader knows that it is. */
 	fcntl(g.fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
-	if (posix_fallocate(g.fd, 0, (off_t)(head + VC_JOURNAL_TEXT)) != 0)
+	if (!allocate(0, (off_t)(head + VC_JOURNAL_TEXT)))
 		goto fail;
 	j = mmap(NULL, head + VC_JOURNAL_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
 	if (j == MAP_FAILED)
@@ -240,7 +252,7 @@ static int new_ring(struct vc_journal *j, uint32_t n)
 {
 	off_t at = (off_t)(j->rings_at + n * VC_RING_BYTES);
 
-	if (n == VC_JOURNAL_RINGS || g.fd < 0 || posix_fallocate(g.fd, at, (off_t)VC_RING_BYTES) != 0)
+	if (n == VC_JOURNAL_RINGS || g.fd < 0 || !allocate(at, (off_t)VC_RING_BYTES))
 		return -1;
 	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, at);
 	if (p == MAP_FAILED)

@@ -52,6 +52,13 @@ expect "the other one's trace says that it was still running" 2 "" "stopped earl
 env --ignore-signal=CHLD "$VRAMCAST" record -q -o "$TMP/c.vct" -- "$bin/victim" exit 1000; rc=$?
 equal "the exit code, where whoever started us ignores the end of children" "$rc" 3
 
+# A limit on file sizes ends whoever goes beyond it: neither the program nor the recorder.
+for blocks in 1000 30000; do # of 512 bytes: no journal at all, no second ring
+	out=$(sh -c "ulimit -f $blocks; exec '$VRAMCAST' record -q -o '$TMP/u.vct' -- '$bin/burst' 2 100000 1" 2> /dev/null); rc=$?
+	equal "ulimit -f $blocks: the program runs to its end" "$rc $(echo "$out" | cut -d ' ' -f 2)" "0 100000"
+done
+equal "ulimit -f: what has no room in the journal is counted" "$(field "$TMP/u.vct" events) $(field "$TMP/u.vct" dropped)" "50000 50000"
+
 if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/null; then
 	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 100000 1
 	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded"

@@ -44,6 +44,9 @@ done << 'LIST'
 100 34
 250 101
 LIST
+STANDIN_CURRENT=3 run record -q -o "$TMP/a.vct" -- "$TMP/torch/lib/client" steps 1
+"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
+equal "steps of a rank are its own card's" "$(lines ' mark device=3 .*label=step')" 100
 # 2.16 does not exist yet: what cannot be known is off, what is recorded is right.
 printf "__version__ = '2.16.0'\n" > "$TMP/torch/version.py"
 STANDIN_TORCH=15 run record -o "$TMP/a.vct" -- "$TMP/torch/lib/client" 4 2000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudart.c - a stand-in for libcudart: addresses without memory behind them, events that pass when
- * asked the second time. STANDIN_DEVICE: bytes of the device. */
+ * asked the second time. STANDIN_DEVICE: bytes of the device; STANDIN_CURRENT: its number. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -125,7 +125,9 @@ cuda_error cudaMemGetInfo(size_t *available, size_t *total)
 
 cuda_error cudaGetDevice(int *device)
 {
-	*device = 0;
+	const char *s = getenv("STANDIN_CURRENT");
+
+	*device = s ? atoi(s) : 0;
 	return 0;
 }
 

@@ -205,6 +205,16 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 	return rc;
 }
 
+typedef int hook_fn(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		    struct vc_error *err);
+
+static int call(struct vc_resize *r, hook_fn *hook, const struct vc_event *e, bool gradients, struct vc_error *err)
+{
+	const struct vc_block_life *b = hook && e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
+
+	return b && (!gradients || b->category == VC_CAT_GRADIENT) ? hook(r, b, e, err) : VC_OK;
+}
+
 static int walk_spans(struct vc_resize *r, struct vc_error *err)
 {
 	struct vc_whole *w = r->c.w;
@@ -216,8 +226,13 @@ static int walk_spans(struct vc_resize *r, struct vc_error *err)
 
 		if (r->enter)
 			rc = r->enter(r, p, &w->in[p->first], err);
-		for (size_t j = p->first; rc == VC_OK && j < p->end; j++)
-			rc = one(r, &k, &w->in[j], err);
+		for (size_t j = p->first; rc == VC_OK && j < p->end; j++) {
+			rc = call(r, r->asked, &w->in[j], false, err);
+			if (rc == VC_OK)
+				rc = one(r, &k, &w->in[j], err);
+			if (rc == VC_OK)
+				rc = call(r, r->born, &w->in[j], true, err);
+		}
 		if (rc == VC_OK && k.n)
 			rc = give_back(r, &k, &w->in[p->end - 1], SIZE_MAX, err);
 		if (rc == VC_OK && r->leave)

@@ -26,6 +26,11 @@ struct vc_resize {
 	const void *config;
 	vc_resize_fn *size;
 	vc_resize_hook *enter, *leave;  /* may be NULL */
+	/* Called before a block is asked for, and behind the birth of a gradient; may be NULL. */
+	int (*asked)(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		     struct vc_error *err);
+	int (*born)(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		    struct vc_error *err);
 	/* Gradients are given back this many allocations after their birth; 0: as recorded. */
 	unsigned gradients_live;
 	/* ... and a smaller block stays in their place: its bytes per gradient block; NULL: none. */

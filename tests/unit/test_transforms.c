@@ -188,10 +188,20 @@ static void checkpointing_gives_activations_back_and_runs_the_layers_twice(void 
 static void zero_shards_what_its_stage_says(void **unused)
 {
 	(void)unused;
-	assert_int_equal(count("zero", "stage=1,ranks=4", VC_EV_ALLOC, P / 4), 2 * LAYERS + STEPS * LAYERS);
-	assert_int_equal(count("zero", "stage=2,ranks=4", VC_EV_ALLOC, P / 4), 2 * LAYERS + 2 * STEPS * LAYERS);
-	assert_int_equal(count("zero", "stage=3,ranks=4", VC_EV_ALLOC, P / 4), 3 * LAYERS + 2 * STEPS * LAYERS);
-	assert_int_equal(count("zero", "stage=2,ranks=4,offload=optimizer", VC_EV_ALLOC, P / 4), 0);
+	/* torch's ZeroRedundancyOptimizer: states and temporaries of each tensor in quarters */
+	assert_int_equal(count("zero", "stage=1,ranks=4,bucket=0", VC_EV_ALLOC, P / 4), 2 * LAYERS + STEPS * LAYERS);
+	/* DeepSpeed: an eighth of the flat model: its float copy, what initialises the states, the states; in
+	 * each step what is left of the gradients, that in float, and the optimizer's temporary */
+	assert_int_equal(count("zero", "stage=1,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 4 + 3 * STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 4 + 3 * STEPS);
+	/* a bucket in each backward pass; all of the gradients in it once more when it is reduced */
+	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, UINT64_C(2000000000)), STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, LAYERS * P), 1 + STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8,bucket=1500000", VC_EV_ALLOC, 6000000), STEPS);
+	/* stage 3: a bucket for good, shards of parameters and of gradients beside */
+	assert_int_equal(count("zero", "stage=3,ranks=8", VC_EV_ALLOC, UINT64_C(2000000000)), 1);
+	assert_int_equal(count("zero", "stage=3,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 6 + 2 * STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8,offload=optimizer", VC_EV_ALLOC, LAYERS * P / 8), 0);
 	assert_true(peak_of("zero", "stage=3,ranks=4,offload=all") < peak_of("zero", "stage=3,ranks=4"));
 	/* parameters, states and temporaries in halves; gradients too, one block for each unit */
 	assert_true(count("fsdp", "ranks=2", VC_EV_ALLOC, P / 2) >= 3 * LAYERS + STEPS * LAYERS);

@@ -7,10 +7,6 @@
 
 #include "simulator/transforms/anatomy.h"
 
-/* Below this the iterations found do not stand for the run: names and lifetimes say more. Two that
- * happen to look alike have 0.5, as in a recording of a single step. */
-#define SURE 0.6
-
 static enum vc_purpose purpose_of(uint8_t category)
 {
 	static const uint8_t to[VC_CATS] = {
@@ -109,7 +105,7 @@ int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct v
 	r = src ? vc_trace_read(&t, src, err) : (int)err->status;
 	if (r == VC_OK)
 		r = vc_anatomy_read(&a, t.ev, t.n, s->device->device, t.meta, err);
-	if (r == VC_OK && a.iterations && a.confidence >= SURE)
+	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
 		r = fill(&a, out, err);
 	vc_anatomy_fini(&a);
 	vc_trace_fini(&t);

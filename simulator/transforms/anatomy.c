@@ -200,7 +200,11 @@ static double regular(const struct work *w)
 
 		good += length * 10 >= w->lag * 9 && length <= w->lag * 3; /* an evaluation between them */
 	}
-	return w->starts > 2 ? 0.9 * (double)good / (double)(w->starts - 2) : 0.5;
+	if (w->starts > 2)
+		return 0.9 * (double)good / (double)(w->starts - 2);
+	/* Two: steps fill the recording, two stretches that happen to look alike do not. */
+	size_t all = w->a->n - (w->starts ? w->start[0] : 0);
+	return 2 * w->lag * 10 >= all * 7 ? 0.7 : 0.3;
 }
 
 /* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's): both
@@ -513,6 +517,24 @@ static void made_early(struct work *w)
 			w->a->block[i].category = VC_CAT_STATE;
 }
 
+/* Phases that are more likely wrong than not are worse than none. */
+static void forget(struct vc_anatomy *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		a->block[i].iteration = UINT32_MAX;
+		a->block[i].category = VC_CAT_UNKNOWN;
+		a->block[i].span = 0;
+	}
+	if (a->spans)
+		a->span[0] = (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0, a->span[a->spans - 1].end };
+	a->spans = a->spans > 0;
+	a->iterations = a->micro = 0;
+	a->confidence = 0;
+	a->from = NULL;
+	a->parameters = a->gradients = a->states = 0;
+	memset(a->bytes, 0, sizeof(a->bytes));
+}
+
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err)
 {
@@ -547,6 +569,8 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 	 * inference say; with names or marks it cannot be. */
 	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->gradients > a->parameters / 2 * 5)
 		a->confidence *= 0.3;
+	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->confidence < VC_ANATOMY_SURE)
+		forget(a);
 	free(w.token);
 	free(w.before);
 	free(w.role);

@@ -59,6 +59,9 @@ struct vc_anatomy {
 	uint64_t parameters, gradients, states; /* bytes of one copy each */
 };
 
+/* Below this the iterations of a pattern do not stand for the run, and none are given. */
+#define VC_ANATOMY_SURE 0.6
+
 /* Errors: VC_ENOMEM. A trace without iterations is no error: one INIT span, iterations = 0. */
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err);

@@ -163,11 +163,37 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
 			     "of the program", s->type->name, (double)bytes / (1u << 30));
 }
 
-int vc_clone_all(struct vc_clone *c, struct vc_error *err)
+/* Behind the last request: where a program that ends begins to give back what lasts. */
+static size_t end_of_steps(const struct vc_clone *c)
+{
+	size_t last = c->a.n ? c->a.block[c->a.n - 1].event + 1 : 0;
+
+	for (size_t i = last; i < c->w->n; i++) {
+		const struct vc_event *e = &c->w->in[i];
+		const struct vc_block_life *b = e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
+
+		if (e->kind == VC_EV_FREE && (!b || b->category == VC_CAT_PARAMETER || b->category == VC_CAT_STATE ||
+					      b->iteration == UINT32_MAX))
+			return i;
+	}
+	return c->w->n;
+}
+
+int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err)
 {
 	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < c->w->n; i++)
+	*rest = end_of_steps(c);
+	for (size_t i = 0; r == VC_OK && i < *rest; i++)
+		r = vc_clone_event(c, &c->w->in[i], err);
+	return r;
+}
+
+int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = rest; r == VC_OK && i < c->w->n; i++)
 		r = vc_clone_event(c, &c->w->in[i], err);
 	return r;
 }

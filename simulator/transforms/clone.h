@@ -48,8 +48,10 @@ bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint3
  * it stays as it is. */
 void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s);
 
-/* The whole recording as it stands, before copies are put behind it. */
-int vc_clone_all(struct vc_clone *c, struct vc_error *err);
+/* The recording up to the end of its last iteration, before copies are put there, and what comes behind
+ * (a program that ends gives everything back). *rest: events up to there. */
+int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err);
+int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err);
 
 /* Sizes of another amount of data in the same step: what depends on it times share, parameters,
  * gradients and blocks of their sizes as they are. arg: struct vc_share. */

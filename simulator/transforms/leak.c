@@ -33,14 +33,14 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	const struct config *cfg = s->config;
 	struct vc_clone c = { 0 };
-	size_t first, end;
+	size_t first, end, rest = 0;
 	uint32_t iteration;
 	int r = vc_clone_init(&c, s, w, err);
 
 	if (r == VC_OK && !vc_clone_steady(&c, &first, &end, &iteration))
 		r = vc_fail(err, VC_EUSAGE, "leak: no iterations found in the recording");
 	if (r == VC_OK)
-		r = vc_clone_all(&c, err);
+		r = vc_clone_steps(&c, &rest, err);
 	for (uint64_t k = 0; r == VC_OK && k < cfg->steps; k++) {
 		struct vc_event mark = vc_event_like(&w->in[first], VC_EV_MARK, 0, 0);
 		mark.flags = VC_MARK_STEP;
@@ -52,6 +52,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		vc_meta_note(s->meta, "leak: each iteration keeps %.3f MiB that it never gives back; %llu more "
 			     "iterations are added", (double)growth(&c, iteration) / (1 << 20),
 			     (unsigned long long)cfg->steps);
+	if (r == VC_OK)
+		r = vc_clone_rest(&c, rest, err);
 	vc_clone_fini(&c);
 	return r;
 }

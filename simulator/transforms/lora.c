@@ -5,12 +5,13 @@
  * itself right behind that gradient (the input of a layer, the values a norm scales); an adapted layer
  * keeps its input for the adapter. Shapes are guessed (simulator/transforms/shapes.h). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulator/transforms/resize.h"
 #include "simulator/transforms/shapes.h"
 
 enum bound { BEST, LOW, HIGH };
-enum { MATRIX = 16384, USED = 3 }; /* USED: allocations until what is not kept was used */
+enum { MATRIX = 16384, USED = 3, NEAR = 8 }; /* USED: allocations until what is not kept was used */
 struct config { uint64_t rank, element, bound; double targets; bool twice; };
 
 #define AT(f) offsetof(struct config, f)
@@ -42,7 +43,12 @@ static int lora_open(struct vc_source *s, struct vc_error *err)
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
-	(void)r;
+	const struct vc_anatomy *a = &r->c.a;
+
+	/* nor is there a sum over rows where no bias has a gradient */
+	if (b->category == VC_CAT_BACKWARD_TEMP &&
+	    (vc_shapes_partial_sums(a, b->born) || (b->born && vc_shapes_partial_sums(a, b->born - 1))))
+		return 0;
 	return b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
 	       (b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= 4096) ? 0 : b->size;
 }
@@ -63,6 +69,22 @@ static bool is_matrix(const struct vc_resize *r, size_t i)
 	return i < r->trainables && r->trainable[i] / ((const struct config *)r->config)->element >= MATRIX;
 }
 
+/* torch.nn.MultiheadAttention multiplies by itself: an adapter of its matrices would not be asked. In the
+ * backward pass the one behind the attention comes first, then the three before it as one. */
+static bool is_of_attention(const struct vc_resize *r, size_t i)
+{
+	size_t k = i + 1, back = i;
+
+	if (!r->own_attention)
+		return false;
+	while (k < r->trainables && !is_matrix(r, k))
+		k++;
+	while (back > 0 && !is_matrix(r, --back))
+		;
+	return (k < r->trainables && r->trainable[k] == 3 * r->trainable[i]) ||
+	       (back < i && is_matrix(r, back) && r->trainable[i] == 3 * r->trainable[back]);
+}
+
 /* Has gradient i, in order of the backward pass, an adapter? The first and the last matrix, head and
  * embedding, have none (PEFT's all-linear leaves the output layer out); of the others the share asked
  * for, evenly. */
@@ -74,7 +96,7 @@ static bool adapted(const struct vc_resize *r, size_t i, double *debt)
 	for (size_t k = 0; k < r->trainables; k++)
 		if (k != i && is_matrix(r, k))
 			*(k < i ? &before : &behind) = true;
-	if (!is_matrix(r, i) || ((!before || !behind) && (before || behind)))
+	if (!is_matrix(r, i) || is_of_attention(r, i) || ((!before || !behind) && (before || behind)))
 		return false;
 	*debt += c->targets;
 	if (*debt < 1)
@@ -89,11 +111,37 @@ struct back {
 	bool adapted, input_first;  /* the gradient of the input came before that of the tensor */
 };
 
+static const char *file_at(const struct vc_resize *r, size_t block, uint32_t *site)
+{
+	*site = r->c.w->in[r->c.a.block[block].event].site;
+	return r->meta && *site && *site < r->meta->frames && r->meta->frame[*site].file < r->meta->strings ?
+	       r->meta->string[r->meta->frame[*site].file] : NULL;
+}
+
+/* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what they get
+ * whether they are trained or not. What is asked for next says it. */
+static bool goes_into_layer(const struct vc_resize *r, size_t x)
+{
+	static const char *const layer[] = { "modules/linear.py", "pytorch_utils.py", "modules/conv.py", NULL };
+	uint32_t own, site;
+	const char *file = file_at(r, x, &own);
+
+	for (size_t i = x; file && i < r->c.a.n && i < x + NEAR; i++) {
+		file = file_at(r, i, &site);
+		for (int k = 0; file && layer[k]; k++)
+			if (strstr(file, layer[k]))
+				return true;
+		if (site != own && r->c.a.block[i].size > 512)
+			return !file;
+	}
+	return true;
+}
+
 /* An operation is over: what it gave back alone, behind the gradient of a tensor that is frozen. What
  * is asked for in between and still there is the result of another operation. */
 static void over(struct vc_resize *r, struct back *k)
 {
-	if (k->gone == 1 && k->gradient && !k->adapted)
+	if (k->gone == 1 && k->gradient && (!k->adapted || !goes_into_layer(r, k->saved->born)))
 		r->lives[k->saved->born] = USED;
 	if (k->gone)
 		k->gradient = NULL;
@@ -143,6 +191,9 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 {
 	const struct config *c = r->config;
 
+	for (uint32_t i = 1; r->meta && i < r->meta->frames && !r->own_attention; i++)
+		r->own_attention = r->meta->frame[i].function < r->meta->strings &&
+			!strcmp(r->meta->string[r->meta->frame[i].function], "multi_head_attention_forward");
 	r->lives = calloc(r->c.a.n + 1, sizeof(*r->lives));
 	if (!r->lives)
 		return vc_nomem(err, "what frozen layers do not keep");
@@ -193,7 +244,7 @@ static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
-			       .prepare = not_kept };
+			       .prepare = not_kept, .meta = s->meta };
 
 	if (s->type == &vc_transform_qlora)
 		r.size = quantised;

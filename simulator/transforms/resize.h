@@ -49,6 +49,7 @@ struct vc_resize {
 	uint64_t *held; size_t helds;       /* blocks added in enter, freed in leave */
 	bool held_by_gradient; size_t gradient_at; /* held[i] goes when gradient i of the pass is there */
 	uint64_t total;                     /* free for the transform's own use */
+	bool own_attention;                 /* torch.nn.MultiheadAttention is in the call sites */
 	bool convolutional;                 /* the model is mostly convolutions */
 };
 

@@ -88,3 +88,17 @@ struct vc_tensor_shape vc_shapes_guess(const uint64_t *bytes, size_t n, size_t i
 	}
 	return (struct vc_tensor_shape){ .rows = out, .cols = values / out };
 }
+
+bool vc_shapes_partial_sums(const struct vc_anatomy *a, size_t i)
+{
+	const struct vc_block_life *b = &a->block[i], *s = b + 1;
+
+	for (size_t d = 1; i + 1 < a->n && d <= 3 && d <= i; d++) {
+		uint64_t sums = a->block[i - d].size;
+
+		if (sums && b->size % sums == 0 && b->size / sums >= 64 && s->size % 4 == 0 && s->size <= sums &&
+		    s->died == s->born + 1 && b->died == s->died)
+			return true;
+	}
+	return false;
+}

@@ -15,4 +15,8 @@ bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m);
 struct vc_tensor_shape vc_shapes_guess(const uint64_t *bytes, size_t n, size_t i, unsigned element,
 				       bool convolutional);
 
+/* Is block i the partial sums of the gradient asked for before it (Reduce.cuh: at least two blocks of 32
+ * sums for each value, simulator/reduction.c), and the next block their semaphores? Both go at once. */
+bool vc_shapes_partial_sums(const struct vc_anatomy *a, size_t i);
+
 #endif

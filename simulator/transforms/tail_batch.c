@@ -22,18 +22,20 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	struct vc_clone c = { 0 };
 	struct vc_share share = { &c, ((const struct config *)s->config)->share };
-	size_t first, end;
+	size_t first, end, rest = 0;
 	uint32_t iteration;
 	int r = vc_clone_init(&c, s, w, err);
 
 	if (r == VC_OK && !vc_clone_steady(&c, &first, &end, &iteration))
 		r = vc_fail(err, VC_EUSAGE, "tail_batch: no iterations found in the recording");
 	if (r == VC_OK)
-		r = vc_clone_all(&c, err);
+		r = vc_clone_steps(&c, &rest, err);
 	if (r == VC_OK)
 		r = vc_clone_range(&c, first, end, vc_clone_share, &share, err);
 	if (r == VC_OK) /* and a usual one after it: the next epoch */
 		r = vc_clone_range(&c, first, end, NULL, NULL, err);
+	if (r == VC_OK)
+		r = vc_clone_rest(&c, rest, err);
 	vc_clone_fini(&c);
 	return r;
 }

@@ -8,6 +8,7 @@
  * Always as they were: masks of dropout, statistics of norms and attention (float), places of maxima,
  * partial sums of a reduction (float; Reduce.cuh). */
 #include "simulator/transforms/types.h"
+#include "simulator/transforms/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,23 +120,6 @@ static void fix_seconds(struct work *w, size_t i)
 		if (w->op[i - d] == UNKNOWN && bytes(w, i) * TINY <= bytes(w, i - d) && bytes(w, i) > SMALL &&
 		    d == 1 && bytes(w, i - d) % bytes(w, i) == 0 && kept(w, i) && kept(w, i - 1))
 			w->op[i - d] = ATTENTION;
-	}
-}
-
-/* Partial sums of the gradient asked for before them (Reduce.cuh: at least two blocks of 32 sums for
- * each value, simulator/reduction.c) and, behind them, a semaphore for some values each; both go at once. */
-static void fix_partial_sums(struct work *w, size_t i)
-{
-	if (i + 1 >= w->a->n)
-		return;
-	const struct vc_block_life *b = &w->a->block[i], *s = b + 1;
-
-	for (size_t d = 1; d <= NEAR && d <= i; d++) {
-		uint64_t sums = bytes(w, i - d);
-
-		if (sums && b->size % sums == 0 && b->size / sums >= 64 && s->size % 4 == 0 && s->size <= sums &&
-		    s->died == s->born + 1 && b->died == s->died)
-			w->fixed[i] = w->fixed[i + 1] = 1;
 	}
 }
 
@@ -435,7 +419,8 @@ static void find(struct work *w)
 		w->op[i] = (uint8_t)op_at(w, site_of(w, i), &w->r->float_loss);
 	for (size_t i = 0; i < w->a->n; i++) {
 		fix_seconds(w, i);
-		fix_partial_sums(w, i);
+		if (vc_shapes_partial_sums(w->a, i))
+			w->fixed[i] = w->fixed[i + 1] = 1;
 	}
 	find_norms(w);
 	for (size_t k = 0; k < w->a->spans; k++)

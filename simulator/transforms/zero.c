@@ -27,7 +27,7 @@ static const struct vc_param params[] = {
 	{ "stage", VC_P_UINT, AT(stage), "2", "0 to 3", NULL },
 	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards that share the states", NULL },
 	{ "offload", VC_P_ENUM, AT(offload), "none", "what lives in host memory", "none,optimizer,all" },
-	{ "bucket", VC_P_UINT, AT(bucket), "500000000", "reduce_bucket_size, in values (0: stage 1 of torch's ZeroRedundancyOptimizer)", NULL },
+	{ "bucket", VC_P_UINT, AT(bucket), "500000000", "reduce_bucket_size in values; 0: torch's own stage 1", NULL },
 	{ "prefetch", VC_P_UINT, AT(prefetch), "50000000", "values gathered ahead (stage 3)", NULL },
 	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters, and in buckets: "
 	  "2 for a recording in 16 bit", NULL },

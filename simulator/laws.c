@@ -59,15 +59,41 @@ static struct vc_law power(const struct vc_sample *s, size_t n, int degree, doub
 	return l;
 }
 
+/* 100 and 150 padded to multiples of 64 are 128 and 192, in the same proportion; but bytes come in whole
+ * numbers for each unit, and 1.28 of them do not. */
+static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, size_t n, struct vc_law *out)
+{
+	int degree = unpadded->kind == VC_LAW_LINEAR ? 1 : 2;
+	double each = degree == 1 ? unpadded->b : unpadded->c;
+
+	if (each == round(each) || each <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
+		struct vc_law l = power(s, n, degree, multiple[i]);
+		double whole = degree == 1 ? l.b : l.c;
+
+		if (whole < 1 || whole != round(whole) || !exact(&l, s, n))
+			continue;
+		*out = l;
+		return true;
+	}
+	return false;
+}
+
 static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
 {
+	struct vc_law l;
+
 	*out = (struct vc_law){ .kind = VC_LAW_CONST, .a = s[n - 1].y };
 	if (exact(out, s, n))
 		return true;
 	for (int degree = 1; degree <= 4; degree++) {
 		*out = power(s, n, degree, 0);
-		if (exact(out, s, n))
-			return true;
+		if (!exact(out, s, n))
+			continue;
+		if (degree < 3 && is_padded(out, s, n, &l))
+			*out = l;
+		return true;
 	}
 	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++)
 		for (int degree = 1; degree <= 2; degree++) {
@@ -91,6 +117,25 @@ static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, 
 	else
 		l.b = slope;
 	return l;
+}
+
+/* The same of a padded value, a few units more or less, where the line through the values themselves needs
+ * parts of bytes. */
+static bool padded_line(const struct vc_sample *s, size_t n, struct vc_law *out)
+{
+	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
+		struct vc_sample p = { padded(s[n - 2].x, multiple[i]), s[n - 2].y };
+		struct vc_sample q = { padded(s[n - 1].x, multiple[i]), s[n - 1].y };
+
+		if (!(q.x > p.x))
+			continue;
+		*out = line(&p, &q, false);
+		out->pad = multiple[i];
+		if (out->b == round(out->b) && fmod(out->a, out->b) == 0 &&
+		    fabs(out->a) <= 2 * multiple[i] * out->b && exact(out, s, n))
+			return true;
+	}
+	return false;
 }
 
 static struct vc_law curve(const struct vc_sample *s)
@@ -142,6 +187,11 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares)
 	l = line(&s[n - 2], &s[n - 1], squares);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
+	if (!squares && l.b != round(l.b)) {
+		struct vc_law p;
+		if (padded_line(s, n, &p))
+			return p;
+	}
 	if (exact(&l, s, n) && (n > 2 || squares || !too_steep(&l, s[0].x)))
 		return l;
 	if (n == 2) {

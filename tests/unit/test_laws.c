@@ -33,6 +33,15 @@ static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
 	assert_true(at(vc_law_fit(s, 2, true), 384) == 577 * 3072);
 }
 
+static void padding_is_preferred_to_parts_of_bytes(void **unused)
+{
+	struct vc_sample s[] = { { 100, 128 * 4096 }, { 150, 192 * 4096 } }; /* 100 : 150 = 128 : 192 */
+
+	(void)unused;
+	assert_int_equal(vc_law_fit(s, 2, false).kind, VC_LAW_PADDED);
+	assert_true(at(vc_law_fit(s, 2, false), 300) == 320 * 4096);
+}
+
 static void padding_to_a_multiple_is_found(void **unused)
 {
 	struct vc_sample s[] = { { 100, 104 * 16 }, { 190, 192 * 16 } };
@@ -85,6 +94,7 @@ int main(void)
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
+		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),
 		cmocka_unit_test(padding_to_a_multiple_is_found),
 		cmocka_unit_test(three_samples_find_a_curve_and_flag_what_is_none),
 	};

@@ -60,7 +60,7 @@ static struct vc_law power(const struct vc_sample *s, size_t n, int degree, doub
 }
 
 /* 100 and 150 padded to multiples of 64 are 128 and 192, in the same proportion; but bytes come in whole
- * numbers for each unit, and 1.28 of them do not. */
+ * numbers for each unit, and 1.28 of them do not. (Not so for sides: those are cut into patches.) */
 static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, size_t n, struct vc_law *out)
 {
 	int degree = unpadded->kind == VC_LAW_LINEAR ? 1 : 2;
@@ -80,7 +80,7 @@ static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, 
 	return false;
 }
 
-static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
+static bool pure(const struct vc_sample *s, size_t n, bool squares, struct vc_law *out)
 {
 	struct vc_law l;
 
@@ -91,7 +91,7 @@ static bool pure(const struct vc_sample *s, size_t n, struct vc_law *out)
 		*out = power(s, n, degree, 0);
 		if (!exact(out, s, n))
 			continue;
-		if (degree < 3 && is_padded(out, s, n, &l))
+		if (degree < 3 && !squares && is_padded(out, s, n, &l))
 			*out = l;
 		return true;
 	}
@@ -182,7 +182,7 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares)
 
 	if (n == 1)
 		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
-	if (pure(s, n, &l))
+	if (pure(s, n, squares, &l))
 		return l;
 	l = line(&s[n - 2], &s[n - 1], squares);
 	if (s[n - 1].y < s[n - 2].y)

@@ -19,7 +19,6 @@ enum {
 	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
 	WIDTHS = 64,          /* different row sums looked at to tell the card */
 	CAST = 6,             /* allocations from a gradient in half precision to its casts */
-	BETRAYED = 3,         /* sums that should have buffers and have none */
 	BORROWED = 65536,     /* bytes: no workspace is smaller */
 };
 
@@ -265,7 +264,7 @@ static bool product_at(const struct vc_member *m, const double *grows,
 
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_member *m, const double *grows,
-		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s, size_t *betrayed)
+		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
 {
 	struct layer l, none = { .at = i, .input = i };
 	uint64_t a, b;
@@ -290,10 +289,7 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 	s->row = m->take[i].size;
 	s->width = (uint32_t)(s->row / element);
 	/* Where buffers should have been but are not, this is no row sum. */
-	if (!vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b))
-		return true;
-	*betrayed += element == 4; /* half is a guess, which proves nothing */
-	return false;
+	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
 }
 
 /* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
@@ -369,29 +365,12 @@ static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
 	l->n = kept;
 }
 
-/* Convolutions of one pixel with a bias look like linear layers, but the library sums for them: several that
- * should have buffers, where nothing has any, betray the smaller ones. */
-static void drop_false_sums(struct vc_scratches *l, size_t betrayed)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present)
-			return;
-	for (size_t i = 0; betrayed >= BETRAYED && i < l->n; i++)
-		if (l->at[i].kind != VC_SCRATCH_SUM)
-			l->at[kept++] = l->at[i];
-	if (betrayed >= BETRAYED)
-		l->n = kept;
-}
-
 int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err)
 {
 	struct vc_scratch s;
 	bool nameless = false;
-	size_t betrayed = 0;
 
 	*out = (struct vc_scratches){ 0 };
 	for (uint32_t i = 0; i < m->n; i++)
@@ -399,14 +378,13 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 	for (uint32_t i = 1; i < m->n; i++)
 		/* Where some allocations have no Python frames, those of the backward pass are they. */
 		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
-		     sum_at(m, grows, card, i, &s, &betrayed)) || norm_at(m, grows, i, &s)) {
+		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
 			if (!push(out, &s))
 				continue;
 			free(out->at);
 			return vc_nomem(err, "the row sums of a recording");
 		}
 	drop_false_norms(m, out);
-	drop_false_sums(out, betrayed);
 	return 0;
 }
 

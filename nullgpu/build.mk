@@ -81,7 +81,7 @@ check-torch: all ## real PyTorch versions on the null GPU (cached outside the tr
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/recordings.sh
-check-measured: all ## dry runs held against peaks measured on real cards (cached outside the tree)
+check-measured: all ## dry runs held against peaks that others measured on real cards (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/measured/check.sh
 check-models: all ## training scripts of common libraries on the null GPU (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/models/check.sh

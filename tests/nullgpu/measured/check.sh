@@ -20,4 +20,15 @@ for card in 3060 4060; do
 		--values off -g "rtx$card" -- "$py" $here/train.py $here/measured.tsv "$card" \
 		2> "$TMP/err.$card" | grep '^run' >> "$TMP/runs"
 done
-python3 $here/report.py "$TMP/runs"
+if [ ! -d "$ENVS/popular/litgpt" ]; then
+	"$py" -m pip install -q --no-deps --target "$ENVS/popular" litgpt==0.5.13 lightning==2.6.6 \
+		lightning-utilities==0.15.3 torchmetrics==1.9.0 accelerate==1.15.0 psutil jsonargparse==4.53.0 \
+		transformers==4.48.3 > "$TMP/pip.log" 2>&1 || cat "$TMP/pip.log" >&2
+fi
+popular() { # PROGRAM CARD
+	PYTHONPATH=$ENVS/popular:$site HF_HUB_OFFLINE=1 nice "$VRAMCAST" dryrun -q --no-record --values off \
+		-g "$2" -- "$py" $here/popular.py $here/popular.tsv "$1" 2> "$TMP/err.$1" | grep '^popular' >> "$TMP/popular"
+}
+popular litgpt a100-40g-sxm
+popular trainer v100-16g-sxm
+python3 $here/report.py "$TMP/runs" "$TMP/popular"

@@ -359,6 +359,8 @@ static void write_event(struct infer *f, struct out *o, size_t i)
 	const struct vc_event *e = &f->t->ev[i];
 	bool request = f->pools && e->device == f->device && e->kind == VC_EV_ALLOC;
 
+	if (e->kind == VC_EV_TRIM && e->device == f->device) /* between two captures into one pool */
+		close_scope(f, o, e->time_ns);
 	if (request && f->pool[i])
 		open_scope(f, o, f->pool[i], e->time_ns);
 	else if (request)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/codec.h"
@@ -313,6 +314,29 @@ static void say_file(const struct vc_drain_file *f)
 			(unsigned long long)f->unmatched);
 }
 
+/* A journal that could not be made leaves nothing behind but the reason itself. */
+static void say_nothing(const struct run *r)
+{
+	const uint64_t wants = sizeof(struct vc_journal) + VC_JOURNAL_TEXT + VC_RING_BYTES;
+	char has[32], needs[32];
+	struct statvfs disk;
+	struct rlimit most;
+
+	if (statvfs(r->dir, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < wants)
+		fprintf(stderr, "vramcast: nothing was recorded: the disk of %s has %s free, and a process "
+			"needs %s while it runs\n", r->wanted,
+			vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has),
+			vc_bytes_text(wants, needs));
+	else if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+		 most.rlim_cur < wants)
+		fprintf(stderr, "vramcast: nothing was recorded: files may have %s (ulimit -f), and a "
+			"process needs %s while it runs\n", vc_bytes_text(most.rlim_cur, has),
+			vc_bytes_text(wants, needs));
+	else
+		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
+			"allocator of a PyTorch that the tracer knows\n");
+}
+
 /* The plain name, then ranks and processes by number: shorter names first. */
 static int by_name(const void *a, const void *b)
 {
@@ -352,8 +376,7 @@ static void summary(const struct run *r)
 		fprintf(stderr, "next: vramcast sim %s%s%s\n", vc_opt_word(first, word, sizeof(word)),
 			card ? " -g " : "", card ? card->name : "");
 	else
-		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
-			"allocator of a PyTorch that the tracer knows\n");
+		say_nothing(r);
 }
 
 /* The operands are not followed by NULL: the front door moved them to the start of argv. */

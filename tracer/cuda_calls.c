@@ -49,6 +49,7 @@ static struct {
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint64_t at, size; /* being unmapped piece by piece */
+	size_t refused;    /* by cudaMallocAsync, the call before */
 	int depth; /* calls of the runtime we are in: what it calls itself is not the program's */
 } self;
 
@@ -314,11 +315,19 @@ static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 	vc_record_commit(r);
 }
 
-/* PyTorch reports no out of memory under this backend. */
+/* PyTorch reports no out of memory under this backend. From 2.14 on it gives back what the pool has
+ * and asks once more: the second refusal counts. */
 static void put_refused(size_t n, void *stream)
 {
-	struct vc_record *r = vc_record_begin();
+	struct vc_record *r;
 
+	put_refusal("device", n);
+	if (self.refused != n && vc_torch_minor() >= 14) {
+		self.refused = n;
+		return;
+	}
+	self.refused = 0;
+	r = vc_record_begin();
 	if (!r)
 		return;
 	*r = (struct vc_record){ .kind = VC_EV_OOM, .size = n, .addr = vc_cuda_free_bytes(),
@@ -339,6 +348,7 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	self.depth--;
 	if (r == 0 && watching())
 		sample_first();
+	self.refused = r ? self.refused : 0;
 	if (r == 0 && watching() && !c.label)
 		put_tensor(VC_EV_ALLOC, *p, n, stream);
 	else if (r == NO_MEMORY && watching() && !c.label)

@@ -35,10 +35,14 @@ for version in 24 130001; do # before 12.9 a refusal would be CUPTI's end: the s
 	if [ "$version" -lt 27 ]; then equal "API $version, no buffer comes back: it gets as many as it wants" "$lost" 0
 	else expect "API $version, no buffer comes back: 40 MiB and no more, and record says so" 0 "" "kernel times are missing: CUPTI held 40 MiB"; [ "$lost" -gt 0 ] && [ "$many" -gt 190000 ] && pass "API $version: the others are lost" || fail "API $version: the others are lost" "$many $lost"; fi
 done
-STANDIN_BUSY=1 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
+STANDIN_SUBSCRIBE=39 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "another tool holds CUPTI: the program runs, record says why" 0 "" "another profiler holds CUPTI"
+STANDIN_SUBSCRIBE=999 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
+expect "no driver: the program runs, record says why" 0 "" "no kernel times: cuptiSubscribe answered 999"
+equal "it is said once" "$(echo "$err" | grep -c 'answered 999')" 1
 STANDIN_REFUSE=10 run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "a kind that is refused: that capability is off" 0 "" "failed: kernels"
+equal "a kind that is refused: the trace says so" "$("$VRAMCAST" info --json "$TMP/a.vct" | grep -c '"kernels": *"failed"')" 1
 equal "a kind that is refused: the others go on" "$(count ' copy ')" 2
 VC_CUPTI=$PWD/$bin/libc10.so run record -o "$TMP/a.vct" -- "$bin/cupti_client"
 expect "a library that is no CUPTI" 0 "" "lacks a function"

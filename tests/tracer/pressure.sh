@@ -57,11 +57,13 @@ for blocks in 1000 30000; do # of 512 bytes: no journal at all, no second ring
 	out=$(sh -c "ulimit -f $blocks; exec '$VRAMCAST' record -q -o '$TMP/u.vct' -- '$bin/burst' 2 100000 1" 2> /dev/null); rc=$?
 	equal "ulimit -f $blocks: the program runs to its end" "$rc $(echo "$out" | cut -d ' ' -f 2)" "0 100000"
 done
+sh -c "ulimit -f 1000; exec '$VRAMCAST' record -o '$TMP/v.vct' -- '$bin/burst' 1 1000 1" > /dev/null 2> "$TMP/err"
+grep -q 'nothing was recorded: files may have .* (ulimit -f)' "$TMP/err" && pass "ulimit -f: record says why there is nothing" || fail "ulimit -f: record says why there is nothing" "$(cat "$TMP/err")"
 equal "ulimit -f: what has no room in the journal is counted" "$(field "$TMP/u.vct" events) $(field "$TMP/u.vct" dropped)" "50000 50000"
 
 if mkdir "$TMP/small" && mount -t tmpfs -o size=6m none "$TMP/small" 2> /dev/null; then
 	run record -o "$TMP/small/f.vct" -- "$bin/burst" 1 100000 1
-	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded"
+	expect "a disk too small for a journal: the program runs on" 0 "events 100000" "nothing was recorded: the disk of .* has .* free, and a process needs 1[0-9]\.[0-9]* MiB"
 	umount "$TMP/small"
 	mount -t tmpfs -o size=14m none "$TMP/small"
 	dd if=/dev/zero of="$TMP/small/fill" bs=1k count=1900 2> /dev/null

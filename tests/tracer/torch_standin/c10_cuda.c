@@ -221,12 +221,16 @@ void **standin_vtable(void **self)
 	return ((struct object *)*self)->vptr;
 }
 
-/* As the backend of that name: each tensor a call of the runtime's. */
+/* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one when the
+ * first was refused. */
 void *standin_async(size_t n, void *stream)
 {
 	void *p = NULL;
 
-	return cudaMallocAsync(&p, n, stream) == 0 ? p : NULL;
+	for (int i = 0; i < (minor() >= 14 ? 2 : 1); i++)
+		if (cudaMallocAsync(&p, n, stream) == 0)
+			return p;
+	return NULL;
 }
 
 void standin_async_free(void *p, void *stream)

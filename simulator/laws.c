@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define BESIDE 0.25/* of the smallest sample: rounding, not another algorithm */
+
 /* Frameworks pad sequences and vocabularies to such multiples. */
 static const double multiple[] = { 8, 16, 32, 64, 128 };
 
@@ -38,6 +40,11 @@ static double miss(const struct vc_law *l, const struct vc_sample *s, size_t n)
 static bool exact(const struct vc_law *l, const struct vc_sample *s, size_t n)
 {
 	return miss(l, s, n) < 0.5;
+}
+
+static bool is_whole(double v)
+{
+	return fabs(v - round(v)) < 1e-6;
 }
 
 /* y = k * p^degree through the last sample. */
@@ -80,7 +87,7 @@ static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, 
 	return false;
 }
 
-static bool pure(const struct vc_sample *s, size_t n, bool squares, struct vc_law *out)
+static bool pure(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
 {
 	struct vc_law l;
 
@@ -91,7 +98,7 @@ static bool pure(const struct vc_sample *s, size_t n, bool squares, struct vc_la
 		*out = power(s, n, degree, 0);
 		if (!exact(out, s, n))
 			continue;
-		if (degree < 3 && !squares && is_padded(out, s, n, &l))
+		if (degree < 3 && !side && is_padded(out, s, n, &l))
 			*out = l;
 		return true;
 	}
@@ -104,15 +111,17 @@ static bool pure(const struct vc_sample *s, size_t n, bool squares, struct vc_la
 	return false;
 }
 
-/* The law of degree one (in x, or in x*x) through two samples. */
-static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, bool squares)
+/* The law of degree one (in x, in x*x or in x*x*x) through two samples. */
+static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, unsigned side)
 {
 	struct vc_law l = { .kind = VC_LAW_AFFINE };
-	double u = squares ? p->x * p->x : p->x, v = squares ? q->x * q->x : q->x;
+	double power = side > 2 ? 3 : side ? 2 : 1, u = pow(p->x, power), v = pow(q->x, power);
 	double slope = (q->y - p->y) / (v - u);
 
 	l.a = p->y - slope * u;
-	if (squares)
+	if (side > 2)
+		l.d = slope;
+	else if (side)
 		l.c = slope;
 	else
 		l.b = slope;
@@ -129,7 +138,7 @@ static bool padded_line(const struct vc_sample *s, size_t n, struct vc_law *out)
 
 		if (!(q.x > p.x))
 			continue;
-		*out = line(&p, &q, false);
+		*out = line(&p, &q, 0);
 		out->pad = multiple[i];
 		if (out->b == round(out->b) && fmod(out->a, out->b) == 0 &&
 		    fabs(out->a) <= 2 * multiple[i] * out->b && exact(out, s, n))
@@ -150,11 +159,27 @@ static struct vc_law curve(const struct vc_sample *s)
 	return l;
 }
 
+/* The line through two of the samples that misses the others least. Lengths that are divided and rounded
+ * up lie beside a line, and the last two of them show its slope badly. */
+static struct vc_law fairest(const struct vc_sample *s, size_t n)
+{
+	struct vc_law best = line(&s[n - 2], &s[n - 1], 0);
+
+	for (size_t i = 0; i + 1 < n; i++)
+		for (size_t j = i + 1; j < n; j++) {
+			struct vc_law l = line(&s[i], &s[j], 0);
+
+			if (l.b > 0 && miss(&l, s, n) <= BESIDE * s[0].y && miss(&l, s, n) < miss(&best, s, n))
+				best = l;
+		}
+	return best;
+}
+
 /* Neither constant nor proportional nor a line: the size belongs to an algorithm that changes with
  * x. Growth goes on along the last two samples, what shrank is held at its largest. */
 static struct vc_law step(const struct vc_sample *s, size_t n)
 {
-	struct vc_law l = line(&s[n - 2], &s[n - 1], false);
+	struct vc_law l = fairest(s, n);
 
 	if (s[n - 1].y < s[n - 2].y) {
 		l = (struct vc_law){ .a = s[n - 2].y };
@@ -176,23 +201,23 @@ static bool too_steep(const struct vc_law *l, double x)
 	return l->a < 0 && -l->a > 2.5 * l->b && -l->a > 0.1 * l->b * x;
 }
 
-struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares)
+struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
 {
 	struct vc_law l;
 
 	if (n == 1)
 		return (struct vc_law){ .kind = VC_LAW_ALONE, .a = s[0].y };
-	if (pure(s, n, squares, &l))
+	if (pure(s, n, side, &l))
 		return l;
-	l = line(&s[n - 2], &s[n - 1], squares);
+	l = line(&s[n - 2], &s[n - 1], side);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
-	if (!squares && l.b != round(l.b)) {
+	if (!side && l.b != round(l.b)) {
 		struct vc_law p;
 		if (padded_line(s, n, &p))
 			return p;
 	}
-	if (exact(&l, s, n) && (n > 2 || squares || !too_steep(&l, s[0].x)))
+	if (exact(&l, s, n) && (n > 2 || side || !too_steep(&l, s[0].x)))
 		return l;
 	if (n == 2) {
 		double u = s[0].y / s[0].x, v = s[1].y / s[1].x;
@@ -201,7 +226,9 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, bool squares)
 		return l.b >= 0 ? l : step(s, n);
 	}
 	l = curve(s + n - 3);
-	if (l.c > 0 && exact(&l, s, n) && (l.b >= 0 || squares))
+	/* Any three samples lie on a curve: whole bytes for each unit and each pair make it one. */
+	if (l.c > 0 && exact(&l, s, n) && (side || n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))) &&
+	    (l.b >= 0 || side))
 		return l;
 	return step(s, n);
 }

@@ -83,6 +83,13 @@ static bool is_lasting(const struct vc_member *m, size_t i)
 	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
 }
 
+/* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the allocator and
+ * gives them back at once. */
+static bool is_workspace(const struct vc_member *m, size_t i)
+{
+	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) && m->died[i] == m->born[i] + 1;
+}
+
 static int read_lasting(const struct vc_member *m, struct lasting *l, struct vc_error *err)
 {
 	l->n = 0;
@@ -104,7 +111,7 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 	enum vc_phase phase = b && b->span < a->spans ? a->span[b->span].phase : VC_PHASE_OTHER;
 	bool like = is_like_parameter(l, t->size), divides = fmod((double)t->size, x) < 0.5;
 
-	if (is_lasting(m, i))
+	if (is_lasting(m, i) || is_workspace(m, i))
 		return VC_SINGLE_STAYS;
 	if (like && b && (b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
 			  b->category == VC_CAT_OPTIMIZER_TEMP))

@@ -36,10 +36,11 @@ static const double *values(const struct make *k, size_t i)
 
 static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 {
+	const double *at = eval ? k->goal->eval : k->goal->train;
 	double size = (double)k->b->take[i].size;
 
-	if (k->lean == VC_LEAN_HIGH && k->growth[eval] > 1)
-		size *= k->growth[eval];
+	for (size_t a = 0; k->lean == VC_LEAN_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
+		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a], at[a], k->lean);
 	return (uint64_t)(size + 0.5);
 }
 
@@ -102,7 +103,9 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		double second = vc_view_law(k->f, k->v, k->base, other, at);
 		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
 	}
-	return (uint64_t)law_size(k, i, at);
+	double size = law_size(k, i, at), open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
+
+	return (uint64_t)(k->lean == VC_LEAN_HIGH ? size + open : fmax(size - open, 1));
 }
 
 /* What is neither of training nor of evaluation may be of either. */

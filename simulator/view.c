@@ -111,20 +111,21 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 	return n;
 }
 
-/* Does the axis act through its square only (the side of an image)? */
-static bool acts_squared(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis)
+/* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0: neither. */
+static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis)
 {
 	struct vc_sample s[64];
-	size_t linear = 0, square = 0;
+	size_t linear = 0, square = 0, cube = 0;
 
 	for (size_t i = 0; i < f->m[base].n; i++) {
 		size_t n = samples(f, v, base, axis, i, s);
-		struct vc_law l = vc_law_fit(s, n, false);
+		struct vc_law l = vc_law_fit(s, n, 0);
 
 		linear += n > 1 && l.kind == VC_LAW_LINEAR;
-		square += n > 1 && l.kind == VC_LAW_QUADRATIC;
+		square += n > 1 && l.kind == VC_LAW_QUADRATIC && !(l.d > 0);
+		cube += n > 1 && l.kind == VC_LAW_QUADRATIC && l.d > 0;
 	}
-	return square > 8 * linear;
+	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
 }
 
 static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
@@ -133,12 +134,12 @@ static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
 	struct vc_sample s[64];
 
 	for (size_t a = 0; a < f->axes; a++) {
-		f->axis[a].squares = acts_squared(f, v, base, a);
+		f->axis[a].side = side_of(f, v, base, a);
 		for (size_t i = 0; i < b->n; i++) {
 			size_t n = samples(f, v, base, a, i, s);
 			struct vc_law *l = &v->law[a * b->n + i];
 
-			*l = vc_law_fit(s, n, f->axis[a].squares);
+			*l = vc_law_fit(s, n, f->axis[a].side);
 			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
 			if (l->residual > v->residual * (double)b->take[i].size)
@@ -176,6 +177,16 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
 			y *= (vc_law_at(l, at[a]) - constant) / (y0 - constant);
 	}
 	return round(constant + y);
+}
+
+double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i)
+{
+	const struct vc_member *b = &f->m[base];
+	double worst = 0;
+
+	for (size_t a = 0; a < f->axes; a++)
+		worst = fmax(worst, v->law[a * b->n + i].residual / (double)b->take[i].size);
+	return worst;
 }
 
 static double octaves(uint32_t life)

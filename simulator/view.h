@@ -20,7 +20,7 @@ enum vc_origin {
 };
 
 /* part: where the axis acts, for recordings that differ in a training and an evaluation parameter at once. */
-struct vc_axis { const char *name; bool squares; enum vc_part part; };
+struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_part part; };
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was said. */
 struct vc_goal { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
@@ -71,6 +71,9 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
 /* Which allocations of `base` are of training, which of an evaluation: fills part and parted once; the
  * caller holds f->lock. */
 int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
+
+/* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
+double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i);
 
 /* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts, where
  * the goal is apart). */

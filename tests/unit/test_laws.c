@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_laws.c - a size as a function of one parameter. */
+#include <math.h>
+
 #include "tests/support/test.h"
 
 #include "simulator/laws.h"
@@ -31,6 +33,25 @@ static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
 	(void)unused;
 	assert_true(at(vc_law_fit(s, 2, true), 224) == 197 * 3072);
 	assert_true(at(vc_law_fit(s, 2, true), 384) == 577 * 3072);
+}
+
+static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
+{
+	struct vc_sample s[] = { { 16, 4096 * 64 + 864 }, { 24, 13824 * 64 + 864 } }; /* a convolution's workspace */
+
+	(void)unused;
+	assert_true(at(vc_law_fit(s, 2, 3), 64) == 262144 * 64 + 864);
+}
+
+static void lengths_rounded_up_lie_beside_a_line(void **unused)
+{
+	struct vc_sample s[] = { { 16, 342 * 400 }, { 24, 512 * 400 }, { 32, 683 * 400 } }; /* thirds of 64 x */
+	struct vc_law l = vc_law_fit(s, 3, 0);
+
+	(void)unused;
+	assert_int_equal(l.kind, VC_LAW_STEP);
+	assert_true(l.residual > 0);
+	assert_true(fabs(at(l, 128) / (2731 * 400) - 1) < 0.01);
 }
 
 static void padding_is_preferred_to_parts_of_bytes(void **unused)
@@ -94,6 +115,8 @@ int main(void)
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
+		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
+		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),
 		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),
 		cmocka_unit_test(padding_to_a_multiple_is_found),
 		cmocka_unit_test(three_samples_find_a_curve_and_flag_what_is_none),

@@ -322,6 +322,8 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	if (rc)
 		return rc;
 	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, goal.train);
+	if (ask->has_order && !is_corner(f, base, goal.train) && is_corner(f, nearest(f, goal.train), goal.train))
+		return vc_fail(err, VC_ENOSUP, "that recording alone does not tell all parameters apart");
 	pthread_mutex_lock(&f->lock);
 	rc = vc_view_open(f, base, err);
 	if (!rc && goal.apart)

@@ -78,6 +78,9 @@ static void batch_and_length_at_once_from_three(void **unused)
 	assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(allocated(&o, i) == allocated(&want, i));
+	ask.order = 1; /* it differs from the others in the batch alone, or in both */
+	vc_trace_fini(&o);
+	assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), VC_ENOSUP);
 	vc_family_free(f);
 	vc_trace_fini(&a);
 	vc_trace_fini(&b);

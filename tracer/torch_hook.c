@@ -606,12 +606,27 @@ VC_EXPORT void set_new(const char *const *s)
 	call_real(SET STRING_NEW, s);
 }
 
-/* The configuration object parses the text of the environment too, at its start: that is known. */
+static bool is_environments(const char *s)
+{
+	static const char *const names[] = { "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v && s && strcmp(v, s) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The configuration object parses the text of the environment too, at its start, which may come after
+ * ours: that is known. */
 VC_EXPORT void parse(void *object, const char *const *s)
 {
+	static _Atomic int parsed;
 	void (*real)(void *, const char *const *);
 
-	if (atomic_load(&g.state))
+	if (atomic_load(&g.state) && (atomic_exchange(&parsed, 1) || !is_environments(*s)))
 		put_settings(s);
 	*(void **)&real = vc_torch_symbol("libc10.so", PARSE);
 	real(object, s);

@@ -23,12 +23,13 @@ for minor in 0 1 2 4 5 7 8 9 12 15; do
 	if [ "$minor" -ge 3 ]; then equal "2.$minor: a scope whose filter refuses an allocation" "$scope" "pool_begin pool_end alloc pool_begin pool_release "
 	else equal "2.$minor: a scope, which has no filter yet" "$scope" "pool_begin alloc pool_end pool_release "; fi
 	equal "2.$minor: the cache is emptied, a fraction is set" "$(lines ' trim device=0') $(lines " fraction device=0 size=$((0x3fe8000000000000))")" "1 1"
+	[ "$minor" -lt 10 ] || equal "2.$minor: those of the environment are known, however late they are read" "$(PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64 STANDIN_TORCH=$minor "$VRAMCAST" record -q -o "$TMP/e.vct" -- "$TMP/torch/lib/client" 1 10 > "$TMP/out" && "$VRAMCAST" dump "$TMP/e.vct" | grep -c ' configure ')" 0
 	equal "2.$minor: settings at run time reach PyTorch and the recording" "$(lines ' configure .*label=max_split_size_mb:64') $(echo "$out" | grep -c arrive)" "1 0"
 	refused=$(grep -n "label=device allocation of $((1 << 40)) bytes refused" "$TMP/dump" | cut -d: -f1 | tr '\n' ' '); oom=$(grep -n ' oom ' "$TMP/dump" | head -n 1 | cut -d: -f1)
 	equal "2.$minor: the driver's refusal, before the allocator gave up; the other backend asks once or, from 2.14 on, twice" "${refused%% *} $(echo "$refused" | wc -w)" "$((oom - 1)) $([ "$minor" -lt 14 ] && echo 2 || echo 3)"
 	equal "2.$minor: capture" "$(lines ' capture_(begin|end) ')" 2
 	child=$(ls "$TMP"/a.*.vct); equal "2.$minor: the forked child's own trace" "$("$VRAMCAST" dump "$child" | awk '{ print $3 }' | grep -E 'alloc$|free$' | tr '\n' ' ')" "alloc free "
-	rm -f "$TMP"/a.*vct
+	rm -f "$TMP"/[ae].*vct
 done
 # Samples of the device: with the first segment, then at steps, when more than 200 ms have gone by.
 printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"

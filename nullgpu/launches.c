@@ -4,6 +4,7 @@
  * A kernel does nothing here, with one exception: fills (ones, full, fill_) of small tensors are
  * carried out, because host code reads masks and counters made that way. They are recognised by
  * the mangled name of PyTorch's kernel and functor. */
+#include "nullgpu/foreach.h"
 #include "nullgpu/null.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@
 /* PyTorch's elementwise kernels take the number of elements first, as int. */
 #define ELEMENTWISE "elementwise_kernel"
 
-enum behaviour { UNKNOWN, NOTHING, FILL, COUNTED };
+enum behaviour { UNKNOWN, NOTHING, FILL, COUNTED, FOREACH };
 
 struct kernel {
 	const void *function; /* NULL = empty slot */
@@ -95,6 +96,8 @@ static void classify(struct kernel *k)
 		k->behaviour = k->width ? FILL : COUNTED;
 	} else if (strstr(k->name, ELEMENTWISE)) {
 		k->behaviour = COUNTED;
+	} else if (strstr(k->name, "multi_tensor_apply_kernel")) {
+		k->behaviour = FOREACH;
 	}
 }
 
@@ -148,6 +151,8 @@ int vc_null_launch(const struct vc_null_launch *l)
 		/* at least one element written and, unless it is a fill, one read, of 4 bytes */
 		bytes = n > 0 ? (double)n * (k.behaviour == FILL ? k.width : 8) : 0;
 	}
+	if (k.behaviour == FOREACH && l->args)
+		bytes = vc_null_foreach_bytes(k.name, l->args[0], l->grid[0]);
 	uint64_t duration = duration_of(bytes, 0);
 	bool captured;
 	uint64_t start = vc_null_work(l->stream, duration, &captured);

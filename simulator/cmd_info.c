@@ -184,18 +184,55 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	vc_layering_fini(&l);
 }
 
-struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; };
+struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; uint64_t layers; };
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* What repeats is the layers of one pass when something large comes behind them that none of them asks
+ * for (the scores of an inference): steps end as they began. */
+static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p)
+{
+	uint64_t *size = calloc(t->n + 1, sizeof(*size)), n = 0, all = 0;
+	size_t sizes = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < t->n; i++)
+		all += t->ev[i].device == device &&
+		       (t->ev[i].kind == VC_EV_ALLOC || t->ev[i].kind == VC_EV_FREE);
+	if (!size || p->steps < 4 || p->steps * p->events * 10 < all * 7)
+		all = 0;
+	for (size_t i = 0; i < t->n && all; i++) {
+		const struct vc_event *e = &t->ev[i];
+
+		if (e->device != device || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
+			continue;
+		n++;
+		if (e->kind == VC_EV_ALLOC && n >= all / 4 && n < all / 4 * 3)
+			size[sizes++] = e->size;
+		if (n == all / 4 * 3)
+			qsort(size, sizes, sizeof(*size), by_size);
+		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 && e->size >= 1u << 20)
+			found = found || !bsearch(&e->size, size, sizes, sizeof(*size), by_size);
+	}
+	free(size);
+	return found;
+}
 
 /* From marks or names; else the order of allocations and frees, whatever their sizes, says more than
  * the sizes do. */
 static struct steps count_steps(const struct vc_session *s, const struct vc_anatomy *a)
 {
-	struct steps known = { a->iterations, a->micro, a->from, a->confidence };
+	struct steps known = { a->iterations, a->micro, a->from, a->confidence, 0 };
 	struct vc_pattern_steps found = { 0 };
 	struct vc_pattern *p = NULL;
 
 	if (!known.n && s->census.steps)
-		known = (struct steps){ s->census.steps, 0, "marks", 1 };
+		known = (struct steps){ s->census.steps, 0, "marks", 1, 0 };
 	if (!s->streamed && (!known.n || !strcmp(known.from, "pattern")))
 		p = vc_pattern_new(s->device->device, NULL);
 	if (p && vc_pattern_add(p, s->trace.ev, s->trace.n, NULL) == VC_OK)
@@ -203,8 +240,12 @@ static struct steps count_steps(const struct vc_session *s, const struct vc_anat
 	vc_pattern_free(p);
 	if (!found.steps || (known.n && found.confidence < 0.6))
 		return known;
+	if (is_one_pass(&s->trace, s->device->device, &found)) {
+		known.layers = found.steps;
+		return known;
+	}
 	return (struct steps){ found.steps, known.n == found.steps ? known.micro : 0, "pattern",
-			       found.confidence };
+			       found.confidence, 0 };
 }
 
 /* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
@@ -228,6 +269,11 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 		 n.confidence, n.micro > 1 ? ", several micro-batches each" : "");
 	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
 		vc_emit_text(e, NULL, "iterations", line);
+	if (n.layers) {
+		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one pass: layers, it seems",
+			 n.layers);
+		vc_emit_text(e, NULL, "iterations", line);
+	}
 	emit_layers(e, s, &a);
 	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
 	for (int c = 0; c < VC_CATS && a.iterations; c++)

@@ -6,6 +6,9 @@
 
 #include "simulator/time.h"
 
+/* Why a dry run does not say how long the GPU waits for data. */
+#define STANDS "the null GPU's clock stands while the program prepares its data"
+
 static void real_or_null(struct vc_emit *e, const char *key, bool known, double v)
 {
 	if (known)
@@ -64,6 +67,7 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r)
 	real_or_null(e, "samples_per_s", known && t->samples > 0, rate * t->samples);
 	/* on the null GPU the clock stands while the program waits for its data */
 	real_or_null(e, "data_wait", known && !t->modelled, t->wait);
+	vc_emit_text(e, "data_wait_why", NULL, known && t->modelled ? STANDS : NULL);
 	real_or_null(e, "flushes_per_step", t->flushes >= 0 && r->pace.n + r->stats.events > 0, t->flushes);
 	real_or_null(e, "segments_per_step", t->mallocs >= 0, t->mallocs);
 	uint_or_null(e, "step_driver_ns", t->mallocs >= 0, t->driver_ns);
@@ -82,7 +86,8 @@ static void profile_line(struct vc_emit *e, const struct vc_profile *p, double b
 		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %.4g samples/s", batch * 1e9 / (double)p->step_ns);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
-		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU, not measured");
+		snprintf(line + n, sizeof(line) - (size_t)n,
+			 "; computed by the null GPU, not measured; waiting for data is not seen there");
 	else if (p->copies)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%", 100 * p->wait);
 	vc_emit_text(e, NULL, "step time", line);
@@ -105,6 +110,7 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
 	real_or_null(e, "samples_per_s", known && batch > 0, known ? batch * 1e9 / (double)p->step_ns : 0);
 	real_or_null(e, "gpu_busy", known, known ? p->busy : 0);
 	real_or_null(e, "data_wait", known && !p->modelled, known ? p->wait : 0);
+	vc_emit_text(e, "data_wait_why", NULL, known && p->modelled ? STANDS : NULL);
 	uint_or_null(e, "kernels_per_step", known, known ? p->beats : 0);
 	uint_or_null(e, "shortest_kernel_ns", known, known ? (uint64_t)(p->floor_ns + 0.5) : 0);
 	uint_or_null(e, "steps", known, known ? p->measured : 0);

@@ -5,13 +5,14 @@
  */
 #include "simulator/transforms/types.h"
 
-enum to { AMP, HALF };
+enum to { AMP, HALF, MIXED };
 enum bound { BEST, LOW, HIGH };
 struct config { uint64_t to, bound; double act; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "to", VC_P_ENUM, AT(to), "amp", "autocast, or everything in 16 bit", "amp,bf16" },
+	{ "to", VC_P_ENUM, AT(to), "amp", "autocast, all in 16 bit, or all but parameters and states (for fsdp:mixed)",
+	  "amp,bf16,mixed" },
 	{ "act", VC_P_REAL, AT(act), "-1",
 	  "share of activation bytes that halves, 0 to 1 (-1: 0.7 under autocast, else 1)", NULL },
 	{ "bound", VC_P_ENUM, AT(bound), "best", "all of the activations halve, or none", "best,low,high" },

@@ -42,8 +42,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	struct vc_resize r = { .config = s->config, .size = size_of };
 
-	vc_meta_note(s->meta, "tp: an estimate by published formulas, never held against a real run: the "
-		     "interval is a judgement");
+	vc_meta_note(s->meta, "tp: an estimate by published formulas, held against one real run (a Llama on two "
+		     "ranks): the interval is a judgement");
 	return vc_resize_run(&r, s, w, err);
 }
 

@@ -31,6 +31,7 @@ p.add_argument("--selective", action="store_true", help="recompute attention onl
 p.add_argument("--lora", type=int, default=0)
 p.add_argument("--targets", default="all-linear")
 p.add_argument("--dropout", type=float, default=0.0, help="of the adapters")
+p.add_argument("--qlora", action="store_true", help="linear layers but the last in 4 bit (bitsandbytes)")
 p.add_argument("--ddp", choices=["copy", "view"])
 p.add_argument("--bucket", type=int, help="MiB; without it PyTorch's default, whose first bucket is smaller")
 p.add_argument("--fsdp", type=int, default=0, choices=[0, 1, 2])
@@ -191,6 +192,18 @@ if a.precision == "bf16":
             return x.bfloat16() if torch.is_tensor(x) and x.is_floating_point() else x
         model.register_forward_pre_hook(lambda m, args, named: (
             tuple(map(narrow, args)), {k: narrow(v) for k, v in named.items()}), with_kwargs=True)
+if a.qlora:
+    import bitsandbytes as bnb
+    linear = [(m, name, y) for m in model.modules() for name, y in m.named_children() if type(y) is nn.Linear]
+    for m, name, y in linear[:-1]:
+        four = bnb.nn.Linear4bit(y.in_features, y.out_features, y.bias is not None, torch.bfloat16, quant_type="nf4",
+                                 device="meta")
+        four.weight = bnb.nn.Params4bit(y.weight.data, requires_grad=False, quant_type="nf4", module=four)
+        four.bias = y.bias
+        setattr(m, name, four.cuda())
+    for w in model.parameters():
+        w.requires_grad = False
+    del linear, m, y, four
 if a.lora:
     from peft import LoraConfig, get_peft_model
     targets = a.targets if a.targets == "all-linear" else a.targets.split(",")

@@ -187,6 +187,56 @@ static void backward(struct vc_resize *r, const struct vc_span *p)
 	over(r, &k);
 }
 
+static bool is_layer(const struct vc_resize *r, size_t i)
+{
+	uint32_t site;
+	const char *file = file_at(r, i, &site);
+
+	return file && r->c.a.block[i].size > 512 &&
+	       (strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py"));
+}
+
+/* What layer i takes: what came last before it and the layers one behind the other. */
+static size_t input_of(const struct vc_resize *r, size_t i)
+{
+	const struct vc_block_life *b = r->c.a.block;
+	size_t x = i;
+
+	while (x > 0 && (is_layer(r, x) || b[x].size < b[i].size / 64 || b[x].size <= 512))
+		x--;
+	return x;
+}
+
+/* PEFT's adapters are in float: each takes a float copy of what goes into its layer, and keeps it, where
+ * the model is in 16 bit. The last layer of the pass, the head, has no adapter. */
+static void float_copies(struct vc_resize *r, const struct vc_span *p)
+{
+	const struct config *c = r->config;
+	const struct vc_block_life *b = r->c.a.block;
+	size_t last = 0;
+	double debt = 0;
+
+	for (size_t i = 0; i < r->c.a.n && b[i].event < p->end; i++)
+		if (b[i].event >= p->first && is_layer(r, i))
+			last = i;
+	for (size_t i = 1; i < last; i++) {
+		if (b[i].event < p->first || !is_layer(r, i))
+			continue;
+		size_t x = input_of(r, i);
+
+		/* gate, activation, this one and a product of both: it takes what the gate took */
+		if (x && is_layer(r, x - 1) && b[x].size == b[i].size && b[x - 1].size == b[i].size &&
+		    !is_layer(r, i + 1) && b[i + 1].size == b[i].size)
+			x = input_of(r, x - 1);
+		debt += c->targets;
+		if (debt < 1 || b[x].event < p->first)
+			continue;
+		debt -= 1;
+		r->extra[x].beside += 2 * b[x].size;
+		r->extra[x].until = UINT32_MAX;
+	}
+}
+
 static int not_kept(struct vc_resize *r, struct vc_error *err)
 {
 	const struct config *c = r->config;
@@ -200,7 +250,13 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);
-	return VC_OK;
+	if (c->element != 2 || c->bound == LOW)
+		return VC_OK;
+	r->extra = calloc(r->c.a.n + 1, sizeof(*r->extra));
+	for (size_t k = 0; r->extra && k < r->c.a.spans; k++)
+		if (r->c.a.span[k].phase == VC_PHASE_FORWARD)
+			float_copies(r, &r->c.a.span[k]);
+	return r->extra ? VC_OK : vc_nomem(err, "copies that adapters take");
 }
 
 /* Adapters in float, with gradient and two states, from the start of the first iteration on. */
@@ -252,7 +308,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (rc == VC_OK)
 		vc_meta_note(s->meta, "%s: %.2f million trainable values; dropout of the adapters (none here) would "
 			     "keep a copy of each input%s", s->type->name, (double)r.total / 1e6,
-			     s->type == &vc_transform_qlora ? "; never held against a real run" : "");
+			     s->type == &vc_transform_qlora ? "; held against one real run" : "");
 	return rc;
 }
 

@@ -7,11 +7,12 @@ here=tests/nullgpu/models
 # What the scripts import, added to the environment once; PyTorch stays as it is.
 prepare() {
 	"$py" -c 'import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ("transformers", "peft", "accelerate", "torchvision"))))' 2> /dev/null && return
-	release=$("$py" -c 'import importlib.metadata as m; print(int(m.version("torch").split(".")[1]) + 15)')
+	# of its own release, or the newest there is before that
+	release=$("$py" -c 'import importlib.metadata as m; print(int(m.version("torch").split(".")[1]) + 16)')
 	"$py" -m pip install -q numpy pyyaml regex requests tqdm packaging psutil safetensors pillow 'tokenizers<0.23' 'huggingface_hub<1' &&
-		"$py" -m pip install -q --no-deps 'transformers<5' peft accelerate "torchvision==0.$release.*"
+		"$py" -m pip install -q --no-deps 'transformers<5' peft accelerate "torchvision<0.$release"
 }
-for version in ${TORCH:-2.6.0 2.9.1}; do
+for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	prepare > "$TMP/pip.log" 2>&1 || { skip "$version: models" "$(tail -1 "$TMP/pip.log")"; continue; }
 	timeout 3600 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/m.vct" -- "$py" $here/models.py > "$TMP/out" 2> "$TMP/err"

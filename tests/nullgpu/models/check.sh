@@ -19,6 +19,14 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	relay "$version: " "$TMP/out"
 	check "$version: every case said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" -ge 23
 	check "$version: the verdict counts what forked processes used" grep -q 'peak of device memory' "$TMP/err"
+	if "$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("triton"))'; then
+		timeout 1800 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/c.vct" -- "$py" $here/compile.py default reduce-overhead dynamic masked > "$TMP/out" 2> "$TMP/err"
+		relay "$version: " "$TMP/out"
+		check "$version: four ways to compile said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" = 4
+		check "$version: it says that values are not computed any more" grep -q 'not computed any more (torch.compile' "$TMP/err"
+	else
+		skip "$version: torch.compile" "no triton in this environment"
+	fi
 	# The Trainer starts at 64 and takes nine tenths after each failure, so of all sizes it can end only at
 	# those of its ladder: at the largest that is not above what fit names.
 	"$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" $here/autofind.py auto > "$TMP/out" 2> "$TMP/err"

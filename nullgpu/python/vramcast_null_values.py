@@ -389,10 +389,11 @@ class _Switch(threading.local):
     """The mode with an on and an off; off does nothing when another mode lies on top of it. PyTorch
     keeps modes by thread, and gradients are computed in threads of their own: so is the switch."""
     on = False
-    stopped = False  # for all threads
+    compiles = False  # for all threads
 
     def __init__(self, torch, mode, memory):
         self.torch, self.mode, self.memory = torch, mode, memory
+        self.left = []  # of compiled calls, one in the other: did they switch it off?
 
     def is_top(self):
         from torch.utils import _python_dispatch
@@ -400,7 +401,7 @@ class _Switch(threading.local):
         return current is None or current() is self.mode
 
     def enter(self):
-        if self.on or self.stopped:
+        if self.on:
             return False
         self.mode.__enter__()
         self.on = True
@@ -416,7 +417,7 @@ class _Switch(threading.local):
     def around(self, function):
         def wrapped(*args, **kwargs):
             # a gradient through a boolean index asks the mask again, so the mode stays
-            left = not self.memory.masked and self.leave()
+            left = (self.compiles or not self.memory.masked) and self.leave()
             self.memory.masked = False
             self.memory.forget_floats()
             try:
@@ -440,29 +441,38 @@ class _Switch(threading.local):
                     self.leave()
         return wrapped
 
-    def stop(self, why):
-        if not self.stopped:
-            self.leave()
-            _Switch.stopped = True
-            print("vramcast: values of small tensors are not computed any more (%s)" % why,
-                  file=sys.stderr)
+    def compiled(self):
+        """From here on backward passes may be compiled ones."""
+        if not self.compiles:
+            _Switch.compiles = True
+            print("vramcast: values of small tensors are not computed inside torch.compile (it fuses the "
+                  "operations they come from)", file=sys.stderr)
 
 
-def _stop_when_called(torch, switch, compile_):
-    """torch.compile whose results switch the mode off when they are first used: PyTorch would not
-    compile under it, and libraries decorate functions that are never called."""
-    def stop(*args):
-        switch.stop("torch.compile fuses the operations they come from")
+def _off_inside_compiled(torch, switch, compile_):
+    """torch.compile whose results run with the mode off: PyTorch would not compile under it, and what
+    is fused has no operations to follow. Between them values are computed as ever."""
+    def leave(*unused):
+        switch.compiled()
+        switch.left.append(switch.leave())
+
+    def enter(*unused):
+        if switch.left and switch.left.pop():
+            switch.enter()
 
     def guarded(compiled):
         if isinstance(compiled, torch.nn.Module):
-            compiled.register_forward_pre_hook(stop)
+            compiled.register_forward_pre_hook(leave)
+            compiled.register_forward_hook(enter, always_call=True)
             return compiled
 
         @functools.wraps(compiled)
         def call(*args, **kwargs):
-            stop()
-            return compiled(*args, **kwargs)
+            leave()
+            try:
+                return compiled(*args, **kwargs)
+            finally:
+                enter()
         return call
 
     @functools.wraps(compile_)
@@ -499,7 +509,7 @@ def start(torch):
         left = []
         optim.register_optimizer_step_pre_hook(lambda *a: left.append(switch.leave()) and None)
         optim.register_optimizer_step_post_hook(lambda *a: left and left.pop() and switch.enter())
-    torch.compile = _stop_when_called(torch, switch, torch.compile)
+    torch.compile = _off_inside_compiled(torch, switch, torch.compile)
     # a worker of a process that uses the card cannot use it; a child of one that does not, can
     os.register_at_fork(after_in_child=lambda: torch.cuda._is_in_bad_fork() and switch.leave())
     switch.enter()

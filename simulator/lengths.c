@@ -239,14 +239,78 @@ int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t 
 	return rc;
 }
 
+/* Amounts that differ from all others by more than the allocator's rounding. */
+static size_t unlike(const struct vc_lengths *l)
+{
+	size_t n = 0;
+
+	for (size_t g = 1; g < l->groups; g++) { /* the first step makes states and handles */
+		bool new = l->amount[g] > 0;
+
+		for (size_t k = 1; k < g; k++)
+			new &= fabs(l->amount[g] / l->amount[k] - 1) > 0.005;
+		n += new;
+	}
+	return n;
+}
+
+static void span(struct vc_lengths *l)
+{
+	double n = 0, sum = 0, squares = 0;
+
+	l->least = INFINITY;
+	for (size_t g = 1; g < l->groups; g++) {
+		double a = l->amount[g];
+
+		if (!(a > 0))
+			continue;
+		l->most = fmax(l->most, a);
+		l->least = fmin(l->least, a);
+		n++;
+		sum += log(a);
+		squares += log(a) * log(a);
+	}
+	l->longest = l->most;
+	l->margin = exp(MARGIN * sqrt(fmax(0, squares / n - sum / n * (sum / n))));
+	l->exponent = FLATTEST;
+}
+
+int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool *moves, struct vc_error *err)
+{
+	*l = (struct vc_lengths){ .group = calloc(m->n + 1, sizeof(*l->group)),
+				  .power = malloc((m->n + 1) * sizeof(*l->power)) };
+	int rc = l->group && l->power ? read_groups(l, m, err) : vc_nomem(err, "the steps of a recording");
+
+	if (rc || !l->groups)
+		return rc;
+	l->amount = calloc(l->groups, sizeof(*l->amount));
+	if (!l->amount)
+		return vc_nomem(err, "the steps of a recording");
+	for (size_t i = 0; i < m->n; i++) {
+		l->power[i] = 1;
+		l->group[i] = moves[i] ? l->group[i] : 0;
+		if (l->group[i])
+			l->amount[l->group[i] - 1] += (double)m->take[i].size;
+	}
+	l->vary = l->groups > STEPS && unlike(l) >= STEPS;
+	if (l->vary)
+		span(l);
+	return 0;
+}
+
+double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_lean lean)
+{
+	if (lean == VC_LEAN_LOW)
+		return l->least / l->margin / l->amount[l->group[i] - 1];
+	if (lean == VC_LEAN_HIGH) /* steps of unlike sizes, which break the cache into pieces */
+		return l->most / l->longest * l->margin *
+		       (ratio > 1 ? pow(ratio, fmax(l->exponent, AT_LEAST)) : 1);
+	return ratio > 1 ? pow(ratio, l->exponent) : 1;
+}
+
 double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio, enum vc_lean lean)
 {
-	double longer = ratio > 1 ? pow(ratio, l->exponent) : 1;
+	double bytes = (double)size * ratio * pow(vc_lengths_longer(l, i, ratio, lean), l->power[i]);
 
-	if (lean == VC_LEAN_LOW)
-		longer = l->least / l->margin / l->amount[l->group[i] - 1];
-	if (lean == VC_LEAN_HIGH) /* steps of unlike sizes, which break the cache into pieces */
-		longer = l->most / l->longest * l->margin * (ratio > 1 ? pow(ratio, fmax(l->exponent, AT_LEAST)) : 1);
-	double bytes = (double)size * ratio * pow(longer, l->power[i]);
 	return bytes < 1 ? 1 : round(bytes);
 }

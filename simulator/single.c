@@ -24,7 +24,7 @@ static int by_size(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-static bool is_batch(const char *name)
+bool vc_single_counts(const char *name)
 {
 	return strstr(name, "batch") || !strcmp(name, "bs") || !strcmp(name, "n");
 }
@@ -118,7 +118,7 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 		return VC_SINGLE_STAYS;
 	if (b && is_eval(name) && phase != VC_PHASE_OTHER)
 		return VC_SINGLE_STAYS;
-	if (!is_batch(name)) /* lengths and sides: squares, tokens and patches, no rule of division */
+	if (!vc_single_counts(name)) /* lengths and sides: squares, tokens and patches, no rule of division */
 		return like ? VC_SINGLE_HOLDS : VC_SINGLE_MOVES;
 	if (degree(t->size, x) > 2)
 		return VC_SINGLE_TRIPLES;
@@ -163,7 +163,7 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 		return ratio;
 	if (how == VC_SINGLE_PAIRS || how == VC_SINGLE_TRIPLES)
 		likely = far = pow(ratio, how == VC_SINGLE_PAIRS ? 2 : 3);
-	else if (!is_batch(name)) {
+	else if (!vc_single_counts(name)) {
 		far = pow(ratio, is_side(name) ? 4 : 2);
 		likely = is_side(name) ? ratio * ratio : ratio;
 	}

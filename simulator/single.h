@@ -18,6 +18,9 @@ enum vc_single {
 			  * parameter's size */
 };
 
+/* Does the name say that a parameter counts samples (a batch size)? */
+bool vc_single_counts(const char *name);
+
 /* how[i], enum vc_single, for every allocation of the recording made at value x of the parameter
  * `name`. Errors: VC_ENOMEM. */
 int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,

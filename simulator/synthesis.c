@@ -83,6 +83,10 @@ static uint64_t open_size(const struct make *k, size_t i, const double *at)
 	for (size_t a = 0; a < k->f->axes; a++)
 		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
 					 k->f->x[k->base][a], at[a], k->lean);
+	if (k->lean && k->v->lengths.vary && k->v->lengths.group[i]) {
+		double longer = vc_lengths_longer(&k->v->lengths, i, at[0] / k->f->x[k->base][0], k->lean);
+		size *= k->lean == VC_LEAN_HIGH ? fmax(1, longer) : fmin(1, longer);
+	}
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
 }
 

@@ -355,12 +355,30 @@ static void account(const struct vc_member *b, struct vc_view *v)
 	}
 }
 
+/* The same in one recording, where the parameter is a number of samples. */
+static int find_lengths_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[0];
+	bool *moves = vc_single_counts(f->axis[0].name) ? malloc(b->n + 1) : NULL;
+	int rc = 0;
+
+	if (!vc_single_counts(f->axis[0].name))
+		return 0;
+	for (size_t i = 0; moves && i < b->n; i++)
+		moves[i] = v->single[i] != VC_SINGLE_STAYS && v->single[i] != VC_SINGLE_HOLDS;
+	rc = moves ? vc_lengths_alone(&v->lengths, b, moves, err) : vc_nomem(err, "the steps of a recording");
+	free(moves);
+	return rc;
+}
+
 /* Steps as long as their samples happen to be, along the only parameter. */
 static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
 {
 	double x[64];
 	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match };
 
+	if (f->axes == 1 && f->n == 1)
+		return find_lengths_alone(f, v, err);
 	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
 		return 0;
 	for (size_t k = 0; k < f->n; k++)

@@ -9,4 +9,9 @@ expect "steps that differ in the length of their samples are said" 0 'steps diff
 run sim $R/lengths-4.vct $R/lengths-8.vct --set batch=64 --json
 interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
 check "what a batch of 64 needed ($truth) is inside the interval ($interval)" sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ] && [ "$3" -lt $((2 * $1)) ]' - "$truth $interval"
+for from in 4 8; do
+	run sim $R/lengths-$from.vct --set batch=64 --json
+	interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
+	check "and from batch $from alone ($interval)" sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ]' - "$truth $interval"
+done
 finish

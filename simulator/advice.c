@@ -46,7 +46,7 @@ static const struct change {
 	  "optimizer = torch.optim.Adafactor(model.parameters())", true },
 	{ TRANSFORM, "code", "activations wait in host memory (slower)", "offload",
 	  "with torch.autograd.graph.save_on_cpu(pin_memory=True): loss = model(x)", true },
-	{ TRANSFORM, "code", "autocast to bf16, where it is not used yet", "precision:to=amp",
+	{ TRANSFORM, "code", "autocast to bf16", "precision:to=amp",
 	  "with torch.autocast('cuda', torch.bfloat16): loss = model(x)", true },
 	{ TRANSFORM, "code", "low-rank adapters instead of full training", "lora",
 	  "model = peft.get_peft_model(model, peft.LoraConfig(r=8, target_modules='all-linear'))", true },
@@ -66,6 +66,7 @@ struct asked {
 	struct vc_batch batch;
 	bool batch_tried;
 	bool trains;           /* iterations with gradients were found: changes to them can be advised */
+	bool casts, convolutional; /* under autocast already; hardly a layer is linear */
 };
 
 bool vc_advice_is_sure(const struct vc_plan *p, const struct vc_session *s, const struct vc_result *r)
@@ -76,19 +77,62 @@ bool vc_advice_is_sure(const struct vc_plan *p, const struct vc_session *s, cons
 	       (!r->has_interval || !p->capacity || r->high + beside <= p->capacity);
 }
 
-/* Does the recording show training? The transforms that change it find something to change in any
- * program that repeats itself. */
-static bool does_train(const struct vc_session *s)
+static const char *file_at(const struct vc_session *s, const struct vc_event *e)
 {
+	const struct vc_frame *f = e->site && e->site < s->meta->frames ? &s->meta->frame[e->site] : NULL;
+
+	return f && f->file < s->meta->strings ? s->meta->string[f->file] : "";
+}
+
+/* A copy of half of a weight's size where a layer is called: autocast's. */
+static bool is_cast(const struct vc_anatomy *a, uint64_t size)
+{
+	for (size_t i = 0; i < a->n && i < 4096; i++)
+		if (a->block[i].category == VC_CAT_PARAMETER && a->block[i].size == 2 * size)
+			return true;
+	return false;
+}
+
+/* What the recording shows: training at all (the transforms that change it find something to change in any
+ * program that repeats itself), autocast, linear layers. */
+static void read_traits(struct asked *q)
+{
+	const struct vc_session *s = q->s;
+	size_t casts = 0, linear = 0, layers = 0;
 	struct vc_anatomy a;
-	bool yes;
 
 	if (vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
-		return false;
-	yes = a.iterations && a.confidence >= 0.5 && (a.gradients || a.states) &&
-	      (a.gradients + a.states) * 50 >= a.parameters;
+		return;
+	q->trains = a.iterations && a.confidence >= 0.5 && (a.gradients || a.states) &&
+		    (a.gradients + a.states) * 50 >= a.parameters;
+	for (size_t i = 0; q->trains && i < a.n; i++) {
+		const char *file = file_at(s, &s->trace.ev[a.block[i].event]);
+		bool is_linear = strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
+		bool is_layer = is_linear || strstr(file, "modules/conv.py");
+
+		linear += is_linear;
+		layers += is_layer;
+		/* the copy, then the copy of what comes in or the result, in one call */
+		casts += is_layer && casts < 2 && a.block[i].size >= 65536 && i + 1 < a.n &&
+			 s->trace.ev[a.block[i].event].site == s->trace.ev[a.block[i + 1].event].site &&
+			 is_cast(&a, a.block[i].size);
+	}
+	q->casts = casts > 1;
+	q->convolutional = layers > 0 && linear * 4 < layers;
 	vc_anatomy_fini(&a);
-	return yes;
+}
+
+/* Is the change made already, or is there nothing to make it to? */
+static bool is_idle(const struct asked *q, const char *transform)
+{
+	size_t n = strcspn(transform, ":");
+
+	for (size_t i = 0; i < q->s->opt->transform.n; i++)
+		if (!strncmp(q->s->opt->transform.at[i], transform, n) &&
+		    strcspn(q->s->opt->transform.at[i], ":") == n)
+			return true;
+	return (q->casts && !strncmp(transform, "precision", n)) ||
+	       (q->convolutional && !strncmp(transform, "lora", n));
 }
 
 static int try_transform(const struct asked *q, const char *text, struct vc_result *out, struct vc_error *err)
@@ -266,6 +310,8 @@ static int try_change(struct asked *q, const struct change *c, struct vc_result 
 	case TRANSFORM:
 		if (c->estimate && !q->trains)
 			return vc_fail(err, VC_ENOSUP, "nothing in it looks like training");
+		if (is_idle(q, c->how))
+			return vc_fail(err, VC_ENOSUP, "it is there already, or there is nothing to change");
 		snprintf(a->how, sizeof(a->how), "-x %s", c->how);
 		return try_transform(q, c->how, out, err);
 	case ACCUMULATE:
@@ -392,7 +438,8 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 
 	if (s->streamed)
 		return 0;
-	q.trains = vc_result_verdict(r) != VC_FITS && does_train(s);
+	if (vc_result_verdict(r) != VC_FITS)
+		read_traits(&q);
 	if (vc_result_verdict(r) != VC_FITS)
 		n = helpful(&q, r, out);
 	else if (p->capacity && used >= TIGHT * all)

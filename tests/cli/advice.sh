@@ -42,6 +42,19 @@ while IFS='|' read -r peak line; do
 done < "$TMP/lines"
 n=$(grep -c . "$TMP/lines")
 [ "$n" -gt 3 ] && [ "$bad" = 0 ] && pass "$n lines to paste, each gives its peak" || fail "lines to paste" "$n lines, $bad wrong" "$out"
+# What is there already is not advised, nor adapters where hardly a layer is linear.
+r=tests/transforms/recordings
+run sim "$r/gpt_--precision_amp.vct" --no-verify --capacity 1400MiB --context 0
+[ "$rc" = 0 ] || [ "$rc" = 3 ] && printf '%s' "$out" | grep -q '^  1\. ' && ! printf '%s' "$out" | grep -q '^  [0-9]*\. autocast' &&
+	pass "a run under autocast is not told to use it" || fail "autocast twice" "$out"
+run sim $r/gpt.vct --no-verify --capacity 2000MiB --context 0
+expect "one in float is" "$rc" '^  [0-9]*\. autocast to bf16'
+run sim $r/gpt.vct --no-verify --capacity 1000MiB --context 0 -x precision:to=amp
+printf '%s' "$out" | grep -q '^  1\. ' && ! printf '%s' "$out" | grep -q '^  [0-9]*\. autocast' &&
+	pass "nor is one that is asked about with it" || fail "autocast beside -x precision" "$out"
+run sim $r/conv.vct --no-verify --capacity 700MiB --context 0
+printf '%s' "$out" | grep -q '^  1\. ' && ! printf '%s' "$out" | grep -q 'adapters' &&
+	pass "a convolutional net gets no adapters" || fail "adapters of convolutions" "$out"
 # Room: from one recording, and from two.
 run sim $gpt --no-verify -g rtx4090; expect "one recording tells how far the batch may grow" 0 '32 % of the card is used: .*batch.*one recording'
 run sim traces/attention.vct --no-verify -g t4

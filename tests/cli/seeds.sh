@@ -44,5 +44,16 @@ run sim $g -x optimizer:to=adafactor --json
 check "Adafactor for AdamW saves the states and the temporaries of the step" test $((held - $(got peak_allocated))) -gt $((250 << 20))
 run sim $g -x optimizer:to=adafactor --capacity 1800MiB --context 0; expect "so it runs where AdamW does not" 0
 run sim $g --capacity 1700MiB --context 0; expect "AdamW does not" 3 'out of memory'
-for t in tp pp qlora; do run sim $g -x $t; expect "$t says that it was never held against a real run" 0 'never held against a real run'; done
+run sim $g -x pp; expect "pp says that it was never held against a real run" 0 'never held against a real run'
+for t in tp qlora; do run sim $g -x $t; expect "$t says how little it was held against" 0 'held against one real run'; done
+
+# A target band: 16 samples use 89.4 % of this card, more would use more than 95 %, or not fit.
+L=../shared/ladders/recordings
+if [ ! -d "$L" ]; then skip "the target band" "no recordings in $L"; finish; fi
+a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1 b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
+run fit --find batch $a $b --capacity 12657MiB --context 0 --target 85..95%
+expect "of 85 to 95 % the value in the band is recommended, and why" 0 'recommended  *16' &&
+	expect "with its share of the card" 0 '16 uses up to 89\.4 % of the card'
+run fit --find batch $a $b -g rtx4090 --target 85..95%
+expect "on an RTX 4090 too" 0 'recommended  *38' && expect "where it is 94 %" 0 '38 uses 94\.0 %'
 finish

@@ -156,6 +156,40 @@ static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc
 	vc_emit_end(e);
 }
 
+/* FILE:LINE of a layer, as `checkpoint:module=` takes it; "" without call sites. */
+static const char *place(const struct vc_session *s, const struct vc_layering *l, size_t k, char *to, size_t n)
+{
+	const struct vc_meta *m = s->meta;
+	const struct vc_frame *f = l->at[k].frame && l->at[k].frame < m->frames ? &m->frame[l->at[k].frame] : NULL;
+	const char *file = f && f->file < m->strings ? m->string[f->file] : NULL;
+
+	*to = '\0';
+	if (file)
+		snprintf(to, n, "%s:%u", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, (unsigned)f->line);
+	return to;
+}
+
+/* Where layers stand in the program: so many of them at each place. */
+static void say_places(struct vc_emit *e, const struct vc_session *s, const struct vc_layering *l)
+{
+	char at[160], other[160], line[200];
+
+	for (size_t k = 0, i; k < l->n && *place(s, l, k, at, sizeof(at)); k++) {
+		size_t same = 0;
+
+		for (i = 0; i < l->n; i++) {
+			bool is = !strcmp(at, place(s, l, i, other, sizeof(other)));
+			if (is && i < k)
+				break;
+			same += is;
+		}
+		if (i < l->n)
+			continue;
+		snprintf(line, sizeof(line), "%zu at %s", same, at);
+		vc_emit_text(e, NULL, "", line);
+	}
+}
+
 /* The layers of the model, by call sites or because they repeat within the forward pass. */
 static void emit_layers(struct vc_emit *e, const struct vc_session *s, const struct vc_anatomy *a)
 {
@@ -173,6 +207,10 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	emit_layer_bytes(e, "activations", &l, activations);
 	emit_layer_bytes(e, "parameters", &l, parameters);
 	vc_emit_text(e, "parameters_are", NULL, !l.n ? NULL : l.all_parameters ? "all" : "with gradients");
+	vc_emit_array(e, "places", NULL);
+	for (size_t k = 0; k < l.n; k++)
+		vc_emit_text(e, NULL, NULL, place(s, &l, k, act, sizeof(act)));
+	vc_emit_end(e);
 	vc_emit_end(e);
 	if (!l.n)
 		return;
@@ -181,6 +219,7 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
 		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
 	vc_emit_text(e, NULL, "layers", line);
+	say_places(e, s, &l);
 	vc_layering_fini(&l);
 }
 

@@ -128,6 +128,8 @@ static int describe(struct vc_layering *l, const struct vc_layers *y, const stru
 	l->at = calloc(l->n + 1, sizeof(*l->at));
 	if (!l->at)
 		return vc_nomem(err, "the layers of a model");
+	for (size_t k = 0; k < l->n; k++)
+		l->at[k].frame = y->at[k].frame;
 	sum_activations(l, y, a);
 	l->all_parameters = parameters_by_order(l, a, err);
 	if (!l->all_parameters)

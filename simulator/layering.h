@@ -7,6 +7,7 @@
 #include "simulator/transforms/anatomy.h"
 
 struct vc_layering_at {
+	uint32_t frame;        /* of the recording's call sites: where the layer asks first; 0: none */
 	uint64_t activations;  /* requested bytes kept for the backward pass */
 	uint64_t parameters;   /* bytes, by the order of sizes in which the model was made; else of what got gradients */
 };

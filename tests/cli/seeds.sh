@@ -47,6 +47,16 @@ run sim $g --capacity 1700MiB --context 0; expect "AdamW does not" 3 'out of mem
 run sim $g -x pp; expect "pp says that it was never held against a real run" 0 'never held against a real run'
 for t in tp qlora; do run sim $g -x $t; expect "$t says how little it was held against" 0 'held against one real run'; done
 
+# Which layers: those of one class, by their place in the program.
+wav=tests/transforms/recordings/wav.vct
+run info $wav; expect "info says where layers stand" 0 '6 at modeling_wav2vec2\.py:279'
+run sim $wav -x checkpoint --json; stack=$(got peak_reserved)
+run sim $wav -x checkpoint:module=wav2vec2.py:618 --json
+check "the layers that hand on one shape are what is checkpointed" test "$(got peak_reserved)" = "$stack"
+run sim $wav -x checkpoint:all=true --json; check "convolutions too give more back" test "$(got peak_reserved)" -lt "$stack"
+run sim $wav -x checkpoint:count=2 --json; check "two layers give less back" test "$(got peak_reserved)" -gt "$stack"
+run sim $wav -x checkpoint:module=nowhere.py; expect "a module that is not there" 2 '' 'no repeating layers'
+
 # A target band: 16 samples use 89.4 % of this card, more would use more than 95 %, or not fit.
 L=../shared/ladders/recordings
 if [ ! -d "$L" ]; then skip "the target band" "no recordings in $L"; finish; fi

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum { MASK = VC_RING_RECORDS - 1,
-       RESIDENT = 4, /* rings of 8 MiB that may stay mapped */
+       RESIDENT = 4, /* rings of 8 MiB that may stay in the program's memory; of more, PART each */
+       PART = 16384, /* records between two looks at how many there are: 1 MiB */
        RETRY = 4096 /* dropped records between two attempts to find room */ };
 
 static struct {
@@ -290,7 +291,7 @@ static bool attach_thread(struct vc_journal *j, bool spill)
 	self.ring = &j->ring[i];
 	self.slot = g.map[i];
 	self.head = atomic_load(&self.ring->head);
-	self.limit = atomic_load(&self.ring->tail) + VC_RING_RECORDS;
+	self.limit = self.head; /* for all we know */
 	atomic_store(&self.ring->thread, (uint32_t)syscall(SYS_gettid));
 	atomic_store_explicit(&self.ring->state, VC_RING_USED, memory_order_release);
 	if (g.keyed)
@@ -320,21 +321,27 @@ static bool spill(void)
 	return ok;
 }
 
+/* Where the ring ends: what the recorder has not stored yet must stay. */
+static uint64_t end_of_ring(void)
+{
+	return atomic_load_explicit(&self.ring->tail, memory_order_acquire) + VC_RING_RECORDS;
+}
+
 static bool make_room_in_ring(void)
 {
-	uint64_t tail = atomic_load_explicit(&self.ring->tail, memory_order_acquire);
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
 
 	if (self.held)
 		publish_held();
-	self.limit = tail + VC_RING_RECORDS;
-	if (self.head == self.limit && !spill()) {
+	if (self.head == end_of_ring() && !spill()) {
 		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
 		return false;
 	}
-	if (atomic_load_explicit(&j->rings, memory_order_relaxed) > RESIDENT &&
-	    self.limit - self.head > VC_RING_RECORDS / 2)
-		forget_pages(self.slot); /* a ring has gone round: it would stay resident for ever */
+	if (atomic_load_explicit(&j->rings, memory_order_relaxed) > RESIDENT)
+		forget_pages(self.slot);
+	self.limit = end_of_ring();
+	if (self.limit - self.head > PART)
+		self.limit = self.head + PART;
 	return true;
 }
 
@@ -354,7 +361,7 @@ static __attribute__((noinline, cold)) bool make_room(void)
 	self.refused = !ok;
 	if (!ok)
 		vc_recorder_lost(1);
-	return ok;
+	return ok && make_room_in_ring();
 }
 
 struct vc_record *vc_record_begin(void)

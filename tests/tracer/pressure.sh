@@ -30,6 +30,11 @@ bare=$(LD_LIBRARY_PATH=$bin "$bin/burst" 4 2000000 1 | sed 's/.*kib //')
 grown=$(($(sed 's/.*kib //' "$TMP/s.out") - bare))
 [ "$grown" -lt 65536 ] && pass "and the program's resident memory grows by less than 64 MiB" || fail "and the program's resident memory grows by less than 64 MiB" "$grown KiB"
 
+run record -q -o "$TMP/w.vct" -- "$bin/burst" 24 1200000 2
+grown=$((${out##*kib } - bare))
+equal "24 threads: all there" "$(field "$TMP/w.vct" events) $(field "$TMP/w.vct" dropped)" "2400000 0"
+[ "$grown" -lt 65536 ] && pass "24 threads: less than 64 MiB too" || fail "24 threads: less than 64 MiB too" "$grown KiB"
+
 stopped "$TMP/s.vct" 1 5500000 1
 if [ "$lost" -gt 0 ]; then pass "a journal that is full drops and does not block"; else fail "a journal that is full drops and does not block" "kept $kept lost $lost"; fi
 left=$("$VRAMCAST" info --json "$TMP/s.vct" | tr ',' '\n' | sed -n 's/.*"unmatched_frees": *\([0-9]*\).*/\1/p' | head -n 1)

@@ -28,6 +28,6 @@ run sim $t -g rtx4090 --conf expandable_segments:True $r; adds_up "expandable se
 run sim $t --capacity 4GiB --used 5GiB $r; adds_up "more used than there is"
 run sim $t -g h200 -x share:n=2,each=3GiB --no-verify --no-advice
 expect "people see the other process" 0 'other processes *3\.44 GiB'
-run sim $t -g h200 -x zero:stage=2,offload=optimizer,ranks=2 --host-memory 180GiB --no-verify --no-advice
+run sim tests/transforms/recordings/gpt.vct -g h200 -x zero:stage=2,offload=optimizer,ranks=2 --host-memory 180GiB --no-verify --no-advice
 expect "a host that is large enough, in words, and that it is a lower bound" 0 'fits as far as is known: .* of 180\.00 GiB, a lower bound'
 finish

@@ -50,24 +50,10 @@ void vc_null_on_read(void (*fetch)(const void *from, size_t size))
 
 void vc_null_settle(const void *from, size_t size)
 {
+	vc_null_wash(from, size);
 	void (*fetch)(const void *, size_t) = __atomic_load_n(&before_read, __ATOMIC_ACQUIRE);
 	if (fetch)
 		fetch(from, size);
-}
-
-/* Memory that the allocator hands out, from the tracer: no kernel will write it, so sizes that a
- * library reads back from there (a count of unique rows, say) are 0 instead of what the last owner
- * left. Such results stand alone or at an end of a scratch buffer; the rest is not worth its pages. */
-VC_SHARED void vc_null_fresh(void *p, uint64_t size);
-
-void vc_null_fresh(void *p, uint64_t size)
-{
-	enum { WHOLE = 64 << 10, END = 4 << 10 };
-	if (vc_null_owner((uint64_t)p) < 0)
-		return;
-	memset(p, 0, size <= WHOLE ? size : END);
-	if (size > WHOLE)
-		memset((char *)p + size - END, 0, END);
 }
 
 void vc_null_copy(void *to, const void *from, size_t size)
@@ -82,6 +68,8 @@ void vc_null_copy(void *to, const void *from, size_t size)
 	} else if (size <= vc_null_card()->copy_max || (!to_device && !from_device)) {
 		if (from_device)
 			vc_null_settle(from, size);
+		if (to_device)
+			vc_null_wash(to, size);
 		memmove(to, from, size);
 	} else if (!to_device) {
 		memset(to, 0, size);
@@ -93,6 +81,8 @@ void vc_null_fill(void *to, const void *value, size_t width, size_t count)
 	bool to_device = vc_null_owner((uint64_t)to) >= 0;
 	if (to_device && width * count > vc_null_card()->copy_max)
 		return;
+	if (to_device)
+		vc_null_wash(to, width * count);
 	for (size_t i = 0; i < count; i++)
 		memcpy((char *)to + i * width, value, width);
 }

@@ -71,6 +71,7 @@ bool vc_exchange_put(struct vc_exchange *x, uint64_t number, int to, const void 
 	char path[700];
 	if (x->alone)
 		return false;
+	vc_null_wash(data, size);
 	name_of(x, number, x->rank, to, path, sizeof path);
 	x->alone = !write_whole(path, data, size);
 	return !x->alone;
@@ -109,6 +110,7 @@ bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, v
 	uint64_t start = real_time(), looked = start;
 	if (x->alone)
 		return false;
+	vc_null_wash(data, size);
 	name_of(x, number, from, to, path, sizeof path);
 	for (long pause = 20000; !read_file(path, data, size); pause += pause < 1000000 ? pause : 0) {
 		if (!wait)

@@ -156,6 +156,7 @@ static void reduce(void *to, char *all, int ranks, size_t size, size_t first, si
 	for (int i = 1; i < ranks; i++)
 		vc_reduce_add(sum, sum + (size_t)i * size, n, type, op);
 	vc_reduce_finish(sum, n, type, op, ranks);
+	vc_null_wash(to, n * vc_reduce_width(type));
 	memcpy(to, sum, n * vc_reduce_width(type));
 }
 
@@ -210,8 +211,10 @@ VC_API(int, ncclBcast, void *data, size_t n, int type, int root, struct vc_nccl 
 static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c, void *stream)
 {
 	char *all = contributions(c, from, size, type, stream);
-	if (all && to)
+	if (all && to) {
+		vc_null_wash(to, (size_t)c->ranks * size);
 		memcpy(to, all, (size_t)c->ranks * size);
+	}
 	for (int i = 0; !all && to && i < c->ranks; i++)
 		move(to + (size_t)i * size, from, size, stream);
 	free(all);
@@ -268,6 +271,8 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
 {
 	size_t part = n * vc_reduce_width(type), size = part * (size_t)c->ranks;
 	char *all = contributions(c, from, size, type, stream);
+	if (all)
+		vc_null_wash(to, size);
 	for (int i = 0; all && i < c->ranks; i++)
 		memcpy((char *)to + (size_t)i * part, all + (size_t)i * size + (size_t)c->rank * part, part);
 	if (!all)

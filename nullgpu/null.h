@@ -20,6 +20,12 @@
 
 #define VC_NULL_DEVICES 16
 #define VC_MIB (1ull << 20)
+/* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. A device has
+ * one span; what the program maps itself lies behind all of them. */
+#define VC_NULL_DEVICE_PLACE 0x200000000000ull
+#define VC_NULL_DEVICE_SPAN  0x010000000000ull
+#define VC_NULL_MAPPED_PLACE 0x300000000000ull
+#define VC_NULL_MAPPED_SPAN  0x100000000000ull
 
 enum vc_null_result {
 	VC_NULL_INVALID   = 1,
@@ -96,6 +102,17 @@ VC_SHARED int vc_null_release(uint64_t handle);
 VC_SHARED int vc_null_map(uint64_t address, size_t size, uint64_t handle);
 VC_SHARED int vc_null_unmap(uint64_t address, size_t size);
 VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
+
+/* ---- fresh.c: memory that nobody has written since PyTorch's allocator handed it out ---- */
+/* From the tracer: that memory was handed out. */
+VC_SHARED void vc_null_fresh(void *p, uint64_t size);
+/* To be called before that memory is read or written in part: what is fresh of it becomes zeros. */
+VC_SHARED void vc_null_wash(const void *p, uint64_t size);
+/* All of it is about to be overwritten, or is nobody's any more. */
+VC_SHARED void vc_null_written(const void *p, uint64_t size);
+VC_SHARED int vc_null_is_fresh(const void *p);
+/* Whether anybody tells what is handed out. */
+VC_SHARED int vc_null_is_told(void);
 
 /* ---- copies.c: real for small data, dropped for large; pinned host memory ---- */
 VC_SHARED void vc_null_copy(void *to, const void *from, size_t size);

@@ -224,8 +224,10 @@ VC_API(int, cudaMemsetAsync, void *to, int v, size_t n, void *stream)
 	uint64_t start = vc_null_work(stream, duration, &captured);
 	if (captured)
 		return 0;
-	if (n <= vc_null_card()->copy_max || vc_null_owner((uint64_t)to) < 0)
+	if (n <= vc_null_card()->copy_max || vc_null_owner((uint64_t)to) < 0) {
+		vc_null_wash(to, n);
 		memset(to, byte, n);
+	}
 	if (vc_null_heard()) {
 		const struct vc_null_stream *s = vc_null_stream(stream);
 		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_SET, .start = start,

@@ -22,11 +22,6 @@
 #define SMALL_ROUND 512ull
 /* Linux: fresh addresses come in windows of 32 MiB, see space.c. */
 #define WINDOW (32 * VC_MIB)
-/* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. */
-#define DEVICE_PLACE 0x200000000000ull
-#define DEVICE_SPAN  0x010000000000ull
-#define MAPPED_PLACE 0x300000000000ull
-#define MAPPED_SPAN  0x100000000000ull
 
 struct device {
 	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
@@ -76,9 +71,9 @@ static struct device *open_device(int i)
 	const struct vc_null_card *card = vc_null_card();
 	/* room for fragmentation: four times the card, as far as the place goes */
 	uint64_t size = round_up(4 * card->total, WINDOW);
-	if (size > DEVICE_SPAN)
-		size = DEVICE_SPAN;
-	uint64_t base = reserve_at(DEVICE_PLACE + (uint64_t)i * DEVICE_SPAN, size);
+	if (size > VC_NULL_DEVICE_SPAN)
+		size = VC_NULL_DEVICE_SPAN;
+	uint64_t base = reserve_at(VC_NULL_DEVICE_PLACE + (uint64_t)i * VC_NULL_DEVICE_SPAN, size);
 	if (!base) {
 		vc_null_log("cannot reserve %llu GiB of address space; raise ulimit -v",
 			    (unsigned long long)(size >> 30));
@@ -223,6 +218,7 @@ static int free_locked(int device, uint64_t at, uint64_t *size)
 	d->n_blocks--;
 	d->asked -= d->blocks.v[i].tag;
 	vc_ranges_remove(&d->blocks, (size_t)i);
+	vc_null_written((void *)at, *size); /* the next owner need not be PyTorch */
 	if (*size <= SMALL) {
 		give_small(d, at, *size);
 		return 0;
@@ -335,9 +331,9 @@ int vc_null_reserve(size_t size, uint64_t *out)
 	size = round_up(size, PAGE);
 	pthread_mutex_lock(&lock);
 	if (!mapped_edge)
-		mapped_edge = up ? MAPPED_PLACE : MAPPED_PLACE + MAPPED_SPAN;
+		mapped_edge = up ? VC_NULL_MAPPED_PLACE : VC_NULL_MAPPED_PLACE + VC_NULL_MAPPED_SPAN;
 	uint64_t place = up ? mapped_edge : mapped_edge - size;
-	*out = size && size <= MAPPED_SPAN ? reserve_at(place, size) : 0;
+	*out = size && size <= VC_NULL_MAPPED_SPAN ? reserve_at(place, size) : 0;
 	if (*out && vc_ranges_add(&reserved, *out, size, 0)) {
 		munmap((void *)*out, size);
 		*out = 0;
@@ -435,6 +431,7 @@ int vc_null_unmap(uint64_t at, size_t size)
 		}
 		struct vc_range m = mapped.v[i];
 		madvise((void *)m.at, m.size, MADV_DONTNEED);
+		vc_null_written((void *)m.at, m.size);
 		vc_ranges_remove(&mapped, (size_t)i);
 		drop_piece((struct piece *)m.tag);
 		at += m.size;

@@ -9,7 +9,12 @@ boxes, assignments. Small results of everything else become zeros: readable, fin
 run. A size that depends on unknown values is the largest it can be, and the report says so. The
 allocator sees nothing of all this. Backward passes and optimizer steps are left alone: nothing there
 decides, but for what a backward pass runs of Python's (gradients that a program writes itself, forward
-passes that it repeats)."""
+passes that it repeats).
+
+Operations are seen at a dispatch key that PyTorch has and does not use, below the autograd keys and above
+the devices. A dispatch mode would see them too, but all of them, a call into Python each, and PyTorch
+takes other ways while one is active (gradients are copied that a card would not copy). Here what does
+not concern us (views, memory, the network's own work) falls through."""
 import ctypes
 import functools
 import math
@@ -38,6 +43,15 @@ native_dropout native_layer_norm _fused_rms_norm native_batch_norm cudnn_batch_n
 _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention
 _scaled_dot_product_cudnn_attention gelu silu
 """.split())
+# They have no values of their own.
+VIEWS = set("""
+view transpose t permute expand slice select split split_with_sizes unbind squeeze unsqueeze as_strided
+_unsafe_view _reshape_alias diagonal unfold view_as_real view_as_complex
+""".split())
+# Of the network's work what calls no other operation: need not be seen where fresh memory reads as zeros.
+LEAVES = {"native_dropout", "native_layer_norm", "gelu", "silu"}
+PLACE, SPAN = 1 << 45, 1 << 45  # nullgpu/null.h
+KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
 PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
@@ -52,7 +66,7 @@ MASKED = {"masked_select", "nonzero", *INDEXED}
 ADDED = {"where", "masked_fill"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, TAKE_APART, ZERO, SKIP = range(6)
+LEAVE, ITEM, COMPUTE, ZERO = range(4)
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -70,23 +84,40 @@ class _Memory:
     def __init__(self, torch):
         self.torch = torch
         self.plain = (torch.Tensor, torch.nn.Parameter)
-        self.settle = ctypes.CDLL("libcuda.so.1").vc_null_settle
+        driver = ctypes.CDLL("libcuda.so.1")
+        self.settle, self.is_fresh = driver.vc_null_settle, driver.vc_null_is_fresh
+        self.settle.argtypes, self.settle.restype = (ctypes.c_void_p, ctypes.c_size_t), None
+        self.is_fresh.argtypes = (ctypes.c_void_p,)
+        self.is_told = driver.vc_null_is_told
+        self.flat = {}
+        self.told = False  # fresh memory reads as zeros: nothing has to be cleared here
         self.known = {}  # address of a large storage -> type of the values it holds
         self.masked = False  # the backward pass will ask a mask for its count
 
+    def all_of(self, dtype):
+        """All device memory as one CPU tensor: a view of it is the cheapest there is."""
+        if not self.flat:
+            place = (ctypes.c_char * SPAN).from_address(PLACE)
+            self.flat[self.torch.uint8] = self.torch.frombuffer(place, dtype=self.torch.uint8)
+        flat = self.torch.empty(0, dtype=dtype)
+        flat.set_(self.flat[self.torch.uint8].untyped_storage(), 0, (SPAN // dtype.itemsize,), (1,))
+        self.flat[dtype] = flat
+        return flat
+
     def on_host(self, t):
         """The same bytes, seen as a CPU tensor."""
-        torch, storage = self.torch, t.untyped_storage()
-        n = storage.nbytes()
-        if n == 0:
-            return torch.empty(t.size(), dtype=t.dtype)
-        at = storage.data_ptr()
-        self.settle(ctypes.c_void_p(at), ctypes.c_size_t(n))  # parts may come from another rank
-        view = (ctypes.c_char * n).from_address(at)
-        out = torch.empty(0, dtype=t.dtype)
-        out.set_(torch.frombuffer(view, dtype=torch.uint8).untyped_storage(), t.storage_offset(),
-                 t.size(), t.stride())
-        return out
+        at, dtype, size, stride = t.data_ptr(), t.dtype, t.size(), t.stride()
+        if at == 0 or 0 in size:
+            return self.torch.empty(size, dtype=dtype)
+        n = sum([(a - 1) * b for a, b in zip(size, stride)], 1) * dtype.itemsize
+        self.settle(at, n)  # parts may come from another rank
+        if not PLACE <= at < PLACE + SPAN:  # something else sat there
+            view = self.torch.frombuffer((ctypes.c_char * n).from_address(at), dtype=dtype)
+            return view.as_strided(size, stride)
+        flat = self.flat.get(dtype)
+        if flat is None:
+            flat = self.all_of(dtype)
+        return flat.as_strided(size, stride, (at - PLACE) // dtype.itemsize)
 
     def is_plain(self, t):
         return type(t) in self.plain and t.layout is self.torch.strided and not t.is_complex()
@@ -95,7 +126,10 @@ class _Memory:
         return self.is_plain(t) and t.untyped_storage().nbytes() <= LIMIT
 
     def is_known(self, t):
-        return self.known.get(t.untyped_storage().data_ptr()) is t.dtype
+        if not self.known:
+            return False
+        at = t.untyped_storage().data_ptr()
+        return self.known.get(at) is t.dtype and not self.is_fresh(at)
 
     def may_hold(self, t, name=""):
         """Whether the values of a result are kept."""
@@ -155,6 +189,10 @@ class _Memory:
         return x
 
     def zero(self, results):
+        """Results that have just been allocated."""
+        if self.told:
+            return
+        self.told = bool(self.is_told())
         for r in results:
             if r.is_cuda and r.numel() * r.element_size() <= LIMIT and self.is_small(r):
                 storage = r.untyped_storage()
@@ -170,8 +208,7 @@ class _Memory:
             if to.shape != value.shape:
                 continue
             if not to.is_cuda:
-                if to.nbytes > LIMIT:  # the device side answered with zeros
-                    to.copy_(value)
+                to.copy_(value)  # large: the device side answered with zeros; strided: with nothing
             elif self.may_hold(to):
                 self.on_host(to).copy_(value)
                 self.learn(to)
@@ -179,29 +216,17 @@ class _Memory:
                 self.forget([to])
 
 
-def _make_mode(torch, memory):
-    from torch.utils._python_dispatch import TorchDispatchMode
+def _make_handler(torch, memory):
     driver = ctypes.CDLL("libcuda.so.1")
     masks = (torch.bool, torch.uint8)
-    plans, told, draws = {}, {}, [0]
-
-    def is_composite(func):
-        try:
-            return torch._C._dispatch_has_kernel_for_dispatch_key(
-                func.name(), "CompositeImplicitAutograd")
-        except RuntimeError:  # an operator of Python's side only
-            return False
+    told, draws = {}, [0]
 
     def plan_of(func):
         name = func._schema.name.split("::")[-1]
         returns = func._schema.returns
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
         foreach = name.startswith(("_foreach", "_fused", "_amp"))
-        if is_composite(func):
-            plan = TAKE_APART
-        elif name == "_linalg_check_errors":
-            plan = SKIP
-        elif name == "_local_scalar_dense":
+        if name == "_local_scalar_dense":
             plan = ITEM
         elif name in NETWORK:
             plan = ZERO
@@ -211,8 +236,7 @@ def _make_mode(torch, memory):
             plan = LEAVE
         else:
             plan = COMPUTE
-        plans[func] = (plan, name, func._schema.is_mutable, view)
-        return plans[func]
+        return plan, name, func._schema.is_mutable, view
 
     def gather(args, kwargs):
         tensors = []
@@ -360,63 +384,112 @@ def _make_mode(torch, memory):
         return type(a) in memory.plain and type(b) in memory.plain and a.dim() == b.dim() and \
             a.numel() * b.shape[-1] <= PRODUCT_LIMIT
 
-    class Values(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            plan, name, mutable, view = plans.get(func) or plan_of(func)
-            if plan == LEAVE:
-                out = func(*args, **kwargs) if kwargs else func(*args)
-                if memory.known and not view and isinstance(out, torch.Tensor):
-                    memory.forget([out])
-                return out
-            if plan == ZERO and not (name in PRODUCTS and is_tiny(args)):
-                return large(func, name, mutable, args, kwargs or {})
-            if plan == TAKE_APART:  # they come here whole in inference mode only
-                with self:
-                    return func.decompose(*args, **(kwargs or {}))
-            if plan == ITEM:
-                value = func(*args)
-                return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
-            first = args[0] if args else None
-            if type(first) in memory.plain and first.requires_grad and first.is_cuda and \
-                    first.nbytes > LIMIT:
-                return large(func, name, mutable, args, kwargs or {})  # the common case, at once
-            return compute(func, name, mutable, args, kwargs or {})
+    def handle(func, plan, args, kwargs):
+        plan, name, mutable, view = plan
+        if plan == LEAVE:
+            out = func(*args, **kwargs)
+            if memory.known and not view and (mutable or not memory.told) and \
+                    isinstance(out, torch.Tensor):
+                memory.forget([out])
+            return out
+        if plan == ZERO and not (name in PRODUCTS and is_tiny(args)):
+            return large(func, name, mutable, args, kwargs)
+        if plan == ITEM:
+            value = func(*args)
+            return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+        first = args[0] if args else None
+        if type(first) in memory.plain and first.requires_grad and first.is_cuda and \
+                first.nbytes > LIMIT:
+            return large(func, name, mutable, args, kwargs)  # the common case, at once
+        return compute(func, name, mutable, args, kwargs)
 
-    return Values()
+    return handle, plan_of
+
+
+def _make_key(torch, memory):
+    """Sees operations at a dispatch key of its own."""
+    C, handle, plan_of = torch._C, *_make_handler(torch, memory)
+    key = C._parse_dispatch_key(KEY)
+    exclude, include = (C._dispatch_tls_set_dispatch_key_excluded,
+                        C._dispatch_tls_set_dispatch_key_included)
+    rest, network, others = (C._dispatch_library("IMPL", ns, "") for ns in ("aten", "aten", "_"))
+    plans = {}
+
+    def resolve(name):
+        namespace, name = name.split("::")
+        packet, _, overload = name.partition(".")
+        func = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+        return func, plan_of(func)
+
+    def seen(name, *args, **kwargs):
+        plan = plans.get(name)
+        if plan is None:
+            plan = plans[name] = resolve(name)
+            if memory.told:
+                network.reset()
+        exclude(key, True)
+        try:
+            return handle(plan[0], plan[1], args, kwargs)
+        finally:
+            exclude(key, False)
+
+    def concerns(name):
+        namespace, _, name = name.partition("::")
+        base = name.partition(".")[0]
+        return namespace == "aten" and base not in VIEWS and base not in LEFT_ALONE and \
+            not base.startswith(("_foreach", "_fused_ad", "_fused_sgd", "_amp"))
+
+    names = set()
+    for kind in "CPU CUDA CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional".split():
+        names.update(C._dispatch_get_registrations_for_dispatch_key(kind))
+    others.fallback_fallthrough(KEY)
+    for name in filter(concerns, sorted(names)):
+        library = network if name[len("aten::"):] in LEAVES else rest
+        library.impl(name[len("aten::"):], KEY, functools.partial(seen, name), False)
+    vision = C._dispatch_library("IMPL", "torchvision", "")
+    vision.impl("nms", KEY, functools.partial(seen, "torchvision::nms"), False)
+
+    class Key:
+        libraries = rest, network, others, vision  # registered as long as they live
+
+        def is_on(self):
+            return C._dispatch_tls_is_dispatch_key_included(key)
+
+        def enter(self):
+            include(key, True)
+
+        def leave(self):
+            include(key, False)
+    return Key()
 
 
 class _Switch(threading.local):
-    """The mode with an on and an off; off does nothing when another mode lies on top of it. PyTorch
-    keeps modes by thread, and gradients are computed in threads of their own: so is the switch."""
+    """An on and an off. PyTorch keeps keys by thread, and gradients are computed in threads of their own:
+    so is the switch."""
     on = False
     compiles = False  # for all threads
 
-    def __init__(self, torch, mode, memory):
-        self.torch, self.mode, self.memory = torch, mode, memory
+    def __init__(self, key, memory):
+        self.key, self.memory = key, memory
         self.left = []  # of compiled calls, one in the other: did they switch it off?
-
-    def is_top(self):
-        from torch.utils import _python_dispatch
-        current = getattr(_python_dispatch, "_get_current_dispatch_mode", None)
-        return current is None or current() is self.mode
 
     def enter(self):
         if self.on:
             return False
-        self.mode.__enter__()
+        self.key.enter()
         self.on = True
         return True
 
     def leave(self):
-        if self.on and self.is_top():
-            self.mode.__exit__(None, None, None)
-            self.on = False
-            return True
-        return False
+        if not self.on:
+            return False
+        self.key.leave()
+        self.on = False
+        return True
 
     def around(self, function):
         def wrapped(*args, **kwargs):
-            # a gradient through a boolean index asks the mask again, so the mode stays
+            # a gradient through a boolean index asks the mask again, so values stay on
             left = (self.compiles or not self.memory.masked) and self.leave()
             self.memory.masked = False
             self.memory.forget_floats()
@@ -430,10 +503,10 @@ class _Switch(threading.local):
         return wrapped
 
     def inside(self, function):
-        """Python that a backward pass calls: there the mode is on again."""
+        """Python that a backward pass calls: there values are on again."""
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
-            entered = not self.on and not self.is_top() and self.enter()
+            entered = not self.on and not self.key.is_on() and self.enter()
             try:
                 return function(*args, **kwargs)
             finally:
@@ -450,7 +523,7 @@ class _Switch(threading.local):
 
 
 def _off_inside_compiled(torch, switch, compile_):
-    """torch.compile whose results run with the mode off: PyTorch would not compile under it, and what
+    """torch.compile whose results run with values off: PyTorch would not compile with them, and what
     is fused has no operations to follow. Between them values are computed as ever."""
     def leave(*unused):
         switch.compiled()
@@ -501,7 +574,7 @@ def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
     memory = _Memory(torch)
-    switch = _Switch(torch, _make_mode(torch, memory), memory)
+    switch = _Switch(_make_key(torch, memory), memory)
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
     optim = sys.modules.get("torch.optim.optimizer")

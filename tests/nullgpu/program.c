@@ -53,6 +53,7 @@ int cuMemRelease(uint64_t h);
 int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long flags);
 int cuMemUnmap(uint64_t p, size_t n);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
+void vc_null_fresh(void *p, uint64_t size); /* what the tracer calls, see nullgpu/fresh.c */
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
 
@@ -129,6 +130,42 @@ static void test_data(void)
 	cudaPointerGetAttributes(&a, in);
 	ok(a.type == 0, "others are not");
 	cudaFreeHost(host);
+	cudaFree(p);
+}
+
+/* How many of the bytes are `value`. */
+static size_t count(const char *p, size_t n, char value)
+{
+	static char host[MIB];
+	size_t found = 0;
+	for (size_t done = 0, part; done < n; done += part) {
+		part = n - done < MIB ? n - done : MIB;
+		cudaMemcpy(host, p + done, part, 2);
+		for (size_t i = 0; i < part; i++)
+			found += host[i] == value;
+	}
+	return found;
+}
+
+static void test_fresh(void)
+{
+	char *p;
+	cudaMalloc((void **)&p, 6 * MIB);
+	for (int i = 0; i < 6; i++)
+		cudaMemset(p + (size_t)i * MIB, 7, MIB);
+	vc_null_fresh(p + 1024, 3000); /* a block of 3072 */
+	ok(count(p, 1024, 7) == 1024 && count(p + 1024, 3072, 0) == 3072 &&
+	   count(p + 4096, MIB - 4096, 7) == MIB - 4096, "what is handed out anew reads as zeros");
+	cudaMemset(p + 1024, 7, 3072);
+	vc_null_fresh(p + MIB + 512, 4 * MIB);
+	cudaMemset(p + 3 * MIB + 100, 9, 8);
+	ok(count(p, 6 * MIB, 7) == 2 * MIB && count(p, 6 * MIB, 9) == 8 &&
+	   count(p, 6 * MIB, 0) == 4 * MIB - 8, "also across pages and around what was written since");
+	vc_null_fresh(p, 6 * MIB);
+	cudaFree(p);
+	cudaMalloc((void **)&p, 6 * MIB);
+	p[5] = 3; /* as a program does with managed memory */
+	ok(count(p, 512, 3) == 1, "memory that went back is nobody's");
 	cudaFree(p);
 }
 
@@ -288,6 +325,7 @@ int main(void)
 	test_capacity();
 	test_small();
 	test_data();
+	test_fresh();
 	test_mapping();
 	test_streams();
 	test_idle();

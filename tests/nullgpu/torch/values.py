@@ -100,6 +100,11 @@ def main():
     ok(a.sum().item() == 45 and a.float().mean().item() == 4.5, "small sums are computed")
     ok(torch.unique(a % 3).tolist() == [0, 1, 2] and bool((a == 3).any()), "unique and any are right")
     ok(torch.tensor([[1, 3, 2]], device="cuda").argmax(-1).item() == 1, "argmax is right")
+    ok(a.view(2, 5).t()[1:3].cpu().tolist() == [[1, 6], [2, 7]], "what lies apart is read back")
+    stale = torch.full((1000,), 7.0, device="cuda")
+    del stale
+    ok(nn.functional.gelu(torch.empty(1000, device="cuda")).cpu().abs().sum().item() == 0,
+       "what the network computes reads as zero wherever it lies")
     lengths = torch.nn.utils.rnn.pad_sequence([a[:4], a[:2]], batch_first=True).ne(0).sum(1)
     ok(lengths.tolist() == [3, 1], "lengths of padded rows are right")
     big = torch.randn(4096, 4096, device="cuda")

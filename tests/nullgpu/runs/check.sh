@@ -23,7 +23,7 @@ twice() { # NAME OPTIONS...: the recordings of two runs, byte for byte
 	else fail "$name: the same recording twice" "$(cat "$TMP/cmp")" "$(tail -3 "$TMP/err")"; fi
 }
 
-for version in ${TORCH:-2.6.0 2.9.1 newest}; do
+for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	twice "$version eager" -- "$py" $script eager
 	twice "$version DataLoader with workers" -- "$py" $script loader

@@ -19,23 +19,23 @@ else
 	echo "# nullgpu.step.hf: $TORCH_ENV has no transformers"
 fi
 
-# Start-up: wall time of the whole command up to its first tensor, less PyTorch's import when nothing is added
+# Start-up: wall time of the command up to its first tensor, less PyTorch's import when nothing is added
 # to it. Medians of runs in turn.
 cat > "$tmp/start.py" << 'EOF'
 import time
 t = time.perf_counter()
 import torch
-print("%.3f" % (time.perf_counter() - t), flush=True)
+t = time.perf_counter() - t
 torch.ones(1, device="cuda").item()
+print("%.3f %.3f" % (t, time.time()))
 EOF
 now() { date +%s.%N; }
 for i in $(seq "${ROUNDS:-7}"); do
 	begin=$(now)
-	dry -g rtx4090 -o "$tmp/a.vct" -- "$TORCH_ENV/bin/python" "$tmp/start.py" > /dev/null
-	echo "$begin $(now)" >> "$tmp/whole"
+	echo "$begin $(dry -g rtx4090 -o "$tmp/a.vct" -- "$TORCH_ENV/bin/python" "$tmp/start.py")" >> "$tmp/whole"
 	dry -g rtx4090 --values off --no-record -- "$TORCH_ENV/bin/python" "$tmp/start.py" >> "$tmp/import"
 done
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-whole=$(awk '{ print $2 - $1 }' "$tmp/whole" | median)
-own=$(median < "$tmp/import")
+whole=$(awk '{ print $3 - $1 }' "$tmp/whole" | median)
+own=$(awk '{ print $1 }' "$tmp/import" | median)
 awk -v a="$whole" -v b="$own" 'BEGIN { printf "bench nullgpu.startup.s %.2f s\nbench nullgpu.import.s %.2f s\n", a - b, b }'

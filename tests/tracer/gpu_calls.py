@@ -103,27 +103,31 @@ def second_context():
     call("cuCtxDestroy_v2", context)
 
 
-def shared_pages():
-    p, steps, before = u64(), [], free_bytes()
-    for i in range(24):
-        call("cuMemAlloc_v2", ctypes.byref(p), size(256 << 10))
+def falls(times, take):
+    """(allocation, bytes) of those among so many allocations at which free memory falls."""
+    steps, before = [], free_bytes()
+    for i in range(times):
+        take()
         now = free_bytes()
         if now != before:
             steps.append((i, before - now))
         before = now
-    return "256 KiB at a time, free memory falls at (allocation, bytes) %s" % steps
+    return "free memory falls at (allocation, bytes) %s" % steps
+
+
+def shared_pages():
+    p = u64()
+    return "256 KiB at a time, " + falls(
+        24, lambda: call("cuMemAlloc_v2", ctypes.byref(p), size(256 << 10)))
 
 
 def pool_growth():
-    p, steps, before = u64(), [], free_bytes()
-    for i in range(40):
+    p = u64()
+
+    def take():
         call("cuMemAllocAsync", ctypes.byref(p), size(2 * MIB), none(0))
         call("cuCtxSynchronize")
-        now = free_bytes()
-        if now != before:
-            steps.append((i, before - now))
-        before = now
-    return "2 MiB at a time, free memory falls at (allocation, bytes) %s" % steps
+    return "2 MiB at a time, " + falls(40, take)
 
 
 def main():

@@ -12,11 +12,11 @@
 #include "simulator/time.h"
 #include "simulator/trial.h"
 
-enum { CARDS = 64, TRIALS = 8, CLASSES = 16 };
+enum { CARDS = 64, TRIALS = 8, CLASSES = 16, AMONG = 256 };
 
 struct config {
 	struct vc_run_options run;
-	const char *find, *target, *at, *with;
+	const char *find, *target, *among, *at, *with;
 	uint64_t multiple, most;
 	bool json;
 };
@@ -27,6 +27,7 @@ static const struct vc_option fit_options[] = {
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for", "85..95%" },
 	{ 0, "multiple", VC_O_UINT, AT(multiple), "N", "only multiples of N", "1" },
 	{ 0, "most", VC_O_UINT, AT(most), "N", "never look beyond N", "1048576" },
+	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
 	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,8" },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
@@ -50,6 +51,7 @@ struct fit {
 	struct vc_list gpu;        /* cards of this family, at gpu_text */
 	const char *gpu_text[CARDS];
 	char set[160];
+	uint64_t among[AMONG];     /* of --among, ascending */
 	const char *set_text[VC_WHATIF_PARAMS + 1];
 	bool opened;
 };
@@ -79,6 +81,55 @@ static int parse_target(struct fit *f, struct vc_error *err)
 	}
 	if (*low < 0 || *high > 1 || *low > *high || *high <= 0)
 		return vc_fail(err, VC_EUSAGE, "--target %s: write LOW..HIGH%%, as in 85..95%%", f->cfg->target);
+	return VC_OK;
+}
+
+/* "N,N,...", at most `cap` of them. */
+static int read_numbers(const char *text, const char *option, uint64_t *v, size_t cap, size_t *n,
+			struct vc_error *err)
+{
+	*n = 0;
+	for (const char *p = text; *p;) {
+		char one[32];
+		size_t len = strcspn(p, ",");
+
+		if (*n == cap)
+			return vc_fail(err, VC_EUSAGE, "%s: at most %zu values", option, cap);
+		snprintf(one, sizeof(one), "%.*s", (int)len, p);
+		if (vc_parse_uint(one, &v[*n], err) < 0)
+			return vc_wrap(err, "%s", option);
+		(*n)++;
+		p += len + (p[len] == ',');
+	}
+	return VC_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int read_among(struct fit *f, struct vc_error *err)
+{
+	size_t n, kept = 0;
+
+	if (!f->cfg->among)
+		return VC_OK;
+	int r = read_numbers(f->cfg->among, "--among", f->among, AMONG, &n, err);
+	if (r < 0)
+		return r;
+	if (f->cfg->multiple != 1)
+		return vc_fail(err, VC_EUSAGE, "--among names the values: leave --multiple out");
+	qsort(f->among, n, sizeof(*f->among), ascending);
+	for (size_t i = 0; i < n; i++)
+		if (f->among[i] && f->among[i] <= f->cfg->most && (!kept || f->among[i] != f->among[kept - 1]))
+			f->among[kept++] = f->among[i];
+	if (!kept)
+		return vc_fail(err, VC_EUSAGE, "--among %s: no value from 1 to --most", f->cfg->among);
+	f->find.among = f->among;
+	f->find.amongs = kept;
 	return VC_OK;
 }
 
@@ -275,19 +326,12 @@ static void sweep_up(const char *folder)
 
 static int fit_class(struct fit *f, struct vc_trial *t, struct vc_error *err)
 {
-	int r = VC_OK;
+	uint64_t at[TRIALS];
+	size_t n;
+	int r = read_numbers(f->cfg->at, "--at", at, TRIALS, &n, err);
 
-	for (const char *p = f->cfg->at; r == VC_OK && *p;) {
-		char one[32];
-		uint64_t value;
-		size_t len = strcspn(p, ",");
-
-		snprintf(one, sizeof(one), "%.*s", (int)len, p);
-		r = vc_parse_uint(one, &value, err);
-		if (r == VC_OK)
-			r = try_value(f, t, value, NULL, err);
-		p += len + (p[len] == ',');
-	}
+	for (size_t i = 0; r == VC_OK && i < n; i++)
+		r = try_value(f, t, at[i], NULL, err);
 	if (r == VC_OK)
 		r = refit(f, err);
 	if (r == VC_OK && !strcmp(t->verb, "dryrun"))
@@ -407,6 +451,8 @@ static int find(struct fit *f, size_t argc, char **argv, struct vc_error *err)
 
 	if (r == VC_OK && (!f->cfg->multiple || !f->cfg->most))
 		r = vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
+	if (r == VC_OK)
+		r = read_among(f, err);
 	if (r == VC_OK && is_program(f->cfg, argc, argv))
 		return fit_program(f, argc, argv, err);
 	if (r == VC_OK)

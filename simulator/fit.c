@@ -23,6 +23,30 @@ const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value
 	return NULL;
 }
 
+/* ---- the values, counted: every multiple of the unit, or those of a list ---- */
+
+static uint64_t value_of(const struct vc_fit *f, uint64_t units)
+{
+	return !units ? 0 : f->among ? f->among[units - 1] : units * f->unit;
+}
+
+/* How many of them are at most `value`. */
+static uint64_t units_of(const struct vc_fit *f, uint64_t value)
+{
+	uint64_t n = 0;
+
+	if (!f->among)
+		return value / f->unit;
+	while (n < f->amongs && f->among[n] <= value)
+		n++;
+	return n;
+}
+
+uint64_t vc_fit_most(const struct vc_fit *f)
+{
+	return value_of(f, f->among ? f->amongs : f->most / f->unit);
+}
+
 void vc_fit_card_fini(struct vc_fit_card *c)
 {
 	for (size_t i = 0; i < c->runs; i++)
@@ -125,7 +149,7 @@ static int fits(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 {
 	struct find *t = arg;
 	const struct vc_fit_probe *p;
-	int r = look(t, units * t->f->unit, false, &p, err);
+	int r = look(t, value_of(t->f, units), false, &p, err);
 
 	*yes = r == VC_OK && p->verdict == VC_FITS;
 	return r;
@@ -135,7 +159,7 @@ static int runs(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 {
 	struct find *t = arg;
 	const struct vc_fit_probe *p;
-	int r = look(t, units * t->f->unit, false, &p, err);
+	int r = look(t, value_of(t->f, units), false, &p, err);
 
 	*yes = r == VC_OK && p->verdict != VC_OOM;
 	return r;
@@ -145,7 +169,7 @@ static int surely(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 {
 	struct find *t = arg;
 	const struct vc_fit_probe *p;
-	int r = look(t, units * t->f->unit, true, &p, err);
+	int r = look(t, value_of(t->f, units), true, &p, err);
 
 	*yes = r == VC_OK && p->verdict == VC_FITS && p->high <= t->c->plan.capacity;
 	return r;
@@ -156,7 +180,7 @@ static int perhaps(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 {
 	struct find *t = arg;
 	const struct vc_fit_probe *p;
-	int r = look(t, units * t->f->unit, true, &p, err);
+	int r = look(t, value_of(t->f, units), true, &p, err);
 
 	*yes = r == VC_OK && (p->verdict == VC_FITS || p->low <= t->c->plan.capacity);
 	return r;
@@ -165,13 +189,13 @@ static int perhaps(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 static int search(struct find *t, int (*probe)(void *, uint64_t, bool *, struct vc_error *),
 		  uint64_t from, struct vc_found *out, struct vc_error *err)
 {
-	struct vc_search s = { .start = from / t->f->unit, .most = t->f->most / t->f->unit, .arg = t,
-			       .probe = probe };
+	struct vc_search s = { .start = units_of(t->f, from), .most = units_of(t->f, vc_fit_most(t->f)),
+			       .arg = t, .probe = probe };
 
 	s.start = s.start ? s.start : 1;
 	int r = vc_search_run(&s, out, err);
-	out->largest *= t->f->unit;
-	out->failing *= t->f->unit;
+	out->largest = value_of(t->f, out->largest);
+	out->failing = value_of(t->f, out->failing);
 	return r;
 }
 
@@ -181,10 +205,10 @@ static int search_bounds(struct find *t, uint64_t from, struct vc_error *err)
 	struct vc_fit_card *c = t->c;
 	const struct vc_fit_probe *p, *q;
 	struct vc_found found;
-	int r = look(t, c->largest ? c->largest : t->f->unit, true, &p, err);
+	int r = look(t, c->largest ? c->largest : value_of(t->f, 1), true, &p, err);
 
 	if (r == VC_OK)
-		r = look(t, c->failing ? c->failing : t->f->unit, true, &q, err);
+		r = look(t, c->failing ? c->failing : value_of(t->f, 1), true, &q, err);
 	if (r < 0)
 		return r;
 	c->surely = c->perhaps = c->largest;
@@ -227,7 +251,7 @@ static void settle(struct vc_fit_card *c)
 static int is_good(struct find *t, uint64_t units, bool *yes, struct vc_error *err)
 {
 	const struct vc_fit_probe *p;
-	uint64_t value = units * t->f->unit;
+	uint64_t value = value_of(t->f, units);
 	int r = look(t, value, false, &p, err);
 
 	*yes = false;
@@ -243,7 +267,7 @@ static int is_good(struct find *t, uint64_t units, bool *yes, struct vc_error *e
 static int recommend(struct find *t, struct vc_error *err)
 {
 	static const uint64_t round[] = { 64, 32, 16, 8 };
-	uint64_t top = t->c->largest / t->f->unit, good = 0, bad = top + 1;
+	uint64_t top = units_of(t->f, t->c->largest), good = 0, bad = top + 1;
 	bool yes;
 	int r = is_good(t, top, &yes, err);
 
@@ -260,7 +284,7 @@ static int recommend(struct find *t, struct vc_error *err)
 		r = is_good(t, from + i + 1, &yes, err);
 		good = yes && from + i + 1 > good ? from + i + 1 : good;
 	}
-	for (size_t i = 0; r == VC_OK && i < sizeof(round) / sizeof(*round); i++) {
+	for (size_t i = 0; r == VC_OK && !t->f->among && i < sizeof(round) / sizeof(*round); i++) {
 		uint64_t x = top / round[i] * round[i];
 
 		if (x <= good)
@@ -268,7 +292,7 @@ static int recommend(struct find *t, struct vc_error *err)
 		r = is_good(t, x, &yes, err);
 		good = yes && x > good ? x : good;
 	}
-	t->c->recommended = good * t->f->unit;
+	t->c->recommended = value_of(t->f, good);
 	return r;
 }
 
@@ -280,7 +304,7 @@ static void explain(struct find *t)
 	size_t n;
 
 	if (!c->largest)
-		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key, t->f->unit);
+		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key, value_of(t->f, 1));
 	else if (!c->recommended)
 		snprintf(c->why, sizeof(c->why), "%" PRIu64 " fits, but with %.1f %% of the card used nothing is "
 			 "left for surprises", c->largest, 100 * l->share);
@@ -315,23 +339,24 @@ static int add_run(struct find *t, uint64_t value, struct vc_error *err)
 	return r;
 }
 
-/* The roundest value in (low, high]. */
-static uint64_t roundest(uint64_t low, uint64_t high, uint64_t unit)
+/* The roundest value in (low, high], both units; of a list the highest. */
+static uint64_t roundest(const struct vc_fit *f, uint64_t low, uint64_t high)
 {
-	for (uint64_t k = 1ull << 40; k > 1; k /= 2)
-		if (high / (k * unit) * k * unit > low)
-			return high / (k * unit) * k * unit;
-	return high;
+	for (uint64_t k = f->among ? 1 : 1ull << 40; k > 1; k /= 2)
+		if (high / k * k > low)
+			return value_of(f, high / k * k);
+	return value_of(f, high);
 }
 
 /* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" */
 static int compare(struct find *t, struct vc_error *err)
 {
 	struct vc_fit_card *c = t->c;
-	uint64_t best = c->recommended ? c->recommended : c->largest, unit = t->f->unit;
-	uint64_t value[] = { best, best > unit ? roundest(best / 2 / unit * unit, best - unit, unit) : 0,
-			     c->largest, c->flushing > c->largest ?
-			     roundest(c->failing ? c->failing - 1 : c->largest, c->flushing, unit) : 0 };
+	uint64_t best = c->recommended ? c->recommended : c->largest, n = units_of(t->f, best);
+	uint64_t from = units_of(t->f, c->failing ? c->failing - 1 : c->largest);
+	uint64_t value[] = { best, n > 1 ? roundest(t->f, n / 2, n - 1) : 0, c->largest,
+			     c->flushing > c->largest ?
+			     roundest(t->f, from, units_of(t->f, c->flushing)) : 0 };
 	size_t at = 0;
 	int r = VC_OK;
 

@@ -44,12 +44,17 @@ struct vc_fit {
 	const struct vc_param_value *also; /* other parameters held at these values */
 	size_t n;
 	uint64_t unit, most;        /* multiples of unit, up to most */
+	const uint64_t *among;      /* of these values only, ascending (lent), or NULL: of all */
+	size_t amongs;
 	double low, high;           /* target band, shares of the card */
 };
 
 /* Fill c, whose plan is set. */
 int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err);
 void vc_fit_card_fini(struct vc_fit_card *c);
+
+/* The largest value that is looked at. */
+uint64_t vc_fit_most(const struct vc_fit *f);
 
 /* The probe made at a value, NULL when there was none. */
 const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value);

@@ -120,7 +120,7 @@ static void open_ends(struct vc_emit *e, const struct vc_fit *f, const struct vc
 {
 	if (c->surely == c->largest && c->perhaps == c->largest)
 		return;
-	if (c->perhaps >= f->most / f->unit * f->unit)
+	if (c->perhaps >= vc_fit_most(f))
 		vc_emit_line(e, "  certain up to          %" PRIu64 ", nothing is certain to fail (what the "
 			     "recordings leave open)", c->surely);
 	else

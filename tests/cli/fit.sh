@@ -23,6 +23,15 @@ run fit "$a" "$b"; expect "it wants a card" 2 '' 'say what it has to fit on'
 run fit "$a" "$b" --capacity 100MiB --context 0; expect "a card too small for one" 3 'largest that fits +0'
 run fit "$a" "$b" -g rtx4090 --target 95..85%; expect "a target upside down" 2 '' 'LOW..HIGH'
 
+# Only some values: what a program tries that shrinks its batch by itself.
+run fit "$a" "$b" --capacity 12GiB --context 0 --json; any=$(printf '%s\n' "$out" | sed -n 's/^  "largest": \([0-9]*\),*$/\1/p')
+run fit "$a" "$b" --capacity 12GiB --context 0 --among "64,$((any + 1)),$((any - 2)),3,3,0"
+expect "of a list the largest that fits ($any fits)" 0 "largest that fits +$((any - 2))" && expect "and the smallest that does not" 0 "does not $((any + 1))"
+run fit "$a" "$b" --capacity 12GiB --context 0 --among "$any,1,1000"; expect "a list that holds the answer" 0 "largest that fits +$any"
+run fit "$a" "$b" --capacity 12GiB --context 0 --among "1000,2000"; expect "a list of which nothing fits" 3 'not even batch=1000 fits'
+run fit "$a" "$b" --capacity 12GiB --context 0 --among 8,x; expect "a list with a word in it" 2 '' "among: 'x' is not a whole number"
+run fit "$a" "$b" --capacity 12GiB --context 0 --among 8 --multiple 4; expect "a list and a multiple" 2 '' 'leave --multiple out'
+
 # What other processes hold counts, however it is said.
 need() { printf '%s\n' "$out" | awk '/"batch": 12,/ { getline; getline; print $2; exit }'; }
 run fit "$a" "$b" --capacity 16GiB --context 0 --most 12 --json; alone=$(need)

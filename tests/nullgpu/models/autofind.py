@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""autofind.py BATCH|auto - GPT-2 small with the Trainer. auto: starts at 64 and lets the Trainer shrink the
-batch until it fits; prints the sizes it tried, and last the one it ended at."""
+"""autofind.py BATCH|auto:BATCH - GPT-2 small with the Trainer. auto: starts there and lets the Trainer shrink
+the batch until it fits; prints the sizes it tried, and last the one it ended at."""
 import sys
 import tempfile
 
@@ -27,9 +27,9 @@ class Watching(Trainer):
 
 
 def main():
-    auto = sys.argv[1] == "auto"
+    auto, start = sys.argv[1].startswith("auto:"), int(sys.argv[1].split(":")[-1])
     with tempfile.TemporaryDirectory() as folder:
-        args = TrainingArguments(folder, per_device_train_batch_size=64 if auto else int(sys.argv[1]),
+        args = TrainingArguments(folder, per_device_train_batch_size=start,
                                  auto_find_batch_size=auto, max_steps=3, report_to=[],
                                  save_strategy="no", disable_tqdm=True)
         Watching(model=GPT2LMHeadModel(GPT2Config()), args=args, train_dataset=Texts()).train()

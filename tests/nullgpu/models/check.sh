@@ -12,6 +12,29 @@ prepare() {
 	"$py" -m pip install -q numpy pyyaml regex requests tqdm packaging psutil safetensors pillow 'tokenizers<0.23' 'huggingface_hub<1' &&
 		"$py" -m pip install -q --no-deps 'transformers<5' peft accelerate "torchvision<0.$release"
 }
+# The Trainer shrinks the batch after each failure, nine tenths of it at a time, in one process. It must end where
+# fit says: at the largest that fits where its ladder holds that, else at the largest of its ladder.
+largest() { "$py" -c 'import json, sys; d = json.load(sys.stdin); print(max(d["largest"] or 0, d["largest_flushing"] or 0))' 2> /dev/null; }
+check_autofind() {
+	auto=$here/autofind.py
+	"$VRAMCAST" fit --find batch -g rtx4090 --json -- "$py" $auto '{batch}' > "$TMP/fit.json" 2> "$TMP/err"
+	most=$(largest < "$TMP/fit.json")
+	for batch in 4 8; do "$VRAMCAST" dryrun -q -g rtx4090 --param batch=$batch -o "$TMP/$batch.vct" -- "$py" $auto $batch > "$TMP/out" 2> "$TMP/err"; done
+	for start in 64 24 16; do
+		ladder=$("$py" -c "
+n = $start
+while n: print(n, end=' '); n = int(n * 0.9)")
+		"$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" $auto auto:$start > "$TMP/out" 2> "$TMP/err"
+		ended=$(sed -n 's/^ended at //p' "$TMP/out"); tried=$(sed -n 's/^tried //p' "$TMP/out")
+		"$VRAMCAST" fit "$TMP/4.vct" "$TMP/8.vct" -g rtx4090 --among "$(echo $ladder | tr ' ' ,)" --json > "$TMP/fit.json" 2>> "$TMP/err"
+		among=$(largest < "$TMP/fit.json")
+		case " $ladder " in *" $most "*) named=$most;; *) named=$among;; esac
+		name="$version: auto_find_batch_size from $start ends at ${ended:-nothing} (${tried:-nothing}); fit names ${most:-nothing}, of that ladder ${among:-nothing}"
+		case "$ladder" in "$tried "*) ;; *) ended="${ended:-nothing}, by another ladder";; esac
+		if [ "$ended" = "$among" ] && [ "$ended" = "$named" ]; then pass "$name"
+		else fail "$name" "ended at $ended" "$(tail -5 "$TMP/err")" "$(cat "$TMP/out")"; fi
+	done
+}
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	prepare > "$TMP/pip.log" 2>&1 || { skip "$version: models" "$(tail -1 "$TMP/pip.log")"; continue; }
@@ -27,18 +50,6 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	else
 		skip "$version: torch.compile" "no triton in this environment"
 	fi
-	# The Trainer starts at 64 and takes nine tenths after each failure, so of all sizes it can end only at
-	# those of its ladder: at the largest that is not above what fit names.
-	"$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" $here/autofind.py auto > "$TMP/out" 2> "$TMP/err"
-	ended=$(sed -n 's/^ended at //p' "$TMP/out"); tried=$(sed -n 's/^tried //p' "$TMP/out")
-	"$VRAMCAST" fit --find batch -g rtx4090 --json -- "$py" $here/autofind.py '{batch}' > "$TMP/fit.json" 2> "$TMP/err"
-	largest=$("$py" -c "import json, sys; print(json.load(sys.stdin)[\"largest\"])" < "$TMP/fit.json" 2> /dev/null)
-	expected=$("$py" -c "
-n = 64
-while n > ${largest:-0} and n: n = int(n * 0.9)
-print(n)")
-	name="$version: auto_find_batch_size ends at ${ended:-nothing}, the largest of its ladder (${tried:-nothing}) below the ${largest:-nothing} that fit names"
-	if [ -n "$ended" ] && [ "$ended" = "$expected" ]; then pass "$name"
-	else fail "$name" "expected $expected" "$(tail -5 "$TMP/err")" "$(cat "$TMP/out")"; fi
+	check_autofind
 done
 finish

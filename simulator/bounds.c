@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c - see bounds.h */
 #include "simulator/bounds.h"
+#include "simulator/transforms/thaw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,11 @@ static void add_margins(const struct vc_session *s, struct vc_result *out)
 {
 	double down = 1, up = 1;
 
+	/* The run that leads to a recording from its middle is rebuilt (simulator/transforms/thaw.h). */
+	if (s->device && s->device->has_start && s->device->start_reserved > VC_THAW_LITTLE) {
+		down = 1 - 4.0 / 100;
+		up = 1 + 7.0 / 100;
+	}
 	for (size_t i = 0; i < s->opt->transform.n; i++) {
 		const struct margin *m = margin_of(s->opt->transform.at[i]);
 		bool blind = m && m->blind > 0 && s->meta->frames <= 1;

@@ -19,7 +19,7 @@
 
 enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
 
-enum role { NO_ROLE, ROLE_BACKWARD, ROLE_OPTIMIZER };
+enum role { NO_ROLE = VC_ROLE_NONE, ROLE_BACKWARD = VC_ROLE_BACKWARD, ROLE_OPTIMIZER = VC_ROLE_OPTIMIZER };
 
 /* ---- blocks ---- */
 
@@ -254,6 +254,8 @@ static int by_names(struct work *w, struct vc_error *err)
 
 		if (role == ROLE_OPTIMIZER && backward != SIZE_MAX)
 			optimizer = i;
+		else if (role == ROLE_OPTIMIZER && !ends)
+			end = i + 1; /* of a step that began before the recording */
 		if (role == ROLE_BACKWARD && backward == SIZE_MAX)
 			backward = i;
 		bool last = i + 1 == w->a->n;
@@ -268,15 +270,25 @@ static int by_names(struct work *w, struct vc_error *err)
 		ends++;
 		backward = optimizer = SIZE_MAX;
 	}
-	if (r < 0 || ends < 2) {
+	if (r == VC_OK && !ends && backward != SIZE_MAX && vc_onestep_backwards(w) == 1) {
+		/* An optimizer that asks for nothing: the recording ends with its step. */
+		r = vc_period_start(w, forward_start(w, 0, backward), err);
+		shortest = w->a->n - w->start[0];
+		ends = 1;
+		end = w->a->n;
+	}
+	if (r < 0 || !ends) {
 		w->starts = 0;
 		return r;
 	}
-	first_by_name(w);
-	w->lag = shortest;
+	if (ends == 1)
+		w->start[0] = vc_onestep_start(w, w->start[0], end);
+	else
+		first_by_name(w);
+	w->lag = ends == 1 ? end - w->start[0] : shortest;
 	w->named = true;
 	w->a->from = "names of call sites";
-	w->a->confidence = 0.95;
+	w->a->confidence = ends == 1 ? 0.85 : 0.95;
 	return r;
 }
 

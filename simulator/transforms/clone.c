@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clone.c - copies of phases and iterations. */
 #include "simulator/transforms/clone.h"
+#include "simulator/transforms/thaw.h"
 
 #include <stdlib.h>
 
 int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	int r = vc_anatomy_read(&c->a, w->in, w->n, w->device, s->meta, err);
+	int r = vc_thaw(s, w, err);
 
+	if (r == VC_OK)
+		r = vc_anatomy_read(&c->a, w->in, w->n, w->device, s->meta, err);
 	c->w = w;
 	c->ids = w->next_id + 1;
 	c->of_id = calloc(c->ids, sizeof(*c->of_id));
@@ -103,7 +106,7 @@ static int copy(struct vc_clone *c, const struct vc_event *e, size_t first, size
 		return vc_clone_event(c, e, err);
 	if (!b || b->event < first || b->event >= end)
 		return VC_OK; /* the recording's own free of an older block has happened already */
-	if (b->died_event == SIZE_MAX && !b->iteration && c->a.iterations > 1)
+	if (!b->iteration && (c->a.iterations > 1 ? b->died_event == SIZE_MAX : b->category == VC_CAT_WORKSPACE))
 		return VC_OK; /* workspaces and the like come once */
 	if (e->kind == VC_EV_ALLOC)
 		return clone_alloc(c, e, outlives(c, b, end), size ? size : e->size, err);

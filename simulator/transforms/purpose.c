@@ -6,6 +6,13 @@
 
 #include "simulator/transforms/period.h"
 
+enum { CUBLAS = 8519680 }; /* 4096 KiB * 2 + 16 KiB * 8 of CUBLAS_WORKSPACE_CONFIG: no tensor's size */
+
+bool vc_is_library(uint64_t size) /* by the sizes of scratch.c */
+{
+	return size == CUBLAS || size == 33554432 || size == 4 << 20;
+}
+
 static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_life *b,
 			   const struct vc_span *born, const struct vc_span *died)
 {
@@ -20,13 +27,14 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 		       VC_CAT_STATE : VC_CAT_OPTIMIZER_TEMP;
 	case VC_PHASE_FORWARD:
 		if (lasts)
-			return b->iteration + 1 < a->iterations ? VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
+			return b->iteration + 1 < a->iterations || vc_is_library(b->size) ? VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
 		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
 		       died->iteration == born->iteration ? VC_CAT_FORWARD_TEMP : VC_CAT_ACTIVATION;
 	case VC_PHASE_BACKWARD:
 		if (lasts)
 			return b->iteration + 1 < a->iterations && b->iteration ? VC_CAT_UNKNOWN :
-			       b->iteration ? VC_CAT_GRADIENT : VC_CAT_WORKSPACE;
+			       b->iteration || (a->iterations == 1 && b->size != CUBLAS) ? VC_CAT_GRADIENT :
+			       VC_CAT_WORKSPACE;
 		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&
 		       died->micro == born->micro ? VC_CAT_BACKWARD_TEMP : VC_CAT_GRADIENT;
 	case VC_PHASE_OTHER:

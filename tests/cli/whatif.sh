@@ -52,6 +52,11 @@ run sim $m -x optimizer:to=adafactor --json
 check "Adafactor instead of AdamW needs less" test "$(got)" -lt "$adamw"
 run sim $m -x checkpoint --json; check "checkpointing needs less" test "$(got)" -lt "$adamw"
 run sim $m -x accumulate:k=2 --json; check "accumulation of the same batch needs no less" test "$(got)" -ge "$adamw"
+p=tests/transforms/recordings
+run sim $p/bert.piece.vct -x optimizer:to=sgd
+expect "the piece of a step that is all there is is refused, with what to record" 2 '' 'begins in the middle of its only step: record'
+run info $p/bert.step.vct
+expect "call sites tell a single step in the middle of a run" 0 'iterations *1, from names of call sites'
 d=../shared/data/snapshots
 t=$(ls $d/Wedsonlin*medium_256_training* 2>/dev/null); u=$(ls $d/Wedsonlin*medium_1024_training* 2>/dev/null)
 if [ -n "$t" ] && [ -n "$u" ]; then

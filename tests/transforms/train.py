@@ -44,6 +44,8 @@ p.add_argument("--tp", action="store_true")
 p.add_argument("--accumulate", type=int, default=1)
 p.add_argument("--tail", type=float, default=0.0, help="one more batch of this share, then a usual one")
 p.add_argument("--mixture", default="", help="shares of the batch, one a step, after the usual ones")
+p.add_argument("--snapshot", help="PyTorch's own snapshot of the last step alone, with Python's frames, goes there")
+p.add_argument("--window", type=int, default=1, help="so many steps in it")
 a = p.parse_args()
 WORDS, LENGTH, WIDTH, LAYERS, HEADS = 8192, 512, 512, 8, 8
 
@@ -272,8 +274,12 @@ def step(n):
     optimizer.zero_grad()
 
 
-for _ in range(a.steps):
+for n in range(a.steps):
+    if a.snapshot and n == a.steps - a.window:
+        torch.cuda.memory._record_memory_history(stacks="python")
     step(a.batch)
+if a.snapshot:
+    torch.cuda.memory._dump_snapshot(a.snapshot)
 if a.tail:
     step(round(a.batch * a.tail))
     step(a.batch)

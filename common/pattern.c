@@ -176,15 +176,21 @@ static int candidates(const struct vc_pattern *p, size_t from, struct lag *out, 
 	return all ? VC_OK : vc_nomem(err, "the pattern of a recording");
 }
 
-static uint64_t swing(const struct vc_pattern *p, size_t from, size_t end)
+/* The widest that memory spans between two moments, and the deepest that it falls. */
+struct swing { uint64_t span, fall; };
+
+static struct swing swing(const struct vc_pattern *p, size_t from, size_t end)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
+	struct swing s = { 0 };
 
 	for (size_t i = from; i < end; i++) {
 		lo = p->live[i] < lo ? p->live[i] : lo;
 		hi = p->live[i] > hi ? p->live[i] : hi;
+		s.fall = hi - p->live[i] > s.fall ? hi - p->live[i] : s.fall;
 	}
-	return hi > lo ? hi - lo : 0;
+	s.span = hi > lo ? hi - lo : 0;
+	return s;
 }
 
 /* Share of the moments that come again so much later. */
@@ -198,20 +204,26 @@ static double match(const struct vc_pattern *p, size_t from, size_t lag)
 	return n ? (double)good / (double)n : 0;
 }
 
-/* Whether memory rises and falls within such a distance, wherever one looks. */
+/* Whether memory rises and falls within such a distance, wherever one looks. Between two moments of
+ * equal level the deeper of two falls is half of what it spans; layers of a forward pass only rise,
+ * but for what each needs for itself. */
 static bool is_wide(const struct vc_pattern *p, size_t from, size_t lag, uint64_t whole)
 {
-	size_t span = p->n - from - lag, wide = 0;
+	size_t room = p->n - from - lag, wide = 0;
 
-	for (size_t k = 0; k < WINDOWS; k++)
-		wide += swing(p, from + span * k / WINDOWS, from + span * k / WINDOWS + lag) >= whole / 16;
+	for (size_t k = 0; k < WINDOWS; k++) {
+		size_t at = from + room * k / WINDOWS;
+		struct swing s = swing(p, at, at + lag);
+
+		wide += s.span >= whole / 16 && s.fall >= s.span / 3;
+	}
 	return wide * 4 >= WINDOWS * 3;
 }
 
 static size_t best_lag(const struct vc_pattern *p, size_t from, const struct lag *c, size_t n,
 		       double *confidence)
 {
-	uint64_t whole = swing(p, from, p->n);
+	uint64_t whole = swing(p, from, p->n).span;
 	double share[CANDIDATES], best = 0;
 	size_t lag = 0;
 
@@ -339,7 +351,7 @@ static int count_steps(const struct vc_pattern *p, size_t from, size_t lag, bool
 static int refine(const struct vc_pattern *p, size_t from, const struct lag *c, size_t n,
 		  struct vc_pattern_steps *out, struct vc_error *err)
 {
-	uint64_t whole = swing(p, from, p->n), steps;
+	uint64_t whole = swing(p, from, p->n).span, steps;
 	int r = count_steps(p, from, out->events, false, &out->steps, err);
 
 	if (!out->steps)

@@ -14,6 +14,7 @@
 #include "nullgpu/cmd_dryrun.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
+#include "tracer/process.h"
 
 struct config {
 	struct vc_list gpus, params, used;
@@ -194,14 +195,22 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 
 /* ---- the run ---- */
 
+/* Without a recording. The tracer is there all the same: it tells the null GPU which memory PyTorch's
+ * allocator hands out, and without that programs would see what its last owner left. */
 static int run_plain(char **argv, struct vc_error *err)
 {
+	char *tracer = vc_process_library(err);
 	int status;
+	if (!tracer)
+		return err->status;
 	pid_t pid = fork();
 	if (pid == 0) {
+		if (put_front("LD_PRELOAD", tracer, err) < 0)
+			_exit(126);
 		execvp(argv[0], argv);
 		_exit(errno == ENOENT ? 127 : 126);
 	}
+	free(tracer);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return vc_fail(err, VC_EIO, "cannot start %s: %s", argv[0], strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -13,6 +13,39 @@ bool vc_curve_has_times(const struct vc_result *r)
 		r->curve.at[r->curve.n - 1].last_ns > r->curve.at[0].first_ns;
 }
 
+/* Buckets until the failure that ended the run: a program that dies gives back what it holds, and
+ * nothing is asked for any more. All where the run went on. */
+static size_t drawn(const struct vc_curve *v)
+{
+	size_t n = v->n;
+
+	while (n > 1 && !v->at[n - 1].ooms && v->at[n - 1].allocated_max <= v->at[n - 2].allocated_min)
+		n--;
+	return n && v->at[n - 1].ooms ? n : v->n;
+}
+
+/* Whether half of what happens would stand in a twentieth of the width. */
+static bool is_crowded(const struct vc_curve *v)
+{
+	size_t n = drawn(v), b = 0;
+	uint64_t events = v->at[n - 1].last_event - v->at[0].first_event;
+	uint64_t span = v->at[n - 1].last_ns - v->at[0].first_ns;
+
+	for (size_t a = 0; a < n; a++) {
+		while (b < n && v->at[b].last_ns - v->at[a].first_ns <= span / 20)
+			b++;
+		if (b > a && v->at[b - 1].last_event - v->at[a].first_event >= events / 2)
+			return true;
+		b = b > a ? b : a + 1;
+	}
+	return false;
+}
+
+bool vc_curve_reads_by_time(const struct vc_result *r)
+{
+	return vc_curve_has_times(r) && !is_crowded(&r->curve);
+}
+
 uint64_t vc_curve_time(const struct vc_result *r, uint64_t event)
 {
 	const struct vc_curve *v = &r->curve;
@@ -151,9 +184,10 @@ static void summarise(struct vc_columns *k)
 }
 
 /* Where the x axis begins and how long it is. */
-static void set_range(struct vc_columns *k, const struct vc_curve *v, const struct vc_range *range)
+static void set_range(struct vc_columns *k, const struct vc_curve *v, size_t n,
+		      const struct vc_range *range)
 {
-	const struct vc_bucket *a = &v->at[0], *z = &v->at[v->n - 1];
+	const struct vc_bucket *a = &v->at[0], *z = &v->at[n - 1];
 
 	k->first = k->by_time ? a->first_ns : a->first_event;
 	k->span = k->by_time ? z->last_ns - a->first_ns : z->last_event - a->first_event + 1;
@@ -182,8 +216,9 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		vc_columns_fini(k);
 		return vc_nomem(err, "the columns of the picture");
 	}
-	set_range(k, v, range);
-	for (size_t i = 0; i < v->n; i++) {
+	size_t n = drawn(v);
+	set_range(k, v, n, range);
+	for (size_t i = 0; i < n; i++) {
 		const struct vc_bucket *b = &v->at[i];
 		uint64_t at = by_time ? b->first_ns : b->first_event;
 		uint32_t from = vc_columns_x(k, at);
@@ -198,7 +233,7 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		for (int s = 0; s < VC_SLOTS; s++)
 			k->layered = k->layered || x.layer[s];
 		settle(x.layer, b->allocated_max);
-		uint64_t next = i + 1 < v->n ? (by_time ? v->at[i + 1].first_ns :
+		uint64_t next = i + 1 < n ? (by_time ? v->at[i + 1].first_ns :
 						v->at[i + 1].first_event) : UINT64_MAX;
 		add(k, &x, next > k->first && (at < k->first + k->span || !range || !range->span));
 	}

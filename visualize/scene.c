@@ -19,7 +19,7 @@ const struct vc_picture *vc_picture_config(const void *config, struct vc_picture
 
 bool vc_wants_time(const struct vc_picture *cfg, const struct vc_result *r)
 {
-	return cfg->x != 2 && vc_curve_has_times(r);
+	return cfg->x == 0 ? vc_curve_reads_by_time(r) : cfg->x == 1 && vc_curve_has_times(r);
 }
 
 void vc_page_begin(struct vc_page *p, const struct vc_picture *cfg, const char *title,

@@ -26,7 +26,7 @@ struct vc_picture {
 	{ "width", VC_P_UINT, offsetof(struct vc_picture, width), "1200", \
 	  "pixels; below 900 the layout is a narrow one", NULL }, \
 	{ "x", VC_P_ENUM, offsetof(struct vc_picture, x), "auto", \
-	  "the horizontal axis: time where it is known, else events", "auto,time,event" }, \
+	  "the horizontal axis: time where it is known and shows what happens, else events", "auto,time,event" }, \
 	{ "footer", VC_P_BOOL, offsetof(struct vc_picture, footer), "true", \
 	  "settings and version below the picture", NULL }, \
 	{ "background", VC_P_BOOL, offsetof(struct vc_picture, background), "true", \

@@ -30,9 +30,9 @@ KNOWN_FLOAT = 16 * LIMIT
 KNOWN_MASK = 4 * LIMIT  # one byte each
 UPLOADED_FLOAT = 4 * LIMIT
 
-# Memory, not values; or the caller's business.
+# Memory, not values; made of other operations that are seen; or the caller's business.
 LEFT_ALONE = set("""
-empty empty_strided empty_like new_empty new_empty_strided record_stream set_ resize_ detach
+scalar_tensor empty empty_strided empty_like new_empty new_empty_strided record_stream set_ resize_ detach
 _pin_memory is_pinned pin_memory lift_fresh alias _copy_from bernoulli_ uniform_ normal_
 random_ exponential_ randn randn_like
 """.split())
@@ -48,8 +48,14 @@ VIEWS = set("""
 view transpose t permute expand slice select split split_with_sizes unbind squeeze unsqueeze as_strided
 _unsafe_view _reshape_alias diagonal unfold view_as_real view_as_complex
 """.split())
-# Of the network's work what calls no other operation: need not be seen where fresh memory reads as zeros.
-LEAVES = {"native_dropout", "native_layer_norm", "gelu", "silu"}
+# Of the network's work what calls no other operation that matters: need not be seen where fresh memory
+# reads as zeros.
+LEAVES = set("""
+native_dropout native_layer_norm gelu silu
+_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention
+_scaled_dot_product_cudnn_attention _flash_attention_forward _efficient_attention_forward
+_cudnn_attention_forward
+""".split())
 PLACE, SPAN = 1 << 45, 1 << 45  # nullgpu/null.h
 KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
@@ -238,6 +244,28 @@ def _make_handler(torch, memory):
             plan = COMPUTE
         return plan, name, func._schema.is_mutable, view
 
+    def is_learnt(args):
+        """A large tensor of what is differentiated, the common case: its results are unknown."""
+        first = args[0] if args else None
+        return type(first) in memory.plain and first.requires_grad and first.is_cuda and \
+            first.nbytes > LIMIT
+
+    def is_tiny(args):
+        a, b = args[-2:]
+        return a.numel() <= PRODUCT_LIMIT and type(a) in memory.plain and \
+            type(b) in memory.plain and a.dim() == b.dim() and \
+            a.numel() * b.shape[-1] <= PRODUCT_LIMIT
+
+    def passes_of(plan):
+        """Tells of an operation's arguments that nothing is to be done but the operation itself,
+        where fresh memory reads as zeros."""
+        plan, name, mutable, _ = plan
+        if plan == ZERO:
+            return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
+        if plan == COMPUTE and not mutable and name not in COUNTED:
+            return is_learnt
+        return lambda args: False
+
     def gather(args, kwargs):
         tensors = []
         flatten(torch, args, tensors)
@@ -379,11 +407,6 @@ def _make_handler(torch, memory):
             memory.zero(results)
         return out
 
-    def is_tiny(args):
-        a, b = args[-2:]
-        return type(a) in memory.plain and type(b) in memory.plain and a.dim() == b.dim() and \
-            a.numel() * b.shape[-1] <= PRODUCT_LIMIT
-
     def handle(func, plan, args, kwargs):
         plan, name, mutable, view = plan
         if plan == LEAVE:
@@ -397,41 +420,45 @@ def _make_handler(torch, memory):
         if plan == ITEM:
             value = func(*args)
             return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
-        first = args[0] if args else None
-        if type(first) in memory.plain and first.requires_grad and first.is_cuda and \
-                first.nbytes > LIMIT:
-            return large(func, name, mutable, args, kwargs)  # the common case, at once
+        if is_learnt(args):
+            return large(func, name, mutable, args, kwargs)
         return compute(func, name, mutable, args, kwargs)
 
-    return handle, plan_of
+    return handle, plan_of, passes_of
 
 
 def _make_key(torch, memory):
     """Sees operations at a dispatch key of its own."""
-    C, handle, plan_of = torch._C, *_make_handler(torch, memory)
+    C, handle, plan_of, passes_of = torch._C, *_make_handler(torch, memory)
     key = C._parse_dispatch_key(KEY)
     exclude, include = (C._dispatch_tls_set_dispatch_key_excluded,
                         C._dispatch_tls_set_dispatch_key_included)
     rest, network, others = (C._dispatch_library("IMPL", ns, "") for ns in ("aten", "aten", "_"))
-    plans = {}
 
     def resolve(name):
+        if memory.told:
+            network.reset()
         namespace, name = name.split("::")
         packet, _, overload = name.partition(".")
         func = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-        return func, plan_of(func)
+        plan = plan_of(func)
+        return func, plan, passes_of(plan)
 
-    def seen(name, *args, **kwargs):
-        plan = plans.get(name)
-        if plan is None:
-            plan = plans[name] = resolve(name)
-            if memory.told:
-                network.reset()
-        exclude(key, True)
-        try:
-            return handle(plan[0], plan[1], args, kwargs)
-        finally:
-            exclude(key, False)
+    def watch(name):
+        func = plan = passes = None
+
+        def seen(*args, **kwargs):
+            nonlocal func, plan, passes
+            if func is None:
+                func, plan, passes = resolve(name)
+            exclude(key, True)
+            try:
+                if memory.told and passes(args):
+                    return func._op(*args, **kwargs)
+                return handle(func, plan, args, kwargs)
+            finally:
+                exclude(key, False)
+        return seen
 
     def concerns(name):
         namespace, _, name = name.partition("::")
@@ -445,9 +472,9 @@ def _make_key(torch, memory):
     others.fallback_fallthrough(KEY)
     for name in filter(concerns, sorted(names)):
         library = network if name[len("aten::"):] in LEAVES else rest
-        library.impl(name[len("aten::"):], KEY, functools.partial(seen, name), False)
+        library.impl(name[len("aten::"):], KEY, watch(name), False)
     vision = C._dispatch_library("IMPL", "torchvision", "")
-    vision.impl("nms", KEY, functools.partial(seen, "torchvision::nms"), False)
+    vision.impl("nms", KEY, watch("torchvision::nms"), False)
 
     class Key:
         libraries = rest, network, others, vision  # registered as long as they live

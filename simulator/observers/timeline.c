@@ -29,6 +29,7 @@ struct state {
 	struct { uint64_t allocated, reserved, active, ns; } last;
 	uint64_t retries, ooms, segments;
 	uint64_t marks;
+	bool failed;                  /* and nothing was served since */
 };
 
 static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -223,7 +224,9 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 		b->reserved_min = now->reserved;
 	if (now->requested > b->requested_max)
 		b->requested_max = now->requested;
-	if (now->reserved - now->active > b->stranded_max)
+	/* What a program gives back after a failure, often because it ends, is in nobody's way. */
+	st->failed = s->answer == VC_REFUSED || (st->failed && s->ev->kind != VC_EV_ALLOC);
+	if (!st->failed && now->reserved - now->active > b->stranded_max)
 		b->stranded_max = now->reserved - now->active;
 	b->flushes += (uint32_t)(now->retries - st->retries);
 	b->ooms += s->answer == VC_REFUSED;

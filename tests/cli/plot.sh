@@ -48,6 +48,14 @@ if command -v rsvg-convert >/dev/null 2>&1; then
 else
 	skip "PNG and PDF" "no rsvg-convert here"
 fi
+F=tests/recordings/first-step.vct
+run info $F; check "layers of a forward pass that ran out of memory are not steps" sh -c '! grep -q iterations "$1"' sh "$TMP/out"
+run plot $F -o "$TMP/f.svg"; expect "a step that died in milliseconds after seconds of loading" 0
+check "is drawn over events" grep -q ' events<' "$TMP/f.svg"
+check "up to its failure" sh -c '! grep -qE ">(1200|1[.]2k|2000|2k) *(events)?<" "$1"' sh "$TMP/f.svg"
+check "and what it gave back in its death is not stranded" grep -q '>0.16 GiB<' "$TMP/f.svg"
+run plot $F --x time -o "$TMP/f.svg"; expect "over time where asked for" 0
+check "it is" grep -q ' ms<' "$TMP/f.svg"
 case $VRAMCAST in /*) bin=$VRAMCAST ;; *) bin=$PWD/$VRAMCAST ;; esac
 mkdir "$TMP/none"; PATH=$TMP/none "$bin" plot $T -o "$TMP/q.png" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=; err=$(cat "$TMP/err")
 expect "without rsvg-convert a PNG is refused with the remedy" 1 '' 'rsvg-convert is not installed'

@@ -15,20 +15,19 @@ check_mode() { # MODE CONF
 	what="$version $1 ${2:-native}"
 	export PYTORCH_CUDA_ALLOC_CONF="$2"
 	rm -f "$TMP"/*.vct "$TMP"/*.pickle
-	if ! dry $record "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"; then
+	if ! dry -o "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"; then
 		fail "$what runs" "$(tail -5 "$TMP/err" "$TMP/out")"
 		return
 	fi
 	check_sentence "$what: the snapshot replays exactly" sh -c "\"$VRAMCAST\" sim '$TMP/a.pickle' -g rtx4090 --json > '$TMP/sim.json'; '$py' $here/compare.py exact '$TMP/sim.json'"
 	[ "$1" = streams ] && check_sentence "$what: frees are deferred" "$py" $here/compare.py deferred "$TMP/a.pickle"
-	[ -f "$TMP/a.vct" ] || { skip "$what: the recording equals PyTorch's own" "no tracer in this build"; return; }
 	"$VRAMCAST" dump "$TMP/a.vct" > "$TMP/dump"
 	"$VRAMCAST" dump "$TMP/a.pickle" > "$TMP/own"
 	check_sentence "$what: the recording equals PyTorch's own" "$py" $here/compare.py same "$TMP/own" "$TMP/dump"
 	sim "$TMP/a.vct" -g rtx4090
 	check_sentence "$what: the recording replays exactly" "$py" $here/compare.py exact "$TMP/sim.json"
 	cp "$TMP/a.vct" "$TMP/first.vct"
-	dry $record "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"
+	dry -o "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"
 	check "$what: the same script gives the same recording" cmp "$TMP/first.vct" "$TMP/a.vct"
 }
 
@@ -57,7 +56,7 @@ check_oom() { # CONF: scripts on a big card and on small ones, children of one p
 		requests-eager-2 oom.py eager 2: 1524
 		requests-graph-2 oom.py graph 2: 1524
 	END
-	dry $record "$many/r.vct" -- "$py" $here/many.py "$many/list" "$many"
+	dry -o "$many/r.vct" -- "$py" $here/many.py "$many/list" "$many"
 	while read -r pid run status; do
 		f=$many/r.$pid.vct; [ -f "$f" ] || f=$many/r.vct # the first child to use the card
 		mv "$f" "$many/$run.vct"
@@ -89,14 +88,14 @@ check_stacks() {
 	what="$version, Python $("$py" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
 	export PYTORCH_CUDA_ALLOC_CONF=
 	rm -rf "$TMP"/a.*
-	if ! dry $record "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle"; then
+	if ! dry -o "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle"; then
 		fail "$what: call stacks" "$(tail -5 "$TMP/err")"
 		return
 	fi
 	"$VRAMCAST" export "$TMP/a.vct" --to pickle -o "$TMP/mine.pickle" 2> "$TMP/err"
 	check_sentence "$what: call stacks as in PyTorch's own history" "$py" $here/compare.py stacks "$TMP/a.pickle" "$TMP/mine.pickle"
 	rm -rf "$TMP"/a.* "$TMP/mine.pickle"
-	dry $record "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle" kill
+	dry -o "$TMP/a.vct" --stacks py -- "$py" $here/stacks.py "$TMP/a.pickle" kill
 	for i in $(seq 100); do # nobody waits for the program: its end may take a while
 		"$VRAMCAST" recover "$TMP/a.vct" > "$TMP/out" 2>> "$TMP/err" && break
 		sleep 0.2
@@ -108,7 +107,7 @@ check_stacks() {
 # NVTX, as the program calls it, becomes marks.
 check_nvtx() {
 	"$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("nvtx"))' || "${py%/*}/pip" install -q nvtx > /dev/null 2>&1
-	dry $record "$TMP/a.vct" -- "$py" $here/marks.py "$TMP/expected"
+	dry -o "$TMP/a.vct" -- "$py" $here/marks.py "$TMP/expected"
 	"$VRAMCAST" dump "$TMP/a.vct" | sed -n 's/^[0-9]* [0-9]* mark device=0/mark/p' |
 		sed 's/^mark flags=2 label=/begin /; s/^mark flags=3 label=/end /; s/^mark flags=3/end/; s/^mark label=/mark /' > "$TMP/marks"
 	check "$version: $(cat "$TMP/out"): $(wc -l < "$TMP/expected") marks" diff "$TMP/expected" "$TMP/marks"
@@ -119,8 +118,8 @@ requests() { "$VRAMCAST" dump "$1" | sed -n 's/ addr=.*//; s/ stream=.*//; s/^[0
 reserved() { "$VRAMCAST" sim "$@" --no-advice --json 2> "$TMP/err" | sed -n 's/.*"peak_reserved": *\([0-9]*\).*/\1/p' | head -n 1; }
 check_async() {
 	what="$version backend:cudaMallocAsync"
-	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync dry $record "$TMP/async.vct" -- "$py" $here/workload.py eager -
-	PYTORCH_CUDA_ALLOC_CONF= dry $record "$TMP/native.vct" -- "$py" $here/workload.py eager -
+	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync dry -o "$TMP/async.vct" -- "$py" $here/workload.py eager -
+	PYTORCH_CUDA_ALLOC_CONF= dry -o "$TMP/native.vct" -- "$py" $here/workload.py eager -
 	requests "$TMP/async.vct" > "$TMP/async"; requests "$TMP/native.vct" > "$TMP/native"
 	check "$what: the requests are those of the native allocator ($(wc -l < "$TMP/native"))" diff "$TMP/native" "$TMP/async"
 	if "$VRAMCAST" sim "$TMP/async.vct" > "$TMP/out" 2>&1 || ! grep -q 'no model of them' "$TMP/out"; then
@@ -133,22 +132,19 @@ check_async() {
 	else fail "$what: replayed as native it reserves what native reserved" "$a, native $b" "$(cat "$TMP/err")"; fi
 }
 
-record=--no-record
-"$VRAMCAST" help 2> /dev/null | grep -q '^  record ' && record=-o
-[ "$record" = -o ] || record="--no-record -o"
+check_script() { # NAME SENTENCE OPTIONS: a program that prints its own checks
+	what="$version, ${3%% *}: $2"
+	if dry $3 -- "$py" $here/$1.py; then pass "$what ($(grep -c '^ok' "$TMP/out") checks)"
+	else fail "$what" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"; fi
+}
+
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	release=$("$py" -c 'import importlib.metadata as m; print(".".join(m.version("torch").split(".")[:2]))')
-	if dry --no-record -- "$py" $here/values.py; then
-		pass "$version: values, several trainings and caps ($(grep -c '^ok' "$TMP/out") checks)"
-	else
-		fail "$version: values, several trainings and caps" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"
-	fi
-	if dry -o "$TMP/sizes.vct" -- "$py" $here/sizes.py; then
-		pass "$version: sizes that libraries read back from the device ($(grep -c '^ok' "$TMP/out") checks)"
-	else
-		fail "$version: sizes that libraries read back from the device" "$(grep -v '^ok' "$TMP/out")"
-	fi
+	for how in --no-record "-o $TMP/values.vct"; do
+		check_script values "values, several trainings and caps" "$how"
+		check_script sizes "sizes that libraries read back from the device" "$how"
+	done
 	check_stacks
 	check_nvtx
 	check_async

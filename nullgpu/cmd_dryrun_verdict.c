@@ -152,9 +152,11 @@ static void say_answer(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
 	if (o->refused)
-		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n",
+		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
 			o->code ? "out of memory" : "at the limit", (unsigned long long)o->refused,
-			gib(o->largest_refused), o->code ? "" : ", and the program went on");
+			gib(o->largest_refused), o->code ? "" : ", and the program went on",
+			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, and 'sim' "
+			"on that says what would help\n" : "");
 	else if (verdict_of(run) != VC_FITS)
 		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it fits with the "
 			"other\n", verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");

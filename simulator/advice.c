@@ -291,8 +291,9 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		if (vc_advice_is_sure(&plan, q->s, out)) {
 			char total[32];
 
-			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s", next->title,
-				 vc_bytes_text(next->total, total));
+			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s", next->title,
+				 vc_bytes_text(next->total, total), out->stats.cut_short ?
+				 " (at least: the rest of the run is not recorded)" : "");
 			snprintf(a->how, sizeof(a->how), "-g %s", next->name);
 			return VC_OK;
 		}
@@ -444,7 +445,7 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 		n = helpful(&q, r, out);
 	else if (p->capacity && used >= TIGHT * all)
 		n = risk(&q, r, out);
-	else if (p->capacity && used < ROOMY * all && s->device->allocs)
+	else if (p->capacity && used < ROOMY * all && s->device->allocs && !r->stats.cut_short)
 		n = room(&q, r, out);
 	vc_batch_close(&q.batch);
 	return n;

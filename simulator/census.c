@@ -124,6 +124,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 	case VC_EV_ALLOC:
 		d->allocs++;
 		c->allocs++;
+		d->ends_in_oom = false;
 		k->streams[d - c->device] |= 1ull << (ev->stream & 63);
 		return block_born(k, d, ev, err);
 	case VC_EV_FREE:
@@ -139,6 +140,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		d->oom_event = d->events - 1;
 		d->oom_request = ev->size;
 		d->oom_free = ev->addr;
+		d->ends_in_oom = true;
 		if (d->total > ev->addr + d->reserved)
 			d->outside = d->total - ev->addr - d->reserved;
 		break;

@@ -433,14 +433,33 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->oom.happened)
 		say_oom(e, r);
 	if (r->stats.ooms_averted)
-		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here; it counts for the peak and is "
-			     "given back at once, what the program would have done next is not recorded",
+		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here and count%s for the peak, "
+			     "given back at once: what the program would have done next is not recorded",
 			     r->stats.ooms_averted > 1 ? "requests" : "the request",
-			     r->stats.ooms_averted > 1 ? "" : "s");
+			     r->stats.ooms_averted > 1 ? "" : "s", r->stats.ooms_averted > 1 ? "" : "s");
 	emit_stats(e, sim, i);
 	vc_emit_object(e, NULL, "");
 	emit_advice(e, sim, i);
 	vc_emit_end(e);
+}
+
+/* A program that died says nothing of what it needs, and a dry run has any memory one likes. */
+static void say_whole(struct vc_emit *e, const struct sim *sim)
+{
+	const struct vc_session *s = &sim->session;
+	const struct vc_device_info *on = vc_meta_device_known(s->meta, s->device->device);
+	const struct vc_card *card = sim->n ? sim->plan[0].card : NULL;
+	const char *command = s->meta->command;
+
+	if (!card && on && on->name)
+		card = vc_card_by_name(on->name);
+	if (!s->device->ends_in_oom || s->whatif)
+		return;
+	vc_emit_line(e, "\nThe recording ends where the program ran out of memory. All of it, without a GPU:\n"
+		     "  vramcast dryrun -g %s --capacity 1TiB -o whole.vct -- %s\n"
+		     "and 'vramcast sim whole.vct -g %s' on that says what it needs and what would help",
+		     card ? card->name : "CARD", command && *command ? command : "python train.py",
+		     card ? card->name : "CARD");
 }
 
 static void emit_text(struct vc_emit *e, struct sim *sim)
@@ -449,6 +468,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	if (sim->n <= 3) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
+		say_whole(e, sim);
 		emit_host(e, sim);
 		return;
 	}

@@ -149,6 +149,7 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	int r;
 
 	e->stats.allocs++;
+	e->stats.cut_short = false;
 	l = vc_pages_slot(&e->live, ev->id);
 	if (!l)
 		return vc_nomem(err, "the table of live blocks");
@@ -213,6 +214,7 @@ static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *
 		return tell(e, ev, NULL, r, err);
 	}
 	e->stats.ooms_averted++;
+	e->stats.cut_short = true;
 	if (e->lower + ev->size > e->stats.lower_bound)
 		e->stats.lower_bound = e->lower + ev->size;
 	told = tell(e, ev, &b, VC_DONE, err);

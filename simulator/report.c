@@ -63,6 +63,7 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_uint(e, "frees", NULL, d->frees);
 	vc_emit_text(e, "start", NULL, d->has_start ? "warm" : "cold");
 	vc_emit_uint(e, "preexisting", NULL, d->preexisting);
+	vc_emit_bool(e, "ends_in_oom", NULL, d->ends_in_oom);
 	vc_emit_object(e, "params", NULL);
 	for (size_t i = 0; i < s->meta->params; i++)
 		vc_emit_real(e, s->meta->param[i].name, NULL, s->meta->param[i].value);
@@ -149,6 +150,7 @@ void vc_report_oom(struct vc_emit *e, const struct vc_result *r)
 const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n)
 {
 	uint64_t used = r->stats.peak_used;
+	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
 	char a[32], b[32];
 	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
 
@@ -162,16 +164,17 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 			 r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:
-		snprintf(buf, n, "fits only by emptying the cache %" PRIu64 " time%s: slow, and one larger "
-			 "request away from running out", r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
+		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64 " time%s: slow, and one "
+			 "larger request away from running out", far, r->stats.flushes,
+			 r->stats.flushes == 1 ? "" : "s");
 		break;
 	case VC_FITS:
 		if (p->capacity)
-			snprintf(buf, n, "fits: %s of %s used at the peak (%.1f %%)", vc_bytes_text(used, a),
-				 vc_bytes_text(p->capacity, b), share);
+			snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
+				 vc_bytes_text(used, a), vc_bytes_text(p->capacity, b), share);
 		else
-			snprintf(buf, n, "needs %s at the peak (no card given: memory without limit)",
-				 vc_bytes_text(used, a));
+			snprintf(buf, n, "needs %s%s at the peak (no card given: memory without limit)",
+				 vc_bytes_text(used, a), far);
 		break;
 	}
 	return buf;
@@ -264,6 +267,7 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	vc_emit_uint(e, "flushes", "flushes", t->flushes);
 	vc_emit_uint(e, "ooms", "ooms", t->ooms);
 	vc_emit_uint(e, "ooms_averted", NULL, t->ooms_averted);
+	vc_emit_bool(e, "cut_short", NULL, t->cut_short);
 	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
 	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
 	if (r->peak.n) { /* the heap at the peak was looked at */

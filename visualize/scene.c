@@ -81,7 +81,7 @@ const char *vc_verdict_word(const struct vc_result *r, const char **color)
 
 	if (color)
 		*color = name[k];
-	return word[k];
+	return !k && r->stats.cut_short ? "fits as far as recorded" : word[k];
 }
 
 void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)

@@ -89,9 +89,13 @@ static void a_request_that_failed_in_the_recording_is_asked_for_again(void **unu
 		assert_int_equal(run(e, 4, models[i], 128 * MIB, watch, NULL, &r, NULL), 0);
 		assert_int_equal(vc_result_verdict(&r), VC_FITS);
 		assert_int_equal(r.stats.ooms_averted, 1);
+		assert_false(r.stats.cut_short);
 		assert_int_equal(r.stats.peak_allocated, 80 * MIB);
 		assert_int_equal(r.stats.lower_bound, 80 * MIB);
 		assert_int_equal(r.stats.final_allocated, 10 * MIB);
+		vc_result_fini(&r);
+		assert_int_equal(run(e, 2, models[i], 128 * MIB, watch, NULL, &r, NULL), 0);
+		assert_true(r.stats.cut_short);
 		vc_result_fini(&r);
 	}
 }

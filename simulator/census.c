@@ -110,6 +110,17 @@ static void count_beside(struct vc_census *c, struct vc_device_census *d, const 
 	}
 }
 
+static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
+{
+	d->ooms++;
+	d->oom_event = d->events - 1;
+	d->oom_request = ev->size;
+	d->oom_free = ev->addr;
+	d->ends_in_oom = true;
+	if (d->total > ev->addr + d->reserved)
+		d->outside = d->total - ev->addr - d->reserved;
+}
+
 static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev, struct vc_error *err)
 {
 	struct vc_device_census *d = device_of(c, ev->device);
@@ -136,13 +147,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 	case VC_EV_USE: d->uses++; break;
 	case VC_EV_TRIM: d->trims++; break;
 	case VC_EV_OOM:
-		d->ooms++;
-		d->oom_event = d->events - 1;
-		d->oom_request = ev->size;
-		d->oom_free = ev->addr;
-		d->ends_in_oom = true;
-		if (d->total > ev->addr + d->reserved)
-			d->outside = d->total - ev->addr - d->reserved;
+		count_oom(d, ev);
 		break;
 	case VC_EV_DEVICE_SAMPLE:
 		d->total = ev->size;

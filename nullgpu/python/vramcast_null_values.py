@@ -33,8 +33,7 @@ UPLOADED_FLOAT = 4 * LIMIT
 # Memory, not values; made of other operations that are seen; or the caller's business.
 LEFT_ALONE = set("""
 scalar_tensor empty empty_strided empty_like new_empty new_empty_strided record_stream set_ resize_ detach
-_pin_memory is_pinned pin_memory lift_fresh alias _copy_from bernoulli_ uniform_ normal_
-random_ exponential_ randn randn_like
+_pin_memory is_pinned pin_memory lift_fresh alias _copy_from randn randn_like
 """.split())
 # The network's own work: nothing is computed, small results are zeros.
 NETWORK = set("""
@@ -61,18 +60,31 @@ KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
 PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
 PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
+# Matrices take longer than anything else: only little ones are worked out.
+MATRICES = ("linalg_", "_linalg_", "geqrf", "ormqr", "_cdist_forward", "cholesky", "lu_", "triangular_solve")
+MATRIX = 1 << 16  # bytes
 # Random numbers: other ones than the card's, and without touching the host's generator.
 RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
+# The same, in place (randn is one of them). Few are drawn: loops end by them, layers need none.
+DRAWS = {"bernoulli_", "uniform_", "normal_", "random_", "exponential_", "log_normal_", "cauchy_",
+         "geometric_"}
+DRAWN = 1 << 16  # bytes
+# Their kernels ask by further operations for values of what they were given: those are seen as well.
+ASKING = {"bincount", "histc", "linalg_eig", "_to_sparse", "_to_sparse_csr", "_to_sparse_csc",
+          "_to_sparse_bsr", "_to_sparse_bsc", "repeat_interleave", "_nested_tensor_from_mask", "linalg_matrix_exp",
+          "_nested_tensor_from_mask_left_aligned"}
+# Single numbers that may well be infinite; others are losses and norms, which a card has finite.
+EXTREMES = ("max", "min", "amax", "amin", "where")
 # They ask the device how many results there are before they allocate them.
 COUNTED = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
-           "repeat_interleave", "index", "index_put", "index_put_", "_index_put_impl_", "nms"}
+           "index", "index_put", "index_put_", "_index_put_impl_", "nms"}
 INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 MASKED = {"masked_select", "nonzero", *INDEXED}
 # Floating point made of masks is added to attention scores: it decides nothing.
 ADDED = {"where", "masked_fill"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, ZERO = range(4)
+LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE = range(6)
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -151,7 +163,7 @@ class _Memory:
     def forget(self, results):
         if self.known:
             for t in results:
-                if t.is_cuda and type(t) in self.plain:
+                if t.is_cuda and self.is_plain(t):
                     self.known.pop(t.data_ptr(), None)
 
     def forget_floats(self):
@@ -207,9 +219,12 @@ class _Memory:
             elif r.is_cuda:
                 self.forget([r])
 
-    def store(self, results, done):
+    def store(self, results, done, reduced=False):
         values = []
         flatten(self.torch, done, values)
+        for value in values if reduced else ():
+            if value.numel() == 1 and value.is_floating_point() and not math.isfinite(value.item()):
+                value.zero_()
         for to, value in zip(results, values):
             if to.shape != value.shape:
                 continue
@@ -225,7 +240,9 @@ class _Memory:
 def _make_handler(torch, memory):
     driver = ctypes.CDLL("libcuda.so.1")
     masks = (torch.bool, torch.uint8)
-    told, draws = {}, [0]
+    told, draws = {}, threading.local()  # threads run in any order
+    exclude, key = torch._C._dispatch_tls_set_dispatch_key_excluded, torch._C._parse_dispatch_key(KEY)
+    below = torch._C._dispatch_keyset_full_after(key)
 
     def plan_of(func):
         name = func._schema.name.split("::")[-1]
@@ -236,6 +253,10 @@ def _make_handler(torch, memory):
             plan = ITEM
         elif name in NETWORK:
             plan = ZERO
+        elif name in DRAWS:
+            plan = DRAW
+        elif name == "_coalesce":
+            plan = COALESCE
         elif func._schema.name == "torchvision::nms":
             plan = COMPUTE
         elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
@@ -262,7 +283,7 @@ def _make_handler(torch, memory):
         plan, name, mutable, _ = plan
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
-        if plan == COMPUTE and not mutable and name not in COUNTED:
+        if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING:
             return is_learnt
         return lambda args: False
 
@@ -283,12 +304,54 @@ def _make_handler(torch, memory):
         kwargs = {k: v for k, v in kwargs.items() if k != "generator"}
         generator = torch.default_generator
         state = generator.get_state()
-        generator.manual_seed(draws[0])
-        draws[0] += 1
+        draws.n = getattr(draws, "n", 0) + 1
+        generator.manual_seed(draws.n)
         try:
             return on_cpu(func, name, mutable, args, kwargs)
         finally:
             generator.set_state(state)
+
+    def draw(func, name, args, kwargs):
+        """Random numbers in place. Larger ones are zeros, but for the kind that is divided by."""
+        out, t = func(*args, **kwargs), args[0]
+        if t.is_cuda and memory.is_plain(t):
+            if t.nbytes <= DRAWN:
+                drawn(func, name, True, args, kwargs)
+            elif name == "exponential_" and t.nbytes <= UPLOADED_FLOAT:
+                memory.on_host(t).fill_(1)
+            if DRAWN < t.nbytes:
+                memory.forget([t])
+        return out
+
+    def ask(func, name, args, kwargs):
+        if name not in ASKING:
+            return func(*args, **kwargs)
+        if name == "repeat_interleave":  # it refuses negative ones, which it finds out of zeros
+            count, known = args[0].numel(), memory.is_small(args[0]) or memory.is_known(args[0])
+            kwargs.setdefault("output_size", int(memory.moved(args[0]).sum()) if known else count)
+            if not known:
+                not_known(name)
+        exclude(key, False)
+        try:
+            return func.redispatch(torch._C._dispatch_keys(args[0]) & below, *args, **kwargs)
+        finally:
+            exclude(key, True)
+
+    def coalesce(func, t):
+        """Sparse tensors: what is there twice counts once."""
+        indices, done = t._indices(), None
+        if memory.is_small(indices) or memory.is_known(indices):
+            done = torch.sparse_coo_tensor(memory.moved(indices), memory.moved(t._values()),
+                                           t.shape, check_invariants=False)
+            done = done._coalesced_(False).coalesce()
+        else:
+            not_known("_coalesce")
+        driver.vc_null_count_is(ctypes.c_uint64(done._nnz() if done is not None else t._nnz()))
+        out = func(t)
+        driver.vc_null_count_unused()
+        if done is not None:
+            memory.store([out._indices(), out._values()], [done._indices(), done._values()])
+        return out
 
     def mask_of(name, args):
         """The tensor whose true elements are counted, None where nothing is."""
@@ -326,16 +389,19 @@ def _make_handler(torch, memory):
             tell_true(mask)
         return known
 
-    def tell_most(name, args):
-        """Nobody knows how many: as many as there can be, and the report names it."""
-        mask = mask_of(name, args)
-        if mask is None or not mask.is_cuda:
-            return
+    def not_known(name):
         if name not in told:
             told[name] = ctypes.create_string_buffer(
                 ("the size of a result of %s" % name).encode())
             if hasattr(driver, "vc_null_values_unknown"):
                 driver.vc_null_values_unknown(told[name])
+
+    def tell_most(name, args):
+        """Nobody knows how many: as many as there can be, and the report names it."""
+        mask = mask_of(name, args)
+        if mask is None or not mask.is_cuda:
+            return
+        not_known(name)
         driver.vc_null_count_is(ctypes.c_uint64(mask.numel()))
 
     def on_device(kwargs):
@@ -361,7 +427,8 @@ def _make_handler(torch, memory):
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
             return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
         worth = memory.weigh(device, name)
-        if worth == UNKNOWN:
+        if worth == UNKNOWN or (name.startswith(MATRICES) and device[0].nbytes > MATRIX and
+                                "norm" not in name):
             return large(func, name, mutable, args, kwargs)
         done = None
         try:
@@ -369,7 +436,7 @@ def _make_handler(torch, memory):
                 done = tell_count(func, name, args, kwargs)
         except Exception:
             done = None
-        out = func(*args, **kwargs)
+        out = ask(func, name, args, kwargs)
         driver.vc_null_count_unused()
         results = []
         flatten(torch, out, results)
@@ -384,7 +451,8 @@ def _make_handler(torch, memory):
             if not mutable and not results:
                 return done  # equal and its like answer without a tensor
             if not mutable:
-                memory.store(results, done)
+                memory.store(results, done, device and device[0].numel() > 1 and
+                             not name.startswith(EXTREMES))
             elif name in OVERWRITE and args[0].is_cuda and \
                     args[0].nbytes == args[0].untyped_storage().nbytes():
                 memory.learn(args[0])
@@ -396,7 +464,7 @@ def _make_handler(torch, memory):
     def large(func, name, mutable, args, kwargs):
         if name in COUNTED and not (name in MASKED and tell_known(name, args)):
             tell_most(name, args)
-        out = func(*args, **kwargs)
+        out = ask(func, name, args, kwargs)
         if name in COUNTED:
             driver.vc_null_count_unused()
         results = []
@@ -417,6 +485,10 @@ def _make_handler(torch, memory):
             return out
         if plan == ZERO and not (name in PRODUCTS and is_tiny(args)):
             return large(func, name, mutable, args, kwargs)
+        if plan == DRAW:
+            return draw(func, name, args, kwargs)
+        if plan == COALESCE:
+            return coalesce(func, args[0]) if args[0].is_cuda else func(*args)
         if plan == ITEM:
             value = func(*args)
             return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
@@ -473,6 +545,7 @@ def _make_key(torch, memory):
     for name in filter(concerns, sorted(names)):
         library = network if name[len("aten::"):] in LEAVES else rest
         library.impl(name[len("aten::"):], KEY, watch(name), False)
+    rest.impl("_coalesce", KEY, watch("aten::_coalesce"), False)
     vision = C._dispatch_library("IMPL", "torchvision", "")
     vision.impl("nms", KEY, watch("torchvision::nms"), False)
 
@@ -541,6 +614,21 @@ class _Switch(threading.local):
                     self.leave()
         return wrapped
 
+    def outside(self, step):
+        """An optimizer's step, but for the passes that it calls for."""
+        @functools.wraps(step)
+        def wrapped(*args, **kwargs):
+            args = [self.inside(a) if callable(a) and i else a for i, a in enumerate(args)]
+            if callable(kwargs.get("closure")):
+                kwargs["closure"] = self.inside(kwargs["closure"])
+            left = self.leave()
+            try:
+                return step(*args, **kwargs)
+            finally:  # it may run out of memory
+                if left:
+                    self.enter()
+        return wrapped
+
     def compiled(self):
         """From here on backward passes may be compiled ones."""
         if not self.compiles:
@@ -605,11 +693,17 @@ def start(torch):
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
     optim = sys.modules.get("torch.optim.optimizer")
-    if optim is not None and hasattr(optim, "register_optimizer_step_pre_hook"):
-        left = []
-        optim.register_optimizer_step_pre_hook(lambda *a: left.append(switch.leave()) and None)
-        optim.register_optimizer_step_post_hook(lambda *a: left and left.pop() and switch.enter())
+    if optim is not None and hasattr(optim.Optimizer, "profile_hook_step"):
+        hooked = optim.Optimizer.profile_hook_step
+        optim.Optimizer.profile_hook_step = staticmethod(lambda step: switch.outside(hooked(step)))
     torch.compile = _off_inside_compiled(torch, switch, torch.compile)
+    # PyTorch keeps keys by thread: those of Python start with it on, too
+    bootstrap = threading.Thread._bootstrap_inner
+
+    def started(thread):
+        switch.enter()
+        bootstrap(thread)
+    threading.Thread._bootstrap_inner = started
     # a worker of a process that uses the card cannot use it; a child of one that does not, can
     os.register_at_fork(after_in_child=lambda: torch.cuda._is_in_bad_fork() and switch.leave())
     switch.enter()

@@ -96,4 +96,15 @@ def recurrent():
     nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0].sum().backward()
 
 
+@case
+def matrices():
+    """decompositions that read back whether they worked, or look for infinities first"""
+    a = torch.randn(64, 64, device=device)
+    s = a @ a.T + torch.eye(64, device=device)
+    for f in (torch.linalg.svd, torch.linalg.qr, torch.linalg.eigh, torch.linalg.eig, torch.linalg.inv,
+              torch.linalg.cholesky, torch.linalg.det, torch.linalg.pinv, torch.linalg.matrix_exp):
+        f(s)
+    torch.linalg.lstsq(s, a), torch.linalg.solve(s, a), torch.linalg.matrix_rank(s).item()
+
+
 sys.exit(failed)

@@ -2,6 +2,7 @@
 """values.py - decisions that a script takes from small tensors are the right ones on the null GPU, and
 several trainings in one process, with a cap between them, behave as on a card. Prints TAP lines."""
 import sys
+import threading
 
 import torch
 import torch.utils.checkpoint
@@ -91,9 +92,78 @@ def backward_values():
     ok(heads._nnz() == 16 and heads.is_cuda, "sparse tensors move to the card")
 
 
+def asked_values():
+    """Sizes and checks that an operation finds out by asking for values itself."""
+    counts = torch.tensor([1, 5, 2, 2, 9], device="cuda")
+    ok(torch.bincount(counts).tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 0, 1], "bincount is as long as it must be")
+    ok(torch.repeat_interleave(counts, counts).shape[0] == 19 and
+       torch.repeat_interleave(counts.repeat(100000), 2).sum().item() == 3800000, "rows are repeated")
+    twice = torch.tensor([[0, 0, 1], [1, 1, 2]], device="cuda")
+    ok(torch.sparse_coo_tensor(twice, torch.ones(3, device="cuda"), (5, 5)).coalesce()._nnz() == 2,
+       "what a sparse tensor holds twice counts once")
+    ok(torch.eye(5, device="cuda").to_sparse()._nnz() == 5, "a dense tensor becomes a sparse one")
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).cuda().eval()
+    padded = torch.arange(20, device="cuda")[None] >= torch.tensor([[20], [10]], device="cuda")
+    with torch.no_grad():
+        out = encoder(torch.randn(2, 20, 64, device="cuda"), src_key_padding_mask=padded)
+    ok(out.shape == (2, 20, 64), "padded rows pass through the encoder as a nested tensor")
+
+
+def drawn_values():
+    """Loops that end by a draw; logarithms and quotients of draws."""
+    def tries(draw):
+        return next((n for n in range(1000) if draw()), 1000)
+    one = torch.empty(1, device="cuda")
+    ok(max(map(tries, (lambda: one.uniform_().item() > 0.9, lambda: one.normal_().item() > 1,
+                       lambda: one.bernoulli_(0.1).item(), lambda: one.random_(0, 10).item() == 3,
+                       lambda: (torch.randn(8, device="cuda") > 1.5).any(),
+                       lambda: torch.rand((), device="cuda") > 0.9))) < 1000, "loops over draws end")
+    ok(nn.functional.gumbel_softmax(torch.zeros(8, 10, device="cuda"), hard=True).sum().item() == 8 and
+       not torch.empty(500000, device="cuda").exponential_().log().isnan().any().item(),
+       "draws that are divided by are not zero")
+    loss = nn.functional.nll_loss(torch.zeros(4, 4, device="cuda").log(), torch.arange(4, device="cuda"))
+    ok(bool(torch.isfinite(loss)) and torch.tensor([1., 2], device="cuda").log().amax().item() > 0.6,
+       "a loss is finite where it is asked for on the card")
+
+
+def kept_values():
+    """Values stay on: in other threads, in closures of an optimizer, after a step that ran out of memory."""
+    def count():
+        return (torch.arange(10, device="cuda") > 4).nonzero().shape[0]
+    seen = []
+    threads = [threading.Thread(target=lambda: seen.append(count())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ok(seen == [5, 5, 5], "other threads see values")
+    net = nn.Linear(8192, 8192).cuda()
+    for how in (lambda o, f: o.step(f), lambda o, f: o.step(closure=f)):
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+        def closure():
+            seen.append(count())
+            return net(torch.randn(4, 8192, device="cuda")).sum().backward()
+        how(optimizer, closure)
+    ok(seen[3:] == [5, 5], "closures of an optimizer see values")
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(0.03)
+    try:
+        torch.optim.AdamW(net.parameters()).step()
+        died = False
+    except torch.OutOfMemoryError:
+        died = True
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    ok(died and count() == 5, "after a step that ran out of memory there are values still")
+
+
 def main():
     large_values()
     backward_values()
+    asked_values()
+    drawn_values()
+    kept_values()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

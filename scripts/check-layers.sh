@@ -10,7 +10,7 @@ tracer/*                  common/ tracer/
 nullgpu/*                 nullgpu/ common/error.h
 simulator/models/*        common/ simulator/model.h simulator/device.h simulator/models/
 simulator/sources/*       common/ simulator/source.h simulator/sources/
-simulator/transforms/*    common/ simulator/source.h simulator/transforms/
+simulator/transforms/*    common/ simulator/source.h simulator/reduction.h simulator/transforms/
 simulator/observers/*     common/ simulator/observer.h simulator/result.h simulator/observers/
 simulator/*               common/ simulator/
 visualize/*               common/ visualize/ simulator/result.h

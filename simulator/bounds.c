@@ -14,7 +14,7 @@ enum { TEXT = 512 };
  * more. blind: down, for recordings without call sites, whose layers are guessed and too large. Those
  * that are not here are exact on the recording, or their parameters are the question. */
 static const struct margin { const char *name; double down, up, blind; } margins[] = {
-	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 4, 6, 0 },
+	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 3, 4, 0 },
 	{ "checkpoint", 8, 8, 0 }, { "ddp", 0.5, 0.5, 0 }, { "fsdp", 5, 4, 25 }, { "zero", 6, 12, 0 },
 	{ "offload", 17, 13, 0 }, { "precision", 10, 8, 0 }, { "lora", 20, 12, 0 }, { "qlora", 30, 20, 0 },
 	{ "tp", 30, 30, 0 }, { "pp", 30, 30, 0 },

@@ -29,10 +29,12 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 		return 3 * n * element;
 	case VC_OPT_MUON: /* momentum of matrices, AdamW of the rest */
 		return (t.cols > 1 || t.times ? 1 : 2) * n * element;
-	case VC_OPT_ADAFACTOR:
+	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF:
 		return t.cols > 1 || t.times ? 4 * (t.rows + t.cols) * times : 4 * n;
 	case VC_OPT_ADAM8BIT:
 		return n < SMALLEST_8BIT ? 8 * n : 2 * n + 2 * 4 * up(n, block ? block : 256);
+	case VC_OPT_LION8BIT:
+		return n < SMALLEST_8BIT ? 4 * n : n + 4 * up(n, block ? block : 256);
 	}
 	return 0;
 }

@@ -9,10 +9,12 @@
 
 enum vc_optimizer {
 	VC_OPT_SGD, VC_OPT_MOMENTUM, VC_OPT_ADAM, VC_OPT_ADAMW, VC_OPT_AMSGRAD, VC_OPT_ADAFACTOR,
-	VC_OPT_LION, VC_OPT_RMSPROP, VC_OPT_ADAGRAD, VC_OPT_LAMB, VC_OPT_ADAM8BIT, VC_OPT_MUON
+	VC_OPT_LION, VC_OPT_RMSPROP, VC_OPT_ADAGRAD, VC_OPT_LAMB, VC_OPT_ADAM8BIT, VC_OPT_MUON,
+	VC_OPT_ADAFACTOR_HF, VC_OPT_LION8BIT
 };
 /* For VC_P_ENUM parameters, in the same order. */
-#define VC_OPTIMIZERS "sgd,momentum,adam,adamw,amsgrad,adafactor,lion,rmsprop,adagrad,lamb,adam8bit,muon"
+#define VC_OPTIMIZERS "sgd,momentum,adam,adamw,amsgrad,adafactor,lion,rmsprop,adagrad,lamb,adam8bit,muon," \
+		      "adafactor_hf,lion8bit"
 
 /* cols = 1 and times = 0: a vector of `rows`. times: so many matrices in one tensor (the kernels of a
  * convolution); 0: one. */

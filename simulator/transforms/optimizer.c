@@ -2,6 +2,10 @@
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
  * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
  * states follow those of simulator/transforms/shapes.h. */
+#include <stdlib.h>
+
+#include "simulator/reduction.h"
+#include "simulator/transforms/formulas.h"
 #include "simulator/transforms/resize.h"
 #include "simulator/transforms/shapes.h"
 
@@ -37,39 +41,237 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= SMALL ? 0 : b->size;
 }
 
-/* foreach is PyTorch's default on CUDA; Adafactor, 8-bit, Lion and Muon work tensor by tensor. */
+/* foreach is PyTorch's default on CUDA but for Adafactor; those, 8-bit ones, Lion and Muon work tensor by
+ * tensor. */
 static enum step temporaries(const struct config *c)
 {
 	if (c->step != AS_USUAL)
 		return (enum step)c->step;
 	switch ((enum vc_optimizer)c->to) {
-	case VC_OPT_ADAM8BIT:
+	case VC_OPT_ADAM8BIT: case VC_OPT_LION8BIT:
 		return FUSED;
-	case VC_OPT_ADAFACTOR: case VC_OPT_LION: case VC_OPT_MUON: case VC_OPT_LAMB:
+	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF: case VC_OPT_LION: case VC_OPT_MUON: case VC_OPT_LAMB:
 		return LOOP;
 	default:
 		return FOREACH;
 	}
 }
 
-static int add_states(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
+/* Not in PyTorch: their states are made when the step comes by the tensor, not all at first. */
+static bool lazy(const struct config *c)
+{
+	return c->to == VC_OPT_ADAFACTOR_HF || c->to == VC_OPT_LION || c->to == VC_OPT_ADAM8BIT ||
+	       c->to == VC_OPT_LION8BIT || c->to == VC_OPT_LAMB;
+}
+
+/* What the step of one tensor asks for, each as large as the tensor: `a` a block, `A` gives it back; `n` a new
+ * one that takes a name which stays until the next tensor's does, `o` the older one of that name goes, `N`
+ * the new one does;
+ * `S` scratch of a sum over rows, `R` and `C` means over one side. From the sources of PyTorch 2.11
+ * (_single_tensor_*), transformers 4.57 and lion-pytorch 0.2. */
+static const char *one_tensor(enum vc_optimizer to, bool matrix)
+{
+	switch (to) {
+	case VC_OPT_SGD: case VC_OPT_MOMENTUM:
+		return "";
+	case VC_OPT_RMSPROP: case VC_OPT_ADAGRAD:
+		return "no";
+	case VC_OPT_ADAFACTOR:
+		return matrix ? "RSCno" : "anoA";
+	case VC_OPT_ADAFACTOR_HF:
+		return matrix ? "anAoRSCnoaA" : "anAonoaA";
+	case VC_OPT_ADAM: case VC_OPT_ADAMW: case VC_OPT_AMSGRAD:
+		return "anAo";
+	case VC_OPT_LION:
+		return "anAN";
+	default:
+		return "aA";
+	}
+}
+
+/* The same for lists of all tensors. */
+static const char *all_tensors(enum vc_optimizer to)
+{
+	switch (to) {
+	case VC_OPT_SGD: case VC_OPT_MOMENTUM:
+		return "";
+	case VC_OPT_ADAGRAD:
+		return "anAa";
+	default:
+		return "a";
+	}
+}
+
+static struct vc_tensor_shape shape(const struct vc_resize *r, size_t i)
 {
 	const struct config *c = r->config;
+
+	return vc_shapes_guess(r->trainable, r->trainables, i, (unsigned)c->element, r->convolutional);
+}
+
+static bool factored(enum vc_optimizer to)
+{
+	return to == VC_OPT_ADAFACTOR || to == VC_OPT_ADAFACTOR_HF;
+}
+
+/* Bytes of the means over the columns of each row (or of the others), in float; 0: of a vector. */
+static uint64_t means(struct vc_tensor_shape t, bool rows)
+{
+	return t.cols > 1 || t.times ? 4 * (rows ? t.rows : t.cols) * (t.times ? t.times : 1) : 0;
+}
+
+static int add_state(struct vc_resize *r, const struct vc_event *e, size_t i, struct vc_error *err)
+{
+	const struct config *c = r->config;
+	enum vc_optimizer to = (enum vc_optimizer)c->to;
+	uint64_t bytes = vc_optimizer_state(to, shape(r, i), (unsigned)c->element, (unsigned)c->block), n = r->trainable[i];
+	bool narrow = to == VC_OPT_ADAM8BIT || to == VC_OPT_LION8BIT;
+	uint64_t part[4] = { bytes }, values = n / c->element;
+
+	if (to == VC_OPT_ADAM8BIT || bytes == 2 * n)
+		part[0] = part[1] = bytes / 2;
+	if (bytes == 3 * n)
+		part[0] = part[1] = part[2] = n;
+	if (factored(to) && means(shape(r, i), true)) {
+		part[0] = means(shape(r, i), true);
+		part[1] = bytes - part[0];
+	}
+	if (narrow && part[0] < 4 * values && part[0] > values) { /* values, then their scales */
+		part[2] = part[0] - values;
+		part[3] = part[1] ? part[2] : 0;
+		part[0] = values;
+		part[1] = part[1] ? values : 0;
+	}
+	int rc = VC_OK;
+	for (int k = 0; rc == VC_OK && k < 4; k++)
+		rc = vc_resize_add(r, e, part[k], false, err);
+	r->total += bytes;
+	return rc;
+}
+
+/* Scratch of the sum over the rows of a matrix: on the card that was recorded, else an A100. */
+static uint64_t scratch(const struct vc_resize *r, struct vc_tensor_shape t)
+{
+	const struct vc_device_info *d = r->meta ? vc_meta_device_known(r->meta, r->c.w->device) : NULL;
+	struct vc_reduction_card card = { d && d->sms > 0 ? (uint32_t)d->sms : 108,
+					  vc_threads_per_sm(d && d->cc_major ? d->cc_major : 8, d ? d->cc_minor : 0) };
+	uint64_t partial, semaphores, rows = t.rows, cols = t.cols;
+
+	if (cols > 16 * rows) { /* words times width: no product has such a shape */
+		rows = t.cols;
+		cols = t.rows;
+	}
+	return !t.times && cols > 1 && vc_reduction(cols, rows, &card, &partial, &semaphores) ? partial : 0;
+}
+
+struct loop { uint64_t a, new, old; };
+
+/* Asked for, used and given back. */
+static int passing(struct vc_resize *r, const struct vc_event *e, uint64_t size, struct vc_error *err)
+{
+	uint64_t id;
+	int rc = size ? vc_clone_alloc(&r->c, e, size, &id, err) : VC_OK;
+
+	return rc == VC_OK && size ? vc_clone_free(&r->c, e, id, err) : rc;
+}
+
+static int run_step(struct vc_resize *r, struct loop *l, const char *steps, size_t i, const struct vc_event *e,
+		    struct vc_error *err)
+{
+	struct vc_tensor_shape t = shape(r, i);
+	uint64_t size = r->trainable[i];
 	int rc = VC_OK;
 
-	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
-		struct vc_tensor_shape t = vc_shapes_guess(r->trainable, r->trainables, i, (unsigned)c->element,
-							   r->convolutional);
-		uint64_t bytes = vc_optimizer_state((enum vc_optimizer)c->to, t, (unsigned)c->element,
-						    (unsigned)c->block);
-		uint64_t half = bytes / 2, n = r->trainable[i];
-		bool two = bytes == 2 * n || c->to == VC_OPT_ADAM8BIT;
+	for (; rc == VC_OK && *steps; steps++) {
 
-		rc = vc_resize_add(r, e, two ? half : bytes, false, err);
-		if (rc == VC_OK && two)
-			rc = vc_resize_add(r, e, bytes - half, false, err);
-		r->total += bytes;
+		switch (*steps) {
+		case 'a':
+			rc = vc_clone_alloc(&r->c, e, size, &l->a, err);
+			break;
+		case 'n':
+			rc = vc_clone_alloc(&r->c, e, size, &l->new, err);
+			break;
+		case 'A':
+			rc = vc_clone_free(&r->c, e, l->a, err);
+			l->a = 0;
+			break;
+		case 'N':
+			rc = vc_clone_free(&r->c, e, l->new, err);
+			l->new = 0;
+			break;
+		case 'o':
+			rc = vc_clone_free(&r->c, e, l->old, err);
+			l->old = l->new;
+			l->new = 0;
+			break;
+		case 'R': case 'C':
+			rc = passing(r, e, means(t, *steps == 'R'), err);
+			break;
+		default:
+			rc = passing(r, e, scratch(r, t), err);
+		}
 	}
+	return rc;
+}
+
+/* The parameters are in the order of the model, which the backward pass comes by from its end. */
+static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states, bool steps, struct vc_error *err)
+{
+	const struct config *c = r->config;
+	struct loop l = { 0 };
+	int rc = VC_OK;
+
+	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;) {
+		struct vc_tensor_shape t = shape(r, i);
+
+		if (states)
+			rc = add_state(r, e, i, err);
+		if (rc == VC_OK && steps)
+			rc = run_step(r, &l, one_tensor((enum vc_optimizer)c->to, t.cols > 1 || t.times),
+				      i, e, err);
+	}
+	if (rc == VC_OK)
+		rc = vc_clone_free(&r->c, e, l.old, err);
+	return rc;
+}
+
+static int add_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;)
+		rc = vc_clone_alloc(&r->c, e, r->trainable[i], &id[i], err);
+	return rc;
+}
+
+static int free_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;) {
+		rc = vc_clone_free(&r->c, e, id[i], err);
+		id[i] = 0;
+	}
+	return rc;
+}
+
+static int all_at_once(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
+{
+	const struct config *c = r->config;
+	uint64_t *id = calloc(2 * r->trainables + 2, sizeof(*id)), *a = id, *n = id ? id + r->trainables : NULL;
+	int rc = id ? VC_OK : vc_nomem(err, "temporaries of an optimizer");
+
+	for (size_t i = r->trainables; rc == VC_OK && c->to == VC_OPT_ADAFACTOR && i-- > 0;) {
+		struct loop l = { 0 };
+		rc = run_step(r, &l, "RSC", i, e, err);
+	}
+	for (const char *k = all_tensors((enum vc_optimizer)c->to); rc == VC_OK && *k; k++)
+		rc = *k == 'A' ? free_list(r, e, a, err) : add_list(r, e, *k == 'a' ? a : n, err);
+	if (rc == VC_OK)
+		rc = free_list(r, e, a, err);
+	if (rc == VC_OK)
+		rc = free_list(r, e, n, err);
+	free(id);
 	return rc;
 }
 
@@ -77,33 +279,26 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 		 struct vc_error *err)
 {
 	const struct config *c = r->config;
+	enum step how = temporaries(c);
+	bool first = !p->iteration, together = lazy(c) && how == LOOP;
 	int rc = VC_OK;
 
+	if (c->to == VC_OPT_ADAGRAD && first && p->phase == VC_PHASE_FORWARD && !p->micro)
+		return one_by_one(r, e, true, false, err); /* made with the optimizer itself */
 	if (p->phase != VC_PHASE_OPTIMIZER)
 		return VC_OK;
-	if (!p->iteration)
-		rc = add_states(r, e, err);
-	switch (temporaries(c)) {
-	case FOREACH:
-		for (size_t i = 0; rc == VC_OK && i < r->trainables; i++)
-			rc = vc_resize_add(r, e, c->to == VC_OPT_SGD ? 0 : r->trainable[i], true, err);
-		break;
-	case LOOP:
-		for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
-			rc = vc_resize_add(r, e, r->trainable[i], true, err);
-			if (rc == VC_OK)
-				rc = vc_resize_release(r, e, err);
-		}
-		break;
-	case FUSED: case AS_USUAL:
-		break;
-	}
-	return rc == VC_OK ? vc_resize_release(r, e, err) : rc;
+	if (first && !together && c->to != VC_OPT_ADAGRAD)
+		rc = one_by_one(r, e, true, false, err);
+	if (rc == VC_OK && how == LOOP)
+		rc = one_by_one(r, e, first && together, true, err);
+	if (rc == VC_OK && how == FOREACH)
+		rc = all_at_once(r, e, err);
+	return rc;
 }
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter };
+	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .meta = s->meta };
 
 	return vc_resize_run(&r, s, w, err);
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEAR = 4, SMALLEST_MATRIX = 1024 };
+enum { NEAR = 4, SMALLEST_MATRIX = 1024, LONGEST = 4096 }; /* LONGEST: times as long as wide */
 
 bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)
 {
@@ -24,21 +24,41 @@ bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)
 	return convolutions > linear;
 }
 
-/* Outputs of matrix i: the nearest vector that divides it, of those the backward pass makes around it. */
-static uint64_t outputs(const uint64_t *bytes, size_t n, size_t i, unsigned element)
+static size_t times_there(const uint64_t *bytes, size_t n, uint64_t size)
 {
-	uint64_t values = bytes[i] / element;
+	size_t times = 0;
+
+	for (size_t i = 0; i < n; i++)
+		times += bytes[i] == size;
+	return times;
+}
+
+/* Outputs of matrix i: the nearest vector that divides it, of those the backward pass makes around it. The
+ * bias of a linear layer comes behind its weight, the norm of a convolution before it. Of a table that
+ * is much longer than wide the width is what most of its neighbours have. */
+static uint64_t outputs(const uint64_t *bytes, size_t n, size_t i, unsigned element, bool convolutional)
+{
+	uint64_t values = bytes[i] / element, found = 0;
+	size_t most = 0;
 
 	for (size_t d = 1; d <= NEAR; d++)
 		for (int side = 0; side < 2; side++) {
-			size_t j = side ? i + d : i - d;
-			uint64_t v = (side ? j < n : d <= i) ? bytes[j] / element : 0;
+			bool behind = (side == 0) != convolutional;
+			size_t j = behind ? i + d : i - d, times;
+			uint64_t v = (behind ? j < n : d <= i) ? bytes[j] / element : 0;
 
-			if (v > 1 && v * v <= values * 64 && v < values && values % v == 0 && v <= 65536 &&
-			    values / v > 1)
-				return v;
+			if (v <= 1 || v * v > values * 64 || v >= values || values % v || v > 65536 ||
+			    values / v <= 1 || values / v > v * LONGEST)
+				continue;
+			if (convolutional || values / v < 8 * v)
+				return found ? found : v;
+			times = times_there(bytes, n, bytes[j]);
+			if (times > most) {
+				most = times;
+				found = v;
+			}
 		}
-	return 0;
+	return found;
 }
 
 static bool is_width(const uint64_t *bytes, size_t n, uint64_t values, unsigned element)
@@ -79,7 +99,7 @@ struct vc_tensor_shape vc_shapes_guess(const uint64_t *bytes, size_t n, size_t i
 
 	if (values < SMALLEST_MATRIX)
 		return (struct vc_tensor_shape){ .rows = values, .cols = 1 };
-	out = outputs(bytes, n, i, element);
+	out = outputs(bytes, n, i, element, convolutional);
 	if (!out)
 		return values < 65536 ? (struct vc_tensor_shape){ .rows = values, .cols = 1 } : near_square(values);
 	if (convolutional && i >= NEAR / 2) {

@@ -14,6 +14,8 @@ if ! "$PYTHON" -c "$has"; then
 		charset-normalizer tqdm packaging psutil PyYAML numpy pillow filelock fsspec typing_extensions sympy mpmath \
 		networkx jinja2 MarkupSafe 1>&2 || echo "# no packages: models beside gpt, mlp and tables cannot run" >&2
 fi
+"$PYTHON" -c 'import lion_pytorch' 2> /dev/null ||
+	"$PYTHON" -m pip install -q --no-deps --target "$CACHE/site" lion-pytorch==0.2.5 1>&2 || echo "# no lion-pytorch" >&2
 how=(-q -g a100-80g-sxm --stacks "${STACKS:-py}" --values off)
 trim() { local a=($*); echo "${a[*]}"; }
 name() { printf '%s' "$*" | tr ' ,' '_+' ; }

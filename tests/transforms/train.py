@@ -167,6 +167,12 @@ def make_optimizer(params):
     if a.optimizer == "adafactor-hf":
         from transformers.optimization import Adafactor
         return Adafactor, {}
+    if a.optimizer == "lion":
+        from lion_pytorch import Lion
+        return Lion, {}
+    if a.optimizer in ("adam8bit", "lion8bit"):
+        import bitsandbytes as bnb
+        return {"adam8bit": bnb.optim.AdamW8bit, "lion8bit": bnb.optim.Lion8bit}[a.optimizer], {}
     kinds = {"sgd": (torch.optim.SGD, {"lr": 0.1}), "momentum": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
              "adam": (torch.optim.Adam, {}), "adamw": (torch.optim.AdamW, {}),
              "amsgrad": (torch.optim.AdamW, {"amsgrad": True}), "rmsprop": (torch.optim.RMSprop, {}),

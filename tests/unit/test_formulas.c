@@ -40,6 +40,7 @@ static void optimizer_states_byte_by_byte(void **unused)
 	(void)unused;
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, v, 4, 256), 2031256);
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, small, 4, 256), 32760);
+	assert_int_equal(vc_optimizer_state(VC_OPT_LION8BIT, v, 4, 256), 2031256 / 2);
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAFACTOR, m, 4, 0), 73728);
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM, m, 4, 0), 469762048);
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAMW, v, 2, 0), 4000000);

@@ -117,7 +117,8 @@ int main(int argc, char **argv)
 	const struct vc_command *c;
 	int at = 1;
 
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a sentence, not a death */
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a sentence, not a death, */
+	signal(SIGXFSZ, SIG_IGN); /* and so is a limit on the size of files */
 	for (; at < argc && argv[at][0] == '-'; at++) {
 		if (!strcmp(argv[at], "--version"))
 			return puts("vramcast " VC_VERSION) < 0;

@@ -280,8 +280,15 @@ static int open_fd(struct vc_input *in, const char *path, struct vc_error *err)
 		return vc_fail(err, VC_EIO, "cannot open %s: %s", path, strerror(errno));
 	in->own_fd = true;
 	if (!fstat(in->fd, &st) && S_ISDIR(st.st_mode))
-		return vc_fail(err, VC_EIO, "%s is a directory, not a trace file", path);
+		return vc_fail(err, VC_EIO, "%s is a directory, not a file", path);
 	return 0;
+}
+
+bool vc_input_is_stream(const char *path)
+{
+	struct stat st;
+
+	return !strcmp(path, "-") || (!stat(path, &st) && !S_ISREG(st.st_mode));
 }
 
 static struct vc_input *input_new(const char *name, struct vc_error *err)

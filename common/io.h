@@ -18,6 +18,8 @@ struct vc_input *vc_input_open(const char *path, struct vc_error *err);
 struct vc_input *vc_input_raw(const char *path, struct vc_error *err);   /* no decompression */
 struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *err); /* lent bytes */
 void vc_input_close(struct vc_input *in); /* NULL is fine */
+/* Standard input, a pipe, what stands behind <(...): it can be opened and read but once. */
+bool vc_input_is_stream(const char *path);
 
 /* At least `want` bytes from the current position without consuming them, fewer only at the end of
  * the input; *got says how many lie at the returned address (valid until the next call). NULL and an
@@ -28,8 +30,9 @@ uint64_t vc_input_offset(const struct vc_input *in); /* consumed so far, after d
 const char *vc_input_name(const struct vc_input *in);
 bool vc_input_truncated(const struct vc_input *in); /* compressed data ended too early */
 
-/* Output to a temporary file beside `path`, renamed over it by commit; "-" is standard output.
- * Failures are sticky: write freely, commit tells. Without commit, close removes the file. */
+/* Output to a file without a name (where the file system knows none: to a temporary one beside `path`),
+ * put in place by commit; "-" is standard output. Failures are sticky: write freely, commit tells.
+ * Without commit nothing stays. */
 struct vc_output;
 struct vc_output *vc_output_open(const char *path, struct vc_error *err);
 struct vc_output *vc_output_memory(struct vc_error *err); /* collects in memory */

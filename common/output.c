@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* output.c - the writing half of io.h: nothing appears under the final name before commit. */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _GNU_SOURCE /* realpath, O_TMPFILE */
 #include "common/io.h"
 
 #include <errno.h>
@@ -15,9 +15,10 @@
 #define FLUSH_AT ((size_t)1 << 16)
 
 struct vc_output {
-	char *path, *temporary; /* temporary NULL: written in place (standard output, a device, a pipe) */
+	char *path, *temporary; /* temporary: the name until commit, NULL: none */
 	int fd;                 /* -1: memory */
 	bool own_fd, committed;
+	bool nameless;          /* else without temporary: written in place (a device, a pipe) */
 	char *buf;
 	size_t n, cap;
 	int status;             /* first failure */
@@ -138,24 +139,55 @@ struct vc_output *vc_output_memory(struct vc_error *err)
 	return output_new("memory", err);
 }
 
-/* Own names instead of mkstemp, so that the file gets the mode the user's umask says. */
-static int open_temporary(struct vc_output *o, struct vc_error *err)
+/* A file without a name is gone with its process, however that ends. */
+static bool open_nameless(struct vc_output *o)
+{
+	const char *slash = strrchr(o->path, '/');
+	char *folder = slash ? strndup(o->path, (size_t)(slash - o->path) + 1) : strdup(".");
+
+	if (folder && !access("/proc/self/fd", X_OK)) /* give_name will need it */
+		o->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	free(folder);
+	o->nameless = o->fd >= 0;
+	return o->nameless;
+}
+
+/* Calls make until it made something under a name of its own: not mkstemp's, so that the file gets the
+ * mode the user's umask says. False with errno where that is not to be had. */
+static bool under_own_name(struct vc_output *o, int (*make)(struct vc_output *))
 {
 	size_t cap = strlen(o->path) + 48;
 
 	o->temporary = malloc(cap);
-	if (!o->temporary)
-		return vc_nomem(err, "an output");
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; o->temporary && i < 100; i++) {
 		snprintf(o->temporary, cap, "%s.%ld-%u.part", o->path, (long)getpid(), i);
-		o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (o->fd >= 0 || errno != EEXIST)
+		if (make(o) >= 0)
+			return true;
+		if (errno != EEXIST)
 			break;
 	}
-	if (o->fd >= 0)
-		return 0;
 	free(o->temporary);
 	o->temporary = NULL;
+	return false;
+}
+
+static int create(struct vc_output *o)
+{
+	return o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static int give_name(struct vc_output *o)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", o->fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW);
+}
+
+static int open_temporary(struct vc_output *o, struct vc_error *err)
+{
+	if (open_nameless(o) || under_own_name(o, create)) /* NFS and FUSE know no files without a name */
+		return 0;
 	return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
 }
 
@@ -174,6 +206,8 @@ static int open_target(struct vc_output *o, struct vc_error *err)
 			return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
 		return 0;
 	}
+	if (access(o->path, W_OK)) /* a folder that lets it be replaced is not leave to do so */
+		return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
 	real = realpath(o->path, NULL); /* a link stays a link */
 	if (real) {
 		free(o->path);
@@ -204,6 +238,8 @@ int vc_output_commit(struct vc_output *o, struct vc_error *err)
 {
 	if (o->fd >= 0)
 		flush(o);
+	if (o->nameless && !o->status && !under_own_name(o, give_name))
+		broken(o, VC_EIO, errno);
 	if (o->own_fd && o->fd >= 0) {
 		if (close(o->fd) && errno != EINTR)
 			broken(o, VC_EIO, errno);

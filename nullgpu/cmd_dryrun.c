@@ -2,6 +2,7 @@
 /* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
 #define _GNU_SOURCE /* asprintf */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static const struct vc_option options[] = {
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
 	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
-	  "run without the tracer: only the verdict, no trace", NULL },
+	  "only the verdict, no trace", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };
@@ -205,6 +206,8 @@ static int run_plain(char **argv, struct vc_error *err)
 		return err->status;
 	pid_t pid = fork();
 	if (pid == 0) {
+		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
+		signal(SIGXFSZ, SIG_DFL);
 		if (put_front("LD_PRELOAD", tracer, err) < 0)
 			_exit(126);
 		execvp(argv[0], argv);
@@ -356,6 +359,9 @@ static char **program_line(const struct config *c, const char *python, size_t *a
 
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
+	const struct vc_card *card;
+	uint64_t beside = 0;
+
 	if (!c->gpus.n)
 		return vc_fail(err, VC_EUSAGE, "which card? try -g rtx4090 ('vramcast gpus' lists them)");
 	if (!argc)
@@ -366,9 +372,16 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 			       c->addresses);
 	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
 		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
-	if (c->devices < 1 || c->devices > 16 || (c->ranks != VC_NOT_GIVEN && c->ranks > 16))
-		return vc_fail(err, VC_EUSAGE, "1 to 16 devices");
-	return 0;
+	if (c->devices < 1 || c->devices > 16 ||
+	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
+		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
+	if (c->capacity == 0)
+		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it out for the "
+			       "card's own)");
+	for (size_t i = 0; i < c->gpus.n; i++)
+		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
+			return VC_EUSAGE;
+	return sum_others(c, &beside, err);
 }
 
 /* ---- several cards ---- */
@@ -452,6 +465,10 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	char python[1024], torch[1024], libraries[1100];
 	struct vc_stage stage = { 0 };
 	int rc = check(c, argc, &con->err);
+	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
+		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
+		return 127; /* as the shell has it */
+	}
 	if (!rc)
 		rc = find_libraries(libraries, sizeof libraries, &con->err);
 	if (!rc)

@@ -7,6 +7,9 @@
 
 #include "common/error.h"
 
+/* Is there such a program to run? Else an error that says how to run a script. */
+int vc_python_program(const char *program, struct vc_error *err);
+
 /* The interpreter behind argv[0]: itself, that of a script such as torchrun, or the one in PATH. */
 int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err);
 

@@ -135,6 +135,9 @@ static int dump_run(const void *config, size_t argc, char **argv, struct vc_cons
 	struct vc_session s;
 	int r;
 
+	if (c->from > c->to)
+		return vc_fail(&con->err, VC_EUSAGE, "--from %" PRIu64 " --to %" PRIu64 ": nothing lies between",
+			       c->from, c->to);
 	o.transform = c->transform;
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
 	if (r == VC_OK && c->anatomy)

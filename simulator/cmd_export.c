@@ -20,7 +20,7 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option export_options[] = {
 	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
-	  "vct, or the name of a sink (vramcast list sinks)", "vct" },
+	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, else vct", NULL },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
 	{ 0, "block", VC_O_UINT, AT(block), "N", "vct: events per block, which is what damage costs", "65536" },
@@ -193,10 +193,17 @@ static int export_results(const struct config *c, size_t argc, char **argv, stru
 	return r;
 }
 
+static const char *format_of(const struct config *c)
+{
+	const struct vc_sink_type *k = c->output ? vc_sink_by_extension(c->output) : NULL;
+
+	return c->to ? c->to : k ? k->name : "vct";
+}
+
 static int export_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct config *c = config;
-	bool vct = !strcmp(c->to, "vct");
+	struct config given = *(const struct config *)config, *c = &given;
+	bool vct = !strcmp(c->to = format_of(c), "vct");
 	struct vc_run_options o = c->run;
 	struct vc_session s;
 	struct job j = { .s = &s };

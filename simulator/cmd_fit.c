@@ -181,6 +181,10 @@ static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *e
 
 	if (r == VC_OK)
 		r = open_session(f, n, paths, err);
+	if (r == VC_EIO && n && access(paths[0], F_OK) && !strchr(paths[0], '@'))
+		return vc_fail(err, VC_EUSAGE, "there is no recording %s; if it is a program, {%s} has to stand in "
+			       "its arguments: -- python train.py --batch-size {%s}", paths[0], f->cfg->find,
+			       f->cfg->find);
 	if (r == VC_OK)
 		r = vc_time_open(&f->base, err);
 	if (r == VC_OK)

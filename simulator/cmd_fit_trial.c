@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,22 +86,24 @@ static void show(const char *log)
 
 static int execute(char **argv, const char *log, int *code, struct vc_error *err)
 {
+	void (*before)(int) = signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
 	pid_t child = fork();
-	int status;
+	int status = 0, lost = child < 0 ? errno : 0;
 
-	if (child < 0)
-		return vc_fail(err, VC_EIO, "cannot start a trial run: %s", strerror(errno));
 	if (!child) {
 		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
+		signal(SIGINT, before);
 		execv(argv[0], argv);
 		_exit(127);
 	}
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return vc_fail(err, VC_EIO, "lost a trial run: %s", strerror(errno));
+	while (!lost && waitpid(child, &status, 0) < 0)
+		lost = errno != EINTR ? errno : 0;
+	signal(SIGINT, before);
+	if (lost)
+		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s", strerror(lost));
 	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return VC_OK;
 }

@@ -525,6 +525,16 @@ static int budget_of(const struct config *c, double *share, struct vc_error *err
 	return VC_OK;
 }
 
+/* A budget that nothing is measured against would pass every CI job. */
+static int need_capacity(const struct sim *sim, struct vc_error *err)
+{
+	for (size_t i = 0; sim->cfg->fail_above && i < sim->n; i++)
+		if (!sim->plan[i].capacity)
+			return vc_fail(err, VC_EUSAGE, "--fail-above %s of what? The recording names no card: add "
+				       "-g CARD or --capacity SIZE", sim->cfg->fail_above);
+	return VC_OK;
+}
+
 /* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 0 fits. */
 static int exit_code(const struct sim *sim, double budget)
 {
@@ -562,6 +572,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = vc_time_open(&sim.session, &con->err);
 	if (r == VC_OK)
 		r = vc_session_plans(&sim.session, &sim.plan, &sim.n, &con->err);
+	if (r == VC_OK)
+		r = need_capacity(&sim, &con->err);
 	if (r == VC_OK && !(sim.result = calloc(sim.n, sizeof(*sim.result))))
 		r = vc_nomem(&con->err, "the results");
 	if (r == VC_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_sweep.c - vramcast sweep: many what-if runs of one family, on all cores, one line each. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static const struct vc_option sweep_options[] = {
 	{ 0, "shard", VC_O_TEXT, AT(shard), "I/N|auto",
 	  "do part I of N only (I from 1); auto asks Slurm, Kubernetes or MPI", NULL },
 	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has", NULL },
-	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "append lines of JSON to FILE", NULL },
+	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", NULL },
 	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
 	VC_OPTION_END
@@ -113,31 +114,94 @@ static int choose_part(struct sweep *s, struct vc_error *err)
 
 /* ---- resuming ---- */
 
-/* Ids that the file has on complete lines; a torn last line is cut off. */
-static int resume(struct sweep *s, bool *have, struct vc_error *err)
+/* What a line of this run begins with: {"id":3,"vary":{"batch":8}, */
+static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
 {
-	FILE *f = fopen(s->cfg->output, "r+");
+	double x;
+
+	vc_emit_uint(e, "id", NULL, run);
+	vc_emit_object(e, "vary", NULL);
+	for (size_t k = 0; k < w->vary.keys; k++) {
+		const char *value = vc_vary_value(&w->vary, run, k);
+
+		if (!w->vary.key[k].option && !vc_parse_real(value, &x, NULL))
+			vc_emit_real(e, w->vary.key[k].name, NULL, x);
+		else
+			vc_emit_text(e, w->vary.key[k].name, NULL, value);
+	}
+	vc_emit_end(e);
+}
+
+/* 1: the line is one that this sweep writes for the run, 0: it is not, < 0: failed. */
+static int is_line_of(const struct sweep *w, size_t run, const char *line, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
+	char *head = NULL;
+	size_t n = 0;
+	int r = e ? VC_OK : VC_ENOMEM;
+
+	if (e) {
+		vc_emit_object(e, NULL, NULL);
+		write_head(e, w, run);
+		vc_emit_end(e);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK && !(head = vc_output_take(out, &n)))
+		r = vc_nomem(err, "the runs");
+	if (r == VC_OK) /* all but "}" and the end of the line */
+		r = n > 2 && !strncmp(line, head, n - 2);
+	free(head);
+	vc_output_close(out);
+	return r;
+}
+
+static bool is_torn(const char *line)
+{
+	static const char begin[] = "{\"id\":";
+	size_t n = strlen(line);
+
+	return !strncmp(line, begin, n < sizeof(begin) - 1 ? n : sizeof(begin) - 1);
+}
+
+/* Marks the runs that the file has. A torn last line is cut off; anything else in it is not ours to lose. */
+static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *err)
+{
+	const char *path = w->cfg->output;
 	char *line = NULL;
-	size_t cap = 0, n = s->vary.runs;
+	size_t cap = 0;
 	long good = 0;
 	ssize_t len;
+	int r = 1;
 
-	if (!f)
-		return VC_OK;
-	while ((len = getline(&line, &cap, f)) > 0 && line[len - 1] == '\n') {
-		const char *id = strstr(line, "\"id\":");
-		if (id && line[len - 2] == '}') {
-			size_t k = (size_t)strtoull(id + 5, NULL, 10);
-			if (k < n)
-				have[k] = true;
+	while (r == 1 && (len = getline(&line, &cap, f)) > 0) {
+		size_t run = strlen(line) > 6 ? (size_t)strtoull(line + 6, NULL, 10) : 0;
+
+		if (line[len - 1] != '\n' && is_torn(line))
+			break;
+		r = run < w->vary.runs && line[len - 1] == '\n' ? is_line_of(w, run, line, err) : 0;
+		if (r == 1) {
+			have[run] = true;
 			good = ftell(f);
 		}
 	}
 	free(line);
-	int rc = ftruncate(fileno(f), good) ? vc_fail(err, VC_EIO, "%s: cannot cut its torn last line off",
-						      s->cfg->output) : VC_OK;
-	fclose(f);
-	return rc;
+	if (r == 0)
+		return vc_fail(err, VC_EUSAGE, "--resume: %s holds a line that is not of this sweep (another --vary?); "
+			       "name another file, or leave --resume out to write it anew", path);
+	if (r == 1 && ftruncate(fileno(f), good))
+		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
+	return r < 0 ? r : VC_OK;
+}
+
+static int resume(struct sweep *w, bool *have, struct vc_error *err)
+{
+	FILE *f = fopen(w->cfg->output, "r+");
+	int r = f ? resume_from(w, f, have, err) : VC_OK; /* not there yet, or open_file says why not */
+
+	if (f)
+		fclose(f);
+	return r;
 }
 
 static int choose_runs(struct sweep *s, struct vc_error *err)
@@ -239,23 +303,32 @@ static int set_option(struct one *o, struct vc_session *s, const char *name, con
 	return r < 0 ? vc_wrap(err, "--vary %s", name) : r;
 }
 
+/* A mistyped card is told before the first run, not after a thousand. */
+static int check_values(const struct sweep *w, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t k = 0; k < w->vary.keys; k++)
+		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n; i++) {
+			struct one o = { .opt = w->cfg->run };
+			struct vc_session s = w->base;
+			struct vc_plan *plan = NULL;
+			size_t n;
+
+			r = set_option(&o, &s, w->vary.key[k].name, w->vary.key[k].value[i], err);
+			s.opt = &o.opt;
+			if (r == VC_OK)
+				r = vc_session_plans(&s, &plan, &n, err);
+			free(plan);
+		}
+	return r;
+}
+
 static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, const struct vc_session *s,
 		       const struct vc_plan *p, const struct vc_result *r)
 {
-	double x;
-
 	vc_emit_object(e, NULL, NULL);
-	vc_emit_uint(e, "id", NULL, run);
-	vc_emit_object(e, "vary", NULL);
-	for (size_t k = 0; k < w->vary.keys; k++) {
-		const char *value = vc_vary_value(&w->vary, run, k);
-
-		if (!w->vary.key[k].option && !vc_parse_real(value, &x, NULL))
-			vc_emit_real(e, w->vary.key[k].name, NULL, x);
-		else
-			vc_emit_text(e, w->vary.key[k].name, NULL, value);
-	}
-	vc_emit_end(e);
+	write_head(e, w, run);
 	vc_report_run(e, s, p, r);
 	if (p->capacity)
 		vc_emit_real(e, "used_share", NULL, (double)(r->stats.peak_used) /
@@ -387,7 +460,7 @@ static int open_file(struct sweep *w, struct vc_error *err)
 	if (!w->cfg->output || !strcmp(w->cfg->output, "-"))
 		return VC_OK;
 	w->file = fopen(w->cfg->output, w->cfg->resume ? "a" : "w");
-	return w->file ? VC_OK : vc_fail(err, VC_EIO, "%s: cannot be opened for writing", w->cfg->output);
+	return w->file ? VC_OK : vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output, strerror(errno));
 }
 
 static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -400,6 +473,8 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = vc_vary_add(&w.vary, w.cfg->vary.at[i], err);
 	if (r == VC_OK && !w.vary.keys)
 		r = vc_fail(err, VC_EUSAGE, "say what to vary: --vary batch=1..64, --vary conf=..., --vary gpu=...");
+	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
+		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
 	w.table = w.cfg->table || (!w.cfg->json && !w.cfg->output && isatty(STDOUT_FILENO));
 	if (r == VC_OK)
 		r = choose_part(&w, err);
@@ -411,6 +486,8 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = choose_runs(&w, err);
 	if (r == VC_OK)
 		r = prepare(&w, err);
+	if (r == VC_OK)
+		r = check_values(&w, err);
 	if (r == VC_OK)
 		r = open_file(&w, err);
 	if (r == VC_OK) {

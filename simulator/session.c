@@ -72,7 +72,7 @@ static int read_events(struct vc_session *s, struct vc_source *src, unsigned fla
 		if (vc_census_add(&s->census, ev, (size_t)n, err) < 0)
 			return VC_ENOMEM;
 		if (keep && s->trace.n + (size_t)n > KEEP_EVENTS && !(flags & VC_SESSION_IN_MEMORY) &&
-		    strcmp(s->path, "-")) {
+		    !vc_input_is_stream(s->path)) {
 			free(s->trace.ev);
 			s->trace = (struct vc_trace){ 0 };
 			s->streamed = true;
@@ -113,7 +113,8 @@ static int choose_device(struct vc_session *s, struct vc_error *err)
 			       s->path, want, s->census.device[0].device,
 			       s->census.devices > 1 ? " and others" : "");
 	if (!s->device)
-		return vc_fail(err, VC_EFORMAT, "%s: there are no events in it", s->path);
+		return vc_fail(err, VC_EFORMAT, "%s: there are no events in it%s", s->path,
+			       s->meta->complete ? "" : " that can be read: the file is cut off or damaged");
 	return VC_OK;
 }
 
@@ -386,6 +387,15 @@ static int fill_plan(const struct vc_session *s, const size_t pick[4], struct vc
 	return r < 0 ? r : plan_start(s, p, err);
 }
 
+static int check_numbers(const struct vc_run_options *o, struct vc_error *err)
+{
+	if (o->capacity == 0)
+		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it out for no limit)");
+	if (o->fraction < 0 || o->fraction > 1)
+		return vc_fail(err, VC_EUSAGE, "--fraction %g: goes from 0 to 1", o->fraction);
+	return VC_OK;
+}
+
 static size_t at_least_one(size_t n)
 {
 	return n ? n : 1;
@@ -397,10 +407,12 @@ int vc_session_plans(struct vc_session *s, struct vc_plan **plans, size_t *n, st
 	size_t dim[4] = { at_least_one(o->model.n), at_least_one(o->torch.n), at_least_one(o->conf.n),
 			  at_least_one(o->gpu.n) };
 	size_t pick[4];
-	int r = VC_OK;
+	int r = check_numbers(o, err);
 
-	*plans = calloc(dim[0] * dim[1] * dim[2] * dim[3], sizeof(**plans));
 	*n = 0;
+	*plans = r == VC_OK ? calloc(dim[0] * dim[1] * dim[2] * dim[3], sizeof(**plans)) : NULL;
+	if (r < 0)
+		return r;
 	if (!*plans)
 		return vc_nomem(err, "the plans");
 	for (pick[0] = 0; pick[0] < dim[0]; pick[0]++)

@@ -139,6 +139,10 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: write KEY=VALUES, as in batch=8,16,32", text);
 	if (v->keys == VC_VARY_KEYS)
 		return vc_fail(err, VC_EUSAGE, "--vary: at most %d keys", VC_VARY_KEYS);
+	for (size_t i = 0; i < v->keys; i++)
+		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) && !v->key[i].name[equals - text])
+			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its values in one, "
+				       "%s=A,B", v->key[i].name, v->key[i].name);
 	v->keys++;
 	*k = (struct vc_vary_key){ 0 };
 	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);

@@ -189,7 +189,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		.param = c->params.at, .params = c->params.n,
 		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
 	r->drain = vc_drain_new(&o, err);
-	return r->drain ? 0 : VC_ENOMEM;
+	return r->drain ? 0 : (int)err->status;
 }
 
 static void release(struct run *r)

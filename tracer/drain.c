@@ -46,10 +46,26 @@ struct vc_drain {
 	bool named;                  /* the plain name is taken */
 };
 
+/* A trace is renamed to its name at the end: /dev/null would become a file, and a folder cannot be one. */
+static int check_name(const char *out, struct vc_error *err)
+{
+	struct stat st;
+
+	if (strcmp(out, "-") == 0)
+		return vc_fail(err, VC_EIO, "a recording cannot go to standard output: name a file");
+	if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
+		return vc_fail(err, VC_EIO, "cannot write %s: it is %s", out,
+			       S_ISDIR(st.st_mode) ? "a directory" : "not a file that can be replaced");
+	return 0;
+}
+
 struct vc_drain *vc_drain_new(const struct vc_drain_options *o, struct vc_error *err)
 {
-	struct vc_drain *d = calloc(1, sizeof(*d));
+	struct vc_drain *d;
 
+	if (check_name(o->out, err) < 0)
+		return NULL;
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		vc_nomem(err, "the recorder");
 	else
@@ -553,7 +569,9 @@ int vc_drain_recover(const char *journal, const char *out, char **path, uint64_t
 	*path = NULL;
 	if (!s)
 		return vc_nomem(err, "a journal");
-	r = stream_open(s, journal, err);
+	r = out ? check_name(out, err) : 0;
+	if (r == 0)
+		r = stream_open(s, journal, err);
 	if (r == 0 && vc_journal_alive(s->reader))
 		r = vc_fail(err, VC_EUSAGE, "%s: process %lld still writes it; wait for its end",
 			    journal, (long long)vc_journal_header(s->reader)->pid);

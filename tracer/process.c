@@ -180,9 +180,8 @@ static int set_environment(const struct vc_process_options *o)
 	return o->python ? prepend("PYTHONPATH", o->python) : 0;
 }
 
-/* SIGXFSZ: a trace that may not grow is a full disk. */
-enum { GUARDED = 4 };
-static const int guarded[GUARDED] = { SIGINT, SIGQUIT, SIGCHLD, SIGXFSZ };
+enum { GUARDED = 3 };
+static const int guarded[GUARDED] = { SIGINT, SIGQUIT, SIGCHLD };
 
 static _Noreturn void child(const struct vc_process_options *o, char *const *argv, int tell)
 {
@@ -192,9 +191,10 @@ static _Noreturn void child(const struct vc_process_options *o, char *const *arg
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	for (size_t i = 0; i < GUARDED; i++)
 		signal(guarded[i], o->before[i]);
+	signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
+	signal(SIGXFSZ, SIG_DFL);
 	if (set_environment(o) == 0)
 		execvp(argv[0], argv);
 	why = errno;

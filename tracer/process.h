@@ -14,7 +14,7 @@ struct vc_process_options { /* lent */
 	const char *library; /* libvramcast_trace.so */
 	const char *python;  /* folder to put first on PYTHONPATH; NULL: none */
 	const char *options; /* VC_OPTIONS for the tracer */
-	void (*before[4])(int); /* set by vc_process_guard: what signals did, and do in the program */
+	void (*before[3])(int); /* set by vc_process_guard: what signals did, and do in the program */
 };
 
 /* Path of libvramcast_trace.so: beside this program, or where it was installed. NULL and an error

@@ -44,6 +44,8 @@ struct plot {
 	const struct vc_sink_type *sink[16];
 };
 
+static const char no_picture[] = "-t %s: there is no such picture ('vramcast list sinks')";
+
 static const char *extension(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
@@ -76,7 +78,7 @@ static const struct vc_sink_type *choose(const struct config *c, const char *pat
 				t = vc_sinks[i];
 		}
 		if (!t)
-			vc_fail(err, VC_EUSAGE, "-t %s: there is no such picture ('vramcast list sinks')", c->type);
+			vc_fail(err, VC_EUSAGE, no_picture, c->type);
 		else if (strcmp(t->extension, ext))
 			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path, t->name, t->extension);
 		return t && !strcmp(t->extension, ext) ? t : NULL;
@@ -174,46 +176,78 @@ static int write_to(const struct plot *p, const struct vc_sink_type *t, const ch
 	return r;
 }
 
-/* rsvg-convert reads the picture from a pipe and writes beside the target, which then replaces it. */
-static int convert(const char *path, const char *svg, size_t n, struct vc_error *err)
+/* The picture goes to rsvg-convert through a pipe, and what it makes of it into `to`. */
+static int start_converter(const char *path, FILE *to, pid_t *pid)
 {
-	int fd[2], status = 0;
-	char beside[4096];
-	pid_t pid;
+	int fd[2];
 
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", path) >= sizeof(beside) || pipe(fd))
-		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
-	pid = fork();
-	if (pid == 0) {
+	if (!to || pipe(fd))
+		return -1;
+	*pid = fork();
+	if (*pid == 0) {
 		dup2(fd[0], 0);
+		dup2(fileno(to), 1);
 		close(fd[0]);
 		close(fd[1]);
 		execlp("rsvg-convert", "rsvg-convert", "-f", extension(path), "-z",
-		       strcmp(extension(path), "pdf") ? "2" : "0.75", "-o", beside, (char *)NULL);
+		       strcmp(extension(path), "pdf") ? "2" : "0.75", (char *)NULL);
 		_exit(127);
 	}
 	close(fd[0]);
-	for (ssize_t w; pid > 0 && n && (w = write(fd[1], svg, n)) > 0; svg += w)
+	if (*pid < 0)
+		close(fd[1]);
+	return *pid < 0 ? -1 : fd[1];
+}
+
+static int convert(const char *path, const char *svg, size_t n, struct vc_output *out, struct vc_error *err)
+{
+	FILE *made = tmpfile(); /* of no name: gone whatever happens */
+	char part[4096];
+	int status = 0, in;
+	pid_t pid = 0;
+
+	in = start_converter(path, made, &pid);
+	for (ssize_t w; in >= 0 && n && (w = write(in, svg, n)) > 0; svg += w)
 		n -= (size_t)w;
-	close(fd[1]);
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+	if (in >= 0)
+		close(in);
+	if (in < 0 || waitpid(pid, &status, 0) < 0)
+		status = -1;
+	if (status == 0 && n == 0) {
+		rewind(made);
+		while ((n = fread(part, 1, sizeof(part), made)) > 0)
+			vc_output_write(out, part, n);
+	}
+	if (made)
+		fclose(made);
+	if (status == -1)
 		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
 			       "write .svg instead", path);
-	if (!WIFEXITED(status) || WEXITSTATUS(status) || n || rename(beside, path)) {
-		unlink(beside);
-		return vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path);
-	}
-	return VC_OK;
+	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
+}
+
+static int draw_converted(const struct plot *p, const struct vc_sink_type *t, const char *path,
+			  const char *params, struct vc_output *out, struct vc_error *err)
+{
+	struct vc_output *drawn = vc_output_memory(err);
+	size_t n = 0;
+	int r = drawn ? write_to(p, t, params, drawn, err) : (int)err->status;
+	char *svg = r == VC_OK ? vc_output_take(drawn, &n) : NULL;
+
+	if (r == VC_OK)
+		r = svg ? convert(path, svg, n, out, err) : vc_nomem(err, "the picture");
+	free(svg);
+	vc_output_close(drawn);
+	return r;
 }
 
 static int write_file(const struct plot *p, const struct vc_sink_type *t, const char *path,
 		      struct vc_error *err)
 {
-	struct vc_output *out = is_converted(path) ? vc_output_memory(err) : vc_output_open(path, err);
+	struct vc_output *out = vc_output_open(path, err);
 	char params[600];
-	size_t n = 0;
 	int r;
 
 	if (!out)
@@ -221,14 +255,10 @@ static int write_file(const struct plot *p, const struct vc_sink_type *t, const 
 	if (params_text(p, t, params, sizeof(params)))
 		r = vc_fail(err, VC_EUSAGE, "--title is too long");
 	else
-		r = write_to(p, t, params, out, err);
-	if (r == VC_OK && is_converted(path)) {
-		char *svg = vc_output_take(out, &n);
-		r = svg ? convert(path, svg, n, err) : vc_nomem(err, "the picture");
-		free(svg);
-	} else if (r == VC_OK) {
+		r = is_converted(path) ? draw_converted(p, t, path, params, out, err)
+				       : write_to(p, t, params, out, err);
+	if (r == VC_OK)
 		r = vc_output_commit(out, err);
-	}
 	vc_output_close(out);
 	return r;
 }
@@ -271,6 +301,8 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 			return err->status;
 	if (!c->output.n && lines)
 		return vc_fail(err, VC_EUSAGE, "the results of a sweep are drawn with -o sweep.svg");
+	if (!c->output.n && c->type && !vc_sink_by_name(c->type))
+		return vc_fail(err, VC_EUSAGE, no_picture, c->type);
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
 		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be drawn as text", c->type);
 	if (!c->output.n)

@@ -27,7 +27,7 @@ static bool has_runs(const char *head)
 
 int vc_lines_probe(const char *path)
 {
-	struct vc_input *in = strcmp(path, "-") ? vc_input_open(path, NULL) : NULL;
+	struct vc_input *in = !vc_input_is_stream(path) ? vc_input_open(path, NULL) : NULL;
 	size_t got = 0;
 	const uint8_t *p = in ? vc_input_peek(in, 64, &got, NULL) : NULL;
 	char head[65] = "";

@@ -143,5 +143,9 @@ if [ -e /dev/full ]; then
 fi
 mkdir -p "$TMP/closed"; chmod 555 "$TMP/closed"
 if [ "$(id -u)" != 0 ]; then run export traces/decomfl.vct --to vct -o "$TMP/closed/x.vct"; expect "a folder one may not write to" 1 '' 'cannot write'; fi
+(ulimit -f 1; "$VRAMCAST" export traces/lm-train-ctx128.vct --to vct -o "$TMP/x.vct" 2> "$TMP/err"); rc=$?; out=; err=$(cat "$TMP/err")
+expect "a limit on the size of files is an error with a sentence" 1 '' 'cannot write .*x.vct: File too large'
+[ -z "$(ls "$TMP" | grep '^x.vct')" ] && pass "and leaves nothing behind" || fail "and leaves nothing behind" "$(ls "$TMP")"
+mkfifo "$TMP/pipe"; cat traces/decomfl.vct > "$TMP/pipe" & run plot "$TMP/pipe"; wait; expect "a named pipe is read once" 0 'GiB'
 run export traces/decomfl.vct --to vct -o "$TMP/none/x.vct"; expect "a folder that is not there" 1 '' 'cannot write'
 finish

@@ -15,6 +15,37 @@ echo "just some words" > "$TMP/words"; run info "$TMP/words"; expect "not a trac
 run help nothing-like-this; expect "help for an unknown name" 2 '' 'nothing is called'
 run list modles; expect "list of an unknown socket" 2 '' "no list 'modles'"
 
+# numbers and options that contradict each other or mean nothing
+t=traces/decomfl.vct
+run sim $t --capacity 0; expect "a device without memory" 2 '' 'capacity 0'
+for f in -0.1 2; do run sim $t --fraction $f; expect "a fraction of $f" 2 '' 'goes from 0 to 1'; done
+run sim $t --fail-above 90%; expect "a budget without a card" 2 '' '90% of what'
+run sweep $t --vary gpu=l4 --vary gpu=a10; expect "a key varied twice" 2 '' 'given twice'
+run sweep $t --vary gpu=l4,nosuch -o "$TMP/s"; expect "a mistyped card in a sweep" 2 '' "no gpu 'nosuch'"
+[ ! -e "$TMP/s" ] && pass "is told before anything is written" || fail "is told before anything is written"
+run sweep $t --vary gpu=l4 --resume; expect "resume without a file" 2 '' 'name it with -o'
+run dump $t --from 5 --to 2; expect "an empty range of events" 2 '' 'nothing lies between'
+run plot $t -t nosuch; expect "a picture that is not there" 2 '' 'no such picture'
+run plot $t -o "$TMP/none/x.png"; expect "a converted picture in a folder that is not there" 1 '' 'cannot write .*none/x.png: No such file'
+run fit --find batch -g l4 -- nosuch train.py; expect "fit of a program without the key" 2 '' '\{batch\} has to stand in its arguments'
+# what a sweep goes on with must be its own
+echo "notes of mine" > "$TMP/notes"; run sweep $t --vary gpu=l4 --resume -o "$TMP/notes"
+expect "resume with another file" 2 '' 'not of this sweep'
+check "leaves it as it was" grep -q 'notes of mine' "$TMP/notes"
+run sweep $t --vary gpu=l4 -o "$TMP/s"; run sweep $t --vary gpu=a10 --resume -o "$TMP/s"
+expect "resume with another sweep's lines" 2 '' 'not of this sweep'
+run sweep $t --vary gpu=l4,a10 --resume -o "$TMP/s"; expect "resume with more values of the same key" 0
+check "adds them" test "$(grep -c '"gpu":' "$TMP/s")" = 2
+# the format follows the name of the file
+run export $t -o "$TMP/x.csv"; check "export without --to writes what the extension says" grep -q '^run,' "$TMP/x.csv"
+# recordings must have a place before the program runs
+run record -o "$TMP" -- true; expect "recording into a directory" 125 '' 'is a directory'
+run record -o /dev/null -- true; expect "recording into a device" 125 '' 'not a file that can be replaced'
+[ -c /dev/null ] && pass "which stays what it is" || fail "which stays what it is"
+run dryrun -g nosuch -- true; expect "a dry run on an unknown card" 2 '' "no gpu 'nosuch'"
+run dryrun -g l4 -- nosuch-program; expect "a dry run of an unknown program" 127 '' 'no such program'
+run dryrun -g l4 -- traces/README.md; expect "a dry run of what is no program" 127 '' 'run with: -- python'
+
 for c in $("$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 	run help "$c"; expect "help $c" 0 "^vramcast $c"
 	# every option of the help is in the manual page, and the other way round

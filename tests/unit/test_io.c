@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_io.c - bytes in from files, pipes, gzip and zstd; bytes out all or nothing. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -228,6 +232,34 @@ static void a_full_disk_is_told_by_commit(void **unused)
 	vc_output_close(o);
 }
 
+static void a_writer_that_is_killed_leaves_nothing_behind(void **unused)
+{
+	struct vc_error e = { 0 };
+	char path[300], inside[300];
+	int nameless, status;
+	pid_t writer;
+
+	(void)unused;
+	snprintf(inside, sizeof(inside), "%s/killed", dir);
+	assert_int_equal(mkdir(inside, 0700), 0);
+	nameless = open(inside, O_WRONLY | O_TMPFILE, 0600);
+	if (nameless < 0) /* NFS and the like */
+		skip();
+	close(nameless);
+	snprintf(path, sizeof(path), "%.250s/out", inside);
+	writer = fork();
+	if (writer == 0) {
+		struct vc_output *o = vc_output_open(path, &e);
+
+		for (int i = 0; o && i < 100000; i++)
+			vc_output_text(o, "0123456789");
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(rmdir(inside), 0); /* it is empty */
+}
+
 static void memory_output_collects_formatted_text(void **unused)
 {
 	struct vc_error e = { 0 };
@@ -280,6 +312,7 @@ int main(void)
 		cmocka_unit_test(memory_is_read_in_place),
 		cmocka_unit_test(output_appears_only_on_commit),
 		cmocka_unit_test(a_full_disk_is_told_by_commit),
+		cmocka_unit_test(a_writer_that_is_killed_leaves_nothing_behind),
 		cmocka_unit_test(memory_output_collects_formatted_text),
 	};
 

@@ -127,3 +127,25 @@ void vc_member_fini(struct vc_member *m)
 	free(m->of_id);
 	*m = (struct vc_member){ 0 };
 }
+
+static bool is_file(const char *path, const char *file)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return path && !strcmp(slash ? slash + 1 : path, file);
+}
+
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file)
+{
+	const struct vc_meta *meta = m->trace->meta;
+	uint32_t site = m->trace->ev[m->event[i]].site;
+
+	for (; depth-- > 0 && site && site < meta->frames; site = meta->frame[site].parent) {
+		const char *name = meta->string[meta->frame[site].function];
+
+		if ((!function || (name && !strcmp(name, function))) &&
+		    (!file || is_file(meta->string[meta->frame[site].file], file)))
+			return true;
+	}
+	return false;
+}

@@ -3,6 +3,7 @@
 #ifndef VC_MEMBER_H
 #define VC_MEMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,9 @@ struct vc_member {
 int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err);
 void vc_member_fini(struct vc_member *m);
+
+/* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of that name
+ * (without its folder)? NULL: any. False where no call sites were recorded. */
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file);
 
 #endif

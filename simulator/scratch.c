@@ -20,6 +20,8 @@ enum {
 	WIDTHS = 64,          /* different row sums looked at to tell the card */
 	CAST = 6,             /* allocations from a gradient in half precision to its casts */
 	BORROWED = 65536,     /* bytes: no workspace is smaller */
+	NAMED = 3,            /* innermost frames that may be of a layer's module */
+	NEAR = 64,            /* allocations before a bias gradient among which the gradient it sums is */
 };
 
 bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
@@ -282,8 +284,10 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 		return product_at(m, grows, card, i, s);
 	uint32_t element = element_of(m, grows, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element);
-	if (s->source == VC_UNMATCHED && element == 4) /* all in half */
-		s->source = source_of(m, grows, s, &l, l.k * (element = 2));
+	if (s->source == VC_UNMATCHED && element == 4) /* all in half: only where the gradient beside it says so */
+		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));
+	if (s->source != VC_UNMATCHED && !varies(grows, s->source))
+		s->source = VC_UNMATCHED;
 	if (s->source == VC_UNMATCHED)
 		return false;
 	s->row = m->take[i].size;
@@ -365,6 +369,84 @@ static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
 	l->n = kept;
 }
 
+/* ---- convolutions ---- */
+
+/* Sizes of what modules of one kind hand on, by their call sites. */
+struct made { uint64_t *size; size_t n; };
+
+static int by_bytes(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static int read_made(const struct vc_member *m, const double *grows, const char *file, struct made *out,
+		     struct vc_error *err)
+{
+	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
+	if (!out->size)
+		return vc_nomem(err, "the row sums of a recording");
+	for (uint32_t i = 0; i < m->n; i++)
+		if (m->take[i].site && varies(grows, i) && vc_member_called(m, i, NAMED, NULL, file))
+			out->size[out->n++] = m->take[i].size;
+	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
+	return 0;
+}
+
+static bool is_made(const struct made *l, uint64_t size)
+{
+	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_bytes) != NULL;
+}
+
+/* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a convolution
+ * that live now were summed over rows? */
+static bool lacks_buffers(const struct vc_member *m, const double *grows, const struct made *conv,
+			  const struct vc_reduction_card *card, uint32_t i)
+{
+	uint64_t size = m->take[i].size, a, b;
+	struct layer l;
+
+	if (m->take[i].site || size % 4 || vc_scratch_follows(m, i) || !layer_of(m, grows, i, &l))
+		return false;
+	for (uint32_t j = l.at; j-- > 0 && l.at - j < NEAR;)
+		if (varies(grows, j) && m->died[j] > m->born[l.at] && m->take[j].size % size == 0 &&
+		    is_made(conv, m->take[j].size))
+			return vc_reduction(size / 4, m->take[j].size / size, card, &a, &b);
+	return false;
+}
+
+/* Maps of channels first are summed another way, without buffers, and look alike (a convolution of one pixel
+ * has the sizes of a linear layer): one bias gradient that should have buffers and has none tells, where
+ * no other has them. */
+static int drop_convolutions(const struct vc_member *m, const double *grows, const struct vc_reduction_card *card,
+			     struct vc_scratches *l, struct vc_error *err)
+{
+	struct made conv = { 0 }, linear = { 0 };
+	bool proven = false, betrayed = false;
+	size_t kept = 0;
+	int rc = read_made(m, grows, "conv.py", &conv, err);
+
+	if (!rc)
+		rc = read_made(m, grows, "linear.py", &linear, err);
+	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
+		proven |= l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present && l->at[i].source != VC_UNMATCHED &&
+			  is_made(&conv, m->take[l->at[i].source].size) &&
+			  !is_made(&linear, m->take[l->at[i].source].size);
+	for (uint32_t i = 1; !rc && conv.n && !proven && !betrayed && i < m->n; i++)
+		betrayed = lacks_buffers(m, grows, &conv, card, i);
+	for (size_t i = 0; betrayed && i < l->n; i++) {
+		uint64_t size = l->at[i].source == VC_UNMATCHED ? 0 : m->take[l->at[i].source].size;
+
+		if (l->at[i].kind != VC_SCRATCH_SUM || !is_made(&conv, size) || is_made(&linear, size))
+			l->at[kept++] = l->at[i];
+	}
+	l->n = betrayed ? kept : l->n;
+	free(conv.size);
+	free(linear.size);
+	return rc;
+}
+
 int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err)
@@ -385,7 +467,7 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 			return vc_nomem(err, "the row sums of a recording");
 		}
 	drop_false_norms(m, out);
-	return 0;
+	return drop_convolutions(m, grows, card, out, err);
 }
 
 /* How well a card's arithmetic fits: sums of different widths whose buffers fill exactly this card

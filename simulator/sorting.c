@@ -77,17 +77,7 @@ struct call { uint32_t at, indices; uint64_t row; };
 /* Was allocation i asked for by torch.nn.functional.embedding? */
 static bool is_embedding(const struct vc_member *m, uint32_t i)
 {
-	const struct vc_meta *meta = m->trace->meta;
-	uint32_t site = m->trace->ev[m->event[i]].site;
-
-	for (int depth = 0; depth < 8 && site && site < meta->frames; depth++) {
-		const char *name = meta->string[meta->frame[site].function];
-
-		if (name && !strcmp(name, "embedding"))
-			return true;
-		site = meta->frame[site].parent;
-	}
-	return false;
+	return vc_member_called(m, i, 8, "embedding", NULL);
 }
 
 /* The latest block that may hold the indices of the embedding at i: eight bytes for each row. */

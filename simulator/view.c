@@ -8,6 +8,7 @@
 
 #include "simulator/align.h"
 #include "simulator/single.h"
+#include "simulator/counts.h"
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
 #define SHARE_NEEDED 0.85   /* of all bytes: autocast against none has 0.75, one script above 0.91 */
@@ -128,12 +129,31 @@ static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size
 	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
 }
 
-static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
+/* Products of two counts, where a line through two samples or no law at all was found. */
+static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_law *law = &v->law[a * b->n], l;
+	struct vc_sample s[64];
+	struct vc_counts u;
+	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
+
+	for (size_t i = 0; !rc && u.n > 1 && i < b->n; i++) {
+		size_t n = samples(f, v, base, a, i, s);
+
+		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
+			law[i] = l;
+	}
+	return rc;
+}
+
+static int fit_all(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
 	struct vc_sample s[64];
+	int rc = 0;
 
-	for (size_t a = 0; a < f->axes; a++) {
+	for (size_t a = 0; !rc && a < f->axes; a++) {
 		f->axis[a].side = side_of(f, v, base, a);
 		for (size_t i = 0; i < b->n; i++) {
 			size_t n = samples(f, v, base, a, i, s);
@@ -142,10 +162,12 @@ static void fit_all(struct vc_family *f, struct vc_view *v, size_t base)
 			*l = vc_law_fit(s, n, f->axis[a].side);
 			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
-			if (l->residual > v->residual * (double)b->take[i].size)
-				v->residual = l->residual / (double)b->take[i].size;
 		}
+		rc = refit(f, v, base, a, err);
+		for (size_t i = 0; i < b->n; i++)
+			v->residual = fmax(v->residual, v->law[a * b->n + i].residual / (double)b->take[i].size);
 	}
+	return rc;
 }
 
 /* Size of an allocation with laws at the target. Along several axes the factors multiply, except
@@ -468,8 +490,8 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 			rc = align_with(f, v, base, k, err);
 	if (rc)
 		return rc;
-	fit_all(f, v, base);
-	if (f->n == 1 && f->axes)
+	rc = fit_all(f, v, base, err);
+	if (!rc && f->n == 1 && f->axes)
 		rc = settle_alone(f, v, err);
 	if (rc)
 		return rc;

@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/cards.h"
 #include "simulator/whatif.h"
 
 enum { RUNGS = 16, LADDERS = 200 };
 
 struct rung { double x; uint64_t reserved, allocated; char path[512]; bool exact; };
 struct ladder {
-	char name[128], knob[32], torch[16], conf[64];
+	char name[128], knob[32], torch[16], conf[64], card[64];
 	struct rung rung[RUNGS];
 	size_t n;
 };
@@ -98,6 +99,7 @@ static void add(struct ladder *all, size_t *n, const char *dir, const char *file
 		text(json, "\"torch\": \"", new.torch, sizeof(new.torch));
 		new.torch[strspn(new.torch, "0123456789.")] = '\0';
 		text(json, "\"conf\": \"", new.conf, sizeof(new.conf));
+		text(json, "\"device_name\": \"", new.card, sizeof(new.card));
 		all[*n] = new;
 		l = &all[(*n)++];
 	}
@@ -132,6 +134,14 @@ static size_t find(struct ladder *all, const char *dir, const char *kind)
 		closedir(d);
 	qsort(all, n, sizeof(*all), by_name);
 	return n;
+}
+
+/* Snapshots do not name their card; what is not taken for granted (132 multiprocessors) has to be said. */
+static void say_card(const struct ladder *l, struct vc_run_options *opt, const char **card)
+{
+	*card = l->card;
+	if (*l->card && !strstr(l->card, "H200") && vc_card_by_name(l->card))
+		opt->gpu = (struct vc_list){ card, 1 };
 }
 
 /* Peak reserved of a run without limits, and its interval. */
@@ -190,12 +200,13 @@ static void predict(const struct ladder *l, size_t k, struct score *sc)
 {
 	char spec[RUNGS][600], set[64], *path[RUNGS];
 	struct vc_run_options opt = vc_run_options_none();
-	const char *torch = l->torch, *sets = set;
+	const char *torch = l->torch, *sets = set, *card;
 	struct vc_session base;
 	struct vc_error err = { 0 };
 
 	if (l->n <= k)
 		return;
+	say_card(l, &opt, &card);
 	for (size_t i = 0; i < k; i++) {
 		snprintf(spec[i], sizeof(spec[i]), "%s@%s=%g", l->rung[i].path, l->knob, l->rung[i].x);
 		path[i] = spec[i];
@@ -256,10 +267,11 @@ static void alone(const struct ladder *l, struct bounds *all)
 	for (size_t i = 0; i < l->n; i++) {
 		struct vc_run_options opt = vc_run_options_none();
 		char spec[600], set[64], *path = spec;
-		const char *torch = l->torch, *sets = set;
+		const char *torch = l->torch, *sets = set, *card;
 		struct vc_session base;
 		struct vc_error err = { 0 };
 
+		say_card(l, &opt, &card);
 		snprintf(spec, sizeof(spec), "%s@%s=%g", l->rung[i].path, l->knob, l->rung[i].x);
 		snprintf(set, sizeof(set), "%s=%g", l->knob, l->rung[i].x);
 		opt.torch = (struct vc_list){ &torch, 1 };

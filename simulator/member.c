@@ -81,6 +81,35 @@ static void drop(struct vc_member *m, uint64_t id)
 	m->steps++;
 }
 
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+bool vc_member_lasts(const struct vc_member *m, size_t i)
+{
+	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
+}
+
+bool vc_member_has_lasting(const struct vc_member *m, uint64_t size)
+{
+	return bsearch(&size, m->lasting, m->lastings, sizeof(*m->lasting), by_size) != NULL;
+}
+
+static int read_lasting(struct vc_member *m, struct vc_error *err)
+{
+	m->lasting = malloc((m->n + 1) * sizeof(*m->lasting));
+	if (!m->lasting)
+		return vc_nomem(err, "the sizes of a recording");
+	for (size_t i = 0; i < m->n; i++)
+		if (vc_member_lasts(m, i))
+			m->lasting[m->lastings++] = m->take[i].size;
+	qsort(m->lasting, m->lastings, sizeof(*m->lasting), by_size);
+	return 0;
+}
+
 int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err)
 {
@@ -113,6 +142,8 @@ int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t devic
 			drop(m, e->id);
 	}
 	free(site);
+	if (!rc)
+		rc = read_lasting(m, err);
 	if (rc)
 		vc_member_fini(m);
 	return rc;
@@ -125,6 +156,7 @@ void vc_member_fini(struct vc_member *m)
 	free(m->born);
 	free(m->died);
 	free(m->of_id);
+	free(m->lasting);
 	*m = (struct vc_member){ 0 };
 }
 

@@ -23,12 +23,20 @@ struct vc_member {
 	uint32_t *of_id;              /* allocation + 1 by block id, 0: none */
 	uint64_t ids;                 /* length of of_id */
 	uint32_t steps;               /* ALLOC and FREE events in all */
+	uint64_t *lasting;            /* sizes of what lives to the end, sorted: parameters, states */
+	size_t lastings;
 };
 
 /* Errors: VC_ENOMEM; VC_EUSAGE when the trace has no allocation on that device. */
 int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err);
 void vc_member_fini(struct vc_member *m);
+
+/* Alive at the last allocation (what is freed behind it goes because the program ends), and not just because the
+ * recording ended: what the last step holds is data too. */
+bool vc_member_lasts(const struct vc_member *m, size_t i);
+/* Is there a lasting block of that many bytes? */
+bool vc_member_has_lasting(const struct vc_member *m, uint64_t size);
 
 /* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of that name
  * (without its folder)? NULL: any. False where no call sites were recorded. */

@@ -42,25 +42,25 @@ bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
 	       m->died[i + 1] == b + 4;
 }
 
+static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element, const struct vc_reduction_card *card,
+		   struct vc_scratch *out)
+{
+	uint64_t n = m->take[i].size / element, lo, hi;
+	enum vc_limit limit;
+
+	if (!vc_scratch_follows(m, i) || m->take[i].size % element ||
+	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
+		return false;
+	*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
+				    .row = m->take[i].size, .present = true, .least = lo, .most = hi,
+				    .limit = limit };
+	return true;
+}
+
 static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_reduction_card *card,
 			struct vc_scratch *out)
 {
-	static const uint32_t element[] = { 4, 2 };
-
-	for (int k = 0; vc_scratch_follows(m, i) && k < 2; k++) {
-		uint64_t n = m->take[i].size / element[k];
-		uint64_t lo, hi;
-		enum vc_limit limit;
-
-		if (m->take[i].size % element[k] ||
-		    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
-			continue;
-		*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
-					    .row = m->take[i].size, .present = true, .least = lo,
-					    .most = hi, .limit = limit };
-		return true;
-	}
-	return false;
+	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out);
 }
 
 /* cuBLAS workspaces (PyTorch's defaults for Hopper and before, one per stream and thread): constant
@@ -221,10 +221,21 @@ static uint32_t source_of(const struct vc_member *m, const double *grows, const 
 	return VC_UNMATCHED;
 }
 
-/* Bytes per value of the sums where no buffer tells: half when the weight's gradient is copied to
- * twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_member *m, const double *grows, const struct layer *l)
+/* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a step)? */
+static bool is_half(const struct vc_member *m, uint32_t owner, const struct layer *l)
 {
+	uint64_t weight = m->take[l->weight].size, bias = m->take[owner].size;
+
+	return !vc_member_has_lasting(m, weight) && vc_member_has_lasting(m, 2 * weight) &&
+	       vc_member_has_lasting(m, 2 * bias);
+}
+
+/* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the weight's gradient is
+ * copied to twice its size soon after (autocast), else float. */
+static uint32_t element_of(const struct vc_member *m, const double *grows, uint32_t owner, const struct layer *l)
+{
+	if (is_half(m, owner, l))
+		return 2;
 	for (uint32_t j = l->weight + 1; j < m->n && j < l->weight + 9; j++)
 		if (m->take[j].size == 2 * m->take[l->weight].size && !varies(grows, j))
 			return 2;
@@ -264,6 +275,15 @@ static bool product_at(const struct vc_member *m, const double *grows,
 	return rows > 1 && !vc_reduction(s->width, rows, card, &a, &b);
 }
 
+/* The rows of a sum that has buffers. */
+static uint32_t present_source(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
+			       const struct layer *l, bool known)
+{
+	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width) : VC_UNMATCHED;
+
+	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0) : j;
+}
+
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_member *m, const double *grows,
 		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
@@ -274,15 +294,18 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 
 	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
 	if (sum_present(m, i, card, s)) {
-		if (known)
-			s->source = source_of(m, grows, s, &l, l.k * s->row / s->width);
-		if (s->source == VC_UNMATCHED)
-			s->source = source_of(m, grows, s, known ? &l : &none, 0);
+		struct vc_scratch half;
+
+		s->source = present_source(m, grows, s, known ? &l : &none, known);
+		if (known && is_half(m, i, &l) && sum_of(m, i, 2, card, &half)) {
+			half.source = present_source(m, grows, &half, &l, true);
+			*s = half.source == VC_UNMATCHED ? *s : half;
+		}
 		return true;
 	}
 	if (!known)
 		return product_at(m, grows, card, i, s);
-	uint32_t element = element_of(m, grows, &l);
+	uint32_t element = element_of(m, grows, i, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element);
 	if (s->source == VC_UNMATCHED && element == 4) /* all in half: only where the gradient beside it says so */
 		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));

@@ -17,13 +17,6 @@
 #define TELLING 3     /* everything divides by 1, and by 2 nearly everything */
 #define SMALL 65536   /* bytes: blocks below do not matter when they do not divide by the value */
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 bool vc_single_counts(const char *name)
 {
 	return strstr(name, "batch") || !strcmp(name, "bs") || !strcmp(name, "n");
@@ -56,31 +49,17 @@ static int degree(uint64_t size, double x)
 	return 1;
 }
 
-struct lasting { uint64_t *size; size_t n; };
-
-static bool has_size(const struct lasting *l, uint64_t size)
-{
-	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_size) != NULL;
-}
-
 /* A copy in half of the bytes (autocast), or in twice as many, is kept for the backward pass; one of the same
  * size hardly ever is. */
-static bool is_cast_of_parameter(const struct lasting *l, uint64_t size)
+static bool is_cast_of_parameter(const struct vc_member *m, uint64_t size)
 {
-	return has_size(l, 2 * size) || (size % 2 == 0 && has_size(l, size / 2));
+	return vc_member_has_lasting(m, 2 * size) || (size % 2 == 0 && vc_member_has_lasting(m, size / 2));
 }
 
 /* Of a parameter's size, or its copy of half or twice the size (autocast, master weights)? */
-static bool is_like_parameter(const struct lasting *l, uint64_t size)
+static bool is_like_parameter(const struct vc_member *m, uint64_t size)
 {
-	return has_size(l, size) || is_cast_of_parameter(l, size);
-}
-
-/* Alive at the last allocation (what is freed behind it goes because the program ends), and not just
- * because the recording ended: what the last step holds is data too. */
-static bool is_lasting(const struct vc_member *m, size_t i)
-{
-	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
+	return vc_member_has_lasting(m, size) || is_cast_of_parameter(m, size);
 }
 
 /* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the allocator and
@@ -90,28 +69,15 @@ static bool is_workspace(const struct vc_member *m, size_t i)
 	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) && m->died[i] == m->born[i] + 1;
 }
 
-static int read_lasting(const struct vc_member *m, struct lasting *l, struct vc_error *err)
-{
-	l->n = 0;
-	l->size = malloc((m->n + 1) * sizeof(*l->size));
-	if (!l->size)
-		return vc_nomem(err, "the sizes of a recording");
-	for (size_t i = 0; i < m->n; i++)
-		if (is_lasting(m, i))
-			l->size[l->n++] = m->take[i].size;
-	qsort(l->size, l->n, sizeof(*l->size), by_size);
-	return 0;
-}
-
-static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, const struct lasting *l,
-			    size_t i, const char *name, double x)
+static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, size_t i,
+			     const char *name, double x)
 {
 	const struct vc_take *t = &m->take[i];
 	const struct vc_block_life *b = a->n == m->n && a->confidence >= SURE ? &a->block[i] : NULL;
 	enum vc_phase phase = b && b->span < a->spans ? a->span[b->span].phase : VC_PHASE_OTHER;
-	bool like = is_like_parameter(l, t->size), divides = fmod((double)t->size, x) < 0.5;
+	bool like = is_like_parameter(m, t->size), divides = fmod((double)t->size, x) < 0.5;
 
-	if (is_lasting(m, i) || is_workspace(m, i))
+	if (vc_member_lasts(m, i) || is_workspace(m, i))
 		return VC_SINGLE_STAYS;
 	if (like && b && (b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
 			  b->category == VC_CAT_OPTIMIZER_TEMP))
@@ -123,7 +89,7 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 	if (degree(t->size, x) > 2)
 		return VC_SINGLE_TRIPLES;
 	bool kept = b && b->category == VC_CAT_ACTIVATION && phase == VC_PHASE_FORWARD && divides;
-	if (kept && like && !is_cast_of_parameter(l, t->size))
+	if (kept && like && !is_cast_of_parameter(m, t->size))
 		return VC_SINGLE_DATA;
 	if (like)
 		return VC_SINGLE_HOLDS;
@@ -141,14 +107,10 @@ int vc_single_settle(const struct vc_member *m, const char *name, double x, uint
 {
 	const struct vc_trace *t = m->trace;
 	struct vc_anatomy a = { 0 };
-	struct lasting l = { 0 };
 	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
 
-	if (!rc)
-		rc = read_lasting(m, &l, err);
 	for (size_t i = 0; !rc && i < m->n; i++)
-		how[i] = judge(m, &a, &l, i, name, x);
-	free(l.size);
+		how[i] = judge(m, &a, i, name, x);
 	vc_anatomy_fini(&a);
 	return rc;
 }

@@ -14,14 +14,24 @@ struct make {
 	enum vc_lean lean;
 	const struct vc_goal *goal;
 	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
-	size_t scratch, sort;      /* next scratch, next embedding to come */
+	const struct vc_turned *turned; /* more turns of loops; NULL: the recorded events */
+	size_t scratch;            /* the last row sum that came */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
+	int skipping;              /* how many of them are still to come */
 	uint64_t partial, semaphores;
 	struct vc_reduction_card card;
 	struct vc_trace *out;
 	struct vc_family_report *rep;
 };
+
+/* The allocation that made block `id`, or that it repeats, + 1; 0: none. */
+static uint32_t alloc_of(const struct make *k, uint64_t id)
+{
+	if (k->turned && id >= k->turned->from && id < k->turned->ids)
+		return k->turned->of[id - k->turned->from] + 1;
+	return id < k->b->ids ? k->b->of_id[id] : 0;
+}
 
 static enum vc_part part_of(const struct make *k, size_t i)
 {
@@ -159,12 +169,11 @@ static int sort_event(struct make *k, const struct vc_event *like, const uint64_
 
 /* The gradient of an embedding that has too many indices at the target to go without sorting. Blocks
  * 0 to 3 come before it; a negative entry gives the block back (~block). */
-static int insert_sort(struct make *k, const struct vc_event *owner, struct vc_error *err)
+static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_event *owner, struct vc_error *err)
 {
 	static const signed char before[] = { 0, 1, 2, 3, ~3, ~2 };
 	static const signed char after[] = { 4, 5, 6, 7, ~7, ~6, 8, 9, 10, ~10, 11, 12, 13, ~13, ~12, ~11,
 					     ~9, ~8, ~5, ~4, ~1, ~0 };
-	const struct vc_sort *s = &k->v->sorts.at[k->sort];
 	uint64_t size[VC_SORT_BLOCKS];
 	int rc = 0;
 
@@ -180,15 +189,23 @@ static int insert_sort(struct make *k, const struct vc_event *owner, struct vc_e
 	return rc;
 }
 
-/* Is allocation i the gradient of an embedding that has to be sorted for at the target only? */
-static bool starts_sorting(struct make *k, size_t i)
+/* The embedding whose gradient allocation i is and that has to be sorted for at the target only; NULL: none. */
+static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
 {
 	const struct vc_sorts *l = &k->v->sorts;
+	size_t from = 0, to = l->n;
 
-	while (k->sort < l->n && l->at[k->sort].owner < i)
-		k->sort++;
-	return k->sort < l->n && l->at[k->sort].owner == i && !l->at[k->sort].present &&
-	       vc_sort_needed(&l->at[k->sort], indices(k, &l->at[k->sort]));
+	while (from < to) { /* in order of their owners */
+		size_t mid = (from + to) / 2;
+
+		if (l->at[mid].owner < i)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
+
+	return s && s->owner == i && !s->present && vc_sort_needed(s, indices(k, s)) ? s : NULL;
 }
 
 static int owner(struct make *k, const struct vc_scratch *s, const struct vc_event *e,
@@ -198,38 +215,60 @@ static int owner(struct make *k, const struct vc_scratch *s, const struct vc_eve
 	bool needed = vc_scratch_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
 				      &k->semaphores);
 
-	k->scratch++;
 	k->rep->scratch++;
 	if (needed && !s->present)
 		return insert_scratch(k, e, err);
 	k->skip[0] = k->skip[1] = UINT64_MAX;
+	k->skipping = 0;
 	if (s->present && !needed)
-		for (int i = 0; i < 2; i++)
-			k->skip[i] = k->b->trace->ev[k->b->event[s->owner + 1 + i]].id;
+		k->skipping = 2;
 	return 0;
+}
+
+/* The row sum that allocation i begins, or VC_UNMATCHED. */
+static uint32_t scratch_at(const struct make *k, size_t i)
+{
+	const struct vc_scratches *l = &k->v->scratch;
+	size_t from = 0, to = l->n;
+
+	while (from < to) { /* in order of their owners */
+		size_t mid = (from + to) / 2;
+
+		if (l->at[mid].owner < i)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
 }
 
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
 	const struct vc_scratches *l = &k->v->scratch;
+	const struct vc_sort *sort = starts_sorting(k, i);
 	struct vc_event e = *from;
+	uint32_t at = scratch_at(k, i);
 
 	e.addr = 0;
-	if (e.id == k->skip[0] || e.id == k->skip[1])
+	if (k->skipping && k->v->origin[i] == VC_BY_ROWS) {
+		k->skip[--k->skipping] = e.id;
 		return 0;
+	}
 	if (k->v->origin[i] == VC_BY_ROWS)
-		e.size = l->at[k->scratch - 1].owner + 1 == i ? k->partial : k->semaphores;
+		e.size = l->at[k->scratch].owner + 1 == i ? k->partial : k->semaphores;
 	else
 		e.size = size_at(k, i);
 	if (!e.size && k->v->origin[i] == VC_BY_SORT)
 		return 0;
-	int rc = starts_sorting(k, i) ? insert_sort(k, &e, err) : emit(k, &e, err);
-	if (!rc && k->scratch < l->n && l->at[k->scratch].owner == i)
-		rc = owner(k, &l->at[k->scratch], &e, err);
+	int rc = sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err);
+	if (!rc && at != VC_UNMATCHED) {
+		k->scratch = at;
+		rc = owner(k, &l->at[at], &e, err);
+	}
 	return rc;
 }
 
-static int one_event(struct make *k, const struct vc_event *from, size_t *i, struct vc_error *err)
+static int one_event(struct make *k, const struct vc_event *from, struct vc_error *err)
 {
 	struct vc_event e = *from;
 
@@ -238,11 +277,11 @@ static int one_event(struct make *k, const struct vc_event *from, size_t *i, str
 	if (e.kind >= VC_EV_HEAP_SEGMENT && (e.flags & VC_EVF_FINAL))
 		return 0;
 	if (e.kind == VC_EV_ALLOC)
-		return one_alloc(k, from, (*i)++, err);
+		return one_alloc(k, from, alloc_of(k, e.id) - 1, err);
 	if (e.kind == VC_EV_FREE || e.kind == VC_EV_FREE_DONE || e.kind == VC_EV_USE) {
 		if (e.id == k->skip[0] || e.id == k->skip[1])
 			return 0;
-		uint32_t a = e.id < k->b->ids ? k->b->of_id[e.id] : 0;
+		uint32_t a = alloc_of(k, e.id);
 		if (a)
 			e.size = size_at(k, a - 1);
 		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
@@ -302,7 +341,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .b = &f->m[base], .v = &f->view[base], .goal = goal,
 			  .card = ask->card.sms ? ask->card : f->recorded,
 			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
-	size_t i = 0;
+	struct vc_turned turned = { .from = 0 };
+	const struct vc_trace *from = k.b->trace;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
@@ -311,10 +351,19 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		k.growth[1] *= goal->eval[a] / f->x[base][a];
 	}
 	report(&k);
-	for (size_t e = 0; !rc && e < k.b->trace->n; e++)
-		rc = one_event(&k, &k.b->trace->ev[e], &i, err);
+	if (k.v->loops.n && goal->train[0] > f->x[base][0]) {
+		rc = vc_loops_turn(&k.v->loops, k.b, goal->train[0] - f->x[base][0], &turned, err);
+		k.turned = &turned;
+		k.next_id = turned.ids;
+		rep->turns = turned.turns;
+		from = &turned.trace;
+	}
+	for (size_t e = 0; !rc && e < from->n; e++)
+		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)
 		rc = finish(&k, err);
+	if (k.turned)
+		vc_turned_fini(&turned);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

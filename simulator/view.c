@@ -27,6 +27,7 @@ void vc_view_fini(struct vc_view *v, size_t n)
 	free(v->single);
 	free(v->part);
 	vc_lengths_fini(&v->lengths);
+	vc_loops_fini(&v->loops);
 }
 
 /* ---- alignment ---- */
@@ -81,6 +82,41 @@ int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
 	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
 }
 
+/* Loops that the base turns more often than the next smaller recording: compared with each other one as if it did
+ * not. */
+static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	double x = f->x[base][0];
+	size_t next = f->n;
+	int rc = 0;
+
+	if (f->axes != 1 || f->n < 2 || vc_single_counts(f->axis[0].name))
+		return 0; /* samples go through a program side by side */
+	for (size_t k = 0; k < f->n; k++)
+		if (f->x[k][0] < x && (next == f->n || f->x[k][0] > f->x[next][0]))
+			next = k;
+	if (next < f->n)
+		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next], &v->loops, err);
+	for (size_t k = 0; !rc && v->loops.n && k < f->n; k++)
+		if (f->x[k][0] < x)
+			rc = vc_loops_match(&v->loops, &f->m[base], x, &f->m[k], f->x[k][0], v->match[k], err);
+	return rc;
+}
+
+/* Turns that no other recording has are like the first. */
+static void settle_loops(struct vc_view *v, size_t n)
+{
+	for (size_t i = 0; v->loops.n && i < n; i++) {
+		uint32_t like = v->loops.like[i];
+
+		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED || v->origin[like] != VC_BY_LAW)
+			continue;
+		v->origin[i] = VC_BY_TWIN;
+		v->twin[i] = like;
+		v->other[i] = VC_UNMATCHED;
+	}
+}
+
 /* ---- laws ---- */
 
 static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis,
@@ -129,15 +165,18 @@ static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size
 	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
 }
 
-/* Products of two counts, where a line through two samples or no law at all was found. */
+/* Products of two counts, where a line through two samples or no law at all was found. A number of samples
+ * counts nothing but itself. */
 static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
 	struct vc_law *law = &v->law[a * b->n], l;
 	struct vc_sample s[64];
 	struct vc_counts u;
-	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
 
+	if (vc_single_counts(f->axis[a].name))
+		return 0;
+	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
 	for (size_t i = 0; !rc && u.n > 1 && i < b->n; i++) {
 		size_t n = samples(f, v, base, a, i, s);
 
@@ -370,11 +409,35 @@ static void account(const struct vc_member *b, struct vc_view *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		v->bytes += b->take[i].size;
+		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED && v->origin[i] == VC_BY_TWIN;
+
 		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
 			v->unsettled += b->take[i].size;
-		else if (v->origin[i] != VC_BY_TWIN)
+		else if (v->origin[i] != VC_BY_TWIN || turn)
 			v->matched += b->take[i].size;
 	}
+}
+
+static bool same_kind(const struct vc_member *b, size_t i, size_t j)
+{
+	return i < b->n && j < b->n && b->take[i].size == b->take[j].size && b->take[i].site == b->take[j].site;
+}
+
+/* Bytes without counterpart that do what matched ones do: blocks of the same place and size between such blocks. A
+ * program that asked for some of its data more often (one more evaluation of a loss) is no other configuration. */
+static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 1; i < b->n; i++) {
+		size_t j = v->twin[i];
+		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED;
+
+		if (v->origin[i] == VC_BY_TWIN && !turn && same_kind(b, i, j) &&
+		    (b->take[i].site || same_kind(b, i - 1, j - 1) || same_kind(b, i + 1, j + 1)))
+			bytes += b->take[i].size;
+	}
+	return bytes;
 }
 
 /* The same in one recording, where the parameter is a number of samples. */
@@ -490,12 +553,15 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 			rc = align_with(f, v, base, k, err);
 	if (rc)
 		return rc;
-	rc = fit_all(f, v, base, err);
+	rc = find_loops(f, v, base, err);
+	if (!rc)
+		rc = fit_all(f, v, base, err);
 	if (!rc && f->n == 1 && f->axes)
 		rc = settle_alone(f, v, err);
 	if (rc)
 		return rc;
 	find_twins(f, b, v);
+	settle_loops(v, b->n);
 	rc = find_lengths(f, v, base, err);
 	if (!rc)
 		rc = find_scratch(f, v, base, err);
@@ -503,7 +569,7 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 		return rc;
 	account(b, v);
 	v->ready = true;
-	double share = v->bytes ? (double)v->matched / (double)v->bytes : 1;
+	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
 		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
 			       "the bytes of %s have no counterpart (another dtype, model or kernel?)",

@@ -8,6 +8,7 @@
 
 #include "simulator/family.h"
 #include "simulator/lengths.h"
+#include "simulator/loops.h"
 #include "simulator/parts.h"
 #include "simulator/scratch.h"
 #include "simulator/single.h"
@@ -37,6 +38,7 @@ struct vc_view {
 	uint8_t *part;           /* enum vc_part by allocation; NULL: nobody asked */
 	bool parted;             /* an evaluation was found */
 	struct vc_lengths lengths; /* steps as long as their samples happen to be */
+	struct vc_loops loops;   /* that turn more often at a larger value of the only parameter */
 	struct vc_scratches scratch;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;

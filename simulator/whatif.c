@@ -351,8 +351,8 @@ static int alternative(const struct vc_session *s, size_t k, struct vc_trace *ou
 		ask.lean = k ? VC_LEAN_HIGH : VC_LEAN_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
-	if (ask.has_order && (ask.order == w->report.base || w->report.single))
-		return 0;
+	if (ask.has_order && (ask.order == w->report.base || w->report.single || w->report.turns))
+		return 0; /* recordings of fewer turns do not set the order of more */
 	int r = vc_family_at(w->family, &ask, out, NULL, &ignored);
 	if (r == VC_ENOMEM)
 		return vc_nomem(err, "the alternatives of a prediction");

@@ -426,3 +426,38 @@ int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, s
 	}
 	return rc;
 }
+
+/* A copy of what is not to be skipped, and where it stood. */
+struct kept { struct vc_take *take; uint32_t *at; size_t n; };
+
+static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kept *out)
+{
+	*out = (struct kept){ .take = malloc((n + 1) * sizeof(*out->take)), .at = malloc((n + 1) * sizeof(*out->at)) };
+	for (size_t i = 0; out->take && out->at && i < n; i++)
+		if (!skip || !skip[i]) {
+			out->take[out->n] = t[i];
+			out->at[out->n++] = (uint32_t)i;
+		}
+	return out->take && out->at;
+}
+
+int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b, size_t nb,
+		  const bool *skip_b, double ratio, double second, uint32_t *match, struct vc_error *err)
+{
+	struct kept x = { 0 }, y = { 0 };
+	uint32_t *found = NULL;
+	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ? 0 : vc_nomem(err, "the alignment");
+
+	if (!rc)
+		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);
+	for (size_t i = 0; !rc && i < na; i++)
+		match[i] = VC_UNMATCHED;
+	for (size_t i = 0; !rc && i < x.n; i++)
+		match[x.at[i]] = found[i] == VC_UNMATCHED ? VC_UNMATCHED : y.at[found[i]];
+	free(found);
+	free(x.take);
+	free(x.at);
+	free(y.take);
+	free(y.at);
+	return rc;
+}

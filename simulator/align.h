@@ -3,6 +3,7 @@
 #ifndef VC_ALIGN_H
 #define VC_ALIGN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +35,9 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
  * *out has na entries and is the caller's. */
 int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
 		  double second, uint32_t **out, struct vc_error *err);
+
+/* The same, without the allocations that `skip` says of a or b (NULL: none): match is na entries, the caller's. */
+int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b, size_t nb,
+		  const bool *skip_b, double ratio, double second, uint32_t *match, struct vc_error *err);
 
 #endif

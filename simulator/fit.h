@@ -28,7 +28,7 @@ struct vc_fit_card {
 	bool holes;                 /* failing < largest */
 	uint64_t surely, perhaps;   /* the largest whose upper end fits, whose lower end fits */
 	uint64_t recommended;       /* 0: none */
-	char why[400], trust[256], pace[256]; /* sentences; pace: "" when there is nothing to say */
+	char why[400], trust[320], pace[256]; /* sentences; pace: "" when there is nothing to say */
 	const char *level;          /* vc_whatif_level of the predictions */
 	const char *narrow;       /* what would narrow it, NULL: nothing is open */
 	double matched;           /* share of the bytes */

@@ -6,6 +6,8 @@
 
 #define BESIDE 0.25/* of the smallest sample: rounding, not another algorithm */
 
+#define BORDER 64  /* pixels around a picture at most */
+
 /* Frameworks pad sequences and vocabularies to such multiples. */
 static const double multiple[] = { 8, 16, 32, 64, 128 };
 
@@ -128,6 +130,28 @@ static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, 
 	return l;
 }
 
+/* The square or the cube of a side with a border, (x + p)^2, p whole: padding before a convolution, or what it
+ * leaves at the rim. Two samples give p, and that it is whole is the evidence. */
+static bool bordered(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
+{
+	double degree = side > 2 ? 3 : 2, u = s[n - 2].x, v = s[n - 1].x;
+	double r = pow(s[n - 1].y / s[n - 2].y, 1 / degree), p = (v - u * r) / (r - 1);
+	double w = round(p), k = s[n - 1].y / pow(v + w, degree);
+
+	if (!(r > 1) || fabs(p - w) > 1e-4 || w == 0 || fabs(w) > BORDER || u + w <= 0)
+		return false;
+	*out = (struct vc_law){ .kind = VC_LAW_CURVE, .a = k * pow(w, degree) };
+	if (side > 2) {
+		out->d = k;
+		out->c = 3 * k * w;
+		out->b = 3 * k * w * w;
+	} else {
+		out->c = k;
+		out->b = 2 * k * w;
+	}
+	return exact(out, s, n);
+}
+
 /* The same of a padded value, a few units more or less, where the line through the values themselves needs
  * parts of bytes. */
 static bool padded_line(const struct vc_sample *s, size_t n, struct vc_law *out)
@@ -212,6 +236,11 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
 	l = line(&s[n - 2], &s[n - 1], side);
 	if (s[n - 1].y < s[n - 2].y)
 		return step(s, n);
+	if (side) {
+		struct vc_law b;
+		if (bordered(s, n, side, &b))
+			return b;
+	}
 	if (!side && l.b != round(l.b)) {
 		struct vc_law p;
 		if (padded_line(s, n, &p))

@@ -18,6 +18,7 @@ enum {
 	MOST = 1 << 22, /* events of a longer run */
 	CLOSE = 32,     /* allocations between runs of one loop, at least */
 	PARTS = 512,    /* turns that are tried */
+	RUNS = 64,      /* and pieces of them */
 	SHORTEST = 4,   /* allocations of a turn: less are buffers that come and go */
 };
 
@@ -45,18 +46,20 @@ static uint32_t period(const struct vc_member *m, size_t i, uint32_t n, uint32_t
 
 struct region { size_t from, to; };
 
-/* The longest stretch of turns of p allocations that touches [i, end). */
+/* The longest stretch of turns of p allocations that begins before `end` and ends behind i. */
 static struct region turns(const struct vc_member *m, size_t i, size_t end, uint32_t p)
 {
-	size_t k = i > p ? i - p : 0, last = end + p < m->n ? end + p : m->n;
 	struct region best = { 0 };
+	size_t k = i;
 
+	while (k > 0 && k + p < m->n && i - k < p && !alike(m, k, k + p))
+		k--; /* i may stand in its last turn */
 	while (k > 0 && k + p < m->n && alike(m, k - 1, k - 1 + p))
 		k--;
-	for (size_t to; k < last; k = to + 1) {
+	for (size_t to; k < end; k = to + 1) {
 		for (to = k; to + p < m->n && alike(m, to, to + p); to++)
 			;
-		if (to - k >= p && to + p - k > best.to - best.from)
+		if (to - k >= p && to + p > i && to + p - k > best.to - best.from)
 			best = (struct region){ k, to + p };
 	}
 	return best;
@@ -114,7 +117,7 @@ static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 		alone += s->match[k] == VC_UNMATCHED;
 	if (p < SHORTEST || alone < len - other || alone > len - other + (len - other) / 8)
 		return 0;
-	if (len < 2 * (size_t)p || len <= other || (len - other) % p || r.to >= s->b->n)
+	if (len < 2 * (size_t)p || len <= other || (len - other) % p)
 		return 0;
 	double per = (double)(len - other) / p / (s->x - s->y);
 	if (fabs((double)len / p - per * s->x) > APART)
@@ -125,31 +128,31 @@ static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 	return push(s->out, &new) ? VC_ENOMEM : 1;
 }
 
-/* Runs without counterpart that stand close together, [i, *end): how many allocations in them. */
-static size_t cluster(const struct search *s, size_t i, size_t *end)
+/* The run without counterpart that follows closely on those up to `end`, which are `all` allocations: where it ends;
+ * 0: none does. */
+static size_t next_run(const struct search *s, size_t end, size_t *all)
 {
-	size_t all = 0;
+	size_t last = end + (*all > CLOSE ? *all : CLOSE), k = end;
 
-	*end = i;
-	for (size_t k = i; k < s->b->n && k < *end + (all > CLOSE ? all : CLOSE); k++)
-		if (s->match[k] == VC_UNMATCHED) {
-			all++;
-			*end = k + 1;
-		}
-	return all;
+	while (k < s->b->n && k < last && s->match[k] != VC_UNMATCHED)
+		k++;
+	if (k == s->b->n || k == last)
+		return 0;
+	for (; k < s->b->n && s->match[k] == VC_UNMATCHED; k++)
+		++*all;
+	return k;
 }
 
-/* Periods to try: those of the runs themselves, and the whole parts of all that is alone here. */
+/* Periods to try: that of the last of the runs in [i, end), and the whole parts of all that is alone in them. */
 static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
 {
+	size_t from = end;
 	int found = 0;
 
-	for (size_t k = i, to; !found && k < end; k = to + 1) {
-		for (to = k; to < end && s->match[to] == VC_UNMATCHED; to++)
-			;
-		if (to > k + 1)
-			found = loop_of(s, i, end, period(s->b, k, (uint32_t)(to - k), s->fail));
-	}
+	while (from > i && s->match[from - 1] == VC_UNMATCHED)
+		from--;
+	if (end - from > 1)
+		found = loop_of(s, i, end, period(s->b, from, (uint32_t)(end - from), s->fail));
 	for (size_t parts = 1; !found && parts <= all / 2 && parts < PARTS; parts++)
 		if (all % parts == 0)
 			found = loop_of(s, i, end, (uint32_t)(all / parts));
@@ -160,65 +163,37 @@ int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o
 		  struct vc_loops *out, struct vc_error *err)
 {
 	struct search s = { b, o, match, x, y, out, malloc((b->n + 1) * sizeof(*s.fail)) };
-	int rc = 0;
+	int rc = s.fail ? 0 : VC_ENOMEM;
 
 	*out = (struct vc_loops){ .like = malloc((b->n + 1) * sizeof(*out->like)) };
+	if (!out->like)
+		rc = VC_ENOMEM;
 	for (size_t i = 0; out->like && i < b->n; i++)
 		out->like[i] = VC_UNMATCHED;
-	for (size_t i = 0, end; s.fail && out->like && x > y && rc >= 0 && i < b->n; i = end) {
-		end = i + 1;
-		if (match[i] == VC_UNMATCHED) {
-			size_t all = cluster(&s, i, &end);
+	for (size_t i = 0, end, first, all; rc >= 0 && x > y && i < b->n; i = rc > 0 ? end : first) {
+		all = 0;
+		rc = 0;
+		for (end = i; end < b->n && match[end] == VC_UNMATCHED; end++)
+			all++;
+		first = end + (end == i);
+		for (int runs = 0; all && !rc && end && runs < RUNS; runs++) {
 			rc = one_cluster(&s, i, end, all);
+			end = rc ? end : next_run(&s, end, &all);
 		}
 	}
-	if (!s.fail || !out->like)
-		rc = VC_ENOMEM;
 	free(s.fail);
 	return rc < 0 ? vc_nomem(err, "the loops of a recording") : 0;
 }
 
-/* Allocations of b that stand for turns which o, at y, has not: the second turn of each loop and those behind it. */
-static size_t keep(const struct vc_loops *l, const struct vc_member *b, double more, uint32_t *kept)
+void vc_loops_skip(const struct vc_loops *l, double more, bool *skip)
 {
-	size_t n = 0, i = 0;
+	for (size_t j = 0; j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		size_t from = p->from + p->period, n = (size_t)(more * p->per + 0.5) * p->period;
 
-	for (size_t j = 0; j <= l->n; j++) {
-		const struct vc_loop *p = j < l->n ? &l->at[j] : NULL;
-		size_t end = p ? p->from + p->period : b->n;
-
-		for (; i < end; i++)
-			kept[n++] = (uint32_t)i;
-		if (p)
-			i += (size_t)(more * p->per + 0.5) * p->period;
-		if (p && i > p->to)
-			i = p->to;
+		for (size_t i = from; i < from + n && i < p->to; i++)
+			skip[i] = true;
 	}
-	return n;
-}
-
-int vc_loops_match(const struct vc_loops *l, const struct vc_member *b, double x, const struct vc_member *o, double y,
-		   uint32_t *match, struct vc_error *err)
-{
-	uint32_t *kept = malloc((b->n + 1) * sizeof(*kept)), *found = NULL;
-	struct vc_take *take = malloc((b->n + 1) * sizeof(*take));
-	size_t n = 0;
-	int rc = kept && take ? 0 : vc_nomem(err, "the loops of a recording");
-
-	if (!rc)
-		n = keep(l, b, x - y, kept);
-	for (size_t i = 0; i < n; i++)
-		take[i] = b->take[kept[i]];
-	if (!rc)
-		rc = vc_align_best(take, n, o->take, o->n, y / x, y / x, &found, err);
-	for (size_t i = 0; !rc && i < b->n; i++)
-		match[i] = VC_UNMATCHED;
-	for (size_t i = 0; !rc && i < n; i++)
-		match[kept[i]] = found[i];
-	free(found);
-	free(take);
-	free(kept);
-	return rc;
 }
 
 void vc_loops_fini(struct vc_loops *l)
@@ -409,7 +384,7 @@ static int turn_all(struct turner *t, const struct vc_loops *l, double more)
 		const struct vc_loop *p = j < l->n ? &l->at[j] : NULL;
 		size_t turn = p ? p->from + (p->to - p->from) / p->period / 2 * p->period : 0; /* in the middle */
 		size_t from = p ? t->b->event[turn] : 0;
-		size_t end = p ? t->b->event[turn + p->period] : t->b->trace->n;
+		size_t end = p && turn + p->period < t->b->n ? t->b->event[turn + p->period] : t->b->trace->n;
 
 		for (; !rc && k < end; k++)
 			rc = recorded(t, k);

@@ -21,10 +21,8 @@ int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o
 		  struct vc_loops *out, struct vc_error *err);
 void vc_loops_fini(struct vc_loops *l);
 
-/* Match b with any recording o at y < x once more, as if b had not turned more often than it; match is b->n entries,
- * the turns too many in b are VC_UNMATCHED. Errors: VC_ENOMEM. */
-int vc_loops_match(const struct vc_loops *l, const struct vc_member *b, double x, const struct vc_member *o, double y,
-		   uint32_t *match, struct vc_error *err);
+/* Say which allocations of b are of the turns that a recording `more` units below it has not. */
+void vc_loops_skip(const struct vc_loops *l, double more, bool *skip);
 
 /* The events of b with the turns that `more` further units of the parameter make. */
 struct vc_turned {

@@ -493,6 +493,15 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 	return drop_convolutions(m, grows, card, out, err);
 }
 
+void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer)
+{
+	struct vc_scratch s;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (sum_present(m, i, card, &s))
+			buffer[i + 1] = buffer[i + 2] = true;
+}
+
 /* How well a card's arithmetic fits: sums of different widths whose buffers fill exactly this card
  * speak for it, one that would fill more than it has speaks against it. */
 static int evidence(const struct vc_member *m, size_t n, const struct vc_reduction_card *card)

@@ -33,6 +33,10 @@ bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
 
+/* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no data, and are not to be
+ * taken for any of another recording. */
+void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer);
+
 /* All of them, in order. grows[i]: the factor by which allocation i would grow with the parameter (1:
  * it does not). The caller frees out->at. Errors: VC_ENOMEM. */
 int vc_scratch_find(const struct vc_member *m, const double *grows,

@@ -82,6 +82,46 @@ int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
 	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
 }
 
+/* Match the base with member k, where all or a part of it differs in one parameter. Buffers of sums stand beside
+ * what they belong to; turned: without the turns of loops that k has not. */
+static int align_with(const struct vc_family *f, struct vc_view *v, size_t base, size_t k, bool turned,
+		      struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base], *m = &f->m[k];
+	double ratio[2] = { 1, 1 };
+	size_t n = 0;
+
+	for (enum vc_part part = VC_PART_ALL; part <= VC_PART_EVAL; part++) {
+		size_t axis = only_axis(f, base, k, part);
+
+		if (axis == f->axes || (n && ratio[0] == f->x[k][axis] / f->x[base][axis]))
+			continue;
+		ratio[n++] = f->x[k][axis] / f->x[base][axis];
+		if (part == VC_PART_ALL)
+			break;
+	}
+	bool *skip = n ? calloc(b->n + m->n + 2, sizeof(*skip)) : NULL, *there = skip + b->n + 1;
+	uint32_t *match = v->match[k] ? v->match[k] : n ? malloc((b->n + 1) * sizeof(*match)) : NULL;
+
+	v->match[k] = match;
+	if (!n)
+		return 0;
+	if (!skip || !match) {
+		free(skip);
+		return vc_nomem(err, "the alignment of two recordings");
+	}
+	vc_scratch_mark(b, &f->recorded, skip);
+	vc_scratch_mark(m, &f->recorded, there);
+	if (turned)
+		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
+	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1], match, err);
+	for (size_t i = 0; !rc && i + 2 < b->n; i++)
+		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1]; d++)
+			match[i + d] = match[i] + d;
+	free(skip);
+	return rc;
+}
+
 /* Loops that the base turns more often than the next smaller recording: compared with each other one as if it did
  * not. */
 static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
@@ -99,7 +139,7 @@ static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base,
 		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next], &v->loops, err);
 	for (size_t k = 0; !rc && v->loops.n && k < f->n; k++)
 		if (f->x[k][0] < x)
-			rc = vc_loops_match(&v->loops, &f->m[base], x, &f->m[k], f->x[k][0], v->match[k], err);
+			rc = align_with(f, v, base, k, true, err);
 	return rc;
 }
 
@@ -512,25 +552,6 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 		       f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
 }
 
-/* Match the base with member k, where all or a part of it differs in one parameter. */
-static int align_with(struct vc_family *f, struct vc_view *v, size_t base, size_t k, struct vc_error *err)
-{
-	const struct vc_member *b = &f->m[base], *m = &f->m[k];
-	double ratio[2] = { 1, 1 };
-	size_t n = 0;
-
-	for (enum vc_part part = VC_PART_ALL; part <= VC_PART_EVAL; part++) {
-		size_t axis = only_axis(f, base, k, part);
-
-		if (axis == f->axes || (n && ratio[0] == f->x[k][axis] / f->x[base][axis]))
-			continue;
-		ratio[n++] = f->x[k][axis] / f->x[base][axis];
-		if (part == VC_PART_ALL)
-			break;
-	}
-	return n ? vc_align_best(b->take, b->n, m->take, m->n, ratio[0], ratio[1], &v->match[k], err) : 0;
-}
-
 int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
@@ -550,7 +571,7 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 		rc = need_parts(f, base, err);
 	for (size_t k = 0; !rc && k < f->n; k++)
 		if (k != base)
-			rc = align_with(f, v, base, k, err);
+			rc = align_with(f, v, base, k, false, err);
 	if (rc)
 		return rc;
 	rc = find_loops(f, v, base, err);

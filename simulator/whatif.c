@@ -32,12 +32,15 @@ static void describe(struct vc_session *s)
 {
 	struct vc_whatif *w = s->whatif;
 	const struct vc_family_report *r = &w->report;
-	char alone[96] = "";
+	char alone[96] = "", card[96] = "";
 
 	s->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
 		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
 			 100 * (1 - s->matched));
+	if (w->any_card && r->scratch)
+		snprintf(card, sizeof(card), "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
+			 w->card.sms);
 	if (r->same)
 		snprintf(w->trust, sizeof(w->trust), "recorded at this value");
 	else if (r->single)
@@ -45,8 +48,8 @@ static void describe(struct vc_session *s)
 			 "another value would make it exact");
 	else
 		snprintf(w->trust, sizeof(w->trust), "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s%s", r->members, 100 * s->matched, alone, r->lengths ? "; steps differ in the length "
-			 "of their samples: the longest decides" : "");
+			 "matched%s%s%s", r->members, 100 * s->matched, alone, r->lengths ? "; steps differ in the length "
+			 "of their samples: the longest decides" : "", card);
 }
 
 const char *vc_whatif_level(const struct vc_session *s)

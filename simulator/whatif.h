@@ -30,7 +30,7 @@ struct vc_whatif {
 	char settings[256];                  /* model, version and settings it holds for; "": none */
 	bool open;                           /* low < high */
 	uint64_t low, high;
-	char trust[256];                     /* "extrapolated from 3 recordings ..." */
+	char trust[320];                     /* "extrapolated from 3 recordings ..." */
 };
 
 /* Read the recordings, build the family, predict for opt->set. Leaves s->trace, s->census and

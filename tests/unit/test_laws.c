@@ -35,6 +35,16 @@ static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
 	assert_true(at(vc_law_fit(s, 2, true), 384) == 577 * 3072);
 }
 
+static void a_border_of_whole_pixels_counts(void **unused)
+{
+	struct vc_sample s[] = { { 64, 72 * 72 * 12 }, { 96, 104 * 104 * 12 } }; /* padded by four on each side */
+	struct vc_sample t[] = { { 16, 18 * 18 * 18 * 4 }, { 24, 26 * 26 * 26 * 4 } };
+
+	(void)unused;
+	assert_true(at(vc_law_fit(s, 2, 2), 192) == 200 * 200 * 12);
+	assert_true(at(vc_law_fit(t, 2, 3), 64) == 66 * 66 * 66 * 4);
+}
+
 static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
 {
 	struct vc_sample s[] = { { 16, 4096 * 64 + 864 }, { 24, 13824 * 64 + 864 } }; /* a convolution's workspace */
@@ -115,6 +125,7 @@ int main(void)
 		cmocka_unit_test(published_context_ladders_are_affine),
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
+		cmocka_unit_test(a_border_of_whole_pixels_counts),
 		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
 		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),
 		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),

@@ -294,28 +294,53 @@ static int64_t channels_last(const struct vc_cudnn_convolution *c)
 		bytes_of(c, c->y) + bytes_of(c, c->w);
 }
 
-/* The gradient of large weights over few pixels is summed from parts: up to 350 images one part an
- * image, which puts six runs of MnasNet and MobileNetV2 within 30 MiB that lacked 400 to 660
- * before; above 400 images about 48 parts, chosen on half 1 of the runs, tried on half 0 (from 3.5
- * to 1 % on both). Between them neither fits. Seen on the RTX 3060 only, and for one layer, of 320
- * to 1280 channels over 3 x 3: narrower and wider ones show nothing of it. */
+/* The gradient of large weights over few pixels is summed from parts. Which sizes of workspace bring a
+ * run's peak within 40 MiB of what was measured was looked up for 22 runs of MnasNet and MobileNetV2
+ * of 200 to 764 images: one part an image up to 326 images (11 of 13 runs; two want two parts), one
+ * part for six images from 482 on (8 of 9). Between them the heuristics jump (377 images: a sixth,
+ * 400 and 403: one an image, 455: a half), and nothing is counted, which is off by 4 % at most. Seen
+ * on the RTX 3060 only, and for one layer, of 320 to 1280 channels over 3 x 3: narrower and wider ones
+ * show nothing of it. */
 static int64_t in_parts(const struct vc_cudnn_convolution *c)
 {
-	int64_t pixels = 1, w = bytes_of(c, c->w);
+	int64_t pixels = 1, w = bytes_of(c, c->w), images = c->x[0];
 	for (int i = 2; i < c->n; i++)
 		pixels *= c->y[i];
 	if (vc_null_card()->cc != 86 || c->direction != VC_CUDNN_FILTER || kind_of(c) != POINT ||
 	    pixels > 9 || w < (1 << 20) || w > (2 << 20))
 		return 0;
-	if (c->x[0] <= 350)
-		return c->x[0] * w;
-	return c->x[0] > 400 ? bytes_of(c, c->x) + bytes_of(c, c->y) + 48 * w : 0;
+	return images <= 350 ? images * w : images > 480 ? images / 6 * w : 0;
+}
+
+/* What Winograd's transform F(4 x 4, 3 x 3) needs: 36 values for each tile of 4 x 4 pixels and channel
+ * of input and output, and for each pair of channels. 0 where it cannot be used or is not needed
+ * (8.0 and newer have tensor cores for fp32). */
+static int64_t winograd(const struct vc_cudnn_convolution *c)
+{
+	if (vc_null_card()->cc >= 80 || vc_cudnn_width(c->type) != 4 || c->n != 4 ||
+	    c->w[1] != c->x[1])
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (c->w[i + 2] != 3 || c->stride[i] != 1 || c->dilation[i] != 1)
+			return 0;
+	int64_t tiles = c->x[0] * ((c->y[2] + 3) / 4) * ((c->y[3] + 3) / 4);
+	return 36 * 4 * (tiles * (c->x[1] + c->w[0]) + c->x[1] * c->w[0]);
+}
+
+/* On those cards the gradient of the input of a wide convolution goes that way: the published peaks of
+ * FCN and PSPNet on dilated ResNets (V100) come out 3 to 8 % low with copies and within 2 % with this.
+ * Those of U-Nets show that narrow layers at high resolution do not
+ * (tests/nullgpu/measured/segment.py). */
+static int64_t transformed(const struct vc_cudnn_convolution *c)
+{
+	bool wide = c->x[1] >= 256 && c->w[0] >= 256;
+	return wide && c->direction == VC_CUDNN_DATA ? winograd(c) : 0;
 }
 
 static int64_t by_rule(const struct vc_cudnn_convolution *c)
 {
 	int cc = vc_null_card()->cc;
-	int64_t parts = in_parts(c);
+	int64_t parts = in_parts(c) + transformed(c); /* never both */
 	if (c->channels_last)
 		return channels_last(c);
 	if (parts || (kind_of(c) == FIRST && c->stride[0] >= c->w[2]))
@@ -331,11 +356,14 @@ static int64_t by_rule(const struct vc_cudnn_convolution *c)
 	return 0;
 }
 
-/* The most that a plan was seen to take: copies of all three tensors; for the gradient of the weights
- * eight partial sums of it besides, or one an image (both above). */
+/* The most that a plan was seen to take: copies of all three tensors, or their transforms; for the
+ * gradient of the weights eight partial sums of it besides, or one an image (all above). */
 static int64_t at_most(const struct vc_cudnn_convolution *c)
 {
-	int64_t w = bytes_of(c, c->w), most = bytes_of(c, c->x) + bytes_of(c, c->y) + w, parts = 8 * w;
+	int64_t w = bytes_of(c, c->w), most = bytes_of(c, c->x) + bytes_of(c, c->y) + w, parts = 8 * w,
+		tiles = winograd(c);
+	if (tiles > most)
+		most = tiles;
 	if (c->direction != VC_CUDNN_FILTER)
 		return most;
 	if (kind_of(c) == POINT && w >= 1 << 20 && w <= 2 << 20 && c->y[2] <= 3 && c->x[0] * w > parts)
@@ -344,14 +372,17 @@ static int64_t at_most(const struct vc_cudnn_convolution *c)
 }
 
 /* The rule is named in the verdict, with the largest that was counted and what it could be. Where it
- * was held against measured peaks, how far those lay off is the margin, not this interval. */
+ * was held against measured peaks, how far those lay off is the margin, not this interval: fp32 on
+ * 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0 (popular.tsv). */
 static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
 {
 	int cc = vc_null_card()->cc;
+	size_t width = vc_cudnn_width(c->type);
+	bool measured = cc == 86 || cc == 89 || (cc == 70 && width == 4) || (cc == 80 && width == 2);
 	int64_t most = at_most(c);
 	vc_null_range("cuDNN convolution workspaces, by rule", &(struct vc_null_range){
 		.counted = (uint64_t)counted, .most = (uint64_t)(most > counted ? most : counted),
-		.measured = cc == 86 || cc == 89 });
+		.measured = measured });
 	vc_null_report()->convolutions = 1;
 }
 

@@ -52,10 +52,16 @@ of '96 96 2 192 21 300 2 1' "... with few channels nothing" "forward 0"
 of '768 1 7 768 2 300 1 1' "... a depthwise one the input, for its weights" "filter 3686400 0"
 # weights of 1638400 bytes over 3 x 3
 of '320 320 1 1280 3 300' "a part of large weights' gradient an image" "filter 491520000 0"
-of '320 320 1 1280 3 500' "... of many images 48" "filter 107443200 0"
+of '320 320 1 1280 3 500' "... of many images one for six" "filter 135987200 0"
 of '320 320 1 1280 3 380' "... between the two nothing" "filter 0"
 ask VRAMCAST_NULL_CC=8.9 > "$TMP/out"
 says "... on 8.9 nothing" "filter 0"
+shape='256 256 3 256 8 4'
+ask VRAMCAST_NULL_CC=7.0 > "$TMP/out"
+says "before 8.0 the gradient of a wide 3 x 3 convolution's input is transformed" "data 10616832 0"
+shape='128 128 3 256 8 4'
+ask VRAMCAST_NULL_CC=7.0 > "$TMP/out"
+says "... of a narrower one copied" "data 1572864 0"
 shape=
 
 echo "8.6 9.1${row}4096,1024,0 # recorded" > "$TMP/table"

@@ -31,4 +31,6 @@ popular() { # PROGRAM CARD
 }
 popular litgpt a100-40g-sxm
 popular trainer v100-16g-sxm
+popular mmseg v100-32g-sxm
+popular mmyolo a100-80g-sxm
 python3 $here/report.py "$TMP/runs" "$TMP/popular"

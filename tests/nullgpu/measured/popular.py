@@ -47,8 +47,34 @@ class Texts(torch.utils.data.Dataset):
         return {"input_ids": torch.full((512,), 100 + i), "labels": 0}
 
 
+class OldSoftmax(torch.autograd.Function):
+    """Keeps its input too, as PyTorch did before 1.11 (pytorch/pytorch#65242)."""
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return torch._softmax_backward_data(grad, y, -1, x.dtype)
+
+
+def as_in_2022():
+    """What the PyTorch of the Trainer's table kept: softmax's input, and gradients from one step to the
+    next (zero_grad filled them with zeros before 2.0)."""
+    def softmax(x, dim=None, **_):
+        return OldSoftmax.apply(x.float() if torch.is_autocast_enabled() else x)
+    torch.nn.functional.softmax = softmax
+    for kind in (torch.nn.Module, torch.optim.Optimizer):
+        now = kind.zero_grad
+        kind.zero_grad = lambda self, set_to_none=False, now=now: now(self, False)
+
+
 def trainer(*settings):
     import transformers as hf
+    as_in_2022()
     s = dict(x.split("=") for x in settings)
     config = hf.BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16,
                            intermediate_size=4096)
@@ -60,6 +86,17 @@ def trainer(*settings):
         gradient_checkpointing=s["checkpoint"] == "1")
     hf.Trainer(model=net.to("cuda"), args=args, train_dataset=Texts()).train()
     return str(torch.cuda.max_memory_reserved() >> 20)
+
+
+def mmseg(kind, depth, size, batch, classes):
+    import segment
+    height, width = map(int, size.split("x"))
+    return "%.3f" % segment.train(kind, int(depth), height, width, int(batch), int(classes))
+
+
+def mmyolo(size, levels, pixels, batch, classes, cards):
+    import detect
+    return "%.2f" % detect.train(size, *map(int, (levels, pixels, batch, classes, cards)))
 
 
 def main(table, program):

@@ -49,37 +49,47 @@ TEXT = {
 }
 
 
-def conv(name, optimizer, batch, device, before):
+def conv(name, optimizer, batch, device, before, zero):
     model = CONV[name]().to(device).train()
     step = getattr(torch.optim, optimizer)(model.parameters(), lr=0.001)
     before.append(torch.cuda.memory_reserved())
     for _ in range(4):
         x, y = torch.zeros(batch, 3, 86, 86), torch.zeros(batch, dtype=torch.int64)
-        step.zero_grad()
+        if zero == 0:
+            step.zero_grad()
         x, y = x.to(device), y.to(device)
         out = model(x)
         loss = torch.nn.functional.cross_entropy(out, y)
+        if zero == 1:
+            step.zero_grad()
         loss.backward()
         step.step()
         _, best = torch.max(out, 1)
+        if zero == 2:
+            step.zero_grad()
 
 
-def text(name, optimizer, batch, device, before):
+def text(name, optimizer, batch, device, before, zero):
     kind = hf.AutoModelForSeq2SeqLM if name[0] in "tT" else hf.AutoModelForCausalLM
     model = kind.from_config(TEXT[name]()).train()
     step = getattr(torch.optim, optimizer)(model.parameters(), lr=0.001)
     model.to(device)
     for _ in range(4):
-        step.zero_grad()
+        if zero == 0:
+            step.zero_grad()
         ids = torch.ones(batch, 128, dtype=torch.int64)
         mask = torch.ones(batch, 128, dtype=torch.int64)
         for row in range(1, batch):
             mask[row, 1 + 37 * row % 128:] = 0
         data = dict(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100))
         out = model(**{k: v.to(device) for k, v in data.items()})
+        if zero == 1:
+            step.zero_grad()
         loss = out.loss
         loss.backward()
         step.step()
+        if zero == 2:
+            step.zero_grad()
 
 
 def main(table, card):
@@ -92,11 +102,12 @@ def main(table, card):
         if child == 0:
             oom, before = 0, []
             try:
-                (text if f[0] == "text" else conv)(f[1], f[2], int(f[3]), torch.device("cuda"), before)
+                (text if "text" in f[0] else conv)(f[1], f[2], int(f[3]), torch.device("cuda"), before,
+                                                   int(f[7]) if len(f) > 7 else 0)
             except torch.OutOfMemoryError:
                 oom = 1
             peak = torch.cuda.memory_stats()["reserved_bytes.all.peak"] >> 20
-            print("run", *f, peak, sum(before) >> 20, oom, flush=True)
+            print("run", *f[:7], peak, sum(before) >> 20, oom, flush=True)
             os._exit(0)
         os.waitpid(child, 0)
 

@@ -188,6 +188,9 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 		rc = put_front("PYTHONPATH", python, err);
 	if (!rc && strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
 		rc = vc_nomem(err, "the environment");
+	/* What is computed here is small: threads that spin for more of it only take time from others */
+	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
+		rc = vc_nomem(err, "the environment");
 	/* Triton would look for the driver in the system's cache of libraries */
 	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
 		rc = vc_nomem(err, "the environment");

@@ -82,6 +82,13 @@ INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 MASKED = {"masked_select", "nonzero", *INDEXED}
 # Floating point made of masks is added to attention scores: it decides nothing.
 ADDED = {"where", "masked_fill"}
+# What makes zeros of unknown values, which count as zeros: of any, of its first, of nothing else.
+ZERO_OF_ANY = {"mul", "mul_"}
+ZERO_OF_FIRST = set("""
+_to_copy clone neg pow square abs mean sum relu sqrt tanh div div_ constant_pad_nd index_select roll
+flip tril triu
+""".split())
+ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
 LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE = range(6)
@@ -192,6 +199,18 @@ class _Memory:
         if not known and not unknown:
             return SMALL
         return UNKNOWN if learnt or size > (KNOWN_FLOAT if unknown else KNOWN_INTEGER) else KNOWN
+
+    def is_unknown(self, t):
+        return t.is_cuda and t.untyped_storage().nbytes() > LIMIT and not self.is_known(t)
+
+    def stays_unknown(self, name, tensors):
+        """Whether a result is zeros because unknown values are: nobody need compute it."""
+        if name in ZERO_OF_ANY:
+            return any(map(self.is_unknown, tensors))
+        if name in ZERO_OF_FIRST:
+            return self.is_unknown(tensors[0])
+        return name in ZERO_OF_ALL and all(map(self.is_unknown, tensors)) and \
+            (len(tensors) > 1 or name in ("cat", "stack"))
 
     def moved(self, x):
         if isinstance(x, self.torch.Tensor):
@@ -427,6 +446,8 @@ def _make_handler(torch, memory):
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
             return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
         worth = memory.weigh(device, name)
+        if worth == KNOWN and memory.stays_unknown(name, tensors):
+            worth = UNKNOWN
         if worth == UNKNOWN or (name.startswith(MATRICES) and device[0].nbytes > MATRIX and
                                 "norm" not in name):
             return large(func, name, mutable, args, kwargs)

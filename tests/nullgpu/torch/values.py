@@ -158,12 +158,25 @@ def kept_values():
     ok(died and count() == 5, "after a step that ran out of memory there are values still")
 
 
+def unknown_values():
+    """Large results of the network count as zeros in what follows, computed or not."""
+    layer = nn.Linear(512, 512, device="cuda")
+    few = torch.arange(512.0, device="cuda")
+    with torch.no_grad():
+        y = layer(torch.randn(2048, 512, device="cuda"))
+        ok((y * 3 + few)[2047].tolist() == few.tolist(), "what is added to unknown values is kept")
+        ok((y.neg() / 2 + y).sigmoid()[7, 9].item() == 0.5, "a function of unknown values is that of zero")
+        ok(torch.cat([y, few[None]])[2048].tolist() == few.tolist(), "known rows behind unknown ones are kept")
+        ok((y * 3 + 1)[0, 0].item() == 1, "a number added to unknown values is kept")
+
+
 def main():
     large_values()
     backward_values()
     asked_values()
     drawn_values()
     kept_values()
+    unknown_values()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

@@ -108,7 +108,8 @@ check-all: all $(UNIT) check-sanitized-build
 		$(UNIT) $(UNIT:$(BUILD)/%=$(BUILD)-$(subst $(comma),-,$(SANITIZED))/%) $(CLI) $(TESTS)
 else
 check-all: all $(filter %/$(T),$(UNIT))
-	$(Q)$(RUN_TESTS) $(filter %/$(T),$(UNIT)) $(filter %/$(T) %/$(T).sh,$(CLI) $(TESTS))
+	$(Q)$(RUN_TESTS) $(filter %/$(T),$(UNIT)) \
+		$(filter %/$(T) %/$(T).sh,$(CLI) $(filter-out $(BUILD)-%,$(TESTS)))
 endif
 
 check-sanitized-build:

@@ -37,7 +37,7 @@ struct vc_decoder {
 	uint64_t time_unit, time, id_base, next_id, last_addr;
 	unsigned addr_shift;
 	uint32_t sequence;       /* expected next */
-	bool any_header, any_block, end_seen, started;
+	bool any_header, end_seen, started;
 };
 
 static uint64_t take_slowly(struct reader *r)

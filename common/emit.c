@@ -14,7 +14,7 @@
 
 enum shape { OBJECT, ARRAY, ROWS /* array of objects shown as lines */, ROW };
 
-struct level { enum shape shape; bool hidden, any; size_t row_cell; const char *key; };
+struct level { enum shape shape; bool hidden, any; const char *key; };
 
 struct cell { char *head, *value; bool number; size_t row; };
 

@@ -60,9 +60,6 @@ void vc_dryrun_replay(struct vc_dryrun *run, bool other);
  * that the program asked would have been answered differently. */
 bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other);
 
-/* Bytes of the card that the run needs: the larger end, context and other processes included. */
-uint64_t vc_dryrun_use(const struct vc_dryrun *run);
-
 /* The verdict in words on standard error; of several runs a table with a row a card. */
 void vc_dryrun_say(const struct vc_dryrun *run);
 void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n);

@@ -105,7 +105,8 @@ static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *hig
 		*low = o->other_peak;
 }
 
-uint64_t vc_dryrun_use(const struct vc_dryrun *run)
+/* Bytes of the card that the run needs: the larger end, context and other processes included. */
+static uint64_t use_of(const struct vc_dryrun *run)
 {
 	uint64_t low, high;
 	ends(&run->o, &low, &high);
@@ -114,7 +115,7 @@ uint64_t vc_dryrun_use(const struct vc_dryrun *run)
 
 static uint64_t left_of(const struct vc_dryrun *run)
 {
-	uint64_t use = vc_dryrun_use(run);
+	uint64_t use = use_of(run);
 	return run->total > use ? run->total - use : 0;
 }
 
@@ -138,7 +139,7 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops;
 	return same && (alike || !done->o.polled) && !done->o.asked && !done->o.refused &&
 		verdict_of(done) == VC_FITS && done->o.code == 0 &&
-		vc_dryrun_use(done) - done->context + other->context <= other->total;
+		use_of(done) - done->context + other->context <= other->total;
 }
 
 /* ---- for people ---- */
@@ -263,7 +264,7 @@ void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
 		"answered by");
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n", runs[i].card->name,
-			gib(runs[i].total), gib(vc_dryrun_use(&runs[i])), gib(left_of(&runs[i])),
+			gib(runs[i].total), gib(use_of(&runs[i])), gib(left_of(&runs[i])),
 			word_of(&runs[i]), runs[i].by ? runs[i].by->name : "its own run");
 }
 
@@ -333,7 +334,7 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_int(e, "exit_code", NULL, o->code);
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(verdict_of(run)));
 	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
-	vc_emit_bytes(e, "peak_used", NULL, vc_dryrun_use(run));
+	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
 	vc_emit_bytes(e, "margin", NULL, margin_of(o));
 	vc_emit_uint(e, "refused", NULL, o->refused);
 	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);

@@ -115,11 +115,6 @@ static struct kernel find(const void *function)
 	return k;
 }
 
-const char *vc_null_kernel_name(const void *function)
-{
-	return find(function).name;
-}
-
 static uint64_t duration_of(double bytes, double flops)
 {
 	const struct vc_null_card *card = vc_null_card();

@@ -201,7 +201,6 @@ struct vc_null_launch {
 	void *stream;
 };
 VC_SHARED void vc_null_register(const void *function, const char *name);
-VC_SHARED const char *vc_null_kernel_name(const void *function);
 VC_SHARED int vc_null_launch(const struct vc_null_launch *launch);
 /* Work of a library call whose cost is known: bytes moved and floating point operations. */
 VC_SHARED int vc_null_library_work(const char *name, void *stream, double bytes, double flops);

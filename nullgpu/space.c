@@ -54,12 +54,6 @@ long vc_ranges_find(const struct vc_ranges *r, uint64_t at)
 	return (long)i - 1;
 }
 
-void vc_ranges_fini(struct vc_ranges *r)
-{
-	free(r->v);
-	*r = (struct vc_ranges){ 0 };
-}
-
 static uint64_t take_hole(struct vc_space *s, uint64_t size)
 {
 	size_t best = s->holes.n;

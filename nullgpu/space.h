@@ -22,7 +22,6 @@ int vc_ranges_add(struct vc_ranges *r, uint64_t at, uint64_t size, uint64_t tag)
 void vc_ranges_remove(struct vc_ranges *r, size_t i);
 /* Index of the range that holds `at`, or -1. */
 long vc_ranges_find(const struct vc_ranges *r, uint64_t at);
-void vc_ranges_fini(struct vc_ranges *r);
 
 struct vc_space {
 	uint64_t base, end;  /* base 0 = not opened */

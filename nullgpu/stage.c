@@ -19,7 +19,6 @@
 
 #define PREFIX "vcnull-"
 #define MAX_LIBRARIES 48
-#define MAX_STUBS 4096
 
 struct wanted {           /* what the wheel asks for and we must check */
 	char *name, *library, *version;

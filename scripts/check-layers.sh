@@ -16,7 +16,8 @@ simulator/*               common/ simulator/
 visualize/*               common/ visualize/ simulator/result.h
 '
 bad=0; n=0
-for f in $(git ls-files -co --exclude-standard '*.c' '*.h'); do
+. scripts/sources.sh
+for f in $(sources); do
 	[ -f "$f" ] || continue
 	allowed=$(printf '%s' "$rules" | while read -r pat rest; do
 		[ -n "$pat" ] || continue

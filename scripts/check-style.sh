@@ -3,7 +3,8 @@
 tab=$(printf '\t')
 bad=0
 say() { echo "# $1"; bad=1; }
-files=$(git ls-files -co --exclude-standard '*.c' '*.h' | while read -r f; do [ -f "$f" ] && echo "$f"; done)
+. scripts/sources.sh
+files=$(sources | while read -r f; do [ -f "$f" ] && echo "$f"; done)
 [ -n "$files" ] || { echo "not ok 1 - style: no files found"; exit 1; }
 
 for f in $files; do

@@ -69,7 +69,8 @@ struct asked {
 	bool casts, convolutional; /* under autocast already; hardly a layer is linear */
 };
 
-bool vc_advice_is_sure(const struct vc_plan *p, const struct vc_session *s, const struct vc_result *r)
+/* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
+static bool is_sure(const struct vc_plan *p, const struct vc_session *s, const struct vc_result *r)
 {
 	uint64_t beside = vc_session_beside(s, p);
 
@@ -228,7 +229,7 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 
 	if (rc < 0)
 		return rc;
-	*fits = vc_advice_is_sure(p->q->p, p->q->s, &r);
+	*fits = is_sure(p->q->p, p->q->s, &r);
 	if (p->wanted == POSSIBLE && !*fits)
 		*fits = vc_result_verdict(&r) == VC_FITS ||
 			(r.has_interval && r.low + vc_session_beside(p->q->s, p->q->p) <= p->q->p->capacity);
@@ -288,7 +289,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		r = vc_session_run(q->s, &plan, NULL, out, err);
 		if (r < 0)
 			return r;
-		if (vc_advice_is_sure(&plan, q->s, out)) {
+		if (is_sure(&plan, q->s, out)) {
 			char total[32];
 
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s", next->title,

@@ -45,7 +45,4 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 		 struct vc_result *out, struct vc_error *err);
 void vc_batch_close(struct vc_batch *b);
 
-/* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
-bool vc_advice_is_sure(const struct vc_plan *p, const struct vc_session *s, const struct vc_result *r);
-
 #endif

@@ -31,7 +31,6 @@ struct hint { uint64_t addr, size; };
 struct vc_device {
 	struct vc_device_config cfg;
 	uint64_t taken, others, clock_ns;
-	uint64_t calls[VC_DRV_CALLS];
 	uint64_t next, low, cursor[SLOTS];
 	uint32_t request;
 	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
@@ -80,7 +79,6 @@ static void account(struct vc_device *d, enum vc_driver_call what, bool failed, 
 {
 	uint64_t ns = cost[what].call + (r.size >> 20) * cost[what].mib;
 
-	d->calls[what]++;
 	d->clock_ns += ns;
 	if (d->listen) {
 		struct vc_device_change c = { what, failed, r.addr, r.size, ns };
@@ -401,11 +399,6 @@ uint64_t vc_device_taken(const struct vc_device *d)
 uint64_t vc_device_clock_ns(const struct vc_device *d)
 {
 	return d->clock_ns;
-}
-
-uint64_t vc_device_calls(const struct vc_device *d, enum vc_driver_call what)
-{
-	return d->calls[what];
 }
 
 bool vc_device_ok(const struct vc_device *d)

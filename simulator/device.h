@@ -90,7 +90,6 @@ void vc_device_set_others(struct vc_device *d, uint64_t bytes);
 uint64_t vc_device_available(const struct vc_device *d); /* free bytes of cudaMemGetInfo */
 uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of this allocator */
 uint64_t vc_device_clock_ns(const struct vc_device *d);  /* time spent in the driver so far */
-uint64_t vc_device_calls(const struct vc_device *d, enum vc_driver_call what);
 bool vc_device_ok(const struct vc_device *d); /* false: this process ran out of memory on the way */
 const struct vc_device_config *vc_device_config(const struct vc_device *d);
 

@@ -167,11 +167,6 @@ bool vc_family_card_known(const struct vc_family *f)
 	return f->card_known;
 }
 
-size_t vc_family_members(const struct vc_family *f)
-{
-	return f->n;
-}
-
 double vc_family_value(const struct vc_family *f, size_t member, const char *name)
 {
 	double value = member < f->n ? value_of(f->m[member].trace->meta, name) : NAN;

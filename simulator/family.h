@@ -70,7 +70,6 @@ bool vc_family_card_known(const struct vc_family *f);
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
 		 struct vc_family_report *rep, struct vc_error *err);
 
-size_t vc_family_members(const struct vc_family *f);
 /* Value of a parameter in one recording, NaN when it has none. */
 double vc_family_value(const struct vc_family *f, size_t member, const char *name);
 

@@ -261,11 +261,3 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
 		return l;
 	return step(s, n);
 }
-
-const char *vc_law_name(enum vc_law_kind k)
-{
-	static const char *const name[] = { "const", "linear", "quadratic", "padded", "affine",
-					    "curve", "step", "alone" };
-
-	return name[k];
-}

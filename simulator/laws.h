@@ -35,6 +35,5 @@ struct vc_law {
  * counts (no size of the family is linear in it, some are quadratic); 3: a volume's, whose cube counts. */
 struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side);
 double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
-const char *vc_law_name(enum vc_law_kind k);
 
 #endif

@@ -113,7 +113,8 @@ const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h,
 	return buf;
 }
 
-void vc_report_oom(struct vc_emit *e, const struct vc_result *r)
+/* "oom" or null */
+static void report_oom(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_oom_report *o = &r->oom;
 	char place[512];
@@ -276,6 +277,6 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	}
 	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
 	vc_report_interval(e, r->has_interval, r->low, r->high);
-	vc_report_oom(e, r);
+	report_oom(e, r);
 	vc_time_report(e, r);
 }

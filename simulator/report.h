@@ -11,7 +11,6 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 		   const struct vc_result *r);
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */
 void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
-void vc_report_oom(struct vc_emit *e, const struct vc_result *r);       /* "oom" or null */
 
 /* "main.py:12 forward" of a site or "segment 7f00..." into buf. */
 const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);

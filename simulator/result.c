@@ -11,14 +11,6 @@ const char *vc_verdict_name(enum vc_verdict v)
 	return name[v];
 }
 
-const char *vc_purpose_name(enum vc_purpose p)
-{
-	static const char *const name[VC_PURPOSES] = { "", "weights", "optimizer", "gradient", "activation",
-		"temporary", "workspace" };
-
-	return p < VC_PURPOSES ? name[p] : "";
-}
-
 enum vc_verdict vc_result_verdict(const struct vc_result *r)
 {
 	if (r->stats.ooms)

@@ -57,7 +57,6 @@ enum vc_purpose {
 	VC_FOR_UNKNOWN, VC_FOR_WEIGHTS, VC_FOR_OPTIMIZER, VC_FOR_GRADIENT, VC_FOR_ACTIVATION,
 	VC_FOR_TEMPORARY, VC_FOR_WORKSPACE, VC_PURPOSES
 };
-const char *vc_purpose_name(enum vc_purpose p); /* "weights" ..., "" = unknown */
 
 /* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
  * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
@@ -88,7 +87,7 @@ struct vc_life {
 };
 struct vc_lives {
 	struct vc_life *at; size_t n;         /* largest byte*time first is NOT promised; order of birth */
-	uint64_t dropped, dropped_bytes_max;  /* lives left out, merged into the rest */
+	uint64_t dropped;                     /* lives left out, merged into the rest */
 };
 
 /* segments: what was obtained from the device, and when. */

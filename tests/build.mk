@@ -61,18 +61,24 @@ bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
 	$(Q)for v in 2.9.1 2.15.0; do $(BUILD)/tests/oracle-bench '$(ORACLE_CACHE)'/build/$$v/oracle $$v || exit 1; done
 .PHONY: check-oracle bench-oracle
 
-# libFuzzer, when clang is here; what it finds goes to tests/fuzz/corpus and is replayed by make check.
+# libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60
-FUZZ_SRC = $(sort $(wildcard common/*.c simulator/sources/*.c)) simulator/source.c tests/fuzz/fuzz_source.c
-$(BUILD)/tests/fuzz-source: $(FUZZ_SRC) tests/fuzz/sources_alone.c
+FUZZ_CC = clang -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"fuzz"' -I. -g -O1 \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+FUZZ_FLAGS = -max_total_time=$(FUZZ_TIME) -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1
+$(BUILD)/tests/fuzz-source: $(sort $(wildcard common/*.c simulator/sources/*.c)) simulator/source.c \
+		tests/fuzz/fuzz_source.c tests/fuzz/sources_alone.c
+$(BUILD)/tests/fuzz-texts: $(sort $(wildcard common/*.c)) visualize/cmd_plot_lines.c simulator/result.c \
+		simulator/explain.c simulator/explain_formats.c simulator/diagnose.c \
+		simulator/models/torch_conf.c simulator/models/torch_rules.c tests/fuzz/fuzz_texts.c
+$(BUILD)/tests/fuzz-%:
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)clang -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"fuzz"' -I. -g -O1 \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $^ -lzstd -lz -lm
-fuzz: $(BUILD)/tests/fuzz-source ## search for inputs that break the sources (clang): FUZZ_TIME=SECONDS
-	$(Q)mkdir -p $(BUILD)/fuzz
-	$(Q)$< -max_total_time=$(FUZZ_TIME) -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
-		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz tests/fuzz/corpus
+	$(Q)$(FUZZ_CC) -o $@ $^ -lzstd -lz -lm
+fuzz: $(BUILD)/tests/fuzz-source $(BUILD)/tests/fuzz-texts ## search for inputs that break the readers (clang): FUZZ_TIME=SECONDS for each
+	$(Q)mkdir -p $(BUILD)/fuzz $(BUILD)/fuzz-texts
+	$(Q)$(BUILD)/tests/fuzz-source $(FUZZ_FLAGS) -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz tests/fuzz/corpus
+	$(Q)$(BUILD)/tests/fuzz-texts $(FUZZ_FLAGS) -artifact_prefix=$(BUILD)/fuzz-texts/ $(BUILD)/fuzz-texts tests/fuzz/texts
 .PHONY: fuzz
 
 # Transforms against the change really made, by PyTorch on the null GPU; recordings are kept outside the tree.

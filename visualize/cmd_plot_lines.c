@@ -329,6 +329,8 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 	struct vc_result *more = NULL;
 
 	vc_input_close(in);
+	if (rc == VC_OK && !all.n)
+		rc = vc_fail(err, VC_EFORMAT, "there are no results in it");
 	if (rc == VC_OK)
 		rc = set_axis(&all, err);
 	for (size_t i = 0; rc == VC_OK && i < all.n; i++)

@@ -44,11 +44,6 @@ char *vc_format_bytes(uint64_t b, char *buf)
 	return fixed(b, 0, " B", buf);
 }
 
-char *vc_format_unit(uint64_t b, uint64_t unit, char *buf)
-{
-	return fixed(vc_muldiv(b, 100, unit), 2, "", buf);
-}
-
 char *vc_format_ns(uint64_t ns, char *buf)
 {
 	const uint64_t s = 1000000000;

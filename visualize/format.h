@@ -12,7 +12,6 @@
 enum { VC_FORMAT = 40 }; /* bytes every buffer below must hold; all return it */
 
 char *vc_format_bytes(uint64_t bytes, char *buf);               /* "79.1 GiB" "0.53 GiB" "24 MiB" */
-char *vc_format_unit(uint64_t bytes, uint64_t unit, char *buf); /* "12.86", in multiples of unit */
 char *vc_format_ns(uint64_t ns, char *buf);                     /* "11.32 s" "534 ms" "2 min 5 s" */
 char *vc_format_count(uint64_t n, char *buf);                   /* "11,193" */
 char *vc_format_percent(uint64_t part, uint64_t whole, char *buf); /* "95.6 %" */

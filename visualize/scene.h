@@ -65,7 +65,7 @@ struct vc_tile { char label[48], value[48], note[96]; const char *color; };
 int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
 
 /* Entries in a row, wrapped at `w`. */
-struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE, VC_KEY_MARK } shape; };
+struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE } shape; };
 int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n);
 /* The keys of a plot of `k`; room for VC_SLOTS + 4. Returns how many. */
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);

@@ -88,7 +88,7 @@ struct torch_stream { uint64_t issued, done; bool capturing; char *klass; };
 struct torch_wait {
 	uint32_t block;           /* 0: already completed by a recorded completion */
 	uint32_t events;
-	uint32_t use, use_last;   /* torch.link lists of streams, in order of recording */
+	uint32_t use;             /* torch.link list of streams, in order of recording */
 	uint32_t note;            /* uses recorded during a capture */
 	bool deferred;
 };
@@ -212,8 +212,6 @@ uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src);
 void torch_release_segment(struct torch *t, uint32_t i);
 void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b, uint64_t size);
 uint64_t torch_new_tie(struct torch *t, uint64_t addr); /* of a new segment */
-uint64_t torch_rounded(const struct torch *t, uint64_t n);
-uint64_t torch_alloc_size(const struct torch *t, uint64_t size);
 
 /* torch_core.c */
 uint32_t torch_take(struct torch *t, struct torch_want *w);

@@ -102,7 +102,7 @@ static uint64_t rounded_by_division(const struct torch *t, uint64_t n)
 	return (n + t->k->min_block - 1) / t->k->min_block * t->k->min_block;
 }
 
-uint64_t torch_rounded(const struct torch *t, uint64_t n)
+static uint64_t rounded(const struct torch *t, uint64_t n)
 {
 	uint64_t min = t->k->min_block;
 
@@ -113,7 +113,7 @@ uint64_t torch_rounded(const struct torch *t, uint64_t n)
 	return (n + min - 1) & ~(min - 1);
 }
 
-uint64_t torch_alloc_size(const struct torch *t, uint64_t size)
+static uint64_t alloc_size(const struct torch *t, uint64_t size)
 {
 	uint64_t round = t->k->round_large;
 
@@ -469,7 +469,7 @@ static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *
 	uint32_t i = 0;
 	int r;
 
-	w->asz = torch_alloc_size(t, w->size);
+	w->asz = alloc_size(t, w->size);
 	r = torch_slow(t, w, &i);
 	if (r == VC_DONE) {
 		i = hand_out(t, i, w);
@@ -504,7 +504,7 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 		return VC_RAISED;
 	if (t->waiting && !torch_capturing(t))
 		torch_process_events(t);
-	w.size = t->conf.any_division ? torch_rounded(t, rq->size)
+	w.size = t->conf.any_division ? rounded(t, rq->size)
 	       : (rq->size + t->k->min_block - 1) & ~(t->k->min_block - 1);
 	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
 		      : &t->pool[w.size > t->k->small_limit];

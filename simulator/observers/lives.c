@@ -15,7 +15,7 @@ struct state {
 	struct vc_life *at; size_t n, cap;
 	struct vc_pages open;
 	struct vc_origins origins; /* of the starting heap */
-	uint64_t dropped, dropped_max;
+	uint64_t dropped;
 	size_t limit;   /* thin out at so many */
 	uint64_t floor; /* blocks smaller than this are left out by now */
 	uint64_t last;  /* event of the last allocation */
@@ -44,8 +44,6 @@ static int thin_out(struct state *st, struct vc_error *err)
 	for (size_t i = 0; i < st->n; i++) {
 		if (st->at[i].size < st->floor && st->at[i].died != UINT64_MAX) {
 			st->dropped++;
-			if (st->at[i].size > st->dropped_max)
-				st->dropped_max = st->at[i].size;
 			continue;
 		}
 		if (st->at[i].died == UINT64_MAX) {
@@ -170,7 +168,7 @@ static int lives_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 	(void)m;
 	(void)err;
 	classify(st, r->stats.events);
-	r->lives = (struct vc_lives){ st->at, st->n, st->dropped, st->dropped_max };
+	r->lives = (struct vc_lives){ st->at, st->n, st->dropped };
 	st->at = NULL;
 	return VC_OK;
 }

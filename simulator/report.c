@@ -125,6 +125,7 @@ static void report_oom(struct vc_emit *e, const struct vc_result *r)
 	}
 	vc_emit_object(e, "oom", NULL);
 	vc_emit_uint(e, "event", NULL, o->event);
+	vc_emit_uint(e, "steps_before", NULL, o->steps);
 	vc_emit_uint(e, "time_ns", NULL, o->time_ns);
 	vc_emit_bytes(e, "request", NULL, o->request);
 	vc_emit_bytes(e, "rounded", NULL, o->rounded);
@@ -152,7 +153,7 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 {
 	uint64_t used = r->stats.peak_used;
 	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
-	char a[32], b[32];
+	char a[32], b[32], steps[40] = "";
 	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
 
 	switch (vc_result_verdict(r)) {
@@ -161,8 +162,11 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 			snprintf(buf, n, "out of memory: what was there before the first event does not fit");
 			break;
 		}
-		snprintf(buf, n, "runs out of memory at event %" PRIu64 ": %s asked for, %s free on the device",
-			 r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
+		if (r->oom.steps)
+			snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
+				 r->oom.steps == 1 ? "" : "s");
+		snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free on the device",
+			 steps, r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:
 		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64 " time%s: slow, and one "

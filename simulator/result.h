@@ -110,6 +110,7 @@ struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
 struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
 struct vc_oom_report {
 	bool happened;
+	uint64_t steps;             /* marks of steps before it */
 	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache, device_free;
 	char *message;              /* byte for byte what that framework version prints */
 	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */

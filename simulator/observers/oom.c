@@ -9,6 +9,7 @@ struct state {
 	struct vc_origins origins;
 	struct vc_heap_map map;
 	struct vc_oom_report report;
+	uint64_t steps;
 };
 
 static int oom_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
@@ -24,10 +25,11 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 
 	if (vc_origins_step(&st->origins, s, err) < 0)
 		return VC_ENOMEM;
+	st->steps += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
 	if (s->answer != VC_REFUSED || r->happened ||
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
 		return VC_OK;
-	*r = (struct vc_oom_report){ .happened = true, .event = s->index, .time_ns = s->ev->time_ns,
+	*r = (struct vc_oom_report){ .happened = true, .steps = st->steps, .event = s->index, .time_ns = s->ev->time_ns,
 		.id = s->ev->id, .request = s->ev->size, .rounded = m->refusal.rounded,
 		.alloc_size = m->refusal.alloc_size, .device_free = m->refusal.device_free,
 		.message = strdup(m->note) };

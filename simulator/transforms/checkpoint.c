@@ -12,11 +12,12 @@
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
 enum bound { BEST, LOW, HIGH };
-struct config { uint64_t every, least, first, count, bound; bool last, all; char module[VC_PARAM_TEXT]; };
+struct config { uint64_t every, stride, least, first, count, bound; bool last, all; char module[VC_PARAM_TEXT]; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "every", VC_P_UINT, AT(every), "1", "layers per checkpointed segment", NULL },
+	{ "stride", VC_P_UINT, AT(stride), "1", "selective: only each so-many-th layer, the others keep theirs", NULL },
 	{ "least", VC_P_SIZE, AT(least), "0", "selective: keep blocks smaller than this", NULL },
 	{ "module", VC_P_TEXT, AT(module), "", "only layers whose function is there: part of FILE:LINE, see info", NULL },
 	{ "first", VC_P_UINT, AT(first), "0", "leave out so many layers at the beginning", NULL },
@@ -31,7 +32,9 @@ static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	return c->every ? VC_OK : vc_fail(err, VC_EUSAGE, "checkpoint: every starts at 1");
+	if (c->stride > 1 && c->every > 1)
+		return vc_fail(err, VC_EUSAGE, "checkpoint: every and stride exclude each other");
+	return c->every && c->stride ? VC_OK : vc_fail(err, VC_EUSAGE, "checkpoint: every and stride start at 1");
 }
 
 /* A stretch of one forward pass: blocks [from, to); its recomputation comes before event `again`. */
@@ -125,6 +128,9 @@ static void choose(const struct plan *p, const struct vc_meta *m, size_t forward
 	l->n = n;
 	for (n = 0; n + c->first < l->n && (!c->count || n < c->count); n++)
 		l->at[n] = l->at[n + c->first];
+	l->n = n;
+	for (n = 0; n * c->stride < l->n; n++)
+		l->at[n] = l->at[n * c->stride];
 	l->n = n;
 }
 

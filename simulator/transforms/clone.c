@@ -92,6 +92,8 @@ static int clone_alloc(struct vc_clone *c, const struct vc_event *e, bool later,
  * before that. */
 static bool outlives(const struct vc_clone *c, const struct vc_block_life *b, size_t end)
 {
+	if (c->keeps && b->died_event >= c->keeps)
+		return false;
 	if (b->died_event == SIZE_MAX)
 		return c->a.iterations > 1 && b->iteration + 1 == c->a.iterations;
 	return b->died_event >= end;
@@ -167,7 +169,7 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
 }
 
 /* Behind the last request: where a program that ends begins to give back what lasts. */
-static size_t end_of_steps(const struct vc_clone *c)
+size_t vc_clone_end(const struct vc_clone *c)
 {
 	size_t last = c->a.n ? c->a.block[c->a.n - 1].event + 1 : 0;
 
@@ -186,7 +188,7 @@ int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err)
 {
 	int r = VC_OK;
 
-	*rest = end_of_steps(c);
+	*rest = vc_clone_end(c);
 	for (size_t i = 0; r == VC_OK && i < *rest; i++)
 		r = vc_clone_event(c, &c->w->in[i], err);
 	return r;

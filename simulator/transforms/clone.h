@@ -13,6 +13,7 @@ struct vc_clone {
 	uint64_t *alias;       /* by id: the id that stands for it now; 0: none, it was dropped */
 	uint64_t ids;          /* length of both */
 	uint64_t *weight; size_t weights; /* sizes of parameters, ascending */
+	size_t keeps;          /* copies of blocks that die at or behind this event stay for good; 0: none do */
 };
 
 /* Bytes that block b asks for in this copy; 0 keeps its size. */
@@ -50,6 +51,7 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s);
 
 /* The recording up to the end of its last iteration, before copies are put there, and what comes behind
  * (a program that ends gives everything back). *rest: events up to there. */
+size_t vc_clone_end(const struct vc_clone *c); /* events up to there */
 int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err);
 int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err);
 

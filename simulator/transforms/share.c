@@ -40,25 +40,60 @@ static uint64_t live_after(const struct vc_whole *w, size_t i, uint64_t live, co
 	return e->kind == VC_EV_FREE && e->id < w->next_id ? live - size[e->id] : live;
 }
 
+/* Bytes of segments after each event of the device, as recorded: what such a process holds. */
+static uint64_t reserved_after(const struct vc_whole *w, size_t i, uint64_t reserved)
+{
+	const struct vc_event *e = &w->in[i];
+
+	if (e->device != w->device)
+		return reserved;
+	switch (e->kind) {
+	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_MAP:
+		return reserved + e->size;
+	case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_UNMAP:
+		return reserved - (e->size < reserved ? e->size : reserved);
+	case VC_EV_HEAP_SEGMENT:
+		return e->flags & VC_EVF_FINAL ? reserved : reserved + e->size;
+	default:
+		return reserved;
+	}
+}
+
+struct needs { uint64_t *size, live, reserved, peak, top; double mean; };
+
+/* What one process has at its fullest and on average. Without segments (another transform changed the
+ * requests): what is live. */
+static int read_needs(const struct vc_whole *w, struct needs *n, struct vc_error *err)
+{
+	n->size = calloc(w->next_id + 1, sizeof(*n->size));
+	if (!n->size)
+		return vc_nomem(err, "block sizes");
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->in[i].kind == VC_EV_ALLOC || w->in[i].kind == VC_EV_HEAP_BLOCK)
+			n->size[w->in[i].id] = w->in[i].size;
+		n->live = live_after(w, i, n->live, n->size);
+		n->reserved = reserved_after(w, i, n->reserved);
+		n->peak = n->live > n->peak ? n->live : n->peak;
+		n->top = n->reserved > n->top ? n->reserved : n->top;
+		n->mean += (double)n->live / (double)w->n;
+	}
+	n->live = n->reserved = 0;
+	return VC_OK;
+}
+
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	const struct config *c = s->config;
-	uint64_t *size = calloc(w->next_id + 1, sizeof(*size)), live = 0, peak = 0, said = 0;
-	double sum = 0;
-	int r = size ? VC_OK : vc_nomem(err, "block sizes");
+	struct needs n = { 0 };
+	uint64_t said = 0;
+	int r = read_needs(w, &n, err);
 
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
-		if (w->in[i].kind == VC_EV_ALLOC || w->in[i].kind == VC_EV_HEAP_BLOCK)
-			size[w->in[i].id] = w->in[i].size;
-		live = live_after(w, i, live, size);
-		peak = live > peak ? live : peak;
-		sum += (double)live;
-	}
-	live = 0;
-	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
-		live = live_after(w, i, live, size);
-		uint64_t now = c->each ? c->each : c->mode == WORST ? peak : c->mode == ALIGNED ? live :
-			       (uint64_t)(sum / (double)w->n);
+		n.live = live_after(w, i, n.live, n.size);
+		n.reserved = reserved_after(w, i, n.reserved);
+		uint64_t worst = n.top > n.peak ? n.top : n.peak, aligned = n.top > n.peak ? n.reserved : n.live;
+		uint64_t now = c->each ? c->each : c->mode == WORST ? worst : c->mode == ALIGNED ? aligned :
+			       (uint64_t)n.mean;
 		uint64_t others = (c->n - 1) * (now + c->context);
 		uint64_t off = others > said ? others - said : said - others;
 
@@ -70,7 +105,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		if (r == VC_OK)
 			r = vc_whole_put(w, &w->in[i], 1, err);
 	}
-	free(size);
+	free(n.size);
 	return r;
 }
 

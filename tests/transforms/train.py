@@ -27,6 +27,8 @@ p.add_argument("--optimizer", default="adamw")
 p.add_argument("--step", default="foreach", choices=["foreach", "fused", "loop"])
 p.add_argument("--precision", default="fp32", choices=["fp32", "amp", "fp16", "bf16"])
 p.add_argument("--checkpoint", type=int, default=0, help="layers per checkpointed segment")
+p.add_argument("--stride", type=int, default=1, help="with --checkpoint 1: every so many layers only")
+p.add_argument("--some", default="", help="with --checkpoint 1: FIRST,COUNT of the layers only")
 p.add_argument("--selective", action="store_true", help="recompute attention only")
 p.add_argument("--lora", type=int, default=0)
 p.add_argument("--targets", default="all-linear")
@@ -89,11 +91,21 @@ class Gpt(nn.Module):
         return self.head(self.ln(x))
 
 
+def chosen(i):
+    """Is layer i checkpointed, with --stride and --some?"""
+    first, count = (int(k) for k in a.some.split(",")) if a.some else (0, 1 << 30)
+    return i % a.stride == 0 and first <= i < first + count
+
+
 def layers(blocks, x):
     """The blocks in turn, in checkpointed segments of so many if wanted."""
     if not a.checkpoint:
         for block in blocks:
             x = block(x)
+        return x
+    if a.stride > 1 or a.some:
+        for i, block in enumerate(blocks):
+            x = checkpoint(block, x, use_reentrant=False) if chosen(i) else block(x)
         return x
     for i in range(0, len(blocks), a.checkpoint):
         def run(x, part=list(blocks)[i:i + a.checkpoint]):
@@ -109,8 +121,8 @@ def build():
     if a.model in MORE:
         model, kinds, loss = MORE[a.model]()
         if a.checkpoint:
-            for m in model.modules():
-                if isinstance(m, kinds):
+            for i, m in enumerate(m for m in model.modules() if isinstance(m, kinds)):
+                if chosen(i):
                     m.forward = functools.partial(checkpoint, m.forward, use_reentrant=False)
         return model, kinds, loss
     if a.model == "gpt":

@@ -77,13 +77,26 @@ int vc_counts_find(const struct vc_law *law, const struct vc_take *t, size_t n, 
 	return 0;
 }
 
+/* Two samples lie on any line, three on any curve. */
 bool vc_counts_doubt(const struct vc_counts *u, const struct vc_law *l, size_t samples)
 {
 	if (u->n < 2 || samples < 2 || u->side > 2)
 		return false;
 	if (l->kind == VC_LAW_STEP)
 		return true;
-	return samples == 2 && (l->kind == VC_LAW_AFFINE || l->kind == VC_LAW_CURVE);
+	return l->kind == VC_LAW_CURVE ? samples <= 3 : l->kind == VC_LAW_AFFINE && samples == 2;
+}
+
+double vc_counts_power(const struct vc_counts *u, const struct vc_law *l, const struct vc_sample *s, size_t n)
+{
+	double root = root_of(l, u->side);
+
+	if (n != 2 || isnan(root) || root >= 0)
+		return 0;
+	for (size_t i = 1; i < u->n; i++)
+		if (same(u->root[i], root))
+			return 0;
+	return log(s[1].y / s[0].y) / log(s[1].x / s[0].x);
 }
 
 bool vc_counts_product(const struct vc_counts *u, const struct vc_sample *s, size_t n, struct vc_law *out)

@@ -17,9 +17,12 @@ struct vc_counts { double root[VC_COUNTS]; size_t n; unsigned side; };
 int vc_counts_find(const struct vc_law *law, const struct vc_take *t, size_t n, unsigned side, struct vc_counts *out,
 		  struct vc_error *err);
 
-/* Is this law a guess that a product of two counts may replace: none, or a line through two samples that
- * is not proportional to a count? */
+/* Is this law a guess that a product of two counts may replace? */
 bool vc_counts_doubt(const struct vc_counts *u, const struct vc_law *l, size_t samples);
+
+/* A line through two samples that starts below zero, at no count that others share: it may as well be a power of the
+ * parameter. Returns that power, 0: it is no such line. */
+double vc_counts_power(const struct vc_counts *u, const struct vc_law *l, const struct vc_sample *s, size_t n);
 
 /* A size proportional to the product of two counts, exact on all samples (n >= 2). */
 bool vc_counts_product(const struct vc_counts *u, const struct vc_sample *s, size_t n, struct vc_law *out);

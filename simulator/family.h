@@ -45,6 +45,7 @@ struct vc_family_report {
 	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
+	bool rounded;              /* some sizes may be a unit off: see vc_view_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
 	bool single;               /* one recording only: sizes follow rules, not evidence */

@@ -28,6 +28,7 @@ struct vc_law {
 	double pad;       /* 0: none */
 	double least;     /* never below this many bytes */
 	double residual;  /* largest miss on the samples, bytes */
+	double power;     /* 0, or y ~ x^power explains the samples as well, and grows faster */
 };
 
 /* Fit the lowest-degree law that is exact on all samples (ascending x, n >= 1); when none is, the

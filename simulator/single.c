@@ -15,6 +15,12 @@
 
 #define SURE 0.5      /* confidence in phases from which they are used */
 #define TELLING 3     /* everything divides by 1, and by 2 nearly everything */
+enum {
+	SQUARES = 16,    /* sizes that may grow with the square */
+	BESIDE = 12,     /* allocations around an einsum */
+	LEAST_WIDTH = 64 /* bytes of the smallest norm */
+};
+
 #define SMALL 65536   /* bytes: blocks below do not matter when they do not divide by the value */
 
 bool vc_single_counts(const char *name)
@@ -69,7 +75,61 @@ static bool is_workspace(const struct vc_member *m, size_t i)
 	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) && m->died[i] == m->born[i] + 1;
 }
 
-static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, size_t i,
+/* What a convolution borrows and gives back at once: an algorithm's choice, at another size another's. */
+static bool is_borrowed(const struct vc_member *m, uint32_t i)
+{
+	return m->died[i] == m->born[i] + 1 && m->take[i].size >= SMALL &&
+	       (!m->take[i].site || vc_member_called(m, i, 3, NULL, "conv.py"));
+}
+
+/* The sizes that a mixture of experts with a capacity makes for each token and each place in an expert: s = t * c
+ * values where an einsum beside them has c rows of d values, the tokens t rows, and d is the width of a norm. */
+struct squares { uint64_t size[SQUARES]; size_t n; };
+
+static bool is_width(const struct vc_member *m, uint64_t wide)
+{
+	return wide >= LEAST_WIDTH && wide <= SMALL && vc_member_has_lasting(m, wide);
+}
+
+static void add_square(struct squares *q, uint64_t size)
+{
+	for (size_t k = 0; k < q->n; k++)
+		if (q->size[k] == size)
+			return;
+	if (q->n < SQUARES)
+		q->size[q->n++] = size;
+}
+
+/* Block j, near an einsum of `rows` bytes whose tokens are `data` bytes: s * d * d = rows * data, in floats. */
+static void try_square(const struct vc_member *m, uint64_t rows, uint64_t data, size_t j, struct squares *q)
+{
+	double s = (double)m->take[j].size, d = sqrt((double)rows * (double)data / s * 4);
+
+	if (s >= SMALL && m->take[j].size != rows && m->take[j].size != data && fabs(d - round(d)) < 1e-6 &&
+	    is_width(m, (uint64_t)d) && fmod((double)data, d) == 0 && fmod((double)rows, d) == 0)
+		add_square(q, m->take[j].size);
+}
+
+static void find_squares(const struct vc_member *m, struct squares *q)
+{
+	for (uint32_t i = BESIDE; i + BESIDE < m->n; i++) {
+		if (q->n == SQUARES || !vc_member_called(m, i, 3, "einsum", "functional.py"))
+			continue;
+		for (size_t k = i - BESIDE; k < i + BESIDE; k++)
+			for (size_t j = i - BESIDE; k != i && j < i + BESIDE; j++)
+				try_square(m, m->take[i].size, m->take[k].size, j, q);
+	}
+}
+
+static bool is_square(const struct squares *q, uint64_t size)
+{
+	for (size_t k = 0; k < q->n; k++)
+		if (q->size[k] == size || 2 * q->size[k] == size || q->size[k] == 2 * size)
+			return true;
+	return false;
+}
+
+static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, const struct squares *q, size_t i,
 			     const char *name, double x)
 {
 	const struct vc_take *t = &m->take[i];
@@ -88,6 +148,8 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 		return like ? VC_SINGLE_HOLDS : VC_SINGLE_MOVES;
 	if (degree(t->size, x) > 2)
 		return VC_SINGLE_TRIPLES;
+	if (is_square(q, t->size))
+		return VC_SINGLE_SQUARE;
 	bool kept = b && b->category == VC_CAT_ACTIVATION && phase == VC_PHASE_FORWARD && divides;
 	if (kept && like && !is_cast_of_parameter(m, t->size))
 		return VC_SINGLE_DATA;
@@ -97,7 +159,8 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 		return VC_SINGLE_PAIRS;
 	if (!divides)
 		return t->size < SMALL ? VC_SINGLE_STAYS : VC_SINGLE_HOLDS;
-	if (x >= TELLING && b && (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD))
+	if (x >= TELLING && b && (phase == VC_PHASE_FORWARD || phase == VC_PHASE_BACKWARD) &&
+	    !is_borrowed(m, (uint32_t)i))
 		return VC_SINGLE_GROWS;
 	return kept ? VC_SINGLE_DATA : VC_SINGLE_MOVES;
 }
@@ -107,10 +170,13 @@ int vc_single_settle(const struct vc_member *m, const char *name, double x, uint
 {
 	const struct vc_trace *t = m->trace;
 	struct vc_anatomy a = { 0 };
+	struct squares q = { .n = 0 };
 	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
 
+	if (!rc && vc_single_counts(name))
+		find_squares(m, &q);
 	for (size_t i = 0; !rc && i < m->n; i++)
-		how[i] = judge(m, &a, i, name, x);
+		how[i] = judge(m, &a, &q, i, name, x);
 	vc_anatomy_fini(&a);
 	return rc;
 }
@@ -123,6 +189,9 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 		return 1;
 	if (how == VC_SINGLE_GROWS || (how == VC_SINGLE_DATA && ratio > 1))
 		return ratio;
+	if (how == VC_SINGLE_SQUARE)
+		return lean == VC_LEAN_HIGH ? fmax(ratio, ratio * ratio) :
+		       lean == VC_LEAN_LOW  ? fmin(ratio, ratio * ratio) : ratio;
 	if (how == VC_SINGLE_PAIRS || how == VC_SINGLE_TRIPLES)
 		likely = far = pow(ratio, how == VC_SINGLE_PAIRS ? 2 : 3);
 	else if (!vc_single_counts(name)) {

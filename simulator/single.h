@@ -11,6 +11,7 @@ enum vc_single {
 	VC_SINGLE_STAYS, /* parameters, gradients, the optimizer's blocks */
 	VC_SINGLE_HOLDS, /* open: probably stays */
 	VC_SINGLE_PAIRS, VC_SINGLE_TRIPLES, /* open: as large as all pairs, or triples, of samples */
+	VC_SINGLE_SQUARE, /* grows, perhaps with the square: what goes to an expert with a capacity */
 	VC_SINGLE_MOVES, /* open: probably grows with the parameter */
 	VC_SINGLE_GROWS, /* in proportion */
 	VC_SINGLE_DATA,  /* in proportion when it grows, open when it shrinks: kept for the backward pass, and no

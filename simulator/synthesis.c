@@ -119,6 +119,8 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 	}
 	double size = law_size(k, i, at), open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
 
+	if (k->lean == VC_LEAN_HIGH)
+		size *= vc_view_steep(k->f, k->v, k->base, i, at);
 	return (uint64_t)(k->lean == VC_LEAN_HIGH ? size + open : fmax(size - open, 1));
 }
 
@@ -310,6 +312,8 @@ static void report(struct make *k)
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
 		r->borrowed += k->v->origin[i] == VC_BY_TWIN;
+		r->rounded |= !r->same && k->v->origin[i] == VC_BY_LAW &&
+			      vc_view_miss(k->f, k->v, k->base, i) > 0;
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "simulator/counts.h"
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
+#define ROUNDED 0.02        /* by which a size may be off where a length is divided: one frame of 50 */
 #define SHARE_NEEDED 0.85   /* of all bytes: autocast against none has 0.75, one script above 0.91 */
 
 void vc_view_fini(struct vc_view *v, size_t n)
@@ -217,11 +218,12 @@ static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size
 	if (vc_single_counts(f->axis[a].name))
 		return 0;
 	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
-	for (size_t i = 0; !rc && u.n > 1 && i < b->n; i++) {
+	for (size_t i = 0; !rc && i < b->n; i++) {
 		size_t n = samples(f, v, base, a, i, s);
 
 		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
 			law[i] = l;
+		law[i].power = vc_counts_power(&u, &law[i], s, n);
 	}
 	return rc;
 }
@@ -280,13 +282,43 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
 	return round(constant + y);
 }
 
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at)
+{
+	const struct vc_member *b = &f->m[base];
+	double most = 0;
+
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+		double up = at[a] / f->x[base][a];
+
+		if (l->power > 0 && up > 1)
+			most = fmax(most, (double)b->take[i].size * pow(up, l->power) / vc_law_at(l, at[a]));
+	}
+	return fmax(1, most);
+}
+
+/* Parts of bytes for each unit of a length or for each pixel: it is divided and rounded somewhere (frames of a
+ * spectrum, strides), and the law may be one of its units off. */
+static bool is_rounded(const struct vc_law *l)
+{
+	double each = l->c > 0 ? l->c : l->b;
+
+	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE && l->kind != VC_LAW_STEP && !(l->d > 0) &&
+	       !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
+}
+
 double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i)
 {
 	const struct vc_member *b = &f->m[base];
 	double worst = 0;
 
-	for (size_t a = 0; a < f->axes; a++)
-		worst = fmax(worst, v->law[a * b->n + i].residual / (double)b->take[i].size);
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+
+		worst = fmax(worst, l->residual / (double)b->take[i].size);
+		if (f->n > 1 && !vc_single_counts(f->axis[a].name) && is_rounded(l))
+			worst = fmax(worst, ROUNDED);
+	}
 	return worst;
 }
 

@@ -74,6 +74,10 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
  * caller holds f->lock. */
 int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
 
+/* By what factor allocation i may be larger at at[] than its laws say, where others explain the recordings as well; 1:
+ * none does. */
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at);
+
 /* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
 double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i);
 

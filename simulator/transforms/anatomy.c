@@ -243,6 +243,59 @@ static int marks(struct work *w, struct vc_error *err)
 	return r;
 }
 
+/* Backward passes in the first step, where the only step of an optimizer that asks for anything ended with block `end`
+ * and many passes follow (SGD makes its momentum, a fused Adam its states there); 0: they do not. */
+static size_t passes_each(const struct work *w, size_t end)
+{
+	size_t behind = vc_onestep_backwards(w, end), first = vc_onestep_backwards(w, 0) - behind;
+
+	return first && behind > 1 && behind >= 2 * first ? first : 0;
+}
+
+/* The first block behind so many backward passes, and their optimizer, from `from` on; the first of them begins at
+ * *backward. SIZE_MAX: there are not so many. Threads of the backward pass have no Python frames. */
+static size_t passes_end(const struct work *w, size_t from, size_t each, size_t *backward)
+{
+	size_t passes = 0;
+	bool inside = false;
+
+	*backward = SIZE_MAX;
+	for (size_t i = from; i < w->a->n; i++) {
+		enum role role = role_at(w, i);
+
+		if (role == ROLE_BACKWARD) {
+			passes += !inside;
+			inside = true;
+			*backward = *backward == SIZE_MAX ? i : *backward;
+		} else if (role == NO_ROLE && w->ev[w->a->block[i].event].site) {
+			if (passes >= each)
+				return i;
+			inside = false;
+		}
+	}
+	return passes >= each ? w->a->n : SIZE_MAX;
+}
+
+/* An optimizer that is silent but for its first step: an iteration is so many backward passes. */
+static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest, struct vc_error *err)
+{
+	size_t end = 0, next, backward;
+	int r = VC_OK;
+
+	w->starts = *ends = 0;
+	w->passes = each;
+	*shortest = SIZE_MAX;
+	while (r == VC_OK && (next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
+		size_t from = forward_start(w, end, backward);
+
+		r = vc_period_start(w, from, err);
+		*shortest = next - from < *shortest ? next - from : *shortest;
+		end = next;
+		++*ends;
+	}
+	return r;
+}
+
 /* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer. */
 static int by_names(struct work *w, struct vc_error *err)
 {
@@ -270,13 +323,16 @@ static int by_names(struct work *w, struct vc_error *err)
 		ends++;
 		backward = optimizer = SIZE_MAX;
 	}
-	if (r == VC_OK && !ends && backward != SIZE_MAX && vc_onestep_backwards(w) == 1) {
+	if (r == VC_OK && !ends && backward != SIZE_MAX && vc_onestep_backwards(w, 0) == 1) {
 		/* An optimizer that asks for nothing: the recording ends with its step. */
 		r = vc_period_start(w, forward_start(w, 0, backward), err);
 		shortest = w->a->n - w->start[0];
 		ends = 1;
 		end = w->a->n;
 	}
+	size_t each = r == VC_OK && ends == 1 ? passes_each(w, end) : 0;
+	if (each)
+		r = by_passes(w, each, &ends, &shortest, err);
 	if (r < 0 || !ends) {
 		w->starts = 0;
 		return r;
@@ -494,7 +550,8 @@ static size_t named_end(const struct work *w, size_t from, size_t next)
 	for (size_t i = next; i-- > from;)
 		if (role_at(w, i) == ROLE_OPTIMIZER)
 			return i + 1;
-	return next;
+	size_t backward, end = w->passes ? passes_end(w, from, w->passes, &backward) : next;
+	return end < next ? end : next;
 }
 
 static int phases(struct work *w, struct vc_error *err)

@@ -16,12 +16,12 @@ static uint8_t role_of(const struct vc_anatomy_work *w, size_t block, bool *site
 
 /* PyTorch's own history has no Python frames on the threads of the backward pass: what names nothing
  * belongs to the pass that began before it. */
-size_t vc_onestep_backwards(const struct vc_anatomy_work *w)
+size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from)
 {
 	bool inside = false, sited;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->a->n; i++) {
+	for (size_t i = from; i < w->a->n; i++) {
 		uint8_t role = role_of(w, i, &sited);
 
 		if (!sited)

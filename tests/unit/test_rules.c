@@ -4,6 +4,7 @@
 
 #include "simulator/family.h"
 #include "simulator/reduction.h"
+#include "simulator/transforms/anatomy.h"
 
 /* A recording made by hand. */
 struct script { struct vc_trace t; uint64_t id; uint32_t site; };
@@ -25,7 +26,9 @@ static void from(struct script *s, const char *file)
 	if (!file)
 		return;
 	f.file = vc_meta_string(s->t.meta, file, strlen(file));
-	f.function = vc_meta_string(s->t.meta, "forward", 7);
+	const char *function = !strcmp(file, "_tensor.py")    ? "backward" :
+			       !strcmp(file, "functional.py") ? "einsum" : "forward";
+	f.function = vc_meta_string(s->t.meta, function, strlen(function));
 	s->site = vc_meta_frame(s->t.meta, f);
 }
 
@@ -316,6 +319,91 @@ static void one_more_evaluation_is_no_other_configuration(void **unused)
 	vc_trace_fini(&o);
 }
 
+enum { LAYERS = 8 };
+
+/* SGD with momentum: only its first step asks for anything. */
+static void an_optimizer_that_is_silent_later_ends_no_recording(void **unused)
+{
+	struct script s = begin("batch", 8);
+	struct vc_anatomy a;
+
+	(void)unused;
+	uint64_t kept[LAYERS], grad[LAYERS];
+	for (int i = 0; i < LAYERS; i++)
+		get(&s, 400000 + 4096 * i);
+	for (int step = 0; step < 6; step++) {
+		from(&s, "model.py");
+		uint64_t x = get(&s, 5000);
+		for (int i = 0; i < LAYERS; i++)
+			kept[i] = get(&s, 70000 + 512 * i);
+		uint64_t loss = get(&s, 4);
+		from(&s, "_tensor.py");
+		uint64_t seed = get(&s, 4);
+		from(&s, NULL);
+		for (int i = LAYERS; i-- > 0;) {
+			grad[i] = get(&s, 400000 + 4096 * i);
+			drop(&s, kept[i]);
+		}
+		drop(&s, seed);
+		from(&s, "sgd.py");
+		for (int i = 0; !step && i < LAYERS; i++)
+			get(&s, 400000 + 4096 * i);
+		for (int i = 0; i < LAYERS; i++)
+			drop(&s, grad[i]);
+		drop(&s, loss);
+		drop(&s, x);
+	}
+	assert_int_equal(vc_anatomy_read(&a, s.t.ev, s.t.n, 0, s.t.meta, NULL), 0);
+	assert_true(a.iterations > 3);
+	vc_anatomy_fini(&a);
+	vc_trace_fini(&s.t);
+}
+
+/* A mixture of experts with a capacity, t tokens of width 256: what sends each token to its place grows with the
+ * square, which one recording cannot know, and the upper end holds. */
+static struct script experts(double n)
+{
+	struct script s = begin("batch", n);
+	double t = 128 * n, places = t / 8 * 1.25 * 8;
+
+	get(&s, 256 * 4);
+	for (int step = 0; step < 4; step++) {
+		from(&s, "moe.py");
+		uint64_t data = get(&s, t * 256 * 4);
+		for (int i = 0; i < 6; i++)
+			drop(&s, get(&s, t * 32));
+		uint64_t mask = get(&s, t * places * 4);
+		from(&s, "functional.py");
+		uint64_t to = get(&s, places * 256 * 4);
+		from(&s, "moe.py");
+		for (int i = 0; i < 14; i++)
+			drop(&s, get(&s, t * 32));
+		drop(&s, to);
+		drop(&s, mask);
+		drop(&s, data);
+	}
+	return s;
+}
+
+static void an_upper_end_holds_experts_with_a_capacity(void **unused)
+{
+	struct script a = experts(3), want = experts(12);
+	const struct vc_trace *t[] = { &a.t };
+	struct vc_family *f = vc_family_new(t, 1, 0, false, NULL);
+	struct vc_param_value at = { "batch", 12 };
+	struct vc_family_ask ask = { .at = &at, .n = 1, .lean = VC_LEAN_HIGH };
+	struct vc_trace o;
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
+	assert_true(peak(&o) >= peak(&want.t));
+	vc_family_free(f);
+	vc_trace_fini(&a.t);
+	vc_trace_fini(&want.t);
+	vc_trace_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +413,8 @@ int main(void)
 		cmocka_unit_test(parameters_tell_in_which_type_sums_are),
 		cmocka_unit_test(buffers_are_not_taken_for_data),
 		cmocka_unit_test(one_more_evaluation_is_no_other_configuration),
+		cmocka_unit_test(an_optimizer_that_is_silent_later_ends_no_recording),
+		cmocka_unit_test(an_upper_end_holds_experts_with_a_capacity),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

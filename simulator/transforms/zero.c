@@ -89,7 +89,8 @@ struct zero {
 	uint64_t state;             /* bytes of recorded states per value */
 	bool foreach;               /* the recorded optimizer has temporaries */
 	uint32_t *open; size_t opens; /* gradients that wait for the reduction (stage 1) */
-	uint64_t *gathered; size_t gathers, given; /* whole parameters in order of the forward pass */
+	uint64_t *gathered; size_t gathers, given; /* whole parameters in order of the forward pass; stage 0:
+						    * three lists of blocks */
 	bool wrapped, stepped, waiting; /* waiting: for the bucket */
 };
 
@@ -107,7 +108,7 @@ static uint64_t deepspeed(struct vc_resize *r, const struct vc_block_life *b)
 {
 	const struct config *c = r->config;
 
-	if (!c->stage)
+	if (!c->stage && c->element == 4)
 		return b->size;
 	if (b->category == VC_CAT_STATE)
 		return 0;
@@ -347,6 +348,76 @@ static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 	return rc == VC_OK ? vc_clone_free(&z->r.c, e, flat, err) : rc;
 }
 
+/* ---- stage 0 in 16 bit (runtime/fp16/unfused_optimizer.py): float copies tensor by tensor ---- */
+
+/* Every trainable tensor, in the order of the model: `times` its size, remembered in id. */
+static int put_all(struct zero *z, const struct vc_event *e, uint64_t times, uint64_t *id, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;)
+		rc = put(z, e, times * z->r.trainable[i], &id[i], err);
+	return rc;
+}
+
+static int free_all(struct zero *z, const struct vc_event *e, const uint64_t *id, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;)
+		rc = vc_clone_free(&z->r.c, e, id[i], err);
+	return rc;
+}
+
+/* Gradients in float, and the temporaries of a step over all of them. */
+static int float_step(struct zero *z, const struct vc_event *e, bool states, struct vc_error *err)
+{
+	uint64_t *id = z->gathered, *temporary = id + z->r.trainables, state;
+	int rc = put_all(z, e, 2, id, err);
+
+	for (size_t i = z->r.trainables; rc == VC_OK && states && i-- > 0;)
+		for (uint64_t k = 0; rc == VC_OK && k < z->state; k++)
+			rc = put(z, e, 2 * z->r.trainable[i], &state, err);
+	if (rc == VC_OK && z->foreach)
+		rc = put_all(z, e, 2, temporary, err);
+	if (rc == VC_OK && z->foreach)
+		rc = free_all(z, e, temporary, err);
+	return rc == VC_OK ? free_all(z, e, id, err) : rc;
+}
+
+static int wrap_float(struct zero *z, const struct vc_event *e, struct vc_error *err)
+{
+	uint64_t *zeros = z->gathered + 2 * z->r.trainables, id, narrow;
+	int rc = VC_OK;
+
+	z->wrapped = true;
+	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;) {
+		rc = put(z, e, z->r.trainable[i], &narrow, err);
+		if (rc == VC_OK)
+			rc = put(z, e, 2 * z->r.trainable[i], &id, err);
+		if (rc == VC_OK)
+			rc = vc_clone_free(&z->r.c, e, narrow, err);
+	}
+	if (rc == VC_OK)
+		rc = put_all(z, e, 1, zeros, err);
+	if (rc == VC_OK) /* a step with gradients of zero makes the states */
+		rc = float_step(z, e, true, err);
+	return rc == VC_OK ? free_all(z, e, zeros, err) : rc;
+}
+
+static int enter_float(struct zero *z, const struct vc_span *p, const struct vc_event *e, struct vc_error *err)
+{
+	int rc = VC_OK;
+
+	if (p->phase == VC_PHASE_FORWARD && !z->wrapped)
+		return wrap_float(z, e, err);
+	if (p->phase != VC_PHASE_OPTIMIZER)
+		return VC_OK;
+	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;) /* the norm of each */
+		rc = pass(z, e, 2 * z->r.trainable[i], err);
+	return rc == VC_OK ? float_step(z, e, false, err) : rc;
+}
+
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
 {
@@ -355,7 +426,7 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 	int rc = VC_OK;
 
 	if (!c->stage)
-		return VC_OK;
+		return c->element == 2 ? enter_float(z, p, e, err) : VC_OK;
 	if (p->phase == VC_PHASE_FORWARD && !z->wrapped)
 		rc = wrap(z, e, err);
 	if (rc == VC_OK && p->phase == VC_PHASE_FORWARD && c->stage == 3) {
@@ -408,7 +479,7 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 	for (size_t i = 0; i < r->trainables; i++)
 		z->small += r->trainable[i] < TENSOR_STAYS * c->element ? r->trainable[i] / c->element : 0;
 	z->open = calloc(r->c.a.n + 1, sizeof(*z->open));
-	z->gathered = calloc(r->trainables + 1, sizeof(*z->gathered));
+	z->gathered = calloc(3 * r->trainables + 1, sizeof(*z->gathered));
 	return z->open && z->gathered ? VC_OK : vc_nomem(err, "what ZeRO holds");
 }
 

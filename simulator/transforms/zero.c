@@ -178,6 +178,8 @@ static int wrap(struct zero *z, const struct vc_event *e, struct vc_error *err)
 		rc = put(z, e, flat, &id, err);
 		if (rc == VC_OK)
 			rc = drop_parameters(z, e, err);
+		if (rc == VC_OK && c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
+			rc = put(z, e, z->r.largest, &id, err);
 		return rc == VC_OK ? master(z, e, err) : rc;
 	}
 	struct vc_event trim = vc_event_like(e, VC_EV_TRIM, 0, 0);

@@ -440,9 +440,15 @@ VC_API(int, cuGetErrorName, int e, const char **s)
 	return 0;
 }
 
-/* The tables behind it are private to NVIDIA's own libraries. */
+/* The tables behind it are private to NVIDIA's own libraries. Ours do not ask: who does is a CUDA
+ * runtime that was not replaced, and it gives up. */
 VC_API(int, cuGetExportTable, const void **table, const void *id)
 {
+	static bool said;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_SEQ_CST))
+		vc_null_log("this program has a CUDA runtime of its own (linked into it, or loaded by its "
+			    "path), which asks the driver for private tables: the null GPU has none; link "
+			    "libcudart.so instead (nvcc -cudart shared)");
 	*table = NULL;
 	return VC_NULL_NOTFOUND;
 }

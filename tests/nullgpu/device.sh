@@ -17,6 +17,7 @@ if [ "$(grep -c '^ok' "$TMP/first")" -lt 40 ] || [ $rc != 0 ]; then
 else
 	pass "the device keeps its promises to a C program ($(grep -c '^ok' "$TMP/first") of them)"
 fi
+check "a runtime that is not replaced is refused in a sentence, once" test "$(grep -c 'a CUDA runtime of its own.*-cudart shared' "$TMP/err")" = 1
 program > "$TMP/second"
 check "two runs see the same addresses and times" cmp "$TMP/first" "$TMP/second"
 addresses() { sed -n 's/^trace: addresses //p' "$TMP/$1"; }

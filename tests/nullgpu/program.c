@@ -24,6 +24,7 @@ int cudaHostAlloc(void **p, size_t n, unsigned flags);
 int cudaFreeHost(void *p);
 int cudaPointerGetAttributes(void *out, const void *p);
 int cudaGetLastError(void);
+int cuGetExportTable(const void **table, const void *id);
 int cudaPeekAtLastError(void);
 const char *cudaGetErrorString(int e);
 int cudaSetDevice(int device);
@@ -288,6 +289,7 @@ static void test_machine(void)
 	uint64_t total;
 	handle nvml;
 	void *f, *p;
+	const void *table = &n;
 	ok(cudaGetDeviceCount(&devices) == 0 && devices == 2, "there are as many devices as asked for");
 	cudaGetDeviceProperties_v2(properties, 0);
 	memcpy(&total, properties + 288, sizeof total);
@@ -306,6 +308,8 @@ static void test_machine(void)
 	   cudaGetDriverEntryPoint("cuNoSuchThing", &f, 0, &status) == 0 && !f && status == 1,
 	   "driver functions are found by name, others are not");
 	ok(cudaIpcGetMemHandle(properties, p) == 801, "sharing with other processes is refused");
+	ok(cuGetExportTable(&table, "") == 500 && !table && cuGetExportTable(&table, "") == 500,
+	   "private tables of the driver are refused");
 }
 
 static void test_addresses(void)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/personality.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,6 +178,15 @@ static int put_card(const struct run *r, struct vc_error *err)
 	return rc ? rc : put_others(c, err);
 }
 
+/* Tables that go by the addresses of objects or the hashes of names (weights that autocast has cast,
+ * sets) are walked in another order each time: the same script would free in another order. Where the
+ * system refuses, that stays so. */
+static int put_order(struct vc_error *err)
+{
+	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
+	return setenv("PYTHONHASHSEED", "0", 0) < 0 ? vc_nomem(err, "the environment") : VC_OK;
+}
+
 static int put_stage(const struct config *c, const struct vc_stage *s, struct vc_error *err)
 {
 	char python[600];
@@ -191,6 +201,8 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 	/* What is computed here is small: threads that spin for more of it only take time from others */
 	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
 		rc = vc_nomem(err, "the environment");
+	if (!rc)
+		rc = put_order(err);
 	/* Triton would look for the driver in the system's cache of libraries */
 	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
 		rc = vc_nomem(err, "the environment");

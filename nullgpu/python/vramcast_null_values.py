@@ -63,6 +63,7 @@ PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
 # Matrices take longer than anything else: only little ones are worked out.
 MATRICES = ("linalg_", "_linalg_", "geqrf", "ormqr", "_cdist_forward", "cholesky", "lu_", "triangular_solve")
 MATRIX = 1 << 16  # bytes
+SHARED = 1 << 18  # elements: less is not worth waking the other threads, let alone waiting for them
 # Random numbers: other ones than the card's, and without touching the host's generator.
 RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
 # The same, in place (randn is one of them). Few are drawn: loops end by them, layers need none.
@@ -317,7 +318,15 @@ def _make_handler(torch, memory):
         host = [memory.moved(a) for a in args]
         if mutable and isinstance(args[0], torch.Tensor) and args[0].is_cuda:
             host[0] = memory.on_host(args[0])
-        return func(*host, **{k: memory.moved(v) for k, v in kwargs.items()})
+        host_kwargs = {k: memory.moved(v) for k, v in kwargs.items()}
+        threads = torch.get_num_threads()
+        if host and type(host[0]) is torch.Tensor and host[0].numel() > SHARED:
+            return func(*host, **host_kwargs)
+        torch.set_num_threads(1)
+        try:
+            return func(*host, **host_kwargs)
+        finally:
+            torch.set_num_threads(threads)
 
     def drawn(func, name, mutable, args, kwargs):
         kwargs = {k: v for k, v in kwargs.items() if k != "generator"}
@@ -692,6 +701,38 @@ def _off_inside_compiled(torch, switch, compile_):
     return compile_guarded
 
 
+def _end_backward(torch):
+    """A backward pass has ended when the thread that computed gradients says so; what that thread still
+    holds it frees a moment later, or a moment later still. Here it comes first: it gets some more
+    work, which asks for no memory, and does it after it has let go of the old."""
+    graph, ends = torch.autograd, {}
+    run = getattr(graph, "_engine_run_backward", None)
+    if run is None:
+        return
+
+    def flush():
+        if torch._C._current_graph_task_id() != -1 or not torch.cuda.is_initialized():
+            return
+        device = torch.cuda.current_device()
+        if torch._C._cuda_getCurrentRawStream(device) != 0:
+            return
+        if device not in ends:
+            leaf = torch.empty(0, device="cuda", requires_grad=True)
+            with torch.enable_grad():
+                ends[device] = leaf, leaf.view(0, 1), torch.empty(0, 1, device="cuda")
+        leaf, end, gradient = ends[device]
+        graph.Variable._execution_engine.run_backward((end,), (gradient,), True, False, (leaf,),
+                                                      allow_unreachable=True, accumulate_grad=False)
+
+    @functools.wraps(run)
+    def ended(*args, **kwargs):
+        try:
+            return run(*args, **kwargs)
+        finally:
+            flush()
+    graph._engine_run_backward = ended
+
+
 def _follow_backward(torch, switch):
     """The two doors by which a backward pass enters Python: gradients of custom functions, and saved
     tensors that are made anew (checkpointing)."""
@@ -713,6 +754,7 @@ def start(torch):
     switch = _Switch(_make_key(torch, memory), memory)
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
+    _end_backward(torch)
     optim = sys.modules.get("torch.optim.optimizer")
     if optim is not None and hasattr(optim.Optimizer, "profile_hook_step"):
         hooked = optim.Optimizer.profile_hook_step

@@ -26,6 +26,7 @@ twice() { # NAME OPTIONS...: the recordings of two runs, byte for byte
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	twice "$version eager" -- "$py" $script eager
+	twice "$version autocast, checkpointing, gradients of gradients" -- "$py" $script casts
 	twice "$version DataLoader with workers" -- "$py" $script loader
 	dry -g rtx4090 -o "$TMP/a.vct" -- "$py" $script loader pin; events "$TMP/a.vct" > "$TMP/da"
 	dry -g rtx4090 -o "$TMP/b.vct" -- "$py" $script loader pin; events "$TMP/b.vct" > "$TMP/db"

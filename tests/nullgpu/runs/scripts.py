@@ -4,6 +4,7 @@ import os
 import sys
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 
@@ -32,6 +33,24 @@ def train(model, batches):
 
 def eager():
     train(net().cuda(), [(torch.randn(n, 256), torch.randint(0, 10, (n,))) for n in (32, 8, 64, 33)])
+
+
+def casts():
+    """Frees that go by the addresses of objects (weights that autocast keeps), and gradients of
+    gradients, whose last pieces the thread that computed them lets go of after the pass has ended."""
+    layers = [nn.TransformerEncoderLayer(128, 4, 256, batch_first=True).cuda() for _ in range(4)]
+    optimizer = torch.optim.AdamW([p for layer in layers for p in layer.parameters()])
+    for i in range(6):
+        x = h = torch.randn(8, 32 + i, 128, device="cuda", requires_grad=True)
+        with torch.autocast("cuda", torch.bfloat16):
+            for layer in layers:
+                h = torch.utils.checkpoint.checkpoint(layer, h, use_reentrant=bool(i % 2))
+        h.float().square().mean().backward()
+        critic = nn.Linear(128, 1).cuda()
+        slope, = torch.autograd.grad(critic(x).tanh().sum(), x, create_graph=True)
+        (slope.norm(dim=-1) - 1).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def loader(pin=""):

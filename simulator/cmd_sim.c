@@ -395,6 +395,8 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+	if (o->holders && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
+		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and dryrun has them)");
 }
 
 static void say_spark(struct vc_emit *e, const struct vc_result *r)

@@ -182,7 +182,7 @@ static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
 	vc_emit_bytes(e, "peak_reserved", NULL, a->peak_reserved);
 	vc_emit_text(e, "verdict", NULL, vc_verdict_name(a->verdict));
 	vc_emit_bool(e, "estimate", NULL, a->estimate);
-	vc_report_interval(e, a->has_interval, a->low, a->high);
+	vc_result_emit_interval(e, a->has_interval, a->low, a->high);
 	if (a->at_least) {
 		vc_emit_uint(e, "at_least", NULL, a->at_least);
 		vc_emit_uint(e, "at_most", NULL, a->at_most);
@@ -391,7 +391,7 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_bytes(e, NULL, "bytes", o->holder[i].bytes);
 		vc_emit_uint(e, NULL, "blocks", o->holder[i].blocks);
-		vc_emit_text(e, NULL, "where", vc_report_holder(r->meta, &o->holder[i], place, sizeof(place)));
+		vc_emit_text(e, NULL, "where", vc_holder_text(r->meta, &o->holder[i], place, sizeof(place)));
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);

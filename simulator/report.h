@@ -12,9 +12,6 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */
 void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
 
-/* "main.py:12 forward" of a site or "segment 7f00..." into buf. */
-const char *vc_report_holder(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
-
 /* "ledger", of the moment with the most used on the device: allocated + cached = reserved; reserved +
  * context + libraries + others = used, which is what nvidia-smi shows; used + free = capacity + over.
  * people: with labels. */
@@ -22,9 +19,6 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 
 /* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
 const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n);
-
-/* "interval": [low, high] of peak reserved bytes, or null. */
-void vc_report_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high);
 
 /* "trust": {level, matched, recordings, text, narrow} of a session's answers. */
 void vc_report_trust(struct vc_emit *e, const struct vc_session *s);

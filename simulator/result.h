@@ -216,4 +216,14 @@ struct vc_result {
 enum vc_verdict vc_result_verdict(const struct vc_result *r);
 void vc_result_fini(struct vc_result *r);
 
+/* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an object
+ * that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..." into buf. */
+struct vc_emit; /* common/emit.h */
+void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* verdict and peaks */
+void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);
+void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
+void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
+void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high); /* or null */
+const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
+
 #endif

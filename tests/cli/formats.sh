@@ -31,6 +31,8 @@ round() { # NAME TRACE OPTIONS...
 round "a whole run" traces/decomfl.vct
 round "warm start, other settings" traces/lm-train-ctx128.vct --conf expandable_segments:True --capacity 80GiB
 round "out of memory" traces/decomfl.vct --capacity 1GiB --context 200MiB
+printf 'vramcast-golden 1\ntotal 8589934592\nother 1073741824\nevents auto\nm 1 9436671 0\nm 2 2147483648 0\nf 1\nf 2\n' > "$TMP/beside.ops"
+round "another process in the recording" "$TMP/beside.ops" --capacity 8GiB
 
 for f in $formats; do
 	"$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/1.$f"; "$VRAMCAST" export traces/attention.vct --to $f -o "$TMP/2.$f"

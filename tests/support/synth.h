@@ -54,7 +54,7 @@ static void synth_bucket(struct synth *s)
 		.reserved_max = s->reserved, .requested_max = s->allocated, .stranded_max = stranded,
 		.peak_event = s->event };
 	if (s->reserved > s->r.stats.peak_reserved) {
-		s->r.stats.peak_reserved = s->reserved;
+		s->r.stats.peak_reserved = s->r.stats.peak_used = s->reserved;
 		s->r.stats.peak_event = s->event;
 		s->r.stats.stranded_at_peak = stranded;
 	}

@@ -96,7 +96,7 @@ static void many_runs_stay_legible(void **unused)
 		run[i].info.value = (double)(i + 1) * 2;
 		run[i].info.device = (uint16_t)i;
 		run[i].info.conf = i % 2 ? "expandable_segments:True,max_split_size_mb:512" : "";
-		run[i].stats.peak_reserved = (uint64_t)(i + 1) << 30;
+		run[i].stats.peak_reserved = run[i].stats.peak_used = (uint64_t)(i + 1) << 30;
 		run[i].stats.flushes = i > 30 && i < 36;
 		run[i].stats.ooms = i > 40;
 		run[i].stats.predicted_ns = 1000000000ull + i * 10000000;

@@ -91,7 +91,7 @@ static void ledger(struct report *d)
 	const struct vc_result *r = d->runs;
 	const struct vc_stats *t = &r->stats;
 	uint64_t live = t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
-	uint64_t used = t->peak_reserved + r->info.context + r->info.others;
+	uint64_t used = t->peak_used;
 
 	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table class=\"r-ledger\"><tbody>\n");
 	ledger_row(d, "", "tensors (allocated)", live);

@@ -33,7 +33,7 @@ static void cell_bytes(struct vc_output *o, uint64_t bytes)
 static void row(struct vc_output *o, const struct vc_result *r)
 {
 	const struct vc_run_info *i = &r->info;
-	uint64_t used = r->stats.peak_reserved + i->context + i->others;
+	uint64_t used = r->stats.peak_used;
 	const char *color;
 	char buf[VC_FORMAT];
 

@@ -12,28 +12,18 @@ struct gauge {
 	bool (*value)(const struct vc_result *r, uint64_t *v); /* false: unknown for this run */
 };
 
-static uint64_t used(const struct vc_result *r)
-{
-	return r->stats.peak_reserved + r->info.context + r->info.others;
-}
-
 #define STAT(field) \
 	static bool field(const struct vc_result *r, uint64_t *v) { *v = r->stats.field; return true; }
 STAT(peak_requested)
 STAT(peak_allocated)
 STAT(peak_reserved)
+STAT(peak_used)
 STAT(stranded_at_peak)
 STAT(lower_bound)
 STAT(segments_peak)
 STAT(flushes)
 STAT(ooms)
 #undef STAT
-
-static bool peak_used(const struct vc_result *r, uint64_t *v)
-{
-	*v = used(r);
-	return true;
-}
 
 static bool capacity(const struct vc_result *r, uint64_t *v)
 {
@@ -43,7 +33,7 @@ static bool capacity(const struct vc_result *r, uint64_t *v)
 
 static bool headroom(const struct vc_result *r, uint64_t *v)
 {
-	*v = used(r) < r->info.capacity ? r->info.capacity - used(r) : 0;
+	*v = r->stats.peak_used < r->info.capacity ? r->info.capacity - r->stats.peak_used : 0;
 	return r->info.capacity != 0;
 }
 

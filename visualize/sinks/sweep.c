@@ -31,7 +31,7 @@ static const char *const series_class[SERIES] = { "cg", "cw", "cs", "ca" };
 
 static uint64_t peak_of(const struct vc_result *r)
 {
-	return r->stats.peak_reserved + r->info.context + r->info.others;
+	return r->stats.peak_used;
 }
 
 /* What tells a series from the others: settings, allocator, card. */

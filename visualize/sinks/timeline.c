@@ -41,7 +41,7 @@ static void cached_tile(const struct vc_result *r, struct vc_tile *t)
 
 static void fourth_tile(const struct vc_result *r, struct vc_tile *t)
 {
-	uint64_t used = r->stats.peak_reserved + r->info.context + r->info.others;
+	uint64_t used = r->stats.peak_used;
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
 	if (r->oom.happened) {

@@ -86,7 +86,7 @@ ADDED = {"where", "masked_fill"}
 # What makes zeros of unknown values, which count as zeros: of any, of its first, of nothing else.
 ZERO_OF_ANY = {"mul", "mul_"}
 ZERO_OF_FIRST = set("""
-_to_copy clone neg pow square abs mean sum relu sqrt tanh div div_ constant_pad_nd index_select roll
+_to_copy clone neg pow relu_ square abs mean sum relu sqrt tanh div div_ constant_pad_nd index_select roll
 flip tril triu
 """.split())
 ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack"}

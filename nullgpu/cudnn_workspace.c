@@ -377,8 +377,7 @@ static int64_t at_most(const struct vc_cudnn_convolution *c)
 static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
 {
 	int cc = vc_null_card()->cc;
-	size_t width = vc_cudnn_width(c->type);
-	bool measured = cc == 86 || cc == 89 || (cc == 70 && width == 4) || (cc == 80 && width == 2);
+	bool measured = vc_cudnn_width(c->type) == 2 ? cc == 80 : cc == 70 || cc == 86 || cc == 89;
 	int64_t most = at_most(c);
 	vc_null_range("cuDNN convolution workspaces, by rule", &(struct vc_null_range){
 		.counted = (uint64_t)counted, .most = (uint64_t)(most > counted ? most : counted),

@@ -91,7 +91,7 @@ def trainer(*settings):
 def mmseg(kind, depth, size, batch, classes):
     import segment
     height, width = map(int, size.split("x"))
-    return "%.3f" % segment.train(kind, int(depth), height, width, int(batch), int(classes))
+    return "%.3f" % segment.train(kind, depth, height, width, int(batch), int(classes))
 
 
 def mmyolo(size, levels, pixels, batch, classes, cards):

@@ -18,8 +18,8 @@ def grown(x, like):
     return F.interpolate(x, like.shape[2:], mode="bilinear")
 
 
-def resnet(depth):
-    """Output stride 8: the last two stages are dilated instead."""
+def resnet(depth, deep):
+    """Output stride 8: the last two stages are dilated instead. deep: a stem of three convolutions."""
     if depth != 18:
         net = getattr(torchvision.models, f"resnet{depth}")(replace_stride_with_dilation=[False, True, True])
     else:
@@ -29,7 +29,10 @@ def resnet(depth):
                 b.conv1.stride, b.conv1.dilation, b.conv1.padding = (1, 1), (dilation,) * 2, (dilation,) * 2
                 if b.downsample is not None:
                     b.downsample[0].stride = (1, 1)
-    net.conv1 = nn.Sequential(block(3, 32, stride=2), block(32, 32), nn.Conv2d(32, 64, 3, 1, 1, bias=False))
+    net.fc = nn.Identity()
+    if deep:
+        net.conv1 = nn.Sequential(block(3, 32, stride=2), block(32, 32),
+                                  nn.Conv2d(32, 64, 3, 1, 1, bias=False))
     return net
 
 
@@ -67,10 +70,11 @@ def classes_of(i, classes):
 class Dilated(nn.Module):
     def __init__(self, kind, depth, classes):
         super().__init__()
-        last, inner, wide, aux = (512, 256, 128, 64) if depth == 18 else (2048, 1024, 512, 256)
+        layers = int(depth.rstrip("b"))
+        last, inner, wide, aux = (512, 256, 128, 64) if layers == 18 else (2048, 1024, 512, 256)
         made = {"fcn": (Twice, last + wide), "psp": (Pyramid, last + 4 * wide), "aspp": (Atrous, 5 * wide)}
         head, width = made[kind]
-        self.body = resnet(depth)
+        self.body = resnet(layers, not depth.endswith("b"))
         self.head = nn.Sequential(head(last, wide), block(width, wide), classes_of(wide, classes))
         self.aux = nn.Sequential(block(inner, aux), classes_of(aux, classes))
 
@@ -122,20 +126,48 @@ class OldLogSoftmax(torch.autograd.Function):
         return torch._log_softmax_backward_data(grad, y, 1, x.dtype)
 
 
+def halved(net):
+    """As mmcv did it in 2020: half weights, but batch norm's; the optimizer has copies of its own."""
+    net.half()
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.float()
+    return [torch.zeros(p.shape, device="cuda", requires_grad=True) for p in net.parameters()]
+
+
+def exchange(net, weights):
+    """A step of the optimizer's own weights: gradients there, weights back."""
+    for p, own in zip(net.parameters(), weights):
+        if own.grad is None:
+            own.grad = torch.empty_like(own)
+        own.grad.copy_(p.grad)
+    yield
+    with torch.no_grad():
+        for p, own in zip(net.parameters(), weights):
+            p.copy_(own)
+
+
 def train(kind, depth, height, width, batch, classes):
     """max_memory_allocated of three steps, in GiB."""
+    kind, half = kind.replace("-fp16", ""), kind.endswith("-fp16")
     net = (UNet if kind.startswith("unet") else Dilated)(kind, depth, classes).cuda().train()
-    step = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4)
-    buckets = torch.empty(sum(p.numel() for p in net.parameters()), device="cuda")
+    weights = halved(net) if half else list(net.parameters())
+    step = torch.optim.SGD(weights, lr=0.01, momentum=0.9, weight_decay=5e-4)
+    buckets = torch.empty(sum(p.numel() for p in weights), device="cuda",
+                          dtype=torch.float16 if half else torch.float32)
     for _ in range(3):
         x = torch.zeros(batch, 3, height, width).cuda()
         labels = torch.zeros(batch, height, width, dtype=torch.int64).cuda()
         loss = 0
-        for scores in net(x):
-            scores = grown(scores, x)
+        for scores in net(x.half() if half else x):
+            scores = grown(scores.float(), x)
             loss = loss + F.nll_loss(OldLogSoftmax.apply(scores), labels, reduction="none").mean()
+        net.zero_grad(set_to_none=False)
         step.zero_grad(set_to_none=False)
         loss.backward()
+        moved = exchange(net, weights) if half else iter(())
+        next(moved, None)
         step.step()
+        next(moved, None)
     del buckets
     return torch.cuda.max_memory_allocated() / 2 ** 30

@@ -101,6 +101,7 @@ def main(table, card):
         child = os.fork()
         if child == 0:
             oom, before = 0, []
+            torch.cuda.set_per_process_memory_fraction(float(f[8]) if len(f) > 8 else 1.0)
             try:
                 (text if "text" in f[0] else conv)(f[1], f[2], int(f[3]), torch.device("cuda"), before,
                                                    int(f[7]) if len(f) > 7 else 0)

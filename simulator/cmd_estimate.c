@@ -15,7 +15,7 @@
 #define BAND 0.20
 
 struct config {
-	double params, layers, hidden, heads, feed_forward, kv_ratio, vocabulary, trainable;
+	double params, layers, hidden, heads, feed_forward, kv_ratio, vocabulary;
 	uint64_t batch, seq, gpus, zero, rank, tp;
 	const char *optimizer, *precision, *offload, *arch, *recompute, *attention, *gpu;
 	bool json;
@@ -52,6 +52,8 @@ static const struct vc_option *const tables[] = { estimate_options, NULL };
 /* When a term is there: all the time; until backward is through with it; at the start of backward; while one
  * layer is recomputed; from the end of backward on; while the optimizer works. */
 enum when { ALWAYS, FORWARD, LOSS, LAYER, GRADIENTS, STEP, WHENS };
+
+#define MOST 1e18 /* bytes; beyond that whole numbers end */
 
 struct term { enum when when; const char *key, *label, *source; double bytes, low, high; };
 struct sum { struct term at[14]; size_t n; double low, high, bytes, host; };
@@ -111,13 +113,18 @@ struct choice { int optimizer, precision, offload, arch, recompute, eager; };
 
 static int check(const struct config *c, struct choice *ch, struct vc_error *err)
 {
-	const double must[] = { c->params, c->layers, c->hidden };
-	static const char *const name[] = { "params", "layers", "hidden" };
+	const double must[] = { c->params, c->layers, c->hidden, c->heads, c->feed_forward, c->kv_ratio,
+				c->vocabulary };
+	static const char *const name[] = { "params", "layers", "hidden", "heads", "feed-forward", "kv-ratio",
+					    "vocabulary" };
 
 	for (int i = 0; i < 3; i++)
-		if (!(must[i] > 0))
+		if (isnan(must[i]))
 			return vc_fail(err, VC_EUSAGE, "estimate wants --params, --layers and --hidden; --%s is "
 				       "missing", name[i]);
+	for (int i = 0; i < 7; i++)
+		if (must[i] <= 0)
+			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i], must[i]);
 	if (c->zero > 3 || !c->gpus || !c->tp || !c->batch || !c->seq)
 		return vc_fail(err, VC_EUSAGE, "--zero is 0 to 3; --gpus, --tp, --batch and --seq start at 1");
 	ch->optimizer = one_of(c->optimizer, VC_OPTIMIZERS, "optimizer", err);
@@ -286,6 +293,9 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	activations(c, &ch, &s);
 	total(&s);
 	context(card, &s);
+	if (!(s.high < MOST && s.host < MOST))
+		return vc_fail(&con->err, VC_EUSAGE, "%.3g bytes are more than any machine has: look at --params, "
+			       "--layers, --hidden, --batch and --seq", fmax(s.high, s.host));
 	r = emit(c, &s, card, &con->err);
 	if (r < 0)
 		return r;

@@ -104,6 +104,12 @@ static int pick(struct vc_emit *e, const struct config *c, struct vc_error *err)
 static int gpus_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
+
+	if (!c->free && c->need != VC_NOT_GIVEN)
+		return vc_fail(&con->err, VC_EUSAGE, "--need picks one of the cards that --free lists: give both");
+	if (c->free && !*c->free)
+		return vc_fail(&con->err, VC_EUSAGE, "--free is empty: write the free memory of each card, as in "
+			       "8GiB,20GiB");
 	struct vc_output *out = vc_output_open("-", &con->err);
 	struct vc_emit *e = out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, &con->err) : NULL;
 	struct vc_error ignored;

@@ -440,7 +440,7 @@ static int done(void *arg, size_t i, struct vc_error *err)
 {
 	struct sweep *w = arg;
 	struct line *l = &w->line[i];
-	int bad = 0;
+	int bad = 0, why;
 
 	if (w->file)
 		bad = fputs(l->json, w->file) < 0 || fflush(w->file);
@@ -448,11 +448,12 @@ static int done(void *arg, size_t i, struct vc_error *err)
 		bad |= puts(l->text) < 0;
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;
+	why = errno;
 	free(l->json);
 	free(l->text);
 	*l = (struct line){ 0 };
-	return bad ? vc_fail(err, VC_EIO, "%s: cannot be written", w->file ? w->cfg->output : "standard output")
-		   : VC_OK;
+	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s", w->file ? w->cfg->output : "standard output",
+			     strerror(why)) : VC_OK;
 }
 
 static int open_file(struct sweep *w, struct vc_error *err)
@@ -496,7 +497,7 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = vc_workers_run(&work, err);
 	}
 	if (w.file && fclose(w.file) && r == VC_OK)
-		r = vc_fail(err, VC_EIO, "%s: cannot be written", w.cfg->output);
+		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));
 	for (size_t i = 0; i < w.n && w.line; i++) {
 		free(w.line[i].json);
 		free(w.line[i].text);

@@ -106,7 +106,7 @@ static int choose_device(struct vc_session *s, struct vc_error *err)
 
 	if (want == VC_NOT_GIVEN)
 		s->device = vc_census_busiest(&s->census);
-	else
+	else if (want <= UINT16_MAX)
 		s->device = vc_census_of(&s->census, (uint16_t)want);
 	if (!s->device && want != VC_NOT_GIVEN && s->census.devices)
 		return vc_fail(err, VC_EUSAGE, "%s: no events of device %" PRIu64 " (the trace has device %u%s)",

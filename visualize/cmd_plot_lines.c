@@ -347,5 +347,5 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 		vc_result_fini(&all.run[i]);
 	free(all.run);
 	free(all.line);
-	return rc == VC_OK ? rc : vc_wrap(err, "%s", path);
+	return rc == VC_OK ? rc : vc_wrap(err, "%s, read as results of sim or sweep", path);
 }

@@ -28,6 +28,11 @@ run dump $t --from 5 --to 2; expect "an empty range of events" 2 '' 'nothing lie
 run plot $t -t nosuch; expect "a picture that is not there" 2 '' 'no such picture'
 run plot $t -o "$TMP/none/x.png"; expect "a converted picture in a folder that is not there" 1 '' 'cannot write .*none/x.png: No such file'
 run fit --find batch -g l4 -- nosuch train.py; expect "fit of a program without the key" 2 '' '\{batch\} has to stand in its arguments'
+run sim $t --device 65536; expect "a device number beyond 16 bits" 2 '' 'no events of device 65536'
+run estimate --params -1 --layers 2 --hidden 5; expect "a negative count of parameters" 2 '' 'params -1: must be above zero'
+run estimate --params 1e30 --layers 2 --hidden 5; expect "an estimate beyond any memory" 2 '' 'more than any machine'
+run gpus --need 1G; expect "a need without cards" 2 '' 'give both'
+run gpus --free '' --need 1G; expect "cards that nobody listed" 2 '' 'free is empty'
 # what a sweep goes on with must be its own
 echo "notes of mine" > "$TMP/notes"; run sweep $t --vary gpu=l4 --resume -o "$TMP/notes"
 expect "resume with another file" 2 '' 'not of this sweep'

@@ -17,7 +17,7 @@ static const struct margin { const char *name; double down, up, blind; } margins
 	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 3, 4, 0 },
 	{ "checkpoint", 8, 8, 0 }, { "ddp", 0.5, 0.5, 0 }, { "fsdp", 5, 4, 25 }, { "zero", 6, 12, 0 },
 	{ "offload", 17, 13, 0 }, { "precision", 10, 8, 0 }, { "lora", 20, 12, 0 }, { "qlora", 30, 20, 0 },
-	{ "tp", 30, 30, 0 }, { "pp", 30, 30, 0 },
+	{ "tp", 30, 30, 0 }, { "pp", 12, 22, 0 },
 };
 
 static const struct vc_source_type *transform_of(const char *text, bool *bound)

@@ -233,6 +233,7 @@ static void float_copies(struct vc_resize *r, const struct vc_span *p)
 			continue;
 		debt -= 1;
 		r->extra[x].beside += 2 * b[x].size;
+		r->extra[x].pieces++;
 		r->extra[x].until = UINT32_MAX;
 	}
 }

@@ -101,9 +101,13 @@ static int drop_companion(struct vc_resize *r, struct walk *k, const struct vc_e
 			  struct vc_error *err)
 {
 	uint64_t id = k->companion[i];
+	uint32_t n = r->extra[i].pieces ? r->extra[i].pieces : 1;
+	int rc = VC_OK;
 
 	k->companion[i] = 0;
-	return vc_clone_free(&r->c, e, id, err);
+	while (rc == VC_OK && id && n-- > 0)
+		rc = vc_clone_free(&r->c, e, id++, err); /* their numbers follow each other */
+	return rc;
 }
 
 /* Before block b is asked for: others become what they are kept in. What they were goes behind it. */
@@ -146,7 +150,12 @@ static int add_extra(struct vc_resize *r, struct walk *k, const struct vc_block_
 		return VC_OK;
 	if (x->until != UINT32_MAX && k->keeps < WAITING)
 		k->kept[k->keeps++] = b->born;
-	return vc_clone_alloc(&r->c, e, x->beside, &k->companion[b->born], err);
+	uint32_t n = x->pieces ? x->pieces : 1;
+	uint64_t id;
+	int rc = vc_clone_alloc(&r->c, e, x->beside / n, &k->companion[b->born], err);
+	while (rc == VC_OK && --n > 0)
+		rc = vc_clone_alloc(&r->c, e, x->beside / x->pieces, &id, err);
+	return rc;
 }
 
 static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,

@@ -18,6 +18,7 @@ struct vc_extra {
 	uint64_t first;   /* bytes until block `turn` (a number of block) is asked for; 0: as kept */
 	uint32_t turn;
 	uint64_t beside;  /* bytes of the companion, asked for right behind it; 0: none */
+	uint32_t pieces;  /* blocks that the companion consists of, all alike; 0: one */
 	uint32_t until;   /* block before which the companion goes; UINT32_MAX: with its block */
 };
 

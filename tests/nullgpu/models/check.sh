@@ -42,6 +42,9 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	relay "$version: " "$TMP/out"
 	check "$version: every case said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" -ge 23
 	check "$version: the verdict counts what forked processes used" grep -q 'peak of device memory' "$TMP/err"
+	timeout 1800 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/u.vct" -- "$py" $here/users.py > "$TMP/out" 2> "$TMP/err"
+	relay "$version: a user's program: " "$TMP/out"
+	check "$version: every program said something" test "$(grep -c '^ok -\|^not ok -' "$TMP/out")" = 15
 	if "$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("triton"))'; then
 		timeout 1800 "$VRAMCAST" dryrun -g rtx4090 -o "$TMP/c.vct" -- "$py" $here/compile.py default reduce-overhead dynamic masked > "$TMP/out" 2> "$TMP/err"
 		relay "$version: " "$TMP/out"

@@ -490,25 +490,49 @@ static void account(const struct vc_member *b, struct vc_view *v)
 	}
 }
 
-static bool same_kind(const struct vc_member *b, size_t i, size_t j)
+/* A block and the one behind it, by place and size. */
+static uint64_t pair_at(const struct vc_member *b, size_t i)
 {
-	return i < b->n && j < b->n && b->take[i].size == b->take[j].size && b->take[i].site == b->take[j].site;
+	const struct vc_take *t = &b->take[i];
+	uint64_t h = 0;
+
+	for (int k = 0; k < 2; k++, t++) {
+		h = (h ^ t->site) * 0x9e3779b97f4a7c15ull;
+		h = ((h ^ (h >> 29)) ^ t->size) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 31;
+	}
+	return h;
 }
 
-/* Bytes without counterpart that do what matched ones do: blocks of the same place and size between such blocks. A
- * program that asked for some of its data more often (one more evaluation of a loss) is no other configuration. */
+static int by_hash(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Bytes without counterpart that do what matched ones do: next to the same block of the same place and size as one
+ * of those. A program that asked for some of its data more often (one more evaluation of a loss) is no other
+ * configuration. 0: no memory. */
 static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, *pair = malloc((b->n + 1) * sizeof(*pair));
+	size_t n = 0;
 
-	for (size_t i = 1; i < b->n; i++) {
-		size_t j = v->twin[i];
-		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED;
+	for (size_t i = 0; pair && i + 1 < b->n; i++)
+		if (v->origin[i] == VC_BY_LAW && v->origin[i + 1] == VC_BY_LAW)
+			pair[n++] = pair_at(b, i);
+	if (pair)
+		qsort(pair, n, sizeof(*pair), by_hash);
+	for (size_t i = 1; pair && i + 1 < b->n; i++) {
+		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
 
-		if (v->origin[i] == VC_BY_TWIN && !turn && same_kind(b, i, j) &&
-		    (b->take[i].site || same_kind(b, i - 1, j - 1) || same_kind(b, i + 1, j + 1)))
+		if (v->origin[i] == VC_BY_TWIN && !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
+		    (bsearch(&here, pair, n, sizeof(*pair), by_hash) ||
+		     bsearch(&before, pair, n, sizeof(*pair), by_hash)))
 			bytes += b->take[i].size;
 	}
+	free(pair);
 	return bytes;
 }
 

@@ -70,7 +70,8 @@ struct run {
 
 /* ---- where things are ---- */
 
-/* The stand-ins lie in nullgpu/ beside this program (a build tree) or in the library folder. */
+/* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside its own, or
+ * where the tracer was found. */
 static int find_libraries(char *out, size_t n, struct vc_error *err)
 {
 	static const char *const places[] = { "nullgpu", "../lib/vramcast" };
@@ -86,6 +87,14 @@ static int find_libraries(char *out, size_t n, struct vc_error *err)
 		if (access(probe, R_OK) == 0)
 			return 0;
 	}
+	char *tracer = vc_process_library(err);
+	if (!tracer)
+		return err->status;
+	snprintf(out, n, "%.*s", (int)(strrchr(tracer, '/') - tracer), tracer);
+	snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
+	free(tracer);
+	if (access(probe, R_OK) == 0)
+		return 0;
 	return vc_fail(err, VC_EIO, "the null GPU's libraries are not beside %s; run 'make' or "
 		       "'make install'", self);
 }

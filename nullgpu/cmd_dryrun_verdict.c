@@ -223,9 +223,9 @@ static void say_driver(const struct vc_dryrun_outcome *o)
 {
 	char rounding[32];
 	if (o->blocks)
-		fprintf(stderr, "  driver: %llu blocks at the peak, %s of it rounding to its pages; "
+		fprintf(stderr, "  driver: %llu block%s at the peak, %s of it rounding to its pages; "
 			"fragmentation inside the driver is not known and not counted\n",
-			(unsigned long long)o->blocks, amount(o->rounding, rounding, sizeof rounding));
+			(unsigned long long)o->blocks, o->blocks == 1 ? "" : "s", amount(o->rounding, rounding, sizeof rounding));
 }
 
 void vc_dryrun_say(const struct vc_dryrun *run)

@@ -20,10 +20,12 @@
 #define VC_LIBDIR "/usr/local/lib/vramcast"
 #endif
 
+/* The last is where `make install` was told to put it, when that was known to the build. */
 char *vc_process_library(struct vc_error *err)
 {
 	static const char name[] = "libvramcast_trace.so";
-	char self[4096], *slash, *path = malloc(sizeof(self) + sizeof(name));
+	static const char *const beside[] = { ".", "../lib/vramcast" };
+	char self[4096], *slash, *path = malloc(sizeof(self) + 64);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (!path) {
@@ -32,16 +34,19 @@ char *vc_process_library(struct vc_error *err)
 	}
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
-	if (slash) {
-		snprintf(path, sizeof(self) + sizeof(name), "%.*s/%s", (int)(slash - self), self, name);
-		if (access(path, R_OK) == 0)
-			return path;
+	for (size_t i = 0; slash && i < sizeof(beside) / sizeof(*beside); i++) {
+		snprintf(path, sizeof(self) + 64, "%.*s/%s/%s", (int)(slash - self), self, beside[i], name);
+		char *real = realpath(path, NULL); /* the program finds it by this name, wherever it goes */
+		if (real) {
+			free(path);
+			return real;
+		}
 	}
-	snprintf(path, sizeof(self) + sizeof(name), "%s/%s", VC_LIBDIR, name);
+	snprintf(path, sizeof(self) + 64, "%s/%s", VC_LIBDIR, name);
 	if (access(path, R_OK) == 0)
 		return path;
-	vc_fail(err, VC_EIO, "%s is neither beside %s nor in %s; run make, or make install", name,
-		slash ? self : "vramcast", VC_LIBDIR);
+	vc_fail(err, VC_EIO, "%s is neither beside %s nor in ../lib/vramcast nor in %s; run make, or make install",
+		name, slash ? self : "vramcast", VC_LIBDIR);
 	free(path);
 	return NULL;
 }

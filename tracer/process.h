@@ -17,8 +17,8 @@ struct vc_process_options { /* lent */
 	void (*before[3])(int); /* set by vc_process_guard: what signals did, and do in the program */
 };
 
-/* Path of libvramcast_trace.so: beside this program, or where it was installed. NULL and an error
- * when it is in neither. malloc'ed. */
+/* Path of libvramcast_trace.so: beside this program, in ../lib/vramcast, or where it was installed. NULL and
+ * an error when it is in none of them. malloc'ed. */
 char *vc_process_library(struct vc_error *err);
 
 /* A folder for journals: `wanted` itself, or, when that is on a file system that cannot be mapped

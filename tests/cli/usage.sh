@@ -46,6 +46,12 @@ run export $t -o "$TMP/x.csv"; check "export without --to writes what the extens
 # recordings must have a place before the program runs
 run record -o "$TMP" -- true; expect "recording into a directory" 125 '' 'is a directory'
 run record -o /dev/null -- true; expect "recording into a device" 125 '' 'not a file that can be replaced'
+library=$(dirname "$VRAMCAST")/libvramcast_trace.so
+if [ -f "$library" ]; then # make, then make install PREFIX=elsewhere
+	mkdir -p "$TMP/at/bin" "$TMP/at/lib/vramcast"; cp "$VRAMCAST" "$TMP/at/bin/vramcast"; cp "$library" "$TMP/at/lib/vramcast/"
+	"$TMP/at/bin/vramcast" record -o "$TMP/at/x.vct" -- true 2> "$TMP/err"; rc=$?; out=; err=$(cat "$TMP/err")
+	expect "an installed program finds its library beside its own folder" 0 '' 'nothing was recorded'
+fi
 [ -c /dev/null ] && pass "which stays what it is" || fail "which stays what it is"
 run dryrun -g nosuch -- true; expect "a dry run on an unknown card" 2 '' "no gpu 'nosuch'"
 run dryrun -g l4 -- nosuch-program; expect "a dry run of an unknown program" 127 '' 'no such program'

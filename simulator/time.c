@@ -296,8 +296,8 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 		return rc < 0 ? rc : VC_OK;
 	ask.passes = c.passes;
 	ask.recompute = c.recompute;
-	ask.from = c.from;
-	ask.to = c.to;
+	ask.part = c.part;
+	ask.parts = c.parts;
 	o->samples *= c.passes;
 	rc = on_card(s->time, &c, &ask, o, &a, err);
 	if (rc != VC_OK)

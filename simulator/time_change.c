@@ -20,6 +20,13 @@ static const struct { const char *name; enum effect effect; } effects[] = {
 	{ "accumulate", PASSES }, { "checkpoint", RECOMPUTE },
 };
 
+static uint64_t number(const char *text, const char *name, uint64_t otherwise)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : otherwise;
+}
+
 static int one_transform(const char *text, struct vc_change *c, char *why, size_t n)
 {
 	size_t len = strcspn(text, ":");
@@ -31,6 +38,12 @@ static int one_transform(const char *text, struct vc_change *c, char *why, size_
 		if (effects[i].effect == PASSES)
 			c->passes *= k ? strtod(k + 2, NULL) : 2;
 		c->recompute |= effects[i].effect == RECOMPUTE;
+		if (effects[i].effect == RECOMPUTE) {
+			c->every = number(text, "every=", 1);
+			c->stride = number(text, "stride=", 1);
+			c->first = number(text, "first=", 0);
+			c->count = number(text, "count=", 0);
+		}
 		return VC_OK;
 	}
 	snprintf(why, n, "what %.*s does to the kernels is not known", (int)len, text);
@@ -64,6 +77,29 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->half != 1;
 }
 
+/* A checkpointed segment is computed again up to the last thing that was kept of it: its result and what
+ * only leads there are not needed (early stop of torch.utils.checkpoint without reentry). */
+static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, size_t span, struct vc_change *c,
+		      size_t first, size_t n)
+{
+	size_t seen = 0;
+
+	c->parts = 0;
+	for (size_t k = c->first; k < l->n && c->parts < VC_CHANGE_PARTS; k += c->every * c->stride) {
+		size_t end = k + c->every < l->n ? k + c->every : l->n, last = l->at[k].from;
+		struct vc_layer all = { .from = l->at[k].from, .to = l->at[end - 1].to };
+		size_t output = vc_layers_output(&all, a, span);
+
+		if (c->count && seen++ >= c->count)
+			break;
+		for (size_t i = all.from; i < all.to; i++)
+			if (i != output && vc_layers_kept(a, &a->block[i], span))
+				last = i + 1;
+		c->part[c->parts++] = (struct vc_tempo_part){ (double)(all.from - first) / (double)n,
+							       (double)(last - first) / (double)n };
+	}
+}
+
 /* The part of the forward pass that lies in layers, by its requests: what is before and behind them (an
  * embedding, a large last product, the loss) is not computed again. Kernels come in the order of the
  * requests of their operations, nearly one for one. */
@@ -82,8 +118,7 @@ static void find_layers(const struct vc_session *s, const struct vc_anatomy *a, 
 			first++;
 		while (first + n < a->n && a->block[first + n].event < a->span[k].end)
 			n++;
-		c->from = (double)(l.at[0].from - first) / (double)n;
-		c->to = (double)(l.at[l.n - 1].to - first) / (double)n;
+		add_parts(&l, a, k, c, first, n);
 	}
 	vc_layers_fini(&l);
 }
@@ -104,7 +139,7 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 {
 	int r = VC_OK;
 
-	*c = (struct vc_change){ .passes = 1, .to = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+	*c = (struct vc_change){ .passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < s->opt->transform.n; i++)
 		r = one_transform(s->opt->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->passes >= 1 && c->passes <= 4096)) {

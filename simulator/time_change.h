@@ -4,11 +4,15 @@
 #define VC_TIME_CHANGE_H
 
 #include "simulator/session.h"
+#include "simulator/time_tempo.h"
+
+enum { VC_CHANGE_PARTS = 256 };
 
 struct vc_change {
 	double passes;            /* forward and backward passes per step */
 	bool recompute;           /* the forward pass again, ... */
-	double from, to;          /* ... of it what lies between these shares of its requests */
+	uint64_t every, stride, first, count; /* as `checkpoint` has them */
+	struct vc_tempo_part part[VC_CHANGE_PARTS]; size_t parts; /* ... of it these shares of its requests */
 	bool other_card;
 	double bytes, fp32, half; /* how many times faster that card is */
 };

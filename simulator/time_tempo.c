@@ -294,8 +294,8 @@ static double step_at(struct work *w, const double *x, int lean, bool with, doub
 	if (with) {
 		for (double k = 0; k < w->ask->passes; k++) {
 			queue_phase(w, VC_KERNEL_FORWARD, x, lean);
-			if (w->ask->recompute)
-				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->from, w->ask->to);
+			for (size_t j = 0; w->ask->recompute && j < w->ask->parts; j++)
+				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->part[j].from, w->ask->part[j].to);
 			queue_phase(w, VC_KERNEL_BACKWARD, x, lean);
 		}
 		queue_phase(w, VC_KERNEL_OPTIMIZER, x, lean);

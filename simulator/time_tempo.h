@@ -62,11 +62,13 @@ struct vc_tempo {
 };
 
 /* How to change the recorded step. */
+struct vc_tempo_part { double from, to; }; /* shares */
+
 struct vc_tempo_ask {
 	double x[VC_TEMPO_AXES];
 	double passes;          /* forward and backward passes per step; 1 */
 	bool recompute;         /* the forward pass again within the backward pass: ... */
-	double from, to;        /* ... between these shares of its kernels */
+	const struct vc_tempo_part *part; size_t parts; /* ... these parts of its kernels */
 	double bytes, fp32, half; /* how many times faster the card is, by what limits a kernel; 1 */
 };
 

@@ -417,7 +417,8 @@ static void accumulation_and_recomputation_repeat_their_kernels(void **unused)
 	assert_true(near(changed(ask), 4 * (forward + backward) + optimizer, 0.001));
 	ask = plain(64);
 	ask.recompute = true;
-	ask.to = 1;
+	ask.part = &(struct vc_tempo_part){ 0, 1 };
+	ask.parts = 1;
 	assert_true(near(changed(ask), 2 * forward + backward + optimizer, 0.001));
 	ask = plain(64);
 	ask.bytes = ask.fp32 = ask.half = 2;

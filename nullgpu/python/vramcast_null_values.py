@@ -711,8 +711,9 @@ def _end_backward(torch):
         return
 
     def flush():
-        if torch._C._current_graph_task_id() != -1 or not torch.cuda.is_initialized():
-            return
+        if torch._C._current_graph_task_id() != -1 or not torch.cuda.is_initialized() or \
+                torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
+            return  # inside of another, or nothing is run: a compiler looks
         device = torch.cuda.current_device()
         if torch._C._cuda_getCurrentRawStream(device) != 0:
             return
@@ -760,13 +761,18 @@ def start(torch):
         hooked = optim.Optimizer.profile_hook_step
         optim.Optimizer.profile_hook_step = staticmethod(lambda step: switch.outside(hooked(step)))
     torch.compile = _off_inside_compiled(torch, switch, torch.compile)
-    # PyTorch keeps keys by thread: those of Python start with it on, too
-    bootstrap = threading.Thread._bootstrap_inner
+    # PyTorch keeps keys by thread: a thread of Python is as the one that starts it (a compiler's are off)
+    start_thread, bootstrap = threading.Thread.start, threading.Thread._bootstrap_inner
+
+    def starts(thread):
+        thread.vramcast_sees = switch.on
+        start_thread(thread)
 
     def started(thread):
-        switch.enter()
+        if getattr(thread, "vramcast_sees", False):
+            switch.enter()
         bootstrap(thread)
-    threading.Thread._bootstrap_inner = started
+    threading.Thread.start, threading.Thread._bootstrap_inner = starts, started
     # a worker of a process that uses the card cannot use it; a child of one that does not, can
     os.register_at_fork(after_in_child=lambda: torch.cuda._is_in_bad_fork() and switch.leave())
     switch.enter()

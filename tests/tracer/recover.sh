@@ -21,8 +21,11 @@ both() {
 	victim=$(child_of "$recorder")
 	kill -9 "$recorder" "$victim"
 	wait "$recorder" 2> /dev/null
-	# nobody waits for the victim: a busy machine takes a while to take its memory apart
-	for i in $(seq 200); do grep -q '\.vcj' "/proc/$victim/maps" 2> /dev/null || break; sleep 0.05; done
+	# nobody waits for the victim: a busy machine takes a while to take its memory apart, then its files
+	for i in $(seq 200); do
+		[ -e "/proc/$victim" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$victim/status" 2> /dev/null || break
+		sleep 0.05
+	done
 }
 
 both 1000
@@ -48,6 +51,7 @@ equal "each event is there once" "$(field "$TMP/k.vct" events)" 90000
 stacks() { "$VRAMCAST" dump "$TMP/k.vct" | awk '$3 == "alloc" { n[/ at=/ ? "with" : "without"]++ } END { print n["with"] + 0, n["without"] + 0 }'; }
 both 40000 --stacks native # the first 33 000 or so are stored, the others in the journal
 run recover "$TMP/k.vct"
+expect "a recording with call stacks" 0 "k.vct: 60000 events"
 equal "each allocation has its call stack, whether it was in the partial trace or in the journal" "$(stacks)" "40000 0"
 
 run recover "$TMP/nothing"

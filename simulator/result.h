@@ -37,7 +37,6 @@ struct vc_stats {
 	uint64_t segments_peak, segment_allocs, segment_frees;
 	uint64_t flushes, ooms;
 	uint64_t ooms_averted;     /* requests that failed in the recorded run and succeed here */
-	bool cut_short;            /* the last request is one of these: the rest of the run is not known */
 	uint64_t peak_event;       /* index of the event: of all moments with the
 				    * most reserved the one with the most allocated */
 	uint64_t peak_time_ns;
@@ -47,6 +46,7 @@ struct vc_stats {
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
+	bool cut_short;            /* the last request was averted: the rest of the run is not known */
 };
 
 /* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */

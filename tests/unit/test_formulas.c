@@ -35,7 +35,7 @@ static void deepspeed_on_t5_3b_with_eight_cards(void **unused)
 
 static void optimizer_states_byte_by_byte(void **unused)
 {
-	struct vc_tensor_shape m = { 4096, 14336 }, v = { 1000000, 1 }, small = { 4095, 1 };
+	struct vc_tensor_shape m = { 4096, 14336, 0 }, v = { 1000000, 1, 0 }, small = { 4095, 1, 0 };
 
 	(void)unused;
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, v, 4, 256), 2031256);
@@ -74,7 +74,7 @@ static void every_optimizer_per_value(void **unused)
 		{ VC_OPT_RMSPROP, 4, 2 }, { VC_OPT_ADAM, 8, 4 }, { VC_OPT_ADAMW, 8, 4 }, { VC_OPT_LAMB, 8, 4 },
 		{ VC_OPT_AMSGRAD, 12, 6 }, { VC_OPT_MUON, 4, 2 },
 	};
-	struct vc_tensor_shape m = { 4096, 1024 }, v = { 4096, 1 };
+	struct vc_tensor_shape m = { 4096, 1024, 0 }, v = { 4096, 1, 0 };
 	uint64_t n = 4096u * 1024;
 
 	(void)unused;

@@ -26,9 +26,9 @@ static void echo_value(struct echo *e, const struct vc_pickle_value *v, char *to
 	case VC_PV_INT: snprintf(to, cap, "%lld", (long long)v->i); break;
 	case VC_PV_BIG: snprintf(to, cap, "%sBIG", v->i < 0 ? "-" : ""); break;
 	case VC_PV_REAL: snprintf(to, cap, "%g", v->real); break;
-	case VC_PV_TEXT: snprintf(to, cap, "'%s'", e->node[v->ref].at); break;
-	case VC_PV_DICT: snprintf(to, cap, "{%s}", e->node[v->ref].at); break;
-	default: snprintf(to, cap, "[%s]", e->node[v->ref].at); break;
+	case VC_PV_TEXT: snprintf(to, cap, "'%.4000s'", e->node[v->ref].at); break;
+	case VC_PV_DICT: snprintf(to, cap, "{%.4000s}", e->node[v->ref].at); break;
+	default: snprintf(to, cap, "[%.4000s]", e->node[v->ref].at); break;
 	}
 }
 

@@ -49,9 +49,8 @@ $(BUILD)/config.mk: scripts/probe.sh scripts/deps.sh
 	$(Q)CC="$(CC)" PKG_CONFIG="$(PKG_CONFIG)" CUDA_HOME="$(CUDA_HOME)" scripts/probe.sh > $@.tmp && mv $@.tmp $@
 
 # ---- sources: adding a file to a folder is enough ----
-LIB_SRC := $(sort $(wildcard common/*.c simulator/*.c simulator/*/*.c visualize/*.c visualize/*/*.c))
-LIB_SRC := $(filter-out %/cmd_%.c,$(foreach f,$(LIB_SRC),$(if $(filter cmd_%,$(notdir $(f))),,$(f))))
-CMD_SRC := vramcast.c $(sort $(wildcard simulator/cmd_*.c visualize/cmd_*.c tracer/cmd_*.c nullgpu/cmd_*.c))
+LIB_SRC := $(sort $(wildcard common/*.c simulator/*/*.c visualize/*.c visualize/*/*.c))
+CMD_SRC := vramcast.c $(sort $(wildcard commands/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))

@@ -11,7 +11,7 @@
 
 #define VC_COMMAND(id) &vc_command_##id,
 const struct vc_command *const vc_commands[] = {
-#include "commands.def"
+#include "commands/commands.def"
 	NULL
 };
 #undef VC_COMMAND

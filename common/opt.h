@@ -71,7 +71,7 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 char *vc_opt_word(const char *word, char *buf, size_t n);
 
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
-#include "commands.def"
+#include "commands/commands.def"
 #undef VC_COMMAND
 extern const struct vc_command *const vc_commands[]; /* NULL-terminated; defined by the front door */
 

@@ -2,18 +2,27 @@
 # check-layers.sh - who may include whom. One row per rule; the first row that matches a file decides.
 # file pattern            may include only
 rules='
-vramcast.c                common/ tracer/ simulator/ visualize/ nullgpu/ commands.def
-*/cmd_*                   common/ tracer/ simulator/ visualize/ nullgpu/ commands.def
-common/opt.h              common/ commands.def
+vramcast.c                common/ commands/
+commands/*                common/ tracer/ simulator/ visualize/ nullgpu/ commands/
+common/opt.h              common/ commands/commands.def
 common/*                  common/
 tracer/*                  common/ tracer/
-nullgpu/*                 nullgpu/ common/error.h
-simulator/models/*        common/ simulator/model.h simulator/device.h simulator/models/
-simulator/sources/*       common/ simulator/source.h simulator/sources/
-simulator/transforms/*    common/ simulator/source.h simulator/reduction.h simulator/transforms/
-simulator/observers/*     common/ simulator/observer.h simulator/result.h simulator/observers/
-simulator/*               common/ simulator/
-visualize/*               common/ visualize/ simulator/result.h
+nullgpu/*                 common/error.h nullgpu/
+simulator/models/*        common/ simulator/replay/model.h simulator/replay/device.h simulator/models/
+simulator/sources/*       common/ simulator/replay/source.h simulator/sources/
+simulator/observers/*     common/ simulator/replay/observer.h simulator/replay/result.h simulator/observers/
+simulator/replay/*.h      common/ simulator/replay/ simulator/models/models.def simulator/sources/sources.def simulator/transforms/transforms.def simulator/observers/observers.def
+simulator/replay/registry.c common/ simulator/replay/ simulator/models/models.def simulator/sources/sources.def simulator/transforms/transforms.def simulator/observers/observers.def
+simulator/replay/*        common/ simulator/replay/
+simulator/anatomy/*       common/ simulator/replay/source.h simulator/anatomy/
+simulator/rewrite/*       common/ simulator/replay/source.h simulator/anatomy/ simulator/rewrite/
+simulator/transforms/*    common/ simulator/replay/source.h simulator/anatomy/ simulator/rewrite/ simulator/transforms/
+simulator/predict/*       common/ simulator/replay/ simulator/anatomy/ simulator/predict/
+simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator/rewrite/ simulator/predict/ simulator/session/
+simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/
+simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/advise/
+simulator/search/*        common/ simulator/replay/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
+visualize/*               common/ visualize/ simulator/replay/result.h
 '
 bad=0; n=0
 . scripts/sources.sh

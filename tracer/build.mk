@@ -1,6 +1,6 @@
 # The tracer: a library that lives in the recorded process, and the reading side for record.
 
-TRACE_SRC := $(filter-out tracer/cmd_% tracer/drain.c tracer/process.c,$(sort $(wildcard tracer/*.c)))
+TRACE_SRC := $(filter-out tracer/drain.c tracer/process.c,$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
 LIB_OBJ   += $(BUILD)/tracer/drain.o $(BUILD)/tracer/process.o

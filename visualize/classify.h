@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/site.h"
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 #include "visualize/theme.h"
 
 /* Answers for one result. Where call sites are known for most bytes the layers are categories

@@ -4,7 +4,7 @@
 #ifndef VC_PACKING_H
 #define VC_PACKING_H
 
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 /* A run of addresses that stays together: one segment, or the mapped pieces of one expandable one. */
 struct vc_shelf {

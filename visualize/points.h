@@ -3,7 +3,7 @@
 #ifndef VC_POINTS_H
 #define VC_POINTS_H
 
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 struct vc_point { uint64_t ns, allocated, reserved, stranded; };
 enum { VC_POINTS = 3 };

@@ -5,7 +5,7 @@
 #define VC_RECORD_H
 
 #include "common/io.h"
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 enum vc_field_type {
 	VC_F_U64,

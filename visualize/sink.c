@@ -6,7 +6,7 @@
 
 const struct vc_sink_type *const vc_sinks[] = {
 #define VC_SINK(id) &vc_sink_##id,
-#include "visualize/sinks.def"
+#include "visualize/sinks/sinks.def"
 #undef VC_SINK
 	NULL
 };

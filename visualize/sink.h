@@ -7,7 +7,7 @@
 
 #include "common/error.h"
 #include "common/param.h"
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 struct vc_output; /* common/io.h: atomic output */
 
@@ -25,7 +25,7 @@ struct vc_sink_type {
 };
 
 #define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;
-#include "visualize/sinks.def"
+#include "visualize/sinks/sinks.def"
 #undef VC_SINK
 extern const struct vc_sink_type *const vc_sinks[]; /* NULL-terminated */
 const struct vc_sink_type *vc_sink_by_name(const char *name);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 /* One character per column, as high as the most bytes reserved in it, full height = the capacity when
  * the run came near it, else the peak. `buf` needs 3 * columns + 1 bytes. ascii: " .:-=+*#%@". Empty

@@ -4,7 +4,7 @@
 #define VC_STACKS_H
 
 #include "common/error.h"
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 struct vc_stack {
 	uint32_t site, label;        /* both 0: unknown */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "simulator/model.h"
+#include "simulator/replay/model.h"
 
 struct piece { uint64_t addr, size, id; uint32_t stream, prev, next; };
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "simulator/model.h"
+#include "simulator/replay/model.h"
 #include "simulator/models/torch_map.h"
 #include "simulator/models/torch_rules.h"
 

@@ -2,8 +2,8 @@
 /* counters.c - the model's own statistics after the last event. */
 #include <stdlib.h>
 
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 struct list { struct vc_counter *at; size_t n, cap; };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 struct state {
 	struct vc_fidelity f;

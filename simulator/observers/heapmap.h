@@ -4,8 +4,8 @@
 #define VC_HEAPMAP_H
 
 #include "common/pages.h"
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 /* Where each live block came from; kept beside the model, which knows sizes and places only. */
 struct vc_origins { struct vc_pages at; }; /* starts zeroed */

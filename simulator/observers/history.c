@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/pages.h"
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 /* Entries kept (96 MiB); of longer runs the last ones, as PyTorch's ring buffer does. */
 #define LIMIT ((size_t)2 << 20)

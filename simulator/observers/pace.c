@@ -2,8 +2,8 @@
 /* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
 #include <stdlib.h>
 
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 #define MOST 1000000u /* entries kept; a run with more has other troubles */
 

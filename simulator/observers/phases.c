@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* phases.c - the first iteration against the others: peaks before and after the first step mark. */
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 static void raise_to(struct vc_peaks *p, const struct vc_totals *now)
 {

@@ -3,8 +3,8 @@
  * expandable segment that are mapped next to each other at one event count as one piece. */
 #include <stdlib.h>
 
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 struct state { struct vc_segment_life *at; size_t n, cap; uint64_t event; bool nomem; };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 #define MAX_MARKS 100000u
 #define MAX_KERNELS 2000000u

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/pages.h"
-#include "simulator/observer.h"
-#include "simulator/result.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
 
 #define MAX_BUCKETS 4096
 #define AGES 40          /* log2 of a lifetime in events */

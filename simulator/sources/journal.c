@@ -7,7 +7,7 @@
 
 #include "common/codec.h"
 #include "common/journal.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 enum { BATCH = 256 };
 

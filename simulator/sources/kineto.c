@@ -10,7 +10,7 @@
 #include "common/io.h"
 #include "common/json.h"
 #include "common/map.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 enum category { OTHER, MEMORY, KERNEL, COPY, ANNOTATION };
 

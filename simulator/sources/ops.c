@@ -8,7 +8,7 @@
 
 #include "common/io.h"
 #include "common/map.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 #define MAX_LINE 65536
 

@@ -9,7 +9,7 @@
 
 #include "common/io.h"
 #include "common/map.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 #include "simulator/sources/snapshot_rewind.h"
 #include "simulator/sources/snapshot_tree.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vct.c - the native trace format as a source; common/codec.h does the work. */
 #include "common/codec.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 struct state { struct vc_decoder *decoder; };
 

@@ -7,7 +7,7 @@
  * (76 gradients, 0 to 3). */
 #include <stdlib.h>
 
-#include "simulator/transforms/clone.h"
+#include "simulator/rewrite/copies.h"
 
 enum { LATER = 2 }; /* allocations after which a repeated gradient is given back */
 struct config { uint64_t k; };

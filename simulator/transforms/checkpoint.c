@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c - what-if: activation checkpointing. Segments are layers of the forward pass
- * (simulator/transforms/layers.h); what a segment keeps for its backward pass is given back as soon as
+ * (simulator/anatomy/layers.h); what a segment keeps for its backward pass is given back as soon as
  * it was used, but for its output, and asked for again in the same order just before the segment's
  * backward pass begins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/transforms/clone.h"
-#include "simulator/transforms/layers.h"
+#include "simulator/rewrite/copies.h"
+#include "simulator/anatomy/layers.h"
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
 enum bound { BEST, LOW, HIGH };

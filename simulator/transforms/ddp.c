@@ -6,7 +6,7 @@
  * the backward pass, the first of 1 MiB unless the size was given (torch.nn.parallel.distributed,
  * reducer.cpp, 2.11). NCCL's watchdog looks every 100 ms and may still hold the old bucket when the
  * new ones are made: the high bound. Before 1.12 buckets were small from the start. */
-#include "simulator/transforms/resize.h"
+#include "simulator/rewrite/resize.h"
 
 enum { LIVES = 2 }; /* allocations until a gradient is copied into its bucket */
 enum bound { BEST, LOW, HIGH };

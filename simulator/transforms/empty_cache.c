@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* empty_cache.c - what-if: torch.cuda.empty_cache() where one phase ends and another begins. */
-#include "simulator/transforms/anatomy.h"
-#include "simulator/transforms/whole.h"
+#include "simulator/anatomy/anatomy.h"
+#include "simulator/rewrite/rewrite.h"
 
 enum where { AT_ITERATIONS, AT_PHASES, AT_SWITCHES };
 struct config { uint64_t at; };

@@ -2,7 +2,7 @@
 /* fraction.c - what-if: torch.cuda.set_per_process_memory_fraction at the start. */
 #include <string.h>
 
-#include "simulator/transforms/whole.h"
+#include "simulator/rewrite/rewrite.h"
 
 struct config { double f; };
 

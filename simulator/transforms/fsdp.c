@@ -15,7 +15,7 @@
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
 #include <stdlib.h>
 
-#include "simulator/transforms/units.h"
+#include "simulator/rewrite/fsdp_units.h"
 
 enum bound { BEST, LOW, HIGH };
 enum wrap { BLOCK, WHOLE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at which
  * that runs out of memory is where the replay does. */
-#include "simulator/transforms/clone.h"
+#include "simulator/rewrite/copies.h"
 
 struct config { uint64_t steps; };
 

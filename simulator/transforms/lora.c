@@ -3,12 +3,12 @@
  * state; each adapted one gains rank * (in + out) values with gradient and two states. What was kept
  * for the gradient of a frozen tensor alone is not kept: it is what the backward pass gives back by
  * itself right behind that gradient (the input of a layer, the values a norm scales); an adapted layer
- * keeps its input for the adapter. Shapes are guessed (simulator/transforms/shapes.h). */
+ * keeps its input for the adapter. Shapes are guessed (simulator/rewrite/shapes.h). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/transforms/resize.h"
-#include "simulator/transforms/shapes.h"
+#include "simulator/rewrite/resize.h"
+#include "simulator/rewrite/shapes.h"
 
 enum bound { BEST, LOW, HIGH };
 enum { MATRIX = 16384, USED = 3, NEAR = 8 }; /* USED: allocations until what is not kept was used */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "simulator/transforms/clone.h"
+#include "simulator/rewrite/copies.h"
 
 enum bound { BEST, LOW, HIGH };
 enum { SHARES = 64 };

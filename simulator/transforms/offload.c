@@ -4,7 +4,7 @@
  * an operation saves includes its weights: their copies come back beside the activations. */
 #include <stdlib.h>
 
-#include "simulator/transforms/clone.h"
+#include "simulator/rewrite/copies.h"
 
 struct config { uint64_t least, after; };
 enum { WEIGHT = 65536, WEIGHTS = 8 }; /* smaller gradients are of vectors, which are not saved */

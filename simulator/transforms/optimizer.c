@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
  * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
- * states follow those of simulator/transforms/shapes.h. */
+ * states follow those of simulator/rewrite/shapes.h. */
 #include <stdlib.h>
 
-#include "simulator/reduction.h"
-#include "simulator/transforms/formulas.h"
-#include "simulator/transforms/resize.h"
-#include "simulator/transforms/shapes.h"
+#include "simulator/anatomy/reduction.h"
+#include "simulator/anatomy/formulas.h"
+#include "simulator/rewrite/resize.h"
+#include "simulator/rewrite/shapes.h"
 
 enum step { AS_USUAL, FOREACH, FUSED, LOOP };
 enum { SMALL = 4096 };

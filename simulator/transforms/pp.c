@@ -6,8 +6,8 @@
  * Without layers: an equal share of everything. */
 #include <stdlib.h>
 
-#include "simulator/transforms/resize.h"
-#include "simulator/transforms/units.h"
+#include "simulator/rewrite/resize.h"
+#include "simulator/rewrite/fsdp_units.h"
 
 enum { EVERYWHERE = UINT16_MAX, SMALL = 512 };
 struct config { uint64_t stages, stage, micro; };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* precision.c - what-if: from float to autocast or to pure 16 bit. Which operations stay in float follows
- * from call sites (simulator/transforms/types.h); the bounds are what those leave open. Without them `act`
+ * from call sites (simulator/rewrite/autocast.h); the bounds are what those leave open. Without them `act`
  * says which share of the activations halves, and the bounds are all and none. A new recording is better.
  */
-#include "simulator/transforms/types.h"
+#include "simulator/rewrite/autocast.h"
 
 enum to { AMP, HALF, MIXED };
 enum bound { BEST, LOW, HIGH };

@@ -6,7 +6,7 @@
  * only what is live, and peak when this one does not (the mean). */
 #include <stdlib.h>
 
-#include "simulator/transforms/whole.h"
+#include "simulator/rewrite/rewrite.h"
 
 enum mode { WORST, ALIGNED, OPTIMAL };
 struct config { uint64_t n, each, context, mode; };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tail_batch.c - what-if: the last, smaller batch of an epoch (drop_last=False). Its blocks are of
  * other sizes, so they are cached beside the usual ones. */
-#include "simulator/transforms/clone.h"
+#include "simulator/rewrite/copies.h"
 
 struct config { double share; };
 

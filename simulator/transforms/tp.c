@@ -2,7 +2,7 @@
 /* tp.c - what-if: tensor parallel. Matrices and their gradients and states are divided; activations
  * shrink as in Korthikanti et al. 2022, table 2: from 34 to 10 + 24/t parts, to 34/t with sequence
  * parallelism. An estimate. */
-#include "simulator/transforms/resize.h"
+#include "simulator/rewrite/resize.h"
 
 enum { MATRIX = 65536 }; /* values; smaller tensors are replicated */
 struct config { uint64_t t, element; bool sequence; };

@@ -3,8 +3,8 @@
  * first, so that every block that is given back was asked for. */
 #include <stdlib.h>
 
-#include "simulator/transforms/anatomy.h"
-#include "simulator/transforms/whole.h"
+#include "simulator/anatomy/anatomy.h"
+#include "simulator/rewrite/rewrite.h"
 
 struct config { uint64_t from, to, first, count; };
 

@@ -11,8 +11,8 @@
  * as long as fewer than stage3_max_live_parameters are. Activations stay as recorded. */
 #include <stdlib.h>
 
-#include "simulator/transforms/formulas.h"
-#include "simulator/transforms/resize.h"
+#include "simulator/anatomy/formulas.h"
+#include "simulator/rewrite/resize.h"
 
 enum offload { NOTHING, OPTIMIZER, ALL };
 enum {

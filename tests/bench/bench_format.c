@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/codec.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 #include "tests/support/snapshot_writer.h"
 
 #define LAYERS 24

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "simulator/engine.h"
-#include "simulator/model.h"
+#include "simulator/replay/engine.h"
+#include "simulator/replay/model.h"
 #include "training.h"
 
 static double now(void)

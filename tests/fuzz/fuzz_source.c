@@ -10,7 +10,7 @@
 
 #include "common/codec.h"
 #include "common/codec_parts.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

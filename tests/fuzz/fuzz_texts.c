@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/param.h"
-#include "simulator/explain.h"
+#include "simulator/advise/explain.h"
 #include "simulator/models/torch.h"
-#include "visualize/cmd_plot_lines.h"
+#include "commands/cmd_plot_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

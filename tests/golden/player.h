@@ -4,7 +4,7 @@
 #define VC_PLAYER_H
 
 #include "script.h"
-#include "simulator/model.h"
+#include "simulator/replay/model.h"
 
 #define MAX_STREAMS 64
 

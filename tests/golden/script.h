@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "simulator/device.h"
+#include "simulator/replay/device.h"
 
 #ifdef __cplusplus
 extern "C" {

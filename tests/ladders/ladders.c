@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/cards.h"
-#include "simulator/whatif.h"
+#include "simulator/replay/cards.h"
+#include "simulator/session/whatif.h"
 
 enum { RUNGS = 16, LADDERS = 200 };
 

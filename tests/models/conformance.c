@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/model.h"
+#include "simulator/replay/model.h"
 
 #define LIVE 400
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "simulator/model.h"
+#include "simulator/replay/model.h"
 #include "training.h"
 
 #define REPEAT "12"

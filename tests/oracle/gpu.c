@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - see gpu.h. Memory and addresses are those of simulator/device.c. */
+/* gpu.c - see gpu.h. Memory and addresses are those of simulator/replay/device.c. */
 #include "gpu.h"
 
 #include <stdio.h>

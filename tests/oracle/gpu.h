@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "simulator/device.h"
+#include "simulator/replay/device.h"
 
 #ifdef __cplusplus
 extern "C" {

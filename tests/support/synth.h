@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/event.h"
-#include "simulator/result.h"
+#include "simulator/replay/result.h"
 
 struct synth_options {
 	unsigned layers, steps;

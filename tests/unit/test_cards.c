@@ -2,7 +2,7 @@
 /* test_cards.c - card profiles: names find rows, and every row is plausible. */
 #include "tests/support/test.h"
 
-#include "simulator/cards.h"
+#include "simulator/replay/cards.h"
 
 static void the_many_ways_to_say_one_card_find_it(void **unused)
 {

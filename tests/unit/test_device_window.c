@@ -2,7 +2,7 @@
 /* test_device_window.c - the address policies that imitate the drivers of Linux and Windows. */
 #include "tests/support/test.h"
 
-#include "simulator/device.h"
+#include "simulator/replay/device.h"
 
 #define MIB (1ull << 20)
 

@@ -2,7 +2,7 @@
 /* test_diff.c - two hand-made recordings: what was inserted, resized, moved or freed elsewhere is named. */
 #include "tests/support/test.h"
 
-#include "simulator/diff.h"
+#include "simulator/advise/diff.h"
 
 enum { N = 40 };
 

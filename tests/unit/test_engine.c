@@ -2,7 +2,7 @@
 /* test_engine.c - the loop, the peaks, the starting heap and the observers, on hand-made events. */
 #include "tests/support/test.h"
 
-#include "simulator/engine.h"
+#include "simulator/replay/engine.h"
 
 #define MIB (1ull << 20)
 

@@ -2,7 +2,7 @@
 /* test_explain.c - out-of-memory messages of every known form: no figure wrong, none invented. */
 #include "tests/support/test.h"
 
-#include "simulator/explain.h"
+#include "simulator/advise/explain.h"
 
 static const char *const names[VC_FIGURES] = {
 	[VC_FIG_REQUEST] = "request", [VC_FIG_CAPACITY] = "capacity", [VC_FIG_FREE] = "free",

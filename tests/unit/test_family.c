@@ -2,8 +2,8 @@
 /* test_family.c - events at a value nobody recorded, from small recordings made by hand. */
 #include "tests/support/test.h"
 
-#include "simulator/align.h"
-#include "simulator/family.h"
+#include "simulator/predict/align.h"
+#include "simulator/predict/family.h"
 
 /* A toy training step: parameter, input, activation, score matrix, loss; extra: a buffer that only
  * larger sizes have. */

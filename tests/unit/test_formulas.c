@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "simulator/transforms/formulas.h"
+#include "simulator/anatomy/formulas.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 

@@ -2,7 +2,7 @@
 /* test_infer.c - what a snapshot does not name is rebuilt in the order in which it happened. */
 #include "tests/support/test.h"
 
-#include "simulator/infer.h"
+#include "simulator/replay/infer.h"
 
 /* A request in a private pool's segment, empty_cache, another one: as two captures into one pool. The
  * heap at the end says whose the segment is. */

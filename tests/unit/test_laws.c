@@ -4,7 +4,7 @@
 
 #include "tests/support/test.h"
 
-#include "simulator/laws.h"
+#include "simulator/predict/laws.h"
 
 static double at(struct vc_law l, double x)
 {

@@ -2,7 +2,7 @@
 /* test_reduction.c - scratch of row sums, against sizes a real PyTorch asked for on 132 SMs. */
 #include "tests/support/test.h"
 
-#include "simulator/scratch.h"
+#include "simulator/predict/workspaces.h"
 
 static const struct vc_reduction_card h200 = { 132, 2048 };
 

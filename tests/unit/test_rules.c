@@ -2,9 +2,9 @@
 /* test_rules.c - what a family of recordings shows besides sizes: loops, counts, whose sums are of which type. */
 #include "tests/support/test.h"
 
-#include "simulator/family.h"
-#include "simulator/reduction.h"
-#include "simulator/transforms/anatomy.h"
+#include "simulator/predict/family.h"
+#include "simulator/anatomy/reduction.h"
+#include "simulator/anatomy/anatomy.h"
 
 /* A recording made by hand. */
 struct script { struct vc_trace t; uint64_t id; uint32_t site; };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/map.h"
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 
 static char path[300];
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "simulator/time_tempo.h"
+#include "simulator/time/time_tempo.h"
 
 /* ---- a program on a GPU: it launches, the GPU works the queue off ---- */
 

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "simulator/source.h"
+#include "simulator/replay/source.h"
 #include "tests/support/snapshot_writer.h"
 
 #define MIB (1LL << 20)

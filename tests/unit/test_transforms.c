@@ -3,8 +3,8 @@
  * million float parameters, AdamW with foreach temporaries, 4 iterations. */
 #include "tests/support/test.h"
 
-#include "simulator/source.h"
-#include "simulator/transforms/anatomy.h"
+#include "simulator/replay/source.h"
+#include "simulator/anatomy/anatomy.h"
 
 enum { LAYERS = 4, STEPS = 4 };
 #define MB 1000000ull

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_diff.c - vramcast diff: two recordings side by side. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/site.h"
+#include "simulator/advise/diff.h"
+#include "simulator/advise/report.h"
+
+struct config { bool json, verify; uint64_t device, sites; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option diff_options[] = {
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
+	{ 0, "device", VC_O_UINT, AT(device), "N", "which device of both (default: the busiest of each)", NULL },
+	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
+	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
+	  "do not replay the recordings to find out which version made them", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { diff_options, NULL };
+
+struct side {
+	struct vc_session s;
+	struct vc_plan *plan; size_t plans;
+	struct vc_result run;
+	bool opened, ran;
+};
+
+static int open_side(struct side *x, const struct vc_run_options *opt, const char *path, struct vc_error *err)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_peak, NULL };
+	int r;
+
+	x->opened = true;
+	r = vc_session_open_one(&x->s, opt, path, VC_SESSION_IN_MEMORY, err);
+	if (r == VC_OK)
+		r = vc_session_plans(&x->s, &x->plan, &x->plans, err);
+	if (r == VC_OK)
+		r = vc_session_run(&x->s, x->plan, watch, &x->run, err);
+	x->ran = r == VC_OK;
+	return r;
+}
+
+static void close_side(struct side *x)
+{
+	if (x->ran)
+		vc_result_fini(&x->run);
+	free(x->plan);
+	if (x->opened)
+		vc_session_close(&x->s);
+}
+
+/* ---- JSON ---- */
+
+static const char *const letter[] = { "a", "b" };
+
+static void json_side(struct vc_emit *e, const struct side *x, int k)
+{
+	vc_emit_object(e, letter[k], NULL);
+	vc_report_trace(e, &x->s);
+	vc_report_fidelity(e, &x->s);
+	vc_emit_object(e, "run", NULL);
+	vc_report_run(e, &x->s, x->plan, &x->run);
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+static void json_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
+{
+	char place[512];
+
+	if (d->first == VC_DIFF_NONE) {
+		vc_emit_null(e, "first_difference", NULL);
+		return;
+	}
+	vc_emit_object(e, "first_difference", NULL);
+	vc_emit_text(e, "kind", NULL, vc_diff_kind_name(d->first));
+	for (int k = 0; k < 2; k++) {
+		if (d->event[k] == UINT64_MAX) {
+			vc_emit_null(e, letter[k], NULL);
+			continue;
+		}
+		vc_site_text(x[k].s.meta, d->site[k], place, sizeof(place));
+		vc_emit_object(e, letter[k], NULL);
+		vc_emit_uint(e, "event", NULL, d->event[k]);
+		vc_emit_uint(e, "time_ns", NULL, d->time_ns[k]);
+		vc_emit_uint(e, "size", NULL, d->size[k]);
+		vc_emit_text(e, "site", NULL, place);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static void json_pair(struct vc_emit *e, const char *key, const uint64_t v[2])
+{
+	vc_emit_object(e, key, NULL);
+	vc_emit_uint(e, "a", NULL, v[0]);
+	vc_emit_uint(e, "b", NULL, v[1]);
+	vc_emit_end(e);
+}
+
+static bool is_same(const struct vc_diff *d)
+{
+	return d->first == VC_DIFF_NONE;
+}
+
+static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc_diff *d, size_t sites)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, "vramcast.diff/1");
+	json_side(e, &x[0], 0);
+	json_side(e, &x[1], 1);
+	vc_emit_bool(e, "same_requests", NULL, is_same(d));
+	vc_emit_object(e, "alignment", NULL);
+	vc_emit_bool(e, "by_call_site", NULL, d->by_site);
+	json_pair(e, "allocs", d->allocs);
+	json_pair(e, "bytes", d->bytes);
+	vc_emit_uint(e, "same", NULL, d->same);
+	vc_emit_uint(e, "other_life", NULL, d->relived);
+	vc_emit_uint(e, "other_size", NULL, d->resized);
+	vc_emit_int(e, "other_size_bytes", NULL, d->resized_bytes);
+	vc_emit_uint(e, "other_stream", NULL, d->restreamed);
+	json_pair(e, "only", d->only);
+	json_pair(e, "only_bytes", d->only_bytes);
+	vc_emit_end(e);
+	json_first(e, x, d);
+	vc_emit_array(e, "sites", NULL);
+	for (size_t i = 0; i < sites; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "site", NULL, d->at[i].site);
+		json_pair(e, "asked", d->at[i].asked);
+		json_pair(e, "blocks", d->at[i].blocks);
+		json_pair(e, "live_at_peak", d->at[i].live);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+/* ---- for people ---- */
+
+static void row_text(struct vc_emit *e, const char *what, const char *a, const char *b)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, NULL, "what", what);
+	vc_emit_text(e, NULL, "A", a);
+	vc_emit_text(e, NULL, "B", b);
+	vc_emit_text(e, NULL, "change", strcmp(a, b) ? "differs" : "");
+	vc_emit_end(e);
+}
+
+/* "+1.25 GiB", "" when nothing changed. */
+static const char *change_text(uint64_t a, uint64_t b, bool bytes, char buf[40])
+{
+	uint64_t d = a < b ? b - a : a - b;
+	char t[32];
+
+	if (bytes)
+		snprintf(buf, 40, "%s%s", a < b ? "+" : "-", vc_bytes_text(d, t));
+	else
+		snprintf(buf, 40, "%s%" PRIu64, a < b ? "+" : "-", d);
+	if (!d)
+		buf[0] = '\0';
+	return buf;
+}
+
+static void row(struct vc_emit *e, const char *what, uint64_t a, uint64_t b, bool bytes)
+{
+	char text[40];
+
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, NULL, "what", what);
+	if (bytes) {
+		vc_emit_bytes(e, NULL, "A", a);
+		vc_emit_bytes(e, NULL, "B", b);
+	} else {
+		vc_emit_uint(e, NULL, "A", a);
+		vc_emit_uint(e, NULL, "B", b);
+	}
+	vc_emit_text(e, NULL, "change", change_text(a, b, bytes, text));
+	vc_emit_end(e);
+}
+
+static const char *conf_of(const struct side *x)
+{
+	return x->s.meta->conf && *x->s.meta->conf ? x->s.meta->conf : "default";
+}
+
+static const char *gpu_of(const struct side *x)
+{
+	return x->s.meta->devices && x->s.meta->device[0].name ? x->s.meta->device[0].name : "unknown";
+}
+
+static const char *params_of(const struct side *x, char buf[128])
+{
+	size_t n = 0;
+
+	snprintf(buf, 128, "none");
+	for (size_t i = 0; i < x->s.meta->params && n < 120; i++)
+		n += (size_t)snprintf(buf + n, 128 - n, "%s%s=%.15g", n ? "," : "", x->s.meta->param[i].name,
+				      x->s.meta->param[i].value);
+	return buf;
+}
+
+static const char *trust_of(const struct side *x)
+{
+	return !x->s.fidelity.checked ? "not checked" : x->s.fidelity.exact ? "exact" : "not exact";
+}
+
+static void say_sides(struct vc_emit *e, const struct side x[2])
+{
+	const struct vc_stats *a = &x[0].run.stats, *b = &x[1].run.stats;
+	char p[128], q[128];
+
+	vc_emit_array(e, NULL, "");
+	row_text(e, "torch", x[0].s.torch, x[1].s.torch);
+	row_text(e, "settings", conf_of(&x[0]), conf_of(&x[1]));
+	row_text(e, "card", gpu_of(&x[0]), gpu_of(&x[1]));
+	row_text(e, "recorded with", params_of(&x[0], p), params_of(&x[1], q));
+	row_text(e, "replays", trust_of(&x[0]), trust_of(&x[1]));
+	row(e, "blocks before", x[0].s.device->preexisting, x[1].s.device->preexisting, false);
+	row(e, "allocations", x[0].s.device->allocs, x[1].s.device->allocs, false);
+	row(e, "peak requested", a->peak_requested, b->peak_requested, true);
+	row(e, "peak allocated", a->peak_allocated, b->peak_allocated, true);
+	row(e, "peak reserved", a->peak_reserved, b->peak_reserved, true);
+	row(e, "  not in use then", a->stranded_at_peak, b->stranded_at_peak, true);
+	row(e, "segments fetched", a->segment_allocs, b->segment_allocs, false);
+	row(e, "cache flushes", a->flushes, b->flushes, false);
+	vc_emit_end(e);
+}
+
+static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
+{
+	char t[32];
+
+	if (is_same(d)) {
+		vc_emit_line(e, "\nThe requests are the same: %" PRIu64 " allocations, each of the same size, stream and "
+			     "life.", d->same);
+		return;
+	}
+	vc_emit_line(e, "\n%" PRIu64 " allocations are the same in both%s", d->same,
+		     d->by_site ? "" : " (matched by size alone: the call sites have nothing in common)");
+	if (d->relived)
+		vc_emit_line(e, "  of them live longer or shorter: %" PRIu64, d->relived);
+	if (d->resized)
+		vc_emit_line(e, "  of another size: %" PRIu64 " (B has %s%s)", d->resized,
+			     d->resized_bytes < 0 ? "-" : "+",
+			     vc_bytes_text((uint64_t)llabs(d->resized_bytes), t));
+	if (d->restreamed)
+		vc_emit_line(e, "  on another stream: %" PRIu64, d->restreamed);
+	for (int k = 0; k < 2; k++)
+		if (d->only[k])
+			vc_emit_line(e, "  only in %s: %" PRIu64 " (%s)", k ? "B" : "A", d->only[k],
+				     vc_bytes_text(d->only_bytes[k], t));
+}
+
+static void say_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
+{
+	static const char *const words[] = { "", "only A has it", "only B has it", "another size", "another stream",
+		"freed at another place" };
+	char place[512], t[32];
+
+	if (is_same(d))
+		return;
+	vc_emit_line(e, "\nThe first difference: %s", words[d->first]);
+	for (int k = 0; k < 2; k++) {
+		if (d->event[k] == UINT64_MAX)
+			continue;
+		vc_site_text(x[k].s.meta, d->site[k], place, sizeof(place));
+		vc_emit_line(e, "  %s event %" PRIu64 ": %s%s%s", k ? "B" : "A", d->event[k],
+			     vc_bytes_text(d->size[k], t), *place ? " at " : "", place);
+	}
+}
+
+static bool has_changed(const struct vc_diff_site *s)
+{
+	return s->asked[0] != s->asked[1] || s->live[0] != s->live[1] || s->blocks[0] != s->blocks[1];
+}
+
+static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc_diff *d, size_t sites)
+{
+	char t[40];
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, NULL, "A", x[0].s.path);
+	vc_emit_text(e, NULL, "B", x[1].s.path);
+	say_sides(e, x);
+	vc_emit_end(e);
+	say_alignment(e, d);
+	say_first(e, x, d);
+	vc_emit_array(e, NULL, "Bytes asked for by call site, the largest changes first:");
+	for (size_t i = 0; i < sites && has_changed(&d->at[i]); i++) {
+		const struct vc_diff_site *s = &d->at[i];
+
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_bytes(e, NULL, "A", s->asked[0]);
+		vc_emit_bytes(e, NULL, "B", s->asked[1]);
+		vc_emit_text(e, NULL, "change", change_text(s->asked[0], s->asked[1], true, t));
+		vc_emit_text(e, NULL, "at the peak", change_text(s->live[0], s->live[1], true, t));
+		vc_emit_text(e, NULL, "where", s->site);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static int say(const struct side x[2], const struct vc_diff *d, const struct config *c, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	size_t sites = c->sites && c->sites < d->n ? (size_t)c->sites : d->n;
+	int r;
+
+	if (!e) {
+		vc_output_close(out);
+		return err->status;
+	}
+	if (c->json)
+		emit_json(e, x, d, sites);
+	else
+		emit_text(e, x, d, sites);
+	r = vc_emit_finish(e, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+static int diff_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	struct vc_run_options opt = vc_run_options_none();
+	struct side x[2];
+	struct vc_diff d = { 0 };
+	int r = VC_OK;
+
+	if (argc != 2)
+		return vc_fail(&con->err, VC_EUSAGE, "diff wants two traces, not %zu", argc);
+	memset(x, 0, sizeof(x));
+	opt.verify = c->verify;
+	opt.device = c->device;
+	for (int k = 0; k < 2 && r == VC_OK; k++)
+		r = open_side(&x[k], &opt, argv[k], &con->err);
+	if (r == VC_OK) {
+		const struct vc_diff_side side[2] = {
+			{ &x[0].s.trace, &x[0].run, x[0].s.device->device },
+			{ &x[1].s.trace, &x[1].run, x[1].s.device->device } };
+
+		r = vc_diff_init(&d, side, &con->err);
+	}
+	if (r == VC_OK)
+		r = say(x, &d, c, &con->err);
+	vc_diff_fini(&d);
+	close_side(&x[0]);
+	close_side(&x[1]);
+	return r;
+}
+
+const struct vc_command vc_command_diff = {
+	.name = "diff", .operands = "A B",
+	.summary = "two traces side by side: settings, peaks, what changed first and where",
+	.details =
+		"The allocations of both are matched in order, by call site and size. Event numbers are those of\n"
+		"'vramcast dump'.\n\n"
+		"  vramcast diff before.vct after.vct\n"
+		"  vramcast diff before.vct after.vct --json | jq .first_difference",
+	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
+};

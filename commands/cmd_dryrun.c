@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun.c - vramcast dryrun: a program on a card that is not there. */
+#define _GNU_SOURCE /* asprintf */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/opt.h"
+#include "common/param.h"
+#include "commands/cmd_dryrun.h"
+#include "nullgpu/python.h"
+#include "nullgpu/stage.h"
+#include "tracer/process.h"
+
+struct config {
+	struct vc_list gpus, params, used;
+	uint64_t capacity, context, devices, ranks, steps, max_size;
+	const char *out, *report, *stacks, *addresses, *values;
+	bool no_record;
+};
+
+static const struct vc_option options[] = {
+	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
+	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run", NULL },
+	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
+	  "total memory of the device instead of the card's", NULL },
+	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
+	  "memory held by another process; may be repeated", NULL },
+	{ 0, "context", VC_O_SIZE, offsetof(struct config, context), "SIZE",
+	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
+	{ 0, "devices", VC_O_UINT, offsetof(struct config, devices), "N",
+	  "how many such cards the machine has", "1" },
+	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
+	  "start the script N times, one process a card, as torchrun does", NULL },
+	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up|both",
+	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger peak "
+	  "counts, by a replay of the recording, else by a second run (default: both, by replay only)",
+	  NULL },
+	{ 0, "steps", VC_O_UINT, offsetof(struct config, steps), "N",
+	  "end the program after N steps of its optimizer", NULL },
+	{ 0, "values", VC_O_TEXT, offsetof(struct config, values), "on|off",
+	  "compute small tensors, so that decisions taken from them are right", "on" },
+	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
+	  "vramcast.vct" },
+	{ 0, "report", VC_O_TEXT, offsetof(struct config, report), "FILE",
+	  "write the verdicts as JSON", NULL },
+	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	  "what the program runs with (batch=8), kept in the trace", NULL },
+	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	  "stop recording when the trace grows beyond this; the program runs on", NULL },
+	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
+	  "only the verdict, no trace", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { options, NULL };
+
+struct run {
+	const struct config *cfg;
+	struct vc_stage *stage;
+	struct vc_dryrun *d;
+};
+
+/* ---- where things are ---- */
+
+/* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside its own, or
+ * where the tracer was found. */
+static int find_libraries(char *out, size_t n, struct vc_error *err)
+{
+	static const char *const places[] = { "nullgpu", "../lib/vramcast" };
+	char self[1024], probe[1200];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (len < 0)
+		return vc_fail(err, VC_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
+	self[len] = 0;
+	*strrchr(self, '/') = 0;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(out, n, "%s/%s", self, places[i]);
+		snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
+		if (access(probe, R_OK) == 0)
+			return 0;
+	}
+	char *tracer = vc_process_library(err);
+	if (!tracer)
+		return err->status;
+	snprintf(out, n, "%.*s", (int)(strrchr(tracer, '/') - tracer), tracer);
+	snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
+	free(tracer);
+	if (access(probe, R_OK) == 0)
+		return 0;
+	return vc_fail(err, VC_EIO, "the null GPU's libraries are not beside %s; run 'make' or "
+		       "'make install'", self);
+}
+
+/* ---- environment of the program ---- */
+
+static int put_size(const char *name, uint64_t v, struct vc_error *err)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+	return setenv(name, text, 1) < 0 ? vc_nomem(err, name) : 0;
+}
+
+/* NAME=first:what was there */
+static int put_front(const char *name, const char *first, struct vc_error *err)
+{
+	const char *before = getenv(name);
+	char *text;
+	int n = asprintf(&text, "%s%s%s", first, before && *before ? ":" : "", before ? before : "");
+	if (n < 0 || setenv(name, text, 1) < 0)
+		return vc_nomem(err, name);
+	free(text);
+	return 0;
+}
+
+/* SIZE or SIZE@PID of --used */
+static int parse_other(const char *text, uint64_t *bytes, uint64_t *pid, struct vc_error *err)
+{
+	char size[64];
+	const char *at = strchr(text, '@');
+	snprintf(size, sizeof size, "%.*s", at ? (int)(at - text) : 63, text);
+	if (vc_parse_size(size, bytes, err) < 0 || (at && vc_parse_uint(at + 1, pid, err) < 0))
+		return vc_wrap(err, "--used %s", text);
+	return 0;
+}
+
+static int sum_others(const struct config *c, uint64_t *sum, struct vc_error *err)
+{
+	uint64_t bytes, pid;
+	for (size_t i = 0; i < c->used.n; i++) {
+		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
+			return err->status;
+		*sum += bytes;
+	}
+	return 0;
+}
+
+static int put_others(const struct config *c, struct vc_error *err)
+{
+	char text[1024] = "";
+	size_t n = 0;
+	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
+		uint64_t bytes, pid = 1000 + i;
+		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
+			return err->status;
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
+				      (unsigned long long)bytes, (unsigned long long)pid);
+	}
+	return setenv("VRAMCAST_NULL_OTHERS", text, 1) < 0 ? vc_nomem(err, "the environment") : 0;
+}
+
+static int put_card(const struct run *r, struct vc_error *err)
+{
+	const struct config *c = r->cfg;
+	/* drivers put the maker in front of the names of all but the Tesla cards */
+	const char *maker = strncmp(r->d->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
+	char cc[16], name[96];
+	uint64_t devices = c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
+	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
+	snprintf(name, sizeof name, "%s%s", strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker,
+		 r->d->card->title);
+	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
+	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||
+	    setenv("VRAMCAST_NULL_REPORT", r->stage->dir, 1) < 0)
+		return vc_nomem(err, "the environment");
+	int rc = put_size("VRAMCAST_NULL_TOTAL", r->d->total, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_CONTEXT", r->d->context, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_SMS", r->d->card->sms, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_DEVICES", devices, err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_BANDWIDTH", (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
+	if (!rc)
+		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->d->card->fp32_tflops * 1e12), err);
+	if (!rc && c->steps != VC_NOT_GIVEN)
+		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
+	return rc ? rc : put_others(c, err);
+}
+
+/* Tables that go by the addresses of objects or the hashes of names (weights that autocast has cast,
+ * sets) are walked in another order each time: the same script would free in another order. Where the
+ * system refuses, that stays so. */
+static int put_order(struct vc_error *err)
+{
+	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
+	return setenv("PYTHONHASHSEED", "0", 0) < 0 ? vc_nomem(err, "the environment") : VC_OK;
+}
+
+static int put_stage(const struct config *c, const struct vc_stage *s, struct vc_error *err)
+{
+	char python[600];
+	snprintf(python, sizeof python, "%s/python", s->dir);
+	int rc = put_front("LD_PRELOAD", s->preload, err);
+	if (!rc)
+		rc = put_front("LD_LIBRARY_PATH", s->dir, err);
+	if (!rc)
+		rc = put_front("PYTHONPATH", python, err);
+	if (!rc && strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
+		rc = vc_nomem(err, "the environment");
+	/* What is computed here is small: threads that spin for more of it only take time from others */
+	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
+		rc = vc_nomem(err, "the environment");
+	if (!rc)
+		rc = put_order(err);
+	/* Triton would look for the driver in the system's cache of libraries */
+	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
+		rc = vc_nomem(err, "the environment");
+	return rc;
+}
+
+/* ---- the run ---- */
+
+/* Without a recording. The tracer is there all the same: it tells the null GPU which memory PyTorch's
+ * allocator hands out, and without that programs would see what its last owner left. */
+static int run_plain(char **argv, struct vc_error *err)
+{
+	char *tracer = vc_process_library(err);
+	int status;
+	if (!tracer)
+		return err->status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
+		signal(SIGXFSZ, SIG_DFL);
+		if (put_front("LD_PRELOAD", tracer, err) < 0)
+			_exit(126);
+		execvp(argv[0], argv);
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	free(tracer);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return vc_fail(err, VC_EIO, "cannot start %s: %s", argv[0], strerror(errno));
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static const struct vc_command *record_command(void)
+{
+	for (size_t i = 0; vc_commands[i]; i++)
+		if (strcmp(vc_commands[i]->name, "record") == 0)
+			return vc_commands[i];
+	return NULL;
+}
+
+/* Hands the run to `record`, through the same parser that a user's command line goes through. */
+static int run_recorded(const struct run *r, const struct vc_command *record, size_t argc,
+			char **argv, struct vc_console *con)
+{
+	const struct config *c = r->cfg;
+	char **line = calloc(argc + 2 * c->params.n + 16, sizeof *line), size[32];
+	void *cfg = calloc(1, record->config_size);
+	size_t n = 0, operands;
+	int rc = VC_ENOMEM;
+	if (!line || !cfg) {
+		vc_nomem(&con->err, "a command line");
+		goto out;
+	}
+	line[n++] = "-o";
+	line[n++] = r->d->out;
+	line[n++] = "--stacks";
+	line[n++] = (char *)(uintptr_t)c->stacks;
+	if (c->max_size != VC_NOT_GIVEN) {
+		snprintf(size, sizeof size, "%llu", (unsigned long long)c->max_size);
+		line[n++] = "--max-size";
+		line[n++] = size;
+	}
+	for (size_t i = 0; i < c->params.n; i++) {
+		line[n++] = "--param";
+		line[n++] = (char *)(uintptr_t)c->params.at[i];
+	}
+	line[n++] = "--";
+	for (size_t i = 0; i < argc; i++)
+		line[n++] = argv[i];
+	rc = vc_opt_parse(record, cfg, n, line, &operands, con);
+	if (!rc)
+		rc = record->run(cfg, operands, line, con);
+	vc_opt_fini(record, cfg);
+out:
+	free(cfg);
+	free(line);
+	return rc;
+}
+
+/* With several cards each trace carries the name of its card. */
+static char *output_of(const struct config *c, const struct vc_card *card)
+{
+	const char *dot = strrchr(c->out, '.');
+	size_t stem = dot && dot != c->out && !strchr(dot, '/') ? (size_t)(dot - c->out)
+		: strlen(c->out);
+	char *out;
+	int n = c->gpus.n < 2 ? asprintf(&out, "%s", c->out)
+		: asprintf(&out, "%.*s.%s%s", (int)stem, c->out, card->name, c->out + stem);
+	return n < 0 ? NULL : out;
+}
+
+/* Equal free blocks are chosen by address: the same program with addresses the other way round. */
+static int run_other_way(const struct run *r, char **argv, struct vc_error *err)
+{
+	struct vc_dryrun_outcome other = { 0 }, *o = &r->d->o;
+	if (setenv("VRAMCAST_NULL_ADDRESSES", r->d->up ? "down" : "up", 1) < 0)
+		return vc_nomem(err, "the environment");
+	int rc = run_plain(argv, err);
+	vc_dryrun_read(r->stage->dir, &other);
+	o->other_peak = other.peak;
+	o->refused += other.refused;
+	if (other.largest_refused > o->largest_refused)
+		o->largest_refused = other.largest_refused;
+	return rc;
+}
+
+/* Both orders of addresses: by the model where it reproduces the recording, else, when the user
+ * asked for it, by a second run. */
+static int look_closer(const struct run *r, char **argv, struct vc_error *err)
+{
+	const char *way = r->cfg->addresses;
+	struct vc_dryrun_outcome *o = &r->d->o;
+	bool asked = way && strcmp(way, "both") == 0;
+	vc_dryrun_replay(r->d, (asked || !way) && !o->refused);
+	if (!asked || (o->replay.traces && !o->replay.others) || o->refused)
+		return o->code;
+	int second = run_other_way(r, argv, err);
+	return second < 0 || second > o->code ? second : o->code;
+}
+
+static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct vc_command *record = r->cfg->no_record ? NULL : record_command();
+	struct vc_dryrun *d = r->d;
+	d->up = r->cfg->addresses && strcmp(r->cfg->addresses, "up") == 0;
+	d->started = time(NULL);
+	d->out = record ? output_of(r->cfg, d->card) : NULL;
+	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
+	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
+		rc = vc_nomem(&con->err, "the environment");
+	if (!rc && record)
+		rc = run_recorded(r, record, argc, argv, con);
+	else if (!rc)
+		rc = run_plain(argv, &con->err);
+	if (rc < 0)
+		return rc;
+	d->o.code = rc;
+	vc_dryrun_read(r->stage->dir, &d->o);
+	rc = look_closer(r, argv, &con->err);
+	d->o.code = rc < 0 ? d->o.code : rc;
+	d->done = true;
+	if (rc >= 0 && !con->quiet)
+		vc_dryrun_say(d);
+	return rc;
+}
+
+/* The command line with a NULL behind it. With --ranks, python SCRIPT becomes
+ * python -m torch.distributed.run ... SCRIPT. */
+static char **program_line(const struct config *c, const char *python, size_t *argc, char **argv,
+			   char *count, size_t count_size)
+{
+	char **line = calloc(*argc + 8, sizeof *line);
+	size_t n = 0, from = 0;
+	if (!line)
+		return NULL;
+	if (c->ranks != VC_NOT_GIVEN) {
+		snprintf(count, count_size, "--nproc-per-node=%llu", (unsigned long long)c->ranks);
+		line[n++] = (char *)(uintptr_t)python;
+		line[n++] = "-m";
+		line[n++] = "torch.distributed.run";
+		line[n++] = "--standalone";
+		line[n++] = count;
+		from = strcmp(python, argv[0]) == 0 || strstr(argv[0], "python") != NULL;
+	}
+	for (size_t i = from; i < *argc; i++)
+		line[n++] = argv[i];
+	*argc = n;
+	return line;
+}
+
+static int check(const struct config *c, size_t argc, struct vc_error *err)
+{
+	const struct vc_card *card;
+	uint64_t beside = 0;
+
+	if (!c->gpus.n)
+		return vc_fail(err, VC_EUSAGE, "which card? try -g rtx4090 ('vramcast gpus' lists them)");
+	if (!argc)
+		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
+	if (c->addresses && strcmp(c->addresses, "up") && strcmp(c->addresses, "down") &&
+	    strcmp(c->addresses, "both"))
+		return vc_fail(err, VC_EUSAGE, "--addresses takes down, up or both, not '%s'",
+			       c->addresses);
+	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
+		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
+	if (c->devices < 1 || c->devices > 16 ||
+	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
+		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
+	if (c->capacity == 0)
+		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it out for the "
+			       "card's own)");
+	for (size_t i = 0; i < c->gpus.n; i++)
+		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
+			return VC_EUSAGE;
+	return sum_others(c, &beside, err);
+}
+
+/* ---- several cards ---- */
+
+static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
+{
+	for (size_t i = 0; i < c->gpus.n; i++) {
+		int rc = vc_card_find(c->gpus.at[i], &d[i].card, err);
+		if (!rc)
+			rc = sum_others(c, &d[i].beside, err);
+		if (rc < 0)
+			return rc;
+		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
+		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
+	}
+	return 0;
+}
+
+/* The next card to run: of those without an answer the one with the most memory. */
+static struct vc_dryrun *next_card(struct vc_dryrun *d, size_t n)
+{
+	struct vc_dryrun *best = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!d[i].done && (!best || d[i].total - d[i].context > best->total - best->context))
+			best = &d[i];
+	return best;
+}
+
+/* Cards of one class differ in what they hold only: a run that stayed below the other's limit, and
+ * could not notice the difference, is the other's run as well. */
+static void answer_others(const struct vc_dryrun *done, struct vc_dryrun *d, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (d[i].done || !vc_dryrun_answers(done, &d[i]))
+			continue;
+		d[i].done = true;
+		d[i].by = done->card;
+		d[i].o = done->o;
+	}
+}
+
+static int run_cards(const struct config *c, struct vc_stage *stage, struct vc_dryrun *d, size_t argc,
+		     char **argv, struct vc_console *con)
+{
+	struct vc_dryrun *next;
+	int rc = prepare_cards(c, d, &con->err), worst = 0;
+	while (rc >= 0 && (next = next_card(d, c->gpus.n)) != NULL) {
+		struct run r = { .cfg = c, .stage = stage, .d = next };
+		rc = run_card(&r, argc, argv, con);
+		if (rc > worst)
+			worst = rc;
+		if (rc >= 0)
+			answer_others(next, d, c->gpus.n);
+	}
+	if (rc >= 0 && c->gpus.n > 1 && !con->quiet)
+		vc_dryrun_say_table(d, c->gpus.n);
+	if (rc >= 0 && c->report)
+		rc = vc_dryrun_write(d, c->gpus.n, c->report, &con->err);
+	return rc < 0 ? rc : worst;
+}
+
+static int run_all(const struct config *c, const char *python, struct vc_stage *stage, size_t argc,
+		   char **argv, struct vc_console *con)
+{
+	struct vc_dryrun *d = calloc(c->gpus.n, sizeof *d);
+	char count[48];
+	char **line = program_line(c, python, &argc, argv, count, sizeof count);
+	int rc = line && d ? put_stage(c, stage, &con->err) : vc_nomem(&con->err, "a command line");
+	if (!rc)
+		rc = run_cards(c, stage, d, argc, line, con);
+	for (size_t i = 0; d && i < c->gpus.n; i++)
+		free(d[i].out);
+	free(d);
+	free(line);
+	return rc;
+}
+
+static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	char python[1024], torch[1024], libraries[1100];
+	struct vc_stage stage = { 0 };
+	int rc = check(c, argc, &con->err);
+	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
+		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
+		return 127; /* as the shell has it */
+	}
+	if (!rc)
+		rc = find_libraries(libraries, sizeof libraries, &con->err);
+	if (!rc)
+		rc = vc_python_find(argv[0], python, sizeof python, &con->err);
+	if (!rc)
+		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
+	if (!rc)
+		rc = vc_stage_open(&stage, torch, libraries, &con->err);
+	int cudnn = rc ? 0 : vc_python_cudnn(torch);
+	if (cudnn)
+		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
+	if (!rc && stage.missing[0])
+		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the null "
+			"GPU knows, and there is no compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);
+	if (!rc && stage.stubs_made && con->verbose)
+		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it wants were made "
+			"on the spot\n",
+			stage.stubs_made);
+	if (!rc)
+		rc = run_all(c, python, &stage, argc, argv, con);
+	vc_stage_close(&stage);
+	return rc;
+}
+
+const struct vc_command vc_command_dryrun = {
+	.name = "dryrun",
+	.operands = "[--] PROGRAM [ARG]...",
+	.summary = "run a program on a card that is not there, and record it",
+	.details = "Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for the\n"
+		"CUDA stack: device memory is accounted against the chosen card, kernels do nothing, and\n"
+		"PyTorch's own allocator decides everything. The exit code is the program's.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.flags = VC_CMD_PASSTHROUGH,
+	.run = dryrun,
+};

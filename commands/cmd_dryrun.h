@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun.h - what the files of `vramcast dryrun` share: a run on one card, and what came out. */
+#ifndef VC_CMD_DRYRUN_H
+#define VC_CMD_DRYRUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "nullgpu/usage.h"
+#include "simulator/replay/cards.h"
+#include "simulator/replay/result.h"
+
+#define VC_DRYRUN_UNKNOWN 64
+
+/* What the recordings of a run say when they are replayed; of several ranks the largest of each. */
+struct vc_dryrun_replay {
+	unsigned traces;           /* recordings that the model reproduces exactly; 0: nothing known */
+	unsigned others;           /* recordings that it does not */
+	struct vc_phases phases;   /* steps: of the first recording */
+	uint64_t reserved;         /* peak, as recorded */
+	uint64_t other_reserved;   /* peak with fresh device addresses in the other order */
+	enum vc_verdict other;     /* how that would have ended */
+};
+
+struct vc_dryrun_outcome {
+	int code;                  /* of the program; negative: no run was made */
+	uint64_t peak;             /* device memory without the context, of the fullest device */
+	uint64_t refused, largest_refused;
+	uint64_t asked;            /* times the program asked how much memory there is */
+	uint64_t polled;           /* times it asked whether work on the device had finished */
+	uint64_t other_peak;       /* of a second run with the other order of addresses; 0: none made */
+	size_t n_unknown;          /* what was answered with a bound or a guess */
+	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
+	bool convolutions;         /* workspaces of convolutions were answered by rule */
+	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
+	int processes;             /* that used a device */
+	struct vc_dryrun_replay replay;
+};
+
+struct vc_dryrun {
+	const struct vc_card *card;
+	uint64_t total, context, beside; /* beside: memory of other processes */
+	bool up;                   /* fresh addresses go up */
+	char *out;                 /* the recording; NULL: none made */
+	time_t started;
+	bool done;
+	const struct vc_card *by;  /* the card whose run answered for this one; NULL: its own */
+	struct vc_dryrun_outcome o;
+};
+
+/* Read and remove what the processes of a run left in `dir` (nullgpu/report.c), added to *o. */
+void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o);
+
+/* Replay the recordings of the run into run->o.replay. Never fails: what cannot be read is not
+ * known. `other`: the other order of addresses as well. */
+void vc_dryrun_replay(struct vc_dryrun *run, bool other);
+
+/* Whether `done` answers for `card` too: same class, never near the limit of the other, and nothing
+ * that the program asked would have been answered differently. */
+bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other);
+
+/* The verdict in words on standard error; of several runs a table with a row a card. */
+void vc_dryrun_say(const struct vc_dryrun *run);
+void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n);
+
+/* The same as JSON (vramcast.dryrun/1) into the file `path`. */
+int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun_replay.c - what the recording of a dry run says beyond the run itself: the first iteration
+ * apart from the others, and the peak with fresh device addresses in the other order.
+ *
+ * PyTorch takes of equally large free blocks the one with the lower address. A program does not see
+ * addresses, so its requests are the same in either order, and the exact model of the allocator over
+ * the recorded requests is the second run. */
+#define _GNU_SOURCE /* glob, asprintf */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands/cmd_dryrun.h"
+#include "simulator/session/session.h"
+
+static void raise_phase(struct vc_peaks *to, const struct vc_peaks *p)
+{
+	if (p->peak_allocated > to->peak_allocated)
+		to->peak_allocated = p->peak_allocated;
+	if (p->peak_reserved > to->peak_reserved)
+		to->peak_reserved = p->peak_reserved;
+}
+
+/* The recording as it was made, for the phases and the recorded peak. */
+static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struct vc_error *err)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_phases, NULL };
+	struct vc_result r;
+	int rc = vc_session_follow(s, s->torch, watch, &r, err);
+	if (rc < 0)
+		return rc;
+	if (!to->phases.steps)
+		to->phases.steps = r.phases.steps;
+	raise_phase(&to->phases.first, &r.phases.first);
+	raise_phase(&to->phases.steady, &r.phases.steady);
+	if (r.stats.peak_reserved > to->reserved)
+		to->reserved = r.stats.peak_reserved;
+	vc_result_fini(&r);
+	return 0;
+}
+
+static int other_way(struct vc_session *s, const struct vc_dryrun *run, struct vc_dryrun_replay *to,
+		     struct vc_error *err)
+{
+	struct vc_plan *plan;
+	struct vc_result r;
+	size_t n;
+	int rc = vc_session_plans(s, &plan, &n, err);
+	if (rc < 0)
+		return rc;
+	plan->va = run->up ? VC_VA_WINDOW : VC_VA_UP;
+	plan->start = VC_START_COLD; /* dry runs are recorded from the start */
+	rc = vc_session_run(s, plan, NULL, &r, err);
+	free(plan);
+	if (rc < 0)
+		return rc;
+	if (r.stats.peak_reserved > to->other_reserved)
+		to->other_reserved = r.stats.peak_reserved;
+	if (vc_result_verdict(&r) > to->other)
+		to->other = vc_result_verdict(&r);
+	vc_result_fini(&r);
+	return 0;
+}
+
+static void replay_one(struct vc_dryrun *run, char *path, bool other)
+{
+	struct vc_dryrun_replay *to = &run->o.replay;
+	struct vc_run_options opt = vc_run_options_none();
+	struct vc_session s;
+	struct vc_error ignored = { 0 };
+	opt.capacity = run->total;
+	opt.context = run->context + run->beside;
+	opt.verify = true;
+	int rc = vc_session_open(&s, &opt, 1, &path, 0, &ignored);
+	if (!rc && s.fidelity.exact && !s.device->has_start)
+		rc = follow(&s, to, &ignored);
+	else
+		rc = -1;
+	if (!rc && other)
+		rc = other_way(&s, run, to, &ignored);
+	vc_session_close(&s);
+	if (rc)
+		to->others++;
+	else
+		to->traces++;
+}
+
+static bool is_of_this_run(const char *path, const struct vc_dryrun *run)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_mtime >= run->started;
+}
+
+void vc_dryrun_replay(struct vc_dryrun *run, bool other)
+{
+	const char *dot = run->out ? strrchr(run->out, '.') : NULL;
+	char *pattern;
+	glob_t ranks;
+	if (!run->out)
+		return;
+	if (is_of_this_run(run->out, run))
+		replay_one(run, run->out, other);
+	if (!dot || strchr(dot, '/'))
+		dot = run->out + strlen(run->out);
+	if (asprintf(&pattern, "%.*s.rank*%s", (int)(dot - run->out), run->out, dot) < 0)
+		return;
+	if (glob(pattern, 0, NULL, &ranks) == 0) {
+		for (size_t i = 0; i < ranks.gl_pathc; i++)
+			if (is_of_this_run(ranks.gl_pathv[i], run))
+				replay_one(run, ranks.gl_pathv[i], other);
+		globfree(&ranks);
+	}
+	free(pattern);
+}

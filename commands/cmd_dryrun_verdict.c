@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_dryrun_verdict.c - the outcome of dry runs: read, judged, said. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/emit.h"
+#include "commands/cmd_dryrun.h"
+
+/* ---- what processes reported ---- */
+
+static void raise_to(uint64_t *v, uint64_t to)
+{
+	if (*v < to)
+		*v = to;
+}
+
+static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknown *u)
+{
+	size_t i = 0;
+	while (i < o->n_unknown && strcmp(o->unknown[i].name, u->name))
+		i++;
+	if (i == VC_DRYRUN_UNKNOWN)
+		return;
+	if (i == o->n_unknown)
+		snprintf(o->unknown[o->n_unknown++].name, VC_REPORT_NAME, "%s", u->name);
+	/* ranks have a card each: the largest of one counts */
+	raise_to(&o->unknown[i].at_most, u->at_most);
+	raise_to(&o->unknown[i].least, u->least);
+	raise_to(&o->unknown[i].counted, u->counted);
+	raise_to(&o->unknown[i].most, u->most);
+}
+
+static void read_report(const char *path, struct vc_dryrun_outcome *o)
+{
+	static const struct vc_null_report empty;
+	struct vc_null_report *r = malloc(sizeof *r);
+	FILE *f = fopen(path, "rb");
+	if (r && f && (*r = empty, fread(r, sizeof *r, 1, f)) == 1 && r->magic == VC_REPORT_MAGIC) {
+		for (int i = 0; i < VC_REPORT_DEVICES; i++) {
+			if (r->device[i].peak > o->peak) {
+				o->peak = r->device[i].peak;
+				o->blocks = r->device[i].blocks;
+				o->rounding = r->device[i].rounding;
+			}
+			o->refused += r->device[i].refused;
+			if (r->device[i].largest_refused > o->largest_refused)
+				o->largest_refused = r->device[i].largest_refused;
+		}
+		o->asked += r->asked;
+		o->polled += r->polled;
+		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
+			add_unknown(o, &r->name[i]);
+		o->convolutions = o->convolutions || r->convolutions;
+		o->processes++;
+	}
+	if (f)
+		fclose(f);
+	free(r);
+}
+
+void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+	while (d && (entry = readdir(d)) != NULL) {
+		char path[1024];
+		snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+		if (strncmp(entry->d_name, "report.", 7) == 0) {
+			read_report(path, o);
+			unlink(path);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- judging ---- */
+
+/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md), peaks
+ * of measured transformers lay within 1 %, nine in ten of measured convolution nets within 5 %, and
+ * libraries may take what is named with its bytes. */
+static uint64_t margin_of(const struct vc_dryrun_outcome *o)
+{
+	uint64_t margin = (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);
+	for (size_t i = 0; i < o->n_unknown; i++)
+		margin += o->unknown[i].at_most;
+	return margin;
+}
+
+/* The lower and upper end over both orders of addresses, without context. */
+static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *high)
+{
+	const struct vc_dryrun_replay *p = &o->replay;
+	*low = *high = o->peak;
+	if (p->other_reserved > p->reserved)
+		*high += p->other_reserved - p->reserved;
+	else if (p->other_reserved)
+		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved : *low;
+	if (o->other_peak > *high)
+		*high = o->other_peak;
+	if (o->other_peak && o->other_peak < *low)
+		*low = o->other_peak;
+}
+
+/* Bytes of the card that the run needs: the larger end, context and other processes included. */
+static uint64_t use_of(const struct vc_dryrun *run)
+{
+	uint64_t low, high;
+	ends(&run->o, &low, &high);
+	return high + run->context + run->beside;
+}
+
+static uint64_t left_of(const struct vc_dryrun *run)
+{
+	uint64_t use = use_of(run);
+	return run->total > use ? run->total - use : 0;
+}
+
+static enum vc_verdict verdict_of(const struct vc_dryrun *run)
+{
+	if (run->o.refused)
+		return run->o.code ? VC_OOM : VC_FLUSHES;
+	return run->o.replay.other;
+}
+
+static bool is_close(const struct vc_dryrun *run)
+{
+	return verdict_of(run) == VC_FITS && left_of(run) < margin_of(&run->o);
+}
+
+bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other)
+{
+	const struct vc_card *a = done->card, *b = other->card;
+	bool same = a->cc_major == b->cc_major && a->cc_minor == b->cc_minor && a->sms == b->sms;
+	/* how fast a card is decides only when the program asks whether work has finished */
+	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops;
+	return same && (alike || !done->o.polled) && !done->o.asked && !done->o.refused &&
+		verdict_of(done) == VC_FITS && done->o.code == 0 &&
+		use_of(done) - done->context + other->context <= other->total;
+}
+
+/* ---- for people ---- */
+
+static double gib(uint64_t bytes)
+{
+	return (double)bytes / (double)(1ull << 30);
+}
+
+static void say_answer(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	if (o->refused)
+		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
+			o->code ? "out of memory" : "at the limit", (unsigned long long)o->refused,
+			gib(o->largest_refused), o->code ? "" : ", and the program went on",
+			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, and 'sim' "
+			"on that says what would help\n" : "");
+	else if (verdict_of(run) != VC_FITS)
+		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it fits with the "
+			"other\n", verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
+	else if (is_close(run))
+		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
+			"can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
+	else
+		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
+}
+
+static void say_phases(const struct vc_phases *p)
+{
+	if (p->steps < 2)
+		return;
+	fprintf(stderr, "  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: %.2f GiB "
+		"and %.2f GiB\n", gib(p->first.peak_allocated), gib(p->first.peak_reserved),
+		gib(p->steady.peak_allocated), gib(p->steady.peak_reserved));
+}
+
+static void say_interval(const struct vc_dryrun *run)
+{
+	uint64_t low, high;
+	ends(&run->o, &low, &high);
+	char from[32], to[32];
+	snprintf(from, sizeof from, "%.2f", gib(low));
+	snprintf(to, sizeof to, "%.2f", gib(high));
+	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
+		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and %s: the answer "
+			"is the larger one\n", gib(low + run->context), gib(high + run->context),
+			(run->o.peak == low) == !run->up ? "down" : "up",
+			(run->o.peak == low) == !run->up ? "up" : "down");
+}
+
+/* "0.25 GiB", below a tenth of it "12.3 MiB". */
+static const char *amount(uint64_t bytes, char *out, size_t size)
+{
+	if (bytes >= (1ull << 30) / 10)
+		snprintf(out, size, "%.2f GiB", gib(bytes));
+	else
+		snprintf(out, size, "%.1f MiB", (double)bytes / (1 << 20));
+	return out;
+}
+
+static void say_unknown(const struct vc_dryrun_outcome *o)
+{
+	char least[32], most[32], counted[32];
+	fprintf(stderr, "  not known to the null GPU:\n");
+	for (size_t i = 0; i < o->n_unknown; i++) {
+		const struct vc_null_unknown *u = &o->unknown[i];
+		fprintf(stderr, "    %s", u->name);
+		if (u->most)
+			fprintf(stderr, " (at least %s, at most %s at a time; %s counted)",
+				amount(u->least, least, sizeof least), amount(u->most, most, sizeof most),
+				amount(u->counted, counted, sizeof counted));
+		else if (u->at_most)
+			fprintf(stderr, " (at most %s, not counted)", amount(u->at_most, most, sizeof most));
+		fputc('\n', stderr);
+	}
+}
+
+/* What gaps between physical pages cost is the driver's secret; what rounding costs is counted. */
+static void say_driver(const struct vc_dryrun_outcome *o)
+{
+	char rounding[32];
+	if (o->blocks)
+		fprintf(stderr, "  driver: %llu block%s at the peak, %s of it rounding to its pages; "
+			"fragmentation inside the driver is not known and not counted\n",
+			(unsigned long long)o->blocks, o->blocks == 1 ? "" : "s", amount(o->rounding, rounding, sizeof rounding));
+}
+
+void vc_dryrun_say(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	uint64_t use = o->peak + run->context;
+	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
+		run->card->name, run->card->title, gib(run->total));
+	if (!o->processes || !(o->peak || o->refused)) {
+		if (o->code > 128)
+			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
+				o->code - 128);
+		else
+			fprintf(stderr, "  the program asked for no device memory\n");
+		return;
+	}
+	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
+		gib(run->context));
+	say_phases(&o->replay.phases);
+	say_interval(run);
+	say_answer(run);
+	if (o->n_unknown)
+		say_unknown(o);
+	say_driver(o);
+}
+
+static const char *word_of(const struct vc_dryrun *run)
+{
+	static const char *const words[] = { "fits", "at the limit", "out of memory" };
+	return is_close(run) ? "too close to call" : words[verdict_of(run)];
+}
+
+void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
+{
+	fprintf(stderr, "%-18s %10s %10s %10s  %-18s %s\n", "card", "memory", "peak", "left", "verdict",
+		"answered by");
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n", runs[i].card->name,
+			gib(runs[i].total), gib(use_of(&runs[i])), gib(left_of(&runs[i])),
+			word_of(&runs[i]), runs[i].by ? runs[i].by->name : "its own run");
+}
+
+/* ---- for programs ---- */
+
+static void emit_phase(struct vc_emit *e, const char *key, const struct vc_peaks *p)
+{
+	vc_emit_object(e, key, NULL);
+	vc_emit_bytes(e, "peak_allocated", NULL, p->peak_allocated);
+	vc_emit_bytes(e, "peak_reserved", NULL, p->peak_reserved);
+	vc_emit_end(e);
+}
+
+static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
+{
+	if (!p->traces || p->phases.steps < 2) {
+		vc_emit_null(e, "first_iteration", NULL);
+		vc_emit_null(e, "steady", NULL);
+		return;
+	}
+	emit_phase(e, "first_iteration", &p->phases.first);
+	emit_phase(e, "steady", &p->phases.steady);
+}
+
+/* at_most: what may come on top of the peak; of a single request: its interval and what was counted. */
+static void emit_uncounted(struct vc_emit *e, const struct vc_null_unknown *u)
+{
+	if (!u->at_most && !u->most)
+		return;
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "name", NULL, u->name);
+	vc_emit_bytes(e, "at_most", NULL, u->at_most);
+	if (u->most) {
+		vc_emit_bytes(e, "single_least", NULL, u->least);
+		vc_emit_bytes(e, "single_counted", NULL, u->counted);
+		vc_emit_bytes(e, "single_most", NULL, u->most);
+	}
+	vc_emit_end(e);
+}
+
+static void emit_unknown(struct vc_emit *e, const struct vc_dryrun_outcome *o)
+{
+	vc_emit_array(e, "unknown", NULL);
+	for (size_t i = 0; i < o->n_unknown; i++)
+		vc_emit_text(e, NULL, NULL, o->unknown[i].name);
+	vc_emit_end(e);
+	vc_emit_array(e, "uncounted", NULL);
+	for (size_t i = 0; i < o->n_unknown; i++)
+		emit_uncounted(e, &o->unknown[i]);
+	vc_emit_end(e);
+}
+
+static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_outcome *o = &run->o;
+	bool both = o->other_peak || o->replay.other_reserved;
+	uint64_t low, high;
+	ends(o, &low, &high);
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "gpu", NULL, run->card->name);
+	vc_emit_text(e, "title", NULL, run->card->title);
+	vc_emit_bytes(e, "capacity", NULL, run->total);
+	vc_emit_bytes(e, "context", NULL, run->context);
+	vc_emit_bytes(e, "others", NULL, run->beside);
+	vc_emit_text(e, "trace", NULL, run->by ? NULL : run->out);
+	vc_emit_text(e, "answered_by", NULL, run->by ? run->by->name : NULL);
+	vc_emit_int(e, "exit_code", NULL, o->code);
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(verdict_of(run)));
+	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
+	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
+	vc_emit_bytes(e, "margin", NULL, margin_of(o));
+	vc_emit_uint(e, "refused", NULL, o->refused);
+	vc_emit_bytes(e, "largest_refused", NULL, o->largest_refused);
+	vc_emit_bool(e, "both_address_orders", NULL, both);
+	vc_emit_bytes(e, "device_low", NULL, low);
+	vc_emit_bytes(e, "device_high", NULL, high);
+	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
+	emit_phases(e, &o->replay);
+	emit_unknown(e, o);
+	vc_emit_uint(e, "driver_blocks", NULL, o->blocks);
+	vc_emit_bytes(e, "driver_rounding", NULL, o->rounding);
+	vc_emit_end(e);
+}
+
+int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open(path, err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSON, err) : NULL;
+	if (!e) {
+		vc_output_close(out);
+		return err->status;
+	}
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, "vramcast.dryrun/1");
+	vc_emit_array(e, "runs", NULL);
+	for (size_t i = 0; i < n; i++)
+		emit_run(e, &runs[i]);
+	vc_emit_end(e);
+	vc_emit_end(e);
+	int rc = vc_emit_finish(e, err);
+	if (!rc)
+		rc = vc_output_commit(out, err);
+	vc_output_close(out);
+	return rc;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_export.c - vramcast export: a trace as .vct, or a replay of it in another program's format. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/site.h"
+#include "simulator/session/write_trace.h"
+#include "commands/cmd_plot_lines.h"
+#include "visualize/sink.h"
+
+struct config {
+	struct vc_run_options run;
+	const char *to, *output;
+	uint64_t level, block;
+	bool no_stacks, no_addresses, redact;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option export_options[] = {
+	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
+	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, else vct", NULL },
+	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
+	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
+	{ 0, "block", VC_O_UINT, AT(block), "N", "vct: events per block, which is what damage costs", "65536" },
+	{ 0, "no-stacks", VC_O_FLAG, AT(no_stacks), NULL,
+	  "vct: leave out call sites (they hold user names and paths)", NULL },
+	{ 0, "no-addresses", VC_O_FLAG, AT(no_addresses), NULL,
+	  "vct: leave out addresses (smaller; cannot be verified any more)", NULL },
+	{ 0, "redact", VC_O_FLAG, AT(redact), NULL,
+	  "call sites without folders (they hold user names), no command line, no host", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { export_options, vc_run_options, NULL };
+
+static int write_vct(const struct vc_session *s, const struct config *c, struct vc_error *err)
+{
+	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
+					.no_addresses = c->no_addresses,
+					.no_stacks = c->no_stacks, .redact = c->redact, .copy = true };
+
+	return vc_session_write(s, c->output, &o, err);
+}
+
+/* ---- a replay through a sink ---- */
+
+struct job {
+	struct vc_session *s;
+	const struct vc_sink_type *sink;
+	const struct vc_observer_type *watch[16];
+	struct vc_result *result; size_t n;
+	void *config;            /* of the sink */
+};
+
+/* "csv" or "csv:what=blocks" */
+static int choose_sink(struct job *j, const char *to, struct vc_error *err)
+{
+	const char *colon = strchr(to, ':');
+	char name[64];
+	size_t m = 0;
+
+	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - to) : (int)strlen(to), to);
+	j->sink = vc_sink_by_name(name);
+	if (!j->sink)
+		return vc_fail(err, VC_EUSAGE, "--to %s: no such format ('vramcast list sinks', or vct)", name);
+	for (size_t i = 0; j->sink->observers && j->sink->observers[i] && m < 15; i++)
+		if (vc_observer_by_name(j->sink->observers[i]))
+			j->watch[m++] = vc_observer_by_name(j->sink->observers[i]);
+	j->config = calloc(1, j->sink->config_size ? j->sink->config_size : 1);
+	if (!j->config)
+		return vc_nomem(err, "options");
+	return vc_params_parse(j->sink->params, j->config, colon ? colon + 1 : NULL, err);
+}
+
+static bool as_recorded(const struct vc_run_options *o)
+{
+	return !(o->model.n + o->torch.n + o->conf.n + o->gpu.n + o->used.n + o->set.n + o->transform.n) &&
+		o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN && isnan(o->fraction) && !o->start;
+}
+
+static bool wants_history(const struct vc_sink_type *k)
+{
+	for (size_t i = 0; k->observers && k->observers[i]; i++)
+		if (!strcmp(k->observers[i], "history"))
+			return true;
+	return false;
+}
+
+/* A history without a what-if is that of the recording: every device, at the recorded addresses. */
+static int follow_all(struct job *j, struct vc_error *err)
+{
+	struct vc_session *s = j->s;
+	const struct vc_device_census *chosen = s->device;
+	bool one = s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN;
+	int r = VC_OK;
+
+	j->result = calloc(s->census.devices, sizeof(*j->result));
+	if (!j->result)
+		return vc_nomem(err, "the results");
+	for (size_t i = 0; i < s->census.devices && r == VC_OK; i++) {
+		if (one && &s->census.device[i] != chosen)
+			continue;
+		s->device = &s->census.device[i];
+		r = vc_session_follow(s, s->torch, j->watch, &j->result[j->n], err);
+		j->n += r == VC_OK;
+	}
+	s->device = chosen;
+	return r;
+}
+
+static int run_plans(struct job *j, struct vc_error *err)
+{
+	struct vc_plan *plan = NULL;
+	size_t n = 0;
+	int r = vc_session_plans(j->s, &plan, &n, err);
+
+	if (r == VC_OK && !(j->result = calloc(n, sizeof(*j->result))))
+		r = vc_nomem(err, "the results");
+	for (size_t i = 0; i < n && r == VC_OK; i++) {
+		r = vc_session_run(j->s, &plan[i], j->watch, &j->result[i], err);
+		j->n += r == VC_OK;
+	}
+	free(plan);
+	return r;
+}
+
+/* In place: names of files only become shorter. */
+static void redact(struct vc_meta *m)
+{
+	for (size_t i = 0; i < m->frames; i++) {
+		char *file = m->frame[i].file < m->strings ? m->string[m->frame[i].file] : NULL;
+		const char *shown = file ? vc_site_public(file) : NULL;
+
+		if (shown != file)
+			memmove(file, shown, strlen(shown) + 1);
+	}
+}
+
+static int write_sink(struct job *j, const char *path, struct vc_error *err)
+{
+	bool recorded = wants_history(j->sink) && as_recorded(j->s->opt);
+	struct vc_output *out = NULL;
+	int r = recorded ? follow_all(j, err) : run_plans(j, err);
+
+	if (r == VC_OK && recorded && j->s->fidelity.checked && !j->s->fidelity.exact)
+		fprintf(stderr, "vramcast: the model does not reproduce this recording (%s); what is written "
+			"is the model's run\n", j->s->fidelity.diverged_why ? j->s->fidelity.diverged_why :
+			"it differs");
+	if (r == VC_OK && !(out = vc_output_open(path, err)))
+		r = err->status;
+	if (r == VC_OK)
+		r = j->sink->write(j->result, j->n, j->config, out, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	for (size_t i = 0; i < j->n; i++)
+		vc_result_fini(&j->result[i]);
+	free(j->result);
+	return r;
+}
+
+/* ---- results of sweep and sim ---- */
+
+/* Formats that need no more than the totals of runs. */
+static int export_results(const struct config *c, size_t argc, char **argv, struct vc_error *err)
+{
+	static const char *const able[] = { "csv", "jsonl", "json", "markdown", "openmetrics",
+					   "junit", NULL };
+	struct job j = { 0 };
+	struct vc_output *out = NULL;
+	int r = choose_sink(&j, !strcmp(c->to, "csv") ? "csv:what=runs" : c->to, err);
+	bool ok = false;
+
+	for (size_t i = 0; r == VC_OK && able[i]; i++)
+		ok |= !strcmp(able[i], j.sink->name);
+	if (r == VC_OK && !ok)
+		r = vc_fail(err, VC_EUSAGE, "--to %s: needs the events of a run, results have totals only (csv, jsonl, "
+			    "json, markdown, openmetrics, junit)", j.sink->name);
+	for (size_t i = 0; r == VC_OK && i < argc; i++)
+		r = vc_lines_read(argv[i], &j.result, &j.n, err);
+	if (r == VC_OK && !(out = vc_output_open(c->output, err)))
+		r = err->status;
+	if (r == VC_OK)
+		r = j.sink->write(j.result, j.n, j.config, out, err);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	for (size_t i = 0; i < j.n; i++)
+		vc_result_fini(&j.result[i]);
+	free(j.result);
+	free(j.config);
+	return r;
+}
+
+static const char *format_of(const struct config *c)
+{
+	const struct vc_sink_type *k = c->output ? vc_sink_by_extension(c->output) : NULL;
+
+	return c->to ? c->to : k ? k->name : "vct";
+}
+
+static int export_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct config given = *(const struct config *)config, *c = &given;
+	bool vct = !strcmp(c->to = format_of(c), "vct");
+	struct vc_run_options o = c->run;
+	struct vc_session s;
+	struct job j = { .s = &s };
+	int r = VC_OK;
+
+	if (!c->block || c->block > 1u << 24 || c->level > 22)
+		return vc_fail(&con->err, VC_EUSAGE, "--block goes from 1 to 16777216, --level from 0 to 22");
+	if (!c->output)
+		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
+	if (!vct && (c->no_stacks || c->no_addresses))
+		return vc_fail(&con->err, VC_EUSAGE, "--no-stacks and --no-addresses are for --to vct only");
+	if (argc && vc_lines_probe(argv[0]))
+		return vct ? vc_fail(&con->err, VC_EUSAGE, "%s holds results: say --to csv, jsonl, json, markdown, "
+				     "openmetrics or junit", argv[0]) : export_results(c, argc, argv, &con->err);
+	if (vct)
+		o.verify = false;
+	else
+		r = choose_sink(&j, c->to, &con->err);
+	if (r == VC_OK) {
+		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0, &con->err);
+		if (r == VC_OK && c->redact && !vct)
+			redact(s.meta);
+		if (r == VC_OK)
+			r = vct ? write_vct(&s, c, &con->err) : write_sink(&j, c->output, &con->err);
+		vc_session_close(&s);
+	}
+	free(j.config);
+	return r;
+}
+
+const struct vc_command vc_command_export = {
+	.name = "export", .operands = "TRACE|RESULT --to FORMAT -o FILE",
+	.summary = "a trace, or results of sim and sweep, as .vct or in another program's format",
+	.options = tables, .config_size = sizeof(struct config), .run = export_run,
+};

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_info.c - vramcast info: what is in a trace, who made it, and how far it can be trusted. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pattern.h"
+#include "simulator/anatomy/layer_memory.h"
+#include "simulator/advise/report.h"
+#include "simulator/time/time.h"
+#include "simulator/anatomy/anatomy.h"
+
+struct config { bool json, verify; uint64_t device; };
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option info_options[] = {
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.info/1)", NULL },
+	{ 0, "device", VC_O_UINT, AT(device), "N",
+	  "which device to replay (default: the busiest)", NULL },
+	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
+	  "do not replay the recording to see whether the model reproduces it", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { info_options, NULL };
+
+static bool has(const struct vc_session *s, enum vc_capability c)
+{
+	return s->meta->how[c] != VC_HOW_ABSENT && s->meta->how[c] != VC_HOW_FAILED;
+}
+
+static void emit_devices(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
+{
+	vc_emit_array(e, "devices", s->census.devices ? "Devices" : NULL);
+	for (size_t i = 0; i < s->census.devices; i++) {
+		const struct vc_device_census *d = &s->census.device[i];
+
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_uint(e, "device", "device", d->device);
+		vc_emit_uint(e, "events", "events", d->events);
+		vc_emit_uint(e, "allocs", "allocs", d->allocs);
+		vc_emit_uint(e, "frees", "frees", d->frees);
+		vc_emit_uint(e, "preexisting", "blocks before", d->preexisting);
+		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL, d->unmatched_frees);
+		vc_emit_bytes(e, "peak_requested", "peak requested", d->peak_requested);
+		if (allocated[i])
+			vc_emit_bytes(e, "peak_allocated", "peak allocated", allocated[i]);
+		else
+			vc_emit_null(e, "peak_allocated", NULL);
+		vc_emit_bytes(e, "peak_reserved", "peak reserved", d->peak_reserved);
+		vc_emit_bytes(e, "start_reserved", NULL, d->start_reserved);
+		vc_emit_uint(e, "streams", "streams", d->streams);
+		vc_emit_uint(e, "segments", "segments", d->start_segments + d->segment_allocs);
+		vc_emit_uint(e, "driver_pools", d->driver_pools ? "driver pools" : NULL, d->driver_pools);
+		vc_emit_bytes(e, "driver_pool_reserved", d->driver_pools ? "driver pools reserve" : NULL,
+			      d->pool_reserved);
+		vc_emit_bytes(e, "driver_pool_used", d->driver_pools ? "driver pools use" : NULL, d->pool_used);
+		vc_emit_uint(e, "ooms", d->ooms ? "ooms" : NULL, d->ooms);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+}
+
+static void emit_planes(struct vc_emit *e, const struct vc_session *s)
+{
+	bool requests = s->census.allocs + s->census.frees > 0, segments = false, kernels = false;
+
+	for (size_t i = 0; i < s->census.devices; i++) {
+		const struct vc_device_census *d = &s->census.device[i];
+
+		segments |= d->segment_allocs + d->start_segments + d->final_segments > 0;
+		kernels |= d->kernels > 0;
+		requests |= d->preexisting > 0;
+	}
+	vc_emit_array(e, "planes", "planes");
+	if (requests)
+		vc_emit_text(e, NULL, NULL, "requests");
+	if (segments)
+		vc_emit_text(e, NULL, NULL, "segments");
+	if (kernels)
+		vc_emit_text(e, NULL, NULL, "kernels");
+	if (s->census.marks)
+		vc_emit_text(e, NULL, NULL, "marks");
+	vc_emit_end(e);
+}
+
+static void emit_capabilities(struct vc_emit *e, const struct vc_session *s)
+{
+	vc_emit_object(e, "capabilities", "How each part was obtained");
+	for (int c = 0; c < VC_CAPS; c++)
+		vc_emit_text(e, vc_capability_name(c), has(s, c) ? vc_capability_name(c) : NULL,
+			     vc_how_name(s->meta->how[c]));
+	vc_emit_end(e);
+}
+
+static void emit_origin(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_meta *m = s->meta;
+	const char *gpu = m->devices ? m->device[0].name : NULL;
+	char torch[64];
+
+	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
+	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
+	vc_emit_text(e, NULL, "torch", torch);
+	vc_emit_text(e, "torch_from", NULL, s->torch_from);
+	vc_emit_text(e, "conf", m->conf && *m->conf ? "settings" : NULL, m->conf);
+	vc_emit_text(e, "gpu", gpu ? "gpu" : NULL, gpu);
+	vc_emit_text(e, "producer", m->producer ? "made by" : NULL, m->producer);
+	vc_emit_text(e, "command", m->command ? "command" : NULL, m->command);
+	if (m->host)
+		vc_emit_text(e, "host", "host", m->host);
+	if (m->pid)
+		vc_emit_int(e, "pid", "process", m->pid);
+	if (m->rank >= 0 && (m->host || m->pid))
+		vc_emit_int(e, "rank", "rank", m->rank);
+	vc_emit_object(e, "params", m->params ? "Recorded with" : NULL);
+	for (size_t i = 0; i < m->params; i++)
+		vc_emit_real(e, m->param[i].name, m->param[i].name, m->param[i].value);
+	vc_emit_end(e);
+}
+
+static void least_and_most(const struct vc_layering *l, size_t at, uint64_t *least, uint64_t *most)
+{
+	*least = UINT64_MAX;
+	*most = 0;
+	for (size_t k = 0; k < l->n; k++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&l->at[k] + at, sizeof(n));
+		*least = n < *least ? n : *least;
+		*most = n > *most ? n : *most;
+	}
+}
+
+static void say_bytes(char *to, size_t n, const struct vc_layering *l, size_t at, const char *what)
+{
+	char a[32], b[32];
+	uint64_t least, most;
+
+	least_and_most(l, at, &least, &most);
+	if (least == most)
+		snprintf(to, n, "%s of %s", vc_bytes_text(most, a), what);
+	else
+		snprintf(to, n, "%s .. %s of %s", vc_bytes_text(least, a), vc_bytes_text(most, b), what);
+}
+
+static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc_layering *l, size_t at)
+{
+	vc_emit_array(e, key, NULL);
+	for (size_t k = 0; k < l->n; k++) {
+		uint64_t n;
+
+		memcpy(&n, (const char *)&l->at[k] + at, sizeof(n));
+		vc_emit_uint(e, NULL, NULL, n);
+	}
+	vc_emit_end(e);
+}
+
+/* FILE:LINE of a layer, as `checkpoint:module=` takes it; "" without call sites. */
+static const char *place(const struct vc_session *s, const struct vc_layering *l, size_t k, char *to, size_t n)
+{
+	const struct vc_meta *m = s->meta;
+	const struct vc_frame *f = l->at[k].frame && l->at[k].frame < m->frames ? &m->frame[l->at[k].frame] : NULL;
+	const char *file = f && f->file < m->strings ? m->string[f->file] : NULL;
+
+	*to = '\0';
+	if (file)
+		snprintf(to, n, "%s:%u", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, (unsigned)f->line);
+	return to;
+}
+
+/* Where layers stand in the program: so many of them at each place. */
+static void say_places(struct vc_emit *e, const struct vc_session *s, const struct vc_layering *l)
+{
+	char at[160], other[160], line[200];
+
+	for (size_t k = 0, i; k < l->n && *place(s, l, k, at, sizeof(at)); k++) {
+		size_t same = 0;
+
+		for (i = 0; i < l->n; i++) {
+			bool is = !strcmp(at, place(s, l, i, other, sizeof(other)));
+			if (is && i < k)
+				break;
+			same += is;
+		}
+		if (i < l->n)
+			continue;
+		snprintf(line, sizeof(line), "%zu at %s", same, at);
+		vc_emit_text(e, NULL, "", line);
+	}
+}
+
+/* The layers of the model, by call sites or because they repeat within the forward pass. */
+static void emit_layers(struct vc_emit *e, const struct vc_session *s, const struct vc_anatomy *a)
+{
+	const size_t activations = offsetof(struct vc_layering_at, activations);
+	const size_t parameters = offsetof(struct vc_layering_at, parameters);
+	struct vc_layering l = { 0 };
+	char line[256], act[96], par[96];
+
+	if (!a->iterations || vc_layering_read(&l, a, &s->trace, NULL) < 0)
+		l = (struct vc_layering){ 0 };
+	vc_emit_object(e, "layers", NULL);
+	vc_emit_uint(e, "count", NULL, l.n);
+	vc_emit_text(e, "source", NULL, l.from);
+	vc_emit_real(e, "confidence", NULL, l.confidence);
+	emit_layer_bytes(e, "activations", &l, activations);
+	emit_layer_bytes(e, "parameters", &l, parameters);
+	vc_emit_text(e, "parameters_are", NULL, !l.n ? NULL : l.all_parameters ? "all" : "with gradients");
+	vc_emit_array(e, "places", NULL);
+	for (size_t k = 0; k < l.n; k++)
+		vc_emit_text(e, NULL, NULL, place(s, &l, k, act, sizeof(act)));
+	vc_emit_end(e);
+	vc_emit_end(e);
+	if (!l.n)
+		return;
+	say_bytes(act, sizeof(act), &l, activations, "activations");
+	say_bytes(par, sizeof(par), &l, parameters, l.all_parameters ? "parameters" : "parameters with gradients");
+	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
+		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
+	vc_emit_text(e, NULL, "layers", line);
+	say_places(e, s, &l);
+	vc_layering_fini(&l);
+}
+
+struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; uint64_t layers; };
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* What repeats is the layers of one pass when something large comes behind them that none of them asks
+ * for (the scores of an inference): steps end as they began. */
+static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p)
+{
+	uint64_t *size = calloc(t->n + 1, sizeof(*size)), n = 0, all = 0;
+	size_t sizes = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < t->n; i++)
+		all += t->ev[i].device == device &&
+		       (t->ev[i].kind == VC_EV_ALLOC || t->ev[i].kind == VC_EV_FREE);
+	if (!size || p->steps < 4 || p->steps * p->events * 10 < all * 7)
+		all = 0;
+	for (size_t i = 0; i < t->n && all; i++) {
+		const struct vc_event *e = &t->ev[i];
+
+		if (e->device != device || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
+			continue;
+		n++;
+		if (e->kind == VC_EV_ALLOC && n >= all / 4 && n < all / 4 * 3)
+			size[sizes++] = e->size;
+		if (n == all / 4 * 3)
+			qsort(size, sizes, sizeof(*size), by_size);
+		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 && e->size >= 1u << 20)
+			found = found || !bsearch(&e->size, size, sizes, sizeof(*size), by_size);
+	}
+	free(size);
+	return found;
+}
+
+/* From marks or names; else the order of allocations and frees, whatever their sizes, says more than
+ * the sizes do. */
+static struct steps count_steps(const struct vc_session *s, const struct vc_anatomy *a)
+{
+	struct steps known = { a->iterations, a->micro, a->from, a->confidence, 0 };
+	struct vc_pattern_steps found = { 0 };
+	struct vc_pattern *p = NULL;
+
+	if (!known.n && s->census.steps)
+		known = (struct steps){ s->census.steps, 0, "marks", 1, 0 };
+	if (!s->streamed && (!known.n || !strcmp(known.from, "pattern")))
+		p = vc_pattern_new(s->device->device, NULL);
+	if (p && vc_pattern_add(p, s->trace.ev, s->trace.n, NULL) == VC_OK)
+		vc_pattern_find(p, &found, NULL);
+	vc_pattern_free(p);
+	if (!found.steps || (known.n && found.confidence < 0.6))
+		return known;
+	if (is_one_pass(&s->trace, s->device->device, &found)) {
+		known.layers = found.steps;
+		return known;
+	}
+	return (struct steps){ found.steps, known.n == found.steps ? known.micro : 0, "pattern",
+			       found.confidence, 0 };
+}
+
+/* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
+static void emit_steps(struct vc_emit *e, const struct vc_session *s)
+{
+	struct vc_anatomy a = { 0 };
+	struct steps n;
+	char line[160];
+
+	if (s->streamed || !s->trace.n ||
+	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
+		a = (struct vc_anatomy){ 0 };
+	n = count_steps(s, &a);
+	vc_emit_object(e, "steps", NULL);
+	vc_emit_uint(e, "count", NULL, n.n);
+	vc_emit_text(e, "source", NULL, n.from);
+	vc_emit_real(e, "confidence", NULL, n.confidence);
+	vc_emit_uint(e, "micro_batches", NULL, n.micro);
+	vc_emit_end(e);
+	snprintf(line, sizeof(line), "%" PRIu64 ", from %s (confidence %.2f)%s", n.n, n.from ? n.from : "",
+		 n.confidence, n.micro > 1 ? ", several micro-batches each" : "");
+	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
+		vc_emit_text(e, NULL, "iterations", line);
+	if (n.layers) {
+		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one pass: layers, it seems",
+			 n.layers);
+		vc_emit_text(e, NULL, "iterations", line);
+	}
+	emit_layers(e, s, &a);
+	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
+	for (int c = 0; c < VC_CATS && a.iterations; c++)
+		if (a.bytes[c])
+			vc_emit_bytes(e, vc_category_name((enum vc_category)c),
+				      vc_category_name((enum vc_category)c), a.bytes[c]);
+	vc_emit_end(e);
+	vc_anatomy_fini(&a);
+}
+
+static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_fidelity *f = &s->fidelity;
+
+	if (!s->device->allocs && !s->device->frees)
+		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, and no events.");
+	else if (!f->checked)
+		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no addresses to compare.");
+	else if (f->exact)
+		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64 " events, every address, %"
+			     PRIu64 " segments.", f->events_compared, f->segments_recorded);
+	else
+		vc_emit_line(e, "\nThe model does not reproduce this recording: %s (%" PRIu64 " of %" PRIu64
+			     " addresses differ).", f->diverged_why ? f->diverged_why : "it differs",
+			     f->address_mismatches, f->events_compared);
+}
+
+static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
+{
+	const struct vc_meta *m = s->meta;
+
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.info/1");
+	vc_emit_text(e, "file", "file", s->path);
+	vc_emit_text(e, "source", "format", s->source);
+	if (m->source && strcmp(m->source, s->source))
+		vc_emit_text(e, "origin", "converted from", m->source);
+	emit_origin(e, s);
+	vc_emit_uint(e, "events", "events", s->census.events);
+	vc_emit_uint(e, "allocs", NULL, s->census.allocs);
+	vc_emit_uint(e, "frees", NULL, s->census.frees);
+	vc_emit_uint(e, "dropped", m->dropped ? "events lost" : NULL, m->dropped);
+	vc_emit_uint(e, "gaps", m->gaps ? "holes" : NULL, m->gaps);
+	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL, m->damaged_blocks);
+	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL, m->double_allocs);
+	vc_emit_ns(e, "time_ns", s->census.last_ns ? "time span" : NULL, s->census.last_ns);
+	vc_emit_uint(e, "launches", s->census.launches ? "launches" : NULL, s->census.launches);
+	vc_emit_ns(e, "overhead_ns", s->census.overheads ? "of which tracing" : NULL,
+		   s->census.overhead_ns);
+	emit_planes(e, s);
+	emit_steps(e, s);
+	vc_time_report_profile(e, s);
+	vc_emit_bool(e, "complete", "complete", m->complete);
+	emit_devices(e, s, allocated);
+	emit_capabilities(e, s);
+	vc_report_fidelity(e, s);
+	if (s->opt->verify)
+		emit_fidelity_words(e, s);
+	vc_emit_array(e, "notes", NULL);
+	for (size_t i = 0; i < m->notes; i++)
+		vc_emit_text(e, NULL, NULL, m->note[i]);
+	vc_emit_end(e);
+	for (size_t i = 0; i < m->notes; i++)
+		vc_emit_line(e, "note: %s", m->note[i]);
+	vc_emit_end(e);
+}
+
+static int say(const struct vc_session *s, bool json, const uint64_t *allocated, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	int r = e ? VC_OK : (int)err->status;
+
+	if (e) {
+		emit_info(e, s, allocated);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+/* Rounded sizes are the model's knowledge: replay as recorded, or as asked for where nothing says
+ * what the recorded device answered. 0: it could not be replayed. */
+static uint64_t peak_allocated(struct vc_session *s)
+{
+	struct vc_result out = { 0 };
+	struct vc_plan *plan = NULL;
+	struct vc_error err = { 0 };
+	uint64_t peak = 0;
+	size_t n = 0;
+	int r;
+
+	if (s->device->segment_allocs + s->device->start_segments) {
+		r = vc_session_follow(s, s->torch, NULL, &out, &err);
+	} else {
+		r = vc_session_plans(s, &plan, &n, &err);
+		if (r == VC_OK)
+			r = vc_session_run(s, plan, NULL, &out, &err);
+	}
+	if (r == VC_OK) {
+		peak = out.stats.peak_allocated;
+		vc_result_fini(&out);
+	}
+	free(plan);
+	return peak;
+}
+
+static int info_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	struct vc_run_options o = vc_run_options_none();
+	uint64_t allocated[VC_CENSUS_DEVICES] = { 0 };
+	const struct vc_device_census *busiest;
+	struct vc_session s;
+	int r;
+
+	o.device = c->device;
+	o.verify = c->verify;
+	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
+	if (r == VC_OK)
+		r = vc_time_open(&s, &con->err);
+	busiest = s.device;
+	for (size_t i = 0; r == VC_OK && i < s.census.devices; i++) {
+		s.device = &s.census.device[i];
+		if (s.device->allocs && (s.device == busiest || !s.streamed))
+			allocated[i] = peak_allocated(&s);
+	}
+	s.device = busiest;
+	if (r == VC_OK)
+		r = say(&s, c->json, allocated, &con->err);
+	vc_session_close(&s);
+	return r;
+}
+
+const struct vc_command vc_command_info = {
+	.name = "info", .operands = "TRACE", .summary = "what is in a trace, and how far to trust it",
+	.options = tables, .config_size = sizeof(struct config), .run = info_run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_list.c - vramcast list, help and completions: everything that is plugged in, from the tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/opt.h"
+#include "common/param.h"
+#include "simulator/replay/model.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/source.h"
+#include "visualize/sink.h"
+
+static void row(struct vc_output *o, const char *name, const char *summary)
+{
+	vc_output_printf(o, "  %-16s %s\n", name, summary);
+}
+
+/* The sockets; each prints its rows, and explains one of them by name. */
+struct plug { const char *name, *summary; const struct vc_param *params; };
+
+static struct plug source_plug(size_t i)
+{
+	const struct vc_source_type *t = vc_sources[i];
+
+	return t ? (struct plug){ t->name, t->summary, t->params } : (struct plug){ 0 };
+}
+
+static struct plug transform_plug(size_t i)
+{
+	const struct vc_source_type *t = vc_transforms[i];
+
+	return t ? (struct plug){ t->name, t->summary, t->params } : (struct plug){ 0 };
+}
+
+static struct plug model_plug(size_t i)
+{
+	const struct vc_model_type *t = vc_models[i];
+
+	return t ? (struct plug){ t->name, t->summary, t->params } : (struct plug){ 0 };
+}
+
+static struct plug observer_plug(size_t i)
+{
+	const struct vc_observer_type *t = vc_observers[i];
+
+	return t ? (struct plug){ t->name, t->summary, NULL } : (struct plug){ 0 };
+}
+
+static struct plug sink_plug(size_t i)
+{
+	const struct vc_sink_type *t = vc_sinks[i];
+
+	return t ? (struct plug){ t->name, t->summary, t->params } : (struct plug){ 0 };
+}
+
+static const struct { const char *name; struct plug (*at)(size_t); } sockets[] = {
+	{ "sources", source_plug }, { "transforms", transform_plug }, { "models", model_plug },
+	{ "observers", observer_plug }, { "sinks", sink_plug },
+};
+#define SOCKETS (sizeof(sockets) / sizeof(*sockets))
+
+static int finish(struct vc_output *out, struct vc_error *err)
+{
+	int r = vc_output_commit(out, err);
+
+	vc_output_close(out);
+	return r;
+}
+
+static int list_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct vc_output *out = vc_output_open("-", &con->err);
+	bool any = false;
+
+	(void)config;
+	if (!out)
+		return con->err.status;
+	for (size_t k = 0; k < SOCKETS; k++) {
+		if (argc && strcmp(argv[0], sockets[k].name))
+			continue;
+		any = true;
+		if (!argc)
+			vc_output_printf(out, "%s\n", sockets[k].name);
+		for (size_t i = 0; sockets[k].at(i).name; i++)
+			row(out, sockets[k].at(i).name, sockets[k].at(i).summary);
+	}
+	if (!any) {
+		vc_output_close(out);
+		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s' (sources, transforms, models, "
+			       "observers, sinks)", argv[0]);
+	}
+	return finish(out, &con->err);
+}
+
+const struct vc_command vc_command_list = {
+	.name = "list", .operands = "[sources|transforms|models|observers|sinks]",
+	.summary = "what is plugged in", .run = list_run,
+};
+
+static void explain_plug(struct vc_output *out, const char *socket, struct plug p)
+{
+	vc_output_printf(out, "%s (one of the %s)\n\n%s\n", p.name, socket, p.summary);
+	if (!p.params || !p.params->name)
+		return;
+	vc_output_text(out, "\nParameters:\n");
+	for (const struct vc_param *a = p.params; a->name; a++) {
+		vc_output_printf(out, "  %-20s %s [%s]", a->name, a->help, a->fallback);
+		if (a->choices)
+			vc_output_printf(out, " (%s)", a->choices);
+		vc_output_text(out, "\n");
+	}
+}
+
+static int help_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct vc_output *out = vc_output_open("-", &con->err);
+	bool any = false;
+
+	(void)config;
+	if (!out)
+		return con->err.status;
+	for (size_t i = 0; argc && vc_commands[i]; i++) {
+		if (!strcmp(vc_commands[i]->name, argv[0])) {
+			vc_opt_help(vc_commands[i], out);
+			any = true;
+		}
+	}
+	for (size_t k = 0; argc && k < SOCKETS; k++) {
+		for (size_t i = 0; sockets[k].at(i).name; i++) {
+			if (strcmp(sockets[k].at(i).name, argv[0]))
+				continue;
+			vc_output_text(out, any ? "\n" : "");
+			explain_plug(out, sockets[k].name, sockets[k].at(i));
+			any = true;
+		}
+	}
+	if (!any) {
+		vc_output_close(out);
+		return vc_fail(&con->err, VC_EUSAGE, "nothing is called '%s' ('vramcast help' lists the commands, "
+			       "'vramcast list' the rest)", argc ? argv[0] : "");
+	}
+	return finish(out, &con->err);
+}
+
+const struct vc_command vc_command_help = {
+	.name = "help", .operands = "[NAME]", .summary = "explain a command, source, transform, model or sink",
+	.run = help_run,
+};
+
+/* ---- completions ---- */
+
+static void words_of(struct vc_output *out, const struct vc_command *c, const char *lead)
+{
+	for (size_t t = 0; c->options && c->options[t]; t++)
+		for (const struct vc_option *o = c->options[t]; o->name; o++)
+			vc_output_printf(out, "%s--%s", lead, o->name);
+}
+
+static void bash_script(struct vc_output *out)
+{
+	vc_output_text(out, "_vramcast() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+		       "\tif [ \"$COMP_CWORD\" = 1 ]; then words='");
+	for (size_t i = 0; vc_commands[i]; i++)
+		vc_output_printf(out, "%s%s", i ? " " : "", vc_commands[i]->name);
+	vc_output_text(out, "'\n\telse case ${COMP_WORDS[1]} in\n");
+	for (size_t i = 0; vc_commands[i]; i++) {
+		vc_output_printf(out, "\t%s) words='", vc_commands[i]->name);
+		words_of(out, vc_commands[i], " ");
+		vc_output_text(out, "' ;;\n");
+	}
+	vc_output_text(out, "\tesac; fi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+		       "\t[ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"
+		       "complete -o filenames -F _vramcast vramcast\n");
+}
+
+static void zsh_script(struct vc_output *out)
+{
+	vc_output_text(out, "#compdef vramcast\nautoload -U +X bashcompinit && bashcompinit\n");
+	bash_script(out);
+}
+
+static void fish_script(struct vc_output *out)
+{
+	for (size_t i = 0; vc_commands[i]; i++) {
+		const struct vc_command *c = vc_commands[i];
+
+		vc_output_printf(out, "complete -c vramcast -n __fish_use_subcommand -a %s -d '%s'\n",
+				 c->name, c->summary);
+		for (size_t t = 0; c->options && c->options[t]; t++)
+			for (const struct vc_option *o = c->options[t]; o->name; o++)
+				vc_output_printf(out, "complete -c vramcast -n '__fish_seen_subcommand_from %s' "
+						 "-l %s%s\n", c->name, o->name, o->arg ? " -r" : "");
+	}
+}
+
+static int completions_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	static const struct { const char *name; void (*fn)(struct vc_output *); } shells[] = {
+		{ "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script },
+	};
+
+	(void)config;
+	for (size_t i = 0; argc && i < 3; i++) {
+		struct vc_output *out;
+
+		if (strcmp(argv[0], shells[i].name))
+			continue;
+		out = vc_output_open("-", &con->err);
+		if (!out)
+			return con->err.status;
+		shells[i].fn(out);
+		return finish(out, &con->err);
+	}
+	return vc_fail(&con->err, VC_EUSAGE, "which shell: bash, zsh or fish");
+}
+
+const struct vc_command vc_command_completions = {
+	.name = "completions", .operands = "bash|zsh|fish", .summary = "shell completion, to be sourced",
+	.run = completions_run,
+};

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_record.c - vramcast record: run a program with the tracer in it, write what it did. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "common/codec.h"
+#include "common/emit.h"
+#include "common/journal.h"
+#include "common/opt.h"
+#include "common/param.h"
+#include "common/pattern.h"
+#include "simulator/replay/cards.h"
+#include "tracer/drain.h"
+#include "tracer/process.h"
+#include "tracer/stub.h"
+
+enum { GRACE_MS = 3000 }; /* for worker processes that outlive the program a little */
+
+struct config {
+	const char *out, *stacks, *device, *kernels, *graphs;
+	struct vc_list params;
+	uint64_t max_size;
+	bool no_python, launches;
+};
+
+static const struct vc_option options[] = {
+	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE",
+	  "the trace to write; further processes get .PID or .rankN before the extension",
+	  "vramcast.vct" },
+	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
+	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
+	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
+	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
+	{ 0, "kernels", VC_O_TEXT, offsetof(struct config, kernels), "on|off",
+	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
+	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
+	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
+	{ 0, "launches", VC_O_FLAG, offsetof(struct config, launches), NULL,
+	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 on)",
+	  NULL },
+	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
+	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { options, NULL };
+
+struct run { /* one recording */
+	const struct config *cfg;
+	char *wanted, *dir, *python; /* folder of the journals: as named, as it is; of the stub */
+	char *library, *command, *options;
+	struct vc_drain *drain;
+	pid_t pid;
+	int code;
+};
+
+static bool is_steps(const char *s)
+{
+	return strncmp(s, "py:", 3) == 0 && s[3] >= '1' && s[3] <= '9' && strlen(s) < 12 &&
+	       s[3 + strspn(s + 3, "0123456789")] == '\0';
+}
+
+static int check(const struct config *c, size_t argc, struct vc_error *err)
+{
+	double value;
+
+	if (!argc)
+		return vc_fail(err, VC_EUSAGE, "which program? vramcast record -- PROGRAM [ARG]...");
+	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native") &&
+	    !is_steps(c->stacks))
+		return vc_fail(err, VC_EUSAGE, "--stacks is off, py, py:N (steps) or native, not '%s'",
+			       c->stacks);
+	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
+		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'", c->device);
+	if (strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
+		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
+	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
+		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
+	for (size_t i = 0; i < c->params.n; i++) {
+		const char *eq = strchr(c->params.at[i], '=');
+
+		if (!eq || eq == c->params.at[i])
+			return vc_fail(err, VC_EUSAGE, "--param takes NAME=VALUE, not '%s'",
+				       c->params.at[i]);
+		if (vc_parse_real(eq + 1, &value, err) < 0)
+			return vc_wrap(err, "--param %s", c->params.at[i]);
+	}
+	return 0;
+}
+
+static char *join(size_t argc, char **argv)
+{
+	size_t n = 1;
+	char *s;
+
+	for (size_t i = 0; i < argc; i++)
+		n += strlen(argv[i]) + 1;
+	s = calloc(n, 1);
+	for (size_t i = 0, at = 0; s && i < argc; i++)
+		at += (size_t)snprintf(s + at, n - at, "%s%s", i ? " " : "", argv[i]);
+	return s;
+}
+
+static char *with(const char *a, const char *b)
+{
+	size_t n = strlen(a) + strlen(b) + 1;
+	char *s = malloc(n);
+
+	if (s)
+		snprintf(s, n, "%s%s", a, b);
+	return s;
+}
+
+/* The folder of the journals. Where a launcher starts a recorder for each rank, each has its own. */
+static char *folder_name(const char *out)
+{
+	const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+	size_t n = strlen(out) + 64;
+	char *s = malloc(n);
+
+	if (s)
+		snprintf(s, n, "%s.journal", out);
+	for (int i = 0; s && i < VC_JOURNAL_LAUNCHERS; i++) {
+		const char *world = getenv(vc_journal_launcher[i].world);
+		const char *rank = getenv(vc_journal_launcher[i].rank);
+
+		if (!dot || dot < slash)
+			dot = out + strlen(out);
+		if (world && rank && strtol(world, NULL, 10) > 1) {
+			snprintf(s, n, "%.*s.rank%ld%s.journal", (int)(dot - out), out,
+				 strtol(rank, NULL, 10), dot);
+			break;
+		}
+	}
+	return s;
+}
+
+static int write_stub(struct run *r, struct vc_error *err)
+{
+	char path[4200];
+	int fd;
+
+	r->python = with(r->dir, "/python");
+	if (!r->python)
+		return vc_nomem(err, "a path");
+	snprintf(path, sizeof(path), "%s/sitecustomize.py", r->python);
+	if (mkdir(r->python, 0700) < 0 && errno != EEXIST)
+		return vc_fail(err, VC_EIO, "cannot make %s: %s", r->python, strerror(errno));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, vc_stub, vc_stub_size) != (ssize_t)vc_stub_size)
+		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err)
+{
+	const struct config *c = r->cfg;
+	struct vc_drain_options o;
+	char text[128];
+
+	snprintf(text, sizeof(text), "device=%s,stacks=%s,kernels=%s,graphs=%s%s", c->device,
+		 c->stacks, c->kernels, c->graphs, c->launches ? ",launches=on" : "");
+	r->options = strdup(text);
+	r->library = vc_process_library(err);
+	r->command = join(argc, argv);
+	r->wanted = folder_name(c->out);
+	if (!r->library)
+		return VC_EIO;
+	if (!r->command || !r->wanted || !r->options)
+		return vc_nomem(err, "the command line");
+	r->dir = vc_process_folder(r->wanted, err);
+	if (!r->dir)
+		return (int)err->status;
+	if (!c->no_python && write_stub(r, err) < 0)
+		return VC_EIO;
+	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
+		.param = c->params.at, .params = c->params.n,
+		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
+	r->drain = vc_drain_new(&o, err);
+	return r->drain ? 0 : (int)err->status;
+}
+
+static void release(struct run *r)
+{
+	vc_drain_free(r->drain);
+	if (r->dir)
+		vc_process_folder_remove(r->wanted, r->dir);
+	free(r->python);
+	free(r->dir);
+	free(r->wanted);
+	free(r->library);
+	free(r->command);
+	free(r->options);
+}
+
+/* Empties the journals until the program, and shortly after it its workers, have ended. The pause
+ * keeps the fullest ring below a quarter: see VC_RING_RECORDS for how long one lasts. */
+static int follow(struct run *r, struct vc_error *err)
+{
+	unsigned pause = 5, since_look = 0, grace = 0;
+	bool ended = false;
+	int failed = 0;
+	long waited;
+
+	for (;;) {
+		waited = vc_drain_step(r->drain, err);
+		failed = waited < 0 ? (int)waited : failed; /* the program runs on, and we wait for it */
+		if (!ended)
+			ended = vc_process_ended(r->pid, &r->code);
+		since_look += pause;
+		if (ended || since_look >= 250) {
+			size_t running = vc_drain_settle(r->drain);
+
+			since_look = 0;
+			if (ended && (!running || grace >= GRACE_MS))
+				break;
+		}
+		if (waited > VC_RING_RECORDS / 4)
+			pause = 1;
+		else if (waited > VC_RING_RECORDS / 16)
+			pause = pause > 2 ? pause / 2 : 1;
+		else
+			pause = pause < 20 ? pause + 1 : 20;
+		vc_process_sleep(ended ? 0 : r->pid, pause); /* its number may be another's by now */
+		grace += ended ? pause : 0;
+	}
+	vc_drain_finish(r->drain);
+	return failed;
+}
+
+static void say_capabilities(const struct vc_drain_file *f)
+{
+	fprintf(stderr, "  recorded:");
+	for (int c = 0, n = 0; c < VC_CAPS; c++)
+		if (f->how[c] == VC_HOW_RECORDED || f->how[c] == VC_HOW_DERIVED)
+			fprintf(stderr, "%s %s", n++ ? "," : "", vc_capability_name(c));
+	fprintf(stderr, "\n");
+	for (int c = 0; c < VC_CAPS; c++)
+		if (f->how[c] == VC_HOW_PARTIAL || f->how[c] == VC_HOW_FAILED)
+			fprintf(stderr, "  %s: %s\n", vc_how_name(f->how[c]), vc_capability_name(c));
+}
+
+/* Without marks: the steps that the order of allocations shows. What cannot be read has none. */
+static struct vc_pattern_steps find_steps(const char *path, uint16_t device)
+{
+	struct vc_pattern_steps found = { 0 };
+	struct vc_error err = { 0 };
+	struct vc_event ev[1024];
+	struct vc_input *in = vc_input_raw(path, &err);
+	struct vc_meta *meta = in ? vc_meta_new(&err) : NULL;
+	struct vc_decoder *d = meta ? vc_decoder_new(in, meta, &err) : NULL;
+	struct vc_pattern *p = d ? vc_pattern_new(device, &err) : NULL;
+	long n = 0;
+
+	while (p && (n = vc_decoder_next(d, ev, 1024, &err)) > 0)
+		if (vc_pattern_add(p, ev, (size_t)n, &err) < 0)
+			break;
+	if (p && (n != 0 || vc_pattern_find(p, &found, &err) < 0))
+		found.steps = 0;
+	vc_pattern_free(p);
+	vc_decoder_free(d);
+	vc_meta_free(meta);
+	vc_input_close(in);
+	return found;
+}
+
+static void say_steps(const struct vc_drain_file *f)
+{
+	struct vc_pattern_steps found = { 0 };
+
+	if (!f->totals.steps)
+		found = find_steps(f->path, f->device);
+	if (found.steps)
+		fprintf(stderr, "%llu steps by the pattern of allocations (confidence %.2f)\n",
+			(unsigned long long)found.steps, found.confidence);
+	else
+		fprintf(stderr, "%llu steps\n", (unsigned long long)f->totals.steps);
+}
+
+static void say_file(const struct vc_drain_file *f)
+{
+	char peak[32], reserved[32], size[32];
+
+	fprintf(stderr, "vramcast: %s: %llu events, %llu dropped, %s\n", f->path,
+		(unsigned long long)f->events, (unsigned long long)(f->dropped + f->missing),
+		vc_bytes_text(f->bytes, size));
+	fprintf(stderr, "  PyTorch %s%s, %llu allocations, %llu frees, ",
+		f->torch ? f->torch : "of unknown version", f->cpu ? " (CPU allocator)" : "",
+		(unsigned long long)f->totals.allocs, (unsigned long long)f->totals.frees);
+	say_steps(f);
+	fprintf(stderr, "  peak allocated %s", vc_bytes_text(f->totals.peak, peak));
+	if (f->totals.reserved_peak)
+		fprintf(stderr, ", reserved %s", vc_bytes_text(f->totals.reserved_peak, reserved));
+	fprintf(stderr, "\n");
+	say_capabilities(f);
+	for (size_t i = 0; i < f->notes; i++)
+		fprintf(stderr, "  %s\n", f->note[i]);
+	if (f->stopped)
+		fprintf(stderr, "  recording stopped early: %s\n", f->stopped);
+	if (f->unmatched)
+		fprintf(stderr, "  %llu frees of memory whose allocation was not seen\n",
+			(unsigned long long)f->unmatched);
+}
+
+/* A journal that could not be made leaves nothing behind but the reason itself. */
+static void say_nothing(const struct run *r)
+{
+	const uint64_t wants = sizeof(struct vc_journal) + VC_JOURNAL_TEXT + VC_RING_BYTES;
+	char has[32], needs[32];
+	struct statvfs disk;
+	struct rlimit most;
+
+	if (statvfs(r->dir, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < wants)
+		fprintf(stderr, "vramcast: nothing was recorded: the disk of %s has %s free, and a process "
+			"needs %s while it runs\n", r->wanted,
+			vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has),
+			vc_bytes_text(wants, needs));
+	else if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+		 most.rlim_cur < wants)
+		fprintf(stderr, "vramcast: nothing was recorded: files may have %s (ulimit -f), and a "
+			"process needs %s while it runs\n", vc_bytes_text(most.rlim_cur, has),
+			vc_bytes_text(wants, needs));
+	else
+		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
+			"allocator of a PyTorch that the tracer knows\n");
+}
+
+/* The plain name, then ranks and processes by number: shorter names first. */
+static int by_name(const void *a, const void *b)
+{
+	const struct vc_drain_file *x = a, *y = b;
+	size_t n = x->path ? strlen(x->path) : 0, m = y->path ? strlen(y->path) : 0;
+
+	return n != m ? (n < m ? -1 : 1) : n ? strcmp(x->path, y->path) : 0;
+}
+
+static void summary(const struct run *r)
+{
+	const struct vc_card *card = NULL;
+	const char *first = NULL;
+	size_t n = vc_drain_files(r->drain);
+	struct vc_drain_file *file = calloc(n ? n : 1, sizeof(*file));
+	char word[4200];
+
+	for (size_t i = 0; file && i < n; i++)
+		file[i] = vc_drain_file(r->drain, i);
+	if (file)
+		qsort(file, n, sizeof(*file), by_name);
+	for (size_t i = 0; file && i < n; i++) {
+		const struct vc_drain_file *f = &file[i];
+
+		for (size_t k = 0; !f->path && k < f->notes; k++)
+			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f->pid, f->note[k]);
+		if (!f->path)
+			continue;
+		say_file(f);
+		if (!first)
+			card = f->gpu ? vc_card_by_name(f->gpu) : NULL;
+		if (!first)
+			first = f->path;
+	}
+	free(file);
+	if (first)
+		fprintf(stderr, "next: vramcast sim %s%s%s\n", vc_opt_word(first, word, sizeof(word)),
+			card ? " -g " : "", card ? card->name : "");
+	else
+		say_nothing(r);
+}
+
+/* The operands are not followed by NULL: the front door moved them to the start of argv. */
+static char **ended_by_null(size_t argc, char **argv)
+{
+	char **v = calloc(argc + 1, sizeof(*v));
+
+	if (v && argc)
+		memcpy(v, argv, argc * sizeof(*v));
+	return v;
+}
+
+static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
+{
+	struct vc_process_options o = { .dir = r->dir, .library = r->library,
+		.python = r->python, .options = r->options };
+	char **v = ended_by_null(argc, argv);
+	int code;
+
+	if (!v)
+		return vc_nomem(err, "the command line");
+	vc_process_guard(&o);
+	code = vc_process_start(&o, v, &r->pid, err);
+	free(v);
+	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */
+	if (!code && setpriority(PRIO_PROCESS, 0, -20) < 0)
+		errno = 0;
+	if (code)
+		fprintf(stderr, "vramcast record: %s\n", err->message);
+	return code;
+}
+
+static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct run r = { .cfg = config };
+	int rc = check(r.cfg, argc, &con->err), code = 125;
+
+	if (rc < 0)
+		return rc;
+	rc = prepare(&r, argc, argv, &con->err);
+	if (rc == 0) {
+		code = start(&r, argc, argv, &con->err);
+		rc = code ? 0 : follow(&r, &con->err);
+		if (!code && rc == 0) {
+			code = r.code;
+			if (!con->quiet)
+				summary(&r);
+		}
+	}
+	release(&r);
+	return rc < 0 ? rc : code;
+}
+
+const struct vc_command vc_command_record = {
+	.name = "record",
+	.operands = "[--] PROGRAM [ARG]...",
+	.summary = "run a program and record what it does to GPU memory",
+	.details = "The program runs unmodified. Its exit code is passed through: 128 + n when signal n "
+		   "ended it, 126 or 127\nwhen it could not be started, 125 when recording itself "
+		   "failed. Every process that uses the allocator gets a\ntrace of its own. If the "
+		   "recording is cut off, vramcast recover finishes it.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.flags = VC_CMD_PASSTHROUGH,
+	.run = run,
+};

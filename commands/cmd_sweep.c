@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_sweep.c - vramcast sweep: many what-if runs of one family, on all cores, one line each. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "simulator/advise/report.h"
+#include "simulator/time/time.h"
+#include "simulator/search/vary.h"
+#include "simulator/session/whatif.h"
+#include "simulator/search/workers.h"
+
+struct config {
+	struct vc_run_options run;
+	struct vc_list vary;
+	uint64_t threads;
+	const char *shard, *output;
+	bool resume, table, json;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option sweep_options[] = {
+	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
+	  "batch=1..64, seq=256,512, gpu=a,b, conf=x|y, ...; repeat for combinations", NULL },
+	{ 'j', "jobs", VC_O_UINT, AT(threads), "N", "threads (default: all cores); changes no output", NULL },
+	{ 0, "shard", VC_O_TEXT, AT(shard), "I/N|auto",
+	  "do part I of N only (I from 1); auto asks Slurm, Kubernetes or MPI", NULL },
+	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has", NULL },
+	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", NULL },
+	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)", NULL },
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { sweep_options, vc_run_options, NULL };
+
+struct line { char *json, *text; };
+
+struct sweep {
+	const struct config *cfg;
+	struct vc_session base;
+	struct vc_vary vary;
+	size_t part, parts;        /* runs part, part + parts, ... */
+	size_t *run;               /* numbers of the runs to do */
+	size_t n;
+	struct vc_session *at;     /* sessions by combination of recorded parameters */
+	size_t *session;           /* which of them, by run done */
+	size_t sessions;
+	struct line *line;
+	FILE *file;
+	bool table;
+};
+
+/* ---- which part of the work ---- */
+
+static bool number(const char *name, size_t *value)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	if (!text || vc_parse_uint(text, &v, NULL) < 0)
+		return false;
+	*value = (size_t)v;
+	return true;
+}
+
+/* Slurm arrays start and step where the user says; the others count from 0. */
+static bool ask_scheduler(size_t *part, size_t *parts)
+{
+	static const char *const rank[][2] = {
+		{ "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS" }, { "PMIX_RANK", "PMIX_SIZE" },
+		{ "PMI_RANK", "PMI_SIZE" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+		{ "SLURM_PROCID", "SLURM_NTASKS" },
+	};
+	size_t id, first = 0, step = 1;
+
+	if (number("SLURM_ARRAY_TASK_ID", &id) && number("SLURM_ARRAY_TASK_COUNT", parts)) {
+		number("SLURM_ARRAY_TASK_MIN", &first);
+		number("SLURM_ARRAY_TASK_STEP", &step);
+		*part = (id - first) / (step ? step : 1);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(rank) / sizeof(*rank); i++)
+		if (number(rank[i][0], part) && number(rank[i][1], parts))
+			return true;
+	return false;
+}
+
+static int choose_part(struct sweep *s, struct vc_error *err)
+{
+	const char *text = s->cfg->shard;
+	unsigned long i, n;
+	char end;
+
+	s->parts = 1;
+	if (!text)
+		return VC_OK;
+	if (!strcmp(text, "auto")) {
+		if (!ask_scheduler(&s->part, &s->parts))
+			return vc_fail(err, VC_EUSAGE, "--shard auto: no array index in the environment "
+				       "(SLURM_ARRAY_TASK_ID and _COUNT, JOB_COMPLETION_INDEX and "
+				       "JOB_COMPLETIONS, ...); write --shard 1/8");
+	} else if (sscanf(text, "%lu/%lu%c", &i, &n, &end) == 2 && i >= 1 && i <= n) {
+		s->part = i - 1;
+		s->parts = n;
+	} else {
+		return vc_fail(err, VC_EUSAGE, "--shard %s: write I/N with I from 1 to N, or auto", text);
+	}
+	return s->part < s->parts ? VC_OK : vc_fail(err, VC_EUSAGE, "--shard: part %zu of %zu", s->part + 1,
+						    s->parts);
+}
+
+/* ---- resuming ---- */
+
+/* What a line of this run begins with: {"id":3,"vary":{"batch":8}, */
+static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
+{
+	double x;
+
+	vc_emit_uint(e, "id", NULL, run);
+	vc_emit_object(e, "vary", NULL);
+	for (size_t k = 0; k < w->vary.keys; k++) {
+		const char *value = vc_vary_value(&w->vary, run, k);
+
+		if (!w->vary.key[k].option && !vc_parse_real(value, &x, NULL))
+			vc_emit_real(e, w->vary.key[k].name, NULL, x);
+		else
+			vc_emit_text(e, w->vary.key[k].name, NULL, value);
+	}
+	vc_emit_end(e);
+}
+
+/* 1: the line is one that this sweep writes for the run, 0: it is not, < 0: failed. */
+static int is_line_of(const struct sweep *w, size_t run, const char *line, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
+	char *head = NULL;
+	size_t n = 0;
+	int r = e ? VC_OK : VC_ENOMEM;
+
+	if (e) {
+		vc_emit_object(e, NULL, NULL);
+		write_head(e, w, run);
+		vc_emit_end(e);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK && !(head = vc_output_take(out, &n)))
+		r = vc_nomem(err, "the runs");
+	if (r == VC_OK) /* all but "}" and the end of the line */
+		r = n > 2 && !strncmp(line, head, n - 2);
+	free(head);
+	vc_output_close(out);
+	return r;
+}
+
+static bool is_torn(const char *line)
+{
+	static const char begin[] = "{\"id\":";
+	size_t n = strlen(line);
+
+	return !strncmp(line, begin, n < sizeof(begin) - 1 ? n : sizeof(begin) - 1);
+}
+
+/* Marks the runs that the file has. A torn last line is cut off; anything else in it is not ours to lose. */
+static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *err)
+{
+	const char *path = w->cfg->output;
+	char *line = NULL;
+	size_t cap = 0;
+	long good = 0;
+	ssize_t len;
+	int r = 1;
+
+	while (r == 1 && (len = getline(&line, &cap, f)) > 0) {
+		size_t run = strlen(line) > 6 ? (size_t)strtoull(line + 6, NULL, 10) : 0;
+
+		if (line[len - 1] != '\n' && is_torn(line))
+			break;
+		r = run < w->vary.runs && line[len - 1] == '\n' ? is_line_of(w, run, line, err) : 0;
+		if (r == 1) {
+			have[run] = true;
+			good = ftell(f);
+		}
+	}
+	free(line);
+	if (r == 0)
+		return vc_fail(err, VC_EUSAGE, "--resume: %s holds a line that is not of this sweep (another --vary?); "
+			       "name another file, or leave --resume out to write it anew", path);
+	if (r == 1 && ftruncate(fileno(f), good))
+		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
+	return r < 0 ? r : VC_OK;
+}
+
+static int resume(struct sweep *w, bool *have, struct vc_error *err)
+{
+	FILE *f = fopen(w->cfg->output, "r+");
+	int r = f ? resume_from(w, f, have, err) : VC_OK; /* not there yet, or open_file says why not */
+
+	if (f)
+		fclose(f);
+	return r;
+}
+
+static int choose_runs(struct sweep *s, struct vc_error *err)
+{
+	bool *have = calloc(s->vary.runs, sizeof(*have));
+	int r = VC_OK;
+
+	s->run = calloc(s->vary.runs, sizeof(*s->run));
+	if (!have || !s->run)
+		r = vc_nomem(err, "the runs");
+	if (r == VC_OK && s->cfg->resume && s->cfg->output)
+		r = resume(s, have, err);
+	for (size_t i = s->part; r == VC_OK && i < s->vary.runs; i += s->parts)
+		if (!have[i])
+			s->run[s->n++] = i;
+	free(have);
+	s->line = calloc(s->n + 1, sizeof(*s->line));
+	s->session = calloc(s->n + 1, sizeof(*s->session));
+	if (r == VC_OK && (!s->line || !s->session))
+		r = vc_nomem(err, "the runs");
+	return r;
+}
+
+/* ---- one session per combination of recorded parameters ---- */
+
+static int params_of(const struct sweep *s, size_t run, struct vc_param_value *at, char *text, size_t n)
+{
+	size_t k = 0, len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < s->vary.keys; i++) {
+		if (s->vary.key[i].option)
+			continue;
+		const char *value = vc_vary_value(&s->vary, run, i);
+		at[k].name = (char *)s->vary.key[i].name;
+		vc_parse_real(value, &at[k++].value, NULL);
+		if (len < n)
+			len += (size_t)snprintf(text + len, n - len, "%s%s=%s", len ? ", " : "",
+						s->vary.key[i].name, value);
+	}
+	return (int)k;
+}
+
+static int prepare(struct sweep *s, struct vc_error *err)
+{
+	struct vc_param_value at[VC_VARY_KEYS];
+	char text[256];
+
+	s->at = calloc(s->n + 1, sizeof(*s->at));
+	if (!s->at)
+		return vc_nomem(err, "the predictions");
+	for (size_t i = 0; i < s->n; i++) {
+		int k = params_of(s, s->run[i], at, text, sizeof(text));
+		size_t j = 0;
+
+		while (j < s->sessions && strcmp(s->at[j].change, text))
+			j++;
+		s->session[i] = j;
+		if (j < s->sessions || !k)
+			continue;
+		if (!s->base.whatif)
+			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; give two, as "
+				       "FILE@%s=VALUE", at[0].name, at[0].name);
+		int r = vc_whatif_at(&s->base, at, (size_t)k, text, &s->at[j], err);
+		s->sessions++;
+		if (r < 0)
+			return r;
+	}
+	return VC_OK;
+}
+
+/* ---- a run ---- */
+
+struct one { struct vc_run_options opt; const char *conf, *gpu, *torch, *model, *transform; };
+
+static int set_option(struct one *o, struct vc_session *s, const char *name, const char *value,
+		      struct vc_error *err)
+{
+	int r = VC_OK;
+
+	if (!strcmp(name, "conf"))
+		o->conf = value, o->opt.conf = (struct vc_list){ &o->conf, 1 };
+	else if (!strcmp(name, "gpu"))
+		o->gpu = value, o->opt.gpu = (struct vc_list){ &o->gpu, 1 };
+	else if (!strcmp(name, "torch"))
+		o->torch = value, o->opt.torch = (struct vc_list){ &o->torch, 1 };
+	else if (!strcmp(name, "model"))
+		o->model = value, o->opt.model = (struct vc_list){ &o->model, 1 };
+	else if (!strcmp(name, "transform") || !strcmp(name, "x"))
+		o->transform = value, o->opt.transform = (struct vc_list){ &o->transform, *value != '\0' };
+	else if (!strcmp(name, "fraction"))
+		r = vc_parse_real(value, &o->opt.fraction, err);
+	else if (!strcmp(name, "capacity"))
+		r = vc_parse_size(value, &o->opt.capacity, err);
+	else if (!strcmp(name, "context"))
+		r = vc_parse_size(value, &o->opt.context, err);
+	else
+		r = vc_parse_size(value, &s->others, err);
+	return r < 0 ? vc_wrap(err, "--vary %s", name) : r;
+}
+
+/* A mistyped card is told before the first run, not after a thousand. */
+static int check_values(const struct sweep *w, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t k = 0; k < w->vary.keys; k++)
+		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n; i++) {
+			struct one o = { .opt = w->cfg->run };
+			struct vc_session s = w->base;
+			struct vc_plan *plan = NULL;
+			size_t n;
+
+			r = set_option(&o, &s, w->vary.key[k].name, w->vary.key[k].value[i], err);
+			s.opt = &o.opt;
+			if (r == VC_OK)
+				r = vc_session_plans(&s, &plan, &n, err);
+			free(plan);
+		}
+	return r;
+}
+
+static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, const struct vc_session *s,
+		       const struct vc_plan *p, const struct vc_result *r)
+{
+	vc_emit_object(e, NULL, NULL);
+	write_head(e, w, run);
+	vc_report_run(e, s, p, r);
+	if (p->capacity)
+		vc_emit_real(e, "used_share", NULL, (double)(r->stats.peak_used) /
+						    (double)p->capacity);
+	else
+		vc_emit_null(e, "used_share", NULL);
+	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_report_trust(e, s);
+	vc_emit_end(e);
+}
+
+/* Between 85 and 95 % of the card nothing is wasted and small surprises still fit. */
+static const char *band(double share)
+{
+	return share > 0.95 ? "tight" : share >= 0.85 ? "good" : share >= 0.70 ? "roomy" : "wasteful";
+}
+
+/* "512.3 samples/s   16.01 it/s", and how often the cache would be emptied. */
+static void pace(const struct vc_result *r, char *to, size_t n)
+{
+	const struct vc_timing *t = &r->timing;
+	double steps = t->step_ns ? 1e9 / (double)t->step_ns : 0;
+	char samples[32] = "", flushes[32] = "";
+
+	*to = '\0';
+	if (t->samples > 0)
+		snprintf(samples, sizeof(samples), "%9.4g samples/s ", t->samples * steps);
+	if (t->flushes > 0)
+		snprintf(flushes, sizeof(flushes), "  %.3g flushes/step", t->flushes);
+	if (steps > 0)
+		snprintf(to, n, "%s%8.4g it/s%s", samples, steps, flushes);
+	else if (*flushes)
+		snprintf(to, n, "%s", flushes + 2);
+}
+
+static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *p,
+		       const struct vc_result *r)
+{
+	uint64_t used = r->stats.peak_used;
+	enum vc_verdict v = vc_result_verdict(r);
+	double share = p->capacity ? (double)used / (double)p->capacity : 0;
+	char text[256], peak[32], room[32] = "", *row = malloc(512);
+	int n;
+
+	if (!row)
+		return NULL;
+	if (p->capacity && v != VC_OOM)
+		snprintf(room, sizeof(room), "%6.1f %%  %-8s", 100 * share, band(share));
+	n = snprintf(row, 512, "%-40s %-8s %12s %-18s", vc_vary_text(&w->vary, run, text, 256),
+		     vc_verdict_name(v), vc_bytes_text(used, peak), room);
+	pace(r, row + n, 512 - (size_t)n);
+	for (n = (int)strlen(row); n && row[n - 1] == ' ';)
+		row[--n] = '\0';
+	return row;
+}
+
+static int say(struct sweep *w, size_t i, const struct vc_session *s, const struct vc_plan *p,
+	       const struct vc_result *r, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_JSONL, err) : NULL;
+	int rc = e ? VC_OK : VC_ENOMEM;
+
+	if (e) {
+		write_line(e, w, w->run[i], s, p, r);
+		rc = vc_emit_finish(e, err);
+	}
+	if (rc == VC_OK)
+		w->line[i].json = vc_output_take(out, NULL);
+	vc_output_close(out);
+	if (w->table)
+		w->line[i].text = table_row(w, w->run[i], p, r);
+	return rc;
+}
+
+static int job(void *arg, size_t i, struct vc_error *err)
+{
+	/* not the heap at the peak: looking at it takes ten times as long as the replay */
+	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
+							   NULL };
+	struct sweep *w = arg;
+	const struct vc_session *from = w->sessions ? &w->at[w->session[i]] : &w->base;
+	struct one o = { .opt = w->cfg->run };
+	struct vc_session s = *from;
+	struct vc_plan *plan = NULL;
+	struct vc_result r;
+	size_t n = 0;
+	int rc = VC_OK;
+
+	for (size_t k = 0; rc == VC_OK && k < w->vary.keys; k++)
+		if (w->vary.key[k].option)
+			rc = set_option(&o, &s, w->vary.key[k].name, vc_vary_value(&w->vary, w->run[i], k), err);
+	s.opt = &o.opt;
+	if (rc == VC_OK)
+		rc = vc_session_plans(&s, &plan, &n, err);
+	if (rc == VC_OK)
+		rc = vc_session_run(&s, &plan[0], watch, &r, err);
+	if (rc == VC_OK) {
+		rc = vc_time_answer(&s, &plan[0], &r, err);
+		if (rc == VC_OK)
+			rc = say(w, i, &s, &plan[0], &r, err);
+		vc_result_fini(&r);
+	}
+	free(plan);
+	return rc;
+}
+
+static int done(void *arg, size_t i, struct vc_error *err)
+{
+	struct sweep *w = arg;
+	struct line *l = &w->line[i];
+	int bad = 0, why;
+
+	if (w->file)
+		bad = fputs(l->json, w->file) < 0 || fflush(w->file);
+	if (w->table && l->text)
+		bad |= puts(l->text) < 0;
+	else if (!w->file)
+		bad |= fputs(l->json, stdout) < 0;
+	why = errno;
+	free(l->json);
+	free(l->text);
+	*l = (struct line){ 0 };
+	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s", w->file ? w->cfg->output : "standard output",
+			     strerror(why)) : VC_OK;
+}
+
+static int open_file(struct sweep *w, struct vc_error *err)
+{
+	if (!w->cfg->output || !strcmp(w->cfg->output, "-"))
+		return VC_OK;
+	w->file = fopen(w->cfg->output, w->cfg->resume ? "a" : "w");
+	return w->file ? VC_OK : vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output, strerror(errno));
+}
+
+static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct sweep w = { .cfg = config };
+	struct vc_error *err = &con->err;
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && i < w.cfg->vary.n; i++)
+		r = vc_vary_add(&w.vary, w.cfg->vary.at[i], err);
+	if (r == VC_OK && !w.vary.keys)
+		r = vc_fail(err, VC_EUSAGE, "say what to vary: --vary batch=1..64, --vary conf=..., --vary gpu=...");
+	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
+		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
+	w.table = w.cfg->table || (!w.cfg->json && !w.cfg->output && isatty(STDOUT_FILENO));
+	if (r == VC_OK)
+		r = choose_part(&w, err);
+	if (r == VC_OK)
+		r = vc_session_open(&w.base, &w.cfg->run, argc, argv, VC_SESSION_IN_MEMORY, err);
+	if (r == VC_OK)
+		r = vc_time_open(&w.base, err);
+	if (r == VC_OK)
+		r = choose_runs(&w, err);
+	if (r == VC_OK)
+		r = prepare(&w, err);
+	if (r == VC_OK)
+		r = check_values(&w, err);
+	if (r == VC_OK)
+		r = open_file(&w, err);
+	if (r == VC_OK) {
+		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
+					.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 : w.cfg->threads };
+		r = vc_workers_run(&work, err);
+	}
+	if (w.file && fclose(w.file) && r == VC_OK)
+		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));
+	for (size_t i = 0; i < w.n && w.line; i++) {
+		free(w.line[i].json);
+		free(w.line[i].text);
+	}
+	for (size_t i = 0; i < w.sessions; i++)
+		vc_session_close(&w.at[i]);
+	vc_session_close(&w.base);
+	vc_vary_fini(&w.vary);
+	free(w.at);
+	free(w.session);
+	free(w.run);
+	free(w.line);
+	return r;
+}
+
+const struct vc_command vc_command_sweep = {
+	.name = "sweep",
+	.operands = "TRACE...",
+	.summary = "many what-if runs: batch sizes, settings, cards; one line each",
+	.details = "Every combination of the --vary lists is replayed; recordings that differ in a "
+		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of JSON come in a "
+		   "fixed order whatever -j or --shard is. With -o FILE --resume an interrupted sweep goes on.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = sweep_run,
+};

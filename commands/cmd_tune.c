@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_tune.c - vramcast tune: which allocator settings serve a recording best. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/advise/report.h"
+#include "simulator/search/workers.h"
+
+struct config {
+	struct vc_run_options run;
+	uint64_t threads, top;
+	bool json;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option tune_options[] = {
+	{ 'j', "jobs", VC_O_UINT, AT(threads), "N", "threads (default: all cores); changes no output", NULL },
+	{ 0, "top", VC_O_UINT, AT(top), "N", "how many of the best to show", "8" },
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { tune_options, vc_run_options, NULL };
+
+#define CONF 256
+#define WORTH 0.005 /* of peak reserved memory: less than half a percent is not worth a setting */
+
+struct trial {
+	char conf[CONF];
+	unsigned options;   /* how many settings it takes */
+	enum vc_verdict verdict;
+	struct vc_stats stats;
+};
+
+struct tune {
+	const struct config *cfg;
+	struct vc_session session;
+	struct vc_plan plan;       /* as it is now; trials differ in conf only */
+	struct trial *trial;       /* [0]: as it is now, [1]: defaults */
+	size_t n;
+};
+
+/* ---- what is tried ---- */
+
+/* One setting with the values to try; the first of each is "leave it". Values are those that guides and
+ * reports name; the fine structure between them is noise of one recording. */
+struct dial { const char *name; unsigned since; const char *value[8]; };
+static const struct dial dials[] = {
+	{ "expandable_segments", 1, { "", "True" } },
+	{ "max_split_size_mb", 0, { "", "32", "64", "128", "256", "512" } },
+	{ "roundup_power2_divisions", 0, { "", "2", "4", "8", "16" } },
+	{ "large_segment_size_mb", 11, { "", "12", "32", "64", "128" } },
+	{ "garbage_collection_threshold", 0, { "", "0.6", "0.8" } },
+};
+#define DIALS (sizeof(dials) / sizeof(*dials))
+
+static size_t values_of(const struct tune *t, size_t d, unsigned minor)
+{
+	size_t n = 0;
+
+	if (minor < dials[d].since)
+		return 1;
+	/* Without a limit garbage collection never runs. */
+	if (d == 4 && t->plan.fraction < 0)
+		return 1;
+	while (n < 8 && dials[d].value[n])
+		n++;
+	return n;
+}
+
+/* A large segment above the split limit is refused by the versions that know it. */
+static bool is_contradiction(const size_t pick[DIALS])
+{
+	const char *split = dials[1].value[pick[1]], *segment = dials[3].value[pick[3]];
+
+	return *split && *segment && strtoul(split, NULL, 10) < strtoul(segment, NULL, 10);
+}
+
+static void write_conf(struct trial *x, const size_t pick[DIALS])
+{
+	size_t n = 0;
+
+	for (size_t d = 0; d < DIALS; d++) {
+		if (!pick[d])
+			continue;
+		n += (size_t)snprintf(x->conf + n, CONF - n, "%s%s:%s", n ? "," : "", dials[d].name,
+				      dials[d].value[pick[d]]);
+		x->options++;
+	}
+}
+
+static bool is_there(const struct tune *t, const char *conf)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!strcmp(t->trial[i].conf, conf))
+			return true;
+	return false;
+}
+
+static int list_trials(struct tune *t, struct vc_error *err)
+{
+	const char *dot = strchr(t->plan.torch, '.');
+	unsigned minor = dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
+	size_t dim[DIALS], all = 1;
+
+	for (size_t d = 0; d < DIALS; d++)
+		all *= dim[d] = values_of(t, d, minor);
+	t->trial = calloc(all + 1, sizeof(*t->trial));
+	if (!t->trial)
+		return vc_nomem(err, "the trials");
+	snprintf(t->trial[0].conf, CONF, "%s", t->plan.conf);
+	t->trial[0].options = *t->plan.conf ? 1 : 0;
+	t->n = 1;
+	for (size_t i = 0; i < all; i++) {
+		size_t pick[DIALS], rest = i;
+
+		for (size_t d = DIALS; d-- > 0; rest /= dim[d])
+			pick[d] = rest % dim[d];
+		if (is_contradiction(pick))
+			continue;
+		t->trial[t->n] = (struct trial){ 0 };
+		write_conf(&t->trial[t->n], pick);
+		if (!is_there(t, t->trial[t->n].conf))
+			t->n++;
+	}
+	return VC_OK;
+}
+
+/* ---- trying ---- */
+
+static int try_one(void *arg, size_t i, struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct tune *t = arg;
+	struct vc_plan p = t->plan;
+	struct vc_result r;
+	int rc;
+
+	p.conf = t->trial[i].conf;
+	rc = vc_session_run(&t->session, &p, nobody, &r, err);
+	if (rc < 0)
+		return vc_wrap(err, "settings \"%s\"", p.conf);
+	t->trial[i].stats = r.stats;
+	t->trial[i].verdict = r.stats.ooms ? VC_OOM : r.stats.flushes ? VC_FLUSHES : VC_FITS;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
+/* Fits before flushes before runs out; then fewer flushes, less memory, fewer settings, fewer driver calls. */
+static int compare(const void *a, const void *b)
+{
+	const struct trial *x = a, *y = b;
+	const uint64_t key[5][2] = {
+		{ x->verdict, y->verdict }, { x->stats.flushes, y->stats.flushes },
+		{ x->stats.peak_reserved, y->stats.peak_reserved }, { x->options, y->options },
+		{ x->stats.segment_allocs, y->stats.segment_allocs } };
+
+	/* Of settings that all run out, the one that gets furthest. */
+	if (x->verdict == VC_OOM && y->verdict == VC_OOM && x->stats.ooms != y->stats.ooms)
+		return x->stats.ooms < y->stats.ooms ? -1 : 1;
+	if (x->verdict == VC_OOM && y->verdict == VC_OOM && x->stats.events != y->stats.events)
+		return x->stats.events > y->stats.events ? -1 : 1;
+	for (int k = 0; k < 5; k++)
+		if (key[k][0] != key[k][1])
+			return key[k][0] < key[k][1] ? -1 : 1;
+	return strcmp(x->conf, y->conf);
+}
+
+/* The simplest of those that are nearly as good as the best. */
+static const struct trial *recommended(const struct tune *t)
+{
+	const struct trial *best = &t->trial[0], *pick = best;
+
+	for (size_t i = 1; i < t->n; i++) {
+		const struct trial *x = &t->trial[i];
+
+		if (x->verdict == best->verdict && x->stats.flushes == best->stats.flushes &&
+		    x->stats.ooms == best->stats.ooms && x->options < pick->options &&
+		    (double)x->stats.peak_reserved <= (1 + WORTH) * (double)best->stats.peak_reserved)
+			pick = x;
+	}
+	return pick;
+}
+
+static bool is_better(const struct trial *best, const struct trial *now)
+{
+	if (best->verdict != now->verdict)
+		return best->verdict < now->verdict;
+	if (best->stats.flushes != now->stats.flushes)
+		return best->stats.flushes < now->stats.flushes;
+	return (double)best->stats.peak_reserved < (1 - WORTH) * (double)now->stats.peak_reserved;
+}
+
+/* ---- saying it ---- */
+
+/* People see the table only; programs the same fields of single trials too. */
+static void emit_trial(struct vc_emit *e, const struct trial *x, bool row)
+{
+	vc_emit_text(e, "conf", NULL, x->conf);
+	vc_emit_text(e, NULL, row ? "settings" : NULL, *x->conf ? x->conf : "(defaults)");
+	vc_emit_text(e, "verdict", row ? "verdict" : NULL, vc_verdict_name(x->verdict));
+	vc_emit_bytes(e, "peak_reserved", row ? "peak reserved" : NULL, x->stats.peak_reserved);
+	vc_emit_uint(e, "flushes", row ? "flushes" : NULL, x->stats.flushes);
+	vc_emit_uint(e, "segment_allocs", row ? "cudaMallocs" : NULL, x->stats.segment_allocs);
+}
+
+static void emit_advice(struct vc_emit *e, const struct tune *t, const struct trial *now, bool better)
+{
+	const struct trial *best = recommended(t);
+	char a[32], b[32], line[CONF + 32];
+
+	if (!better) {
+		vc_emit_text(e, "line", NULL, NULL);
+		vc_emit_line(e, "\nNo setting helps: the best of %zu needs %s at the peak, as it is now it needs "
+			     "%s%s.", t->n, vc_bytes_text(best->stats.peak_reserved, a),
+			     vc_bytes_text(now->stats.peak_reserved, b),
+			     best->verdict == VC_OOM ? " and runs out all the same" : "");
+		return;
+	}
+	snprintf(line, sizeof(line), "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
+	vc_emit_text(e, "line", NULL, line);
+	vc_emit_line(e, "\n%s\n\n%s instead of %s at the peak (%s, now: %s), %" PRIu64 " flushes instead of %"
+		     PRIu64 ".", line, vc_bytes_text(best->stats.peak_reserved, a),
+		     vc_bytes_text(now->stats.peak_reserved, b), vc_verdict_name(best->verdict),
+		     vc_verdict_name(now->verdict), best->stats.flushes, now->stats.flushes);
+}
+
+static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial *now)
+{
+	bool better = is_better(recommended(t), now);
+
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_text(e, "schema", NULL, "vramcast.tune/1");
+	vc_report_trace(e, &t->session);
+	vc_emit_text(e, "torch", NULL, t->plan.torch);
+	vc_emit_uint(e, "capacity", NULL, t->plan.capacity);
+	vc_emit_uint(e, "tried", NULL, t->n);
+	vc_emit_object(e, "now", NULL);
+	emit_trial(e, now, false);
+	vc_emit_end(e);
+	vc_emit_object(e, "recommended", NULL);
+	emit_trial(e, recommended(t), false);
+	vc_emit_end(e);
+	vc_emit_bool(e, "helps", NULL, better);
+	vc_emit_array(e, "best", "The best settings:");
+	for (size_t i = 0; i < t->n && i < t->cfg->top; i++) {
+		vc_emit_object(e, NULL, NULL);
+		emit_trial(e, &t->trial[i], true);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	emit_advice(e, t, now, better);
+	vc_emit_end(e);
+}
+
+static int say(const struct tune *t, const struct trial *now, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, t->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	int r = e ? VC_OK : (int)err->status;
+
+	if (e) {
+		emit_all(e, t, now);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+static int search(struct tune *t, struct vc_error *err)
+{
+	struct vc_plan *plan = NULL;
+	size_t n = 0;
+	int r = vc_session_plans(&t->session, &plan, &n, err);
+
+	if (r < 0)
+		return r;
+	t->plan = plan[0];
+	free(plan);
+	if (strcmp(t->plan.model->name, "torch") != 0)
+		return vc_fail(err, VC_EUSAGE, "tune knows the settings of the torch model only, not of %s",
+			       t->plan.model->name);
+	/* A heap that other settings laid out would favour them: everyone asks for it anew. */
+	if (t->plan.start == VC_START_WARM)
+		t->plan.start = VC_START_REBUILD;
+	r = list_trials(t, err);
+	if (r == VC_OK) {
+		struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
+					.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads };
+		r = vc_workers_run(&work, err);
+	}
+	return r;
+}
+
+static int tune_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	struct tune t = { .cfg = config };
+	struct trial now = { 0 };
+	int r = vc_session_open(&t.session, &t.cfg->run, argc, argv, VC_SESSION_IN_MEMORY, &con->err);
+
+	if (r == VC_OK)
+		r = search(&t, &con->err);
+	if (r == VC_OK) {
+		now = t.trial[0];
+		qsort(t.trial, t.n, sizeof(*t.trial), compare);
+		r = say(&t, &now, &con->err);
+	}
+	if (r == VC_OK && t.trial[0].verdict == VC_OOM)
+		r = 3;
+	free(t.trial);
+	vc_session_close(&t.session);
+	return r;
+}
+
+const struct vc_command vc_command_tune = {
+	.name = "tune",
+	.operands = "TRACE",
+	.summary = "the best allocator settings for a recording, as a line to paste",
+	.details = "Replays the recording under the useful combinations of PyTorch's allocator settings and ranks\n"
+		   "them: fits before flushes before runs out, then fewer flushes, then less memory, then fewer\n"
+		   "settings. Exit code 3: it runs out of memory under all of them.",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = tune_run,
+};

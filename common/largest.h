@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* largest.h - the largest value that fits, where fitting need not be monotone. */
+#ifndef VC_LARGEST_H
+#define VC_LARGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct vc_search {
+	uint64_t start;       /* first value tried, in units */
+	uint64_t most;        /* never beyond, in units */
+	void *arg;
+	/* Does this many units fit? Errors end the search. */
+	int (*probe)(void *arg, uint64_t units, bool *fits, struct vc_error *err);
+};
+
+struct vc_found {
+	uint64_t largest;     /* that fits; 0: not even one unit does */
+	uint64_t failing;     /* the smallest seen that does not; 0: none up to `most` */
+	bool holes;           /* failing < largest: fitting is not monotone */
+};
+
+/* Doubling, bisection, then the next values and the round ones above the first failure, and some
+ * values below what was found. */
+int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_error *err);
+
+#endif

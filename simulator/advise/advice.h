@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advice.h - after an out-of-memory or a thrash: the cheapest changes that would have made it fit, each one
+ * simulated; with room to spare: how much larger the batch may be; with none: why that is risky. */
+#ifndef VC_ADVICE_H
+#define VC_ADVICE_H
+
+#include "simulator/session/session.h"
+
+#define VC_ADVICE_MOST 8
+
+struct vc_advice {
+	const char *kind;      /* "conf", "code", "batch", "hardware", "room", "risk" */
+	char text[256];        /* what to do */
+	char paste[256];       /* the line to paste into a shell or the program, "" = none */
+	char how[192];         /* the options that simulate it, "" = none */
+	bool estimate;         /* what it rests on is not in the recording, or is a bound */
+	uint64_t peak_reserved, flushes;
+	bool has_interval; uint64_t low, high; /* of peak_reserved */
+	uint64_t at_least, at_most; /* "room": the largest batch lies between them; else 0 */
+	enum vc_verdict verdict;
+};
+
+/* Try the changes in order of cost until VC_ADVICE_MOST of them make the run fit (or end the flushes).
+ * `r` is the run as it is. When it fits: one entry below 70 % of the card, or from 99 % on. Returns their
+ * number; a change that cannot be simulated on this trace is left out. 0 when the trace is too long to be
+ * replayed again and again. */
+size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
+		 struct vc_advice out[VC_ADVICE_MOST]);
+
+/* ---- batch.c: the same run at other batches ---- */
+
+struct vc_batch {
+	struct vc_session base;    /* a session over the recordings that can be asked for other values */
+	char name[64];             /* of the parameter */
+	double value;              /* of the run in question */
+	struct vc_session at;      /* the run at the value last asked for */
+	bool open, at_open, owned;
+};
+
+/* Finds the parameter that is a batch size (recorded, or asked for with --set) and opens the recordings for
+ * it. VC_ENOSUP: there is none, or the recording cannot be read twice. Closed with vc_batch_close. */
+int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_error *err);
+/* Runs it at `value` with one more transform (or NULL). On success the caller owns *out. */
+int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,
+		 struct vc_result *out, struct vc_error *err);
+void vc_batch_close(struct vc_batch *b);
+
+#endif

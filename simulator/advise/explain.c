@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - see explain.h. The text is first made one line with single blanks: terminals, logs and
+ * issue trackers break and indent it at will. */
+#include "simulator/advise/explain.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one line ---- */
+
+/* Colours of a terminal: ESC [ ... letter. Returns where the text goes on. */
+static size_t skip_escape(const char *t, size_t n, size_t i)
+{
+	if (i + 1 < n && t[i + 1] == '[')
+		for (i += 2; i < n && !isalpha((unsigned char)t[i]); i++)
+			;
+	return i + 1;
+}
+
+static char *one_line(const char *t, size_t n)
+{
+	char *s = malloc(n + 1);
+	size_t k = 0;
+
+	for (size_t i = 0; s && i < n;) {
+		unsigned char c = (unsigned char)t[i];
+
+		if (c == 0x1b) {
+			i = skip_escape(t, n, i);
+			continue;
+		}
+		if (c <= ' ') {
+			if (k && s[k - 1] != ' ')
+				s[k++] = ' ';
+		} else {
+			s[k++] = (char)c;
+		}
+		i++;
+	}
+	if (s)
+		s[k] = '\0';
+	return s;
+}
+
+/* ---- figures ---- */
+
+/* "2.26 GiB", "0 bytes" at s; *end is behind it. The unit must end there: a figure that runs into
+ * other letters is damaged. */
+static bool read_size(const char *s, struct vc_figure *f, const char **end)
+{
+	static const struct { const char *name; unsigned shift; } unit[] = {
+		{ "bytes", 0 }, { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 },
+	};
+	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.', part = dot ? strspn(s + whole + 1, "0123456789") : 0;
+	const char *u = s + whole + dot + part;
+	uint64_t v, hundredths = 0;
+
+	/* 12 digits of GiB are more than any device and still no overflow below */
+	if (!whole || whole > 9 || (dot && part != 2) || *u != ' ')
+		return false;
+	v = strtoull(s, NULL, 10);
+	if (dot)
+		hundredths = (uint64_t)(s[whole + 1] - '0') * 10 + (uint64_t)(s[whole + 2] - '0');
+	u++;
+	for (size_t i = 0; i < sizeof(unit) / sizeof(*unit); i++) {
+		size_t len = strlen(unit[i].name);
+		uint64_t one = (uint64_t)1 << unit[i].shift;
+
+		if (strncmp(u, unit[i].name, len) || isalnum((unsigned char)u[len]))
+			continue;
+		*f = (struct vc_figure){ .known = true, .value = v * one + (hundredths * one + 50) / 100,
+					 .slack = unit[i].shift ? (one + 199) / 200 : 0 };
+		snprintf(f->text, sizeof(f->text), "%.*s", (int)(u + len - s), s);
+		*end = u + len;
+		return true;
+	}
+	return false;
+}
+
+/* The size directly behind `phrase`. */
+static bool size_after(const char *s, const char *phrase, struct vc_figure *f)
+{
+	const char *at = strstr(s, phrase), *end;
+
+	return at && read_size(at + strlen(phrase), f, &end);
+}
+
+/* The size directly in front of `phrase`. */
+static bool size_before(const char *s, const char *phrase, struct vc_figure *f)
+{
+	const char *at = strstr(s, phrase), *p = at, *end;
+
+	if (!at)
+		return false;
+	while (p > s && p[-1] != ' ') /* the unit */
+		p--;
+	if (p > s)
+		p--;
+	while (p > s && p[-1] != ' ' && p[-1] != '(') /* the number */
+		p--;
+	return read_size(p, f, &end) && end == at;
+}
+
+static const struct { enum vc_figure_name name; bool before; const char *phrase; } figures[] = {
+	{ VC_FIG_REQUEST, false, "Tried to allocate " },
+	{ VC_FIG_REQUEST, false, "Requested size: " },
+	{ VC_FIG_CAPACITY, true, " total capacity;" },
+	{ VC_FIG_CAPACITY, false, "total capacity of " },
+	{ VC_FIG_CAPACITY, false, "total capacty of " },
+	{ VC_FIG_FREE, true, " free;" },
+	{ VC_FIG_FREE, true, " is free." },
+	{ VC_FIG_ALLOCATED, true, " already allocated;" },
+	{ VC_FIG_ALLOCATED, true, " is allocated by PyTorch" },
+	{ VC_FIG_RESERVED, true, " reserved in total by " },
+	{ VC_FIG_UNALLOCATED, true, " cached)" },
+	{ VC_FIG_UNALLOCATED, true, " is reserved by PyTorch but unallocated" },
+	{ VC_FIG_PROCESS, false, "this process has " },
+	{ VC_FIG_ALLOWED, true, " allowed;" },
+	{ VC_FIG_PRIVATE, true, " allocated in private pools" },
+};
+
+static void read_figures(const char *s, struct vc_oom_text *m)
+{
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
+		struct vc_figure *f = &m->figure[figures[i].name];
+
+		if (f->known)
+			continue;
+		if (figures[i].before)
+			size_before(s, figures[i].phrase, f);
+		else
+			size_after(s, figures[i].phrase, f);
+	}
+}
+
+/* "Process 20398 has 14.52 GiB memory in use." */
+static void read_processes(const char *s, struct vc_oom_text *m)
+{
+	static const char word[] = "Process ";
+
+	for (const char *p = strstr(s, word); p && m->processes < 16; p = strstr(p + 1, word)) {
+		struct vc_oom_process *to = &m->process[m->processes];
+		char *end;
+		const char *behind;
+
+		to->pid = strtoull(p + sizeof(word) - 1, &end, 10);
+		if (end != p + sizeof(word) - 1 && !strncmp(end, " has ", 5) &&
+		    read_size(end + 5, &to->bytes, &behind) && !strncmp(behind, " memory in use", 14))
+			m->processes++;
+	}
+}
+
+static void read_device(const char *s, struct vc_oom_text *m)
+{
+	const char *p = strstr(s, "(GPU ");
+	char *end;
+
+	p = p ? p + 1 : strstr(s, ". GPU ") ? strstr(s, ". GPU ") + 2 : NULL;
+	if (!p || !isdigit((unsigned char)p[4]))
+		return;
+	m->device = strtoull(p + 4, &end, 10);
+	m->has_device = *end == ';' || *end == ' ';
+}
+
+/* "failed to allocate 17.79G (19104890880 bytes) from device" */
+static void read_tensorflow(const char *s, struct vc_oom_text *m)
+{
+	const char *p = strstr(s, "failed to allocate"), *open = p ? strchr(p, '(') : NULL;
+	struct vc_figure *f = &m->figure[VC_FIG_REQUEST];
+	char *end;
+
+	if (!open || open - p > 40 || !isdigit((unsigned char)open[1]))
+		return;
+	f->value = strtoull(open + 1, &end, 10);
+	f->known = !strncmp(end, " bytes)", 7) && end - open <= 18;
+	snprintf(f->text, sizeof(f->text), "%" PRIu64 " bytes", f->value);
+}
+
+/* ---- which message ---- */
+
+static bool fits(const struct vc_oom_format *f, const char *s)
+{
+	for (size_t i = 0; i < 3 && f->has[i]; i++)
+		if (!strstr(s, f->has[i]))
+			return false;
+	for (size_t i = 0; i < 3 && f->hasnot[i]; i++)
+		if (strstr(s, f->hasnot[i]))
+			return false;
+	return true;
+}
+
+static bool is_complete(const struct vc_oom_text *m)
+{
+	const struct vc_figure *f = m->figure;
+	bool both = f[VC_FIG_REQUEST].known && f[VC_FIG_CAPACITY].known && f[VC_FIG_FREE].known &&
+		f[VC_FIG_ALLOCATED].known && (f[VC_FIG_RESERVED].known || f[VC_FIG_UNALLOCATED].known);
+
+	switch (m->format->style) {
+	case VC_STYLE_NONE: return true;
+	case VC_STYLE_REQUEST: return f[VC_FIG_REQUEST].known;
+	case VC_STYLE_OLD: case VC_STYLE_SENTENCE: return both;
+	}
+	return false;
+}
+
+/* The exception was torch.cuda.OutOfMemoryError from 1.13 to 2.4, torch.OutOfMemoryError from 2.5;
+ * the link in the recommendation changed with 2.11. */
+static void narrow(const char *s, struct vc_oom_text *m)
+{
+	const struct vc_oom_format *f = m->format;
+	bool cuda = strstr(s, "torch.cuda.OutOfMemoryError"), plain = strstr(s, "torch.OutOfMemoryError");
+	bool old_link = strstr(s, "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+
+	m->first = f->first;
+	m->last = f->last;
+	if (strcmp(f->framework, "pytorch"))
+		return;
+	if (cuda && f->style == VC_STYLE_OLD)
+		m->first = "1.13";
+	if (f->style != VC_STYLE_SENTENCE)
+		return;
+	if (cuda && !f->last)
+		m->last = "2.4";
+	if (plain && f->first && (!strcmp(f->first, "2.2") || !strcmp(f->first, "2.4")))
+		m->first = "2.5";
+	if (old_link && !m->last)
+		m->last = "2.9";
+}
+
+/* Where the message that contains `at` begins: the exception's name belongs to it. */
+static const char *message_start(const char *s, const char *at)
+{
+	const char *from = at - s > 48 ? at - 48 : s;
+
+	for (const char *p = at; p > from; p--)
+		if (p[-1] == '\'' || p[-1] == '"' || p[-1] == '>')
+			return p;
+	return from;
+}
+
+static const char *find_message(const char *s)
+{
+	static const char *const word[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cuda runtime error (2)" };
+	const char *best = NULL;
+
+	for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++) {
+		const char *at = strstr(s, word[i]);
+
+		if (at && (!best || at < best))
+			best = at;
+	}
+	return best;
+}
+
+/* The first message alone, ended before the next one; the caller frees it. */
+static char *cut_message(const char *s, struct vc_oom_text *m)
+{
+	const char *at = find_message(s), *start, *next;
+	char *cut;
+
+	if (!at)
+		return NULL;
+	start = message_start(s, at);
+	if (strstr(at, "Tried to allocate") == NULL && strstr(s, "failed to allocate"))
+		start = s; /* TensorFlow says the size before the words */
+	next = strstr(at + 1, "out of memory. Tried to allocate");
+	m->messages = 1;
+	for (const char *p = next; p; p = strstr(p + 1, "out of memory. Tried to allocate"))
+		m->messages++;
+	cut = strdup(start);
+	if (cut && next)
+		cut[next - start] = '\0';
+	return cut;
+}
+
+int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc_error *err)
+{
+	char *line = one_line(text, n), *s;
+
+	*m = (struct vc_oom_text){ 0 };
+	if (!line)
+		return vc_nomem(err, "the message");
+	s = cut_message(line, m);
+	free(line);
+	if (!s)
+		return vc_fail(err, VC_EFORMAT, "no out-of-memory message was found in the text (paste the whole "
+			       "line that says 'out of memory')");
+	for (m->format = vc_oom_formats; !fits(m->format, s); m->format++)
+		if (!m->format[1].tag) /* the words themselves may be missing, as in the driver's name for it */
+			break;
+	read_figures(s, m);
+	read_processes(s, m);
+	read_device(s, m);
+	if (!strcmp(m->format->framework, "tensorflow"))
+		read_tensorflow(s, m);
+	narrow(s, m);
+	m->variable = strstr(s, "PYTORCH_HIP_ALLOC_CONF=") ? "PYTORCH_HIP_ALLOC_CONF" :
+		strstr(s, "PYTORCH_ALLOC_CONF=") ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+	m->complete = is_complete(m) && strcmp(m->format->tag, "X-mangled");
+	free(s);
+	return VC_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - a run in words and numbers: the parts that sim, sweep, fit and tune share. */
+#ifndef VC_REPORT_H
+#define VC_REPORT_H
+
+#include "common/emit.h"
+#include "simulator/session/session.h"
+
+/* The fields of one element of "runs" (command-line.md), into an object that is already open. */
+void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		   const struct vc_result *r);
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */
+void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
+
+/* "ledger", of the moment with the most used on the device: allocated + cached = reserved; reserved +
+ * context + libraries + others = used, which is what nvidia-smi shows; used + free = capacity + over.
+ * people: with labels. */
+void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, bool people);
+
+/* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n);
+
+/* "trust": {level, matched, recordings, text, narrow} of a session's answers. */
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s);
+/* What an answer rests on, in words; NULL: the recording itself. Valid as long as s. */
+const char *vc_report_words(const struct vc_session *s);
+/* What would narrow it; static, NULL: nothing is open. */
+const char *vc_report_narrow(const struct vc_session *s);
+
+#endif

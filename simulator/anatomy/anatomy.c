@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* anatomy.c - where iterations begin, where backward begins, and what each block is.
+ *
+ * Iterations: the lag at which most allocations repeat (size and call site) AND live memory is the
+ * same as one lag before; a layer repeats too, but memory grows from layer to layer. The boundary is
+ * where live memory is lowest. Phases: names of the frames where the recording has them (backward,
+ * optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories and steps) */
+#include "simulator/anatomy/anatomy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/anatomy/period.h"
+
+#define SIGNATURE VC_SIGNATURE
+#define SHORTEST  VC_SHORTEST
+#define SLACK     VC_SLACK
+#define work      vc_anatomy_work
+
+enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
+
+enum role { NO_ROLE = VC_ROLE_NONE, ROLE_BACKWARD = VC_ROLE_BACKWARD, ROLE_OPTIMIZER = VC_ROLE_OPTIMIZER };
+
+/* ---- blocks ---- */
+
+/* The innermost frame only: a second loop elsewhere in the script runs the same model. */
+static uint64_t leaf(const struct vc_meta *m, uint32_t site)
+{
+	if (!m || !site || site >= m->frames)
+		return 0;
+	return ((uint64_t)m->frame[site].function << 40) ^ ((uint64_t)m->frame[site].file << 20) ^
+	       m->frame[site].line;
+}
+
+static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	uint64_t top = 0, live = 0;
+	size_t n = 0;
+	uint32_t *of_id;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->ev[i].kind == VC_EV_ALLOC && w->ev[i].device == device) {
+			n++;
+			top = w->ev[i].id > top ? w->ev[i].id : top;
+		}
+	a->block = calloc(n + 1, sizeof(*a->block));
+	w->token = calloc(n + 1, sizeof(*w->token));
+	w->before = calloc(n + 1, sizeof(*w->before));
+	of_id = calloc(top + 1, sizeof(*of_id));
+	if (!a->block || !w->token || !w->before || !of_id) {
+		free(of_id);
+		return vc_nomem(err, "the blocks of a trace");
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		const struct vc_event *e = &w->ev[i];
+
+		if (e->device != device)
+			continue;
+		if (e->kind == VC_EV_ALLOC) {
+			a->block[a->n] = (struct vc_block_life){ .id = e->id, .size = e->size, .event = i,
+				.died_event = SIZE_MAX, .born = (uint32_t)a->n, .died = UINT32_MAX,
+				.iteration = UINT32_MAX };
+			w->token[a->n] = (e->size * 0x9e3779b97f4a7c15ull) ^ leaf(w->meta, e->site);
+			w->before[a->n] = live;
+			live += e->size;
+			of_id[e->id] = (uint32_t)++a->n;
+		} else if (e->kind == VC_EV_FREE && e->id <= top && of_id[e->id]) {
+			struct vc_block_life *b = &a->block[of_id[e->id] - 1];
+			if (b->died_event == SIZE_MAX) {
+				b->died_event = i;
+				b->died = (uint32_t)a->n;
+				live -= b->size;
+			}
+		}
+	}
+	free(of_id);
+	return VC_OK;
+}
+
+/* ---- roles of call sites ---- */
+
+static bool is_one_of(const char *s, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(s, *list))
+			return true;
+	return false;
+}
+
+static enum role frame_role(const struct vc_meta *m, const struct vc_frame *f)
+{
+	static const char *const optimizer[] = { "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lion.py",
+		"adafactor.py", "rmsprop.py", "adagrad.py", "clip_grad.py", "grad_scaler.py", "muon.py",
+		"lamb.py", NULL };
+	static const char *const backward[] = { "_make_grads", "_engine_run_backward", NULL };
+	const char *file = f->file < m->strings ? m->string[f->file] : "", *base = strrchr(file, '/');
+	const char *function = f->function < m->strings ? m->string[f->function] : "";
+
+	base = base ? base + 1 : file;
+	if (is_one_of(function, backward) || (!strcmp(function, "backward") && !strcmp(base, "_tensor.py")))
+		return ROLE_BACKWARD;
+	if (is_one_of(base, optimizer) && strcmp(function, "scale"))
+		return ROLE_OPTIMIZER;
+	return NO_ROLE;
+}
+
+static int read_roles(struct work *w, struct vc_error *err)
+{
+	size_t frames = w->meta ? w->meta->frames : 0;
+
+	w->role = calloc(frames + 1, 1);
+	if (!w->role)
+		return vc_nomem(err, "the call sites of a trace");
+	for (size_t i = 1; i < frames; i++) {
+		uint32_t parent = w->meta->frame[i].parent;
+
+		w->role[i] = (uint8_t)frame_role(w->meta, &w->meta->frame[i]);
+		if (!w->role[i] && parent < i)
+			w->role[i] = w->role[parent];
+	}
+	return VC_OK;
+}
+
+static enum role role_at(const struct work *w, size_t block)
+{
+	uint32_t site = w->ev[w->a->block[block].event].site;
+
+	return w->meta && site < w->meta->frames ? (enum role)w->role[site] : NO_ROLE;
+}
+
+/* ---- iterations by names ---- */
+
+/* The train step's forward pass begins at the last moment before its backward pass at which live
+ * memory was as low as it gets since the last step (evaluation comes back to that as well). */
+static size_t forward_start(const struct work *w, size_t from, size_t backward)
+{
+	uint64_t lo = UINT64_MAX;
+	size_t at = from;
+
+	for (size_t i = from; i < backward; i++)
+		lo = w->before[i] < lo ? w->before[i] : lo;
+	for (size_t i = from; i < backward; i++)
+		if (w->before[i] <= lo + SLACK / 2)
+			at = i;
+	/* A step back to what was asked for while memory was that low: the batch itself. */
+	while (at > from && w->before[at - 1] <= lo + SLACK / 2)
+		at--;
+	return at;
+}
+
+/* What comes before the first forward pass is not of the first iteration. */
+static bool first_by_name(struct work *w)
+{
+	for (size_t k = 1; k < w->starts && k < 4; k++)
+		for (size_t i = 0; i + SIGNATURE < w->start[1]; i++)
+			if (w->before[i] <= w->before[w->start[1]] + SLACK &&
+			    vc_alike_with_gaps(w, i, w->start[k]) >= SIGNATURE - 1) {
+				w->start[0] = i;
+				return true;
+			}
+	return false;
+}
+
+/* What ran between two iterations (an evaluation) lies behind the mark that ended the first of them: the
+ * second begins where it looks like the others, as long before its end as they are long. */
+static void skip_others(struct work *w)
+{
+	size_t model = SIZE_MAX;
+
+	for (size_t k = 1; k + 1 < w->starts && model == SIZE_MAX; k++)
+		if ((w->start[k + 1] - w->start[k]) * 20 <= w->lag * 21)
+			model = w->start[k];
+	for (size_t k = 1; k < w->starts && model != SIZE_MAX; k++) {
+		size_t end = k + 1 < w->starts ? w->start[k + 1] : w->end, off = w->lag / 16 + 2, at = SIZE_MAX;
+
+		if (end - w->start[k] <= w->lag + w->lag / 16)
+			continue;
+		for (size_t i = w->start[k]; i + SIGNATURE < end; i++) {
+			size_t length = end - i, d = length > w->lag ? length - w->lag : w->lag - length;
+
+			if (d < off && w->before[i] <= w->before[model] + SLACK &&
+			    vc_alike_with_gaps(w, i, model) >= SIGNATURE - 1) {
+				off = d;
+				at = i;
+			}
+		}
+		if (at != SIZE_MAX)
+			w->start[k] = at;
+	}
+}
+
+/* The share of the iterations that are about as long as the others; at most 0.9: nobody named them. */
+static double regular(const struct work *w)
+{
+	size_t good = 0;
+
+	for (size_t k = 1; k + 1 < w->starts; k++) {
+		size_t length = w->start[k + 1] - w->start[k];
+
+		good += length * 10 >= w->lag * 9 && length <= w->lag * 3; /* an evaluation between them */
+	}
+	if (w->starts > 2)
+		return 0.9 * (double)good / (double)(w->starts - 2);
+	/* Two: steps fill the recording, two stretches that happen to look alike do not. */
+	size_t all = w->a->n - (w->starts ? w->start[0] : 0);
+	return 2 * w->lag * 10 >= all * 7 ? 0.7 : 0.3;
+}
+
+/* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's): both
+ * cut between iterations. What comes before the first mark is searched for the first iteration, what
+ * comes behind the last one is an iteration only when it is long enough. */
+static int marks(struct work *w, struct vc_error *err)
+{
+	size_t block = 0, n;
+	int r = vc_period_start(w, 0, err);
+
+	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		while (block < w->a->n && w->a->block[block].event < i)
+			block++;
+		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		    w->ev[i].device == w->device && w->start[w->starts - 1] != block)
+			r = vc_period_start(w, block, err);
+	}
+	n = w->starts;
+	if (r < 0 || n < 3) {
+		w->starts = 0;
+		return r;
+	}
+	w->lag = w->start[2] - w->start[1];
+	for (size_t k = 2; k < n; k++)
+		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] : w->lag;
+	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7)
+		w->end = w->start[--w->starts];
+	skip_others(w);
+	if (!first_by_name(w)) {
+		memmove(w->start, w->start + 1, --w->starts * sizeof(*w->start));
+		if (w->starts && w->end == w->a->n && !w->start[0])
+			w->starts = 0;
+	}
+	w->a->from = "marks";
+	w->a->confidence = 1;
+	return r;
+}
+
+/* Backward passes in the first step, where the only step of an optimizer that asks for anything ended with block `end`
+ * and many passes follow (SGD makes its momentum, a fused Adam its states there); 0: they do not. */
+static size_t passes_each(const struct work *w, size_t end)
+{
+	size_t behind = vc_onestep_backwards(w, end), first = vc_onestep_backwards(w, 0) - behind;
+
+	return first && behind > 1 && behind >= 2 * first ? first : 0;
+}
+
+/* The first block behind so many backward passes, and their optimizer, from `from` on; the first of them begins at
+ * *backward. SIZE_MAX: there are not so many. Threads of the backward pass have no Python frames. */
+static size_t passes_end(const struct work *w, size_t from, size_t each, size_t *backward)
+{
+	size_t passes = 0;
+	bool inside = false;
+
+	*backward = SIZE_MAX;
+	for (size_t i = from; i < w->a->n; i++) {
+		enum role role = role_at(w, i);
+
+		if (role == ROLE_BACKWARD) {
+			passes += !inside;
+			inside = true;
+			*backward = *backward == SIZE_MAX ? i : *backward;
+		} else if (role == NO_ROLE && w->ev[w->a->block[i].event].site) {
+			if (passes >= each)
+				return i;
+			inside = false;
+		}
+	}
+	return passes >= each ? w->a->n : SIZE_MAX;
+}
+
+/* An optimizer that is silent but for its first step: an iteration is so many backward passes. */
+static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest, struct vc_error *err)
+{
+	size_t end = 0, next, backward;
+	int r = VC_OK;
+
+	w->starts = *ends = 0;
+	w->passes = each;
+	*shortest = SIZE_MAX;
+	while (r == VC_OK && (next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
+		size_t from = forward_start(w, end, backward);
+
+		r = vc_period_start(w, from, err);
+		*shortest = next - from < *shortest ? next - from : *shortest;
+		end = next;
+		++*ends;
+	}
+	return r;
+}
+
+/* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer. */
+static int by_names(struct work *w, struct vc_error *err)
+{
+	size_t end = 0, backward = SIZE_MAX, optimizer = SIZE_MAX, ends = 0, shortest = SIZE_MAX;
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
+		enum role role = role_at(w, i);
+
+		if (role == ROLE_OPTIMIZER && backward != SIZE_MAX)
+			optimizer = i;
+		else if (role == ROLE_OPTIMIZER && !ends)
+			end = i + 1; /* of a step that began before the recording */
+		if (role == ROLE_BACKWARD && backward == SIZE_MAX)
+			backward = i;
+		bool last = i + 1 == w->a->n;
+		if (optimizer == SIZE_MAX || (!last && (i == optimizer || i < optimizer + 2)))
+			continue;
+		if (!last && role_at(w, i) == ROLE_OPTIMIZER)
+			continue;
+		size_t from = forward_start(w, end, backward);
+		r = vc_period_start(w, from, err);
+		shortest = optimizer + 1 - from < shortest ? optimizer + 1 - from : shortest;
+		end = optimizer + 1;
+		ends++;
+		backward = optimizer = SIZE_MAX;
+	}
+	if (r == VC_OK && !ends && backward != SIZE_MAX && vc_onestep_backwards(w, 0) == 1) {
+		/* An optimizer that asks for nothing: the recording ends with its step. */
+		r = vc_period_start(w, forward_start(w, 0, backward), err);
+		shortest = w->a->n - w->start[0];
+		ends = 1;
+		end = w->a->n;
+	}
+	size_t each = r == VC_OK && ends == 1 ? passes_each(w, end) : 0;
+	if (each)
+		r = by_passes(w, each, &ends, &shortest, err);
+	if (r < 0 || !ends) {
+		w->starts = 0;
+		return r;
+	}
+	if (ends == 1)
+		w->start[0] = vc_onestep_start(w, w->start[0], end);
+	else
+		first_by_name(w);
+	w->lag = ends == 1 ? end - w->start[0] : shortest;
+	w->named = true;
+	w->a->from = "names of call sites";
+	w->a->confidence = ends == 1 ? 0.85 : 0.95;
+	return r;
+}
+
+/* Names say more than marks do, where both see as many iterations. */
+static int marks_or_names(struct work *w, struct vc_error *err)
+{
+	size_t named = w->starts, at = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		at += w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		      w->ev[i].device == w->device;
+	if (named && (at < 2 || (named <= at + 1 && at <= named + 1)))
+		return VC_OK;
+	w->starts = 0;
+	w->named = false;
+	w->end = w->a->n;
+	return marks(w, err);
+}
+
+/* ---- phases ---- */
+
+/* Bytes of blocks born since `from` that will live long: what backward gives back. */
+static bool lasting(const struct vc_block_life *b, size_t from, size_t end, size_t least)
+{
+	return b->born >= from && b->died != UINT32_MAX && b->died <= end && b->died - b->born >= least;
+}
+
+/* The block at which backward begins between blocks [from, end): named, or where the first block
+ * dies that is older than a quarter of the way. */
+static size_t backward_start(const struct work *w, size_t from, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t found = end;
+
+	for (size_t i = from; i < end; i++)
+		if (role_at(w, i) == ROLE_BACKWARD)
+			return i;
+	for (size_t i = from; i < end; i++) {
+		size_t died = b[i].died;
+		if (died != UINT32_MAX && died < found && died > i && (died - i) * 4 > died - from &&
+		    died - i > 2 && (died - i) * 16 > end - from)
+			found = died;
+	}
+	return found;
+}
+
+/* The block at which the optimizer begins: named, or where what the forward pass kept is gone. */
+static size_t optimizer_start(const struct work *w, size_t from, size_t backward, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t least = (backward - from) / 16 + 2, at = backward;
+	uint64_t kept = 0, gone = 0;
+
+	bool named = false;
+	for (size_t i = backward; i < end; i++) {
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			return i;
+		named = named || role_at(w, i) == ROLE_BACKWARD;
+	}
+	if (named) /* plain SGD asks for nothing */
+		return end;
+	/* What dies behind the last allocation of all is the batch, not kept by a layer. */
+	for (size_t i = from; i < backward; i++)
+		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
+			kept += b[i].size;
+	uint64_t *dies = calloc(end - backward + 1, sizeof(*dies));
+	for (size_t i = from; dies && i < backward; i++)
+		if (lasting(&b[i], from, end - 1, least) && b[i].died >= backward)
+			dies[b[i].died - backward] += b[i].size;
+	for (size_t t = backward; dies && t < end && gone * 50 < kept * 49; t++) {
+		gone += dies[t - backward];
+		at = dies[t - backward] ? t : at;
+	}
+	free(dies);
+	return at < end ? at : end;
+}
+
+/* The guess above comes late by the last layers, whose blocks are young: what dies before the
+ * optimizer was most where the forward pass ended. */
+static size_t refine(const struct work *w, size_t from, size_t back, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t opt = optimizer_start(w, from, back, end), at = back;
+	int64_t live = 0, most = 0, *change = calloc(end - from + 2, sizeof(*change));
+
+	for (size_t i = from; change && i < back; i++)
+		if (b[i].died != UINT32_MAX && b[i].died <= opt && b[i].died > i + 2) {
+			change[i - from] += (int64_t)b[i].size;
+			change[b[i].died - from] -= (int64_t)b[i].size;
+		}
+	for (size_t i = from; change && i < back; i++) {
+		live += change[i - from];
+		if (live > most) {
+			most = live;
+			at = i + 1;
+		}
+	}
+	free(change);
+	return at;
+}
+
+static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	struct vc_span *bigger;
+
+	if (s.first >= s.end)
+		return VC_OK;
+	bigger = realloc(a->span, (a->spans + 1) * sizeof(*bigger));
+	if (!bigger)
+		return vc_nomem(err, "the phases of a trace");
+	a->span = bigger;
+	a->span[a->spans++] = s;
+	return VC_OK;
+}
+
+static size_t event_of(const struct work *w, size_t block)
+{
+	return block < w->a->n ? w->a->block[block].event : w->n;
+}
+
+/* Where the optimizer begins. One that asks for nothing is where its mark is: gradients are given back
+ * behind it. */
+static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
+{
+	size_t at = event_of(w, opt);
+
+	for (size_t i = opt && opt == end ? event_of(w, opt - 1) : at; i < at; i++)
+		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
+		    w->ev[i].device == w->device)
+			return i;
+	return at;
+}
+
+/* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and gradients
+ * are there by then, all of them. Live memory that falls from one to the next is that of a backward
+ * pass which computes its layers again: no micro-batches. */
+static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t start[MICROS])
+{
+	size_t n = 0, at = from;
+
+	for (size_t i = from + w->lag / 64 + SIGNATURE; i + SIGNATURE < end && n < MICROS; i++) {
+		uint64_t first = n ? w->before[start[0]] : w->before[i], now = w->before[i];
+
+		if (i < at + w->lag / 64 + SIGNATURE || i - at <= (end - from) / 40 ||
+		    now <= w->before[from] + SLACK / 4 ||
+		    vc_alike_with_gaps(w, i, from) < SIGNATURE - 1)
+			continue;
+		if ((now > first ? now - first : first - now) > SLACK + first / 100)
+			return 0;
+		start[n++] = at = i;
+	}
+	/* One only: it must be about in the middle. */
+	if (n == 1 && ((start[0] - from) * 3 < end - start[0] || (end - start[0]) * 3 < start[0] - from))
+		return 0;
+	return n;
+}
+
+/* Forward and backward of one micro-batch, and the optimizer behind the last one. */
+static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, struct vc_error *err)
+{
+	size_t at = s.first, end = next, back = backward_start(w, at, next), opt = next;
+	int r;
+
+	if (!w->named && back < next)
+		back = refine(w, at, back, next);
+	if (last)
+		opt = optimizer_start(w, at, back, end);
+	r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, s.iteration, s.micro, event_of(w, at),
+					  event_of(w, back) }, err);
+	if (r == VC_OK)
+		r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, s.iteration, s.micro,
+						  event_of(w, back), event_of_optimizer(w, opt, end) }, err);
+	if (r == VC_OK && last)
+		r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, s.iteration, s.micro,
+						  event_of_optimizer(w, opt, end), event_of(w, end) }, err);
+	return r;
+}
+
+/* Forward and backward of each micro-batch, then the optimizer. */
+static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, struct vc_error *err)
+{
+	size_t start[MICROS], n = micro_starts(w, from, end, start), at = from;
+	int r = VC_OK;
+
+	/* Nothing of a backward pass before it: no micro-batch. */
+	if (n && backward_start(w, from, start[0]) >= start[0])
+		n = 0;
+	for (uint32_t micro = 0; r == VC_OK && micro <= n; micro++) {
+		size_t next = micro < n ? start[micro] : end;
+
+		r = cut_one(w, (struct vc_span){ .iteration = iteration, .micro = micro, .first = at }, next,
+			    micro == n, err);
+		at = next;
+	}
+	if (n + 1 > w->a->micro)
+		w->a->micro = (uint32_t)n + 1;
+	return r;
+}
+
+static size_t named_end(const struct work *w, size_t from, size_t next)
+{
+	for (size_t i = next; i-- > from;)
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			return i + 1;
+	size_t backward, end = w->passes ? passes_end(w, from, w->passes, &backward) : next;
+	return end < next ? end : next;
+}
+
+static int phases(struct work *w, struct vc_error *err)
+{
+	struct vc_anatomy *a = w->a;
+	int r = add_span(w, (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0,
+					      w->starts ? event_of(w, w->start[0]) : w->n }, err);
+
+	for (size_t k = 0; r == VC_OK && k < w->starts; k++) {
+		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : w->end, end = next;
+
+		/* Longer than it should be: something else ran after it. */
+		if (w->named)
+			end = named_end(w, from, next);
+		else if (end - from > w->lag + w->lag / 16 && !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
+			end = from + w->lag;
+		r = cut(w, a->iterations, from, end, err);
+		if (r == VC_OK)
+			r = add_span(w, (struct vc_span){ VC_PHASE_OTHER, UINT32_MAX, 0, event_of(w, end),
+							  k + 1 < w->starts ? event_of(w, next) : w->n },
+				     err);
+		a->iterations++;
+	}
+	return r;
+}
+
+/* Adagrad makes its states when it is made, before the first step. */
+static void made_early(struct work *w)
+{
+	for (size_t i = 0; w->starts && i < w->start[0]; i++)
+		if (role_at(w, i) == ROLE_OPTIMIZER)
+			w->a->block[i].category = VC_CAT_STATE;
+}
+
+/* Phases that are more likely wrong than not are worse than none. */
+static void forget(struct vc_anatomy *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		a->block[i].iteration = UINT32_MAX;
+		a->block[i].category = VC_CAT_UNKNOWN;
+		a->block[i].span = 0;
+	}
+	if (a->spans)
+		a->span[0] = (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0, a->span[a->spans - 1].end };
+	a->spans = a->spans > 0;
+	a->iterations = a->micro = 0;
+	a->confidence = 0;
+	a->from = NULL;
+	a->parameters = a->gradients = a->states = 0;
+	memset(a->bytes, 0, sizeof(a->bytes));
+}
+
+int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
+		    const struct vc_meta *meta, struct vc_error *err)
+{
+	struct work w = { .a = a, .ev = ev, .n = n, .meta = meta, .device = device };
+
+	*a = (struct vc_anatomy){ 0 };
+	int r = read_blocks(&w, device, err);
+
+	w.end = a->n;
+	if (r == VC_OK)
+		r = read_roles(&w, err);
+	if (r == VC_OK)
+		r = by_names(&w, err);
+	if (r == VC_OK)
+		r = marks_or_names(&w, err);
+	if (r == VC_OK && !w.starts) {
+		vc_period_lag(&w, err);
+		if (w.lag) {
+			a->from = "pattern";
+			r = vc_period_boundaries(&w, err);
+			skip_others(&w);
+			a->confidence *= regular(&w);
+		}
+	}
+	if (r == VC_OK)
+		r = phases(&w, err);
+	if (r == VC_OK)
+		made_early(&w);
+	if (r == VC_OK)
+		vc_purposes(a);
+	/* More than a gradient for each parameter: what repeats is something else, the layers of one
+	 * inference say; with names or marks it cannot be. */
+	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->gradients > a->parameters / 2 * 5)
+		a->confidence *= 0.3;
+	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->confidence < VC_ANATOMY_SURE)
+		forget(a);
+	free(w.token);
+	free(w.before);
+	free(w.role);
+	free(w.start);
+	if (r < 0)
+		vc_anatomy_fini(a);
+	return r;
+}
+
+void vc_anatomy_fini(struct vc_anatomy *a)
+{
+	free(a->block);
+	free(a->span);
+	*a = (struct vc_anatomy){ 0 };
+}
+
+const char *vc_phase_name(enum vc_phase p)
+{
+	static const char *const name[] = { "init", "forward", "backward", "optimizer", "other" };
+
+	return name[p];
+}
+
+const char *vc_category_name(enum vc_category c)
+{
+	static const char *const name[] = { "unknown", "parameter", "gradient", "optimizer state",
+		"activation", "workspace", "forward temporary", "backward temporary",
+		"optimizer temporary", "other temporary" };
+
+	return name[c];
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* single_step.c - a recording of a single step: nothing repeats, so call sites and sizes must say where it
+ * begins. Parameters made in it are what lasts and has a gradient of its size. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/anatomy/period.h"
+
+static uint8_t role_of(const struct vc_anatomy_work *w, size_t block, bool *sited)
+{
+	uint32_t site = w->ev[w->a->block[block].event].site;
+
+	*sited = w->meta && site && site < w->meta->frames;
+	return *sited ? w->role[site] : VC_ROLE_NONE;
+}
+
+/* PyTorch's own history has no Python frames on the threads of the backward pass: what names nothing
+ * belongs to the pass that began before it. */
+size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from)
+{
+	bool inside = false, sited;
+	size_t n = 0;
+
+	for (size_t i = from; i < w->a->n; i++) {
+		uint8_t role = role_of(w, i, &sited);
+
+		if (!sited)
+			continue;
+		n += role == VC_ROLE_BACKWARD && !inside;
+		inside = role == VC_ROLE_BACKWARD;
+	}
+	return n;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* Sizes of what the backward pass makes and the optimizer finds: the gradients. */
+static size_t gradients(const struct vc_anatomy_work *w, size_t from, size_t end, uint64_t *size,
+			size_t *began, uint64_t *sum)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t backward = SIZE_MAX, optimizer = end, n = 0;
+	bool sited;
+
+	for (size_t i = from; i < end; i++) {
+		uint8_t role = role_of(w, i, &sited);
+
+		if (role == VC_ROLE_BACKWARD && backward == SIZE_MAX)
+			backward = i;
+		if (role == VC_ROLE_OPTIMIZER && backward != SIZE_MAX && optimizer == end)
+			optimizer = i;
+	}
+	for (size_t i = backward; i < optimizer; i++)
+		if (!vc_is_library(b[i].size) &&
+		    (b[i].died > optimizer || (optimizer == end && b[i].died >= end))) {
+			*sum += b[i].size;
+			size[n++] = b[i].size;
+		}
+	qsort(size, n, sizeof(*size), by_size);
+	*began = backward;
+	return n;
+}
+
+size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t end)
+{
+	const struct vc_block_life *b = w->a->block;
+	uint64_t *size = calloc(w->a->n + 1, sizeof(*size)), sum = 0, found = 0;
+	size_t backward = guess, at = guess, n = size ? gradients(w, guess, end, size, &backward, &sum) : 0;
+
+	for (size_t i = guess; n && i < backward; i++) {
+		uint64_t *same = b[i].died >= end ? bsearch(&b[i].size, size, n, sizeof(*size), by_size) : NULL;
+
+		if (!same)
+			continue;
+		memmove(same, same + 1, (size_t)(size + n - same - 1) * sizeof(*size));
+		n--;
+		found += b[i].size;
+		at = i + 1;
+		if (found == sum)
+			break;
+	}
+	free(size);
+	return found * 2 > sum ? at : guess;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* align.c - ordered matching of two allocation sequences.
+ *
+ * First Myers' O(ND) difference over pairs whose sizes a known law relates exactly, in windows so
+ * that neither time nor memory depends on how different the rest is; then, inside the holes that
+ * remain, a small dynamic program that also takes sizes that merely could belong together. Ratios
+ * that turn up again and again there (n = (side/16)^2 + 1 tokens gives 101/50) are laws not known
+ * beforehand: they are added and the first step is repeated once. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/predict/align.h"
+
+enum {
+	WINDOW = 1200,      /* differences after which the best path so far is committed */
+	HOLE = 4000000,     /* cells of a hole that is still worth the dynamic program */
+	OFTEN = 8,          /* times a ratio must turn up to count as a law */
+	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a twin */
+};
+
+#define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
+
+struct pair { const struct vc_take *a, *b; size_t na, nb; const struct vc_ratios *r; uint32_t *match; };
+
+static bool same_place(const struct vc_take *a, const struct vc_take *b)
+{
+	return a->site == b->site && a->stream == b->stream;
+}
+
+static bool related(const struct vc_ratios *r, uint64_t a, uint64_t b)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (fabs((double)a * r->at[i] - (double)b) < 0.5)
+			return true;
+	return false;
+}
+
+static bool sure(const struct pair *p, size_t i, size_t j)
+{
+	return same_place(&p->a[i], &p->b[j]) && related(p->r, p->a[i].size, p->b[j].size);
+}
+
+/* ---- Myers, forwards, with the furthest x of every diagonal kept for the way back ---- */
+
+struct row { int32_t *x; int32_t d; }; /* x[k + d], diagonals -d..d */
+
+static int32_t furthest(const struct row *prev, int32_t d, int32_t k)
+{
+	if (!d)
+		return 0;
+	if (k == -d)
+		return prev->x[k + 1 + prev->d];
+	if (k == d)
+		return prev->x[k - 1 + prev->d] + 1;
+	int32_t down = prev->x[k + 1 + prev->d], right = prev->x[k - 1 + prev->d] + 1;
+	return down > right ? down : right;
+}
+
+/* Write the matches of the path that ends on diagonal k after d differences; cut what lies beyond
+ * a-index `keep`. */
+static void walk_back(const struct pair *p, size_t i0, size_t j0, const struct row *row, int32_t d,
+		      int32_t k, int32_t x)
+{
+	for (; d >= 0; d--) {
+		int32_t from = furthest(d ? &row[d - 1] : NULL, d, k);
+		while (x > from) {
+			x--;
+			p->match[i0 + (size_t)x] = (uint32_t)(j0 + (size_t)(x - k));
+		}
+		if (!d)
+			break;
+		const struct row *q = &row[d - 1];
+		bool down = k == -d || (k != d && q->x[k + 1 + q->d] > q->x[k - 1 + q->d]);
+		k += down ? 1 : -1;
+		x = q->x[k + q->d];
+	}
+}
+
+struct reach { int32_t d, k, x; bool end; };
+
+/* Grow row by row until the end of both sequences or WINDOW differences. */
+static int grow(const struct pair *p, size_t i0, size_t j0, struct row *row, struct reach *best)
+{
+	int32_t na = (int32_t)(p->na - i0), nb = (int32_t)(p->nb - j0);
+
+	*best = (struct reach){ 0 };
+	for (int32_t d = 0; d <= WINDOW; d++) {
+		row[d].d = d;
+		row[d].x = malloc(sizeof(int32_t) * (size_t)(2 * d + 1));
+		if (!row[d].x)
+			return VC_ENOMEM;
+		best->x = -1;
+		for (int32_t k = -d; k <= d; k += 2) {
+			int32_t x = furthest(d ? &row[d - 1] : NULL, d, k);
+			if (x > na || x - k > nb || x < 0) {
+				row[d].x[k + d] = INT32_MIN / 2;
+				if (k + 1 <= d)
+					row[d].x[k + 1 + d] = INT32_MIN / 2;
+				continue;
+			}
+			while (x < na && x - k < nb && sure(p, i0 + (size_t)x, j0 + (size_t)(x - k)))
+				x++;
+			row[d].x[k + d] = x;
+			if (best->x < 0 || 2 * x - k > 2 * best->x - best->k)
+				*best = (struct reach){ d, k, x, false };
+			if (x >= na && x - k >= nb) {
+				best->end = true;
+				return 0;
+			}
+		}
+	}
+	return 0;
+}
+
+static int difference(const struct pair *p, struct vc_error *err)
+{
+	struct row *row = calloc(WINDOW + 1, sizeof(*row));
+	size_t i = 0, j = 0;
+	int rc = row ? 0 : VC_ENOMEM;
+
+	while (!rc) {
+		struct reach best;
+		rc = grow(p, i, j, row, &best);
+		if (!rc)
+			walk_back(p, i, j, row, best.d, best.k, best.x);
+		for (int32_t d = 0; d <= WINDOW; d++) {
+			free(row[d].x);
+			row[d].x = NULL;
+		}
+		if (rc || best.end)
+			break;
+		i += (size_t)best.x;
+		j += (size_t)(best.x - best.k);
+		if (i >= p->na || j >= p->nb)
+			break;
+	}
+	free(row);
+	return rc ? vc_nomem(err, "the alignment of two recordings") : 0;
+}
+
+/* ---- the holes ---- */
+
+/* How well two allocations of a hole go together; 0: not at all. A larger parameter never makes a
+ * block smaller (a smaller one never larger), and nothing grows faster than the fastest law. */
+static int affinity(const struct pair *p, size_t i, size_t j, double low, double high)
+{
+	const struct vc_take *a = &p->a[i], *b = &p->b[j];
+
+	if (!same_place(a, b) || !a->size || !b->size)
+		return 0;
+	double ratio = (double)b->size / (double)a->size;
+	if (ratio < low * 0.98 || ratio > high * 1.02)
+		return 0;
+	int good = related(p->r, a->size, b->size) ? 8 : 4;
+	if (a->site)
+		good += 2;
+	if ((a->life <= 1) == (b->life <= 1))
+		good += 1;
+	if (a->life == b->life)
+		good += 1;
+	return good;
+}
+
+struct hole { size_t i, ni, j, nj; };
+
+static int fill_hole(const struct pair *p, const struct hole *h, struct vc_error *err)
+{
+	double low = 1, high = 1;
+	size_t w = h->nj + 1;
+	uint32_t *score = calloc((h->ni + 1) * w, sizeof(*score));
+
+	if (!score)
+		return vc_nomem(err, "the alignment of two recordings");
+	for (size_t k = 0; k < p->r->n; k++) {
+		low = fmin(low, p->r->at[k]);
+		high = fmax(high, p->r->at[k]);
+	}
+	for (size_t i = h->ni; i-- > 0;)
+		for (size_t j = h->nj; j-- > 0;) {
+			uint32_t best = score[(i + 1) * w + j], right = score[i * w + j + 1];
+			int good = affinity(p, h->i + i, h->j + j, low, high);
+			best = best > right ? best : right;
+			if (good && score[(i + 1) * w + j + 1] + (uint32_t)good > best)
+				best = score[(i + 1) * w + j + 1] + (uint32_t)good;
+			score[i * w + j] = best;
+		}
+	for (size_t i = 0, j = 0; i < h->ni && j < h->nj;) {
+		uint32_t s = score[i * w + j];
+		int good = affinity(p, h->i + i, h->j + j, low, high);
+		if (good && s == score[(i + 1) * w + j + 1] + (uint32_t)good)
+			p->match[h->i + i++] = (uint32_t)(h->j + j++);
+		else if (s == score[(i + 1) * w + j])
+			i++;
+		else
+			j++;
+	}
+	free(score);
+	return 0;
+}
+
+static int fill_holes(const struct pair *p, struct vc_error *err)
+{
+	size_t i = 0, j = 0;
+
+	while (i < p->na) {
+		if (p->match[i] != VC_UNMATCHED) {
+			j = (size_t)p->match[i++] + 1;
+			continue;
+		}
+		struct hole h = { .i = i, .j = j };
+		while (i < p->na && p->match[i] == VC_UNMATCHED)
+			i++;
+		h.ni = i - h.i;
+		h.nj = (i < p->na ? p->match[i] : p->nb) - j;
+		if (h.nj && h.ni * h.nj <= HOLE) {
+			int rc = fill_hole(p, &h, err);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- laws nobody told us ---- */
+
+struct tally { double ratio; size_t n; };
+
+static int by_ratio(const void *x, const void *y)
+{
+	double a = ((const struct tally *)x)->ratio, b = ((const struct tally *)y)->ratio;
+
+	return a < b ? -1 : a > b;
+}
+
+static int by_count(const void *x, const void *y)
+{
+	size_t a = ((const struct tally *)x)->n, b = ((const struct tally *)y)->n;
+
+	return a > b ? -1 : a < b;
+}
+
+/* Add the ratios that turned up often among the matches; returns how many, < 0: no memory. */
+static int learn(const struct pair *p, struct vc_ratios *r)
+{
+	struct tally *t = malloc(sizeof(*t) * (p->na + 1));
+	size_t n = 0, m = 0;
+	int added = 0;
+
+	if (!t)
+		return VC_ENOMEM;
+	for (size_t i = 0; i < p->na; i++)
+		if (p->match[i] != VC_UNMATCHED && p->a[i].size > 4096 &&
+		    !related(r, p->a[i].size, p->b[p->match[i]].size))
+			t[n++] = (struct tally){ (double)p->b[p->match[i]].size / (double)p->a[i].size, 1 };
+	qsort(t, n, sizeof(*t), by_ratio);
+	for (size_t i = 0; i < n; i++)
+		if (m && fabs(t[m - 1].ratio - t[i].ratio) < 1e-12)
+			t[m - 1].n++;
+		else
+			t[m++] = t[i];
+	qsort(t, m, sizeof(*t), by_count);
+	for (size_t i = 0; i < m && r->n < VC_RATIOS && t[i].n >= OFTEN; i++, added++)
+		r->at[r->n++] = t[i].ratio;
+	free(t);
+	return added;
+}
+
+int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
+{
+	struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match };
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < na; i++)
+			match[i] = VC_UNMATCHED;
+		int rc = difference(&p, err);
+		if (!rc)
+			rc = fill_holes(&p, err);
+		if (rc || pass)
+			return rc;
+		int added = learn(&p, r);
+		if (added < 0)
+			return vc_nomem(err, "the alignment of two recordings");
+		if (!added)
+			break;
+	}
+	return 0;
+}
+
+static size_t holes(const uint32_t *match, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += match[i] == VC_UNMATCHED;
+	return k;
+}
+
+/* Share of the bytes of a that has no counterpart. */
+static double alone(const struct vc_take *a, size_t na, const uint32_t *match)
+{
+	double all = 0, none = 0;
+
+	for (size_t i = 0; i < na; i++) {
+		all += (double)a[i].size;
+		none += match[i] == VC_UNMATCHED ? (double)a[i].size : 0;
+	}
+	return all > 0 ? none / all : 0;
+}
+
+/* Where the squares are the rule the parameter is the side of a picture, and attention over its
+ * patches grows with the fourth power. */
+static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b, const uint32_t *match,
+		    double ratio)
+{
+	size_t linear = 0, square = 0;
+
+	for (size_t i = 0; i < na; i++) {
+		if (match[i] == VC_UNMATCHED)
+			continue;
+		double size = (double)a[i].size, other = (double)b[match[i]].size;
+		linear += fabs(size * ratio - other) < 0.5;
+		square += fabs(size * ratio * ratio - other) < 0.5;
+	}
+	return square > 8 * linear;
+}
+
+static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
+		     double second, uint32_t **out, struct vc_error *err)
+{
+	double square = ratio * ratio;
+	const struct vc_ratios by_degree[] = {
+		{ .at = { 1, ratio, second }, .n = 3 },
+		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
+		{ .at = { 1, ratio, second, square, second * second, square * ratio, square * square }, .n = 7 },
+	};
+	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
+	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
+
+	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
+		struct vc_ratios r = by_degree[k];
+
+		if (k == 2 && alone(a, na, best) < POWERS_FROM && !is_side(a, na, b, best, ratio))
+			break; /* small numbers are powers of small ratios by chance too often */
+		rc = vc_align(a, na, b, nb, &r, next, err);
+		if (rc || (k && holes(next, na) >= holes(best, na)))
+			continue;
+		uint32_t *swap = best;
+		best = next;
+		next = swap;
+	}
+	free(next);
+	*out = rc ? NULL : best;
+	if (rc)
+		free(best);
+	return rc;
+}
+
+static struct vc_take *nameless(const struct vc_take *t, size_t n)
+{
+	struct vc_take *copy = malloc(sizeof(*copy) * (n + 1));
+
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = t[i];
+		copy[i].site = 0;
+	}
+	return copy;
+}
+
+/* Two runs that make the same requests from the same places, each of which lives as long as in the
+ * other, are matched one by one. Sizes must not decide there: (1000 + 2) * 2 = 2000 + 4 looks like
+ * growth in proportion between different layers. */
+static bool is_twin_run(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio)
+{
+	double all = 0, wrong = 0; /* bytes that shrink where the parameter grows: another configuration */
+	size_t other = 0;
+
+	if (na != nb)
+		return false;
+	for (size_t i = 0; i < na; i++) {
+		double x = (double)a[i].size, y = (double)b[i].size;
+
+		if (!same_place(&a[i], &b[i]) || (a[i].life == UINT32_MAX) != (b[i].life == UINT32_MAX))
+			return false;
+		other += a[i].life != b[i].life;
+		all += x;
+		wrong += ratio > 1 ? (y < 0.98 * x ? x : 0) : y > 1.02 * x ? x : 0;
+	}
+	/* lives: a cache emptied in the order of a hash table */
+	return other * OTHER_LIVES <= na && wrong * OTHER_LIVES <= all;
+}
+
+static int one_by_one(size_t n, uint32_t **out, struct vc_error *err)
+{
+	*out = malloc(sizeof(**out) * (n + 1));
+	for (size_t i = 0; *out && i < n; i++)
+		(*out)[i] = (uint32_t)i;
+	return *out ? 0 : vc_nomem(err, "the alignment of two recordings");
+}
+
+/* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
+ * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
+ * together (a line was added to the script in between) the order of sizes has to do. */
+int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
+		  double second, uint32_t **out, struct vc_error *err)
+{
+	uint32_t *without;
+
+	if ((ratio > 1) == (second > 1 || (second == 1 && ratio > 1)) && is_twin_run(a, na, b, nb, ratio))
+		return one_by_one(na, out, err);
+	int rc = align_two(a, na, b, nb, ratio, second, out, err);
+
+	if (rc || holes(*out, na) * 4 < na)
+		return rc;
+	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
+	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) : vc_nomem(err, "the alignment");
+	free(x);
+	free(y);
+	if (!rc && holes(without, na) < holes(*out, na)) {
+		free(*out);
+		*out = without;
+	} else if (!rc) {
+		free(without);
+	}
+	return rc;
+}
+
+/* A copy of what is not to be skipped, and where it stood. */
+struct kept { struct vc_take *take; uint32_t *at; size_t n; };
+
+static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kept *out)
+{
+	*out = (struct kept){ .take = malloc((n + 1) * sizeof(*out->take)), .at = malloc((n + 1) * sizeof(*out->at)) };
+	for (size_t i = 0; out->take && out->at && i < n; i++)
+		if (!skip || !skip[i]) {
+			out->take[out->n] = t[i];
+			out->at[out->n++] = (uint32_t)i;
+		}
+	return out->take && out->at;
+}
+
+int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b, size_t nb,
+		  const bool *skip_b, double ratio, double second, uint32_t *match, struct vc_error *err)
+{
+	struct kept x = { 0 }, y = { 0 };
+	uint32_t *found = NULL;
+	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ? 0 : vc_nomem(err, "the alignment");
+
+	if (!rc)
+		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);
+	for (size_t i = 0; !rc && i < na; i++)
+		match[i] = VC_UNMATCHED;
+	for (size_t i = 0; !rc && i < x.n; i++)
+		match[x.at[i]] = found[i] == VC_UNMATCHED ? VC_UNMATCHED : y.at[found[i]];
+	free(found);
+	free(x.take);
+	free(x.at);
+	free(y.take);
+	free(y.at);
+	return rc;
+}

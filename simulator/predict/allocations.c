@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocations.c - turns a trace into allocations that can be compared with those of another trace. */
+#include "simulator/predict/allocations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ (h >> 29);
+}
+
+static uint64_t text_hash(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = mix(h, (unsigned char)*s);
+	return h;
+}
+
+/* Python that a dry run puts between the program and PyTorch: it goes another way for small tensors
+ * than for large ones. */
+static bool is_ours(const char *file)
+{
+	return !strcmp(file, "vramcast_null_values.py");
+}
+
+/* Call stacks by content, so that two recordings agree; folders do not count. */
+static uint64_t *site_hashes(const struct vc_meta *m)
+{
+	uint64_t *h = calloc(m->frames + 1, sizeof(*h));
+
+	for (size_t i = 1; h && i < m->frames; i++) {
+		const struct vc_frame *f = &m->frame[i];
+		const char *file = f->file < m->strings ? m->string[f->file] : "";
+		const char *base = strrchr(file, '/');
+
+		h[i] = f->parent < i ? h[f->parent] : 0;
+		if (is_ours(base ? base + 1 : file))
+			continue;
+		h[i] = mix(h[i], f->line + 1);
+		h[i] = text_hash(h[i], base ? base + 1 : file);
+		h[i] = text_hash(h[i], f->function < m->strings ? m->string[f->function] : "") | 1;
+	}
+	return h;
+}
+
+static int arrays(struct vc_member *m, size_t n, uint64_t ids, struct vc_error *err)
+{
+	m->take = calloc(n + 1, sizeof(*m->take));
+	m->event = calloc(n + 1, sizeof(*m->event));
+	m->born = calloc(n + 1, sizeof(*m->born));
+	m->died = calloc(n + 1, sizeof(*m->died));
+	m->of_id = calloc((size_t)ids + 1, sizeof(*m->of_id));
+	m->ids = ids + 1;
+	if (m->take && m->event && m->born && m->died && m->of_id)
+		return 0;
+	return vc_nomem(err, "the allocations of a recording");
+}
+
+static void add(struct vc_member *m, const struct vc_event *e, size_t at, uint64_t site)
+{
+	size_t i = m->n++;
+
+	m->take[i] = (struct vc_take){ .size = e->size, .site = site, .stream = e->stream,
+				       .life = UINT32_MAX };
+	m->event[i] = (uint32_t)at;
+	m->born[i] = m->steps++;
+	m->died[i] = VC_NEVER;
+	m->of_id[e->id] = (uint32_t)i + 1;
+}
+
+static void drop(struct vc_member *m, uint64_t id)
+{
+	uint32_t i = id < m->ids ? m->of_id[id] : 0;
+
+	if (i && m->died[i - 1] == VC_NEVER) {
+		m->died[i - 1] = m->steps;
+		m->take[i - 1].life = (uint32_t)(m->n - i);
+	}
+	m->steps++;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+bool vc_member_lasts(const struct vc_member *m, size_t i)
+{
+	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
+}
+
+bool vc_member_has_lasting(const struct vc_member *m, uint64_t size)
+{
+	return bsearch(&size, m->lasting, m->lastings, sizeof(*m->lasting), by_size) != NULL;
+}
+
+static int read_lasting(struct vc_member *m, struct vc_error *err)
+{
+	m->lasting = malloc((m->n + 1) * sizeof(*m->lasting));
+	if (!m->lasting)
+		return vc_nomem(err, "the sizes of a recording");
+	for (size_t i = 0; i < m->n; i++)
+		if (vc_member_lasts(m, i))
+			m->lasting[m->lastings++] = m->take[i].size;
+	qsort(m->lasting, m->lastings, sizeof(*m->lasting), by_size);
+	return 0;
+}
+
+int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
+		   struct vc_error *err)
+{
+	size_t n = 0;
+	uint64_t ids = t->meta->max_id;
+
+	*m = (struct vc_member){ .trace = t, .device = device };
+	if (t->n >= UINT32_MAX)
+		return vc_fail(err, VC_ENOSUP, "a recording of %zu events is too long to be compared; "
+			       "cut it with -x window", t->n);
+	for (size_t i = 0; i < t->n; i++) {
+		n += t->ev[i].kind == VC_EV_ALLOC && t->ev[i].device == device;
+		if (t->ev[i].kind < VC_EV_SEGMENT_ALLOC && t->ev[i].kind <= VC_EV_USE && t->ev[i].id > ids)
+			ids = t->ev[i].id;
+	}
+	if (!n)
+		return vc_fail(err, VC_EUSAGE, "%s has no allocation on device %u",
+			       t->meta->path ? t->meta->path : "the trace", device);
+	uint64_t *site = site_hashes(t->meta);
+	int rc = site ? arrays(m, n, ids, err) : vc_nomem(err, "the call sites of a recording");
+
+	for (size_t i = 0; !rc && i < t->n; i++) {
+		const struct vc_event *e = &t->ev[i];
+
+		if (e->device != device)
+			continue;
+		if (e->kind == VC_EV_ALLOC)
+			add(m, e, i, e->site < t->meta->frames ? site[e->site] : 0);
+		else if (e->kind == VC_EV_FREE)
+			drop(m, e->id);
+	}
+	free(site);
+	if (!rc)
+		rc = read_lasting(m, err);
+	if (rc)
+		vc_member_fini(m);
+	return rc;
+}
+
+void vc_member_fini(struct vc_member *m)
+{
+	free(m->take);
+	free(m->event);
+	free(m->born);
+	free(m->died);
+	free(m->of_id);
+	free(m->lasting);
+	*m = (struct vc_member){ 0 };
+}
+
+static bool is_file(const char *path, const char *file)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return path && !strcmp(slash ? slash + 1 : path, file);
+}
+
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file)
+{
+	const struct vc_meta *meta = m->trace->meta;
+	uint32_t site = m->trace->ev[m->event[i]].site;
+
+	for (; depth-- > 0 && site && site < meta->frames; site = meta->frame[site].parent) {
+		const char *name = meta->string[meta->frame[site].function];
+
+		if ((!function || (name && !strcmp(name, function))) &&
+		    (!file || is_file(meta->string[meta->frame[site].file], file)))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocations.h - one recording as a list of allocations with their lives. */
+#ifndef VC_ALLOCATIONS_H
+#define VC_ALLOCATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "simulator/predict/align.h"
+#include "simulator/replay/source.h"
+
+#define VC_NEVER UINT32_MAX
+
+struct vc_member {
+	const struct vc_trace *trace; /* lent */
+	uint16_t device;
+	size_t n;                     /* allocations of that device, in order */
+	struct vc_take *take;
+	uint32_t *event;              /* index of each ALLOC in the trace */
+	uint32_t *born, *died;        /* place among the device's ALLOC and FREE events; VC_NEVER */
+	uint32_t *of_id;              /* allocation + 1 by block id, 0: none */
+	uint64_t ids;                 /* length of of_id */
+	uint32_t steps;               /* ALLOC and FREE events in all */
+	uint64_t *lasting;            /* sizes of what lives to the end, sorted: parameters, states */
+	size_t lastings;
+};
+
+/* Errors: VC_ENOMEM; VC_EUSAGE when the trace has no allocation on that device. */
+int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
+		   struct vc_error *err);
+void vc_member_fini(struct vc_member *m);
+
+/* Alive at the last allocation (what is freed behind it goes because the program ends), and not just because the
+ * recording ended: what the last step holds is data too. */
+bool vc_member_lasts(const struct vc_member *m, size_t i);
+/* Is there a lasting block of that many bytes? */
+bool vc_member_has_lasting(const struct vc_member *m, uint64_t size);
+
+/* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of that name
+ * (without its folder)? NULL: any. False where no call sites were recorded. */
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file);
+
+#endif

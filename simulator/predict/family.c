@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* family.c - what several recordings say about a value nobody recorded (docs/what-if.md 1).
+ *
+ * The order of events is that of the nearest recording. Each of its allocations is looked up in the
+ * others (align.c), its size becomes a law of the parameter (laws.c), buffers whose size follows
+ * from a kernel's launch arithmetic are computed (scratch.c), and what no other recording has takes
+ * the law of a block of its size. The peak is never extrapolated: it is replayed. */
+#include "simulator/predict/family.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/predict/scaling.h"
+
+enum { TELLING = 4096 }; /* bytes of a block that shows whether an evaluation grows */
+
+static double value_of(const struct vc_meta *m, const char *name)
+{
+	for (size_t i = 0; i < m->params; i++)
+		if (!strcmp(m->param[i].name, name))
+			return m->param[i].value;
+	return NAN;
+}
+
+/* The axis with another name, but for the words that say training or evaluation; axes: none. */
+static size_t counterpart(const struct vc_family *f, size_t axis)
+{
+	const char *rest, *other;
+	enum vc_part part = vc_part_of_name(f->axis[axis].name, &rest);
+
+	for (size_t a = 0; a < f->axes; a++) {
+		enum vc_part p = vc_part_of_name(f->axis[a].name, &other);
+
+		if (a != axis && !strcmp(rest, other) && (p == VC_PART_EVAL) != (part == VC_PART_EVAL))
+			return a;
+	}
+	return f->axes;
+}
+
+/* A training and an evaluation parameter that never differ alone (the script sets one from the other):
+ * each acts in its own phases. */
+static void find_ties(struct vc_family *f)
+{
+	bool alone[VC_AXES] = { false };
+
+	for (size_t a = 0; a < f->axes; a++)
+		for (size_t i = 0; i < f->n; i++)
+			alone[a] |= vc_family_has_partner(f, i, a);
+	for (size_t a = 0; f->n > 1 && a < f->axes; a++)
+		f->tied |= !alone[a] && counterpart(f, a) < f->axes;
+	for (size_t a = 0; f->tied && a < f->axes; a++) {
+		enum vc_part part = vc_part_of_name(f->axis[a].name, NULL);
+
+		if (counterpart(f, a) < f->axes)
+			f->axis[a].part = part == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+	}
+}
+
+static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
+{
+	bool differs = false;
+
+	for (size_t a = 0; a < f->axes; a++)
+		if (!strcmp(f->axis[a].name, name))
+			return 0;
+	for (size_t i = 0; i < f->n; i++) {
+		double v = value_of(f->m[i].trace->meta, name);
+		const char *path = f->m[i].trace->meta->path;
+
+		if (isnan(v) || v <= 0)
+			return vc_fail(err, VC_EUSAGE, "%s does not say its %s; add @%s=VALUE to its name",
+				       path ? path : "a recording", name, name);
+		differs |= v != value_of(f->m[0].trace->meta, name);
+	}
+	if (!differs && f->n > 1)
+		return 0;
+	if (f->axes == VC_AXES)
+		return vc_fail(err, VC_EUSAGE, "the recordings differ in more than %d parameters", VC_AXES);
+	f->axis[f->axes++].name = name;
+	return 0;
+}
+
+static int find_axes(struct vc_family *f, struct vc_error *err)
+{
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->m[i].trace->meta->params; k++) {
+			int rc = add_axis(f, f->m[i].trace->meta->param[k].name, err);
+			if (rc)
+				return rc;
+		}
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t a = 0; a < f->axes; a++)
+			f->x[i][a] = value_of(f->m[i].trace->meta, f->axis[a].name);
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
+				return vc_fail(err, VC_EUSAGE, "two recordings have the same parameters; "
+					       "say what differs with FILE@batch=8");
+	find_ties(f);
+	return 0;
+}
+
+struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device, bool force,
+				struct vc_error *err)
+{
+	struct vc_family *f = calloc(1, sizeof(*f));
+
+	if (f) {
+		f->m = calloc(n, sizeof(*f->m));
+		f->x = calloc(n, sizeof(*f->x));
+		f->view = calloc(n, sizeof(*f->view));
+		pthread_mutex_init(&f->lock, NULL);
+		f->force = force;
+	}
+	if (!f || !f->m || !f->x || !f->view) {
+		vc_nomem(err, "the family of recordings");
+		vc_family_free(f);
+		return NULL;
+	}
+	for (; f->n < n; f->n++)
+		if (vc_member_init(&f->m[f->n], t[f->n], device, err)) {
+			vc_family_free(f);
+			return NULL;
+		}
+	if (find_axes(f, err)) {
+		vc_family_free(f);
+		return NULL;
+	}
+	f->recorded = vc_scratch_card(f->m, f->n, &f->card_known);
+	return f;
+}
+
+void vc_family_free(struct vc_family *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++) {
+		vc_member_fini(&f->m[i]);
+		vc_view_fini(&f->view[i], f->n);
+	}
+	free(f->m);
+	free(f->x);
+	free(f->view);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card)
+{
+	f->recorded = *card;
+	f->card_known = true;
+	for (size_t i = 0; i < f->n; i++) { /* recognised scratch depends on it: look again */
+		vc_view_fini(&f->view[i], f->n);
+		f->view[i] = (struct vc_view){ 0 };
+	}
+}
+
+struct vc_reduction_card vc_family_card(const struct vc_family *f)
+{
+	return f->recorded;
+}
+
+bool vc_family_card_known(const struct vc_family *f)
+{
+	return f->card_known;
+}
+
+double vc_family_value(const struct vc_family *f, size_t member, const char *name)
+{
+	double value = member < f->n ? value_of(f->m[member].trace->meta, name) : NAN;
+	const char *rest;
+
+	if (member < f->n && isnan(value) && vc_part_of_name(name, &rest) != VC_PART_ALL)
+		value = value_of(f->m[member].trace->meta, rest);
+	return value;
+}
+
+/* Can every parameter that moves be told from a recording that differs in it alone? */
+static bool is_corner(const struct vc_family *f, size_t i, const double *at)
+{
+	for (size_t a = 0; a < f->axes; a++)
+		if (at[a] != f->x[i][a] && !vc_family_has_partner(f, i, a))
+			return false;
+	return true;
+}
+
+static size_t nearest(const struct vc_family *f, const double *at)
+{
+	size_t best = 0;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < f->n; i++) {
+		double d = is_corner(f, i, at) ? 0 : 1e6;
+		for (size_t a = 0; a < f->axes; a++)
+			d += fabs(log(at[a] / f->x[i][a]));
+		if (d < least || (d == least && f->x[i][0] > f->x[best][0])) {
+			least = d;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Which axis does the name mean, and does it mean a part of it only? axes: none. */
+static size_t axis_of(const struct vc_family *f, const char *name, enum vc_part *part)
+{
+	const char *rest;
+	size_t a = 0;
+
+	*part = VC_PART_ALL;
+	while (a < f->axes && strcmp(f->axis[a].name, name))
+		a++;
+	if (a < f->axes || (*part = vc_part_of_name(name, &rest)) == VC_PART_ALL)
+		return a;
+	for (a = 0; a < f->axes; a++) /* "train_batch" of "batch" */
+		if (!strcmp(f->axis[a].name, rest))
+			return a;
+	return a;
+}
+
+/* A parameter that is the same in all recordings may be repeated. */
+static bool is_recorded(const struct vc_family *f, const struct vc_param_value *p)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (value_of(f->m[i].trace->meta, p->name) != p->value)
+			return false;
+	return true;
+}
+
+static int ask_one(const struct vc_family *f, const struct vc_param_value *p, struct vc_goal *g,
+		   struct vc_error *err)
+{
+	enum vc_part part;
+	size_t a = axis_of(f, p->name, &part);
+
+	if (!(p->value > 0))
+		return vc_fail(err, VC_EUSAGE, "%s must be above zero", p->name);
+	if (a == f->axes && is_recorded(f, p))
+		return 0;
+	if (a == f->axes)
+		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two that do, "
+			       "as FILE@%s=VALUE", p->name, p->name);
+	if (part != VC_PART_EVAL)
+		g->train[a] = p->value;
+	if (part != VC_PART_TRAIN)
+		g->eval[a] = p->value;
+	g->named[a] |= part == VC_PART_EVAL;
+	return 0;
+}
+
+/* The target on each axis; names the family does not know are refused. */
+static int target(const struct vc_family *f, const struct vc_family_ask *ask, struct vc_goal *g,
+		  struct vc_error *err)
+{
+	for (size_t a = 0; a < f->axes; a++)
+		g->train[a] = g->eval[a] = NAN;
+	for (int parts = 0; parts < 2; parts++) /* those of a part say more than those of all */
+		for (size_t i = 0; i < ask->n; i++) {
+			enum vc_part part;
+
+			axis_of(f, ask->at[i].name, &part);
+			int rc = (part != VC_PART_ALL) == parts ? ask_one(f, &ask->at[i], g, err) : 0;
+			if (rc)
+				return rc;
+		}
+	for (size_t a = 0; a < f->axes; a++) {
+		double most = f->x[0][a];
+
+		for (size_t i = 1; i < f->n; i++)
+			most = fmax(most, f->x[i][a]);
+		g->train[a] = isnan(g->train[a]) ? most : g->train[a];
+		g->eval[a] = isnan(g->eval[a]) ? most : g->eval[a];
+		g->apart |= g->train[a] != g->eval[a];
+	}
+	return 0;
+}
+
+/* Training and evaluation apart: the recording must show both, and its evaluation must depend on what is
+ * asked for; one of its own size is a parameter of its own. */
+static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struct vc_error *err)
+{
+	const struct vc_view *v = &f->view[base];
+	const struct vc_member *m = &f->m[base];
+	const char *path = m->trace->meta->path ? m->trace->meta->path : "the nearest recording";
+	int rc = vc_view_parts(f, base, err);
+	bool moves[VC_AXES] = { false };
+
+	if (rc)
+		return rc;
+	if (!v->parted)
+		return vc_fail(err, VC_EUSAGE, "%s shows no evaluation that could be set apart from training; "
+			       "ask without train_ and eval_, or record with an evaluation", path);
+	for (size_t a = 0; a < f->axes; a++)
+		for (size_t i = 0; i < m->n && !moves[a]; i++)
+			moves[a] = v->part[i] == VC_PART_EVAL && m->take[i].size >= TELLING &&
+				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
+	for (size_t a = 0; a < f->axes; a++)
+		if (g->named[a] && f->axis[a].part == VC_PART_ALL && !moves[a])
+			return vc_fail(err, VC_EUSAGE, "the evaluation in these recordings does not depend on %s; "
+				       "record it at another value as well, as FILE@%s=8,eval_%s=16",
+				       f->axis[a].name, f->axis[a].name, f->axis[a].name);
+	return 0;
+}
+
+int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
+		 struct vc_family_report *rep, struct vc_error *err)
+{
+	struct vc_family_report unused;
+	struct vc_goal goal = { .apart = false };
+	int rc = target(f, ask, &goal, err);
+
+	*out = (struct vc_trace){ 0 };
+	rep = rep ? rep : &unused;
+	*rep = (struct vc_family_report){ 0 };
+	if (rc)
+		return rc;
+	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, goal.train);
+	if (ask->has_order && !is_corner(f, base, goal.train) && is_corner(f, nearest(f, goal.train), goal.train))
+		return vc_fail(err, VC_ENOSUP, "that recording alone does not tell all parameters apart");
+	pthread_mutex_lock(&f->lock);
+	rc = vc_view_open(f, base, err);
+	if (!rc && goal.apart)
+		rc = part(f, base, &goal, err);
+	pthread_mutex_unlock(&f->lock);
+	return rc ? rc : vc_synthesis(f, base, ask, &goal, out, rep, err);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* family.h - several recordings of one program at different parameter values, and the events it
+ * would make at a value nobody recorded. */
+#ifndef VC_FAMILY_H
+#define VC_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/meta.h"
+#include "simulator/predict/laws.h"
+#include "simulator/anatomy/reduction.h"
+#include "simulator/replay/source.h"
+
+enum { VC_AXES = 4 }; /* parameters that may differ within one family */
+
+/* What to do with sizes that the recordings do not settle. */
+enum vc_lean {
+	VC_LEAN_NONE, /* the best guess */
+	VC_LEAN_LOW,  /* as small as the recordings allow */
+	VC_LEAN_HIGH, /* as large */
+};
+
+struct vc_family_ask {
+	const struct vc_param_value *at; /* values to predict for; parameters left out stay as in the
+					  * nearest recording. train_X and eval_X set X for one kind
+					  * of phase only */
+	size_t n;
+	enum vc_lean lean;
+	bool has_order;
+	size_t order;      /* has_order: take the events' order from this recording */
+	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
+};
+
+/* How far an answer can be trusted. */
+struct vc_family_report {
+	size_t members;            /* recordings that were used */
+	size_t base;               /* the one whose order of events is used */
+	uint64_t allocs, bytes;    /* of the base */
+	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
+	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
+	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
+	uint64_t scratch, scratch_new; /* buffers of row sums: recognised, appearing only at the target */
+	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
+	double residual;           /* largest miss of a law on the recordings, share of that size */
+	uint64_t turns;            /* of loops, that no recording made */
+	bool rounded;              /* some sizes may be a unit off: see vc_view_miss */
+	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
+	bool same;                 /* the asked values are those of the base: nothing to predict */
+	bool single;               /* one recording only: sizes follow rules, not evidence */
+};
+
+struct vc_family;
+
+/* Traces are lent and must outlive the family; events of other devices are left out. Recordings
+ * whose bytes do not match (another dtype, other kernels) are refused with the share that differs,
+ * unless `force`. NULL on failure. */
+struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device, bool force,
+				struct vc_error *err);
+void vc_family_free(struct vc_family *f); /* NULL is fine */
+
+/* The card that was recorded on: it decides some scratch sizes. Unless told it is the card whose sizes
+ * the recordings show, and 132 multiprocessors when they show none. */
+void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
+struct vc_reduction_card vc_family_card(const struct vc_family *f);
+/* Did somebody tell, or do the recordings show it? */
+bool vc_family_card_known(const struct vc_family *f);
+
+/* Write the predicted trace to *out (vc_trace_fini). Safe from several threads. */
+int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
+		 struct vc_family_report *rep, struct vc_error *err);
+
+/* Value of a parameter in one recording, NaN when it has none. */
+double vc_family_value(const struct vc_family *f, size_t member, const char *name);
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loops.c - see loops.h
+ *
+ * What one recording has more of than the other is a run of allocations without counterpart. It is made of turns
+ * of a loop where it repeats what stands beside it, block for block. The events of its last turn are repeated;
+ * which block each repeated free gives back follows from the turn's own: of the blocks of that kind that
+ * live, the latest, the one before it, ... (a loop hands its state to the next turn, the backward pass takes
+ * the turns in reverse order). When the recording gave back the last of a kind, so does the longer run. */
+#include "simulator/predict/loops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define APART 2.5 /* turns: the first and the last may differ from the others, and do not count */
+
+enum {
+	MOST = 1 << 22, /* events of a longer run */
+	CLOSE = 32,     /* allocations between runs of one loop, at least */
+	PARTS = 512,    /* turns that are tried */
+	RUNS = 64,      /* and pieces of them */
+	SHORTEST = 4,   /* allocations of a turn: less are buffers that come and go */
+};
+
+/* Blocks of one place and size. */
+static bool alike(const struct vc_member *m, size_t i, size_t j)
+{
+	const struct vc_take *a = &m->take[i], *b = &m->take[j];
+
+	return a->size == b->size && a->site == b->site && a->stream == b->stream;
+}
+
+/* The shortest period of allocations [i, i + n), which need not hold it a whole number of times. fail: n entries
+ * of scratch. */
+static uint32_t period(const struct vc_member *m, size_t i, uint32_t n, uint32_t *fail)
+{
+	fail[0] = 0;
+	for (uint32_t k = 1, q = 0; k < n; k++) {
+		while (q && !alike(m, i + k, i + q))
+			q = fail[q - 1];
+		q += alike(m, i + k, i + q);
+		fail[k] = q;
+	}
+	return n - fail[n - 1];
+}
+
+struct region { size_t from, to; };
+
+/* The longest stretch of turns of p allocations that begins before `end` and ends behind i. */
+static struct region turns(const struct vc_member *m, size_t i, size_t end, uint32_t p)
+{
+	struct region best = { 0 };
+	size_t k = i;
+
+	while (k > 0 && k + p < m->n && i - k < p && !alike(m, k, k + p))
+		k--; /* i may stand in its last turn */
+	while (k > 0 && k + p < m->n && alike(m, k - 1, k - 1 + p))
+		k--;
+	for (size_t to; k < end; k = to + 1) {
+		for (to = k; to + p < m->n && alike(m, to, to + p); to++)
+			;
+		if (to - k >= p && to + p > i && to + p - k > best.to - best.from)
+			best = (struct region){ k, to + p };
+	}
+	return best;
+}
+
+static int push(struct vc_loops *l, const struct vc_loop *new)
+{
+	if (!(l->n & (l->n - 1))) {
+		struct vc_loop *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
+
+		if (!at)
+			return VC_ENOMEM;
+		l->at = at;
+	}
+	l->at[l->n++] = *new;
+	return 0;
+}
+
+/* What is compared: allocations of b, recorded at x, and of o, recorded at y. */
+struct search {
+	const struct vc_member *b, *o;
+	const uint32_t *match;
+	double x, y;
+	struct vc_loops *out;
+	uint32_t *fail; /* scratch */
+};
+
+/* The loop of the other recording that this one is matched with. */
+static struct region counterpart(const struct search *s, const struct region *r, uint32_t p)
+{
+	struct region best = { 0 };
+
+	for (size_t k = r->from, next = k; k < r->to; k++) {
+		uint32_t j = s->match[k];
+
+		if (j == VC_UNMATCHED || k < next || !(s->b->take[k].size == s->o->take[j].size))
+			continue;
+		struct region there = turns(s->o, j, j + 1, p);
+		if (there.to - there.from > best.to - best.from)
+			best = there;
+		next = k + p;
+	}
+	return best;
+}
+
+/* Do the allocations without counterpart in [i, end) come from turns of p allocations, as many more than in the
+ * other recording as the parameter says? The first and the last turns may be others in both. 1: yes, < 0: no
+ * memory. */
+static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
+{
+	struct region r = turns(s->b, i, end, p), o = counterpart(s, &r, p);
+	size_t len = r.to - r.from, other = o.to - o.from, alone = 0;
+
+	for (size_t k = i < r.from ? i : r.from; k < (end > r.to ? end : r.to); k++)
+		alone += s->match[k] == VC_UNMATCHED;
+	if (p < SHORTEST || alone < len - other || alone > len - other + (len - other) / 8)
+		return 0;
+	if (len < 2 * (size_t)p || len <= other || (len - other) % p)
+		return 0;
+	double per = (double)(len - other) / p / (s->x - s->y);
+	if (fabs((double)len / p - per * s->x) > APART)
+		return 0;
+	for (size_t k = r.from; k < r.to; k++)
+		s->out->like[k] = (uint32_t)(r.from + (k - r.from) % p);
+	struct vc_loop new = { .from = (uint32_t)r.from, .to = (uint32_t)r.to, .period = p, .per = per };
+	return push(s->out, &new) ? VC_ENOMEM : 1;
+}
+
+/* The run without counterpart that follows closely on those up to `end`, which are `all` allocations: where it ends;
+ * 0: none does. */
+static size_t next_run(const struct search *s, size_t end, size_t *all)
+{
+	size_t last = end + (*all > CLOSE ? *all : CLOSE), k = end;
+
+	while (k < s->b->n && k < last && s->match[k] != VC_UNMATCHED)
+		k++;
+	if (k == s->b->n || k == last)
+		return 0;
+	for (; k < s->b->n && s->match[k] == VC_UNMATCHED; k++)
+		++*all;
+	return k;
+}
+
+/* Periods to try: that of the last of the runs in [i, end), and the whole parts of all that is alone in them. */
+static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
+{
+	size_t from = end;
+	int found = 0;
+
+	while (from > i && s->match[from - 1] == VC_UNMATCHED)
+		from--;
+	if (end - from > 1)
+		found = loop_of(s, i, end, period(s->b, from, (uint32_t)(end - from), s->fail));
+	for (size_t parts = 1; !found && parts <= all / 2 && parts < PARTS; parts++)
+		if (all % parts == 0)
+			found = loop_of(s, i, end, (uint32_t)(all / parts));
+	return found;
+}
+
+int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y, const uint32_t *match,
+		  struct vc_loops *out, struct vc_error *err)
+{
+	struct search s = { b, o, match, x, y, out, malloc((b->n + 1) * sizeof(*s.fail)) };
+	int rc = s.fail ? 0 : VC_ENOMEM;
+
+	*out = (struct vc_loops){ .like = malloc((b->n + 1) * sizeof(*out->like)) };
+	if (!out->like)
+		rc = VC_ENOMEM;
+	for (size_t i = 0; out->like && i < b->n; i++)
+		out->like[i] = VC_UNMATCHED;
+	for (size_t i = 0, end, first, all; rc >= 0 && x > y && i < b->n; i = rc > 0 ? end : first) {
+		all = 0;
+		rc = 0;
+		for (end = i; end < b->n && match[end] == VC_UNMATCHED; end++)
+			all++;
+		first = end + (end == i);
+		for (int runs = 0; all && !rc && end && runs < RUNS; runs++) {
+			rc = one_cluster(&s, i, end, all);
+			end = rc ? end : next_run(&s, end, &all);
+		}
+	}
+	free(s.fail);
+	return rc < 0 ? vc_nomem(err, "the loops of a recording") : 0;
+}
+
+void vc_loops_skip(const struct vc_loops *l, double more, bool *skip)
+{
+	for (size_t j = 0; j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		size_t from = p->from + p->period, n = (size_t)(more * p->per + 0.5) * p->period;
+
+		for (size_t i = from; i < from + n && i < p->to; i++)
+			skip[i] = true;
+	}
+}
+
+void vc_loops_fini(struct vc_loops *l)
+{
+	free(l->at);
+	free(l->like);
+	*l = (struct vc_loops){ 0 };
+}
+
+void vc_turned_fini(struct vc_turned *t)
+{
+	vc_trace_fini(&t->trace);
+	free(t->of);
+	*t = (struct vc_turned){ 0 };
+}
+
+/* ---- a longer run ---- */
+
+/* Live blocks of one kind, in order of birth: as recorded, and in the longer run. */
+struct live { uint64_t *id; size_t n, room; };
+struct kind { struct live was, is; };
+
+struct turner {
+	const struct vc_member *b;
+	struct vc_turned *out;
+	struct kind *kind;
+	size_t kinds;
+	uint32_t *kind_of;   /* by allocation; VC_UNMATCHED: of no loop */
+	uint32_t *rank;      /* by event: which of its kind a free gave back, counted from the latest */
+	uint64_t *now;       /* by recorded id: the block that was given back instead */
+	size_t room;
+};
+
+static int add(struct live *l, uint64_t id)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 16;
+		uint64_t *at = realloc(l->id, room * sizeof(*at));
+
+		if (!at)
+			return VC_ENOMEM;
+		l->id = at;
+		l->room = room;
+	}
+	l->id[l->n++] = id;
+	return 0;
+}
+
+/* Take out the block that has `rank` later ones; the oldest where there are not so many. */
+static uint64_t take_out(struct live *l, size_t rank)
+{
+	size_t at = rank < l->n ? l->n - 1 - rank : 0;
+	uint64_t id = l->id[at];
+
+	memmove(&l->id[at], &l->id[at + 1], (l->n - at - 1) * sizeof(*l->id));
+	l->n--;
+	return id;
+}
+
+static size_t rank_of(const struct live *l, uint64_t id)
+{
+	for (size_t k = 0; k < l->n; k++)
+		if (l->id[l->n - 1 - k] == id)
+			return k;
+	return l->n;
+}
+
+static uint32_t alloc_of(const struct turner *t, uint64_t id)
+{
+	return id < t->b->ids && t->b->of_id[id] ? t->b->of_id[id] - 1 : VC_UNMATCHED;
+}
+
+static int out(struct turner *t, const struct vc_event *like, uint64_t id)
+{
+	struct vc_event e = *like;
+
+	e.id = id;
+	return t->out->trace.n < MOST ? vc_trace_append(&t->out->trace, &e, 1, NULL) : VC_ENOMEM;
+}
+
+/* A new block like allocation i. */
+static int repeat_alloc(struct turner *t, const struct vc_event *e, uint32_t i)
+{
+	uint64_t id = t->out->ids++;
+
+	if (id - t->out->from == t->room) {
+		size_t room = t->room ? 2 * t->room : 256;
+		uint32_t *of = realloc(t->out->of, room * sizeof(*of));
+
+		if (!of)
+			return VC_ENOMEM;
+		t->out->of = of;
+		t->room = room;
+	}
+	t->out->of[id - t->out->from] = i;
+	return add(&t->kind[t->kind_of[i]].is, id) ? VC_ENOMEM : out(t, e, id);
+}
+
+static int repeat(struct turner *t, size_t from, size_t to)
+{
+	int rc = 0;
+
+	for (size_t k = from; !rc && k < to; k++) {
+		const struct vc_event *e = &t->b->trace->ev[k];
+		bool free_it = e->kind == VC_EV_FREE;
+
+		if (e->device != t->b->device || (e->kind != VC_EV_ALLOC && !free_it))
+			continue;
+		uint32_t i = alloc_of(t, e->id);
+		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ? NULL : &t->kind[t->kind_of[i]];
+
+		if (q && !free_it)
+			rc = repeat_alloc(t, e, i);
+		else if (q && q->is.n)
+			rc = out(t, e, take_out(&q->is, t->rank[k]));
+	}
+	t->out->turns++;
+	return rc;
+}
+
+/* One recorded event, with the block that stands for its own. */
+static int recorded(struct turner *t, size_t k)
+{
+	const struct vc_event *e = &t->b->trace->ev[k];
+	uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ? alloc_of(t, e->id) : VC_UNMATCHED;
+	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ? NULL : &t->kind[t->kind_of[i]];
+	int rc = 0;
+
+	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
+		return out(t, e, q && t->now[e->id] ? t->now[e->id] : e->id);
+	if (e->kind == VC_EV_ALLOC)
+		return add(&q->was, e->id) || add(&q->is, e->id) ? VC_ENOMEM : out(t, e, e->id);
+	t->rank[k] = (uint32_t)rank_of(&q->was, e->id);
+	if (t->rank[k] >= q->was.n || !q->is.n)
+		return 0;
+	take_out(&q->was, t->rank[k]);
+	t->now[e->id] = take_out(&q->is, t->rank[k]);
+	rc = out(t, e, t->now[e->id]);
+	while (!rc && !q->was.n && q->is.n)
+		rc = out(t, e, take_out(&q->is, 0));
+	return rc;
+}
+
+struct sorted { const struct vc_take *t; uint32_t i; };
+
+static int by_kind(const void *x, const void *y)
+{
+	const struct vc_take *a = ((const struct sorted *)x)->t, *b = ((const struct sorted *)y)->t;
+
+	if (a->site != b->site)
+		return a->site < b->site ? -1 : 1;
+	if (a->size != b->size)
+		return a->size < b->size ? -1 : 1;
+	return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+/* Number the kinds of blocks that turns make. */
+static int find_kinds(struct turner *t, const struct vc_loops *l)
+{
+	const struct vc_member *b = t->b;
+	struct sorted *s = malloc((b->n + 1) * sizeof(*s));
+
+	if (!s)
+		return VC_ENOMEM;
+	for (uint32_t i = 0; i < b->n; i++)
+		s[i] = (struct sorted){ &b->take[i], i };
+	qsort(s, b->n, sizeof(*s), by_kind);
+	for (size_t from = 0, to; from < b->n; from = to) {
+		bool turned = false;
+
+		for (to = from; to < b->n && !by_kind(&s[from], &s[to]); to++)
+			turned |= l->like[s[to].i] != VC_UNMATCHED;
+		for (size_t k = from; k < to; k++)
+			t->kind_of[s[k].i] = turned ? (uint32_t)t->kinds : VC_UNMATCHED;
+		t->kinds += turned;
+	}
+	free(s);
+	t->kind = calloc(t->kinds + 1, sizeof(*t->kind));
+	return t->kind ? 0 : VC_ENOMEM;
+}
+
+static int turn_all(struct turner *t, const struct vc_loops *l, double more)
+{
+	size_t k = 0;
+	int rc = 0;
+
+	for (size_t j = 0; !rc && j <= l->n; j++) {
+		const struct vc_loop *p = j < l->n ? &l->at[j] : NULL;
+		size_t turn = p ? p->from + (p->to - p->from) / p->period / 2 * p->period : 0; /* in the middle */
+		size_t from = p ? t->b->event[turn] : 0;
+		size_t end = p && turn + p->period < t->b->n ? t->b->event[turn + p->period] : t->b->trace->n;
+
+		for (; !rc && k < end; k++)
+			rc = recorded(t, k);
+		for (double added = 0; p && !rc && added + 0.5 < more * p->per; added++)
+			rc = repeat(t, from, end);
+	}
+	return rc;
+}
+
+int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more, struct vc_turned *out,
+		  struct vc_error *err)
+{
+	struct turner t = { .b = b, .out = out };
+	int rc = 0;
+
+	*out = (struct vc_turned){ .from = b->ids + 1, .ids = b->ids + 1 };
+	t.kind_of = malloc((b->n + 1) * sizeof(*t.kind_of));
+	t.rank = calloc(b->trace->n + 1, sizeof(*t.rank));
+	t.now = calloc(b->ids + 1, sizeof(*t.now));
+	rc = t.kind_of && t.rank && t.now ? find_kinds(&t, l) : VC_ENOMEM;
+	if (!rc)
+		rc = turn_all(&t, l, more);
+	for (size_t k = 0; t.kind && k < t.kinds; k++) {
+		free(t.kind[k].was.id);
+		free(t.kind[k].is.id);
+	}
+	free(t.kind);
+	free(t.kind_of);
+	free(t.rank);
+	free(t.now);
+	if (!rc)
+		return 0;
+	vc_turned_fini(out);
+	return vc_nomem(err, "the longer run");
+}

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaling.c - one recording looked at through the others of its family: a law for each of its
+ * allocations, the twin of one that stands alone, and the scratch that launch arithmetic decides. */
+#include "simulator/predict/scaling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "simulator/predict/align.h"
+#include "simulator/predict/single.h"
+#include "simulator/predict/counts.h"
+
+enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
+#define ROUNDED 0.02        /* by which a size may be off where a length is divided: one frame of 50 */
+#define SHARE_NEEDED 0.85   /* of all bytes: autocast against none has 0.75, one script above 0.91 */
+
+void vc_view_fini(struct vc_view *v, size_t n)
+{
+	for (size_t i = 0; v->match && i < n; i++)
+		free(v->match[i]);
+	free(v->match);
+	free(v->law);
+	free(v->origin);
+	free(v->twin);
+	free(v->other);
+	free(v->scratch.at);
+	free(v->sorts.at);
+	free(v->single);
+	free(v->part);
+	vc_lengths_fini(&v->lengths);
+	vc_loops_fini(&v->loops);
+}
+
+/* ---- alignment ---- */
+
+/* Does an axis act on what belongs to `part`? */
+static bool acts(const struct vc_family *f, size_t axis, enum vc_part part)
+{
+	return f->axis[axis].part == VC_PART_ALL || part == VC_PART_ALL || f->axis[axis].part == part;
+}
+
+/* What stands before the first step is constant nearly always: what is not goes with training. */
+static enum vc_part part_of(const struct vc_family *f, const struct vc_view *v, size_t i)
+{
+	if (!f->tied)
+		return VC_PART_ALL;
+	return v->part[i] == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+}
+
+/* The only axis of a part on which two members differ, or axes when they differ on several or none. */
+static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_part part)
+{
+	size_t found = f->axes;
+
+	for (size_t a = 0; a < f->axes; a++)
+		if (f->x[i][a] != f->x[j][a] && acts(f, a, part)) {
+			if (found != f->axes)
+				return f->axes;
+			found = a;
+		}
+	return found;
+}
+
+bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
+{
+	enum vc_part part = f->axis[axis].part;
+
+	for (size_t k = 0; k < f->n; k++)
+		if (k != i && only_axis(f, i, k, part) == axis)
+			return true;
+	return false;
+}
+
+int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	struct vc_view *v = &f->view[base];
+
+	if (v->part)
+		return 0;
+	v->part = malloc(f->m[base].n + 1);
+	if (!v->part)
+		return vc_nomem(err, "the phases of a recording");
+	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
+}
+
+/* Match the base with member k, where all or a part of it differs in one parameter. Buffers of sums stand beside
+ * what they belong to; turned: without the turns of loops that k has not. */
+static int align_with(const struct vc_family *f, struct vc_view *v, size_t base, size_t k, bool turned,
+		      struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base], *m = &f->m[k];
+	double ratio[2] = { 1, 1 };
+	size_t n = 0;
+
+	for (enum vc_part part = VC_PART_ALL; part <= VC_PART_EVAL; part++) {
+		size_t axis = only_axis(f, base, k, part);
+
+		if (axis == f->axes || (n && ratio[0] == f->x[k][axis] / f->x[base][axis]))
+			continue;
+		ratio[n++] = f->x[k][axis] / f->x[base][axis];
+		if (part == VC_PART_ALL)
+			break;
+	}
+	bool *skip = n ? calloc(b->n + m->n + 2, sizeof(*skip)) : NULL, *there = skip + b->n + 1;
+	uint32_t *match = v->match[k] ? v->match[k] : n ? malloc((b->n + 1) * sizeof(*match)) : NULL;
+
+	v->match[k] = match;
+	if (!n)
+		return 0;
+	if (!skip || !match) {
+		free(skip);
+		return vc_nomem(err, "the alignment of two recordings");
+	}
+	vc_scratch_mark(b, &f->recorded, skip);
+	vc_scratch_mark(m, &f->recorded, there);
+	if (turned)
+		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
+	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1], match, err);
+	for (size_t i = 0; !rc && i + 2 < b->n; i++)
+		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1]; d++)
+			match[i + d] = match[i] + d;
+	free(skip);
+	return rc;
+}
+
+/* Loops that the base turns more often than the next smaller recording: compared with each other one as if it did
+ * not. */
+static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	double x = f->x[base][0];
+	size_t next = f->n;
+	int rc = 0;
+
+	if (f->axes != 1 || f->n < 2 || vc_single_counts(f->axis[0].name))
+		return 0; /* samples go through a program side by side */
+	for (size_t k = 0; k < f->n; k++)
+		if (f->x[k][0] < x && (next == f->n || f->x[k][0] > f->x[next][0]))
+			next = k;
+	if (next < f->n)
+		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next], &v->loops, err);
+	for (size_t k = 0; !rc && v->loops.n && k < f->n; k++)
+		if (f->x[k][0] < x)
+			rc = align_with(f, v, base, k, true, err);
+	return rc;
+}
+
+/* Turns that no other recording has are like the first. */
+static void settle_loops(struct vc_view *v, size_t n)
+{
+	for (size_t i = 0; v->loops.n && i < n; i++) {
+		uint32_t like = v->loops.like[i];
+
+		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED || v->origin[like] != VC_BY_LAW)
+			continue;
+		v->origin[i] = VC_BY_TWIN;
+		v->twin[i] = like;
+		v->other[i] = VC_UNMATCHED;
+	}
+}
+
+/* ---- laws ---- */
+
+static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis,
+		      size_t i, struct vc_sample *s)
+{
+	size_t n = 0;
+	enum vc_part part = part_of(f, v, i);
+
+	if (!acts(f, axis, part)) {
+		s[0] = s[1] = (struct vc_sample){ f->x[base][axis], (double)f->m[base].take[i].size };
+		s[1].x *= 2; /* the same at any value */
+		return 2;
+	}
+	for (size_t k = 0; k < f->n; k++) {
+		struct vc_sample new = { f->x[k][axis], 0 };
+		size_t at = n;
+
+		if (k == base)
+			new.y = (double)f->m[base].take[i].size;
+		else if (only_axis(f, base, k, part) == axis && v->match[k] && v->match[k][i] != VC_UNMATCHED)
+			new.y = (double)f->m[k].take[v->match[k][i]].size;
+		else
+			continue;
+		for (; at > 0 && s[at - 1].x > new.x; at--)
+			s[at] = s[at - 1];
+		s[at] = new;
+		n++;
+	}
+	return n;
+}
+
+/* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0: neither. */
+static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis)
+{
+	struct vc_sample s[64];
+	size_t linear = 0, square = 0, cube = 0;
+
+	for (size_t i = 0; i < f->m[base].n; i++) {
+		size_t n = samples(f, v, base, axis, i, s);
+		struct vc_law l = vc_law_fit(s, n, 0);
+
+		linear += n > 1 && l.kind == VC_LAW_LINEAR;
+		square += n > 1 && l.kind == VC_LAW_QUADRATIC && !(l.d > 0);
+		cube += n > 1 && l.kind == VC_LAW_QUADRATIC && l.d > 0;
+	}
+	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
+}
+
+/* Products of two counts, where a line through two samples or no law at all was found. A number of samples
+ * counts nothing but itself. */
+static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_law *law = &v->law[a * b->n], l;
+	struct vc_sample s[64];
+	struct vc_counts u;
+
+	if (vc_single_counts(f->axis[a].name))
+		return 0;
+	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		size_t n = samples(f, v, base, a, i, s);
+
+		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
+			law[i] = l;
+		law[i].power = vc_counts_power(&u, &law[i], s, n);
+	}
+	return rc;
+}
+
+static int fit_all(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_sample s[64];
+	int rc = 0;
+
+	for (size_t a = 0; !rc && a < f->axes; a++) {
+		f->axis[a].side = side_of(f, v, base, a);
+		for (size_t i = 0; i < b->n; i++) {
+			size_t n = samples(f, v, base, a, i, s);
+			struct vc_law *l = &v->law[a * b->n + i];
+
+			*l = vc_law_fit(s, n, f->axis[a].side);
+			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a)) /* of its part */
+				v->origin[i] = VC_ALONE;
+		}
+		rc = refit(f, v, base, a, err);
+		for (size_t i = 0; i < b->n; i++)
+			v->residual = fmax(v->residual, v->law[a * b->n + i].residual / (double)b->take[i].size);
+	}
+	return rc;
+}
+
+/* Size of an allocation with laws at the target. Along several axes the factors multiply, except
+ * for a common constant part, which stays. */
+double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		     const double *at)
+{
+	const struct vc_member *b = &f->m[base];
+	double y0 = (double)b->take[i].size, y = y0, constant = 0;
+	size_t moving = 0;
+
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+
+		if (at[a] == f->x[base][a] || l->kind == VC_LAW_CONST || l->kind == VC_LAW_ALONE)
+			continue;
+		if (!moving++)
+			constant = l->a;
+		else if (fabs(constant - l->a) > 0.5)
+			constant = 0;
+		y *= vc_law_at(l, at[a]) / y0;
+	}
+	if (moving < 2 || constant <= 0 || constant >= y0)
+		return round(y);
+	y = y0 - constant;
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+		if (at[a] != f->x[base][a] && l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE)
+			y *= (vc_law_at(l, at[a]) - constant) / (y0 - constant);
+	}
+	return round(constant + y);
+}
+
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at)
+{
+	const struct vc_member *b = &f->m[base];
+	double most = 0;
+
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+		double up = at[a] / f->x[base][a];
+
+		if (l->power > 0 && up > 1)
+			most = fmax(most, (double)b->take[i].size * pow(up, l->power) / vc_law_at(l, at[a]));
+	}
+	return fmax(1, most);
+}
+
+/* Parts of bytes for each unit of a length or for each pixel: it is divided and rounded somewhere (frames of a
+ * spectrum, strides), and the law may be one of its units off. */
+static bool is_rounded(const struct vc_law *l)
+{
+	double each = l->c > 0 ? l->c : l->b;
+
+	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE && l->kind != VC_LAW_STEP && !(l->d > 0) &&
+	       !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
+}
+
+double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i)
+{
+	const struct vc_member *b = &f->m[base];
+	double worst = 0;
+
+	for (size_t a = 0; a < f->axes; a++) {
+		const struct vc_law *l = &v->law[a * b->n + i];
+
+		worst = fmax(worst, l->residual / (double)b->take[i].size);
+		if (f->n > 1 && !vc_single_counts(f->axis[a].name) && is_rounded(l))
+			worst = fmax(worst, ROUNDED);
+	}
+	return worst;
+}
+
+static double octaves(uint32_t life)
+{
+	return life == UINT32_MAX ? 40 : log2(1.0 + life);
+}
+
+/* How unlike two allocations of one size are: life, call site and distance. */
+static double unlike(const struct vc_member *b, size_t i, size_t j)
+{
+	const struct vc_take *s = &b->take[i], *t = &b->take[j];
+
+	return 2 * fabs(octaves(s->life) - octaves(t->life)) + (s->site == t->site ? 0 : 4) +
+	       0.5 * log2(i > j ? (double)(i - j) : (double)(j - i));
+}
+
+static bool is_const(const struct vc_family *f, const struct vc_view *v, size_t n, size_t i)
+{
+	for (size_t a = 0; a < f->axes; a++)
+		if (v->law[a * n + i].kind != VC_LAW_CONST)
+			return false;
+	return true;
+}
+
+/* The most similar allocation of the same size whose law is known. What comes and goes, and exists
+ * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
+static void find_twin(const struct vc_family *f, const struct vc_member *b, struct vc_view *v, size_t i)
+{
+	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
+	uint32_t best[2] = { VC_UNMATCHED, VC_UNMATCHED };
+	double least[2] = { INFINITY, INFINITY };
+
+	for (size_t j = from; j < to; j++) {
+		if (j == i || v->origin[j] != VC_BY_LAW || b->take[j].size != b->take[i].size)
+			continue;
+		bool constant = is_const(f, v, b->n, j);
+		double d = unlike(b, i, j) + (constant && b->take[i].life != UINT32_MAX ? 40 : 0);
+		if (d < least[constant]) {
+			least[constant] = d;
+			best[constant] = (uint32_t)j;
+		}
+	}
+	bool pick = least[1] < least[0];
+	v->twin[i] = best[pick];
+	v->other[i] = best[!pick];
+}
+
+static void find_twins(const struct vc_family *f, const struct vc_member *b, struct vc_view *v)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (v->origin[i] == VC_ALONE)
+			find_twin(f, b, v, i);
+	for (size_t i = 0; i < b->n; i++)
+		if (v->origin[i] == VC_ALONE && v->twin[i] != VC_UNMATCHED)
+			v->origin[i] = VC_BY_TWIN;
+}
+
+/* ---- scratch of row sums ---- */
+
+/* Do the other recordings agree that this is a row sum: buffers where the formula has them? */
+static bool agreed(const struct vc_family *f, const struct vc_view *v, const struct vc_scratch *s,
+		   size_t base)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		uint64_t a = 0, b;
+
+		if (k == base || !v->match[k] || v->match[k][s->owner] == VC_UNMATCHED ||
+		    v->match[k][s->source] == VC_UNMATCHED)
+			continue;
+		const struct vc_member *o = &f->m[k];
+		uint32_t owner = v->match[k][s->owner];
+		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
+		bool has = vc_scratch_follows(o, owner);
+
+		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) != (has && o->take[owner + 1].size == a))
+			return false;
+	}
+	return true;
+}
+
+/* Other recordings that sort where this one does not, or the other way round, as the number of
+ * indices says; elsewhere it is no gradient of an embedding. */
+static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, const struct vc_sort *s,
+			size_t base)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		const uint32_t *match = v->match[k];
+
+		if (k == base || !match || match[s->owner] == VC_UNMATCHED || match[s->source] == VC_UNMATCHED)
+			continue;
+		const struct vc_member *o = &f->m[k];
+		struct vc_sort there;
+		uint64_t indices = o->take[match[s->source]].size / s->per;
+
+		if (vc_sort_needed(s, indices) != vc_sort_at(o, match[s->owner], &there))
+			return false;
+	}
+	return true;
+}
+
+static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base, const double *grows,
+		      struct vc_error *err)
+{
+	size_t kept = 0;
+	int rc = vc_sort_find(&f->m[base], grows, &v->sorts, err);
+
+	for (size_t i = 0; !rc && i < v->sorts.n; i++) {
+		struct vc_sort *s = &v->sorts.at[i];
+
+		if (!sorts_agree(f, v, s, base))
+			continue;
+		for (uint32_t k = 0; s->present && k <= VC_SORT_BLOCKS; k++) {
+			uint32_t j = s->owner - VC_SORT_BEFORE + k;
+			if (j == s->owner)
+				continue;
+			v->origin[j] = VC_BY_SORT;
+			v->twin[j] = (uint32_t)kept;
+		}
+		v->sorts.at[kept++] = *s;
+	}
+	v->sorts.n = kept;
+	return rc;
+}
+
+static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	double *grows = calloc(b->n, sizeof(*grows)), further[VC_AXES];
+	size_t kept = 0;
+	int rc = grows ? 0 : vc_nomem(err, "the row sums of a recording");
+
+	for (size_t a = 0; a < f->axes; a++) /* any other place shows what grows, and how fast */
+		further[a] = f->x[base][a] * (1.37 + 0.11 * (double)a);
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		size_t from = v->origin[i] == VC_BY_TWIN ? v->twin[i] : i;
+		grows[i] = vc_view_law(f, v, base, from, further) / (double)b->take[from].size;
+	}
+	if (!rc)
+		rc = vc_scratch_find(b, grows, &f->recorded, &v->scratch, err);
+	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
+		struct vc_scratch *s = &v->scratch.at[i];
+
+		if (s->source == VC_UNMATCHED || !agreed(f, v, s, base))
+			continue;
+		if (s->present)
+			v->origin[s->owner + 1] = v->origin[s->owner + 2] = VC_BY_ROWS;
+		v->scratch.at[kept++] = *s;
+	}
+	v->scratch.n = kept;
+	if (!rc)
+		rc = find_sorts(f, v, base, grows, err);
+	free(grows);
+	return rc;
+}
+
+/* ---- a view ---- */
+
+static void account(const struct vc_member *b, struct vc_view *v)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		v->bytes += b->take[i].size;
+		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED && v->origin[i] == VC_BY_TWIN;
+
+		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
+			v->unsettled += b->take[i].size;
+		else if (v->origin[i] != VC_BY_TWIN || turn)
+			v->matched += b->take[i].size;
+	}
+}
+
+/* A block and the one behind it, by place and size. */
+static uint64_t pair_at(const struct vc_member *b, size_t i)
+{
+	const struct vc_take *t = &b->take[i];
+	uint64_t h = 0;
+
+	for (int k = 0; k < 2; k++, t++) {
+		h = (h ^ t->site) * 0x9e3779b97f4a7c15ull;
+		h = ((h ^ (h >> 29)) ^ t->size) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 31;
+	}
+	return h;
+}
+
+static int by_hash(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Bytes without counterpart that do what matched ones do: next to the same block of the same place and size as one
+ * of those. A program that asked for some of its data more often (one more evaluation of a loss) is no other
+ * configuration. 0: no memory. */
+static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
+{
+	uint64_t bytes = 0, *pair = malloc((b->n + 1) * sizeof(*pair));
+	size_t n = 0;
+
+	for (size_t i = 0; pair && i + 1 < b->n; i++)
+		if (v->origin[i] == VC_BY_LAW && v->origin[i + 1] == VC_BY_LAW)
+			pair[n++] = pair_at(b, i);
+	if (pair)
+		qsort(pair, n, sizeof(*pair), by_hash);
+	for (size_t i = 1; pair && i + 1 < b->n; i++) {
+		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
+
+		if (v->origin[i] == VC_BY_TWIN && !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
+		    (bsearch(&here, pair, n, sizeof(*pair), by_hash) ||
+		     bsearch(&before, pair, n, sizeof(*pair), by_hash)))
+			bytes += b->take[i].size;
+	}
+	free(pair);
+	return bytes;
+}
+
+/* The same in one recording, where the parameter is a number of samples. */
+static int find_lengths_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[0];
+	bool *moves = vc_single_counts(f->axis[0].name) ? malloc(b->n + 1) : NULL;
+	int rc = 0;
+
+	if (!vc_single_counts(f->axis[0].name))
+		return 0;
+	for (size_t i = 0; moves && i < b->n; i++)
+		moves[i] = v->single[i] != VC_SINGLE_STAYS && v->single[i] != VC_SINGLE_HOLDS;
+	rc = moves ? vc_lengths_alone(&v->lengths, b, moves, err) : vc_nomem(err, "the steps of a recording");
+	free(moves);
+	return rc;
+}
+
+/* Steps as long as their samples happen to be, along the only parameter. */
+static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+{
+	double x[64];
+	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match };
+
+	if (f->axes == 1 && f->n == 1)
+		return find_lengths_alone(f, v, err);
+	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+		return 0;
+	for (size_t k = 0; k < f->n; k++)
+		x[k] = f->x[k][0];
+	return vc_lengths_read(&v->lengths, &o, base, err);
+}
+
+/* A family of one recording. */
+static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[0];
+	int rc = 0;
+
+	v->single = calloc(b->n * f->axes, sizeof(*v->single));
+	if (!v->single)
+		return vc_nomem(err, "the family of recordings");
+	for (size_t a = 0; !rc && a < f->axes; a++) {
+		uint8_t *how = v->single + a * b->n;
+
+		rc = vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err);
+		for (size_t i = 0; i < b->n; i++) {
+			double size = (double)b->take[i].size;
+			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS ||
+				     how[i] == VC_SINGLE_DATA;
+
+			v->law[a * b->n + i] = grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
+									.b = size / f->x[0][a] }
+						     : (struct vc_law){ .kind = VC_LAW_CONST, .a = size };
+			if (how[i] != VC_SINGLE_STAYS && how[i] != VC_SINGLE_GROWS)
+				v->origin[i] = VC_OPEN;
+			else if (v->origin[i] != VC_OPEN)
+				v->origin[i] = VC_BY_LAW;
+		}
+	}
+	return rc;
+}
+
+static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	int rc = vc_view_parts(f, base, err);
+
+	if (rc || f->view[base].parted)
+		return rc;
+	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and %s shows no "
+		       "evaluation that would tell them apart; give recordings that differ in one",
+		       f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
+}
+
+int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	const struct vc_member *b = &f->m[base];
+	struct vc_view *v = &f->view[base];
+	int rc = 0;
+
+	if (v->ready)
+		return 0;
+	v->match = calloc(f->n, sizeof(*v->match));
+	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
+	v->origin = calloc(b->n, sizeof(*v->origin));
+	v->twin = calloc(b->n, sizeof(*v->twin));
+	v->other = calloc(b->n, sizeof(*v->other));
+	if (!v->match || !v->law || !v->origin || !v->twin || !v->other)
+		return vc_nomem(err, "the family of recordings");
+	if (f->tied)
+		rc = need_parts(f, base, err);
+	for (size_t k = 0; !rc && k < f->n; k++)
+		if (k != base)
+			rc = align_with(f, v, base, k, false, err);
+	if (rc)
+		return rc;
+	rc = find_loops(f, v, base, err);
+	if (!rc)
+		rc = fit_all(f, v, base, err);
+	if (!rc && f->n == 1 && f->axes)
+		rc = settle_alone(f, v, err);
+	if (rc)
+		return rc;
+	find_twins(f, b, v);
+	settle_loops(v, b->n);
+	rc = find_lengths(f, v, base, err);
+	if (!rc)
+		rc = find_scratch(f, v, base, err);
+	if (rc)
+		return rc;
+	account(b, v);
+	v->ready = true;
+	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
+	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
+		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
+			       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
+			       100 * (1 - share),
+			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaling.h - what one recording of a family knows through the others; shared by family.c (opening, asking),
+ * view.c (laws, twins, scratch) and synthesis.c (events). */
+#ifndef VC_SCALING_H
+#define VC_SCALING_H
+
+#include <pthread.h>
+
+#include "simulator/predict/family.h"
+#include "simulator/predict/lengths.h"
+#include "simulator/predict/loops.h"
+#include "simulator/predict/modes.h"
+#include "simulator/predict/workspaces.h"
+#include "simulator/predict/single.h"
+#include "simulator/predict/sorting.h"
+
+/* How the size of an allocation at another value is known. */
+enum vc_origin {
+	VC_BY_LAW, VC_BY_TWIN, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
+	VC_OPEN /* one recording: may depend or not */
+};
+
+/* part: where the axis acts, for recordings that differ in a training and an evaluation parameter at once. */
+struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_part part; };
+
+/* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was said. */
+struct vc_goal { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
+
+/* What one recording, taken as the base, knows through the others. */
+struct vc_view {
+	bool ready;
+	uint32_t **match;        /* per member, per allocation of the base; NULL for the base itself */
+	struct vc_law *law;      /* per axis and allocation */
+	uint8_t *origin;         /* enum vc_origin by allocation */
+	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
+	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
+	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
+	uint8_t *part;           /* enum vc_part by allocation; NULL: nobody asked */
+	bool parted;             /* an evaluation was found */
+	struct vc_lengths lengths; /* steps as long as their samples happen to be */
+	struct vc_loops loops;   /* that turn more often at a larger value of the only parameter */
+	struct vc_scratches scratch;
+	struct vc_sorts sorts;
+	uint64_t bytes, matched, unsettled;
+	double residual;
+};
+
+struct vc_family {
+	struct vc_member *m;
+	size_t n;
+	struct vc_axis axis[VC_AXES];
+	size_t axes;
+	double (*x)[VC_AXES];    /* parameter values by member */
+	struct vc_view *view;
+	struct vc_reduction_card recorded;
+	bool card_known;
+	bool force;
+	bool tied;               /* some parameters never differ alone: phases tell them apart */
+	pthread_mutex_t lock;    /* views are opened when they are first needed */
+};
+
+/* Does another recording differ from `member` in this axis alone? */
+bool vc_family_has_partner(const struct vc_family *f, size_t member, size_t axis);
+
+/* Fill f->view[base]; the caller holds f->lock. Refuses recordings of another configuration. */
+int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err);
+void vc_view_fini(struct vc_view *v, size_t members);
+
+/* Bytes of allocation i of `base`, which has a law, at the values at[] by axis. */
+double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		   const double *at);
+
+/* Which allocations of `base` are of training, which of an evaluation: fills part and parted once; the
+ * caller holds f->lock. */
+int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
+
+/* By what factor allocation i may be larger at at[] than its laws say, where others explain the recordings as well; 1:
+ * none does. */
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at);
+
+/* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
+double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i);
+
+/* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts, where
+ * the goal is apart). */
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
+		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/predict/scaling.h"
+
+struct make {
+	struct vc_family *f;
+	const struct vc_view *v;
+	const struct vc_member *b;
+	size_t base;
+	enum vc_lean lean;
+	const struct vc_goal *goal;
+	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
+	const struct vc_turned *turned; /* more turns of loops; NULL: the recorded events */
+	size_t scratch;            /* the last row sum that came */
+	uint64_t next_id;
+	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
+	int skipping;              /* how many of them are still to come */
+	uint64_t partial, semaphores;
+	struct vc_reduction_card card;
+	struct vc_trace *out;
+	struct vc_family_report *rep;
+};
+
+/* The allocation that made block `id`, or that it repeats, + 1; 0: none. */
+static uint32_t alloc_of(const struct make *k, uint64_t id)
+{
+	if (k->turned && id >= k->turned->from && id < k->turned->ids)
+		return k->turned->of[id - k->turned->from] + 1;
+	return id < k->b->ids ? k->b->of_id[id] : 0;
+}
+
+static enum vc_part part_of(const struct make *k, size_t i)
+{
+	return k->goal->apart ? (enum vc_part)k->v->part[i] : VC_PART_TRAIN;
+}
+
+/* Values by axis in the part that allocation i belongs to. */
+static const double *values(const struct make *k, size_t i)
+{
+	return part_of(k, i) == VC_PART_EVAL ? k->goal->eval : k->goal->train;
+}
+
+static uint64_t kept_size(const struct make *k, size_t i, bool eval)
+{
+	const double *at = eval ? k->goal->eval : k->goal->train;
+	double size = (double)k->b->take[i].size;
+
+	for (size_t a = 0; k->lean == VC_LEAN_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
+		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a], at[a], k->lean);
+	return (uint64_t)(size + 0.5);
+}
+
+/* By its law, or with the samples of its step. */
+static double law_size(const struct make *k, size_t i, const double *at)
+{
+	const struct vc_lengths *l = &k->v->lengths;
+
+	if (l->vary && l->group[i])
+		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0], k->lean);
+	return vc_view_law(k->f, k->v, k->base, i, at);
+}
+
+/* How many indices an embedding has at the target. */
+static uint64_t indices(const struct make *k, const struct vc_sort *s)
+{
+	return (uint64_t)(law_size(k, s->source, values(k, s->source)) / (double)s->per + 0.5);
+}
+
+/* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
+static uint64_t sort_size(const struct make *k, size_t i)
+{
+	const struct vc_sort *s = &k->v->sorts.at[k->v->twin[i]];
+	uint64_t size[VC_SORT_BLOCKS], n = indices(k, s);
+	size_t at = i + VC_SORT_BEFORE - s->owner;
+
+	if (!vc_sort_needed(s, n))
+		return 0;
+	if (n == k->b->take[s->source].size / s->per)
+		return k->b->take[i].size; /* as recorded */
+	vc_sort_sizes(s, n, size);
+	return size[at > VC_SORT_BEFORE ? at - 1 : at];
+}
+
+/* One recording: what it leaves open, along each axis. */
+static uint64_t open_size(const struct make *k, size_t i, const double *at)
+{
+	double size = (double)k->b->take[i].size;
+
+	for (size_t a = 0; a < k->f->axes; a++)
+		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
+					 k->f->x[k->base][a], at[a], k->lean);
+	if (k->lean && k->v->lengths.vary && k->v->lengths.group[i]) {
+		double longer = vc_lengths_longer(&k->v->lengths, i, at[0] / k->f->x[k->base][0], k->lean);
+		size *= k->lean == VC_LEAN_HIGH ? fmax(1, longer) : fmin(1, longer);
+	}
+	return size < 1 ? 1 : (uint64_t)(size + 0.5);
+}
+
+static uint64_t size_with(const struct make *k, size_t i, const double *at)
+{
+	if (k->v->origin[i] == VC_BY_SORT)
+		return sort_size(k, i);
+	if (k->v->origin[i] == VC_ALONE)
+		return kept_size(k, i, at == k->goal->eval);
+	if (k->v->origin[i] == VC_OPEN)
+		return open_size(k, i, at);
+	if (k->v->origin[i] == VC_BY_TWIN) {
+		size_t other = k->v->other[i];
+		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], at);
+
+		if (k->lean == VC_LEAN_NONE || other == VC_UNMATCHED)
+			return (uint64_t)size;
+		double second = vc_view_law(k->f, k->v, k->base, other, at);
+		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
+	}
+	double size = law_size(k, i, at), open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
+
+	if (k->lean == VC_LEAN_HIGH)
+		size *= vc_view_steep(k->f, k->v, k->base, i, at);
+	return (uint64_t)(k->lean == VC_LEAN_HIGH ? size + open : fmax(size - open, 1));
+}
+
+/* What is neither of training nor of evaluation may be of either. */
+static uint64_t size_at(const struct make *k, size_t i)
+{
+	uint64_t size = size_with(k, i, values(k, i)), other;
+
+	if (part_of(k, i) != VC_PART_ALL || k->lean == VC_LEAN_NONE)
+		return size;
+	other = size_with(k, i, k->goal->eval);
+	return (k->lean == VC_LEAN_LOW) == (other < size) ? other : size;
+}
+
+static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
+{
+	return vc_trace_append(k->out, e, 1, err);
+}
+
+/* Buffers that the recording did not need and the target does: asked for and given back at once. */
+static int insert_scratch(struct make *k, const struct vc_event *owner, struct vc_error *err)
+{
+	struct vc_event e[4];
+
+	for (int i = 0; i < 4; i++) {
+		e[i] = *owner;
+		e[i].addr = 0;
+		e[i].kind = i < 2 ? VC_EV_ALLOC : VC_EV_FREE;
+		e[i].id = k->next_id + (i == 1 || i == 2);
+		e[i].size = i == 1 || i == 2 ? k->semaphores : k->partial;
+	}
+	k->next_id += 2;
+	k->rep->scratch_new++;
+	return vc_trace_append(k->out, e, 4, err);
+}
+
+static int sort_event(struct make *k, const struct vc_event *like, const uint64_t *size, int block, bool asked,
+		      struct vc_error *err)
+{
+	struct vc_event e = *like;
+
+	e.addr = 0;
+	e.kind = asked ? VC_EV_ALLOC : VC_EV_FREE;
+	e.id = k->next_id + (uint64_t)block;
+	e.size = size[block];
+	return vc_trace_append(k->out, &e, 1, err);
+}
+
+/* The gradient of an embedding that has too many indices at the target to go without sorting. Blocks
+ * 0 to 3 come before it; a negative entry gives the block back (~block). */
+static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_event *owner, struct vc_error *err)
+{
+	static const signed char before[] = { 0, 1, 2, 3, ~3, ~2 };
+	static const signed char after[] = { 4, 5, 6, 7, ~7, ~6, 8, 9, 10, ~10, 11, 12, 13, ~13, ~12, ~11,
+					     ~9, ~8, ~5, ~4, ~1, ~0 };
+	uint64_t size[VC_SORT_BLOCKS];
+	int rc = 0;
+
+	vc_sort_sizes(s, indices(k, s), size);
+	for (size_t i = 0; !rc && i < sizeof(before); i++)
+		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i], before[i] >= 0, err);
+	if (!rc)
+		rc = emit(k, (struct vc_event *)owner, err);
+	for (size_t i = 0; !rc && i < sizeof(after); i++)
+		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i], after[i] >= 0, err);
+	k->next_id += VC_SORT_BLOCKS;
+	k->rep->scratch_new++;
+	return rc;
+}
+
+/* The embedding whose gradient allocation i is and that has to be sorted for at the target only; NULL: none. */
+static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
+{
+	const struct vc_sorts *l = &k->v->sorts;
+	size_t from = 0, to = l->n;
+
+	while (from < to) { /* in order of their owners */
+		size_t mid = (from + to) / 2;
+
+		if (l->at[mid].owner < i)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
+
+	return s && s->owner == i && !s->present && vc_sort_needed(s, indices(k, s)) ? s : NULL;
+}
+
+static int owner(struct make *k, const struct vc_scratch *s, const struct vc_event *e,
+		 struct vc_error *err)
+{
+	double rows = (double)size_at(k, s->source) / (double)s->row;
+	bool needed = vc_scratch_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
+				      &k->semaphores);
+
+	k->rep->scratch++;
+	if (needed && !s->present)
+		return insert_scratch(k, e, err);
+	k->skip[0] = k->skip[1] = UINT64_MAX;
+	k->skipping = 0;
+	if (s->present && !needed)
+		k->skipping = 2;
+	return 0;
+}
+
+/* The row sum that allocation i begins, or VC_UNMATCHED. */
+static uint32_t scratch_at(const struct make *k, size_t i)
+{
+	const struct vc_scratches *l = &k->v->scratch;
+	size_t from = 0, to = l->n;
+
+	while (from < to) { /* in order of their owners */
+		size_t mid = (from + to) / 2;
+
+		if (l->at[mid].owner < i)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
+}
+
+static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
+{
+	const struct vc_scratches *l = &k->v->scratch;
+	const struct vc_sort *sort = starts_sorting(k, i);
+	struct vc_event e = *from;
+	uint32_t at = scratch_at(k, i);
+
+	e.addr = 0;
+	if (k->skipping && k->v->origin[i] == VC_BY_ROWS) {
+		k->skip[--k->skipping] = e.id;
+		return 0;
+	}
+	if (k->v->origin[i] == VC_BY_ROWS)
+		e.size = l->at[k->scratch].owner + 1 == i ? k->partial : k->semaphores;
+	else
+		e.size = size_at(k, i);
+	if (!e.size && k->v->origin[i] == VC_BY_SORT)
+		return 0;
+	int rc = sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err);
+	if (!rc && at != VC_UNMATCHED) {
+		k->scratch = at;
+		rc = owner(k, &l->at[at], &e, err);
+	}
+	return rc;
+}
+
+static int one_event(struct make *k, const struct vc_event *from, struct vc_error *err)
+{
+	struct vc_event e = *from;
+
+	if (e.device != k->b->device || (e.kind >= VC_EV_SEGMENT_ALLOC && e.kind <= VC_EV_DEVICE_SAMPLE))
+		return 0;
+	if (e.kind >= VC_EV_HEAP_SEGMENT && (e.flags & VC_EVF_FINAL))
+		return 0;
+	if (e.kind == VC_EV_ALLOC)
+		return one_alloc(k, from, alloc_of(k, e.id) - 1, err);
+	if (e.kind == VC_EV_FREE || e.kind == VC_EV_FREE_DONE || e.kind == VC_EV_USE) {
+		if (e.id == k->skip[0] || e.id == k->skip[1])
+			return 0;
+		uint32_t a = alloc_of(k, e.id);
+		if (a)
+			e.size = size_at(k, a - 1);
+		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
+			return 0;
+	}
+	return emit(k, &e, err);
+}
+
+static void report(struct make *k)
+{
+	struct vc_family_report *r = k->rep;
+
+	r->members = k->f->n;
+	r->base = k->base;
+	r->single = k->f->n == 1;
+	r->allocs = k->b->n;
+	r->bytes = k->v->bytes;
+	r->matched_bytes = k->v->matched;
+	r->unsettled_bytes = k->v->unsettled;
+	r->residual = k->v->residual;
+	r->lengths = k->v->lengths.vary;
+	r->same = true;
+	for (size_t a = 0; a < k->f->axes; a++)
+		r->same &= k->goal->train[a] == k->f->x[k->base][a] &&
+			   k->goal->eval[a] == k->f->x[k->base][a];
+	for (size_t i = 0; i < k->b->n; i++) {
+		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
+		r->borrowed += k->v->origin[i] == VC_BY_TWIN;
+		r->rounded |= !r->same && k->v->origin[i] == VC_BY_LAW &&
+			      vc_view_miss(k->f, k->v, k->base, i) > 0;
+	}
+}
+
+static int finish(struct make *k, struct vc_error *err)
+{
+	struct vc_meta *m = vc_meta_copy(k->b->trace->meta, err);
+
+	if (!m)
+		return VC_ENOMEM;
+	k->out->meta = m;
+	m->max_id = k->next_id;
+	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] = VC_HOW_ABSENT;
+	for (size_t a = 0; a < k->f->axes; a++) {
+		const char *name = k->f->axis[a].name;
+		char eval[VC_PARAM_TEXT];
+
+		vc_meta_param(m, name, k->f->axis[a].part == VC_PART_EVAL ? k->goal->eval[a] : k->goal->train[a]);
+		snprintf(eval, sizeof(eval), "eval_%s", name);
+		if (k->f->axis[a].part == VC_PART_ALL && k->goal->train[a] != k->goal->eval[a])
+			vc_meta_param(m, eval, k->goal->eval[a]);
+	}
+	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
+}
+
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
+		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err)
+{
+	struct make k = { .f = f, .lean = ask->lean, .out = out, .rep = rep, .base = base,
+			  .b = &f->m[base], .v = &f->view[base], .goal = goal,
+			  .card = ask->card.sms ? ask->card : f->recorded,
+			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
+	struct vc_turned turned = { .from = 0 };
+	const struct vc_trace *from = k.b->trace;
+	int rc = 0;
+
+	k.next_id = k.b->ids + 1;
+	for (size_t a = 0; a < f->axes; a++) {
+		k.growth[0] *= goal->train[a] / f->x[base][a];
+		k.growth[1] *= goal->eval[a] / f->x[base][a];
+	}
+	report(&k);
+	if (k.v->loops.n && goal->train[0] > f->x[base][0]) {
+		rc = vc_loops_turn(&k.v->loops, k.b, goal->train[0] - f->x[base][0], &turned, err);
+		k.turned = &turned;
+		k.next_id = turned.ids;
+		rep->turns = turned.turns;
+		from = &turned.trace;
+	}
+	for (size_t e = 0; !rc && e < from->n; e++)
+		rc = one_event(&k, &from->ev[e], err);
+	if (!rc)
+		rc = finish(&k, err);
+	if (k.turned)
+		vc_turned_fini(&turned);
+	if (rc)
+		vc_trace_fini(out);
+	return rc;
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* workspaces.c - recognises bias gradients in an event stream without names.
+ *
+ * With scratch the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row and
+ * the last two are given back at once, with sizes that only the formula of reduction.c produces.
+ * Without scratch, a bias gradient is a constant block of n values asked for right after the
+ * constant block of the weight's gradient (n * k values), while the gradient that flows in
+ * (rows * n) and the layer's input or its gradient (rows * k) are alive. */
+#include "simulator/predict/workspaces.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "simulator/replay/cards.h"
+
+enum {
+	BACK = 6000,          /* allocations looked back at for a live block */
+	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
+	WIDTHS = 64,          /* different row sums looked at to tell the card */
+	CAST = 6,             /* allocations from a gradient in half precision to its casts */
+	BORROWED = 65536,     /* bytes: no workspace is smaller */
+	NAMED = 3,            /* innermost frames that may be of a layer's module */
+	NEAR = 64,            /* allocations before a bias gradient among which the gradient it sums is */
+};
+
+bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
+		     uint64_t *partial, uint64_t *semaphores)
+{
+	if (s->kind == VC_SCRATCH_SUM)
+		return vc_reduction(s->width, rows, card, partial, semaphores);
+	return vc_norm_scratch(s->width, rows, s->kind == VC_SCRATCH_NORM ? 4 : 2, partial, semaphores);
+}
+
+bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
+{
+	if (i + 2 >= m->n)
+		return false;
+	uint32_t b = m->born[i];
+
+	return m->born[i + 1] == b + 1 && m->born[i + 2] == b + 2 && m->died[i + 2] == b + 3 &&
+	       m->died[i + 1] == b + 4;
+}
+
+static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element, const struct vc_reduction_card *card,
+		   struct vc_scratch *out)
+{
+	uint64_t n = m->take[i].size / element, lo, hi;
+	enum vc_limit limit;
+
+	if (!vc_scratch_follows(m, i) || m->take[i].size % element ||
+	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
+		return false;
+	*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
+				    .row = m->take[i].size, .present = true, .least = lo, .most = hi,
+				    .limit = limit };
+	return true;
+}
+
+static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_reduction_card *card,
+			struct vc_scratch *out)
+{
+	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out);
+}
+
+/* cuBLAS workspaces (PyTorch's defaults for Hopper and before, one per stream and thread): constant
+ * and asked for in the middle of things. */
+static bool is_workspace(const struct vc_member *m, uint32_t i)
+{
+	uint64_t size = m->take[i].size;
+
+	return m->died[i] == VC_NEVER && (size == 8519680 || size == 33554432 || size == 4 << 20);
+}
+
+static bool varies(const double *grows, uint32_t i)
+{
+	return fabs(grows[i] - 1) > 1e-9;
+}
+
+/* Blocks of the same rows grow by the same factor (sizes are whole bytes). */
+static bool alike(const struct vc_member *m, const double *grows, uint32_t i, uint32_t j)
+{
+	double slack = 1e-4 + 0.6 / (double)m->take[i].size + 0.6 / (double)m->take[j].size;
+
+	return fabs(grows[i] - grows[j]) <= slack;
+}
+
+/* What a matrix product borrows for itself and gives back at once (cuBLAS workspaces from the caching
+ * allocator, PyTorch 2.15): no gradient is given back so soon. */
+static bool is_borrowed(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	return m->take[i].size >= BORROWED && m->died[i] == m->born[i] + 1 && !varies(grows, i);
+}
+
+/* The allocations beside i, as if nothing had been borrowed in between; before the first: i, behind the
+ * last: m->n. */
+static uint32_t before(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	uint32_t j = i;
+
+	while (j-- > 0)
+		if (!is_borrowed(m, grows, j))
+			return j;
+	return i;
+}
+
+static uint32_t behind(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	do
+		i++;
+	while (i < m->n && is_borrowed(m, grows, i));
+	return i;
+}
+
+/* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the bytes
+ * of those just before are no second layer. */
+static bool is_cast(const struct vc_member *m, const double *grows, uint32_t weight, uint32_t i)
+{
+	bool vector = false, matrix = false;
+
+	for (uint32_t j = i, seen = 0; seen < CAST && before(m, grows, j) < j; seen++) {
+		j = before(m, grows, j);
+		if (varies(grows, j)) /* data that has half the size by chance */
+			continue;
+		vector |= m->take[j].size * 2 == m->take[i].size;
+		matrix |= m->take[j].size * 2 == m->take[weight].size;
+	}
+	return vector && matrix;
+}
+
+/* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is not the
+ * gradient of a weight with two inputs. */
+static bool is_copied(const struct vc_member *m, uint32_t i, uint32_t to)
+{
+	return m->take[to].size == 2 * m->take[i].size && m->died[i] > m->born[to] &&
+	       m->died[i] <= m->born[to] + 2;
+}
+
+static bool is_weight_of(const struct vc_member *m, const double *grows, uint32_t w, uint64_t size)
+{
+	return w < m->n && !varies(grows, w) && !is_workspace(m, w) && m->take[w].size % size == 0 &&
+	       m->take[w].size / size >= 2;
+}
+
+/* A layer whose gradients stand at allocation i: its inputs (k), its weight's gradient, and the
+ * allocation before which the rows are alive. */
+struct layer { uint64_t k; uint32_t weight, input, at; };
+
+/* Could allocation i be a bias gradient? Its weight's gradient stands before it, or after it (and
+ * after the buffers). */
+static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i, struct layer *l)
+{
+	uint64_t size = m->take[i].size;
+	uint32_t last = before(m, grows, i), further = before(m, grows, last);
+	uint32_t next = behind(m, grows, vc_scratch_follows(m, i) ? i + 2 : i);
+
+	if (last == i || varies(grows, i) || !size || size % 2 || size > WIDEST)
+		return false;
+	if (is_weight_of(m, grows, last, size) && !is_cast(m, grows, last, i))
+		*l = (struct layer){ .weight = last, .input = further < last ? further : i, .at = last };
+	else if (m->take[last].size == size) /* two vectors: those of a normalisation */
+		return false;
+	else if (is_weight_of(m, grows, next, size) && !is_copied(m, i, next))
+		*l = (struct layer){ .weight = next, .input = behind(m, grows, next), .at = i };
+	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, behind(m, grows, next), size))
+		*l = (struct layer){ .weight = behind(m, grows, next), .input = next, .at = i };
+	else
+		return false;
+	l->k = m->take[l->weight].size / size;
+	return true;
+}
+
+/* A live block of that many bytes (rows * k values) proves the number of rows. */
+static bool witness(const struct vc_member *m, const double *grows, const struct layer *l,
+		    uint32_t source, uint64_t size)
+{
+	uint32_t now = m->born[l->at];
+
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
+		if (m->take[j].size == size && m->died[j] > now && alike(m, grows, j, source))
+			return true;
+	return l->input < m->n && m->take[l->input].size == size && alike(m, grows, l->input, source);
+}
+
+/* Usually the gradient of the layer's input (rows * k) stands beside that of its weight: then the
+ * rows are known and only their block is missing. */
+static uint32_t by_input_gradient(const struct vc_member *m, const double *grows,
+				  const struct vc_scratch *s, const struct layer *l, uint64_t row)
+{
+	uint32_t now = m->born[l->at];
+
+	if (!row || l->input >= m->n || l->input == s->owner || m->take[l->input].size % row)
+		return VC_UNMATCHED;
+	uint64_t rows = m->take[l->input].size / row;
+	if (rows < 2 || rows < s->least || rows > s->most)
+		return VC_UNMATCHED;
+	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
+		if (m->take[j].size == rows * m->take[s->owner].size && m->died[j] > now &&
+		    alike(m, grows, j, l->input))
+			return j;
+	return VC_UNMATCHED;
+}
+
+/* The latest live block that could be the rows: where a row of the layer's input has `row` bytes (0:
+ * unknown) a witness is alive, and their number is one that the buffers allow. */
+static uint32_t source_of(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
+			  const struct layer *l, uint64_t row)
+{
+	uint32_t now = m->born[l->at], j = by_input_gradient(m, grows, s, l, row);
+	uint64_t size = m->take[s->owner].size;
+
+	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
+		return varies(grows, j) ? j : VC_UNMATCHED;
+	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
+		uint64_t rows = m->take[j].size / size;
+
+		if (varies(grows, j) && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
+		    rows >= s->least && rows <= s->most && (!row || witness(m, grows, l, j, rows * row)))
+			return j;
+	}
+	return VC_UNMATCHED;
+}
+
+/* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a step)? */
+static bool is_half(const struct vc_member *m, uint32_t owner, const struct layer *l)
+{
+	uint64_t weight = m->take[l->weight].size, bias = m->take[owner].size;
+
+	return !vc_member_has_lasting(m, weight) && vc_member_has_lasting(m, 2 * weight) &&
+	       vc_member_has_lasting(m, 2 * bias);
+}
+
+/* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the weight's gradient is
+ * copied to twice its size soon after (autocast), else float. */
+static uint32_t element_of(const struct vc_member *m, const double *grows, uint32_t owner, const struct layer *l)
+{
+	if (is_half(m, owner, l))
+		return 2;
+	for (uint32_t j = l->weight + 1; j < m->n && j < l->weight + 9; j++)
+		if (m->take[j].size == 2 * m->take[l->weight].size && !varies(grows, j))
+			return 2;
+	return 4;
+}
+
+static int push(struct vc_scratches *l, const struct vc_scratch *s)
+{
+	if (!(l->n & (l->n - 1))) {
+		struct vc_scratch *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
+		if (!at)
+			return VC_ENOMEM;
+		l->at = at;
+	}
+	l->at[l->n++] = *s;
+	return 0;
+}
+
+/* The gradient of a factor per column (an RMS norm written out, a layer scale): the products, rows *
+ * n values, are made for their sum alone and given back with it. Half where a cast to float follows. */
+static bool product_at(const struct vc_member *m, const double *grows,
+		       const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+{
+	uint64_t size = m->take[i].size, rows, a, b;
+	uint32_t element = 4;
+
+	if (i < 2 || varies(grows, i) || !varies(grows, i - 1) || size < 256 || size > WIDEST_FACTOR ||
+	    m->take[i - 1].size % size || m->born[i] != m->born[i - 1] + 1 ||
+	    m->died[i - 1] != m->born[i] + 1 || m->died[i] == VC_NEVER)
+		return false;
+	if (i + 1 < m->n && m->take[i + 1].size == 2 * m->take[i - 1].size && alike(m, grows, i + 1, i - 1))
+		element = 2;
+	rows = m->take[i - 1].size / size;
+	s->source = i - 1;
+	s->row = size;
+	s->width = (uint32_t)(size / element);
+	return rows > 1 && !vc_reduction(s->width, rows, card, &a, &b);
+}
+
+/* The rows of a sum that has buffers. */
+static uint32_t present_source(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
+			       const struct layer *l, bool known)
+{
+	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width) : VC_UNMATCHED;
+
+	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0) : j;
+}
+
+/* A bias gradient at allocation i, with or without buffers. */
+static bool sum_at(const struct vc_member *m, const double *grows,
+		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+{
+	struct layer l, none = { .at = i, .input = i };
+	uint64_t a, b;
+	bool known = layer_of(m, grows, i, &l);
+
+	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
+	if (sum_present(m, i, card, s)) {
+		struct vc_scratch half;
+
+		s->source = present_source(m, grows, s, known ? &l : &none, known);
+		if (known && is_half(m, i, &l) && sum_of(m, i, 2, card, &half)) {
+			half.source = present_source(m, grows, &half, &l, true);
+			*s = half.source == VC_UNMATCHED ? *s : half;
+		}
+		return true;
+	}
+	if (!known)
+		return product_at(m, grows, card, i, s);
+	uint32_t element = element_of(m, grows, i, &l);
+	s->source = source_of(m, grows, s, &l, l.k * element);
+	if (s->source == VC_UNMATCHED && element == 4) /* all in half: only where the gradient beside it says so */
+		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));
+	if (s->source != VC_UNMATCHED && !varies(grows, s->source))
+		s->source = VC_UNMATCHED;
+	if (s->source == VC_UNMATCHED)
+		return false;
+	s->row = m->take[i].size;
+	s->width = (uint32_t)(s->row / element);
+	/* Where buffers should have been but are not, this is no row sum. */
+	return !vc_reduction(s->width, m->take[s->source].size / s->row, card, &a, &b);
+}
+
+/* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
+static bool is_norm_back(const struct vc_member *m, const double *grows, uint32_t i, uint32_t after)
+{
+	uint64_t size = m->take[i].size;
+
+	for (uint32_t j = i - 3; j <= i; j++)
+		if (m->take[j].size != size || varies(grows, j))
+			return false;
+	return after < m->n && varies(grows, after) && m->take[after].size % size == 0;
+}
+
+/* Mean and deviation die with the backward pass of the same layer. */
+static bool has_back(const struct vc_member *m, const double *grows, uint32_t i)
+{
+	if (m->died[i] == VC_NEVER)
+		return false;
+	uint32_t last = i + m->take[i].life; /* the last allocation made while it lived */
+
+	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
+		if (m->take[j].size == m->take[i].size &&
+		    is_norm_back(m, grows, j, vc_scratch_follows(m, j) ? j + 3 : j + 1))
+			return true;
+	return false;
+}
+
+/* Batch normalisation: the output, then mean and inverse deviation (forward). */
+static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i, struct vc_scratch *s)
+{
+	const struct vc_take *t = m->take;
+	uint64_t size = t[i].size, a = 0, b = 0;
+	uint32_t after = vc_scratch_follows(m, i) ? i + 3 : i + 1;
+
+	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) || size % 4 ||
+	    size < 256)
+		return false;
+	*s = (struct vc_scratch){ .kind = VC_SCRATCH_NORM, .owner = i, .source = i - 2,
+				  .width = (uint32_t)(size / 4), .row = size,
+				  .present = after == i + 3 };
+	if (is_norm_back(m, grows, i, after)) {
+		s->kind = VC_SCRATCH_NORM_BACK;
+		s->source = after;
+	} else if (!has_back(m, grows, i)) {
+		return false;
+	}
+	if (!varies(grows, s->source) || t[s->source].size % s->row)
+		return false;
+	if (!s->present)
+		return true;
+	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
+		if (vc_scratch_size(s, t[s->source].size / s->row, NULL, &a, &b) &&
+		    a == t[i + 1].size && b == t[i + 2].size)
+			return true;
+	return false;
+}
+
+/* Normalisations of images go another way and look alike: one that should have buffers and has
+ * none betrays them all. */
+static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
+{
+	bool betrayed = false;
+	uint64_t a, b;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		betrayed |= l->at[i].kind != VC_SCRATCH_SUM && !l->at[i].present &&
+			    vc_scratch_size(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
+					    NULL, &a, &b);
+	for (size_t i = 0; i < l->n; i++)
+		if (!betrayed || l->at[i].kind == VC_SCRATCH_SUM)
+			l->at[kept++] = l->at[i];
+	l->n = kept;
+}
+
+/* ---- convolutions ---- */
+
+/* Sizes of what modules of one kind hand on, by their call sites. */
+struct made { uint64_t *size; size_t n; };
+
+static int by_bytes(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static int read_made(const struct vc_member *m, const double *grows, const char *file, struct made *out,
+		     struct vc_error *err)
+{
+	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
+	if (!out->size)
+		return vc_nomem(err, "the row sums of a recording");
+	for (uint32_t i = 0; i < m->n; i++)
+		if (m->take[i].site && varies(grows, i) && vc_member_called(m, i, NAMED, NULL, file))
+			out->size[out->n++] = m->take[i].size;
+	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
+	return 0;
+}
+
+static bool is_made(const struct made *l, uint64_t size)
+{
+	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_bytes) != NULL;
+}
+
+/* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a convolution
+ * that live now were summed over rows? */
+static bool lacks_buffers(const struct vc_member *m, const double *grows, const struct made *conv,
+			  const struct vc_reduction_card *card, uint32_t i)
+{
+	uint64_t size = m->take[i].size, a, b;
+	struct layer l;
+
+	if (m->take[i].site || size % 4 || vc_scratch_follows(m, i) || !layer_of(m, grows, i, &l))
+		return false;
+	for (uint32_t j = l.at; j-- > 0 && l.at - j < NEAR;)
+		if (varies(grows, j) && m->died[j] > m->born[l.at] && m->take[j].size % size == 0 &&
+		    is_made(conv, m->take[j].size))
+			return vc_reduction(size / 4, m->take[j].size / size, card, &a, &b);
+	return false;
+}
+
+/* Maps of channels first are summed another way, without buffers, and look alike (a convolution of one pixel
+ * has the sizes of a linear layer): one bias gradient that should have buffers and has none tells, where
+ * no other has them. */
+static int drop_convolutions(const struct vc_member *m, const double *grows, const struct vc_reduction_card *card,
+			     struct vc_scratches *l, struct vc_error *err)
+{
+	struct made conv = { 0 }, linear = { 0 };
+	bool proven = false, betrayed = false;
+	size_t kept = 0;
+	int rc = read_made(m, grows, "conv.py", &conv, err);
+
+	if (!rc)
+		rc = read_made(m, grows, "linear.py", &linear, err);
+	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
+		proven |= l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present && l->at[i].source != VC_UNMATCHED &&
+			  is_made(&conv, m->take[l->at[i].source].size) &&
+			  !is_made(&linear, m->take[l->at[i].source].size);
+	for (uint32_t i = 1; !rc && conv.n && !proven && !betrayed && i < m->n; i++)
+		betrayed = lacks_buffers(m, grows, &conv, card, i);
+	for (size_t i = 0; betrayed && i < l->n; i++) {
+		uint64_t size = l->at[i].source == VC_UNMATCHED ? 0 : m->take[l->at[i].source].size;
+
+		if (l->at[i].kind != VC_SCRATCH_SUM || !is_made(&conv, size) || is_made(&linear, size))
+			l->at[kept++] = l->at[i];
+	}
+	l->n = betrayed ? kept : l->n;
+	free(conv.size);
+	free(linear.size);
+	return rc;
+}
+
+int vc_scratch_find(const struct vc_member *m, const double *grows,
+		    const struct vc_reduction_card *card, struct vc_scratches *out,
+		    struct vc_error *err)
+{
+	struct vc_scratch s;
+	bool nameless = false;
+
+	*out = (struct vc_scratches){ 0 };
+	for (uint32_t i = 0; i < m->n; i++)
+		nameless |= !m->take[i].site;
+	for (uint32_t i = 1; i < m->n; i++)
+		/* Where some allocations have no Python frames, those of the backward pass are they. */
+		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
+		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
+			if (!push(out, &s))
+				continue;
+			free(out->at);
+			return vc_nomem(err, "the row sums of a recording");
+		}
+	drop_false_norms(m, out);
+	return drop_convolutions(m, grows, card, out, err);
+}
+
+void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer)
+{
+	struct vc_scratch s;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (sum_present(m, i, card, &s))
+			buffer[i + 1] = buffer[i + 2] = true;
+}
+
+/* How well a card's arithmetic fits: sums of different widths whose buffers fill exactly this card
+ * speak for it, one that would fill more than it has speaks against it. */
+static int evidence(const struct vc_member *m, size_t n, const struct vc_reduction_card *card)
+{
+	uint64_t seen[WIDTHS];
+	int score = 0;
+	size_t widths = 0;
+
+	for (size_t k = 0; k < n; k++)
+		for (uint32_t i = 0; i < m[k].n && widths < WIDTHS; i++) {
+			struct vc_scratch s;
+			size_t j = 0;
+
+			if (!sum_present(&m[k], i, card, &s) || s.limit == VC_LIMIT_ROWS)
+				continue;
+			uint64_t key = 2 * s.row + (s.limit == VC_LIMIT_CARD);
+			while (j < widths && seen[j] != key)
+				j++;
+			if (j < widths)
+				continue;
+			seen[widths++] = key;
+			score += s.limit == VC_LIMIT_CARD ? 2 : -1;
+		}
+	return score;
+}
+
+struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known)
+{
+	struct vc_reduction_card best = { 132, 2048 };
+	int most = evidence(m, n, &best);
+
+	*known = most >= 3;
+	if (most < 3)
+		most = 3; /* one width may fill another card by chance */
+	for (size_t i = 0; i < vc_cards_n; i++) {
+		const struct vc_card *c = &vc_cards[i];
+		struct vc_reduction_card card = { c->sms, vc_threads_per_sm(c->cc_major, c->cc_minor) };
+		int k = c->sms ? evidence(m, n, &card) : 0;
+
+		if (k > most) {
+			most = k;
+			best = card;
+			*known = true;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* census.h - one pass over a trace: what is in it, per device, without any model. */
+#ifndef VC_CENSUS_H
+#define VC_CENSUS_H
+
+#include "simulator/replay/source.h"
+
+#define VC_CENSUS_DEVICES 64
+
+struct vc_device_census {
+	uint16_t device;
+	bool seen, has_start, has_final;
+	uint64_t events;         /* requests and evidence; the heap lists do not count */
+	uint64_t allocs, frees, preexisting, unmatched_frees;
+	uint64_t live_requested, peak_requested;   /* bytes */
+	uint64_t start_reserved, reserved, peak_reserved; /* from the recording's own segments */
+	uint64_t start_segments, segment_allocs, segment_frees, final_segments;
+	uint64_t driver_pools, pool_reserved, pool_used; /* created; bytes at their highest */
+	uint64_t streams, ooms, trims, uses, deferred, kernels;
+	uint64_t total;          /* bytes of the device, from its samples; 0 = unknown */
+	uint64_t outside;        /* held on the device beside the segments: at the last OOM, else the most of any sample */
+	uint64_t oom_event, oom_request, oom_free; /* the last: index, bytes asked for, free on the device */
+	bool ends_in_oom;        /* nothing is asked for after it */
+};
+
+struct vc_census {
+	struct vc_device_census device[VC_CENSUS_DEVICES];
+	size_t devices;
+	uint64_t events, allocs, frees, marks, steps, launches;
+	uint64_t overheads, overhead_ns;   /* what CUPTI and the driver took for themselves */
+	uint64_t first_ns, last_ns;
+	void *private_sizes;     /* requested bytes by id while counting */
+};
+
+void vc_census_init(struct vc_census *c);
+int  vc_census_add(struct vc_census *c, const struct vc_event *ev, size_t n, struct vc_error *err);
+void vc_census_fini(struct vc_census *c);
+
+/* The device with the most requests, or NULL when the trace has no event at all. */
+const struct vc_device_census *vc_census_busiest(const struct vc_census *c);
+const struct vc_device_census *vc_census_of(const struct vc_census *c, uint16_t device);
+
+#endif

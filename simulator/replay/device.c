@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - the simulated GPU: bytes, addresses, other tenants, and what driver calls cost. */
+#include "simulator/replay/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BASE  0x600000000000ull /* inc, fit and mix start here */
+#define TOP   0x7f8000000000ull /* dec starts below this */
+#define SLOT  (256ull << 30)    /* mix: size of a slot */
+#define SLOTS 64u
+#define WINDOW (32ull << 20)
+
+/* What a driver call takes, in nanoseconds: a fixed part and a part per MiB. Orders of magnitude
+ * measured with the CUDA runtime on data-centre cards (cudaMalloc 0.1 .. 1 ms, cudaFree more because
+ * it waits for the device, cuMemMap per page 10 .. 50 us); good for ranking, not for seconds. */
+static const struct { uint32_t call, mib; } cost[VC_DRV_CALLS] = {
+	[VC_DRV_MALLOC]    = { 120000, 1500 },
+	[VC_DRV_FREE]      = { 150000, 1500 },
+	[VC_DRV_RESERVE]   = { 20000, 0 },
+	[VC_DRV_UNRESERVE] = { 20000, 0 },
+	[VC_DRV_CREATE]    = { 15000, 1500 },
+	[VC_DRV_RELEASE]   = { 15000, 500 },
+	[VC_DRV_MAP]       = { 10000, 500 },
+	[VC_DRV_UNMAP]     = { 20000, 500 },
+};
+
+struct range { uint64_t addr, size; };
+struct hint { uint64_t addr, size; };
+
+struct vc_device {
+	struct vc_device_config cfg;
+	uint64_t taken, others, clock_ns;
+	uint64_t next, low, cursor[SLOTS];
+	uint32_t request;
+	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
+	size_t n, cap;
+	struct hint *hint;
+	size_t hints, hint_cap, hint_at;
+	bool broken;        /* our own memory ran out */
+	bool scripted;      /* script decides instead of capacity and policy */
+	struct vc_device_script script;
+	void (*listen)(void *arg, const struct vc_device_change *);
+	void *listen_arg;
+};
+
+static uint64_t granules(uint64_t n)
+{
+	return (n + VC_DEVICE_GRANULE - 1) / VC_DEVICE_GRANULE * VC_DEVICE_GRANULE;
+}
+
+struct vc_device *vc_device_new(const struct vc_device_config *cfg, struct vc_error *err)
+{
+	struct vc_device *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		vc_nomem(err, "the device");
+		return NULL;
+	}
+	d->cfg = *cfg;
+	if (!d->cfg.prop_total)
+		d->cfg.prop_total = cfg->total;
+	d->others = cfg->others;
+	d->next = BASE;
+	d->low = TOP;
+	return d;
+}
+
+void vc_device_free_all(struct vc_device *d)
+{
+	if (!d)
+		return;
+	free(d->used);
+	free(d->hint);
+	free(d);
+}
+
+static void account(struct vc_device *d, enum vc_driver_call what, bool failed, struct range r)
+{
+	uint64_t ns = cost[what].call + (r.size >> 20) * cost[what].mib;
+
+	d->clock_ns += ns;
+	if (d->listen) {
+		struct vc_device_change c = { what, failed, r.addr, r.size, ns };
+
+		d->listen(d->listen_arg, &c);
+	}
+}
+
+static size_t first_at(const struct vc_device *d, uint64_t addr)
+{
+	size_t lo = 0, hi = d->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (d->used[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool remember(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	size_t i;
+
+	if (d->n == d->cap) {
+		size_t cap = d->cap ? 2 * d->cap : 256;
+		struct range *used = realloc(d->used, cap * sizeof(*used));
+
+		if (!used)
+			return false;
+		d->used = used;
+		d->cap = cap;
+	}
+	i = first_at(d, addr);
+	memmove(d->used + i + 1, d->used + i, (d->n - i) * sizeof(*d->used));
+	d->used[i] = (struct range){ addr, size };
+	d->n++;
+	return true;
+}
+
+static void forget(struct vc_device *d, uint64_t addr)
+{
+	size_t i = first_at(d, addr);
+
+	if (i == d->n || d->used[i].addr != addr)
+		return;
+	memmove(d->used + i, d->used + i + 1, (d->n - i - 1) * sizeof(*d->used));
+	d->n--;
+}
+
+static uint64_t lowest_gap(const struct vc_device *d, uint64_t size)
+{
+	uint64_t a = BASE;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->used[i].addr + d->used[i].size <= a)
+			continue;
+		if (d->used[i].addr > a && d->used[i].addr - a >= size)
+			break;
+		a = d->used[i].addr + d->used[i].size;
+	}
+	return a;
+}
+
+static uint64_t next_slot(struct vc_device *d, uint64_t size)
+{
+	uint32_t s = (uint32_t)((d->request++ * 29ull + 37) % SLOTS);
+	uint64_t a;
+
+	for (uint32_t k = 0; k < SLOTS && d->cursor[s] + size > SLOT; k++)
+		s = (s + 1) % SLOTS;
+	a = BASE + s * SLOT + d->cursor[s];
+	d->cursor[s] += size;
+	return a;
+}
+
+/* The smallest left-over range that suits, else a new window below all others (or what comes next
+ * above them). */
+static uint64_t from_window(struct vc_device *d, uint64_t size)
+{
+	uint64_t whole = (size + WINDOW - 1) / WINDOW * WINDOW, a;
+	size_t best = d->n;
+
+	for (size_t i = 0; i < d->n; i++)
+		if (d->used[i].size >= size && (best == d->n || d->used[i].size < d->used[best].size))
+			best = i;
+	if (best < d->n) {
+		a = d->used[best].addr;
+		d->used[best].addr += size;
+		d->used[best].size -= size;
+		if (!d->used[best].size)
+			forget(d, a + size);
+		return a;
+	}
+	if (d->cfg.va == VC_VA_UP) {
+		d->next += size;
+		return d->next - size;
+	}
+	d->low = (d->low - whole) / WINDOW * WINDOW;
+	if (whole > size)
+		d->broken |= !remember(d, d->low + size, whole - size);
+	return d->low;
+}
+
+/* A range goes back to the left-over ones, joined with its neighbours. */
+static void to_window(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	size_t i = first_at(d, addr);
+
+	if (i < d->n && d->used[i].addr == addr + size) {
+		size += d->used[i].size;
+		forget(d, d->used[i].addr);
+	}
+	if (i && d->used[i - 1].addr + d->used[i - 1].size == addr)
+		d->used[i - 1].size += size;
+	else
+		d->broken |= !remember(d, addr, size);
+}
+
+static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	if (d->cfg.va == VC_VA_FIT)
+		forget(d, addr);
+	else if (d->cfg.va == VC_VA_WINDOW || d->cfg.va == VC_VA_UP)
+		to_window(d, addr, granules(size));
+}
+
+/* The next queued address that suits `size`; entries of other sizes before it stay queued. */
+static bool hinted(struct vc_device *d, uint64_t size, uint64_t *addr)
+{
+	for (size_t i = d->hint_at; i < d->hints; i++) {
+		if (d->hint[i].size && d->hint[i].size != size)
+			continue;
+		*addr = d->hint[i].addr;
+		memmove(d->hint + d->hint_at + 1, d->hint + d->hint_at,
+			(i - d->hint_at) * sizeof(*d->hint));
+		d->hint_at++;
+		return true;
+	}
+	return false;
+}
+
+static uint64_t place(struct vc_device *d, uint64_t asked)
+{
+	uint64_t size = granules(asked), a;
+
+	switch (d->cfg.va) {
+	case VC_VA_DEC:
+		return d->low -= size;
+	case VC_VA_MIX:
+		return next_slot(d, size);
+	case VC_VA_FIT:
+		a = lowest_gap(d, size);
+		d->broken |= !remember(d, a, size);
+		return a;
+	case VC_VA_WINDOW:
+	case VC_VA_UP:
+		return from_window(d, size);
+	case VC_VA_LIST:
+		if (hinted(d, asked, &a))
+			return a;
+		break;
+	case VC_VA_INC:
+		break;
+	}
+	a = d->next;
+	d->next += size;
+	return a;
+}
+
+bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
+{
+	bool fits;
+
+	if (d->scripted) {
+		fits = d->script.alloc(d->script.arg, size, addr);
+	} else {
+		fits = size <= d->cfg.total && granules(size) <= vc_device_available(d);
+		if (fits)
+			*addr = place(d, size);
+	}
+	if (fits)
+		d->taken += granules(size);
+	account(d, VC_DRV_MALLOC, !fits, (struct range){ fits ? *addr : 0, size });
+	return fits;
+}
+
+void vc_device_free(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	d->taken -= granules(size);
+	if (d->scripted)
+		d->script.free(d->script.arg, addr, size);
+	else
+		give_back(d, addr, size);
+	account(d, VC_DRV_FREE, false, (struct range){ addr, size });
+}
+
+bool vc_device_reserve(struct vc_device *d, uint64_t size, uint64_t *addr)
+{
+	bool ok = true;
+
+	if (d->scripted)
+		ok = d->script.reserve(d->script.arg, size, addr);
+	else
+		*addr = place(d, size);
+	account(d, VC_DRV_RESERVE, !ok, (struct range){ *addr, size });
+	return ok;
+}
+
+void vc_device_unreserve(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	if (d->scripted)
+		d->script.unreserve(d->script.arg, addr);
+	else
+		give_back(d, addr, size);
+	account(d, VC_DRV_UNRESERVE, false, (struct range){ addr, size });
+}
+
+bool vc_device_create(struct vc_device *d, uint64_t size)
+{
+	bool fits = d->scripted ? d->script.create(d->script.arg, size)
+				: granules(size) <= vc_device_available(d);
+
+	if (fits)
+		d->taken += granules(size);
+	account(d, VC_DRV_CREATE, !fits, (struct range){ 0, size });
+	return fits;
+}
+
+void vc_device_release(struct vc_device *d, uint64_t size)
+{
+	d->taken -= granules(size);
+	account(d, VC_DRV_RELEASE, false, (struct range){ 0, size });
+}
+
+void vc_device_map(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	if (d->scripted)
+		d->script.map(d->script.arg, addr, size);
+	account(d, VC_DRV_MAP, false, (struct range){ addr, size });
+}
+
+void vc_device_unmap(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	if (d->scripted)
+		d->script.unmap(d->script.arg, addr, size);
+	account(d, VC_DRV_UNMAP, false, (struct range){ addr, size });
+}
+
+void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	uint64_t end = addr + granules(size);
+
+	d->taken += granules(size);
+	vc_device_avoid(d, addr, end - addr);
+}
+
+void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size)
+{
+	uint64_t end = addr + granules(size);
+
+	if (d->cfg.va == VC_VA_FIT)
+		d->broken |= !remember(d, addr, granules(size));
+	/* New addresses must not run into what is already there. */
+	if (end > d->next && addr < TOP)
+		d->next = end;
+	if (addr < d->low && end > BASE)
+		d->low = addr;
+	for (uint32_t s = 0; s < SLOTS; s++) {
+		uint64_t from = BASE + s * SLOT;
+
+		if (addr < from + SLOT && end > from + d->cursor[s])
+			d->cursor[s] = end - from < SLOT ? end - from : SLOT;
+	}
+}
+
+int vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err)
+{
+	if (d->hints == d->hint_cap) {
+		size_t cap = d->hint_cap ? 2 * d->hint_cap : 64;
+		struct hint *hint = realloc(d->hint, cap * sizeof(*hint));
+
+		if (!hint)
+			return vc_nomem(err, "recorded addresses");
+		d->hint = hint;
+		d->hint_cap = cap;
+	}
+	d->hint[d->hints++] = (struct hint){ addr, size };
+	return VC_OK;
+}
+
+void vc_device_script(struct vc_device *d, const struct vc_device_script *script)
+{
+	d->script = *script;
+	d->scripted = true;
+}
+
+void vc_device_set_others(struct vc_device *d, uint64_t bytes)
+{
+	d->others = bytes;
+}
+
+uint64_t vc_device_available(const struct vc_device *d)
+{
+	uint64_t used = d->others + d->cfg.context + d->taken;
+
+	return used >= d->cfg.total ? 0 : d->cfg.total - used;
+}
+
+uint64_t vc_device_taken(const struct vc_device *d)
+{
+	return d->taken;
+}
+
+uint64_t vc_device_clock_ns(const struct vc_device *d)
+{
+	return d->clock_ns;
+}
+
+bool vc_device_ok(const struct vc_device *d)
+{
+	return !d->broken;
+}
+
+const struct vc_device_config *vc_device_config(const struct vc_device *d)
+{
+	return &d->cfg;
+}
+
+void vc_device_listen(struct vc_device *d, void (*fn)(void *arg, const struct vc_device_change *),
+		      void *arg)
+{
+	d->listen = fn;
+	d->listen_arg = arg;
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.c - the loop in the middle of the house.
+ *
+ * Ids are dense, so live blocks are an array indexed by id (in pages that go when their blocks do);
+ * events come in batches; there is no heap call per event. */
+#include "simulator/replay/engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pages.h"
+#include "simulator/replay/follow.h"
+
+#define MAX_OBSERVERS 16
+#define BATCH 512
+
+enum life { DEAD, LIVE, WAITING };
+
+struct live { struct vc_block block; uint32_t granules; uint8_t life; }; /* granules of 512 bytes */
+
+struct engine {
+	struct vc_run *run;
+	struct vc_model model;
+	struct vc_streams streams;
+	const struct vc_meta *meta;
+	struct vc_device *device;
+	struct vc_pages live;
+	struct vc_extent *heap; size_t heap_n, heap_cap; /* the starting heap while it is collected */
+	uint32_t *heap_site;     /* who asked for each of its blocks */
+	struct vc_observer obs[MAX_OBSERVERS];
+	size_t nobs, ntrace;
+	bool has_step, seeded, begun, stopped; /* begun: observers know where the run starts */
+	uint64_t index, lower, beside;   /* beside: context + other processes */
+	struct vc_follow *follow;
+	struct vc_stats stats;
+};
+
+static void on_device(void *arg, const struct vc_device_change *c)
+{
+	struct engine *e = arg;
+
+	if (!c->failed) {
+		e->stats.segment_allocs += c->what == VC_DRV_MALLOC;
+		e->stats.segment_frees += c->what == VC_DRV_FREE;
+	}
+	for (size_t i = 0; i < e->nobs; i++)
+		if (e->obs[i].type->device)
+			e->obs[i].type->device(&e->obs[i], c);
+}
+
+static void on_trace(void *arg, const struct vc_trace_entry *t)
+{
+	struct engine *e = arg;
+
+	for (size_t i = 0; i < e->nobs; i++)
+		if (e->obs[i].type->trace)
+			e->obs[i].type->trace(&e->obs[i], t);
+}
+
+/* Peaks are kept here and not in an observer: every run wants them and they cost a few compares. */
+static inline void note_peaks(struct engine *e, const struct vc_event *ev)
+{
+	const struct vc_totals *now = &e->model.now;
+	struct vc_stats *s = &e->stats;
+
+	if (now->requested > s->peak_requested)
+		s->peak_requested = now->requested;
+	if (now->allocated > s->peak_allocated)
+		s->peak_allocated = now->allocated;
+	if (now->active > s->peak_active)
+		s->peak_active = now->active;
+	if (now->segments > s->segments_peak)
+		s->segments_peak = now->segments;
+	if (now->reserved + e->beside > s->peak_used ||
+	    (now->reserved + e->beside == s->peak_used && now->allocated > s->allocated_at_used)) {
+		s->peak_used = now->reserved + e->beside;
+		s->reserved_at_used = now->reserved;
+		s->allocated_at_used = now->allocated;
+		s->others_at_used = e->beside - e->run->device.context;
+	}
+	/* of all moments with the most reserved, the fullest */
+	if (now->reserved > s->peak_reserved ||
+	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
+		s->peak_reserved = now->reserved;
+		s->peak_event = e->index;
+		s->peak_time_ns = ev ? ev->time_ns : 0;
+		s->allocated_at_peak = now->allocated;
+		s->stranded_at_peak = now->reserved - now->active;
+	}
+}
+
+/* The recorded end is no event: only observers that compare it hear of it. */
+static int tell_final(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_step s = { ev, NULL, &e->model, e->index, e->model.now.reserved + e->beside, VC_DONE };
+
+	for (size_t i = 0; i < e->nobs; i++)
+		if (e->obs[i].type->final_heap && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
+			return vc_wrap(err, "%s", e->obs[i].type->name);
+	return VC_OK;
+}
+
+static int tell(struct engine *e, const struct vc_event *ev, const struct vc_block *b, int answer,
+		struct vc_error *err)
+{
+	note_peaks(e, ev);
+	if (!e->begun) /* the starting heap asked for again: not an event of the trace */
+		return VC_OK;
+	if (e->run->check && e->model.type->check && e->model.type->check(&e->model, err) < 0)
+		return vc_wrap(err, "after event %" PRIu64, e->index);
+	if (e->has_step) {
+		struct vc_step s = { ev, b, &e->model, e->index, e->model.now.reserved + e->beside,
+				     answer };
+
+		for (size_t i = 0; i < e->nobs; i++)
+			if (e->obs[i].type->step && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
+				return vc_wrap(err, "%s", e->obs[i].type->name);
+	}
+	e->index++;
+	return VC_OK;
+}
+
+static void count_live(struct engine *e, struct live *l, uint64_t bytes)
+{
+	l->granules = (uint32_t)((bytes + 511) / 512);
+	l->life = LIVE;
+	e->lower += (uint64_t)l->granules * 512;
+	if (e->lower > e->stats.lower_bound)
+		e->stats.lower_bound = e->lower;
+}
+
+static int begin_observers(struct engine *e, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = 0; r == VC_OK && !e->begun && i < e->nobs; i++)
+		if (e->obs[i].type->begin)
+			r = e->obs[i].type->begin(&e->obs[i], &e->model, err);
+	e->begun = true;
+	return r;
+}
+
+static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
+				 ev->flags & VC_EVF_EXACT };
+	struct live *l;
+	int r;
+
+	e->stats.allocs++;
+	e->stats.cut_short = false;
+	l = vc_pages_slot(&e->live, ev->id);
+	if (!l)
+		return vc_nomem(err, "the table of live blocks");
+	if (l->life != DEAD)
+		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
+			       " is allocated twice", e->index, ev->id);
+	r = e->model.type->alloc(&e->model, &rq, &l->block, err);
+	if (r < 0)
+		return r;
+	if (r == VC_DONE) {
+		vc_pages_keep(&e->live, ev->id);
+		count_live(e, l, ev->size);
+		return tell(e, ev, &l->block, r, err);
+	}
+	if (r == VC_REFUSED)
+		e->stats.ooms++;
+	if (!e->begun && begin_observers(e, err) < 0) /* while the starting heap is rebuilt */
+		return err ? (int)err->status : VC_ENOMEM;
+	e->stopped = e->run->stop_at_oom;
+	return tell(e, ev, NULL, r, err);
+}
+
+static int do_free(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct live *l = vc_pages_get(&e->live, ev->id);
+	struct vc_block b;
+	int r;
+
+	e->stats.frees++;
+	if (!l || l->life != LIVE) { /* its allocation was refused, or lies before the trace */
+		e->stats.unknown_frees++;
+		return tell(e, ev, NULL, VC_DONE, err);
+	}
+	b = l->block;
+	r = e->model.type->free(&e->model, &l->block);
+	e->lower -= (uint64_t)l->granules * 512;
+	if (r == VC_WAITS)
+		l->life = WAITING;
+	else
+		vc_pages_drop(&e->live, ev->id);
+	return tell(e, ev, &b, r, err);
+}
+
+/* The request that failed in the recorded run is asked for here too. Where it succeeds, nobody knows how
+ * long the program would have kept it: it counts for the peak and is given back at once. */
+static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_request rq = { .size = ev->size, .time_ns = ev->time_ns, .stream = ev->stream };
+	struct vc_block b;
+	int r, told;
+
+	if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
+		return err ? (int)err->status : VC_ENOMEM;
+	if (!ev->size)
+		return tell(e, ev, NULL, VC_DONE, err);
+	r = e->model.type->alloc(&e->model, &rq, &b, err);
+	if (r < 0)
+		return r;
+	if (r != VC_DONE) {
+		e->stats.ooms += r == VC_REFUSED;
+		e->stopped = e->run->stop_at_oom;
+		return tell(e, ev, NULL, r, err);
+	}
+	e->stats.ooms_averted++;
+	e->stats.cut_short = true;
+	if (e->lower + ev->size > e->stats.lower_bound)
+		e->stats.lower_bound = e->lower + ev->size;
+	told = tell(e, ev, &b, VC_DONE, err);
+	e->model.type->free(&e->model, &b);
+	return told;
+}
+
+static int do_live(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct live *l = vc_pages_get(&e->live, ev->id);
+	const struct vc_model_type *t = e->model.type;
+
+	if (l && ev->kind == VC_EV_USE && l->life == LIVE && t->use)
+		t->use(&e->model, &l->block, ev->stream);
+	if (l && ev->kind == VC_EV_FREE_DONE && l->life == WAITING) {
+		if (t->complete)
+			t->complete(&e->model, &l->block);
+		vc_pages_drop(&e->live, ev->id);
+	}
+	return tell(e, ev, NULL, VC_DONE, err);
+}
+
+static int do_pool(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	struct vc_pool_call c = { ev->kind, ev->flags, ev->stream, ev->id,
+				  ev->label < e->meta->strings ? e->meta->string[ev->label] : "" };
+	int r = e->model.type->pool ? e->model.type->pool(&e->model, &c, err) : VC_DONE;
+
+	return r < 0 ? r : tell(e, ev, NULL, r, err);
+}
+
+static int do_setting(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	const struct vc_model_type *t = e->model.type;
+	const char *text = ev->label < e->meta->strings ? e->meta->string[ev->label] : "";
+	double f;
+	int r = VC_DONE;
+
+	memcpy(&f, &ev->size, sizeof(f));
+	if (ev->kind == VC_EV_CONFIGURE && t->configure)
+		r = t->configure(&e->model, text, err);
+	else if (ev->kind == VC_EV_FRACTION && t->fraction)
+		r = t->fraction(&e->model, f, err);
+	else if (ev->kind == VC_EV_TRIM && t->trim)
+		r = t->trim(&e->model, ev->id, err);
+	return r < 0 ? r : tell(e, ev, NULL, r, err);
+}
+
+/* What the events say comes on top of what was given for the whole run. */
+static int do_others(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	uint64_t others = e->run->device.others + ev->size;
+
+	vc_device_set_others(e->device, others);
+	e->beside = e->run->device.context + others;
+	return tell(e, ev, NULL, VC_DONE, err);
+}
+
+/* ---- the starting heap ---- */
+
+static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	static const uint8_t what[] = { VC_X_FREE, VC_X_LIVE, VC_X_PENDING };
+	struct vc_extent x = { .addr = ev->addr, .size = ev->size, .id = ev->id };
+
+	if (e->heap_n == e->heap_cap) {
+		size_t cap = e->heap_cap ? e->heap_cap * 2 : 1024;
+		struct vc_extent *h = realloc(e->heap, cap * sizeof(*h));
+		uint32_t *site = realloc(e->heap_site, cap * sizeof(*site));
+
+		e->heap = h ? h : e->heap;
+		e->heap_site = site ? site : e->heap_site;
+		if (!h || !site)
+			return vc_nomem(err, "the starting heap");
+		e->heap_cap = cap;
+	}
+	if (ev->kind == VC_EV_HEAP_SEGMENT) {
+		x.what = VC_X_SEGMENT;
+		x.pool = ev->id;
+		x.id = 0;
+		x.stream = ev->stream;
+		x.small = ev->flags & VC_EVF_SMALL;
+		x.expandable = ev->flags & VC_EVF_EXPANDABLE;
+	} else {
+		if (!e->heap_n)
+			return vc_fail(err, VC_EFORMAT, "a heap block comes before its segment");
+		x.what = what[ev->flags & VC_EVF_LIVE ? 1 : ev->flags & VC_EVF_PENDING ? 2 : 0];
+		x.requested = ev->size;
+	}
+	e->heap_site[e->heap_n] = ev->site;
+	e->heap[e->heap_n++] = x;
+	return VC_OK;
+}
+
+/* Blocks tile their segment: real sizes are the distances between addresses. */
+static int finish_heap(struct engine *e, struct vc_error *err)
+{
+	struct vc_extent *seg = NULL;
+
+	for (size_t i = 0; i < e->heap_n; i++) {
+		struct vc_extent *x = &e->heap[i];
+		uint64_t end;
+
+		if (x->what == VC_X_SEGMENT) {
+			seg = x;
+			continue;
+		}
+		if (!seg)
+			return vc_fail(err, VC_EFORMAT, "the starting heap begins without a segment");
+		end = i + 1 < e->heap_n && e->heap[i + 1].what != VC_X_SEGMENT ? e->heap[i + 1].addr
+									       : seg->addr + seg->size;
+		if (x->addr < seg->addr || end <= x->addr || end > seg->addr + seg->size)
+			return vc_fail(err, VC_EFORMAT, "starting heap: block at %" PRIx64
+				       " does not lie in its segment", x->addr);
+		x->size = end - x->addr;
+		x->stream = seg->stream;
+		x->pool = seg->pool;
+		x->small = seg->small;
+		x->expandable = seg->expandable;
+		if (x->what != VC_X_FREE) {
+			seg->active += x->size;
+			seg->requested += x->requested;
+			seg->allocated += x->what == VC_X_LIVE ? x->size : 0;
+		}
+	}
+	return VC_OK;
+}
+
+static int adopt_heap(struct engine *e, struct vc_error *err)
+{
+	struct vc_block *blocks = calloc(e->heap_n, sizeof(*blocks));
+	struct vc_heap heap = { e->heap, e->heap_n };
+	int r = blocks ? e->model.type->seed(&e->model, &heap, blocks, err) : vc_nomem(err, "the starting heap");
+
+	for (size_t i = 0; r >= 0 && i < e->heap_n; i++) {
+		const struct vc_extent *x = &e->heap[i];
+		struct live *l;
+
+		if (x->what == VC_X_SEGMENT || x->what == VC_X_FREE || !x->id)
+			continue;
+		l = vc_pages_put(&e->live, x->id);
+		if (!l) {
+			r = vc_nomem(err, "the starting heap");
+			break;
+		}
+		l->block = blocks[i];
+		count_live(e, l, x->requested);
+		if (x->what == VC_X_PENDING) {
+			l->life = WAITING;
+			e->lower -= (uint64_t)l->granules * 512;
+		}
+	}
+	free(blocks);
+	return r < 0 ? vc_wrap(err, "starting heap") : VC_OK;
+}
+
+/* Ask for the blocks of the starting heap again, in address order: what remains of a warm start
+ * when the model or its settings are not those of the recording. */
+static int rebuild_heap(struct engine *e, struct vc_error *err)
+{
+	for (size_t i = 0; i < e->heap_n; i++) {
+		const struct vc_extent *x = &e->heap[i];
+		struct vc_event ev = { .kind = VC_EV_ALLOC, .id = x->id, .size = x->requested,
+				       .stream = x->stream, .device = e->run->device_index };
+		int r;
+
+		if (x->what != VC_X_LIVE || !x->id)
+			continue;
+		if (!ev.size)
+			ev.size = x->size;
+		r = do_alloc(e, &ev, err);
+		if (r < 0 || e->stopped)
+			return r;
+	}
+	return VC_OK;
+}
+
+/* Segments as recorded cannot be taken over by a device that would not have held them. */
+static bool heap_fits(const struct engine *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->heap_n; i++)
+		sum += e->heap[i].what == VC_X_SEGMENT ? e->heap[i].size : 0;
+	return e->follow || sum <= vc_device_available(e->device);
+}
+
+static int tell_origins(struct engine *e, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	for (size_t i = 0; i < e->heap_n; i++) {
+		const struct vc_extent *x = &e->heap[i];
+
+		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id || !e->heap_site[i])
+			continue;
+		for (size_t k = 0; k < e->nobs && r == VC_OK; k++)
+			if (e->obs[k].type->origin)
+				r = e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i], err);
+	}
+	return r;
+}
+
+static int begin(struct engine *e, struct vc_error *err)
+{
+	int r = finish_heap(e, err);
+
+	e->seeded = true;
+	if (e->run->start == VC_START_WARM && (!e->model.type->seed || !heap_fits(e)))
+		e->run->start = VC_START_REBUILD;
+	if (r == VC_OK && e->heap_n && e->run->start == VC_START_WARM)
+		r = adopt_heap(e, err);
+	else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD)
+		r = rebuild_heap(e, err);
+	note_peaks(e, NULL);
+	if (r == VC_OK && e->run->start != VC_START_COLD)
+		r = tell_origins(e, err);
+	return r == VC_OK ? begin_observers(e, err) : r;
+}
+
+/* ---- the loop ---- */
+
+static int other_event(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	switch ((enum vc_event_kind)ev->kind) {
+	case VC_EV_FREE_DONE: case VC_EV_USE:
+		return do_live(e, ev, err);
+	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
+	case VC_EV_CAPTURE_BEGIN: case VC_EV_CAPTURE_END: case VC_EV_STREAM_CLASS:
+		return do_pool(e, ev, err);
+	case VC_EV_TRIM: case VC_EV_CONFIGURE: case VC_EV_FRACTION:
+		return do_setting(e, ev, err);
+	case VC_EV_OTHERS:
+		return do_others(e, ev, err);
+	case VC_EV_SYNC:
+		if (e->model.type->sync)
+			e->model.type->sync(&e->model, ev->stream);
+		break;
+	case VC_EV_OOM:
+		return do_oom(e, ev, err);
+	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
+	case VC_EV_SEGMENT_UNMAP:
+		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
+			return err ? (int)err->status : VC_ENOMEM;
+		break;
+	case VC_EV_HEAP_SEGMENT: case VC_EV_HEAP_BLOCK:
+		return tell_final(e, ev, err);
+	default:
+		break;
+	}
+	return tell(e, ev, NULL, VC_DONE, err);
+}
+
+static int step(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	int r;
+
+	if (ev->device != e->run->device_index && ev->kind != VC_EV_MARK)
+		return VC_OK;
+	if (ev->kind == VC_EV_HEAP_SEGMENT || ev->kind == VC_EV_HEAP_BLOCK) {
+		if (!(ev->flags & VC_EVF_FINAL))
+			return e->seeded ? VC_OK : collect_heap(e, ev, err);
+	}
+	if (!e->seeded && ((r = begin(e, err)) < 0 || e->stopped))
+		return r;
+	if (ev->time_ns > e->stats.time_ns)
+		e->stats.time_ns = ev->time_ns;
+	if (ev->kind == VC_EV_ALLOC)
+		return do_alloc(e, ev, err);
+	if (ev->kind == VC_EV_FREE)
+		return do_free(e, ev, err);
+	return other_event(e, ev, err);
+}
+
+static long next_batch(struct vc_source *s, struct vc_event *room, const struct vc_event **ev,
+		       struct vc_error *err)
+{
+	if (s->type->view) /* in memory: no copy */
+		return s->type->view(s, ev);
+	*ev = room;
+	return s->type->next(s, room, BATCH, err);
+}
+
+static int replay(struct engine *e, struct vc_error *err)
+{
+	struct vc_source *s = e->run->source;
+	struct vc_event room[BATCH];
+	const struct vc_event *ev;
+	long n;
+	int r = VC_OK;
+
+	while (r == VC_OK && !e->stopped && (n = next_batch(s, room, &ev, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
+		for (long i = 0; i < n && r == VC_OK && !e->stopped; i++) {
+			r = step(e, &ev[i], err);
+		}
+	}
+	if (r == VC_OK && !e->seeded)
+		r = begin(e, err);
+	return r;
+}
+
+static int setup_observers(struct engine *e, struct vc_error *err)
+{
+	const struct vc_observer_type *const *t = e->run->observers;
+
+	for (; t && t[e->nobs]; e->nobs++) {
+		struct vc_observer *o = &e->obs[e->nobs];
+
+		if (e->nobs == MAX_OBSERVERS)
+			return vc_fail(err, VC_EINTERNAL, "more than %d observers", MAX_OBSERVERS);
+		o->type = t[e->nobs];
+		o->meta = e->meta;
+		o->state = calloc(1, o->type->state_size ? o->type->state_size : 1);
+		if (!o->state)
+			return vc_nomem(err, o->type->name);
+		e->has_step |= o->type->step != NULL;
+		e->ntrace += o->type->trace != NULL;
+	}
+	if (e->ntrace) {
+		e->model.trace = on_trace;
+		e->model.trace_arg = e;
+	}
+	return VC_OK;
+}
+
+static int setup(struct engine *e, struct vc_error *err)
+{
+	const struct vc_model_type *t = e->run->model;
+	void *cfg = calloc(1, t->config_size ? t->config_size : 1);
+
+	e->meta = e->run->source->meta;
+	e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
+	vc_pages_init(&e->live, sizeof(struct live));
+	e->model = (struct vc_model){ .type = t, .config = cfg, .streams = &e->streams,
+				      .version = e->run->version, .conf = e->run->conf,
+				      .state = calloc(1, t->state_size ? t->state_size : 1) };
+	if (!cfg || !e->model.state)
+		return vc_nomem(err, "the model");
+	if (e->run->follow)
+		e->run->device.va = VC_VA_LIST;
+	e->device = vc_device_new(&e->run->device, err);
+	if (!e->device)
+		return VC_ENOMEM;
+	e->model.device = e->device;
+	e->beside = e->run->device.context + e->run->device.others;
+	vc_device_listen(e->device, on_device, e);
+	if (e->run->follow &&
+	    !(e->follow = vc_follow_new(e->device, e->run->whole, e->run->device_index, err)))
+		return VC_ENOMEM;
+	if (vc_params_parse(t->params, cfg, e->run->model_params, err) < 0 ||
+	    (t->init && t->init(&e->model, err) < 0))
+		return vc_wrap(err, "%s", t->name);
+	if (e->run->fraction >= 0 && t->fraction) {
+		int r = t->fraction(&e->model, e->run->fraction, err);
+
+		if (r == VC_RAISED)
+			return vc_fail(err, VC_EUSAGE, "%s", e->model.note);
+		if (r < 0)
+			return r;
+	}
+	return setup_observers(e, err);
+}
+
+static void teardown(struct engine *e)
+{
+	if (e->model.type->fini && e->model.state)
+		e->model.type->fini(&e->model);
+	free((void *)e->model.config);
+	free(e->model.state);
+	for (size_t i = 0; i < e->nobs; i++) {
+		if (e->obs[i].type->fini)
+			e->obs[i].type->fini(&e->obs[i]);
+		free(e->obs[i].state);
+	}
+	vc_follow_free(e->follow);
+	vc_device_free_all(e->device);
+	vc_pages_fini(&e->live);
+	free(e->heap);
+	free(e->heap_site);
+}
+
+static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	e->stats.events = e->index;
+	e->stats.flushes = e->model.now.retries;
+	e->stats.final_reserved = e->model.now.reserved;
+	e->stats.final_allocated = e->model.now.allocated;
+	e->stats.driver_ns = vc_device_clock_ns(e->device);
+	e->stats.has_times = e->stats.time_ns != 0;
+	out->stats = e->stats;
+	out->meta = e->meta;
+	for (size_t i = 0; r == VC_OK && i < e->nobs; i++)
+		r = e->obs[i].type->end(&e->obs[i], &e->model, out, err);
+	return r;
+}
+
+int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err)
+{
+	struct engine e = { .run = run };
+	int r = setup(&e, err);
+
+	*out = (struct vc_result){ 0 };
+	if (r == VC_OK)
+		r = replay(&e, err);
+	if (r == VC_OK)
+		r = finish(&e, out, err);
+	if (r < 0)
+		vc_result_fini(out);
+	teardown(&e);
+	return r < 0 ? r : VC_OK;
+}

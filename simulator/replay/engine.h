@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - one run: events in, a result out. Knows no model and no observer by name. */
+#ifndef VC_ENGINE_H
+#define VC_ENGINE_H
+
+#include "simulator/replay/observer.h"
+#include "simulator/replay/result.h"
+#include "simulator/replay/source.h"
+
+enum vc_start {
+	VC_START_WARM,    /* seeded with the heap at the first event, exactly */
+	VC_START_REBUILD, /* its live blocks asked for again, in address order */
+	VC_START_COLD,    /* empty */
+};
+
+struct vc_run {
+	struct vc_source *source;         /* borrowed, read to its end */
+	const struct vc_model_type *model;
+	const char *model_params;         /* "k=v,...", or NULL */
+	const char *version, *conf;       /* framework version and settings, or NULL */
+	struct vc_device_config device;
+	uint16_t device_index;            /* events of other devices are skipped */
+	double fraction;                  /* of set_per_process_memory_fraction; < 0: never called */
+	enum vc_start start;              /* WARM becomes REBUILD where the heap cannot be taken over */
+	bool follow;                      /* hand out the recorded segment addresses (fidelity) */
+	const struct vc_trace *whole;     /* (opt) what source reads, for follow */
+	bool check;                       /* call model->check after every step (tests) */
+	bool stop_at_oom;                 /* end at the first refusal, as a real program would */
+	const struct vc_observer_type *const *observers; /* NULL-terminated; NULL: none */
+};
+
+/* Run to the end. An out-of-memory is part of the result, never an error. On success the caller
+ * owns *out (vc_result_fini). */
+int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err);
+
+#endif

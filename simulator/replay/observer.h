@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* observer.h - someone who watches a run and writes one chapter of the result.
+ * One file + one row in observers.def. */
+#ifndef VC_OBSERVER_H
+#define VC_OBSERVER_H
+
+#include "common/event.h"
+#include "common/meta.h"
+#include "simulator/replay/model.h"
+
+struct vc_result;
+
+/* What just happened: the event, where it went, and the totals after it. */
+struct vc_step {
+	const struct vc_event *ev;
+	const struct vc_block *block; /* ALLOC, FREE of a known block; else NULL */
+	const struct vc_model *model; /* for walk() and totals (model->now) only */
+	uint64_t index;               /* of the event within the run */
+	uint64_t used;                /* reserved + context + other processes */
+	int answer;                   /* enum vc_answer of the model */
+};
+
+struct vc_observer {
+	const struct vc_observer_type *type;
+	const struct vc_meta *meta; /* lent */
+	void *state;                /* type->state_size zeroed bytes */
+};
+
+struct vc_observer_type {
+	const char *name;
+	const char *summary;
+	size_t state_size;
+	bool final_heap; /* step also gets the HEAP_* events of the recorded end */
+	/* (opt) who asked for a block of the starting heap, where the recording knows; before begin */
+	int (*origin)(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err);
+	int (*begin)(struct vc_observer *o, const struct vc_model *m, struct vc_error *err);  /* (opt) after the seed */
+	int (*step)(struct vc_observer *o, const struct vc_step *s, struct vc_error *err);    /* (opt) */
+	void (*trace)(struct vc_observer *o, const struct vc_trace_entry *t);                 /* (opt) framework history */
+	void (*device)(struct vc_observer *o, const struct vc_device_change *c);              /* (opt) */
+	/* Hand the chapter over; what moved into *r is no longer ours. */
+	int (*end)(struct vc_observer *o, const struct vc_model *m, struct vc_result *r, struct vc_error *err);
+	void (*fini)(struct vc_observer *o); /* (opt) always called, after end or instead of it */
+};
+
+#define VC_OBSERVER(id) extern const struct vc_observer_type vc_observer_##id;
+#include "simulator/observers/observers.def"
+#undef VC_OBSERVER
+extern const struct vc_observer_type *const vc_observers[]; /* NULL-terminated */
+const struct vc_observer_type *vc_observer_by_name(const char *name);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outcome.c - the numbers of a run for programs: the same from sim, sweep and the sinks. */
+#include "simulator/replay/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/emit.h"
+#include "common/site.h"
+
+const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n)
+{
+	if (h->site)
+		vc_site_text(m, h->site, buf, n);
+	else if (h->label)
+		snprintf(buf, n, "%s", vc_label_text(m, h->label));
+	else
+		snprintf(buf, n, "segment %" PRIx64, h->segment);
+	return buf;
+}
+
+void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high)
+{
+	if (!there) {
+		vc_emit_null(e, "interval", NULL);
+		return;
+	}
+	vc_emit_array(e, "interval", NULL);
+	vc_emit_uint(e, NULL, NULL, low);
+	vc_emit_uint(e, NULL, NULL, high);
+	vc_emit_end(e);
+}
+
+void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f)
+{
+	vc_emit_object(e, "unused_at_peak", NULL);
+	vc_emit_bytes(e, "rounding", NULL, f->rounding);
+	vc_emit_bytes(e, "remainders", NULL, f->remainders);
+	vc_emit_bytes(e, "pinned", NULL, f->pinned);
+	vc_emit_bytes(e, "whole_free", NULL, f->whole_free);
+	vc_emit_bytes(e, "other_streams", NULL, f->other_streams);
+	vc_emit_bytes(e, "private_pools", NULL, f->private_pools);
+	vc_emit_end(e);
+}
+
+void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_oom_report *o = &r->oom;
+	char place[512];
+
+	if (!o->happened) {
+		vc_emit_null(e, "oom", NULL);
+		return;
+	}
+	vc_emit_object(e, "oom", NULL);
+	vc_emit_uint(e, "event", NULL, o->event);
+	vc_emit_uint(e, "steps_before", NULL, o->steps);
+	vc_emit_uint(e, "time_ns", NULL, o->time_ns);
+	vc_emit_bytes(e, "request", NULL, o->request);
+	vc_emit_bytes(e, "rounded", NULL, o->rounded);
+	vc_emit_bytes(e, "alloc_size", NULL, o->alloc_size);
+	vc_emit_bytes(e, "largest_free", NULL, o->largest_free);
+	vc_emit_bytes(e, "free_in_cache", NULL, o->free_in_cache);
+	vc_emit_bytes(e, "device_free", NULL, o->device_free);
+	vc_emit_text(e, "message", NULL, o->message);
+	vc_emit_array(e, "holders", NULL);
+	for (size_t i = 0; i < o->holders; i++) {
+		const struct vc_holder *h = &o->holder[i];
+
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, h->site || h->label ? "site" : "segment", NULL,
+			     vc_holder_text(r->meta, h, place, sizeof(place)));
+		vc_emit_bytes(e, "bytes", NULL, h->bytes);
+		vc_emit_uint(e, "blocks", NULL, h->blocks);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+}
+
+void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_stats *t = &r->stats;
+
+	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(vc_result_verdict(r)));
+	vc_emit_bytes(e, "peak_requested", NULL, t->peak_requested);
+	vc_emit_bytes(e, "peak_allocated", "peak allocated", t->peak_allocated);
+	vc_emit_bytes(e, "peak_active", NULL, t->peak_active);
+	vc_emit_bytes(e, "peak_reserved", "peak reserved", t->peak_reserved);
+	vc_emit_bytes(e, "peak_used", "peak used", t->peak_used);
+}
+
+void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_stats *t = &r->stats;
+
+	vc_emit_bytes(e, "final_reserved", NULL, t->final_reserved);
+	vc_emit_uint(e, "segments_peak", "segments", t->segments_peak);
+	vc_emit_uint(e, "segment_allocs", NULL, t->segment_allocs);
+	vc_emit_uint(e, "segment_frees", NULL, t->segment_frees);
+	vc_emit_uint(e, "flushes", "flushes", t->flushes);
+	vc_emit_uint(e, "ooms", "ooms", t->ooms);
+	vc_emit_uint(e, "ooms_averted", NULL, t->ooms_averted);
+	vc_emit_bool(e, "cut_short", NULL, t->cut_short);
+	vc_emit_uint(e, "peak_event", NULL, t->peak_event);
+	vc_emit_bytes(e, "stranded_at_peak", "unused at peak", t->stranded_at_peak);
+	vc_emit_bytes(e, "lower_bound", NULL, t->lower_bound);
+}

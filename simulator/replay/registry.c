@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry.c - what is plugged into the simulator's sockets, made from the .def tables. */
+#include <string.h>
+
+#include "simulator/replay/model.h"
+#include "simulator/replay/observer.h"
+#include "simulator/replay/source.h"
+
+#define VC_MODEL(id) &vc_model_##id,
+const struct vc_model_type *const vc_models[] = {
+#include "simulator/models/models.def"
+	NULL
+};
+#undef VC_MODEL
+
+#define VC_SOURCE(id) &vc_source_##id,
+const struct vc_source_type *const vc_sources[] = {
+#include "simulator/sources/sources.def"
+	NULL
+};
+#undef VC_SOURCE
+
+#define VC_TRANSFORM(id) &vc_transform_##id,
+const struct vc_source_type *const vc_transforms[] = {
+#include "simulator/transforms/transforms.def"
+	NULL
+};
+#undef VC_TRANSFORM
+
+#define VC_OBSERVER(id) &vc_observer_##id,
+const struct vc_observer_type *const vc_observers[] = {
+#include "simulator/observers/observers.def"
+	NULL
+};
+#undef VC_OBSERVER
+
+const struct vc_model_type *vc_model_by_name(const char *name)
+{
+	for (size_t i = 0; vc_models[i]; i++)
+		if (!strcmp(vc_models[i]->name, name))
+			return vc_models[i];
+	return NULL;
+}
+
+const struct vc_source_type *vc_transform_by_name(const char *name)
+{
+	for (size_t i = 0; vc_transforms[i]; i++)
+		if (!strcmp(vc_transforms[i]->name, name))
+			return vc_transforms[i];
+	return NULL;
+}
+
+const struct vc_observer_type *vc_observer_by_name(const char *name)
+{
+	for (size_t i = 0; vc_observers[i]; i++)
+		if (!strcmp(vc_observers[i]->name, name))
+			return vc_observers[i];
+	return NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.c - see result.h */
+#include "simulator/replay/result.h"
+
+#include <stdlib.h>
+
+const char *vc_verdict_name(enum vc_verdict v)
+{
+	static const char *const name[] = { "fits", "flushes", "oom" };
+
+	return name[v];
+}
+
+enum vc_verdict vc_result_verdict(const struct vc_result *r)
+{
+	if (r->stats.ooms)
+		return VC_OOM;
+	return r->stats.flushes ? VC_FLUSHES : VC_FITS;
+}
+
+void vc_result_fini(struct vc_result *r)
+{
+	free(r->info.model);
+	free(r->info.torch);
+	free(r->info.conf);
+	free(r->info.trace);
+	free(r->info.gpu);
+	free(r->info.change);
+	free(r->info.vary);
+	free(r->curve.at);
+	free(r->lives.at);
+	free(r->segments.at);
+	free(r->peak.at);
+	free(r->last.at);
+	free(r->oom.message);
+	free(r->oom.holder);
+	free(r->fidelity.diverged_why);
+	free(r->steps.mark);
+	free(r->steps.phase);
+	free(r->pace.at);
+	free(r->steps.kernel);
+	free(r->steps.from);
+	free(r->counters.at);
+	free(r->history.at);
+	free(r->history.end.at);
+	*r = (struct vc_result){ 0 };
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.h - everything a finished run has to say, one chapter per observer. Renderers read only
+ * this. All sizes are bytes, all times nanoseconds; a chapter nobody observed is zeroed. */
+#ifndef VC_RESULT_H
+#define VC_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/meta.h"
+
+enum vc_verdict { VC_FITS, VC_FLUSHES, VC_OOM };
+const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "oom" */
+
+struct vc_run_info {
+	char *model;         /* "torch" */
+	char *torch;         /* "2.9", or NULL for models without versions */
+	char *conf;          /* settings string, "" = defaults */
+	char *trace;         /* file name of the trace, for titles */
+	char *gpu;           /* card profile, or NULL */
+	char *change;        /* transforms in words ("batch=32"), "" = as recorded */
+	uint64_t capacity;   /* total of the device */
+	uint64_t context, others; /* bytes beside the allocator */
+	uint64_t limit; bool has_limit; /* memory fraction */
+	uint16_t device;
+	bool warm;           /* seeded with the heap at the first event */
+	bool rebuilt;        /* its blocks were asked for again instead */
+	char *vary; double value; /* what a family of runs varies ("batch", 32); NULL: nothing */
+};
+
+/* Kept by the engine itself. */
+struct vc_stats {
+	uint64_t events, allocs, frees, unknown_frees;
+	uint64_t peak_requested, peak_allocated, peak_active, peak_reserved, peak_used;
+	uint64_t final_reserved, final_allocated;
+	uint64_t segments_peak, segment_allocs, segment_frees;
+	uint64_t flushes, ooms;
+	uint64_t ooms_averted;     /* requests that failed in the recorded run and succeed here */
+	uint64_t peak_event;       /* index of the event: of all moments with the
+				    * most reserved the one with the most allocated */
+	uint64_t peak_time_ns;
+	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
+	uint64_t reserved_at_used, allocated_at_used, others_at_used; /* when peak_used was reached */
+	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */
+	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
+	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
+	bool has_times;
+	bool cut_short;            /* the last request was averted: the rest of the run is not known */
+};
+
+/* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */
+enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
+
+/* What a block is for, from the anatomy of a training run (simulator/session/purposes.h). */
+enum vc_purpose {
+	VC_FOR_UNKNOWN, VC_FOR_WEIGHTS, VC_FOR_OPTIMIZER, VC_FOR_GRADIENT, VC_FOR_ACTIVATION,
+	VC_FOR_TEMPORARY, VC_FOR_WORKSPACE, VC_PURPOSES
+};
+
+/* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
+ * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
+struct vc_bucket {
+	uint64_t first_event, last_event; /* inclusive */
+	uint64_t first_ns, last_ns;
+	uint64_t allocated_min, allocated_max;
+	uint64_t active_max, reserved_min, reserved_max, requested_max;
+	uint64_t stranded_max;     /* of reserved - active, or what the model calls inactive split */
+	uint64_t peak_event;       /* where allocated_max was first reached */
+	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all zero when
+	 * nobody counted them. Only ever one instant: maxima of different instants would not add up. */
+	uint64_t layer[VC_LIFE_CLASSES];
+	uint32_t flushes, ooms, segment_allocs, segment_frees;
+};
+struct vc_curve { struct vc_bucket *at; size_t n; };
+
+/* blocks: the life of every block that matters for a picture. */
+struct vc_life {
+	uint64_t id, size, requested, addr;
+	uint64_t born, died;        /* event index; died = UINT64_MAX: lives at the end */
+	uint64_t born_ns, died_ns;
+	uint32_t stream, site, label;
+	uint8_t lifetime;           /* enum vc_lifetime */
+	uint8_t purpose;            /* enum vc_purpose */
+	bool at_start;              /* existed before the first event */
+	bool outlasts;              /* alive at the last allocation: it goes only because the program ends */
+};
+struct vc_lives {
+	struct vc_life *at; size_t n;         /* largest byte*time first is NOT promised; order of birth */
+	uint64_t dropped;                     /* lives left out, merged into the rest */
+};
+
+/* segments: what was obtained from the device, and when. */
+struct vc_segment_life {
+	uint64_t addr, size, born, died;      /* event index; UINT64_MAX: to the end */
+	uint64_t pool; uint32_t stream; bool small, expandable;
+};
+struct vc_segments { struct vc_segment_life *at; size_t n; };
+
+/* heap: segments and blocks at one moment (the peak of reserved, or the OOM). */
+struct vc_heap_extent {
+	uint64_t addr, size, requested, id, pool;
+	uint32_t stream, site, label;
+	uint8_t what;               /* 0 segment, 1 live, 2 pending, 3 free */
+	bool small, expandable;
+};
+struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
+
+/* oom: the first time the run ran out. */
+struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
+struct vc_oom_report {
+	bool happened;
+	uint64_t steps;             /* marks of steps before it */
+	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache, device_free;
+	char *message;              /* byte for byte what that framework version prints */
+	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */
+};
+
+/* fidelity: does the model reproduce the recording under its own settings? */
+struct vc_fidelity {
+	bool checked, exact;
+	uint64_t events_compared, segments_recorded, segments_simulated, address_mismatches;
+	uint64_t final_blocks_compared, final_mismatches;
+	bool diverged; uint64_t diverged_event; char *diverged_why;
+};
+
+/* fragmentation: what reserved-but-unused bytes are, at the peak of reserved. */
+struct vc_fragmentation {
+	uint64_t rounding, remainders, pinned, other_streams, private_pools, whole_free;
+};
+
+/* counters: the model's own statistics after the last event (torch.cuda.memory_stats()). A klass of
+ * NULL: a plain number, in `current`. Names are static. */
+struct vc_counter { const char *name, *klass; int64_t current, peak, allocated, freed; };
+struct vc_counters { struct vc_counter *at; size_t n; };
+
+struct vc_mark_at { uint64_t event, time_ns; uint32_t label; uint8_t kind; uint16_t device; }; /* enum vc_mark */
+struct vc_kernel_at { uint64_t start_ns, duration_ns; uint32_t label, stream; uint8_t kind; };
+struct vc_phase_at { uint64_t event, time_ns, end_event, end_ns; uint32_t iteration; const char *name; }; /* static */
+struct vc_steps {
+	struct vc_mark_at *mark; size_t marks;
+	struct vc_phase_at *phase; size_t phases; /* found in the pattern of allocations; in order */
+	struct vc_kernel_at *kernel; size_t kernels;
+	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
+};
+
+/* phases: peaks up to the first step mark, and from there on. Without marks all is `first`. */
+struct vc_peaks { uint64_t peak_allocated, peak_reserved; };
+struct vc_phases { uint64_t steps; struct vc_peaks first, steady; };
+
+/* pace: when the allocator went to the driver, by the number of requests so far. Calls between two
+ * requests are one entry. */
+struct vc_pace_at {
+	uint64_t request;           /* so many ALLOC events had begun */
+	uint64_t ns;                /* simulated time in the driver */
+	uint32_t mallocs, frees, flushes;
+};
+struct vc_pace { struct vc_pace_at *at; size_t n; };
+
+/* timing: how long a step takes under this what-if. Filled by the commands (simulator/time/time.h), not by
+ * an observer. All zero: nobody asked. step_ns = 0: unknown, `why` says why. */
+struct vc_timing {
+	uint64_t step_ns, low_ns, high_ns; /* of one step, flushes included */
+	uint64_t recorded_ns;       /* of one step of the recording it rests on */
+	uint64_t driver_ns;         /* part of step_ns: driver calls in a steady step */
+	double samples;             /* per step (the batch), 0 = unknown */
+	double busy, wait;          /* shares of the step: GPU busy, GPU waiting for data */
+	double matched, renamed;    /* shares of the kernels' time, see time_tempo.h */
+	double flushes, mallocs, frees; /* per steady step; < 0: unknown */
+	size_t recordings;
+	bool same;                  /* recorded like this, nothing predicted */
+	bool modelled;              /* recorded on the null GPU */
+	bool roofline;              /* scaled to another card by its bandwidth and FLOP/s */
+	char why[200];
+};
+
+/* history: what the framework's own memory history would show, and the heap at the end. */
+enum vc_history_action {
+	VC_HIST_ALLOC, VC_HIST_FREE_REQUESTED, VC_HIST_FREE_COMPLETED, VC_HIST_SEGMENT_ALLOC,
+	VC_HIST_SEGMENT_FREE, VC_HIST_SEGMENT_MAP, VC_HIST_SEGMENT_UNMAP,
+	VC_HIST_OOM                 /* addr = free bytes of the device, size = rounded request */
+};
+struct vc_history_entry {
+	uint64_t addr, size, time_ns, id; /* size as asked for; id of ALLOC only */
+	uint32_t stream, site, label;
+	uint8_t action;
+	bool driver;                /* private to the observer */
+};
+struct vc_history {
+	struct vc_history_entry *at; size_t n;
+	uint64_t dropped;           /* older entries that were not kept */
+	struct vc_heap_map end;
+};
+
+struct vc_result {
+	const struct vc_meta *meta; /* lent: dictionaries for site and label */
+	struct vc_run_info info;
+	struct vc_stats stats;
+	struct vc_curve curve;
+	struct vc_lives lives;
+	struct vc_segments segments;
+	struct vc_heap_map peak;    /* heap at the peak of reserved */
+	struct vc_heap_map last;    /* heap at the first OOM */
+	struct vc_oom_report oom;
+	struct vc_fidelity fidelity;
+	struct vc_fragmentation fragmentation;
+	struct vc_steps steps;
+	struct vc_phases phases;
+	struct vc_counters counters;
+	struct vc_history history;
+	struct vc_pace pace;
+	struct vc_timing timing;
+	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
+};
+
+enum vc_verdict vc_result_verdict(const struct vc_result *r);
+void vc_result_fini(struct vc_result *r);
+
+/* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an object
+ * that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..." into buf. */
+struct vc_emit; /* common/emit.h */
+void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* verdict and peaks */
+void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);
+void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
+void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
+void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high); /* or null */
+const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source.h - anything events can be pulled from.
+ *
+ * A decoder reads a file; a transform reads another source. Both are the same type, so a pipeline
+ * is a linked list and the engine cannot tell them apart. */
+#ifndef VC_SOURCE_H
+#define VC_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+#include "common/event.h"
+#include "common/meta.h"
+#include "common/param.h"
+
+struct vc_input; /* common/io.h: bytes one may peek at, decompressed */
+struct vc_source;
+
+struct vc_source_type {
+	const char *name;
+	const char *summary;
+	const struct vc_param *params; /* NULL: none */
+	size_t config_size;
+	size_t state_size;
+
+	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins. */
+	int (*probe)(struct vc_input *in);
+	int (*open)(struct vc_source *s, struct vc_error *err);
+	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
+	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
+	/* (opt) The same without a copy: events that lie in memory, valid while the source lives. */
+	long (*view)(struct vc_source *s, const struct vc_event **ev);
+	void (*close)(struct vc_source *s); /* also called when open failed */
+};
+
+struct vc_source {
+	const struct vc_source_type *type;
+	struct vc_source *upstream; /* transforms: where events come from; NULL for decoders */
+	struct vc_input *input;     /* decoders: owned; NULL for transforms */
+	struct vc_meta *meta;       /* owned by the decoder, shared along the pipeline */
+	void *config;               /* parsed parameters, laid out by type->params */
+	void *state;                /* type->state_size zeroed bytes */
+};
+
+#define VC_SOURCE(id) extern const struct vc_source_type vc_source_##id;
+#include "simulator/sources/sources.def"
+#undef VC_SOURCE
+#define VC_TRANSFORM(id) extern const struct vc_source_type vc_transform_##id;
+#include "simulator/transforms/transforms.def"
+#undef VC_TRANSFORM
+
+extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
+extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
+const struct vc_source_type *vc_transform_by_name(const char *name);
+
+/* Open a trace file ("-": standard input) with the decoder that recognises it. "FILE@batch=8,seq=512"
+ * sets recorded parameters, unless a file of that whole name exists. NULL on failure. */
+struct vc_source *vc_source_open(const char *path, struct vc_error *err);
+/* The same for an input at hand, which the source owns from now on, also when this fails. */
+struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);
+
+/* Put a transform behind `upstream`. On success the new source owns it; on failure it stays the
+ * caller's. */
+struct vc_source *vc_source_transform(const struct vc_source_type *type, struct vc_source *upstream,
+				      const char *params, struct vc_error *err);
+
+void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
+
+/* A whole trace in memory, decoded once and shared read-only by any number of runs. */
+struct vc_trace {
+	struct vc_meta *meta; /* owned */
+	struct vc_event *ev;  /* owned, n of them */
+	size_t n, cap;
+};
+
+/* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.
+ * After a failure vc_trace_fini frees what was read. */
+int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err);
+int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err);
+void vc_trace_fini(struct vc_trace *t);
+
+/* A source over a trace in memory (lent; must outlive the source), with its own copy of the meta.
+ * Transforms go behind it. */
+struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* autocast.c - types of blocks under autocast or in pure 16 bit.
+ *
+ * Lists of torch.amp (aten/src/ATen/autocast_mode.h): products of matrices and convolutions are made in
+ * 16 bit of copies of what they get; norms of layers and groups, losses, softmax and powers in float of
+ * copies of what they get; everything else in the widest type it gets. In pure 16 bit norms that are
+ * written out (RMS) and the softmax of Transformers work on copies in float.
+ * Always as they were: masks of dropout, statistics of norms and attention (float), places of maxima,
+ * partial sums of a reduction (float; Reduce.cuh). */
+#include "simulator/rewrite/autocast.h"
+#include "simulator/rewrite/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
+enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8, NO_SITE = UINT32_MAX };
+
+struct work {
+	struct vc_resize *r;
+	const struct vc_anatomy *a;
+	const struct vc_meta *m;
+	uint8_t *op;            /* enum op of each block */
+	uint8_t *fixed;         /* keeps its bytes whatever its operation is */
+	uint64_t *norm; size_t norms; /* sizes that norms give, ascending */
+	bool autocast, transformers;
+	enum vc_doubt doubt;
+};
+
+static const char *string_of(const struct vc_meta *m, uint32_t s)
+{
+	return s < m->strings ? m->string[s] : "";
+}
+
+static bool is_in(const char *s, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(s, *list))
+			return true;
+	return false;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+static uint32_t site_of(const struct work *w, size_t i)
+{
+	uint32_t site = w->r->c.w->in[w->a->block[i].event].site;
+
+	return site && site < w->m->frames ? site : 0;
+}
+
+static uint64_t bytes(const struct work *w, size_t i)
+{
+	return w->a->block[i].size;
+}
+
+/* By the innermost frame; Transformers computes losses in float whatever comes in. */
+static enum op op_at(const struct work *w, uint32_t site, bool *float_loss)
+{
+	static const char *const loss[] = { "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+		"binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss", "normalize", "softplus",
+		"triplet_margin_loss", "margin_ranking_loss", "poisson_nll_loss", NULL };
+	static const char *const norm[] = { "layer_norm", "group_norm", "rms_norm", NULL };
+	static const char *const product[] = { "_in_projection_packed", "_in_projection", NULL };
+	static const char *const attention[] = { "sdpa_attention_forward", "multi_head_attention_forward", NULL };
+	const struct vc_frame *f = site ? &w->m->frame[site] : NULL;
+	const char *file = f ? string_of(w->m, f->file) : "", *function = f ? string_of(w->m, f->function) : "";
+
+	for (uint32_t at = site; at && at < w->m->frames; at = w->m->frame[at].parent)
+		if (ends_with(string_of(w->m, w->m->frame[at].file), "loss/loss_utils.py")) {
+			*float_loss = true;
+			return LOSS;
+		}
+	if (!strcmp(function, "cross_entropy"))
+		return ENTROPY;
+	if (!strcmp(function, "softmax") || !strcmp(function, "log_softmax"))
+		return SOFTMAX;
+	if (is_in(function, loss))
+		return LOSS;
+	if (!strcmp(function, "embedding"))
+		return FLOAT;
+	if (is_in(function, norm))
+		return NORM;
+	if (strstr(function, "max_pool"))
+		return POOL;
+	if (is_in(function, attention))
+		return ATTENTION;
+	if (strstr(file, "modules/conv.py") || strstr(file, "modules/linear.py") ||
+	    ends_with(file, "transformers/pytorch_utils.py") || is_in(function, product))
+		return PRODUCT;
+	return !strcmp(function, "repeat_kv") ||
+	       (strstr(file, "torch/nn/") && !ends_with(file, "modules/transformer.py")) ?
+	       PLAIN : UNKNOWN;
+}
+
+static bool kept(const struct work *w, size_t i)
+{
+	return w->a->block[i].category == VC_CAT_ACTIVATION;
+}
+
+/* ---- what never changes ---- */
+
+/* Blocks of one call besides its value: a mask (a byte for four), statistics, places (eight for four). */
+static void fix_seconds(struct work *w, size_t i)
+{
+	uint32_t site = site_of(w, i);
+
+	for (size_t d = 1; site && d <= NEAR && d <= i; d++) {
+		if (site_of(w, i - d) != site)
+			break;
+		if (bytes(w, i) * 4 <= bytes(w, i - d) ||
+		    (w->op[i] == POOL && bytes(w, i) == 2 * bytes(w, i - d)))
+			w->fixed[i] = 1;
+		/* attention of one call: its value, and a sum for each row of scores */
+		if (w->op[i - d] == UNKNOWN && bytes(w, i) * TINY <= bytes(w, i - d) && bytes(w, i) > SMALL &&
+		    d == 1 && bytes(w, i - d) % bytes(w, i) == 0 && kept(w, i) && kept(w, i - 1))
+			w->op[i - d] = ATTENTION;
+	}
+}
+
+static struct vc_extra *extra(struct work *w, size_t i)
+{
+	return &w->r->extra[i];
+}
+
+/* Block i is asked for in the other type, and becomes what it is kept in when block `at` is wanted. */
+static void turns(struct work *w, size_t i, size_t at, uint64_t first)
+{
+	if (!extra(w, i)->first && bytes(w, i) > SMALL)
+		*extra(w, i) = (struct vc_extra){ .first = first, .turn = (uint32_t)at,
+						  .beside = extra(w, i)->beside, .until = extra(w, i)->until };
+}
+
+static void beside(struct work *w, size_t i, uint64_t more, uint32_t until)
+{
+	extra(w, i)->beside += more;
+	extra(w, i)->until = until;
+}
+
+/* ---- norms that are written out ---- */
+
+static bool same_function(const struct work *w, size_t i, size_t k)
+{
+	uint32_t x = site_of(w, i), y = site_of(w, k);
+
+	return x && y && w->m->frame[x].file == w->m->frame[y].file &&
+	       w->m->frame[x].function == w->m->frame[y].function;
+}
+
+/* x.pow(2), its mean, a little added, rsqrt, x times that [, the weight times that]: the number of the
+ * block that holds the normed values, 0: no such norm begins with block i. */
+static size_t written_norm(const struct work *w, size_t i, size_t end)
+{
+	uint64_t size = bytes(w, i);
+	size_t k = i + 1, few = 0;
+
+	if (w->op[i] != UNKNOWN || size <= SMALL)
+		return 0;
+	for (; k < end && bytes(w, k) * TINY <= size && same_function(w, i, k); k++)
+		few += size % bytes(w, k) == 0 && bytes(w, k) == bytes(w, i + 1);
+	return few >= 2 && few <= SAME_NORM && few == k - i - 1 && k < end && bytes(w, k) == size &&
+	       same_function(w, i, k) ? k : 0;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+static void find_norms(struct work *w)
+{
+	for (size_t i = 0; i < w->a->n; i++)
+		if (bytes(w, i) > SMALL && ((w->op[i] == NORM && !w->fixed[i]) || written_norm(w, i, w->a->n)))
+			w->norm[w->norms++] = bytes(w, i);
+	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+}
+
+static bool is_norm_size(const struct work *w, uint64_t s)
+{
+	return w->norms && bsearch(&s, w->norm, w->norms, sizeof(s), by_size);
+}
+
+/* ---- one forward pass ---- */
+
+/* The block of that size (0: of any) that came last before i. */
+static size_t latest(const struct work *w, size_t i, size_t from, uint64_t size, size_t back)
+{
+	for (size_t k = i; k-- > from && back--;)
+		if (bytes(w, k) > SMALL && !w->fixed[k] && (!size || bytes(w, k) == size))
+			return k;
+	return SIZE_MAX;
+}
+
+static bool keeps_its_result(const struct work *w, size_t i)
+{
+	static const char *const f[] = { "relu", "sigmoid", "tanh", "softmax", NULL };
+	uint32_t site = site_of(w, i);
+
+	return site && is_in(string_of(w->m, w->m->frame[site].function), f);
+}
+
+/* A product takes what came last in a copy in 16 bit; several products in a row take one each. What an
+ * operation gave goes then, unless somebody else keeps it. */
+static void cast_down(struct work *w, size_t i, size_t from)
+{
+	bool first = true;
+	size_t x = latest(w, i, from, 0, BACK);
+
+	for (; x != SIZE_MAX && w->op[x] == PRODUCT; first = false)
+		x = latest(w, x, from, 0, BACK);
+	if (x == SIZE_MAX || !w->r->wide[x])
+		return;
+	if (first && w->op[x] != UNKNOWN && !keeps_its_result(w, x)) {
+		turns(w, x, i, bytes(w, x));
+		w->r->halved[x] = 1;
+	} else if (kept(w, x)) {
+		beside(w, x, bytes(w, x) / 2, UINT32_MAX);
+	}
+}
+
+/* Attention takes all three in 16 bit: what is kept since the products before it. */
+static void cast_three(struct work *w, size_t i, size_t from)
+{
+	for (size_t x = i; x-- > from && w->op[x] != PRODUCT;)
+		if (w->r->wide[x] && kept(w, x) && bytes(w, x) > SMALL && !w->fixed[x]) {
+			turns(w, x, i, bytes(w, x));
+			w->r->halved[x] = 1;
+		}
+}
+
+/* What works in float takes what came last of its size in a float copy, and keeps that. */
+static void cast_up(struct work *w, size_t i, size_t from)
+{
+	size_t x = latest(w, i, from, bytes(w, i), BACK);
+
+	if (x == SIZE_MAX || w->r->wide[x])
+		return;
+	w->r->wide[x] = 1;
+	turns(w, x, i, bytes(w, x) / 2);
+}
+
+static bool is_wide_before(const struct work *w, size_t i, size_t from)
+{
+	size_t x = latest(w, i, from, bytes(w, i), 24);
+
+	if (x == SIZE_MAX)
+		x = latest(w, i, from, 0, BACK);
+	return x == SIZE_MAX ? true : w->r->wide[x] != 0;
+}
+
+/* 0.5 x (1 + tanh(c (x + 0.044715 x^3))): eight blocks of one line of an activation, of which all but the
+ * first, half of x, follow a power and are in float; so is the copy of x that it keeps. */
+static size_t power(struct work *w, size_t i, size_t from, size_t end)
+{
+	uint32_t site = site_of(w, i);
+	size_t n = 0;
+
+	if (!site || !ends_with(string_of(w->m, w->m->frame[site].file), "activations.py"))
+		return 0;
+	for (size_t k = i; k < end && site_of(w, k) == site && bytes(w, k) == bytes(w, i); k++)
+		n++;
+	if (n != POWERS)
+		return 0;
+	cast_up(w, i, from);
+	for (size_t k = i; k < i + n; k++) {
+		w->op[k] = PLAIN;
+		w->r->wide[k] = k > i;
+	}
+	return n - 1;
+}
+
+/* The sum with the residual stream, which is in float: what a norm gets, and what comes before all. */
+static bool is_stream(const struct work *w, size_t i, size_t from, size_t end)
+{
+	size_t k = i + 1;
+
+	while (k < end && (bytes(w, k) <= SMALL || w->fixed[k]))
+		k++;
+	if (k < end && bytes(w, k) == bytes(w, i) && (w->op[k] == NORM || written_norm(w, k, end)))
+		return is_norm_size(w, bytes(w, i));
+	for (k = from; k < i && w->op[k] != PRODUCT && w->op[k] != ATTENTION; k++)
+		;
+	return k == i;
+}
+
+/* Returns how many blocks behind it were settled too. */
+static size_t autocast_block(struct work *w, size_t i, size_t from, size_t end)
+{
+	uint8_t *wide = &w->r->wide[i];
+	size_t k;
+
+	switch ((enum op)w->op[i]) {
+	case PRODUCT:
+		cast_down(w, i, from);
+		return 0;
+	case ATTENTION:
+		cast_three(w, i, from);
+		return 0;
+	case NORM:
+		cast_up(w, i, from);
+		*wide = 1;
+		return 0;
+	case ENTROPY: case LOSS: case SOFTMAX: case FLOAT:
+		*wide = 1;
+		return 0;
+	case UNKNOWN:
+		if ((k = power(w, i, from, end)) != 0)
+			return k;
+		if ((k = written_norm(w, i, end)) != 0 && k + 1 < end) {
+			cast_up(w, i, from);
+			for (size_t j = i; j <= k + 1; j++)
+				w->r->wide[j] = 1;
+			w->op[k + 1] = NORM;
+			return k + 1 - i;
+		}
+		*wide = w->doubt ? w->doubt == VC_DOUBT_FLOAT :
+				   is_stream(w, i, from, end) || is_wide_before(w, i, from);
+		return 0;
+	default:
+		*wide = is_wide_before(w, i, from) &&
+			!(w->transformers && i > from && w->op[i - 1] == SOFTMAX);
+		return 0;
+	}
+}
+
+/* Softmax of Transformers: in float, and a copy in 16 bit of it for the product behind it. */
+static void sixteen_block(struct work *w, size_t i, size_t end)
+{
+	size_t k = written_norm(w, i, end);
+
+	if (w->op[i] == LOSS)
+		w->r->wide[i] = w->r->float_loss;
+	if (w->op[i] == UNKNOWN || w->op[i] == ENTROPY || w->op[i] == SOFTMAX)
+		w->r->wide[i] = w->doubt == VC_DOUBT_FLOAT;
+	if (w->doubt == VC_DOUBT_HALF)
+		return;
+	if (w->op[i] == SOFTMAX && w->transformers) {
+		w->r->wide[i] = 1;
+		if (i + 1 < end && bytes(w, i + 1) != bytes(w, i))
+			beside(w, i, bytes(w, i) / 2, UINT32_MAX);
+	}
+	if (k && w->transformers) {
+		w->r->wide[i] = 1;
+		for (size_t j = i + 1; j < k; j++)
+			w->fixed[j] = 1;
+		beside(w, k, bytes(w, k), UINT32_MAX); /* the float copy of what comes in */
+		turns(w, k, k + 1, bytes(w, k));
+	}
+}
+
+/* cross_entropy under autocast: log_softmax in the type of the scores, nll_loss of a float copy, which
+ * goes when its gradient is there; that is in float, the next one is not. */
+static void entropy(struct work *w, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++) {
+		if (w->op[i] != ENTROPY || bytes(w, i) <= SMALL || w->fixed[i])
+			continue;
+		size_t k = end, seen = 0;
+		for (; k < w->a->n && k < end + BACK && seen < 2; k++)
+			seen += bytes(w, k) == bytes(w, i);
+		w->r->wide[i] = 0;
+		beside(w, i, bytes(w, i), seen == 2 ? (uint32_t)k - 1 : UINT32_MAX);
+		for (k = end, seen = 0; k < w->a->n && k < end + BACK && !seen; k++)
+			if (bytes(w, k) == bytes(w, i))
+				seen = w->r->wide[k] = 1;
+	}
+}
+
+static void forward(struct work *w, const struct vc_span *p)
+{
+	size_t from = 0, end;
+
+	while (from < w->a->n && w->a->block[from].event < p->first)
+		from++;
+	for (end = from; end < w->a->n && w->a->block[end].event < p->end;)
+		end++;
+	for (size_t i = from; i < end; i++)
+		if (bytes(w, i) > SMALL && !w->fixed[i]) {
+			if (w->autocast)
+				i += autocast_block(w, i, from, end);
+			else
+				sixteen_block(w, i, end);
+		}
+	if (w->autocast)
+		entropy(w, from, end);
+}
+
+static bool is_of_transformers(const struct vc_meta *m)
+{
+	for (uint32_t i = 1; i < m->frames; i++)
+		if (strstr(string_of(m, m->frame[i].file), "/transformers/models/"))
+			return true;
+	return false;
+}
+
+/* Gradients of what a loss in float got are in float too. */
+static void losses(struct work *w)
+{
+	w->norms = 0; /* the sizes of losses from here on */
+	for (size_t i = 0; i < w->a->n; i++)
+		if (w->op[i] == LOSS && w->r->wide[i] && bytes(w, i) > SMALL)
+			w->norm[w->norms++] = bytes(w, i);
+	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+	for (size_t i = 0; i < w->a->n; i++)
+		if (w->a->span[w->a->block[i].span].phase == VC_PHASE_BACKWARD && is_norm_size(w, bytes(w, i)))
+			w->r->wide[i] = 1;
+}
+
+static void find(struct work *w)
+{
+	for (size_t i = 0; i < w->a->n; i++)
+		w->op[i] = (uint8_t)op_at(w, site_of(w, i), &w->r->float_loss);
+	for (size_t i = 0; i < w->a->n; i++) {
+		fix_seconds(w, i);
+		if (vc_shapes_partial_sums(w->a, i))
+			w->fixed[i] = w->fixed[i + 1] = 1;
+	}
+	find_norms(w);
+	for (size_t k = 0; k < w->a->spans; k++)
+		if (w->a->span[k].phase == VC_PHASE_FORWARD)
+			forward(w, &w->a->span[k]);
+	losses(w);
+	for (size_t i = 0; i < w->a->n; i++)
+		w->r->wide[i] = (w->r->wide[i] && !w->r->halved[i]) || w->fixed[i];
+}
+
+int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struct vc_error *err)
+{
+	size_t n = r->c.a.n + 1;
+	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1), .fixed = calloc(n, 1),
+			  .norm = calloc(n, sizeof(*w.norm)), .autocast = autocast, .doubt = doubt,
+			  .transformers = is_of_transformers(r->meta) };
+
+	r->wide = calloc(n, 1);
+	r->halved = calloc(n, 1);
+	r->extra = calloc(n, sizeof(*r->extra));
+	bool ok = w.op && w.fixed && w.norm && r->wide && r->halved && r->extra;
+	if (ok)
+		find(&w);
+	free(w.op);
+	free(w.fixed);
+	free(w.norm);
+	return ok ? VC_OK : vc_nomem(err, "the types of blocks");
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rewrite.c - read all, rewrite, hand out. */
+#include "simulator/rewrite/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 4096 };
+
+static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	struct vc_source *up = s->upstream;
+	uint64_t allocs[64] = { 0 };
+	size_t cap = 0;
+	long n = 1;
+
+	while (n > 0) {
+		if (cap - w->n < BATCH) {
+			cap = cap ? 2 * cap : 4 * BATCH;
+			struct vc_event *in = realloc(w->in, cap * sizeof(*in));
+			if (!in)
+				return vc_nomem(err, "the events to rewrite");
+			w->in = in;
+		}
+		n = up->type->next(up, w->in + w->n, cap - w->n, err);
+		if (n < 0)
+			return (int)n;
+		w->n += (size_t)n;
+	}
+	w->next_id = s->meta->max_id;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct vc_event *e = &w->in[i];
+
+		if (e->kind == VC_EV_ALLOC && e->device < 64 && ++allocs[e->device] > allocs[w->device])
+			w->device = e->device;
+		if ((e->kind <= VC_EV_USE || e->kind == VC_EV_HEAP_BLOCK) && e->id > w->next_id)
+			w->next_id = e->id;
+	}
+	w->next_id++;
+	return VC_OK;
+}
+
+long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
+		   struct vc_error *err)
+{
+	struct vc_whole *w = s->state;
+
+	if (!w->ready) {
+		int r = read_all(s, w, err);
+		if (r == VC_OK)
+			r = rewrite(s, w, err);
+		if (r < 0)
+			return r;
+		w->ready = true;
+		if (w->next_id > s->meta->max_id)
+			s->meta->max_id = w->next_id;
+	}
+	size_t n = w->m - w->at < cap ? w->m - w->at : cap;
+	if (n)
+		memcpy(ev, w->out + w->at, n * sizeof(*ev));
+	w->at += n;
+	return (long)n;
+}
+
+int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err)
+{
+	if (w->cap - w->m < n) {
+		size_t cap = (w->cap ? 2 * w->cap : BATCH) + n;
+		struct vc_event *out = realloc(w->out, cap * sizeof(*out));
+		if (!out)
+			return vc_nomem(err, "the rewritten events");
+		w->out = out;
+		w->cap = cap;
+	}
+	if (n)
+		memcpy(w->out + w->m, ev, n * sizeof(*ev));
+	w->m += n;
+	return VC_OK;
+}
+
+int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
+		  uint64_t size, struct vc_error *err)
+{
+	struct vc_event e = vc_event_like(like, size ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, id, size);
+
+	e.label = vc_meta_string(s->meta, VC_LABEL_PINNED, sizeof(VC_LABEL_PINNED) - 1);
+	return vc_whole_put(w, &e, 1, err);
+}
+
+int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err)
+{
+	struct vc_event e = { .kind = VC_EV_MARK, .flags = VC_MARK_INSTANT, .size = n,
+			      .device = w->device };
+
+	e.label = vc_meta_string(s->meta, VC_LABEL_PROCESSES, sizeof(VC_LABEL_PROCESSES) - 1);
+	return n > 1 ? vc_whole_put(w, &e, 1, err) : VC_OK;
+}
+
+void vc_whole_close(struct vc_source *s)
+{
+	struct vc_whole *w = s->state;
+
+	free(w->in);
+	free(w->out);
+	*w = (struct vc_whole){ 0 };
+}
+
+struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size)
+{
+	return (struct vc_event){ .time_ns = like->time_ns, .id = id, .size = size,
+				  .stream = kind == VC_EV_ALLOC || kind == VC_EV_FREE ? like->stream : 0,
+				  .site = kind == VC_EV_ALLOC ? like->site : 0, .device = like->device,
+				  .kind = kind };
+}
+
+bool vc_event_outdated(const struct vc_event *e)
+{
+	return (e->kind >= VC_EV_SEGMENT_ALLOC && e->kind <= VC_EV_DEVICE_SAMPLE) ||
+	       (e->kind >= VC_EV_HEAP_SEGMENT && (e->flags & VC_EVF_FINAL));
+}

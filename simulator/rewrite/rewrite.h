@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rewrite.h - transforms that must see the whole trace before they can say its first event. */
+#ifndef VC_REWRITE_H
+#define VC_REWRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "simulator/replay/source.h"
+
+/* Labels of events beside the allocator's, on which tracer, transforms and simulator/session/host.c agree. */
+#define VC_LABEL_PINNED    "pinned host memory"     /* OUTSIDE_ALLOC, OUTSIDE_FREE */
+#define VC_LABEL_PAGEABLE  "pageable host memory"   /* the same */
+#define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
+#define VC_LABEL_SHARED    "shared host memory"     /* the same; DataLoader workers hand it over */
+#define VC_LABEL_RESIDENT  "resident memory"        /* MARK: `size` bytes of the process */
+#define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
+
+struct vc_whole { /* as the state of a transform: zeroed at first */
+	struct vc_event *in; size_t n;     /* everything upstream had */
+	struct vc_event *out; size_t m, cap, at;
+	bool ready;
+	uint16_t device;                   /* the one with the most allocations */
+	uint64_t next_id;                  /* free from here on */
+};
+
+typedef int vc_rewrite_fn(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
+
+/* The `next` of such a transform: reads upstream to its end, lets rewrite fill w->out, hands out. */
+long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
+		   struct vc_error *err);
+int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err);
+/* Say that from here on (size) or no longer (0) host memory `id` of this process is in use. */
+int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
+		  uint64_t size, struct vc_error *err);
+/* Say that n processes like this one share the host. */
+int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err);
+void vc_whole_close(struct vc_source *s); /* the `close` */
+
+/* An event of that kind at the time of `like`, on its stream and device. */
+struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size);
+
+/* Places of evidence and of the recorded end no longer describe what a rewritten trace does. */
+bool vc_event_outdated(const struct vc_event *e);
+
+#endif

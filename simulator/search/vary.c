@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vary.c - values of a sweep and their combinations. */
+#include "simulator/search/vary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/param.h"
+#include "simulator/replay/model.h"
+
+enum { MOST = 100000 };
+
+static const char *const options[] = { "conf", "gpu", "capacity", "torch", "model", "fraction",
+				       "context", "used", "transform", "x", NULL };
+
+static int push(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
+{
+	char **bigger;
+
+	if (k->n >= MOST)
+		return vc_fail(err, VC_EUSAGE, "--vary %s: more than %d values", k->name, MOST);
+	bigger = realloc(k->value, (k->n + 1) * sizeof(*bigger));
+	if (bigger)
+		k->value = bigger;
+	if (!bigger || !(k->value[k->n] = strndup(text, len)))
+		return vc_nomem(err, "the values to vary");
+	k->n++;
+	return VC_OK;
+}
+
+/* "1..64", "8..64+8", "1..64*2" */
+static int range(struct vc_vary_key *k, const char *text, const char *dots, struct vc_error *err)
+{
+	char from[64], to[64], shown[64];
+	const char *end = dots + 2 + strcspn(dots + 2, "+*");
+	double a, b, step = 1;
+
+	snprintf(from, sizeof(from), "%.*s", (int)(dots - text), text);
+	snprintf(to, sizeof(to), "%.*s", (int)(end - dots - 2), dots + 2);
+	if (vc_parse_real(from, &a, err) < 0 || vc_parse_real(to, &b, err) < 0 ||
+	    (*end && vc_parse_real(end + 1, &step, err) < 0))
+		return vc_wrap(err, "--vary %s=%s", k->name, text);
+	if (a > b || step <= 0 || (*end == '*' && (step <= 1 || a <= 0)))
+		return vc_fail(err, VC_EUSAGE, "--vary %s=%s: an empty range or one without end", k->name, text);
+	for (double x = a; x <= b * (1 + 1e-12); x = *end == '*' ? x * step : x + step) {
+		snprintf(shown, sizeof(shown), "%.12g", x);
+		int r = push(k, shown, strlen(shown), err);
+		if (r < 0)
+			return r;
+	}
+	return VC_OK;
+}
+
+static int numbers(struct vc_vary_key *k, const char *text, struct vc_error *err)
+{
+	char one[128];
+	int r = VC_OK;
+
+	while (r == VC_OK && *text) {
+		size_t len = strcspn(text, ",");
+		double x;
+
+		snprintf(one, sizeof(one), "%.*s", (int)len, text);
+		char *dots = strstr(one, "..");
+		if (dots)
+			r = range(k, one, dots, err);
+		else if (vc_parse_real(one, &x, err) < 0)
+			r = vc_wrap(err, "--vary %s", k->name);
+		else
+			r = push(k, one, strlen(one), err);
+		text += len + (text[len] == ',');
+	}
+	return r;
+}
+
+/* The end of one settings string: a comma whose next word names a setting that this string already
+ * has, or that names none, starts another. */
+static size_t settings_end(const char *text)
+{
+	size_t first = strcspn(text, ":,");
+
+	for (size_t i = strcspn(text, ","); text[i]; i += 1 + strcspn(text + i + 1, ",")) {
+		const char *next = text + i + 1;
+		size_t word = strcspn(next, ":,");
+
+		if (next[word] != ':' || (word == first && !strncmp(next, text, word)))
+			return i;
+	}
+	return strlen(text);
+}
+
+/* "2.0..2.15": every version from one to the other, as the model lists them. */
+static int versions(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+	const char *dots = strstr(text, "..");
+	bool inside = false;
+	int r = VC_OK;
+
+	if (!m || !dots || dots >= text + len)
+		return push(k, text, len, err);
+	for (size_t i = 0; r == VC_OK && m->versions[i]; i++) {
+		const char *v = m->versions[i];
+		size_t n = strlen(v);
+
+		inside |= n == (size_t)(dots - text) && !strncmp(v, text, n);
+		if (inside)
+			r = push(k, v, n, err);
+		if (inside && n == (size_t)(text + len - dots - 2) && !strncmp(v, dots + 2, n))
+			return r;
+	}
+	return r < 0 ? r : vc_fail(err, VC_EUSAGE, "--vary torch=%.*s: no such range (the first version is %s)",
+				   (int)len, text, m->versions[0]);
+}
+
+static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
+{
+	bool bars = strchr(text, '|') != NULL, conf = !strcmp(k->name, "conf");
+	bool torch = !strcmp(k->name, "torch");
+	int r = VC_OK;
+
+	do {
+		size_t len = bars ? strcspn(text, "|") : conf ? settings_end(text) : strcspn(text, ",");
+
+		r = torch ? versions(k, text, len, err) : push(k, text, len, err);
+		text += len;
+	} while (r == VC_OK && *text++);
+	return r;
+}
+
+int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
+{
+	struct vc_vary_key *k = &v->key[v->keys];
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text || equals - text >= VC_VARY_NAME)
+		return vc_fail(err, VC_EUSAGE, "--vary %s: write KEY=VALUES, as in batch=8,16,32", text);
+	if (v->keys == VC_VARY_KEYS)
+		return vc_fail(err, VC_EUSAGE, "--vary: at most %d keys", VC_VARY_KEYS);
+	for (size_t i = 0; i < v->keys; i++)
+		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) && !v->key[i].name[equals - text])
+			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its values in one, "
+				       "%s=A,B", v->key[i].name, v->key[i].name);
+	v->keys++;
+	*k = (struct vc_vary_key){ 0 };
+	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);
+	for (size_t i = 0; options[i]; i++)
+		k->option |= !strcmp(k->name, options[i]);
+	int r = k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err);
+	if (r < 0)
+		return r;
+	if (!k->n)
+		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
+	v->runs = (v->keys == 1 ? 1 : v->runs) * k->n;
+	if (v->runs > MOST * 10ul)
+		return vc_fail(err, VC_EUSAGE, "--vary: %zu combinations are too many", v->runs);
+	return VC_OK;
+}
+
+void vc_vary_fini(struct vc_vary *v)
+{
+	for (size_t k = 0; k < v->keys; k++) {
+		for (size_t i = 0; i < v->key[k].n; i++)
+			free(v->key[k].value[i]);
+		free(v->key[k].value);
+	}
+	*v = (struct vc_vary){ 0 };
+}
+
+const char *vc_vary_value(const struct vc_vary *v, size_t i, size_t k)
+{
+	for (size_t j = v->keys; j-- > k + 1;)
+		i /= v->key[j].n;
+	return v->key[k].value[i % v->key[k].n];
+}
+
+const char *vc_vary_text(const struct vc_vary *v, size_t i, char *buf, size_t n)
+{
+	size_t at = 0;
+
+	*buf = '\0';
+	for (size_t k = 0; k < v->keys && at < n; k++)
+		at += (size_t)snprintf(buf + at, n - at, "%s%s=%s", k ? " " : "", v->key[k].name,
+				       vc_vary_value(v, i, k));
+	return buf;
+}

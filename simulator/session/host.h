@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.h - memory beside the allocator's, as recordings and transforms tell it: of the host, and of
+ * libraries on the device. */
+#ifndef VC_HOST_H
+#define VC_HOST_H
+
+#include "simulator/session/session.h"
+#include "simulator/rewrite/rewrite.h" /* the labels */
+
+struct vc_host {
+	bool sampled;          /* resident memory is in the recording */
+	uint64_t resident;     /* largest sample; of one process */
+	uint64_t pinned;       /* recorded: loaders, caches of page-locked memory */
+	uint64_t moved;        /* what transforms move there from the device */
+	uint64_t processes;    /* alike, on this host */
+	uint64_t needed;       /* all of that, for all processes */
+	uint64_t libraries;    /* device memory that is not PyTorch's: most at one time */
+};
+
+/* Over the events with -x applied. A session that is streamed has nothing to say: zeroes.
+ * Errors: those of the transforms. */
+int vc_host_read(const struct vc_session *s, struct vc_host *h, struct vc_error *err);
+
+/* The device part alone, of the recording as it is: no transform runs. */
+uint64_t vc_host_libraries(const struct vc_session *s);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* purposes.c - see purposes.h */
+#include "simulator/session/purposes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/anatomy/anatomy.h"
+
+static enum vc_purpose purpose_of(uint8_t category)
+{
+	static const uint8_t to[VC_CATS] = {
+		[VC_CAT_UNKNOWN] = VC_FOR_UNKNOWN, [VC_CAT_PARAMETER] = VC_FOR_WEIGHTS,
+		[VC_CAT_GRADIENT] = VC_FOR_GRADIENT, [VC_CAT_STATE] = VC_FOR_OPTIMIZER,
+		[VC_CAT_ACTIVATION] = VC_FOR_ACTIVATION, [VC_CAT_WORKSPACE] = VC_FOR_WORKSPACE,
+		[VC_CAT_FORWARD_TEMP] = VC_FOR_TEMPORARY, [VC_CAT_BACKWARD_TEMP] = VC_FOR_TEMPORARY,
+		[VC_CAT_OPTIMIZER_TEMP] = VC_FOR_TEMPORARY, [VC_CAT_OTHER_TEMP] = VC_FOR_TEMPORARY,
+	};
+	return category < VC_CATS ? (enum vc_purpose)to[category] : VC_FOR_UNKNOWN;
+}
+
+/* Lives and blocks are both in order of birth, but some lives are left out. at[block]: 1 + life. */
+static uint32_t *match(const struct vc_anatomy *a, const struct vc_lives *l)
+{
+	uint32_t *at = calloc(a->n + 1, sizeof(*at));
+	size_t k = 0;
+
+	for (size_t i = 0; at && i < l->n; i++) {
+		size_t from = k;
+
+		if (l->at[i].at_start)
+			continue;
+		while (k < a->n && a->block[k].id != l->at[i].id)
+			k++;
+		if (k < a->n)
+			at[k++] = (uint32_t)i + 1;
+		else
+			k = from;
+	}
+	return at;
+}
+
+/* Where the first block of a span that has a life was born; blocks [from, to). */
+static const struct vc_life *first_life(const struct vc_anatomy *a, const struct vc_lives *l,
+					const uint32_t *at, size_t *from, size_t end_event)
+{
+	for (; *from < a->n && a->block[*from].event < end_event; ++*from)
+		if (at[*from])
+			return &l->at[at[*from] - 1];
+	return NULL;
+}
+
+static int fill_phases(const struct vc_anatomy *a, const uint32_t *at, struct vc_result *out,
+		       struct vc_error *err)
+{
+	struct vc_steps *s = &out->steps;
+	size_t block = 0;
+
+	s->phase = calloc(a->spans + 1, sizeof(*s->phase));
+	if (!s->phase)
+		return vc_nomem(err, "the phases of the run");
+	for (size_t i = 0; i < a->spans; i++) {
+		const struct vc_span *p = &a->span[i];
+		const struct vc_life *l = first_life(a, &out->lives, at, &block, p->end);
+
+		while (block < a->n && a->block[block].event < p->end)
+			block++;
+		if (!l)
+			continue;
+		if (s->phases) {
+			s->phase[s->phases - 1].end_event = l->born;
+			s->phase[s->phases - 1].end_ns = l->born_ns;
+		}
+		s->phase[s->phases++] = (struct vc_phase_at){ l->born, l->born_ns, UINT64_MAX, UINT64_MAX,
+			p->iteration, vc_phase_name((enum vc_phase)p->phase) };
+	}
+	return VC_OK;
+}
+
+static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_error *err)
+{
+	uint32_t *at = match(a, &out->lives);
+	int r;
+
+	if (!at)
+		return vc_nomem(err, "what blocks are for");
+	for (size_t i = 0; i < a->n; i++)
+		if (at[i])
+			out->lives.at[at[i] - 1].purpose = (uint8_t)purpose_of(a->block[i].category);
+	r = fill_phases(a, at, out, err);
+	free(at);
+	return r;
+}
+
+int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct vc_error *err)
+{
+	struct vc_trace t = { 0 };
+	struct vc_anatomy a = { 0 };
+	struct vc_source *src;
+	int r;
+
+	if (!out->lives.n || s->streamed)
+		return VC_OK;
+	src = vc_session_source(s, err);
+	r = src ? vc_trace_read(&t, src, err) : (int)err->status;
+	if (r == VC_OK)
+		r = vc_anatomy_read(&a, t.ev, t.n, s->device->device, t.meta, err);
+	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
+		r = fill(&a, out, err);
+	vc_anatomy_fini(&a);
+	vc_trace_fini(&t);
+	vc_source_free(src);
+	return r;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time.c - see time.h */
+#include "simulator/time/time.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/time/time_change.h"
+#include "simulator/time/time_tempo.h"
+#include "simulator/anatomy/anatomy.h"
+#include "simulator/session/whatif.h"
+
+struct vc_time {
+	struct vc_profile *profile; size_t n; /* one per recording */
+	struct vc_tempo tempo;                /* over those with steps */
+	char axis[VC_TEMPO_AXES][VC_PARAM_TEXT];
+	pthread_mutex_t lock;                 /* of tempo, which matches when first asked */
+	char why[200];                        /* why there is no tempo */
+};
+
+/* ---- reading ---- */
+
+static int add_streamed(const struct vc_session *s, struct vc_profile *p, struct vc_error *err)
+{
+	struct vc_source *src = vc_source_open(s->path, err);
+	struct vc_event ev[512];
+	long n = 0;
+	int r = src ? VC_OK : VC_EIO;
+
+	while (r == VC_OK && (n = src->type->next(src, ev, 512, err)) > 0)
+		r = vc_profile_add(p, ev, (size_t)n, s->device->device, src->meta, err);
+	if (r == VC_OK && n < 0)
+		r = (int)n;
+	if (r == VC_OK)
+		r = vc_profile_finish(p, 0, s->meta, err);
+	vc_source_free(src);
+	return r;
+}
+
+/* How many iterations the requests for memory show, where no marks do. */
+static size_t iterations(const struct vc_session *s, const struct vc_profile *p)
+{
+	struct vc_anatomy a = { 0 };
+	size_t n;
+
+	if (p->marks || !p->n || vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device,
+						 s->meta, NULL) < 0)
+		return 0;
+	n = a.confidence >= 0.5 ? a.iterations : 0;
+	vc_anatomy_fini(&a);
+	return n;
+}
+
+static int read_profile(const struct vc_session *s, struct vc_profile *p, struct vc_error *err)
+{
+	int r;
+
+	if (s->streamed)
+		return add_streamed(s, p, err);
+	r = vc_profile_add(p, s->trace.ev, s->trace.n, s->device->device, s->meta, err);
+	return r < 0 ? r : vc_profile_finish(p, iterations(s, p), s->meta, err);
+}
+
+static bool has_kernels(const struct vc_session *s)
+{
+	return s->meta->how[VC_CAP_KERNELS] == VC_HOW_RECORDED || s->device->kernels;
+}
+
+/* ---- the parameters ---- */
+
+static double param(const struct vc_meta *m, const char *name)
+{
+	for (size_t i = 0; i < m->params; i++)
+		if (!strcmp(m->param[i].name, name))
+			return m->param[i].value;
+	return NAN;
+}
+
+static const struct vc_session *member(const struct vc_session *s, size_t i)
+{
+	return s->whatif ? &s->whatif->member[i] : s;
+}
+
+/* Parameters in which the recordings differ; with one recording, all it has. Those of evaluation
+ * alone do not touch the training step. */
+static void axes(struct vc_time *t, const struct vc_session *s)
+{
+	const struct vc_meta *m = member(s, 0)->meta;
+
+	for (size_t i = 0; i < m->params && t->tempo.axes < VC_TEMPO_AXES; i++) {
+		const char *name = m->param[i].name;
+		bool differs = t->n == 1, all = true;
+
+		for (size_t k = 1; k < t->n; k++) {
+			double v = param(member(s, k)->meta, name);
+			all &= !isnan(v);
+			differs |= v != m->param[i].value;
+		}
+		if (!differs || !all || !strncmp(name, "eval_", 5) || !(m->param[i].value > 0))
+			continue;
+		snprintf(t->axis[t->tempo.axes++], VC_PARAM_TEXT, "%.*s", VC_PARAM_TEXT - 1, name);
+	}
+}
+
+static void build(struct vc_time *t, const struct vc_session *s)
+{
+	axes(t, s);
+	for (size_t i = 0; i < t->n && t->tempo.n < 16; i++) {
+		const struct vc_profile *p = &t->profile[i];
+		size_t k = t->tempo.n;
+
+		if (!p->n)
+			snprintf(t->why, sizeof(t->why), "no kernels were recorded%s", t->n > 1 ?
+				 " in some of the recordings" : "");
+		else if (!p->steps || !p->beats || !p->step_ns)
+			snprintf(t->why, sizeof(t->why), "no steps could be told apart among the kernels%s",
+				 t->n > 1 ? " of some of the recordings" : "");
+		if (!p->steps || !p->beats || !p->step_ns)
+			continue;
+		for (size_t a = 0; a < t->tempo.axes; a++)
+			t->tempo.x[k][a] = param(member(s, i)->meta, t->axis[a]);
+		t->tempo.at[t->tempo.n++] = p;
+	}
+}
+
+int vc_time_open(struct vc_session *s, struct vc_error *err)
+{
+	size_t n = s->whatif ? s->whatif->members : 1;
+	struct vc_time *t;
+	bool any = false;
+	int r = VC_OK;
+
+	for (size_t i = 0; i < n; i++)
+		any |= has_kernels(member(s, i));
+	if (!any || s->time)
+		return VC_OK;
+	t = calloc(1, sizeof(*t));
+	if (!t || !(t->profile = calloc(n, sizeof(*t->profile)))) {
+		free(t);
+		return vc_nomem(err, "the kernels of the recordings");
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	s->time = t;
+	for (; r == VC_OK && t->n < n; t->n++)
+		r = read_profile(member(s, t->n), &t->profile[t->n], err);
+	if (r == VC_OK)
+		build(t, s);
+	return r;
+}
+
+void vc_time_close(struct vc_session *s)
+{
+	struct vc_time *t = s->time;
+
+	s->time = NULL;
+	if (!t || (s->whatif && s->whatif->borrowed))
+		return;
+	vc_tempo_fini(&t->tempo);
+	for (size_t i = 0; i < t->n; i++)
+		vc_profile_fini(&t->profile[i]);
+	pthread_mutex_destroy(&t->lock);
+	free(t->profile);
+	free(t);
+}
+
+const struct vc_profile *vc_time_profile(const struct vc_session *s)
+{
+	return s->time && s->time->n ? &s->time->profile[0] : NULL;
+}
+
+/* ---- an answer ---- */
+
+/* The value of a parameter in this session: predicted ones stand in its meta. train_batch is the
+ * batch of the training step. */
+static double target(const struct vc_session *s, const char *axis)
+{
+	char train[VC_PARAM_TEXT + 8];
+	double v;
+
+	snprintf(train, sizeof(train), "train_%s", axis);
+	v = param(s->meta, train);
+	return isnan(v) ? param(s->meta, axis) : v;
+}
+
+static double batch_of(const struct vc_session *s)
+{
+	static const char *const names[] = { "train_batch", "batch", "batch_size", "micro_batch", "bs" };
+	double v = NAN;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && isnan(v); i++)
+		v = param(s->meta, names[i]);
+	return v > 0 ? v : 0;
+}
+
+static int ask_tempo(struct vc_time *t, const struct vc_tempo_ask *ask, struct vc_timing *out,
+		     struct vc_tempo_answer *a, struct vc_error *err)
+{
+	struct vc_error why = { 0 };
+	int r;
+
+	pthread_mutex_lock(&t->lock);
+	r = vc_tempo_at(&t->tempo, ask, a, &why);
+	pthread_mutex_unlock(&t->lock);
+	if (r == VC_ENOMEM)
+		return vc_nomem(err, "the time of a step");
+	if (r < 0)
+		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1, why.message);
+	return r < 0 ? 1 : VC_OK;
+}
+
+/* A faster card: by its bandwidth and FLOP/s; which of the two limits a kernel is a guess from its
+ * name, so both ends are asked for as well. */
+static int on_card(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
+		   struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
+{
+	double least = fmin(c->bytes, fmin(c->fp32, c->half)), most = fmax(c->bytes, fmax(c->fp32, c->half));
+	struct vc_tempo_answer slow, fast;
+	int r;
+
+	ask->bytes = c->bytes;
+	ask->fp32 = c->fp32;
+	ask->half = c->half;
+	r = ask_tempo(t, ask, out, a, err);
+	if (r || !c->other_card)
+		return r;
+	ask->bytes = ask->fp32 = ask->half = least;
+	r = ask_tempo(t, ask, out, &slow, err);
+	ask->bytes = ask->fp32 = ask->half = most;
+	if (!r)
+		r = ask_tempo(t, ask, out, &fast, err);
+	if (!r) {
+		a->low_ns = fmin(a->low_ns, fast.low_ns);
+		a->high_ns = fmax(a->high_ns, slow.high_ns);
+		out->roofline = true;
+	}
+	return r;
+}
+
+static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, struct vc_result *r)
+{
+	struct vc_timing *o = &r->timing;
+	const struct vc_profile *p = s->time->tempo.at[a->base];
+	double extra = (double)o->driver_ns, step = a->step_ns + extra;
+
+	o->step_ns = (uint64_t)(step + 0.5);
+	o->low_ns = (uint64_t)(a->low_ns + extra + 0.5);
+	o->high_ns = (uint64_t)(a->high_ns + extra + 0.5);
+	o->recorded_ns = p->step_ns;
+	o->busy = step > 0 ? a->busy * a->step_ns / step : 0;
+	o->wait = step > 0 ? a->wait * a->step_ns / step : 0;
+	o->matched = a->matched;
+	o->renamed = a->renamed;
+	o->same = a->same;
+	o->modelled = p->modelled;
+	o->recordings = s->time->tempo.n;
+	/* the whole run: what was not a step took as long as it did */
+	const struct vc_session *base = s->whatif ? &s->whatif->member[0] : s;
+	for (size_t i = 0; i < s->time->n; i++)
+		if (&s->time->profile[i] == p)
+			base = member(s, i);
+	double whole = (double)base->census.last_ns + (double)(p->steps + 1) * (step - (double)p->step_ns);
+	r->stats.predicted_ns = (uint64_t)fmax(whole, step * (double)(p->steps ? p->steps : 1));
+}
+
+int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
+		   struct vc_error *err)
+{
+	struct vc_timing *o = &r->timing;
+	struct vc_tempo_answer a;
+	struct vc_change c;
+	struct vc_tempo_ask ask = { .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
+	int rc = vc_change_flushes(s, r, err);
+
+	if (rc < 0)
+		return rc;
+	o->samples = batch_of(s);
+	if (!s->time || !s->time->tempo.n) {
+		snprintf(o->why, sizeof(o->why), "%s", s->time && s->time->why[0] ? s->time->why :
+			 "no kernels were recorded");
+		return VC_OK;
+	}
+	if (vc_result_verdict(r) == VC_OOM) {
+		snprintf(o->why, sizeof(o->why), "it runs out of memory");
+		return VC_OK;
+	}
+	rc = vc_change_read(s, plan, &c, o->why, sizeof(o->why));
+	for (size_t i = 0; rc == VC_OK && i < s->time->tempo.axes; i++) {
+		ask.x[i] = target(s, s->time->axis[i]);
+		if (isnan(ask.x[i]))
+			ask.x[i] = s->time->tempo.x[0][i];
+	}
+	if (rc != VC_OK)
+		return rc < 0 ? rc : VC_OK;
+	ask.passes = c.passes;
+	ask.recompute = c.recompute;
+	ask.part = c.part;
+	ask.parts = c.parts;
+	o->samples *= c.passes;
+	rc = on_card(s->time, &c, &ask, o, &a, err);
+	if (rc != VC_OK)
+		return rc < 0 ? rc : VC_OK;
+	if ((c.recompute || c.passes != 1) && !a.phases) {
+		snprintf(o->why, sizeof(o->why), "the names of the kernels do not tell the backward pass");
+		return VC_OK;
+	}
+	settle(s, &a, r);
+	return VC_OK;
+}

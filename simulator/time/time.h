@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time.h - how long a step takes: what the recordings show, what a what-if makes of it, and the words
+ * for it. Everything stays unknown where no kernels were recorded. */
+#ifndef VC_TIME_H
+#define VC_TIME_H
+
+#include "common/emit.h"
+#include "simulator/session/session.h"
+#include "simulator/time/time_profile.h"
+
+/* Read the kernels of the session's recordings into s->time; nothing where there are none. Closed
+ * with the session. Sessions made from it by vc_whatif_at share it. Errors: VC_ENOMEM, or those of
+ * reading the file again when it is streamed. */
+int vc_time_open(struct vc_session *s, struct vc_error *err);
+void vc_time_close(struct vc_session *s);
+
+/* The profile of the first recording, NULL without kernels. */
+const struct vc_profile *vc_time_profile(const struct vc_session *s);
+
+/* Fill r->timing and r->stats.predicted_ns for a run of `plan`; its result needs the chapter of the
+ * observer pace for what flushes cost. What cannot be known is left unknown, with the reason in
+ * r->timing.why. Thread-safe. Errors: VC_ENOMEM. */
+int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
+		   struct vc_error *err);
+
+/* ---- words ---- */
+
+/* "time" of a run (command-line.md), into an open object. */
+void vc_time_report(struct vc_emit *e, const struct vc_result *r);
+/* "time" of a recording (info), into an open object; also the line for people. */
+void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);
+/* "31.2 ms a step (30.0 .. 33.1), 769 samples/s, GPU busy 93 %"; "" when unknown. Returns buf. */
+const char *vc_time_words(const struct vc_result *r, char *buf, size_t n);
+/* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" from runs at
+ * several values (info.vary, info.value); "" when it cannot be said. `best`: index of the one to
+ * recommend, of n. Returns buf. */
+const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, char *buf, size_t len);
+
+#endif

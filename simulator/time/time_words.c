@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time_words.c - the time of a step in JSON and in sentences. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/time/time.h"
+
+/* Why a dry run does not say how long the GPU waits for data. */
+#define STANDS "the null GPU's clock stands while the program prepares its data"
+
+static void real_or_null(struct vc_emit *e, const char *key, bool known, double v)
+{
+	if (known)
+		vc_emit_real(e, key, NULL, v);
+	else
+		vc_emit_null(e, key, NULL);
+}
+
+static void uint_or_null(struct vc_emit *e, const char *key, bool known, uint64_t v)
+{
+	if (known)
+		vc_emit_uint(e, key, NULL, v);
+	else
+		vc_emit_null(e, key, NULL);
+}
+
+static const char *basis(const struct vc_timing *t)
+{
+	return !t->step_ns ? NULL : t->roofline ? "roofline" : t->same ? "recorded" :
+	       t->recordings > 1 ? "laws" : "bounds";
+}
+
+static void report_trust(struct vc_emit *e, const struct vc_timing *t)
+{
+	bool known = t->step_ns > 0;
+
+	vc_emit_text(e, "basis", NULL, basis(t));
+	vc_emit_bool(e, "modelled", NULL, known && t->modelled);
+	if (known && t->low_ns < t->high_ns) {
+		vc_emit_array(e, "interval_ns", NULL);
+		vc_emit_uint(e, NULL, NULL, t->low_ns);
+		vc_emit_uint(e, NULL, NULL, t->high_ns);
+		vc_emit_end(e);
+	} else {
+		vc_emit_null(e, "interval_ns", NULL);
+	}
+	real_or_null(e, "unmatched", known, 1 - t->matched);
+	real_or_null(e, "renamed", known, t->renamed);
+	vc_emit_text(e, "why", NULL, known || !t->why[0] ? NULL : t->why);
+}
+
+void vc_time_report(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_timing *t = &r->timing;
+	bool known = t->step_ns > 0;
+	double rate = known ? 1e9 / (double)t->step_ns : 0;
+
+	vc_emit_object(e, "time", NULL);
+	uint_or_null(e, "recorded_ns", r->stats.has_times, r->stats.time_ns);
+	uint_or_null(e, "predicted_ns", r->stats.predicted_ns > 0, r->stats.predicted_ns);
+	vc_emit_uint(e, "driver_ns", NULL, r->stats.driver_ns);
+	real_or_null(e, "gpu_busy", known, t->busy);
+	uint_or_null(e, "step_ns", known, t->step_ns);
+	uint_or_null(e, "recorded_step_ns", known, t->recorded_ns);
+	real_or_null(e, "steps_per_s", known, rate);
+	real_or_null(e, "samples_per_s", known && t->samples > 0, rate * t->samples);
+	/* on the null GPU the clock stands while the program waits for its data */
+	real_or_null(e, "data_wait", known && !t->modelled, t->wait);
+	vc_emit_text(e, "data_wait_why", NULL, known && t->modelled ? STANDS : NULL);
+	real_or_null(e, "flushes_per_step", t->flushes >= 0 && r->pace.n + r->stats.events > 0, t->flushes);
+	real_or_null(e, "segments_per_step", t->mallocs >= 0, t->mallocs);
+	uint_or_null(e, "step_driver_ns", t->mallocs >= 0, t->driver_ns);
+	report_trust(e, t);
+	vc_emit_end(e);
+}
+
+static void profile_line(struct vc_emit *e, const struct vc_profile *p, double batch)
+{
+	char step[32], lo[32], hi[32], line[240];
+	int n = snprintf(line, sizeof(line), "%s (%s .. %s over %zu)", vc_ns_text(p->step_ns, step),
+			 vc_ns_text(p->step_min_ns, lo), vc_ns_text(p->step_max_ns, hi),
+			 p->measured);
+
+	if (batch > 0)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %.4g samples/s", batch * 1e9 / (double)p->step_ns);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
+	if (p->modelled)
+		snprintf(line + n, sizeof(line) - (size_t)n,
+			 "; computed by the null GPU, not measured; waiting for data is not seen there");
+	else if (p->copies)
+		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%", 100 * p->wait);
+	vc_emit_text(e, NULL, "step time", line);
+}
+
+void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_profile *p = vc_time_profile(s);
+	bool known = p && p->steps && p->step_ns;
+	double batch = 0;
+
+	for (size_t i = 0; i < s->meta->params; i++)
+		if (!strcmp(s->meta->param[i].name, "batch") || !strcmp(s->meta->param[i].name, "batch_size"))
+			batch = s->meta->param[i].value;
+	vc_emit_object(e, "time", NULL);
+	uint_or_null(e, "step_ns", known, known ? p->step_ns : 0);
+	uint_or_null(e, "step_min_ns", known, known ? p->step_min_ns : 0);
+	uint_or_null(e, "step_max_ns", known, known ? p->step_max_ns : 0);
+	real_or_null(e, "steps_per_s", known, known ? 1e9 / (double)p->step_ns : 0);
+	real_or_null(e, "samples_per_s", known && batch > 0, known ? batch * 1e9 / (double)p->step_ns : 0);
+	real_or_null(e, "gpu_busy", known, known ? p->busy : 0);
+	real_or_null(e, "data_wait", known && !p->modelled, known ? p->wait : 0);
+	vc_emit_text(e, "data_wait_why", NULL, known && p->modelled ? STANDS : NULL);
+	uint_or_null(e, "kernels_per_step", known, known ? p->beats : 0);
+	uint_or_null(e, "shortest_kernel_ns", known, known ? (uint64_t)(p->floor_ns + 0.5) : 0);
+	uint_or_null(e, "steps", known, known ? p->measured : 0);
+	vc_emit_text(e, "source", NULL, known ? p->from : NULL);
+	vc_emit_bool(e, "modelled", NULL, known && p->modelled);
+	vc_emit_end(e);
+	if (known)
+		profile_line(e, p, batch);
+}
+
+const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
+{
+	const struct vc_timing *t = &r->timing;
+	char step[32], lo[32], hi[32];
+	size_t at = 0;
+
+	*buf = '\0';
+	if (!t->step_ns)
+		return buf;
+	at += (size_t)snprintf(buf, n, "%s a step", vc_ns_text(t->step_ns, step));
+	if (!t->same && t->low_ns < t->high_ns && at < n)
+		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)", vc_ns_text(t->low_ns, lo),
+				       vc_ns_text(t->high_ns, hi));
+	if (!t->same && t->recorded_ns && t->recordings == 1 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.1f %%)", vc_ns_text(t->recorded_ns, lo),
+				       100 * ((double)t->step_ns / (double)t->recorded_ns - 1));
+	if (t->samples > 0 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", %.4g samples/s", t->samples * 1e9 / (double)t->step_ns);
+	if (at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", GPU busy %.0f %%", 100 * t->busy);
+	if (!t->modelled && t->wait >= 0.005 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", waits for data %.1f %%", 100 * t->wait);
+	if (t->flushes > 0 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, ", empties the cache %.3g times per step", t->flushes);
+	if (1 - t->matched >= 0.01 && at < n)
+		at += (size_t)snprintf(buf + at, n - at, "; %.0f %% of the kernels' time has no counterpart",
+				       100 * (1 - t->matched));
+	if (t->roofline && at < n)
+		at += (size_t)snprintf(buf + at, n - at, "; scaled from another card by bandwidth and FLOP/s: rough");
+	if (t->modelled && at < n)
+		snprintf(buf + at, n - at, "; times computed by the null GPU, not measured");
+	return buf;
+}
+
+static double rate(const struct vc_result *r)
+{
+	const struct vc_timing *t = &r->timing;
+
+	return t->step_ns && t->samples > 0 ? t->samples / (double)t->step_ns : 0;
+}
+
+/* The largest value below half as much again, so that the comparison says something: 16 for 24. */
+static const struct vc_result *smaller(const struct vc_result *r, size_t n, size_t best)
+{
+	const struct vc_result *found = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (r[i].info.value < r[best].info.value && rate(&r[i]) > 0 &&
+		    (!found || fabs(r[i].info.value - r[best].info.value * 2 / 3) <
+		     fabs(found->info.value - r[best].info.value * 2 / 3)))
+			found = &r[i];
+	return found;
+}
+
+const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, char *buf, size_t len)
+{
+	const struct vc_result *less = best < n ? smaller(r, n, best) : NULL, *flush = NULL;
+	size_t at = 0;
+
+	*buf = '\0';
+	if (best >= n)
+		return buf;
+	if (less && rate(&r[best]) > 0)
+		at = (size_t)snprintf(buf, len, "%s %g gives %.2fx the samples/s of %g",
+				      r[best].info.vary ? r[best].info.vary : "it", r[best].info.value,
+				      rate(&r[best]) / rate(less), less->info.value);
+	for (size_t i = 0; i < n; i++)
+		if (r[i].timing.flushes > 0 && vc_result_verdict(&r[i]) != VC_OOM &&
+		    (!flush || r[i].info.value < flush->info.value))
+			flush = &r[i];
+	if (flush && flush != &r[best] && at < len)
+		snprintf(buf + at, len - at, "%s%g would flush the cache %.3g times per step", at ? "; " : "",
+			 flush->info.value, flush->timing.flushes);
+	return buf;
+}

@@ -28,7 +28,8 @@ static void say_commands(struct vc_output *out)
 		if (!(vc_commands[i]->flags & VC_CMD_HIDDEN))
 			vc_output_printf(out, "  %-12s %s\n", vc_commands[i]->name,
 					 vc_commands[i]->summary);
-	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a model or a sink.\n"
+	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a "
+		       "model or a sink.\n"
 		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
 }
 
@@ -64,9 +65,11 @@ static int no_such_command(const char *name)
 	}
 	near = vc_nearest(name, names, n);
 	if (near)
-		fprintf(stderr, "vramcast: there is no command '%s' (did you mean %s?)\n", name, near);
+		fprintf(stderr, "vramcast: there is no command '%s' (did you mean %s?)\n", name,
+			near);
 	else
-		fprintf(stderr, "vramcast: there is no command '%s' ('vramcast help' lists them)\n", name);
+		fprintf(stderr, "vramcast: there is no command '%s' ('vramcast help' lists them)\n",
+			name);
 	return 2;
 }
 
@@ -134,7 +137,8 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (at < argc && argv[at][0] == '-') {
-		fprintf(stderr, "vramcast: no option %s before a command ('vramcast help')\n", argv[at]);
+		fprintf(stderr, "vramcast: no option %s before a command ('vramcast help')\n",
+			argv[at]);
 		return 2;
 	}
 	if (at >= argc || (!strcmp(argv[at], "help") && at + 1 >= argc))

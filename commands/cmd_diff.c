@@ -15,7 +15,8 @@ struct config { bool json, verify; uint64_t device, sites; };
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option diff_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
-	{ 0, "device", VC_O_UINT, AT(device), "N", "which device of both (default: the busiest of each)", NULL },
+	{ 0, "device", VC_O_UINT, AT(device), "N",
+	  "which device of both (default: the busiest of each)", NULL },
 	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
 	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
 	  "do not replay the recordings to find out which version made them", NULL },
@@ -30,7 +31,8 @@ struct side {
 	bool opened, ran;
 };
 
-static int open_side(struct side *x, const struct vc_run_options *opt, const char *path, struct vc_error *err)
+static int open_side(struct side *x, const struct vc_run_options *opt, const char *path,
+		     struct vc_error *err)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_peak, NULL };
 	int r;
@@ -108,7 +110,8 @@ static bool is_same(const struct vc_diff *d)
 	return d->first == VC_DIFF_NONE;
 }
 
-static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc_diff *d, size_t sites)
+static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+		      size_t sites)
 {
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.diff/1");
@@ -192,7 +195,8 @@ static const char *conf_of(const struct side *x)
 
 static const char *gpu_of(const struct side *x)
 {
-	return x->s.meta->devices && x->s.meta->device[0].name ? x->s.meta->device[0].name : "unknown";
+	return x->s.meta->devices && x->s.meta->device[0].name ? x->s.meta->device[0].name :
+								 "unknown";
 }
 
 static const char *params_of(const struct side *x, char buf[128])
@@ -201,8 +205,8 @@ static const char *params_of(const struct side *x, char buf[128])
 
 	snprintf(buf, 128, "none");
 	for (size_t i = 0; i < x->s.meta->params && n < 120; i++)
-		n += (size_t)snprintf(buf + n, 128 - n, "%s%s=%.15g", n ? "," : "", x->s.meta->param[i].name,
-				      x->s.meta->param[i].value);
+		n += (size_t)snprintf(buf + n, 128 - n, "%s%s=%.15g", n ? "," : "",
+				      x->s.meta->param[i].name, x->s.meta->param[i].value);
 	return buf;
 }
 
@@ -238,12 +242,15 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 	char t[32];
 
 	if (is_same(d)) {
-		vc_emit_line(e, "\nThe requests are the same: %" PRIu64 " allocations, each of the same size, stream and "
-			     "life.", d->same);
+		vc_emit_line(e, "\nThe requests are the same: %" PRIu64
+			     " allocations, each of the same size, stream and life.",
+			     d->same);
 		return;
 	}
 	vc_emit_line(e, "\n%" PRIu64 " allocations are the same in both%s", d->same,
-		     d->by_site ? "" : " (matched by size alone: the call sites have nothing in common)");
+		     d->by_site ?
+			     "" :
+			     " (matched by size alone: the call sites have nothing in common)");
 	if (d->relived)
 		vc_emit_line(e, "  of them live longer or shorter: %" PRIu64, d->relived);
 	if (d->resized)
@@ -260,8 +267,12 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 
 static void say_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
 {
-	static const char *const words[] = { "", "only A has it", "only B has it", "another size", "another stream",
-		"freed at another place" };
+	static const char *const words[] = { "",
+					    "only A has it",
+					    "only B has it",
+					    "another size",
+					    "another stream",
+					    "freed at another place" };
 	char place[512], t[32];
 
 	if (is_same(d))
@@ -278,10 +289,12 @@ static void say_first(struct vc_emit *e, const struct side x[2], const struct vc
 
 static bool has_changed(const struct vc_diff_site *s)
 {
-	return s->asked[0] != s->asked[1] || s->live[0] != s->live[1] || s->blocks[0] != s->blocks[1];
+	return s->asked[0] != s->asked[1] || s->live[0] != s->live[1] ||
+	       s->blocks[0] != s->blocks[1];
 }
 
-static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc_diff *d, size_t sites)
+static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+		      size_t sites)
 {
 	char t[40];
 
@@ -307,10 +320,12 @@ static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc
 	vc_emit_end(e);
 }
 
-static int say(const struct side x[2], const struct vc_diff *d, const struct config *c, struct vc_error *err)
+static int say(const struct side x[2], const struct vc_diff *d, const struct config *c,
+	       struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 	size_t sites = c->sites && c->sites < d->n ? (size_t)c->sites : d->n;
 	int r;
 
@@ -360,12 +375,16 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_diff = {
-	.name = "diff", .operands = "A B",
+	.name = "diff",
+	.operands = "A B",
 	.summary = "two traces side by side: settings, peaks, what changed first and where",
 	.details =
-		"The allocations of both are matched in order, by call site and size. Event numbers are those of\n"
+		"The allocations of both are matched in order, by call site and size. Event "
+		"numbers are those of\n"
 		"'vramcast dump'.\n\n"
 		"  vramcast diff before.vct after.vct\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
-	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = diff_run,
 };

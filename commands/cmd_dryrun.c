@@ -27,7 +27,8 @@ struct config {
 
 static const struct vc_option options[] = {
 	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
-	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run", NULL },
+	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run",
+	  NULL },
 	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
 	  "total memory of the device instead of the card's", NULL },
 	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
@@ -39,8 +40,9 @@ static const struct vc_option options[] = {
 	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
 	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up|both",
-	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger peak "
-	  "counts, by a replay of the recording, else by a second run (default: both, by replay only)",
+	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
+	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
+	  "replay only)",
 	  NULL },
 	{ 0, "steps", VC_O_UINT, offsetof(struct config, steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
@@ -53,7 +55,9 @@ static const struct vc_option options[] = {
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
 	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail", "off" },
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail",
+	  "off" },
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
 	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
@@ -70,8 +74,8 @@ struct run {
 
 /* ---- where things are ---- */
 
-/* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside its own, or
- * where the tracer was found. */
+/* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside
+ * its own, or where the tracer was found. */
 static int find_libraries(char *out, size_t n, struct vc_error *err)
 {
 	static const char *const places[] = { "nullgpu", "../lib/vramcast" };
@@ -113,7 +117,8 @@ static int put_front(const char *name, const char *first, struct vc_error *err)
 {
 	const char *before = getenv(name);
 	char *text;
-	int n = asprintf(&text, "%s%s%s", first, before && *before ? ":" : "", before ? before : "");
+	int n = asprintf(&text, "%s%s%s", first, before && *before ? ":" : "",
+			 before ? before : "");
 	if (n < 0 || setenv(name, text, 1) < 0)
 		return vc_nomem(err, name);
 	free(text);
@@ -162,10 +167,11 @@ static int put_card(const struct run *r, struct vc_error *err)
 	/* drivers put the maker in front of the names of all but the Tesla cards */
 	const char *maker = strncmp(r->d->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
 	char cc[16], name[96];
-	uint64_t devices = c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
+	uint64_t devices =
+		c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
 	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
-	snprintf(name, sizeof name, "%s%s", strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker,
-		 r->d->card->title);
+	snprintf(name, sizeof name, "%s%s",
+		 strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker, r->d->card->title);
 	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||
@@ -179,17 +185,19 @@ static int put_card(const struct run *r, struct vc_error *err)
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_DEVICES", devices, err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_BANDWIDTH", (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
+		rc = put_size("VRAMCAST_NULL_BANDWIDTH",
+			      (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->d->card->fp32_tflops * 1e12), err);
+		rc = put_size("VRAMCAST_NULL_FLOPS", (uint64_t)(r->d->card->fp32_tflops * 1e12),
+			      err);
 	if (!rc && c->steps != VC_NOT_GIVEN)
 		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
 	return rc ? rc : put_others(c, err);
 }
 
-/* Tables that go by the addresses of objects or the hashes of names (weights that autocast has cast,
- * sets) are walked in another order each time: the same script would free in another order. Where the
- * system refuses, that stays so. */
+/* Tables that go by the addresses of objects or the hashes of names (weights that autocast has
+ * cast, sets) are walked in another order each time: the same script would free in another order.
+ * Where the system refuses, that stays so. */
 static int put_order(struct vc_error *err)
 {
 	personality(PER_LINUX | ADDR_NO_RANDOMIZE);
@@ -207,7 +215,8 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 		rc = put_front("PYTHONPATH", python, err);
 	if (!rc && strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
 		rc = vc_nomem(err, "the environment");
-	/* What is computed here is small: threads that spin for more of it only take time from others */
+	/* What is computed here is small: threads that spin for more of it only take time from
+	 * others */
 	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
 		rc = vc_nomem(err, "the environment");
 	if (!rc)
@@ -220,8 +229,8 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 
 /* ---- the run ---- */
 
-/* Without a recording. The tracer is there all the same: it tells the null GPU which memory PyTorch's
- * allocator hands out, and without that programs would see what its last owner left. */
+/* Without a recording. The tracer is there all the same: it tells the null GPU which memory
+ * PyTorch's allocator hands out, and without that programs would see what its last owner left. */
 static int run_plain(char **argv, struct vc_error *err)
 {
 	char *tracer = vc_process_library(err);
@@ -331,12 +340,20 @@ static int look_closer(const struct run *r, char **argv, struct vc_error *err)
 	return second < 0 || second > o->code ? second : o->code;
 }
 
+static time_t now(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec;
+}
+
 static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_command *record = r->cfg->no_record ? NULL : record_command();
 	struct vc_dryrun *d = r->d;
 	d->up = r->cfg->addresses && strcmp(r->cfg->addresses, "up") == 0;
-	d->started = time(NULL);
+	d->started = now();
 	d->out = record ? output_of(r->cfg, d->card) : NULL;
 	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
 	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
@@ -387,7 +404,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	uint64_t beside = 0;
 
 	if (!c->gpus.n)
-		return vc_fail(err, VC_EUSAGE, "which card? try -g rtx4090 ('vramcast gpus' lists them)");
+		return vc_fail(err, VC_EUSAGE,
+			       "which card? try -g rtx4090 ('vramcast gpus' lists them)");
 	if (!argc)
 		return vc_fail(err, VC_EUSAGE, "which program? try -- python train.py");
 	if (c->addresses && strcmp(c->addresses, "up") && strcmp(c->addresses, "down") &&
@@ -400,7 +418,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
 	if (c->capacity == 0)
-		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it out for the "
+		return vc_fail(err, VC_EUSAGE,
+			       "--capacity 0: a device has some memory (leave it out for the "
 			       "card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
 		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
@@ -429,7 +448,8 @@ static struct vc_dryrun *next_card(struct vc_dryrun *d, size_t n)
 {
 	struct vc_dryrun *best = NULL;
 	for (size_t i = 0; i < n; i++)
-		if (!d[i].done && (!best || d[i].total - d[i].context > best->total - best->context))
+		if (!d[i].done &&
+		    (!best || d[i].total - d[i].context > best->total - best->context))
 			best = &d[i];
 	return best;
 }
@@ -447,8 +467,8 @@ static void answer_others(const struct vc_dryrun *done, struct vc_dryrun *d, siz
 	}
 }
 
-static int run_cards(const struct config *c, struct vc_stage *stage, struct vc_dryrun *d, size_t argc,
-		     char **argv, struct vc_console *con)
+static int run_cards(const struct config *c, struct vc_stage *stage, struct vc_dryrun *d,
+		     size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_dryrun *next;
 	int rc = prepare_cards(c, d, &con->err), worst = 0;
@@ -505,11 +525,15 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (cudnn)
 		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
 	if (!rc && stage.missing[0])
-		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the null "
-			"GPU knows, and there is no compiler (cc) to help; it may not start. Missing: %s\n", stage.missing);
+		fprintf(stderr,
+			"vramcast: this PyTorch or a package beside it wants more than the null "
+			"GPU knows, and there is no compiler (cc) to help; it may not start. "
+			"Missing: %s\n",
+			stage.missing);
 	if (!rc && stage.stubs_made && con->verbose)
-		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it wants were made "
-			"on the spot\n",
+		fprintf(stderr,
+			"vramcast: %d functions that this PyTorch or a package beside it wants "
+			"were made on the spot\n",
 			stage.stubs_made);
 	if (!rc)
 		rc = run_all(c, python, &stage, argc, argv, con);
@@ -521,8 +545,11 @@ const struct vc_command vc_command_dryrun = {
 	.name = "dryrun",
 	.operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program on a card that is not there, and record it",
-	.details = "Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for the\n"
-		"CUDA stack: device memory is accounted against the chosen card, kernels do nothing, and\n"
+	.details =
+		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in "
+		"for the\n"
+		"CUDA stack: device memory is accounted against the chosen card, kernels do "
+		"nothing, and\n"
 		"PyTorch's own allocator decides everything. The exit code is the program's.",
 	.options = tables,
 	.config_size = sizeof(struct config),

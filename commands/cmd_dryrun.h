@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_dryrun.h - what the files of `vramcast dryrun` share: a run on one card, and what came out. */
+/* cmd_dryrun.h - what the files of `vramcast dryrun` share: a run on one card, and what came out.
+ */
 #ifndef VC_CMD_DRYRUN_H
 #define VC_CMD_DRYRUN_H
 
@@ -15,7 +16,7 @@
 
 /* What the recordings of a run say when they are replayed; of several ranks the largest of each. */
 struct vc_dryrun_replay {
-	unsigned traces;           /* recordings that the model reproduces exactly; 0: nothing known */
+	unsigned traces; /* recordings that the model reproduces exactly; 0: nothing known */
 	unsigned others;           /* recordings that it does not */
 	struct vc_phases phases;   /* steps: of the first recording */
 	uint64_t reserved;         /* peak, as recorded */
@@ -29,7 +30,7 @@ struct vc_dryrun_outcome {
 	uint64_t refused, largest_refused;
 	uint64_t asked;            /* times the program asked how much memory there is */
 	uint64_t polled;           /* times it asked whether work on the device had finished */
-	uint64_t other_peak;       /* of a second run with the other order of addresses; 0: none made */
+	uint64_t other_peak; /* of a second run with the other order of addresses; 0: none made */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
 	bool convolutions;         /* workspaces of convolutions were answered by rule */

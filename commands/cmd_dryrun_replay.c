@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_dryrun_replay.c - what the recording of a dry run says beyond the run itself: the first iteration
- * apart from the others, and the peak with fresh device addresses in the other order.
+/* cmd_dryrun_replay.c - what the recording of a dry run says beyond the run itself: the first
+ * iteration apart from the others, and the peak with fresh device addresses in the other order.
  *
- * PyTorch takes of equally large free blocks the one with the lower address. A program does not see
- * addresses, so its requests are the same in either order, and the exact model of the allocator over
- * the recorded requests is the second run. */
+ * PyTorch takes of equally large free blocks the one with the lower address. A program does not
+ * see addresses, so its requests are the same in either order, and the exact model of the
+ * allocator over the recorded requests is the second run. */
 #define _GNU_SOURCE /* glob, asprintf */
 #include <glob.h>
 #include <stdio.h>

@@ -79,9 +79,9 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 
 /* ---- judging ---- */
 
-/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md), peaks
- * of measured transformers lay within 1 %, nine in ten of measured convolution nets within 5 %, and
- * libraries may take what is named with its bytes. */
+/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md),
+ * peaks of measured transformers lay within 1 %, nine in ten of measured convolution nets within
+ * 5 %, and libraries may take what is named with its bytes. */
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
 	uint64_t margin = (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);
@@ -98,7 +98,8 @@ static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *hig
 	if (p->other_reserved > p->reserved)
 		*high += p->other_reserved - p->reserved;
 	else if (p->other_reserved)
-		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved : *low;
+		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved :
+								 *low;
 	if (o->other_peak > *high)
 		*high = o->other_peak;
 	if (o->other_peak && o->other_peak < *low)
@@ -153,17 +154,24 @@ static void say_answer(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
 	if (o->refused)
-		fprintf(stderr, "  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
-			o->code ? "out of memory" : "at the limit", (unsigned long long)o->refused,
-			gib(o->largest_refused), o->code ? "" : ", and the program went on",
-			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, and 'sim' "
-			"on that says what would help\n" : "");
+		fprintf(stderr,
+			"  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
+			o->code ? "out of memory" : "at the limit",
+			(unsigned long long)o->refused, gib(o->largest_refused),
+			o->code ? "" : ", and the program went on",
+			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, "
+				  "and 'sim' on that says what would help\n" :
+				  "");
 	else if (verdict_of(run) != VC_FITS)
-		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it fits with the "
-			"other\n", verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
+		fprintf(stderr,
+			"  verdict: %s with the less favourable order of addresses; it fits with "
+			"the other\n",
+			verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
 	else if (is_close(run))
-		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
-			"can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
+		fprintf(stderr,
+			"  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
+			"can be off by %.2f GiB\n",
+			gib(left_of(run)), gib(margin_of(o)));
 	else
 		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
 }
@@ -172,8 +180,10 @@ static void say_phases(const struct vc_phases *p)
 {
 	if (p->steps < 2)
 		return;
-	fprintf(stderr, "  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: %.2f GiB "
-		"and %.2f GiB\n", gib(p->first.peak_allocated), gib(p->first.peak_reserved),
+	fprintf(stderr,
+		"  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: %.2f GiB "
+		"and %.2f GiB\n",
+		gib(p->first.peak_allocated), gib(p->first.peak_reserved),
 		gib(p->steady.peak_allocated), gib(p->steady.peak_reserved));
 }
 
@@ -185,8 +195,10 @@ static void say_interval(const struct vc_dryrun *run)
 	snprintf(from, sizeof from, "%.2f", gib(low));
 	snprintf(to, sizeof to, "%.2f", gib(high));
 	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
-		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and %s: the answer "
-			"is the larger one\n", gib(low + run->context), gib(high + run->context),
+		fprintf(stderr,
+			"  between %.2f and %.2f GiB with device addresses going %s and %s: the "
+			"answer is the larger one\n",
+			gib(low + run->context), gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",
 			(run->o.peak == low) == !run->up ? "up" : "down");
 }
@@ -210,10 +222,12 @@ static void say_unknown(const struct vc_dryrun_outcome *o)
 		fprintf(stderr, "    %s", u->name);
 		if (u->most)
 			fprintf(stderr, " (at least %s, at most %s at a time; %s counted)",
-				amount(u->least, least, sizeof least), amount(u->most, most, sizeof most),
+				amount(u->least, least, sizeof least),
+				amount(u->most, most, sizeof most),
 				amount(u->counted, counted, sizeof counted));
 		else if (u->at_most)
-			fprintf(stderr, " (at most %s, not counted)", amount(u->at_most, most, sizeof most));
+			fprintf(stderr, " (at most %s, not counted)",
+				amount(u->at_most, most, sizeof most));
 		fputc('\n', stderr);
 	}
 }
@@ -223,9 +237,11 @@ static void say_driver(const struct vc_dryrun_outcome *o)
 {
 	char rounding[32];
 	if (o->blocks)
-		fprintf(stderr, "  driver: %llu block%s at the peak, %s of it rounding to its pages; "
+		fprintf(stderr,
+			"  driver: %llu block%s at the peak, %s of it rounding to its pages; "
 			"fragmentation inside the driver is not known and not counted\n",
-			(unsigned long long)o->blocks, o->blocks == 1 ? "" : "s", amount(o->rounding, rounding, sizeof rounding));
+			(unsigned long long)o->blocks, o->blocks == 1 ? "" : "s",
+			amount(o->rounding, rounding, sizeof rounding));
 }
 
 void vc_dryrun_say(const struct vc_dryrun *run)
@@ -260,12 +276,13 @@ static const char *word_of(const struct vc_dryrun *run)
 
 void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
 {
-	fprintf(stderr, "%-18s %10s %10s %10s  %-18s %s\n", "card", "memory", "peak", "left", "verdict",
-		"answered by");
+	fprintf(stderr, "%-18s %10s %10s %10s  %-18s %s\n", "card", "memory", "peak", "left",
+		"verdict", "answered by");
 	for (size_t i = 0; i < n; i++)
-		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n", runs[i].card->name,
-			gib(runs[i].total), gib(use_of(&runs[i])), gib(left_of(&runs[i])),
-			word_of(&runs[i]), runs[i].by ? runs[i].by->name : "its own run");
+		fprintf(stderr, "%-18s %6.2f GiB %6.2f GiB %6.2f GiB  %-18s %s\n",
+			runs[i].card->name, gib(runs[i].total), gib(use_of(&runs[i])),
+			gib(left_of(&runs[i])), word_of(&runs[i]),
+			runs[i].by ? runs[i].by->name : "its own run");
 }
 
 /* ---- for programs ---- */
@@ -289,7 +306,8 @@ static void emit_phases(struct vc_emit *e, const struct vc_dryrun_replay *p)
 	emit_phase(e, "steady", &p->phases.steady);
 }
 
-/* at_most: what may come on top of the peak; of a single request: its interval and what was counted. */
+/* at_most: what may come on top of the peak; of a single request: its interval and what was
+ * counted. */
 static void emit_uncounted(struct vc_emit *e, const struct vc_null_unknown *u)
 {
 	if (!u->at_most && !u->most)

@@ -21,19 +21,38 @@ static const struct vc_option dump_options[] = {
 static const struct vc_option *const tables[] = { dump_options, NULL };
 
 static const char *const kind_name[256] = {
-	[VC_EV_ALLOC] = "alloc", [VC_EV_FREE] = "free", [VC_EV_FREE_DONE] = "free_done",
-	[VC_EV_USE] = "use", [VC_EV_SYNC] = "sync", [VC_EV_TRIM] = "trim", [VC_EV_MARK] = "mark",
-	[VC_EV_POOL_CREATE] = "pool_create", [VC_EV_POOL_BEGIN] = "pool_begin",
-	[VC_EV_POOL_END] = "pool_end", [VC_EV_POOL_RELEASE] = "pool_release",
-	[VC_EV_CAPTURE_BEGIN] = "capture_begin", [VC_EV_CAPTURE_END] = "capture_end",
-	[VC_EV_OTHERS] = "others", [VC_EV_FRACTION] = "fraction", [VC_EV_CONFIGURE] = "configure",
-	[VC_EV_STREAM_CLASS] = "stream_class", [VC_EV_SEGMENT_ALLOC] = "segment_alloc",
-	[VC_EV_SEGMENT_FREE] = "segment_free", [VC_EV_SEGMENT_MAP] = "segment_map",
-	[VC_EV_SEGMENT_UNMAP] = "segment_unmap", [VC_EV_OOM] = "oom",
-	[VC_EV_OUTSIDE_ALLOC] = "outside_alloc", [VC_EV_OUTSIDE_FREE] = "outside_free",
-	[VC_EV_DEVICE_SAMPLE] = "device_sample", [VC_EV_KERNEL] = "kernel", [VC_EV_COPY] = "copy",
-	[VC_EV_DRIVER_POOL] = "driver_pool", [VC_EV_OVERHEAD] = "overhead", [VC_EV_LAUNCH] = "launch",
-	[VC_EV_HEAP_SEGMENT] = "heap_segment", [VC_EV_HEAP_BLOCK] = "heap_block",
+	[VC_EV_ALLOC] = "alloc",
+	[VC_EV_FREE] = "free",
+	[VC_EV_FREE_DONE] = "free_done",
+	[VC_EV_USE] = "use",
+	[VC_EV_SYNC] = "sync",
+	[VC_EV_TRIM] = "trim",
+	[VC_EV_MARK] = "mark",
+	[VC_EV_POOL_CREATE] = "pool_create",
+	[VC_EV_POOL_BEGIN] = "pool_begin",
+	[VC_EV_POOL_END] = "pool_end",
+	[VC_EV_POOL_RELEASE] = "pool_release",
+	[VC_EV_CAPTURE_BEGIN] = "capture_begin",
+	[VC_EV_CAPTURE_END] = "capture_end",
+	[VC_EV_OTHERS] = "others",
+	[VC_EV_FRACTION] = "fraction",
+	[VC_EV_CONFIGURE] = "configure",
+	[VC_EV_STREAM_CLASS] = "stream_class",
+	[VC_EV_SEGMENT_ALLOC] = "segment_alloc",
+	[VC_EV_SEGMENT_FREE] = "segment_free",
+	[VC_EV_SEGMENT_MAP] = "segment_map",
+	[VC_EV_SEGMENT_UNMAP] = "segment_unmap",
+	[VC_EV_OOM] = "oom",
+	[VC_EV_OUTSIDE_ALLOC] = "outside_alloc",
+	[VC_EV_OUTSIDE_FREE] = "outside_free",
+	[VC_EV_DEVICE_SAMPLE] = "device_sample",
+	[VC_EV_KERNEL] = "kernel",
+	[VC_EV_COPY] = "copy",
+	[VC_EV_DRIVER_POOL] = "driver_pool",
+	[VC_EV_OVERHEAD] = "overhead",
+	[VC_EV_LAUNCH] = "launch",
+	[VC_EV_HEAP_SEGMENT] = "heap_segment",
+	[VC_EV_HEAP_BLOCK] = "heap_block",
 };
 
 static void place(struct vc_output *out, const struct vc_meta *m, const struct vc_event *ev)
@@ -49,11 +68,13 @@ static void place(struct vc_output *out, const struct vc_meta *m, const struct v
 	vc_output_text(out, "\n");
 }
 
-static void line(struct vc_output *out, const struct vc_meta *m, uint64_t index, const struct vc_event *ev)
+static void line(struct vc_output *out, const struct vc_meta *m, uint64_t index,
+		 const struct vc_event *ev)
 {
 	const char *kind = kind_name[ev->kind] ? kind_name[ev->kind] : "unknown";
 
-	vc_output_printf(out, "%" PRIu64 " %" PRIu64 " %s device=%u", index, ev->time_ns, kind, ev->device);
+	vc_output_printf(out, "%" PRIu64 " %" PRIu64 " %s device=%u", index, ev->time_ns, kind,
+			 ev->device);
 	if (ev->id)
 		vc_output_printf(out, " id=%" PRIu64, ev->id);
 	if (ev->size)
@@ -121,7 +142,8 @@ static int read_anatomy(const struct vc_session *s, struct vc_anatomy *a, struct
 	int r = src ? vc_trace_read(&t, src, err) : (int)err->status;
 
 	if (r == VC_OK)
-		r = vc_anatomy_read(a, t.ev, t.n, s->device->device, t.meta ? t.meta : s->meta, err);
+		r = vc_anatomy_read(a, t.ev, t.n, s->device->device, t.meta ? t.meta : s->meta,
+				    err);
 	vc_trace_fini(&t);
 	vc_source_free(src);
 	return r;
@@ -136,7 +158,8 @@ static int dump_run(const void *config, size_t argc, char **argv, struct vc_cons
 	int r;
 
 	if (c->from > c->to)
-		return vc_fail(&con->err, VC_EUSAGE, "--from %" PRIu64 " --to %" PRIu64 ": nothing lies between",
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "--from %" PRIu64 " --to %" PRIu64 ": nothing lies between",
 			       c->from, c->to);
 	o.transform = c->transform;
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);

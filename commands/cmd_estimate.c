@@ -27,30 +27,36 @@ static const struct vc_option estimate_options[] = {
 	{ 0, "layers", VC_O_REAL, AT(layers), "N", "transformer layers", NULL },
 	{ 0, "hidden", VC_O_REAL, AT(hidden), "N", "width", NULL },
 	{ 0, "heads", VC_O_REAL, AT(heads), "N", "attention heads (default: hidden / 128)", NULL },
-	{ 0, "feed-forward", VC_O_REAL, AT(feed_forward), "N", "inner width (llama; default 3.5 x hidden)", NULL },
+	{ 0, "feed-forward", VC_O_REAL, AT(feed_forward), "N",
+	  "inner width (llama; default 3.5 x hidden)", NULL },
 	{ 0, "kv-ratio", VC_O_REAL, AT(kv_ratio), "R", "key-value heads / heads (llama)", "1" },
 	{ 0, "vocabulary", VC_O_REAL, AT(vocabulary), "N", "tokens the model knows", "32000" },
 	{ 0, "arch", VC_O_TEXT, AT(arch), "gpt|llama", "kind of layer", "llama" },
 	{ 0, "batch", VC_O_UINT, AT(batch), "N", "sequences per card and pass", "1" },
 	{ 0, "seq", VC_O_UINT, AT(seq), "N", "tokens per sequence", "2048" },
-	{ 0, "optimizer", VC_O_TEXT, AT(optimizer), "NAME", "adamw, adam, sgd, momentum, lion, adam8bit, ...", "adamw" },
-	{ 0, "precision", VC_O_TEXT, AT(precision), "fp32|amp|bf16", "of parameters and gradients", "amp" },
-	{ 0, "recompute", VC_O_TEXT, AT(recompute), "none|selective|full", "activation checkpointing", "none" },
+	{ 0, "optimizer", VC_O_TEXT, AT(optimizer), "NAME",
+	  "adamw, adam, sgd, momentum, lion, adam8bit, ...", "adamw" },
+	{ 0, "precision", VC_O_TEXT, AT(precision), "fp32|amp|bf16", "of parameters and gradients",
+	  "amp" },
+	{ 0, "recompute", VC_O_TEXT, AT(recompute), "none|selective|full",
+	  "activation checkpointing", "none" },
 	{ 0, "attention", VC_O_TEXT, AT(attention), "fused|eager",
 	  "eager keeps the scores of every pair of tokens (gpt)", "fused" },
 	{ 0, "zero", VC_O_UINT, AT(zero), "0..3", "DeepSpeed ZeRO stage", "0" },
 	{ 0, "gpus", VC_O_UINT, AT(gpus), "N", "cards that share the states", "1" },
 	{ 0, "tp", VC_O_UINT, AT(tp), "N", "tensor parallel", "1" },
 	{ 0, "offload", VC_O_TEXT, AT(offload), "none|optimizer|all", "to host memory", "none" },
-	{ 0, "lora-rank", VC_O_UINT, AT(rank), "N", "train adapters of that rank only; 0: everything", "0" },
+	{ 0, "lora-rank", VC_O_UINT, AT(rank), "N",
+	  "train adapters of that rank only; 0: everything", "0" },
 	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "NAME", "card, for context and verdict", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { estimate_options, NULL };
 
-/* When a term is there: all the time; until backward is through with it; at the start of backward; while one
- * layer is recomputed; from the end of backward on; while the optimizer works. */
+/* When a term is there: all the time; until backward is through with it; at the start of
+ * backward; while one layer is recomputed; from the end of backward on; while the optimizer
+ * works. */
 enum when { ALWAYS, FORWARD, LOSS, LAYER, GRADIENTS, STEP, WHENS };
 
 #define MOST 1e18 /* bytes; beyond that whole numbers end */
@@ -65,11 +71,12 @@ static void add(struct sum *s, enum when when, const char *const text[3], double
 }
 #define TEXT(key, label, source) ((const char *const[3]){ key, label, source })
 
-/* The fullest of two moments: backward begins, with all activations and the loss (or, later, a recomputed
- * layer); the optimizer works, with all gradients. */
+/* The fullest of two moments: backward begins, with all activations and the loss (or, later, a
+ * recomputed layer); the optimizer works, with all gradients. */
 static double fullest(const double of[WHENS])
 {
-	double backward = of[FORWARD] + fmax(of[LOSS], of[LAYER]), step = of[GRADIENTS] + fmax(of[STEP], of[LAYER]);
+	double backward = of[FORWARD] + fmax(of[LOSS], of[LAYER]),
+	       step = of[GRADIENTS] + fmax(of[STEP], of[LAYER]);
 
 	return of[ALWAYS] + fmax(backward, step);
 }
@@ -87,8 +94,13 @@ static void total(struct sum *s)
 	s->bytes = fullest(best);
 	s->low = fullest(low);
 	s->high = fullest(high);
-	s->at[s->n++] = (struct term){ ALWAYS, "cached", "cached, not in use", "reserved over allocated: 1.01 .. 1.20 in "
-		"eight dry runs", 0.08 * s->bytes, 0.01 * s->low, 0.20 * s->high };
+	s->at[s->n++] = (struct term){ ALWAYS,
+				      "cached",
+				      "cached, not in use",
+				      "reserved over allocated: 1.01 .. 1.20 in eight dry runs",
+				      0.08 * s->bytes,
+				      0.01 * s->low,
+				      0.20 * s->high };
 	s->bytes *= 1.08;
 	s->low *= 1.01;
 	s->high *= 1.20;
@@ -104,7 +116,8 @@ static int one_of(const char *text, const char *list, const char *option, struct
 		if (n == len && !strncmp(p, text, n))
 			return k;
 		if (!p[n])
-			return vc_fail(err, VC_EUSAGE, "--%s %s: must be one of %s", option, text, list);
+			return vc_fail(err, VC_EUSAGE, "--%s %s: must be one of %s", option, text,
+				       list);
 		p += n + 1;
 	}
 }
@@ -113,27 +126,32 @@ struct choice { int optimizer, precision, offload, arch, recompute, eager; };
 
 static int check(const struct config *c, struct choice *ch, struct vc_error *err)
 {
-	const double must[] = { c->params, c->layers, c->hidden, c->heads, c->feed_forward, c->kv_ratio,
-				c->vocabulary };
-	static const char *const name[] = { "params", "layers", "hidden", "heads", "feed-forward", "kv-ratio",
-					    "vocabulary" };
+	const double must[] = { c->params,       c->layers,   c->hidden,    c->heads,
+			       c->feed_forward, c->kv_ratio, c->vocabulary };
+	static const char *const name[] = { "params",       "layers",   "hidden",    "heads",
+					   "feed-forward", "kv-ratio", "vocabulary" };
 
 	for (int i = 0; i < 3; i++)
 		if (isnan(must[i]))
-			return vc_fail(err, VC_EUSAGE, "estimate wants --params, --layers and --hidden; --%s is "
-				       "missing", name[i]);
+			return vc_fail(
+				err, VC_EUSAGE,
+				"estimate wants --params, --layers and --hidden; --%s is missing",
+				name[i]);
 	for (int i = 0; i < 7; i++)
 		if (must[i] <= 0)
-			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i], must[i]);
+			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i],
+				       must[i]);
 	if (c->zero > 3 || !c->gpus || !c->tp || !c->batch || !c->seq)
-		return vc_fail(err, VC_EUSAGE, "--zero is 0 to 3; --gpus, --tp, --batch and --seq start at 1");
+		return vc_fail(err, VC_EUSAGE,
+			       "--zero is 0 to 3; --gpus, --tp, --batch and --seq start at 1");
 	ch->optimizer = one_of(c->optimizer, VC_OPTIMIZERS, "optimizer", err);
 	ch->precision = one_of(c->precision, "fp32,amp,bf16", "precision", err);
 	ch->offload = one_of(c->offload, "none,optimizer,all", "offload", err);
 	ch->arch = one_of(c->arch, "gpt,llama", "arch", err);
 	ch->recompute = one_of(c->recompute, "none,selective,full", "recompute", err);
 	ch->eager = one_of(c->attention, "fused,eager", "attention", err);
-	if (ch->eager < 0 || ch->optimizer < 0 || ch->precision < 0 || ch->offload < 0 || ch->arch < 0 || ch->recompute < 0)
+	if (ch->eager < 0 || ch->optimizer < 0 || ch->precision < 0 || ch->offload < 0 ||
+	    ch->arch < 0 || ch->recompute < 0)
 		return VC_EUSAGE;
 	if (ch->offload == 2 && c->zero < 3)
 		return vc_fail(err, VC_EUSAGE, "--offload all needs --zero 3");
@@ -148,33 +166,48 @@ static double trainable(const struct config *c)
 
 	if (!c->rank)
 		return c->params;
-	return c->layers * (4 * (double)vc_lora_values((uint64_t)c->hidden, (uint64_t)c->hidden, c->rank) +
-			    3 * (double)vc_lora_values((uint64_t)c->hidden, (uint64_t)f, c->rank));
+	return c->layers *
+	       (4 * (double)vc_lora_values((uint64_t)c->hidden, (uint64_t)c->hidden, c->rank) +
+		3 * (double)vc_lora_values((uint64_t)c->hidden, (uint64_t)f, c->rank));
 }
 
 static void states(const struct config *c, const struct choice *ch, struct sum *s)
 {
 	double n = (double)c->gpus, p = c->params / (double)c->tp, t = trainable(c) / (double)c->tp;
-	unsigned weight = ch->precision == 2 || (c->rank && ch->precision) ? 2 : 4, grad = ch->precision == 2 ? 2 : 4;
+	unsigned weight = ch->precision == 2 || (c->rank && ch->precision) ? 2 : 4,
+		 grad = ch->precision == 2 ? 2 : 4;
 	struct vc_tensor_shape shape = { 1u << 20, 1u << 10, 1 };
-	double state = (double)vc_optimizer_state((enum vc_optimizer)ch->optimizer, shape, grad, 256) /
-		       ((double)shape.rows * (double)shape.cols);
+	double state =
+		(double)vc_optimizer_state((enum vc_optimizer)ch->optimizer, shape, grad, 256) /
+		((double)shape.rows * (double)shape.cols);
 	double host = (ch->offload ? t * (state + grad) : 0) + (ch->offload == 2 ? p * weight : 0);
 
-	add(s, ALWAYS, TEXT("parameters", "parameters", "count x bytes; ZeRO stage 3 shards them (ZeRO paper)"),
+	add(s, ALWAYS,
+	    TEXT("parameters", "parameters",
+		 "count x bytes; ZeRO stage 3 shards them (ZeRO paper)"),
 	    ch->offload == 2 ? 4 * p / c->layers : p * weight / (c->zero == 3 ? n : 1), 0.01);
 	if (ch->precision == 1 && !c->rank)
-		add(s, FORWARD, TEXT("casts", "16-bit copies of weights", "autocast's cache (HF: 6 bytes per weight)"),
+		add(s, FORWARD,
+		    TEXT("casts", "16-bit copies of weights",
+			 "autocast's cache (HF: 6 bytes per weight)"),
 		    p * 2 / (c->zero == 3 ? n : 1), 0.01);
-	add(s, GRADIENTS, TEXT("gradients", "gradients", "count x bytes; sharded from ZeRO stage 2 on"),
+	add(s, GRADIENTS,
+	    TEXT("gradients", "gradients", "count x bytes; sharded from ZeRO stage 2 on"),
 	    ch->offload ? 0 : t * grad / (c->zero >= 2 ? n : 1), 0.01);
-	add(s, ALWAYS, TEXT("optimizer", "optimizer states", "bytes per value of the optimizer; sharded from ZeRO "
-	    "stage 1 on"), ch->offload ? 0 : t * state / (c->zero ? n : 1), 0.01);
+	add(s, ALWAYS,
+	    TEXT("optimizer", "optimizer states",
+		 "bytes per value of the optimizer; sharded from ZeRO stage 1 on"),
+	    ch->offload ? 0 : t * state / (c->zero ? n : 1), 0.01);
 	if (!ch->offload)
-		add(s, STEP, TEXT("step", "temporaries of the step", "foreach: one more copy of what is updated "
-		    "(torch/optim); none when fused"), t * grad / (c->zero ? n : 1) / 2, 1);
+		add(s, STEP,
+		    TEXT("step", "temporaries of the step",
+			 "foreach: one more copy of what is updated (torch/optim); none when "
+			 "fused"),
+		    t * grad / (c->zero ? n : 1) / 2, 1);
 	if (c->zero)
-		add(s, ALWAYS, TEXT("buckets", "ZeRO buckets", "DeepSpeed defaults: 5e8 values, reduce and gather"),
+		add(s, ALWAYS,
+		    TEXT("buckets", "ZeRO buckets",
+			 "DeepSpeed defaults: 5e8 values, reduce and gather"),
 		    2 * fmin(5e8, t) * 2, 0.5);
 	s->host = host / n;
 }
@@ -182,7 +215,8 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 /* Bytes per token and layer that stay for the backward pass. */
 static double layer_bytes(const struct config *c, const struct choice *ch, enum vc_recompute r)
 {
-	double heads = isnan(c->heads) ? c->hidden / 128 : c->heads, element = ch->precision ? 1 : 2;
+	double heads = isnan(c->heads) ? c->hidden / 128 : c->heads,
+	       element = ch->precision ? 1 : 2;
 	double f = isnan(c->feed_forward) ? 3.5 * c->hidden : c->feed_forward, layer;
 
 	if (ch->arch == 1 && r != VC_RECOMPUTE_FULL)
@@ -198,25 +232,31 @@ static double layer_bytes(const struct config *c, const struct choice *ch, enum 
 static void activations(const struct config *c, const struct choice *ch, struct sum *s)
 {
 	double tokens = (double)c->batch * (double)c->seq;
-	const char *source = ch->arch == 0 || ch->recompute == 2 ? "Korthikanti et al. 2022, bytes per token and layer" :
-			     "counted from the operations of a Llama layer as transformers runs it";
+	const char *source =
+		ch->arch == 0 || ch->recompute == 2 ?
+			"Korthikanti et al. 2022, bytes per token and layer" :
+			"counted from the operations of a Llama layer as transformers runs it";
 
 	add(s, FORWARD, TEXT("activations", "activations", source),
 	    tokens * c->layers * layer_bytes(c, ch, (enum vc_recompute)ch->recompute), BAND);
 	if (ch->recompute == 2)
 		add(s, LAYER, TEXT("one_layer", "one layer recomputed", source),
 		    tokens * layer_bytes(c, ch, VC_RECOMPUTE_NONE), BAND);
-	add(s, LOSS, TEXT("logits", "logits and loss", "16 bytes per logit at worst: 16 bit, float copy, log-softmax, "
-	    "both gradients"), vc_logits(tokens, c->vocabulary), 0.4);
+	add(s, LOSS,
+	    TEXT("logits", "logits and loss",
+		 "16 bytes per logit at worst: 16 bit, float copy, log-softmax, both gradients"),
+	    vc_logits(tokens, c->vocabulary), 0.4);
 }
 
 static int emit(const struct config *c, const struct sum *s, const struct vc_card *card,
 		struct vc_error *err)
 {
-	static const char *const when[WHENS] = { "always", "until backward is through", "as backward begins",
-		"in backward", "from backward on", "in the step" };
+	static const char *const when[WHENS] = {
+		"always",      "until backward is through", "as backward begins",
+		"in backward", "from backward on",          "in the step" };
 	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 
 	if (!e) {
 		vc_output_close(out);
@@ -224,8 +264,9 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 	}
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.estimate/1");
-	vc_emit_line(e, "By published formulas only: the least trustworthy answer. Two short recordings "
-		     "(vramcast record, dryrun)\nand `vramcast sim a@batch=1 b@batch=2 --set batch=N` are exact.");
+	vc_emit_line(e, "By published formulas only: the least trustworthy answer. Two short "
+		     "recordings (vramcast record, dryrun)\nand `vramcast sim a@batch=1 "
+		     "b@batch=2 --set batch=N` are exact.");
 	vc_emit_text(e, "level", NULL, "formulas");
 	vc_emit_object(e, "trust", NULL);
 	vc_emit_text(e, "level", NULL, "formulas");
@@ -266,7 +307,8 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 
 static void context(const struct vc_card *card, struct sum *s)
 {
-	const char *source = card ? "seen in messages that name the card, or the usual 450 MiB" : "450 MiB: a choice";
+	const char *source = card ? "seen in messages that name the card, or the usual 450 MiB" :
+				    "450 MiB: a choice";
 
 	add(s, ALWAYS, TEXT("context", "CUDA context, libraries", source),
 	    (double)(card ? card->context : VC_CARD_CONTEXT), 0.3);
@@ -284,7 +326,8 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	int r = check(c, &ch, &con->err);
 
 	if (r == VC_OK && argc)
-		r = vc_fail(&con->err, VC_EUSAGE, "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
+		r = vc_fail(&con->err, VC_EUSAGE,
+			    "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
 	if (r == VC_OK && c->gpu)
 		r = vc_card_find(c->gpu, &card, &con->err);
 	if (r < 0)
@@ -294,8 +337,10 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	total(&s);
 	context(card, &s);
 	if (!(s.high < MOST && s.host < MOST))
-		return vc_fail(&con->err, VC_EUSAGE, "%.3g bytes are more than any machine has: look at --params, "
-			       "--layers, --hidden, --batch and --seq", fmax(s.high, s.host));
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "%.3g bytes are more than any machine has: look at --params, "
+			       "--layers, --hidden, --batch and --seq",
+			       fmax(s.high, s.host));
 	r = emit(c, &s, card, &con->err);
 	if (r < 0)
 		return r;
@@ -305,9 +350,13 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 const struct vc_command vc_command_estimate = {
 	.name = "estimate",
 	.operands = "",
-	.summary = "without any recording: published formulas, each term with its source and a band",
-	.details = "For transformers. The total is that of the fullest moment: as backward begins, or in the step of the\n"
-		"optimizer. Bands: 1 % on states, 20 % on activations, 40 % on the loss; checked on small models only.",
+	.summary =
+		"without any recording: published formulas, each term with its source and a band",
+	.details =
+		"For transformers. The total is that of the fullest moment: as backward begins, "
+		"or in the step of the\n"
+		"optimizer. Bands: 1 % on states, 20 % on activations, 40 % on the loss; checked "
+		"on small models only.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = estimate_run,

@@ -34,7 +34,8 @@ static const struct { const char *key, *label; } name_of[VC_FIGURES] = {
 };
 
 /* People see the words of the message, programs the bytes and how far they may be off. */
-static void emit_figure(struct vc_emit *e, const char *key, const char *label, const struct vc_figure *f)
+static void emit_figure(struct vc_emit *e, const char *key, const char *label,
+			const struct vc_figure *f)
 {
 	vc_emit_text(e, NULL, f->known ? label : NULL, f->text);
 	if (!f->known) {
@@ -53,9 +54,14 @@ static void emit_who(struct vc_emit *e, const struct vc_oom_text *m)
 	char line[128];
 	bool one = m->first && m->last && !strcmp(m->first, m->last);
 
-	snprintf(line, sizeof(line), "%s %s%s%s%s", m->format->framework, m->first ? m->first : "",
-		 one ? "" : m->first && m->last ? " to " : m->first ? " or later" : m->last ? "up to " : "",
-		 one || !m->last ? "" : m->last, m->complete ? "" : " (the message is not whole)");
+	snprintf(
+		line, sizeof(line), "%s %s%s%s%s", m->format->framework, m->first ? m->first : "",
+		one                 ? "" :
+		m->first && m->last ? " to " :
+		m->first            ? " or later" :
+		m->last             ? "up to " :
+				      "",
+		one || !m->last ? "" : m->last, m->complete ? "" : " (the message is not whole)");
 	vc_emit_text(e, "format", NULL, m->format->tag);
 	vc_emit_text(e, "about", NULL, m->format->about);
 	vc_emit_text(e, "framework", NULL, m->format->framework);
@@ -71,12 +77,15 @@ static void emit_who(struct vc_emit *e, const struct vc_oom_text *m)
 		vc_emit_null(e, "device", NULL);
 }
 
-static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m, const struct vc_diagnosis *d)
+static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,
+			 const struct vc_diagnosis *d)
 {
 	vc_emit_object(e, "figures", "");
 	for (int i = 0; i < VC_FIGURES; i++)
 		emit_figure(e, name_of[i].key, name_of[i].label, &m->figure[i]);
-	emit_figure(e, "stranded", m->figure[VC_FIG_UNALLOCATED].known ? NULL : "held, not in use", &d->stranded);
+	emit_figure(e, "stranded",
+		    m->figure[VC_FIG_UNALLOCATED].known ? NULL : "held, not in use",
+		    &d->stranded);
 	emit_figure(e, "outside", "neither free nor PyTorch's", &d->outside);
 	vc_emit_end(e);
 	vc_emit_array(e, "processes", NULL);
@@ -108,7 +117,8 @@ static void emit_words(struct vc_emit *e, const struct vc_diagnosis *d, bool jso
 	vc_emit_array(e, "try", NULL);
 	for (size_t i = 0; json && i < d->advices; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "setting", NULL, d->advice[i].setting[0] ? d->advice[i].setting : NULL);
+		vc_emit_text(e, "setting", NULL,
+			     d->advice[i].setting[0] ? d->advice[i].setting : NULL);
 		vc_emit_text(e, "text", NULL, d->advice[i].text);
 		vc_emit_end(e);
 	}
@@ -119,8 +129,8 @@ static void emit_words(struct vc_emit *e, const struct vc_diagnosis *d, bool jso
 		vc_emit_line(e, "  %s", d->meaning[i]);
 	vc_emit_line(e, "\nWhat to try");
 	for (size_t i = 0; i < d->advices; i++)
-		vc_emit_line(e, "  * %s%s%s", d->advice[i].setting, d->advice[i].setting[0] ? "\n    " : "",
-			     d->advice[i].text);
+		vc_emit_line(e, "  * %s%s%s", d->advice[i].setting,
+			     d->advice[i].setting[0] ? "\n    " : "", d->advice[i].text);
 }
 
 static int emit_all(const struct vc_oom_text *m, bool json, struct vc_error *err)
@@ -172,7 +182,8 @@ static int explain_run(const void *config, size_t argc, char **argv, struct vc_c
 	int r;
 
 	if (argc > 1)
-		return vc_fail(&con->err, VC_EUSAGE, "one file at a time (or the message on standard input)");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "one file at a time (or the message on standard input)");
 	r = read_all(argc ? argv[0] : "-", &text, &n, &con->err);
 	if (r == VC_OK) {
 		r = vc_explain_read(text, n, &m, &con->err);
@@ -182,12 +193,17 @@ static int explain_run(const void *config, size_t argc, char **argv, struct vc_c
 }
 
 const struct vc_command vc_command_explain = {
-	.name = "explain", .operands = "[FILE]",
+	.name = "explain",
+	.operands = "[FILE]",
 	.summary = "what a pasted out-of-memory message means and what to try",
 	.details =
-		"Reads the message (or a whole log) from FILE or standard input. Knows the reports of PyTorch from\n"
-		"0.1 to 2.15, ROCm's, and tells others apart. Figures that are damaged are left out, not guessed.\n\n"
+		"Reads the message (or a whole log) from FILE or standard input. Knows the "
+		"reports of PyTorch from\n"
+		"0.1 to 2.15, ROCm's, and tells others apart. Figures that are damaged are left "
+		"out, not guessed.\n\n"
 		"  vramcast explain < error.txt\n"
 		"  python train.py 2>&1 | tail -n 20 | vramcast explain --json",
-	.options = tables, .config_size = sizeof(struct config), .run = explain_run,
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = explain_run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_export.c - vramcast export: a trace as .vct, or a replay of it in another program's format. */
+/* cmd_export.c - vramcast export: a trace as .vct, or a replay of it in another program's format.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +21,13 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option export_options[] = {
 	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
-	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, else vct", NULL },
+	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, "
+	  "else vct",
+	  NULL },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
-	{ 0, "block", VC_O_UINT, AT(block), "N", "vct: events per block, which is what damage costs", "65536" },
+	{ 0, "block", VC_O_UINT, AT(block), "N",
+	  "vct: events per block, which is what damage costs", "65536" },
 	{ 0, "no-stacks", VC_O_FLAG, AT(no_stacks), NULL,
 	  "vct: leave out call sites (they hold user names and paths)", NULL },
 	{ 0, "no-addresses", VC_O_FLAG, AT(no_addresses), NULL,
@@ -36,9 +40,12 @@ static const struct vc_option *const tables[] = { export_options, vc_run_options
 
 static int write_vct(const struct vc_session *s, const struct config *c, struct vc_error *err)
 {
-	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
-					.no_addresses = c->no_addresses,
-					.no_stacks = c->no_stacks, .redact = c->redact, .copy = true };
+	struct vc_encoder_options o = { .level = (int)c->level,
+				       .block = (uint32_t)c->block,
+				       .no_addresses = c->no_addresses,
+				       .no_stacks = c->no_stacks,
+				       .redact = c->redact,
+				       .copy = true };
 
 	return vc_session_write(s, c->output, &o, err);
 }
@@ -63,7 +70,8 @@ static int choose_sink(struct job *j, const char *to, struct vc_error *err)
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - to) : (int)strlen(to), to);
 	j->sink = vc_sink_by_name(name);
 	if (!j->sink)
-		return vc_fail(err, VC_EUSAGE, "--to %s: no such format ('vramcast list sinks', or vct)", name);
+		return vc_fail(err, VC_EUSAGE,
+			       "--to %s: no such format ('vramcast list sinks', or vct)", name);
 	for (size_t i = 0; j->sink->observers && j->sink->observers[i] && m < 15; i++)
 		if (vc_observer_by_name(j->sink->observers[i]))
 			j->watch[m++] = vc_observer_by_name(j->sink->observers[i]);
@@ -75,8 +83,10 @@ static int choose_sink(struct job *j, const char *to, struct vc_error *err)
 
 static bool as_recorded(const struct vc_run_options *o)
 {
-	return !(o->model.n + o->torch.n + o->conf.n + o->gpu.n + o->used.n + o->set.n + o->transform.n) &&
-		o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN && isnan(o->fraction) && !o->start;
+	return !(o->model.n + o->torch.n + o->conf.n + o->gpu.n + o->used.n + o->set.n +
+		 o->transform.n) &&
+	       o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN && isnan(o->fraction) &&
+	       !o->start;
 }
 
 static bool wants_history(const struct vc_sink_type *k)
@@ -144,9 +154,10 @@ static int write_sink(struct job *j, const char *path, struct vc_error *err)
 	int r = recorded ? follow_all(j, err) : run_plans(j, err);
 
 	if (r == VC_OK && recorded && j->s->fidelity.checked && !j->s->fidelity.exact)
-		fprintf(stderr, "vramcast: the model does not reproduce this recording (%s); what is written "
-			"is the model's run\n", j->s->fidelity.diverged_why ? j->s->fidelity.diverged_why :
-			"it differs");
+		fprintf(stderr,
+			"vramcast: the model does not reproduce this recording (%s); what is "
+			"written is the model's run\n",
+			j->s->fidelity.diverged_why ? j->s->fidelity.diverged_why : "it differs");
 	if (r == VC_OK && !(out = vc_output_open(path, err)))
 		r = err->status;
 	if (r == VC_OK)
@@ -175,8 +186,10 @@ static int export_results(const struct config *c, size_t argc, char **argv, stru
 	for (size_t i = 0; r == VC_OK && able[i]; i++)
 		ok |= !strcmp(able[i], j.sink->name);
 	if (r == VC_OK && !ok)
-		r = vc_fail(err, VC_EUSAGE, "--to %s: needs the events of a run, results have totals only (csv, jsonl, "
-			    "json, markdown, openmetrics, junit)", j.sink->name);
+		r = vc_fail(err, VC_EUSAGE,
+			    "--to %s: needs the events of a run, results have totals only (csv, "
+			    "jsonl, json, markdown, openmetrics, junit)",
+			    j.sink->name);
 	for (size_t i = 0; r == VC_OK && i < argc; i++)
 		r = vc_lines_read(argv[i], &j.result, &j.n, err);
 	if (r == VC_OK && !(out = vc_output_open(c->output, err)))
@@ -210,24 +223,31 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 	int r = VC_OK;
 
 	if (!c->block || c->block > 1u << 24 || c->level > 22)
-		return vc_fail(&con->err, VC_EUSAGE, "--block goes from 1 to 16777216, --level from 0 to 22");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "--block goes from 1 to 16777216, --level from 0 to 22");
 	if (!c->output)
 		return vc_fail(&con->err, VC_EUSAGE, "where to? give -o FILE (or -o -)");
 	if (!vct && (c->no_stacks || c->no_addresses))
-		return vc_fail(&con->err, VC_EUSAGE, "--no-stacks and --no-addresses are for --to vct only");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "--no-stacks and --no-addresses are for --to vct only");
 	if (argc && vc_lines_probe(argv[0]))
-		return vct ? vc_fail(&con->err, VC_EUSAGE, "%s holds results: say --to csv, jsonl, json, markdown, "
-				     "openmetrics or junit", argv[0]) : export_results(c, argc, argv, &con->err);
+		return vct ? vc_fail(&con->err, VC_EUSAGE,
+				     "%s holds results: say --to csv, jsonl, json, markdown, "
+				     "openmetrics or junit",
+				     argv[0]) :
+			     export_results(c, argc, argv, &con->err);
 	if (vct)
 		o.verify = false;
 	else
 		r = choose_sink(&j, c->to, &con->err);
 	if (r == VC_OK) {
-		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0, &con->err);
+		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0,
+				    &con->err);
 		if (r == VC_OK && c->redact && !vct)
 			redact(s.meta);
 		if (r == VC_OK)
-			r = vct ? write_vct(&s, c, &con->err) : write_sink(&j, c->output, &con->err);
+			r = vct ? write_vct(&s, c, &con->err) :
+				  write_sink(&j, c->output, &con->err);
 		vc_session_close(&s);
 	}
 	free(j.config);

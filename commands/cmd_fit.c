@@ -23,8 +23,10 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option fit_options[] = {
-	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...", "batch" },
-	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for", "85..95%" },
+	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...",
+	  "batch" },
+	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
+	  "85..95%" },
 	{ 0, "multiple", VC_O_UINT, AT(multiple), "N", "only multiples of N", "1" },
 	{ 0, "most", VC_O_UINT, AT(most), "N", "never look beyond N", "1048576" },
 	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
@@ -80,7 +82,8 @@ static int parse_target(struct fit *f, struct vc_error *err)
 		*high /= 100;
 	}
 	if (*low < 0 || *high > 1 || *low > *high || *high <= 0)
-		return vc_fail(err, VC_EUSAGE, "--target %s: write LOW..HIGH%%, as in 85..95%%", f->cfg->target);
+		return vc_fail(err, VC_EUSAGE, "--target %s: write LOW..HIGH%%, as in 85..95%%",
+			       f->cfg->target);
 	return VC_OK;
 }
 
@@ -124,10 +127,12 @@ static int read_among(struct fit *f, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--among names the values: leave --multiple out");
 	qsort(f->among, n, sizeof(*f->among), ascending);
 	for (size_t i = 0; i < n; i++)
-		if (f->among[i] && f->among[i] <= f->cfg->most && (!kept || f->among[i] != f->among[kept - 1]))
+		if (f->among[i] && f->among[i] <= f->cfg->most &&
+		    (!kept || f->among[i] != f->among[kept - 1]))
 			f->among[kept++] = f->among[i];
 	if (!kept)
-		return vc_fail(err, VC_EUSAGE, "--among %s: no value from 1 to --most", f->cfg->among);
+		return vc_fail(err, VC_EUSAGE, "--among %s: no value from 1 to --most",
+			       f->cfg->among);
 	f->find.among = f->among;
 	f->find.amongs = kept;
 	return VC_OK;
@@ -141,12 +146,14 @@ static int read_also(struct fit *f, struct vc_error *err)
 	f->find.n = 0;
 	for (size_t i = 0; i < set->n; i++) {
 		if (f->find.n == VC_WHATIF_PARAMS)
-			return vc_fail(err, VC_EUSAGE, "--set: at most %d values", VC_WHATIF_PARAMS);
+			return vc_fail(err, VC_EUSAGE, "--set: at most %d values",
+				       VC_WHATIF_PARAMS);
 		int r = vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err);
 		if (r < 0)
 			return r;
 		if (!strcmp(f->also[f->find.n].name, f->cfg->find))
-			return vc_fail(err, VC_EUSAGE, "--set %s: that is what --find looks for", set->at[i]);
+			return vc_fail(err, VC_EUSAGE, "--set %s: that is what --find looks for",
+				       set->at[i]);
 		f->set_text[f->find.n++] = set->at[i];
 	}
 	f->find.also = f->also;
@@ -169,9 +176,11 @@ static int open_session(struct fit *f, size_t n, char **paths, struct vc_error *
 		r = VC_EUSAGE;
 	if (r == VC_EUSAGE && (!f->base.whatif || !f->base.whatif->family ||
 			       isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find))))
-		return vc_fail(err, VC_EUSAGE, "the recordings do not say their %s; name it, as a.vct@%s=8 "
-			       "b.vct@%s=16, or give a program after -- with {%s} in its arguments",
-			       f->cfg->find, f->cfg->find, f->cfg->find, f->cfg->find);
+		return vc_fail(
+			err, VC_EUSAGE,
+			"the recordings do not say their %s; name it, as a.vct@%s=8 b.vct@%s=16, "
+			"or give a program after -- with {%s} in its arguments",
+			f->cfg->find, f->cfg->find, f->cfg->find, f->cfg->find);
 	return r;
 }
 
@@ -182,9 +191,10 @@ static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *e
 	if (r == VC_OK)
 		r = open_session(f, n, paths, err);
 	if (r == VC_EIO && n && access(paths[0], F_OK) && !strchr(paths[0], '@'))
-		return vc_fail(err, VC_EUSAGE, "there is no recording %s; if it is a program, {%s} has to stand in "
-			       "its arguments: -- python train.py --batch-size {%s}", paths[0], f->cfg->find,
-			       f->cfg->find);
+		return vc_fail(err, VC_EUSAGE,
+			       "there is no recording %s; if it is a program, {%s} has to stand "
+			       "in its arguments: -- python train.py --batch-size {%s}",
+			       paths[0], f->cfg->find, f->cfg->find);
 	if (r == VC_OK)
 		r = vc_time_open(&f->base, err);
 	if (r == VC_OK)
@@ -247,7 +257,8 @@ static bool is_program(const struct config *c, size_t argc, char **argv)
 	return false;
 }
 
-static int try_value(struct fit *f, struct vc_trial *t, uint64_t value, int *oom, struct vc_error *err)
+static int try_value(struct fit *f, struct vc_trial *t, uint64_t value, int *oom,
+		     struct vc_error *err)
 {
 	if (f->trials == TRIALS)
 		return vc_fail(err, VC_EINTERNAL, "too many trial runs");
@@ -290,7 +301,8 @@ static int prove(struct fit *f, struct vc_trial *t, struct vc_error *err)
 
 	for (size_t i = 0; i < f->plans; i++) {
 		struct vc_fit_card *c = &f->card[i];
-		uint64_t value[VC_FIT_PROOFS] = { c->largest, c->failing, c->oom > c->failing ? c->oom : 0 };
+		uint64_t value[VC_FIT_PROOFS] = { c->largest, c->failing,
+						 c->oom > c->failing ? c->oom : 0 };
 
 		t->gpu = c->plan.card ? c->plan.card->name : t->gpu;
 		for (int k = 0; k < VC_FIT_PROOFS; k++) {
@@ -357,7 +369,8 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 	if (!strcmp(t.verb, "dryrun"))
 		t.gpu = f->gpu.at[0];
 	snprintf(folder, 180, "%.150s/vramcast-fit-", parent && *parent ? parent : "/tmp");
-	memset(folder + strlen(folder), 'X', 6); /* mkdtemp's template; the rest is zero from the start */
+	memset(folder + strlen(folder), 'X',
+	       6); /* mkdtemp's template; the rest is zero from the start */
 	if (!mkdtemp(folder))
 		return vc_fail(err, VC_EIO, "cannot make a folder for the trial runs in %s",
 			       parent && *parent ? parent : "/tmp");
@@ -368,17 +381,18 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 
 /* ---- cards that run other kernels ---- */
 
-/* Programs and libraries look at the compute capability and at the multiprocessors: cards that agree in
- * them make the same requests. */
+/* Programs and libraries look at the compute capability and at the multiprocessors: cards that
+ * agree in them make the same requests. */
 static bool same_class(const char *a, const char *b)
 {
 	const struct vc_card *x = vc_card_by_name(a), *y = vc_card_by_name(b);
 
-	return x == y || (x && y && x->sms == y->sms && x->cc_major == y->cc_major && x->cc_minor == y->cc_minor);
+	return x == y || (x && y && x->sms == y->sms && x->cc_major == y->cc_major &&
+			  x->cc_minor == y->cc_minor);
 }
 
-/* Deal the cards of -g out to one fit per class; returns how many. Recordings that are there already, and
- * `record`, are of one card. */
+/* Deal the cards of -g out to one fit per class; returns how many. Recordings that are there
+ * already, and `record`, are of one card. */
 static size_t deal(const struct config *c, bool program, struct fit *f)
 {
 	size_t n = 1;
@@ -387,7 +401,8 @@ static size_t deal(const struct config *c, bool program, struct fit *f)
 	for (size_t i = 0; i < c->run.gpu.n; i++) {
 		size_t k = 0;
 
-		while (program && f[k].gpu.n && k + 1 < CLASSES && !same_class(f[k].gpu.at[0], c->run.gpu.at[i]))
+		while (program && f[k].gpu.n && k + 1 < CLASSES &&
+		       !same_class(f[k].gpu.at[0], c->run.gpu.at[i]))
 			k++;
 		n = k + 1 > n ? k + 1 : n;
 		f[k].cfg = c;
@@ -399,11 +414,12 @@ static size_t deal(const struct config *c, bool program, struct fit *f)
 
 /* ---- saying it ---- */
 
-static int say(struct fit *f, size_t n, const struct vc_fit_card *card, const struct vc_fit_proof *proof,
-	       struct vc_error *err)
+static int say(struct fit *f, size_t n, const struct vc_fit_card *card,
+	       const struct vc_fit_proof *proof, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, f->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, f->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 	int r;
 
 	if (!e) {
@@ -435,7 +451,9 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 			for (size_t i = 0; i < f[k].plans; i++) {
 				const struct vc_card *c = f[k].card[i].plan.card;
 
-				if (at == n || (classes > 1 && c != vc_card_by_name(gpu->at[g])) || (classes < 2 && g))
+				if (at == n ||
+				    (classes > 1 && c != vc_card_by_name(gpu->at[g])) ||
+				    (classes < 2 && g))
 					continue;
 				card[at] = f[k].card[i]; /* lent: the fit frees it */
 				proof[at++] = f[k].proof[i];
@@ -475,7 +493,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	f[0].cfg = c;
 	if (c->run.gpu.n > CARDS) {
 		free(f);
-		return vc_fail(&con->err, VC_EUSAGE, "at most %d cards and settings at once", CARDS);
+		return vc_fail(&con->err, VC_EUSAGE, "at most %d cards and settings at once",
+			       CARDS);
 	}
 	size_t n = deal(c, is_program(c, argc, argv) && !strcmp(c->with, "dryrun"), f);
 	for (size_t k = 0; r == VC_OK && k < n; k++)
@@ -492,10 +511,11 @@ const struct vc_command vc_command_fit = {
 	.name = "fit",
 	.operands = "TRACE... | -- PROGRAM ARG...",
 	.summary = "the largest batch size (or any recorded parameter) that fits a card",
-	.details = "From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or from a program "
-		   "(fit --find batch -g rtx4090 -- python train.py --batch-size {batch}): then trial runs on the "
-		   "null GPU come first, for each class of cards, and trial runs at the answer and just above it "
-		   "prove it.",
+	.details =
+		"From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or "
+		"from a program (fit --find batch -g rtx4090 -- python train.py --batch-size "
+		"{batch}): then trial runs on the null GPU come first, for each class of cards, "
+		"and trial runs at the answer and just above it prove it.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = fit_run,

@@ -42,7 +42,8 @@ static char *fill(const char *text, const char *key, uint64_t value)
 /* vramcast VERB [-g GPU] -o FILE --param KEY=VALUE -- PROGRAM ARG... */
 static char **command(const struct vc_trial *t, uint64_t value, const char *file, const char *param)
 {
-	const char *fixed[WORDS] = { "/proc/self/exe", t->verb, "-o", file, "--param", param, "-q" };
+	const char *fixed[WORDS] = { "/proc/self/exe", t->verb, "-o", file,
+				    "--param",        param,   "-q" };
 	char **argv = calloc(t->argc + WORDS, sizeof(*argv));
 	size_t n = 7, at = 0;
 
@@ -86,7 +87,8 @@ static void show(const char *log)
 
 static int execute(char **argv, const char *log, int *code, struct vc_error *err)
 {
-	void (*before)(int) = signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
+	void (*before)(int) =
+		signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
 	pid_t child = fork();
 	int status = 0, lost = child < 0 ? errno : 0;
 
@@ -103,12 +105,14 @@ static int execute(char **argv, const char *log, int *code, struct vc_error *err
 		lost = errno != EINTR ? errno : 0;
 	signal(SIGINT, before);
 	if (lost)
-		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s", strerror(lost));
+		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s",
+			       strerror(lost));
 	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return VC_OK;
 }
 
-int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, struct vc_error *err)
+int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
+		 struct vc_error *err)
 {
 	char file[320], log[324], param[120];
 	struct stat st;
@@ -133,8 +137,10 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, 
 	if (!recorded || (code && !oom))
 		show(log);
 	if (code && !(oom && recorded))
-		return vc_fail(err, VC_EIO, "the trial run with %s ended with code %d (try `vramcast %s%s%s -- "
-			       "...` by hand)", param, code, t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");
+		return vc_fail(err, VC_EIO,
+			       "the trial run with %s ended with code %d (try `vramcast %s%s%s "
+			       "-- ...` by hand)",
+			       param, code, t->verb, t->gpu ? " -g " : "", t->gpu ? t->gpu : "");
 	if (!recorded)
 		return vc_fail(err, VC_EIO, "the trial run with %s left no recording", param);
 	return VC_OK;

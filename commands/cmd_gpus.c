@@ -91,8 +91,9 @@ static int pick(struct vc_emit *e, const struct config *c, struct vc_error *err)
 	if (found) {
 		vc_emit_uint(e, "pick", NULL, at);
 		vc_emit_uint(e, "free", NULL, best);
-		vc_emit_line(e, "CUDA_VISIBLE_DEVICES=%zu  (%s free%s%s)", at, vc_bytes_text(best, a),
-			     need ? ", needs " : "", need ? vc_bytes_text(need, b) : "");
+		vc_emit_line(e, "CUDA_VISIBLE_DEVICES=%zu  (%s free%s%s)", at,
+			     vc_bytes_text(best, a), need ? ", needs " : "",
+			     need ? vc_bytes_text(need, b) : "");
 	} else {
 		vc_emit_null(e, "pick", NULL);
 		vc_emit_line(e, "none of the %zu cards has %s free", n, vc_bytes_text(need, a));
@@ -106,12 +107,15 @@ static int gpus_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const struct config *c = config;
 
 	if (!c->free && c->need != VC_NOT_GIVEN)
-		return vc_fail(&con->err, VC_EUSAGE, "--need picks one of the cards that --free lists: give both");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "--need picks one of the cards that --free lists: give both");
 	if (c->free && !*c->free)
-		return vc_fail(&con->err, VC_EUSAGE, "--free is empty: write the free memory of each card, as in "
-			       "8GiB,20GiB");
+		return vc_fail(
+			&con->err, VC_EUSAGE,
+			"--free is empty: write the free memory of each card, as in 8GiB,20GiB");
 	struct vc_output *out = vc_output_open("-", &con->err);
-	struct vc_emit *e = out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, &con->err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, &con->err) : NULL;
 	struct vc_error ignored;
 	int code, r;
 
@@ -131,8 +135,9 @@ const struct vc_command vc_command_gpus = {
 	.name = "gpus",
 	.operands = "[NAME...]",
 	.summary = "card profiles: memory a process really sees; --free picks one of several",
-	.details = "Totals are what cudaMemGetInfo reports on Linux, not the marketing size; `vramcast gpus NAME` "
-		   "says where a figure comes from.",
+	.details =
+		"Totals are what cudaMemGetInfo reports on Linux, not the marketing size; "
+		"`vramcast gpus NAME` says where a figure comes from.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = gpus_run,

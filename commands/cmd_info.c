@@ -41,7 +41,8 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 		vc_emit_uint(e, "allocs", "allocs", d->allocs);
 		vc_emit_uint(e, "frees", "frees", d->frees);
 		vc_emit_uint(e, "preexisting", "blocks before", d->preexisting);
-		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL, d->unmatched_frees);
+		vc_emit_uint(e, "unmatched_frees", d->unmatched_frees ? "unmatched frees" : NULL,
+			     d->unmatched_frees);
 		vc_emit_bytes(e, "peak_requested", "peak requested", d->peak_requested);
 		if (allocated[i])
 			vc_emit_bytes(e, "peak_allocated", "peak allocated", allocated[i]);
@@ -51,10 +52,12 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 		vc_emit_bytes(e, "start_reserved", NULL, d->start_reserved);
 		vc_emit_uint(e, "streams", "streams", d->streams);
 		vc_emit_uint(e, "segments", "segments", d->start_segments + d->segment_allocs);
-		vc_emit_uint(e, "driver_pools", d->driver_pools ? "driver pools" : NULL, d->driver_pools);
-		vc_emit_bytes(e, "driver_pool_reserved", d->driver_pools ? "driver pools reserve" : NULL,
-			      d->pool_reserved);
-		vc_emit_bytes(e, "driver_pool_used", d->driver_pools ? "driver pools use" : NULL, d->pool_used);
+		vc_emit_uint(e, "driver_pools", d->driver_pools ? "driver pools" : NULL,
+			     d->driver_pools);
+		vc_emit_bytes(e, "driver_pool_reserved",
+			      d->driver_pools ? "driver pools reserve" : NULL, d->pool_reserved);
+		vc_emit_bytes(e, "driver_pool_used", d->driver_pools ? "driver pools use" : NULL,
+			      d->pool_used);
 		vc_emit_uint(e, "ooms", d->ooms ? "ooms" : NULL, d->ooms);
 		vc_emit_end(e);
 	}
@@ -100,7 +103,8 @@ static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 	char torch[64];
 
 	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
-	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
+	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown",
+		 s->torch_from);
 	vc_emit_text(e, NULL, "torch", torch);
 	vc_emit_text(e, "torch_from", NULL, s->torch_from);
 	vc_emit_text(e, "conf", m->conf && *m->conf ? "settings" : NULL, m->conf);
@@ -141,10 +145,12 @@ static void say_bytes(char *to, size_t n, const struct vc_layering *l, size_t at
 	if (least == most)
 		snprintf(to, n, "%s of %s", vc_bytes_text(most, a), what);
 	else
-		snprintf(to, n, "%s .. %s of %s", vc_bytes_text(least, a), vc_bytes_text(most, b), what);
+		snprintf(to, n, "%s .. %s of %s", vc_bytes_text(least, a), vc_bytes_text(most, b),
+			 what);
 }
 
-static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc_layering *l, size_t at)
+static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc_layering *l,
+			     size_t at)
 {
 	vc_emit_array(e, key, NULL);
 	for (size_t k = 0; k < l->n; k++) {
@@ -157,15 +163,18 @@ static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc
 }
 
 /* FILE:LINE of a layer, as `checkpoint:module=` takes it; "" without call sites. */
-static const char *place(const struct vc_session *s, const struct vc_layering *l, size_t k, char *to, size_t n)
+static const char *place(const struct vc_session *s, const struct vc_layering *l, size_t k,
+			 char *to, size_t n)
 {
 	const struct vc_meta *m = s->meta;
-	const struct vc_frame *f = l->at[k].frame && l->at[k].frame < m->frames ? &m->frame[l->at[k].frame] : NULL;
+	const struct vc_frame *f =
+		l->at[k].frame && l->at[k].frame < m->frames ? &m->frame[l->at[k].frame] : NULL;
 	const char *file = f && f->file < m->strings ? m->string[f->file] : NULL;
 
 	*to = '\0';
 	if (file)
-		snprintf(to, n, "%s:%u", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, (unsigned)f->line);
+		snprintf(to, n, "%s:%u", strrchr(file, '/') ? strrchr(file, '/') + 1 : file,
+			 (unsigned)f->line);
 	return to;
 }
 
@@ -206,7 +215,10 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	vc_emit_real(e, "confidence", NULL, l.confidence);
 	emit_layer_bytes(e, "activations", &l, activations);
 	emit_layer_bytes(e, "parameters", &l, parameters);
-	vc_emit_text(e, "parameters_are", NULL, !l.n ? NULL : l.all_parameters ? "all" : "with gradients");
+	vc_emit_text(e, "parameters_are", NULL,
+		     !l.n             ? NULL :
+		     l.all_parameters ? "all" :
+					"with gradients");
 	vc_emit_array(e, "places", NULL);
 	for (size_t k = 0; k < l.n; k++)
 		vc_emit_text(e, NULL, NULL, place(s, &l, k, act, sizeof(act)));
@@ -215,7 +227,8 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	if (!l.n)
 		return;
 	say_bytes(act, sizeof(act), &l, activations, "activations");
-	say_bytes(par, sizeof(par), &l, parameters, l.all_parameters ? "parameters" : "parameters with gradients");
+	say_bytes(par, sizeof(par), &l, parameters,
+		  l.all_parameters ? "parameters" : "parameters with gradients");
 	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
 		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
 	vc_emit_text(e, NULL, "layers", line);
@@ -232,8 +245,8 @@ static int by_size(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* What repeats is the layers of one pass when something large comes behind them that none of them asks
- * for (the scores of an inference): steps end as they began. */
+/* What repeats is the layers of one pass when something large comes behind them that none of them
+ * asks for (the scores of an inference): steps end as they began. */
 static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p)
 {
 	uint64_t *size = calloc(t->n + 1, sizeof(*size)), n = 0, all = 0;
@@ -255,15 +268,16 @@ static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct 
 			size[sizes++] = e->size;
 		if (n == all / 4 * 3)
 			qsort(size, sizes, sizeof(*size), by_size);
-		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 && e->size >= 1u << 20)
+		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 &&
+		    e->size >= 1u << 20)
 			found = found || !bsearch(&e->size, size, sizes, sizeof(*size), by_size);
 	}
 	free(size);
 	return found;
 }
 
-/* From marks or names; else the order of allocations and frees, whatever their sizes, says more than
- * the sizes do. */
+/* From marks or names; else the order of allocations and frees, whatever their sizes, says more
+ * than the sizes do. */
 static struct steps count_steps(const struct vc_session *s, const struct vc_anatomy *a)
 {
 	struct steps known = { a->iterations, a->micro, a->from, a->confidence, 0 };
@@ -304,12 +318,15 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_real(e, "confidence", NULL, n.confidence);
 	vc_emit_uint(e, "micro_batches", NULL, n.micro);
 	vc_emit_end(e);
-	snprintf(line, sizeof(line), "%" PRIu64 ", from %s (confidence %.2f)%s", n.n, n.from ? n.from : "",
-		 n.confidence, n.micro > 1 ? ", several micro-batches each" : "");
+	snprintf(line, sizeof(line), "%" PRIu64 ", from %s (confidence %.2f)%s", n.n,
+		 n.from ? n.from : "", n.confidence,
+		 n.micro > 1 ? ", several micro-batches each" : "");
 	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
 		vc_emit_text(e, NULL, "iterations", line);
 	if (n.layers) {
-		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one pass: layers, it seems",
+		snprintf(line, sizeof(line),
+			 "none told; %" PRIu64
+			 " times the same within one pass: layers, it seems",
 			 n.layers);
 		vc_emit_text(e, NULL, "iterations", line);
 	}
@@ -328,15 +345,20 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 	const struct vc_fidelity *f = &s->fidelity;
 
 	if (!s->device->allocs && !s->device->frees)
-		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, and no events.");
+		vc_emit_line(e,
+			     "\nThere is nothing to replay: it holds the heap at one moment, and "
+			     "no events.");
 	else if (!f->checked)
-		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no addresses to compare.");
+		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no "
+			     "addresses to compare.");
 	else if (f->exact)
-		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64 " events, every address, %"
-			     PRIu64 " segments.", f->events_compared, f->segments_recorded);
+		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64
+			     " events, every address, %" PRIu64 " segments.",
+			     f->events_compared, f->segments_recorded);
 	else
-		vc_emit_line(e, "\nThe model does not reproduce this recording: %s (%" PRIu64 " of %" PRIu64
-			     " addresses differ).", f->diverged_why ? f->diverged_why : "it differs",
+		vc_emit_line(e, "\nThe model does not reproduce this recording: %s (%" PRIu64
+			     " of %" PRIu64 " addresses differ).",
+			     f->diverged_why ? f->diverged_why : "it differs",
 			     f->address_mismatches, f->events_compared);
 }
 
@@ -356,8 +378,10 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 	vc_emit_uint(e, "frees", NULL, s->census.frees);
 	vc_emit_uint(e, "dropped", m->dropped ? "events lost" : NULL, m->dropped);
 	vc_emit_uint(e, "gaps", m->gaps ? "holes" : NULL, m->gaps);
-	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL, m->damaged_blocks);
-	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL, m->double_allocs);
+	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL,
+		     m->damaged_blocks);
+	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL,
+		     m->double_allocs);
 	vc_emit_ns(e, "time_ns", s->census.last_ns ? "time span" : NULL, s->census.last_ns);
 	vc_emit_uint(e, "launches", s->census.launches ? "launches" : NULL, s->census.launches);
 	vc_emit_ns(e, "overhead_ns", s->census.overheads ? "of which tracing" : NULL,
@@ -380,7 +404,8 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 	vc_emit_end(e);
 }
 
-static int say(const struct vc_session *s, bool json, const uint64_t *allocated, struct vc_error *err)
+static int say(const struct vc_session *s, bool json, const uint64_t *allocated,
+	       struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
 	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
@@ -450,6 +475,10 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_info = {
-	.name = "info", .operands = "TRACE", .summary = "what is in a trace, and how far to trust it",
-	.options = tables, .config_size = sizeof(struct config), .run = info_run,
+	.name = "info",
+	.operands = "TRACE",
+	.summary = "what is in a trace, and how far to trust it",
+	.options = tables,
+	.config_size = sizeof(struct config),
+	.run = info_run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_list.c - vramcast list, help and completions: everything that is plugged in, from the tables. */
+/* cmd_list.c - vramcast list, help and completions: everything that is plugged in, from the
+ * tables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -86,8 +87,10 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s' (sources, transforms, models, "
-			       "observers, sinks)", argv[0]);
+		return vc_fail(
+			&con->err, VC_EUSAGE,
+			"there is no list '%s' (sources, transforms, models, observers, sinks)",
+			argv[0]);
 	}
 	return finish(out, &con->err);
 }
@@ -136,14 +139,18 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(&con->err, VC_EUSAGE, "nothing is called '%s' ('vramcast help' lists the commands, "
-			       "'vramcast list' the rest)", argc ? argv[0] : "");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "nothing is called '%s' ('vramcast help' lists the commands, "
+			       "'vramcast list' the rest)",
+			       argc ? argv[0] : "");
 	}
 	return finish(out, &con->err);
 }
 
 const struct vc_command vc_command_help = {
-	.name = "help", .operands = "[NAME]", .summary = "explain a command, source, transform, model or sink",
+	.name = "help",
+	.operands = "[NAME]",
+	.summary = "explain a command, source, transform, model or sink",
 	.run = help_run,
 };
 
@@ -184,12 +191,14 @@ static void fish_script(struct vc_output *out)
 	for (size_t i = 0; vc_commands[i]; i++) {
 		const struct vc_command *c = vc_commands[i];
 
-		vc_output_printf(out, "complete -c vramcast -n __fish_use_subcommand -a %s -d '%s'\n",
+		vc_output_printf(out,
+				 "complete -c vramcast -n __fish_use_subcommand -a %s -d '%s'\n",
 				 c->name, c->summary);
 		for (size_t t = 0; c->options && c->options[t]; t++)
 			for (const struct vc_option *o = c->options[t]; o->name; o++)
-				vc_output_printf(out, "complete -c vramcast -n '__fish_seen_subcommand_from %s' "
-						 "-l %s%s\n", c->name, o->name, o->arg ? " -r" : "");
+				vc_output_printf(out, "complete -c vramcast -n "
+						 "'__fish_seen_subcommand_from %s' -l %s%s\n",
+						 c->name, o->name, o->arg ? " -r" : "");
 	}
 }
 
@@ -215,6 +224,8 @@ static int completions_run(const void *config, size_t argc, char **argv, struct 
 }
 
 const struct vc_command vc_command_completions = {
-	.name = "completions", .operands = "bash|zsh|fish", .summary = "shell completion, to be sourced",
+	.name = "completions",
+	.operands = "bash|zsh|fish",
+	.summary = "shell completion, to be sourced",
 	.run = completions_run,
 };

@@ -34,8 +34,9 @@ static void option_row(struct vc_output *out, const struct vc_option *o)
 
 static void page(struct vc_output *out, const struct vc_command *c)
 {
-	vc_output_printf(out, ".TH VRAMCAST\\-%s 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast\\-%s \\- ", c->name,
-			 VC_VERSION, c->name);
+	vc_output_printf(out,
+			 ".TH VRAMCAST\\-%s 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast\\-%s \\- ",
+			 c->name, VC_VERSION, c->name);
 	roff(out, c->summary);
 	vc_output_printf(out, "\n.SH SYNOPSIS\n.B vramcast %s\n[\\fIOPTION\\fR]... ", c->name);
 	roff(out, c->operands ? c->operands : "");
@@ -53,9 +54,11 @@ static void page(struct vc_output *out, const struct vc_command *c)
 
 static void overview(struct vc_output *out)
 {
-	vc_output_printf(out, ".TH VRAMCAST 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast \\- record, replay and "
-			 "draw the GPU memory of training runs\n.SH SYNOPSIS\n.B vramcast\n\\fICOMMAND\\fR "
-			 "[\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n.SH COMMANDS\n", VC_VERSION);
+	vc_output_printf(out, ".TH VRAMCAST 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast \\- record, "
+			 "replay and draw the GPU memory of training runs\n.SH SYNOPSIS\n.B "
+			 "vramcast\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
+			 "[\\fIARGUMENT\\fR]...\n.SH COMMANDS\n",
+			 VC_VERSION);
 	for (size_t i = 0; vc_commands[i]; i++) {
 		if (vc_commands[i]->flags & VC_CMD_HIDDEN)
 			continue;
@@ -63,8 +66,8 @@ static void overview(struct vc_output *out)
 		roff(out, vc_commands[i]->summary);
 		vc_output_text(out, ".\n");
 	}
-	vc_output_text(out, ".SH EXIT STATUS\n0 fits, 1 failed, 2 wrong usage, 3 predicted out of memory, 4 over the "
-		       "budget asked for, 5 not trustworthy.\n");
+	vc_output_text(out, ".SH EXIT STATUS\n0 fits, 1 failed, 2 wrong usage, 3 predicted out of "
+		       "memory, 4 over the budget asked for, 5 not trustworthy.\n");
 }
 
 static int man_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -91,6 +94,9 @@ static int man_run(const void *config, size_t argc, char **argv, struct vc_conso
 }
 
 const struct vc_command vc_command_man = {
-	.name = "manpage", .operands = "[COMMAND]", .summary = "a manual page in roff, made from the option tables",
-	.flags = VC_CMD_HIDDEN, .run = man_run,
+	.name = "manpage",
+	.operands = "[COMMAND]",
+	.summary = "a manual page in roff, made from the option tables",
+	.flags = VC_CMD_HIDDEN,
+	.run = man_run,
 };

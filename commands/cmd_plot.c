@@ -25,11 +25,13 @@ static const struct vc_option plot_options[] = {
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
 	  "write FILE: .svg, .html, .dot, .txt; .png and .pdf through rsvg-convert", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
-	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS", "width of the picture (below 900: a narrow layout)", NULL },
+	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS",
+	  "width of the picture (below 900: a narrow layout)", NULL },
 	{ 0, "x", VC_O_TEXT, AT(x), "AXIS", "time or event", NULL },
 	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "instead of the picture's own title", NULL },
 	{ 0, "no-footer", VC_O_FLAG, AT(no_footer), NULL, "leave out settings and version", NULL },
-	{ 0, "no-background", VC_O_FLAG, AT(no_background), NULL, "leave out the card behind it", NULL },
+	{ 0, "no-background", VC_O_FLAG, AT(no_background), NULL, "leave out the card behind it",
+	  NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { plot_options, vc_run_options, NULL };
@@ -38,7 +40,8 @@ enum { MAX_DEVICES = 64 };
 
 struct plot {
 	const struct config *cfg;
-	struct vc_session **session; size_t sessions; /* one per trace and device that stand side by side */
+	struct vc_session **session;
+	size_t sessions; /* one per trace and device that stand side by side */
 	struct vc_run_options run, opt[MAX_DEVICES]; size_t opts; /* run: of all, but see below */
 	struct vc_result *result; size_t n;
 	const struct vc_sink_type *sink[16];
@@ -72,15 +75,17 @@ static const struct vc_sink_type *choose(const struct config *c, const char *pat
 	if (c->type) {
 		t = vc_sink_by_name(c->type);
 		for (size_t i = 0; t && strcmp(t->extension, ext) && vc_sinks[i]; i++) {
-			size_t n = strlen(c->type); /* the same picture in another format: owners, owners_dot */
-			if (!strncmp(vc_sinks[i]->name, c->type, n) && vc_sinks[i]->name[n] == '_' &&
-			    !strcmp(vc_sinks[i]->extension, ext))
+			size_t n = strlen(c->type); /* the same picture in another format: owners,
+						       owners_dot */
+			if (!strncmp(vc_sinks[i]->name, c->type, n) &&
+			    vc_sinks[i]->name[n] == '_' && !strcmp(vc_sinks[i]->extension, ext))
 				t = vc_sinks[i];
 		}
 		if (!t)
 			vc_fail(err, VC_EUSAGE, no_picture, c->type);
 		else if (strcmp(t->extension, ext))
-			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path, t->name, t->extension);
+			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path,
+				t->name, t->extension);
 		return t && !strcmp(t->extension, ext) ? t : NULL;
 	}
 	if (!strcmp(ext, "svg") && runs == SIZE_MAX)
@@ -91,7 +96,8 @@ static const struct vc_sink_type *choose(const struct config *c, const char *pat
 	if (!t && (is_converted(path) || !strcmp(path, "-")))
 		t = vc_sink_by_name("timeline");
 	if (!t)
-		vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me (.svg .png .pdf .html .txt)",
+		vc_fail(err, VC_EUSAGE,
+			"-o %s: the extension says nothing to me (.svg .png .pdf .html .txt)",
 			path);
 	return t;
 }
@@ -159,8 +165,9 @@ static int params_text(const struct plot *p, const struct vc_sink_type *t, char 
 	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
 		for (const struct vc_param *q = t->params; given[i].value && q && q->name; q++)
 			if (!strcmp(q->name, given[i].name) && used < cap)
-				used += (size_t)snprintf(buf + used, cap - used, "%s%s=%s", used ? "," : "",
-							 given[i].name, given[i].value);
+				used += (size_t)snprintf(buf + used, cap - used, "%s%s=%s",
+							 used ? "," : "", given[i].name,
+							 given[i].value);
 	return used < cap ? VC_OK : VC_EUSAGE;
 }
 
@@ -199,7 +206,8 @@ static int start_converter(const char *path, FILE *to, pid_t *pid)
 	return *pid < 0 ? -1 : fd[1];
 }
 
-static int convert(const char *path, const char *svg, size_t n, struct vc_output *out, struct vc_error *err)
+static int convert(const char *path, const char *svg, size_t n, struct vc_output *out,
+		   struct vc_error *err)
 {
 	FILE *made = tmpfile(); /* of no name: gone whatever happens */
 	char part[4096];
@@ -223,8 +231,10 @@ static int convert(const char *path, const char *svg, size_t n, struct vc_output
 	if (status == -1)
 		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
-			       "write .svg instead", path);
+		return vc_fail(err, VC_ENOSUP,
+			       "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
+			       "write .svg instead",
+			       path);
 	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
 }
 
@@ -300,11 +310,14 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 		if (!(p->sink[i] = choose(c, c->output.at[i], runs, err)))
 			return err->status;
 	if (!c->output.n && lines)
-		return vc_fail(err, VC_EUSAGE, "the results of a sweep are drawn with -o sweep.svg");
+		return vc_fail(err, VC_EUSAGE,
+			       "the results of a sweep are drawn with -o sweep.svg");
 	if (!c->output.n && c->type && !vc_sink_by_name(c->type))
 		return vc_fail(err, VC_EUSAGE, no_picture, c->type);
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
-		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be drawn as text", c->type);
+		return vc_fail(err, VC_EUSAGE,
+			       "-t %s needs -o FILE: only the timeline can be drawn as text",
+			       c->type);
 	if (!c->output.n)
 		p->sink[0] = vc_sink_by_name("braille");
 	return VC_OK;
@@ -346,7 +359,8 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 	for (size_t i = 0; i < first->census.devices && r == VC_OK; i++) {
 		const struct vc_device_census *d = &first->census.device[i];
 		struct vc_run_options *opt;
-		if (!d->seen || !d->allocs || d->device == first->device->device || p->opts == MAX_DEVICES)
+		if (!d->seen || !d->allocs || d->device == first->device->device ||
+		    p->opts == MAX_DEVICES)
 			continue;
 		opt = &p->opt[p->opts++];
 		*opt = p->run;
@@ -363,7 +377,8 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 
 	for (size_t i = 0; p->sink[i]; i++)
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
-	/* Only the report says whether the model reproduces the recording; the others need not know. */
+	/* Only the report says whether the model reproduces the recording; the others need not
+	 * know. */
 	for (size_t i = 0; p->sink[i]; i++)
 		html = html || !strcmp(p->sink[i]->name, "html");
 	p->run.verify = p->run.verify && html;
@@ -410,11 +425,14 @@ const struct vc_command vc_command_plot = {
 	.operands = "TRACE|RESULT...",
 	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
 	.details =
-		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 failed, 2 wrong usage.\n\n"
+		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 "
+		"failed, 2 wrong usage.\n\n"
 		"  vramcast plot train.vct -o timeline.svg\n"
 		"  vramcast plot train.vct -g rtx4090 -t segments -o segments.svg\n"
-		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o compare.svg\n"
-		"  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl && vramcast plot runs.jsonl -o sweep.svg",
+		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
+		"compare.svg\n"
+		"  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl && "
+		"vramcast plot runs.jsonl -o sweep.svg",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = plot_run,
@@ -427,10 +445,12 @@ static int report_run(const void *config, size_t argc, char **argv, struct vc_co
 	struct config c = *(const struct config *)config;
 
 	if (!c.output.n)
-		return vc_fail(&con->err, VC_EUSAGE, "where to? (vramcast report TRACE -o report.html)");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "where to? (vramcast report TRACE -o report.html)");
 	for (size_t i = 0; i < c.output.n; i++)
 		if (strcmp(extension(c.output.at[i]), "html") && strcmp(c.output.at[i], "-"))
-			return vc_fail(&con->err, VC_EUSAGE, "-o %s: a report is written as .html", c.output.at[i]);
+			return vc_fail(&con->err, VC_EUSAGE,
+				       "-o %s: a report is written as .html", c.output.at[i]);
 	c.type = "html";
 	return plot_run(&c, argc, argv, con);
 }
@@ -448,10 +468,12 @@ const struct vc_command vc_command_report = {
 	.operands = "TRACE|RESULT...",
 	.summary = "verdict, ledger, pictures and tables in one HTML file",
 	.details =
-		"The file needs no network and no script, though a small one adds zoom and search.\n"
+		"The file needs no network and no script, though a small one adds zoom and "
+		"search.\n"
 		"Exit codes: 0 written, 1 failed, 2 wrong usage.\n\n"
 		"  vramcast report train.vct -g rtx4090 -o report.html\n"
-		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o report.html",
+		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o "
+		"report.html",
 	.options = report_tables,
 	.config_size = sizeof(struct config),
 	.run = report_run,

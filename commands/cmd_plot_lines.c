@@ -127,11 +127,14 @@ static int read_interval(struct vc_json *j, struct vc_result *r, struct vc_error
 	r->has_interval = n == 2;
 	r->low = end[0];
 	r->high = end[1];
-	return t < 0 ? t : t == VC_J_ARRAY_END ? VC_OK : vc_fail(err, VC_EFORMAT, "an interval is two numbers");
+	return t < 0               ? t :
+	       t == VC_J_ARRAY_END ? VC_OK :
+				     vc_fail(err, VC_EFORMAT, "an interval is two numbers");
 }
 
 /* The members of a run, whose brace is read. */
-static int read_members(struct vc_json *j, struct vc_result *r, struct line *l, struct vc_error *err)
+static int read_members(struct vc_json *j, struct vc_result *r, struct line *l,
+			struct vc_error *err)
 {
 	int t = VC_J_OBJECT, rc = VC_OK;
 	char key[64];
@@ -233,7 +236,9 @@ static int read_document(struct lines *all, struct vc_input *in, struct vc_error
 		bool runs = !strcmp(j.text, "runs");
 
 		t = vc_json_next(&j, err);
-		rc = t < 0 ? t : runs && t == VC_J_ARRAY ? read_runs(all, &j, err) : vc_json_skip(&j, t, err);
+		rc = t < 0                   ? t :
+		     runs && t == VC_J_ARRAY ? read_runs(all, &j, err) :
+					       vc_json_skip(&j, t, err);
 	}
 	vc_json_close(&j);
 	return rc == VC_OK && t < 0 ? t : rc;
@@ -270,7 +275,8 @@ static bool is_axis(const struct lines *all, size_t k)
 	bool varies = false;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (k >= all->line[i].n || strcmp(all->line[i].vary[k].key, all->line[0].vary[k].key) ||
+		if (k >= all->line[i].n ||
+		    strcmp(all->line[i].vary[k].key, all->line[0].vary[k].key) ||
 		    !number_of(all->line[i].vary[k].value, &v))
 			return false;
 		first = i ? first : v;

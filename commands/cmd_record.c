@@ -38,7 +38,9 @@ static const struct vc_option options[] = {
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
 	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail", "off" },
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail",
+	  "off" },
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
 	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
@@ -48,7 +50,8 @@ static const struct vc_option options[] = {
 	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
 	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
 	{ 0, "launches", VC_O_FLAG, offsetof(struct config, launches), NULL,
-	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 on)",
+	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 "
+	  "on)",
 	  NULL },
 	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
@@ -76,13 +79,16 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	double value;
 
 	if (!argc)
-		return vc_fail(err, VC_EUSAGE, "which program? vramcast record -- PROGRAM [ARG]...");
+		return vc_fail(err, VC_EUSAGE,
+			       "which program? vramcast record -- PROGRAM [ARG]...");
 	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native") &&
 	    !is_steps(c->stacks))
-		return vc_fail(err, VC_EUSAGE, "--stacks is off, py, py:N (steps) or native, not '%s'",
+		return vc_fail(err, VC_EUSAGE,
+			       "--stacks is off, py, py:N (steps) or native, not '%s'",
 			       c->stacks);
 	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
-		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'", c->device);
+		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'",
+			       c->device);
 	if (strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
 		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
 	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
@@ -122,7 +128,8 @@ static char *with(const char *a, const char *b)
 	return s;
 }
 
-/* The folder of the journals. Where a launcher starts a recorder for each rank, each has its own. */
+/* The folder of the journals. Where a launcher starts a recorder for each rank, each has its own.
+ */
 static char *folder_name(const char *out)
 {
 	const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
@@ -216,7 +223,8 @@ static int follow(struct run *r, struct vc_error *err)
 
 	for (;;) {
 		waited = vc_drain_step(r->drain, err);
-		failed = waited < 0 ? (int)waited : failed; /* the program runs on, and we wait for it */
+		failed = waited < 0 ? (int)waited :
+				      failed; /* the program runs on, and we wait for it */
 		if (!ended)
 			ended = vc_process_ended(r->pid, &r->code);
 		since_look += pause;
@@ -233,7 +241,8 @@ static int follow(struct run *r, struct vc_error *err)
 			pause = pause > 2 ? pause / 2 : 1;
 		else
 			pause = pause < 20 ? pause + 1 : 20;
-		vc_process_sleep(ended ? 0 : r->pid, pause); /* its number may be another's by now */
+		vc_process_sleep(ended ? 0 : r->pid,
+				 pause); /* its number may be another's by now */
 		grace += ended ? pause : 0;
 	}
 	vc_drain_finish(r->drain);
@@ -249,7 +258,8 @@ static void say_capabilities(const struct vc_drain_file *f)
 	fprintf(stderr, "\n");
 	for (int c = 0; c < VC_CAPS; c++)
 		if (f->how[c] == VC_HOW_PARTIAL || f->how[c] == VC_HOW_FAILED)
-			fprintf(stderr, "  %s: %s\n", vc_how_name(f->how[c]), vc_capability_name(c));
+			fprintf(stderr, "  %s: %s\n", vc_how_name(f->how[c]),
+				vc_capability_name(c));
 }
 
 /* Without marks: the steps that the order of allocations shows. What cannot be read has none. */
@@ -323,15 +333,16 @@ static void say_nothing(const struct run *r)
 	struct rlimit most;
 
 	if (statvfs(r->dir, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < wants)
-		fprintf(stderr, "vramcast: nothing was recorded: the disk of %s has %s free, and a process "
-			"needs %s while it runs\n", r->wanted,
-			vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has),
+		fprintf(stderr, "vramcast: nothing was recorded: the disk of %s has %s free, and a "
+			"process needs %s while it runs\n",
+			r->wanted, vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has),
 			vc_bytes_text(wants, needs));
 	else if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
 		 most.rlim_cur < wants)
-		fprintf(stderr, "vramcast: nothing was recorded: files may have %s (ulimit -f), and a "
-			"process needs %s while it runs\n", vc_bytes_text(most.rlim_cur, has),
-			vc_bytes_text(wants, needs));
+		fprintf(stderr,
+			"vramcast: nothing was recorded: files may have %s (ulimit -f), and a "
+			"process needs %s while it runs\n",
+			vc_bytes_text(most.rlim_cur, has), vc_bytes_text(wants, needs));
 	else
 		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
 			"allocator of a PyTorch that the tracer knows\n");
@@ -362,7 +373,8 @@ static void summary(const struct run *r)
 		const struct vc_drain_file *f = &file[i];
 
 		for (size_t k = 0; !f->path && k < f->notes; k++)
-			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f->pid, f->note[k]);
+			fprintf(stderr, "vramcast: process %lld: %s\n", (long long)f->pid,
+				f->note[k]);
 		if (!f->path)
 			continue;
 		say_file(f);
@@ -373,8 +385,9 @@ static void summary(const struct run *r)
 	}
 	free(file);
 	if (first)
-		fprintf(stderr, "next: vramcast sim %s%s%s\n", vc_opt_word(first, word, sizeof(word)),
-			card ? " -g " : "", card ? card->name : "");
+		fprintf(stderr, "next: vramcast sim %s%s%s\n",
+			vc_opt_word(first, word, sizeof(word)), card ? " -g " : "",
+			card ? card->name : "");
 	else
 		say_nothing(r);
 }
@@ -434,10 +447,11 @@ const struct vc_command vc_command_record = {
 	.name = "record",
 	.operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program and record what it does to GPU memory",
-	.details = "The program runs unmodified. Its exit code is passed through: 128 + n when signal n "
-		   "ended it, 126 or 127\nwhen it could not be started, 125 when recording itself "
-		   "failed. Every process that uses the allocator gets a\ntrace of its own. If the "
-		   "recording is cut off, vramcast recover finishes it.",
+	.details =
+		"The program runs unmodified. Its exit code is passed through: 128 + n when "
+		"signal n ended it, 126 or 127\nwhen it could not be started, 125 when recording "
+		"itself failed. Every process that uses the allocator gets a\ntrace of its own. "
+		"If the recording is cut off, vramcast recover finishes it.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.flags = VC_CMD_PASSTHROUGH,

@@ -48,8 +48,10 @@ static int recover_folder(const char *dir, const char *out, struct vc_error *err
 		if (len < 5 || strcmp(e->d_name + len - 4, ".vcj") != 0)
 			continue;
 		if (n++ && out)
-			r = vc_fail(err, VC_EUSAGE, "%s holds several journals: recover them one by "
-				    "one, or without -o", dir);
+			r = vc_fail(err, VC_EUSAGE,
+				    "%s holds several journals: recover them one by one, or "
+				    "without -o",
+				    dir);
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 		if (r == 0)
 			r = recover_one(path, out, err);
@@ -72,7 +74,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	int r = 0;
 
 	if (!argc)
-		return vc_fail(&con->err, VC_EUSAGE, "which recording? vramcast recover FILE.journal");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "which recording? vramcast recover FILE.journal");
 	for (size_t i = 0; r == 0 && i < argc; i++) {
 		snprintf(path, sizeof(path), "%s.journal", argv[i]);
 		if (stat(path, &st) < 0) /* else: the name of the trace was given */
@@ -91,9 +94,10 @@ const struct vc_command vc_command_recover = {
 	.name = "recover",
 	.operands = "FILE.journal...",
 	.summary = "finish the traces of a recording that was cut off",
-	.details = "A recording keeps a folder FILE.journal beside its trace while it runs. When the "
-		   "machine killed both the\nprogram and the recorder, everything that was recorded is "
-		   "still there; this turns it into FILE.",
+	.details =
+		"A recording keeps a folder FILE.journal beside its trace while it runs. When "
+		"the machine killed both the\nprogram and the recorder, everything that was "
+		"recorded is still there; this turns it into FILE.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = run,

@@ -29,9 +29,10 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
-	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()", NULL },
-	{ 0, "summary", VC_O_FLAG, AT(summary), NULL,
-	  "the table of torch.cuda.memory_summary()", NULL },
+	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()",
+	  NULL },
+	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()",
+	  NULL },
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
@@ -105,8 +106,10 @@ static int run_all(struct sim *sim, struct vc_error *err)
 		if (!k && is_trace(sim->cfg->output.at[i]))
 			continue;
 		if (!k)
-			return vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me ('vramcast list "
-				       "sinks')", sim->cfg->output.at[i]);
+			return vc_fail(
+				err, VC_EUSAGE,
+				"-o %s: the extension says nothing to me ('vramcast list sinks')",
+				sim->cfg->output.at[i]);
 		for (size_t c = 0; k->observers && k->observers[c] && n < 15; c++)
 			n = add_observer(watch, n, k->observers[c]);
 	}
@@ -118,7 +121,8 @@ static int run_all(struct sim *sim, struct vc_error *err)
 			return r;
 		sim->result[sim->done].fidelity = sim->session.fidelity;
 		sim->result[sim->done].fidelity.diverged_why = NULL;
-		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done], err);
+		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done],
+				   err);
 		if (r < 0) {
 			sim->done++;
 			return r;
@@ -152,7 +156,8 @@ static int write_files(struct sim *sim, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < sim->cfg->output.n; i++) {
 		const char *path = sim->cfg->output.at[i];
 
-		r = is_trace(path) ? vc_session_write(&sim->session, path, &copy, err) : write_file(sim, path, err);
+		r = is_trace(path) ? vc_session_write(&sim->session, path, &copy, err) :
+				     write_file(sim, path, err);
 	}
 	return r;
 }
@@ -200,26 +205,31 @@ static void say_advice(struct vc_emit *e, const struct sim *sim, const struct vc
 		return;
 	}
 	if (n)
-		vc_emit_line(e, "\nWhat would have helped, cheapest first (each of them simulated):");
+		vc_emit_line(
+			e, "\nWhat would have helped, cheapest first (each of them simulated):");
 	for (size_t i = 0; i < n; i++) {
 		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a[i].low, low),
 			 vc_bytes_text(a[i].high, high));
 		vc_emit_line(e, "  %zu. %s: %s, %s%s reserved%s", i + 1, a[i].text,
 			     a[i].verdict == VC_FITS ? "fits" : "still empties its cache",
-			     vc_bytes_text(a[i].peak_reserved, peak), a[i].has_interval ? between : "",
+			     vc_bytes_text(a[i].peak_reserved, peak),
+			     a[i].has_interval ? between : "",
 			     a[i].estimate ? ", an estimate" : "");
 		if (a[i].paste[0])
 			vc_emit_line(e, "       %s", a[i].paste);
 		if (a[i].how[0])
-			vc_emit_line(e, "       %s", vc_again(&sim->cfg->run, sim->traces, sim->trace, plan,
-							  a[i].how, again, sizeof(again)));
+			vc_emit_line(e, "       %s",
+				     vc_again(&sim->cfg->run, sim->traces, sim->trace, plan,
+					      a[i].how, again, sizeof(again)));
 	}
 }
 
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	struct vc_advice a[VC_ADVICE_MOST];
-	size_t n = sim->cfg->no_advice ? 0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+	size_t n = sim->cfg->no_advice ?
+			   0 :
+			   vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < n; k++)
@@ -256,9 +266,11 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 		vc_emit_null(e, "capacity", NULL);
 	vc_emit_bool(e, "lower_bound", NULL, !h->sampled);
 	/* Without samples of the process the sum is what must be there at least. */
-	snprintf(line, sizeof(line), !host_fits(sim) ? "does not fit: %s%s needed, %s there" :
-		 h->sampled ? "fits: %s%s of %s" :
-		 "fits as far as is known: %s%s of %s, a lower bound: resident memory was not recorded",
+	snprintf(line, sizeof(line),
+		 !host_fits(sim) ? "does not fit: %s%s needed, %s there" :
+		 h->sampled      ? "fits: %s%s of %s" :
+				   "fits as far as is known: %s%s of %s, a lower bound: resident "
+			      "memory was not recorded",
 		 h->sampled || host_fits(sim) ? "" : "at least ", vc_bytes_text(h->needed, a),
 		 vc_bytes_text(given ? limit : 0, b));
 	if (given)
@@ -293,12 +305,15 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 	const struct vc_fidelity *f = &s->fidelity;
 
 	if (!s->device->allocs && !s->device->frees)
-		snprintf(buf, n, "the trace holds the heap at one moment and no events: only its live blocks are asked for");
+		snprintf(buf, n,
+			 "the trace holds the heap at one moment and no events: only its live "
+			 "blocks are asked for");
 	else if (!f->checked)
 		snprintf(buf, n, "not checked against the recording");
 	else if (f->exact)
-		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64 " events, %" PRIu64
-			 " segments)", f->events_compared, f->segments_recorded);
+		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64
+			 " events, %" PRIu64 " segments)",
+			 f->events_compared, f->segments_recorded);
 	else
 		snprintf(buf, n, "the model does NOT reproduce this recording: %s",
 			 f->diverged_why ? f->diverged_why : "it differs");
@@ -329,16 +344,20 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool
 
 	if (!d->ooms)
 		return;
-	n = snprintf(line, sizeof(line), "the recorded run itself ran out of memory%s: event %" PRIu64 " asked "
-		     "for %s with %s free", d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
+	n = snprintf(line, sizeof(line),
+		     "the recorded run itself ran out of memory%s: event %" PRIu64
+		     " asked for %s with %s free",
+		     d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
 		     vc_bytes_text(d->oom_request, asked), vc_bytes_text(d->oom_free, left));
 	if (on && on->total)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s", vc_bytes_text(on->total, total));
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s",
+			      vc_bytes_text(on->total, total));
 	if (on && on->name)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " on %s", on->name);
 	if (predicted)
-		snprintf(line + n, sizeof(line) - (size_t)n, "; the prediction knows nothing of what would have "
-			 "come after it: record a value that fits");
+		snprintf(line + n, sizeof(line) - (size_t)n,
+			 "; the prediction knows nothing of what would have come after it: "
+			 "record a value that fits");
 	vc_emit_text(e, NULL, "note", line);
 }
 
@@ -369,7 +388,8 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	for (size_t i = 0; s->whatif && i < s->whatif->members; i++)
 		say_recorded_oom(e, &s->whatif->member[i], true);
 	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
-		vc_emit_text(e, NULL, "note", "recorded on the null GPU: simulated, not measured on a card");
+		vc_emit_text(e, NULL, "note",
+			     "recorded on the null GPU: simulated, not measured on a card");
 	vc_emit_end(e);
 }
 
@@ -391,12 +411,14 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_bytes(e, NULL, "bytes", o->holder[i].bytes);
 		vc_emit_uint(e, NULL, "blocks", o->holder[i].blocks);
-		vc_emit_text(e, NULL, "where", vc_holder_text(r->meta, &o->holder[i], place, sizeof(place)));
+		vc_emit_text(e, NULL, "where",
+			     vc_holder_text(r->meta, &o->holder[i], place, sizeof(place)));
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
 	if (o->holders && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
-		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and dryrun has them)");
+		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
+			     "dryrun has them)");
 }
 
 static void say_spark(struct vc_emit *e, const struct vc_result *r)
@@ -435,10 +457,13 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->oom.happened)
 		say_oom(e, r);
 	if (r->stats.ooms_averted)
-		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here and count%s for the peak, "
-			     "given back at once: what the program would have done next is not recorded",
+		vc_emit_line(e,
+			     "  note: %s that failed in the recording succeed%s here and count%s "
+			     "for the peak, given back at once: what the program would have done "
+			     "next is not recorded",
 			     r->stats.ooms_averted > 1 ? "requests" : "the request",
-			     r->stats.ooms_averted > 1 ? "" : "s", r->stats.ooms_averted > 1 ? "" : "s");
+			     r->stats.ooms_averted > 1 ? "" : "s",
+			     r->stats.ooms_averted > 1 ? "" : "s");
 	emit_stats(e, sim, i);
 	vc_emit_object(e, NULL, "");
 	emit_advice(e, sim, i);
@@ -457,10 +482,13 @@ static void say_whole(struct vc_emit *e, const struct sim *sim)
 		card = vc_card_by_name(on->name);
 	if (!s->device->ends_in_oom || s->whatif)
 		return;
-	vc_emit_line(e, "\nThe recording ends where the program ran out of memory. All of it, without a GPU:\n"
+	vc_emit_line(e, "\nThe recording ends where the program ran out of memory. All of it, "
+		     "without a GPU:\n"
 		     "  vramcast dryrun -g %s --capacity 1TiB -o whole.vct -- %s\n"
-		     "and 'vramcast sim whole.vct -g %s' on that says what it needs and what would help",
-		     card ? card->name : "CARD", command && *command ? command : "python train.py",
+		     "and 'vramcast sim whole.vct -g %s' on that says what it needs and what "
+		     "would help",
+		     card ? card->name : "CARD",
+		     command && *command ? command : "python train.py",
 		     card ? card->name : "CARD");
 }
 
@@ -489,7 +517,8 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 static int say(struct sim *sim, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 	int r;
 
 	if (!e) {
@@ -522,7 +551,8 @@ static int budget_of(const struct config *c, double *share, struct vc_error *err
 	if (n && text[n - 1] == '%')
 		text[n - 1] = '\0';
 	if (vc_parse_real(text, share, err) < 0 || *share < 0)
-		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%", c->fail_above);
+		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
+			       c->fail_above);
 	*share /= 100;
 	return VC_OK;
 }
@@ -532,8 +562,10 @@ static int need_capacity(const struct sim *sim, struct vc_error *err)
 {
 	for (size_t i = 0; sim->cfg->fail_above && i < sim->n; i++)
 		if (!sim->plan[i].capacity)
-			return vc_fail(err, VC_EUSAGE, "--fail-above %s of what? The recording names no card: add "
-				       "-g CARD or --capacity SIZE", sim->cfg->fail_above);
+			return vc_fail(err, VC_EUSAGE,
+				       "--fail-above %s of what? The recording names no card: "
+				       "add -g CARD or --capacity SIZE",
+				       sim->cfg->fail_above);
 	return VC_OK;
 }
 
@@ -601,8 +633,10 @@ const struct vc_command vc_command_sim = {
 	.operands = "TRACE...",
 	.summary = "replay a trace with anything changed; does it fit?",
 	.details =
-		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 failed,\n"
-		"2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not trustworthy (--strict).\n\n"
+		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, "
+		"1 failed,\n"
+		"2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not "
+		"trustworthy (--strict).\n\n"
 		"  vramcast sim run.vct -g rtx4090\n"
 		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"
 		"  vramcast sim run.vct --torch 2.9 --torch 2.15 --capacity 24GiB --json",

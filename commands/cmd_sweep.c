@@ -25,12 +25,15 @@ struct config {
 static const struct vc_option sweep_options[] = {
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
 	  "batch=1..64, seq=256,512, gpu=a,b, conf=x|y, ...; repeat for combinations", NULL },
-	{ 'j', "jobs", VC_O_UINT, AT(threads), "N", "threads (default: all cores); changes no output", NULL },
+	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
+	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "shard", VC_O_TEXT, AT(shard), "I/N|auto",
 	  "do part I of N only (I from 1); auto asks Slurm, Kubernetes or MPI", NULL },
-	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has", NULL },
+	{ 0, "resume", VC_O_FLAG, AT(resume), NULL, "keep the runs that the -o file already has",
+	  NULL },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", NULL },
-	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)", NULL },
+	{ 0, "table", VC_O_FLAG, AT(table), NULL, "a table for people (default on a terminal)",
+	  NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "lines of JSON (default elsewhere)", NULL },
 	VC_OPTION_END
 };
@@ -99,17 +102,20 @@ static int choose_part(struct sweep *s, struct vc_error *err)
 		return VC_OK;
 	if (!strcmp(text, "auto")) {
 		if (!ask_scheduler(&s->part, &s->parts))
-			return vc_fail(err, VC_EUSAGE, "--shard auto: no array index in the environment "
-				       "(SLURM_ARRAY_TASK_ID and _COUNT, JOB_COMPLETION_INDEX and "
-				       "JOB_COMPLETIONS, ...); write --shard 1/8");
+			return vc_fail(err, VC_EUSAGE,
+				       "--shard auto: no array index in the environment "
+				       "(SLURM_ARRAY_TASK_ID and _COUNT, JOB_COMPLETION_INDEX "
+				       "and JOB_COMPLETIONS, ...); write --shard 1/8");
 	} else if (sscanf(text, "%lu/%lu%c", &i, &n, &end) == 2 && i >= 1 && i <= n) {
 		s->part = i - 1;
 		s->parts = n;
 	} else {
-		return vc_fail(err, VC_EUSAGE, "--shard %s: write I/N with I from 1 to N, or auto", text);
+		return vc_fail(err, VC_EUSAGE,
+			       "--shard %s: write I/N with I from 1 to N, or auto", text);
 	}
-	return s->part < s->parts ? VC_OK : vc_fail(err, VC_EUSAGE, "--shard: part %zu of %zu", s->part + 1,
-						    s->parts);
+	return s->part < s->parts ?
+		       VC_OK :
+		       vc_fail(err, VC_EUSAGE, "--shard: part %zu of %zu", s->part + 1, s->parts);
 }
 
 /* ---- resuming ---- */
@@ -164,7 +170,8 @@ static bool is_torn(const char *line)
 	return !strncmp(line, begin, n < sizeof(begin) - 1 ? n : sizeof(begin) - 1);
 }
 
-/* Marks the runs that the file has. A torn last line is cut off; anything else in it is not ours to lose. */
+/* Marks the runs that the file has. A torn last line is cut off; anything else in it is not ours
+ * to lose. */
 static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *err)
 {
 	const char *path = w->cfg->output;
@@ -187,8 +194,11 @@ static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *er
 	}
 	free(line);
 	if (r == 0)
-		return vc_fail(err, VC_EUSAGE, "--resume: %s holds a line that is not of this sweep (another --vary?); "
-			       "name another file, or leave --resume out to write it anew", path);
+		return vc_fail(
+			err, VC_EUSAGE,
+			"--resume: %s holds a line that is not of this sweep (another --vary?); "
+			"name another file, or leave --resume out to write it anew",
+			path);
 	if (r == 1 && ftruncate(fileno(f), good))
 		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
 	return r < 0 ? r : VC_OK;
@@ -197,7 +207,8 @@ static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *er
 static int resume(struct sweep *w, bool *have, struct vc_error *err)
 {
 	FILE *f = fopen(w->cfg->output, "r+");
-	int r = f ? resume_from(w, f, have, err) : VC_OK; /* not there yet, or open_file says why not */
+	int r = f ? resume_from(w, f, have, err) :
+		    VC_OK; /* not there yet, or open_file says why not */
 
 	if (f)
 		fclose(f);
@@ -227,7 +238,8 @@ static int choose_runs(struct sweep *s, struct vc_error *err)
 
 /* ---- one session per combination of recorded parameters ---- */
 
-static int params_of(const struct sweep *s, size_t run, struct vc_param_value *at, char *text, size_t n)
+static int params_of(const struct sweep *s, size_t run, struct vc_param_value *at, char *text,
+		     size_t n)
 {
 	size_t k = 0, len = 0;
 
@@ -263,8 +275,10 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (j < s->sessions || !k)
 			continue;
 		if (!s->base.whatif)
-			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; give two, as "
-				       "FILE@%s=VALUE", at[0].name, at[0].name);
+			return vc_fail(err, VC_EUSAGE,
+				       "--vary %s: one recording cannot tell; give two, as "
+				       "FILE@%s=VALUE",
+				       at[0].name, at[0].name);
 		int r = vc_whatif_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
 		if (r < 0)
@@ -291,7 +305,8 @@ static int set_option(struct one *o, struct vc_session *s, const char *name, con
 	else if (!strcmp(name, "model"))
 		o->model = value, o->opt.model = (struct vc_list){ &o->model, 1 };
 	else if (!strcmp(name, "transform") || !strcmp(name, "x"))
-		o->transform = value, o->opt.transform = (struct vc_list){ &o->transform, *value != '\0' };
+		o->transform = value,
+		o->opt.transform = (struct vc_list){ &o->transform, *value != '\0' };
 	else if (!strcmp(name, "fraction"))
 		r = vc_parse_real(value, &o->opt.fraction, err);
 	else if (!strcmp(name, "capacity"))
@@ -309,7 +324,8 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 	int r = VC_OK;
 
 	for (size_t k = 0; k < w->vary.keys; k++)
-		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n; i++) {
+		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n;
+		     i++) {
 			struct one o = { .opt = w->cfg->run };
 			struct vc_session s = w->base;
 			struct vc_plan *plan = NULL;
@@ -324,8 +340,9 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 	return r;
 }
 
-static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, const struct vc_session *s,
-		       const struct vc_plan *p, const struct vc_result *r)
+static void write_line(struct vc_emit *e, const struct sweep *w, size_t run,
+		       const struct vc_session *s, const struct vc_plan *p,
+		       const struct vc_result *r)
 {
 	vc_emit_object(e, NULL, NULL);
 	write_head(e, w, run);
@@ -343,7 +360,10 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run, con
 /* Between 85 and 95 % of the card nothing is wasted and small surprises still fit. */
 static const char *band(double share)
 {
-	return share > 0.95 ? "tight" : share >= 0.85 ? "good" : share >= 0.70 ? "roomy" : "wasteful";
+	return share > 0.95  ? "tight" :
+	       share >= 0.85 ? "good" :
+	       share >= 0.70 ? "roomy" :
+			       "wasteful";
 }
 
 /* "512.3 samples/s   16.01 it/s", and how often the cache would be emptied. */
@@ -420,7 +440,8 @@ static int job(void *arg, size_t i, struct vc_error *err)
 
 	for (size_t k = 0; rc == VC_OK && k < w->vary.keys; k++)
 		if (w->vary.key[k].option)
-			rc = set_option(&o, &s, w->vary.key[k].name, vc_vary_value(&w->vary, w->run[i], k), err);
+			rc = set_option(&o, &s, w->vary.key[k].name,
+					vc_vary_value(&w->vary, w->run[i], k), err);
 	s.opt = &o.opt;
 	if (rc == VC_OK)
 		rc = vc_session_plans(&s, &plan, &n, err);
@@ -452,8 +473,9 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	free(l->json);
 	free(l->text);
 	*l = (struct line){ 0 };
-	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s", w->file ? w->cfg->output : "standard output",
-			     strerror(why)) : VC_OK;
+	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s",
+			     w->file ? w->cfg->output : "standard output", strerror(why)) :
+		     VC_OK;
 }
 
 static int open_file(struct sweep *w, struct vc_error *err)
@@ -461,7 +483,9 @@ static int open_file(struct sweep *w, struct vc_error *err)
 	if (!w->cfg->output || !strcmp(w->cfg->output, "-"))
 		return VC_OK;
 	w->file = fopen(w->cfg->output, w->cfg->resume ? "a" : "w");
-	return w->file ? VC_OK : vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output, strerror(errno));
+	return w->file ? VC_OK :
+			 vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output,
+				 strerror(errno));
 }
 
 static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -473,7 +497,9 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	for (size_t i = 0; r == VC_OK && i < w.cfg->vary.n; i++)
 		r = vc_vary_add(&w.vary, w.cfg->vary.at[i], err);
 	if (r == VC_OK && !w.vary.keys)
-		r = vc_fail(err, VC_EUSAGE, "say what to vary: --vary batch=1..64, --vary conf=..., --vary gpu=...");
+		r = vc_fail(
+			err, VC_EUSAGE,
+			"say what to vary: --vary batch=1..64, --vary conf=..., --vary gpu=...");
 	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
 		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
 	w.table = w.cfg->table || (!w.cfg->json && !w.cfg->output && isatty(STDOUT_FILENO));
@@ -492,8 +518,12 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (r == VC_OK)
 		r = open_file(&w, err);
 	if (r == VC_OK) {
-		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
-					.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 : w.cfg->threads };
+		struct vc_work work = {
+			.n = w.n,
+			.arg = &w,
+			.job = job,
+			.done = done,
+			.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 : w.cfg->threads };
 		r = vc_workers_run(&work, err);
 	}
 	if (w.file && fclose(w.file) && r == VC_OK)
@@ -517,9 +547,11 @@ const struct vc_command vc_command_sweep = {
 	.name = "sweep",
 	.operands = "TRACE...",
 	.summary = "many what-if runs: batch sizes, settings, cards; one line each",
-	.details = "Every combination of the --vary lists is replayed; recordings that differ in a "
-		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of JSON come in a "
-		   "fixed order whatever -j or --shard is. With -o FILE --resume an interrupted sweep goes on.",
+	.details =
+		"Every combination of the --vary lists is replayed; recordings that differ in a "
+		"parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of JSON "
+		"come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
+		"interrupted sweep goes on.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = sweep_run,

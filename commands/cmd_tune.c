@@ -16,7 +16,8 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option tune_options[] = {
-	{ 'j', "jobs", VC_O_UINT, AT(threads), "N", "threads (default: all cores); changes no output", NULL },
+	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
+	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "top", VC_O_UINT, AT(top), "N", "how many of the best to show", "8" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
@@ -43,8 +44,8 @@ struct tune {
 
 /* ---- what is tried ---- */
 
-/* One setting with the values to try; the first of each is "leave it". Values are those that guides and
- * reports name; the fine structure between them is noise of one recording. */
+/* One setting with the values to try; the first of each is "leave it". Values are those that
+ * guides and reports name; the fine structure between them is noise of one recording. */
 struct dial { const char *name; unsigned since; const char *value[8]; };
 static const struct dial dials[] = {
 	{ "expandable_segments", 1, { "", "True" } },
@@ -147,7 +148,8 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Fits before flushes before runs out; then fewer flushes, less memory, fewer settings, fewer driver calls. */
+/* Fits before flushes before runs out; then fewer flushes, less memory, fewer settings, fewer
+ * driver calls. */
 static int compare(const void *a, const void *b)
 {
 	const struct trial *x = a, *y = b;
@@ -177,7 +179,8 @@ static const struct trial *recommended(const struct tune *t)
 
 		if (x->verdict == best->verdict && x->stats.flushes == best->stats.flushes &&
 		    x->stats.ooms == best->stats.ooms && x->options < pick->options &&
-		    (double)x->stats.peak_reserved <= (1 + WORTH) * (double)best->stats.peak_reserved)
+		    (double)x->stats.peak_reserved <=
+			    (1 + WORTH) * (double)best->stats.peak_reserved)
 			pick = x;
 	}
 	return pick;
@@ -205,23 +208,27 @@ static void emit_trial(struct vc_emit *e, const struct trial *x, bool row)
 	vc_emit_uint(e, "segment_allocs", row ? "cudaMallocs" : NULL, x->stats.segment_allocs);
 }
 
-static void emit_advice(struct vc_emit *e, const struct tune *t, const struct trial *now, bool better)
+static void emit_advice(struct vc_emit *e, const struct tune *t, const struct trial *now,
+			bool better)
 {
 	const struct trial *best = recommended(t);
 	char a[32], b[32], line[CONF + 32];
 
 	if (!better) {
 		vc_emit_text(e, "line", NULL, NULL);
-		vc_emit_line(e, "\nNo setting helps: the best of %zu needs %s at the peak, as it is now it needs "
-			     "%s%s.", t->n, vc_bytes_text(best->stats.peak_reserved, a),
+		vc_emit_line(e,
+			     "\nNo setting helps: the best of %zu needs %s at the peak, as it is "
+			     "now it needs %s%s.",
+			     t->n, vc_bytes_text(best->stats.peak_reserved, a),
 			     vc_bytes_text(now->stats.peak_reserved, b),
 			     best->verdict == VC_OOM ? " and runs out all the same" : "");
 		return;
 	}
 	snprintf(line, sizeof(line), "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
 	vc_emit_text(e, "line", NULL, line);
-	vc_emit_line(e, "\n%s\n\n%s instead of %s at the peak (%s, now: %s), %" PRIu64 " flushes instead of %"
-		     PRIu64 ".", line, vc_bytes_text(best->stats.peak_reserved, a),
+	vc_emit_line(e, "\n%s\n\n%s instead of %s at the peak (%s, now: %s), %" PRIu64
+		     " flushes instead of %" PRIu64 ".",
+		     line, vc_bytes_text(best->stats.peak_reserved, a),
 		     vc_bytes_text(now->stats.peak_reserved, b), vc_verdict_name(best->verdict),
 		     vc_verdict_name(now->verdict), best->stats.flushes, now->stats.flushes);
 }
@@ -257,7 +264,8 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 static int say(const struct tune *t, const struct trial *now, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, t->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e =
+		out ? vc_emit_new(out, t->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
 	int r = e ? VC_OK : (int)err->status;
 
 	if (e) {
@@ -281,15 +289,19 @@ static int search(struct tune *t, struct vc_error *err)
 	t->plan = plan[0];
 	free(plan);
 	if (strcmp(t->plan.model->name, "torch") != 0)
-		return vc_fail(err, VC_EUSAGE, "tune knows the settings of the torch model only, not of %s",
+		return vc_fail(err, VC_EUSAGE,
+			       "tune knows the settings of the torch model only, not of %s",
 			       t->plan.model->name);
 	/* A heap that other settings laid out would favour them: everyone asks for it anew. */
 	if (t->plan.start == VC_START_WARM)
 		t->plan.start = VC_START_REBUILD;
 	r = list_trials(t, err);
 	if (r == VC_OK) {
-		struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
-					.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads };
+		struct vc_work work = {
+			.n = t->n,
+			.arg = t,
+			.job = try_one,
+			.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads };
 		r = vc_workers_run(&work, err);
 	}
 	return r;
@@ -299,7 +311,8 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 {
 	struct tune t = { .cfg = config };
 	struct trial now = { 0 };
-	int r = vc_session_open(&t.session, &t.cfg->run, argc, argv, VC_SESSION_IN_MEMORY, &con->err);
+	int r = vc_session_open(&t.session, &t.cfg->run, argc, argv, VC_SESSION_IN_MEMORY,
+				&con->err);
 
 	if (r == VC_OK)
 		r = search(&t, &con->err);
@@ -319,9 +332,12 @@ const struct vc_command vc_command_tune = {
 	.name = "tune",
 	.operands = "TRACE",
 	.summary = "the best allocator settings for a recording, as a line to paste",
-	.details = "Replays the recording under the useful combinations of PyTorch's allocator settings and ranks\n"
-		   "them: fits before flushes before runs out, then fewer flushes, then less memory, then fewer\n"
-		   "settings. Exit code 3: it runs out of memory under all of them.",
+	.details =
+		"Replays the recording under the useful combinations of PyTorch's allocator "
+		"settings and ranks\n"
+		"them: fits before flushes before runs out, then fewer flushes, then less "
+		"memory, then fewer\n"
+		"settings. Exit code 3: it runs out of memory under all of them.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = tune_run,

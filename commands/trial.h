@@ -20,6 +20,7 @@ struct vc_trial {
 /* Run it; *out (at least 512 bytes) gets "FILE@key=value". What the program prints goes to standard
  * error. A program that ends with another code than 0 is an error, except when it ran out of
  * memory and left a recording: *oom tells (NULL: an error too). */
-int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom, struct vc_error *err);
+int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
+		 struct vc_error *err);
 
 #endif

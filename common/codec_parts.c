@@ -45,14 +45,20 @@ void vct_head_put(const struct vct_head *h, uint8_t to[VCT_FRAME])
 
 int vct_head_get(struct vct_head *h, const uint8_t from[VCT_FRAME])
 {
-	if (get(from, 4) != VCT_MAGIC || get(from + 4, 4) != VCT_HEAD || memcmp(from + 8, "VCB1", 4) ||
-	    get(from + 60, 4) != crc32(0, from + 8, VCT_HEAD - 4))
+	if (get(from, 4) != VCT_MAGIC || get(from + 4, 4) != VCT_HEAD ||
+	    memcmp(from + 8, "VCB1", 4) || get(from + 60, 4) != crc32(0, from + 8, VCT_HEAD - 4))
 		return -1;
 	*h = (struct vct_head){
-		.type = from[12], .version = from[13], .flags = (uint16_t)get(from + 14, 2),
-		.sequence = (uint32_t)get(from + 16, 4), .events = (uint32_t)get(from + 20, 4),
-		.raw = (uint32_t)get(from + 24, 4), .packed = (uint32_t)get(from + 28, 4),
-		.first_ns = get(from + 32, 8), .last_ns = get(from + 40, 8), .id_base = get(from + 48, 8),
+		.type = from[12],
+		.version = from[13],
+		.flags = (uint16_t)get(from + 14, 2),
+		.sequence = (uint32_t)get(from + 16, 4),
+		.events = (uint32_t)get(from + 20, 4),
+		.raw = (uint32_t)get(from + 24, 4),
+		.packed = (uint32_t)get(from + 28, 4),
+		.first_ns = get(from + 32, 8),
+		.last_ns = get(from + 40, 8),
+		.id_base = get(from + 48, 8),
 		.lane = (uint32_t)get(from + 56, 4),
 	};
 	return 0;
@@ -96,7 +102,8 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	for (int c = 0; c < VC_CAPS; c++) {
 		if (!m->how[c])
 			continue;
-		vc_output_printf(o, "%s\"%s\": \"%s\"", comma, vc_capability_name(c), vc_how_name(m->how[c]));
+		vc_output_printf(o, "%s\"%s\": \"%s\"", comma, vc_capability_name(c),
+				 vc_how_name(m->how[c]));
 		comma = ", ";
 	}
 	vc_output_text(o, "}");
@@ -105,7 +112,8 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	for (size_t i = 0; i < m->params; i++) {
 		vc_output_text(o, i ? ", " : "");
 		vc_json_quote(o, m->param[i].name, strlen(m->param[i].name));
-		vc_output_printf(o, ": %.17g", isfinite(m->param[i].value) ? m->param[i].value : 0.0);
+		vc_output_printf(o, ": %.17g",
+				 isfinite(m->param[i].value) ? m->param[i].value : 0.0);
 	}
 	vc_output_text(o, "}");
 	key(o, "devices");
@@ -113,8 +121,11 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	for (size_t i = 0; i < m->devices; i++) {
 		const struct vc_device_info *d = &m->device[i];
 
-		vc_output_printf(o, "%s{\"index\": %u, \"total\": %llu, \"cc_major\": %d, \"cc_minor\": %d",
-				 i ? ", " : "", d->index, (unsigned long long)d->total, d->cc_major, d->cc_minor);
+		vc_output_printf(
+			o,
+			"%s{\"index\": %u, \"total\": %llu, \"cc_major\": %d, \"cc_minor\": %d",
+			i ? ", " : "", d->index, (unsigned long long)d->total, d->cc_major,
+			d->cc_minor);
 		if (d->sms)
 			vc_output_printf(o, ", \"sms\": %d", d->sms);
 		if (d->name) {
@@ -133,7 +144,8 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	vc_output_text(o, "]");
 }
 
-char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n, struct vc_error *err)
+char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n,
+		    struct vc_error *err)
 {
 	struct vc_output *o = vc_output_memory(err);
 	char *all;
@@ -256,9 +268,13 @@ static int read_device(struct vc_meta *m, struct vc_json *j, struct vc_error *er
 
 	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY)
-			what = !strcmp(j->text, "index") ? 'i' : !strcmp(j->text, "total") ? 't' :
-				!strcmp(j->text, "cc_major") ? 'M' : !strcmp(j->text, "cc_minor") ? 'm' :
-				!strcmp(j->text, "name") ? 'n' : !strcmp(j->text, "sms") ? 's' : 0;
+			what = !strcmp(j->text, "index")    ? 'i' :
+			       !strcmp(j->text, "total")    ? 't' :
+			       !strcmp(j->text, "cc_major") ? 'M' :
+			       !strcmp(j->text, "cc_minor") ? 'm' :
+			       !strcmp(j->text, "name")     ? 'n' :
+			       !strcmp(j->text, "sms")      ? 's' :
+							      0;
 		else if (token == VC_J_TEXT && what == 'n')
 			vc_meta_set(&d.name, j->text);
 		else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0)
@@ -333,7 +349,9 @@ int vct_meta_parse(struct vc_meta *m, const char *data, size_t n, struct vc_erro
 	rc = vc_json_open(&j, in, err);
 	if (!rc) {
 		token = vc_json_next(&j, err);
-		rc = token == VC_J_OBJECT ? 0 : vc_fail(err, VC_EFORMAT, "the header is no JSON object");
+		rc = token == VC_J_OBJECT ?
+			     0 :
+			     vc_fail(err, VC_EFORMAT, "the header is no JSON object");
 		while (!rc && (token = vc_json_next(&j, err)) == VC_J_KEY)
 			rc = read_field(m, &j, err);
 		if (!rc && token < 0)

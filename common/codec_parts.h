@@ -37,17 +37,33 @@ void vct_head_put(const struct vct_head *h, uint8_t to[VCT_FRAME]);
 int vct_head_get(struct vct_head *h, const uint8_t from[VCT_FRAME]);
 
 /* The JSON header; redact: without command line and host. */
-char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n, struct vc_error *err);
+char *vct_meta_text(const struct vc_meta *m, bool complete, bool redact, size_t *n,
+		    struct vc_error *err);
 int vct_meta_parse(struct vc_meta *m, const char *text, size_t n, struct vc_error *err);
 
 /* Which columns an event has values in; part of its shape. */
 enum vct_field {
-	VCT_F_TIME = 1, VCT_F_ID = 2, VCT_F_SIZE = 4, VCT_F_ADDR = 8, VCT_F_SITE = 16, VCT_F_LABEL = 32,
-	VCT_F_SAME_SIZE = 64,  /* size is that of the block's allocation */
-	VCT_F_SAME_ADDR = 128, /* addr is that of the block's allocation; on ALLOC: as predicted */
+	VCT_F_TIME = 1,
+	VCT_F_ID = 2,
+	VCT_F_SIZE = 4,
+	VCT_F_ADDR = 8,
+	VCT_F_SITE = 16,
+	VCT_F_LABEL = 32,
+	VCT_F_SAME_SIZE = 64, /* size is that of the block's allocation */
+	VCT_F_SAME_ADDR =
+		128, /* addr is that of the block's allocation; on ALLOC: as predicted */
 };
 
-enum vct_column { VCT_SHAPE, VCT_TIME, VCT_ID, VCT_SIZE, VCT_ADDR, VCT_SITE, VCT_LABEL, VCT_COLUMNS };
+enum vct_column {
+	VCT_SHAPE,
+	VCT_TIME,
+	VCT_ID,
+	VCT_SIZE,
+	VCT_ADDR,
+	VCT_SITE,
+	VCT_LABEL,
+	VCT_COLUMNS
+};
 
 /* Events that speak of one block: their ids count back from the newest allocation. */
 static inline int vct_refers(uint8_t kind)

@@ -115,7 +115,8 @@ static bool read_frames(struct vc_decoder *d, struct reader *r)
 	for (uint32_t i = 1; i < d->nframes && !r->bad; i++) {
 		uint64_t parent = take(r), function = take(r), file = take(r), line = take(r);
 
-		if (parent >= i || function >= d->nstrings || file >= d->nstrings || line > UINT32_MAX) {
+		if (parent >= i || function >= d->nstrings || file >= d->nstrings ||
+		    line > UINT32_MAX) {
 			r->bad = true;
 			break;
 		}
@@ -149,7 +150,8 @@ static bool read_shapes(struct vc_decoder *d, struct reader *r)
 			r->bad = true;
 			break;
 		}
-		*s = (struct shape){ .blank = { .kind = r->p[0], .flags = r->p[1] }, .fields = r->p[2] };
+		*s = (struct shape){.blank = {.kind = r->p[0], .flags = r->p[1]},
+				    .fields = r->p[2] };
 		r->p += 3;
 		device = take(r);
 		stream = take(r);
@@ -261,7 +263,8 @@ static inline void get_reference(struct vc_decoder *d, const struct shape *s, st
 		ev->addr = far_addr(d, d->last_addr);
 	else if (s->fields & VCT_F_SAME_ADDR)
 		ev->addr = b->addr;
-	if (ev->kind == VC_EV_FREE && s->fields & (VCT_F_SIZE | VCT_F_SAME_SIZE) && ev->addr && d->nsizes) {
+	if (ev->kind == VC_EV_FREE && s->fields & (VCT_F_SIZE | VCT_F_SAME_SIZE) && ev->addr &&
+	    d->nsizes) {
 		d->hole[d->holes] = (struct hole){ ev->addr, d->top[size] };
 		d->top[size] = (uint32_t)++d->holes;
 	}
@@ -332,7 +335,8 @@ static bool get_columns(struct vc_decoder *d, struct reader *r)
 	return !r->bad;
 }
 
-/* Fills d->ev from the unpacked block; false: it is damaged, or there was no memory (meta tells). */
+/* Fills d->ev from the unpacked block; false: it is damaged, or there was no memory (meta tells).
+ */
 static bool decode_events(struct vc_decoder *d, const struct vct_head *h, struct reader r)
 {
 	uint64_t layout = take(&r), n = take(&r), shift;
@@ -346,9 +350,9 @@ static bool decode_events(struct vc_decoder *d, const struct vct_head *h, struct
 	if (r.bad || layout != 1 || n != h->events || shift > 63 || n > (size_t)(r.end - r.p))
 		return false;
 	d->addr_shift = (unsigned)shift;
-	if (!read_strings(d, &r) || r.bad || !read_frames(d, &r) || r.bad || !read_streams(d, &r) || r.bad ||
-	    !read_shapes(d, &r) || r.bad || !read_sizes(d, &r) || r.bad || !get_columns(d, &r) ||
-	    !reserve_events(d, (size_t)n))
+	if (!read_strings(d, &r) || r.bad || !read_frames(d, &r) || r.bad ||
+	    !read_streams(d, &r) || r.bad || !read_shapes(d, &r) || r.bad || !read_sizes(d, &r) ||
+	    r.bad || !get_columns(d, &r) || !reserve_events(d, (size_t)n))
 		return false;
 	d->n = (size_t)n;
 	for (size_t i = 0; i < d->n; i++)
@@ -424,12 +428,14 @@ static int unpack(struct vc_decoder *d, const struct vct_head *h, struct vc_erro
 	size_t got, n;
 	const uint8_t *p;
 
-	if (h->raw > VCT_RAW_MAX || h->packed > ZSTD_compressBound(h->raw) || h->version != VCT_VERSION)
+	if (h->raw > VCT_RAW_MAX || h->packed > ZSTD_compressBound(h->raw) ||
+	    h->version != VCT_VERSION)
 		return 0;
 	p = vc_input_peek(d->in, (size_t)VCT_FRAME + h->packed, &got, err);
 	if (!p)
 		return err ? (int)err->status : VC_EIO;
-	if (got < (size_t)VCT_FRAME + h->packed || ZSTD_getFrameContentSize(p + VCT_FRAME, h->packed) != h->raw)
+	if (got < (size_t)VCT_FRAME + h->packed ||
+	    ZSTD_getFrameContentSize(p + VCT_FRAME, h->packed) != h->raw)
 		return 0;
 	if (!GROW(d->raw, d->raw_cap, h->raw))
 		return vc_nomem(err, "a block of the trace");
@@ -450,7 +456,8 @@ static void count_lost(struct vc_decoder *d, uint32_t upto)
 
 static bool use(struct vc_decoder *d, const struct vct_head *h)
 {
-	uint64_t damaged = d->meta->damaged_blocks, gaps = d->meta->gaps, dropped = d->meta->dropped;
+	uint64_t damaged = d->meta->damaged_blocks, gaps = d->meta->gaps,
+		 dropped = d->meta->dropped;
 	struct reader r = { d->raw, d->raw + h->raw, false };
 
 	if (h->type == VCT_EVENTS)
@@ -480,7 +487,8 @@ static int next_block(struct vc_decoder *d, struct vc_error *err)
 		if (rc <= 0)
 			return rc;
 		if (h.sequence < d->sequence && d->started)
-			return vc_fail(err, VC_EFORMAT, "%s: a second trace follows the first; split the file",
+			return vc_fail(err, VC_EFORMAT,
+				       "%s: a second trace follows the first; split the file",
 				       vc_input_name(d->in));
 		d->started = true;
 		d->n = d->at = 0;
@@ -492,7 +500,8 @@ static int next_block(struct vc_decoder *d, struct vc_error *err)
 				return vc_nomem(err, "the trace's dictionaries");
 			d->n = 0;
 			d->meta->dropped += h.events;
-			vc_input_skip(d->in, 4); /* look for the next head inside what this one claims */
+			vc_input_skip(d->in,
+				      4); /* look for the next head inside what this one claims */
 			continue;
 		}
 		count_lost(d, h.sequence);
@@ -508,14 +517,17 @@ static void finish(struct vc_decoder *d)
 	struct vc_meta *m = d->meta;
 
 	if (!d->any_header)
-		vc_meta_note(m, "no header of the trace is readable: versions and settings are unknown");
+		vc_meta_note(
+			m,
+			"no header of the trace is readable: versions and settings are unknown");
 	if (!m->complete && !d->end_seen)
 		vc_meta_note(m, "the recording was cut off; what is there was read");
 	m->complete = m->complete && !m->damaged_blocks && d->end_seen;
 	if (m->damaged_blocks == 1)
 		vc_meta_note(m, "one damaged block was skipped");
 	else if (m->damaged_blocks)
-		vc_meta_note(m, "%llu damaged blocks were skipped", (unsigned long long)m->damaged_blocks);
+		vc_meta_note(m, "%llu damaged blocks were skipped",
+			     (unsigned long long)m->damaged_blocks);
 }
 
 int vc_decoder_probe(struct vc_input *in)
@@ -546,7 +558,8 @@ struct vc_decoder *vc_decoder_new(struct vc_input *in, struct vc_meta *meta, str
 	if (rc >= 0 && (d->any_header || d->n))
 		return d;
 	if (rc >= 0)
-		vc_fail(err, VC_EFORMAT, "%s: no block of the trace is readable", vc_input_name(in));
+		vc_fail(err, VC_EFORMAT, "%s: no block of the trace is readable",
+			vc_input_name(in));
 	vc_decoder_free(d);
 	return NULL;
 }

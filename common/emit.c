@@ -184,7 +184,8 @@ static size_t heads_of(const struct vc_emit *e, const char **head, size_t max)
 	return n;
 }
 
-static const struct cell *cell_at(const struct vc_emit *e, size_t row, const char *head, size_t from)
+static const struct cell *cell_at(const struct vc_emit *e, size_t row, const char *head,
+				  size_t from)
 {
 	for (size_t i = from; i < e->cells && e->cell[i].row <= row; i++)
 		if (e->cell[i].row == row && !strcmp(e->cell[i].head, head))
@@ -204,8 +205,8 @@ static void csv_value(struct vc_emit *e, const char *v)
 	vc_output_text(e->out, "\"");
 }
 
-static void print_table_row(struct vc_emit *e, const char **head, const int *width, size_t n, size_t row,
-			    size_t from)
+static void print_table_row(struct vc_emit *e, const char **head, const int *width, size_t n,
+			    size_t row, size_t from)
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct cell *c = cell_at(e, row, head[k], from);
@@ -275,7 +276,8 @@ static void heading(struct vc_emit *e, const char *label)
 static void push(struct vc_emit *e, enum shape shape, const char *key, bool hidden)
 {
 	if (e->depth < MAX_DEPTH)
-		e->level[e->depth++] = (struct level){ .shape = shape, .key = key, .hidden = hidden };
+		e->level[e->depth++] =
+			(struct level){ .shape = shape, .key = key, .hidden = hidden };
 }
 
 void vc_emit_object(struct vc_emit *e, const char *key, const char *label)
@@ -296,7 +298,8 @@ void vc_emit_object(struct vc_emit *e, const char *key, const char *label)
 	}
 	if (e->mode == VC_EMIT_TEXT && label && !(l && (l->hidden || l->shape == ROW)))
 		heading(e, label);
-	push(e, l && l->shape == ROW ? ROW : OBJECT, key, l && (l->hidden || !label || l->shape == ROW));
+	push(e, l && l->shape == ROW ? ROW : OBJECT, key,
+	     l && (l->hidden || !label || l->shape == ROW));
 }
 
 void vc_emit_array(struct vc_emit *e, const char *key, const char *label)
@@ -374,7 +377,8 @@ static void add_scalar(struct vc_emit *e, const char *text)
 }
 
 /* raw: for programs; text: for people. */
-static void value(struct vc_emit *e, const char *const name[2], const char *raw, const char *text, bool number)
+static void value(struct vc_emit *e, const char *const name[2], const char *raw, const char *text,
+		  bool number)
 {
 	struct level *l = top(e);
 	bool csv = e->mode == VC_EMIT_CSV;

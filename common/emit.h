@@ -25,13 +25,18 @@ void vc_emit_end(struct vc_emit *e);
 
 void vc_emit_uint(struct vc_emit *e, const char *key, const char *label, uint64_t v);
 void vc_emit_int(struct vc_emit *e, const char *key, const char *label, int64_t v);
-void vc_emit_bytes(struct vc_emit *e, const char *key, const char *label, uint64_t v); /* people: 1.25 GiB */
-void vc_emit_ns(struct vc_emit *e, const char *key, const char *label, uint64_t v);    /* people: 1.25 s */
+void vc_emit_bytes(struct vc_emit *e, const char *key, const char *label,
+		   uint64_t v); /* people: 1.25 GiB */
+void vc_emit_ns(struct vc_emit *e, const char *key, const char *label,
+		uint64_t v); /* people: 1.25 s */
 void vc_emit_real(struct vc_emit *e, const char *key, const char *label, double v);
-void vc_emit_bool(struct vc_emit *e, const char *key, const char *label, bool v);      /* people: yes/no */
-void vc_emit_text(struct vc_emit *e, const char *key, const char *label, const char *v); /* NULL: null */
+void vc_emit_bool(struct vc_emit *e, const char *key, const char *label,
+		  bool v); /* people: yes/no */
+void vc_emit_text(struct vc_emit *e, const char *key, const char *label,
+		  const char *v); /* NULL: null */
 void vc_emit_null(struct vc_emit *e, const char *key, const char *label);
-void vc_emit_line(struct vc_emit *e, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* people only */
+void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3))); /* people only */
 
 /* "1.25 GiB" into buf (at least 32 bytes); exact bytes below 1 KiB. Returns buf. */
 char *vc_bytes_text(uint64_t bytes, char *buf);

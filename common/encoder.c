@@ -314,7 +314,8 @@ static void put_alloc(struct vc_encoder *e, const struct vc_event *ev, uint8_t f
 		put(e, &e->column[VCT_ID], vct_zigzag(ev->id - e->next_id));
 	put(e, &e->column[VCT_SIZE], size);
 	if (fields & VCT_F_ADDR)
-		put(e, &e->column[VCT_ADDR], vct_zigzag((ev->addr >> e->addr_shift) - e->last_addr));
+		put(e, &e->column[VCT_ADDR],
+		    vct_zigzag((ev->addr >> e->addr_shift) - e->last_addr));
 	if (fields & (VCT_F_ADDR | VCT_F_SAME_ADDR))
 		e->last_addr = ev->addr >> e->addr_shift;
 	e->next_id = ev->id + 1;
@@ -343,14 +344,16 @@ static void put_reference(struct vc_encoder *e, const struct vc_event *ev, uint8
 	if (fields & VCT_F_SIZE)
 		put(e, &e->column[VCT_SIZE], size);
 	if (fields & VCT_F_ADDR)
-		put(e, &e->column[VCT_ADDR], vct_zigzag((ev->addr >> e->addr_shift) - e->last_addr));
+		put(e, &e->column[VCT_ADDR],
+		    vct_zigzag((ev->addr >> e->addr_shift) - e->last_addr));
 	if (ev->kind == VC_EV_FREE && fields & (VCT_F_SIZE | VCT_F_SAME_SIZE) && ev->addr)
 		leave_hole(e, ev->addr, size);
 }
 
 static void put_other(struct vc_encoder *e, const struct vc_event *ev, uint8_t fields)
 {
-	uint32_t size = fields & VCT_F_SIZE && !vct_loose_size(ev->kind) ? local_size(e, ev->size) : 0;
+	uint32_t size =
+		fields & VCT_F_SIZE && !vct_loose_size(ev->kind) ? local_size(e, ev->size) : 0;
 	struct shape *s = local_shape(e, ev, fields);
 
 	if (e->failed)
@@ -371,7 +374,8 @@ static void put_event(struct vc_encoder *e, const struct vc_event *ev)
 {
 	uint32_t site = local_frame(e, ev->site), label = local_string(e, ev->label);
 	uint8_t fields = (uint8_t)((ev->time_ns ? VCT_F_TIME : 0) | (site ? VCT_F_SITE : 0) |
-		(label ? VCT_F_LABEL : 0) | (ev->size ? VCT_F_SIZE : 0) | (ev->addr ? VCT_F_ADDR : 0));
+				   (label ? VCT_F_LABEL : 0) | (ev->size ? VCT_F_SIZE : 0) |
+				   (ev->addr ? VCT_F_ADDR : 0));
 
 	if (ev->kind == VC_EV_ALLOC)
 		put_alloc(e, ev, fields);
@@ -437,9 +441,11 @@ static void begin_block(struct vc_encoder *e)
 	for (size_t i = 0; i < VCT_COLUMNS; i++)
 		e->column[i].n = 0;
 	if (e->shape_index.slot)
-		memset(e->shape_index.slot, 0, (e->shape_index.mask + 1) * sizeof(*e->shape_index.slot));
+		memset(e->shape_index.slot, 0,
+		       (e->shape_index.mask + 1) * sizeof(*e->shape_index.slot));
 	if (e->size_index.slot)
-		memset(e->size_index.slot, 0, (e->size_index.mask + 1) * sizeof(*e->size_index.slot));
+		memset(e->size_index.slot, 0,
+		       (e->size_index.mask + 1) * sizeof(*e->size_index.slot));
 	e->shape_index.n = e->size_index.n = 0;
 	e->shape_list.n = e->size_list.n = e->raw.n = 0;
 	e->shapes = e->sizes = 0;
@@ -490,7 +496,8 @@ static int write_block(struct vc_encoder *e, struct vct_head *h, const void *raw
 
 	e->packed.n = 0;
 	if (n > VCT_RAW_MAX)
-		return vc_fail(err, VC_ENOSUP, "a block of more than 256 MiB; use fewer events per block");
+		return vc_fail(err, VC_ENOSUP,
+			       "a block of more than 256 MiB; use fewer events per block");
 	if (!room(e, &e->packed, ZSTD_compressBound(n)))
 		return vc_nomem(err, "writing the trace");
 	got = ZSTD_compress2(e->zs, e->packed.at, e->packed.cap, raw, n);
@@ -546,7 +553,8 @@ int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err)
 	return rc;
 }
 
-int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n, struct vc_error *err)
+int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
+		      struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct vc_event *to = &e->ev[e->n++];

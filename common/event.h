@@ -12,59 +12,63 @@ enum vc_event_kind {
 	VC_EV_NONE = 0,
 
 	/* Requests: what drives a simulation. */
-	VC_EV_ALLOC,         /* block `id` wants `size` bytes on `stream` (VC_EVF_EXACT: at `addr`) */
-	VC_EV_FREE,          /* block `id` is given back */
-	VC_EV_FREE_DONE,     /* the deferred free of block `id` was seen to complete here */
-	VC_EV_USE,           /* record_stream: block `id` is used on `stream` too */
-	VC_EV_SYNC,          /* all work queued so far on `stream` (or VC_STREAM_ALL) has completed */
-	VC_EV_TRIM,          /* empty_cache; id = pool, 0 = every pool */
-	VC_EV_MARK,          /* a named instant, `label`; `flags` = enum vc_mark; size of a STEP: ns it
-	                      * took, 0 = unknown */
+	VC_EV_ALLOC,     /* block `id` wants `size` bytes on `stream` (VC_EVF_EXACT: at `addr`) */
+	VC_EV_FREE,      /* block `id` is given back */
+	VC_EV_FREE_DONE, /* the deferred free of block `id` was seen to complete here */
+	VC_EV_USE,       /* record_stream: block `id` is used on `stream` too */
+	VC_EV_SYNC,      /* all work queued so far on `stream` (or VC_STREAM_ALL) has completed */
+	VC_EV_TRIM,      /* empty_cache; id = pool, 0 = every pool */
+	VC_EV_MARK, /* a named instant, `label`; `flags` = enum vc_mark; size of a STEP: ns it
+		     * took, 0 = unknown */
 	VC_EV_POOL_CREATE,   /* id = pool; one use more; VC_EVF_USE_ON_OOM, VC_EVF_NO_SPLIT */
 	VC_EV_POOL_BEGIN,    /* route requests of `stream` (or all) to pool `id` */
 	VC_EV_POOL_END,      /* stop routing to pool `id` */
 	VC_EV_POOL_RELEASE,  /* one use less of pool `id` */
 	VC_EV_CAPTURE_BEGIN, /* a graph capture starts on `stream`, the thread's current stream */
 	VC_EV_CAPTURE_END,
-	VC_EV_OTHERS,        /* from here on other processes hold `size` bytes of the device */
-	VC_EV_FRACTION,      /* set_per_process_memory_fraction; `size` holds the bits of a double */
-	VC_EV_CONFIGURE,     /* allocator settings changed at run time; `label` is the string */
-	VC_EV_STREAM_CLASS,  /* `stream` gets the reserve class `label` (2.15) */
+	VC_EV_OTHERS,    /* from here on other processes hold `size` bytes of the device */
+	VC_EV_FRACTION,  /* set_per_process_memory_fraction; `size` holds the bits of a double */
+	VC_EV_CONFIGURE, /* allocator settings changed at run time; `label` is the string */
+	VC_EV_STREAM_CLASS, /* `stream` gets the reserve class `label` (2.15) */
 
 	/* Evidence: what the real run did below or beside its allocator. */
 	VC_EV_SEGMENT_ALLOC = 32, /* cudaMalloc gave `size` bytes at `addr` */
 	VC_EV_SEGMENT_FREE,
-	VC_EV_SEGMENT_MAP,   /* expandable segments: `size` bytes mapped at `addr` */
+	VC_EV_SEGMENT_MAP, /* expandable segments: `size` bytes mapped at `addr` */
 	VC_EV_SEGMENT_UNMAP,
-	VC_EV_OOM,           /* the real run failed to get `size` (rounded) bytes; addr = device free */
+	VC_EV_OOM, /* the real run failed to get `size` (rounded) bytes; addr = device free */
 	VC_EV_DEVICE_SAMPLE, /* cudaMemGetInfo: addr = free bytes, size = total bytes */
-	VC_EV_KERNEL,        /* `label` ran on `stream` at time_ns for `size` ns; id = correlation */
-	VC_EV_COPY,          /* memcpy/memset: like KERNEL, addr = bytes moved */
-	VC_EV_OUTSIDE_ALLOC, /* memory that is not the allocator's: `size` bytes at `addr`; `label` =
-	                      * whose (a library, pinned host memory, ...) */
+	VC_EV_KERNEL, /* `label` ran on `stream` at time_ns for `size` ns; id = correlation */
+	VC_EV_COPY,   /* memcpy/memset: like KERNEL, addr = bytes moved */
+	VC_EV_OUTSIDE_ALLOC, /* memory that is not the allocator's: `size` bytes at `addr`;
+			      * `label` = whose (a library, pinned host memory, ...) */
 	VC_EV_OUTSIDE_FREE,
-	VC_EV_DRIVER_POOL,   /* a memory pool of the driver's: addr = which, size = bytes it reserves,
-	                      * id = bytes in use, flags = enum vc_driver_pool, `label` = what else */
-	VC_EV_OVERHEAD,      /* CUPTI or the driver, `label` = doing what, took `size` ns of the
-	                      * program's time */
-	VC_EV_LAUNCH,        /* the call that queued the work with correlation `id`; took `size` ns */
+	VC_EV_DRIVER_POOL, /* a memory pool of the driver's: addr = which, size = bytes it
+			    * reserves, id = bytes in use, flags = enum vc_driver_pool, `label` =
+			    * what else */
+	VC_EV_OVERHEAD,    /* CUPTI or the driver, `label` = doing what, took `size` ns of the
+			    * program's time */
+	VC_EV_LAUNCH, /* the call that queued the work with correlation `id`; took `size` ns */
 
-	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At the
-	 * start of a device's events it is the warm start; with VC_EVF_FINAL it is the recorded end. */
-	VC_EV_HEAP_SEGMENT = 64, /* addr, size, stream, id = pool, VC_EVF_SMALL, VC_EVF_EXPANDABLE */
-	VC_EV_HEAP_BLOCK,    /* addr; size = REQUESTED bytes (stale when free); real size = distance to
-	                      * the next block or the segment's end; id = block, 0 when free */
+	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At
+	 * the start of a device's events it is the warm start; with VC_EVF_FINAL it is the
+	 * recorded end. */
+	VC_EV_HEAP_SEGMENT =
+		64,       /* addr, size, stream, id = pool, VC_EVF_SMALL, VC_EVF_EXPANDABLE */
+	VC_EV_HEAP_BLOCK, /* addr; size = REQUESTED bytes (stale when free); real size = distance
+			   * to the next block or the segment's end; id = block, 0 when free */
 };
 
 enum vc_event_flags {
-	VC_EVF_SMALL      = 1,  /* HEAP_SEGMENT: of the small pool */
-	VC_EVF_EXPANDABLE = 2,  /* HEAP_SEGMENT: a mapped run of an expandable segment */
-	VC_EVF_LIVE       = 4,  /* HEAP_BLOCK: allocated */
-	VC_EVF_PENDING    = 8,  /* HEAP_BLOCK: freed, waits for other streams; FREE: FREE_DONE follows */
-	VC_EVF_FINAL      = 16, /* HEAP_*: the heap after the last event */
-	VC_EVF_EXACT      = 32, /* ALLOC: exactly at `addr` (2.13 on) */
+	VC_EVF_SMALL = 1,      /* HEAP_SEGMENT: of the small pool */
+	VC_EVF_EXPANDABLE = 2, /* HEAP_SEGMENT: a mapped run of an expandable segment */
+	VC_EVF_LIVE = 4,       /* HEAP_BLOCK: allocated */
+	VC_EVF_PENDING =
+		8, /* HEAP_BLOCK: freed, waits for other streams; FREE: FREE_DONE follows */
+	VC_EVF_FINAL = 16,      /* HEAP_*: the heap after the last event */
+	VC_EVF_EXACT = 32,      /* ALLOC: exactly at `addr` (2.13 on) */
 	VC_EVF_USE_ON_OOM = 64, /* POOL_CREATE */
-	VC_EVF_NO_SPLIT   = 128,/* POOL_CREATE */
+	VC_EVF_NO_SPLIT = 128,  /* POOL_CREATE */
 };
 
 enum vc_mark { /* flags of VC_EV_MARK */

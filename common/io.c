@@ -34,7 +34,8 @@ struct vc_input {
 	ZSTD_DStream *zs;
 };
 
-static int read_some(struct vc_input *in, uint8_t *to, size_t cap, size_t *got, struct vc_error *err)
+static int read_some(struct vc_input *in, uint8_t *to, size_t cap, size_t *got,
+		     struct vc_error *err)
 {
 	ssize_t n;
 
@@ -75,8 +76,8 @@ static int next_member(struct vc_input *in, struct vc_error *err)
 	if (in->raw_at == in->raw_end)
 		return 0;
 	if (in->raw[in->raw_at] != 0x1f)
-		return vc_fail(err, VC_EFORMAT, "%s: bytes after the end of the gzip data are not gzip",
-			       in->name);
+		return vc_fail(err, VC_EFORMAT,
+			       "%s: bytes after the end of the gzip data are not gzip", in->name);
 	if (inflateReset(&in->gz) != Z_OK)
 		return vc_fail(err, VC_EFORMAT, "%s: damaged gzip data", in->name);
 	in->between = false;
@@ -135,8 +136,9 @@ static int unpack(struct vc_input *in, struct vc_error *err)
 
 	for (;;) {
 		before = in->raw_end - in->raw_at;
-		rc = in->packing == GZIP ? gunzip(in, in->window + in->end, in->cap - in->end, &got, err)
-					 : unzstd(in, in->window + in->end, in->cap - in->end, &got, err);
+		rc = in->packing == GZIP ?
+			     gunzip(in, in->window + in->end, in->cap - in->end, &got, err) :
+			     unzstd(in, in->window + in->end, in->cap - in->end, &got, err);
 		if (rc)
 			return rc;
 		in->end += got;
@@ -236,7 +238,8 @@ bool vc_input_truncated(const struct vc_input *in)
  * docs/trace-format.md); the latter are read block by block, not as one zstd stream. */
 static enum packing recognise(const uint8_t *p, size_t n)
 {
-	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd }, pzstd[] = { 0x50, 0x2a, 0x4d, 0x18 };
+	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd },
+			     pzstd[] = { 0x50, 0x2a, 0x4d, 0x18 };
 
 	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
 		return GZIP;

@@ -21,27 +21,28 @@ void vc_input_close(struct vc_input *in); /* NULL is fine */
 /* Standard input, a pipe, what stands behind <(...): it can be opened and read but once. */
 bool vc_input_is_stream(const char *path);
 
-/* At least `want` bytes from the current position without consuming them, fewer only at the end of
- * the input; *got says how many lie at the returned address (valid until the next call). NULL and an
- * error only when reading or decompressing failed. */
+/* At least `want` bytes from the current position without consuming them, fewer only at the end
+ * of the input; *got says how many lie at the returned address (valid until the next call). NULL
+ * and an error only when reading or decompressing failed. */
 const uint8_t *vc_input_peek(struct vc_input *in, size_t want, size_t *got, struct vc_error *err);
 void vc_input_skip(struct vc_input *in, size_t n); /* n <= what the last peek got */
 uint64_t vc_input_offset(const struct vc_input *in); /* consumed so far, after decompression */
 const char *vc_input_name(const struct vc_input *in);
 bool vc_input_truncated(const struct vc_input *in); /* compressed data ended too early */
 
-/* Output to a file without a name (where the file system knows none: to a temporary one beside `path`),
- * put in place by commit; "-" is standard output. Failures are sticky: write freely, commit tells.
- * Without commit nothing stays. */
+/* Output to a file without a name (where the file system knows none: to a temporary one beside
+ * `path`), put in place by commit; "-" is standard output. Failures are sticky: write freely,
+ * commit tells. Without commit nothing stays. */
 struct vc_output;
 struct vc_output *vc_output_open(const char *path, struct vc_error *err);
 struct vc_output *vc_output_memory(struct vc_error *err); /* collects in memory */
 void vc_output_write(struct vc_output *o, const void *data, size_t n);
 void vc_output_text(struct vc_output *o, const char *text);
-void vc_output_printf(struct vc_output *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void vc_output_printf(struct vc_output *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 int  vc_output_commit(struct vc_output *o, struct vc_error *err);
-char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now yours;
-						       * NULL: no memory */
+char *vc_output_take(struct vc_output *o, size_t *n); /* memory: the bytes, NUL-terminated, now
+						       * yours; NULL: no memory */
 void vc_output_close(struct vc_output *o); /* NULL is fine */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - see journal.h: merges the rings of a journal by the number that orders all records. */
+/* journal.c - see journal.h: merges the rings of a journal by the number that orders all records.
+ */
 #include "common/journal.h"
 
 #include <errno.h>
@@ -33,15 +34,18 @@ static int map_header(struct vc_journal_reader *r, const char *path, struct vc_e
 	struct stat st;
 	void *p;
 
-	if (fstat(r->fd, &st) < 0 || pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	if (fstat(r->fd, &st) < 0 ||
+	    pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
 	    head.magic != VC_JOURNAL_MAGIC)
 		return vc_fail(err, VC_EFORMAT, "%s: not a recording journal", path);
 	if (head.version != VC_JOURNAL_VERSION || head.header_bytes != sizeof(head) ||
-	    head.rings_at < head.text_at + VC_JOURNAL_TEXT || (uint64_t)st.st_size < head.rings_at ||
-	    head.text_at < sizeof(head))
-		return vc_fail(err, VC_ENOSUP, "%s: a journal of another version of vramcast", path);
+	    head.rings_at < head.text_at + VC_JOURNAL_TEXT ||
+	    (uint64_t)st.st_size < head.rings_at || head.text_at < sizeof(head))
+		return vc_fail(err, VC_ENOSUP, "%s: a journal of another version of vramcast",
+			       path);
 	r->mapped = (size_t)head.rings_at;
-	p = mmap(NULL, r->mapped, r->writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, r->fd, 0);
+	p = mmap(NULL, r->mapped, r->writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+		 r->fd, 0);
 	if (p == MAP_FAILED)
 		return vc_fail(err, VC_EIO, "%s: cannot map: %s", path, strerror(errno));
 	r->j = p;
@@ -92,7 +96,8 @@ const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
 {
 	uint32_t used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
 
-	/* A text is ended by a NUL; the last byte of the area is never used, so one always comes. */
+	/* A text is ended by a NUL; the last byte of the area is never used, so one always comes.
+	 */
 	return offset && offset < used && used < VC_JOURNAL_TEXT ? r->text + offset : "";
 }
 
@@ -158,7 +163,8 @@ static void map_new_rings(struct vc_journal_reader *r)
 		if (p == MAP_FAILED)
 			return;
 		r->slot[r->rings] = p; /* a damaged head would be read for ever: see head_of */
-		r->at[r->rings] = atomic_load_explicit(&r->j->ring[r->rings].tail, memory_order_relaxed);
+		r->at[r->rings] =
+			atomic_load_explicit(&r->j->ring[r->rings].tail, memory_order_relaxed);
 	}
 }
 
@@ -219,7 +225,8 @@ static bool go_on(struct vc_journal_reader *r, uint64_t seq)
 }
 
 /* May the record of that number be next? */
-static bool take(struct vc_journal_reader *r, uint64_t seq, enum vc_journal_way way, uint64_t *missing)
+static bool take(struct vc_journal_reader *r, uint64_t seq, enum vc_journal_way way,
+		 uint64_t *missing)
 {
 	if (seq <= r->seq) {
 		uint64_t *was = late(r, seq);
@@ -262,7 +269,8 @@ size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_
 	while (n < cap) {
 		uint32_t i = r->last;
 
-		if (r->lates || i >= r->rings || r->at[i] >= sure[i] || next_seq(r, i) != r->seq + 1) {
+		if (r->lates || i >= r->rings || r->at[i] >= sure[i] ||
+		    next_seq(r, i) != r->seq + 1) {
 			int found = earliest(r, head);
 
 			if (found < 0)
@@ -292,7 +300,8 @@ void vc_journal_commit(struct vc_journal_reader *r, uint64_t bytes)
 	atomic_store(&r->j->stored[next].bytes, bytes);
 	atomic_store(&r->j->stored[next].seq, r->seq);
 	for (size_t i = 0; i < VC_JOURNAL_LATE; i++)
-		atomic_store_explicit(&r->j->stored[next].late[i], r->late[i], memory_order_relaxed);
+		atomic_store_explicit(&r->j->stored[next].late[i], r->late[i],
+				      memory_order_relaxed);
 	atomic_store(&r->j->stored_at, next);
 	for (uint32_t i = 0; i < r->rings; i++)
 		atomic_store_explicit(&r->j->ring[i].tail, r->at[i], memory_order_release);
@@ -375,7 +384,8 @@ uint64_t vc_journal_uncommitted(struct vc_journal_reader *r)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < r->rings; i++) {
-		uint64_t n = r->at[i] - atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
+		uint64_t n = r->at[i] -
+			     atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
 
 		if (n > most)
 			most = n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal.h - the file a recorded process and the recorder share while the run goes on.
  *
- * One file per process image, mapped shared on both sides, so what was written survives any death of
- * the writer. A header page, a text area, and one ring of fixed records per thread. The writer side
- * is tracer/recorder.c (no libc allocation, no locks on the hot path); the reader side is below.
- * Byte order and alignment are those of the machine: a journal never travels. */
+ * One file per process image, mapped shared on both sides, so what was written survives any death
+ * of the writer. A header page, a text area, and one ring of fixed records per thread. The writer
+ * side is tracer/recorder.c (no libc allocation, no locks on the hot path); the reader side is
+ * below. Byte order and alignment are those of the machine: a journal never travels. */
 #ifndef VC_JOURNAL_H
 #define VC_JOURNAL_H
 
@@ -36,9 +36,10 @@ enum vc_record_kind {
 };
 
 enum vc_record_flags {
-	VC_RECF_DRIVER = 32,       /* ALLOC, FREE: a call of the driver's pools, which CUPTI reports too */
-	VC_RECF_BLOCK_ONLY = 64,   /* ALLOC: `size` is the block's, the requested size is unknown */
-	VC_RECF_LATE = 128,        /* came from an activity buffer after the fact */
+	VC_RECF_DRIVER =
+		32, /* ALLOC, FREE: a call of the driver's pools, which CUPTI reports too */
+	VC_RECF_BLOCK_ONLY = 64, /* ALLOC: `size` is the block's, the requested size is unknown */
+	VC_RECF_LATE = 128,      /* came from an activity buffer after the fact */
 };
 
 struct vc_record { /* one cache line */
@@ -48,14 +49,15 @@ struct vc_record { /* one cache line */
 	uint64_t extra;    /* ALLOC, FREE: bytes of the block */
 	uint64_t stream;   /* handle */
 	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown */
-	uint32_t text;     /* offset in the text area; 0 = none; ALLOC, OOM: of a struct vc_journal_frame */
+	uint32_t text;     /* offset in the text area; 0 = none; ALLOC, OOM: of a struct
+			      vc_journal_frame */
 	uint16_t device;
 	uint8_t  kind, flags;
 };
 _Static_assert(sizeof(struct vc_record) == 64, "a record is one cache line");
 
-/* A frame of a call stack, in the text area: it outlasts the records, for a recovery that goes on from
- * a partial trace. Offsets; 0 = none. A caller is stored before what it calls. */
+/* A frame of a call stack, in the text area: it outlasts the records, for a recovery that goes on
+ * from a partial trace. Offsets; 0 = none. A caller is stored before what it calls. */
 struct vc_journal_frame { uint32_t caller, function, file, line; };
 
 enum vc_ring_state { VC_RING_FREE, VC_RING_USED, VC_RING_LEFT /* its thread has ended */ };
@@ -124,8 +126,9 @@ const char *vc_journal_note(struct vc_journal_reader *r, size_t i, char *buf, si
 /* A number that is missing: its thread was stopped between taking it and publishing the record. */
 enum vc_journal_way {
 	VC_JOURNAL_WAIT,  /* for it: 0 is returned */
-	VC_JOURNAL_HURRY, /* go on, it comes late. Nothing that was read before it can depend on it: a free
-	                   * is published before it is made, an allocation before its caller has it */
+	VC_JOURNAL_HURRY, /* go on, it comes late. Nothing that was read before it can depend on
+			   * it: a free is published before it is made, an allocation before its
+			   * caller has it */
 	VC_JOURNAL_DEAD,  /* nobody will publish it: counted in *missing */
 };
 /* Copy up to cap records that are next in the order of seq. */
@@ -155,7 +158,8 @@ void vc_journal_describe(struct vc_journal_reader *r, struct vc_meta *meta);
 int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err);
 /* Note an event that an earlier part of the same recording holds (recovery goes on from it). */
-int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, struct vc_error *err);
+int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev,
+		      struct vc_error *err);
 
 struct vc_journal_totals { uint64_t allocs, frees, live, peak, reserved_peak, steps; };
 struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d);

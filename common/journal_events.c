@@ -28,7 +28,8 @@ struct vc_journal_decoder {
 	size_t mappeds;
 	struct pool *pool;
 	size_t pools;
-	struct blocks frames; /* nodes of the trace's stacks by offset of their frame in the journal */
+	struct blocks
+		frames; /* nodes of the trace's stacks by offset of their frame in the journal */
 	struct vc_journal_totals totals;
 	uint64_t stream_handle;   /* the last one asked for ... */
 	uint32_t stream;          /* ... and its index */
@@ -123,7 +124,8 @@ static struct block *enter(struct blocks *b, uint64_t key, struct vc_error *err)
 		return e;
 	if ((!b->slot || b->used * 2 > b->mask) && grow(b, err) < 0)
 		return NULL;
-	for (i = place(key, b->mask); b->slot[i].key && b->slot[i].key != GONE; i = (i + 1) & b->mask)
+	for (i = place(key, b->mask); b->slot[i].key && b->slot[i].key != GONE;
+	     i = (i + 1) & b->mask)
 		;
 	b->used += !b->slot[i].key;
 	b->live++;
@@ -160,8 +162,8 @@ static int decode_alloc(struct vc_journal_decoder *d, const struct vc_record *re
 	return 1;
 }
 
-static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev,
-		       struct vc_error *err)
+static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec,
+		       struct vc_event *ev, struct vc_error *err)
 {
 	struct block *b = find(&d->heap, key_of(rec->device, rec->addr)), *w;
 
@@ -195,7 +197,8 @@ static int decode_free_done(struct vc_journal_decoder *d, const struct vc_record
 	return 1;
 }
 
-static int decode_use(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev)
+static int decode_use(struct vc_journal_decoder *d, const struct vc_record *rec,
+		      struct vc_event *ev)
 {
 	struct block *b = find(&d->heap, key_of(rec->device, rec->addr));
 
@@ -206,8 +209,8 @@ static int decode_use(struct vc_journal_decoder *d, const struct vc_record *rec,
 }
 
 /* PyTorch names pools by a pair of numbers; events by one, dense from 1. */
-static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_event *ev,
-		       struct vc_error *err)
+static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec,
+		       struct vc_event *ev, struct vc_error *err)
 {
 	struct pool *p;
 
@@ -237,7 +240,8 @@ static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, s
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
 		       rec->kind == VC_EV_FREE;
 	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
-	struct block *b = rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
+	struct block *b =
+		rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
 
 	if (!(rec->flags & VC_RECF_LATE)) {
 		if (!b)
@@ -285,7 +289,8 @@ static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *
 static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec,
 			  struct vc_event *ev, struct vc_error *err)
 {
-	uint64_t key = key_of(0, rec->addr); /* an address is one device's; the call is made on any */
+	uint64_t key =
+		key_of(0, rec->addr); /* an address is one device's; the call is made on any */
 	int known = is_known(d, rec, err);
 	struct block *b;
 
@@ -308,7 +313,8 @@ static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *
 	return 1;
 }
 
-static uint32_t string_at(struct vc_journal_decoder *d, struct vc_journal_reader *r, uint64_t offset)
+static uint32_t string_at(struct vc_journal_decoder *d, struct vc_journal_reader *r,
+			  uint64_t offset)
 {
 	const char *s = vc_journal_text(r, (uint32_t)offset);
 
@@ -464,7 +470,8 @@ static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
 			meta->rank = strtol(buf, NULL, 10);
 }
 
-/* The fact "gpu N": total bytes, compute capability, multiprocessors and name, as tracer/device_fact.c writes them. */
+/* The fact "gpu N": total bytes, compute capability, multiprocessors and name, as
+ * tracer/device_fact.c writes them. */
 static void describe_devices(struct vc_journal_reader *r, struct vc_meta *meta)
 {
 	char key[16], buf[256], name[128];
@@ -476,7 +483,8 @@ static void describe_devices(struct vc_journal_reader *r, struct vc_meta *meta)
 
 		snprintf(key, sizeof(key), "gpu %u", i);
 		if (!vc_journal_fact(r, key, buf, sizeof(buf)) ||
-		    sscanf(buf, "%" SCNu64 " %d.%d %d %127[^\n]", &total, &major, &minor, &sms, name) != 5 ||
+		    sscanf(buf, "%" SCNu64 " %d.%d %d %127[^\n]", &total, &major, &minor, &sms,
+			   name) != 5 ||
 		    !(d = vc_meta_device(meta, i)))
 			continue;
 		d->total = total;

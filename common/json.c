@@ -59,7 +59,8 @@ static int next_byte(struct vc_json_state *s, struct vc_error *err)
 	int rc;
 
 	for (;;) {
-		while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\t' || *s->p == '\r'))
+		while (s->p < s->end &&
+		       (*s->p == ' ' || *s->p == '\n' || *s->p == '\t' || *s->p == '\r'))
 			s->p++;
 		if (s->p < s->end)
 			return *s->p;
@@ -135,7 +136,8 @@ static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 			rc = need(s, 6, err);
 		if (rc)
 			return rc;
-		if (s->p[0] == '\\' && s->p[1] == 'u' && !hex4(s->p + 2, &low) && low >= 0xdc00 && low < 0xe000) {
+		if (s->p[0] == '\\' && s->p[1] == 'u' && !hex4(s->p + 2, &low) && low >= 0xdc00 &&
+		    low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 			s->p += 6;
 		}
@@ -213,8 +215,8 @@ static int word_end(struct vc_json_state *s, size_t *n, struct vc_error *err)
 				return 0;
 		}
 		c = s->p[*n];
-		if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '+' || c == '-' ||
-		      c == '.'))
+		if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+		      c == '+' || c == '-' || c == '.'))
 			return 0;
 		if (*n > 400)
 			return bad(s, "a number of more than 400 digits", err);

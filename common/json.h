@@ -20,8 +20,9 @@ enum vc_json_token {
 
 /* Memory does not grow with the document: one token and a stack of 512 levels. */
 struct vc_json {
-	const char *text; size_t len;       /* of the last key or text, NUL-terminated, UTF-8; of a number
-					     * as it was written; until next */
+	const char *text;
+	size_t len; /* of the last key or text, NUL-terminated, UTF-8; of a number
+		     * as it was written; until next */
 	double real;
 	int64_t integer;
 	bool is_integer;                    /* written without point or exponent, and fits */

@@ -78,7 +78,8 @@ static inline uint64_t vc_map_take(struct vc_map *m, uint64_t key)
 	if (!found)
 		return 0;
 	value = *found;
-	hole = (size_t)((struct vc_map_slot *)(void *)((char *)found - offsetof(struct vc_map_slot, value)) -
+	hole = (size_t)((struct vc_map_slot *)(void *)((char *)found -
+						       offsetof(struct vc_map_slot, value)) -
 			m->slot);
 	for (i = (hole + 1) & m->mask; m->slot[i].value; i = (i + 1) & m->mask) {
 		size_t home = vc_map_home(m, m->slot[i].key);

@@ -158,7 +158,8 @@ uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len)
 	     at = (at + 1) & x->strings.mask) {
 		uint32_t i = x->strings.slot[at] - 1;
 
-		if (x->string_hash[i] == hash && !strncmp(m->string[i], text, len) && !m->string[i][len])
+		if (x->string_hash[i] == hash && !strncmp(m->string[i], text, len) &&
+		    !m->string[i][len])
 			return i;
 	}
 	if (!string_room(m, x))

@@ -58,7 +58,7 @@ struct vc_meta {
 	char *source;        /* name of the decoder */
 	char *torch;         /* "2.9", or NULL: unknown */
 	bool torch_guessed;  /* from the layout, not written in the recording */
-	char *conf;          /* PYTORCH_CUDA_ALLOC_CONF of the recording, or NULL: unknown/default */
+	char *conf; /* PYTORCH_CUDA_ALLOC_CONF of the recording, or NULL: unknown/default */
 	char *producer;      /* who made it, free text, or NULL */
 	char *command;       /* command line of the recorded program, or NULL */
 	char *host; int64_t pid, rank; /* rank -1, pid 0: unknown */
@@ -74,23 +74,27 @@ struct vc_meta {
 	uint64_t *stream;    size_t streams;   /* handle of each stream index; stream[0] = 0 */
 	struct vc_param_value *param; size_t params; /* recorded with batch=8, ... */
 	struct vc_device_info *device; size_t devices;
-	char **note;         size_t notes;     /* sentences a user should see (why not exact, ...) */
+	char **note;
+	size_t notes;        /* sentences a user should see (why not exact, ...) */
 	void *index;         /* private: hash indices of the dictionaries */
 };
 
 struct vc_meta *vc_meta_new(struct vc_error *err);
-struct vc_meta *vc_meta_copy(const struct vc_meta *m, struct vc_error *err); /* with the same indices */
+struct vc_meta *vc_meta_copy(const struct vc_meta *m,
+			     struct vc_error *err); /* with the same indices */
 void vc_meta_free(struct vc_meta *m); /* NULL is fine */
-/* The index of the string / frame / stream, added when new; 0 also on lack of memory (sticky: m->index
- * remembers, vc_meta_ok tells). */
+/* The index of the string / frame / stream, added when new; 0 also on lack of memory (sticky:
+ * m->index remembers, vc_meta_ok tells). */
 uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len);
 uint32_t vc_meta_frame(struct vc_meta *m, struct vc_frame f);
 uint32_t vc_meta_stream(struct vc_meta *m, uint64_t handle);
 void vc_meta_note(struct vc_meta *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void vc_meta_set(char **field, const char *text); /* replaces a copied text field; NULL clears */
 void vc_meta_param(struct vc_meta *m, const char *name, double value); /* adds or replaces */
-struct vc_device_info *vc_meta_device(struct vc_meta *m, uint16_t index); /* added when new; NULL: no memory */
-const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m, uint16_t index); /* or NULL */
+struct vc_device_info *vc_meta_device(struct vc_meta *m,
+				      uint16_t index); /* added when new; NULL: no memory */
+const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m,
+						  uint16_t index); /* or NULL */
 bool vc_meta_ok(const struct vc_meta *m); /* no allocation has failed */
 
 #endif

@@ -133,8 +133,10 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
 	snprintf(word, sizeof(word), "%.*s", (int)n, name);
 	near = vc_nearest(word, names, k);
 	if (near)
-		return vc_fail(p->err, VC_EUSAGE, "no option --%s (did you mean --%s?)", word, near);
-	return vc_fail(p->err, VC_EUSAGE, "no option --%s (see 'vramcast help %s')", word, p->cmd->name);
+		return vc_fail(p->err, VC_EUSAGE, "no option --%s (did you mean --%s?)", word,
+			       near);
+	return vc_fail(p->err, VC_EUSAGE, "no option --%s (see 'vramcast help %s')", word,
+		       p->cmd->name);
 }
 
 static bool takes_value(const struct vc_option *o)
@@ -185,7 +187,8 @@ static int parse_short(struct parse *p, const char *arg)
 		if (!o && *arg == 'h')
 			return VC_OPT_HELP;
 		if (!o)
-			return vc_fail(p->err, VC_EUSAGE, "no option -%c (see 'vramcast help %s')", *arg,
+			return vc_fail(p->err, VC_EUSAGE,
+				       "no option -%c (see 'vramcast help %s')", *arg,
 				       p->cmd->name);
 		if (takes_value(o)) {
 			if (!*value && need_value(p, o, &value) < 0)
@@ -253,9 +256,9 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out)
 	size_t t = 0, r = 0;
 	bool any = false;
 
-	vc_output_printf(out, "vramcast %s%s%s%s\n\n%s\n", c->name, c->options ? " [OPTION]..." : "",
-			 c->operands && *c->operands ? " " : "", c->operands ? c->operands : "",
-			 c->summary);
+	vc_output_printf(out, "vramcast %s%s%s%s\n\n%s\n", c->name,
+			 c->options ? " [OPTION]..." : "", c->operands && *c->operands ? " " : "",
+			 c->operands ? c->operands : "", c->summary);
 	if (c->details)
 		vc_output_printf(out, "\n%s\n", c->details);
 	for (const struct vc_option *o; (o = next_option(c, &t, &r)); any = true) {
@@ -270,7 +273,8 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out)
 
 char *vc_opt_word(const char *word, char *buf, size_t n)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 	size_t k = 0;
 
 	if (*word && word[strspn(word, plain)] == '\0') {

@@ -36,11 +36,13 @@ struct vc_option {
 #define VC_OPTION_END { 0, NULL, VC_O_FLAG, 0, NULL, NULL, NULL }
 
 enum vc_command_flags {
-	VC_CMD_PASSTHROUGH = 1, /* options end at the first operand: it is a program and its arguments */
-	VC_CMD_HIDDEN = 2,      /* not in the list of commands */
+	VC_CMD_PASSTHROUGH =
+		1, /* options end at the first operand: it is a program and its arguments */
+	VC_CMD_HIDDEN = 2, /* not in the list of commands */
 };
 
-struct vc_console {         /* what the front door hands to a command; every command takes -q -v --color */
+struct vc_console { /* what the front door hands to a command; every command takes -q -v --color
+		     */
 	bool quiet, verbose, color;
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
@@ -50,10 +52,12 @@ struct vc_command {
 	const char *operands;   /* "TRACE..." for the usage line */
 	const char *summary;    /* one line */
 	const char *details;    /* paragraphs for help, or NULL */
-	const struct vc_option *const *options; /* NULL-terminated list of tables (shared ones first) */
+	const struct vc_option *const
+		*options; /* NULL-terminated list of tables (shared ones first) */
 	size_t config_size;
 	unsigned flags;
-	/* Exit code, or < 0: failed, con->err says why (VC_EUSAGE becomes exit code 2, others 1). */
+	/* Exit code, or < 0: failed, con->err says why (VC_EUSAGE becomes exit code 2, others 1).
+	 */
 	int (*run)(const void *config, size_t argc, char **argv, struct vc_console *con);
 };
 
@@ -66,13 +70,14 @@ int  vc_opt_parse(const struct vc_command *c, void *cfg, size_t argc, char **arg
 void vc_opt_fini(const struct vc_command *c, void *cfg);
 void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 
-/* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n bytes do
- * not suffice. Returns buf. */
+/* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n
+ * bytes do not suffice. Returns buf. */
 char *vc_opt_word(const char *word, char *buf, size_t n);
 
 #define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
 #include "commands/commands.def"
 #undef VC_COMMAND
-extern const struct vc_command *const vc_commands[]; /* NULL-terminated; defined by the front door */
+extern const struct vc_command
+	*const vc_commands[]; /* NULL-terminated; defined by the front door */
 
 #endif

@@ -152,8 +152,8 @@ static bool open_nameless(struct vc_output *o)
 	return o->nameless;
 }
 
-/* Calls make until it made something under a name of its own: not mkstemp's, so that the file gets the
- * mode the user's umask says. False with errno where that is not to be had. */
+/* Calls make until it made something under a name of its own: not mkstemp's, so that the file
+ * gets the mode the user's umask says. False with errno where that is not to be had. */
 static bool under_own_name(struct vc_output *o, int (*make)(struct vc_output *))
 {
 	size_t cap = strlen(o->path) + 48;
@@ -186,7 +186,8 @@ static int give_name(struct vc_output *o)
 
 static int open_temporary(struct vc_output *o, struct vc_error *err)
 {
-	if (open_nameless(o) || under_own_name(o, create)) /* NFS and FUSE know no files without a name */
+	if (open_nameless(o) ||
+	    under_own_name(o, create)) /* NFS and FUSE know no files without a name */
 		return 0;
 	return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
 }
@@ -203,7 +204,8 @@ static int open_target(struct vc_output *o, struct vc_error *err)
 	if (!S_ISREG(st.st_mode)) {
 		o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
 		if (o->fd < 0)
-			return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path, strerror(errno));
+			return vc_fail(err, VC_EIO, "cannot write %s: %s", o->path,
+				       strerror(errno));
 		return 0;
 	}
 	if (access(o->path, W_OK)) /* a folder that lets it be replaced is not leave to do so */

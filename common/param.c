@@ -52,7 +52,8 @@ int vc_parse_size(const char *text, uint64_t *bytes, struct vc_error *err)
 		return VC_OK;
 	}
 bad:
-	return vc_fail(err, VC_EUSAGE, "'%s' is not a size (try 20MiB, 1.5GiB or plain bytes)", text);
+	return vc_fail(err, VC_EUSAGE, "'%s' is not a size (try 20MiB, 1.5GiB or plain bytes)",
+		       text);
 }
 
 int vc_parse_uint(const char *text, uint64_t *value, struct vc_error *err)
@@ -92,7 +93,8 @@ static int parse_bool(const char *text, bool *value, struct vc_error *err)
 	return vc_fail(err, VC_EUSAGE, "'%s' is neither true nor false", text);
 }
 
-static int parse_choice(const char *choices, const char *text, uint64_t *value, struct vc_error *err)
+static int parse_choice(const char *choices, const char *text, uint64_t *value,
+			struct vc_error *err)
 {
 	uint64_t index = 0;
 
@@ -174,7 +176,8 @@ static int unknown(const struct vc_param *table, const char *name, struct vc_err
 	}
 	near = vc_nearest(name, names, n);
 	if (near)
-		return vc_fail(err, VC_EUSAGE, "no parameter is called '%s' (did you mean %s?)", name, near);
+		return vc_fail(err, VC_EUSAGE, "no parameter is called '%s' (did you mean %s?)",
+			       name, near);
 	return vc_fail(err, VC_EUSAGE, n ? "no parameter is called '%s' (the first is %s)"
 		       : "no parameter is called '%s' (it takes none)", name, n ? names[0] : "");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pattern.c - see pattern.h.
  *
- * The symbol of a moment is the order of the last eight events, allocation or free each. A step is the
- * smallest distance at which nearly all symbols come again, the beginning of the run left out. Sizes
- * are used for one thing: memory must rise and fall within a step, else it is the loop of an optimizer
- * over its tensors that repeats. */
+ * The symbol of a moment is the order of the last eight events, allocation or free each. A step
+ * is the smallest distance at which nearly all symbols come again, the beginning of the run left
+ * out. Sizes are used for one thing: memory must rise and fall within a step, else it is the loop
+ * of an optimizer over its tensors that repeats. */
 #include "common/pattern.h"
 
 #include <stdbool.h>
@@ -120,7 +120,8 @@ static int by_count(const void *x, const void *y)
 }
 
 /* For each moment the one before it whose last 64 events were the same, plus 1; 0 = none. */
-static int link_equals(const struct vc_pattern *p, size_t from, uint32_t *before, struct vc_error *err)
+static int link_equals(const struct vc_pattern *p, size_t from, uint32_t *before,
+		       struct vc_error *err)
 {
 	size_t mask = 1;
 	uint32_t *last;
@@ -132,7 +133,8 @@ static int link_equals(const struct vc_pattern *p, size_t from, uint32_t *before
 	if (!last)
 		return vc_nomem(err, "the pattern of a recording");
 	for (size_t i = from; i < p->n; i++) {
-		size_t k = (size_t)(p->word[i] * 0x9e3779b97f4a7c15u >> 32) & mask; /* 2^64 / golden ratio */
+		size_t k = (size_t)(p->word[i] * 0x9e3779b97f4a7c15u >> 32) &
+			   mask; /* 2^64 / golden ratio */
 
 		while (last[k] && p->word[last[k] - 1] != p->word[i])
 			k = (k + 1) & mask;
@@ -155,7 +157,8 @@ static int candidates(const struct vc_pattern *p, size_t from, struct lag *out, 
 	for (size_t i = from; r == VC_OK && i < p->n; i++) {
 		size_t at = before[i];
 
-		for (int hop = 0; hop < HOPS && at && i + 1 - at <= most; hop++, at = before[at - 1])
+		for (int hop = 0; hop < HOPS && at && i + 1 - at <= most;
+		     hop++, at = before[at - 1])
 			count[i + 1 - at]++;
 	}
 	for (size_t d = SHORTEST; r == VC_OK && d <= most; d++)
@@ -261,7 +264,8 @@ static struct landmark *landmark(struct marks *m, uint64_t word)
 	return &m->at[k];
 }
 
-/* Counts the landmarks of the step [model, model + lag), none nearer to itself than most of a step. */
+/* Counts the landmarks of the step [model, model + lag), none nearer to itself than most of a
+ * step. */
 static bool count_landmarks(const struct vc_pattern *p, size_t model, size_t lag, struct marks *m)
 {
 	for (m->mask = 1; m->mask < lag * 2;)
@@ -308,14 +312,15 @@ static uint64_t agreed(const struct marks *m)
 	return steps;
 }
 
-/* Whether memory is as low each time at the landmark where it is lowest: at the end of a step it is,
- * at the end of a micro-batch there are gradients that the first one had not. */
+/* Whether memory is as low each time at the landmark where it is lowest: at the end of a step it
+ * is, at the end of a micro-batch there are gradients that the first one had not. */
 static bool comes_back(const struct vc_pattern *p, size_t model, size_t lag, struct marks *m)
 {
 	size_t low = SIZE_MAX, last = 0, alike = 0, n = 0;
 
 	for (size_t i = model; i < model + lag; i++)
-		if (landmark(m, p->word[i])->inside == 1 && (low == SIZE_MAX || p->live[i] < p->live[low]))
+		if (landmark(m, p->word[i])->inside == 1 &&
+		    (low == SIZE_MAX || p->live[i] < p->live[low]))
 			low = i;
 	for (size_t i = p->n / 5; low != SIZE_MAX && i < p->n; i++) {
 		uint64_t a = p->live[i], b = p->live[low];
@@ -329,7 +334,8 @@ static bool comes_back(const struct vc_pattern *p, size_t model, size_t lag, str
 	return n >= 3 && alike * 10 >= n * 9;
 }
 
-/* Steps of that length; 0 when it has too few landmarks. `shorter`: than one that is known to repeat. */
+/* Steps of that length; 0 when it has too few landmarks. `shorter`: than one that is known to
+ * repeat. */
 static int count_steps(const struct vc_pattern *p, size_t from, size_t lag, bool shorter,
 		       uint64_t *steps, struct vc_error *err)
 {
@@ -346,8 +352,9 @@ static int count_steps(const struct vc_pattern *p, size_t from, size_t lag, bool
 	return VC_OK;
 }
 
-/* What happens in every tenth step only (a log, an evaluation) makes ten steps the smallest distance
- * at which all comes again. Then the landmarks of a shorter one are there all the time. */
+/* What happens in every tenth step only (a log, an evaluation) makes ten steps the smallest
+ * distance at which all comes again. Then the landmarks of a shorter one are there all the time.
+ */
 static int refine(const struct vc_pattern *p, size_t from, const struct lag *c, size_t n,
 		  struct vc_pattern_steps *out, struct vc_error *err)
 {

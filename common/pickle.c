@@ -17,7 +17,8 @@ struct machine {
 	struct vc_input *in;
 	const struct vc_pickle_builder *b;
 	struct vc_error *err;
-	const uint8_t *start, *p, *end;  /* the window at hand; start is what the input calls here */
+	const uint8_t *start, *p,
+		*end; /* the window at hand; start is what the input calls here */
 	struct vc_pickle_value *stack;
 	size_t n, cap;
 	size_t *mark;
@@ -169,7 +170,8 @@ static int memo_put(struct machine *m, uint64_t at)
 	v = &m->stack[m->n - 1];
 	if (v->type >= VC_PV_TEXT)
 		m->memo[at] = (uint64_t)v->type << 56 | v->ref;
-	else if (v->type <= VC_PV_BOOL || (v->type == VC_PV_INT && v->i >= 0 && v->i < INT64_C(1) << 54))
+	else if (v->type <= VC_PV_BOOL ||
+		 (v->type == VC_PV_INT && v->i >= 0 && v->i < INT64_C(1) << 54))
 		m->memo[at] = (uint64_t)v->type << 56 | (uint64_t)1 << 55 | (uint64_t)v->i;
 	else
 		m->memo[at] = 0; /* numbers are not memoised by any writer; a get will say so */
@@ -185,7 +187,8 @@ static inline int memo_get(struct machine *m, uint64_t at)
 	if (!v)
 		return bad(m, "use of a memo that was never set");
 	if (v >> 56 >= VC_PV_TEXT)
-		return push(m, (struct vc_pickle_value){ .type = (uint32_t)(v >> 56), .ref = (uint32_t)v });
+		return push(m, (struct vc_pickle_value){ .type = (uint32_t)(v >> 56),
+							.ref = (uint32_t)v });
 	return push_plain(m, (uint32_t)(v >> 56), (int64_t)(v & ((UINT64_C(1) << 55) - 1)));
 }
 
@@ -282,7 +285,8 @@ static int counted_text(struct machine *m, size_t width)
 		return rc;
 	len = little(m->p, width);
 	if (len > TEXT_MAX)
-		return vc_fail(m->err, VC_EFORMAT, "damaged pickle at byte %llu: a text claims %llu bytes",
+		return vc_fail(m->err, VC_EFORMAT,
+			       "damaged pickle at byte %llu: a text claims %llu bytes",
 			       (unsigned long long)offset(m), (unsigned long long)len);
 	m->p += width;
 	rc = need(m, (size_t)len);
@@ -431,13 +435,17 @@ static int hex(const char *s, size_t n, uint32_t *v)
 	return 0;
 }
 
-/* One backslash escape at s (n bytes left, s[0] = '\\'); what it stands for goes to *to. Returns the
- * bytes eaten. STRING knows Python's string escapes, UNICODE only \u and \U. */
+/* One backslash escape at s (n bytes left, s[0] = '\\'); what it stands for goes to *to. Returns
+ * the bytes eaten. STRING knows Python's string escapes, UNICODE only \u and \U. */
 static size_t escape(const char *s, size_t n, bool unicode, char **to)
 {
 	static const char from[] = "nrtabfv\\'\"", into[] = "\n\r\t\a\b\f\v\\'\"";
 	const char *at = n > 1 && s[1] && !unicode ? strchr(from, s[1]) : NULL;
-	size_t digits = n < 2 ? 0 : s[1] == 'x' && !unicode ? 2 : s[1] == 'u' ? 4 : s[1] == 'U' ? 8 : 0;
+	size_t digits = n < 2                   ? 0 :
+			s[1] == 'x' && !unicode ? 2 :
+			s[1] == 'u'             ? 4 :
+			s[1] == 'U'             ? 8 :
+						  0;
 	uint32_t c;
 
 	if (at) {
@@ -496,9 +504,10 @@ static const char *printable(const char *s, size_t n, char *to, size_t cap)
 
 static int refuse_name(struct machine *m, const char *module, const char *name, uint64_t at)
 {
-	return vc_fail(m->err, VC_EFORMAT, "the pickle wants Python to run %s.%s (byte %llu); vramcast "
-		       "reads data only and never executes what a file names", module, name,
-		       (unsigned long long)at);
+	return vc_fail(m->err, VC_EFORMAT,
+		       "the pickle wants Python to run %s.%s (byte %llu); vramcast reads data "
+		       "only and never executes what a file names",
+		       module, name, (unsigned long long)at);
 }
 
 static int refuse_global(struct machine *m)
@@ -551,7 +560,8 @@ static int refused(struct machine *m, uint8_t op)
 	case 0x93: return refuse_stack_global(m);
 	case 0x97: case 0x98: return refuse(m, "an out-of-band buffer");
 	default:
-		return vc_fail(m->err, VC_EFORMAT, "damaged pickle at byte %llu: 0x%02x is no pickle operation",
+		return vc_fail(m->err, VC_EFORMAT,
+			       "damaged pickle at byte %llu: 0x%02x is no pickle operation",
 			       (unsigned long long)offset(m) - 1, op);
 	}
 }
@@ -579,7 +589,8 @@ static int rare(struct machine *m, uint8_t op)
 	case 0x80: /* PROTO */
 		rc = take(m, 1, &v);
 		if (!rc && v > 5)
-			return vc_fail(m->err, VC_ENOSUP, "pickle protocol %llu is not known (0 to 5 are)",
+			return vc_fail(m->err, VC_ENOSUP,
+				       "pickle protocol %llu is not known (0 to 5 are)",
 				       (unsigned long long)v);
 		return rc;
 	case 0x95: return take(m, 8, &v); /* FRAME: only a hint how much to read */
@@ -664,7 +675,8 @@ static void run_of_gets(struct machine *m)
 		v = at < m->memos ? m->memo[at] : 0;
 		if (v >> 56 < VC_PV_TEXT)
 			return; /* memo_get deals with it */
-		m->stack[m->n++] = (struct vc_pickle_value){ .type = (uint32_t)(v >> 56), .ref = (uint32_t)v };
+		m->stack[m->n++] =
+			(struct vc_pickle_value){ .type = (uint32_t)(v >> 56), .ref = (uint32_t)v };
 		m->p += len;
 	}
 }

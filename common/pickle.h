@@ -36,7 +36,8 @@ struct vc_pickle_builder {
 	const char *(*name)(void *arg, uint32_t ref); /* the text behind a ref, for messages */
 	int (*dict)(void *arg, uint32_t *ref, struct vc_error *err);
 	int (*list)(void *arg, uint32_t *ref, struct vc_error *err);
-	int (*set)(void *arg, uint32_t dict, const struct vc_pickle_value kv[2], struct vc_error *err);
+	int (*set)(void *arg, uint32_t dict, const struct vc_pickle_value kv[2],
+		   struct vc_error *err);
 	int (*append)(void *arg, uint32_t list, const struct vc_pickle_value *v, size_t n,
 		      struct vc_error *err); /* n > 0 items at once */
 };

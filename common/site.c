@@ -45,9 +45,10 @@ const char *vc_site_public(const char *path)
 
 static bool is_framework(const struct vc_meta *m, uint32_t site)
 {
-	static const char *const inside[] = { "/torch/", "\\torch\\", "site-packages", "dist-packages",
-		"/lib/python", "\\lib\\", "<frozen", "??",
-		"vramcast_null_values.py" /* of a dry run */ };
+	static const char *const inside[] = {
+		"/torch/",       "\\torch\\",   "site-packages",
+		"dist-packages", "/lib/python", "\\lib\\",
+		"<frozen",       "??",          "vramcast_null_values.py" /* of a dry run */ };
 	const char *file = vc_label_text(m, m->frame[site].file);
 
 	if (!ends_with(file, ".py") && *file != '<')
@@ -58,7 +59,8 @@ static bool is_framework(const struct vc_meta *m, uint32_t site)
 	return false;
 }
 
-/* "BmmBackward0" of "torch::autograd::generated::BmmBackward0::apply(...)"; NULL: not such a frame. */
+/* "BmmBackward0" of "torch::autograd::generated::BmmBackward0::apply(...)"; NULL: not such a
+ * frame. */
 static const char *autograd_node(const char *function, size_t *n)
 {
 	const char *end = strstr(function, "::apply("), *start;
@@ -76,7 +78,8 @@ uint32_t vc_site_shown(const struct vc_meta *m, uint32_t site)
 	uint32_t node = 0, python = 0, steps = 0;
 	size_t n;
 
-	for (uint32_t at = site; at && at < m->frames && steps < 1000; at = m->frame[at].parent, steps++) {
+	for (uint32_t at = site; at && at < m->frames && steps < 1000;
+	     at = m->frame[at].parent, steps++) {
 		if (!is_framework(m, at))
 			return at;
 		if (!node && autograd_node(vc_label_text(m, m->frame[at].function), &n))
@@ -99,7 +102,8 @@ void vc_site_text(const struct vc_meta *m, uint32_t site, char *buf, size_t cap)
 	if (node)
 		snprintf(buf, cap, "%.*s", (int)n, node);
 	else if (f->line)
-		snprintf(buf, cap, "%s:%u %s", base_name(vc_label_text(m, f->file)), f->line, function);
+		snprintf(buf, cap, "%s:%u %s", base_name(vc_label_text(m, f->file)), f->line,
+			 function);
 	else
 		snprintf(buf, cap, "%s", function);
 }

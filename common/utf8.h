@@ -19,19 +19,24 @@ static inline size_t vc_utf8_put(uint32_t c, char *to)
 	return n;
 }
 
-/* Length of the character at p (n > 0 bytes left), 0 when it is none (RFC 3629: no overlong forms, no
- * surrogates, nothing beyond U+10FFFF). */
+/* Length of the character at p (n > 0 bytes left), 0 when it is none (RFC 3629: no overlong
+ * forms, no surrogates, nothing beyond U+10FFFF). */
 static inline size_t vc_utf8_length(const uint8_t *p, size_t n)
 {
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+	size_t len = p[0] < 0x80 ? 1 :
+		     p[0] < 0xc2 ? 0 :
+		     p[0] < 0xe0 ? 2 :
+		     p[0] < 0xf0 ? 3 :
+		     p[0] < 0xf5 ? 4 :
+				   0;
 
 	if (!len || len > n)
 		return 0;
 	for (size_t i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] > 0x8f))
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return len;
 }

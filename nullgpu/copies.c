@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 
 #define HOST_PAGE 4096ull
-/* Pinned memory appears in recordings: it lies at a fixed place, in the order of requests, and places
- * are not used again. Children that inherit it take what lies behind. */
+/* Pinned memory appears in recordings: it lies at a fixed place, in the order of requests, and
+ * places are not used again. Children that inherit it take what lies behind. */
 #define HOST_PLACE 0x2e0000000000ull
 #define HOST_SPAN  0x008000000000ull
 

@@ -108,7 +108,10 @@ VC_API(int, cublasLtMatmul, void *h, void *op, const void *alpha, const void *a,
 	double m = (double)ld->rows, n = (double)ld->columns, batch = ld->batch;
 	double elements = (double)la->rows * (double)la->columns;
 	double k = m > 0 ? elements / m : 0;
-	double width = la->type == 0 ? 4 : la->type == 1 ? 8 : la->type == 2 || la->type == 14 ? 2 : 1;
+	double width = la->type == 0                   ? 4 :
+		       la->type == 1                   ? 8 :
+		       la->type == 2 || la->type == 14 ? 2 :
+							 1;
 	return vc_null_library_work("cublaslt_matmul", stream,
 				    batch * width * (m * k + k * n + m * n), 2 * batch * m * n * k);
 }

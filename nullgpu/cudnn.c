@@ -163,7 +163,8 @@ static uint64_t partial_sums(const struct vc_cudnn_tensor *x)
 }
 
 VC_API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *h, int mode, int ops,
-       const struct vc_cudnn_tensor *x, void *z, void *y, void *scale, void *activation, size_t *size)
+       const struct vc_cudnn_tensor *x, void *z, void *y, void *scale, void *activation,
+       size_t *size)
 {
 	return unknown_size("cuDNN batch norm, workspace", partial_sums(x), size);
 }

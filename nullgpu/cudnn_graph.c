@@ -10,16 +10,38 @@
 
 /* cudnnBackendAttributeName_t */
 enum {
-	A_CONV_DILATIONS = 102, A_CONV_STRIDES = 103, A_CONV_PADS = 105 /* before; PyTorch pads both sides alike */,
-	A_HEUR_GRAPH = 201, A_HEUR_RESULTS = 202,
-	A_CFG_ENGINE = 300, A_CFG_WORKSPACE = 303, A_CFG_SHARED = 304,
-	A_PLAN_CONFIG = 401, A_PLAN_WORKSPACE = 402,
-	A_FORWARD_CONV = 702, A_FORWARD_W, A_FORWARD_X, A_FORWARD_Y,
-	A_DATA_CONV = 708, A_DATA_W, A_DATA_DX, A_DATA_DY,
-	A_FILTER_CONV = 714, A_FILTER_DW, A_FILTER_X, A_FILTER_DY,
-	A_GRAPH_OPS = 801, A_GRAPH_ENGINES = 802,
-	A_TENSOR_TYPE = 901, A_TENSOR_SIZES = 902, A_TENSOR_STRIDES = 903, A_TENSOR_VIRTUAL = 907,
-	A_ENGINE_GRAPH = 1300, A_ENGINE_INDEX = 1301, A_ENGINE_NOTE = 1303, A_ENGINE_BEHAVIOR = 1305,
+	A_CONV_DILATIONS = 102,
+	A_CONV_STRIDES = 103,
+	A_CONV_PADS = 105 /* before; PyTorch pads both sides alike */,
+	A_HEUR_GRAPH = 201,
+	A_HEUR_RESULTS = 202,
+	A_CFG_ENGINE = 300,
+	A_CFG_WORKSPACE = 303,
+	A_CFG_SHARED = 304,
+	A_PLAN_CONFIG = 401,
+	A_PLAN_WORKSPACE = 402,
+	A_FORWARD_CONV = 702,
+	A_FORWARD_W,
+	A_FORWARD_X,
+	A_FORWARD_Y,
+	A_DATA_CONV = 708,
+	A_DATA_W,
+	A_DATA_DX,
+	A_DATA_DY,
+	A_FILTER_CONV = 714,
+	A_FILTER_DW,
+	A_FILTER_X,
+	A_FILTER_DY,
+	A_GRAPH_OPS = 801,
+	A_GRAPH_ENGINES = 802,
+	A_TENSOR_TYPE = 901,
+	A_TENSOR_SIZES = 902,
+	A_TENSOR_STRIDES = 903,
+	A_TENSOR_VIRTUAL = 907,
+	A_ENGINE_GRAPH = 1300,
+	A_ENGINE_INDEX = 1301,
+	A_ENGINE_NOTE = 1303,
+	A_ENGINE_BEHAVIOR = 1305,
 };
 /* cudnnBackendDescriptorType_t */
 enum { T_DESCRIPTOR = 15 }; /* cudnnBackendAttributeType_t */
@@ -45,8 +67,8 @@ struct descriptor {
 /* Bytes of one value by cudnnBackendAttributeType_t; enumerations are ints. */
 static size_t value_width(int type)
 {
-	static const unsigned char widths[] = { 8, 4, 1, 8, 4, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 8, 4, 4,
-		4, 4, 4, 4, 4, 4, 1, 4, 8, 4, 4, 4, 4 };
+	static const unsigned char widths[] = { 8, 4, 1, 8, 4, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 8,
+					       4, 4, 4, 4, 4, 4, 4, 4, 1, 4, 8, 4, 4, 4, 4 };
 	return type >= 0 && type < (int)sizeof widths ? widths[type] : 8;
 }
 
@@ -140,9 +162,9 @@ static int64_t largest_tensor(const struct descriptor *op)
 	return most;
 }
 
-/* Fused attention. The frontend that PyTorch is built with adds its own scratch (an fp32 gradient of
- * the queries) to what the library's plan wants, and asks for it; left to the library is at most
- * the gradient of the scores, which it may keep up to 256 MiB of (cudnn_frontend, node
+/* Fused attention. The frontend that PyTorch is built with adds its own scratch (an fp32 gradient
+ * of the queries) to what the library's plan wants, and asks for it; left to the library is at
+ * most the gradient of the scores, which it may keep up to 256 MiB of (cudnn_frontend, node
  * scaled_dot_product_flash_attention.h, max_dp_workspace_bytes), a sum a query, and another fp32
  * gradient: no more than twice 4 bytes an element of the largest tensor. */
 static void doubt(const struct descriptor *graph, const struct attribute *ops)
@@ -288,7 +310,8 @@ VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, 
 		a = find(d, name);
 		n = a ? a->count : 0;
 		if (a && out && wanted > 0)
-			memcpy(out, a->value, (size_t)(wanted < n ? wanted : n) * value_width(type));
+			memcpy(out, a->value,
+			       (size_t)(wanted < n ? wanted : n) * value_width(type));
 		out = NULL;
 	}
 	if (out && n && wanted > 0)

@@ -166,7 +166,8 @@ VC_API(int, cudnnGetRNNWeightParams, void *h, const struct rnn *r, int layer, si
 
 static void doubt(const char *name, size_t needed, size_t most)
 {
-	vc_null_range(name, &(struct vc_null_range){ .least = needed, .counted = needed, .most = most });
+	vc_null_range(name,
+		      &(struct vc_null_range){ .least = needed, .counted = needed, .most = most });
 }
 
 VC_API(int, cudnnGetRNNTempSpaceSizes, void *h, const struct rnn *r, int training,

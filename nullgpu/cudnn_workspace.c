@@ -59,12 +59,14 @@ static bool read_row(char *line, struct row *r)
 {
 	char *rest, *field[12], key[KEY_SIZE];
 	size_t n = 0, at = 0;
-	for (char *f = strtok_r(line, " \t\r\n", &rest); f && n < 12; f = strtok_r(NULL, " \t\r\n", &rest))
+	for (char *f = strtok_r(line, " \t\r\n", &rest); f && n < 12;
+	     f = strtok_r(NULL, " \t\r\n", &rest))
 		field[n++] = f;
 	if (n != 12 || !read_bytes(field[11], &r->plans))
 		return false;
 	for (size_t i = 2; i < 11 && at < sizeof key; i++)
-		at += (size_t)snprintf(key + at, sizeof key - at, "%s%s", i > 2 ? " " : "", field[i]);
+		at += (size_t)snprintf(key + at, sizeof key - at, "%s%s", i > 2 ? " " : "",
+				       field[i]);
 	snprintf(r->card, sizeof r->card, "%s", field[0]);
 	snprintf(r->cudnn, sizeof r->cudnn, "%s", field[1]);
 	r->key = at < sizeof key ? strdup(key) : NULL;
@@ -112,8 +114,9 @@ static void read_tables(void)
 		snprintf(path, sizeof path, "%s/.cache/vramcast/workspaces.txt", home ? home : "");
 	read_table(path);
 	Dl_info self; /* through the link in the private folder to where the library really is */
-	char *real = dladdr((void *)(uintptr_t)vc_cudnn_plans, &self) ? realpath(self.dli_fname, NULL)
-		: NULL;
+	char *real = dladdr((void *)(uintptr_t)vc_cudnn_plans, &self) ?
+			     realpath(self.dli_fname, NULL) :
+			     NULL;
 	if (real && strrchr(real, '/')) {
 		*strrchr(real, '/') = 0;
 		snprintf(path, sizeof path, "%s/vcnull-workspaces.txt", real);
@@ -127,7 +130,8 @@ static void read_tables(void)
 static size_t put_sizes(char *key, size_t at, const int64_t *v, int n)
 {
 	for (int i = 0; i < n && at < KEY_SIZE; i++)
-		at += (size_t)snprintf(key + at, KEY_SIZE - at, "%c%lld", i ? 'x' : ' ', (long long)v[i]);
+		at += (size_t)snprintf(key + at, KEY_SIZE - at, "%c%lld", i ? 'x' : ' ',
+				       (long long)v[i]);
 	return at < KEY_SIZE ? at : KEY_SIZE;
 }
 
@@ -135,12 +139,14 @@ static void make_key(const struct vc_cudnn_convolution *c, char *key)
 {
 	static const char *const directions[] = { "forward", "data", "filter" };
 	/* cudnnDataType_t */
-	static const char *const types[] = { "f32", "f64", "f16", "i8", "i32", "i8", "u8", "u8", "i8",
-		"bf16" };
-	const int64_t *sizes[] = { c->x, c->w, c->y }, *steps[] = { c->stride, c->pad, c->dilation };
+	static const char *const types[] = { "f32", "f64", "f16", "i8", "i32",
+					    "i8",  "u8",  "u8",  "i8", "bf16" };
+	const int64_t *sizes[] = { c->x, c->w, c->y };
+	const int64_t *steps[] = { c->stride, c->pad, c->dilation };
 	bool known = c->type >= 0 && c->type < (int)(sizeof types / sizeof *types);
 	size_t at = (size_t)snprintf(key, KEY_SIZE, "%s %s %s", directions[c->direction],
-				     known ? types[c->type] : "other", c->channels_last ? "nhwc" : "nchw");
+				     known ? types[c->type] : "other",
+				     c->channels_last ? "nhwc" : "nchw");
 	for (int i = 0; i < 3; i++)
 		at = put_sizes(key, at, sizes[i], c->n);
 	for (int i = 0; i < 3; i++)
@@ -294,13 +300,13 @@ static int64_t channels_last(const struct vc_cudnn_convolution *c)
 		bytes_of(c, c->y) + bytes_of(c, c->w);
 }
 
-/* The gradient of large weights over few pixels is summed from parts. Which sizes of workspace bring a
- * run's peak within 40 MiB of what was measured was looked up for 22 runs of MnasNet and MobileNetV2
- * of 200 to 764 images: one part an image up to 326 images (11 of 13 runs; two want two parts), one
- * part for six images from 482 on (8 of 9). Between them the heuristics jump (377 images: a sixth,
- * 400 and 403: one an image, 455: a half), and nothing is counted, which is off by 4 % at most. Seen
- * on the RTX 3060 only, and for one layer, of 320 to 1280 channels over 3 x 3: narrower and wider ones
- * show nothing of it. */
+/* The gradient of large weights over few pixels is summed from parts. Which sizes of workspace
+ * bring a run's peak within 40 MiB of what was measured was looked up for 22 runs of MnasNet and
+ * MobileNetV2 of 200 to 764 images: one part an image up to 326 images (11 of 13 runs; two want
+ * two parts), one part for six images from 482 on (8 of 9). Between them the heuristics jump (377
+ * images: a sixth, 400 and 403: one an image, 455: a half), and nothing is counted, which is off
+ * by 4 % at most. Seen on the RTX 3060 only, and for one layer, of 320 to 1280 channels over 3 x
+ * 3: narrower and wider ones show nothing of it. */
 static int64_t in_parts(const struct vc_cudnn_convolution *c)
 {
 	int64_t pixels = 1, w = bytes_of(c, c->w), images = c->x[0];
@@ -312,9 +318,9 @@ static int64_t in_parts(const struct vc_cudnn_convolution *c)
 	return images <= 350 ? images * w : images > 480 ? images / 6 * w : 0;
 }
 
-/* What Winograd's transform F(4 x 4, 3 x 3) needs: 36 values for each tile of 4 x 4 pixels and channel
- * of input and output, and for each pair of channels. 0 where it cannot be used or is not needed
- * (8.0 and newer have tensor cores for fp32). */
+/* What Winograd's transform F(4 x 4, 3 x 3) needs: 36 values for each tile of 4 x 4 pixels and
+ * channel of input and output, and for each pair of channels. 0 where it cannot be used or is not
+ * needed (8.0 and newer have tensor cores for fp32). */
 static int64_t winograd(const struct vc_cudnn_convolution *c)
 {
 	if (vc_null_card()->cc >= 80 || vc_cudnn_width(c->type) != 4 || c->n != 4 ||
@@ -327,9 +333,9 @@ static int64_t winograd(const struct vc_cudnn_convolution *c)
 	return 36 * 4 * (tiles * (c->x[1] + c->w[0]) + c->x[1] * c->w[0]);
 }
 
-/* On those cards the gradient of the input of a wide convolution goes that way: the published peaks of
- * FCN and PSPNet on dilated ResNets (V100) come out 3 to 8 % low with copies and within 2 % with this.
- * Those of U-Nets show that narrow layers at high resolution do not
+/* On those cards the gradient of the input of a wide convolution goes that way: the published
+ * peaks of FCN and PSPNet on dilated ResNets (V100) come out 3 to 8 % low with copies and within
+ * 2 % with this. Those of U-Nets show that narrow layers at high resolution do not
  * (tests/nullgpu/measured/segment.py). */
 static int64_t transformed(const struct vc_cudnn_convolution *c)
 {
@@ -347,7 +353,8 @@ static int64_t by_rule(const struct vc_cudnn_convolution *c)
 		return parts; /* patches that do not overlap: 2.7 kB in the record above */
 	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
 		const struct copies *r = &copies[i];
-		if (r->kind != kind_of(c) || r->direction != c->direction || cc < r->from || cc > r->to)
+		if (r->kind != kind_of(c) || r->direction != c->direction || cc < r->from ||
+		    cc > r->to)
 			continue;
 		int64_t bytes = (r->x ? bytes_of(c, c->x) : 0) + (r->y ? bytes_of(c, c->y) : 0) +
 			bytes_of(c, c->w);
@@ -360,20 +367,21 @@ static int64_t by_rule(const struct vc_cudnn_convolution *c)
  * gradient of the weights eight partial sums of it besides, or one an image (all above). */
 static int64_t at_most(const struct vc_cudnn_convolution *c)
 {
-	int64_t w = bytes_of(c, c->w), most = bytes_of(c, c->x) + bytes_of(c, c->y) + w, parts = 8 * w,
-		tiles = winograd(c);
+	int64_t w = bytes_of(c, c->w), most = bytes_of(c, c->x) + bytes_of(c, c->y) + w,
+		parts = 8 * w, tiles = winograd(c);
 	if (tiles > most)
 		most = tiles;
 	if (c->direction != VC_CUDNN_FILTER)
 		return most;
-	if (kind_of(c) == POINT && w >= 1 << 20 && w <= 2 << 20 && c->y[2] <= 3 && c->x[0] * w > parts)
+	if (kind_of(c) == POINT && w >= 1 << 20 && w <= 2 << 20 && c->y[2] <= 3 &&
+	    c->x[0] * w > parts)
 		parts = c->x[0] * w;
 	return most + parts;
 }
 
-/* The rule is named in the verdict, with the largest that was counted and what it could be. Where it
- * was held against measured peaks, how far those lay off is the margin, not this interval: fp32 on
- * 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0 (popular.tsv). */
+/* The rule is named in the verdict, with the largest that was counted and what it could be. Where
+ * it was held against measured peaks, how far those lay off is the margin, not this interval:
+ * fp32 on 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0 (popular.tsv). */
 static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
 {
 	int cc = vc_null_card()->cc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cusparse.c - libcusparse: what the size of its scratch could be, and the one function that does not
- * return a status.
+/* cusparse.c - libcusparse: what the size of its scratch could be, and the one function that does
+ * not return a status.
  *
  * The documentation gives no sizes. What sorting, transposing and balancing need is linear in the
  * matrix: assumed is 32 bytes for each value and row of the largest matrix that was made: an
@@ -20,7 +20,8 @@ static int make(void **out, int64_t rows, int64_t values)
 }
 
 VC_API(int, cusparseCreateCsr, void **out, int64_t rows, int64_t columns, int64_t values,
-       void *offsets, void *indices, void *data, int offset_type, int index_type, int base, int type)
+       void *offsets, void *indices, void *data, int offset_type, int index_type, int base,
+       int type)
 {
 	return make(out, rows, values);
 }

@@ -255,7 +255,8 @@ VC_API(int, cuModuleGetGlobal_v2, uint64_t *p, size_t *n, void *m, const char *n
 VC_API(int, cuFuncGetAttribute, int *v, int attribute, void *f)
 {
 	const struct vc_null_card *c = vc_null_card();
-	/* CUfunction_attribute: 0 threads a block, 4 registers, 5/6 code version, 8 shared memory */
+	/* CUfunction_attribute: 0 threads a block, 4 registers, 5/6 code version, 8 shared memory
+	 */
 	*v = attribute == 0 ? 1024 : attribute == 4 ? 40 : attribute == 5 || attribute == 6 ? c->cc
 		: attribute == 8 ? c->shared_optin : 0;
 	return 0;
@@ -446,9 +447,10 @@ VC_API(int, cuGetExportTable, const void **table, const void *id)
 {
 	static bool said;
 	if (!__atomic_exchange_n(&said, true, __ATOMIC_SEQ_CST))
-		vc_null_log("this program has a CUDA runtime of its own (linked into it, or loaded by its "
-			    "path), which asks the driver for private tables: the null GPU has none; link "
-			    "libcudart.so instead (nvcc -cudart shared)");
+		vc_null_log(
+			"this program has a CUDA runtime of its own (linked into it, or loaded "
+			"by its path), which asks the driver for private tables: the null GPU "
+			"has none; link libcudart.so instead (nvcc -cudart shared)");
 	*table = NULL;
 	return VC_NULL_NOTFOUND;
 }

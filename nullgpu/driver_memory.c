@@ -155,7 +155,8 @@ VC_API(int, cuMemcpy, uint64_t to, uint64_t from, size_t n)
 static int fill(uint64_t to, const void *value, size_t width, size_t n, void *stream)
 {
 	vc_null_fill((void *)to, value, width, n);
-	vc_null_work(stream, (uint64_t)((double)(n * width) / vc_null_card()->bandwidth * 1e9), NULL);
+	vc_null_work(stream, (uint64_t)((double)(n * width) / vc_null_card()->bandwidth * 1e9),
+		     NULL);
 	return 0;
 }
 
@@ -249,7 +250,11 @@ VC_API(int, cuMemGetAllocationGranularity, size_t *g, const void *prop, int opti
 
 VC_API(int, cuMemAddressReserve, uint64_t *p, size_t n, size_t align, uint64_t at, uint64_t flags)
 {
-	struct { uint64_t *p; size_t n, align; uint64_t at, flags; } params = { p, n, align, at, flags };
+	struct {
+		uint64_t *p;
+		size_t n, align;
+		uint64_t at, flags;
+	} params = { p, n, align, at, flags };
 	TOLD(CB_RESERVE, &params, vc_null_reserve(n, p));
 }
 
@@ -345,7 +350,8 @@ VC_API(int, cuMulticastAddDevice, uint64_t handle, int device)
 	return VC_NULL_NOSUP;
 }
 
-VC_API(int, cuMulticastBindMem, uint64_t handle, size_t at, uint64_t memory, size_t offset, size_t n)
+VC_API(int, cuMulticastBindMem, uint64_t handle, size_t at, uint64_t memory, size_t offset,
+       size_t n)
 {
 	return VC_NULL_NOSUP;
 }

@@ -19,7 +19,8 @@ const char *vc_elf_needed(const struct vc_elf *e, size_t i);
 struct vc_elf_symbol {
 	const char *name;
 	bool defined;
-	const char *library; /* soname the version of a wanted symbol belongs to, NULL = none said */
+	const char
+		*library; /* soname the version of a wanted symbol belongs to, NULL = none said */
 	const char *version; /* its version node, NULL = none */
 };
 /* The i-th dynamic symbol; false past the last. Names are lent until close. */

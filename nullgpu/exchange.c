@@ -112,7 +112,8 @@ bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, v
 		return false;
 	vc_null_wash(data, size);
 	name_of(x, number, from, to, path, sizeof path);
-	for (long pause = 20000; !read_file(path, data, size); pause += pause < 1000000 ? pause : 0) {
+	for (long pause = 20000; !read_file(path, data, size);
+	     pause += pause < 1000000 ? pause : 0) {
 		if (!wait)
 			return false;
 		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
@@ -124,8 +125,9 @@ bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, v
 			continue;
 		if (read_file(path, data, size)) /* its last words */
 			return true;
-		vc_null_log("rank %d of %d does not answer; its data is taken to be that of rank %d",
-			    from, x->ranks, x->rank);
+		vc_null_log(
+			"rank %d of %d does not answer; its data is taken to be that of rank %d",
+			from, x->ranks, x->rank);
 		x->alone = true;
 		return false;
 	}

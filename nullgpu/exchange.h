@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.h - small data between the ranks of a job, through files of the dry run's private folder.
+/* exchange.h - small data between the ranks of a job, through files of the dry run's private
+ * folder.
  *
  * A message is named by communicator, sender, receiver and number; writing never waits. */
 #ifndef VC_EXCHANGE_H
@@ -21,8 +22,8 @@ enum { VC_TO_ALL = -1 };
 void vc_exchange_open(struct vc_exchange *x, uint64_t key, int ranks, int rank);
 /* Posts message `number` for `to` (a rank, or VC_TO_ALL). False when alone. */
 bool vc_exchange_put(struct vc_exchange *x, uint64_t number, int to, const void *data, size_t size);
-/* Message `number` from rank `from` to `to`, `size` bytes. `wait`: until it is there, the sender ends
- * or ten minutes pass (then the rank is alone, which is said once). False: not there. */
+/* Message `number` from rank `from` to `to`, `size` bytes. `wait`: until it is there, the sender
+ * ends or ten minutes pass (then the rank is alone, which is said once). False: not there. */
 bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, void *data,
 		     size_t size, bool wait);
 /* A number that depends on `n` bytes at `data` and on `seed`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreach.c - see foreach.h. Layout of the lists: aten/src/ATen/native/cuda/MultiTensorApply.cuh, the same in
- * PyTorch 2.6 and 2.11. */
+/* foreach.c - see foreach.h. Layout of the lists: aten/src/ATen/native/cuda/MultiTensorApply.cuh,
+ * the same in PyTorch 2.6 and 2.11. */
 #include "nullgpu/foreach.h"
 
 #include <stdbool.h>
@@ -44,7 +44,8 @@ static unsigned number(const char **at)
 }
 
 /* Values that the blocks of the launch work on; 0: the list makes no sense. */
-static double values_of(const struct kind *k, unsigned depth, unsigned scalar, const char *list, unsigned blocks)
+static double values_of(const struct kind *k, unsigned depth, unsigned scalar, const char *list,
+			unsigned blocks)
 {
 	size_t most = k->most[depth - 1], at = 8 * depth * most;
 	const unsigned char *tensor;
@@ -88,7 +89,9 @@ double vc_null_foreach_bytes(const char *name, const void *list, unsigned blocks
 	if (!depth || depth > DEPTHS)
 		return 0;
 	width = functor ? width_of(functor[strlen("FunctorI")]) : 4;
-	/* ...Functor<type, depth, lists that are read, ...>, and one that is written; else all are both */
+	/* ...Functor<type, depth, lists that are read, ...>, and one that is written; else all
+	 * are both */
 	read = functor && number(&functor) == depth ? number(&functor) : 0;
-	return values_of(k, depth, scalar, list, blocks) * width * (read && read <= depth ? read + 1 : 2 * depth - 1);
+	return values_of(k, depth, scalar, list, blocks) * width *
+	       (read && read <= depth ? read + 1 : 2 * depth - 1);
 }

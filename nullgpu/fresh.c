@@ -102,7 +102,8 @@ static void each_page(uint64_t at, uint64_t size, enum state as, bool cleared)
 	uint64_t first = (at - PLACE) / PIECE, last = (at - PLACE + size + PIECE - 1) / PIECE;
 	for (uint64_t page = first / per; page * per < last; page++) {
 		unsigned from = first > page * per ? (unsigned)(first - page * per) : 0;
-		unsigned to = last < (page + 1) * per ? (unsigned)(last - page * per) : (unsigned)per;
+		unsigned to =
+			last < (page + 1) * per ? (unsigned)(last - page * per) : (unsigned)per;
 		if (cleared && states[page] != WRITTEN)
 			clear(page, from, to);
 		mark(page, from, to, as);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.c - libnccl: communicators, and collectives with the right sizes.
  *
- * Data that a program may decide by (whole numbers up to a small copy, floating point up to 16 KiB) is
- * really exchanged between the ranks (nccl_data.c); of larger data every rank is taken to hold the
- * same. NCCL's own buffers lie outside PyTorch's allocator and depend on topology and version:
- * VRAMCAST_NULL_NCCL bytes are charged for each communicator of more than one rank (0 unless set, and
- * then the report names what they can be at most). */
+ * Data that a program may decide by (whole numbers up to a small copy, floating point up to 16
+ * KiB) is really exchanged between the ranks (nccl_data.c); of larger data every rank is taken to
+ * hold the same. NCCL's own buffers lie outside PyTorch's allocator and depend on topology and
+ * version: VRAMCAST_NULL_NCCL bytes are charged for each communicator of more than one rank (0
+ * unless set, and then the report names what they can be at most). */
 #include "nullgpu/nccl.h"
 #include "nullgpu/null.h"
 
@@ -20,22 +20,23 @@
 #define NCCL_SYSTEM_ERROR 2
 #define NO_COLOR (-1)
 
-/* NCCL's source (2.7 to 2.28; src/init.cc computeBuffSizes, src/include/device.h): a buffer for each
- * protocol, LL of 8 lines x 512 threads x 8 steps x 16 bytes, LL128 of 120 elements x 640 threads x 8
- * steps x 8 bytes, simple of 4 MiB. The receiver of a connection holds the three (transport/p2p.cc),
- * rounded up to 2 MiB (CUDA_IPC_MIN): 10 MiB; the sender holds 2 MiB, with peer-to-peer reads also
- * the simple one: then 6 and 6. Its log shows the same 10,485,760 and 2,097,152 (NVIDIA/nccl#1685). */
+/* NCCL's source (2.7 to 2.28; src/init.cc computeBuffSizes, src/include/device.h): a buffer for
+ * each protocol, LL of 8 lines x 512 threads x 8 steps x 16 bytes, LL128 of 120 elements x 640
+ * threads x 8 steps x 8 bytes, simple of 4 MiB. The receiver of a connection holds the three
+ * (transport/p2p.cc), rounded up to 2 MiB (CUDA_IPC_MIN): 10 MiB; the sender holds 2 MiB, with
+ * peer-to-peer reads also the simple one: then 6 and 6. Its log shows the same 10,485,760 and
+ * 2,097,152 (NVIDIA/nccl#1685). */
 #define BUFFERS (524288ull + 4915200ull + 4194304ull)
 #define PAGE (2ull << 20)
 #define CONNECTION ((BUFFERS + PAGE - 1) / PAGE * PAGE + PAGE)
-/* Rings and trees lead to two neighbours, in both directions, on every channel. The search finds up to
- * MAXCHANNELS/2 = 16 rings where there is NVLink, and doubles them (graph/connect.cc); over PCIe one or
- * two. 32 channels make 768 MiB; 544 (2 ranks) and 688 MiB (more) were measured on four A100
- * (NVIDIA/nccl#964). */
+/* Rings and trees lead to two neighbours, in both directions, on every channel. The search finds
+ * up to MAXCHANNELS/2 = 16 rings where there is NVLink, and doubles them (graph/connect.cc); over
+ * PCIe one or two. 32 channels make 768 MiB; 544 (2 ranks) and 688 MiB (more) were measured on
+ * four A100 (NVIDIA/nccl#964). */
 #define CHANNELS_PCIE 4
 #define CHANNELS_NVLINK 32
-/* NVLink SHARP (transport/nvls.cc; 9.0 and newer, more than two cards): 16 channels x 2 x 8 steps of
- * 128 KiB for each head, one a card. */
+/* NVLink SHARP (transport/nvls.cc; 9.0 and newer, more than two cards): 16 channels x 2 x 8 steps
+ * of 128 KiB for each head, one a card. */
 #define NVLS_PER_RANK (16ull * 2 * 8 * (128 << 10))
 /* Point-to-point operations connect each pair of ranks by up to 32 channels more: 3.28 GiB were
  * measured for the seven peers of eight H100 (NVIDIA/nccl#1685), 15 MiB each, which is a
@@ -79,7 +80,8 @@ void vc_nccl_meet(struct vc_nccl *c, int peer)
 	if (peer == c->rank || c->met[peer] || getenv("VRAMCAST_NULL_NCCL"))
 		return;
 	c->met[peer] = 1;
-	vc_null_at_most("NCCL's connections for point-to-point operations", PEER_CHANNEL * channels());
+	vc_null_at_most("NCCL's connections for point-to-point operations",
+			PEER_CHANNEL * channels());
 }
 
 static int charge_buffers(int device, int ranks)
@@ -172,8 +174,9 @@ VC_API(int, ncclCommSplit, struct vc_nccl *parent, int color, int key, struct vc
 	free(all);
 	*c = NULL;
 	if (color != NO_COLOR)
-		rc = open_communicator(c, known ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
-				       count, rank);
+		rc = open_communicator(
+			c, known ? vc_exchange_key(parent->x.key, name, sizeof name) : 0, count,
+			rank);
 	return rc;
 }
 
@@ -184,8 +187,9 @@ VC_API(int, ncclCommShrink, struct vc_nccl *parent, const int *without, int n, s
 	uint64_t name[2] = { parent->splits++, UINT64_MAX };
 	for (int i = 0; i < n; i++)
 		rank -= without[i] < parent->rank;
-	return open_communicator(c, parent->x.key ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
-				 parent->ranks - n, rank);
+	return open_communicator(
+		c, parent->x.key ? vc_exchange_key(parent->x.key, name, sizeof name) : 0,
+		parent->ranks - n, rank);
 }
 
 static int close_communicator(struct vc_nccl *c)

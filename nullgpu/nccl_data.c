@@ -39,8 +39,8 @@ bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all)
 	uint64_t number = c->calls++;
 	bool good = vc_exchange_put(&c->x, number, VC_TO_ALL, mine, size);
 	for (int i = 0; good && i < c->ranks; i++)
-		good = vc_exchange_get(&c->x, number, i, VC_TO_ALL, (char *)all + (size_t)i * size, size,
-				       true);
+		good = vc_exchange_get(&c->x, number, i, VC_TO_ALL,
+				       (char *)all + (size_t)i * size, size, true);
 	return good;
 }
 
@@ -79,7 +79,8 @@ static void fetch_ready(void)
 	pthread_mutex_lock(&lock);
 	for (struct arrival **at = &arrivals; *at; ) {
 		struct arrival *a = *at;
-		if (!vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size, false)) {
+		if (!vc_exchange_get(&a->c->x, a->number, a->from, a->c->rank, a->to, a->size,
+				     false)) {
 			at = &a->next;
 			continue;
 		}
@@ -160,8 +161,8 @@ static void reduce(void *to, char *all, int ranks, size_t size, size_t first, si
 	memcpy(to, sum, n * vc_reduce_width(type));
 }
 
-VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int op, struct vc_nccl *c,
-       void *stream)
+VC_API(int, ncclAllReduce, const void *from, void *to, size_t n, int type, int op,
+       struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
 	char *all = contributions(c, from, size, type, stream);
@@ -208,7 +209,8 @@ VC_API(int, ncclBcast, void *data, size_t n, int type, int root, struct vc_nccl 
 	return ncclBroadcast(data, data, n, type, root, c, stream);
 }
 
-static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c, void *stream)
+static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c,
+		   void *stream)
 {
 	char *all = contributions(c, from, size, type, stream);
 	if (all && to) {
@@ -236,8 +238,8 @@ VC_API(int, ncclGather, const void *from, void *to, size_t n, int type, int root
 	return work("ncclGather", (double)size * c->ranks, stream);
 }
 
-VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int root, struct vc_nccl *c,
-       void *stream)
+VC_API(int, ncclScatter, const void *from, void *to, size_t n, int type, int root,
+       struct vc_nccl *c, void *stream)
 {
 	size_t size = n * vc_reduce_width(type);
 	bool exchanged = c->ranks > 1 && decides(c, size, type, stream);
@@ -274,7 +276,8 @@ VC_API(int, ncclAlltoAll, const void *from, void *to, size_t n, int type, struct
 	if (all)
 		vc_null_wash(to, size);
 	for (int i = 0; all && i < c->ranks; i++)
-		memcpy((char *)to + (size_t)i * part, all + (size_t)i * size + (size_t)c->rank * part, part);
+		memcpy((char *)to + (size_t)i * part,
+		       all + (size_t)i * size + (size_t)c->rank * part, part);
 	if (!all)
 		move(to, from, size, stream);
 	free(all);

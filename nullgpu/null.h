@@ -20,8 +20,8 @@
 
 #define VC_NULL_DEVICES 16
 #define VC_MIB (1ull << 20)
-/* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. A device has
- * one span; what the program maps itself lies behind all of them. */
+/* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. A
+ * device has one span; what the program maps itself lies behind all of them. */
 #define VC_NULL_DEVICE_PLACE 0x200000000000ull
 #define VC_NULL_DEVICE_SPAN  0x010000000000ull
 #define VC_NULL_MAPPED_PLACE 0x300000000000ull
@@ -42,7 +42,8 @@ enum vc_null_result {
 struct vc_null_card {
 	char name[96];
 	uint64_t total;   /* what cudaMemGetInfo calls total */
-	uint64_t context; /* taken by the CUDA context and everything loaded outside the allocator */
+	uint64_t context; /* taken by the CUDA context and everything loaded outside the allocator
+			   */
 	uint64_t l2;
 	int cc, sms;      /* 89 means 8.9 */
 	int shared_sm, shared_optin, threads_sm, blocks_sm;
@@ -59,15 +60,15 @@ VC_SHARED int vc_null_attribute(int attribute, int device);
 VC_SHARED uint64_t vc_null_other(int device, int i, unsigned *pid);
 VC_SHARED void vc_null_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* report.c. `seen` is the caller's own flag. Touch: a default stub was called, which
- * only the log tells. Bound: a question about memory was answered with a bound or a guess, which the
- * report at the end of the process names. */
+ * only the log tells. Bound: a question about memory was answered with a bound or a guess, which
+ * the report at the end of the process names. */
 VC_SHARED void vc_null_touch(const char *name, unsigned char *seen);
 VC_SHARED void vc_null_bound(const char *name, unsigned char *seen);
 /* Memory that is not counted but may be taken: up to `bytes` more of `name`; 0 = nobody knows. */
 VC_SHARED void vc_null_at_most(const char *name, uint64_t bytes);
-/* One request of `name` that was answered with `counted` bytes where the library would say something
- * from `least` to `most`; the report keeps the largest of each, as requests come one after another.
- * `measured`: what is known of measured runs covers the difference. */
+/* One request of `name` that was answered with `counted` bytes where the library would say
+ * something from `least` to `most`; the report keeps the largest of each, as requests come one
+ * after another. `measured`: what is known of measured runs covers the difference. */
 struct vc_null_range {
 	uint64_t least, counted, most;
 	bool measured;
@@ -84,8 +85,9 @@ VC_SHARED void vc_null_select(int device);
 /* ---- vram.c: capacity and addresses ---- */
 VC_SHARED int vc_null_alloc(int device, size_t size, uint64_t *out);
 VC_SHARED int vc_null_free(uint64_t address);
-/* `caller`: the return address of the call, so that the tracer's own samples are told apart. Asks total:
- * somebody asks for the size of the card only; a run in which the program did so is no other card's. */
+/* `caller`: the return address of the call, so that the tracer's own samples are told apart. Asks
+ * total: somebody asks for the size of the card only; a run in which the program did so is no
+ * other card's. */
 VC_SHARED void vc_null_meminfo(int device, const void *caller, size_t *free_bytes, size_t *total);
 VC_SHARED void vc_null_asks_total(const void *caller);
 /* Bytes this process holds on `device`, context included. */
@@ -179,7 +181,8 @@ VC_SHARED struct vc_null_graph *vc_null_graph_new(void);
 VC_SHARED void vc_null_graph_hold(struct vc_null_graph *graph);
 VC_SHARED void vc_null_graph_drop(struct vc_null_graph *graph);
 VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
-/* A collective is about to be queued: lets PyTorch's watchdog see what has finished, see streams.c. */
+/* A collective is about to be queued: lets PyTorch's watchdog see what has finished, see
+ * streams.c. */
 VC_SHARED void vc_null_collective(void *stream);
 /* The calling thread is that watchdog, see watchdog.c. */
 VC_SHARED void vc_null_watches(void);
@@ -213,8 +216,8 @@ struct vc_null_activity {
 	const char *name;
 	uint64_t start, end, address, size;
 	uint32_t device, stream, correlation;
-	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction, of a pool: created 1,
-	             * destroyed 2, trimmed 3, as CUPTI numbers them */
+	int memory; /* 0 device, 1 pinned, 2 pageable; of a copy: the direction, of a pool:
+		     * created 1, destroyed 2, trimmed 3, as CUPTI numbers them */
 	uint64_t pool, keep; /* the pool memory came from; what a trim leaves */
 	unsigned grid[3], block[3];
 	size_t shared;

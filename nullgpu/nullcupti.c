@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nullcupti.c - libcupti: activity records and callbacks for what happens on the null device.
  *
- * Times are those of the device clock, so they are modelled and the same in every run; a client that
- * registers a clock of its own gets them shifted to it. Records have the layouts of CUPTI 12.8 and
- * 13.0 (sizes and offsets from their cupti_activity.h). As in the real library full buffers are
- * handed over by a thread of its own, flushes by the caller. */
+ * Times are those of the device clock, so they are modelled and the same in every run; a client
+ * that registers a clock of its own gets them shifted to it. Records have the layouts of
+ * CUPTI 12.8 and 13.0 (sizes and offsets from their cupti_activity.h). As in the real library
+ * full buffers are handed over by a thread of its own, flushes by the caller. */
 #include "nullgpu/null.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,8 @@ enum { D_DRIVER = 1, D_RUNTIME = 2, D_RESOURCE = 3, DOMAINS = 8, CALLBACKS = 102
 enum { QUEUE = 64, NAMES = 4096 };
 
 typedef void request_fn(uint8_t **buffer, size_t *size, size_t *records);
-typedef void complete_fn(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
+typedef void complete_fn(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			 size_t valid);
 typedef void callback_fn(void *user, int domain, uint32_t id, const void *data);
 typedef uint64_t clock_fn(void);
 
@@ -145,8 +146,8 @@ static void hand_over(struct buffer b)
 		g.complete(NULL, 0, b.at, b.size, b.used);
 }
 
-/* Whether runs are to be alike to the byte: then records wait for a forced flush as long as there is
- * room, because when a thread or a timer comes by is another moment in every run. */
+/* Whether runs are to be alike to the byte: then records wait for a forced flush as long as there
+ * is room, because when a thread or a timer comes by is another moment in every run. */
 static bool is_repeatable(void)
 {
 	const char *s = getenv("VRAMCAST_NULL_CLOCK");
@@ -255,9 +256,9 @@ static uint64_t client_clock(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* CUPTI stamps with the wall clock, or one that the client gives it: our times are shifted there, and
- * again whenever one would lie before the moment it is told, which no card can do. A client that
- * takes its own times from the device clock asks vc_null_span for those of a record. */
+/* CUPTI stamps with the wall clock, or one that the client gives it: our times are shifted there,
+ * and again whenever one would lie before the moment it is told, which no card can do. A client
+ * that takes its own times from the device clock asks vc_null_span for those of a record. */
 static uint64_t stamp(uint64_t t)
 {
 	return (g.rate ? (uint64_t)((double)t * g.rate) : t) + (uint64_t)g.shift;
@@ -291,9 +292,15 @@ static void measure_rate(void)
 static void put_kernel(const struct vc_null_activity *a)
 {
 	struct kernel k = { .kind = g.kind[K_KERNEL] ? K_KERNEL : K_KERNEL_SERIAL,
-		.start = stamp(a->start), .end = stamp(a->end), .completed = stamp(a->end),
-		.device = a->device, .context = 1, .stream = a->stream, .correlation = a->correlation,
-		.grid_id = a->correlation, .dynamic_shared = (int32_t)a->shared };
+			   .start = stamp(a->start),
+			   .end = stamp(a->end),
+			   .completed = stamp(a->end),
+			   .device = a->device,
+			   .context = 1,
+			   .stream = a->stream,
+			   .correlation = a->correlation,
+			   .grid_id = a->correlation,
+			   .dynamic_shared = (int32_t)a->shared };
 	pthread_mutex_lock(&g.lock);
 	k.name = readable(a->name);
 	pthread_mutex_unlock(&g.lock);
@@ -318,18 +325,34 @@ static void on_activity(const struct vc_null_activity *a)
 			.end = stamp(a->end), .device = a->device, .context = 1,
 			.stream = a->stream, .correlation = a->correlation });
 	} else if ((a->kind == VC_NULL_ALLOC || a->kind == VC_NULL_FREE) && g.kind[K_MEMORY]) {
-		put(&(struct memory){ .kind = K_MEMORY, .operation = a->kind == VC_NULL_ALLOC ? 1 : 2,
-			.memory = a->memory == 1 ? 2 : 3, /* pinned, device */
-			.correlation = a->correlation, .address = a->address, .bytes = a->size,
-			.timestamp = stamp(a->start), .process = (uint32_t)getpid(),
-			.device = a->device, .context = 1, .stream = UINT32_MAX,
-			.is_async = a->pool != 0, .pool_type = a->pool != 0, .pool = a->pool,
-			.size = a->pool ? held : 0, .used = a->pool ? held : 0 });
+		put(&(struct memory){ .kind = K_MEMORY,
+				     .operation = a->kind == VC_NULL_ALLOC ? 1 : 2,
+				     .memory = a->memory == 1 ? 2 : 3, /* pinned, device */
+				     .correlation = a->correlation,
+				     .address = a->address,
+				     .bytes = a->size,
+				     .timestamp = stamp(a->start),
+				     .process = (uint32_t)getpid(),
+				     .device = a->device,
+				     .context = 1,
+				     .stream = UINT32_MAX,
+				     .is_async = a->pool != 0,
+				     .pool_type = a->pool != 0,
+				     .pool = a->pool,
+				     .size = a->pool ? held : 0,
+				     .used = a->pool ? held : 0 });
 	} else if (a->kind == VC_NULL_POOL && g.kind[K_POOL]) {
-		put(&(struct pool){ .kind = K_POOL, .operation = (uint32_t)a->memory, .type = 1,
-			.correlation = a->correlation, .process = (uint32_t)getpid(),
-			.device = a->device, .keep = a->keep, .address = a->pool ? a->pool : a->address,
-			.size = a->size, .used = a->size, .timestamp = stamp(a->start) });
+		put(&(struct pool){ .kind = K_POOL,
+				   .operation = (uint32_t)a->memory,
+				   .type = 1,
+				   .correlation = a->correlation,
+				   .process = (uint32_t)getpid(),
+				   .device = a->device,
+				   .keep = a->keep,
+				   .address = a->pool ? a->pool : a->address,
+				   .size = a->size,
+				   .used = a->size,
+				   .timestamp = stamp(a->start) });
 	}
 }
 
@@ -358,9 +381,11 @@ VC_API(int, cuptiGetVersion, unsigned *v)
 
 VC_API(int, cuptiGetResultString, int e, const char **s)
 {
-	*s = e == 0 ? "CUPTI_SUCCESS" : e == E_INVALID ? "CUPTI_ERROR_INVALID_PARAMETER"
-		: e == E_NO_MORE ? "CUPTI_ERROR_MAX_LIMIT_REACHED"
-		: e == E_BUSY ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_ERROR_UNKNOWN";
+	*s = e == 0         ? "CUPTI_SUCCESS" :
+	     e == E_INVALID ? "CUPTI_ERROR_INVALID_PARAMETER" :
+	     e == E_NO_MORE ? "CUPTI_ERROR_MAX_LIMIT_REACHED" :
+	     e == E_BUSY    ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" :
+			      "CUPTI_ERROR_UNKNOWN";
 	return 0;
 }
 

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 
 enum { CALLBACKS = 1 /* NvtxExportTableID */, CORE = 1 /* NvtxCallbackModule */ };
-enum { MARK = 2, START = 5, RANGE_END = 7, PUSH = 9, POP = 11, SLOTS = 16 }; /* NvtxCallbackIdCore */
+enum {
+	MARK = 2,
+	START = 5,
+	RANGE_END = 7,
+	PUSH = 9,
+	POP = 11,
+	SLOTS = 16
+}; /* NvtxCallbackIdCore */
 
 typedef void function(void);
 
@@ -24,7 +31,9 @@ static int table(uint32_t module, function ****out, unsigned *n)
 	if (module != CORE)
 		return 0;
 	for (unsigned i = 0; i < SLOTS; i++)
-		place[i] = i == MARK || i == START || i == RANGE_END || i == PUSH || i == POP ? &slot[i] : NULL;
+		place[i] = i == MARK || i == START || i == RANGE_END || i == PUSH || i == POP ?
+				   &slot[i] :
+				   NULL;
 	*out = place;
 	*n = SLOTS;
 	return 1;

@@ -52,8 +52,17 @@ static uint16_t to_half(double v)
 
 static double load(const char *p, int type)
 {
-	union { int8_t a; uint8_t b; int32_t c; uint32_t d; int64_t e; uint64_t f; uint16_t h; float s;
-		double t; } u = { 0 };
+	union {
+		int8_t a;
+		uint8_t b;
+		int32_t c;
+		uint32_t d;
+		int64_t e;
+		uint64_t f;
+		uint16_t h;
+		float s;
+		double t;
+	} u = { 0 };
 	memcpy(&u, p, vc_reduce_width(type));
 	switch (type) {
 	case INT8: return u.a;
@@ -75,7 +84,15 @@ static double load(const char *p, int type)
 
 static void store(char *p, int type, double v)
 {
-	union { int8_t a; uint8_t b; int32_t c; uint32_t d; uint16_t h; float s; double t; } u = { 0 };
+	union {
+		int8_t a;
+		uint8_t b;
+		int32_t c;
+		uint32_t d;
+		uint16_t h;
+		float s;
+		double t;
+	} u = { 0 };
 	switch (type) {
 	case INT8: u.a = (int8_t)(int64_t)v; break;
 	case UINT8: u.b = (uint8_t)(int64_t)v; break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.h - arithmetic on arrays of NCCL's data types, numbered as NCCL numbers types and operations. */
+/* reduce.h - arithmetic on arrays of NCCL's data types, numbered as NCCL numbers types and
+ * operations. */
 #ifndef VC_REDUCE_H
 #define VC_REDUCE_H
 

@@ -281,10 +281,12 @@ VC_API(int, cudaDeviceGetLimit, size_t *v, int limit)
 enum { N_MOVED = 13 };
 #if VC_CUDA_MAJOR >= 13
 #define PROPERTIES_SIZE 1008
-static const int moved[N_MOVED] = { 384, 392, 560, 568, 584, 588, 592, 596, 604, 624, 632, 672, 688 };
+static const int moved[N_MOVED] = { 384, 392, 560, 568, 584, 588, 592,
+				   596, 604, 624, 632, 672, 688 };
 #else
 #define PROPERTIES_SIZE 1032
-static const int moved[N_MOVED] = { 388, 400, 576, 584, 600, 604, 612, 616, 624, 640, 648, 696, 712 };
+static const int moved[N_MOVED] = { 388, 400, 576, 584, 600, 604, 612,
+				   616, 624, 640, 648, 696, 712 };
 #endif
 
 static void put(char *p, int offset, uint64_t v, size_t width)
@@ -300,23 +302,35 @@ static void fill_properties(char *p, int device)
 	memcpy(p + 256, "VLN\0nullgpu\0\0\0\0", 15); /* uuid, see nvmlDeviceGetUUID */
 	p[271] = (char)device;
 	/* offset, value, width: sizes first, then the limits of a block and the grid */
-	const struct { int offset; uint64_t value; size_t width; } fields[] = {
-		{ 288, c->total, 8 }, { 296, 49152, 8 }, { 304, 65536, 4 }, { 308, 32, 4 },
-		{ 312, 2147483647, 8 }, { 320, 1024, 4 }, { 324, 1024, 4 }, { 328, 1024, 4 },
-		{ 332, 64, 4 }, { 336, 2147483647, 4 }, { 340, 65535, 4 }, { 344, 65535, 4 },
-		{ 352, 65536, 8 }, { 360, (uint64_t)c->cc / 10, 4 }, { 364, (uint64_t)c->cc % 10, 4 },
+	const struct { int offset; uint64_t value; size_t width;
+	} fields[] = {
+		{ 288, c->total, 8 },
+		{ 296, 49152, 8 },
+		{ 304, 65536, 4 },
+		{ 308, 32, 4 },
+		{ 312, 2147483647, 8 },
+		{ 320, 1024, 4 },
+		{ 324, 1024, 4 },
+		{ 328, 1024, 4 },
+		{ 332, 64, 4 },
+		{ 336, 2147483647, 4 },
+		{ 340, 65535, 4 },
+		{ 344, 65535, 4 },
+		{ 352, 65536, 8 },
+		{ 360, (uint64_t)c->cc / 10, 4 },
+		{ 364, (uint64_t)c->cc % 10, 4 },
 		{ 368, 512, 8 },
-		{ moved[0], (uint64_t)c->sms, 4 }, /* multiProcessorCount */
-		{ moved[1], 1, 4 },                /* canMapHostMemory */
-		{ moved[2], 1, 4 },                /* concurrentKernels */
+		{ moved[0], (uint64_t)c->sms, 4 },     /* multiProcessorCount */
+		{ moved[1], 1, 4 },                    /* canMapHostMemory */
+		{ moved[2], 1, 4 },                    /* concurrentKernels */
 		{ moved[3], (uint64_t)device + 1, 4 }, /* pciBusID */
-		{ moved[4], 2, 4 },                /* asyncEngineCount */
-		{ moved[5], 1, 4 },                /* unifiedAddressing */
-		{ moved[6], 384, 4 },              /* memoryBusWidth */
-		{ moved[7], c->l2, 4 },            /* l2CacheSize */
+		{ moved[4], 2, 4 },                    /* asyncEngineCount */
+		{ moved[5], 1, 4 },                    /* unifiedAddressing */
+		{ moved[6], 384, 4 },                  /* memoryBusWidth */
+		{ moved[7], c->l2, 4 },                /* l2CacheSize */
 		{ moved[8], (uint64_t)c->threads_sm, 4 },
 		{ moved[9], (uint64_t)c->shared_sm, 8 },
-		{ moved[10], 65536, 4 },           /* regsPerMultiprocessor */
+		{ moved[10], 65536, 4 }, /* regsPerMultiprocessor */
 		{ moved[11], (uint64_t)c->shared_optin, 8 },
 		{ moved[12], (uint64_t)c->blocks_sm, 4 },
 	};

@@ -49,7 +49,8 @@ static char pools[VC_NULL_DEVICES];
 static void tell_pool(int device, int what, size_t keep)
 {
 	static atomic_uint known; /* a bit per device: made at the first allocation */
-	bool is_new = what == POOL_CREATED && !(atomic_fetch_or(&known, 1u << device) >> device & 1);
+	bool is_new =
+		what == POOL_CREATED && !(atomic_fetch_or(&known, 1u << device) >> device & 1);
 
 	if ((is_new || what != POOL_CREATED) && vc_null_heard())
 		vc_null_tell(&(struct vc_null_activity){ .kind = VC_NULL_POOL, .memory = what,
@@ -145,7 +146,9 @@ VC_API(int, cudaPointerGetAttributes, char *out, const void *p)
 	int device = vc_null_owner((uint64_t)p);
 	bool host = device < 0 && vc_null_is_host(p);
 	/* cudaMemoryType: 0 unregistered, 1 host, 2 device; device -2 = invalid */
-	int head[2] = { device >= 0 ? 2 : host, device >= 0 ? device : host ? vc_null_current() : -2 };
+	int head[2] = { device >= 0 ? 2 : host, device >= 0 ? device :
+					       host        ? vc_null_current() :
+							     -2 };
 	memset(out, 0, VC_CUDA_MAJOR >= 13 ? 88 : 24);
 	memcpy(out, head, sizeof head);
 	if (device >= 0 || host)
@@ -170,7 +173,8 @@ static int copy(void *to, const void *from, size_t n, void *stream, bool blocks)
 {
 	bool to_device = vc_null_owner((uint64_t)to) >= 0;
 	bool from_device = vc_null_owner((uint64_t)from) >= 0;
-	double rate = to_device && from_device ? vc_null_card()->bandwidth / 2 : BUS_BYTES_PER_SECOND;
+	double rate =
+		to_device && from_device ? vc_null_card()->bandwidth / 2 : BUS_BYTES_PER_SECOND;
 	uint64_t duration = 2000 + (uint64_t)((double)n / rate * 1e9);
 	bool captured;
 	uint64_t start = vc_null_work(stream, duration, &captured);

@@ -39,11 +39,13 @@ struct work {
 /* Sonames that a CUDA stack provides. */
 static bool is_cuda(const char *soname)
 {
-	static const char *const begins[] = { "libcuda.", "libcudart.", "libcublas.", "libcublasLt.",
-		"libcudnn.", "libcufft.", "libcurand.", "libcusparse.", "libcusparseLt.",
-		"libcusolver.", "libnccl.", "libnvrtc.", "libcupti.", "libcufile.",
-		"libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.", "libnvidia-ml.", "libnpp", "libnvjpeg.",
-		"libcutensor.", "libnvrtc-builtins.", "libnvfatbin." };
+	static const char *const begins[] = {
+		"libcuda.",       "libcudart.",         "libcublas.",       "libcublasLt.",
+		"libcudnn.",      "libcufft.",          "libcurand.",       "libcusparse.",
+		"libcusparseLt.", "libcusolver.",       "libnccl.",         "libnvrtc.",
+		"libcupti.",      "libcufile.",         "libnvshmem_host.", "libnvJitLink.",
+		"libnvToolsExt.", "libnvidia-ml.",      "libnpp",           "libnvjpeg.",
+		"libcutensor.",   "libnvrtc-builtins.", "libnvfatbin." };
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
 			return true;
@@ -140,7 +142,8 @@ static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
 		if (!is_object(entry->d_name))
 			continue;
 		rc = scan_object(w, path, err);
-		bool bundled = strncmp(entry->d_name, "libcu", 5) == 0 && strchr(entry->d_name, '-');
+		bool bundled =
+			strncmp(entry->d_name, "libcu", 5) == 0 && strchr(entry->d_name, '-');
 		if (bundled && w->n_bundled < sizeof w->bundled / sizeof *w->bundled)
 			w->bundled[w->n_bundled++] = vc_elf_open(path, NULL);
 	}
@@ -223,7 +226,8 @@ static int scan_packages(struct work *w, const char *dir, int depth, struct vc_e
 static int add_preload(struct vc_stage *s, const char *path, struct vc_error *err)
 {
 	char *joined;
-	if (asprintf(&joined, "%s%s%s", s->preload ? s->preload : "", s->preload ? ":" : "", path) < 0)
+	if (asprintf(&joined, "%s%s%s", s->preload ? s->preload : "", s->preload ? ":" : "",
+		     path) < 0)
 		return vc_nomem(err, "the preload list");
 	free(s->preload);
 	s->preload = joined;
@@ -312,7 +316,9 @@ static int run_compiler(const char *source, const char *map, const char *soname,
 		       (char *)NULL);
 		_exit(127);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+		       WEXITSTATUS(status) :
+		       -1;
 }
 
 /* One generated library: the missing functions of `soname`, NULL = of libraries we have. */
@@ -399,7 +405,8 @@ static void release(struct work *w)
 	free(w->wanted);
 }
 
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries, struct vc_error *err)
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+		  struct vc_error *err)
 {
 	struct work w = { .stage = s, .libraries = libraries };
 	const char *base = getenv("TMPDIR");
@@ -407,8 +414,10 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries, 
 	*s = (struct vc_stage){ 0 };
 	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
 	if (access(path, R_OK) < 0)
-		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a CUDA "
-			       "build, for example: pip install --no-deps torch", torch);
+		return vc_fail(err, VC_ENOSUP,
+			       "the PyTorch in %s has no CUDA in it; install a CUDA build, for "
+			       "example: pip install --no-deps torch",
+			       torch);
 	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
 		 "XX" "XX" "XX");
 	if (!mkdtemp(s->dir)) {

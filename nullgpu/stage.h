@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.h - the private folder in which a program finds the null GPU instead of the CUDA libraries. */
+/* stage.h - the private folder in which a program finds the null GPU instead of the CUDA
+ * libraries. */
 #ifndef VC_STAGE_H
 #define VC_STAGE_H
 
@@ -16,9 +17,11 @@ struct vc_stage {
 	int cuda_major;
 };
 
-/* Prepares the folder for the PyTorch in `torch` (its package folder) and the packages installed beside
- * it from the stand-ins in `libraries`. The caller closes the stage, also after a failure. */
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries, struct vc_error *err);
+/* Prepares the folder for the PyTorch in `torch` (its package folder) and the packages installed
+ * beside it from the stand-ins in `libraries`. The caller closes the stage, also after a failure.
+ */
+int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+		  struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);
 
 #endif

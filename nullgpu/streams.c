@@ -138,8 +138,9 @@ static struct vc_null_stream *stream_memory(void)
 	static struct vc_null_stream *pool;
 	static size_t used;
 	if (!pool) {
-		void *p = mmap((void *)STREAM_PLACE, STREAMS * sizeof *pool, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		void *p = mmap(
+			(void *)STREAM_PLACE, STREAMS * sizeof *pool, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		pool = p == MAP_FAILED ? NULL : p;
 	}
 	return pool && used < STREAMS ? &pool[used++] : calloc(1, sizeof *pool);

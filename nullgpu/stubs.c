@@ -9,13 +9,13 @@
  *   STUB_HANDLE(name, i)           success; argument i (from 0) points at a handle to make
  *   STUB_ZERO(name, i, type)       success; argument i points at a size that becomes 0
  *   STUB_ZERO2(name, i, t, j, u)   the same for two arguments
- *   STUB_DONE(name, i)             success; argument i points at an int of the host that becomes 0
- *   STUB_MATRIX(name, i, r, c, b)  argument i points at an int that becomes 0: scratch for a matrix of
- *                                  r x c (arguments), b of them (argument, or _one for one matrix)
- *   STUB_MATRIX2(name, i, j, r, c, b)  the same with long sizes, on the device (i) and the host (j)
- *   STUB_SPARSE(name, i)           argument i points at a long size that becomes 0: scratch for the
- *                                  sparse matrices made so far (cusparse.c)
- * Positions count integer and pointer arguments only: floating point ones travel elsewhere. */
+ *   STUB_DONE(name, i)             success; argument i points at an int of the host that becomes
+ * 0 STUB_MATRIX(name, i, r, c, b)  argument i points at an int that becomes 0: scratch for a
+ * matrix of r x c (arguments), b of them (argument, or _one for one matrix) STUB_MATRIX2(name, i,
+ * j, r, c, b)  the same with long sizes, on the device (i) and the host (j) STUB_SPARSE(name, i)
+ * argument i points at a long size that becomes 0: scratch for the sparse matrices made so far
+ * (cusparse.c) Positions count integer and pointer arguments only: floating point ones travel
+ * elsewhere. */
 #include "nullgpu/null.h"
 
 #ifndef VC_NOSUP_CODE
@@ -45,9 +45,9 @@
 #define STUB_DONE(name, i) WEAK int name(ARGS); \
 	WEAK int name(ARGS) { TOUCH(name); CLEAR(i, int) return 0; }
 
-/* cuSOLVER says nothing of what its scratch is made of. LAPACK's own for the same problems is at most
- * 4 n^2 + 7 n elements (dgesdd; dsyevd 2 n^2 + 6 n + 1, dgeqrf 64 n): assumed here too, of the widest type
- * that a name leaves open. */
+/* cuSOLVER says nothing of what its scratch is made of. LAPACK's own for the same problems is at
+ * most 4 n^2 + 7 n elements (dgesdd; dsyevd 2 n^2 + 6 n + 1, dgeqrf 64 n): assumed here too, of
+ * the widest type that a name leaves open. */
 #define MATRIX(name, r, c, b) do { \
 		const long a_one = 1; \
 		uint64_t rows = (uint32_t)a##r, columns = (uint32_t)a##c, many = (uint32_t)a##b; \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* usage.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process keeps
- * mapped while it runs, so that it is complete however the process ends. */
+/* usage.h - what a process on the null GPU leaves for `vramcast dryrun`: a file that the process
+ * keeps mapped while it runs, so that it is complete however the process ends. */
 #ifndef VC_USAGE_H
 #define VC_USAGE_H
 
@@ -15,15 +15,18 @@ struct vc_null_report {
 	uint64_t magic;
 	struct {
 		uint64_t peak, refused, largest_refused; /* without the context */
-		uint64_t blocks, rounding; /* at that peak: the driver's blocks, bytes lost to its pages */
+		uint64_t blocks,
+			rounding; /* at that peak: the driver's blocks, bytes lost to its pages */
 	} device[VC_REPORT_DEVICES];
-	uint64_t asked;  /* times the program asked how much memory there is, before anything was refused */
+	uint64_t asked;  /* times the program asked how much memory there is, before anything was
+			    refused */
 	uint64_t polled; /* times it asked whether work on the device had finished */
 	uint32_t convolutions; /* 1: workspaces of convolutions were answered by rule */
 	uint32_t names;
 	struct vc_null_unknown {
 		uint64_t at_most;          /* bytes that may come on top; 0: not known */
-		uint64_t least, counted, most; /* of a single request; most 0: there is no such interval */
+		uint64_t least, counted,
+			most; /* of a single request; most 0: there is no such interval */
 		char name[VC_REPORT_NAME]; /* what was answered with a bound or a guess */
 	} name[VC_REPORT_NAMES];
 };

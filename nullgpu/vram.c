@@ -331,7 +331,8 @@ int vc_null_reserve(size_t size, uint64_t *out)
 	size = round_up(size, PAGE);
 	pthread_mutex_lock(&lock);
 	if (!mapped_edge)
-		mapped_edge = up ? VC_NULL_MAPPED_PLACE : VC_NULL_MAPPED_PLACE + VC_NULL_MAPPED_SPAN;
+		mapped_edge =
+			up ? VC_NULL_MAPPED_PLACE : VC_NULL_MAPPED_PLACE + VC_NULL_MAPPED_SPAN;
 	uint64_t place = up ? mapped_edge : mapped_edge - size;
 	*out = size && size <= VC_NULL_MAPPED_SPAN ? reserve_at(place, size) : 0;
 	if (*out && vc_ranges_add(&reserved, *out, size, 0)) {

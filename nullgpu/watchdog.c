@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watchdog.c - PyTorch's NCCL watchdog looks every 100 ms by a real clock; on a device that takes no real
- * time it would always come too late. Its waits are cut short, so that waiting for it to have looked
- * costs a millisecond: the library is preloaded, and these two functions stand before the C library's.
- * All other threads wait as they asked. */
+/* watchdog.c - PyTorch's NCCL watchdog looks every 100 ms by a real clock; on a device that takes
+ * no real time it would always come too late. Its waits are cut short, so that waiting for it to
+ * have looked costs a millisecond: the library is preloaded, and these two functions stand before
+ * the C library's. All other threads wait as they asked. */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
 

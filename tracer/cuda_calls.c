@@ -25,8 +25,9 @@ typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
 
 enum { CALLERS = 64, PINNED = 4096, NO_MEMORY = 2 /* cudaErrorMemoryAllocation */ };
 
-/* One call site of one function. A wrapper that ends in a jump leaves its own caller's address as the
- * site, so one site can stand for several functions: cudaFreeAsync that is cudaFree, for one. */
+/* One call site of one function. A wrapper that ends in a jump leaves its own caller's address as
+ * the site, so one site can stand for several functions: cudaFreeAsync that is cudaFree, for one.
+ */
 struct caller {
 	_Atomic(const void *) site;
 	const char *name; /* __func__ of the interposed function: compared as a pointer */
@@ -43,7 +44,9 @@ static struct {
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
 	_Atomic int segments; /* said that we have them */
 	_Atomic uint64_t sampled; /* when last */
-	struct { uint64_t at, size; } pinned[PINNED]; /* host memory: a free does not say its size */
+	struct {
+		uint64_t at, size;
+	} pinned[PINNED]; /* host memory: a free does not say its size */
 	uint64_t pinned_bytes;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -82,7 +85,8 @@ static struct caller find_real(const void *site, const char *name)
 	void *h;
 
 	if (dladdr1(site, &info, (void **)&map, RTLD_DL_LINKMAP) && map) {
-		h = dlopen(map->l_name && *map->l_name ? map->l_name : NULL, RTLD_NOLOAD | RTLD_NOW);
+		h = dlopen(map->l_name && *map->l_name ? map->l_name : NULL,
+			   RTLD_NOLOAD | RTLD_NOW);
 		c.real = h ? dlsym(h, name) : NULL;
 		if (strncmp(base_name(info.dli_fname), "libc10_cuda.so", 14) != 0)
 			c.label = vc_marks_name(base_name(info.dli_fname),
@@ -200,7 +204,8 @@ void vc_cuda_sample(void)
 	vc_device_fact(vc_cuda_device(), total);
 	put_raw(VC_EV_DEVICE_SAMPLE, available, total, vc_cuda_device(), 0);
 	if (!vc_clock_is_null()) /* would be another figure in every dry run */
-		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15), resident_bytes());
+		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15),
+			       resident_bytes());
 	if (pinned)
 		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("pinned memory", 13), pinned);
 	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
@@ -249,7 +254,8 @@ cuda_error cudaEventQuery(void *event);
 cuda_error cudaEventSynchronize(void *event);
 cuda_error cudaStreamBeginCapture(void *stream, int mode);
 cuda_error cudaStreamEndCapture(void *stream, void *graph);
-cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags, void *found);
+cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
+				   void *found);
 cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
 					    unsigned long long flags, void *found);
 
@@ -309,9 +315,14 @@ static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 
 	if (!r)
 		return;
-	*r = (struct vc_record){ .kind = kind, .flags = VC_RECF_DRIVER,
-		.addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
-		.stream = (uint64_t)(uintptr_t)stream, .device = vc_cuda_device(), .time_ns = vc_clock_ns() };
+	*r = (struct vc_record){.kind = kind,
+				.flags = VC_RECF_DRIVER,
+				.addr = (uint64_t)(uintptr_t)p,
+				.size = n,
+				.extra = n,
+				.stream = (uint64_t)(uintptr_t)stream,
+				.device = vc_cuda_device(),
+				.time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
 
@@ -413,7 +424,8 @@ static void unpin(void *p, const char *what)
 		vc_marks_name(what, strlen(what)));
 }
 
-static const char pinned_text[] = "pinned host memory", registered_text[] = "registered host memory";
+static const char pinned_text[] = "pinned host memory",
+		  registered_text[] = "registered host memory";
 
 VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 {
@@ -599,7 +611,8 @@ static cuda_error watch_unmap(uint64_t at, size_t size)
 	return g.unmap(at, size);
 }
 
-static cuda_error watch_create(uint64_t *handle, size_t size, const void *how, unsigned long long flags)
+static cuda_error watch_create(uint64_t *handle, size_t size, const void *how,
+			       unsigned long long flags)
 {
 	cuda_error r = g.create(handle, size, how, flags);
 

@@ -6,9 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The function of that name that the library around `site` would have called without us; NULL: none. */
+/* The function of that name that the library around `site` would have called without us; NULL:
+ * none. */
 void *vc_cuda_real(const void *site, const char *name);
-/* Is this thread in a call of the runtime that is being recorded? What the driver does in it is not. */
+/* Is this thread in a call of the runtime that is being recorded? What the driver does in it is
+ * not. */
 bool vc_cuda_inside(void);
 /* The one this thread works on. */
 uint16_t vc_cuda_device(void);
@@ -19,7 +21,8 @@ void vc_cuda_sample(void);
 /* The same; at most five times a second,
  * and only where CUDA is in use already. */
 void vc_cuda_sample_sometimes(void);
-/* Say once which card a device is: the fact "gpu N", "TOTAL MAJOR.MINOR SMS NAME" (device_fact.c). */
+/* Say once which card a device is: the fact "gpu N", "TOTAL MAJOR.MINOR SMS NAME"
+ * (device_fact.c). */
 void vc_device_fact(uint16_t device, uint64_t total);
 /* Put our functions in front of the driver's mapping calls in PyTorch's table of them. */
 void vc_cuda_watch_driver(void);

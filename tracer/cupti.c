@@ -49,7 +49,8 @@ static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 		if (vc_cuda_inside())
 			return; /* the call of the runtime around it says so */
 		if (id == VC_CUPTI_MEM_ALLOC || id == VC_CUPTI_MEM_ALLOC_ASYNC) {
-			int n = snprintf(text, sizeof(text), "device allocation of %zu bytes refused",
+			int n = snprintf(text, sizeof(text),
+					 "device allocation of %zu bytes refused",
 					 ((const struct vc_cupti_alloc *)call->params)->size);
 
 			vc_marks_put(VC_MARK_INSTANT, vc_marks_name(text, (size_t)n));
@@ -74,7 +75,8 @@ static void callback(void *user, int domain, uint32_t id, const void *data)
 		return;
 	if (domain == VC_CUPTI_DRIVER_API)
 		on_driver_call(id, data);
-	else if (domain == VC_CUPTI_RESOURCE && id == VC_CUPTI_STREAM_CREATED && vc_cupti()->stream_id &&
+	else if (domain == VC_CUPTI_RESOURCE && id == VC_CUPTI_STREAM_CREATED &&
+		 vc_cupti()->stream_id &&
 		 vc_cupti()->stream_id(resource->context, resource->handle, 0, &stream) == 0)
 		vc_cupti_stream(stream, (uint64_t)(uintptr_t)resource->handle);
 }
@@ -248,9 +250,12 @@ static void *last_flush(void *done)
 static void say_missing(bool flushed)
 {
 	if (!flushed)
-		vc_recorder_fact("note", "the last kernel times are missing: CUPTI did not answer in time");
+		vc_recorder_fact(
+			"note",
+			"the last kernel times are missing: CUPTI did not answer in time");
 	else if (vc_share_is_robbed())
-		vc_recorder_fact("note", "kernel times are missing: another client of CUPTI took its "
+		vc_recorder_fact("note",
+				 "kernel times are missing: another client of CUPTI took its "
 				 "buffers over");
 	else
 		return;

@@ -59,7 +59,8 @@ void vc_share_dropped(void (*lost)(uint64_t records));
 bool vc_share_is_busy(void);
 /* CUPTI took buffers of ours and gave none back: another client went past us. */
 bool vc_share_is_robbed(void);
-/* Nanoseconds of the monotonic clock that a stamp of CUPTI's stands for, by clocks read together. */
+/* Nanoseconds of the monotonic clock that a stamp of CUPTI's stands for, by clocks read together.
+ */
 struct vc_cupti_times {
 	uint64_t wall, mono, their_zero, our_zero;
 	double speed; /* ns per tick of a profiler's clock; 0: there is none */

@@ -100,7 +100,10 @@ struct vc_cupti_call { /* CUpti_CallbackData */
 	uint32_t correlation;
 };
 struct vc_cupti_resource { void *context, *handle; }; /* CUpti_ResourceData */
-struct vc_cupti_map { uint64_t at; size_t size; };    /* cuMemMap_params, cuMemUnmap_params: prefix */
+struct vc_cupti_map {
+	uint64_t at;
+	size_t size;
+}; /* cuMemMap_params, cuMemUnmap_params: prefix */
 struct vc_cupti_alloc { uint64_t *at; size_t size; }; /* cuMemAlloc_v2_params */
 
 _Static_assert(offsetof(struct vc_cupti_kernel, start) == 16, "CUpti_ActivityKernel6");
@@ -115,7 +118,8 @@ _Static_assert(offsetof(struct vc_cupti_memory, pool) == 80, "CUpti_ActivityMemo
 _Static_assert(offsetof(struct vc_cupti_memory, pool.used) == VC_CUPTI_MEMORY2_BYTES,
 	       "CUpti_ActivityMemory3");
 _Static_assert(offsetof(struct vc_cupti_overhead, start) == 24, "CUpti_ActivityOverhead");
-_Static_assert(offsetof(struct vc_cupti_pool, used) == VC_CUPTI_POOL_OLDEST, "CUpti_ActivityMemoryPool");
+_Static_assert(offsetof(struct vc_cupti_pool, used) == VC_CUPTI_POOL_OLDEST,
+	       "CUpti_ActivityMemoryPool");
 _Static_assert(offsetof(struct vc_cupti_pool, timestamp) == 56, "CUpti_ActivityMemoryPool");
 _Static_assert(offsetof(struct vc_cupti_api, correlation) == 32, "CUpti_ActivityAPI");
 _Static_assert(offsetof(struct vc_cupti_call, correlation) == 64, "CUpti_CallbackData");

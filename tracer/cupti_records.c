@@ -9,7 +9,13 @@
 #include "tracer/marks.h"
 #include "tracer/recorder.h"
 
-enum { NAMES = 4096, STREAMS = 4096, RECENT = 64, POOLS = 16, DEFAULT_STREAM = 7 /* CUPTI's id of handle 0 */ };
+enum {
+	NAMES = 4096,
+	STREAMS = 4096,
+	RECENT = 64,
+	POOLS = 16,
+	DEFAULT_STREAM = 7 /* CUPTI's id of handle 0 */
+};
 
 struct name { const char *p; uint32_t at; };
 struct seen { uint64_t address; uint32_t correlation, operation; };
@@ -103,8 +109,8 @@ static struct span span_of(uint64_t start, uint64_t end, uint32_t correlation)
 	return s;
 }
 
-static void put_work(uint8_t kind, struct span s, uint64_t bytes, uint32_t correlation, uint32_t stream,
-		     uint32_t device, uint32_t name)
+static void put_work(uint8_t kind, struct span s, uint64_t bytes, uint32_t correlation,
+		     uint32_t stream, uint32_t device, uint32_t name)
 {
 	put((struct vc_record){ .kind = kind, .time_ns = s.at, .size = s.ns, .addr = bytes,
 		.extra = correlation, .stream = handle_of(stream), .device = (uint16_t)device,
@@ -132,16 +138,16 @@ static void read_copy(const struct vc_cupti_copy *k)
 		"memcpy HtoH", "memcpy PtoP" }; /* CUpti_ActivityMemcpyKind */
 
 	if (is_timed(k->start, k->end))
-		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes, k->correlation,
-			 k->stream, k->device,
+		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes,
+			 k->correlation, k->stream, k->device,
 			 name_of(names[k->copy < sizeof(names) / sizeof(*names) ? k->copy : 0]));
 }
 
 static void read_fill(const struct vc_cupti_fill *k)
 {
 	if (is_timed(k->start, k->end))
-		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes, k->correlation,
-			 k->stream, k->device, name_of("memset"));
+		put_work(VC_EV_COPY, span_of(k->start, k->end, k->correlation), k->bytes,
+			 k->correlation, k->stream, k->device, name_of("memset"));
 }
 
 static void read_launch(const struct vc_cupti_api *k)
@@ -157,9 +163,15 @@ static void read_launch(const struct vc_cupti_api *k)
 
 static void read_overhead(const struct vc_cupti_overhead *k)
 {
-	static const char *const names[] = { "unknown", "CUPTI: buffer flush", "CUPTI: instrumentation",
-		"CUPTI: resources", "driver: module loading", "driver: lazy function loading",
-		"driver: command buffer full", "CUPTI: buffer request",
+	static const char *const names[] = {
+		"unknown",
+		"CUPTI: buffer flush",
+		"CUPTI: instrumentation",
+		"CUPTI: resources",
+		"driver: module loading",
+		"driver: lazy function loading",
+		"driver: command buffer full",
+		"CUPTI: buffer request",
 		"CUPTI: unified memory" }; /* CUpti_ActivityOverheadKind, from 1 << 16 on */
 	uint32_t n = k->overhead >> 16;
 	struct span s = span_of(k->start, k->end, 0);
@@ -292,7 +304,8 @@ void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid)
 	while (more) {
 		after = record; /* a record is as long as the way to the next one */
 		more = next(buffer, valid, &after) == 0;
-		read_one(record, (size_t)((more ? (uint8_t *)after : buffer + valid) - (uint8_t *)record));
+		read_one(record, (size_t)((more ? (uint8_t *)after : buffer + valid) -
+					  (uint8_t *)record));
 		record = after;
 	}
 	pthread_mutex_unlock(&g.lock);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cupti_share.c - one CUPTI for two clients: the tracer, and a profiler that the program starts.
  *
- * CUPTI knows one subscriber, one pair of buffer callbacks and one set of enabled kinds for the whole
- * process; torch.profiler (Kineto) takes them when a profile starts and would either be refused or
- * take ours away. Its calls go through the linker, so they arrive here first: the callbacks that
- * CUPTI knows are ours from the first call on, each client's wishes are kept apart, and while the
- * profiler collects, the buffers are its own. We read them on the way, and take out only records of
- * kinds that it did not ask for.
+ * CUPTI knows one subscriber, one pair of buffer callbacks and one set of enabled kinds for the
+ * whole process; torch.profiler (Kineto) takes them when a profile starts and would either be
+ * refused or take ours away. Its calls go through the linker, so they arrive here first: the
+ * callbacks that CUPTI knows are ours from the first call on, each client's wishes are kept
+ * apart, and while the profiler collects, the buffers are its own. We read them on the way, and
+ * take out only records of kinds that it did not ask for.
  *
  * No lock is held while CUPTI or the other client is called. */
 #define _GNU_SOURCE
@@ -105,7 +105,8 @@ static bool is_enough(void)
 	    version < TAKES_NO)
 		return false;
 	if (!atomic_exchange(&said, 1))
-		vc_recorder_fact("note", "kernel times are missing: CUPTI held 40 MiB of buffers and "
+		vc_recorder_fact("note",
+				 "kernel times are missing: CUPTI held 40 MiB of buffers and "
 				 "gave none back");
 	return true;
 }
@@ -212,7 +213,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	if (f->dropped && f->dropped(context, stream, &lost) == 0 && lost && g.lost)
 		g.lost(lost);
 	if (take_back(buffer)) {
-		hand_over(context, stream, buffer, size, without_ours(buffer, size, buffer, valid), lost);
+		hand_over(context, stream, buffer, size,
+			  without_ours(buffer, size, buffer, valid), lost);
 		return;
 	}
 	atomic_fetch_sub(&g.out, 1);
@@ -446,7 +448,8 @@ uint64_t vc_share_time(const struct vc_cupti_times *t, uint64_t stamp)
 
 	if (t->speed == 0 || (off < hour && off > -hour))
 		return t->mono + (uint64_t)off;
-	return t->our_zero + (uint64_t)(int64_t)((double)(int64_t)(stamp - t->their_zero) * t->speed);
+	return t->our_zero +
+	       (uint64_t)(int64_t)((double)(int64_t)(stamp - t->their_zero) * t->speed);
 }
 
 /* ---- what a profiler of the program's calls ---- */

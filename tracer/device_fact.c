@@ -34,7 +34,8 @@ void vc_device_fact(uint16_t device, uint64_t total)
 	if (!name || name(title, sizeof(title) - 1, device) != 0 || !title[0])
 		return;
 	snprintf(key, sizeof(key), "gpu %u", device);
-	snprintf(text, sizeof(text), "%" PRIu64 " %d.%d %d %s", total, attribute(driver, MAJOR, device),
-		 attribute(driver, MINOR, device), attribute(driver, SMS, device), title);
+	snprintf(text, sizeof(text), "%" PRIu64 " %d.%d %d %s", total,
+		 attribute(driver, MAJOR, device), attribute(driver, MINOR, device),
+		 attribute(driver, SMS, device), title);
 	vc_recorder_fact(key, text);
 }

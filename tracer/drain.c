@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drain.c - see drain.h.
  *
- * A record stays in its ring until the block that holds it has been written, so that nothing is lost
- * whichever process dies when: the journal says how many bytes of the partial trace are valid. */
+ * A record stays in its ring until the block that holds it has been written, so that nothing is
+ * lost whichever process dies when: the journal says how many bytes of the partial trace are
+ * valid. */
 #define _GNU_SOURCE
 #include "tracer/drain.h"
 
@@ -46,16 +47,19 @@ struct vc_drain {
 	bool named;                  /* the plain name is taken */
 };
 
-/* A trace is renamed to its name at the end: /dev/null would become a file, and a folder cannot be one. */
+/* A trace is renamed to its name at the end: /dev/null would become a file, and a folder cannot
+ * be one. */
 static int check_name(const char *out, struct vc_error *err)
 {
 	struct stat st;
 
 	if (strcmp(out, "-") == 0)
-		return vc_fail(err, VC_EIO, "a recording cannot go to standard output: name a file");
+		return vc_fail(err, VC_EIO,
+			       "a recording cannot go to standard output: name a file");
 	if (stat(out, &st) == 0 && !S_ISREG(st.st_mode))
 		return vc_fail(err, VC_EIO, "cannot write %s: it is %s", out,
-			       S_ISDIR(st.st_mode) ? "a directory" : "not a file that can be replaced");
+			       S_ISDIR(st.st_mode) ? "a directory" :
+						     "not a file that can be replaced");
 	return 0;
 }
 
@@ -126,7 +130,8 @@ static long fact_number(struct vc_journal_reader *r, const char *key, long other
 	return vc_journal_fact(r, key, buf, sizeof(buf)) ? strtol(buf, NULL, 10) : otherwise;
 }
 
-/* Its number in a larger job, by what torchrun, Slurm or Open MPI tell their processes; -1: none. */
+/* Its number in a larger job, by what torchrun, Slurm or Open MPI tell their processes; -1: none.
+ */
 static long rank_of(struct vc_journal_reader *r)
 {
 	for (int i = 0; i < VC_JOURNAL_LAUNCHERS; i++)
@@ -135,7 +140,8 @@ static long rank_of(struct vc_journal_reader *r)
 	return -1;
 }
 
-/* run.vct for the first process, run.rank3.vct for ranks of a larger job, run.4711.vct for others. */
+/* run.vct for the first process, run.rank3.vct for ranks of a larger job, run.4711.vct for
+ * others. */
 static char *name_trace(struct vc_drain *d, struct vc_journal_reader *r)
 {
 	const char *out = d->o.out, *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
@@ -489,13 +495,22 @@ size_t vc_drain_files(const struct vc_drain *d)
 struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 {
 	const struct stream *s = d->stream[i];
-	struct vc_drain_file f = { .path = s->path, .torch = s->meta->torch,
-		.gpu = s->meta->devices ? s->meta->device[0].name : NULL, .stopped = s->stopped,
-		.device = s->meta->devices ? s->meta->device[0].index : 0, .pid = s->meta->pid,
-		.events = s->events, .bytes = s->bytes, .dropped = s->dropped,
-		.missing = s->missing, .unmatched = s->meta->unmatched_frees,
-		.note = s->meta->note, .notes = s->meta->notes, .cpu = s->cpu, .orderly = s->orderly,
-		.totals = vc_journal_totals(s->decoder) };
+	struct vc_drain_file f = { .path = s->path,
+				  .torch = s->meta->torch,
+				  .gpu = s->meta->devices ? s->meta->device[0].name : NULL,
+				  .stopped = s->stopped,
+				  .device = s->meta->devices ? s->meta->device[0].index : 0,
+				  .pid = s->meta->pid,
+				  .events = s->events,
+				  .bytes = s->bytes,
+				  .dropped = s->dropped,
+				  .missing = s->missing,
+				  .unmatched = s->meta->unmatched_frees,
+				  .note = s->meta->note,
+				  .notes = s->meta->notes,
+				  .cpu = s->cpu,
+				  .orderly = s->orderly,
+				  .totals = vc_journal_totals(s->decoder) };
 
 	memcpy(f.how, s->how, sizeof(f.how));
 	return f;

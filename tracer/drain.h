@@ -12,7 +12,7 @@
 
 struct vc_drain_options { /* lent */
 	const char *dir;          /* where journals appear */
-	const char *out;          /* name of the first trace; others get .rankN or .PID before .vct */
+	const char *out; /* name of the first trace; others get .rankN or .PID before .vct */
 	const char *command;      /* of the recorded program, for the traces; NULL unknown */
 	const char *const *param; /* "batch=8", as the user gave them */
 	size_t params;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marks.c - vramcast_mark and vramcast_step: marks that the program, or Python through ctypes, sets.
+/* marks.c - vramcast_mark and vramcast_step: marks that the program, or Python through ctypes,
+ * sets.
  *
  * A name is stored once: a small table remembers where. */
 #include <pthread.h>
@@ -65,7 +66,8 @@ void vc_marks_put(enum vc_mark what, uint32_t name)
 
 void vc_marks_value(enum vc_mark what, uint32_t name, uint64_t bytes)
 {
-	/* Of the card this thread works on: a rank has not the first one, and its steps are that card's. */
+	/* Of the card this thread works on: a rank has not the first one, and its steps are that
+	 * card's. */
 	uint16_t device = vc_torch_watching() ? vc_cuda_device() : 0;
 	struct vc_record *r = vc_record_begin();
 

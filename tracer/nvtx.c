@@ -2,7 +2,8 @@
 /* nvtx.c - NVTX ranges and marks become marks. NVTX calls InitializeInjectionNvtx2 by itself
  * (NVTX_INJECTION64_PATH); neither CUPTI nor CUDA is needed.
  *
- * The few numbers and layouts below are those of nvtx3/nvtxDetail/nvtxTypes.h, stable since NVTX 2. */
+ * The few numbers and layouts below are those of nvtx3/nvtxDetail/nvtxTypes.h, stable since
+ * NVTX 2. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

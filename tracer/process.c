@@ -35,8 +35,10 @@ char *vc_process_library(struct vc_error *err)
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
 	for (size_t i = 0; slash && i < sizeof(beside) / sizeof(*beside); i++) {
-		snprintf(path, sizeof(self) + 64, "%.*s/%s/%s", (int)(slash - self), self, beside[i], name);
-		char *real = realpath(path, NULL); /* the program finds it by this name, wherever it goes */
+		snprintf(path, sizeof(self) + 64, "%.*s/%s/%s", (int)(slash - self), self,
+			 beside[i], name);
+		char *real = realpath(
+			path, NULL); /* the program finds it by this name, wherever it goes */
 		if (real) {
 			free(path);
 			return real;
@@ -45,7 +47,9 @@ char *vc_process_library(struct vc_error *err)
 	snprintf(path, sizeof(self) + 64, "%s/%s", VC_LIBDIR, name);
 	if (access(path, R_OK) == 0)
 		return path;
-	vc_fail(err, VC_EIO, "%s is neither beside %s nor in ../lib/vramcast nor in %s; run make, or make install",
+	vc_fail(err, VC_EIO,
+		"%s is neither beside %s nor in ../lib/vramcast nor in %s; run make, or make "
+		"install",
 		name, slash ? self : "vramcast", VC_LIBDIR);
 	free(path);
 	return NULL;
@@ -105,15 +109,18 @@ char *vc_process_folder(const char *wanted, struct vc_error *err)
 {
 	char *real;
 
-	if (access(wanted, F_OK) < 0) /* a link into the memory of another host, or of a former boot */
+	if (access(wanted, F_OK) <
+	    0) /* a link into the memory of another host, or of a former boot */
 		unlink(wanted);
 	if (mkdir(wanted, 0700) < 0 && errno != EEXIST) {
 		vc_fail(err, VC_EIO, "cannot make the folder %s: %s", wanted, strerror(errno));
 		return NULL;
 	}
 	if (holds_journals(wanted)) {
-		vc_fail(err, VC_EUSAGE, "%s holds a recording that was cut off; 'vramcast recover %s' "
-			"finishes it, or remove the folder", wanted, wanted);
+		vc_fail(err, VC_EUSAGE,
+			"%s holds a recording that was cut off; 'vramcast recover %s' finishes "
+			"it, or remove the folder",
+			wanted, wanted);
 		return NULL;
 	}
 	if (is_network(wanted)) {

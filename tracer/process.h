@@ -14,11 +14,12 @@ struct vc_process_options { /* lent */
 	const char *library; /* libvramcast_trace.so */
 	const char *python;  /* folder to put first on PYTHONPATH; NULL: none */
 	const char *options; /* VC_OPTIONS for the tracer */
-	void (*before[3])(int); /* set by vc_process_guard: what signals did, and do in the program */
+	void (*before[3])(
+		int); /* set by vc_process_guard: what signals did, and do in the program */
 };
 
-/* Path of libvramcast_trace.so: beside this program, in ../lib/vramcast, or where it was installed. NULL and
- * an error when it is in none of them. malloc'ed. */
+/* Path of libvramcast_trace.so: beside this program, in ../lib/vramcast, or where it was
+ * installed. NULL and an error when it is in none of them. malloc'ed. */
 char *vc_process_library(struct vc_error *err);
 
 /* A folder for journals: `wanted` itself, or, when that is on a file system that cannot be mapped

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder.c - see recorder.h: a shared file, a ring per thread, one number for the order of all. */
+/* recorder.c - see recorder.h: a shared file, a ring per thread, one number for the order of all.
+ */
 #define _GNU_SOURCE
 #include "tracer/recorder.h"
 
@@ -39,7 +40,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint64_t head, limit; /* head == limit: full as far as we know */
 	bool busy;            /* between begin and commit, or in a slow path */
 	uint32_t patience;    /* events to drop before another ring is looked for */
-	bool refused;         /* there was no ring for this thread: asking again would cost too much */
+	bool refused; /* there was no ring for this thread: asking again would cost too much */
 } self;
 
 /* On the null GPU time is what the submitted work takes, the same in every run. */
@@ -229,8 +230,8 @@ bool vc_recorder_open(void)
 	return j != NULL;
 }
 
-/* The emptiest ring that nobody writes to any more, if it holds less than that (which stays in front);
- * -1: none. */
+/* The emptiest ring that nobody writes to any more, if it holds less than that (which stays in
+ * front); -1: none. */
 static int find_left(struct vc_journal *j, uint32_t n, uint64_t least)
 {
 	int found = -1;

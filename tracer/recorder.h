@@ -27,14 +27,15 @@ bool vc_recorder_wanted(void);
 struct vc_record *vc_record_begin(void);
 void vc_record_commit(struct vc_record *r);
 
-/* Instead of commit: the record keeps its place in the order, and waits for vc_record_release, or for
- * the next record of this thread. */
+/* Instead of commit: the record keeps its place in the order, and waits for vc_record_release, or
+ * for the next record of this thread. */
 void vc_record_hold(struct vc_record *r);
 /* Publishes what this thread holds, with `text` in it; false: it holds none. */
 bool vc_record_release(uint32_t text);
 
 uint64_t vc_clock_ns(void);
-bool vc_clock_is_null(void); /* it is the device clock of the null GPU, whose CUPTI stamps with it too */
+bool vc_clock_is_null(
+	void); /* it is the device clock of the null GPU, whose CUPTI stamps with it too */
 
 /* When the work of that correlation began on the null device, and for how long; false: unknown. */
 bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns);

@@ -19,7 +19,10 @@
 enum { NODES = 1 << 17, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
 #define LINE 0x9e3779b97f4a7c15u /* spreads line numbers over the key: 2^64 / golden ratio */
 enum { UNDECIDED, OFF, PYTHON, NATIVE, FAILURES };
-enum { SKIP = 1 << 28, CUT = 1 << 29 }; /* in place of a node: a frame of ours; it and all it called */
+enum {
+	SKIP = 1 << 28,
+	CUT = 1 << 29
+}; /* in place of a node: a frame of ours; it and all it called */
 
 typedef struct object object; /* PyObject: opaque here */
 
@@ -70,9 +73,9 @@ static bool find_python(void)
 	*(void **)&g.inc = dlsym(RTLD_DEFAULT, "Py_IncRef");
 	*(void **)&g.dec = dlsym(RTLD_DEFAULT, "Py_DecRef");
 	*(void **)&g.clear = dlsym(RTLD_DEFAULT, "PyErr_Clear");
-	return g.initialized && g.finalizing && g.this_thread && g.ensure && g.release && g.thread &&
-	       g.frame && g.back && g.code && g.line && g.attribute && g.utf8 && g.inc && g.dec &&
-	       g.clear;
+	return g.initialized && g.finalizing && g.this_thread && g.ensure && g.release &&
+	       g.thread && g.frame && g.back && g.code && g.line && g.attribute && g.utf8 &&
+	       g.inc && g.dec && g.clear;
 }
 
 static int decide(void)
@@ -88,7 +91,8 @@ static int decide(void)
 	else if (strncmp(text, "py", 2) == 0 && find_python())
 		mode = PYTHON;
 	else if (strncmp(text, "py", 2) == 0 && vc_recorder_open())
-		vc_recorder_fact("note", "no Python stacks: this process has no CPython 3.9 or newer");
+		vc_recorder_fact("note",
+				 "no Python stacks: this process has no CPython 3.9 or newer");
 	atomic_store(&g.mode, mode);
 	return mode;
 }
@@ -97,7 +101,8 @@ static int decide(void)
 
 static struct node *slot_of(uint64_t key, uint32_t parent)
 {
-	uint64_t h = (key ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u; /* golden ratio */
+	uint64_t h =
+		(key ^ (uint64_t)parent << 40 ^ parent) * 0x9e3779b97f4a7c15u; /* golden ratio */
 	uint32_t i = (uint32_t)(h >> 40) % NODES;
 
 	while (g.node[i].id && (g.node[i].key != key || g.node[i].parent != parent))
@@ -144,8 +149,8 @@ static uint32_t attribute_name(object *code, const char *name)
 	return at;
 }
 
-/* The null GPU computes values in Python, below the operation that the program called; what stands in
- * front of a program (ours, on PYTHONPATH) is not the program's either. */
+/* The null GPU computes values in Python, below the operation that the program called; what
+ * stands in front of a program (ours, on PYTHONPATH) is not the program's either. */
 static uint32_t is_ours(uint32_t function, uint32_t file)
 {
 	const char *what = vc_recorder_stored(function), *path = vc_recorder_stored(file);
@@ -201,7 +206,8 @@ static uint32_t without_wrappers(uint32_t node)
 		memcpy(&f, vc_recorder_stored(node), sizeof(f));
 		const char *file = vc_recorder_stored(f.file);
 
-		if (!ends_with(file, "/torch/_compile.py") && !ends_with(file, "/torch/_dynamo/eval_frame.py"))
+		if (!ends_with(file, "/torch/_compile.py") &&
+		    !ends_with(file, "/torch/_dynamo/eval_frame.py"))
 			break;
 	}
 	return node;
@@ -278,7 +284,8 @@ void vc_stacks_step(void)
 		return;
 	atomic_store(&g.mode, FAILURES);
 	vc_recorder_capability(VC_CAP_STACKS, VC_HOW_PARTIAL);
-	vc_recorder_fact("note", "call stacks are those of the first steps, as asked, and of requests "
+	vc_recorder_fact("note",
+			 "call stacks are those of the first steps, as asked, and of requests "
 			 "that failed");
 }
 

@@ -42,7 +42,8 @@ bool vc_torch_allocating(void);
 /* Is a CUDA allocator being recorded in this process? */
 bool vc_torch_watching(void);
 
-/* A function's address as an object pointer, the way POSIX wants it for dlsym, without a warning. */
+/* A function's address as an object pointer, the way POSIX wants it for dlsym, without a warning.
+ */
 #define VC_FUNCTION(f) (*(void **)&(void (*[]) (void)){ (void (*)(void))(f) }[0])
 
 /* In a forked child. */

@@ -203,8 +203,10 @@ static void hook_use(void *object, void *const *data, struct cuda_stream stream)
 	void (*real)(void *, void *const *, struct cuda_stream);
 
 	if (*data) {
-		put(VC_EV_USE, 0, (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
-			.stream = handle_of(stream), .device = (uint16_t)(stream.device >> 8 & 0xff) });
+		put(VC_EV_USE, 0,
+		    (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
+				       .stream = handle_of(stream),
+				       .device = (uint16_t)(stream.device >> 8 & 0xff) });
 		vc_wait_use((uint64_t)(uintptr_t)*data, handle_of(stream));
 	}
 	*(void **)&real = g.original[g.slots->use];
@@ -217,7 +219,8 @@ static void put_pool(uint8_t kind, uint8_t flags, word device, word first, word 
 		.first = first, .second = second, .stream = UINT64_MAX });
 }
 
-static word hook_pool_begin(word object, word device, word third, word fourth, word fifth, word sixth)
+static word hook_pool_begin(word object, word device, word third, word fourth, word fifth,
+			    word sixth)
 {
 	struct vc_scope s = { .device = (uint16_t)(device & 0xff), .stream = UINT64_MAX };
 	call6 *real;
@@ -437,8 +440,10 @@ void vc_torch_forget(void)
 
 /* ---- interposed functions ---- */
 
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t, uint16_t);
-void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *, int64_t, size_t, size_t, uint16_t);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *, int64_t, size_t, size_t,
+							   uint16_t);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *, int64_t, size_t, size_t,
+							   uint16_t);
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t, size_t, size_t, uint16_t);
 void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t, size_t, size_t, uint16_t);
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
@@ -502,24 +507,26 @@ static void report(void *p, int64_t bytes, size_t reserved, uint16_t device)
 }
 
 /* The device is two bytes: the type below, the index above. Totals were signed up to 2.1. */
-#define REPORT(name) \
-	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved, uint16_t device) \
-	{ \
-		void (*real)(void *, int64_t, size_t, size_t, uint16_t); \
-\
-		if ((device & 0xff) == CUDA && bytes) \
-			report(p, bytes, reserved, device); \
-		else if ((device & 0xff) == 0) \
-			vc_torch_cpu_report(p, bytes, __builtin_return_address(0)); \
-		*(void **)&real = vc_torch_symbol_once(&g.report, "libc10.so", #name); \
-		if (real) \
-			real(p, bytes, total, reserved, device); \
+#define REPORT(name)                                                                             \
+	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved,               \
+			    uint16_t device)                                                     \
+	{                                                                                        \
+		void (*real)(void *, int64_t, size_t, size_t, uint16_t);                         \
+                                                                                                 \
+		if ((device & 0xff) == CUDA && bytes)                                            \
+			report(p, bytes, reserved, device);                                      \
+		else if ((device & 0xff) == 0)                                                   \
+			vc_torch_cpu_report(p, bytes, __builtin_return_address(0));              \
+		*(void **)&real = vc_torch_symbol_once(&g.report, "libc10.so", #name);           \
+		if (real)                                                                        \
+			real(p, bytes, total, reserved, device);                                 \
 	}
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
 
-/* Behind this stands a C++ exception that passes through our frames without their clean-up: what they
- * would have done is done here. What the attempt gave back stands in front of its failure. */
+/* Behind this stands a C++ exception that passes through our frames without their clean-up: what
+ * they would have done is done here. What the attempt gave back stands in front of its failure.
+ */
 static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 {
 	struct vc_record *r;
@@ -527,10 +534,16 @@ static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 	vc_cuda_settle();
 	r = vc_record_begin();
 	if (r) {
-		*r = (struct vc_record){ .kind = VC_EV_OOM, .size = bytes, .addr = vc_cuda_free_bytes(),
-			.device = device, .stream = stream_now(device), .reserved = reserved,
-			.text = self.site, .time_ns = vc_clock_ns() };
-		if (vc_stacks_only_failures()) { /* vramcast_failed, outside of the allocator's lock */
+		*r = (struct vc_record){.kind = VC_EV_OOM,
+					.size = bytes,
+					.addr = vc_cuda_free_bytes(),
+					.device = device,
+					.stream = stream_now(device),
+					.reserved = reserved,
+					.text = self.site,
+					.time_ns = vc_clock_ns() };
+		if (vc_stacks_only_failures()) { /* vramcast_failed, outside of the allocator's
+						    lock */
 			vc_record_hold(r);
 		} else {
 			vc_record_commit(r);
@@ -575,7 +588,8 @@ VC_EXPORT int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 static void put_settings(const char *const *s)
 {
 	if (*s && vc_recorder_open())
-		put(VC_EV_CONFIGURE, 0, (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
+		put(VC_EV_CONFIGURE, 0,
+		    (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
 }
 
 #define STRING_OLD "Ss" /* how the two ABIs spell std::string */
@@ -619,8 +633,8 @@ static bool is_environments(const char *s)
 	return false;
 }
 
-/* The configuration object parses the text of the environment too, at its start, which may come after
- * ours: that is known. */
+/* The configuration object parses the text of the environment too, at its start, which may come
+ * after ours: that is known. */
 VC_EXPORT void parse(void *object, const char *const *s)
 {
 	static _Atomic int parsed;

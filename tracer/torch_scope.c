@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_scope.c - see torch_scope.h.
  *
- * beginAllocateToPool() takes a filter: during a capture it lets through the streams that take part,
- * under torch.cuda.use_mem_pool() the allocations of one thread. The filter is asked again when an
- * allocation is reported, in the same thread and under the same lock as the allocator asked it.
+ * beginAllocateToPool() takes a filter: during a capture it lets through the streams that take
+ * part, under torch.cuda.use_mem_pool() the allocations of one thread. The filter is asked again
+ * when an allocation is reported, in the same thread and under the same lock as the allocator
+ * asked it.
  *
- * A std::function of libstdc++ is two words of functor, a manager and an invoker (bits/std_function.h,
- * part of its ABI since GCC 4); the manager makes a proper copy of the functor. */
+ * A std::function of libstdc++ is two words of functor, a manager and an invoker
+ * (bits/std_function.h, part of its ABI since GCC 4); the manager makes a proper copy of the
+ * functor. */
 #define _GNU_SOURCE
 #include "tracer/torch_scope.h"
 
@@ -39,8 +41,13 @@ void vc_scope_put(uint8_t kind, uint8_t flags, const struct vc_scope *s)
 
 	if (!r)
 		return;
-	*r = (struct vc_record){ .kind = kind, .flags = flags, .device = s->device, .addr = s->first,
-		.extra = s->second, .stream = s->stream, .time_ns = vc_clock_ns() };
+	*r = (struct vc_record){.kind = kind,
+				.flags = flags,
+				.device = s->device,
+				.addr = s->first,
+				.extra = s->second,
+				.stream = s->stream,
+				.time_ns = vc_clock_ns() };
 	vc_record_commit(r);
 }
 
@@ -80,7 +87,8 @@ void vc_scope_end(const struct vc_scope *s, bool by_key)
 		struct scope *p = &g.scope[i];
 
 		if (!p->used || p->s.device != s->device ||
-		    (by_key ? p->s.key != s->key : p->s.first != s->first || p->s.second != s->second))
+		    (by_key ? p->s.key != s->key :
+			      p->s.first != s->first || p->s.second != s->second))
 			continue;
 		whole = p->s;
 		if (p->filter.manager)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_slots.c - where the functions of PyTorch's CUDA allocator stand in its vtable.
  *
- * Computed by a C++ compiler from each version's own c10/cuda/CUDACachingAllocator.h (the value of a
- * pointer to member is 1 + 8 * slot in the Itanium ABI). Slot 2, `allocate`, has never moved. */
+ * Computed by a C++ compiler from each version's own c10/cuda/CUDACachingAllocator.h (the value
+ * of a pointer to member is 1 + 8 * slot in the Itanium ABI). Slot 2, `allocate`, has never
+ * moved. */
 #include "tracer/torch.h"
 
 static const struct vc_torch_slots table[] = {

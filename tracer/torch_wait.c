@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_wait.c - see torch_wait.h.
  *
- * PyTorch (insert_events, process_events in CUDACachingAllocator.cpp, 2.0 to 2.15): free() records an
- * event on each stream that used the block and then reports the free; a later malloc() queries the
- * events and frees the block when the last has passed. While a graph is captured the events are
- * recorded only by the first malloc() after it. */
+ * PyTorch (insert_events, process_events in CUDACachingAllocator.cpp, 2.0 to 2.15): free()
+ * records an event on each stream that used the block and then reports the free; a later malloc()
+ * queries the events and frees the block when the last has passed. While a graph is captured the
+ * events are recorded only by the first malloc() after it. */
 #include "tracer/torch_wait.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ enum { BLOCKS = 4096, EVENTS = 8192, STREAMS = 8, RECENT = 16 };
 struct block {
 	uint64_t at, stream[STREAMS];
 	uint32_t streams, waits;  /* events that have not passed */
-	bool freed, late;         /* late: freed during a capture, its events are yet to be recorded */
+	bool freed, late; /* late: freed during a capture, its events are yet to be recorded */
 };
 
 struct event { uint64_t handle; uint32_t block; bool used; };
@@ -89,8 +89,8 @@ static bool uses(const struct block *b, uint64_t stream)
 	return false;
 }
 
-/* free() records its events last: an earlier one on the same stream is the program's own (FSDP marks
- * the end of a reduction so), which nobody may ever ask for. */
+/* free() records its events last: an earlier one on the same stream is the program's own (FSDP
+ * marks the end of a reduction so), which nobody may ever ask for. */
 static bool later(uint64_t stream, uint32_t at)
 {
 	for (uint32_t i = at + 1; i < self.n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_wait.h - deferred frees: blocks that record_stream marked come back only when the events the
- * allocator recorded on those streams have passed. This finds out when that was seen. */
+/* torch_wait.h - deferred frees: blocks that record_stream marked come back only when the events
+ * the allocator recorded on those streams have passed. This finds out when that was seen. */
 #ifndef VC_TORCH_WAIT_H
 #define VC_TORCH_WAIT_H
 

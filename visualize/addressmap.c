@@ -50,7 +50,8 @@ static void spread(const struct cursor *k, uint64_t from, uint64_t size, int val
 
 	while (from < end) {
 		uint64_t row = from / k->per_row, at = from % k->per_row;
-		uint64_t x = at * cols / k->per_row, next = ((x + 1) * k->per_row + cols - 1) / cols;
+		uint64_t x = at * cols / k->per_row,
+			 next = ((x + 1) * k->per_row + cols - 1) / cols;
 		uint64_t stop = row * k->per_row + (next > k->per_row ? k->per_row : next);
 		if (stop > end)
 			stop = end;
@@ -81,7 +82,8 @@ static int fill(const struct vc_classes *c, const struct vc_heap_map *h, struct 
 		enum vc_slot slot = x->what == 3 ? VC_SLOTS : vc_classes_of_id(c, x->id);
 		if (slot < VC_SLOTS)
 			f->used[slot] = true;
-		spread(&k, base + (x->addr - start), x->size, x->what == 3 ? VC_CELL_FREE : 1 + (int)slot);
+		spread(&k, base + (x->addr - start), x->size,
+		       x->what == 3 ? VC_CELL_FREE : 1 + (int)slot);
 	}
 	for (int row = 0; row < g->rows; row++)
 		vc_raster_weigh(g, row, k.weight + (size_t)row * (size_t)g->cols);
@@ -133,9 +135,12 @@ static void tooltips(struct vc_page *p, const struct vc_heap_map *h, struct vc_b
 		base += g->size;
 		if (w < 20)
 			continue;
-		vc_svg_put(s, "%s<rect class=\"hit\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"><title>",
-			   n % 200 ? "" : n ? "</g><g>" : "<g>", b.x + x, b.y + row * (ROW + GAP),
-			   x + w > b.w ? b.w - x : w, ROW);
+		vc_svg_put(s, "%s<rect class=\"hit\" x=\"%c\" y=\"%c\" width=\"%c\" "
+			   "height=\"%c\"><title>",
+			   n % 200 ? "" :
+			   n       ? "</g><g>" :
+				     "<g>",
+			   b.x + x, b.y + row * (ROW + GAP), x + w > b.w ? b.w - x : w, ROW);
 		vc_svg_put(s, "segment %u: %s, %s in use</title></rect>", (uint64_t)seg,
 			   vc_format_bytes(g->size, a), vc_format_bytes(live, u));
 		s->titles++;
@@ -161,7 +166,8 @@ int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const stru
 		vc_raster_fini(&g);
 		return VC_ENOMEM;
 	}
-	while (vc_raster_runs(&g) > 15000) /* about 25 bytes each: half of the budget of a picture */
+	while (vc_raster_runs(&g) >
+	       15000) /* about 25 bytes each: half of the budget of a picture */
 		vc_raster_halve(&g, false);
 	b.h = f->rows * (ROW + GAP);
 	vc_raster_paint(&g, &p->svg, b, GAP);
@@ -174,11 +180,12 @@ int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const stru
 /* A bar with its text at the right, or below where there is no room; the y below. */
 static int scale_bar(struct vc_page *p, struct vc_box b, const char *klass, int w, const char *text)
 {
-	struct vc_label l = { b.x + w + 120, b.y + 125, VC_T_STRONG, VC_START, "fg", 0, false, false };
+	struct vc_label l = { b.x + w + 120, b.y + 125, VC_T_STRONG, VC_START,
+			     "fg",          0,         false,       false };
 	bool fits = l.x + vc_svg_measure(&l, text).w <= b.x + b.w;
 
-	vc_svg_put(&p->svg, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"16\"/>\n", klass, b.x,
-		   b.y, w);
+	vc_svg_put(&p->svg, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"16\"/>\n",
+		   klass, b.x, b.y, w);
 	if (!fits) {
 		l.x = b.x;
 		l.y = b.y + 310;
@@ -192,8 +199,10 @@ int vc_addressmap_scale(struct vc_page *p, const struct vc_result *r, const stru
 {
 	char text[120], a[VC_FORMAT], c[VC_FORMAT];
 	struct vc_label l = { b.x, b.y + 60, VC_T_SMALL, VC_START, "mut", b.w, false, false };
-	uint64_t need = r->oom.happened ? r->oom.alloc_size ? r->oom.alloc_size : r->oom.request : 0;
-	uint64_t free = r->oom.happened && r->oom.largest_free ? r->oom.largest_free : f->largest_free;
+	uint64_t need =
+		r->oom.happened ? r->oom.alloc_size ? r->oom.alloc_size : r->oom.request : 0;
+	uint64_t free =
+		r->oom.happened && r->oom.largest_free ? r->oom.largest_free : f->largest_free;
 	int w;
 
 	vc_svg_label(&p->svg, &l, "to scale with the map:");

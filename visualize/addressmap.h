@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* addressmap.h - segments and blocks of one moment in address order, wrapped into rows, to scale. */
+/* addressmap.h - segments and blocks of one moment in address order, wrapped into rows, to scale.
+ */
 #ifndef VC_ADDRESSMAP_H
 #define VC_ADDRESSMAP_H
 

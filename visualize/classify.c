@@ -11,29 +11,43 @@ enum hint { H_OPTIMIZER = 1, H_BACKWARD = 2, H_FORWARD = 4, H_SETUP = 8, H_WORKS
 
 /* Fragments of function and file names as PyTorch, torchvision, transformers and Megatron write
  * them; a fragment with '=' in front must be the whole name. */
-static const struct { const char *text; uint8_t hint; } hints[] = {
-	{ "/optim/", H_OPTIMIZER }, { "\\optim\\", H_OPTIMIZER }, { "optimizer", H_OPTIMIZER },
-	{ "_multi_tensor_adam", H_OPTIMIZER }, { "=_init_group", H_OPTIMIZER }, { "adamw.py", H_OPTIMIZER },
-	{ "backward", H_BACKWARD }, { "autograd/graph.py", H_BACKWARD },
-	{ "autograd::Engine", H_BACKWARD }, { "autograd\\graph.py", H_BACKWARD },
-	{ "=forward", H_FORWARD }, { "=_call_impl", H_FORWARD }, { "nn/functional.py", H_FORWARD },
+static const struct { const char *text; uint8_t hint;
+} hints[] = {
+	{ "/optim/", H_OPTIMIZER },
+	{ "\\optim\\", H_OPTIMIZER },
+	{ "optimizer", H_OPTIMIZER },
+	{ "_multi_tensor_adam", H_OPTIMIZER },
+	{ "=_init_group", H_OPTIMIZER },
+	{ "adamw.py", H_OPTIMIZER },
+	{ "backward", H_BACKWARD },
+	{ "autograd/graph.py", H_BACKWARD },
+	{ "autograd::Engine", H_BACKWARD },
+	{ "autograd\\graph.py", H_BACKWARD },
+	{ "=forward", H_FORWARD },
+	{ "=_call_impl", H_FORWARD },
+	{ "nn/functional.py", H_FORWARD },
 	{ "nn\\functional.py", H_FORWARD },
-	{ "=_apply", H_SETUP }, { "=load_state_dict", H_SETUP }, { "=from_pretrained", H_SETUP },
-	{ "=reset_parameters", H_SETUP }, { "=to", H_SETUP }, { "=cuda", H_SETUP },
-	{ "workspace", H_WORKSPACE }, { "Workspace", H_WORKSPACE },
+	{ "=_apply", H_SETUP },
+	{ "=load_state_dict", H_SETUP },
+	{ "=from_pretrained", H_SETUP },
+	{ "=reset_parameters", H_SETUP },
+	{ "=to", H_SETUP },
+	{ "=cuda", H_SETUP },
+	{ "workspace", H_WORKSPACE },
+	{ "Workspace", H_WORKSPACE },
 };
 
 /* Labels that name a category outright. */
-static const struct { const char *text; enum vc_slot slot; } named[] = {
-	{ "weights", VC_SLOT_WEIGHTS }, { "weight", VC_SLOT_WEIGHTS }, { "parameter", VC_SLOT_WEIGHTS },
-	{ "parameters", VC_SLOT_WEIGHTS }, { "PARAMETER", VC_SLOT_WEIGHTS },
-	{ "optimizer", VC_SLOT_OPTIMIZER }, { "optimizer_state", VC_SLOT_OPTIMIZER },
-	{ "OPTIMIZER_STATE", VC_SLOT_OPTIMIZER },
-	{ "gradient", VC_SLOT_GRADIENTS }, { "gradients", VC_SLOT_GRADIENTS },
-	{ "GRADIENT", VC_SLOT_GRADIENTS },
-	{ "activation", VC_SLOT_ACTIVATIONS }, { "activations", VC_SLOT_ACTIVATIONS },
-	{ "ACTIVATION", VC_SLOT_ACTIVATIONS },
-	{ "temporary", VC_SLOT_TEMPORARIES }, { "TEMPORARY", VC_SLOT_TEMPORARIES },
+static const struct { const char *text; enum vc_slot slot;
+} named[] = {
+	{ "weights", VC_SLOT_WEIGHTS },           { "weight", VC_SLOT_WEIGHTS },
+	{ "parameter", VC_SLOT_WEIGHTS },         { "parameters", VC_SLOT_WEIGHTS },
+	{ "PARAMETER", VC_SLOT_WEIGHTS },         { "optimizer", VC_SLOT_OPTIMIZER },
+	{ "optimizer_state", VC_SLOT_OPTIMIZER }, { "OPTIMIZER_STATE", VC_SLOT_OPTIMIZER },
+	{ "gradient", VC_SLOT_GRADIENTS },        { "gradients", VC_SLOT_GRADIENTS },
+	{ "GRADIENT", VC_SLOT_GRADIENTS },        { "activation", VC_SLOT_ACTIVATIONS },
+	{ "activations", VC_SLOT_ACTIVATIONS },   { "ACTIVATION", VC_SLOT_ACTIVATIONS },
+	{ "temporary", VC_SLOT_TEMPORARIES },     { "TEMPORARY", VC_SLOT_TEMPORARIES },
 	{ "workspace", VC_SLOT_WORKSPACES },
 };
 
@@ -150,8 +164,8 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Two thirds of the bytes recognised are enough to speak of categories; below that lifetimes say more.
- * Also notes whether "weights" are more than what was there at the start. */
+/* Two thirds of the bytes recognised are enough to speak of categories; below that lifetimes say
+ * more. Also notes whether "weights" are more than what was there at the start. */
 static bool recognised(struct vc_classes *c)
 {
 	uint64_t known = 0, all = 0;

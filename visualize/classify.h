@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* classify.h - what blocks are for, from labels, call sites and lifetimes; and what to call them. */
+/* classify.h - what blocks are for, from labels, call sites and lifetimes; and what to call them.
+ */
 #ifndef VC_CLASSIFY_H
 #define VC_CLASSIFY_H
 
@@ -37,8 +38,8 @@ struct vc_owners {
 	uint64_t bytes, event, time_ns;
 	bool at_oom, of_allocated;     /* heap at the OOM; at the peak of allocated (from lives) */
 };
-/* Of the heap at the OOM, or at the peak of reserved, or from the lives: what there is. n = 0: nothing
- * known. */
+/* Of the heap at the OOM, or at the peak of reserved, or from the lives: what there is. n = 0:
+ * nothing known. */
 int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);
 /* The same, one entry per block and with the site the block was made at, in no order. */
 int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);

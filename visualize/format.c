@@ -12,8 +12,8 @@ static char *fixed(uint64_t scaled, unsigned decimals, const char *unit, char *b
 	uint64_t ten = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
 
 	if (decimals)
-		snprintf(buf, VC_FORMAT, "%llu.%0*llu%s", (unsigned long long)(scaled / ten), (int)decimals,
-			 (unsigned long long)(scaled % ten), unit);
+		snprintf(buf, VC_FORMAT, "%llu.%0*llu%s", (unsigned long long)(scaled / ten),
+			 (int)decimals, (unsigned long long)(scaled % ten), unit);
 	else
 		snprintf(buf, VC_FORMAT, "%llu%s", (unsigned long long)scaled, unit);
 	return buf;
@@ -49,7 +49,8 @@ char *vc_format_ns(uint64_t ns, char *buf)
 	const uint64_t s = 1000000000;
 
 	if (ns >= 600 * s)
-		snprintf(buf, VC_FORMAT, "%llu min", (unsigned long long)((ns + 30 * s) / (60 * s)));
+		snprintf(buf, VC_FORMAT, "%llu min",
+			 (unsigned long long)((ns + 30 * s) / (60 * s)));
 	else if (ns >= 100 * s)
 		snprintf(buf, VC_FORMAT, "%llu min %llu s", (unsigned long long)(ns / (60 * s)),
 			 (unsigned long long)(ns % (60 * s) / s));
@@ -92,7 +93,8 @@ static uint64_t nice_step(uint64_t span, unsigned ticks, uint64_t unit)
 	return span;
 }
 
-/* Where whole units would leave the axis nearly bare: halves, and of decimal units tenths and fifths. */
+/* Where whole units would leave the axis nearly bare: halves, and of decimal units tenths and
+ * fifths. */
 static void finer(struct vc_axis *a, unsigned ticks)
 {
 	static const uint64_t part[] = { 10, 5, 2 };

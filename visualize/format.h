@@ -21,7 +21,8 @@ struct vc_axis { uint64_t top, step, unit; const char *name; };
 struct vc_axis vc_axis_bytes(uint64_t most, unsigned ticks); /* top is just above `most` */
 struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks);    /* top = span */
 struct vc_axis vc_axis_count(uint64_t span, unsigned ticks); /* top = span */
-/* The next tick; false behind the last one. for (at = 0, more = true; more; more = vc_axis_next(&a, &at)) */
+/* The next tick; false behind the last one. for (at = 0, more = true; more; more =
+ * vc_axis_next(&a, &at)) */
 bool vc_axis_next(const struct vc_axis *a, uint64_t *at);
 char *vc_axis_text(const struct vc_axis *a, uint64_t at, char *buf);
 

@@ -20,7 +20,8 @@ void vc_graph_fini(struct vc_graph *g)
 int vc_graph_layout(struct vc_graph *g, struct vc_error *err)
 {
 	(void)g;
-	return vc_fail(err, VC_ENOSUP, "this vramcast was built without Graphviz: write the graph as .dot, or "
+	return vc_fail(err, VC_ENOSUP,
+		       "this vramcast was built without Graphviz: write the graph as .dot, or "
 		       "install libgraphviz-dev and build again");
 }
 
@@ -30,7 +31,8 @@ int vc_graph_layout(struct vc_graph *g, struct vc_error *err)
 
 extern gvplugin_library_t gvplugin_dot_layout_LTX_library;
 
-/* A library must not write to standard error; what dot complains about shows in its return value. */
+/* A library must not write to standard error; what dot complains about shows in its return value.
+ */
 static int be_quiet(char *message)
 {
 	(void)message;
@@ -175,7 +177,8 @@ int vc_graph_layout(struct vc_graph *g, struct vc_error *err)
 	if (gvc)
 		gvFreeContext(gvc);
 	agseterrf(before);
-	return rc ? vc_fail(err, VC_EINTERNAL, "Graphviz could not lay out the graph of owners") : VC_OK;
+	return rc ? vc_fail(err, VC_EINTERNAL, "Graphviz could not lay out the graph of owners") :
+		    VC_OK;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h - places for boxes and arrows, from Graphviz' dot, linked in. Texts are ours: boxes come with
- * their size, so no font of the machine changes a layout. */
+/* graph.h - places for boxes and arrows, from Graphviz' dot, linked in. Texts are ours: boxes
+ * come with their size, so no font of the machine changes a layout. */
 #ifndef VC_GRAPH_H
 #define VC_GRAPH_H
 
@@ -21,8 +21,8 @@ struct vc_graph {
 	int w, h;              /* filled; all lengths in tenths of a pixel, y downwards */
 };
 
-/* Left to right, in the order given. VC_ENOSUP when built without Graphviz. Not thread-safe: one layout
- * at a time in a process. */
+/* Left to right, in the order given. VC_ENOSUP when built without Graphviz. Not thread-safe: one
+ * layout at a time in a process. */
 int vc_graph_layout(struct vc_graph *g, struct vc_error *err);
 void vc_graph_fini(struct vc_graph *g); /* node, edge and the points */
 

@@ -9,8 +9,8 @@
 
 enum { MOST_PHASES = 400 }; /* boxes of the phase strip */
 
-/* The most reserved bytes between two x, so that a card can stand where the plot is empty; *least, when
- * wanted, gets the fewest. */
+/* The most reserved bytes between two x, so that a card can stand where the plot is empty;
+ * *least, when wanted, gets the fewest. */
 static uint64_t reserved_between(const struct vc_plot *p, int x0, int x1, uint64_t *least)
 {
 	uint64_t most = 0;
@@ -71,8 +71,8 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	used = snprintf(t->at[t->n], sizeof(t->at[0]), "free on the device %s",
 			vc_format_bytes(o->device_free, a));
 	if (o->alloc_size)
-		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used, ", needed in one piece %s",
-			 vc_format_bytes(o->alloc_size, b));
+		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used,
+			 ", needed in one piece %s", vc_format_bytes(o->alloc_size, b));
 	t->n++;
 	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
 }
@@ -108,12 +108,18 @@ static void oom_card(struct vc_plot *p, int x)
 	w = w + 320 > p->box.w - 200 ? p->box.w - 200 : w + 320;
 	h = (int)t.n * 190 + 150;
 	struct vc_box b = oom_place(p, x, w, h);
-	vc_svg_put(s, "<rect class=\"bg bads\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" rx=\"8\" "
-		   "style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n", b.x, b.y, b.w, b.h);
+	vc_svg_put(s, "<rect class=\"bg bads\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
+		   "rx=\"8\" style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n",
+		   b.x, b.y, b.w, b.h);
 	for (size_t i = 0; i < t.n; i++) {
-		l = (struct vc_label){ b.x + 160, b.y + 220 + (int)i * 190,
-			i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG, VC_START, i ? "fg" : "bad", w - 300,
-			false, false };
+		l = (struct vc_label){ b.x + 160,
+				      b.y + 220 + (int)i * 190,
+				      i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG,
+				      VC_START,
+				      i ? "fg" : "bad",
+				      w - 300,
+				      false,
+				      false };
 		vc_svg_label(s, &l, t.at[i]);
 	}
 	vc_svg_keep_clear(s, b);
@@ -142,7 +148,8 @@ void vc_plot_flushes(struct vc_plot *p)
 	size_t drawn = 0;
 
 	for (size_t i = 0; i < p->k->n && drawn < 200; i++) {
-		int x = p->box.x + (int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
+		int x = p->box.x +
+			(int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
 		if (!p->k->at[i].flushes || x - last < 80)
 			continue;
 		vc_svg_put(s, "<path class=\"capt\" d=\"M%c %ch8l-4 6z\"/>\n", x - 40, y - 80);
@@ -152,14 +159,16 @@ void vc_plot_flushes(struct vc_plot *p)
 	if (!drawn)
 		return;
 	snprintf(text, sizeof(text), "%s cache flush%s and retr%s",
-		 vc_format_count(p->c->r->stats.flushes, buf), p->c->r->stats.flushes == 1 ? "" : "es",
+		 vc_format_count(p->c->r->stats.flushes, buf),
+		 p->c->r->stats.flushes == 1 ? "" : "es",
 		 p->c->r->stats.flushes == 1 ? "y" : "ies");
 	struct vc_label l = { last - 90, y - 55, VC_T_SMALL, VC_END, "capt", 0, false, true };
 	if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 		vc_svg_label(s, &l, text);
 }
 
-/* Where the label of the peak stands: clear of other labels and, if it can be, of the reserved line. */
+/* Where the label of the peak stands: clear of other labels and, if it can be, of the reserved
+ * line. */
 static bool place_peak(const struct vc_plot *p, const char *text, int x, int y, struct vc_label *l)
 {
 	static const struct { int dx, dy; enum vc_anchor anchor; } places[] = {
@@ -171,14 +180,16 @@ static bool place_peak(const struct vc_plot *p, const char *text, int x, int y, 
 
 	for (size_t i = 0; i < 2 * n; i++) {
 		int dx = places[i % n].dx, dy = places[i % n].dy;
-		*l = (struct vc_label){ x + dx, y + dy, VC_T_STRONG, places[i % n].anchor, "fg", 0, false, true };
+		*l = (struct vc_label){x + dx, y + dy, VC_T_STRONG, places[i % n].anchor,
+				       "fg",   0,      false,       true };
 		struct vc_box b = vc_svg_measure(l, text);
 		uint64_t least, most = reserved_between(p, b.x, b.x + b.w, &least);
 		int high = vc_plot_y(p, p->base + most), low = vc_plot_y(p, p->base + least);
 		if (i < n && high < b.y + b.h + 30 && low > b.y - 30)
 			continue;
-		if (b.x >= p->box.x + 20 && b.x + b.w <= p->box.x + p->box.w + 200 && b.y >= p->box.y &&
-		    b.y + b.h <= p->box.y + p->box.h && vc_svg_is_clear(&p->page->svg, b))
+		if (b.x >= p->box.x + 20 && b.x + b.w <= p->box.x + p->box.w + 200 &&
+		    b.y >= p->box.y && b.y + b.h <= p->box.y + p->box.h &&
+		    vc_svg_is_clear(&p->page->svg, b))
 			return true;
 	}
 	return false;
@@ -197,12 +208,13 @@ void vc_plot_peak(struct vc_plot *p)
 	int y = vc_plot_y(p, p->base + c->allocated_max);
 	strncat(text, vc_format_bytes(c->allocated_max, buf), VC_FORMAT);
 	if (place_peak(p, text, x, y, &l)) {
-		vc_svg_put(s, "<path class=\"res\" style=\"stroke-width:1\" d=\"M%c %cL%c %c\"/>\n", x, y,
-			   x + (l.x - x) * 8 / 10, l.y + (l.y > y ? -90 : 40));
+		vc_svg_put(s, "<path class=\"res\" style=\"stroke-width:1\" d=\"M%c %cL%c %c\"/>\n",
+			   x, y, x + (l.x - x) * 8 / 10, l.y + (l.y > y ? -90 : 40));
 		vc_svg_label(s, &l, text);
 	}
-	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" r=\"4\">"
-		   "<title>%e</title></circle>\n", x, y, text);
+	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" "
+		   "r=\"4\"><title>%e</title></circle>\n",
+		   x, y, text);
 	s->titles++;
 }
 
@@ -224,8 +236,10 @@ void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
 		if (x < p->box.x || x > p->box.x + p->box.w)
 			continue;
 		vc_svg_vline(s, "it", x, p->box.y, bottom - p->box.y);
-		snprintf(text, sizeof(text), at == 1 ? "step %llu" : "%llu", (unsigned long long)(at - 1));
-		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START, "mut", 0, false, false };
+		snprintf(text, sizeof(text), at == 1 ? "step %llu" : "%llu",
+			 (unsigned long long)(at - 1));
+		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START,
+				     "mut",  0,       false,      false };
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
@@ -233,11 +247,13 @@ void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
 
 static enum vc_slot phase_slot(const char *name)
 {
-	static const struct { const char *part; enum vc_slot slot; } known[] = {
-		{ "backward", VC_SLOT_GRADIENTS }, { "bwd", VC_SLOT_GRADIENTS },
+	static const struct { const char *part; enum vc_slot slot;
+	} known[] = {
+		{ "backward", VC_SLOT_GRADIENTS },  { "bwd", VC_SLOT_GRADIENTS },
 		{ "forward", VC_SLOT_ACTIVATIONS }, { "fwd", VC_SLOT_ACTIVATIONS },
-		{ "ptim", VC_SLOT_OPTIMIZER }, { "eval", VC_SLOT_TEMPORARIES },
-		{ "valid", VC_SLOT_TEMPORARIES }, { "load", VC_SLOT_WEIGHTS }, { "init", VC_SLOT_WEIGHTS },
+		{ "ptim", VC_SLOT_OPTIMIZER },      { "eval", VC_SLOT_TEMPORARIES },
+		{ "valid", VC_SLOT_TEMPORARIES },   { "load", VC_SLOT_WEIGHTS },
+		{ "init", VC_SLOT_WEIGHTS },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -266,12 +282,15 @@ static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
 
 	a = a < p->box.x ? p->box.x : a;
 	b = b > edge ? edge : b;
-	struct vc_label l = { (a + b) / 2, y + 125, VC_T_SMALL, VC_MIDDLE, "onc", b - a - 40, false, false };
+	struct vc_label l = { (a + b) / 2, y + 125,    VC_T_SMALL, VC_MIDDLE,
+			     "onc",       b - a - 40, false,      false };
 
 	if (b - a < 4)
 		return false;
-	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"17\"><title>%e</title>"
-		   "</rect>\n", slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y, b - a - (b - a > 30 ? 8 : 0), name);
+	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" "
+		   "height=\"17\"><title>%e</title></rect>\n",
+		   slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y,
+		   b - a - (b - a > 30 ? 8 : 0), name);
 	s->titles++;
 	if (vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, name).w > l.max)
 		name = short_name(slot);
@@ -316,8 +335,9 @@ static size_t found_phases(struct vc_plot *p, int y)
 	for (size_t i = 0; i < t->phases && drawn < MOST_PHASES; i++) {
 		const struct vc_phase_at *f = &t->phase[i];
 
-		count_box(p, &(struct phase){ f->event, f->time_ns, f->end_event, f->end_ns, f->name }, y,
-			  &drawn);
+		count_box(p,
+			  &(struct phase){ f->event, f->time_ns, f->end_event, f->end_ns, f->name },
+			  y, &drawn);
 	}
 	return drawn;
 }
@@ -329,7 +349,8 @@ static bool names_phases(const struct vc_result *r)
 
 	for (size_t i = 0; i < r->steps.marks; i++)
 		if (r->steps.mark[i].kind == VC_MARK_BEGIN) {
-			enum vc_slot slot = phase_slot(vc_label_text(r->meta, r->steps.mark[i].label));
+			enum vc_slot slot =
+				phase_slot(vc_label_text(r->meta, r->steps.mark[i].label));
 
 			forward |= slot == VC_SLOT_ACTIVATIONS;
 			backward |= slot == VC_SLOT_GRADIENTS;
@@ -343,7 +364,8 @@ int vc_plot_phases(struct vc_plot *p, int y)
 	size_t drawn;
 
 	vc_svg_put(&p->page->svg, "<g>");
-	drawn = p->c->r->steps.phases && !names_phases(p->c->r) ? found_phases(p, y) : marked_phases(p, y);
+	drawn = p->c->r->steps.phases && !names_phases(p->c->r) ? found_phases(p, y) :
+								  marked_phases(p, y);
 	vc_svg_put(&p->page->svg, "</g>\n");
 	if (!drawn)
 		return y;
@@ -367,7 +389,8 @@ static void lane(struct vc_plot *p, int y, const struct lane *n)
 	vc_svg_hline(s, "gr", p->box.x, y + h + 5, p->box.w);
 	vc_svg_put(s, "<path class=\"%s\" d=\"", n->klass);
 	for (size_t i = 0; i < p->k->n; i++) {
-		int x = p->box.x + (int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
+		int x = p->box.x +
+			(int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
 		if (!i)
 			vc_pen_move(&pen, x, y + h);
 		vc_pen_step(&pen, x, y + h - (int)vc_muldiv(n->value[i], (uint64_t)h, n->most));
@@ -397,7 +420,8 @@ static uint64_t *busy(const struct vc_plot *p)
 		sum[i] += t->kernel[k].duration_ns;
 	}
 	for (size_t k = 0; sum && k < p->k->n; k++) {
-		uint64_t width = vc_muldiv(p->k->at[k].to - p->k->at[k].from, p->k->span, p->k->width);
+		uint64_t width =
+			vc_muldiv(p->k->at[k].to - p->k->at[k].from, p->k->span, p->k->width);
 		sum[k] = width ? vc_muldiv(sum[k], 1000, width) : 0;
 		sum[k] = sum[k] > 1000 ? 1000 : sum[k];
 	}
@@ -412,8 +436,9 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 	for (size_t i = 0; value && i < p->k->n; i++)
 		value[i] = p->k->at[i].stranded;
 	if (value && p->k->stranded) {
-		lane(p, y, &(struct lane){ "lane", "stranded", vc_format_bytes(p->k->stranded, buf), value,
-			p->k->stranded });
+		lane(p, y,
+		     &(struct lane){ "lane", "stranded", vc_format_bytes(p->k->stranded, buf),
+				    value, p->k->stranded });
 		y += 460;
 	}
 	if (used) {

@@ -64,9 +64,9 @@ static int width_of(const struct vc_font *f, uint32_t c) /* thousandths of an em
 {
 	if (c >= 0x300 && c < 0x370)
 		return 0; /* combining */
-	if ((c >= 0x1100 && c < 0x1160) || (c >= 0x2E80 && c < 0xA4D0) || (c >= 0xAC00 && c < 0xD7A4) ||
-	    (c >= 0xF900 && c < 0xFB00) || (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFF61) ||
-	    c >= 0x1F000)
+	if ((c >= 0x1100 && c < 0x1160) || (c >= 0x2E80 && c < 0xA4D0) ||
+	    (c >= 0xAC00 && c < 0xD7A4) || (c >= 0xF900 && c < 0xFB00) ||
+	    (c >= 0xFE30 && c < 0xFE70) || (c >= 0xFF00 && c < 0xFF61) || c >= 0x1F000)
 		return f->mono ? 2 * MONO_WIDTH : WIDE + 200;
 	if (f->mono)
 		return MONO_WIDTH;
@@ -98,7 +98,8 @@ void vc_text_fit(const struct vc_font *f, const char *text, int max, bool keep_e
 		return;
 	}
 	if (keep_end) {
-		while (from < end && (vc_text_width(f, from) > room || (size_t)(end - from) + 4 > cap))
+		while (from < end &&
+		       (vc_text_width(f, from) > room || (size_t)(end - from) + 4 > cap))
 			vc_utf8_next(&from, end);
 		memcpy(out, "\xE2\x80\xA6", 3);
 		memcpy(out + 3, from, (size_t)(end - from) + 1);

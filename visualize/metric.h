@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The code point at *p (which moves behind it); U+FFFD for what is not UTF-8 or not allowed in XML. */
+/* The code point at *p (which moves behind it); U+FFFD for what is not UTF-8 or not allowed in
+ * XML. */
 uint32_t vc_utf8_next(const char **p, const char *end);
 size_t vc_utf8_put(char out[4], uint32_t code);
 
@@ -16,8 +17,8 @@ struct vc_font { int size; bool bold, mono; }; /* size in tenths of a pixel */
 
 /* In tenths of a pixel. */
 int vc_text_width(const struct vc_font *f, const char *text);
-/* Copy `text` so that it is at most `max` wide, with an ellipsis where it was cut: at the end, or at
- * the front when keep_end. `out` holds cap bytes. */
+/* Copy `text` so that it is at most `max` wide, with an ellipsis where it was cut: at the end, or
+ * at the front when keep_end. `out` holds cap bytes. */
 void vc_text_fit(const struct vc_font *f, const char *text, int max, bool keep_end, char *out,
 		 size_t cap);
 

@@ -11,7 +11,8 @@
 static uint32_t find_node(struct vc_own_graph *g, int level, uint64_t key, const char *name)
 {
 	for (size_t i = 0; i < g->nodes; i++)
-		if (g->node[i].level == level && g->node[i].key == key && !strcmp(g->node[i].name, name))
+		if (g->node[i].level == level && g->node[i].key == key &&
+		    !strcmp(g->node[i].name, name))
 			return (uint32_t)i;
 	if (g->nodes == g->node_cap) {
 		size_t cap = g->node_cap * 2 + 64;
@@ -67,8 +68,9 @@ static void collapse(const char *from, char *to, size_t cap)
 
 static const char *phase_name(const struct vc_classes *c, enum vc_slot slot)
 {
-	static const char *const name[VC_SLOTS] = { NULL, "optimizer", "backward", "forward", "temporaries",
-		"workspaces", "not attributed" };
+	static const char *const name[VC_SLOTS] = {
+		NULL,          "optimizer",  "backward",      "forward",
+		"temporaries", "workspaces", "not attributed" };
 
 	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);
 }
@@ -83,7 +85,8 @@ static void place_names(const struct vc_meta *m, const struct vc_owner *o, char 
 	vc_site_text(m, o->site, site, cap);
 	if (m && o->site && o->site < m->frames) {
 		uint32_t shown = vc_site_shown(m, o->site);
-		for (uint32_t at = m->frame[shown].parent; at && !*caller; at = m->frame[at].parent) {
+		for (uint32_t at = m->frame[shown].parent; at && !*caller;
+		     at = m->frame[at].parent) {
 			uint32_t next = vc_site_shown(m, at);
 			if (next == at && strstr(vc_label_text(m, m->frame[at].file), ".py"))
 				vc_site_text(m, at, caller, cap);
@@ -156,7 +159,8 @@ static size_t merge(struct vc_owner *o, size_t n)
 	qsort(o, n, sizeof(*o), by_key);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_owner *last = kept ? &o[kept - 1] : NULL;
-		if (last && last->slot == o[i].slot && last->site == o[i].site && last->label == o[i].label) {
+		if (last && last->slot == o[i].slot && last->site == o[i].site &&
+		    last->label == o[i].label) {
 			last->bytes += o[i].bytes;
 			last->blocks++;
 		} else {
@@ -220,7 +224,8 @@ static int sort(struct vc_own_graph *g)
 /* Keep the largest nodes, half a percent at least, and at most VC_OWN_DEGREE ways out of a node. */
 static int prune(struct vc_own_graph *g, size_t keep)
 {
-	uint32_t *now = malloc((g->nodes + 1) * sizeof(*now)), *out = calloc(g->nodes + 1, sizeof(*out));
+	uint32_t *now = malloc((g->nodes + 1) * sizeof(*now)),
+		 *out = calloc(g->nodes + 1, sizeof(*out));
 	size_t kept = 0, edges = 0;
 
 	if (!now || !out) {
@@ -229,7 +234,8 @@ static int prune(struct vc_own_graph *g, size_t keep)
 		return -1;
 	}
 	g->node[0].kept = true;
-	for (size_t i = 0; i < g->edges; i++) { /* parents come before their children: levels grow */
+	for (size_t i = 0; i < g->edges;
+	     i++) { /* parents come before their children: levels grow */
 		struct vc_own_edge *e = &g->edge[i];
 		bool good = g->node[e->from].kept && e->bytes >= g->bytes / 200 &&
 			out[e->from] < VC_OWN_DEGREE && (g->node[e->to].kept || kept + 1 < keep);

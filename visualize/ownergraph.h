@@ -16,7 +16,8 @@ struct vc_own_node {
 struct vc_own_edge { uint32_t from, to; uint64_t bytes; };
 
 struct vc_own_graph {
-	struct vc_own_node *node; size_t nodes, node_cap; /* node[0] is everything; by level, largest first */
+	struct vc_own_node *node;
+	size_t nodes, node_cap; /* node[0] is everything; by level, largest first */
 	struct vc_own_edge *edge; size_t edges, edge_cap;
 	uint64_t bytes, event, time_ns;
 	bool at_oom;
@@ -25,7 +26,8 @@ struct vc_own_graph {
 
 enum { VC_OWN_NODES = 60, VC_OWN_DEGREE = 8 }; /* what pprof and jeprof found people can read */
 
-/* Everything, then prune to what a picture can hold (0 nodes: keep all). Empty when nothing is known. */
+/* Everything, then prune to what a picture can hold (0 nodes: keep all). Empty when nothing is
+ * known. */
 int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
 		      struct vc_error *err);
 void vc_own_graph_fini(struct vc_own_graph *g);

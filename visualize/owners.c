@@ -66,9 +66,17 @@ static void from_heap(struct vc_owners *o, const struct vc_classes *c, const str
 		if (x->what != 1 && x->what != 2)
 			continue;
 		const struct vc_life *l = vc_classes_life(c, x->id);
-		o->at[o->n++] = (struct vc_owner){ x->site ? x->site : l ? l->site : 0,
-			x->label ? x->label : l ? l->label : 0, vc_classes_of_id(c, x->id), x->size, 1,
-			x->size, x->id };
+		o->at[o->n++] = (struct vc_owner){ x->site ? x->site :
+						  l       ? l->site :
+							    0,
+						  x->label ? x->label :
+						  l        ? l->label :
+							     0,
+						  vc_classes_of_id(c, x->id),
+						  x->size,
+						  1,
+						  x->size,
+						  x->id };
 	}
 	o->event = h->event;
 }
@@ -122,7 +130,8 @@ static uint32_t *shown_frames(const struct vc_meta *m)
 	size_t head = 0;
 
 	for (size_t i = 0; p && i < m->frames; i++)
-		p[i] = (struct place){ m->frame[i].function, m->frame[i].file, m->frame[i].line, (uint32_t)i };
+		p[i] = (struct place){ m->frame[i].function, m->frame[i].file, m->frame[i].line,
+				      (uint32_t)i };
 	if (p)
 		qsort(p, m->frames, sizeof(*p), compare_places);
 	for (size_t i = 0; p && first && i < m->frames; i++) {
@@ -161,7 +170,8 @@ int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_
 	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
 	const struct vc_heap_map none = { 0 };
 
-	/* Without a refusal the peak of allocated bytes tells more than the first peak of reserved. */
+	/* Without a refusal the peak of allocated bytes tells more than the first peak of
+	 * reserved. */
 	if (!r->last.n && r->lives.n && !r->lives.dropped && r->curve.n)
 		h = &none;
 	size_t cap = h->n ? h->n : r->lives.n;

@@ -18,7 +18,8 @@ static int by_address(const void *a, const void *b)
 
 static int by_birth(const void *a, const void *b)
 {
-	const struct vc_shelf *x = *(const struct vc_shelf *const *)a, *y = *(const struct vc_shelf *const *)b;
+	const struct vc_shelf *x = *(const struct vc_shelf *const *)a,
+			      *y = *(const struct vc_shelf *const *)b;
 
 	if (x->born != y->born)
 		return x->born < y->born ? -1 : 1;
@@ -64,8 +65,9 @@ static int collect(struct vc_packing *p, const struct vc_result *r, struct vc_er
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_segment_life *g = p->guessed ? NULL : &r->segments.at[i];
 		const struct vc_life *l = p->guessed ? &r->lives.at[i] : NULL;
-		t[i] = g ? (struct tagged){ { g->addr, g->size, g->born, g->died, 0 }, g->expandable } :
-			(struct tagged){ { l->addr, l->size, 0, UINT64_MAX, 0 }, true };
+		t[i] = g ? (struct tagged){ { g->addr, g->size, g->born, g->died, 0 },
+					   g->expandable } :
+			   (struct tagged){ { l->addr, l->size, 0, UINT64_MAX, 0 }, true };
 	}
 	qsort(t, n, sizeof(*t), by_address);
 	for (size_t i = 0; i < n; i++) {

@@ -6,7 +6,8 @@
 
 #include "simulator/replay/result.h"
 
-/* A run of addresses that stays together: one segment, or the mapped pieces of one expandable one. */
+/* A run of addresses that stays together: one segment, or the mapped pieces of one expandable
+ * one. */
 struct vc_shelf {
 	uint64_t addr, size, born, died; /* event index; died = UINT64_MAX: to the end */
 	uint64_t offset;                 /* its place in the picture, bytes from the bottom */

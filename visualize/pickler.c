@@ -70,7 +70,8 @@ void vc_pickle_uint(struct vc_pickler *p, uint64_t v)
 		op(p, BININT);
 		low_bytes(p, v, 4);
 	} else {
-		while (n < 8 && v >> (8 * n - 1)) /* two's complement: the top bit must stay clear */
+		while (n < 8 &&
+		       v >> (8 * n - 1)) /* two's complement: the top bit must stay clear */
 			n++;
 		op(p, LONG1);
 		low_bytes(p, n + (v >> 63), 1);

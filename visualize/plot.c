@@ -21,7 +21,8 @@ void vc_plot_scale(struct vc_plot *p)
 		most = p->capacity;
 	if (!most)
 		most = VC_MIB;
-	if (most > 1ull << 60) /* no memory is that large: a broken result; sums below must not wrap */
+	if (most >
+	    1ull << 60) /* no memory is that large: a broken result; sums below must not wrap */
 		most = 1ull << 60;
 	p->top = most + most / 11; /* room for the labels of the capacity line */
 	p->axis = vc_axis_bytes(p->top, p->box.h > 2000 ? 9 : 5);
@@ -163,7 +164,8 @@ void vc_plot_capacity(struct vc_plot *p, bool label)
 	struct vc_svg *s = &p->page->svg;
 	char text[96] = "capacity ", buf[VC_FORMAT];
 	int y = p->has_capacity ? vc_plot_y(p, p->capacity) : p->box.y;
-	struct vc_label l = { p->box.x + 60, y - 55, VC_T_STRONG, VC_START, "capt", 0, false, true };
+	struct vc_label l = { p->box.x + 60, y - 55, VC_T_STRONG, VC_START,
+			     "capt",        0,      false,       true };
 
 	if (!p->capacity)
 		return;

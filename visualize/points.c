@@ -26,7 +26,8 @@ size_t vc_points(const struct vc_result *r, size_t bucket, struct vc_point at[VC
 		at[n++] = low;
 		return n;
 	}
-	/* where in the bucket the minimum lies is not known: at both ends of it, around the maximum */
+	/* where in the bucket the minimum lies is not known: at both ends of it, around the
+	 * maximum */
 	if (top > first)
 		at[n++] = low;
 	at[n++] = (struct vc_point){ top, b->allocated_max, b->reserved_max, b->stranded_max };
@@ -41,7 +42,8 @@ void vc_point_title(const struct vc_result *r, char *buf, size_t cap)
 {
 	const struct vc_run_info *i = &r->info;
 
-	snprintf(buf, cap, "%s: %s%s%s%s%s%s%s", i->trace ? i->trace : "run", i->model ? i->model : "",
-		 i->torch ? " " : "", i->torch ? i->torch : "", i->conf && *i->conf ? " " : "",
-		 i->conf ? i->conf : "", i->gpu ? " on " : "", i->gpu ? i->gpu : "");
+	snprintf(buf, cap, "%s: %s%s%s%s%s%s%s", i->trace ? i->trace : "run",
+		 i->model ? i->model : "", i->torch ? " " : "", i->torch ? i->torch : "",
+		 i->conf && *i->conf ? " " : "", i->conf ? i->conf : "", i->gpu ? " on " : "",
+		 i->gpu ? i->gpu : "");
 }

@@ -17,7 +17,7 @@ void vc_proto_text(struct vc_proto *p, uint32_t field, const char *text); /* NUL
 void vc_proto_message(struct vc_proto *p, uint32_t field, struct vc_proto *sub);
 /* Fields of `more` behind those of p: parts of one message written apart. */
 void vc_proto_append(struct vc_proto *p, const struct vc_proto *more);
-void vc_proto_value(struct vc_proto *p, uint64_t v);                 /* a bare varint, for packed fields */
+void vc_proto_value(struct vc_proto *p, uint64_t v); /* a bare varint, for packed fields */
 void vc_proto_fini(struct vc_proto *p);
 
 #endif

@@ -39,9 +39,13 @@ void vc_raster_halve(struct vc_raster *g, bool rows)
 
 	for (int y = 0; y < n; y++)
 		for (int x = 0; x < cols; x++) {
-			size_t from = (size_t)(rows ? 2 * y : y) * (size_t)g->cols + (size_t)(2 * x);
+			size_t from =
+				(size_t)(rows ? 2 * y : y) * (size_t)g->cols + (size_t)(2 * x);
 			uint8_t a = g->cell[from], b = 2 * x + 1 < g->cols ? g->cell[from + 1] : a;
-			g->cell[(size_t)y * (size_t)cols + (size_t)x] = a && a != VC_CELL_FREE ? a : b ? b : a;
+			g->cell[(size_t)y * (size_t)cols + (size_t)x] = a && a != VC_CELL_FREE ?
+										a :
+									b ? b :
+									    a;
 		}
 	g->cols = cols;
 	g->rows = n;
@@ -80,7 +84,8 @@ static bool same_run(const struct vc_raster *g, int y, int x, int e)
 {
 	const uint8_t *row = g->cell + (size_t)y * (size_t)g->cols;
 
-	return run_end(row, g->cols, x, g->cell[(size_t)(y < g->rows ? y : 0) * (size_t)g->cols + (size_t)x]) == e;
+	return run_end(row, g->cols, x,
+		       g->cell[(size_t)(y < g->rows ? y : 0) * (size_t)g->cols + (size_t)x]) == e;
 }
 
 static size_t paint_value(const struct vc_raster *g, struct vc_svg *s, struct vc_box b, int gap,
@@ -95,17 +100,20 @@ static size_t paint_value(const struct vc_raster *g, struct vc_svg *s, struct vc
 			if (!e)
 				continue;
 			/* A run that continues one above was drawn with it. */
-			if (!gap && y && g->cell[(size_t)(y - 1) * (size_t)g->cols + (size_t)x] == v &&
+			if (!gap && y &&
+			    g->cell[(size_t)(y - 1) * (size_t)g->cols + (size_t)x] == v &&
 			    same_run(g, y - 1, x, e)) {
 				x = e;
 				continue;
 			}
 			while (!gap && down < g->rows &&
-			       g->cell[(size_t)down * (size_t)g->cols + (size_t)x] == v && same_run(g, down, x, e))
+			       g->cell[(size_t)down * (size_t)g->cols + (size_t)x] == v &&
+			       same_run(g, down, x, e))
 				down++;
 			int x0 = edge(x, g->cols, b.w), x1 = edge(e, g->cols, b.w);
 			int y0 = edge(y, g->rows, b.h), y1 = edge(down, g->rows, b.h) - gap;
-			vc_svg_put(s, "M%c %ch%cv%ch%cz", b.x + x0, b.y + y0, x1 - x0, y1 - y0, x0 - x1);
+			vc_svg_put(s, "M%c %ch%cv%ch%cz", b.x + x0, b.y + y0, x1 - x0, y1 - y0,
+				   x0 - x1);
 			n++;
 			x = e;
 		}

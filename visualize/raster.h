@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raster.h - cells of one colour each, written as one path per colour: the number of blocks does not
- * matter, only the number of cells. */
+/* raster.h - cells of one colour each, written as one path per colour: the number of blocks does
+ * not matter, only the number of cells. */
 #ifndef VC_RASTER_H
 #define VC_RASTER_H
 
@@ -14,8 +14,8 @@ struct vc_raster { uint8_t *cell; int cols, rows; };
 
 int  vc_raster_init(struct vc_raster *g, int cols, int rows, struct vc_error *err);
 void vc_raster_fini(struct vc_raster *g);
-/* Fill cells of row `row` from `weight` (cols entries of VC_CELLS byte counts): the heaviest wins, and
- * a cell is free when less than half of it is live. */
+/* Fill cells of row `row` from `weight` (cols entries of VC_CELLS byte counts): the heaviest
+ * wins, and a cell is free when less than half of it is live. */
 void vc_raster_weigh(struct vc_raster *g, int row, uint64_t (*weight)[VC_CELLS]);
 /* Halve the columns (and rows, when asked), the more frequent of two neighbours surviving. */
 void vc_raster_halve(struct vc_raster *g, bool rows);

@@ -10,25 +10,36 @@
 
 #define B(type, name) { #name, type, offsetof(struct vc_bucket, name) }
 const struct vc_field vc_bucket_fields[] = {
-	B(VC_F_U64, first_event), B(VC_F_U64, last_event), B(VC_F_U64, first_ns), B(VC_F_U64, last_ns),
-	B(VC_F_U64, requested_max), B(VC_F_U64, allocated_min), B(VC_F_U64, allocated_max),
-	B(VC_F_U64, active_max), B(VC_F_U64, reserved_min), B(VC_F_U64, reserved_max),
-	B(VC_F_U64, stranded_max), B(VC_F_U64, peak_event),
+	B(VC_F_U64, first_event),
+	B(VC_F_U64, last_event),
+	B(VC_F_U64, first_ns),
+	B(VC_F_U64, last_ns),
+	B(VC_F_U64, requested_max),
+	B(VC_F_U64, allocated_min),
+	B(VC_F_U64, allocated_max),
+	B(VC_F_U64, active_max),
+	B(VC_F_U64, reserved_min),
+	B(VC_F_U64, reserved_max),
+	B(VC_F_U64, stranded_max),
+	B(VC_F_U64, peak_event),
 	{ "persistent", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PERSISTENT]) },
 	{ "step", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_STEP]) },
 	{ "phase", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_PHASE]) },
 	{ "short", VC_F_U64, offsetof(struct vc_bucket, layer[VC_LIFE_SHORT]) },
-	B(VC_F_U32, flushes), B(VC_F_U32, ooms), B(VC_F_U32, segment_allocs), B(VC_F_U32, segment_frees),
-	{ NULL, VC_F_U64, 0 }
-};
+	B(VC_F_U32, flushes),
+	B(VC_F_U32, ooms),
+	B(VC_F_U32, segment_allocs),
+	B(VC_F_U32, segment_frees),
+	{ NULL, VC_F_U64, 0 } };
 
 #define L(type, name) { #name, type, offsetof(struct vc_life, name) }
-const struct vc_field vc_life_fields[] = {
-	L(VC_F_U64, id), L(VC_F_U64, addr), L(VC_F_U64, size), L(VC_F_U64, requested), L(VC_F_U64, born),
-	L(VC_F_END, died), L(VC_F_U64, born_ns), L(VC_F_DIED_NS, died_ns), L(VC_F_STREAM, stream),
-	L(VC_F_LIFETIME, lifetime), L(VC_F_BOOL, at_start), L(VC_F_SITE, site), L(VC_F_LABEL, label),
-	{ NULL, VC_F_U64, 0 }
-};
+const struct vc_field vc_life_fields[] = { L(VC_F_U64, id),        L(VC_F_U64, addr),
+					  L(VC_F_U64, size),      L(VC_F_U64, requested),
+					  L(VC_F_U64, born),      L(VC_F_END, died),
+					  L(VC_F_U64, born_ns),   L(VC_F_DIED_NS, died_ns),
+					  L(VC_F_STREAM, stream), L(VC_F_LIFETIME, lifetime),
+					  L(VC_F_BOOL, at_start), L(VC_F_SITE, site),
+					  L(VC_F_LABEL, label),   { NULL, VC_F_U64, 0 } };
 
 const char *vc_lifetime_name(uint8_t lifetime)
 {
@@ -38,14 +49,15 @@ const char *vc_lifetime_name(uint8_t lifetime)
 }
 
 /* A number, or a text into buf (then true). Never: *none. */
-static bool value_of(const struct vc_field *f, const void *row, const struct vc_meta *m, uint64_t *n,
-		     const char **text, char buf[512], bool *none)
+static bool value_of(const struct vc_field *f, const void *row, const struct vc_meta *m,
+		     uint64_t *n, const char **text, char buf[512], bool *none)
 {
 	const char *at = (const char *)row + f->offset;
 	uint32_t u32 = 0;
 
 	*none = false;
-	if (f->type == VC_F_U32 || f->type == VC_F_STREAM || f->type == VC_F_SITE || f->type == VC_F_LABEL)
+	if (f->type == VC_F_U32 || f->type == VC_F_STREAM || f->type == VC_F_SITE ||
+	    f->type == VC_F_LABEL)
 		memcpy(&u32, at, sizeof(u32));
 	switch (f->type) {
 	case VC_F_U64: case VC_F_END:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.h - rows of a result (buckets of the curve, lives of blocks) as named columns, one table for
- * CSV and JSON lines. Bytes and nanoseconds are whole numbers. */
+/* record.h - rows of a result (buckets of the curve, lives of blocks) as named columns, one table
+ * for CSV and JSON lines. Bytes and nanoseconds are whole numbers. */
 #ifndef VC_RECORD_H
 #define VC_RECORD_H
 

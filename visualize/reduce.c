@@ -19,7 +19,8 @@ static size_t drawn(const struct vc_curve *v)
 {
 	size_t n = v->n;
 
-	while (n > 1 && !v->at[n - 1].ooms && v->at[n - 1].allocated_max <= v->at[n - 2].allocated_min)
+	while (n > 1 && !v->at[n - 1].ooms &&
+	       v->at[n - 1].allocated_max <= v->at[n - 2].allocated_min)
 		n--;
 	return n && v->at[n - 1].ooms ? n : v->n;
 }
@@ -76,7 +77,8 @@ uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
 	return (uint32_t)((__extension__ (unsigned __int128)(at - k->first) * k->width) / k->span);
 }
 
-/* Bytes by slot at each bucket's peak: every life adds to the buckets whose peak it lived through. */
+/* Bytes by slot at each bucket's peak: every life adds to the buckets whose peak it lived
+ * through. */
 static uint64_t (*layers_of_lives(const struct vc_classes *c, struct vc_error *err))[VC_SLOTS]
 {
 	const struct vc_curve *v = &c->r->curve;
@@ -98,7 +100,8 @@ static uint64_t (*layers_of_lives(const struct vc_classes *c, struct vc_error *e
 				else
 					hi = mid;
 			}
-			/* Differences first; unsigned arithmetic wraps back when they are summed. */
+			/* Differences first; unsigned arithmetic wraps back when they are summed.
+			 */
 			sum[lo][c->of_life[i]] += e ? 0 - l->size : l->size;
 		}
 	}
@@ -117,7 +120,8 @@ static void layers_of_bucket(const struct vc_bucket *b, uint64_t layer[VC_SLOTS]
 	layer[VC_SLOT_TEMPORARIES] = b->layer[VC_LIFE_SHORT];
 }
 
-/* Make the layers sum to `total`: what is missing is "other", what is too much comes off the top. */
+/* Make the layers sum to `total`: what is missing is "other", what is too much comes off the top.
+ */
 static void settle(uint64_t layer[VC_SLOTS], uint64_t total)
 {
 	uint64_t sum = 0;
@@ -223,9 +227,17 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		uint64_t at = by_time ? b->first_ns : b->first_event;
 		uint32_t from = vc_columns_x(k, at);
 		/* What happens at the very last instant belongs to the last column. */
-		struct vc_column x = { from < width ? from : width - 1, 0, b->allocated_min, b->allocated_max,
-			b->reserved_min, b->reserved_max, b->stranded_max, { 0 }, b->flushes, b->ooms,
-			(uint32_t)i };
+		struct vc_column x = { from < width ? from : width - 1,
+				      0,
+				      b->allocated_min,
+				      b->allocated_max,
+				      b->reserved_min,
+				      b->reserved_max,
+				      b->stranded_max,
+				      { 0 },
+				      b->flushes,
+				      b->ooms,
+				      (uint32_t)i };
 		if (sum)
 			memcpy(x.layer, sum[i], sizeof(x.layer));
 		else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.h - a run as columns of half a pixel: minimum and maximum are kept, so no peak vanishes. */
+/* reduce.h - a run as columns of half a pixel: minimum and maximum are kept, so no peak vanishes.
+ */
 #ifndef VC_REDUCE_H
 #define VC_REDUCE_H
 
@@ -23,8 +24,8 @@ struct vc_columns {
 	bool layered;                /* false: nothing known about layers, all bytes are "other" */
 };
 
-/* `width` columns over the whole run, up to the failure where it ended with one (or over `span` from
- * `first`, where span > 0). */
+/* `width` columns over the whole run, up to the failure where it ended with one (or over `span`
+ * from `first`, where span > 0). */
 struct vc_range { uint64_t first, span; };
 int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_time, uint32_t width,
 		    const struct vc_range *range, struct vc_error *err);
@@ -32,8 +33,8 @@ void vc_columns_fini(struct vc_columns *k);
 
 /* Has the run times that grow? */
 bool vc_curve_has_times(const struct vc_result *r);
-/* Has it, and they spread what happens: not most of it in a sliver, as where a model is moved onto the
- * card for a second and the first step runs out of memory in milliseconds? */
+/* Has it, and they spread what happens: not most of it in a sliver, as where a model is moved
+ * onto the card for a second and the first step runs out of memory in milliseconds? */
 bool vc_curve_reads_by_time(const struct vc_result *r);
 /* The column of an event index or time; between 0 and width. */
 uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at);

@@ -38,10 +38,12 @@ static void put_head(struct vc_svg *s, const struct vc_page *p, int h)
 {
 	int shown = p->shown ? p->shown : p->w;
 
-	vc_svg_put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %c %c\" width=\"%c\" "
-		   "height=\"%c\" role=\"img\" aria-labelledby=\"vct vcd\">\n<title id=\"vct\">%e</title>"
-		   "<desc id=\"vcd\">%e</desc>\n", p->w, h, shown,
-		   (int)vc_muldiv((uint64_t)h, (uint64_t)shown, (uint64_t)p->w), p->title, p->description);
+	vc_svg_put(s,
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %c %c\" width=\"%c\" "
+		   "height=\"%c\" role=\"img\" aria-labelledby=\"vct vcd\">\n<title "
+		   "id=\"vct\">%e</title><desc id=\"vcd\">%e</desc>\n",
+		   p->w, h, shown, (int)vc_muldiv((uint64_t)h, (uint64_t)shown, (uint64_t)p->w),
+		   p->title, p->description);
 	vc_theme_write(s, (enum vc_theme)p->cfg->theme);
 	if (p->cfg->background)
 		vc_svg_rect(s, "bg", (struct vc_box){ 0, 0, p->w, h }, 80);
@@ -142,8 +144,9 @@ void vc_page_footer(struct vc_page *p, int y, const char *left, const char *righ
 		return;
 	vc_svg_hline(&p->svg, "rim", VC_MARGIN, y, p->w - 2 * VC_MARGIN);
 	if (narrow) {
-		r = (struct vc_label){ VC_MARGIN, y + 400, VC_T_SMALL, VC_START, "mut", p->w - 2 * VC_MARGIN, false,
-			false };
+		r = (struct vc_label){ VC_MARGIN, y + 400, VC_T_SMALL,
+				      VC_START,  "mut",   p->w - 2 * VC_MARGIN,
+				      false,     false };
 		p->below = 180;
 	}
 	int used = vc_svg_label(&p->svg, &r, right).w;
@@ -161,7 +164,8 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	struct vc_label l = { p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400, false, false };
+	struct vc_label l = { p.w / 2, y + 640,      VC_T_BODY, VC_MIDDLE,
+			     "fg",    card.w - 400, false,     false };
 	vc_svg_label(&p.svg, &l, why);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
@@ -175,7 +179,8 @@ int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct vc_box b = { VC_MARGIN + (int)(i % row) * (w + gap),
 			y + (int)(i / row) * (h + gap), w, h };
-		struct vc_label l = { b.x + 140, b.y + 220, VC_T_SMALL, VC_START, "mut", w - 200, false, false };
+		struct vc_label l = { b.x + 140, b.y + 220, VC_T_SMALL, VC_START,
+				     "mut",     w - 200,   false,      false };
 		vc_svg_rect(&p->svg, "card", b, 80);
 		vc_svg_label(&p->svg, &l, t[i].label);
 		l.style = VC_T_KPI;
@@ -206,8 +211,8 @@ int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key
 		else if (key[i].shape == VC_KEY_LINE)
 			vc_svg_hline(&p->svg, key[i].klass, x - 20, y + 65, 170);
 		else
-			vc_svg_put(&p->svg, "<path class=\"%s\" d=\"M%c %ch12l-6 9z\"/>\n", key[i].klass, x,
-				   y + 20);
+			vc_svg_put(&p->svg, "<path class=\"%s\" d=\"M%c %ch12l-6 9z\"/>\n",
+				   key[i].klass, x, y + 20);
 		l.x = x + 190;
 		l.y = y + 110;
 		vc_svg_label(&p->svg, &l, key[i].text);
@@ -225,11 +230,15 @@ size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, stru
 		only_other = only_other && (s == VC_SLOT_OTHER || !k->used[s]);
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (k->used[s])
-			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
-				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s), VC_KEY_BOX };
+			key[n++] = (struct vc_key){
+				vc_theme_area((enum vc_slot)s),
+				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s),
+				VC_KEY_BOX };
 	if (c->r->info.context + c->r->info.others)
-		key[n++] = (struct vc_key){ "base", c->r->info.others ? "CUDA context, other processes" :
-			"CUDA context", VC_KEY_BOX };
+		key[n++] = (struct vc_key){ "base",
+					   c->r->info.others ? "CUDA context, other processes" :
+							       "CUDA context",
+					   VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Cached: reserved, not in use", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "res", "Reserved", VC_KEY_LINE };
 	return n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.h - what all pictures have in common: the page with title and verdict, tiles, legend, footer,
- * and the plot of memory over time. Lengths are tenths of a pixel. */
+/* scene.h - what all pictures have in common: the page with title and verdict, tiles, legend,
+ * footer, and the plot of memory over time. Lengths are tenths of a pixel. */
 #ifndef VC_SCENE_H
 #define VC_SCENE_H
 
@@ -20,19 +20,42 @@ struct vc_picture {
 	bool footer, background;
 	char title[VC_PARAM_TEXT];
 };
-#define VC_PICTURE_PARAMS \
-	{ "theme", VC_P_ENUM, offsetof(struct vc_picture, theme), "auto", \
-	  "colours; auto follows the viewer", "auto,light,dark,print" }, \
-	{ "width", VC_P_UINT, offsetof(struct vc_picture, width), "1200", \
-	  "pixels; below 900 the layout is a narrow one", NULL }, \
-	{ "x", VC_P_ENUM, offsetof(struct vc_picture, x), "auto", \
-	  "the horizontal axis: time where it is known and shows what happens, else events", "auto,time,event" }, \
-	{ "footer", VC_P_BOOL, offsetof(struct vc_picture, footer), "true", \
-	  "settings and version below the picture", NULL }, \
-	{ "background", VC_P_BOOL, offsetof(struct vc_picture, background), "true", \
-	  "an opaque card behind the picture", NULL }, \
-	{ "title", VC_P_TEXT, offsetof(struct vc_picture, title), "", \
-	  "instead of the picture's own title", NULL }
+#define VC_PICTURE_PARAMS                                                                        \
+	{ "theme",                                                                                \
+	  VC_P_ENUM,                                                                              \
+	  offsetof(struct vc_picture, theme),                                                     \
+	  "auto",                                                                                 \
+	  "colours; auto follows the viewer",                                                     \
+	  "auto,light,dark,print" },                                                               \
+		{ "width",                                                                        \
+		 VC_P_UINT,                                                                      \
+		 offsetof(struct vc_picture, width),                                             \
+		 "1200",                                                                         \
+		 "pixels; below 900 the layout is a narrow one",                                 \
+		 NULL },                                                                          \
+		{ "x",                                                                            \
+		 VC_P_ENUM,                                                                      \
+		 offsetof(struct vc_picture, x),                                                 \
+		 "auto",                                                                         \
+		 "the horizontal axis: time where it is known and shows what happens, else "     \
+		 "events",                                                                       \
+		 "auto,time,event" },                                                             \
+		{ "footer",                                                                       \
+		 VC_P_BOOL,                                                                      \
+		 offsetof(struct vc_picture, footer),                                            \
+		 "true",                                                                         \
+		 "settings and version below the picture",                                       \
+		 NULL },                                                                          \
+		{ "background",                                                                   \
+		 VC_P_BOOL,                                                                      \
+		 offsetof(struct vc_picture, background),                                        \
+		 "true",                                                                         \
+		 "an opaque card behind the picture",                                            \
+		 NULL },                                                                          \
+	{                                                                                        \
+		"title", VC_P_TEXT, offsetof(struct vc_picture, title), "",                      \
+			"instead of the picture's own title", NULL                               \
+	}
 extern const struct vc_param vc_picture_params[];
 /* The given config, or the defaults put into *fallback. */
 const struct vc_picture *vc_picture_config(const void *config, struct vc_picture *fallback);
@@ -73,7 +96,8 @@ size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, stru
 /* "train.vct, device 0", and what was simulated, in words. */
 void vc_title_text(const struct vc_result *r, const char *what, char *buf, size_t cap);
 void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
-void vc_conf_text(const struct vc_result *r, char *buf, size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
+void vc_conf_text(const struct vc_result *r, char *buf,
+		  size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
 void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
 /* One sentence: the verdict with its numbers. */
 void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap);

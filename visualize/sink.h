@@ -13,15 +13,16 @@ struct vc_output; /* common/io.h: atomic output */
 
 struct vc_sink_type {
 	const char *name;      /* also the picture's name for plot -t: timeline, blocks, ... */
-	const char *extension; /* "svg"; several sinks may share one, the first row is its default */
+	const char
+		*extension; /* "svg"; several sinks may share one, the first row is its default */
 	const char *summary;
 	const struct vc_param *params; /* NULL: none */
 	size_t config_size;
 	const char *const *observers;  /* NULL-terminated names of the chapters it reads */
-	uint64_t lives_limit;          /* of longer traces (events) it does without "lives"; 0: never */
+	uint64_t lives_limit; /* of longer traces (events) it does without "lives"; 0: never */
 	/* n results, so that comparing is not a special case. `config` was parsed from params. */
-	int (*write)(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		     struct vc_error *err);
+	int (*write)(const struct vc_result *runs, size_t n, const void *config,
+		     struct vc_output *out, struct vc_error *err);
 };
 
 #define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;

@@ -191,8 +191,8 @@ bool vc_svg_is_clear(const struct vc_svg *s, struct vc_box b)
 
 void vc_svg_rect(struct vc_svg *s, const char *klass, struct vc_box b, int radius)
 {
-	vc_svg_put(s, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"", klass, b.x, b.y,
-		   b.w, b.h);
+	vc_svg_put(s, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"", klass,
+		   b.x, b.y, b.w, b.h);
 	if (radius)
 		vc_svg_put(s, " rx=\"%c\"", radius);
 	vc_svg_raw(s, "/>\n", 3);

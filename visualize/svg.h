@@ -26,7 +26,7 @@ struct vc_label {
 	enum vc_text_style style;
 	enum vc_anchor anchor;
 	const char *color;     /* class: "fg", "mut", "bad", ...; NULL: "fg" */
-	int max;               /* widest it may become, then it is cut with an ellipsis; 0: no limit */
+	int max; /* widest it may become, then it is cut with an ellipsis; 0: no limit */
 	bool keep_end;         /* cut at the front: paths are told apart by their ends */
 	bool halo;             /* outlined in the background colour, to stand over data */
 };

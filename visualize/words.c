@@ -6,7 +6,8 @@
 
 #include "visualize/scene.h"
 
-static void append(char *buf, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *buf, size_t cap, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static void append(char *buf, size_t cap, const char *fmt, ...)
 {
@@ -22,8 +23,9 @@ static void append(char *buf, size_t cap, const char *fmt, ...)
 /* The file's name without its folders: pictures are shared, paths are nobody's business. */
 void vc_trace_name(const struct vc_result *r, char *buf, size_t cap)
 {
-	const char *path = r->info.trace ? r->info.trace : r->meta && r->meta->path ? r->meta->path :
-		"trace";
+	const char *path = r->info.trace            ? r->info.trace :
+			   r->meta && r->meta->path ? r->meta->path :
+						      "trace";
 	const char *slash = strrchr(path, '/');
 
 	snprintf(buf, cap, "%s", slash && slash[1] ? slash + 1 : path);
@@ -66,7 +68,8 @@ void vc_conf_text(const struct vc_result *r, char *buf, size_t cap)
 	if (r->info.model && strcmp(r->info.model, "torch"))
 		snprintf(buf, cap, "model %s", r->info.model);
 	else
-		snprintf(buf, cap, "PYTORCH_CUDA_ALLOC_CONF=%s", conf && *conf ? conf : "(default)");
+		snprintf(buf, cap, "PYTORCH_CUDA_ALLOC_CONF=%s",
+			 conf && *conf ? conf : "(default)");
 }
 
 void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap)
@@ -75,11 +78,12 @@ void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap)
 	const char *word = vc_verdict_word(r, NULL);
 
 	snprintf(buf, cap, "The run %s: peak reserved %s, peak allocated %s", word,
-		 vc_format_bytes(r->stats.peak_reserved, a), vc_format_bytes(r->stats.peak_allocated, b));
+		 vc_format_bytes(r->stats.peak_reserved, a),
+		 vc_format_bytes(r->stats.peak_allocated, b));
 	if (r->info.capacity)
 		append(buf, cap, ", capacity %s", vc_format_bytes(r->info.capacity, c));
 	if (r->oom.happened)
-		append(buf, cap, "; a request of %s failed at event %llu", vc_format_bytes(r->oom.request, a),
-		       (unsigned long long)r->oom.event);
+		append(buf, cap, "; a request of %s failed at event %llu",
+		       vc_format_bytes(r->oom.request, a), (unsigned long long)r->oom.event);
 	append(buf, cap, ".");
 }

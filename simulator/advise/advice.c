@@ -24,22 +24,27 @@ static const struct change {
 	const char *kind, *text, *how, *paste;
 	bool estimate; /* what the transform assumes is not in the recording */
 } changes[] = {
-	{ CONF, "conf", "let segments grow instead of lying side by side", "expandable_segments:True", NULL, false },
+	{ CONF, "conf", "let segments grow instead of lying side by side",
+	  "expandable_segments:True", NULL, false },
 	{ CONF, "conf", "keep large blocks whole", "max_split_size_mb:128", NULL, false },
-	{ CONF, "conf", "give cached memory back before the card is full", "garbage_collection_threshold:0.8", NULL,
-	  false },
-	{ CONF, "conf", "round sizes up so that freed blocks fit again", "roundup_power2_divisions:4", NULL, false },
-	{ TRANSFORM, "code", "empty the cache between training and evaluation", "empty_cache:at=switches",
-	  "torch.cuda.empty_cache()", false },
-	{ TRANSFORM, "code", "empty the cache before each iteration (slower)", "empty_cache:at=iterations",
-	  "torch.cuda.empty_cache()", false },
-	{ TRANSFORM, "code", "give back cached memory at a limit below the card's", "fraction:f=0.95",
-	  "torch.cuda.set_per_process_memory_fraction(0.95)", false },
-	{ TRANSFORM, "code", "a fused optimizer step, without temporaries", "optimizer:to=adamw,step=fused",
+	{ CONF, "conf", "give cached memory back before the card is full",
+	  "garbage_collection_threshold:0.8", NULL, false },
+	{ CONF, "conf", "round sizes up so that freed blocks fit again",
+	  "roundup_power2_divisions:4", NULL, false },
+	{ TRANSFORM, "code", "empty the cache between training and evaluation",
+	  "empty_cache:at=switches", "torch.cuda.empty_cache()", false },
+	{ TRANSFORM, "code", "empty the cache before each iteration (slower)",
+	  "empty_cache:at=iterations", "torch.cuda.empty_cache()", false },
+	{ TRANSFORM, "code", "give back cached memory at a limit below the card's",
+	  "fraction:f=0.95", "torch.cuda.set_per_process_memory_fraction(0.95)", false },
+	{ TRANSFORM, "code", "a fused optimizer step, without temporaries",
+	  "optimizer:to=adamw,step=fused",
 	  "optimizer = torch.optim.AdamW(model.parameters(), fused=True)", true },
-	{ ACCUMULATE, "code", "gradient accumulation: the same batch in smaller parts", NULL, NULL, true },
-	{ TRANSFORM, "code", "activation checkpointing (about a third more time per step)", "checkpoint",
-	  "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)", true },
+	{ ACCUMULATE, "code", "gradient accumulation: the same batch in smaller parts", NULL, NULL,
+	  true },
+	{ TRANSFORM, "code", "activation checkpointing (about a third more time per step)",
+	  "checkpoint", "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+	  true },
 	{ TRANSFORM, "code", "an optimizer with 8-bit states", "optimizer:to=adam8bit",
 	  "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())", true },
 	{ TRANSFORM, "code", "an optimizer with factored states", "optimizer:to=adafactor",
@@ -49,7 +54,8 @@ static const struct change {
 	{ TRANSFORM, "code", "autocast to bf16", "precision:to=amp",
 	  "with torch.autocast('cuda', torch.bfloat16): loss = model(x)", true },
 	{ TRANSFORM, "code", "low-rank adapters instead of full training", "lora",
-	  "model = peft.get_peft_model(model, peft.LoraConfig(r=8, target_modules='all-linear'))", true },
+	  "model = peft.get_peft_model(model, peft.LoraConfig(r=8, target_modules='all-linear'))",
+	  true },
 	{ TRANSFORM, "hardware", "two cards with ZeRO stage 2", "zero:stage=2,ranks=2",
 	  "{\"zero_optimization\": {\"stage\": 2}}", true },
 	{ TRANSFORM, "hardware", "two cards with FSDP", "fsdp:ranks=2",
@@ -65,7 +71,7 @@ struct asked {
 	const struct vc_plan *p;
 	struct vc_batch batch;
 	bool batch_tried;
-	bool trains;           /* iterations with gradients were found: changes to them can be advised */
+	bool trains; /* iterations with gradients were found: changes to them can be advised */
 	bool casts, convolutional; /* under autocast already; hardly a layer is linear */
 };
 
@@ -80,7 +86,8 @@ static bool is_sure(const struct vc_plan *p, const struct vc_session *s, const s
 
 static const char *file_at(const struct vc_session *s, const struct vc_event *e)
 {
-	const struct vc_frame *f = e->site && e->site < s->meta->frames ? &s->meta->frame[e->site] : NULL;
+	const struct vc_frame *f =
+		e->site && e->site < s->meta->frames ? &s->meta->frame[e->site] : NULL;
 
 	return f && f->file < s->meta->strings ? s->meta->string[f->file] : "";
 }
@@ -94,8 +101,8 @@ static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 	return false;
 }
 
-/* What the recording shows: training at all (the transforms that change it find something to change in any
- * program that repeats itself), autocast, linear layers. */
+/* What the recording shows: training at all (the transforms that change it find something to
+ * change in any program that repeats itself), autocast, linear layers. */
 static void read_traits(struct asked *q)
 {
 	const struct vc_session *s = q->s;
@@ -108,14 +115,16 @@ static void read_traits(struct asked *q)
 		    (a.gradients + a.states) * 50 >= a.parameters;
 	for (size_t i = 0; q->trains && i < a.n; i++) {
 		const char *file = file_at(s, &s->trace.ev[a.block[i].event]);
-		bool is_linear = strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
+		bool is_linear =
+			strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
 		bool is_layer = is_linear || strstr(file, "modules/conv.py");
 
 		linear += is_linear;
 		layers += is_layer;
 		/* the copy, then the copy of what comes in or the result, in one call */
 		casts += is_layer && casts < 2 && a.block[i].size >= 65536 && i + 1 < a.n &&
-			 s->trace.ev[a.block[i].event].site == s->trace.ev[a.block[i + 1].event].site &&
+			 s->trace.ev[a.block[i].event].site ==
+				 s->trace.ev[a.block[i + 1].event].site &&
 			 is_cast(&a, a.block[i].size);
 	}
 	q->casts = casts > 1;
@@ -136,7 +145,8 @@ static bool is_idle(const struct asked *q, const char *transform)
 	       (q->convolutional && !strncmp(transform, "lora", n));
 }
 
-static int try_transform(const struct asked *q, const char *text, struct vc_result *out, struct vc_error *err)
+static int try_transform(const struct asked *q, const char *text, struct vc_result *out,
+			 struct vc_error *err)
 {
 	struct vc_run_options o = *q->s->opt;
 	struct vc_session t = *q->s;
@@ -159,8 +169,8 @@ static int try_transform(const struct asked *q, const char *text, struct vc_resu
 }
 
 /* The user's own settings stay; one that sets the same is not replaced. */
-static int try_conf(const struct asked *q, const char *conf, struct vc_result *out, struct vc_advice *a,
-		    struct vc_error *err)
+static int try_conf(const struct asked *q, const char *conf, struct vc_result *out,
+		    struct vc_advice *a, struct vc_error *err)
 {
 	struct vc_plan plan = *q->p;
 	const char *own = q->p->conf;
@@ -190,13 +200,15 @@ static struct vc_batch *batch_of(struct asked *q, struct vc_error *err)
 }
 
 /* Two parts, then four, ...: the first that fits. */
-static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advice *a, struct vc_error *err)
+static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advice *a,
+			  struct vc_error *err)
 {
 	struct vc_batch *b = batch_of(q, err);
 
 	if (!b)
 		return vc_fail(err, VC_ENOSUP, "the batch is not known");
-	for (unsigned k = 2; k <= 16 && b->value / k >= 1 && (double)(uint64_t)(b->value / k) * k == b->value;
+	for (unsigned k = 2;
+	     k <= 16 && b->value / k >= 1 && (double)(uint64_t)(b->value / k) * k == b->value;
 	     k *= 2) {
 		char text[32];
 		int r;
@@ -206,10 +218,14 @@ static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advi
 		if (r < 0)
 			return r;
 		if (vc_result_verdict(out) == VC_FITS) {
-			snprintf(a->text, sizeof(a->text), "gradient accumulation: %u parts of %.15g", k, b->value / k);
-			snprintf(a->how, sizeof(a->how), "--set %s=%.15g -x %s", b->name, b->value / k, text);
-			snprintf(a->paste, sizeof(a->paste), "(loss / %u).backward()  # step and zero_grad every %u "
-				 "batches of %.15g", k, k, b->value / k);
+			snprintf(a->text, sizeof(a->text),
+				 "gradient accumulation: %u parts of %.15g", k, b->value / k);
+			snprintf(a->how, sizeof(a->how), "--set %s=%.15g -x %s", b->name,
+				 b->value / k, text);
+			snprintf(a->paste, sizeof(a->paste),
+				 "(loss / %u).backward()  # step and zero_grad every %u batches "
+				 "of %.15g",
+				 k, k, b->value / k);
 			return VC_OK;
 		}
 		vc_result_fini(out);
@@ -232,12 +248,14 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 	*fits = is_sure(p->q->p, p->q->s, &r);
 	if (p->wanted == POSSIBLE && !*fits)
 		*fits = vc_result_verdict(&r) == VC_FITS ||
-			(r.has_interval && r.low + vc_session_beside(p->q->s, p->q->p) <= p->q->p->capacity);
+			(r.has_interval &&
+			 r.low + vc_session_beside(p->q->s, p->q->p) <= p->q->p->capacity);
 	vc_result_fini(&r);
 	return VC_OK;
 }
 
-static uint64_t largest(struct asked *q, enum wanted wanted, uint64_t start, uint64_t most, struct vc_error *err)
+static uint64_t largest(struct asked *q, enum wanted wanted, uint64_t start, uint64_t most,
+			struct vc_error *err)
 {
 	struct probe p = { q, wanted };
 	struct vc_search s = { start, most, &p, does_batch_fit };
@@ -246,14 +264,17 @@ static uint64_t largest(struct asked *q, enum wanted wanted, uint64_t start, uin
 	return start && vc_search_run(&s, &f, err) == VC_OK ? f.largest : 0;
 }
 
-static int try_batch(struct asked *q, struct vc_result *out, struct vc_advice *a, struct vc_error *err)
+static int try_batch(struct asked *q, struct vc_result *out, struct vc_advice *a,
+		     struct vc_error *err)
 {
 	struct vc_batch *b = batch_of(q, err);
-	uint64_t now = b ? (uint64_t)b->value : 0, best = now > 1 ? largest(q, SURE, now / 2, now - 1, err) : 0;
+	uint64_t now = b ? (uint64_t)b->value : 0,
+		 best = now > 1 ? largest(q, SURE, now / 2, now - 1, err) : 0;
 
 	if (!best)
 		return vc_fail(err, VC_ENOSUP, "no smaller batch fits");
-	snprintf(a->text, sizeof(a->text), "a batch of %llu instead of %.15g: the largest that surely fits",
+	snprintf(a->text, sizeof(a->text),
+		 "a batch of %llu instead of %.15g: the largest that surely fits",
 		 (unsigned long long)best, b->value);
 	snprintf(a->how, sizeof(a->how), "--set %s=%llu", b->name, (unsigned long long)best);
 	return vc_batch_run(b, q->p, (double)best, NULL, out, err);
@@ -270,7 +291,8 @@ static void use_card(const struct vc_session *s, const struct vc_card *c, struct
 }
 
 /* The smallest card of the list that is larger and on which it fits. */
-static int try_card(const struct asked *q, struct vc_result *out, struct vc_advice *a, struct vc_error *err)
+static int try_card(const struct asked *q, struct vc_result *out, struct vc_advice *a,
+		    struct vc_error *err)
 {
 	uint64_t above = q->p->capacity;
 
@@ -280,7 +302,8 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		int r;
 
 		for (size_t i = 0; i < vc_cards_n; i++)
-			if (vc_cards[i].total > above + above / 50 && strncmp(vc_cards[i].title, "AMD", 3) &&
+			if (vc_cards[i].total > above + above / 50 &&
+			    strncmp(vc_cards[i].title, "AMD", 3) &&
 			    (!next || vc_cards[i].total < next->total))
 				next = &vc_cards[i];
 		if (!next)
@@ -292,9 +315,11 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		if (is_sure(&plan, q->s, out)) {
 			char total[32];
 
-			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s", next->title,
-				 vc_bytes_text(next->total, total), out->stats.cut_short ?
-				 " (at least: the rest of the run is not recorded)" : "");
+			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
+				 next->title, vc_bytes_text(next->total, total),
+				 out->stats.cut_short ?
+					 " (at least: the rest of the run is not recorded)" :
+					 "");
 			snprintf(a->how, sizeof(a->how), "-g %s", next->name);
 			return VC_OK;
 		}
@@ -303,8 +328,8 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 	}
 }
 
-static int try_change(struct asked *q, const struct change *c, struct vc_result *out, struct vc_advice *a,
-		      struct vc_error *err)
+static int try_change(struct asked *q, const struct change *c, struct vc_result *out,
+		      struct vc_advice *a, struct vc_error *err)
 {
 	switch (c->act) {
 	case CONF:
@@ -313,7 +338,8 @@ static int try_change(struct asked *q, const struct change *c, struct vc_result 
 		if (c->estimate && !q->trains)
 			return vc_fail(err, VC_ENOSUP, "nothing in it looks like training");
 		if (is_idle(q, c->how))
-			return vc_fail(err, VC_ENOSUP, "it is there already, or there is nothing to change");
+			return vc_fail(err, VC_ENOSUP,
+				       "it is there already, or there is nothing to change");
 		snprintf(a->how, sizeof(a->how), "-x %s", c->how);
 		return try_transform(q, c->how, out, err);
 	case ACCUMULATE:
@@ -338,7 +364,8 @@ static void keep(struct vc_advice *a, const struct vc_result *r)
 	a->high = r->high;
 }
 
-static size_t helpful(struct asked *q, const struct vc_result *now, struct vc_advice out[VC_ADVICE_MOST])
+static size_t helpful(struct asked *q, const struct vc_result *now,
+		      struct vc_advice out[VC_ADVICE_MOST])
 {
 	size_t n = 0;
 
@@ -369,14 +396,20 @@ static void say_room(const struct asked *q, double percent, struct vc_advice *a)
 	bool one = !q->s->whatif;
 
 	if (most > least)
-		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used: a batch of %llu surely fits, of more "
-			 "than %llu surely does not (%s); now %.15g", percent, least, most,
-			 one ? "bounds from one recording; a second one narrows them" : "from these recordings",
+		snprintf(a->text, sizeof(a->text),
+			 "%.0f %% of the card is used: a batch of %llu surely fits, of more than "
+			 "%llu surely does not (%s); now %.15g",
+			 percent, least, most,
+			 one ? "bounds from one recording; a second one narrows them" :
+			       "from these recordings",
 			 q->batch.value);
 	else
-		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used: the batch may be %llu instead of %.15g "
-			 "(%s)", percent, least, q->batch.value,
-			 one ? "as far as one recording can tell; a second one would" : "from these recordings");
+		snprintf(a->text, sizeof(a->text),
+			 "%.0f %% of the card is used: the batch may be %llu instead of %.15g "
+			 "(%s)",
+			 percent, least, q->batch.value,
+			 one ? "as far as one recording can tell; a second one would" :
+			       "from these recordings");
 }
 
 static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice *a)
@@ -389,8 +422,10 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 	*a = (struct vc_advice){ .kind = "room", .estimate = true };
 	keep(a, r);
 	if (!b) {
-		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used; how much larger the batch may be "
-			 "is known where the recording says its own (TRACE@batch=N, or record --param batch=N)",
+		snprintf(a->text, sizeof(a->text),
+			 "%.0f %% of the card is used; how much larger the batch may be is known "
+			 "where the recording says its own (TRACE@batch=N, or record --param "
+			 "batch=N)",
 			 100 * share);
 		return 1;
 	}
@@ -405,7 +440,8 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 	return 1;
 }
 
-/* What a hundredth of the card less would do: another process, a larger workspace, a new library. */
+/* What a hundredth of the card less would do: another process, a larger workspace, a new library.
+ */
 static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_advice *a)
 {
 	double share = (double)r->stats.peak_used / (double)q->p->capacity;
@@ -422,11 +458,13 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 	keep(a, &then);
 	snprintf(a->how, sizeof(a->how), "--context %llu", (unsigned long long)plan.context);
 	vc_bytes_text(less, bytes);
-	snprintf(a->text, sizeof(a->text), "risky: %.1f %% of the card is used. With %s less (another process, a larger "
-		 "workspace of a library) it %s", 100 * share, bytes,
-		 a->verdict == VC_OOM ? "runs out of memory" :
+	snprintf(a->text, sizeof(a->text),
+		 "risky: %.1f %% of the card is used. With %s less (another process, a larger "
+		 "workspace of a library) it %s",
+		 100 * share, bytes,
+		 a->verdict == VC_OOM     ? "runs out of memory" :
 		 a->verdict == VC_FLUSHES ? "fits only by emptying its cache again and again" :
-		 "would still fit, from memory that it has cached");
+					    "would still fit, from memory that it has cached");
 	vc_result_fini(&then);
 	return 1;
 }

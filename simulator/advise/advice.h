@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.h - after an out-of-memory or a thrash: the cheapest changes that would have made it fit, each one
- * simulated; with room to spare: how much larger the batch may be; with none: why that is risky. */
+/* advice.h - after an out-of-memory or a thrash: the cheapest changes that would have made it
+ * fit, each one simulated; with room to spare: how much larger the batch may be; with none: why
+ * that is risky. */
 #ifndef VC_ADVICE_H
 #define VC_ADVICE_H
 
@@ -20,25 +21,27 @@ struct vc_advice {
 	enum vc_verdict verdict;
 };
 
-/* Try the changes in order of cost until VC_ADVICE_MOST of them make the run fit (or end the flushes).
- * `r` is the run as it is. When it fits: one entry below 70 % of the card, or from 99 % on. Returns their
- * number; a change that cannot be simulated on this trace is left out. 0 when the trace is too long to be
- * replayed again and again. */
+/* Try the changes in order of cost until VC_ADVICE_MOST of them make the run fit (or end the
+ * flushes). `r` is the run as it is. When it fits: one entry below 70 % of the card, or from 99 %
+ * on. Returns their number; a change that cannot be simulated on this trace is left out. 0 when
+ * the trace is too long to be replayed again and again. */
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice out[VC_ADVICE_MOST]);
 
 /* ---- batch.c: the same run at other batches ---- */
 
 struct vc_batch {
-	struct vc_session base;    /* a session over the recordings that can be asked for other values */
+	struct vc_session
+		base; /* a session over the recordings that can be asked for other values */
 	char name[64];             /* of the parameter */
 	double value;              /* of the run in question */
 	struct vc_session at;      /* the run at the value last asked for */
 	bool open, at_open, owned;
 };
 
-/* Finds the parameter that is a batch size (recorded, or asked for with --set) and opens the recordings for
- * it. VC_ENOSUP: there is none, or the recording cannot be read twice. Closed with vc_batch_close. */
+/* Finds the parameter that is a batch size (recorded, or asked for with --set) and opens the
+ * recordings for it. VC_ENOSUP: there is none, or the recording cannot be read twice. Closed with
+ * vc_batch_close. */
 int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_error *err);
 /* Runs it at `value` with one more transform (or NULL). On success the caller owns *out. */
 int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,

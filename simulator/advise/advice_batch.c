@@ -9,7 +9,8 @@
 
 static bool is_batch(const char *name)
 {
-	return strstr(name, "batch") && !strstr(name, "eval") && !strstr(name, "test") && !strstr(name, "val");
+	return strstr(name, "batch") && !strstr(name, "eval") && !strstr(name, "test") &&
+	       !strstr(name, "val");
 }
 
 /* What was asked for counts more than what was recorded. */
@@ -55,7 +56,8 @@ int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_erro
 
 	*b = (struct vc_batch){ 0 };
 	if (!find_parameter(b, s) || b->value < 1)
-		return vc_fail(err, VC_ENOSUP, "the batch size is not recorded (record --param batch=N)");
+		return vc_fail(err, VC_ENOSUP,
+			       "the batch size is not recorded (record --param batch=N)");
 	if (s->streamed || (!s->whatif && !strcmp(s->path, "-")))
 		return vc_fail(err, VC_ENOSUP, "the recording cannot be read twice");
 	b->owned = !s->whatif;

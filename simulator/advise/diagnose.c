@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diagnose.c - why a request failed, as far as the figures of the message prove it, and what to try.
+/* diagnose.c - why a request failed, as far as the figures of the message prove it, and what to
+ * try.
  *
- * Figures are rounded to two decimals, so every comparison is of ranges: "surely more" needs the lowest
- * of one to be above the highest of the other. Where the ranges overlap the answer is "undecided". */
+ * Figures are rounded to two decimals, so every comparison is of ranges: "surely more" needs the
+ * lowest of one to be above the highest of the other. Where the ranges overlap the answer is
+ * "undecided". */
 #include "simulator/advise/explain.h"
 
 #include <inttypes.h>
@@ -67,8 +69,10 @@ static void advise(struct vc_diagnosis *d, const char *text)
 
 const char *vc_cause_name(enum vc_cause c)
 {
-	static const char *const name[] = { "unknown", "impossible_request", "limit", "oversubscribed",
-		"device_refused", "fragmentation", "outside", "demand", "undecided" };
+	static const char *const name[] = {
+		"unknown",        "impossible_request", "limit",   "oversubscribed",
+		"device_refused", "fragmentation",      "outside", "demand",
+		"undecided" };
 
 	return name[c];
 }
@@ -104,13 +108,14 @@ static struct vc_figure reserved_of(const struct vc_oom_text *m, const struct vc
 
 	if (m->figure[VC_FIG_RESERVED].known)
 		return m->figure[VC_FIG_RESERVED];
-	return (struct vc_figure){ .known = a->known && d->stranded.known, .value = a->value + d->stranded.value,
-				   .slack = a->slack + d->stranded.slack };
+	return (struct vc_figure){ .known = a->known && d->stranded.known,
+				  .value = a->value + d->stranded.value,
+				  .slack = a->slack + d->stranded.slack };
 }
 
-/* The request is what the allocator fetches from the device. Since 1.4 that is 2 MiB for tensors to
- * 1 MiB, 20 MiB for those below 10 MiB, else the size rounded up to 2 MiB (kSmallBuffer, kLargeBuffer,
- * kRoundLarge of CUDACachingAllocator.cpp), unless the settings say otherwise. */
+/* The request is what the allocator fetches from the device. Since 1.4 that is 2 MiB for tensors
+ * to 1 MiB, 20 MiB for those below 10 MiB, else the size rounded up to 2 MiB (kSmallBuffer,
+ * kLargeBuffer, kRoundLarge of CUDACachingAllocator.cpp), unless the settings say otherwise. */
 static void find_want(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	const struct vc_figure *q = &m->figure[VC_FIG_REQUEST];
@@ -208,10 +213,11 @@ static void explain_request(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	if (!q->known)
 		return;
 	if (d->want_high == MIB)
-		say(d, "The tensor had at most 1 MiB: for those the allocator fetches 2 MiB at a time.");
+		say(d, "The tensor had at most 1 MiB: for those the allocator fetches 2 MiB at a "
+		    "time.");
 	else if (d->want_high == 20 * MIB && d->want_low == MIB + 1)
-		say(d, "The tensor had between 1 MiB and 20 MiB: the allocator fetches 20 MiB for anything from "
-		    "1 to 10 MiB, and for 18 to 20.");
+		say(d, "The tensor had between 1 MiB and 20 MiB: the allocator fetches 20 MiB for "
+		    "anything from 1 to 10 MiB, and for 18 to 20.");
 	else
 		say(d, "One request of %s failed.", q->text);
 }
@@ -223,11 +229,14 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
-		say(d, f[VC_FIG_REQUEST].known ? "That is more than the whole device has (%s): no setting can make it "
-		    "fit." : "%sNo device has that much: the size itself must be wrong.",
+		say(d,
+		    f[VC_FIG_REQUEST].known ?
+			    "That is more than the whole device has (%s): no setting can make it "
+			    "fit." :
+			    "%sNo device has that much: the size itself must be wrong.",
 		    f[VC_FIG_REQUEST].known ? f[VC_FIG_CAPACITY].text : "");
-		say(d, "Look for a shape that multiplies up: a full attention matrix, a one-hot tensor, a "
-		    "cross join, image sizes or sequence lengths that were not cut.");
+		say(d, "Look for a shape that multiplies up: a full attention matrix, a one-hot "
+		    "tensor, a cross join, image sizes or sequence lengths that were not cut.");
 		break;
 	case VC_CAUSE_LIMIT:
 		say(d, "The device had room; the program's own limit (%s) stopped the request: "
@@ -235,41 +244,57 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		    f[VC_FIG_ALLOWED].known ? f[VC_FIG_ALLOWED].text : "a share of the device");
 		break;
 	case VC_CAUSE_OVERSUBSCRIBED:
-		say(d, "More is in use (%s) than the device has (%s): the driver has moved memory to the computer's "
-		    "own (Windows does that), slowly, and that is full too.", f[VC_FIG_ALLOCATED].text,
-		    f[VC_FIG_CAPACITY].text);
+		say(d, "More is in use (%s) than the device has (%s): the driver has moved memory "
+		    "to the computer's own (Windows does that), slowly, and that is full too.",
+		    f[VC_FIG_ALLOCATED].text, f[VC_FIG_CAPACITY].text);
 		break;
 	case VC_CAUSE_DEVICE:
 		if (is_scarce(m))
-			say(d, "The device is as good as full: of the %s that it reports free the driver could not "
-			    "make up the request (it works in pages and needs some itself).", f[VC_FIG_FREE].text);
+			say(d, "The device is as good as full: of the %s that it reports free the "
+			    "driver could not make up the request (it works in pages and needs "
+			    "some itself).",
+			    f[VC_FIG_FREE].text);
 		else
-			say(d, "The device reports %s free, enough for the request, and refused it all the same: "
-			    "the allocator's cache is not the reason.", f[VC_FIG_FREE].text);
+			say(d, "The device reports %s free, enough for the request, and refused it "
+			    "all the same: the allocator's cache is not the reason.",
+			    f[VC_FIG_FREE].text);
 		if (is_scarce(m))
-			say(d, "Live tensors hold %s; %s are held and not in use, in pieces that did not fit.",
+			say(d, "Live tensors hold %s; %s are held and not in use, in pieces that "
+			    "did not fit.",
 			    f[VC_FIG_ALLOCATED].text, d->stranded.text);
 		break;
 	case VC_CAUSE_FRAGMENTATION:
-		say(d, "There is enough memory, but in pieces: %s free on the device and %s held by the allocator "
-		    "and not in use, in holes between live tensors.", f[VC_FIG_FREE].text, d->stranded.text);
+		say(d,
+		    "There is enough memory, but in pieces: %s free on the device and %s held by "
+		    "the allocator and not in use, in holes between live tensors.",
+		    f[VC_FIG_FREE].text, d->stranded.text);
 		break;
 	case VC_CAUSE_OUTSIDE: case VC_CAUSE_DEMAND:
-		say(d, "Even with every hole used at least %s would be missing (%s free, %s held and not in use).",
+		say(d, "Even with every hole used at least %s would be missing (%s free, %s held "
+		    "and not in use).",
 		    vc_bytes_text(d->missing_low, a), f[VC_FIG_FREE].text, d->stranded.text);
-		say(d, d->cause == VC_CAUSE_DEMAND ? "Live tensors (%s) leave too little: this is demand, not "
-		    "fragmentation; allocator settings cannot help." : "Live tensors hold %s; other processes "
-		    "on the device hold more than what is missing.", f[VC_FIG_ALLOCATED].text);
+		say(d,
+		    d->cause == VC_CAUSE_DEMAND ?
+			    "Live tensors (%s) leave too little: this is demand, not "
+			    "fragmentation; allocator settings cannot help." :
+			    "Live tensors hold %s; other processes on the device hold more than "
+			    "what is missing.",
+		    f[VC_FIG_ALLOCATED].text);
 		break;
 	case VC_CAUSE_UNDECIDED:
-		say(d, "Free and stranded memory together are about what was asked for; the message's rounding "
-		    "does not tell whether they would have been enough (missing: 0 to %s).",
+		say(d, "Free and stranded memory together are about what was asked for; the "
+		    "message's rounding does not tell whether they would have been enough "
+		    "(missing: 0 to %s).",
 		    vc_bytes_text(d->missing_high, b));
 		break;
 	case VC_CAUSE_UNKNOWN:
-		say(d, m->format->style == VC_STYLE_NONE ? "This message carries no figures, so it does not tell "
-		    "why.%s" : m->complete ? "The figures that would tell why are not in this message.%s" :
-		    "The message is cut off or damaged: only the figures that are whole were read.%s", "");
+		say(d,
+		    m->format->style == VC_STYLE_NONE ?
+			    "This message carries no figures, so it does not tell why.%s" :
+		    m->complete ? "The figures that would tell why are not in this message.%s" :
+				  "The message is cut off or damaged: only the figures that are "
+				  "whole were read.%s",
+		    "");
 		break;
 	}
 }
@@ -279,18 +304,21 @@ static void explain_rest(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	const struct vc_figure *f = m->figure;
 
 	if (d->outside.known && d->outside.value > 2048 * MIB)
-		say(d, "%s of the device are neither free nor PyTorch's: other processes, the CUDA context, NCCL, "
-		    "other libraries.", d->outside.text);
+		say(d, "%s of the device are neither free nor PyTorch's: other processes, the CUDA "
+		    "context, NCCL, other libraries.",
+		    d->outside.text);
 	if (f[VC_FIG_PRIVATE].known)
-		say(d, "%s are set aside in private pools (CUDA graphs, MemPool), which other requests cannot use.",
+		say(d, "%s are set aside in private pools (CUDA graphs, MemPool), which other "
+		    "requests cannot use.",
 		    f[VC_FIG_PRIVATE].text);
 	if (m->processes == 1 && !f[VC_FIG_PROCESS].known)
-		say(d, "Process %" PRIu64 " may be this very program: in a container its own number is not "
-		    "recognised.", m->process[0].pid);
+		say(d, "Process %" PRIu64
+		    " may be this very program: in a container its own number is not recognised.",
+		    m->process[0].pid);
 	else
 		for (size_t i = 0; i < m->processes; i++)
-			say(d, "Process %" PRIu64 " on the same device holds %s.", m->process[i].pid,
-			    m->process[i].bytes.text);
+			say(d, "Process %" PRIu64 " on the same device holds %s.",
+			    m->process[i].pid, m->process[i].bytes.text);
 	if (m->messages > 1)
 		say(d, "The text holds %zu such messages; this is about the first.", m->messages);
 }
@@ -299,10 +327,12 @@ static void explain_rest(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 static void advise_less(struct vc_diagnosis *d)
 {
-	advise(d, "a smaller batch or sequence, with gradient accumulation to keep the effective batch");
+	advise(d, "a smaller batch or sequence, with gradient accumulation to keep the effective "
+	       "batch");
 	advise(d, "activation checkpointing; bf16 instead of fp32; an 8-bit or sharded optimizer; "
 	       "torch.no_grad() and del for what is not needed any more");
-	advise(d, "record one step and let 'vramcast fit' find the largest batch that fits this card");
+	advise(d, "record one step and let 'vramcast fit' find the largest batch that fits this "
+	       "card");
 }
 
 static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosis *d)
@@ -310,22 +340,26 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
 
 	if (!strcmp(m->format->tag, "F14-no-hint") || !strcmp(m->format->tag, "F15-reserve"))
-		advise(d, "expandable segments seem to be on already: look for tensors that live long and are "
-		       "allocated between short ones");
+		advise(d, "expandable segments seem to be on already: look for tensors that live "
+		       "long and are allocated between short ones");
 	else if (newest >= order("2.1"))
 		set(d, m->variable, "expandable_segments:True",
-		    "joins the pieces; from PyTorch 2.1, not on Windows. Up to 2.13 the message recommends it "
-		    "even when it is on already");
+		    "joins the pieces; from PyTorch 2.1, not on Windows. Up to 2.13 the message "
+		    "recommends it even when it is on already");
 	if (newest >= order("1.10") && oldest < order("2.2"))
 		set(d, m->variable, "max_split_size_mb:512",
-		    "large blocks are no longer split, so that they can go back whole; try 256 and 128 as well");
+		    "large blocks are no longer split, so that they can go back whole; try 256 "
+		    "and 128 as well");
 	if (newest < order("2.1"))
-		advise(d, newest < order("1.10") ? "a newer PyTorch: before 1.10 there is no setting against "
-		       "this; 2.2 and later have expandable segments" :
-		       "a newer PyTorch: from 2.1 on there are expandable segments, which join the pieces");
-	advise(d, "torch.cuda.empty_cache() between phases of different shape; largest batch first");
-	advise(d, "record one run: 'vramcast tune' finds the settings, 'vramcast plot -t segments' shows who "
-	       "pins the holes");
+		advise(d, newest < order("1.10") ?
+				  "a newer PyTorch: before 1.10 there is no setting against "
+				  "this; 2.2 and later have expandable segments" :
+				  "a newer PyTorch: from 2.1 on there are expandable segments, "
+				  "which join the pieces");
+	advise(d,
+	       "torch.cuda.empty_cache() between phases of different shape; largest batch first");
+	advise(d, "record one run: 'vramcast tune' finds the settings, 'vramcast plot -t segments' "
+	       "shows who pins the holes");
 }
 
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
@@ -335,8 +369,8 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
 		advise(d, "print the shapes in front of the failing line");
-		advise(d, "attention that never builds the full matrix (scaled_dot_product_attention, "
-		       "FlashAttention), work in chunks");
+		advise(d, "attention that never builds the full matrix "
+		       "(scaled_dot_product_attention, FlashAttention), work in chunks");
 		break;
 	case VC_CAUSE_LIMIT:
 		advise(d, "raise torch.cuda.set_per_process_memory_fraction, or remove the limit");
@@ -351,19 +385,20 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 			advise_less(d);
 			break;
 		}
-		advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a moment; MIG, MPS "
-		       "and virtual machines set limits of their own");
+		advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a "
+		       "moment; MIG, MPS and virtual machines set limits of their own");
 		if (may_have_limit)
-			advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 do not mention it "
-			       "in the message");
-		advise(d, "on Windows: other programs on the card and the size of the page file; with integrated "
-		       "graphics the memory is shared");
+			advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 "
+			       "do not mention it in the message");
+		advise(d, "on Windows: other programs on the card and the size of the page file; "
+		       "with integrated graphics the memory is shared");
 		break;
 	case VC_CAUSE_FRAGMENTATION:
 		advise_fragmentation(m, d);
 		break;
 	case VC_CAUSE_OUTSIDE:
-		advise(d, "stop the other processes, or choose another card with CUDA_VISIBLE_DEVICES");
+		advise(d, "stop the other processes, or choose another card with "
+		       "CUDA_VISIBLE_DEVICES");
 		advise_less(d);
 		break;
 	case VC_CAUSE_UNDECIDED:
@@ -374,8 +409,11 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		break;
 	case VC_CAUSE_UNKNOWN:
-		advise(d, "paste the whole message, from the name of the exception to the last word");
-		advise(d, "record the run with 'vramcast record -- python train.py': that shows who held what");
+		advise(d, "paste the whole message, from the name of the exception to the last "
+		       "word");
+		advise(d,
+		       "record the run with 'vramcast record -- python train.py': that shows who "
+		       "held what");
 		break;
 	}
 }

@@ -12,7 +12,8 @@
 
 const char *vc_diff_kind_name(enum vc_diff_kind k)
 {
-	static const char *const name[] = { "none", "only_in_a", "only_in_b", "size", "stream", "life" };
+	static const char *const name[] = { "none", "only_in_a", "only_in_b",
+					   "size", "stream",    "life" };
 
 	return name[k];
 }
@@ -21,8 +22,8 @@ const char *vc_diff_kind_name(enum vc_diff_kind k)
 
 struct pair { struct vc_member m[2]; uint32_t *match; size_t matched; };
 
-/* Match with sizes that grow by `ratio` or its square (as those of batches and sequences do), and keep
- * it when it explains clearly more than what is there. */
+/* Match with sizes that grow by `ratio` or its square (as those of batches and sequences do), and
+ * keep it when it explains clearly more than what is there. */
 static int match(struct pair *p, double ratio, struct vc_error *err)
 {
 	struct vc_ratios r = { .at = { 1, ratio, ratio * ratio }, .n = ratio > 0 ? 3 : 1 };
@@ -86,7 +87,8 @@ static int match_best(struct pair *p, struct vc_diff *d, struct vc_error *err)
 
 /* ---- counting ---- */
 
-static void note_first(struct vc_diff *d, enum vc_diff_kind kind, const struct pair *p, size_t i, size_t j)
+static void note_first(struct vc_diff *d, enum vc_diff_kind kind, const struct pair *p, size_t i,
+		       size_t j)
 {
 	const size_t index[2] = { i, j };
 
@@ -97,7 +99,8 @@ static void note_first(struct vc_diff *d, enum vc_diff_kind kind, const struct p
 		const struct vc_event *ev;
 
 		d->event[k] = UINT64_MAX;
-		if (index[k] >= p->m[k].n || (kind == VC_DIFF_ONLY_A && k) || (kind == VC_DIFF_ONLY_B && !k))
+		if (index[k] >= p->m[k].n || (kind == VC_DIFF_ONLY_A && k) ||
+		    (kind == VC_DIFF_ONLY_B && !k))
 			continue;
 		d->event[k] = p->m[k].event[index[k]];
 		ev = &p->m[k].trace->ev[d->event[k]];
@@ -179,7 +182,8 @@ static int sum_sites(const struct vc_diff_side *s, struct sums **out, struct vc_
 	for (size_t i = 0; i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
 
-		if (e->kind != VC_EV_ALLOC || e->device != s->device || !e->site || e->site >= t->meta->frames)
+		if (e->kind != VC_EV_ALLOC || e->device != s->device || !e->site ||
+		    e->site >= t->meta->frames)
 			continue;
 		struct sums *to = &sum[vc_site_shown(t->meta, e->site)];
 
@@ -197,7 +201,8 @@ static int sum_sites(const struct vc_diff_side *s, struct sums **out, struct vc_
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct vc_diff_site *)a)->site, ((const struct vc_diff_site *)b)->site);
+	return strcmp(((const struct vc_diff_site *)a)->site,
+		      ((const struct vc_diff_site *)b)->site);
 }
 
 static uint64_t change(const uint64_t v[2])

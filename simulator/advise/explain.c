@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c - see explain.h. The text is first made one line with single blanks: terminals, logs and
- * issue trackers break and indent it at will. */
+/* explain.c - see explain.h. The text is first made one line with single blanks: terminals, logs
+ * and issue trackers break and indent it at will. */
 #include "simulator/advise/explain.h"
 
 #include <ctype.h>
@@ -54,7 +54,8 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 	static const struct { const char *name; unsigned shift; } unit[] = {
 		{ "bytes", 0 }, { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 },
 	};
-	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.', part = dot ? strspn(s + whole + 1, "0123456789") : 0;
+	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.',
+	       part = dot ? strspn(s + whole + 1, "0123456789") : 0;
 	const char *u = s + whole + dot + part;
 	uint64_t v, hundredths = 0;
 
@@ -71,8 +72,9 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 
 		if (strncmp(u, unit[i].name, len) || isalnum((unsigned char)u[len]))
 			continue;
-		*f = (struct vc_figure){ .known = true, .value = v * one + (hundredths * one + 50) / 100,
-					 .slack = unit[i].shift ? (one + 199) / 200 : 0 };
+		*f = (struct vc_figure){.known = true,
+					.value = v * one + (hundredths * one + 50) / 100,
+					.slack = unit[i].shift ? (one + 199) / 200 : 0 };
 		snprintf(f->text, sizeof(f->text), "%.*s", (int)(u + len - s), s);
 		*end = u + len;
 		return true;
@@ -148,7 +150,8 @@ static void read_processes(const char *s, struct vc_oom_text *m)
 
 		to->pid = strtoull(p + sizeof(word) - 1, &end, 10);
 		if (end != p + sizeof(word) - 1 && !strncmp(end, " has ", 5) &&
-		    read_size(end + 5, &to->bytes, &behind) && !strncmp(behind, " memory in use", 14))
+		    read_size(end + 5, &to->bytes, &behind) &&
+		    !strncmp(behind, " memory in use", 14))
 			m->processes++;
 	}
 }
@@ -196,7 +199,8 @@ static bool is_complete(const struct vc_oom_text *m)
 {
 	const struct vc_figure *f = m->figure;
 	bool both = f[VC_FIG_REQUEST].known && f[VC_FIG_CAPACITY].known && f[VC_FIG_FREE].known &&
-		f[VC_FIG_ALLOCATED].known && (f[VC_FIG_RESERVED].known || f[VC_FIG_UNALLOCATED].known);
+		    f[VC_FIG_ALLOCATED].known &&
+		    (f[VC_FIG_RESERVED].known || f[VC_FIG_UNALLOCATED].known);
 
 	switch (m->format->style) {
 	case VC_STYLE_NONE: return true;
@@ -211,8 +215,10 @@ static bool is_complete(const struct vc_oom_text *m)
 static void narrow(const char *s, struct vc_oom_text *m)
 {
 	const struct vc_oom_format *f = m->format;
-	bool cuda = strstr(s, "torch.cuda.OutOfMemoryError"), plain = strstr(s, "torch.OutOfMemoryError");
-	bool old_link = strstr(s, "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+	bool cuda = strstr(s, "torch.cuda.OutOfMemoryError"),
+	     plain = strstr(s, "torch.OutOfMemoryError");
+	bool old_link = strstr(
+		s, "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
 
 	m->first = f->first;
 	m->last = f->last;
@@ -243,7 +249,8 @@ static const char *message_start(const char *s, const char *at)
 
 static const char *find_message(const char *s)
 {
-	static const char *const word[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cuda runtime error (2)" };
+	static const char *const word[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY",
+					   "cuda runtime error (2)" };
 	const char *best = NULL;
 
 	for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++) {
@@ -286,10 +293,12 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc
 	s = cut_message(line, m);
 	free(line);
 	if (!s)
-		return vc_fail(err, VC_EFORMAT, "no out-of-memory message was found in the text (paste the whole "
+		return vc_fail(err, VC_EFORMAT,
+			       "no out-of-memory message was found in the text (paste the whole "
 			       "line that says 'out of memory')");
 	for (m->format = vc_oom_formats; !fits(m->format, s); m->format++)
-		if (!m->format[1].tag) /* the words themselves may be missing, as in the driver's name for it */
+		if (!m->format[1].tag) /* the words themselves may be missing, as in the driver's
+					  name for it */
 			break;
 	read_figures(s, m);
 	read_processes(s, m);

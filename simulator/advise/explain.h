@@ -40,7 +40,8 @@ struct vc_oom_format {
 	enum vc_style style;
 	const char *has[3], *hasnot[3]; /* texts that tell it, NULL-terminated */
 };
-extern const struct vc_oom_format vc_oom_formats[]; /* the first that fits wins; ends with a NULL tag */
+extern const struct vc_oom_format
+	vc_oom_formats[]; /* the first that fits wins; ends with a NULL tag */
 
 struct vc_oom_process { uint64_t pid; struct vc_figure bytes; };
 
@@ -75,12 +76,14 @@ struct vc_advice { char setting[80]; /* to paste, or "" */ const char *text; };
 
 struct vc_diagnosis {
 	enum vc_cause cause;
-	/* Bytes that are there but not usable (reserved, not in use); and what is missing even if all of
-	 * them were usable: between the two, both 0: nothing is. */
+	/* Bytes that are there but not usable (reserved, not in use); and what is missing even if
+	 * all of them were usable: between the two, both 0: nothing is. */
 	struct vc_figure stranded;
 	bool has_missing; uint64_t missing_low, missing_high;
-	struct vc_figure outside;    /* capacity - free - reserved: context, libraries, other processes */
-	uint64_t want_low, want_high; /* the tensor behind the request, as far as the request tells */
+	struct vc_figure
+		outside; /* capacity - free - reserved: context, libraries, other processes */
+	uint64_t want_low,
+		want_high; /* the tensor behind the request, as far as the request tells */
 	char meaning[8][320]; size_t meanings;
 	struct vc_advice advice[8]; size_t advices;
 };

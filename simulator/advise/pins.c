@@ -11,7 +11,8 @@
 
 struct pin { uint64_t site, segment, bytes, segments, blocks, smallest; };
 
-/* The segment that starts at extent i; the position behind it. A pin of 0 bytes: nothing is pinned. */
+/* The segment that starts at extent i; the position behind it. A pin of 0 bytes: nothing is
+ * pinned. */
 static size_t look(const struct vc_heap_map *map, size_t i, struct pin *p)
 {
 	*p = (struct pin){ .segment = map->at[i].addr, .segments = 1 };
@@ -77,7 +78,8 @@ static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct
 	char place[512];
 
 	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, h.site ? "site" : "segment", NULL, vc_holder_text(meta, &h, place, sizeof(place)));
+	vc_emit_text(e, h.site ? "site" : "segment", NULL,
+		     vc_holder_text(meta, &h, place, sizeof(place)));
 	vc_emit_bytes(e, "bytes", NULL, p->bytes);
 	vc_emit_uint(e, "segments", NULL, p->segments);
 	vc_emit_uint(e, "blocks", NULL, p->blocks);

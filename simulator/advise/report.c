@@ -21,8 +21,10 @@ const char *vc_report_words(const struct vc_session *s)
 {
 	if (s->whatif)
 		return s->whatif->trust;
-	return vc_bounds_wanted(s->opt) ? "what -x changes was not recorded: the interval is what it leaves open "
-		"and what it was found to be off by" : NULL;
+	return vc_bounds_wanted(s->opt) ?
+		       "what -x changes was not recorded: the interval is what it leaves open "
+		       "and what it was found to be off by" :
+		       NULL;
 }
 
 const char *vc_report_narrow(const struct vc_session *s)
@@ -33,8 +35,9 @@ const char *vc_report_narrow(const struct vc_session *s)
 		return vc_bounds_wanted(s->opt) ? "a recording of the change that -x stands for" :
 		       "a recording at a value nearer to the one asked for";
 	if (!strcmp(level, "bounds"))
-		return s->whatif && s->whatif->report.single ? "a second short recording at another value" :
-		       "a recording of the change that -x stands for";
+		return s->whatif && s->whatif->report.single ?
+			       "a second short recording at another value" :
+			       "a recording of the change that -x stands for";
 	return NULL;
 }
 
@@ -102,7 +105,8 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n)
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
+			      size_t n)
 {
 	uint64_t used = r->stats.peak_used;
 	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
@@ -112,26 +116,31 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 	switch (vc_result_verdict(r)) {
 	case VC_OOM:
 		if (r->info.rebuilt && !r->oom.event) {
-			snprintf(buf, n, "out of memory: what was there before the first event does not fit");
+			snprintf(buf, n,
+				 "out of memory: what was there before the first event does not "
+				 "fit");
 			break;
 		}
 		if (r->oom.steps)
 			snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
 				 r->oom.steps == 1 ? "" : "s");
-		snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free on the device",
-			 steps, r->oom.event, vc_bytes_text(r->oom.request, a), vc_bytes_text(r->oom.device_free, b));
+		snprintf(buf, n, "runs out of memory %sat event %" PRIu64
+			 ": %s asked for, %s free on the device",
+			 steps, r->oom.event, vc_bytes_text(r->oom.request, a),
+			 vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:
-		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64 " time%s: slow, and one "
-			 "larger request away from running out", far, r->stats.flushes,
-			 r->stats.flushes == 1 ? "" : "s");
+		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64
+			 " time%s: slow, and one larger request away from running out",
+			 far, r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
 		break;
 	case VC_FITS:
 		if (p->capacity)
 			snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
 				 vc_bytes_text(used, a), vc_bytes_text(p->capacity, b), share);
 		else
-			snprintf(buf, n, "needs %s%s at the peak (no card given: memory without limit)",
+			snprintf(buf, n,
+				 "needs %s%s at the peak (no card given: memory without limit)",
 				 vc_bytes_text(used, a), far);
 		break;
 	}
@@ -140,25 +149,29 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 
 struct line { const char *key, *label; uint64_t bytes; bool shown; };
 
-void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, bool people)
+void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r,
+		      bool people)
 {
 	const struct vc_stats *t = &r->stats;
 	uint64_t used = t->peak_used, cap = p->capacity;
 	const struct line line[] = {
 		{ "allocated", "    tensors (allocated)", t->allocated_at_used, true },
-		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used, true },
+		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used,
+		 true },
 		{ "reserved", "  = reserved by PyTorch", t->reserved_at_used, true },
 		{ "context", "  + CUDA context", p->context - p->libraries, true },
 		{ "libraries", "  + libraries", p->libraries, p->libraries > 0 },
 		{ "others", "  + other processes", t->others_at_used, t->others_at_used > 0 },
 		{ "used", "  = used on the device", used, true },
 		{ "free", "    free", used < cap ? cap - used : 0, cap > 0 },
-		{ "over", "    more than there is", cap && used > cap ? used - cap : 0, cap && used > cap },
+		{ "over", "    more than there is", cap && used > cap ? used - cap : 0,
+		 cap && used > cap },
 	};
 
 	vc_emit_object(e, "ledger", people ? "  at the peak" : NULL);
 	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++)
-		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL, line[i].bytes);
+		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL,
+			      line[i].bytes);
 	vc_emit_end(e);
 }
 

@@ -12,13 +12,15 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */
 void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fidelity" */
 
-/* "ledger", of the moment with the most used on the device: allocated + cached = reserved; reserved +
- * context + libraries + others = used, which is what nvidia-smi shows; used + free = capacity + over.
- * people: with labels. */
-void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r, bool people);
+/* "ledger", of the moment with the most used on the device: allocated + cached = reserved;
+ * reserved + context + libraries + others = used, which is what nvidia-smi shows; used + free =
+ * capacity + over. people: with labels. */
+void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r,
+		      bool people);
 
 /* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n);
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
+			      size_t n);
 
 /* "trust": {level, matched, recordings, text, narrow} of a session's answers. */
 void vc_report_trust(struct vc_emit *e, const struct vc_session *s);

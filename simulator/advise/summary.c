@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary.c - see summary.h. Layout and units of the table: torch/cuda/memory.py, memory_summary. */
+/* summary.c - see summary.h. Layout and units of the table: torch/cuda/memory.py, memory_summary.
+ */
 #include "simulator/advise/summary.h"
 
 #include <inttypes.h>
@@ -28,7 +29,8 @@ static size_t flatten(const struct vc_counter *c, struct field *to)
 	for (size_t k = 0; k < n; k++) {
 		to[k].value = value[k];
 		if (c->klass)
-			snprintf(to[k].key, KEY, "%s%s%s.%s", c->name, *c->klass ? "." : "", c->klass, part[k]);
+			snprintf(to[k].key, KEY, "%s%s%s.%s", c->name, *c->klass ? "." : "",
+				 c->klass, part[k]);
 		else
 			snprintf(to[k].key, KEY, "%s", c->name);
 	}
@@ -54,7 +56,8 @@ int vc_summary_stats(struct vc_emit *e, const struct vc_counters *c, struct vc_e
 }
 
 /* ---- memory_summary() ---- */
-static const struct vc_counter *find(const struct vc_counters *c, const char *name, const char *klass)
+static const struct vc_counter *find(const struct vc_counters *c, const char *name,
+				     const char *klass)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcmp(c->at[i].name, name) &&
@@ -98,15 +101,18 @@ static void row(struct vc_emit *e, const char *title, const struct vc_counter *x
 	const char *(*cell)(int64_t, int64_t, char *, size_t) = bytes ? size_cell : count_cell;
 	char b[4][48];
 
-	vc_emit_line(e, "| %-21s | %s | %s | %s | %s |", title, cell(x->current, scale->current, b[0], 48),
-		     cell(x->peak, scale->peak, b[1], 48), cell(x->allocated, scale->allocated, b[2], 48),
+	vc_emit_line(e, "| %-21s | %s | %s | %s | %s |", title,
+		     cell(x->current, scale->current, b[0], 48),
+		     cell(x->peak, scale->peak, b[1], 48),
+		     cell(x->allocated, scale->allocated, b[2], 48),
 		     cell(x->freed, scale->freed, b[3], 48));
 }
 
 static void metric_rows(struct vc_emit *e, const struct vc_counters *c, const struct metric *m)
 {
 	static const char *const klass[3] = { "all", "large_pool", "small_pool" };
-	static const char *const title[3] = { NULL, "      from large pool", "      from small pool" };
+	static const char *const title[3] = { NULL, "      from large pool",
+					     "      from small pool" };
 	const struct vc_counter *all = find(c, m->name, "all");
 
 	for (int k = 0; all && k < 3; k++) {
@@ -126,21 +132,32 @@ static int64_t plain(const struct vc_counters *c, const char *name)
 
 void vc_summary_table(struct vc_emit *e, const struct vc_counters *c, unsigned device)
 {
-	static const struct metric metric[] = { { "allocated_bytes", "Allocated memory", true },
-		{ "active_bytes", "Active memory", true }, { "requested_bytes", "Requested memory", true },
+	static const struct metric metric[] = {
+		{ "allocated_bytes", "Allocated memory", true },
+		{ "active_bytes", "Active memory", true },
+		{ "requested_bytes", "Requested memory", true },
 		{ "reserved_bytes", "GPU reserved memory", true },
 		{ "inactive_split_bytes", "Non-releasable memory", true },
-		{ "allocation", "Allocations", false }, { "active", "Active allocs", false },
+		{ "allocation", "Allocations", false },
+		{ "active", "Active allocs", false },
 		{ "segment", "GPU reserved segments", false },
 		{ "inactive_split", "Non-releasable allocs", false } };
-	static const struct metric single[] = { { "oversize_allocations", "Oversize allocations", false },
+	static const struct metric single[] = {
+		{ "oversize_allocations", "Oversize allocations", false },
 		{ "oversize_segments", "Oversize GPU segments", false } };
 
-	vc_emit_line(e, "|" RULE "|\n|                  PyTorch CUDA memory summary, device ID %-17u |\n|"
-		     LINE "|", device);
-	vc_emit_line(e, "|            CUDA OOMs: %-12" PRId64 "|        cudaMalloc retries: %-8" PRId64
-		     "  |\n|" RULE "|", plain(c, "num_ooms"), plain(c, "num_alloc_retries"));
-	vc_emit_line(e, "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |");
+	vc_emit_line(
+		e,
+		"|" RULE
+		"|\n|                  PyTorch CUDA memory summary, device ID %-17u |\n|" LINE
+		"|",
+		device);
+	vc_emit_line(e, "|            CUDA OOMs: %-12" PRId64
+		     "|        cudaMalloc retries: %-8" PRId64 "  |\n|" RULE "|",
+		     plain(c, "num_ooms"), plain(c, "num_alloc_retries"));
+	vc_emit_line(
+		e,
+		"|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |");
 	for (size_t i = 0; i < sizeof(metric) / sizeof(*metric); i++) {
 		vc_emit_line(e, "|" LINE "|");
 		metric_rows(e, c, &metric[i]);

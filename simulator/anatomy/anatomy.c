@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* anatomy.c - where iterations begin, where backward begins, and what each block is.
  *
- * Iterations: the lag at which most allocations repeat (size and call site) AND live memory is the
- * same as one lag before; a layer repeats too, but memory grows from layer to layer. The boundary is
- * where live memory is lowest. Phases: names of the frames where the recording has them (backward,
- * optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories and steps) */
+ * Iterations: the lag at which most allocations repeat (size and call site) AND live memory is
+ * the same as one lag before; a layer repeats too, but memory grows from layer to layer. The
+ * boundary is where live memory is lowest. Phases: names of the frames where the recording has
+ * them (backward, optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories
+ * and steps) */
 #include "simulator/anatomy/anatomy.h"
 
 #include <stdlib.h>
@@ -19,7 +20,11 @@
 
 enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
 
-enum role { NO_ROLE = VC_ROLE_NONE, ROLE_BACKWARD = VC_ROLE_BACKWARD, ROLE_OPTIMIZER = VC_ROLE_OPTIMIZER };
+enum role {
+	NO_ROLE = VC_ROLE_NONE,
+	ROLE_BACKWARD = VC_ROLE_BACKWARD,
+	ROLE_OPTIMIZER = VC_ROLE_OPTIMIZER
+};
 
 /* ---- blocks ---- */
 
@@ -58,9 +63,13 @@ static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
 		if (e->device != device)
 			continue;
 		if (e->kind == VC_EV_ALLOC) {
-			a->block[a->n] = (struct vc_block_life){ .id = e->id, .size = e->size, .event = i,
-				.died_event = SIZE_MAX, .born = (uint32_t)a->n, .died = UINT32_MAX,
-				.iteration = UINT32_MAX };
+			a->block[a->n] = (struct vc_block_life){ .id = e->id,
+								.size = e->size,
+								.event = i,
+								.died_event = SIZE_MAX,
+								.born = (uint32_t)a->n,
+								.died = UINT32_MAX,
+								.iteration = UINT32_MAX };
 			w->token[a->n] = (e->size * 0x9e3779b97f4a7c15ull) ^ leaf(w->meta, e->site);
 			w->before[a->n] = live;
 			live += e->size;
@@ -90,15 +99,18 @@ static bool is_one_of(const char *s, const char *const *list)
 
 static enum role frame_role(const struct vc_meta *m, const struct vc_frame *f)
 {
-	static const char *const optimizer[] = { "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lion.py",
-		"adafactor.py", "rmsprop.py", "adagrad.py", "clip_grad.py", "grad_scaler.py", "muon.py",
-		"lamb.py", NULL };
+	static const char *const optimizer[] = {
+		"optimizer.py", "adam.py",    "adamw.py",   "sgd.py",       "lion.py",
+		"adafactor.py", "rmsprop.py", "adagrad.py", "clip_grad.py", "grad_scaler.py",
+		"muon.py",      "lamb.py",    NULL };
 	static const char *const backward[] = { "_make_grads", "_engine_run_backward", NULL };
-	const char *file = f->file < m->strings ? m->string[f->file] : "", *base = strrchr(file, '/');
+	const char *file = f->file < m->strings ? m->string[f->file] : "",
+		   *base = strrchr(file, '/');
 	const char *function = f->function < m->strings ? m->string[f->function] : "";
 
 	base = base ? base + 1 : file;
-	if (is_one_of(function, backward) || (!strcmp(function, "backward") && !strcmp(base, "_tensor.py")))
+	if (is_one_of(function, backward) ||
+	    (!strcmp(function, "backward") && !strcmp(base, "_tensor.py")))
 		return ROLE_BACKWARD;
 	if (is_one_of(base, optimizer) && strcmp(function, "scale"))
 		return ROLE_OPTIMIZER;
@@ -162,8 +174,9 @@ static bool first_by_name(struct work *w)
 	return false;
 }
 
-/* What ran between two iterations (an evaluation) lies behind the mark that ended the first of them: the
- * second begins where it looks like the others, as long before its end as they are long. */
+/* What ran between two iterations (an evaluation) lies behind the mark that ended the first of
+ * them: the second begins where it looks like the others, as long before its end as they are
+ * long. */
 static void skip_others(struct work *w)
 {
 	size_t model = SIZE_MAX;
@@ -172,12 +185,14 @@ static void skip_others(struct work *w)
 		if ((w->start[k + 1] - w->start[k]) * 20 <= w->lag * 21)
 			model = w->start[k];
 	for (size_t k = 1; k < w->starts && model != SIZE_MAX; k++) {
-		size_t end = k + 1 < w->starts ? w->start[k + 1] : w->end, off = w->lag / 16 + 2, at = SIZE_MAX;
+		size_t end = k + 1 < w->starts ? w->start[k + 1] : w->end, off = w->lag / 16 + 2,
+		       at = SIZE_MAX;
 
 		if (end - w->start[k] <= w->lag + w->lag / 16)
 			continue;
 		for (size_t i = w->start[k]; i + SIGNATURE < end; i++) {
-			size_t length = end - i, d = length > w->lag ? length - w->lag : w->lag - length;
+			size_t length = end - i,
+			       d = length > w->lag ? length - w->lag : w->lag - length;
 
 			if (d < off && w->before[i] <= w->before[model] + SLACK &&
 			    vc_alike_with_gaps(w, i, model) >= SIGNATURE - 1) {
@@ -190,7 +205,8 @@ static void skip_others(struct work *w)
 	}
 }
 
-/* The share of the iterations that are about as long as the others; at most 0.9: nobody named them. */
+/* The share of the iterations that are about as long as the others; at most 0.9: nobody named
+ * them. */
 static double regular(const struct work *w)
 {
 	size_t good = 0;
@@ -198,7 +214,8 @@ static double regular(const struct work *w)
 	for (size_t k = 1; k + 1 < w->starts; k++) {
 		size_t length = w->start[k + 1] - w->start[k];
 
-		good += length * 10 >= w->lag * 9 && length <= w->lag * 3; /* an evaluation between them */
+		good += length * 10 >= w->lag * 9 &&
+			length <= w->lag * 3; /* an evaluation between them */
 	}
 	if (w->starts > 2)
 		return 0.9 * (double)good / (double)(w->starts - 2);
@@ -207,9 +224,9 @@ static double regular(const struct work *w)
 	return 2 * w->lag * 10 >= all * 7 ? 0.7 : 0.3;
 }
 
-/* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's): both
- * cut between iterations. What comes before the first mark is searched for the first iteration, what
- * comes behind the last one is an iteration only when it is long enough. */
+/* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's):
+ * both cut between iterations. What comes before the first mark is searched for the first
+ * iteration, what comes behind the last one is an iteration only when it is long enough. */
 static int marks(struct work *w, struct vc_error *err)
 {
 	size_t block = 0, n;
@@ -229,7 +246,8 @@ static int marks(struct work *w, struct vc_error *err)
 	}
 	w->lag = w->start[2] - w->start[1];
 	for (size_t k = 2; k < n; k++)
-		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] : w->lag;
+		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] :
+								  w->lag;
 	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7)
 		w->end = w->start[--w->starts];
 	skip_others(w);
@@ -243,8 +261,9 @@ static int marks(struct work *w, struct vc_error *err)
 	return r;
 }
 
-/* Backward passes in the first step, where the only step of an optimizer that asks for anything ended with block `end`
- * and many passes follow (SGD makes its momentum, a fused Adam its states there); 0: they do not. */
+/* Backward passes in the first step, where the only step of an optimizer that asks for anything
+ * ended with block `end` and many passes follow (SGD makes its momentum, a fused Adam its states
+ * there); 0: they do not. */
 static size_t passes_each(const struct work *w, size_t end)
 {
 	size_t behind = vc_onestep_backwards(w, end), first = vc_onestep_backwards(w, 0) - behind;
@@ -252,8 +271,9 @@ static size_t passes_each(const struct work *w, size_t end)
 	return first && behind > 1 && behind >= 2 * first ? first : 0;
 }
 
-/* The first block behind so many backward passes, and their optimizer, from `from` on; the first of them begins at
- * *backward. SIZE_MAX: there are not so many. Threads of the backward pass have no Python frames. */
+/* The first block behind so many backward passes, and their optimizer, from `from` on; the first
+ * of them begins at *backward. SIZE_MAX: there are not so many. Threads of the backward pass have
+ * no Python frames. */
 static size_t passes_end(const struct work *w, size_t from, size_t each, size_t *backward)
 {
 	size_t passes = 0;
@@ -277,7 +297,8 @@ static size_t passes_end(const struct work *w, size_t from, size_t each, size_t 
 }
 
 /* An optimizer that is silent but for its first step: an iteration is so many backward passes. */
-static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest, struct vc_error *err)
+static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest,
+		     struct vc_error *err)
 {
 	size_t end = 0, next, backward;
 	int r = VC_OK;
@@ -296,7 +317,8 @@ static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest
 	return r;
 }
 
-/* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer. */
+/* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer.
+ */
 static int by_names(struct work *w, struct vc_error *err)
 {
 	size_t end = 0, backward = SIZE_MAX, optimizer = SIZE_MAX, ends = 0, shortest = SIZE_MAX;
@@ -369,7 +391,8 @@ static int marks_or_names(struct work *w, struct vc_error *err)
 /* Bytes of blocks born since `from` that will live long: what backward gives back. */
 static bool lasting(const struct vc_block_life *b, size_t from, size_t end, size_t least)
 {
-	return b->born >= from && b->died != UINT32_MAX && b->died <= end && b->died - b->born >= least;
+	return b->born >= from && b->died != UINT32_MAX && b->died <= end &&
+	       b->died - b->born >= least;
 }
 
 /* The block at which backward begins between blocks [from, end): named, or where the first block
@@ -384,8 +407,8 @@ static size_t backward_start(const struct work *w, size_t from, size_t end)
 			return i;
 	for (size_t i = from; i < end; i++) {
 		size_t died = b[i].died;
-		if (died != UINT32_MAX && died < found && died > i && (died - i) * 4 > died - from &&
-		    died - i > 2 && (died - i) * 16 > end - from)
+		if (died != UINT32_MAX && died < found && died > i &&
+		    (died - i) * 4 > died - from && died - i > 2 && (died - i) * 16 > end - from)
 			found = died;
 	}
 	return found;
@@ -466,8 +489,8 @@ static size_t event_of(const struct work *w, size_t block)
 	return block < w->a->n ? w->a->block[block].event : w->n;
 }
 
-/* Where the optimizer begins. One that asks for nothing is where its mark is: gradients are given back
- * behind it. */
+/* Where the optimizer begins. One that asks for nothing is where its mark is: gradients are given
+ * back behind it. */
 static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
 {
 	size_t at = event_of(w, opt);
@@ -479,9 +502,9 @@ static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
 	return at;
 }
 
-/* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and gradients
- * are there by then, all of them. Live memory that falls from one to the next is that of a backward
- * pass which computes its layers again: no micro-batches. */
+/* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and
+ * gradients are there by then, all of them. Live memory that falls from one to the next is that
+ * of a backward pass which computes its layers again: no micro-batches. */
 static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t start[MICROS])
 {
 	size_t n = 0, at = from;
@@ -498,7 +521,8 @@ static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t
 		start[n++] = at = i;
 	}
 	/* One only: it must be about in the middle. */
-	if (n == 1 && ((start[0] - from) * 3 < end - start[0] || (end - start[0]) * 3 < start[0] - from))
+	if (n == 1 &&
+	    ((start[0] - from) * 3 < end - start[0] || (end - start[0]) * 3 < start[0] - from))
 		return 0;
 	return n;
 }
@@ -516,11 +540,15 @@ static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, str
 	r = add_span(w, (struct vc_span){ VC_PHASE_FORWARD, s.iteration, s.micro, event_of(w, at),
 					  event_of(w, back) }, err);
 	if (r == VC_OK)
-		r = add_span(w, (struct vc_span){ VC_PHASE_BACKWARD, s.iteration, s.micro,
-						  event_of(w, back), event_of_optimizer(w, opt, end) }, err);
+		r = add_span(w,
+			     (struct vc_span){ VC_PHASE_BACKWARD, s.iteration, s.micro,
+					      event_of(w, back), event_of_optimizer(w, opt, end) },
+			     err);
 	if (r == VC_OK && last)
-		r = add_span(w, (struct vc_span){ VC_PHASE_OPTIMIZER, s.iteration, s.micro,
-						  event_of_optimizer(w, opt, end), event_of(w, end) }, err);
+		r = add_span(w,
+			     (struct vc_span){ VC_PHASE_OPTIMIZER, s.iteration, s.micro,
+					      event_of_optimizer(w, opt, end), event_of(w, end) },
+			     err);
 	return r;
 }
 
@@ -536,8 +564,9 @@ static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, stru
 	for (uint32_t micro = 0; r == VC_OK && micro <= n; micro++) {
 		size_t next = micro < n ? start[micro] : end;
 
-		r = cut_one(w, (struct vc_span){ .iteration = iteration, .micro = micro, .first = at }, next,
-			    micro == n, err);
+		r = cut_one(w,
+			    (struct vc_span){ .iteration = iteration, .micro = micro, .first = at },
+			    next, micro == n, err);
 		at = next;
 	}
 	if (n + 1 > w->a->micro)
@@ -561,18 +590,22 @@ static int phases(struct work *w, struct vc_error *err)
 					      w->starts ? event_of(w, w->start[0]) : w->n }, err);
 
 	for (size_t k = 0; r == VC_OK && k < w->starts; k++) {
-		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : w->end, end = next;
+		size_t from = w->start[k], next = k + 1 < w->starts ? w->start[k + 1] : w->end,
+		       end = next;
 
 		/* Longer than it should be: something else ran after it. */
 		if (w->named)
 			end = named_end(w, from, next);
-		else if (end - from > w->lag + w->lag / 16 && !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
+		else if (end - from > w->lag + w->lag / 16 &&
+			 !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
 			end = from + w->lag;
 		r = cut(w, a->iterations, from, end, err);
 		if (r == VC_OK)
-			r = add_span(w, (struct vc_span){ VC_PHASE_OTHER, UINT32_MAX, 0, event_of(w, end),
-							  k + 1 < w->starts ? event_of(w, next) : w->n },
-				     err);
+			r = add_span(
+				w,
+				(struct vc_span){ VC_PHASE_OTHER, UINT32_MAX, 0, event_of(w, end),
+						 k + 1 < w->starts ? event_of(w, next) : w->n },
+				err);
 		a->iterations++;
 	}
 	return r;
@@ -595,7 +628,8 @@ static void forget(struct vc_anatomy *a)
 		a->block[i].span = 0;
 	}
 	if (a->spans)
-		a->span[0] = (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0, a->span[a->spans - 1].end };
+		a->span[0] = (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0,
+					      a->span[a->spans - 1].end };
 	a->spans = a->spans > 0;
 	a->iterations = a->micro = 0;
 	a->confidence = 0;
@@ -634,9 +668,10 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		made_early(&w);
 	if (r == VC_OK)
 		vc_purposes(a);
-	/* More than a gradient for each parameter: what repeats is something else, the layers of one
-	 * inference say; with names or marks it cannot be. */
-	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->gradients > a->parameters / 2 * 5)
+	/* More than a gradient for each parameter: what repeats is something else, the layers of
+	 * one inference say; with names or marks it cannot be. */
+	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") &&
+	    a->gradients > a->parameters / 2 * 5)
 		a->confidence *= 0.3;
 	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->confidence < VC_ANATOMY_SURE)
 		forget(a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anatomy.h - iterations, phases and categories of a training run, from marks or from the pattern of
- * its allocations. */
+/* anatomy.h - iterations, phases and categories of a training run, from marks or from the pattern
+ * of its allocations. */
 #ifndef VC_ANATOMY_H
 #define VC_ANATOMY_H
 
@@ -47,7 +47,8 @@ struct vc_span { /* a phase; spans tile the events */
 };
 
 struct vc_anatomy {
-	struct vc_block_life *block; /* in order of birth; those of the starting heap are not here */
+	struct vc_block_life
+		*block; /* in order of birth; those of the starting heap are not here */
 	size_t n;
 	struct vc_span *span;
 	size_t spans;
@@ -67,7 +68,8 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		    const struct vc_meta *meta, struct vc_error *err);
 void vc_anatomy_fini(struct vc_anatomy *a);
 
-/* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts looks like one. */
+/* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts
+ * looks like one. */
 bool vc_is_library(uint64_t size);
 
 const char *vc_phase_name(enum vc_phase p);

@@ -6,7 +6,9 @@
 
 #include "simulator/anatomy/period.h"
 
-enum { CUBLAS = 8519680 }; /* 4096 KiB * 2 + 16 KiB * 8 of CUBLAS_WORKSPACE_CONFIG: no tensor's size */
+enum {
+	CUBLAS = 8519680
+}; /* 4096 KiB * 2 + 16 KiB * 8 of CUBLAS_WORKSPACE_CONFIG: no tensor's size */
 
 bool vc_is_library(uint64_t size) /* by the sizes of scratch.c */
 {
@@ -17,24 +19,30 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 			   const struct vc_span *born, const struct vc_span *died)
 {
 	bool ends = !died && b->died_event != SIZE_MAX;
-	bool lasts = !died || (died->iteration != born->iteration && died->iteration != born->iteration + 1);
+	bool lasts = !died || (died->iteration != born->iteration &&
+			       died->iteration != born->iteration + 1);
 
 	switch ((enum vc_phase)born->phase) {
 	case VC_PHASE_INIT:
 		return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
-	case VC_PHASE_OPTIMIZER: /* the last optimizer's temporaries go when nothing more is asked for */
+	case VC_PHASE_OPTIMIZER: /* the last optimizer's temporaries go when nothing more is asked
+				    for */
 		return lasts && !(ends && b->iteration && b->iteration + 1 == a->iterations) ?
 		       VC_CAT_STATE : VC_CAT_OPTIMIZER_TEMP;
 	case VC_PHASE_FORWARD:
 		if (lasts)
-			return b->iteration + 1 < a->iterations || vc_is_library(b->size) ? VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
+			return b->iteration + 1 < a->iterations || vc_is_library(b->size) ?
+				       VC_CAT_WORKSPACE :
+				       VC_CAT_ACTIVATION;
 		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
 		       died->iteration == born->iteration ? VC_CAT_FORWARD_TEMP : VC_CAT_ACTIVATION;
 	case VC_PHASE_BACKWARD:
 		if (lasts)
-			return b->iteration + 1 < a->iterations && b->iteration ? VC_CAT_UNKNOWN :
-			       b->iteration || (a->iterations == 1 && b->size != CUBLAS) ? VC_CAT_GRADIENT :
-			       VC_CAT_WORKSPACE;
+			return b->iteration + 1 < a->iterations && b->iteration ?
+				       VC_CAT_UNKNOWN :
+			       b->iteration || (a->iterations == 1 && b->size != CUBLAS) ?
+				       VC_CAT_GRADIENT :
+				       VC_CAT_WORKSPACE;
 		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&
 		       died->micro == born->micro ? VC_CAT_BACKWARD_TEMP : VC_CAT_GRADIENT;
 	case VC_PHASE_OTHER:
@@ -104,7 +112,8 @@ static void kept_gradients(struct vc_anatomy *a)
 	/* From the end: the workspaces of a backward pass come with its first operators. */
 	for (size_t i = a->n; n && i-- > 0;)
 		if (a->block[i].category == VC_CAT_WORKSPACE &&
-		    a->span[a->block[i].span].phase == VC_PHASE_BACKWARD && take(&a->block[i], size, &n)) {
+		    a->span[a->block[i].span].phase == VC_PHASE_BACKWARD &&
+		    take(&a->block[i], size, &n)) {
 			found += a->block[i].size;
 			taken[k++] = i;
 		}
@@ -121,9 +130,9 @@ static void kept_gradients(struct vc_anatomy *a)
 	free(size);
 }
 
-/* Where nothing names the optimizer it may be thought to begin before the last gradients: of what lives
- * through it those that come first and for which a parameter has none yet. Most must have one: else
- * some are frozen. */
+/* Where nothing names the optimizer it may be thought to begin before the last gradients: of what
+ * lives through it those that come first and for which a parameter has none yet. Most must have
+ * one: else some are frozen. */
 static void late_gradients(struct vc_anatomy *a)
 {
 	size_t n, at = 0;
@@ -137,7 +146,8 @@ static void late_gradients(struct vc_anatomy *a)
 		while (at < a->n && a->block[at].iteration != k)
 			at++;
 		for (from = at; at < a->n && a->block[at].iteration == k; at++)
-			if (a->block[at].category == VC_CAT_GRADIENT && take(&a->block[at], left, &m))
+			if (a->block[at].category == VC_CAT_GRADIENT &&
+			    take(&a->block[at], left, &m))
 				found += a->block[at].size;
 		for (size_t i = from; m && found * 4 > sum * 3 && i < at; i++)
 			if (a->block[i].category == VC_CAT_OPTIMIZER_TEMP && a->block[i].died >= at)
@@ -158,8 +168,9 @@ static void purposes(struct vc_anatomy *a)
 
 		b->span = span_at(a, b->event);
 		b->iteration = a->span[b->span].iteration;
-		const struct vc_span *died = b->died_event == SIZE_MAX || b->died_event > end ? NULL :
-					     &a->span[span_at(a, b->died_event)];
+		const struct vc_span *died = b->died_event == SIZE_MAX || b->died_event > end ?
+						     NULL :
+						     &a->span[span_at(a, b->died_event)];
 		bool state = b->category == VC_CAT_STATE; /* who asked for it says so */
 		b->category = category_of(a, b, &a->span[b->span], died);
 		if (state && b->category == VC_CAT_PARAMETER)

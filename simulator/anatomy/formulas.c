@@ -11,8 +11,8 @@ static uint64_t up(uint64_t a, uint64_t b)
 }
 
 /* HF transformers "Methods and tools for efficient training"; torch.optim source for what each
- * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no momentum;
- * 8-bit: one byte per value for each of two states plus a float scale per block. */
+ * keeps; Adafactor: Shazeer and Stern 2018, row and column sums over the last two sides, no
+ * momentum; 8-bit: one byte per value for each of two states plus a float scale per block. */
 uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsigned element,
 			    unsigned block)
 {
@@ -95,7 +95,8 @@ double vc_gpt_layer(double h, double heads, double seq, double t, enum vc_recomp
 		return 2 * h;
 	if (r == VC_RECOMPUTE_SELECTIVE)
 		return h * (t > 1 ? 10 + 24 / t : 34);
-	return t > 1 ? h * (10 + 24 / t + 5 * heads * seq / (h * t)) : h * (34 + 5 * heads * seq / h);
+	return t > 1 ? h * (10 + 24 / t + 5 * heads * seq / (h * t)) :
+		       h * (34 + 5 * heads * seq / h);
 }
 
 double vc_gpt_layer_sequence(double h, double heads, double seq, double t, enum vc_recompute r)
@@ -109,8 +110,8 @@ double vc_llama_layer(double h, double f, double g)
 	return 2 * (h + h + (1 + 2 * g) * h + h + h + h + 4 * f);
 }
 
-/* What transformers' modules keep beside: the float result of each of two norms before its weight, and
- * rotated queries and keys. */
+/* What transformers' modules keep beside: the float result of each of two norms before its
+ * weight, and rotated queries and keys. */
 double vc_llama_eager(double h, double g, double element)
 {
 	return 2 * 4 * h + (1 + g) * h * element;

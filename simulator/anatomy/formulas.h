@@ -13,11 +13,12 @@ enum vc_optimizer {
 	VC_OPT_ADAFACTOR_HF, VC_OPT_LION8BIT
 };
 /* For VC_P_ENUM parameters, in the same order. */
-#define VC_OPTIMIZERS "sgd,momentum,adam,adamw,amsgrad,adafactor,lion,rmsprop,adagrad,lamb,adam8bit,muon," \
-		      "adafactor_hf,lion8bit"
+#define VC_OPTIMIZERS                                                                            \
+	"sgd,momentum,adam,adamw,amsgrad,adafactor,lion,rmsprop,adagrad,lamb,adam8bit,muon,"     \
+	"adafactor_hf,lion8bit"
 
-/* cols = 1 and times = 0: a vector of `rows`. times: so many matrices in one tensor (the kernels of a
- * convolution); 0: one. */
+/* cols = 1 and times = 0: a vector of `rows`. times: so many matrices in one tensor (the kernels
+ * of a convolution); 0: one. */
 struct vc_tensor_shape { uint64_t rows, cols, times; };
 
 /* Bytes of optimizer state of one tensor whose values take `element` bytes (states follow the
@@ -25,14 +26,17 @@ struct vc_tensor_shape { uint64_t rows, cols, times; };
 uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsigned element,
 			    unsigned block);
 
-/* Model states of mixed-precision Adam per GPU (ZeRO paper, figure 1): stage 0..3, K = 12. Bytes. */
+/* Model states of mixed-precision Adam per GPU (ZeRO paper, figure 1): stage 0..3, K = 12. Bytes.
+ */
 double vc_zero_states(double parameters, unsigned stage, double ranks);
 
 /* DeepSpeed's estimators (estimate_zero{2,3}_model_states_mem_needs): GPU bytes per card. offload:
  * 0 none, 1 optimizer, 2 optimizer and parameters (stage 3 only). largest: values of the largest
  * layer. */
-double vc_deepspeed_gpu(double parameters, double largest, unsigned stage, double ranks, int offload);
-double vc_deepspeed_host(double parameters, double largest, unsigned stage, double ranks, int offload);
+double vc_deepspeed_gpu(double parameters, double largest, unsigned stage, double ranks,
+			int offload);
+double vc_deepspeed_host(double parameters, double largest, unsigned stage, double ranks,
+			 int offload);
 
 /* Values that a LoRA adapter of that rank adds to one linear layer. */
 uint64_t vc_lora_values(uint64_t in, uint64_t out, uint64_t rank);
@@ -50,7 +54,8 @@ double vc_gpt_layer_sequence(double hidden, double heads, double seq, double ten
 double vc_llama_layer(double hidden, double feed_forward, double kv_ratio);
 /* What is kept beside that, per token and layer: flash attention's log-sum-exp, norm statistics. */
 double vc_llama_rest(double heads);
-/* Bytes per token and layer that an eager Llama of transformers keeps beside; element: bytes per value. */
+/* Bytes per token and layer that an eager Llama of transformers keeps beside; element: bytes per
+ * value. */
 double vc_llama_eager(double h, double g, double element);
 double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */

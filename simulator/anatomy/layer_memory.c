@@ -12,12 +12,14 @@ static size_t steady_forward(const struct vc_anatomy *a)
 	size_t found = SIZE_MAX;
 
 	for (size_t i = 0; i + 1 < a->spans; i++)
-		if (a->span[i].phase == VC_PHASE_FORWARD && a->span[i].iteration <= 1 && !a->span[i].micro)
+		if (a->span[i].phase == VC_PHASE_FORWARD && a->span[i].iteration <= 1 &&
+		    !a->span[i].micro)
 			found = i;
 	return found;
 }
 
-static void sum_activations(struct vc_layering *l, const struct vc_layers *y, const struct vc_anatomy *a)
+static void sum_activations(struct vc_layering *l, const struct vc_layers *y,
+			    const struct vc_anatomy *a)
 {
 	for (size_t k = 0; k < l->n; k++)
 		for (size_t i = y->at[k].from; i < y->at[k].to; i++)
@@ -37,9 +39,10 @@ static uint64_t repeated(const uint64_t *size, size_t lag, size_t layers)
 	return sum;
 }
 
-/* Parameters are made layer by layer: the stretch of their sizes that comes once per layer and weighs
- * most. */
-static bool parameters_by_order(struct vc_layering *l, const struct vc_anatomy *a, struct vc_error *err)
+/* Parameters are made layer by layer: the stretch of their sizes that comes once per layer and
+ * weighs most. */
+static bool parameters_by_order(struct vc_layering *l, const struct vc_anatomy *a,
+				struct vc_error *err)
 {
 	uint64_t *size = calloc(a->n + 1, sizeof(*size)), best = 0;
 	size_t n = 0;
@@ -54,7 +57,9 @@ static bool parameters_by_order(struct vc_layering *l, const struct vc_anatomy *
 	/* Most layers have fewer than a hundred parameters. */
 	for (size_t lag = 1; lag * l->n <= n && lag <= 128; lag++)
 		for (size_t i = 0; i + lag * l->n <= n; i++) {
-			uint64_t sum = size[i] == size[i + lag] || l->n < 2 ? repeated(size + i, lag, l->n) : 0;
+			uint64_t sum = size[i] == size[i + lag] || l->n < 2 ?
+					       repeated(size + i, lag, l->n) :
+					       0;
 			best = sum > best ? sum : best;
 		}
 	for (size_t k = 0; k < l->n; k++)
@@ -65,8 +70,8 @@ static bool parameters_by_order(struct vc_layering *l, const struct vc_anatomy *
 
 /* Else by the gradients made while the backward pass is in the layer: from the first death of what
  * the layer kept to that of the layer before it. */
-static void parameters_by_gradients(struct vc_layering *l, const struct vc_layers *y, const struct vc_anatomy *a,
-				    size_t span)
+static void parameters_by_gradients(struct vc_layering *l, const struct vc_layers *y,
+				    const struct vc_anatomy *a, size_t span)
 {
 	size_t from = a->span[span + 1].end;
 
@@ -111,7 +116,8 @@ static double coverage(const struct vc_layers *y, const struct vc_anatomy *a, si
 	return all > in ? (double)in / (double)all : 1;
 }
 
-/* What has no parameters is no layer (a dropout called twice); frozen ones are found by their order. */
+/* What has no parameters is no layer (a dropout called twice); frozen ones are found by their
+ * order. */
 static bool is_empty(const struct vc_layering *l)
 {
 	uint64_t sum = 0;
@@ -121,8 +127,8 @@ static bool is_empty(const struct vc_layering *l)
 	return !sum;
 }
 
-static int describe(struct vc_layering *l, const struct vc_layers *y, const struct vc_anatomy *a, size_t span,
-		    struct vc_error *err)
+static int describe(struct vc_layering *l, const struct vc_layers *y, const struct vc_anatomy *a,
+		    size_t span, struct vc_error *err)
 {
 	l->n = y->n;
 	l->at = calloc(l->n + 1, sizeof(*l->at));
@@ -139,7 +145,8 @@ static int describe(struct vc_layering *l, const struct vc_layers *y, const stru
 		return VC_OK;
 	}
 	l->from = y->named ? "names of call sites" : "pattern";
-	l->confidence = a->confidence * (y->named ? 0.95 : 0.9 * evenness(l) * coverage(y, a, span));
+	l->confidence =
+		a->confidence * (y->named ? 0.95 : 0.9 * evenness(l) * coverage(y, a, span));
 	return VC_OK;
 }
 

@@ -7,9 +7,10 @@
 #include "simulator/anatomy/anatomy.h"
 
 struct vc_layering_at {
-	uint32_t frame;        /* of the recording's call sites: where the layer asks first; 0: none */
+	uint32_t frame; /* of the recording's call sites: where the layer asks first; 0: none */
 	uint64_t activations;  /* requested bytes kept for the backward pass */
-	uint64_t parameters;   /* bytes, by the order of sizes in which the model was made; else of what got gradients */
+	uint64_t parameters; /* bytes, by the order of sizes in which the model was made; else of
+				what got gradients */
 };
 
 struct vc_layering {
@@ -20,7 +21,8 @@ struct vc_layering {
 	bool all_parameters;   /* false: only those that got gradients */
 };
 
-/* Of a steady iteration of `a`, which was read from `t`. Errors: VC_ENOMEM. The caller releases *l. */
+/* Of a steady iteration of `a`, which was read from `t`. Errors: VC_ENOMEM. The caller releases
+ * *l. */
 int vc_layering_read(struct vc_layering *l, const struct vc_anatomy *a, const struct vc_trace *t,
 		     struct vc_error *err);
 void vc_layering_fini(struct vc_layering *l);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers.c - see layers.h.
  *
- * By call sites: a function is known by the functions it was called through, without their lines. It
- * was called anew when a line further out is another one, when something was allocated outside it in
- * between, or when it is back at the line at which it began. Of all such functions the layers are
- * those of the one whose calls cover most, so that neither the model (called once) nor a part of a
- * layer (covers less) wins; a second kind of layer (decoder behind encoder) is taken where it covers
- * what the first does not. */
+ * By call sites: a function is known by the functions it was called through, without their lines.
+ * It was called anew when a line further out is another one, when something was allocated outside
+ * it in between, or when it is back at the line at which it began. Of all such functions the
+ * layers are those of the one whose calls cover most, so that neither the model (called once) nor
+ * a part of a layer (covers less) wins; a second kind of layer (decoder behind encoder) is taken
+ * where it covers what the first does not. */
 #include "simulator/anatomy/layers.h"
 
 #include <stdlib.h>
@@ -84,8 +84,9 @@ static void went_back(struct group *g, uint32_t line)
 		}
 }
 
-/* The line at which calls begin: the first one that came after a later one. A line further down that
- * did so three times as often is that of another class of the same file with a function of that name. */
+/* The line at which calls begin: the first one that came after a later one. A line further down
+ * that did so three times as often is that of another class of the same file with a function of
+ * that name. */
 static uint32_t start_line(const struct group *g)
 {
 	uint32_t line = UINT32_MAX, times = 0;
@@ -129,9 +130,10 @@ static void visit(struct sites *s, size_t block)
 			continue;
 		if (!g->key) {
 			const char *file = string_of(s->m, f->file);
-			*g = (struct group){ .key = s->key[d],
-					     .plumbing = is_part(file) ||
-							 strcmp(string_of(s->m, f->function), "forward") != 0 };
+			*g = (struct group){
+				.key = s->key[d],
+				.plumbing = is_part(file) ||
+					    strcmp(string_of(s->m, f->function), "forward") != 0 };
 		}
 		if (!s->model && !strcmp(string_of(s->m, f->function), "forward"))
 			s->model = s->key[d];
@@ -193,11 +195,18 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, st
 		for (size_t d = 0; r == VC_OK && d < s->depth; d++) {
 			uint32_t line = s->m->frame[s->chain[d]].line;
 
-			if (s->key[d] != key || inside(&had, i) || (start != UINT32_MAX && line < start))
+			if (s->key[d] != key || inside(&had, i) ||
+			    (start != UINT32_MAX && line < start))
 				continue;
 			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
-				r = push(l, (struct vc_layer){ .from = i, .to = i + 1, .frame = s->chain[d],
-					.low = line, .high = line, .function = (uint8_t)kind }, err);
+				r = push(l,
+					 (struct vc_layer){ .from = i,
+							   .to = i + 1,
+							   .frame = s->chain[d],
+							   .low = line,
+							   .high = line,
+							   .function = (uint8_t)kind },
+					 err);
 				had.at = l->at;
 				g.first_line = line;
 				g.calls++;
@@ -240,9 +249,9 @@ static bool same_sites(const struct sites *s, const size_t *a, const size_t *b, 
 	return true;
 }
 
-/* The length of the parts that [from, to) ends with, by call sites alone, and what is before them (a
- * part that lacks something); 0: it is one. What a handle keeps from its first use on does not count. A
- * little more at the end belongs to the last part. */
+/* The length of the parts that [from, to) ends with, by call sites alone, and what is before them
+ * (a part that lacks something); 0: it is one. What a handle keeps from its first use on does not
+ * count. A little more at the end belongs to the last part. */
 static size_t part_of(const struct sites *s, size_t from, size_t to, size_t *lead)
 {
 	size_t n = 0, found = 0, *at = calloc(to - from + 1, sizeof(*at));
@@ -274,7 +283,8 @@ static int split(struct sites *s, struct vc_layers *l, struct vc_error *err)
 	l->at = NULL;
 	l->n = 0;
 	for (size_t k = 0; r == VC_OK && k < whole.n; k++) {
-		size_t lead = 0, m = part_of(s, whole.at[k].from, whole.at[k].to, &lead), n = 0, left = 0;
+		size_t lead = 0, m = part_of(s, whole.at[k].from, whole.at[k].to, &lead), n = 0,
+		       left = 0;
 
 		for (size_t i = whole.at[k].from; m && i < whole.at[k].to; i++)
 			left += !lasting(s, i);
@@ -300,7 +310,8 @@ static bool one_kind(const struct vc_layer *x, const struct vc_layer *y)
 	return x->function == y->function && x->low <= y->high && y->low <= x->high;
 }
 
-/* Functions of one name in one file, called in the same way, are of two classes where they share no line. */
+/* Functions of one name in one file, called in the same way, are of two classes where they share
+ * no line. */
 static void tell_kinds(struct vc_layers *l)
 {
 	uint8_t next = 0;
@@ -387,7 +398,8 @@ static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *
 
 	for (size_t i = s->from; lag && i + lag < s->to; i++) {
 		bad = token(s, i) == token(s, i + lag) ? 0 : bad + 1;
-		if (bad > 2 || i + 1 - run == bad) { /* too many, or nothing that repeats before it */
+		if (bad > 2 ||
+		    i + 1 - run == bad) { /* too many, or nothing that repeats before it */
 			run = i + 1;
 			bad = 0;
 		}
@@ -399,7 +411,11 @@ static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *
 	for (size_t k = 0; r == VC_OK && lag && k <= longest / lag; k++) {
 		size_t from = first + k * lag, to = from + lag;
 
-		r = from < s->to ? push(l, (struct vc_layer){ .from = from, .to = to < s->to ? to : s->to }, err) : VC_OK;
+		r = from < s->to ?
+			    push(l,
+				 (struct vc_layer){ .from = from, .to = to < s->to ? to : s->to },
+				 err) :
+			    VC_OK;
 	}
 	if (l->n < 2)
 		l->n = 0;
@@ -445,7 +461,8 @@ bool vc_layers_kept(const struct vc_anatomy *a, const struct vc_block_life *b, s
 {
 	const struct vc_span *back = &a->span[span + 1];
 
-	return b->died_event != SIZE_MAX && b->died_event >= back->first && b->died_event < back->end;
+	return b->died_event != SIZE_MAX && b->died_event >= back->first &&
+	       b->died_event < back->end;
 }
 
 size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)

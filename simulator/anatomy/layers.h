@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.h - the layers of a forward pass: which stretches of it are calls of one and the same module
- * class. */
+/* layers.h - the layers of a forward pass: which stretches of it are calls of one and the same
+ * module class. */
 #ifndef VC_LAYERS_H
 #define VC_LAYERS_H
 
@@ -8,7 +8,8 @@
 
 struct vc_layer {
 	size_t from, to; /* blocks [from, to) of the anatomy, in order, disjoint */
-	uint32_t frame;  /* of meta, where its first block was asked for, in its function; 0: no call sites */
+	uint32_t frame;  /* of meta, where its first block was asked for, in its function; 0: no
+			    call sites */
 	uint32_t low, high; /* lines of its function that asked for something */
 	uint8_t function, kind; /* layers of one function; of one class: 0 and up */
 };
@@ -16,7 +17,8 @@ struct vc_layer {
 struct vc_layers {
 	struct vc_layer *at;
 	size_t n;                   /* 0: none found */
-	size_t model_from, model_to;/* blocks of the whole model's forward pass, without the loss around it */
+	size_t model_from, model_to; /* blocks of the whole model's forward pass, without the loss
+					around it */
 	bool named;                 /* by call sites; false: by sizes that repeat */
 };
 
@@ -27,13 +29,14 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 		   const struct vc_meta *m, size_t span, struct vc_error *err);
 void vc_layers_fini(struct vc_layers *l);
 
-/* Where there are several kinds and some of them hand on the same from layer to layer (the blocks of a
- * transformer; not the convolutions in front of it), only those stay: what libraries wrap or checkpoint. */
+/* Where there are several kinds and some of them hand on the same from layer to layer (the blocks
+ * of a transformer; not the convolutions in front of it), only those stay: what libraries wrap or
+ * checkpoint. */
 void vc_layers_stacks(struct vc_layers *l, const struct vc_anatomy *a, size_t span);
 
-/* The block of a layer that is what it hands on: of those kept for the backward pass the one given back
- * first, by the layer behind it. SIZE_MAX: nothing is kept, or its
- * result is not (a mean over tokens needs no input). */
+/* The block of a layer that is what it hands on: of those kept for the backward pass the one
+ * given back first, by the layer behind it. SIZE_MAX: nothing is kept, or its result is not (a
+ * mean over tokens needs no input). */
 size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span);
 
 /* Is block b kept by forward pass `span` for the backward pass behind it? */

@@ -140,9 +140,11 @@ void vc_period_lag(struct work *w, struct vc_error *err)
 		c[i].count = score(w, c[i].lag, whole);
 		best = c[i].count > best ? c[i].count : best;
 	}
-	/* A multiple of the period repeats as well, a little less often: the shortest of the good. */
+	/* A multiple of the period repeats as well, a little less often: the shortest of the
+	 * good. */
 	for (size_t i = 0; i < n; i++)
-		if (c[i].count * 10 >= best * 9 && c[i].count >= SHORTEST && (!w->lag || c[i].lag < w->lag))
+		if (c[i].count * 10 >= best * 9 && c[i].count >= SHORTEST &&
+		    (!w->lag || c[i].lag < w->lag))
 			w->lag = c[i].lag;
 }
 
@@ -218,9 +220,10 @@ static size_t first_start(const struct work *w, size_t second)
 	size_t best = SIZE_MAX, off = w->lag;
 
 	for (size_t i = 0; i + SIGNATURE < second; i++) {
-		size_t distance = second - i, d = distance > w->lag ? distance - w->lag : w->lag - distance;
-		if (vc_alike_with_gaps(w, i, second) >= SIGNATURE - 1 && w->before[i] <= w->before[second] + SLACK &&
-		    d < off && d * 2 < w->lag) {
+		size_t distance = second - i,
+		       d = distance > w->lag ? distance - w->lag : w->lag - distance;
+		if (vc_alike_with_gaps(w, i, second) >= SIGNATURE - 1 &&
+		    w->before[i] <= w->before[second] + SLACK && d < off && d * 2 < w->lag) {
 			off = d;
 			best = i;
 		}

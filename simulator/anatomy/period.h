@@ -25,7 +25,8 @@ struct vc_anatomy_work {
 	size_t end;                /* block at which the last of them ends at the latest */
 	uint16_t device;
 	bool named;
-	size_t passes;             /* backward passes of an iteration whose optimizer asks for nothing; 0: it does */
+	size_t passes; /* backward passes of an iteration whose optimizer asks for nothing; 0: it
+			  does */
 };
 
 /* Sets w->lag, 0 when nothing repeats. */
@@ -36,9 +37,9 @@ int vc_period_start(struct vc_anatomy_work *w, size_t block, struct vc_error *er
 /* How many of the next allocations after i and j agree, others in between allowed at i. */
 unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j);
 
-/* onestep.c: recordings of a single step, told by call sites. How many backward passes they name from block
- * `from` on; and where the forward pass of the step begins that ends before block `end`: behind the parameters, where
- * the recording saw them made, else at `guess`. */
+/* onestep.c: recordings of a single step, told by call sites. How many backward passes they name
+ * from block `from` on; and where the forward pass of the step begins that ends before block
+ * `end`: behind the parameters, where the recording saw them made, else at `guess`. */
 size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from);
 size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t end);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.c - launch arithmetic of PyTorch's gpu_reduce_kernel for a sum over the outer dimension.
+/* reduction.c - launch arithmetic of PyTorch's gpu_reduce_kernel for a sum over the outer
+ * dimension.
  *
- * Source: aten/src/ATen/native/cuda/Reduce.cuh (setReduceConfig, ReduceConfig::global_memory_size and
- * semaphore_size), unchanged in these parts from 2.0 to 2.15. Checked against every bias gradient of
- * the ladder recordings (docs/what-if.md). */
+ * Source: aten/src/ATen/native/cuda/Reduce.cuh (setReduceConfig, ReduceConfig::global_memory_size
+ * and semaphore_size), unchanged in these parts from 2.0 to 2.15. Checked against every bias
+ * gradient of the ladder recordings (docs/what-if.md). */
 #include "simulator/anatomy/reduction.h"
 
 enum {
@@ -98,7 +99,8 @@ bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 	if (!n || semaphores != 4 * s.grid || !partial || partial % unit || partial == unit)
 		return false;
 	uint64_t blocks = partial / unit;
-	uint64_t fill = up((uint64_t)card->sms * (card->threads_per_sm / (s.width * s.height)), s.grid);
+	uint64_t fill =
+		up((uint64_t)card->sms * (card->threads_per_sm / (s.width * s.height)), s.grid);
 	*lo = ((blocks - 1) * LEAST) * s.height + 1;
 	*hi = blocks * LEAST * s.height;
 	*limit = blocks < fill ? VC_LIMIT_ROWS : blocks == fill ? VC_LIMIT_CARD : VC_LIMIT_THREAD;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* single_step.c - a recording of a single step: nothing repeats, so call sites and sizes must say where it
- * begins. Parameters made in it are what lasts and has a gradient of its size. */
+/* single_step.c - a recording of a single step: nothing repeats, so call sites and sizes must say
+ * where it begins. Parameters made in it are what lasts and has a gradient of its size. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static uint8_t role_of(const struct vc_anatomy_work *w, size_t block, bool *site
 	return *sited ? w->role[site] : VC_ROLE_NONE;
 }
 
-/* PyTorch's own history has no Python frames on the threads of the backward pass: what names nothing
- * belongs to the pass that began before it. */
+/* PyTorch's own history has no Python frames on the threads of the backward pass: what names
+ * nothing belongs to the pass that began before it. */
 size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from)
 {
 	bool inside = false, sited;
@@ -70,10 +70,13 @@ size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t en
 {
 	const struct vc_block_life *b = w->a->block;
 	uint64_t *size = calloc(w->a->n + 1, sizeof(*size)), sum = 0, found = 0;
-	size_t backward = guess, at = guess, n = size ? gradients(w, guess, end, size, &backward, &sum) : 0;
+	size_t backward = guess, at = guess,
+	       n = size ? gradients(w, guess, end, size, &backward, &sum) : 0;
 
 	for (size_t i = guess; n && i < backward; i++) {
-		uint64_t *same = b[i].died >= end ? bsearch(&b[i].size, size, n, sizeof(*size), by_size) : NULL;
+		uint64_t *same = b[i].died >= end ?
+					 bsearch(&b[i].size, size, n, sizeof(*size), by_size) :
+					 NULL;
 
 		if (!same)
 			continue;

@@ -8,7 +8,8 @@
 
 struct piece { uint64_t addr, size, id; uint32_t stream, prev, next; };
 
-/* Live blocks as a list through an array, so that walk() and check() can see them; slot 0 heads it. */
+/* Live blocks as a list through an array, so that walk() and check() can see them; slot 0 heads
+ * it. */
 struct state { struct piece *at; uint32_t n, cap, spare; };
 
 static int grow(struct state *st, struct vc_error *err)
@@ -48,8 +49,9 @@ static int direct_alloc(struct vc_model *m, const struct vc_request *rq, struct 
 		return VC_ENOMEM;
 	if (!vc_device_alloc(m->device, rq->size, &addr)) {
 		m->now.ooms++;
-		snprintf(m->note, sizeof(m->note), "out of memory: %" PRIu64 " bytes asked for, %" PRIu64
-			 " bytes free", rq->size, vc_device_available(m->device));
+		snprintf(m->note, sizeof(m->note),
+			 "out of memory: %" PRIu64 " bytes asked for, %" PRIu64 " bytes free",
+			 rq->size, vc_device_available(m->device));
 		return VC_REFUSED;
 	}
 	i = take_slot(st);
@@ -111,8 +113,9 @@ static int direct_check(const struct vc_model *m, struct vc_error *err)
 	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next)
 		sum += st->at[i].size;
 	if (sum != m->now.reserved)
-		return vc_fail(err, VC_EINTERNAL, "direct: blocks sum to %" PRIu64 ", reserved says %"
-			       PRIu64, sum, m->now.reserved);
+		return vc_fail(err, VC_EINTERNAL,
+			       "direct: blocks sum to %" PRIu64 ", reserved says %" PRIu64, sum,
+			       m->now.reserved);
 	return VC_OK;
 }
 

@@ -30,14 +30,15 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	if (t->k->min_block < 512 || t->k->min_block & (t->k->min_block - 1) ||
 	    t->k->small_segment < t->k->small_limit || !t->k->round_large ||
 	    t->k->segment < t->k->large_limit)
-		return vc_fail(err, VC_EUSAGE, "a segment must hold what is put into it (segment >= "
-			       "large_limit, small_segment >= small_limit), and min_block be a power of two "
+		return vc_fail(err, VC_EUSAGE,
+			       "a segment must hold what is put into it (segment >= large_limit, "
+			       "small_segment >= small_limit), and min_block be a power of two "
 			       "from 512 on");
 	torch_conf_init(t);
 	torch_refresh(t);
 	if (m->conf && torch_conf_parse(t, m->conf, note, sizeof(note)) != VC_DONE)
-		return vc_fail(err, VC_EUSAGE, "PyTorch %u.%u refuses the settings \"%s\": %s", r->major,
-			       r->minor, m->conf, note);
+		return vc_fail(err, VC_EUSAGE, "PyTorch %u.%u refuses the settings \"%s\": %s",
+			       r->major, r->minor, m->conf, note);
 	t->initial_max_split = (int64_t)t->conf.max_split;
 	if (r->opt_fraction && t->conf.fraction < 1)
 		t->limit = limit_of(t, t->conf.fraction *
@@ -57,7 +58,8 @@ static void torch_complete(struct vc_model *m, struct vc_block *b)
 	struct torch *t = m->state;
 	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
 
-	/* A forced completion may have come first, and the object may serve another block by now. */
+	/* A forced completion may have come first, and the object may serve another block by now.
+	 */
 	if (!i || t->k->completion != TORCH_RECORDED || t->b[i].state != TORCH_PENDING ||
 	    t->b[i].addr != b->addr || t->b[i].size != b->size)
 		return;
@@ -145,20 +147,25 @@ static void torch_fini(struct vc_model *m)
 static const struct vc_param torch_params[] = {
 	{ "fit", VC_P_ENUM, AT(fit), "best", "which free block serves a request",
 	  "best,first,next,worst,recent" },
-	{ "completion", VC_P_ENUM, AT(completion), "recorded", "when a block that other streams used "
-	  "comes back: as recorded, at the next request, or only when forced", "recorded,next,forced" },
-	{ "min_block", VC_P_SIZE, AT(min_block), "512", "kMinBlockSize: sizes are multiples of it", NULL },
-	{ "small_limit", VC_P_SIZE, AT(small_limit), "1MiB", "kSmallSize: largest request of the small "
-	  "pool", NULL },
-	{ "small_segment", VC_P_SIZE, AT(small_segment), "2MiB", "kSmallBuffer: its segments", NULL },
-	{ "segment", VC_P_SIZE, AT(segment), "20MiB", "kLargeBuffer: segments of the large pool", NULL },
-	{ "large_limit", VC_P_SIZE, AT(large_limit), "10MiB", "kMinLargeAlloc: requests from here on get "
-	  "a segment of their own", NULL },
-	{ "round_large", VC_P_SIZE, AT(round_large), "2MiB", "kRoundLarge: rounding of those", NULL },
-	{ "split_rest", VC_P_SIZE, AT(split_rest), "1MiB", "large blocks are split when more than this "
-	  "is left", NULL },
-	VC_PARAM_END
-};
+	{ "completion", VC_P_ENUM, AT(completion), "recorded",
+	  "when a block that other streams used comes back: as recorded, at the next request, or "
+	  "only when forced",
+	  "recorded,next,forced" },
+	{ "min_block", VC_P_SIZE, AT(min_block), "512", "kMinBlockSize: sizes are multiples of it",
+	  NULL },
+	{ "small_limit", VC_P_SIZE, AT(small_limit), "1MiB",
+	  "kSmallSize: largest request of the small pool", NULL },
+	{ "small_segment", VC_P_SIZE, AT(small_segment), "2MiB", "kSmallBuffer: its segments",
+	  NULL },
+	{ "segment", VC_P_SIZE, AT(segment), "20MiB", "kLargeBuffer: segments of the large pool",
+	  NULL },
+	{ "large_limit", VC_P_SIZE, AT(large_limit), "10MiB",
+	  "kMinLargeAlloc: requests from here on get a segment of their own", NULL },
+	{ "round_large", VC_P_SIZE, AT(round_large), "2MiB", "kRoundLarge: rounding of those",
+	  NULL },
+	{ "split_rest", VC_P_SIZE, AT(split_rest), "1MiB",
+	  "large blocks are split when more than this is left", NULL },
+	VC_PARAM_END };
 
 const struct vc_model_type vc_model_torch = {
 	.name        = "torch",

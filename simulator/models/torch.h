@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch.h - what the files of the PyTorch caching allocator model share. Private to the model.
  *
- * Names follow PyTorch's CUDACachingAllocator.cpp where that helps: a block is a piece of a segment,
- * a pool holds free blocks, an expandable segment is a range of virtual addresses. */
+ * Names follow PyTorch's CUDACachingAllocator.cpp where that helps: a block is a piece of a
+ * segment, a pool holds free blocks, an expandable segment is a range of virtual addresses. */
 #ifndef VC_TORCH_H
 #define VC_TORCH_H
 
@@ -101,13 +101,16 @@ struct torch_queue { uint32_t stream, head, tail; };
 
 struct torch_stat { int64_t cur, peak, up; };
 
-/* `active` is allocation plus what waits for other streams, so it costs nothing while nothing waits. */
+/* `active` is allocation plus what waits for other streams, so it costs nothing while nothing
+ * waits. */
 enum torch_stat_kind {
 	TORCH_ALLOCATION, TORCH_SEGMENT, TORCH_SPLIT, TORCH_ALLOCATED_BYTES, TORCH_RESERVED_BYTES,
 	TORCH_SPLIT_BYTES, TORCH_REQUESTED_BYTES, TORCH_STATS
 };
 
-struct torch_pending { int64_t cur, peak; }; /* peak: of allocated + pending, while anything waits */
+struct torch_pending {
+	int64_t cur, peak;
+}; /* peak: of allocated + pending, while anything waits */
 
 /* Options of PYTORCH_CUDA_ALLOC_CONF. */
 struct torch_conf {
@@ -210,7 +213,8 @@ void torch_drop(struct torch *t, uint32_t i);
 void torch_complete_free(struct torch *t, uint32_t i); /* of a pending block */
 uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src);
 void torch_release_segment(struct torch *t, uint32_t i);
-void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b, uint64_t size);
+void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
+		uint64_t size);
 uint64_t torch_new_tie(struct torch *t, uint64_t addr); /* of a new segment */
 
 /* torch_core.c */

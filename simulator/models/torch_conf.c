@@ -28,7 +28,8 @@ struct parse {
 };
 
 /* 0 as the value, so that a caller may go on to its own check of `failed`. */
-static uint64_t conf_fail(struct parse *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static uint64_t conf_fail(struct parse *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static uint64_t conf_fail(struct parse *p, const char *fmt, ...)
 {
 	va_list ap;
@@ -155,8 +156,8 @@ static double real(struct parse *p, const char *w)
 	return v;
 }
 
-/* `to` keeps its value after an error; NULL: not of interest here. `missing`: what the old parser says
- * when the string ends here, NULL: the same as for a wrong value. */
+/* `to` keeps its value after an error; NULL: not of interest here. `missing`: what the old parser
+ * says when the string ends here, NULL: the same as for a wrong value. */
 static void boolean(struct parse *p, const char *key, bool *to, const char *missing)
 {
 	separator(p, ':');
@@ -169,8 +170,10 @@ static void boolean(struct parse *p, const char *key, bool *to, const char *miss
 	if (p->failed)
 		return;
 	if (p->modern)
-		conf_fail(p, "Expected 'True' or 'False' at index %zu in ConfigTokenizer but got '%s'",
-			  p->i, word_at(p, p->i));
+		conf_fail(
+			p,
+			"Expected 'True' or 'False' at index %zu in ConfigTokenizer but got '%s'",
+			p->i, word_at(p, p->i));
 	else if (missing && p->i >= p->n)
 		conf_fail(p, "%s", missing);
 	else
@@ -485,10 +488,12 @@ static bool device_key(struct parse *p, const char *key)
 
 static bool is_device_key(const char *key, const struct torch_rules *r)
 {
-	static const char *const lock[] = { "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
+	static const char *const lock[] = {
+		"release_lock_on_cudamalloc",    "release_lock_on_hipmalloc",
 		"pinned_use_cuda_host_register", "pinned_use_hip_host_register",
-		"pinned_num_register_threads", "graph_capture_record_stream_reuse",
-		"per_process_memory_fraction", "backend", "pinned_reserve_segment_size_mb" };
+		"pinned_num_register_threads",   "graph_capture_record_stream_reuse",
+		"per_process_memory_fraction",   "backend",
+		"pinned_reserve_segment_size_mb" };
 
 	for (size_t k = 0; k < sizeof(lock) / sizeof(*lock); k++)
 		if (!strcmp(key, lock[k]))
@@ -548,7 +553,10 @@ static void parse_modern(struct parse *p)
 
 		if (!shared_key(p, key)) {
 			if (!is_device_key(key, p->t->r))
-				conf_fail(p, "Unrecognized key '%s' in Accelerator allocator config.", key);
+				conf_fail(
+					p,
+					"Unrecognized key '%s' in Accelerator allocator config.",
+					key);
 			skip_value(p);
 		}
 		next_key(p);
@@ -558,7 +566,10 @@ static void parse_modern(struct parse *p)
 
 		if (!device_key(p, key)) {
 			if (!is_shared_key(key) && !is_device_key(key, p->t->r))
-				conf_fail(p, "Unrecognized key '%s' in Accelerator allocator config.", key);
+				conf_fail(
+					p,
+					"Unrecognized key '%s' in Accelerator allocator config.",
+					key);
 			skip_value(p);
 		}
 		next_key(p);

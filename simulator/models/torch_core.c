@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_core.c - blocks: rounding, search, split, hand-out, free, merge. The path of every event. */
+/* torch_core.c - blocks: rounding, search, split, hand-out, free, merge. The path of every event.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ uint64_t torch_new_tie(struct torch *t, uint64_t addr)
 	}
 }
 
-void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b, uint64_t size)
+void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
+		uint64_t size)
 {
 	struct vc_trace_entry e = { .kind = kind, .stream = t->set[b->set]->stream, .addr = b->addr,
 				    .size = size };
@@ -253,7 +255,8 @@ static void active_peak(struct torch *t, bool large)
 			 t->all[TORCH_ALLOCATION].cur + t->blocks[2].cur,
 			 s[TORCH_ALLOCATED_BYTES].cur + t->bytes[large].cur,
 			 t->all[TORCH_ALLOCATED_BYTES].cur + t->bytes[2].cur };
-	struct torch_pending *p[4] = { &t->blocks[large], &t->blocks[2], &t->bytes[large], &t->bytes[2] };
+	struct torch_pending *p[4] = { &t->blocks[large], &t->blocks[2], &t->bytes[large],
+				      &t->bytes[2] };
 
 	for (int k = 0; k < 4; k++)
 		if (v[k] > p[k]->peak)
@@ -464,7 +467,8 @@ static int refused_at_once(struct torch *t, const struct vc_request *rq, struct 
 	return VC_REFUSED;
 }
 
-static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *out, struct vc_error *err)
+static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *out,
+			struct vc_error *err)
 {
 	uint32_t i = 0;
 	int r;
@@ -478,7 +482,8 @@ static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *
 	return torch_finished(t, r, err);
 }
 
-static int alloc_exactly(struct torch *t, struct torch_want *w, struct vc_block *out, struct vc_error *err)
+static int alloc_exactly(struct torch *t, struct torch_want *w, struct vc_block *out,
+			 struct vc_error *err)
 {
 	uint32_t i = 0;
 	int r = torch_exact(t, w, &i);

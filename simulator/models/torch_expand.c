@@ -85,7 +85,8 @@ static uint32_t find_place(struct torch *t, struct torch_want *w)
 {
 	uint32_t root = w->set->unmapped;
 
-	for (uint32_t u = torch_tree_end(t->b, root, 0); u; u = torch_tree_step(t->b, root, u, 1, true)) {
+	for (uint32_t u = torch_tree_end(t->b, root, 0); u;
+	     u = torch_tree_step(t->b, root, u, 1, true)) {
 		uint32_t c = is_idle(t, t->b[u].prev) ? t->b[u].prev : u;
 		uint64_t sum = 0;
 
@@ -119,9 +120,14 @@ static uint32_t cut_tail(struct torch *t, uint32_t i, uint64_t size, enum torch_
 	struct torch_block *x = &t->b[n], *b = &t->b[i];
 
 	b->size -= size;
-	*x = (struct torch_block){ .addr = b->addr + b->size, .size = size, .prev = i, .next = b->next,
-				   .set = b->set, .range = b->range, .state = state,
-				   .large = b->large };
+	*x = (struct torch_block){.addr = b->addr + b->size,
+				  .size = size,
+				  .prev = i,
+				  .next = b->next,
+				  .set = b->set,
+				  .range = b->range,
+				  .state = state,
+				  .large = b->large };
 	if (t->r->order == TORCH_BY_OBJECT)
 		x->tie = ++t->number;
 	else
@@ -197,9 +203,15 @@ static void keep_partial_pages(struct torch *t, uint32_t i, uint64_t lead, uint6
 		uint32_t n = torch_slot(t);
 		struct torch_block *x = &t->b[n], *b = &t->b[i];
 
-		*x = (struct torch_block){ .addr = b->addr, .size = lead, .tie = b->tie, .prev = b->prev,
-					   .next = i, .set = b->set, .range = b->range,
-					   .state = TORCH_FREE, .large = b->large };
+		*x = (struct torch_block){.addr = b->addr,
+					  .size = lead,
+					  .tie = b->tie,
+					  .prev = b->prev,
+					  .next = i,
+					  .set = b->set,
+					  .range = b->range,
+					  .state = TORCH_FREE,
+					  .large = b->large };
 		if (t->r->order == TORCH_BY_OBJECT)
 			x->tie = ++t->number;
 		if (x->prev)

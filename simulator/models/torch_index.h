@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_index.h - the free blocks of one pool and stream in PyTorch's exact order.
  *
- * Order: size, then tie. A two-level bitmap finds the first class of sizes that is not empty; inside
- * a class blocks form a treap through their own links, so nothing is allocated and the usual class of
- * one or two blocks costs one or two cache lines. With another fit rule sizes inside a class are not
- * compared (`t->k->fit`), see torch_fit.c. */
+ * Order: size, then tie. A two-level bitmap finds the first class of sizes that is not empty;
+ * inside a class blocks form a treap through their own links, so nothing is allocated and the
+ * usual class of one or two blocks costs one or two cache lines. With another fit rule sizes
+ * inside a class are not compared (`t->k->fit`), see torch_fit.c. */
 #ifndef VC_TORCH_INDEX_H
 #define VC_TORCH_INDEX_H
 
@@ -27,7 +27,8 @@ static inline uint32_t torch_priority(uint32_t i)
 	return i * 2654435761u;
 }
 
-static inline bool torch_before(const struct torch_block *x, const struct torch_block *y, bool by_addr)
+static inline bool torch_before(const struct torch_block *x, const struct torch_block *y,
+				bool by_addr)
 {
 	if (by_addr)
 		return x->addr < y->addr;
@@ -157,7 +158,8 @@ static inline uint32_t torch_class_down(const struct torch_set *s, uint32_t c)
 }
 
 /* The first free block of at least `size` bytes, 0: none. */
-static inline uint32_t torch_index_find(const struct torch *t, const struct torch_set *s, uint64_t size)
+static inline uint32_t torch_index_find(const struct torch *t, const struct torch_set *s,
+					uint64_t size)
 {
 	uint32_t c = torch_class(size), best = 0;
 
@@ -183,8 +185,8 @@ static inline uint32_t torch_index_first(const struct torch *t, const struct tor
 }
 
 /* The neighbour of `i` in exact order: side 1 the next, side 0 the previous; 0: none. */
-static inline uint32_t torch_tree_step(const struct torch_block *b, uint32_t root, uint32_t i, int side,
-				       bool by_addr)
+static inline uint32_t torch_tree_step(const struct torch_block *b, uint32_t root, uint32_t i,
+				       int side, bool by_addr)
 {
 	uint32_t best = 0;
 

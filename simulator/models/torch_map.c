@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_map.c - open addressing, Robin Hood, Fibonacci hashing, at most half full.
  *
- * As ska::flat_hash_map (c10/util/flat_hash_map.h, PyTorch 2.0 - 2.15): growth 0 -> 4 -> 8 ..., look
- * ahead max(4, log2 slots), hash * 11400714819323198485 >> (64 - log2 slots). */
+ * As ska::flat_hash_map (c10/util/flat_hash_map.h, PyTorch 2.0 - 2.15): growth 0 -> 4 -> 8 ...,
+ * look ahead max(4, log2 slots), hash * 11400714819323198485 >> (64 - log2 slots). */
 #include "simulator/models/torch_map.h"
 
 #include <stdlib.h>

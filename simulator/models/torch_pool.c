@@ -167,8 +167,8 @@ void torch_private_delete(struct torch *t, struct torch_private *p)
 {
 	uint32_t at = private_index(t, p);
 
-	/* Its count of driver allocations can reach 0 too early (expandable segments); the real program
-	 * then corrupts its heap. The pool stays here as long as it has blocks. */
+	/* Its count of driver allocations can reach 0 too early (expandable segments); the real
+	 * program then corrupts its heap. The pool stays here as long as it has blocks. */
 	torch_map_erase(&t->freeable, pool_hash(p->id), p->id);
 	p->freeable = false;
 	for (uint32_t i = 1; i < t->used; i++)
@@ -263,8 +263,9 @@ static void make_freeable(struct torch *t, struct torch_private *p)
 	t->nomem |= !torch_map_put(&t->freeable, pool_hash(p->id), p->id, private_index(t, p));
 }
 
-/* The overflow search enters a pool and leaves it again, whatever state the pool is in: one that was
- * released fails an assertion, one that was deleted comes back empty. NULL: raised, or no memory. */
+/* The overflow search enters a pool and leaves it again, whatever state the pool is in: one that
+ * was released fails an assertion, one that was deleted comes back empty. NULL: raised, or no
+ * memory. */
 struct torch_private *torch_pool_visit(struct torch *t, uint64_t id)
 {
 	struct torch_private *p;
@@ -286,7 +287,8 @@ static int pool_release(struct torch *t, const struct vc_pool_call *c)
 	struct torch_private *p = torch_private_find(t, c->pool);
 
 	if (!p || --p->use < 0) {
-		torch_raise(t, "%s INTERNAL ASSERT FAILED", p ? "uc >= 0" : "it != graph_pools.end()");
+		torch_raise(t, "%s INTERNAL ASSERT FAILED",
+			    p ? "uc >= 0" : "it != graph_pools.end()");
 		return VC_RAISED;
 	}
 	if (p->use)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_rules.c - behaviours by PyTorch version: 2.0, and what each later version changed.
  *
- * Every row was seen in the object code of the releases (recorded vectors, tests/golden), except the
- * rows for private pools before 2.3 (read in sources). A release without a row behaves as the one
- * before it; adding one costs a word in `torch_versions` and a row per change. */
+ * Every row was seen in the object code of the releases (recorded vectors, tests/golden), except
+ * the rows for private pools before 2.3 (read in sources). A release without a row behaves as the
+ * one before it; adding one costs a word in `torch_versions` and a row per change. */
 #include "simulator/models/torch_rules.h"
 
 #include <stddef.h>
@@ -13,13 +13,13 @@
 
 #define AT(field) (uint16_t)offsetof(struct torch_rules, field)
 
-const char *const torch_versions[] = {
-	"2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12",
-	"2.13", "2.14", "2.15", NULL
-};
+const char *const torch_versions[] = { "2.0",  "2.1",  "2.2",  "2.3",  "2.4",  "2.5",
+				      "2.6",  "2.7",  "2.8",  "2.9",  "2.10", "2.11",
+				      "2.12", "2.13", "2.14", "2.15", NULL };
 
 const struct torch_rule_change torch_rule_changes[] = {
-	{ 2, 0, AT(raw_division), 1, "roundup_power2_divisions:1 leaves sizes above 512 unrounded" },
+	{ 2, 0, AT(raw_division), 1,
+	  "roundup_power2_divisions:1 leaves sizes above 512 unrounded" },
 	{ 2, 0, AT(oom_limit), 1, "the report names the limit" },
 
 	{ 2, 1, AT(expandable), 1, "expandable segments" },
@@ -69,11 +69,14 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 10, AT(fill_above), 1, "> of a division list keeps the last named interval" },
 	{ 2, 10, AT(oom_hint), TORCH_HINT_ALLOC1, "the report says PYTORCH_ALLOC_CONF" },
 
-	{ 2, 11, AT(overflow), TORCH_OVERFLOW_MID, "use_on_oom pools are searched before releases" },
+	{ 2, 11, AT(overflow), TORCH_OVERFLOW_MID,
+	  "use_on_oom pools are searched before releases" },
 	{ 2, 11, AT(opt_large_segment), 1, "option large_segment_size_mb" },
-	{ 2, 11, AT(non_split), TORCH_ROUNDING_SEGMENT, "max_non_split_rounding is reset by a parse" },
+	{ 2, 11, AT(non_split), TORCH_ROUNDING_SEGMENT,
+	  "max_non_split_rounding is reset by a parse" },
 	{ 2, 11, AT(min_split), 2, "max_split_size_mb is at least large_segment_size_mb" },
-	{ 2, 11, AT(oom_hint), TORCH_HINT_CUDA2, "the report says PYTORCH_CUDA_ALLOC_CONF, new link" },
+	{ 2, 11, AT(oom_hint), TORCH_HINT_CUDA2,
+	  "the report says PYTORCH_CUDA_ALLOC_CONF, new link" },
 
 	{ 2, 12, AT(order), TORCH_BY_OBJECT, "equal free blocks are ordered by block object" },
 	{ 2, 12, AT(opt_throw), 1, "option throw_on_cudamalloc_oom" },
@@ -89,10 +92,10 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 15, AT(active_captures), 1, "other assertion text of a capture that does not run" },
 	{ 2, 15, AT(oom_hint_on), TORCH_ON_RESERVE, "hints about the expandable reserve" },
 	{ 2, 15, AT(opt_reserve), 1, "options expandable_segments_reserve and ..._by_class" },
-	{ 2, 15, AT(small_range_fails), 1, "a request larger than a virtual segment fails at once" },
+	{ 2, 15, AT(small_range_fails), 1,
+	  "a request larger than a virtual segment fails at once" },
 	{ 2, 15, AT(release_splits), 1, "the last release of a pool drops its no-split flag" },
-	{ 0, 0, 0, 0, NULL }
-};
+	{ 0, 0, 0, 0, NULL } };
 
 int torch_rules_for(const char *version, struct torch_rules *out)
 {

@@ -24,7 +24,8 @@ struct torch_rules {
 	uint8_t raw_division;    /* division 1 leaves sizes above 512 as they are */
 	uint8_t capture;         /* enum torch_capture */
 	uint8_t newest_scope;    /* the newest scope that accepts the stream wins, not the oldest */
-	uint8_t limit_of_prop;   /* limit from totalGlobalMem and none at 1.0; else cudaMemGetInfo */
+	uint8_t limit_of_prop;   /* limit from totalGlobalMem and none at 1.0; else cudaMemGetInfo
+				  */
 	uint8_t limit_rounds;    /* the limit is rounded, not cut off */
 	uint8_t fraction_text;   /* an invalid fraction raises a readable error */
 	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_seed.c - a heap that exists before the first event.
  *
- * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment and
- * object numbers follow addresses; a virtual range begins at its first mapped run. */
+ * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment
+ * and object numbers follow addresses; a virtual range begins at its first mapped run. */
 #include "simulator/models/torch_index.h"
 
 struct seeding {
@@ -48,9 +48,13 @@ static uint32_t append(struct seeding *s, uint64_t addr, uint64_t size, enum tor
 		return 0;
 	i = torch_slot(t);
 	x = &t->b[i];
-	*x = (struct torch_block){ .addr = addr, .size = size, .prev = s->last, .set = s->set->index,
-				   .range = s->range, .state = state,
-				   .large = !s->set->pool->small };
+	*x = (struct torch_block){.addr = addr,
+				  .size = size,
+				  .prev = s->last,
+				  .set = s->set->index,
+				  .range = s->range,
+				  .state = state,
+				  .large = !s->set->pool->small };
 	if (t->r->order != TORCH_BY_SEGMENT || !s->last)
 		x->tie = torch_new_tie(t, addr);
 	else
@@ -83,7 +87,8 @@ static bool close_range(struct seeding *s)
 }
 
 /* Whether a mapped run can be a later part of the current virtual range. */
-static bool continues(const struct seeding *s, const struct vc_extent *seg, const struct torch_set *set)
+static bool continues(const struct seeding *s, const struct vc_extent *seg,
+		      const struct torch_set *set)
 {
 	const struct torch_range *v = &s->t->range[s->range];
 
@@ -145,7 +150,8 @@ static bool open_segment(struct seeding *s, const struct vc_extent *seg)
 	return true;
 }
 
-/* Neighbours are known only when the whole segment is there, hence a second pass over its blocks. */
+/* Neighbours are known only when the whole segment is there, hence a second pass over its blocks.
+ */
 static void settle(struct torch *t, uint32_t i, bool split)
 {
 	bool large = t->b[i].large;

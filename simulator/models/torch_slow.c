@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_slow.c - malloc after the search failed: new segments, garbage collection, releases, retries.
+/* torch_slow.c - malloc after the search failed: new segments, garbage collection, releases,
+ * retries.
  *
  * Order of the steps: CUDACachingAllocator.cpp, DeviceCachingAllocator::malloc, 2.0 - 2.15. */
 #include <math.h>
@@ -32,7 +33,8 @@ static uint32_t list_free(struct torch *t, const struct torch_pool *p)
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < p->sets; k++)
-		for (uint32_t i = torch_index_first(t, p->order[k]); i; i = torch_index_step(t, i, 1)) {
+		for (uint32_t i = torch_index_first(t, p->order[k]); i;
+		     i = torch_index_step(t, i, 1)) {
 			if (n == t->scratch_cap && !scratch_room(t, n + 1))
 				return 0;
 			t->scratch[n++] = i;
@@ -276,7 +278,8 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 	if (w->set->pool->owner)
 		return 0;
 	try.ex = false;
-	for (uint32_t at = torch_map_next(map, 0); at != UINT32_MAX; at = torch_map_next(map, at + 1)) {
+	for (uint32_t at = torch_map_next(map, 0); at != UINT32_MAX;
+	     at = torch_map_next(map, at + 1)) {
 		struct torch_private *p = torch_pool_visit(t, map->e[at].key);
 
 		if (!p) {
@@ -351,7 +354,8 @@ int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found)
 }
 
 /* ---- a request at an exact address ---- */
-static uint32_t containing(const struct torch *t, const struct torch_set *s, uint64_t addr, uint64_t size)
+static uint32_t containing(const struct torch *t, const struct torch_set *s, uint64_t addr,
+			   uint64_t size)
 {
 	for (uint32_t i = torch_index_first(t, s); i; i = torch_index_step(t, i, 1))
 		if (t->b[i].addr <= addr && addr + size <= t->b[i].addr + t->b[i].size)
@@ -363,7 +367,8 @@ bool torch_misplaced(struct torch *t, const struct vc_request *rq)
 {
 	if (!t->r->exact || !(rq->addr % 512))
 		return false;
-	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got 0x%llx",
+	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got "
+		    "0x%llx",
 		    (unsigned long long)rq->addr);
 	return true;
 }

@@ -69,14 +69,16 @@ static void say_old(struct torch *t, const struct torch_want *w)
 {
 	const struct vc_device_config *d = vc_device_config(t->m->device);
 
-	torch_raise(t, "CUDA out of memory. Tried to allocate %s (GPU %u; %s total capacity; %s already "
-		    "allocated; %s free; ", fmt(w->asz).s, d->index, fmt(d->total).s,
+	torch_raise(t, "CUDA out of memory. Tried to allocate %s (GPU %u; %s total capacity; %s "
+		    "already allocated; %s free; ",
+		    fmt(w->asz).s, d->index, fmt(d->total).s,
 		    fmt((uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur).s,
 		    fmt(vc_device_available(t->m->device)).s);
 	if (t->limit != TORCH_UNLIMITED)
 		say(t, "%s allowed; ", fmt(t->limit).s);
-	say(t, "%s reserved in total by PyTorch) If reserved memory is >> allocated memory try setting "
-	    "max_split_size_mb to avoid fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF",
+	say(t, "%s reserved in total by PyTorch) If reserved memory is >> allocated memory try "
+	    "setting max_split_size_mb to avoid fragmentation." SEE
+	    " and PYTORCH_CUDA_ALLOC_CONF",
 	    fmt((uint64_t)t->all[TORCH_RESERVED_BYTES].cur).s);
 }
 
@@ -127,11 +129,11 @@ static void say_reserve(struct torch *t, const struct torch_want *w)
 	const struct torch_stream *s = torch_stream_at(t, w->set->stream);
 
 	if (w->asz > vc_device_config(t->m->device)->prop_total || v >= w->asz) {
-		say(t, " expandable_segments is enabled. If instead the process is running out of virtual"
-		    " address space (VSZ), expandable segments may be over-reserving VA (each segment"
-		    " reserves ~9/8 of device memory, times the number of streams); reduce it via"
-		    " PYTORCH_CUDA_ALLOC_CONF expandable_segments_reserve /"
-		    " expandable_segments_reserve_by_class.");
+		say(t, " expandable_segments is enabled. If instead the process is running out of "
+		    "virtual address space (VSZ), expandable segments may be over-reserving VA "
+		    "(each segment reserves ~9/8 of device memory, times the number of streams); "
+		    "reduce it via PYTORCH_CUDA_ALLOC_CONF expandable_segments_reserve / "
+		    "expandable_segments_reserve_by_class.");
 		return;
 	}
 	say(t, " This allocation exceeds the expandable-segment reserve of %s", fmt(v).s);
@@ -139,9 +141,11 @@ static void say_reserve(struct torch *t, const struct torch_want *w)
 		say(t, " for stream reserve class '%s'", s->klass);
 	else
 		say(t, " for this stream");
-	say(t, ", and a single allocation cannot span expandable segments. Raise PYTORCH_CUDA_ALLOC_CONF"
-	    " expandable_segments_reserve or expandable_segments_reserve_by_class (or unset it) so that"
-	    " a segment is at least %s.", fmt(w->asz).s);
+	say(t, ", and a single allocation cannot span expandable segments. Raise "
+	    "PYTORCH_CUDA_ALLOC_CONF expandable_segments_reserve or "
+	    "expandable_segments_reserve_by_class (or unset it) so that a segment is at least "
+	    "%s.",
+	    fmt(w->asz).s);
 }
 
 static void say_hint(struct torch *t, const struct torch_want *w)
@@ -154,12 +158,13 @@ static void say_hint(struct torch *t, const struct torch_want *w)
 		return;
 	}
 	if (r->oom_hint == TORCH_HINT_SPLIT)
-		say(t, " If reserved but unallocated memory is large try setting max_split_size_mb to avoid"
-		    " fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF");
+		say(t, " If reserved but unallocated memory is large try setting max_split_size_mb "
+		    "to avoid fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF");
 	else
-		say(t, " If reserved but unallocated memory is large try setting %s=expandable_segments:"
-		    "True to avoid fragmentation." SEE "  (%s)",
-		    r->oom_hint == TORCH_HINT_ALLOC1 ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF",
+		say(t, " If reserved but unallocated memory is large try setting "
+		    "%s=expandable_segments:True to avoid fragmentation." SEE "  (%s)",
+		    r->oom_hint == TORCH_HINT_ALLOC1 ? "PYTORCH_ALLOC_CONF" :
+						       "PYTORCH_CUDA_ALLOC_CONF",
 		    r->oom_hint == TORCH_HINT_CUDA2 ? URL2 : URL1);
 }
 
@@ -178,6 +183,7 @@ void torch_text_oom(struct torch *t, const struct torch_want *w)
 
 void torch_text_rejected(struct torch *t, const struct torch_want *w)
 {
-	torch_raise(t, "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
-		    "per_process_memory_fraction limit. Requested size: %s", fmt(w->rq->size).s);
+	torch_raise(t, "CUDA out of memory. Allocation was preemptively rejected because it would "
+		    "exceed per_process_memory_fraction limit. Requested size: %s",
+		    fmt(w->rq->size).s);
 }

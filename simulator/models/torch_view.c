@@ -107,8 +107,10 @@ static int classes(const struct torch *t, enum torch_stat_kind k, const char *na
 	const struct torch_stat s[2] = { t->stat[0][k], t->stat[1][k] };
 	int64_t up = s[0].up + s[1].up;
 	struct vc_stat all = { name, "all", t->all[k].cur, t->all[k].peak, up, up - t->all[k].cur };
-	struct vc_stat small = { name, "small_pool", s[0].cur, s[0].peak, s[0].up, s[0].up - s[0].cur };
-	struct vc_stat large = { name, "large_pool", s[1].cur, s[1].peak, s[1].up, s[1].up - s[1].cur };
+	struct vc_stat small = { name,      "small_pool", s[0].cur,
+				s[0].peak, s[0].up,      s[0].up - s[0].cur };
+	struct vc_stat large = { name,      "large_pool", s[1].cur,
+				s[1].peak, s[1].up,      s[1].up - s[1].cur };
 	int r = fn(arg, &all);
 
 	if (r >= 0)
@@ -128,7 +130,8 @@ static int active(const struct torch *t, bool bytes, vc_stat_fn *fn, void *arg)
 	for (int c = 0; c < 3 && r >= 0; c++) {
 		const struct torch_pending *w = &wait[c ? c - 1 : 2];
 		int64_t cur = (c ? s[c - 1].cur : t->all[k].cur) + w->cur;
-		int64_t peak = c ? s[c - 1].peak : t->all[k].peak, up = c ? s[c - 1].up : s[0].up + s[1].up;
+		int64_t peak = c ? s[c - 1].peak : t->all[k].peak,
+			up = c ? s[c - 1].up : s[0].up + s[1].up;
 		struct vc_stat x = { bytes ? "active_bytes" : "active", klass[c], cur,
 				     peak > w->peak ? peak : w->peak, up, up - cur };
 
@@ -139,11 +142,16 @@ static int active(const struct torch *t, bool bytes, vc_stat_fn *fn, void *arg)
 
 static int all_classes(const struct torch *t, vc_stat_fn *fn, void *arg)
 {
-	static const struct { const char *name; enum torch_stat_kind k; } row[] = {
-		{ "allocation", TORCH_ALLOCATION }, { "segment", TORCH_SEGMENT }, { "active", TORCH_STATS },
-		{ "inactive_split", TORCH_SPLIT }, { "allocated_bytes", TORCH_ALLOCATED_BYTES },
-		{ "reserved_bytes", TORCH_RESERVED_BYTES }, { "active_bytes", TORCH_STATS },
-		{ "inactive_split_bytes", TORCH_SPLIT_BYTES }, { "requested_bytes", TORCH_REQUESTED_BYTES } };
+	static const struct { const char *name; enum torch_stat_kind k;
+	} row[] = { { "allocation", TORCH_ALLOCATION },
+		   { "segment", TORCH_SEGMENT },
+		   { "active", TORCH_STATS },
+		   { "inactive_split", TORCH_SPLIT },
+		   { "allocated_bytes", TORCH_ALLOCATED_BYTES },
+		   { "reserved_bytes", TORCH_RESERVED_BYTES },
+		   { "active_bytes", TORCH_STATS },
+		   { "inactive_split_bytes", TORCH_SPLIT_BYTES },
+		   { "requested_bytes", TORCH_REQUESTED_BYTES } };
 	int r = VC_OK;
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row) && r >= 0; i++)
@@ -160,7 +168,8 @@ int torch_stats(const struct vc_model *m, vc_stat_fn *fn, void *arg)
 	int r = all_classes(t, fn, arg);
 
 	for (int k = 0; k < 2 && r >= 0; k++) {
-		struct vc_stat s = { oname[k], "", o[k]->cur, o[k]->peak, o[k]->up, o[k]->up - o[k]->cur };
+		struct vc_stat s = { oname[k],   "",       o[k]->cur,
+				    o[k]->peak, o[k]->up, o[k]->up - o[k]->cur };
 
 		r = fn(arg, &s);
 	}
@@ -186,8 +195,8 @@ struct sums { uint64_t mapped, active, allocated, free_blocks; };
 
 static int broken(struct vc_error *err, const struct torch_block *b, const char *what)
 {
-	return vc_fail(err, VC_EINTERNAL, "torch: block at %#" PRIx64 " of %" PRIu64 " bytes %s", b->addr,
-		       b->size, what);
+	return vc_fail(err, VC_EINTERNAL, "torch: block at %#" PRIx64 " of %" PRIu64 " bytes %s",
+		       b->addr, b->size, what);
 }
 
 static int check_block(const struct torch *t, uint32_t i, struct sums *sum, struct vc_error *err)
@@ -196,7 +205,8 @@ static int check_block(const struct torch *t, uint32_t i, struct sums *sum, stru
 
 	if (b->next && (n->prev != i || n->addr != b->addr + b->size || n->set != b->set))
 		return broken(err, b, "does not meet its neighbour");
-	if (b->next && n->state == b->state && (b->state == TORCH_FREE || b->state == TORCH_UNMAPPED))
+	if (b->next && n->state == b->state &&
+	    (b->state == TORCH_FREE || b->state == TORCH_UNMAPPED))
 		return broken(err, b, "was not merged with its neighbour");
 	if (!b->size)
 		return broken(err, b, "is empty");
@@ -243,9 +253,11 @@ int torch_check(const struct vc_model *m, struct vc_error *err)
 		return r;
 	if (listed != sum.free_blocks || sum.mapped != m->now.reserved || sum.mapped != t->total ||
 	    sum.allocated != m->now.allocated || sum.active != m->now.active)
-		return vc_fail(err, VC_EINTERNAL, "torch: blocks sum to %" PRIu64 " mapped, %" PRIu64
-			       " active, %" PRIu64 " allocated; the totals say %" PRIu64 ", %" PRIu64
-			       ", %" PRIu64, sum.mapped, sum.active, sum.allocated, m->now.reserved,
+		return vc_fail(err, VC_EINTERNAL,
+			       "torch: blocks sum to %" PRIu64 " mapped, %" PRIu64
+			       " active, %" PRIu64 " allocated; the totals say %" PRIu64
+			       ", %" PRIu64 ", %" PRIu64,
+			       sum.mapped, sum.active, sum.allocated, m->now.reserved,
 			       m->now.active, m->now.allocated);
 	return VC_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_wait.c - blocks that other streams use: events, queues, deferred frees, forced completion. */
+/* torch_wait.c - blocks that other streams use: events, queues, deferred frees, forced
+ * completion. */
 #include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
@@ -177,7 +178,8 @@ static void insert_events(struct torch *t, uint32_t w, bool drop_noted)
 				    t->link[i].value);
 	for (uint32_t i = drop_noted ? t->wait[w].note : 0; i; i = t->link[i].next)
 		torch_map_erase(&set, stream_hash(t, t->link[i].value), t->link[i].value);
-	for (uint32_t at = torch_map_next(&set, 0); at != UINT32_MAX; at = torch_map_next(&set, at + 1))
+	for (uint32_t at = torch_map_next(&set, 0); at != UINT32_MAX;
+	     at = torch_map_next(&set, at + 1))
 		insert_event(t, w, set.e[at].value);
 	t->nomem |= !ok;
 	torch_map_fini(&set);

@@ -36,6 +36,7 @@ static int counters_end(struct vc_observer *o, const struct vc_model *m, struct 
 }
 
 const struct vc_observer_type vc_observer_counters = {
-	.name = "counters", .summary = "the model's own statistics, as torch.cuda.memory_stats() has them",
+	.name = "counters",
+	.summary = "the model's own statistics, as torch.cuda.memory_stats() has them",
 	.end = counters_end,
 };

@@ -62,8 +62,9 @@ static void compare_alloc(struct state *st, const struct vc_step *s)
 	if (s->block->addr == s->ev->addr)
 		return;
 	st->f.address_mismatches++;
-	diverge(st, s->index, "%" PRIu64 " bytes were placed at %" PRIx64 ", the recording has them at %"
-		PRIx64, s->ev->size, s->block->addr, s->ev->addr);
+	diverge(st, s->index, "%" PRIu64 " bytes were placed at %" PRIx64
+		", the recording has them at %" PRIx64,
+		s->ev->size, s->block->addr, s->ev->addr);
 }
 
 static int keep_final(struct state *st, const struct vc_event *ev, struct vc_error *err)
@@ -198,7 +199,13 @@ static void fidelity_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_fidelity = {
-	.name = "fidelity", .summary = "does the model reproduce the recording: every address, every segment",
-	.state_size = sizeof(struct state), .final_heap = true, .begin = fidelity_begin, .step = fidelity_step,
-	.trace = fidelity_trace, .end = fidelity_end, .fini = fidelity_fini,
+	.name = "fidelity",
+	.summary = "does the model reproduce the recording: every address, every segment",
+	.state_size = sizeof(struct state),
+	.final_heap = true,
+	.begin = fidelity_begin,
+	.step = fidelity_step,
+	.trace = fidelity_trace,
+	.end = fidelity_end,
+	.fini = fidelity_fini,
 };

@@ -58,7 +58,12 @@ void vc_origins_fini(struct vc_origins *o)
 	vc_pages_fini(&o->at);
 }
 
-struct taking { struct vc_heap_map *map; size_t cap; const struct vc_origins *o; struct vc_error *err; };
+struct taking {
+	struct vc_heap_map *map;
+	size_t cap;
+	const struct vc_origins *o;
+	struct vc_error *err;
+};
 
 static int take_one(void *arg, const struct vc_extent *x)
 {
@@ -132,7 +137,8 @@ static size_t collect(const struct vc_heap_map *map, const struct vc_meta *meta,
 			segment = x->addr;
 		if (x->what != VC_X_LIVE && x->what != VC_X_PENDING)
 			continue;
-		k[n].h = (struct vc_holder){ 0, x->label, x->site || x->label ? 0 : segment, x->size, 1 };
+		k[n].h = (struct vc_holder){ 0, x->label, x->site || x->label ? 0 : segment,
+					    x->size, 1 };
 		if (x->site && x->site < meta->frames) {
 			const struct vc_frame *f;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* history.c - what PyTorch's own memory history would have recorded of this run, and the heap it ends
- * with: enough to write a snapshot that its viewers open. */
+/* history.c - what PyTorch's own memory history would have recorded of this run, and the heap it
+ * ends with: enough to write a snapshot that its viewers open. */
 #include <stdlib.h>
 
 #include "common/pages.h"
@@ -12,15 +12,16 @@
 
 struct origin { uint64_t requested; uint32_t stream, site, label; bool used; };
 
-/* What the recording shows since the last request: its times and call sites are those of the entries. */
+/* What the recording shows since the last request: its times and call sites are those of the
+ * entries. */
 struct seen { uint64_t addr, time_ns; uint32_t site; uint8_t action; };
 
 struct state {
 	struct seen *seen; size_t seens, seen_cap, seen_next;
 	struct vc_pages origins;         /* of live blocks, by id */
 	struct vc_history_entry *at; size_t cap;
-	uint64_t n, stamped;             /* entries so far; those that have their time and call site */
-	bool nomem, told;                /* told: the model keeps a history of its segments itself */
+	uint64_t n, stamped; /* entries so far; those that have their time and call site */
+	bool nomem, told;    /* told: the model keeps a history of its segments itself */
 	struct vc_heap_map end;
 };
 
@@ -50,16 +51,21 @@ static void add(struct state *st, struct vc_history_entry e)
 static void history_trace(struct vc_observer *o, const struct vc_trace_entry *t)
 {
 	static const uint8_t action[] = {
-		[VC_TR_SEGMENT_ALLOC] = VC_HIST_SEGMENT_ALLOC, [VC_TR_SEGMENT_FREE] = VC_HIST_SEGMENT_FREE,
-		[VC_TR_SEGMENT_MAP] = VC_HIST_SEGMENT_MAP, [VC_TR_SEGMENT_UNMAP] = VC_HIST_SEGMENT_UNMAP,
-		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED, [VC_TR_OOM] = VC_HIST_OOM,
+		[VC_TR_SEGMENT_ALLOC] = VC_HIST_SEGMENT_ALLOC,
+		[VC_TR_SEGMENT_FREE] = VC_HIST_SEGMENT_FREE,
+		[VC_TR_SEGMENT_MAP] = VC_HIST_SEGMENT_MAP,
+		[VC_TR_SEGMENT_UNMAP] = VC_HIST_SEGMENT_UNMAP,
+		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED,
+		[VC_TR_OOM] = VC_HIST_OOM,
 	};
 	struct state *st = o->state;
 
 	st->told = true;
 	if (t->kind != VC_TR_ALLOC && t->kind != VC_TR_FREE) /* those come as steps */
-		add(st, (struct vc_history_entry){ .addr = t->addr, .size = t->size, .stream = t->stream,
-						   .action = action[t->kind] });
+		add(st, (struct vc_history_entry){ .addr = t->addr,
+						  .size = t->size,
+						  .stream = t->stream,
+						  .action = action[t->kind] });
 }
 
 /* Models without a history of their own: what they got from the device are their segments. */
@@ -124,7 +130,8 @@ static int history_origin(struct vc_observer *o, uint64_t id, uint32_t site, str
 
 	if (!st->origins.record)
 		vc_pages_init(&st->origins, sizeof(struct origin));
-	return remember(st, id, (struct origin){ .site = site }) ? VC_OK : vc_nomem(err, "call sites");
+	return remember(st, id, (struct origin){ .site = site }) ? VC_OK :
+								 vc_nomem(err, "call sites");
 }
 
 static int history_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -140,8 +147,10 @@ static int history_begin(struct vc_observer *o, const struct vc_model *m, struct
 static void freed(struct state *st, const struct vc_step *s)
 {
 	struct origin *g = origin_of(st, s->ev->id);
-	struct vc_history_entry e = { .addr = s->block->addr, .size = g ? g->requested : s->ev->size,
-		.stream = g ? g->stream : s->ev->stream, .action = VC_HIST_FREE_REQUESTED };
+	struct vc_history_entry e = { .addr = s->block->addr,
+				     .size = g ? g->requested : s->ev->size,
+				     .stream = g ? g->stream : s->ev->stream,
+				     .action = VC_HIST_FREE_REQUESTED };
 
 	add(st, e);
 	e.action = VC_HIST_FREE_COMPLETED;
@@ -154,8 +163,8 @@ static void freed(struct state *st, const struct vc_step *s)
 
 static void see(struct state *st, const struct vc_event *ev)
 {
-	static const uint8_t action[] = { VC_HIST_SEGMENT_ALLOC, VC_HIST_SEGMENT_FREE, VC_HIST_SEGMENT_MAP,
-					  VC_HIST_SEGMENT_UNMAP };
+	static const uint8_t action[] = { VC_HIST_SEGMENT_ALLOC, VC_HIST_SEGMENT_FREE,
+					 VC_HIST_SEGMENT_MAP, VC_HIST_SEGMENT_UNMAP };
 
 	if (st->seens == st->seen_cap) {
 		size_t cap = st->seen_cap ? st->seen_cap * 2 : 64;
@@ -172,8 +181,8 @@ static void see(struct state *st, const struct vc_event *ev)
 					       action[ev->kind - VC_EV_SEGMENT_ALLOC] };
 }
 
-/* New entries get their time and call site: of the recorded entry that they repeat, else of the event
- * that caused them. */
+/* New entries get their time and call site: of the recorded entry that they repeat, else of the
+ * event that caused them. */
 static void stamp(struct state *st, const struct vc_event *ev)
 {
 	for (; st->stamped < st->n; st->stamped++) {
@@ -188,7 +197,8 @@ static void stamp(struct state *st, const struct vc_event *ev)
 				continue;
 			e->time_ns = s->time_ns;
 			e->site = s->site;
-			st->seen_next = (st->seen_next + k + 1) % st->seens; /* mostly in the same order */
+			st->seen_next = (st->seen_next + k + 1) %
+					st->seens; /* mostly in the same order */
 			break;
 		}
 	}
@@ -203,13 +213,18 @@ static int history_step(struct vc_observer *o, const struct vc_step *s, struct v
 	struct origin *g;
 
 	if (ev->kind == VC_EV_ALLOC && s->block) {
-		remember(st, ev->id, (struct origin){ ev->size, ev->stream, ev->site, ev->label, true });
-		add(st, (struct vc_history_entry){ .addr = s->block->addr, .size = ev->size, .id = ev->id,
-			.stream = ev->stream, .label = ev->label, .action = VC_HIST_ALLOC });
+		remember(st, ev->id,
+			 (struct origin){ ev->size, ev->stream, ev->site, ev->label, true });
+		add(st, (struct vc_history_entry){ .addr = s->block->addr,
+						  .size = ev->size,
+						  .id = ev->id,
+						  .stream = ev->stream,
+						  .label = ev->label,
+						  .action = VC_HIST_ALLOC });
 	} else if (ev->kind == VC_EV_FREE && s->block) {
 		freed(st, s);
-	} else if (ev->kind == VC_EV_HEAP_BLOCK && ev->flags & VC_EVF_FINAL && (g = origin_of(st, ev->id)) &&
-		   !g->site) {
+	} else if (ev->kind == VC_EV_HEAP_BLOCK && ev->flags & VC_EVF_FINAL &&
+		   (g = origin_of(st, ev->id)) && !g->site) {
 		g->site = ev->site; /* of blocks older than the recording this is the only place */
 	}
 	if (ev->kind >= VC_EV_SEGMENT_ALLOC && ev->kind <= VC_EV_SEGMENT_UNMAP)
@@ -282,7 +297,14 @@ static void history_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_history = {
-	.name = "history", .summary = "PyTorch's memory history of the run and the heap it ends with",
-	.state_size = sizeof(struct state), .origin = history_origin, .begin = history_begin, .step = history_step,
-	.trace = history_trace, .device = history_device, .end = history_end, .fini = history_fini,
+	.name = "history",
+	.summary = "PyTorch's memory history of the run and the heap it ends with",
+	.state_size = sizeof(struct state),
+	.origin = history_origin,
+	.begin = history_begin,
+	.step = history_step,
+	.trace = history_trace,
+	.device = history_device,
+	.end = history_end,
+	.fini = history_fini,
 };

@@ -29,10 +29,16 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	if (s->answer != VC_REFUSED || r->happened ||
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
 		return VC_OK;
-	*r = (struct vc_oom_report){ .happened = true, .steps = st->steps, .event = s->index, .time_ns = s->ev->time_ns,
-		.id = s->ev->id, .request = s->ev->size, .rounded = m->refusal.rounded,
-		.alloc_size = m->refusal.alloc_size, .device_free = m->refusal.device_free,
-		.message = strdup(m->note) };
+	*r = (struct vc_oom_report){.happened = true,
+				    .steps = st->steps,
+				    .event = s->index,
+				    .time_ns = s->ev->time_ns,
+				    .id = s->ev->id,
+				    .request = s->ev->size,
+				    .rounded = m->refusal.rounded,
+				    .alloc_size = m->refusal.alloc_size,
+				    .device_free = m->refusal.device_free,
+				    .message = strdup(m->note) };
 	if (!r->message)
 		return vc_nomem(err, "the out-of-memory report");
 	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
@@ -74,7 +80,11 @@ static void oom_fini(struct vc_observer *o)
 }
 
 const struct vc_observer_type vc_observer_oom = {
-	.name = "oom", .summary = "the first out-of-memory: the request, the largest hole, who held what",
+	.name = "oom",
+	.summary = "the first out-of-memory: the request, the largest hole, who held what",
 	.state_size = sizeof(struct state),
-	.origin = oom_origin, .step = oom_step, .end = oom_end, .fini = oom_fini,
+	.origin = oom_origin,
+	.step = oom_step,
+	.end = oom_end,
+	.fini = oom_fini,
 };

@@ -71,7 +71,8 @@ static size_t bucket_from(const struct state *st, uint64_t event)
 
 static void add_life(struct state *st, uint64_t born, uint64_t died, uint64_t size, int age)
 {
-	size_t from = bucket_from(st, born), to = died == UINT64_MAX ? st->n : bucket_from(st, died);
+	size_t from = bucket_from(st, born),
+	       to = died == UINT64_MAX ? st->n : bucket_from(st, died);
 
 	if (from >= to)
 		return;
@@ -138,7 +139,8 @@ static void halve(struct state *st)
 	st->n /= 2;
 	memset(st->at + st->n, 0, (MAX_BUCKETS - st->n) * sizeof(*st->at));
 	memset(st->diff + st->n, 0, (MAX_BUCKETS + 1 - st->n) * sizeof(*st->diff));
-	for (int g = 0; g < AGES; g++) /* only the dead are in here: nothing goes on beyond the last bucket */
+	for (int g = 0; g < AGES;
+	     g++) /* only the dead are in here: nothing goes on beyond the last bucket */
 		st->diff[st->n][g] = -was[g];
 	st->span *= 2;
 }
@@ -155,11 +157,17 @@ static struct vc_bucket *open_bucket(struct state *st)
 	if (st->event / st->span < st->n)
 		return &st->at[st->n - 1];
 	b = &st->at[st->n++];
-	*b = (struct vc_bucket){ .first_event = st->event, .first_ns = st->last.ns,
-		.peak_event = st->event ? st->event - 1 : 0, /* the state that enters belongs to it */
-		.allocated_min = st->last.allocated, .allocated_max = st->last.allocated,
-		.reserved_min = st->last.reserved, .reserved_max = st->last.reserved,
-		.active_max = st->last.active, .last_ns = st->last.ns };
+	*b = (struct vc_bucket){.first_event = st->event,
+				.first_ns = st->last.ns,
+				.peak_event = st->event ?
+						      st->event - 1 :
+						      0, /* the state that enters belongs to it */
+				.allocated_min = st->last.allocated,
+				.allocated_max = st->last.allocated,
+				.reserved_min = st->last.reserved,
+				.reserved_max = st->last.reserved,
+				.active_max = st->last.active,
+				.last_ns = st->last.ns };
 	return b;
 }
 
@@ -193,8 +201,8 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 	return VC_OK;
 }
 
-/* The clock of memory: kernels and copies are reported late, with the times at which the device ran them;
- * 0 = unknown. It never goes back. */
+/* The clock of memory: kernels and copies are reported late, with the times at which the device
+ * ran them; 0 = unknown. It never goes back. */
 static void tick(struct state *st, const struct vc_event *ev)
 {
 	if (ev->time_ns > st->last.ns && ev->kind != VC_EV_KERNEL && ev->kind != VC_EV_COPY)
@@ -261,7 +269,8 @@ static enum vc_lifetime class_of(int age, uint64_t step)
 
 static void fold_layers(struct state *st)
 {
-	/* Without marks a step is guessed as an eighth of the recording: only colours depend on it. */
+	/* Without marks a step is guessed as an eighth of the recording: only colours depend on
+	 * it. */
 	uint64_t step = st->marks ? st->event / (st->marks + 1) : st->event / 8;
 	int64_t sum[AGES] = { 0 };
 

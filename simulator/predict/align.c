@@ -22,7 +22,12 @@ enum {
 
 #define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
 
-struct pair { const struct vc_take *a, *b; size_t na, nb; const struct vc_ratios *r; uint32_t *match; };
+struct pair {
+	const struct vc_take *a, *b;
+	size_t na, nb;
+	const struct vc_ratios *r;
+	uint32_t *match;
+};
 
 static bool same_place(const struct vc_take *a, const struct vc_take *b)
 {
@@ -100,7 +105,8 @@ static int grow(const struct pair *p, size_t i0, size_t j0, struct row *row, str
 					row[d].x[k + 1 + d] = INT32_MIN / 2;
 				continue;
 			}
-			while (x < na && x - k < nb && sure(p, i0 + (size_t)x, j0 + (size_t)(x - k)))
+			while (x < na && x - k < nb &&
+			       sure(p, i0 + (size_t)x, j0 + (size_t)(x - k)))
 				x++;
 			row[d].x[k + d] = x;
 			if (best->x < 0 || 2 * x - k > 2 * best->x - best->k)
@@ -253,7 +259,8 @@ static int learn(const struct pair *p, struct vc_ratios *r)
 	for (size_t i = 0; i < p->na; i++)
 		if (p->match[i] != VC_UNMATCHED && p->a[i].size > 4096 &&
 		    !related(r, p->a[i].size, p->b[p->match[i]].size))
-			t[n++] = (struct tally){ (double)p->b[p->match[i]].size / (double)p->a[i].size, 1 };
+			t[n++] = (struct tally){
+				(double)p->b[p->match[i]].size / (double)p->a[i].size, 1 };
 	qsort(t, n, sizeof(*t), by_ratio);
 	for (size_t i = 0; i < n; i++)
 		if (m && fabs(t[m - 1].ratio - t[i].ratio) < 1e-12)
@@ -312,8 +319,8 @@ static double alone(const struct vc_take *a, size_t na, const uint32_t *match)
 
 /* Where the squares are the rule the parameter is the side of a picture, and attention over its
  * patches grows with the fourth power. */
-static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b, const uint32_t *match,
-		    double ratio)
+static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
+		    const uint32_t *match, double ratio)
 {
 	size_t linear = 0, square = 0;
 
@@ -327,14 +334,16 @@ static bool is_side(const struct vc_take *a, size_t na, const struct vc_take *b,
 	return square > 8 * linear;
 }
 
-static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		     double second, uint32_t **out, struct vc_error *err)
+static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		     double ratio, double second, uint32_t **out, struct vc_error *err)
 {
 	double square = ratio * ratio;
 	const struct vc_ratios by_degree[] = {
 		{ .at = { 1, ratio, second }, .n = 3 },
 		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
-		{ .at = { 1, ratio, second, square, second * second, square * ratio, square * square }, .n = 7 },
+		{ .at = { 1, ratio, second, square, second * second, square * ratio,
+			square * square },
+		 .n = 7 },
 	};
 	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
 	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
@@ -372,9 +381,11 @@ static struct vc_take *nameless(const struct vc_take *t, size_t n)
 /* Two runs that make the same requests from the same places, each of which lives as long as in the
  * other, are matched one by one. Sizes must not decide there: (1000 + 2) * 2 = 2000 + 4 looks like
  * growth in proportion between different layers. */
-static bool is_twin_run(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio)
+static bool is_twin_run(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+			double ratio)
 {
-	double all = 0, wrong = 0; /* bytes that shrink where the parameter grows: another configuration */
+	double all = 0,
+	       wrong = 0; /* bytes that shrink where the parameter grows: another configuration */
 	size_t other = 0;
 
 	if (na != nb)
@@ -382,7 +393,8 @@ static bool is_twin_run(const struct vc_take *a, size_t na, const struct vc_take
 	for (size_t i = 0; i < na; i++) {
 		double x = (double)a[i].size, y = (double)b[i].size;
 
-		if (!same_place(&a[i], &b[i]) || (a[i].life == UINT32_MAX) != (b[i].life == UINT32_MAX))
+		if (!same_place(&a[i], &b[i]) ||
+		    (a[i].life == UINT32_MAX) != (b[i].life == UINT32_MAX))
 			return false;
 		other += a[i].life != b[i].life;
 		all += x;
@@ -403,19 +415,21 @@ static int one_by_one(size_t n, uint32_t **out, struct vc_error *err)
 /* Squares of the ratio are a law of sequence lengths, hardly ever of batch sizes: they are allowed
  * only where they explain allocations that would stay alone otherwise. Where call sites do not fit
  * together (a line was added to the script in between) the order of sizes has to do. */
-int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb, double ratio,
-		  double second, uint32_t **out, struct vc_error *err)
+int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		  double ratio, double second, uint32_t **out, struct vc_error *err)
 {
 	uint32_t *without;
 
-	if ((ratio > 1) == (second > 1 || (second == 1 && ratio > 1)) && is_twin_run(a, na, b, nb, ratio))
+	if ((ratio > 1) == (second > 1 || (second == 1 && ratio > 1)) &&
+	    is_twin_run(a, na, b, nb, ratio))
 		return one_by_one(na, out, err);
 	int rc = align_two(a, na, b, nb, ratio, second, out, err);
 
 	if (rc || holes(*out, na) * 4 < na)
 		return rc;
 	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
-	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) : vc_nomem(err, "the alignment");
+	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) :
+		      vc_nomem(err, "the alignment");
 	free(x);
 	free(y);
 	if (!rc && holes(without, na) < holes(*out, na)) {
@@ -432,7 +446,8 @@ struct kept { struct vc_take *take; uint32_t *at; size_t n; };
 
 static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kept *out)
 {
-	*out = (struct kept){ .take = malloc((n + 1) * sizeof(*out->take)), .at = malloc((n + 1) * sizeof(*out->at)) };
+	*out = (struct kept){.take = malloc((n + 1) * sizeof(*out->take)),
+			     .at = malloc((n + 1) * sizeof(*out->at)) };
 	for (size_t i = 0; out->take && out->at && i < n; i++)
 		if (!skip || !skip[i]) {
 			out->take[out->n] = t[i];
@@ -441,12 +456,15 @@ static bool keep(const struct vc_take *t, size_t n, const bool *skip, struct kep
 	return out->take && out->at;
 }
 
-int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b, size_t nb,
-		  const bool *skip_b, double ratio, double second, uint32_t *match, struct vc_error *err)
+int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const struct vc_take *b,
+		  size_t nb, const bool *skip_b, double ratio, double second, uint32_t *match,
+		  struct vc_error *err)
 {
 	struct kept x = { 0 }, y = { 0 };
 	uint32_t *found = NULL;
-	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ? 0 : vc_nomem(err, "the alignment");
+	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ?
+			 0 :
+			 vc_nomem(err, "the alignment");
 
 	if (!rc)
 		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocations.c - turns a trace into allocations that can be compared with those of another trace. */
+/* allocations.c - turns a trace into allocations that can be compared with those of another
+ * trace. */
 #include "simulator/predict/allocations.h"
 
 #include <stdlib.h>
@@ -118,11 +119,14 @@ int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t devic
 
 	*m = (struct vc_member){ .trace = t, .device = device };
 	if (t->n >= UINT32_MAX)
-		return vc_fail(err, VC_ENOSUP, "a recording of %zu events is too long to be compared; "
-			       "cut it with -x window", t->n);
+		return vc_fail(err, VC_ENOSUP,
+			       "a recording of %zu events is too long to be compared; cut it "
+			       "with -x window",
+			       t->n);
 	for (size_t i = 0; i < t->n; i++) {
 		n += t->ev[i].kind == VC_EV_ALLOC && t->ev[i].device == device;
-		if (t->ev[i].kind < VC_EV_SEGMENT_ALLOC && t->ev[i].kind <= VC_EV_USE && t->ev[i].id > ids)
+		if (t->ev[i].kind < VC_EV_SEGMENT_ALLOC && t->ev[i].kind <= VC_EV_USE &&
+		    t->ev[i].id > ids)
 			ids = t->ev[i].id;
 	}
 	if (!n)
@@ -167,7 +171,8 @@ static bool is_file(const char *path, const char *file)
 	return path && !strcmp(slash ? slash + 1 : path, file);
 }
 
-bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file)
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function,
+		      const char *file)
 {
 	const struct vc_meta *meta = m->trace->meta;
 	uint32_t site = m->trace->ev[m->event[i]].site;

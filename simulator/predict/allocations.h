@@ -23,7 +23,7 @@ struct vc_member {
 	uint32_t *of_id;              /* allocation + 1 by block id, 0: none */
 	uint64_t ids;                 /* length of of_id */
 	uint32_t steps;               /* ALLOC and FREE events in all */
-	uint64_t *lasting;            /* sizes of what lives to the end, sorted: parameters, states */
+	uint64_t *lasting; /* sizes of what lives to the end, sorted: parameters, states */
 	size_t lastings;
 };
 
@@ -32,14 +32,15 @@ int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t devic
 		   struct vc_error *err);
 void vc_member_fini(struct vc_member *m);
 
-/* Alive at the last allocation (what is freed behind it goes because the program ends), and not just because the
- * recording ended: what the last step holds is data too. */
+/* Alive at the last allocation (what is freed behind it goes because the program ends), and not
+ * just because the recording ended: what the last step holds is data too. */
 bool vc_member_lasts(const struct vc_member *m, size_t i);
 /* Is there a lasting block of that many bytes? */
 bool vc_member_has_lasting(const struct vc_member *m, uint64_t size);
 
-/* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of that name
- * (without its folder)? NULL: any. False where no call sites were recorded. */
-bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function, const char *file);
+/* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of
+ * that name (without its folder)? NULL: any. False where no call sites were recorded. */
+bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function,
+		      const char *file);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counts.c - see counts.h
  *
- * Two samples fix a line, whatever the law is: 50 and 101 tokens of two pictures give the same line for what
- * grows with the tokens, and a wrong one for attention over them, 2,500 and 10,201. But what grows with the
- * tokens shows the count itself: all those lines have one root. A product of two such counts has nothing left
- * to choose but its factor, so two samples that it explains are evidence. */
+ * Two samples fix a line, whatever the law is: 50 and 101 tokens of two pictures give the same
+ * line for what grows with the tokens, and a wrong one for attention over them, 2,500 and 10,201.
+ * But what grows with the tokens shows the count itself: all those lines have one root. A product
+ * of two such counts has nothing left to choose but its factor, so two samples that it explains
+ * are evidence. */
 #include "simulator/predict/counts.h"
 
 #include <math.h>
@@ -27,7 +28,8 @@ static double root_of(const struct vc_law *l, unsigned side)
 {
 	double slope = side ? l->c : l->b;
 
-	return l->kind == VC_LAW_AFFINE && slope > 0 && l->pad == 0 && l->d == 0 ? l->a / slope : NAN;
+	return l->kind == VC_LAW_AFFINE && slope > 0 && l->pad == 0 && l->d == 0 ? l->a / slope :
+										   NAN;
 }
 
 static bool same(double a, double b)
@@ -49,8 +51,8 @@ static int by_number(const void *x, const void *y)
 	return a > b ? -1 : a < b;
 }
 
-int vc_counts_find(const struct vc_law *law, const struct vc_take *t, size_t n, unsigned side, struct vc_counts *out,
-		  struct vc_error *err)
+int vc_counts_find(const struct vc_law *law, const struct vc_take *t, size_t n, unsigned side,
+		   struct vc_counts *out, struct vc_error *err)
 {
 	struct root *r = malloc((n + 1) * sizeof(*r));
 	size_t lines = 0, kept = 0;
@@ -87,7 +89,8 @@ bool vc_counts_doubt(const struct vc_counts *u, const struct vc_law *l, size_t s
 	return l->kind == VC_LAW_CURVE ? samples <= 3 : l->kind == VC_LAW_AFFINE && samples == 2;
 }
 
-double vc_counts_power(const struct vc_counts *u, const struct vc_law *l, const struct vc_sample *s, size_t n)
+double vc_counts_power(const struct vc_counts *u, const struct vc_law *l,
+		       const struct vc_sample *s, size_t n)
 {
 	double root = root_of(l, u->side);
 
@@ -99,7 +102,8 @@ double vc_counts_power(const struct vc_counts *u, const struct vc_law *l, const 
 	return log(s[1].y / s[0].y) / log(s[1].x / s[0].x);
 }
 
-bool vc_counts_product(const struct vc_counts *u, const struct vc_sample *s, size_t n, struct vc_law *out)
+bool vc_counts_product(const struct vc_counts *u, const struct vc_sample *s, size_t n,
+		       struct vc_law *out)
 {
 	double w = power_of(s[n - 1].x, u->side);
 

@@ -33,14 +33,15 @@ static size_t counterpart(const struct vc_family *f, size_t axis)
 	for (size_t a = 0; a < f->axes; a++) {
 		enum vc_part p = vc_part_of_name(f->axis[a].name, &other);
 
-		if (a != axis && !strcmp(rest, other) && (p == VC_PART_EVAL) != (part == VC_PART_EVAL))
+		if (a != axis && !strcmp(rest, other) &&
+		    (p == VC_PART_EVAL) != (part == VC_PART_EVAL))
 			return a;
 	}
 	return f->axes;
 }
 
-/* A training and an evaluation parameter that never differ alone (the script sets one from the other):
- * each acts in its own phases. */
+/* A training and an evaluation parameter that never differ alone (the script sets one from the
+ * other): each acts in its own phases. */
 static void find_ties(struct vc_family *f)
 {
 	bool alone[VC_AXES] = { false };
@@ -70,14 +71,16 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 		const char *path = f->m[i].trace->meta->path;
 
 		if (isnan(v) || v <= 0)
-			return vc_fail(err, VC_EUSAGE, "%s does not say its %s; add @%s=VALUE to its name",
+			return vc_fail(err, VC_EUSAGE,
+				       "%s does not say its %s; add @%s=VALUE to its name",
 				       path ? path : "a recording", name, name);
 		differs |= v != value_of(f->m[0].trace->meta, name);
 	}
 	if (!differs && f->n > 1)
 		return 0;
 	if (f->axes == VC_AXES)
-		return vc_fail(err, VC_EUSAGE, "the recordings differ in more than %d parameters", VC_AXES);
+		return vc_fail(err, VC_EUSAGE, "the recordings differ in more than %d parameters",
+			       VC_AXES);
 	f->axis[f->axes++].name = name;
 	return 0;
 }
@@ -96,14 +99,15 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
-				return vc_fail(err, VC_EUSAGE, "two recordings have the same parameters; "
-					       "say what differs with FILE@batch=8");
+				return vc_fail(err, VC_EUSAGE,
+					       "two recordings have the same parameters; say "
+					       "what differs with FILE@batch=8");
 	find_ties(f);
 	return 0;
 }
 
-struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device, bool force,
-				struct vc_error *err)
+struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
+				bool force, struct vc_error *err)
 {
 	struct vc_family *f = calloc(1, sizeof(*f));
 
@@ -240,8 +244,10 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 	if (a == f->axes && is_recorded(f, p))
 		return 0;
 	if (a == f->axes)
-		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two that do, "
-			       "as FILE@%s=VALUE", p->name, p->name);
+		return vc_fail(
+			err, VC_EUSAGE,
+			"the recordings do not differ in %s; give two that do, as FILE@%s=VALUE",
+			p->name, p->name);
 	if (part != VC_PART_EVAL)
 		g->train[a] = p->value;
 	if (part != VC_PART_TRAIN)
@@ -261,7 +267,9 @@ static int target(const struct vc_family *f, const struct vc_family_ask *ask, st
 			enum vc_part part;
 
 			axis_of(f, ask->at[i].name, &part);
-			int rc = (part != VC_PART_ALL) == parts ? ask_one(f, &ask->at[i], g, err) : 0;
+			int rc = (part != VC_PART_ALL) == parts ?
+					 ask_one(f, &ask->at[i], g, err) :
+					 0;
 			if (rc)
 				return rc;
 		}
@@ -277,8 +285,8 @@ static int target(const struct vc_family *f, const struct vc_family_ask *ask, st
 	return 0;
 }
 
-/* Training and evaluation apart: the recording must show both, and its evaluation must depend on what is
- * asked for; one of its own size is a parameter of its own. */
+/* Training and evaluation apart: the recording must show both, and its evaluation must depend on
+ * what is asked for; one of its own size is a parameter of its own. */
 static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struct vc_error *err)
 {
 	const struct vc_view *v = &f->view[base];
@@ -290,17 +298,21 @@ static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struc
 	if (rc)
 		return rc;
 	if (!v->parted)
-		return vc_fail(err, VC_EUSAGE, "%s shows no evaluation that could be set apart from training; "
-			       "ask without train_ and eval_, or record with an evaluation", path);
+		return vc_fail(err, VC_EUSAGE,
+			       "%s shows no evaluation that could be set apart from training; "
+			       "ask without train_ and eval_, or record with an evaluation",
+			       path);
 	for (size_t a = 0; a < f->axes; a++)
 		for (size_t i = 0; i < m->n && !moves[a]; i++)
 			moves[a] = v->part[i] == VC_PART_EVAL && m->take[i].size >= TELLING &&
 				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
 	for (size_t a = 0; a < f->axes; a++)
 		if (g->named[a] && f->axis[a].part == VC_PART_ALL && !moves[a])
-			return vc_fail(err, VC_EUSAGE, "the evaluation in these recordings does not depend on %s; "
-				       "record it at another value as well, as FILE@%s=8,eval_%s=16",
-				       f->axis[a].name, f->axis[a].name, f->axis[a].name);
+			return vc_fail(
+				err, VC_EUSAGE,
+				"the evaluation in these recordings does not depend on %s; "
+				"record it at another value as well, as FILE@%s=8,eval_%s=16",
+				f->axis[a].name, f->axis[a].name, f->axis[a].name);
 	return 0;
 }
 
@@ -317,8 +329,10 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	if (rc)
 		return rc;
 	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, goal.train);
-	if (ask->has_order && !is_corner(f, base, goal.train) && is_corner(f, nearest(f, goal.train), goal.train))
-		return vc_fail(err, VC_ENOSUP, "that recording alone does not tell all parameters apart");
+	if (ask->has_order && !is_corner(f, base, goal.train) &&
+	    is_corner(f, nearest(f, goal.train), goal.train))
+		return vc_fail(err, VC_ENOSUP,
+			       "that recording alone does not tell all parameters apart");
 	pthread_mutex_lock(&f->lock);
 	rc = vc_view_open(f, base, err);
 	if (!rc && goal.apart)

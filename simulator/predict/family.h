@@ -23,9 +23,9 @@ enum vc_lean {
 };
 
 struct vc_family_ask {
-	const struct vc_param_value *at; /* values to predict for; parameters left out stay as in the
-					  * nearest recording. train_X and eval_X set X for one kind
-					  * of phase only */
+	const struct vc_param_value *at; /* values to predict for; parameters left out stay as in
+					  * the nearest recording. train_X and eval_X set X for
+					  * one kind of phase only */
 	size_t n;
 	enum vc_lean lean;
 	bool has_order;
@@ -41,7 +41,8 @@ struct vc_family_report {
 	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
 	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
 	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
-	uint64_t scratch, scratch_new; /* buffers of row sums: recognised, appearing only at the target */
+	uint64_t scratch,
+		scratch_new; /* buffers of row sums: recognised, appearing only at the target */
 	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
@@ -56,12 +57,12 @@ struct vc_family;
 /* Traces are lent and must outlive the family; events of other devices are left out. Recordings
  * whose bytes do not match (another dtype, other kernels) are refused with the share that differs,
  * unless `force`. NULL on failure. */
-struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device, bool force,
-				struct vc_error *err);
+struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
+				bool force, struct vc_error *err);
 void vc_family_free(struct vc_family *f); /* NULL is fine */
 
-/* The card that was recorded on: it decides some scratch sizes. Unless told it is the card whose sizes
- * the recordings show, and 132 multiprocessors when they show none. */
+/* The card that was recorded on: it decides some scratch sizes. Unless told it is the card whose
+ * sizes the recordings show, and 132 multiprocessors when they show none. */
 void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
 struct vc_reduction_card vc_family_card(const struct vc_family *f);
 /* Did somebody tell, or do the recordings show it? */

@@ -68,9 +68,11 @@ static struct vc_law power(const struct vc_sample *s, size_t n, int degree, doub
 	return l;
 }
 
-/* 100 and 150 padded to multiples of 64 are 128 and 192, in the same proportion; but bytes come in whole
- * numbers for each unit, and 1.28 of them do not. (Not so for sides: those are cut into patches.) */
-static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, size_t n, struct vc_law *out)
+/* 100 and 150 padded to multiples of 64 are 128 and 192, in the same proportion; but bytes come
+ * in whole numbers for each unit, and 1.28 of them do not. (Not so for sides: those are cut into
+ * patches.) */
+static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, size_t n,
+		      struct vc_law *out)
 {
 	int degree = unpadded->kind == VC_LAW_LINEAR ? 1 : 2;
 	double each = degree == 1 ? unpadded->b : unpadded->c;
@@ -130,8 +132,9 @@ static struct vc_law line(const struct vc_sample *p, const struct vc_sample *q, 
 	return l;
 }
 
-/* The square or the cube of a side with a border, (x + p)^2, p whole: padding before a convolution, or what it
- * leaves at the rim. Two samples give p, and that it is whole is the evidence. */
+/* The square or the cube of a side with a border, (x + p)^2, p whole: padding before a
+ * convolution, or what it leaves at the rim. Two samples give p, and that it is whole is the
+ * evidence. */
 static bool bordered(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
 {
 	double degree = side > 2 ? 3 : 2, u = s[n - 2].x, v = s[n - 1].x;
@@ -152,8 +155,8 @@ static bool bordered(const struct vc_sample *s, size_t n, unsigned side, struct 
 	return exact(out, s, n);
 }
 
-/* The same of a padded value, a few units more or less, where the line through the values themselves needs
- * parts of bytes. */
+/* The same of a padded value, a few units more or less, where the line through the values
+ * themselves needs parts of bytes. */
 static bool padded_line(const struct vc_sample *s, size_t n, struct vc_law *out)
 {
 	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
@@ -183,8 +186,8 @@ static struct vc_law curve(const struct vc_sample *s)
 	return l;
 }
 
-/* The line through two of the samples that misses the others least. Lengths that are divided and rounded
- * up lie beside a line, and the last two of them show its slope badly. */
+/* The line through two of the samples that misses the others least. Lengths that are divided and
+ * rounded up lie beside a line, and the last two of them show its slope badly. */
 static struct vc_law fairest(const struct vc_sample *s, size_t n)
 {
 	struct vc_law best = line(&s[n - 2], &s[n - 1], 0);
@@ -193,7 +196,8 @@ static struct vc_law fairest(const struct vc_sample *s, size_t n)
 		for (size_t j = i + 1; j < n; j++) {
 			struct vc_law l = line(&s[i], &s[j], 0);
 
-			if (l.b > 0 && miss(&l, s, n) <= BESIDE * s[0].y && miss(&l, s, n) < miss(&best, s, n))
+			if (l.b > 0 && miss(&l, s, n) <= BESIDE * s[0].y &&
+			    miss(&l, s, n) < miss(&best, s, n))
 				best = l;
 		}
 	return best;
@@ -256,8 +260,8 @@ struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side)
 	}
 	l = curve(s + n - 3);
 	/* Any three samples lie on a curve: whole bytes for each unit and each pair make it one. */
-	if (l.c > 0 && exact(&l, s, n) && (side || n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))) &&
-	    (l.b >= 0 || side))
+	if (l.c > 0 && exact(&l, s, n) &&
+	    (side || n > 3 || (is_whole(2 * l.b) && is_whole(2 * l.c))) && (l.b >= 0 || side))
 		return l;
 	return step(s, n);
 }

@@ -32,8 +32,9 @@ struct vc_law {
 };
 
 /* Fit the lowest-degree law that is exact on all samples (ascending x, n >= 1); when none is, the
- * one through the samples nearest to the largest x. `side`: 1 or 2, the parameter is a side whose square
- * counts (no size of the family is linear in it, some are quadratic); 3: a volume's, whose cube counts. */
+ * one through the samples nearest to the largest x. `side`: 1 or 2, the parameter is a side whose
+ * square counts (no size of the family is linear in it, some are quadratic); 3: a volume's, whose
+ * cube counts. */
 struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side);
 double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
 

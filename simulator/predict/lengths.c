@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lengths.c - see lengths.h
  *
- * In steps of one size each, all of them grow alike from one recording to the other, and by a power of
- * the parameter. Where one step grew by 1.6 and the next by 2.3 the amount of data is that of the longest
- * sample of each batch, and the longest of more samples is longer: like the largest of n random lengths,
- * by some percent with each doubling. */
+ * In steps of one size each, all of them grow alike from one recording to the other, and by a
+ * power of the parameter. Where one step grew by 1.6 and the next by 2.3 the amount of data is
+ * that of the longest sample of each batch, and the longest of more samples is longer: like the
+ * largest of n random lengths, by some percent with each doubling. */
 #include "simulator/predict/lengths.h"
 
 #include <math.h>
@@ -14,10 +14,13 @@
 
 #define SURE 0.5       /* confidence in steps from which they are used, as everywhere */
 #define SPREAD 1.01    /* steps that grow this much unlike */
-#define FLATTEST 0.1   /* exponent of the best guess: lengths of text and speech, 0.1 to 0.3 over the first */
+#define FLATTEST                                                                                 \
+	0.1 /* exponent of the best guess: lengths of text and speech, 0.1 to 0.3 over the first \
+	     */
 #define STEEPEST 0.5   /* doublings */
 #define AT_LEAST 0.25  /* the upper end's exponent, however little two recordings show */
-#define MARGIN 2.0     /* standard deviations of what the steps need by which unseen ones may need more */
+#define MARGIN                                                                                   \
+	2.0 /* standard deviations of what the steps need by which unseen ones may need more */
 enum { LEAST = 4096 /* bytes of a block that is looked at */, STEPS = 3 };
 
 struct pair { uint32_t group; double ratio, size; };
@@ -50,7 +53,9 @@ static int read_groups(struct vc_lengths *l, const struct vc_member *m, struct v
 	if (a.n == m->n && a.confidence >= SURE && a.iterations >= STEPS) {
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
-			l->group[i] = a.block[i].iteration < a.iterations ? a.block[i].iteration + 1 : 0;
+			l->group[i] = a.block[i].iteration < a.iterations ?
+					      a.block[i].iteration + 1 :
+					      0;
 	}
 	vc_anatomy_fini(&a);
 	return 0;
@@ -98,8 +103,8 @@ static bool is_power(double growth, double ratio)
 	return false;
 }
 
-/* Steps that grow unlike each other, and not by a power of the parameter either: keep those, the others
- * follow laws. */
+/* Steps that grow unlike each other, and not by a power of the parameter either: keep those, the
+ * others follow laws. */
 static bool mark(const double *growth, size_t groups, double ratio, bool *free_steps)
 {
 	double lo = INFINITY, hi = 0;
@@ -129,13 +134,15 @@ static void powers(struct vc_lengths *l, const struct vc_member *b, const struct
 
 		if (match[i] == UINT32_MAX || isnan(length) || fabs(length) < 0.02)
 			continue;
-		double p = log((double)k->take[match[i]].size / (double)b->take[i].size / ratio) / length;
+		double p = log((double)k->take[match[i]].size / (double)b->take[i].size / ratio) /
+			   length;
 		l->power[i] = (float)(p < 0 ? 0 : p > 2 ? 2 : p);
 	}
 }
 
 /* Blocks whose size is the same everywhere, and those of steps that follow laws, leave. */
-static void settle(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base, const bool *free_steps)
+static void settle(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		   const bool *free_steps)
 {
 	const struct vc_member *b = &o->m[base];
 
@@ -153,7 +160,8 @@ static void settle(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 }
 
 /* How the data per sample of the longest step grows with the parameter. */
-static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base, double *const *growth)
+static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		  double *const *growth)
 {
 	double x[2] = { INFINITY, 0 }, longest[2] = { 1, 1 }, n = 0, sum = 0, squares = 0;
 
@@ -164,7 +172,8 @@ static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t ba
 		if (k != base && !o->match[k])
 			continue;
 		for (size_t g = 0; g < l->groups; g++) {
-			double a = l->amount[g] * (k == base ? 1 : growth[k][g] * o->x[base] / o->x[k]);
+			double a = l->amount[g] *
+				   (k == base ? 1 : growth[k][g] * o->x[base] / o->x[k]);
 
 			if (!(a > 0))
 				continue;
@@ -190,8 +199,8 @@ static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t ba
 	l->exponent = !(e > FLATTEST) ? FLATTEST : e > STEEPEST ? STEEPEST : e;
 }
 
-static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base, double **growth,
-		   bool *free_steps, struct vc_error *err)
+static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		   double **growth, bool *free_steps, struct vc_error *err)
 {
 	const struct vc_member *b = &o->m[base];
 
@@ -215,13 +224,15 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 	return 0;
 }
 
-int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base, struct vc_error *err)
+int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		    struct vc_error *err)
 {
 	const struct vc_member *b = &o->m[base];
 
 	*l = (struct vc_lengths){ .group = calloc(b->n + 1, sizeof(*l->group)),
 				  .power = malloc((b->n + 1) * sizeof(*l->power)) };
-	int rc = l->group && l->power ? read_groups(l, b, err) : vc_nomem(err, "the steps of a recording");
+	int rc = l->group && l->power ? read_groups(l, b, err) :
+					vc_nomem(err, "the steps of a recording");
 	if (rc || !l->groups)
 		return rc;
 	for (size_t i = 0; i < b->n; i++)
@@ -275,11 +286,13 @@ static void span(struct vc_lengths *l)
 	l->exponent = FLATTEST;
 }
 
-int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool *moves, struct vc_error *err)
+int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool *moves,
+		     struct vc_error *err)
 {
 	*l = (struct vc_lengths){ .group = calloc(m->n + 1, sizeof(*l->group)),
 				  .power = malloc((m->n + 1) * sizeof(*l->power)) };
-	int rc = l->group && l->power ? read_groups(l, m, err) : vc_nomem(err, "the steps of a recording");
+	int rc = l->group && l->power ? read_groups(l, m, err) :
+					vc_nomem(err, "the steps of a recording");
 
 	if (rc || !l->groups)
 		return rc;
@@ -308,9 +321,11 @@ double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enu
 	return ratio > 1 ? pow(ratio, l->exponent) : 1;
 }
 
-double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio, enum vc_lean lean)
+double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
+		       enum vc_lean lean)
 {
-	double bytes = (double)size * ratio * pow(vc_lengths_longer(l, i, ratio, lean), l->power[i]);
+	double bytes =
+		(double)size * ratio * pow(vc_lengths_longer(l, i, ratio, lean), l->power[i]);
 
 	return bytes < 1 ? 1 : round(bytes);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loops.c - see loops.h
  *
- * What one recording has more of than the other is a run of allocations without counterpart. It is made of turns
- * of a loop where it repeats what stands beside it, block for block. The events of its last turn are repeated;
- * which block each repeated free gives back follows from the turn's own: of the blocks of that kind that
- * live, the latest, the one before it, ... (a loop hands its state to the next turn, the backward pass takes
- * the turns in reverse order). When the recording gave back the last of a kind, so does the longer run. */
+ * What one recording has more of than the other is a run of allocations without counterpart. It
+ * is made of turns of a loop where it repeats what stands beside it, block for block. The events
+ * of its last turn are repeated; which block each repeated free gives back follows from the
+ * turn's own: of the blocks of that kind that live, the latest, the one before it, ... (a loop
+ * hands its state to the next turn, the backward pass takes the turns in reverse order). When the
+ * recording gave back the last of a kind, so does the longer run. */
 #include "simulator/predict/loops.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@ static bool alike(const struct vc_member *m, size_t i, size_t j)
 	return a->size == b->size && a->site == b->site && a->stream == b->stream;
 }
 
-/* The shortest period of allocations [i, i + n), which need not hold it a whole number of times. fail: n entries
- * of scratch. */
+/* The shortest period of allocations [i, i + n), which need not hold it a whole number of times.
+ * fail: n entries of scratch. */
 static uint32_t period(const struct vc_member *m, size_t i, uint32_t n, uint32_t *fail)
 {
 	fail[0] = 0;
@@ -105,9 +106,9 @@ static struct region counterpart(const struct search *s, const struct region *r,
 	return best;
 }
 
-/* Do the allocations without counterpart in [i, end) come from turns of p allocations, as many more than in the
- * other recording as the parameter says? The first and the last turns may be others in both. 1: yes, < 0: no
- * memory. */
+/* Do the allocations without counterpart in [i, end) come from turns of p allocations, as many
+ * more than in the other recording as the parameter says? The first and the last turns may be
+ * others in both. 1: yes, < 0: no memory. */
 static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 {
 	struct region r = turns(s->b, i, end, p), o = counterpart(s, &r, p);
@@ -124,12 +125,13 @@ static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 		return 0;
 	for (size_t k = r.from; k < r.to; k++)
 		s->out->like[k] = (uint32_t)(r.from + (k - r.from) % p);
-	struct vc_loop new = { .from = (uint32_t)r.from, .to = (uint32_t)r.to, .period = p, .per = per };
+	struct vc_loop new = {
+		.from = (uint32_t)r.from, .to = (uint32_t)r.to, .period = p, .per = per };
 	return push(s->out, &new) ? VC_ENOMEM : 1;
 }
 
-/* The run without counterpart that follows closely on those up to `end`, which are `all` allocations: where it ends;
- * 0: none does. */
+/* The run without counterpart that follows closely on those up to `end`, which are `all`
+ * allocations: where it ends; 0: none does. */
 static size_t next_run(const struct search *s, size_t end, size_t *all)
 {
 	size_t last = end + (*all > CLOSE ? *all : CLOSE), k = end;
@@ -143,7 +145,8 @@ static size_t next_run(const struct search *s, size_t end, size_t *all)
 	return k;
 }
 
-/* Periods to try: that of the last of the runs in [i, end), and the whole parts of all that is alone in them. */
+/* Periods to try: that of the last of the runs in [i, end), and the whole parts of all that is
+ * alone in them. */
 static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
 {
 	size_t from = end;
@@ -159,8 +162,8 @@ static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
 	return found;
 }
 
-int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y, const uint32_t *match,
-		  struct vc_loops *out, struct vc_error *err)
+int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y,
+		  const uint32_t *match, struct vc_loops *out, struct vc_error *err)
 {
 	struct search s = { b, o, match, x, y, out, malloc((b->n + 1) * sizeof(*s.fail)) };
 	int rc = s.fail ? 0 : VC_ENOMEM;
@@ -170,7 +173,7 @@ int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o
 		rc = VC_ENOMEM;
 	for (size_t i = 0; out->like && i < b->n; i++)
 		out->like[i] = VC_UNMATCHED;
-	for (size_t i = 0, end, first, all; rc >= 0 && x > y && i < b->n; i = rc > 0 ? end : first) {
+	for (size_t i = 0, end, first, all; rc >= 0 && x > y && i<b->n; i = rc> 0 ? end : first) {
 		all = 0;
 		rc = 0;
 		for (end = i; end < b->n && match[end] == VC_UNMATCHED; end++)
@@ -222,7 +225,8 @@ struct turner {
 	struct kind *kind;
 	size_t kinds;
 	uint32_t *kind_of;   /* by allocation; VC_UNMATCHED: of no loop */
-	uint32_t *rank;      /* by event: which of its kind a free gave back, counted from the latest */
+	uint32_t
+		*rank; /* by event: which of its kind a free gave back, counted from the latest */
 	uint64_t *now;       /* by recorded id: the block that was given back instead */
 	size_t room;
 };
@@ -303,7 +307,9 @@ static int repeat(struct turner *t, size_t from, size_t to)
 		if (e->device != t->b->device || (e->kind != VC_EV_ALLOC && !free_it))
 			continue;
 		uint32_t i = alloc_of(t, e->id);
-		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ? NULL : &t->kind[t->kind_of[i]];
+		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
+					 NULL :
+					 &t->kind[t->kind_of[i]];
 
 		if (q && !free_it)
 			rc = repeat_alloc(t, e, i);
@@ -318,8 +324,11 @@ static int repeat(struct turner *t, size_t from, size_t to)
 static int recorded(struct turner *t, size_t k)
 {
 	const struct vc_event *e = &t->b->trace->ev[k];
-	uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ? alloc_of(t, e->id) : VC_UNMATCHED;
-	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ? NULL : &t->kind[t->kind_of[i]];
+	uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ? alloc_of(t, e->id) :
+									 VC_UNMATCHED;
+	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
+				 NULL :
+				 &t->kind[t->kind_of[i]];
 	int rc = 0;
 
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
@@ -382,9 +391,11 @@ static int turn_all(struct turner *t, const struct vc_loops *l, double more)
 
 	for (size_t j = 0; !rc && j <= l->n; j++) {
 		const struct vc_loop *p = j < l->n ? &l->at[j] : NULL;
-		size_t turn = p ? p->from + (p->to - p->from) / p->period / 2 * p->period : 0; /* in the middle */
+		size_t turn = p ? p->from + (p->to - p->from) / p->period / 2 * p->period :
+				  0; /* in the middle */
 		size_t from = p ? t->b->event[turn] : 0;
-		size_t end = p && turn + p->period < t->b->n ? t->b->event[turn + p->period] : t->b->trace->n;
+		size_t end = p && turn + p->period < t->b->n ? t->b->event[turn + p->period] :
+							       t->b->trace->n;
 
 		for (; !rc && k < end; k++)
 			rc = recorded(t, k);
@@ -394,8 +405,8 @@ static int turn_all(struct turner *t, const struct vc_loops *l, double more)
 	return rc;
 }
 
-int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more, struct vc_turned *out,
-		  struct vc_error *err)
+int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more,
+		  struct vc_turned *out, struct vc_error *err)
 {
 	struct turner t = { .b = b, .out = out };
 	int rc = 0;

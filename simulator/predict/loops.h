@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loops.h - loops of the program that turn as often as the parameter says (a cell over the frames of a video, the
- * words of a sentence): a larger value asks for more blocks, not for larger ones. */
+/* loops.h - loops of the program that turn as often as the parameter says (a cell over the frames
+ * of a video, the words of a sentence): a larger value asks for more blocks, not for larger ones.
+ */
 #ifndef VC_LOOPS_H
 #define VC_LOOPS_H
 
 #include "simulator/predict/allocations.h"
 
-/* Allocations [from, to) of one recording are turns of `period` allocations, all alike; another recording has fewer. */
+/* Allocations [from, to) of one recording are turns of `period` allocations, all alike; another
+ * recording has fewer. */
 struct vc_loop { uint32_t from, to, period; double per; /* turns by unit of the parameter */ };
 
 struct vc_loops {
@@ -15,10 +17,10 @@ struct vc_loops {
 	uint32_t *like;    /* by allocation of a loop: that of its first turn, or VC_UNMATCHED */
 };
 
-/* Turns of `b`, recorded at x, that another recording `o`, at y < x, has not: match[i] of b's allocations in it, or
- * VC_UNMATCHED. The caller frees with vc_loops_fini. Errors: VC_ENOMEM. */
-int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y, const uint32_t *match,
-		  struct vc_loops *out, struct vc_error *err);
+/* Turns of `b`, recorded at x, that another recording `o`, at y < x, has not: match[i] of b's
+ * allocations in it, or VC_UNMATCHED. The caller frees with vc_loops_fini. Errors: VC_ENOMEM. */
+int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y,
+		  const uint32_t *match, struct vc_loops *out, struct vc_error *err);
 void vc_loops_fini(struct vc_loops *l);
 
 /* Say which allocations of b are of the turns that a recording `more` units below it has not. */
@@ -32,8 +34,8 @@ struct vc_turned {
 	uint64_t turns;         /* all that were added */
 };
 
-int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more, struct vc_turned *out,
-		  struct vc_error *err);
+int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more,
+		  struct vc_turned *out, struct vc_error *err);
 void vc_turned_fini(struct vc_turned *t);
 
 #endif

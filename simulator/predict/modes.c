@@ -11,9 +11,11 @@
 
 enum vc_part vc_part_of_name(const char *name, const char **rest)
 {
-	static const struct { const char *word; enum vc_part part; } known[] = {
-		{ "train_", VC_PART_TRAIN }, { "training_", VC_PART_TRAIN }, { "eval_", VC_PART_EVAL },
-		{ "val_", VC_PART_EVAL }, { "valid_", VC_PART_EVAL }, { "validation_", VC_PART_EVAL },
+	static const struct { const char *word; enum vc_part part;
+	} known[] = {
+		{ "train_", VC_PART_TRAIN }, { "training_", VC_PART_TRAIN },
+		{ "eval_", VC_PART_EVAL },   { "val_", VC_PART_EVAL },
+		{ "valid_", VC_PART_EVAL },  { "validation_", VC_PART_EVAL },
 		{ "test_", VC_PART_EVAL },
 	};
 
@@ -31,8 +33,9 @@ enum vc_part vc_part_of_name(const char *name, const char **rest)
 	return VC_PART_ALL;
 }
 
-/* Does a block from between two iterations live through the next forward pass? A batch that was put on
- * the card before the model was called does; what an evaluation leaves behind is overwritten by then. */
+/* Does a block from between two iterations live through the next forward pass? A batch that was
+ * put on the card before the model was called does; what an evaluation leaves behind is
+ * overwritten by then. */
 static bool lives_on(const struct vc_anatomy *a, const struct vc_block_life *b)
 {
 	for (size_t k = b->span + 1; k < a->spans; k++)
@@ -86,14 +89,16 @@ static enum vc_part part_at(const struct vc_member *m, const struct vc_anatomy *
 			    const struct plain *p)
 {
 	const struct vc_block_life *b = &a->block[i];
-	enum vc_phase phase = b->span < a->spans ? (enum vc_phase)a->span[b->span].phase : VC_PHASE_INIT;
+	enum vc_phase phase =
+		b->span < a->spans ? (enum vc_phase)a->span[b->span].phase : VC_PHASE_INIT;
 
 	if (phase == VC_PHASE_INIT)
 		return VC_PART_ALL;
 	if (phase != VC_PHASE_OTHER || lives_on(a, b) || b->span == p->gap)
 		return VC_PART_TRAIN;
-	return p->n && bsearch(&m->take[i].site, p->site, p->n, sizeof(*p->site), by_number) ? VC_PART_TRAIN
-											    : VC_PART_EVAL;
+	return p->n && bsearch(&m->take[i].site, p->site, p->n, sizeof(*p->site), by_number) ?
+		       VC_PART_TRAIN :
+		       VC_PART_EVAL;
 }
 
 int vc_parts_read(const struct vc_member *m, uint8_t *part, bool *found, struct vc_error *err)

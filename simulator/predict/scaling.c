@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.c - one recording looked at through the others of its family: a law for each of its
- * allocations, the twin of one that stands alone, and the scratch that launch arithmetic decides. */
+ * allocations, the twin of one that stands alone, and the scratch that launch arithmetic decides.
+ */
 #include "simulator/predict/scaling.h"
 
 #include <math.h>
@@ -11,8 +12,9 @@
 #include "simulator/predict/counts.h"
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
-#define ROUNDED 0.02        /* by which a size may be off where a length is divided: one frame of 50 */
-#define SHARE_NEEDED 0.85   /* of all bytes: autocast against none has 0.75, one script above 0.91 */
+#define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
+#define SHARE_NEEDED                                                                             \
+	0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
 
 void vc_view_fini(struct vc_view *v, size_t n)
 {
@@ -36,7 +38,8 @@ void vc_view_fini(struct vc_view *v, size_t n)
 /* Does an axis act on what belongs to `part`? */
 static bool acts(const struct vc_family *f, size_t axis, enum vc_part part)
 {
-	return f->axis[axis].part == VC_PART_ALL || part == VC_PART_ALL || f->axis[axis].part == part;
+	return f->axis[axis].part == VC_PART_ALL || part == VC_PART_ALL ||
+	       f->axis[axis].part == part;
 }
 
 /* What stands before the first step is constant nearly always: what is not goes with training. */
@@ -47,7 +50,8 @@ static enum vc_part part_of(const struct vc_family *f, const struct vc_view *v, 
 	return v->part[i] == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
 }
 
-/* The only axis of a part on which two members differ, or axes when they differ on several or none. */
+/* The only axis of a part on which two members differ, or axes when they differ on several or
+ * none. */
 static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_part part)
 {
 	size_t found = f->axes;
@@ -83,10 +87,10 @@ int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
 	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
 }
 
-/* Match the base with member k, where all or a part of it differs in one parameter. Buffers of sums stand beside
- * what they belong to; turned: without the turns of loops that k has not. */
-static int align_with(const struct vc_family *f, struct vc_view *v, size_t base, size_t k, bool turned,
-		      struct vc_error *err)
+/* Match the base with member k, where all or a part of it differs in one parameter. Buffers of
+ * sums stand beside what they belong to; turned: without the turns of loops that k has not. */
+static int align_with(const struct vc_family *f, struct vc_view *v, size_t base, size_t k,
+		      bool turned, struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base], *m = &f->m[k];
 	double ratio[2] = { 1, 1 };
@@ -102,7 +106,9 @@ static int align_with(const struct vc_family *f, struct vc_view *v, size_t base,
 			break;
 	}
 	bool *skip = n ? calloc(b->n + m->n + 2, sizeof(*skip)) : NULL, *there = skip + b->n + 1;
-	uint32_t *match = v->match[k] ? v->match[k] : n ? malloc((b->n + 1) * sizeof(*match)) : NULL;
+	uint32_t *match = v->match[k] ? v->match[k] :
+			  n           ? malloc((b->n + 1) * sizeof(*match)) :
+					NULL;
 
 	v->match[k] = match;
 	if (!n)
@@ -115,17 +121,21 @@ static int align_with(const struct vc_family *f, struct vc_view *v, size_t base,
 	vc_scratch_mark(m, &f->recorded, there);
 	if (turned)
 		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
-	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1], match, err);
+	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
+			       match, err);
 	for (size_t i = 0; !rc && i + 2 < b->n; i++)
-		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1]; d++)
+		for (uint32_t d = 1;
+		     d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1];
+		     d++)
 			match[i + d] = match[i] + d;
 	free(skip);
 	return rc;
 }
 
-/* Loops that the base turns more often than the next smaller recording: compared with each other one as if it did
- * not. */
-static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+/* Loops that the base turns more often than the next smaller recording: compared with each other
+ * one as if it did not. */
+static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base,
+		      struct vc_error *err)
 {
 	double x = f->x[base][0];
 	size_t next = f->n;
@@ -137,7 +147,8 @@ static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base,
 		if (f->x[k][0] < x && (next == f->n || f->x[k][0] > f->x[next][0]))
 			next = k;
 	if (next < f->n)
-		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next], &v->loops, err);
+		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next],
+				   &v->loops, err);
 	for (size_t k = 0; !rc && v->loops.n && k < f->n; k++)
 		if (f->x[k][0] < x)
 			rc = align_with(f, v, base, k, true, err);
@@ -150,7 +161,8 @@ static void settle_loops(struct vc_view *v, size_t n)
 	for (size_t i = 0; v->loops.n && i < n; i++) {
 		uint32_t like = v->loops.like[i];
 
-		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED || v->origin[like] != VC_BY_LAW)
+		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED ||
+		    v->origin[like] != VC_BY_LAW)
 			continue;
 		v->origin[i] = VC_BY_TWIN;
 		v->twin[i] = like;
@@ -167,7 +179,8 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 	enum vc_part part = part_of(f, v, i);
 
 	if (!acts(f, axis, part)) {
-		s[0] = s[1] = (struct vc_sample){ f->x[base][axis], (double)f->m[base].take[i].size };
+		s[0] = s[1] =
+			(struct vc_sample){ f->x[base][axis], (double)f->m[base].take[i].size };
 		s[1].x *= 2; /* the same at any value */
 		return 2;
 	}
@@ -177,7 +190,8 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 
 		if (k == base)
 			new.y = (double)f->m[base].take[i].size;
-		else if (only_axis(f, base, k, part) == axis && v->match[k] && v->match[k][i] != VC_UNMATCHED)
+		else if (only_axis(f, base, k, part) == axis && v->match[k] &&
+			 v->match[k][i] != VC_UNMATCHED)
 			new.y = (double)f->m[k].take[v->match[k][i]].size;
 		else
 			continue;
@@ -189,8 +203,10 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 	return n;
 }
 
-/* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0: neither. */
-static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis)
+/* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0:
+ * neither. */
+static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size_t base,
+			size_t axis)
 {
 	struct vc_sample s[64];
 	size_t linear = 0, square = 0, cube = 0;
@@ -206,9 +222,10 @@ static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size
 	return square + cube <= 8 * linear ? 0 : cube > 8 * square ? 3 : 2;
 }
 
-/* Products of two counts, where a line through two samples or no law at all was found. A number of samples
- * counts nothing but itself. */
-static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a, struct vc_error *err)
+/* Products of two counts, where a line through two samples or no law at all was found. A number
+ * of samples counts nothing but itself. */
+static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a,
+		 struct vc_error *err)
 {
 	const struct vc_member *b = &f->m[base];
 	struct vc_law *law = &v->law[a * b->n], l;
@@ -241,12 +258,14 @@ static int fit_all(struct vc_family *f, struct vc_view *v, size_t base, struct v
 			struct vc_law *l = &v->law[a * b->n + i];
 
 			*l = vc_law_fit(s, n, f->axis[a].side);
-			if (l->kind == VC_LAW_ALONE && vc_family_has_partner(f, base, a)) /* of its part */
+			if (l->kind == VC_LAW_ALONE &&
+			    vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
 		}
 		rc = refit(f, v, base, a, err);
 		for (size_t i = 0; i < b->n; i++)
-			v->residual = fmax(v->residual, v->law[a * b->n + i].residual / (double)b->take[i].size);
+			v->residual = fmax(v->residual, v->law[a * b->n + i].residual /
+								(double)b->take[i].size);
 	}
 	return rc;
 }
@@ -282,7 +301,8 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
 	return round(constant + y);
 }
 
-double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at)
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		     const double *at)
 {
 	const struct vc_member *b = &f->m[base];
 	double most = 0;
@@ -292,19 +312,20 @@ double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t 
 		double up = at[a] / f->x[base][a];
 
 		if (l->power > 0 && up > 1)
-			most = fmax(most, (double)b->take[i].size * pow(up, l->power) / vc_law_at(l, at[a]));
+			most = fmax(most, (double)b->take[i].size * pow(up, l->power) /
+						  vc_law_at(l, at[a]));
 	}
 	return fmax(1, most);
 }
 
-/* Parts of bytes for each unit of a length or for each pixel: it is divided and rounded somewhere (frames of a
- * spectrum, strides), and the law may be one of its units off. */
+/* Parts of bytes for each unit of a length or for each pixel: it is divided and rounded somewhere
+ * (frames of a spectrum, strides), and the law may be one of its units off. */
 static bool is_rounded(const struct vc_law *l)
 {
 	double each = l->c > 0 ? l->c : l->b;
 
-	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE && l->kind != VC_LAW_STEP && !(l->d > 0) &&
-	       !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
+	return l->kind != VC_LAW_CONST && l->kind != VC_LAW_ALONE && l->kind != VC_LAW_STEP &&
+	       !(l->d > 0) && !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
 }
 
 double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i)
@@ -346,7 +367,8 @@ static bool is_const(const struct vc_family *f, const struct vc_view *v, size_t 
 
 /* The most similar allocation of the same size whose law is known. What comes and goes, and exists
  * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
-static void find_twin(const struct vc_family *f, const struct vc_member *b, struct vc_view *v, size_t i)
+static void find_twin(const struct vc_family *f, const struct vc_member *b, struct vc_view *v,
+		      size_t i)
 {
 	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
 	uint32_t best[2] = { VC_UNMATCHED, VC_UNMATCHED };
@@ -394,7 +416,8 @@ static bool agreed(const struct vc_family *f, const struct vc_view *v, const str
 		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
 		bool has = vc_scratch_follows(o, owner);
 
-		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) != (has && o->take[owner + 1].size == a))
+		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) !=
+		    (has && o->take[owner + 1].size == a))
 			return false;
 	}
 	return true;
@@ -408,7 +431,8 @@ static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, cons
 	for (size_t k = 0; k < f->n; k++) {
 		const uint32_t *match = v->match[k];
 
-		if (k == base || !match || match[s->owner] == VC_UNMATCHED || match[s->source] == VC_UNMATCHED)
+		if (k == base || !match || match[s->owner] == VC_UNMATCHED ||
+		    match[s->source] == VC_UNMATCHED)
 			continue;
 		const struct vc_member *o = &f->m[k];
 		struct vc_sort there;
@@ -420,8 +444,8 @@ static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, cons
 	return true;
 }
 
-static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base, const double *grows,
-		      struct vc_error *err)
+static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base,
+		      const double *grows, struct vc_error *err)
 {
 	size_t kept = 0;
 	int rc = vc_sort_find(&f->m[base], grows, &v->sorts, err);
@@ -481,7 +505,8 @@ static void account(const struct vc_member *b, struct vc_view *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		v->bytes += b->take[i].size;
-		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED && v->origin[i] == VC_BY_TWIN;
+		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED &&
+			    v->origin[i] == VC_BY_TWIN;
 
 		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
 			v->unsettled += b->take[i].size;
@@ -511,9 +536,9 @@ static int by_hash(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* Bytes without counterpart that do what matched ones do: next to the same block of the same place and size as one
- * of those. A program that asked for some of its data more often (one more evaluation of a loss) is no other
- * configuration. 0: no memory. */
+/* Bytes without counterpart that do what matched ones do: next to the same block of the same
+ * place and size as one of those. A program that asked for some of its data more often (one more
+ * evaluation of a loss) is no other configuration. 0: no memory. */
 static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
 {
 	uint64_t bytes = 0, *pair = malloc((b->n + 1) * sizeof(*pair));
@@ -527,7 +552,8 @@ static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
 	for (size_t i = 1; pair && i + 1 < b->n; i++) {
 		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
 
-		if (v->origin[i] == VC_BY_TWIN && !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
+		if (v->origin[i] == VC_BY_TWIN &&
+		    !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
 		    (bsearch(&here, pair, n, sizeof(*pair), by_hash) ||
 		     bsearch(&before, pair, n, sizeof(*pair), by_hash)))
 			bytes += b->take[i].size;
@@ -547,13 +573,15 @@ static int find_lengths_alone(const struct vc_family *f, struct vc_view *v, stru
 		return 0;
 	for (size_t i = 0; moves && i < b->n; i++)
 		moves[i] = v->single[i] != VC_SINGLE_STAYS && v->single[i] != VC_SINGLE_HOLDS;
-	rc = moves ? vc_lengths_alone(&v->lengths, b, moves, err) : vc_nomem(err, "the steps of a recording");
+	rc = moves ? vc_lengths_alone(&v->lengths, b, moves, err) :
+		     vc_nomem(err, "the steps of a recording");
 	free(moves);
 	return rc;
 }
 
 /* Steps as long as their samples happen to be, along the only parameter. */
-static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base,
+			struct vc_error *err)
 {
 	double x[64];
 	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match };
@@ -585,9 +613,10 @@ static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_
 			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS ||
 				     how[i] == VC_SINGLE_DATA;
 
-			v->law[a * b->n + i] = grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
-									.b = size / f->x[0][a] }
-						     : (struct vc_law){ .kind = VC_LAW_CONST, .a = size };
+			v->law[a * b->n + i] =
+				grows ? (struct vc_law){ .kind = VC_LAW_LINEAR,
+							.b = size / f->x[0][a] } :
+					(struct vc_law){ .kind = VC_LAW_CONST, .a = size };
 			if (how[i] != VC_SINGLE_STAYS && how[i] != VC_SINGLE_GROWS)
 				v->origin[i] = VC_OPEN;
 			else if (v->origin[i] != VC_OPEN)
@@ -603,9 +632,11 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 
 	if (rc || f->view[base].parted)
 		return rc;
-	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and %s shows no "
-		       "evaluation that would tell them apart; give recordings that differ in one",
-		       f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
+	return vc_fail(
+		err, VC_EUSAGE,
+		"the recordings differ in several parameters at once, and %s shows no evaluation "
+		"that would tell them apart; give recordings that differ in one",
+		f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
 }
 
 int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
@@ -648,9 +679,11 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->ready = true;
 	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
-		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
-			       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
-			       100 * (1 - share),
-			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
+		return vc_fail(
+			err, VC_EUSAGE,
+			"the recordings are not of one configuration: %.0f %% of the bytes of %s "
+			"have no counterpart (another dtype, model or kernel?)",
+			100 * (1 - share),
+			b->trace->meta->path ? b->trace->meta->path : "the nearest one");
 	return 0;
 }

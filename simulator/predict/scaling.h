@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaling.h - what one recording of a family knows through the others; shared by family.c (opening, asking),
- * view.c (laws, twins, scratch) and synthesis.c (events). */
+/* scaling.h - what one recording of a family knows through the others; shared by family.c
+ * (opening, asking), view.c (laws, twins, scratch) and synthesis.c (events). */
 #ifndef VC_SCALING_H
 #define VC_SCALING_H
 
@@ -20,16 +20,18 @@ enum vc_origin {
 	VC_OPEN /* one recording: may depend or not */
 };
 
-/* part: where the axis acts, for recordings that differ in a training and an evaluation parameter at once. */
+/* part: where the axis acts, for recordings that differ in a training and an evaluation parameter
+ * at once. */
 struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_part part; };
 
-/* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was said. */
+/* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
+ * said. */
 struct vc_goal { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
 
 /* What one recording, taken as the base, knows through the others. */
 struct vc_view {
 	bool ready;
-	uint32_t **match;        /* per member, per allocation of the base; NULL for the base itself */
+	uint32_t **match; /* per member, per allocation of the base; NULL for the base itself */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
 	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
@@ -70,20 +72,22 @@ void vc_view_fini(struct vc_view *v, size_t members);
 double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
 		   const double *at);
 
-/* Which allocations of `base` are of training, which of an evaluation: fills part and parted once; the
- * caller holds f->lock. */
+/* Which allocations of `base` are of training, which of an evaluation: fills part and parted
+ * once; the caller holds f->lock. */
 int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
 
-/* By what factor allocation i may be larger at at[] than its laws say, where others explain the recordings as well; 1:
- * none does. */
-double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i, const double *at);
+/* By what factor allocation i may be larger at at[] than its laws say, where others explain the
+ * recordings as well; 1: none does. */
+double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+		     const double *at);
 
 /* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
 double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i);
 
-/* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts, where
- * the goal is apart). */
-int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
-		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err);
+/* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts,
+ * where the goal is apart). */
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
+		 const struct vc_goal *goal, struct vc_trace *out, struct vc_family_report *rep,
+		 struct vc_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* single.c - see single.h
  *
- * A size that divides by the value is no proof that it depends on it (a quarter of the varying bytes
- * of one public pair had the size of a parameter), and evaluation may have a batch of its own: what
- * is open is left open, and the answer is a pair of bounds. */
+ * A size that divides by the value is no proof that it depends on it (a quarter of the varying
+ * bytes of one public pair had the size of a parameter), and evaluation may have a batch of its
+ * own: what is open is left open, and the answer is a pair of bounds. */
 #include "simulator/predict/single.h"
 
 #include <math.h>
@@ -36,8 +36,8 @@ static bool is_eval(const char *name)
 /* The side of a picture: tokens grow with its square, attention with its fourth power. */
 static bool is_side(const char *name)
 {
-	static const char *const word[] = { "image", "img", "side", "res", "size", "height", "width", "crop",
-					    "patch", NULL };
+	static const char *const word[] = { "image",  "img",   "side", "res",   "size",
+					   "height", "width", "crop", "patch", NULL };
 
 	for (size_t i = 0; word[i]; i++)
 		if (strstr(name, word[i]))
@@ -55,11 +55,12 @@ static int degree(uint64_t size, double x)
 	return 1;
 }
 
-/* A copy in half of the bytes (autocast), or in twice as many, is kept for the backward pass; one of the same
- * size hardly ever is. */
+/* A copy in half of the bytes (autocast), or in twice as many, is kept for the backward pass; one
+ * of the same size hardly ever is. */
 static bool is_cast_of_parameter(const struct vc_member *m, uint64_t size)
 {
-	return vc_member_has_lasting(m, 2 * size) || (size % 2 == 0 && vc_member_has_lasting(m, size / 2));
+	return vc_member_has_lasting(m, 2 * size) ||
+	       (size % 2 == 0 && vc_member_has_lasting(m, size / 2));
 }
 
 /* Of a parameter's size, or its copy of half or twice the size (autocast, master weights)? */
@@ -68,22 +69,25 @@ static bool is_like_parameter(const struct vc_member *m, uint64_t size)
 	return vc_member_has_lasting(m, size) || is_cast_of_parameter(m, size);
 }
 
-/* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the allocator and
- * gives them back at once. */
+/* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the
+ * allocator and gives them back at once. */
 static bool is_workspace(const struct vc_member *m, size_t i)
 {
-	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) && m->died[i] == m->born[i] + 1;
+	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) &&
+	       m->died[i] == m->born[i] + 1;
 }
 
-/* What a convolution borrows and gives back at once: an algorithm's choice, at another size another's. */
+/* What a convolution borrows and gives back at once: an algorithm's choice, at another size
+ * another's. */
 static bool is_borrowed(const struct vc_member *m, uint32_t i)
 {
 	return m->died[i] == m->born[i] + 1 && m->take[i].size >= SMALL &&
 	       (!m->take[i].site || vc_member_called(m, i, 3, NULL, "conv.py"));
 }
 
-/* The sizes that a mixture of experts with a capacity makes for each token and each place in an expert: s = t * c
- * values where an einsum beside them has c rows of d values, the tokens t rows, and d is the width of a norm. */
+/* The sizes that a mixture of experts with a capacity makes for each token and each place in an
+ * expert: s = t * c values where an einsum beside them has c rows of d values, the tokens t rows,
+ * and d is the width of a norm. */
 struct squares { uint64_t size[SQUARES]; size_t n; };
 
 static bool is_width(const struct vc_member *m, uint64_t wide)
@@ -100,13 +104,16 @@ static void add_square(struct squares *q, uint64_t size)
 		q->size[q->n++] = size;
 }
 
-/* Block j, near an einsum of `rows` bytes whose tokens are `data` bytes: s * d * d = rows * data, in floats. */
-static void try_square(const struct vc_member *m, uint64_t rows, uint64_t data, size_t j, struct squares *q)
+/* Block j, near an einsum of `rows` bytes whose tokens are `data` bytes: s * d * d = rows * data,
+ * in floats. */
+static void try_square(const struct vc_member *m, uint64_t rows, uint64_t data, size_t j,
+		       struct squares *q)
 {
 	double s = (double)m->take[j].size, d = sqrt((double)rows * (double)data / s * 4);
 
-	if (s >= SMALL && m->take[j].size != rows && m->take[j].size != data && fabs(d - round(d)) < 1e-6 &&
-	    is_width(m, (uint64_t)d) && fmod((double)data, d) == 0 && fmod((double)rows, d) == 0)
+	if (s >= SMALL && m->take[j].size != rows && m->take[j].size != data &&
+	    fabs(d - round(d)) < 1e-6 && is_width(m, (uint64_t)d) && fmod((double)data, d) == 0 &&
+	    fmod((double)rows, d) == 0)
 		add_square(q, m->take[j].size);
 }
 
@@ -129,8 +136,8 @@ static bool is_square(const struct squares *q, uint64_t size)
 	return false;
 }
 
-static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a, const struct squares *q, size_t i,
-			     const char *name, double x)
+static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a,
+			    const struct squares *q, size_t i, const char *name, double x)
 {
 	const struct vc_take *t = &m->take[i];
 	const struct vc_block_life *b = a->n == m->n && a->confidence >= SURE ? &a->block[i] : NULL;
@@ -144,7 +151,8 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 		return VC_SINGLE_STAYS;
 	if (b && is_eval(name) && phase != VC_PHASE_OTHER)
 		return VC_SINGLE_STAYS;
-	if (!vc_single_counts(name)) /* lengths and sides: squares, tokens and patches, no rule of division */
+	if (!vc_single_counts(name)) /* lengths and sides: squares, tokens and patches, no rule of
+					division */
 		return like ? VC_SINGLE_HOLDS : VC_SINGLE_MOVES;
 	if (degree(t->size, x) > 2)
 		return VC_SINGLE_TRIPLES;
@@ -181,7 +189,8 @@ int vc_single_settle(const struct vc_member *m, const char *name, double x, uint
 	return rc;
 }
 
-double vc_single_factor(enum vc_single how, const char *name, double x, double at, enum vc_lean lean)
+double vc_single_factor(enum vc_single how, const char *name, double x, double at,
+			enum vc_lean lean)
 {
 	double ratio = at / x, likely = ratio, far = ratio;
 

@@ -10,13 +10,15 @@
 enum vc_single {
 	VC_SINGLE_STAYS, /* parameters, gradients, the optimizer's blocks */
 	VC_SINGLE_HOLDS, /* open: probably stays */
-	VC_SINGLE_PAIRS, VC_SINGLE_TRIPLES, /* open: as large as all pairs, or triples, of samples */
-	VC_SINGLE_SQUARE, /* grows, perhaps with the square: what goes to an expert with a capacity */
-	VC_SINGLE_MOVES, /* open: probably grows with the parameter */
-	VC_SINGLE_GROWS, /* in proportion */
-	VC_SINGLE_DATA,  /* in proportion when it grows, open when it shrinks: kept for the backward pass, and no
-			  * cast of a parameter, but where everything divides by the value or has a
-			  * parameter's size */
+	VC_SINGLE_PAIRS,
+	VC_SINGLE_TRIPLES, /* open: as large as all pairs, or triples, of samples */
+	VC_SINGLE_SQUARE,  /* grows, perhaps with the square: what goes to an expert with a
+			    * capacity */
+	VC_SINGLE_MOVES,   /* open: probably grows with the parameter */
+	VC_SINGLE_GROWS,   /* in proportion */
+	VC_SINGLE_DATA,    /* in proportion when it grows, open when it shrinks: kept for the
+			    * backward pass, and no cast of a parameter, but where everything
+			    * divides by the value or has a parameter's size */
 };
 
 /* Does the name say that a parameter counts samples (a batch size)? */
@@ -28,6 +30,7 @@ int vc_single_settle(const struct vc_member *m, const char *name, double x, uint
 		     struct vc_error *err);
 
 /* By what factor such a block grows when the parameter goes from x to `at`. */
-double vc_single_factor(enum vc_single how, const char *name, double x, double at, enum vc_lean lean);
+double vc_single_factor(enum vc_single how, const char *name, double x, double at,
+			enum vc_lean lean);
 
 #endif

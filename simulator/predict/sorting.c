@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sorting.c - see sorting.h
  *
- * Source: aten/src/ATen/native/cuda/Embedding.cu (embedding_dense_backward_cuda: num_indices <= 3072 and
- * no padding index goes without sorting) and EmbeddingBackwardKernel.cu (NROWS_PER_THREAD 10). The
- * temporary bytes of cub's sort are those of its onesweep: both arrays again, 1 KiB per 4,608
- * indices, and counters (recordings of 3,200 to 81,920 indices). */
+ * Source: aten/src/ATen/native/cuda/Embedding.cu (embedding_dense_backward_cuda: num_indices <=
+ * 3072 and no padding index goes without sorting) and EmbeddingBackwardKernel.cu
+ * (NROWS_PER_THREAD 10). The temporary bytes of cub's sort are those of its onesweep: both arrays
+ * again, 1 KiB per 4,608 indices, and counters (recordings of 3,200 to 81,920 indices). */
 #include "simulator/predict/sorting.h"
 
 #include <math.h>
@@ -32,7 +32,8 @@ bool vc_sort_needed(const struct vc_sort *s, uint64_t indices)
 
 void vc_sort_sizes(const struct vc_sort *s, uint64_t n, uint64_t size[VC_SORT_BLOCKS])
 {
-	uint64_t list = n * INDEX, segments = least(n, s->values), parts = n / PER_THREAD + segments;
+	uint64_t list = n * INDEX, segments = least(n, s->values),
+		 parts = n / PER_THREAD + segments;
 	uint64_t twice = 2 * ((list + 255) / 256 * 256);
 	const uint64_t all[VC_SORT_BLOCKS] = {
 		list, list, list, twice + (n + TILE - 1) / TILE * 1024 + COUNTERS,
@@ -57,13 +58,17 @@ bool vc_sort_at(const struct vc_member *m, uint32_t i, struct vc_sort *s)
 	if (i < VC_SORT_BEFORE || i + VC_SORT_AFTER >= m->n)
 		return false;
 	uint64_t list = t[i + 1].size, n = list / INDEX, parts = t[i + 9].size / INDEX;
-	if (!n || list % INDEX || t[i - 4].size != list || t[i - 3].size != list || t[i - 2].size != list ||
-	    t[i - 1].size < 2 * list || t[i + 2].size != INDEX || t[i + 3].size != list ||
-	    t[i + 5].size != t[i + 6].size || t[i + 8].size != INDEX || !parts ||
-	    parts != n / PER_THREAD + t[i + 5].size / INDEX || t[i + 10].size % parts)
+	if (!n || list % INDEX || t[i - 4].size != list || t[i - 3].size != list ||
+	    t[i - 2].size != list || t[i - 1].size < 2 * list || t[i + 2].size != INDEX ||
+	    t[i + 3].size != list || t[i + 5].size != t[i + 6].size || t[i + 8].size != INDEX ||
+	    !parts || parts != n / PER_THREAD + t[i + 5].size / INDEX || t[i + 10].size % parts)
 		return false;
-	*s = (struct vc_sort){ .owner = i, .source = i + 1, .per = INDEX, .row = t[i + 10].size / parts,
-			       .present = true, .always = n <= FEW };
+	*s = (struct vc_sort){.owner = i,
+			      .source = i + 1,
+			      .per = INDEX,
+			      .row = t[i + 10].size / parts,
+			      .present = true,
+			      .always = n <= FEW };
 	s->values = t[i].size / s->row;
 	if (least(n, s->values) * INDEX != t[i + 5].size) /* half: summed in float */
 		s->values *= 2;
@@ -88,8 +93,9 @@ static bool find_indices(const struct vc_member *m, const double *grows, uint32_
 	for (uint32_t j = i; j-- > 0 && i - j <= LOOK;) {
 		uint64_t list = m->take[j].size;
 
-		if (list % INDEX || list >= size || size * INDEX % list || m->died[j] < m->born[i] ||
-		    fabs(grows[j] - grows[i]) > 1e-3 || size * INDEX / list % 4)
+		if (list % INDEX || list >= size || size * INDEX % list ||
+		    m->died[j] < m->born[i] || fabs(grows[j] - grows[i]) > 1e-3 ||
+		    size * INDEX / list % 4)
 			continue;
 		*c = (struct call){ .at = i, .indices = j, .row = size * INDEX / list };
 		return true;
@@ -135,7 +141,8 @@ static int match_calls(const struct vc_member *m, const double *grows, const str
 				     .row = call[k].row, .values = size / call[k].row };
 		if (size % s.row || s.values < 2 || vc_sort_at(m, i, &s))
 			return 0;
-		if (varies(grows, s.source) && m->take[s.source].size / INDEX <= FEW && push(out, &s))
+		if (varies(grows, s.source) && m->take[s.source].size / INDEX <= FEW &&
+		    push(out, &s))
 			return VC_ENOMEM;
 	}
 	return 0;
@@ -162,7 +169,8 @@ static int find_calls(const struct vc_member *m, const double *grows, struct vc_
 	return rc;
 }
 
-int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out, struct vc_error *err)
+int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out,
+		 struct vc_error *err)
 {
 	struct vc_sort s;
 	int rc = find_calls(m, grows, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sorting.h - the gradient of an embedding: above 3,072 indices it is computed by sorting them, with
- * fourteen blocks more than the gradient itself. */
+/* sorting.h - the gradient of an embedding: above 3,072 indices it is computed by sorting them,
+ * with fourteen blocks more than the gradient itself. */
 #ifndef VC_SORTING_H
 #define VC_SORTING_H
 
@@ -13,7 +13,8 @@
 enum { VC_SORT_BEFORE = 4, VC_SORT_AFTER = 10, VC_SORT_BLOCKS = VC_SORT_BEFORE + VC_SORT_AFTER };
 
 struct vc_sort {
-	uint32_t owner;    /* allocation of the gradient; with sorting, 4 blocks come before it, 10 after */
+	uint32_t owner; /* allocation of the gradient; with sorting, 4 blocks come before it, 10
+			   after */
 	uint32_t source;   /* allocation whose size tells how many indices */
 	uint64_t per;      /* its bytes per index */
 	uint64_t values;   /* rows of the table */
@@ -24,8 +25,10 @@ struct vc_sort {
 
 struct vc_sorts { struct vc_sort *at; size_t n; };
 
-/* All of them in order. grows: as for vc_scratch_find. The caller frees out->at. Errors: VC_ENOMEM. */
-int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out, struct vc_error *err);
+/* All of them in order. grows: as for vc_scratch_find. The caller frees out->at. Errors:
+ * VC_ENOMEM. */
+int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out,
+		 struct vc_error *err);
 
 /* Is allocation i a gradient that this recording computes by sorting? Fills s. */
 bool vc_sort_at(const struct vc_member *m, uint32_t i, struct vc_sort *s);

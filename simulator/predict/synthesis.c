@@ -50,7 +50,8 @@ static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 	double size = (double)k->b->take[i].size;
 
 	for (size_t a = 0; k->lean == VC_LEAN_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
-		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a], at[a], k->lean);
+		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a],
+					 at[a], k->lean);
 	return (uint64_t)(size + 0.5);
 }
 
@@ -60,7 +61,8 @@ static double law_size(const struct make *k, size_t i, const double *at)
 	const struct vc_lengths *l = &k->v->lengths;
 
 	if (l->vary && l->group[i])
-		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0], k->lean);
+		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
+				       k->lean);
 	return vc_view_law(k->f, k->v, k->base, i, at);
 }
 
@@ -94,7 +96,8 @@ static uint64_t open_size(const struct make *k, size_t i, const double *at)
 		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
 					 k->f->x[k->base][a], at[a], k->lean);
 	if (k->lean && k->v->lengths.vary && k->v->lengths.group[i]) {
-		double longer = vc_lengths_longer(&k->v->lengths, i, at[0] / k->f->x[k->base][0], k->lean);
+		double longer = vc_lengths_longer(&k->v->lengths, i, at[0] / k->f->x[k->base][0],
+						  k->lean);
 		size *= k->lean == VC_LEAN_HIGH ? fmax(1, longer) : fmin(1, longer);
 	}
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
@@ -117,7 +120,8 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		double second = vc_view_law(k->f, k->v, k->base, other, at);
 		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
 	}
-	double size = law_size(k, i, at), open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
+	double size = law_size(k, i, at),
+	       open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
 
 	if (k->lean == VC_LEAN_HIGH)
 		size *= vc_view_steep(k->f, k->v, k->base, i, at);
@@ -157,8 +161,8 @@ static int insert_scratch(struct make *k, const struct vc_event *owner, struct v
 	return vc_trace_append(k->out, e, 4, err);
 }
 
-static int sort_event(struct make *k, const struct vc_event *like, const uint64_t *size, int block, bool asked,
-		      struct vc_error *err)
+static int sort_event(struct make *k, const struct vc_event *like, const uint64_t *size,
+		      int block, bool asked, struct vc_error *err)
 {
 	struct vc_event e = *like;
 
@@ -169,29 +173,33 @@ static int sort_event(struct make *k, const struct vc_event *like, const uint64_
 	return vc_trace_append(k->out, &e, 1, err);
 }
 
-/* The gradient of an embedding that has too many indices at the target to go without sorting. Blocks
- * 0 to 3 come before it; a negative entry gives the block back (~block). */
-static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_event *owner, struct vc_error *err)
+/* The gradient of an embedding that has too many indices at the target to go without sorting.
+ * Blocks 0 to 3 come before it; a negative entry gives the block back (~block). */
+static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_event *owner,
+		       struct vc_error *err)
 {
 	static const signed char before[] = { 0, 1, 2, 3, ~3, ~2 };
-	static const signed char after[] = { 4, 5, 6, 7, ~7, ~6, 8, 9, 10, ~10, 11, 12, 13, ~13, ~12, ~11,
-					     ~9, ~8, ~5, ~4, ~1, ~0 };
+	static const signed char after[] = { 4,  5,  6,   7,   ~7,  ~6, 8,  9,  10, ~10, 11,
+					    12, 13, ~13, ~12, ~11, ~9, ~8, ~5, ~4, ~1,  ~0 };
 	uint64_t size[VC_SORT_BLOCKS];
 	int rc = 0;
 
 	vc_sort_sizes(s, indices(k, s), size);
 	for (size_t i = 0; !rc && i < sizeof(before); i++)
-		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i], before[i] >= 0, err);
+		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i],
+				before[i] >= 0, err);
 	if (!rc)
 		rc = emit(k, (struct vc_event *)owner, err);
 	for (size_t i = 0; !rc && i < sizeof(after); i++)
-		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i], after[i] >= 0, err);
+		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i],
+				after[i] >= 0, err);
 	k->next_id += VC_SORT_BLOCKS;
 	k->rep->scratch_new++;
 	return rc;
 }
 
-/* The embedding whose gradient allocation i is and that has to be sorted for at the target only; NULL: none. */
+/* The embedding whose gradient allocation i is and that has to be sorted for at the target only;
+ * NULL: none. */
 static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
 {
 	const struct vc_sorts *l = &k->v->sorts;
@@ -274,7 +282,8 @@ static int one_event(struct make *k, const struct vc_event *from, struct vc_erro
 {
 	struct vc_event e = *from;
 
-	if (e.device != k->b->device || (e.kind >= VC_EV_SEGMENT_ALLOC && e.kind <= VC_EV_DEVICE_SAMPLE))
+	if (e.device != k->b->device ||
+	    (e.kind >= VC_EV_SEGMENT_ALLOC && e.kind <= VC_EV_DEVICE_SAMPLE))
 		return 0;
 	if (e.kind >= VC_EV_HEAP_SEGMENT && (e.flags & VC_EVF_FINAL))
 		return 0;
@@ -325,12 +334,15 @@ static int finish(struct make *k, struct vc_error *err)
 		return VC_ENOMEM;
 	k->out->meta = m;
 	m->max_id = k->next_id;
-	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] = VC_HOW_ABSENT;
+	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] =
+		VC_HOW_ABSENT;
 	for (size_t a = 0; a < k->f->axes; a++) {
 		const char *name = k->f->axis[a].name;
 		char eval[VC_PARAM_TEXT];
 
-		vc_meta_param(m, name, k->f->axis[a].part == VC_PART_EVAL ? k->goal->eval[a] : k->goal->train[a]);
+		vc_meta_param(m, name,
+			      k->f->axis[a].part == VC_PART_EVAL ? k->goal->eval[a] :
+								   k->goal->train[a]);
 		snprintf(eval, sizeof(eval), "eval_%s", name);
 		if (k->f->axis[a].part == VC_PART_ALL && k->goal->train[a] != k->goal->eval[a])
 			vc_meta_param(m, eval, k->goal->eval[a]);
@@ -338,8 +350,9 @@ static int finish(struct make *k, struct vc_error *err)
 	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
 }
 
-int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask, const struct vc_goal *goal,
-		 struct vc_trace *out, struct vc_family_report *rep, struct vc_error *err)
+int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
+		 const struct vc_goal *goal, struct vc_trace *out, struct vc_family_report *rep,
+		 struct vc_error *err)
 {
 	struct make k = { .f = f, .lean = ask->lean, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .goal = goal,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspaces.c - recognises bias gradients in an event stream without names.
  *
- * With scratch the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row and
- * the last two are given back at once, with sizes that only the formula of reduction.c produces.
- * Without scratch, a bias gradient is a constant block of n values asked for right after the
- * constant block of the weight's gradient (n * k values), while the gradient that flows in
- * (rows * n) and the layer's input or its gradient (rows * k) are alive. */
+ * With scratch the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row
+ * and the last two are given back at once, with sizes that only the formula of reduction.c
+ * produces. Without scratch, a bias gradient is a constant block of n values asked for right
+ * after the constant block of the weight's gradient (n * k values), while the gradient that flows
+ * in (rows * n) and the layer's input or its gradient (rows * k) are alive. */
 #include "simulator/predict/workspaces.h"
 
 #include <math.h>
@@ -14,22 +14,24 @@
 #include "simulator/replay/cards.h"
 
 enum {
-	BACK = 6000,          /* allocations looked back at for a live block */
-	WIDEST = 1 << 20,     /* bytes of the largest bias gradient */
+	BACK = 6000,             /* allocations looked back at for a live block */
+	WIDEST = 1 << 20,        /* bytes of the largest bias gradient */
 	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
-	WIDTHS = 64,          /* different row sums looked at to tell the card */
-	CAST = 6,             /* allocations from a gradient in half precision to its casts */
-	BORROWED = 65536,     /* bytes: no workspace is smaller */
-	NAMED = 3,            /* innermost frames that may be of a layer's module */
-	NEAR = 64,            /* allocations before a bias gradient among which the gradient it sums is */
+	WIDTHS = 64,             /* different row sums looked at to tell the card */
+	CAST = 6,                /* allocations from a gradient in half precision to its casts */
+	BORROWED = 65536,        /* bytes: no workspace is smaller */
+	NAMED = 3,               /* innermost frames that may be of a layer's module */
+	NEAR = 64, /* allocations before a bias gradient among which the gradient it sums is */
 };
 
-bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
-		     uint64_t *partial, uint64_t *semaphores)
+bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows,
+		     const struct vc_reduction_card *card, uint64_t *partial,
+		     uint64_t *semaphores)
 {
 	if (s->kind == VC_SCRATCH_SUM)
 		return vc_reduction(s->width, rows, card, partial, semaphores);
-	return vc_norm_scratch(s->width, rows, s->kind == VC_SCRATCH_NORM ? 4 : 2, partial, semaphores);
+	return vc_norm_scratch(s->width, rows, s->kind == VC_SCRATCH_NORM ? 4 : 2, partial,
+			       semaphores);
 }
 
 bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
@@ -42,8 +44,8 @@ bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
 	       m->died[i + 1] == b + 4;
 }
 
-static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element, const struct vc_reduction_card *card,
-		   struct vc_scratch *out)
+static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element,
+		   const struct vc_reduction_card *card, struct vc_scratch *out)
 {
 	uint64_t n = m->take[i].size / element, lo, hi;
 	enum vc_limit limit;
@@ -51,9 +53,14 @@ static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element, cons
 	if (!vc_scratch_follows(m, i) || m->take[i].size % element ||
 	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
 		return false;
-	*out = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .width = (uint32_t)n,
-				    .row = m->take[i].size, .present = true, .least = lo, .most = hi,
-				    .limit = limit };
+	*out = (struct vc_scratch){.owner = i,
+				   .source = VC_UNMATCHED,
+				   .width = (uint32_t)n,
+				   .row = m->take[i].size,
+				   .present = true,
+				   .least = lo,
+				   .most = hi,
+				   .limit = limit };
 	return true;
 }
 
@@ -85,15 +92,15 @@ static bool alike(const struct vc_member *m, const double *grows, uint32_t i, ui
 	return fabs(grows[i] - grows[j]) <= slack;
 }
 
-/* What a matrix product borrows for itself and gives back at once (cuBLAS workspaces from the caching
- * allocator, PyTorch 2.15): no gradient is given back so soon. */
+/* What a matrix product borrows for itself and gives back at once (cuBLAS workspaces from the
+ * caching allocator, PyTorch 2.15): no gradient is given back so soon. */
 static bool is_borrowed(const struct vc_member *m, const double *grows, uint32_t i)
 {
 	return m->take[i].size >= BORROWED && m->died[i] == m->born[i] + 1 && !varies(grows, i);
 }
 
-/* The allocations beside i, as if nothing had been borrowed in between; before the first: i, behind the
- * last: m->n. */
+/* The allocations beside i, as if nothing had been borrowed in between; before the first: i,
+ * behind the last: m->n. */
 static uint32_t before(const struct vc_member *m, const double *grows, uint32_t i)
 {
 	uint32_t j = i;
@@ -112,8 +119,8 @@ static uint32_t behind(const struct vc_member *m, const double *grows, uint32_t 
 	return i;
 }
 
-/* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the bytes
- * of those just before are no second layer. */
+/* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the
+ * bytes of those just before are no second layer. */
 static bool is_cast(const struct vc_member *m, const double *grows, uint32_t weight, uint32_t i)
 {
 	bool vector = false, matrix = false;
@@ -128,8 +135,8 @@ static bool is_cast(const struct vc_member *m, const double *grows, uint32_t wei
 	return vector && matrix;
 }
 
-/* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is not the
- * gradient of a weight with two inputs. */
+/* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is
+ * not the gradient of a weight with two inputs. */
 static bool is_copied(const struct vc_member *m, uint32_t i, uint32_t to)
 {
 	return m->take[to].size == 2 * m->take[i].size && m->died[i] > m->born[to] &&
@@ -138,8 +145,8 @@ static bool is_copied(const struct vc_member *m, uint32_t i, uint32_t to)
 
 static bool is_weight_of(const struct vc_member *m, const double *grows, uint32_t w, uint64_t size)
 {
-	return w < m->n && !varies(grows, w) && !is_workspace(m, w) && m->take[w].size % size == 0 &&
-	       m->take[w].size / size >= 2;
+	return w < m->n && !varies(grows, w) && !is_workspace(m, w) &&
+	       m->take[w].size % size == 0 && m->take[w].size / size >= 2;
 }
 
 /* A layer whose gradients stand at allocation i: its inputs (k), its weight's gradient, and the
@@ -157,12 +164,14 @@ static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i,
 	if (last == i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
 	if (is_weight_of(m, grows, last, size) && !is_cast(m, grows, last, i))
-		*l = (struct layer){ .weight = last, .input = further < last ? further : i, .at = last };
+		*l = (struct layer){
+			.weight = last, .input = further < last ? further : i, .at = last };
 	else if (m->take[last].size == size) /* two vectors: those of a normalisation */
 		return false;
 	else if (is_weight_of(m, grows, next, size) && !is_copied(m, i, next))
 		*l = (struct layer){ .weight = next, .input = behind(m, grows, next), .at = i };
-	else if (next < m->n && varies(grows, next) && is_weight_of(m, grows, behind(m, grows, next), size))
+	else if (next < m->n && varies(grows, next) &&
+		 is_weight_of(m, grows, behind(m, grows, next), size))
 		*l = (struct layer){ .weight = behind(m, grows, next), .input = next, .at = i };
 	else
 		return false;
@@ -179,7 +188,8 @@ static bool witness(const struct vc_member *m, const double *grows, const struct
 	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
 		if (m->take[j].size == size && m->died[j] > now && alike(m, grows, j, source))
 			return true;
-	return l->input < m->n && m->take[l->input].size == size && alike(m, grows, l->input, source);
+	return l->input < m->n && m->take[l->input].size == size &&
+	       alike(m, grows, l->input, source);
 }
 
 /* Usually the gradient of the layer's input (rows * k) stands beside that of its weight: then the
@@ -201,10 +211,10 @@ static uint32_t by_input_gradient(const struct vc_member *m, const double *grows
 	return VC_UNMATCHED;
 }
 
-/* The latest live block that could be the rows: where a row of the layer's input has `row` bytes (0:
- * unknown) a witness is alive, and their number is one that the buffers allow. */
-static uint32_t source_of(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
-			  const struct layer *l, uint64_t row)
+/* The latest live block that could be the rows: where a row of the layer's input has `row` bytes
+ * (0: unknown) a witness is alive, and their number is one that the buffers allow. */
+static uint32_t source_of(const struct vc_member *m, const double *grows,
+			  const struct vc_scratch *s, const struct layer *l, uint64_t row)
 {
 	uint32_t now = m->born[l->at], j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
@@ -214,14 +224,16 @@ static uint32_t source_of(const struct vc_member *m, const double *grows, const 
 	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
 		uint64_t rows = m->take[j].size / size;
 
-		if (varies(grows, j) && m->died[j] > now && m->take[j].size % size == 0 && rows > 1 &&
-		    rows >= s->least && rows <= s->most && (!row || witness(m, grows, l, j, rows * row)))
+		if (varies(grows, j) && m->died[j] > now && m->take[j].size % size == 0 &&
+		    rows > 1 && rows >= s->least && rows <= s->most &&
+		    (!row || witness(m, grows, l, j, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;
 }
 
-/* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a step)? */
+/* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a
+ * step)? */
 static bool is_half(const struct vc_member *m, uint32_t owner, const struct layer *l)
 {
 	uint64_t weight = m->take[l->weight].size, bias = m->take[owner].size;
@@ -230,9 +242,10 @@ static bool is_half(const struct vc_member *m, uint32_t owner, const struct laye
 	       vc_member_has_lasting(m, 2 * bias);
 }
 
-/* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the weight's gradient is
- * copied to twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_member *m, const double *grows, uint32_t owner, const struct layer *l)
+/* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the
+ * weight's gradient is copied to twice its size soon after (autocast), else float. */
+static uint32_t element_of(const struct vc_member *m, const double *grows, uint32_t owner,
+			   const struct layer *l)
 {
 	if (is_half(m, owner, l))
 		return 2;
@@ -254,19 +267,22 @@ static int push(struct vc_scratches *l, const struct vc_scratch *s)
 	return 0;
 }
 
-/* The gradient of a factor per column (an RMS norm written out, a layer scale): the products, rows *
- * n values, are made for their sum alone and given back with it. Half where a cast to float follows. */
+/* The gradient of a factor per column (an RMS norm written out, a layer scale): the products,
+ * rows * n values, are made for their sum alone and given back with it. Half where a cast to
+ * float follows. */
 static bool product_at(const struct vc_member *m, const double *grows,
 		       const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
 {
 	uint64_t size = m->take[i].size, rows, a, b;
 	uint32_t element = 4;
 
-	if (i < 2 || varies(grows, i) || !varies(grows, i - 1) || size < 256 || size > WIDEST_FACTOR ||
-	    m->take[i - 1].size % size || m->born[i] != m->born[i - 1] + 1 ||
-	    m->died[i - 1] != m->born[i] + 1 || m->died[i] == VC_NEVER)
+	if (i < 2 || varies(grows, i) || !varies(grows, i - 1) || size < 256 ||
+	    size > WIDEST_FACTOR || m->take[i - 1].size % size ||
+	    m->born[i] != m->born[i - 1] + 1 || m->died[i - 1] != m->born[i] + 1 ||
+	    m->died[i] == VC_NEVER)
 		return false;
-	if (i + 1 < m->n && m->take[i + 1].size == 2 * m->take[i - 1].size && alike(m, grows, i + 1, i - 1))
+	if (i + 1 < m->n && m->take[i + 1].size == 2 * m->take[i - 1].size &&
+	    alike(m, grows, i + 1, i - 1))
 		element = 2;
 	rows = m->take[i - 1].size / size;
 	s->source = i - 1;
@@ -276,8 +292,8 @@ static bool product_at(const struct vc_member *m, const double *grows,
 }
 
 /* The rows of a sum that has buffers. */
-static uint32_t present_source(const struct vc_member *m, const double *grows, const struct vc_scratch *s,
-			       const struct layer *l, bool known)
+static uint32_t present_source(const struct vc_member *m, const double *grows,
+			       const struct vc_scratch *s, const struct layer *l, bool known)
 {
 	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width) : VC_UNMATCHED;
 
@@ -307,7 +323,8 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 		return product_at(m, grows, card, i, s);
 	uint32_t element = element_of(m, grows, i, &l);
 	s->source = source_of(m, grows, s, &l, l.k * element);
-	if (s->source == VC_UNMATCHED && element == 4) /* all in half: only where the gradient beside it says so */
+	if (s->source == VC_UNMATCHED &&
+	    element == 4) /* all in half: only where the gradient beside it says so */
 		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));
 	if (s->source != VC_UNMATCHED && !varies(grows, s->source))
 		s->source = VC_UNMATCHED;
@@ -345,14 +362,15 @@ static bool has_back(const struct vc_member *m, const double *grows, uint32_t i)
 }
 
 /* Batch normalisation: the output, then mean and inverse deviation (forward). */
-static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i, struct vc_scratch *s)
+static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i,
+		    struct vc_scratch *s)
 {
 	const struct vc_take *t = m->take;
 	uint64_t size = t[i].size, a = 0, b = 0;
 	uint32_t after = vc_scratch_follows(m, i) ? i + 3 : i + 1;
 
-	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) || size % 4 ||
-	    size < 256)
+	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) ||
+	    size % 4 || size < 256)
 		return false;
 	*s = (struct vc_scratch){ .kind = VC_SCRATCH_NORM, .owner = i, .source = i - 2,
 				  .width = (uint32_t)(size / 4), .row = size,
@@ -404,14 +422,15 @@ static int by_bytes(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-static int read_made(const struct vc_member *m, const double *grows, const char *file, struct made *out,
-		     struct vc_error *err)
+static int read_made(const struct vc_member *m, const double *grows, const char *file,
+		     struct made *out, struct vc_error *err)
 {
 	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
 	if (!out->size)
 		return vc_nomem(err, "the row sums of a recording");
 	for (uint32_t i = 0; i < m->n; i++)
-		if (m->take[i].site && varies(grows, i) && vc_member_called(m, i, NAMED, NULL, file))
+		if (m->take[i].site && varies(grows, i) &&
+		    vc_member_called(m, i, NAMED, NULL, file))
 			out->size[out->n++] = m->take[i].size;
 	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
 	return 0;
@@ -422,8 +441,8 @@ static bool is_made(const struct made *l, uint64_t size)
 	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_bytes) != NULL;
 }
 
-/* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a convolution
- * that live now were summed over rows? */
+/* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a
+ * convolution that live now were summed over rows? */
 static bool lacks_buffers(const struct vc_member *m, const double *grows, const struct made *conv,
 			  const struct vc_reduction_card *card, uint32_t i)
 {
@@ -439,11 +458,12 @@ static bool lacks_buffers(const struct vc_member *m, const double *grows, const 
 	return false;
 }
 
-/* Maps of channels first are summed another way, without buffers, and look alike (a convolution of one pixel
- * has the sizes of a linear layer): one bias gradient that should have buffers and has none tells, where
- * no other has them. */
-static int drop_convolutions(const struct vc_member *m, const double *grows, const struct vc_reduction_card *card,
-			     struct vc_scratches *l, struct vc_error *err)
+/* Maps of channels first are summed another way, without buffers, and look alike (a convolution
+ * of one pixel has the sizes of a linear layer): one bias gradient that should have buffers and
+ * has none tells, where no other has them. */
+static int drop_convolutions(const struct vc_member *m, const double *grows,
+			     const struct vc_reduction_card *card, struct vc_scratches *l,
+			     struct vc_error *err)
 {
 	struct made conv = { 0 }, linear = { 0 };
 	bool proven = false, betrayed = false;
@@ -453,7 +473,8 @@ static int drop_convolutions(const struct vc_member *m, const double *grows, con
 	if (!rc)
 		rc = read_made(m, grows, "linear.py", &linear, err);
 	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
-		proven |= l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present && l->at[i].source != VC_UNMATCHED &&
+		proven |= l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present &&
+			  l->at[i].source != VC_UNMATCHED &&
 			  is_made(&conv, m->take[l->at[i].source].size) &&
 			  !is_made(&linear, m->take[l->at[i].source].size);
 	for (uint32_t i = 1; !rc && conv.n && !proven && !betrayed && i < m->n; i++)
@@ -461,7 +482,8 @@ static int drop_convolutions(const struct vc_member *m, const double *grows, con
 	for (size_t i = 0; betrayed && i < l->n; i++) {
 		uint64_t size = l->at[i].source == VC_UNMATCHED ? 0 : m->take[l->at[i].source].size;
 
-		if (l->at[i].kind != VC_SCRATCH_SUM || !is_made(&conv, size) || is_made(&linear, size))
+		if (l->at[i].kind != VC_SCRATCH_SUM || !is_made(&conv, size) ||
+		    is_made(&linear, size))
 			l->at[kept++] = l->at[i];
 	}
 	l->n = betrayed ? kept : l->n;
@@ -481,7 +503,8 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 	for (uint32_t i = 0; i < m->n; i++)
 		nameless |= !m->take[i].site;
 	for (uint32_t i = 1; i < m->n; i++)
-		/* Where some allocations have no Python frames, those of the backward pass are they. */
+		/* Where some allocations have no Python frames, those of the backward pass are
+		 * they. */
 		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
 		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
 			if (!push(out, &s))
@@ -538,7 +561,8 @@ struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bo
 		most = 3; /* one width may fill another card by chance */
 	for (size_t i = 0; i < vc_cards_n; i++) {
 		const struct vc_card *c = &vc_cards[i];
-		struct vc_reduction_card card = { c->sms, vc_threads_per_sm(c->cc_major, c->cc_minor) };
+		struct vc_reduction_card card = { c->sms,
+						 vc_threads_per_sm(c->cc_major, c->cc_minor) };
 		int k = c->sms ? evidence(m, n, &card) : 0;
 
 		if (k > most) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspaces.h - where a recording asks for scratch buffers that a kernel's launch arithmetic decides,
- * or would at another size: sums over rows (bias gradients) and batch normalisation of rows. */
+/* workspaces.h - where a recording asks for scratch buffers that a kernel's launch arithmetic
+ * decides, or would at another size: sums over rows (bias gradients) and batch normalisation of
+ * rows. */
 #ifndef VC_WORKSPACES_H
 #define VC_WORKSPACES_H
 
@@ -27,24 +28,25 @@ struct vc_scratch {
 struct vc_scratches { struct vc_scratch *at; size_t n; };
 
 /* Bytes of the two buffers for that many rows; false: none. */
-bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows, const struct vc_reduction_card *card,
-		     uint64_t *partial, uint64_t *semaphores);
+bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows,
+		     const struct vc_reduction_card *card, uint64_t *partial,
+		     uint64_t *semaphores);
 
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
 
-/* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no data, and are not to be
- * taken for any of another recording. */
+/* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no
+ * data, and are not to be taken for any of another recording. */
 void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer);
 
-/* All of them, in order. grows[i]: the factor by which allocation i would grow with the parameter (1:
- * it does not). The caller frees out->at. Errors: VC_ENOMEM. */
+/* All of them, in order. grows[i]: the factor by which allocation i would grow with the parameter
+ * (1: it does not). The caller frees out->at. Errors: VC_ENOMEM. */
 int vc_scratch_find(const struct vc_member *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_scratches *out,
 		    struct vc_error *err);
 
-/* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot does
- * not name its card. Where none does, that of the H100 and H200, and *known is false. */
+/* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot
+ * does not name its card. Where none does, that of the H100 and H200, and *known is false. */
 struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known);
 
 #endif

@@ -8,11 +8,21 @@
 #include "common/param.h"
 #include "simulator/replay/cards.h"
 
-#define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
-	{ .name = key, .title = text, .total = bytes, .prop_total = bytes, \
-	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm), .smi_mib = smi, .cc_major = major, \
-	  .cc_minor = minor, .sms = sm, .bandwidth_gbs = gbs, .fp32_tflops = f32, \
-	  .half_tflops = f16, .sure = how, .source = from },
+#define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from)          \
+	{ .name = key,                                                                            \
+	  .title = text,                                                                          \
+	  .total = bytes,                                                                         \
+	  .prop_total = bytes,                                                                    \
+	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm),                        \
+	  .smi_mib = smi,                                                                         \
+	  .cc_major = major,                                                                      \
+	  .cc_minor = minor,                                                                      \
+	  .sms = sm,                                                                              \
+	  .bandwidth_gbs = gbs,                                                                   \
+	  .fp32_tflops = f32,                                                                     \
+	  .half_tflops = f16,                                                                     \
+	  .sure = how,                                                                            \
+	  .source = from },
 const struct vc_card vc_cards[] = {
 #include "simulator/replay/cards.def"
 };
@@ -39,7 +49,8 @@ static void fold(const char *text, char out[NAME])
 	}
 }
 
-/* Every word of `name` is in the card's key, in order: "h100-sxm" is "h100-80g-sxm", "4090" "rtx4090". */
+/* Every word of `name` is in the card's key, in order: "h100-sxm" is "h100-80g-sxm", "4090"
+ * "rtx4090". */
 static bool has_words(const char *key, const char *name)
 {
 	char part[NAME];
@@ -133,15 +144,16 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 		fold(name, word);
 		for (size_t i = 0; i < vc_cards_n && n < sizeof(list); i++)
 			if (fit(&vc_cards[i], name, word) == best)
-				n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
-						      vc_cards[i].name);
+				n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
+						      n ? ", " : "", vc_cards[i].name);
 		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name, list);
 	}
 	const char *keys[128], *near;
 	for (n = 0; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++)
 		keys[n] = vc_cards[n].name;
 	near = vc_nearest(name, keys, n);
-	return vc_fail(err, VC_EUSAGE, "no gpu '%s'%s%s%s (`vramcast gpus` lists them; --capacity takes bytes)",
+	return vc_fail(err, VC_EUSAGE,
+		       "no gpu '%s'%s%s%s (`vramcast gpus` lists them; --capacity takes bytes)",
 		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 

@@ -19,11 +19,12 @@ enum vc_card_sure {
 #define VC_CARD_CONTEXT (450ull << 20)
 
 /* The same for a card with no figure of its own. A context sets aside memory for each thread that
- * the card can hold, and about 2 KiB of it: bare contexts were seen at 107 MiB (RTX 4060 Ti, 34 SMs),
- * 256 (RTX 3090, 82), 426 (RTX 6000 Ada, 142) and 555 (RTX PRO 6000, 188), all with 1,536 threads an
- * SM (github.com ggml-org/llama.cpp 23604, invoke-ai/InvokeAI 9413, unslothai/unsloth-zoo 1053).
- * Kernels are loaded when first used since CUDA 11.7: 48 MiB of them, between the 7 and 125 MiB by
- * which contexts in messages of cards named in the table lie above the bare one. */
+ * the card can hold, and about 2 KiB of it: bare contexts were seen at 107 MiB (RTX 4060 Ti, 34
+ * SMs), 256 (RTX 3090, 82), 426 (RTX 6000 Ada, 142) and 555 (RTX PRO 6000, 188), all with 1,536
+ * threads an SM (github.com ggml-org/llama.cpp 23604, invoke-ai/InvokeAI 9413,
+ * unslothai/unsloth-zoo 1053). Kernels are loaded when first used since CUDA 11.7: 48 MiB of
+ * them, between the 7 and 125 MiB by which contexts in messages of cards named in the table lie
+ * above the bare one. */
 #define VC_CARD_THREADS(major, minor) ((major) == 7 && (minor) == 5 ? 1024ull : \
 	((major) == 8 && (minor) != 0) || (major) == 12 ? 1536ull : 2048ull)
 #define VC_CARD_CONTEXT_OF(major, minor, sms) \
@@ -49,8 +50,8 @@ extern const struct vc_card vc_cards[];
 extern const size_t vc_cards_n;
 
 /* The card called `name`: its key, its title or the device name a recording carries; case, blanks
- * and dashes do not matter, a beginning that fits one card only is enough; of cards whose memory differs by less
- * than 1 % (PCIe, SXM) the smallest. NULL: none or several. */
+ * and dashes do not matter, a beginning that fits one card only is enough; of cards whose memory
+ * differs by less than 1 % (PCIe, SXM) the smallest. NULL: none or several. */
 const struct vc_card *vc_card_by_name(const char *name);
 
 /* The same with a sentence that names the candidates when there is no single answer. */

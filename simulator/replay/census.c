@@ -121,7 +121,8 @@ static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
 		d->outside = d->total - ev->addr - d->reserved;
 }
 
-static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev, struct vc_error *err)
+static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev,
+		 struct vc_error *err)
 {
 	struct vc_device_census *d = device_of(c, ev->device);
 

@@ -18,8 +18,10 @@ struct vc_device_census {
 	uint64_t driver_pools, pool_reserved, pool_used; /* created; bytes at their highest */
 	uint64_t streams, ooms, trims, uses, deferred, kernels;
 	uint64_t total;          /* bytes of the device, from its samples; 0 = unknown */
-	uint64_t outside;        /* held on the device beside the segments: at the last OOM, else the most of any sample */
-	uint64_t oom_event, oom_request, oom_free; /* the last: index, bytes asked for, free on the device */
+	uint64_t outside; /* held on the device beside the segments: at the last OOM, else the
+			     most of any sample */
+	uint64_t oom_event, oom_request,
+		oom_free;        /* the last: index, bytes asked for, free on the device */
 	bool ends_in_oom;        /* nothing is asked for after it */
 };
 

@@ -12,8 +12,9 @@
 #define WINDOW (32ull << 20)
 
 /* What a driver call takes, in nanoseconds: a fixed part and a part per MiB. Orders of magnitude
- * measured with the CUDA runtime on data-centre cards (cudaMalloc 0.1 .. 1 ms, cudaFree more because
- * it waits for the device, cuMemMap per page 10 .. 50 us); good for ranking, not for seconds. */
+ * measured with the CUDA runtime on data-centre cards (cudaMalloc 0.1 .. 1 ms, cudaFree more
+ * because it waits for the device, cuMemMap per page 10 .. 50 us); good for ranking, not for
+ * seconds. */
 static const struct { uint32_t call, mib; } cost[VC_DRV_CALLS] = {
 	[VC_DRV_MALLOC]    = { 120000, 1500 },
 	[VC_DRV_FREE]      = { 150000, 1500 },
@@ -166,7 +167,8 @@ static uint64_t from_window(struct vc_device *d, uint64_t size)
 	size_t best = d->n;
 
 	for (size_t i = 0; i < d->n; i++)
-		if (d->used[i].size >= size && (best == d->n || d->used[i].size < d->used[best].size))
+		if (d->used[i].size >= size &&
+		    (best == d->n || d->used[i].size < d->used[best].size))
 			best = i;
 	if (best < d->n) {
 		a = d->used[best].addr;

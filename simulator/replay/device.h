@@ -32,7 +32,11 @@ enum vc_driver_call {
 	VC_DRV_MAP, VC_DRV_UNMAP, VC_DRV_CALLS
 };
 
-struct vc_device_change { enum vc_driver_call what; bool failed; uint64_t addr, size, ns; /* ns: its cost */ };
+struct vc_device_change {
+	enum vc_driver_call what;
+	bool failed;
+	uint64_t addr, size, ns; /* ns: its cost */
+};
 
 struct vc_device_config {
 	uint64_t total;        /* what cudaMemGetInfo reports as total */
@@ -63,7 +67,8 @@ void vc_device_release(struct vc_device *d, uint64_t size);
 void vc_device_map(struct vc_device *d, uint64_t addr, uint64_t size);
 void vc_device_unmap(struct vc_device *d, uint64_t addr, uint64_t size);
 
-/* A segment that exists before the first event (warm start): memory is taken, no call is counted. */
+/* A segment that exists before the first event (warm start): memory is taken, no call is counted.
+ */
 void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size);
 
 /* Addresses that new ranges must not touch (the unmapped part of an adopted virtual range). */

@@ -26,7 +26,8 @@ struct engine {
 	const struct vc_meta *meta;
 	struct vc_device *device;
 	struct vc_pages live;
-	struct vc_extent *heap; size_t heap_n, heap_cap; /* the starting heap while it is collected */
+	struct vc_extent *heap;
+	size_t heap_n, heap_cap; /* the starting heap while it is collected */
 	uint32_t *heap_site;     /* who asked for each of its blocks */
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
@@ -93,7 +94,8 @@ static inline void note_peaks(struct engine *e, const struct vc_event *ev)
 /* The recorded end is no event: only observers that compare it hear of it. */
 static int tell_final(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
-	struct vc_step s = { ev, NULL, &e->model, e->index, e->model.now.reserved + e->beside, VC_DONE };
+	struct vc_step s = { ev,     NULL, &e->model, e->index, e->model.now.reserved + e->beside,
+			    VC_DONE };
 
 	for (size_t i = 0; i < e->nobs; i++)
 		if (e->obs[i].type->final_heap && e->obs[i].type->step(&e->obs[i], &s, err) < 0)
@@ -193,8 +195,9 @@ static int do_free(struct engine *e, const struct vc_event *ev, struct vc_error 
 	return tell(e, ev, &b, r, err);
 }
 
-/* The request that failed in the recorded run is asked for here too. Where it succeeds, nobody knows how
- * long the program would have kept it: it counts for the peak and is given back at once. */
+/* The request that failed in the recorded run is asked for here too. Where it succeeds, nobody
+ * knows how long the program would have kept it: it counts for the peak and is given back at
+ * once. */
 static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	struct vc_request rq = { .size = ev->size, .time_ns = ev->time_ns, .stream = ev->stream };
@@ -323,9 +326,11 @@ static int finish_heap(struct engine *e, struct vc_error *err)
 			continue;
 		}
 		if (!seg)
-			return vc_fail(err, VC_EFORMAT, "the starting heap begins without a segment");
-		end = i + 1 < e->heap_n && e->heap[i + 1].what != VC_X_SEGMENT ? e->heap[i + 1].addr
-									       : seg->addr + seg->size;
+			return vc_fail(err, VC_EFORMAT,
+				       "the starting heap begins without a segment");
+		end = i + 1 < e->heap_n && e->heap[i + 1].what != VC_X_SEGMENT ?
+			      e->heap[i + 1].addr :
+			      seg->addr + seg->size;
 		if (x->addr < seg->addr || end <= x->addr || end > seg->addr + seg->size)
 			return vc_fail(err, VC_EFORMAT, "starting heap: block at %" PRIx64
 				       " does not lie in its segment", x->addr);
@@ -347,7 +352,8 @@ static int adopt_heap(struct engine *e, struct vc_error *err)
 {
 	struct vc_block *blocks = calloc(e->heap_n, sizeof(*blocks));
 	struct vc_heap heap = { e->heap, e->heap_n };
-	int r = blocks ? e->model.type->seed(&e->model, &heap, blocks, err) : vc_nomem(err, "the starting heap");
+	int r = blocks ? e->model.type->seed(&e->model, &heap, blocks, err) :
+			 vc_nomem(err, "the starting heap");
 
 	for (size_t i = 0; r >= 0 && i < e->heap_n; i++) {
 		const struct vc_extent *x = &e->heap[i];

@@ -20,8 +20,8 @@ struct vc_run {
 	const char *version, *conf;       /* framework version and settings, or NULL */
 	struct vc_device_config device;
 	uint16_t device_index;            /* events of other devices are skipped */
-	double fraction;                  /* of set_per_process_memory_fraction; < 0: never called */
-	enum vc_start start;              /* WARM becomes REBUILD where the heap cannot be taken over */
+	double fraction;     /* of set_per_process_memory_fraction; < 0: never called */
+	enum vc_start start; /* WARM becomes REBUILD where the heap cannot be taken over */
 	bool follow;                      /* hand out the recorded segment addresses (fidelity) */
 	const struct vc_trace *whole;     /* (opt) what source reads, for follow */
 	bool check;                       /* call model->check after every step (tests) */

@@ -74,7 +74,8 @@ static void on_free(void *arg, uint64_t addr, uint64_t size)
 /* Pages of the small pool have 2 MiB, the others 20 MiB (c10's kSmallBuffer and kLargeBuffer). */
 #define LARGE_PAGE (20ull << 20)
 
-/* Where the next mapping outside all known ranges will be; of the failed request's stream and pool. */
+/* Where the next mapping outside all known ranges will be; of the failed request's stream and
+ * pool. */
 static uint64_t mapped_later(const struct vc_follow *f)
 {
 	bool small = f->failed.size <= 1u << 20;

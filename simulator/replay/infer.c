@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer.c - see infer.h.
  *
- * empty_cache leaves a run of segment releases. So does a request that found the device full; then
- * releases and the new segment share their call stack. Without stacks: that request had found no
- * cached block either, so if a segment in the run would have served it, it was empty_cache. Otherwise
- * the level decides: a request under pressure stands at the highest level that the recording ever
- * reached, and just below what a card has.
+ * empty_cache leaves a run of segment releases. So does a request that found the device full;
+ * then releases and the new segment share their call stack. Without stacks: that request had
+ * found no cached block either, so if a segment in the run would have served it, it was
+ * empty_cache. Otherwise the level decides: a request under pressure stands at the highest level
+ * that the recording ever reached, and just below what a card has.
  *
- * A segment's pool is known when it lives to the end (the final heap names it) or when the recording
- * names it at birth. Requests placed in a private pool's segments were made inside its scope. */
+ * A segment's pool is known when it lives to the end (the final heap names it) or when the
+ * recording names it at birth. Requests placed in a private pool's segments were made inside its
+ * scope. */
 #include "simulator/replay/infer.h"
 
 #include <stdlib.h>
@@ -68,7 +69,8 @@ static void emit(struct out *o, const struct vc_event *e)
 	o->ev[o->n++] = *e;
 }
 
-static void emit_call(struct out *o, const struct infer *f, uint8_t kind, uint64_t pool, uint64_t time_ns)
+static void emit_call(struct out *o, const struct infer *f, uint8_t kind, uint64_t pool,
+		      uint64_t time_ns)
 {
 	struct vc_event e = { .kind = kind, .id = pool, .device = f->device, .time_ns = time_ns,
 			      .stream = kind == VC_EV_POOL_BEGIN ? VC_STREAM_ALL : 0 };
@@ -179,7 +181,8 @@ static int find_pools(struct infer *f, struct vc_error *err)
 	for (size_t i = 0; i < f->t->n; i++) {
 		const struct vc_event *e = &f->t->ev[i];
 
-		if (e->device == f->device && ((e->kind == VC_EV_ALLOC && e->addr) || is_release(e)))
+		if (e->device == f->device &&
+		    ((e->kind == VC_EV_ALLOC && e->addr) || is_release(e)))
 			f->pool[i] = pool_at(f, e->addr, is_release(e) && i ? i - 1 : i);
 	}
 	return VC_OK;
@@ -266,7 +269,8 @@ static struct run look_at_run(const struct infer *f, size_t from)
 }
 
 /* Segments of the small pool have 2 MiB and serve requests up to 1 MiB (c10's kSmallBuffer and
- * kSmallSize), all others serve larger ones; expandable segments go in pages of 2 MiB and 20 MiB. */
+ * kSmallSize), all others serve larger ones; expandable segments go in pages of 2 MiB and 20 MiB.
+ */
 static bool is_small(const struct vc_event *release)
 {
 	if (release->kind == VC_EV_SEGMENT_UNMAP)
@@ -359,7 +363,8 @@ static void write_event(struct infer *f, struct out *o, size_t i)
 	const struct vc_event *e = &f->t->ev[i];
 	bool request = f->pools && e->device == f->device && e->kind == VC_EV_ALLOC;
 
-	if (e->kind == VC_EV_TRIM && e->device == f->device) /* between two captures into one pool */
+	if (e->kind == VC_EV_TRIM &&
+	    e->device == f->device) /* between two captures into one pool */
 		close_scope(f, o, e->time_ns);
 	if (request && f->pool[i])
 		open_scope(f, o, f->pool[i], e->time_ns);
@@ -418,8 +423,11 @@ static void what_is_there(const struct vc_trace *t, struct infer *f, uint64_t *d
 int vc_infer(struct vc_trace *t, struct vc_error *err)
 {
 	const char *conf = t->meta->conf ? t->meta->conf : "";
-	struct infer base = { .t = t, .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED, .pools = true,
-		.own_releases = strstr(conf, "garbage_collection") || strstr(conf, "max_split_size") };
+	struct infer base = { .t = t,
+			     .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED,
+			     .pools = true,
+			     .own_releases = strstr(conf, "garbage_collection") ||
+					     strstr(conf, "max_split_size") };
 	uint64_t devices;
 	int r = VC_OK;
 

@@ -115,7 +115,8 @@ struct vc_model_type {
 	const char *summary;
 	const struct vc_param *params;
 	size_t config_size, state_size;
-	const char *const *versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */
+	const char *const
+		*versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */
 
 	int (*init)(struct vc_model *m, struct vc_error *err);                       /* (opt) */
 	/* enum vc_answer, or < 0: our failure. On VC_DONE *out is filled. */
@@ -123,11 +124,14 @@ struct vc_model_type {
 		     struct vc_error *err);
 	/* VC_DONE or VC_WAITS. The cookie is dead afterwards unless it waits. */
 	int (*free)(struct vc_model *m, struct vc_block *b);
-	void (*use)(struct vc_model *m, struct vc_block *b, uint32_t stream);        /* (opt) record_stream */
-	void (*complete)(struct vc_model *m, struct vc_block *b);                    /* (opt) FREE_DONE */
+	void (*use)(struct vc_model *m, struct vc_block *b,
+		    uint32_t stream);                             /* (opt) record_stream */
+	void (*complete)(struct vc_model *m, struct vc_block *b); /* (opt) FREE_DONE */
 	void (*sync)(struct vc_model *m, uint32_t stream);                           /* (opt) */
-	int (*trim)(struct vc_model *m, uint64_t pool, struct vc_error *err);        /* (opt) empty_cache */
-	int (*configure)(struct vc_model *m, const char *conf, struct vc_error *err);/* (opt) at run time */
+	int (*trim)(struct vc_model *m, uint64_t pool,
+		    struct vc_error *err); /* (opt) empty_cache */
+	int (*configure)(struct vc_model *m, const char *conf,
+			 struct vc_error *err); /* (opt) at run time */
 	int (*fraction)(struct vc_model *m, double f, struct vc_error *err);         /* (opt) */
 	/* (opt) POOL_CREATE/BEGIN/END/RELEASE, CAPTURE_BEGIN/END, STREAM_CLASS. */
 	int (*pool)(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err);
@@ -137,7 +141,7 @@ struct vc_model_type {
 		    struct vc_error *err);
 	int (*walk)(const struct vc_model *m, vc_extent_fn *fn, void *arg);
 	int (*stats)(const struct vc_model *m, vc_stat_fn *fn, void *arg);           /* (opt) */
-	int (*check)(const struct vc_model *m, struct vc_error *err);                /* invariants */
+	int (*check)(const struct vc_model *m, struct vc_error *err); /* invariants */
 	void (*fini)(struct vc_model *m);                                            /* (opt) */
 };
 

@@ -31,14 +31,19 @@ struct vc_observer_type {
 	const char *summary;
 	size_t state_size;
 	bool final_heap; /* step also gets the HEAP_* events of the recorded end */
-	/* (opt) who asked for a block of the starting heap, where the recording knows; before begin */
+	/* (opt) who asked for a block of the starting heap, where the recording knows; before
+	 * begin */
 	int (*origin)(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err);
-	int (*begin)(struct vc_observer *o, const struct vc_model *m, struct vc_error *err);  /* (opt) after the seed */
-	int (*step)(struct vc_observer *o, const struct vc_step *s, struct vc_error *err);    /* (opt) */
-	void (*trace)(struct vc_observer *o, const struct vc_trace_entry *t);                 /* (opt) framework history */
-	void (*device)(struct vc_observer *o, const struct vc_device_change *c);              /* (opt) */
+	int (*begin)(struct vc_observer *o, const struct vc_model *m,
+		     struct vc_error *err); /* (opt) after the seed */
+	int (*step)(struct vc_observer *o, const struct vc_step *s,
+		    struct vc_error *err); /* (opt) */
+	void (*trace)(struct vc_observer *o,
+		      const struct vc_trace_entry *t); /* (opt) framework history */
+	void (*device)(struct vc_observer *o, const struct vc_device_change *c); /* (opt) */
 	/* Hand the chapter over; what moved into *r is no longer ours. */
-	int (*end)(struct vc_observer *o, const struct vc_model *m, struct vc_result *r, struct vc_error *err);
+	int (*end)(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
+		   struct vc_error *err);
 	void (*fini)(struct vc_observer *o); /* (opt) always called, after end or instead of it */
 };
 

@@ -40,17 +40,26 @@ struct vc_stats {
 	uint64_t peak_event;       /* index of the event: of all moments with the
 				    * most reserved the one with the most allocated */
 	uint64_t peak_time_ns;
-	uint64_t allocated_at_peak, stranded_at_peak; /* stranded = reserved - active at peak_event */
-	uint64_t reserved_at_used, allocated_at_used, others_at_used; /* when peak_used was reached */
-	uint64_t lower_bound;      /* max over time of live requested bytes, 512-rounded: no allocator needs less */
+	uint64_t allocated_at_peak,
+		stranded_at_peak; /* stranded = reserved - active at peak_event */
+	uint64_t reserved_at_used, allocated_at_used,
+		others_at_used; /* when peak_used was reached */
+	uint64_t lower_bound; /* max over time of live requested bytes, 512-rounded: no allocator
+				 needs less */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
-	bool cut_short;            /* the last request was averted: the rest of the run is not known */
+	bool cut_short; /* the last request was averted: the rest of the run is not known */
 };
 
 /* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */
-enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT, VC_LIFE_CLASSES };
+enum vc_lifetime {
+	VC_LIFE_PERSISTENT,
+	VC_LIFE_STEP,
+	VC_LIFE_PHASE,
+	VC_LIFE_SHORT,
+	VC_LIFE_CLASSES
+};
 
 /* What a block is for, from the anatomy of a training run (simulator/session/purposes.h). */
 enum vc_purpose {
@@ -58,17 +67,19 @@ enum vc_purpose {
 	VC_FOR_TEMPORARY, VC_FOR_WORKSPACE, VC_PURPOSES
 };
 
-/* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets, each
- * with min and max, so the peak never vanishes. x runs over event index; time_ns is given beside. */
+/* timeline: usage over the events. Reduced by the observer to at most a few thousand buckets,
+ * each with min and max, so the peak never vanishes. x runs over event index; time_ns is given
+ * beside. */
 struct vc_bucket {
 	uint64_t first_event, last_event; /* inclusive */
 	uint64_t first_ns, last_ns;
 	uint64_t allocated_min, allocated_max;
 	uint64_t active_max, reserved_min, reserved_max, requested_max;
-	uint64_t stranded_max;     /* of reserved - active, or what the model calls inactive split */
+	uint64_t stranded_max; /* of reserved - active, or what the model calls inactive split */
 	uint64_t peak_event;       /* where allocated_max was first reached */
-	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all zero when
-	 * nobody counted them. Only ever one instant: maxima of different instants would not add up. */
+	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all
+	 * zero when nobody counted them. Only ever one instant: maxima of different instants
+	 * would not add up. */
 	uint64_t layer[VC_LIFE_CLASSES];
 	uint32_t flushes, ooms, segment_allocs, segment_frees;
 };
@@ -83,10 +94,11 @@ struct vc_life {
 	uint8_t lifetime;           /* enum vc_lifetime */
 	uint8_t purpose;            /* enum vc_purpose */
 	bool at_start;              /* existed before the first event */
-	bool outlasts;              /* alive at the last allocation: it goes only because the program ends */
+	bool outlasts; /* alive at the last allocation: it goes only because the program ends */
 };
 struct vc_lives {
-	struct vc_life *at; size_t n;         /* largest byte*time first is NOT promised; order of birth */
+	struct vc_life *at;
+	size_t n; /* largest byte*time first is NOT promised; order of birth */
 	uint64_t dropped;                     /* lives left out, merged into the rest */
 };
 
@@ -111,7 +123,8 @@ struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
 struct vc_oom_report {
 	bool happened;
 	uint64_t steps;             /* marks of steps before it */
-	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache, device_free;
+	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache,
+		device_free;
 	char *message;              /* byte for byte what that framework version prints */
 	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */
 };
@@ -134,12 +147,22 @@ struct vc_fragmentation {
 struct vc_counter { const char *name, *klass; int64_t current, peak, allocated, freed; };
 struct vc_counters { struct vc_counter *at; size_t n; };
 
-struct vc_mark_at { uint64_t event, time_ns; uint32_t label; uint8_t kind; uint16_t device; }; /* enum vc_mark */
+struct vc_mark_at {
+	uint64_t event, time_ns;
+	uint32_t label;
+	uint8_t kind;
+	uint16_t device;
+}; /* enum vc_mark */
 struct vc_kernel_at { uint64_t start_ns, duration_ns; uint32_t label, stream; uint8_t kind; };
-struct vc_phase_at { uint64_t event, time_ns, end_event, end_ns; uint32_t iteration; const char *name; }; /* static */
+struct vc_phase_at {
+	uint64_t event, time_ns, end_event, end_ns;
+	uint32_t iteration;
+	const char *name;
+}; /* static */
 struct vc_steps {
 	struct vc_mark_at *mark; size_t marks;
-	struct vc_phase_at *phase; size_t phases; /* found in the pattern of allocations; in order */
+	struct vc_phase_at *phase;
+	size_t phases; /* found in the pattern of allocations; in order */
 	struct vc_kernel_at *kernel; size_t kernels;
 	uint64_t count; double confidence; char *from; /* "marks", "pattern", NULL */
 };
@@ -157,8 +180,9 @@ struct vc_pace_at {
 };
 struct vc_pace { struct vc_pace_at *at; size_t n; };
 
-/* timing: how long a step takes under this what-if. Filled by the commands (simulator/time/time.h), not by
- * an observer. All zero: nobody asked. step_ns = 0: unknown, `why` says why. */
+/* timing: how long a step takes under this what-if. Filled by the commands
+ * (simulator/time/time.h), not by an observer. All zero: nobody asked. step_ns = 0: unknown,
+ * `why` says why. */
 struct vc_timing {
 	uint64_t step_ns, low_ns, high_ns; /* of one step, flushes included */
 	uint64_t recorded_ns;       /* of one step of the recording it rests on */
@@ -210,20 +234,23 @@ struct vc_result {
 	struct vc_history history;
 	struct vc_pace pace;
 	struct vc_timing timing;
-	bool has_interval; uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
+	bool has_interval;
+	uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };
 
 enum vc_verdict vc_result_verdict(const struct vc_result *r);
 void vc_result_fini(struct vc_result *r);
 
-/* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an object
- * that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..." into buf. */
+/* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an
+ * object that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..."
+ * into buf. */
 struct vc_emit; /* common/emit.h */
 void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* verdict and peaks */
 void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);
 void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
 void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
-void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low, uint64_t high); /* or null */
+void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low,
+			     uint64_t high); /* or null */
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
 
 #endif

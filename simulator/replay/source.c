@@ -62,8 +62,10 @@ static int not_mine(struct vc_input *in, const uint8_t *head, size_t n, struct v
 	size_t used = 0;
 
 	if (n >= sizeof(lfs) - 1 && !memcmp(head, lfs, sizeof(lfs) - 1))
-		return vc_fail(err, VC_EFORMAT, "%s is a Git LFS pointer, not the file itself; fetch it "
-			       "with git lfs pull", vc_input_name(in));
+		return vc_fail(err, VC_EFORMAT,
+			       "%s is a Git LFS pointer, not the file itself; fetch it with git "
+			       "lfs pull",
+			       vc_input_name(in));
 	for (size_t i = 0; vc_sources[i]; i++) {
 		size_t len = strlen(vc_sources[i]->name);
 
@@ -148,7 +150,8 @@ static char *params_of(char *path)
 	if (!at || at == path)
 		return NULL;
 	for (p = at + 1; ; p = value + strcspn(value, ",") + 1) {
-		size_t name = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+		size_t name = strspn(
+			p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
 		char text[64];
 		size_t len;
 
@@ -248,7 +251,9 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 		if (t->cap - t->n < BATCH) {
 			size_t cap = t->cap ? t->cap * 2 : BATCH * 4;
 
-			room = cap < SIZE_MAX / sizeof(*room) ? realloc(t->ev, cap * sizeof(*room)) : NULL;
+			room = cap < SIZE_MAX / sizeof(*room) ?
+				       realloc(t->ev, cap * sizeof(*room)) :
+				       NULL;
 			if (!room)
 				return vc_nomem(err, "the trace's events");
 			t->ev = room;

@@ -24,12 +24,14 @@ struct vc_source_type {
 	size_t config_size;
 	size_t state_size;
 
-	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins. */
+	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins.
+	 */
 	int (*probe)(struct vc_input *in);
 	int (*open)(struct vc_source *s, struct vc_error *err);
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
-	/* (opt) The same without a copy: events that lie in memory, valid while the source lives. */
+	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
+	 */
 	long (*view)(struct vc_source *s, const struct vc_event **ev);
 	void (*close)(struct vc_source *s); /* also called when open failed */
 };
@@ -54,8 +56,9 @@ extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
 extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
 const struct vc_source_type *vc_transform_by_name(const char *name);
 
-/* Open a trace file ("-": standard input) with the decoder that recognises it. "FILE@batch=8,seq=512"
- * sets recorded parameters, unless a file of that whole name exists. NULL on failure. */
+/* Open a trace file ("-": standard input) with the decoder that recognises it.
+ * "FILE@batch=8,seq=512" sets recorded parameters, unless a file of that whole name exists. NULL
+ * on failure. */
 struct vc_source *vc_source_open(const char *path, struct vc_error *err);
 /* The same for an input at hand, which the source owns from now on, also when this fails. */
 struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* autocast.c - types of blocks under autocast or in pure 16 bit.
  *
- * Lists of torch.amp (aten/src/ATen/autocast_mode.h): products of matrices and convolutions are made in
- * 16 bit of copies of what they get; norms of layers and groups, losses, softmax and powers in float of
- * copies of what they get; everything else in the widest type it gets. In pure 16 bit norms that are
- * written out (RMS) and the softmax of Transformers work on copies in float.
- * Always as they were: masks of dropout, statistics of norms and attention (float), places of maxima,
- * partial sums of a reduction (float; Reduce.cuh). */
+ * Lists of torch.amp (aten/src/ATen/autocast_mode.h): products of matrices and convolutions are
+ * made in 16 bit of copies of what they get; norms of layers and groups, losses, softmax and
+ * powers in float of copies of what they get; everything else in the widest type it gets. In pure
+ * 16 bit norms that are written out (RMS) and the softmax of Transformers work on copies in
+ * float. Always as they were: masks of dropout, statistics of norms and attention (float), places
+ * of maxima, partial sums of a reduction (float; Reduce.cuh). */
 #include "simulator/rewrite/autocast.h"
 #include "simulator/rewrite/shapes.h"
 
@@ -14,7 +14,15 @@
 #include <string.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
-enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8, NO_SITE = UINT32_MAX };
+enum {
+	SMALL = 512,
+	NEAR = 3,
+	BACK = 64,
+	POWERS = 8,
+	TINY = 16,
+	SAME_NORM = 8,
+	NO_SITE = UINT32_MAX
+};
 
 struct work {
 	struct vc_resize *r;
@@ -62,14 +70,27 @@ static uint64_t bytes(const struct work *w, size_t i)
 /* By the innermost frame; Transformers computes losses in float whatever comes in. */
 static enum op op_at(const struct work *w, uint32_t site, bool *float_loss)
 {
-	static const char *const loss[] = { "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-		"binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss", "normalize", "softplus",
-		"triplet_margin_loss", "margin_ranking_loss", "poisson_nll_loss", NULL };
+	static const char *const loss[] = { "nll_loss",
+					   "mse_loss",
+					   "l1_loss",
+					   "smooth_l1_loss",
+					   "huber_loss",
+					   "binary_cross_entropy_with_logits",
+					   "kl_div",
+					   "cosine_embedding_loss",
+					   "normalize",
+					   "softplus",
+					   "triplet_margin_loss",
+					   "margin_ranking_loss",
+					   "poisson_nll_loss",
+					   NULL };
 	static const char *const norm[] = { "layer_norm", "group_norm", "rms_norm", NULL };
 	static const char *const product[] = { "_in_projection_packed", "_in_projection", NULL };
-	static const char *const attention[] = { "sdpa_attention_forward", "multi_head_attention_forward", NULL };
+	static const char *const attention[] = { "sdpa_attention_forward",
+						"multi_head_attention_forward", NULL };
 	const struct vc_frame *f = site ? &w->m->frame[site] : NULL;
-	const char *file = f ? string_of(w->m, f->file) : "", *function = f ? string_of(w->m, f->function) : "";
+	const char *file = f ? string_of(w->m, f->file) : "",
+		   *function = f ? string_of(w->m, f->function) : "";
 
 	for (uint32_t at = site; at && at < w->m->frames; at = w->m->frame[at].parent)
 		if (ends_with(string_of(w->m, w->m->frame[at].file), "loss/loss_utils.py")) {
@@ -105,7 +126,8 @@ static bool kept(const struct work *w, size_t i)
 
 /* ---- what never changes ---- */
 
-/* Blocks of one call besides its value: a mask (a byte for four), statistics, places (eight for four). */
+/* Blocks of one call besides its value: a mask (a byte for four), statistics, places (eight for
+ * four). */
 static void fix_seconds(struct work *w, size_t i)
 {
 	uint32_t site = site_of(w, i);
@@ -117,8 +139,9 @@ static void fix_seconds(struct work *w, size_t i)
 		    (w->op[i] == POOL && bytes(w, i) == 2 * bytes(w, i - d)))
 			w->fixed[i] = 1;
 		/* attention of one call: its value, and a sum for each row of scores */
-		if (w->op[i - d] == UNKNOWN && bytes(w, i) * TINY <= bytes(w, i - d) && bytes(w, i) > SMALL &&
-		    d == 1 && bytes(w, i - d) % bytes(w, i) == 0 && kept(w, i) && kept(w, i - 1))
+		if (w->op[i - d] == UNKNOWN && bytes(w, i) * TINY <= bytes(w, i - d) &&
+		    bytes(w, i) > SMALL && d == 1 && bytes(w, i - d) % bytes(w, i) == 0 &&
+		    kept(w, i) && kept(w, i - 1))
 			w->op[i - d] = ATTENTION;
 	}
 }
@@ -128,12 +151,15 @@ static struct vc_extra *extra(struct work *w, size_t i)
 	return &w->r->extra[i];
 }
 
-/* Block i is asked for in the other type, and becomes what it is kept in when block `at` is wanted. */
+/* Block i is asked for in the other type, and becomes what it is kept in when block `at` is
+ * wanted. */
 static void turns(struct work *w, size_t i, size_t at, uint64_t first)
 {
 	if (!extra(w, i)->first && bytes(w, i) > SMALL)
-		*extra(w, i) = (struct vc_extra){ .first = first, .turn = (uint32_t)at,
-						  .beside = extra(w, i)->beside, .until = extra(w, i)->until };
+		*extra(w, i) = (struct vc_extra){.first = first,
+						 .turn = (uint32_t)at,
+						 .beside = extra(w, i)->beside,
+						 .until = extra(w, i)->until };
 }
 
 static void beside(struct work *w, size_t i, uint64_t more, uint32_t until)
@@ -152,8 +178,8 @@ static bool same_function(const struct work *w, size_t i, size_t k)
 	       w->m->frame[x].function == w->m->frame[y].function;
 }
 
-/* x.pow(2), its mean, a little added, rsqrt, x times that [, the weight times that]: the number of the
- * block that holds the normed values, 0: no such norm begins with block i. */
+/* x.pow(2), its mean, a little added, rsqrt, x times that [, the weight times that]: the number
+ * of the block that holds the normed values, 0: no such norm begins with block i. */
 static size_t written_norm(const struct work *w, size_t i, size_t end)
 {
 	uint64_t size = bytes(w, i);
@@ -177,7 +203,8 @@ static int by_size(const void *x, const void *y)
 static void find_norms(struct work *w)
 {
 	for (size_t i = 0; i < w->a->n; i++)
-		if (bytes(w, i) > SMALL && ((w->op[i] == NORM && !w->fixed[i]) || written_norm(w, i, w->a->n)))
+		if (bytes(w, i) > SMALL &&
+		    ((w->op[i] == NORM && !w->fixed[i]) || written_norm(w, i, w->a->n)))
 			w->norm[w->norms++] = bytes(w, i);
 	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
 }
@@ -206,8 +233,8 @@ static bool keeps_its_result(const struct work *w, size_t i)
 	return site && is_in(string_of(w->m, w->m->frame[site].function), f);
 }
 
-/* A product takes what came last in a copy in 16 bit; several products in a row take one each. What an
- * operation gave goes then, unless somebody else keeps it. */
+/* A product takes what came last in a copy in 16 bit; several products in a row take one each.
+ * What an operation gave goes then, unless somebody else keeps it. */
 static void cast_down(struct work *w, size_t i, size_t from)
 {
 	bool first = true;
@@ -255,8 +282,9 @@ static bool is_wide_before(const struct work *w, size_t i, size_t from)
 	return x == SIZE_MAX ? true : w->r->wide[x] != 0;
 }
 
-/* 0.5 x (1 + tanh(c (x + 0.044715 x^3))): eight blocks of one line of an activation, of which all but the
- * first, half of x, follow a power and are in float; so is the copy of x that it keeps. */
+/* 0.5 x (1 + tanh(c (x + 0.044715 x^3))): eight blocks of one line of an activation, of which all
+ * but the first, half of x, follow a power and are in float; so is the copy of x that it keeps.
+ */
 static size_t power(struct work *w, size_t i, size_t from, size_t end)
 {
 	uint32_t site = site_of(w, i);
@@ -276,7 +304,8 @@ static size_t power(struct work *w, size_t i, size_t from, size_t end)
 	return n - 1;
 }
 
-/* The sum with the residual stream, which is in float: what a norm gets, and what comes before all. */
+/* The sum with the residual stream, which is in float: what a norm gets, and what comes before
+ * all. */
 static bool is_stream(const struct work *w, size_t i, size_t from, size_t end)
 {
 	size_t k = i + 1;
@@ -355,8 +384,8 @@ static void sixteen_block(struct work *w, size_t i, size_t end)
 	}
 }
 
-/* cross_entropy under autocast: log_softmax in the type of the scores, nll_loss of a float copy, which
- * goes when its gradient is there; that is in float, the next one is not. */
+/* cross_entropy under autocast: log_softmax in the type of the scores, nll_loss of a float copy,
+ * which goes when its gradient is there; that is in float, the next one is not. */
 static void entropy(struct work *w, size_t from, size_t end)
 {
 	for (size_t i = from; i < end; i++) {
@@ -409,7 +438,8 @@ static void losses(struct work *w)
 			w->norm[w->norms++] = bytes(w, i);
 	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
 	for (size_t i = 0; i < w->a->n; i++)
-		if (w->a->span[w->a->block[i].span].phase == VC_PHASE_BACKWARD && is_norm_size(w, bytes(w, i)))
+		if (w->a->span[w->a->block[i].span].phase == VC_PHASE_BACKWARD &&
+		    is_norm_size(w, bytes(w, i)))
 			w->r->wide[i] = 1;
 }
 
@@ -434,9 +464,15 @@ static void find(struct work *w)
 int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struct vc_error *err)
 {
 	size_t n = r->c.a.n + 1;
-	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1), .fixed = calloc(n, 1),
-			  .norm = calloc(n, sizeof(*w.norm)), .autocast = autocast, .doubt = doubt,
-			  .transformers = is_of_transformers(r->meta) };
+	struct work w = { .r = r,
+			 .a = &r->c.a,
+			 .m = r->meta,
+			 .op = calloc(n, 1),
+			 .fixed = calloc(n, 1),
+			 .norm = calloc(n, sizeof(*w.norm)),
+			 .autocast = autocast,
+			 .doubt = doubt,
+			 .transformers = is_of_transformers(r->meta) };
 
 	r->wide = calloc(n, 1);
 	r->halved = calloc(n, 1);

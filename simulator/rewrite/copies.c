@@ -108,7 +108,8 @@ static int copy(struct vc_clone *c, const struct vc_event *e, size_t first, size
 		return vc_clone_event(c, e, err);
 	if (!b || b->event < first || b->event >= end)
 		return VC_OK; /* the recording's own free of an older block has happened already */
-	if (!b->iteration && (c->a.iterations > 1 ? b->died_event == SIZE_MAX : b->category == VC_CAT_WORKSPACE))
+	if (!b->iteration &&
+	    (c->a.iterations > 1 ? b->died_event == SIZE_MAX : b->category == VC_CAT_WORKSPACE))
 		return VC_OK; /* workspaces and the like come once */
 	if (e->kind == VC_EV_ALLOC)
 		return clone_alloc(c, e, outlives(c, b, end), size ? size : e->size, err);
@@ -128,8 +129,8 @@ int vc_clone_range(struct vc_clone *c, size_t first, size_t end, vc_clone_size_f
 
 	for (size_t i = first; r == VC_OK && i < end; i++) {
 		const struct vc_event *e = &c->w->in[i];
-		const struct vc_block_life *b = size && e->kind == VC_EV_ALLOC ? vc_clone_block(c, e->id)
-									       : NULL;
+		const struct vc_block_life *b =
+			size && e->kind == VC_EV_ALLOC ? vc_clone_block(c, e->id) : NULL;
 
 		r = copy(c, e, first, end, b ? size(arg, b) : 0, err);
 	}
@@ -158,14 +159,16 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
 
 	for (size_t i = 0; i < c->w->n; i++) {
 		const struct vc_event *e = &c->w->in[i];
-		if (e->kind == VC_EV_HEAP_BLOCK && (e->flags & VC_EVF_LIVE) && !(e->flags & VC_EVF_FINAL) &&
-		    e->device == c->w->device)
+		if (e->kind == VC_EV_HEAP_BLOCK && (e->flags & VC_EVF_LIVE) &&
+		    !(e->flags & VC_EVF_FINAL) && e->device == c->w->device)
 			bytes += e->size;
 	}
 	if (bytes > little)
-		vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; what of it are "
-			     "parameters and states is not known, so none of it changes: record from the start "
-			     "of the program", s->type->name, (double)bytes / (1u << 30));
+		vc_meta_note(s->meta,
+			     "%s: %.2f GiB were there before the recording began; what of it are "
+			     "parameters and states is not known, so none of it changes: record "
+			     "from the start of the program",
+			     s->type->name, (double)bytes / (1u << 30));
 }
 
 /* Behind the last request: where a program that ends begins to give back what lasts. */
@@ -175,10 +178,12 @@ size_t vc_clone_end(const struct vc_clone *c)
 
 	for (size_t i = last; i < c->w->n; i++) {
 		const struct vc_event *e = &c->w->in[i];
-		const struct vc_block_life *b = e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
+		const struct vc_block_life *b =
+			e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
 
-		if (e->kind == VC_EV_FREE && (!b || b->category == VC_CAT_PARAMETER || b->category == VC_CAT_STATE ||
-					      b->iteration == UINT32_MAX))
+		if (e->kind == VC_EV_FREE &&
+		    (!b || b->category == VC_CAT_PARAMETER || b->category == VC_CAT_STATE ||
+		     b->iteration == UINT32_MAX))
 			return i;
 	}
 	return c->w->n;

@@ -13,13 +13,15 @@ struct vc_clone {
 	uint64_t *alias;       /* by id: the id that stands for it now; 0: none, it was dropped */
 	uint64_t ids;          /* length of both */
 	uint64_t *weight; size_t weights; /* sizes of parameters, ascending */
-	size_t keeps;          /* copies of blocks that die at or behind this event stay for good; 0: none do */
+	size_t keeps; /* copies of blocks that die at or behind this event stay for good; 0: none
+			 do */
 };
 
 /* Bytes that block b asks for in this copy; 0 keeps its size. */
 typedef uint64_t vc_clone_size_fn(void *arg, const struct vc_block_life *b);
 
-int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, struct vc_error *err);
+int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w,
+		  struct vc_error *err);
 void vc_clone_fini(struct vc_clone *c);
 
 const struct vc_block_life *vc_clone_block(const struct vc_clone *c, uint64_t id);
@@ -45,12 +47,12 @@ int vc_clone_free(struct vc_clone *c, const struct vc_event *e, uint64_t id, str
  * chance to be given back; false: there is none. */
 bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint32_t *iteration);
 
-/* Say so (a note) when much was alive before the recording began: no transform knows what it is for, so
- * it stays as it is. */
+/* Say so (a note) when much was alive before the recording began: no transform knows what it is
+ * for, so it stays as it is. */
 void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s);
 
-/* The recording up to the end of its last iteration, before copies are put there, and what comes behind
- * (a program that ends gives everything back). *rest: events up to there. */
+/* The recording up to the end of its last iteration, before copies are put there, and what comes
+ * behind (a program that ends gives everything back). *rest: events up to there. */
 size_t vc_clone_end(const struct vc_clone *c); /* events up to there */
 int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err);
 int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err);

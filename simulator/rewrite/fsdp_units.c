@@ -16,24 +16,26 @@ struct finder {
 	const struct vc_meta *m;
 	bool whole;
 	struct vc_layers layers;
-	/* By block of the forward pass: unit + 1; 0: root, before the layers; n + 1: root, behind them;
-	 * n + 2: behind the model, loss. */
+	/* By block of the forward pass: unit + 1; 0: root, before the layers; n + 1: root, behind
+	 * them; n + 2: behind the model, loss. */
 	uint32_t *owner;
 	size_t *next;             /* by block of the backward pass: owner of what dies next */
 };
 
-static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_t unit, uint32_t micro,
-	       struct vc_error *err)
+static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_t unit,
+	       uint32_t micro, struct vc_error *err)
 {
 	struct vc_units *u = f->u;
 
 	if (!(u->actions & (u->actions - 1))) {
-		struct vc_unit_action *a = realloc(u->action, (u->actions ? 2 * u->actions : 1) * sizeof(*a));
+		struct vc_unit_action *a =
+			realloc(u->action, (u->actions ? 2 * u->actions : 1) * sizeof(*a));
 		if (!a)
 			return vc_nomem(err, "units of a sharded model");
 		u->action = a;
 	}
-	u->action[u->actions++] = (struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
+	u->action[u->actions++] =
+		(struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
 	return VC_OK;
 }
 
@@ -57,7 +59,10 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 		while (k < l->n && i >= l->at[k].to)
 			k++;
 		bool within = k < l->n && i >= l->at[k].from;
-		f->owner[i] = (uint32_t)(within ? k + 1 : k == 0 && l->n ? 0 : k < l->n ? k + 1 : n + 1);
+		f->owner[i] = (uint32_t)(within         ? k + 1 :
+					 k == 0 && l->n ? 0 :
+					 k < l->n       ? k + 1 :
+							  n + 1);
 	}
 	for (size_t i = l->model_to; i < a->n && a->block[i].event < p->end; i++)
 		f->owner[i] = (uint32_t)(n + 2);
@@ -68,13 +73,17 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 			f->owner[output] = (uint32_t)(k + 2);
 		r = act(f, event_at(f, l->at[k].from, p), VC_UNIT_FORWARD, k, p->micro, err);
 		if (r == VC_OK)
-			r = act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro, err);
+			r = act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro,
+				err);
 	}
-	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root, p->micro, err) : r;
+	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root,
+				p->micro, err) :
+			    r;
 }
 
-/* For each block of the backward pass the owner of what is given back next: largest of a batch, for an
- * operation at the start of a layer gives its input back together with what it made itself. */
+/* For each block of the backward pass the owner of what is given back next: largest of a batch,
+ * for an operation at the start of a layer gives its input back together with what it made
+ * itself. */
 static void look_ahead(struct finder *f, size_t forward_span)
 {
 	const struct vc_anatomy *a = &f->c->a;
@@ -90,11 +99,14 @@ static void look_ahead(struct finder *f, size_t forward_span)
 		if (!b)
 			continue;
 		if (e->kind == VC_EV_ALLOC) {
-			/* one that is older by more than a layer than what follows it is an exception */
+			/* one that is older by more than a layer than what follows it is an
+			 * exception */
 			f->next[b->born] = owner + 1 < later ? later : owner;
 			batch = false;
-		} else if (b->died_event == i && b->event < p->first && /* kept, or the batch; not the loss, */
-			   (b->size > 512 || f->owner[b->born] < f->u->n + 2)) { /* held by the script */
+		} else if (b->died_event == i &&
+			   b->event < p->first && /* kept, or the batch; not the loss, */
+			   (b->size > 512 ||
+			    f->owner[b->born] < f->u->n + 2)) { /* held by the script */
 			if (!batch)
 				later = owner;
 			owner = batch && owner > f->owner[b->born] ? owner : f->owner[b->born];
@@ -104,7 +116,8 @@ static void look_ahead(struct finder *f, size_t forward_span)
 }
 
 /* From owner `from` to the one before it. */
-static int step_back(struct finder *f, size_t event, size_t from, uint32_t micro, struct vc_error *err)
+static int step_back(struct finder *f, size_t event, size_t from, uint32_t micro,
+		     struct vc_error *err)
 {
 	int r = VC_OK;
 
@@ -133,7 +146,8 @@ static int backward(struct finder *f, size_t span, struct vc_error *err)
 		for (; r == VC_OK && begun > now; begun--)
 			r = step_back(f, i, begun, p->micro, err);
 		if (b->category == VC_CAT_GRADIENT)
-			f->u->of_gradient[b->born] = (uint32_t)(now && now <= f->u->n ? now : f->u->n + 1);
+			f->u->of_gradient[b->born] =
+				(uint32_t)(now && now <= f->u->n ? now : f->u->n + 1);
 	}
 	for (; r == VC_OK && begun > 0; begun--)
 		r = step_back(f, p->end, begun, p->micro, err);
@@ -151,7 +165,8 @@ static int passes(struct finder *f, struct vc_error *err)
 
 		if (p->phase == VC_PHASE_OPTIMIZER)
 			r = act(f, p->end, VC_UNIT_REST, 0, 0, err);
-		if (p->phase != VC_PHASE_FORWARD || k + 1 == a->spans || p[1].phase != VC_PHASE_BACKWARD)
+		if (p->phase != VC_PHASE_FORWARD || k + 1 == a->spans ||
+		    p[1].phase != VC_PHASE_BACKWARD)
 			continue;
 		vc_layers_fini(&f->layers);
 		r = vc_layers_find(&f->layers, a, f->c->w->in, f->m, k, err);
@@ -202,14 +217,18 @@ static int parameters(struct finder *f, struct vc_error *err)
 		if (u->of_gradient[i])
 			iteration = a->block[i].iteration;
 	for (uint32_t k = 0; k <= u->n; k++)
-		for (size_t i = a->n; i-- > 0;) { /* gradients come in the order of the backward pass */
+		for (size_t i = a->n;
+		     i-- > 0;) { /* gradients come in the order of the backward pass */
 			const struct vc_block_life *g = &a->block[i];
 			uint32_t found = UINT32_MAX;
 
-			if (u->of_gradient[i] != k + 1 || g->iteration != iteration || a->span[g->span].micro)
+			if (u->of_gradient[i] != k + 1 || g->iteration != iteration ||
+			    a->span[g->span].micro)
 				continue;
-			for (size_t j = 0; j < a->n && found == UINT32_MAX && a->block[j].event < g->event; j++)
-				if (a->block[j].category == VC_CAT_PARAMETER && a->block[j].size == g->size && !taken[j])
+			for (size_t j = 0;
+			     j < a->n && found == UINT32_MAX && a->block[j].event < g->event; j++)
+				if (a->block[j].category == VC_CAT_PARAMETER &&
+				    a->block[j].size == g->size && !taken[j])
 					found = (uint32_t)j;
 			if (found != UINT32_MAX)
 				taken[found] = true;
@@ -238,7 +257,9 @@ int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_
 	if (r == VC_OK)
 		r = parameters(&f, err);
 	if (r == VC_OK && !u->params)
-		r = vc_fail(err, VC_EUSAGE, "no gradients found in the recording, so its parameters are not known");
+		r = vc_fail(
+			err, VC_EUSAGE,
+			"no gradients found in the recording, so its parameters are not known");
 	vc_layers_fini(&f.layers);
 	free(f.owner);
 	free(f.next);

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsdp_units.h - a training run as fully sharded data parallel sees it: wrapped units, their parameters, and
- * when each of them is needed. */
+/* fsdp_units.h - a training run as fully sharded data parallel sees it: wrapped units, their
+ * parameters, and when each of them is needed. */
 #ifndef VC_FSDP_UNITS_H
 #define VC_FSDP_UNITS_H
 
 #include "simulator/rewrite/copies.h"
 
 enum vc_unit_moment {
-	VC_UNIT_WRAP,         /* the model is there, nothing was computed: once, unit is meaningless */
-	VC_UNIT_FORWARD, VC_UNIT_FORWARD_END, VC_UNIT_BACKWARD, VC_UNIT_BACKWARD_END,
-	VC_UNIT_REST,         /* behind the last event of an iteration */
+	VC_UNIT_WRAP, /* the model is there, nothing was computed: once, unit is meaningless */
+	VC_UNIT_FORWARD,
+	VC_UNIT_FORWARD_END,
+	VC_UNIT_BACKWARD,
+	VC_UNIT_BACKWARD_END,
+	VC_UNIT_REST, /* behind the last event of an iteration */
 };
 
-struct vc_unit_action { size_t event; uint8_t moment; uint32_t unit, micro; }; /* before that event */
+struct vc_unit_action {
+	size_t event;
+	uint8_t moment;
+	uint32_t unit, micro;
+}; /* before that event */
 
 struct vc_unit_param {
 	uint64_t size;
 	uint32_t unit;
-	uint32_t block;       /* of the parameter; UINT32_MAX: it was there when the recording began */
+	uint32_t block; /* of the parameter; UINT32_MAX: it was there when the recording began */
 };
 
 struct vc_units {

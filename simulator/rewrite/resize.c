@@ -110,7 +110,8 @@ static int drop_companion(struct vc_resize *r, struct walk *k, const struct vc_e
 	return rc;
 }
 
-/* Before block b is asked for: others become what they are kept in. What they were goes behind it. */
+/* Before block b is asked for: others become what they are kept in. What they were goes behind
+ * it. */
 static int turn(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,
 		const struct vc_event *e, struct vc_error *err)
 {
@@ -169,9 +170,11 @@ static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block
 	return rc < 0 ? rc : add_extra(r, k, b, e, err);
 }
 
-static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
+static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e,
+		 struct vc_error *err)
 {
-	const struct vc_block_life *b = e->kind == VC_EV_FREE && r->extra ? vc_clone_block(&r->c, e->id) : NULL;
+	const struct vc_block_life *b =
+		e->kind == VC_EV_FREE && r->extra ? vc_clone_block(&r->c, e->id) : NULL;
 	int rc = vc_clone_event(&r->c, e, err);
 
 	return rc == VC_OK && b ? drop_companion(r, k, e, b->born, err) : rc;
@@ -179,7 +182,8 @@ static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e, 
 
 static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
 {
-	const struct vc_block_life *b = e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
+	const struct vc_block_life *b =
+		e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
 
 	if (!b)
 		return other(r, k, e, err);
@@ -217,9 +221,11 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 typedef int hook_fn(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
 		    struct vc_error *err);
 
-static int call(struct vc_resize *r, hook_fn *hook, const struct vc_event *e, bool gradients, struct vc_error *err)
+static int call(struct vc_resize *r, hook_fn *hook, const struct vc_event *e, bool gradients,
+		struct vc_error *err)
 {
-	const struct vc_block_life *b = hook && e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
+	const struct vc_block_life *b =
+		hook && e->kind == VC_EV_ALLOC ? vc_clone_block(&r->c, e->id) : NULL;
 
 	return b && (!gradients || b->category == VC_CAT_GRADIENT) ? hook(r, b, e, err) : VC_OK;
 }
@@ -251,7 +257,8 @@ static int walk_spans(struct vc_resize *r, struct vc_error *err)
 	return rc;
 }
 
-int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
+		  struct vc_error *err)
 {
 	int rc = vc_clone_init(&r->c, s, w, err);
 
@@ -259,8 +266,10 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, 
 		return rc;
 	vc_clone_say_heap(&r->c, s);
 	if (!r->c.a.iterations)
-		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is a parameter "
-			     "and what a gradient is not known", s->type->name);
+		rc = vc_fail(err, VC_EUSAGE,
+			     "%s: no iterations found in the recording, so what is a parameter "
+			     "and what a gradient is not known",
+			     s->type->name);
 	if (rc == VC_OK)
 		rc = find_trainable(r, err);
 	r->convolutional = rc == VC_OK && vc_shapes_convolutional(&r->c, s->meta);

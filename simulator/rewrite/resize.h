@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resize.h - transforms that give blocks another size by what they are, and add some of their own. */
+/* resize.h - transforms that give blocks another size by what they are, and add some of their
+ * own. */
 #ifndef VC_RESIZE_H
 #define VC_RESIZE_H
 
@@ -15,7 +16,8 @@ typedef int vc_resize_hook(struct vc_resize *r, const struct vc_span *p, const s
 
 /* A block that is asked for in another size than it is kept in, or has a companion. */
 struct vc_extra {
-	uint64_t first;   /* bytes until block `turn` (a number of block) is asked for; 0: as kept */
+	uint64_t
+		first; /* bytes until block `turn` (a number of block) is asked for; 0: as kept */
 	uint32_t turn;
 	uint64_t beside;  /* bytes of the companion, asked for right behind it; 0: none */
 	uint32_t pieces;  /* blocks that the companion consists of, all alike; 0: one */
@@ -34,28 +36,32 @@ struct vc_resize {
 		    struct vc_error *err);
 	/* Gradients are given back this many allocations after their birth; 0: as recorded. */
 	unsigned gradients_live;
-	/* ... and a smaller block stays in their place: its bytes per gradient block; NULL: none. */
+	/* ... and a smaller block stays in their place: its bytes per gradient block; NULL: none.
+	 */
 	vc_resize_fn *shard;
-	/* Blocks that live so many allocations only (0: as recorded), by number of block; NULL: none.
-	 * Filled by the transform in `prepare`, released here. */
+	/* Blocks that live so many allocations only (0: as recorded), by number of block; NULL:
+	 * none. Filled by the transform in `prepare`, released here. */
 	uint8_t *lives;
 	const struct vc_meta *meta; /* set by the transform that wants call sites */
 	uint8_t *wide, *halved;     /* by number of block, the transform's own; released here */
 	struct vc_extra *extra;     /* by number of block; NULL: none; released here */
 	bool float_loss;            /* losses are computed in float, by their call sites */
-	int (*prepare)(struct vc_resize *r, struct vc_error *err); /* when anatomy and trainable are known */
+	int (*prepare)(struct vc_resize *r,
+		       struct vc_error *err); /* when anatomy and trainable are known */
 	/* Trainable tensors: the gradients of one iteration, in order of birth. */
 	uint64_t *trainable; size_t trainables;
 	uint64_t trainable_bytes, largest;  /* sum, and largest of them */
 	uint64_t *held; size_t helds;       /* blocks added in enter, freed in leave */
-	bool held_by_gradient; size_t gradient_at; /* held[i] goes when gradient i of the pass is there */
+	bool held_by_gradient;
+	size_t gradient_at; /* held[i] goes when gradient i of the pass is there */
 	uint64_t total;                     /* free for the transform's own use */
 	bool own_attention;                 /* torch.nn.MultiheadAttention is in the call sites */
 	bool convolutional;                 /* the model is mostly convolutions */
 };
 
 /* Everything: anatomy, rewriting, release. Errors: VC_EUSAGE when no iterations are found. */
-int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w, struct vc_error *err);
+int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
+		  struct vc_error *err);
 
 /* In a hook: add a block, remembered in held when `hold` so that vc_resize_release frees it. */
 int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, bool hold,

@@ -31,7 +31,8 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 	for (size_t i = 0; i < w->n; i++) {
 		const struct vc_event *e = &w->in[i];
 
-		if (e->kind == VC_EV_ALLOC && e->device < 64 && ++allocs[e->device] > allocs[w->device])
+		if (e->kind == VC_EV_ALLOC && e->device < 64 &&
+		    ++allocs[e->device] > allocs[w->device])
 			w->device = e->device;
 		if ((e->kind <= VC_EV_USE || e->kind == VC_EV_HEAP_BLOCK) && e->id > w->next_id)
 			w->next_id = e->id;
@@ -81,7 +82,8 @@ int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct
 int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
 		  uint64_t size, struct vc_error *err)
 {
-	struct vc_event e = vc_event_like(like, size ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, id, size);
+	struct vc_event e =
+		vc_event_like(like, size ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, id, size);
 
 	e.label = vc_meta_string(s->meta, VC_LABEL_PINNED, sizeof(VC_LABEL_PINNED) - 1);
 	return vc_whole_put(w, &e, 1, err);
@@ -107,10 +109,14 @@ void vc_whole_close(struct vc_source *s)
 
 struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size)
 {
-	return (struct vc_event){ .time_ns = like->time_ns, .id = id, .size = size,
-				  .stream = kind == VC_EV_ALLOC || kind == VC_EV_FREE ? like->stream : 0,
-				  .site = kind == VC_EV_ALLOC ? like->site : 0, .device = like->device,
-				  .kind = kind };
+	return (struct vc_event){
+		.time_ns = like->time_ns,
+		.id = id,
+		.size = size,
+		.stream = kind == VC_EV_ALLOC || kind == VC_EV_FREE ? like->stream : 0,
+		.site = kind == VC_EV_ALLOC ? like->site : 0,
+		.device = like->device,
+		.kind = kind };
 }
 
 bool vc_event_outdated(const struct vc_event *e)

@@ -9,7 +9,8 @@
 
 #include "simulator/replay/source.h"
 
-/* Labels of events beside the allocator's, on which tracer, transforms and simulator/session/host.c agree. */
+/* Labels of events beside the allocator's, on which tracer, transforms and
+ * simulator/session/host.c agree. */
 #define VC_LABEL_PINNED    "pinned host memory"     /* OUTSIDE_ALLOC, OUTSIDE_FREE */
 #define VC_LABEL_PAGEABLE  "pageable host memory"   /* the same */
 #define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
@@ -27,7 +28,8 @@ struct vc_whole { /* as the state of a transform: zeroed at first */
 
 typedef int vc_rewrite_fn(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
 
-/* The `next` of such a transform: reads upstream to its end, lets rewrite fill w->out, hands out. */
+/* The `next` of such a transform: reads upstream to its end, lets rewrite fill w->out, hands out.
+ */
 long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
 		   struct vc_error *err);
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err);
@@ -39,7 +41,8 @@ int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, stru
 void vc_whole_close(struct vc_source *s); /* the `close` */
 
 /* An event of that kind at the time of `like`, on its stream and device. */
-struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size);
+struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id,
+			      uint64_t size);
 
 /* Places of evidence and of the recorded end no longer describe what a rewritten trace does. */
 bool vc_event_outdated(const struct vc_event *e);

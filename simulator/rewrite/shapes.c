@@ -33,10 +33,11 @@ static size_t times_there(const uint64_t *bytes, size_t n, uint64_t size)
 	return times;
 }
 
-/* Outputs of matrix i: the nearest vector that divides it, of those the backward pass makes around it. The
- * bias of a linear layer comes behind its weight, the norm of a convolution before it. Of a table that
- * is much longer than wide the width is what most of its neighbours have. */
-static uint64_t outputs(const uint64_t *bytes, size_t n, size_t i, unsigned element, bool convolutional)
+/* Outputs of matrix i: the nearest vector that divides it, of those the backward pass makes
+ * around it. The bias of a linear layer comes behind its weight, the norm of a convolution before
+ * it. Of a table that is much longer than wide the width is what most of its neighbours have. */
+static uint64_t outputs(const uint64_t *bytes, size_t n, size_t i, unsigned element,
+			bool convolutional)
 {
 	uint64_t values = bytes[i] / element, found = 0;
 	size_t most = 0;
@@ -47,8 +48,8 @@ static uint64_t outputs(const uint64_t *bytes, size_t n, size_t i, unsigned elem
 			size_t j = behind ? i + d : i - d, times;
 			uint64_t v = (behind ? j < n : d <= i) ? bytes[j] / element : 0;
 
-			if (v <= 1 || v * v > values * 64 || v >= values || values % v || v > 65536 ||
-			    values / v <= 1 || values / v > v * LONGEST)
+			if (v <= 1 || v * v > values * 64 || v >= values || values % v ||
+			    v > 65536 || values / v <= 1 || values / v > v * LONGEST)
 				continue;
 			if (convolutional || values / v < 8 * v)
 				return found ? found : v;
@@ -101,7 +102,8 @@ struct vc_tensor_shape vc_shapes_guess(const uint64_t *bytes, size_t n, size_t i
 		return (struct vc_tensor_shape){ .rows = values, .cols = 1 };
 	out = outputs(bytes, n, i, element, convolutional);
 	if (!out)
-		return values < 65536 ? (struct vc_tensor_shape){ .rows = values, .cols = 1 } : near_square(values);
+		return values < 65536 ? (struct vc_tensor_shape){ .rows = values, .cols = 1 } :
+					near_square(values);
 	if (convolutional && i >= NEAR / 2) {
 		uint64_t k = kernel(bytes, n, values / out, element);
 		return (struct vc_tensor_shape){ .rows = k, .cols = k, .times = values / (k * k) };
@@ -116,8 +118,8 @@ bool vc_shapes_partial_sums(const struct vc_anatomy *a, size_t i)
 	for (size_t d = 1; i + 1 < a->n && d <= 3 && d <= i; d++) {
 		uint64_t sums = a->block[i - d].size;
 
-		if (sums && b->size % sums == 0 && b->size / sums >= 64 && s->size % 4 == 0 && s->size <= sums &&
-		    s->died == s->born + 1 && b->died == s->died)
+		if (sums && b->size % sums == 0 && b->size / sums >= 64 && s->size % 4 == 0 &&
+		    s->size <= sums && s->died == s->born + 1 && b->died == s->died)
 			return true;
 	}
 	return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warm_start.c - see warm_start.h. Of what was there before, a tensor of a gradient's size is a parameter, as many as
- * there are gradients of that size; as many again and more of the same size (or twice it: float states of
- * 16-bit parameters), or what an optimizer asked for by its call site, are states. What goes during the
- * recording is of the step before: the copy's counterpart of its size takes its place. */
+/* warm_start.c - see warm_start.h. Of what was there before, a tensor of a gradient's size is a
+ * parameter, as many as there are gradients of that size; as many again and more of the same size
+ * (or twice it: float states of 16-bit parameters), or what an optimizer asked for by its call
+ * site, are states. What goes during the recording is of the step before: the copy's counterpart
+ * of its size takes its place. */
 #include "simulator/rewrite/warm_start.h"
 
 #include <stdlib.h>
@@ -13,9 +14,10 @@
 struct old { /* alive when the kept events begin */
 	uint64_t id, size;
 	uint32_t stream, site;
-	bool state, library;   /* library: a workspace of cuBLAS, which comes with a first product */
+	bool state,
+		library; /* library: a workspace of cuBLAS, which comes with a first product */
 	size_t freed;          /* event; SIZE_MAX: lives on */
-	uint64_t copy;         /* id of the block of the copied step that stands for it; 0: itself */
+	uint64_t copy; /* id of the block of the copied step that stands for it; 0: itself */
 };
 
 struct thaw {
@@ -29,7 +31,8 @@ struct thaw {
 	uint64_t *size; size_t sizes; /* gradients of the step, ascending */
 	uint64_t *born;        /* the same in order of birth */
 	size_t from, to;       /* kept events */
-	size_t first, end, backward, optimizer; /* the step that is copied, and where its phases begin */
+	size_t first, end, backward,
+		optimizer;     /* the step that is copied, and where its phases begin */
 	bool makes_states;     /* in the recorded step: nothing ran before it */
 	struct vc_event *in; size_t n, cap; /* the new events */
 };
@@ -48,16 +51,24 @@ static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 	return VC_OK;
 }
 
-static int put_alloc(struct thaw *t, const struct old *o, uint32_t site, uint64_t time, struct vc_error *err)
+static int put_alloc(struct thaw *t, const struct old *o, uint32_t site, uint64_t time,
+		     struct vc_error *err)
 {
-	return put(t, (struct vc_event){ .kind = VC_EV_ALLOC, .id = o->id, .size = o->size, .time_ns = time,
-		.stream = o->stream, .site = site ? site : o->site, .device = t->w->device }, err);
+	return put(t,
+		   (struct vc_event){ .kind = VC_EV_ALLOC,
+				     .id = o->id,
+				     .size = o->size,
+				     .time_ns = time,
+				     .stream = o->stream,
+				     .site = site ? site : o->site,
+				     .device = t->w->device },
+		   err);
 }
 
 static bool is_live_block(const struct thaw *t, const struct vc_event *e)
 {
-	return e->kind == VC_EV_HEAP_BLOCK && e->device == t->w->device && (e->flags & VC_EVF_LIVE) &&
-	       !(e->flags & (VC_EVF_FINAL | VC_EVF_PENDING)) && e->id;
+	return e->kind == VC_EV_HEAP_BLOCK && e->device == t->w->device &&
+	       (e->flags & VC_EVF_LIVE) && !(e->flags & (VC_EVF_FINAL | VC_EVF_PENDING)) && e->id;
 }
 
 static uint64_t heap_bytes(const struct thaw *t)
@@ -90,13 +101,16 @@ static bool begins_whole(const struct thaw *t)
 			*(size[e->id] ? &older : &own) += size[e->id];
 	}
 	for (size_t i = 0; i < a->n; i++)
-		own += a->block[i].event < first && a->block[i].died_event >= first && a->block[i].died_event < end ?
-		       a->block[i].size : 0;
+		own += a->block[i].event < first && a->block[i].died_event >= first &&
+				       a->block[i].died_event < end ?
+			       a->block[i].size :
+			       0;
 	free(size);
 	return older * 20 <= own;
 }
 
-/* What comes before the first whole step and gives back what an older one made is the end of that one. */
+/* What comes before the first whole step and gives back what an older one made is the end of that
+ * one. */
 static void drop_piece(struct thaw *t)
 {
 	uint64_t freed = 0;
@@ -120,8 +134,8 @@ static void drop_piece(struct thaw *t)
 		t->from = first;
 }
 
-/* The last whole step, and the events around it that are kept: a piece of a step before the first or
- * behind the last one shows no peak of its own. */
+/* The last whole step, and the events around it that are kept: a piece of a step before the first
+ * or behind the last one shows no peak of its own. */
 static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
 {
 	const struct vc_anatomy *a = &t->a;
@@ -144,15 +158,18 @@ static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
 	t->to = t->w->n;
 	for (size_t i = t->end, seen = 0; i < t->w->n; i++)
 		if (t->w->in[i].kind == VC_EV_ALLOC && t->w->in[i].device == t->w->device &&
-		    ++seen * 8 > a->n / a->iterations) /* more than the next batch: another step, or a part */
+		    ++seen * 8 > a->n / a->iterations) /* more than the next batch: another step,
+							  or a part */
 			t->to = t->end;
 	if (begins_whole(t)) {
 		drop_piece(t);
 		return VC_OK;
 	}
 	if (!last)
-		return vc_fail(err, VC_EUSAGE, "%s: the recording begins in the middle of its only step: record "
-			       "from before the batch is made to behind optimizer.step()", name);
+		return vc_fail(err, VC_EUSAGE,
+			       "%s: the recording begins in the middle of its only step: record "
+			       "from before the batch is made to behind optimizer.step()",
+			       name);
 	for (size_t k = 0; k < a->spans; k++)
 		t->from = a->span[k].iteration == 0 ? a->span[k].end : t->from;
 	return VC_OK;
@@ -166,8 +183,11 @@ static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *er
 			return vc_nomem(err, "what was alive before a recording");
 		t->old = more;
 	}
-	t->old[t->olds++] = (struct old){ .id = e->id, .size = e->size, .stream = e->stream, .site = e->site,
-					  .freed = SIZE_MAX };
+	t->old[t->olds++] = (struct old){ .id = e->id,
+					 .size = e->size,
+					 .stream = e->stream,
+					 .site = e->site,
+					 .freed = SIZE_MAX };
 	t->of_id[e->id] = (uint32_t)t->olds;
 	return VC_OK;
 }
@@ -286,8 +306,9 @@ static void find_states(struct thaw *t)
 	}
 }
 
-/* What lasts beyond the copied step stands for what is there when the recording begins. What goes while
- * the optimizer runs is a state that it replaces (as some written by hand do): made there too. */
+/* What lasts beyond the copied step stands for what is there when the recording begins. What goes
+ * while the optimizer runs is a state that it replaces (as some written by hand do): made there
+ * too. */
 static void find_twins(struct thaw *t)
 {
 	for (size_t i = 0; i < t->a.n; i++) {
@@ -312,14 +333,15 @@ static void find_twins(struct thaw *t)
 /* Is it a parameter, or a state, that belongs to gradients of that size? */
 static bool of_gradient(const struct thaw *t, const struct old *o, bool state, uint64_t gradient)
 {
-	bool size = o->size == gradient || (state && o->size == 2 * gradient && !gradients_of(t, o->size));
+	bool size = o->size == gradient ||
+		    (state && o->size == 2 * gradient && !gradients_of(t, o->size));
 
 	return size && o->state == state && o->freed == SIZE_MAX && !o->copy;
 }
 
-/* All that is (states or the rest), in the order in which a program makes them: the backward pass comes by
- * the parameters from the last to the first, and the states of one are made together. What is no
- * tensor of a gradient's size comes before. */
+/* All that is (states or the rest), in the order in which a program makes them: the backward pass
+ * comes by the parameters from the last to the first, and the states of one are made together.
+ * What is no tensor of a gradient's size comes before. */
 static int put_all(struct thaw *t, bool state, uint32_t site, uint64_t time, struct vc_error *err)
 {
 	bool *ready = calloc(t->olds + 1, sizeof(*ready));
@@ -329,8 +351,9 @@ static int put_all(struct thaw *t, bool state, uint32_t site, uint64_t time, str
 		const struct old *o = &t->old[i];
 
 		ready[i] = o->state != state || o->copy || (o->library && !t->makes_states);
-		if (ready[i] || (o->freed == SIZE_MAX && gradients_of(t, state && !gradients_of(t, o->size) ?
-								       o->size / 2 : o->size)))
+		if (ready[i] ||
+		    (o->freed == SIZE_MAX &&
+		     gradients_of(t, state && !gradients_of(t, o->size) ? o->size / 2 : o->size)))
 			continue;
 		ready[i] = true;
 		r = put_alloc(t, o, site, time, err);
@@ -370,13 +393,19 @@ static int put_step(struct thaw *t, uint32_t site, uint64_t time, struct vc_erro
 	struct old o = { .id = t->w->next_id++, .size = 512 };
 	int r = put_alloc(t, &o, site, time, err);
 
-	return r < 0 ? r : put(t, (struct vc_event){ .kind = VC_EV_FREE, .id = o.id, .time_ns = time,
-						     .device = t->w->device }, err);
+	return r < 0 ? r :
+		       put(t,
+			   (struct vc_event){ .kind = VC_EV_FREE,
+					     .id = o.id,
+					     .time_ns = time,
+					     .device = t->w->device },
+			   err);
 }
 
 static bool of_block(const struct vc_event *e)
 {
-	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE || e->kind == VC_EV_USE;
+	return e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE ||
+	       e->kind == VC_EV_USE;
 }
 
 /* What lasts beyond the copy and stands for nothing. */
@@ -399,9 +428,10 @@ static int end_copy(struct thaw *t, const struct vc_event *like, struct vc_error
 	return r;
 }
 
-/* The first workspace comes with the first product of the forward pass, the second with the backward pass,
- * whose thread has handles of its own. */
-static int put_library(struct thaw *t, size_t *next, const struct vc_event *like, struct vc_error *err)
+/* The first workspace comes with the first product of the forward pass, the second with the
+ * backward pass, whose thread has handles of its own. */
+static int put_library(struct thaw *t, size_t *next, const struct vc_event *like,
+		       struct vc_error *err)
 {
 	while (*next < t->olds && !t->old[*next].library)
 		++*next;
@@ -412,14 +442,16 @@ static bool is_product(const struct thaw *t, const struct vc_event *e)
 {
 	uint32_t depth = 0;
 
-	for (uint32_t k = e->site; k && k < t->meta->frames && depth < 8; k = t->meta->frame[k].parent, depth++)
+	for (uint32_t k = e->site; k && k < t->meta->frames && depth < 8;
+	     k = t->meta->frame[k].parent, depth++)
 		if (strstr(t->meta->string[t->meta->frame[k].file], "modules/linear.py") ||
 		    strstr(t->meta->string[t->meta->frame[k].file], "modules/conv.py"))
 			return true;
 	return false;
 }
 
-static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site, struct vc_error *err)
+static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site,
+		    struct vc_error *err)
 {
 	size_t library = 0, allocs = 0, passes = 0;
 	int r = VC_OK;
@@ -444,8 +476,8 @@ static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site, 
 		e.time_ns = like->time_ns;
 		r = put(t, e, err);
 		allocs += e.kind == VC_EV_ALLOC;
-		if (r == VC_OK && !passes && e.kind == VC_EV_ALLOC && (allocs > 8 || is_product(t, &e) ||
-								       (i >= t->backward && allocs > 2))) {
+		if (r == VC_OK && !passes && e.kind == VC_EV_ALLOC &&
+		    (allocs > 8 || is_product(t, &e) || (i >= t->backward && allocs > 2))) {
 			r = put_library(t, &library, like, err);
 			passes = 1;
 		}
@@ -501,17 +533,21 @@ static void say(struct thaw *t, struct vc_source *s, uint64_t bytes)
 
 	for (size_t i = 0; i < t->olds; i++)
 		states += t->old[i].state ? t->old[i].size : 0;
-	vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; the run that leads there was "
-		     "rebuilt from one step (%.2f GiB of optimizer states by their sizes), with an empty cache: "
-		     "a recording from the start of the program is surer", s->type->name,
-		     (double)bytes / (1u << 30), (double)states / (1u << 30));
+	vc_meta_note(
+		s->meta,
+		"%s: %.2f GiB were there before the recording began; the run that leads there "
+		"was rebuilt from one step (%.2f GiB of optimizer states by their sizes), with "
+		"an empty cache: a recording from the start of the program is surer",
+		s->type->name, (double)bytes / (1u << 30), (double)states / (1u << 30));
 }
 
 int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct thaw t = { .w = w, .meta = s->meta };
 	uint64_t bytes = heap_bytes(&t);
-	int r = bytes > VC_THAW_LITTLE ? vc_anatomy_read(&t.a, w->in, w->n, w->device, s->meta, err) : VC_OK;
+	int r = bytes > VC_THAW_LITTLE ?
+			vc_anatomy_read(&t.a, w->in, w->n, w->device, s->meta, err) :
+			VC_OK;
 
 	if (r < 0 || bytes <= VC_THAW_LITTLE || !t.a.iterations)
 		goto out;

@@ -189,8 +189,10 @@ static int perhaps(void *arg, uint64_t units, bool *yes, struct vc_error *err)
 static int search(struct find *t, int (*probe)(void *, uint64_t, bool *, struct vc_error *),
 		  uint64_t from, struct vc_found *out, struct vc_error *err)
 {
-	struct vc_search s = { .start = units_of(t->f, from), .most = units_of(t->f, vc_fit_most(t->f)),
-			       .arg = t, .probe = probe };
+	struct vc_search s = { .start = units_of(t->f, from),
+			      .most = units_of(t->f, vc_fit_most(t->f)),
+			      .arg = t,
+			      .probe = probe };
 
 	s.start = s.start ? s.start : 1;
 	int r = vc_search_run(&s, out, err);
@@ -304,23 +306,32 @@ static void explain(struct find *t)
 	size_t n;
 
 	if (!c->largest)
-		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key, value_of(t->f, 1));
+		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key,
+			 value_of(t->f, 1));
 	else if (!c->recommended)
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " fits, but with %.1f %% of the card used nothing is "
-			 "left for surprises", c->largest, 100 * l->share);
+		snprintf(c->why, sizeof(c->why),
+			 "%" PRIu64
+			 " fits, but with %.1f %% of the card used nothing is left for surprises",
+			 c->largest, 100 * l->share);
 	else if (c->recommended == c->largest)
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " is the largest that fits and uses %s%.1f %% of the "
-			 "card%s", c->recommended, open, 100 * r->share, r->share < t->f->low && c->failing ?
-			 "; the next step up is too large" : "");
+		snprintf(c->why, sizeof(c->why),
+			 "%" PRIu64 " is the largest that fits and uses %s%.1f %% of the card%s",
+			 c->recommended, open, 100 * r->share,
+			 r->share < t->f->low && c->failing ? "; the next step up is too large" :
+							      "");
 	else
-		snprintf(c->why, sizeof(c->why), "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64 " fits too but "
-			 "uses %s%.1f %%, which leaves no room for fragmentation or other processes",
+		snprintf(c->why, sizeof(c->why),
+			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64
+			 " fits too but uses %s%.1f %%, which leaves no room for fragmentation "
+			 "or other processes",
 			 c->recommended, open, 100 * r->share, c->largest,
 			 l->high > l->used ? "up to " : "", 100 * l->share);
 	n = strlen(c->why);
 	if (c->holes)
-		snprintf(c->why + n, sizeof(c->why) - n, "; %" PRIu64 " does not fit although %" PRIu64 " does: "
-			 "the need does not grow with every step", c->failing, c->largest);
+		snprintf(c->why + n, sizeof(c->why) - n,
+			 "; %" PRIu64 " does not fit although %" PRIu64
+			 " does: the need does not grow with every step",
+			 c->failing, c->largest);
 }
 
 /* ---- times ---- */
@@ -377,7 +388,8 @@ int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error
 	struct vc_found found;
 
 	if (!c->plan.capacity)
-		return vc_fail(err, VC_EUSAGE, "say what it has to fit on: -g GPU or --capacity SIZE");
+		return vc_fail(err, VC_EUSAGE,
+			       "say what it has to fit on: -g GPU or --capacity SIZE");
 	if (f->n >= PARAMS)
 		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", PARAMS - 1);
 	uint64_t start = from > 0 ? (uint64_t)from : 1;

@@ -13,7 +13,8 @@ struct vc_fit_probe {
 	uint64_t value;
 	enum vc_verdict verdict;
 	uint64_t used;              /* at most, on that card */
-	uint64_t low, high;         /* needed where nothing limits it, over what the recordings leave open */
+	uint64_t low,
+		high; /* needed where nothing limits it, over what the recordings leave open */
 	double share;               /* high of the capacity, 0 without one */
 	bool open;                  /* the interval was asked for, else low = high */
 };
@@ -22,8 +23,8 @@ struct vc_fit_card {
 	struct vc_plan plan;
 	struct vc_fit_probe probe[VC_FIT_PROBES];
 	size_t probes;
-	uint64_t largest, failing;  /* without emptying the cache: the largest that fits, the smallest that
-				     * does not; 0: none */
+	uint64_t largest, failing;  /* without emptying the cache: the largest that fits, the
+				     * smallest that  does not; 0: none */
 	uint64_t flushing, oom;     /* the same with the cache emptied on the way */
 	bool holes;                 /* failing < largest */
 	uint64_t surely, perhaps;   /* the largest whose upper end fits, whose lower end fits */
@@ -32,7 +33,8 @@ struct vc_fit_card {
 	const char *level;          /* vc_whatif_level of the predictions */
 	const char *narrow;       /* what would narrow it, NULL: nothing is open */
 	double matched;           /* share of the bytes */
-	struct vc_result run[VC_FIT_PACES]; /* with times, by value, for tables and vc_time_compare */
+	struct vc_result
+		run[VC_FIT_PACES]; /* with times, by value, for tables and vc_time_compare */
 	size_t runs;
 };
 

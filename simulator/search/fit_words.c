@@ -121,11 +121,13 @@ static void open_ends(struct vc_emit *e, const struct vc_fit *f, const struct vc
 	if (c->surely == c->largest && c->perhaps == c->largest)
 		return;
 	if (c->perhaps >= vc_fit_most(f))
-		vc_emit_line(e, "  certain up to          %" PRIu64 ", nothing is certain to fail (what the "
-			     "recordings leave open)", c->surely);
+		vc_emit_line(e, "  certain up to          %" PRIu64
+			     ", nothing is certain to fail (what the recordings leave open)",
+			     c->surely);
 	else
-		vc_emit_line(e, "  certain up to          %" PRIu64 ", possible up to %" PRIu64 " (what the "
-			     "recordings leave open)", c->surely, c->perhaps);
+		vc_emit_line(e, "  certain up to          %" PRIu64 ", possible up to %" PRIu64
+			     " (what the recordings leave open)",
+			     c->surely, c->perhaps);
 }
 
 static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c,
@@ -138,7 +140,8 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 	vc_emit_line(e, "  largest that fits      %" PRIu64, c->largest);
 	open_ends(e, f, c);
 	if (c->flushing)
-		vc_emit_line(e, "  runs by flushing       %" PRIu64 " (slow: the cache is emptied on the way)",
+		vc_emit_line(e, "  runs by flushing       %" PRIu64
+			     " (slow: the cache is emptied on the way)",
 			     c->flushing);
 	if (c->failing)
 		vc_emit_line(e, "  smallest that does not %" PRIu64 "%s", c->failing, c->holes ?
@@ -153,14 +156,18 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 			vc_emit_line(e, "    %s %-8g %s", f->key, c->run[i].info.value, line);
 	for (int k = 0; k < VC_FIT_PROOFS; k++)
 		if (p->ran[k] >= 0)
-			vc_emit_line(e, "  trial run at %-8" PRIu64 "  %s%s", p->at[k], !p->ran[k] ?
-				     "ran out of memory" : p->flushes[k] ? "ran by flushing" : "ran",
-				     k && p->ran[k] && !p->flushes[k] ? ", although it was predicted not to fit"
-								      : "");
+			vc_emit_line(e, "  trial run at %-8" PRIu64 "  %s%s", p->at[k],
+				     !p->ran[k]    ? "ran out of memory" :
+				     p->flushes[k] ? "ran by flushing" :
+						     "ran",
+				     k && p->ran[k] && !p->flushes[k] ?
+					     ", although it was predicted not to fit" :
+					     "");
 	if (p->contradicts)
-		vc_emit_line(e, "  not proved             a trial run went otherwise than predicted: the memory the "
-			     "program asks for changes with the card or from run to run; give more values with "
-			     "--at, nearer to %" PRIu64, c->largest);
+		vc_emit_line(e, "  not proved             a trial run went otherwise than "
+			     "predicted: the memory the program asks for changes with the card "
+			     "or from run to run; give more values with --at, nearer to %" PRIu64,
+			     c->largest);
 }
 
 void vc_fit_say(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c,

@@ -43,7 +43,8 @@ static int range(struct vc_vary_key *k, const char *text, const char *dots, stru
 	    (*end && vc_parse_real(end + 1, &step, err) < 0))
 		return vc_wrap(err, "--vary %s=%s", k->name, text);
 	if (a > b || step <= 0 || (*end == '*' && (step <= 1 || a <= 0)))
-		return vc_fail(err, VC_EUSAGE, "--vary %s=%s: an empty range or one without end", k->name, text);
+		return vc_fail(err, VC_EUSAGE, "--vary %s=%s: an empty range or one without end",
+			       k->name, text);
 	for (double x = a; x <= b * (1 + 1e-12); x = *end == '*' ? x * step : x + step) {
 		snprintf(shown, sizeof(shown), "%.12g", x);
 		int r = push(k, shown, strlen(shown), err);
@@ -111,8 +112,10 @@ static int versions(struct vc_vary_key *k, const char *text, size_t len, struct 
 		if (inside && n == (size_t)(text + len - dots - 2) && !strncmp(v, dots + 2, n))
 			return r;
 	}
-	return r < 0 ? r : vc_fail(err, VC_EUSAGE, "--vary torch=%.*s: no such range (the first version is %s)",
-				   (int)len, text, m->versions[0]);
+	return r < 0 ? r :
+		       vc_fail(err, VC_EUSAGE,
+			       "--vary torch=%.*s: no such range (the first version is %s)",
+			       (int)len, text, m->versions[0]);
 }
 
 static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
@@ -122,7 +125,9 @@ static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
 	int r = VC_OK;
 
 	do {
-		size_t len = bars ? strcspn(text, "|") : conf ? settings_end(text) : strcspn(text, ",");
+		size_t len = bars ? strcspn(text, "|") :
+			     conf ? settings_end(text) :
+				    strcspn(text, ",");
 
 		r = torch ? versions(k, text, len, err) : push(k, text, len, err);
 		text += len;
@@ -136,13 +141,17 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	const char *equals = strchr(text, '=');
 
 	if (!equals || equals == text || equals - text >= VC_VARY_NAME)
-		return vc_fail(err, VC_EUSAGE, "--vary %s: write KEY=VALUES, as in batch=8,16,32", text);
+		return vc_fail(err, VC_EUSAGE, "--vary %s: write KEY=VALUES, as in batch=8,16,32",
+			       text);
 	if (v->keys == VC_VARY_KEYS)
 		return vc_fail(err, VC_EUSAGE, "--vary: at most %d keys", VC_VARY_KEYS);
 	for (size_t i = 0; i < v->keys; i++)
-		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) && !v->key[i].name[equals - text])
-			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its values in one, "
-				       "%s=A,B", v->key[i].name, v->key[i].name);
+		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) &&
+		    !v->key[i].name[equals - text])
+			return vc_fail(
+				err, VC_EUSAGE,
+				"--vary %s is given twice: write all its values in one, %s=A,B",
+				v->key[i].name, v->key[i].name);
 	v->keys++;
 	*k = (struct vc_vary_key){ 0 };
 	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);

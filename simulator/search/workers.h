@@ -12,7 +12,8 @@ struct vc_work {
 	size_t threads;    /* 0: as many as there are processors */
 	void *arg;
 	int (*job)(void *arg, size_t i, struct vc_error *err);  /* on any thread, in any order */
-	int (*done)(void *arg, size_t i, struct vc_error *err); /* on the caller's, in order; may be NULL */
+	int (*done)(void *arg, size_t i,
+		    struct vc_error *err); /* on the caller's, in order; may be NULL */
 };
 
 /* Runs all; the first failure (by index) ends it and is returned. */

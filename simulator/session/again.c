@@ -17,7 +17,8 @@ static void put(struct line *l, const char *option, const char *value)
 {
 	char word[512];
 	int k = snprintf(l->at + l->used, l->n - l->used, "%s%s%s%s", l->used ? " " : "", option,
-			 *option && value ? " " : "", value ? vc_opt_word(value, word, sizeof(word)) : "");
+			 *option && value ? " " : "",
+			 value ? vc_opt_word(value, word, sizeof(word)) : "");
 
 	if (k > 0)
 		l->used = (size_t)k < l->n - l->used ? l->used + (size_t)k : l->n - 1;
@@ -48,8 +49,8 @@ static void put_plan(struct line *l, const struct vc_run_options *opt, const str
 	char model[320];
 
 	if (opt->model.n) {
-		snprintf(model, sizeof(model), "%s%s%s", plan->model->name, plan->params[0] ? ":" : "",
-			 plan->params);
+		snprintf(model, sizeof(model), "%s%s%s", plan->model->name,
+			 plan->params[0] ? ":" : "", plan->params);
 		put(l, "-m", model);
 	}
 	if (opt->torch.n && !changed(l, "--torch", ""))
@@ -69,8 +70,8 @@ static void put_size(struct line *l, const char *option, uint64_t value)
 		put(l, option, text);
 }
 
-char *vc_again(const struct vc_run_options *opt, size_t traces, char *const *trace, const struct vc_plan *plan,
-	       const char *how, char *buf, size_t n)
+char *vc_again(const struct vc_run_options *opt, size_t traces, char *const *trace,
+	       const struct vc_plan *plan, const char *how, char *buf, size_t n)
 {
 	struct line l = { .at = buf, .n = n, .how = how };
 	char text[32];

@@ -9,15 +9,18 @@
 
 enum { TEXT = 512 };
 
-/* How far the interval of a transform reaches beyond its own bounds, percent of its ends: what it was
- * found to be off by where the change was really made (tests/transforms, docs/what-if.md), and a little
- * more. blind: down, for recordings without call sites, whose layers are guessed and too large. Those
- * that are not here are exact on the recording, or their parameters are the question. */
-static const struct margin { const char *name; double down, up, blind; } margins[] = {
-	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 }, { "optimizer", 3, 4, 0 },
-	{ "checkpoint", 8, 8, 0 }, { "ddp", 0.5, 0.5, 0 }, { "fsdp", 5, 4, 25 }, { "zero", 6, 12, 0 },
-	{ "offload", 17, 13, 0 }, { "precision", 10, 8, 0 }, { "lora", 20, 12, 0 }, { "qlora", 30, 20, 0 },
-	{ "tp", 30, 30, 0 }, { "pp", 12, 22, 0 },
+/* How far the interval of a transform reaches beyond its own bounds, percent of its ends: what it
+ * was found to be off by where the change was really made (tests/transforms, docs/what-if.md),
+ * and a little more. blind: down, for recordings without call sites, whose layers are guessed and
+ * too large. Those that are not here are exact on the recording, or their parameters are the
+ * question. */
+static const struct margin { const char *name; double down, up, blind;
+} margins[] = {
+	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 },
+	{ "optimizer", 3, 4, 0 },  { "checkpoint", 8, 8, 0 }, { "ddp", 0.5, 0.5, 0 },
+	{ "fsdp", 5, 4, 25 },      { "zero", 6, 12, 0 },      { "offload", 17, 13, 0 },
+	{ "precision", 10, 8, 0 }, { "lora", 20, 12, 0 },     { "qlora", 30, 20, 0 },
+	{ "tp", 30, 30, 0 },       { "pp", 12, 22, 0 },
 };
 
 static const struct vc_source_type *transform_of(const char *text, bool *bound)
@@ -86,7 +89,8 @@ static void add_margins(const struct vc_session *s, struct vc_result *out)
 {
 	double down = 1, up = 1;
 
-	/* The run that leads to a recording from its middle is rebuilt (simulator/rewrite/warm_start.h). */
+	/* The run that leads to a recording from its middle is rebuilt
+	 * (simulator/rewrite/warm_start.h). */
 	if (s->device && s->device->has_start && s->device->start_reserved > VC_THAW_LITTLE) {
 		down = 1 - 4.0 / 100;
 		up = 1 + 7.0 / 100;
@@ -120,8 +124,10 @@ static int widen(const struct vc_session *s, const struct vc_plan *p, const char
 		if (!is_open(now))
 			continue;
 		at[i] = text[i];
-		if (snprintf(text[i], TEXT, "%s%sbound=%s", now, strchr(now, ':') ? "," : ":", bound) >= TEXT)
-			rc = vc_fail(err, VC_EUSAGE, "-x %.40s...: longer than %d characters", now, TEXT - 16);
+		if (snprintf(text[i], TEXT, "%s%sbound=%s", now, strchr(now, ':') ? "," : ":",
+			     bound) >= TEXT)
+			rc = vc_fail(err, VC_EUSAGE, "-x %.40s...: longer than %d characters",
+				     now, TEXT - 16);
 	}
 	o.transform = (struct vc_list){ at, n };
 	t.opt = &o;

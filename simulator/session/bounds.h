@@ -6,9 +6,9 @@
 #include "simulator/session/session.h"
 
 /* Transforms with a parameter `bound` (best, low, high) say what the recording does not settle: a
- * run is repeated with all of them low and all of them high, and out's interval spans the three, and by
- * how much each was found to be off. Nothing happens where the user chose a bound.
- * Errors: those of the runs. */
+ * run is repeated with all of them low and all of them high, and out's interval spans the three,
+ * and by how much each was found to be off. Nothing happens where the user chose a bound. Errors:
+ * those of the runs. */
 int vc_bounds_interval(const struct vc_session *s, const struct vc_plan *p, struct vc_result *out,
 		       struct vc_error *err);
 

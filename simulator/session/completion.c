@@ -34,8 +34,9 @@ void vc_completion_default(const struct vc_session *s, struct vc_plan *p)
 
 static bool is_as_recorded(const struct vc_session *s, const struct vc_plan *p)
 {
-	return !s->change[0] && !s->opt->transform.n && !p->params[0] && !p->card && p->fraction < 0 &&
-	       s->opt->capacity == VC_NOT_GIVEN && !strcmp(p->conf, s->meta->conf ? s->meta->conf : "") &&
+	return !s->change[0] && !s->opt->transform.n && !p->params[0] && !p->card &&
+	       p->fraction < 0 && s->opt->capacity == VC_NOT_GIVEN &&
+	       !strcmp(p->conf, s->meta->conf ? s->meta->conf : "") &&
 	       (!s->opt->torch.n || (s->meta->torch && !strcmp(p->torch, s->meta->torch)));
 }
 
@@ -59,8 +60,8 @@ static int widen(const struct vc_session *s, const struct vc_plan *p, const char
 	return VC_OK;
 }
 
-int vc_completion_interval(const struct vc_session *s, const struct vc_plan *p, struct vc_result *out,
-			   struct vc_error *err)
+int vc_completion_interval(const struct vc_session *s, const struct vc_plan *p,
+			   struct vc_result *out, struct vc_error *err)
 {
 	int r;
 

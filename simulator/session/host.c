@@ -27,7 +27,9 @@ static enum kind kind_of(const char *label)
 {
 	if (!strcmp(label, VC_LABEL_REGISTERED) || !strcmp(label, VC_LABEL_SHARED))
 		return RESIDENT;
-	return !strcmp(label, VC_LABEL_PAGEABLE) ? MOVED : strcmp(label, VC_LABEL_PINNED) ? DEVICE : PINNED;
+	return !strcmp(label, VC_LABEL_PAGEABLE) ? MOVED :
+	       strcmp(label, VC_LABEL_PINNED)    ? DEVICE :
+						   PINNED;
 }
 
 static int born(struct sum *k, const struct vc_event *e, const char *label, struct vc_error *err)
@@ -62,11 +64,13 @@ static void died(struct sum *k, const struct vc_event *e)
 		}
 }
 
-static int add(struct sum *k, const struct vc_meta *m, const struct vc_event *e, struct vc_error *err)
+static int add(struct sum *k, const struct vc_meta *m, const struct vc_event *e,
+	       struct vc_error *err)
 {
 	const char *label;
 
-	if (e->kind != VC_EV_MARK && e->kind != VC_EV_OUTSIDE_ALLOC && e->kind != VC_EV_OUTSIDE_FREE)
+	if (e->kind != VC_EV_MARK && e->kind != VC_EV_OUTSIDE_ALLOC &&
+	    e->kind != VC_EV_OUTSIDE_FREE)
 		return VC_OK;
 	label = label_of(m, e->label);
 	if (e->kind == VC_EV_MARK) {

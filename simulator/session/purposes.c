@@ -71,8 +71,9 @@ static int fill_phases(const struct vc_anatomy *a, const uint32_t *at, struct vc
 			s->phase[s->phases - 1].end_event = l->born;
 			s->phase[s->phases - 1].end_ns = l->born_ns;
 		}
-		s->phase[s->phases++] = (struct vc_phase_at){ l->born, l->born_ns, UINT64_MAX, UINT64_MAX,
-			p->iteration, vc_phase_name((enum vc_phase)p->phase) };
+		s->phase[s->phases++] = (struct vc_phase_at){
+			l->born,    l->born_ns,   UINT64_MAX,
+			UINT64_MAX, p->iteration, vc_phase_name((enum vc_phase)p->phase) };
 	}
 	return VC_OK;
 }
@@ -86,7 +87,8 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 		return vc_nomem(err, "what blocks are for");
 	for (size_t i = 0; i < a->n; i++)
 		if (at[i])
-			out->lives.at[at[i] - 1].purpose = (uint8_t)purpose_of(a->block[i].category);
+			out->lives.at[at[i] - 1].purpose =
+				(uint8_t)purpose_of(a->block[i].category);
 	r = fill_phases(a, at, out, err);
 	free(at);
 	return r;

@@ -56,13 +56,17 @@ const struct vc_option vc_run_options[] = {
 
 struct vc_run_options vc_run_options_none(void)
 {
-	return (struct vc_run_options){ .capacity = VC_NOT_GIVEN, .context = VC_NOT_GIVEN, .fraction = NAN,
-					.device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN };
+	return (struct vc_run_options){ .capacity = VC_NOT_GIVEN,
+				       .context = VC_NOT_GIVEN,
+				       .fraction = NAN,
+				       .device = VC_NOT_GIVEN,
+				       .rank = VC_NOT_GIVEN };
 }
 
 /* ---- opening ---- */
 
-static int read_events(struct vc_session *s, struct vc_source *src, unsigned flags, struct vc_error *err)
+static int read_events(struct vc_session *s, struct vc_source *src, unsigned flags,
+		       struct vc_error *err)
 {
 	struct vc_event ev[512];
 	bool keep = true;
@@ -71,8 +75,8 @@ static int read_events(struct vc_session *s, struct vc_source *src, unsigned fla
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
 		if (vc_census_add(&s->census, ev, (size_t)n, err) < 0)
 			return VC_ENOMEM;
-		if (keep && s->trace.n + (size_t)n > KEEP_EVENTS && !(flags & VC_SESSION_IN_MEMORY) &&
-		    !vc_input_is_stream(s->path)) {
+		if (keep && s->trace.n + (size_t)n > KEEP_EVENTS &&
+		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(s->path)) {
 			free(s->trace.ev);
 			s->trace = (struct vc_trace){ 0 };
 			s->streamed = true;
@@ -109,12 +113,15 @@ static int choose_device(struct vc_session *s, struct vc_error *err)
 	else if (want <= UINT16_MAX)
 		s->device = vc_census_of(&s->census, (uint16_t)want);
 	if (!s->device && want != VC_NOT_GIVEN && s->census.devices)
-		return vc_fail(err, VC_EUSAGE, "%s: no events of device %" PRIu64 " (the trace has device %u%s)",
+		return vc_fail(err, VC_EUSAGE,
+			       "%s: no events of device %" PRIu64 " (the trace has device %u%s)",
 			       s->path, want, s->census.device[0].device,
 			       s->census.devices > 1 ? " and others" : "");
 	if (!s->device)
 		return vc_fail(err, VC_EFORMAT, "%s: there are no events in it%s", s->path,
-			       s->meta->complete ? "" : " that can be read: the file is cut off or damaged");
+			       s->meta->complete ?
+				       "" :
+				       " that can be read: the file is cut off or damaged");
 	return VC_OK;
 }
 
@@ -125,8 +132,10 @@ static int need_requests(struct vc_session *s, struct vc_error *err)
 	if (d->allocs + d->frees + d->preexisting + d->ooms)
 		return VC_OK;
 	if (d->segment_allocs || d->start_segments || d->has_final)
-		return vc_fail(err, VC_EFORMAT, "%s: has segments only, no allocation requests to replay "
-			       "(recorded without memory history; see 'vramcast info')", s->path);
+		return vc_fail(err, VC_EFORMAT,
+			       "%s: has segments only, no allocation requests to replay "
+			       "(recorded without memory history; see 'vramcast info')",
+			       s->path);
 	return vc_fail(err, VC_EFORMAT, "%s: has no allocation requests to replay", s->path);
 }
 
@@ -138,16 +147,20 @@ static int parse_used(struct vc_session *s, struct vc_error *err)
 		char size[64];
 		uint64_t bytes, pid = 0;
 
-		snprintf(size, sizeof(size), "%.*s", at ? (int)(at - text) : (int)strlen(text), text);
-		if (vc_parse_size(size, &bytes, err) < 0 || (at && vc_parse_uint(at + 1, &pid, err) < 0))
+		snprintf(size, sizeof(size), "%.*s", at ? (int)(at - text) : (int)strlen(text),
+			 text);
+		if (vc_parse_size(size, &bytes, err) < 0 ||
+		    (at && vc_parse_uint(at + 1, &pid, err) < 0))
 			return vc_wrap(err, "--used %s", text);
 		if (s->processes + 1 == sizeof(s->process) / sizeof(*s->process))
-			return vc_fail(err, VC_EUSAGE, "--used: at most %zu processes", s->processes);
+			return vc_fail(err, VC_EUSAGE, "--used: at most %zu processes",
+				       s->processes);
 		if (s->others + bytes < bytes)
 			return vc_fail(err, VC_EUSAGE, "--used: the sum is larger than any memory");
 		s->others += bytes;
 		if (at)
-			s->process[s->processes++] = (struct vc_process){ false, (uint32_t)pid, bytes };
+			s->process[s->processes++] =
+				(struct vc_process){ false, (uint32_t)pid, bytes };
 	}
 	/* PyTorch on Linux lists the processes of the card, ours among them */
 	s->process[s->processes++] = (struct vc_process){ .self = true };
@@ -205,7 +218,8 @@ static void describe_change(struct vc_session *s)
 		const char *t = i < s->opt->set.n ? s->opt->set.at[i]
 						  : s->opt->transform.at[i - s->opt->set.n];
 
-		n += (size_t)snprintf(s->change + n, sizeof(s->change) - n, "%s%s", n ? ", " : "", t);
+		n += (size_t)snprintf(s->change + n, sizeof(s->change) - n, "%s%s", n ? ", " : "",
+				      t);
 	}
 }
 
@@ -235,7 +249,8 @@ int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size
 	if (!n) {
 		*s = (struct vc_session){ .opt = opt, .matched = 1 };
 		vc_census_init(&s->census);
-		return vc_fail(err, VC_EUSAGE, "name a trace (a recording, a snapshot, or - for standard input)");
+		return vc_fail(err, VC_EUSAGE,
+			       "name a trace (a recording, a snapshot, or - for standard input)");
 	}
 	if (n == 1 && !opt->set.n) {
 		r = vc_session_open_one(s, opt, paths[0], flags, err);
@@ -277,7 +292,8 @@ static struct vc_source *apply(struct vc_source *up, const char *text, struct vc
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
 	t = vc_transform_by_name(name);
 	if (!t) {
-		vc_fail(err, VC_EUSAGE, "no transform is called '%s' ('vramcast list transforms')", name);
+		vc_fail(err, VC_EUSAGE,
+			"no transform is called '%s' ('vramcast list transforms')", name);
 		return NULL;
 	}
 	s = vc_source_transform(t, up, colon ? colon + 1 : NULL, err);
@@ -321,7 +337,8 @@ static int plan_model(const char *text, struct vc_plan *p, struct vc_error *err)
 		       "no model is called '%s' ('vramcast list models')", name, near);
 }
 
-static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *p, struct vc_error *err)
+static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *p,
+		       struct vc_error *err)
 {
 	const struct vc_device_info *recorded = vc_meta_device_known(s->meta, s->device->device);
 	const struct vc_run_options *o = s->opt;
@@ -339,7 +356,8 @@ static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *
 	if (o->capacity != VC_NOT_GIVEN) {
 		p->capacity = o->capacity;
 		p->prop_total = o->capacity;
-	} else if (!p->card && recorded && recorded->total) { /* with what was beside PyTorch's segments */
+	} else if (!p->card && recorded &&
+		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
 		p->context = s->device->outside;
@@ -363,7 +381,8 @@ static int plan_start(const struct vc_session *s, struct vc_plan *p, struct vc_e
 	if (want)
 		p->start = !strcmp(want, "cold") ? VC_START_COLD :
 			   !strcmp(want, "rebuild") ? VC_START_REBUILD : VC_START_WARM;
-	else /* segments laid out by other rules would be taken over as they are: ask for them anew */
+	else /* segments laid out by other rules would be taken over as they are: ask for them
+		anew */
 		p->start = p->params[0] || strcmp(p->conf, recorded) || s->opt->transform.n ||
 			   !p->model->seed ? VC_START_REBUILD : VC_START_WARM;
 	if (!s->device->has_start)
@@ -371,7 +390,8 @@ static int plan_start(const struct vc_session *s, struct vc_plan *p, struct vc_e
 	return VC_OK;
 }
 
-static int fill_plan(const struct vc_session *s, const size_t pick[4], struct vc_plan *p, struct vc_error *err)
+static int fill_plan(const struct vc_session *s, const size_t pick[4], struct vc_plan *p,
+		     struct vc_error *err)
 {
 	const struct vc_run_options *o = s->opt;
 	int r = plan_model(o->model.n ? o->model.at[pick[0]] : "torch", p, err);
@@ -379,7 +399,8 @@ static int fill_plan(const struct vc_session *s, const size_t pick[4], struct vc
 	if (r < 0)
 		return r;
 	if (p->model->versions)
-		snprintf(p->torch, sizeof(p->torch), "%s", o->torch.n ? o->torch.at[pick[1]] : s->torch);
+		snprintf(p->torch, sizeof(p->torch), "%s",
+			 o->torch.n ? o->torch.at[pick[1]] : s->torch);
 	p->conf = o->conf.n ? o->conf.at[pick[2]] : s->meta->conf ? s->meta->conf : "";
 	p->fraction = isnan(o->fraction) ? -1 : o->fraction;
 	p->stop_at_oom = !s->device->ooms; /* a program that survived one goes on after it */
@@ -390,7 +411,9 @@ static int fill_plan(const struct vc_session *s, const size_t pick[4], struct vc
 static int check_numbers(const struct vc_run_options *o, struct vc_error *err)
 {
 	if (o->capacity == 0)
-		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it out for no limit)");
+		return vc_fail(
+			err, VC_EUSAGE,
+			"--capacity 0: a device has some memory (leave it out for no limit)");
 	if (o->fraction < 0 || o->fraction > 1)
 		return vc_fail(err, VC_EUSAGE, "--fraction %g: goes from 0 to 1", o->fraction);
 	return VC_OK;
@@ -404,8 +427,8 @@ static size_t at_least_one(size_t n)
 int vc_session_plans(struct vc_session *s, struct vc_plan **plans, size_t *n, struct vc_error *err)
 {
 	const struct vc_run_options *o = s->opt;
-	size_t dim[4] = { at_least_one(o->model.n), at_least_one(o->torch.n), at_least_one(o->conf.n),
-			  at_least_one(o->gpu.n) };
+	size_t dim[4] = { at_least_one(o->model.n), at_least_one(o->torch.n),
+			 at_least_one(o->conf.n), at_least_one(o->gpu.n) };
 	size_t pick[4];
 	int r = check_numbers(o, err);
 
@@ -431,16 +454,24 @@ int vc_session_plans(struct vc_session *s, struct vc_plan **plans, size_t *n, st
 
 static struct vc_run make_run(const struct vc_session *s, const struct vc_plan *p)
 {
-	return (struct vc_run){
-		.model = p->model, .model_params = p->params[0] ? p->params : NULL,
-		.version = p->torch[0] ? p->torch : NULL, .conf = p->conf, .fraction = p->fraction,
-		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
-		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
-			    .total = p->capacity ? p->capacity : UNLIMITED, .prop_total = p->prop_total,
-			    .context = p->context, .others = s->others,
-			    .process = s->process, .processes = p->capacity ? s->processes : 0,
-			    .index = s->device->device },
-		.device_index = s->device->device, .start = p->start, .stop_at_oom = p->stop_at_oom };
+	return (struct vc_run){ .model = p->model,
+			       .model_params = p->params[0] ? p->params : NULL,
+			       .version = p->torch[0] ? p->torch : NULL,
+			       .conf = p->conf,
+			       .fraction = p->fraction,
+			       /* Where nothing is recorded, addresses come as the Linux driver
+				  hands them out. */
+			       .device = { .va = p->va ? p->va : VC_VA_WINDOW,
+					  .total = p->capacity ? p->capacity : UNLIMITED,
+					  .prop_total = p->prop_total,
+					  .context = p->context,
+					  .others = s->others,
+					  .process = s->process,
+					  .processes = p->capacity ? s->processes : 0,
+					  .index = s->device->device },
+			       .device_index = s->device->device,
+			       .start = p->start,
+			       .stop_at_oom = p->stop_at_oom };
 }
 
 static bool copy_text(char **to, const char *from)
@@ -462,11 +493,13 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 	i->device = s->device->device;
 	if (p->fraction >= 0) {
 		i->has_limit = true;
-		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
+		i->limit =
+			(uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
 	}
-	if (copy_text(&i->model, p->model->name) && copy_text(&i->torch, p->torch[0] ? p->torch : NULL) &&
-	    copy_text(&i->conf, p->conf) && copy_text(&i->trace, slash ? slash + 1 : s->path) &&
-	    copy_text(&i->gpu, p->device) && copy_text(&i->change, s->change))
+	if (copy_text(&i->model, p->model->name) &&
+	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&
+	    copy_text(&i->trace, slash ? slash + 1 : s->path) && copy_text(&i->gpu, p->device) &&
+	    copy_text(&i->change, s->change))
 		return VC_OK;
 	return vc_nomem(err, "the result");
 }
@@ -487,9 +520,12 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 	int r;
 
 	if (is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
-		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's own pools serve "
-			       "requests, and there is no model of them; --conf backend:native tells what "
-			       "PyTorch's allocator would do, -m direct what no cache would", s->path);
+		return vc_fail(
+			err, VC_ENOSUP,
+			"%s: under backend:cudaMallocAsync the driver's own pools serve "
+			"requests, and there is no model of them; --conf backend:native tells "
+			"what PyTorch's allocator would do, -m direct what no cache would",
+			s->path);
 	s = vc_whatif_on(s, plan->card, &on, err);
 	if (!s)
 		return err->status ? (int)err->status : VC_ENOMEM;
@@ -633,14 +669,16 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 {
 	const struct vc_model_type *m = vc_model_by_name("torch");
 	/* sixteen more replays: not for minutes of recording */
-	bool try_others = !(s->meta->torch && !s->meta->torch_guessed) && s->device->events < 1000000;
+	bool try_others =
+		!(s->meta->torch && !s->meta->torch_guessed) && s->device->events < 1000000;
 	const char *first = recorded_version(s, m);
 	int r;
 
-	/* A script, requests alone, or another allocator's work: there is nothing to compare with. */
+	/* A script, requests alone, or another allocator's work: there is nothing to compare
+	 * with. */
 	if (!m || is_drivers(s->meta->conf) ||
-	    (!s->device->segment_allocs && !s->device->final_segments && !s->device->start_segments &&
-	     s->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
+	    (!s->device->segment_allocs && !s->device->final_segments &&
+	     !s->device->start_segments && s->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
 		return VC_OK;
 	r = verify_as(s, first, &s->fidelity, err);
 	if (r < 0)
@@ -650,7 +688,8 @@ int vc_session_verify(struct vc_session *s, struct vc_error *err)
 		struct vc_fidelity f = { 0 };
 
 		r = verify_as(s, m->versions[i], &f, err);
-		if (r == VC_EUSAGE) { /* a version that refuses the recorded settings did not make it */
+		if (r == VC_EUSAGE) { /* a version that refuses the recorded settings did not make
+					 it */
 			r = VC_OK;
 			continue;
 		}

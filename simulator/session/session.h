@@ -40,9 +40,9 @@ struct vc_session {
 	char torch[16];                   /* version to replay, "" for models without */
 	const char *torch_from;           /* "recorded", "guessed", "given", "newest" */
 	char change[256];                 /* transforms in words, "" = as recorded */
-	uint64_t total;                   /* of the recorded device where only a replay could tell; else 0 */
+	uint64_t total; /* of the recorded device where only a replay could tell; else 0 */
 	struct vc_fidelity fidelity;      /* checked = false: not verified */
-	double matched;                   /* what-if from recordings: share of bytes matched, else 1 */
+	double matched; /* what-if from recordings: share of bytes matched, else 1 */
 	struct vc_whatif *whatif;         /* several recordings or --set; else NULL */
 	struct vc_time *time;             /* kernels of the recordings (vc_time_open); else NULL */
 	struct vc_process process[16];    /* --used SIZE@pid */
@@ -87,7 +87,8 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err);
 
-/* Replay the recording as it was: its settings, its own device answers (torch `version`), no -x and no
+/* Replay the recording as it was: its settings, its own device answers (torch `version`), no -x
+ * and no
  * --set. On success the caller owns *out. */
 int vc_session_follow(const struct vc_session *s, const char *version,
 		      const struct vc_observer_type *const *observers, struct vc_result *out,

@@ -10,14 +10,15 @@
 #include "simulator/session/bounds.h"
 
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
-/* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up from
- * both ends on 1,106 pairs of recordings (docs/what-if.md 2). */
+/* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up
+ * from both ends on 1,106 pairs of recordings (docs/what-if.md 2). */
 enum { GUARD_LOW = 10, GUARD_HIGH = 8 };
-/* But at least so many bytes: small runs are as large as the 20 MiB segments that their few large blocks break
- * up (a run of 360 MiB needed 96 MiB more than that guard at four times its batch). */
+/* But at least so many bytes: small runs are as large as the 20 MiB segments that their few large
+ * blocks break up (a run of 360 MiB needed 96 MiB more than that guard at four times its batch).
+ */
 enum { LEAST_LOW = 32 << 20, LEAST_HIGH = 128 << 20 };
-/* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments begins: one of 2 MiB
- * more for each pool. */
+/* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments
+ * begins: one of 2 MiB more for each pool. */
 enum { SLACK = 4 << 20 };
 enum { MOST = 16 }; /* recordings, and values of --set */
 
@@ -45,17 +46,24 @@ static void describe(struct vc_session *s)
 		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
 			 100 * (1 - s->matched));
 	if (w->any_card && r->scratch)
-		snprintf(card, sizeof(card), "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
+		snprintf(card, sizeof(card),
+			 "; no card is named: row sums as on %u multiprocessors, -g says "
+			 "otherwise",
 			 w->card.sms);
 	if (r->same)
 		snprintf(w->trust, sizeof(w->trust), "recorded at this value");
 	else if (r->single)
-		snprintf(w->trust, sizeof(w->trust), "bounds from one recording; a second short one at "
-			 "another value would make it exact");
+		snprintf(w->trust, sizeof(w->trust),
+			 "bounds from one recording; a second short one at another value would "
+			 "make it exact");
 	else
-		snprintf(w->trust, sizeof(w->trust), "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s%s%s", r->members, 100 * s->matched, alone, r->lengths ? "; steps differ in the length "
-			 "of their samples: the longest decides" : "", card);
+		snprintf(w->trust, sizeof(w->trust),
+			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",
+			 r->members, 100 * s->matched, alone,
+			 r->lengths ? "; steps differ in the length of their samples: the "
+				      "longest decides" :
+				      "",
+			 card);
 }
 
 const char *vc_whatif_level(const struct vc_session *s)
@@ -68,7 +76,8 @@ const char *vc_whatif_level(const struct vc_session *s)
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
  * table of addresses (autocast's copies of weights), another order in every run of the program.
  * stride: every how many-th is taken first. Nothing to do (no such run): 0. */
-static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *out, struct vc_error *err)
+static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *out,
+		    struct vc_error *err)
 {
 	const struct vc_trace *t = &s->trace;
 	size_t moved = 0;
@@ -133,7 +142,8 @@ static int predict(struct vc_session *s, const struct vc_param_value *at, size_t
 	s->path = base->path;
 	s->source = base->source;
 	s->fidelity = base->fidelity;
-	s->fidelity.diverged_why = base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
+	s->fidelity.diverged_why =
+		base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
 	snprintf(s->torch, sizeof(s->torch), "%s", base->torch);
 	s->torch_from = base->torch_from;
 	r = recount(s, base->device->device, err);
@@ -166,7 +176,8 @@ static int open_members(struct vc_session *s, size_t n, char **paths, unsigned f
 static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card *r)
 {
 	if (c && c->sms)
-		*r = (struct vc_reduction_card){ c->sms, vc_threads_per_sm(c->cc_major, c->cc_minor) };
+		*r = (struct vc_reduction_card){c->sms,
+						vc_threads_per_sm(c->cc_major, c->cc_minor) };
 }
 
 /* Scratch sizes depend on the card that was recorded, and on the one that will run it. */
@@ -194,7 +205,8 @@ static void choose_cards(struct vc_session *s)
 	w->any_card = !known && !s->opt->gpu.n;
 }
 
-int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags, struct vc_error *err)
+int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags,
+		   struct vc_error *err)
 {
 	struct vc_param_value at[MOST];
 	char name[MOST][VC_PARAM_TEXT];
@@ -258,7 +270,8 @@ static int for_card(const struct vc_session *s, const struct vc_reduction_card *
 			return VC_OK;
 		}
 	if (w->cards == VC_WHATIF_CARDS)
-		return vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once", VC_WHATIF_CARDS);
+		return vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once",
+			       VC_WHATIF_CARDS);
 	struct vc_session *new = calloc(1, sizeof(*new));
 	if (!new)
 		return vc_nomem(err, "a prediction");
@@ -319,8 +332,8 @@ static int widen(const struct vc_session *s, const struct vc_trace *t, const str
 static int measure(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
 		   struct vc_error *err);
 
-int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
-		       struct vc_error *err)
+int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan,
+		       struct vc_result *out, struct vc_error *err)
 {
 	struct vc_whatif *w = s->whatif;
 	char settings[256];
@@ -328,8 +341,8 @@ int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, s
 
 	if (!w || w->report.same)
 		return VC_OK;
-	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name, plan->params,
-			 plan->torch, (int)plan->start, plan->conf);
+	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name,
+			 plan->params, plan->torch, (int)plan->start, plan->conf);
 	bool fits = n > 0 && (size_t)n < sizeof(settings) && !s->opt->transform.n;
 
 	pthread_mutex_lock(&w->lock);
@@ -339,7 +352,8 @@ int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, s
 		out->high = w->high;
 	} else {
 		rc = measure(s, plan, out, err);
-		snprintf(w->settings, sizeof(w->settings), "%s", rc == VC_OK && fits ? settings : "");
+		snprintf(w->settings, sizeof(w->settings), "%s",
+			 rc == VC_OK && fits ? settings : "");
 		w->open = out->has_interval;
 		w->low = out->low;
 		w->high = out->high;
@@ -348,9 +362,10 @@ int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, s
 	return rc;
 }
 
-/* One trace that the recordings allow besides the best guess: unsettled sizes small (0) and large (1),
- * then the same sizes in the order of each other recording. 0: there is no such. */
-static int alternative(const struct vc_session *s, size_t k, struct vc_trace *out, struct vc_error *err)
+/* One trace that the recordings allow besides the best guess: unsettled sizes small (0) and large
+ * (1), then the same sizes in the order of each other recording. 0: there is no such. */
+static int alternative(const struct vc_session *s, size_t k, struct vc_trace *out,
+		       struct vc_error *err)
 {
 	struct vc_whatif *w = s->whatif;
 	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = w->card };
@@ -369,15 +384,17 @@ static int alternative(const struct vc_session *s, size_t k, struct vc_trace *ou
 }
 
 /* Snapshots do not name their card: others it may have been, from small to large. */
-static const struct vc_reduction_card others[] = { { 40, 1024 }, { 82, 1536 }, { 128, 1536 }, { 108, 2048 },
-						   { 170, 1536 }, { 148, 2048 } };
+static const struct vc_reduction_card others[] = { { 40, 1024 },  { 82, 1536 },  { 128, 1536 },
+						  { 108, 2048 }, { 170, 1536 }, { 148, 2048 } };
 enum { OTHERS = sizeof(others) / sizeof(*others) };
 
-static int on_another_card(const struct vc_session *s, size_t k, struct vc_trace *out, struct vc_error *err)
+static int on_another_card(const struct vc_session *s, size_t k, struct vc_trace *out,
+			   struct vc_error *err)
 {
 	struct vc_whatif *w = s->whatif;
 	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = others[k] };
-	int r = w->any_card && w->report.scratch ? vc_family_at(w->family, &ask, out, NULL, err) : 1;
+	int r = w->any_card && w->report.scratch ? vc_family_at(w->family, &ask, out, NULL, err) :
+						   1;
 
 	return r < 0 ? r : !r;
 }

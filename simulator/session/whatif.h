@@ -21,13 +21,14 @@ struct vc_whatif {
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	size_t n;
-	struct vc_reduction_card card;       /* that it is predicted for; some scratch depends on it */
+	struct vc_reduction_card card; /* that it is predicted for; some scratch depends on it */
 	bool any_card;                       /* neither told nor shown: it may be another */
-	struct vc_session *on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
+	struct vc_session
+		*on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
 	size_t cards;
 	/* The last interval, for other cards and capacities: it does not depend on them. */
 	pthread_mutex_t lock;
-	char settings[256];                  /* model, version and settings it holds for; "": none */
+	char settings[256]; /* model, version and settings it holds for; "": none */
 	bool open;                           /* low < high */
 	uint64_t low, high;
 	char trust[320];                     /* "extrapolated from 3 recordings ..." */
@@ -35,7 +36,8 @@ struct vc_whatif {
 
 /* Read the recordings, build the family, predict for opt->set. Leaves s->trace, s->census and
  * s->device describing the prediction. */
-int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags, struct vc_error *err);
+int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags,
+		   struct vc_error *err);
 
 /* The same recordings at other values: a session of its own that lends the family from `from`,
  * which must outlive it. Closed with vc_session_close. `text`: "batch=32" for people. */
@@ -45,15 +47,15 @@ int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at,
 /* "batch=32" into a parameter; the name is copied into buf (VC_PARAM_TEXT bytes). */
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err);
 
-/* The session that holds this prediction for `card` (NULL: any will do), whose arithmetic decides some
- * scratch sizes: s itself, or *mixed, a copy of s with the events of that card, valid as long as s.
- * NULL: failure. Thread-safe. */
+/* The session that holds this prediction for `card` (NULL: any will do), whose arithmetic decides
+ * some scratch sizes: s itself, or *mixed, a copy of s with the events of that card, valid as
+ * long as s. NULL: failure. Thread-safe. */
 const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
 				      struct vc_session *mixed, struct vc_error *err);
 
 /* Replay the alternatives and widen [low, high] of *out; nothing to do when there are none. */
-int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
-		       struct vc_error *err);
+int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan,
+		       struct vc_result *out, struct vc_error *err);
 
 void vc_whatif_close(struct vc_session *s);
 

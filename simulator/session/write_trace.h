@@ -7,7 +7,7 @@
 #include "simulator/session/session.h"
 
 /* Writes `path` ("-": standard output) whole or not at all. */
-int vc_session_write(const struct vc_session *s, const char *path, const struct vc_encoder_options *o,
-		     struct vc_error *err);
+int vc_session_write(const struct vc_session *s, const char *path,
+		     const struct vc_encoder_options *o, struct vc_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - the journal of a recording that is going on or was cut off, with the part of the trace
- * that was written before: what `vramcast recover` would make of it, without touching it. */
+/* journal.c - the journal of a recording that is going on or was cut off, with the part of the
+ * trace that was written before: what `vramcast recover` would make of it, without touching it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,8 @@ static long next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc
 			return k;
 	}
 	do {
-		n = vc_journal_next(st->reader, rec, cap < BATCH ? cap : BATCH, VC_JOURNAL_DEAD, &st->missing);
+		n = vc_journal_next(st->reader, rec, cap < BATCH ? cap : BATCH, VC_JOURNAL_DEAD,
+				    &st->missing);
 		for (size_t i = 0; i < n; i++) {
 			int r = vc_journal_decode(st->decoder, st->reader, &rec[i], &ev[k], err);
 

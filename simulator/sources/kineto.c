@@ -37,7 +37,8 @@ struct state {
 
 static int probe(struct vc_input *in)
 {
-	static const char *const words[] = { "\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"ph\"" };
+	static const char *const words[] = { "\"traceEvents\"", "\"schemaVersion\"",
+					    "\"deviceProperties\"", "\"ph\"" };
 	size_t n, i = 0, len;
 	const uint8_t *p = vc_input_peek(in, 16384, &n, NULL);
 	int bits = 0;
@@ -131,7 +132,8 @@ static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 	char key[16] = "";
 	int token, rc = 0;
 
-	*e = (struct entry){ .device = -1, .device_type = -1, .allocated = -1, .reserved = -1, .stream = -1 };
+	*e = (struct entry){
+		.device = -1, .device_type = -1, .allocated = -1, .reserved = -1, .stream = -1 };
 	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		size_t n = j->len < sizeof(e->name) - 1 ? j->len : sizeof(e->name) - 1;
 
@@ -180,7 +182,8 @@ static int keep(struct state *st, struct vc_event ev, struct vc_error *err)
 /* GPU 0 of the process, not CPU: Device Type 1 is CUDA, 6 is HIP (c10/core/DeviceType.h). */
 static int keep_memory(struct state *st, const struct entry *e, struct vc_error *err)
 {
-	struct vc_event ev = { .time_ns = e->ts_ns, .kind = e->bytes < 0 ? VC_EV_FREE : VC_EV_ALLOC };
+	struct vc_event ev = { .time_ns = e->ts_ns,
+			      .kind = e->bytes < 0 ? VC_EV_FREE : VC_EV_ALLOC };
 
 	if ((e->device_type != 1 && e->device_type != 6) || !e->bytes)
 		return 0;
@@ -190,7 +193,8 @@ static int keep_memory(struct state *st, const struct entry *e, struct vc_error 
 	ev.device = (uint16_t)e->device;
 	ev.size = (uint64_t)(e->bytes < 0 ? -e->bytes : e->bytes);
 	if (ev.size > (uint64_t)1 << 50)
-		return vc_fail(err, VC_EFORMAT, "a [memory] event of %llu bytes is more than any device has",
+		return vc_fail(err, VC_EFORMAT,
+			       "a [memory] event of %llu bytes is more than any device has",
 			       (unsigned long long)ev.size);
 	ev.addr = (uint64_t)e->addr;
 	st->no_addr += !ev.addr;
@@ -208,12 +212,16 @@ static int keep_memory(struct state *st, const struct entry *e, struct vc_error 
 	return keep(st, ev, err);
 }
 
-static int keep_work(struct state *st, struct vc_meta *m, const struct entry *e, struct vc_error *err)
+static int keep_work(struct state *st, struct vc_meta *m, const struct entry *e,
+		     struct vc_error *err)
 {
 	bool copy = e->category == COPY;
 	struct vc_event ev = {
-		.time_ns = e->ts_ns, .size = e->dur_ns, .id = (uint64_t)e->correlation,
-		.kind = copy ? VC_EV_COPY : VC_EV_KERNEL, .addr = copy && e->bytes > 0 ? (uint64_t)e->bytes : 0,
+		.time_ns = e->ts_ns,
+		.size = e->dur_ns,
+		.id = (uint64_t)e->correlation,
+		.kind = copy ? VC_EV_COPY : VC_EV_KERNEL,
+		.addr = copy && e->bytes > 0 ? (uint64_t)e->bytes : 0,
 		.device = e->device >= 0 && e->device < 64 ? (uint16_t)e->device : 0,
 		.label = vc_meta_string(m, e->name, strlen(e->name)),
 	};
@@ -224,10 +232,13 @@ static int keep_work(struct state *st, struct vc_meta *m, const struct entry *e,
 	return keep(st, ev, err);
 }
 
-static int keep_annotation(struct state *st, struct vc_meta *m, const struct entry *e, struct vc_error *err)
+static int keep_annotation(struct state *st, struct vc_meta *m, const struct entry *e,
+			   struct vc_error *err)
 {
 	struct vc_event ev = {
-		.time_ns = e->ts_ns, .kind = VC_EV_MARK, .label = vc_meta_string(m, e->name, strlen(e->name)),
+		.time_ns = e->ts_ns,
+		.kind = VC_EV_MARK,
+		.label = vc_meta_string(m, e->name, strlen(e->name)),
 		.flags = strncmp(e->name, "ProfilerStep", 12) ? VC_MARK_BEGIN : VC_MARK_STEP,
 		.device = UINT16_MAX,
 	};
@@ -242,7 +253,8 @@ static int keep_annotation(struct state *st, struct vc_meta *m, const struct ent
 	return keep(st, ev, err);
 }
 
-static int keep_entry(struct state *st, struct vc_meta *m, const struct entry *e, struct vc_error *err)
+static int keep_entry(struct state *st, struct vc_meta *m, const struct entry *e,
+		      struct vc_error *err)
 {
 	if (e->category == MEMORY)
 		return keep_memory(st, e, err);
@@ -345,8 +357,8 @@ static int read_top(struct state *st, struct vc_meta *m, struct vc_json *j, stru
 			rc = rc ? rc : token < 0 ? token : 0;
 		} else if (token == VC_J_OBJECT && !strcmp(key, "distributedInfo")) {
 			rc = read_distributed(m, j, err);
-		} else if (token == VC_J_NUMBER && !strcmp(key, "baseTimeNanoseconds") && j->is_integer &&
-			   j->integer > 0) {
+		} else if (token == VC_J_NUMBER && !strcmp(key, "baseTimeNanoseconds") &&
+			   j->is_integer && j->integer > 0) {
 			st->base_ns = (uint64_t)j->integer;
 		} else {
 			rc = vc_json_skip(j, token, err);
@@ -376,7 +388,8 @@ static void find_baselines(struct state *st)
 		if ((e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE) || done[e->device])
 			continue;
 		done[e->device] = true;
-		before = (int64_t)e->id + (e->kind == VC_EV_FREE ? (int64_t)e->size : -(int64_t)e->size);
+		before = (int64_t)e->id +
+			 (e->kind == VC_EV_FREE ? (int64_t)e->size : -(int64_t)e->size);
 		st->device[e->device].baseline = st->totals && before > 0 ? before : 0;
 	}
 }
@@ -385,23 +398,28 @@ static void describe(struct state *st, struct vc_meta *m)
 {
 	m->complete = true;
 	if (!st->memory) {
-		vc_meta_note(m, "the profile has no GPU [memory] events; record it with profile_memory=True");
+		vc_meta_note(m, "the profile has no GPU [memory] events; record it with "
+			     "profile_memory=True");
 		return;
 	}
 	m->how[VC_CAP_REQUESTS] = VC_HOW_PARTIAL;
 	m->how[VC_CAP_TIMES] = VC_HOW_RECORDED;
-	vc_meta_note(m, "sizes are those of blocks (whole 512 bytes), not of requests; streams and segments "
-		     "are not in a profile, so placement cannot be checked");
+	vc_meta_note(m, "sizes are those of blocks (whole 512 bytes), not of requests; streams and "
+		     "segments are not in a profile, so placement cannot be checked");
 	if (st->no_addr)
-		vc_meta_note(m, "%llu events have no address (an old profile): frees were matched by size",
+		vc_meta_note(m, "%llu events have no address (an old profile): frees were matched "
+			     "by size",
 			     (unsigned long long)st->no_addr);
 	for (size_t d = 0; d < 64; d++) {
 		if (st->device[d].baseline)
-			vc_meta_note(m, "device %zu: %lld bytes were allocated before the profile began; they "
-				     "stand as one block", d, (long long)st->device[d].baseline);
+			vc_meta_note(m, "device %zu: %lld bytes were allocated before the profile "
+				     "began; they stand as one block",
+				     d, (long long)st->device[d].baseline);
 		if (st->device[d].seen && st->totals)
-			vc_meta_note(m, "device %zu: the profile reports %lld to %lld bytes reserved", d,
-				     (long long)st->device[d].reserved_min, (long long)st->device[d].reserved_max);
+			vc_meta_note(
+				m, "device %zu: the profile reports %lld to %lld bytes reserved",
+				d, (long long)st->device[d].reserved_min,
+				(long long)st->device[d].reserved_max);
 	}
 }
 
@@ -419,7 +437,9 @@ static int open_kineto(struct vc_source *src, struct vc_error *err)
 	else if (token == VC_J_ARRAY)
 		rc = read_events(st, src->meta, &j, err);
 	else
-		rc = token < 0 ? token : vc_fail(err, VC_EFORMAT, "%s is no profile", vc_input_name(src->input));
+		rc = token < 0 ? token :
+				 vc_fail(err, VC_EFORMAT, "%s is no profile",
+					 vc_input_name(src->input));
 	vc_json_close(&j);
 	if (rc)
 		return rc;
@@ -448,7 +468,9 @@ static int translate(struct state *st, struct vc_meta *m, struct vc_event *ev, s
 		ev->id = ++m->max_id;
 		m->double_allocs += live != NULL && ev->addr;
 		ev->addr = 0; /* evidence of nothing without the segments around it */
-		return vc_map_put(&st->where, key, ev->id) ? 0 : vc_nomem(err, "the table of addresses");
+		return vc_map_put(&st->where, key, ev->id) ?
+			       0 :
+			       vc_nomem(err, "the table of addresses");
 	}
 	ev->id = live ? vc_map_take(&st->where, key) : 0;
 	ev->addr = 0;
@@ -474,9 +496,11 @@ static bool baseline(struct state *st, struct vc_meta *m, struct vc_event *ev)
 
 		if (!d->baseline)
 			continue;
-		*ev = (struct vc_event){ .kind = VC_EV_ALLOC, .id = ++m->max_id, .size = (uint64_t)d->baseline,
-					 .label = vc_meta_string(m, label, sizeof(label) - 1),
-					 .device = (uint16_t)st->baseline_at++ };
+		*ev = (struct vc_event){.kind = VC_EV_ALLOC,
+					.id = ++m->max_id,
+					.size = (uint64_t)d->baseline,
+					.label = vc_meta_string(m, label, sizeof(label) - 1),
+					.device = (uint16_t)st->baseline_at++ };
 		return true;
 	}
 	return false;

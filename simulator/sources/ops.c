@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - operation scripts: the recorded vectors of the allocator, and anything written by hand.
  *
- * A header (total, other, conf, events, ...), then one operation per line: m ID SIZE STREAM, f ID, ...
- * (tests/golden/README.md). Lines from '#' on are skipped. */
+ * A header (total, other, conf, events, ...), then one operation per line: m ID SIZE STREAM, f
+ * ID, ... (tests/golden/README.md). Lines from '#' on are skipped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,8 @@ static uint32_t stream_of(struct vc_source *s, const struct words *w, size_t i)
 	return vc_meta_stream(s->meta, number(w, i, 10));
 }
 
-static int alloc_op(struct vc_source *s, const struct words *w, struct vc_event *ev, struct vc_error *err)
+static int alloc_op(struct vc_source *s, const struct words *w, struct vc_event *ev,
+		    struct vc_error *err)
 {
 	struct state *st = s->state;
 
@@ -113,7 +114,8 @@ static int alloc_op(struct vc_source *s, const struct words *w, struct vc_event 
 		ev->stream = stream_of(s, w, 3);
 	}
 	if (w->n < 4)
-		return vc_fail(err, VC_EFORMAT, "line %llu: m takes ID SIZE STREAM", (unsigned long long)st->line);
+		return vc_fail(err, VC_EFORMAT, "line %llu: m takes ID SIZE STREAM",
+			       (unsigned long long)st->line);
 	return vc_map_put(&st->id, number(w, 1, 10), ev->id) ? 1 : vc_nomem(err, "block numbers");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_parts.h - shared by snapshot_tree.c (folds while reading) and snapshot_whole.c (the rest). */
+/* snapshot_parts.h - shared by snapshot_tree.c (folds while reading) and snapshot_whole.c (the
+ * rest). */
 #ifndef VC_SNAPSHOT_PARTS_H
 #define VC_SNAPSHOT_PARTS_H
 
@@ -25,18 +26,23 @@ struct tree {
 	uint32_t *spare; size_t spares, spare_cap;  /* vectors to use again */
 	struct snapshot_list *list; size_t lists, list_cap;
 	size_t note_cap;
-	uint32_t *last, *node;                      /* frames and nodes of the stack seen last, outermost first */
+	uint32_t *last, *node; /* frames and nodes of the stack seen last, outermost first */
 	size_t depth, last_cap, node_cap;
 	uint32_t tag;                               /* user metadata of the event before */
 };
 
 /* The children of a dictionary (key, value, key, ...) or list, or NULL when v is none or empty. */
-const struct vec *snapshot_items(const struct tree *t, const struct vc_pickle_value *v, uint32_t type);
-const struct vc_pickle_value *snapshot_lookup(const struct vec *dict, uint32_t key); /* dict may be NULL */
+const struct vec *snapshot_items(const struct tree *t, const struct vc_pickle_value *v,
+				 uint32_t type);
+const struct vc_pickle_value *snapshot_lookup(const struct vec *dict,
+					      uint32_t key); /* dict may be NULL */
 /* A size, address or time; `what` names it in the refusal of anything negative or too large. */
-int snapshot_number(struct tree *t, const struct vc_pickle_value *v, const char *what, uint64_t *to);
-int snapshot_site(struct tree *t, const struct vc_pickle_value *v, uint32_t *site); /* a list of frames */
-uint64_t snapshot_pool(const struct tree *t, const struct vc_pickle_value *v);      /* (a, b), else 0 */
+int snapshot_number(struct tree *t, const struct vc_pickle_value *v, const char *what,
+		    uint64_t *to);
+int snapshot_site(struct tree *t, const struct vc_pickle_value *v,
+		  uint32_t *site); /* a list of frames */
+uint64_t snapshot_pool(const struct tree *t,
+		       const struct vc_pickle_value *v); /* (a, b), else 0 */
 int snapshot_whole(struct tree *t, const struct vc_pickle_value *root);
 
 #endif

@@ -63,7 +63,8 @@ int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapsh
 		struct snapshot_segment *seg = &h->segment[i];
 
 		if (seg->blocks)
-			memcpy(h->block + h->blocks, s->block + seg->block, seg->blocks * sizeof(*h->block));
+			memcpy(h->block + h->blocks, s->block + seg->block,
+			       seg->blocks * sizeof(*h->block));
 		seg->block = h->blocks;
 		h->blocks += seg->blocks;
 	}
@@ -133,7 +134,8 @@ static void erase(struct snapshot_heap *h, size_t at)
 	memmove(h->segment + at, h->segment + at + 1, (h->segments - at) * sizeof(*h->segment));
 }
 
-/* Undo segment_alloc or segment_map: the range goes. A run may lose its front, its end or its middle. */
+/* Undo segment_alloc or segment_map: the range goes. A run may lose its front, its end or its
+ * middle. */
 static int undo_alloc(struct rewind *r, const struct vc_event *e)
 {
 	struct snapshot_heap *h = r->h;
@@ -159,16 +161,22 @@ static int undo_alloc(struct rewind *r, const struct vc_event *e)
 	return 0;
 }
 
-/* Undo segment_free or segment_unmap: the range is back, all free. Which pool it belonged to shows in
- * its size: small segments are exactly 2 MiB; mappings grow in steps of 2 or of 20 MiB. */
+/* Undo segment_free or segment_unmap: the range is back, all free. Which pool it belonged to
+ * shows in its size: small segments are exactly 2 MiB; mappings grow in steps of 2 or of 20 MiB.
+ */
 static int undo_free(struct rewind *r, const struct vc_event *e)
 {
 	struct snapshot_heap *h = r->h;
 	size_t at = find(h, e->addr);
 	bool map = e->kind == SNAP_SEGMENT_UNMAP;
 	struct snapshot_segment seg = {
-		.addr = e->addr, .size = e->size, .pool = e->id, .stream = e->stream, .device = e->device,
-		.expandable = map, .small = map ? e->size % LARGE_BUFFER != 0 : e->size == SMALL_BUFFER,
+		.addr = e->addr,
+		.size = e->size,
+		.pool = e->id,
+		.stream = e->stream,
+		.device = e->device,
+		.expandable = map,
+		.small = map ? e->size % LARGE_BUFFER != 0 : e->size == SMALL_BUFFER,
 	};
 	struct snapshot_segment *left = at ? &h->segment[at - 1] : NULL;
 	struct snapshot_segment *right = at < h->segments ? &h->segment[at] : NULL;
@@ -177,7 +185,8 @@ static int undo_free(struct rewind *r, const struct vc_event *e)
 		h->contradictions++;
 		return 0;
 	}
-	if (map && left && left->expandable && left->addr + left->size == e->addr && left->stream == e->stream) {
+	if (map && left && left->expandable && left->addr + left->size == e->addr &&
+	    left->stream == e->stream) {
 		left->size += e->size;
 		if (right && right->expandable && right->addr == left->addr + left->size &&
 		    right->stream == left->stream && right->small == left->small) {
@@ -186,7 +195,8 @@ static int undo_free(struct rewind *r, const struct vc_event *e)
 		}
 		return 0;
 	}
-	if (map && right && right->expandable && right->addr == e->addr + e->size && right->stream == e->stream) {
+	if (map && right && right->expandable && right->addr == e->addr + e->size &&
+	    right->stream == e->stream) {
 		right->addr = e->addr;
 		right->size += e->size;
 		return 0;
@@ -214,7 +224,8 @@ static int add_block(struct rewind *r, struct snapshot_block b)
 	}
 	h->block[at] = b;
 	h->blocks += at == h->blocks;
-	return vc_map_put(&r->at, b.addr, at + 1) ? 0 : vc_nomem(r->err, "the heap of the snapshot");
+	return vc_map_put(&r->at, b.addr, at + 1) ? 0 :
+						    vc_nomem(r->err, "the heap of the snapshot");
 }
 
 static int drop_block(struct rewind *r, uint64_t addr)
@@ -269,9 +280,9 @@ static int undo(struct rewind *r, const struct vc_event *e)
 
 /* ---- the free space between ---- */
 
-/* Where a block ends whose real size nobody recorded: what is left behind it was split off unless it
- * was too small for that (should_split: 512 bytes in small pools and expandable segments, 1 MiB in
- * large ones, never for blocks of max_split_size and more). */
+/* Where a block ends whose real size nobody recorded: what is left behind it was split off unless
+ * it was too small for that (should_split: 512 bytes in small pools and expandable segments, 1
+ * MiB in large ones, never for blocks of max_split_size and more). */
 static uint64_t end_of(const struct rewind *r, const struct snapshot_segment *seg,
 		       const struct snapshot_block *b, uint64_t limit)
 {
@@ -288,7 +299,8 @@ static uint64_t end_of(const struct rewind *r, const struct snapshot_segment *se
 
 struct tiles { struct snapshot_block *block; size_t n; };
 
-static void tile(struct rewind *r, struct snapshot_segment *seg, size_t *from, size_t n, struct tiles *to)
+static void tile(struct rewind *r, struct snapshot_segment *seg, size_t *from, size_t n,
+		 struct tiles *to)
 {
 	const struct snapshot_block *b = r->h->block;
 	uint64_t at = seg->addr, end = seg->addr + seg->size;
@@ -303,7 +315,8 @@ static void tile(struct rewind *r, struct snapshot_segment *seg, size_t *from, s
 			continue;
 		}
 		if (x.addr > at)
-			to->block[to->n++] = (struct snapshot_block){ .addr = at, .size = x.addr - at };
+			to->block[to->n++] =
+				(struct snapshot_block){ .addr = at, .size = x.addr - at };
 		at = end_of(r, seg, &x, limit);
 		if (at > limit || at - x.addr < x.requested)
 			r->h->contradictions++;
@@ -351,7 +364,8 @@ int snapshot_start_heap(const struct snapshot *s, uint16_t device, struct snapsh
 
 	r.segment_cap = h->segments + 1;
 	for (size_t i = 0; i < h->blocks && !rc; i++)
-		if (h->block[i].state != SNAP_INACTIVE && !vc_map_put(&r.at, h->block[i].addr, i + 1))
+		if (h->block[i].state != SNAP_INACTIVE &&
+		    !vc_map_put(&r.at, h->block[i].addr, i + 1))
 			rc = vc_nomem(err, "the heap of the snapshot");
 	if (device < s->lists && s->list[device].n) {
 		e = s->ev + s->list[device].first;

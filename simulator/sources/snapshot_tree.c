@@ -2,8 +2,8 @@
 /* snapshot_tree.c - see snapshot_tree.h.
  *
  * Folds while the pickle streams by: a dictionary with an "action" becomes an event record at its
- * first key, a list of frames a node of the stack tree, so that a file of gigabytes costs its events.
- * Only segments, blocks and settings are kept as generic values until the end. */
+ * first key, a list of frames a node of the stack tree, so that a file of gigabytes costs its
+ * events. Only segments, blocks and settings are kept as generic values until the end. */
 #include "simulator/sources/snapshot_tree.h"
 
 #include <stdlib.h>
@@ -93,7 +93,8 @@ static int vec_drop(struct tree *t, uint32_t at)
 	return 0;
 }
 
-const struct vec *snapshot_items(const struct tree *t, const struct vc_pickle_value *v, uint32_t type)
+const struct vec *snapshot_items(const struct tree *t, const struct vc_pickle_value *v,
+				 uint32_t type)
 {
 	const struct object *o = v && v->type == type ? &t->object[v->ref] : NULL;
 
@@ -126,7 +127,8 @@ static int fold_stack(struct tree *t, struct object *o)
 	uint32_t at = o->at;
 
 	while (t->last_cap < n || t->node_cap < n)
-		if (ROOM(t, t->node, t->node_cap, t->node_cap) || ROOM(t, t->last, t->last_cap, t->last_cap))
+		if (ROOM(t, t->node, t->node_cap, t->node_cap) ||
+		    ROOM(t, t->last, t->last_cap, t->last_cap))
 			return VC_ENOMEM;
 	while (same < n && same < t->depth && c->at[n - 1 - same].ref == t->last[same])
 		same++;
@@ -134,8 +136,11 @@ static int fold_stack(struct tree *t, struct object *o)
 		struct frame f = frame_of(t, &c->at[n - 1 - i]);
 
 		t->last[i] = c->at[n - 1 - i].ref;
-		t->node[i] = vc_meta_frame(t->meta, (struct vc_frame){
-			.parent = i ? t->node[i - 1] : 0, .function = f.name, .file = f.file, .line = f.line });
+		t->node[i] =
+			vc_meta_frame(t->meta, (struct vc_frame){ .parent = i ? t->node[i - 1] : 0,
+								 .function = f.name,
+								 .file = f.file,
+								 .line = f.line });
 	}
 	t->depth = n;
 	*o = (struct object){ SITE, n ? t->node[n - 1] : 0 };
@@ -184,10 +189,15 @@ int snapshot_number(struct tree *t, const struct vc_pickle_value *v, const char 
 static uint8_t action_of(uint32_t word)
 {
 	static const uint8_t table[W_WORDS] = {
-		[W_alloc] = SNAP_ALLOC, [W_free_requested] = SNAP_FREE_REQUESTED,
-		[W_free_completed] = SNAP_FREE_COMPLETED, [W_segment_alloc] = SNAP_SEGMENT_ALLOC,
-		[W_segment_free] = SNAP_SEGMENT_FREE, [W_segment_map] = SNAP_SEGMENT_MAP,
-		[W_segment_unmap] = SNAP_SEGMENT_UNMAP, [W_snapshot] = SNAP_SNAPSHOT, [W_oom] = SNAP_OOM,
+		[W_alloc] = SNAP_ALLOC,
+		[W_free_requested] = SNAP_FREE_REQUESTED,
+		[W_free_completed] = SNAP_FREE_COMPLETED,
+		[W_segment_alloc] = SNAP_SEGMENT_ALLOC,
+		[W_segment_free] = SNAP_SEGMENT_FREE,
+		[W_segment_map] = SNAP_SEGMENT_MAP,
+		[W_segment_unmap] = SNAP_SEGMENT_UNMAP,
+		[W_snapshot] = SNAP_SNAPSHOT,
+		[W_oom] = SNAP_OOM,
 	};
 
 	return word < W_WORDS && table[word] ? table[word] : SNAP_OTHER;
@@ -215,7 +225,8 @@ static void set_tag(struct tree *t, struct vc_event *e, const struct vc_pickle_v
 	t->tag = tag;
 }
 
-static int set_event(struct tree *t, struct vc_event *e, uint32_t key, const struct vc_pickle_value *v)
+static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
+		     const struct vc_pickle_value *v)
 {
 	int rc = 0;
 
@@ -325,7 +336,8 @@ static int choose(struct tree *t, struct object *o, uint32_t key)
 	return 0;
 }
 
-static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2], struct vc_error *err)
+static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
+		    struct vc_error *err)
 {
 	struct tree *t = arg;
 	struct object *o = &t->object[ref];
@@ -354,8 +366,10 @@ static int fold_note(struct tree *t, struct object *o)
 {
 	struct snapshot *s = t->s;
 	const struct vec *d = &t->vec[o->at];
-	const struct vc_pickle_value *name = snapshot_lookup(d, W_name), *stage = snapshot_lookup(d, W_stage),
-		*when = snapshot_lookup(d, W_time_us), *device = snapshot_lookup(d, W_device);
+	const struct vc_pickle_value *name = snapshot_lookup(d, W_name),
+				     *stage = snapshot_lookup(d, W_stage),
+				     *when = snapshot_lookup(d, W_time_us),
+				     *device = snapshot_lookup(d, W_device);
 	struct snapshot_note n = { .order = s->notes };
 	int rc = ROOM(t, s->note, s->notes, t->note_cap);
 
@@ -387,7 +401,8 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 	l = &t->list[list->at];
 	if (event != l->first + l->n) { /* one object listed twice: Python can do that */
 		if (l->first + l->n != t->s->n)
-			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order", event);
+			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order",
+				       event);
 		rc = ROOM(t, t->s->ev, t->s->n, t->s->cap);
 		if (rc)
 			return rc;
@@ -493,7 +508,8 @@ static void tree_fini(struct tree *t)
 	free(t->node);
 }
 
-int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta, struct vc_error *err)
+int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
+		  struct vc_error *err)
 {
 	struct vc_error own;
 	struct tree t = { .s = s, .meta = meta, .err = err ? err : &own };

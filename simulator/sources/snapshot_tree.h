@@ -63,7 +63,8 @@ struct snapshot {
 
 /* Reads the pickle; strings, stacks and streams go to `meta`, which must be fresh. What was read is
  * freed by snapshot_fini, after a failure too. */
-int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta, struct vc_error *err);
+int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
+		  struct vc_error *err);
 void snapshot_fini(struct snapshot *s);
 
 #endif

@@ -78,7 +78,8 @@ static int read_blocks(struct tree *t, struct snapshot_segment *seg, const struc
 		if (rc)
 			return vc_wrap(t->err, "block %u", i);
 		if (b->addr != at || b->size > seg->addr + seg->size - at)
-			return vc_fail(t->err, VC_EFORMAT, "block %u does not follow the one before it", i);
+			return vc_fail(t->err, VC_EFORMAT,
+				       "block %u does not follow the one before it", i);
 		if (b->requested > b->size)
 			b->requested = b->size;
 		at += b->size;
@@ -88,7 +89,8 @@ static int read_blocks(struct tree *t, struct snapshot_segment *seg, const struc
 	return 0;
 }
 
-static int read_segment(struct tree *t, const struct vc_pickle_value *v, struct snapshot_segment *seg)
+static int read_segment(struct tree *t, const struct vc_pickle_value *v,
+			struct snapshot_segment *seg)
 {
 	const struct vec *d = snapshot_items(t, v, VC_PV_DICT);
 	const struct vc_pickle_value *x;
@@ -118,7 +120,9 @@ static int read_segment(struct tree *t, const struct vc_pickle_value *v, struct 
 	x = snapshot_lookup(d, W_segment_pool_id);
 	t->s->segment_pools |= x != NULL;
 	seg->pool = snapshot_pool(t, x);
-	return rc ? rc : read_blocks(t, seg, snapshot_items(t, snapshot_lookup(d, W_blocks), VC_PV_LIST));
+	return rc ? rc :
+		    read_blocks(t, seg,
+				snapshot_items(t, snapshot_lookup(d, W_blocks), VC_PV_LIST));
 }
 
 static int read_segments(struct tree *t, const struct vec *list)
@@ -190,7 +194,8 @@ static void read_settings(struct tree *t, const struct vec *d)
 
 int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
 {
-	const struct vec *d = snapshot_items(t, root, VC_PV_DICT), *list = snapshot_items(t, root, VC_PV_LIST);
+	const struct vec *d = snapshot_items(t, root, VC_PV_DICT),
+			 *list = snapshot_items(t, root, VC_PV_LIST);
 	const struct vc_pickle_value *x;
 	int rc;
 
@@ -200,11 +205,13 @@ int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
 		return read_segments(t, list);
 	}
 	if (!snapshot_lookup(d, W_segments) && !snapshot_lookup(d, W_device_traces))
-		return vc_fail(t->err, VC_EFORMAT, "the pickle holds no memory snapshot (neither segments "
-			       "nor device_traces)");
+		return vc_fail(t->err, VC_EFORMAT,
+			       "the pickle holds no memory snapshot (neither segments nor "
+			       "device_traces)");
 	rc = read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST));
 	if (!rc)
-		rc = read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
+		rc = read_lists(
+			t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
 	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
 	t->s->host_segments = snapshot_lookup(d, W_host_segments) != NULL;
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);

@@ -13,7 +13,8 @@
 	X(user_metadata) X(category) X(compile_context) X(forward_frames) X(name) X(filename) \
 	X(line) X(stage) X(device) X(alloc) X(free_requested) X(free_completed) X(segment_alloc) \
 	X(segment_free) X(segment_map) X(segment_unmap) X(snapshot) X(oom) X(segments) \
-	X(device_traces) X(allocator_settings) X(external_annotations) X(trace_alloc_overflowed) X(host_segments) \
+	X(device_traces) X(allocator_settings) X(external_annotations) X(trace_alloc_overflowed) \
+	X(host_segments) \
 	X(address) X(total_size) X(segment_type) X(segment_pool_id) X(is_expandable) X(blocks) \
 	X(requested_size) X(state) X(history) X(real_size) X(small) X(active_allocated) \
 	X(active_pending_free) X(active_awaiting_free) X(PYTORCH_CUDA_ALLOC_CONF) \

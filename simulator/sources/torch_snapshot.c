@@ -24,7 +24,8 @@ struct state {
 	uint64_t origin_us;          /* time 0 of the trace */
 	uint32_t device, devices;
 	enum phase phase;
-	size_t segment, block;       /* position in heap; block SIZE_MAX: the segment itself comes next */
+	size_t segment,
+		block; /* position in heap; block SIZE_MAX: the segment itself comes next */
 	size_t at_event, at_note;
 	bool opened;                 /* heap of this phase is ready */
 	bool freed_segments;         /* a burst of segment_free is under way: an empty_cache? */
@@ -35,7 +36,8 @@ struct state {
 /* A pickle of protocol 2 on begins with PROTO, older ones with the mark or the empty container. */
 static int probe(struct vc_input *in)
 {
-	static const char *const words[] = { "segments", "device_traces", "segment_type", "total_size" };
+	static const char *const words[] = { "segments", "device_traces", "segment_type",
+					    "total_size" };
 	size_t n, len;
 	const uint8_t *p = vc_input_peek(in, 4096, &n, NULL);
 	int bits = 0;
@@ -91,8 +93,9 @@ static void conf_from_values(const struct snapshot_settings *s, struct vc_meta *
 	if (s->expandable)
 		snprintf(text, sizeof(text), "expandable_segments:True");
 	if (s->max_split < UINT64_MAX)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%smax_split_size_mb:%llu",
-			 *text ? "," : "", (unsigned long long)(s->max_split >> 20));
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%smax_split_size_mb:%llu", *text ? "," : "",
+			 (unsigned long long)(s->max_split >> 20));
 	vc_meta_set(&m->conf, text);
 }
 
@@ -103,7 +106,8 @@ static void describe(struct state *st, struct vc_meta *m)
 
 	for (size_t i = 0; i < s->n; i++) {
 		events |= s->ev[i].kind >= SNAP_ALLOC && s->ev[i].kind <= SNAP_FREE_COMPLETED;
-		evidence |= s->ev[i].kind >= SNAP_SEGMENT_ALLOC && s->ev[i].kind <= SNAP_SEGMENT_UNMAP;
+		evidence |= s->ev[i].kind >= SNAP_SEGMENT_ALLOC &&
+			    s->ev[i].kind <= SNAP_SEGMENT_UNMAP;
 	}
 	if (!s->list_form) {
 		vc_meta_set(&m->torch, version_of(s));
@@ -123,7 +127,8 @@ static void describe(struct state *st, struct vc_meta *m)
 	if (s->segment_pools)
 		m->how[VC_CAP_POOLS] = VC_HOW_PARTIAL;
 	if (events || evidence)
-		m->how[VC_CAP_SEGMENTS] = VC_HOW_RECORDED; /* none seen in a history of requests: there were none */
+		m->how[VC_CAP_SEGMENTS] =
+			VC_HOW_RECORDED; /* none seen in a history of requests: there were none */
 	if (!events)
 		return;
 	m->how[VC_CAP_REQUESTS] = m->how[VC_CAP_ADDRESSES] = VC_HOW_RECORDED;
@@ -176,8 +181,9 @@ static int open_snapshot(struct vc_source *src, struct vc_error *err)
 	if (s->notes)
 		qsort(s->note, s->notes, sizeof(*s->note), compare_notes);
 	if (s->overflowed)
-		vc_meta_note(src->meta, "the history's ring buffer overflowed: events before the first "
-			     "one are lost, the heap there is rebuilt backwards from the final one");
+		vc_meta_note(src->meta,
+			     "the history's ring buffer overflowed: events before the first one "
+			     "are lost, the heap there is rebuilt backwards from the final one");
 	return 0;
 }
 
@@ -197,13 +203,15 @@ static int open_heap(struct state *st, struct vc_meta *m, struct vc_error *err)
 	if (rc || !st->heap.contradictions)
 		return rc;
 	m->how[VC_CAP_START_HEAP] = VC_HOW_PARTIAL;
-	vc_meta_note(m, "device %u: %llu events contradict the final heap, so the heap at the first event "
-		     "is not exact", st->device, (unsigned long long)st->heap.contradictions);
+	vc_meta_note(m,
+		     "device %u: %llu events contradict the final heap, so the heap at the first "
+		     "event is not exact",
+		     st->device, (unsigned long long)st->heap.contradictions);
 	return 0;
 }
 
-static int block_id(struct state *st, struct vc_meta *m, const struct snapshot_block *b, uint64_t *id,
-		    struct vc_error *err)
+static int block_id(struct state *st, struct vc_meta *m, const struct snapshot_block *b,
+		    uint64_t *id, struct vc_error *err)
 {
 	uint64_t *known = vc_map_get(&st->at, b->addr);
 
@@ -218,7 +226,8 @@ static int block_id(struct state *st, struct vc_meta *m, const struct snapshot_b
 }
 
 /* One event of the heap; 0: the heap is at its end. */
-static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev, struct vc_error *err)
+static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
+		      struct vc_error *err)
 {
 	const struct snapshot_segment *seg = &st->heap.segment[st->segment];
 	const struct snapshot_block *b;
@@ -230,8 +239,13 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev, 
 		return 0;
 	if (st->block == SIZE_MAX) {
 		*ev = (struct vc_event){
-			.kind = VC_EV_HEAP_SEGMENT, .addr = seg->addr, .size = seg->size, .id = seg->pool,
-			.stream = seg->stream, .site = seg->site, .device = (uint16_t)st->device,
+			.kind = VC_EV_HEAP_SEGMENT,
+			.addr = seg->addr,
+			.size = seg->size,
+			.id = seg->pool,
+			.stream = seg->stream,
+			.site = seg->site,
+			.device = (uint16_t)st->device,
 			.flags = (uint8_t)(final | (seg->small ? VC_EVF_SMALL : 0) |
 					   (seg->expandable ? VC_EVF_EXPANDABLE : 0)),
 		};
@@ -242,9 +256,15 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev, 
 		if (rc)
 			return rc;
 		*ev = (struct vc_event){
-			.kind = VC_EV_HEAP_BLOCK, .addr = b->addr, .id = id, .stream = seg->stream,
-			.size = b->requested == UINT64_MAX ? b->state == SNAP_INACTIVE ? 0 : b->size : b->requested,
-			.site = b->site, .device = (uint16_t)st->device,
+			.kind = VC_EV_HEAP_BLOCK,
+			.addr = b->addr,
+			.id = id,
+			.stream = seg->stream,
+			.size = b->requested == UINT64_MAX ?
+					b->state == SNAP_INACTIVE ? 0 : b->size :
+					b->requested,
+			.site = b->site,
+			.device = (uint16_t)st->device,
 			.flags = (uint8_t)(final | (b->state == SNAP_LIVE ? VC_EVF_LIVE : 0) |
 					   (b->state == SNAP_PENDING ? VC_EVF_PENDING : 0)),
 		};
@@ -260,10 +280,13 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev, 
 
 static uint64_t time_of(const struct state *st, uint64_t us)
 {
-	return us > st->origin_us && us - st->origin_us < UINT64_MAX / 1000 ? (us - st->origin_us) * 1000 : 0;
+	return us > st->origin_us && us - st->origin_us < UINT64_MAX / 1000 ?
+		       (us - st->origin_us) * 1000 :
+		       0;
 }
 
-/* The annotation due before `us` on this device, if any. Those without a device belong to the first. */
+/* The annotation due before `us` on this device, if any. Those without a device belong to the
+ * first. */
 static bool note_event(struct state *st, uint64_t us, struct vc_event *ev)
 {
 	const struct snapshot *s = &st->s;
@@ -275,16 +298,19 @@ static bool note_event(struct state *st, uint64_t us, struct vc_event *ev)
 			continue;
 		st->at_note++;
 		*ev = (struct vc_event){
-			.kind = VC_EV_MARK, .flags = n->end ? VC_MARK_END : VC_MARK_BEGIN, .label = n->name,
-			.time_ns = time_of(st, n->time_us), .device = (uint16_t)st->device,
+			.kind = VC_EV_MARK,
+			.flags = n->end ? VC_MARK_END : VC_MARK_BEGIN,
+			.label = n->name,
+			.time_ns = time_of(st, n->time_us),
+			.device = (uint16_t)st->device,
 		};
 		return true;
 	}
 	return false;
 }
 
-/* record_stream itself is not in a snapshot: that a free waits is all that shows. The replayer learns
- * it from a use on some other stream. */
+/* record_stream itself is not in a snapshot: that a free waits is all that shows. The replayer
+ * learns it from a use on some other stream. */
 static int deferred(struct vc_meta *m, struct vc_event *ev)
 {
 	ev[1] = ev[0];
@@ -297,12 +323,13 @@ static int deferred(struct vc_meta *m, struct vc_event *ev)
 	return 2;
 }
 
-static int free_event(struct state *st, struct vc_meta *m, const struct vc_event *raw, struct vc_event *ev,
-		      bool last)
+static int free_event(struct state *st, struct vc_meta *m, const struct vc_event *raw,
+		      struct vc_event *ev, bool last)
 {
 	uint64_t *known = vc_map_get(&st->at, raw->addr);
 	bool done = raw->kind == SNAP_FREE_COMPLETED;
-	bool pair = !done && !last && raw[1].kind == SNAP_FREE_COMPLETED && raw[1].addr == raw->addr;
+	bool pair =
+		!done && !last && raw[1].kind == SNAP_FREE_COMPLETED && raw[1].addr == raw->addr;
 
 	ev->kind = done ? VC_EV_FREE_DONE : VC_EV_FREE;
 	if (!known || !(*known & WAITING) != !done) {
@@ -329,19 +356,25 @@ static bool is_trim(const struct state *st, const struct vc_event *raw, bool las
 	if (raw->kind == SNAP_SEGMENT_FREE || raw->kind == SNAP_SEGMENT_UNMAP ||
 	    raw->kind == SNAP_FREE_COMPLETED)
 		return false;
-	if (raw->kind != SNAP_SEGMENT_ALLOC && raw->kind != SNAP_SEGMENT_MAP && raw->kind != SNAP_OOM)
+	if (raw->kind != SNAP_SEGMENT_ALLOC && raw->kind != SNAP_SEGMENT_MAP &&
+	    raw->kind != SNAP_OOM)
 		return true;
 	return raw->site && raw[-1].site && raw->site != raw[-1].site;
 }
 
-/* What one raw event becomes: up to 3 events in ev. Returns their number; *eaten raw events are used. */
-static int translate(struct state *st, struct vc_meta *m, const struct vc_event *raw, struct vc_event *ev,
-		     bool last, size_t *eaten)
+/* What one raw event becomes: up to 3 events in ev. Returns their number; *eaten raw events are
+ * used. */
+static int translate(struct state *st, struct vc_meta *m, const struct vc_event *raw,
+		     struct vc_event *ev, bool last, size_t *eaten)
 {
 	static const uint8_t kind[] = {
-		[SNAP_ALLOC] = VC_EV_ALLOC, [SNAP_SEGMENT_ALLOC] = VC_EV_SEGMENT_ALLOC,
-		[SNAP_SEGMENT_FREE] = VC_EV_SEGMENT_FREE, [SNAP_SEGMENT_MAP] = VC_EV_SEGMENT_MAP,
-		[SNAP_SEGMENT_UNMAP] = VC_EV_SEGMENT_UNMAP, [SNAP_OOM] = VC_EV_OOM, [SNAP_OTHER] = VC_EV_NONE,
+		[SNAP_ALLOC] = VC_EV_ALLOC,
+		[SNAP_SEGMENT_ALLOC] = VC_EV_SEGMENT_ALLOC,
+		[SNAP_SEGMENT_FREE] = VC_EV_SEGMENT_FREE,
+		[SNAP_SEGMENT_MAP] = VC_EV_SEGMENT_MAP,
+		[SNAP_SEGMENT_UNMAP] = VC_EV_SEGMENT_UNMAP,
+		[SNAP_OOM] = VC_EV_OOM,
+		[SNAP_OTHER] = VC_EV_NONE,
 	};
 	int n;
 
@@ -365,13 +398,17 @@ static int translate(struct state *st, struct vc_meta *m, const struct vc_event 
 	if (!(raw->flags & SNAP_NEW_TAG))
 		return 1;
 	ev[1] = ev[0];
-	ev[0] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_INSTANT, .label = ev[1].label,
-				   .time_ns = ev[1].time_ns, .device = ev[1].device };
+	ev[0] = (struct vc_event){ .kind = VC_EV_MARK,
+				  .flags = VC_MARK_INSTANT,
+				  .label = ev[1].label,
+				  .time_ns = ev[1].time_ns,
+				  .device = ev[1].device };
 	return 2;
 }
 
 /* The next events of this device, at most 3; 0: none left. */
-static int next_event(struct state *st, struct vc_meta *m, struct vc_event *ev, struct vc_error *err)
+static int next_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
+		      struct vc_error *err)
 {
 	const struct snapshot_list none = { 0, 0 };
 	const struct snapshot_list *l = st->device < st->s.lists ? &st->s.list[st->device] : &none;
@@ -382,16 +419,19 @@ static int next_event(struct state *st, struct vc_meta *m, struct vc_event *ev, 
 		const struct vc_event *raw = &st->s.ev[l->first + st->at_event];
 
 		if (is_trim(st, raw, false)) {
-			*ev = (struct vc_event){ .kind = VC_EV_TRIM, .device = (uint16_t)st->device,
-						 .time_ns = time_of(st, raw[-1].time_ns), .site = raw[-1].site };
+			*ev = (struct vc_event){.kind = VC_EV_TRIM,
+						.device = (uint16_t)st->device,
+						.time_ns = time_of(st, raw[-1].time_ns),
+						.site = raw[-1].site };
 			st->freed_segments = false;
 			m->how[VC_CAP_TRIMS] = VC_HOW_DERIVED;
 			return 1;
 		}
 		if (note_event(st, raw->time_ns, ev))
 			return 1;
-		st->freed_segments = raw->kind == SNAP_SEGMENT_FREE || raw->kind == SNAP_SEGMENT_UNMAP ||
-			(st->freed_segments && raw->kind == SNAP_FREE_COMPLETED);
+		st->freed_segments = raw->kind == SNAP_SEGMENT_FREE ||
+				     raw->kind == SNAP_SEGMENT_UNMAP ||
+				     (st->freed_segments && raw->kind == SNAP_FREE_COMPLETED);
 		n = translate(st, m, raw, ev, st->at_event + 1 == l->n, &eaten);
 		if (n < 0)
 			return vc_nomem(err, "the table of addresses");
@@ -422,7 +462,8 @@ static void next_phase(struct state *st)
 static void finish(struct state *st, struct vc_meta *m)
 {
 	if (st->unknown)
-		vc_meta_note(m, "%llu events of kinds that this version does not know were left out",
+		vc_meta_note(m,
+			     "%llu events of kinds that this version does not know were left out",
 			     (unsigned long long)st->unknown);
 	if (m->unmatched_frees)
 		vc_meta_note(m, "%llu frees of blocks that are not known to live",
@@ -444,7 +485,8 @@ static int refill(struct state *st, struct vc_meta *m, struct vc_error *err)
 			if (n)
 				return n;
 		}
-		n = st->phase == EVENTS ? next_event(st, m, st->few, err) : heap_event(st, m, st->few, err);
+		n = st->phase == EVENTS ? next_event(st, m, st->few, err) :
+					  heap_event(st, m, st->few, err);
 		if (!n)
 			next_phase(st);
 	}

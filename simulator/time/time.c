@@ -116,7 +116,8 @@ static void build(struct vc_time *t, const struct vc_session *s)
 			snprintf(t->why, sizeof(t->why), "no kernels were recorded%s", t->n > 1 ?
 				 " in some of the recordings" : "");
 		else if (!p->steps || !p->beats || !p->step_ns)
-			snprintf(t->why, sizeof(t->why), "no steps could be told apart among the kernels%s",
+			snprintf(t->why, sizeof(t->why),
+				 "no steps could be told apart among the kernels%s",
 				 t->n > 1 ? " of some of the recordings" : "");
 		if (!p->steps || !p->beats || !p->step_ns)
 			continue;
@@ -187,7 +188,8 @@ static double target(const struct vc_session *s, const char *axis)
 
 static double batch_of(const struct vc_session *s)
 {
-	static const char *const names[] = { "train_batch", "batch", "batch_size", "micro_batch", "bs" };
+	static const char *const names[] = { "train_batch", "batch", "batch_size", "micro_batch",
+					    "bs" };
 	double v = NAN;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && isnan(v); i++)
@@ -207,7 +209,8 @@ static int ask_tempo(struct vc_time *t, const struct vc_tempo_ask *ask, struct v
 	if (r == VC_ENOMEM)
 		return vc_nomem(err, "the time of a step");
 	if (r < 0)
-		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1, why.message);
+		snprintf(out->why, sizeof(out->why), "%.*s", (int)sizeof(out->why) - 1,
+			 why.message);
 	return r < 0 ? 1 : VC_OK;
 }
 
@@ -216,7 +219,8 @@ static int ask_tempo(struct vc_time *t, const struct vc_tempo_ask *ask, struct v
 static int on_card(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
 		   struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
 {
-	double least = fmin(c->bytes, fmin(c->fp32, c->half)), most = fmax(c->bytes, fmax(c->fp32, c->half));
+	double least = fmin(c->bytes, fmin(c->fp32, c->half)),
+	       most = fmax(c->bytes, fmax(c->fp32, c->half));
 	struct vc_tempo_answer slow, fast;
 	int r;
 
@@ -261,7 +265,8 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 	for (size_t i = 0; i < s->time->n; i++)
 		if (&s->time->profile[i] == p)
 			base = member(s, i);
-	double whole = (double)base->census.last_ns + (double)(p->steps + 1) * (step - (double)p->step_ns);
+	double whole = (double)base->census.last_ns +
+		       (double)(p->steps + 1) * (step - (double)p->step_ns);
 	r->stats.predicted_ns = (uint64_t)fmax(whole, step * (double)(p->steps ? p->steps : 1));
 }
 
@@ -303,7 +308,8 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 	if (rc != VC_OK)
 		return rc < 0 ? rc : VC_OK;
 	if ((c.recompute || c.passes != 1) && !a.phases) {
-		snprintf(o->why, sizeof(o->why), "the names of the kernels do not tell the backward pass");
+		snprintf(o->why, sizeof(o->why),
+			 "the names of the kernels do not tell the backward pass");
 		return VC_OK;
 	}
 	settle(s, &a, r);

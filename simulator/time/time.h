@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time.h - how long a step takes: what the recordings show, what a what-if makes of it, and the words
- * for it. Everything stays unknown where no kernels were recorded. */
+/* time.h - how long a step takes: what the recordings show, what a what-if makes of it, and the
+ * words for it. Everything stays unknown where no kernels were recorded. */
 #ifndef VC_TIME_H
 #define VC_TIME_H
 
@@ -31,9 +31,10 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r);
 void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);
 /* "31.2 ms a step (30.0 .. 33.1), 769 samples/s, GPU busy 93 %"; "" when unknown. Returns buf. */
 const char *vc_time_words(const struct vc_result *r, char *buf, size_t n);
-/* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" from runs at
- * several values (info.vary, info.value); "" when it cannot be said. `best`: index of the one to
- * recommend, of n. Returns buf. */
-const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, char *buf, size_t len);
+/* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" from
+ * runs at several values (info.vary, info.value); "" when it cannot be said. `best`: index of the
+ * one to recommend, of n. Returns buf. */
+const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, char *buf,
+			    size_t len);
 
 #endif

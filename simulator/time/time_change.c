@@ -13,11 +13,12 @@
 /* ---- transforms ---- */
 
 enum effect { NOTHING, PASSES, RECOMPUTE };
-static const struct { const char *name; enum effect effect; } effects[] = {
+static const struct { const char *name; enum effect effect;
+} effects[] = {
 	/* memory only; what they cost in driver calls is counted where it happens */
-	{ "empty_cache", NOTHING }, { "fraction", NOTHING }, { "window", NOTHING }, { "leak", NOTHING },
-	{ "tail_batch", NOTHING }, /* one shorter step at the end */
-	{ "accumulate", PASSES }, { "checkpoint", RECOMPUTE },
+	{ "empty_cache", NOTHING }, { "fraction", NOTHING },     { "window", NOTHING },
+	{ "leak", NOTHING },        { "tail_batch", NOTHING }, /* one shorter step at the end */
+	{ "accumulate", PASSES },   { "checkpoint", RECOMPUTE },
 };
 
 static uint64_t number(const char *text, const char *name, uint64_t otherwise)
@@ -77,15 +78,17 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->half != 1;
 }
 
-/* A checkpointed segment is computed again up to the last thing that was kept of it: its result and what
- * only leads there are not needed (early stop of torch.utils.checkpoint without reentry). */
-static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, size_t span, struct vc_change *c,
-		      size_t first, size_t n)
+/* A checkpointed segment is computed again up to the last thing that was kept of it: its result
+ * and what only leads there are not needed (early stop of torch.utils.checkpoint without
+ * reentry). */
+static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, size_t span,
+		      struct vc_change *c, size_t first, size_t n)
 {
 	size_t seen = 0;
 
 	c->parts = 0;
-	for (size_t k = c->first; k < l->n && c->parts < VC_CHANGE_PARTS; k += c->every * c->stride) {
+	for (size_t k = c->first; k < l->n && c->parts < VC_CHANGE_PARTS;
+	     k += c->every * c->stride) {
 		size_t end = k + c->every < l->n ? k + c->every : l->n, last = l->at[k].from;
 		struct vc_layer all = { .from = l->at[k].from, .to = l->at[end - 1].to };
 		size_t output = vc_layers_output(&all, a, span);
@@ -95,24 +98,27 @@ static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, siz
 		for (size_t i = all.from; i < all.to; i++)
 			if (i != output && vc_layers_kept(a, &a->block[i], span))
 				last = i + 1;
-		c->part[c->parts++] = (struct vc_tempo_part){ (double)(all.from - first) / (double)n,
-							       (double)(last - first) / (double)n };
+		c->part[c->parts++] =
+			(struct vc_tempo_part){ (double)(all.from - first) / (double)n,
+					       (double)(last - first) / (double)n };
 	}
 }
 
-/* The part of the forward pass that lies in layers, by its requests: what is before and behind them (an
- * embedding, a large last product, the loss) is not computed again. Kernels come in the order of the
- * requests of their operations, nearly one for one. */
+/* The part of the forward pass that lies in layers, by its requests: what is before and behind
+ * them (an embedding, a large last product, the loss) is not computed again. Kernels come in the
+ * order of the requests of their operations, nearly one for one. */
 static void find_layers(const struct vc_session *s, const struct vc_anatomy *a, struct vc_change *c)
 {
 	struct vc_error err;
 	struct vc_layers l = { 0 };
 	size_t k = 0, first = 0, n = 0;
 
-	while (k < a->spans && (a->span[k].phase != VC_PHASE_FORWARD || a->span[k].iteration == UINT32_MAX ||
-				a->span[k].iteration + 2 < a->iterations))
+	while (k < a->spans &&
+	       (a->span[k].phase != VC_PHASE_FORWARD || a->span[k].iteration == UINT32_MAX ||
+		a->span[k].iteration + 2 < a->iterations))
 		k++;
-	if (k < a->spans && vc_layers_find(&l, a, s->trace.ev, s->meta, k, &err) == VC_OK && l.n > 1) {
+	if (k < a->spans && vc_layers_find(&l, a, s->trace.ev, s->meta, k, &err) == VC_OK &&
+	    l.n > 1) {
 		vc_layers_stacks(&l, a, k);
 		while (first < a->n && a->block[first].event < a->span[k].first)
 			first++;
@@ -139,7 +145,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 {
 	int r = VC_OK;
 
-	*c = (struct vc_change){ .passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
+	*c = (struct vc_change){
+		.passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < s->opt->transform.n; i++)
 		r = one_transform(s->opt->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->passes >= 1 && c->passes <= 4096)) {
@@ -147,7 +154,9 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 		r = 1;
 	}
 	if (r == VC_OK && plan->card && !recorded_card(s)) {
-		snprintf(why, n, "the card of the recording is not known, so its times say nothing about the %s",
+		snprintf(why, n,
+			 "the card of the recording is not known, so its times say nothing about "
+			 "the %s",
 			 plan->card->title);
 		r = 1;
 	}
@@ -160,8 +169,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 
 /* ---- flushes ---- */
 
-/* What the allocator did in the later half of the iterations, per iteration. Segments that are asked
- * for and never given back are growth, not a cost of every step. */
+/* What the allocator did in the later half of the iterations, per iteration. Segments that are
+ * asked for and never given back are growth, not a cost of every step. */
 static void per_step(const struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
 		     const struct vc_pace *pace, struct vc_timing *o)
 {

@@ -2,10 +2,10 @@
 /* time_cycle.c - where the steps of a run begin among its kernels.
  *
  * The program runs ahead of the GPU, so the moment of a step mark says little about which kernels
- * belong to it. But a step launches the same kernels again: some short sequence of names occurs once
- * in every step, always as many launches apart. The sequences that do so over the longest stretch
- * give the period. Only sequences count that occur about as often as there are known to be steps: a
- * layer, or a micro-batch, cannot pass for a step. */
+ * belong to it. But a step launches the same kernels again: some short sequence of names occurs
+ * once in every step, always as many launches apart. The sequences that do so over the longest
+ * stretch give the period. Only sequences count that occur about as often as there are known to
+ * be steps: a layer, or a micro-batch, cannot pass for a step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +164,8 @@ static int single(struct vc_profile *p, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Nothing repeats exactly (every batch has another length): cut at the marks, unless the GPU lags so
- * far behind the program that they say nothing: then the pieces differ wildly. */
+/* Nothing repeats exactly (every batch has another length): cut at the marks, unless the GPU lags
+ * so far behind the program that they say nothing: then the pieces differ wildly. */
 static int at_marks(struct vc_profile *p, struct vc_error *err)
 {
 	size_t n = 0, i = 0;

@@ -118,7 +118,8 @@ static void through_many(struct vc_pace_law *l, const struct vc_pace_sample *s, 
 		l->b = square.b;
 		l->c = square.c;
 	}
-	/* What reads its weights first and computes later turns upwards once: the last two are beyond that. */
+	/* What reads its weights first and computes later turns upwards once: the last two are
+	 * beyond that. */
 	if (miss(l, s, n) > TURNED && last > l->b + 2 * l->c * l->x) {
 		double fitted = l->b + 2 * l->c * l->x;
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_match.c - which kernel of one recording is which of another: by name and order.
  *
- * Myers' difference over names without tile sizes, after both steps were turned to begin at the same
- * place; holes of equal length are filled in order (another kernel for the same purpose). */
+ * Myers' difference over names without tile sizes, after both steps were turned to begin at the
+ * same place; holes of equal length are filled in order (another kernel for the same purpose). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "simulator/time/time_tempo.h"
 
-enum { WORD = 6, MOST = 2500, NEAR = 8 }; /* names that tell a place; differences before giving up */
+enum {
+	WORD = 6,
+	MOST = 2500,
+	NEAR = 8
+}; /* names that tell a place; differences before giving up */
 
 struct side { const struct vc_profile *p; size_t shift, n; };
 
@@ -51,8 +55,9 @@ static bool unique(const struct place *w, size_t n, size_t i)
 	return (!i || w[i - 1].hash != w[i].hash) && (i + 1 == n || w[i + 1].hash != w[i].hash);
 }
 
-/* Turn b to begin where a does: the first place of a that occurs once in both, if the next such place
- * agrees with it (but for a few kernels more or less). seen[i]: 1 + the place in b of place i of a. */
+/* Turn b to begin where a does: the first place of a that occurs once in both, if the next such
+ * place agrees with it (but for a few kernels more or less). seen[i]: 1 + the place in b of place
+ * i of a. */
 static int turn(const struct side *a, struct side *b, struct vc_error *err)
 {
 	struct place *x = places(a), *y = places(b);
@@ -118,7 +123,8 @@ static int forward(struct diff *d)
 			int32_t x = 0;
 
 			/* u holds diagonals -(step-1)..step-1; diagonal k at k + step - 1 */
-			if (step && (k == -step || (k != step && u[k - 1 + step - 1] < u[k + 1 + step - 1])))
+			if (step && (k == -step ||
+				     (k != step && u[k - 1 + step - 1] < u[k + 1 + step - 1])))
 				x = u[k + 1 + step - 1];
 			else if (step)
 				x = u[k - 1 + step - 1] + 1;
@@ -141,7 +147,8 @@ static void backward(const struct diff *d, int steps, uint32_t *match)
 		int32_t k = x - y, px = 0, py = 0;
 
 		if (step) {
-			bool down = k == -step || (k != step && u[k - 1 + step - 1] < u[k + 1 + step - 1]);
+			bool down = k == -step ||
+				    (k != step && u[k - 1 + step - 1] < u[k + 1 + step - 1]);
 			int32_t pk = down ? k + 1 : k - 1;
 			px = u[pk + step - 1];
 			py = px - pk;
@@ -156,7 +163,8 @@ static void backward(const struct diff *d, int steps, uint32_t *match)
 	}
 }
 
-static int difference(const struct side *a, const struct side *b, uint32_t *match, struct vc_error *err)
+static int difference(const struct side *a, const struct side *b, uint32_t *match,
+		      struct vc_error *err)
 {
 	struct diff d = { .a = a, .b = b, .ea = a->n, .eb = b->n };
 	int steps;

@@ -6,8 +6,8 @@
 
 #include "simulator/time/time_profile.h"
 
-static const char *const products[] = { "gemm", "cublas", "xmma", "cutlass", "wgmma", "nvjet", "matmul",
-	"Cijk_", NULL };
+static const char *const products[] = { "gemm",  "cublas", "xmma",  "cutlass", "wgmma",
+				       "nvjet", "matmul", "Cijk_", NULL };
 static const char *const convolutions[] = { "conv", "wgrad", "dgrad", "cudnn", "winograd", NULL };
 static const char *const attentions[] = { "fmha", "flash", "sdpa", NULL };
 
@@ -35,7 +35,8 @@ uint64_t vc_kernel_exact(const char *name)
 
 static bool backward_word(const char *name)
 {
-	static const char *const words[] = { "backward", "Backward", "_bwd", "bwd_", "Bwd", "BackProp",
+	static const char *const words[] = {
+		"backward",   "Backward",  "_bwd",        "bwd_",          "Bwd", "BackProp",
 		"grad_input", "GradInput", "grad_weight", "fmha_cutlassB", NULL };
 
 	return has(name, words);
@@ -62,8 +63,8 @@ uint64_t vc_kernel_token(const char *name)
 
 enum vc_kernel_bound vc_kernel_bound(const char *name)
 {
-	static const char *const half[] = { "f16", "h16", "h1688", "hmma", "half", "Half", "fp16", "bf16",
-		"BFloat16", "s16816", "h884", NULL };
+	static const char *const half[] = { "f16",  "h16",  "h1688",    "hmma",   "half", "Half",
+					   "fp16", "bf16", "BFloat16", "s16816", "h884", NULL };
 	bool product = has(name, products) || has(name, convolutions) || has(name, attentions);
 
 	if (!product || strstr(name, "at::native::elementwise") || strstr(name, "convert"))
@@ -73,14 +74,15 @@ enum vc_kernel_bound vc_kernel_bound(const char *name)
 
 static bool optimizer_word(const char *name)
 {
-	static const char *const words[] = { "multi_tensor_apply", "multi_tensor", "Adam", "adam", "Lamb",
-		"lamb_", "Lion", "Optimizer", "optimizer", NULL };
+	static const char *const words[] = {
+		"multi_tensor_apply", "multi_tensor", "Adam", "adam", "Lamb", "lamb_", "Lion",
+		"Optimizer",          "optimizer",    NULL };
 
 	return has(name, words);
 }
 
-/* The step may begin anywhere in the cycle; it is taken to begin behind the optimizer where that can
- * be seen, else where the cycle begins. */
+/* The step may begin anywhere in the cycle; it is taken to begin behind the optimizer where that
+ * can be seen, else where the cycle begins. */
 bool vc_profile_phases(const struct vc_profile *p, uint8_t *phase)
 {
 	size_t n = p->beats, last_optimizer = n, start = 0, backward = n, optimizer = n;

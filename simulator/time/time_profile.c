@@ -45,8 +45,12 @@ static int add_op(struct vc_profile *p, const struct vc_event *e, const struct v
 	if (!op)
 		return VC_ENOMEM;
 	p->op = op;
-	op[p->n++] = (struct vc_op){ .id = e->id, .start = e->time_ns, .end = e->time_ns + e->size,
-				     .name = e->label, .stream = e->stream, .kind = kind_of(e, name) };
+	op[p->n++] = (struct vc_op){ .id = e->id,
+				    .start = e->time_ns,
+				    .end = e->time_ns + e->size,
+				    .name = e->label,
+				    .stream = e->stream,
+				    .kind = kind_of(e, name) };
 	return VC_OK;
 }
 
@@ -69,7 +73,8 @@ int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, ui
 	for (size_t i = 0; r == VC_OK && i < n; i++) {
 		if (ev[i].kind == VC_EV_MARK && ev[i].flags == VC_MARK_STEP)
 			r = add_mark(p, &ev[i], err);
-		else if ((ev[i].kind == VC_EV_KERNEL || ev[i].kind == VC_EV_COPY) && ev[i].device == device)
+		else if ((ev[i].kind == VC_EV_KERNEL || ev[i].kind == VC_EV_COPY) &&
+			 ev[i].device == device)
 			r = add_op(p, &ev[i], meta, err);
 	}
 	return r;
@@ -152,7 +157,8 @@ static uint64_t window(const struct vc_profile *p, size_t k, uint64_t *from)
 
 /* Busy time within [from, to) and idle time before copies to the device within (from, to], so that
  * each gap counts once though a step may begin with such a copy. op[] is in order of start. */
-static void share(const struct vc_op *op, size_t n, uint64_t from, uint64_t to, double *busy, double *wait)
+static void share(const struct vc_op *op, size_t n, uint64_t from, uint64_t to, double *busy,
+		  double *wait)
 {
 	for (size_t i = 0; i < n && op[i].start <= to; i++) {
 		uint64_t begin = op[i].end - op[i].front, end = op[i].end < to ? op[i].end : to;
@@ -217,7 +223,8 @@ static size_t typical(const struct vc_profile *p)
 	return best;
 }
 
-static void one_beat(struct vc_profile *p, const size_t *like, size_t n, size_t i, const struct vc_meta *meta)
+static void one_beat(struct vc_profile *p, const size_t *like, size_t n, size_t i,
+		     const struct vc_meta *meta)
 {
 	double ns[CYCLES], front[CYCLES], gap[CYCLES];
 	const struct vc_op *o = &p->op[p->begin[like[0]] + i];
@@ -266,14 +273,16 @@ static bool ends_with(const uint64_t *tail, const struct vc_op *op, size_t end)
 	return true;
 }
 
-/* The end of the optimizer in operations (from, to]: its last operations, and none of what follows them
- * within it (a loop over the tensors does the same for each). 0: not there, or more than one. */
-static size_t optimizer_end(const struct vc_profile *p, size_t from, size_t to, const uint64_t *tail,
-			    uint64_t inside)
+/* The end of the optimizer in operations (from, to]: its last operations, and none of what
+ * follows them within it (a loop over the tensors does the same for each). 0: not there, or more
+ * than one. */
+static size_t optimizer_end(const struct vc_profile *p, size_t from, size_t to,
+			    const uint64_t *tail, uint64_t inside)
 {
 	size_t found = 0;
 
-	for (size_t i = from + TAIL; i <= to && i < p->n; i++) /* a step ends where the next begins */
+	for (size_t i = from + TAIL; i <= to && i < p->n;
+	     i++) /* a step ends where the next begins */
 		if (ends_with(tail, p->op, i) && p->op[i].token != inside) {
 			if (found)
 				return 0;
@@ -282,8 +291,8 @@ static size_t optimizer_end(const struct vc_profile *p, size_t from, size_t to, 
 	return found;
 }
 
-/* Of the typical step: the last operations of its optimizer, and what follows them where they are not
- * the last. */
+/* Of the typical step: the last operations of its optimizer, and what follows them where they are
+ * not the last. */
 static bool optimizer_tail(const struct vc_profile *p, const uint8_t *phase, uint64_t tail[TAIL],
 			   uint64_t *inside)
 {
@@ -306,8 +315,9 @@ static bool optimizer_tail(const struct vc_profile *p, const uint8_t *phase, uin
 	return end < n && n > TAIL;
 }
 
-/* Steps found by what repeats begin anywhere. Where lengths take turns, or something else runs between
- * them, that mixes one step with the next: they are made to begin where the optimizer ends. */
+/* Steps found by what repeats begin anywhere. Where lengths take turns, or something else runs
+ * between them, that mixes one step with the next: they are made to begin where the optimizer
+ * ends. */
 static int align(struct vc_profile *p, bool *moved, struct vc_error *err)
 {
 	uint8_t *phase = calloc(p->beats + 1, 1);
@@ -352,7 +362,8 @@ static double middle(double *at, size_t n)
 
 	qsort(at, n, sizeof(*at), by_value);
 	for (size_t i = 0; i < n; i++) {
-		double a = (double)i > from ? (double)i : from, b = (double)(i + 1) < to ? (double)(i + 1) : to;
+		double a = (double)i > from ? (double)i : from,
+		       b = (double)(i + 1) < to ? (double)(i + 1) : to;
 		sum += b > a ? (b - a) * at[i] : 0;
 	}
 	return sum / (to - from);

@@ -45,22 +45,26 @@ struct vc_profile {
 	size_t steps;                /* 0: no repetition found */
 	const char *from;            /* "kernels", "marks", "profiler step", NULL */
 	struct vc_beat *beat; size_t beats;
-	bool modelled;               /* recorded on the null GPU: times are computed, host work is not in them */
-	/* Over the steady steps: those like the typical one, without the first where there are others. */
+	bool modelled; /* recorded on the null GPU: times are computed, host work is not in them
+			*/
+	/* Over the steady steps: those like the typical one, without the first where there are
+	 * others. */
 	size_t measured;             /* how many */
 	uint64_t step_ns, step_min_ns, step_max_ns; /* mean of the middle half, least, most */
 	double busy;                 /* share of the step in which something ran */
 	double wait;                 /* share of the step: idle just before a copy to the device */
 	uint64_t copies;             /* copies to the device in a step */
 	double floor_ns;             /* the shortest kernel: what a launch takes at least */
-	double quiet_ns;             /* idle time between two kernels though the next one is queued */
+	double quiet_ns; /* idle time between two kernels though the next one is queued */
 };
 
-/* Collect the operations and step marks of one device from events in any order. Errors: VC_ENOMEM. */
+/* Collect the operations and step marks of one device from events in any order. Errors:
+ * VC_ENOMEM. */
 int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, uint16_t device,
 		   const struct vc_meta *meta, struct vc_error *err);
-/* Find the steps and measure them. `iterations`: how many the recording is known to have apart from
- * marks, 0 = unknown. Steps nobody knows of are not guessed: steps = 0, which is no error. Errors: VC_ENOMEM. */
+/* Find the steps and measure them. `iterations`: how many the recording is known to have apart
+ * from marks, 0 = unknown. Steps nobody knows of are not guessed: steps = 0, which is no error.
+ * Errors: VC_ENOMEM. */
 int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_meta *meta,
 		      struct vc_error *err);
 void vc_profile_fini(struct vc_profile *p);

@@ -3,8 +3,9 @@
  *
  * Where the GPU was idle before a kernel for longer than it rests between any two, the kernel
  * started when it was launched, so the recording shows the program's time there; elsewhere the
- * program was ahead and only its sum is known. A copy to the host makes the program wait. Idle time
- * before a copy to the device is the wait for data and no launch: left to the caller (time_tempo.c).
+ * program was ahead and only its sum is known. A copy to the host makes the program wait. Idle
+ * time before a copy to the device is the wait for data and no launch: left to the caller
+ * (time_tempo.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 #include "simulator/time/time_tempo.h"
 
 #define NOISE 100.0 /* ns by which such a gap varies */
-#define LAUNCH 5000.0       /* ns of the program per launch when no gap shows it: cudaLaunchKernel alone
-			     * takes about 4 us, PyTorch's dispatch 5 to 10 us around it */
+#define LAUNCH                                                                                   \
+	5000.0 /* ns of the program per launch when no gap shows it: cudaLaunchKernel alone      \
+		* takes about 4 us, PyTorch's dispatch 5 to 10 us around it */
 enum { LAPS = 4 };
 
 double vc_queue_step(const struct vc_queued *q, size_t n, double *idle)
@@ -57,7 +59,8 @@ static double usual(const struct vc_profile *p)
 	size_t n = 0;
 
 	for (size_t i = 1; at && i < p->beats; i++)
-		if (vc_queue_seen(p, i) && vc_queue_seen(p, i - 1) && p->beat[i].kind == VC_OP_KERNEL)
+		if (vc_queue_seen(p, i) && vc_queue_seen(p, i - 1) &&
+		    p->beat[i].kind == VC_OP_KERNEL)
 			at[n++] = p->beat[i].gap + p->beat[i - 1].front;
 	if (n > 4) {
 		qsort(at, n, sizeof(*at), by_value);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITING 0.02       /* a step that waits longer than this share for data is bound by the loader */
+#define WAITING                                                                                  \
+	0.02 /* a step that waits longer than this share for data is bound by the loader */
 #define HARDLY 0.5         /* of its time grows with the data, at the largest recorded value */
 #define COMMON 0.5         /* share of kernel time that must have a counterpart */
 
@@ -106,8 +107,8 @@ static struct vc_pace_law law_of(const struct work *w, size_t i, size_t axis)
 			insert(s, &n, t->x[k][axis], t->at[k]->beat[j].ns);
 	}
 	struct vc_pace_law l = vc_pace_fit(s, n, w->floor);
-	/* A product that hardly grows yet reads its weights all that time: at some size its work takes longer
-	 * than that, and from there on it grows in proportion. */
+	/* A product that hardly grows yet reads its weights all that time: at some size its work
+	 * takes longer than that, and from there on it grows in proportion. */
 	if (n > 1 && (l.b + 2 * l.c * l.x) * l.x < HARDLY * l.ns &&
 	    vc_kernel_bound(w->p->beat[i].name) != VC_BOUND_BYTES) {
 		l.high_b = fmax(l.high_b, l.ns / l.x);
@@ -179,8 +180,8 @@ static double between(const double *at, size_t n, size_t i, size_t j)
 	return j > i ? at[j] - at[i] : at[n] - at[i] + at[j];
 }
 
-/* The same idle time before a kernel in both recordings, though from the last launch that is seen in
- * both to this one much more time went by in one of them: the program waited for the GPU. */
+/* The same idle time before a kernel in both recordings, though from the last launch that is seen
+ * in both to this one much more time went by in one of them: the program waited for the GPU. */
 static int waits(struct work *w, size_t other, struct vc_error *err)
 {
 	const struct vc_profile *p = w->p, *o = w->t->at[other];
@@ -195,7 +196,8 @@ static int waits(struct work *w, size_t other, struct vc_error *err)
 		if (m[i] == VC_BEAT_ALONE || !vc_queue_seen(p, i) || !vc_queue_seen(o, m[i]))
 			continue;
 		if (last < p->beats && last != i && k >= p->beats) {
-			double a = between(here, p->beats, last, i), b = between(there, o->beats, m[last], m[i]);
+			double a = between(here, p->beats, last, i),
+			       b = between(there, o->beats, m[last], m[i]);
 			double x = p->beat[i].gap, y = o->beat[m[i]].gap;
 			w->host[i].waits |= fabs(a - b) > 0.1 * fmin(a, b) + 2 * fmax(x, y) &&
 					    fabs(x - y) <= 0.25 * fmax(x, y);
@@ -234,7 +236,8 @@ static int read_host(struct work *w, struct vc_error *err)
 		if (w->host[i].waits && q[j].waits)
 			w->host[i].after = fmin(w->host[i].after, q[j].after);
 	}
-	double a = w->p->busy * (double)w->p->step_ns, b = t->at[light]->busy * (double)t->at[light]->step_ns;
+	double a = w->p->busy * (double)w->p->step_ns,
+	       b = t->at[light]->busy * (double)t->at[light]->step_ns;
 	free(q);
 	return b < 0.95 * a ? waits(w, light, err) : VC_OK;
 }
@@ -256,14 +259,15 @@ static size_t first_beat(const struct work *w)
 	size_t n = w->p->beats;
 
 	for (size_t i = 0; w->phases && i < n; i++)
-		if (w->phase[i] != VC_KERNEL_OPTIMIZER && w->phase[(i + n - 1) % n] == VC_KERNEL_OPTIMIZER)
+		if (w->phase[i] != VC_KERNEL_OPTIMIZER &&
+		    w->phase[(i + n - 1) % n] == VC_KERNEL_OPTIMIZER)
 			return i;
 	return 0;
 }
 
 /* The kernels of a phase, of them those between two shares of their number. */
-static void queue_part(struct work *w, enum vc_kernel_phase phase, const double *x, int lean, double from,
-		       double to)
+static void queue_part(struct work *w, enum vc_kernel_phase phase, const double *x, int lean,
+		       double from, double to)
 {
 	size_t n = w->p->beats, first = first_beat(w), all = 0, at = 0;
 
@@ -295,7 +299,8 @@ static double step_at(struct work *w, const double *x, int lean, bool with, doub
 		for (double k = 0; k < w->ask->passes; k++) {
 			queue_phase(w, VC_KERNEL_FORWARD, x, lean);
 			for (size_t j = 0; w->ask->recompute && j < w->ask->parts; j++)
-				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->part[j].from, w->ask->part[j].to);
+				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->part[j].from,
+					   w->ask->part[j].to);
 			queue_phase(w, VC_KERNEL_BACKWARD, x, lean);
 		}
 		queue_phase(w, VC_KERNEL_OPTIMIZER, x, lean);
@@ -380,10 +385,13 @@ static double uncertainty(struct work *w, double scale)
 
 		if (k == w->base || only_axis(w->t, w->base, k) >= w->t->axes || !(recorded > 0))
 			continue;
-		double said = fmax(scale * step_at(w, w->t->x[k], 0, false, NULL), loader_at(w, w->t->x[k], 0));
+		double said = fmax(scale * step_at(w, w->t->x[k], 0, false, NULL),
+				   loader_at(w, w->t->x[k], 0));
 		worst = fmax(worst, fabs(said - recorded) / recorded);
 	}
-	spread = w->p->step_ns ? (double)(w->p->step_max_ns - w->p->step_min_ns) / 2 / (double)w->p->step_ns : 0;
+	spread = w->p->step_ns ? (double)(w->p->step_max_ns - w->p->step_min_ns) / 2 /
+					 (double)w->p->step_ns :
+				 0;
 	return fmin(0.5, worst + fmin(spread, 0.1));
 }
 
@@ -402,8 +410,10 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 	bare = scale * step_at(w, x, 0, true, &busy);
 	double load = w->ask->passes * loader_at(w, x, 0);
 	out->step_ns = fmax(bare, load);
-	out->low_ns = fmax(scale * step_at(w, x, -1, true, NULL), w->ask->passes * loader_at(w, x, -1));
-	out->high_ns = fmax(scale * step_at(w, x, 1, true, NULL), w->ask->passes * loader_at(w, x, 1));
+	out->low_ns =
+		fmax(scale * step_at(w, x, -1, true, NULL), w->ask->passes * loader_at(w, x, -1));
+	out->high_ns =
+		fmax(scale * step_at(w, x, 1, true, NULL), w->ask->passes * loader_at(w, x, 1));
 	doubt = out->same ? 0 : uncertainty(w, scale);
 	if (out->same) {
 		out->step_ns = recorded;
@@ -412,7 +422,9 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 	}
 	out->low_ns = fmin(out->low_ns, out->step_ns) * (1 - doubt);
 	out->high_ns = fmax(out->high_ns, out->step_ns) * (1 + doubt);
-	out->busy = out->same ? w->p->busy : out->step_ns > 0 ? fmin(1, scale * busy / out->step_ns) : 0;
+	out->busy = out->same        ? w->p->busy :
+		    out->step_ns > 0 ? fmin(1, scale * busy / out->step_ns) :
+				       0;
 	out->wait = out->same ? w->p->wait : load > bare ? (load - bare) / load : 0;
 	for (size_t i = 0; i < w->p->beats; i++)
 		out->host_ns += w->host[i].host;
@@ -438,8 +450,10 @@ int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_te
 	if (r == VC_OK)
 		compare(&w, out);
 	if (r == VC_OK && out->matched < COMMON)
-		r = vc_fail(err, VC_ENOSUP, "%.0f %% of the kernels' time have no counterpart in the other "
-			    "recordings", 100 * (1 - out->matched));
+		r = vc_fail(err, VC_ENOSUP,
+			    "%.0f %% of the kernels' time have no counterpart in the other "
+			    "recordings",
+			    100 * (1 - out->matched));
 	if (r == VC_OK)
 		r = read_host(&w, err);
 	if (r == VC_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time_tempo.h - how long a step takes at a value nobody recorded: the kernels of several recordings,
- * matched, each with a law, put behind each other again. */
+/* time_tempo.h - how long a step takes at a value nobody recorded: the kernels of several
+ * recordings, matched, each with a law, put behind each other again. */
 #ifndef VC_TIME_TEMPO_H
 #define VC_TIME_TEMPO_H
 
@@ -9,8 +9,8 @@
 enum { VC_TEMPO_AXES = 4 };
 #define VC_BEAT_ALONE UINT32_MAX
 
-/* match[i] = the beat of b that beat i of a is, in order, or VC_BEAT_ALONE; b may begin elsewhere in
- * its step. match has a->beats entries. Errors: VC_ENOMEM. */
+/* match[i] = the beat of b that beat i of a is, in order, or VC_BEAT_ALONE; b may begin elsewhere
+ * in its step. match has a->beats entries. Errors: VC_ENOMEM. */
 int vc_beats_match(const struct vc_profile *a, const struct vc_profile *b, uint32_t *match,
 		   struct vc_error *err);
 
@@ -21,10 +21,11 @@ struct vc_pace_sample { double x, ns; };
 /* t = max(floor, a + b*x + c*x*x), ns. */
 struct vc_pace_law {
 	double a, b, c, floor;
-	double low_b, high_b;   /* what the recordings leave open, as slopes from the largest x on */
+	double low_b,
+		high_b; /* what the recordings leave open, as slopes from the largest x on */
 	double x, ns;           /* the recorded point nearest to the largest x */
 	double residual;        /* largest miss on the samples, share */
-	bool open;              /* it will grow, nobody knows from where on: the guess lies in between */
+	bool open; /* it will grow, nobody knows from where on: the guess lies in between */
 };
 /* Samples in ascending x, n >= 1; floor: the shortest kernel recorded. One sample: grows in
  * proportion, with everything down to "does not grow" left open. */
@@ -48,8 +49,8 @@ double vc_queue_step(const struct vc_queued *q, size_t n, double *idle);
 /* Was the GPU idle before beat i because it had not been launched yet? */
 bool vc_queue_seen(const struct vc_profile *p, size_t i);
 
-/* The program's side of a recorded step. gpu is left 0; host of operations the program launched long
- * before they ran is unknown and taken to be the usual one. q has p->beats entries. */
+/* The program's side of a recorded step. gpu is left 0; host of operations the program launched
+ * long before they ran is unknown and taken to be the usual one. q has p->beats entries. */
 void vc_queue_read(const struct vc_profile *p, struct vc_queued *q);
 
 /* ---- recordings of one program ---- */
@@ -69,7 +70,8 @@ struct vc_tempo_ask {
 	double passes;          /* forward and backward passes per step; 1 */
 	bool recompute;         /* the forward pass again within the backward pass: ... */
 	const struct vc_tempo_part *part; size_t parts; /* ... these parts of its kernels */
-	double bytes, fp32, half; /* how many times faster the card is, by what limits a kernel; 1 */
+	double bytes, fp32,
+		half; /* how many times faster the card is, by what limits a kernel; 1 */
 };
 
 struct vc_tempo_answer {

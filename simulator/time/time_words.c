@@ -68,7 +68,8 @@ void vc_time_report(struct vc_emit *e, const struct vc_result *r)
 	/* on the null GPU the clock stands while the program waits for its data */
 	real_or_null(e, "data_wait", known && !t->modelled, t->wait);
 	vc_emit_text(e, "data_wait_why", NULL, known && t->modelled ? STANDS : NULL);
-	real_or_null(e, "flushes_per_step", t->flushes >= 0 && r->pace.n + r->stats.events > 0, t->flushes);
+	real_or_null(e, "flushes_per_step", t->flushes >= 0 && r->pace.n + r->stats.events > 0,
+		     t->flushes);
 	real_or_null(e, "segments_per_step", t->mallocs >= 0, t->mallocs);
 	uint_or_null(e, "step_driver_ns", t->mallocs >= 0, t->driver_ns);
 	report_trust(e, t);
@@ -83,13 +84,16 @@ static void profile_line(struct vc_emit *e, const struct vc_profile *p, double b
 			 p->measured);
 
 	if (batch > 0)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %.4g samples/s", batch * 1e9 / (double)p->step_ns);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %.4g samples/s",
+			      batch * 1e9 / (double)p->step_ns);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
 		snprintf(line + n, sizeof(line) - (size_t)n,
-			 "; computed by the null GPU, not measured; waiting for data is not seen there");
+			 "; computed by the null GPU, not measured; waiting for data is not seen "
+			 "there");
 	else if (p->copies)
-		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%", 100 * p->wait);
+		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%",
+			 100 * p->wait);
 	vc_emit_text(e, NULL, "step time", line);
 }
 
@@ -100,14 +104,16 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
 	double batch = 0;
 
 	for (size_t i = 0; i < s->meta->params; i++)
-		if (!strcmp(s->meta->param[i].name, "batch") || !strcmp(s->meta->param[i].name, "batch_size"))
+		if (!strcmp(s->meta->param[i].name, "batch") ||
+		    !strcmp(s->meta->param[i].name, "batch_size"))
 			batch = s->meta->param[i].value;
 	vc_emit_object(e, "time", NULL);
 	uint_or_null(e, "step_ns", known, known ? p->step_ns : 0);
 	uint_or_null(e, "step_min_ns", known, known ? p->step_min_ns : 0);
 	uint_or_null(e, "step_max_ns", known, known ? p->step_max_ns : 0);
 	real_or_null(e, "steps_per_s", known, known ? 1e9 / (double)p->step_ns : 0);
-	real_or_null(e, "samples_per_s", known && batch > 0, known ? batch * 1e9 / (double)p->step_ns : 0);
+	real_or_null(e, "samples_per_s", known && batch > 0,
+		     known ? batch * 1e9 / (double)p->step_ns : 0);
 	real_or_null(e, "gpu_busy", known, known ? p->busy : 0);
 	real_or_null(e, "data_wait", known && !p->modelled, known ? p->wait : 0);
 	vc_emit_text(e, "data_wait_why", NULL, known && p->modelled ? STANDS : NULL);
@@ -135,21 +141,27 @@ const char *vc_time_words(const struct vc_result *r, char *buf, size_t n)
 		at += (size_t)snprintf(buf + at, n - at, " (%s .. %s)", vc_ns_text(t->low_ns, lo),
 				       vc_ns_text(t->high_ns, hi));
 	if (!t->same && t->recorded_ns && t->recordings == 1 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.1f %%)", vc_ns_text(t->recorded_ns, lo),
+		at += (size_t)snprintf(buf + at, n - at, ", recorded %s (%+.1f %%)",
+				       vc_ns_text(t->recorded_ns, lo),
 				       100 * ((double)t->step_ns / (double)t->recorded_ns - 1));
 	if (t->samples > 0 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, ", %.4g samples/s", t->samples * 1e9 / (double)t->step_ns);
+		at += (size_t)snprintf(buf + at, n - at, ", %.4g samples/s",
+				       t->samples * 1e9 / (double)t->step_ns);
 	if (at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", GPU busy %.0f %%", 100 * t->busy);
 	if (!t->modelled && t->wait >= 0.005 && at < n)
 		at += (size_t)snprintf(buf + at, n - at, ", waits for data %.1f %%", 100 * t->wait);
 	if (t->flushes > 0 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, ", empties the cache %.3g times per step", t->flushes);
+		at += (size_t)snprintf(buf + at, n - at,
+				       ", empties the cache %.3g times per step", t->flushes);
 	if (1 - t->matched >= 0.01 && at < n)
-		at += (size_t)snprintf(buf + at, n - at, "; %.0f %% of the kernels' time has no counterpart",
+		at += (size_t)snprintf(buf + at, n - at,
+				       "; %.0f %% of the kernels' time has no counterpart",
 				       100 * (1 - t->matched));
 	if (t->roofline && at < n)
-		at += (size_t)snprintf(buf + at, n - at, "; scaled from another card by bandwidth and FLOP/s: rough");
+		at += (size_t)snprintf(
+			buf + at, n - at,
+			"; scaled from another card by bandwidth and FLOP/s: rough");
 	if (t->modelled && at < n)
 		snprintf(buf + at, n - at, "; times computed by the null GPU, not measured");
 	return buf;
@@ -185,14 +197,15 @@ const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, ch
 		return buf;
 	if (less && rate(&r[best]) > 0)
 		at = (size_t)snprintf(buf, len, "%s %g gives %.2fx the samples/s of %g",
-				      r[best].info.vary ? r[best].info.vary : "it", r[best].info.value,
-				      rate(&r[best]) / rate(less), less->info.value);
+				      r[best].info.vary ? r[best].info.vary : "it",
+				      r[best].info.value, rate(&r[best]) / rate(less),
+				      less->info.value);
 	for (size_t i = 0; i < n; i++)
 		if (r[i].timing.flushes > 0 && vc_result_verdict(&r[i]) != VC_OOM &&
 		    (!flush || r[i].info.value < flush->info.value))
 			flush = &r[i];
 	if (flush && flush != &r[best] && at < len)
-		snprintf(buf + at, len - at, "%s%g would flush the cache %.3g times per step", at ? "; " : "",
-			 flush->info.value, flush->timing.flushes);
+		snprintf(buf + at, len - at, "%s%g would flush the cache %.3g times per step",
+			 at ? "; " : "", flush->info.value, flush->timing.flushes);
 	return buf;
 }

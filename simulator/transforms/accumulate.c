@@ -12,10 +12,9 @@
 enum { LATER = 2 }; /* allocations after which a repeated gradient is given back */
 struct config { uint64_t k; };
 
-static const struct vc_param params[] = {
-	{ "k", VC_P_UINT, offsetof(struct config, k), "2", "micro-batches per optimizer step", NULL },
-	VC_PARAM_END
-};
+static const struct vc_param params[] = { { "k", VC_P_UINT, offsetof(struct config, k), "2",
+					  "micro-batches per optimizer step", NULL },
+					 VC_PARAM_END };
 
 static int accumulate_open(struct vc_source *s, struct vc_error *err)
 {
@@ -40,7 +39,8 @@ static int repeat(struct vc_clone *c, size_t first, size_t end, struct vc_error 
 		const struct vc_event *e = &c->w->in[i];
 		const struct vc_block_life *b = vc_clone_block(c, e->id);
 		bool gradient = b && e->kind == VC_EV_ALLOC && b->category == VC_CAT_GRADIENT &&
-				c->a.span[b->span].phase == VC_PHASE_BACKWARD && b->died_event >= end;
+				c->a.span[b->span].phase == VC_PHASE_BACKWARD &&
+				b->died_event >= end;
 
 		for (size_t k = 0; r == VC_OK && e->kind == VC_EV_ALLOC && k < waiting; k++)
 			if (wait[k].due <= allocs) {
@@ -138,13 +138,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long accumulate_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long accumulate_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			    struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_accumulate = {
-	.name = "accumulate", .summary = "gradient accumulation over k micro-batches of the recorded size",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = accumulate_open, .next = accumulate_next, .close = vc_whole_close,
+	.name = "accumulate",
+	.summary = "gradient accumulation over k micro-batches of the recorded size",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = accumulate_open,
+	.next = accumulate_next,
+	.close = vc_whole_close,
 };

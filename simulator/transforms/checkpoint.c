@@ -12,21 +12,28 @@
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
 enum bound { BEST, LOW, HIGH };
-struct config { uint64_t every, stride, least, first, count, bound; bool last, all; char module[VC_PARAM_TEXT]; };
+struct config {
+	uint64_t every, stride, least, first, count, bound;
+	bool last, all;
+	char module[VC_PARAM_TEXT];
+};
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "every", VC_P_UINT, AT(every), "1", "layers per checkpointed segment", NULL },
-	{ "stride", VC_P_UINT, AT(stride), "1", "selective: only each so-many-th layer, the others keep theirs", NULL },
+	{ "stride", VC_P_UINT, AT(stride), "1",
+	  "selective: only each so-many-th layer, the others keep theirs", NULL },
 	{ "least", VC_P_SIZE, AT(least), "0", "selective: keep blocks smaller than this", NULL },
-	{ "module", VC_P_TEXT, AT(module), "", "only layers whose function is there: part of FILE:LINE, see info", NULL },
+	{ "module", VC_P_TEXT, AT(module), "",
+	  "only layers whose function is there: part of FILE:LINE, see info", NULL },
 	{ "first", VC_P_UINT, AT(first), "0", "leave out so many layers at the beginning", NULL },
 	{ "count", VC_P_UINT, AT(count), "0", "checkpoint so many layers (0: all)", NULL },
-	{ "all", VC_P_BOOL, AT(all), "false", "layers of every kind, not those alone that hand on one shape", NULL },
+	{ "all", VC_P_BOOL, AT(all), "false",
+	  "layers of every kind, not those alone that hand on one shape", NULL },
 	{ "last", VC_P_BOOL, AT(last), "true", "checkpoint the last segment too", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "layers of every kind, or as asked", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "bound", VC_P_ENUM, AT(bound), "best", "layers of every kind, or as asked",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 {
@@ -34,10 +41,13 @@ static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 
 	if (c->stride > 1 && c->every > 1)
 		return vc_fail(err, VC_EUSAGE, "checkpoint: every and stride exclude each other");
-	return c->every && c->stride ? VC_OK : vc_fail(err, VC_EUSAGE, "checkpoint: every and stride start at 1");
+	return c->every && c->stride ?
+		       VC_OK :
+		       vc_fail(err, VC_EUSAGE, "checkpoint: every and stride start at 1");
 }
 
-/* A stretch of one forward pass: blocks [from, to); its recomputation comes before event `again`. */
+/* A stretch of one forward pass: blocks [from, to); its recomputation comes before event `again`.
+ */
 struct segment { size_t from, to, end_event, again; uint64_t output; };
 
 struct plan {
@@ -80,20 +90,24 @@ static size_t begins(const struct plan *p, size_t forward, size_t death)
 }
 
 /* Segment of layers [y, z): ends where the next allocation behind it is. */
-static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc_layer *z, size_t forward,
-		       struct vc_error *err)
+static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc_layer *z,
+		       size_t forward, struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->c->a;
 	struct vc_layer all = { .from = y->from, .to = z[-1].to };
-	struct segment s = { .from = all.from, .to = all.to, .again = SIZE_MAX,
-			     .end_event = all.to < a->n ? a->block[all.to].event : a->span[forward].end };
+	struct segment s = { .from = all.from,
+			    .to = all.to,
+			    .again = SIZE_MAX,
+			    .end_event = all.to < a->n ? a->block[all.to].event :
+							 a->span[forward].end };
 	size_t output = vc_layers_output(&all, a, forward);
 
 	if (s.end_event > a->span[forward].end)
 		s.end_event = a->span[forward].end;
 	s.output = output == SIZE_MAX ? 0 : a->block[output].id;
 	for (size_t i = s.from; i < s.to; i++)
-		if (i != output && vc_layers_kept(a, &a->block[i], forward) && a->block[i].died_event < s.again)
+		if (i != output && vc_layers_kept(a, &a->block[i], forward) &&
+		    a->block[i].died_event < s.again)
 			s.again = a->block[i].died_event;
 	if (s.again == SIZE_MAX)
 		return VC_OK;
@@ -113,7 +127,8 @@ static bool is_at(const struct vc_meta *m, const struct vc_layer *y, const char 
 }
 
 /* Those that were asked for. */
-static void choose(const struct plan *p, const struct vc_meta *m, size_t forward, struct vc_layers *l)
+static void choose(const struct plan *p, const struct vc_meta *m, size_t forward,
+		   struct vc_layers *l)
 {
 	const struct config *c = p->cfg;
 	size_t n = 0;
@@ -139,9 +154,11 @@ static void say(const struct plan *p, struct vc_source *s)
 	const struct vc_anatomy *a = &p->c->a;
 	size_t passes = (size_t)a->iterations * (a->micro ? a->micro : 1);
 
-	vc_meta_note(s->meta, "checkpoint: %zu segments of %llu layers per pass give back %.2f GiB until their "
-		     "backward pass; their forward pass runs twice", p->n / (passes ? passes : 1),
-		     (unsigned long long)p->layers, (double)p->saved / (1u << 30));
+	vc_meta_note(s->meta,
+		     "checkpoint: %zu segments of %llu layers per pass give back %.2f GiB until "
+		     "their backward pass; their forward pass runs twice",
+		     p->n / (passes ? passes : 1), (unsigned long long)p->layers,
+		     (double)p->saved / (1u << 30));
 }
 
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
@@ -195,7 +212,8 @@ static int release_used(struct plan *p, const struct segment *s, const struct vc
 	uint64_t output = s->output ? vc_clone_block(p->c, s->output)->size : 0;
 	int r = VC_OK;
 
-	for (uint32_t back = USED_WIDE; r == VC_OK && back <= USED && b->born >= s->from + back; back++) {
+	for (uint32_t back = USED_WIDE; r == VC_OK && back <= USED && b->born >= s->from + back;
+	     back++) {
 		size_t i = b->born - back;
 
 		if (back == USED || p->c->a.block[i].size > output)
@@ -214,7 +232,8 @@ static size_t last_needed(const struct plan *p, const struct segment *s)
 	return last;
 }
 
-/* Once more, forward: temporaries as they were, kept blocks anew, the output for the moment only. */
+/* Once more, forward: temporaries as they were, kept blocks anew, the output for the moment only.
+ */
 static int recompute(struct plan *p, const struct segment *s, struct vc_error *err)
 {
 	struct vc_clone *c = p->c;
@@ -254,7 +273,8 @@ static int walk(struct plan *p, struct vc_error *err)
 
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
 		for (; r == VC_OK && ending < p->n && p->at[ending].end_event <= i; ending++)
-			r = release(p, &p->at[ending], p->at[ending].from, p->at[ending].to, &w->in[i], err);
+			r = release(p, &p->at[ending], p->at[ending].from, p->at[ending].to,
+				    &w->in[i], err);
 		for (size_t k = ending; r == VC_OK && k-- > 0 && ending - k < 512;)
 			if (p->at[k].again == i)
 				r = recompute(p, &p->at[k], err);
@@ -275,10 +295,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	int r = vc_clone_init(&c, s, w, err);
 
 	for (size_t k = 0; r == VC_OK && k + 1 < c.a.spans; k++)
-		if (c.a.span[k].phase == VC_PHASE_FORWARD && c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
+		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
+		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
 			r = plan_forward(&p, s, k, err);
 	if (r == VC_OK && !p.n)
-		r = vc_fail(err, VC_EUSAGE, "checkpoint: no repeating layers found in a forward pass");
+		r = vc_fail(err, VC_EUSAGE,
+			    "checkpoint: no repeating layers found in a forward pass");
 	if (r == VC_OK)
 		r = walk(&p, err);
 	if (r == VC_OK) {
@@ -289,13 +311,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long checkpoint_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long checkpoint_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			    struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_checkpoint = {
-	.name = "checkpoint", .summary = "activation checkpointing: recompute layers in the backward pass",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = checkpoint_open, .next = checkpoint_next, .close = vc_whole_close,
+	.name = "checkpoint",
+	.summary = "activation checkpointing: recompute layers in the backward pass",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = checkpoint_open,
+	.next = checkpoint_next,
+	.close = vc_whole_close,
 };

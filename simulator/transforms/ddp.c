@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ddp.c - what-if: DistributedDataParallel. Buckets are a second copy of all gradients; with
- * gradient_as_bucket_view the gradients move there, and what the backward pass makes of each lives
- * for a moment only. When the model is wrapped there is one bucket of everything; before the second
- * forward pass it is replaced by buckets of bucket_cap_mb, filled with whole tensors in the order of
- * the backward pass, the first of 1 MiB unless the size was given (torch.nn.parallel.distributed,
- * reducer.cpp, 2.11). NCCL's watchdog looks every 100 ms and may still hold the old bucket when the
- * new ones are made: the high bound. Before 1.12 buckets were small from the start. */
+ * gradient_as_bucket_view the gradients move there, and what the backward pass makes of each
+ * lives for a moment only. When the model is wrapped there is one bucket of everything; before
+ * the second forward pass it is replaced by buckets of bucket_cap_mb, filled with whole tensors
+ * in the order of the backward pass, the first of 1 MiB unless the size was given
+ * (torch.nn.parallel.distributed, reducer.cpp, 2.11). NCCL's watchdog looks every 100 ms and may
+ * still hold the old bucket when the new ones are made: the high bound. Before 1.12 buckets were
+ * small from the start. */
 #include "simulator/rewrite/resize.h"
 
 enum { LIVES = 2 }; /* allocations until a gradient is copied into its bucket */
@@ -14,13 +15,14 @@ struct config { uint64_t bucket, bound; bool view, rebuild; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "bucket", VC_P_SIZE, AT(bucket), "0", "bucket_cap_mb (0: not given, 1 MiB first, then 25 MiB)", NULL },
+	{ "bucket", VC_P_SIZE, AT(bucket), "0",
+	  "bucket_cap_mb (0: not given, 1 MiB first, then 25 MiB)", NULL },
 	{ "view", VC_P_BOOL, AT(view), "false", "gradient_as_bucket_view", NULL },
-	{ "rebuild", VC_P_BOOL, AT(rebuild), "true", "false: static_graph=False, find_unused_parameters=True",
-	  NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "how long the first bucket lives", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "rebuild", VC_P_BOOL, AT(rebuild), "true",
+	  "false: static_graph=False, find_unused_parameters=True", NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "how long the first bucket lives",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
@@ -28,7 +30,8 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	return b->size;
 }
 
-static int add_buckets(struct vc_resize *r, const struct vc_event *e, bool one, struct vc_error *err)
+static int add_buckets(struct vc_resize *r, const struct vc_event *e, bool one,
+		       struct vc_error *err)
 {
 	const struct config *c = r->config;
 	uint64_t sum = 0, cap = c->bucket ? c->bucket : 1u << 20;
@@ -53,16 +56,18 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 	int rc = VC_OK;
 
 	if (!c->rebuild)
-		return p->phase == VC_PHASE_FORWARD && !p->iteration && !p->micro ? add_buckets(r, e, false, err)
-										: VC_OK;
+		return p->phase == VC_PHASE_FORWARD && !p->iteration && !p->micro ?
+			       add_buckets(r, e, false, err) :
+			       VC_OK;
 	if (p->phase == VC_PHASE_FORWARD && !p->iteration && !p->micro)
 		return add_buckets(r, e, true, err);
 	if (p->iteration == 1 && p->phase == VC_PHASE_FORWARD && !p->micro) {
 		rc = late ? VC_OK : vc_resize_release(r, e, err);
 		return rc == VC_OK ? add_buckets(r, e, false, err) : rc;
 	}
-	return late && p->iteration == 1 && p->phase == VC_PHASE_OPTIMIZER ? vc_resize_release(r, e, err)
-									   : VC_OK;
+	return late && p->iteration == 1 && p->phase == VC_PHASE_OPTIMIZER ?
+		       vc_resize_release(r, e, err) :
+		       VC_OK;
 }
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
@@ -80,7 +85,11 @@ static long ddp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struc
 }
 
 const struct vc_source_type vc_transform_ddp = {
-	.name = "ddp", .summary = "DistributedDataParallel: gradient buckets",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.next = ddp_next, .close = vc_whole_close,
+	.name = "ddp",
+	.summary = "DistributedDataParallel: gradient buckets",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.next = ddp_next,
+	.close = vc_whole_close,
 };

@@ -8,13 +8,14 @@ struct config { uint64_t at; };
 
 static const struct vc_param params[] = {
 	{ "at", VC_P_ENUM, offsetof(struct config, at), "switches",
-	  "before each iteration, at each phase, or between training and evaluation", "iterations,phases,switches" },
-	VC_PARAM_END
-};
+	  "before each iteration, at each phase, or between training and evaluation",
+	  "iterations,phases,switches" },
+	VC_PARAM_END };
 
 static bool wanted(const struct vc_anatomy *a, size_t k, enum where at)
 {
-	bool other = a->span[k].phase == VC_PHASE_OTHER, before = a->span[k - 1].phase == VC_PHASE_OTHER;
+	bool other = a->span[k].phase == VC_PHASE_OTHER,
+	     before = a->span[k - 1].phase == VC_PHASE_OTHER;
 
 	switch (at) {
 	case AT_PHASES:
@@ -36,7 +37,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (r < 0)
 		return r;
 	if (!a.iterations)
-		r = vc_fail(err, VC_EUSAGE, "empty_cache: no iterations found in the recording; mark them "
+		r = vc_fail(err, VC_EUSAGE,
+			    "empty_cache: no iterations found in the recording; mark them "
 			    "(torch.cuda.nvtx, record --param) or cut them out with window");
 	for (size_t k = 0; r == VC_OK && k < a.spans; k++) {
 		const struct vc_span *p = &a.span[k];
@@ -52,13 +54,18 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long empty_cache_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long empty_cache_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			     struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_empty_cache = {
-	.name = "empty_cache", .summary = "call empty_cache() where phases meet",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.next = empty_cache_next, .close = vc_whole_close,
+	.name = "empty_cache",
+	.summary = "call empty_cache() where phases meet",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.next = empty_cache_next,
+	.close = vc_whole_close,
 };

@@ -6,10 +6,9 @@
 
 struct config { double f; };
 
-static const struct vc_param params[] = {
-	{ "f", VC_P_REAL, offsetof(struct config, f), "0.9", "share of the device's memory, 0 to 1", NULL },
-	VC_PARAM_END
-};
+static const struct vc_param params[] = { { "f", VC_P_REAL, offsetof(struct config, f), "0.9",
+					  "share of the device's memory, 0 to 1", NULL },
+					 VC_PARAM_END };
 
 static int fraction_open(struct vc_source *s, struct vc_error *err)
 {
@@ -35,13 +34,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r == VC_OK ? vc_whole_put(w, w->in + head, w->n - head, err) : r;
 }
 
-static long fraction_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long fraction_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			  struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_fraction = {
-	.name = "fraction", .summary = "limit the process to a share of the device from the start",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = fraction_open, .next = fraction_next, .close = vc_whole_close,
+	.name = "fraction",
+	.summary = "limit the process to a share of the device from the start",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = fraction_open,
+	.next = fraction_next,
+	.close = vc_whole_close,
 };

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsdp.c - what-if: fully sharded data parallel, as PyTorch 2.0 to 2.15 does it.
  *
- * version=2, fully_shard (torch/distributed/fsdp/_fully_shard): before a unit is used its shards are
- * gathered into one buffer on a stream of its own and copied out into whole parameters; the buffer
- * goes when the next unit has been copied out, in the backward pass at once, after which the unit
- * before it is gathered ahead. Whole gradients are copied into one buffer when a unit is through, and
- * scattered into one block on a third stream; the buffer goes when the next unit is that far.
+ * version=2, fully_shard (torch/distributed/fsdp/_fully_shard): before a unit is used its shards
+ * are gathered into one buffer on a stream of its own and copied out into whole parameters; the
+ * buffer goes when the next unit has been copied out, in the backward pass at once, after which
+ * the unit before it is gathered ahead. Whole gradients are copied into one buffer when a unit is
+ * through, and scattered into one block on a third stream; the buffer goes when the next unit is
+ * that far.
  *
- * version=1, FullyShardedDataParallel (_runtime_utils.py, _flat_param.py): a unit is one flat tensor,
- * made on the stream of the gathers; whole gradients are put into one flat tensor there, and scattered
- * on a third stream. What another stream still uses is pending: the host waits, before each gather
- * with two units on their way back, for the older of them (limit_all_gathers).
+ * version=1, FullyShardedDataParallel (_runtime_utils.py, _flat_param.py): a unit is one flat
+ * tensor, made on the stream of the gathers; whole gradients are put into one flat tensor there,
+ * and scattered on a third stream. What another stream still uses is pending: the host waits,
+ * before each gather with two units on their way back, for the older of them (limit_all_gathers).
  *
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
 #include <stdlib.h>
@@ -26,15 +27,18 @@ struct config { uint64_t ranks, version, wrap, bound; bool reshard, root, mixed;
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards that share the states", NULL },
-	{ "version", VC_P_UINT, AT(version), "2", "1: FullyShardedDataParallel, 2: fully_shard", NULL },
-	{ "wrap", VC_P_ENUM, AT(wrap), "block", "units: each layer and the rest, or the model as one",
-	  "block,whole" },
+	{ "version", VC_P_UINT, AT(version), "2", "1: FullyShardedDataParallel, 2: fully_shard",
+	  NULL },
+	{ "wrap", VC_P_ENUM, AT(wrap), "block",
+	  "units: each layer and the rest, or the model as one", "block,whole" },
 	{ "reshard", VC_P_BOOL, AT(reshard), "true", "reshard_after_forward, FULL_SHARD", NULL },
-	{ "root", VC_P_BOOL, AT(root), "false", "reshard_after_forward of the root too (version 2)", NULL },
-	{ "mixed", VC_P_BOOL, AT(mixed), "false", "units are gathered and reduced in 16 bit", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "how long blocks wait for other streams", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "root", VC_P_BOOL, AT(root), "false",
+	  "reshard_after_forward of the root too (version 2)", NULL },
+	{ "mixed", VC_P_BOOL, AT(mixed), "false", "units are gathered and reduced in 16 bit",
+	  NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "how long blocks wait for other streams",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 static int fsdp_open(struct vc_source *s, struct vc_error *err)
 {
@@ -42,8 +46,10 @@ static int fsdp_open(struct vc_source *s, struct vc_error *err)
 
 	if (!c->ranks || c->ranks > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "fsdp: ranks starts at 1");
-	return c->version == 1 || c->version == 2 ? VC_OK :
-	       vc_fail(err, VC_EUSAGE, "fsdp: version is 1 (FullyShardedDataParallel) or 2 (fully_shard)");
+	return c->version == 1 || c->version == 2 ?
+		       VC_OK :
+		       vc_fail(err, VC_EUSAGE, "fsdp: version is 1 (FullyShardedDataParallel) or 2 "
+			       "(fully_shard)");
 }
 
 struct unit {
@@ -51,7 +57,8 @@ struct unit {
 	uint64_t *whole;            /* version 2: the parameters themselves */
 	uint64_t *gradient; size_t gradients; /* whole ones, until they are scattered */
 	size_t first, params;       /* of vc_units.param, through `order` */
-	uint64_t shard_free;        /* id of the recording whose free gives the scattered gradient back */
+	uint64_t
+		shard_free; /* id of the recording whose free gives the scattered gradient back */
 	bool is_whole;
 };
 
@@ -68,7 +75,7 @@ struct fsdp {
 	uint32_t gather_stream, reduce_stream;
 	struct pending *pending; size_t pendings, pending_cap;
 	uint32_t turn, done;        /* units given back so far; those that were waited for */
-	uint32_t *used[2];          /* by parameter: states, temporaries that were taken for its own */
+	uint32_t *used[2]; /* by parameter: states, temporaries that were taken for its own */
 	size_t at[2];               /* parameter that had the last of them */
 	double *share;              /* of each parameter, what is this rank's */
 };
@@ -83,8 +90,8 @@ static uint64_t passing(const struct fsdp *f, uint64_t bytes) /* as gathered and
 	return f->cfg->mixed ? bytes / 2 : bytes;
 }
 
-/* Of a buffer that is as large as a unit. Where no layers were found units may be as small as a tensor:
- * the low bound has no such buffers. */
+/* Of a buffer that is as large as a unit. Where no layers were found units may be as small as a
+ * tensor: the low bound has no such buffers. */
 static uint64_t buffer(const struct fsdp *f, uint64_t bytes)
 {
 	return f->cfg->bound == LOW && !f->u.n && f->cfg->wrap == BLOCK ? 0 : passing(f, bytes);
@@ -101,8 +108,8 @@ static uint64_t unit_shard(const struct fsdp *f, size_t k)
 	return sum;
 }
 
-static int alloc_on(struct fsdp *f, const struct vc_event *e, uint32_t stream, uint64_t size, uint64_t *id,
-		    struct vc_error *err)
+static int alloc_on(struct fsdp *f, const struct vc_event *e, uint32_t stream, uint64_t size,
+		    uint64_t *id, struct vc_error *err)
 {
 	struct vc_event like = *e;
 
@@ -118,7 +125,8 @@ static int give_back(struct fsdp *f, const struct vc_event *e, uint64_t *id, str
 	return r;
 }
 
-static int passing_block(struct fsdp *f, const struct vc_event *e, uint64_t size, struct vc_error *err)
+static int passing_block(struct fsdp *f, const struct vc_event *e, uint64_t size,
+			 struct vc_error *err)
 {
 	uint64_t id;
 	int r = alloc_on(f, e, 0, size, &id, err);
@@ -128,8 +136,8 @@ static int passing_block(struct fsdp *f, const struct vc_event *e, uint64_t size
 
 /* ---- blocks that other streams use ---- */
 
-static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uint32_t user, bool late,
-		      struct vc_error *err)
+static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uint32_t user,
+		      bool late, struct vc_error *err)
 {
 	struct vc_event use = vc_event_like(e, VC_EV_USE, id, 0);
 	struct vc_event gone = vc_event_like(e, VC_EV_FREE, id, 0);
@@ -151,7 +159,8 @@ static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uin
 	return r == VC_OK ? vc_whole_put(f->c.w, &gone, 1, err) : r;
 }
 
-static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bool late, struct vc_error *err)
+static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bool late,
+		     struct vc_error *err)
 {
 	int r = VC_OK;
 	size_t left = 0;
@@ -188,8 +197,10 @@ static int gather_flat(struct fsdp *f, const struct vc_event *e, size_t k, struc
 	return r == VC_OK ? completed(f, e, f->done, true, err) : r;
 }
 
-/* This rank's part of the gradients: the one of the first micro batch stays, later ones are added. */
-static int reduced(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
+/* This rank's part of the gradients: the one of the first micro batch stays, later ones are
+ * added. */
+static int reduced(struct fsdp *f, const struct vc_event *e, size_t k, bool again,
+		   struct vc_error *err)
 {
 	uint64_t part;
 	int r = alloc_on(f, e, f->reduce_stream, unit_shard(f, k), &part, err);
@@ -201,7 +212,8 @@ static int reduced(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 	return r;
 }
 
-static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
+static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool again,
+			struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
 	uint64_t flat;
@@ -209,7 +221,8 @@ static int scatter_flat(struct fsdp *f, const struct vc_event *e, size_t k, bool
 
 	if (!u->gradients)
 		return VC_OK;
-	r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks), &flat, err);
+	r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks), &flat,
+		     err);
 	for (size_t i = 0; r == VC_OK && i < u->gradients; i++)
 		r = free_later(f, e, u->gradient[i], f->gather_stream, false, err);
 	u->gradients = 0;
@@ -274,8 +287,8 @@ static int copy_out(struct fsdp *f, const struct vc_event *e, size_t k, struct v
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && i < u->params; i++)
-		r = alloc_on(f, e, e->stream, buffer(f, f->u.param[f->order[u->first + i]].size), &u->whole[i],
-			     err);
+		r = alloc_on(f, e, e->stream, buffer(f, f->u.param[f->order[u->first + i]].size),
+			     &u->whole[i], err);
 	u->is_whole = true;
 	return r == VC_OK ? passing_block(f, e, OFFSETS + 208 * u->params, err) : r;
 }
@@ -291,7 +304,8 @@ static int reshard(struct fsdp *f, const struct vc_event *e, size_t k, struct vc
 	return r;
 }
 
-static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool again, struct vc_error *err)
+static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool again,
+		   struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
 	int r = reshard(f, e, k, err);
@@ -300,7 +314,8 @@ static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 		r = give_back(f, e, &f->last_scatter, err);
 	if (r < 0 || !u->gradients)
 		return r;
-	r = alloc_on(f, e, e->stream, buffer(f, unit_shard(f, k) * f->cfg->ranks), &f->last_scatter, err);
+	r = alloc_on(f, e, e->stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
+		     &f->last_scatter, err);
 	if (r == VC_OK)
 		r = passing_block(f, e, OFFSETS + 224 * u->params, err);
 	for (size_t i = 0; r == VC_OK && i < u->gradients; i++)
@@ -345,7 +360,8 @@ static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_un
 		    struct vc_error *err)
 {
 	bool root = a->unit == f->u.n;
-	bool away = root ? f->cfg->bound == LOW || (f->cfg->root && f->cfg->bound != HIGH) : f->cfg->reshard;
+	bool away = root ? f->cfg->bound == LOW || (f->cfg->root && f->cfg->bound != HIGH) :
+			   f->cfg->reshard;
 	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
@@ -366,7 +382,8 @@ static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_un
 
 /* ---- both ---- */
 
-/* The shard of each parameter, then the whole ones go; version 1: of each unit, by way of a flat one. */
+/* The shard of each parameter, then the whole ones go; version 1: of each unit, by way of a flat
+ * one. */
 static int wrap(struct fsdp *f, const struct vc_event *e, struct vc_error *err)
 {
 	int r = VC_OK;
@@ -400,12 +417,13 @@ static int wrap(struct fsdp *f, const struct vc_event *e, struct vc_error *err)
 		free(old);
 	}
 	for (size_t k = 0; r == VC_OK && f->cfg->version == 1 && k <= f->u.n; k++)
-		r = passing_block(f, e, unit_shard(f, k) * f->cfg->ranks, err); /* where the whole one will be */
+		r = passing_block(f, e, unit_shard(f, k) * f->cfg->ranks,
+				  err); /* where the whole one will be */
 	return r;
 }
 
-/* Whose is this state or temporary of the optimizer? It has the size of its parameter; of several the
- * one that had fewest, from the last one on. */
+/* Whose is this state or temporary of the optimizer? It has the size of its parameter; of several
+ * the one that had fewest, from the last one on. */
 static uint64_t state_size(struct fsdp *f, const struct vc_block_life *b)
 {
 	bool temporary = b->category == VC_CAT_OPTIMIZER_TEMP;
@@ -426,14 +444,16 @@ static uint64_t state_size(struct fsdp *f, const struct vc_block_life *b)
 
 static int one(struct fsdp *f, const struct vc_event *e, struct vc_error *err)
 {
-	const struct vc_block_life *b = e->kind == VC_EV_ALLOC ? vc_clone_block(&f->c, e->id) : NULL;
+	const struct vc_block_life *b =
+		e->kind == VC_EV_ALLOC ? vc_clone_block(&f->c, e->id) : NULL;
 	struct vc_event now = *e;
 
 	if (!b)
 		return vc_clone_event(&f->c, e, err);
 	if (f->u.of_gradient[b->born]) {
 		struct unit *u = &f->unit[f->u.of_gradient[b->born] - 1];
-		int r = vc_clone_alloc(&f->c, e, passing(f, e->size), &u->gradient[u->gradients], err);
+		int r = vc_clone_alloc(&f->c, e, passing(f, e->size), &u->gradient[u->gradients],
+				       err);
 
 		u->gradients++;
 		u->shard_free = e->id;
@@ -461,7 +481,8 @@ static int walk(struct fsdp *f, struct vc_error *err)
 			if (a->moment == VC_UNIT_WRAP)
 				r = wrap(f, e, err);
 			else
-				r = f->cfg->version == 1 ? moment_1(f, e, a, err) : moment_2(f, e, a, err);
+				r = f->cfg->version == 1 ? moment_1(f, e, a, err) :
+							   moment_2(f, e, a, err);
 		}
 		if (r == VC_OK && i < w->n)
 			r = one(f, &w->in[i], err);
@@ -469,7 +490,8 @@ static int walk(struct fsdp *f, struct vc_error *err)
 	return r;
 }
 
-/* Rank 0 has the first part of each flat parameter in version 1; the shares of version 2 are even. */
+/* Rank 0 has the first part of each flat parameter in version 1; the shares of version 2 are
+ * even. */
 static int prepare(struct fsdp *f, struct vc_error *err)
 {
 	size_t at = 0;
@@ -494,7 +516,8 @@ static int prepare(struct fsdp *f, struct vc_error *err)
 				continue;
 			f->order[at++] = i;
 			left -= mine;
-			f->share[i] = f->cfg->version == 1 ? mine / (double)p->size : 1 / (double)f->cfg->ranks;
+			f->share[i] = f->cfg->version == 1 ? mine / (double)p->size :
+							     1 / (double)f->cfg->ranks;
 		}
 		u->params = at - u->first;
 		u->whole = calloc(u->params + 1, sizeof(*u->whole));
@@ -537,9 +560,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (r == VC_OK)
 		r = walk(&f, err);
 	if (r == VC_OK)
-		vc_meta_note(s->meta, "fsdp: %zu layers of %.1f MiB, known from %s, and %.1f MiB beside them",
-			     f.u.n, (double)f.u.bytes[0] / (1u << 20), f.u.named ? "call sites" : "what repeats",
-			     (double)f.u.bytes[f.u.n] / (1u << 20));
+		vc_meta_note(
+			s->meta,
+			"fsdp: %zu layers of %.1f MiB, known from %s, and %.1f MiB beside them",
+			f.u.n, (double)f.u.bytes[0] / (1u << 20),
+			f.u.named ? "call sites" : "what repeats",
+			(double)f.u.bytes[f.u.n] / (1u << 20));
 	finish(&f);
 	return r;
 }
@@ -550,7 +576,12 @@ static long fsdp_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 }
 
 const struct vc_source_type vc_transform_fsdp = {
-	.name = "fsdp", .summary = "fully sharded data parallel over several cards",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = fsdp_open, .next = fsdp_next, .close = vc_whole_close,
+	.name = "fsdp",
+	.summary = "fully sharded data parallel over several cards",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = fsdp_open,
+	.next = fsdp_next,
+	.close = vc_whole_close,
 };

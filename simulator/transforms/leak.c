@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at which
- * that runs out of memory is where the replay does. */
+/* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at
+ * which that runs out of memory is where the replay does. */
 #include "simulator/rewrite/copies.h"
 
 struct config { uint64_t steps; };
 
-static const struct vc_param params[] = {
-	{ "steps", VC_P_UINT, offsetof(struct config, steps), "100", "iterations added at the end", NULL },
-	VC_PARAM_END
-};
+static const struct vc_param params[] = { { "steps", VC_P_UINT, offsetof(struct config, steps),
+					  "100", "iterations added at the end", NULL },
+					 VC_PARAM_END };
 
 static int leak_open(struct vc_source *s, struct vc_error *err)
 {
@@ -29,7 +28,8 @@ static uint64_t growth(const struct vc_clone *c, uint32_t iteration)
 	return sum;
 }
 
-/* Does the iteration of span k end with it? What runs between two of them (an evaluation) is of the former. */
+/* Does the iteration of span k end with it? What runs between two of them (an evaluation) is of
+ * the former. */
 static bool ends(const struct vc_anatomy *a, size_t k)
 {
 	uint32_t next = k + 1 < a->spans ? a->span[k + 1].iteration : UINT32_MAX;
@@ -86,13 +86,16 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	int r = vc_clone_init(&c, s, w, err);
 
 	if (r == VC_OK && (!vc_clone_steady(&c, &first, &end, &iteration) || c.a.iterations < 3))
-		r = vc_fail(err, VC_EUSAGE, "leak: %u iterations found in the recording, three are needed to see what "
-			    "one leaves behind", (unsigned)c.a.iterations);
+		r = vc_fail(err, VC_EUSAGE,
+			    "leak: %u iterations found in the recording, three are needed to see "
+			    "what one leaves behind",
+			    (unsigned)c.a.iterations);
 	if (r == VC_OK) {
 		rest = vc_clone_end(&c);
 		end = with_other(&c, end);
 		for (size_t k = 0; k < c.a.spans; k++)
-			c.keeps = c.a.span[k].iteration == c.a.iterations - 1 ? c.a.span[k].end : c.keeps;
+			c.keeps = c.a.span[k].iteration == c.a.iterations - 1 ? c.a.span[k].end :
+										c.keeps;
 		c.keeps = c.keeps < rest ? c.keeps : rest;
 		r = recorded(&c, rest, err);
 	}
@@ -104,8 +107,10 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 			r = put_mark(w, &w->in[first], err);
 	}
 	if (r == VC_OK)
-		vc_meta_note(s->meta, "leak: each iteration keeps %.3f MiB that it never gives back; %llu more "
-			     "iterations are added", (double)growth(&c, iteration) / (1 << 20),
+		vc_meta_note(s->meta,
+			     "leak: each iteration keeps %.3f MiB that it never gives back; %llu "
+			     "more iterations are added",
+			     (double)growth(&c, iteration) / (1 << 20),
 			     (unsigned long long)cfg->steps);
 	if (r == VC_OK)
 		r = vc_clone_rest(&c, rest, err);
@@ -119,7 +124,12 @@ static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 }
 
 const struct vc_source_type vc_transform_leak = {
-	.name = "leak", .summary = "many more iterations: what each leaves behind adds up",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = leak_open, .next = leak_next, .close = vc_whole_close,
+	.name = "leak",
+	.summary = "many more iterations: what each leaves behind adds up",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = leak_open,
+	.next = leak_next,
+	.close = vc_whole_close,
 };

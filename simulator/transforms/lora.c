@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lora.c - what-if: low-rank adapters instead of full training. Frozen tensors lose gradient and
- * state; each adapted one gains rank * (in + out) values with gradient and two states. What was kept
- * for the gradient of a frozen tensor alone is not kept: it is what the backward pass gives back by
- * itself right behind that gradient (the input of a layer, the values a norm scales); an adapted layer
- * keeps its input for the adapter. Shapes are guessed (simulator/rewrite/shapes.h). */
+ * state; each adapted one gains rank * (in + out) values with gradient and two states. What was
+ * kept for the gradient of a frozen tensor alone is not kept: it is what the backward pass gives
+ * back by itself right behind that gradient (the input of a layer, the values a norm scales); an
+ * adapted layer keeps its input for the adapter. Shapes are guessed (simulator/rewrite/shapes.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,26 +18,32 @@ struct config { uint64_t rank, element, bound; double targets; bool twice; };
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param lora_params[] = {
 	{ "rank", VC_P_UINT, AT(rank), "8", "rank of the adapters", NULL },
-	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1", NULL },
-	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1",
+	  NULL },
+	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters",
+	  NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep",
+	  "best,low,high" },
+	VC_PARAM_END };
 static const struct vc_param qlora_params[] = {
 	{ "rank", VC_P_UINT, AT(rank), "8", "rank of the adapters", NULL },
-	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1", NULL },
-	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters", NULL },
+	{ "targets", VC_P_REAL, AT(targets), "1", "share of the matrices that is adapted, 0 to 1",
+	  NULL },
+	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters",
+	  NULL },
 	{ "double", VC_P_BOOL, AT(twice), "true", "double quantisation of the scales", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "bound", VC_P_ENUM, AT(bound), "best", "activations that frozen layers keep",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 static int lora_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	if (!c->rank || !(c->targets >= 0 && c->targets <= 1) || (c->element != 2 && c->element != 4))
-		return vc_fail(err, VC_EUSAGE, "%s: rank starts at 1, targets is 0 to 1, element 2 or 4",
+	if (!c->rank || !(c->targets >= 0 && c->targets <= 1) ||
+	    (c->element != 2 && c->element != 4))
+		return vc_fail(err, VC_EUSAGE,
+			       "%s: rank starts at 1, targets is 0 to 1, element 2 or 4",
 			       s->type->name);
 	return VC_OK;
 }
@@ -47,7 +54,8 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 
 	/* nor is there a sum over rows where no bias has a gradient */
 	if (b->category == VC_CAT_BACKWARD_TEMP &&
-	    (vc_shapes_partial_sums(a, b->born) || (b->born && vc_shapes_partial_sums(a, b->born - 1))))
+	    (vc_shapes_partial_sums(a, b->born) ||
+	     (b->born && vc_shapes_partial_sums(a, b->born - 1))))
 		return 0;
 	return b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
 	       (b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= 4096) ? 0 : b->size;
@@ -66,11 +74,13 @@ static uint64_t quantised(struct vc_resize *r, const struct vc_block_life *b)
 
 static bool is_matrix(const struct vc_resize *r, size_t i)
 {
-	return i < r->trainables && r->trainable[i] / ((const struct config *)r->config)->element >= MATRIX;
+	return i < r->trainables &&
+	       r->trainable[i] / ((const struct config *)r->config)->element >= MATRIX;
 }
 
-/* torch.nn.MultiheadAttention multiplies by itself: an adapter of its matrices would not be asked. In the
- * backward pass the one behind the attention comes first, then the three before it as one. */
+/* torch.nn.MultiheadAttention multiplies by itself: an adapter of its matrices would not be
+ * asked. In the backward pass the one behind the attention comes first, then the three before it
+ * as one. */
 static bool is_of_attention(const struct vc_resize *r, size_t i)
 {
 	size_t k = i + 1, back = i;
@@ -85,9 +95,9 @@ static bool is_of_attention(const struct vc_resize *r, size_t i)
 	       (back < i && is_matrix(r, back) && r->trainable[i] == 3 * r->trainable[back]);
 }
 
-/* Has gradient i, in order of the backward pass, an adapter? The first and the last matrix, head and
- * embedding, have none (PEFT's all-linear leaves the output layer out); of the others the share asked
- * for, evenly. */
+/* Has gradient i, in order of the backward pass, an adapter? The first and the last matrix, head
+ * and embedding, have none (PEFT's all-linear leaves the output layer out); of the others the
+ * share asked for, evenly. */
 static bool adapted(const struct vc_resize *r, size_t i, double *debt)
 {
 	const struct config *c = r->config;
@@ -96,7 +106,8 @@ static bool adapted(const struct vc_resize *r, size_t i, double *debt)
 	for (size_t k = 0; k < r->trainables; k++)
 		if (k != i && is_matrix(r, k))
 			*(k < i ? &before : &behind) = true;
-	if (!is_matrix(r, i) || is_of_attention(r, i) || ((!before || !behind) && (before || behind)))
+	if (!is_matrix(r, i) || is_of_attention(r, i) ||
+	    ((!before || !behind) && (before || behind)))
 		return false;
 	*debt += c->targets;
 	if (*debt < 1)
@@ -114,15 +125,18 @@ struct back {
 static const char *file_at(const struct vc_resize *r, size_t block, uint32_t *site)
 {
 	*site = r->c.w->in[r->c.a.block[block].event].site;
-	return r->meta && *site && *site < r->meta->frames && r->meta->frame[*site].file < r->meta->strings ?
-	       r->meta->string[r->meta->frame[*site].file] : NULL;
+	return r->meta && *site && *site < r->meta->frames &&
+			       r->meta->frame[*site].file < r->meta->strings ?
+		       r->meta->string[r->meta->frame[*site].file] :
+		       NULL;
 }
 
-/* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what they get
- * whether they are trained or not. What is asked for next says it. */
+/* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what
+ * they get whether they are trained or not. What is asked for next says it. */
 static bool goes_into_layer(const struct vc_resize *r, size_t x)
 {
-	static const char *const layer[] = { "modules/linear.py", "pytorch_utils.py", "modules/conv.py", NULL };
+	static const char *const layer[] = { "modules/linear.py", "pytorch_utils.py",
+					    "modules/conv.py", NULL };
 	uint32_t own, site;
 	const char *file = file_at(r, x, &own);
 
@@ -137,8 +151,8 @@ static bool goes_into_layer(const struct vc_resize *r, size_t x)
 	return true;
 }
 
-/* An operation is over: what it gave back alone, behind the gradient of a tensor that is frozen. What
- * is asked for in between and still there is the result of another operation. */
+/* An operation is over: what it gave back alone, behind the gradient of a tensor that is frozen.
+ * What is asked for in between and still there is the result of another operation. */
 static void over(struct vc_resize *r, struct back *k)
 {
 	if (k->gone == 1 && k->gradient && (!k->adapted || !goes_into_layer(r, k->saved->born)))
@@ -160,10 +174,12 @@ static void backward(struct vc_resize *r, const struct vc_span *p)
 		const struct vc_block_life *b = e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE ?
 						vc_clone_block(&r->c, e->id) : NULL;
 
-		if (b && e->kind == VC_EV_FREE && b->event < p->first && b->category == VC_CAT_ACTIVATION) {
+		if (b && e->kind == VC_EV_FREE && b->event < p->first &&
+		    b->category == VC_CAT_ACTIVATION) {
 			k.saved = b;
 			k.gone += k.open > k.may_be_open ? 2 : 1;
-		} else if (b && e->kind == VC_EV_FREE && k.gradient && b->event > k.gradient->event) {
+		} else if (b && e->kind == VC_EV_FREE && k.gradient &&
+			   b->event > k.gradient->event) {
 			k.open--;
 		}
 		if (!b || e->kind != VC_EV_ALLOC) {
@@ -207,8 +223,8 @@ static size_t input_of(const struct vc_resize *r, size_t i)
 	return x;
 }
 
-/* PEFT's adapters are in float: each takes a float copy of what goes into its layer, and keeps it, where
- * the model is in 16 bit. The last layer of the pass, the head, has no adapter. */
+/* PEFT's adapters are in float: each takes a float copy of what goes into its layer, and keeps
+ * it, where the model is in 16 bit. The last layer of the pass, the head, has no adapter. */
 static void float_copies(struct vc_resize *r, const struct vc_span *p)
 {
 	const struct config *c = r->config;
@@ -225,8 +241,9 @@ static void float_copies(struct vc_resize *r, const struct vc_span *p)
 		size_t x = input_of(r, i);
 
 		/* gate, activation, this one and a product of both: it takes what the gate took */
-		if (x && is_layer(r, x - 1) && b[x].size == b[i].size && b[x - 1].size == b[i].size &&
-		    !is_layer(r, i + 1) && b[i + 1].size == b[i].size)
+		if (x && is_layer(r, x - 1) && b[x].size == b[i].size &&
+		    b[x - 1].size == b[i].size && !is_layer(r, i + 1) &&
+		    b[i + 1].size == b[i].size)
 			x = input_of(r, x - 1);
 		debt += c->targets;
 		if (debt < 1 || b[x].event < p->first)
@@ -244,7 +261,8 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 
 	for (uint32_t i = 1; r->meta && i < r->meta->frames && !r->own_attention; i++)
 		r->own_attention = r->meta->frame[i].function < r->meta->strings &&
-			!strcmp(r->meta->string[r->meta->frame[i].function], "multi_head_attention_forward");
+				   !strcmp(r->meta->string[r->meta->frame[i].function],
+					   "multi_head_attention_forward");
 	r->lives = calloc(r->c.a.n + 1, sizeof(*r->lives));
 	if (!r->lives)
 		return vc_nomem(err, "what frozen layers do not keep");
@@ -268,7 +286,8 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 	double debt = 0;
 	int rc = VC_OK;
 
-	if (r->size == quantised && (p->phase == VC_PHASE_FORWARD || p->phase == VC_PHASE_BACKWARD)) {
+	if (r->size == quantised &&
+	    (p->phase == VC_PHASE_FORWARD || p->phase == VC_PHASE_BACKWARD)) {
 		uint64_t second = 0; /* the current layer's weight in 16 bit, for the product */
 		for (size_t i = 0; i < r->trainables; i++)
 			if (r->trainable[i] > second && r->trainable[i] < r->largest)
@@ -307,8 +326,10 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r.size = quantised;
 	int rc = vc_resize_run(&r, s, w, err);
 	if (rc == VC_OK)
-		vc_meta_note(s->meta, "%s: %.2f million trainable values; dropout of the adapters (none here) would "
-			     "keep a copy of each input%s", s->type->name, (double)r.total / 1e6,
+		vc_meta_note(s->meta,
+			     "%s: %.2f million trainable values; dropout of the adapters (none "
+			     "here) would keep a copy of each input%s",
+			     s->type->name, (double)r.total / 1e6,
 			     s->type == &vc_transform_qlora ? "; held against one real run" : "");
 	return rc;
 }
@@ -319,13 +340,23 @@ static long lora_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 }
 
 const struct vc_source_type vc_transform_lora = {
-	.name = "lora", .summary = "low-rank adapters instead of full training",
-	.params = lora_params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = lora_open, .next = lora_next, .close = vc_whole_close,
+	.name = "lora",
+	.summary = "low-rank adapters instead of full training",
+	.params = lora_params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = lora_open,
+	.next = lora_next,
+	.close = vc_whole_close,
 };
 
 const struct vc_source_type vc_transform_qlora = {
-	.name = "qlora", .summary = "low-rank adapters over 4-bit weights",
-	.params = qlora_params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = lora_open, .next = lora_next, .close = vc_whole_close,
+	.name = "qlora",
+	.summary = "low-rank adapters over 4-bit weights",
+	.params = qlora_params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = lora_open,
+	.next = lora_next,
+	.close = vc_whole_close,
 };

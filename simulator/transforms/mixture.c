@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixture.c - what-if: batches of varying length. Each added iteration has its own share of the
- * recorded data, spread evenly over the range (golden-ratio sequence: the same on every machine). */
+ * recorded data, spread evenly over the range (golden-ratio sequence: the same on every machine).
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,10 +16,11 @@ static const struct vc_param params[] = {
 	{ "low", VC_P_REAL, AT(low), "0.5", "smallest share of the recorded data", NULL },
 	{ "high", VC_P_REAL, AT(high), "1", "largest share", NULL },
 	{ "steps", VC_P_UINT, AT(steps), "16", "iterations added at the end", NULL },
-	{ "shares", VC_P_TEXT, AT(shares), "", "instead of those: shares in this order, as in 0.5/1/1.5", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "all of them, or the largest alone", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "shares", VC_P_TEXT, AT(shares), "",
+	  "instead of those: shares in this order, as in 0.5/1/1.5", NULL },
+	{ "bound", VC_P_ENUM, AT(bound), "best", "all of them, or the largest alone",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 /* Shares as given, at most SHARES of them; 0: none, or no such list. */
 static size_t read_shares(const char *text, double *share)
@@ -44,10 +46,13 @@ static int mixture_open(struct vc_source *s, struct vc_error *err)
 	double share[SHARES];
 
 	if (!(c->low > 0 && c->low <= c->high) || !c->steps || c->steps > 100000)
-		return vc_fail(err, VC_EUSAGE, "mixture: 0 < low <= high, and steps is 1 to 100000");
+		return vc_fail(err, VC_EUSAGE,
+			       "mixture: 0 < low <= high, and steps is 1 to 100000");
 	if (c->shares[0] && !read_shares(c->shares, share))
-		return vc_fail(err, VC_EUSAGE, "mixture: shares=%s: up to %d numbers above 0, with / between them",
-			       c->shares, SHARES);
+		return vc_fail(
+			err, VC_EUSAGE,
+			"mixture: shares=%s: up to %d numbers above 0, with / between them",
+			c->shares, SHARES);
 	return VC_OK;
 }
 
@@ -94,7 +99,12 @@ static long mixture_next(struct vc_source *s, struct vc_event *ev, size_t cap, s
 }
 
 const struct vc_source_type vc_transform_mixture = {
-	.name = "mixture", .summary = "iterations with varying amounts of data",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = mixture_open, .next = mixture_next, .close = vc_whole_close,
+	.name = "mixture",
+	.summary = "iterations with varying amounts of data",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = mixture_open,
+	.next = mixture_next,
+	.close = vc_whole_close,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offload.c - what-if: activations wait in host memory (torch.autograd.graph.save_on_cpu): copied out
- * soon after they are made, back when the operation that needs them begins, and gone when it ends. What
- * an operation saves includes its weights: their copies come back beside the activations. */
+/* offload.c - what-if: activations wait in host memory (torch.autograd.graph.save_on_cpu): copied
+ * out soon after they are made, back when the operation that needs them begins, and gone when it
+ * ends. What an operation saves includes its weights: their copies come back beside the
+ * activations. */
 #include <stdlib.h>
 
 #include "simulator/rewrite/copies.h"
@@ -25,12 +26,13 @@ static int offload_open(struct vc_source *s, struct vc_error *err)
 
 static bool moves(const struct vc_clone *c, const struct config *cfg, const struct vc_block_life *b)
 {
-	return b && b->category == VC_CAT_ACTIVATION && b->size >= cfg->least && b->died_event != SIZE_MAX &&
-	       b->died - b->born > 2 * cfg->after && c->a.span[b->span].phase == VC_PHASE_FORWARD;
+	return b && b->category == VC_CAT_ACTIVATION && b->size >= cfg->least &&
+	       b->died_event != SIZE_MAX && b->died - b->born > 2 * cfg->after &&
+	       c->a.span[b->span].phase == VC_PHASE_FORWARD;
 }
 
-/* What comes back before an event of the backward pass: chained by block, at[event] and next[block] hold
- * the number of a block + 1. A gradient stands for the copy of its weight. */
+/* What comes back before an event of the backward pass: chained by block, at[event] and
+ * next[block] hold the number of a block + 1. A gradient stands for the copy of its weight. */
 struct back { uint32_t *at, *next; uint64_t *copy; size_t copies; };
 
 static void chain(struct back *k, size_t event, const struct vc_block_life *b)
@@ -39,9 +41,10 @@ static void chain(struct back *k, size_t event, const struct vc_block_life *b)
 	k->at[event] = b->born + 1;
 }
 
-/* An operation ends where saved tensors are given back; it began at the first request behind the end of
- * the one before. */
-static void operations(struct vc_clone *c, const struct config *cfg, const struct vc_span *p, struct back *k)
+/* An operation ends where saved tensors are given back; it began at the first request behind the
+ * end of the one before. */
+static void operations(struct vc_clone *c, const struct config *cfg, const struct vc_span *p,
+		       struct back *k)
 {
 	const struct vc_block_life *weight[WEIGHTS];
 	size_t begin = SIZE_MAX, weights = 0;
@@ -56,7 +59,8 @@ static void operations(struct vc_clone *c, const struct config *cfg, const struc
 			begin = over ? i : begin;
 			weights = over ? 0 : weights;
 			over = false;
-			if (b->category == VC_CAT_GRADIENT && b->size >= WEIGHT && weights < WEIGHTS)
+			if (b->category == VC_CAT_GRADIENT && b->size >= WEIGHT &&
+			    weights < WEIGHTS)
 				weight[weights++] = b;
 		} else if (b && b->event < p->first && b->category == VC_CAT_ACTIVATION) {
 			bool out = moves(c, cfg, b);
@@ -71,8 +75,8 @@ static void operations(struct vc_clone *c, const struct config *cfg, const struc
 
 struct sum { uint64_t host, most; };
 
-static int come_back(struct vc_source *s, struct vc_clone *c, struct back *k, size_t i, struct sum *m,
-		     struct vc_error *err)
+static int come_back(struct vc_source *s, struct vc_clone *c, struct back *k, size_t i,
+		     struct sum *m, struct vc_error *err)
 {
 	const struct vc_event *e = &c->w->in[i];
 	int r = VC_OK;
@@ -103,7 +107,8 @@ static int go_out(struct vc_source *s, struct vc_clone *c, const struct vc_event
 	return r == VC_OK ? vc_whole_host(s, c->w, e, b->id, b->size, err) : r;
 }
 
-static int walk(struct vc_source *s, struct vc_clone *c, struct back *k, struct sum *m, struct vc_error *err)
+static int walk(struct vc_source *s, struct vc_clone *c, struct back *k, struct sum *m,
+		struct vc_error *err)
 {
 	const struct config *cfg = s->config;
 	struct vc_whole *w = c->w;
@@ -111,10 +116,12 @@ static int walk(struct vc_source *s, struct vc_clone *c, struct back *k, struct 
 
 	for (size_t i = 0, block = 0; r == VC_OK && i < w->n; i++) {
 		const struct vc_event *e = &w->in[i];
-		const struct vc_block_life *b = e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
+		const struct vc_block_life *b =
+			e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
 
 		r = come_back(s, c, k, i, m, err);
-		if (r == VC_OK && e->kind == VC_EV_ALLOC && e->device == w->device && block++ >= cfg->after) {
+		if (r == VC_OK && e->kind == VC_EV_ALLOC && e->device == w->device &&
+		    block++ >= cfg->after) {
 			const struct vc_block_life *out = &c->a.block[block - 1 - cfg->after];
 			if (moves(c, cfg, out))
 				r = go_out(s, c, e, out, m, err);
@@ -132,8 +139,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_clone c = { 0 };
 	struct sum m = { 0 };
 	int r = vc_clone_init(&c, s, w, err);
-	struct back k = { .at = calloc(w->n + 1, sizeof(*k.at)), .next = calloc(c.a.n + 1, sizeof(*k.next)),
-			  .copy = calloc(c.a.n + 1, sizeof(*k.copy)) };
+	struct back k = { .at = calloc(w->n + 1, sizeof(*k.at)),
+			 .next = calloc(c.a.n + 1, sizeof(*k.next)),
+			 .copy = calloc(c.a.n + 1, sizeof(*k.copy)) };
 
 	if (r == VC_OK && (!k.at || !k.next || !k.copy))
 		r = vc_nomem(err, "what comes back from the host");
@@ -143,7 +151,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (r == VC_OK)
 		r = walk(s, &c, &k, &m, err);
 	if (r == VC_OK)
-		vc_meta_note(s->meta, "offload: up to %.2f GiB of activations wait in pinned host memory",
+		vc_meta_note(s->meta,
+			     "offload: up to %.2f GiB of activations wait in pinned host memory",
 			     (double)m.most / (1u << 30));
 	free(k.at);
 	free(k.next);
@@ -158,7 +167,12 @@ static long offload_next(struct vc_source *s, struct vc_event *ev, size_t cap, s
 }
 
 const struct vc_source_type vc_transform_offload = {
-	.name = "offload", .summary = "activations wait in host memory",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = offload_open, .next = offload_next, .close = vc_whole_close,
+	.name = "offload",
+	.summary = "activations wait in host memory",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = offload_open,
+	.next = offload_next,
+	.close = vc_whole_close,
 };

@@ -17,12 +17,11 @@ struct config { uint64_t to, step, element, block; };
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "to", VC_P_ENUM, AT(to), "adamw", "the optimizer", VC_OPTIMIZERS },
-	{ "step", VC_P_ENUM, AT(step), "usual", "temporaries of step(): all tensors at once, none, one",
-	  "usual,foreach,fused,loop" },
+	{ "step", VC_P_ENUM, AT(step), "usual",
+	  "temporaries of step(): all tensors at once, none, one", "usual,foreach,fused,loop" },
 	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the parameters", NULL },
 	{ "block", VC_P_UINT, AT(block), "256", "values per scale of 8-bit states", NULL },
-	VC_PARAM_END
-};
+	VC_PARAM_END };
 
 static int optimizer_open(struct vc_source *s, struct vc_error *err)
 {
@@ -41,8 +40,8 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= SMALL ? 0 : b->size;
 }
 
-/* foreach is PyTorch's default on CUDA but for Adafactor; those, 8-bit ones, Lion and Muon work tensor by
- * tensor. */
+/* foreach is PyTorch's default on CUDA but for Adafactor; those, 8-bit ones, Lion and Muon work
+ * tensor by tensor. */
 static enum step temporaries(const struct config *c)
 {
 	if (c->step != AS_USUAL)
@@ -50,7 +49,11 @@ static enum step temporaries(const struct config *c)
 	switch ((enum vc_optimizer)c->to) {
 	case VC_OPT_ADAM8BIT: case VC_OPT_LION8BIT:
 		return FUSED;
-	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF: case VC_OPT_LION: case VC_OPT_MUON: case VC_OPT_LAMB:
+	case VC_OPT_ADAFACTOR:
+	case VC_OPT_ADAFACTOR_HF:
+	case VC_OPT_LION:
+	case VC_OPT_MUON:
+	case VC_OPT_LAMB:
 		return LOOP;
 	default:
 		return FOREACH;
@@ -64,10 +67,10 @@ static bool lazy(const struct config *c)
 	       c->to == VC_OPT_LION8BIT || c->to == VC_OPT_LAMB;
 }
 
-/* What the step of one tensor asks for, each as large as the tensor: `a` a block, `A` gives it back; `n` a new
- * one that takes a name which stays until the next tensor's does, `o` the older one of that name goes, `N`
- * the new one does;
- * `S` scratch of a sum over rows, `R` and `C` means over one side. From the sources of PyTorch 2.11
+/* What the step of one tensor asks for, each as large as the tensor: `a` a block, `A` gives it
+ * back; `n` a new one that takes a name which stays until the next tensor's does, `o` the older
+ * one of that name goes, `N` the new one does; `S` scratch of a sum over rows, `R` and `C` means
+ * over one side. From the sources of PyTorch 2.11
  * (_single_tensor_*), transformers 4.57 and lion-pytorch 0.2. */
 static const char *one_tensor(enum vc_optimizer to, bool matrix)
 {
@@ -106,7 +109,8 @@ static struct vc_tensor_shape shape(const struct vc_resize *r, size_t i)
 {
 	const struct config *c = r->config;
 
-	return vc_shapes_guess(r->trainable, r->trainables, i, (unsigned)c->element, r->convolutional);
+	return vc_shapes_guess(r->trainable, r->trainables, i, (unsigned)c->element,
+			       r->convolutional);
 }
 
 static bool factored(enum vc_optimizer to)
@@ -124,7 +128,9 @@ static int add_state(struct vc_resize *r, const struct vc_event *e, size_t i, st
 {
 	const struct config *c = r->config;
 	enum vc_optimizer to = (enum vc_optimizer)c->to;
-	uint64_t bytes = vc_optimizer_state(to, shape(r, i), (unsigned)c->element, (unsigned)c->block), n = r->trainable[i];
+	uint64_t bytes = vc_optimizer_state(to, shape(r, i), (unsigned)c->element,
+					    (unsigned)c->block),
+		 n = r->trainable[i];
 	bool narrow = to == VC_OPT_ADAM8BIT || to == VC_OPT_LION8BIT;
 	uint64_t part[4] = { bytes }, values = n / c->element;
 
@@ -152,22 +158,27 @@ static int add_state(struct vc_resize *r, const struct vc_event *e, size_t i, st
 /* Scratch of the sum over the rows of a matrix: on the card that was recorded, else an A100. */
 static uint64_t scratch(const struct vc_resize *r, struct vc_tensor_shape t)
 {
-	const struct vc_device_info *d = r->meta ? vc_meta_device_known(r->meta, r->c.w->device) : NULL;
-	struct vc_reduction_card card = { d && d->sms > 0 ? (uint32_t)d->sms : 108,
-					  vc_threads_per_sm(d && d->cc_major ? d->cc_major : 8, d ? d->cc_minor : 0) };
+	const struct vc_device_info *d =
+		r->meta ? vc_meta_device_known(r->meta, r->c.w->device) : NULL;
+	struct vc_reduction_card card = {
+		d && d->sms > 0 ? (uint32_t)d->sms : 108,
+		vc_threads_per_sm(d && d->cc_major ? d->cc_major : 8, d ? d->cc_minor : 0) };
 	uint64_t partial, semaphores, rows = t.rows, cols = t.cols;
 
 	if (cols > 16 * rows) { /* words times width: no product has such a shape */
 		rows = t.cols;
 		cols = t.rows;
 	}
-	return !t.times && cols > 1 && vc_reduction(cols, rows, &card, &partial, &semaphores) ? partial : 0;
+	return !t.times && cols > 1 && vc_reduction(cols, rows, &card, &partial, &semaphores) ?
+		       partial :
+		       0;
 }
 
 struct loop { uint64_t a, new, old; };
 
 /* Asked for, used and given back. */
-static int passing(struct vc_resize *r, const struct vc_event *e, uint64_t size, struct vc_error *err)
+static int passing(struct vc_resize *r, const struct vc_event *e, uint64_t size,
+		   struct vc_error *err)
 {
 	uint64_t id;
 	int rc = size ? vc_clone_alloc(&r->c, e, size, &id, err) : VC_OK;
@@ -175,8 +186,8 @@ static int passing(struct vc_resize *r, const struct vc_event *e, uint64_t size,
 	return rc == VC_OK && size ? vc_clone_free(&r->c, e, id, err) : rc;
 }
 
-static int run_step(struct vc_resize *r, struct loop *l, const char *steps, size_t i, const struct vc_event *e,
-		    struct vc_error *err)
+static int run_step(struct vc_resize *r, struct loop *l, const char *steps, size_t i,
+		    const struct vc_event *e, struct vc_error *err)
 {
 	struct vc_tensor_shape t = shape(r, i);
 	uint64_t size = r->trainable[i];
@@ -215,7 +226,8 @@ static int run_step(struct vc_resize *r, struct loop *l, const char *steps, size
 }
 
 /* The parameters are in the order of the model, which the backward pass comes by from its end. */
-static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states, bool steps, struct vc_error *err)
+static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states, bool steps,
+		      struct vc_error *err)
 {
 	const struct config *c = r->config;
 	struct loop l = { 0 };
@@ -227,7 +239,8 @@ static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states
 		if (states)
 			rc = add_state(r, e, i, err);
 		if (rc == VC_OK && steps)
-			rc = run_step(r, &l, one_tensor((enum vc_optimizer)c->to, t.cols > 1 || t.times),
+			rc = run_step(r, &l,
+				      one_tensor((enum vc_optimizer)c->to, t.cols > 1 || t.times),
 				      i, e, err);
 	}
 	if (rc == VC_OK)
@@ -235,7 +248,8 @@ static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states
 	return rc;
 }
 
-static int add_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id, struct vc_error *err)
+static int add_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id,
+		    struct vc_error *err)
 {
 	int rc = VC_OK;
 
@@ -244,7 +258,8 @@ static int add_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id,
 	return rc;
 }
 
-static int free_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id, struct vc_error *err)
+static int free_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id,
+		     struct vc_error *err)
 {
 	int rc = VC_OK;
 
@@ -258,7 +273,8 @@ static int free_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id
 static int all_at_once(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = r->config;
-	uint64_t *id = calloc(2 * r->trainables + 2, sizeof(*id)), *a = id, *n = id ? id + r->trainables : NULL;
+	uint64_t *id = calloc(2 * r->trainables + 2, sizeof(*id)), *a = id,
+		 *n = id ? id + r->trainables : NULL;
 	int rc = id ? VC_OK : vc_nomem(err, "temporaries of an optimizer");
 
 	for (size_t i = r->trainables; rc == VC_OK && c->to == VC_OPT_ADAFACTOR && i-- > 0;) {
@@ -298,18 +314,25 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .meta = s->meta };
+	struct vc_resize r = {
+		.config = s->config, .size = size_of, .enter = enter, .meta = s->meta };
 
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long optimizer_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long optimizer_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			   struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_optimizer = {
-	.name = "optimizer", .summary = "another optimizer: its states and the temporaries of its step",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = optimizer_open, .next = optimizer_next, .close = vc_whole_close,
+	.name = "optimizer",
+	.summary = "another optimizer: its states and the temporaries of its step",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = optimizer_open,
+	.next = optimizer_next,
+	.close = vc_whole_close,
 };

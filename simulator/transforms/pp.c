@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pp.c - what-if: pipeline parallel, one forward one backward (torch.distributed.pipelining, Schedule1F1B). The
- * recorded step is one micro-batch. A stage holds its layers, what comes before them (the first) or behind
- * (the last), the activations of min(micro, stages - stage) micro-batches, gradients while later ones run,
- * and buffers for what it receives of every micro-batch; the last keeps the outputs of all and joins them.
- * Without layers: an equal share of everything. */
+/* pp.c - what-if: pipeline parallel, one forward one backward (torch.distributed.pipelining,
+ * Schedule1F1B). The recorded step is one micro-batch. A stage holds its layers, what comes
+ * before them (the first) or behind (the last), the activations of min(micro, stages - stage)
+ * micro-batches, gradients while later ones run, and buffers for what it receives of every
+ * micro-batch; the last keeps the outputs of all and joins them. Without layers: an equal share
+ * of everything. */
 #include <stdlib.h>
 
 #include "simulator/rewrite/resize.h"
@@ -16,9 +17,9 @@ struct config { uint64_t stages, stage, micro; };
 static const struct vc_param params[] = {
 	{ "stages", VC_P_UINT, AT(stages), "2", "stages of the pipeline", NULL },
 	{ "stage", VC_P_UINT, AT(stage), "0", "which one, from 0", NULL },
-	{ "micro", VC_P_UINT, AT(micro), "8", "micro-batches of a step, each like the recorded one", NULL },
-	VC_PARAM_END
-};
+	{ "micro", VC_P_UINT, AT(micro), "8",
+	  "micro-batches of a step, each like the recorded one", NULL },
+	VC_PARAM_END };
 
 struct pipe {
 	struct vc_resize r;       /* first: hooks get a pointer to it */
@@ -57,7 +58,8 @@ static uint64_t share_of(const struct config *c, const struct vc_block_life *b)
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
 		return (b->size + c->stages - 1) / c->stages;
 	case VC_CAT_ACTIVATION:
-		return b->size <= SMALL ? b->size : (b->size * in_flight(c) + c->stages - 1) / c->stages;
+		return b->size <= SMALL ? b->size :
+					  (b->size * in_flight(c) + c->stages - 1) / c->stages;
 	default:
 		return b->size;
 	}
@@ -78,7 +80,8 @@ static uint16_t stage_of(const struct pipe *p, size_t unit)
 	return (uint16_t)(unit * config_of(p)->stages / p->u.n);
 }
 
-/* Owners of what passes make: the layer that runs; before the first stage 0, behind the last the last. */
+/* Owners of what passes make: the layer that runs; before the first stage 0, behind the last the
+ * last. */
 static void own_passes(struct pipe *p)
 {
 	const struct vc_anatomy *a = &p->r.c.a;
@@ -104,7 +107,8 @@ static void own_passes(struct pipe *p)
 			if (x->moment == VC_UNIT_BACKWARD_END && !x->unit)
 				now = 0;
 		}
-		if ((s->phase == VC_PHASE_FORWARD || s->phase == VC_PHASE_BACKWARD) && b->category != VC_CAT_WORKSPACE)
+		if ((s->phase == VC_PHASE_FORWARD || s->phase == VC_PHASE_BACKWARD) &&
+		    b->category != VC_CAT_WORKSPACE)
 			p->owner[i] = now;
 	}
 }
@@ -136,7 +140,8 @@ static void own_parameters(struct pipe *p)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct vc_block_life *b = &a->block[i];
 
-		if (b->category == VC_CAT_STATE && each && b->size > SMALL / 64 && seen / each < p->u.params)
+		if (b->category == VC_CAT_STATE && each && b->size > SMALL / 64 &&
+		    seen / each < p->u.params)
 			p->owner[i] = owner_of_param(p, seen++ / each);
 		if (b->category != VC_CAT_OPTIMIZER_TEMP)
 			continue;
@@ -148,7 +153,8 @@ static void own_parameters(struct pipe *p)
 	}
 }
 
-/* What a stage hands on is the last thing that a layer keeps; the result is the last that the model makes. */
+/* What a stage hands on is the last thing that a layer keeps; the result is the last that the
+ * model makes. */
 static void find_results(struct pipe *p)
 {
 	const struct vc_anatomy *a = &p->r.c.a;
@@ -193,26 +199,30 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 		if (p->owner[i] != c->stage && p->owner[i] != EVERYWHERE) {
 			b->category = b->category == VC_CAT_GRADIENT ? VC_CAT_UNKNOWN : b->category;
 		} else if (b->category == VC_CAT_ACTIVATION && b->size > SMALL && more) {
-			r->extra[i] = (struct vc_extra){ .beside = more * b->size, .pieces = more, .until = UINT32_MAX };
+			r->extra[i] = (struct vc_extra){
+				.beside = more * b->size, .pieces = more, .until = UINT32_MAX };
 		}
 	}
 	return VC_OK;
 }
 
 /* The gradients of earlier micro-batches are there while a later one runs. */
-static int hold_gradients(struct pipe *p, const struct vc_span *s, const struct vc_event *e, struct vc_error *err)
+static int hold_gradients(struct pipe *p, const struct vc_span *s, const struct vc_event *e,
+			  struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->r.c.a;
 	int rc = VC_OK;
 
 	p->r.gradient_at = 0;
 	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
-		if (a->block[i].category == VC_CAT_GRADIENT && a->block[i].iteration == s->iteration)
+		if (a->block[i].category == VC_CAT_GRADIENT &&
+		    a->block[i].iteration == s->iteration)
 			rc = vc_resize_add(&p->r, e, a->block[i].size, true, err);
 	return rc;
 }
 
-static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e, struct vc_error *err)
+static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,
+		 struct vc_error *err)
 {
 	struct pipe *p = pipe_of(r);
 	const struct config *c = config_of(p);
@@ -220,7 +230,8 @@ static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 	int rc = VC_OK;
 
 	if (p->owner && s->phase == VC_PHASE_BACKWARD && last)
-		return vc_resize_add(r, e, p->output, true, err); /* the loss has let go of it, the schedule has not */
+		return vc_resize_add(r, e, p->output, true,
+				     err); /* the loss has let go of it, the schedule has not */
 	if (!p->owner || s->phase != VC_PHASE_FORWARD)
 		return VC_OK;
 	for (uint64_t k = 0; rc == VC_OK && !p->started && k < c->micro; k++) {
@@ -236,7 +247,8 @@ static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 	return rc;
 }
 
-static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e, struct vc_error *err)
+static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,
+		 struct vc_error *err)
 {
 	struct pipe *p = pipe_of(r);
 	const struct config *c = config_of(p);
@@ -253,14 +265,21 @@ static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct pipe p = { .r = { .config = s->config, .size = size_of, .prepare = prepare, .enter = enter,
-				 .leave = leave, .held_by_gradient = true, .meta = s->meta } };
+	struct pipe p = { .r = { .config = s->config,
+			       .size = size_of,
+			       .prepare = prepare,
+			       .enter = enter,
+			       .leave = leave,
+			       .held_by_gradient = true,
+			       .meta = s->meta } };
 	int rc = vc_resize_run(&p.r, s, w, err);
 
 	if (rc == VC_OK)
-		vc_meta_note(s->meta, "pp: %s; the recorded step is one micro-batch of the pipeline", p.owner ?
-			     "layers are shared out between the stages" :
-			     "fewer layers than stages were found, an equal share of everything is taken");
+		vc_meta_note(s->meta,
+			     "pp: %s; the recorded step is one micro-batch of the pipeline",
+			     p.owner ? "layers are shared out between the stages" :
+				       "fewer layers than stages were found, an equal share of "
+				       "everything is taken");
 	free(p.owner);
 	vc_units_fini(&p.u);
 	return rc;
@@ -272,7 +291,12 @@ static long pp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct
 }
 
 const struct vc_source_type vc_transform_pp = {
-	.name = "pp", .summary = "pipeline parallel: one stage of several (an estimate)",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = pp_open, .next = pp_next, .close = vc_whole_close,
+	.name = "pp",
+	.summary = "pipeline parallel: one stage of several (an estimate)",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = pp_open,
+	.next = pp_next,
+	.close = vc_whole_close,
 };

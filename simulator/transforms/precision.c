@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* precision.c - what-if: from float to autocast or to pure 16 bit. Which operations stay in float follows
- * from call sites (simulator/rewrite/autocast.h); the bounds are what those leave open. Without them `act`
- * says which share of the activations halves, and the bounds are all and none. A new recording is better.
+/* precision.c - what-if: from float to autocast or to pure 16 bit. Which operations stay in float
+ * follows from call sites (simulator/rewrite/autocast.h); the bounds are what those leave open.
+ * Without them `act` says which share of the activations halves, and the bounds are all and none.
+ * A new recording is better.
  */
 #include "simulator/rewrite/autocast.h"
 
@@ -11,13 +12,14 @@ struct config { uint64_t to, bound; double act; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "to", VC_P_ENUM, AT(to), "amp", "autocast, all in 16 bit, or all but parameters and states (for fsdp:mixed)",
+	{ "to", VC_P_ENUM, AT(to), "amp",
+	  "autocast, all in 16 bit, or all but parameters and states (for fsdp:mixed)",
 	  "amp,bf16,mixed" },
 	{ "act", VC_P_REAL, AT(act), "-1",
 	  "share of activation bytes that halves, 0 to 1 (-1: 0.7 under autocast, else 1)", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "all of the activations halve, or none", "best,low,high" },
-	VC_PARAM_END
-};
+	{ "bound", VC_P_ENUM, AT(bound), "best", "all of the activations halve, or none",
+	  "best,low,high" },
+	VC_PARAM_END };
 
 static int precision_open(struct vc_source *s, struct vc_error *err)
 {
@@ -51,7 +53,10 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
 		return c->to == HALF && b->size > 8 ? (b->size + 1) / 2 : b->size;
-	case VC_CAT_ACTIVATION: case VC_CAT_FORWARD_TEMP: case VC_CAT_BACKWARD_TEMP: case VC_CAT_OTHER_TEMP:
+	case VC_CAT_ACTIVATION:
+	case VC_CAT_FORWARD_TEMP:
+	case VC_CAT_BACKWARD_TEMP:
+	case VC_CAT_OTHER_TEMP:
 		if (b->size <= 512 || (r->wide && r->wide[b->born]))
 			return b->size;
 		return (uint64_t)((double)b->size * (1 - (r->wide ? 1 : share(c)) / 2) + 0.5);
@@ -91,19 +96,26 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (c->act < 0 && s->meta->frames > 1)
 		r.prepare = classify;
 
-	vc_meta_note(s->meta, "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "
+	vc_meta_note(s->meta,
+		     "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "
 		     "bounds, a recording at that precision is exact",
 		     r.prepare ? "told by call sites" : "not recorded");
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long precision_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long precision_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			   struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_precision = {
-	.name = "precision", .summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = precision_open, .next = precision_next, .close = vc_whole_close,
+	.name = "precision",
+	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = precision_open,
+	.next = precision_next,
+	.close = vc_whole_close,
 };

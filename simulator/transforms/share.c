@@ -14,17 +14,19 @@ struct config { uint64_t n, each, context, mode; };
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
 	{ "n", VC_P_UINT, AT(n), "2", "processes on the card, this one included", NULL },
-	{ "each", VC_P_SIZE, AT(each), "0", "memory each of the others reserves (0: as this one)", NULL },
-	{ "context", VC_P_SIZE, AT(context), "450MiB", "of each of the others, beside its allocator", NULL },
+	{ "each", VC_P_SIZE, AT(each), "0", "memory each of the others reserves (0: as this one)",
+	  NULL },
+	{ "context", VC_P_SIZE, AT(context), "450MiB",
+	  "of each of the others, beside its allocator", NULL },
 	{ "mode", VC_P_ENUM, AT(mode), "worst", "when the others peak", "worst,aligned,optimal" },
-	VC_PARAM_END
-};
+	VC_PARAM_END };
 
 static int share_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	return c->n ? VC_OK : vc_fail(err, VC_EUSAGE, "share: n counts this process, it starts at 1");
+	return c->n ? VC_OK :
+		      vc_fail(err, VC_EUSAGE, "share: n counts this process, it starts at 1");
 }
 
 /* Live requested bytes after each event of the device. */
@@ -61,8 +63,8 @@ static uint64_t reserved_after(const struct vc_whole *w, size_t i, uint64_t rese
 
 struct needs { uint64_t *size, live, reserved, peak, top; double mean; };
 
-/* What one process has at its fullest and on average. Without segments (another transform changed the
- * requests): what is live. */
+/* What one process has at its fullest and on average. Without segments (another transform changed
+ * the requests): what is live. */
 static int read_needs(const struct vc_whole *w, struct needs *n, struct vc_error *err)
 {
 	n->size = calloc(w->next_id + 1, sizeof(*n->size));
@@ -91,9 +93,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
 		n.live = live_after(w, i, n.live, n.size);
 		n.reserved = reserved_after(w, i, n.reserved);
-		uint64_t worst = n.top > n.peak ? n.top : n.peak, aligned = n.top > n.peak ? n.reserved : n.live;
-		uint64_t now = c->each ? c->each : c->mode == WORST ? worst : c->mode == ALIGNED ? aligned :
-			       (uint64_t)n.mean;
+		uint64_t worst = n.top > n.peak ? n.top : n.peak,
+			 aligned = n.top > n.peak ? n.reserved : n.live;
+		uint64_t now = c->each            ? c->each :
+			       c->mode == WORST   ? worst :
+			       c->mode == ALIGNED ? aligned :
+						    (uint64_t)n.mean;
 		uint64_t others = (c->n - 1) * (now + c->context);
 		uint64_t off = others > said ? others - said : said - others;
 
@@ -115,7 +120,12 @@ static long share_next(struct vc_source *s, struct vc_event *ev, size_t cap, str
 }
 
 const struct vc_source_type vc_transform_share = {
-	.name = "share", .summary = "several such processes on one card",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = share_open, .next = share_next, .close = vc_whole_close,
+	.name = "share",
+	.summary = "several such processes on one card",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = share_open,
+	.next = share_next,
+	.close = vc_whole_close,
 };

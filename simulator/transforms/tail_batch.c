@@ -5,10 +5,9 @@
 
 struct config { double share; };
 
-static const struct vc_param params[] = {
-	{ "share", VC_P_REAL, offsetof(struct config, share), "0.5", "of the recorded batch, above 0 to 1", NULL },
-	VC_PARAM_END
-};
+static const struct vc_param params[] = { { "share", VC_P_REAL, offsetof(struct config, share),
+					  "0.5", "of the recorded batch, above 0 to 1", NULL },
+					 VC_PARAM_END };
 
 static int tail_batch_open(struct vc_source *s, struct vc_error *err)
 {
@@ -40,13 +39,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long tail_batch_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+static long tail_batch_next(struct vc_source *s, struct vc_event *ev, size_t cap,
+			    struct vc_error *err)
 {
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
 const struct vc_source_type vc_transform_tail_batch = {
-	.name = "tail_batch", .summary = "a last batch of another size, then a usual one",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = tail_batch_open, .next = tail_batch_next, .close = vc_whole_close,
+	.name = "tail_batch",
+	.summary = "a last batch of another size, then a usual one",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = tail_batch_open,
+	.next = tail_batch_next,
+	.close = vc_whole_close,
 };

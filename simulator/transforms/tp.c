@@ -31,8 +31,11 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
 		return b->size / c->element < MATRIX ? b->size : (b->size + c->t - 1) / c->t;
 	case VC_CAT_ACTIVATION: case VC_CAT_FORWARD_TEMP: case VC_CAT_BACKWARD_TEMP:
-		return b->size <= 512 ? b->size :
-		       (uint64_t)((double)b->size * (c->sequence ? 1 / t : (10 + 24 / t) / 34) + 0.5);
+		return b->size <= 512 ?
+			       b->size :
+			       (uint64_t)((double)b->size *
+						  (c->sequence ? 1 / t : (10 + 24 / t) / 34) +
+					  0.5);
 	default:
 		return b->size;
 	}
@@ -42,8 +45,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	struct vc_resize r = { .config = s->config, .size = size_of };
 
-	vc_meta_note(s->meta, "tp: an estimate by published formulas, held against one real run (a Llama on two "
-		     "ranks): the interval is a judgement");
+	vc_meta_note(s->meta,
+		     "tp: an estimate by published formulas, held against one real run (a Llama "
+		     "on two ranks): the interval is a judgement");
 	return vc_resize_run(&r, s, w, err);
 }
 
@@ -53,7 +57,12 @@ static long tp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct
 }
 
 const struct vc_source_type vc_transform_tp = {
-	.name = "tp", .summary = "tensor parallel over several cards (an estimate)",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = tp_open, .next = tp_next, .close = vc_whole_close,
+	.name = "tp",
+	.summary = "tensor parallel over several cards (an estimate)",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = tp_open,
+	.next = tp_next,
+	.close = vc_whole_close,
 };

@@ -12,10 +12,10 @@ struct config { uint64_t from, to, first, count; };
 static const struct vc_param params[] = {
 	{ "from", VC_P_UINT, AT(from), "0", "first event", NULL },
 	{ "to", VC_P_UINT, AT(to), "0", "event behind the last; 0: the end", NULL },
-	{ "iteration", VC_P_UINT, AT(first), "0", "first iteration, when iterations is given", NULL },
+	{ "iteration", VC_P_UINT, AT(first), "0", "first iteration, when iterations is given",
+	  NULL },
 	{ "iterations", VC_P_UINT, AT(count), "0", "how many iterations; 0: by events", NULL },
-	VC_PARAM_END
-};
+	VC_PARAM_END };
 
 /* Events of the iterations asked for. */
 static int by_iterations(struct vc_source *s, const struct vc_whole *w, size_t *from, size_t *to,
@@ -37,7 +37,8 @@ static int by_iterations(struct vc_source *s, const struct vc_whole *w, size_t *
 		*to = a.span[k].end;
 	}
 	if (*from == w->n)
-		r = vc_fail(err, VC_EUSAGE, "window: the recording has %u iterations, there is no number %llu",
+		r = vc_fail(err, VC_EUSAGE,
+			    "window: the recording has %u iterations, there is no number %llu",
 			    a.iterations, (unsigned long long)c->first);
 	vc_anatomy_fini(&a);
 	return r;
@@ -76,7 +77,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	if (r < 0)
 		return r;
 	if (from >= to)
-		return vc_fail(err, VC_EUSAGE, "window: nothing between event %zu and %zu (the trace has %zu)",
+		return vc_fail(err, VC_EUSAGE,
+			       "window: nothing between event %zu and %zu (the trace has %zu)",
 			       from, to, w->n);
 	if (from)
 		r = revive(w, from, err);
@@ -92,7 +94,11 @@ static long window_next(struct vc_source *s, struct vc_event *ev, size_t cap, st
 }
 
 const struct vc_source_type vc_transform_window = {
-	.name = "window", .summary = "only a part of the recording: some events or some iterations",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.next = window_next, .close = vc_whole_close,
+	.name = "window",
+	.summary = "only a part of the recording: some events or some iterations",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.next = window_next,
+	.close = vc_whole_close,
 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zero.c - what-if: DeepSpeed ZeRO stages 0 to 3 over several cards, with offload to the host, as DeepSpeed
- * 0.19 does it (runtime/zero/stage_1_and_2.py, stage3.py), and torch's ZeroRedundancyOptimizer (bucket=0).
+/* zero.c - what-if: DeepSpeed ZeRO stages 0 to 3 over several cards, with offload to the host, as
+ * DeepSpeed 0.19 does it (runtime/zero/stage_1_and_2.py, stage3.py), and torch's
+ * ZeroRedundancyOptimizer (bucket=0).
  *
- * Stages 1 and 2: all parameters become one flat tensor beside its old ones, and a float shard of it is
- * kept; the first gradient of a pass brings a bucket of reduce_bucket_size values however small the model
- * is, into which gradients are copied (stage 2 gives them back at once, stage 1 when the bucket is reduced);
- * reducing it flattens it once more; what stays is a shard, whose norm is computed in double, and which
- * the step takes in float. Stage 3: shards of the parameters, the bucket and a shard of gradients stay for
- * good; parameters are gathered in parts on a stream of their own, and stay until their gradient is there
- * as long as fewer than stage3_max_live_parameters are. Activations stay as recorded. */
+ * Stages 1 and 2: all parameters become one flat tensor beside its old ones, and a float shard of
+ * it is kept; the first gradient of a pass brings a bucket of reduce_bucket_size values however
+ * small the model is, into which gradients are copied (stage 2 gives them back at once, stage 1
+ * when the bucket is reduced); reducing it flattens it once more; what stays is a shard, whose
+ * norm is computed in double, and which the step takes in float. Stage 3: shards of the
+ * parameters, the bucket and a shard of gradients stay for good; parameters are gathered in parts
+ * on a stream of their own, and stay until their gradient is there as long as fewer than
+ * stage3_max_live_parameters are. Activations stay as recorded. */
 #include <stdlib.h>
 
 #include "simulator/anatomy/formulas.h"
@@ -26,16 +28,22 @@ struct config { uint64_t stage, ranks, offload, bucket, prefetch, element, live;
 static const struct vc_param params[] = {
 	{ "stage", VC_P_UINT, AT(stage), "2", "0 to 3", NULL },
 	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards that share the states", NULL },
-	{ "offload", VC_P_ENUM, AT(offload), "none", "what lives in host memory", "none,optimizer,all" },
-	{ "bucket", VC_P_UINT, AT(bucket), "500000000", "reduce_bucket_size in values; 0: torch's own stage 1", NULL },
-	{ "prefetch", VC_P_UINT, AT(prefetch), "50000000", "values gathered ahead (stage 3)", NULL },
-	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the recorded parameters, and in buckets: "
-	  "2 for a recording in 16 bit", NULL },
-	{ "live", VC_P_UINT, AT(live), "1000000000", "stage3_max_live_parameters: up to so many values stay gathered "
-	  "between the passes", NULL },
-	{ "overlap", VC_P_BOOL, AT(overlap), "false", "overlap_comm of stages 1 and 2: the bucket twice", NULL },
-	VC_PARAM_END
-};
+	{ "offload", VC_P_ENUM, AT(offload), "none", "what lives in host memory",
+	  "none,optimizer,all" },
+	{ "bucket", VC_P_UINT, AT(bucket), "500000000",
+	  "reduce_bucket_size in values; 0: torch's own stage 1", NULL },
+	{ "prefetch", VC_P_UINT, AT(prefetch), "50000000", "values gathered ahead (stage 3)",
+	  NULL },
+	{ "element", VC_P_UINT, AT(element), "4",
+	  "bytes per value of the recorded parameters, and in buckets: 2 for a recording in 16 "
+	  "bit",
+	  NULL },
+	{ "live", VC_P_UINT, AT(live), "1000000000",
+	  "stage3_max_live_parameters: up to so many values stay gathered between the passes",
+	  NULL },
+	{ "overlap", VC_P_BOOL, AT(overlap), "false",
+	  "overlap_comm of stages 1 and 2: the bucket twice", NULL },
+	VC_PARAM_END };
 
 static int zero_open(struct vc_source *s, struct vc_error *err)
 {
@@ -46,7 +54,9 @@ static int zero_open(struct vc_source *s, struct vc_error *err)
 	if (!c->ranks || c->ranks > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "zero: ranks starts at 1");
 	if (!c->bucket && c->stage > 1)
-		return vc_fail(err, VC_EUSAGE, "zero: bucket=0 is torch's ZeroRedundancyOptimizer, which has stage 1 only");
+		return vc_fail(err, VC_EUSAGE,
+			       "zero: bucket=0 is torch's ZeroRedundancyOptimizer, which has "
+			       "stage 1 only");
 	if (c->element != 2 && c->element != 4)
 		return vc_fail(err, VC_EUSAGE, "zero: element is 2 or 4");
 	if (c->offload == ALL && c->stage < 3)
@@ -89,8 +99,9 @@ struct zero {
 	uint64_t state;             /* bytes of recorded states per value */
 	bool foreach;               /* the recorded optimizer has temporaries */
 	uint32_t *open; size_t opens; /* gradients that wait for the reduction (stage 1) */
-	uint64_t *gathered; size_t gathers, given; /* whole parameters in order of the forward pass; stage 0:
-						    * three lists of blocks */
+	uint64_t *gathered;
+	size_t gathers, given;          /* whole parameters in order of the forward pass; stage 0:
+					 * three lists of blocks */
 	bool wrapped, stepped, waiting; /* waiting: for the bucket */
 };
 
@@ -115,7 +126,8 @@ static uint64_t deepspeed(struct vc_resize *r, const struct vc_block_life *b)
 	return b->category == VC_CAT_OPTIMIZER_TEMP && b->size >= 4096 ? 0 : b->size;
 }
 
-static int put(struct zero *z, const struct vc_event *e, uint64_t size, uint64_t *id, struct vc_error *err)
+static int put(struct zero *z, const struct vc_event *e, uint64_t size, uint64_t *id,
+	       struct vc_error *err)
 {
 	*id = 0;
 	return size ? vc_clone_alloc(&z->r.c, e, size, id, err) : VC_OK;
@@ -137,8 +149,11 @@ static int drop_parameters(struct zero *z, const struct vc_event *e, struct vc_e
 	int rc = VC_OK;
 
 	for (size_t t = 0, i; rc == VC_OK && t < z->r.trainables; t++) {
-		for (i = 0; i < c->a.n && (c->a.block[i].category != VC_CAT_PARAMETER || !c->alias[c->a.block[i].id] ||
-					   c->a.block[i].size != z->r.trainable[t] || &c->w->in[c->a.block[i].event] >= e); i++)
+		for (i = 0; i < c->a.n && (c->a.block[i].category != VC_CAT_PARAMETER ||
+					   !c->alias[c->a.block[i].id] ||
+					   c->a.block[i].size != z->r.trainable[t] ||
+					   &c->w->in[c->a.block[i].event] >= e);
+		     i++)
 			;
 		if (i == c->a.n)
 			continue;
@@ -178,7 +193,8 @@ static int wrap(struct zero *z, const struct vc_event *e, struct vc_error *err)
 		rc = put(z, e, flat, &id, err);
 		if (rc == VC_OK)
 			rc = drop_parameters(z, e, err);
-		if (rc == VC_OK && c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
+		if (rc == VC_OK &&
+		    c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
 			rc = put(z, e, z->r.largest, &id, err);
 		return rc == VC_OK ? master(z, e, err) : rc;
 	}
@@ -222,20 +238,22 @@ static int reduce(struct zero *z, const struct vc_event *e, struct vc_error *err
 	return rc;
 }
 
-/* The part that ends before parameter `end` of those in order of the backward pass: as many values as are
- * fetched at once. Returns where it begins; its bytes in *bytes. */
+/* The part that ends before parameter `end` of those in order of the backward pass: as many
+ * values as are fetched at once. Returns where it begins; its bytes in *bytes. */
 static size_t part_of(const struct zero *z, size_t end, uint64_t *bytes)
 {
 	const struct config *c = config_of(z);
 	size_t k = end;
 
-	for (*bytes = 0; k > 0 && (k == end || *bytes + z->r.trainable[k - 1] <= c->prefetch * c->element);)
+	for (*bytes = 0;
+	     k > 0 && (k == end || *bytes + z->r.trainable[k - 1] <= c->prefetch * c->element);)
 		*bytes += z->r.trainable[--k];
 	return k;
 }
 
 /* Copied out of the part, each a tensor of its own. */
-static int copy_out(struct zero *z, const struct vc_event *e, size_t from, size_t to, struct vc_error *err)
+static int copy_out(struct zero *z, const struct vc_event *e, size_t from, size_t to,
+		    struct vc_error *err)
 {
 	uint64_t id;
 	int rc = VC_OK;
@@ -331,7 +349,8 @@ static int born(struct vc_resize *r, const struct vc_block_life *b, const struct
 static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
-	uint64_t mine = shard(z->values, c->ranks), flat = 0, id, largest = z->r.largest / c->element;
+	uint64_t mine = shard(z->values, c->ranks), flat = 0, id,
+		 largest = z->r.largest / c->element;
 	uint64_t part = c->stage == 3 ? shard(largest, c->ranks) : least(mine, largest);
 	int rc = c->offload ? VC_OK : pass(z, e, 8 * part, err);
 
@@ -353,7 +372,8 @@ static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 /* ---- stage 0 in 16 bit (runtime/fp16/unfused_optimizer.py): float copies tensor by tensor ---- */
 
 /* Every trainable tensor, in the order of the model: `times` its size, remembered in id. */
-static int put_all(struct zero *z, const struct vc_event *e, uint64_t times, uint64_t *id, struct vc_error *err)
+static int put_all(struct zero *z, const struct vc_event *e, uint64_t times, uint64_t *id,
+		   struct vc_error *err)
 {
 	int rc = VC_OK;
 
@@ -362,7 +382,8 @@ static int put_all(struct zero *z, const struct vc_event *e, uint64_t times, uin
 	return rc;
 }
 
-static int free_all(struct zero *z, const struct vc_event *e, const uint64_t *id, struct vc_error *err)
+static int free_all(struct zero *z, const struct vc_event *e, const uint64_t *id,
+		    struct vc_error *err)
 {
 	int rc = VC_OK;
 
@@ -407,7 +428,8 @@ static int wrap_float(struct zero *z, const struct vc_event *e, struct vc_error 
 	return rc == VC_OK ? free_all(z, e, zeros, err) : rc;
 }
 
-static int enter_float(struct zero *z, const struct vc_span *p, const struct vc_event *e, struct vc_error *err)
+static int enter_float(struct zero *z, const struct vc_span *p, const struct vc_event *e,
+		       struct vc_error *err)
 {
 	int rc = VC_OK;
 
@@ -479,25 +501,31 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 	z->values = r->trainable_bytes / c->element;
 	z->state = r->trainable_bytes ? (states + r->trainable_bytes / 2) / r->trainable_bytes : 0;
 	for (size_t i = 0; i < r->trainables; i++)
-		z->small += r->trainable[i] < TENSOR_STAYS * c->element ? r->trainable[i] / c->element : 0;
+		z->small += r->trainable[i] < TENSOR_STAYS * c->element ?
+				    r->trainable[i] / c->element :
+				    0;
 	z->open = calloc(r->c.a.n + 1, sizeof(*z->open));
 	z->gathered = calloc(3 * r->trainables + 1, sizeof(*z->gathered));
 	return z->open && z->gathered ? VC_OK : vc_nomem(err, "what ZeRO holds");
 }
 
-static int say_host(struct vc_source *s, struct vc_whole *w, const struct vc_resize *r, struct vc_error *err)
+static int say_host(struct vc_source *s, struct vc_whole *w, const struct vc_resize *r,
+		    struct vc_error *err)
 {
 	const struct config *c = s->config;
-	double moved = (double)(r->trainable_bytes / c->element) * (c->offload == ALL ? 12 + (double)c->element : 12);
+	double moved = (double)(r->trainable_bytes / c->element) *
+		       (c->offload == ALL ? 12 + (double)c->element : 12);
 	double all = vc_deepspeed_host((double)(r->trainable_bytes / c->element),
 				       (double)(r->largest / c->element), (unsigned)c->stage,
 				       (double)c->ranks, (int)c->offload);
-	int rc = vc_whole_host(s, w, &w->in[0], w->next_id++, (uint64_t)(all / (double)c->ranks), err);
+	int rc = vc_whole_host(s, w, &w->in[0], w->next_id++, (uint64_t)(all / (double)c->ranks),
+			       err);
 
 	if (rc == VC_OK)
-		vc_meta_note(s->meta, "zero: %.2f GiB of states and parameters of this rank leave the "
-			     "card; DeepSpeed's estimate is %.2f GiB of host memory for all %llu ranks, with "
-			     "values of %llu bytes in the recording (element=)",
+		vc_meta_note(s->meta,
+			     "zero: %.2f GiB of states and parameters of this rank leave the "
+			     "card; DeepSpeed's estimate is %.2f GiB of host memory for all %llu "
+			     "ranks, with values of %llu bytes in the recording (element=)",
 			     moved / (double)c->ranks / (1u << 30), all / (1u << 30),
 			     (unsigned long long)c->ranks, (unsigned long long)c->element);
 	return rc;
@@ -532,7 +560,12 @@ static long zero_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 }
 
 const struct vc_source_type vc_transform_zero = {
-	.name = "zero", .summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
-	.params = params, .config_size = sizeof(struct config), .state_size = sizeof(struct vc_whole),
-	.open = zero_open, .next = zero_next, .close = vc_whole_close,
+	.name = "zero",
+	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.state_size = sizeof(struct vc_whole),
+	.open = zero_open,
+	.next = zero_next,
+	.close = vc_whole_close,
 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_format.c - how fast snapshots are imported and traces decoded, and what an event costs on disk.
+/* bench_format.c - how fast snapshots are imported and traces decoded, and what an event costs on
+ * disk.
  *
- * The input is made: steps of training with layers, activations freed in reverse, temporaries, sizes
- * that repeat, 20 callers per event, times that jitter. It is written as Python's pickle writes it. */
+ * The input is made: steps of training with layers, activations freed in reverse, temporaries,
+ * sizes that repeat, 20 callers per event, times that jitter. It is written as Python's pickle
+ * writes it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +56,14 @@ static void put_frame(struct maker *m, uint32_t f)
 	snprintf(name[f], sizeof(name[f]), "function_%u", f);
 	pw_dict(w);
 	pw_key_text(w, "name", name[f]);
-	pw_key_text(w, "filename", f % 3 ? "/site-packages/torch/nn/modules/module.py" : "/home/user/train.py");
+	pw_key_text(w, "filename",
+		    f % 3 ? "/site-packages/torch/nn/modules/module.py" : "/home/user/train.py");
 	pw_key_int(w, "line", 10 + f);
 	pw_dict_end(w);
 }
 
-static void put_event(struct maker *m, const char *action, uint64_t addr, int64_t size, uint32_t site)
+static void put_event(struct maker *m, const char *action, uint64_t addr, int64_t size,
+		      uint32_t site)
 {
 	struct pw *w = &m->w;
 
@@ -82,7 +86,8 @@ static void put_event(struct maker *m, const char *action, uint64_t addr, int64_
 
 static uint64_t make_alloc(struct maker *m, int64_t size, uint32_t class, uint32_t site)
 {
-	uint64_t addr = m->holes[class] ? m->hole[class][--m->holes[class]] : (m->top += (uint64_t)size + 511) & ~511ull;
+	uint64_t addr = m->holes[class] ? m->hole[class][--m->holes[class]] :
+					  (m->top += (uint64_t)size + 511) & ~511ull;
 
 	put_event(m, "alloc", addr, size, site);
 	return addr;
@@ -205,8 +210,10 @@ static int run(struct maker *m, const char *path, struct vc_error *err)
 	int rc = best(path, &t, &seconds, err);
 
 	if (!rc) {
-		printf("bench import.torch_snapshot.mbs %.0f MB/s\n", (double)m->w.n / 1e6 / seconds);
-		printf("bench import.torch_snapshot.events %.2f Mevents/s\n", (double)m->events / 1e6 / seconds);
+		printf("bench import.torch_snapshot.mbs %.0f MB/s\n",
+		       (double)m->w.n / 1e6 / seconds);
+		printf("bench import.torch_snapshot.events %.2f Mevents/s\n",
+		       (double)m->events / 1e6 / seconds);
 		for (size_t i = 0; i < t.n; i++)
 			t.ev[i].time_ns += t.ev[i].time_ns ? dice(m, 1000) : 0;
 		rc = encode(&t, path, err);

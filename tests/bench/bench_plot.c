@@ -27,7 +27,8 @@ static void put(struct writer *w, uint8_t kind, uint64_t id, uint64_t size)
 {
 	struct vc_error err = { 0 };
 
-	w->ev[w->n++] = (struct vc_event){ .time_ns = w->now += 1500, .id = id, .size = size, .kind = kind };
+	w->ev[w->n++] = (struct vc_event){
+		.time_ns = w->now += 1500, .id = id, .size = size, .kind = kind };
 	if (w->n < BATCH)
 		return;
 	if (vc_encoder_append(w->enc, w->ev, w->n, &err) < 0)
@@ -70,8 +71,8 @@ static void write_trace(const char *path, uint64_t events)
 	meta->complete = true;
 	while (w.id * 2 < events)
 		write_step(&w, act);
-	if ((w.n && vc_encoder_append(w.enc, w.ev, w.n, &err) < 0) || vc_encoder_finish(w.enc, &err) < 0 ||
-	    vc_output_commit(out, &err) < 0)
+	if ((w.n && vc_encoder_append(w.enc, w.ev, w.n, &err) < 0) ||
+	    vc_encoder_finish(w.enc, &err) < 0 || vc_output_commit(out, &err) < 0)
 		die(err.message);
 	vc_encoder_free(w.enc);
 	vc_output_close(out);
@@ -91,8 +92,8 @@ static void measure(const char *trace, const char *type, const char *out, double
 		clock_gettime(CLOCK_MONOTONIC, &a);
 		pid_t pid = fork();
 		if (pid == 0) {
-			execl(program ? program : "build/vramcast", "vramcast", "plot", trace, "--capacity", "24GiB", "-t",
-			      type, "-o", out, (char *)NULL);
+			execl(program ? program : "build/vramcast", "vramcast", "plot", trace,
+			      "--capacity", "24GiB", "-t", type, "-o", out, (char *)NULL);
 			_exit(127);
 		}
 		if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
@@ -107,9 +108,15 @@ static void measure(const char *trace, const char *type, const char *out, double
 
 int main(void)
 {
-	static const struct { const char *name, *type; uint64_t events; double scale; const char *unit; } row[] = {
+	static const struct {
+		const char *name, *type;
+		uint64_t events;
+		double scale;
+		const char *unit;
+	} row[] = {
 		{ "plot.owners.ms", "owners", 100000, 1000, "ms" },
-		{ "plot.timeline.10M", "timeline", 10000000, 1, "s" }, /* before blocks: memory only grows */
+		{ "plot.timeline.10M", "timeline", 10000000, 1,
+		 "s" }, /* before blocks: memory only grows */
 		{ "plot.blocks.1M.s", "blocks", 1000000, 1, "s" },
 	};
 	const char *build = getenv("BUILD");
@@ -120,12 +127,14 @@ int main(void)
 		struct stat st;
 		snprintf(path, sizeof(path), "%s/tests/bench-%llu.vct", build ? build : "build",
 			 (unsigned long long)row[i].events);
-		snprintf(out, sizeof(out), "%s/tests/bench-%s.svg", build ? build : "build", row[i].type);
+		snprintf(out, sizeof(out), "%s/tests/bench-%s.svg", build ? build : "build",
+			 row[i].type);
 		if (stat(path, &st))
 			write_trace(path, row[i].events);
 		measure(path, row[i].type, out, &s, &mib);
 		if (strstr(row[i].name, "10M"))
-			printf("bench %s.s %.3f s\nbench %s.rss %.1f MiB\n", row[i].name, s, row[i].name, mib);
+			printf("bench %s.s %.3f s\nbench %s.rss %.1f MiB\n", row[i].name, s,
+			       row[i].name, mib);
 		else
 			printf("bench %s %.3f %s\n", row[i].name, s * row[i].scale, row[i].unit);
 		if (!stat(out, &st))

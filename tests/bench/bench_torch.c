@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_torch.c - speed of the torch model: events per second, cost by number of free blocks, bytes
- * per live block. Prints "bench NAME VALUE UNIT". TRACE=FILE in the environment: replay that file. */
+/* bench_torch.c - speed of the torch model: events per second, cost by number of free blocks,
+ * bytes per live block. Prints "bench NAME VALUE UNIT". TRACE=FILE in the environment: replay
+ * that file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,9 +36,13 @@ static void open_world(struct world *w, const char *conf, const char *version, u
 	void *config = calloc(1, type->config_size);
 
 	*w = (struct world){ .device = { .total = 1ull << 44 }, .streams = { default_stream, 1 } };
-	w->m = (struct vc_model){ .type = type, .config = config, .streams = &w->streams,
-				  .version = version, .conf = conf, .state = calloc(1, type->state_size),
-				  .device = vc_device_new(&w->device, &err) };
+	w->m = (struct vc_model){ .type = type,
+				 .config = config,
+				 .streams = &w->streams,
+				 .version = version,
+				 .conf = conf,
+				 .state = calloc(1, type->state_size),
+				 .device = vc_device_new(&w->device, &err) };
 	w->block = calloc(slots, sizeof(*w->block));
 	if (!config || !w->m.state || !w->m.device || !w->block ||
 	    vc_params_parse(type->params, config, NULL, &err) < 0 || type->init(&w->m, &err) < 0) {
@@ -73,7 +78,8 @@ static void play(struct world *w, const struct program *p)
 }
 
 /* The best of several rounds: what the machine can do when nobody else disturbs it. */
-static void measure(const char *name, const char *conf, const char *version, const struct program *p)
+static void measure(const char *name, const char *conf, const char *version,
+		    const struct program *p)
 {
 	double best = 0;
 
@@ -130,10 +136,15 @@ static double through_engine(const struct vc_trace *trace, const char *version, 
 	for (int round = 0; round < 5; round++) {
 		struct vc_error err = { 0 };
 		struct vc_result out = { 0 };
-		struct vc_run run = { .model = vc_model_by_name("torch"), .version = version, .conf = conf,
-				      .device = { .total = 1ull << 44 }, .fraction = -1,
-				      .start = trace->meta->conf && strcmp(trace->meta->conf, conf)
-					       ? VC_START_REBUILD : VC_START_WARM };
+		struct vc_run run = { .model = vc_model_by_name("torch"),
+				     .version = version,
+				     .conf = conf,
+				     .device = { .total = 1ull << 44 },
+				     .fraction = -1,
+				     .start = trace->meta->conf &&
+							      strcmp(trace->meta->conf, conf) ?
+						      VC_START_REBUILD :
+						      VC_START_WARM };
 		double t = now();
 
 		run.source = vc_source_memory(trace, &err);
@@ -172,7 +183,8 @@ static void generate(struct vc_trace *trace, const struct program *p)
 		for (size_t k = 0; k < p->n; k++) {
 			const struct step *s = &p->s[k];
 			struct vc_event ev = { .kind = s->size ? VC_EV_ALLOC : VC_EV_FREE,
-					       .id = s->size ? next : id[s->slot], .size = s->size };
+					      .id = s->size ? next : id[s->slot],
+					      .size = s->size };
 
 			if (s->size)
 				id[s->slot] = next++;
@@ -193,10 +205,12 @@ static void measure_engine(const char *path, const struct program *p)
 		generate(&trace, p);
 	if (trace.meta->torch)
 		version = trace.meta->torch;
-	printf("bench %s %.2f Mevents/s\n", path && *path ? "replay.torch.native" : "engine.torch.native",
+	printf("bench %s %.2f Mevents/s\n",
+	       path && *path ? "replay.torch.native" : "engine.torch.native",
 	       through_engine(&trace, version, ""));
-	printf("bench %s %.2f Mevents/s\n", path && *path ? "replay.torch.expandable"
-	       : "engine.torch.expandable", through_engine(&trace, version, "expandable_segments:True"));
+	printf("bench %s %.2f Mevents/s\n",
+	       path && *path ? "replay.torch.expandable" : "engine.torch.expandable",
+	       through_engine(&trace, version, "expandable_segments:True"));
 	vc_trace_fini(&trace);
 }
 

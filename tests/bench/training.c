@@ -36,9 +36,11 @@ void training(struct program *p, uint32_t layers, uint32_t steps)
 		uint64_t scale = 80 + training_dice(p, 41);
 
 		for (uint32_t l = 0; l < layers; l++) {
-			training_add(p, act + 2 * l, (6ull << 20) * scale / 100 + 512 * training_dice(p, 64));
+			training_add(p, act + 2 * l,
+				     (6ull << 20) * scale / 100 + 512 * training_dice(p, 64));
 			for (uint32_t k = 0; k < 3; k++)
-				training_add(p, tmp + k, (1 + training_dice(p, 8 << 20)) >> (4 * k));
+				training_add(p, tmp + k,
+					     (1 + training_dice(p, 8 << 20)) >> (4 * k));
 			training_add(p, act + 2 * l + 1, 2048 + training_dice(p, 65536));
 			for (uint32_t k = 0; k < 3; k++)
 				training_add(p, tmp + k, 0);

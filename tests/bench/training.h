@@ -13,8 +13,8 @@ struct program { struct step *s; size_t n, cap; uint32_t slots; uint64_t random;
 uint64_t training_dice(struct program *p, uint64_t sides); /* xorshift64*: the same everywhere */
 void training_add(struct program *p, uint32_t slot, uint64_t size);
 /* Steps of a network's training: weights stay, each layer's forward keeps an activation and makes
- * temporaries, backward frees activations in reverse, sizes vary a little from step to step. Ends with
- * everything freed. */
+ * temporaries, backward frees activations in reverse, sizes vary a little from step to step. Ends
+ * with everything freed. */
 void training(struct program *p, uint32_t layers, uint32_t steps);
 
 #endif

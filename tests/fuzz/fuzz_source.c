@@ -44,21 +44,26 @@ static void round_trip(const struct vc_trace *t)
 	free(all);
 }
 
-/* Checksums keep damage away from the decoder of blocks, so bytes behind "BLK:" are given to it as the
- * content of an intact block. */
+/* Checksums keep damage away from the decoder of blocks, so bytes behind "BLK:" are given to it
+ * as the content of an intact block. */
 static void as_block(const uint8_t *data, size_t size)
 {
 	static const char header[] = "{\"format\": \"vct\", \"max_id\": 5}";
-	struct vct_head h = { .type = VCT_HEADER, .version = VCT_VERSION, .raw = sizeof(header) - 1 };
+	struct vct_head h = {
+		.type = VCT_HEADER, .version = VCT_VERSION, .raw = sizeof(header) - 1 };
 	uint8_t *all = malloc(2 * VCT_FRAME + ZSTD_compressBound(size) + 200);
 	size_t n = VCT_FRAME;
 
 	h.packed = (uint32_t)ZSTD_compress(all + n, 200, header, h.raw, 1);
 	vct_head_put(&h, all);
 	n += h.packed;
-	h = (struct vct_head){ .type = VCT_EVENTS, .version = VCT_VERSION, .sequence = 1, .raw = (uint32_t)size };
-	h.events = size > 1 && data[1] < 128 ? data[1] : size > 2 ? (data[1] & 127u) | (uint32_t)data[2] << 7 : 0;
-	h.packed = (uint32_t)ZSTD_compress(all + n + VCT_FRAME, ZSTD_compressBound(size), data, size, 1);
+	h = (struct vct_head){
+		.type = VCT_EVENTS, .version = VCT_VERSION, .sequence = 1, .raw = (uint32_t)size };
+	h.events = size > 1 && data[1] < 128 ? data[1] :
+		   size > 2                  ? (data[1] & 127u) | (uint32_t)data[2] << 7 :
+					       0;
+	h.packed = (uint32_t)ZSTD_compress(all + n + VCT_FRAME, ZSTD_compressBound(size), data,
+					   size, 1);
 	vct_head_put(&h, all + n);
 	LLVMFuzzerTestOneInput(all, n + VCT_FRAME + h.packed);
 	free(all);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_texts.c - any text given as results of sweep and sim, as a pasted message, as a list of
- * parameters, or as allocator settings is read or refused with a sentence: no crash, no leak, no hang (make fuzz). */
+ * parameters, or as allocator settings is read or refused with a sentence: no crash, no leak, no
+ * hang (make fuzz). */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdint.h>
 #include <stdio.h>
@@ -55,7 +56,12 @@ static void as_message(const char *text, size_t size)
 
 static void as_parameters(const char *text)
 {
-	struct config { uint64_t whole, bytes, choice; double real; bool flag; char text[VC_PARAM_TEXT]; } c;
+	struct config {
+		uint64_t whole, bytes, choice;
+		double real;
+		bool flag;
+		char text[VC_PARAM_TEXT];
+	} c;
 	const struct vc_param table[] = {
 		{ "whole", VC_P_UINT, offsetof(struct config, whole), "0", "", NULL },
 		{ "bytes", VC_P_SIZE, offsetof(struct config, bytes), "0", "", NULL },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources_alone.c - the table of sources alone, so that the fuzzer is built without models and observers. */
+/* sources_alone.c - the table of sources alone, so that the fuzzer is built without models and
+ * observers. */
 #include "simulator/replay/source.h"
 
 #define VC_SOURCE(id) &vc_source_##id,

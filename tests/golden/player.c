@@ -32,8 +32,8 @@ static void on_trace(void *arg, const struct vc_trace_entry *t)
 	struct player *p = arg;
 
 	if (t->kind == VC_TR_ALLOC || t->kind == VC_TR_FREE) {
-		put(&p->out, "! %s %" PRIx64 " %" PRIu64 "\n", t->kind == VC_TR_ALLOC ? "alloc" : "free",
-		    t->addr, t->size);
+		put(&p->out, "! %s %" PRIx64 " %" PRIu64 "\n",
+		    t->kind == VC_TR_ALLOC ? "alloc" : "free", t->addr, t->size);
 		return;
 	}
 	put(&p->out, "%c %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", letter[t->kind], t->addr, t->size,
@@ -91,10 +91,12 @@ static int put_extent(void *arg, const struct vc_extent *x)
 	struct player *p = arg;
 
 	if (x->what == VC_X_SEGMENT)
-		put(&p->out, "G %" PRIx64 " %" PRIu64 " %" PRIu64 " %s %d %" PRIu64 ",%" PRIu64 " %" PRIu64
-		    " %" PRIu64 " %" PRIu64 "\n", x->addr, x->size, p->handle[x->stream],
-		    x->small ? "small" : "large", x->expandable, x->pool >> 32, x->pool & UINT32_MAX,
-		    x->allocated, x->active, x->requested);
+		put(&p->out,
+		    "G %" PRIx64 " %" PRIu64 " %" PRIu64 " %s %d %" PRIu64 ",%" PRIu64 " %" PRIu64
+		    " %" PRIu64 " %" PRIu64 "\n",
+		    x->addr, x->size, p->handle[x->stream], x->small ? "small" : "large",
+		    x->expandable, x->pool >> 32, x->pool & UINT32_MAX, x->allocated, x->active,
+		    x->requested);
 	else
 		put(&p->out, "B %" PRIu64 " %" PRIu64 " %c\n", x->size, x->requested,
 		    x->what == VC_X_LIVE ? 'a' : x->what == VC_X_PENDING ? 'p' : 'i');
@@ -241,13 +243,15 @@ static void play_op(struct player *p, const struct op *o)
 		line = answer == VC_REFUSED ? "O" : "E";
 	put(&p->out, "%s\n", line);
 	if (*line == 'O' || *line == 'E')
-		put(&p->note, "%s %zu %s\n", *line == 'O' ? "oom" : "error", p->index, p->model.note);
+		put(&p->note, "%s %zu %s\n", *line == 'O' ? "oom" : "error", p->index,
+		    p->model.note);
 	if (p->changed || ++p->since >= 16 || *line == 'O' || p->index + 1 == p->sc->ops) {
 		put_brief(p);
 		p->since = 0;
 	}
 	if (p->check && !p->broken[0] && p->model.type->check(&p->model, &err) < 0)
-		snprintf(p->broken, sizeof(p->broken), "operation %zu: %.200s", p->index, err.message);
+		snprintf(p->broken, sizeof(p->broken), "operation %zu: %.200s", p->index,
+			 err.message);
 }
 
 static void player_start(struct player *p, const char *version)
@@ -273,7 +277,8 @@ static void player_start(struct player *p, const char *version)
 		die("out of memory", p->sc->name);
 	for (size_t k = 0; k < p->sc->addrs; k++)
 		vc_device_hint(p->model.device, p->sc->addr[k], 0, &err);
-	if (vc_params_parse(type->params, config, p->sc->automatic ? "completion=next" : NULL, &err) < 0 ||
+	if (vc_params_parse(type->params, config, p->sc->automatic ? "completion=next" : NULL,
+			    &err) < 0 ||
 	    type->init(&p->model, &err) < 0)
 		die(p->sc->name, err.message);
 	p->model.trace = on_trace;

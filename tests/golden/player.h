@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* player.h - plays a script through the torch model and writes what happens in the recorded format. */
+/* player.h - plays a script through the torch model and writes what happens in the recorded
+ * format. */
 #ifndef VC_PLAYER_H
 #define VC_PLAYER_H
 

@@ -19,8 +19,9 @@ static bool same(const struct player *p, const char *want, const char *got, cons
 
 	if (!text_differs(want, got, &d))
 		return true;
-	printf("FAIL %s %s: %s line %zu, operation %zu (%s): expected \"%s\", got \"%s\"\n", p->sc->name,
-	       version, what, d.line, d.op, d.op < p->sc->ops ? p->sc->op[d.op].line : "end", d.want, d.got);
+	printf("FAIL %s %s: %s line %zu, operation %zu (%s): expected \"%s\", got \"%s\"\n",
+	       p->sc->name, version, what, d.line, d.op,
+	       d.op < p->sc->ops ? p->sc->op[d.op].line : "end", d.want, d.got);
 	return false;
 }
 
@@ -35,7 +36,8 @@ static bool replay(const struct options *o, const struct script *sc, char *const
 	want = slurp(path);
 	snprintf(path, sizeof(path), "%s/notes/%s.gz", o->dir, field[3]);
 	notes = slurp(path);
-	ok = same(&p, want, p.out.s, "result", field[1]) && same(&p, notes, p.note.s, "note", field[1]);
+	ok = same(&p, want, p.out.s, "result", field[1]) &&
+	     same(&p, notes, p.note.s, "note", field[1]);
 	if (ok && p.broken[0]) {
 		printf("FAIL %s %s: %s\n", sc->name, field[1], p.broken);
 		ok = false;

@@ -20,7 +20,11 @@ struct ladder {
 	struct rung rung[RUNGS];
 	size_t n;
 };
-struct score { double off[2048], width[2048]; size_t n, unsafe, inside, asked; double worst, line_worst; };
+struct score {
+	double off[2048], width[2048];
+	size_t n, unsafe, inside, asked;
+	double worst, line_worst;
+};
 
 static uint64_t number(const char *json, const char *key)
 {
@@ -75,8 +79,10 @@ static bool split(const char *name, struct ladder *l, double *x)
 	if (knob - head > 5 && !strncmp(knob - 5, "_eval", 5))
 		knob -= 5;
 	snprintf(l->name, sizeof(l->name), "%.*s %s %.*s", (int)(knob - head), head, knob + 1,
-		 (int)(strcspn(torch + 6, "p") < strcspn(torch + 6, "v") ? strstr(torch, ".pickle") - torch - 6 :
-		       strstr(torch, ".vct") - torch - 6), torch + 6);
+		 (int)(strcspn(torch + 6, "p") < strcspn(torch + 6, "v") ?
+			       strstr(torch, ".pickle") - torch - 6 :
+			       strstr(torch, ".vct") - torch - 6),
+		 torch + 6);
 	snprintf(l->knob, sizeof(l->knob), "%s", knob + 1);
 	return *x > 0;
 }
@@ -136,7 +142,8 @@ static size_t find(struct ladder *all, const char *dir, const char *kind)
 	return n;
 }
 
-/* Snapshots do not name their card; what is not taken for granted (132 multiprocessors) has to be said. */
+/* Snapshots do not name their card; what is not taken for granted (132 multiprocessors) has to be
+ * said. */
 static void say_card(const struct ladder *l, struct vc_run_options *opt, const char **card)
 {
 	*card = l->card;
@@ -208,7 +215,8 @@ static void predict(const struct ladder *l, size_t k, struct score *sc)
 		return;
 	say_card(l, &opt, &card);
 	for (size_t i = 0; i < k; i++) {
-		snprintf(spec[i], sizeof(spec[i]), "%s@%s=%g", l->rung[i].path, l->knob, l->rung[i].x);
+		snprintf(spec[i], sizeof(spec[i]), "%s@%s=%g", l->rung[i].path, l->knob,
+			 l->rung[i].x);
 		path[i] = spec[i];
 	}
 	snprintf(set, sizeof(set), "%s=%g", l->knob, l->rung[k - 1].x);
@@ -249,7 +257,8 @@ static void one_other(const struct ladder *l, size_t i, size_t j, struct vc_sess
 	double high = (double)(r.has_interval ? r.high : r.stats.peak_reserved);
 	bool above = percent(truth, high) > 1, below = percent(truth, low) < -1;
 	if (above || below)
-		printf(" %g>%g:%+.0f%%", l->rung[i].x, at.value, percent(truth, above ? high : low));
+		printf(" %g>%g:%+.0f%%", l->rung[i].x, at.value,
+		       percent(truth, above ? high : low));
 	here->n++;
 	here->above += above;
 	here->below += below;
@@ -327,14 +336,16 @@ static bool judge(int test, size_t k, struct score *sc, double median_goal, doub
 
 	qsort(sc->width, sc->asked, sizeof(double), by_value);
 	if (sc->asked)
-		printf("# intervals from %zu: %zu of %zu truths inside (1 %%); width %.2f %% in the middle, %.1f %% at "
-		       "the ninth tenth, %.0f %% at most\n", k, sc->inside, sc->asked, sc->width[sc->asked / 2],
+		printf("# intervals from %zu: %zu of %zu truths inside (1 %%); width %.2f %% in "
+		       "the middle, %.1f %% at the ninth tenth, %.0f %% at most\n",
+		       k, sc->inside, sc->asked, sc->width[sc->asked / 2],
 		       sc->width[sc->asked * 9 / 10], sc->width[sc->asked - 1]);
 	bool good = median <= median_goal && sc->worst <= worst_goal && !sc->unsafe;
 
-	printf("%s %d - the lowest %zu of each ladder predict %zu others: median %.3f %%, worst %.2f %%, "
-	       "%zu unsafe (a line through the peaks: worst %.0f %%)\n", good ? "ok" : "not ok", test, k,
-	       sc->n, median, sc->worst, sc->unsafe, sc->line_worst);
+	printf("%s %d - the lowest %zu of each ladder predict %zu others: median %.3f %%, worst "
+	       "%.2f %%, %zu unsafe (a line through the peaks: worst %.0f %%)\n",
+	       good ? "ok" : "not ok", test, k, sc->n, median, sc->worst, sc->unsafe,
+	       sc->line_worst);
 	return good;
 }
 
@@ -345,11 +356,13 @@ int main(int argc, char **argv)
 	size_t n = argc > 1 ? find(all, argv[1], argc > 2 ? argv[2] : ".pickle") : 0, exact = 0;
 
 	if (!n) {
-		printf("ok 1 - ladders # SKIP no recordings in %s\n", argc > 1 ? argv[1] : "(no folder given)");
+		printf("ok 1 - ladders # SKIP no recordings in %s\n",
+		       argc > 1 ? argv[1] : "(no folder given)");
 		return 0;
 	}
 	size_t total = replays(all, n, &exact);
-	printf("%s 1 - %zu of %zu recordings replay exactly\n", exact == total ? "ok" : "not ok", exact, total);
+	printf("%s 1 - %zu of %zu recordings replay exactly\n", exact == total ? "ok" : "not ok",
+	       exact, total);
 	printf("# from the two lowest: value:error of peak reserved in %%, ! = unsafe\n");
 	for (size_t i = 0; i < n; i++)
 		predict(&all[i], 2, &two);
@@ -362,8 +375,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++)
 		alone(&all[i], &one);
 	bool c = one.above * 100 <= one.n && one.below * 20 <= one.n;
-	printf("%s 4 - each rung alone: %zu of %zu others inside the bounds, %zu need more, %zu less; the upper "
-	       "end is %.1f times the lower on average\n", c ? "ok" : "not ok", one.inside, one.n,
-	       one.above, one.below, one.n ? exp(one.width / (double)one.n) : 1);
+	printf("%s 4 - each rung alone: %zu of %zu others inside the bounds, %zu need more, %zu "
+	       "less; the upper end is %.1f times the lower on average\n",
+	       c ? "ok" : "not ok", one.inside, one.n, one.above, one.below,
+	       one.n ? exp(one.width / (double)one.n) : 1);
 	return exact == total && a && b && c ? 0 : 1;
 }

@@ -301,7 +301,8 @@ static void warm(const struct setup *s)
 		if (!w[0].live[k % LIVE] && dice(&w[0], 2))
 			step_alloc(&w[0], k % LIVE);
 		else if (w[0].live[k % LIVE] && dice(&w[0], 2))
-			w[0].live[k % LIVE] = false, w[0].m.type->free(&w[0].m, &w[0].block[k % LIVE]);
+			w[0].live[k % LIVE] = false,
+				      w[0].m.type->free(&w[0].m, &w[0].block[k % LIVE]);
 	open_world(&w[1], s, 1);
 	if (!seed_from(&w[1], &w[0], h))
 		same = false;
@@ -324,8 +325,8 @@ static void warm(const struct setup *s)
 		if (!same)
 			printf("# differs after %d steps %s %s\n", k, w[0].why, w[1].why);
 	}
-	report(same, "%s %s%s%s: a seeded heap goes on exactly", s->model, s->version, s->conf ? " " : "",
-	       s->conf ? s->conf : "");
+	report(same, "%s %s%s%s: a seeded heap goes on exactly", s->model, s->version,
+	       s->conf ? " " : "", s->conf ? s->conf : "");
 	close_world(&w[0]);
 	close_world(&w[1]);
 	free(w);
@@ -334,15 +335,20 @@ static void warm(const struct setup *s)
 
 static void torch_rows(void)
 {
-	static const char *const version[] = { "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7",
-		"2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15" };
-	static const char *const params[] = { "fit=first", "fit=next", "fit=worst", "fit=recent",
-		"segment=64MiB", "completion=next", "completion=forced", "small_limit=512K,split_rest=64K" };
+	static const char *const version[] = { "2.0",  "2.1",  "2.2",  "2.3", "2.4",  "2.5",
+					      "2.6",  "2.7",  "2.8",  "2.9", "2.10", "2.11",
+					      "2.12", "2.13", "2.14", "2.15" };
+	static const char *const params[] = {
+		"fit=first",         "fit=next",
+		"fit=worst",         "fit=recent",
+		"segment=64MiB",     "completion=next",
+		"completion=forced", "small_limit=512K,split_rest=64K" };
 
 	for (size_t v = 0; v < sizeof(version) / sizeof(*version); v++) {
 		battery(&(struct setup){ "torch", NULL, version[v], NULL });
 		if (v)
-			battery(&(struct setup){ "torch", NULL, version[v], "expandable_segments:True" });
+			battery(&(struct setup){ "torch", NULL, version[v],
+						"expandable_segments:True" });
 		battery(&(struct setup){ "torch", "completion=next", version[v],
 					 "max_split_size_mb:64,roundup_power2_divisions:4" });
 	}

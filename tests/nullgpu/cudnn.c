@@ -14,7 +14,8 @@ typedef void *descriptor;
 int cudnnBackendCreateDescriptor(int type, descriptor *out);
 int cudnnBackendDestroyDescriptor(descriptor d);
 int cudnnBackendSetAttribute(descriptor d, int name, int type, int64_t n, const void *value);
-int cudnnBackendGetAttribute(descriptor d, int name, int type, int64_t wanted, int64_t *n, void *out);
+int cudnnBackendGetAttribute(descriptor d, int name, int type, int64_t wanted, int64_t *n,
+			     void *out);
 int cudnnBackendFinalize(descriptor d);
 
 /* cudnnBackendAttributeType_t */
@@ -104,7 +105,8 @@ static void ask(const char *name, int operation, int first)
 	printf("\n");
 }
 
-/* As newer frontends do: they bring one configuration and take the answer for how many there are. */
+/* As newer frontends do: they bring one configuration and take the answer for how many there are.
+ */
 static void ask_for_one(void)
 {
 	descriptor heuristic = make(4), config = make(3);

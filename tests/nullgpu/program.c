@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - a CUDA program without PyTorch: what the null device promises, checked from outside.
+/* program.c - a CUDA program without PyTorch: what the null device promises, checked from
+ * outside.
  *
- * Run by device.sh with a device of 1 GiB, a context of 100 MiB and a neighbour of 50 MiB. Prints TAP
- * and, after "trace:", the addresses and times it saw, which must be the same in every run. */
+ * Run by device.sh with a device of 1 GiB, a context of 100 MiB and a neighbour of 50 MiB. Prints
+ * TAP and, after "trace:", the addresses and times it saw, which must be the same in every run.
+ */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,12 +82,15 @@ static void test_capacity(void)
 	cudaMemGetInfo(&f, &total);
 	ok(total == 1024 * MIB && f == (1024 - 100 - 50) * MIB,
 	   "free memory is the total less the context and other processes");
-	ok(cudaMalloc(&p, 3 * MIB + 1) == 0 && free_now() == f - 4 * MIB, "memory comes in pages of 2 MiB");
-	ok(cudaMalloc(&q, 1) == 0 && free_now() == f - 6 * MIB, "the first small request takes a page");
+	ok(cudaMalloc(&p, 3 * MIB + 1) == 0 && free_now() == f - 4 * MIB,
+	   "memory comes in pages of 2 MiB");
+	ok(cudaMalloc(&q, 1) == 0 && free_now() == f - 6 * MIB,
+	   "the first small request takes a page");
 	cudaFree(q);
 	ok(free_now() == f - 4 * MIB, "an empty shared page goes back");
-	ok(cudaMalloc(&none, 871 * MIB) == 2 && cudaPeekAtLastError() == 2 && cudaGetLastError() == 2 &&
-	   cudaGetLastError() == 0, "more than is left is refused with error 2, once");
+	ok(cudaMalloc(&none, 871 * MIB) == 2 && cudaPeekAtLastError() == 2 &&
+		   cudaGetLastError() == 2 && cudaGetLastError() == 0,
+	   "more than is left is refused with error 2, once");
 	ok(strcmp(cudaGetErrorString(2), "out of memory") == 0, "the error has its name");
 	ok(cudaMalloc(&q, 870 * MIB) == 0 && free_now() == 0, "the last byte can be had");
 	ok(cudaFree(q) == 0 && cudaFree(p) == 0 && free_now() == f, "everything comes back");
@@ -161,7 +166,8 @@ static void test_fresh(void)
 	vc_null_fresh(p + MIB + 512, 4 * MIB);
 	cudaMemset(p + 3 * MIB + 100, 9, 8);
 	ok(count(p, 6 * MIB, 7) == 2 * MIB && count(p, 6 * MIB, 9) == 8 &&
-	   count(p, 6 * MIB, 0) == 4 * MIB - 8, "also across pages and around what was written since");
+		   count(p, 6 * MIB, 0) == 4 * MIB - 8,
+	   "also across pages and around what was written since");
 	vc_null_fresh(p, 6 * MIB);
 	cudaFree(p);
 	cudaMalloc((void **)&p, 6 * MIB);
@@ -180,7 +186,8 @@ static void test_mapping(void)
 	ok(cuMemAddressReserve(&at, 4096 * MIB, 0, 0, 0) == 0 && free_now() == f,
 	   "addresses cost nothing");
 	ok(cuMemCreate(&h, 3 * MIB, &prop, 0) != 0, "odd sizes are refused");
-	ok(cuMemCreate(&h, 20 * MIB, &prop, 0) == 0 && free_now() == f - 20 * MIB, "pieces cost memory");
+	ok(cuMemCreate(&h, 20 * MIB, &prop, 0) == 0 && free_now() == f - 20 * MIB,
+	   "pieces cost memory");
 	ok(cuMemMap(at, 20 * MIB, 0, h, 0) == 0 && cuMemMap(at, 20 * MIB, 0, h, 0) != 0,
 	   "a place is mapped once");
 	ok(cuMemGetAddressRange_v2(&base, &size, at + 5) == 0 && base == at && size == 20 * MIB,
@@ -261,7 +268,8 @@ static void test_capture(void)
 	cudaStreamCreateWithFlags(&s, 1);
 	cudaStreamCreateWithFlags(&t, 1);
 	cudaEventCreateWithFlags(&e, 2);
-	ok(cudaStreamBeginCapture(s, 1) == 0 && cudaStreamIsCapturing(s, &status) == 0 && status == 1,
+	ok(cudaStreamBeginCapture(s, 1) == 0 && cudaStreamIsCapturing(s, &status) == 0 &&
+		   status == 1,
 	   "a stream captures");
 	cudaMemsetAsync(p, 1, 8, s);
 	ok(*(char *)p == 0, "captured work does not run");
@@ -270,11 +278,14 @@ static void test_capture(void)
 	cudaStreamIsCapturing(t, &status);
 	ok(status == 1, "waiting for a captured event joins the capture");
 	cudaMemsetAsync(p, 1, 8, t);
-	ok(cudaStreamSynchronize(s) == 900 && cudaEventQuery(e) == 900, "waiting inside a capture is refused");
-	ok(cudaStreamEndCapture(s, &graph) == 0 && cudaGraphGetNodes(graph, NULL, &nodes) == 0 && nodes == 2,
+	ok(cudaStreamSynchronize(s) == 900 && cudaEventQuery(e) == 900,
+	   "waiting inside a capture is refused");
+	ok(cudaStreamEndCapture(s, &graph) == 0 && cudaGraphGetNodes(graph, NULL, &nodes) == 0 &&
+		   nodes == 2,
 	   "the graph has the nodes of both streams");
 	cudaStreamIsCapturing(t, &status);
-	ok(status == 0 && cudaGraphInstantiate(&exec, graph, 0) == 0 && cudaGraphLaunch(exec, s) == 0,
+	ok(status == 0 && cudaGraphInstantiate(&exec, graph, 0) == 0 &&
+		   cudaGraphLaunch(exec, s) == 0,
 	   "it can be launched, and both streams are free again");
 	cudaGetLastError();
 	cudaFree(p);
@@ -290,10 +301,12 @@ static void test_machine(void)
 	handle nvml;
 	void *f, *p;
 	const void *table = &n;
-	ok(cudaGetDeviceCount(&devices) == 0 && devices == 2, "there are as many devices as asked for");
+	ok(cudaGetDeviceCount(&devices) == 0 && devices == 2,
+	   "there are as many devices as asked for");
 	cudaGetDeviceProperties_v2(properties, 0);
 	memcpy(&total, properties + 288, sizeof total);
-	ok(strcmp(properties, "Test Card") == 0 && total == 1024 * MIB, "they are the card asked for");
+	ok(strcmp(properties, "Test Card") == 0 && total == 1024 * MIB,
+	   "they are the card asked for");
 	cudaSetDevice(1);
 	cudaMalloc(&p, 100 * MIB);
 	cudaSetDevice(0);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - the torch model against the real allocator, one thread each, in turns, on the same script.
+/* bench.c - the torch model against the real allocator, one thread each, in turns, on the same
+ * script.
  *
- * usage: bench ORACLE VERSION. Prints "bench oracle.VERSION.native.real VALUE Mevents/s", ".model" and
+ * usage: bench ORACLE VERSION. Prints "bench oracle.VERSION.native.real VALUE Mevents/s",
+ * ".model" and
  * ".ratio" (x), and the same for expandable segments. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +31,9 @@ static void write_script(const char *path, const struct program *p, const char *
 
 	if (!f || !id)
 		exit(2);
-	fprintf(f, "vramcast-golden 1\nname bench\nversions 2.0 9.9\ntotal %llu\nva inc\nevents auto\n", 1ull << 44);
+	fprintf(f, "vramcast-golden 1\nname bench\nversions 2.0 9.9\ntotal %llu\nva inc\nevents "
+		"auto\n",
+		1ull << 44);
 	if (conf)
 		fprintf(f, "conf %s\n", conf);
 	for (size_t k = 0; k < p->n; k++) {
@@ -51,7 +55,8 @@ static double ask_oracle(const char *oracle, const char *script)
 	double v = 0;
 	FILE *f;
 
-	snprintf(command, sizeof(command), "'%s' --bench '%s' " REPEAT " 2>/dev/null", oracle, script);
+	snprintf(command, sizeof(command), "'%s' --bench '%s' " REPEAT " 2>/dev/null", oracle,
+		 script);
 	f = popen(command, "r");
 	if (!f || fscanf(f, "%lf", &v) != 1)
 		v = 0;
@@ -74,8 +79,8 @@ static double ask_model(const struct program *p, const char *version, const char
 			      .device = vc_device_new(&device, &err) };
 	double t;
 
-	if (!config || !block || !m.state || !m.device || vc_params_parse(type->params, config, NULL, &err) < 0 ||
-	    type->init(&m, &err) < 0)
+	if (!config || !block || !m.state || !m.device ||
+	    vc_params_parse(type->params, config, NULL, &err) < 0 || type->init(&m, &err) < 0)
 		exit(2);
 	t = now();
 	for (int round = atoi(REPEAT); round > 0; round--)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.c - a stand-in libcuda.so.1 and libnvidia-ml.so.1 (one source, two names): the virtual memory
- * calls of expandable segments and the process list of the out-of-memory report. */
+/* driver.c - a stand-in libcuda.so.1 and libnvidia-ml.so.1 (one source, two names): the virtual
+ * memory calls of expandable segments and the process list of the out-of-memory report. */
 #include "gpu.h"
 
 #include <stddef.h>
@@ -16,7 +16,9 @@ API int cuDeviceGetAttribute(int *v, int what, int d) { (void)what; (void)d; *v 
 
 API int cuGetErrorString(int e, const char **s)
 {
-	*s = e == OUT_OF_MEMORY ? "out of memory" : e == INVALID_VALUE ? "invalid argument" : "scripted error";
+	*s = e == OUT_OF_MEMORY ? "out of memory" :
+	     e == INVALID_VALUE ? "invalid argument" :
+				  "scripted error";
 	return OK;
 }
 
@@ -39,7 +41,8 @@ API int cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t hint, 
 
 API int cuMemAddressFree(uint64_t p, size_t n) { gpu_unreserve(p, n); return OK; }
 
-/* The property's first two fields: type, kinds of handles. No fabric here, so the program falls back. */
+/* The property's first two fields: type, kinds of handles. No fabric here, so the program falls
+ * back. */
 API int cuMemCreate(uint64_t *handle, size_t n, const int *prop, uint64_t flags)
 {
 	(void)flags;
@@ -60,7 +63,11 @@ API int cuMemSetAccess(void) { return OK; }
 struct process { unsigned pid; unsigned long long used; };
 
 API int nvmlInit_v2(void) { return OK; }
-API int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **d) { *d = (void *)(uintptr_t)id; return OK; }
+API int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **d)
+{
+	*d = (void *)(uintptr_t)id;
+	return OK;
+}
 API int nvmlSystemGetCudaDriverVersion_v2(int *v) { *v = 13000; return OK; }
 API int nvmlDeviceGetNvLinkRemoteDeviceType(void) { return 3; }
 API int nvmlDeviceGetNvLinkRemotePciInfo_v2(void) { return 3; }

@@ -179,8 +179,10 @@ static void report(struct fuzz *z, char *script, uint64_t seed, struct differenc
 	char *small = shrink(z, script, d);
 
 	keep(z, small, seed);
-	printf("# torch %s seed %" PRIu64 ": operation %zu: the real one \"%s\", the model \"%s\" (kept as %s/found_%s_%"
-	       PRIu64 ".txt, %zu bytes)\n", z->version, seed, d->op, d->want, d->got, z->keep, z->version, seed,
+	printf("# torch %s seed %" PRIu64
+	       ": operation %zu: the real one \"%s\", the model \"%s\" (kept as "
+	       "%s/found_%s_%" PRIu64 ".txt, %zu bytes)\n",
+	       z->version, seed, d->op, d->want, d->got, z->keep, z->version, seed,
 	       strlen(small));
 	fflush(stdout);
 	free(small);
@@ -190,7 +192,8 @@ int main(int argc, char **argv)
 {
 	struct fuzz z = { 0 };
 	struct difference d;
-	uint64_t total = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
+	uint64_t total = argc > 3 ? strtoull(argv[3], NULL, 10) : 0,
+		 seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
 	uint64_t done = 0, scripts = 0, found = 0;
 	size_t size = argc > 6 ? strtoul(argv[6], NULL, 10) : 2000;
 
@@ -210,7 +213,8 @@ int main(int argc, char **argv)
 		}
 		free(script);
 	}
-	printf("%sok - torch %s: %" PRIu64 " random operations in %" PRIu64 " scripts against the real allocator, %"
-	       PRIu64 " differences\n", found ? "not " : "", z.version, done, scripts, found);
+	printf("%sok - torch %s: %" PRIu64 " random operations in %" PRIu64
+	       " scripts against the real allocator, %" PRIu64 " differences\n",
+	       found ? "not " : "", z.version, done, scripts, found);
 	return found > 0;
 }

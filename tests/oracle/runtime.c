@@ -27,12 +27,23 @@ API int cudaGetDevice(int *d) { *d = 0; return SUCCESS; }
 API int cudaSetDevice(int d) { return answer(d ? INVALID_DEVICE : SUCCESS); }
 API int cudaDriverGetVersion(int *v) { *v = VERSION; return SUCCESS; }
 API int cudaRuntimeGetVersion(int *v) { *v = VERSION; return SUCCESS; }
-API int cudaDeviceCanAccessPeer(int *can, int a, int b) { (void)a; (void)b; *can = 0; return SUCCESS; }
+API int cudaDeviceCanAccessPeer(int *can, int a, int b)
+{
+	(void)a;
+	(void)b;
+	*can = 0;
+	return SUCCESS;
+}
 API int cudaDeviceSynchronize(void) { gpu_complete_all(); return SUCCESS; }
-API int cudaDeviceGetStreamPriorityRange(int *low, int *high) { *low = 0; *high = -3; return SUCCESS; }
+API int cudaDeviceGetStreamPriorityRange(int *low, int *high)
+{
+	*low = 0;
+	*high = -3;
+	return SUCCESS;
+}
 
-/* struct cudaDeviceProp: name[256], uuid, luid, mask, then totalGlobalMem at 288; compute capability
- * at 360 and 364, in CUDA 11 to 13 alike. */
+/* struct cudaDeviceProp: name[256], uuid, luid, mask, then totalGlobalMem at 288; compute
+ * capability at 360 and 364, in CUDA 11 to 13 alike. */
 static int properties(char *p)
 {
 	uint64_t total = gpu_prop_total();
@@ -55,12 +66,23 @@ API int cudaGetLastError(void)
 	return e;
 }
 API int cudaPeekAtLastError(void) { return last_error; }
-API const char *cudaGetErrorString(int e) { return e == NO_MEMORY ? "out of memory" : "scripted error"; }
-API const char *cudaGetErrorName(int e) { return e == NO_MEMORY ? "cudaErrorMemoryAllocation" : "cudaError"; }
+API const char *cudaGetErrorString(int e)
+{
+	return e == NO_MEMORY ? "out of memory" : "scripted error";
+}
+API const char *cudaGetErrorName(int e)
+{
+	return e == NO_MEMORY ? "cudaErrorMemoryAllocation" : "cudaError";
+}
 
 API int cudaMalloc(uint64_t *p, size_t n) { return answer(gpu_malloc(p, n) ? NO_MEMORY : SUCCESS); }
 API int cudaFree(uint64_t p) { return answer(p && gpu_free(p) ? INVALID_VALUE : SUCCESS); }
-API int cudaMemGetInfo(size_t *f, size_t *t) { *f = gpu_available(); *t = gpu_total(); return SUCCESS; }
+API int cudaMemGetInfo(size_t *f, size_t *t)
+{
+	*f = gpu_available();
+	*t = gpu_total();
+	return SUCCESS;
+}
 API int cudaMemcpy(void) { return SUCCESS; }
 API int cudaMemcpyAsync(void) { return SUCCESS; }
 
@@ -77,8 +99,18 @@ API int cudaEventSynchronize(struct gpu_event *e) { gpu_wait(e); return SUCCESS;
 
 API int cudaStreamQuery(uint64_t s) { (void)s; return SUCCESS; }
 API int cudaStreamSynchronize(uint64_t s) { (void)s; return SUCCESS; }
-API int cudaStreamWaitEvent(uint64_t s, void *e, unsigned f) { (void)s; (void)e; (void)f; return SUCCESS; }
-API int cudaStreamIsCapturing(uint64_t s, int *status) { *status = gpu_capturing(s); return SUCCESS; }
+API int cudaStreamWaitEvent(uint64_t s, void *e, unsigned f)
+{
+	(void)s;
+	(void)e;
+	(void)f;
+	return SUCCESS;
+}
+API int cudaStreamIsCapturing(uint64_t s, int *status)
+{
+	*status = gpu_capturing(s);
+	return SUCCESS;
+}
 API int cudaThreadExchangeStreamCaptureMode(int *mode) { (void)mode; return SUCCESS; }
 
 static int capture_info(uint64_t s, int *status, unsigned long long *id)
@@ -114,7 +146,8 @@ API int cudaStreamGetCaptureInfo(uint64_t s, int *status, unsigned long long *id
 }
 #endif
 
-/* The table of driver functions: whatever the stand-in driver has, the rest says "not supported". */
+/* The table of driver functions: whatever the stand-in driver has, the rest says "not supported".
+ */
 static int not_supported(void) { return 801; }
 
 static int entry(const char *name, void **fn)
@@ -133,8 +166,8 @@ API int cudaGetDriverEntryPoint(const char *name, void **fn, unsigned long long 
 		*found = 0;
 	return entry(name, fn);
 }
-API int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned v, unsigned long long f,
-					 int *found)
+API int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned v,
+					 unsigned long long f, int *found)
 {
 	(void)v;
 	return cudaGetDriverEntryPoint(name, fn, f, found);

@@ -28,7 +28,8 @@ struct gen {
 	uint32_t scopes, next_pool, held; /* held: a pool made by k, 0 = none */
 	bool deferred;                    /* a block waits for the end of a capture */
 	/* what this script is about */
-	bool rejects, expandable, pools, records, manual, settings, exact, tight, odd_settings, classes;
+	bool rejects, expandable, pools, records, manual, settings, exact, tight, odd_settings,
+		classes;
 	unsigned streams, sizes;
 	char split[64];                   /* max_split_size_mb is never changed at run time */
 };
@@ -75,8 +76,9 @@ static uint64_t near(struct gen *g, uint64_t n)
 
 static uint64_t some_size(struct gen *g)
 {
-	static const uint64_t edge[] = { 512, 1024, 4096, 65536, MIB, 2 * MIB, 10 * MIB, 12 * MIB, 18 * MIB,
-		19 * MIB, 20 * MIB, 21 * MIB, 30 * MIB, 40 * MIB, 64 * MIB };
+	static const uint64_t edge[] = { 512,      1024,     4096,     65536,    MIB,
+					2 * MIB,  10 * MIB, 12 * MIB, 18 * MIB, 19 * MIB,
+					20 * MIB, 21 * MIB, 30 * MIB, 40 * MIB, 64 * MIB };
 	uint64_t k = dice(g, 16);
 
 	if (k < 2)
@@ -96,7 +98,8 @@ static uint64_t some_size(struct gen *g)
 }
 
 /* ---- settings ---- */
-static void option(char *to, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void option(char *to, size_t cap, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void option(char *to, size_t cap, const char *fmt, ...)
 {
 	size_t n = strlen(to);
@@ -146,14 +149,17 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 	if (g->split[0])
 		option(to, cap, "%s", g->split);
 	if (g->minor >= 6 && one_in(g, 8))
-		option(to, cap, "max_non_split_rounding_mb:%u", (lseg > 20 ? lseg : 21) + (unsigned)dice(g, 60));
+		option(to, cap, "max_non_split_rounding_mb:%u",
+		       (lseg > 20 ? lseg : 21) + (unsigned)dice(g, 60));
 	if (one_in(g, 4))
 		option(to, cap, "garbage_collection_threshold:0.%u", 1 + (unsigned)dice(g, 99));
 	if (one_in(g, 5))
 		divisions(g, to, cap);
-	/* Switching off and on again with a split limit lets the real program free a part of a segment. */
+	/* Switching off and on again with a split limit lets the real program free a part of a
+	 * segment. */
 	if (g->expandable && (start || g->split[0] || one_in(g, 3)))
-		option(to, cap, "expandable_segments:%s", start || g->split[0] || one_in(g, 2) ? "True" : "False");
+		option(to, cap, "expandable_segments:%s",
+		       start || g->split[0] || one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 12 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "throw_on_cudamalloc_oom:%s", one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 10 && one_in(g, g->rejects ? 2 : 10))
@@ -162,20 +168,55 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		option(to, cap, one_in(g, 2) ? "expandable_segments_reserve:0.%u" :
 		       "expandable_segments_reserve:0.%uG", 1 + (unsigned)dice(g, 9));
 	if (g->classes && one_in(g, 2))
-		option(to, cap, "expandable_segments_reserve_by_class:[a:0.%u,b:0.%uG]", 1 + (unsigned)dice(g, 9),
-		       1 + (unsigned)dice(g, 9));
+		option(to, cap, "expandable_segments_reserve_by_class:[a:0.%u,b:0.%uG]",
+		       1 + (unsigned)dice(g, 9), 1 + (unsigned)dice(g, 9));
 }
 
 /* Strings that a parser may stumble over, glued from its own vocabulary. */
 static void odd_settings(struct gen *g)
 {
-	static const char *const word[] = { "max_split_size_mb", "garbage_collection_threshold", ":", ":", ":",
-		":", ",", ",", ",", "[", "]", "roundup_power2_divisions", "4", "21", "0", "1", "200", "0.5", "1.0", "3",
-		"-1", "abc", ">", "True", "False", "backend", "native", "max_non_split_rounding_mb",
-		"large_segment_size_mb", "no_such_key", "release_lock_on_cudamalloc", "pinned_use_background_threads",
-		"pinned_num_register_threads", "pinned_use_cuda_host_register", " ", "256:4", "expandable_segments",
-		"per_process_memory_fraction", "throw_on_cudamalloc_oom", "pinned_free_catch_all",
-		"pinned_reserve_segment_size_mb", "pinned_use_hip_host_register" };
+	static const char *const word[] = { "max_split_size_mb",
+					   "garbage_collection_threshold",
+					   ":",
+					   ":",
+					   ":",
+					   ":",
+					   ",",
+					   ",",
+					   ",",
+					   "[",
+					   "]",
+					   "roundup_power2_divisions",
+					   "4",
+					   "21",
+					   "0",
+					   "1",
+					   "200",
+					   "0.5",
+					   "1.0",
+					   "3",
+					   "-1",
+					   "abc",
+					   ">",
+					   "True",
+					   "False",
+					   "backend",
+					   "native",
+					   "max_non_split_rounding_mb",
+					   "large_segment_size_mb",
+					   "no_such_key",
+					   "release_lock_on_cudamalloc",
+					   "pinned_use_background_threads",
+					   "pinned_num_register_threads",
+					   "pinned_use_cuda_host_register",
+					   " ",
+					   "256:4",
+					   "expandable_segments",
+					   "per_process_memory_fraction",
+					   "throw_on_cudamalloc_oom",
+					   "pinned_free_catch_all",
+					   "pinned_reserve_segment_size_mb",
+					   "pinned_use_hip_host_register" };
 	unsigned n = 1 + (unsigned)dice(g, 8);
 
 	say(g, "s ");
@@ -218,7 +259,8 @@ static void op_alloc(struct gen *g)
 		return;
 	if (g->exact && !capturing(g) && one_in(g, 6)) {
 		say(g, "a %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", g->next_id, some_size(g),
-		    0x600000000000 + 512 * dice(g, one_in(g, 2) ? 4096 : 200000) + (one_in(g, 20) ? 8 : 0));
+		    0x600000000000 + 512 * dice(g, one_in(g, 2) ? 4096 : 200000) +
+			    (one_in(g, 20) ? 8 : 0));
 		g->live[g->lives++] = (struct live){ g->next_id++, 0, pool_for(g, 0), false };
 		return;
 	}
@@ -387,7 +429,10 @@ static void op_rare(struct gen *g)
 		break;
 	case 3:
 		if (g->tight)
-			say(g, one_in(g, 20) ? "p 1.%02u\n" : one_in(g, 5) ? "p 1.0\n" : "p 0.%02u\n",
+			say(g,
+			    one_in(g, 20) ? "p 1.%02u\n" :
+			    one_in(g, 5)  ? "p 1.0\n" :
+					    "p 0.%02u\n",
 			    10 + (unsigned)dice(g, 90));
 		break;
 	case 4:
@@ -432,7 +477,8 @@ static void header(struct gen *g)
 	if (g->tight && one_in(g, 4))
 		say(g, "proptotal %" PRIu64 "\n", total + dice(g, 64 * MIB));
 	say(g, "other %" PRIu64 "\n", g->tight && one_in(g, 3) ? dice(g, 200 * MIB) : 0);
-	say(g, "va %s\nevents %s\n", g->exact ? "inc" : va[dice(g, 4)], g->manual ? "manual" : "auto");
+	say(g, "va %s\nevents %s\n", g->exact ? "inc" : va[dice(g, 4)],
+	    g->manual ? "manual" : "auto");
 	some_settings(g, conf, sizeof(conf), true);
 	if (g->expandable || one_in(g, 2))
 		say(g, "conf %s\n", conf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_writer.h - writes pickles the way Python (protocols 0 and 4) and TorchScript (protocol 2)
- * do, for tests and benches that need snapshots nobody recorded. */
+/* snapshot_writer.h - writes pickles the way Python (protocols 0 and 4) and TorchScript (protocol
+ * 2) do, for tests and benches that need snapshots nobody recorded. */
 #ifndef VC_SNAPSHOT_WRITER_H
 #define VC_SNAPSHOT_WRITER_H
 
@@ -58,7 +58,8 @@ static inline uint32_t pw_memo(struct pw *w)
 	else if (w->style == PW_PYTHON0)
 		pw_line(w, "p%lld\n", w->memos);
 	else
-		pw_op(w, w->memos < 256 ? 'q' : 'r'), pw_little(w, w->memos, w->memos < 256 ? 1 : 4);
+		pw_op(w, w->memos < 256 ? 'q' : 'r'),
+			pw_little(w, w->memos, w->memos < 256 ? 1 : 4);
 	return w->memos++;
 }
 

@@ -33,7 +33,8 @@ static bool svg_class_has(const char *tag, const char *klass)
 	const char *at = strstr(tag, "class=\""), *end = at ? strchr(at + 7, '"') : NULL;
 	size_t n = strlen(klass);
 
-	for (const char *p = at ? at + 7 : NULL; p && p < end; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : end)
+	for (const char *p = at ? at + 7 : NULL; p && p < end;
+	     p = strchr(p, ' ') ? strchr(p, ' ') + 1 : end)
 		if (!strncmp(p, klass, n) && (p[n] == ' ' || p[n] == '"'))
 			return true;
 	return false;
@@ -57,9 +58,16 @@ static void svg_unescape(char *t)
 
 static void svg_add_label(struct svg_seen *v, const char *tag, const char *text, size_t n)
 {
-	static const char *const style[VC_T_STYLES] = { "h1", "h2", "b0", "b1", "sm", "k", "m", "ti" };
-	struct vc_label l = { svg_tenths(tag, "x"), svg_tenths(tag, "y"), VC_T_BODY, VC_START, NULL, 0,
-		false, false };
+	static const char *const style[VC_T_STYLES] = { "h1", "h2", "b0", "b1",
+						       "sm", "k",  "m",  "ti" };
+	struct vc_label l = { svg_tenths(tag, "x"),
+			     svg_tenths(tag, "y"),
+			     VC_T_BODY,
+			     VC_START,
+			     NULL,
+			     0,
+			     false,
+			     false };
 	struct svg_label *out = &v->label[v->labels];
 
 	if (v->labels == SVG_LABELS)
@@ -67,7 +75,9 @@ static void svg_add_label(struct svg_seen *v, const char *tag, const char *text,
 	for (int i = 0; i < VC_T_STYLES; i++)
 		if (svg_class_has(tag, style[i]))
 			l.style = (enum vc_text_style)i;
-	l.anchor = svg_class_has(tag, "c") ? VC_MIDDLE : svg_class_has(tag, "e") ? VC_END : VC_START;
+	l.anchor = svg_class_has(tag, "c") ? VC_MIDDLE :
+		   svg_class_has(tag, "e") ? VC_END :
+					     VC_START;
 	snprintf(out->text, sizeof(out->text), "%.*s", (int)(n < 119 ? n : 119), text);
 	svg_unescape(out->text);
 	out->box = vc_svg_measure(&l, out->text);
@@ -126,12 +136,16 @@ static bool svg_labels_are_apart(struct svg_seen *v)
 	for (size_t i = 0; i < v->labels; i++) {
 		const struct vc_box *a = &v->label[i].box;
 		if (a->x < 0 || a->y < 0 || a->x + a->w > v->w || a->y + a->h > v->h)
-			return snprintf(v->why, sizeof(v->why), "\"%s\" leaves the page", v->label[i].text), false;
+			return snprintf(v->why, sizeof(v->why), "\"%s\" leaves the page",
+					v->label[i].text),
+			       false;
 		for (size_t j = 0; j < i; j++) {
 			const struct vc_box *b = &v->label[j].box;
-			if (a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h && b->y < a->y + a->h)
-				return snprintf(v->why, sizeof(v->why), "\"%s\" covers \"%s\"", v->label[i].text,
-						v->label[j].text), false;
+			if (a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h &&
+			    b->y < a->y + a->h)
+				return snprintf(v->why, sizeof(v->why), "\"%s\" covers \"%s\"",
+						v->label[i].text, v->label[j].text),
+				       false;
 		}
 	}
 	return true;

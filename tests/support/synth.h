@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* synth.h - a made-up training run for the tests of pictures: a toy model of a few layers trained for
- * a few steps on a toy first-fit allocator with segments. Deterministic; no engine needed. */
+/* synth.h - a made-up training run for the tests of pictures: a toy model of a few layers trained
+ * for a few steps on a toy first-fit allocator with segments. Deterministic; no engine needed. */
 #ifndef VC_SYNTH_H
 #define VC_SYNTH_H
 
@@ -48,11 +48,18 @@ static void synth_bucket(struct synth *s)
 	uint64_t stranded = s->reserved - s->allocated;
 
 	c->at = synth_grow(c->at, c->n, sizeof(*c->at));
-	c->at[c->n++] = (struct vc_bucket){ .first_event = s->event, .last_event = s->event,
-		.first_ns = s->now, .last_ns = s->now, .allocated_min = s->allocated,
-		.allocated_max = s->allocated, .active_max = s->allocated, .reserved_min = s->reserved,
-		.reserved_max = s->reserved, .requested_max = s->allocated, .stranded_max = stranded,
-		.peak_event = s->event };
+	c->at[c->n++] = (struct vc_bucket){ .first_event = s->event,
+					   .last_event = s->event,
+					   .first_ns = s->now,
+					   .last_ns = s->now,
+					   .allocated_min = s->allocated,
+					   .allocated_max = s->allocated,
+					   .active_max = s->allocated,
+					   .reserved_min = s->reserved,
+					   .reserved_max = s->reserved,
+					   .requested_max = s->allocated,
+					   .stranded_max = stranded,
+					   .peak_event = s->event };
 	if (s->reserved > s->r.stats.peak_reserved) {
 		s->r.stats.peak_reserved = s->r.stats.peak_used = s->reserved;
 		s->r.stats.peak_event = s->event;
@@ -67,16 +74,19 @@ static void synth_bucket(struct synth *s)
 /* A kernel that runs for most of the time until the next event; now and then a copy beside it. */
 static void synth_kernel(struct synth *s, enum synth_kind kind)
 {
-	static const char *const name[] = { "fill", "adamw_multi_tensor", "gemm_backward", "gemm_forward",
-		"elementwise" };
+	static const char *const name[] = { "fill", "adamw_multi_tensor", "gemm_backward",
+					   "gemm_forward", "elementwise" };
 	struct vc_steps *t = &s->r.steps;
 
 	if (!s->o.times)
 		return;
 	t->kernel = synth_grow(t->kernel, t->kernels, sizeof(*t->kernel));
-	t->kernel[t->kernels++] = (struct vc_kernel_at){ .start_ns = s->now, .duration_ns = 650000 + 50000u * kind,
+	t->kernel[t->kernels++] = (struct vc_kernel_at){
+		.start_ns = s->now,
+		.duration_ns = 650000 + 50000u * kind,
 		.label = vc_meta_string(s->meta, name[kind], strlen(name[kind])),
-		.stream = kind == SYNTH_STATE || s->event % 9 == 0 ? 1 : 0, .kind = VC_EV_KERNEL };
+		.stream = kind == SYNTH_STATE || s->event % 9 == 0 ? 1 : 0,
+		.kind = VC_EV_KERNEL };
 }
 
 static void synth_insert(struct synth *s, size_t at, struct synth_piece p)
@@ -92,9 +102,10 @@ static void synth_segment(struct synth *s, uint64_t size)
 	struct vc_segments *v = &s->r.segments;
 
 	v->at = synth_grow(v->at, v->n, sizeof(*v->at));
-	v->at[v->n] = (struct vc_segment_life){ .addr = s->next_addr, .size = size, .born = s->event,
-		.died = UINT64_MAX };
-	synth_insert(s, s->pieces, (struct synth_piece){ s->next_addr, size, 0, false, (unsigned)v->n });
+	v->at[v->n] = (struct vc_segment_life){
+		.addr = s->next_addr, .size = size, .born = s->event, .died = UINT64_MAX };
+	synth_insert(s, s->pieces,
+		     (struct synth_piece){ s->next_addr, size, 0, false, (unsigned)v->n });
 	v->n++;
 	s->next_addr += size + (64u << 20);
 	s->reserved += size;
@@ -113,8 +124,11 @@ static void synth_map(struct synth *s, struct vc_heap_map *m)
 			m->at[m->n++] = (struct vc_heap_extent){ .addr = g->addr, .size = g->size };
 		}
 		m->at = synth_grow(m->at, m->n, sizeof(*m->at));
-		m->at[m->n++] = (struct vc_heap_extent){ .addr = p->addr, .size = p->size, .id = p->id,
-			.requested = p->size, .what = p->live ? 1 : 3 };
+		m->at[m->n++] = (struct vc_heap_extent){ .addr = p->addr,
+							.size = p->size,
+							.id = p->id,
+							.requested = p->size,
+							.what = p->live ? 1 : 3 };
 	}
 }
 
@@ -149,7 +163,8 @@ static uint64_t synth_alloc(struct synth *s, enum synth_kind kind, uint64_t size
 		if (!s->piece[i].live && s->piece[i].size >= size)
 			break;
 	if (i == s->pieces) {
-		uint64_t want = size < (20u << 20) ? 20u << 20 : (size + (2u << 20) - 1) >> 21 << 21;
+		uint64_t want =
+			size < (20u << 20) ? 20u << 20 : (size + (2u << 20) - 1) >> 21 << 21;
 		if (s->o.capacity && s->reserved + want > s->o.capacity) {
 			synth_fail(s, size);
 			return 0;
@@ -158,7 +173,9 @@ static uint64_t synth_alloc(struct synth *s, enum synth_kind kind, uint64_t size
 	}
 	struct synth_piece *p = &s->piece[i];
 	if (p->size > size) {
-		synth_insert(s, i + 1, (struct synth_piece){ p->addr + size, p->size - size, 0, false, p->segment });
+		synth_insert(s, i + 1,
+			     (struct synth_piece){ p->addr + size, p->size - size, 0, false,
+						  p->segment });
 		p = &s->piece[i];
 		p->size = size;
 	}
@@ -167,9 +184,16 @@ static uint64_t synth_alloc(struct synth *s, enum synth_kind kind, uint64_t size
 	s->allocated += size;
 	struct vc_lives *v = &s->r.lives;
 	v->at = synth_grow(v->at, v->n, sizeof(*v->at));
-	v->at[v->n++] = (struct vc_life){ .id = p->id, .size = size, .requested = size, .addr = p->addr,
-		.born = s->event, .died = UINT64_MAX, .born_ns = s->now, .died_ns = UINT64_MAX,
-		.site = s->o.sites ? s->site[kind] : 0, .lifetime = lifetime[kind] };
+	v->at[v->n++] = (struct vc_life){ .id = p->id,
+					 .size = size,
+					 .requested = size,
+					 .addr = p->addr,
+					 .born = s->event,
+					 .died = UINT64_MAX,
+					 .born_ns = s->now,
+					 .died_ns = UINT64_MAX,
+					 .site = s->o.sites ? s->site[kind] : 0,
+					 .lifetime = lifetime[kind] };
 	s->r.stats.allocs++;
 	synth_kernel(s, kind);
 	synth_bucket(s);
@@ -190,9 +214,11 @@ static void synth_free(struct synth *s, uint64_t id)
 	s->allocated -= s->piece[i].size;
 	s->piece[i].live = false;
 	s->piece[i].id = 0;
-	if (i + 1 < s->pieces && !s->piece[i + 1].live && s->piece[i + 1].segment == s->piece[i].segment) {
+	if (i + 1 < s->pieces && !s->piece[i + 1].live &&
+	    s->piece[i + 1].segment == s->piece[i].segment) {
 		s->piece[i].size += s->piece[i + 1].size;
-		memmove(s->piece + i + 1, s->piece + i + 2, (s->pieces - i - 2) * sizeof(*s->piece));
+		memmove(s->piece + i + 1, s->piece + i + 2,
+			(s->pieces - i - 2) * sizeof(*s->piece));
 		s->pieces--;
 	}
 	if (i && !s->piece[i - 1].live && s->piece[i - 1].segment == s->piece[i].segment) {
@@ -217,9 +243,12 @@ static void synth_mark(struct synth *s, uint8_t kind, const char *name)
 
 static void synth_names(struct synth *s)
 {
-	static const struct { const char *file, *function; uint32_t line; } f[] = {
-		{ "/home/u/model.py", "_apply", 31 }, { "/usr/lib/python3/dist-packages/torch/optim/adamw.py",
-		"_init_group", 140 }, { "/home/u/train.py", "backward", 77 }, { "/home/u/model.py", "forward", 212 },
+	static const struct { const char *file, *function; uint32_t line;
+	} f[] = {
+		{ "/home/u/model.py", "_apply", 31 },
+		{ "/usr/lib/python3/dist-packages/torch/optim/adamw.py", "_init_group", 140 },
+		{ "/home/u/train.py", "backward", 77 },
+		{ "/home/u/model.py", "forward", 212 },
 		{ "/home/u/attention.py", "forward", 88 },
 	};
 	struct vc_frame root = { 0, vc_meta_string(s->meta, "main", 4),
@@ -238,7 +267,8 @@ static uint64_t synth_random(struct synth *s, uint64_t below)
 	return (s->seed >> 33) % below;
 }
 
-static void synth_step(struct synth *s, unsigned step, uint64_t *grad, uint64_t *act, uint64_t *state)
+static void synth_step(struct synth *s, unsigned step, uint64_t *grad, uint64_t *act,
+		       uint64_t *state)
 {
 	uint64_t u = s->o.unit;
 

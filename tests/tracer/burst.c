@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burst.c - burst THREADS EVENTS-PER-SECOND SECONDS: pairs of allocation and free at a steady rate
- * from several threads; prints how many events there were, the seconds, and the largest resident memory. */
+/* burst.c - burst THREADS EVENTS-PER-SECOND SECONDS: pairs of allocation and free at a steady
+ * rate from several threads; prints how many events there were, the seconds, and the largest
+ * resident memory. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

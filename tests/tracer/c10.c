@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* c10.c - a stand-in for libc10.so: the two functions of the CPU allocator under their real names. */
+/* c10.c - a stand-in for libc10.so: the two functions of the CPU allocator under their real
+ * names. */
 #include <stdlib.h>
 
 void *_ZN3c109alloc_cpuEm(size_t n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cupti.c - a scripted libcupti: the functions the tracer asks for, and standin_* to make records in
- * the layouts of several versions (STANDIN_CUPTI: API number), to lose some, to be held by another. */
+/* cupti.c - a scripted libcupti: the functions the tracer asks for, and standin_* to make records
+ * in the layouts of several versions (STANDIN_CUPTI: API number), to lose some, to be held by
+ * another. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,7 +87,8 @@ int cuptiGetVersion(uint32_t *v)
 
 int cuptiGetResultString(int r, const char **s)
 {
-	*s = r == VC_CUPTI_BUSY ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" : "CUPTI_SUCCESS";
+	*s = r == VC_CUPTI_BUSY ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED" :
+				  "CUPTI_SUCCESS";
 	return 0;
 }
 
@@ -248,7 +250,8 @@ int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t
 	return 0;
 }
 
-/* A record of that kind, or NULL when it is off or no buffer can be had. Call with the lock held. */
+/* A record of that kind, or NULL when it is off or no buffer can be had. Call with the lock held.
+ */
 static void *record(uint32_t kind)
 {
 	size_t n = stride(kind), most = 0;
@@ -308,8 +311,11 @@ void standin_fill(uint64_t bytes, uint64_t start, uint64_t end)
 	struct vc_cupti_fill *k = record(VC_CUPTI_MEMSET);
 
 	if (k)
-		*k = (struct vc_cupti_fill){ .kind = VC_CUPTI_MEMSET, .bytes = bytes, .start = start,
-			.end = end, .stream = 7 };
+		*k = (struct vc_cupti_fill){.kind = VC_CUPTI_MEMSET,
+					    .bytes = bytes,
+					    .start = start,
+					    .end = end,
+					    .stream = 7 };
 	pthread_mutex_unlock(&g.lock);
 }
 
@@ -406,7 +412,8 @@ void standin_launch(uint32_t correlation, uint64_t start, uint64_t end)
 
 void standin_call(uint32_t id, const void *params, int result)
 {
-	struct vc_cupti_call call = { .site = VC_CUPTI_API_EXIT, .params = params, .result = &result };
+	struct vc_cupti_call call = {
+		.site = VC_CUPTI_API_EXIT, .params = params, .result = &result };
 
 	if (g.callback && g.call[VC_CUPTI_DRIVER_API][id])
 		g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cupti_client.c - plays the driver: starts the tracer's CUPTI side as cuInit does, then makes one of
- * everything. Ends in the way its argument says. */
+/* cupti_client.c - plays the driver: starts the tracer's CUPTI side as cuInit does, then makes
+ * one of everything. Ends in the way its argument says. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cupti_layout.c - compiled only: the tracer's picture of CUPTI against the headers of a CUDA toolkit. */
+/* cupti_layout.c - compiled only: the tracer's picture of CUPTI against the headers of a CUDA
+ * toolkit. */
 #include <cuda.h>
 #include <cupti.h>
 #include <cupti_activity_deprecated.h>

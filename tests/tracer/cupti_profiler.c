@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cupti_profiler.c - a program that profiles itself as torch.profiler does, with CUPTI's subscriber,
- * its buffers, its kinds and a clock of its own, in the middle of a recording. Prints what it got:
- * the same with and without the tracer. cupti_profiler [early]: it begins before the driver starts. */
+/* cupti_profiler.c - a program that profiles itself as torch.profiler does, with CUPTI's
+ * subscriber, its buffers, its kinds and a clock of its own, in the middle of a recording. Prints
+ * what it got: the same with and without the tracer. cupti_profiler [early]: it begins before the
+ * driver starts. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -76,7 +77,8 @@ static void count(uint8_t *buffer, size_t valid)
 
 	while (valid && cuptiActivityGetNextRecord(buffer, valid, &r) == 0) {
 		uint32_t kind = *(uint32_t *)r;
-		const char *name = kind == VC_CUPTI_KERNEL ? ((struct vc_cupti_kernel *)r)->name : "";
+		const char *name =
+			kind == VC_CUPTI_KERNEL ? ((struct vc_cupti_kernel *)r)->name : "";
 
 		if (kind == VC_CUPTI_KERNEL && !strcmp(name, "profiled"))
 			g.kernels++;

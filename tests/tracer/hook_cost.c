@@ -20,7 +20,8 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? atol(argv[1]) : 8000; /* below what a ring holds: no waiting for the recorder */
+	long n = argc > 1 ? atol(argv[1]) :
+			    8000; /* below what a ring holds: no waiting for the recorder */
 	double best = 1e30;
 
 	for (int k = 0; k < 200; k++) {

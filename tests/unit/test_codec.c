@@ -21,9 +21,13 @@ static struct vc_meta *some_meta(void)
 
 	assert_non_null(m);
 	for (int i = 1; i < 50; i++)
-		vc_meta_string(m, text, (size_t)snprintf(text, sizeof(text), "text \"%d\" \xc3\xa9", i));
+		vc_meta_string(m, text,
+			       (size_t)snprintf(text, sizeof(text), "text \"%d\" \xc3\xa9", i));
 	for (uint32_t i = 1; i < 200; i++)
-		vc_meta_frame(m, (struct vc_frame){ .parent = i / 2, .function = i % 50, .file = i % 7, .line = i });
+		vc_meta_frame(m, (struct vc_frame){ .parent = i / 2,
+						   .function = i % 50,
+						   .file = i % 7,
+						   .line = i });
 	for (uint64_t i = 1; i < 5; i++)
 		vc_meta_stream(m, 0x7f0000000000u + i * 16);
 	vc_meta_set(&m->torch, "2.9");
@@ -46,11 +50,12 @@ static struct vc_meta *some_meta(void)
 static struct vc_event *some_events(size_t n, uint64_t seed)
 {
 	static const uint8_t kinds[] = {
-		VC_EV_SYNC, VC_EV_TRIM, VC_EV_MARK, VC_EV_POOL_CREATE, VC_EV_POOL_BEGIN, VC_EV_POOL_END,
-		VC_EV_POOL_RELEASE, VC_EV_CAPTURE_BEGIN, VC_EV_CAPTURE_END, VC_EV_OTHERS, VC_EV_FRACTION,
-		VC_EV_CONFIGURE, VC_EV_STREAM_CLASS, VC_EV_SEGMENT_ALLOC, VC_EV_SEGMENT_FREE, VC_EV_SEGMENT_MAP,
-		VC_EV_SEGMENT_UNMAP, VC_EV_OOM, VC_EV_DEVICE_SAMPLE, VC_EV_KERNEL, VC_EV_COPY,
-		VC_EV_OUTSIDE_ALLOC, VC_EV_OUTSIDE_FREE, VC_EV_DRIVER_POOL, VC_EV_OVERHEAD, VC_EV_LAUNCH,
+		VC_EV_SYNC, VC_EV_TRIM, VC_EV_MARK, VC_EV_POOL_CREATE, VC_EV_POOL_BEGIN,
+		VC_EV_POOL_END, VC_EV_POOL_RELEASE, VC_EV_CAPTURE_BEGIN, VC_EV_CAPTURE_END,
+		VC_EV_OTHERS, VC_EV_FRACTION, VC_EV_CONFIGURE, VC_EV_STREAM_CLASS,
+		VC_EV_SEGMENT_ALLOC, VC_EV_SEGMENT_FREE, VC_EV_SEGMENT_MAP, VC_EV_SEGMENT_UNMAP,
+		VC_EV_OOM, VC_EV_DEVICE_SAMPLE, VC_EV_KERNEL, VC_EV_COPY, VC_EV_OUTSIDE_ALLOC,
+		VC_EV_OUTSIDE_FREE, VC_EV_DRIVER_POOL, VC_EV_OVERHEAD, VC_EV_LAUNCH,
 		VC_EV_HEAP_SEGMENT, VC_EV_HEAP_BLOCK, 200 /* a kind of the future */
 	};
 	struct vc_event *ev = calloc(n, sizeof(*ev));
@@ -107,7 +112,8 @@ static char *encode(const struct vc_meta *m, const struct vc_event *ev, size_t n
 
 	assert_non_null(e);
 	for (size_t i = 0; i < n; i += 1000)
-		assert_int_equal(vc_encoder_append(e, ev + i, n - i < 1000 ? n - i : 1000, &err), 0);
+		assert_int_equal(vc_encoder_append(e, ev + i, n - i < 1000 ? n - i : 1000, &err),
+				 0);
 	assert_int_equal(vc_encoder_finish(e, &err), 0);
 	vc_encoder_free(e);
 	all = vc_output_take(o, size);
@@ -116,15 +122,16 @@ static char *encode(const struct vc_meta *m, const struct vc_event *ev, size_t n
 }
 
 /* Events into *ev (cap of them at most); their number, or -1: refused, err says why. */
-static long decode(const char *data, size_t size, struct vc_meta *m, struct vc_event *ev, size_t cap,
-		   struct vc_error *err)
+static long decode(const char *data, size_t size, struct vc_meta *m, struct vc_event *ev,
+		   size_t cap, struct vc_error *err)
 {
 	struct vc_input *in = vc_input_memory(data, size, err);
 	struct vc_decoder *d = vc_decoder_new(in, m, err);
 	size_t n = 0;
 	long got = -1;
 
-	while (d && n < cap && (got = vc_decoder_next(d, ev + n, cap - n < 777 ? cap - n : 777, err)) > 0)
+	while (d && n < cap &&
+	       (got = vc_decoder_next(d, ev + n, cap - n < 777 ? cap - n : 777, err)) > 0)
 		n += (size_t)got;
 	vc_decoder_free(d);
 	vc_input_close(in);
@@ -134,7 +141,8 @@ static long decode(const char *data, size_t size, struct vc_meta *m, struct vc_e
 static void same_stack(const struct vc_meta *a, uint32_t i, const struct vc_meta *b, uint32_t k)
 {
 	for (; i && k; i = a->frame[i].parent, k = b->frame[k].parent) {
-		assert_string_equal(a->string[a->frame[i].function], b->string[b->frame[k].function]);
+		assert_string_equal(a->string[a->frame[i].function],
+				    b->string[b->frame[k].function]);
 		assert_string_equal(a->string[a->frame[i].file], b->string[b->frame[k].file]);
 		assert_int_equal(a->frame[i].line, b->frame[k].line);
 	}
@@ -238,14 +246,15 @@ static void the_same_trace_gives_the_same_bytes(void **unused)
 }
 
 /* Is every event of `back` one of `ev`, in order? Returns how many are missing. */
-static size_t missing(const struct vc_meta *m, const struct vc_event *ev, size_t n, const struct vc_meta *got,
-		      const struct vc_event *back, size_t have)
+static size_t missing(const struct vc_meta *m, const struct vc_event *ev, size_t n,
+		      const struct vc_meta *got, const struct vc_event *back, size_t have)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < have; i++, at++) {
-		while (at < n && (ev[at].time_ns != back[i].time_ns || ev[at].kind != back[i].kind ||
-				  ev[at].id != back[i].id || ev[at].addr != back[i].addr))
+		while (at < n &&
+		       (ev[at].time_ns != back[i].time_ns || ev[at].kind != back[i].kind ||
+			ev[at].id != back[i].id || ev[at].addr != back[i].addr))
 			at++;
 		assert_true(at < n);
 		same_event(m, &ev[at], got, &back[i]);

@@ -64,7 +64,8 @@ static void going_up_the_smallest_freed_range_that_suits_comes_first(void **unus
 {
 	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_UP };
 	struct vc_device *d = vc_device_new(&cfg, NULL);
-	uint64_t a = take(d, 90 * MIB), b = take(d, 20 * MIB), c = take(d, 2 * MIB), e = take(d, 40 * MIB);
+	uint64_t a = take(d, 90 * MIB), b = take(d, 20 * MIB), c = take(d, 2 * MIB),
+		 e = take(d, 40 * MIB);
 
 	(void)unused;
 	vc_device_free(d, a, 90 * MIB);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_diff.c - two hand-made recordings: what was inserted, resized, moved or freed elsewhere is named. */
+/* test_diff.c - two hand-made recordings: what was inserted, resized, moved or freed elsewhere is
+ * named. */
 #include "tests/support/test.h"
 
 #include "simulator/advise/diff.h"
@@ -10,15 +11,16 @@ struct made { struct vc_trace t; uint32_t site[3]; };
 
 static void add(struct made *m, uint8_t kind, uint64_t id, uint64_t size, uint32_t site)
 {
-	struct vc_event e = { .kind = kind, .id = id, .size = size, .site = site, .time_ns = m->t.n + 1 };
+	struct vc_event e = {
+		.kind = kind, .id = id, .size = size, .site = site, .time_ns = m->t.n + 1 };
 
 	assert_int_equal(vc_trace_append(&m->t, &e, 1, NULL), 0);
 	if (id > m->t.meta->max_id)
 		m->t.meta->max_id = id;
 }
 
-/* N allocations from three lines; every second is freed at once. `extra`: one more in front of number
- * 20; `grow`: number 10 has twice the size; `keep`: number 31 is never freed. */
+/* N allocations from three lines; every second is freed at once. `extra`: one more in front of
+ * number 20; `grow`: number 10 has twice the size; `keep`: number 31 is never freed. */
 static struct made make(bool extra, bool grow, bool keep, bool sites)
 {
 	static const char *const function[] = { "forward", "backward", "step" };
@@ -32,7 +34,8 @@ static struct made make(bool extra, bool grow, bool keep, bool sites)
 	for (unsigned i = 0; i < N; i++) {
 		if (extra && i == 20)
 			add(&m, VC_EV_ALLOC, ++id, 777, m.site[1]);
-		add(&m, VC_EV_ALLOC, ++id, (uint64_t)(i + 1) * 512 * (grow && i == 10 ? 2 : 1), m.site[i % 3]);
+		add(&m, VC_EV_ALLOC, ++id, (uint64_t)(i + 1) * 512 * (grow && i == 10 ? 2 : 1),
+		    m.site[i % 3]);
 		if (i % 2 && !(keep && i == 31))
 			add(&m, VC_EV_FREE, id, 0, 0);
 	}

@@ -36,9 +36,10 @@ static void programs_get_json(void **unused)
 	char *t = walk(VC_EMIT_JSONL);
 
 	(void)unused;
-	assert_string_equal(t, "{\"file\":\"a \\\"b\\\"\\n,c\",\"peak\":1610612736,\"hidden\":7,\"runs\":["
-			    "{\"model\":\"torch\",\"events\":1234567,\"limit\":null},"
-			    "{\"model\":\"direct\",\"events\":2469134,\"limit\":null}]}\n");
+	assert_string_equal(t, "{\"file\":\"a "
+			    "\\\"b\\\"\\n,c\",\"peak\":1610612736,\"hidden\":7,\"runs\":[{"
+			    "\"model\":\"torch\",\"events\":1234567,\"limit\":null},{\"model\":"
+			    "\"direct\",\"events\":2469134,\"limit\":null}]}\n");
 	free(t);
 }
 
@@ -49,7 +50,8 @@ static void people_get_labels_units_and_columns(void **unused)
 	(void)unused;
 	assert_non_null(strstr(t, "peak reserved  1.50 GiB\n"));
 	assert_null(strstr(t, "hidden"));
-	assert_non_null(strstr(t, "  model      events\n  torch   1,234,567\n  direct  2,469,134\n"));
+	assert_non_null(
+		strstr(t, "  model      events\n  torch   1,234,567\n  direct  2,469,134\n"));
 	free(t);
 }
 

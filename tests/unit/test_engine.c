@@ -12,8 +12,8 @@ static struct vc_event ev(uint8_t kind, uint64_t id, uint64_t size)
 }
 
 static int run(const struct vc_event *at, size_t n, const char *model, uint64_t total,
-	       const struct vc_observer_type *const *watch, struct vc_run *given, struct vc_result *out,
-	       struct vc_error *err)
+	       const struct vc_observer_type *const *watch, struct vc_run *given,
+	       struct vc_result *out, struct vc_error *err)
 {
 	struct vc_trace t = { 0 };
 	struct vc_run r = given ? *given : (struct vc_run){ .fraction = -1 };
@@ -36,7 +36,8 @@ static int run(const struct vc_event *at, size_t n, const char *model, uint64_t 
 static void peaks_are_those_of_the_whole_run(void **unused)
 {
 	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_ALLOC, 2, 6 * MIB),
-				      ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, MIB), ev(VC_EV_FREE, 2, 0) };
+				     ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, MIB),
+				     ev(VC_EV_FREE, 2, 0) };
 	struct vc_result r;
 
 	(void)unused;
@@ -130,9 +131,13 @@ static size_t warm_events(struct vc_event *e)
 {
 	size_t n = 0;
 
-	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_SEGMENT, .addr = 0x7f0000000000, .size = 20 * MIB };
-	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_BLOCK, .addr = 0x7f0000000000, .size = 3 * MIB,
-				    .id = 1, .flags = VC_EVF_LIVE };
+	e[n++] = (struct vc_event){
+		.kind = VC_EV_HEAP_SEGMENT, .addr = 0x7f0000000000, .size = 20 * MIB };
+	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_BLOCK,
+				   .addr = 0x7f0000000000,
+				   .size = 3 * MIB,
+				   .id = 1,
+				   .flags = VC_EVF_LIVE };
 	e[n++] = (struct vc_event){ .kind = VC_EV_HEAP_BLOCK, .addr = 0x7f0000000000 + 3 * MIB };
 	e[n++] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = 2, .size = 5 * MIB,
 				    .addr = 0x7f0000000000 + 3 * MIB };
@@ -158,8 +163,8 @@ static void a_warm_start_takes_over_the_heap(void **unused)
 	vc_result_fini(&r);
 }
 
-/* 20 MiB of segments cannot be taken over by a device of 8 MiB, but the 3 MiB in them fit there; the
- * 5 MiB that come later do not. */
+/* 20 MiB of segments cannot be taken over by a device of 8 MiB, but the 3 MiB in them fit there;
+ * the 5 MiB that come later do not. */
 static void a_heap_that_the_device_cannot_hold_is_asked_for_anew(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
@@ -211,8 +216,9 @@ static void fidelity_names_the_first_divergence(void **unused)
 	assert_false(r.fidelity.exact);
 	assert_int_equal(r.fidelity.address_mismatches, 1);
 	assert_int_equal(r.fidelity.diverged_event, 0);
-	assert_string_equal(r.fidelity.diverged_why, "5242880 bytes were placed at 7f0000300000, the recording "
-			    "has them at 7f0000300200");
+	assert_string_equal(r.fidelity.diverged_why,
+			    "5242880 bytes were placed at 7f0000300000, the recording has them "
+			    "at 7f0000300200");
 	vc_result_fini(&r);
 }
 
@@ -255,9 +261,10 @@ static void the_timeline_keeps_its_extremes(void **unused)
 static void the_first_iteration_is_told_from_the_others(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_phases, NULL };
-	struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_MARK, 0, 0), ev(VC_EV_ALLOC, 2, 9 * MIB),
-				ev(VC_EV_FREE, 2, 0), ev(VC_EV_MARK, 0, 0), ev(VC_EV_ALLOC, 3, 2 * MIB),
-				ev(VC_EV_FREE, 3, 0), ev(VC_EV_MARK, 0, 0) };
+	struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_MARK, 0, 0),
+			       ev(VC_EV_ALLOC, 2, 9 * MIB), ev(VC_EV_FREE, 2, 0),
+			       ev(VC_EV_MARK, 0, 0),        ev(VC_EV_ALLOC, 3, 2 * MIB),
+			       ev(VC_EV_FREE, 3, 0),        ev(VC_EV_MARK, 0, 0) };
 	struct vc_result r;
 
 	(void)unused;
@@ -278,15 +285,18 @@ static void the_first_iteration_is_told_from_the_others(void **unused)
 
 static void lives_and_segments_have_births_and_deaths(void **unused)
 {
-	static const struct vc_observer_type *const watch[] = { &vc_observer_lives, &vc_observer_segments, NULL };
-	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_ALLOC, 2, 6 * MIB), ev(VC_EV_FREE, 1, 0) };
+	static const struct vc_observer_type *const watch[] = { &vc_observer_lives,
+							       &vc_observer_segments, NULL };
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 4 * MIB), ev(VC_EV_ALLOC, 2, 6 * MIB),
+				     ev(VC_EV_FREE, 1, 0) };
 	struct vc_result r;
 
 	(void)unused;
 	assert_int_equal(run(e, 3, "direct", 64 * MIB, watch, NULL, &r, NULL), 0);
 	assert_int_equal(r.lives.n, 2);
 	assert_true(r.lives.at[0].born == 0 && r.lives.at[0].died == 2);
-	assert_true(r.lives.at[1].died == UINT64_MAX && r.lives.at[1].lifetime == VC_LIFE_PERSISTENT);
+	assert_true(r.lives.at[1].died == UINT64_MAX &&
+		    r.lives.at[1].lifetime == VC_LIFE_PERSISTENT);
 	assert_int_equal(r.segments.n, 2);
 	assert_true(r.segments.at[0].died == 2 && r.segments.at[1].died == UINT64_MAX);
 	vc_result_fini(&r);

@@ -11,8 +11,9 @@
 /* The worked examples of https://protobuf.dev/programming-guides/encoding/ */
 static void protocol_buffers_are_encoded_as_their_guide_says(void **state)
 {
-	static const uint8_t want[] = { 0x08, 0x96, 0x01, 0x12, 0x07, 't', 'e', 's', 't', 'i', 'n', 'g',
-		0x1a, 0x03, 0x08, 0x96, 0x01, 0xe2, 0x03, 0x01, 0x05 };
+	static const uint8_t want[] = { 0x08, 0x96, 0x01, 0x12, 0x07, 't',  'e',
+				       's',  't',  'i',  'n',  'g',  0x1a, 0x03,
+				       0x08, 0x96, 0x01, 0xe2, 0x03, 0x01, 0x05 };
 	struct vc_proto p = { 0 }, sub = { 0 };
 
 	(void)state;
@@ -86,14 +87,20 @@ static void pickles_hold_the_shortest_opcode_for_each_number(void **state)
 
 /* ---- kernels and marks ---- */
 
-struct made { struct vc_result r; struct vc_meta *meta; struct vc_kernel_at k[3]; struct vc_mark_at m[5];
-	      struct vc_bucket b[2]; };
+struct made {
+	struct vc_result r;
+	struct vc_meta *meta;
+	struct vc_kernel_at k[3];
+	struct vc_mark_at m[5];
+	struct vc_bucket b[2];
+};
 
 static void make(struct made *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->meta = vc_meta_new(NULL);
-	uint32_t gemm = vc_meta_string(d->meta, "gemm", 4), step = vc_meta_string(d->meta, "step", 4);
+	uint32_t gemm = vc_meta_string(d->meta, "gemm", 4),
+		 step = vc_meta_string(d->meta, "step", 4);
 	uint32_t stream = vc_meta_stream(d->meta, 7);
 
 	d->k[0] = (struct vc_kernel_at){ 100, 50, gemm, 0, VC_EV_KERNEL };
@@ -104,12 +111,25 @@ static void make(struct made *d)
 	d->m[2] = (struct vc_mark_at){ 2, 100, step, VC_MARK_BEGIN, 0 };
 	d->m[3] = (struct vc_mark_at){ 3, 200, step, VC_MARK_END, 0 };
 	d->m[4] = (struct vc_mark_at){ 4, 210, step, VC_MARK_INSTANT, 0 };
-	d->b[0] = (struct vc_bucket){ .last_event = 1, .first_ns = 90, .last_ns = 100, .allocated_max = 5,
-				      .reserved_max = 9, .peak_event = 1 };
-	d->b[1] = (struct vc_bucket){ .first_event = 2, .last_event = 4, .first_ns = 100, .last_ns = 210,
-				      .allocated_max = 3, .reserved_max = 9, .reserved_min = 9, .peak_event = 2 };
-	d->r = (struct vc_result){ .meta = d->meta, .stats = { .has_times = true },
-		.curve = { d->b, 2 }, .steps = { .mark = d->m, .marks = 5, .kernel = d->k, .kernels = 3 } };
+	d->b[0] = (struct vc_bucket){ .last_event = 1,
+				     .first_ns = 90,
+				     .last_ns = 100,
+				     .allocated_max = 5,
+				     .reserved_max = 9,
+				     .peak_event = 1 };
+	d->b[1] = (struct vc_bucket){ .first_event = 2,
+				     .last_event = 4,
+				     .first_ns = 100,
+				     .last_ns = 210,
+				     .allocated_max = 3,
+				     .reserved_max = 9,
+				     .reserved_min = 9,
+				     .peak_event = 2 };
+	d->r = (struct vc_result){
+		.meta = d->meta,
+		.stats = { .has_times = true },
+		.curve = { d->b, 2 },
+		.steps = { .mark = d->m, .marks = 5, .kernel = d->k, .kernels = 3 } };
 }
 
 static char *write_as(const char *sink, const char *params, const struct vc_result *r, size_t *n)
@@ -170,8 +190,10 @@ static uint64_t varint(const uint8_t **p)
 	}
 }
 
-/* Counts the track events of each type in a message; goes into field 1 of the trace and 11 of packets. */
-static void count_types(const uint8_t *p, const uint8_t *end, int depth, unsigned type[5], unsigned *iids)
+/* Counts the track events of each type in a message; goes into field 1 of the trace and 11 of
+ * packets. */
+static void count_types(const uint8_t *p, const uint8_t *end, int depth, unsigned type[5],
+			unsigned *iids)
 {
 	while (p < end) {
 		uint64_t key = varint(&p), v = varint(&p);

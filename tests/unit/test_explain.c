@@ -84,11 +84,13 @@ static void messages_from_the_wild_are_read_as_a_person_would(void **state)
 	assert_int_equal(rows, 55);
 }
 
-static const char whole[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.78 GiB. GPU 3 has a "
-	"total capacity of 31.47 GiB of which 12.73 GiB is free. Process 77 has 1.50 GiB memory in use. Including "
-	"non-PyTorch memory, this process has 18.73 GiB memory in use. 30.00 GiB allowed; Of the allocated memory "
-	"9.08 GiB is allocated by PyTorch, with 512.00 KiB allocated in private pools (e.g., CUDA Graphs), and "
-	"9.35 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+static const char whole[] =
+	"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.78 GiB. GPU 3 has a "
+	"total capacity of 31.47 GiB of which 12.73 GiB is free. Process 77 has 1.50 GiB memory "
+	"in use. Including non-PyTorch memory, this process has 18.73 GiB memory in use. 30.00 "
+	"GiB allowed; Of the allocated memory 9.08 GiB is allocated by PyTorch, with 512.00 KiB "
+	"allocated in private pools (e.g., CUDA Graphs), and 9.35 GiB is reserved by PyTorch but "
+	"unallocated. If reserved but unallocated memory is large try setting "
 	"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.";
 
 static void every_clause_has_its_figure(void **state)
@@ -100,15 +102,18 @@ static void every_clause_has_its_figure(void **state)
 	(void)state;
 	read_one(whole, &m, &d);
 	figures_text(&m, got, sizeof(got));
-	assert_string_equal(got, "request=22.78 GiB;capacity=31.47 GiB;free=12.73 GiB;allocated=9.08 GiB;"
-			    "unallocated=9.35 GiB;process=18.73 GiB;allowed=30.00 GiB;private_pools=512.00 KiB");
+	assert_string_equal(got,
+			    "request=22.78 GiB;capacity=31.47 GiB;free=12.73 GiB;allocated=9.08 "
+			    "GiB;unallocated=9.35 GiB;process=18.73 GiB;allowed=30.00 "
+			    "GiB;private_pools=512.00 KiB");
 	assert_true(m.has_device);
 	assert_int_equal(m.device, 3);
 	assert_int_equal(m.processes, 1);
 	assert_int_equal(m.process[0].pid, 77);
 	assert_int_equal(m.process[0].bytes.value, 3ull << 29);
 	assert_int_equal(m.figure[VC_FIG_PRIVATE].value, 512 * 1024);
-	assert_int_equal(m.figure[VC_FIG_PRIVATE].slack, 6); /* half a hundredth of a KiB, rounded up */
+	assert_int_equal(m.figure[VC_FIG_PRIVATE].slack,
+			 6); /* half a hundredth of a KiB, rounded up */
 	assert_string_equal(m.first, "2.5");
 }
 
@@ -136,10 +141,12 @@ static void a_message_cut_anywhere_gives_no_wrong_figure(void **state)
 
 static void line_ends_colours_and_other_text_around_it_do_not_matter(void **state)
 {
-	static const char log[] = "\x1b[31m[rank0]: Traceback (most recent call last):\r\n"
-		"  File \"t.py\", line 3\n torch.cuda.OutOfMemoryError: CUDA out of\n   memory. Tried to allocate "
-		"20.00\n MiB (GPU 1; 10.00 GiB total capacity;\n 9.00 GiB already allocated; 5.00 MiB free; 9.50 GiB "
-		"reserved in total by PyTorch) If reserved\x1b[0m memory is\nepoch 3, 5.00 GiB free\n"
+	static const char log[] =
+		"\x1b[31m[rank0]: Traceback (most recent call last):\r\n"
+		"  File \"t.py\", line 3\n torch.cuda.OutOfMemoryError: CUDA out of\n   memory. "
+		"Tried to allocate 20.00\n MiB (GPU 1; 10.00 GiB total capacity;\n 9.00 GiB "
+		"already allocated; 5.00 MiB free; 9.50 GiB reserved in total by PyTorch) If "
+		"reserved\x1b[0m memory is\nepoch 3, 5.00 GiB free\n"
 		"CUDA out of memory. Tried to allocate 7.00 GiB (GPU 0;";
 	struct vc_oom_text m;
 	struct vc_diagnosis d;
@@ -148,8 +155,9 @@ static void line_ends_colours_and_other_text_around_it_do_not_matter(void **stat
 	(void)state;
 	read_one(log, &m, &d);
 	figures_text(&m, got, sizeof(got));
-	assert_string_equal(got, "request=20.00 MiB;capacity=10.00 GiB;free=5.00 MiB;allocated=9.00 GiB;"
-			    "reserved=9.50 GiB");
+	assert_string_equal(got,
+			    "request=20.00 MiB;capacity=10.00 GiB;free=5.00 MiB;allocated=9.00 "
+			    "GiB;reserved=9.50 GiB");
 	assert_string_equal(m.format->tag, "F3-maxsplit");
 	assert_string_equal(m.first, "1.13");
 	assert_int_equal(m.messages, 2);
@@ -159,7 +167,8 @@ static void line_ends_colours_and_other_text_around_it_do_not_matter(void **stat
 
 static void text_without_a_message_is_refused(void **state)
 {
-	static const char *const text[] = { "", "Segmentation fault", "loss 0.3\n", "\x1b[", "out of coffee" };
+	static const char *const text[] = { "", "Segmentation fault", "loss 0.3\n", "\x1b[",
+					   "out of coffee" };
 	struct vc_oom_text m;
 	struct vc_error err;
 
@@ -174,8 +183,11 @@ static void absurd_figures_are_left_out(void **state)
 	struct vc_diagnosis d;
 
 	(void)state;
-	read_one("CUDA out of memory. Tried to allocate 99999999999999999999.00 GiB (GPU 0; 1.5 GiB total capacity; "
-		 "1.00 GiBs already allocated; .50 GiB free; 1.00 TiB reserved in total by PyTorch)", &m, &d);
+	read_one(
+		"CUDA out of memory. Tried to allocate 99999999999999999999.00 GiB (GPU 0; 1.5 "
+		"GiB total capacity; 1.00 GiBs already allocated; .50 GiB free; 1.00 TiB "
+		"reserved in total by PyTorch)",
+		&m, &d);
 	for (int i = 0; i < VC_FIGURES; i++)
 		assert_false(m.figure[i].known);
 	assert_false(m.complete);

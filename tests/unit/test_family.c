@@ -43,7 +43,8 @@ static uint64_t allocated(const struct vc_trace *t, size_t k)
 
 static void two_recordings_give_the_exact_sizes_of_a_third(void **unused)
 {
-	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false), o, want = toy(64, 128, false);
+	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false), o,
+			want = toy(64, 128, false);
 	const struct vc_trace *t[] = { &a, &b };
 	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
 	struct vc_param_value at = { "batch", 64 };
@@ -118,7 +119,8 @@ static void what_only_the_nearest_has_makes_an_interval(void **unused)
 static struct vc_trace linear(double rows, bool workspace)
 {
 	struct vc_trace t = { .meta = vc_meta_new(NULL) };
-	const uint64_t r = (uint64_t)rows, size[] = { r * 512 * 4, r * 256 * 4, 256 * 512 * 4, 33554432, 256 * 4 };
+	const uint64_t r = (uint64_t)rows,
+		       size[] = { r * 512 * 4, r * 256 * 4, 256 * 512 * 4, 33554432, 256 * 4 };
 	struct vc_event e = { .kind = VC_EV_ALLOC };
 
 	for (size_t i = 0; i < 5; i++) {

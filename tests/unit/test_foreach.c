@@ -15,7 +15,12 @@
 	"NS1_28PointwiseOpScalarListFunctorIfLi3ELi3ELi0EEE"
 
 /* TensorListMetadata<2>: 2 x 64 addresses, 64 numbers of values, 320 bytes, 320 ints. */
-struct list { uint64_t address[2][64]; int64_t numel[64]; unsigned char tensor[320]; int chunk[320]; };
+struct list {
+	uint64_t address[2][64];
+	int64_t numel[64];
+	unsigned char tensor[320];
+	int chunk[320];
+};
 /* TensorListScalarListMetadata<float, 3>: 48 of each, and a float. */
 struct scalars {
 	uint64_t address[3][48];
@@ -27,17 +32,22 @@ struct scalars {
 
 static void whole_and_partial_chunks_count(void **unused)
 {
-	struct list l = { .numel = { 100, 2 * 65536 + 7 }, .tensor = { 0, 1, 1, 1 }, .chunk = { 0, 0, 1, 2 } };
+	struct list l = {
+		.numel = { 100, 2 * 65536 + 7 }, .tensor = { 0, 1, 1, 1 },
+		.chunk = { 0, 0, 1, 2 } };
 
 	(void)unused;
-	assert_true(vc_null_foreach_bytes(ADD, &l, 4) == (100 + 2 * 65536 + 7) * 4.0 * 2);  /* one read, one written */
-	assert_true(vc_null_foreach_bytes(LERP, &l, 4) == (100 + 2 * 65536 + 7) * 8.0 * 3); /* doubles, two read */
+	assert_true(vc_null_foreach_bytes(ADD, &l, 4) ==
+		    (100 + 2 * 65536 + 7) * 4.0 * 2); /* one read, one written */
+	assert_true(vc_null_foreach_bytes(LERP, &l, 4) ==
+		    (100 + 2 * 65536 + 7) * 8.0 * 3); /* doubles, two read */
 	assert_true(vc_null_foreach_bytes(ADD, &l, 1) == 100 * 4.0 * 2);
 }
 
 static void lists_with_scalars_have_their_own_layout(void **unused)
 {
-	struct scalars l = { .numel = { 5000 }, .value = { 1.5f }, .tensor = { 0 }, .chunk = { 0 } };
+	struct scalars l = { .numel = { 5000 }, .value = { 1.5f }, .tensor = { 0 },
+			     .chunk = { 0 } };
 
 	(void)unused;
 	assert_true(vc_null_foreach_bytes(DIVIDE, &l, 1) == 5000 * 4.0 * 4);

@@ -35,7 +35,8 @@ static void deepspeed_on_t5_3b_with_eight_cards(void **unused)
 
 static void optimizer_states_byte_by_byte(void **unused)
 {
-	struct vc_tensor_shape m = { 4096, 14336, 0 }, v = { 1000000, 1, 0 }, small = { 4095, 1, 0 };
+	struct vc_tensor_shape m = { 4096, 14336, 0 }, v = { 1000000, 1, 0 };
+	struct vc_tensor_shape small = { 4095, 1, 0 };
 
 	(void)unused;
 	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, v, 4, 256), 2031256);
@@ -62,17 +63,20 @@ static void transformer_layers(void **unused)
 	(void)unused;
 	near(vc_llama_layer(4096, 14336, 0.25), 167936, 0.5);
 	near(vc_gpt_layer(4096, 32, 2048, 1, VC_RECOMPUTE_SELECTIVE), 34 * 4096, 0.5);
-	near(vc_gpt_layer(12288, 96, 2048, 1, VC_RECOMPUTE_NONE) / 12288, 34 + 80, 0.01); /* GPT-3: 80 */
+	near(vc_gpt_layer(12288, 96, 2048, 1, VC_RECOMPUTE_NONE) / 12288, 34 + 80,
+	     0.01); /* GPT-3: 80 */
 	near(vc_logits(2048, 50257), 2048.0 * 50257 * 16, 0.5);
 }
 
 /* What HF's, EleutherAI's and PyTorch's documents say each optimizer keeps, per value. */
 static void every_optimizer_per_value(void **unused)
 {
-	static const struct { enum vc_optimizer o; unsigned fp32, bf16; } per[] = {
-		{ VC_OPT_SGD, 0, 0 }, { VC_OPT_MOMENTUM, 4, 2 }, { VC_OPT_LION, 4, 2 }, { VC_OPT_ADAGRAD, 4, 2 },
-		{ VC_OPT_RMSPROP, 4, 2 }, { VC_OPT_ADAM, 8, 4 }, { VC_OPT_ADAMW, 8, 4 }, { VC_OPT_LAMB, 8, 4 },
-		{ VC_OPT_AMSGRAD, 12, 6 }, { VC_OPT_MUON, 4, 2 },
+	static const struct { enum vc_optimizer o; unsigned fp32, bf16;
+	} per[] = {
+		{ VC_OPT_SGD, 0, 0 },     { VC_OPT_MOMENTUM, 4, 2 }, { VC_OPT_LION, 4, 2 },
+		{ VC_OPT_ADAGRAD, 4, 2 }, { VC_OPT_RMSPROP, 4, 2 },  { VC_OPT_ADAM, 8, 4 },
+		{ VC_OPT_ADAMW, 8, 4 },   { VC_OPT_LAMB, 8, 4 },     { VC_OPT_AMSGRAD, 12, 6 },
+		{ VC_OPT_MUON, 4, 2 },
 	};
 	struct vc_tensor_shape m = { 4096, 1024, 0 }, v = { 4096, 1, 0 };
 	uint64_t n = 4096u * 1024;
@@ -82,9 +86,12 @@ static void every_optimizer_per_value(void **unused)
 		assert_int_equal(vc_optimizer_state(per[i].o, m, 4, 256), n * per[i].fp32);
 		assert_int_equal(vc_optimizer_state(per[i].o, m, 2, 256), n * per[i].bf16);
 	}
-	assert_int_equal(vc_optimizer_state(VC_OPT_MUON, v, 4, 256), 8 * 4096);  /* AdamW for vectors */
-	assert_int_equal(vc_optimizer_state(VC_OPT_ADAFACTOR, v, 2, 0), 4 * 4096); /* float, not factored */
-	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, m, 4, 2048), 2 * n + 2 * 4 * (n / 2048));
+	assert_int_equal(vc_optimizer_state(VC_OPT_MUON, v, 4, 256),
+			 8 * 4096); /* AdamW for vectors */
+	assert_int_equal(vc_optimizer_state(VC_OPT_ADAFACTOR, v, 2, 0),
+			 4 * 4096); /* float, not factored */
+	assert_int_equal(vc_optimizer_state(VC_OPT_ADAM8BIT, m, 4, 2048),
+			 2 * n + 2 * 4 * (n / 2048));
 	/* full AMP, 16-bit, LoRA and 4-bit bytes per value (LLaMA-Factory): 18, 8, 2, 0.5 */
 	assert_int_equal(4 + 4 + 2 + vc_optimizer_state(VC_OPT_ADAMW, m, 4, 0) / n, 18);
 	assert_int_equal(2 + 2 + vc_optimizer_state(VC_OPT_ADAMW, m, 2, 0) / n, 8);
@@ -111,7 +118,8 @@ static void korthikanti_s_table(void **unused)
 static void what_flash_attention_adds_to_a_llama_layer(void **unused)
 {
 	(void)unused;
-	near(vc_llama_rest(32), 136, 1e-9); /* 4 bytes of log-sum-exp per head, 8 of norm statistics */
+	near(vc_llama_rest(32), 136,
+	     1e-9); /* 4 bytes of log-sum-exp per head, 8 of norm statistics */
 	near(vc_kv_cache(32, 8, 128, 2, 1), 2.0 * 32 * 8 * 128 * 2, 0.5);
 }
 

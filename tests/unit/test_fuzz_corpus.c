@@ -36,7 +36,8 @@ static uint32_t dice(uint64_t *seed, size_t sides)
 /* Flip, overwrite, cut out, repeat: the same damages on every machine. */
 static size_t damage(uint8_t *p, size_t n, size_t cap, uint64_t *seed)
 {
-	static const uint8_t special[] = { 0, 1, 0x7f, 0x80, 0xff, '(', '.', 'R', 'e', 'u', 'r', '{', '[', '"' };
+	static const uint8_t special[] = { 0,   1,   0x7f, 0x80, 0xff, '(', '.',
+					  'R', 'e', 'u',  'r',  '{',  '[', '"' };
 	uint32_t times = 1 + dice(seed, 4);
 
 	while (times-- && n > 1) {

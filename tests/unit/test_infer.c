@@ -4,20 +4,25 @@
 
 #include "simulator/replay/infer.h"
 
-/* A request in a private pool's segment, empty_cache, another one: as two captures into one pool. The
- * heap at the end says whose the segment is. */
+/* A request in a private pool's segment, empty_cache, another one: as two captures into one pool.
+ * The heap at the end says whose the segment is. */
 static const struct vc_event two_captures[] = {
 	{ .kind = VC_EV_SEGMENT_ALLOC, .addr = 0x1000000, .size = 20 << 20 },
 	{ .kind = VC_EV_ALLOC, .id = 1, .addr = 0x1000000, .size = 2 << 20 },
 	{ .kind = VC_EV_TRIM },
 	{ .kind = VC_EV_ALLOC, .id = 2, .addr = 0x1200000, .size = 2 << 20 },
-	{ .kind = VC_EV_HEAP_SEGMENT, .flags = VC_EVF_FINAL, .id = 7, .addr = 0x1000000, .size = 20 << 20 },
+	{ .kind = VC_EV_HEAP_SEGMENT,
+	  .flags = VC_EVF_FINAL,
+	  .id = 7,
+	  .addr = 0x1000000,
+	  .size = 20 << 20 },
 };
 
 static void scopes_do_not_go_on_over_an_emptied_cache(void **unused)
 {
-	static const uint8_t want[] = { VC_EV_SEGMENT_ALLOC, VC_EV_POOL_BEGIN, VC_EV_ALLOC, VC_EV_POOL_END,
-		VC_EV_TRIM, VC_EV_POOL_BEGIN, VC_EV_ALLOC, VC_EV_POOL_END, VC_EV_HEAP_SEGMENT };
+	static const uint8_t want[] = { VC_EV_SEGMENT_ALLOC, VC_EV_POOL_BEGIN, VC_EV_ALLOC,
+				       VC_EV_POOL_END,      VC_EV_TRIM,       VC_EV_POOL_BEGIN,
+				       VC_EV_ALLOC,         VC_EV_POOL_END,   VC_EV_HEAP_SEGMENT };
 	struct vc_error err = { 0 };
 	struct vc_trace t = { .meta = vc_meta_new(&err) };
 

@@ -29,7 +29,8 @@ static void publish(struct writer *w, int ring, uint64_t seq)
 
 static void begin(struct writer *w, uint64_t last, uint64_t without)
 {
-	size_t head = (sizeof(*w->j) + 4095) & ~(size_t)4095, all = head + VC_JOURNAL_TEXT + 2 * VC_RING_BYTES;
+	size_t head = (sizeof(*w->j) + 4095) & ~(size_t)4095,
+	       all = head + VC_JOURNAL_TEXT + 2 * VC_RING_BYTES;
 	char *p;
 
 	snprintf(w->path, sizeof(w->path), "/tmp/test_journal-%ld", (long)getpid());
@@ -91,7 +92,8 @@ static void late_records(void **state)
 	end(&w);
 }
 
-/* The reader dies after a commit that left a number out; the next one takes that record and no other. */
+/* The reader dies after a commit that left a number out; the next one takes that record and no
+ * other. */
 static void late_and_killed(void **state)
 {
 	struct vc_error err = { 0 };

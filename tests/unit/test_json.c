@@ -8,8 +8,9 @@
 static int spell(const char *doc, size_t n, char *out, size_t cap, struct vc_error *err)
 {
 	static const char *const mark[] = {
-		[VC_J_OBJECT] = "{", [VC_J_OBJECT_END] = "}", [VC_J_ARRAY] = "[", [VC_J_ARRAY_END] = "]",
-		[VC_J_TRUE] = "t", [VC_J_FALSE] = "f", [VC_J_NULL] = "n",
+		[VC_J_OBJECT] = "{",    [VC_J_OBJECT_END] = "}", [VC_J_ARRAY] = "[",
+		[VC_J_ARRAY_END] = "]", [VC_J_TRUE] = "t",       [VC_J_FALSE] = "f",
+		[VC_J_NULL] = "n",
 	};
 	struct vc_input *in = vc_input_memory(doc, n, err);
 	struct vc_json j;
@@ -20,9 +21,11 @@ static int spell(const char *doc, size_t n, char *out, size_t cap, struct vc_err
 	assert_int_equal(vc_json_open(&j, in, err), 0);
 	while ((t = vc_json_next(&j, err)) > 0) {
 		if (t == VC_J_KEY || t == VC_J_TEXT)
-			used += (size_t)snprintf(out + used, cap - used, t == VC_J_KEY ? "%s:" : "'%s'", j.text);
+			used += (size_t)snprintf(out + used, cap - used,
+						 t == VC_J_KEY ? "%s:" : "'%s'", j.text);
 		else if (t == VC_J_NUMBER && j.is_integer)
-			used += (size_t)snprintf(out + used, cap - used, "%lld,", (long long)j.integer);
+			used += (size_t)snprintf(out + used, cap - used, "%lld,",
+						 (long long)j.integer);
 		else if (t == VC_J_NUMBER)
 			used += (size_t)snprintf(out + used, cap - used, "%g,", j.real);
 		else

@@ -14,7 +14,8 @@ static double at(struct vc_law l, double x)
 static void two_samples_tell_const_linear_quadratic_and_affine_apart(void **unused)
 {
 	struct vc_sample c[] = { { 8, 4096 }, { 16, 4096 } }, l[] = { { 8, 4096 }, { 16, 8192 } };
-	struct vc_sample q[] = { { 8, 4096 }, { 16, 16384 } }, a[] = { { 256, 255 * 4 }, { 384, 383 * 4 } };
+	struct vc_sample q[] = { { 8, 4096 }, { 16, 16384 } };
+	struct vc_sample a[] = { { 256, 255 * 4 }, { 384, 383 * 4 } };
 
 	(void)unused;
 	assert_int_equal(vc_law_fit(c, 2, false).kind, VC_LAW_CONST);
@@ -37,7 +38,8 @@ static void an_image_side_counts_by_its_square_plus_a_class_token(void **unused)
 
 static void a_border_of_whole_pixels_counts(void **unused)
 {
-	struct vc_sample s[] = { { 64, 72 * 72 * 12 }, { 96, 104 * 104 * 12 } }; /* padded by four on each side */
+	struct vc_sample s[] = { { 64, 72 * 72 * 12 },
+				{ 96, 104 * 104 * 12 } }; /* padded by four on each side */
 	struct vc_sample t[] = { { 16, 18 * 18 * 18 * 4 }, { 24, 26 * 26 * 26 * 4 } };
 
 	(void)unused;
@@ -47,7 +49,8 @@ static void a_border_of_whole_pixels_counts(void **unused)
 
 static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
 {
-	struct vc_sample s[] = { { 16, 4096 * 64 + 864 }, { 24, 13824 * 64 + 864 } }; /* a convolution's workspace */
+	struct vc_sample s[] = { { 16, 4096 * 64 + 864 },
+				{ 24, 13824 * 64 + 864 } }; /* a convolution's workspace */
 
 	(void)unused;
 	assert_true(at(vc_law_fit(s, 2, 3), 64) == 262144 * 64 + 864);
@@ -55,7 +58,8 @@ static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
 
 static void lengths_rounded_up_lie_beside_a_line(void **unused)
 {
-	struct vc_sample s[] = { { 16, 342 * 400 }, { 24, 512 * 400 }, { 32, 683 * 400 } }; /* thirds of 64 x */
+	struct vc_sample s[] = {
+		{ 16, 342 * 400 }, { 24, 512 * 400 }, { 32, 683 * 400 } }; /* thirds of 64 x */
 	struct vc_law l = vc_law_fit(s, 3, 0);
 
 	(void)unused;
@@ -66,7 +70,8 @@ static void lengths_rounded_up_lie_beside_a_line(void **unused)
 
 static void padding_is_preferred_to_parts_of_bytes(void **unused)
 {
-	struct vc_sample s[] = { { 100, 128 * 4096 }, { 150, 192 * 4096 } }; /* 100 : 150 = 128 : 192 */
+	/* 100 : 150 = 128 : 192 */
+	struct vc_sample s[] = { { 100, 128 * 4096 }, { 150, 192 * 4096 } };
 
 	(void)unused;
 	assert_int_equal(vc_law_fit(s, 2, false).kind, VC_LAW_PADDED);
@@ -83,8 +88,8 @@ static void padding_to_a_multiple_is_found(void **unused)
 	assert_true(at(l, 250) == 256 * 16);
 }
 
-/* Context that fits by memory of the card, as Unsloth published it for Llama-3.1-8B (QLoRA, rank 32,
- * batch 1) and for Hugging Face with flash attention: exactly affine. */
+/* Context that fits by memory of the card, as Unsloth published it for Llama-3.1-8B (QLoRA, rank
+ * 32, batch 1) and for Hugging Face with flash attention: exactly affine. */
 static void published_context_ladders_are_affine(void **unused)
 {
 	static const double gb[] = { 8, 12, 16, 24, 40, 48, 80 };
@@ -97,7 +102,8 @@ static void published_context_ladders_are_affine(void **unused)
 	struct vc_law a = vc_law_fit(u, 2, false), b = vc_law_fit(h, 2, false);
 	assert_int_equal(a.kind, VC_LAW_AFFINE);
 	for (int i = 2; i < 7; i++) {
-		assert_true(at(a, unsloth[i]) > gb[i] * 0.9999e9 && at(a, unsloth[i]) < gb[i] * 1.0001e9);
+		assert_true(at(a, unsloth[i]) > gb[i] * 0.9999e9 &&
+			    at(a, unsloth[i]) < gb[i] * 1.0001e9);
 		assert_true(at(b, hf[i]) > gb[i] * 0.999e9 && at(b, hf[i]) < gb[i] * 1.001e9);
 	}
 	assert_true(at(a, 0) > 7.36e9 && at(a, 0) < 7.38e9); /* everything but context */

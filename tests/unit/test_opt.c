@@ -6,7 +6,13 @@
 
 #include "common/opt.h"
 
-struct config { bool json, verify; const char *file; uint64_t size, jobs; double f; struct vc_list conf; };
+struct config {
+	bool json, verify;
+	const char *file;
+	uint64_t size, jobs;
+	double f;
+	struct vc_list conf;
+};
 
 static const struct vc_option options[] = {
 	{ 0, "json", VC_O_FLAG, offsetof(struct config, json), NULL, "as JSON", NULL },
@@ -26,13 +32,17 @@ static int nothing(const void *config, size_t argc, char **argv, struct vc_conso
 	return 0;
 }
 
-static struct vc_command command = { .name = "sim", .operands = "TRACE", .summary = "replay", .options = tables,
-				     .config_size = sizeof(struct config), .run = nothing };
+static struct vc_command command = { .name = "sim",
+				    .operands = "TRACE",
+				    .summary = "replay",
+				    .options = tables,
+				    .config_size = sizeof(struct config),
+				    .run = nothing };
 
 static void every_spelling_is_understood(void **unused)
 {
-	char *argv[] = { "a.vct", "--json", "-o", "x.svg", "--capacity=24GiB", "-j4", "--conf", "a:1",
-			 "--conf=b:2", "-q", "--", "--odd-name" };
+	char *argv[] = { "a.vct", "--json",     "-o", "x.svg", "--capacity=24GiB", "-j4", "--conf",
+			"a:1",   "--conf=b:2", "-q", "--",    "--odd-name" };
 	struct config c = { 0 };
 	struct vc_console con = { 0 };
 	size_t n;
@@ -58,7 +68,8 @@ static void what_was_not_given_is_known(void **unused)
 
 	(void)unused;
 	assert_int_equal(vc_opt_parse(&command, &c, 0, NULL, &n, &con), VC_OK);
-	assert_true(c.size == VC_NOT_GIVEN && c.jobs == 1 && isnan(c.f) && !c.file && !c.conf.n && c.verify);
+	assert_true(c.size == VC_NOT_GIVEN && c.jobs == 1 && isnan(c.f) && !c.file && !c.conf.n &&
+		    c.verify);
 }
 
 static void mistakes_get_one_helpful_sentence(void **unused)

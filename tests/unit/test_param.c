@@ -12,17 +12,25 @@ static const struct vc_param table[] = {
 	{ "fast", VC_P_BOOL, offsetof(struct config, fast), "false", "skip the slow part", NULL },
 	{ "size", VC_P_SIZE, offsetof(struct config, size), "20MiB", "of a segment", NULL },
 	{ "share", VC_P_REAL, offsetof(struct config, share), "0.5", "of the whole", NULL },
-	{ "rule", VC_P_ENUM, offsetof(struct config, rule), "best", "which block", "first,best,worst" },
+	{ "rule", VC_P_ENUM, offsetof(struct config, rule), "best", "which block",
+	  "first,best,worst" },
 	{ "text", VC_P_TEXT, offsetof(struct config, text), "", "a word", NULL },
-	VC_PARAM_END
-};
+	VC_PARAM_END };
 
 static void sizes_take_binary_and_decimal_units(void **unused)
 {
-	static const struct { const char *text; uint64_t bytes; } ok[] = {
-		{ "0", 0 }, { "1073741824", 1ull << 30 }, { "8G", 8ull << 30 }, { "8GiB", 8ull << 30 },
-		{ "96MiB", 96ull << 20 }, { "512K", 512ull << 10 }, { "1.5GB", 1500000000 },
-		{ "18446744073709551615", UINT64_MAX }, { "2t", 2ull << 40 }, { ".5K", 512 },
+	static const struct { const char *text; uint64_t bytes;
+	} ok[] = {
+		{ "0", 0 },
+		{ "1073741824", 1ull << 30 },
+		{ "8G", 8ull << 30 },
+		{ "8GiB", 8ull << 30 },
+		{ "96MiB", 96ull << 20 },
+		{ "512K", 512ull << 10 },
+		{ "1.5GB", 1500000000 },
+		{ "18446744073709551615", UINT64_MAX },
+		{ "2t", 2ull << 40 },
+		{ ".5K", 512 },
 	};
 	uint64_t v;
 
@@ -56,7 +64,8 @@ static void lists_start_from_the_defaults(void **unused)
 	assert_false(c.fast);
 	assert_int_equal(c.size, 20u << 20);
 	assert_int_equal(c.rule, 1);
-	assert_int_equal(vc_params_parse(table, &c, "fast,size=64MiB,rule=worst,text=abc", NULL), VC_OK);
+	assert_int_equal(vc_params_parse(table, &c, "fast,size=64MiB,rule=worst,text=abc", NULL),
+			 VC_OK);
 	assert_true(c.fast);
 	assert_int_equal(c.size, 64u << 20);
 	assert_int_equal(c.rule, 2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pickle.c - every opcode that carries data is read, everything that needs Python is refused. */
+/* test_pickle.c - every opcode that carries data is read, everything that needs Python is
+ * refused. */
 #include "tests/support/test.h"
 
 #include "common/pickle.h"
@@ -32,7 +33,8 @@ static void echo_value(struct echo *e, const struct vc_pickle_value *v, char *to
 	}
 }
 
-static void echo_add(struct echo *e, uint32_t ref, const struct vc_pickle_value *v, const char *after)
+static void echo_add(struct echo *e, uint32_t ref, const struct vc_pickle_value *v,
+		     const char *after)
 {
 	char text[4096];
 	size_t used = strlen(e->node[ref].at);
@@ -59,7 +61,8 @@ static int on_new(void *arg, uint32_t *ref, struct vc_error *err)
 	return echo_new(arg, "", 0, ref);
 }
 
-static int on_set(void *arg, uint32_t dict, const struct vc_pickle_value kv[2], struct vc_error *err)
+static int on_set(void *arg, uint32_t dict, const struct vc_pickle_value kv[2],
+		  struct vc_error *err)
 {
 	(void)err;
 	echo_add(arg, dict, &kv[0], ":");
@@ -79,7 +82,8 @@ static int on_append(void *arg, uint32_t list, const struct vc_pickle_value *v, 
 static int parse(const void *data, size_t n, char *out, size_t cap, struct vc_error *err)
 {
 	struct echo e = { 0 };
-	const struct vc_pickle_builder b = { &e, on_text, on_name, on_new, on_new, on_set, on_append };
+	const struct vc_pickle_builder b = { &e,     on_text, on_name,  on_new,
+					    on_new, on_set,  on_append };
 	struct vc_input *in = vc_input_memory(data, n, err);
 	struct vc_pickle_value root;
 	int rc = vc_pickle_read(in, &b, &root, err);
@@ -186,7 +190,10 @@ static void memos_of_all_protocols(void **unused)
 	(void)unused;
 	READS("(lp0\nVab\np1\nag1\na.", "['ab','ab',]");
 	READS("]q\x00(X\x02\x00\x00\x00" "abq\x01h\x01" "e.", "['ab','ab',]");
-	READS("]r\x00\x00\x00\x00(X\x01\x00\x00\x00" "ar\x01\x00\x00\x00j\x01\x00\x00\x00" "e.", "['a','a',]");
+	READS("]r\x00\x00\x00\x00(X\x01\x00\x00\x00"
+	      "ar\x01\x00\x00\x00j\x01\x00\x00\x00"
+	      "e.",
+	      "['a','a',]");
 	READS("]\x94(\x8c\x01" "a\x94h\x01h\x01" "e.", "['a','a','a',]");
 	READS("](K\x05q\x00h\x00" "e.", "[5,5,]");
 }
@@ -204,7 +211,8 @@ static void code_is_refused_by_name(void **unused)
 {
 	(void)unused;
 	REFUSES("cos\nsystem\n(S'id'\ntR.", "os.system");
-	REFUSES("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.", "posix.system");
+	REFUSES("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.",
+		"posix.system");
 	REFUSES("(ios\nsystem\n.", "os.system");
 	REFUSES("K\x01)R.", "REDUCE");
 	REFUSES("}}b.", "BUILD");
@@ -253,7 +261,8 @@ static void what_follows_the_stop_stays_in_the_input(void **unused)
 {
 	struct vc_error err = { 0 };
 	struct echo e = { 0 };
-	const struct vc_pickle_builder b = { &e, on_text, on_name, on_new, on_new, on_set, on_append };
+	const struct vc_pickle_builder b = { &e,     on_text, on_name,  on_new,
+					    on_new, on_set,  on_append };
 	struct vc_input *in = vc_input_memory("K\x01.K\x02.", 6, &err);
 	struct vc_pickle_value v;
 

@@ -81,7 +81,8 @@ static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
 		assert_true(vc_reduction(width[i], 8000, card, &partial, &semaphores));
 		const uint64_t size[] = { 4 * width[i], partial, semaphores };
 		for (uint64_t k = 0; k < 3; k++)
-			e[k] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = id + k, .size = size[k] };
+			e[k] = (struct vc_event){
+				.kind = VC_EV_ALLOC, .id = id + k, .size = size[k] };
 		for (uint64_t k = 0; k < 3; k++)
 			e[3 + k] = (struct vc_event){ .kind = VC_EV_FREE, .id = id + 2 - k };
 		assert_int_equal(vc_trace_append(&t, e, 6, NULL), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rules.c - what a family of recordings shows besides sizes: loops, counts, whose sums are of which type. */
+/* test_rules.c - what a family of recordings shows besides sizes: loops, counts, whose sums are
+ * of which type. */
 #include "tests/support/test.h"
 
 #include "simulator/predict/family.h"
@@ -34,7 +35,8 @@ static void from(struct script *s, const char *file)
 
 static uint64_t get(struct script *s, double size)
 {
-	struct vc_event e = { .kind = VC_EV_ALLOC, .id = ++s->id, .size = (uint64_t)size, .site = s->site };
+	struct vc_event e = {
+		.kind = VC_EV_ALLOC, .id = ++s->id, .size = (uint64_t)size, .site = s->site };
 
 	assert_int_equal(vc_trace_append(&s->t, &e, 1, NULL), 0);
 	s->t.meta->max_id = s->id;
@@ -97,7 +99,8 @@ static struct vc_trace predict(struct script a, struct script b, const char *nam
 	return o;
 }
 
-/* A cell over the frames, three steps: each turn keeps two blocks for its own backward turn, and hands one on. */
+/* A cell over the frames, three steps: each turn keeps two blocks for its own backward turn, and
+ * hands one on. */
 static struct script cell(int frames)
 {
 	struct script s = begin("frames", frames);
@@ -118,7 +121,8 @@ static struct script cell(int frames)
 		}
 		uint64_t loss = get(&s, 44);
 		for (int t = frames; t-- > 0;) {
-			uint64_t a = get(&s, 60000), b = get(&s, 100000), c = get(&s, 2000), d = get(&s, 5000);
+			uint64_t a = get(&s, 60000), b = get(&s, 100000), c = get(&s, 2000),
+				 d = get(&s, 5000);
 
 			drop(&s, kept[t][1]);
 			drop(&s, kept[t][0]);
@@ -149,14 +153,16 @@ static void a_loop_turns_as_often_as_the_parameter_says(void **unused)
 	vc_trace_fini(&want.t);
 }
 
-/* Frames that a strided convolution leaves, t = x / 4 - 1, distances between them, 2 t - 1, and their product. */
+/* Frames that a strided convolution leaves, t = x / 4 - 1, distances between them, 2 t - 1, and
+ * their product. */
 static struct script speech(double x)
 {
 	struct script s = begin("seq", x);
 	double t = x / 4 - 1;
 
 	for (int layer = 0; layer < 10; layer++) {
-		uint64_t a = get(&s, t * 4096), b = get(&s, (2 * t - 1) * 768), c = get(&s, t * (2 * t - 1) * 64);
+		uint64_t a = get(&s, t * 4096), b = get(&s, (2 * t - 1) * 768),
+			 c = get(&s, t * (2 * t - 1) * 64);
 		drop(&s, c);
 		drop(&s, b);
 		drop(&s, a);
@@ -175,8 +181,9 @@ static void a_product_of_two_counts_is_one(void **unused)
 	vc_trace_fini(&o);
 }
 
-/* A layer of one pixel behind one of three by three, or two linear layers with the same sizes: forward, then the
- * gradients of the second, then those of the first, whose bias is summed over 4,096 rows for each sample. */
+/* A layer of one pixel behind one of three by three, or two linear layers with the same sizes:
+ * forward, then the gradients of the second, then those of the first, whose bias is summed over
+ * 4,096 rows for each sample. */
 static struct script layers(double n, const char *file)
 {
 	struct script s = begin("batch", n);
@@ -214,8 +221,8 @@ static void maps_of_a_convolution_are_no_rows(void **unused)
 	vc_trace_fini(&o);
 }
 
-/* A linear layer under autocast with 192 inputs and 768 outputs: a block in float has the size that the rows would
- * have if the gradients were in float, and these are cast later. */
+/* A linear layer under autocast with 192 inputs and 768 outputs: a block in float has the size
+ * that the rows would have if the gradients were in float, and these are cast later. */
 static struct script autocast(double n, double bytes)
 {
 	struct script s = begin("batch", n);
@@ -223,7 +230,8 @@ static struct script autocast(double n, double bytes)
 
 	get(&s, 768 * 192 * 4);
 	get(&s, 768 * 4);
-	uint64_t residual = get(&s, rows * 192 * 4), out = get(&s, rows * 768 * bytes), in = get(&s, rows * 192 * bytes);
+	uint64_t residual = get(&s, rows * 192 * 4), out = get(&s, rows * 768 * bytes),
+		 in = get(&s, rows * 192 * bytes);
 	uint64_t weight = get(&s, 768 * 192 * bytes), bias = get(&s, 768 * bytes);
 	drop(&s, out);
 	for (int i = 0; i < 12; i++)
@@ -251,7 +259,8 @@ static void parameters_tell_in_which_type_sums_are(void **unused)
 	vc_trace_fini(&o);
 }
 
-/* A sum over rows that has buffers from 1,021 rows on, the first of twice the bytes of the block behind it. */
+/* A sum over rows that has buffers from 1,021 rows on, the first of twice the bytes of the block
+ * behind it. */
 static struct script beside(double n)
 {
 	const struct vc_reduction_card card = { 132, 2048 };
@@ -359,8 +368,8 @@ static void an_optimizer_that_is_silent_later_ends_no_recording(void **unused)
 	vc_trace_fini(&s.t);
 }
 
-/* A mixture of experts with a capacity, t tokens of width 256: what sends each token to its place grows with the
- * square, which one recording cannot know, and the upper end holds. */
+/* A mixture of experts with a capacity, t tokens of width 256: what sends each token to its place
+ * grows with the square, which one recording cannot know, and the upper end holds. */
 static struct script experts(double n)
 {
 	struct script s = begin("batch", n);

@@ -35,7 +35,8 @@ static void read_file(const char *name, struct vc_trace *t)
 	",\"Total Allocated\":" total ",\"Total Reserved\":9999}}"
 
 static const char profile[] =
-	"{\"deviceProperties\":[{\"id\":1,\"name\":\"Some GPU\",\"totalGlobalMem\":1000}],\"metadata\":{\"secret\":[1]},"
+	"{\"deviceProperties\":[{\"id\":1,\"name\":\"Some GPU\",\"totalGlobalMem\":1000}],"
+	"\"metadata\":{\"secret\":[1]},"
 	"\"baseTimeNanoseconds\":1000000000,\"distributedInfo\":{\"rank\":1},\"traceEvents\":["
 	MEM("30.5", "1", "512", "-1024", "2048") ","
 	MEM("10.25", "1", "512", "1024", "3072") ","
@@ -45,15 +46,16 @@ static const char profile[] =
 	"\"args\":{\"device\":1,\"stream\":7,\"correlation\":99}},"
 	"{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"m\",\"ts\":13,\"dur\":1,"
 	"\"args\":{\"device\":1,\"stream\":20,\"bytes\":64}},"
-	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#4\",\"ts\":5,\"dur\":100},"
+	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#4\","
+	"\"ts\":5,\"dur\":100},"
 	"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"phase\",\"ts\":6,\"dur\":2},"
 	"{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"ts\":6,\"dur\":2}]}";
 
 static void profiles_are_read_in_order_of_time(void **unused)
 {
 	static const uint8_t kinds[] = {
-		VC_EV_ALLOC, VC_EV_MARK, VC_EV_MARK, VC_EV_MARK, VC_EV_ALLOC, VC_EV_KERNEL, VC_EV_COPY, VC_EV_FREE,
-		VC_EV_FREE,
+		VC_EV_ALLOC, VC_EV_MARK, VC_EV_MARK, VC_EV_MARK, VC_EV_ALLOC,
+		VC_EV_KERNEL, VC_EV_COPY, VC_EV_FREE, VC_EV_FREE,
 	};
 	struct vc_trace t;
 
@@ -120,8 +122,10 @@ static void what_is_no_trace_is_one_sentence(void **unused)
 	refused("hello, world\n", "not a trace that vramcast can read");
 	refused("version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Git LFS pointer");
 	refused("{\"traceEvents\":[{\"ph\":\"i\",", "ends too early");
-	refused("{\"traceEvents\":[" MEM("1", "1", "5", "-9223372036854775808", "1") "]}", "[memory] event");
-	refused("{\"traceEvents\":[" MEM("1", "1", "5", "9223372036854775807", "1") "]}", "more than any device");
+	refused("{\"traceEvents\":[" MEM("1", "1", "5", "-9223372036854775808", "1") "]}",
+		"[memory] event");
+	refused("{\"traceEvents\":[" MEM("1", "1", "5", "9223372036854775807", "1") "]}",
+		"more than any device");
 	refused("\x1f\x8b\x08\x01 rubbish that is no gzip at all", "gzip");
 	refused("\x28\xb5\x2f\xfd rubbish that is no zstd", "zstd");
 }
@@ -143,7 +147,8 @@ static void parameters_may_stand_behind_the_name(void **unused)
 	assert_true(s->meta->param[1].value == 512.5);
 	assert_string_equal(s->meta->path, path);
 	vc_source_free(s);
-	for (const char *const *p = (const char *const[]){ "@", "@x", "@x=", "@x=1,", "@=1", "@x=1,y", "@x=y", NULL };
+	for (const char *const *p = (const char *const[]){ "@", "@x", "@x=", "@x=1,", "@=1",
+							  "@x=1,y", "@x=y", NULL };
 	     *p; p++) {
 		snprintf(name, sizeof(name), "%s%s", path, *p);
 		assert_null(vc_source_open(name, &err));

@@ -30,8 +30,11 @@ static void op(struct toy *t, uint8_t kind, const char *name, double ns)
 	double start = fmax(t->host, t->gpu);
 
 	assert_true(t->n < sizeof(t->ev) / sizeof(*t->ev));
-	t->ev[t->n++] = (struct vc_event){ .kind = kind, .time_ns = (uint64_t)(start + 0.5),
-		.size = (uint64_t)(ns + 0.5), .id = ++t->id, .label = vc_meta_string(t->meta, name, strlen(name)) };
+	t->ev[t->n++] = (struct vc_event){ .kind = kind,
+					  .time_ns = (uint64_t)(start + 0.5),
+					  .size = (uint64_t)(ns + 0.5),
+					  .id = ++t->id,
+					  .label = vc_meta_string(t->meta, name, strlen(name)) };
 	t->gpu = start + ns;
 }
 
@@ -53,8 +56,10 @@ static void layer(struct toy *t, bool back)
 
 static void step(struct toy *t, double x, unsigned number)
 {
-	struct vc_event mark = { .kind = VC_EV_MARK, .flags = VC_MARK_STEP, .time_ns = (uint64_t)t->host,
-				 .device = UINT16_MAX };
+	struct vc_event mark = { .kind = VC_EV_MARK,
+				.flags = VC_MARK_STEP,
+				.time_ns = (uint64_t)t->host,
+				.device = UINT16_MAX };
 
 	t->x = x;
 	t->ev[t->n++] = mark;
@@ -133,7 +138,8 @@ static bool near(double said, double right, double share)
 	bool ok = fabs(said - right) <= share * right;
 
 	if (!ok)
-		print_message("# %.1f instead of %.1f (%+.3f %%)\n", said, right, 100 * (said - right) / right);
+		print_message("# %.1f instead of %.1f (%+.3f %%)\n", said, right,
+			      100 * (said - right) / right);
 	return ok;
 }
 
@@ -147,7 +153,8 @@ static struct vc_tempo_ask plain(double x)
 static void steps_are_found_though_the_program_runs_ahead(void **unused)
 {
 	static struct toy t;
-	struct vc_profile p = profile(&t, 64, 6); /* steps of ms, marks all within the first of them */
+	struct vc_profile p =
+		profile(&t, 64, 6); /* steps of ms, marks all within the first of them */
 	double right = truth(t, 64);
 
 	(void)unused;
@@ -240,9 +247,11 @@ static void waiting_for_data_is_the_idle_time_before_copies(void **unused)
 
 static void kernels_have_a_floor_and_a_slope(void **unused)
 {
-	struct vc_pace_sample affine[] = { { 8, 14400 }, { 16, 24800 } }, flat[] = { { 8, 2000 }, { 16, 2050 } };
+	struct vc_pace_sample affine[] = { { 8, 14400 }, { 16, 24800 } },
+			      flat[] = { { 8, 2000 }, { 16, 2050 } };
 	struct vc_pace_sample bend[] = { { 8, 2000 }, { 16, 3360 } };
-	struct vc_pace_sample square[] = { { 256, 256 * 10 + 256 * 256 }, { 512, 512 * 10 + 512 * 512 } };
+	struct vc_pace_sample square[] = { { 256, 256 * 10 + 256 * 256 },
+					  { 512, 512 * 10 + 512 * 512 } };
 	struct vc_pace_law l = vc_pace_fit(affine, 2, 2000);
 
 	(void)unused;
@@ -261,7 +270,8 @@ static void kernels_have_a_floor_and_a_slope(void **unused)
 static void more_recordings_are_fitted_and_leave_a_residual(void **unused)
 {
 	struct vc_pace_sample exact[] = { { 4, 9200 }, { 8, 14400 }, { 16, 24800 }, { 32, 45600 } };
-	struct vc_pace_sample waves[] = { { 4, 10000 }, { 8, 10100 }, { 16, 20300 }, { 32, 40100 } };
+	struct vc_pace_sample waves[] = { { 4, 10000 }, { 8, 10100 },
+					  { 16, 20300 }, { 32, 40100 } };
 	struct vc_pace_law l = vc_pace_fit(exact, 4, 2000), w = vc_pace_fit(waves, 4, 2000);
 
 	(void)unused;
@@ -273,7 +283,8 @@ static void more_recordings_are_fitted_and_leave_a_residual(void **unused)
 
 /* ---- several recordings ---- */
 
-static void predict(struct toy *a, double x, struct toy *b, double y, double at, struct vc_tempo_answer *out)
+static void predict(struct toy *a, double x, struct toy *b, double y, double at,
+		    struct vc_tempo_answer *out)
 {
 	struct vc_profile p = profile(a, x, 6), q = profile(b, y, 6);
 	struct vc_tempo t = { .at = { &p, &q }, .n = 2, .x = { { x }, { y } }, .axes = 1 };
@@ -296,7 +307,8 @@ static void a_larger_batch_is_predicted_exactly(void **unused)
 
 	(void)unused;
 	predict(&a, 32, &b, 48, 256, &r); /* the GPU is the limit in all of them */
-	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 256), 0.001));
+	assert_true(
+		near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 256), 0.001));
 	assert_true(r.matched == 1 && r.renamed == 0 && r.phases && !r.same);
 	predict(&c, 8, &d, 16, 12, &r);
 	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 12), 0.02));
@@ -314,17 +326,21 @@ static void from_where_the_program_is_the_limit_to_where_the_gpu_is(void **unuse
 	assert_true(near(r.step_ns, right, 0.05)); /* short kernels: the floor hides their slope */
 	assert_true(near(r.low_ns, right, 0.01) || r.low_ns < right);
 	assert_true(right <= r.high_ns);
-	assert_true(fabs(proportional - right) > 0.2 * right); /* what scaling by the batch would say */
+	assert_true(fabs(proportional - right) >
+		    0.2 * right); /* what scaling by the batch would say */
 }
 
 static void a_program_that_reads_its_loss_waits_at_every_size(void **unused)
 {
-	static struct toy a = { .sync = true, .launch = 9000 }, b = { .sync = true, .launch = 9000 };
+	static struct toy a = { .sync = true, .launch = 9000 };
+	static struct toy b = { .sync = true, .launch = 9000 };
 	struct vc_tempo_answer r;
 
 	(void)unused;
 	predict(&a, 24, &b, 32, 96, &r);
-	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 9000, .sync = true }, 96), 0.01));
+	assert_true(near(r.step_ns,
+			 truth((struct toy){ .layers = 12, .launch = 9000, .sync = true }, 96),
+			 0.01));
 }
 
 static void a_loader_that_was_the_limit_stays_it(void **unused)
@@ -346,8 +362,10 @@ static void other_tiles_are_the_same_kernel_and_new_ones_are_counted(void **unus
 	(void)unused;
 	predict(&a, 32, &b, 48, 96, &r);
 	assert_true(r.matched > 0.999 && r.renamed > 0.5);
-	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 96), 0.001));
-	predict(&c, 32, &d, 48, 96, &r); /* the smaller recording has kernels that the larger lacks */
+	assert_true(
+		near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 96), 0.001));
+	predict(&c, 32, &d, 48, 96,
+		&r); /* the smaller recording has kernels that the larger lacks */
 	assert_true(r.matched < 0.97 && r.matched > 0.8);
 	assert_true(near(r.step_ns, truth((struct toy){ .layers = 12, .launch = 4000 }, 96), 0.01));
 	assert_true(r.low_ns < r.step_ns && r.high_ns > r.step_ns);
@@ -407,8 +425,10 @@ static double changed(struct vc_tempo_ask ask)
 
 static void accumulation_and_recomputation_repeat_their_kernels(void **unused)
 {
-	double forward = 1000 + 50 * 64 + 1000 + 120 * 64 + 2500 + 12 * (1500 + 90 * 64 + 4000 + 1300 * 64 + 210 * 64);
-	double backward = 2500 + 4 * 64 + 12 * (1500 + 90 * 64 + 4000 + 2600 * 64 + 210 * 64), optimizer = 4 * 30000;
+	double forward = 1000 + 50 * 64 + 1000 + 120 * 64 + 2500 +
+			 12 * (1500 + 90 * 64 + 4000 + 1300 * 64 + 210 * 64);
+	double backward = 2500 + 4 * 64 + 12 * (1500 + 90 * 64 + 4000 + 2600 * 64 + 210 * 64),
+	       optimizer = 4 * 30000;
 	struct vc_tempo_ask ask = plain(64);
 
 	(void)unused;
@@ -446,13 +466,18 @@ static void one_recording_leaves_an_interval(void **unused)
 static void names_say_what_limits_a_kernel(void **unused)
 {
 	(void)unused;
-	assert_int_equal(vc_kernel_bound("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64"),
-			 VC_BOUND_HALF);
+	assert_int_equal(
+		vc_kernel_bound("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64"),
+		VC_BOUND_HALF);
 	assert_int_equal(vc_kernel_bound("ampere_sgemm_128x64_tn"), VC_BOUND_FP32);
-	assert_int_equal(vc_kernel_bound("void at::native::vectorized_elementwise_kernel<4, at::native::Fill>"),
-			 VC_BOUND_BYTES);
-	assert_true(vc_kernel_token("ampere_sgemm_128x64_tn") == vc_kernel_token("sm80_xmma_gemm_f32f32"));
-	assert_true(vc_kernel_token("reduce_kernel<512, 1>") == vc_kernel_token("reduce_kernel<128, 4>"));
+	assert_int_equal(
+		vc_kernel_bound(
+			"void at::native::vectorized_elementwise_kernel<4, at::native::Fill>"),
+		VC_BOUND_BYTES);
+	assert_true(vc_kernel_token("ampere_sgemm_128x64_tn") ==
+		    vc_kernel_token("sm80_xmma_gemm_f32f32"));
+	assert_true(vc_kernel_token("reduce_kernel<512, 1>") ==
+		    vc_kernel_token("reduce_kernel<128, 4>"));
 	assert_true(vc_kernel_token("softmax_forward") != vc_kernel_token("softmax_backward"));
 }
 

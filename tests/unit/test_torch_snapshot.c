@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_torch_snapshot.c - snapshots of every layout become the same events; the start heap is exact. */
+/* test_torch_snapshot.c - snapshots of every layout become the same events; the start heap is
+ * exact. */
 #include "tests/support/test.h"
 
 #include <unistd.h>
@@ -126,10 +127,13 @@ static const char *spell(const struct vc_trace *t)
 {
 	static char text[4096];
 	static const char *const name[] = {
-		[VC_EV_ALLOC] = "A", [VC_EV_FREE] = "F", [VC_EV_FREE_DONE] = "D", [VC_EV_USE] = "U",
-		[VC_EV_TRIM] = "T", [VC_EV_MARK] = "M", [VC_EV_SEGMENT_ALLOC] = "S+", [VC_EV_SEGMENT_FREE] = "S-",
-		[VC_EV_SEGMENT_MAP] = "M+", [VC_EV_SEGMENT_UNMAP] = "M-", [VC_EV_OOM] = "OOM",
-		[VC_EV_HEAP_SEGMENT] = "[", [VC_EV_HEAP_BLOCK] = "b",
+		[VC_EV_ALLOC] = "A",          [VC_EV_FREE] = "F",
+		[VC_EV_FREE_DONE] = "D",      [VC_EV_USE] = "U",
+		[VC_EV_TRIM] = "T",           [VC_EV_MARK] = "M",
+		[VC_EV_SEGMENT_ALLOC] = "S+", [VC_EV_SEGMENT_FREE] = "S-",
+		[VC_EV_SEGMENT_MAP] = "M+",   [VC_EV_SEGMENT_UNMAP] = "M-",
+		[VC_EV_OOM] = "OOM",          [VC_EV_HEAP_SEGMENT] = "[",
+		[VC_EV_HEAP_BLOCK] = "b",
 	};
 	size_t n = 0;
 
@@ -139,18 +143,24 @@ static const char *spell(const struct vc_trace *t)
 
 		if (e->flags & VC_EVF_FINAL && e->kind >= VC_EV_HEAP_SEGMENT)
 			continue;
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "", name[e->kind]);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
+				      name[e->kind]);
 		if (e->kind == VC_EV_HEAP_SEGMENT)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx=%lld%s", (unsigned long long)e->addr,
-					      (long long)e->size, e->flags & VC_EVF_SMALL ? "s" : "");
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx=%lld%s",
+					      (unsigned long long)e->addr, (long long)e->size,
+					      e->flags & VC_EVF_SMALL ? "s" : "");
 		else if (e->kind == VC_EV_HEAP_BLOCK)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx=%lld%s", (unsigned long long)e->addr,
-					      (long long)e->size, e->flags & VC_EVF_LIVE ? "L" :
-					      e->flags & VC_EVF_PENDING ? "P" : "");
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx=%lld%s",
+					      (unsigned long long)e->addr, (long long)e->size,
+					      e->flags & VC_EVF_LIVE    ? "L" :
+					      e->flags & VC_EVF_PENDING ? "P" :
+									  "");
 		else if (e->kind >= VC_EV_SEGMENT_ALLOC)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx", (unsigned long long)e->addr);
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx",
+					      (unsigned long long)e->addr);
 		else if (e->kind != VC_EV_TRIM)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu", (unsigned long long)e->id);
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu",
+					      (unsigned long long)e->id);
 	}
 	return text;
 }
@@ -173,9 +183,15 @@ static void a_recording_from_the_start_begins_empty(void **unused)
 		{ "free_requested", 0x200000, 1000, 0 }, { "free_completed", 0x200000, 1000, 0 },
 		{ "alloc", 0x200000, 512, 0 },
 	};
-	static const struct cell c[] = { { 512, 512, "active_allocated" }, { 2 * MIB - 512, 0, "inactive" } };
+	static const struct cell c[] = { { 512, 512, "active_allocated" },
+					{ 2 * MIB - 512, 0, "inactive" } };
 	static const struct seg g[] = { { 0x200000, 2 * MIB, "small", c, 2 } };
-	struct shot s = { .line = { l }, .lines = { 5 }, .devices = 1, .seg = g, .segs = 1, .first_us = 1700000000000000 };
+	struct shot s = { .line = { l },
+			 .lines = { 5 },
+			 .devices = 1,
+			 .seg = g,
+			 .segs = 1,
+			 .first_us = 1700000000000000 };
 	struct vc_trace t;
 
 	(void)unused;
@@ -204,7 +220,9 @@ static void a_recording_from_the_middle_is_rewound(void **unused)
 		{ "alloc", 0x200000, 300, 0 },
 	};
 	static const struct cell c[] = {
-		{ 512, 300, "active_allocated" }, { MIB - 512, 0, "inactive" }, { MIB, MIB, "active_allocated" },
+		{ 512, 300, "active_allocated" },
+		{ MIB - 512, 0, "inactive" },
+		{ MIB, MIB, "active_allocated" },
 	};
 	static const struct seg g[] = { { 0x200000, 2 * MIB, "small", c, 3 } };
 	struct shot s = { .line = { l }, .lines = { 3 }, .devices = 1, .seg = g, .segs = 1 };
@@ -215,10 +233,12 @@ static void a_recording_from_the_middle_is_rewound(void **unused)
 
 static void slack_in_large_segments_belongs_to_its_block(void **unused)
 {
-	/* 20 MiB segment; the rewound block of 12 MiB + 512 KiB of slack before a live one of 4 MiB: large
-	 * blocks are split only when more than 1 MiB is left. Behind it 3.5 MiB are free. */
+	/* 20 MiB segment; the rewound block of 12 MiB + 512 KiB of slack before a live one of 4
+	 * MiB: large blocks are split only when more than 1 MiB is left. Behind it 3.5 MiB are
+	 * free. */
 	static const struct line l[] = {
-		{ "free_requested", 0x1000000, 12 * MIB, 0 }, { "free_completed", 0x1000000, 12 * MIB, 0 },
+		{ "free_requested", 0x1000000, 12 * MIB, 0 },
+		{ "free_completed", 0x1000000, 12 * MIB, 0 },
 	};
 	static const struct cell c[] = {
 		{ 12 * MIB + MIB / 2, 0, "inactive" }, { 4 * MIB, 4 * MIB, "active_allocated" },
@@ -237,28 +257,35 @@ static void segments_that_went_come_back(void **unused)
 		{ "free_requested", 0x200000, 512, 0 }, { "free_completed", 0x200000, 512, 0 },
 		{ "segment_free", 0x200000, 2 * MIB, 0 }, { "alloc", 0x400000, 512, 0 },
 	};
-	static const struct cell c[] = { { 512, 512, "active_allocated" }, { 2 * MIB - 512, 0, "inactive" } };
+	static const struct cell c[] = { { 512, 512, "active_allocated" },
+					{ 2 * MIB - 512, 0, "inactive" } };
 	static const struct seg g[] = { { 0x400000, 2 * MIB, "small", c, 2 } };
 	struct shot s = { .line = { l }, .lines = { 4 }, .devices = 1, .seg = g, .segs = 1 };
 
 	(void)unused;
 	/* The burst of segment_free that served no request was an empty_cache: T comes after it. */
-	expect(&s, "[200000=2097152s b200000=512L b200200=0 [400000=2097152s b400000=0 F1 S-200000 T A2");
+	expect(&s,
+	       "[200000=2097152s b200000=512L b200200=0 [400000=2097152s b400000=0 F1 S-200000 T "
+	       "A2");
 }
 
 static void a_flush_that_serves_a_request_is_no_empty_cache(void **unused)
 {
 	static const struct line l[] = {
-		{ "segment_free", 0x200000, 2 * MIB, 0 }, { "segment_alloc", 0x4000000, 20 * MIB, 0 },
-		{ "alloc", 0x4000000, 5 * MIB, 0 }, { "segment_free", 0x600000, 2 * MIB, 0 },
+		{ "segment_free", 0x200000, 2 * MIB, 0 },
+		{ "segment_alloc", 0x4000000, 20 * MIB, 0 },
+		{ "alloc", 0x4000000, 5 * MIB, 0 },
+		{ "segment_free", 0x600000, 2 * MIB, 0 },
 		{ "oom", 77, 80 * MIB, 0 },
 	};
-	static const struct cell c[] = { { 5 * MIB, 5 * MIB, "active_allocated" }, { 15 * MIB, 0, "inactive" } };
+	static const struct cell c[] = { { 5 * MIB, 5 * MIB, "active_allocated" },
+					{ 15 * MIB, 0, "inactive" } };
 	static const struct seg g[] = { { 0x4000000, 20 * MIB, "large", c, 2 } };
 	struct shot s = { .line = { l }, .lines = { 5 }, .devices = 1, .seg = g, .segs = 1 };
 
 	(void)unused;
-	expect(&s, "[200000=2097152s b200000=0 [600000=2097152s b600000=0 S-200000 S+4000000 A1 S-600000 OOM4d");
+	expect(&s, "[200000=2097152s b200000=0 [600000=2097152s b600000=0 S-200000 S+4000000 A1 "
+	       "S-600000 OOM4d");
 }
 
 static void deferred_frees_keep_their_completion(void **unused)
@@ -269,7 +296,9 @@ static void deferred_frees_keep_their_completion(void **unused)
 		{ "alloc", 0x200400, 512, 0 }, { "free_completed", 0x200000, 512, 0 },
 	};
 	static const struct cell c[] = {
-		{ 512, 0, "inactive" }, { 512, 512, "active_allocated" }, { 512, 512, "active_allocated" },
+		{ 512, 0, "inactive" },
+		{ 512, 512, "active_allocated" },
+		{ 512, 512, "active_allocated" },
 		{ 2 * MIB - 1536, 0, "inactive" },
 	};
 	static const struct seg g[] = { { 0x200000, 2 * MIB, "small", c, 4 } };
@@ -287,9 +316,12 @@ static void deferred_frees_keep_their_completion(void **unused)
 
 static void a_block_that_waits_at_the_start_is_pending(void **unused)
 {
-	static const struct line l[] = { { "alloc", 0x200200, 512, 0 }, { "free_completed", 0x200000, 512, 0 } };
+	static const struct line l[] = { { "alloc", 0x200200, 512, 0 },
+					{ "free_completed", 0x200000, 512, 0 } };
 	static const struct cell c[] = {
-		{ 512, 0, "inactive" }, { 512, 512, "active_allocated" }, { 2 * MIB - 1024, 0, "inactive" },
+		{ 512, 0, "inactive" },
+		{ 512, 512, "active_allocated" },
+		{ 2 * MIB - 1024, 0, "inactive" },
 	};
 	static const struct seg g[] = { { 0x200000, 2 * MIB, "small", c, 3 } };
 	struct shot s = { .line = { l }, .lines = { 2 }, .devices = 1, .seg = g, .segs = 1 };
@@ -300,24 +332,31 @@ static void a_block_that_waits_at_the_start_is_pending(void **unused)
 
 static void expandable_segments_grow_and_shrink_backwards(void **unused)
 {
-	/* Mapped at the end: [0, 2 MiB) and [6, 8). The trace mapped [2, 4) and [6, 8), unmapped [2, 6). */
+	/* Mapped at the end: [0, 2 MiB) and [6, 8). The trace mapped [2, 4) and [6, 8), unmapped
+	 * [2, 6). */
 	static const struct line l[] = {
-		{ "segment_map", 0x10200000, 2 * MIB, 0 }, { "segment_unmap", 0x10200000, 4 * MIB, 0 },
+		{ "segment_map", 0x10200000, 2 * MIB, 0 },
+		{ "segment_unmap", 0x10200000, 4 * MIB, 0 },
 		{ "segment_map", 0x10600000, 2 * MIB, 0 },
 	};
-	static const struct cell c[] = { { 2 * MIB, 2 * MIB, "active_allocated" } }, f[] = { { 2 * MIB, 0, "inactive" } };
+	static const struct cell c[] = { { 2 * MIB, 2 * MIB, "active_allocated" } },
+				 f[] = { { 2 * MIB, 0, "inactive" } };
 	static const struct seg g[] = {
 		{ 0x10000000, 2 * MIB, "small", c, 1 }, { 0x10600000, 2 * MIB, "small", f, 1 },
 	};
-	struct shot s = { .line = { l }, .lines = { 3 }, .devices = 1, .seg = g, .segs = 2, .expandable = 1 };
+	struct shot s = {
+		.line = { l }, .lines = { 3 }, .devices = 1, .seg = g, .segs = 2, .expandable = 1 };
 
 	(void)unused;
-	expect(&s, "[10000000=2097152s b10000000=2097152L [10400000=2097152s b10400000=0 M+10200000 M-10200000 M+10600000");
+	expect(&s,
+	       "[10000000=2097152s b10000000=2097152L [10400000=2097152s b10400000=0 M+10200000 "
+	       "M-10200000 M+10600000");
 }
 
 static void devices_follow_each_other(void **unused)
 {
-	static const struct line a[] = { { "alloc", 0x200000, 512, 0 } }, b[] = { { "alloc", 0x200000, 1024, 0 } };
+	static const struct line a[] = { { "alloc", 0x200000, 512, 0 } },
+				 b[] = { { "alloc", 0x200000, 1024, 0 } };
 	struct shot s = { .line = { a, NULL, b }, .lines = { 1, 0, 1 }, .devices = 3 };
 	struct vc_trace t;
 
@@ -332,8 +371,11 @@ static void devices_follow_each_other(void **unused)
 static void what_cannot_be_is_counted_not_fatal(void **unused)
 {
 	static const struct line l[] = {
-		{ "free_requested", 0x999000, 512, 0 }, { "free_completed", 0x999000, 512, 0 },
-		{ "alloc", 0x200000, 512, 0 }, { "alloc", 0x200000, 512, 0 }, { "surprise", 1, 2, 3 },
+		{ "free_requested", 0x999000, 512, 0 },
+		{ "free_completed", 0x999000, 512, 0 },
+		{ "alloc", 0x200000, 512, 0 },
+		{ "alloc", 0x200000, 512, 0 },
+		{ "surprise", 1, 2, 3 },
 	};
 	struct shot s = { .line = { l }, .lines = { 5 }, .devices = 1 };
 	struct vc_trace t;
@@ -363,7 +405,8 @@ static void refused(const struct shot *s, const char *sentence)
 
 static void impossible_numbers_are_refused(void **unused)
 {
-	static const struct line negative[] = { { "alloc", 0x200000, 512, 0 }, { "alloc", 0x300000, -5, 0 } };
+	static const struct line negative[] = { { "alloc", 0x200000, 512, 0 },
+					       { "alloc", 0x300000, -5, 0 } };
 	static const struct line huge[] = { { "alloc", 0x200000, INT64_MAX, 0 } };
 	static const struct cell c[] = { { 4 * MIB, 0, "inactive" } };
 	static const struct seg g[] = { { 0x400000, 2 * MIB, "small", c, 1 } };
@@ -371,8 +414,10 @@ static void impossible_numbers_are_refused(void **unused)
 	static const struct seg minus[] = { { 0x400000, -1, "small", c, 1 } };
 
 	(void)unused;
-	refused(&(struct shot){ .line = { negative }, .lines = { 2 }, .devices = 1 }, "event 1: size is negative");
-	refused(&(struct shot){ .line = { huge }, .lines = { 1 }, .devices = 1 }, "more than any device has");
+	refused(&(struct shot){ .line = { negative }, .lines = { 2 }, .devices = 1 },
+		"event 1: size is negative");
+	refused(&(struct shot){ .line = { huge }, .lines = { 1 }, .devices = 1 },
+		"more than any device has");
 	refused(&(struct shot){ .seg = g, .segs = 1 }, "block 0 does not follow");
 	refused(&(struct shot){ .seg = wide, .segs = 1 }, "more than any device has");
 	refused(&(struct shot){ .seg = minus, .segs = 1 }, "segment 0: total_size is negative");

@@ -15,7 +15,8 @@ struct build { struct vc_trace t; uint64_t id; };
 
 static uint64_t put(struct build *b, uint64_t size)
 {
-	struct vc_event e = { .kind = VC_EV_ALLOC, .id = ++b->id, .size = size, .time_ns = b->id * 1000 };
+	struct vc_event e = {
+		.kind = VC_EV_ALLOC, .id = ++b->id, .size = size, .time_ns = b->id * 1000 };
 
 	assert_int_equal(vc_trace_append(&b->t, &e, 1, NULL), 0);
 	return b->id;
@@ -100,8 +101,9 @@ static struct vc_trace after(const char *name, const char *params, uint64_t *pea
 			live += size[e->id] = e->size;
 		} else if (e->kind == VC_EV_FREE) {
 			if (!size[e->id])
-				fail_msg("%s(%s): event %zu frees block %llu, which is not alive", name,
-					 params ? params : "", i, (unsigned long long)e->id);
+				fail_msg("%s(%s): event %zu frees block %llu, which is not alive",
+					 name, params ? params : "", i,
+					 (unsigned long long)e->id);
 			live -= size[e->id];
 			size[e->id] = 0;
 		}
@@ -168,13 +170,17 @@ static void optimizer_states_are_exact(void **unused)
 	(void)unused;
 	assert_true(peak_of("optimizer", "to=adamw,step=foreach") == base);
 	/* at the peak, in the backward or the optimizer phase: two states of P per layer less */
-	assert_int_equal(count("optimizer", "to=sgd,step=fused", VC_EV_ALLOC, P), LAYERS + STEPS * LAYERS);
-	assert_int_equal(count("optimizer", "to=momentum,step=fused", VC_EV_ALLOC, P), 2 * LAYERS + STEPS * LAYERS);
+	assert_int_equal(count("optimizer", "to=sgd,step=fused", VC_EV_ALLOC, P),
+			 LAYERS + STEPS * LAYERS);
+	assert_int_equal(count("optimizer", "to=momentum,step=fused", VC_EV_ALLOC, P),
+			 2 * LAYERS + STEPS * LAYERS);
 	/* 8 bit: 1e6 values, a byte each and a float per 256, twice */
 	assert_int_equal(count("optimizer", "to=adam8bit", VC_EV_ALLOC, 1000000), 2 * LAYERS);
-	assert_int_equal(count("optimizer", "to=adam8bit", VC_EV_ALLOC, 2031256 / 2 - 1000000), 2 * LAYERS);
+	assert_int_equal(count("optimizer", "to=adam8bit", VC_EV_ALLOC, 2031256 / 2 - 1000000),
+			 2 * LAYERS);
 	/* rows and columns of each; in every step a mean over either */
-	assert_int_equal(count("optimizer", "to=adafactor", VC_EV_ALLOC, 4 * 1000), 2 * LAYERS * (1 + STEPS));
+	assert_int_equal(count("optimizer", "to=adafactor", VC_EV_ALLOC, 4 * 1000),
+			 2 * LAYERS * (1 + STEPS));
 }
 
 static void checkpointing_gives_activations_back_and_runs_the_layers_twice(void **unused)
@@ -183,7 +189,8 @@ static void checkpointing_gives_activations_back_and_runs_the_layers_twice(void 
 
 	(void)unused;
 	assert_true(less < base);
-	assert_true(count("checkpoint", NULL, VC_EV_ALLOC, A) > STEPS * LAYERS + STEPS * (LAYERS - 2));
+	assert_true(count("checkpoint", NULL, VC_EV_ALLOC, A) >
+		    STEPS * LAYERS + STEPS * (LAYERS - 2));
 	assert_true(peak_of("checkpoint", "least=4MB") >= less);
 }
 
@@ -191,26 +198,38 @@ static void zero_shards_what_its_stage_says(void **unused)
 {
 	(void)unused;
 	/* torch's ZeroRedundancyOptimizer: states and temporaries of each tensor in quarters */
-	assert_int_equal(count("zero", "stage=1,ranks=4,bucket=0", VC_EV_ALLOC, P / 4), 2 * LAYERS + STEPS * LAYERS);
-	/* DeepSpeed: an eighth of the flat model: its float copy, what initialises the states, the states; in
-	 * each step what is left of the gradients, that in float, and the optimizer's temporary */
-	assert_int_equal(count("zero", "stage=1,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 4 + 3 * STEPS);
-	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 4 + 3 * STEPS);
-	/* a bucket in each backward pass; all of the gradients in it once more when it is reduced */
-	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, UINT64_C(2000000000)), STEPS);
+	assert_int_equal(count("zero", "stage=1,ranks=4,bucket=0", VC_EV_ALLOC, P / 4),
+			 2 * LAYERS + STEPS * LAYERS);
+	/* DeepSpeed: an eighth of the flat model: its float copy, what initialises the states,
+	 * the states; in each step what is left of the gradients, that in float, and the
+	 * optimizer's temporary */
+	assert_int_equal(count("zero", "stage=1,ranks=8", VC_EV_ALLOC, LAYERS * P / 8),
+			 4 + 3 * STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, LAYERS * P / 8),
+			 4 + 3 * STEPS);
+	/* a bucket in each backward pass; all of the gradients in it once more when it is reduced
+	 */
+	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, UINT64_C(2000000000)),
+			 STEPS);
 	assert_int_equal(count("zero", "stage=2,ranks=8", VC_EV_ALLOC, LAYERS * P), 1 + STEPS);
-	assert_int_equal(count("zero", "stage=2,ranks=8,bucket=1500000", VC_EV_ALLOC, 6000000), STEPS);
+	assert_int_equal(count("zero", "stage=2,ranks=8,bucket=1500000", VC_EV_ALLOC, 6000000),
+			 STEPS);
 	/* stage 3: a bucket for good, shards of parameters and of gradients beside */
 	assert_int_equal(count("zero", "stage=3,ranks=8", VC_EV_ALLOC, UINT64_C(2000000000)), 1);
-	assert_int_equal(count("zero", "stage=3,ranks=8", VC_EV_ALLOC, LAYERS * P / 8), 6 + 2 * STEPS);
-	assert_int_equal(count("zero", "stage=2,ranks=8,offload=optimizer", VC_EV_ALLOC, LAYERS * P / 8), 0);
-	assert_true(peak_of("zero", "stage=3,ranks=4,offload=all") < peak_of("zero", "stage=3,ranks=4"));
+	assert_int_equal(count("zero", "stage=3,ranks=8", VC_EV_ALLOC, LAYERS * P / 8),
+			 6 + 2 * STEPS);
+	assert_int_equal(
+		count("zero", "stage=2,ranks=8,offload=optimizer", VC_EV_ALLOC, LAYERS * P / 8),
+		0);
+	assert_true(peak_of("zero", "stage=3,ranks=4,offload=all") <
+		    peak_of("zero", "stage=3,ranks=4"));
 	/* parameters, states and temporaries in halves; gradients too, one block for each unit */
 	assert_true(count("fsdp", "ranks=2", VC_EV_ALLOC, P / 2) >= 3 * LAYERS + STEPS * LAYERS);
 	assert_true(peak_of("fsdp", "ranks=4") < peak_of("fsdp", "ranks=2"));
 	assert_true(peak_of("fsdp", "ranks=2") < peak_of("window", NULL));
 	assert_true(peak_of("fsdp", "ranks=2,wrap=whole") > peak_of("fsdp", "ranks=2"));
-	assert_int_equal(count("fsdp", "version=1,ranks=2,wrap=whole", VC_EV_ALLOC, 4 * P), 2 + 2 * STEPS);
+	assert_int_equal(count("fsdp", "version=1,ranks=2,wrap=whole", VC_EV_ALLOC, 4 * P),
+			 2 + 2 * STEPS);
 	/* all gradients once more, in buckets of at least 1 and 25 MiB: 4 MB and 12 MB */
 	assert_int_equal(count("ddp", NULL, VC_EV_ALLOC, P), 3 * LAYERS + 2 * STEPS * LAYERS + 1);
 	assert_int_equal(count("ddp", NULL, VC_EV_ALLOC, 3 * P), 1);
@@ -222,7 +241,8 @@ static void adapters_replace_gradients_and_states(void **unused)
 	assert_int_equal(count("lora", "rank=8", VC_EV_ALLOC, P), LAYERS);
 	/* weight, gradient and two states of each; the first and the last matrix have none */
 	assert_int_equal(count("lora", "rank=8", VC_EV_ALLOC, 4 * 8 * 2000), 4 * (LAYERS - 2));
-	assert_int_equal(count("lora", "rank=8,targets=0.5", VC_EV_ALLOC, 4 * 8 * 2000), 4 * (LAYERS - 2) / 2);
+	assert_int_equal(count("lora", "rank=8,targets=0.5", VC_EV_ALLOC, 4 * 8 * 2000),
+			 4 * (LAYERS - 2) / 2);
 	assert_true(peak_of("lora", "bound=low") <= peak_of("lora", NULL));
 	assert_true(peak_of("lora", NULL) <= peak_of("lora", "bound=high"));
 	assert_true(peak_of("qlora", NULL) <= peak_of("lora", NULL));
@@ -231,7 +251,8 @@ static void adapters_replace_gradients_and_states(void **unused)
 static void precision_halves_what_it_names(void **unused)
 {
 	(void)unused;
-	assert_int_equal(count("precision", "to=bf16,act=1", VC_EV_ALLOC, P / 2), 3 * LAYERS + 2 * STEPS * LAYERS);
+	assert_int_equal(count("precision", "to=bf16,act=1", VC_EV_ALLOC, P / 2),
+			 3 * LAYERS + 2 * STEPS * LAYERS);
 	assert_int_equal(count("precision", "to=bf16,act=1", VC_EV_ALLOC, A / 2), STEPS * LAYERS);
 	assert_int_equal(count("precision", "to=amp,act=0", VC_EV_ALLOC, P / 2), STEPS * LAYERS);
 }
@@ -264,11 +285,23 @@ static void parts_and_repetitions(void **unused)
 static void nonsense_is_refused(void **unused)
 {
 	static const char *const bad[][2] = {
-		{ "fraction", "f=2" }, { "accumulate", "k=0" }, { "zero", "stage=4" }, { "zero", "ranks=0" },
-		{ "zero", "stage=1,offload=all" }, { "precision", "act=2" }, { "lora", "rank=0" },
-		{ "checkpoint", "every=0" }, { "mixture", "low=0" }, { "tail_batch", "share=0" },
-		{ "leak", "steps=0" }, { "share", "n=0" }, { "tp", "t=0" }, { "pp", "stage=2" },
-		{ "fsdp", "ranks=0" }, { "optimizer", "to=magic" }, { "optimizer", "element=3" },
+		{ "fraction", "f=2" },
+		{ "accumulate", "k=0" },
+		{ "zero", "stage=4" },
+		{ "zero", "ranks=0" },
+		{ "zero", "stage=1,offload=all" },
+		{ "precision", "act=2" },
+		{ "lora", "rank=0" },
+		{ "checkpoint", "every=0" },
+		{ "mixture", "low=0" },
+		{ "tail_batch", "share=0" },
+		{ "leak", "steps=0" },
+		{ "share", "n=0" },
+		{ "tp", "t=0" },
+		{ "pp", "stage=2" },
+		{ "fsdp", "ranks=0" },
+		{ "optimizer", "to=magic" },
+		{ "optimizer", "element=3" },
 	};
 
 	(void)unused;
@@ -277,7 +310,8 @@ static void nonsense_is_refused(void **unused)
 		struct vc_source *m = vc_source_memory(&in, NULL);
 		struct vc_error err = { 0 };
 
-		assert_null(vc_source_transform(vc_transform_by_name(bad[i][0]), m, bad[i][1], &err));
+		assert_null(
+			vc_source_transform(vc_transform_by_name(bad[i][0]), m, bad[i][1], &err));
 		assert_int_equal(err.status, VC_EUSAGE);
 		vc_source_free(m);
 		vc_trace_fini(&in);

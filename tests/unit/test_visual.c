@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visual.c - every picture is well-formed, small, legible, and tells the truth about the peak. */
+/* test_visual.c - every picture is well-formed, small, legible, and tells the truth about the
+ * peak. */
 #include "tests/support/test.h"
 
 #include "common/io.h"
@@ -12,7 +13,8 @@
 static const struct synth_options training = { 12, 4, 160u << 20, 40ull << 30, true, true, false };
 
 /* A picture as text; the caller frees it. */
-static char *draw(const char *sink, const char *params, const struct vc_result *r, size_t n, size_t *len)
+static char *draw(const char *sink, const char *params, const struct vc_result *r, size_t n,
+		  size_t *len)
 {
 	const struct vc_sink_type *t = vc_sink_by_name(sink);
 	struct vc_error err = { 0 };
@@ -74,8 +76,10 @@ static void every_picture_is_well_formed_and_legible(void **unused)
 		for (size_t i = 0; vc_sinks[i]; i++)
 			for (size_t l = 0; l < 5 && is_picture(vc_sinks[i]); l++) {
 				size_t n;
-				char what[80], *text = draw(vc_sinks[i]->name, looks[l], &s->r, 1, &n);
-				snprintf(what, sizeof(what), "%s %s, case %zu", vc_sinks[i]->name, looks[l], k);
+				char what[80],
+					*text = draw(vc_sinks[i]->name, looks[l], &s->r, 1, &n);
+				snprintf(what, sizeof(what), "%s %s, case %zu", vc_sinks[i]->name,
+					 looks[l], k);
 				judge(what, text, n);
 				free(text);
 			}
@@ -105,7 +109,8 @@ static void many_runs_stay_legible(void **unused)
 		for (size_t l = 0; l < 2 && is_picture(vc_sinks[i]); l++) {
 			size_t n;
 			char what[80], *text = draw(vc_sinks[i]->name, looks[l], run, 70, &n);
-			snprintf(what, sizeof(what), "%s of 70 runs, %s", vc_sinks[i]->name, looks[l]);
+			snprintf(what, sizeof(what), "%s of 70 runs, %s", vc_sinks[i]->name,
+				 looks[l]);
 			judge(what, text, n);
 			free(text);
 		}
@@ -165,10 +170,11 @@ static void a_spike_of_one_event_keeps_its_height(void **unused)
 	b[1777].allocated_max = peak;
 	r.stats.peak_allocated = r.stats.peak_reserved = peak;
 	size_t n;
-	char *text = draw("timeline", "x=event", &r, 1, &n), *at = strstr(text, "<path class=\"co ar\"");
+	char *text = draw("timeline", "x=event", &r, 1, &n),
+	     *at = strstr(text, "<path class=\"co ar\"");
 	assert_non_null(at);
-	/* Plot of 350 px; the top of the scale is peak + peak / 11. The tallest vertical stroke of the
-	 * area, from 100 MiB up to the peak, is 900/1090.9 of it. */
+	/* Plot of 350 px; the top of the scale is peak + peak / 11. The tallest vertical stroke
+	 * of the area, from 100 MiB up to the peak, is 900/1090.9 of it. */
 	double best = 0;
 	for (char *p = at, *end = strchr(at, '>'); p < end; p++)
 		if (*p == 'v' && strtod(p + 1, NULL) < best)
@@ -204,7 +210,8 @@ static void hostile_names_stay_inside_the_text(void **unused)
 	char *text = draw("timeline", NULL, &s->r, 1, &n);
 	judge("hostile names", text, n);
 	assert_null(strstr(text, "<script"));
-	assert_non_null(strstr(text, "script&gt;\xef\xbf\xbd\xef\xbf\xbd&quot;&amp;\xe6\xa8\xa1\xe5\x9e\x8b"));
+	assert_non_null(strstr(
+		text, "script&gt;\xef\xbf\xbd\xef\xbf\xbd&quot;&amp;\xe6\xa8\xa1\xe5\x9e\x8b"));
 	free(text);
 	synth_fini(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_visual_fuzz.c - results that no engine should give: every picture must still be well-formed, small
- * and done in time. Runs under the sanitizers in make check. */
+/* test_visual_fuzz.c - results that no engine should give: every picture must still be
+ * well-formed, small and done in time. Runs under the sanitizers in make check. */
 #include "tests/support/test.h"
 
 #include "common/io.h"
@@ -87,7 +87,8 @@ static void disturb_result(struct vc_result *r, uint64_t *seed)
 			if (noise(seed) % 4 == 0) {
 				r->steps.mark[i].event = odd_value(seed, r->steps.mark[i].event);
 				r->steps.mark[i].kind = (uint8_t)(noise(seed) % 5);
-				r->steps.mark[i].time_ns = odd_value(seed, r->steps.mark[i].time_ns);
+				r->steps.mark[i].time_ns =
+					odd_value(seed, r->steps.mark[i].time_ns);
 			}
 		break;
 	case 6:
@@ -146,8 +147,10 @@ static void odd_results_still_give_well_formed_pictures(void **unused)
 
 	(void)unused;
 	for (unsigned round = 0; round < 60; round++) {
-		struct synth_options o = { 2 + round % 9, 1 + round % 4, 160u << 20, round % 3 ? 40ull << 30 : 9ull << 30,
-			round % 2, round % 5 != 0, false };
+		struct synth_options o = { 2 + round % 9, 1 + round % 4,
+					  160u << 20,    round % 3 ? 40ull << 30 : 9ull << 30,
+					  round % 2,     round % 5 != 0,
+					  false };
 		struct synth *s = synth_new(&o);
 		for (unsigned k = 0; k < 1 + round % 4; k++)
 			disturb_result(&s->r, &seed);
@@ -158,7 +161,8 @@ static void odd_results_still_give_well_formed_pictures(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(odd_results_still_give_well_formed_pictures) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(odd_results_still_give_well_formed_pictures) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

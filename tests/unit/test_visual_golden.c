@@ -9,8 +9,8 @@
 
 #define FOLDER "tests/golden/pictures/"
 
-static char *draw(const struct vc_sink_type *t, const char *params, const struct vc_result *r, size_t runs,
-		  size_t *n)
+static char *draw(const struct vc_sink_type *t, const char *params, const struct vc_result *r,
+		  size_t runs, size_t *n)
 {
 	struct vc_error err = { 0 };
 	void *cfg = calloc(1, t->config_size + 1);
@@ -61,7 +61,8 @@ static void compare(const char *path, const char *text, size_t n)
 	while (at < n && at < m && text[at] == want[at])
 		at++;
 	if (n != m || at < n)
-		fail_msg("%s differs from byte %zu on: ...%.60s", path, at, text + (at > 20 ? at - 20 : 0));
+		fail_msg("%s differs from byte %zu on: ...%.60s", path, at,
+			 text + (at > 20 ? at - 20 : 0));
 	free(want);
 }
 
@@ -80,10 +81,12 @@ static void small_pictures_are_the_recorded_ones(void **unused)
 	(void)unused;
 	for (size_t i = 0; vc_sinks[i]; i++) {
 		const struct vc_sink_type *t = vc_sinks[i];
-		if (is_layout_of_graphviz(t) || (strcmp(t->extension, "svg") && strcmp(t->extension, "txt") &&
-						 strcmp(t->extension, "dot")))
+		if (is_layout_of_graphviz(t) ||
+		    (strcmp(t->extension, "svg") && strcmp(t->extension, "txt") &&
+		     strcmp(t->extension, "dot")))
 			continue;
-		char *text = draw(t, strcmp(t->extension, "svg") ? NULL : "footer=false", &s->r, 1, &n);
+		char *text = draw(t, strcmp(t->extension, "svg") ? NULL : "footer=false", &s->r,
+				  1, &n);
 		snprintf(path, sizeof(path), FOLDER "%s.%s", t->name, t->extension);
 		compare(path, text, n);
 		free(text);
@@ -112,8 +115,8 @@ static void large_pictures_have_the_recorded_hashes(void **unused)
 		if (is_layout_of_graphviz(vc_sinks[i]) || strcmp(vc_sinks[i]->extension, "svg"))
 			continue;
 		char *text = draw(vc_sinks[i], "footer=false", &s->r, 1, &n);
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s %zu %016llx\n", vc_sinks[i]->name, n,
-					 (unsigned long long)fnv(text, n));
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s %zu %016llx\n",
+					 vc_sinks[i]->name, n, (unsigned long long)fnv(text, n));
 		free(text);
 	}
 	compare(FOLDER "hashes.txt", all, used);

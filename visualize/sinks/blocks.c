@@ -87,7 +87,8 @@ static int collect(struct drawing *d, const uint64_t *at, struct sweep *s, struc
 		const struct vc_life *l = &v->at[i];
 		uint64_t born = l->at_start ? 0 : l->born;
 		uint32_t from = column_from(at, w, born), to = column_from(at, w, l->died);
-		const struct vc_shelf *g = from < to ? vc_packing_find(&d->packing, l->addr, born) : NULL;
+		const struct vc_shelf *g =
+			from < to ? vc_packing_find(&d->packing, l->addr, born) : NULL;
 		if (!g)
 			continue;
 		d->used[d->classes.of_life[i]] = true;
@@ -103,7 +104,9 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const
 	uint64_t from = r->offset, end = r->offset + r->size;
 
 	while (from < end) {
-		uint64_t row = (uint64_t)(((__extension__ (unsigned __int128)from) * (unsigned)rows) / height);
+		uint64_t row =
+			(uint64_t)(((__extension__(unsigned __int128) from) * (unsigned)rows) /
+				   height);
 		uint64_t stop = (uint64_t)(((__extension__ (unsigned __int128)(row + 1)) * height +
 					    (unsigned)rows - 1) / (unsigned)rows);
 		stop = stop > end || stop <= from ? end : stop;
@@ -112,7 +115,8 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const
 		uint64_t *w = weight[(uint64_t)rows - 1 - row];
 		w[r->value] += stop - from;
 		if (r->value != VC_CELL_FREE)
-			w[VC_CELL_FREE] -= w[VC_CELL_FREE] < stop - from ? w[VC_CELL_FREE] : stop - from;
+			w[VC_CELL_FREE] -=
+				w[VC_CELL_FREE] < stop - from ? w[VC_CELL_FREE] : stop - from;
 		from = stop;
 	}
 }
@@ -180,7 +184,8 @@ static int legend(struct drawing *d, int y)
 				vc_classes_name(&d->classes, (enum vc_slot)s), VC_KEY_BOX };
 	if (!d->packing.guessed)
 		key[n++] = (struct vc_key){ "hx", "Reserved, free", VC_KEY_BOX };
-	return vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key, n);
+	return vc_page_legend(
+		&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key, n);
 }
 
 /* The map of segments at the right (or below, when narrow); the y below. */
@@ -191,8 +196,10 @@ static int side(struct drawing *d, int x, int y, int w)
 	struct vc_label l = { x, y, VC_T_HEAD, VC_START, "fg", w, false, false };
 	char text[96], a[VC_FORMAT];
 
-	vc_svg_label(&d->page.svg, &l, h == &d->r->last ? "Segments at the OOM" : "Segments at the peak");
-	int below = vc_addressmap_draw(&d->page, &d->classes, h, (struct vc_box){ x, y + 330, w, 0 }, &f);
+	vc_svg_label(&d->page.svg, &l,
+		     h == &d->r->last ? "Segments at the OOM" : "Segments at the peak");
+	int below = vc_addressmap_draw(&d->page, &d->classes, h,
+				       (struct vc_box){ x, y + 330, w, 0 }, &f);
 	if (below < 0)
 		return y;
 	snprintf(text, sizeof(text), "address order, %s per row", vc_format_bytes(f.per_row, a));
@@ -216,8 +223,9 @@ static int body(struct drawing *d, int y)
 	below += 480;
 	if (!d->r->last.n && !d->r->peak.n)
 		return below;
-	int end = d->page.w < VC_NARROW ? side(d, VC_MARGIN, below + 200, d->page.w - 2 * VC_MARGIN) :
-		side(d, p->box.x + p->box.w + 400, y + 110, SIDE);
+	int end = d->page.w < VC_NARROW ?
+			  side(d, VC_MARGIN, below + 200, d->page.w - 2 * VC_MARGIN) :
+			  side(d, p->box.x + p->box.w + 400, y + 110, SIDE);
 	return end > below ? end : below;
 }
 
@@ -229,13 +237,16 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_title_text(d->r, "what lived where in the memory", title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
-	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s; a segment's place is used again when it is gone",
-		 vc_format_count(d->r->lives.n, a), vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
+	snprintf(text, sizeof(text),
+		 "%s of %s blocks, %s over %s; a segment's place is used again when it is gone",
+		 vc_format_count(d->r->lives.n, a),
+		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
 		 d->packing.guessed ? "addresses" : "segments packed from the bottom",
 		 d->columns.by_time ? "time" : "events");
 	int y = body(d, vc_page_header(&d->page, title, text, d->r));
 	vc_run_text(d->r, words, sizeof(words));
-	snprintf(text, sizeof(text), "%d\xC3\x97%d cells, the heaviest kind in each \xC2\xB7 vramcast " VC_VERSION,
+	snprintf(text, sizeof(text),
+		 "%d\xC3\x97%d cells, the heaviest kind in each \xC2\xB7 vramcast " VC_VERSION,
 		 d->grid.cols, d->grid.rows);
 	vc_conf_text(d->r, words, sizeof(words));
 	vc_page_footer(&d->page, y + 120, words, text);
@@ -252,7 +263,8 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		.box = { LEFT, 0, right - LEFT, HEIGHT } };
 	int rc = vc_classes_init(&d->classes, d->r, err);
 	if (!rc)
-		rc = vc_columns_init(&d->columns, &d->classes, cfg->x == 1 && vc_wants_time(cfg, d->r),
+		rc = vc_columns_init(&d->columns, &d->classes,
+				     cfg->x == 1 && vc_wants_time(cfg, d->r),
 				     (uint32_t)(d->plot.box.w / 10), NULL, err);
 	if (!rc)
 		rc = vc_packing_init(&d->packing, d->r, err);
@@ -284,7 +296,8 @@ static int blocks_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "segments", "peak", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "segments", "peak",
+				    "oom",      "steps", NULL };
 
 const struct vc_sink_type vc_sink_blocks = {
 	.name = "blocks",

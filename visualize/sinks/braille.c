@@ -10,12 +10,14 @@
 struct config { uint64_t width, height; bool color, ascii; };
 
 static const struct vc_param params[] = {
-	{ "width", VC_P_UINT, offsetof(struct config, width), "80", "columns of the terminal", NULL },
+	{ "width", VC_P_UINT, offsetof(struct config, width), "80", "columns of the terminal",
+	  NULL },
 	{ "height", VC_P_UINT, offsetof(struct config, height), "16", "lines of the plot", NULL },
-	{ "color", VC_P_BOOL, offsetof(struct config, color), "false", "colours of the terminal", NULL },
-	{ "ascii", VC_P_BOOL, offsetof(struct config, ascii), "false", "no braille, only ASCII", NULL },
-	VC_PARAM_END
-};
+	{ "color", VC_P_BOOL, offsetof(struct config, color), "false", "colours of the terminal",
+	  NULL },
+	{ "ascii", VC_P_BOOL, offsetof(struct config, ascii), "false", "no braille, only ASCII",
+	  NULL },
+	VC_PARAM_END };
 
 enum { AXIS = 11, BLUE = 34, YELLOW = 33, RED = 31, GRAY = 90 };
 
@@ -49,7 +51,10 @@ static void plot_column(struct screen *s, const struct vc_column *c, int x, int 
 	for (int y = 0; y < a && y < h; y++)
 		*dot(s, x, h - 1 - y) |= 1;
 	r = r >= h ? h - 1 : r < 0 ? 0 : r;
-	int from = *last < 0 || *last == r ? r : *last < r ? *last + 1 : r, to = *last > r ? *last - 1 : r;
+	int from = *last < 0 || *last == r ? r :
+		   *last < r               ? *last + 1 :
+					     r,
+	    to = *last > r ? *last - 1 : r;
 	for (int y = from; y <= to; y++)
 		*dot(s, x, h - 1 - y) |= 2;
 	*last = r;
@@ -87,9 +92,16 @@ static void put_cell(struct screen *s, int cx, int cy, bool capacity)
 		}
 	int color = seen & 4 ? RED : live ? BLUE : seen ? 0 : capacity ? YELLOW : 0;
 	if (!seen)
-		snprintf(text, sizeof(text), "%s", !capacity ? " " : s->cfg->ascii ? "-" : "\xE2\x95\x8C");
+		snprintf(text, sizeof(text), "%s",
+			 !capacity     ? " " :
+			 s->cfg->ascii ? "-" :
+					 "\xE2\x95\x8C");
 	else if (s->cfg->ascii)
-		snprintf(text, sizeof(text), "%s", seen & 4 ? "!" : live > 3 ? "#" : live ? ":" : "_");
+		snprintf(text, sizeof(text), "%s",
+			 seen & 4 ? "!" :
+			 live > 3 ? "#" :
+			 live     ? ":" :
+				    "_");
 	else
 		snprintf(text, sizeof(text), "\xE2%c%c", 0xA0 + (bits >> 6), 0x80 + (bits & 63));
 	if (s->cfg->color && color)
@@ -110,7 +122,8 @@ static void put_rows(struct screen *s)
 		uint64_t t = 0;
 		for (bool more = true; more; more = vc_axis_next(&a, &t))
 			if (s->rows - 1 - height_of(s, t) / 4 == y && height_of(s, t) < s->rows * 4)
-				snprintf(unit, sizeof(unit), "%s %s", vc_axis_text(&a, t, buf), a.name);
+				snprintf(unit, sizeof(unit), "%s %s", vc_axis_text(&a, t, buf),
+					 a.name);
 		vc_output_printf(s->out, "%*s %s", AXIS - 2, unit, bar);
 		for (int x = 0; x < s->cols; x++)
 			put_cell(s, x, y, y == cap);
@@ -148,8 +161,10 @@ static void put_head(struct screen *s)
 {
 	char title[256], words[512], run[512];
 	const char *color;
-	static const struct { const char *name; int code; } codes[] = { { "ok", 32 }, { "warn", 33 },
-		{ "bad", 31 } };
+	static const struct {
+		const char *name;
+		int code;
+	} codes[] = { { "ok", 32 }, { "warn", 33 }, { "bad", 31 } };
 
 	vc_title_text(s->r, "memory", title, sizeof(title));
 	vc_run_text(s->r, run, sizeof(run));
@@ -157,7 +172,8 @@ static void put_head(struct screen *s)
 	vc_verdict_word(s->r, &color);
 	for (size_t i = 0; i < 3; i++)
 		if (s->cfg->color && !strcmp(codes[i].name, color)) {
-			vc_output_printf(s->out, "%s\n%s\n\x1b[%dm%s\x1b[0m\n\n", title, run, codes[i].code, words);
+			vc_output_printf(s->out, "%s\n%s\n\x1b[%dm%s\x1b[0m\n\n", title, run,
+					 codes[i].code, words);
 			return;
 		}
 	vc_output_printf(s->out, "%s\n%s\n%s\n\n", title, run, words);
@@ -169,7 +185,8 @@ static int show(struct screen *s, struct vc_error *err)
 
 	s->base = s->r->info.context + s->r->info.others;
 	most += s->base;
-	s->capacity = s->r->info.capacity && most >= s->r->info.capacity / 4 ? s->r->info.capacity : 0;
+	s->capacity =
+		s->r->info.capacity && most >= s->r->info.capacity / 4 ? s->r->info.capacity : 0;
 	s->top = s->capacity > most ? s->capacity : most ? most : 1;
 	s->top = s->top > 1ull << 60 ? 1ull << 60 : s->top; /* broken results must not wrap */
 	s->top += s->top / 16 + 1;
@@ -180,8 +197,10 @@ static int show(struct screen *s, struct vc_error *err)
 	plot(s);
 	put_rows(s);
 	put_axis(s);
-	vc_output_printf(s->out, "\n%*s%s\n", AXIS, "", s->cfg->ascii ? "# allocated   _ reserved   ! out of memory" :
-			 "filled: allocated   line above: reserved by the allocator");
+	vc_output_printf(s->out, "\n%*s%s\n", AXIS, "",
+			 s->cfg->ascii ?
+				 "# allocated   _ reserved   ! out of memory" :
+				 "filled: allocated   line above: reserved by the allocator");
 	free(s->dot);
 	return VC_OK;
 }
@@ -196,12 +215,14 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 	struct vc_classes none = { .r = runs };
 
 	if (!n || !runs->curve.n) {
-		vc_output_text(out, "there is nothing to draw: the trace has no request for memory\n");
+		vc_output_text(out,
+			       "there is nothing to draw: the trace has no request for memory\n");
 		return VC_OK;
 	}
 	s.cols = (int)w - AXIS - 10;
 	s.rows = (int)h;
-	int rc = vc_columns_init(&s.k, &none, vc_curve_has_times(runs), (uint32_t)s.cols * 2, NULL, err);
+	int rc = vc_columns_init(&s.k, &none, vc_curve_has_times(runs), (uint32_t)s.cols * 2,
+				 NULL, err);
 	if (!rc)
 		rc = show(&s, err);
 	vc_columns_fini(&s.k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome.c - the JSON trace event format of chrome://tracing: counters, kernels, phases.
  *
- * Viewers of this format fail between one and one and a half million events, so kernels beyond a limit
- * are left out and the file says so; the perfetto sink has no such limit. */
+ * Viewers of this format fail between one and one and a half million events, so kernels beyond a
+ * limit are left out and the file says so; the perfetto sink has no such limit. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ static void when(struct writer *w, const char *key, uint64_t ns)
 
 static void open_event(struct writer *w, const char *ph, const char *name)
 {
-	vc_output_printf(w->o, "%s\n{\"ph\":\"%s\",\"pid\":%zu,\"name\":", w->any ? "," : "", ph, w->pid);
+	vc_output_printf(w->o, "%s\n{\"ph\":\"%s\",\"pid\":%zu,\"name\":", w->any ? "," : "", ph,
+			 w->pid);
 	vc_json_quote(w->o, name, strlen(name));
 	w->any = true;
 }
@@ -55,9 +56,12 @@ static void counters(struct writer *w)
 		for (size_t k = 0; k < n; k++) {
 			open_event(w, "C", "GPU memory");
 			when(w, "ts", p[k].ns);
-			vc_output_printf(w->o, ",\"args\":{\"allocated\":%" PRIu64 ",\"cached\":%" PRIu64 "}}",
-					 p[k].allocated, p[k].reserved > p[k].allocated ?
-					 p[k].reserved - p[k].allocated : 0);
+			vc_output_printf(
+				w->o,
+				",\"args\":{\"allocated\":%" PRIu64 ",\"cached\":%" PRIu64 "}}",
+				p[k].allocated,
+				p[k].reserved > p[k].allocated ? p[k].reserved - p[k].allocated :
+								 0);
 		}
 	}
 }
@@ -78,7 +82,8 @@ static void marks(struct writer *w)
 		depth += begin ? 1 : end ? (size_t)-1 : 0;
 		open_event(w, begin ? "B" : end ? "E" : "i", vc_label_text(w->r->meta, m->label));
 		when(w, "ts", vc_point_ns(w->r, m->event, m->time_ns));
-		vc_output_printf(w->o, ",\"tid\":%d%s}", TID_PHASES, begin || end ? "" : ",\"s\":\"p\"");
+		vc_output_printf(w->o, ",\"tid\":%d%s}", TID_PHASES,
+				 begin || end ? "" : ",\"s\":\"p\"");
 	}
 }
 
@@ -118,9 +123,12 @@ static void left_out(struct writer *w, const struct vc_result *runs, size_t n, u
 
 	for (size_t i = 0; i < n; i++)
 		sum += runs[i].steps.kernels > limit ? runs[i].steps.kernels - limit : 0;
-	vc_output_printf(w->o, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"vramcast %s\","
-			 "\"time\":\"%s\",\"kernels_left_out\":%" PRIu64 "}}\n", VC_VERSION,
-			 n && runs->stats.has_times ? "recorded" : "one microsecond for each event", sum);
+	vc_output_printf(
+		w->o,
+		"\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"vramcast "
+		"%s\",\"time\":\"%s\",\"kernels_left_out\":%" PRIu64 "}}\n",
+		VC_VERSION,
+		n && runs->stats.has_times ? "recorded" : "one microsecond for each event", sum);
 }
 
 static int chrome_write(const struct vc_result *runs, size_t n, const void *config,
@@ -150,7 +158,11 @@ static int chrome_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "timeline", "oom", "steps", NULL };
 
 const struct vc_sink_type vc_sink_chrome = {
-	.name = "chrome", .extension = "trace",
+	.name = "chrome",
+	.extension = "trace",
 	.summary = "counters, kernels and phases as JSON trace events (chrome://tracing)",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = chrome_write,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = chrome_write,
 };

@@ -27,8 +27,8 @@ struct drawing {
 
 static const char *field(const struct vc_result *r, int i)
 {
-	const char *const all[] = { r->info.trace, r->info.model, r->info.torch, r->info.conf, r->info.gpu,
-		r->info.change };
+	const char *const all[] = { r->info.trace, r->info.model, r->info.torch,
+				   r->info.conf,  r->info.gpu,   r->info.change };
 
 	return all[i] ? all[i] : "";
 }
@@ -56,7 +56,8 @@ static void name_panel(const struct drawing *d, struct panel *p, size_t index)
 		else
 			snprintf(text, sizeof(text), "%s%s", f == 2 && *v ? "torch " : "",
 				 *v ? v : f == 3 ? "default" : f == 5 ? "as recorded" : "none");
-		used += (size_t)snprintf(p->name + used, sizeof(p->name) - used, "%s%s", used ? ", " : "", text);
+		used += (size_t)snprintf(p->name + used, sizeof(p->name) - used, "%s%s",
+					 used ? ", " : "", text);
 		if (used >= sizeof(p->name))
 			return;
 	}
@@ -74,8 +75,10 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		d->by_time = d->by_time && vc_wants_time(cfg, d->panel[i].r);
 	for (size_t i = 0; i < d->n; i++) {
 		const struct vc_curve *v = &d->panel[i].r->curve;
-		uint64_t span = !v->n ? 0 : d->by_time ? v->at[v->n - 1].last_ns - v->at[0].first_ns :
-			v->at[v->n - 1].last_event + 1 - v->at[0].first_event;
+		uint64_t span = !v->n ? 0 :
+				d->by_time ?
+					v->at[v->n - 1].last_ns - v->at[0].first_ns :
+					v->at[v->n - 1].last_event + 1 - v->at[0].first_event;
 		d->span = span > d->span ? span : d->span;
 	}
 	width = (uint32_t)(cfg->width / d->per_row) * 2;
@@ -83,10 +86,13 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		struct panel *p = &d->panel[i];
 		const struct vc_curve *v = &p->r->curve;
 		if (v->n)
-			range = (struct vc_range){ d->by_time ? v->at[0].first_ns : v->at[0].first_event, d->span + d->by_time };
+			range = (struct vc_range){ d->by_time ? v->at[0].first_ns :
+							       v->at[0].first_event,
+						  d->span + d->by_time };
 		int rc = vc_classes_init(&p->classes, p->r, err);
 		if (!rc)
-			rc = vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range, err);
+			rc = vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range,
+					     err);
 		if (rc)
 			return rc;
 		for (int s = 0; s < VC_SLOTS; s++)
@@ -118,26 +124,33 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 
 	vc_verdict_word(p->r, &color);
 	if (p->r->oom.happened && d->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
-			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns : p->columns.first), a));
+		snprintf(text, sizeof(text), "out of memory at %s",
+			 vc_format_ns(p->r->oom.time_ns - (p->r->oom.time_ns < p->columns.first ?
+								   p->r->oom.time_ns :
+								   p->columns.first),
+				      a));
 	else if (vc_result_verdict(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)
-		snprintf(text, sizeof(text), "%s, peak %s", vc_result_verdict(p->r) == VC_FITS ? "fits" : "flushes",
-			 vc_format_percent(t->peak_reserved + p->plot.base, p->r->info.capacity, c));
+		snprintf(text, sizeof(text), "%s, peak %s",
+			 vc_result_verdict(p->r) == VC_FITS ? "fits" : "flushes",
+			 vc_format_percent(t->peak_reserved + p->plot.base, p->r->info.capacity,
+					   c));
 	else
 		snprintf(text, sizeof(text), "peak %s", vc_format_bytes(t->peak_reserved, a));
 	struct vc_label l = { b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0, false, false };
 	int w = vc_svg_label(s, &l, text).w;
 	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
-	l = (struct vc_label){ b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350, false, false };
+	l = (struct vc_label){ b.x,  b.y - 220,     VC_T_MONO, VC_START,
+			      "fg", b.w - w - 350, false,     false };
 	vc_svg_label(s, &l, p->name);
-	snprintf(text, sizeof(text), "reserved %s, allocated %s", vc_format_bytes(t->peak_reserved, a),
-		 vc_format_bytes(t->peak_allocated, c));
+	snprintf(text, sizeof(text), "reserved %s, allocated %s",
+		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s segments",
 			 vc_format_count(t->segments_peak, a));
-	l = (struct vc_label){ b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w, false, false };
+	l = (struct vc_label){ b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut",
+			      b.w, false,           false };
 	vc_svg_label(s, &l, text);
 }
 
@@ -149,8 +162,9 @@ static int panels(struct drawing *d, int y)
 	for (size_t i = 0; i < d->n; i++) {
 		struct panel *p = &d->panel[i];
 		int col = (int)i % per, row = (int)i / per;
-		p->plot.box = (struct vc_box){ LEFT + col * (w + GUTTER), y + 500 + row * (PLOT_HEIGHT + 1150), w,
-			PLOT_HEIGHT };
+		p->plot.box =
+			(struct vc_box){ LEFT + col * (w + GUTTER),
+					y + 500 + row * (PLOT_HEIGHT + 1150), w, PLOT_HEIGHT };
 		p->plot.top = d->top;
 		p->plot.has_capacity = p->plot.capacity && p->plot.capacity <= d->top;
 		p->plot.axis = vc_axis_bytes(d->top, 5);
@@ -182,17 +196,29 @@ static int bars(struct drawing *d, int y)
 	vc_svg_put(s, "<g>\n");
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
 		const struct panel *p = &d->panel[i];
-		int a = (int)vc_muldiv(p->r->stats.peak_allocated + p->plot.base, (uint64_t)w, d->top);
-		int r = (int)vc_muldiv(p->r->stats.peak_reserved + p->plot.base, (uint64_t)w, d->top);
+		int a = (int)vc_muldiv(p->r->stats.peak_allocated + p->plot.base, (uint64_t)w,
+				       d->top);
+		int r = (int)vc_muldiv(p->r->stats.peak_reserved + p->plot.base, (uint64_t)w,
+				       d->top);
 		const char *color;
-		l = (struct vc_label){ x - 120, y + 150, VC_T_SMALL, VC_END, "fg", name - 200, false, false };
+		l = (struct vc_label){ x - 120, y + 150,    VC_T_SMALL, VC_END,
+				      "fg",    name - 200, false,      false };
 		vc_svg_label(s, &l, p->name);
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
 		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
 		if (p->plot.has_capacity)
-			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w, d->top), y - 30, 280);
+			vc_svg_vline(s, "capl",
+				     x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w, d->top),
+				     y - 30, 280);
 		vc_verdict_word(p->r, &color);
-		l = (struct vc_label){ d->page.w - VC_MARGIN, y + 150, VC_T_STRONG, VC_END, color, 0, false, false };
+		l = (struct vc_label){ d->page.w - VC_MARGIN,
+				      y + 150,
+				      VC_T_STRONG,
+				      VC_END,
+				      color,
+				      0,
+				      false,
+				      false };
 		int used = vc_svg_label(s, &l, vc_format_bytes(p->r->stats.peak_reserved, buf)).w;
 		vc_verdict_icon(s, p->r, d->page.w - VC_MARGIN - used - 190, y + 60);
 	}
@@ -208,20 +234,23 @@ static int legend(struct drawing *d, int y)
 	memcpy(all.used, d->used, sizeof(d->used));
 	size_t n = vc_plot_keys(&d->panel[0].classes, &all, key);
 	key[n++] = (struct vc_key){ "capl", "Capacity", VC_KEY_LINE };
-	return vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key, n);
+	return vc_page_legend(
+		&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key, n);
 }
 
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	static const char *const what[] = { "traces", "allocators", "versions", "settings", "cards", "changes" };
+	static const char *const what[] = { "traces",   "allocators", "versions",
+					   "settings", "cards",      "changes" };
 	char title[256], text[512], name[160];
 	size_t used;
 
 	used = (size_t)snprintf(title, sizeof(title), "What if: %zu ", d->n);
 	for (int f = 0, k = 0; f < 6; f++)
 		if (d->differs[f])
-			used += (size_t)snprintf(title + used, sizeof(title) - used, "%s%s", k++ ? " and " : "", what[f]);
+			used += (size_t)snprintf(title + used, sizeof(title) - used, "%s%s",
+						 k++ ? " and " : "", what[f]);
 	vc_trace_name(d->panel[0].r, name, sizeof(name));
 	if (d->n == 1 || !strchr(title + 8, ' ') || title[used - 1] == ' ')
 		snprintf(title, sizeof(title), "%zu run%s of %s", d->n, d->n == 1 ? "" : "s", name);
@@ -254,10 +283,16 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 			d->panel[d->n++].r = &runs[i];
 	if (!d->n) {
 		free(d);
-		return vc_page_notice(cfg, "Comparison", !n ? "no run was given" :
-				      "no run made a request for memory: nothing was simulated", out, err);
+		return vc_page_notice(
+			cfg, "Comparison",
+			!n ? "no run was given" :
+			     "no run made a request for memory: nothing was simulated",
+			out, err);
 	}
-	d->per_row = cfg->width < VC_NARROW / 10 ? 1 : d->n == 1 ? 1 : d->n == 2 || d->n == 4 ? 2 : 3;
+	d->per_row = cfg->width < VC_NARROW / 10 ? 1 :
+		     d->n == 1                   ? 1 :
+		     d->n == 2 || d->n == 4      ? 2 :
+						   3;
 	find_differences(d);
 	for (size_t i = 0; i < d->n; i++)
 		name_panel(d, &d->panel[i], i);

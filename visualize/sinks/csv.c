@@ -24,18 +24,26 @@ static void text_cell(struct vc_output *out, const char *text)
 
 static void run_lines(struct vc_output *out, const struct vc_result *runs, size_t n)
 {
-	vc_output_text(out, "run,trace,model,torch,conf,gpu,change,vary,value,capacity,verdict,peak_requested,"
-		       "peak_allocated,peak_active,peak_reserved,peak_used,flushes,ooms,segments_peak,lower_bound,"
-		       "low,high,step_ns\n");
+	vc_output_text(out,
+		       "run,trace,model,torch,conf,gpu,change,vary,value,capacity,verdict,peak_"
+		       "requested,peak_allocated,peak_active,peak_reserved,peak_used,flushes,"
+		       "ooms,segments_peak,lower_bound,low,high,step_ns\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_result *r = &runs[i];
-		const uint64_t number[] = { r->stats.peak_requested, r->stats.peak_allocated, r->stats.peak_active,
-			r->stats.peak_reserved, r->stats.peak_used, r->stats.flushes, r->stats.ooms,
-			r->stats.segments_peak, r->stats.lower_bound,
-			r->has_interval ? r->low : r->stats.peak_reserved,
-			r->has_interval ? r->high : r->stats.peak_reserved };
-		const char *const text[] = { r->info.trace, r->info.model, r->info.torch, r->info.conf,
-					     r->info.gpu, r->info.change, r->info.vary };
+		const uint64_t number[] = { r->stats.peak_requested,
+					   r->stats.peak_allocated,
+					   r->stats.peak_active,
+					   r->stats.peak_reserved,
+					   r->stats.peak_used,
+					   r->stats.flushes,
+					   r->stats.ooms,
+					   r->stats.segments_peak,
+					   r->stats.lower_bound,
+					   r->has_interval ? r->low : r->stats.peak_reserved,
+					   r->has_interval ? r->high : r->stats.peak_reserved };
+		const char *const text[] = { r->info.trace, r->info.model, r->info.torch,
+					    r->info.conf,  r->info.gpu,   r->info.change,
+					    r->info.vary };
 
 		vc_output_printf(out, "%zu", i);
 		for (size_t k = 0; k < sizeof(text) / sizeof(*text); k++)
@@ -55,8 +63,8 @@ static void run_lines(struct vc_output *out, const struct vc_result *runs, size_
 	}
 }
 
-static int csv_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		     struct vc_error *err)
+static int csv_write(const struct vc_result *runs, size_t n, const void *config,
+		     struct vc_output *out, struct vc_error *err)
 {
 	const struct config *c = config;
 	bool blocks = c && c->what == BLOCKS;
@@ -81,7 +89,13 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 static const char *const reads[] = { "timeline", "lives", NULL };
 
 const struct vc_sink_type vc_sink_csv = {
-	.name = "csv", .extension = "csv",
-	.summary = "usage over time (what=blocks: every block, what=runs: the totals) as comma-separated values",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = csv_write,
+	.name = "csv",
+	.extension = "csv",
+	.summary =
+		"usage over time (what=blocks: every block, what=runs: the totals) as "
+		"comma-separated values",
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = csv_write,
 };

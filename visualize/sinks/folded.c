@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folded.c - call stacks and their bytes, one line each, for flamegraph.pl, inferno and speedscope. */
+/* folded.c - call stacks and their bytes, one line each, for flamegraph.pl, inferno and
+ * speedscope. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static void put_stack(struct vc_output *o, const struct vc_meta *m, uint32_t sit
 	uint32_t chain[512];
 	size_t n = 0;
 
-	for (; site && site < m->frames && n < 512; site = m->frame[site].parent < site ? m->frame[site].parent : 0)
+	for (; site && site < m->frames && n < 512;
+	     site = m->frame[site].parent < site ? m->frame[site].parent : 0)
 		chain[n++] = site;
 	for (size_t i = n; i-- > 0;) {
 		put_frame(o, m, chain[i]);
@@ -67,8 +69,9 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 			return VC_ENOMEM;
 		if (all && !s.has_all && runs[i].lives.dropped) {
 			vc_stacks_fini(&s);
-			return vc_fail(err, VC_ENOSUP, "what=all: the run is too long, not all blocks were "
-				       "kept; cut it with -x window, or take what=live");
+			return vc_fail(err, VC_ENOSUP,
+				       "what=all: the run is too long, not all blocks were kept; "
+				       "cut it with -x window, or take what=live");
 		}
 		for (size_t k = 0; k < s.n; k++) {
 			const struct vc_stack *t = &s.at[k];
@@ -92,7 +95,11 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "peak", "oom", "lives", NULL };
 
 const struct vc_sink_type vc_sink_folded = {
-	.name = "folded", .extension = "folded",
+	.name = "folded",
+	.extension = "folded",
 	.summary = "bytes at the peak by call stack, for flame graphs",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = folded_write,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = folded_write,
 };

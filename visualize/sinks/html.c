@@ -27,9 +27,12 @@ static void head(struct report *d, const char *title)
 {
 	static const char *const klass[] = { "", "r-light", "r-dark", "r-light" };
 
-	vc_svg_put(&d->out, "<!DOCTYPE html>\n<html lang=\"en\" class=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n"
-		   "<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"generator\" "
-		   "content=\"vramcast " VC_VERSION "\">\n<title>%e</title>\n<style>\n", klass[d->cfg->theme], title);
+	vc_svg_put(&d->out, "<!DOCTYPE html>\n<html lang=\"en\" class=\"%s\">\n<head>\n<meta "
+		   "charset=\"utf-8\">\n"
+		   "<meta name=\"viewport\" content=\"width=device-width\">\n<meta "
+		   "name=\"generator\" content=\"vramcast " VC_VERSION
+		   "\">\n<title>%e</title>\n<style>\n",
+		   klass[d->cfg->theme], title);
 	for (size_t i = 0; page_css[i]; i++)
 		vc_svg_put(&d->out, "%s", page_css[i]);
 	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
@@ -49,8 +52,10 @@ static void settings(struct report *d)
 	vc_conf_text(best, text, sizeof(text));
 	if (!best->info.conf || !*best->info.conf)
 		snprintf(text, sizeof(text), "unset PYTORCH_CUDA_ALLOC_CONF");
-	vc_svg_put(&d->out, "<p>Settings of %s, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
-		   d->n > 1 ? "the run that does best" : "this run", text);
+	vc_svg_put(
+		&d->out,
+		"<p>Settings of %s, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
+		d->n > 1 ? "the run that does best" : "this run", text);
 }
 
 static void verdict(struct report *d)
@@ -67,13 +72,16 @@ static void verdict(struct report *d)
 	vc_verdict_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
 	if (r->fidelity.checked)
-		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n", r->fidelity.exact ?
-			   "The model reproduces this recording exactly under its own settings." :
-			   "The model does not reproduce this recording exactly: take the numbers as estimates.");
+		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n",
+			   r->fidelity.exact ? "The model reproduces this recording exactly "
+					       "under its own settings." :
+					       "The model does not reproduce this recording "
+					       "exactly: take the numbers as estimates.");
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
-	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a>"
-		   "<a href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a href=\"#blocks\">Blocks</a>"
-		   "<a href=\"#sites\">Call sites</a><a href=\"#largest\">Largest blocks</a></nav>\n");
+	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
+		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
+		   "href=\"#blocks\">Blocks</a><a href=\"#sites\">Call sites</a><a "
+		   "href=\"#largest\">Largest blocks</a></nav>\n");
 	settings(d);
 }
 
@@ -81,7 +89,9 @@ static void ledger_row(struct report *d, const char *klass, const char *name, ui
 {
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_svg_put(&d->out, "<tr class=\"%s\"><td>%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s B</td></tr>\n",
+	vc_svg_put(&d->out,
+		   "<tr class=\"%s\"><td>%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s "
+		   "B</td></tr>\n",
 		   klass, name, vc_format_bytes(bytes, a), vc_format_count(bytes, b));
 }
 
@@ -90,10 +100,12 @@ static void ledger(struct report *d)
 {
 	const struct vc_result *r = d->runs;
 	const struct vc_stats *t = &r->stats;
-	uint64_t live = t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
+	uint64_t live =
+		t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
 	uint64_t used = t->peak_used;
 
-	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table class=\"r-ledger\"><tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table "
+		   "class=\"r-ledger\"><tbody>\n");
 	ledger_row(d, "", "tensors (allocated)", live);
 	ledger_row(d, "", "+ cached, not in use", t->peak_reserved - live);
 	ledger_row(d, "r-sum", "= reserved by the allocator", t->peak_reserved);
@@ -102,7 +114,8 @@ static void ledger(struct report *d)
 		ledger_row(d, "", "+ other processes", r->info.others);
 	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", used);
 	if (r->info.capacity)
-		ledger_row(d, "", "&#160; left of the capacity", r->info.capacity > used ? r->info.capacity - used : 0);
+		ledger_row(d, "", "&#160; left of the capacity",
+			   r->info.capacity > used ? r->info.capacity - used : 0);
 	vc_svg_put(&d->out, "</tbody></table>\n");
 	if (!r->oom.happened || !r->oom.message)
 		return;
@@ -119,7 +132,8 @@ static int picture(struct report *d, const char *name, const char *title, struct
 	size_t n = 0;
 
 	if (!t || !out)
-		return out ? vc_fail(err, VC_EINTERNAL, "there is no picture %s", name) : (int)err->status;
+		return out ? vc_fail(err, VC_EINTERNAL, "there is no picture %s", name) :
+			     (int)err->status;
 	cfg.width = 1200;
 	cfg.footer = false;
 	*cfg.title = '\0';
@@ -150,17 +164,23 @@ static void sites(struct report *d)
 	const struct vc_owners *o = &d->owners;
 	char name[256], a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 
-	vc_svg_put(&d->out, "<h2 id=\"sites\">Who holds it, by call site</h2>\n<p class=\"r-mut\">%s in use at event %s, "
-		   "%s owners</p>\n", vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
+	vc_svg_put(&d->out,
+		   "<h2 id=\"sites\">Who holds it, by call site</h2>\n<p class=\"r-mut\">%s in "
+		   "use at event %s, %s owners</p>\n",
+		   vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
 		   vc_format_count(o->n, c));
-	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table class=\"r-find\"><thead><tr><th>Where</th><th>Kind</th>"
-		   "<th class=\"r-n\">Bytes</th><th class=\"r-n\">Share</th><th class=\"r-n\">Blocks</th></tr></thead>"
-		   "<tbody>\n");
+	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table "
+		   "class=\"r-find\"><thead><tr><th>Where</th><th>Kind</th><th "
+		   "class=\"r-n\">Bytes</th><th class=\"r-n\">Share</th><th "
+		   "class=\"r-n\">Blocks</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < o->n && i < ROWS; i++) {
 		vc_owner_text(d->runs->meta, &o->at[i], name, sizeof(name));
-		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name, vc_classes_name(&d->classes, o->at[i].slot));
-		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s</td></tr>\n",
-			   vc_format_bytes(o->at[i].bytes, a), vc_format_percent(o->at[i].bytes, o->bytes, b),
+		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name,
+			   vc_classes_name(&d->classes, o->at[i].slot));
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td "
+			   "class=\"r-n\">%s</td></tr>\n",
+			   vc_format_bytes(o->at[i].bytes, a),
+			   vc_format_percent(o->at[i].bytes, o->bytes, b),
 			   vc_format_count(o->at[i].blocks, c));
 	}
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
@@ -204,10 +224,11 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);
-	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\">"
-		   "<table class=\"r-find\"><thead><tr><th>Block</th><th>Where</th><th>Kind</th><th class=\"r-n\">Size</th>"
-		   "<th class=\"r-n\">From event"
-		   "</th><th class=\"r-n\">To event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
+	vc_svg_put(&d->out,
+		   "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\"><table "
+		   "class=\"r-find\"><thead><tr><th>Block</th><th>Where</th><th>Kind</th><th "
+		   "class=\"r-n\">Size</th><th class=\"r-n\">From event</th><th class=\"r-n\">To "
+		   "event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n && i < ROWS; i++)
 		block_row(d, v[i].at);
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
@@ -221,9 +242,11 @@ static void segments_table(struct report *d)
 	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 	size_t rows = 0;
 
-	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n<div class=\"r-scroll\"><table class=\"r-find\"><thead>"
-		   "<tr><th>Segment</th><th class=\"r-n\">Size</th><th class=\"r-n\">In use</th><th class=\"r-n\">Largest "
-		   "free</th><th>Pool</th></tr></thead><tbody>\n", d->runs->last.n ? "at the OOM" : "at the peak");
+	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n<div class=\"r-scroll\"><table "
+		   "class=\"r-find\"><thead><tr><th>Segment</th><th class=\"r-n\">Size</th><th "
+		   "class=\"r-n\">In use</th><th class=\"r-n\">Largest "
+		   "free</th><th>Pool</th></tr></thead><tbody>\n",
+		   d->runs->last.n ? "at the OOM" : "at the peak");
 	for (size_t i = 0; i < h->n && rows < ROWS; i++) {
 		uint64_t live = 0, free = 0;
 		if (h->at[i].what)
@@ -234,9 +257,12 @@ static void segments_table(struct report *d)
 		}
 		vc_svg_put(&d->out, "<tr><td>%u</td><td class=\"r-n\">%s</td>", (uint64_t)++rows,
 			   vc_format_bytes(h->at[i].size, a));
-		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td>%s%s</td></tr>\n",
-			   vc_format_bytes(live, b), vc_format_bytes(free, c), h->at[i].small ? "small" : "large",
-			   h->at[i].expandable ? ", expandable" : "");
+		vc_svg_put(
+			&d->out,
+			"<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td>%s%s</td></tr>\n",
+			vc_format_bytes(live, b), vc_format_bytes(free, c),
+			h->at[i].small ? "small" : "large",
+			h->at[i].expandable ? ", expandable" : "");
 	}
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
 }
@@ -245,16 +271,19 @@ static void runs_table(struct report *d)
 {
 	char text[400], a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th>"
-		   "<th class=\"r-n\">Reserved</th><th class=\"r-n\">Allocated</th><th class=\"r-n\">Flushes</th></tr></thead>"
-		   "<tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table "
+		   "class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th><th "
+		   "class=\"r-n\">Reserved</th><th class=\"r-n\">Allocated</th><th "
+		   "class=\"r-n\">Flushes</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
 		vc_run_text(&d->runs[i], text, sizeof(text));
 		vc_svg_put(&d->out, "<tr><td>%e</td><td class=\"r-%s\">%s</td>", text, color, word);
-		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%u</td></tr>\n",
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td "
+			   "class=\"r-n\">%u</td></tr>\n",
 			   vc_format_bytes(d->runs[i].stats.peak_reserved, a),
-			   vc_format_bytes(d->runs[i].stats.peak_allocated, b), d->runs[i].stats.flushes);
+			   vc_format_bytes(d->runs[i].stats.peak_allocated, b),
+			   d->runs[i].stats.flushes);
 	}
 	vc_svg_put(&d->out, "</tbody></table>\n");
 }
@@ -283,15 +312,17 @@ static int body(struct report *d, struct vc_error *err)
 	sites(d);
 	rc = blocks_table(d, err);
 	segments_table(d);
-	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION "; at most %d rows per table</p>\n<script>\n", ROWS);
+	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION
+		   "; at most %d rows per table</p>\n<script>\n",
+		   ROWS);
 	for (size_t i = 0; page_js[i]; i++)
 		vc_svg_put(&d->out, "%s", page_js[i]);
 	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");
 	return rc;
 }
 
-static int html_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		      struct vc_error *err)
+static int html_write(const struct vc_result *runs, size_t n, const void *config,
+		      struct vc_output *out, struct vc_error *err)
 {
 	struct vc_picture fallback;
 	struct report d = { .cfg = vc_picture_config(config, &fallback), .runs = runs, .n = n };
@@ -300,8 +331,10 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 
 	if (!n || !runs->curve.n) {
 		head(&d, "vramcast report");
-		vc_svg_put(&d.out, "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n", n ?
-			   "The trace has no request for memory: nothing was simulated." : "No run was given.");
+		vc_svg_put(&d.out,
+			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n",
+			   n ? "The trace has no request for memory: nothing was simulated." :
+			       "No run was given.");
 		vc_output_write(out, d.out.text, d.out.n);
 		vc_svg_fini(&d.out);
 		return VC_OK;
@@ -323,7 +356,8 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "segments", "peak", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "segments", "peak",
+				    "oom",      "steps", NULL };
 
 const struct vc_sink_type vc_sink_html = {
 	.name = "html",

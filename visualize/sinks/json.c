@@ -41,16 +41,17 @@ static void emit_curve(struct vc_emit *e, const struct vc_curve *c)
 		for (const struct vc_field *f = vc_bucket_fields; f->name; f++) {
 			const char *at = (const char *)&c->at[i] + f->offset;
 
-			vc_emit_uint(e, f->name, NULL, f->type == VC_F_U32 ? *(const uint32_t *)(const void *)at
-									   : *(const uint64_t *)(const void *)at);
+			vc_emit_uint(e, f->name, NULL,
+				     f->type == VC_F_U32 ? *(const uint32_t *)(const void *)at :
+							   *(const uint64_t *)(const void *)at);
 		}
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
 }
 
-static int json_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		      struct vc_error *err)
+static int json_write(const struct vc_result *runs, size_t n, const void *config,
+		      struct vc_output *out, struct vc_error *err)
 {
 	struct vc_emit *e = vc_emit_new(out, VC_EMIT_JSON, err);
 

@@ -40,15 +40,16 @@ static void run_line(struct vc_output *o, size_t i, const struct vc_result *r)
 	text_field(o, "gpu", r->info.gpu);
 	text_field(o, "change", r->info.change);
 	text_field(o, "verdict", vc_verdict_name(vc_result_verdict(r)));
-	vc_output_printf(o, ",\"capacity\":%" PRIu64 ",\"events\":%" PRIu64 ",\"peak_requested\":%" PRIu64
-			 ",\"peak_allocated\":%" PRIu64 ",\"peak_active\":%" PRIu64 ",\"peak_reserved\":%"
-			 PRIu64 ",\"peak_event\":%" PRIu64 ",\"blocks_left_out\":%" PRIu64 "}\n",
-			 r->info.capacity, s->events, s->peak_requested, s->peak_allocated, s->peak_active,
-			 s->peak_reserved, s->peak_event, r->lives.dropped);
+	vc_output_printf(o, ",\"capacity\":%" PRIu64 ",\"events\":%" PRIu64
+			 ",\"peak_requested\":%" PRIu64 ",\"peak_allocated\":%" PRIu64
+			 ",\"peak_active\":%" PRIu64 ",\"peak_reserved\":%" PRIu64
+			 ",\"peak_event\":%" PRIu64 ",\"blocks_left_out\":%" PRIu64 "}\n",
+			 r->info.capacity, s->events, s->peak_requested, s->peak_allocated,
+			 s->peak_active, s->peak_reserved, s->peak_event, r->lives.dropped);
 }
 
-static int jsonl_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		       struct vc_error *err)
+static int jsonl_write(const struct vc_result *runs, size_t n, const void *config,
+		       struct vc_output *out, struct vc_error *err)
 {
 	const struct config *c = config;
 	uint64_t what = c ? c->what : ALL;
@@ -59,7 +60,8 @@ static int jsonl_write(const struct vc_result *runs, size_t n, const void *confi
 
 		run_line(out, i, r);
 		for (size_t k = 0; what != BLOCKS && k < r->curve.n; k++)
-			vc_record_json(out, "bucket", vc_bucket_fields, i, &r->curve.at[k], r->meta);
+			vc_record_json(out, "bucket", vc_bucket_fields, i, &r->curve.at[k],
+				       r->meta);
 		for (size_t k = 0; what != CURVE && k < r->lives.n; k++)
 			vc_record_json(out, "block", vc_life_fields, i, &r->lives.at[k], r->meta);
 	}
@@ -69,7 +71,11 @@ static int jsonl_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "timeline", "lives", NULL };
 
 const struct vc_sink_type vc_sink_jsonl = {
-	.name = "jsonl", .extension = "jsonl",
+	.name = "jsonl",
+	.extension = "jsonl",
 	.summary = "one JSON object per line: runs, usage over time, blocks",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = jsonl_write,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = jsonl_write,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* junit.c - runs as JUnit test cases, for the test tab of a CI server: a run that runs out of memory fails,
- * one that fits only by emptying its cache is an error unless flushes=pass. */
+/* junit.c - runs as JUnit test cases, for the test tab of a CI server: a run that runs out of
+ * memory fails, one that fits only by emptying its cache is an error unless flushes=pass. */
 #include <string.h>
 
 #include "common/io.h"
@@ -20,8 +20,12 @@ static const struct vc_param params[] = {
 static void put(struct vc_output *o, const char *s)
 {
 	for (; s && *s; s++) {
-		const char *e = *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : *s == '"' ? "&quot;" :
-				(unsigned char)*s < 32 ? " " : NULL;
+		const char *e = *s == '&'              ? "&amp;" :
+				*s == '<'              ? "&lt;" :
+				*s == '>'              ? "&gt;" :
+				*s == '"'              ? "&quot;" :
+				(unsigned char)*s < 32 ? " " :
+							 NULL;
 
 		if (e)
 			vc_output_text(o, e);
@@ -61,18 +65,21 @@ static void test_case(struct vc_output *o, const struct vc_result *r, const stru
 	vc_output_text(o, "\">\n");
 	vc_format_bytes(r->stats.peak_used, used);
 	if (fails(r, c)) {
-		vc_output_printf(o, "    <failure type=\"%s\" message=\"%s: %s of %s at the peak\">",
-				 vc_verdict_name(vc_result_verdict(r)),
-				 r->stats.ooms ? "runs out of memory" : "fits only by emptying its cache", used,
-				 r->info.capacity ? vc_format_bytes(r->info.capacity, all) : "unlimited memory");
+		vc_output_printf(
+			o, "    <failure type=\"%s\" message=\"%s: %s of %s at the peak\">",
+			vc_verdict_name(vc_result_verdict(r)),
+			r->stats.ooms ? "runs out of memory" : "fits only by emptying its cache",
+			used,
+			r->info.capacity ? vc_format_bytes(r->info.capacity, all) :
+					   "unlimited memory");
 		put(o, r->oom.message);
 		vc_output_text(o, "</failure>\n");
 	}
 	vc_output_printf(o, "    <system-out>peak used %s</system-out>\n  </testcase>\n", used);
 }
 
-static int junit_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		       struct vc_error *err)
+static int junit_write(const struct vc_result *runs, size_t n, const void *config,
+		       struct vc_output *out, struct vc_error *err)
 {
 	const struct config *c = config;
 	size_t failed = 0;
@@ -80,8 +87,9 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 	(void)err;
 	for (size_t i = 0; i < n; i++)
 		failed += fails(&runs[i], c);
-	vc_output_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"vramcast\" tests=\"%zu\" "
-			 "failures=\"%zu\" errors=\"0\">\n", n, failed);
+	vc_output_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite "
+			 "name=\"vramcast\" tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
+			 n, failed);
 	for (size_t i = 0; i < n; i++)
 		test_case(out, &runs[i], c);
 	vc_output_text(out, "</testsuite>\n");
@@ -91,7 +99,11 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "oom", NULL };
 
 const struct vc_sink_type vc_sink_junit = {
-	.name = "junit", .extension = "xml",
+	.name = "junit",
+	.extension = "xml",
 	.summary = "runs as JUnit test cases, for CI servers: what runs out of memory fails",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = junit_write,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = junit_write,
 };

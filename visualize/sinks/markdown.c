@@ -67,8 +67,8 @@ static void oom(struct vc_output *o, const struct vc_result *r)
 
 	if (!r->oom.happened)
 		return;
-	vc_output_printf(o, "\nOut of memory at event %" PRIu64 ":\n\n```\n%s\n```\n\n", r->oom.event,
-			 r->oom.message ? r->oom.message : "");
+	vc_output_printf(o, "\nOut of memory at event %" PRIu64 ":\n\n```\n%s\n```\n\n",
+			 r->oom.event, r->oom.message ? r->oom.message : "");
 	for (size_t i = 0; i < r->oom.holders && i < HOLDERS; i++) {
 		const struct vc_holder *h = &r->oom.holder[i];
 
@@ -102,8 +102,9 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 		put(o, words);
 		vc_output_text(o, "\n\n");
 	}
-	vc_output_text(o, "| allocator | device | settings | verdict | allocated | reserved | used | of the device "
-		       "| cached at the peak | flushes |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|\n");
+	vc_output_text(o, "| allocator | device | settings | verdict | allocated | reserved | used "
+		       "| of the device | cached at the peak | flushes "
+		       "|\n|---|---|---|---|--:|--:|--:|--:|--:|--:|\n");
 	for (size_t i = 0; i < n; i++)
 		row(o, &runs[i]);
 	for (size_t i = 0; i < n; i++)

@@ -12,8 +12,12 @@ struct gauge {
 	bool (*value)(const struct vc_result *r, uint64_t *v); /* false: unknown for this run */
 };
 
-#define STAT(field) \
-	static bool field(const struct vc_result *r, uint64_t *v) { *v = r->stats.field; return true; }
+#define STAT(field)                                                                              \
+	static bool field(const struct vc_result *r, uint64_t *v)                                \
+	{                                                                                        \
+		*v = r->stats.field;                                                             \
+		return true;                                                                     \
+	}
 STAT(peak_requested)
 STAT(peak_allocated)
 STAT(peak_reserved)
@@ -38,14 +42,19 @@ static bool headroom(const struct vc_result *r, uint64_t *v)
 }
 
 static const struct gauge gauges[] = {
-	{ "peak_requested_bytes", "bytes", "Most bytes that the program asked for and held", peak_requested },
-	{ "peak_allocated_bytes", "bytes", "The same after rounding by the allocator", peak_allocated },
-	{ "peak_reserved_bytes", "bytes", "Most bytes that the allocator held from the device", peak_reserved },
-	{ "peak_used_bytes", "bytes", "Reserved, context and other processes at the peak", peak_used },
+	{ "peak_requested_bytes", "bytes", "Most bytes that the program asked for and held",
+	  peak_requested },
+	{ "peak_allocated_bytes", "bytes", "The same after rounding by the allocator",
+	  peak_allocated },
+	{ "peak_reserved_bytes", "bytes", "Most bytes that the allocator held from the device",
+	  peak_reserved },
+	{ "peak_used_bytes", "bytes", "Reserved, context and other processes at the peak",
+	  peak_used },
 	{ "stranded_bytes", "bytes", "Reserved but not in use at the peak", stranded_at_peak },
 	{ "lower_bound_bytes", "bytes", "What no allocator can go below", lower_bound },
 	{ "capacity_bytes", "bytes", "Memory of the device", capacity },
-	{ "headroom_bytes", "bytes", "Capacity less what is used at the peak, never below 0", headroom },
+	{ "headroom_bytes", "bytes", "Capacity less what is used at the peak, never below 0",
+	  headroom },
 	{ "segments", NULL, "Most pieces held from the device", segments_peak },
 	{ "cache_flushes", NULL, "Times the cache was emptied to serve a request", flushes },
 	{ "ooms", NULL, "Requests that failed", ooms },
@@ -101,7 +110,8 @@ static int openmetrics_write(const struct vc_result *runs, size_t n, const void 
 	for (size_t g = 0; g < sizeof(gauges) / sizeof(*gauges); g++) {
 		vc_output_printf(o, "# TYPE vramcast_%s gauge\n", gauges[g].name);
 		if (gauges[g].unit)
-			vc_output_printf(o, "# UNIT vramcast_%s %s\n", gauges[g].name, gauges[g].unit);
+			vc_output_printf(o, "# UNIT vramcast_%s %s\n", gauges[g].name,
+					 gauges[g].unit);
 		vc_output_printf(o, "# HELP vramcast_%s %s\n", gauges[g].name, gauges[g].help);
 		for (size_t i = 0; i < n; i++) {
 			uint64_t v;
@@ -119,7 +129,8 @@ static int openmetrics_write(const struct vc_result *runs, size_t n, const void 
 		for (int v = VC_FITS; v <= VC_OOM; v++) {
 			vc_output_text(o, "vramcast_verdict");
 			labels(o, &runs[i], i, vc_verdict_name((enum vc_verdict)v));
-			vc_output_printf(o, "%d\n", vc_result_verdict(&runs[i]) == (enum vc_verdict)v);
+			vc_output_printf(o, "%d\n",
+					 vc_result_verdict(&runs[i]) == (enum vc_verdict)v);
 		}
 	}
 	vc_output_text(o, "# EOF\n");

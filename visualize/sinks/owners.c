@@ -30,7 +30,8 @@ static void node_text(const struct drawing *d, const struct vc_own_node *n, char
 	snprintf(size, cap, "%s \xC2\xB7 %s", vc_format_bytes(n->bytes, a),
 		 vc_format_percent(n->bytes, d->own.bytes, b));
 	if (n->level == 3 && n->blocks > 1)
-		snprintf(size + strlen(size), cap - strlen(size), " \xC2\xB7 \xC3\x97%s", vc_format_count(n->blocks, c));
+		snprintf(size + strlen(size), cap - strlen(size), " \xC2\xB7 \xC3\x97%s",
+			 vc_format_count(n->blocks, c));
 }
 
 /* Boxes as wide as their text: the table of widths decides, not a font of this machine. */
@@ -47,15 +48,19 @@ static int measure(struct drawing *d, struct vc_error *err)
 	for (size_t i = 0; i < g->nodes; i++) {
 		char name[160], size[160];
 		const struct vc_own_node *n = &d->own.node[i];
-		struct vc_label a = { .style = VC_T_STRONG, .max = 2400 }, b = { .style = VC_T_SMALL };
+		struct vc_label a = { .style = VC_T_STRONG, .max = 2400 },
+				b = { .style = VC_T_SMALL };
 		node_text(d, n, name, size, sizeof(name));
 		int w = vc_svg_measure(&a, name).w, v = vc_svg_measure(&b, size).w;
 		g->node[i].w = (w > v ? w : v) + 2 * PAD;
 		g->node[i].h = 460;
 	}
 	for (size_t i = 0; i < g->edges; i++)
-		g->edge[i] = (struct vc_graph_edge){ .from = d->own.edge[i].from, .to = d->own.edge[i].to,
-			.weight = 1 + (unsigned)vc_muldiv(d->own.edge[i].bytes, 20, d->own.bytes ? d->own.bytes : 1) };
+		g->edge[i] = (struct vc_graph_edge){
+			.from = d->own.edge[i].from,
+			.to = d->own.edge[i].to,
+			.weight = 1 + (unsigned)vc_muldiv(d->own.edge[i].bytes, 20,
+							  d->own.bytes ? d->own.bytes : 1) };
 	return vc_graph_layout(g, err);
 }
 
@@ -67,8 +72,9 @@ static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t byt
 
 	if (e->points < 4)
 		return;
-	vc_svg_put(s, "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC", width,
-		   x + e->point[0], y + e->point[1]);
+	vc_svg_put(s,
+		   "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC",
+		   width, x + e->point[0], y + e->point[1]);
 	for (size_t i = 1; i < e->points; i++)
 		vc_svg_put(s, "%c %c ", x + e->point[2 * i], y + e->point[2 * i + 1]);
 	vc_svg_put(s, "\"><title>%s</title></path>\n", vc_format_bytes(bytes, a));
@@ -89,9 +95,11 @@ static void box(struct drawing *d, size_t i, int x, int y)
 	vc_svg_put(s, "<g><title>%e: %e</title>", name, size);
 	s->titles++;
 	vc_svg_rect(s, n->level ? klass[vc_own_slot(n)] : "card rim", b, 70);
-	struct vc_label l = { b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE, "fg", b.w - PAD, false, false };
+	struct vc_label l = { b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE,
+			     "fg",          b.w - PAD, false,       false };
 	vc_svg_label(s, &l, name);
-	l = (struct vc_label){ b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE, "fg", b.w - PAD, false, false };
+	l = (struct vc_label){ b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE,
+			      "fg",          b.w - PAD, false,      false };
 	vc_svg_label(s, &l, size);
 	vc_svg_put(s, "</g>\n");
 }
@@ -101,9 +109,12 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 {
 	char title[256], words[512], text[256], a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_title_text(d->r, d->own.at_oom ? "who holds the memory at the OOM" : "who holds the memory at the peak",
+	vc_title_text(d->r,
+		      d->own.at_oom ? "who holds the memory at the OOM" :
+				      "who holds the memory at the peak",
 		      title, sizeof(title));
-	snprintf(words, sizeof(words), "%s in use at event %s; an arrow is as wide as the bytes behind it",
+	snprintf(words, sizeof(words),
+		 "%s in use at event %s; an arrow is as wide as the bytes behind it",
 		 vc_format_bytes(d->own.bytes, a), vc_format_count(d->own.event, b));
 	vc_page_begin(&d->page, cfg, title, words);
 	/* A graph wider than the page is shown smaller, not cut. */
@@ -122,8 +133,10 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	y += d->graph.h + 300;
 	vc_run_text(d->r, words, sizeof(words));
 	if (d->own.dropped)
-		snprintf(text, sizeof(text), "%s smaller call sites, %s, not drawn \xC2\xB7 vramcast " VC_VERSION,
-			 vc_format_count(d->own.dropped, a), vc_format_bytes(d->own.dropped_bytes, b));
+		snprintf(text, sizeof(text),
+			 "%s smaller call sites, %s, not drawn \xC2\xB7 vramcast " VC_VERSION,
+			 vc_format_count(d->own.dropped, a),
+			 vc_format_bytes(d->own.dropped_bytes, b));
 	else
 		snprintf(text, sizeof(text), "vramcast " VC_VERSION);
 	vc_page_footer(&d->page, y, words, text);
@@ -145,7 +158,8 @@ static int owners_write(const struct vc_result *runs, size_t n, const void *conf
 		rc = vc_own_graph_init(&d.own, &d.classes, VC_OWN_NODES, err);
 	if (!rc && !d.own.nodes) {
 		vc_classes_fini(&d.classes);
-		return vc_page_notice(cfg, "Who holds the memory", "nothing is in use at the peak", out, err);
+		return vc_page_notice(cfg, "Who holds the memory",
+				      "nothing is in use at the peak", out, err);
 	}
 	if (!rc)
 		rc = measure(&d, err);

@@ -28,22 +28,27 @@ static void put_quoted(struct vc_output *out, const char *text)
 
 static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 {
-	static const char *const fill[VC_SLOTS] = { "#D9E8F5", "#D5F0E7", "#FCEFD2", "#F6E3EE", "#E0F1FB",
-		"#E6E0EA", "#ECEEF1" };
+	static const char *const fill[VC_SLOTS] = { "#D9E8F5", "#D5F0E7", "#FCEFD2", "#F6E3EE",
+						   "#E0F1FB", "#E6E0EA", "#ECEEF1" };
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_output_text(out, "digraph owners {\n\trankdir=LR;\n\tnode [shape=box, style=\"rounded,filled\", "
-		       "fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
+	vc_output_text(
+		out,
+		"digraph owners {\n\trankdir=LR;\n\tnode [shape=box, style=\"rounded,filled\", "
+		"fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
 	for (size_t i = 0; i < g->nodes; i++) {
 		const struct vc_own_node *n = &g->node[i];
 		vc_output_printf(out, "\tn%zu [label=\"", i);
 		put_quoted(out, n->name);
-		vc_output_printf(out, "\\n%s  %s\", fillcolor=\"%s\"];\n", vc_format_bytes(n->bytes, a),
+		vc_output_printf(out, "\\n%s  %s\", fillcolor=\"%s\"];\n",
+				 vc_format_bytes(n->bytes, a),
 				 vc_format_percent(n->bytes, g->bytes, b), fill[vc_own_slot(n)]);
 	}
 	for (size_t i = 0; i < g->edges; i++)
-		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n", g->edge[i].from, g->edge[i].to,
-				 vc_format_bytes(g->edge[i].bytes, a), (unsigned long long)g->edge[i].bytes);
+		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n",
+				 g->edge[i].from, g->edge[i].to,
+				 vc_format_bytes(g->edge[i].bytes, a),
+				 (unsigned long long)g->edge[i].bytes);
 	vc_output_text(out, "}\n");
 }
 

@@ -113,7 +113,8 @@ static void counters(struct writer *w)
 		}
 		if (i + 1 == r->curve.n && r->info.capacity) {
 			track(w, OF_CAPACITY, "capacity", true);
-			count(w, vc_point_ns(r, 0, r->curve.at[0].first_ns), OF_CAPACITY, r->info.capacity);
+			count(w, vc_point_ns(r, 0, r->curve.at[0].first_ns), OF_CAPACITY,
+			      r->info.capacity);
 			count(w, p[n - 1].ns, OF_CAPACITY, r->info.capacity);
 		}
 	}
@@ -143,10 +144,12 @@ static void trouble(struct writer *w)
 		const struct vc_bucket *b = &r->curve.at[i];
 
 		if (b->flushes)
-			instant(w, vc_point_ns(r, b->first_event, b->first_ns), OF_TROUBLE, "cache emptied", NULL);
+			instant(w, vc_point_ns(r, b->first_event, b->first_ns), OF_TROUBLE,
+				"cache emptied", NULL);
 	}
 	if (o->happened)
-		instant(w, vc_point_ns(r, o->event, o->time_ns), OF_TROUBLE, "out of memory", o->message);
+		instant(w, vc_point_ns(r, o->event, o->time_ns), OF_TROUBLE, "out of memory",
+			o->message);
 }
 
 static void marks(struct writer *w)
@@ -190,7 +193,8 @@ static void intern(struct writer *w, const struct vc_steps *s, uint32_t strings)
 			continue;
 		seen[label] = true;
 		vc_proto_uint(&w->part, IID, (uint64_t)label + 1);
-		vc_proto_text(&w->part, INTERNED_NAME, label ? w->r->meta->string[label] : "kernel");
+		vc_proto_text(&w->part, INTERNED_NAME,
+			      label ? w->r->meta->string[label] : "kernel");
 		vc_proto_message(&w->body, EVENT_NAMES, &w->part);
 	}
 	free(seen);
@@ -227,7 +231,8 @@ static void kernels(struct writer *w)
 		}
 		vc_proto_uint(&w->packet, FLAGS, STATE_NEEDED);
 		event(w, k->start_ns, SLICE_BEGIN, lane(k));
-		vc_proto_uint(&w->body, NAME_IID, (uint64_t)(k->label < strings ? k->label : 0) + 1);
+		vc_proto_uint(&w->body, NAME_IID,
+			      (uint64_t)(k->label < strings ? k->label : 0) + 1);
 		flush(w, TRACK_EVENT);
 		event(w, k->start_ns + k->duration_ns, SLICE_END, lane(k));
 		flush(w, TRACK_EVENT);

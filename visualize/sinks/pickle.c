@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pickle.c - a PyTorch memory snapshot of the run, for pytorch.org/memory_viz, torch.cuda._memory_viz
- * and everything else that reads snapshots (vramcast too).
+/* pickle.c - a PyTorch memory snapshot of the run, for pytorch.org/memory_viz,
+ * torch.cuda._memory_viz and everything else that reads snapshots (vramcast too).
  *
- * The viewer's JavaScript reader sets the limits: protocol 4, only plain opcodes, at most a thousand
- * items in one batch, whole numbers below 2^53, at least one category "unknown" where there are any.
- * Which keys there are follows the PyTorch version that was replayed. */
+ * The viewer's JavaScript reader sets the limits: protocol 4, only plain opcodes, at most a
+ * thousand items in one batch, whole numbers below 2^53, at least one category "unknown" where
+ * there are any. Which keys there are follows the PyTorch version that was replayed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +22,12 @@ enum { BY_LABEL, BY_LIFETIME };
 
 static const struct vc_param params[] = {
 	{ "events", VC_P_UINT, offsetof(struct config, events), "100000",
-	  "most events to write, the last ones (0: all; the viewer slows down above 100,000)", NULL },
+	  "most events to write, the last ones (0: all; the viewer slows down above 100,000)",
+	  NULL },
 	{ "category", VC_P_ENUM, offsetof(struct config, category), "label",
-	  "colours in the viewer: labels of the recording, or how long a block lives", "label,lifetime" },
-	VC_PARAM_END
-};
+	  "colours in the viewer: labels of the recording, or how long a block lives",
+	  "label,lifetime" },
+	VC_PARAM_END };
 
 struct writer {
 	struct vc_pickler p;
@@ -112,7 +113,8 @@ static void block_history(struct writer *w, const struct vc_heap_extent *x)
 
 static void block(struct writer *w, const struct vc_heap_extent *x)
 {
-	static const char *const state[] = { "", "active_allocated", "active_pending_free", "inactive" };
+	static const char *const state[] = { "", "active_allocated", "active_pending_free",
+					    "inactive" };
 
 	vc_pickle_dict(&w->p);
 	vc_pickle_mark(&w->p);
@@ -196,8 +198,9 @@ static const char *category_of(const struct writer *w, const struct vc_history_e
 
 static void event(struct writer *w, const struct vc_history_entry *e)
 {
-	static const char *const action[] = { "alloc", "free_requested", "free_completed", "segment_alloc",
-		"segment_free", "segment_map", "segment_unmap", "oom" };
+	static const char *const action[] = {
+		"alloc",        "free_requested", "free_completed", "segment_alloc",
+		"segment_free", "segment_map",    "segment_unmap",  "oom" };
 	const struct vc_meta *m = w->r->meta;
 
 	vc_pickle_dict(&w->p);
@@ -207,7 +210,8 @@ static void event(struct writer *w, const struct vc_history_entry *e)
 	vc_pickle_pair_uint(&w->p, "size", e->size);
 	vc_pickle_pair_uint(&w->p, "stream", handle(w, e->stream));
 	if (w->times)
-		vc_pickle_pair_uint(&w->p, "time_us", e->time_ns ? (m->start_unix_ns + e->time_ns) / 1000 : 0);
+		vc_pickle_pair_uint(&w->p, "time_us",
+				    e->time_ns ? (m->start_unix_ns + e->time_ns) / 1000 : 0);
 	if (w->minor >= 8)
 		vc_pickle_pair_text(&w->p, "compile_context", "N/A");
 	if (w->minor >= 10)
@@ -292,7 +296,8 @@ static bool setting(const char *conf, const char *key, double *value)
 
 static void settings(struct writer *w)
 {
-	const char *conf = w->r->info.conf ? w->r->info.conf : "", *e = strstr(conf, "expandable_segments");
+	const char *conf = w->r->info.conf ? w->r->info.conf : "",
+		   *e = strstr(conf, "expandable_segments");
 	double mb = 0, gc = 0;
 	bool split = setting(conf, "max_split_size_mb", &mb);
 
@@ -309,7 +314,8 @@ static void settings(struct writer *w)
 	vc_pickle_bool(&w->p, e && strstr(e, "True") == e + strcspn(e, "Tt,"));
 	if (w->minor >= 9) {
 		vc_pickle_word(&w->p, "graph_capture_record_stream_reuse");
-		vc_pickle_bool(&w->p, strstr(conf, "graph_capture_record_stream_reuse:True") != NULL);
+		vc_pickle_bool(&w->p,
+			       strstr(conf, "graph_capture_record_stream_reuse:True") != NULL);
 	}
 	vc_pickle_setitems(&w->p);
 }
@@ -354,8 +360,9 @@ static int check(const struct vc_result *runs, size_t n, struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (of_device(runs, i, runs[i].info.device))
-			return vc_fail(err, VC_EUSAGE, "a snapshot holds one run of a device, not two; write "
-				       "one file for each");
+			return vc_fail(err, VC_EUSAGE,
+				       "a snapshot holds one run of a device, not two; write one "
+				       "file for each");
 		if (runs[i].meta != runs->meta)
 			return vc_fail(err, VC_EUSAGE, "a snapshot holds the devices of one trace");
 	}
@@ -455,7 +462,11 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "history", "lives", "steps", NULL };
 
 const struct vc_sink_type vc_sink_pickle = {
-	.name = "pickle", .extension = "pickle",
+	.name = "pickle",
+	.extension = "pickle",
 	.summary = "a PyTorch memory snapshot of the run, for pytorch.org/memory_viz",
-	.params = params, .config_size = sizeof(struct config), .observers = reads, .write = pickle_write,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.observers = reads,
+	.write = pickle_write,
 };

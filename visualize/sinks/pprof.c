@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof.c - bytes by call stack for 'go tool pprof'. Field numbers: google/pprof's profile.proto. */
+/* pprof.c - bytes by call stack for 'go tool pprof'. Field numbers: google/pprof's profile.proto.
+ */
 #include <limits.h>
 #include <string.h>
 #include <zlib.h>
@@ -89,12 +90,16 @@ static void locations(struct writer *w, const struct vc_stack *s, struct vc_prot
 		vc_proto_value(packed, location_of(w, function_of(w, key, name, 0), 0));
 		return;
 	}
-	for (uint32_t at = s->site; at && at < m->frames; at = m->frame[at].parent < at ? m->frame[at].parent : 0) {
+	for (uint32_t at = s->site; at && at < m->frames;
+	     at = m->frame[at].parent < at ? m->frame[at].parent : 0) {
 		const struct vc_frame *f = &m->frame[at];
 		uint64_t name = string_of(w, f->function), file = string_of(w, f->file);
 
-		vc_proto_value(packed, location_of(w, function_of(w, (uint64_t)f->function << 32 | f->file,
-								  name, file), f->line));
+		vc_proto_value(packed,
+			       location_of(w,
+					   function_of(w, (uint64_t)f->function << 32 | f->file,
+						       name, file),
+					   f->line));
 	}
 }
 
@@ -119,7 +124,8 @@ static void sample(struct writer *w, const struct vc_stack *s, bool has_all)
 
 static void types(struct writer *w, bool has_all)
 {
-	static const char *const type[] = { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" };
+	static const char *const type[] = { "alloc_objects", "alloc_space", "inuse_objects",
+					   "inuse_space" };
 	uint64_t count, bytes, name = 0;
 
 	add_text(w, "");
@@ -142,7 +148,8 @@ static int compress_to(struct vc_output *out, const struct vc_proto *p, struct v
 	size_t at = 0;
 	int r;
 
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return vc_nomem(err, "gzip");
 	do {
 		if (!z.avail_in && at < p->n) {
@@ -168,15 +175,18 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 
 	(void)config;
 	if (n != 1)
-		return vc_fail(err, VC_EUSAGE, "a profile holds one run, not %zu; write one file for each "
-			       "('go tool pprof -diff_base' compares them)", n);
+		return vc_fail(err, VC_EUSAGE,
+			       "a profile holds one run, not %zu; write one file for each ('go "
+			       "tool pprof -diff_base' compares them)",
+			       n);
 	r = vc_stacks_init(&s, runs, err);
 	if (r < 0)
 		return r;
 	types(&w, s.has_all);
 	for (size_t i = 0; i < s.n; i++)
 		sample(&w, &s.at[i], s.has_all);
-	vc_proto_uint(&w.p, COMMENT, add_text(&w, s.at_oom ? "live bytes when it ran out of memory" :
+	vc_proto_uint(&w.p, COMMENT,
+		      add_text(&w, s.at_oom ? "live bytes when it ran out of memory" :
 					      "live bytes at the peak of reserved memory"));
 	vc_proto_uint(&w.p, DURATION, runs->stats.time_ns);
 	vc_proto_append(&w.p, &w.strings);

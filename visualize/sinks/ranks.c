@@ -59,7 +59,8 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		struct rank *k = &d->rank[i];
 		int rc = vc_classes_init(&k->classes, k->r, err);
 		if (!rc)
-			rc = vc_columns_init(&k->columns, &k->classes, d->by_time, (uint32_t)cfg->width, NULL, err);
+			rc = vc_columns_init(&k->columns, &k->classes, d->by_time,
+					     (uint32_t)cfg->width, NULL, err);
 		if (rc)
 			return rc;
 		k->plot = (struct vc_plot){ .page = &d->page, .c = &k->classes, .k = &k->columns };
@@ -75,7 +76,8 @@ static void rank_name(const struct vc_result *r, char *buf, size_t cap)
 
 	vc_trace_name(r, name, sizeof(name));
 	if (r->meta && r->meta->rank >= 0)
-		snprintf(buf, cap, "rank %lld, GPU %u", (long long)r->meta->rank, (unsigned)r->info.device);
+		snprintf(buf, cap, "rank %lld, GPU %u", (long long)r->meta->rank,
+			 (unsigned)r->info.device);
 	else
 		snprintf(buf, cap, "%s, GPU %u", name, (unsigned)r->info.device);
 }
@@ -173,8 +175,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	for (size_t i = 0; i < d->n; i++)
 		for (int s = 0; s < VC_SLOTS; s++)
 			all.used[s] = all.used[s] || d->rank[i].columns.used[s];
-	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
-			   vc_plot_keys(&d->rank[0].classes, &all, key)) + 250;
+	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
+			   key, vc_plot_keys(&d->rank[0].classes, &all, key)) +
+	    250;
 	d->left = name_width(d);
 	for (size_t i = 0; i < d->n; i++, y += ROW) {
 		vc_svg_put(&d->page.svg, "<g>\n"); /* browsers dislike many siblings */
@@ -189,8 +192,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	return vc_page_end(&d->page, y + (cfg->footer ? 530 : 150), out, err);
 }
 
-static int ranks_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		       struct vc_error *err)
+static int ranks_write(const struct vc_result *runs, size_t n, const void *config,
+		       struct vc_output *out, struct vc_error *err)
 {
 	struct vc_picture fallback;
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segments.c - the address map at the moment that matters: what lies where, and why it does not fit. */
+/* segments.c - the address map at the moment that matters: what lies where, and why it does not
+ * fit. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,10 +25,12 @@ static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_h
 	set(&t[1], "In use", vc_format_bytes(f->live, a), note);
 	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->free, f->reserved, b));
 	set(&t[2], "Free in the cache", vc_format_bytes(f->free, a), note);
-	snprintf(note, sizeof(note), "%s of what is free", vc_format_percent(f->largest_free, f->free, b));
+	snprintf(note, sizeof(note), "%s of what is free",
+		 vc_format_percent(f->largest_free, f->free, b));
 	set(&t[3], "Largest free piece", vc_format_bytes(f->largest_free, a), note);
 	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "device has %s", vc_format_bytes(r->oom.device_free, b));
+		snprintf(note, sizeof(note), "device has %s",
+			 vc_format_bytes(r->oom.device_free, b));
 		set(&t[4], "Request that failed", vc_format_bytes(r->oom.request, a), note);
 		t[4].color = "bad";
 	} else {
@@ -37,7 +40,8 @@ static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_h
 	return vc_page_tiles(p, y, t, p->w < VC_NARROW ? 4 : 5);
 }
 
-static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_facts *f, int y)
+static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_facts *f,
+		  int y)
 {
 	struct vc_key key[VC_SLOTS + 2];
 	size_t n = 0;
@@ -45,7 +49,9 @@ static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (f->used[s])
 			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
-				c->ids ? vc_classes_name(c, (enum vc_slot)s) : "In use", VC_KEY_BOX };
+						   c->ids ? vc_classes_name(c, (enum vc_slot)s) :
+							    "In use",
+						   VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Free, cached", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "Border of a segment", VC_KEY_LINE };
 	return vc_page_legend(p, (struct vc_box){ VC_MARGIN, y, p->w - 2 * VC_MARGIN, 0 }, key, n);
@@ -56,13 +62,16 @@ static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
 	char buf[VC_FORMAT];
 
 	for (int i = 0; i < f->rows; i += f->rows > 12 ? 4 : 2) {
-		struct vc_label l = { VC_MARGIN + 700, y + i * 190 + 115, VC_T_SMALL, VC_END, "mut", 0, false, false };
+		struct vc_label l = { VC_MARGIN + 700, y + i * 190 + 115,
+				     VC_T_SMALL,      VC_END,
+				     "mut",           0,
+				     false,           false };
 		vc_svg_label(&p->svg, &l, vc_format_bytes((uint64_t)i * f->per_row, buf));
 	}
 }
 
-static int draw(const struct vc_classes *c, const struct vc_heap_map *h, const struct vc_picture *cfg,
-		struct vc_output *out, struct vc_error *err)
+static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
+		const struct vc_picture *cfg, struct vc_output *out, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
 	struct vc_page p;
@@ -70,7 +79,8 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h, const s
 	char title[256], words[512], text[512], a[VC_FORMAT];
 	bool oom = h == &r->last;
 
-	vc_title_text(r, oom ? "segments at the OOM" : "segments at the peak", title, sizeof(title));
+	vc_title_text(r, oom ? "segments at the OOM" : "segments at the peak", title,
+		      sizeof(title));
 	vc_verdict_text(r, words, sizeof(words));
 	vc_run_text(r, text, sizeof(text));
 	vc_page_begin(&p, cfg, title, words);
@@ -105,8 +115,11 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 	struct vc_classes c;
 
 	if (!n || !h->n)
-		return vc_page_notice(cfg, "Map of segments", !n ? "no run was given" :
-				      "the run never held a segment: there is no heap to show", out, err);
+		return vc_page_notice(
+			cfg, "Map of segments",
+			!n ? "no run was given" :
+			     "the run never held a segment: there is no heap to show",
+			out, err);
 	int rc = vc_classes_init(&c, runs, err);
 	if (rc)
 		return rc;

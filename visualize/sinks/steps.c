@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps.c - one iteration: the allocated bytes above the phases and the lanes of kernels, and what ran
- * when the most was allocated. */
+/* steps.c - one iteration: the allocated bytes above the phases and the lanes of kernels, and
+ * what ran when the most was allocated. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static struct window choose(const struct vc_result *r, bool by_time)
 	const struct vc_curve *v = &r->curve;
 	const struct vc_steps *t = &r->steps;
 	const struct vc_bucket *top = &v->at[0], *z = &v->at[v->n - 1];
-	uint64_t from = by_time ? v->at[0].first_ns : 0, end = by_time ? z->last_ns : z->last_event + 1, at;
+	uint64_t from = by_time ? v->at[0].first_ns : 0,
+		 end = by_time ? z->last_ns : z->last_event + 1, at;
 	size_t step = 0, seen = 0;
 
 	for (size_t i = 1; i < v->n; i++)
@@ -70,7 +71,8 @@ static void find_lanes(struct drawing *d)
 		size_t k = 0;
 		if (!inside(d, &t->kernel[i]))
 			continue;
-		if (t->kernel[i].start_ns <= d->peak_ns && (!d->at_peak || t->kernel[i].start_ns >= d->at_peak->start_ns))
+		if (t->kernel[i].start_ns <= d->peak_ns &&
+		    (!d->at_peak || t->kernel[i].start_ns >= d->at_peak->start_ns))
 			d->at_peak = &t->kernel[i];
 		while (k < d->lanes && d->stream[k] != t->kernel[i].stream)
 			k++;
@@ -87,7 +89,8 @@ static void lane(struct drawing *d, size_t index, int y)
 	char name[64];
 	int last = -1;
 	size_t boxes = 0;
-	struct vc_label l = { d->plot.box.x - 90, y + 130, VC_T_SMALL, VC_END, "mut", 0, false, false };
+	struct vc_label l = {
+		d->plot.box.x - 90, y + 130, VC_T_SMALL, VC_END, "mut", 0, false, false };
 
 	snprintf(name, sizeof(name), "stream %u", d->stream[index]);
 	vc_svg_label(s, &l, name);
@@ -96,7 +99,8 @@ static void lane(struct drawing *d, size_t index, int y)
 		const struct vc_kernel_at *k = &t->kernel[i];
 		if (!inside(d, k) || k->stream != d->stream[index])
 			continue;
-		int a = vc_plot_x(&d->plot, k->start_ns), b = vc_plot_x(&d->plot, k->start_ns + k->duration_ns);
+		int a = vc_plot_x(&d->plot, k->start_ns),
+		    b = vc_plot_x(&d->plot, k->start_ns + k->duration_ns);
 		a = a > last ? a : last;
 		b = b > a + 3 ? b : a + 3;
 		if (a - last > 2 || b - a > 20)
@@ -109,16 +113,20 @@ static void lane(struct drawing *d, size_t index, int y)
 		const struct vc_kernel_at *k = &t->kernel[i];
 		if (!inside(d, k) || k->stream != d->stream[index])
 			continue;
-		int a = vc_plot_x(&d->plot, k->start_ns), b = vc_plot_x(&d->plot, k->start_ns + k->duration_ns);
+		int a = vc_plot_x(&d->plot, k->start_ns),
+		    b = vc_plot_x(&d->plot, k->start_ns + k->duration_ns);
 		if (b - a < 60)
 			continue;
 		char time[VC_FORMAT];
 		const char *what = vc_label_text(d->r->meta, k->label);
-		vc_svg_put(s, "%s<rect class=\"hit\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"17\"><title>%e, %s</title></rect>",
-			   boxes && boxes % 100 == 0 ? "</g>\n<g>" : "", a, y, b - a, what, vc_format_ns(k->duration_ns, time));
+		vc_svg_put(s, "%s<rect class=\"hit\" x=\"%c\" y=\"%c\" width=\"%c\" "
+			   "height=\"17\"><title>%e, %s</title></rect>",
+			   boxes && boxes % 100 == 0 ? "</g>\n<g>" : "", a, y, b - a, what,
+			   vc_format_ns(k->duration_ns, time));
 		s->titles++;
 		boxes++;
-		l = (struct vc_label){ (a + b) / 2, y + 125, VC_T_TINY, VC_MIDDLE, "onc", b - a - 30, false, false };
+		l = (struct vc_label){ (a + b) / 2, y + 125,    VC_T_TINY, VC_MIDDLE,
+				      "onc",       b - a - 30, false,     false };
 		if (b - a > 500 && *what)
 			vc_svg_label(s, &l, what);
 	}
@@ -143,13 +151,17 @@ static int tiles(struct drawing *d, int y)
 	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(low->allocated_min, a));
 	snprintf(t[1].note, sizeof(t[1].note), "what stays from step to step");
 	snprintf(t[2].label, sizeof(t[2].label), "The step needs");
-	snprintf(t[2].value, sizeof(t[2].value), "%s", vc_format_bytes(d->columns.allocated - low->allocated_min, a));
+	snprintf(t[2].value, sizeof(t[2].value), "%s",
+		 vc_format_bytes(d->columns.allocated - low->allocated_min, a));
 	snprintf(t[2].note, sizeof(t[2].note), "on top of that");
-	snprintf(t[3].label, sizeof(t[3].label), "%s", d->columns.by_time ? "It takes" : "Events in it");
-	snprintf(t[3].value, sizeof(t[3].value), "%s", d->columns.by_time ? vc_format_ns(d->at.span, a) :
-		 vc_format_count(d->at.span, a));
+	snprintf(t[3].label, sizeof(t[3].label), "%s",
+		 d->columns.by_time ? "It takes" : "Events in it");
+	snprintf(t[3].value, sizeof(t[3].value), "%s",
+		 d->columns.by_time ? vc_format_ns(d->at.span, a) :
+				      vc_format_count(d->at.span, a));
 	if (d->at_peak)
-		snprintf(t[3].note, sizeof(t[3].note), "at the peak ran %s", vc_label_text(d->r->meta, d->at_peak->label));
+		snprintf(t[3].note, sizeof(t[3].note), "at the peak ran %s",
+			 vc_label_text(d->r->meta, d->at_peak->label));
 	else
 		snprintf(t[3].note, sizeof(t[3].note), "no kernels were recorded");
 	t[0].color = t[1].color = t[2].color = t[3].color = "fg";
@@ -168,18 +180,20 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	else
 		snprintf(what, sizeof(what), "step %zu in the memory", d->at.step);
 	vc_title_text(d->r, what, title, sizeof(title));
-	snprintf(text, sizeof(text), "%s", d->at.whole ? "no steps are marked in this trace; " : "");
+	snprintf(text, sizeof(text), "%s",
+		 d->at.whole ? "no steps are marked in this trace; " : "");
 	vc_run_text(d->r, text + strlen(text), sizeof(text) - strlen(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = tiles(d, vc_page_header(&d->page, title, text, d->r));
-	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
-			   vc_plot_keys(&d->classes, &d->columns, key));
+	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
+			   key, vc_plot_keys(&d->classes, &d->columns, key));
 	p->box = (struct vc_box){ LEFT, y + 230, d->page.w - VC_MARGIN - LEFT, PLOT_HEIGHT };
 	vc_plot_scale(p);
 	vc_plot_grid(p, true);
 	vc_plot_areas(p);
 	vc_plot_capacity(p, true);
-	if (d->r->oom.happened && (d->columns.by_time ? d->r->oom.time_ns : d->r->oom.event) <= d->at.first + d->at.span)
+	if (d->r->oom.happened && (d->columns.by_time ? d->r->oom.time_ns : d->r->oom.event) <=
+					  d->at.first + d->at.span)
 		vc_plot_oom(p);
 	vc_plot_peak(p);
 	y = vc_plot_phases(p, p->box.y + p->box.h + 90);
@@ -191,27 +205,32 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	return vc_page_end(&d->page, y + (cfg->footer ? 730 : 350), out, err);
 }
 
-static int steps_write(const struct vc_result *runs, size_t n, const void *config, struct vc_output *out,
-		       struct vc_error *err)
+static int steps_write(const struct vc_result *runs, size_t n, const void *config,
+		       struct vc_output *out, struct vc_error *err)
 {
 	struct vc_picture fallback;
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
 	struct drawing d = { .r = runs };
 
 	if (!n || !runs->curve.n)
-		return vc_page_notice(cfg, "One step", !n ? "no run was given" :
-				      "the trace has no request for memory: nothing was simulated", out, err);
+		return vc_page_notice(
+			cfg, "One step",
+			!n ? "no run was given" :
+			     "the trace has no request for memory: nothing was simulated",
+			out, err);
 	bool by_time = vc_wants_time(cfg, runs);
 	d.at = choose(runs, by_time);
 	struct vc_range range = { d.at.first, d.at.span };
 	int rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)
-		rc = vc_columns_init(&d.columns, &d.classes, by_time, (uint32_t)(cfg->width > 4000 ? 4000 : cfg->width) * 2,
+		rc = vc_columns_init(&d.columns, &d.classes, by_time,
+				     (uint32_t)(cfg->width > 4000 ? 4000 : cfg->width) * 2,
 				     &range, err);
 	if (!rc && !d.columns.n)
 		rc = vc_fail(err, VC_EINTERNAL, "the step of the peak has no column");
 	if (!rc) {
-		d.peak_ns = vc_curve_time(runs, runs->curve.at[d.columns.at[d.columns.top].bucket].peak_event);
+		d.peak_ns = vc_curve_time(
+			runs, runs->curve.at[d.columns.at[d.columns.top].bucket].peak_event);
 		d.plot = (struct vc_plot){ .page = &d.page, .c = &d.classes, .k = &d.columns };
 		find_lanes(&d);
 		rc = draw(&d, cfg, out, err);

@@ -41,7 +41,8 @@ static void series_name(const struct vc_result *r, char *buf, size_t cap)
 
 	snprintf(buf, cap, "%s%s%s%s%s", i->conf && *i->conf ? i->conf : "default settings",
 		 i->model && strcmp(i->model, "torch") ? ", " : "",
-		 i->model && strcmp(i->model, "torch") ? i->model : "", i->gpu ? ", " : "", i->gpu ? i->gpu : "");
+		 i->model && strcmp(i->model, "torch") ? i->model : "", i->gpu ? ", " : "",
+		 i->gpu ? i->gpu : "");
 }
 
 static int find_series(struct drawing *d, const struct vc_result *r)
@@ -75,9 +76,10 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 		if (series < 0)
 			continue;
 		d->vary = d->vary ? d->vary : runs[i].info.vary;
-		d->bar[d->n++] = (struct bar){ &runs[i], runs[i].info.vary ? runs[i].info.value : (double)i,
-			series, 0 };
-		d->capacities = d->capacities || (d->capacity && runs[i].info.capacity != d->capacity);
+		d->bar[d->n++] = (struct bar){
+			&runs[i], runs[i].info.vary ? runs[i].info.value : (double)i, series, 0 };
+		d->capacities =
+			d->capacities || (d->capacity && runs[i].info.capacity != d->capacity);
 		if (runs[i].info.capacity > d->capacity)
 			d->capacity = runs[i].info.capacity;
 	}
@@ -122,7 +124,8 @@ static int y_of(const struct drawing *d, uint64_t bytes)
 static void backdrop(struct drawing *d)
 {
 	struct vc_svg *s = &d->page.svg;
-	struct vc_label l = { d->box.x - 90, d->box.y - 60, VC_T_SMALL, VC_END, "mut", 0, false, false };
+	struct vc_label l = { d->box.x - 90, d->box.y - 60, VC_T_SMALL, VC_END, "mut", 0,
+			     false,         false };
 	char buf[VC_FORMAT], text[80];
 
 	d->axis = vc_axis_bytes(d->top, 8);
@@ -135,14 +138,16 @@ static void backdrop(struct drawing *d)
 	for (bool more = true; more; more = vc_axis_next(&d->axis, &at)) {
 		int y = y_of(d, at);
 		vc_svg_hline(s, "gr", d->box.x, y / 10 * 10 + 5, d->box.w);
-		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END, "mut", 0, false, false };
+		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END,
+				      "mut",         0,      false,     false };
 		vc_svg_label(s, &l, vc_axis_text(&d->axis, at, buf));
 	}
 	if (!d->capacity || d->capacity > d->top || d->capacities)
 		return;
 	vc_svg_hline(s, "capl", d->box.x, y_of(d, d->capacity), d->box.w);
-	l = (struct vc_label){ d->box.x + 60, y_of(d, d->capacity) - 55, VC_T_STRONG, VC_START, "capt", 0,
-		false, true };
+	l = (struct vc_label){
+		d->box.x + 60, y_of(d, d->capacity) - 55, VC_T_STRONG, VC_START, "capt", 0, false,
+		true };
 	snprintf(text, sizeof(text), "capacity %s", vc_format_bytes(d->capacity, buf));
 	vc_svg_label(s, &l, text);
 }
@@ -155,24 +160,33 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	int y = y_of(d, peak_of(b->r)), floor = y_of(d, 0), ya = y_of(d, used);
 	char a[VC_FORMAT], c[VC_FORMAT];
 
-	vc_svg_put(s, "<g><title>%e: reserved %s, ", d->series[b->series], vc_format_bytes(peak_of(b->r), a));
-	vc_svg_put(s, "allocated %s, %s</title>", vc_format_bytes(used, c), vc_verdict_word(b->r, NULL));
+	vc_svg_put(s, "<g><title>%e: reserved %s, ", d->series[b->series],
+		   vc_format_bytes(peak_of(b->r), a));
+	vc_svg_put(s, "allocated %s, %s</title>", vc_format_bytes(used, c),
+		   vc_verdict_word(b->r, NULL));
 	s->titles++;
 	if (v == VC_OOM) {
 		uint64_t capacity = b->r->info.capacity;
-		y = capacity && capacity <= d->top ? y_of(d, capacity) - (d->capacities ? 0 : 150) : y;
-		vc_svg_put(s, "<rect class=\"nf bads thin\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"/>", x + 8, y,
-			   w - 16, floor - y);
+		y = capacity && capacity <= d->top ?
+			    y_of(d, capacity) - (d->capacities ? 0 : 150) :
+			    y;
+		vc_svg_put(s, "<rect class=\"nf bads thin\" x=\"%c\" y=\"%c\" width=\"%c\" "
+			   "height=\"%c\"/>",
+			   x + 8, y, w - 16, floor - y);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, floor - 250);
 		vc_svg_put(s, "</g>\n");
 		return;
 	}
-	vc_svg_rect(s, series_class[b->series], (struct vc_box){ x, y, w, floor - y }, w > 60 ? 20 : 0);
+	vc_svg_rect(s, series_class[b->series], (struct vc_box){ x, y, w, floor - y },
+		    w > 60 ? 20 : 0);
 	if (ya - y > 25 && w > 30)
-		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"2.5\"/>", x, ya - 12, w);
+		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"2.5\"/>",
+			   x, ya - 12, w);
 	if (v == VC_FLUSHES) {
-		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" fill-opacity=\".55\"/>"
-			   "<rect class=\"hx\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\"/>", x, y, w, 300, x, y, w, 300);
+		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
+			   "fill-opacity=\".55\"/><rect class=\"hx\" x=\"%c\" y=\"%c\" "
+			   "width=\"%c\" height=\"%c\"/>",
+			   x, y, w, 300, x, y, w, 300);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, y - 170);
 	}
 	vc_svg_put(s, "</g>\n");
@@ -185,7 +199,8 @@ static void value_text(double v, char *buf, size_t cap)
 	if (v - whole < 0.0005 || whole > 1e9)
 		snprintf(buf, cap, "%llu", (unsigned long long)whole);
 	else
-		snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole, (unsigned)((v - whole) * 100 + 0.5) % 100);
+		snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole,
+			 (unsigned)((v - whole) * 100 + 0.5) % 100);
 }
 
 static void bars(struct drawing *d)
@@ -201,7 +216,8 @@ static void bars(struct drawing *d)
 		int x = d->box.x + d->bar[i].column * slot + (slot - w * d->series_n) / 2;
 		if (i % 100 == 0)
 			vc_svg_put(s, i ? "</g><g>\n" : "<g>\n");
-		draw_bar(d, &d->bar[i], x + d->bar[i].series * w + (w > 60 ? 10 : 0), w > 60 ? w - 20 : w);
+		draw_bar(d, &d->bar[i], x + d->bar[i].series * w + (w > 60 ? 10 : 0),
+			 w > 60 ? w - 20 : w);
 	}
 	vc_svg_put(s, "</g>\n");
 	for (size_t i = 0; i < d->n && d->capacities; i++) /* a line of its own over each column */
@@ -212,14 +228,26 @@ static void bars(struct drawing *d)
 		bool best = d->best && d->best->column == i;
 		if (i % every && !best)
 			continue;
-		struct vc_label l = { d->box.x + i * slot + slot / 2, d->box.y + d->box.h + 200,
-			best ? VC_T_STRONG : VC_T_BODY, VC_MIDDLE, best ? "fg" : "mut", 0, false, false };
+		struct vc_label l = { d->box.x + i * slot + slot / 2,
+				     d->box.y + d->box.h + 200,
+				     best ? VC_T_STRONG : VC_T_BODY,
+				     VC_MIDDLE,
+				     best ? "fg" : "mut",
+				     0,
+				     false,
+				     false };
 		value_text(d->value[i], text, sizeof(text));
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
-	struct vc_label l = { d->box.x + d->box.w, d->box.y + d->box.h + 400, VC_T_SMALL, VC_END, "mut", 0, false,
-		false };
+	struct vc_label l = { d->box.x + d->box.w,
+			     d->box.y + d->box.h + 400,
+			     VC_T_SMALL,
+			     VC_END,
+			     "mut",
+			     0,
+			     false,
+			     false };
 	vc_svg_label(s, &l, d->vary ? d->vary : "run");
 }
 
@@ -259,8 +287,10 @@ static bool throughput(struct drawing *d)
 		for (size_t i = 0; i < d->n; i++) {
 			if (d->bar[i].series != k || !(rate[i] > 0))
 				continue;
-			int y = d->box.y + d->box.h - (int)(rate[i] / most * (double)d->box.h * 0.9);
-			vc_svg_put(s, "%s%s%c %c", open ? "" : "<path class=\"res\" d=\"", open ? "L" : "M",
+			int y = d->box.y + d->box.h -
+				(int)(rate[i] / most * (double)d->box.h * 0.9);
+			vc_svg_put(s, "%s%s%c %c", open ? "" : "<path class=\"res\" d=\"",
+				   open ? "L" : "M",
 				   d->box.x + d->bar[i].column * slot + slot / 2, y);
 			open = true;
 		}
@@ -269,14 +299,17 @@ static bool throughput(struct drawing *d)
 	for (size_t i = 0; i < d->n; i++)
 		if (rate[i] > 0)
 			rate_label(d, d->box.x + d->bar[i].column * slot + slot / 2,
-				   d->box.y + d->box.h - (int)(rate[i] / most * (double)d->box.h * 0.9), rate[i]);
+				   d->box.y + d->box.h -
+					   (int)(rate[i] / most * (double)d->box.h * 0.9),
+				   rate[i]);
 	return true;
 }
 
 static int side_line(struct drawing *d, int x, int y, enum vc_text_style style, const char *color,
 		     const char *text)
 {
-	struct vc_label l = { x, y, style, VC_START, color, d->page.w - VC_MARGIN - x, false, false };
+	struct vc_label l = { x,     y,    style, VC_START, color, d->page.w - VC_MARGIN - x,
+			     false, false };
 
 	vc_svg_label(&d->page.svg, &l, text);
 	return y + (style == VC_T_KPI ? 230 : 200);
@@ -290,7 +323,8 @@ static int advice(struct drawing *d, int x, int y)
 
 	if (!b) {
 		y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
-		return side_line(d, x, y + 60, VC_T_STRONG, "bad", "none of these fits with room to spare");
+		return side_line(d, x, y + 60, VC_T_STRONG, "bad",
+				 "none of these fits with room to spare");
 	}
 	y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
 	value_text(b->value, value, sizeof(value));
@@ -302,8 +336,9 @@ static int advice(struct drawing *d, int x, int y)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s of capacity",
 			 vc_format_percent(peak_of(b->r), b->r->info.capacity, c));
 	y = side_line(d, x, y, VC_T_STRONG, "ok", text);
-	y = side_line(d, x, y, VC_T_SMALL, "mut", d->capacities ?
-		      "the smallest it fits on without flushing," : "the largest that fits without flushing,");
+	y = side_line(d, x, y, VC_T_SMALL, "mut",
+		      d->capacities ? "the smallest it fits on without flushing," :
+				      "the largest that fits without flushing,");
 	return side_line(d, x, y - 30, VC_T_SMALL, "mut", "with 5 % of the device left");
 }
 
@@ -333,8 +368,10 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	bool narrow = cfg->width < VC_NARROW / 10;
 
 	vc_trace_name(d->bar[0].r, name, sizeof(name));
-	snprintf(title, sizeof(title), "%s \xE2\x80\x93 peak memory by %s", name, d->vary ? d->vary : "run");
-	snprintf(text, sizeof(text), "%zu runs predicted, reserved memory and what is beside it%s", d->n,
+	snprintf(title, sizeof(title), "%s \xE2\x80\x93 peak memory by %s", name,
+		 d->vary ? d->vary : "run");
+	snprintf(text, sizeof(text),
+		 "%zu runs predicted, reserved memory and what is beside it%s", d->n,
 		 d->given > d->n ? "; at most four series are shown" : "");
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, NULL);
@@ -345,7 +382,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	bars(d);
 	bool line = throughput(d);
 	int x = narrow ? VC_MARGIN : d->box.x + d->box.w + 400, below = d->box.y + d->box.h + 500;
-	int end = keys(d, x, narrow ? below : y + 200, narrow ? d->page.w - 2 * VC_MARGIN : SIDE, line);
+	int end = keys(d, x, narrow ? below : y + 200, narrow ? d->page.w - 2 * VC_MARGIN : SIDE,
+		       line);
 	end = advice(d, x, end + 300);
 	below = end > below ? end : below;
 	if (d->best)
@@ -367,8 +405,11 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 	for (size_t i = 0; i < n; i++)
 		any = any || runs[i].stats.events;
 	collect(d, runs, n);
-	int rc = !any ? vc_page_notice(cfg, "Sweep", n ? "no run made a request for memory" : "no run was given",
-				       out, err) : draw(d, cfg, out, err);
+	int rc =
+		!any ? vc_page_notice(cfg, "Sweep",
+				      n ? "no run made a request for memory" : "no run was given",
+				      out, err) :
+		       draw(d, cfg, out, err);
 	free(d);
 	return rc;
 }

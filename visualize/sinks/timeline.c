@@ -30,8 +30,10 @@ static void cached_tile(const struct vc_result *r, struct vc_tile *t)
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
 	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "largest piece %s", vc_format_bytes(r->oom.largest_free, b));
-		tile(t, "Cached, not usable at the OOM", vc_format_bytes(r->oom.free_in_cache, a), note);
+		snprintf(note, sizeof(note), "largest piece %s",
+			 vc_format_bytes(r->oom.largest_free, b));
+		tile(t, "Cached, not usable at the OOM", vc_format_bytes(r->oom.free_in_cache, a),
+		     note);
 		return;
 	}
 	snprintf(note, sizeof(note), "%s of reserved",
@@ -45,12 +47,14 @@ static void fourth_tile(const struct vc_result *r, struct vc_tile *t)
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
 	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "free on the device %s", vc_format_bytes(r->oom.device_free, b));
+		snprintf(note, sizeof(note), "free on the device %s",
+			 vc_format_bytes(r->oom.device_free, b));
 		tile(t, "Request that failed", vc_format_bytes(r->oom.request, a), note);
 		t->color = "bad";
 	} else if (r->info.capacity) {
 		snprintf(note, sizeof(note), "of %s", vc_format_bytes(r->info.capacity, b));
-		tile(t, "Headroom", vc_format_bytes(r->info.capacity > used ? r->info.capacity - used : 0, a),
+		tile(t, "Headroom",
+		     vc_format_bytes(r->info.capacity > used ? r->info.capacity - used : 0, a),
 		     note);
 	} else {
 		tile(t, "Least any allocator needs", vc_format_bytes(r->stats.lower_bound, a),
@@ -111,8 +115,10 @@ static void table_head(struct drawing *d, int x, int y, int w)
 	char text[160], a[VC_FORMAT], b[VC_FORMAT];
 	uint64_t at = o->time_ns > d->columns.first ? o->time_ns - d->columns.first : 0;
 
-	vc_svg_label(&d->page.svg, &l, o->at_oom ? "Who holds it at the OOM" :
-		     o->of_allocated ? "Who holds it at the peak" : "Who holds it at peak reserved");
+	vc_svg_label(&d->page.svg, &l,
+		     o->at_oom       ? "Who holds it at the OOM" :
+		     o->of_allocated ? "Who holds it at the peak" :
+				       "Who holds it at peak reserved");
 	snprintf(text, sizeof(text), "%s in use at %s%s", vc_format_bytes(o->bytes, a),
 		 d->columns.by_time ? "" : "event ",
 		 d->columns.by_time ? vc_format_ns(at, b) : vc_format_count(o->event, b));
@@ -135,7 +141,9 @@ static int table(struct drawing *d, int x, int y, int w)
 	uint64_t most = rest > o->at[0].bytes ? rest : o->at[0].bytes;
 	for (size_t i = 0; i < rows; i++, y += ROW) {
 		vc_owner_text(d->r->meta, &o->at[i], text, sizeof(text));
-		table_row(d, x, y, w, &(struct row){ text, vc_theme_slot(o->at[i].slot), o->at[i].bytes, most });
+		table_row(
+			d, x, y, w,
+			&(struct row){ text, vc_theme_slot(o->at[i].slot), o->at[i].bytes, most });
 	}
 	if (rest) {
 		snprintf(text, sizeof(text), "%s more", vc_format_count(o->n - rows, a));
@@ -156,8 +164,8 @@ static int body(struct drawing *d, int y)
 	size_t keys = vc_plot_keys(&d->classes, &d->columns, key);
 
 	y = tiles(d, y);
-	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key,
-			   keys);
+	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
+			   key, keys);
 	p->box = (struct vc_box){ LEFT, y + 230, right - LEFT, PLOT_HEIGHT };
 	vc_plot_scale(p);
 	vc_plot_grid(p, true);
@@ -183,7 +191,8 @@ static void footer(struct drawing *d, int y)
 	char left[400], right[200];
 
 	vc_conf_text(d->r, left, sizeof(left));
-	snprintf(right, sizeof(right), "%zu columns, each with its maximum \xC2\xB7 vramcast " VC_VERSION,
+	snprintf(right, sizeof(right),
+		 "%zu columns, each with its maximum \xC2\xB7 vramcast " VC_VERSION,
 		 d->columns.n);
 	vc_page_footer(&d->page, y, left, right);
 }
@@ -212,12 +221,16 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	int rc;
 
 	if (!n || !runs->curve.n)
-		return vc_page_notice(cfg, "Memory timeline", !n ? "no run was given" :
-				      "the trace has no request for memory: nothing was simulated", out, err);
+		return vc_page_notice(
+			cfg, "Memory timeline",
+			!n ? "no run was given" :
+			     "the trace has no request for memory: nothing was simulated",
+			out, err);
 	uint32_t width = (uint32_t)(cfg->width < 900 ? cfg->width : cfg->width - 300) * 2;
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)
-		rc = vc_columns_init(&d.columns, &d.classes, vc_wants_time(cfg, runs), width, NULL, err);
+		rc = vc_columns_init(&d.columns, &d.classes, vc_wants_time(cfg, runs), width,
+				     NULL, err);
 	if (!rc)
 		rc = vc_owners_init(&d.owners, &d.classes, err);
 	if (!rc)

@@ -34,7 +34,10 @@ enum cudaStreamCaptureMode {
 	cudaStreamCaptureModeRelaxed = 2
 };
 enum cudaMemcpyKind {
-	cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice,
+	cudaMemcpyHostToHost,
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice,
 	cudaMemcpyDefault
 };
 #define cudaEventDefault 0
@@ -77,15 +80,18 @@ cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *m);
 cudaError_t cudaMemcpy(void *d, const void *s, size_t n, enum cudaMemcpyKind k);
-cudaError_t cudaMemcpyAsync(void *d, const void *s, size_t n, enum cudaMemcpyKind k, cudaStream_t t);
-cudaError_t cudaUserObjectCreate(cudaUserObject_t *o, void *p, cudaHostFn_t f, unsigned n, unsigned flags);
+cudaError_t cudaMemcpyAsync(void *d, const void *s, size_t n, enum cudaMemcpyKind k,
+			    cudaStream_t t);
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *o, void *p, cudaHostFn_t f, unsigned n,
+				 unsigned flags);
 cudaError_t cudaUserObjectRelease(cudaUserObject_t o, unsigned n);
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t g, cudaUserObject_t o, unsigned n, unsigned flags);
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t g, cudaUserObject_t o, unsigned n,
+				      unsigned flags);
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags);
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode m);
 cudaError_t cudaMemGetInfo(size_t *f, size_t *t);
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t a, cudaGraphNode_t *d, cudaGraphEdgeData *e,
-					 size_t *n);
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t a, cudaGraphNode_t *d,
+					 cudaGraphEdgeData *e, size_t *n);
 /* With defaults in C++, as in CUDA's own header. */
 #ifdef __cplusplus
 #define OPTIONAL = 0

@@ -7,8 +7,8 @@
 
 void *_ZN3c109alloc_cpuEm(size_t n);
 void _ZN3c108free_cpuEPv(void *p);
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total, size_t reserved,
-							  uint16_t device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
+							   size_t reserved, uint16_t device);
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total, size_t reserved,
 							uint16_t device);
 _Atomic long standin_reports;
@@ -23,8 +23,8 @@ void _ZN3c108free_cpuEPv(void *p)
 	free(p);
 }
 
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total, size_t reserved,
-							  uint16_t device)
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
+							   size_t reserved, uint16_t device)
 {
 	(void)p;
 	(void)n;

@@ -12,7 +12,13 @@
 
 #include "tracer/torch.h"
 
-enum { BLOCKS = 65536, SEGMENT = 20 << 20, SLOTS = 96, EVENTS_AT = 0x1000, DEVICE = 1 /* CUDA, 0 */ };
+enum {
+	BLOCKS = 65536,
+	SEGMENT = 20 << 20,
+	SLOTS = 96,
+	EVENTS_AT = 0x1000,
+	DEVICE = 1 /* CUDA, 0 */
+};
 enum { FREE, LIVE, WAITS };
 
 struct block { uint64_t at, size; int state; uint64_t used_by, event; };
@@ -36,8 +42,8 @@ int cudaEventRecord(void *event, void *stream);
 int cudaEventQuery(void *event);
 int cudaMallocAsync(void **p, size_t n, void *stream);
 int cudaFreeAsync(void *p, void *stream);
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total, size_t reserved,
-							  uint16_t device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *p, int64_t n, size_t total,
+							   size_t reserved, uint16_t device);
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t n, size_t total, size_t reserved,
 							uint16_t device);
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
@@ -66,7 +72,8 @@ void standin_set_stream(int64_t id)
 static void process_events(void)
 {
 	for (int i = 0; i < g.n; i++)
-		if (g.block[i].state == WAITS && cudaEventQuery((void *)(uintptr_t)g.block[i].event) == 0)
+		if (g.block[i].state == WAITS &&
+		    cudaEventQuery((void *)(uintptr_t)g.block[i].event) == 0)
 			g.block[i].state = FREE;
 }
 
@@ -120,8 +127,8 @@ static void *take(size_t n)
 		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, (int64_t)size, g.allocated,
 								     g.reserved, DEVICE);
 	} else {
-		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)size, g.allocated, g.reserved,
-								   DEVICE);
+		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)size, g.allocated,
+								    g.reserved, DEVICE);
 	}
 	pthread_mutex_unlock(&g.lock);
 	return p;
@@ -141,8 +148,8 @@ void standin_free(void *p)
 			cudaEventRecord((void *)(uintptr_t)b->event, (void *)(uintptr_t)b->used_by);
 		}
 		g.allocated -= b->size;
-		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(p, -(int64_t)b->size, g.allocated,
-								     g.reserved, DEVICE);
+		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+			p, -(int64_t)b->size, g.allocated, g.reserved, DEVICE);
 		break;
 	}
 	pthread_mutex_unlock(&g.lock);
@@ -179,7 +186,8 @@ static void use(void *self, void *const *data, struct standin_stream s)
 	pthread_mutex_lock(&g.lock);
 	for (int i = 0; i < g.n; i++)
 		if (g.block[i].at == (uintptr_t)*data && g.block[i].state == LIVE)
-			g.block[i].used_by = (uint64_t)(uintptr_t)_ZNK3c104cuda10CUDAStream6streamEv(&s);
+			g.block[i].used_by =
+				(uint64_t)(uintptr_t)_ZNK3c104cuda10CUDAStream6streamEv(&s);
 	pthread_mutex_unlock(&g.lock);
 }
 
@@ -221,8 +229,8 @@ void **standin_vtable(void **self)
 	return ((struct object *)*self)->vptr;
 }
 
-/* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one when the
- * first was refused. */
+/* As the backend of that name: each tensor a call of the runtime's, from 2.14 on a second one
+ * when the first was refused. */
 void *standin_async(size_t n, void *stream)
 {
 	void *p = NULL;
@@ -235,7 +243,8 @@ void *standin_async(size_t n, void *stream)
 
 void standin_async_free(void *p, void *stream)
 {
-	if (cudaFreeAsync(p, stream) != 0) /* PyTorch checks too: a jump would make it its caller's call */
+	if (cudaFreeAsync(p, stream) !=
+	    0) /* PyTorch checks too: a jump would make it its caller's call */
 		abort();
 }
 
@@ -255,7 +264,8 @@ void set_new(const char *const *s)
 
 void standin_settings(int minor, const char *text)
 {
-	const char *string[4] = { text }; /* a std::string begins with a pointer to its characters */
+	const char *string[4] = {
+		text }; /* a std::string begins with a pointer to its characters */
 
 	if (minor < 7)
 		set_old(string);

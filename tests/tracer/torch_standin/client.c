@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.c - tensors of several threads through the stand-in allocator's vtable, with everything else
- * the tracer watches. Prints what it did, to be compared with the recording.
+/* client.c - tensors of several threads through the stand-in allocator's vtable, with everything
+ * else the tracer watches. Prints what it did, to be compared with the recording.
  *
  * client [THREADS [N]], or client steps MILLISECONDS: a hundred steps on a clock of its own. */
 #define _GNU_SOURCE
@@ -102,8 +102,9 @@ static void *work(void *arg)
 		void **q = &p[(i * 7 + me) % 16];
 
 		give(*q);
-		*q = i % 50 == 49 ? raw((size_t)(100 + i), i % 100 == 99 ? (void *)0xabc005 : NULL) :
-			allocate((size_t)(1 + (i * 977 + me * 31) % 30000));
+		*q = i % 50 == 49 ?
+			     raw((size_t)(100 + i), i % 100 == 99 ? (void *)0xabc005 : NULL) :
+			     allocate((size_t)(1 + (i * 977 + me * 31) % 30000));
 		if (i % 10 == 9)
 			use(*q, 4);
 	}
@@ -129,8 +130,10 @@ static bool refuse(const uint64_t *functor, uint64_t *stream)
 
 static void scopes(void)
 {
-	struct { uint64_t functor[2]; void *manager, *invoker; } filter = { { 0 }, VC_FUNCTION(manage),
-									    VC_FUNCTION(refuse) };
+	struct {
+		uint64_t functor[2];
+		void *manager, *invoker;
+	} filter = { { 0 }, VC_FUNCTION(manage), VC_FUNCTION(refuse) };
 
 	call(slots->pool_begin, 0, 1, 2, &filter);
 	give(allocate(5000));

@@ -15,13 +15,15 @@ void standin_set_stream(int64_t id); /* of the calling thread */
 void *standin_async(size_t n, void *stream);
 void standin_async_free(void *p, void *stream);
 
-/* Settings at run time, through the function that `minor` has for it; what arrived in it at last. */
+/* Settings at run time, through the function that `minor` has for it; what arrived in it at last.
+ */
 void standin_settings(int minor, const char *text);
 extern const char *standin_settings_seen;
 
 /* How the versions spell it: std::string with both ABIs, then a class of its own. */
 #define STANDIN_STRING "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 #define STANDIN_SET "_ZN3c104cuda20CUDACachingAllocator20setAllocatorSettingsERK"
-#define STANDIN_PARSE "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig9parseArgsERK" STANDIN_STRING
+#define STANDIN_PARSE                                                                            \
+	"_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig9parseArgsERK" STANDIN_STRING
 
 #endif

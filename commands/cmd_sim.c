@@ -385,8 +385,8 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 		vc_emit_text(e, NULL, "note", s->meta->note[i]);
 	say_transforms(e, s);
 	say_recorded_oom(e, s, false);
-	for (size_t i = 0; s->whatif && i < s->whatif->members; i++)
-		say_recorded_oom(e, &s->whatif->member[i], true);
+	for (size_t i = 0; s->whatif && i < s->whatif->recordings; i++)
+		say_recorded_oom(e, &s->whatif->recording[i], true);
 	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
 		vc_emit_text(e, NULL, "note",
 			     "recorded on the null GPU: simulated, not measured on a card");

@@ -20,7 +20,7 @@ const char *vc_diff_kind_name(enum vc_diff_kind k)
 
 /* ---- matching ---- */
 
-struct pair { struct vc_member m[2]; uint32_t *match; size_t matched; };
+struct pair { struct vc_allocations m[2]; uint32_t *match; size_t matched; };
 
 /* Match with sizes that grow by `ratio` or its square (as those of batches and sequences do), and
  * keep it when it explains clearly more than what is there. */
@@ -295,17 +295,17 @@ int vc_diff_init(struct vc_diff *d, const struct vc_diff_side side[2], struct vc
 	int r;
 
 	*d = (struct vc_diff){ .event = { UINT64_MAX, UINT64_MAX } };
-	r = vc_member_init(&p.m[0], side[0].trace, side[0].device, err);
+	r = vc_allocations_init(&p.m[0], side[0].trace, side[0].device, err);
 	if (r == VC_OK)
-		r = vc_member_init(&p.m[1], side[1].trace, side[1].device, err);
+		r = vc_allocations_init(&p.m[1], side[1].trace, side[1].device, err);
 	if (r == VC_OK)
 		r = match_best(&p, d, err);
 	if (r == VC_OK) {
 		count(d, &p);
 		r = compare_sites(d, side, err);
 	}
-	vc_member_fini(&p.m[0]);
-	vc_member_fini(&p.m[1]);
+	vc_allocations_fini(&p.m[0]);
+	vc_allocations_fini(&p.m[1]);
 	free(p.match);
 	if (r < 0)
 		vc_diff_fini(d);

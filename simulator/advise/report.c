@@ -46,7 +46,7 @@ void vc_report_trust(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_object(e, "trust", NULL);
 	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
 	vc_emit_real(e, "matched", NULL, s->matched);
-	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->members : 1);
+	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
 	vc_emit_text(e, "text", NULL, vc_report_words(s));
 	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s));
 	vc_emit_end(e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduction.h - the scratch memory that PyTorch's sum over rows asks for, as a formula. */
+/* reduction.h - the workspace memory that PyTorch's sum over rows asks for, as a formula. */
 #ifndef VC_REDUCTION_H
 #define VC_REDUCTION_H
 
@@ -17,7 +17,7 @@ bool vc_reduction(uint64_t n, uint64_t rows, const struct vc_reduction_card *car
  * thread may add. */
 enum vc_limit { VC_LIMIT_ROWS, VC_LIMIT_CARD, VC_LIMIT_THREAD };
 
-/* Are these two the scratch of such a sum over some number of rows? Gives the range of rows
+/* Are these two the workspace of such a sum over some number of rows? Gives the range of rows
  * (least..most, most = UINT64_MAX when the card's size and not the rows set the limit). */
 bool vc_reduction_rows(uint64_t n, uint64_t partial, uint64_t semaphores,
 		       const struct vc_reduction_card *card, uint64_t *least, uint64_t *most,

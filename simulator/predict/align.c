@@ -17,7 +17,7 @@ enum {
 	WINDOW = 1200,      /* differences after which the best path so far is committed */
 	HOLE = 4000000,     /* cells of a hole that is still worth the dynamic program */
 	OFTEN = 8,          /* times a ratio must turn up to count as a law */
-	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a twin */
+	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a counterpart */
 };
 
 #define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
@@ -247,7 +247,7 @@ static int by_count(const void *x, const void *y)
 	return a > b ? -1 : a < b;
 }
 
-/* Add the ratios that turned up often among the matches; returns how many, < 0: no memory. */
+/* Add the ratios that looped up often among the matches; returns how many, < 0: no memory. */
 static int learn(const struct pair *p, struct vc_ratios *r)
 {
 	struct tally *t = malloc(sizeof(*t) * (p->na + 1));

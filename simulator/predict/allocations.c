@@ -46,7 +46,7 @@ static uint64_t *site_hashes(const struct vc_meta *m)
 	return h;
 }
 
-static int arrays(struct vc_member *m, size_t n, uint64_t ids, struct vc_error *err)
+static int arrays(struct vc_allocations *m, size_t n, uint64_t ids, struct vc_error *err)
 {
 	m->take = calloc(n + 1, sizeof(*m->take));
 	m->event = calloc(n + 1, sizeof(*m->event));
@@ -59,7 +59,7 @@ static int arrays(struct vc_member *m, size_t n, uint64_t ids, struct vc_error *
 	return vc_nomem(err, "the allocations of a recording");
 }
 
-static void add(struct vc_member *m, const struct vc_event *e, size_t at, uint64_t site)
+static void add(struct vc_allocations *m, const struct vc_event *e, size_t at, uint64_t site)
 {
 	size_t i = m->n++;
 
@@ -71,7 +71,7 @@ static void add(struct vc_member *m, const struct vc_event *e, size_t at, uint64
 	m->of_id[e->id] = (uint32_t)i + 1;
 }
 
-static void drop(struct vc_member *m, uint64_t id)
+static void drop(struct vc_allocations *m, uint64_t id)
 {
 	uint32_t i = id < m->ids ? m->of_id[id] : 0;
 
@@ -89,35 +89,35 @@ static int by_size(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-bool vc_member_lasts(const struct vc_member *m, size_t i)
+bool vc_allocations_lasts(const struct vc_allocations *m, size_t i)
 {
 	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
 }
 
-bool vc_member_has_lasting(const struct vc_member *m, uint64_t size)
+bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size)
 {
 	return bsearch(&size, m->lasting, m->lastings, sizeof(*m->lasting), by_size) != NULL;
 }
 
-static int read_lasting(struct vc_member *m, struct vc_error *err)
+static int read_lasting(struct vc_allocations *m, struct vc_error *err)
 {
 	m->lasting = malloc((m->n + 1) * sizeof(*m->lasting));
 	if (!m->lasting)
 		return vc_nomem(err, "the sizes of a recording");
 	for (size_t i = 0; i < m->n; i++)
-		if (vc_member_lasts(m, i))
+		if (vc_allocations_lasts(m, i))
 			m->lasting[m->lastings++] = m->take[i].size;
 	qsort(m->lasting, m->lastings, sizeof(*m->lasting), by_size);
 	return 0;
 }
 
-int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
+int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err)
 {
 	size_t n = 0;
 	uint64_t ids = t->meta->max_id;
 
-	*m = (struct vc_member){ .trace = t, .device = device };
+	*m = (struct vc_allocations){ .trace = t, .device = device };
 	if (t->n >= UINT32_MAX)
 		return vc_fail(err, VC_ENOSUP,
 			       "a recording of %zu events is too long to be compared; cut it "
@@ -149,11 +149,11 @@ int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t devic
 	if (!rc)
 		rc = read_lasting(m, err);
 	if (rc)
-		vc_member_fini(m);
+		vc_allocations_fini(m);
 	return rc;
 }
 
-void vc_member_fini(struct vc_member *m)
+void vc_allocations_fini(struct vc_allocations *m)
 {
 	free(m->take);
 	free(m->event);
@@ -161,7 +161,7 @@ void vc_member_fini(struct vc_member *m)
 	free(m->died);
 	free(m->of_id);
 	free(m->lasting);
-	*m = (struct vc_member){ 0 };
+	*m = (struct vc_allocations){ 0 };
 }
 
 static bool is_file(const char *path, const char *file)
@@ -171,8 +171,8 @@ static bool is_file(const char *path, const char *file)
 	return path && !strcmp(slash ? slash + 1 : path, file);
 }
 
-bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function,
-		      const char *file)
+bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth,
+			   const char *function, const char *file)
 {
 	const struct vc_meta *meta = m->trace->meta;
 	uint32_t site = m->trace->ev[m->event[i]].site;

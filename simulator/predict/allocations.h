@@ -13,7 +13,7 @@
 
 #define VC_NEVER UINT32_MAX
 
-struct vc_member {
+struct vc_allocations {
 	const struct vc_trace *trace; /* lent */
 	uint16_t device;
 	size_t n;                     /* allocations of that device, in order */
@@ -28,19 +28,19 @@ struct vc_member {
 };
 
 /* Errors: VC_ENOMEM; VC_EUSAGE when the trace has no allocation on that device. */
-int vc_member_init(struct vc_member *m, const struct vc_trace *t, uint16_t device,
+int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint16_t device,
 		   struct vc_error *err);
-void vc_member_fini(struct vc_member *m);
+void vc_allocations_fini(struct vc_allocations *m);
 
 /* Alive at the last allocation (what is freed behind it goes because the program ends), and not
  * just because the recording ended: what the last step holds is data too. */
-bool vc_member_lasts(const struct vc_member *m, size_t i);
+bool vc_allocations_lasts(const struct vc_allocations *m, size_t i);
 /* Is there a lasting block of that many bytes? */
-bool vc_member_has_lasting(const struct vc_member *m, uint64_t size);
+bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size);
 
 /* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of
  * that name (without its folder)? NULL: any. False where no call sites were recorded. */
-bool vc_member_called(const struct vc_member *m, uint32_t i, int depth, const char *function,
-		      const char *file);
+bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth,
+			   const char *function, const char *file);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* family.c - what several recordings say about a value nobody recorded (docs/what-if.md 1).
  *
- * The order of events is that of the nearest recording. Each of its allocations is looked up in the
- * others (align.c), its size becomes a law of the parameter (laws.c), buffers whose size follows
- * from a kernel's launch arithmetic are computed (scratch.c), and what no other recording has takes
- * the law of a block of its size. The peak is never extrapolated: it is replayed. */
+ * The order of events is that of the nearest recording. Each of its allocations is looked up in
+ * the others (align.c), its size becomes a law of the parameter (laws.c), buffers whose size
+ * follows from a kernel's launch arithmetic are computed (workspaces.c), and what no other
+ * recording has takes the law of a block of its size. The peak is never extrapolated: it is
+ * replayed. */
 #include "simulator/predict/family.h"
 
 #include <math.h>
@@ -28,13 +29,13 @@ static double value_of(const struct vc_meta *m, const char *name)
 static size_t counterpart(const struct vc_family *f, size_t axis)
 {
 	const char *rest, *other;
-	enum vc_part part = vc_part_of_name(f->axis[axis].name, &rest);
+	enum vc_mode part = vc_mode_of_name(f->axis[axis].name, &rest);
 
 	for (size_t a = 0; a < f->axes; a++) {
-		enum vc_part p = vc_part_of_name(f->axis[a].name, &other);
+		enum vc_mode p = vc_mode_of_name(f->axis[a].name, &other);
 
 		if (a != axis && !strcmp(rest, other) &&
-		    (p == VC_PART_EVAL) != (part == VC_PART_EVAL))
+		    (p == VC_MODE_EVAL) != (part == VC_MODE_EVAL))
 			return a;
 	}
 	return f->axes;
@@ -52,10 +53,10 @@ static void find_ties(struct vc_family *f)
 	for (size_t a = 0; f->n > 1 && a < f->axes; a++)
 		f->tied |= !alone[a] && counterpart(f, a) < f->axes;
 	for (size_t a = 0; f->tied && a < f->axes; a++) {
-		enum vc_part part = vc_part_of_name(f->axis[a].name, NULL);
+		enum vc_mode part = vc_mode_of_name(f->axis[a].name, NULL);
 
 		if (counterpart(f, a) < f->axes)
-			f->axis[a].part = part == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+			f->axis[a].part = part == VC_MODE_EVAL ? VC_MODE_EVAL : VC_MODE_TRAIN;
 	}
 }
 
@@ -124,7 +125,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		return NULL;
 	}
 	for (; f->n < n; f->n++)
-		if (vc_member_init(&f->m[f->n], t[f->n], device, err)) {
+		if (vc_allocations_init(&f->m[f->n], t[f->n], device, err)) {
 			vc_family_free(f);
 			return NULL;
 		}
@@ -132,7 +133,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		vc_family_free(f);
 		return NULL;
 	}
-	f->recorded = vc_scratch_card(f->m, f->n, &f->card_known);
+	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
 	return f;
 }
 
@@ -141,8 +142,8 @@ void vc_family_free(struct vc_family *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->n; i++) {
-		vc_member_fini(&f->m[i]);
-		vc_view_fini(&f->view[i], f->n);
+		vc_allocations_fini(&f->m[i]);
+		vc_scaling_fini(&f->view[i], f->n);
 	}
 	free(f->m);
 	free(f->x);
@@ -155,9 +156,9 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 {
 	f->recorded = *card;
 	f->card_known = true;
-	for (size_t i = 0; i < f->n; i++) { /* recognised scratch depends on it: look again */
-		vc_view_fini(&f->view[i], f->n);
-		f->view[i] = (struct vc_view){ 0 };
+	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
+		vc_scaling_fini(&f->view[i], f->n);
+		f->view[i] = (struct vc_scaling){ 0 };
 	}
 }
 
@@ -171,13 +172,13 @@ bool vc_family_card_known(const struct vc_family *f)
 	return f->card_known;
 }
 
-double vc_family_value(const struct vc_family *f, size_t member, const char *name)
+double vc_family_value(const struct vc_family *f, size_t recording, const char *name)
 {
-	double value = member < f->n ? value_of(f->m[member].trace->meta, name) : NAN;
+	double value = recording < f->n ? value_of(f->m[recording].trace->meta, name) : NAN;
 	const char *rest;
 
-	if (member < f->n && isnan(value) && vc_part_of_name(name, &rest) != VC_PART_ALL)
-		value = value_of(f->m[member].trace->meta, rest);
+	if (recording < f->n && isnan(value) && vc_mode_of_name(name, &rest) != VC_MODE_ALL)
+		value = value_of(f->m[recording].trace->meta, rest);
 	return value;
 }
 
@@ -208,15 +209,15 @@ static size_t nearest(const struct vc_family *f, const double *at)
 }
 
 /* Which axis does the name mean, and does it mean a part of it only? axes: none. */
-static size_t axis_of(const struct vc_family *f, const char *name, enum vc_part *part)
+static size_t axis_of(const struct vc_family *f, const char *name, enum vc_mode *part)
 {
 	const char *rest;
 	size_t a = 0;
 
-	*part = VC_PART_ALL;
+	*part = VC_MODE_ALL;
 	while (a < f->axes && strcmp(f->axis[a].name, name))
 		a++;
-	if (a < f->axes || (*part = vc_part_of_name(name, &rest)) == VC_PART_ALL)
+	if (a < f->axes || (*part = vc_mode_of_name(name, &rest)) == VC_MODE_ALL)
 		return a;
 	for (a = 0; a < f->axes; a++) /* "train_batch" of "batch" */
 		if (!strcmp(f->axis[a].name, rest))
@@ -233,10 +234,10 @@ static bool is_recorded(const struct vc_family *f, const struct vc_param_value *
 	return true;
 }
 
-static int ask_one(const struct vc_family *f, const struct vc_param_value *p, struct vc_goal *g,
+static int ask_one(const struct vc_family *f, const struct vc_param_value *p, struct vc_target *g,
 		   struct vc_error *err)
 {
-	enum vc_part part;
+	enum vc_mode part;
 	size_t a = axis_of(f, p->name, &part);
 
 	if (!(p->value > 0))
@@ -248,26 +249,26 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 			err, VC_EUSAGE,
 			"the recordings do not differ in %s; give two that do, as FILE@%s=VALUE",
 			p->name, p->name);
-	if (part != VC_PART_EVAL)
+	if (part != VC_MODE_EVAL)
 		g->train[a] = p->value;
-	if (part != VC_PART_TRAIN)
+	if (part != VC_MODE_TRAIN)
 		g->eval[a] = p->value;
-	g->named[a] |= part == VC_PART_EVAL;
+	g->named[a] |= part == VC_MODE_EVAL;
 	return 0;
 }
 
 /* The target on each axis; names the family does not know are refused. */
-static int target(const struct vc_family *f, const struct vc_family_ask *ask, struct vc_goal *g,
-		  struct vc_error *err)
+static int set_target(const struct vc_family *f, const struct vc_family_ask *ask,
+		      struct vc_target *g, struct vc_error *err)
 {
 	for (size_t a = 0; a < f->axes; a++)
 		g->train[a] = g->eval[a] = NAN;
 	for (int parts = 0; parts < 2; parts++) /* those of a part say more than those of all */
 		for (size_t i = 0; i < ask->n; i++) {
-			enum vc_part part;
+			enum vc_mode part;
 
 			axis_of(f, ask->at[i].name, &part);
-			int rc = (part != VC_PART_ALL) == parts ?
+			int rc = (part != VC_MODE_ALL) == parts ?
 					 ask_one(f, &ask->at[i], g, err) :
 					 0;
 			if (rc)
@@ -287,12 +288,12 @@ static int target(const struct vc_family *f, const struct vc_family_ask *ask, st
 
 /* Training and evaluation apart: the recording must show both, and its evaluation must depend on
  * what is asked for; one of its own size is a parameter of its own. */
-static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struct vc_error *err)
+static int part(struct vc_family *f, size_t base, const struct vc_target *g, struct vc_error *err)
 {
-	const struct vc_view *v = &f->view[base];
-	const struct vc_member *m = &f->m[base];
+	const struct vc_scaling *v = &f->view[base];
+	const struct vc_allocations *m = &f->m[base];
 	const char *path = m->trace->meta->path ? m->trace->meta->path : "the nearest recording";
-	int rc = vc_view_parts(f, base, err);
+	int rc = vc_scaling_parts(f, base, err);
 	bool moves[VC_AXES] = { false };
 
 	if (rc)
@@ -304,10 +305,10 @@ static int part(struct vc_family *f, size_t base, const struct vc_goal *g, struc
 			       path);
 	for (size_t a = 0; a < f->axes; a++)
 		for (size_t i = 0; i < m->n && !moves[a]; i++)
-			moves[a] = v->part[i] == VC_PART_EVAL && m->take[i].size >= TELLING &&
+			moves[a] = v->part[i] == VC_MODE_EVAL && m->take[i].size >= TELLING &&
 				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
 	for (size_t a = 0; a < f->axes; a++)
-		if (g->named[a] && f->axis[a].part == VC_PART_ALL && !moves[a])
+		if (g->named[a] && f->axis[a].part == VC_MODE_ALL && !moves[a])
 			return vc_fail(
 				err, VC_EUSAGE,
 				"the evaluation in these recordings does not depend on %s; "
@@ -320,23 +321,23 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 		 struct vc_family_report *rep, struct vc_error *err)
 {
 	struct vc_family_report unused;
-	struct vc_goal goal = { .apart = false };
-	int rc = target(f, ask, &goal, err);
+	struct vc_target target = { .apart = false };
+	int rc = set_target(f, ask, &target, err);
 
 	*out = (struct vc_trace){ 0 };
 	rep = rep ? rep : &unused;
 	*rep = (struct vc_family_report){ 0 };
 	if (rc)
 		return rc;
-	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, goal.train);
-	if (ask->has_order && !is_corner(f, base, goal.train) &&
-	    is_corner(f, nearest(f, goal.train), goal.train))
+	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target.train);
+	if (ask->has_order && !is_corner(f, base, target.train) &&
+	    is_corner(f, nearest(f, target.train), target.train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
 	pthread_mutex_lock(&f->lock);
-	rc = vc_view_open(f, base, err);
-	if (!rc && goal.apart)
-		rc = part(f, base, &goal, err);
+	rc = vc_scaling_open(f, base, err);
+	if (!rc && target.apart)
+		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);
-	return rc ? rc : vc_synthesis(f, base, ask, &goal, out, rep, err);
+	return rc ? rc : vc_synthesis(f, base, ask, &target, out, rep, err);
 }

@@ -16,10 +16,10 @@
 enum { VC_AXES = 4 }; /* parameters that may differ within one family */
 
 /* What to do with sizes that the recordings do not settle. */
-enum vc_lean {
-	VC_LEAN_NONE, /* the best guess */
-	VC_LEAN_LOW,  /* as small as the recordings allow */
-	VC_LEAN_HIGH, /* as large */
+enum vc_bound {
+	VC_BOUND_NONE, /* the best guess */
+	VC_BOUND_LOW,  /* as small as the recordings allow */
+	VC_BOUND_HIGH, /* as large */
 };
 
 struct vc_family_ask {
@@ -27,7 +27,7 @@ struct vc_family_ask {
 					  * the nearest recording. train_X and eval_X set X for
 					  * one kind of phase only */
 	size_t n;
-	enum vc_lean lean;
+	enum vc_bound bound;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
@@ -35,18 +35,18 @@ struct vc_family_ask {
 
 /* How far an answer can be trusted. */
 struct vc_family_report {
-	size_t members;            /* recordings that were used */
+	size_t recordings;            /* recordings that were used */
 	size_t base;               /* the one whose order of events is used */
 	uint64_t allocs, bytes;    /* of the base */
 	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
 	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
 	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
-	uint64_t scratch,
+	uint64_t workspace,
 		scratch_new; /* buffers of row sums: recognised, appearing only at the target */
 	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
-	bool rounded;              /* some sizes may be a unit off: see vc_view_miss */
+	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
 	bool single;               /* one recording only: sizes follow rules, not evidence */
@@ -61,7 +61,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 				bool force, struct vc_error *err);
 void vc_family_free(struct vc_family *f); /* NULL is fine */
 
-/* The card that was recorded on: it decides some scratch sizes. Unless told it is the card whose
+/* The card that was recorded on: it decides some workspace sizes. Unless told it is the card whose
  * sizes the recordings show, and 132 multiprocessors when they show none. */
 void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *card);
 struct vc_reduction_card vc_family_card(const struct vc_family *f);
@@ -73,6 +73,6 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 		 struct vc_family_report *rep, struct vc_error *err);
 
 /* Value of a parameter in one recording, NaN when it has none. */
-double vc_family_value(const struct vc_family *f, size_t member, const char *name);
+double vc_family_value(const struct vc_family *f, size_t recording, const char *name);
 
 #endif

@@ -43,7 +43,7 @@ void vc_lengths_fini(struct vc_lengths *l)
 }
 
 /* Steps of the base: training iterations. */
-static int read_groups(struct vc_lengths *l, const struct vc_member *m, struct vc_error *err)
+static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
 	int rc = vc_anatomy_read(&a, m->trace->ev, m->trace->n, m->device, m->trace->meta, err);
@@ -62,8 +62,9 @@ static int read_groups(struct vc_lengths *l, const struct vc_member *m, struct v
 }
 
 /* By how much a step's data grew to another recording: the middle of its bytes; NAN: it did not. */
-static int growths(const struct vc_lengths *l, const struct vc_member *b, const struct vc_member *k,
-		   const uint32_t *match, double *growth, struct vc_error *err)
+static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
+		   const struct vc_allocations *k, const uint32_t *match, double *growth,
+		   struct vc_error *err)
 {
 	struct pair *p = malloc((b->n + 1) * sizeof(*p));
 	size_t n = 0;
@@ -126,8 +127,9 @@ static bool mark(const double *growth, size_t groups, double ratio, bool *free_s
 }
 
 /* Power of a sample's length in each size, where the step's own growth tells. */
-static void powers(struct vc_lengths *l, const struct vc_member *b, const struct vc_member *k,
-		   const uint32_t *match, const double *growth, double ratio)
+static void powers(struct vc_lengths *l, const struct vc_allocations *b,
+		   const struct vc_allocations *k, const uint32_t *match, const double *growth,
+		   double ratio)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		double length = l->group[i] ? log(growth[l->group[i] - 1] / ratio) : 0;
@@ -144,7 +146,7 @@ static void powers(struct vc_lengths *l, const struct vc_member *b, const struct
 static void settle(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
 		   const bool *free_steps)
 {
-	const struct vc_member *b = &o->m[base];
+	const struct vc_allocations *b = &o->m[base];
 
 	for (size_t i = 0; i < b->n; i++) {
 		bool moves = false;
@@ -202,7 +204,7 @@ static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t ba
 static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
 		   double **growth, bool *free_steps, struct vc_error *err)
 {
-	const struct vc_member *b = &o->m[base];
+	const struct vc_allocations *b = &o->m[base];
 
 	for (size_t k = 0; k < o->n; k++) {
 		if (!o->match[k])
@@ -227,7 +229,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
 		    struct vc_error *err)
 {
-	const struct vc_member *b = &o->m[base];
+	const struct vc_allocations *b = &o->m[base];
 
 	*l = (struct vc_lengths){ .group = calloc(b->n + 1, sizeof(*l->group)),
 				  .power = malloc((b->n + 1) * sizeof(*l->power)) };
@@ -286,7 +288,7 @@ static void span(struct vc_lengths *l)
 	l->exponent = FLATTEST;
 }
 
-int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool *moves,
+int vc_lengths_alone(struct vc_lengths *l, const struct vc_allocations *m, const bool *moves,
 		     struct vc_error *err)
 {
 	*l = (struct vc_lengths){ .group = calloc(m->n + 1, sizeof(*l->group)),
@@ -311,21 +313,21 @@ int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool
 	return 0;
 }
 
-double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_lean lean)
+double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_bound bound)
 {
-	if (lean == VC_LEAN_LOW)
+	if (bound == VC_BOUND_LOW)
 		return l->least / l->margin / l->amount[l->group[i] - 1];
-	if (lean == VC_LEAN_HIGH) /* steps of unlike sizes, which break the cache into pieces */
+	if (bound == VC_BOUND_HIGH) /* steps of unlike sizes, which break the cache into pieces */
 		return l->most / l->longest * l->margin *
 		       (ratio > 1 ? pow(ratio, fmax(l->exponent, AT_LEAST)) : 1);
 	return ratio > 1 ? pow(ratio, l->exponent) : 1;
 }
 
 double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
-		       enum vc_lean lean)
+		       enum vc_bound bound)
 {
 	double bytes =
-		(double)size * ratio * pow(vc_lengths_longer(l, i, ratio, lean), l->power[i]);
+		(double)size * ratio * pow(vc_lengths_longer(l, i, ratio, bound), l->power[i]);
 
 	return bytes < 1 ? 1 : round(bytes);
 }

@@ -10,8 +10,8 @@
 
 /* What is compared: a recording, and others of the same parameter. */
 struct vc_lengths_of {
-	const struct vc_member *m;  /* the base, then the others */
-	size_t n;                   /* members in all */
+	const struct vc_allocations *m;  /* the base, then the others */
+	size_t n;                   /* recordings in all */
 	const double *x;            /* their values of the parameter */
 	uint32_t *const *match; /* of the base's allocations in each; NULL for those that cannot
 				   be compared */
@@ -29,20 +29,20 @@ struct vc_lengths {
 	double exponent;     /* of the parameter, by which the longest step grows beside it */
 };
 
-/* Look for such steps in members base of o. Errors: VC_ENOMEM. */
+/* Look for such steps in recordings base of o. Errors: VC_ENOMEM. */
 int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
 		    struct vc_error *err);
 /* One recording alone, whose blocks `moves` says to depend on the parameter: do its steps differ,
  * and not just by taking turns? */
-int vc_lengths_alone(struct vc_lengths *l, const struct vc_member *m, const bool *moves,
+int vc_lengths_alone(struct vc_lengths *l, const struct vc_allocations *m, const bool *moves,
 		     struct vc_error *err);
 void vc_lengths_fini(struct vc_lengths *l);
 
 /* How much more data there is per sample in the step of allocation i. */
-double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_lean lean);
+double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_bound bound);
 
 /* Bytes of an allocation with a step when the parameter is `ratio` times that of the base. */
 double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
-		       enum vc_lean lean);
+		       enum vc_bound bound);
 
 #endif

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Blocks of one place and size. */
-static bool alike(const struct vc_member *m, size_t i, size_t j)
+static bool alike(const struct vc_allocations *m, size_t i, size_t j)
 {
 	const struct vc_take *a = &m->take[i], *b = &m->take[j];
 
@@ -32,8 +32,8 @@ static bool alike(const struct vc_member *m, size_t i, size_t j)
 }
 
 /* The shortest period of allocations [i, i + n), which need not hold it a whole number of times.
- * fail: n entries of scratch. */
-static uint32_t period(const struct vc_member *m, size_t i, uint32_t n, uint32_t *fail)
+ * fail: n entries of workspace. */
+static uint32_t period(const struct vc_allocations *m, size_t i, uint32_t n, uint32_t *fail)
 {
 	fail[0] = 0;
 	for (uint32_t k = 1, q = 0; k < n; k++) {
@@ -48,7 +48,7 @@ static uint32_t period(const struct vc_member *m, size_t i, uint32_t n, uint32_t
 struct region { size_t from, to; };
 
 /* The longest stretch of turns of p allocations that begins before `end` and ends behind i. */
-static struct region turns(const struct vc_member *m, size_t i, size_t end, uint32_t p)
+static struct region turns(const struct vc_allocations *m, size_t i, size_t end, uint32_t p)
 {
 	struct region best = { 0 };
 	size_t k = i;
@@ -81,11 +81,11 @@ static int push(struct vc_loops *l, const struct vc_loop *new)
 
 /* What is compared: allocations of b, recorded at x, and of o, recorded at y. */
 struct search {
-	const struct vc_member *b, *o;
+	const struct vc_allocations *b, *o;
 	const uint32_t *match;
 	double x, y;
 	struct vc_loops *out;
-	uint32_t *fail; /* scratch */
+	uint32_t *fail; /* workspace */
 };
 
 /* The loop of the other recording that this one is matched with. */
@@ -162,8 +162,8 @@ static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
 	return found;
 }
 
-int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y,
-		  const uint32_t *match, struct vc_loops *out, struct vc_error *err)
+int vc_loops_find(const struct vc_allocations *b, double x, const struct vc_allocations *o,
+		  double y, const uint32_t *match, struct vc_loops *out, struct vc_error *err)
 {
 	struct search s = { b, o, match, x, y, out, malloc((b->n + 1) * sizeof(*s.fail)) };
 	int rc = s.fail ? 0 : VC_ENOMEM;
@@ -206,11 +206,11 @@ void vc_loops_fini(struct vc_loops *l)
 	*l = (struct vc_loops){ 0 };
 }
 
-void vc_turned_fini(struct vc_turned *t)
+void vc_looped_fini(struct vc_looped *t)
 {
 	vc_trace_fini(&t->trace);
 	free(t->of);
-	*t = (struct vc_turned){ 0 };
+	*t = (struct vc_looped){ 0 };
 }
 
 /* ---- a longer run ---- */
@@ -220,8 +220,8 @@ struct live { uint64_t *id; size_t n, room; };
 struct kind { struct live was, is; };
 
 struct turner {
-	const struct vc_member *b;
-	struct vc_turned *out;
+	const struct vc_allocations *b;
+	struct vc_looped *out;
 	struct kind *kind;
 	size_t kinds;
 	uint32_t *kind_of;   /* by allocation; VC_UNMATCHED: of no loop */
@@ -362,7 +362,7 @@ static int by_kind(const void *x, const void *y)
 /* Number the kinds of blocks that turns make. */
 static int find_kinds(struct turner *t, const struct vc_loops *l)
 {
-	const struct vc_member *b = t->b;
+	const struct vc_allocations *b = t->b;
 	struct sorted *s = malloc((b->n + 1) * sizeof(*s));
 
 	if (!s)
@@ -371,13 +371,13 @@ static int find_kinds(struct turner *t, const struct vc_loops *l)
 		s[i] = (struct sorted){ &b->take[i], i };
 	qsort(s, b->n, sizeof(*s), by_kind);
 	for (size_t from = 0, to; from < b->n; from = to) {
-		bool turned = false;
+		bool looped = false;
 
 		for (to = from; to < b->n && !by_kind(&s[from], &s[to]); to++)
-			turned |= l->like[s[to].i] != VC_UNMATCHED;
+			looped |= l->like[s[to].i] != VC_UNMATCHED;
 		for (size_t k = from; k < to; k++)
-			t->kind_of[s[k].i] = turned ? (uint32_t)t->kinds : VC_UNMATCHED;
-		t->kinds += turned;
+			t->kind_of[s[k].i] = looped ? (uint32_t)t->kinds : VC_UNMATCHED;
+		t->kinds += looped;
 	}
 	free(s);
 	t->kind = calloc(t->kinds + 1, sizeof(*t->kind));
@@ -405,13 +405,13 @@ static int turn_all(struct turner *t, const struct vc_loops *l, double more)
 	return rc;
 }
 
-int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more,
-		  struct vc_turned *out, struct vc_error *err)
+int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, double more,
+		  struct vc_looped *out, struct vc_error *err)
 {
 	struct turner t = { .b = b, .out = out };
 	int rc = 0;
 
-	*out = (struct vc_turned){ .from = b->ids + 1, .ids = b->ids + 1 };
+	*out = (struct vc_looped){ .from = b->ids + 1, .ids = b->ids + 1 };
 	t.kind_of = malloc((b->n + 1) * sizeof(*t.kind_of));
 	t.rank = calloc(b->trace->n + 1, sizeof(*t.rank));
 	t.now = calloc(b->ids + 1, sizeof(*t.now));
@@ -428,6 +428,6 @@ int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double mo
 	free(t.now);
 	if (!rc)
 		return 0;
-	vc_turned_fini(out);
+	vc_looped_fini(out);
 	return vc_nomem(err, "the longer run");
 }

@@ -19,23 +19,23 @@ struct vc_loops {
 
 /* Turns of `b`, recorded at x, that another recording `o`, at y < x, has not: match[i] of b's
  * allocations in it, or VC_UNMATCHED. The caller frees with vc_loops_fini. Errors: VC_ENOMEM. */
-int vc_loops_find(const struct vc_member *b, double x, const struct vc_member *o, double y,
-		  const uint32_t *match, struct vc_loops *out, struct vc_error *err);
+int vc_loops_find(const struct vc_allocations *b, double x, const struct vc_allocations *o,
+		  double y, const uint32_t *match, struct vc_loops *out, struct vc_error *err);
 void vc_loops_fini(struct vc_loops *l);
 
 /* Say which allocations of b are of the turns that a recording `more` units below it has not. */
 void vc_loops_skip(const struct vc_loops *l, double more, bool *skip);
 
 /* The events of b with the turns that `more` further units of the parameter make. */
-struct vc_turned {
+struct vc_looped {
 	struct vc_trace trace;  /* events only */
 	uint32_t *of;           /* of block id - from: the allocation of b it repeats */
 	uint64_t from, ids;     /* ids [from, ids) are new */
 	uint64_t turns;         /* all that were added */
 };
 
-int vc_loops_turn(const struct vc_loops *l, const struct vc_member *b, double more,
-		  struct vc_turned *out, struct vc_error *err);
-void vc_turned_fini(struct vc_turned *t);
+int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, double more,
+		  struct vc_looped *out, struct vc_error *err);
+void vc_looped_fini(struct vc_looped *t);
 
 #endif

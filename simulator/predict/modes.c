@@ -9,14 +9,14 @@
 
 #define SURE 0.5 /* confidence in phases from which they are used, as everywhere */
 
-enum vc_part vc_part_of_name(const char *name, const char **rest)
+enum vc_mode vc_mode_of_name(const char *name, const char **rest)
 {
-	static const struct { const char *word; enum vc_part part;
+	static const struct { const char *word; enum vc_mode part;
 	} known[] = {
-		{ "train_", VC_PART_TRAIN }, { "training_", VC_PART_TRAIN },
-		{ "eval_", VC_PART_EVAL },   { "val_", VC_PART_EVAL },
-		{ "valid_", VC_PART_EVAL },  { "validation_", VC_PART_EVAL },
-		{ "test_", VC_PART_EVAL },
+		{ "train_", VC_MODE_TRAIN }, { "training_", VC_MODE_TRAIN },
+		{ "eval_", VC_MODE_EVAL },   { "val_", VC_MODE_EVAL },
+		{ "valid_", VC_MODE_EVAL },  { "validation_", VC_MODE_EVAL },
+		{ "test_", VC_MODE_EVAL },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -30,7 +30,7 @@ enum vc_part vc_part_of_name(const char *name, const char **rest)
 	}
 	if (rest)
 		*rest = name;
-	return VC_PART_ALL;
+	return VC_MODE_ALL;
 }
 
 /* Does a block from between two iterations live through the next forward pass? A batch that was
@@ -72,7 +72,7 @@ static int by_number(const void *x, const void *y)
 /* A gap that holds no evaluation, and its call sites, sorted. */
 struct plain { size_t gap, n; uint64_t *site; };
 
-static int read_plain(const struct vc_member *m, const struct vc_anatomy *a, struct plain *p,
+static int read_plain(const struct vc_allocations *m, const struct vc_anatomy *a, struct plain *p,
 		      struct vc_error *err)
 {
 	*p = (struct plain){ .gap = plain_gap(a), .site = malloc((m->n + 1) * sizeof(*p->site)) };
@@ -85,7 +85,7 @@ static int read_plain(const struct vc_member *m, const struct vc_anatomy *a, str
 	return 0;
 }
 
-static enum vc_part part_at(const struct vc_member *m, const struct vc_anatomy *a, size_t i,
+static enum vc_mode part_at(const struct vc_allocations *m, const struct vc_anatomy *a, size_t i,
 			    const struct plain *p)
 {
 	const struct vc_block_life *b = &a->block[i];
@@ -93,15 +93,15 @@ static enum vc_part part_at(const struct vc_member *m, const struct vc_anatomy *
 		b->span < a->spans ? (enum vc_phase)a->span[b->span].phase : VC_PHASE_INIT;
 
 	if (phase == VC_PHASE_INIT)
-		return VC_PART_ALL;
+		return VC_MODE_ALL;
 	if (phase != VC_PHASE_OTHER || lives_on(a, b) || b->span == p->gap)
-		return VC_PART_TRAIN;
+		return VC_MODE_TRAIN;
 	return p->n && bsearch(&m->take[i].site, p->site, p->n, sizeof(*p->site), by_number) ?
-		       VC_PART_TRAIN :
-		       VC_PART_EVAL;
+		       VC_MODE_TRAIN :
+		       VC_MODE_EVAL;
 }
 
-int vc_parts_read(const struct vc_member *m, uint8_t *part, bool *found, struct vc_error *err)
+int vc_modes_read(const struct vc_allocations *m, uint8_t *part, bool *found, struct vc_error *err)
 {
 	const struct vc_trace *t = m->trace;
 	struct vc_anatomy a;
@@ -109,14 +109,14 @@ int vc_parts_read(const struct vc_member *m, uint8_t *part, bool *found, struct 
 	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
 
 	*found = false;
-	memset(part, VC_PART_ALL, m->n);
+	memset(part, VC_MODE_ALL, m->n);
 	if (rc)
 		return rc;
 	if (a.n == m->n && a.confidence >= SURE) {
 		rc = read_plain(m, &a, &p, err);
 		for (size_t i = 0; !rc && i < m->n; i++) {
 			part[i] = part_at(m, &a, i, &p);
-			*found |= part[i] == VC_PART_EVAL;
+			*found |= part[i] == VC_MODE_EVAL;
 		}
 	}
 	free(p.site);

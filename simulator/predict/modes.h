@@ -6,15 +6,15 @@
 
 #include "simulator/predict/allocations.h"
 
-enum vc_part { VC_PART_ALL /* both, or unknown */, VC_PART_TRAIN, VC_PART_EVAL };
+enum vc_mode { VC_MODE_ALL /* both, or unknown */, VC_MODE_TRAIN, VC_MODE_EVAL };
 
 /* The part that a parameter's name confines it to ("train_batch", "eval_batch", "val_batch");
  * *rest (opt) is the name without that word ("batch"), which points into name. */
-enum vc_part vc_part_of_name(const char *name, const char **rest);
+enum vc_mode vc_mode_of_name(const char *name, const char **rest);
 
-/* Fill part[m->n] (enum vc_part) by the phases that the recording shows. *found: phases are known
- * well enough and there is an evaluation among them; else part is all VC_PART_ALL. Errors:
+/* Fill part[m->n] (enum vc_mode) by the phases that the recording shows. *found: phases are known
+ * well enough and there is an evaluation among them; else part is all VC_MODE_ALL. Errors:
  * VC_ENOMEM. */
-int vc_parts_read(const struct vc_member *m, uint8_t *part, bool *found, struct vc_error *err);
+int vc_modes_read(const struct vc_allocations *m, uint8_t *part, bool *found, struct vc_error *err);
 
 #endif

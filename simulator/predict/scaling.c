@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.c - one recording looked at through the others of its family: a law for each of its
- * allocations, the twin of one that stands alone, and the scratch that launch arithmetic decides.
+ * allocations, the counterpart of one that stands alone, and the workspace that launch arithmetic
+ * decides.
  */
 #include "simulator/predict/scaling.h"
 
@@ -11,21 +12,21 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/counts.h"
 
-enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its twin */
+enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its counterpart */
 #define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
 #define SHARE_NEEDED                                                                             \
 	0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
 
-void vc_view_fini(struct vc_view *v, size_t n)
+void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
 	free(v->match);
 	free(v->law);
 	free(v->origin);
-	free(v->twin);
+	free(v->counterpart);
 	free(v->other);
-	free(v->scratch.at);
+	free(v->workspace.at);
 	free(v->sorts.at);
 	free(v->single);
 	free(v->part);
@@ -36,23 +37,23 @@ void vc_view_fini(struct vc_view *v, size_t n)
 /* ---- alignment ---- */
 
 /* Does an axis act on what belongs to `part`? */
-static bool acts(const struct vc_family *f, size_t axis, enum vc_part part)
+static bool acts(const struct vc_family *f, size_t axis, enum vc_mode part)
 {
-	return f->axis[axis].part == VC_PART_ALL || part == VC_PART_ALL ||
+	return f->axis[axis].part == VC_MODE_ALL || part == VC_MODE_ALL ||
 	       f->axis[axis].part == part;
 }
 
 /* What stands before the first step is constant nearly always: what is not goes with training. */
-static enum vc_part part_of(const struct vc_family *f, const struct vc_view *v, size_t i)
+static enum vc_mode part_of(const struct vc_family *f, const struct vc_scaling *v, size_t i)
 {
 	if (!f->tied)
-		return VC_PART_ALL;
-	return v->part[i] == VC_PART_EVAL ? VC_PART_EVAL : VC_PART_TRAIN;
+		return VC_MODE_ALL;
+	return v->part[i] == VC_MODE_EVAL ? VC_MODE_EVAL : VC_MODE_TRAIN;
 }
 
-/* The only axis of a part on which two members differ, or axes when they differ on several or
+/* The only axis of a part on which two recordings differ, or axes when they differ on several or
  * none. */
-static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_part part)
+static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_mode part)
 {
 	size_t found = f->axes;
 
@@ -67,7 +68,7 @@ static size_t only_axis(const struct vc_family *f, size_t i, size_t j, enum vc_p
 
 bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
 {
-	enum vc_part part = f->axis[axis].part;
+	enum vc_mode part = f->axis[axis].part;
 
 	for (size_t k = 0; k < f->n; k++)
 		if (k != i && only_axis(f, i, k, part) == axis)
@@ -75,34 +76,34 @@ bool vc_family_has_partner(const struct vc_family *f, size_t i, size_t axis)
 	return false;
 }
 
-int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err)
+int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err)
 {
-	struct vc_view *v = &f->view[base];
+	struct vc_scaling *v = &f->view[base];
 
 	if (v->part)
 		return 0;
 	v->part = malloc(f->m[base].n + 1);
 	if (!v->part)
 		return vc_nomem(err, "the phases of a recording");
-	return vc_parts_read(&f->m[base], v->part, &v->parted, err);
+	return vc_modes_read(&f->m[base], v->part, &v->parted, err);
 }
 
-/* Match the base with member k, where all or a part of it differs in one parameter. Buffers of
- * sums stand beside what they belong to; turned: without the turns of loops that k has not. */
-static int align_with(const struct vc_family *f, struct vc_view *v, size_t base, size_t k,
-		      bool turned, struct vc_error *err)
+/* Match the base with recording k, where all or a part of it differs in one parameter. Buffers of
+ * sums stand beside what they belong to; looped: without the turns of loops that k has not. */
+static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t base, size_t k,
+		      bool looped, struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[base], *m = &f->m[k];
+	const struct vc_allocations *b = &f->m[base], *m = &f->m[k];
 	double ratio[2] = { 1, 1 };
 	size_t n = 0;
 
-	for (enum vc_part part = VC_PART_ALL; part <= VC_PART_EVAL; part++) {
+	for (enum vc_mode part = VC_MODE_ALL; part <= VC_MODE_EVAL; part++) {
 		size_t axis = only_axis(f, base, k, part);
 
 		if (axis == f->axes || (n && ratio[0] == f->x[k][axis] / f->x[base][axis]))
 			continue;
 		ratio[n++] = f->x[k][axis] / f->x[base][axis];
-		if (part == VC_PART_ALL)
+		if (part == VC_MODE_ALL)
 			break;
 	}
 	bool *skip = n ? calloc(b->n + m->n + 2, sizeof(*skip)) : NULL, *there = skip + b->n + 1;
@@ -117,9 +118,9 @@ static int align_with(const struct vc_family *f, struct vc_view *v, size_t base,
 		free(skip);
 		return vc_nomem(err, "the alignment of two recordings");
 	}
-	vc_scratch_mark(b, &f->recorded, skip);
-	vc_scratch_mark(m, &f->recorded, there);
-	if (turned)
+	vc_workspace_mark(b, &f->recorded, skip);
+	vc_workspace_mark(m, &f->recorded, there);
+	if (looped)
 		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
 	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
 			       match, err);
@@ -134,7 +135,7 @@ static int align_with(const struct vc_family *f, struct vc_view *v, size_t base,
 
 /* Loops that the base turns more often than the next smaller recording: compared with each other
  * one as if it did not. */
-static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base,
+static int find_loops(const struct vc_family *f, struct vc_scaling *v, size_t base,
 		      struct vc_error *err)
 {
 	double x = f->x[base][0];
@@ -156,7 +157,7 @@ static int find_loops(const struct vc_family *f, struct vc_view *v, size_t base,
 }
 
 /* Turns that no other recording has are like the first. */
-static void settle_loops(struct vc_view *v, size_t n)
+static void settle_loops(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->loops.n && i < n; i++) {
 		uint32_t like = v->loops.like[i];
@@ -164,19 +165,19 @@ static void settle_loops(struct vc_view *v, size_t n)
 		if (v->origin[i] == VC_BY_LAW || like == VC_UNMATCHED ||
 		    v->origin[like] != VC_BY_LAW)
 			continue;
-		v->origin[i] = VC_BY_TWIN;
-		v->twin[i] = like;
+		v->origin[i] = VC_BY_COUNTERPART;
+		v->counterpart[i] = like;
 		v->other[i] = VC_UNMATCHED;
 	}
 }
 
 /* ---- laws ---- */
 
-static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t base, size_t axis,
-		      size_t i, struct vc_sample *s)
+static size_t samples(const struct vc_family *f, const struct vc_scaling *v, size_t base,
+		      size_t axis, size_t i, struct vc_sample *s)
 {
 	size_t n = 0;
-	enum vc_part part = part_of(f, v, i);
+	enum vc_mode part = part_of(f, v, i);
 
 	if (!acts(f, axis, part)) {
 		s[0] = s[1] =
@@ -205,7 +206,7 @@ static size_t samples(const struct vc_family *f, const struct vc_view *v, size_t
 
 /* Does the axis act through its square only (the side of an image), or its cube (of a volume)? 0:
  * neither. */
-static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size_t base,
+static unsigned side_of(const struct vc_family *f, const struct vc_scaling *v, size_t base,
 			size_t axis)
 {
 	struct vc_sample s[64];
@@ -224,10 +225,10 @@ static unsigned side_of(const struct vc_family *f, const struct vc_view *v, size
 
 /* Products of two counts, where a line through two samples or no law at all was found. A number
  * of samples counts nothing but itself. */
-static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size_t a,
+static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, size_t a,
 		 struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	struct vc_law *law = &v->law[a * b->n], l;
 	struct vc_sample s[64];
 	struct vc_counts u;
@@ -245,9 +246,9 @@ static int refit(const struct vc_family *f, struct vc_view *v, size_t base, size
 	return rc;
 }
 
-static int fit_all(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+static int fit_all(struct vc_family *f, struct vc_scaling *v, size_t base, struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	struct vc_sample s[64];
 	int rc = 0;
 
@@ -272,10 +273,10 @@ static int fit_all(struct vc_family *f, struct vc_view *v, size_t base, struct v
 
 /* Size of an allocation with laws at the target. Along several axes the factors multiply, except
  * for a common constant part, which stays. */
-double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i,
 		     const double *at)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	double y0 = (double)b->take[i].size, y = y0, constant = 0;
 	size_t moving = 0;
 
@@ -301,10 +302,10 @@ double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t ba
 	return round(constant + y);
 }
 
-double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
-		     const double *at)
+double vc_scaling_steep(const struct vc_family *f, const struct vc_scaling *v, size_t base,
+			size_t i, const double *at)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	double most = 0;
 
 	for (size_t a = 0; a < f->axes; a++) {
@@ -328,9 +329,9 @@ static bool is_rounded(const struct vc_law *l)
 	       !(l->d > 0) && !(l->e > 0) && fabs(each - round(each)) > 1e-6 * fmax(1, each);
 }
 
-double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i)
+double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	double worst = 0;
 
 	for (size_t a = 0; a < f->axes; a++) {
@@ -349,7 +350,7 @@ static double octaves(uint32_t life)
 }
 
 /* How unlike two allocations of one size are: life, call site and distance. */
-static double unlike(const struct vc_member *b, size_t i, size_t j)
+static double unlike(const struct vc_allocations *b, size_t i, size_t j)
 {
 	const struct vc_take *s = &b->take[i], *t = &b->take[j];
 
@@ -357,7 +358,7 @@ static double unlike(const struct vc_member *b, size_t i, size_t j)
 	       0.5 * log2(i > j ? (double)(i - j) : (double)(j - i));
 }
 
-static bool is_const(const struct vc_family *f, const struct vc_view *v, size_t n, size_t i)
+static bool is_const(const struct vc_family *f, const struct vc_scaling *v, size_t n, size_t i)
 {
 	for (size_t a = 0; a < f->axes; a++)
 		if (v->law[a * n + i].kind != VC_LAW_CONST)
@@ -367,8 +368,8 @@ static bool is_const(const struct vc_family *f, const struct vc_view *v, size_t 
 
 /* The most similar allocation of the same size whose law is known. What comes and goes, and exists
  * at one size only, is a copy of data rather than of a parameter that happens to have its size. */
-static void find_twin(const struct vc_family *f, const struct vc_member *b, struct vc_view *v,
-		      size_t i)
+static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
+		      struct vc_scaling *v, size_t i)
 {
 	size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < b->n ? i + NEAR : b->n;
 	uint32_t best[2] = { VC_UNMATCHED, VC_UNMATCHED };
@@ -385,25 +386,26 @@ static void find_twin(const struct vc_family *f, const struct vc_member *b, stru
 		}
 	}
 	bool pick = least[1] < least[0];
-	v->twin[i] = best[pick];
+	v->counterpart[i] = best[pick];
 	v->other[i] = best[!pick];
 }
 
-static void find_twins(const struct vc_family *f, const struct vc_member *b, struct vc_view *v)
+static void find_twins(const struct vc_family *f, const struct vc_allocations *b,
+		       struct vc_scaling *v)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (v->origin[i] == VC_ALONE)
 			find_twin(f, b, v, i);
 	for (size_t i = 0; i < b->n; i++)
-		if (v->origin[i] == VC_ALONE && v->twin[i] != VC_UNMATCHED)
-			v->origin[i] = VC_BY_TWIN;
+		if (v->origin[i] == VC_ALONE && v->counterpart[i] != VC_UNMATCHED)
+			v->origin[i] = VC_BY_COUNTERPART;
 }
 
-/* ---- scratch of row sums ---- */
+/* ---- workspace of row sums ---- */
 
 /* Do the other recordings agree that this is a row sum: buffers where the formula has them? */
-static bool agreed(const struct vc_family *f, const struct vc_view *v, const struct vc_scratch *s,
-		   size_t base)
+static bool agreed(const struct vc_family *f, const struct vc_scaling *v,
+		   const struct vc_workspace *s, size_t base)
 {
 	for (size_t k = 0; k < f->n; k++) {
 		uint64_t a = 0, b;
@@ -411,12 +413,12 @@ static bool agreed(const struct vc_family *f, const struct vc_view *v, const str
 		if (k == base || !v->match[k] || v->match[k][s->owner] == VC_UNMATCHED ||
 		    v->match[k][s->source] == VC_UNMATCHED)
 			continue;
-		const struct vc_member *o = &f->m[k];
+		const struct vc_allocations *o = &f->m[k];
 		uint32_t owner = v->match[k][s->owner];
 		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
-		bool has = vc_scratch_follows(o, owner);
+		bool has = vc_workspace_follows(o, owner);
 
-		if (vc_scratch_size(s, rows, &f->recorded, &a, &b) !=
+		if (vc_workspace_size(s, rows, &f->recorded, &a, &b) !=
 		    (has && o->take[owner + 1].size == a))
 			return false;
 	}
@@ -425,8 +427,8 @@ static bool agreed(const struct vc_family *f, const struct vc_view *v, const str
 
 /* Other recordings that sort where this one does not, or the other way round, as the number of
  * indices says; elsewhere it is no gradient of an embedding. */
-static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, const struct vc_sort *s,
-			size_t base)
+static bool sorts_agree(const struct vc_family *f, const struct vc_scaling *v,
+			const struct vc_sort *s, size_t base)
 {
 	for (size_t k = 0; k < f->n; k++) {
 		const uint32_t *match = v->match[k];
@@ -434,7 +436,7 @@ static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, cons
 		if (k == base || !match || match[s->owner] == VC_UNMATCHED ||
 		    match[s->source] == VC_UNMATCHED)
 			continue;
-		const struct vc_member *o = &f->m[k];
+		const struct vc_allocations *o = &f->m[k];
 		struct vc_sort there;
 		uint64_t indices = o->take[match[s->source]].size / s->per;
 
@@ -444,7 +446,7 @@ static bool sorts_agree(const struct vc_family *f, const struct vc_view *v, cons
 	return true;
 }
 
-static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base,
+static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t base,
 		      const double *grows, struct vc_error *err)
 {
 	size_t kept = 0;
@@ -460,7 +462,7 @@ static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base,
 			if (j == s->owner)
 				continue;
 			v->origin[j] = VC_BY_SORT;
-			v->twin[j] = (uint32_t)kept;
+			v->counterpart[j] = (uint32_t)kept;
 		}
 		v->sorts.at[kept++] = *s;
 	}
@@ -468,9 +470,10 @@ static int find_sorts(const struct vc_family *f, struct vc_view *v, size_t base,
 	return rc;
 }
 
-static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, struct vc_error *err)
+static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
+			struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[base];
+	const struct vc_allocations *b = &f->m[base];
 	double *grows = calloc(b->n, sizeof(*grows)), further[VC_AXES];
 	size_t kept = 0;
 	int rc = grows ? 0 : vc_nomem(err, "the row sums of a recording");
@@ -478,21 +481,21 @@ static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, str
 	for (size_t a = 0; a < f->axes; a++) /* any other place shows what grows, and how fast */
 		further[a] = f->x[base][a] * (1.37 + 0.11 * (double)a);
 	for (size_t i = 0; !rc && i < b->n; i++) {
-		size_t from = v->origin[i] == VC_BY_TWIN ? v->twin[i] : i;
-		grows[i] = vc_view_law(f, v, base, from, further) / (double)b->take[from].size;
+		size_t from = v->origin[i] == VC_BY_COUNTERPART ? v->counterpart[i] : i;
+		grows[i] = vc_scaling_law(f, v, base, from, further) / (double)b->take[from].size;
 	}
 	if (!rc)
-		rc = vc_scratch_find(b, grows, &f->recorded, &v->scratch, err);
-	for (size_t i = 0; !rc && i < v->scratch.n; i++) {
-		struct vc_scratch *s = &v->scratch.at[i];
+		rc = vc_workspace_find(b, grows, &f->recorded, &v->workspace, err);
+	for (size_t i = 0; !rc && i < v->workspace.n; i++) {
+		struct vc_workspace *s = &v->workspace.at[i];
 
 		if (s->source == VC_UNMATCHED || !agreed(f, v, s, base))
 			continue;
 		if (s->present)
 			v->origin[s->owner + 1] = v->origin[s->owner + 2] = VC_BY_ROWS;
-		v->scratch.at[kept++] = *s;
+		v->workspace.at[kept++] = *s;
 	}
-	v->scratch.n = kept;
+	v->workspace.n = kept;
 	if (!rc)
 		rc = find_sorts(f, v, base, grows, err);
 	free(grows);
@@ -501,22 +504,22 @@ static int find_scratch(struct vc_family *f, struct vc_view *v, size_t base, str
 
 /* ---- a view ---- */
 
-static void account(const struct vc_member *b, struct vc_view *v)
+static void account(const struct vc_allocations *b, struct vc_scaling *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		v->bytes += b->take[i].size;
 		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED &&
-			    v->origin[i] == VC_BY_TWIN;
+			    v->origin[i] == VC_BY_COUNTERPART;
 
 		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
 			v->unsettled += b->take[i].size;
-		else if (v->origin[i] != VC_BY_TWIN || turn)
+		else if (v->origin[i] != VC_BY_COUNTERPART || turn)
 			v->matched += b->take[i].size;
 	}
 }
 
 /* A block and the one behind it, by place and size. */
-static uint64_t pair_at(const struct vc_member *b, size_t i)
+static uint64_t pair_at(const struct vc_allocations *b, size_t i)
 {
 	const struct vc_take *t = &b->take[i];
 	uint64_t h = 0;
@@ -539,7 +542,7 @@ static int by_hash(const void *x, const void *y)
 /* Bytes without counterpart that do what matched ones do: next to the same block of the same
  * place and size as one of those. A program that asked for some of its data more often (one more
  * evaluation of a loss) is no other configuration. 0: no memory. */
-static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
+static uint64_t repeated(const struct vc_allocations *b, const struct vc_scaling *v)
 {
 	uint64_t bytes = 0, *pair = malloc((b->n + 1) * sizeof(*pair));
 	size_t n = 0;
@@ -552,7 +555,7 @@ static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
 	for (size_t i = 1; pair && i + 1 < b->n; i++) {
 		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
 
-		if (v->origin[i] == VC_BY_TWIN &&
+		if (v->origin[i] == VC_BY_COUNTERPART &&
 		    !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
 		    (bsearch(&here, pair, n, sizeof(*pair), by_hash) ||
 		     bsearch(&before, pair, n, sizeof(*pair), by_hash)))
@@ -563,9 +566,9 @@ static uint64_t repeated(const struct vc_member *b, const struct vc_view *v)
 }
 
 /* The same in one recording, where the parameter is a number of samples. */
-static int find_lengths_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+static int find_lengths_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[0];
+	const struct vc_allocations *b = &f->m[0];
 	bool *moves = vc_single_counts(f->axis[0].name) ? malloc(b->n + 1) : NULL;
 	int rc = 0;
 
@@ -580,7 +583,7 @@ static int find_lengths_alone(const struct vc_family *f, struct vc_view *v, stru
 }
 
 /* Steps as long as their samples happen to be, along the only parameter. */
-static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t base,
+static int find_lengths(const struct vc_family *f, struct vc_scaling *v, size_t base,
 			struct vc_error *err)
 {
 	double x[64];
@@ -596,9 +599,9 @@ static int find_lengths(const struct vc_family *f, struct vc_view *v, size_t bas
 }
 
 /* A family of one recording. */
-static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_error *err)
+static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[0];
+	const struct vc_allocations *b = &f->m[0];
 	int rc = 0;
 
 	v->single = calloc(b->n * f->axes, sizeof(*v->single));
@@ -628,7 +631,7 @@ static int settle_alone(const struct vc_family *f, struct vc_view *v, struct vc_
 
 static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 {
-	int rc = vc_view_parts(f, base, err);
+	int rc = vc_scaling_parts(f, base, err);
 
 	if (rc || f->view[base].parted)
 		return rc;
@@ -639,10 +642,10 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 		f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
 }
 
-int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
+int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
-	const struct vc_member *b = &f->m[base];
-	struct vc_view *v = &f->view[base];
+	const struct vc_allocations *b = &f->m[base];
+	struct vc_scaling *v = &f->view[base];
 	int rc = 0;
 
 	if (v->ready)
@@ -650,9 +653,9 @@ int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->match = calloc(f->n, sizeof(*v->match));
 	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
 	v->origin = calloc(b->n, sizeof(*v->origin));
-	v->twin = calloc(b->n, sizeof(*v->twin));
+	v->counterpart = calloc(b->n, sizeof(*v->counterpart));
 	v->other = calloc(b->n, sizeof(*v->other));
-	if (!v->match || !v->law || !v->origin || !v->twin || !v->other)
+	if (!v->match || !v->law || !v->origin || !v->counterpart || !v->other)
 		return vc_nomem(err, "the family of recordings");
 	if (f->tied)
 		rc = need_parts(f, base, err);

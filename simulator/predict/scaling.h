@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.h - what one recording of a family knows through the others; shared by family.c
- * (opening, asking), view.c (laws, twins, scratch) and synthesis.c (events). */
+ * (opening, asking), scaling.c (laws, counterparts, workspace) and synthesis.c (events). */
 #ifndef VC_SCALING_H
 #define VC_SCALING_H
 
@@ -16,44 +16,44 @@
 
 /* How the size of an allocation at another value is known. */
 enum vc_origin {
-	VC_BY_LAW, VC_BY_TWIN, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
+	VC_BY_LAW, VC_BY_COUNTERPART, VC_BY_ROWS, VC_BY_SORT, VC_ALONE,
 	VC_OPEN /* one recording: may depend or not */
 };
 
 /* part: where the axis acts, for recordings that differ in a training and an evaluation parameter
  * at once. */
-struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_part part; };
+struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_mode part; };
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
  * said. */
-struct vc_goal { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
+struct vc_target { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
 
 /* What one recording, taken as the base, knows through the others. */
-struct vc_view {
+struct vc_scaling {
 	bool ready;
-	uint32_t **match; /* per member, per allocation of the base; NULL for the base itself */
+	uint32_t **match; /* per recording, per allocation of the base; NULL for the base itself */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */
-	uint32_t *twin;          /* VC_BY_TWIN: whose law; VC_BY_SORT: which of `sorts` */
-	uint32_t *other;         /* VC_BY_TWIN: one that says otherwise, or VC_UNMATCHED */
+	uint32_t *counterpart;   /* VC_BY_COUNTERPART: whose law; VC_BY_SORT: which of `sorts` */
+	uint32_t *other;         /* VC_BY_COUNTERPART: one that says otherwise, or VC_UNMATCHED */
 	uint8_t *single;         /* VC_OPEN: enum vc_single by axis and allocation */
-	uint8_t *part;           /* enum vc_part by allocation; NULL: nobody asked */
+	uint8_t *part;           /* enum vc_mode by allocation; NULL: nobody asked */
 	bool parted;             /* an evaluation was found */
 	struct vc_lengths lengths; /* steps as long as their samples happen to be */
 	struct vc_loops loops;   /* that turn more often at a larger value of the only parameter */
-	struct vc_scratches scratch;
+	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;
 	double residual;
 };
 
 struct vc_family {
-	struct vc_member *m;
+	struct vc_allocations *m;
 	size_t n;
 	struct vc_axis axis[VC_AXES];
 	size_t axes;
-	double (*x)[VC_AXES];    /* parameter values by member */
-	struct vc_view *view;
+	double (*x)[VC_AXES];    /* parameter values by recording */
+	struct vc_scaling *view;
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;
@@ -61,33 +61,34 @@ struct vc_family {
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };
 
-/* Does another recording differ from `member` in this axis alone? */
-bool vc_family_has_partner(const struct vc_family *f, size_t member, size_t axis);
+/* Does another recording differ from `recording` in this axis alone? */
+bool vc_family_has_partner(const struct vc_family *f, size_t recording, size_t axis);
 
 /* Fill f->view[base]; the caller holds f->lock. Refuses recordings of another configuration. */
-int vc_view_open(struct vc_family *f, size_t base, struct vc_error *err);
-void vc_view_fini(struct vc_view *v, size_t members);
+int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err);
+void vc_scaling_fini(struct vc_scaling *v, size_t recordings);
 
 /* Bytes of allocation i of `base`, which has a law, at the values at[] by axis. */
-double vc_view_law(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
+double vc_scaling_law(const struct vc_family *f, const struct vc_scaling *v, size_t base, size_t i,
 		   const double *at);
 
 /* Which allocations of `base` are of training, which of an evaluation: fills part and parted
  * once; the caller holds f->lock. */
-int vc_view_parts(struct vc_family *f, size_t base, struct vc_error *err);
+int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err);
 
 /* By what factor allocation i may be larger at at[] than its laws say, where others explain the
  * recordings as well; 1: none does. */
-double vc_view_steep(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i,
-		     const double *at);
+double vc_scaling_steep(const struct vc_family *f, const struct vc_scaling *v, size_t base,
+			size_t i, const double *at);
 
 /* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
-double vc_view_miss(const struct vc_family *f, const struct vc_view *v, size_t base, size_t i);
+double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, size_t base,
+		       size_t i);
 
-/* Write the events at *goal, in the order of recording `base`, whose view is open (and its parts,
- * where the goal is apart). */
+/* Write the events at *target, in the order of recording `base`, whose scaling is open (and its
+ * parts, where the target is apart). */
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
-		 const struct vc_goal *goal, struct vc_trace *out, struct vc_family_report *rep,
+		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err);
 
 #endif

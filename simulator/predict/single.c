@@ -57,21 +57,21 @@ static int degree(uint64_t size, double x)
 
 /* A copy in half of the bytes (autocast), or in twice as many, is kept for the backward pass; one
  * of the same size hardly ever is. */
-static bool is_cast_of_parameter(const struct vc_member *m, uint64_t size)
+static bool is_cast_of_parameter(const struct vc_allocations *m, uint64_t size)
 {
-	return vc_member_has_lasting(m, 2 * size) ||
-	       (size % 2 == 0 && vc_member_has_lasting(m, size / 2));
+	return vc_allocations_has_lasting(m, 2 * size) ||
+	       (size % 2 == 0 && vc_allocations_has_lasting(m, size / 2));
 }
 
 /* Of a parameter's size, or its copy of half or twice the size (autocast, master weights)? */
-static bool is_like_parameter(const struct vc_member *m, uint64_t size)
+static bool is_like_parameter(const struct vc_allocations *m, uint64_t size)
 {
-	return vc_member_has_lasting(m, size) || is_cast_of_parameter(m, size);
+	return vc_allocations_has_lasting(m, size) || is_cast_of_parameter(m, size);
 }
 
 /* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the
  * allocator and gives them back at once. */
-static bool is_workspace(const struct vc_member *m, size_t i)
+static bool is_workspace(const struct vc_allocations *m, size_t i)
 {
 	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) &&
 	       m->died[i] == m->born[i] + 1;
@@ -79,10 +79,10 @@ static bool is_workspace(const struct vc_member *m, size_t i)
 
 /* What a convolution borrows and gives back at once: an algorithm's choice, at another size
  * another's. */
-static bool is_borrowed(const struct vc_member *m, uint32_t i)
+static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
 	return m->died[i] == m->born[i] + 1 && m->take[i].size >= SMALL &&
-	       (!m->take[i].site || vc_member_called(m, i, 3, NULL, "conv.py"));
+	       (!m->take[i].site || vc_allocations_called(m, i, 3, NULL, "conv.py"));
 }
 
 /* The sizes that a mixture of experts with a capacity makes for each token and each place in an
@@ -90,9 +90,9 @@ static bool is_borrowed(const struct vc_member *m, uint32_t i)
  * and d is the width of a norm. */
 struct squares { uint64_t size[SQUARES]; size_t n; };
 
-static bool is_width(const struct vc_member *m, uint64_t wide)
+static bool is_width(const struct vc_allocations *m, uint64_t wide)
 {
-	return wide >= LEAST_WIDTH && wide <= SMALL && vc_member_has_lasting(m, wide);
+	return wide >= LEAST_WIDTH && wide <= SMALL && vc_allocations_has_lasting(m, wide);
 }
 
 static void add_square(struct squares *q, uint64_t size)
@@ -106,7 +106,7 @@ static void add_square(struct squares *q, uint64_t size)
 
 /* Block j, near an einsum of `rows` bytes whose tokens are `data` bytes: s * d * d = rows * data,
  * in floats. */
-static void try_square(const struct vc_member *m, uint64_t rows, uint64_t data, size_t j,
+static void try_square(const struct vc_allocations *m, uint64_t rows, uint64_t data, size_t j,
 		       struct squares *q)
 {
 	double s = (double)m->take[j].size, d = sqrt((double)rows * (double)data / s * 4);
@@ -117,10 +117,10 @@ static void try_square(const struct vc_member *m, uint64_t rows, uint64_t data, 
 		add_square(q, m->take[j].size);
 }
 
-static void find_squares(const struct vc_member *m, struct squares *q)
+static void find_squares(const struct vc_allocations *m, struct squares *q)
 {
 	for (uint32_t i = BESIDE; i + BESIDE < m->n; i++) {
-		if (q->n == SQUARES || !vc_member_called(m, i, 3, "einsum", "functional.py"))
+		if (q->n == SQUARES || !vc_allocations_called(m, i, 3, "einsum", "functional.py"))
 			continue;
 		for (size_t k = i - BESIDE; k < i + BESIDE; k++)
 			for (size_t j = i - BESIDE; k != i && j < i + BESIDE; j++)
@@ -136,7 +136,7 @@ static bool is_square(const struct squares *q, uint64_t size)
 	return false;
 }
 
-static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *a,
+static enum vc_single judge(const struct vc_allocations *m, const struct vc_anatomy *a,
 			    const struct squares *q, size_t i, const char *name, double x)
 {
 	const struct vc_take *t = &m->take[i];
@@ -144,7 +144,7 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 	enum vc_phase phase = b && b->span < a->spans ? a->span[b->span].phase : VC_PHASE_OTHER;
 	bool like = is_like_parameter(m, t->size), divides = fmod((double)t->size, x) < 0.5;
 
-	if (vc_member_lasts(m, i) || is_workspace(m, i))
+	if (vc_allocations_lasts(m, i) || is_workspace(m, i))
 		return VC_SINGLE_STAYS;
 	if (like && b && (b->category == VC_CAT_GRADIENT || b->category == VC_CAT_STATE ||
 			  b->category == VC_CAT_OPTIMIZER_TEMP))
@@ -173,7 +173,7 @@ static enum vc_single judge(const struct vc_member *m, const struct vc_anatomy *
 	return kept ? VC_SINGLE_DATA : VC_SINGLE_MOVES;
 }
 
-int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,
+int vc_single_settle(const struct vc_allocations *m, const char *name, double x, uint8_t *how,
 		     struct vc_error *err)
 {
 	const struct vc_trace *t = m->trace;
@@ -190,7 +190,7 @@ int vc_single_settle(const struct vc_member *m, const char *name, double x, uint
 }
 
 double vc_single_factor(enum vc_single how, const char *name, double x, double at,
-			enum vc_lean lean)
+			enum vc_bound bound)
 {
 	double ratio = at / x, likely = ratio, far = ratio;
 
@@ -199,17 +199,17 @@ double vc_single_factor(enum vc_single how, const char *name, double x, double a
 	if (how == VC_SINGLE_GROWS || (how == VC_SINGLE_DATA && ratio > 1))
 		return ratio;
 	if (how == VC_SINGLE_SQUARE)
-		return lean == VC_LEAN_HIGH ? fmax(ratio, ratio * ratio) :
-		       lean == VC_LEAN_LOW  ? fmin(ratio, ratio * ratio) : ratio;
+		return bound == VC_BOUND_HIGH ? fmax(ratio, ratio * ratio) :
+		       bound == VC_BOUND_LOW  ? fmin(ratio, ratio * ratio) : ratio;
 	if (how == VC_SINGLE_PAIRS || how == VC_SINGLE_TRIPLES)
 		likely = far = pow(ratio, how == VC_SINGLE_PAIRS ? 2 : 3);
 	else if (!vc_single_counts(name)) {
 		far = pow(ratio, is_side(name) ? 4 : 2);
 		likely = is_side(name) ? ratio * ratio : ratio;
 	}
-	if (lean == VC_LEAN_LOW)
+	if (bound == VC_BOUND_LOW)
 		return fmin(1, far);
-	if (lean == VC_LEAN_HIGH)
+	if (bound == VC_BOUND_HIGH)
 		return fmax(1, far);
 	return how == VC_SINGLE_HOLDS ? 1 : likely;
 }

@@ -26,11 +26,11 @@ bool vc_single_counts(const char *name);
 
 /* how[i], enum vc_single, for every allocation of the recording made at value x of the parameter
  * `name`. Errors: VC_ENOMEM. */
-int vc_single_settle(const struct vc_member *m, const char *name, double x, uint8_t *how,
+int vc_single_settle(const struct vc_allocations *m, const char *name, double x, uint8_t *how,
 		     struct vc_error *err);
 
 /* By what factor such a block grows when the parameter goes from x to `at`. */
 double vc_single_factor(enum vc_single how, const char *name, double x, double at,
-			enum vc_lean lean);
+			enum vc_bound bound);
 
 #endif

@@ -51,7 +51,7 @@ static bool varies(const double *grows, uint32_t i)
 
 /* ---- recordings that sort ---- */
 
-bool vc_sort_at(const struct vc_member *m, uint32_t i, struct vc_sort *s)
+bool vc_sort_at(const struct vc_allocations *m, uint32_t i, struct vc_sort *s)
 {
 	const struct vc_take *t = m->take;
 
@@ -80,13 +80,14 @@ bool vc_sort_at(const struct vc_member *m, uint32_t i, struct vc_sort *s)
 struct call { uint32_t at, indices; uint64_t row; };
 
 /* Was allocation i asked for by torch.nn.functional.embedding? */
-static bool is_embedding(const struct vc_member *m, uint32_t i)
+static bool is_embedding(const struct vc_allocations *m, uint32_t i)
 {
-	return vc_member_called(m, i, 8, "embedding", NULL);
+	return vc_allocations_called(m, i, 8, "embedding", NULL);
 }
 
 /* The latest block that may hold the indices of the embedding at i: eight bytes for each row. */
-static bool find_indices(const struct vc_member *m, const double *grows, uint32_t i, struct call *c)
+static bool find_indices(const struct vc_allocations *m, const double *grows, uint32_t i,
+			 struct call *c)
 {
 	uint64_t size = m->take[i].size;
 
@@ -124,7 +125,7 @@ static int by_owner(const void *x, const void *y)
 
 /* The embeddings that come first in a forward pass have the last gradients of its backward pass, in
  * reverse order; what lies between them is data. */
-static int match_calls(const struct vc_member *m, const double *grows, const struct call *call,
+static int match_calls(const struct vc_allocations *m, const double *grows, const struct call *call,
 		       size_t calls, uint32_t from, uint32_t to, struct vc_sorts *out)
 {
 	uint32_t i = to;
@@ -148,7 +149,7 @@ static int match_calls(const struct vc_member *m, const double *grows, const str
 	return 0;
 }
 
-static int find_calls(const struct vc_member *m, const double *grows, struct vc_sorts *out)
+static int find_calls(const struct vc_allocations *m, const double *grows, struct vc_sorts *out)
 {
 	struct call call[CALLS];
 	size_t calls = 0;
@@ -169,7 +170,7 @@ static int find_calls(const struct vc_member *m, const double *grows, struct vc_
 	return rc;
 }
 
-int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out,
+int vc_sort_find(const struct vc_allocations *m, const double *grows, struct vc_sorts *out,
 		 struct vc_error *err)
 {
 	struct vc_sort s;

@@ -25,13 +25,13 @@ struct vc_sort {
 
 struct vc_sorts { struct vc_sort *at; size_t n; };
 
-/* All of them in order. grows: as for vc_scratch_find. The caller frees out->at. Errors:
+/* All of them in order. grows: as for vc_workspace_find. The caller frees out->at. Errors:
  * VC_ENOMEM. */
-int vc_sort_find(const struct vc_member *m, const double *grows, struct vc_sorts *out,
+int vc_sort_find(const struct vc_allocations *m, const double *grows, struct vc_sorts *out,
 		 struct vc_error *err);
 
 /* Is allocation i a gradient that this recording computes by sorting? Fills s. */
-bool vc_sort_at(const struct vc_member *m, uint32_t i, struct vc_sort *s);
+bool vc_sort_at(const struct vc_allocations *m, uint32_t i, struct vc_sort *s);
 /* Is the gradient computed by sorting for so many indices? */
 bool vc_sort_needed(const struct vc_sort *s, uint64_t indices);
 /* Bytes of the 14 blocks in the order they are asked for. */

@@ -8,14 +8,14 @@
 
 struct make {
 	struct vc_family *f;
-	const struct vc_view *v;
-	const struct vc_member *b;
+	const struct vc_scaling *v;
+	const struct vc_allocations *b;
 	size_t base;
-	enum vc_lean lean;
-	const struct vc_goal *goal;
+	enum vc_bound bound;
+	const struct vc_target *target;
 	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
-	const struct vc_turned *turned; /* more turns of loops; NULL: the recorded events */
-	size_t scratch;            /* the last row sum that came */
+	const struct vc_looped *looped; /* more turns of loops; NULL: the recorded events */
+	size_t workspace;            /* the last row sum that came */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
@@ -28,30 +28,30 @@ struct make {
 /* The allocation that made block `id`, or that it repeats, + 1; 0: none. */
 static uint32_t alloc_of(const struct make *k, uint64_t id)
 {
-	if (k->turned && id >= k->turned->from && id < k->turned->ids)
-		return k->turned->of[id - k->turned->from] + 1;
+	if (k->looped && id >= k->looped->from && id < k->looped->ids)
+		return k->looped->of[id - k->looped->from] + 1;
 	return id < k->b->ids ? k->b->of_id[id] : 0;
 }
 
-static enum vc_part part_of(const struct make *k, size_t i)
+static enum vc_mode part_of(const struct make *k, size_t i)
 {
-	return k->goal->apart ? (enum vc_part)k->v->part[i] : VC_PART_TRAIN;
+	return k->target->apart ? (enum vc_mode)k->v->part[i] : VC_MODE_TRAIN;
 }
 
 /* Values by axis in the part that allocation i belongs to. */
 static const double *values(const struct make *k, size_t i)
 {
-	return part_of(k, i) == VC_PART_EVAL ? k->goal->eval : k->goal->train;
+	return part_of(k, i) == VC_MODE_EVAL ? k->target->eval : k->target->train;
 }
 
 static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 {
-	const double *at = eval ? k->goal->eval : k->goal->train;
+	const double *at = eval ? k->target->eval : k->target->train;
 	double size = (double)k->b->take[i].size;
 
-	for (size_t a = 0; k->lean == VC_LEAN_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
+	for (size_t a = 0; k->bound == VC_BOUND_HIGH && k->growth[eval] > 1 && a < k->f->axes; a++)
 		size *= vc_single_factor(VC_SINGLE_MOVES, k->f->axis[a].name, k->f->x[k->base][a],
-					 at[a], k->lean);
+					 at[a], k->bound);
 	return (uint64_t)(size + 0.5);
 }
 
@@ -62,8 +62,8 @@ static double law_size(const struct make *k, size_t i, const double *at)
 
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
-				       k->lean);
-	return vc_view_law(k->f, k->v, k->base, i, at);
+				       k->bound);
+	return vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 
 /* How many indices an embedding has at the target. */
@@ -75,7 +75,7 @@ static uint64_t indices(const struct make *k, const struct vc_sort *s)
 /* Block i belongs to the sorting for an embedding: its size at the target, 0 = no sorting there. */
 static uint64_t sort_size(const struct make *k, size_t i)
 {
-	const struct vc_sort *s = &k->v->sorts.at[k->v->twin[i]];
+	const struct vc_sort *s = &k->v->sorts.at[k->v->counterpart[i]];
 	uint64_t size[VC_SORT_BLOCKS], n = indices(k, s);
 	size_t at = i + VC_SORT_BEFORE - s->owner;
 
@@ -94,11 +94,11 @@ static uint64_t open_size(const struct make *k, size_t i, const double *at)
 
 	for (size_t a = 0; a < k->f->axes; a++)
 		size *= vc_single_factor(k->v->single[a * k->b->n + i], k->f->axis[a].name,
-					 k->f->x[k->base][a], at[a], k->lean);
-	if (k->lean && k->v->lengths.vary && k->v->lengths.group[i]) {
+					 k->f->x[k->base][a], at[a], k->bound);
+	if (k->bound && k->v->lengths.vary && k->v->lengths.group[i]) {
 		double longer = vc_lengths_longer(&k->v->lengths, i, at[0] / k->f->x[k->base][0],
-						  k->lean);
-		size *= k->lean == VC_LEAN_HIGH ? fmax(1, longer) : fmin(1, longer);
+						  k->bound);
+		size *= k->bound == VC_BOUND_HIGH ? fmax(1, longer) : fmin(1, longer);
 	}
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
 }
@@ -108,24 +108,25 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 	if (k->v->origin[i] == VC_BY_SORT)
 		return sort_size(k, i);
 	if (k->v->origin[i] == VC_ALONE)
-		return kept_size(k, i, at == k->goal->eval);
+		return kept_size(k, i, at == k->target->eval);
 	if (k->v->origin[i] == VC_OPEN)
 		return open_size(k, i, at);
-	if (k->v->origin[i] == VC_BY_TWIN) {
+	if (k->v->origin[i] == VC_BY_COUNTERPART) {
 		size_t other = k->v->other[i];
-		double size = vc_view_law(k->f, k->v, k->base, k->v->twin[i], at);
+		double size = vc_scaling_law(k->f, k->v, k->base, k->v->counterpart[i], at);
 
-		if (k->lean == VC_LEAN_NONE || other == VC_UNMATCHED)
+		if (k->bound == VC_BOUND_NONE || other == VC_UNMATCHED)
 			return (uint64_t)size;
-		double second = vc_view_law(k->f, k->v, k->base, other, at);
-		return (uint64_t)(k->lean == VC_LEAN_LOW ? fmin(size, second) : fmax(size, second));
+		double second = vc_scaling_law(k->f, k->v, k->base, other, at);
+		return (uint64_t)(k->bound == VC_BOUND_LOW ? fmin(size, second) :
+							     fmax(size, second));
 	}
 	double size = law_size(k, i, at),
-	       open = k->lean ? size * vc_view_miss(k->f, k->v, k->base, i) : 0;
+	       open = k->bound ? size * vc_scaling_miss(k->f, k->v, k->base, i) : 0;
 
-	if (k->lean == VC_LEAN_HIGH)
-		size *= vc_view_steep(k->f, k->v, k->base, i, at);
-	return (uint64_t)(k->lean == VC_LEAN_HIGH ? size + open : fmax(size - open, 1));
+	if (k->bound == VC_BOUND_HIGH)
+		size *= vc_scaling_steep(k->f, k->v, k->base, i, at);
+	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
 }
 
 /* What is neither of training nor of evaluation may be of either. */
@@ -133,10 +134,10 @@ static uint64_t size_at(const struct make *k, size_t i)
 {
 	uint64_t size = size_with(k, i, values(k, i)), other;
 
-	if (part_of(k, i) != VC_PART_ALL || k->lean == VC_LEAN_NONE)
+	if (part_of(k, i) != VC_MODE_ALL || k->bound == VC_BOUND_NONE)
 		return size;
-	other = size_with(k, i, k->goal->eval);
-	return (k->lean == VC_LEAN_LOW) == (other < size) ? other : size;
+	other = size_with(k, i, k->target->eval);
+	return (k->bound == VC_BOUND_LOW) == (other < size) ? other : size;
 }
 
 static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
@@ -218,14 +219,14 @@ static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
 	return s && s->owner == i && !s->present && vc_sort_needed(s, indices(k, s)) ? s : NULL;
 }
 
-static int owner(struct make *k, const struct vc_scratch *s, const struct vc_event *e,
+static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
 	double rows = (double)size_at(k, s->source) / (double)s->row;
-	bool needed = vc_scratch_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
+	bool needed = vc_workspace_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
 				      &k->semaphores);
 
-	k->rep->scratch++;
+	k->rep->workspace++;
 	if (needed && !s->present)
 		return insert_scratch(k, e, err);
 	k->skip[0] = k->skip[1] = UINT64_MAX;
@@ -238,7 +239,7 @@ static int owner(struct make *k, const struct vc_scratch *s, const struct vc_eve
 /* The row sum that allocation i begins, or VC_UNMATCHED. */
 static uint32_t scratch_at(const struct make *k, size_t i)
 {
-	const struct vc_scratches *l = &k->v->scratch;
+	const struct vc_workspaces *l = &k->v->workspace;
 	size_t from = 0, to = l->n;
 
 	while (from < to) { /* in order of their owners */
@@ -254,7 +255,7 @@ static uint32_t scratch_at(const struct make *k, size_t i)
 
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
-	const struct vc_scratches *l = &k->v->scratch;
+	const struct vc_workspaces *l = &k->v->workspace;
 	const struct vc_sort *sort = starts_sorting(k, i);
 	struct vc_event e = *from;
 	uint32_t at = scratch_at(k, i);
@@ -265,14 +266,14 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 		return 0;
 	}
 	if (k->v->origin[i] == VC_BY_ROWS)
-		e.size = l->at[k->scratch].owner + 1 == i ? k->partial : k->semaphores;
+		e.size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
 	else
 		e.size = size_at(k, i);
 	if (!e.size && k->v->origin[i] == VC_BY_SORT)
 		return 0;
 	int rc = sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err);
 	if (!rc && at != VC_UNMATCHED) {
-		k->scratch = at;
+		k->workspace = at;
 		rc = owner(k, &l->at[at], &e, err);
 	}
 	return rc;
@@ -305,7 +306,7 @@ static void report(struct make *k)
 {
 	struct vc_family_report *r = k->rep;
 
-	r->members = k->f->n;
+	r->recordings = k->f->n;
 	r->base = k->base;
 	r->single = k->f->n == 1;
 	r->allocs = k->b->n;
@@ -316,13 +317,13 @@ static void report(struct make *k)
 	r->lengths = k->v->lengths.vary;
 	r->same = true;
 	for (size_t a = 0; a < k->f->axes; a++)
-		r->same &= k->goal->train[a] == k->f->x[k->base][a] &&
-			   k->goal->eval[a] == k->f->x[k->base][a];
+		r->same &= k->target->train[a] == k->f->x[k->base][a] &&
+			   k->target->eval[a] == k->f->x[k->base][a];
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
-		r->borrowed += k->v->origin[i] == VC_BY_TWIN;
+		r->borrowed += k->v->origin[i] == VC_BY_COUNTERPART;
 		r->rounded |= !r->same && k->v->origin[i] == VC_BY_LAW &&
-			      vc_view_miss(k->f, k->v, k->base, i) > 0;
+			      vc_scaling_miss(k->f, k->v, k->base, i) > 0;
 	}
 }
 
@@ -341,46 +342,47 @@ static int finish(struct make *k, struct vc_error *err)
 		char eval[VC_PARAM_TEXT];
 
 		vc_meta_param(m, name,
-			      k->f->axis[a].part == VC_PART_EVAL ? k->goal->eval[a] :
-								   k->goal->train[a]);
+			      k->f->axis[a].part == VC_MODE_EVAL ? k->target->eval[a] :
+								   k->target->train[a]);
 		snprintf(eval, sizeof(eval), "eval_%s", name);
-		if (k->f->axis[a].part == VC_PART_ALL && k->goal->train[a] != k->goal->eval[a])
-			vc_meta_param(m, eval, k->goal->eval[a]);
+		if (k->f->axis[a].part == VC_MODE_ALL && k->target->train[a] != k->target->eval[a])
+			vc_meta_param(m, eval, k->target->eval[a]);
 	}
 	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
 }
 
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
-		 const struct vc_goal *goal, struct vc_trace *out, struct vc_family_report *rep,
+		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
 {
-	struct make k = { .f = f, .lean = ask->lean, .out = out, .rep = rep, .base = base,
-			  .b = &f->m[base], .v = &f->view[base], .goal = goal,
+	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
+			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
 			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
-	struct vc_turned turned = { .from = 0 };
+	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
 	for (size_t a = 0; a < f->axes; a++) {
-		k.growth[0] *= goal->train[a] / f->x[base][a];
-		k.growth[1] *= goal->eval[a] / f->x[base][a];
+		k.growth[0] *= target->train[a] / f->x[base][a];
+		k.growth[1] *= target->eval[a] / f->x[base][a];
 	}
 	report(&k);
-	if (k.v->loops.n && goal->train[0] > f->x[base][0]) {
-		rc = vc_loops_turn(&k.v->loops, k.b, goal->train[0] - f->x[base][0], &turned, err);
-		k.turned = &turned;
-		k.next_id = turned.ids;
-		rep->turns = turned.turns;
-		from = &turned.trace;
+	if (k.v->loops.n && target->train[0] > f->x[base][0]) {
+		rc = vc_loops_repeat(&k.v->loops, k.b, target->train[0] - f->x[base][0], &looped,
+				     err);
+		k.looped = &looped;
+		k.next_id = looped.ids;
+		rep->turns = looped.turns;
+		from = &looped.trace;
 	}
 	for (size_t e = 0; !rc && e < from->n; e++)
 		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)
 		rc = finish(&k, err);
-	if (k.turned)
-		vc_turned_fini(&turned);
+	if (k.looped)
+		vc_looped_fini(&looped);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

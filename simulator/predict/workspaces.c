@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspaces.c - recognises bias gradients in an event stream without names.
  *
- * With scratch the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row
+ * With workspace the pattern is unmistakable: sums, partial sums, semaphores are asked for in a row
  * and the last two are given back at once, with sizes that only the formula of reduction.c
- * produces. Without scratch, a bias gradient is a constant block of n values asked for right
+ * produces. Without workspace, a bias gradient is a constant block of n values asked for right
  * after the constant block of the weight's gradient (n * k values), while the gradient that flows
  * in (rows * n) and the layer's input or its gradient (rows * k) are alive. */
 #include "simulator/predict/workspaces.h"
@@ -24,17 +24,17 @@ enum {
 	NEAR = 64, /* allocations before a bias gradient among which the gradient it sums is */
 };
 
-bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows,
+bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
 		     const struct vc_reduction_card *card, uint64_t *partial,
 		     uint64_t *semaphores)
 {
-	if (s->kind == VC_SCRATCH_SUM)
+	if (s->kind == VC_WORKSPACE_SUM)
 		return vc_reduction(s->width, rows, card, partial, semaphores);
-	return vc_norm_scratch(s->width, rows, s->kind == VC_SCRATCH_NORM ? 4 : 2, partial,
+	return vc_norm_scratch(s->width, rows, s->kind == VC_WORKSPACE_NORM ? 4 : 2, partial,
 			       semaphores);
 }
 
-bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
+bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
 {
 	if (i + 2 >= m->n)
 		return false;
@@ -44,16 +44,16 @@ bool vc_scratch_follows(const struct vc_member *m, uint32_t i)
 	       m->died[i + 1] == b + 4;
 }
 
-static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element,
-		   const struct vc_reduction_card *card, struct vc_scratch *out)
+static bool sum_of(const struct vc_allocations *m, uint32_t i, uint32_t element,
+		   const struct vc_reduction_card *card, struct vc_workspace *out)
 {
 	uint64_t n = m->take[i].size / element, lo, hi;
 	enum vc_limit limit;
 
-	if (!vc_scratch_follows(m, i) || m->take[i].size % element ||
+	if (!vc_workspace_follows(m, i) || m->take[i].size % element ||
 	    !vc_reduction_rows(n, m->take[i + 1].size, m->take[i + 2].size, card, &lo, &hi, &limit))
 		return false;
-	*out = (struct vc_scratch){.owner = i,
+	*out = (struct vc_workspace){.owner = i,
 				   .source = VC_UNMATCHED,
 				   .width = (uint32_t)n,
 				   .row = m->take[i].size,
@@ -64,15 +64,15 @@ static bool sum_of(const struct vc_member *m, uint32_t i, uint32_t element,
 	return true;
 }
 
-static bool sum_present(const struct vc_member *m, uint32_t i, const struct vc_reduction_card *card,
-			struct vc_scratch *out)
+static bool sum_present(const struct vc_allocations *m, uint32_t i,
+			const struct vc_reduction_card *card, struct vc_workspace *out)
 {
 	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out);
 }
 
 /* cuBLAS workspaces (PyTorch's defaults for Hopper and before, one per stream and thread): constant
  * and asked for in the middle of things. */
-static bool is_workspace(const struct vc_member *m, uint32_t i)
+static bool is_workspace(const struct vc_allocations *m, uint32_t i)
 {
 	uint64_t size = m->take[i].size;
 
@@ -85,7 +85,7 @@ static bool varies(const double *grows, uint32_t i)
 }
 
 /* Blocks of the same rows grow by the same factor (sizes are whole bytes). */
-static bool alike(const struct vc_member *m, const double *grows, uint32_t i, uint32_t j)
+static bool alike(const struct vc_allocations *m, const double *grows, uint32_t i, uint32_t j)
 {
 	double slack = 1e-4 + 0.6 / (double)m->take[i].size + 0.6 / (double)m->take[j].size;
 
@@ -94,14 +94,14 @@ static bool alike(const struct vc_member *m, const double *grows, uint32_t i, ui
 
 /* What a matrix product borrows for itself and gives back at once (cuBLAS workspaces from the
  * caching allocator, PyTorch 2.15): no gradient is given back so soon. */
-static bool is_borrowed(const struct vc_member *m, const double *grows, uint32_t i)
+static bool is_borrowed(const struct vc_allocations *m, const double *grows, uint32_t i)
 {
 	return m->take[i].size >= BORROWED && m->died[i] == m->born[i] + 1 && !varies(grows, i);
 }
 
 /* The allocations beside i, as if nothing had been borrowed in between; before the first: i,
  * behind the last: m->n. */
-static uint32_t before(const struct vc_member *m, const double *grows, uint32_t i)
+static uint32_t before(const struct vc_allocations *m, const double *grows, uint32_t i)
 {
 	uint32_t j = i;
 
@@ -111,7 +111,7 @@ static uint32_t before(const struct vc_member *m, const double *grows, uint32_t 
 	return i;
 }
 
-static uint32_t behind(const struct vc_member *m, const double *grows, uint32_t i)
+static uint32_t behind(const struct vc_allocations *m, const double *grows, uint32_t i)
 {
 	do
 		i++;
@@ -121,7 +121,8 @@ static uint32_t behind(const struct vc_member *m, const double *grows, uint32_t 
 
 /* Under autocast a gradient is cast as soon as it is made: a weight's and a bias's of twice the
  * bytes of those just before are no second layer. */
-static bool is_cast(const struct vc_member *m, const double *grows, uint32_t weight, uint32_t i)
+static bool is_cast(const struct vc_allocations *m, const double *grows, uint32_t weight,
+		    uint32_t i)
 {
 	bool vector = false, matrix = false;
 
@@ -137,13 +138,14 @@ static bool is_cast(const struct vc_member *m, const double *grows, uint32_t wei
 
 /* A gradient in half precision goes as soon as its copy of twice the size is made: that copy is
  * not the gradient of a weight with two inputs. */
-static bool is_copied(const struct vc_member *m, uint32_t i, uint32_t to)
+static bool is_copied(const struct vc_allocations *m, uint32_t i, uint32_t to)
 {
 	return m->take[to].size == 2 * m->take[i].size && m->died[i] > m->born[to] &&
 	       m->died[i] <= m->born[to] + 2;
 }
 
-static bool is_weight_of(const struct vc_member *m, const double *grows, uint32_t w, uint64_t size)
+static bool is_weight_of(const struct vc_allocations *m, const double *grows, uint32_t w,
+			 uint64_t size)
 {
 	return w < m->n && !varies(grows, w) && !is_workspace(m, w) &&
 	       m->take[w].size % size == 0 && m->take[w].size / size >= 2;
@@ -155,11 +157,12 @@ struct layer { uint64_t k; uint32_t weight, input, at; };
 
 /* Could allocation i be a bias gradient? Its weight's gradient stands before it, or after it (and
  * after the buffers). */
-static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i, struct layer *l)
+static bool layer_of(const struct vc_allocations *m, const double *grows, uint32_t i,
+		     struct layer *l)
 {
 	uint64_t size = m->take[i].size;
 	uint32_t last = before(m, grows, i), further = before(m, grows, last);
-	uint32_t next = behind(m, grows, vc_scratch_follows(m, i) ? i + 2 : i);
+	uint32_t next = behind(m, grows, vc_workspace_follows(m, i) ? i + 2 : i);
 
 	if (last == i || varies(grows, i) || !size || size % 2 || size > WIDEST)
 		return false;
@@ -180,7 +183,7 @@ static bool layer_of(const struct vc_member *m, const double *grows, uint32_t i,
 }
 
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
-static bool witness(const struct vc_member *m, const double *grows, const struct layer *l,
+static bool witness(const struct vc_allocations *m, const double *grows, const struct layer *l,
 		    uint32_t source, uint64_t size)
 {
 	uint32_t now = m->born[l->at];
@@ -194,8 +197,8 @@ static bool witness(const struct vc_member *m, const double *grows, const struct
 
 /* Usually the gradient of the layer's input (rows * k) stands beside that of its weight: then the
  * rows are known and only their block is missing. */
-static uint32_t by_input_gradient(const struct vc_member *m, const double *grows,
-				  const struct vc_scratch *s, const struct layer *l, uint64_t row)
+static uint32_t by_input_gradient(const struct vc_allocations *m, const double *grows,
+				  const struct vc_workspace *s, const struct layer *l, uint64_t row)
 {
 	uint32_t now = m->born[l->at];
 
@@ -213,8 +216,8 @@ static uint32_t by_input_gradient(const struct vc_member *m, const double *grows
 
 /* The latest live block that could be the rows: where a row of the layer's input has `row` bytes
  * (0: unknown) a witness is alive, and their number is one that the buffers allow. */
-static uint32_t source_of(const struct vc_member *m, const double *grows,
-			  const struct vc_scratch *s, const struct layer *l, uint64_t row)
+static uint32_t source_of(const struct vc_allocations *m, const double *grows,
+			  const struct vc_workspace *s, const struct layer *l, uint64_t row)
 {
 	uint32_t now = m->born[l->at], j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
@@ -234,17 +237,18 @@ static uint32_t source_of(const struct vc_member *m, const double *grows,
 
 /* Are the gradients of this layer half as large as its parameters (autocast, a copy made once a
  * step)? */
-static bool is_half(const struct vc_member *m, uint32_t owner, const struct layer *l)
+static bool is_half(const struct vc_allocations *m, uint32_t owner, const struct layer *l)
 {
 	uint64_t weight = m->take[l->weight].size, bias = m->take[owner].size;
 
-	return !vc_member_has_lasting(m, weight) && vc_member_has_lasting(m, 2 * weight) &&
-	       vc_member_has_lasting(m, 2 * bias);
+	return !vc_allocations_has_lasting(m, weight) &&
+	       vc_allocations_has_lasting(m, 2 * weight) &&
+	       vc_allocations_has_lasting(m, 2 * bias);
 }
 
 /* Bytes per value of the sums where no buffer tells: half when the parameters say so, or the
  * weight's gradient is copied to twice its size soon after (autocast), else float. */
-static uint32_t element_of(const struct vc_member *m, const double *grows, uint32_t owner,
+static uint32_t element_of(const struct vc_allocations *m, const double *grows, uint32_t owner,
 			   const struct layer *l)
 {
 	if (is_half(m, owner, l))
@@ -255,10 +259,10 @@ static uint32_t element_of(const struct vc_member *m, const double *grows, uint3
 	return 4;
 }
 
-static int push(struct vc_scratches *l, const struct vc_scratch *s)
+static int push(struct vc_workspaces *l, const struct vc_workspace *s)
 {
 	if (!(l->n & (l->n - 1))) {
-		struct vc_scratch *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
+		struct vc_workspace *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
 		if (!at)
 			return VC_ENOMEM;
 		l->at = at;
@@ -270,8 +274,8 @@ static int push(struct vc_scratches *l, const struct vc_scratch *s)
 /* The gradient of a factor per column (an RMS norm written out, a layer scale): the products,
  * rows * n values, are made for their sum alone and given back with it. Half where a cast to
  * float follows. */
-static bool product_at(const struct vc_member *m, const double *grows,
-		       const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+static bool product_at(const struct vc_allocations *m, const double *grows,
+		       const struct vc_reduction_card *card, uint32_t i, struct vc_workspace *s)
 {
 	uint64_t size = m->take[i].size, rows, a, b;
 	uint32_t element = 4;
@@ -292,8 +296,8 @@ static bool product_at(const struct vc_member *m, const double *grows,
 }
 
 /* The rows of a sum that has buffers. */
-static uint32_t present_source(const struct vc_member *m, const double *grows,
-			       const struct vc_scratch *s, const struct layer *l, bool known)
+static uint32_t present_source(const struct vc_allocations *m, const double *grows,
+			       const struct vc_workspace *s, const struct layer *l, bool known)
 {
 	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width) : VC_UNMATCHED;
 
@@ -301,16 +305,16 @@ static uint32_t present_source(const struct vc_member *m, const double *grows,
 }
 
 /* A bias gradient at allocation i, with or without buffers. */
-static bool sum_at(const struct vc_member *m, const double *grows,
-		   const struct vc_reduction_card *card, uint32_t i, struct vc_scratch *s)
+static bool sum_at(const struct vc_allocations *m, const double *grows,
+		   const struct vc_reduction_card *card, uint32_t i, struct vc_workspace *s)
 {
 	struct layer l, none = { .at = i, .input = i };
 	uint64_t a, b;
 	bool known = layer_of(m, grows, i, &l);
 
-	*s = (struct vc_scratch){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
+	*s = (struct vc_workspace){ .owner = i, .source = VC_UNMATCHED, .most = UINT64_MAX };
 	if (sum_present(m, i, card, s)) {
-		struct vc_scratch half;
+		struct vc_workspace half;
 
 		s->source = present_source(m, grows, s, known ? &l : &none, known);
 		if (known && is_half(m, i, &l) && sum_of(m, i, 2, card, &half)) {
@@ -337,7 +341,8 @@ static bool sum_at(const struct vc_member *m, const double *grows,
 }
 
 /* Sums, weighted sums and two gradients, n floats each, then the gradient of the input. */
-static bool is_norm_back(const struct vc_member *m, const double *grows, uint32_t i, uint32_t after)
+static bool is_norm_back(const struct vc_allocations *m, const double *grows, uint32_t i,
+			 uint32_t after)
 {
 	uint64_t size = m->take[i].size;
 
@@ -348,7 +353,7 @@ static bool is_norm_back(const struct vc_member *m, const double *grows, uint32_
 }
 
 /* Mean and deviation die with the backward pass of the same layer. */
-static bool has_back(const struct vc_member *m, const double *grows, uint32_t i)
+static bool has_back(const struct vc_allocations *m, const double *grows, uint32_t i)
 {
 	if (m->died[i] == VC_NEVER)
 		return false;
@@ -356,27 +361,27 @@ static bool has_back(const struct vc_member *m, const double *grows, uint32_t i)
 
 	for (uint32_t j = last < m->n ? last : (uint32_t)m->n - 1; j > i + 3 && j + 24 > last; j--)
 		if (m->take[j].size == m->take[i].size &&
-		    is_norm_back(m, grows, j, vc_scratch_follows(m, j) ? j + 3 : j + 1))
+		    is_norm_back(m, grows, j, vc_workspace_follows(m, j) ? j + 3 : j + 1))
 			return true;
 	return false;
 }
 
 /* Batch normalisation: the output, then mean and inverse deviation (forward). */
-static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i,
-		    struct vc_scratch *s)
+static bool norm_at(const struct vc_allocations *m, const double *grows, uint32_t i,
+		    struct vc_workspace *s)
 {
 	const struct vc_take *t = m->take;
 	uint64_t size = t[i].size, a = 0, b = 0;
-	uint32_t after = vc_scratch_follows(m, i) ? i + 3 : i + 1;
+	uint32_t after = vc_workspace_follows(m, i) ? i + 3 : i + 1;
 
 	if (i < 3 || varies(grows, i) || t[i - 1].size != size || varies(grows, i - 1) ||
 	    size % 4 || size < 256)
 		return false;
-	*s = (struct vc_scratch){ .kind = VC_SCRATCH_NORM, .owner = i, .source = i - 2,
+	*s = (struct vc_workspace){ .kind = VC_WORKSPACE_NORM, .owner = i, .source = i - 2,
 				  .width = (uint32_t)(size / 4), .row = size,
 				  .present = after == i + 3 };
 	if (is_norm_back(m, grows, i, after)) {
-		s->kind = VC_SCRATCH_NORM_BACK;
+		s->kind = VC_WORKSPACE_NORM_BACK;
 		s->source = after;
 	} else if (!has_back(m, grows, i)) {
 		return false;
@@ -386,7 +391,7 @@ static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i,
 	if (!s->present)
 		return true;
 	for (int half = 0; half < 2; half++, s->row /= 2) /* half rows are half as long */
-		if (vc_scratch_size(s, t[s->source].size / s->row, NULL, &a, &b) &&
+		if (vc_workspace_size(s, t[s->source].size / s->row, NULL, &a, &b) &&
 		    a == t[i + 1].size && b == t[i + 2].size)
 			return true;
 	return false;
@@ -394,18 +399,19 @@ static bool norm_at(const struct vc_member *m, const double *grows, uint32_t i,
 
 /* Normalisations of images go another way and look alike: one that should have buffers and has
  * none betrays them all. */
-static void drop_false_norms(const struct vc_member *m, struct vc_scratches *l)
+static void drop_false_norms(const struct vc_allocations *m, struct vc_workspaces *l)
 {
 	bool betrayed = false;
 	uint64_t a, b;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		betrayed |= l->at[i].kind != VC_SCRATCH_SUM && !l->at[i].present &&
-			    vc_scratch_size(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
-					    NULL, &a, &b);
+		betrayed |=
+			l->at[i].kind != VC_WORKSPACE_SUM && !l->at[i].present &&
+			vc_workspace_size(&l->at[i], m->take[l->at[i].source].size / l->at[i].row,
+					  NULL, &a, &b);
 	for (size_t i = 0; i < l->n; i++)
-		if (!betrayed || l->at[i].kind == VC_SCRATCH_SUM)
+		if (!betrayed || l->at[i].kind == VC_WORKSPACE_SUM)
 			l->at[kept++] = l->at[i];
 	l->n = kept;
 }
@@ -422,7 +428,7 @@ static int by_bytes(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-static int read_made(const struct vc_member *m, const double *grows, const char *file,
+static int read_made(const struct vc_allocations *m, const double *grows, const char *file,
 		     struct made *out, struct vc_error *err)
 {
 	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
@@ -430,7 +436,7 @@ static int read_made(const struct vc_member *m, const double *grows, const char 
 		return vc_nomem(err, "the row sums of a recording");
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->take[i].site && varies(grows, i) &&
-		    vc_member_called(m, i, NAMED, NULL, file))
+		    vc_allocations_called(m, i, NAMED, NULL, file))
 			out->size[out->n++] = m->take[i].size;
 	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
 	return 0;
@@ -443,13 +449,14 @@ static bool is_made(const struct made *l, uint64_t size)
 
 /* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a
  * convolution that live now were summed over rows? */
-static bool lacks_buffers(const struct vc_member *m, const double *grows, const struct made *conv,
-			  const struct vc_reduction_card *card, uint32_t i)
+static bool lacks_buffers(const struct vc_allocations *m, const double *grows,
+			  const struct made *conv, const struct vc_reduction_card *card,
+			  uint32_t i)
 {
 	uint64_t size = m->take[i].size, a, b;
 	struct layer l;
 
-	if (m->take[i].site || size % 4 || vc_scratch_follows(m, i) || !layer_of(m, grows, i, &l))
+	if (m->take[i].site || size % 4 || vc_workspace_follows(m, i) || !layer_of(m, grows, i, &l))
 		return false;
 	for (uint32_t j = l.at; j-- > 0 && l.at - j < NEAR;)
 		if (varies(grows, j) && m->died[j] > m->born[l.at] && m->take[j].size % size == 0 &&
@@ -461,8 +468,8 @@ static bool lacks_buffers(const struct vc_member *m, const double *grows, const 
 /* Maps of channels first are summed another way, without buffers, and look alike (a convolution
  * of one pixel has the sizes of a linear layer): one bias gradient that should have buffers and
  * has none tells, where no other has them. */
-static int drop_convolutions(const struct vc_member *m, const double *grows,
-			     const struct vc_reduction_card *card, struct vc_scratches *l,
+static int drop_convolutions(const struct vc_allocations *m, const double *grows,
+			     const struct vc_reduction_card *card, struct vc_workspaces *l,
 			     struct vc_error *err)
 {
 	struct made conv = { 0 }, linear = { 0 };
@@ -473,7 +480,7 @@ static int drop_convolutions(const struct vc_member *m, const double *grows,
 	if (!rc)
 		rc = read_made(m, grows, "linear.py", &linear, err);
 	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
-		proven |= l->at[i].kind == VC_SCRATCH_SUM && l->at[i].present &&
+		proven |= l->at[i].kind == VC_WORKSPACE_SUM && l->at[i].present &&
 			  l->at[i].source != VC_UNMATCHED &&
 			  is_made(&conv, m->take[l->at[i].source].size) &&
 			  !is_made(&linear, m->take[l->at[i].source].size);
@@ -482,7 +489,7 @@ static int drop_convolutions(const struct vc_member *m, const double *grows,
 	for (size_t i = 0; betrayed && i < l->n; i++) {
 		uint64_t size = l->at[i].source == VC_UNMATCHED ? 0 : m->take[l->at[i].source].size;
 
-		if (l->at[i].kind != VC_SCRATCH_SUM || !is_made(&conv, size) ||
+		if (l->at[i].kind != VC_WORKSPACE_SUM || !is_made(&conv, size) ||
 		    is_made(&linear, size))
 			l->at[kept++] = l->at[i];
 	}
@@ -492,20 +499,20 @@ static int drop_convolutions(const struct vc_member *m, const double *grows,
 	return rc;
 }
 
-int vc_scratch_find(const struct vc_member *m, const double *grows,
-		    const struct vc_reduction_card *card, struct vc_scratches *out,
+int vc_workspace_find(const struct vc_allocations *m, const double *grows,
+		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err)
 {
-	struct vc_scratch s;
+	struct vc_workspace s;
 	bool nameless = false;
 
-	*out = (struct vc_scratches){ 0 };
+	*out = (struct vc_workspaces){ 0 };
 	for (uint32_t i = 0; i < m->n; i++)
 		nameless |= !m->take[i].site;
 	for (uint32_t i = 1; i < m->n; i++)
 		/* Where some allocations have no Python frames, those of the backward pass are
 		 * they. */
-		if (((!(nameless && m->take[i].site) || vc_scratch_follows(m, i)) &&
+		if (((!(nameless && m->take[i].site) || vc_workspace_follows(m, i)) &&
 		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
 			if (!push(out, &s))
 				continue;
@@ -516,9 +523,10 @@ int vc_scratch_find(const struct vc_member *m, const double *grows,
 	return drop_convolutions(m, grows, card, out, err);
 }
 
-void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer)
+void vc_workspace_mark(const struct vc_allocations *m, const struct vc_reduction_card *card,
+		       bool *buffer)
 {
-	struct vc_scratch s;
+	struct vc_workspace s;
 
 	for (uint32_t i = 0; i < m->n; i++)
 		if (sum_present(m, i, card, &s))
@@ -527,7 +535,7 @@ void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *
 
 /* How well a card's arithmetic fits: sums of different widths whose buffers fill exactly this card
  * speak for it, one that would fill more than it has speaks against it. */
-static int evidence(const struct vc_member *m, size_t n, const struct vc_reduction_card *card)
+static int evidence(const struct vc_allocations *m, size_t n, const struct vc_reduction_card *card)
 {
 	uint64_t seen[WIDTHS];
 	int score = 0;
@@ -535,7 +543,7 @@ static int evidence(const struct vc_member *m, size_t n, const struct vc_reducti
 
 	for (size_t k = 0; k < n; k++)
 		for (uint32_t i = 0; i < m[k].n && widths < WIDTHS; i++) {
-			struct vc_scratch s;
+			struct vc_workspace s;
 			size_t j = 0;
 
 			if (!sum_present(&m[k], i, card, &s) || s.limit == VC_LIMIT_ROWS)
@@ -551,7 +559,7 @@ static int evidence(const struct vc_member *m, size_t n, const struct vc_reducti
 	return score;
 }
 
-struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known)
+struct vc_reduction_card vc_workspace_card(const struct vc_allocations *m, size_t n, bool *known)
 {
 	struct vc_reduction_card best = { 132, 2048 };
 	int most = evidence(m, n, &best);

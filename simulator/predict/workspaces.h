@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspaces.h - where a recording asks for scratch buffers that a kernel's launch arithmetic
+/* workspaces.h - where a recording asks for workspace buffers that a kernel's launch arithmetic
  * decides, or would at another size: sums over rows (bias gradients) and batch normalisation of
  * rows. */
 #ifndef VC_WORKSPACES_H
@@ -12,11 +12,11 @@
 #include "simulator/predict/allocations.h"
 #include "simulator/anatomy/reduction.h"
 
-enum vc_scratch_kind { VC_SCRATCH_SUM, VC_SCRATCH_NORM, VC_SCRATCH_NORM_BACK };
+enum vc_workspace_kind { VC_WORKSPACE_SUM, VC_WORKSPACE_NORM, VC_WORKSPACE_NORM_BACK };
 
-struct vc_scratch {
-	enum vc_scratch_kind kind;
-	uint32_t owner;    /* allocation of the sums; with scratch, the next two are the buffers */
+struct vc_workspace {
+	enum vc_workspace_kind kind;
+	uint32_t owner; /* allocation of the sums; with workspace, the next two are the buffers */
 	uint32_t source;   /* allocation of the rows, or VC_UNMATCHED */
 	uint32_t width;    /* values per row */
 	uint64_t row;      /* bytes of a row of the source: source size / row = rows */
@@ -25,28 +25,29 @@ struct vc_scratch {
 	enum vc_limit limit;  /* present: what decided the buffers' size */
 };
 
-struct vc_scratches { struct vc_scratch *at; size_t n; };
+struct vc_workspaces { struct vc_workspace *at; size_t n; };
 
 /* Bytes of the two buffers for that many rows; false: none. */
-bool vc_scratch_size(const struct vc_scratch *s, uint64_t rows,
+bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
 		     const struct vc_reduction_card *card, uint64_t *partial,
 		     uint64_t *semaphores);
 
 /* Do two buffers follow this allocation that are given back at once, the second first? */
-bool vc_scratch_follows(const struct vc_member *m, uint32_t owner);
+bool vc_workspace_follows(const struct vc_allocations *m, uint32_t owner);
 
 /* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no
  * data, and are not to be taken for any of another recording. */
-void vc_scratch_mark(const struct vc_member *m, const struct vc_reduction_card *card, bool *buffer);
+void vc_workspace_mark(const struct vc_allocations *m, const struct vc_reduction_card *card,
+		       bool *buffer);
 
 /* All of them, in order. grows[i]: the factor by which allocation i would grow with the parameter
  * (1: it does not). The caller frees out->at. Errors: VC_ENOMEM. */
-int vc_scratch_find(const struct vc_member *m, const double *grows,
-		    const struct vc_reduction_card *card, struct vc_scratches *out,
+int vc_workspace_find(const struct vc_allocations *m, const double *grows,
+		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err);
 
 /* The card whose launch arithmetic explains most of the buffers of these recordings: a snapshot
  * does not name its card. Where none does, that of the H100 and H200, and *known is false. */
-struct vc_reduction_card vc_scratch_card(const struct vc_member *m, size_t n, bool *known);
+struct vc_reduction_card vc_workspace_card(const struct vc_allocations *m, size_t n, bool *known);
 
 #endif

@@ -45,7 +45,7 @@ static void describe(struct vc_session *s)
 	if (r->unsettled_bytes)
 		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
 			 100 * (1 - s->matched));
-	if (w->any_card && r->scratch)
+	if (w->any_card && r->workspace)
 		snprintf(card, sizeof(card),
 			 "; no card is named: row sums as on %u multiprocessors, -g says "
 			 "otherwise",
@@ -59,7 +59,7 @@ static void describe(struct vc_session *s)
 	else
 		snprintf(w->trust, sizeof(w->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",
-			 r->members, 100 * s->matched, alone,
+			 r->recordings, 100 * s->matched, alone,
 			 r->lengths ? "; steps differ in the length of their samples: the "
 				      "longest decides" :
 				      "",
@@ -102,8 +102,8 @@ static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *
 /* What else is on the device is not in a predicted trace: the most that a recording saw. */
 static void inherit(const struct vc_session *s, struct vc_device_census *d)
 {
-	for (size_t i = 0; i < s->whatif->members; i++) {
-		const struct vc_device_census *m = s->whatif->member[i].device;
+	for (size_t i = 0; i < s->whatif->recordings; i++) {
+		const struct vc_device_census *m = s->whatif->recording[i].device;
 
 		d->outside = m && m->outside > d->outside ? m->outside : d->outside;
 	}
@@ -136,7 +136,7 @@ static int predict(struct vc_session *s, const struct vc_param_value *at, size_t
 
 	if (r < 0)
 		return r;
-	const struct vc_session *base = &w->member[w->report.base];
+	const struct vc_session *base = &w->recording[w->report.base];
 	w->nearest = base->path;
 	s->meta = s->trace.meta;
 	s->path = base->path;
@@ -159,17 +159,17 @@ static int open_members(struct vc_session *s, size_t n, char **paths, unsigned f
 
 	if (n > MOST)
 		return vc_fail(err, VC_EUSAGE, "at most %d recordings of one family", MOST);
-	w->member = calloc(n, sizeof(*w->member));
-	if (!w->member)
+	w->recording = calloc(n, sizeof(*w->recording));
+	if (!w->recording)
 		return vc_nomem(err, "the recordings");
 	for (size_t i = 0; i < n; i++) {
-		int r = vc_session_open_one(&w->member[w->members++], s->opt, paths[i],
+		int r = vc_session_open_one(&w->recording[w->recordings++], s->opt, paths[i],
 					    flags | VC_SESSION_IN_MEMORY, err);
 		if (r < 0)
 			return r;
-		t[i] = &w->member[i].trace;
+		t[i] = &w->recording[i].trace;
 	}
-	w->family = vc_family_new(t, n, w->member[0].device->device, false, err);
+	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
 	return w->family ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
 }
 
@@ -186,7 +186,7 @@ static void choose_cards(struct vc_session *s)
 	struct vc_whatif *w = s->whatif;
 	struct vc_reduction_card recorded = vc_family_card(w->family);
 	bool known = vc_family_card_known(w->family);
-	const struct vc_meta *m = w->member[0].meta;
+	const struct vc_meta *m = w->recording[0].meta;
 
 	for (size_t i = 0; i < m->devices; i++) {
 		const struct vc_device_info *d = &m->device[i];
@@ -242,8 +242,8 @@ static int open_at(const struct vc_session *from, const struct vc_param_value *a
 	if (!out->whatif)
 		return vc_nomem(err, "a prediction");
 	pthread_mutex_init(&out->whatif->lock, NULL);
-	out->whatif->member = from->whatif->member;
-	out->whatif->members = from->whatif->members;
+	out->whatif->recording = from->whatif->recording;
+	out->whatif->recordings = from->whatif->recordings;
 	out->whatif->family = from->whatif->family;
 	out->whatif->borrowed = true;
 	out->whatif->card = *card;
@@ -372,7 +372,7 @@ static int alternative(const struct vc_session *s, size_t k, struct vc_trace *ou
 	struct vc_error ignored;
 
 	if (k < 2)
-		ask.lean = k ? VC_LEAN_HIGH : VC_LEAN_LOW;
+		ask.bound = k ? VC_BOUND_HIGH : VC_BOUND_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
 	if (ask.has_order && (ask.order == w->report.base || w->report.single || w->report.turns))
@@ -393,7 +393,7 @@ static int on_another_card(const struct vc_session *s, size_t k, struct vc_trace
 {
 	struct vc_whatif *w = s->whatif;
 	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = others[k] };
-	int r = w->any_card && w->report.scratch ? vc_family_at(w->family, &ask, out, NULL, err) :
+	int r = w->any_card && w->report.workspace ? vc_family_at(w->family, &ask, out, NULL, err) :
 						   1;
 
 	return r < 0 ? r : !r;
@@ -407,7 +407,7 @@ static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
 static int widen_by_alternatives(const struct vc_session *s, const struct vc_plan *p,
 				 struct vc_result *out, struct vc_error *err)
 {
-	size_t n = s->whatif->members + 2;
+	size_t n = s->whatif->recordings + 2;
 	int rc = VC_OK;
 
 	for (size_t k = 0; rc == VC_OK && k < n + 2 + OTHERS; k++) {
@@ -475,9 +475,9 @@ void vc_whatif_close(struct vc_session *s)
 	}
 	if (!w->borrowed) {
 		vc_family_free(w->family);
-		for (size_t i = 0; i < w->members; i++)
-			vc_session_close(&w->member[i]);
-		free(w->member);
+		for (size_t i = 0; i < w->recordings; i++)
+			vc_session_close(&w->recording[i]);
+		free(w->recording);
 	}
 	pthread_mutex_destroy(&w->lock);
 	free(w);

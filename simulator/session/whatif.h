@@ -12,16 +12,16 @@ enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16 };
 
 /* What a session over recordings knows beyond its trace. */
 struct vc_whatif {
-	struct vc_session *member; /* one open session per recording */
-	size_t members;
+	struct vc_session *recording; /* one open session per recording */
+	size_t recordings;
 	struct vc_family *family;
 	const char *nearest;                 /* path of the recording whose order is used */
 	struct vc_family_report report;
-	bool borrowed;                       /* members and family belong to another session */
+	bool borrowed;                       /* recordings and family belong to another session */
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	size_t n;
-	struct vc_reduction_card card; /* that it is predicted for; some scratch depends on it */
+	struct vc_reduction_card card; /* that it is predicted for; some workspace depends on it */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	struct vc_session
 		*on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
@@ -48,7 +48,7 @@ int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at,
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err);
 
 /* The session that holds this prediction for `card` (NULL: any will do), whose arithmetic decides
- * some scratch sizes: s itself, or *mixed, a copy of s with the events of that card, valid as
+ * some workspace sizes: s itself, or *mixed, a copy of s with the events of that card, valid as
  * long as s. NULL: failure. Thread-safe. */
 const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
 				      struct vc_session *mixed, struct vc_error *err);

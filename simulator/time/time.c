@@ -81,7 +81,7 @@ static double param(const struct vc_meta *m, const char *name)
 
 static const struct vc_session *member(const struct vc_session *s, size_t i)
 {
-	return s->whatif ? &s->whatif->member[i] : s;
+	return s->whatif ? &s->whatif->recording[i] : s;
 }
 
 /* Parameters in which the recordings differ; with one recording, all it has. Those of evaluation
@@ -129,7 +129,7 @@ static void build(struct vc_time *t, const struct vc_session *s)
 
 int vc_time_open(struct vc_session *s, struct vc_error *err)
 {
-	size_t n = s->whatif ? s->whatif->members : 1;
+	size_t n = s->whatif ? s->whatif->recordings : 1;
 	struct vc_time *t;
 	bool any = false;
 	int r = VC_OK;
@@ -261,7 +261,7 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 	o->modelled = p->modelled;
 	o->recordings = s->time->tempo.n;
 	/* the whole run: what was not a step took as long as it did */
-	const struct vc_session *base = s->whatif ? &s->whatif->member[0] : s;
+	const struct vc_session *base = s->whatif ? &s->whatif->recording[0] : s;
 	for (size_t i = 0; i < s->time->n; i++)
 		if (&s->time->profile[i] == p)
 			base = member(s, i);

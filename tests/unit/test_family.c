@@ -105,7 +105,7 @@ static void what_only_the_nearest_has_makes_an_interval(void **unused)
 	assert_int_equal(rep.unsettled_bytes, 777);
 	assert_int_equal(allocated(&o, 4), 777);
 	vc_trace_fini(&o);
-	ask.lean = VC_LEAN_HIGH;
+	ask.bound = VC_BOUND_HIGH;
 	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
 	assert_int_equal(allocated(&o, 4), 2 * 777);
 	vc_trace_fini(&o);

@@ -72,7 +72,7 @@ static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
 {
 	static const uint64_t width[] = { 768, 2304, 3072, 1000 };
 	struct vc_trace t = { .meta = vc_meta_new(NULL) };
-	struct vc_member m;
+	struct vc_allocations m;
 
 	for (uint64_t i = 0; i < 4; i++) {
 		struct vc_event e[6];
@@ -88,10 +88,10 @@ static struct vc_reduction_card recognised(const struct vc_reduction_card *card)
 		assert_int_equal(vc_trace_append(&t, e, 6, NULL), 0);
 	}
 	t.meta->max_id = 12;
-	assert_int_equal(vc_member_init(&m, &t, 0, NULL), 0);
+	assert_int_equal(vc_allocations_init(&m, &t, 0, NULL), 0);
 	bool known = false;
-	struct vc_reduction_card found = vc_scratch_card(&m, 1, &known);
-	vc_member_fini(&m);
+	struct vc_reduction_card found = vc_workspace_card(&m, 1, &known);
+	vc_allocations_fini(&m);
 	vc_trace_fini(&t);
 	return found;
 }

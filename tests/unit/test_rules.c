@@ -400,7 +400,7 @@ static void an_upper_end_holds_experts_with_a_capacity(void **unused)
 	const struct vc_trace *t[] = { &a.t };
 	struct vc_family *f = vc_family_new(t, 1, 0, false, NULL);
 	struct vc_param_value at = { "batch", 12 };
-	struct vc_family_ask ask = { .at = &at, .n = 1, .lean = VC_LEAN_HIGH };
+	struct vc_family_ask ask = { .at = &at, .n = 1, .bound = VC_BOUND_HIGH };
 	struct vc_trace o;
 
 	(void)unused;

@@ -686,8 +686,10 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 
 void vc_anatomy_fini(struct vc_anatomy *a)
 {
-	free(a->block);
-	free(a->span);
+	if (!a->lent) {
+		free(a->block);
+		free(a->span);
+	}
 	*a = (struct vc_anatomy){ 0 };
 }
 

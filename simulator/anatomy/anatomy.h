@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "common/event.h"
 #include "common/meta.h"
+#include "simulator/replay/source.h"
 
 enum vc_phase {
 	VC_PHASE_INIT,      /* before the first iteration */
@@ -58,6 +59,7 @@ struct vc_anatomy {
 	const char *from;          /* "marks", "pattern", or NULL */
 	uint64_t bytes[VC_CATS];   /* at the largest sum of live requested bytes */
 	uint64_t parameters, gradients, states; /* bytes of one copy each */
+	bool lent;                 /* block and span belong to the memo of the trace */
 };
 
 /* Below this the iterations of a pattern do not stand for the run, and none are given. */
@@ -67,6 +69,14 @@ struct vc_anatomy {
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err);
 void vc_anatomy_fini(struct vc_anatomy *a);
+
+/* From now on the anatomy of `t` is found out once for each device. Errors: VC_ENOMEM. */
+int vc_anatomy_share(struct vc_trace *t, struct vc_error *err);
+/* The anatomy of a trace: the shared one, which *a then borrows (not to be written to) and which
+ * goes with the trace, or one of its own. vc_anatomy_fini for both. Thread-safe. Errors: VC_ENOMEM.
+ */
+int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
+		  struct vc_error *err);
 
 /* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts
  * looks like one. */

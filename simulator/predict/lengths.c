@@ -46,7 +46,7 @@ void vc_lengths_fini(struct vc_lengths *l)
 static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
-	int rc = vc_anatomy_read(&a, m->trace->ev, m->trace->n, m->device, m->trace->meta, err);
+	int rc = vc_anatomy_of(&a, m->trace, m->device, err);
 
 	if (rc)
 		return rc;

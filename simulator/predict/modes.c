@@ -106,7 +106,7 @@ int vc_modes_read(const struct vc_allocations *m, uint8_t *part, bool *found, st
 	const struct vc_trace *t = m->trace;
 	struct vc_anatomy a;
 	struct plain p = { .n = 0 };
-	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
+	int rc = vc_anatomy_of(&a, t, m->device, err);
 
 	*found = false;
 	memset(part, VC_MODE_ALL, m->n);

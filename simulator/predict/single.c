@@ -179,7 +179,7 @@ int vc_single_settle(const struct vc_allocations *m, const char *name, double x,
 	const struct vc_trace *t = m->trace;
 	struct vc_anatomy a = { 0 };
 	struct squares q = { .n = 0 };
-	int rc = vc_anatomy_read(&a, t->ev, t->n, m->device, t->meta, err);
+	int rc = vc_anatomy_of(&a, t, m->device, err);
 
 	if (!rc && vc_single_counts(name))
 		find_squares(m, &q);

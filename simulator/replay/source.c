@@ -274,6 +274,8 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 
 void vc_trace_fini(struct vc_trace *t)
 {
+	if (t->memo)
+		t->memo->drop(t->memo);
 	vc_meta_free(t->meta);
 	free(t->ev);
 	*t = (struct vc_trace){ 0 };
@@ -305,12 +307,18 @@ static long memory_view(struct vc_source *s, const struct vc_event **ev)
 	return (long)n;
 }
 
+static const struct vc_trace *memory_trace(const struct vc_source *s)
+{
+	return ((const struct memory *)s->state)->trace;
+}
+
 static const struct vc_source_type memory_type = {
 	.name = "memory",
 	.summary = "a trace that was read before",
 	.state_size = sizeof(struct memory),
 	.next = memory_next,
 	.view = memory_view,
+	.trace = memory_trace,
 };
 
 struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err)

@@ -33,6 +33,8 @@ struct vc_source_type {
 	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
 	 */
 	long (*view)(struct vc_source *s, const struct vc_event **ev);
+	/* (opt) The whole trace behind it, where it is in memory; valid while the source lives. */
+	const struct vc_trace *(*trace)(const struct vc_source *s);
 	void (*close)(struct vc_source *s); /* also called when open failed */
 };
 
@@ -70,11 +72,17 @@ struct vc_source *vc_source_transform(const struct vc_source_type *type, struct 
 
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
 
+/* What was found out about a trace, kept with it for whoever asks next, on any thread. */
+struct vc_memo {
+	void (*drop)(struct vc_memo *m);
+};
+
 /* A whole trace in memory, decoded once and shared read-only by any number of runs. */
 struct vc_trace {
 	struct vc_meta *meta; /* owned */
 	struct vc_event *ev;  /* owned, n of them */
 	size_t n, cap;
+	struct vc_memo *memo; /* owned; NULL: nothing is kept (simulator/anatomy/anatomy.h) */
 };
 
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.

@@ -10,7 +10,7 @@ int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, s
 	int r = vc_thaw(s, w, err);
 
 	if (r == VC_OK)
-		r = vc_anatomy_read(&c->a, w->in, w->n, w->device, s->meta, err);
+		r = vc_whole_anatomy(w, s->meta, &c->a, err);
 	c->w = w;
 	c->ids = w->next_id + 1;
 	c->of_id = calloc(c->ids, sizeof(*c->of_id));

@@ -27,6 +27,7 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 			return (int)n;
 		w->n += (size_t)n;
 	}
+	w->same = up->type->trace ? up->type->trace(up) : NULL;
 	w->next_id = s->meta->max_id;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct vc_event *e = &w->in[i];
@@ -105,6 +106,13 @@ void vc_whole_close(struct vc_source *s)
 	free(w->in);
 	free(w->out);
 	*w = (struct vc_whole){ 0 };
+}
+
+int vc_whole_anatomy(const struct vc_whole *w, const struct vc_meta *meta, struct vc_anatomy *a,
+		     struct vc_error *err)
+{
+	return w->same ? vc_anatomy_of(a, w->same, w->device, err) :
+			 vc_anatomy_read(a, w->in, w->n, w->device, meta, err);
 }
 
 struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/source.h"
 
 /* Labels of events beside the allocator's, on which tracer, transforms and
@@ -20,6 +21,7 @@
 
 struct vc_whole { /* as the state of a transform: zeroed at first */
 	struct vc_event *in; size_t n;     /* everything upstream had */
+	const struct vc_trace *same;       /* a trace of the same events, lent; NULL: none */
 	struct vc_event *out; size_t m, cap, at;
 	bool ready;
 	uint16_t device;                   /* the one with the most allocations */
@@ -39,6 +41,11 @@ int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event
 /* Say that n processes like this one share the host. */
 int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err);
 void vc_whole_close(struct vc_source *s); /* the `close` */
+
+/* The anatomy of w->in, which is found out once for all who read the same recording. Not to be
+ * written to; vc_anatomy_fini. Errors: VC_ENOMEM. */
+int vc_whole_anatomy(const struct vc_whole *w, const struct vc_meta *meta, struct vc_anatomy *a,
+		     struct vc_error *err);
 
 /* An event of that kind at the time of `like`, on its stream and device. */
 struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id,

@@ -546,7 +546,7 @@ int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 	struct thaw t = { .w = w, .meta = s->meta };
 	uint64_t bytes = heap_bytes(&t);
 	int r = bytes > VC_THAW_LITTLE ?
-			vc_anatomy_read(&t.a, w->in, w->n, w->device, s->meta, err) :
+			vc_whole_anatomy(w, s->meta, &t.a, err) :
 			VC_OK;
 
 	if (r < 0 || bytes <= VC_THAW_LITTLE || !t.a.iterations)
@@ -574,6 +574,7 @@ int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 		free(w->in);
 		w->in = t.in;
 		w->n = t.n;
+		w->same = NULL;
 		t.in = NULL;
 	}
 out:

@@ -32,7 +32,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	const struct config *c = s->config;
 	struct vc_anatomy a;
-	int r = vc_anatomy_read(&a, w->in, w->n, w->device, s->meta, err);
+	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
 	if (r < 0)
 		return r;

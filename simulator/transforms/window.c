@@ -23,7 +23,7 @@ static int by_iterations(struct vc_source *s, const struct vc_whole *w, size_t *
 {
 	const struct config *c = s->config;
 	struct vc_anatomy a;
-	int r = vc_anatomy_read(&a, w->in, w->n, w->device, s->meta, err);
+	int r = vc_whole_anatomy(w, s->meta, &a, err);
 
 	if (r < 0)
 		return r;

@@ -86,7 +86,7 @@ static void json_first(struct vc_emit *e, const struct side x[2], const struct v
 			vc_emit_null(e, letter[k], NULL);
 			continue;
 		}
-		vc_site_text(x[k].s.meta, d->site[k], place, sizeof(place));
+		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
 		vc_emit_object(e, letter[k], NULL);
 		vc_emit_uint(e, "event", NULL, d->event[k]);
 		vc_emit_uint(e, "time_ns", NULL, d->time_ns[k]);
@@ -190,13 +190,14 @@ static void row(struct vc_emit *e, const char *what, uint64_t a, uint64_t b, boo
 
 static const char *conf_of(const struct side *x)
 {
-	return x->s.meta->conf && *x->s.meta->conf ? x->s.meta->conf : "default";
+	return x->s.rec->meta->conf && *x->s.rec->meta->conf ? x->s.rec->meta->conf : "default";
 }
 
 static const char *gpu_of(const struct side *x)
 {
-	return x->s.meta->devices && x->s.meta->device[0].name ? x->s.meta->device[0].name :
-								 "unknown";
+	return x->s.rec->meta->devices && x->s.rec->meta->device[0].name ?
+		       x->s.rec->meta->device[0].name :
+		       "unknown";
 }
 
 static const char *params_of(const struct side *x, char buf[128])
@@ -204,15 +205,18 @@ static const char *params_of(const struct side *x, char buf[128])
 	size_t n = 0;
 
 	snprintf(buf, 128, "none");
-	for (size_t i = 0; i < x->s.meta->params && n < 120; i++)
+	for (size_t i = 0; i < x->s.rec->meta->params && n < 120; i++)
 		n += (size_t)snprintf(buf + n, 128 - n, "%s%s=%.15g", n ? "," : "",
-				      x->s.meta->param[i].name, x->s.meta->param[i].value);
+				      x->s.rec->meta->param[i].name,
+				      x->s.rec->meta->param[i].value);
 	return buf;
 }
 
 static const char *trust_of(const struct side *x)
 {
-	return !x->s.fidelity.checked ? "not checked" : x->s.fidelity.exact ? "exact" : "not exact";
+	return !x->s.rec->fidelity.checked ? "not checked" :
+	       x->s.rec->fidelity.exact    ? "exact" :
+					     "not exact";
 }
 
 static void say_sides(struct vc_emit *e, const struct side x[2])
@@ -221,13 +225,14 @@ static void say_sides(struct vc_emit *e, const struct side x[2])
 	char p[128], q[128];
 
 	vc_emit_array(e, NULL, "");
-	row_text(e, "torch", x[0].s.torch, x[1].s.torch);
+	row_text(e, "torch", x[0].s.rec->torch, x[1].s.rec->torch);
 	row_text(e, "settings", conf_of(&x[0]), conf_of(&x[1]));
 	row_text(e, "card", gpu_of(&x[0]), gpu_of(&x[1]));
 	row_text(e, "recorded with", params_of(&x[0], p), params_of(&x[1], q));
 	row_text(e, "replays", trust_of(&x[0]), trust_of(&x[1]));
-	row(e, "blocks before", x[0].s.device->preexisting, x[1].s.device->preexisting, false);
-	row(e, "allocations", x[0].s.device->allocs, x[1].s.device->allocs, false);
+	row(e, "blocks before", x[0].s.rec->device->preexisting, x[1].s.rec->device->preexisting,
+	    false);
+	row(e, "allocations", x[0].s.rec->device->allocs, x[1].s.rec->device->allocs, false);
 	row(e, "peak requested", a->peak_requested, b->peak_requested, true);
 	row(e, "peak allocated", a->peak_allocated, b->peak_allocated, true);
 	row(e, "peak reserved", a->peak_reserved, b->peak_reserved, true);
@@ -281,7 +286,7 @@ static void say_first(struct vc_emit *e, const struct side x[2], const struct vc
 	for (int k = 0; k < 2; k++) {
 		if (d->event[k] == UINT64_MAX)
 			continue;
-		vc_site_text(x[k].s.meta, d->site[k], place, sizeof(place));
+		vc_site_text(x[k].s.rec->meta, d->site[k], place, sizeof(place));
 		vc_emit_line(e, "  %s event %" PRIu64 ": %s%s%s", k ? "B" : "A", d->event[k],
 			     vc_bytes_text(d->size[k], t), *place ? " at " : "", place);
 	}
@@ -299,8 +304,8 @@ static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc
 	char t[40];
 
 	vc_emit_object(e, NULL, "");
-	vc_emit_text(e, NULL, "A", x[0].s.path);
-	vc_emit_text(e, NULL, "B", x[1].s.path);
+	vc_emit_text(e, NULL, "A", x[0].s.rec->path);
+	vc_emit_text(e, NULL, "B", x[1].s.rec->path);
 	say_sides(e, x);
 	vc_emit_end(e);
 	say_alignment(e, d);
@@ -361,8 +366,8 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 		r = open_side(&x[k], &opt, argv[k], &con->err);
 	if (r == VC_OK) {
 		const struct vc_diff_side side[2] = {
-			{ &x[0].s.trace, &x[0].run, x[0].s.device->device },
-			{ &x[1].s.trace, &x[1].run, x[1].s.device->device } };
+			{ &x[0].s.rec->trace, &x[0].run, x[0].s.rec->device->device },
+			{ &x[1].s.rec->trace, &x[1].run, x[1].s.rec->device->device } };
 
 		r = vc_diff_init(&d, side, &con->err);
 	}

@@ -28,7 +28,7 @@ static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struc
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_phases, NULL };
 	struct vc_result r;
-	int rc = vc_session_follow(s, s->torch, watch, &r, err);
+	int rc = vc_job_follow(s->rec, s->rec->torch, watch, &r, err);
 	if (rc < 0)
 		return rc;
 	if (!to->phases.steps)
@@ -74,7 +74,7 @@ static void replay_one(struct vc_dryrun *run, char *path, bool other)
 	opt.context = run->context + run->beside;
 	opt.verify = true;
 	int rc = vc_session_open(&s, &opt, 1, &path, 0, &ignored);
-	if (!rc && s.fidelity.exact && !s.device->has_start)
+	if (!rc && s.rec->fidelity.exact && !s.rec->device->has_start)
 		rc = follow(&s, to, &ignored);
 	else
 		rc = -1;

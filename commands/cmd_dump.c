@@ -142,8 +142,8 @@ static int read_anatomy(const struct vc_session *s, struct vc_anatomy *a, struct
 	int r = src ? vc_trace_read(&t, src, err) : (int)err->status;
 
 	if (r == VC_OK)
-		r = vc_anatomy_read(a, t.ev, t.n, s->device->device, t.meta ? t.meta : s->meta,
-				    err);
+		r = vc_anatomy_read(a, t.ev, t.n, s->rec->device->device,
+				    t.meta ? t.meta : s->rec->meta, err);
 	vc_trace_fini(&t);
 	vc_source_free(src);
 	return r;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/site.h"
+#include "simulator/session/session.h"
 #include "simulator/session/write_trace.h"
 #include "commands/cmd_plot_lines.h"
 #include "visualize/sink.h"
@@ -47,7 +48,7 @@ static int write_vct(const struct vc_session *s, const struct config *c, struct 
 				       .redact = c->redact,
 				       .copy = true };
 
-	return vc_session_write(s, c->output, &o, err);
+	return vc_trace_write(s->rec, &s->opt->transform, c->output, &o, err);
 }
 
 /* ---- a replay through a sink ---- */
@@ -100,22 +101,22 @@ static bool wants_history(const struct vc_sink_type *k)
 /* A history without a what-if is that of the recording: every device, at the recorded addresses. */
 static int follow_all(struct job *j, struct vc_error *err)
 {
-	struct vc_session *s = j->s;
-	const struct vc_device_census *chosen = s->device;
+	const struct vc_session *s = j->s;
+	const struct vc_census *c = &s->rec->census;
 	bool one = s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN;
 	int r = VC_OK;
 
-	j->result = calloc(s->census.devices, sizeof(*j->result));
+	j->result = calloc(c->devices, sizeof(*j->result));
 	if (!j->result)
 		return vc_nomem(err, "the results");
-	for (size_t i = 0; i < s->census.devices && r == VC_OK; i++) {
-		if (one && &s->census.device[i] != chosen)
+	for (size_t i = 0; i < c->devices && r == VC_OK; i++) {
+		struct vc_recording on = vc_recording_on(s->rec, &c->device[i]);
+
+		if (one && on.device != s->rec->device)
 			continue;
-		s->device = &s->census.device[i];
-		r = vc_session_follow(s, s->torch, j->watch, &j->result[j->n], err);
+		r = vc_job_follow(&on, on.torch, j->watch, &j->result[j->n], err);
 		j->n += r == VC_OK;
 	}
-	s->device = chosen;
 	return r;
 }
 
@@ -153,11 +154,12 @@ static int write_sink(struct job *j, const char *path, struct vc_error *err)
 	struct vc_output *out = NULL;
 	int r = recorded ? follow_all(j, err) : run_plans(j, err);
 
-	if (r == VC_OK && recorded && j->s->fidelity.checked && !j->s->fidelity.exact)
+	if (r == VC_OK && recorded && j->s->rec->fidelity.checked && !j->s->rec->fidelity.exact)
 		fprintf(stderr,
 			"vramcast: the model does not reproduce this recording (%s); what is "
 			"written is the model's run\n",
-			j->s->fidelity.diverged_why ? j->s->fidelity.diverged_why : "it differs");
+			j->s->rec->fidelity.diverged_why ? j->s->rec->fidelity.diverged_why :
+							   "it differs");
 	if (r == VC_OK && !(out = vc_output_open(path, err)))
 		r = err->status;
 	if (r == VC_OK)
@@ -244,7 +246,7 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 		r = vc_session_open(&s, &o, argc, argv, vct ? VC_SESSION_NO_REQUESTS_OK : 0,
 				    &con->err);
 		if (r == VC_OK && c->redact && !vct)
-			redact(s.meta);
+			redact(s.rec->meta);
 		if (r == VC_OK)
 			r = vct ? write_vct(&s, c, &con->err) :
 				  write_sink(&j, c->output, &con->err);

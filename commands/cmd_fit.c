@@ -285,7 +285,7 @@ static int count_flushes(const char *spec, uint64_t *flushes, struct vc_error *e
 	int r = vc_session_open_one(&s, &opt, spec, VC_SESSION_IN_MEMORY, err);
 
 	if (r == VC_OK)
-		r = vc_session_follow(&s, s.torch, NULL, &out, err);
+		r = vc_job_follow(s.rec, s.rec->torch, NULL, &out, err);
 	if (r == VC_OK) {
 		*flushes = out.stats.flushes;
 		vc_result_fini(&out);

@@ -26,14 +26,14 @@ static const struct vc_option *const tables[] = { info_options, NULL };
 
 static bool has(const struct vc_session *s, enum vc_capability c)
 {
-	return s->meta->how[c] != VC_HOW_ABSENT && s->meta->how[c] != VC_HOW_FAILED;
+	return s->rec->meta->how[c] != VC_HOW_ABSENT && s->rec->meta->how[c] != VC_HOW_FAILED;
 }
 
 static void emit_devices(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
 {
-	vc_emit_array(e, "devices", s->census.devices ? "Devices" : NULL);
-	for (size_t i = 0; i < s->census.devices; i++) {
-		const struct vc_device_census *d = &s->census.device[i];
+	vc_emit_array(e, "devices", s->rec->census.devices ? "Devices" : NULL);
+	for (size_t i = 0; i < s->rec->census.devices; i++) {
+		const struct vc_device_census *d = &s->rec->census.device[i];
 
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_uint(e, "device", "device", d->device);
@@ -66,10 +66,11 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 
 static void emit_planes(struct vc_emit *e, const struct vc_session *s)
 {
-	bool requests = s->census.allocs + s->census.frees > 0, segments = false, kernels = false;
+	bool requests = s->rec->census.allocs + s->rec->census.frees > 0, segments = false,
+	     kernels = false;
 
-	for (size_t i = 0; i < s->census.devices; i++) {
-		const struct vc_device_census *d = &s->census.device[i];
+	for (size_t i = 0; i < s->rec->census.devices; i++) {
+		const struct vc_device_census *d = &s->rec->census.device[i];
 
 		segments |= d->segment_allocs + d->start_segments + d->final_segments > 0;
 		kernels |= d->kernels > 0;
@@ -82,7 +83,7 @@ static void emit_planes(struct vc_emit *e, const struct vc_session *s)
 		vc_emit_text(e, NULL, NULL, "segments");
 	if (kernels)
 		vc_emit_text(e, NULL, NULL, "kernels");
-	if (s->census.marks)
+	if (s->rec->census.marks)
 		vc_emit_text(e, NULL, NULL, "marks");
 	vc_emit_end(e);
 }
@@ -92,21 +93,21 @@ static void emit_capabilities(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_object(e, "capabilities", "How each part was obtained");
 	for (int c = 0; c < VC_CAPS; c++)
 		vc_emit_text(e, vc_capability_name(c), has(s, c) ? vc_capability_name(c) : NULL,
-			     vc_how_name(s->meta->how[c]));
+			     vc_how_name(s->rec->meta->how[c]));
 	vc_emit_end(e);
 }
 
 static void emit_origin(struct vc_emit *e, const struct vc_session *s)
 {
-	const struct vc_meta *m = s->meta;
+	const struct vc_meta *m = s->rec->meta;
 	const char *gpu = m->devices ? m->device[0].name : NULL;
 	char torch[64];
 
-	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
-	snprintf(torch, sizeof(torch), "%s (%s)", s->torch[0] ? s->torch : "unknown",
-		 s->torch_from);
+	vc_emit_text(e, "torch", NULL, s->rec->torch[0] ? s->rec->torch : NULL);
+	snprintf(torch, sizeof(torch), "%s (%s)", s->rec->torch[0] ? s->rec->torch : "unknown",
+		 s->rec->torch_from);
 	vc_emit_text(e, NULL, "torch", torch);
-	vc_emit_text(e, "torch_from", NULL, s->torch_from);
+	vc_emit_text(e, "torch_from", NULL, s->rec->torch_from);
 	vc_emit_text(e, "conf", m->conf && *m->conf ? "settings" : NULL, m->conf);
 	vc_emit_text(e, "gpu", gpu ? "gpu" : NULL, gpu);
 	vc_emit_text(e, "producer", m->producer ? "made by" : NULL, m->producer);
@@ -166,7 +167,7 @@ static void emit_layer_bytes(struct vc_emit *e, const char *key, const struct vc
 static const char *place(const struct vc_session *s, const struct vc_layering *l, size_t k,
 			 char *to, size_t n)
 {
-	const struct vc_meta *m = s->meta;
+	const struct vc_meta *m = s->rec->meta;
 	const struct vc_frame *f =
 		l->at[k].frame && l->at[k].frame < m->frames ? &m->frame[l->at[k].frame] : NULL;
 	const char *file = f && f->file < m->strings ? m->string[f->file] : NULL;
@@ -207,7 +208,7 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	struct vc_layering l = { 0 };
 	char line[256], act[96], par[96];
 
-	if (!a->iterations || vc_layering_read(&l, a, &s->trace, NULL) < 0)
+	if (!a->iterations || vc_layering_read(&l, a, &s->rec->trace, NULL) < 0)
 		l = (struct vc_layering){ 0 };
 	vc_emit_object(e, "layers", NULL);
 	vc_emit_uint(e, "count", NULL, l.n);
@@ -284,16 +285,16 @@ static struct steps count_steps(const struct vc_session *s, const struct vc_anat
 	struct vc_pattern_steps found = { 0 };
 	struct vc_pattern *p = NULL;
 
-	if (!known.n && s->census.steps)
-		known = (struct steps){ s->census.steps, 0, "marks", 1, 0 };
-	if (!s->streamed && (!known.n || !strcmp(known.from, "pattern")))
-		p = vc_pattern_new(s->device->device, NULL);
-	if (p && vc_pattern_add(p, s->trace.ev, s->trace.n, NULL) == VC_OK)
+	if (!known.n && s->rec->census.steps)
+		known = (struct steps){ s->rec->census.steps, 0, "marks", 1, 0 };
+	if (!s->rec->streamed && (!known.n || !strcmp(known.from, "pattern")))
+		p = vc_pattern_new(s->rec->device->device, NULL);
+	if (p && vc_pattern_add(p, s->rec->trace.ev, s->rec->trace.n, NULL) == VC_OK)
 		vc_pattern_find(p, &found, NULL);
 	vc_pattern_free(p);
 	if (!found.steps || (known.n && found.confidence < 0.6))
 		return known;
-	if (is_one_pass(&s->trace, s->device->device, &found)) {
+	if (is_one_pass(&s->rec->trace, s->rec->device->device, &found)) {
 		known.layers = found.steps;
 		return known;
 	}
@@ -308,8 +309,8 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	struct steps n;
 	char line[160];
 
-	if (s->streamed || !s->trace.n ||
-	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
+	if (s->rec->streamed || !s->rec->trace.n ||
+	    vc_anatomy_of(&a, &s->rec->trace, s->rec->device->device, NULL) < 0)
 		a = (struct vc_anatomy){ 0 };
 	n = count_steps(s, &a);
 	vc_emit_object(e, "steps", NULL);
@@ -342,9 +343,9 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 
 static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 {
-	const struct vc_fidelity *f = &s->fidelity;
+	const struct vc_fidelity *f = &s->rec->fidelity;
 
-	if (!s->device->allocs && !s->device->frees)
+	if (!s->rec->device->allocs && !s->rec->device->frees)
 		vc_emit_line(e,
 			     "\nThere is nothing to replay: it holds the heap at one moment, and "
 			     "no events.");
@@ -364,28 +365,30 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 
 static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint64_t *allocated)
 {
-	const struct vc_meta *m = s->meta;
+	const struct vc_meta *m = s->rec->meta;
 
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.info/1");
-	vc_emit_text(e, "file", "file", s->path);
-	vc_emit_text(e, "source", "format", s->source);
-	if (m->source && strcmp(m->source, s->source))
+	vc_emit_text(e, "file", "file", s->rec->path);
+	vc_emit_text(e, "source", "format", s->rec->source);
+	if (m->source && strcmp(m->source, s->rec->source))
 		vc_emit_text(e, "origin", "converted from", m->source);
 	emit_origin(e, s);
-	vc_emit_uint(e, "events", "events", s->census.events);
-	vc_emit_uint(e, "allocs", NULL, s->census.allocs);
-	vc_emit_uint(e, "frees", NULL, s->census.frees);
+	vc_emit_uint(e, "events", "events", s->rec->census.events);
+	vc_emit_uint(e, "allocs", NULL, s->rec->census.allocs);
+	vc_emit_uint(e, "frees", NULL, s->rec->census.frees);
 	vc_emit_uint(e, "dropped", m->dropped ? "events lost" : NULL, m->dropped);
 	vc_emit_uint(e, "gaps", m->gaps ? "holes" : NULL, m->gaps);
 	vc_emit_uint(e, "damaged_blocks", m->damaged_blocks ? "damaged blocks" : NULL,
 		     m->damaged_blocks);
 	vc_emit_uint(e, "double_allocs", m->double_allocs ? "double allocations" : NULL,
 		     m->double_allocs);
-	vc_emit_ns(e, "time_ns", s->census.last_ns ? "time span" : NULL, s->census.last_ns);
-	vc_emit_uint(e, "launches", s->census.launches ? "launches" : NULL, s->census.launches);
-	vc_emit_ns(e, "overhead_ns", s->census.overheads ? "of which tracing" : NULL,
-		   s->census.overhead_ns);
+	vc_emit_ns(e, "time_ns", s->rec->census.last_ns ? "time span" : NULL,
+		   s->rec->census.last_ns);
+	vc_emit_uint(e, "launches", s->rec->census.launches ? "launches" : NULL,
+		     s->rec->census.launches);
+	vc_emit_ns(e, "overhead_ns", s->rec->census.overheads ? "of which tracing" : NULL,
+		   s->rec->census.overhead_ns);
 	emit_planes(e, s);
 	emit_steps(e, s);
 	vc_time_report_profile(e, s);
@@ -423,8 +426,9 @@ static int say(const struct vc_session *s, bool json, const uint64_t *allocated,
 
 /* Rounded sizes are the model's knowledge: replay as recorded, or as asked for where nothing says
  * what the recorded device answered. 0: it could not be replayed. */
-static uint64_t peak_allocated(struct vc_session *s)
+static uint64_t peak_allocated(const struct vc_recording *rec, const struct vc_run_options *o)
 {
+	struct vc_job job = { .rec = rec };
 	struct vc_result out = { 0 };
 	struct vc_plan *plan = NULL;
 	struct vc_error err = { 0 };
@@ -432,12 +436,12 @@ static uint64_t peak_allocated(struct vc_session *s)
 	size_t n = 0;
 	int r;
 
-	if (s->device->segment_allocs + s->device->start_segments) {
-		r = vc_session_follow(s, s->torch, NULL, &out, &err);
+	if (rec->device->segment_allocs + rec->device->start_segments) {
+		r = vc_job_follow(rec, rec->torch, NULL, &out, &err);
 	} else {
-		r = vc_session_plans(s, &plan, &n, &err);
+		r = vc_request_plans(rec, o, NULL, &plan, &n, &err);
 		if (r == VC_OK)
-			r = vc_session_run(s, plan, NULL, &out, &err);
+			r = vc_job_run(&job, plan, NULL, &out, &err);
 	}
 	if (r == VC_OK) {
 		peak = out.stats.peak_allocated;
@@ -452,7 +456,6 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const struct config *c = config;
 	struct vc_run_options o = vc_run_options_none();
 	uint64_t allocated[VC_CENSUS_DEVICES] = { 0 };
-	const struct vc_device_census *busiest;
 	struct vc_session s;
 	int r;
 
@@ -461,13 +464,12 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 	r = vc_session_open(&s, &o, argc, argv, VC_SESSION_NO_REQUESTS_OK, &con->err);
 	if (r == VC_OK)
 		r = vc_time_open(&s, &con->err);
-	busiest = s.device;
-	for (size_t i = 0; r == VC_OK && i < s.census.devices; i++) {
-		s.device = &s.census.device[i];
-		if (s.device->allocs && (s.device == busiest || !s.streamed))
-			allocated[i] = peak_allocated(&s);
+	for (size_t i = 0; r == VC_OK && i < s.rec->census.devices; i++) {
+		struct vc_recording on = vc_recording_on(s.rec, &s.rec->census.device[i]);
+
+		if (on.device->allocs && (on.device == s.rec->device || !on.streamed))
+			allocated[i] = peak_allocated(&on, &o);
 	}
-	s.device = busiest;
 	if (r == VC_OK)
 		r = say(&s, c->json, allocated, &con->err);
 	vc_session_close(&s);

@@ -119,7 +119,7 @@ static int run_session(struct plot *p, struct vc_session *s, struct vc_error *er
 
 	for (size_t i = 0; vc_observers[i] && n < 31; i++)
 		for (size_t k = 0; p->sink[k]; k++)
-			if (wants(p->sink[k], vc_observers[i]->name, s->census.events)) {
+			if (wants(p->sink[k], vc_observers[i]->name, s->rec->census.events)) {
 				watch[n++] = vc_observers[i];
 				break;
 			}
@@ -133,7 +133,7 @@ static int run_session(struct plot *p, struct vc_session *s, struct vc_error *er
 		more[p->n] = (struct vc_result){ 0 };
 		r = vc_session_run(s, &plan[i], watch, &more[p->n], err);
 		if (r == VC_OK) {
-			more[p->n].fidelity = s->fidelity;
+			more[p->n].fidelity = s->rec->fidelity;
 			more[p->n++].fidelity.diverged_why = NULL;
 		}
 	}
@@ -356,10 +356,10 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 	const struct vc_session *first = p->session[p->sessions - 1];
 	int r = VC_OK;
 
-	for (size_t i = 0; i < first->census.devices && r == VC_OK; i++) {
-		const struct vc_device_census *d = &first->census.device[i];
+	for (size_t i = 0; i < first->rec->census.devices && r == VC_OK; i++) {
+		const struct vc_device_census *d = &first->rec->census.device[i];
 		struct vc_run_options *opt;
-		if (!d->seen || !d->allocs || d->device == first->device->device ||
+		if (!d->seen || !d->allocs || d->device == first->rec->device->device ||
 		    p->opts == MAX_DEVICES)
 			continue;
 		opt = &p->opt[p->opts++];

@@ -119,7 +119,7 @@ static int run_all(struct sim *sim, struct vc_error *err)
 
 		if (r < 0)
 			return r;
-		sim->result[sim->done].fidelity = sim->session.fidelity;
+		sim->result[sim->done].fidelity = sim->session.rec->fidelity;
 		sim->result[sim->done].fidelity.diverged_why = NULL;
 		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done],
 				   err);
@@ -156,7 +156,8 @@ static int write_files(struct sim *sim, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < sim->cfg->output.n; i++) {
 		const char *path = sim->cfg->output.at[i];
 
-		r = is_trace(path) ? vc_session_write(&sim->session, path, &copy, err) :
+		r = is_trace(path) ? vc_trace_write(sim->session.rec, &sim->cfg->run.transform,
+						    path, &copy, err) :
 				     write_file(sim, path, err);
 	}
 	return r;
@@ -302,9 +303,9 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 
 static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 {
-	const struct vc_fidelity *f = &s->fidelity;
+	const struct vc_fidelity *f = &s->rec->fidelity;
 
-	if (!s->device->allocs && !s->device->frees)
+	if (!s->rec->device->allocs && !s->rec->device->frees)
 		snprintf(buf, n,
 			 "the trace holds the heap at one moment and no events: only its live "
 			 "blocks are asked for");
@@ -329,16 +330,16 @@ static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 
 	while (src && src->type->next(src, ev, 256, &ignored) > 0)
 		;
-	for (size_t i = s->meta->notes; src && i < src->meta->notes; i++)
+	for (size_t i = s->rec->meta->notes; src && i < src->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", src->meta->note[i]);
 	vc_source_free(src);
 }
 
 /* What the recording says of its own end: the person who ran it wants to meet it again. */
-static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool predicted)
+static void say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, bool predicted)
 {
-	const struct vc_device_census *d = s->device;
-	const struct vc_device_info *on = vc_meta_device_known(s->meta, d->device);
+	const struct vc_device_census *d = rec->device;
+	const struct vc_device_info *on = vc_meta_device_known(rec->meta, d->device);
 	char line[512], asked[32], left[32], total[32];
 	int n;
 
@@ -366,28 +367,29 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	char line[640];
 
 	vc_emit_object(e, NULL, "");
-	vc_emit_text(e, NULL, "trace", s->path);
+	vc_emit_text(e, NULL, "trace", s->rec->path);
 	snprintf(line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
-		 s->device->allocs, s->device->frees, s->device->device,
-		 s->census.devices > 1 ? " (the busiest of several)" : "",
-		 s->device->preexisting ? "; recording began with blocks already there" : "");
+		 s->rec->device->allocs, s->rec->device->frees, s->rec->device->device,
+		 s->rec->census.devices > 1 ? " (the busiest of several)" : "",
+		 s->rec->device->preexisting ? "; recording began with blocks already there" : "");
 	vc_emit_text(e, NULL, "requests", line);
-	snprintf(line, sizeof(line), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
+	snprintf(line, sizeof(line), "%s (%s)", s->rec->torch[0] ? s->rec->torch : "unknown",
+		 s->rec->torch_from);
 	vc_emit_text(e, NULL, "torch", line);
-	if (s->change[0])
-		vc_emit_text(e, NULL, "changed", s->change);
+	if (*vc_job_change(s->change, &s->opt->transform, line, sizeof(line)))
+		vc_emit_text(e, NULL, "changed", line);
 	if (vc_report_words(s))
 		vc_emit_text(e, NULL, "predicted", vc_report_words(s));
 	if (vc_report_narrow(s))
 		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s));
 	vc_emit_text(e, NULL, "trust", trust_line(s, line, sizeof(line)));
-	for (size_t i = 0; i < s->meta->notes; i++)
-		vc_emit_text(e, NULL, "note", s->meta->note[i]);
+	for (size_t i = 0; i < s->rec->meta->notes; i++)
+		vc_emit_text(e, NULL, "note", s->rec->meta->note[i]);
 	say_transforms(e, s);
-	say_recorded_oom(e, s, false);
+	say_recorded_oom(e, s->rec, false);
 	for (size_t i = 0; s->whatif && i < s->whatif->recordings; i++)
 		say_recorded_oom(e, &s->whatif->recording[i], true);
-	if (s->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
+	if (s->rec->meta->how[VC_CAP_NULL_GPU] == VC_HOW_RECORDED)
 		vc_emit_text(e, NULL, "note",
 			     "recorded on the null GPU: simulated, not measured on a card");
 	vc_emit_end(e);
@@ -474,13 +476,14 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 static void say_whole(struct vc_emit *e, const struct sim *sim)
 {
 	const struct vc_session *s = &sim->session;
-	const struct vc_device_info *on = vc_meta_device_known(s->meta, s->device->device);
+	const struct vc_device_info *on =
+		vc_meta_device_known(s->rec->meta, s->rec->device->device);
 	const struct vc_card *card = sim->n ? sim->plan[0].card : NULL;
-	const char *command = s->meta->command;
+	const char *command = s->rec->meta->command;
 
 	if (!card && on && on->name)
 		card = vc_card_by_name(on->name);
-	if (!s->device->ends_in_oom || s->whatif)
+	if (!s->rec->device->ends_in_oom || s->whatif)
 		return;
 	vc_emit_line(e, "\nThe recording ends where the program ran out of memory. All of it, "
 		     "without a GPU:\n"
@@ -575,7 +578,7 @@ static int exit_code(const struct sim *sim, double budget)
 	const struct vc_session *s = &sim->session;
 	int code = 0;
 
-	if (sim->cfg->strict && !s->fidelity.exact)
+	if (sim->cfg->strict && !s->rec->fidelity.exact)
 		return 5;
 	if (!host_fits(sim))
 		return 3;
@@ -613,7 +616,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
 	if (r == VC_OK)
-		r = vc_host_read(&sim.session, &sim.host, &con->err);
+		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform, &sim.host, &con->err);
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)

@@ -279,7 +279,7 @@ static int prepare(struct sweep *s, struct vc_error *err)
 				       "--vary %s: one recording cannot tell; give two, as "
 				       "FILE@%s=VALUE",
 				       at[0].name, at[0].name);
-		int r = vc_whatif_at(&s->base, at, (size_t)k, text, &s->at[j], err);
+		int r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
 		if (r < 0)
 			return r;
@@ -289,9 +289,13 @@ static int prepare(struct sweep *s, struct vc_error *err)
 
 /* ---- a run ---- */
 
-struct one { struct vc_run_options opt; const char *conf, *gpu, *torch, *model, *transform; };
+struct one {
+	struct vc_run_options opt;
+	struct vc_tenants tenants;
+	const char *conf, *gpu, *torch, *model, *transform;
+};
 
-static int set_option(struct one *o, struct vc_session *s, const char *name, const char *value,
+static int set_option(struct one *o, const char *name, const char *value,
 		      struct vc_error *err)
 {
 	int r = VC_OK;
@@ -314,7 +318,7 @@ static int set_option(struct one *o, struct vc_session *s, const char *name, con
 	else if (!strcmp(name, "context"))
 		r = vc_parse_size(value, &o->opt.context, err);
 	else
-		r = vc_parse_size(value, &s->others, err);
+		r = vc_parse_size(value, &o->tenants.others, err);
 	return r < 0 ? vc_wrap(err, "--vary %s", name) : r;
 }
 
@@ -326,15 +330,14 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 	for (size_t k = 0; k < w->vary.keys; k++)
 		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n;
 		     i++) {
-			struct one o = { .opt = w->cfg->run };
-			struct vc_session s = w->base;
+			struct one o = { .opt = w->cfg->run, .tenants = w->base.tenants };
 			struct vc_plan *plan = NULL;
 			size_t n;
 
-			r = set_option(&o, &s, w->vary.key[k].name, w->vary.key[k].value[i], err);
-			s.opt = &o.opt;
+			r = set_option(&o, w->vary.key[k].name, w->vary.key[k].value[i], err);
 			if (r == VC_OK)
-				r = vc_session_plans(&s, &plan, &n, err);
+				r = vc_request_plans(w->base.rec, &o.opt, &o.tenants, &plan,
+						     &n, err);
 			free(plan);
 		}
 	return r;
@@ -352,7 +355,7 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run,
 						    (double)p->capacity);
 	else
 		vc_emit_null(e, "used_share", NULL);
-	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_emit_text(e, "level", NULL, vc_session_level(s, &p->transform));
 	vc_report_trust(e, s);
 	vc_emit_end(e);
 }
@@ -430,9 +433,8 @@ static int job(void *arg, size_t i, struct vc_error *err)
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
 							   NULL };
 	struct sweep *w = arg;
-	const struct vc_session *from = w->sessions ? &w->at[w->session[i]] : &w->base;
-	struct one o = { .opt = w->cfg->run };
-	struct vc_session s = *from;
+	const struct vc_session *s = w->sessions ? &w->at[w->session[i]] : &w->base;
+	struct one o = { .opt = w->cfg->run, .tenants = s->tenants };
 	struct vc_plan *plan = NULL;
 	struct vc_result r;
 	size_t n = 0;
@@ -440,17 +442,16 @@ static int job(void *arg, size_t i, struct vc_error *err)
 
 	for (size_t k = 0; rc == VC_OK && k < w->vary.keys; k++)
 		if (w->vary.key[k].option)
-			rc = set_option(&o, &s, w->vary.key[k].name,
+			rc = set_option(&o, w->vary.key[k].name,
 					vc_vary_value(&w->vary, w->run[i], k), err);
-	s.opt = &o.opt;
 	if (rc == VC_OK)
-		rc = vc_session_plans(&s, &plan, &n, err);
+		rc = vc_request_plans(s->rec, &o.opt, &o.tenants, &plan, &n, err);
 	if (rc == VC_OK)
-		rc = vc_session_run(&s, &plan[0], watch, &r, err);
+		rc = vc_session_run(s, &plan[0], watch, &r, err);
 	if (rc == VC_OK) {
-		rc = vc_time_answer(&s, &plan[0], &r, err);
+		rc = vc_time_answer(s, &plan[0], &r, err);
 		if (rc == VC_OK)
-			rc = say(w, i, &s, &plan[0], &r, err);
+			rc = say(w, i, s, &plan[0], &r, err);
 		vc_result_fini(&r);
 	}
 	free(plan);

@@ -76,9 +76,9 @@ struct asked {
 };
 
 /* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
-static bool is_sure(const struct vc_plan *p, const struct vc_session *s, const struct vc_result *r)
+static bool is_sure(const struct vc_plan *p, const struct vc_result *r)
 {
-	uint64_t beside = vc_session_beside(s, p);
+	uint64_t beside = vc_plan_beside(p);
 
 	return vc_result_verdict(r) == VC_FITS &&
 	       (!r->has_interval || !p->capacity || r->high + beside <= p->capacity);
@@ -87,9 +87,9 @@ static bool is_sure(const struct vc_plan *p, const struct vc_session *s, const s
 static const char *file_at(const struct vc_session *s, const struct vc_event *e)
 {
 	const struct vc_frame *f =
-		e->site && e->site < s->meta->frames ? &s->meta->frame[e->site] : NULL;
+		e->site && e->site < s->rec->meta->frames ? &s->rec->meta->frame[e->site] : NULL;
 
-	return f && f->file < s->meta->strings ? s->meta->string[f->file] : "";
+	return f && f->file < s->rec->meta->strings ? s->rec->meta->string[f->file] : "";
 }
 
 /* A copy of half of a weight's size where a layer is called: autocast's. */
@@ -109,12 +109,12 @@ static void read_traits(struct asked *q)
 	size_t casts = 0, linear = 0, layers = 0;
 	struct vc_anatomy a;
 
-	if (vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, NULL) < 0)
+	if (vc_anatomy_of(&a, &s->rec->trace, s->rec->device->device, NULL) < 0)
 		return;
 	q->trains = a.iterations && a.confidence >= 0.5 && (a.gradients || a.states) &&
 		    (a.gradients + a.states) * 50 >= a.parameters;
 	for (size_t i = 0; q->trains && i < a.n; i++) {
-		const char *file = file_at(s, &s->trace.ev[a.block[i].event]);
+		const char *file = file_at(s, &s->rec->trace.ev[a.block[i].event]);
 		bool is_linear =
 			strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
 		bool is_layer = is_linear || strstr(file, "modules/conv.py");
@@ -123,8 +123,8 @@ static void read_traits(struct asked *q)
 		layers += is_layer;
 		/* the copy, then the copy of what comes in or the result, in one call */
 		casts += is_layer && casts < 2 && a.block[i].size >= 65536 && i + 1 < a.n &&
-			 s->trace.ev[a.block[i].event].site ==
-				 s->trace.ev[a.block[i + 1].event].site &&
+			 s->rec->trace.ev[a.block[i].event].site ==
+				 s->rec->trace.ev[a.block[i + 1].event].site &&
 			 is_cast(&a, a.block[i].size);
 	}
 	q->casts = casts > 1;
@@ -137,9 +137,9 @@ static bool is_idle(const struct asked *q, const char *transform)
 {
 	size_t n = strcspn(transform, ":");
 
-	for (size_t i = 0; i < q->s->opt->transform.n; i++)
-		if (!strncmp(q->s->opt->transform.at[i], transform, n) &&
-		    strcspn(q->s->opt->transform.at[i], ":") == n)
+	for (size_t i = 0; i < q->p->transform.n; i++)
+		if (!strncmp(q->p->transform.at[i], transform, n) &&
+		    strcspn(q->p->transform.at[i], ":") == n)
 			return true;
 	return (q->casts && !strncmp(transform, "precision", n)) ||
 	       (q->convolutional && !strncmp(transform, "lora", n));
@@ -148,23 +148,13 @@ static bool is_idle(const struct asked *q, const char *transform)
 static int try_transform(const struct asked *q, const char *text, struct vc_result *out,
 			 struct vc_error *err)
 {
-	struct vc_run_options o = *q->s->opt;
-	struct vc_session t = *q->s;
 	struct vc_plan plan = *q->p;
-	const char **at = calloc(o.transform.n + 1, sizeof(*at));
-	int r;
+	const char **list;
+	int r = vc_plan_with(&plan, text, &list, err);
 
-	if (!at)
-		return vc_nomem(err, "advice");
-	if (o.transform.n)
-		memcpy(at, o.transform.at, o.transform.n * sizeof(*at));
-	at[o.transform.n] = text;
-	o.transform = (struct vc_list){ at, o.transform.n + 1 };
-	t.opt = &o;
-	if (plan.start == VC_START_WARM) /* other requests: not the recorded segments */
-		plan.start = VC_START_REBUILD;
-	r = vc_session_run(&t, &plan, NULL, out, err);
-	free(at);
+	if (r == VC_OK)
+		r = vc_session_run(q->s, &plan, NULL, out, err);
+	free(list);
 	return r;
 }
 
@@ -193,7 +183,8 @@ static struct vc_batch *batch_of(struct asked *q, struct vc_error *err)
 {
 	if (!q->batch_tried) {
 		q->batch_tried = true;
-		if (q->s->device->events > MOST_EVENTS || vc_batch_open(&q->batch, q->s, err) < 0)
+		if (q->s->rec->device->events > MOST_EVENTS ||
+		    vc_batch_open(&q->batch, q->s, err) < 0)
 			q->batch.open = false;
 	}
 	return q->batch.open ? &q->batch : NULL;
@@ -245,11 +236,11 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 
 	if (rc < 0)
 		return rc;
-	*fits = is_sure(p->q->p, p->q->s, &r);
+	*fits = is_sure(p->q->p, &r);
 	if (p->wanted == POSSIBLE && !*fits)
 		*fits = vc_result_verdict(&r) == VC_FITS ||
 			(r.has_interval &&
-			 r.low + vc_session_beside(p->q->s, p->q->p) <= p->q->p->capacity);
+			 r.low + vc_plan_beside(p->q->p) <= p->q->p->capacity);
 	vc_result_fini(&r);
 	return VC_OK;
 }
@@ -312,7 +303,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		r = vc_session_run(q->s, &plan, NULL, out, err);
 		if (r < 0)
 			return r;
-		if (is_sure(&plan, q->s, out)) {
+		if (is_sure(&plan, out)) {
 			char total[32];
 
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
@@ -476,7 +467,7 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 
-	if (s->streamed)
+	if (s->rec->streamed)
 		return 0;
 	if (vc_result_verdict(r) != VC_FITS)
 		read_traits(&q);
@@ -484,7 +475,7 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 		n = helpful(&q, r, out);
 	else if (p->capacity && used >= TIGHT * all)
 		n = risk(&q, r, out);
-	else if (p->capacity && used < ROOMY * all && s->device->allocs && !r->stats.cut_short)
+	else if (p->capacity && used < ROOMY * all && s->rec->device->allocs && !r->stats.cut_short)
 		n = room(&q, r, out);
 	vc_batch_close(&q.batch);
 	return n;

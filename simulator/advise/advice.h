@@ -31,8 +31,8 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 /* ---- batch.c: the same run at other batches ---- */
 
 struct vc_batch {
-	struct vc_session
-		base; /* a session over the recordings that can be asked for other values */
+	const struct vc_session *base; /* can be asked for other values: another's, or ... */
+	struct vc_session own;         /* ... this one */
 	char name[64];             /* of the parameter */
 	double value;              /* of the run in question */
 	struct vc_session at;      /* the run at the value last asked for */

@@ -24,10 +24,10 @@ static bool find_parameter(struct vc_batch *b, const struct vc_session *s)
 			b->value = w->at[i].value;
 			return true;
 		}
-	for (size_t i = 0; i < s->meta->params; i++)
-		if (is_batch(s->meta->param[i].name)) {
-			snprintf(b->name, sizeof(b->name), "%s", s->meta->param[i].name);
-			b->value = s->meta->param[i].value;
+	for (size_t i = 0; i < s->rec->meta->params; i++)
+		if (is_batch(s->rec->meta->param[i].name)) {
+			snprintf(b->name, sizeof(b->name), "%s", s->rec->meta->param[i].name);
+			b->value = s->rec->meta->param[i].value;
 			return true;
 		}
 	return false;
@@ -37,16 +37,17 @@ static bool find_parameter(struct vc_batch *b, const struct vc_session *s)
 static int open_base(struct vc_batch *b, const struct vc_session *s, struct vc_error *err)
 {
 	struct vc_run_options o = *s->opt;
-	char text[96], *path = (char *)(uintptr_t)s->path;
+	char text[96], *path = (char *)(uintptr_t)s->rec->path;
 	const char *set = text;
 
 	snprintf(text, sizeof(text), "%s=%.15g", b->name, b->value);
 	o.set = (struct vc_list){ &set, 1 };
 	o.verify = false;
-	int r = vc_session_open(&b->base, &o, 1, &path, VC_SESSION_IN_MEMORY, err);
+	int r = vc_session_open(&b->own, &o, 1, &path, VC_SESSION_IN_MEMORY, err);
 	if (r < 0)
-		vc_session_close(&b->base);
-	b->base.opt = s->opt;
+		vc_session_close(&b->own);
+	b->own.opt = s->opt;
+	b->base = &b->own;
 	return r;
 }
 
@@ -58,20 +59,20 @@ int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_erro
 	if (!find_parameter(b, s) || b->value < 1)
 		return vc_fail(err, VC_ENOSUP,
 			       "the batch size is not recorded (record --param batch=N)");
-	if (s->streamed || (!s->whatif && !strcmp(s->path, "-")))
+	if (s->rec->streamed || (!s->whatif && !strcmp(s->rec->path, "-")))
 		return vc_fail(err, VC_ENOSUP, "the recording cannot be read twice");
 	b->owned = !s->whatif;
 	if (b->owned)
 		r = open_base(b, s, err);
 	else
-		b->base = *s;
+		b->base = s;
 	b->open = r == VC_OK;
 	return r;
 }
 
 static int go_to(struct vc_batch *b, double value, struct vc_error *err)
 {
-	const struct vc_whatif *w = b->base.whatif;
+	const struct vc_whatif *w = b->base->whatif;
 	struct vc_param_value at[VC_WHATIF_PARAMS];
 	char text[96];
 	size_t n = 0;
@@ -90,7 +91,7 @@ static int go_to(struct vc_batch *b, double value, struct vc_error *err)
 		vc_session_close(&b->at);
 	b->at_open = false;
 	snprintf(text, sizeof(text), "%s=%.15g", b->name, value);
-	int r = vc_whatif_at(&b->base, at, n, text, &b->at, err);
+	int r = vc_session_at(b->base, at, n, text, &b->at, err);
 	if (r < 0)
 		vc_session_close(&b->at);
 	b->at_open = r == VC_OK;
@@ -101,25 +102,15 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 		 struct vc_result *out, struct vc_error *err)
 {
 	struct vc_plan plan = *p;
-	struct vc_run_options o = *b->base.opt;
+	const char **list;
 	int r = go_to(b, value, err);
-	const char **at;
 
 	if (r < 0)
 		return r;
-	at = calloc(o.transform.n + 1, sizeof(*at));
-	if (!at)
-		return vc_nomem(err, "advice");
-	if (o.transform.n)
-		memcpy(at, o.transform.at, o.transform.n * sizeof(*at));
-	at[o.transform.n] = transform;
-	o.transform = (struct vc_list){ at, o.transform.n + (transform != NULL) };
-	struct vc_session s = b->at;
-	s.opt = &o;
-	if (plan.start == VC_START_WARM)
-		plan.start = VC_START_REBUILD;
-	r = vc_session_run(&s, &plan, NULL, out, err);
-	free(at);
+	r = vc_plan_with(&plan, transform, &list, err);
+	if (r == VC_OK)
+		r = vc_session_run(&b->at, &plan, NULL, out, err);
+	free(list);
 	return r;
 }
 
@@ -128,6 +119,6 @@ void vc_batch_close(struct vc_batch *b)
 	if (b->at_open)
 		vc_session_close(&b->at);
 	if (b->open && b->owned)
-		vc_session_close(&b->base);
+		vc_session_close(&b->own);
 	*b = (struct vc_batch){ 0 };
 }

@@ -20,8 +20,8 @@ static const char *start_name(const struct vc_run_info *i)
 const char *vc_report_words(const struct vc_session *s)
 {
 	if (s->whatif)
-		return s->whatif->trust;
-	return vc_bounds_wanted(s->opt) ?
+		return s->whatif->as_asked.trust;
+	return vc_bounds_wanted(&s->opt->transform) ?
 		       "what -x changes was not recorded: the interval is what it leaves open "
 		       "and what it was found to be off by" :
 		       NULL;
@@ -29,13 +29,14 @@ const char *vc_report_words(const struct vc_session *s)
 
 const char *vc_report_narrow(const struct vc_session *s)
 {
-	const char *level = vc_whatif_level(s);
+	const char *level = vc_session_level(s, &s->opt->transform);
 
 	if (!strcmp(level, "extrapolated"))
-		return vc_bounds_wanted(s->opt) ? "a recording of the change that -x stands for" :
-		       "a recording at a value nearer to the one asked for";
+		return vc_bounds_wanted(&s->opt->transform) ?
+			       "a recording of the change that -x stands for" :
+			       "a recording at a value nearer to the one asked for";
 	if (!strcmp(level, "bounds"))
-		return s->whatif && s->whatif->report.single ?
+		return s->whatif && s->whatif->as_asked.report.single ?
 			       "a second short recording at another value" :
 			       "a recording of the change that -x stands for";
 	return NULL;
@@ -44,7 +45,7 @@ const char *vc_report_narrow(const struct vc_session *s)
 void vc_report_trust(struct vc_emit *e, const struct vc_session *s)
 {
 	vc_emit_object(e, "trust", NULL);
-	vc_emit_text(e, "level", NULL, vc_whatif_level(s));
+	vc_emit_text(e, "level", NULL, vc_session_level(s, &s->opt->transform));
 	vc_emit_real(e, "matched", NULL, s->matched);
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
 	vc_emit_text(e, "text", NULL, vc_report_words(s));
@@ -54,12 +55,12 @@ void vc_report_trust(struct vc_emit *e, const struct vc_session *s)
 
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 {
-	const struct vc_device_census *d = s->device;
-	const char *conf = s->meta->conf;
+	const struct vc_device_census *d = s->rec->device;
+	const char *conf = s->rec->meta->conf;
 
 	vc_emit_object(e, "trace", NULL);
-	vc_emit_text(e, "file", NULL, s->path);
-	vc_emit_text(e, "source", NULL, s->source);
+	vc_emit_text(e, "file", NULL, s->rec->path);
+	vc_emit_text(e, "source", NULL, s->rec->source);
 	vc_emit_uint(e, "device", NULL, d->device);
 	vc_emit_uint(e, "events", NULL, d->events);
 	vc_emit_uint(e, "allocs", NULL, d->allocs);
@@ -68,20 +69,20 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_uint(e, "preexisting", NULL, d->preexisting);
 	vc_emit_bool(e, "ends_in_oom", NULL, d->ends_in_oom);
 	vc_emit_object(e, "params", NULL);
-	for (size_t i = 0; i < s->meta->params; i++)
-		vc_emit_real(e, s->meta->param[i].name, NULL, s->meta->param[i].value);
+	for (size_t i = 0; i < s->rec->meta->params; i++)
+		vc_emit_real(e, s->rec->meta->param[i].name, NULL, s->rec->meta->param[i].value);
 	vc_emit_end(e);
-	vc_emit_text(e, "torch", NULL, s->torch[0] ? s->torch : NULL);
-	vc_emit_text(e, "torch_from", NULL, s->torch_from);
+	vc_emit_text(e, "torch", NULL, s->rec->torch[0] ? s->rec->torch : NULL);
+	vc_emit_text(e, "torch_from", NULL, s->rec->torch_from);
 	vc_emit_text(e, "conf", NULL, conf ? conf : "");
-	vc_emit_uint(e, "time_ns", NULL, s->census.last_ns);
+	vc_emit_uint(e, "time_ns", NULL, s->rec->census.last_ns);
 	vc_report_trust(e, s);
 	vc_emit_end(e);
 }
 
 void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 {
-	const struct vc_fidelity *f = &s->fidelity;
+	const struct vc_fidelity *f = &s->rec->fidelity;
 
 	vc_emit_object(e, "fidelity", NULL);
 	vc_emit_bool(e, "checked", NULL, f->checked);

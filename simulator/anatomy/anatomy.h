@@ -77,6 +77,8 @@ int vc_anatomy_share(struct vc_trace *t, struct vc_error *err);
  */
 int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
 		  struct vc_error *err);
+/* Make a borrowed one the caller's own, to be written to. Errors: VC_ENOMEM. */
+int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err);
 
 /* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts
  * looks like one. */

@@ -2,6 +2,7 @@
 /* shared.c - the anatomy of a trace, found out once and kept with it. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulator/anatomy/anatomy.h"
 
@@ -84,4 +85,28 @@ int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t devic
 	r = find(m, t, device, a, err);
 	pthread_mutex_unlock(&m->lock);
 	return r;
+}
+
+int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err)
+{
+	struct vc_block_life *block;
+	struct vc_span *span;
+
+	if (!a->lent)
+		return VC_OK;
+	block = malloc((a->n + 1) * sizeof(*block));
+	span = malloc((a->spans + 1) * sizeof(*span));
+	if (!block || !span) {
+		free(block);
+		free(span);
+		return vc_nomem(err, "the anatomy of a trace");
+	}
+	if (a->n)
+		memcpy(block, a->block, a->n * sizeof(*block));
+	if (a->spans)
+		memcpy(span, a->span, a->spans * sizeof(*span));
+	a->block = block;
+	a->span = span;
+	a->lent = false;
+	return VC_OK;
 }

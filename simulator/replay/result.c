@@ -45,3 +45,10 @@ void vc_result_fini(struct vc_result *r)
 	free(r->history.end.at);
 	*r = (struct vc_result){ 0 };
 }
+
+void vc_result_open_interval(struct vc_result *r)
+{
+	if (!r->has_interval)
+		r->low = r->high = r->stats.peak_reserved;
+	r->has_interval = true;
+}

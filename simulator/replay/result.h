@@ -240,6 +240,8 @@ struct vc_result {
 
 enum vc_verdict vc_result_verdict(const struct vc_result *r);
 void vc_result_fini(struct vc_result *r);
+/* Where it has no interval yet, one that is its own peak. */
+void vc_result_open_interval(struct vc_result *r);
 
 /* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an
  * object that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..."

@@ -62,28 +62,25 @@ static int predict(const struct find *t, const struct vc_plan *plan, uint64_t va
 {
 	static const struct vc_observer_type *const pace[] = { &vc_observer_pace, NULL };
 	struct vc_param_value at[PARAMS] = { { (char *)t->f->key, (double)value } };
-	struct vc_session s, on, quick;
+	struct vc_session s;
 	char text[96];
 
 	for (size_t i = 0; i < t->f->n; i++)
 		at[i + 1] = t->f->also[i];
 	snprintf(text, sizeof(text), "%s=%" PRIu64, t->f->key, value);
-	int rc = vc_whatif_at(t->f->base, at, t->f->n + 1, text, &s, err);
-	const struct vc_session *card = rc < 0 ? NULL : vc_whatif_on(&s, t->c->plan.card, &on, err);
-	if (rc == VC_OK && !card)
-		rc = err->status ? (int)err->status : VC_ENOMEM;
+	int rc = vc_session_at(t->f->base, at, t->f->n + 1, text, &s, err);
 	if (rc == VC_OK) {
-		snprintf(t->c->trust, sizeof(t->c->trust), "%s", s.whatif->trust);
-		t->c->level = vc_whatif_level(&s);
+		snprintf(t->c->trust, sizeof(t->c->trust), "%s", s.whatif->as_asked.trust);
+		t->c->level = vc_session_level(&s, &plan->transform);
 		t->c->narrow = vc_report_narrow(&s);
 		t->c->matched = s.matched;
-		quick = *card;
-		if (wish != WISH_INTERVAL)
-			quick.whatif = NULL;
-		rc = vc_session_run(&quick, plan, wish == WISH_TIMES ? pace : NULL, out, err);
+		rc = wish == WISH_INTERVAL ?
+			     vc_session_run(&s, plan, NULL, out, err) :
+			     vc_session_run_once(&s, plan, wish == WISH_TIMES ? pace : NULL, out,
+						 err);
 	}
 	if (rc == VC_OK && wish == WISH_TIMES) {
-		rc = vc_time_answer(card, plan, out, err);
+		rc = vc_time_answer(&s, plan, out, err);
 		out->info.vary = rc == VC_OK ? strdup(t->f->key) : NULL;
 		out->info.value = (double)value;
 		if (rc < 0)
@@ -383,7 +380,7 @@ static int compare(struct find *t, struct vc_error *err)
 int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 {
 	const struct vc_whatif *w = f->base->whatif;
-	double from = vc_family_value(w->family, w->report.base, f->key);
+	double from = vc_family_value(w->family, w->as_asked.report.base, f->key);
 	struct find t = { f, c };
 	struct vc_found found;
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "simulator/session/session.h"
+#include "simulator/session/request.h"
 
 /* "vramcast sim a.vct@batch=8 -g a100-40g-sxm --torch 2.9 -x checkpoint": the traces, the options
  * that this plan came from and the options in `how`, which take the place of earlier ones of

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 512 };
-
 /* How far the interval of a transform reaches beyond its own bounds, percent of its ends: what it
  * was found to be off by where the change was really made (tests/transforms, docs/what-if.md),
  * and a little more. blind: down, for recordings without call sites, whose layers are guessed and
@@ -64,13 +62,13 @@ static const struct margin *margin_of(const char *text)
 	return NULL;
 }
 
-bool vc_bounds_wanted(const struct vc_run_options *o)
+bool vc_bounds_wanted(const struct vc_list *transforms)
 {
 	bool any = false, bound = false;
 
-	for (size_t i = 0; i < o->transform.n && !bound; i++) {
-		transform_of(o->transform.at[i], &bound);
-		any |= is_open(o->transform.at[i]) || margin_of(o->transform.at[i]);
+	for (size_t i = 0; i < transforms->n && !bound; i++) {
+		transform_of(transforms->at[i], &bound);
+		any |= is_open(transforms->at[i]) || margin_of(transforms->at[i]);
 	}
 	return any && !bound;
 }
@@ -85,19 +83,20 @@ static uint64_t times(uint64_t bytes, double factor, bool up)
 	return (n + (up && (double)n < x)) * grain;
 }
 
-static void add_margins(const struct vc_session *s, struct vc_result *out)
+void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *transforms,
+		       struct vc_result *out)
 {
 	double down = 1, up = 1;
 
 	/* The run that leads to a recording from its middle is rebuilt
 	 * (simulator/rewrite/warm_start.h). */
-	if (s->device && s->device->has_start && s->device->start_reserved > VC_THAW_LITTLE) {
+	if (rec->device->has_start && rec->device->start_reserved > VC_THAW_LITTLE) {
 		down = 1 - 4.0 / 100;
 		up = 1 + 7.0 / 100;
 	}
-	for (size_t i = 0; i < s->opt->transform.n; i++) {
-		const struct margin *m = margin_of(s->opt->transform.at[i]);
-		bool blind = m && m->blind > 0 && s->meta->frames <= 1;
+	for (size_t i = 0; i < transforms->n; i++) {
+		const struct margin *m = margin_of(transforms->at[i]);
+		bool blind = m && m->blind > 0 && rec->meta->frames <= 1;
 		down *= m ? 1 - (blind ? m->blind : m->down) / 100 : 1;
 		up *= m ? 1 + m->up / 100 : 1;
 	}
@@ -105,63 +104,40 @@ static void add_margins(const struct vc_session *s, struct vc_result *out)
 	out->high = up > 1 ? times(out->high, up, true) : out->high;
 }
 
-static int widen(const struct vc_session *s, const struct vc_plan *p, const char *bound,
-		 struct vc_result *out, struct vc_error *err)
-{
-	static const struct vc_observer_type *const nobody[] = { NULL };
-	size_t n = s->opt->transform.n;
-	char (*text)[TEXT] = calloc(n, sizeof(*text));
-	const char **at = calloc(n, sizeof(*at));
-	struct vc_run_options o = *s->opt;
-	struct vc_session t = *s;
-	struct vc_result r = { 0 };
-	int rc = text && at ? VC_OK : vc_nomem(err, "what the transforms leave open");
-
-	for (size_t i = 0; rc == VC_OK && i < n; i++) {
-		const char *now = s->opt->transform.at[i];
-
-		at[i] = now;
-		if (!is_open(now))
-			continue;
-		at[i] = text[i];
-		if (snprintf(text[i], TEXT, "%s%sbound=%s", now, strchr(now, ':') ? "," : ":",
-			     bound) >= TEXT)
-			rc = vc_fail(err, VC_EUSAGE, "-x %.40s...: longer than %d characters",
-				     now, TEXT - 16);
-	}
-	o.transform = (struct vc_list){ at, n };
-	t.opt = &o;
-	if (rc == VC_OK)
-		rc = vc_session_run(&t, p, nobody, &r, err);
-	if (rc == VC_OK) {
-		uint64_t low = r.has_interval ? r.low : r.stats.peak_reserved;
-		uint64_t high = r.has_interval ? r.high : r.stats.peak_reserved;
-		out->low = low < out->low ? low : out->low;
-		out->high = high > out->high ? high : out->high;
-		vc_result_fini(&r);
-	}
-	free(text);
-	free(at);
-	return rc;
-}
-
-int vc_bounds_interval(const struct vc_session *s, const struct vc_plan *p, struct vc_result *out,
-		       struct vc_error *err)
+bool vc_bounds_open(const struct vc_list *transforms)
 {
 	bool open = false;
-	int r = VC_OK;
 
-	if (!vc_bounds_wanted(s->opt))
-		return VC_OK;
-	for (size_t i = 0; i < s->opt->transform.n; i++)
-		open |= is_open(s->opt->transform.at[i]);
-	if (!out->has_interval)
-		out->low = out->high = out->stats.peak_reserved;
-	if (open)
-		r = widen(s, p, "low", out, err);
-	if (r == VC_OK && open)
-		r = widen(s, p, "high", out, err);
-	add_margins(s, out);
-	out->has_interval = out->has_interval || out->low != out->high;
-	return r;
+	for (size_t i = 0; i < transforms->n; i++)
+		open |= is_open(transforms->at[i]);
+	return open;
+}
+
+int vc_bounds_at(const struct vc_list *transforms, const char *bound, struct vc_bounds *b,
+		 struct vc_error *err)
+{
+	size_t n = transforms->n;
+
+	*b = (struct vc_bounds){ .text = calloc(n, sizeof(*b->text)),
+				 .at = calloc(n, sizeof(*b->at)) };
+	if (!b->text || !b->at)
+		return vc_nomem(err, "what the transforms leave open");
+	for (size_t i = 0; i < n; i++) {
+		const char *now = transforms->at[i];
+
+		b->at[i] = is_open(now) ? b->text[i] : now;
+		if (is_open(now) && snprintf(b->text[i], VC_BOUNDS_TEXT, "%s%sbound=%s", now,
+					     strchr(now, ':') ? "," : ":", bound) >= VC_BOUNDS_TEXT)
+			return vc_fail(err, VC_EUSAGE, "-x %.40s...: longer than %d characters",
+				       now, VC_BOUNDS_TEXT - 16);
+	}
+	b->transform = (struct vc_list){ b->at, n };
+	return VC_OK;
+}
+
+void vc_bounds_fini(struct vc_bounds *b)
+{
+	free(b->text);
+	free(b->at);
+	*b = (struct vc_bounds){ .text = NULL };
 }

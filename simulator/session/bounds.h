@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.h - what a transform leaves open, as an interval of the peak. */
+/* bounds.h - what transforms leave open. Those with a parameter `bound` (best, low, high) say what
+ * the recording does not settle: a run is repeated with all of them low and all of them high. */
 #ifndef VC_BOUNDS_H
 #define VC_BOUNDS_H
 
-#include "simulator/session/session.h"
+#include "simulator/session/recording.h"
 
-/* Transforms with a parameter `bound` (best, low, high) say what the recording does not settle: a
- * run is repeated with all of them low and all of them high, and out's interval spans the three,
- * and by how much each was found to be off. Nothing happens where the user chose a bound. Errors:
- * those of the runs. */
-int vc_bounds_interval(const struct vc_session *s, const struct vc_plan *p, struct vc_result *out,
-		       struct vc_error *err);
+enum { VC_BOUNDS_TEXT = 512 };
 
-/* Do the transforms asked for leave anything open? */
-bool vc_bounds_wanted(const struct vc_run_options *o);
+/* Do these leave anything open, in what they do or by how much each was found to be off? Not where
+ * the user chose a bound. */
+bool vc_bounds_wanted(const struct vc_list *transforms);
+/* In what they do? */
+bool vc_bounds_open(const struct vc_list *transforms);
+
+/* The same transforms with all that is open at `bound` ("low", "high"). */
+struct vc_bounds {
+	struct vc_list transform;
+	char (*text)[VC_BOUNDS_TEXT];
+	const char **at;
+};
+/* After a failure, too, vc_bounds_fini. */
+int  vc_bounds_at(const struct vc_list *transforms, const char *bound, struct vc_bounds *b,
+		  struct vc_error *err);
+void vc_bounds_fini(struct vc_bounds *b);
+
+/* Widen out's interval by how much each transform was found to be off. */
+void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *transforms,
+		       struct vc_result *out);
 
 #endif

@@ -7,15 +7,15 @@
 #ifndef VC_COMPLETION_H
 #define VC_COMPLETION_H
 
-#include "simulator/session/session.h"
+#include "simulator/session/job.h"
 
 /* A recording with uses but without completions: blocks come back at the next request. */
-void vc_completion_default(const struct vc_session *s, struct vc_plan *p);
+void vc_completion_default(const struct vc_recording *rec, struct vc_plan *p);
 
 /* Runs a what-if under both policies as well; out's interval spans all three peaks. Nothing
  * happens for recorded settings, for models without the parameter, and where no stream waits for
  * another. */
-int vc_completion_interval(const struct vc_session *s, const struct vc_plan *p,
+int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err);
 
 #endif

@@ -12,7 +12,7 @@ enum { BATCH = 1024 };
 struct piece { uint64_t key, size; uint8_t kind, live; };
 
 struct sum {
-	const struct vc_session *s;
+	uint16_t device;
 	struct piece *at; size_t n, cap;
 	uint64_t live[KINDS], most[KINDS];
 	struct vc_host *h;
@@ -83,7 +83,7 @@ static int add(struct sum *k, const struct vc_meta *m, const struct vc_event *e,
 		return VC_OK;
 	}
 	/* Memory of another card is not this card's; the host's is everybody's. */
-	if (e->device != k->s->device->device && kind_of(label) == DEVICE && !e->id)
+	if (e->device != k->device && kind_of(label) == DEVICE && !e->id)
 		return VC_OK;
 	if (e->kind == VC_EV_OUTSIDE_ALLOC)
 		return born(k, e, label, err);
@@ -102,29 +102,31 @@ static void finish(struct sum *k)
 	free(k->at);
 }
 
-uint64_t vc_host_libraries(const struct vc_session *s)
+uint64_t vc_host_libraries(const struct vc_recording *rec)
 {
 	struct vc_host h = { .processes = 1 };
-	struct sum k = { .s = s, .h = &h };
+	struct sum k = { .device = rec->device->device, .h = &h };
 	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && !s->streamed && i < s->trace.n; i++)
-		r = add(&k, s->meta, &s->trace.ev[i], NULL);
+	for (size_t i = 0; r == VC_OK && !rec->streamed && i < rec->trace.n; i++)
+		r = add(&k, rec->meta, &rec->trace.ev[i], NULL);
 	finish(&k);
 	return h.libraries;
 }
 
-int vc_host_read(const struct vc_session *s, struct vc_host *h, struct vc_error *err)
+int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms,
+		 struct vc_host *h, struct vc_error *err)
 {
-	struct vc_source *src = s->streamed ? NULL : vc_session_source(s, err);
-	struct sum k = { .s = s, .h = h };
+	struct vc_source *src =
+		rec->streamed ? NULL : vc_recording_source(rec, transforms, err);
+	struct sum k = { .device = rec->device->device, .h = h };
 	struct vc_event ev[BATCH];
 	long n = 1;
 	int r = VC_OK;
 
 	*h = (struct vc_host){ .processes = 1 };
 	if (!src)
-		return s->streamed ? VC_OK : (int)err->status;
+		return rec->streamed ? VC_OK : (int)err->status;
 	while (r == VC_OK && n > 0) {
 		n = src->type->next(src, ev, BATCH, err);
 		for (long i = 0; r == VC_OK && i < n; i++)

@@ -4,7 +4,7 @@
 #ifndef VC_HOST_H
 #define VC_HOST_H
 
-#include "simulator/session/session.h"
+#include "simulator/session/recording.h"
 #include "simulator/rewrite/rewrite.h" /* the labels */
 
 struct vc_host {
@@ -17,11 +17,12 @@ struct vc_host {
 	uint64_t libraries;    /* device memory that is not PyTorch's: most at one time */
 };
 
-/* Over the events with -x applied. A session that is streamed has nothing to say: zeroes.
- * Errors: those of the transforms. */
-int vc_host_read(const struct vc_session *s, struct vc_host *h, struct vc_error *err);
+/* Over the events with those transforms applied. A recording that is streamed has nothing to say:
+ * zeroes. Errors: those of the transforms. */
+int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms,
+		 struct vc_host *h, struct vc_error *err);
 
 /* The device part alone, of the recording as it is: no transform runs. */
-uint64_t vc_host_libraries(const struct vc_session *s);
+uint64_t vc_host_libraries(const struct vc_recording *rec);
 
 #endif

@@ -94,19 +94,23 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 	return r;
 }
 
-int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct vc_error *err)
+int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *transforms,
+		     struct vc_result *out, struct vc_error *err)
 {
+	uint16_t device = rec->device->device;
 	struct vc_trace t = { 0 };
 	struct vc_anatomy a = { 0 };
-	struct vc_source *src;
-	int r;
+	struct vc_source *src = NULL;
+	int r = VC_OK;
 
-	if (!out->lives.n || s->streamed)
+	if (!out->lives.n || rec->streamed)
 		return VC_OK;
-	src = vc_session_source(s, err);
-	r = src ? vc_trace_read(&t, src, err) : (int)err->status;
+	if (transforms->n) {
+		src = vc_recording_source(rec, transforms, err);
+		r = src ? vc_trace_read(&t, src, err) : (int)err->status;
+	}
 	if (r == VC_OK)
-		r = vc_anatomy_read(&a, t.ev, t.n, s->device->device, t.meta, err);
+		r = vc_anatomy_of(&a, transforms->n ? &t : &rec->trace, device, err);
 	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
 		r = fill(&a, out, err);
 	vc_anatomy_fini(&a);

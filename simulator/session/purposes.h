@@ -3,11 +3,12 @@
 #ifndef VC_PURPOSES_H
 #define VC_PURPOSES_H
 
-#include "simulator/session/session.h"
+#include "simulator/session/recording.h"
 
-/* Fills lives.at[].purpose and steps.phase of a result of this session (its -x applied) that has
- * lives; nothing where no iterations are found, or only with little confidence, or the trace is
- * streamed. Errors: VC_ENOMEM. Thread-safe for sessions in memory. */
-int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct vc_error *err);
+/* Fills lives.at[].purpose and steps.phase of a result of this recording under these transforms
+ * that has lives; nothing where no iterations are found, or only with little confidence, or the
+ * trace is streamed. Errors: VC_ENOMEM. Thread-safe for recordings in memory. */
+int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *transforms,
+		     struct vc_result *out, struct vc_error *err);
 
 #endif

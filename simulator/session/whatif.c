@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whatif.c - sessions over several recordings of one program. */
+/* whatif.c - see whatif.h */
 #include "simulator/session/whatif.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/session/bounds.h"
+#include "simulator/session/completion.h"
+#include "simulator/session/verify.h"
 
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
 /* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up
@@ -35,51 +36,40 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 	return VC_OK;
 }
 
-static void describe(struct vc_session *s)
+static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
-	struct vc_whatif *w = s->whatif;
-	const struct vc_family_report *r = &w->report;
+	const struct vc_family_report *r = &p->report;
 	char alone[96] = "", card[96] = "";
 
-	s->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
+	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
 		snprintf(alone, sizeof(alone), "; %.2f %% of the bytes have no counterpart",
-			 100 * (1 - s->matched));
+			 100 * (1 - p->matched));
 	if (w->any_card && r->workspace)
 		snprintf(card, sizeof(card),
-			 "; no card is named: row sums as on %u multiprocessors, -g says "
-			 "otherwise",
-			 w->card.sms);
+			 "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
+			 p->card.sms);
 	if (r->same)
-		snprintf(w->trust, sizeof(w->trust), "recorded at this value");
+		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
-		snprintf(w->trust, sizeof(w->trust),
+		snprintf(p->trust, sizeof(p->trust),
 			 "bounds from one recording; a second short one at another value would "
 			 "make it exact");
 	else
-		snprintf(w->trust, sizeof(w->trust),
+		snprintf(p->trust, sizeof(p->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",
-			 r->recordings, 100 * s->matched, alone,
-			 r->lengths ? "; steps differ in the length of their samples: the "
-				      "longest decides" :
-				      "",
+			 r->recordings, 100 * p->matched, alone,
+			 r->lengths ? "; steps differ in the length of their samples: the longest "
+				      "decides" : "",
 			 card);
-}
-
-const char *vc_whatif_level(const struct vc_session *s)
-{
-	if (!s->whatif || s->whatif->report.same)
-		return vc_bounds_wanted(s->opt) ? "bounds" : "exact";
-	return s->whatif->report.single ? "bounds" : "extrapolated";
 }
 
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
  * table of addresses (autocast's copies of weights), another order in every run of the program.
  * stride: every how many-th is taken first. Nothing to do (no such run): 0. */
-static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *out,
+static int shuffled(const struct vc_trace *t, size_t stride, struct vc_trace *out,
 		    struct vc_error *err)
 {
-	const struct vc_trace *t = &s->trace;
 	size_t moved = 0;
 
 	*out = (struct vc_trace){ 0 };
@@ -99,75 +89,94 @@ static int shuffled(const struct vc_session *s, size_t stride, struct vc_trace *
 	return moved > 0;
 }
 
+/* ---- predictions ---- */
+
 /* What else is on the device is not in a predicted trace: the most that a recording saw. */
-static void inherit(const struct vc_session *s, struct vc_device_census *d)
+static void inherit(const struct vc_whatif *w, struct vc_census *c)
 {
-	for (size_t i = 0; i < s->whatif->recordings; i++) {
-		const struct vc_device_census *m = s->whatif->recording[i].device;
+	uint16_t device = w->recording[0].device->device;
 
-		d->outside = m && m->outside > d->outside ? m->outside : d->outside;
-	}
+	for (size_t k = 0; k < c->devices; k++)
+		for (size_t i = 0; c->device[k].device == device && i < w->recordings; i++) {
+			uint64_t outside = w->recording[i].device->outside;
+
+			if (outside > c->device[k].outside)
+				c->device[k].outside = outside;
+		}
 }
 
-static int recount(struct vc_session *s, uint16_t device, struct vc_error *err)
+static struct vc_family_ask ask_of(const struct vc_whatif *w, const struct vc_reduction_card *card)
 {
-	vc_census_fini(&s->census);
-	vc_census_init(&s->census);
-	if (vc_census_add(&s->census, s->trace.ev, s->trace.n, err) < 0)
-		return VC_ENOMEM;
-	for (size_t i = 0; i < s->census.devices; i++)
-		if (s->census.device[i].device == device)
-			inherit(s, &s->census.device[i]);
-	s->device = vc_census_of(&s->census, device);
-	return s->device ? VC_OK : vc_fail(err, VC_EINTERNAL, "the prediction lost its device");
+	return (struct vc_family_ask){ .at = w->at, .n = w->n, .card = *card };
 }
 
-static int predict(struct vc_session *s, const struct vc_param_value *at, size_t n,
-		   struct vc_error *err)
+/* The prediction for one kind of card. After a failure, too, forget. */
+static int predict(const struct vc_whatif *w, const struct vc_reduction_card *card,
+		   struct vc_prediction *p, struct vc_error *err)
 {
-	struct vc_whatif *w = s->whatif;
-	struct vc_family_ask ask = { .at = w->at, .n = n, .card = w->card };
+	struct vc_family_ask ask = ask_of(w, card);
+	struct vc_recording *rec = &p->rec;
+	const struct vc_recording *base;
+	int r;
 
+	*p = (struct vc_prediction){ .card = *card };
+	pthread_mutex_init(&p->lock, NULL);
+	vc_census_init(&rec->census);
+	r = vc_family_at(w->family, &ask, &rec->trace, &p->report, err);
+	if (r < 0)
+		return r;
+	base = &w->recording[p->report.base];
+	rec->meta = rec->trace.meta;
+	rec->path = base->path;
+	rec->source = base->source;
+	rec->fidelity = base->fidelity;
+	rec->fidelity.diverged_why =
+		base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
+	snprintf(rec->torch, sizeof(rec->torch), "%s", base->torch);
+	rec->torch_from = base->torch_from;
+	r = vc_recording_count(rec, base->device->device, err);
+	inherit(w, &rec->census);
+	describe(w, p);
+	return r;
+}
+
+static void forget(struct vc_prediction *p)
+{
+	vc_recording_close(&p->rec);
+	pthread_mutex_destroy(&p->lock);
+}
+
+static void set_values(struct vc_whatif *w, const struct vc_param_value *at, size_t n)
+{
 	for (w->n = 0; w->n < n; w->n++) {
 		snprintf(w->name[w->n], VC_PARAM_TEXT, "%s", at[w->n].name);
 		w->at[w->n] = (struct vc_param_value){ w->name[w->n], at[w->n].value };
 	}
-	int r = vc_family_at(w->family, &ask, &s->trace, &w->report, err);
-
-	if (r < 0)
-		return r;
-	const struct vc_session *base = &w->recording[w->report.base];
-	w->nearest = base->path;
-	s->meta = s->trace.meta;
-	s->path = base->path;
-	s->source = base->source;
-	s->fidelity = base->fidelity;
-	s->fidelity.diverged_why =
-		base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
-	snprintf(s->torch, sizeof(s->torch), "%s", base->torch);
-	s->torch_from = base->torch_from;
-	r = recount(s, base->device->device, err);
-	describe(s);
-	return r;
 }
 
-static int open_members(struct vc_session *s, size_t n, char **paths, unsigned flags,
-			struct vc_error *err)
+/* ---- opening ---- */
+
+static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
+			   const struct vc_recording_ask *ask, struct vc_error *err)
 {
-	struct vc_whatif *w = s->whatif;
+	struct vc_recording_ask one = *ask;
 	const struct vc_trace *t[MOST];
 
 	if (n > MOST)
 		return vc_fail(err, VC_EUSAGE, "at most %d recordings of one family", MOST);
+	one.flags |= VC_SESSION_IN_MEMORY;
 	w->recording = calloc(n, sizeof(*w->recording));
 	if (!w->recording)
 		return vc_nomem(err, "the recordings");
 	for (size_t i = 0; i < n; i++) {
-		int r = vc_session_open_one(&w->recording[w->recordings++], s->opt, paths[i],
-					    flags | VC_SESSION_IN_MEMORY, err);
+		struct vc_recording *rec = &w->recording[w->recordings++];
+		int r = vc_recording_open(rec, paths[i], &one, err);
+
+		if (r == VC_OK && ask->verify)
+			r = vc_verify(rec, &one, err);
 		if (r < 0)
 			return r;
-		t[i] = &w->recording[i].trace;
+		t[i] = &rec->trace;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
 	return w->family ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
@@ -180,10 +189,9 @@ static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card 
 						vc_threads_per_sm(c->cc_major, c->cc_minor) };
 }
 
-/* Scratch sizes depend on the card that was recorded, and on the one that will run it. */
-static void choose_cards(struct vc_session *s)
+/* Workspace sizes depend on the card that was recorded, and on the one that will run it. */
+static struct vc_reduction_card choose_cards(struct vc_whatif *w, const struct vc_list *gpu)
 {
-	struct vc_whatif *w = s->whatif;
 	struct vc_reduction_card recorded = vc_family_card(w->family);
 	bool known = vc_family_card_known(w->family);
 	const struct vc_meta *m = w->recording[0].meta;
@@ -199,183 +207,157 @@ static void choose_cards(struct vc_session *s)
 		known |= (d->sms > 0 && d->cc_major) || (d->name && vc_card_by_name(d->name));
 	}
 	vc_family_recorded(w->family, &recorded);
-	w->card = recorded;
-	if (s->opt->gpu.n)
-		as_reduction_card(vc_card_by_name(s->opt->gpu.at[0]), &w->card);
-	w->any_card = !known && !s->opt->gpu.n;
+	if (gpu->n)
+		as_reduction_card(vc_card_by_name(gpu->at[0]), &recorded);
+	w->any_card = !known && !gpu->n;
+	return recorded;
 }
 
-int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags,
-		   struct vc_error *err)
+static struct vc_whatif *new_whatif(struct vc_error *err)
+{
+	struct vc_whatif *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		vc_nomem(err, "the recordings");
+		return NULL;
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	vc_census_init(&w->as_asked.rec.census);
+	return w;
+}
+
+static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_t n, char **paths,
+		    const struct vc_recording_ask *ask, struct vc_error *err)
 {
 	struct vc_param_value at[MOST];
 	char name[MOST][VC_PARAM_TEXT];
+	struct vc_reduction_card card;
+	int r = VC_OK;
 
-	s->whatif = calloc(1, sizeof(*s->whatif));
-	if (!s->whatif)
-		return vc_nomem(err, "the recordings");
-	pthread_mutex_init(&s->whatif->lock, NULL);
-	if (s->opt->set.n > MOST)
+	if (opt->set.n > MOST)
 		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", MOST);
-	for (size_t i = 0; i < s->opt->set.n; i++) {
-		int r = vc_whatif_parse(s->opt->set.at[i], &at[i], name[i], err);
-		if (r < 0)
-			return r;
-	}
-	int r = open_members(s, n, paths, flags, err);
+	for (size_t i = 0; r == VC_OK && i < opt->set.n; i++)
+		r = vc_whatif_parse(opt->set.at[i], &at[i], name[i], err);
+	if (r == VC_OK)
+		r = open_recordings(w, n, paths, ask, err);
 	if (r < 0)
 		return r;
-	choose_cards(s);
-	return predict(s, at, s->opt->set.n, err);
+	card = choose_cards(w, &opt->gpu);
+	set_values(w, at, opt->set.n);
+	return predict(w, &card, &w->as_asked, err);
 }
 
-static int open_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
-		   const struct vc_reduction_card *card, const char *text, struct vc_session *out,
-		   struct vc_error *err)
+struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, char **paths,
+				 const struct vc_recording_ask *ask, struct vc_error *err)
 {
-	*out = *from;
-	out->trace = (struct vc_trace){ 0 };
-	out->fidelity.diverged_why = NULL;
-	vc_census_init(&out->census);
-	snprintf(out->change, sizeof(out->change), "%s", text);
-	out->whatif = calloc(1, sizeof(*out->whatif));
-	if (!out->whatif)
-		return vc_nomem(err, "a prediction");
-	pthread_mutex_init(&out->whatif->lock, NULL);
-	out->whatif->recording = from->whatif->recording;
-	out->whatif->recordings = from->whatif->recordings;
-	out->whatif->family = from->whatif->family;
-	out->whatif->borrowed = true;
-	out->whatif->card = *card;
-	out->whatif->any_card = from->whatif->any_card;
-	return predict(out, at, n, err);
+	struct vc_whatif *w = new_whatif(err);
+
+	if (w && open_all(w, opt, n, paths, ask, err) < 0) {
+		vc_whatif_close(w);
+		w = NULL;
+	}
+	return w;
 }
 
-int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
-		 const char *text, struct vc_session *out, struct vc_error *err)
+struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_param_value *at,
+				  size_t n, struct vc_error *err)
 {
-	if (n > VC_WHATIF_PARAMS)
-		return vc_fail(err, VC_EUSAGE, "at most %d parameters", VC_WHATIF_PARAMS);
-	return open_at(from, at, n, &from->whatif->card, text, out, err);
+	struct vc_whatif *w;
+
+	if (n > VC_WHATIF_PARAMS) {
+		vc_fail(err, VC_EUSAGE, "at most %d parameters", VC_WHATIF_PARAMS);
+		return NULL;
+	}
+	w = new_whatif(err);
+	if (!w)
+		return NULL;
+	w->recording = from->recording;
+	w->recordings = from->recordings;
+	w->family = from->family;
+	w->any_card = from->any_card;
+	w->borrowed = true;
+	set_values(w, at, n);
+	if (predict(w, &from->as_asked.card, &w->as_asked, err) == VC_OK)
+		return w;
+	vc_whatif_close(w);
+	return NULL;
 }
 
-static int for_card(const struct vc_session *s, const struct vc_reduction_card *card,
-		    const struct vc_session **out, struct vc_error *err)
+void vc_whatif_close(struct vc_whatif *w)
 {
-	struct vc_whatif *w = s->whatif;
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->cards; i++) {
+		forget(w->on[i]);
+		free(w->on[i]);
+	}
+	forget(&w->as_asked);
+	if (!w->borrowed) {
+		vc_family_free(w->family);
+		for (size_t i = 0; i < w->recordings; i++)
+			vc_recording_close(&w->recording[i]);
+		free(w->recording);
+	}
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* The caller holds w->lock. */
+static struct vc_prediction *for_card(struct vc_whatif *w, const struct vc_reduction_card *card,
+				      struct vc_error *err)
+{
+	struct vc_prediction *p;
 
 	for (size_t i = 0; i < w->cards; i++)
-		if (!memcmp(&w->on[i]->whatif->card, card, sizeof(*card))) {
-			*out = w->on[i];
-			return VC_OK;
-		}
-	if (w->cards == VC_WHATIF_CARDS)
-		return vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once",
-			       VC_WHATIF_CARDS);
-	struct vc_session *new = calloc(1, sizeof(*new));
-	if (!new)
-		return vc_nomem(err, "a prediction");
-	w->on[w->cards++] = new;
-	*out = new;
-	return open_at(s, w->at, w->n, card, s->change, new, err);
-}
-
-const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
-				      struct vc_session *mixed, struct vc_error *err)
-{
-	const struct vc_session *on = NULL;
-
-	if (!s->whatif || !card || !card->sms)
-		return s;
-	struct vc_reduction_card wanted = s->whatif->card;
-	as_reduction_card(card, &wanted);
-	if (!memcmp(&wanted, &s->whatif->card, sizeof(wanted)))
-		return s;
-	pthread_mutex_lock(&s->whatif->lock);
-	int r = for_card(s, &wanted, &on, err);
-	pthread_mutex_unlock(&s->whatif->lock);
-	if (r < 0)
+		if (!memcmp(&w->on[i]->card, card, sizeof(*card)))
+			return w->on[i];
+	if (w->cards == VC_WHATIF_CARDS) {
+		vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once", VC_WHATIF_CARDS);
 		return NULL;
-	*mixed = *s;
-	mixed->trace = on->trace;
-	mixed->meta = on->meta;
-	mixed->census = on->census;
-	mixed->device = on->device;
-	mixed->whatif = on->whatif;
-	return mixed;
-}
-
-/* Peak reserved of another trace, or of this one with other addresses, into the interval. */
-static int widen(const struct vc_session *s, const struct vc_trace *t, const struct vc_plan *p,
-		 struct vc_result *out, struct vc_error *err)
-{
-	struct vc_session other = *s;
-	struct vc_result r;
-
-	other.trace = *t;
-	other.trace.meta = s->trace.meta; /* shuffled ones have none of their own */
-	other.whatif = NULL;
-	other.others = 0;
-	other.processes = 0;
-	int rc = vc_session_run(&other, p, NULL, &r, err);
-	if (rc < 0)
-		return rc;
-	if (!out->has_interval || r.stats.peak_reserved < out->low)
-		out->low = r.stats.peak_reserved;
-	if (!out->has_interval || r.stats.peak_reserved > out->high)
-		out->high = r.stats.peak_reserved;
-	out->has_interval = true;
-	vc_result_fini(&r);
-	return VC_OK;
-}
-
-static int measure(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
-		   struct vc_error *err);
-
-int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan,
-		       struct vc_result *out, struct vc_error *err)
-{
-	struct vc_whatif *w = s->whatif;
-	char settings[256];
-	int rc = VC_OK;
-
-	if (!w || w->report.same)
-		return VC_OK;
-	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name,
-			 plan->params, plan->torch, (int)plan->start, plan->conf);
-	bool fits = n > 0 && (size_t)n < sizeof(settings) && !s->opt->transform.n;
-
-	pthread_mutex_lock(&w->lock);
-	if (fits && !strcmp(w->settings, settings)) {
-		out->has_interval = w->open;
-		out->low = w->low;
-		out->high = w->high;
-	} else {
-		rc = measure(s, plan, out, err);
-		snprintf(w->settings, sizeof(w->settings), "%s",
-			 rc == VC_OK && fits ? settings : "");
-		w->open = out->has_interval;
-		w->low = out->low;
-		w->high = out->high;
 	}
-	pthread_mutex_unlock(&w->lock);
-	return rc;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		vc_nomem(err, "a prediction");
+		return NULL;
+	}
+	if (predict(w, card, p, err) < 0) {
+		forget(p);
+		free(p);
+		return NULL;
+	}
+	return w->on[w->cards++] = p;
 }
+
+struct vc_prediction *vc_whatif_on(struct vc_whatif *w, const struct vc_card *card,
+				   struct vc_error *err)
+{
+	struct vc_reduction_card wanted = w->as_asked.card;
+	struct vc_prediction *p;
+
+	as_reduction_card(card, &wanted);
+	if (!memcmp(&wanted, &w->as_asked.card, sizeof(wanted)))
+		return &w->as_asked;
+	pthread_mutex_lock(&w->lock);
+	p = for_card(w, &wanted, err);
+	pthread_mutex_unlock(&w->lock);
+	return p;
+}
+
+/* ---- the interval ---- */
 
 /* One trace that the recordings allow besides the best guess: unsettled sizes small (0) and large
  * (1), then the same sizes in the order of each other recording. 0: there is no such. */
-static int alternative(const struct vc_session *s, size_t k, struct vc_trace *out,
-		       struct vc_error *err)
+static int alternative(const struct vc_whatif *w, const struct vc_prediction *p, size_t k,
+		       struct vc_trace *out, struct vc_error *err)
 {
-	struct vc_whatif *w = s->whatif;
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = w->card };
+	struct vc_family_ask ask = ask_of(w, &p->card);
 	struct vc_error ignored;
 
 	if (k < 2)
 		ask.bound = k ? VC_BOUND_HIGH : VC_BOUND_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
-	if (ask.has_order && (ask.order == w->report.base || w->report.single || w->report.turns))
+	if (ask.has_order && (ask.order == p->report.base || p->report.single || p->report.turns))
 		return 0; /* recordings of fewer turns do not set the order of more */
 	int r = vc_family_at(w->family, &ask, out, NULL, &ignored);
 	if (r == VC_ENOMEM)
@@ -385,16 +367,15 @@ static int alternative(const struct vc_session *s, size_t k, struct vc_trace *ou
 
 /* Snapshots do not name their card: others it may have been, from small to large. */
 static const struct vc_reduction_card others[] = { { 40, 1024 },  { 82, 1536 },  { 128, 1536 },
-						  { 108, 2048 }, { 170, 1536 }, { 148, 2048 } };
+						   { 108, 2048 }, { 170, 1536 }, { 148, 2048 } };
 enum { OTHERS = sizeof(others) / sizeof(*others) };
 
-static int on_another_card(const struct vc_session *s, size_t k, struct vc_trace *out,
-			   struct vc_error *err)
+static int on_another_card(const struct vc_whatif *w, const struct vc_prediction *p, size_t k,
+			   struct vc_trace *out, struct vc_error *err)
 {
-	struct vc_whatif *w = s->whatif;
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = others[k] };
-	int r = w->any_card && w->report.workspace ? vc_family_at(w->family, &ask, out, NULL, err) :
-						   1;
+	struct vc_family_ask ask = ask_of(w, &others[k]);
+	int r = w->any_card && p->report.workspace ?
+			vc_family_at(w->family, &ask, out, NULL, err) : 1;
 
 	return r < 0 ? r : !r;
 }
@@ -404,22 +385,24 @@ static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
 	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
 }
 
-static int widen_by_alternatives(const struct vc_session *s, const struct vc_plan *p,
-				 struct vc_result *out, struct vc_error *err)
+static int widen_by_alternatives(const struct vc_whatif *w, const struct vc_prediction *p,
+				 const struct vc_plan *plan, struct vc_result *out,
+				 struct vc_error *err)
 {
-	size_t n = s->whatif->recordings + 2;
+	size_t n = w->recordings + 2;
 	int rc = VC_OK;
 
 	for (size_t k = 0; rc == VC_OK && k < n + 2 + OTHERS; k++) {
 		struct vc_trace t = { 0 };
-		int r = k < n ? alternative(s, k, &t, err) :
-			k < n + 2 ? shuffled(s, 2 * (k - n) + 1, &t, err) :
-				    on_another_card(s, k - n - 2, &t, err);
+		struct vc_job job = { .rec = &p->rec, .events = &t };
+		int r = k < n     ? alternative(w, p, k, &t, err) :
+			k < n + 2 ? shuffled(&p->rec.trace, 2 * (k - n) + 1, &t, err) :
+				    on_another_card(w, p, k - n - 2, &t, err);
 
 		if (r < 0)
 			return r;
-		if (r && !same_events(&t, &s->trace))
-			rc = widen(s, &t, p, out, err);
+		if (r && !same_events(&t, &p->rec.trace))
+			rc = vc_job_widen(&job, plan, out, err);
 		if (r)
 			vc_trace_fini(&t);
 	}
@@ -438,48 +421,60 @@ static void guard(struct vc_result *out)
 
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
  * knows: other orders of addresses show how much hangs on that. */
-static int measure(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *out,
-		   struct vc_error *err)
+static int measure(const struct vc_whatif *w, const struct vc_prediction *p,
+		   const struct vc_plan *as_planned, struct vc_result *out, struct vc_error *err)
 {
 	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };
-	struct vc_plan p = *plan;
+	const struct vc_family_report *report = &p->report;
+	struct vc_job job = { .rec = &p->rec };
+	struct vc_plan plan = *as_planned;
 	int rc = VC_OK;
 
-	p.capacity = p.prop_total = 0; /* what they would need, not what they get */
-	p.fraction = -1;
+	plan.capacity = plan.prop_total = 0; /* what they would need, not what they get */
+	plan.fraction = -1;
+	plan.tenants = NULL;
+	vc_completion_default(&p->rec, &plan);
 	for (size_t i = 0; rc == VC_OK && i < sizeof(policy) / sizeof(*policy); i++) {
-		p.va = policy[i];
-		rc = widen(s, &s->trace, &p, out, err);
+		plan.va = policy[i];
+		rc = vc_job_widen(&job, &plan, out, err);
 	}
-	p.va = VC_VA_WINDOW;
+	plan.va = VC_VA_WINDOW;
 	if (rc == VC_OK)
-		rc = widen_by_alternatives(s, &p, out, err);
-	if (rc == VC_OK && s->whatif->report.single)
+		rc = widen_by_alternatives(w, p, &plan, out, err);
+	if (rc == VC_OK && report->single)
 		guard(out);
-	else if (rc == VC_OK && (s->whatif->report.residual > 0 || s->whatif->report.rounded))
+	else if (rc == VC_OK && (report->residual > 0 || report->rounded))
 		out->high += SLACK;
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return rc;
 }
 
-void vc_whatif_close(struct vc_session *s)
+int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
+		       const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
-	struct vc_whatif *w = s->whatif;
+	char settings[sizeof(p->settings)];
+	int rc = VC_OK;
 
-	if (!w)
-		return;
-	for (size_t i = 0; i < w->cards; i++) {
-		vc_session_close(w->on[i]);
-		free(w->on[i]);
+	if (p->report.same)
+		return VC_OK;
+	int n = snprintf(settings, sizeof(settings), "%s:%s %s %d %s", plan->model->name,
+			 plan->params, plan->torch, (int)plan->start, plan->conf);
+	bool fits = n > 0 && (size_t)n < sizeof(settings) && !plan->transform.n;
+
+	pthread_mutex_lock(&p->lock);
+	if (fits && !strcmp(p->settings, settings)) {
+		out->has_interval = p->open;
+		out->low = p->low;
+		out->high = p->high;
+	} else {
+		rc = measure(w, p, plan, out, err);
+		snprintf(p->settings, sizeof(p->settings), "%s",
+			 rc == VC_OK && fits ? settings : "");
+		p->open = out->has_interval;
+		p->low = out->low;
+		p->high = out->high;
 	}
-	if (!w->borrowed) {
-		vc_family_free(w->family);
-		for (size_t i = 0; i < w->recordings; i++)
-			vc_session_close(&w->recording[i]);
-		free(w->recording);
-	}
-	pthread_mutex_destroy(&w->lock);
-	free(w);
-	s->whatif = NULL;
+	pthread_mutex_unlock(&p->lock);
+	return rc;
 }

@@ -1,65 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whatif.h - sessions over several recordings: --set, and the interval of what is not exact. */
+/* whatif.h - several recordings of one program, what they predict for values nobody recorded, and
+ * the interval of what is not exact. */
 #ifndef VC_WHATIF_H
 #define VC_WHATIF_H
 
 #include <pthread.h>
 
 #include "simulator/predict/family.h"
-#include "simulator/session/session.h"
+#include "simulator/session/job.h"
 
 enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16 };
 
-/* What a session over recordings knows beyond its trace. */
-struct vc_whatif {
-	struct vc_session *recording; /* one open session per recording */
-	size_t recordings;
-	struct vc_family *family;
-	const char *nearest;                 /* path of the recording whose order is used */
+/* What the recordings say about one set of values on one kind of card. */
+struct vc_prediction {
+	struct vc_recording rec;             /* as if it had been recorded */
 	struct vc_family_report report;
-	bool borrowed;                       /* recordings and family belong to another session */
-	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
-	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
-	size_t n;
-	struct vc_reduction_card card; /* that it is predicted for; some workspace depends on it */
-	bool any_card;                       /* neither told nor shown: it may be another */
-	struct vc_session
-		*on[VC_WHATIF_CARDS]; /* the same for other cards, made when first asked for */
-	size_t cards;
+	struct vc_reduction_card card;       /* some workspaces depend on it */
+	double matched;                      /* share of the bytes that have a counterpart */
+	char trust[320];                     /* "extrapolated from 3 recordings ..." */
 	/* The last interval, for other cards and capacities: it does not depend on them. */
 	pthread_mutex_t lock;
 	char settings[256]; /* model, version and settings it holds for; "": none */
 	bool open;                           /* low < high */
 	uint64_t low, high;
-	char trust[320];                     /* "extrapolated from 3 recordings ..." */
 };
 
-/* Read the recordings, build the family, predict for opt->set. Leaves s->trace, s->census and
- * s->device describing the prediction. */
-int vc_whatif_open(struct vc_session *s, size_t n, char **paths, unsigned flags,
-		   struct vc_error *err);
+/* What a session over recordings knows beyond its trace. */
+struct vc_whatif {
+	struct vc_recording *recording; size_t recordings;
+	struct vc_family *family;
+	bool borrowed;                       /* recordings and family belong to another one */
+	bool any_card;                       /* neither told nor shown: it may be another */
+	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
+	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
+	size_t n;
+	struct vc_prediction as_asked;
+	struct vc_prediction *on[VC_WHATIF_CARDS]; /* for other cards, made when first asked for */
+	size_t cards;
+	pthread_mutex_t lock;                /* of on[] */
+};
 
-/* The same recordings at other values: a session of its own that lends the family from `from`,
- * which must outlive it. Closed with vc_session_close. `text`: "batch=32" for people. */
-int vc_whatif_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
-		 const char *text, struct vc_session *out, struct vc_error *err);
+/* Read the recordings, verify them, build the family, predict for opt->set. NULL: failure. */
+struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, char **paths,
+				 const struct vc_recording_ask *ask, struct vc_error *err);
+
+/* The same recordings at other values; lends them from `from`, which must outlive it. NULL:
+ * failure. */
+struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_param_value *at,
+				  size_t n, struct vc_error *err);
+void vc_whatif_close(struct vc_whatif *w); /* NULL is fine */
 
 /* "batch=32" into a parameter; the name is copied into buf (VC_PARAM_TEXT bytes). */
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err);
 
-/* The session that holds this prediction for `card` (NULL: any will do), whose arithmetic decides
- * some workspace sizes: s itself, or *mixed, a copy of s with the events of that card, valid as
- * long as s. NULL: failure. Thread-safe. */
-const struct vc_session *vc_whatif_on(const struct vc_session *s, const struct vc_card *card,
-				      struct vc_session *mixed, struct vc_error *err);
+/* The prediction for `card` (NULL: any will do), whose arithmetic decides some workspaces; it
+ * belongs to w. NULL: failure. Thread-safe. */
+struct vc_prediction *vc_whatif_on(struct vc_whatif *w, const struct vc_card *card,
+				   struct vc_error *err);
 
-/* Replay the alternatives and widen [low, high] of *out; nothing to do when there are none. */
-int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan,
-		       struct vc_result *out, struct vc_error *err);
-
-void vc_whatif_close(struct vc_session *s);
-
-/* "exact", "extrapolated from N recordings" or "bounds". */
-const char *vc_whatif_level(const struct vc_session *s);
+/* Replay the alternatives of a prediction of w and set [low, high] of *out; nothing to do when
+ * there are none. Thread-safe. */
+int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
+		       const struct vc_plan *plan, struct vc_result *out, struct vc_error *err);
 
 #endif

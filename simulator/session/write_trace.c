@@ -16,10 +16,10 @@ static int copy_events(struct vc_source *src, struct vc_encoder *enc, struct vc_
 	return r == VC_OK ? vc_encoder_finish(enc, err) : r;
 }
 
-int vc_session_write(const struct vc_session *s, const char *path,
-		     const struct vc_encoder_options *o, struct vc_error *err)
+int vc_trace_write(const struct vc_recording *rec, const struct vc_list *transforms,
+		   const char *path, const struct vc_encoder_options *o, struct vc_error *err)
 {
-	struct vc_source *src = vc_session_source(s, err);
+	struct vc_source *src = vc_recording_source(rec, transforms, err);
 	struct vc_output *out = src ? vc_output_open(path, err) : NULL;
 	struct vc_encoder *enc = out ? vc_encoder_new(out, src->meta, o, err) : NULL;
 	int r = enc ? copy_events(src, enc, err) : (int)err->status;

@@ -14,6 +14,7 @@
 #include "simulator/session/whatif.h"
 
 struct vc_time {
+	struct vc_memo memo;                  /* first: what the session knows of it */
 	struct vc_profile *profile; size_t n; /* one per recording */
 	struct vc_tempo tempo;                /* over those with steps */
 	char axis[VC_TEMPO_AXES][VC_PARAM_TEXT];
@@ -23,7 +24,12 @@ struct vc_time {
 
 /* ---- reading ---- */
 
-static int add_streamed(const struct vc_session *s, struct vc_profile *p, struct vc_error *err)
+static const struct vc_time *time_of(const struct vc_session *s)
+{
+	return (const struct vc_time *)s->time;
+}
+
+static int add_streamed(const struct vc_recording *s, struct vc_profile *p, struct vc_error *err)
 {
 	struct vc_source *src = vc_source_open(s->path, err);
 	struct vc_event ev[512];
@@ -41,20 +47,19 @@ static int add_streamed(const struct vc_session *s, struct vc_profile *p, struct
 }
 
 /* How many iterations the requests for memory show, where no marks do. */
-static size_t iterations(const struct vc_session *s, const struct vc_profile *p)
+static size_t iterations(const struct vc_recording *s, const struct vc_profile *p)
 {
 	struct vc_anatomy a = { 0 };
 	size_t n;
 
-	if (p->marks || !p->n || vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device,
-						 s->meta, NULL) < 0)
+	if (p->marks || !p->n || vc_anatomy_of(&a, &s->trace, s->device->device, NULL) < 0)
 		return 0;
 	n = a.confidence >= 0.5 ? a.iterations : 0;
 	vc_anatomy_fini(&a);
 	return n;
 }
 
-static int read_profile(const struct vc_session *s, struct vc_profile *p, struct vc_error *err)
+static int read_profile(const struct vc_recording *s, struct vc_profile *p, struct vc_error *err)
 {
 	int r;
 
@@ -64,7 +69,7 @@ static int read_profile(const struct vc_session *s, struct vc_profile *p, struct
 	return r < 0 ? r : vc_profile_finish(p, iterations(s, p), s->meta, err);
 }
 
-static bool has_kernels(const struct vc_session *s)
+static bool has_kernels(const struct vc_recording *s)
 {
 	return s->meta->how[VC_CAP_KERNELS] == VC_HOW_RECORDED || s->device->kernels;
 }
@@ -79,23 +84,23 @@ static double param(const struct vc_meta *m, const char *name)
 	return NAN;
 }
 
-static const struct vc_session *member(const struct vc_session *s, size_t i)
+static const struct vc_recording *recording(const struct vc_session *s, size_t i)
 {
-	return s->whatif ? &s->whatif->recording[i] : s;
+	return s->whatif ? &s->whatif->recording[i] : s->rec;
 }
 
 /* Parameters in which the recordings differ; with one recording, all it has. Those of evaluation
  * alone do not touch the training step. */
 static void axes(struct vc_time *t, const struct vc_session *s)
 {
-	const struct vc_meta *m = member(s, 0)->meta;
+	const struct vc_meta *m = recording(s, 0)->meta;
 
 	for (size_t i = 0; i < m->params && t->tempo.axes < VC_TEMPO_AXES; i++) {
 		const char *name = m->param[i].name;
 		bool differs = t->n == 1, all = true;
 
 		for (size_t k = 1; k < t->n; k++) {
-			double v = param(member(s, k)->meta, name);
+			double v = param(recording(s, k)->meta, name);
 			all &= !isnan(v);
 			differs |= v != m->param[i].value;
 		}
@@ -122,9 +127,21 @@ static void build(struct vc_time *t, const struct vc_session *s)
 		if (!p->steps || !p->beats || !p->step_ns)
 			continue;
 		for (size_t a = 0; a < t->tempo.axes; a++)
-			t->tempo.x[k][a] = param(member(s, i)->meta, t->axis[a]);
+			t->tempo.x[k][a] = param(recording(s, i)->meta, t->axis[a]);
 		t->tempo.at[t->tempo.n++] = p;
 	}
+}
+
+static void drop(struct vc_memo *memo)
+{
+	struct vc_time *t = (struct vc_time *)memo;
+
+	vc_tempo_fini(&t->tempo);
+	for (size_t i = 0; i < t->n; i++)
+		vc_profile_fini(&t->profile[i]);
+	pthread_mutex_destroy(&t->lock);
+	free(t->profile);
+	free(t);
 }
 
 int vc_time_open(struct vc_session *s, struct vc_error *err)
@@ -135,7 +152,7 @@ int vc_time_open(struct vc_session *s, struct vc_error *err)
 	int r = VC_OK;
 
 	for (size_t i = 0; i < n; i++)
-		any |= has_kernels(member(s, i));
+		any |= has_kernels(recording(s, i));
 	if (!any || s->time)
 		return VC_OK;
 	t = calloc(1, sizeof(*t));
@@ -144,32 +161,18 @@ int vc_time_open(struct vc_session *s, struct vc_error *err)
 		return vc_nomem(err, "the kernels of the recordings");
 	}
 	pthread_mutex_init(&t->lock, NULL);
-	s->time = t;
+	t->memo.drop = drop;
+	s->time = &t->memo;
 	for (; r == VC_OK && t->n < n; t->n++)
-		r = read_profile(member(s, t->n), &t->profile[t->n], err);
+		r = read_profile(recording(s, t->n), &t->profile[t->n], err);
 	if (r == VC_OK)
 		build(t, s);
 	return r;
 }
 
-void vc_time_close(struct vc_session *s)
-{
-	struct vc_time *t = s->time;
-
-	s->time = NULL;
-	if (!t || (s->whatif && s->whatif->borrowed))
-		return;
-	vc_tempo_fini(&t->tempo);
-	for (size_t i = 0; i < t->n; i++)
-		vc_profile_fini(&t->profile[i]);
-	pthread_mutex_destroy(&t->lock);
-	free(t->profile);
-	free(t);
-}
-
 const struct vc_profile *vc_time_profile(const struct vc_session *s)
 {
-	return s->time && s->time->n ? &s->time->profile[0] : NULL;
+	return s->time && time_of(s)->n ? &time_of(s)->profile[0] : NULL;
 }
 
 /* ---- an answer ---- */
@@ -182,8 +185,8 @@ static double target(const struct vc_session *s, const char *axis)
 	double v;
 
 	snprintf(train, sizeof(train), "train_%s", axis);
-	v = param(s->meta, train);
-	return isnan(v) ? param(s->meta, axis) : v;
+	v = param(s->rec->meta, train);
+	return isnan(v) ? param(s->rec->meta, axis) : v;
 }
 
 static double batch_of(const struct vc_session *s)
@@ -193,7 +196,7 @@ static double batch_of(const struct vc_session *s)
 	double v = NAN;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && isnan(v); i++)
-		v = param(s->meta, names[i]);
+		v = param(s->rec->meta, names[i]);
 	return v > 0 ? v : 0;
 }
 
@@ -245,8 +248,9 @@ static int on_card(struct vc_time *t, const struct vc_change *c, struct vc_tempo
 
 static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, struct vc_result *r)
 {
+	const struct vc_time *t = time_of(s);
 	struct vc_timing *o = &r->timing;
-	const struct vc_profile *p = s->time->tempo.at[a->base];
+	const struct vc_profile *p = t->tempo.at[a->base];
 	double extra = (double)o->driver_ns, step = a->step_ns + extra;
 
 	o->step_ns = (uint64_t)(step + 0.5);
@@ -259,12 +263,12 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 	o->renamed = a->renamed;
 	o->same = a->same;
 	o->modelled = p->modelled;
-	o->recordings = s->time->tempo.n;
+	o->recordings = t->tempo.n;
 	/* the whole run: what was not a step took as long as it did */
-	const struct vc_session *base = s->whatif ? &s->whatif->recording[0] : s;
-	for (size_t i = 0; i < s->time->n; i++)
-		if (&s->time->profile[i] == p)
-			base = member(s, i);
+	const struct vc_recording *base = recording(s, 0);
+	for (size_t i = 0; i < t->n; i++)
+		if (&t->profile[i] == p)
+			base = recording(s, i);
 	double whole = (double)base->census.last_ns +
 		       (double)(p->steps + 1) * (step - (double)p->step_ns);
 	r->stats.predicted_ns = (uint64_t)fmax(whole, step * (double)(p->steps ? p->steps : 1));
@@ -273,17 +277,18 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
 		   struct vc_error *err)
 {
+	struct vc_time *t = (struct vc_time *)s->time;
 	struct vc_timing *o = &r->timing;
 	struct vc_tempo_answer a;
 	struct vc_change c;
 	struct vc_tempo_ask ask = { .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
-	int rc = vc_change_flushes(s, r, err);
+	int rc = vc_change_flushes(s, plan, r, err);
 
 	if (rc < 0)
 		return rc;
 	o->samples = batch_of(s);
-	if (!s->time || !s->time->tempo.n) {
-		snprintf(o->why, sizeof(o->why), "%s", s->time && s->time->why[0] ? s->time->why :
+	if (!t || !t->tempo.n) {
+		snprintf(o->why, sizeof(o->why), "%s", t && t->why[0] ? t->why :
 			 "no kernels were recorded");
 		return VC_OK;
 	}
@@ -292,10 +297,10 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 		return VC_OK;
 	}
 	rc = vc_change_read(s, plan, &c, o->why, sizeof(o->why));
-	for (size_t i = 0; rc == VC_OK && i < s->time->tempo.axes; i++) {
-		ask.x[i] = target(s, s->time->axis[i]);
+	for (size_t i = 0; rc == VC_OK && i < t->tempo.axes; i++) {
+		ask.x[i] = target(s, t->axis[i]);
 		if (isnan(ask.x[i]))
-			ask.x[i] = s->time->tempo.x[0][i];
+			ask.x[i] = t->tempo.x[0][i];
 	}
 	if (rc != VC_OK)
 		return rc < 0 ? rc : VC_OK;
@@ -304,7 +309,7 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 	ask.part = c.part;
 	ask.parts = c.parts;
 	o->samples *= c.passes;
-	rc = on_card(s->time, &c, &ask, o, &a, err);
+	rc = on_card(t, &c, &ask, o, &a, err);
 	if (rc != VC_OK)
 		return rc < 0 ? rc : VC_OK;
 	if ((c.recompute || c.passes != 1) && !a.phases) {

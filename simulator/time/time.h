@@ -9,10 +9,9 @@
 #include "simulator/time/time_profile.h"
 
 /* Read the kernels of the session's recordings into s->time; nothing where there are none. Closed
- * with the session. Sessions made from it by vc_whatif_at share it. Errors: VC_ENOMEM, or those of
+ * with the session. Sessions made from it by vc_session_at share it. Errors: VC_ENOMEM, or those of
  * reading the file again when it is streamed. */
 int vc_time_open(struct vc_session *s, struct vc_error *err);
-void vc_time_close(struct vc_session *s);
 
 /* The profile of the first recording, NULL without kernels. */
 const struct vc_profile *vc_time_profile(const struct vc_session *s);

@@ -55,9 +55,10 @@ static int one_transform(const char *text, struct vc_change *c, char *why, size_
 
 static const struct vc_card *recorded_card(const struct vc_session *s)
 {
-	for (size_t i = 0; i < s->meta->devices; i++)
-		if (s->meta->device[i].index == s->device->device && s->meta->device[i].name)
-			return vc_card_by_name(s->meta->device[i].name);
+	for (size_t i = 0; i < s->rec->meta->devices; i++)
+		if (s->rec->meta->device[i].index == s->rec->device->device &&
+		    s->rec->meta->device[i].name)
+			return vc_card_by_name(s->rec->meta->device[i].name);
 	return NULL;
 }
 
@@ -107,7 +108,8 @@ static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, siz
 /* The part of the forward pass that lies in layers, by its requests: what is before and behind
  * them (an embedding, a large last product, the loss) is not computed again. Kernels come in the
  * order of the requests of their operations, nearly one for one. */
-static void find_layers(const struct vc_session *s, const struct vc_anatomy *a, struct vc_change *c)
+static void find_layers(const struct vc_recording *s, const struct vc_anatomy *a,
+			struct vc_change *c)
 {
 	struct vc_error err;
 	struct vc_layers l = { 0 };
@@ -134,9 +136,9 @@ static void read_recomputed(const struct vc_session *s, struct vc_change *c)
 	struct vc_error err;
 	struct vc_anatomy a = { 0 };
 
-	if (s->trace.n &&
-	    vc_anatomy_read(&a, s->trace.ev, s->trace.n, s->device->device, s->meta, &err) == VC_OK)
-		find_layers(s, &a, c);
+	if (s->rec->trace.n &&
+	    vc_anatomy_of(&a, &s->rec->trace, s->rec->device->device, &err) == VC_OK)
+		find_layers(s->rec, &a, c);
 	vc_anatomy_fini(&a);
 }
 
@@ -147,8 +149,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 
 	*c = (struct vc_change){
 		.passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
-	for (size_t i = 0; r == VC_OK && i < s->opt->transform.n; i++)
-		r = one_transform(s->opt->transform.at[i], c, why, n);
+	for (size_t i = 0; r == VC_OK && i < plan->transform.n; i++)
+		r = one_transform(plan->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->passes >= 1 && c->passes <= 4096)) {
 		snprintf(why, n, "so many passes per step are not predicted");
 		r = 1;
@@ -205,39 +207,42 @@ static void per_step(const struct vc_anatomy *a, const struct vc_trace *t, uint1
 	o->driver_ns = frees > 0 ? (uint64_t)((double)ns / steps + 0.5) : 0;
 }
 
-static int events_of(const struct vc_session *s, struct vc_trace *t, struct vc_error *err)
+static int events_of(const struct vc_recording *rec, const struct vc_list *transforms,
+		     struct vc_trace *t, struct vc_error *err)
 {
-	struct vc_source *src = vc_session_source(s, err);
+	struct vc_source *src = vc_recording_source(rec, transforms, err);
 	int r = src ? vc_trace_read(t, src, err) : VC_EIO;
 
 	vc_source_free(src);
 	return r;
 }
 
-int vc_change_flushes(const struct vc_session *s, struct vc_result *r, struct vc_error *err)
+int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
+		      struct vc_error *err)
 {
+	const struct vc_recording *rec = s->rec;
 	struct vc_timing *o = &r->timing;
-	const struct vc_trace *from = &s->trace;
+	const struct vc_trace *from = &rec->trace;
 	struct vc_trace own = { 0 };
 	struct vc_anatomy a = { 0 };
 	int rc = VC_OK;
 
 	o->flushes = o->mallocs = o->frees = -1;
 	o->driver_ns = 0;
-	if (s->streamed || !s->trace.n)
+	if (rec->streamed || !rec->trace.n)
 		return VC_OK;
 	if (!r->pace.n) {
 		o->flushes = o->mallocs = o->frees = 0;
 		return VC_OK;
 	}
-	if (s->opt->transform.n) {
-		rc = events_of(s, &own, err);
+	if (plan->transform.n) {
+		rc = events_of(rec, &plan->transform, &own, err);
 		from = &own;
 	}
 	if (rc == VC_OK)
-		rc = vc_anatomy_read(&a, from->ev, from->n, s->device->device, from->meta, err);
+		rc = vc_anatomy_of(&a, from, rec->device->device, err);
 	if (rc == VC_OK)
-		per_step(&a, from, s->device->device, &r->pace, o);
+		per_step(&a, from, rec->device->device, &r->pace, o);
 	vc_anatomy_fini(&a);
 	vc_trace_fini(&own);
 	return rc;

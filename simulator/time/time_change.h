@@ -18,13 +18,14 @@ struct vc_change {
 	double bytes, fp32, half; /* how many times faster that card is */
 };
 
-/* Read the session's transforms and the plan's card. 1: the time under one of them is not known,
+/* Read the plan's transforms and card. 1: the time under one of them is not known,
  * the reason is in why. */
 int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
 		   char *why, size_t n);
 
 /* Driver calls and flushes of a steady step from r->pace into r->timing; < 0 there when the steps
  * are not known. Errors: VC_ENOMEM. */
-int vc_change_flushes(const struct vc_session *s, struct vc_result *r, struct vc_error *err);
+int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
+		      struct vc_error *err);
 
 #endif

@@ -103,10 +103,10 @@ void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s)
 	bool known = p && p->steps && p->step_ns;
 	double batch = 0;
 
-	for (size_t i = 0; i < s->meta->params; i++)
-		if (!strcmp(s->meta->param[i].name, "batch") ||
-		    !strcmp(s->meta->param[i].name, "batch_size"))
-			batch = s->meta->param[i].value;
+	for (size_t i = 0; i < s->rec->meta->params; i++)
+		if (!strcmp(s->rec->meta->param[i].name, "batch") ||
+		    !strcmp(s->rec->meta->param[i].name, "batch_size"))
+			batch = s->rec->meta->param[i].value;
 	vc_emit_object(e, "time", NULL);
 	uint_or_null(e, "step_ns", known, known ? p->step_ns : 0);
 	uint_or_null(e, "step_min_ns", known, known ? p->step_min_ns : 0);

@@ -181,6 +181,8 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 	struct vc_anatomy *a = &r->c.a;
 	int rc = vc_units_find(&p->u, &r->c, r->meta, false, err);
 
+	if (rc == VC_OK)
+		rc = vc_anatomy_own(a, err);
 	if (rc < 0 || p->u.n < c->stages)
 		return rc;
 	p->owner = calloc(a->n + 1, sizeof(*p->owner));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "simulator/replay/cards.h"
+#include "simulator/session/session.h"
 #include "simulator/session/whatif.h"
 
 enum { RUNGS = 16, LADDERS = 200 };
@@ -181,7 +182,7 @@ static void rung_of(const struct ladder *l, size_t k, struct vc_session *base, s
 	struct vc_result r;
 	struct vc_error err = { 0 };
 
-	if (vc_whatif_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
+	if (vc_session_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
 		printf(" %g:failed(%s)", at.value, err.message);
 		sc->off[sc->n++] = 100;
 		sc->worst = 100;
@@ -247,7 +248,7 @@ static void one_other(const struct ladder *l, size_t i, size_t j, struct vc_sess
 	struct vc_session s;
 	struct vc_result r;
 
-	if (vc_whatif_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
+	if (vc_session_at(base, &at, 1, "", &s, &err) < 0 || replay(&s, &r, &err) < 0) {
 		printf(" %g>%g:failed(%s)", l->rung[i].x, at.value, err.message);
 		here->n++;
 		here->above++;
@@ -320,7 +321,8 @@ static size_t replays(const struct ladder *all, size_t n, size_t *exact)
 			struct vc_error err = { 0 };
 			opt.torch = (struct vc_list){ &torch, 1 };
 			opt.verify = true;
-			if (vc_session_open(&s, &opt, 1, &path, 0, &err) == 0 && s.fidelity.exact)
+			if (vc_session_open(&s, &opt, 1, &path, 0, &err) == 0 &&
+			    s.rec->fidelity.exact)
 				++*exact;
 			else
 				printf("# not exact: %s %s\n", path, err.message);

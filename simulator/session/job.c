@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - see job.h */
+#include "simulator/session/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNLIMITED (4ull << 40) /* "no capacity given": more than any card has */
+
+static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
+{
+	const struct vc_tenants *t = p->tenants;
+
+	return (struct vc_run){
+		.model = p->model,
+		.model_params = p->params[0] ? p->params : NULL,
+		.version = p->torch[0] ? p->torch : NULL,
+		.conf = p->conf,
+		.fraction = p->fraction,
+		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
+		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
+			    .total = p->capacity ? p->capacity : UNLIMITED,
+			    .prop_total = p->prop_total,
+			    .context = p->context,
+			    .others = t ? t->others : 0,
+			    .process = t ? t->process : NULL,
+			    .processes = t && p->capacity ? t->processes : 0,
+			    .index = job->rec->device->device },
+		.device_index = job->rec->device->device,
+		.start = p->start,
+		.stop_at_oom = p->stop_at_oom };
+}
+
+static bool copy_text(char **to, const char *from)
+{
+	if (from)
+		*to = strdup(from);
+	return !from || *to;
+}
+
+char *vc_job_change(const char *change, const struct vc_list *transforms, char *buf, size_t n)
+{
+	size_t at = (size_t)snprintf(buf, n, "%s", change ? change : "");
+
+	for (size_t i = 0; i < transforms->n && at < n; i++)
+		at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "",
+				       transforms->at[i]);
+	return buf;
+}
+
+static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct vc_result *out,
+		     struct vc_error *err)
+{
+	const char *path = job->rec->path, *slash = strrchr(path, '/');
+	struct vc_run_info *i = &out->info;
+	char change[256];
+
+	i->capacity = p->capacity;
+	i->context = p->context;
+	i->others = p->tenants ? p->tenants->others : 0;
+	i->device = job->rec->device->device;
+	if (p->fraction >= 0) {
+		i->has_limit = true;
+		i->limit =
+			(uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
+	}
+	if (copy_text(&i->model, p->model->name) &&
+	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&
+	    copy_text(&i->trace, slash ? slash + 1 : path) && copy_text(&i->gpu, p->device) &&
+	    copy_text(&i->change,
+		      vc_job_change(job->change, &p->transform, change, sizeof(change))))
+		return VC_OK;
+	return vc_nomem(err, "the result");
+}
+
+bool vc_job_is_drivers(const char *conf)
+{
+	return conf && strstr(conf, "cudaMallocAsync");
+}
+
+/* Fills *out and owns run->source. */
+static int finish(const struct vc_job *job, const struct vc_plan *plan, struct vc_run *run,
+		  struct vc_result *out, struct vc_error *err)
+{
+	int r = vc_run(run, out, err);
+
+	vc_source_free(run->source);
+	if (r < 0)
+		return r;
+	out->meta = job->rec->meta;
+	r = fill_info(job, plan, out, err);
+	if (r < 0)
+		vc_result_fini(out);
+	return r;
+}
+
+static struct vc_source *source_of(const struct vc_job *job, const struct vc_plan *p,
+				   struct vc_error *err)
+{
+	struct vc_recording other;
+
+	if (!job->events)
+		return vc_recording_source(job->rec, &p->transform, err);
+	other = (struct vc_recording){ .trace = *job->events };
+	other.trace.meta = job->rec->meta; /* alternatives have none of their own */
+	return vc_recording_source(&other, &p->transform, err);
+}
+
+int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
+	       const struct vc_observer_type *const *observers, struct vc_result *out,
+	       struct vc_error *err)
+{
+	const char *path = job->rec->path;
+	struct vc_run run;
+	int r;
+
+	if (vc_job_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
+		return vc_fail(err, VC_ENOSUP,
+			       "%s: under backend:cudaMallocAsync the driver's own pools serve "
+			       "requests, and there is no model of them; --conf backend:native "
+			       "tells what PyTorch's allocator would do, -m direct what no cache "
+			       "would",
+			       path);
+	run = make_run(job, plan);
+	run.observers = observers;
+	run.source = source_of(job, plan, err);
+	if (!run.source)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	r = finish(job, plan, &run, out, err);
+	if (r < 0)
+		return vc_wrap(err, "%s", path);
+	out->info.warm = run.start == VC_START_WARM; /* the engine may have had to change it */
+	out->info.rebuilt = run.start == VC_START_REBUILD;
+	return VC_OK;
+}
+
+uint64_t vc_recorded_total(const struct vc_recording *rec)
+{
+	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
+
+	if (rec->total)
+		return rec->total;
+	return d && d->total ? d->total : rec->device->total;
+}
+
+int vc_job_follow(const struct vc_recording *rec, const char *version,
+		  const struct vc_observer_type *const *observers, struct vc_result *out,
+		  struct vc_error *err)
+{
+	struct vc_job job = { .rec = rec };
+	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
+			     .conf = rec->meta->conf ? rec->meta->conf : "",
+			     .start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
+	struct vc_run run;
+	int r;
+
+	if (!p.model)
+		return vc_fail(err, VC_ENOSUP, "the torch model is not built in");
+	snprintf(p.torch, sizeof(p.torch), "%s", version);
+	p.prop_total = vc_recorded_total(rec);
+	run = make_run(&job, &p);
+	run.follow = true;
+	run.whole = rec->streamed ? NULL : &rec->trace;
+	run.observers = observers;
+	run.source = vc_recording_source(rec, NULL, err);
+	if (!run.source)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	r = finish(&job, &p, &run, out, err);
+	return r < 0 ? vc_wrap(err, "%s: replay under the recorded settings", rec->path) : r;
+}
+
+int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc_result *out,
+		 struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_result r;
+	int rc = vc_job_run(job, plan, nobody, &r, err);
+
+	if (rc < 0)
+		return rc;
+	if (!out->has_interval || r.stats.peak_reserved < out->low)
+		out->low = r.stats.peak_reserved;
+	if (!out->has_interval || r.stats.peak_reserved > out->high)
+		out->high = r.stats.peak_reserved;
+	out->has_interval = true;
+	vc_result_fini(&r);
+	return VC_OK;
+}

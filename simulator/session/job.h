@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - one replay: a recording under a plan. */
+#ifndef VC_JOB_H
+#define VC_JOB_H
+
+#include "simulator/session/request.h"
+
+struct vc_job {
+	const struct vc_recording *rec;
+	const struct vc_trace *events;    /* in place of those of the recording; NULL: those */
+	const char *change;               /* --set in words, for the result; NULL: as recorded */
+};
+
+/* Run it with these observers (NULL-terminated, or NULL). Thread-safe for recordings in memory. On
+ * success the caller owns *out. Errors: VC_ENOSUP for settings that no model knows, those of the
+ * transforms and of the model. */
+int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
+	       const struct vc_observer_type *const *observers, struct vc_result *out,
+	       struct vc_error *err);
+
+/* Replay the recording as it was: its settings, its own device answers (torch `version`). */
+int vc_job_follow(const struct vc_recording *rec, const char *version,
+		  const struct vc_observer_type *const *observers, struct vc_result *out,
+		  struct vc_error *err);
+
+/* Under backend:cudaMallocAsync the driver decides, not PyTorch's allocator. */
+bool vc_job_is_drivers(const char *conf);
+
+/* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and
+ * how far one can still grow decides which block is the best fit. */
+uint64_t vc_recorded_total(const struct vc_recording *rec);
+
+/* What is changed, in words: "batch=32, checkpoint:every=2", "" for nothing. change: --set in
+ * words, or NULL. Returns buf. */
+char *vc_job_change(const char *change, const struct vc_list *transforms, char *buf, size_t n);
+
+/* Widen [low, high] of *out by the peak of this job; where out has no interval, it becomes one. */
+int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc_result *out,
+		 struct vc_error *err);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recording.c - see recording.h */
+#include "simulator/session/recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/infer.h"
+#include "simulator/replay/model.h"
+
+#define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
+
+static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned flags,
+		       struct vc_error *err)
+{
+	struct vc_event ev[512];
+	bool keep = true;
+	long n;
+
+	while ((n = src->type->next(src, ev, 512, err)) > 0) {
+		if (vc_census_add(&rec->census, ev, (size_t)n, err) < 0)
+			return VC_ENOMEM;
+		if (keep && rec->trace.n + (size_t)n > KEEP_EVENTS &&
+		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
+			free(rec->trace.ev);
+			rec->trace = (struct vc_trace){ 0 };
+			rec->streamed = true;
+			keep = false;
+		}
+		if (keep && vc_trace_append(&rec->trace, ev, (size_t)n, err) < 0)
+			return VC_ENOMEM;
+	}
+	return n < 0 ? (int)n : VC_OK;
+}
+
+static int read_trace(struct vc_recording *rec, unsigned flags, struct vc_error *err)
+{
+	struct vc_source *src = vc_source_open(rec->path, err);
+	int r;
+
+	if (!src)
+		return err->status ? (int)err->status : VC_EIO;
+	r = read_events(rec, src, flags, err);
+	rec->source = src->type->name;
+	rec->meta = src->meta;
+	rec->trace.meta = src->meta;
+	src->meta = NULL;
+	vc_source_free(src);
+	if (r == VC_OK && !rec->streamed)
+		r = vc_infer(&rec->trace, err);
+	return r == VC_OK && !rec->streamed ? vc_anatomy_share(&rec->trace, err) : r;
+}
+
+static int choose_device(struct vc_recording *rec, const struct vc_recording_ask *ask,
+			 struct vc_error *err)
+{
+	const struct vc_census *c = &rec->census;
+	uint64_t want = ask->device != VC_NOT_GIVEN ? ask->device : ask->rank;
+
+	if (want == VC_NOT_GIVEN)
+		rec->device = vc_census_busiest(c);
+	else if (want <= UINT16_MAX)
+		rec->device = vc_census_of(c, (uint16_t)want);
+	if (!rec->device && want != VC_NOT_GIVEN && c->devices)
+		return vc_fail(err, VC_EUSAGE,
+			       "%s: no events of device %" PRIu64 " (the trace has device %u%s)",
+			       rec->path, want, c->device[0].device,
+			       c->devices > 1 ? " and others" : "");
+	if (!rec->device)
+		return vc_fail(err, VC_EFORMAT, "%s: there are no events in it%s", rec->path,
+			       rec->meta->complete ?
+				       "" :
+				       " that can be read: the file is cut off or damaged");
+	return VC_OK;
+}
+
+static int need_requests(const struct vc_recording *rec, struct vc_error *err)
+{
+	const struct vc_device_census *d = rec->device;
+
+	if (d->allocs + d->frees + d->preexisting + d->ooms)
+		return VC_OK;
+	if (d->segment_allocs || d->start_segments || d->has_final)
+		return vc_fail(err, VC_EFORMAT,
+			       "%s: has segments only, no allocation requests to replay "
+			       "(recorded without memory history; see 'vramcast info')",
+			       rec->path);
+	return vc_fail(err, VC_EFORMAT, "%s: has no allocation requests to replay", rec->path);
+}
+
+/* A recording of a PyTorch that came after this program: the newest rules known, until the
+ * verification says otherwise. */
+static bool is_later(const char *version, const char *known)
+{
+	char *v = NULL, *k = NULL;
+	unsigned long a = strtoul(version, &v, 10), b = strtoul(known, &k, 10);
+
+	if (a != b || *v != '.' || *k != '.')
+		return a > b && *v == '.';
+	return strtoul(v + 1, NULL, 10) > strtoul(k + 1, NULL, 10);
+}
+
+const char *vc_recording_version(const struct vc_recording *rec)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+	const char *newest = "", *own = rec->meta->torch;
+
+	for (size_t i = 0; m && m->versions && m->versions[i]; i++)
+		newest = m->versions[i];
+	return own && !is_later(own, newest) ? own : newest;
+}
+
+static void choose_version(struct vc_recording *rec, const char *given)
+{
+	const char *version = given ? given : vc_recording_version(rec);
+
+	snprintf(rec->torch, sizeof(rec->torch), "%s", version);
+	rec->torch_from = given                        ? "given" :
+			  version != rec->meta->torch  ? "newest" :
+			  rec->meta->torch_guessed     ? "guessed" : "recorded";
+}
+
+int vc_recording_open(struct vc_recording *rec, const char *path,
+		      const struct vc_recording_ask *ask, struct vc_error *err)
+{
+	int r;
+
+	*rec = (struct vc_recording){ .path = path };
+	vc_census_init(&rec->census);
+	r = read_trace(rec, ask->flags, err);
+	if (r == VC_OK)
+		r = choose_device(rec, ask, err);
+	if (r == VC_OK && !(ask->flags & VC_SESSION_NO_REQUESTS_OK))
+		r = need_requests(rec, err);
+	if (r == VC_OK)
+		choose_version(rec, ask->torch);
+	return r;
+}
+
+struct vc_recording vc_recording_on(const struct vc_recording *rec,
+				    const struct vc_device_census *device)
+{
+	struct vc_recording other = *rec;
+
+	other.device = device;
+	return other;
+}
+
+int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_error *err)
+{
+	vc_census_fini(&rec->census);
+	vc_census_init(&rec->census);
+	if (vc_census_add(&rec->census, rec->trace.ev, rec->trace.n, err) < 0)
+		return VC_ENOMEM;
+	rec->device = vc_census_of(&rec->census, device);
+	return rec->device ? vc_anatomy_share(&rec->trace, err) :
+			     vc_fail(err, VC_EINTERNAL, "the prediction lost its device");
+}
+
+void vc_recording_close(struct vc_recording *rec)
+{
+	free(rec->fidelity.diverged_why);
+	vc_census_fini(&rec->census);
+	vc_trace_fini(&rec->trace);
+	*rec = (struct vc_recording){ 0 };
+	vc_census_init(&rec->census);
+}
+
+/* ---- sources ---- */
+
+static struct vc_source *apply(struct vc_source *up, const char *text, struct vc_error *err)
+{
+	const char *colon = strchr(text, ':');
+	const struct vc_source_type *t;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
+	t = vc_transform_by_name(name);
+	if (t)
+		return vc_source_transform(t, up, colon ? colon + 1 : NULL, err);
+	vc_fail(err, VC_EUSAGE, "no transform is called '%s' ('vramcast list transforms')", name);
+	return NULL;
+}
+
+struct vc_source *vc_recording_source(const struct vc_recording *rec,
+				      const struct vc_list *transforms, struct vc_error *err)
+{
+	struct vc_source *src = rec->streamed ? vc_source_open(rec->path, err) :
+						vc_source_memory(&rec->trace, err);
+
+	for (size_t i = 0; src && transforms && i < transforms->n; i++) {
+		struct vc_source *next = apply(src, transforms->at[i], err);
+
+		if (!next)
+			vc_source_free(src);
+		src = next;
+	}
+	return src;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recording.h - one trace with what is found out about it once: its census, the device and the
+ * version to replay, how well the model reproduces it. Nothing of it changes once it is open, so
+ * any number of runs share it. A prediction from several recordings is one, too. */
+#ifndef VC_RECORDING_H
+#define VC_RECORDING_H
+
+#include "common/opt.h"
+#include "simulator/replay/census.h"
+#include "simulator/replay/result.h"
+#include "simulator/replay/source.h"
+
+enum vc_session_flags { VC_SESSION_IN_MEMORY = 1, /* many runs will follow: keep the events */
+			VC_SESSION_NO_REQUESTS_OK = 2 /* info, dump: nothing will be simulated */ };
+
+/* What has a say in how a recording is read. */
+struct vc_recording_ask {
+	uint64_t device, rank; /* VC_NOT_GIVEN: the busiest */
+	const char *torch;     /* version to replay; NULL: the recorded one */
+	uint64_t total;        /* bytes of the recorded device; 0: not told */
+	bool verify;
+	unsigned flags;        /* enum vc_session_flags */
+};
+
+struct vc_recording {
+	const char *path;        /* as given, lent */
+	struct vc_trace trace;   /* events, unless streamed */
+	struct vc_meta *meta;    /* lent from the trace */
+	const char *source;      /* the decoder that read it */
+	bool streamed;           /* too long for memory: every run reads the file again */
+	struct vc_census census;
+	const struct vc_device_census *device;
+	char torch[16];          /* version to replay, "" for models without */
+	const char *torch_from;  /* "recorded", "guessed", "given", "newest" */
+	uint64_t total;          /* of the recorded device where only a replay could tell; else 0 */
+	struct vc_fidelity fidelity; /* checked = false: not verified */
+};
+
+/* Read it, choose device and version. It is not verified yet (verify.h). After a failure, too,
+ * vc_recording_close. */
+int  vc_recording_open(struct vc_recording *rec, const char *path,
+		       const struct vc_recording_ask *ask, struct vc_error *err);
+void vc_recording_close(struct vc_recording *rec);
+
+/* The same recording for another of its devices: lends everything, is never closed. */
+struct vc_recording vc_recording_on(const struct vc_recording *rec,
+				    const struct vc_device_census *device);
+
+/* Count the events of rec->trace and choose that device, for traces made in memory. */
+int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_error *err);
+
+/* A source over its events with those transforms applied in that order; the caller frees it.
+ * transforms: "NAME:K=V,...", NULL for none. */
+struct vc_source *vc_recording_source(const struct vc_recording *rec,
+				      const struct vc_list *transforms, struct vc_error *err);
+
+/* The version that replays it: the recorded one as far as the model knows it, else the newest. */
+const char *vc_recording_version(const struct vc_recording *rec);
+
+#endif

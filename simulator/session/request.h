@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.h - from options to planned runs. */
+#ifndef VC_REQUEST_H
+#define VC_REQUEST_H
+
+#include "simulator/replay/cards.h"
+#include "simulator/replay/engine.h"
+#include "simulator/session/recording.h"
+
+/* The options that sim, sweep, fit, tune, plot and report have in common; first member of their
+ * config, so that vc_run_options (a table for vc_command.options) fits all of them. */
+struct vc_run_options {
+	struct vc_list model, torch, conf, gpu, used, set, transform;
+	uint64_t capacity, context;  /* VC_NOT_GIVEN: not given */
+	double fraction;             /* NaN: not given */
+	const char *start;           /* warm | rebuild | cold, or NULL */
+	uint64_t device, rank;       /* VC_NOT_GIVEN: the busiest */
+	bool verify, treat_segments;
+};
+extern const struct vc_option vc_run_options[];
+/* "Nothing given", for commands that do not take these options. */
+struct vc_run_options vc_run_options_none(void);
+
+/* Who else holds memory of the device. */
+struct vc_tenants {
+	struct vc_process process[16]; /* --used SIZE@pid, and this process */
+	size_t processes;
+	uint64_t others;               /* bytes, all of them together */
+};
+int vc_tenants_parse(const struct vc_list *used, struct vc_tenants *t, struct vc_error *err);
+
+/* One planned run. What-ifs are copies of it with something changed. */
+struct vc_plan {
+	const struct vc_model_type *model;
+	char params[256];          /* of the model, "" = none */
+	char torch[16];            /* "" = the model has no versions */
+	const char *conf;          /* settings string, "" = defaults; lent */
+	const struct vc_card *card;/* NULL: --capacity or the recorded device */
+	const char *device;        /* name of the card or of the recorded device, or NULL; lent */
+	uint64_t capacity;         /* 0 = unlimited */
+	uint64_t prop_total;
+	uint64_t context;          /* of this process, libraries included */
+	uint64_t libraries;        /* of these, what the recording saw libraries allocate */
+	bool changed;              /* --capacity, or another version than the recorded one */
+	enum vc_start start;
+	double fraction;           /* < 0: never set */
+	bool stop_at_oom;
+	enum vc_va_policy va;      /* of fresh addresses; INC (0) stands for WINDOW, the driver's */
+	struct vc_list transform;  /* "NAME:K=V,..." in that order; lent */
+	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */
+};
+
+/* All combinations of -m, --torch, --conf and -g, in that order. *plans is the caller's. */
+int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options *o,
+		     const struct vc_tenants *tenants, struct vc_plan **plans, size_t *n,
+		     struct vc_error *err);
+
+/* Bytes used for everything but the allocator when a plan runs. */
+uint64_t vc_plan_beside(const struct vc_plan *plan);
+
+/* The plan with one more transform behind its own, in `list`, which the caller frees. The heap at
+ * the first event is asked for anew: other requests, not the recorded segments. */
+int vc_plan_with(struct vc_plan *p, const char *transform, const char ***list,
+		 struct vc_error *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify.c - see verify.h */
+#include "simulator/session/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/session/job.h"
+
+static int verify_as(struct vc_recording *rec, const char *version, struct vc_fidelity *f,
+		     struct vc_error *err)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	struct vc_result out;
+	int r = vc_job_follow(rec, version, watch, &out, err);
+
+	if (r < 0)
+		return r;
+	*f = out.fidelity;
+	out.fidelity.diverged_why = NULL;
+	vc_result_fini(&out);
+	return VC_OK;
+}
+
+/* Is `a` closer to the recording than `b`? */
+static bool better(const struct vc_fidelity *a, const struct vc_fidelity *b)
+{
+	if (a->exact != b->exact)
+		return a->exact;
+	if (a->address_mismatches != b->address_mismatches)
+		return a->address_mismatches < b->address_mismatches;
+	return a->final_mismatches < b->final_mismatches;
+}
+
+/* The result of a replay under another guess: kept when it is closer to the recording. */
+static bool adopt(struct vc_recording *rec, struct vc_fidelity *f)
+{
+	bool closer = better(f, &rec->fidelity);
+	struct vc_fidelity worse = closer ? rec->fidelity : *f;
+
+	free(worse.diverged_why);
+	if (closer)
+		rec->fidelity = *f;
+	return closer;
+}
+
+/* A snapshot does not say how large its device was: the card whose size reproduces it is taken. */
+static int try_totals(struct vc_recording *rec, const struct vc_recording_ask *ask,
+		      struct vc_error *err)
+{
+	const char *conf = rec->meta->conf ? rec->meta->conf : "";
+	uint64_t best = 0;
+	bool grows = strstr(conf, "expandable_segments") != NULL;
+
+	for (size_t i = 0; grows && i <= vc_cards_n && !rec->fidelity.exact; i++) {
+		struct vc_fidelity f = { 0 };
+
+		rec->total = i ? vc_cards[i - 1].total : ask->total;
+		if (rec->total < rec->device->peak_reserved)
+			continue;
+		int r = verify_as(rec, rec->torch, &f, err);
+		if (r < 0)
+			return r;
+		if (adopt(rec, &f))
+			best = rec->total;
+	}
+	rec->total = best;
+	return VC_OK;
+}
+
+int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, struct vc_error *err)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+	/* sixteen more replays: not for minutes of recording */
+	bool try_others =
+		!(rec->meta->torch && !rec->meta->torch_guessed) && rec->device->events < 1000000;
+	const char *first = vc_recording_version(rec);
+	int r;
+
+	/* A script, requests alone, or another allocator's work: there is nothing to compare
+	 * with. */
+	if (!m || vc_job_is_drivers(rec->meta->conf) ||
+	    (!rec->device->segment_allocs && !rec->device->final_segments &&
+	     !rec->device->start_segments && rec->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
+		return VC_OK;
+	r = verify_as(rec, first, &rec->fidelity, err);
+	if (r < 0)
+		return r;
+	/* The recording does not say which version made it: the one that reproduces it did. */
+	for (size_t i = 0; try_others && !rec->fidelity.exact && m->versions && m->versions[i];
+	     i++) {
+		struct vc_fidelity f = { 0 };
+
+		r = verify_as(rec, m->versions[i], &f, err);
+		if (r == VC_EUSAGE) { /* a version that refuses the recorded settings did not make
+					 it */
+			r = VC_OK;
+			continue;
+		}
+		if (r < 0)
+			return r;
+		if (adopt(rec, &f) && !ask->torch) {
+			snprintf(rec->torch, sizeof(rec->torch), "%s", m->versions[i]);
+			rec->torch_from = "guessed";
+		}
+	}
+	bool unsure =
+		!rec->fidelity.exact && !vc_recorded_total(rec) && rec->device->events < 200000;
+	return unsure ? try_totals(rec, ask, err) : VC_OK;
+}

@@ -118,3 +118,24 @@ void vc_text_fit(const struct vc_font *f, const char *text, int max, bool keep_e
 	memcpy(out, text, (size_t)(p - text));
 	memcpy(out + (p - text), "\xE2\x80\xA6", 4);
 }
+
+static const struct { const char *klass; struct vc_font font; } styles[VC_T_STYLES] = {
+	[VC_T_TITLE]  = { "h1", { 220, true, false } },
+	[VC_T_HEAD]   = { "h2", { 145, true, false } },
+	[VC_T_BODY]   = { "b0", { 125, false, false } },
+	[VC_T_STRONG] = { "b1", { 125, true, false } },
+	[VC_T_SMALL]  = { "sm", { 115, false, false } },
+	[VC_T_KPI]    = { "k", { 230, true, false } },
+	[VC_T_MONO]   = { "m", { 115, false, true } },
+	[VC_T_TINY]   = { "ti", { 100, false, false } },
+};
+
+struct vc_font vc_text_font(enum vc_text_style style)
+{
+	return styles[style].font;
+}
+
+const char *vc_text_class(enum vc_text_style style)
+{
+	return styles[style].klass;
+}

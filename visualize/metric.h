@@ -15,6 +15,14 @@ size_t vc_utf8_put(char out[4], uint32_t code);
 
 struct vc_font { int size; bool bold, mono; }; /* size in tenths of a pixel */
 
+/* The kinds of text a picture has. */
+enum vc_text_style {
+	VC_T_TITLE, VC_T_HEAD, VC_T_BODY, VC_T_STRONG, VC_T_SMALL, VC_T_KPI, VC_T_MONO, VC_T_TINY,
+	VC_T_STYLES
+};
+struct vc_font vc_text_font(enum vc_text_style style);
+const char *vc_text_class(enum vc_text_style style); /* in CSS */
+
 /* In tenths of a pixel. */
 int vc_text_width(const struct vc_font *f, const char *text);
 /* Copy `text` so that it is at most `max` wide, with an ellipsis where it was cut: at the end, or

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "visualize/metric.h"
-#include "visualize/theme.h"
 
 uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -134,7 +132,7 @@ void vc_svg_put(struct vc_svg *s, const char *fmt, ...)
 
 struct vc_box vc_svg_measure(const struct vc_label *l, const char *text)
 {
-	struct vc_font f = vc_theme_font(l->style);
+	struct vc_font f = vc_text_font(l->style);
 	int w = vc_text_width(&f, text);
 	struct vc_box b = { l->x, l->y - f.size * 8 / 10, w, f.size * 103 / 100 };
 
@@ -150,14 +148,14 @@ struct vc_box vc_svg_measure(const struct vc_label *l, const char *text)
 struct vc_box vc_svg_label(struct vc_svg *s, const struct vc_label *l, const char *text)
 {
 	static const char *const anchor[] = { "", " c", " e" };
-	struct vc_font f = vc_theme_font(l->style);
+	struct vc_font f = vc_text_font(l->style);
 	struct vc_box b = vc_svg_measure(l, text);
 	char cut[512];
 
 	if (l->max)
 		vc_text_fit(&f, text, l->max, l->keep_end, cut, sizeof(cut));
 	vc_svg_put(s, "<text x=\"%c\" y=\"%c\" class=\"%s %s%s%s\">%e</text>\n", l->x, l->y,
-		   vc_theme_style(l->style), l->color ? l->color : "fg", anchor[l->anchor],
+		   vc_text_class(l->style), l->color ? l->color : "fg", anchor[l->anchor],
 		   l->halo ? " halo" : "", l->max ? cut : text);
 	s->elements++;
 	vc_svg_keep_clear(s, b);

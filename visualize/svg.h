@@ -11,14 +11,10 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "visualize/metric.h"
 
 struct vc_box { int x, y, w, h; };
 
-/* The kinds of text a picture has; theme.c gives them their size and font. */
-enum vc_text_style {
-	VC_T_TITLE, VC_T_HEAD, VC_T_BODY, VC_T_STRONG, VC_T_SMALL, VC_T_KPI, VC_T_MONO, VC_T_TINY,
-	VC_T_STYLES
-};
 enum vc_anchor { VC_START, VC_MIDDLE, VC_END };
 
 struct vc_label {

@@ -4,17 +4,6 @@
 
 #include <string.h>
 
-static const struct { const char *klass; struct vc_font font; } styles[VC_T_STYLES] = {
-	[VC_T_TITLE]  = { "h1", { 220, true, false } },
-	[VC_T_HEAD]   = { "h2", { 145, true, false } },
-	[VC_T_BODY]   = { "b0", { 125, false, false } },
-	[VC_T_STRONG] = { "b1", { 125, true, false } },
-	[VC_T_SMALL]  = { "sm", { 115, false, false } },
-	[VC_T_KPI]    = { "k", { 230, true, false } },
-	[VC_T_MONO]   = { "m", { 115, false, true } },
-	[VC_T_TINY]   = { "ti", { 100, false, false } },
-};
-
 /* The slots use the palette of Okabe and Ito, with "workspaces" and "other" moved to dark tones:
  * the smallest CIE76 distance of all pairs under simulated protanopia, deuteranopia and
  * tritanopia is then 15. The neutral tones are those of GitHub's two themes, where most pictures
@@ -97,16 +86,6 @@ static const char layout[] =
 	"opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}.segbox{stroke-width:1}.hit{fill-"
 	"opacity:0}.ht{stroke-width:2}.soft{opacity:.85}.cell{shape-rendering:crispEdges}.halo{"
 	"paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}";
-
-struct vc_font vc_theme_font(enum vc_text_style style)
-{
-	return styles[style].font;
-}
-
-const char *vc_theme_style(enum vc_text_style style)
-{
-	return styles[style].klass;
-}
 
 const char *vc_theme_slot(enum vc_slot slot)
 {

@@ -15,8 +15,6 @@ enum vc_slot {
 	VC_SLOT_TEMPORARIES, VC_SLOT_WORKSPACES, VC_SLOT_OTHER, VC_SLOTS
 };
 
-struct vc_font vc_theme_font(enum vc_text_style style);
-const char *vc_theme_style(enum vc_text_style style); /* the CSS class */
 const char *vc_theme_slot(enum vc_slot slot);         /* the CSS class: the plain colour */
 const char *vc_theme_area(enum vc_slot slot);         /* the same with the slot's pattern */
 

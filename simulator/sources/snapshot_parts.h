@@ -43,6 +43,7 @@ int snapshot_site(struct tree *t, const struct vc_pickle_value *v,
 		  uint32_t *site); /* a list of frames */
 uint64_t snapshot_pool(const struct tree *t,
 		       const struct vc_pickle_value *v); /* (a, b), else 0 */
-int snapshot_whole(struct tree *t, const struct vc_pickle_value *root);
+/* How a pickle becomes this tree. */
+void snapshot_builder(struct tree *t, struct vc_pickle_builder *b);
 
 #endif

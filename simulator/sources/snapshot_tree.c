@@ -495,49 +495,10 @@ static const char *text_of(void *arg, uint32_t ref)
 	return ((struct tree *)arg)->meta->string[ref];
 }
 
-static void tree_fini(struct tree *t)
+void snapshot_builder(struct tree *t, struct vc_pickle_builder *b)
 {
-	for (size_t i = 0; i < t->vecs; i++)
-		free(t->vec[i].at);
-	free(t->vec);
-	free(t->object);
-	free(t->frame);
-	free(t->spare);
-	free(t->list);
-	free(t->last);
-	free(t->node);
-}
-
-int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
-		  struct vc_error *err)
-{
-	struct vc_error own;
-	struct tree t = { .s = s, .meta = meta, .err = err ? err : &own };
-	const struct vc_pickle_builder b = {
-		.arg = &t, .text = new_text, .name = text_of, .dict = new_dict, .list = new_list,
+	*b = (struct vc_pickle_builder){
+		.arg = t, .text = new_text, .name = text_of, .dict = new_dict, .list = new_list,
 		.set = dict_set, .append = list_append,
 	};
-	struct vc_pickle_value root;
-	int rc = snapshot_words(meta, t.err);
-
-	if (!rc)
-		rc = vc_pickle_read(in, &b, &root, t.err);
-	t.err = err ? err : &own;
-	if (!rc)
-		rc = snapshot_whole(&t, &root);
-	if (!rc && !vc_meta_ok(meta))
-		rc = vc_nomem(err, "the texts of the snapshot");
-	tree_fini(&t);
-	return rc;
-}
-
-void snapshot_fini(struct snapshot *s)
-{
-	free(s->ev);
-	free(s->list);
-	free(s->segment);
-	free(s->block);
-	free(s->note);
-	free(s->settings.conf);
-	*s = (struct snapshot){ 0 };
 }

@@ -192,7 +192,7 @@ static void read_settings(struct tree *t, const struct vec *d)
 			s->divisions[i] = (uint64_t)divisions->at[2 * i + 1].i;
 }
 
-int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
+static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 {
 	const struct vec *d = snapshot_items(t, root, VC_PV_DICT),
 			 *list = snapshot_items(t, root, VC_PV_LIST);
@@ -217,4 +217,49 @@ int snapshot_whole(struct tree *t, const struct vc_pickle_value *root)
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);
 	t->s->overflowed = x && x->type == VC_PV_BOOL && x->i;
 	return rc;
+}
+
+static void tree_fini(struct tree *t)
+{
+	for (size_t i = 0; i < t->vecs; i++)
+		free(t->vec[i].at);
+	free(t->vec);
+	free(t->object);
+	free(t->frame);
+	free(t->spare);
+	free(t->list);
+	free(t->last);
+	free(t->node);
+}
+
+int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
+		  struct vc_error *err)
+{
+	struct vc_error own;
+	struct tree t = { .s = s, .meta = meta, .err = err ? err : &own };
+	struct vc_pickle_builder b;
+	struct vc_pickle_value root;
+	int rc = snapshot_words(meta, t.err);
+
+	snapshot_builder(&t, &b);
+	if (!rc)
+		rc = vc_pickle_read(in, &b, &root, t.err);
+	t.err = err ? err : &own;
+	if (!rc)
+		rc = read_whole(&t, &root);
+	if (!rc && !vc_meta_ok(meta))
+		rc = vc_nomem(err, "the texts of the snapshot");
+	tree_fini(&t);
+	return rc;
+}
+
+void snapshot_fini(struct snapshot *s)
+{
+	free(s->ev);
+	free(s->list);
+	free(s->segment);
+	free(s->block);
+	free(s->note);
+	free(s->settings.conf);
+	*s = (struct snapshot){ 0 };
 }

@@ -123,17 +123,16 @@ static void ledger(struct report *d)
 }
 
 /* One picture, with the style and patterns that all share left in the first only. */
-static int picture(struct report *d, const char *name, const char *title, struct vc_error *err)
+static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
+		   struct vc_error *err)
 {
-	const struct vc_sink_type *t = vc_sink_by_name(name);
 	struct vc_picture cfg = *d->cfg;
 	struct vc_output *out = vc_output_memory(err);
 	char *text = NULL, *at, *end;
 	size_t n = 0;
 
-	if (!t || !out)
-		return out ? vc_fail(err, VC_EINTERNAL, "there is no picture %s", name) :
-			     (int)err->status;
+	if (!out)
+		return (int)err->status;
 	cfg.width = 1200;
 	cfg.footer = false;
 	*cfg.title = '\0';
@@ -142,7 +141,7 @@ static int picture(struct report *d, const char *name, const char *title, struct
 	vc_output_close(out);
 	if (!text)
 		return rc ? rc : vc_nomem(err, "the report");
-	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n<figure>\n", name, title);
+	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n<figure>\n", t->name, title);
 	at = strstr(text, "aria-labelledby=\"vct vcd\"");
 	vc_svg_raw(&d->out, text, at ? (size_t)(at - text) : 0);
 	vc_svg_put(&d->out, "aria-label=\"%s\"", title);
@@ -297,16 +296,16 @@ static int body(struct report *d, struct vc_error *err)
 	if (d->n > 1)
 		runs_table(d);
 	ledger(d);
-	rc = picture(d, "timeline", "Memory over time", err);
+	rc = picture(d, &vc_sink_timeline, "Memory over time", err);
 	if (!rc && d->n > 1)
-		rc = picture(d, family ? "sweep" : "compare",
+		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
 			     family ? "By the value that was varied" : "Runs side by side", err);
-	if (!rc && picture(d, "owners", "Who holds the memory", err) && err->status != VC_ENOSUP)
+	if (!rc && picture(d, &vc_sink_owners, "Who holds the memory", err) && err->status != VC_ENOSUP)
 		rc = err->status;
 	if (!rc)
-		rc = picture(d, "segments", "Segments in address order", err);
+		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
 	if (!rc)
-		rc = picture(d, "blocks", "What lived where", err);
+		rc = picture(d, &vc_sink_blocks, "What lived where", err);
 	if (rc)
 		return rc;
 	sites(d);

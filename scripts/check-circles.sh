@@ -1,0 +1,26 @@
+#!/bin/sh
+# check-circles.sh - no two files may need each other, directly or over others: what the linker sees.
+# The torch model is one unit in several files (simulator/models/torch.h says why).
+build=${BUILD:-build}
+[ -f "$build/vramcast.o" ] || { echo "not ok 1 - circles: $build is not built"; exit 1; }
+edges=$(mktemp); out=$(mktemp); trap 'rm -f "$edges" "$out"' EXIT
+# A stand-in library of the null GPU is a world of its own: the same names stand in several.
+find "$build" -name '*.o' ! -path '*/tests/*' | sed "s|^$build/||" | sort > "$out"
+worlds="product $(sed -n 's|^nullgpu/obj/\([^/]*\)/.*|\1|p' "$out" | sort -u)"
+for w in $worlds; do
+	case $w in product) grep -v '^nullgpu/obj/' "$out" ;; *) grep "^nullgpu/obj/$w/" "$out" ;; esac |
+	(cd "$build" && xargs nm -A) | awk '
+		{ file = $1; sub(/\.o:.*/, "", file); sub(/models\/torch_[a-z]*$/, "models/torch", file)
+		  kind = $(NF - 1); name = $NF }
+		kind ~ /^[TDRBVW]$/ { at[name] = file }
+		kind == "U" { need[file " " name] = 1 }
+		END { for (k in need) { split(k, p, " ")
+		        if ((p[2] in at) && at[p[2]] != p[1]) print p[1], at[p[2]] } }'
+done | sort -u > "$edges"
+n=$(tr ' ' '\n' < "$edges" | sort -u | wc -l)
+[ "$n" -gt 100 ] || { echo "not ok 1 - circles: only $n files were seen"; exit 1; }
+if tsort "$edges" > /dev/null 2> "$out"; then
+	echo "ok 1 - circles: $n files, none needs one that needs it"
+else
+	sed 's/^tsort: /# /' "$out"; echo "not ok 1 - circles"; exit 1
+fi

@@ -69,6 +69,7 @@ static const struct change {
 struct asked {
 	const struct vc_session *s;
 	const struct vc_plan *p;
+	enum vc_verdict now; /* of the run in question */
 	struct vc_batch batch;
 	bool batch_tried;
 	bool trains; /* iterations with gradients were found: changes to them can be advised */
@@ -153,7 +154,7 @@ static int try_transform(const struct asked *q, const char *text, struct vc_resu
 	int r = vc_plan_with(&plan, text, &list, err);
 
 	if (r == VC_OK)
-		r = vc_session_run(q->s, &plan, NULL, out, err);
+		r = vc_advice_run(q->s, &plan, q->now, out, err);
 	free(list);
 	return r;
 }
@@ -176,7 +177,7 @@ static int try_conf(const struct asked *q, const char *conf, struct vc_result *o
 		plan.start = VC_START_REBUILD;
 	snprintf(a->how, sizeof(a->how), "--conf %s", all);
 	snprintf(a->paste, sizeof(a->paste), "export PYTORCH_CUDA_ALLOC_CONF=%s", all);
-	return vc_session_run(q->s, &plan, NULL, out, err);
+	return vc_advice_run(q->s, &plan, q->now, out, err);
 }
 
 static struct vc_batch *batch_of(struct asked *q, struct vc_error *err)
@@ -205,7 +206,7 @@ static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advi
 		int r;
 
 		snprintf(text, sizeof(text), "accumulate:k=%u", k);
-		r = vc_batch_run(b, q->p, b->value / k, text, out, err);
+		r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err);
 		if (r < 0)
 			return r;
 		if (vc_result_verdict(out) == VC_FITS) {
@@ -232,7 +233,9 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 {
 	struct probe *p = arg;
 	struct vc_result r = { 0 };
-	int rc = vc_batch_run(&p->q->batch, p->q->p, (double)units, NULL, &r, err);
+	/* Whether it surely fits hangs on the upper end, whether it possibly does on the lower. */
+	enum vc_verdict than = p->wanted == SURE ? VC_FITS + 1 : VC_OOM + 1;
+	int rc = vc_batch_run(&p->q->batch, p->q->p, (double)units, NULL, than, &r, err);
 
 	if (rc < 0)
 		return rc;
@@ -268,7 +271,7 @@ static int try_batch(struct asked *q, struct vc_result *out, struct vc_advice *a
 		 "a batch of %llu instead of %.15g: the largest that surely fits",
 		 (unsigned long long)best, b->value);
 	snprintf(a->how, sizeof(a->how), "--set %s=%llu", b->name, (unsigned long long)best);
-	return vc_batch_run(b, q->p, (double)best, NULL, out, err);
+	return vc_batch_run(b, q->p, (double)best, NULL, q->now, out, err);
 }
 
 static void use_card(const struct vc_session *s, const struct vc_card *c, struct vc_plan *p)
@@ -300,7 +303,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		if (!next)
 			return vc_fail(err, VC_ENOSUP, "no card is larger");
 		use_card(q->s, next, &plan);
-		r = vc_session_run(q->s, &plan, NULL, out, err);
+		r = vc_advice_run(q->s, &plan, q->now, out, err);
 		if (r < 0)
 			return r;
 		if (is_sure(&plan, out)) {
@@ -463,7 +466,7 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct asked q = { .s = s, .p = p };
+	struct asked q = { .s = s, .p = p, .now = vc_result_verdict(r) };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 

@@ -43,9 +43,15 @@ struct vc_batch {
  * recordings for it. VC_ENOSUP: there is none, or the recording cannot be read twice. Closed with
  * vc_batch_close. */
 int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_error *err);
-/* Runs it at `value` with one more transform (or NULL). On success the caller owns *out. */
+/* Runs it at `value` with one more transform (or NULL); its interval is found out only where its
+ * verdict is better than `than`. On success the caller owns *out. */
 int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,
-		 struct vc_result *out, struct vc_error *err);
+		 enum vc_verdict than, struct vc_result *out, struct vc_error *err);
+
+/* A replay, and its interval where its verdict is better than `than`: what does not help need not
+ * be known so well. On success the caller owns *out. */
+int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_verdict than,
+		  struct vc_result *out, struct vc_error *err);
 void vc_batch_close(struct vc_batch *b);
 
 #endif

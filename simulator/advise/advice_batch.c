@@ -98,8 +98,21 @@ static int go_to(struct vc_batch *b, double value, struct vc_error *err)
 	return r;
 }
 
+int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_verdict than,
+		  struct vc_result *out, struct vc_error *err)
+{
+	int r = vc_session_replay(s, p, NULL, out, err);
+
+	if (r < 0 || vc_result_verdict(out) >= than)
+		return r;
+	r = vc_session_interval(s, p, out, err);
+	if (r < 0)
+		vc_result_fini(out);
+	return r;
+}
+
 int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,
-		 struct vc_result *out, struct vc_error *err)
+		 enum vc_verdict than, struct vc_result *out, struct vc_error *err)
 {
 	struct vc_plan plan = *p;
 	const char **list;
@@ -109,7 +122,7 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 		return r;
 	r = vc_plan_with(&plan, transform, &list, err);
 	if (r == VC_OK)
-		r = vc_session_run(&b->at, &plan, NULL, out, err);
+		r = vc_advice_run(&b->at, &plan, than, out, err);
 	free(list);
 	return r;
 }

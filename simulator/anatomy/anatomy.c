@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "simulator/anatomy/period.h"
+#include "simulator/replay/memo.h"
 
 #define SIGNATURE VC_SIGNATURE
 #define SHORTEST  VC_SHORTEST
@@ -686,7 +687,9 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 
 void vc_anatomy_fini(struct vc_anatomy *a)
 {
-	if (!a->lent) {
+	if (a->lent) {
+		vc_memo_put(a->lent);
+	} else {
 		free(a->block);
 		free(a->span);
 	}

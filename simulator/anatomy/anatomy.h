@@ -59,7 +59,7 @@ struct vc_anatomy {
 	const char *from;          /* "marks", "pattern", or NULL */
 	uint64_t bytes[VC_CATS];   /* at the largest sum of live requested bytes */
 	uint64_t parameters, gradients, states; /* bytes of one copy each */
-	bool lent;                 /* block and span belong to the memo of the trace */
+	struct vc_memo *lent;      /* whose block and span they are; NULL: its own */
 };
 
 /* Below this the iterations of a pattern do not stand for the run, and none are given. */
@@ -70,11 +70,8 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		    const struct vc_meta *meta, struct vc_error *err);
 void vc_anatomy_fini(struct vc_anatomy *a);
 
-/* From now on the anatomy of `t` is found out once for each device. Errors: VC_ENOMEM. */
-int vc_anatomy_share(struct vc_trace *t, struct vc_error *err);
-/* The anatomy of a trace: the shared one, which *a then borrows (not to be written to) and which
- * goes with the trace, or one of its own. vc_anatomy_fini for both. Thread-safe. Errors: VC_ENOMEM.
- */
+/* The anatomy of a trace, found out once where the trace keeps it (simulator/replay/memo.h). Not
+ * to be written to. Thread-safe. Errors: VC_ENOMEM. */
 int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
 		  struct vc_error *err);
 /* Make a borrowed one the caller's own, to be written to. Errors: VC_ENOMEM. */

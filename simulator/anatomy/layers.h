@@ -28,6 +28,9 @@ struct vc_layers {
 int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct vc_event *ev,
 		   const struct vc_meta *m, size_t span, struct vc_error *err);
 void vc_layers_fini(struct vc_layers *l);
+/* The same for a trace and its anatomy, found out once where the trace keeps it; *l is a copy. */
+int vc_layers_of(struct vc_layers *l, const struct vc_trace *t, uint16_t device, size_t span,
+		 struct vc_error *err);
 
 /* Where there are several kinds and some of them hand on the same from layer to layer (the blocks
  * of a transformer; not the convolutions in front of it), only those stay: what libraries wrap or

@@ -1,90 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.c - the anatomy of a trace, found out once and kept with it. */
-#include <pthread.h>
+/* shared.c - the anatomy of a trace and its layers, found out once and kept with it. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/anatomy/anatomy.h"
+#include "simulator/anatomy/layers.h"
+#include "simulator/replay/memo.h"
 
-struct shared {
+struct kept {
+	struct vc_memo memo; /* first */
 	struct vc_anatomy anatomy;
-	struct shared *next;
-	uint16_t device;
 };
 
-struct memo {
-	struct vc_memo memo; /* first: what the trace knows of it */
-	pthread_mutex_t lock;
-	struct shared *first;
-};
-
-static void drop(struct vc_memo *memo)
+static void drop(struct vc_memo *m)
 {
-	struct memo *m = (struct memo *)memo;
+	struct kept *k = (struct kept *)m;
 
-	for (struct shared *s = m->first, *next; s; s = next) {
-		next = s->next;
-		vc_anatomy_fini(&s->anatomy);
-		free(s);
-	}
-	pthread_mutex_destroy(&m->lock);
-	free(m);
+	vc_anatomy_fini(&k->anatomy);
+	free(k);
 }
 
-int vc_anatomy_share(struct vc_trace *t, struct vc_error *err)
+static int find_out(const struct vc_trace *t, uint64_t device, struct vc_memo **out,
+		    struct vc_error *err)
 {
-	struct memo *m = t->memo ? NULL : calloc(1, sizeof(*m));
+	struct kept *k = calloc(1, sizeof(*k));
+	int r = k ? vc_anatomy_read(&k->anatomy, t->ev, t->n, (uint16_t)device, t->meta, err) :
+		    vc_nomem(err, "the anatomy of a trace");
 
-	if (t->memo)
-		return VC_OK;
-	if (!m)
-		return vc_nomem(err, "the anatomy of a trace");
-	pthread_mutex_init(&m->lock, NULL);
-	m->memo.drop = drop;
-	t->memo = &m->memo;
-	return VC_OK;
-}
-
-/* The caller holds the lock. */
-static int find(struct memo *m, const struct vc_trace *t, uint16_t device, struct vc_anatomy *a,
-		struct vc_error *err)
-{
-	struct shared *s = m->first;
-	int r = VC_OK;
-
-	while (s && s->device != device)
-		s = s->next;
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return vc_nomem(err, "the anatomy of a trace");
-		r = vc_anatomy_read(&s->anatomy, t->ev, t->n, device, t->meta, err);
-		if (r < 0) {
-			free(s);
-			return r;
-		}
-		s->device = device;
-		s->next = m->first;
-		m->first = s;
+	if (r < 0) {
+		free(k);
+		return r;
 	}
-	*a = s->anatomy;
-	a->lent = true;
+	k->memo.drop = drop;
+	*out = &k->memo;
 	return VC_OK;
 }
 
 int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
 		  struct vc_error *err)
 {
-	struct memo *m = (struct memo *)t->memo;
-	int r;
+	struct vc_memo *m;
+	int r = vc_memo_get(t, device, find_out, &m, err);
 
-	if (!m)
-		return vc_anatomy_read(a, t->ev, t->n, device, t->meta, err);
 	*a = (struct vc_anatomy){ 0 };
-	pthread_mutex_lock(&m->lock);
-	r = find(m, t, device, a, err);
-	pthread_mutex_unlock(&m->lock);
-	return r;
+	if (r < 0)
+		return r;
+	*a = ((struct kept *)m)->anatomy;
+	a->lent = m;
+	return VC_OK;
 }
 
 int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err)
@@ -105,8 +67,63 @@ int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err)
 		memcpy(block, a->block, a->n * sizeof(*block));
 	if (a->spans)
 		memcpy(span, a->span, a->spans * sizeof(*span));
+	vc_memo_put(a->lent);
 	a->block = block;
 	a->span = span;
-	a->lent = false;
+	a->lent = NULL;
 	return VC_OK;
+}
+
+struct kept_layers {
+	struct vc_memo memo; /* first */
+	struct vc_layers layers;
+};
+
+static void drop_layers(struct vc_memo *m)
+{
+	struct kept_layers *k = (struct kept_layers *)m;
+
+	vc_layers_fini(&k->layers);
+	free(k);
+}
+
+/* key: the span, behind 16 bits of device. */
+static int find_layers(const struct vc_trace *t, uint64_t key, struct vc_memo **out,
+		       struct vc_error *err)
+{
+	struct kept_layers *k = calloc(1, sizeof(*k));
+	struct vc_anatomy a = { 0 };
+	int r = k ? vc_anatomy_of(&a, t, (uint16_t)key, err) : vc_nomem(err, "layers");
+
+	if (r == VC_OK)
+		r = vc_layers_find(&k->layers, &a, t->ev, t->meta, key >> 16, err);
+	vc_anatomy_fini(&a);
+	if (r < 0) {
+		free(k);
+		return r;
+	}
+	k->memo.drop = drop_layers;
+	*out = &k->memo;
+	return VC_OK;
+}
+
+int vc_layers_of(struct vc_layers *l, const struct vc_trace *t, uint16_t device, size_t span,
+		 struct vc_error *err)
+{
+	const struct vc_layers *from;
+	struct vc_memo *m;
+	int r = vc_memo_get(t, (uint64_t)span << 16 | device, find_layers, &m, err);
+
+	*l = (struct vc_layers){ 0 };
+	if (r < 0)
+		return r;
+	from = &((struct kept_layers *)m)->layers;
+	*l = *from;
+	l->at = malloc((from->n + 1) * sizeof(*l->at));
+	if (!l->at)
+		*l = (struct vc_layers){ 0 };
+	else if (from->n)
+		memcpy(l->at, from->at, from->n * sizeof(*l->at));
+	vc_memo_put(m);
+	return l->at ? VC_OK : vc_nomem(err, "layers");
 }

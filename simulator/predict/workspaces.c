@@ -182,14 +182,24 @@ static bool layer_of(const struct vc_allocations *m, const double *grows, uint32
 	return true;
 }
 
+/* The blocks asked for in the last BACK allocations before `at` that are still alive there, the
+ * latest first. */
+struct living { uint32_t at[BACK], n; };
+
+static void look_back(const struct vc_allocations *m, uint32_t at, struct living *live)
+{
+	live->n = 0;
+	for (uint32_t j = at; j-- > 0 && at - j < BACK;)
+		if (m->died[j] > m->born[at])
+			live->at[live->n++] = j;
+}
+
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
 static bool witness(const struct vc_allocations *m, const double *grows, const struct layer *l,
-		    uint32_t source, uint64_t size)
+		    const struct living *live, uint32_t source, uint64_t size)
 {
-	uint32_t now = m->born[l->at];
-
-	for (uint32_t j = l->at; j-- > 0 && l->at - j < BACK;)
-		if (m->take[j].size == size && m->died[j] > now && alike(m, grows, j, source))
+	for (uint32_t i = 0; i < live->n; i++)
+		if (m->take[live->at[i]].size == size && alike(m, grows, live->at[i], source))
 			return true;
 	return l->input < m->n && m->take[l->input].size == size &&
 	       alike(m, grows, l->input, source);
@@ -219,17 +229,20 @@ static uint32_t by_input_gradient(const struct vc_allocations *m, const double *
 static uint32_t source_of(const struct vc_allocations *m, const double *grows,
 			  const struct vc_workspace *s, const struct layer *l, uint64_t row)
 {
-	uint32_t now = m->born[l->at], j = by_input_gradient(m, grows, s, l, row);
+	uint32_t j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
+	struct living live;
 
 	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
 		return varies(grows, j) ? j : VC_UNMATCHED;
-	for (j = l->at; j-- > 0 && l->at - j < BACK;) {
-		uint64_t rows = m->take[j].size / size;
+	look_back(m, l->at, &live);
+	for (uint32_t i = 0; i < live.n; i++) {
+		uint64_t rows = m->take[live.at[i]].size / size;
 
-		if (varies(grows, j) && m->died[j] > now && m->take[j].size % size == 0 &&
-		    rows > 1 && rows >= s->least && rows <= s->most &&
-		    (!row || witness(m, grows, l, j, rows * row)))
+		j = live.at[i];
+		if (varies(grows, j) && rows * size == m->take[j].size && rows > 1 &&
+		    rows >= s->least && rows <= s->most &&
+		    (!row || witness(m, grows, l, &live, j, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;

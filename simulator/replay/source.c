@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
+#include "simulator/replay/memo.h"
 
 #define BATCH 4096 /* events pulled at a time when a whole trace is read */
 #define PROBE_MAX 65536 /* as far as any decoder looks to recognise a file */
@@ -274,8 +275,7 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 
 void vc_trace_fini(struct vc_trace *t)
 {
-	if (t->memo)
-		t->memo->drop(t->memo);
+	vc_memos_free(t->memos);
 	vc_meta_free(t->meta);
 	free(t->ev);
 	*t = (struct vc_trace){ 0 };

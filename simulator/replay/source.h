@@ -72,17 +72,14 @@ struct vc_source *vc_source_transform(const struct vc_source_type *type, struct 
 
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
 
-/* What was found out about a trace, kept with it for whoever asks next, on any thread. */
-struct vc_memo {
-	void (*drop)(struct vc_memo *m);
-};
+struct vc_memos; /* simulator/replay/memo.h: what was found out about a trace, kept with it */
 
 /* A whole trace in memory, decoded once and shared read-only by any number of runs. */
 struct vc_trace {
 	struct vc_meta *meta; /* owned */
 	struct vc_event *ev;  /* owned, n of them */
 	size_t n, cap;
-	struct vc_memo *memo; /* owned; NULL: nothing is kept (simulator/anatomy/anatomy.h) */
+	struct vc_memos *memos; /* owned; NULL: nothing is kept */
 };
 
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.

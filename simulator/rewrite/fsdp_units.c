@@ -169,7 +169,7 @@ static int passes(struct finder *f, struct vc_error *err)
 		    p[1].phase != VC_PHASE_BACKWARD)
 			continue;
 		vc_layers_fini(&f->layers);
-		r = vc_layers_find(&f->layers, a, f->c->w->in, f->m, k, err);
+		r = vc_whole_layers(f->c->w, f->m, a, k, &f->layers, err);
 		if (r < 0)
 			break;
 		vc_layers_stacks(&f->layers, a, k);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite.c - read all, rewrite, hand out. */
 #include "simulator/rewrite/rewrite.h"
+#include "simulator/anatomy/layers.h"
+#include "simulator/replay/memo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +30,25 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 		w->n += (size_t)n;
 	}
 	w->same = up->type->trace ? up->type->trace(up) : NULL;
-	w->next_id = s->meta->max_id;
+	w->next_id = vc_whole_next_id(w->in, w->n, s->meta);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct vc_event *e = &w->in[i];
 
 		if (e->kind == VC_EV_ALLOC && e->device < 64 &&
 		    ++allocs[e->device] > allocs[w->device])
 			w->device = e->device;
-		if ((e->kind <= VC_EV_USE || e->kind == VC_EV_HEAP_BLOCK) && e->id > w->next_id)
-			w->next_id = e->id;
 	}
-	w->next_id++;
 	return VC_OK;
+}
+
+uint64_t vc_whole_next_id(const struct vc_event *ev, size_t n, const struct vc_meta *m)
+{
+	uint64_t id = m->max_id;
+
+	for (size_t i = 0; i < n; i++)
+		if ((ev[i].kind <= VC_EV_USE || ev[i].kind == VC_EV_HEAP_BLOCK) && ev[i].id > id)
+			id = ev[i].id;
+	return id + 1;
 }
 
 long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
@@ -105,6 +114,7 @@ void vc_whole_close(struct vc_source *s)
 
 	free(w->in);
 	free(w->out);
+	vc_memo_put(w->from);
 	*w = (struct vc_whole){ 0 };
 }
 
@@ -113,6 +123,14 @@ int vc_whole_anatomy(const struct vc_whole *w, const struct vc_meta *meta, struc
 {
 	return w->same ? vc_anatomy_of(a, w->same, w->device, err) :
 			 vc_anatomy_read(a, w->in, w->n, w->device, meta, err);
+}
+
+int vc_whole_layers(const struct vc_whole *w, const struct vc_meta *meta,
+		    const struct vc_anatomy *a, size_t span, struct vc_layers *l,
+		    struct vc_error *err)
+{
+	return w->same ? vc_layers_of(l, w->same, w->device, span, err) :
+			 vc_layers_find(l, a, w->in, meta, span, err);
 }
 
 struct vc_event vc_event_like(const struct vc_event *like, uint8_t kind, uint64_t id, uint64_t size)

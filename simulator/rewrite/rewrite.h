@@ -22,6 +22,7 @@
 struct vc_whole { /* as the state of a transform: zeroed at first */
 	struct vc_event *in; size_t n;     /* everything upstream had */
 	const struct vc_trace *same;       /* a trace of the same events, lent; NULL: none */
+	struct vc_memo *from;              /* to which that belongs, or NULL */
 	struct vc_event *out; size_t m, cap, at;
 	bool ready;
 	uint16_t device;                   /* the one with the most allocations */
@@ -41,6 +42,13 @@ int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event
 /* Say that n processes like this one share the host. */
 int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err);
 void vc_whole_close(struct vc_source *s); /* the `close` */
+/* The layers of a forward pass of that anatomy; *l is the caller's. */
+struct vc_layers; /* simulator/anatomy/layers.h */
+int vc_whole_layers(const struct vc_whole *w, const struct vc_meta *meta,
+		    const struct vc_anatomy *a, size_t span, struct vc_layers *l,
+		    struct vc_error *err);
+/* The first id above all that the events and their meta have. */
+uint64_t vc_whole_next_id(const struct vc_event *ev, size_t n, const struct vc_meta *m);
 
 /* The anatomy of w->in, which is found out once for all who read the same recording. Not to be
  * written to; vc_anatomy_fini. Errors: VC_ENOMEM. */

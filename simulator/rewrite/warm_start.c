@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/memo.h"
 
 struct old { /* alive when the kept events begin */
 	uint64_t id, size;
@@ -26,13 +27,14 @@ struct thaw {
 	struct vc_meta *meta;
 	struct old *old; size_t olds;
 	uint32_t *of_id;       /* old + 1 by id */
-	uint64_t *copy;        /* by id: its twin in the copied step */
+	uint64_t *copy;        /* by id: its counterpart in the copied step */
 	uint64_t ids;          /* length of both: the recorded ids */
 	uint64_t *size; size_t sizes; /* gradients of the step, ascending */
 	uint64_t *born;        /* the same in order of birth */
 	size_t from, to;       /* kept events */
 	size_t first, end, backward,
 		optimizer;     /* the step that is copied, and where its phases begin */
+	uint32_t site;         /* of an optimizer, added to the meta */
 	bool makes_states;     /* in the recorded step: nothing ran before it */
 	struct vc_event *in; size_t n, cap; /* the new events */
 };
@@ -136,7 +138,7 @@ static void drop_piece(struct thaw *t)
 
 /* The last whole step, and the events around it that are kept: a piece of a step before the first
  * or behind the last one shows no peak of its own. */
-static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
+static int choose_step(struct thaw *t, struct vc_error *err)
 {
 	const struct vc_anatomy *a = &t->a;
 	uint32_t last = a->iterations - 1;
@@ -167,9 +169,8 @@ static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
 	}
 	if (!last)
 		return vc_fail(err, VC_EUSAGE,
-			       "%s: the recording begins in the middle of its only step: record "
-			       "from before the batch is made to behind optimizer.step()",
-			       name);
+			       "the recording begins in the middle of its only step: record "
+			       "from before the batch is made to behind optimizer.step()");
 	for (size_t k = 0; k < a->spans; k++)
 		t->from = a->span[k].iteration == 0 ? a->span[k].end : t->from;
 	return VC_OK;
@@ -309,7 +310,7 @@ static void find_states(struct thaw *t)
 /* What lasts beyond the copied step stands for what is there when the recording begins. What goes
  * while the optimizer runs is a state that it replaces (as some written by hand do): made there
  * too. */
-static void find_twins(struct thaw *t)
+static void find_counterparts(struct thaw *t)
 {
 	for (size_t i = 0; i < t->a.n; i++) {
 		const struct vc_block_life *b = &t->a.block[i];
@@ -378,13 +379,13 @@ static int put_all(struct thaw *t, bool state, uint32_t site, uint64_t time, str
 }
 
 /* A call site that anatomy.c takes for an optimizer's. */
-static uint32_t optimizer_site(struct thaw *t)
+static uint32_t optimizer_site(struct vc_meta *m)
 {
 	static const char file[] = "torch/optim/optimizer.py", function[] = "step";
 
-	return vc_meta_frame(t->meta, (struct vc_frame){
-		.function = vc_meta_string(t->meta, function, sizeof(function) - 1),
-		.file = vc_meta_string(t->meta, file, sizeof(file) - 1) });
+	return vc_meta_frame(m, (struct vc_frame){
+		.function = vc_meta_string(m, function, sizeof(function) - 1),
+		.file = vc_meta_string(m, file, sizeof(file) - 1) });
 }
 
 /* An optimizer that asks for nothing leaves no trace of a step: one small request instead. */
@@ -515,7 +516,7 @@ static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *
 static int rebuild(struct thaw *t, struct vc_error *err)
 {
 	const struct vc_event *like = &t->w->in[t->first];
-	uint32_t site = optimizer_site(t);
+	uint32_t site = t->site = optimizer_site(t->meta);
 	bool empty = t->optimizer >= t->end; /* the optimizer asks for nothing */
 	int r = put_all(t, false, 0, like->time_ns, err);
 
@@ -527,63 +528,140 @@ static int rebuild(struct thaw *t, struct vc_error *err)
 	return r == VC_OK ? put_kept(t, site, empty && !t->makes_states, err) : r;
 }
 
-static void say(struct thaw *t, struct vc_source *s, uint64_t bytes)
-{
-	uint64_t states = 0;
+/* A trace with the run that leads to it in front, where there is one. */
+struct warm {
+	struct vc_memo memo;   /* first */
+	struct vc_trace trace; /* without events: it is as it was */
+	uint64_t next_id, bytes, states;
+	uint32_t site;         /* an optimizer's, to be added to the meta; 0: none */
+};
 
-	for (size_t i = 0; i < t->olds; i++)
-		states += t->old[i].state ? t->old[i].size : 0;
+static void drop(struct vc_memo *m)
+{
+	struct warm *k = (struct warm *)m;
+
+	vc_trace_fini(&k->trace);
+	free(k);
+}
+
+static void thaw_fini(struct thaw *t)
+{
+	vc_anatomy_fini(&t->a);
+	free(t->old);
+	free(t->of_id);
+	free(t->copy);
+	free(t->size);
+	free(t->born);
+	free(t->in);
+}
+
+/* Find the step to copy and what of it stands for what, and write the new events. */
+static int prepare(struct thaw *t, struct vc_error *err)
+{
+	int r;
+
+	t->ids = t->w->next_id;
+	t->of_id = calloc(t->ids, sizeof(*t->of_id));
+	t->copy = calloc(t->ids, sizeof(*t->copy));
+	if (!t->of_id || !t->copy)
+		return vc_nomem(err, "what was alive before a recording");
+	r = choose_step(t, err);
+	if (r == VC_OK)
+		r = read_old(t, err);
+	if (r == VC_OK)
+		r = read_gradients(t, err);
+	if (r < 0)
+		return r;
+	find_states(t);
+	if (!t->makes_states)
+		find_counterparts(t);
+	return rebuild(t, err);
+}
+
+static int fill(struct warm *k, const struct vc_trace *from, uint16_t device, struct vc_error *err)
+{
+	struct vc_whole w = { .in = from->ev, .n = from->n, .device = device };
+	struct vc_meta *own = vc_meta_copy(from->meta, err);
+	struct thaw t = { .w = &w, .meta = own };
+	int r = own ? VC_OK : VC_ENOMEM;
+
+	w.next_id = vc_whole_next_id(from->ev, from->n, from->meta);
+	k->bytes = heap_bytes(&t);
+	if (r == VC_OK && k->bytes > VC_THAW_LITTLE)
+		r = vc_anatomy_of(&t.a, from, device, err);
+	if (r == VC_OK && t.a.iterations) {
+		r = prepare(&t, err);
+		k->trace.ev = t.in;
+		k->trace.n = t.n;
+		k->next_id = w.next_id;
+		k->site = t.site;
+		t.in = NULL;
+	}
+	for (size_t i = 0; i < t.olds; i++)
+		k->states += t.old[i].state ? t.old[i].size : 0;
+	if (r == VC_OK && k->trace.n)
+		r = vc_trace_keep(&k->trace, err);
+	k->trace.meta = own;
+	thaw_fini(&t);
+	return r;
+}
+
+static int find_out(const struct vc_trace *t, uint64_t device, struct vc_memo **out,
+		    struct vc_error *err)
+{
+	struct warm *k = calloc(1, sizeof(*k));
+	int r = k ? fill(k, t, (uint16_t)device, err) : vc_nomem(err, "a recording's beginning");
+
+	if (r < 0 && k)
+		drop(&k->memo);
+	if (r < 0)
+		return r;
+	k->memo.drop = drop;
+	*out = &k->memo;
+	return VC_OK;
+}
+
+static void say(const struct warm *k, struct vc_source *s)
+{
 	vc_meta_note(
 		s->meta,
 		"%s: %.2f GiB were there before the recording began; the run that leads there "
 		"was rebuilt from one step (%.2f GiB of optimizer states by their sizes), with "
 		"an empty cache: a recording from the start of the program is surer",
-		s->type->name, (double)bytes / (1u << 30), (double)states / (1u << 30));
+		s->type->name, (double)k->bytes / (1u << 30), (double)k->states / (1u << 30));
+}
+
+/* Take over the events; the meta of a pipeline is a copy that other transforms have added to. */
+static int adopt(struct vc_source *s, struct vc_whole *w, const struct warm *k,
+		 struct vc_error *err)
+{
+	uint32_t site = k->site ? optimizer_site(s->meta) : 0;
+	struct vc_event *in = malloc(k->trace.n * sizeof(*in));
+
+	if (!in)
+		return vc_nomem(err, "the steps before a recording");
+	memcpy(in, k->trace.ev, k->trace.n * sizeof(*in));
+	for (size_t i = 0; site != k->site && i < k->trace.n; i++)
+		in[i].site = in[i].site == k->site ? site : in[i].site;
+	free(w->in);
+	w->in = in;
+	w->n = k->trace.n;
+	w->next_id = k->next_id;
+	w->same = site == k->site ? &k->trace : NULL;
+	say(k, s);
+	return VC_OK;
 }
 
 int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct thaw t = { .w = w, .meta = s->meta };
-	uint64_t bytes = heap_bytes(&t);
-	int r = bytes > VC_THAW_LITTLE ?
-			vc_whole_anatomy(w, s->meta, &t.a, err) :
-			VC_OK;
+	struct vc_trace own = { .ev = w->in, .n = w->n, .meta = s->meta };
+	struct vc_memo *m;
+	int r = vc_memo_get(w->same ? w->same : &own, w->device, find_out, &m, err);
 
-	if (r < 0 || bytes <= VC_THAW_LITTLE || !t.a.iterations)
-		goto out;
-	t.ids = w->next_id;
-	t.of_id = calloc(t.ids, sizeof(*t.of_id));
-	t.copy = calloc(t.ids, sizeof(*t.copy));
-	if (!t.of_id || !t.copy) {
-		r = vc_nomem(err, "what was alive before a recording");
-		goto out;
-	}
-	r = choose_step(&t, s->type->name, err);
-	if (r == VC_OK)
-		r = read_old(&t, err);
-	if (r == VC_OK)
-		r = read_gradients(&t, err);
 	if (r < 0)
-		goto out;
-	find_states(&t);
-	if (!t.makes_states)
-		find_twins(&t);
-	r = rebuild(&t, err);
-	if (r == VC_OK) {
-		say(&t, s, bytes);
-		free(w->in);
-		w->in = t.in;
-		w->n = t.n;
-		w->same = NULL;
-		t.in = NULL;
-	}
-out:
-	vc_anatomy_fini(&t.a);
-	free(t.old);
-	free(t.of_id);
-	free(t.copy);
-	free(t.size);
-	free(t.born);
-	free(t.in);
+		return vc_wrap(err, "%s", s->type->name);
+	if (((struct warm *)m)->trace.n)
+		r = adopt(s, w, (struct warm *)m, err);
+	w->from = m; /* the anatomy that goes with it */
 	return r;
 }

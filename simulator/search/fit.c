@@ -63,6 +63,7 @@ static int predict(const struct find *t, const struct vc_plan *plan, uint64_t va
 	static const struct vc_observer_type *const pace[] = { &vc_observer_pace, NULL };
 	struct vc_param_value at[PARAMS] = { { (char *)t->f->key, (double)value } };
 	struct vc_session s;
+	bool done = false;
 	char text[96];
 
 	for (size_t i = 0; i < t->f->n; i++)
@@ -74,18 +75,20 @@ static int predict(const struct find *t, const struct vc_plan *plan, uint64_t va
 		t->c->level = vc_session_level(&s, &plan->transform);
 		t->c->narrow = vc_report_narrow(&s);
 		t->c->matched = s.matched;
-		rc = wish == WISH_INTERVAL ?
-			     vc_session_run(&s, plan, NULL, out, err) :
-			     vc_session_run_once(&s, plan, wish == WISH_TIMES ? pace : NULL, out,
-						 err);
+		rc = vc_session_replay(&s, plan, wish == WISH_TIMES ? pace : NULL, out, err);
+		done = rc == VC_OK;
+		if (done)
+			rc = wish == WISH_INTERVAL ?
+				     vc_session_interval(&s, plan, out, err) :
+				     vc_session_interval_of_change(&s, plan, out, err);
 	}
 	if (rc == VC_OK && wish == WISH_TIMES) {
 		rc = vc_time_answer(&s, plan, out, err);
 		out->info.vary = rc == VC_OK ? strdup(t->f->key) : NULL;
 		out->info.value = (double)value;
-		if (rc < 0)
-			vc_result_fini(out);
 	}
+	if (rc < 0 && done)
+		vc_result_fini(out);
 	vc_session_close(&s);
 	return rc;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/infer.h"
+#include "simulator/replay/memo.h"
 #include "simulator/replay/model.h"
 
 #define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
@@ -51,7 +51,7 @@ static int read_trace(struct vc_recording *rec, unsigned flags, struct vc_error 
 	vc_source_free(src);
 	if (r == VC_OK && !rec->streamed)
 		r = vc_infer(&rec->trace, err);
-	return r == VC_OK && !rec->streamed ? vc_anatomy_share(&rec->trace, err) : r;
+	return r == VC_OK && !rec->streamed ? vc_trace_keep(&rec->trace, err) : r;
 }
 
 static int choose_device(struct vc_recording *rec, const struct vc_recording_ask *ask,
@@ -156,7 +156,7 @@ int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_erro
 	if (vc_census_add(&rec->census, rec->trace.ev, rec->trace.n, err) < 0)
 		return VC_ENOMEM;
 	rec->device = vc_census_of(&rec->census, device);
-	return rec->device ? vc_anatomy_share(&rec->trace, err) :
+	return rec->device ? vc_trace_keep(&rec->trace, err) :
 			     vc_fail(err, VC_EINTERNAL, "the prediction lost its device");
 }
 

@@ -141,10 +141,9 @@ static struct vc_prediction *prediction(const struct vc_session *s, const struct
 	return p;
 }
 
-/* A run, and the span of its peaks that recordings and waiting streams leave open. */
-static int run_open(const struct vc_session *s, const struct vc_job *job, struct vc_prediction *p,
-		    const struct vc_plan *plan, const struct vc_observer_type *const *observers,
-		    struct vc_result *out, struct vc_error *err)
+static int replay(const struct vc_job *job, const struct vc_plan *plan,
+		  const struct vc_observer_type *const *observers, struct vc_result *out,
+		  struct vc_error *err)
 {
 	struct vc_plan now = *plan;
 	int r;
@@ -154,19 +153,26 @@ static int run_open(const struct vc_session *s, const struct vc_job *job, struct
 	if (r < 0)
 		return r;
 	r = vc_purposes_fill(job->rec, &plan->transform, out, err);
-	if (r == VC_OK && p)
-		r = vc_whatif_interval(s->whatif, p, plan, out, err);
-	if (r == VC_OK)
-		r = vc_completion_interval(job, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;
 }
 
+/* What is asked about an interval. p: NULL where alternatives of a prediction do not count. */
+struct span { const struct vc_session *s; struct vc_prediction *p; struct vc_job job; };
+
+/* What recordings and waiting streams leave open. */
+static int widen(const struct span *a, const struct vc_plan *plan, struct vc_result *out,
+		 struct vc_error *err)
+{
+	int r = a->p ? vc_whatif_interval(a->s->whatif, a->p, plan, out, err) : VC_OK;
+
+	return r < 0 ? r : vc_completion_interval(&a->job, plan, out, err);
+}
+
 /* What transforms leave open: the same with all of it small, and all of it large. */
-static int add_bound(const struct vc_session *s, const struct vc_job *job, struct vc_prediction *p,
-		     const struct vc_plan *plan, const char *bound, struct vc_result *out,
-		     struct vc_error *err)
+static int add_bound(const struct span *a, const struct vc_plan *plan, const char *bound,
+		     struct vc_result *out, struct vc_error *err)
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	struct vc_plan other = *plan;
@@ -176,8 +182,9 @@ static int add_bound(const struct vc_session *s, const struct vc_job *job, struc
 
 	other.transform = b.transform;
 	if (rc == VC_OK)
-		rc = run_open(s, job, p, &other, nobody, &r, err);
+		rc = replay(&a->job, &other, nobody, &r, err);
 	if (rc == VC_OK) {
+		rc = widen(a, &other, &r, err);
 		vc_result_open_interval(&r);
 		out->low = r.low < out->low ? r.low : out->low;
 		out->high = r.high > out->high ? r.high : out->high;
@@ -187,55 +194,67 @@ static int add_bound(const struct vc_session *s, const struct vc_job *job, struc
 	return rc;
 }
 
-static int add_bounds(const struct vc_session *s, const struct vc_job *job,
-		      struct vc_prediction *p, const struct vc_plan *plan, struct vc_result *out,
-		      struct vc_error *err)
+static int interval(const struct span *a, const struct vc_plan *plan, struct vc_result *out,
+		    struct vc_error *err)
 {
-	bool open = vc_bounds_open(&plan->transform), had = out->has_interval;
-	int r = VC_OK;
+	int r = widen(a, plan, out, err);
+	bool had = out->has_interval;
 
-	if (!vc_bounds_wanted(&plan->transform))
-		return VC_OK;
+	if (r < 0 || !vc_bounds_wanted(&plan->transform))
+		return r;
 	vc_result_open_interval(out);
-	if (open)
-		r = add_bound(s, job, p, plan, "low", out, err);
-	if (r == VC_OK && open)
-		r = add_bound(s, job, p, plan, "high", out, err);
-	vc_bounds_margins(job->rec, &plan->transform, out);
+	if (vc_bounds_open(&plan->transform)) {
+		r = add_bound(a, plan, "low", out, err);
+		if (r == VC_OK)
+			r = add_bound(a, plan, "high", out, err);
+	}
+	vc_bounds_margins(a->job.rec, &plan->transform, out);
 	out->has_interval = had || out->low != out->high;
 	return r;
 }
 
-static int answer(const struct vc_session *s, const struct vc_plan *plan, bool alternatives,
-		  const struct vc_observer_type *const *observers, struct vc_result *out,
-		  struct vc_error *err)
+int vc_session_replay(const struct vc_session *s, const struct vc_plan *plan,
+		      const struct vc_observer_type *const *observers, struct vc_result *out,
+		      struct vc_error *err)
 {
 	struct vc_job job;
-	struct vc_prediction *p = prediction(s, plan, &job, err);
-	int r;
 
-	if (s->whatif && !p)
+	if (!prediction(s, plan, &job, err) && s->whatif)
 		return err->status ? (int)err->status : VC_ENOMEM;
-	p = alternatives ? p : NULL;
-	r = run_open(s, &job, p, plan, observers, out, err);
-	if (r < 0)
-		return r;
-	r = add_bounds(s, &job, p, plan, out, err);
-	if (r < 0)
-		vc_result_fini(out);
-	return r;
+	return replay(&job, plan, observers, out, err);
+}
+
+int vc_session_interval(const struct vc_session *s, const struct vc_plan *plan,
+			struct vc_result *out, struct vc_error *err)
+{
+	struct span a = { .s = s };
+
+	a.p = prediction(s, plan, &a.job, err);
+	if (s->whatif && !a.p)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	return interval(&a, plan, out, err);
+}
+
+int vc_session_interval_of_change(const struct vc_session *s, const struct vc_plan *plan,
+				  struct vc_result *out, struct vc_error *err)
+{
+	struct span a = { .s = s };
+
+	if (!prediction(s, plan, &a.job, err) && s->whatif)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	return interval(&a, plan, out, err);
 }
 
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err)
 {
-	return answer(s, plan, true, observers, out, err);
-}
+	int r = vc_session_replay(s, plan, observers, out, err);
 
-int vc_session_run_once(const struct vc_session *s, const struct vc_plan *plan,
-			const struct vc_observer_type *const *observers, struct vc_result *out,
-			struct vc_error *err)
-{
-	return answer(s, plan, false, observers, out, err);
+	if (r < 0)
+		return r;
+	r = vc_session_interval(s, plan, out, err);
+	if (r < 0)
+		vc_result_fini(out);
+	return r;
 }

@@ -7,6 +7,11 @@
 
 struct vc_whatif; /* whatif.h */
 
+/* What a room above keeps with a session: first member of its own struct. */
+struct vc_keeps {
+	void (*drop)(struct vc_keeps *k);
+};
+
 struct vc_session {
 	const struct vc_run_options *opt; /* lent */
 	const struct vc_recording *rec;   /* what is replayed: the recording, or the prediction */
@@ -15,7 +20,7 @@ struct vc_session {
 	char change[256];                 /* --set in words, "" = as recorded */
 	double matched;                   /* of a prediction: share of bytes matched, else 1 */
 	struct vc_tenants tenants;        /* --used */
-	struct vc_memo *time;             /* kernels of the recordings (vc_time_open); else NULL */
+	struct vc_keeps *time;            /* kernels of the recordings (vc_time_open); else NULL */
 	bool time_lent;
 };
 
@@ -42,10 +47,15 @@ int vc_session_plans(const struct vc_session *s, struct vc_plan **plans, size_t 
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err);
-/* The same without the alternatives of a prediction. */
-int vc_session_run_once(const struct vc_session *s, const struct vc_plan *plan,
-			const struct vc_observer_type *const *observers, struct vc_result *out,
-			struct vc_error *err);
+/* The two halves of it: the replay, and the interval of its result, which costs several more. */
+int vc_session_replay(const struct vc_session *s, const struct vc_plan *plan,
+		      const struct vc_observer_type *const *observers, struct vc_result *out,
+		      struct vc_error *err);
+int vc_session_interval(const struct vc_session *s, const struct vc_plan *plan,
+			struct vc_result *out, struct vc_error *err);
+/* The interval without the alternatives of a prediction. */
+int vc_session_interval_of_change(const struct vc_session *s, const struct vc_plan *plan,
+				  struct vc_result *out, struct vc_error *err);
 
 /* A source over the session's events with -x applied; the caller frees it. */
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err);

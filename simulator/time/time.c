@@ -14,7 +14,7 @@
 #include "simulator/session/whatif.h"
 
 struct vc_time {
-	struct vc_memo memo;                  /* first: what the session knows of it */
+	struct vc_keeps keeps;                /* first: what the session knows of it */
 	struct vc_profile *profile; size_t n; /* one per recording */
 	struct vc_tempo tempo;                /* over those with steps */
 	char axis[VC_TEMPO_AXES][VC_PARAM_TEXT];
@@ -132,9 +132,9 @@ static void build(struct vc_time *t, const struct vc_session *s)
 	}
 }
 
-static void drop(struct vc_memo *memo)
+static void drop(struct vc_keeps *k)
 {
-	struct vc_time *t = (struct vc_time *)memo;
+	struct vc_time *t = (struct vc_time *)k;
 
 	vc_tempo_fini(&t->tempo);
 	for (size_t i = 0; i < t->n; i++)
@@ -161,8 +161,8 @@ int vc_time_open(struct vc_session *s, struct vc_error *err)
 		return vc_nomem(err, "the kernels of the recordings");
 	}
 	pthread_mutex_init(&t->lock, NULL);
-	t->memo.drop = drop;
-	s->time = &t->memo;
+	t->keeps.drop = drop;
+	s->time = &t->keeps;
 	for (; r == VC_OK && t->n < n; t->n++)
 		r = read_profile(recording(s, t->n), &t->profile[t->n], err);
 	if (r == VC_OK)

@@ -119,7 +119,7 @@ static void find_layers(const struct vc_recording *s, const struct vc_anatomy *a
 	       (a->span[k].phase != VC_PHASE_FORWARD || a->span[k].iteration == UINT32_MAX ||
 		a->span[k].iteration + 2 < a->iterations))
 		k++;
-	if (k < a->spans && vc_layers_find(&l, a, s->trace.ev, s->meta, k, &err) == VC_OK &&
+	if (k < a->spans && vc_layers_of(&l, &s->trace, s->device->device, k, &err) == VC_OK &&
 	    l.n > 1) {
 		vc_layers_stacks(&l, a, k);
 		while (first < a->n && a->block[first].event < a->span[k].first)

@@ -164,7 +164,7 @@ static void say(const struct plan *p, struct vc_source *s)
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
 	struct vc_layers l;
-	int r = vc_layers_find(&l, &p->c->a, p->c->w->in, src->meta, forward, err);
+	int r = vc_whole_layers(p->c->w, src->meta, &p->c->a, forward, &l, err);
 
 	if (r == VC_OK)
 		choose(p, src->meta, forward, &l);

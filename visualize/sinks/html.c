@@ -300,7 +300,8 @@ static int body(struct report *d, struct vc_error *err)
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
 			     family ? "By the value that was varied" : "Runs side by side", err);
-	if (!rc && picture(d, &vc_sink_owners, "Who holds the memory", err) && err->status != VC_ENOSUP)
+	if (!rc && picture(d, &vc_sink_owners, "Who holds the memory", err) &&
+	    err->status != VC_ENOSUP)
 		rc = err->status;
 	if (!rc)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);

@@ -19,13 +19,14 @@ static void drop(struct vc_memo *m)
 	free(k);
 }
 
-static int find_out(const struct vc_trace *t, uint64_t device, struct vc_memo **out,
-		    struct vc_error *err)
+static int find_out(const struct vc_trace *t, uint64_t device, const void *arg,
+		    struct vc_memo **out, struct vc_error *err)
 {
 	struct kept *k = calloc(1, sizeof(*k));
 	int r = k ? vc_anatomy_read(&k->anatomy, t->ev, t->n, (uint16_t)device, t->meta, err) :
 		    vc_nomem(err, "the anatomy of a trace");
 
+	(void)arg;
 	if (r < 0) {
 		free(k);
 		return r;
@@ -39,7 +40,7 @@ int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t devic
 		  struct vc_error *err)
 {
 	struct vc_memo *m;
-	int r = vc_memo_get(t, device, find_out, &m, err);
+	int r = vc_memo_get(t, device, find_out, NULL, &m, err);
 
 	*a = (struct vc_anatomy){ 0 };
 	if (r < 0)
@@ -88,13 +89,14 @@ static void drop_layers(struct vc_memo *m)
 }
 
 /* key: the span, behind 16 bits of device. */
-static int find_layers(const struct vc_trace *t, uint64_t key, struct vc_memo **out,
-		       struct vc_error *err)
+static int find_layers(const struct vc_trace *t, uint64_t key, const void *arg,
+		       struct vc_memo **out, struct vc_error *err)
 {
 	struct kept_layers *k = calloc(1, sizeof(*k));
 	struct vc_anatomy a = { 0 };
 	int r = k ? vc_anatomy_of(&a, t, (uint16_t)key, err) : vc_nomem(err, "layers");
 
+	(void)arg;
 	if (r == VC_OK)
 		r = vc_layers_find(&k->layers, &a, t->ev, t->meta, key >> 16, err);
 	vc_anatomy_fini(&a);
@@ -112,7 +114,7 @@ int vc_layers_of(struct vc_layers *l, const struct vc_trace *t, uint16_t device,
 {
 	const struct vc_layers *from;
 	struct vc_memo *m;
-	int r = vc_memo_get(t, (uint64_t)span << 16 | device, find_layers, &m, err);
+	int r = vc_memo_get(t, (uint64_t)span << 16 | device, find_layers, NULL, &m, err);
 
 	*l = (struct vc_layers){ 0 };
 	if (r < 0)

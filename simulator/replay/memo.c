@@ -10,6 +10,7 @@
 struct vc_memos {
 	pthread_mutex_t lock; /* recursive: one finding leads to another */
 	struct vc_memo *first;
+	uint64_t bytes;
 };
 
 int vc_trace_keep(struct vc_trace *t, struct vc_error *err)
@@ -47,8 +48,8 @@ void vc_memos_free(struct vc_memos *memos)
 }
 
 /* The caller holds the lock, where there is one. */
-static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, struct vc_memo **out,
-		struct vc_error *err)
+static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, const void *arg,
+		struct vc_memo **out, struct vc_error *err)
 {
 	struct vc_memo *m = t->memos ? t->memos->first : NULL;
 	int r;
@@ -56,13 +57,14 @@ static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, struct
 	while (m && (m->make != make || m->key != key))
 		m = m->next;
 	if (!m) {
-		r = make(t, key, &m, err);
+		r = make(t, key, arg, &m, err);
 		if (r < 0)
 			return r;
 		m->make = make;
 		m->key = key;
 		m->users = 0;
-		if (t->memos) {
+		if (t->memos && t->memos->bytes + m->bytes <= VC_MEMO_MOST) {
+			t->memos->bytes += m->bytes;
 			m->users = 1;
 			m->next = t->memos->first;
 			t->memos->first = m;
@@ -73,14 +75,14 @@ static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, struct
 	return VC_OK;
 }
 
-int vc_memo_get(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, struct vc_memo **out,
-		struct vc_error *err)
+int vc_memo_get(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, const void *arg,
+		struct vc_memo **out, struct vc_error *err)
 {
 	int r;
 
 	if (t->memos)
 		pthread_mutex_lock(&t->memos->lock);
-	r = find(t, key, make, out, err);
+	r = find(t, key, make, arg, out, err);
 	if (t->memos)
 		pthread_mutex_unlock(&t->memos->lock);
 	return r;

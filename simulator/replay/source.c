@@ -48,8 +48,10 @@ void vc_source_free(struct vc_source *s)
 		struct vc_source *up = s->upstream;
 		struct vc_input *in = s->input;
 		struct vc_meta *m = up ? NULL : s->meta;
+		struct vc_memo *held = s->holds;
 
 		source_drop(s);
+		vc_memo_put(held);
 		vc_input_close(in);
 		vc_meta_free(m);
 		s = up;

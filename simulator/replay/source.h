@@ -45,6 +45,7 @@ struct vc_source {
 	struct vc_meta *meta;       /* owned by the decoder, shared along the pipeline */
 	void *config;               /* parsed parameters, laid out by type->params */
 	void *state;                /* type->state_size zeroed bytes */
+	struct vc_memo *holds;      /* let go of with the source, or NULL */
 };
 
 #define VC_SOURCE(id) extern const struct vc_source_type vc_source_##id;
@@ -71,6 +72,7 @@ struct vc_source *vc_source_transform(const struct vc_source_type *type, struct 
 				      const char *params, struct vc_error *err);
 
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
+
 
 struct vc_memos; /* simulator/replay/memo.h: what was found out about a trace, kept with it */
 

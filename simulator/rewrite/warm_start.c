@@ -606,12 +606,13 @@ static int fill(struct warm *k, const struct vc_trace *from, uint16_t device, st
 	return r;
 }
 
-static int find_out(const struct vc_trace *t, uint64_t device, struct vc_memo **out,
-		    struct vc_error *err)
+static int find_out(const struct vc_trace *t, uint64_t device, const void *arg,
+		    struct vc_memo **out, struct vc_error *err)
 {
 	struct warm *k = calloc(1, sizeof(*k));
 	int r = k ? fill(k, t, (uint16_t)device, err) : vc_nomem(err, "a recording's beginning");
 
+	(void)arg;
 	if (r < 0 && k)
 		drop(&k->memo);
 	if (r < 0)
@@ -656,7 +657,8 @@ int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_trace own = { .ev = w->in, .n = w->n, .meta = s->meta };
 	struct vc_memo *m;
-	int r = vc_memo_get(w->same ? w->same : &own, w->device, find_out, &m, err);
+	int r = vc_memo_get(w->same ? w->same : &own, w->device, find_out, NULL, &m,
+			    err);
 
 	if (r < 0)
 		return vc_wrap(err, "%s", s->type->name);

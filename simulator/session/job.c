@@ -102,7 +102,7 @@ static struct vc_source *source_of(const struct vc_job *job, const struct vc_pla
 
 	if (!job->events)
 		return vc_recording_source(job->rec, &p->transform, err);
-	other = (struct vc_recording){ .trace = *job->events };
+	other = (struct vc_recording){ .path = job->rec->path, .trace = *job->events };
 	other.trace.meta = job->rec->meta; /* alternatives have none of their own */
 	return vc_recording_source(&other, &p->transform, err);
 }

@@ -99,18 +99,22 @@ int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *trans
 {
 	uint16_t device = rec->device->device;
 	struct vc_trace t = { 0 };
+	const struct vc_trace *from = &t;
 	struct vc_anatomy a = { 0 };
-	struct vc_source *src = NULL;
+	struct vc_source *src;
 	int r = VC_OK;
 
 	if (!out->lives.n || rec->streamed)
 		return VC_OK;
-	if (transforms->n) {
-		src = vc_recording_source(rec, transforms, err);
-		r = src ? vc_trace_read(&t, src, err) : (int)err->status;
-	}
+	src = vc_recording_source(rec, transforms, err);
+	if (!src)
+		return (int)err->status;
+	if (src->type->trace)
+		from = src->type->trace(src);
+	else
+		r = vc_trace_read(&t, src, err);
 	if (r == VC_OK)
-		r = vc_anatomy_of(&a, transforms->n ? &t : &rec->trace, device, err);
+		r = vc_anatomy_of(&a, from, device, err);
 	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
 		r = fill(&a, out, err);
 	vc_anatomy_fini(&a);

@@ -10,6 +10,7 @@
 #include "simulator/replay/infer.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/model.h"
+#include "simulator/session/changed.h"
 
 #define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
 
@@ -185,13 +186,10 @@ static struct vc_source *apply(struct vc_source *up, const char *text, struct vc
 	return NULL;
 }
 
-struct vc_source *vc_recording_source(const struct vc_recording *rec,
-				      const struct vc_list *transforms, struct vc_error *err)
+static struct vc_source *pipeline(struct vc_source *src, const struct vc_list *transforms,
+				  struct vc_error *err)
 {
-	struct vc_source *src = rec->streamed ? vc_source_open(rec->path, err) :
-						vc_source_memory(&rec->trace, err);
-
-	for (size_t i = 0; src && transforms && i < transforms->n; i++) {
+	for (size_t i = 0; src && i < transforms->n; i++) {
 		struct vc_source *next = apply(src, transforms->at[i], err);
 
 		if (!next)
@@ -199,4 +197,18 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 		src = next;
 	}
 	return src;
+}
+
+struct vc_source *vc_recording_source(const struct vc_recording *rec,
+				      const struct vc_list *transforms, struct vc_error *err)
+{
+	static const struct vc_list none = { NULL, 0 };
+	struct vc_source *src;
+
+	transforms = transforms ? transforms : &none;
+	if (!rec->streamed && transforms->n && rec->trace.memos &&
+	    rec->trace.n * sizeof(*rec->trace.ev) <= VC_MEMO_MOST / 16)
+		return vc_changed_source(&rec->trace, rec->path, transforms, pipeline, err);
+	src = rec->streamed ? vc_source_open(rec->path, err) : vc_source_memory(&rec->trace, err);
+	return pipeline(src, transforms, err);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/replay/memo.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/verify.h"
 
@@ -142,6 +143,8 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 
 static void forget(struct vc_prediction *p)
 {
+	for (size_t k = 0; k < VC_WHATIF_OTHERS; k++)
+		vc_trace_fini(&p->other[k]);
 	vc_recording_close(&p->rec);
 	pthread_mutex_destroy(&p->lock);
 }
@@ -385,26 +388,42 @@ static bool same_events(const struct vc_trace *a, const struct vc_trace *b)
 	return a->n == b->n && !memcmp(a->ev, b->ev, a->n * sizeof(*a->ev));
 }
 
-static int widen_by_alternatives(const struct vc_whatif *w, const struct vc_prediction *p,
+/* The k-th alternative into p->other[k], found out once. The caller holds p->lock. */
+static int find_other(const struct vc_whatif *w, struct vc_prediction *p, size_t k,
+		      struct vc_error *err)
+{
+	size_t n = w->recordings + 2;
+	struct vc_trace *t = &p->other[k];
+	int r;
+
+	if (p->known[k] != VC_OTHER_UNKNOWN)
+		return VC_OK;
+	r = k < n     ? alternative(w, p, k, t, err) :
+	    k < n + 2 ? shuffled(&p->rec.trace, 2 * (k - n) + 1, t, err) :
+			on_another_card(w, p, k - n - 2, t, err);
+	if (r > 0 && same_events(t, &p->rec.trace)) {
+		vc_trace_fini(t);
+		r = 0;
+	}
+	if (r < 0)
+		return r;
+	p->known[k] = r ? VC_OTHER_KNOWN : VC_OTHER_NONE;
+	return r ? vc_trace_keep(t, err) : VC_OK;
+}
+
+static int widen_by_alternatives(const struct vc_whatif *w, struct vc_prediction *p,
 				 const struct vc_plan *plan, struct vc_result *out,
 				 struct vc_error *err)
 {
-	size_t n = w->recordings + 2;
+	size_t n = w->recordings + 2 + 2 + OTHERS;
 	int rc = VC_OK;
 
-	for (size_t k = 0; rc == VC_OK && k < n + 2 + OTHERS; k++) {
-		struct vc_trace t = { 0 };
-		struct vc_job job = { .rec = &p->rec, .events = &t };
-		int r = k < n     ? alternative(w, p, k, &t, err) :
-			k < n + 2 ? shuffled(&p->rec.trace, 2 * (k - n) + 1, &t, err) :
-				    on_another_card(w, p, k - n - 2, &t, err);
+	for (size_t k = 0; rc == VC_OK && k < n; k++) {
+		struct vc_job job = { .rec = &p->rec, .events = &p->other[k] };
 
-		if (r < 0)
-			return r;
-		if (r && !same_events(&t, &p->rec.trace))
+		rc = find_other(w, p, k, err);
+		if (rc == VC_OK && p->known[k] == VC_OTHER_KNOWN)
 			rc = vc_job_widen(&job, plan, out, err);
-		if (r)
-			vc_trace_fini(&t);
 	}
 	return rc;
 }
@@ -421,7 +440,7 @@ static void guard(struct vc_result *out)
 
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
  * knows: other orders of addresses show how much hangs on that. */
-static int measure(const struct vc_whatif *w, const struct vc_prediction *p,
+static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   const struct vc_plan *as_planned, struct vc_result *out, struct vc_error *err)
 {
 	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };

@@ -9,7 +9,7 @@
 #include "simulator/predict/family.h"
 #include "simulator/session/job.h"
 
-enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16 };
+enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16, VC_WHATIF_OTHERS = 32 };
 
 /* What the recordings say about one set of values on one kind of card. */
 struct vc_prediction {
@@ -18,8 +18,10 @@ struct vc_prediction {
 	struct vc_reduction_card card;       /* some workspaces depend on it */
 	double matched;                      /* share of the bytes that have a counterpart */
 	char trust[320];                     /* "extrapolated from 3 recordings ..." */
+	pthread_mutex_t lock;                /* of what follows */
+	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
+	enum vc_other { VC_OTHER_UNKNOWN, VC_OTHER_NONE, VC_OTHER_KNOWN } known[VC_WHATIF_OTHERS];
 	/* The last interval, for other cards and capacities: it does not depend on them. */
-	pthread_mutex_t lock;
 	char settings[256]; /* model, version and settings it holds for; "": none */
 	bool open;                           /* low < high */
 	uint64_t low, high;

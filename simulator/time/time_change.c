@@ -171,20 +171,60 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 
 /* ---- flushes ---- */
 
+/* Events, and the spans they belong to: those of the anatomy of `of`. */
+struct timed {
+	const struct vc_trace *t, *of;
+	const struct vc_anatomy *a;
+	size_t span;
+};
+
+/* Do the moments of the changed events tell the span they come from? Not where a transform
+ * repeats or moves events, or puts a step before those that were recorded (with a heap at the
+ * first event), nor without moments. */
+static bool is_in_order(const struct timed *x)
+{
+	const struct vc_event *ev = x->of->ev;
+
+	if (x->of->n && x->of->ev[0].kind >= VC_EV_HEAP_SEGMENT)
+		return false;
+	for (size_t i = 1; i < x->t->n; i++)
+		if (x->t->ev[i].time_ns < x->t->ev[i - 1].time_ns)
+			return false;
+	for (size_t k = 1; k < x->a->spans; k++)
+		if (ev[x->a->span[k].first].time_ns <= ev[x->a->span[k - 1].first].time_ns)
+			return false;
+	return x->a->spans > 0;
+}
+
+/* The iteration of event i, UINT32_MAX for none; i only grows. */
+static uint32_t iteration_at(struct timed *x, size_t i)
+{
+	const struct vc_span *s = x->a->span;
+	size_t n = x->a->spans;
+
+	if (x->t == x->of)
+		while (x->span < n && s[x->span].end <= i)
+			x->span++;
+	else
+		while (x->span + 1 < n &&
+		       x->of->ev[s[x->span + 1].first].time_ns <= x->t->ev[i].time_ns)
+			x->span++;
+	return x->span < n ? s[x->span].iteration : UINT32_MAX;
+}
+
 /* What the allocator did in the later half of the iterations, per iteration. Segments that are
  * asked for and never given back are growth, not a cost of every step. */
-static void per_step(const struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
-		     const struct vc_pace *pace, struct vc_timing *o)
+static void per_step(struct timed *x, uint16_t device, const struct vc_pace *pace,
+		     struct vc_timing *o)
 {
+	const struct vc_trace *t = x->t;
 	uint64_t requests = 0, ns = 0;
-	uint32_t first = a->iterations / 2, last = UINT32_MAX;
-	size_t span = 0, k = 0;
+	uint32_t first = x->a->iterations / 2, last = UINT32_MAX;
+	size_t k = 0;
 	double steps = 0, flushes = 0, mallocs = 0, frees = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
-		while (span < a->spans && a->span[span].end <= i)
-			span++;
-		uint32_t it = span < a->spans ? a->span[span].iteration : UINT32_MAX;
+		uint32_t it = iteration_at(x, i);
 		bool counts = it != UINT32_MAX && it >= first;
 
 		steps += counts && it != last;
@@ -207,23 +247,14 @@ static void per_step(const struct vc_anatomy *a, const struct vc_trace *t, uint1
 	o->driver_ns = frees > 0 ? (uint64_t)((double)ns / steps + 0.5) : 0;
 }
 
-static int events_of(const struct vc_recording *rec, const struct vc_list *transforms,
-		     struct vc_trace *t, struct vc_error *err)
-{
-	struct vc_source *src = vc_recording_source(rec, transforms, err);
-	int r = src ? vc_trace_read(t, src, err) : VC_EIO;
-
-	vc_source_free(src);
-	return r;
-}
-
 int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
 		      struct vc_error *err)
 {
 	const struct vc_recording *rec = s->rec;
 	struct vc_timing *o = &r->timing;
-	const struct vc_trace *from = &rec->trace;
 	struct vc_trace own = { 0 };
+	struct vc_source *src;
+	struct timed x;
 	struct vc_anatomy a = { 0 };
 	int rc = VC_OK;
 
@@ -235,15 +266,23 @@ int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, st
 		o->flushes = o->mallocs = o->frees = 0;
 		return VC_OK;
 	}
-	if (plan->transform.n) {
-		rc = events_of(rec, &plan->transform, &own, err);
-		from = &own;
+	src = vc_recording_source(rec, &plan->transform, err);
+	if (!src)
+		return (int)err->status;
+	if (!src->type->trace)
+		rc = vc_trace_read(&own, src, err);
+	if (rc == VC_OK)
+		rc = vc_anatomy_of(&a, &rec->trace, rec->device->device, err);
+	x = (struct timed){ src->type->trace ? src->type->trace(src) : &own, &rec->trace, &a, 0 };
+	if (rc == VC_OK && x.t != x.of && !is_in_order(&x)) {
+		vc_anatomy_fini(&a);
+		rc = vc_anatomy_of(&a, x.t, rec->device->device, err);
+		x.of = x.t;
 	}
 	if (rc == VC_OK)
-		rc = vc_anatomy_of(&a, from, rec->device->device, err);
-	if (rc == VC_OK)
-		per_step(&a, from, rec->device->device, &r->pace, o);
+		per_step(&x, rec->device->device, &r->pace, o);
 	vc_anatomy_fini(&a);
 	vc_trace_fini(&own);
+	vc_source_free(src);
 	return rc;
 }

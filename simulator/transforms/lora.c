@@ -101,13 +101,13 @@ static bool is_of_attention(const struct vc_resize *r, size_t i)
 static bool adapted(const struct vc_resize *r, size_t i, double *debt)
 {
 	const struct config *c = r->config;
-	bool before = false, behind = false;
+	size_t first = 0, last = r->trainables;
 
-	for (size_t k = 0; k < r->trainables; k++)
-		if (k != i && is_matrix(r, k))
-			*(k < i ? &before : &behind) = true;
-	if (!is_matrix(r, i) || is_of_attention(r, i) ||
-	    ((!before || !behind) && (before || behind)))
+	while (first < i && !is_matrix(r, first))
+		first++;
+	while (last > i + 1 && !is_matrix(r, last - 1))
+		last--;
+	if (!is_matrix(r, i) || is_of_attention(r, i) || (first < i) != (last > i + 1))
 		return false;
 	*debt += c->targets;
 	if (*debt < 1)

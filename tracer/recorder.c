@@ -393,6 +393,19 @@ void vc_record_commit(struct vc_record *r)
 	self.busy = false;
 }
 
+bool vc_record_put(struct vc_record what)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return false;
+	if (!what.time_ns)
+		what.time_ns = vc_clock_ns();
+	*r = what;
+	vc_record_commit(r);
+	return true;
+}
+
 /* Whoever reads waits for the number: common/journal.h, enum vc_journal_way. */
 void vc_record_hold(struct vc_record *r)
 {

@@ -25,7 +25,8 @@ static struct {
 	_Atomic(struct vc_journal *) journal;
 	char *text;                      /* mapped text area */
 	int fd;                          /* open as long as rings may be added; never inherited */
-	bool configured, keyed, refused; /* refused: no more attempts in this process */
+	bool configured, keyed;
+	_Atomic bool refused;            /* no more attempts in this process */
 	char dir[512], options[512];
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */

@@ -97,19 +97,23 @@ void *vc_cuda_real(const void *site, const char *name)
 	return find_real(site, name).real;
 }
 
-static struct caller resolve(const void *site, const char *name)
+/* *real becomes the function of that name for its caller, whose label is returned. */
+static uint32_t resolve(void *real, const void *site, const char *name)
 {
 	struct caller found;
 
 	for (int i = 0; i < CALLERS; i++) {
 		const void *at = atomic_load_explicit(&g.caller[i].site, memory_order_acquire);
 
-		if (at == site && g.caller[i].name == name)
-			return g.caller[i];
+		if (at == site && g.caller[i].name == name) {
+			memcpy(real, &g.caller[i].real, sizeof(void *));
+			return g.caller[i].label;
+		}
 		if (!at)
 			break;
 	}
 	found = find_real(site, name);
+	memcpy(real, &found.real, sizeof(void *));
 	pthread_mutex_lock(&g.lock);
 	for (int i = 0; found.real && i < CALLERS; i++)
 		if (!atomic_load(&g.caller[i].site)) {
@@ -120,19 +124,10 @@ static struct caller resolve(const void *site, const char *name)
 			break;
 		}
 	pthread_mutex_unlock(&g.lock);
-	return found;
+	return found.label;
 }
 
-static uint32_t resolve_into(void *real, const void *site, const char *name)
-{
-	struct caller c = resolve(site, name);
-
-	memcpy(real, &c.real, sizeof(c.real));
-	return c.label;
-}
-
-/* In an interposed function: the label of the caller; *real becomes the function it meant. */
-#define CALLER(real) resolve_into(real, __builtin_return_address(0), __func__)
+#define CALLER(real) resolve(real, __builtin_return_address(0), __func__)
 /* What the runtime calls itself meanwhile is not the program's. */
 #define CALL(result, call) (self.depth++, (result) = (call), self.depth--)
 
@@ -271,11 +266,16 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 	return r;
 }
 
+static const char pinned_text[] = "pinned host memory",
+		  registered_text[] = "registered host memory";
+
 /* Pinned host memory: what was allocated, and the program's own that was registered. CUPTI's record
  * of the same call, where there is one, is cancelled by ours. */
-static void pin(void *p, size_t n, const char *what)
+static void pin(cuda_error r, void *p, size_t n, const char *what)
 {
-	if (!watching() || !p)
+	if (r && watching() && what == pinned_text)
+		vc_marks_refusal("pinned host", n);
+	if (r || !watching() || !p)
 		return;
 	vc_cuda_pin((uint64_t)(uintptr_t)p, n);
 	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, vc_cuda_device(),
@@ -290,19 +290,13 @@ static void unpin(void *p, const char *what)
 		vc_cuda_device(), vc_names_put(what));
 }
 
-static const char pinned_text[] = "pinned host memory",
-		  registered_text[] = "registered host memory";
-
 VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 {
 	cuda_error (*real)(void **, size_t, unsigned), r;
 
 	CALLER(&real);
 	CALL(r, real(p, n, flags));
-	if (r == 0)
-		pin(*p, n, pinned_text);
-	else if (watching())
-		vc_marks_refusal("pinned host", n);
+	pin(r, r ? NULL : *p, n, pinned_text);
 	return r;
 }
 
@@ -312,10 +306,7 @@ VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
 
 	CALLER(&real);
 	CALL(r, real(p, n));
-	if (r == 0)
-		pin(*p, n, pinned_text);
-	else if (watching())
-		vc_marks_refusal("pinned host", n);
+	pin(r, r ? NULL : *p, n, pinned_text);
 	return r;
 }
 
@@ -335,8 +326,7 @@ VC_ENTRY cuda_error cudaHostRegister(void *p, size_t n, unsigned flags)
 
 	CALLER(&real);
 	CALL(r, real(p, n, flags));
-	if (r == 0)
-		pin(p, n, registered_text);
+	pin(r, p, n, registered_text);
 	return r;
 }
 
@@ -371,27 +361,19 @@ static void passed(void *event)
 						  .device = vc_cuda_device() });
 }
 
-VC_ENTRY cuda_error cudaEventQuery(void *event)
-{
-	cuda_error (*real)(void *), r;
-	uint32_t label = CALLER(&real);
-
-	r = real(event);
-	if (r == 0 && !label)
-		passed(event);
-	return r;
-}
-
-VC_ENTRY cuda_error cudaEventSynchronize(void *event)
-{
-	cuda_error (*real)(void *), r;
-	uint32_t label = CALLER(&real);
-
-	r = real(event);
-	if (r == 0 && !label)
-		passed(event);
-	return r;
-}
+#define PASSED(name) \
+	VC_ENTRY cuda_error name(void *event) \
+	{ \
+		cuda_error (*real)(void *), r; \
+		uint32_t label = CALLER(&real); \
+\
+		r = real(event); \
+		if (r == 0 && !label) \
+			passed(event); \
+		return r; \
+	}
+PASSED(cudaEventQuery)
+PASSED(cudaEventSynchronize)
 
 static void put_capture(uint8_t kind, void *stream)
 {

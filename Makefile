@@ -103,7 +103,7 @@ check: deps ## all tests; the last line is "N passed, N failed"
 	$(Q)$(MAKE) --no-print-directory check-all
 ifeq ($(T),)
 check-all: all $(UNIT) check-sanitized-build
-	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-style.sh scripts/check-state.sh \
+	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-state.sh \
 		$(UNIT) $(UNIT:$(BUILD)/%=$(BUILD)-$(subst $(comma),-,$(SANITIZED))/%) $(CLI) $(TESTS)
 else
 check-all: all $(filter %/$(T),$(UNIT))
@@ -116,11 +116,14 @@ check-sanitized-build:
 
 unit-tests: $(UNIT)
 
-check-quick: all $(UNIT) ## the fast part of check: layers, style, state, unit tests
-	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-style.sh scripts/check-state.sh $(UNIT)
+check-quick: all $(UNIT) ## the fast part of check: layers, circles, style, state, unit tests
+	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh \
+		scripts/check-state.sh $(UNIT)
 
 check-layers: ## who may include whom
 	$(Q)scripts/check-layers.sh
+check-circles: all ## no two files need each other
+	$(Q)BUILD=$(BUILD) scripts/check-circles.sh
 check-style: ## lengths, banned functions, guards
 	$(Q)scripts/check-style.sh
 check-state: $(BUILD)/libvramcast.a ## no writable globals in the libraries
@@ -145,7 +148,7 @@ help: ## this list
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile */build.mk | sort | expand -t 20
 
 FORCE:
-.PHONY: FORCE all deps check check-all check-quick check-layers check-style check-state \
+.PHONY: FORCE all deps check check-all check-quick check-layers check-circles check-style check-state \
 	check-sanitized-build unit-tests bench install clean help demo
 .DELETE_ON_ERROR:
 .SECONDARY:

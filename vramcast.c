@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/commands.h"
 #include "common/opt.h"
 #include "common/param.h"
 
 #define VC_COMMAND(id) &vc_command_##id,
-const struct vc_command *const vc_commands[] = {
+static const struct vc_command *const commands[] = {
 #include "commands/commands.def"
 	NULL
 };
@@ -25,10 +26,10 @@ static const char intro[] =
 static void say_commands(struct vc_output *out)
 {
 	vc_output_text(out, intro);
-	for (size_t i = 0; vc_commands[i]; i++)
-		if (!(vc_commands[i]->flags & VC_CMD_HIDDEN))
-			vc_output_printf(out, "  %-12s %s\n", vc_commands[i]->name,
-					 vc_commands[i]->summary);
+	for (size_t i = 0; commands[i]; i++)
+		if (!(commands[i]->flags & VC_CMD_HIDDEN))
+			vc_output_printf(out, "  %-12s %s\n", commands[i]->name,
+					 commands[i]->summary);
 	vc_output_text(out, "\n'vramcast help NAME' explains a command, a source, a transform, a "
 		       "model or a sink.\n"
 		       "A first try: vramcast sim traces/decomfl.vct -g rtx4090\n");
@@ -47,21 +48,13 @@ static int to_stdout(void (*fn)(struct vc_output *))
 	return err.status ? 1 : 0;
 }
 
-static const struct vc_command *command_by_name(const char *name)
-{
-	for (size_t i = 0; vc_commands[i]; i++)
-		if (!strcmp(vc_commands[i]->name, name))
-			return vc_commands[i];
-	return NULL;
-}
-
 static int no_such_command(const char *name)
 {
 	const char *names[64], *near;
 	size_t n = 0;
 
-	while (n < 64 && vc_commands[n]) {
-		names[n] = vc_commands[n]->name;
+	while (n < 64 && commands[n]) {
+		names[n] = commands[n]->name;
 		n++;
 	}
 	near = vc_nearest(name, names, n);
@@ -125,7 +118,7 @@ static void keep_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct vc_console con = { .color = isatty(1) && !getenv("NO_COLOR") };
+	struct vc_console con = { .color = isatty(1) && !getenv("NO_COLOR"), .commands = commands };
 	const struct vc_command *c;
 	int at = 1;
 
@@ -153,7 +146,7 @@ int main(int argc, char **argv)
 	}
 	if (at >= argc || (!strcmp(argv[at], "help") && at + 1 >= argc))
 		return to_stdout(say_commands);
-	c = command_by_name(argv[at]);
+	c = vc_command_find(&con, argv[at]);
 	if (!c)
 		return no_such_command(argv[at]);
 	return run_command(c, (size_t)(argc - at - 1), argv + at + 1, &con);

@@ -252,14 +252,6 @@ static int run_plain(char **argv, struct vc_error *err)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static const struct vc_command *record_command(void)
-{
-	for (size_t i = 0; vc_commands[i]; i++)
-		if (strcmp(vc_commands[i]->name, "record") == 0)
-			return vc_commands[i];
-	return NULL;
-}
-
 /* Hands the run to `record`, through the same parser that a user's command line goes through. */
 static int run_recorded(const struct run *r, const struct vc_command *record, size_t argc,
 			char **argv, struct vc_console *con)
@@ -350,7 +342,8 @@ static time_t now(void)
 
 static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct vc_command *record = r->cfg->no_record ? NULL : record_command();
+	const struct vc_command *record =
+		r->cfg->no_record ? NULL : vc_command_find(con, "record");
 	struct vc_dryrun *d = r->d;
 	d->up = r->cfg->addresses && strcmp(r->cfg->addresses, "up") == 0;
 	d->started = now();

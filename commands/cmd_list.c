@@ -116,18 +116,15 @@ static void explain_plug(struct vc_output *out, const char *socket, struct plug 
 
 static int help_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
+	const struct vc_command *c = argc ? vc_command_find(con, argv[0]) : NULL;
 	struct vc_output *out = vc_output_open("-", &con->err);
-	bool any = false;
+	bool any = c != NULL;
 
 	(void)config;
 	if (!out)
 		return con->err.status;
-	for (size_t i = 0; argc && vc_commands[i]; i++) {
-		if (!strcmp(vc_commands[i]->name, argv[0])) {
-			vc_opt_help(vc_commands[i], out);
-			any = true;
-		}
-	}
+	if (c)
+		vc_opt_help(c, out);
 	for (size_t k = 0; argc && k < SOCKETS; k++) {
 		for (size_t i = 0; sockets[k].at(i).name; i++) {
 			if (strcmp(sockets[k].at(i).name, argv[0]))
@@ -163,16 +160,16 @@ static void words_of(struct vc_output *out, const struct vc_command *c, const ch
 			vc_output_printf(out, "%s--%s", lead, o->name);
 }
 
-static void bash_script(struct vc_output *out)
+static void bash_script(const struct vc_command *const *commands, struct vc_output *out)
 {
 	vc_output_text(out, "_vramcast() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
 		       "\tif [ \"$COMP_CWORD\" = 1 ]; then words='");
-	for (size_t i = 0; vc_commands[i]; i++)
-		vc_output_printf(out, "%s%s", i ? " " : "", vc_commands[i]->name);
+	for (size_t i = 0; commands[i]; i++)
+		vc_output_printf(out, "%s%s", i ? " " : "", commands[i]->name);
 	vc_output_text(out, "'\n\telse case ${COMP_WORDS[1]} in\n");
-	for (size_t i = 0; vc_commands[i]; i++) {
-		vc_output_printf(out, "\t%s) words='", vc_commands[i]->name);
-		words_of(out, vc_commands[i], " ");
+	for (size_t i = 0; commands[i]; i++) {
+		vc_output_printf(out, "\t%s) words='", commands[i]->name);
+		words_of(out, commands[i], " ");
 		vc_output_text(out, "' ;;\n");
 	}
 	vc_output_text(out, "\tesac; fi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -180,16 +177,16 @@ static void bash_script(struct vc_output *out)
 		       "complete -o filenames -F _vramcast vramcast\n");
 }
 
-static void zsh_script(struct vc_output *out)
+static void zsh_script(const struct vc_command *const *commands, struct vc_output *out)
 {
 	vc_output_text(out, "#compdef vramcast\nautoload -U +X bashcompinit && bashcompinit\n");
-	bash_script(out);
+	bash_script(commands, out);
 }
 
-static void fish_script(struct vc_output *out)
+static void fish_script(const struct vc_command *const *commands, struct vc_output *out)
 {
-	for (size_t i = 0; vc_commands[i]; i++) {
-		const struct vc_command *c = vc_commands[i];
+	for (size_t i = 0; commands[i]; i++) {
+		const struct vc_command *c = commands[i];
 
 		vc_output_printf(out,
 				 "complete -c vramcast -n __fish_use_subcommand -a %s -d '%s'\n",
@@ -204,7 +201,10 @@ static void fish_script(struct vc_output *out)
 
 static int completions_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	static const struct { const char *name; void (*fn)(struct vc_output *); } shells[] = {
+	static const struct {
+		const char *name;
+		void (*fn)(const struct vc_command *const *, struct vc_output *);
+	} shells[] = {
 		{ "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script },
 	};
 
@@ -217,7 +217,7 @@ static int completions_run(const void *config, size_t argc, char **argv, struct 
 		out = vc_output_open("-", &con->err);
 		if (!out)
 			return con->err.status;
-		shells[i].fn(out);
+		shells[i].fn(con->commands, out);
 		return finish(out, &con->err);
 	}
 	return vc_fail(&con->err, VC_EUSAGE, "which shell: bash, zsh or fish");

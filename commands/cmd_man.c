@@ -52,18 +52,18 @@ static void page(struct vc_output *out, const struct vc_command *c)
 	vc_output_text(out, ".SH SEE ALSO\nvramcast(1)\n");
 }
 
-static void overview(struct vc_output *out)
+static void overview(const struct vc_command *const *commands, struct vc_output *out)
 {
 	vc_output_printf(out, ".TH VRAMCAST 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast \\- record, "
 			 "replay and draw the GPU memory of training runs\n.SH SYNOPSIS\n.B "
 			 "vramcast\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
 			 "[\\fIARGUMENT\\fR]...\n.SH COMMANDS\n",
 			 VC_VERSION);
-	for (size_t i = 0; vc_commands[i]; i++) {
-		if (vc_commands[i]->flags & VC_CMD_HIDDEN)
+	for (size_t i = 0; commands[i]; i++) {
+		if (commands[i]->flags & VC_CMD_HIDDEN)
 			continue;
-		vc_output_printf(out, ".TP\n.B vramcast %s\n", vc_commands[i]->name);
-		roff(out, vc_commands[i]->summary);
+		vc_output_printf(out, ".TP\n.B vramcast %s\n", commands[i]->name);
+		roff(out, commands[i]->summary);
 		vc_output_text(out, ".\n");
 	}
 	vc_output_text(out, ".SH EXIT STATUS\n0 fits, 1 failed, 2 wrong usage, 3 predicted out of "
@@ -72,23 +72,19 @@ static void overview(struct vc_output *out)
 
 static int man_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
+	const struct vc_command *c = argc ? vc_command_find(con, argv[0]) : NULL;
 	struct vc_output *out = vc_output_open("-", &con->err);
-	bool any = !argc;
 	int r;
 
 	(void)config;
 	if (!out)
 		return con->err.status;
 	if (!argc)
-		overview(out);
-	for (size_t i = 0; argc && vc_commands[i]; i++) {
-		if (!strcmp(vc_commands[i]->name, argv[0])) {
-			page(out, vc_commands[i]);
-			any = true;
-		}
-	}
-	r = any ? vc_output_commit(out, &con->err)
-		: vc_fail(&con->err, VC_EUSAGE, "there is no command '%s'", argv[0]);
+		overview(con->commands, out);
+	else if (c)
+		page(out, c);
+	r = c || !argc ? vc_output_commit(out, &con->err)
+			: vc_fail(&con->err, VC_EUSAGE, "there is no command '%s'", argv[0]);
 	vc_output_close(out);
 	return r;
 }

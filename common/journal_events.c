@@ -471,7 +471,7 @@ static void describe_rank(struct vc_journal_reader *r, struct vc_meta *meta)
 }
 
 /* The fact "gpu N": total bytes, compute capability, multiprocessors and name, as
- * tracer/device_fact.c writes them. */
+ * tracer/cuda_device.c writes them. */
 static void describe_devices(struct vc_journal_reader *r, struct vc_meta *meta)
 {
 	char key[16], buf[256], name[128];

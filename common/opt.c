@@ -31,6 +31,14 @@ static const struct vc_option console_options[] = {
 	VC_OPTION_END
 };
 
+const struct vc_command *vc_command_find(const struct vc_console *con, const char *name)
+{
+	for (size_t i = 0; con->commands[i]; i++)
+		if (!strcmp(con->commands[i]->name, name))
+			return con->commands[i];
+	return NULL;
+}
+
 static const struct vc_option *console_option(const char *name, size_t n, char letter)
 {
 	for (const struct vc_option *o = console_options; o->name; o++)

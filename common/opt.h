@@ -44,6 +44,7 @@ enum vc_command_flags {
 struct vc_console { /* what the front door hands to a command; every command takes -q -v --color
 		     */
 	bool quiet, verbose, color;
+	const struct vc_command *const *commands; /* all there are, NULL-terminated */
 	struct vc_error err;    /* filled when the command returns < 0 */
 };
 
@@ -61,6 +62,9 @@ struct vc_command {
 	int (*run)(const void *config, size_t argc, char **argv, struct vc_console *con);
 };
 
+/* The command of that name among con's, or NULL. */
+const struct vc_command *vc_command_find(const struct vc_console *con, const char *name);
+
 /* Parse argv[0..argc) into cfg (config_size bytes, defaults included). Operands are moved to the
  * front of argv, their number goes to *operands. "--help" gives VC_OPT_HELP. The caller frees the
  * lists with vc_opt_fini. */
@@ -73,11 +77,5 @@ void vc_opt_help(const struct vc_command *c, struct vc_output *out);
 /* A word as a POSIX shell has to be given it: as it is, or in single quotes. Cut short where n
  * bytes do not suffice. Returns buf. */
 char *vc_opt_word(const char *word, char *buf, size_t n);
-
-#define VC_COMMAND(id) extern const struct vc_command vc_command_##id;
-#include "commands/commands.def"
-#undef VC_COMMAND
-extern const struct vc_command
-	*const vc_commands[]; /* NULL-terminated; defined by the front door */
 
 #endif

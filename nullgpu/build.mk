@@ -23,7 +23,7 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 endef
 null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
 
-$(call null_lib, libcuda.so.1, -, driver, card space vram fresh copies streams watchdog launches activity report driver driver_memory foreach)
+$(call null_lib, libcuda.so.1, -, driver, card space vram fresh copies clock streams watchdog launches activity report driver driver_memory foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
@@ -39,7 +39,7 @@ $(call null_lib, libcusparse.so.12, libcusparse.so.12, cusparse, cusparse)
 $(call null_lib, libcusparseLt.so.0, -, cusparselt)
 $(call null_lib, libcusolver.so.11, libcusolver.so.11, cusolver)
 $(call null_lib, libcusolver.so.12, libcusolver.so.12, cusolver)
-$(call null_lib, libnccl.so.2, -, nccl, nccl nccl_data exchange reduce)
+$(call null_lib, libnccl.so.2, -, nccl, nccl nccl_buffers nccl_data exchange reduce)
 $(call null_lib, libnvrtc.so.12, libnvrtc.so.12, nvrtc, nvrtc, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libnvrtc.so.13, libnvrtc.so.13, nvrtc, nvrtc, -DVC_CUDA_MAJOR=13)
 $(call null_lib, libcupti.so.12, libcupti.so.12, cupti, nullcupti, -DVC_CUDA_MAJOR=12)

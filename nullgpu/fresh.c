@@ -110,17 +110,15 @@ static void each_page(uint64_t at, uint64_t size, enum state as, bool cleared)
 	}
 }
 
-void vc_null_fresh(void *p, uint64_t size)
+bool vc_null_mark_fresh(const void *p, uint64_t size)
 {
-	if (!is_in_place((uint64_t)p, size)) {
-		if (vc_null_owner((uint64_t)p) >= 0) /* something sat in our place */
-			memset(p, 0, size < VC_MIB ? size : VC_MIB);
-		return;
-	}
+	if (!is_in_place((uint64_t)p, size))
+		return false;
 	pthread_mutex_lock(&lock);
 	if (is_open())
 		each_page((uint64_t)p, size, FRESH, false);
 	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 static void forget(const void *p, uint64_t size, bool cleared)

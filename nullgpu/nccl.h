@@ -5,6 +5,10 @@
 
 #include "nullgpu/exchange.h"
 
+#define NCCL_CUDA_ERROR 1
+#define NCCL_SYSTEM_ERROR 2
+#define NCCL_INVALID_ARGUMENT 4
+
 struct vc_nccl_id {
 	char bytes[128];
 };
@@ -20,6 +24,8 @@ struct vc_nccl {
 
 /* All ranks' `size` bytes in order of rank into `all`; false when the others do not answer. */
 bool vc_nccl_gather(struct vc_nccl *c, const void *mine, size_t size, void *all);
+/* The buffers of a new communicator: a result of NCCL's. */
+int vc_nccl_charge(int device, int ranks);
 /* A point-to-point operation with that rank: its connections are named in the report. */
 void vc_nccl_meet(struct vc_nccl *c, int peer);
 /* Drops what the communicator has not received yet. */

@@ -109,7 +109,7 @@ static int expect(struct vc_nccl *c, void *to, size_t size, int from)
 {
 	struct arrival *a = calloc(1, sizeof *a);
 	if (!a)
-		return 2; /* ncclSystemError */
+		return NCCL_SYSTEM_ERROR;
 	*a = (struct arrival){ c, to, size, c->received[from]++, from, NULL };
 	pthread_mutex_lock(&lock);
 	struct arrival **at = &arrivals;
@@ -290,7 +290,7 @@ VC_API(int, ncclSend, const void *from, size_t n, int type, int to, struct vc_nc
 {
 	size_t size = n * vc_reduce_width(type);
 	if (to < 0 || to >= c->ranks)
-		return 4; /* ncclInvalidArgument */
+		return NCCL_INVALID_ARGUMENT;
 	vc_nccl_meet(c, to);
 	if (decides(c, size, type, stream)) {
 		fetch(from, size);
@@ -304,7 +304,7 @@ VC_API(int, ncclRecv, void *to, size_t n, int type, int from, struct vc_nccl *c,
 	size_t size = n * vc_reduce_width(type);
 	int rc = 0;
 	if (from < 0 || from >= c->ranks)
-		return 4; /* ncclInvalidArgument */
+		return NCCL_INVALID_ARGUMENT;
 	vc_nccl_meet(c, from);
 	if (decides(c, size, type, stream))
 		rc = expect(c, to, size, from);

@@ -104,10 +104,12 @@ VC_SHARED int vc_null_release(uint64_t handle);
 VC_SHARED int vc_null_map(uint64_t address, size_t size, uint64_t handle);
 VC_SHARED int vc_null_unmap(uint64_t address, size_t size);
 VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
+/* From the tracer: PyTorch's allocator handed that memory out. */
+VC_SHARED void vc_null_fresh(void *p, uint64_t size);
 
 /* ---- fresh.c: memory that nobody has written since PyTorch's allocator handed it out ---- */
-/* From the tracer: that memory was handed out. */
-VC_SHARED void vc_null_fresh(void *p, uint64_t size);
+/* That memory was handed out; false: it does not lie where such memory is looked after. */
+bool vc_null_mark_fresh(const void *p, uint64_t size);
 /* To be called before that memory is read or written in part: what is fresh of it becomes zeros. */
 VC_SHARED void vc_null_wash(const void *p, uint64_t size);
 /* All of it is about to be overwritten, or is nobody's any more. */
@@ -129,7 +131,12 @@ VC_SHARED int vc_null_host_register(void *p, size_t size);
 VC_SHARED int vc_null_host_unregister(void *p);
 VC_SHARED bool vc_null_is_host(const void *p);
 
-/* ---- streams.c: streams, events, the device clock, captures and graphs ---- */
+/* ---- clock.c ---- */
+VC_SHARED uint64_t vc_null_clock(void);
+/* Not backwards. Only streams.c moves it, with its lock held. */
+void vc_null_clock_set(uint64_t to);
+
+/* ---- streams.c: streams, events, captures and graphs on the device clock ---- */
 struct vc_null_graph {
 	uint64_t magic;
 	size_t nodes;
@@ -186,8 +193,6 @@ VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
 VC_SHARED void vc_null_collective(void *stream);
 /* The calling thread is that watchdog, see watchdog.c. */
 VC_SHARED void vc_null_watches(void);
-/* The device clock as the calling thread sees it now. */
-VC_SHARED uint64_t vc_null_clock(void);
 /* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
  * `*captured` is true (may be NULL). */
 VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);

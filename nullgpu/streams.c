@@ -44,7 +44,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vc_null_stream defaults[VC_NULL_DEVICES];
 static struct vc_null_stream *streams; /* all that the program made */
 static uint32_t next_id = 13;          /* the first id CUPTI gives to a stream of the program */
-static uint64_t next_capture = 1, now = 1000000000, submissions;
+static uint64_t next_capture = 1, submissions;
 static __thread bool submits;
 static struct vc_null_event *watched; /* by NCCL's watchdog */
 static uint64_t seen;                 /* the clock as the watchdog sees it */
@@ -53,7 +53,7 @@ static bool unwatched;                /* nobody looks */
 static void spend(uint64_t ns)
 {
 	if (submits)
-		now += ns;
+		vc_null_clock_set(vc_null_clock() + ns);
 }
 
 static uint64_t real_time(void)
@@ -72,10 +72,10 @@ static bool is_pending(uint64_t end, uint64_t clock)
 	waits_at = submissions;
 	/* Looking costs time only for a program that waits by looking: how many finished copies an
 	 * allocator of pinned memory finds on its way depends on what its other thread found. */
-	if (end > now && polls > FREE_POLLS)
+	if (end > vc_null_clock() && polls > FREE_POLLS)
 		spend(POLL_NS);
 	if (submits)
-		return end > now;
+		return end > vc_null_clock();
 	if (end <= clock)
 		return false;
 	if (stood_at != submissions || !since) {
@@ -110,6 +110,7 @@ void vc_null_collective(void *stream)
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
 	s->collective = !s->capture;
+	uint64_t now = vc_null_clock();
 	bool look = now - seen >= WATCH_NS && !unwatched && !s->capture;
 	if (look)
 		seen = now;
@@ -180,7 +181,8 @@ int vc_null_stream_query(void *stream)
 {
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
-	int rc = s->capture ? VC_NULL_CAPTURE : is_pending(s->ready, now) ? VC_NULL_NOTREADY : 0;
+	bool pending = !s->capture && is_pending(s->ready, vc_null_clock());
+	int rc = s->capture ? VC_NULL_CAPTURE : pending ? VC_NULL_NOTREADY : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -190,8 +192,8 @@ int vc_null_stream_sync(void *stream)
 	struct vc_null_stream *s = vc_null_stream(stream);
 	pthread_mutex_lock(&lock);
 	int rc = s->capture ? VC_NULL_CAPTURE : 0;
-	if (!rc && s->ready > now)
-		now = s->ready;
+	if (!rc)
+		vc_null_clock_set(s->ready);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -205,11 +207,9 @@ int vc_null_device_sync(int device)
 			continue;
 		if (s->capture)
 			rc = VC_NULL_CAPTURE;
-		if (s->ready > now)
-			now = s->ready;
+		vc_null_clock_set(s->ready);
 	}
-	if (defaults[device].ready > now)
-		now = defaults[device].ready;
+	vc_null_clock_set(defaults[device].ready);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -230,12 +230,11 @@ int vc_null_stream_wait(void *stream, struct vc_null_event *e)
 	return 0;
 }
 
-uint64_t vc_null_clock(void)
+/* When the stream is through with what it has. */
+static uint64_t end_of(const struct vc_null_stream *s)
 {
-	pthread_mutex_lock(&lock);
-	uint64_t t = now;
-	pthread_mutex_unlock(&lock);
-	return t;
+	uint64_t now = vc_null_clock();
+	return s->ready > now ? s->ready : now;
 }
 
 uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
@@ -245,9 +244,9 @@ uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured)
 	submits = true;
 	submissions++;
 	spend(SUBMIT_NS);
-	if (s->done[s->submitted % VC_NULL_QUEUE] > now && !s->capture)
-		now = s->done[s->submitted % VC_NULL_QUEUE];
-	uint64_t start = s->ready > now ? s->ready : now;
+	if (!s->capture)
+		vc_null_clock_set(s->done[s->submitted % VC_NULL_QUEUE]);
+	uint64_t start = end_of(s);
 	if (captured)
 		*captured = s->capture != 0;
 	if (s->capture) {
@@ -299,7 +298,7 @@ int vc_null_event_record(struct vc_null_event *e, void *stream)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
 	e->recorded = true;
-	e->time = s->ready > now ? s->ready : now;
+	e->time = end_of(s);
 	e->capture = s->capture;
 	e->graph = s->graph;
 	forget_watched(e);
@@ -320,7 +319,8 @@ int vc_null_event_query(struct vc_null_event *e)
 	pthread_mutex_lock(&lock);
 	if (e->watched && !submits)
 		vc_null_watches();
-	bool pending = is_pending(e->recorded ? e->time : 0, e->watched ? seen : now);
+	bool pending = is_pending(e->recorded ? e->time : 0,
+				  e->watched ? seen : vc_null_clock());
 	int rc = e->capture ? VC_NULL_CAPTURE : pending ? VC_NULL_NOTREADY : 0;
 	if (!pending && !submits)
 		forget_watched(e);
@@ -334,8 +334,8 @@ int vc_null_event_sync(struct vc_null_event *e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
 	int rc = e->capture ? VC_NULL_CAPTURE : 0;
-	if (!rc && e->recorded && e->time > now)
-		now = e->time;
+	if (!rc && e->recorded)
+		vc_null_clock_set(e->time);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

@@ -303,6 +303,12 @@ int vc_null_owner(uint64_t at)
 	return found;
 }
 
+void vc_null_fresh(void *p, uint64_t size)
+{
+	if (!vc_null_mark_fresh(p, size) && vc_null_owner((uint64_t)p) >= 0)
+		memset(p, 0, size < VC_MIB ? size : VC_MIB); /* something sat in our place */
+}
+
 int vc_null_extent(uint64_t at, uint64_t *base, size_t *size)
 {
 	int device = vc_null_owner(at);

@@ -4,7 +4,6 @@
 rules='
 vramcast.c                common/ commands/
 commands/*                common/ tracer/ simulator/ visualize/ nullgpu/ commands/
-common/opt.h              common/ commands/commands.def
 common/*                  common/
 tracer/*                  common/ tracer/
 nullgpu/*                 common/error.h nullgpu/

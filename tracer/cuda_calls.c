@@ -7,23 +7,22 @@
 #include "tracer/cuda_calls.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "tracer/cuda_device.h"
 #include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
+#include "tracer/samples.h"
 #include "tracer/torch.h"
 #include "tracer/torch_wait.h"
 
 typedef int cuda_error; /* cudaError_t, CUresult: 0 = success */
 
-enum { CALLERS = 64, PINNED = 4096, NO_MEMORY = 2 /* cudaErrorMemoryAllocation */ };
+enum { CALLERS = 64, NO_MEMORY = 2 /* cudaErrorMemoryAllocation */ };
 
 /* One call site of one function. A wrapper that ends in a jump leaves its own caller's address as
  * the site, so one site can stand for several functions: cudaFreeAsync that is cudaFree, for one.
@@ -43,11 +42,6 @@ static struct {
 	cuda_error (*unmap)(uint64_t, size_t);
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
 	_Atomic int segments; /* said that we have them */
-	_Atomic uint64_t sampled; /* when last */
-	struct {
-		uint64_t at, size;
-	} pinned[PINNED]; /* host memory: a free does not say its size */
-	uint64_t pinned_bytes;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -89,8 +83,7 @@ static struct caller find_real(const void *site, const char *name)
 			   RTLD_NOLOAD | RTLD_NOW);
 		c.real = h ? dlsym(h, name) : NULL;
 		if (strncmp(base_name(info.dli_fname), "libc10_cuda.so", 14) != 0)
-			c.label = vc_marks_name(base_name(info.dli_fname),
-						strlen(base_name(info.dli_fname)));
+			c.label = vc_names_put(base_name(info.dli_fname));
 	}
 	if (c.real && is_ours(c.real)) /* a handle of the main program finds us first */
 		c.real = NULL;
@@ -104,19 +97,23 @@ void *vc_cuda_real(const void *site, const char *name)
 	return find_real(site, name).real;
 }
 
-static struct caller resolve(const void *site, const char *name)
+/* *real becomes the function of that name for its caller, whose label is returned. */
+static uint32_t resolve(void *real, const void *site, const char *name)
 {
 	struct caller found;
 
 	for (int i = 0; i < CALLERS; i++) {
 		const void *at = atomic_load_explicit(&g.caller[i].site, memory_order_acquire);
 
-		if (at == site && g.caller[i].name == name)
-			return g.caller[i];
+		if (at == site && g.caller[i].name == name) {
+			memcpy(real, &g.caller[i].real, sizeof(void *));
+			return g.caller[i].label;
+		}
 		if (!at)
 			break;
 	}
 	found = find_real(site, name);
+	memcpy(real, &found.real, sizeof(void *));
 	pthread_mutex_lock(&g.lock);
 	for (int i = 0; found.real && i < CALLERS; i++)
 		if (!atomic_load(&g.caller[i].site)) {
@@ -127,18 +124,17 @@ static struct caller resolve(const void *site, const char *name)
 			break;
 		}
 	pthread_mutex_unlock(&g.lock);
-	return found;
+	return found.label;
 }
+
+#define CALLER(real) resolve(real, __builtin_return_address(0), __func__)
+/* What the runtime calls itself meanwhile is not the program's. */
+#define CALL(result, call) (self.depth++, (result) = (call), self.depth--)
 
 static void put_raw(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
 {
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = kind, .addr = addr, .size = size, .extra = size,
-				 .device = device, .text = label, .time_ns = vc_clock_ns() };
-	vc_record_commit(r);
+	vc_record_put((struct vc_record){ .kind = kind, .addr = addr, .size = size, .extra = size,
+					  .device = device, .text = label });
 }
 
 static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
@@ -150,92 +146,11 @@ static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uin
 	}
 }
 
-uint16_t vc_cuda_device(void)
-{
-	static _Atomic(void *) cached;
-	cuda_error (*get)(int *);
-	int device = 0;
-
-	*(void **)&get = vc_torch_symbol_once(&cached, "libc10_cuda.so", "cudaGetDevice");
-	return get && get(&device) == 0 ? (uint16_t)device : 0;
-}
-
-static bool memory_info(uint64_t *available, uint64_t *total)
-{
-	cuda_error (*info)(size_t *, size_t *);
-	size_t a, t;
-
-	*(void **)&info = vc_torch_symbol("libc10_cuda.so", "cudaMemGetInfo");
-	if (!info || info(&a, &t) != 0)
-		return false;
-	*available = a;
-	*total = t;
-	return true;
-}
-
-uint64_t vc_cuda_free_bytes(void)
-{
-	uint64_t available, total;
-
-	return memory_info(&available, &total) ? available : 0;
-}
-
-static uint64_t resident_bytes(void)
-{
-	char text[64] = "";
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	const char *second = n > 0 ? strchr(text, ' ') : NULL;
-
-	if (fd >= 0)
-		close(fd);
-	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
-void vc_cuda_sample(void)
-{
-	uint64_t available, total, pinned;
-
-	if (!memory_info(&available, &total))
-		return;
-	pthread_mutex_lock(&g.lock);
-	pinned = g.pinned_bytes;
-	pthread_mutex_unlock(&g.lock);
-	vc_device_fact(vc_cuda_device(), total);
-	put_raw(VC_EV_DEVICE_SAMPLE, available, total, vc_cuda_device(), 0);
-	if (!vc_clock_is_null()) /* would be another figure in every dry run */
-		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("resident memory", 15),
-			       resident_bytes());
-	if (pinned)
-		vc_marks_value(VC_MARK_INSTANT, vc_marks_name("pinned memory", 13), pinned);
-	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
-}
-
-void vc_cuda_sample_sometimes(void)
-{
-	uint64_t now, last = atomic_load(&g.sampled);
-
-	if (!vc_torch_watching() || !last)
-		return; /* asking the driver would create a context that the program did not */
-	now = vc_clock_ns();
-	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
-		vc_cuda_sample();
-}
-
 void vc_cuda_settle(void)
 {
 	if (self.size)
 		put(VC_EV_SEGMENT_UNMAP, self.at, self.size, vc_cuda_device(), 0);
 	self.size = 0;
-}
-
-/* When the context is new: what it and other processes hold before the first segment counts. */
-static void sample_first(void)
-{
-	uint64_t never = 0;
-
-	if (atomic_compare_exchange_strong(&g.sampled, &never, vc_clock_ns() + 1))
-		vc_cuda_sample();
 }
 
 /* ---- the runtime ---- */
@@ -259,14 +174,6 @@ cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long lon
 cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
 					    unsigned long long flags, void *found);
 
-static void put_refusal(const char *what, size_t n)
-{
-	char text[80];
-	int k = snprintf(text, sizeof(text), "%s allocation of %zu bytes refused", what, n);
-
-	vc_marks_put(VC_MARK_INSTANT, vc_marks_name(text, (size_t)k));
-}
-
 bool vc_cuda_inside(void)
 {
 	return self.depth > 0 && vc_torch_watching();
@@ -274,20 +181,17 @@ bool vc_cuda_inside(void)
 
 VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void **, size_t), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
-	self.depth++;
-	r = real(p, n);
-	self.depth--;
+	CALL(r, real(p, n));
 	if (r == 0 && watching()) {
 		vc_cuda_settle();
-		sample_first();
-		put(c.label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
-		    vc_cuda_device(), c.label);
+		vc_cuda_sample_first();
+		put(label ? VC_EV_OUTSIDE_ALLOC : VC_EV_SEGMENT_ALLOC, (uint64_t)(uintptr_t)*p, n,
+		    vc_cuda_device(), label);
 	} else if (r && watching()) {
-		put_refusal("device", n);
+		vc_marks_refusal("device", n);
 	}
 	return r;
 }
@@ -295,219 +199,155 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 /* Before the call: the next owner of the address must come later. */
 VC_ENTRY cuda_error cudaFree(void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
 	if (p && watching())
-		put(c.label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
-		    vc_cuda_device(), c.label);
-	self.depth++;
-	r = real(p);
-	self.depth--;
+		put(label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
+		    vc_cuda_device(), label);
+	CALL(r, real(p));
 	return r;
 }
 
 /* Under backend:cudaMallocAsync these calls are the tensors themselves, of the exact size. */
 static void put_tensor(uint8_t kind, void *p, size_t n, void *stream)
 {
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	*r = (struct vc_record){.kind = kind,
-				.flags = VC_RECF_DRIVER,
-				.addr = (uint64_t)(uintptr_t)p,
-				.size = n,
-				.extra = n,
-				.stream = (uint64_t)(uintptr_t)stream,
-				.device = vc_cuda_device(),
-				.time_ns = vc_clock_ns() };
-	vc_record_commit(r);
+	vc_record_put((struct vc_record){ .kind = kind, .flags = VC_RECF_DRIVER,
+		.addr = (uint64_t)(uintptr_t)p, .size = n, .extra = n,
+		.stream = (uint64_t)(uintptr_t)stream, .device = vc_cuda_device() });
 }
 
 /* PyTorch reports no out of memory under this backend. From 2.14 on it gives back what the pool has
  * and asks once more: the second refusal counts. */
 static void put_refused(size_t n, void *stream)
 {
-	struct vc_record *r;
-
-	put_refusal("device", n);
+	vc_marks_refusal("device", n);
 	if (self.refused != n && vc_torch_minor() >= 14) {
 		self.refused = n;
 		return;
 	}
 	self.refused = 0;
-	r = vc_record_begin();
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = VC_EV_OOM, .size = n, .addr = vc_cuda_free_bytes(),
-		.stream = (uint64_t)(uintptr_t)stream, .device = vc_cuda_device(),
-		.time_ns = vc_clock_ns() };
-	vc_record_commit(r);
-	vc_cuda_sample();
+	if (vc_record_put((struct vc_record){ .kind = VC_EV_OOM, .size = n,
+			.addr = vc_cuda_free_bytes(), .stream = (uint64_t)(uintptr_t)stream,
+			.device = vc_cuda_device() }))
+		vc_cuda_sample();
 }
 
 VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void **, size_t, void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
-	self.depth++;
-	r = real(p, n, stream);
-	self.depth--;
+	CALL(r, real(p, n, stream));
 	if (r == 0 && watching())
-		sample_first();
+		vc_cuda_sample_first();
 	self.refused = r ? self.refused : 0;
-	if (r == 0 && watching() && !c.label)
+	if (r == 0 && watching() && !label)
 		put_tensor(VC_EV_ALLOC, *p, n, stream);
-	else if (r == NO_MEMORY && watching() && !c.label)
+	else if (r == NO_MEMORY && watching() && !label)
 		put_refused(n, stream);
 	else if (r == 0 && watching())
-		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, vc_cuda_device(), c.label);
+		put(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)*p, n, vc_cuda_device(), label);
 	else if (watching())
-		put_refusal("device", n);
+		vc_marks_refusal("device", n);
 	return r;
 }
 
 VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *, void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
-	if (p && watching() && !c.label)
+	if (p && watching() && !label)
 		put_tensor(VC_EV_FREE, p, 0, stream);
 	else if (p && watching())
-		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, vc_cuda_device(), c.label);
-	self.depth++;
-	r = real(p, stream);
-	self.depth--;
+		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, vc_cuda_device(), label);
+	CALL(r, real(p, stream));
 	return r;
-}
-
-/* Pinned host memory: what was allocated, and the program's own that was registered. CUPTI's record
- * of the same call, where there is one, is cancelled by ours. */
-static void pin(void *p, size_t n, const char *what)
-{
-	if (!watching() || !p)
-		return;
-	pthread_mutex_lock(&g.lock);
-	for (int i = 0; i < PINNED; i++) /* more than that are recorded, and not in the sum */
-		if (!g.pinned[i].at) {
-			g.pinned[i].at = (uint64_t)(uintptr_t)p;
-			g.pinned[i].size = n;
-			g.pinned_bytes += n;
-			break;
-		}
-	pthread_mutex_unlock(&g.lock);
-	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, vc_cuda_device(),
-		vc_marks_name(what, strlen(what)));
-}
-
-static void unpin(void *p, const char *what)
-{
-	uint64_t size = 0;
-
-	if (!watching() || !p)
-		return;
-	pthread_mutex_lock(&g.lock);
-	for (int i = 0; i < PINNED && !size; i++)
-		if (g.pinned[i].at == (uint64_t)(uintptr_t)p) {
-			size = g.pinned[i].size;
-			g.pinned_bytes -= size;
-			g.pinned[i].at = 0;
-		}
-	pthread_mutex_unlock(&g.lock);
-	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, size, vc_cuda_device(),
-		vc_marks_name(what, strlen(what)));
 }
 
 static const char pinned_text[] = "pinned host memory",
 		  registered_text[] = "registered host memory";
 
+/* Pinned host memory: what was allocated, and the program's own that was registered. CUPTI's record
+ * of the same call, where there is one, is cancelled by ours. */
+static void pin(cuda_error r, void *p, size_t n, const char *what)
+{
+	if (r && watching() && what == pinned_text)
+		vc_marks_refusal("pinned host", n);
+	if (r || !watching() || !p)
+		return;
+	vc_cuda_pin((uint64_t)(uintptr_t)p, n);
+	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, vc_cuda_device(),
+		vc_names_put(what));
+}
+
+static void unpin(void *p, const char *what)
+{
+	if (!watching() || !p)
+		return;
+	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, vc_cuda_unpin((uint64_t)(uintptr_t)p),
+		vc_cuda_device(), vc_names_put(what));
+}
+
 VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void **, size_t, unsigned), r;
 
-	*(void **)&real = c.real;
-	self.depth++;
-	r = real(p, n, flags);
-	self.depth--;
-	if (r == 0)
-		pin(*p, n, pinned_text);
-	else if (watching())
-		put_refusal("pinned host", n);
+	CALLER(&real);
+	CALL(r, real(p, n, flags));
+	pin(r, r ? NULL : *p, n, pinned_text);
 	return r;
 }
 
 VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void **, size_t), r;
 
-	*(void **)&real = c.real;
-	self.depth++;
-	r = real(p, n);
-	self.depth--;
-	if (r == 0)
-		pin(*p, n, pinned_text);
-	else if (watching())
-		put_refusal("pinned host", n);
+	CALLER(&real);
+	CALL(r, real(p, n));
+	pin(r, r ? NULL : *p, n, pinned_text);
 	return r;
 }
 
 VC_ENTRY cuda_error cudaFreeHost(void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *), r;
 
-	*(void **)&real = c.real;
+	CALLER(&real);
 	unpin(p, pinned_text);
-	self.depth++;
-	r = real(p);
-	self.depth--;
+	CALL(r, real(p));
 	return r;
 }
 
 VC_ENTRY cuda_error cudaHostRegister(void *p, size_t n, unsigned flags)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *, size_t, unsigned), r;
 
-	*(void **)&real = c.real;
-	self.depth++;
-	r = real(p, n, flags);
-	self.depth--;
-	if (r == 0)
-		pin(p, n, registered_text);
+	CALLER(&real);
+	CALL(r, real(p, n, flags));
+	pin(r, p, n, registered_text);
 	return r;
 }
 
 VC_ENTRY cuda_error cudaHostUnregister(void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *), r;
 
-	*(void **)&real = c.real;
+	CALLER(&real);
 	unpin(p, registered_text);
-	self.depth++;
-	r = real(p);
-	self.depth--;
+	CALL(r, real(p));
 	return r;
 }
 
 /* The allocator's events tell when a deferred free is through: torch_wait.c. */
 VC_ENTRY cuda_error cudaEventRecord(void *event, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *, void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
 	r = real(event, stream);
-	if (r == 0 && !c.label)
+	if (r == 0 && !label)
 		vc_wait_recorded((uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)stream);
 	return r;
 }
@@ -515,56 +355,38 @@ VC_ENTRY cuda_error cudaEventRecord(void *event, void *stream)
 static void passed(void *event)
 {
 	uint64_t block = vc_wait_passed((uint64_t)(uintptr_t)event);
-	struct vc_record *r = block ? vc_record_begin() : NULL;
 
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = VC_EV_FREE_DONE, .addr = block, .device = vc_cuda_device(),
-				 .time_ns = vc_clock_ns() };
-	vc_record_commit(r);
+	if (block)
+		vc_record_put((struct vc_record){ .kind = VC_EV_FREE_DONE, .addr = block,
+						  .device = vc_cuda_device() });
 }
 
-VC_ENTRY cuda_error cudaEventQuery(void *event)
-{
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
-	r = real(event);
-	if (r == 0 && !c.label)
-		passed(event);
-	return r;
-}
-
-VC_ENTRY cuda_error cudaEventSynchronize(void *event)
-{
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
-	r = real(event);
-	if (r == 0 && !c.label)
-		passed(event);
-	return r;
-}
+#define PASSED(name) \
+	VC_ENTRY cuda_error name(void *event) \
+	{ \
+		cuda_error (*real)(void *), r; \
+		uint32_t label = CALLER(&real); \
+\
+		r = real(event); \
+		if (r == 0 && !label) \
+			passed(event); \
+		return r; \
+	}
+PASSED(cudaEventQuery)
+PASSED(cudaEventSynchronize)
 
 static void put_capture(uint8_t kind, void *stream)
 {
-	struct vc_record *r = vc_torch_watching() ? vc_record_begin() : NULL;
-
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = kind, .stream = (uint64_t)(uintptr_t)stream,
-				 .device = vc_cuda_device(), .time_ns = vc_clock_ns() };
-	vc_record_commit(r);
+	if (vc_torch_watching())
+		vc_record_put((struct vc_record){ .kind = kind, .device = vc_cuda_device(),
+						  .stream = (uint64_t)(uintptr_t)stream });
 }
 
 VC_ENTRY cuda_error cudaStreamBeginCapture(void *stream, int mode)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *, int), r;
 
-	*(void **)&real = c.real;
+	CALLER(&real);
 	r = real(stream, mode);
 	if (r == 0)
 		put_capture(VC_EV_CAPTURE_BEGIN, stream);
@@ -573,10 +395,9 @@ VC_ENTRY cuda_error cudaStreamBeginCapture(void *stream, int mode)
 
 VC_ENTRY cuda_error cudaStreamEndCapture(void *stream, void *graph)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(void *, void *);
 
-	*(void **)&real = c.real;
+	CALLER(&real);
 	put_capture(VC_EV_CAPTURE_END, stream);
 	return real(stream, graph);
 }
@@ -593,7 +414,7 @@ static cuda_error watch_access(uint64_t at, size_t size, const void *desc, size_
 
 	if (r == 0 && count && location[1] == device && vc_torch_allocating()) {
 		vc_cuda_settle();
-		sample_first();
+		vc_cuda_sample_first();
 		put(VC_EV_SEGMENT_MAP, at, size, device, 0);
 	}
 	return r;
@@ -617,7 +438,7 @@ static cuda_error watch_create(uint64_t *handle, size_t size, const void *how,
 	cuda_error r = g.create(handle, size, how, flags);
 
 	if (r && watching())
-		put_refusal("device", size);
+		vc_marks_refusal("device", size);
 	return r;
 }
 
@@ -639,12 +460,11 @@ static void replace(const char *name, void **p)
 VC_ENTRY cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
 					    void *found)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(const char *, void **, unsigned long long, void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
 	r = real(name, p, flags, found);
-	if (r == 0 && *p && !c.label)
+	if (r == 0 && *p && !label)
 		replace(name, p);
 	return r;
 }
@@ -652,12 +472,11 @@ VC_ENTRY cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned
 VC_ENTRY cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
 						     unsigned long long flags, void *found)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
 	cuda_error (*real)(const char *, void **, unsigned, unsigned long long, void *), r;
+	uint32_t label = CALLER(&real);
 
-	*(void **)&real = c.real;
 	r = real(name, p, version, flags, found);
-	if (r == 0 && *p && !c.label)
+	if (r == 0 && *p && !label)
 		replace(name, p);
 	return r;
 }

@@ -15,6 +15,7 @@
 
 #include "tracer/cuda_calls.h"
 #include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
 
@@ -28,33 +29,22 @@ static struct {
 
 static void put_outside(uint8_t kind, uint64_t at, uint64_t size)
 {
-	static const char who[] = "mapped memory of other libraries";
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	*r = (struct vc_record){ .kind = kind, .addr = at, .size = size, .extra = size,
-		.time_ns = vc_clock_ns(), .text = vc_marks_name(who, sizeof(who) - 1) };
-	vc_record_commit(r);
+	vc_record_put((struct vc_record){ .kind = kind, .addr = at, .size = size, .extra = size,
+		.text = vc_names_put("mapped memory of other libraries") });
 }
 
 static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 {
 	const struct vc_cupti_map *range = call->params;
-	char text[64];
 
 	if (call->site != VC_CUPTI_API_EXIT || !call->params || !call->result)
 		return;
 	if (*call->result) {
 		if (vc_cuda_inside())
 			return; /* the call of the runtime around it says so */
-		if (id == VC_CUPTI_MEM_ALLOC || id == VC_CUPTI_MEM_ALLOC_ASYNC) {
-			int n = snprintf(text, sizeof(text),
-					 "device allocation of %zu bytes refused",
+		if (id == VC_CUPTI_MEM_ALLOC || id == VC_CUPTI_MEM_ALLOC_ASYNC)
+			vc_marks_refusal("device",
 					 ((const struct vc_cupti_alloc *)call->params)->size);
-
-			vc_marks_put(VC_MARK_INSTANT, vc_marks_name(text, (size_t)n));
-		}
 		return;
 	}
 	if (vc_torch_allocating())
@@ -187,7 +177,7 @@ static void enable_kinds(void)
 		enable_launches();
 }
 
-void vc_cupti_start(void)
+static void start(void)
 {
 	char text[32];
 	uint32_t v = 0;
@@ -212,7 +202,6 @@ void vc_cupti_start(void)
 		refuse_code("cuptiSubscribe", r);
 		return;
 	}
-	vc_share_dropped(vc_cupti_lost);
 	r = vc_share_register();
 	if (r) {
 		refuse_code("cuptiActivityRegisterCallbacks", r);
@@ -232,8 +221,8 @@ VC_EXPORT int InitializeInjection(void)
 	if (atomic_exchange(&g.started, 1))
 		return 1;
 	vc_recorder_option("device", device, sizeof(device));
-	if (strcmp(device, "cpu") != 0 && vc_recorder_open() && !vc_share_postpone())
-		vc_cupti_start();
+	if (strcmp(device, "cpu") != 0 && vc_recorder_open() && !vc_share_postpone(start))
+		start();
 	return 1;
 }
 

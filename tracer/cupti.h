@@ -54,23 +54,26 @@ int vc_share_subscribe(vc_cupti_callback *ours);
 int vc_share_callback(int domain, uint32_t id);
 int vc_share_register(void);
 int vc_share_enable(int kind);
-void vc_share_dropped(void (*lost)(uint64_t records));
 /* Does a profiler of the program's collect just now? Then buffers are not fetched early. */
 bool vc_share_is_busy(void);
 /* CUPTI took buffers of ours and gave none back: another client went past us. */
 bool vc_share_is_robbed(void);
+void vc_share_forget(void);
+/* Was InitializeInjection called from inside a call that must end first? Then `start` follows. */
+bool vc_share_postpone(void (*start)(void));
+
+/* ---- time (cupti_clock.c) ---- */
+
+/* A profiler of the program's has registered that clock; NULL: none. */
+void vc_cupti_stamped_by(vc_cupti_clock *clock);
 /* Nanoseconds of the monotonic clock that a stamp of CUPTI's stands for, by clocks read together.
  */
 struct vc_cupti_times {
 	uint64_t wall, mono, their_zero, our_zero;
 	double speed; /* ns per tick of a profiler's clock; 0: there is none */
 };
-struct vc_cupti_times vc_share_clocks(void);
-uint64_t vc_share_time(const struct vc_cupti_times *t, uint64_t stamp);
-void vc_share_forget(void);
-/* Was InitializeInjection called from inside a call that must end first? */
-bool vc_share_postpone(void);
-void vc_cupti_start(void);
+struct vc_cupti_times vc_cupti_clocks(void);
+uint64_t vc_cupti_time(const struct vc_cupti_times *t, uint64_t stamp);
 
 /* ---- records (cupti_records.c) ---- */
 
@@ -78,6 +81,5 @@ void vc_cupti_start(void);
 void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid);
 /* The handle behind a stream id of CUPTI's. */
 void vc_cupti_stream(uint32_t id, uint64_t handle);
-void vc_cupti_lost(uint64_t records);
 
 #endif

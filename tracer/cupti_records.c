@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracer/cupti.h"
-#include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
 
 enum {
@@ -38,11 +38,6 @@ void vc_cupti_stream(uint32_t id, uint64_t handle)
 		atomic_store(&g.stream[id], handle);
 }
 
-void vc_cupti_lost(uint64_t records)
-{
-	vc_recorder_lost(records);
-}
-
 static uint64_t handle_of(uint32_t id)
 {
 	uint64_t h = id < STREAMS ? atomic_load(&g.stream[id]) : 0;
@@ -62,7 +57,7 @@ static uint32_t name_of(const char *s)
 	if (n->p == s && strcmp(vc_recorder_stored(n->at), s) == 0)
 		return n->at;
 	n->p = s;
-	n->at = vc_marks_name(s, strlen(s));
+	n->at = vc_names_put(s);
 	return n->at;
 }
 
@@ -74,13 +69,7 @@ static void said(enum vc_capability c)
 
 static void put(struct vc_record what)
 {
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	*r = what;
-	vc_record_commit(r);
-	if (what.kind == VC_EV_KERNEL || what.kind == VC_EV_COPY)
+	if (vc_record_put(what) && (what.kind == VC_EV_KERNEL || what.kind == VC_EV_COPY))
 		said(what.kind == VC_EV_KERNEL ? VC_CAP_KERNELS : VC_CAP_COPIES);
 }
 
@@ -104,8 +93,8 @@ static struct span span_of(uint64_t start, uint64_t end, uint32_t correlation)
 
 	if (vc_clock_is_null() && vc_clock_null_span(correlation, &s.at, &s.ns))
 		return s;
-	s.at = vc_share_time(&g.times, start);
-	s.ns = end > start ? vc_share_time(&g.times, end) - s.at : 0;
+	s.at = vc_cupti_time(&g.times, start);
+	s.ns = end > start ? vc_cupti_time(&g.times, end) - s.at : 0;
 	return s;
 }
 
@@ -227,13 +216,12 @@ static void read_pool(const struct vc_cupti_pool *p, size_t bytes)
 	struct vc_record r = { .device = (uint16_t)p->device,
 		.time_ns = span_of(p->timestamp, p->timestamp, p->correlation).at };
 	char text[64];
-	int n;
 
 	if (is_duplicate(p->address, p->correlation, p->operation << 8))
 		return;
 	if (p->operation == VC_DRIVER_POOL_TRIMMED) {
-		n = snprintf(text, sizeof(text), "trim, keep %llu", (unsigned long long)p->keep);
-		r.text = vc_marks_name(text, (size_t)n);
+		snprintf(text, sizeof(text), "trim, keep %llu", (unsigned long long)p->keep);
+		r.text = vc_names_put(text);
 	}
 	put_pool((uint8_t)p->operation, p->address, p->type == VC_CUPTI_POOL_LOCAL ? p->size : 0,
 		 p->type == VC_CUPTI_POOL_LOCAL && bytes > VC_CUPTI_POOL_OLDEST ? p->used : 0, r);
@@ -298,7 +286,7 @@ void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid)
 	char text[8];
 
 	pthread_mutex_lock(&g.lock);
-	g.times = vc_share_clocks();
+	g.times = vc_cupti_clocks();
 	g.launches = strcmp(vc_recorder_option("launches", text, sizeof(text)), "on") == 0;
 	more = valid && next(buffer, valid, &record) == 0;
 	while (more) {

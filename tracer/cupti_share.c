@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "tracer/cuda_calls.h"
 #include "tracer/cupti.h"
@@ -45,14 +44,12 @@ static struct {
 	_Atomic int registered, collecting; /* kinds that they have on */
 	_Atomic(vc_cupti_request *) request; /* theirs */
 	_Atomic(vc_cupti_complete *) complete;
-	void (*lost)(uint64_t);
-	_Atomic(vc_cupti_clock *) clock;     /* theirs; NULL: the wall clock stamps */
-	uint64_t their_zero, our_zero;       /* both clocks when it was registered */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	size_t lost;                  /* of the buffer being handed over */
-	bool subscribing, postponed;
+	bool subscribing;
+	void (*postponed)(void);      /* what is to be done when that call ends */
 } self;
 
 /* ---- buffers ---- */
@@ -210,8 +207,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 		return;
 	atomic_store(&g.returned, true);
 	vc_cupti_read(f->next, buffer, valid);
-	if (f->dropped && f->dropped(context, stream, &lost) == 0 && lost && g.lost)
-		g.lost(lost);
+	if (f->dropped && f->dropped(context, stream, &lost) == 0 && lost &&
+	    g.callback[VC_CUPTI_OURS])
+		vc_recorder_lost(lost);
 	if (take_back(buffer)) {
 		hand_over(context, stream, buffer, size,
 			  without_ours(buffer, size, buffer, valid), lost);
@@ -274,9 +272,9 @@ int vc_share_subscribe(vc_cupti_callback *ours)
 	return r;
 }
 
-bool vc_share_postpone(void)
+bool vc_share_postpone(void (*start)(void))
 {
-	self.postponed = self.subscribing;
+	self.postponed = self.subscribing ? start : NULL;
 	return self.subscribing;
 }
 
@@ -379,11 +377,6 @@ static void drop_callbacks(void)
 	}
 }
 
-void vc_share_dropped(void (*lost)(uint64_t records))
-{
-	g.lost = lost;
-}
-
 bool vc_share_is_busy(void)
 {
 	return they_collect();
@@ -410,46 +403,7 @@ void vc_share_forget(void)
 	atomic_store(&g.registered, 0);
 	atomic_store(&g.request, NULL);
 	atomic_store(&g.complete, NULL);
-	atomic_store(&g.clock, NULL);
-}
-
-/* ---- time ---- */
-
-static uint64_t wall_ns(void)
-{
-	struct timespec w;
-
-	clock_gettime(CLOCK_REALTIME, &w);
-	return (uint64_t)w.tv_sec * 1000000000u + (uint64_t)w.tv_nsec;
-}
-
-/* CUPTI stamps with the wall clock; registering another one breaks kernel times in 12.6 to 13.0, so
- * we never do. PyTorch's profiler does, from 2.5 on: the processor's time stamp counter. A stamp
- * near the wall clock is of the wall clock; another one is theirs, and two readings of both clocks,
- * when it was registered and now, give its speed. */
-struct vc_cupti_times vc_share_clocks(void)
-{
-	vc_cupti_clock *clock = atomic_load_explicit(&g.clock, memory_order_acquire);
-	struct vc_cupti_times t = { .wall = wall_ns(), .mono = vc_clock_ns() };
-	uint64_t theirs = clock ? clock() : 0, now = clock ? vc_clock_ns() : 0;
-
-	if (!clock || theirs <= g.their_zero || now <= g.our_zero)
-		return t;
-	t.their_zero = g.their_zero;
-	t.our_zero = g.our_zero;
-	t.speed = (double)(now - g.our_zero) / (double)(theirs - g.their_zero);
-	return t;
-}
-
-uint64_t vc_share_time(const struct vc_cupti_times *t, uint64_t stamp)
-{
-	const int64_t hour = 3600ll * 1000000000;
-	int64_t off = (int64_t)(stamp - t->wall);
-
-	if (t->speed == 0 || (off < hour && off > -hour))
-		return t->mono + (uint64_t)off;
-	return t->our_zero +
-	       (uint64_t)(int64_t)((double)(int64_t)(stamp - t->their_zero) * t->speed);
+	vc_cupti_stamped_by(NULL);
 }
 
 /* ---- what a profiler of the program's calls ---- */
@@ -492,6 +446,7 @@ static bool is_shared(const void *real, void *const *ours)
 VC_ENTRY int cuptiSubscribe(void **handle, vc_cupti_callback *f, void *user)
 {
 	int (*real)(void **, vc_cupti_callback *, void *), r;
+	void (*postponed)(void);
 
 	REAL(real);
 	if (!SHARED(real, subscribe))
@@ -506,10 +461,10 @@ VC_ENTRY int cuptiSubscribe(void **handle, vc_cupti_callback *f, void *user)
 		g.callback[VC_CUPTI_THEIRS] = f;
 		*handle = g.handle;
 	}
-	if (self.postponed) {
-		self.postponed = false;
-		vc_cupti_start();
-	}
+	postponed = self.postponed;
+	self.postponed = NULL;
+	if (postponed)
+		postponed();
 	return r;
 }
 
@@ -581,12 +536,8 @@ VC_ENTRY int cuptiActivityRegisterTimestampCallback(vc_cupti_clock *clock)
 	if (atomic_load(&g.registered))
 		vc_cupti()->flush(0);
 	r = real(clock);
-	if (r == 0 && clock && clock != atomic_load(&g.clock)) {
-		g.our_zero = vc_clock_ns();
-		g.their_zero = clock();
-	}
 	if (r == 0)
-		atomic_store_explicit(&g.clock, clock, memory_order_release);
+		vc_cupti_stamped_by(clock);
 	return r;
 }
 

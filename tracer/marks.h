@@ -3,18 +3,15 @@
 #ifndef VC_MARKS_H
 #define VC_MARKS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/event.h"
 
-/* Offset of a name in the text area, stored once; 0: no room. */
-uint32_t vc_marks_name(const char *s, size_t n);
+/* `name` from vc_names_put. */
 void vc_marks_put(enum vc_mark what, uint32_t name);
 void vc_marks_value(enum vc_mark what, uint32_t name, uint64_t bytes); /* with a size */
-
-void vc_marks_before_fork(void);
-void vc_marks_after_fork(bool child);
+/* So much "device" or "pinned host" memory was refused. */
+void vc_marks_refusal(const char *memory, size_t bytes);
 
 #endif

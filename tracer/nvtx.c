@@ -6,9 +6,9 @@
  * NVTX 2. */
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
 
@@ -33,15 +33,10 @@ struct attributes { /* nvtxEventAttributes_t */
 };
 _Static_assert(offsetof(struct attributes, message) == 40, "nvtxEventAttributes_t");
 
-static uint32_t name(const char *s)
-{
-	return s ? vc_marks_name(s, strlen(s)) : 0;
-}
-
 static uint32_t name_of(const struct attributes *a)
 {
 	if (a && a->message_type == ASCII)
-		return name(a->message.ascii);
+		return vc_names_put(a->message.ascii);
 	if (a && a->message_type == REGISTERED) /* see registered() */
 		return (uint32_t)(uintptr_t)a->message.registered;
 	return 0;
@@ -49,7 +44,7 @@ static uint32_t name_of(const struct attributes *a)
 
 static int push(const char *s)
 {
-	vc_marks_put(VC_MARK_BEGIN, name(s));
+	vc_marks_put(VC_MARK_BEGIN, vc_names_put(s));
 	return 0;
 }
 
@@ -67,7 +62,7 @@ static int pop(void)
 
 static void mark(const char *s)
 {
-	vc_marks_put(VC_MARK_INSTANT, name(s));
+	vc_marks_put(VC_MARK_INSTANT, vc_names_put(s));
 }
 
 static void mark_ex(const struct attributes *a)
@@ -78,7 +73,7 @@ static void mark_ex(const struct attributes *a)
 /* A range that may end in another thread: its id is the place of its name. */
 static uint64_t start(const char *s)
 {
-	uint32_t at = name(s);
+	uint32_t at = vc_names_put(s);
 
 	vc_marks_put(VC_MARK_BEGIN, at);
 	return at;
@@ -130,7 +125,7 @@ static int domain_pop(void *domain)
 static void *registered(void *domain, const char *s)
 {
 	(void)domain;
-	return (void *)(uintptr_t)name(s);
+	return (void *)(uintptr_t)vc_names_put(s);
 }
 
 static void set(function ***table, unsigned n, unsigned id, function *f)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tracer/cupti.h"
-#include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
 #include "tracer/stacks.h"
 #include "tracer/torch.h"
@@ -18,21 +18,21 @@
 static void before_fork(void)
 {
 	vc_stacks_before_fork();
-	vc_marks_before_fork();
+	vc_names_before_fork();
 	vc_recorder_before_fork();
 }
 
 static void parent_after_fork(void)
 {
 	vc_recorder_after_fork(false);
-	vc_marks_after_fork(false);
+	vc_names_after_fork(false);
 	vc_stacks_after_fork(false);
 }
 
 static void child_after_fork(void)
 {
 	vc_recorder_after_fork(true);
-	vc_marks_after_fork(true);
+	vc_names_after_fork(true);
 	vc_stacks_after_fork(true);
 	vc_cupti_forget();
 	vc_torch_cpu_forget();

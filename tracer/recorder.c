@@ -25,7 +25,8 @@ static struct {
 	_Atomic(struct vc_journal *) journal;
 	char *text;                      /* mapped text area */
 	int fd;                          /* open as long as rings may be added; never inherited */
-	bool configured, keyed, refused; /* refused: no more attempts in this process */
+	bool configured, keyed;
+	_Atomic bool refused;            /* no more attempts in this process */
 	char dir[512], options[512];
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */
@@ -391,6 +392,19 @@ void vc_record_commit(struct vc_record *r)
 	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
 	atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
 	self.busy = false;
+}
+
+bool vc_record_put(struct vc_record what)
+{
+	struct vc_record *r = vc_record_begin();
+
+	if (!r)
+		return false;
+	if (!what.time_ns)
+		what.time_ns = vc_clock_ns();
+	*r = what;
+	vc_record_commit(r);
+	return true;
 }
 
 /* Whoever reads waits for the number: common/journal.h, enum vc_journal_way. */

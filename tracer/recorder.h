@@ -27,6 +27,9 @@ bool vc_recorder_wanted(void);
 struct vc_record *vc_record_begin(void);
 void vc_record_commit(struct vc_record *r);
 
+/* Both at once: a copy of `what`, at the time it names or, when that is 0, now. */
+bool vc_record_put(struct vc_record what);
+
 /* Instead of commit: the record keeps its place in the order, and waits for vc_record_release, or
  * for the next record of this thread. */
 void vc_record_hold(struct vc_record *r);

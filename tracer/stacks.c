@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/cuda_calls.h"
-#include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
+#include "tracer/samples.h"
 
 enum { NODES = 1 << 17, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
 #define LINE 0x9e3779b97f4a7c15u /* spreads line numbers over the key: 2^64 / golden ratio */
@@ -124,23 +124,22 @@ static uint32_t native_name(uint64_t pc, uint32_t *file)
 {
 	char text[256];
 	Dl_info info;
-	int n;
 
 	if (!dladdr((void *)(uintptr_t)pc, &info) || !info.dli_fname)
-		return vc_marks_name("?", 1);
-	*file = vc_marks_name(info.dli_fname, strlen(info.dli_fname));
+		return vc_names_put("?");
+	*file = vc_names_put(info.dli_fname);
 	if (info.dli_sname)
-		return vc_marks_name(info.dli_sname, strlen(info.dli_sname));
-	n = snprintf(text, sizeof(text), "+0x%llx",
-		     (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_fbase));
-	return vc_marks_name(text, (size_t)n);
+		return vc_names_put(info.dli_sname);
+	snprintf(text, sizeof(text), "+0x%llx",
+		 (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_fbase));
+	return vc_names_put(text);
 }
 
 static uint32_t attribute_name(object *code, const char *name)
 {
 	object *o = g.attribute(code, name);
 	const char *s = o ? g.utf8(o) : NULL;
-	uint32_t at = s ? vc_marks_name(s, strlen(s)) : 0;
+	uint32_t at = vc_names_put(s);
 
 	if (!s)
 		g.clear();

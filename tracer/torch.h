@@ -39,8 +39,10 @@ void vc_torch_cpu_stop(void);
 void vc_torch_cpu_report(void *p, int64_t bytes, const void *caller);
 /* Is this thread inside PyTorch's CUDA allocator? */
 bool vc_torch_allocating(void);
-/* Is a CUDA allocator being recorded in this process? */
+bool vc_torch_enter(bool now); /* it is now, or not; whether it was */
+/* Is a CUDA allocator being recorded in this process? From vc_torch_watch on. */
 bool vc_torch_watching(void);
+void vc_torch_watch(void);
 
 /* A function's address as an object pointer, the way POSIX wants it for dlsym, without a warning.
  */

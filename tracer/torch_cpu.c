@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracer/marks.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
 #include "tracer/stacks.h"
 #include "tracer/torch.h"
@@ -20,26 +20,6 @@ static struct {
 	_Atomic(void *) alloc, free; /* PyTorch's own */
 	_Atomic int wanted; /* 0: not decided, 1: record, -1: leave alone */
 } g;
-
-/* PyTorch is usually opened RTLD_LOCAL, where RTLD_NEXT finds nothing. */
-void *vc_torch_symbol(const char *library, const char *name)
-{
-	void *h = dlopen(library, RTLD_NOLOAD | RTLD_NOW);
-	void *p = h ? dlsym(h, name) : NULL;
-
-	return p ? p : dlsym(RTLD_NEXT, name);
-}
-
-void *vc_torch_symbol_once(_Atomic(void *) *slot, const char *library, const char *name)
-{
-	void *p = atomic_load_explicit(slot, memory_order_acquire);
-
-	if (!p) {
-		p = vc_torch_symbol(library, name);
-		atomic_store_explicit(slot, p, memory_order_release);
-	}
-	return p;
-}
 
 /* A GPU build on a machine with a GPU: its memory is the subject, the CPU heap only noise. */
 static bool gpu_expected(void)
@@ -167,10 +147,8 @@ static bool is_allocators(const void *caller)
 
 void vc_torch_cpu_report(void *p, int64_t bytes, const void *caller)
 {
-	static const char label[] = "shared host memory";
-
 	if (!p || !bytes || !wanted() || is_allocators(caller))
 		return;
 	note(bytes > 0 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE, p,
-	     (size_t)(bytes > 0 ? bytes : -bytes), vc_marks_name(label, sizeof(label) - 1));
+	     (size_t)(bytes > 0 ? bytes : -bytes), vc_names_put("shared host memory"));
 }

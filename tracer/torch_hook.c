@@ -15,8 +15,10 @@
 #include <string.h>
 
 #include "tracer/cuda_calls.h"
-#include "tracer/marks.h"
+#include "tracer/cuda_device.h"
+#include "tracer/names.h"
 #include "tracer/recorder.h"
+#include "tracer/samples.h"
 #include "tracer/stacks.h"
 #include "tracer/torch.h"
 #include "tracer/torch_scope.h"
@@ -48,22 +50,12 @@ static struct {
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	size_t size;             /* asked for, by the call we are in; 0 = none */
 	void *seen;              /* pointer reported for it */
-	bool inside, has_stream;
+	bool has_stream;
 	uint32_t site;           /* call stack of the call we are in */
 	uint64_t stream;         /* given by the caller */
 	int64_t id;              /* the last stream id that was turned into a handle ... */
 	uint64_t handle;         /* ... and that handle */
 } self;
-
-bool vc_torch_watching(void)
-{
-	return atomic_load_explicit(&g.state, memory_order_relaxed) == 1;
-}
-
-bool vc_torch_allocating(void)
-{
-	return self.inside;
-}
 
 static uint64_t handle_of(struct cuda_stream s)
 {
@@ -83,19 +75,6 @@ static uint64_t stream_now(uint16_t device)
 	return g.current ? handle_of(g.current((int8_t)device)) : 0;
 }
 
-static void put(uint8_t kind, uint8_t flags, struct vc_record what)
-{
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	what.kind = kind;
-	what.flags = flags;
-	what.time_ns = vc_clock_ns();
-	*r = what;
-	vc_record_commit(r);
-}
-
 /* ---- functions that stand in the vtable ---- */
 
 struct guard { bool outer; size_t size; };
@@ -103,17 +82,17 @@ struct guard { bool outer; size_t size; };
 static void leave(struct guard *was)
 {
 	vc_cuda_settle();
-	self.inside = was->outer;
+	vc_torch_enter(was->outer);
 	self.size = was->size;
 	self.has_stream = false;
 }
 
 static struct guard enter(size_t size)
 {
-	struct guard was = { self.inside, self.size };
+	struct guard was = { .size = self.size };
 
 	self.site = size ? vc_stacks_here() : 0; /* before the allocator takes its lock */
-	self.inside = true;
+	was.outer = vc_torch_enter(true);
 	self.size = size;
 	self.seen = NULL;
 	return was;
@@ -171,7 +150,7 @@ static void *hook_raw_alloc_with_stream(void *object, size_t size, void *stream)
 static void hook_trim(void *object, word first, word second)
 {
 	void (*real)(void *, word, word);
-	struct vc_record r = { 0 };
+	struct vc_record r = { .kind = VC_EV_TRIM };
 	__attribute__((cleanup(leave))) struct guard was = enter(0);
 
 	*(void **)&real = g.original[g.slots->trim];
@@ -183,16 +162,16 @@ static void hook_trim(void *object, word first, word second)
 	}
 	for (uint64_t left = atomic_load(&g.devices) | 1; left; left >>= 1, r.device++)
 		if (left & 1)
-			put(VC_EV_TRIM, 0, r);
+			vc_record_put(r);
 }
 
 static void hook_fraction(void *object, double fraction, int8_t device)
 {
 	void (*real)(void *, double, int8_t);
-	struct vc_record r = { .device = (uint16_t)device };
+	struct vc_record r = { .kind = VC_EV_FRACTION, .device = (uint16_t)device };
 
 	memcpy(&r.size, &fraction, sizeof(r.size));
-	put(VC_EV_FRACTION, 0, r);
+	vc_record_put(r);
 	*(void **)&real = g.original[g.slots->fraction];
 	real(object, fraction, device);
 }
@@ -203,10 +182,9 @@ static void hook_use(void *object, void *const *data, struct cuda_stream stream)
 	void (*real)(void *, void *const *, struct cuda_stream);
 
 	if (*data) {
-		put(VC_EV_USE, 0,
-		    (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
-				       .stream = handle_of(stream),
-				       .device = (uint16_t)(stream.device >> 8 & 0xff) });
+		vc_record_put((struct vc_record){ .kind = VC_EV_USE,
+			.addr = (uint64_t)(uintptr_t)*data, .stream = handle_of(stream),
+			.device = (uint16_t)(stream.device >> 8 & 0xff) });
 		vc_wait_use((uint64_t)(uintptr_t)*data, handle_of(stream));
 	}
 	*(void **)&real = g.original[g.slots->use];
@@ -410,6 +388,7 @@ static void hook_locked(void)
 		g.original = *g.object;
 		fill_table();
 		*g.object = g.table + BEFORE;
+		vc_torch_watch();
 	}
 	atomic_store_explicit(&g.state, ok ? 1 : -1, memory_order_release);
 }
@@ -550,7 +529,8 @@ static void note_oom(uint64_t bytes, size_t reserved, uint16_t device)
 			vc_cuda_sample();
 		}
 	}
-	self.inside = self.has_stream = false;
+	vc_torch_enter(false);
+	self.has_stream = false;
 	self.size = 0;
 }
 
@@ -588,8 +568,8 @@ VC_EXPORT int _ZN3c104cuda28device_count_ensure_non_zeroEv(void)
 static void put_settings(const char *const *s)
 {
 	if (*s && vc_recorder_open())
-		put(VC_EV_CONFIGURE, 0,
-		    (struct vc_record){ .text = vc_marks_name(*s, strlen(*s)) });
+		vc_record_put((struct vc_record){ .kind = VC_EV_CONFIGURE,
+			.text = vc_names_put(*s) });
 }
 
 #define STRING_OLD "Ss" /* how the two ABIs spell std::string */

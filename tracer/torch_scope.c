@@ -37,18 +37,8 @@ static struct {
 
 void vc_scope_put(uint8_t kind, uint8_t flags, const struct vc_scope *s)
 {
-	struct vc_record *r = vc_record_begin();
-
-	if (!r)
-		return;
-	*r = (struct vc_record){.kind = kind,
-				.flags = flags,
-				.device = s->device,
-				.addr = s->first,
-				.extra = s->second,
-				.stream = s->stream,
-				.time_ns = vc_clock_ns() };
-	vc_record_commit(r);
+	vc_record_put((struct vc_record){ .kind = kind, .flags = flags, .device = s->device,
+		.addr = s->first, .extra = s->second, .stream = s->stream });
 }
 
 static void keep_filter(struct scope *to, const void *filter)

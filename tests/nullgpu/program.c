@@ -56,7 +56,7 @@ int cuMemRelease(uint64_t h);
 int cuMemMap(uint64_t p, size_t n, size_t offset, uint64_t h, unsigned long long flags);
 int cuMemUnmap(uint64_t p, size_t n);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t p);
-void vc_null_fresh(void *p, uint64_t size); /* what the tracer calls, see nullgpu/fresh.c */
+void vc_null_fresh(void *p, uint64_t size); /* what the tracer calls, see nullgpu/vram.c */
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *device);
 int nvmlDeviceGetComputeRunningProcesses(handle device, unsigned *n, void *out);
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_device.h - the device that a thread works on. */
+#ifndef VC_CUDA_DEVICE_H
+#define VC_CUDA_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uint16_t vc_cuda_device(void);
+/* Bytes of it; false: they cannot be had. */
+bool vc_cuda_memory(uint64_t *available, uint64_t *total);
+uint64_t vc_cuda_free_bytes(void); /* 0 when they cannot be had */
+/* Say once which card a device is: the fact "gpu N", "TOTAL MAJOR.MINOR SMS NAME". */
+void vc_cuda_device_fact(uint16_t device, uint64_t total);
+
+#endif

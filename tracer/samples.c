@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.c - see samples.h. */
+#define _GNU_SOURCE
+#include "tracer/samples.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer/cuda_device.h"
+#include "tracer/marks.h"
+#include "tracer/names.h"
+#include "tracer/recorder.h"
+#include "tracer/torch.h"
+
+enum { PINNED = 4096 };
+
+static struct {
+	pthread_mutex_t lock;
+	_Atomic uint64_t sampled; /* when last */
+	struct {
+		uint64_t at, size;
+	} pinned[PINNED]; /* host memory: a free does not say its size */
+	uint64_t pinned_bytes;
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void vc_cuda_pin(uint64_t at, uint64_t size)
+{
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < PINNED; i++) /* more than that are recorded, and not in the sum */
+		if (!g.pinned[i].at) {
+			g.pinned[i].at = at;
+			g.pinned[i].size = size;
+			g.pinned_bytes += size;
+			break;
+		}
+	pthread_mutex_unlock(&g.lock);
+}
+
+uint64_t vc_cuda_unpin(uint64_t at)
+{
+	uint64_t size = 0;
+
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < PINNED && !size; i++)
+		if (g.pinned[i].at == at) {
+			size = g.pinned[i].size;
+			g.pinned_bytes -= size;
+			g.pinned[i].at = 0;
+		}
+	pthread_mutex_unlock(&g.lock);
+	return size;
+}
+
+static uint64_t resident_bytes(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	const char *second = n > 0 ? strchr(text, ' ') : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+void vc_cuda_sample(void)
+{
+	uint64_t available, total, pinned;
+
+	if (!vc_cuda_memory(&available, &total))
+		return;
+	pthread_mutex_lock(&g.lock);
+	pinned = g.pinned_bytes;
+	pthread_mutex_unlock(&g.lock);
+	vc_cuda_device_fact(vc_cuda_device(), total);
+	vc_record_put((struct vc_record){ .kind = VC_EV_DEVICE_SAMPLE, .addr = available,
+		.size = total, .extra = total, .device = vc_cuda_device() });
+	if (!vc_clock_is_null()) /* would be another figure in every dry run */
+		vc_marks_value(VC_MARK_INSTANT, vc_names_put("resident memory"),
+			       resident_bytes());
+	if (pinned)
+		vc_marks_value(VC_MARK_INSTANT, vc_names_put("pinned memory"), pinned);
+	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
+}
+
+void vc_cuda_sample_sometimes(void)
+{
+	uint64_t now, last = atomic_load(&g.sampled);
+
+	if (!vc_torch_watching() || !last)
+		return; /* asking the driver would create a context that the program did not */
+	now = vc_clock_ns();
+	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
+		vc_cuda_sample();
+}
+
+/* When the context is new: what it and other processes hold before the first segment counts. */
+void vc_cuda_sample_first(void)
+{
+	uint64_t never = 0;
+
+	if (atomic_compare_exchange_strong(&g.sampled, &never, vc_clock_ns() + 1))
+		vc_cuda_sample();
+}

@@ -19,6 +19,9 @@ static const char *start_name(const struct vc_run_info *i)
 
 const char *vc_report_words(const struct vc_session *s)
 {
+	if (!strcmp(vc_bounds_level(s->opt), "unknown"))
+		return "how far off a change that -x makes may be was never measured: take the "
+		       "numbers as a guess";
 	if (s->whatif)
 		return s->whatif->trust;
 	return vc_bounds_wanted(s->opt) ?
@@ -34,7 +37,7 @@ const char *vc_report_narrow(const struct vc_session *s)
 	if (!strcmp(level, "extrapolated"))
 		return vc_bounds_wanted(s->opt) ? "a recording of the change that -x stands for" :
 		       "a recording at a value nearer to the one asked for";
-	if (!strcmp(level, "bounds"))
+	if (!strcmp(level, "bounds") || !strcmp(level, "unknown"))
 		return s->whatif && s->whatif->report.single ?
 			       "a second short recording at another value" :
 			       "a recording of the change that -x stands for";

@@ -145,10 +145,6 @@ struct vc_model_type {
 	void (*fini)(struct vc_model *m);                                            /* (opt) */
 };
 
-#define VC_MODEL(id) extern const struct vc_model_type vc_model_##id;
-#include "simulator/models/models.def"
-#undef VC_MODEL
-
 extern const struct vc_model_type *const vc_models[]; /* NULL-terminated */
 const struct vc_model_type *vc_model_by_name(const char *name);
 

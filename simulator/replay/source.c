@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
+#include "simulator/replay/transform.h"
 
 #define BATCH 4096 /* events pulled at a time when a whole trace is read */
 #define PROBE_MAX 65536 /* as far as any decoder looks to recognise a file */
@@ -204,22 +205,26 @@ struct vc_source *vc_source_open(const char *path, struct vc_error *err)
 	return s;
 }
 
-struct vc_source *vc_source_transform(const struct vc_source_type *type, struct vc_source *upstream,
-				      const char *params, struct vc_error *err)
+struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_source *upstream,
+				    struct vc_error *err)
 {
-	struct vc_source *s = source_new(type, err);
+	struct vc_source *s = source_new(u->type, err);
 
 	if (!s)
 		return NULL;
 	s->upstream = upstream;
 	s->meta = upstream->meta;
-	if (!type->params && params && *params)
-		vc_fail(err, VC_EUSAGE, "transform %s takes no parameters", type->name);
-	else if ((!type->params || !vc_params_parse(type->params, s->config, params, err)) &&
-		 (!type->open || !type->open(s, err)))
-		return s;
-	source_drop(s);
-	return NULL;
+	memcpy(s->config, u->config, u->type->config_size);
+	if (u->type->open && u->type->open(s, err) < 0) {
+		source_drop(s);
+		return NULL;
+	}
+	if (!vc_transform_margin(u))
+		vc_meta_note(s->meta,
+			     "%s: how far off its answer may be was never measured; take the "
+			     "numbers as a guess",
+			     u->type->name);
+	return s;
 }
 
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err)

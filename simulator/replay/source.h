@@ -16,6 +16,7 @@
 
 struct vc_input; /* common/io.h: bytes one may peek at, decompressed */
 struct vc_source;
+struct vc_transform; /* simulator/replay/transform.h */
 
 struct vc_source_type {
 	const char *name;
@@ -23,6 +24,7 @@ struct vc_source_type {
 	const struct vc_param *params; /* NULL: none */
 	size_t config_size;
 	size_t state_size;
+	const struct vc_transform *transform; /* transforms only: what it says of itself */
 
 	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins.
 	 */
@@ -45,16 +47,7 @@ struct vc_source {
 	void *state;                /* type->state_size zeroed bytes */
 };
 
-#define VC_SOURCE(id) extern const struct vc_source_type vc_source_##id;
-#include "simulator/sources/sources.def"
-#undef VC_SOURCE
-#define VC_TRANSFORM(id) extern const struct vc_source_type vc_transform_##id;
-#include "simulator/transforms/transforms.def"
-#undef VC_TRANSFORM
-
-extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
-extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
-const struct vc_source_type *vc_transform_by_name(const char *name);
+extern const struct vc_source_type *const vc_sources[]; /* NULL-terminated */
 
 /* Open a trace file ("-": standard input) with the decoder that recognises it.
  * "FILE@batch=8,seq=512" sets recorded parameters, unless a file of that whole name exists. NULL
@@ -62,11 +55,6 @@ const struct vc_source_type *vc_transform_by_name(const char *name);
 struct vc_source *vc_source_open(const char *path, struct vc_error *err);
 /* The same for an input at hand, which the source owns from now on, also when this fails. */
 struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);
-
-/* Put a transform behind `upstream`. On success the new source owns it; on failure it stays the
- * caller's. */
-struct vc_source *vc_source_transform(const struct vc_source_type *type, struct vc_source *upstream,
-				      const char *params, struct vc_error *err);
 
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
 

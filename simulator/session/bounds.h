@@ -12,7 +12,12 @@
 int vc_bounds_interval(const struct vc_session *s, const struct vc_plan *p, struct vc_result *out,
 		       struct vc_error *err);
 
-/* Do the transforms asked for leave anything open? */
+/* Do the transforms asked for leave anything open, and is an interval that says it wanted? Not
+ * where the user chose one of the bounds, or where nobody measured how far one of them is off. */
 bool vc_bounds_wanted(const struct vc_run_options *o);
+
+/* How far the transforms are to be trusted: "exact" where each says that it is, "bounds",
+ * "unknown" where one gives no margin. */
+const char *vc_bounds_level(const struct vc_run_options *o);
 
 #endif

@@ -12,6 +12,7 @@
 #include "simulator/session/completion.h"
 #include "simulator/session/host.h"
 #include "simulator/replay/infer.h"
+#include "simulator/replay/transform.h"
 #include "simulator/session/purposes.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
@@ -284,20 +285,9 @@ static struct vc_source *base_source(const struct vc_session *s, struct vc_error
 
 static struct vc_source *apply(struct vc_source *up, const char *text, struct vc_error *err)
 {
-	const char *colon = strchr(text, ':');
-	const struct vc_source_type *t;
-	struct vc_source *s;
-	char name[64];
+	struct vc_transform_use u;
 
-	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-	t = vc_transform_by_name(name);
-	if (!t) {
-		vc_fail(err, VC_EUSAGE,
-			"no transform is called '%s' ('vramcast list transforms')", name);
-		return NULL;
-	}
-	s = vc_source_transform(t, up, colon ? colon + 1 : NULL, err);
-	return s;
+	return vc_transform_parse(&u, text, err) < 0 ? NULL : vc_transform_open(&u, up, err);
 }
 
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err)

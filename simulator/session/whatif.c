@@ -68,8 +68,10 @@ static void describe(struct vc_session *s)
 
 const char *vc_whatif_level(const struct vc_session *s)
 {
-	if (!s->whatif || s->whatif->report.same)
-		return vc_bounds_wanted(s->opt) ? "bounds" : "exact";
+	const char *changes = vc_bounds_level(s->opt);
+
+	if (!s->whatif || s->whatif->report.same || !strcmp(changes, "unknown"))
+		return changes;
 	return s->whatif->report.single ? "bounds" : "extrapolated";
 }
 

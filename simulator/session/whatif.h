@@ -59,7 +59,8 @@ int vc_whatif_interval(const struct vc_session *s, const struct vc_plan *plan,
 
 void vc_whatif_close(struct vc_session *s);
 
-/* "exact", "extrapolated from N recordings" or "bounds". */
+/* "exact", "extrapolated", "bounds", or "unknown": nobody measured a transform that was asked
+ * for. */
 const char *vc_whatif_level(const struct vc_session *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at
  * which that runs out of memory is where the replay does. */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 struct config { uint64_t steps; };
@@ -123,12 +124,19 @@ static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
+static const struct vc_transform facts = {
+	/* exact: the step that is repeated was recorded; that it stays the same is the question asked */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+};
+
 const struct vc_source_type vc_transform_leak = {
 	.name = "leak",
 	.summary = "many more iterations: what each leaves behind adds up",
 	.params = params,
 	.config_size = sizeof(struct config),
 	.state_size = sizeof(struct vc_whole),
+	.transform = &facts,
 	.open = leak_open,
 	.next = leak_next,
 	.close = vc_whole_close,

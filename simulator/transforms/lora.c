@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 #include "simulator/rewrite/shapes.h"
 
@@ -322,7 +323,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
 			       .prepare = not_kept, .meta = s->meta };
 
-	if (s->type == &vc_transform_qlora)
+	if (s->type->params == qlora_params)
 		r.size = quantised;
 	int rc = vc_resize_run(&r, s, w, err);
 	if (rc == VC_OK)
@@ -330,7 +331,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 			     "%s: %.2f million trainable values; dropout of the adapters (none "
 			     "here) would keep a copy of each input%s",
 			     s->type->name, (double)r.total / 1e6,
-			     s->type == &vc_transform_qlora ? "; held against one real run" : "");
+			     s->type->params == qlora_params ? "; held against one real run" : "");
 	return rc;
 }
 
@@ -339,12 +340,30 @@ static long lora_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .avoid = VC_TRAIT_CONVOLUTIONAL,
+	  .text = "low-rank adapters instead of full training",
+	  .paste = "model = peft.get_peft_model(model, peft.LoraConfig(r=8, "
+		   "target_modules='all-linear'))" },
+	{ .kind = NULL } };
+
+static const struct vc_transform lora = {
+	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
+	.remedies = remedies,
+};
+
+static const struct vc_transform qlora = {
+	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
+};
+
 const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
 	.params = lora_params,
 	.config_size = sizeof(struct config),
 	.state_size = sizeof(struct vc_whole),
+	.transform = &lora,
 	.open = lora_open,
 	.next = lora_next,
 	.close = vc_whole_close,
@@ -356,6 +375,7 @@ const struct vc_source_type vc_transform_qlora = {
 	.params = qlora_params,
 	.config_size = sizeof(struct config),
 	.state_size = sizeof(struct vc_whole),
+	.transform = &qlora,
 	.open = lora_open,
 	.next = lora_next,
 	.close = vc_whole_close,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 enum bound { BEST, LOW, HIGH };
@@ -98,12 +99,17 @@ static long mixture_next(struct vc_source *s, struct vc_event *ev, size_t cap, s
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
+static const struct vc_transform facts = {
+	.margin = &(const struct vc_margin){ .down = 5, .up = 5 },
+};
+
 const struct vc_source_type vc_transform_mixture = {
 	.name = "mixture",
 	.summary = "iterations with varying amounts of data",
 	.params = params,
 	.config_size = sizeof(struct config),
 	.state_size = sizeof(struct vc_whole),
+	.transform = &facts,
 	.open = mixture_open,
 	.next = mixture_next,
 	.close = vc_whole_close,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
 struct config { uint64_t from, to, first, count; };
@@ -93,12 +94,19 @@ static long window_next(struct vc_source *s, struct vc_event *ev, size_t cap, st
 	return vc_whole_next(s, ev, cap, rewrite, err);
 }
 
+static const struct vc_transform facts = {
+	/* exact: nothing but the recording is replayed */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+};
+
 const struct vc_source_type vc_transform_window = {
 	.name = "window",
 	.summary = "only a part of the recording: some events or some iterations",
 	.params = params,
 	.config_size = sizeof(struct config),
 	.state_size = sizeof(struct vc_whole),
+	.transform = &facts,
 	.next = window_next,
 	.close = vc_whole_close,
 };

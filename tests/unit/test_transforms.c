@@ -3,7 +3,7 @@
  * million float parameters, AdamW with foreach temporaries, 4 iterations. */
 #include "tests/support/test.h"
 
-#include "simulator/replay/source.h"
+#include "simulator/replay/transform.h"
 #include "simulator/anatomy/anatomy.h"
 
 enum { LAYERS = 4, STEPS = 4 };
@@ -76,6 +76,14 @@ static struct vc_trace training(void)
 	return b.t;
 }
 
+static struct vc_source *put_behind(struct vc_source *up, const struct vc_source_type *type,
+				    const char *params, struct vc_error *err)
+{
+	struct vc_transform_use u;
+
+	return vc_transform_set(&u, type, params, err) < 0 ? NULL : vc_transform_open(&u, up, err);
+}
+
 /* The trace after one transform; checks that it is a trace: no block asked for twice, none given
  * back that is not alive. peak: largest sum of live bytes. */
 static struct vc_trace after(const char *name, const char *params, uint64_t *peak)
@@ -85,7 +93,7 @@ static struct vc_trace after(const char *name, const char *params, uint64_t *pea
 	struct vc_error err = { 0 };
 	uint64_t *size, live = 0;
 
-	s = vc_source_transform(vc_transform_by_name(name), m, params, &err);
+	s = put_behind(m, vc_transform_by_name(name), params, &err);
 	if (!s)
 		fail_msg("%s: %s", name, err.message);
 	if (vc_trace_read(&out, s, &err) < 0)
@@ -310,8 +318,7 @@ static void nonsense_is_refused(void **unused)
 		struct vc_source *m = vc_source_memory(&in, NULL);
 		struct vc_error err = { 0 };
 
-		assert_null(
-			vc_source_transform(vc_transform_by_name(bad[i][0]), m, bad[i][1], &err));
+		assert_null(put_behind(m, vc_transform_by_name(bad[i][0]), bad[i][1], &err));
 		assert_int_equal(err.status, VC_EUSAGE);
 		vc_source_free(m);
 		vc_trace_fini(&in);

@@ -157,11 +157,12 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 {
 	const struct vc_stats *t = &r->stats;
 	uint64_t used = t->peak_used, cap = p->capacity;
+	char reserved[64];
 	const struct line line[] = {
 		{ "allocated", "    tensors (allocated)", t->allocated_at_used, true },
 		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used,
 		 true },
-		{ "reserved", "  = reserved by PyTorch", t->reserved_at_used, true },
+		{ "reserved", reserved, t->reserved_at_used, true },
 		{ "context", "  + CUDA context", p->context - p->libraries, true },
 		{ "libraries", "  + libraries", p->libraries, p->libraries > 0 },
 		{ "others", "  + other processes", t->others_at_used, t->others_at_used > 0 },
@@ -171,6 +172,7 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 		 cap && used > cap },
 	};
 
+	snprintf(reserved, sizeof(reserved), "  = reserved by %s", r->info.owner);
 	vc_emit_object(e, "ledger", people ? "  at the peak" : NULL);
 	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++)
 		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL,

@@ -481,6 +481,7 @@ static int fill_info(const struct vc_session *s, const struct vc_plan *p, struct
 	i->context = p->context;
 	i->others = s->others;
 	i->device = s->device->device;
+	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	if (p->fraction >= 0) {
 		i->has_limit = true;
 		i->limit =

@@ -119,7 +119,8 @@ static void ledger(struct report *d)
 	vc_svg_put(&d->out, "</tbody></table>\n");
 	if (!r->oom.happened || !r->oom.message)
 		return;
-	vc_svg_put(&d->out, "<p>PyTorch would say:</p>\n<pre>%e</pre>\n", r->oom.message);
+	vc_svg_put(&d->out, "<p>%e would say:</p>\n<pre>%e</pre>\n", r->info.owner,
+		   r->oom.message);
 }
 
 /* One picture, with the style and patterns that all share left in the first only. */

@@ -26,7 +26,7 @@ struct vc_param {
 	size_t offset;          /* of the field in the owner's config struct */
 	const char *fallback;   /* default, as the user would have typed it */
 	const char *help;       /* one line, no full stop */
-	const char *choices;    /* VC_P_ENUM: "first,best,worst"; VC_P_ALIAS: the name it stands for */
+	const char *choices;    /* VC_P_ENUM: "first,best,worst"; VC_P_ALIAS: what it stands for */
 };
 
 /* A name from before, which stays accepted: a row of its own behind the one it stands for. */

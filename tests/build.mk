@@ -88,4 +88,5 @@ check-transforms: all ## what transforms predict against the change really made 
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(TRANSFORMS_CACHE)' \
 		tests/transforms/record.sh | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
 TESTS += tests/transforms/recorded.sh
+TESTS += tests/extending/extending.sh
 .PHONY: check-transforms

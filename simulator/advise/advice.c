@@ -8,6 +8,7 @@
 
 #include "common/emit.h"
 #include "common/largest.h"
+#include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/transform.h"
 #include "simulator/session/whatif.h"
@@ -85,14 +86,6 @@ static bool is_sure(const struct vc_plan *p, const struct vc_session *s, const s
 	       (!r->has_interval || !p->capacity || r->high + beside <= p->capacity);
 }
 
-static const char *file_at(const struct vc_session *s, const struct vc_event *e)
-{
-	const struct vc_frame *f =
-		e->site && e->site < s->meta->frames ? &s->meta->frame[e->site] : NULL;
-
-	return f && f->file < s->meta->strings ? s->meta->string[f->file] : "";
-}
-
 /* A copy of half of a weight's size where a layer is called: autocast's. */
 static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 {
@@ -116,10 +109,9 @@ static void read_traits(struct asked *q)
 		    (a.gradients + a.states) * 50 >= a.parameters;
 
 	for (size_t i = 0; trains && i < a.n; i++) {
-		const char *file = file_at(s, &s->trace.ev[a.block[i].event]);
-		bool is_linear =
-			strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
-		bool is_layer = is_linear || strstr(file, "modules/conv.py");
+		uint32_t name = vc_frame_roles(s->meta, s->trace.ev[a.block[i].event].site,
+					       VC_NAME_LINEAR | VC_NAME_CONV1D | VC_NAME_CONV);
+		bool is_linear = name & (VC_NAME_LINEAR | VC_NAME_CONV1D), is_layer = name != 0;
 
 		linear += is_linear;
 		layers += is_layer;

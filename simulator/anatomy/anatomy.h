@@ -68,10 +68,6 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		    const struct vc_meta *meta, struct vc_error *err);
 void vc_anatomy_fini(struct vc_anatomy *a);
 
-/* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts
- * looks like one. */
-bool vc_is_library(uint64_t size);
-
 const char *vc_phase_name(enum vc_phase p);
 const char *vc_category_name(enum vc_category c);
 

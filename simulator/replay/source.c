@@ -125,7 +125,7 @@ struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err)
 		vc_meta_set(&s->meta->path, vc_input_name(in));
 		vc_meta_set(&s->meta->source, type->name);
 		if ((!type->params || !vc_params_parse(type->params, s->config, NULL, err)) &&
-		    !type->open(s, err))
+		    (!type->open || !type->open(s, err)))
 			return s;
 	}
 	vc_source_free(s);

@@ -29,13 +29,13 @@ struct vc_source_type {
 	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins.
 	 */
 	int (*probe)(struct vc_input *in);
-	int (*open)(struct vc_source *s, struct vc_error *err);
+	int (*open)(struct vc_source *s, struct vc_error *err); /* (opt) */
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
 	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
 	 */
 	long (*view)(struct vc_source *s, const struct vc_event **ev);
-	void (*close)(struct vc_source *s); /* also called when open failed */
+	void (*close)(struct vc_source *s); /* (opt) also called when open failed */
 };
 
 struct vc_source {

@@ -56,7 +56,7 @@ struct vc_remedy {
 	const char *params;    /* of the transform, or settings; NULL: none */
 	const char *paste;     /* the line to paste, NULL: none */
 	bool estimate;         /* what it assumes is not in the recording */
-	unsigned needs, avoid; /* enum vc_trait: not tried without all of these, with any of those */
+	unsigned needs, avoid; /* enum vc_trait: tried with all of these, and none of those */
 	/* (opt) Instead of the texts above: the batch in n parts of `each` samples. */
 	void (*split)(unsigned n, double each, struct vc_remedy_words *w);
 };

@@ -67,7 +67,8 @@ static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, siz
 	c->parts = 0;
 	for (size_t k = c->step.first; k < l->n && c->parts < VC_CHANGE_PARTS;
 	     k += c->step.every * c->step.stride) {
-		size_t end = k + c->step.every < l->n ? k + c->step.every : l->n, last = l->at[k].from;
+		size_t end = k + c->step.every < l->n ? k + c->step.every : l->n;
+		size_t last = l->at[k].from;
 		struct vc_layer all = { .from = l->at[k].from, .to = l->at[end - 1].to };
 		size_t output = vc_layers_output(&all, a, span);
 
@@ -124,7 +125,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 	int r = VC_OK;
 
 	*c = (struct vc_change){
-		.step.passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
+		.step = { .passes = 1 }, .parts = 1, .part = { { 0, 1 } },
+		.bytes = 1, .fp32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < s->opt->transform.n; i++)
 		r = one_transform(s->opt->transform.at[i], c, why, n);
 	if (r == VC_OK && !(c->step.passes >= 1 && c->step.passes <= 4096)) {

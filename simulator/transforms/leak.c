@@ -125,7 +125,7 @@ static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, stru
 }
 
 static const struct vc_transform facts = {
-	/* exact: the step that is repeated was recorded; that it stays the same is the question asked */
+	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },
 	.step = vc_step_unchanged,
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_names.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 #include "simulator/rewrite/shapes.h"
@@ -123,31 +124,24 @@ struct back {
 	bool adapted, input_first;  /* the gradient of the input came before that of the tensor */
 };
 
-static const char *file_at(const struct vc_resize *r, size_t block, uint32_t *site)
+static uint32_t site_of(const struct vc_resize *r, size_t block)
 {
-	*site = r->c.w->in[r->c.a.block[block].event].site;
-	return r->meta && *site && *site < r->meta->frames &&
-			       r->meta->frame[*site].file < r->meta->strings ?
-		       r->meta->string[r->meta->frame[*site].file] :
-		       NULL;
+	return r->c.w->in[r->c.a.block[block].event].site;
 }
 
 /* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what
  * they get whether they are trained or not. What is asked for next says it. */
 static bool goes_into_layer(const struct vc_resize *r, size_t x)
 {
-	static const char *const layer[] = { "modules/linear.py", "pytorch_utils.py",
-					    "modules/conv.py", NULL };
-	uint32_t own, site;
-	const char *file = file_at(r, x, &own);
+	const struct vc_meta *m = r->meta;
+	uint32_t own = site_of(r, x), site = own;
 
-	for (size_t i = x; file && i < r->c.a.n && i < x + NEAR; i++) {
-		file = file_at(r, i, &site);
-		for (int k = 0; file && layer[k]; k++)
-			if (strstr(file, layer[k]))
-				return true;
+	for (size_t i = x; m && site && site < m->frames && i < r->c.a.n && i < x + NEAR; i++) {
+		site = site_of(r, i);
+		if (vc_frame_roles(m, site, VC_NAME_PRODUCT | VC_NAME_CONV1D))
+			return true;
 		if (site != own && r->c.a.block[i].size > 512)
-			return !file;
+			return !site || site >= m->frames;
 	}
 	return true;
 }
@@ -206,11 +200,8 @@ static void backward(struct vc_resize *r, const struct vc_span *p)
 
 static bool is_layer(const struct vc_resize *r, size_t i)
 {
-	uint32_t site;
-	const char *file = file_at(r, i, &site);
-
-	return file && r->c.a.block[i].size > 512 &&
-	       (strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py"));
+	return r->c.a.block[i].size > 512 &&
+	       vc_frame_roles(r->meta, site_of(r, i), VC_NAME_LINEAR | VC_NAME_CONV1D);
 }
 
 /* What layer i takes: what came last before it and the layers one behind the other. */

@@ -36,36 +36,7 @@ static const struct { enum act act; struct vc_remedy remedy; } others[] = {
 };
 #define OTHERS (sizeof(others) / sizeof(*others))
 
-enum { MOST_CHANGES = 64 };
 struct change { enum act act; const struct vc_source_type *type; const struct vc_remedy *remedy; };
-
-/* Behind those that cost as much: the order of the tables stays. */
-static size_t insert(struct change *at, size_t n, struct change c)
-{
-	size_t i = n;
-
-	if (n == MOST_CHANGES)
-		return n;
-	for (; i && at[i - 1].remedy->cost > c.remedy->cost; i--)
-		at[i] = at[i - 1];
-	at[i] = c;
-	return n + 1;
-}
-
-static size_t all_changes(struct change at[MOST_CHANGES])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < OTHERS; i++)
-		n = insert(at, n, (struct change){ others[i].act, NULL, &others[i].remedy });
-	for (size_t i = 0; vc_transforms[i]; i++) {
-		const struct vc_transform *t = vc_transforms[i]->transform;
-
-		for (const struct vc_remedy *r = t ? t->remedies : NULL; r && r->kind; r++)
-			n = insert(at, n, (struct change){ TRANSFORM, vc_transforms[i], r });
-	}
-	return n;
-}
 
 /* ---- one change ---- */
 
@@ -362,27 +333,44 @@ static void keep(struct vc_advice *a, const struct vc_result *r)
 	a->high = r->high;
 }
 
+/* Appends the change to the n that help, if it does. */
+static size_t consider(struct asked *q, const struct vc_result *now, const struct change *c,
+		       struct vc_advice *out, size_t n)
+{
+	struct vc_advice a = { .kind = c->remedy->kind, .estimate = c->remedy->estimate };
+	struct vc_result then = { 0 };
+	struct vc_error err = { 0 };
+
+	snprintf(a.text, sizeof(a.text), "%s", c->remedy->text ? c->remedy->text : "");
+	snprintf(a.paste, sizeof(a.paste), "%s", c->remedy->paste ? c->remedy->paste : "");
+	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
+		return n;
+	if (vc_result_verdict(&then) < vc_result_verdict(now)) {
+		keep(&a, &then);
+		out[n++] = a;
+	}
+	vc_result_fini(&then);
+	return n;
+}
+
 static size_t helpful(struct asked *q, const struct vc_result *now,
 		      struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct change changes[MOST_CHANGES];
-	size_t all = all_changes(changes), n = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < all && n < VC_ADVICE_MOST; i++) {
-		const struct vc_remedy *c = changes[i].remedy;
-		struct vc_advice a = { .kind = c->kind, .estimate = c->estimate };
-		struct vc_result then = { 0 };
-		struct vc_error err = { 0 };
+	for (unsigned cost = 0; cost <= VC_COST_CARD; cost++) {
+		for (size_t i = 0; i < OTHERS; i++)
+			if (others[i].remedy.cost == cost)
+				n = consider(q, now, &(struct change){ others[i].act, NULL,
+								       &others[i].remedy }, out, n);
+		for (size_t i = 0; vc_transforms[i]; i++) {
+			const struct vc_remedy *r = vc_transforms[i]->remedies;
 
-		snprintf(a.text, sizeof(a.text), "%s", c->text ? c->text : "");
-		snprintf(a.paste, sizeof(a.paste), "%s", c->paste ? c->paste : "");
-		if (try_change(q, &changes[i], &then, &a, &err) < 0)
-			continue;
-		if (vc_result_verdict(&then) < vc_result_verdict(now)) {
-			keep(&a, &then);
-			out[n++] = a;
+			for (; r && r->kind; r++)
+				if (r->cost == cost)
+					n = consider(q, now, &(struct change){ TRANSFORM,
+						     vc_transforms[i], r }, out, n);
 		}
-		vc_result_fini(&then);
 	}
 	return n;
 }

@@ -16,7 +16,10 @@
 
 struct vc_input; /* common/io.h: bytes one may peek at, decompressed */
 struct vc_source;
-struct vc_transform; /* simulator/replay/transform.h */
+struct vc_margin;
+struct vc_step_change;
+struct vc_remedy;
+struct vc_whole; /* simulator/rewrite/rewrite.h */
 
 struct vc_source_type {
 	const char *name;
@@ -24,7 +27,16 @@ struct vc_source_type {
 	const struct vc_param *params; /* NULL: none */
 	size_t config_size;
 	size_t state_size;
-	const struct vc_transform *transform; /* transforms only: what it says of itself */
+
+	/* Transforms only; simulator/replay/transform.h. */
+	const struct vc_margin *margin; /* NULL: never measured, an answer with it is `unknown` */
+	/* (opt) Where some parameters need another margin. */
+	const struct vc_margin *(*margin_with)(const void *config);
+	/* What it does to a step; vc_step_unchanged; NULL: not known, so no time is predicted. */
+	void (*step)(const void *config, struct vc_step_change *c);
+	const struct vc_remedy *remedies; /* (opt) when it is good advice; ends with kind = NULL */
+	/* (opt) For those that must see the whole trace first; VC_WHOLE in rewrite.h. */
+	int (*rewrite)(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
 
 	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins.
 	 */

@@ -54,8 +54,8 @@ bool vc_transform_given(const struct vc_transform_use *u, const char *param)
 
 const struct vc_margin *vc_transform_margin(const struct vc_transform_use *u)
 {
-	const struct vc_transform *t = u->type->transform;
-	const struct vc_margin *m = t && t->margin_with ? t->margin_with(u->config) : NULL;
+	const struct vc_source_type *t = u->type;
+	const struct vc_margin *m = t->margin_with ? t->margin_with(u->config) : NULL;
 
-	return m ? m : t ? t->margin : NULL;
+	return m ? m : t->margin;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transform.h - what a transform says of itself, so that nobody else has to know its name: how far
- * off it may be, what it does to the time of a step, when it is good advice. */
+/* transform.h - what the row of a transform (struct vc_source_type) says of itself, so that nobody
+ * else has to know its name: how far off it may be, what it does to the time of a step, when it
+ * is good advice. */
 #ifndef VC_TRANSFORM_H
 #define VC_TRANSFORM_H
 
@@ -59,15 +60,6 @@ struct vc_remedy {
 	unsigned needs, avoid; /* enum vc_trait: tried with all of these, and none of those */
 	/* (opt) Instead of the texts above: the batch in n parts of `each` samples. */
 	void (*split)(unsigned n, double each, struct vc_remedy_words *w);
-};
-
-struct vc_transform {
-	const struct vc_margin *margin; /* NULL: never measured, an answer with it is `unknown` */
-	/* (opt) Where some parameters need another margin. */
-	const struct vc_margin *(*margin_with)(const void *config);
-	/* What it does to a step; vc_step_unchanged; NULL: not known, so no time is predicted. */
-	void (*step)(const void *config, struct vc_step_change *c);
-	const struct vc_remedy *remedies; /* (opt) when it is good advice; ends with kind = NULL */
 };
 
 /* The `step` of transforms that change memory alone. */

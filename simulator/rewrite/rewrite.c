@@ -41,15 +41,14 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 	return VC_OK;
 }
 
-long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
-		   struct vc_error *err)
+long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
 {
 	struct vc_whole *w = s->state;
 
 	if (!w->ready) {
 		int r = read_all(s, w, err);
 		if (r == VC_OK)
-			r = rewrite(s, w, err);
+			r = s->type->rewrite(s, w, err);
 		if (r < 0)
 			return r;
 		w->ready = true;

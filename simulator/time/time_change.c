@@ -21,11 +21,11 @@ static int one_transform(const char *text, struct vc_change *c, char *why, size_
 		snprintf(why, n, "%s", err.message);
 		return 1;
 	}
-	if (!u.type->transform || !u.type->transform->step) {
+	if (!u.type->step) {
 		snprintf(why, n, "what %s does to the kernels is not known", u.type->name);
 		return 1;
 	}
-	u.type->transform->step(u.config, &c->step);
+	u.type->step(u.config, &c->step);
 	return VC_OK;
 }
 

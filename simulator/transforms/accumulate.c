@@ -141,12 +141,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long accumulate_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			    struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 /* Each micro-batch takes one pass. */
 static void step(const void *config, struct vc_step_change *c)
 {
@@ -167,20 +161,14 @@ static const struct vc_remedy remedies[] = {
 	  .split = split },
 	{ .kind = NULL } };
 
-static const struct vc_transform facts = {
-	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
-	.step = step,
-	.remedies = remedies,
-};
-
 const struct vc_source_type vc_transform_accumulate = {
 	.name = "accumulate",
 	.summary = "gradient accumulation over micro-batches of the recorded size",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
+	.step = step,
+	.remedies = remedies,
 	.open = accumulate_open,
-	.next = accumulate_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -312,12 +312,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long checkpoint_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			    struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 static void step(const void *config, struct vc_step_change *c)
 {
 	const struct config *cfg = config;
@@ -335,20 +329,14 @@ static const struct vc_remedy remedies[] = {
 	  .paste = "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)" },
 	{ .kind = NULL } };
 
-static const struct vc_transform facts = {
-	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
-	.step = step,
-	.remedies = remedies,
-};
-
 const struct vc_source_type vc_transform_checkpoint = {
 	.name = "checkpoint",
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
+	.step = step,
+	.remedies = remedies,
 	.open = checkpoint_open,
-	.next = checkpoint_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

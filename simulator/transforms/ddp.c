@@ -88,23 +88,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long ddp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
-static const struct vc_transform facts = {
-	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
-};
-
 const struct vc_source_type vc_transform_ddp = {
 	.name = "ddp",
 	.summary = "DistributedDataParallel: gradient buckets",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
 	.open = ddp_open,
-	.next = ddp_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

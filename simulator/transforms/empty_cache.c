@@ -55,12 +55,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long empty_cache_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			     struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_CALL, .kind = "code", .params = "at=switches",
 	  .text = "empty the cache between training and evaluation",
@@ -70,20 +64,14 @@ static const struct vc_remedy remedies[] = {
 	  .paste = "torch.cuda.empty_cache()" },
 	{ .kind = NULL } };
 
-static const struct vc_transform facts = {
-	/* exact: the requests stay as recorded and the allocator is simulated */
-	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.remedies = remedies,
-};
-
 const struct vc_source_type vc_transform_empty_cache = {
 	.name = "empty_cache",
 	.summary = "call empty_cache() where phases meet",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
-	.next = empty_cache_next,
-	.close = vc_whole_close,
+	/* exact: the requests stay as recorded and the allocator is simulated */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+	.remedies = remedies,
+	VC_WHOLE(rewrite),
 };

@@ -326,11 +326,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return rc;
 }
 
-static long lora_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
 	  .avoid = VC_TRAIT_CONVOLUTIONAL,
@@ -339,25 +334,15 @@ static const struct vc_remedy remedies[] = {
 		   "target_modules='all-linear'))" },
 	{ .kind = NULL } };
 
-static const struct vc_transform lora = {
-	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
-	.remedies = remedies,
-};
-
-static const struct vc_transform qlora = {
-	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
-};
-
 const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
 	.params = lora_params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &lora,
+	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
+	.remedies = remedies,
 	.open = lora_open,
-	.next = lora_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };
 
 const struct vc_source_type vc_transform_qlora = {
@@ -365,9 +350,7 @@ const struct vc_source_type vc_transform_qlora = {
 	.summary = "low-rank adapters over 4-bit weights",
 	.params = qlora_params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &qlora,
+	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
 	.open = lora_open,
-	.next = lora_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -287,23 +287,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return rc;
 }
 
-static long pp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
-static const struct vc_transform facts = {
-	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
-};
-
 const struct vc_source_type vc_transform_pp = {
 	.name = "pp",
 	.summary = "pipeline parallel: one stage of several (an estimate)",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
 	.open = pp_open,
-	.next = pp_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

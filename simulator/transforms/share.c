@@ -116,24 +116,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long share_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
-static const struct vc_transform facts = {
-	/* exact: what the others hold is what the parameters say they hold */
-	.margin = &(const struct vc_margin){ 0 },
-};
-
 const struct vc_source_type vc_transform_share = {
 	.name = "share",
 	.summary = "several such processes on one card",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	/* exact: what the others hold is what the parameters say they hold */
+	.margin = &(const struct vc_margin){ 0 },
 	.open = share_open,
-	.next = share_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

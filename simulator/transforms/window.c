@@ -89,24 +89,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long window_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
-static const struct vc_transform facts = {
-	/* exact: nothing but the recording is replayed */
-	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-};
-
 const struct vc_source_type vc_transform_window = {
 	.name = "window",
 	.summary = "only a part of the recording: some events or some iterations",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
-	.next = window_next,
-	.close = vc_whole_close,
+	/* exact: nothing but the recording is replayed */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+	VC_WHOLE(rewrite),
 };

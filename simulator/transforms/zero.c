@@ -555,11 +555,6 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return rc == VC_OK ? vc_whole_processes(s, w, c->ranks, err) : rc;
 }
 
-static long zero_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 /* The gathers of stage 3 on streams of their own break the cache up more than is predicted. */
 static const struct vc_margin *margin_with(const void *config)
 {
@@ -574,20 +569,14 @@ static const struct vc_remedy remedies[] = {
 	  .paste = "{\"zero_optimization\": {\"stage\": 2}}" },
 	{ .kind = NULL } };
 
-static const struct vc_transform facts = {
-	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
-	.margin_with = margin_with,
-	.remedies = remedies,
-};
-
 const struct vc_source_type vc_transform_zero = {
 	.name = "zero",
 	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.transform = &facts,
+	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
+	.margin_with = margin_with,
+	.remedies = remedies,
 	.open = zero_open,
-	.next = zero_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -167,9 +167,8 @@ static long double_sizes(struct vc_source *s, struct vc_event *ev, size_t cap, s
 static void traces_in_memory_feed_chains_of_transforms(void **unused)
 {
 	static const struct vc_margin none = { 0 };
-	static const struct vc_transform exact = { .margin = &none };
 	static const struct vc_source_type twice = { .name = "twice", .next = double_sizes,
-						    .transform = &exact };
+						    .margin = &none };
 	struct vc_transform_use use;
 	struct vc_error err = { 0 };
 	struct vc_trace t, u = { 0 };

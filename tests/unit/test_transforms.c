@@ -366,16 +366,16 @@ static void steps_change_as_their_rows_say(void **unused)
 
 	(void)unused;
 	assert_int_equal(vc_transform_parse(&u, "accumulate:micro=3", &err), VC_OK);
-	u.type->transform->step(u.config, &c);
+	u.type->step(u.config, &c);
 	assert_true(c.passes == 3 && !c.recompute);
 	assert_int_equal(vc_transform_parse(&u, "checkpoint:stride=2,first=1", &err), VC_OK);
-	u.type->transform->step(u.config, &c);
+	u.type->step(u.config, &c);
 	assert_true(c.recompute && c.every == 1 && c.stride == 2 && c.first == 1 && !c.count);
 	assert_int_equal(vc_transform_parse(&u, "window", &err), VC_OK);
-	u.type->transform->step(u.config, &c);
+	u.type->step(u.config, &c);
 	assert_true(c.passes == 3);
 	assert_int_equal(vc_transform_parse(&u, "fsdp", &err), VC_OK);
-	assert_null(u.type->transform->step); /* its collectives take a time nobody knows */
+	assert_null(u.type->step); /* its collectives take a time nobody knows */
 }
 
 int main(void)

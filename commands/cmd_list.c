@@ -8,7 +8,7 @@
 #include "common/param.h"
 #include "simulator/replay/model.h"
 #include "simulator/replay/observer.h"
-#include "simulator/replay/source.h"
+#include "simulator/replay/transform.h"
 #include "visualize/sink.h"
 
 static void row(struct vc_output *o, const char *name, const char *summary)
@@ -107,6 +107,10 @@ static void explain_plug(struct vc_output *out, const char *socket, struct plug 
 		return;
 	vc_output_text(out, "\nParameters:\n");
 	for (const struct vc_param *a = p.params; a->name; a++) {
+		if (a->type == VC_P_ALIAS) {
+			vc_output_printf(out, "  %-20s %s\n", a->name, a->help);
+			continue;
+		}
 		vc_output_printf(out, "  %-20s %s [%s]", a->name, a->help, a->fallback);
 		if (a->choices)
 			vc_output_printf(out, " (%s)", a->choices);

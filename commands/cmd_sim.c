@@ -407,7 +407,7 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_bytes(e, NULL, "    free on the device", o->device_free);
 	vc_emit_end(e);
 	if (o->message && *o->message)
-		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);
+		vc_emit_line(e, "\n%s would say:\n  %s", r->info.owner, o->message);
 	vc_emit_array(e, NULL, "Who holds the memory:");
 	for (size_t i = 0; i < o->holders && i < 8; i++) {
 		vc_emit_object(e, NULL, NULL);

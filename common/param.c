@@ -128,6 +128,8 @@ static int set_one(const struct vc_param *p, void *cfg, const char *value, struc
 				       VC_PARAM_TEXT - 1);
 		memcpy(field, value, strlen(value) + 1);
 		break;
+	case VC_P_ALIAS:
+		break;
 	}
 	return r < 0 ? vc_wrap(err, "%s", p->name) : VC_OK;
 }
@@ -182,30 +184,47 @@ static int unknown(const struct vc_param *table, const char *name, struct vc_err
 		       : "no parameter is called '%s' (it takes none)", name, n ? names[0] : "");
 }
 
-static int set_pair(const struct vc_param *table, void *cfg, char *pair, struct vc_error *err)
+const struct vc_param *vc_param_find(const struct vc_param *table, const char *name)
 {
-	const struct vc_param *p = table;
+	for (const struct vc_param *p = table; p && p->name; p++)
+		if (!strcmp(p->name, name))
+			return p->type == VC_P_ALIAS ? vc_param_find(table, p->choices) : p;
+	return NULL;
+}
+
+static int set_pair(const struct vc_param *table, void *cfg, char *pair, uint64_t *given,
+		    struct vc_error *err)
+{
 	char *eq = strchr(pair, '=');
 
 	if (eq)
 		*eq++ = '\0';
-	while (p && p->name && strcmp(p->name, pair))
-		p++;
-	if (!p || !p->name)
+	const struct vc_param *p = vc_param_find(table, pair);
+	if (!p)
 		return unknown(table, pair, err);
 	if (!eq && p->type != VC_P_BOOL)
 		return vc_fail(err, VC_EUSAGE, "%s wants a value (%s=%s)", p->name, p->name,
 			       p->fallback);
+	*given |= UINT64_C(1) << (p - table);
 	return set_one(p, cfg, eq ? eq : "true", err);
 }
 
 int vc_params_parse(const struct vc_param *table, void *cfg, const char *text, struct vc_error *err)
 {
+	uint64_t given;
+
+	return vc_params_read(table, cfg, text, &given, err);
+}
+
+int vc_params_read(const struct vc_param *table, void *cfg, const char *text, uint64_t *given,
+		   struct vc_error *err)
+{
 	char copy[4096];
 	char *save = NULL;
 
+	*given = 0;
 	for (const struct vc_param *p = table; p && p->name; p++)
-		if (set_one(p, cfg, p->fallback, err) < 0)
+		if (p->type != VC_P_ALIAS && set_one(p, cfg, p->fallback, err) < 0)
 			return vc_wrap(err, "default");
 	if (!text)
 		return VC_OK;
@@ -214,7 +233,7 @@ int vc_params_parse(const struct vc_param *table, void *cfg, const char *text, s
 			       sizeof(copy) - 1);
 	memcpy(copy, text, strlen(text) + 1);
 	for (char *kv = strtok_r(copy, ",", &save); kv; kv = strtok_r(NULL, ",", &save)) {
-		int r = set_pair(table, cfg, kv, err);
+		int r = set_pair(table, cfg, kv, given, err);
 
 		if (r < 0)
 			return r;

@@ -15,6 +15,7 @@ enum vc_param_type {
 	VC_P_REAL, /* double */
 	VC_P_TEXT, /* char[VC_PARAM_TEXT], copied */
 	VC_P_ENUM, /* uint64_t, index into `choices` */
+	VC_P_ALIAS, /* no field: another name of the parameter in `choices` */
 };
 
 #define VC_PARAM_TEXT 256
@@ -25,14 +26,23 @@ struct vc_param {
 	size_t offset;          /* of the field in the owner's config struct */
 	const char *fallback;   /* default, as the user would have typed it */
 	const char *help;       /* one line, no full stop */
-	const char *choices;    /* VC_P_ENUM: "first,best,worst" */
+	const char *choices;    /* VC_P_ENUM: "first,best,worst"; VC_P_ALIAS: what it stands for */
 };
 
+/* A name from before, which stays accepted: a row of its own behind the one it stands for. */
+#define VC_PARAM_ALIAS(old, name) \
+	{ old, VC_P_ALIAS, 0, NULL, "another name of " name, name }
 #define VC_PARAM_END { NULL, VC_P_BOOL, 0, NULL, NULL, NULL }
+
+/* The row called `name`, or the row that this is an alias of; NULL: there is none. */
+const struct vc_param *vc_param_find(const struct vc_param *table, const char *name);
 
 /* Fill `cfg` with the defaults, then with "name=value,name=value" (NULL: defaults only). */
 int vc_params_parse(const struct vc_param *table, void *cfg, const char *text,
 		    struct vc_error *err);
+/* The same; bit i of *given says that `text` names row i. */
+int vc_params_read(const struct vc_param *table, void *cfg, const char *text, uint64_t *given,
+		   struct vc_error *err);
 
 /* "8G 8GiB 96MiB 512K 1073741824 1.5GB": K M G T and KiB.. are powers of 1024, KB MB GB TB of 1000.
  * No sign, overflow refused. */

@@ -2,7 +2,7 @@
 /* cublas.c - libcublas: handles, modes, and matrix products that take their modelled time.
  *
  * cuBLAS takes no device memory of its own here because PyTorch hands it a workspace from its own
- * allocator (8.125 MiB, 32 MiB on compute capability 9.x) before the first product. */
+ * allocator before the first product (common/torch_sizes.def). */
 #include "nullgpu/null.h"
 
 #include <stdlib.h>

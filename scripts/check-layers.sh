@@ -10,12 +10,11 @@ nullgpu/*                 common/error.h nullgpu/
 simulator/models/*        common/ simulator/replay/model.h simulator/replay/device.h simulator/models/
 simulator/sources/*       common/ simulator/replay/source.h simulator/sources/
 simulator/observers/*     common/ simulator/replay/observer.h simulator/replay/result.h simulator/observers/
-simulator/replay/*.h      common/ simulator/replay/ simulator/models/models.def simulator/sources/sources.def simulator/transforms/transforms.def simulator/observers/observers.def
 simulator/replay/registry.c common/ simulator/replay/ simulator/models/models.def simulator/sources/sources.def simulator/transforms/transforms.def simulator/observers/observers.def
 simulator/replay/*        common/ simulator/replay/
 simulator/anatomy/*       common/ simulator/replay/source.h simulator/replay/memo.h simulator/anatomy/
 simulator/rewrite/*       common/ simulator/replay/source.h simulator/replay/memo.h simulator/anatomy/ simulator/rewrite/
-simulator/transforms/*    common/ simulator/replay/source.h simulator/anatomy/ simulator/rewrite/ simulator/transforms/
+simulator/transforms/*    common/ simulator/replay/source.h simulator/replay/transform.h simulator/anatomy/ simulator/rewrite/ simulator/transforms/
 simulator/predict/*       common/ simulator/replay/ simulator/anatomy/ simulator/predict/
 simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator/rewrite/ simulator/predict/ simulator/session/
 simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/

@@ -67,7 +67,7 @@ FUZZ_CC = clang -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"fuzz"' -I. -g 
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZ_FLAGS = -max_total_time=$(FUZZ_TIME) -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1
 $(BUILD)/tests/fuzz-source: $(sort $(wildcard common/*.c simulator/sources/*.c)) simulator/replay/source.c \
-		tests/fuzz/fuzz_source.c tests/fuzz/sources_alone.c
+		simulator/replay/transform.c tests/fuzz/fuzz_source.c tests/fuzz/sources_alone.c
 $(BUILD)/tests/fuzz-texts: $(sort $(wildcard common/*.c)) commands/cmd_plot_lines.c simulator/replay/result.c \
 		simulator/advise/explain.c simulator/advise/explain_formats.c simulator/advise/diagnose.c \
 		simulator/models/torch_conf.c simulator/models/torch_rules.c tests/fuzz/fuzz_texts.c
@@ -88,4 +88,5 @@ check-transforms: all ## what transforms predict against the change really made 
 	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(TRANSFORMS_CACHE)' \
 		tests/transforms/record.sh | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
 TESTS += tests/transforms/recorded.sh
+TESTS += tests/extending/extending.sh
 .PHONY: check-transforms

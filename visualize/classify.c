@@ -1,41 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* classify.c - what blocks are for, from labels, call sites and lifetimes. */
 #include "visualize/classify.h"
+#include "common/torch_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What a frame's function or file says. */
-enum hint { H_OPTIMIZER = 1, H_BACKWARD = 2, H_FORWARD = 4, H_SETUP = 8, H_WORKSPACE = 16 };
-
-/* Fragments of function and file names as PyTorch, torchvision, transformers and Megatron write
- * them; a fragment with '=' in front must be the whole name. */
-static const struct { const char *text; uint8_t hint;
-} hints[] = {
-	{ "/optim/", H_OPTIMIZER },
-	{ "\\optim\\", H_OPTIMIZER },
-	{ "optimizer", H_OPTIMIZER },
-	{ "_multi_tensor_adam", H_OPTIMIZER },
-	{ "=_init_group", H_OPTIMIZER },
-	{ "adamw.py", H_OPTIMIZER },
-	{ "backward", H_BACKWARD },
-	{ "autograd/graph.py", H_BACKWARD },
-	{ "autograd::Engine", H_BACKWARD },
-	{ "autograd\\graph.py", H_BACKWARD },
-	{ "=forward", H_FORWARD },
-	{ "=_call_impl", H_FORWARD },
-	{ "nn/functional.py", H_FORWARD },
-	{ "nn\\functional.py", H_FORWARD },
-	{ "=_apply", H_SETUP },
-	{ "=load_state_dict", H_SETUP },
-	{ "=from_pretrained", H_SETUP },
-	{ "=reset_parameters", H_SETUP },
-	{ "=to", H_SETUP },
-	{ "=cuda", H_SETUP },
-	{ "workspace", H_WORKSPACE },
-	{ "Workspace", H_WORKSPACE },
-};
 
 /* Labels that name a category outright. */
 static const struct { const char *text; enum vc_slot slot;
@@ -51,38 +21,33 @@ static const struct { const char *text; enum vc_slot slot;
 	{ "workspace", VC_SLOT_WORKSPACES },
 };
 
-static uint8_t hint_of(const char *text)
-{
-	uint8_t found = 0;
-
-	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
-		if (hints[i].text[0] == '=' ? !strcmp(text, hints[i].text + 1) :
-		    !!strstr(text, hints[i].text))
-			found |= hints[i].hint;
-	return found;
-}
-
 /* Hints of every call site: its own frame's and its callers'. NULL without sites or memory. */
-static uint8_t *site_hints(const struct vc_meta *m)
+static uint32_t *site_hints(const struct vc_meta *m)
 {
-	uint8_t *of_string, *of_site;
+	const uint32_t asked = VC_NAME_HINT_OPTIMIZER | VC_NAME_HINT_BACKWARD |
+			       VC_NAME_HINT_FORWARD | VC_NAME_HINT_SETUP | VC_NAME_HINT_WORKSPACE;
+	uint32_t *of_file, *of_function, *of_site;
 
 	if (!m || m->frames < 2 || !m->strings)
 		return NULL;
-	of_string = calloc(m->strings, 1);
-	of_site = calloc(m->frames, 1);
-	for (size_t i = 0; of_string && i < m->strings; i++)
-		of_string[i] = hint_of(m->string[i]);
-	for (size_t i = 1; of_string && of_site && i < m->frames; i++) {
+	of_file = calloc(m->strings, sizeof(*of_file));
+	of_function = calloc(m->strings, sizeof(*of_function));
+	of_site = calloc(m->frames, sizeof(*of_site));
+	for (size_t i = 0; of_file && of_function && i < m->strings; i++) {
+		of_file[i] = vc_torch_roles(m->string[i], "", asked);
+		of_function[i] = vc_torch_roles("", m->string[i], asked);
+	}
+	for (size_t i = 1; of_file && of_function && of_site && i < m->frames; i++) {
 		const struct vc_frame *f = &m->frame[i];
 		if (f->parent < i)
 			of_site[i] = of_site[f->parent];
 		if (f->function < m->strings)
-			of_site[i] |= of_string[f->function];
+			of_site[i] |= of_function[f->function];
 		if (f->file < m->strings)
-			of_site[i] |= of_string[f->file] & (uint8_t)~H_SETUP;
+			of_site[i] |= of_file[f->file];
 	}
-	free(of_string);
+	free(of_file);
+	free(of_function);
 	return of_site;
 }
 
@@ -96,23 +61,23 @@ static enum vc_slot by_label(const struct vc_meta *m, uint32_t label)
 	return VC_SLOTS;
 }
 
-static enum vc_slot by_hints(const struct vc_life *l, uint8_t h)
+static enum vc_slot by_hints(const struct vc_life *l, uint32_t h)
 {
 	bool to_the_end = l->died == UINT64_MAX || l->outlasts;
 
-	if (h & H_WORKSPACE)
+	if (h & VC_NAME_HINT_WORKSPACE)
 		return VC_SLOT_WORKSPACES;
 	if (l->at_start) /* nobody saw it being made: what is there before the first step */
 		return VC_SLOT_WEIGHTS;
 	if (l->lifetime == VC_LIFE_SHORT)
 		return h ? VC_SLOT_TEMPORARIES : VC_SLOT_OTHER;
-	if (h & H_OPTIMIZER)
+	if (h & VC_NAME_HINT_OPTIMIZER)
 		return to_the_end ? VC_SLOT_OPTIMIZER : VC_SLOT_TEMPORARIES;
-	if (h & H_BACKWARD)
+	if (h & VC_NAME_HINT_BACKWARD)
 		return VC_SLOT_GRADIENTS;
-	if (h & H_SETUP && to_the_end)
+	if (h & VC_NAME_HINT_SETUP && to_the_end)
 		return VC_SLOT_WEIGHTS;
-	return h & H_FORWARD ? VC_SLOT_ACTIVATIONS : VC_SLOT_OTHER;
+	return h & VC_NAME_HINT_FORWARD ? VC_SLOT_ACTIVATIONS : VC_SLOT_OTHER;
 }
 
 static enum vc_slot by_lifetime(const struct vc_life *l)
@@ -185,7 +150,7 @@ static bool recognised(struct vc_classes *c)
 
 int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_error *err)
 {
-	uint8_t *hint = site_hints(r->meta);
+	uint32_t *hint = site_hints(r->meta);
 
 	*c = (struct vc_classes){ .r = r };
 	c->of_life = malloc(r->lives.n + 1);
@@ -199,7 +164,7 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 		enum vc_slot slot = by_label(r->meta, l->label);
 		if (slot == VC_SLOTS)
 			slot = by_purpose(l);
-		uint8_t h = hint && l->site < r->meta->frames ? hint[l->site] : 0;
+		uint32_t h = hint && l->site < r->meta->frames ? hint[l->site] : 0;
 		c->of_life[i] = (uint8_t)(slot < VC_SLOTS ? slot : by_hints(l, h));
 	}
 	c->categories = recognised(c);

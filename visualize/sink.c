@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;
+#include "visualize/sinks/sinks.def"
+#undef VC_SINK
 const struct vc_sink_type *const vc_sinks[] = {
 #define VC_SINK(id) &vc_sink_##id,
 #include "visualize/sinks/sinks.def"

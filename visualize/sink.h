@@ -25,9 +25,6 @@ struct vc_sink_type {
 		     struct vc_output *out, struct vc_error *err);
 };
 
-#define VC_SINK(id) extern const struct vc_sink_type vc_sink_##id;
-#include "visualize/sinks/sinks.def"
-#undef VC_SINK
 extern const struct vc_sink_type *const vc_sinks[]; /* NULL-terminated */
 const struct vc_sink_type *vc_sink_by_name(const char *name);
 const struct vc_sink_type *vc_sink_by_extension(const char *path); /* from "x.svg" */

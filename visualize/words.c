@@ -45,8 +45,8 @@ void vc_run_text(const struct vc_result *r, char *buf, size_t cap)
 	const struct vc_run_info *i = &r->info;
 
 	snprintf(buf, cap, "simulated: ");
-	if (i->model && !strcmp(i->model, "torch"))
-		append(buf, cap, "PyTorch %s allocator", i->torch ? i->torch : "");
+	if (i->owner && i->torch)
+		append(buf, cap, "%s %s allocator", i->owner, i->torch);
 	else
 		append(buf, cap, "model %s", i->model ? i->model : "unknown");
 	append(buf, cap, ", %s", i->conf && *i->conf ? i->conf : "default settings");
@@ -65,7 +65,7 @@ void vc_conf_text(const struct vc_result *r, char *buf, size_t cap)
 {
 	const char *conf = r->info.conf;
 
-	if (r->info.model && strcmp(r->info.model, "torch"))
+	if (r->info.model && !r->info.torch)
 		snprintf(buf, cap, "model %s", r->info.model);
 	else
 		snprintf(buf, cap, "PYTORCH_CUDA_ALLOC_CONF=%s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.c - see advice.h. One row per change, cheapest first. */
+/* advice.c - see advice.h. Changes are tried from cheap to costly. */
 #include "simulator/advise/advice.h"
 
 #include <stdio.h>
@@ -8,7 +8,9 @@
 
 #include "common/emit.h"
 #include "common/largest.h"
+#include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/transform.h"
 #include "simulator/session/whatif.h"
 
 /* The band of the card within which nothing is said: README, "recommended" of fit lies in it. */
@@ -17,52 +19,24 @@
 /* Searching a batch replays some twenty times. */
 #define MOST_EVENTS 300000u
 
-enum act { CONF, TRANSFORM, ACCUMULATE, BATCH, CARD };
+enum act { CONF, TRANSFORM, BATCH, CARD };
 
-static const struct change {
-	enum act act;
-	const char *kind, *text, *how, *paste;
-	bool estimate; /* what the transform assumes is not in the recording */
-} changes[] = {
-	{ CONF, "conf", "let segments grow instead of lying side by side",
-	  "expandable_segments:True", NULL, false },
-	{ CONF, "conf", "keep large blocks whole", "max_split_size_mb:128", NULL, false },
-	{ CONF, "conf", "give cached memory back before the card is full",
-	  "garbage_collection_threshold:0.8", NULL, false },
-	{ CONF, "conf", "round sizes up so that freed blocks fit again",
-	  "roundup_power2_divisions:4", NULL, false },
-	{ TRANSFORM, "code", "empty the cache between training and evaluation",
-	  "empty_cache:at=switches", "torch.cuda.empty_cache()", false },
-	{ TRANSFORM, "code", "empty the cache before each iteration (slower)",
-	  "empty_cache:at=iterations", "torch.cuda.empty_cache()", false },
-	{ TRANSFORM, "code", "give back cached memory at a limit below the card's",
-	  "fraction:f=0.95", "torch.cuda.set_per_process_memory_fraction(0.95)", false },
-	{ TRANSFORM, "code", "a fused optimizer step, without temporaries",
-	  "optimizer:to=adamw,step=fused",
-	  "optimizer = torch.optim.AdamW(model.parameters(), fused=True)", true },
-	{ ACCUMULATE, "code", "gradient accumulation: the same batch in smaller parts", NULL, NULL,
-	  true },
-	{ TRANSFORM, "code", "activation checkpointing (about a third more time per step)",
-	  "checkpoint", "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
-	  true },
-	{ TRANSFORM, "code", "an optimizer with 8-bit states", "optimizer:to=adam8bit",
-	  "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())", true },
-	{ TRANSFORM, "code", "an optimizer with factored states", "optimizer:to=adafactor",
-	  "optimizer = torch.optim.Adafactor(model.parameters())", true },
-	{ TRANSFORM, "code", "activations wait in host memory (slower)", "offload",
-	  "with torch.autograd.graph.save_on_cpu(pin_memory=True): loss = model(x)", true },
-	{ TRANSFORM, "code", "autocast to bf16", "precision:to=amp",
-	  "with torch.autocast('cuda', torch.bfloat16): loss = model(x)", true },
-	{ TRANSFORM, "code", "low-rank adapters instead of full training", "lora",
-	  "model = peft.get_peft_model(model, peft.LoraConfig(r=8, target_modules='all-linear'))",
-	  true },
-	{ TRANSFORM, "hardware", "two cards with ZeRO stage 2", "zero:stage=2,ranks=2",
-	  "{\"zero_optimization\": {\"stage\": 2}}", true },
-	{ TRANSFORM, "hardware", "two cards with FSDP", "fsdp:ranks=2",
-	  "torch.distributed.fsdp.fully_shard(model)", true },
-	{ BATCH, "batch", "a smaller batch", NULL, NULL, true },
-	{ CARD, "hardware", "a larger card", NULL, NULL, false },
+/* Those of transforms stand in their own rows (simulator/transforms/). */
+static const struct { enum act act; struct vc_remedy remedy; } others[] = {
+	{ CONF, { .kind = "conf", .text = "let segments grow instead of lying side by side",
+		  .params = "expandable_segments:True" } },
+	{ CONF, { .kind = "conf", .text = "keep large blocks whole",
+		  .params = "max_split_size_mb:128" } },
+	{ CONF, { .kind = "conf", .text = "give cached memory back before the card is full",
+		  .params = "garbage_collection_threshold:0.8" } },
+	{ CONF, { .kind = "conf", .text = "round sizes up so that freed blocks fit again",
+		  .params = "roundup_power2_divisions:4" } },
+	{ BATCH, { VC_COST_BATCH, "batch", "a smaller batch", .estimate = true } },
+	{ CARD, { VC_COST_CARD, "hardware", "a larger card", .estimate = false } },
 };
+#define OTHERS (sizeof(others) / sizeof(*others))
+
+struct change { enum act act; const struct vc_source_type *type; const struct vc_remedy *remedy; };
 
 /* ---- one change ---- */
 
@@ -72,8 +46,7 @@ struct asked {
 	enum vc_verdict now; /* of the run in question */
 	struct vc_batch batch;
 	bool batch_tried;
-	bool trains; /* iterations with gradients were found: changes to them can be advised */
-	bool casts, convolutional; /* under autocast already; hardly a layer is linear */
+	unsigned traits; /* enum vc_trait */
 };
 
 /* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
@@ -85,14 +58,6 @@ static bool is_sure(const struct vc_plan *p, const struct vc_result *r)
 	       (!r->has_interval || !p->capacity || r->high + beside <= p->capacity);
 }
 
-static const char *file_at(const struct vc_session *s, const struct vc_event *e)
-{
-	const struct vc_frame *f =
-		e->site && e->site < s->rec->meta->frames ? &s->rec->meta->frame[e->site] : NULL;
-
-	return f && f->file < s->rec->meta->strings ? s->rec->meta->string[f->file] : "";
-}
-
 /* A copy of half of a weight's size where a layer is called: autocast's. */
 static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 {
@@ -102,8 +67,8 @@ static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 	return false;
 }
 
-/* What the recording shows: training at all (the transforms that change it find something to
- * change in any program that repeats itself), autocast, linear layers. */
+/* Training at all: the transforms that change it find something to change in any program that
+ * repeats itself. */
 static void read_traits(struct asked *q)
 {
 	const struct vc_session *s = q->s;
@@ -112,13 +77,14 @@ static void read_traits(struct asked *q)
 
 	if (vc_anatomy_of(&a, &s->rec->trace, s->rec->device->device, NULL) < 0)
 		return;
-	q->trains = a.iterations && a.confidence >= 0.5 && (a.gradients || a.states) &&
+	bool trains = a.iterations && a.confidence >= 0.5 && (a.gradients || a.states) &&
 		    (a.gradients + a.states) * 50 >= a.parameters;
-	for (size_t i = 0; q->trains && i < a.n; i++) {
-		const char *file = file_at(s, &s->rec->trace.ev[a.block[i].event]);
-		bool is_linear =
-			strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py");
-		bool is_layer = is_linear || strstr(file, "modules/conv.py");
+
+	for (size_t i = 0; trains && i < a.n; i++) {
+		uint32_t site = s->rec->trace.ev[a.block[i].event].site;
+		uint32_t name = vc_frame_roles(s->rec->meta, site,
+					       VC_NAME_LINEAR | VC_NAME_CONV1D | VC_NAME_CONV);
+		bool is_linear = name & (VC_NAME_LINEAR | VC_NAME_CONV1D), is_layer = name != 0;
 
 		linear += is_linear;
 		layers += is_layer;
@@ -128,22 +94,21 @@ static void read_traits(struct asked *q)
 				 s->rec->trace.ev[a.block[i + 1].event].site &&
 			 is_cast(&a, a.block[i].size);
 	}
-	q->casts = casts > 1;
-	q->convolutional = layers > 0 && linear * 4 < layers;
+	q->traits = (trains ? VC_TRAIT_TRAINS : 0u) | (casts > 1 ? VC_TRAIT_CASTS : 0u) |
+		    (layers > 0 && linear * 4 < layers ? VC_TRAIT_CONVOLUTIONAL : 0u);
 	vc_anatomy_fini(&a);
 }
 
-/* Is the change made already, or is there nothing to make it to? */
-static bool is_idle(const struct asked *q, const char *transform)
+static bool is_made(const struct asked *q, const struct vc_source_type *type)
 {
-	size_t n = strcspn(transform, ":");
+	struct vc_error ignored = { 0 };
+	struct vc_transform_use u;
 
 	for (size_t i = 0; i < q->p->transform.n; i++)
-		if (!strncmp(q->p->transform.at[i], transform, n) &&
-		    strcspn(q->p->transform.at[i], ":") == n)
+		if (vc_transform_parse(&u, q->p->transform.at[i], &ignored) == VC_OK &&
+		    u.type == type)
 			return true;
-	return (q->casts && !strncmp(transform, "precision", n)) ||
-	       (q->convolutional && !strncmp(transform, "lora", n));
+	return false;
 }
 
 static int try_transform(const struct asked *q, const char *text, struct vc_result *out,
@@ -191,9 +156,9 @@ static struct vc_batch *batch_of(struct asked *q, struct vc_error *err)
 	return q->batch.open ? &q->batch : NULL;
 }
 
-/* Two parts, then four, ...: the first that fits. */
-static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advice *a,
-			  struct vc_error *err)
+/* The batch in two parts, then four, ...: the first that fits. */
+static int try_split(struct asked *q, const struct change *c, struct vc_result *out,
+		     struct vc_advice *a, struct vc_error *err)
 {
 	struct vc_batch *b = batch_of(q, err);
 
@@ -202,22 +167,20 @@ static int try_accumulate(struct asked *q, struct vc_result *out, struct vc_advi
 	for (unsigned k = 2;
 	     k <= 16 && b->value / k >= 1 && (double)(uint64_t)(b->value / k) * k == b->value;
 	     k *= 2) {
-		char text[32];
+		struct vc_remedy_words w;
+		char text[96];
 		int r;
 
-		snprintf(text, sizeof(text), "accumulate:k=%u", k);
+		c->remedy->split(k, b->value / k, &w);
+		snprintf(text, sizeof(text), "%s:%s", c->type->name, w.params);
 		r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err);
 		if (r < 0)
 			return r;
 		if (vc_result_verdict(out) == VC_FITS) {
-			snprintf(a->text, sizeof(a->text),
-				 "gradient accumulation: %u parts of %.15g", k, b->value / k);
+			memcpy(a->text, w.text, sizeof(a->text));
+			memcpy(a->paste, w.paste, sizeof(a->paste));
 			snprintf(a->how, sizeof(a->how), "--set %s=%.15g -x %s", b->name,
 				 b->value / k, text);
-			snprintf(a->paste, sizeof(a->paste),
-				 "(loss / %u).backward()  # step and zero_grad every %u batches "
-				 "of %.15g",
-				 k, k, b->value / k);
 			return VC_OK;
 		}
 		vc_result_fini(out);
@@ -322,24 +285,31 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 	}
 }
 
+static int try_row(struct asked *q, const struct change *c, struct vc_result *out,
+		   struct vc_advice *a, struct vc_error *err)
+{
+	const struct vc_remedy *r = c->remedy;
+	char text[128];
+
+	if ((q->traits & r->needs) != r->needs || q->traits & r->avoid || is_made(q, c->type))
+		return vc_fail(err, VC_ENOSUP,
+			       "it is there already, or there is nothing to change");
+	if (r->split)
+		return try_split(q, c, out, a, err);
+	snprintf(text, sizeof(text), "%s%s%s", c->type->name, r->params ? ":" : "",
+		 r->params ? r->params : "");
+	snprintf(a->how, sizeof(a->how), "-x %s", text);
+	return try_transform(q, text, out, err);
+}
+
 static int try_change(struct asked *q, const struct change *c, struct vc_result *out,
 		      struct vc_advice *a, struct vc_error *err)
 {
 	switch (c->act) {
 	case CONF:
-		return try_conf(q, c->how, out, a, err);
+		return try_conf(q, c->remedy->params, out, a, err);
 	case TRANSFORM:
-		if (c->estimate && !q->trains)
-			return vc_fail(err, VC_ENOSUP, "nothing in it looks like training");
-		if (is_idle(q, c->how))
-			return vc_fail(err, VC_ENOSUP,
-				       "it is there already, or there is nothing to change");
-		snprintf(a->how, sizeof(a->how), "-x %s", c->how);
-		return try_transform(q, c->how, out, err);
-	case ACCUMULATE:
-		if (!q->trains)
-			return vc_fail(err, VC_ENOSUP, "nothing in it looks like training");
-		return try_accumulate(q, out, a, err);
+		return try_row(q, c, out, a, err);
 	case BATCH:
 		return try_batch(q, out, a, err);
 	case CARD:
@@ -358,26 +328,44 @@ static void keep(struct vc_advice *a, const struct vc_result *r)
 	a->high = r->high;
 }
 
+/* Appends the change to the n that help, if it does. */
+static size_t consider(struct asked *q, const struct vc_result *now, const struct change *c,
+		       struct vc_advice *out, size_t n)
+{
+	struct vc_advice a = { .kind = c->remedy->kind, .estimate = c->remedy->estimate };
+	struct vc_result then = { 0 };
+	struct vc_error err = { 0 };
+
+	snprintf(a.text, sizeof(a.text), "%s", c->remedy->text ? c->remedy->text : "");
+	snprintf(a.paste, sizeof(a.paste), "%s", c->remedy->paste ? c->remedy->paste : "");
+	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
+		return n;
+	if (vc_result_verdict(&then) < vc_result_verdict(now)) {
+		keep(&a, &then);
+		out[n++] = a;
+	}
+	vc_result_fini(&then);
+	return n;
+}
+
 static size_t helpful(struct asked *q, const struct vc_result *now,
 		      struct vc_advice out[VC_ADVICE_MOST])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes) && n < VC_ADVICE_MOST; i++) {
-		const struct change *c = &changes[i];
-		struct vc_advice a = { .kind = c->kind, .estimate = c->estimate };
-		struct vc_result then = { 0 };
-		struct vc_error err = { 0 };
+	for (unsigned cost = 0; cost <= VC_COST_CARD; cost++) {
+		for (size_t i = 0; i < OTHERS; i++)
+			if (others[i].remedy.cost == cost)
+				n = consider(q, now, &(struct change){ others[i].act, NULL,
+								       &others[i].remedy }, out, n);
+		for (size_t i = 0; vc_transforms[i]; i++) {
+			const struct vc_remedy *r = vc_transforms[i]->remedies;
 
-		snprintf(a.text, sizeof(a.text), "%s", c->text);
-		snprintf(a.paste, sizeof(a.paste), "%s", c->paste ? c->paste : "");
-		if (try_change(q, c, &then, &a, &err) < 0)
-			continue;
-		if (vc_result_verdict(&then) < vc_result_verdict(now)) {
-			keep(&a, &then);
-			out[n++] = a;
+			for (; r && r->kind; r++)
+				if (r->cost == cost)
+					n = consider(q, now, &(struct change){ TRANSFORM,
+						     vc_transforms[i], r }, out, n);
 		}
-		vc_result_fini(&then);
 	}
 	return n;
 }

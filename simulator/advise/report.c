@@ -19,6 +19,9 @@ static const char *start_name(const struct vc_run_info *i)
 
 const char *vc_report_words(const struct vc_session *s)
 {
+	if (!strcmp(vc_bounds_level(&s->opt->transform), "unknown"))
+		return "how far off a change that -x makes may be was never measured: take the "
+		       "numbers as a guess";
 	if (s->whatif)
 		return s->whatif->as_asked.trust;
 	return vc_bounds_wanted(&s->opt->transform) ?
@@ -35,7 +38,7 @@ const char *vc_report_narrow(const struct vc_session *s)
 		return vc_bounds_wanted(&s->opt->transform) ?
 			       "a recording of the change that -x stands for" :
 			       "a recording at a value nearer to the one asked for";
-	if (!strcmp(level, "bounds"))
+	if (!strcmp(level, "bounds") || !strcmp(level, "unknown"))
 		return s->whatif && s->whatif->as_asked.report.single ?
 			       "a second short recording at another value" :
 			       "a recording of the change that -x stands for";
@@ -155,11 +158,12 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 {
 	const struct vc_stats *t = &r->stats;
 	uint64_t used = t->peak_used, cap = p->capacity;
+	char reserved[64];
 	const struct line line[] = {
 		{ "allocated", "    tensors (allocated)", t->allocated_at_used, true },
 		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used,
 		 true },
-		{ "reserved", "  = reserved by PyTorch", t->reserved_at_used, true },
+		{ "reserved", reserved, t->reserved_at_used, true },
 		{ "context", "  + CUDA context", p->context - p->libraries, true },
 		{ "libraries", "  + libraries", p->libraries, p->libraries > 0 },
 		{ "others", "  + other processes", t->others_at_used, t->others_at_used > 0 },
@@ -169,6 +173,7 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 		 cap && used > cap },
 	};
 
+	snprintf(reserved, sizeof(reserved), "  = reserved by %s", r->info.owner);
 	vc_emit_object(e, "ledger", people ? "  at the peak" : NULL);
 	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++)
 		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL,

@@ -6,6 +6,7 @@
  * boundary is where live memory is lowest. Phases: names of the frames where the recording has
  * them (backward, optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories
  * and steps) */
+#include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 
 #include <stdlib.h>
@@ -90,32 +91,16 @@ static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
 
 /* ---- roles of call sites ---- */
 
-static bool is_one_of(const char *s, const char *const *list)
+static enum role frame_role(const struct vc_meta *m, uint32_t frame)
 {
-	for (; *list; list++)
-		if (!strcmp(s, *list))
-			return true;
-	return false;
-}
+	uint32_t n = vc_frame_roles(m, frame, VC_NAME_ENGINE | VC_NAME_BACKWARD | VC_NAME_QUIET |
+					      VC_NAME_OPTIMIZER);
 
-static enum role frame_role(const struct vc_meta *m, const struct vc_frame *f)
-{
-	static const char *const optimizer[] = {
-		"optimizer.py", "adam.py",    "adamw.py",   "sgd.py",       "lion.py",
-		"adafactor.py", "rmsprop.py", "adagrad.py", "clip_grad.py", "grad_scaler.py",
-		"muon.py",      "lamb.py",    NULL };
-	static const char *const backward[] = { "_make_grads", "_engine_run_backward", NULL };
-	const char *file = f->file < m->strings ? m->string[f->file] : "",
-		   *base = strrchr(file, '/');
-	const char *function = f->function < m->strings ? m->string[f->function] : "";
-
-	base = base ? base + 1 : file;
-	if (is_one_of(function, backward) ||
-	    (!strcmp(function, "backward") && !strcmp(base, "_tensor.py")))
+	if (n & VC_NAME_ENGINE)
 		return ROLE_BACKWARD;
-	if (is_one_of(base, optimizer) && strcmp(function, "scale"))
-		return ROLE_OPTIMIZER;
-	return NO_ROLE;
+	return n & VC_NAME_QUIET     ? NO_ROLE :
+	       n & VC_NAME_BACKWARD  ? ROLE_BACKWARD :
+	       n & VC_NAME_OPTIMIZER ? ROLE_OPTIMIZER : NO_ROLE;
 }
 
 static int read_roles(struct work *w, struct vc_error *err)
@@ -128,7 +113,7 @@ static int read_roles(struct work *w, struct vc_error *err)
 	for (size_t i = 1; i < frames; i++) {
 		uint32_t parent = w->meta->frame[i].parent;
 
-		w->role[i] = (uint8_t)frame_role(w->meta, &w->meta->frame[i]);
+		w->role[i] = (uint8_t)frame_role(w->meta, (uint32_t)i);
 		if (!w->role[i] && parent < i)
 			w->role[i] = w->role[parent];
 	}

@@ -77,10 +77,6 @@ int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t devic
 /* Make a borrowed one the caller's own, to be written to. Errors: VC_ENOMEM. */
 int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err);
 
-/* Is it a workspace of cuBLAS, by its size? Where nothing comes after a step, all that lasts
- * looks like one. */
-bool vc_is_library(uint64_t size);
-
 const char *vc_phase_name(enum vc_phase p);
 const char *vc_category_name(enum vc_category c);
 

@@ -4,16 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_sizes.h"
 #include "simulator/anatomy/period.h"
-
-enum {
-	CUBLAS = 8519680
-}; /* 4096 KiB * 2 + 16 KiB * 8 of CUBLAS_WORKSPACE_CONFIG: no tensor's size */
-
-bool vc_is_library(uint64_t size) /* by the sizes of scratch.c */
-{
-	return size == CUBLAS || size == 33554432 || size == 4 << 20;
-}
 
 static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_life *b,
 			   const struct vc_span *born, const struct vc_span *died)
@@ -31,7 +23,7 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 		       VC_CAT_STATE : VC_CAT_OPTIMIZER_TEMP;
 	case VC_PHASE_FORWARD:
 		if (lasts)
-			return b->iteration + 1 < a->iterations || vc_is_library(b->size) ?
+			return b->iteration + 1 < a->iterations || vc_is_torch_workspace(b->size) ?
 				       VC_CAT_WORKSPACE :
 				       VC_CAT_ACTIVATION;
 		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
@@ -40,7 +32,8 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 		if (lasts)
 			return b->iteration + 1 < a->iterations && b->iteration ?
 				       VC_CAT_UNKNOWN :
-			       b->iteration || (a->iterations == 1 && b->size != CUBLAS) ?
+			       b->iteration || (a->iterations == 1 &&
+						!vc_is_odd_torch_workspace(b->size)) ?
 				       VC_CAT_GRADIENT :
 				       VC_CAT_WORKSPACE;
 		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&

@@ -7,6 +7,7 @@
  * layers are those of the one whose calls cover most, so that neither the model (called once) nor
  * a part of a layer (covers less) wins; a second kind of layer (decoder behind encoder) is taken
  * where it covers what the first does not. */
+#include "common/torch_names.h"
 #include "simulator/anatomy/layers.h"
 
 #include <stdlib.h>
@@ -114,9 +115,7 @@ static bool anew(const struct group *g, size_t block, uint64_t path, uint32_t li
 /* PyTorch's own modules are parts of layers, but for its transformer layers. */
 static bool is_part(const char *file)
 {
-	const char *at = strstr(file, "torch/nn/modules/");
-
-	return at && !strstr(at, "transformer.py");
+	return vc_torch_roles(file, "", VC_NAME_MODULE | VC_NAME_TRANSFORMER) == VC_NAME_MODULE;
 }
 
 static void visit(struct sites *s, size_t block)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_sizes.h"
 #include "simulator/anatomy/period.h"
 
 static uint8_t role_of(const struct vc_anatomy_work *w, size_t block, bool *sited)
@@ -56,7 +57,7 @@ static size_t gradients(const struct vc_anatomy_work *w, size_t from, size_t end
 			optimizer = i;
 	}
 	for (size_t i = backward; i < optimizer; i++)
-		if (!vc_is_library(b[i].size) &&
+		if (!vc_is_torch_workspace(b[i].size) &&
 		    (b[i].died > optimizer || (optimizer == end && b[i].died >= end))) {
 			*sum += b[i].size;
 			size[n++] = b[i].size;

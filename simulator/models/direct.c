@@ -86,23 +86,36 @@ static int direct_free(struct vc_model *m, struct vc_block *b)
 	return VC_DONE;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x = ((const struct piece *)a)->addr, y = ((const struct piece *)b)->addr;
+
+	return (x > y) - (x < y);
+}
+
 static int direct_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 {
 	const struct state *st = m->state;
+	struct piece *all = malloc((st->n + 1) * sizeof(*all));
+	size_t n = 0;
+	int r = all ? VC_OK : VC_ENOMEM;
 
-	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next) {
-		const struct piece *p = &st->at[i];
+	for (uint32_t i = all && st->n ? st->at[0].next : 0; i; i = st->at[i].next)
+		all[n++] = st->at[i];
+	qsort(all, n, n ? sizeof(*all) : 1, by_address);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		const struct piece *p = &all[i];
 		struct vc_extent x = { .what = VC_X_SEGMENT, .addr = p->addr, .size = p->size,
 				       .requested = p->size, .allocated = p->size,
 				       .active = p->size, .stream = p->stream };
-		int r = fn(arg, &x);
 
+		r = fn(arg, &x);
 		x.what = VC_X_LIVE;
 		x.id = p->id;
-		if (r < 0 || (r = fn(arg, &x)) < 0)
-			return r;
+		r = r < 0 ? r : fn(arg, &x);
 	}
-	return VC_OK;
+	free(all);
+	return r < 0 ? r : VC_OK;
 }
 
 static int direct_check(const struct vc_model *m, struct vc_error *err)

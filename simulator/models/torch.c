@@ -170,6 +170,7 @@ static const struct vc_param torch_params[] = {
 const struct vc_model_type vc_model_torch = {
 	.name        = "torch",
 	.summary     = "PyTorch's CUDA caching allocator, 2.0 to 2.15, to the byte",
+	.owner       = "PyTorch",
 	.params      = torch_params,
 	.config_size = sizeof(struct torch_config),
 	.state_size  = sizeof(struct torch),

@@ -2,6 +2,7 @@
 /* allocations.c - turns a trace into allocations that can be compared with those of another
  * trace. */
 #include "simulator/predict/allocations.h"
+#include "common/torch_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,6 @@ static uint64_t text_hash(uint64_t h, const char *s)
 	return h;
 }
 
-/* Python that a dry run puts between the program and PyTorch: it goes another way for small tensors
- * than for large ones. */
-static bool is_ours(const char *file)
-{
-	return !strcmp(file, "vramcast_null_values.py");
-}
-
 /* Call stacks by content, so that two recordings agree; folders do not count. */
 static uint64_t *site_hashes(const struct vc_meta *m)
 {
@@ -37,7 +31,8 @@ static uint64_t *site_hashes(const struct vc_meta *m)
 		const char *base = strrchr(file, '/');
 
 		h[i] = f->parent < i ? h[f->parent] : 0;
-		if (is_ours(base ? base + 1 : file))
+		/* it goes another way for small tensors than for large ones */
+		if (vc_frame_roles(m, (uint32_t)i, VC_NAME_DRY_RUN))
 			continue;
 		h[i] = mix(h[i], f->line + 1);
 		h[i] = text_hash(h[i], base ? base + 1 : file);
@@ -164,25 +159,13 @@ void vc_allocations_fini(struct vc_allocations *m)
 	*m = (struct vc_allocations){ 0 };
 }
 
-static bool is_file(const char *path, const char *file)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return path && !strcmp(slash ? slash + 1 : path, file);
-}
-
-bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth,
-			   const char *function, const char *file)
+bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth, uint32_t names)
 {
 	const struct vc_meta *meta = m->trace->meta;
 	uint32_t site = m->trace->ev[m->event[i]].site;
 
-	for (; depth-- > 0 && site && site < meta->frames; site = meta->frame[site].parent) {
-		const char *name = meta->string[meta->frame[site].function];
-
-		if ((!function || (name && !strcmp(name, function))) &&
-		    (!file || is_file(meta->string[meta->frame[site].file], file)))
+	for (; depth-- > 0 && site && site < meta->frames; site = meta->frame[site].parent)
+		if (vc_frame_roles(meta, site, names) == names)
 			return true;
-	}
 	return false;
 }

@@ -38,9 +38,8 @@ bool vc_allocations_lasts(const struct vc_allocations *m, size_t i);
 /* Is there a lasting block of that many bytes? */
 bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size);
 
-/* Is one of the `depth` innermost frames of allocation i a function of that name, or in a file of
- * that name (without its folder)? NULL: any. False where no call sites were recorded. */
-bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth,
-			   const char *function, const char *file);
+/* Has one of the `depth` innermost frames of allocation i all of `names` (enum vc_torch_name)?
+ * False where no call sites were recorded. */
+bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth, uint32_t names);
 
 #endif

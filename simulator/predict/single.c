@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_names.h"
+#include "common/torch_sizes.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SURE 0.5      /* confidence in phases from which they are used */
@@ -69,12 +71,10 @@ static bool is_like_parameter(const struct vc_allocations *m, uint64_t size)
 	return vc_allocations_has_lasting(m, size) || is_cast_of_parameter(m, size);
 }
 
-/* PyTorch's default cuBLAS workspaces, Hopper and before, where a product borrows them from the
- * allocator and gives them back at once. */
+/* Of cuBLAS, where a product borrows it from the allocator and gives it back at once. */
 static bool is_workspace(const struct vc_allocations *m, size_t i)
 {
-	return (m->take[i].size == 33554432 || m->take[i].size == 8519680) &&
-	       m->died[i] == m->born[i] + 1;
+	return vc_is_torch_workspace(m->take[i].size) && m->died[i] == m->born[i] + 1;
 }
 
 /* What a convolution borrows and gives back at once: an algorithm's choice, at another size
@@ -82,7 +82,7 @@ static bool is_workspace(const struct vc_allocations *m, size_t i)
 static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
 	return m->died[i] == m->born[i] + 1 && m->take[i].size >= SMALL &&
-	       (!m->take[i].site || vc_allocations_called(m, i, 3, NULL, "conv.py"));
+	       (!m->take[i].site || vc_allocations_called(m, i, 3, VC_NAME_CONV));
 }
 
 /* The sizes that a mixture of experts with a capacity makes for each token and each place in an
@@ -120,7 +120,7 @@ static void try_square(const struct vc_allocations *m, uint64_t rows, uint64_t d
 static void find_squares(const struct vc_allocations *m, struct squares *q)
 {
 	for (uint32_t i = BESIDE; i + BESIDE < m->n; i++) {
-		if (q->n == SQUARES || !vc_allocations_called(m, i, 3, "einsum", "functional.py"))
+		if (q->n == SQUARES || !vc_allocations_called(m, i, 3, VC_NAME_EINSUM))
 			continue;
 		for (size_t k = i - BESIDE; k < i + BESIDE; k++)
 			for (size_t j = i - BESIDE; k != i && j < i + BESIDE; j++)

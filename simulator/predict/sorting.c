@@ -5,6 +5,7 @@
  * 3072 and no padding index goes without sorting) and EmbeddingBackwardKernel.cu
  * (NROWS_PER_THREAD 10). The temporary bytes of cub's sort are those of its onesweep: both arrays
  * again, 1 KiB per 4,608 indices, and counters (recordings of 3,200 to 81,920 indices). */
+#include "common/torch_names.h"
 #include "simulator/predict/sorting.h"
 
 #include <math.h>
@@ -82,7 +83,7 @@ struct call { uint32_t at, indices; uint64_t row; };
 /* Was allocation i asked for by torch.nn.functional.embedding? */
 static bool is_embedding(const struct vc_allocations *m, uint32_t i)
 {
-	return vc_allocations_called(m, i, 8, "embedding", NULL);
+	return vc_allocations_called(m, i, 8, VC_NAME_EMBEDDING);
 }
 
 /* The latest block that may hold the indices of the embedding at i: eight bytes for each row. */

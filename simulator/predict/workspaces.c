@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/torch_names.h"
+#include "common/torch_sizes.h"
 #include "simulator/replay/cards.h"
 
 enum {
@@ -70,13 +72,10 @@ static bool sum_present(const struct vc_allocations *m, uint32_t i,
 	return sum_of(m, i, 4, card, out) || sum_of(m, i, 2, card, out);
 }
 
-/* cuBLAS workspaces (PyTorch's defaults for Hopper and before, one per stream and thread): constant
- * and asked for in the middle of things. */
+/* Of cuBLAS: constant and asked for in the middle of things. */
 static bool is_workspace(const struct vc_allocations *m, uint32_t i)
 {
-	uint64_t size = m->take[i].size;
-
-	return m->died[i] == VC_NEVER && (size == 8519680 || size == 33554432 || size == 4 << 20);
+	return m->died[i] == VC_NEVER && vc_is_torch_workspace(m->take[i].size);
 }
 
 static bool varies(const double *grows, uint32_t i)
@@ -441,7 +440,7 @@ static int by_bytes(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-static int read_made(const struct vc_allocations *m, const double *grows, const char *file,
+static int read_made(const struct vc_allocations *m, const double *grows, uint32_t name,
 		     struct made *out, struct vc_error *err)
 {
 	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
@@ -449,7 +448,7 @@ static int read_made(const struct vc_allocations *m, const double *grows, const 
 		return vc_nomem(err, "the row sums of a recording");
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->take[i].site && varies(grows, i) &&
-		    vc_allocations_called(m, i, NAMED, NULL, file))
+		    vc_allocations_called(m, i, NAMED, name))
 			out->size[out->n++] = m->take[i].size;
 	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
 	return 0;
@@ -488,10 +487,10 @@ static int drop_convolutions(const struct vc_allocations *m, const double *grows
 	struct made conv = { 0 }, linear = { 0 };
 	bool proven = false, betrayed = false;
 	size_t kept = 0;
-	int rc = read_made(m, grows, "conv.py", &conv, err);
+	int rc = read_made(m, grows, VC_NAME_CONV, &conv, err);
 
 	if (!rc)
-		rc = read_made(m, grows, "linear.py", &linear, err);
+		rc = read_made(m, grows, VC_NAME_LINEAR, &linear, err);
 	for (size_t i = 0; !rc && conv.n && i < l->n; i++)
 		proven |= l->at[i].kind == VC_WORKSPACE_SUM && l->at[i].present &&
 			  l->at[i].source != VC_UNMATCHED &&

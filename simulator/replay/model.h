@@ -113,8 +113,12 @@ struct vc_model {
 struct vc_model_type {
 	const char *name;
 	const char *summary;
+	const char *owner; /* (opt) whose allocator it is, in answers: "PyTorch"; NULL: `name` */
 	const struct vc_param *params;
 	size_t config_size, state_size;
+	/* It may keep memory when everything was freed and trimmed: regions are never given back
+	 * to the device. */
+	bool keeps_regions;
 	const char *const
 		*versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */
 
@@ -139,15 +143,12 @@ struct vc_model_type {
 	 * (vc_device_adopt) and fills blocks[i] for each extent[i] that is LIVE or PENDING. */
 	int (*seed)(struct vc_model *m, const struct vc_heap *heap, struct vc_block *blocks,
 		    struct vc_error *err);
+	/* Segments from low to high addresses, behind each its blocks in the same order. */
 	int (*walk)(const struct vc_model *m, vc_extent_fn *fn, void *arg);
 	int (*stats)(const struct vc_model *m, vc_stat_fn *fn, void *arg);           /* (opt) */
 	int (*check)(const struct vc_model *m, struct vc_error *err); /* invariants */
 	void (*fini)(struct vc_model *m);                                            /* (opt) */
 };
-
-#define VC_MODEL(id) extern const struct vc_model_type vc_model_##id;
-#include "simulator/models/models.def"
-#undef VC_MODEL
 
 extern const struct vc_model_type *const vc_models[]; /* NULL-terminated */
 const struct vc_model_type *vc_model_by_name(const char *name);

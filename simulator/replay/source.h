@@ -16,6 +16,10 @@
 
 struct vc_input; /* common/io.h: bytes one may peek at, decompressed */
 struct vc_source;
+struct vc_margin;
+struct vc_step_change;
+struct vc_remedy;
+struct vc_whole; /* simulator/rewrite/rewrite.h */
 
 struct vc_source_type {
 	const char *name;
@@ -24,10 +28,20 @@ struct vc_source_type {
 	size_t config_size;
 	size_t state_size;
 
+	/* Transforms only; simulator/replay/transform.h. */
+	const struct vc_margin *margin; /* NULL: never measured, an answer with it is `unknown` */
+	/* (opt) Where some parameters need another margin. */
+	const struct vc_margin *(*margin_with)(const void *config);
+	/* What it does to a step; vc_step_unchanged; NULL: not known, so no time is predicted. */
+	void (*step)(const void *config, struct vc_step_change *c);
+	const struct vc_remedy *remedies; /* (opt) when it is good advice; ends with kind = NULL */
+	/* (opt) For those that must see the whole trace first; VC_WHOLE in rewrite.h. */
+	int (*rewrite)(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
+
 	/* Decoders only: bits of evidence that the input is mine; 0 = not mine. The highest wins.
 	 */
 	int (*probe)(struct vc_input *in);
-	int (*open)(struct vc_source *s, struct vc_error *err);
+	int (*open)(struct vc_source *s, struct vc_error *err); /* (opt) */
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
 	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
@@ -35,7 +49,7 @@ struct vc_source_type {
 	long (*view)(struct vc_source *s, const struct vc_event **ev);
 	/* (opt) The whole trace behind it, where it is in memory; valid while the source lives. */
 	const struct vc_trace *(*trace)(const struct vc_source *s);
-	void (*close)(struct vc_source *s); /* also called when open failed */
+	void (*close)(struct vc_source *s); /* (opt) also called when open failed */
 };
 
 struct vc_source {
@@ -48,16 +62,7 @@ struct vc_source {
 	struct vc_memo *holds;      /* let go of with the source, or NULL */
 };
 
-#define VC_SOURCE(id) extern const struct vc_source_type vc_source_##id;
-#include "simulator/sources/sources.def"
-#undef VC_SOURCE
-#define VC_TRANSFORM(id) extern const struct vc_source_type vc_transform_##id;
-#include "simulator/transforms/transforms.def"
-#undef VC_TRANSFORM
-
-extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
-extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
-const struct vc_source_type *vc_transform_by_name(const char *name);
+extern const struct vc_source_type *const vc_sources[]; /* NULL-terminated */
 
 /* Open a trace file ("-": standard input) with the decoder that recognises it.
  * "FILE@batch=8,seq=512" sets recorded parameters, unless a file of that whole name exists. NULL
@@ -66,11 +71,9 @@ struct vc_source *vc_source_open(const char *path, struct vc_error *err);
 /* The same for an input at hand, which the source owns from now on, also when this fails. */
 struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err);
 
-/* Put a transform behind `upstream`. On success the new source owns it; on failure it stays the
- * caller's. */
-struct vc_source *vc_source_transform(const struct vc_source_type *type, struct vc_source *upstream,
-				      const char *params, struct vc_error *err);
-
+/* A source of that type with zeroed config and state, not yet opened; for those who make sources.
+ * NULL: no memory. */
+struct vc_source *vc_source_new(const struct vc_source_type *type, struct vc_error *err);
 void vc_source_free(struct vc_source *s); /* and everything upstream; NULL is fine */
 
 

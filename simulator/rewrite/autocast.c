@@ -7,6 +7,7 @@
  * 16 bit norms that are written out (RMS) and the softmax of Transformers work on copies in
  * float. Always as they were: masks of dropout, statistics of norms and attention (float), places
  * of maxima, partial sums of a reduction (float; Reduce.cuh). */
+#include "common/torch_names.h"
 #include "simulator/rewrite/autocast.h"
 #include "simulator/rewrite/shapes.h"
 
@@ -35,26 +36,6 @@ struct work {
 	enum vc_doubt doubt;
 };
 
-static const char *string_of(const struct vc_meta *m, uint32_t s)
-{
-	return s < m->strings ? m->string[s] : "";
-}
-
-static bool is_in(const char *s, const char *const *list)
-{
-	for (; *list; list++)
-		if (!strcmp(s, *list))
-			return true;
-	return false;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 static uint32_t site_of(const struct work *w, size_t i)
 {
 	uint32_t site = w->r->c.w->in[w->a->block[i].event].site;
@@ -70,53 +51,23 @@ static uint64_t bytes(const struct work *w, size_t i)
 /* By the innermost frame; Transformers computes losses in float whatever comes in. */
 static enum op op_at(const struct work *w, uint32_t site, bool *float_loss)
 {
-	static const char *const loss[] = { "nll_loss",
-					   "mse_loss",
-					   "l1_loss",
-					   "smooth_l1_loss",
-					   "huber_loss",
-					   "binary_cross_entropy_with_logits",
-					   "kl_div",
-					   "cosine_embedding_loss",
-					   "normalize",
-					   "softplus",
-					   "triplet_margin_loss",
-					   "margin_ranking_loss",
-					   "poisson_nll_loss",
-					   NULL };
-	static const char *const norm[] = { "layer_norm", "group_norm", "rms_norm", NULL };
-	static const char *const product[] = { "_in_projection_packed", "_in_projection", NULL };
-	static const char *const attention[] = { "sdpa_attention_forward",
-						"multi_head_attention_forward", NULL };
-	const struct vc_frame *f = site ? &w->m->frame[site] : NULL;
-	const char *file = f ? string_of(w->m, f->file) : "",
-		   *function = f ? string_of(w->m, f->function) : "";
+	static const struct { uint32_t name; enum op op; } ops[] = {
+		{ VC_NAME_ENTROPY, ENTROPY }, { VC_NAME_SOFTMAX, SOFTMAX }, { VC_NAME_LOSS, LOSS },
+		{ VC_NAME_EMBEDDING, FLOAT }, { VC_NAME_NORM, NORM },       { VC_NAME_POOL, POOL },
+		{ VC_NAME_ATTENTION, ATTENTION },
+		{ VC_NAME_PRODUCT | VC_NAME_CONV1D | VC_NAME_PROJECTION, PRODUCT },
+		{ VC_NAME_REPEAT, PLAIN } };
+	const uint32_t nn = VC_NAME_NN | VC_NAME_TRANSFORMER;
 
 	for (uint32_t at = site; at && at < w->m->frames; at = w->m->frame[at].parent)
-		if (ends_with(string_of(w->m, w->m->frame[at].file), "loss/loss_utils.py")) {
+		if (vc_frame_roles(w->m, at, VC_NAME_LOSS_UTILS)) {
 			*float_loss = true;
 			return LOSS;
 		}
-	if (!strcmp(function, "cross_entropy"))
-		return ENTROPY;
-	if (!strcmp(function, "softmax") || !strcmp(function, "log_softmax"))
-		return SOFTMAX;
-	if (is_in(function, loss))
-		return LOSS;
-	if (!strcmp(function, "embedding"))
-		return FLOAT;
-	if (is_in(function, norm))
-		return NORM;
-	if (strstr(function, "max_pool"))
-		return POOL;
-	if (is_in(function, attention))
-		return ATTENTION;
-	if (strstr(file, "modules/conv.py") || strstr(file, "modules/linear.py") ||
-	    ends_with(file, "transformers/pytorch_utils.py") || is_in(function, product))
-		return PRODUCT;
-	return !strcmp(function, "repeat_kv") ||
-	       (strstr(file, "torch/nn/") && !ends_with(file, "modules/transformer.py")) ?
-	       PLAIN : UNKNOWN;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		if (vc_frame_roles(w->m, site, ops[i].name))
+			return ops[i].op;
+	return vc_frame_roles(w->m, site, nn) == VC_NAME_NN ? PLAIN : UNKNOWN;
 }
 
 static bool kept(const struct work *w, size_t i)
@@ -227,10 +178,7 @@ static size_t latest(const struct work *w, size_t i, size_t from, uint64_t size,
 
 static bool keeps_its_result(const struct work *w, size_t i)
 {
-	static const char *const f[] = { "relu", "sigmoid", "tanh", "softmax", NULL };
-	uint32_t site = site_of(w, i);
-
-	return site && is_in(string_of(w->m, w->m->frame[site].function), f);
+	return vc_frame_roles(w->m, site_of(w, i), VC_NAME_KEEPS) != 0;
 }
 
 /* A product takes what came last in a copy in 16 bit; several products in a row take one each.
@@ -290,7 +238,7 @@ static size_t power(struct work *w, size_t i, size_t from, size_t end)
 	uint32_t site = site_of(w, i);
 	size_t n = 0;
 
-	if (!site || !ends_with(string_of(w->m, w->m->frame[site].file), "activations.py"))
+	if (!vc_frame_roles(w->m, site, VC_NAME_ACTIVATIONS))
 		return 0;
 	for (size_t k = i; k < end && site_of(w, k) == site && bytes(w, k) == bytes(w, i); k++)
 		n++;
@@ -424,7 +372,7 @@ static void forward(struct work *w, const struct vc_span *p)
 static bool is_of_transformers(const struct vc_meta *m)
 {
 	for (uint32_t i = 1; i < m->frames; i++)
-		if (strstr(string_of(m, m->frame[i].file), "/transformers/models/"))
+		if (vc_frame_roles(m, i, VC_NAME_MODELS))
 			return true;
 	return false;
 }

@@ -51,15 +51,14 @@ uint64_t vc_whole_next_id(const struct vc_event *ev, size_t n, const struct vc_m
 	return id + 1;
 }
 
-long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
-		   struct vc_error *err)
+long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
 {
 	struct vc_whole *w = s->state;
 
 	if (!w->ready) {
 		int r = read_all(s, w, err);
 		if (r == VC_OK)
-			r = rewrite(s, w, err);
+			r = s->type->rewrite(s, w, err);
 		if (r < 0)
 			return r;
 		w->ready = true;

@@ -29,19 +29,19 @@ struct vc_whole { /* as the state of a transform: zeroed at first */
 	uint64_t next_id;                  /* free from here on */
 };
 
-typedef int vc_rewrite_fn(struct vc_source *s, struct vc_whole *w, struct vc_error *err);
-
-/* The `next` of such a transform: reads upstream to its end, lets rewrite fill w->out, hands out.
- */
-long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewrite_fn *rewrite,
-		   struct vc_error *err);
+/* In the row of such a transform: `next` reads upstream to its end, lets fn fill w->out, hands
+ * out. */
+#define VC_WHOLE(fn)                                                                               \
+	.state_size = sizeof(struct vc_whole), .rewrite = (fn), .next = vc_whole_next,             \
+	.close = vc_whole_close
+long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err);
 /* Say that from here on (size) or no longer (0) host memory `id` of this process is in use. */
 int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,
 		  uint64_t size, struct vc_error *err);
 /* Say that n processes like this one share the host. */
 int vc_whole_processes(struct vc_source *s, struct vc_whole *w, uint64_t n, struct vc_error *err);
-void vc_whole_close(struct vc_source *s); /* the `close` */
+void vc_whole_close(struct vc_source *s);
 /* The layers of a forward pass of that anatomy; *l is the caller's. */
 struct vc_layers; /* simulator/anatomy/layers.h */
 int vc_whole_layers(const struct vc_whole *w, const struct vc_meta *meta,

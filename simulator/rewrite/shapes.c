@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shapes.c - see shapes.h */
 #include "simulator/rewrite/shapes.h"
+#include "common/torch_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,14 +13,11 @@ bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)
 	size_t convolutions = 0, linear = 0;
 
 	for (size_t i = 0; m && i < c->a.n; i++) {
-		uint32_t site = c->w->in[c->a.block[i].event].site, file;
+		uint32_t name = vc_frame_roles(m, c->w->in[c->a.block[i].event].site,
+					       VC_NAME_PRODUCT);
 
-		if (!site || site >= m->frames)
-			continue;
-		file = m->frame[site].file;
-		const char *name = file < m->strings ? m->string[file] : "";
-		convolutions += strstr(name, "modules/conv.py") != NULL;
-		linear += strstr(name, "modules/linear.py") != NULL;
+		convolutions += (name & VC_NAME_CONV) != 0;
+		linear += (name & VC_NAME_LINEAR) != 0;
 	}
 	return convolutions > linear;
 }

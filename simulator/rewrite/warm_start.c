@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_names.h"
+#include "common/torch_sizes.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/memo.h"
 
@@ -275,12 +277,9 @@ static size_t gradients_of(const struct thaw *t, uint64_t size)
 
 static bool by_optimizer(const struct thaw *t, uint32_t site)
 {
-	for (; site && site < t->meta->frames; site = t->meta->frame[site].parent) {
-		const char *file = t->meta->string[t->meta->frame[site].file];
-
-		if (strstr(file, "torch/optim/") || strstr(file, "optim/optimizer.py"))
+	for (; site && site < t->meta->frames; site = t->meta->frame[site].parent)
+		if (vc_frame_roles(t->meta, site, VC_NAME_OPTIM))
 			return true;
-	}
 	return false;
 }
 
@@ -294,7 +293,7 @@ static void find_states(struct thaw *t)
 
 		if (o->freed != SIZE_MAX)
 			continue;
-		o->library = !own && vc_is_library(o->size);
+		o->library = !own && vc_is_torch_workspace(o->size);
 		for (size_t j = 0; (own || half) && j < t->olds; j++)
 			if (t->old[j].size == o->size && t->old[j].freed == SIZE_MAX) {
 				same++;
@@ -381,7 +380,7 @@ static int put_all(struct thaw *t, bool state, uint32_t site, uint64_t time, str
 /* A call site that anatomy.c takes for an optimizer's. */
 static uint32_t optimizer_site(struct vc_meta *m)
 {
-	static const char file[] = "torch/optim/optimizer.py", function[] = "step";
+	static const char file[] = VC_TORCH_STEP_FILE, function[] = VC_TORCH_STEP_FUNCTION;
 
 	return vc_meta_frame(m, (struct vc_frame){
 		.function = vc_meta_string(m, function, sizeof(function) - 1),
@@ -445,8 +444,7 @@ static bool is_product(const struct thaw *t, const struct vc_event *e)
 
 	for (uint32_t k = e->site; k && k < t->meta->frames && depth < 8;
 	     k = t->meta->frame[k].parent, depth++)
-		if (strstr(t->meta->string[t->meta->frame[k].file], "modules/linear.py") ||
-		    strstr(t->meta->string[t->meta->frame[k].file], "modules/conv.py"))
+		if (vc_frame_roles(t->meta, k, VC_NAME_PRODUCT))
 			return true;
 	return false;
 }

@@ -1,76 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c - see bounds.h */
 #include "simulator/session/bounds.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/warm_start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How far the interval of a transform reaches beyond its own bounds, percent of its ends: what it
- * was found to be off by where the change was really made (tests/transforms, docs/what-if.md),
- * and a little more. blind: down, for recordings without call sites, whose layers are guessed and
- * too large. Those that are not here are exact on the recording, or their parameters are the
- * question. */
-static const struct margin { const char *name; double down, up, blind;
-} margins[] = {
-	{ "accumulate", 1, 3, 0 }, { "tail_batch", 1, 3, 0 }, { "mixture", 5, 5, 0 },
-	{ "optimizer", 3, 4, 0 },  { "checkpoint", 8, 8, 0 }, { "ddp", 0.5, 0.5, 0 },
-	{ "fsdp", 5, 4, 25 },      { "zero", 6, 12, 0 },      { "offload", 17, 13, 0 },
-	{ "precision", 10, 8, 0 }, { "lora", 20, 12, 0 },     { "qlora", 30, 20, 0 },
-	{ "tp", 30, 30, 0 },       { "pp", 12, 22, 0 },
-};
-
-static const struct vc_source_type *transform_of(const char *text, bool *bound)
+/* What -x TEXT says of itself; a text that is wrong says nothing: the run complains. */
+static bool read_use(const char *text, struct vc_transform_use *u)
 {
-	const char *colon = strchr(text, ':');
-	size_t n = colon ? (size_t)(colon - text) : strlen(text);
-	char name[64];
+	struct vc_error ignored = { 0 };
 
-	*bound = colon && strstr(colon, "bound=");
-	if (n >= sizeof(name))
-		return NULL;
-	memcpy(name, text, n);
-	name[n] = '\0';
-	return vc_transform_by_name(name);
+	return vc_transform_parse(u, text, &ignored) == VC_OK;
 }
 
-/* Does -x TEXT leave something open that a run with other bounds shows? */
+/* Does it leave something open that a run with other bounds shows? */
+static bool has_bounds(const struct vc_transform_use *u)
+{
+	return vc_param_find(u->type->params, "bound") != NULL;
+}
+
 static bool is_open(const char *text)
 {
-	bool bound;
-	const struct vc_source_type *t = transform_of(text, &bound);
+	struct vc_transform_use u;
 
-	for (const struct vc_param *p = t && !bound ? t->params : NULL; p && p->name; p++)
-		if (!strcmp(p->name, "bound"))
-			return true;
-	return false;
+	return read_use(text, &u) && has_bounds(&u) && !vc_transform_given(&u, "bound");
 }
 
-static const struct margin *margin_of(const char *text)
-{
-	/* Its gathers on streams of their own break the cache up more than is predicted. */
-	static const struct margin stage3 = { "zero", 6, 18, 0 };
-	bool bound;
-	const struct vc_source_type *t = transform_of(text, &bound);
+enum openness { CLOSED, MARGIN, BOUND_CHOSEN, UNKNOWN };
 
-	if (t && !bound && !strcmp(t->name, "zero") && strstr(text, "stage=3"))
-		return &stage3;
-	for (size_t i = 0; t && !bound && i < sizeof(margins) / sizeof(*margins); i++)
-		if (!strcmp(margins[i].name, t->name))
-			return &margins[i];
-	return NULL;
+static enum openness openness_of(const struct vc_list *transforms)
+{
+	enum openness most = CLOSED;
+
+	for (size_t i = 0; i < transforms->n; i++) {
+		struct vc_transform_use u;
+		const struct vc_margin *m;
+		enum openness now;
+
+		if (!read_use(transforms->at[i], &u))
+			continue;
+		m = vc_transform_margin(&u);
+		now = !m ? UNKNOWN :
+		      vc_transform_given(&u, "bound") ? BOUND_CHOSEN :
+		      has_bounds(&u) || m->down > 0 || m->up > 0 ? MARGIN : CLOSED;
+		most = now > most ? now : most;
+	}
+	return most;
 }
 
 bool vc_bounds_wanted(const struct vc_list *transforms)
 {
-	bool any = false, bound = false;
+	return openness_of(transforms) == MARGIN;
+}
 
-	for (size_t i = 0; i < transforms->n && !bound; i++) {
-		transform_of(transforms->at[i], &bound);
-		any |= is_open(transforms->at[i]) || margin_of(transforms->at[i]);
-	}
-	return any && !bound;
+const char *vc_bounds_level(const struct vc_list *transforms)
+{
+	static const char *const level[] = { [CLOSED] = "exact", [MARGIN] = "bounds",
+					    [BOUND_CHOSEN] = "bounds", [UNKNOWN] = "unknown" };
+
+	return level[openness_of(transforms)];
 }
 
 /* To whole pages of the allocator, so that the ends are values that could be. */
@@ -95,8 +86,11 @@ void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *tra
 		up = 1 + 7.0 / 100;
 	}
 	for (size_t i = 0; i < transforms->n; i++) {
-		const struct margin *m = margin_of(transforms->at[i]);
+		struct vc_transform_use u;
+		const struct vc_margin *m =
+			read_use(transforms->at[i], &u) ? vc_transform_margin(&u) : NULL;
 		bool blind = m && m->blind > 0 && rec->meta->frames <= 1;
+
 		down *= m ? 1 - (blind ? m->blind : m->down) / 100 : 1;
 		up *= m ? 1 + m->up / 100 : 1;
 	}

@@ -9,7 +9,7 @@
 enum { VC_BOUNDS_TEXT = 512 };
 
 /* Do these leave anything open, in what they do or by how much each was found to be off? Not where
- * the user chose a bound. */
+ * the user chose a bound, or where nobody measured how far one of them is off. */
 bool vc_bounds_wanted(const struct vc_list *transforms);
 /* In what they do? */
 bool vc_bounds_open(const struct vc_list *transforms);
@@ -28,5 +28,9 @@ void vc_bounds_fini(struct vc_bounds *b);
 /* Widen out's interval by how much each transform was found to be off. */
 void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *transforms,
 		       struct vc_result *out);
+
+/* How far the transforms are to be trusted: "exact" where each says that it is, "bounds",
+ * "unknown" where one gives no margin. */
+const char *vc_bounds_level(const struct vc_list *transforms);
 
 #endif

@@ -60,6 +60,7 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 	i->context = p->context;
 	i->others = p->tenants ? p->tenants->others : 0;
 	i->device = job->rec->device->device;
+	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	if (p->fraction >= 0) {
 		i->has_limit = true;
 		i->limit =

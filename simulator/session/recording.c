@@ -10,6 +10,7 @@
 #include "simulator/replay/infer.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/model.h"
+#include "simulator/replay/transform.h"
 #include "simulator/session/changed.h"
 
 #define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
@@ -174,16 +175,9 @@ void vc_recording_close(struct vc_recording *rec)
 
 static struct vc_source *apply(struct vc_source *up, const char *text, struct vc_error *err)
 {
-	const char *colon = strchr(text, ':');
-	const struct vc_source_type *t;
-	char name[64];
+	struct vc_transform_use u;
 
-	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-	t = vc_transform_by_name(name);
-	if (t)
-		return vc_source_transform(t, up, colon ? colon + 1 : NULL, err);
-	vc_fail(err, VC_EUSAGE, "no transform is called '%s' ('vramcast list transforms')", name);
-	return NULL;
+	return vc_transform_parse(&u, text, err) < 0 ? NULL : vc_transform_open(&u, up, err);
 }
 
 static struct vc_source *pipeline(struct vc_source *src, const struct vc_list *transforms,

@@ -124,8 +124,10 @@ int vc_session_plans(const struct vc_session *s, struct vc_plan **plans, size_t 
 
 const char *vc_session_level(const struct vc_session *s, const struct vc_list *transforms)
 {
-	if (!s->whatif || s->whatif->as_asked.report.same)
-		return vc_bounds_wanted(transforms) ? "bounds" : "exact";
+	const char *changes = vc_bounds_level(transforms);
+
+	if (!s->whatif || s->whatif->as_asked.report.same || !strcmp(changes, "unknown"))
+		return changes;
 	return s->whatif->as_asked.report.single ? "bounds" : "extrapolated";
 }
 

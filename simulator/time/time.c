@@ -304,15 +304,15 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 	}
 	if (rc != VC_OK)
 		return rc < 0 ? rc : VC_OK;
-	ask.passes = c.passes;
-	ask.recompute = c.recompute;
+	ask.passes = c.step.passes;
+	ask.recompute = c.step.recompute;
 	ask.part = c.part;
 	ask.parts = c.parts;
-	o->samples *= c.passes;
+	o->samples *= c.step.passes;
 	rc = on_card(t, &c, &ask, o, &a, err);
 	if (rc != VC_OK)
 		return rc < 0 ? rc : VC_OK;
-	if ((c.recompute || c.passes != 1) && !a.phases) {
+	if ((c.step.recompute || c.step.passes != 1) && !a.phases) {
 		snprintf(o->why, sizeof(o->why),
 			 "the names of the kernels do not tell the backward pass");
 		return VC_OK;

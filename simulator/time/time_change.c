@@ -12,43 +12,21 @@
 
 /* ---- transforms ---- */
 
-enum effect { NOTHING, PASSES, RECOMPUTE };
-static const struct { const char *name; enum effect effect;
-} effects[] = {
-	/* memory only; what they cost in driver calls is counted where it happens */
-	{ "empty_cache", NOTHING }, { "fraction", NOTHING },     { "window", NOTHING },
-	{ "leak", NOTHING },        { "tail_batch", NOTHING }, /* one shorter step at the end */
-	{ "accumulate", PASSES },   { "checkpoint", RECOMPUTE },
-};
-
-static uint64_t number(const char *text, const char *name, uint64_t otherwise)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtoull(at + strlen(name), NULL, 10) : otherwise;
-}
-
 static int one_transform(const char *text, struct vc_change *c, char *why, size_t n)
 {
-	size_t len = strcspn(text, ":");
-	const char *k = strstr(text, "k=");
+	struct vc_transform_use u;
+	struct vc_error err = { 0 };
 
-	for (size_t i = 0; i < sizeof(effects) / sizeof(*effects); i++) {
-		if (strlen(effects[i].name) != len || strncmp(effects[i].name, text, len))
-			continue;
-		if (effects[i].effect == PASSES)
-			c->passes *= k ? strtod(k + 2, NULL) : 2;
-		c->recompute |= effects[i].effect == RECOMPUTE;
-		if (effects[i].effect == RECOMPUTE) {
-			c->every = number(text, "every=", 1);
-			c->stride = number(text, "stride=", 1);
-			c->first = number(text, "first=", 0);
-			c->count = number(text, "count=", 0);
-		}
-		return VC_OK;
+	if (vc_transform_parse(&u, text, &err) < 0) {
+		snprintf(why, n, "%s", err.message);
+		return 1;
 	}
-	snprintf(why, n, "what %.*s does to the kernels is not known", (int)len, text);
-	return 1;
+	if (!u.type->step) {
+		snprintf(why, n, "what %s does to the kernels is not known", u.type->name);
+		return 1;
+	}
+	u.type->step(u.config, &c->step);
+	return VC_OK;
 }
 
 /* ---- another card ---- */
@@ -88,13 +66,14 @@ static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, siz
 	size_t seen = 0;
 
 	c->parts = 0;
-	for (size_t k = c->first; k < l->n && c->parts < VC_CHANGE_PARTS;
-	     k += c->every * c->stride) {
-		size_t end = k + c->every < l->n ? k + c->every : l->n, last = l->at[k].from;
+	for (size_t k = c->step.first; k < l->n && c->parts < VC_CHANGE_PARTS;
+	     k += c->step.every * c->step.stride) {
+		size_t end = k + c->step.every < l->n ? k + c->step.every : l->n;
+		size_t last = l->at[k].from;
 		struct vc_layer all = { .from = l->at[k].from, .to = l->at[end - 1].to };
 		size_t output = vc_layers_output(&all, a, span);
 
-		if (c->count && seen++ >= c->count)
+		if (c->step.count && seen++ >= c->step.count)
 			break;
 		for (size_t i = all.from; i < all.to; i++)
 			if (i != output && vc_layers_kept(a, &a->block[i], span))
@@ -148,10 +127,11 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 	int r = VC_OK;
 
 	*c = (struct vc_change){
-		.passes = 1, .parts = 1, .part = { { 0, 1 } }, .bytes = 1, .fp32 = 1, .half = 1 };
+		.step = { .passes = 1 }, .parts = 1, .part = { { 0, 1 } },
+		.bytes = 1, .fp32 = 1, .half = 1 };
 	for (size_t i = 0; r == VC_OK && i < plan->transform.n; i++)
 		r = one_transform(plan->transform.at[i], c, why, n);
-	if (r == VC_OK && !(c->passes >= 1 && c->passes <= 4096)) {
+	if (r == VC_OK && !(c->step.passes >= 1 && c->step.passes <= 4096)) {
 		snprintf(why, n, "so many passes per step are not predicted");
 		r = 1;
 	}
@@ -162,7 +142,7 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 			 plan->card->title);
 		r = 1;
 	}
-	if (r == VC_OK && c->recompute)
+	if (r == VC_OK && c->step.recompute)
 		read_recomputed(s, c);
 	if (r == VC_OK)
 		read_card(s, plan, c);

@@ -3,17 +3,16 @@
 #ifndef VC_TIME_CHANGE_H
 #define VC_TIME_CHANGE_H
 
+#include "simulator/replay/transform.h"
 #include "simulator/session/session.h"
 #include "simulator/time/time_tempo.h"
 
 enum { VC_CHANGE_PARTS = 256 };
 
 struct vc_change {
-	double passes;            /* forward and backward passes per step */
-	bool recompute;           /* the forward pass again, ... */
-	uint64_t every, stride, first, count; /* as `checkpoint` has them */
+	struct vc_step_change step;
 	struct vc_tempo_part part[VC_CHANGE_PARTS];
-	size_t parts; /* ... of it these shares of its requests */
+	size_t parts; /* the shares of the forward pass's requests that are recomputed */
 	bool other_card;
 	double bytes, fp32, half; /* how many times faster that card is */
 };

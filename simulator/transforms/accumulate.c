@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accumulate.c - what-if: gradient accumulation over k micro-batches of the recorded size.
+/* accumulate.c - what-if: gradient accumulation over micro-batches of the recorded size.
  *
  * Where the recording accumulates already, its last micro-batch is repeated or left out. Otherwise
  * forward and backward are repeated; in the repetitions a gradient is a temporary: autograd adds it
  * to the one that is there and gives it back, in recordings two allocations later in the median
  * (76 gradients, 0 to 3). */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 enum { LATER = 2 }; /* allocations after which a repeated gradient is given back */
-struct config { uint64_t k; };
+struct config { uint64_t micro; };
 
-static const struct vc_param params[] = { { "k", VC_P_UINT, offsetof(struct config, k), "2",
-					  "micro-batches per optimizer step", NULL },
-					 VC_PARAM_END };
+static const struct vc_param params[] = {
+	{ "micro", VC_P_UINT, offsetof(struct config, micro), "2",
+	  "micro-batches of a step, each like the recorded one", NULL },
+	VC_PARAM_ALIAS("k", "micro"), VC_PARAM_END };
 
 static int accumulate_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	if (c->k < 1 || c->k > 4096)
-		return vc_fail(err, VC_EUSAGE, "accumulate: k=%llu is not between 1 and 4096",
-			       (unsigned long long)c->k);
+	if (c->micro < 1 || c->micro > 4096)
+		return vc_fail(err, VC_EUSAGE, "accumulate: micro=%llu is not between 1 and 4096",
+			       (unsigned long long)c->micro);
 	return VC_OK;
 }
 
@@ -131,26 +134,41 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		}
 		while (end < c.a.spans && c.a.span[end].iteration == c.a.span[k].iteration)
 			end++;
-		r = iteration(&c, k, end, cfg->k, err);
+		r = iteration(&c, k, end, cfg->micro, err);
 		k = end;
 	}
 	vc_clone_fini(&c);
 	return r;
 }
 
-static long accumulate_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			    struct vc_error *err)
+/* Each micro-batch takes one pass. */
+static void step(const void *config, struct vc_step_change *c)
 {
-	return vc_whole_next(s, ev, cap, rewrite, err);
+	c->passes *= (double)((const struct config *)config)->micro;
 }
+
+static void split(unsigned n, double each, struct vc_remedy_words *w)
+{
+	snprintf(w->params, sizeof(w->params), "micro=%u", n);
+	snprintf(w->text, sizeof(w->text), "gradient accumulation: %u parts of %.15g", n, each);
+	snprintf(w->paste, sizeof(w->paste),
+		 "(loss / %u).backward()  # step and zero_grad every %u batches of %.15g", n, n,
+		 each);
+}
+
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_LOOP, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .split = split },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_accumulate = {
 	.name = "accumulate",
-	.summary = "gradient accumulation over k micro-batches of the recorded size",
+	.summary = "gradient accumulation over micro-batches of the recorded size",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
+	.step = step,
+	.remedies = remedies,
 	.open = accumulate_open,
-	.next = accumulate_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

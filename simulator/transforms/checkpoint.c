@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 #include "simulator/anatomy/layers.h"
 
@@ -311,19 +312,31 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long checkpoint_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			    struct vc_error *err)
+static void step(const void *config, struct vc_step_change *c)
 {
-	return vc_whole_next(s, ev, cap, rewrite, err);
+	const struct config *cfg = config;
+
+	c->recompute = true;
+	c->every = cfg->every;
+	c->stride = cfg->stride;
+	c->first = cfg->first;
+	c->count = cfg->count;
 }
+
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_RECOMPUTE, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "activation checkpointing (about a third more time per step)",
+	  .paste = "x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_checkpoint = {
 	.name = "checkpoint",
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
+	.step = step,
+	.remedies = remedies,
 	.open = checkpoint_open,
-	.next = checkpoint_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

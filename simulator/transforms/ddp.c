@@ -7,14 +7,16 @@
  * (torch.nn.parallel.distributed, reducer.cpp, 2.11). NCCL's watchdog looks every 100 ms and may
  * still hold the old bucket when the new ones are made: the high bound. Before 1.12 buckets were
  * small from the start. */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 
 enum { LIVES = 2 }; /* allocations until a gradient is copied into its bucket */
 enum bound { BEST, LOW, HIGH };
-struct config { uint64_t bucket, bound; bool view, rebuild; };
+struct config { uint64_t ranks, bucket, bound; bool view, rebuild; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
+	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards; each holds the same, however many", NULL },
 	{ "bucket", VC_P_SIZE, AT(bucket), "0",
 	  "bucket_cap_mb (0: not given, 1 MiB first, then 25 MiB)", NULL },
 	{ "view", VC_P_BOOL, AT(view), "false", "gradient_as_bucket_view", NULL },
@@ -23,6 +25,13 @@ static const struct vc_param params[] = {
 	{ "bound", VC_P_ENUM, AT(bound), "best", "how long the first bucket lives",
 	  "best,low,high" },
 	VC_PARAM_END };
+
+static int ddp_open(struct vc_source *s, struct vc_error *err)
+{
+	const struct config *c = s->config;
+
+	return c->ranks ? VC_OK : vc_fail(err, VC_EUSAGE, "ddp: ranks starts at 1");
+}
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
@@ -79,17 +88,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long ddp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_ddp = {
 	.name = "ddp",
 	.summary = "DistributedDataParallel: gradient buckets",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.next = ddp_next,
-	.close = vc_whole_close,
+	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
+	.open = ddp_open,
+	VC_WHOLE(rewrite),
 };

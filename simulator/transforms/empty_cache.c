@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* empty_cache.c - what-if: torch.cuda.empty_cache() where one phase ends and another begins. */
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
 enum where { AT_ITERATIONS, AT_PHASES, AT_SWITCHES };
@@ -54,18 +55,23 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long empty_cache_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			     struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_CALL, .kind = "code", .params = "at=switches",
+	  .text = "empty the cache between training and evaluation",
+	  .paste = "torch.cuda.empty_cache()" },
+	{ .cost = VC_COST_CALL, .kind = "code", .params = "at=iterations",
+	  .text = "empty the cache before each iteration (slower)",
+	  .paste = "torch.cuda.empty_cache()" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_empty_cache = {
 	.name = "empty_cache",
 	.summary = "call empty_cache() where phases meet",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.next = empty_cache_next,
-	.close = vc_whole_close,
+	/* exact: the requests stay as recorded and the allocator is simulated */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+	.remedies = remedies,
+	VC_WHOLE(rewrite),
 };

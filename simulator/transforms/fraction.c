@@ -2,6 +2,7 @@
 /* fraction.c - what-if: torch.cuda.set_per_process_memory_fraction at the start. */
 #include <string.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
 struct config { double f; };
@@ -34,19 +35,21 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r == VC_OK ? vc_whole_put(w, w->in + head, w->n - head, err) : r;
 }
 
-static long fraction_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			  struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_LIMIT, .kind = "code", .params = "f=0.95",
+	  .text = "give back cached memory at a limit below the card's",
+	  .paste = "torch.cuda.set_per_process_memory_fraction(0.95)" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fraction = {
 	.name = "fraction",
 	.summary = "limit the process to a share of the device from the start",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	/* exact: the requests stay as recorded and the allocator is simulated */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+	.remedies = remedies,
 	.open = fraction_open,
-	.next = fraction_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -16,6 +16,7 @@
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/fsdp_units.h"
 
 enum bound { BEST, LOW, HIGH };
@@ -570,18 +571,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long fsdp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_CARDS, .kind = "hardware", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "two cards with FSDP", .params = "ranks=2",
+	  .paste = "torch.distributed.fsdp.fully_shard(model)" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_fsdp = {
 	.name = "fsdp",
 	.summary = "fully sharded data parallel over several cards",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 5, .up = 4, .blind = 25 },
+	.remedies = remedies,
 	.open = fsdp_open,
-	.next = fsdp_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at
  * which that runs out of memory is where the replay does. */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 struct config { uint64_t steps; };
@@ -118,18 +119,14 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_leak = {
 	.name = "leak",
 	.summary = "many more iterations: what each leaves behind adds up",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	/* exact: the repeated step was recorded; that it stays the same is the question asked */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
 	.open = leak_open,
-	.next = leak_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_names.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 #include "simulator/rewrite/shapes.h"
 
@@ -122,31 +124,24 @@ struct back {
 	bool adapted, input_first;  /* the gradient of the input came before that of the tensor */
 };
 
-static const char *file_at(const struct vc_resize *r, size_t block, uint32_t *site)
+static uint32_t site_of(const struct vc_resize *r, size_t block)
 {
-	*site = r->c.w->in[r->c.a.block[block].event].site;
-	return r->meta && *site && *site < r->meta->frames &&
-			       r->meta->frame[*site].file < r->meta->strings ?
-		       r->meta->string[r->meta->frame[*site].file] :
-		       NULL;
+	return r->c.w->in[r->c.a.block[block].event].site;
 }
 
 /* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what
  * they get whether they are trained or not. What is asked for next says it. */
 static bool goes_into_layer(const struct vc_resize *r, size_t x)
 {
-	static const char *const layer[] = { "modules/linear.py", "pytorch_utils.py",
-					    "modules/conv.py", NULL };
-	uint32_t own, site;
-	const char *file = file_at(r, x, &own);
+	const struct vc_meta *m = r->meta;
+	uint32_t own = site_of(r, x), site = own;
 
-	for (size_t i = x; file && i < r->c.a.n && i < x + NEAR; i++) {
-		file = file_at(r, i, &site);
-		for (int k = 0; file && layer[k]; k++)
-			if (strstr(file, layer[k]))
-				return true;
+	for (size_t i = x; m && site && site < m->frames && i < r->c.a.n && i < x + NEAR; i++) {
+		site = site_of(r, i);
+		if (vc_frame_roles(m, site, VC_NAME_PRODUCT | VC_NAME_CONV1D))
+			return true;
 		if (site != own && r->c.a.block[i].size > 512)
-			return !file;
+			return !site || site >= m->frames;
 	}
 	return true;
 }
@@ -205,11 +200,8 @@ static void backward(struct vc_resize *r, const struct vc_span *p)
 
 static bool is_layer(const struct vc_resize *r, size_t i)
 {
-	uint32_t site;
-	const char *file = file_at(r, i, &site);
-
-	return file && r->c.a.block[i].size > 512 &&
-	       (strstr(file, "modules/linear.py") || strstr(file, "pytorch_utils.py"));
+	return r->c.a.block[i].size > 512 &&
+	       vc_frame_roles(r->meta, site_of(r, i), VC_NAME_LINEAR | VC_NAME_CONV1D);
 }
 
 /* What layer i takes: what came last before it and the layers one behind the other. */
@@ -322,7 +314,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
 			       .prepare = not_kept, .meta = s->meta };
 
-	if (s->type == &vc_transform_qlora)
+	if (s->type->params == qlora_params)
 		r.size = quantised;
 	int rc = vc_resize_run(&r, s, w, err);
 	if (rc == VC_OK)
@@ -330,24 +322,27 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 			     "%s: %.2f million trainable values; dropout of the adapters (none "
 			     "here) would keep a copy of each input%s",
 			     s->type->name, (double)r.total / 1e6,
-			     s->type == &vc_transform_qlora ? "; held against one real run" : "");
+			     s->type->params == qlora_params ? "; held against one real run" : "");
 	return rc;
 }
 
-static long lora_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .avoid = VC_TRAIT_CONVOLUTIONAL,
+	  .text = "low-rank adapters instead of full training",
+	  .paste = "model = peft.get_peft_model(model, peft.LoraConfig(r=8, "
+		   "target_modules='all-linear'))" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
 	.params = lora_params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
+	.remedies = remedies,
 	.open = lora_open,
-	.next = lora_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };
 
 const struct vc_source_type vc_transform_qlora = {
@@ -355,8 +350,7 @@ const struct vc_source_type vc_transform_qlora = {
 	.summary = "low-rank adapters over 4-bit weights",
 	.params = qlora_params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
 	.open = lora_open,
-	.next = lora_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

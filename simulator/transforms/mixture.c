@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 enum bound { BEST, LOW, HIGH };
@@ -93,18 +94,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long mixture_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_mixture = {
 	.name = "mixture",
 	.summary = "iterations with varying amounts of data",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 5, .up = 5 },
 	.open = mixture_open,
-	.next = mixture_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

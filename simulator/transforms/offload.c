@@ -5,6 +5,7 @@
  * activations. */
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 struct config { uint64_t least, after; };
@@ -161,18 +162,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long offload_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_TRAFFIC, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "activations wait in host memory (slower)",
+	  .paste = "with torch.autograd.graph.save_on_cpu(pin_memory=True): loss = model(x)" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_offload = {
 	.name = "offload",
 	.summary = "activations wait in host memory",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 17, .up = 13 },
+	.remedies = remedies,
 	.open = offload_open,
-	.next = offload_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -6,6 +6,7 @@
 
 #include "simulator/anatomy/reduction.h"
 #include "simulator/anatomy/formulas.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 #include "simulator/rewrite/shapes.h"
 
@@ -320,19 +321,25 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long optimizer_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			   struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "a fused optimizer step, without temporaries", .params = "to=adamw,step=fused",
+	  .paste = "optimizer = torch.optim.AdamW(model.parameters(), fused=True)" },
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "an optimizer with 8-bit states", .params = "to=adam8bit",
+	  .paste = "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())" },
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .text = "an optimizer with factored states", .params = "to=adafactor",
+	  .paste = "optimizer = torch.optim.Adafactor(model.parameters())" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_optimizer = {
 	.name = "optimizer",
 	.summary = "another optimizer: its states and the temporaries of its step",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 3, .up = 4 },
+	.remedies = remedies,
 	.open = optimizer_open,
-	.next = optimizer_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

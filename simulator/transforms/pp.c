@@ -7,15 +7,17 @@
  * of everything. */
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 #include "simulator/rewrite/fsdp_units.h"
 
 enum { EVERYWHERE = UINT16_MAX, SMALL = 512 };
-struct config { uint64_t stages, stage, micro; };
+struct config { uint64_t ranks, stage, micro; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "stages", VC_P_UINT, AT(stages), "2", "stages of the pipeline", NULL },
+	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards, each with one stage of the pipeline", NULL },
+	VC_PARAM_ALIAS("stages", "ranks"),
 	{ "stage", VC_P_UINT, AT(stage), "0", "which one, from 0", NULL },
 	{ "micro", VC_P_UINT, AT(micro), "8",
 	  "micro-batches of a step, each like the recorded one", NULL },
@@ -43,23 +45,23 @@ static int pp_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	return c->stages && c->stages < EVERYWHERE && c->stage < c->stages && c->micro ? VC_OK :
+	return c->ranks && c->ranks < EVERYWHERE && c->stage < c->ranks && c->micro ? VC_OK :
 	       vc_fail(err, VC_EUSAGE, "pp: stages and micro start at 1, stage is below stages");
 }
 
 static uint64_t in_flight(const struct config *c)
 {
-	return c->stages - c->stage < c->micro ? c->stages - c->stage : c->micro;
+	return c->ranks - c->stage < c->micro ? c->ranks - c->stage : c->micro;
 }
 
 static uint64_t share_of(const struct config *c, const struct vc_block_life *b)
 {
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
-		return (b->size + c->stages - 1) / c->stages;
+		return (b->size + c->ranks - 1) / c->ranks;
 	case VC_CAT_ACTIVATION:
 		return b->size <= SMALL ? b->size :
-					  (b->size * in_flight(c) + c->stages - 1) / c->stages;
+					  (b->size * in_flight(c) + c->ranks - 1) / c->ranks;
 	default:
 		return b->size;
 	}
@@ -77,7 +79,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 
 static uint16_t stage_of(const struct pipe *p, size_t unit)
 {
-	return (uint16_t)(unit * config_of(p)->stages / p->u.n);
+	return (uint16_t)(unit * config_of(p)->ranks / p->u.n);
 }
 
 /* Owners of what passes make: the layer that runs; before the first stage 0, behind the last the
@@ -94,7 +96,7 @@ static void own_passes(struct pipe *p)
 		const struct vc_span *s = &a->span[b->span];
 
 		if (i == 0 || b->span != a->block[i - 1].span)
-			now = s->phase == VC_PHASE_BACKWARD ? (uint16_t)(c->stages - 1) : 0;
+			now = s->phase == VC_PHASE_BACKWARD ? (uint16_t)(c->ranks - 1) : 0;
 		for (; k < p->u.actions && p->u.action[k].event <= b->event; k++) {
 			const struct vc_unit_action *x = &p->u.action[k];
 
@@ -103,7 +105,7 @@ static void own_passes(struct pipe *p)
 			if (x->moment == VC_UNIT_FORWARD || x->moment == VC_UNIT_BACKWARD)
 				now = stage_of(p, x->unit);
 			if (x->moment == VC_UNIT_FORWARD_END && x->unit + 1 == p->u.n)
-				now = (uint16_t)(c->stages - 1);
+				now = (uint16_t)(c->ranks - 1);
 			if (x->moment == VC_UNIT_BACKWARD_END && !x->unit)
 				now = 0;
 		}
@@ -123,7 +125,7 @@ static uint16_t owner_of_param(const struct pipe *p, size_t n)
 		return stage_of(p, x->unit);
 	for (size_t k = 0; k < n; k++)
 		behind |= p->u.param[k].unit < p->u.n;
-	return behind ? (uint16_t)(config_of(p)->stages - 1) : 0;
+	return behind ? (uint16_t)(config_of(p)->ranks - 1) : 0;
 }
 
 static void own_parameters(struct pipe *p)
@@ -183,7 +185,7 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 
 	if (rc == VC_OK)
 		rc = vc_anatomy_own(a, err);
-	if (rc < 0 || p->u.n < c->stages)
+	if (rc < 0 || p->u.n < c->ranks)
 		return rc;
 	p->owner = calloc(a->n + 1, sizeof(*p->owner));
 	r->extra = calloc(a->n + 1, sizeof(*r->extra));
@@ -228,7 +230,7 @@ static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 {
 	struct pipe *p = pipe_of(r);
 	const struct config *c = config_of(p);
-	bool last = c->stage + 1 == c->stages;
+	bool last = c->stage + 1 == c->ranks;
 	int rc = VC_OK;
 
 	if (p->owner && s->phase == VC_PHASE_BACKWARD && last)
@@ -258,9 +260,9 @@ static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 
 	if (!p->owner || s->phase != VC_PHASE_BACKWARD)
 		return VC_OK;
-	int rc = c->stage + 1 == c->stages && p->output ?
+	int rc = c->stage + 1 == c->ranks && p->output ?
 		 vc_clone_alloc(&r->c, e, c->micro * p->output, &id, err) : VC_OK;
-	if (rc == VC_OK && c->stage + 1 == c->stages && p->output)
+	if (rc == VC_OK && c->stage + 1 == c->ranks && p->output)
 		rc = vc_clone_free(&r->c, e, id, err);
 	return rc == VC_OK ? vc_resize_release(r, e, err) : rc;
 }
@@ -287,18 +289,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return rc;
 }
 
-static long pp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_pp = {
 	.name = "pp",
 	.summary = "pipeline parallel: one stage of several (an estimate)",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
 	.open = pp_open,
-	.next = pp_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -4,6 +4,7 @@
  * Without them `act` says which share of the activations halves, and the bounds are all and none.
  * A new recording is better.
  */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/autocast.h"
 
 enum to { AMP, HALF, MIXED };
@@ -103,19 +104,19 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long precision_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			   struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
+static const struct vc_remedy remedies[] = {
+	{ .cost = VC_COST_PRECISION, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	  .avoid = VC_TRAIT_CASTS, .text = "autocast to bf16", .params = "to=amp",
+	  .paste = "with torch.autocast('cuda', torch.bfloat16): loss = model(x)" },
+	{ .kind = NULL } };
 
 const struct vc_source_type vc_transform_precision = {
 	.name = "precision",
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 10, .up = 8 },
+	.remedies = remedies,
 	.open = precision_open,
-	.next = precision_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

@@ -6,14 +6,16 @@
  * only what is live, and peak when this one does not (the mean). */
 #include <stdlib.h>
 
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
 enum mode { WORST, ALIGNED, OPTIMAL };
-struct config { uint64_t n, each, context, mode; };
+struct config { uint64_t processes, each, context, mode; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "n", VC_P_UINT, AT(n), "2", "processes on the card, this one included", NULL },
+	{ "processes", VC_P_UINT, AT(processes), "2", "on the card, this one included", NULL },
+	VC_PARAM_ALIAS("n", "processes"),
 	{ "each", VC_P_SIZE, AT(each), "0", "memory each of the others reserves (0: as this one)",
 	  NULL },
 	{ "context", VC_P_SIZE, AT(context), "450MiB",
@@ -25,8 +27,8 @@ static int share_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	return c->n ? VC_OK :
-		      vc_fail(err, VC_EUSAGE, "share: n counts this process, it starts at 1");
+	return c->processes ? VC_OK :
+		      vc_fail(err, VC_EUSAGE, "share: processes counts this one, it starts at 1");
 }
 
 /* Live requested bytes after each event of the device. */
@@ -99,7 +101,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 			       c->mode == WORST   ? worst :
 			       c->mode == ALIGNED ? aligned :
 						    (uint64_t)n.mean;
-		uint64_t others = (c->n - 1) * (now + c->context);
+		uint64_t others = (c->processes - 1) * (now + c->context);
 		uint64_t off = others > said ? others - said : said - others;
 
 		if (w->in[i].kind < VC_EV_HEAP_SEGMENT && (off >= 2u << 20)) {
@@ -114,18 +116,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long share_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_share = {
 	.name = "share",
 	.summary = "several such processes on one card",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	/* exact: what the others hold is what the parameters say they hold */
+	.margin = &(const struct vc_margin){ 0 },
 	.open = share_open,
-	.next = share_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

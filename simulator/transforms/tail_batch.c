@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tail_batch.c - what-if: the last, smaller batch of an epoch (drop_last=False). Its blocks are of
  * other sizes, so they are cached beside the usual ones. */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
 struct config { double share; };
@@ -39,19 +40,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long tail_batch_next(struct vc_source *s, struct vc_event *ev, size_t cap,
-			    struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_tail_batch = {
 	.name = "tail_batch",
 	.summary = "a last batch of another size, then a usual one",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
+	.step = vc_step_unchanged, /* one shorter step at the end */
 	.open = tail_batch_open,
-	.next = tail_batch_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

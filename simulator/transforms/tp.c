@@ -2,14 +2,16 @@
 /* tp.c - what-if: tensor parallel. Matrices and their gradients and states are divided; activations
  * shrink as in Korthikanti et al. 2022, table 2: from 34 to 10 + 24/t parts, to 34/t with sequence
  * parallelism. An estimate. */
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
 
 enum { MATRIX = 65536 }; /* values; smaller tensors are replicated */
-struct config { uint64_t t, element; bool sequence; };
+struct config { uint64_t ranks, element; bool sequence; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "t", VC_P_UINT, AT(t), "2", "cards per layer", NULL },
+	{ "ranks", VC_P_UINT, AT(ranks), "2", "cards that share each layer", NULL },
+	VC_PARAM_ALIAS("t", "ranks"),
 	{ "element", VC_P_UINT, AT(element), "4", "bytes per value of the parameters", NULL },
 	{ "sequence", VC_P_BOOL, AT(sequence), "false", "sequence parallelism", NULL },
 	VC_PARAM_END
@@ -19,17 +21,23 @@ static int tp_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
 
-	return c->t && c->element ? VC_OK : vc_fail(err, VC_EUSAGE, "tp: t and element start at 1");
+	return c->ranks && c->element ? VC_OK :
+	       vc_fail(err, VC_EUSAGE, "tp: ranks and element start at 1");
+}
+
+static uint64_t shard(uint64_t bytes, uint64_t ranks)
+{
+	return (bytes + ranks - 1) / ranks;
 }
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 {
 	const struct config *c = r->config;
-	double t = (double)c->t;
+	double t = (double)c->ranks;
 
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_PARAMETER: case VC_CAT_GRADIENT: case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
-		return b->size / c->element < MATRIX ? b->size : (b->size + c->t - 1) / c->t;
+		return b->size / c->element < MATRIX ? b->size : shard(b->size, c->ranks);
 	case VC_CAT_ACTIVATION: case VC_CAT_FORWARD_TEMP: case VC_CAT_BACKWARD_TEMP:
 		return b->size <= 512 ?
 			       b->size :
@@ -51,18 +59,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
-static long tp_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_tp = {
 	.name = "tp",
 	.summary = "tensor parallel over several cards (an estimate)",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
+	.margin = &(const struct vc_margin){ .down = 30, .up = 30 },
 	.open = tp_open,
-	.next = tp_next,
-	.close = vc_whole_close,
+	VC_WHOLE(rewrite),
 };

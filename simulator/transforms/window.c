@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/replay/transform.h"
 #include "simulator/rewrite/rewrite.h"
 
 struct config { uint64_t from, to, first, count; };
@@ -88,17 +89,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return r;
 }
 
-static long window_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
-{
-	return vc_whole_next(s, ev, cap, rewrite, err);
-}
-
 const struct vc_source_type vc_transform_window = {
 	.name = "window",
 	.summary = "only a part of the recording: some events or some iterations",
 	.params = params,
 	.config_size = sizeof(struct config),
-	.state_size = sizeof(struct vc_whole),
-	.next = window_next,
-	.close = vc_whole_close,
+	/* exact: nothing but the recording is replayed */
+	.margin = &(const struct vc_margin){ 0 },
+	.step = vc_step_unchanged,
+	VC_WHOLE(rewrite),
 };

@@ -7,6 +7,7 @@ missing=$(sed -n 's/^\t{ [0-9]*, [0-9]*, AT([a-z_]*), .*, "\(.*\)" },$/\1/p' sim
 missing=$(sed -n 's/^\t{ "\([a-z_]*\)", VC_P_.*/\1/p' simulator/models/torch.c | while read -r p; do grep -q "\`$p[=\`]" docs/models.md || echo "$p"; done)
 [ -z "$missing" ] && pass "and every parameter" || fail "and every parameter" "$missing"
 for m in $(sed -n 's/^VC_MODEL(\(.*\))/\1/p' simulator/models/models.def); do
-	grep -q "^## $m" docs/models.md && pass "the model $m has a chapter" || fail "the model $m has a chapter"
+	grep -q "^## $m" docs/models.md && pass "the model $m has a chapter" ||
+		fail "the model $m has a chapter" "docs/models.md has no heading '## $m' (docs/extending.md, a model, step 3)"
 done
 finish

@@ -97,7 +97,8 @@ static int look_at(void *arg, const struct vc_extent *x)
 
 	if (x->what == VC_X_SEGMENT) {
 		if (x->addr < l->seg_end)
-			blame(l->w, "segments overlap or are not sorted by address");
+			blame(l->w, "walk() must show segments from low to high addresses, and "
+				    "they must not overlap");
 		l->seg_end = x->addr + x->size;
 		l->end = x->addr;
 		l->reserved += x->size;
@@ -105,7 +106,8 @@ static int look_at(void *arg, const struct vc_extent *x)
 		return 0;
 	}
 	if (x->addr < l->end || x->addr + x->size > l->seg_end)
-		blame(l->w, "blocks overlap or leave their segment");
+		blame(l->w, "walk() must show the blocks of a segment from low to high addresses, "
+			    "and they must neither overlap nor leave it");
 	l->end = x->addr + x->size;
 	if (x->what == VC_X_LIVE)
 		l->live++;
@@ -123,8 +125,6 @@ static void look(struct world *w)
 		live += w->live[i];
 	if (w->m.type->check(&w->m, &err) < 0)
 		blame(w, err.message);
-	if (!strcmp(w->m.type->name, "direct"))
-		return; /* its walk is not sorted; blocks are whole segments */
 	w->m.type->walk(&w->m, look_at, &l);
 	if (l.live != live)
 		blame(w, "walk() shows other live blocks than there are");
@@ -210,8 +210,11 @@ static void free_everything(struct world *w)
 	if (w->m.type->trim)
 		w->m.type->trim(&w->m, 0, &err);
 	look(w);
-	if (w->m.now.reserved || w->m.now.active || vc_device_taken(w->m.device))
-		blame(w, "something is left after everything was freed and trimmed");
+	if (w->m.now.active)
+		blame(w, "blocks are left after everything was freed");
+	if (!w->m.type->keeps_regions && (w->m.now.reserved || vc_device_taken(w->m.device)))
+		blame(w, "memory is left after everything was freed and trimmed (keeps_regions of "
+			 "the model's row says where that is so)");
 }
 
 static uint64_t play(const struct setup *s, struct world *w, bool checked)

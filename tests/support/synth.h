@@ -325,6 +325,7 @@ static struct synth *synth_new(const struct synth_options *o)
 		synth_map(s, &s->r.peak);
 	s->r.meta = s->meta;
 	s->r.info.model = strdup("torch");
+	s->r.info.owner = "PyTorch";
 	s->r.info.torch = strdup("2.9");
 	s->r.info.conf = strdup("");
 	s->r.info.trace = strdup("/data/train.vct");

@@ -15,7 +15,7 @@ static const struct vc_param table[] = {
 	{ "rule", VC_P_ENUM, offsetof(struct config, rule), "best", "which block",
 	  "first,best,worst" },
 	{ "text", VC_P_TEXT, offsetof(struct config, text), "", "a word", NULL },
-	VC_PARAM_END };
+	VC_PARAM_ALIAS("part", "share"), VC_PARAM_END };
 
 static void sizes_take_binary_and_decimal_units(void **unused)
 {
@@ -86,12 +86,28 @@ static void a_typing_error_is_answered_with_the_nearest_name(void **unused)
 	assert_string_equal(e.message, "size wants a value (size=20MiB)");
 }
 
+static void a_name_from_before_stays_accepted(void **unused)
+{
+	struct config c;
+	uint64_t given = 0;
+
+	(void)unused;
+	assert_int_equal(vc_params_read(table, &c, "part=0.25,size=1K", &given, NULL), VC_OK);
+	assert_true(c.share == 0.25 && c.size == 1024);
+	assert_int_equal(given, 1 << 1 | 1 << 2); /* the row that it stands for, not its own */
+	assert_ptr_equal(vc_param_find(table, "part"), &table[2]);
+	assert_null(vc_param_find(table, "nothing"));
+	assert_int_equal(vc_params_read(table, &c, NULL, &given, NULL), VC_OK);
+	assert_true(c.share == 0.5 && !given);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_take_binary_and_decimal_units),
 		cmocka_unit_test(sizes_refuse_signs_overflow_and_nonsense),
 		cmocka_unit_test(lists_start_from_the_defaults),
+		cmocka_unit_test(a_name_from_before_stays_accepted),
 		cmocka_unit_test(a_typing_error_is_answered_with_the_nearest_name),
 	};
 

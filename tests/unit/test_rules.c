@@ -211,12 +211,14 @@ static struct script layers(double n, const char *file)
 static void maps_of_a_convolution_are_no_rows(void **unused)
 {
 	struct vc_family_report rep;
-	struct vc_trace o = predict(layers(2, "conv.py"), layers(4, "conv.py"), "batch", 64, &rep);
+	static const char conv[] = "torch/nn/modules/conv.py",
+			  linear[] = "torch/nn/modules/linear.py";
+	struct vc_trace o = predict(layers(2, conv), layers(4, conv), "batch", 64, &rep);
 
 	(void)unused;
 	assert_int_equal(rep.scratch_new, 0);
 	vc_trace_fini(&o);
-	o = predict(layers(2, "linear.py"), layers(4, "linear.py"), "batch", 64, &rep);
+	o = predict(layers(2, linear), layers(4, linear), "batch", 64, &rep);
 	assert_int_equal(rep.scratch_new, 1);
 	vc_trace_fini(&o);
 }

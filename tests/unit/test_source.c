@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/map.h"
-#include "simulator/replay/source.h"
+#include "simulator/replay/transform.h"
 
 static char path[300];
 
@@ -166,7 +166,10 @@ static long double_sizes(struct vc_source *s, struct vc_event *ev, size_t cap, s
 
 static void traces_in_memory_feed_chains_of_transforms(void **unused)
 {
-	static const struct vc_source_type twice = { .name = "twice", .next = double_sizes };
+	static const struct vc_margin none = { 0 };
+	static const struct vc_source_type twice = { .name = "twice", .next = double_sizes,
+						    .margin = &none };
+	struct vc_transform_use use;
 	struct vc_error err = { 0 };
 	struct vc_trace t, u = { 0 };
 	struct vc_source *s;
@@ -175,9 +178,10 @@ static void traces_in_memory_feed_chains_of_transforms(void **unused)
 	put_file(profile);
 	read_file(path, &t);
 	s = vc_source_memory(&t, &err);
-	assert_null(vc_source_transform(&twice, s, "no=parameters", &err));
+	assert_true(vc_transform_set(&use, &twice, "no=parameters", &err) < 0);
+	assert_int_equal(vc_transform_set(&use, &twice, NULL, &err), 0);
 	for (int i = 0; i < 2; i++)
-		s = vc_source_transform(&twice, s, NULL, &err);
+		s = vc_transform_open(&use, s, &err);
 	vc_meta_note(s->meta, "only in the copy");
 	assert_int_equal(vc_trace_read(&u, s, &err), 0);
 	vc_source_free(s);

@@ -3,7 +3,7 @@
  * million float parameters, AdamW with foreach temporaries, 4 iterations. */
 #include "tests/support/test.h"
 
-#include "simulator/replay/source.h"
+#include "simulator/replay/transform.h"
 #include "simulator/anatomy/anatomy.h"
 
 enum { LAYERS = 4, STEPS = 4 };
@@ -76,6 +76,14 @@ static struct vc_trace training(void)
 	return b.t;
 }
 
+static struct vc_source *put_behind(struct vc_source *up, const struct vc_source_type *type,
+				    const char *params, struct vc_error *err)
+{
+	struct vc_transform_use u;
+
+	return vc_transform_set(&u, type, params, err) < 0 ? NULL : vc_transform_open(&u, up, err);
+}
+
 /* The trace after one transform; checks that it is a trace: no block asked for twice, none given
  * back that is not alive. peak: largest sum of live bytes. */
 static struct vc_trace after(const char *name, const char *params, uint64_t *peak)
@@ -85,7 +93,7 @@ static struct vc_trace after(const char *name, const char *params, uint64_t *pea
 	struct vc_error err = { 0 };
 	uint64_t *size, live = 0;
 
-	s = vc_source_transform(vc_transform_by_name(name), m, params, &err);
+	s = put_behind(m, vc_transform_by_name(name), params, &err);
 	if (!s)
 		fail_msg("%s: %s", name, err.message);
 	if (vc_trace_read(&out, s, &err) < 0)
@@ -310,18 +318,72 @@ static void nonsense_is_refused(void **unused)
 		struct vc_source *m = vc_source_memory(&in, NULL);
 		struct vc_error err = { 0 };
 
-		assert_null(
-			vc_source_transform(vc_transform_by_name(bad[i][0]), m, bad[i][1], &err));
+		assert_null(put_behind(m, vc_transform_by_name(bad[i][0]), bad[i][1], &err));
 		assert_int_equal(err.status, VC_EUSAGE);
 		vc_source_free(m);
 		vc_trace_fini(&in);
 	}
 }
 
+/* A row without a margin would be called unknown; those of ours all have one, and the numbers of
+ * cards and of micro-batches have one name everywhere. */
+static void every_row_says_how_far_off_it_may_be(void **unused)
+{
+	static const char *const old[][3] = { { "tp", "t=4", "ranks=4" },
+					      { "pp", "stages=4,stage=1", "ranks=4,stage=1" },
+					      { "share", "n=3", "processes=3" },
+					      { "accumulate", "k=4", "micro=4" } };
+	static const char *const cards[] = { "tp", "pp", "ddp", "fsdp", "zero" };
+	struct vc_transform_use u, v;
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; vc_transforms[i]; i++) {
+		assert_int_equal(vc_transform_set(&u, vc_transforms[i], NULL, &err), VC_OK);
+		if (!vc_transform_margin(&u))
+			fail_msg("%s gives no margin", vc_transforms[i]->name);
+	}
+	assert_int_equal(vc_transform_parse(&u, "zero:stage=2", &err), VC_OK);
+	assert_int_equal(vc_transform_parse(&v, "zero:stage=3", &err), VC_OK);
+	assert_true(vc_transform_margin(&u)->up == 12 && vc_transform_margin(&v)->up == 18);
+	assert_true(vc_transform_given(&v, "stage") && !vc_transform_given(&v, "ranks"));
+	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+		const struct vc_source_type *t = vc_transform_by_name(old[i][0]);
+
+		assert_int_equal(vc_transform_set(&u, t, old[i][1], &err), VC_OK);
+		assert_int_equal(vc_transform_set(&v, t, old[i][2], &err), VC_OK);
+		assert_memory_equal(u.config, v.config, t->config_size);
+	}
+	for (size_t i = 0; i < sizeof(cards) / sizeof(*cards); i++)
+		assert_non_null(vc_param_find(vc_transform_by_name(cards[i])->params, "ranks"));
+}
+
+static void steps_change_as_their_rows_say(void **unused)
+{
+	struct vc_step_change c = { .passes = 1 };
+	struct vc_transform_use u;
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	assert_int_equal(vc_transform_parse(&u, "accumulate:micro=3", &err), VC_OK);
+	u.type->step(u.config, &c);
+	assert_true(c.passes == 3 && !c.recompute);
+	assert_int_equal(vc_transform_parse(&u, "checkpoint:stride=2,first=1", &err), VC_OK);
+	u.type->step(u.config, &c);
+	assert_true(c.recompute && c.every == 1 && c.stride == 2 && c.first == 1 && !c.count);
+	assert_int_equal(vc_transform_parse(&u, "window", &err), VC_OK);
+	u.type->step(u.config, &c);
+	assert_true(c.passes == 3);
+	assert_int_equal(vc_transform_parse(&u, "fsdp", &err), VC_OK);
+	assert_null(u.type->step); /* its collectives take a time nobody knows */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pattern_shows_iterations_phases_and_categories),
+		cmocka_unit_test(every_row_says_how_far_off_it_may_be),
+		cmocka_unit_test(steps_change_as_their_rows_say),
 		cmocka_unit_test(accumulation_keeps_gradients_and_repeats_the_passes),
 		cmocka_unit_test(optimizer_states_are_exact),
 		cmocka_unit_test(checkpointing_gives_activations_back_and_runs_the_layers_twice),

@@ -119,8 +119,12 @@ static void ledger(struct report *d)
 	vc_svg_put(&d->out, "</tbody></table>\n");
 	if (!r->oom.happened || !r->oom.message)
 		return;
-	vc_svg_put(&d->out, "<p>PyTorch would say:</p>\n<pre>%e</pre>\n", r->oom.message);
+	vc_svg_put(&d->out, "<p>%e would say:</p>\n<pre>%e</pre>\n", r->info.owner,
+		   r->oom.message);
 }
+
+extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_owners,
+	vc_sink_segments, vc_sink_blocks;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,

@@ -40,9 +40,8 @@ static void series_name(const struct vc_result *r, char *buf, size_t cap)
 	const struct vc_run_info *i = &r->info;
 
 	snprintf(buf, cap, "%s%s%s%s%s", i->conf && *i->conf ? i->conf : "default settings",
-		 i->model && strcmp(i->model, "torch") ? ", " : "",
-		 i->model && strcmp(i->model, "torch") ? i->model : "", i->gpu ? ", " : "",
-		 i->gpu ? i->gpu : "");
+		 i->model && !i->torch ? ", " : "", i->model && !i->torch ? i->model : "",
+		 i->gpu ? ", " : "", i->gpu ? i->gpu : "");
 }
 
 static int find_series(struct drawing *d, const struct vc_result *r)

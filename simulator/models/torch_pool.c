@@ -377,4 +377,5 @@ void torch_pool_fini(struct torch *t)
 	free(t->set);
 	torch_map_fini(&t->freeable);
 	torch_map_fini(&t->on_oom);
+	torch_map_fini(&t->whole);
 }

@@ -59,11 +59,13 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 8, AT(division_spelling), 1, "spelling of the divisions errors" },
 
 	{ 2, 9, AT(reuse_option), 1, "option graph_capture_record_stream_reuse" },
+	{ 2, 9, AT(error_link), 1, "CUDA errors name a page" },
 
 	{ 2, 10, AT(newest_scope), 1, "the newest scope wins" },
 	{ 2, 10, AT(limit_of_prop), 1, "the limit is of totalGlobalMem, none at fraction 1.0" },
 	{ 2, 10, AT(opt_fraction), 1, "option per_process_memory_fraction" },
 	{ 2, 10, AT(no_split), 1, "no_split pools" },
+	{ 2, 10, AT(overflow_plain), 1, "use_on_oom pools are searched as if without the option" },
 	{ 2, 10, AT(parser_new), 1, "new settings parser and error texts" },
 	{ 2, 10, AT(min_split), 1, "max_split_size_mb may be 20" },
 	{ 2, 10, AT(fill_above), 1, "> of a division list keeps the last named interval" },
@@ -89,6 +91,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 
 	{ 2, 14, AT(oom_hint_on), TORCH_ON_NONE, "no hint while expandable segments are on" },
 
+	{ 2, 15, AT(error_short), 1, "CUDA errors of calls that wait for nothing are shorter" },
 	{ 2, 15, AT(active_captures), 1, "other assertion text of a capture that does not run" },
 	{ 2, 15, AT(oom_hint_on), TORCH_ON_RESERVE, "hints about the expandable reserve" },
 	{ 2, 15, AT(opt_reserve), 1, "options expandable_segments_reserve and ..._by_class" },

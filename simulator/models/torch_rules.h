@@ -31,6 +31,7 @@ struct torch_rules {
 	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads,
 		opt_background;
 	uint8_t overflow;        /* enum torch_overflow */
+	uint8_t overflow_plain;  /* without the option expandable_segments */
 	uint8_t no_split;
 	uint8_t release_splits;  /* the last release of a pool drops its no-split flag */
 	uint8_t non_split;       /* enum torch_rounding */
@@ -52,6 +53,7 @@ struct torch_rules {
 	uint8_t division_zero;   /* 0 allowed in a division list */
 	uint8_t division_spelling;
 	uint8_t oom_text, oom_limit, oom_private, oom_processes, oom_hint, oom_hint_on;
+	uint8_t error_link, error_short; /* texts of CUDA errors */
 	uint8_t stat_sync, stat_device, stat_rejections;
 };
 

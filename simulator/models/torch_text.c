@@ -181,6 +181,19 @@ void torch_text_oom(struct torch *t, const struct torch_want *w)
 	say_hint(t, w);
 }
 
+void torch_text_cuda_error(struct torch *t)
+{
+	torch_raise(t, "CUDA error: invalid argument\n");
+	if (t->r->error_link)
+		say(t, "Search for `cudaErrorInvalidValue' in https://docs.nvidia.com/cuda/"
+		       "cuda-runtime-api/group__CUDART__TYPES.html for more information.\n");
+	if (!t->r->error_short)
+		say(t, "CUDA kernel errors might be asynchronously reported at some other API "
+		       "call, so the stacktrace below might be incorrect.\n"
+		       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+		       "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+}
+
 void torch_text_rejected(struct torch *t, const struct torch_want *w)
 {
 	torch_raise(t, "CUDA out of memory. Allocation was preemptively rejected because it would "

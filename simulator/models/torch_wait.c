@@ -264,10 +264,11 @@ static bool is_passed(struct torch *t, const struct torch_queue *q)
 {
 	const struct torch_event *e = &t->event[q->head];
 
-	return torch_stream_at(t, q->stream)->done >= e->seq || !t->wait[e->wait].block;
+	return !t->failed && (torch_stream_at(t, q->stream)->done >= e->seq ||
+			      !t->wait[e->wait].block);
 }
 
-void torch_process_events(struct torch *t)
+bool torch_process_events(struct torch *t)
 {
 	uint32_t at;
 
@@ -282,6 +283,7 @@ void torch_process_events(struct torch *t)
 			torch_map_erase(&t->queues, stream_hash(t, q->stream), q->stream);
 		at = torch_map_next(&t->queues, q->head ? at + 1 : at);
 	}
+	return !torch_failed(t);
 }
 
 static bool is_of(const struct torch *t, uint32_t wait, const struct torch_private *only)
@@ -346,7 +348,7 @@ int torch_sync(struct torch *t, const struct torch_private *only)
 	}
 	if (!only)
 		torch_map_clear(&t->queues);
-	return VC_DONE;
+	return torch_failed(t) ? VC_RAISED : VC_DONE;
 }
 
 void torch_complete_recorded(struct torch *t, uint32_t i)

@@ -111,6 +111,8 @@ static void put_finals(struct player *p)
 	p->model.type->walk(&p->model, put_extent, p);
 	for (int k = 0; k < 5; k++)
 		put(&p->note, "%s %" PRId64 "\n", counter_name[k], f.counter[k]);
+	if (p->faults)
+		put(&p->note, "driver_faults %zu\n", p->faults);
 }
 
 /* ---- operations ---- */
@@ -203,7 +205,8 @@ static const char *do_op(struct player *p, const struct op *o, int *answer)
 		if (o->a > p->sc->max_id || !p->live[o->a])
 			return "-";
 		p->live[o->a] = false;
-		return type->free(&p->model, &p->block[o->a]) == VC_WAITS ? "w" : "f";
+		*answer = type->free(&p->model, &p->block[o->a]);
+		return *answer == VC_WAITS ? "w" : *answer == VC_RAISED ? NULL : "f";
 	case 'r':
 		if (o->a > p->sc->max_id || !p->live[o->a])
 			return "-";
@@ -230,6 +233,18 @@ static const char *do_op(struct player *p, const struct op *o, int *answer)
 	return *answer == VC_DONE ? "." : *answer == VC_REFUSED ? "-" : NULL;
 }
 
+/* A text that is one line of the notes. */
+static void put_text(struct player *p, const char *kind)
+{
+	put(&p->note, "%s %zu ", kind, p->index);
+	for (const char *s = p->model.note, *end; *s; s = *end ? end + 1 : end) {
+		end = s + strcspn(s, "\n");
+		put(&p->note, "%.*s%s", (int)(end - s), s, *end ? "\\n" : "");
+	}
+	put(&p->note, "\n");
+	p->faults += !strncmp(p->model.note, "CUDA error: ", 12);
+}
+
 static void play_op(struct player *p, const struct op *o)
 {
 	struct vc_error err;
@@ -243,8 +258,7 @@ static void play_op(struct player *p, const struct op *o)
 		line = answer == VC_REFUSED ? "O" : "E";
 	put(&p->out, "%s\n", line);
 	if (*line == 'O' || *line == 'E')
-		put(&p->note, "%s %zu %s\n", *line == 'O' ? "oom" : "error", p->index,
-		    p->model.note);
+		put_text(p, *line == 'O' ? "oom" : "error");
 	if (p->changed || ++p->since >= 16 || *line == 'O' || p->index + 1 == p->sc->ops) {
 		put_brief(p);
 		p->since = 0;

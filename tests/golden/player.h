@@ -22,7 +22,7 @@ struct player {
 	bool changed, check;
 	char kind; /* of the current operation */
 	uint64_t id, size;
-	size_t since, index;
+	size_t since, index, faults; /* faults: calls that the driver refused as wrong */
 	char broken[256];
 };
 

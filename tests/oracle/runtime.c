@@ -68,11 +68,13 @@ API int cudaGetLastError(void)
 API int cudaPeekAtLastError(void) { return last_error; }
 API const char *cudaGetErrorString(int e)
 {
-	return e == NO_MEMORY ? "out of memory" : "scripted error";
+	return e == NO_MEMORY ? "out of memory" : e == INVALID_VALUE ? "invalid argument"
+								     : "scripted error";
 }
 API const char *cudaGetErrorName(int e)
 {
-	return e == NO_MEMORY ? "cudaErrorMemoryAllocation" : "cudaError";
+	return e == NO_MEMORY	  ? "cudaErrorMemoryAllocation"
+	       : e == INVALID_VALUE ? "cudaErrorInvalidValue" : "cudaError";
 }
 
 API int cudaMalloc(uint64_t *p, size_t n) { return answer(gpu_malloc(p, n) ? NO_MEMORY : SUCCESS); }

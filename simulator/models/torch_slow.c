@@ -300,7 +300,7 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 		try.set = torch_set_make(t, p->pool[!w->set->pool->small], w->set->stream);
 		i = try.set ? torch_take(t, &try) : 0;
 		if (i) {
-			w->set = try.set;
+			*w = try;
 			return i;
 		}
 	}

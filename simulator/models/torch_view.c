@@ -20,24 +20,19 @@ static bool is_mapped(const struct torch *t, uint32_t i)
 }
 
 /* A run of mapped blocks starts where nothing, or nothing mapped, lies before. */
-static bool is_head(const struct torch *t, uint32_t i)
-{
-	return is_mapped(t, i) && (!t->b[i].prev || t->b[t->b[i].prev].state == TORCH_UNMAPPED);
-}
-
 static struct run *list_runs(const struct torch *t, size_t *n)
 {
 	struct run *r;
 	size_t k = 0;
 
 	for (uint32_t i = 1; i < t->used; i++)
-		k += is_head(t, i);
+		k += is_mapped(t, i) && !is_mapped(t, t->b[i].prev);
 	r = malloc((k + 1) * sizeof(*r));
 	if (!r)
 		return NULL;
 	k = 0;
 	for (uint32_t i = 1; i < t->used; i++)
-		if (is_head(t, i))
+		if (is_mapped(t, i) && !is_mapped(t, t->b[i].prev))
 			r[k++] = (struct run){ t->b[i].addr, i };
 	qsort(r, k, sizeof(*r), by_addr);
 	*n = k;

@@ -2,6 +2,8 @@
 /* player.c - see player.h */
 #include "player.h"
 
+#include "simulator/models/torch.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -263,6 +265,8 @@ static void play_op(struct player *p, const struct op *o)
 		put_brief(p);
 		p->since = 0;
 	}
+	if (!p->torn && ((const struct torch *)p->model.state)->torn)
+		p->torn = p->index + 1;
 	if (p->check && !p->broken[0] && p->model.type->check(&p->model, &err) < 0)
 		snprintf(p->broken, sizeof(p->broken), "operation %zu: %.200s", p->index,
 			 err.message);

@@ -23,6 +23,7 @@ struct player {
 	char kind; /* of the current operation */
 	uint64_t id, size;
 	size_t since, index, faults; /* faults: calls that the driver refused as wrong */
+	size_t torn;                 /* operations until a part of a segment was given back */
 	char broken[256];
 };
 

@@ -11,6 +11,7 @@
 
 #define MAX_LIVE 3000
 #define MAX_SCOPES 2
+#define MAX_HELD 3
 #define MIB (1ull << 20)
 
 struct live { uint64_t id; uint32_t stream, pool; bool used; };
@@ -25,13 +26,14 @@ struct gen {
 	struct live live[MAX_LIVE];
 	size_t lives, want; /* how many blocks should be alive */
 	struct scope scope[MAX_SCOPES];
-	uint32_t scopes, next_pool, held; /* held: a pool made by k, 0 = none */
+	uint32_t scopes, next_pool;
+	uint32_t held[MAX_HELD], helds;   /* pools made by k */
 	bool deferred;                    /* a block waits for the end of a capture */
 	/* what this script is about */
 	bool rejects, expandable, pools, records, manual, settings, exact, tight, odd_settings,
-		classes;
+		classes, lowers;
 	unsigned streams, sizes;
-	char split[64];                   /* max_split_size_mb is never changed at run time */
+	char split[64];                   /* max_split_size_mb, unless it changes at run time */
 };
 
 static const unsigned stream_handle[5] = { 0, 16, 32, 48, 0 };
@@ -143,7 +145,7 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		if (g->split[0] && strtoul(g->split + 18, NULL, 10) < lseg)
 			snprintf(g->split, sizeof(g->split), "max_split_size_mb:%u", lseg + 40);
 	}
-	if (start && one_in(g, 3))
+	if ((start || g->lowers) && one_in(g, g->lowers ? 2 : 3))
 		snprintf(g->split, sizeof(g->split), "max_split_size_mb:%u",
 			 (lseg > 20 ? lseg : 21) + (unsigned)dice(g, 180));
 	if (g->split[0])
@@ -157,9 +159,9 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		divisions(g, to, cap);
 	/* Switching off and on again with a split limit lets the real program free a part of a
 	 * segment. */
-	if (g->expandable && (start || g->split[0] || one_in(g, 3)))
+	if (g->expandable && (start || one_in(g, 3)))
 		option(to, cap, "expandable_segments:%s",
-		       start || g->split[0] || one_in(g, 2) ? "True" : "False");
+		       start || (g->split[0] && !g->lowers) || one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 12 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "throw_on_cudamalloc_oom:%s", one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 10 && one_in(g, g->rejects ? 2 : 10))
@@ -340,7 +342,7 @@ static void op_enter(struct gen *g)
 
 	if (g->scopes == MAX_SCOPES)
 		return;
-	s.pool = g->held && one_in(g, 3) ? g->held : ++g->next_pool;
+	s.pool = g->helds && one_in(g, 2) ? g->held[dice(g, g->helds)] : ++g->next_pool;
 	for (uint32_t k = 0; k < g->scopes; k++)
 		if (g->scope[k].pool == s.pool)
 			return;
@@ -355,6 +357,14 @@ static void op_enter(struct gen *g)
 	g->scope[g->scopes++] = s;
 }
 
+static bool is_held(const struct gen *g, uint32_t pool)
+{
+	for (uint32_t k = 0; k < g->helds; k++)
+		if (g->held[k] == pool)
+			return true;
+	return false;
+}
+
 static void op_leave(struct gen *g)
 {
 	uint32_t k = (uint32_t)dice(g, g->scopes);
@@ -367,7 +377,7 @@ static void op_leave(struct gen *g)
 	if (k == 0 && g->scopes == 2)
 		g->scope[0] = g->scope[1];
 	g->scopes--;
-	if (s.pool == g->held) {
+	if (is_held(g, s.pool)) {
 		say(g, "z %u\n", s.pool); /* the scope's own use; the pool stays */
 		return;
 	}
@@ -379,10 +389,10 @@ static void op_leave(struct gen *g)
 
 static void op_create(struct gen *g)
 {
-	if (g->held || g->minor < 6)
+	if (g->helds == MAX_HELD || g->minor < 6)
 		return;
-	g->held = ++g->next_pool;
-	say(g, "k %u%s\n", g->held, g->minor >= 8 && one_in(g, 2) ? " oom"
+	g->held[g->helds++] = ++g->next_pool;
+	say(g, "k %u%s\n", g->next_pool, g->minor >= 8 && !one_in(g, 3) ? " oom"
 	    : g->minor >= 10 && one_in(g, 2) ? " nosplit" : "");
 }
 
@@ -449,7 +459,7 @@ static void op(struct gen *g)
 {
 	uint64_t k = dice(g, 1000);
 
-	if ((g->odd_settings || g->rejects) && one_in(g, 12))
+	if (g->settings && one_in(g, g->odd_settings || g->rejects ? 12 : 100))
 		op_setting(g);
 	else if (k < 12)
 		op_rare(g);
@@ -504,14 +514,15 @@ char *random_script(unsigned minor, uint64_t seed, size_t ops)
 	g->next_id = 1;
 	g->expandable = minor >= 1 && one_in(g, 3);
 	g->pools = minor >= 3 && one_in(g, 3);
-	g->tight = (!g->pools || !g->expandable) && one_in(g, 2);
+	g->tight = one_in(g, 2);
 	g->records = one_in(g, 2);
 	g->manual = g->records && one_in(g, 2);
 	g->rejects = minor >= 12 && g->tight && one_in(g, 3);
-	g->settings = g->rejects || one_in(g, 3);
+	g->lowers = one_in(g, 4);
+	g->settings = g->rejects || g->lowers || one_in(g, 3);
 	g->odd_settings = g->settings && !g->expandable && one_in(g, 3);
 	g->exact = minor >= 13 && one_in(g, 5);
-	g->classes = minor >= 15 && g->expandable && !g->pools && one_in(g, 2);
+	g->classes = minor >= 15 && g->expandable && one_in(g, 2);
 	g->streams = one_in(g, 3) ? 1 : 2 + (unsigned)dice(g, 3);
 	g->sizes = (unsigned)dice(g, 5);
 	g->want = 4 + dice(g, 100);

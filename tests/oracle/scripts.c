@@ -396,10 +396,26 @@ static void op_create(struct gen *g)
 	    : g->minor >= 10 && one_in(g, 2) ? " nosplit" : "");
 }
 
+/* The last use of a lasting pool ends; its number may come back. */
+static void op_drop(struct gen *g)
+{
+	uint32_t k = g->helds ? (uint32_t)dice(g, g->helds) : 0, pool = g->held[k];
+
+	if (!g->helds || g->scopes)
+		return;
+	free_pool(g, pool);
+	if (g->expandable && !is_empty(g, pool))
+		return;
+	say(g, "z %u\n", pool);
+	g->held[k] = g->held[--g->helds];
+}
+
 static void op_pool(struct gen *g)
 {
 	if (one_in(g, 6))
 		op_create(g);
+	else if (one_in(g, 20))
+		op_drop(g);
 	else if (g->scopes && one_in(g, 2))
 		op_leave(g);
 	else

@@ -393,13 +393,12 @@ bool torch_release_segment(struct torch *t, uint32_t i)
 	uint64_t whole = x->size;
 
 	t->device_free++;
-	if (t->m->trace)
-		torch_emit(t, VC_TR_SEGMENT_FREE, x, x->size);
-	if (t->torn || torch_is_split(x)) {
+	if (t->torn || torch_is_split(x))
 		whole = torch_torn_free(t, i);
-		if (!whole)
-			return false;
-	}
+	if (t->m->trace && (whole || t->r->traced_early))
+		torch_emit(t, VC_TR_SEGMENT_FREE, x, x->size);
+	if (!whole)
+		return false;
 	torch_index_cut(t, torch_set_of(t, i), i);
 	vc_device_free(t->m->device, x->addr, whole);
 	t->total -= x->size;

@@ -187,11 +187,14 @@ void torch_text_cuda_error(struct torch *t)
 	if (t->r->error_link)
 		say(t, "Search for `cudaErrorInvalidValue' in https://docs.nvidia.com/cuda/"
 		       "cuda-runtime-api/group__CUDART__TYPES.html for more information.\n");
-	if (!t->r->error_short)
+	if (t->r->error_tail == TORCH_TAIL_LOG)
+		say(t, "For more detailed error information, run with CUDA_LOG_FILE=stderr\n");
+	else if (t->r->error_tail != TORCH_TAIL_NONE)
 		say(t, "CUDA kernel errors might be asynchronously reported at some other API "
 		       "call, so the stacktrace below might be incorrect.\n"
-		       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
-		       "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n");
+		       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1%s\n"
+		       "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+		       t->r->error_tail == TORCH_TAIL_DOT ? "." : "");
 }
 
 void torch_text_rejected(struct torch *t, const struct torch_want *w)

@@ -62,10 +62,13 @@ struct torch_stream *torch_stream_at(struct torch *t, uint32_t stream)
 	return &t->stream[stream];
 }
 
-/* c10::Stream's hash on device 0: 2^56 + handle. */
+/* c10::Stream's hash: the kind of device (CUDA is 1), its index, the handle. */
 static uint64_t stream_hash(const struct torch *t, uint32_t stream)
 {
-	return (1ull << 56) + (stream < t->m->streams->n ? t->m->streams->handle[stream] : stream);
+	uint64_t device = vc_device_config(t->m->device)->index;
+
+	return (1ull << 56) + (device << 48) +
+	       (stream < t->m->streams->n ? t->m->streams->handle[stream] : stream);
 }
 
 static void drop_links(struct torch *t, uint32_t i)

@@ -305,6 +305,25 @@ static inline bool torch_is_split(const struct torch_block *x)
 	return x->prev || x->next;
 }
 
+/* A fresh block object; torch_ensure first. */
+static inline uint32_t torch_slot(struct torch *t)
+{
+	uint32_t i = t->spare;
+
+	if (i)
+		t->spare = t->b[i].spare;
+	else
+		i = t->used++;
+	return i;
+}
+
+static inline void torch_drop(struct torch *t, uint32_t i)
+{
+	t->b[i].state = TORCH_UNUSED;
+	t->b[i].spare = t->spare;
+	t->spare = i;
+}
+
 /* Append a free neighbour that has left its set; the survivor is x. */
 static inline void torch_absorb(struct torch *t, struct torch_block *x, uint32_t i,
 				uint32_t src)

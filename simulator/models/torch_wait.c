@@ -41,27 +41,6 @@ GROWING(event, struct torch_event, next)
 GROWING(wait, struct torch_wait, block)
 GROWING(link, struct torch_link, next)
 
-struct torch_stream *torch_stream_at(struct torch *t, uint32_t stream)
-{
-	struct torch_stream *p;
-	uint32_t n = t->streams;
-
-	if (stream == VC_STREAM_ALL)
-		return &t->anywhere;
-	if (stream < n)
-		return &t->stream[stream];
-	p = realloc(t->stream, (stream + 8) * sizeof(*p));
-	if (!p) {
-		t->nomem = true;
-		return &t->anywhere;
-	}
-	t->stream = p;
-	t->streams = stream + 8;
-	for (; n < t->streams; n++)
-		p[n] = (struct torch_stream){ 0 };
-	return &t->stream[stream];
-}
-
 /* c10::Stream's hash: the kind of device (CUDA is 1), its index, the handle. */
 static uint64_t stream_hash(const struct torch *t, uint32_t stream)
 {

@@ -197,19 +197,22 @@ static int do_pool(struct player *p, const struct op *o)
 	default:
 		die(p->sc->name, o->line);
 	}
-	return p->m->type->pool(p->m, &c, &err);
+	return p->speaker->type->pool(p->speaker, &c, &err);
 }
 
-/* What concerns every device; the first that raises ends it. */
+/* What concerns every device: settings and reserve classes are the program's, and emptying the
+ * caches ends at the first device that raises. */
 static int do_all(struct player *p, const struct op *o)
 {
 	const struct vc_model_type *type = p->m->type;
 	struct vc_error err;
 	int r = VC_DONE;
 
-	for (unsigned d = 0; d < p->sc->devices && r == VC_DONE; d++) {
+	for (unsigned d = 0; d < p->sc->devices && (r == VC_DONE || o->kind != 'e'); d++) {
 		p->speaker = &p->model[d];
-		if (o->kind == 's')
+		if (o->kind == 't')
+			r = do_pool(p, o);
+		else if (o->kind == 's')
 			r = type->configure(p->speaker, o->rest, &err);
 		else if (o->kind == 'e')
 			r = type->trim(p->speaker, o->a, &err);
@@ -259,6 +262,7 @@ static const char *do_op(struct player *p, const struct op *o, int *answer)
 		break;
 	case 's':
 	case 'e':
+	case 't':
 		*answer = do_all(p, o);
 		break;
 	default:

@@ -192,7 +192,7 @@ struct torch {
 
 	uint32_t *scratch;
 	uint32_t scratch_cap;
-	struct torch_map whole;      /* once torn: address -> size of each cudaMalloc, in 512 bytes */
+	struct torch_map whole;      /* once torn: address of each cudaMalloc -> 512 bytes */
 	bool nomem;                  /* our own memory ran out; sticky */
 };
 
@@ -210,10 +210,10 @@ struct torch_want {
 #define TORCH_HEADROOM 8
 
 /* The files, from below: arena and stream, then text, torn, expand, pool, fit and conf, which call
- * only those. core, wait and slow call each other, as DeviceCachingAllocator's methods do: a free may
- * wait for streams and what waited is freed, a request may release and retry and both hand out. They
- * are three files of one unit because one would be too long to read. seed, view and the entry points
- * (torch.c) stand on top. */
+ * only those. core, wait and slow call each other, as the methods of DeviceCachingAllocator do: a
+ * free may wait for streams, and what has waited is freed; a request that finds nothing releases,
+ * tries again and hands out. They are three files of one unit because one would be too long to
+ * read. seed, view and the entry points (torch.c) stand on top. */
 
 /* torch_arena.c: block objects. */
 bool torch_ensure(struct torch *t, uint32_t n);         /* room for n new objects */

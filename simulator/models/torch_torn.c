@@ -76,7 +76,7 @@ static uint64_t take_in(struct torch *t, uint32_t i, uint32_t src)
 	    s->state == TORCH_UNMAPPED)
 		return 0;
 	t->failed = true;
-	if (s->state == TORCH_UNUSED) {
+	if (s->state == TORCH_UNUSED || src == i) { /* its own neighbour: it took that object */
 		torch_raise(t, "free(): double free detected (the real program ends here: a part "
 			       "of a segment was given back earlier)");
 		return 0;

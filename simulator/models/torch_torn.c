@@ -98,7 +98,7 @@ void torch_torn_complete(struct torch *t, uint32_t i)
 	const uint64_t before = x->size;
 	uint64_t got[2];
 
-	/* Until it has failed nothing is counted: an assertion leaves the statistics as they were. */
+	/* Nothing is counted yet: an assertion leaves the statistics as they were. */
 	x->state = TORCH_LOST;
 	got[0] = take_in(t, i, x->prev);
 	got[1] = take_in(t, i, x->next);

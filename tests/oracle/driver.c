@@ -41,8 +41,8 @@ API int cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t hint, 
 
 API int cuMemAddressFree(uint64_t p, size_t n) { gpu_unreserve(p, n); return OK; }
 
-/* The property's first fields: type, kinds of handles, kind and number of the place. No fabric here, so the program falls
- * back. */
+/* The property's first fields: type, kinds of handles, kind and number of the place. No fabric
+ * here, so the program falls back. */
 API int cuMemCreate(uint64_t *handle, size_t n, const int *prop, uint64_t flags)
 {
 	(void)flags;

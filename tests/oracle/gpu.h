@@ -30,7 +30,7 @@ GPU_API int gpu_malloc(uint64_t *addr, uint64_t size); /* 0, or 1: out of memory
 GPU_API int gpu_free(uint64_t addr);                   /* 0, or 1: unknown */
 GPU_API uint64_t gpu_reserve(uint64_t size);
 GPU_API void gpu_unreserve(uint64_t addr, uint64_t size);
-GPU_API uint64_t gpu_create(unsigned device, uint64_t size);            /* a handle, 0: out of memory */
+GPU_API uint64_t gpu_create(unsigned device, uint64_t size); /* a handle, 0: out of memory */
 GPU_API void gpu_release(uint64_t handle);
 
 GPU_API void gpu_record(struct gpu_event *e, uint64_t stream);

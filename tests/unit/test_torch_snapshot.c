@@ -253,8 +253,8 @@ static void slack_in_large_segments_belongs_to_its_block(void **unused)
 
 static void an_allocation_behind_a_block_proves_its_end(void **unused)
 {
-	/* 3 MiB at the front hold 512 KiB of slack, the next 2 MiB are free: only the address of the
-	 * next allocation says where between 3 and 5.5 MiB the block ends. The last allocation comes
+	/* 3 MiB at the front hold 512 KiB of slack, the next 2 MiB are free: only the address of
+	 * the next allocation says where between 3 and 5.5 MiB the block ends. The last one comes
 	 * when the block is gone and proves nothing. */
 	static const struct line l[] = {
 		{ "alloc", 0x1380000, MIB + MIB / 2, 0 },

@@ -34,7 +34,7 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 2, AT(oom_text), TORCH_OOM_NEW, "the report spells \"capacity\"" },
 	{ 2, 2, AT(oom_hint), TORCH_HINT_CUDA1, "the report recommends expandable segments" },
 
-	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report ends after \"GPU \"" },
+	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report of device 0 ends after \"GPU \"" },
 	{ 2, 3, AT(stat_sync), 1, "statistic num_sync_all_streams" },
 	{ 2, 3, AT(stat_device), 1, "statistics num_device_alloc and num_device_free" },
 

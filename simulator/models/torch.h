@@ -17,7 +17,10 @@
 #define TORCH_UNLIMITED UINT64_MAX
 #define TORCH_DIVISIONS 16 /* kRoundUpPowerOfTwoIntervals: sizes from 1 MiB to 32 GiB */
 
-enum torch_state { TORCH_UNUSED, TORCH_FREE, TORCH_UNMAPPED, TORCH_LIVE, TORCH_PENDING };
+/* TORCH_LOST: freed, but in no set, because merging it failed (torch_torn.c). */
+enum torch_state {
+	TORCH_UNUSED, TORCH_FREE, TORCH_UNMAPPED, TORCH_LIVE, TORCH_PENDING, TORCH_LOST
+};
 
 /* One block. Exactly one cache line; all links are indices into the arena, 0 = none. */
 struct torch_block {
@@ -34,6 +37,7 @@ struct torch_block {
 	union {
 		uint32_t age;    /* free: pool->calls at insertion */
 		uint32_t wait;   /* live and pending: torch.wait, 0 = no other stream */
+		uint32_t spare;  /* unused: the next unused one; not `next`, see torch_torn.c */
 	};
 	uint16_t klass;      /* free: class of sizes in the index */
 	uint8_t state;       /* enum torch_state */
@@ -141,6 +145,8 @@ struct torch {
 	struct torch_block *b;
 	uint32_t spare, used, cap;
 	uint32_t waiting;            /* queued events + deferred blocks */
+	bool torn;                   /* a part of a segment was given back, see torch_torn.c */
+	bool failed;                 /* an error in the middle of a merge or release; once torn */
 	struct torch_set **set;
 	struct torch_pool pool[2];   /* default: small, large */
 	const struct torch_rules *r;
@@ -186,6 +192,7 @@ struct torch {
 
 	uint32_t *scratch;
 	uint32_t scratch_cap;
+	struct torch_map whole;      /* once torn: address of each cudaMalloc -> 512 bytes */
 	bool nomem;                  /* our own memory ran out; sticky */
 };
 
@@ -202,20 +209,31 @@ struct torch_want {
 /* A request needs at most this many new block objects before the next torch_ensure. */
 #define TORCH_HEADROOM 8
 
+/* The files, from below: arena and stream, then text, torn, expand, pool, fit and conf, which call
+ * only those. core, wait and slow call each other, as the methods of DeviceCachingAllocator do: a
+ * free may wait for streams, and what has waited is freed; a request that finds nothing releases,
+ * tries again and hands out. They are three files of one unit because one would be too long to
+ * read. seed, view and the entry points (torch.c) stand on top. */
+
+/* torch_arena.c: block objects. */
+bool torch_ensure(struct torch *t, uint32_t n);         /* room for n new objects */
+uint64_t torch_new_tie(struct torch *t, uint64_t addr); /* of a new segment */
+void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
+		uint64_t size);
+uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src);
+
+/* torch_stream.c: what is known about a stream. */
+struct torch_stream *torch_stream_at(struct torch *t, uint32_t stream);
+bool torch_capturing(const struct torch *t);
+uint64_t torch_reserve_size(const struct torch *t, uint32_t stream); /* before page rounding */
+
 /* torch_core.c: the two calls of nearly every event, and what they are made of. */
 int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		struct vc_error *err);
 int torch_free(struct vc_model *m, struct vc_block *b);
 int torch_finished(struct torch *t, int answer, struct vc_error *err);
-uint32_t torch_slot(struct torch *t);                   /* a fresh block object; ensure() first */
-bool torch_ensure(struct torch *t, uint32_t n);         /* room for n new objects */
-void torch_drop(struct torch *t, uint32_t i);
 void torch_complete_free(struct torch *t, uint32_t i); /* of a pending block */
-uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src);
-void torch_release_segment(struct torch *t, uint32_t i);
-void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
-		uint64_t size);
-uint64_t torch_new_tie(struct torch *t, uint64_t addr); /* of a new segment */
+bool torch_release_segment(struct torch *t, uint32_t i); /* false: cudaFree fails */
 
 /* torch_core.c */
 uint32_t torch_take(struct torch *t, struct torch_want *w);
@@ -224,7 +242,7 @@ uint32_t torch_hand_out(struct torch *t, uint32_t i, const struct torch_want *w)
  * handed out yet, the rest keeps the object and goes to the index. */
 uint32_t torch_cut_front(struct torch *t, uint32_t i, uint64_t size);
 void torch_occupy(struct torch *t, uint32_t i, uint64_t n, uint64_t id);
-bool torch_free_block(struct torch *t, uint32_t i); /* false: it waits for other streams */
+int torch_free_block(struct torch *t, uint32_t i); /* VC_DONE, VC_WAITS or VC_RAISED */
 
 /* torch_slow.c: the steps of malloc after the search, and what releases memory. */
 int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found);
@@ -235,20 +253,23 @@ int torch_exact(struct torch *t, struct torch_want *w, uint32_t *found);
 /* torch_expand.c */
 uint32_t torch_expand(struct torch *t, struct torch_want *w);
 void torch_unmap(struct torch *t, uint32_t i);
-uint64_t torch_reserve_size(const struct torch *t, uint32_t stream); /* before page rounding */
 uint32_t torch_range_new(struct torch *t);
 
 /* torch_wait.c: other streams. */
-void torch_process_events(struct torch *t);
+bool torch_process_events(struct torch *t); /* false: raised */
 int torch_sync(struct torch *t, const struct torch_private *only); /* VC_DONE or VC_RAISED */
 void torch_use(struct torch *t, uint32_t i, uint32_t stream);
 bool torch_defer(struct torch *t, uint32_t i); /* at a free; false: no other stream uses it */
 void torch_complete_recorded(struct torch *t, uint32_t i);
 void torch_wait_fini(struct torch *t);
-struct torch_stream *torch_stream_at(struct torch *t, uint32_t stream);
+
+/* torch_torn.c: after a part of a segment was given back. */
+uint64_t torch_torn_free(struct torch *t, uint32_t i); /* cudaFree: bytes; 0: it fails */
+void torch_torn_segment(struct torch *t, uint64_t addr, uint64_t size);
+void torch_torn_complete(struct torch *t, uint32_t i); /* a free, with t->failed */
+bool torch_failed(struct torch *t);                    /* says and forgets it */
 
 /* torch_pool.c */
-bool torch_capturing(const struct torch *t);
 struct torch_set *torch_set_make(struct torch *t, struct torch_pool *p, uint32_t stream);
 struct torch_pool *torch_choose_pool(struct torch *t, bool small, uint32_t stream);
 int torch_pool_call(struct torch *t, const struct vc_pool_call *c);
@@ -264,9 +285,11 @@ void torch_conf_init(struct torch *t);
 void torch_refresh(struct torch *t); /* after options, scopes or the limit changed */
 
 /* torch_text.c */
-void torch_text_oom(struct torch *t, const struct torch_want *w);
-void torch_text_rejected(struct torch *t, const struct torch_want *w);
 void torch_raise(struct torch *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void torch_text_oom(struct torch *t, const struct torch_want *w);
+/* cudaFree of something that is not the start of an allocation. */
+void torch_text_cuda_error(struct torch *t);
+void torch_text_rejected(struct torch *t, const struct torch_want *w);
 
 /* torch_view.c */
 int torch_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg);

@@ -9,75 +9,6 @@
 /* The path of every event is one function each for alloc and free: calls would cost a tenth. */
 #define INLINE inline __attribute__((always_inline))
 
-/* Segment numbers sit above offsets in units of 512 bytes (32 TiB), so one compare orders both. */
-#define SEGMENT_SHIFT 36
-
-bool torch_ensure(struct torch *t, uint32_t n)
-{
-	uint32_t cap = t->cap ? 2 * t->cap : 1024;
-	struct torch_block *b;
-
-	if (t->used + n <= t->cap)
-		return true;
-	b = cap > t->cap ? aligned_alloc(64, (size_t)cap * sizeof(*b)) : NULL;
-	if (!b) {
-		t->nomem = true;
-		return false;
-	}
-	if (t->cap)
-		memcpy(b, t->b, (size_t)t->used * sizeof(*b));
-	else
-		memset(b, 0, sizeof(*b)); /* block 0 means none */
-	free(t->b);
-	t->b = b;
-	t->cap = cap;
-	if (!t->used)
-		t->used = 1;
-	return true;
-}
-
-uint32_t torch_slot(struct torch *t)
-{
-	uint32_t i = t->spare;
-
-	if (i)
-		t->spare = t->b[i].next;
-	else
-		i = t->used++;
-	return i;
-}
-
-void torch_drop(struct torch *t, uint32_t i)
-{
-	t->b[i].state = TORCH_UNUSED;
-	t->b[i].next = t->spare;
-	t->spare = i;
-}
-
-uint64_t torch_new_tie(struct torch *t, uint64_t addr)
-{
-	switch (t->r->order) {
-	case TORCH_BY_OBJECT:
-		return ++t->number;
-	case TORCH_BY_SEGMENT:
-		return ++t->number << SEGMENT_SHIFT;
-	default:
-		return addr;
-	}
-}
-
-void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
-		uint64_t size)
-{
-	struct vc_trace_entry e = { .kind = kind, .stream = t->set[b->set]->stream, .addr = b->addr,
-				    .size = size };
-
-	if (b->state == TORCH_LIVE || b->state == TORCH_PENDING)
-		e.id = b->id;
-
-	t->m->trace(t->m->trace_arg, &e);
-}
-
 /* ---- sizes ---- */
 static uint64_t next_division(uint64_t n, uint64_t d)
 {
@@ -306,54 +237,6 @@ uint32_t torch_hand_out(struct torch *t, uint32_t i, const struct torch_want *w)
 }
 
 /* ---- free ---- */
-/* Append a free neighbour that has left its set; the survivor is x. */
-static INLINE void absorb(struct torch *t, struct torch_block *x, uint32_t i, uint32_t src)
-{
-	struct torch_block *s = &t->b[src];
-
-	if (x->prev == src) {
-		x->addr = s->addr;
-		if (t->order != TORCH_BY_OBJECT)
-			x->tie = s->tie;
-		x->prev = s->prev;
-		if (x->prev)
-			t->b[x->prev].next = i;
-	} else {
-		x->next = s->next;
-		if (x->next)
-			t->b[x->next].prev = i;
-	}
-	x->size += s->size;
-	torch_drop(t, src);
-}
-
-uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src)
-{
-	struct torch_block *d = &t->b[dst];
-	uint64_t size = t->b[src].size;
-
-	if (!src || t->b[src].state != d->state)
-		return 0;
-	if (d->state == TORCH_FREE)
-		torch_index_cut(t, torch_set_of(t, src), src);
-	else
-		torch_unmapped_cut(t, src);
-	absorb(t, d, dst, src);
-	return size;
-}
-
-static INLINE void count_split(struct torch *t, bool large, int64_t blocks, int64_t bytes)
-{
-	if (blocks > 0)
-		torch_up(t, TORCH_SPLIT, large, 1);
-	else if (blocks < 0)
-		torch_down(t, TORCH_SPLIT, large, (uint64_t)-blocks);
-	if (bytes > 0)
-		torch_up(t, TORCH_SPLIT_BYTES, large, (uint64_t)bytes);
-	else if (bytes < 0)
-		torch_down(t, TORCH_SPLIT_BYTES, large, (uint64_t)-bytes);
-}
-
 /* Block 0 is never free, so links need no test. */
 static INLINE void complete_free(struct torch *t, uint32_t i)
 {
@@ -363,16 +246,20 @@ static INLINE void complete_free(struct torch *t, uint32_t i)
 	uint64_t size = x->size, before = size;
 	int64_t blocks = 0;
 
+	if (t->torn) {
+		torch_torn_complete(t, i);
+		return;
+	}
 	x->state = TORCH_FREE;
 	torch_down(t, TORCH_REQUESTED_BYTES, x->large, x->requested);
 	if (t->b[prev].state == TORCH_FREE) {
 		torch_index_cut(t, s, prev);
-		absorb(t, x, i, prev);
+		torch_absorb(t, x, i, prev);
 		blocks--;
 	}
 	if (t->b[next].state == TORCH_FREE) {
 		torch_index_cut(t, s, next);
-		absorb(t, x, i, next);
+		torch_absorb(t, x, i, next);
 		blocks--;
 	}
 	if (!t->best)
@@ -382,33 +269,19 @@ static INLINE void complete_free(struct torch *t, uint32_t i)
 		return;
 	/* The merged neighbours leave the statistic, the whole block enters it when it is split. */
 	if (torch_is_split(x))
-		count_split(t, x->large, blocks + 1, (int64_t)before);
+		torch_count_split(t, x->large, blocks + 1, (int64_t)before);
 	else
-		count_split(t, x->large, blocks, (int64_t)(before - x->size));
+		torch_count_split(t, x->large, blocks, (int64_t)(before - x->size));
 }
 
 /* A block that had to wait for other streams. */
 void torch_complete_free(struct torch *t, uint32_t i)
 {
-	bool large = t->b[i].large;
-	int64_t size = (int64_t)t->b[i].size;
-
-	t->blocks[large].cur--;
-	t->blocks[2].cur--;
-	t->bytes[large].cur -= size;
-	t->bytes[2].cur -= size;
+	torch_count_waiting(t, i, -1);
 	complete_free(t, i);
 }
 
-static void begin_wait(struct torch *t, bool large, int64_t size)
-{
-	t->blocks[large].cur++;
-	t->blocks[2].cur++;
-	t->bytes[large].cur += size;
-	t->bytes[2].cur += size;
-}
-
-static INLINE bool free_block(struct torch *t, uint32_t i)
+static INLINE int free_block(struct torch *t, uint32_t i)
 {
 	struct torch_block *x = &t->b[i];
 
@@ -417,28 +290,33 @@ static INLINE bool free_block(struct torch *t, uint32_t i)
 	if (x->size >= t->conf.max_split)
 		t->oversize_allocs.cur--;
 	if (x->wait && torch_defer(t, i)) {
-		begin_wait(t, x->large, (int64_t)x->size);
-		return false;
+		torch_count_waiting(t, i, 1);
+		return VC_WAITS;
 	}
 	complete_free(t, i);
-	return true;
+	return t->torn && torch_failed(t) ? VC_RAISED : VC_DONE;
 }
 
-bool torch_free_block(struct torch *t, uint32_t i)
+int torch_free_block(struct torch *t, uint32_t i)
 {
 	return free_block(t, i);
 }
 
-void torch_release_segment(struct torch *t, uint32_t i)
+bool torch_release_segment(struct torch *t, uint32_t i)
 {
 	struct torch_block *x = &t->b[i];
 	struct torch_pool *p = torch_set_of(t, i)->pool;
+	uint64_t whole = x->size;
 
 	t->device_free++;
-	if (t->m->trace)
+	if (t->torn || torch_is_split(x))
+		whole = torch_torn_free(t, i);
+	if (t->m->trace && (whole || t->r->traced_early))
 		torch_emit(t, VC_TR_SEGMENT_FREE, x, x->size);
+	if (!whole)
+		return false;
 	torch_index_cut(t, torch_set_of(t, i), i);
-	vc_device_free(t->m->device, x->addr, x->size);
+	vc_device_free(t->m->device, x->addr, whole);
 	t->total -= x->size;
 	if (p->owner)
 		p->owner->held--;
@@ -447,6 +325,7 @@ void torch_release_segment(struct torch *t, uint32_t i)
 	if (x->size >= t->conf.max_split)
 		t->oversize_segments.cur--;
 	torch_drop(t, i);
+	return true;
 }
 
 /* ---- entry points ---- */
@@ -507,8 +386,8 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 		return vc_nomem(err, "the torch model");
 	if (rq->exact && torch_misplaced(t, rq))
 		return VC_RAISED;
-	if (t->waiting && !torch_capturing(t))
-		torch_process_events(t);
+	if (t->waiting && !torch_capturing(t) && !torch_process_events(t))
+		return VC_RAISED;
 	w.size = t->conf.any_division ? rounded(t, rq->size)
 	       : (rq->size + t->k->min_block - 1) & ~(t->k->min_block - 1);
 	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
@@ -532,8 +411,8 @@ int torch_free(struct vc_model *m, struct vc_block *b)
 {
 	struct torch *t = m->state;
 	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
-	bool done = !i || free_block(t, i);
+	int r = i ? free_block(t, i) : VC_DONE;
 
 	torch_publish(t);
-	return done ? VC_DONE : VC_WAITS;
+	return r;
 }

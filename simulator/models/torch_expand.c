@@ -27,30 +27,6 @@ uint32_t torch_range_new(struct torch *t)
 	return t->ranges++;
 }
 
-/* The virtual size of a stream's segments before rounding to pages: 9/8 of the device, less when a
- * reserve is configured (2.15). */
-uint64_t torch_reserve_size(const struct torch *t, uint32_t stream)
-{
-	uint64_t total = vc_device_config(t->m->device)->prop_total, full = total + total / 8, want;
-	double part = t->conf.reserve_part;
-	const char *klass = stream < t->streams ? t->stream[stream].klass : NULL;
-	bool has = t->conf.has_reserve;
-
-	want = t->conf.reserve_bytes;
-	for (size_t i = 0; klass && i < t->conf.classes; i++)
-		if (!strcmp(t->conf.klass[i].name, klass)) {
-			has = true;
-			part = t->conf.klass[i].part;
-			want = t->conf.klass[i].bytes;
-			break;
-		}
-	if (!has)
-		return full;
-	if (part >= 0)
-		want = (uint64_t)(part * (double)total);
-	return want < full ? want : full;
-}
-
 static uint32_t reserve(struct torch *t, struct torch_want *w)
 {
 	uint64_t page = w->set->pool->small ? t->k->small_segment : t->conf.large_segment;

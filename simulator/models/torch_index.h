@@ -32,7 +32,9 @@ static inline bool torch_before(const struct torch_block *x, const struct torch_
 {
 	if (by_addr)
 		return x->addr < y->addr;
-	return x->size != y->size ? x->size < y->size : x->tie < y->tie;
+	if (x->size != y->size)
+		return x->size < y->size;
+	return x->tie != y->tie ? x->tie < y->tie : x < y; /* equal ties: only once torn */
 }
 
 static inline void torch_tree_put(struct torch_block *b, uint32_t *link, uint32_t i, bool by_addr)
@@ -254,6 +256,29 @@ static inline void torch_up_one(struct torch_stat *s, uint64_t x)
 		s->peak = s->cur;
 }
 
+static inline void torch_count_split(struct torch *t, bool large, int64_t blocks, int64_t bytes)
+{
+	if (blocks > 0)
+		torch_up(t, TORCH_SPLIT, large, 1);
+	else if (blocks < 0)
+		torch_down(t, TORCH_SPLIT, large, (uint64_t)-blocks);
+	if (bytes > 0)
+		torch_up(t, TORCH_SPLIT_BYTES, large, (uint64_t)bytes);
+	else if (bytes < 0)
+		torch_down(t, TORCH_SPLIT_BYTES, large, (uint64_t)-bytes);
+}
+
+/* A block that is freed but counts as active: it begins or ends to wait. */
+static inline void torch_count_waiting(struct torch *t, uint32_t i, int64_t sign)
+{
+	const struct torch_block *x = &t->b[i];
+
+	t->blocks[x->large].cur += sign;
+	t->blocks[2].cur += sign;
+	t->bytes[x->large].cur += sign * (int64_t)x->size;
+	t->bytes[2].cur += sign * (int64_t)x->size;
+}
+
 /* Copy the totals that clients watch. */
 static inline void torch_publish(struct torch *t)
 {
@@ -278,6 +303,47 @@ static inline void torch_publish_slow(struct torch *t)
 static inline bool torch_is_split(const struct torch_block *x)
 {
 	return x->prev || x->next;
+}
+
+/* A fresh block object; torch_ensure first. */
+static inline uint32_t torch_slot(struct torch *t)
+{
+	uint32_t i = t->spare;
+
+	if (i)
+		t->spare = t->b[i].spare;
+	else
+		i = t->used++;
+	return i;
+}
+
+static inline void torch_drop(struct torch *t, uint32_t i)
+{
+	t->b[i].state = TORCH_UNUSED;
+	t->b[i].spare = t->spare;
+	t->spare = i;
+}
+
+/* Append a free neighbour that has left its set; the survivor is x. */
+static inline void torch_absorb(struct torch *t, struct torch_block *x, uint32_t i,
+				uint32_t src)
+{
+	struct torch_block *s = &t->b[src];
+
+	if (x->prev == src) {
+		x->addr = s->addr;
+		if (t->order != TORCH_BY_OBJECT)
+			x->tie = s->tie;
+		x->prev = s->prev;
+		if (x->prev)
+			t->b[x->prev].next = i;
+	} else {
+		x->next = s->next;
+		if (x->next)
+			t->b[x->next].prev = i;
+	}
+	x->size += s->size;
+	torch_drop(t, src);
 }
 
 #endif

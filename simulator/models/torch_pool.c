@@ -5,13 +5,6 @@
 
 #include "simulator/models/torch_index.h"
 
-bool torch_capturing(const struct torch *t)
-{
-	if (t->r->capture == TORCH_ANY_SCOPE)
-		return t->scopes > 0;
-	return t->captures && t->current < t->streams && t->stream[t->current].capturing;
-}
-
 /* ---- sets ---- */
 static bool room_for_stream(struct torch *t, struct torch_pool *p, uint32_t stream)
 {
@@ -377,4 +370,5 @@ void torch_pool_fini(struct torch *t)
 	free(t->set);
 	torch_map_fini(&t->freeable);
 	torch_map_fini(&t->on_oom);
+	torch_map_fini(&t->whole);
 }

@@ -29,15 +29,17 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 1, AT(oom_hint), TORCH_HINT_SPLIT, "the report recommends max_split_size_mb" },
 
 	{ 2, 2, AT(opt_lock), 1, "option release_lock_on_cudamalloc" },
+	{ 2, 2, AT(traced_early), 1, "segment_free is recorded before cudaFree" },
 	{ 2, 2, AT(opt_threads), 1, "option pinned_num_register_threads" },
 	{ 2, 2, AT(oom_text), TORCH_OOM_NEW, "the report spells \"capacity\"" },
 	{ 2, 2, AT(oom_hint), TORCH_HINT_CUDA1, "the report recommends expandable segments" },
 
-	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report ends after \"GPU \"" },
+	{ 2, 3, AT(oom_text), TORCH_OOM_CUT, "the report of device 0 ends after \"GPU \"" },
 	{ 2, 3, AT(stat_sync), 1, "statistic num_sync_all_streams" },
 	{ 2, 3, AT(stat_device), 1, "statistics num_device_alloc and num_device_free" },
 
 	{ 2, 4, AT(raw_division), 0, "roundup_power2_divisions:1 means off" },
+	{ 2, 4, AT(error_tail), TORCH_TAIL_LONG, "CUDA errors lose a full stop" },
 	{ 2, 4, AT(division_zero), 1, "0 allowed in roundup_power2_divisions lists" },
 	{ 2, 4, AT(deferred_drop), 1, "streams recorded during a scope are dropped at its end" },
 	{ 2, 4, AT(empty_assert_new), 1, "other assertion text of empty_cache in a scope" },
@@ -59,11 +61,13 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 8, AT(division_spelling), 1, "spelling of the divisions errors" },
 
 	{ 2, 9, AT(reuse_option), 1, "option graph_capture_record_stream_reuse" },
+	{ 2, 9, AT(error_link), 1, "CUDA errors name a page" },
 
 	{ 2, 10, AT(newest_scope), 1, "the newest scope wins" },
 	{ 2, 10, AT(limit_of_prop), 1, "the limit is of totalGlobalMem, none at fraction 1.0" },
 	{ 2, 10, AT(opt_fraction), 1, "option per_process_memory_fraction" },
 	{ 2, 10, AT(no_split), 1, "no_split pools" },
+	{ 2, 10, AT(overflow_plain), 1, "use_on_oom pools are searched as if without the option" },
 	{ 2, 10, AT(parser_new), 1, "new settings parser and error texts" },
 	{ 2, 10, AT(min_split), 1, "max_split_size_mb may be 20" },
 	{ 2, 10, AT(fill_above), 1, "> of a division list keeps the last named interval" },
@@ -85,8 +89,10 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 13, AT(order), TORCH_BY_SEGMENT, "equal free blocks are ordered by segment, address" },
 	{ 2, 13, AT(capture), TORCH_REAL_CAPTURE, "only a real capture suspends completions" },
 	{ 2, 13, AT(limit_rounds), 1, "the limit is rounded" },
+	{ 2, 13, AT(error_tail), TORCH_TAIL_LOG, "CUDA errors of such calls are shorter" },
 	{ 2, 13, AT(exact), 1, "allocation at an exact address" },
 
+	{ 2, 14, AT(error_tail), TORCH_TAIL_NONE, "and shorter again" },
 	{ 2, 14, AT(oom_hint_on), TORCH_ON_NONE, "no hint while expandable segments are on" },
 
 	{ 2, 15, AT(active_captures), 1, "other assertion text of a capture that does not run" },

@@ -16,6 +16,7 @@ enum torch_oom_text { TORCH_OOM_OLD, TORCH_OOM_CAPACTY, TORCH_OOM_NEW, TORCH_OOM
 enum torch_hint {
 	TORCH_HINT_OLD, TORCH_HINT_SPLIT, TORCH_HINT_CUDA1, TORCH_HINT_ALLOC1, TORCH_HINT_CUDA2
 };
+enum torch_tail { TORCH_TAIL_DOT, TORCH_TAIL_LONG, TORCH_TAIL_LOG, TORCH_TAIL_NONE };
 enum torch_hint_on { TORCH_ON_SAME, TORCH_ON_NONE, TORCH_ON_RESERVE };
 
 struct torch_rules {
@@ -31,11 +32,13 @@ struct torch_rules {
 	uint8_t opt_fraction, opt_throw, opt_large_segment, opt_reserve, opt_lock, opt_threads,
 		opt_background;
 	uint8_t overflow;        /* enum torch_overflow */
+	uint8_t overflow_plain;  /* without the option expandable_segments */
 	uint8_t no_split;
 	uint8_t release_splits;  /* the last release of a pool drops its no-split flag */
 	uint8_t non_split;       /* enum torch_rounding */
 	uint8_t expandable;
 	uint8_t private_expandable;
+	uint8_t traced_early;    /* segment_free is recorded before cudaFree, which can fail */
 	uint8_t release_skips;   /* oversize and gc releases skip expandable blocks, else assert */
 	uint8_t small_range_fails;
 	uint8_t deferred_drop;
@@ -52,6 +55,7 @@ struct torch_rules {
 	uint8_t division_zero;   /* 0 allowed in a division list */
 	uint8_t division_spelling;
 	uint8_t oom_text, oom_limit, oom_private, oom_processes, oom_hint, oom_hint_on;
+	uint8_t error_link, error_tail; /* of CUDA errors: a page is named; enum torch_tail */
 	uint8_t stat_sync, stat_device, stat_rejections;
 };
 

@@ -52,6 +52,12 @@ static bool is_wrong_release(struct torch *t, uint32_t i, struct torch_want *w)
 	return true;
 }
 
+static bool release(struct torch *t, uint32_t i, struct torch_want *w)
+{
+	w->raised |= !torch_release_segment(t, i);
+	return !w->raised;
+}
+
 /* ---- a new segment ---- */
 static uint32_t new_segment(struct torch *t, struct torch_want *w)
 {
@@ -77,6 +83,8 @@ static uint32_t new_segment(struct torch *t, struct torch_want *w)
 	t->device_alloc++;
 	if (t->m->trace)
 		torch_emit(t, VC_TR_SEGMENT_ALLOC, x, w->asz);
+	if (t->torn)
+		torch_torn_segment(t, addr, w->asz);
 	return i;
 }
 
@@ -132,7 +140,8 @@ static bool collect_pass(struct torch *t, struct torch_want *w, uint32_t n, stru
 		c->got += t->b[i].size;
 		c->sum -= age_of(t, i);
 		c->left--;
-		torch_release_segment(t, i);
+		if (!release(t, i, w))
+			return false;
 		t->scratch[k] = 0;
 	}
 	return freed;
@@ -179,7 +188,8 @@ static bool release_downwards(struct torch *t, struct torch_want *w, uint32_t i,
 		if (is_wrong_release(t, cur, w))
 			return false;
 		released += t->b[cur].size;
-		torch_release_segment(t, cur);
+		if (!release(t, cur, w))
+			return false;
 	}
 	return released >= want;
 }
@@ -202,15 +212,15 @@ static bool release_oversize(struct torch *t, struct torch_want *w)
 	if (i && releasable(t, i)) {
 		if (is_wrong_release(t, i, w))
 			return false;
-		torch_release_segment(t, i);
-		return true;
+		return release(t, i, w);
 	}
 	/* The walk starts below the place of `want`. */
 	i = i ? torch_index_step(t, i, 0) : last_of(t, w->set);
 	return release_downwards(t, w, i, want);
 }
 
-static void release_pool(struct torch *t, struct torch_pool *p)
+/* false: raised */
+static bool release_pool(struct torch *t, struct torch_pool *p)
 {
 	uint32_t n = list_free(t, p), mapped = 0;
 
@@ -219,11 +229,12 @@ static void release_pool(struct torch *t, struct torch_pool *p)
 
 		if (t->b[i].range)
 			t->scratch[mapped++] = i;
-		else if (!torch_is_split(&t->b[i]))
-			torch_release_segment(t, i);
+		else if (!torch_is_split(&t->b[i]) && !torch_release_segment(t, i))
+			return false;
 	}
 	for (uint32_t k = 0; k < mapped; k++)
 		torch_unmap(t, t->scratch[k]);
+	return true;
 }
 
 static int release_private(struct torch *t, uint64_t only)
@@ -243,8 +254,8 @@ static int release_private(struct torch *t, uint64_t only)
 			torch_raise(t, "it->second->use_count == 0 INTERNAL ASSERT FAILED");
 			return VC_RAISED;
 		}
-		release_pool(t, p->pool[0]);
-		release_pool(t, p->pool[1]);
+		if (!release_pool(t, p->pool[0]) || !release_pool(t, p->pool[1]))
+			return VC_RAISED;
 		if (p->held <= 0) {
 			torch_private_delete(t, p);
 			at = torch_map_next(&t->freeable, at);
@@ -262,8 +273,8 @@ int torch_release_cached(struct torch *t, uint64_t pool)
 
 		if (r != VC_DONE)
 			return r;
-		release_pool(t, &t->pool[1]);
-		release_pool(t, &t->pool[0]);
+		if (!release_pool(t, &t->pool[1]) || !release_pool(t, &t->pool[0]))
+			return VC_RAISED;
 	}
 	return release_private(t, pool);
 }
@@ -277,7 +288,7 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 
 	if (w->set->pool->owner)
 		return 0;
-	try.ex = false;
+	try.ex = w->ex && !t->r->overflow_plain;
 	for (uint32_t at = torch_map_next(map, 0); at != UINT32_MAX;
 	     at = torch_map_next(map, at + 1)) {
 		struct torch_private *p = torch_pool_visit(t, map->e[at].key);
@@ -289,7 +300,7 @@ static uint32_t overflow_search(struct torch *t, struct torch_want *w)
 		try.set = torch_set_make(t, p->pool[!w->set->pool->small], w->set->stream);
 		i = try.set ? torch_take(t, &try) : 0;
 		if (i) {
-			w->set = try.set;
+			*w = try;
 			return i;
 		}
 	}

@@ -90,14 +90,21 @@ static uint64_t process_bytes(const struct torch *t, const struct vc_process *p)
 	return vc_device_taken(t->m->device) + vc_device_config(t->m->device)->context;
 }
 
+/* 2.3 prints the number of the device as a character; 0 ends the text. */
+static bool is_cut(const struct torch *t)
+{
+	return t->r->oom_text == TORCH_OOM_CUT && !vc_device_config(t->m->device)->index;
+}
+
 static void say_head(struct torch *t, const struct torch_want *w)
 {
 	const struct vc_device_config *d = vc_device_config(t->m->device);
 
 	torch_raise(t, "CUDA out of memory. Tried to allocate %s. GPU ", fmt(w->asz).s);
-	if (t->r->oom_text == TORCH_OOM_CUT)
+	if (is_cut(t))
 		return;
-	say(t, "%u has a total %s of %s of which %s is free. ", d->index,
+	say(t, t->r->oom_text == TORCH_OOM_CUT ? "%c" : "%u", d->index);
+	say(t, " has a total %s of %s of which %s is free. ",
 	    t->r->oom_text == TORCH_OOM_CAPACTY ? "capacty" : "capacity", fmt(d->total).s,
 	    fmt(vc_device_available(t->m->device)).s);
 	for (size_t i = 0; i < d->processes && t->r->oom_processes; i++) {
@@ -175,10 +182,26 @@ void torch_text_oom(struct torch *t, const struct torch_want *w)
 		return;
 	}
 	say_head(t, w);
-	if (t->r->oom_text == TORCH_OOM_CUT)
+	if (is_cut(t))
 		return;
 	say_body(t);
 	say_hint(t, w);
+}
+
+void torch_text_cuda_error(struct torch *t)
+{
+	torch_raise(t, "CUDA error: invalid argument\n");
+	if (t->r->error_link)
+		say(t, "Search for `cudaErrorInvalidValue' in https://docs.nvidia.com/cuda/"
+		       "cuda-runtime-api/group__CUDART__TYPES.html for more information.\n");
+	if (t->r->error_tail == TORCH_TAIL_LOG)
+		say(t, "For more detailed error information, run with CUDA_LOG_FILE=stderr\n");
+	else if (t->r->error_tail != TORCH_TAIL_NONE)
+		say(t, "CUDA kernel errors might be asynchronously reported at some other API "
+		       "call, so the stacktrace below might be incorrect.\n"
+		       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1%s\n"
+		       "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
+		       t->r->error_tail == TORCH_TAIL_DOT ? "." : "");
 }
 
 void torch_text_rejected(struct torch *t, const struct torch_want *w)

@@ -41,31 +41,13 @@ GROWING(event, struct torch_event, next)
 GROWING(wait, struct torch_wait, block)
 GROWING(link, struct torch_link, next)
 
-struct torch_stream *torch_stream_at(struct torch *t, uint32_t stream)
-{
-	struct torch_stream *p;
-	uint32_t n = t->streams;
-
-	if (stream == VC_STREAM_ALL)
-		return &t->anywhere;
-	if (stream < n)
-		return &t->stream[stream];
-	p = realloc(t->stream, (stream + 8) * sizeof(*p));
-	if (!p) {
-		t->nomem = true;
-		return &t->anywhere;
-	}
-	t->stream = p;
-	t->streams = stream + 8;
-	for (; n < t->streams; n++)
-		p[n] = (struct torch_stream){ 0 };
-	return &t->stream[stream];
-}
-
-/* c10::Stream's hash on device 0: 2^56 + handle. */
+/* c10::Stream's hash: the kind of device (CUDA is 1), its index, the handle. */
 static uint64_t stream_hash(const struct torch *t, uint32_t stream)
 {
-	return (1ull << 56) + (stream < t->m->streams->n ? t->m->streams->handle[stream] : stream);
+	uint64_t device = vc_device_config(t->m->device)->index;
+
+	return (1ull << 56) + (device << 48) +
+	       (stream < t->m->streams->n ? t->m->streams->handle[stream] : stream);
 }
 
 static void drop_links(struct torch *t, uint32_t i)
@@ -264,10 +246,11 @@ static bool is_passed(struct torch *t, const struct torch_queue *q)
 {
 	const struct torch_event *e = &t->event[q->head];
 
-	return torch_stream_at(t, q->stream)->done >= e->seq || !t->wait[e->wait].block;
+	return !t->failed && (torch_stream_at(t, q->stream)->done >= e->seq ||
+			      !t->wait[e->wait].block);
 }
 
-void torch_process_events(struct torch *t)
+bool torch_process_events(struct torch *t)
 {
 	uint32_t at;
 
@@ -282,6 +265,7 @@ void torch_process_events(struct torch *t)
 			torch_map_erase(&t->queues, stream_hash(t, q->stream), q->stream);
 		at = torch_map_next(&t->queues, q->head ? at + 1 : at);
 	}
+	return !torch_failed(t);
 }
 
 static bool is_of(const struct torch *t, uint32_t wait, const struct torch_private *only)
@@ -346,7 +330,7 @@ int torch_sync(struct torch *t, const struct torch_private *only)
 	}
 	if (!only)
 		torch_map_clear(&t->queues);
-	return VC_DONE;
+	return torch_failed(t) ? VC_RAISED : VC_DONE;
 }
 
 void torch_complete_recorded(struct torch *t, uint32_t i)

@@ -280,6 +280,65 @@ static int undo(struct rewind *r, const struct vc_event *e)
 
 /* ---- the free space between ---- */
 
+/* The last of n sorted blocks that begins before addr, plus 1. */
+static size_t before(const struct snapshot_block *b, size_t n, uint64_t addr)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+
+		if (b[mid].addr < addr)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+/* An allocation is put at the front of a free block, and two free blocks never touch. So while a
+ * block of the start lives, the lowest address that is handed out between it and the next block of
+ * the start is its end. */
+static void see_alloc(struct rewind *r, size_t n, uint64_t addr, const bool *gone)
+{
+	size_t k = before(r->h->block, n, addr), at;
+	struct snapshot_block *b = k ? &r->h->block[k - 1] : NULL;
+	const struct snapshot_segment *seg;
+
+	if (!b || gone[k - 1] || (b->size && b->addr + b->size <= addr) ||
+	    (k < n && b[1].addr <= addr))
+		return;
+	at = find(r->h, b->addr);
+	seg = &r->h->segment[at];
+	/* What follows a run of mapped pages may be mapped later. */
+	if (at < r->h->segments && addr < seg->addr + seg->size + seg->expandable)
+		b->size = addr - b->addr;
+}
+
+/* Ends of blocks whose real size nobody recorded, as later events prove them. */
+static int find_ends(struct rewind *r, size_t n, const struct vc_event *e, size_t events)
+{
+	bool *gone = calloc(n + 1, sizeof(*gone));
+
+	if (!gone)
+		return vc_nomem(r->err, "the heap of the snapshot");
+	for (size_t i = 0; i < n; i++)
+		gone[i] = r->h->block[i].size != 0;
+	for (size_t i = 0; i < events; i++) {
+		size_t k;
+
+		if (e[i].kind == SNAP_ALLOC)
+			see_alloc(r, n, e[i].addr, gone);
+		if (e[i].kind != SNAP_FREE_COMPLETED)
+			continue;
+		k = before(r->h->block, n, e[i].addr);
+		if (k < n && r->h->block[k].addr == e[i].addr)
+			gone[k] = true;
+	}
+	free(gone);
+	return 0;
+}
+
 /* Where a block ends whose real size nobody recorded: what is left behind it was split off unless
  * it was too small for that (should_split: 512 bytes in small pools and expandable segments, 1
  * MiB in large ones, never for blocks of max_split_size and more). */
@@ -330,7 +389,7 @@ static void tile(struct rewind *r, struct snapshot_segment *seg, size_t *from, s
 	seg->blocks = to->n - seg->block;
 }
 
-static int lay_out(struct rewind *r)
+static int lay_out(struct rewind *r, const struct vc_event *e, size_t events)
 {
 	struct snapshot_heap *h = r->h;
 	struct tiles to = { NULL, 0 };
@@ -340,6 +399,8 @@ static int lay_out(struct rewind *r)
 		if (h->block[i].state != SNAP_INACTIVE)
 			h->block[n++] = h->block[i];
 	qsort(h->block, n, sizeof(*h->block), compare_blocks);
+	if (find_ends(r, n, e, events))
+		return VC_ENOMEM;
 	to.block = malloc((2 * n + h->segments + 1) * sizeof(*to.block));
 	if (!to.block)
 		return vc_nomem(r->err, "the heap of the snapshot");
@@ -359,7 +420,8 @@ int snapshot_start_heap(const struct snapshot *s, uint16_t device, struct snapsh
 			struct vc_error *err)
 {
 	struct rewind r = { .settings = &s->settings, .h = h, .err = err };
-	const struct vc_event *e;
+	const struct vc_event *e = NULL;
+	size_t events = 0;
 	int rc = snapshot_final_heap(s, device, h, err);
 
 	r.segment_cap = h->segments + 1;
@@ -369,11 +431,12 @@ int snapshot_start_heap(const struct snapshot *s, uint16_t device, struct snapsh
 			rc = vc_nomem(err, "the heap of the snapshot");
 	if (device < s->lists && s->list[device].n) {
 		e = s->ev + s->list[device].first;
-		for (size_t i = s->list[device].n; i-- > 0 && !rc; )
+		events = s->list[device].n;
+		for (size_t i = events; i-- > 0 && !rc; )
 			rc = undo(&r, &e[i]);
 	}
 	if (!rc)
-		rc = lay_out(&r);
+		rc = lay_out(&r, e, events);
 	vc_map_fini(&r.at);
 	free(r.spare);
 	return rc;

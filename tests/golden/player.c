@@ -2,6 +2,8 @@
 /* player.c - see player.h */
 #include "player.h"
 
+#include "simulator/models/torch.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,14 +31,16 @@ void put(struct text *t, const char *fmt, ...)
 static void on_trace(void *arg, const struct vc_trace_entry *t)
 {
 	static const char letter[] = { 'A', 'F', 'M', 'U', 'C', 'O' };
-	struct player *p = arg;
+	const struct listener *l = arg;
+	struct player *p = l->p;
+	uint64_t addr = t->kind == VC_TR_OOM ? t->addr : t->addr + l->base;
 
 	if (t->kind == VC_TR_ALLOC || t->kind == VC_TR_FREE) {
 		put(&p->out, "! %s %" PRIx64 " %" PRIu64 "\n",
-		    t->kind == VC_TR_ALLOC ? "alloc" : "free", t->addr, t->size);
+		    t->kind == VC_TR_ALLOC ? "alloc" : "free", addr, t->size);
 		return;
 	}
-	put(&p->out, "%c %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", letter[t->kind], t->addr, t->size,
+	put(&p->out, "%c %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", letter[t->kind], addr, t->size,
 	    p->handle[t->stream]);
 	p->changed |= t->kind != VC_TR_FREE_DONE;
 }
@@ -60,7 +64,7 @@ static void put_brief(struct player *p)
 {
 	struct brief b = { { 0 } };
 
-	p->model.type->stats(&p->model, brief_stat, &b);
+	p->m->type->stats(p->m, brief_stat, &b);
 	put(&p->out, "S");
 	for (int k = 0; k < 10; k++)
 		put(&p->out, " %" PRId64, b.v[k]);
@@ -88,13 +92,14 @@ static int full_stat(void *arg, const struct vc_stat *s)
 
 static int put_extent(void *arg, const struct vc_extent *x)
 {
-	struct player *p = arg;
+	const struct listener *l = arg;
+	struct player *p = l->p;
 
 	if (x->what == VC_X_SEGMENT)
 		put(&p->out,
 		    "G %" PRIx64 " %" PRIu64 " %" PRIu64 " %s %d %" PRIu64 ",%" PRIu64 " %" PRIu64
 		    " %" PRIu64 " %" PRIu64 "\n",
-		    x->addr, x->size, p->handle[x->stream], x->small ? "small" : "large",
+		    x->addr + l->base, x->size, p->handle[x->stream], x->small ? "small" : "large",
 		    x->expandable, x->pool >> 32, x->pool & UINT32_MAX, x->allocated, x->active,
 		    x->requested);
 	else
@@ -105,12 +110,17 @@ static int put_extent(void *arg, const struct vc_extent *x)
 
 static void put_finals(struct player *p)
 {
-	struct finals f = { p, { -1, -1, -1, -1, -1 } };
+	for (unsigned d = 0; d < p->sc->devices; d++) {
+		struct finals f = { p, { -1, -1, -1, -1, -1 } };
 
-	p->model.type->stats(&p->model, full_stat, &f);
-	p->model.type->walk(&p->model, put_extent, p);
-	for (int k = 0; k < 5; k++)
-		put(&p->note, "%s %" PRId64 "\n", counter_name[k], f.counter[k]);
+		p->m->type->stats(&p->model[d], full_stat, &f);
+		for (int k = 0; k < 5; k++)
+			put(&p->note, "%s %" PRId64 "\n", counter_name[k], f.counter[k]);
+	}
+	for (unsigned d = 0; d < p->sc->devices; d++)
+		p->m->type->walk(&p->model[d], put_extent, &p->listener[d]);
+	if (p->faults)
+		put(&p->note, "driver_faults %zu\n", p->faults);
 }
 
 /* ---- operations ---- */
@@ -140,15 +150,17 @@ static const char *do_alloc(struct player *p, const struct op *o, int *answer)
 		rq.addr = o->c;
 	else
 		rq.stream = stream_index(p, o->c);
-	p->model.note[0] = '\0';
-	*answer = p->model.type->alloc(&p->model, &rq, &b, &err);
+	p->m->note[0] = '\0';
+	*answer = p->m->type->alloc(p->m, &rq, &b, &err);
 	if (*answer < 0)
 		die(p->sc->name, err.message);
 	if (*answer != VC_DONE)
-		return p->model.note[0] ? NULL : "-";
+		return p->m->note[0] ? NULL : "-";
 	p->block[o->a] = b;
 	p->live[o->a] = true;
-	snprintf(line, sizeof(line), "%c %" PRIx64 " %" PRIu64, o->kind, b.addr, b.size);
+	p->on[o->a] = (uint8_t)(p->m - p->model);
+	snprintf(line, sizeof(line), "%c %" PRIx64 " %" PRIu64, o->kind,
+		 b.addr ? b.addr + p->listener[p->on[o->a]].base : 0, b.size);
 	return line;
 }
 
@@ -185,13 +197,35 @@ static int do_pool(struct player *p, const struct op *o)
 	default:
 		die(p->sc->name, o->line);
 	}
-	return p->model.type->pool(&p->model, &c, &err);
+	return p->speaker->type->pool(p->speaker, &c, &err);
+}
+
+/* What concerns every device: settings and reserve classes are the program's, and emptying the
+ * caches ends at the first device that raises. */
+static int do_all(struct player *p, const struct op *o)
+{
+	const struct vc_model_type *type = p->m->type;
+	struct vc_error err;
+	int r = VC_DONE;
+
+	for (unsigned d = 0; d < p->sc->devices && (r == VC_DONE || o->kind != 'e'); d++) {
+		p->speaker = &p->model[d];
+		if (o->kind == 't')
+			r = do_pool(p, o);
+		else if (o->kind == 's')
+			r = type->configure(p->speaker, o->rest, &err);
+		else if (o->kind == 'e')
+			r = type->trim(p->speaker, o->a, &err);
+		else
+			type->sync(p->speaker, VC_STREAM_ALL);
+	}
+	return r;
 }
 
 /* The result line of an operation, or NULL when it is an error with the text in the note. */
 static const char *do_op(struct player *p, const struct op *o, int *answer)
 {
-	const struct vc_model_type *type = p->model.type;
+	const struct vc_model_type *type = p->m->type;
 	struct vc_error err;
 
 	*answer = VC_DONE;
@@ -203,31 +237,50 @@ static const char *do_op(struct player *p, const struct op *o, int *answer)
 		if (o->a > p->sc->max_id || !p->live[o->a])
 			return "-";
 		p->live[o->a] = false;
-		return type->free(&p->model, &p->block[o->a]) == VC_WAITS ? "w" : "f";
+		p->speaker = &p->model[p->on[o->a]];
+		*answer = type->free(p->speaker, &p->block[o->a]);
+		return *answer == VC_WAITS ? "w" : *answer == VC_RAISED ? NULL : "f";
 	case 'r':
 		if (o->a > p->sc->max_id || !p->live[o->a])
 			return "-";
-		type->use(&p->model, &p->block[o->a], stream_index(p, o->b));
+		type->use(&p->model[p->on[o->a]], &p->block[o->a], stream_index(p, o->b));
+		return ".";
+	case 'd':
+		p->m = p->speaker = &p->model[o->a];
 		return ".";
 	case 'c':
-		type->sync(&p->model, stream_index(p, o->a));
+		if (o->a == UINT64_MAX)
+			do_all(p, o);
+		else
+			type->sync(p->m, stream_index(p, o->a));
 		return ".";
 	case 'o':
-		vc_device_set_others(p->model.device, o->a);
+		vc_device_set_others(p->m->device, o->a);
 		return ".";
-	case 'e':
-		*answer = type->trim(&p->model, o->a, &err);
-		break;
 	case 'p':
-		*answer = type->fraction(&p->model, strtod(o->line + 2, NULL), &err);
+		*answer = type->fraction(p->m, strtod(o->line + 2, NULL), &err);
 		break;
 	case 's':
-		*answer = type->configure(&p->model, o->rest, &err);
+	case 'e':
+	case 't':
+		*answer = do_all(p, o);
 		break;
 	default:
 		*answer = do_pool(p, o);
 	}
 	return *answer == VC_DONE ? "." : *answer == VC_REFUSED ? "-" : NULL;
+}
+
+/* A text that is one line of the notes. */
+static void put_text(struct player *p, const char *kind)
+{
+	put(&p->note, "%s %zu ", kind, p->index);
+	for (const char *s = p->speaker->note, *end; *s; s = *end ? end + 1 : end) {
+		end = s + strcspn(s, "\n");
+		put(&p->note, "%.*s%s", (int)(end - s), s, *end ? "\\n" : "");
+	}
+	put(&p->note, "\n");
+	p->faults += !strncmp(p->speaker->note, "CUDA error: ", 12);
 }
 
 static void play_op(struct player *p, const struct op *o)
@@ -238,61 +291,79 @@ static void play_op(struct player *p, const struct op *o)
 
 	p->changed = false;
 	p->kind = o->kind;
+	p->speaker = p->m;
 	line = do_op(p, o, &answer);
 	if (!line)
 		line = answer == VC_REFUSED ? "O" : "E";
 	put(&p->out, "%s\n", line);
 	if (*line == 'O' || *line == 'E')
-		put(&p->note, "%s %zu %s\n", *line == 'O' ? "oom" : "error", p->index,
-		    p->model.note);
+		put_text(p, *line == 'O' ? "oom" : "error");
 	if (p->changed || ++p->since >= 16 || *line == 'O' || p->index + 1 == p->sc->ops) {
 		put_brief(p);
 		p->since = 0;
 	}
-	if (p->check && !p->broken[0] && p->model.type->check(&p->model, &err) < 0)
-		snprintf(p->broken, sizeof(p->broken), "operation %zu: %.200s", p->index,
-			 err.message);
+	for (unsigned d = 0; d < p->sc->devices; d++) {
+		if (!p->torn && ((const struct torch *)p->model[d].state)->torn)
+			p->torn = p->index + 1;
+		if (p->check && !p->broken[0] && p->m->type->check(&p->model[d], &err) < 0)
+			snprintf(p->broken, sizeof(p->broken), "operation %zu: %.200s", p->index,
+				 err.message);
+	}
+}
+
+static void start_device(struct player *p, unsigned d, const char *version)
+{
+	const struct vc_model_type *type = vc_model_by_name("torch");
+	struct vc_device_config device = p->sc->device;
+	struct vc_model *m = &p->model[d];
+	struct vc_error err;
+	void *config = type ? calloc(1, type->config_size) : NULL;
+
+	if (!type)
+		die("no such model", "torch");
+	device.index = d;
+	p->listener[d] = (struct listener){ p, (uint64_t)d << DEVICE_SHIFT };
+	*m = (struct vc_model){ .type = type, .state = calloc(1, type->state_size),
+				.config = config, .version = version, .conf = p->sc->conf,
+				.streams = &p->streams, .device = vc_device_new(&device, &err) };
+	if (!config || !m->state || !m->device)
+		die("out of memory", p->sc->name);
+	for (size_t k = 0; k < p->sc->addrs; k++)
+		vc_device_hint(m->device, p->sc->addr[k], 0, &err);
+	if (vc_params_parse(type->params, config, p->sc->automatic ? "completion=next" : NULL,
+			    &err) < 0 ||
+	    type->init(m, &err) < 0)
+		die(p->sc->name, err.message);
+	m->trace = on_trace;
+	m->trace_arg = &p->listener[d];
 }
 
 static void player_start(struct player *p, const char *version)
 {
-	const struct vc_model_type *type = vc_model_by_name("torch");
-	struct vc_error err;
-	void *config;
-
-	if (!type)
-		die("no such model", "torch");
-	config = calloc(1, type->config_size);
-	p->model.type = type;
-	p->model.state = calloc(1, type->state_size);
-	p->model.config = config;
-	p->model.version = version;
-	p->model.conf = p->sc->conf;
-	p->model.streams = &p->streams;
 	p->streams = (struct vc_streams){ p->handle, 1 };
-	p->model.device = vc_device_new(&p->sc->device, &err);
 	p->block = calloc(p->sc->max_id + 1, sizeof(*p->block));
 	p->live = calloc(p->sc->max_id + 1, sizeof(*p->live));
-	if (!config || !p->model.state || !p->model.device || !p->block || !p->live)
+	p->on = calloc(p->sc->max_id + 1, sizeof(*p->on));
+	if (!p->block || !p->live || !p->on)
 		die("out of memory", p->sc->name);
-	for (size_t k = 0; k < p->sc->addrs; k++)
-		vc_device_hint(p->model.device, p->sc->addr[k], 0, &err);
-	if (vc_params_parse(type->params, config, p->sc->automatic ? "completion=next" : NULL,
-			    &err) < 0 ||
-	    type->init(&p->model, &err) < 0)
-		die(p->sc->name, err.message);
-	p->model.trace = on_trace;
-	p->model.trace_arg = p;
+	for (unsigned d = 0; d < p->sc->devices; d++)
+		start_device(p, d, version);
+	p->m = &p->model[0];
 }
 
 void player_end(struct player *p)
 {
-	p->model.type->fini(&p->model);
-	vc_device_free_all(p->model.device);
-	free(p->model.state);
-	free((void *)(uintptr_t)p->model.config);
+	for (unsigned d = 0; d < p->sc->devices; d++) {
+		struct vc_model *m = &p->model[d];
+
+		m->type->fini(m);
+		vc_device_free_all(m->device);
+		free(m->state);
+		free((void *)(uintptr_t)m->config);
+	}
 	free(p->block);
 	free(p->live);
+	free(p->on);
 	free(p->out.s);
 	free(p->note.s);
 }

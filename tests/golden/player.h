@@ -13,16 +13,20 @@ struct text { char *s; size_t n, cap; };
 
 struct player {
 	const struct script *sc;
-	struct vc_model model;
+	struct vc_model model[MAX_DEVICES], *m; /* m: of the current device */
+	struct vc_model *speaker; /* whose note tells what went wrong */
+	struct listener { struct player *p; uint64_t base; } listener[MAX_DEVICES];
 	struct vc_streams streams;
 	uint64_t handle[MAX_STREAMS];
 	struct vc_block *block;
 	bool *live;
+	uint8_t *on; /* device of a block */
 	struct text out, note;
 	bool changed, check;
 	char kind; /* of the current operation */
 	uint64_t id, size;
-	size_t since, index;
+	size_t since, index, faults; /* faults: calls that the driver refused as wrong */
+	size_t torn;                 /* operations until a part of a segment was given back */
 	char broken[256];
 };
 

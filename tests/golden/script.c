@@ -115,6 +115,8 @@ static void read_header(struct script *sc, const char *line)
 		sc->device.others = strtoull(rest, NULL, 10);
 	else if (!strncmp(line, "events ", 7))
 		sc->automatic = !strcmp(rest, "auto");
+	else if (!strcmp(line, "devices 2"))
+		sc->devices = 2;
 	else if (!strncmp(line, "conf ", 5))
 		sc->conf = (char *)(uintptr_t)rest;
 	else if (!strncmp(line, "proc ", 5))
@@ -141,7 +143,7 @@ void script_fini(struct script *sc)
 
 void script_parse(struct script *sc, char *text, const char *name)
 {
-	*sc = (struct script){ .text = text, .automatic = true };
+	*sc = (struct script){ .text = text, .automatic = true, .devices = 1 };
 	snprintf(sc->name, sizeof(sc->name), "%s", name);
 	for (char *line = sc->text; *line; ) {
 		char *end = strchr(line, '\n');

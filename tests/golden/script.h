@@ -14,6 +14,8 @@ extern "C" {
 #endif
 
 #define MAX_PROCESSES 32
+#define MAX_DEVICES 2
+#define DEVICE_SHIFT 47 /* addresses of device k lie k << 47 higher */
 
 struct op { char kind; const char *line; uint64_t a, b, c; const char *rest; };
 
@@ -25,6 +27,7 @@ struct script {
 	uint64_t *addr;
 	size_t addrs;
 	bool automatic;
+	unsigned devices; /* 1 or 2 alike ones */
 	char *conf;
 	struct op *op;
 	size_t ops;

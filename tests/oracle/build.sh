@@ -51,7 +51,7 @@ build() { # VERSION
 	gcc -w -shared -fPIC -o "$d/$rt" "$d/runtime.o" "$d/stubs_runtime.c" -Wl,-soname,"$rt" -Wl,--version-script="$d/map" -ldl &&
 	gcc -w -shared -fPIC -o "$d/libcuda.so.1" "$d/cuda.o" "$d/stubs_cuda.c" -Wl,-soname,libcuda.so.1 &&
 	gcc -w -shared -fPIC -o "$d/libnvidia-ml.so.1" "$d/nvml.o" "$d/stubs_nvml.c" -Wl,-soname,libnvidia-ml.so.1 || return 1
-	for f in "$here/gpu.c" "$top/tests/golden/script.c" "$top/simulator/device.c" "$top/common/io.c" "$top/common/error.c"; do
+	for f in "$here/gpu.c" "$top/tests/golden/script.c" "$top/simulator/replay/device.c" "$top/common/io.c" "$top/common/error.c"; do
 		$c -I"$top/tests/golden" -c -o "$d/$(basename "$f" .c).o" "$f" || return 1
 	done
 	g++ -O2 -w -std=$std -DTV="$tv" -DORACLE_CUDA=$cuda -D_GLIBCXX_USE_CXX11_ABI=$abi -I"$t/include" -I"$here/include" -I"$here" \
@@ -63,7 +63,7 @@ build() { # VERSION
 bad=0
 for v in "$@"; do
 	stamp=$cache/build/$v/oracle
-	if [ -e "$stamp" ] && [ -z "$(find "$here" "$top/simulator/device.c" "$top/tests/golden/script.c" -newer "$stamp" -name '*.[ch]*')" ]; then
+	if [ -e "$stamp" ] && [ -z "$(find "$here" "$top/simulator/replay/device.c" "$top/tests/golden/script.c" -newer "$stamp" -name '*.[ch]*')" ]; then
 		continue
 	fi
 	if fetch "$v" && build "$v"; then

@@ -41,8 +41,8 @@ API int cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t hint, 
 
 API int cuMemAddressFree(uint64_t p, size_t n) { gpu_unreserve(p, n); return OK; }
 
-/* The property's first two fields: type, kinds of handles. No fabric here, so the program falls
- * back. */
+/* The property's first fields: type, kinds of handles, kind and number of the place. No fabric
+ * here, so the program falls back. */
 API int cuMemCreate(uint64_t *handle, size_t n, const int *prop, uint64_t flags)
 {
 	(void)flags;
@@ -50,7 +50,7 @@ API int cuMemCreate(uint64_t *handle, size_t n, const int *prop, uint64_t flags)
 		return INVALID_VALUE;
 	if (prop[1] == FABRIC)
 		return NOT_SUPPORTED;
-	*handle = gpu_create(n);
+	*handle = gpu_create((unsigned)prop[3], n);
 	return *handle ? OK : OUT_OF_MEMORY;
 }
 

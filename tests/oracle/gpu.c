@@ -2,6 +2,8 @@
 /* gpu.c - see gpu.h. Memory and addresses are those of simulator/replay/device.c. */
 #include "gpu.h"
 
+#include "script.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +13,8 @@
 struct stream { uint64_t handle, issued, done; int capturing; };
 struct piece { uint64_t addr, size; }; /* addr 0: never used; size 0: given back */
 
-static struct vc_device *device;
+static struct vc_device *devices[MAX_DEVICES], *device; /* device: the current one */
+static unsigned count, current;
 static struct vc_device_config config;
 static struct stream stream[STREAMS];
 static unsigned streams;
@@ -25,16 +28,33 @@ static void fail(const char *what)
 	exit(3);
 }
 
-void gpu_open(const struct vc_device_config *cfg, int automatic)
+void gpu_open(const struct vc_device_config *cfg, int automatic, unsigned n)
 {
 	struct vc_error err;
 
 	config = *cfg;
-	device = vc_device_new(cfg, &err);
 	complete_at_once = automatic;
-	if (!device)
-		fail("no memory for the device");
+	for (count = 0; count < n; count++) {
+		devices[count] = vc_device_new(cfg, &err);
+		if (!devices[count])
+			fail("no memory for the device");
+	}
+	gpu_select(0);
 }
+
+void gpu_select(unsigned d)
+{
+	current = d;
+	device = devices[d];
+}
+
+unsigned gpu_count(void) { return count; }
+unsigned gpu_current(void) { return current; }
+
+/* Addresses say which device they belong to. */
+static uint64_t base(void) { return (uint64_t)current << DEVICE_SHIFT; }
+static struct vc_device *device_of(uint64_t addr) { return devices[addr >> DEVICE_SHIFT]; }
+static uint64_t inside(uint64_t addr) { return addr & ((1ull << DEVICE_SHIFT) - 1); }
 
 void gpu_hint(uint64_t addr)
 {
@@ -85,6 +105,7 @@ int gpu_malloc(uint64_t *addr, uint64_t size)
 		return 1;
 	if (2 * filled >= slots)
 		grow();
+	*addr += base();
 	p = find(*addr);
 	filled += !p->addr;
 	*p = (struct piece){ *addr, size };
@@ -99,7 +120,7 @@ int gpu_free(uint64_t addr)
 		faults++;
 		return 1;
 	}
-	vc_device_free(device, addr, p->size);
+	vc_device_free(device_of(addr), inside(addr), p->size);
 	p->size = 0;
 	return 0;
 }
@@ -109,45 +130,58 @@ uint64_t gpu_reserve(uint64_t size)
 	uint64_t addr;
 
 	vc_device_reserve(device, size, &addr);
-	return addr;
+	return addr + base();
 }
 
-void gpu_unreserve(uint64_t addr, uint64_t size) { vc_device_unreserve(device, addr, size); }
-
-/* Handles need no table: they say their size in units of 2 MiB. */
-uint64_t gpu_create(uint64_t size)
+void gpu_unreserve(uint64_t addr, uint64_t size)
 {
-	return vc_device_create(device, size) ? size / VC_DEVICE_GRANULE : 0;
+	vc_device_unreserve(device_of(addr), inside(addr), size);
 }
 
-void gpu_release(uint64_t handle) { vc_device_release(device, handle * VC_DEVICE_GRANULE); }
+/* Handles need no table: they say their device and their size in units of 2 MiB. */
+uint64_t gpu_create(unsigned d, uint64_t size)
+{
+	return vc_device_create(devices[d], size) ? size / VC_DEVICE_GRANULE +
+						    ((uint64_t)d << DEVICE_SHIFT) : 0;
+}
+
+void gpu_release(uint64_t handle)
+{
+	vc_device_release(device_of(handle), inside(handle) * VC_DEVICE_GRANULE);
+}
 
 /* ---- streams and events ---- */
-static struct stream *stream_of(uint64_t handle)
+/* Streams of different devices may have the same handle. */
+static struct stream *stream_on(uint64_t key)
 {
 	for (unsigned i = 0; i < streams; i++)
-		if (stream[i].handle == handle)
+		if (stream[i].handle == key)
 			return &stream[i];
 	if (streams == STREAMS)
 		fail("too many streams");
-	stream[streams] = (struct stream){ .handle = handle };
+	stream[streams] = (struct stream){ .handle = key };
 	return &stream[streams++];
+}
+
+static struct stream *stream_of(uint64_t handle)
+{
+	return stream_on(handle + base());
 }
 
 void gpu_record(struct gpu_event *e, uint64_t handle)
 {
 	struct stream *s = stream_of(handle);
 
-	*e = (struct gpu_event){ handle, ++s->issued };
+	*e = (struct gpu_event){ s->handle, ++s->issued };
 	if (complete_at_once)
 		s->done = s->issued;
 }
 
-int gpu_done(const struct gpu_event *e) { return stream_of(e->stream)->done >= e->seq; }
+int gpu_done(const struct gpu_event *e) { return stream_on(e->stream)->done >= e->seq; }
 
 void gpu_wait(const struct gpu_event *e)
 {
-	struct stream *s = stream_of(e->stream);
+	struct stream *s = stream_on(e->stream);
 
 	if (s->done < e->seq)
 		s->done = e->seq;

@@ -16,7 +16,10 @@ extern "C" {
 
 struct gpu_event { uint64_t stream, seq; };
 
-GPU_API void gpu_open(const struct vc_device_config *cfg, int automatic);
+GPU_API void gpu_open(const struct vc_device_config *cfg, int automatic, unsigned devices);
+GPU_API void gpu_select(unsigned device);
+GPU_API unsigned gpu_count(void);
+GPU_API unsigned gpu_current(void);
 GPU_API void gpu_hint(uint64_t addr);
 GPU_API void gpu_set_others(uint64_t bytes);
 GPU_API uint64_t gpu_total(void);
@@ -27,7 +30,7 @@ GPU_API int gpu_malloc(uint64_t *addr, uint64_t size); /* 0, or 1: out of memory
 GPU_API int gpu_free(uint64_t addr);                   /* 0, or 1: unknown */
 GPU_API uint64_t gpu_reserve(uint64_t size);
 GPU_API void gpu_unreserve(uint64_t addr, uint64_t size);
-GPU_API uint64_t gpu_create(uint64_t size);            /* a handle, 0: out of memory */
+GPU_API uint64_t gpu_create(unsigned device, uint64_t size); /* a handle, 0: out of memory */
 GPU_API void gpu_release(uint64_t handle);
 
 GPU_API void gpu_record(struct gpu_event *e, uint64_t stream);

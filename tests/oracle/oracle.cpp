@@ -70,15 +70,17 @@ static void note(const char *kind, size_t op, std::string text)
 	fputc('\n', notes);
 }
 
-static void start(bool traced)
+static int dev; // the current device
+
+static void start(bool traced, int devices)
 {
-	alloc::init(1);
+	alloc::init(devices);
 #if TV >= 201
 	c10::cuda::SetDevice(0);
 	c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
 #endif
 #ifdef ORACLE_PEER
-	c10::cuda::detail::init_p2p_access_cache(1);
+	c10::cuda::detail::init_p2p_access_cache(devices);
 #endif
 	if (!traced)
 		return;
@@ -118,12 +120,12 @@ static void collect()
 #endif
 }
 
-static c10::cuda::CUDAStream stream_of(uint64_t handle)
+static c10::cuda::CUDAStream stream_of(uint64_t handle, int on)
 {
-	return c10::cuda::getStreamFromExternal((cudaStream_t)handle, 0);
+	return c10::cuda::getStreamFromExternal((cudaStream_t)handle, on);
 }
 
-static int64_t allocated() { return alloc::getDeviceStats(0).allocated_bytes[0].current; }
+static int64_t allocated() { return alloc::getDeviceStats(dev).allocated_bytes[0].current; }
 
 struct Player {
 	const struct script *sc;
@@ -158,11 +160,11 @@ static void capture(uint64_t stream, bool on)
 	gpu_set_capturing(stream, on);
 #if TV >= 213
 	if (on) {
-		c10::cuda::setCurrentCUDAStream(stream_of(stream));
-		alloc::get()->markCaptureBegin(0);
+		c10::cuda::setCurrentCUDAStream(stream_of(stream, dev));
+		alloc::get()->markCaptureBegin(dev);
 	} else {
-		alloc::get()->markCaptureEnd(0);
-		c10::cuda::setCurrentCUDAStream(stream_of(0));
+		alloc::get()->markCaptureEnd(dev);
+		c10::cuda::setCurrentCUDAStream(stream_of(0, dev));
 	}
 #endif
 }
@@ -179,28 +181,28 @@ bool Player::pools(const struct op &o) // false: this release has no such operat
 	case 'b': {
 		uint64_t only = o.b;
 
-		a->beginAllocateToPool(0, id, [only](cudaStream_t s) { return only == UINT64_MAX || only == (uint64_t)s; });
+		a->beginAllocateToPool(dev, id, [only](cudaStream_t s) { return only == UINT64_MAX || only == (uint64_t)s; });
 		return true;
 	}
-	case 'x': a->endAllocateToPool(0, id); return true;
-	case 'z': a->releasePool(0, id); return true;
+	case 'x': a->endAllocateToPool(dev, id); return true;
+	case 'z': a->releasePool(dev, id); return true;
 #endif
 #if TV >= 208
 	case 'k':
-		a->createOrIncrefPool(0, id);
+		a->createOrIncrefPool(dev, id);
 		if (!strcmp(o.rest, "oom"))
 #if TV >= 211
-			a->setUseOnOOM(0, id, true);
+			a->setUseOnOOM(dev, id, true);
 #else
-			a->setUseOnOOM(0, id);
+			a->setUseOnOOM(dev, id);
 #endif
 #if TV >= 210
 		if (!strcmp(o.rest, "nosplit"))
-			a->setNoSplit(0, id);
+			a->setNoSplit(dev, id);
 #endif
 		return true;
 #elif TV >= 206
-	case 'k': a->ensureExistsAndIncrefPool(0, id); return true;
+	case 'k': a->ensureExistsAndIncrefPool(dev, id); return true;
 #endif
 #if TV >= 213
 	case 'a': {
@@ -238,9 +240,10 @@ void Player::play(const struct op &o)
 		break;
 	case 'r':
 		if (void *p = block(o.a)) {
-			c10::DataPtr d(p, p, alloc::get()->raw_deleter(), c10::Device(c10::DeviceType::CUDA, 0));
+			int on = (uint64_t)p >> DEVICE_SHIFT;
+			c10::DataPtr d(p, p, alloc::get()->raw_deleter(), c10::Device(c10::DeviceType::CUDA, on));
 
-			alloc::recordStream(d, stream_of(o.b));
+			alloc::recordStream(d, stream_of(o.b, on));
 			d.release_context();
 		} else {
 			result = "-";
@@ -260,7 +263,11 @@ void Player::play(const struct op &o)
 #endif
 		break;
 	case 'o': gpu_set_others(o.a); break;
-	case 'p': alloc::setMemoryFraction(strtod(o.line + 2, nullptr), 0); break;
+	case 'd':
+		dev = o.a;
+		c10::cuda::SetDevice(dev);
+		break;
+	case 'p': alloc::setMemoryFraction(strtod(o.line + 2, nullptr), dev); break;
 	case 's': settings(o.rest); break;
 	default:
 		if (!pools(o))
@@ -329,7 +336,7 @@ void Player::report(const struct op &o, size_t index)
 	changed = put_entries(o, live, result);
 	fprintf(out, "%s\n", result.c_str());
 	if (changed || ++quiet >= 16 || result == "O" || index + 1 == sc->ops) {
-		put_totals(alloc::getDeviceStats(0));
+		put_totals(alloc::getDeviceStats(dev));
 		quiet = 0;
 	}
 	entries.clear();
@@ -349,9 +356,9 @@ template <class A> static void put_stats(const char *name, const A &a)
 		put_stat(name, klass[i], a[i]);
 }
 
-static void put_end()
+static void put_end(int on)
 {
-	auto s = alloc::getDeviceStats(0);
+	auto s = alloc::getDeviceStats(on);
 
 	put_stats("allocation", s.allocation);
 	put_stats("segment", s.segment);
@@ -367,6 +374,10 @@ static void put_end()
 	fprintf(notes, "num_sync_all_streams %" PRId64 "\nnum_device_alloc %" PRId64 "\nnum_device_free %" PRId64
 		"\nnum_oom_rejections %" PRId64 "\nmax_split_size %" PRId64 "\n", num_sync_all_streams_of(s, 0),
 		num_device_alloc_of(s, 0), num_device_free_of(s, 0), num_oom_rejections_of(s, 0), (int64_t)s.max_split_size);
+}
+
+static void put_snapshot()
+{
 	auto snapshot = alloc::snapshot();
 	for (auto &g : snapshot.segments) {
 		auto id = pool_of(g, 0);
@@ -400,7 +411,9 @@ static void play_all(const struct script &sc)
 		}
 		p.report(sc.op[i], i);
 	}
-	put_end();
+	for (unsigned d = 0; d < sc.devices; d++)
+		put_end(d);
+	put_snapshot();
 }
 
 static int bench(const struct script &sc, int repeat)
@@ -408,7 +421,7 @@ static int bench(const struct script &sc, int repeat)
 	std::vector<void *> live(sc.max_id + 1);
 	uint64_t n = 0;
 
-	start(false);
+	start(false, 1);
 	auto from = std::chrono::steady_clock::now();
 	for (; repeat > 0; repeat--)
 		for (size_t i = 0; i < sc.ops; i++) {
@@ -447,7 +460,7 @@ int main(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 		return 2;
 	}
-	gpu_open(&sc.device, sc.automatic);
+	gpu_open(&sc.device, sc.automatic, sc.devices);
 	for (size_t i = 0; i < sc.addrs; i++)
 		gpu_hint(sc.addr[i]);
 	if (benching)
@@ -457,7 +470,7 @@ int main(int argc, char **argv)
 	if (!out || !notes)
 		return 2;
 	try {
-		start(true);
+		start(true, sc.devices);
 		play_all(sc);
 	} catch (std::exception &e) {
 		fprintf(notes, "fatal %s\n", e.what());

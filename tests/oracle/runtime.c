@@ -22,9 +22,15 @@ static int answer(int e)
 	return e;
 }
 
-API int cudaGetDeviceCount(int *n) { *n = 1; return SUCCESS; }
-API int cudaGetDevice(int *d) { *d = 0; return SUCCESS; }
-API int cudaSetDevice(int d) { return answer(d ? INVALID_DEVICE : SUCCESS); }
+API int cudaGetDeviceCount(int *n) { *n = (int)gpu_count(); return SUCCESS; }
+API int cudaGetDevice(int *d) { *d = (int)gpu_current(); return SUCCESS; }
+API int cudaSetDevice(int d)
+{
+	if (d < 0 || (unsigned)d >= gpu_count())
+		return answer(INVALID_DEVICE);
+	gpu_select((unsigned)d);
+	return SUCCESS;
+}
 API int cudaDriverGetVersion(int *v) { *v = VERSION; return SUCCESS; }
 API int cudaRuntimeGetVersion(int *v) { *v = VERSION; return SUCCESS; }
 API int cudaDeviceCanAccessPeer(int *can, int a, int b)
@@ -68,11 +74,13 @@ API int cudaGetLastError(void)
 API int cudaPeekAtLastError(void) { return last_error; }
 API const char *cudaGetErrorString(int e)
 {
-	return e == NO_MEMORY ? "out of memory" : "scripted error";
+	return e == NO_MEMORY ? "out of memory" : e == INVALID_VALUE ? "invalid argument"
+								     : "scripted error";
 }
 API const char *cudaGetErrorName(int e)
 {
-	return e == NO_MEMORY ? "cudaErrorMemoryAllocation" : "cudaError";
+	return e == NO_MEMORY	  ? "cudaErrorMemoryAllocation"
+	       : e == INVALID_VALUE ? "cudaErrorInvalidValue" : "cudaError";
 }
 
 API int cudaMalloc(uint64_t *p, size_t n) { return answer(gpu_malloc(p, n) ? NO_MEMORY : SUCCESS); }

@@ -11,10 +11,18 @@
 
 #define MAX_LIVE 3000
 #define MAX_SCOPES 2
+#define MAX_HELD 3
 #define MIB (1ull << 20)
 
-struct live { uint64_t id; uint32_t stream, pool; bool used; };
+struct live { uint64_t id; uint32_t stream, pool; bool used; uint8_t dev; };
 struct scope { uint32_t pool, stream; bool capture; }; /* stream 4: all */
+
+struct side {
+	struct scope scope[MAX_SCOPES];
+	uint32_t scopes, helds;
+	uint32_t held[MAX_HELD];          /* pools made by k */
+	bool deferred;                    /* a block waits for the end of a capture */
+};
 
 struct gen {
 	char *s;
@@ -24,14 +32,13 @@ struct gen {
 	uint64_t next_id;
 	struct live live[MAX_LIVE];
 	size_t lives, want; /* how many blocks should be alive */
-	struct scope scope[MAX_SCOPES];
-	uint32_t scopes, next_pool, held; /* held: a pool made by k, 0 = none */
-	bool deferred;                    /* a block waits for the end of a capture */
+	struct side side[2], *on;         /* of each device; on: the current one */
+	uint32_t next_pool;
 	/* what this script is about */
 	bool rejects, expandable, pools, records, manual, settings, exact, tight, odd_settings,
-		classes;
+		classes, lowers, two;
 	unsigned streams, sizes;
-	char split[64];                   /* max_split_size_mb is never changed at run time */
+	char split[64];                   /* max_split_size_mb, unless it changes at run time */
 };
 
 static const unsigned stream_handle[5] = { 0, 16, 32, 48, 0 };
@@ -143,7 +150,7 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		if (g->split[0] && strtoul(g->split + 18, NULL, 10) < lseg)
 			snprintf(g->split, sizeof(g->split), "max_split_size_mb:%u", lseg + 40);
 	}
-	if (start && one_in(g, 3))
+	if ((start || g->lowers) && one_in(g, g->lowers ? 2 : 3))
 		snprintf(g->split, sizeof(g->split), "max_split_size_mb:%u",
 			 (lseg > 20 ? lseg : 21) + (unsigned)dice(g, 180));
 	if (g->split[0])
@@ -157,9 +164,9 @@ static void some_settings(struct gen *g, char *to, size_t cap, bool start)
 		divisions(g, to, cap);
 	/* Switching off and on again with a split limit lets the real program free a part of a
 	 * segment. */
-	if (g->expandable && (start || g->split[0] || one_in(g, 3)))
+	if (g->expandable && (start || one_in(g, 3)))
 		option(to, cap, "expandable_segments:%s",
-		       start || g->split[0] || one_in(g, 2) ? "True" : "False");
+		       start || (g->split[0] && !g->lowers) || one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 12 && one_in(g, g->rejects ? 2 : 10))
 		option(to, cap, "throw_on_cudamalloc_oom:%s", one_in(g, 2) ? "True" : "False");
 	if (g->minor >= 10 && one_in(g, g->rejects ? 2 : 10))
@@ -235,15 +242,15 @@ static bool capturing(const struct gen *g)
 {
 	bool real = false;
 
-	for (uint32_t k = 0; k < g->scopes; k++)
-		real |= g->scope[k].capture;
-	return g->minor >= 13 ? real : g->scopes > 0;
+	for (uint32_t k = 0; k < g->on->scopes; k++)
+		real |= g->on->scope[k].capture;
+	return g->minor >= 13 ? real : g->on->scopes > 0;
 }
 
 static uint32_t pool_for(const struct gen *g, uint32_t stream)
 {
-	for (uint32_t k = 0; k < g->scopes; k++) {
-		const struct scope *s = &g->scope[g->minor >= 10 ? g->scopes - 1 - k : k];
+	for (uint32_t k = 0; k < g->on->scopes; k++) {
+		const struct scope *s = &g->on->scope[g->minor >= 10 ? g->on->scopes - 1 - k : k];
 
 		if (s->stream == 4 || s->stream == stream)
 			return s->pool;
@@ -261,13 +268,14 @@ static void op_alloc(struct gen *g)
 		say(g, "a %" PRIu64 " %" PRIu64 " %" PRIx64 "\n", g->next_id, some_size(g),
 		    0x600000000000 + 512 * dice(g, one_in(g, 2) ? 4096 : 200000) +
 			    (one_in(g, 20) ? 8 : 0));
-		g->live[g->lives++] = (struct live){ g->next_id++, 0, pool_for(g, 0), false };
+		g->live[g->lives++] = (struct live){ g->next_id++, 0, pool_for(g, 0), false, 0 };
 		return;
 	}
 	say(g, "m %" PRIu64 " %" PRIu64 " %u\n", g->next_id, some_size(g), stream_handle[stream]);
-	g->live[g->lives++] = (struct live){ g->next_id++, stream, pool_for(g, stream), false };
+	g->live[g->lives++] = (struct live){ g->next_id++, stream, pool_for(g, stream), false,
+					      (uint8_t)(g->on - g->side) };
 	if (!capturing(g))
-		g->deferred = false;
+		g->on->deferred = false;
 }
 
 static void forget(struct gen *g, size_t i)
@@ -279,17 +287,23 @@ static void forget(struct gen *g, size_t i)
 static void op_free(struct gen *g, size_t i)
 {
 	bool in = capturing(g), strict = g->minor >= 9;
+	const struct side *of = &g->side[g->live[i].dev];
 
-	if (in && g->records && !g->live[i].used && one_in(g, 4) && !(strict && g->deferred)) {
+	if (of != g->on) { /* not while one of its device is captured */
+		if (of->scopes)
+			return;
+		in = false;
+	}
+	if (in && g->records && !g->live[i].used && one_in(g, 4) && !(strict && g->on->deferred)) {
 		uint32_t s = (uint32_t)dice(g, g->streams);
 
 		say(g, "r %" PRIu64 " %u\n", g->live[i].id, stream_handle[s]);
 		g->live[i].used |= s != g->live[i].stream;
 	}
 	if (in && g->live[i].used) {
-		if (strict && g->deferred)
+		if (strict && g->on->deferred)
 			return;
-		g->deferred = true;
+		g->on->deferred = true;
 	}
 	say(g, "f %" PRIu64 "\n", g->live[i].id);
 	forget(g, i);
@@ -300,10 +314,20 @@ static void op_record(struct gen *g)
 	size_t i = g->lives ? dice(g, g->lives) : 0;
 	uint32_t s = (uint32_t)dice(g, g->streams);
 
-	if (!g->lives || g->scopes)
+	if (!g->lives || g->side[g->live[i].dev].scopes)
 		return;
 	say(g, "r %" PRIu64 " %u\n", g->live[i].id, stream_handle[s]);
 	g->live[i].used |= s != g->live[i].stream;
+}
+
+/* A capture ends on the device where it began. */
+static void op_device(struct gen *g)
+{
+	for (uint32_t k = 0; k < g->on->scopes; k++)
+		if (g->on->scope[k].capture)
+			return;
+	g->on = &g->side[g->on == g->side];
+	say(g, "d %u\n", (unsigned)(g->on - g->side));
 }
 
 static void op_complete(struct gen *g)
@@ -338,11 +362,11 @@ static void op_enter(struct gen *g)
 {
 	struct scope s = { .stream = one_in(g, 3) ? 4 : (uint32_t)dice(g, g->streams) };
 
-	if (g->scopes == MAX_SCOPES)
+	if (g->on->scopes == MAX_SCOPES)
 		return;
-	s.pool = g->held && one_in(g, 3) ? g->held : ++g->next_pool;
-	for (uint32_t k = 0; k < g->scopes; k++)
-		if (g->scope[k].pool == s.pool)
+	s.pool = g->on->helds && one_in(g, 2) ? g->on->held[dice(g, g->on->helds)] : ++g->next_pool;
+	for (uint32_t k = 0; k < g->on->scopes; k++)
+		if (g->on->scope[k].pool == s.pool)
 			return;
 	if (s.stream == 4)
 		say(g, "b %u *\n", s.pool);
@@ -352,22 +376,30 @@ static void op_enter(struct gen *g)
 	s.capture = s.stream != 4 && one_in(g, 2) && !capturing(g);
 	if (s.capture)
 		say(g, "g %u 1\n", stream_handle[s.stream]);
-	g->scope[g->scopes++] = s;
+	g->on->scope[g->on->scopes++] = s;
+}
+
+static bool is_held(const struct gen *g, uint32_t pool)
+{
+	for (uint32_t k = 0; k < g->on->helds; k++)
+		if (g->on->held[k] == pool)
+			return true;
+	return false;
 }
 
 static void op_leave(struct gen *g)
 {
-	uint32_t k = (uint32_t)dice(g, g->scopes);
-	struct scope s = g->scope[k];
+	uint32_t k = (uint32_t)dice(g, g->on->scopes);
+	struct scope s = g->on->scope[k];
 
 	if (s.capture)
 		say(g, "g %u 0\n", stream_handle[s.stream]);
 	say(g, "x %u\n", s.pool);
-	g->scope[k] = g->scope[g->scopes - 1];
-	if (k == 0 && g->scopes == 2)
-		g->scope[0] = g->scope[1];
-	g->scopes--;
-	if (s.pool == g->held) {
+	g->on->scope[k] = g->on->scope[g->on->scopes - 1];
+	if (k == 0 && g->on->scopes == 2)
+		g->on->scope[0] = g->on->scope[1];
+	g->on->scopes--;
+	if (is_held(g, s.pool)) {
 		say(g, "z %u\n", s.pool); /* the scope's own use; the pool stays */
 		return;
 	}
@@ -379,18 +411,34 @@ static void op_leave(struct gen *g)
 
 static void op_create(struct gen *g)
 {
-	if (g->held || g->minor < 6)
+	if (g->on->helds == MAX_HELD || g->minor < 6)
 		return;
-	g->held = ++g->next_pool;
-	say(g, "k %u%s\n", g->held, g->minor >= 8 && one_in(g, 2) ? " oom"
+	g->on->held[g->on->helds++] = ++g->next_pool;
+	say(g, "k %u%s\n", g->next_pool, g->minor >= 8 && !one_in(g, 3) ? " oom"
 	    : g->minor >= 10 && one_in(g, 2) ? " nosplit" : "");
+}
+
+/* The last use of a lasting pool ends; its number may come back. */
+static void op_drop(struct gen *g)
+{
+	uint32_t k = g->on->helds ? (uint32_t)dice(g, g->on->helds) : 0, pool = g->on->held[k];
+
+	if (!g->on->helds || g->on->scopes)
+		return;
+	free_pool(g, pool);
+	if (g->expandable && !is_empty(g, pool))
+		return;
+	say(g, "z %u\n", pool);
+	g->on->held[k] = g->on->held[--g->on->helds];
 }
 
 static void op_pool(struct gen *g)
 {
 	if (one_in(g, 6))
 		op_create(g);
-	else if (g->scopes && one_in(g, 2))
+	else if (one_in(g, 20))
+		op_drop(g);
+	else if (g->on->scopes && one_in(g, 2))
 		op_leave(g);
 	else
 		op_enter(g);
@@ -421,7 +469,7 @@ static void op_rare(struct gen *g)
 		else
 			say(g, "e\n");
 		if (!capturing(g))
-			g->deferred = false;
+			g->on->deferred = false;
 		break;
 	case 2:
 		if (g->tight)
@@ -449,8 +497,10 @@ static void op(struct gen *g)
 {
 	uint64_t k = dice(g, 1000);
 
-	if ((g->odd_settings || g->rejects) && one_in(g, 12))
+	if (g->settings && one_in(g, g->odd_settings || g->rejects ? 12 : 100))
 		op_setting(g);
+	else if (g->two && one_in(g, 15))
+		op_device(g);
 	else if (k < 12)
 		op_rare(g);
 	else if (k < 22 && g->pools)
@@ -476,6 +526,8 @@ static void header(struct gen *g)
 	say(g, "vramcast-golden 1\nname random\nversions 2.0 9.9\ntotal %" PRIu64 "\n", total);
 	if (g->tight && one_in(g, 4))
 		say(g, "proptotal %" PRIu64 "\n", total + dice(g, 64 * MIB));
+	if (g->two)
+		say(g, "devices 2\n");
 	say(g, "other %" PRIu64 "\n", g->tight && one_in(g, 3) ? dice(g, 200 * MIB) : 0);
 	say(g, "va %s\nevents %s\n", g->exact ? "inc" : va[dice(g, 4)],
 	    g->manual ? "manual" : "auto");
@@ -502,16 +554,19 @@ char *random_script(unsigned minor, uint64_t seed, size_t ops)
 	for (int k = 0; k < 8; k++)
 		dice(g, 2);
 	g->next_id = 1;
+	g->on = g->side;
 	g->expandable = minor >= 1 && one_in(g, 3);
 	g->pools = minor >= 3 && one_in(g, 3);
-	g->tight = (!g->pools || !g->expandable) && one_in(g, 2);
+	g->tight = one_in(g, 2);
 	g->records = one_in(g, 2);
 	g->manual = g->records && one_in(g, 2);
 	g->rejects = minor >= 12 && g->tight && one_in(g, 3);
-	g->settings = g->rejects || one_in(g, 3);
+	g->lowers = one_in(g, 4);
+	g->settings = g->rejects || g->lowers || one_in(g, 3);
 	g->odd_settings = g->settings && !g->expandable && one_in(g, 3);
 	g->exact = minor >= 13 && one_in(g, 5);
-	g->classes = minor >= 15 && g->expandable && !g->pools && one_in(g, 2);
+	g->two = minor >= 2 && !g->exact && one_in(g, 4);
+	g->classes = minor >= 15 && g->expandable && one_in(g, 2);
 	g->streams = one_in(g, 3) ? 1 : 2 + (unsigned)dice(g, 3);
 	g->sizes = (unsigned)dice(g, 5);
 	g->want = 4 + dice(g, 100);

@@ -251,6 +251,33 @@ static void slack_in_large_segments_belongs_to_its_block(void **unused)
 	expect(&s, "[1000000=20971520 b1000000=12582912L b1c80000=4194304L b2080000=0 F1");
 }
 
+static void an_allocation_behind_a_block_proves_its_end(void **unused)
+{
+	/* 3 MiB at the front hold 512 KiB of slack, the next 2 MiB are free: only the address of
+	 * the next allocation says where between 3 and 5.5 MiB the block ends. The last one comes
+	 * when the block is gone and proves nothing. */
+	static const struct line l[] = {
+		{ "alloc", 0x1380000, MIB + MIB / 2, 0 },
+		{ "free_requested", 0x1000000, 3 * MIB, 0 },
+		{ "free_completed", 0x1000000, 3 * MIB, 0 },
+		{ "alloc", 0x1000000, 2 * MIB, 0 },
+		{ "alloc", 0x1200000, MIB + 1, 0 },
+	};
+	static const struct cell c[] = {
+		{ 2 * MIB, 2 * MIB, "active_allocated" },
+		{ MIB + MIB / 2, MIB + 1, "active_allocated" },
+		{ 2 * MIB, MIB + MIB / 2, "active_allocated" },
+		{ 4 * MIB, 4 * MIB, "active_allocated" },
+		{ 10 * MIB + MIB / 2, 0, "inactive" },
+	};
+	static const struct seg g[] = { { 0x1000000, 20 * MIB, "large", c, 5 } };
+	struct shot s = { .line = { l }, .lines = { 5 }, .devices = 1, .seg = g, .segs = 1 };
+
+	(void)unused;
+	expect(&s, "[1000000=20971520 b1000000=3145728L b1380000=0 b1580000=4194304L b1980000=0 "
+		   "A3 F1 A4 A5");
+}
+
 static void segments_that_went_come_back(void **unused)
 {
 	static const struct line l[] = {
@@ -604,6 +631,7 @@ int main(void)
 		cmocka_unit_test(a_recording_from_the_start_begins_empty),
 		cmocka_unit_test(a_recording_from_the_middle_is_rewound),
 		cmocka_unit_test(slack_in_large_segments_belongs_to_its_block),
+		cmocka_unit_test(an_allocation_behind_a_block_proves_its_end),
 		cmocka_unit_test(segments_that_went_come_back),
 		cmocka_unit_test(a_flush_that_serves_a_request_is_no_empty_cache),
 		cmocka_unit_test(deferred_frees_keep_their_completion),

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* torch_arena.c - block objects: where they live, their order, their line in the history. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/models/torch_index.h"
+
+/* Segment numbers sit above offsets in units of 512 bytes (32 TiB), so one compare orders both. */
+#define SEGMENT_SHIFT 36
+
+bool torch_ensure(struct torch *t, uint32_t n)
+{
+	uint32_t cap = t->cap ? 2 * t->cap : 1024;
+	struct torch_block *b;
+
+	if (t->used + n <= t->cap)
+		return true;
+	b = cap > t->cap ? aligned_alloc(64, (size_t)cap * sizeof(*b)) : NULL;
+	if (!b) {
+		t->nomem = true;
+		return false;
+	}
+	if (t->cap)
+		memcpy(b, t->b, (size_t)t->used * sizeof(*b));
+	else
+		memset(b, 0, sizeof(*b)); /* block 0 means none */
+	free(t->b);
+	t->b = b;
+	t->cap = cap;
+	if (!t->used)
+		t->used = 1;
+	return true;
+}
+
+uint64_t torch_new_tie(struct torch *t, uint64_t addr)
+{
+	switch (t->r->order) {
+	case TORCH_BY_OBJECT:
+		return ++t->number;
+	case TORCH_BY_SEGMENT:
+		return ++t->number << SEGMENT_SHIFT;
+	default:
+		return addr;
+	}
+}
+
+void torch_emit(struct torch *t, enum vc_trace_kind kind, const struct torch_block *b,
+		uint64_t size)
+{
+	struct vc_trace_entry e = { .kind = kind, .stream = t->set[b->set]->stream, .addr = b->addr,
+				    .size = size };
+
+	if (b->state == TORCH_LIVE || b->state == TORCH_PENDING)
+		e.id = b->id;
+
+	t->m->trace(t->m->trace_arg, &e);
+}
+
+uint64_t torch_merge(struct torch *t, uint32_t dst, uint32_t src)
+{
+	struct torch_block *d = &t->b[dst];
+	uint64_t size = t->b[src].size;
+
+	if (!src || t->b[src].state != d->state)
+		return 0;
+	if (d->state == TORCH_FREE)
+		torch_index_cut(t, torch_set_of(t, src), src);
+	else
+		torch_unmapped_cut(t, src);
+	torch_absorb(t, d, dst, src);
+	return size;
+}

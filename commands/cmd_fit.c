@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/vec.h"
 #include "simulator/search/fit_words.h"
 #include "simulator/time/time.h"
 #include "commands/trial.h"
@@ -107,13 +108,6 @@ static int read_numbers(const char *text, const char *option, uint64_t *v, size_
 	return VC_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int read_among(struct fit *f, struct vc_error *err)
 {
 	size_t n, kept = 0;
@@ -125,7 +119,7 @@ static int read_among(struct fit *f, struct vc_error *err)
 		return r;
 	if (f->cfg->multiple != 1)
 		return vc_fail(err, VC_EUSAGE, "--among names the values: leave --multiple out");
-	qsort(f->among, n, sizeof(*f->among), ascending);
+	vc_sort_u64(f->among, n);
 	for (size_t i = 0; i < n; i++)
 		if (f->among[i] && f->among[i] <= f->cfg->most &&
 		    (!kept || f->among[i] != f->among[kept - 1]))

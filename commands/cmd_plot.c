@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/vec.h"
 #include "simulator/session/session.h"
 #include "commands/cmd_plot_lines.h"
 #include "visualize/sink.h"
@@ -124,17 +125,15 @@ static int run_session(struct plot *p, struct vc_session *s, struct vc_error *er
 				break;
 			}
 	for (size_t i = 0; r == VC_OK && i < plans; i++) {
-		struct vc_result *more = realloc(p->result, (p->n + 1) * sizeof(*more));
-		if (!more) {
+		if (!vc_vec_one(p->result, p->n)) {
 			r = vc_nomem(err, "the results");
 			break;
 		}
-		p->result = more;
-		more[p->n] = (struct vc_result){ 0 };
-		r = vc_session_run(s, &plan[i], watch, &more[p->n], err);
+		p->result[p->n] = (struct vc_result){ 0 };
+		r = vc_session_run(s, &plan[i], watch, &p->result[p->n], err);
 		if (r == VC_OK) {
-			more[p->n].fidelity = s->fidelity;
-			more[p->n++].fidelity.diverged_why = NULL;
+			p->result[p->n].fidelity = s->fidelity;
+			p->result[p->n++].fidelity.diverged_why = NULL;
 		}
 	}
 	free(plan);
@@ -336,12 +335,9 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 		       struct vc_error *err)
 {
 	struct vc_session *s = calloc(1, sizeof(*s));
-	struct vc_session **more = realloc(p->session, (p->sessions + 1) * sizeof(*more));
 	int r;
 
-	if (more)
-		p->session = more;
-	if (!s || !more) {
+	if (!s || !vc_vec_one(p->session, p->sessions)) {
 		free(s);
 		return vc_nomem(err, "the traces");
 	}

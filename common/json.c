@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define DEPTH_MAX 512
 #define TEXT_MAX ((size_t)64 << 20)
@@ -72,20 +73,10 @@ static int next_byte(struct vc_json_state *s, struct vc_error *err)
 
 static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_error *err)
 {
-	size_t cap = s->cap ? s->cap : 256;
-	char *bigger;
-
 	if (s->n + n > TEXT_MAX)
 		return bad(s, "a text of more than 64 MiB", err);
-	while (cap <= s->n + n)
-		cap *= 2;
-	if (cap != s->cap) {
-		bigger = realloc(s->buf, cap);
-		if (!bigger)
-			return vc_nomem(err, "a JSON text");
-		s->buf = bigger;
-		s->cap = cap;
-	}
+	if (!vc_vec_room(s->buf, s->cap, s->n + n + 1))
+		return vc_nomem(err, "a JSON text");
 	memcpy(s->buf + s->n, data, n);
 	s->n += n;
 	s->buf[s->n] = '\0';

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define STACK_MAX ((size_t)1 << 25) /* a list of so many events written in one batch still fits */
 #define MARKS_MAX 4096              /* open containers inside each other */
@@ -78,16 +79,10 @@ static uint64_t little(const uint8_t *p, size_t n)
 
 static int push_slowly(struct machine *m, struct vc_pickle_value v)
 {
-	size_t cap = m->cap ? m->cap * 2 : 1024;
-	struct vc_pickle_value *bigger;
-
-	if (cap > STACK_MAX)
+	if (m->n == STACK_MAX)
 		return bad(m, "too many unfinished values");
-	bigger = realloc(m->stack, cap * sizeof(*bigger));
-	if (!bigger)
+	if (!vc_vec_room(m->stack, m->cap, m->n + 1))
 		return vc_nomem(m->err, "reading the pickle");
-	m->stack = bigger;
-	m->cap = cap;
 	m->stack[m->n++] = v;
 	return 0;
 }
@@ -123,17 +118,10 @@ static int has(struct machine *m, size_t n)
 
 static int push_mark(struct machine *m)
 {
-	size_t cap = m->mark_cap ? m->mark_cap * 2 : 64, *bigger;
-
 	if (m->marks == MARKS_MAX)
 		return bad(m, "nested too deeply");
-	if (m->marks == m->mark_cap) {
-		bigger = realloc(m->mark, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(m->err, "reading the pickle");
-		m->mark = bigger;
-		m->mark_cap = cap;
-	}
+	if (!vc_vec_room(m->mark, m->mark_cap, m->marks + 1))
+		return vc_nomem(m->err, "reading the pickle");
 	m->mark[m->marks++] = m->n;
 	return 0;
 }
@@ -150,23 +138,13 @@ static int pop_mark(struct machine *m, size_t *from)
 static int memo_put(struct machine *m, uint64_t at)
 {
 	const struct vc_pickle_value *v;
-	size_t cap = m->memo_cap ? m->memo_cap : 1024;
-	uint64_t *bigger;
 
 	if (has(m, 1))
 		return VC_EFORMAT;
 	if (at > 2 * (uint64_t)m->memos + 1024)
 		return bad(m, "a memo number out of all proportion");
-	while (at >= cap)
-		cap *= 2;
-	if (cap != m->memo_cap) {
-		bigger = realloc(m->memo, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(m->err, "the pickle's memo");
-		memset(bigger + m->memo_cap, 0, (cap - m->memo_cap) * sizeof(*bigger));
-		m->memo = bigger;
-		m->memo_cap = cap;
-	}
+	if (!vc_vec_zeroed(m->memo, m->memo_cap, at + 1))
+		return vc_nomem(m->err, "the pickle's memo");
 	v = &m->stack[m->n - 1];
 	if (v->type >= VC_PV_TEXT)
 		m->memo[at] = (uint64_t)v->type << 56 | v->ref;

@@ -6,6 +6,7 @@
  * when NVIDIA's own are installed and named by an absolute path inside the wheel. */
 #define _GNU_SOURCE /* asprintf, nftw */
 #include "nullgpu/stage.h"
+#include "common/vec.h"
 #include "nullgpu/elf.h"
 
 #include <dirent.h>
@@ -92,14 +93,8 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 
 static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
 {
-	if (w->n_wanted == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 1024;
-		struct wanted *more = realloc(w->wanted, cap * sizeof *more);
-		if (!more)
-			return vc_nomem(err, "the list of functions");
-		w->wanted = more;
-		w->cap = cap;
-	}
+	if (!vc_vec_room(w->wanted, w->cap, w->n_wanted + 1))
+		return vc_nomem(err, "the list of functions");
 	struct wanted *to = &w->wanted[w->n_wanted++];
 	to->name = strdup(s->name);
 	to->library = s->library ? strdup(s->library) : NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/vec.h"
 
 static int by_address(const void *a, const void *b)
 {
@@ -140,15 +141,8 @@ void vc_packing_fini(struct vc_packing *p)
 
 const struct vc_shelf *vc_packing_find(const struct vc_packing *p, uint64_t addr, uint64_t event)
 {
-	size_t lo = 0, hi = p->n;
+	size_t lo = vc_first_above(p->at, p->n, addr, addr);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (p->at[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* Segments of different times may overlap: look back a little way. */
 	for (size_t back = 0; lo > 0 && back < 64; back++) {
 		const struct vc_shelf *s = &p->at[--lo];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+
+#include "common/vec.h"
 #include "simulator/anatomy/period.h"
 
 enum {
@@ -66,17 +68,10 @@ static uint32_t span_at(const struct vc_anatomy *a, size_t event)
 	return (uint32_t)lo;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Takes `b` for a gradient when a parameter of its size has none yet. */
 static bool take(struct vc_block_life *b, uint64_t *size, size_t *n)
 {
-	uint64_t *at = *n ? bsearch(&b->size, size, *n, sizeof(*size), by_size) : NULL;
+	uint64_t *at = vc_find_u64(size, *n, b->size);
 
 	if (!at)
 		return false;
@@ -96,7 +91,7 @@ static uint64_t *parameter_sizes(const struct vc_anatomy *a, size_t *n, uint64_t
 		if (a->block[i].category == VC_CAT_PARAMETER)
 			*sum += size[(*n)++] = a->block[i].size;
 	if (*n)
-		qsort(size, *n, sizeof(*size), by_size);
+		vc_sort_u64(size, *n);
 	return size;
 }
 

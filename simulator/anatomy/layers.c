@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
 
 struct group {
@@ -165,12 +168,8 @@ static bool inside(const struct vc_layers *l, size_t block)
 
 static int push(struct vc_layers *l, struct vc_layer y, struct vc_error *err)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_layer *at = realloc(l->at, (l->n ? 2 * l->n : 1) * sizeof(*at));
-		if (!at)
-			return vc_nomem(err, "the layers of a forward pass");
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return vc_nomem(err, "the layers of a forward pass");
 	l->at[l->n++] = y;
 	return VC_OK;
 }

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum { CANDIDATES = 48 }; /* lags that are looked at */
 #define SIGNATURE VC_SIGNATURE
 #define SHORTEST  VC_SHORTEST
@@ -205,11 +208,8 @@ static size_t lowest(const struct work *w, double *share)
 
 int vc_period_start(struct work *w, size_t at, struct vc_error *err)
 {
-	size_t *bigger = realloc(w->start, (w->starts + 1) * sizeof(*bigger));
-
-	if (!bigger)
+	if (!vc_vec_one(w->start, w->starts))
 		return vc_nomem(err, "the iterations of a trace");
-	w->start = bigger;
 	w->start[w->starts++] = at;
 	return VC_OK;
 }

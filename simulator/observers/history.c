@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -32,16 +33,9 @@ static struct vc_history_entry *entry_at(struct state *st, uint64_t i)
 
 static void add(struct state *st, struct vc_history_entry e)
 {
-	if (st->n == st->cap && st->cap < LIMIT) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct vc_history_entry *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at) {
-			st->nomem = true;
-			return;
-		}
-		st->at = at;
-		st->cap = cap;
+	if (st->n < LIMIT && !vc_vec_room(st->at, st->cap, st->n + 1)) {
+		st->nomem = true;
+		return;
 	}
 	*entry_at(st, st->n++) = e;
 }
@@ -166,16 +160,9 @@ static void see(struct state *st, const struct vc_event *ev)
 	static const uint8_t action[] = { VC_HIST_SEGMENT_ALLOC, VC_HIST_SEGMENT_FREE,
 					 VC_HIST_SEGMENT_MAP, VC_HIST_SEGMENT_UNMAP };
 
-	if (st->seens == st->seen_cap) {
-		size_t cap = st->seen_cap ? st->seen_cap * 2 : 64;
-		struct seen *to = realloc(st->seen, cap * sizeof(*to));
-
-		if (!to) {
-			st->nomem = true;
-			return;
-		}
-		st->seen = to;
-		st->seen_cap = cap;
+	if (!vc_vec_room(st->seen, st->seen_cap, st->seens + 1)) {
+		st->nomem = true;
+		return;
 	}
 	st->seen[st->seens++] = (struct seen){ ev->addr, ev->time_ns, ev->site,
 					       action[ev->kind - VC_EV_SEGMENT_ALLOC] };
@@ -241,13 +228,8 @@ static int take_extent(void *arg, const struct vc_extent *x)
 	const struct origin *g = origin_of(st, x->id);
 	struct vc_heap_map *m = &st->end;
 
-	if (!(m->n & (m->n + 1)) || !m->at) { /* capacities are powers of two less one */
-		struct vc_heap_extent *at = realloc(m->at, (2 * m->n + 1) * sizeof(*at));
-
-		if (!at)
-			return VC_ENOMEM;
-		m->at = at;
-	}
+	if (!vc_vec_one(m->at, m->n))
+		return VC_ENOMEM;
 	m->at[m->n++] = (struct vc_heap_extent){ .addr = x->addr, .size = x->size,
 		.requested = x->requested, .id = x->id, .pool = x->pool, .stream = x->stream,
 		.site = g ? g->site : 0, .label = g ? g->label : 0, .what = (uint8_t)x->what,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/observers/heapmap.h"
 
 #define FIRST_LIMIT 2000000u
@@ -21,24 +22,17 @@ struct state {
 	uint64_t last;  /* event of the last allocation */
 };
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Half of the dead ones go, the smallest first. */
 static int thin_out(struct state *st, struct vc_error *err)
 {
-	uint64_t *size = malloc(st->n * sizeof(*size));
+	uint64_t *size = calloc(st->n + 1, sizeof(*size));
 	size_t k = 0;
 
 	if (!size)
 		return vc_nomem(err, "block lives");
 	for (size_t i = 0; i < st->n; i++)
 		size[i] = st->at[i].size;
-	qsort(size, st->n, sizeof(*size), by_size);
+	vc_sort_u64(size, st->n);
 	st->floor = size[st->n / 2] + 1;
 	free(size);
 	for (size_t i = 0; i < st->n; i++) {
@@ -66,15 +60,8 @@ static int add(struct state *st, const struct vc_life *l, struct vc_error *err)
 
 	if (st->n >= st->limit && thin_out(st, err) < 0)
 		return VC_ENOMEM;
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct vc_life *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at)
-			return vc_nomem(err, "block lives");
-		st->at = at;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->at, st->cap, st->n + 1))
+		return vc_nomem(err, "block lives");
 	if (l->id) {
 		s = vc_pages_put(&st->open, l->id);
 		if (!s)

@@ -3,6 +3,7 @@
  * expandable segment that are mapped next to each other at one event count as one piece. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -10,16 +11,9 @@ struct state { struct vc_segment_life *at; size_t n, cap; uint64_t event; bool n
 
 static void add(struct state *st, const struct vc_segment_life *l)
 {
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 256;
-		struct vc_segment_life *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at) {
-			st->nomem = true;
-			return;
-		}
-		st->at = at;
-		st->cap = cap;
+	if (!vc_vec_room(st->at, st->cap, st->n + 1)) {
+		st->nomem = true;
+		return;
 	}
 	st->at[st->n++] = *l;
 }

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum {
 	FEW = 3072,
 	PER_THREAD = 10,
@@ -106,12 +109,8 @@ static bool find_indices(const struct vc_allocations *m, const double *grows, ui
 
 static int push(struct vc_sorts *l, const struct vc_sort *s)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_sort *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
-		if (!at)
-			return VC_ENOMEM;
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return VC_ENOMEM;
 	l->at[l->n++] = *s;
 	return 0;
 }

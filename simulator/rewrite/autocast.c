@@ -8,6 +8,7 @@
  * float. Always as they were: masks of dropout, statistics of norms and attention (float), places
  * of maxima, partial sums of a reduction (float; Reduce.cuh). */
 #include "simulator/rewrite/autocast.h"
+#include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
@@ -193,25 +194,18 @@ static size_t written_norm(const struct work *w, size_t i, size_t end)
 	       same_function(w, i, k) ? k : 0;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 static void find_norms(struct work *w)
 {
 	for (size_t i = 0; i < w->a->n; i++)
 		if (bytes(w, i) > SMALL &&
 		    ((w->op[i] == NORM && !w->fixed[i]) || written_norm(w, i, w->a->n)))
 			w->norm[w->norms++] = bytes(w, i);
-	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+	vc_sort_u64(w->norm, w->norms);
 }
 
 static bool is_norm_size(const struct work *w, uint64_t s)
 {
-	return w->norms && bsearch(&s, w->norm, w->norms, sizeof(s), by_size);
+	return vc_find_u64(w->norm, w->norms, s);
 }
 
 /* ---- one forward pass ---- */
@@ -436,7 +430,7 @@ static void losses(struct work *w)
 	for (size_t i = 0; i < w->a->n; i++)
 		if (w->op[i] == LOSS && w->r->wide[i] && bytes(w, i) > SMALL)
 			w->norm[w->norms++] = bytes(w, i);
-	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+	vc_sort_u64(w->norm, w->norms);
 	for (size_t i = 0; i < w->a->n; i++)
 		if (w->a->span[w->a->block[i].span].phase == VC_PHASE_BACKWARD &&
 		    is_norm_size(w, bytes(w, i)))

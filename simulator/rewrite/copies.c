@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.c - copies of phases and iterations. */
 #include "simulator/rewrite/copies.h"
+#include "common/vec.h"
 #include "simulator/rewrite/warm_start.h"
 
 #include <stdlib.h>
@@ -208,13 +209,6 @@ int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err)
 	return r;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 static bool is_weight(struct vc_clone *c, uint64_t size)
 {
 	if (!c->weight && (c->weight = calloc(c->a.n + 1, sizeof(*c->weight)))) {
@@ -222,9 +216,9 @@ static bool is_weight(struct vc_clone *c, uint64_t size)
 			if (c->a.block[i].category == VC_CAT_PARAMETER ||
 			    c->a.block[i].category == VC_CAT_GRADIENT)
 				c->weight[c->weights++] = c->a.block[i].size;
-		qsort(c->weight, c->weights, sizeof(*c->weight), by_size);
+		vc_sort_u64(c->weight, c->weights);
 	}
-	return c->weight && bsearch(&size, c->weight, c->weights, sizeof(size), by_size);
+	return c->weight && vc_find_u64(c->weight, c->weights, size);
 }
 
 uint64_t vc_clone_share(void *arg, const struct vc_block_life *b)

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/layers.h"
 
 struct finder {
@@ -27,13 +28,8 @@ static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_
 {
 	struct vc_units *u = f->u;
 
-	if (!(u->actions & (u->actions - 1))) {
-		struct vc_unit_action *a =
-			realloc(u->action, (u->actions ? 2 * u->actions : 1) * sizeof(*a));
-		if (!a)
-			return vc_nomem(err, "units of a sharded model");
-		u->action = a;
-	}
+	if (!vc_vec_one(u->action, u->actions))
+		return vc_nomem(err, "units of a sharded model");
 	u->action[u->actions++] =
 		(struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
 	return VC_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c - the walk that optimizer, precision, zero, lora and their like share. */
 #include "simulator/rewrite/resize.h"
+#include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
@@ -23,12 +24,8 @@ int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, 
 
 	if (rc < 0 || !size || !hold)
 		return rc;
-	if (!(r->helds & (r->helds - 1))) {
-		uint64_t *held = realloc(r->held, (r->helds ? 2 * r->helds : 1) * sizeof(*held));
-		if (!held)
-			return vc_nomem(err, "added blocks");
-		r->held = held;
-	}
+	if (!vc_vec_one(r->held, r->helds))
+		return vc_nomem(err, "added blocks");
 	r->held[r->helds++] = id;
 	return VC_OK;
 }

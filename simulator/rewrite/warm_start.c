@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 struct old { /* alive when the kept events begin */
@@ -39,14 +40,8 @@ struct thaw {
 
 static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 4096;
-		struct vc_event *in = realloc(t->in, cap * sizeof(*in));
-		if (!in)
-			return vc_nomem(err, "the steps before a recording");
-		t->in = in;
-		t->cap = cap;
-	}
+	if (!vc_vec_room(t->in, t->cap, t->n + 1))
+		return vc_nomem(err, "the steps before a recording");
 	t->in[t->n++] = e;
 	return VC_OK;
 }
@@ -177,12 +172,8 @@ static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
 
 static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *err)
 {
-	if (!(t->olds & (t->olds - 1))) {
-		struct old *more = realloc(t->old, (t->olds ? 2 * t->olds : 1) * sizeof(*more));
-		if (!more)
-			return vc_nomem(err, "what was alive before a recording");
-		t->old = more;
-	}
+	if (!vc_vec_one(t->old, t->olds))
+		return vc_nomem(err, "what was alive before a recording");
 	t->old[t->olds++] = (struct old){ .id = e->id,
 					 .size = e->size,
 					 .stream = e->stream,
@@ -218,13 +209,6 @@ static int read_old(struct thaw *t, struct vc_error *err)
 	return r;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Gradients: made in the step's backward pass and there when its optimizer begins. */
 static int read_gradients(struct thaw *t, struct vc_error *err)
 {
@@ -247,7 +231,7 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 		made += phase == VC_PHASE_OPTIMIZER && b->died_event >= t->end ? b->size : 0;
 	}
 	memcpy(t->born, t->size, t->sizes * sizeof(*t->size));
-	qsort(t->size, t->sizes, sizeof(*t->size), by_size);
+	vc_sort_u64(t->size, t->sizes);
 	/* Made anew in each step, as optimizers written by hand do: they replace others. */
 	for (size_t i = 0; i < t->olds; i++)
 		made -= t->old[i].freed >= t->optimizer && t->old[i].freed < t->end ?
@@ -258,15 +242,8 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 
 static size_t gradients_of(const struct thaw *t, uint64_t size)
 {
-	size_t lo = 0, hi = t->sizes, n = 0;
+	size_t lo = vc_lower_bound(t->size, 8, t->sizes, 8, size), n = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->size[mid] < size)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	while (lo + n < t->sizes && t->size[lo + n] == size)
 		n++;
 	return n;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/param.h"
+#include "common/vec.h"
 #include "simulator/replay/model.h"
 
 enum { MOST = 100000 };
@@ -17,14 +18,9 @@ static const char *const options[] = { "conf", "gpu", "capacity", "torch", "mode
 
 static int push(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
 {
-	char **bigger;
-
 	if (k->n >= MOST)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: more than %d values", k->name, MOST);
-	bigger = realloc(k->value, (k->n + 1) * sizeof(*bigger));
-	if (bigger)
-		k->value = bigger;
-	if (!bigger || !(k->value[k->n] = strndup(text, len)))
+	if (!vc_vec_one(k->value, k->n) || !(k->value[k->n] = strndup(text, len)))
 		return vc_nomem(err, "the values to vary");
 	k->n++;
 	return VC_OK;

@@ -10,6 +10,7 @@
 #include "common/io.h"
 #include "common/json.h"
 #include "common/map.h"
+#include "common/vec.h"
 #include "simulator/replay/source.h"
 
 enum category { OTHER, MEMORY, KERNEL, COPY, ANNOTATION };
@@ -166,15 +167,8 @@ static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 
 static int keep(struct state *st, struct vc_event ev, struct vc_error *err)
 {
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct record *bigger = realloc(st->rec, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(err, "the events of the profile");
-		st->rec = bigger;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->rec, st->cap, st->n + 1))
+		return vc_nomem(err, "the events of the profile");
 	st->rec[st->n++] = (struct record){ ev, st->order++ };
 	return 0;
 }

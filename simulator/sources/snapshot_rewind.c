@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/vec.h"
 
 /* c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer */
 #define MIN_BLOCK ((uint64_t)512)
@@ -113,15 +114,8 @@ static int insert(struct rewind *r, size_t at, struct snapshot_segment seg)
 {
 	struct snapshot_heap *h = r->h;
 
-	if (h->segments == r->segment_cap) {
-		size_t cap = r->segment_cap * 2 + 16;
-		struct snapshot_segment *bigger = realloc(h->segment, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(r->err, "the heap of the snapshot");
-		h->segment = bigger;
-		r->segment_cap = cap;
-	}
+	if (!vc_vec_room(h->segment, r->segment_cap, h->segments + 1))
+		return vc_nomem(r->err, "the heap of the snapshot");
 	memmove(h->segment + at + 1, h->segment + at, (h->segments - at) * sizeof(*h->segment));
 	h->segment[at] = seg;
 	h->segments++;
@@ -234,15 +228,8 @@ static int drop_block(struct rewind *r, uint64_t addr)
 
 	if (!at)
 		return 0;
-	if (r->spares == r->spare_cap) {
-		size_t cap = r->spare_cap * 2 + 256;
-		uint32_t *bigger = realloc(r->spare, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(r->err, "the heap of the snapshot");
-		r->spare = bigger;
-		r->spare_cap = cap;
-	}
+	if (!vc_vec_room(r->spare, r->spare_cap, r->spares + 1))
+		return vc_nomem(r->err, "the heap of the snapshot");
 	r->spare[r->spares++] = (uint32_t)(at - 1);
 	r->h->block[at - 1].state = SNAP_INACTIVE;
 	return 0;

@@ -9,26 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
-/* Room for one more element behind n; *array is a pointer to elements of `size` bytes. */
-static int room(struct tree *t, void **array, size_t n, size_t *cap, size_t size)
+/* Room for one more element behind n; `array` is that of vc_vec_grow. */
+static int room(struct tree *t, void *array, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? *cap * 2 : 256;
-	void *bigger;
-
 	if (n < *cap)
 		return 0;
 	if (n >= UINT32_MAX)
 		return vc_fail(t->err, VC_ENOSUP, "more than 4 billion objects in one snapshot");
-	bigger = more < SIZE_MAX / size ? realloc(*array, more * size) : NULL;
-	if (!bigger)
-		return vc_nomem(t->err, "reading the snapshot");
-	*array = bigger;
-	*cap = more;
-	return 0;
+	return vc_vec_grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
 }
-#define ROOM(t, array, n, cap) room(t, (void **)&(array), n, &(cap), sizeof(*(array)))
+#define ROOM(t, array, n, cap) room(t, &(array), n, &(cap), sizeof(*(array)))
 
 static int new_object(struct tree *t, enum kind kind, uint32_t *ref)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "visualize/addressmap.h"
 #include "visualize/packing.h"
 #include "visualize/raster.h"
@@ -47,16 +48,7 @@ static uint64_t *sample_events(const struct drawing *d)
 /* The first column whose event is not before `event`. */
 static uint32_t column_from(const uint64_t *at, uint32_t n, uint64_t event)
 {
-	uint32_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (at[mid] < event)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return (uint32_t)vc_lower_bound(at, 8, n, 8, event);
 }
 
 static void add(struct sweep *s, struct run r)

@@ -432,11 +432,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
-		int rc = vc_card_find(c->gpus.at[i], &d[i].card, err);
-		if (!rc)
-			rc = sum_others(c, &d[i].beside, err);
-		if (rc < 0)
-			return rc;
+		VC_TRY(vc_card_find(c->gpus.at[i], &d[i].card, err));
+		VC_TRY(sum_others(c, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
 	}

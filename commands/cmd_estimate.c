@@ -323,15 +323,12 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	const struct vc_card *card = NULL;
 	struct sum s = { .n = 0 };
 	struct choice ch = { 0 };
-	int r = check(c, &ch, &con->err);
-
-	if (r == VC_OK && argc)
-		r = vc_fail(&con->err, VC_EUSAGE,
-			    "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
-	if (r == VC_OK && c->gpu)
-		r = vc_card_find(c->gpu, &card, &con->err);
-	if (r < 0)
-		return r;
+	VC_TRY(check(c, &ch, &con->err));
+	if (argc)
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
+	if (c->gpu)
+		VC_TRY(vc_card_find(c->gpu, &card, &con->err));
 	states(c, &ch, &s);
 	activations(c, &ch, &s);
 	total(&s);
@@ -341,9 +338,7 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 			       "%.3g bytes are more than any machine has: look at --params, "
 			       "--layers, --hidden, --batch and --seq",
 			       fmax(s.high, s.host));
-	r = emit(c, &s, card, &con->err);
-	if (r < 0)
-		return r;
+	VC_TRY(emit(c, &s, card, &con->err));
 	return card && s.low > (double)card->total ? 3 : 0;
 }
 

@@ -114,9 +114,7 @@ static int read_among(struct fit *f, struct vc_error *err)
 
 	if (!f->cfg->among)
 		return VC_OK;
-	int r = read_numbers(f->cfg->among, "--among", f->among, AMONG, &n, err);
-	if (r < 0)
-		return r;
+	VC_TRY(read_numbers(f->cfg->among, "--among", f->among, AMONG, &n, err));
 	if (f->cfg->multiple != 1)
 		return vc_fail(err, VC_EUSAGE, "--among names the values: leave --multiple out");
 	vc_sort_u64(f->among, n);
@@ -142,9 +140,7 @@ static int read_also(struct fit *f, struct vc_error *err)
 		if (f->find.n == VC_WHATIF_PARAMS)
 			return vc_fail(err, VC_EUSAGE, "--set: at most %d values",
 				       VC_WHATIF_PARAMS);
-		int r = vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err));
 		if (!strcmp(f->also[f->find.n].name, f->cfg->find))
 			return vc_fail(err, VC_EUSAGE, "--set %s: that is what --find looks for",
 				       set->at[i]);
@@ -231,11 +227,9 @@ static void close_family(struct fit *f)
 
 static int search_all(struct fit *f, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < f->plans; i++)
-		r = vc_fit_search(&f->find, &f->card[i], err);
-	return r;
+	for (size_t i = 0; i < f->plans; i++)
+		VC_TRY(vc_fit_search(&f->find, &f->card[i], err));
+	return VC_OK;
 }
 
 /* ---- a program instead of recordings ---- */
@@ -266,8 +260,8 @@ static int refit(struct fit *f, struct vc_error *err)
 	for (size_t i = 0; i < f->trials; i++)
 		path[i] = f->spec[i];
 	close_family(f);
-	int r = open_family(f, f->trials, path, err);
-	return r < 0 ? r : search_all(f, err);
+	VC_TRY(open_family(f, f->trials, path, err));
+	return search_all(f, err);
 }
 
 /* How often the cache was emptied in a trial run, as its recording shows. */
@@ -338,15 +332,13 @@ static int fit_class(struct fit *f, struct vc_trial *t, struct vc_error *err)
 {
 	uint64_t at[TRIALS];
 	size_t n;
-	int r = read_numbers(f->cfg->at, "--at", at, TRIALS, &n, err);
-
-	for (size_t i = 0; r == VC_OK && i < n; i++)
-		r = try_value(f, t, at[i], NULL, err);
-	if (r == VC_OK)
-		r = refit(f, err);
-	if (r == VC_OK && !strcmp(t->verb, "dryrun"))
-		r = prove(f, t, err);
-	return r;
+	VC_TRY(read_numbers(f->cfg->at, "--at", at, TRIALS, &n, err));
+	for (size_t i = 0; i < n; i++)
+		VC_TRY(try_value(f, t, at[i], NULL, err));
+	VC_TRY(refit(f, err));
+	if (!strcmp(t->verb, "dryrun"))
+		VC_TRY(prove(f, t, err));
+	return VC_OK;
 }
 
 static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error *err)

@@ -335,15 +335,14 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 		       struct vc_error *err)
 {
 	struct vc_session *s = calloc(1, sizeof(*s));
-	int r;
 
 	if (!s || !vc_vec_one(p->session, p->sessions)) {
 		free(s);
 		return vc_nomem(err, "the traces");
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
-	r = vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err);
-	return r == VC_OK ? run_session(p, s, err) : r;
+	VC_TRY(vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err));
+	return run_session(p, s, err);
 }
 
 /* Every device of the trace that the session just opened left out. */

@@ -282,10 +282,7 @@ static int search(struct tune *t, struct vc_error *err)
 {
 	struct vc_plan *plan = NULL;
 	size_t n = 0;
-	int r = vc_session_plans(&t->session, &plan, &n, err);
-
-	if (r < 0)
-		return r;
+	VC_TRY(vc_session_plans(&t->session, &plan, &n, err));
 	t->plan = plan[0];
 	free(plan);
 	if (strcmp(t->plan.model->name, "torch") != 0)
@@ -295,7 +292,7 @@ static int search(struct tune *t, struct vc_error *err)
 	/* A heap that other settings laid out would favour them: everyone asks for it anew. */
 	if (t->plan.start == VC_START_WARM)
 		t->plan.start = VC_START_REBUILD;
-	r = list_trials(t, err);
+	int r = list_trials(t, err);
 	if (r == VC_OK) {
 		struct vc_work work = {
 			.n = t->n,

@@ -491,7 +491,6 @@ static int write_header(struct vc_encoder *e, bool complete, struct vc_error *er
 int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err)
 {
 	struct vct_head h = { .type = VCT_EVENTS };
-	int rc;
 
 	if (!e->n)
 		return 0;
@@ -505,10 +504,10 @@ int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err)
 	if (e->failed)
 		return vc_nomem(err, "writing the trace");
 	e->n = 0;
-	rc = write_block(e, &h, e->raw.at, e->raw.n, err);
-	if (!rc && e->since_header >= REPEAT_HEADER)
-		rc = write_header(e, false, err);
-	return rc;
+	VC_TRY(write_block(e, &h, e->raw.at, e->raw.n, err));
+	if (e->since_header >= REPEAT_HEADER)
+		VC_TRY(write_header(e, false, err));
+	return VC_OK;
 }
 
 int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
@@ -523,10 +522,7 @@ int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
 		if (e->opt.no_stacks)
 			to->site = 0;
 		if (e->n == e->opt.block) {
-			int rc = vc_encoder_flush(e, err);
-
-			if (rc)
-				return rc;
+			VC_TRY(vc_encoder_flush(e, err));
 		}
 	}
 	return 0;
@@ -536,12 +532,8 @@ int vc_encoder_finish(struct vc_encoder *e, struct vc_error *err)
 {
 	uint32_t entries;
 	uint8_t end[5] = { 0 };
-	int rc = vc_encoder_flush(e, err);
-
-	if (!rc)
-		rc = write_header(e, !e->opt.copy || e->meta->complete, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_encoder_flush(e, err));
+	VC_TRY(write_header(e, !e->opt.copy || e->meta->complete, err));
 	entries = (uint32_t)(e->seek.n / 8);
 	e->raw.n = 0;
 	put_u32(e, &e->raw, VCT_SEEK_MAGIC);

@@ -214,10 +214,7 @@ int vc_params_parse(const struct vc_param *table, void *cfg, const char *text, s
 			       sizeof(copy) - 1);
 	memcpy(copy, text, strlen(text) + 1);
 	for (char *kv = strtok_r(copy, ",", &save); kv; kv = strtok_r(NULL, ",", &save)) {
-		int r = set_pair(table, cfg, kv, err);
-
-		if (r < 0)
-			return r;
+		VC_TRY(set_pair(table, cfg, kv, err));
 	}
 	return VC_OK;
 }

@@ -241,10 +241,7 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 {
 	struct probe *p = arg;
 	struct vc_result r = { 0 };
-	int rc = vc_batch_run(&p->q->batch, p->q->p, (double)units, NULL, &r, err);
-
-	if (rc < 0)
-		return rc;
+	VC_TRY(vc_batch_run(&p->q->batch, p->q->p, (double)units, NULL, &r, err));
 	*fits = is_sure(p->q->p, p->q->s, &r);
 	if (p->wanted == POSSIBLE && !*fits)
 		*fits = vc_result_verdict(&r) == VC_FITS ||

@@ -221,9 +221,7 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 		h.ni = i - h.i;
 		h.nj = (i < p->na ? p->match[i] : p->nb) - j;
 		if (h.nj && h.ni * h.nj <= HOLE) {
-			int rc = fill_hole(p, &h, err);
-			if (rc)
-				return rc;
+			VC_TRY(fill_hole(p, &h, err));
 		}
 	}
 	return 0;

@@ -90,9 +90,7 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 {
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < f->m[i].trace->meta->params; k++) {
-			int rc = add_axis(f, f->m[i].trace->meta->param[k].name, err);
-			if (rc)
-				return rc;
+			VC_TRY(add_axis(f, f->m[i].trace->meta->param[k].name, err));
 		}
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t a = 0; a < f->axes; a++)

@@ -46,10 +46,7 @@ void vc_lengths_fini(struct vc_lengths *l)
 static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
-	int rc = vc_anatomy_read(&a, m->trace->ev, m->trace->n, m->device, m->trace->meta, err);
-
-	if (rc)
-		return rc;
+	VC_TRY(vc_anatomy_read(&a, m->trace->ev, m->trace->n, m->device, m->trace->meta, err));
 	if (a.n == m->n && a.confidence >= SURE && a.iterations >= STEPS) {
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
@@ -210,10 +207,9 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 		if (!o->match[k])
 			continue;
 		growth[k] = calloc(l->groups, sizeof(**growth));
-		int rc = growth[k] ? growths(l, b, &o->m[k], o->match[k], growth[k], err) :
-				     vc_nomem(err, "the steps of a recording");
-		if (rc)
-			return rc;
+		if (!growth[k])
+			return vc_nomem(err, "the steps of a recording");
+		VC_TRY(growths(l, b, &o->m[k], o->match[k], growth[k], err));
 		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
 	}
 	for (size_t k = 0; l->vary && k < o->n; k++)

@@ -149,10 +149,7 @@ static uint64_t pool_at(const struct infer *f, uint64_t addr, size_t index)
 
 static int find_pools(struct infer *f, struct vc_error *err)
 {
-	int r = collect_spans(f, err);
-
-	if (r < 0)
-		return r;
+	VC_TRY(collect_spans(f, err));
 	qsort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
 	if (!f->pool)

@@ -202,11 +202,9 @@ int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err)
 
 int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = rest; r == VC_OK && i < c->w->n; i++)
-		r = vc_clone_event(c, &c->w->in[i], err);
-	return r;
+	for (size_t i = rest; i < c->w->n; i++)
+		VC_TRY(vc_clone_event(c, &c->w->in[i], err));
+	return VC_OK;
 }
 
 static bool is_weight(struct vc_clone *c, uint64_t size)

@@ -163,8 +163,8 @@ static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block
 	const struct vc_extra *x = &r->extra[b->born];
 
 	now.size = x->first && k->turns < WAITING ? x->first : size;
-	int rc = vc_clone_event(&r->c, &now, err);
-	return rc < 0 ? rc : add_extra(r, k, b, e, err);
+	VC_TRY(vc_clone_event(&r->c, &now, err));
+	return add_extra(r, k, b, e, err);
 }
 
 static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e,

@@ -45,11 +45,8 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, vc_rewr
 	struct vc_whole *w = s->state;
 
 	if (!w->ready) {
-		int r = read_all(s, w, err);
-		if (r == VC_OK)
-			r = rewrite(s, w, err);
-		if (r < 0)
-			return r;
+		VC_TRY(read_all(s, w, err));
+		VC_TRY(rewrite(s, w, err));
 		w->ready = true;
 		if (w->next_id > s->meta->max_id)
 			s->meta->max_id = w->next_id;

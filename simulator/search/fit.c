@@ -101,9 +101,7 @@ static int needs(const struct find *t, bool open, struct vc_fit_probe *p, struct
 
 	free.capacity = free.prop_total = 0;
 	free.fraction = -1;
-	int rc = predict(t, &free, p->value, open ? WISH_INTERVAL : WISH_PEAK, &r, err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(predict(t, &free, p->value, open ? WISH_INTERVAL : WISH_PEAK, &r, err));
 	uint64_t peak = r.stats.peak_reserved, most = r.stats.peak_used;
 	uint64_t beside = most > peak ? most - peak : 0;
 	p->low = r.has_interval && r.low < peak ? r.low + beside : most;

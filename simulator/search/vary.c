@@ -43,9 +43,7 @@ static int range(struct vc_vary_key *k, const char *text, const char *dots, stru
 			       k->name, text);
 	for (double x = a; x <= b * (1 + 1e-12); x = *end == '*' ? x * step : x + step) {
 		snprintf(shown, sizeof(shown), "%.12g", x);
-		int r = push(k, shown, strlen(shown), err);
-		if (r < 0)
-			return r;
+		VC_TRY(push(k, shown, strlen(shown), err));
 	}
 	return VC_OK;
 }
@@ -153,9 +151,7 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);
 	for (size_t i = 0; options[i]; i++)
 		k->option |= !strcmp(k->name, options[i]);
-	int r = k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err);
-	if (r < 0)
-		return r;
+	VC_TRY(k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err));
 	if (!k->n)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
 	v->runs = (v->keys == 1 ? 1 : v->runs) * k->n;

@@ -253,18 +253,13 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns,
 		.box = { LEFT, 0, right - LEFT, HEIGHT } };
-	int rc = vc_classes_init(&d->classes, d->r, err);
-	if (!rc)
-		rc = vc_columns_init(&d->columns, &d->classes,
-				     cfg->x == 1 && vc_wants_time(cfg, d->r),
-				     (uint32_t)(d->plot.box.w / 10), NULL, err);
-	if (!rc)
-		rc = vc_packing_init(&d->packing, d->r, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_classes_init(&d->classes, d->r, err));
+	VC_TRY(vc_columns_init(&d->columns, &d->classes, cfg->x == 1 && vc_wants_time(cfg, d->r),
+			       (uint32_t)(d->plot.box.w / 10), NULL, err));
+	VC_TRY(vc_packing_init(&d->packing, d->r, err));
 	d->plot.top = d->packing.height ? d->packing.height : 1;
 	d->plot.axis = vc_axis_bytes(d->plot.top, 9);
-	rc = vc_raster_init(&d->grid, d->plot.box.w / 10, HEIGHT / 10, err);
+	int rc = vc_raster_init(&d->grid, d->plot.box.w / 10, HEIGHT / 10, err);
 	return rc ? rc : fill(d, err);
 }
 

@@ -89,12 +89,8 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 			range = (struct vc_range){ d->by_time ? v->at[0].first_ns :
 							       v->at[0].first_event,
 						  d->span + d->by_time };
-		int rc = vc_classes_init(&p->classes, p->r, err);
-		if (!rc)
-			rc = vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range,
-					     err);
-		if (rc)
-			return rc;
+		VC_TRY(vc_classes_init(&p->classes, p->r, err));
+		VC_TRY(vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range, err));
 		for (int s = 0; s < VC_SLOTS; s++)
 			d->used[s] = d->used[s] || p->columns.used[s];
 		p->plot = (struct vc_plot){ .page = &d->page, .c = &p->classes, .k = &p->columns };

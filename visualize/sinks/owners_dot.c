@@ -64,9 +64,7 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 		put_graph(&g, out);
 		return VC_OK;
 	}
-	rc = vc_classes_init(&c, runs, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_classes_init(&c, runs, err));
 	rc = vc_own_graph_init(&g, &c, 0, err);
 	if (!rc)
 		put_graph(&g, out);

@@ -179,9 +179,7 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 			       "a profile holds one run, not %zu; write one file for each ('go "
 			       "tool pprof -diff_base' compares them)",
 			       n);
-	r = vc_stacks_init(&s, runs, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_stacks_init(&s, runs, err));
 	types(&w, s.has_all);
 	for (size_t i = 0; i < s.n; i++)
 		sample(&w, &s.at[i], s.has_all);

@@ -120,10 +120,8 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 			!n ? "no run was given" :
 			     "the run never held a segment: there is no heap to show",
 			out, err);
-	int rc = vc_classes_init(&c, runs, err);
-	if (rc)
-		return rc;
-	rc = draw(&c, h, cfg, out, err);
+	VC_TRY(vc_classes_init(&c, runs, err));
+	int rc = draw(&c, h, cfg, out, err);
 	vc_classes_fini(&c);
 	return rc;
 }

@@ -389,11 +389,7 @@ VC_API(int, cuptiGetResultString, int e, const char **s)
 	return 0;
 }
 
-VC_API(int, cuptiGetTimestamp, uint64_t *t)
-{
-	*t = stamp(vc_null_clock());
-	return 0;
-}
+VC_API_DOES(cuptiGetTimestamp, (uint64_t *t), *t = stamp(vc_null_clock()))
 
 VC_API(int, cuptiActivityRegisterTimestampCallback, clock_fn *clock)
 {
@@ -429,20 +425,9 @@ static int set_kind(int kind, bool on)
 	return 0;
 }
 
-VC_API(int, cuptiActivityEnable, int kind)
-{
-	return set_kind(kind, true);
-}
-
-VC_API(int, cuptiActivityDisable, int kind)
-{
-	return set_kind(kind, false);
-}
-
-VC_API(int, cuptiActivityEnableContext, void *context, int kind)
-{
-	return set_kind(kind, true);
-}
+VC_API_RETURNS(cuptiActivityEnable, (int kind), set_kind(kind, true))
+VC_API_RETURNS(cuptiActivityDisable, (int kind), set_kind(kind, false))
+VC_API_RETURNS(cuptiActivityEnableContext, (void *context, int kind), set_kind(kind, true))
 
 VC_API(int, cuptiActivityFlushAll, uint32_t flag)
 {
@@ -515,17 +500,10 @@ VC_API(int, cuptiEnableDomain, uint32_t on, void *subscriber, int domain)
 }
 
 /* Streams carry the id that records show. */
-VC_API(int, cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_t *id)
-{
-	*id = vc_null_stream(stream)->id;
-	return 0;
-}
-
-VC_API(int, cuptiGetDeviceId, void *context, uint32_t *device)
-{
-	*device = (uint32_t)vc_null_current();
-	return 0;
-}
+VC_API_DOES(cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id),
+	*id = vc_null_stream(stream)->id)
+VC_API_DOES(cuptiGetDeviceId, (void *context, uint32_t *device),
+	*device = (uint32_t)vc_null_current())
 
 /* A forked child has no worker, and the buffers belong to the parent. */
 static void forget(void)

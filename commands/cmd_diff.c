@@ -248,8 +248,7 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 		return;
 	}
 	vc_emit_line(e, "\n%" PRIu64 " allocations are the same in both%s", d->same,
-		     d->by_site ?
-			     "" :
+		     d->by_site ? "" :
 			     " (matched by size alone: the call sites have nothing in common)");
 	if (d->relived)
 		vc_emit_line(e, "  of them live longer or shorter: %" PRIu64, d->relived);

@@ -228,8 +228,7 @@ static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	struct vc_advice a[VC_ADVICE_MOST];
 	size_t n = sim->cfg->no_advice ?
-			   0 :
-			   vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+			   0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < n; k++)

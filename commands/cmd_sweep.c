@@ -113,8 +113,7 @@ static int choose_part(struct sweep *s, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE,
 			       "--shard %s: write I/N with I from 1 to N, or auto", text);
 	}
-	return s->part < s->parts ?
-		       VC_OK :
+	return s->part < s->parts ? VC_OK :
 		       vc_fail(err, VC_EUSAGE, "--shard: part %zu of %zu", s->part + 1, s->parts);
 }
 

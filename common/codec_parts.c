@@ -350,8 +350,7 @@ int vct_meta_parse(struct vc_meta *m, const char *data, size_t n, struct vc_erro
 	if (!rc) {
 		token = vc_json_next(&j, err);
 		rc = token == VC_J_OBJECT ?
-			     0 :
-			     vc_fail(err, VC_EFORMAT, "the header is no JSON object");
+			     0 : vc_fail(err, VC_EFORMAT, "the header is no JSON object");
 		while (!rc && (token = vc_json_next(&j, err)) == VC_J_KEY)
 			rc = read_field(m, &j, err);
 		if (!rc && token < 0)

@@ -110,8 +110,7 @@ static void read_tables(void)
 	read_table(path);
 	Dl_info self; /* through the link in the private folder to where the library really is */
 	char *real = dladdr((void *)(uintptr_t)vc_cudnn_plans, &self) ?
-			     realpath(self.dli_fname, NULL) :
-			     NULL;
+			     realpath(self.dli_fname, NULL) : NULL;
 	if (real && strrchr(real, '/')) {
 		*strrchr(real, '/') = 0;
 		snprintf(path, sizeof path, "%s/vcnull-workspaces.txt", real);

@@ -312,8 +312,7 @@ static int run_compiler(const char *source, const char *map, const char *soname,
 		_exit(127);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
-		       WEXITSTATUS(status) :
-		       -1;
+		       WEXITSTATUS(status) : -1;
 }
 
 /* One generated library: the missing functions of `soname`, NULL = of libraries we have. */

@@ -315,8 +315,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
 				 next->title, vc_bytes_text(next->total, total),
 				 out->stats.cut_short ?
-					 " (at least: the rest of the run is not recorded)" :
-					 "");
+					 " (at least: the rest of the run is not recorded)" : "");
 			snprintf(a->how, sizeof(a->how), "-g %s", next->name);
 			return VC_OK;
 		}

@@ -34,8 +34,7 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 	case VC_PHASE_FORWARD:
 		if (lasts)
 			return b->iteration + 1 < a->iterations || vc_is_library(b->size) ?
-				       VC_CAT_WORKSPACE :
-				       VC_CAT_ACTIVATION;
+				       VC_CAT_WORKSPACE : VC_CAT_ACTIVATION;
 		return died->phase == VC_PHASE_FORWARD && died->micro == born->micro &&
 		       died->iteration == born->iteration ? VC_CAT_FORWARD_TEMP : VC_CAT_ACTIVATION;
 	case VC_PHASE_BACKWARD:
@@ -43,8 +42,7 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 			return b->iteration + 1 < a->iterations && b->iteration ?
 				       VC_CAT_UNKNOWN :
 			       b->iteration || (a->iterations == 1 && b->size != CUBLAS) ?
-				       VC_CAT_GRADIENT :
-				       VC_CAT_WORKSPACE;
+				       VC_CAT_GRADIENT : VC_CAT_WORKSPACE;
 		return died->phase == VC_PHASE_BACKWARD && died->iteration == born->iteration &&
 		       died->micro == born->micro ? VC_CAT_BACKWARD_TEMP : VC_CAT_GRADIENT;
 	case VC_PHASE_OTHER:
@@ -164,8 +162,7 @@ static void purposes(struct vc_anatomy *a)
 		b->span = span_at(a, b->event);
 		b->iteration = a->span[b->span].iteration;
 		const struct vc_span *died = b->died_event == SIZE_MAX || b->died_event > end ?
-						     NULL :
-						     &a->span[span_at(a, b->died_event)];
+						     NULL : &a->span[span_at(a, b->died_event)];
 		bool state = b->category == VC_CAT_STATE; /* who asked for it says so */
 		b->category = category_of(a, b, &a->span[b->span], died);
 		if (state && b->category == VC_CAT_PARAMETER)

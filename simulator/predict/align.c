@@ -461,8 +461,7 @@ int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const 
 	struct kept x = { 0 }, y = { 0 };
 	uint32_t *found = NULL;
 	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ?
-			 0 :
-			 vc_nomem(err, "the alignment");
+			 0 : vc_nomem(err, "the alignment");
 
 	if (!rc)
 		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);

@@ -267,8 +267,7 @@ static int set_target(const struct vc_family *f, const struct vc_family_ask *ask
 
 			axis_of(f, ask->at[i].name, &part);
 			int rc = (part != VC_MODE_ALL) == parts ?
-					 ask_one(f, &ask->at[i], g, err) :
-					 0;
+					 ask_one(f, &ask->at[i], g, err) : 0;
 			if (rc)
 				return rc;
 		}

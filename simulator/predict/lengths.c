@@ -51,8 +51,7 @@ static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, str
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
 			l->group[i] = a.block[i].iteration < a.iterations ?
-					      a.block[i].iteration + 1 :
-					      0;
+					      a.block[i].iteration + 1 : 0;
 	}
 	vc_anatomy_fini(&a);
 	return 0;

@@ -292,8 +292,7 @@ static int repeat(struct turner *t, size_t from, size_t to)
 			continue;
 		uint32_t i = alloc_of(t, e->id);
 		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
-					 NULL :
-					 &t->kind[t->kind_of[i]];
+					 NULL : &t->kind[t->kind_of[i]];
 
 		if (q && !free_it)
 			rc = repeat_alloc(t, e, i);
@@ -311,8 +310,7 @@ static int recorded(struct turner *t, size_t k)
 	uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ? alloc_of(t, e->id) :
 									 VC_UNMATCHED;
 	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
-				 NULL :
-				 &t->kind[t->kind_of[i]];
+				 NULL : &t->kind[t->kind_of[i]];
 	int rc = 0;
 
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))

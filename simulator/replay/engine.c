@@ -321,8 +321,7 @@ static int finish_heap(struct engine *e, struct vc_error *err)
 			return vc_fail(err, VC_EFORMAT,
 				       "the starting heap begins without a segment");
 		end = i + 1 < e->heap_n && e->heap[i + 1].what != VC_X_SEGMENT ?
-			      e->heap[i + 1].addr :
-			      seg->addr + seg->size;
+			      e->heap[i + 1].addr : seg->addr + seg->size;
 		if (x->addr < seg->addr || end <= x->addr || end > seg->addr + seg->size)
 			return vc_fail(err, VC_EFORMAT, "starting heap: block at %" PRIx64
 				       " does not lie in its segment", x->addr);

@@ -98,8 +98,7 @@ static bool begins_whole(const struct thaw *t)
 	for (size_t i = 0; i < a->n; i++)
 		own += a->block[i].event < first && a->block[i].died_event >= first &&
 				       a->block[i].died_event < end ?
-			       a->block[i].size :
-			       0;
+			       a->block[i].size : 0;
 	free(size);
 	return older * 20 <= own;
 }
@@ -523,8 +522,7 @@ int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 	struct thaw t = { .w = w, .meta = s->meta };
 	uint64_t bytes = heap_bytes(&t);
 	int r = bytes > VC_THAW_LITTLE ?
-			vc_anatomy_read(&t.a, w->in, w->n, w->device, s->meta, err) :
-			VC_OK;
+			vc_anatomy_read(&t.a, w->in, w->n, w->device, s->meta, err) : VC_OK;
 
 	if (r < 0 || bytes <= VC_THAW_LITTLE || !t.a.iterations)
 		goto out;

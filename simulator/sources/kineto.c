@@ -463,8 +463,7 @@ static int translate(struct state *st, struct vc_meta *m, struct vc_event *ev, s
 		m->double_allocs += live != NULL && ev->addr;
 		ev->addr = 0; /* evidence of nothing without the segments around it */
 		return vc_map_put(&st->where, key, ev->id) ?
-			       0 :
-			       vc_nomem(err, "the table of addresses");
+			       0 : vc_nomem(err, "the table of addresses");
 	}
 	ev->id = live ? vc_map_take(&st->where, key) : 0;
 	ev->addr = 0;

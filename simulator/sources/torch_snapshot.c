@@ -281,8 +281,7 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 static uint64_t time_of(const struct state *st, uint64_t us)
 {
 	return us > st->origin_us && us - st->origin_us < UINT64_MAX / 1000 ?
-		       (us - st->origin_us) * 1000 :
-		       0;
+		       (us - st->origin_us) * 1000 : 0;
 }
 
 /* The annotation due before `us` on this device, if any. Those without a device belong to the

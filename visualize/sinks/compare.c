@@ -76,8 +76,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	for (size_t i = 0; i < d->n; i++) {
 		const struct vc_curve *v = &d->panel[i].r->curve;
 		uint64_t span = !v->n ? 0 :
-				d->by_time ?
-					v->at[v->n - 1].last_ns - v->at[0].first_ns :
+				d->by_time ? v->at[v->n - 1].last_ns - v->at[0].first_ns :
 					v->at[v->n - 1].last_event + 1 - v->at[0].first_event;
 		d->span = span > d->span ? span : d->span;
 	}

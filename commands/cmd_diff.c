@@ -266,12 +266,8 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 
 static void say_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
 {
-	static const char *const words[] = { "",
-					    "only A has it",
-					    "only B has it",
-					    "another size",
-					    "another stream",
-					    "freed at another place" };
+	static const char *const words[] = { "", "only A has it", "only B has it", "another size",
+		"another stream", "freed at another place" };
 	char place[512], t[32];
 
 	if (is_same(d))
@@ -383,7 +379,5 @@ const struct vc_command vc_command_diff = {
 		"'vramcast dump'.\n\n"
 		"  vramcast diff before.vct after.vct\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = diff_run,
+	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
 };

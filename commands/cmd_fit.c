@@ -166,11 +166,10 @@ static int open_session(struct fit *f, size_t n, char **paths, struct vc_error *
 		r = VC_EUSAGE;
 	if (r == VC_EUSAGE && (!f->base.whatif || !f->base.whatif->family ||
 			       isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find))))
-		return vc_fail(
-			err, VC_EUSAGE,
-			"the recordings do not say their %s; name it, as a.vct@%s=8 b.vct@%s=16, "
-			"or give a program after -- with {%s} in its arguments",
-			f->cfg->find, f->cfg->find, f->cfg->find, f->cfg->find);
+		return vc_fail(err, VC_EUSAGE, "the recordings do not say their %s; name it, as "
+			       "a.vct@%s=8 b.vct@%s=16, or give a program after -- with {%s} in "
+			       "its arguments", f->cfg->find, f->cfg->find, f->cfg->find,
+			       f->cfg->find);
 	return r;
 }
 
@@ -437,8 +436,7 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 			for (size_t i = 0; i < f[k].plans; i++) {
 				const struct vc_card *c = f[k].card[i].plan.card;
 
-				if (at == n ||
-				    (classes > 1 && c != vc_card_by_name(gpu->at[g])) ||
+				if (at == n || (classes > 1 && c != vc_card_by_name(gpu->at[g])) ||
 				    (classes < 2 && g))
 					continue;
 				card[at] = f[k].card[i]; /* lent: the fit frees it */

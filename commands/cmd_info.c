@@ -318,9 +318,8 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
 		vc_emit_text(e, NULL, "iterations", line);
 	if (n.layers) {
-		snprintf(line, sizeof(line),
-			 "none told; %" PRIu64
-			 " times the same within one pass: layers, it seems",
+		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one "
+			 "pass: layers, it seems",
 			 n.layers);
 		vc_emit_text(e, NULL, "iterations", line);
 	}
@@ -339,9 +338,8 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 	const struct vc_fidelity *f = &s->fidelity;
 
 	if (!s->device->allocs && !s->device->frees)
-		vc_emit_line(e,
-			     "\nThere is nothing to replay: it holds the heap at one moment, and "
-			     "no events.");
+		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, "
+			     "and no events.");
 	else if (!f->checked)
 		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no "
 			     "addresses to compare.");

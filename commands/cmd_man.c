@@ -56,9 +56,8 @@ static void overview(struct vc_output *out)
 {
 	vc_output_printf(out, ".TH VRAMCAST 1 \"\" \"vramcast %s\"\n.SH NAME\nvramcast \\- record, "
 			 "replay and draw the GPU memory of training runs\n.SH SYNOPSIS\n.B "
-			 "vramcast\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... "
-			 "[\\fIARGUMENT\\fR]...\n.SH COMMANDS\n",
-			 VC_VERSION);
+			 "vramcast\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n.SH "
+			 "COMMANDS\n", VC_VERSION);
 	for (size_t i = 0; vc_commands[i]; i++) {
 		if (vc_commands[i]->flags & VC_CMD_HIDDEN)
 			continue;

@@ -230,10 +230,8 @@ static int convert(const char *path, const char *svg, size_t n, struct vc_output
 	if (status == -1)
 		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return vc_fail(err, VC_ENOSUP,
-			       "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
-			       "write .svg instead",
-			       path);
+		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package "
+			       "librsvg2-bin); write .svg instead", path);
 	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
 }
 
@@ -314,9 +312,8 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 	if (!c->output.n && c->type && !vc_sink_by_name(c->type))
 		return vc_fail(err, VC_EUSAGE, no_picture, c->type);
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
-		return vc_fail(err, VC_EUSAGE,
-			       "-t %s needs -o FILE: only the timeline can be drawn as text",
-			       c->type);
+		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be "
+			       "drawn as text", c->type);
 	if (!c->output.n)
 		p->sink[0] = vc_sink_by_name("braille");
 	return VC_OK;
@@ -425,9 +422,8 @@ const struct vc_command vc_command_plot = {
 		"  vramcast plot train.vct -o timeline.svg\n"
 		"  vramcast plot train.vct -g rtx4090 -t segments -o segments.svg\n"
 		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
-		"compare.svg\n"
-		"  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl && "
-		"vramcast plot runs.jsonl -o sweep.svg",
+		"compare.svg\n  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl "
+		"&& vramcast plot runs.jsonl -o sweep.svg",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = plot_run,

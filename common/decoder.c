@@ -505,9 +505,8 @@ static void finish(struct vc_decoder *d)
 	struct vc_meta *m = d->meta;
 
 	if (!d->any_header)
-		vc_meta_note(
-			m,
-			"no header of the trace is readable: versions and settings are unknown");
+		vc_meta_note(m, "no header of the trace is readable: versions and settings are "
+			     "unknown");
 	if (!m->complete && !d->end_seen)
 		vc_meta_note(m, "the recording was cut off; what is there was read");
 	m->complete = m->complete && !m->damaged_blocks && d->end_seen;

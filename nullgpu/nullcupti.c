@@ -292,15 +292,10 @@ static void measure_rate(void)
 static void put_kernel(const struct vc_null_activity *a)
 {
 	struct kernel k = { .kind = g.kind[K_KERNEL] ? K_KERNEL : K_KERNEL_SERIAL,
-			   .start = stamp(a->start),
-			   .end = stamp(a->end),
-			   .completed = stamp(a->end),
-			   .device = a->device,
-			   .context = 1,
-			   .stream = a->stream,
-			   .correlation = a->correlation,
-			   .grid_id = a->correlation,
-			   .dynamic_shared = (int32_t)a->shared };
+		.start = stamp(a->start), .end = stamp(a->end), .completed = stamp(a->end),
+		.device = a->device, .context = 1, .stream = a->stream,
+		.correlation = a->correlation, .grid_id = a->correlation,
+		.dynamic_shared = (int32_t)a->shared };
 	pthread_mutex_lock(&g.lock);
 	k.name = readable(a->name);
 	pthread_mutex_unlock(&g.lock);
@@ -342,17 +337,11 @@ static void on_activity(const struct vc_null_activity *a)
 				     .size = a->pool ? held : 0,
 				     .used = a->pool ? held : 0 });
 	} else if (a->kind == VC_NULL_POOL && g.kind[K_POOL]) {
-		put(&(struct pool){ .kind = K_POOL,
-				   .operation = (uint32_t)a->memory,
-				   .type = 1,
-				   .correlation = a->correlation,
-				   .process = (uint32_t)getpid(),
-				   .device = a->device,
-				   .keep = a->keep,
-				   .address = a->pool ? a->pool : a->address,
-				   .size = a->size,
-				   .used = a->size,
-				   .timestamp = stamp(a->start) });
+		put(&(struct pool){ .kind = K_POOL, .operation = (uint32_t)a->memory, .type = 1,
+			.correlation = a->correlation, .process = (uint32_t)getpid(),
+			.device = a->device, .keep = a->keep, .address = a->pool ? a->pool :
+			a->address, .size = a->size, .used = a->size,
+			.timestamp = stamp(a->start) });
 	}
 }
 

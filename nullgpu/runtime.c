@@ -248,23 +248,12 @@ static void fill_properties(char *p, int device)
 	memcpy(p + 256, "VLN\0nullgpu\0\0\0\0", 15); /* uuid, see nvmlDeviceGetUUID */
 	p[271] = (char)device;
 	/* offset, value, width: sizes first, then the limits of a block and the grid */
-	const struct { int offset; uint64_t value; size_t width;
-	} fields[] = {
-		{ 288, c->total, 8 },
-		{ 296, 49152, 8 },
-		{ 304, 65536, 4 },
-		{ 308, 32, 4 },
-		{ 312, 2147483647, 8 },
-		{ 320, 1024, 4 },
-		{ 324, 1024, 4 },
-		{ 328, 1024, 4 },
-		{ 332, 64, 4 },
-		{ 336, 2147483647, 4 },
-		{ 340, 65535, 4 },
-		{ 344, 65535, 4 },
-		{ 352, 65536, 8 },
-		{ 360, (uint64_t)c->cc / 10, 4 },
-		{ 364, (uint64_t)c->cc % 10, 4 },
+	const struct { int offset; uint64_t value; size_t width; } fields[] = {
+		{ 288, c->total, 8 }, { 296, 49152, 8 }, { 304, 65536, 4 }, { 308, 32, 4 },
+		{ 312, 2147483647, 8 }, { 320, 1024, 4 }, { 324, 1024, 4 }, { 328, 1024, 4 },
+		{ 332, 64, 4 }, { 336, 2147483647, 4 }, { 340, 65535, 4 }, { 344, 65535, 4 },
+		{ 352, 65536, 8 }, { 360, (uint64_t)c->cc / 10, 4 }, { 364, (uint64_t)c->cc % 10,
+		  4 },
 		{ 368, 512, 8 },
 		{ moved[0], (uint64_t)c->sms, 4 },     /* multiProcessorCount */
 		{ moved[1], 1, 4 },                    /* canMapHostMemory */

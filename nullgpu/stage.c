@@ -40,13 +40,12 @@ struct work {
 /* Sonames that a CUDA stack provides. */
 static bool is_cuda(const char *soname)
 {
-	static const char *const begins[] = {
-		"libcuda.",       "libcudart.",         "libcublas.",       "libcublasLt.",
-		"libcudnn.",      "libcufft.",          "libcurand.",       "libcusparse.",
-		"libcusparseLt.", "libcusolver.",       "libnccl.",         "libnvrtc.",
-		"libcupti.",      "libcufile.",         "libnvshmem_host.", "libnvJitLink.",
-		"libnvToolsExt.", "libnvidia-ml.",      "libnpp",           "libnvjpeg.",
-		"libcutensor.",   "libnvrtc-builtins.", "libnvfatbin." };
+	static const char *const begins[] = { "libcuda.", "libcudart.", "libcublas.",
+		"libcublasLt.", "libcudnn.", "libcufft.", "libcurand.", "libcusparse.",
+		"libcusparseLt.", "libcusolver.", "libnccl.", "libnvrtc.", "libcupti.",
+		"libcufile.", "libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.",
+		"libnvidia-ml.", "libnpp", "libnvjpeg.", "libcutensor.", "libnvrtc-builtins.",
+		"libnvfatbin." };
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
 			return true;
@@ -408,10 +407,8 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
 	*s = (struct vc_stage){ 0 };
 	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
 	if (access(path, R_OK) < 0)
-		return vc_fail(err, VC_ENOSUP,
-			       "the PyTorch in %s has no CUDA in it; install a CUDA build, for "
-			       "example: pip install --no-deps torch",
-			       torch);
+		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a "
+			       "CUDA build, for example: pip install --no-deps torch", torch);
 	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
 		 "XX" "XX" "XX");
 	if (!mkdtemp(s->dir)) {

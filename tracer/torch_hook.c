@@ -203,10 +203,9 @@ static void hook_use(void *object, void *const *data, struct cuda_stream stream)
 	void (*real)(void *, void *const *, struct cuda_stream);
 
 	if (*data) {
-		put(VC_EV_USE, 0,
-		    (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
-				       .stream = handle_of(stream),
-				       .device = (uint16_t)(stream.device >> 8 & 0xff) });
+		put(VC_EV_USE, 0, (struct vc_record){ .addr = (uint64_t)(uintptr_t)*data,
+			.stream = handle_of(stream),
+			.device = (uint16_t)(stream.device >> 8 & 0xff) });
 		vc_wait_use((uint64_t)(uintptr_t)*data, handle_of(stream));
 	}
 	*(void **)&real = g.original[g.slots->use];

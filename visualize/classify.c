@@ -11,30 +11,17 @@ enum hint { H_OPTIMIZER = 1, H_BACKWARD = 2, H_FORWARD = 4, H_SETUP = 8, H_WORKS
 
 /* Fragments of function and file names as PyTorch, torchvision, transformers and Megatron write
  * them; a fragment with '=' in front must be the whole name. */
-static const struct { const char *text; uint8_t hint;
-} hints[] = {
-	{ "/optim/", H_OPTIMIZER },
-	{ "\\optim\\", H_OPTIMIZER },
-	{ "optimizer", H_OPTIMIZER },
-	{ "_multi_tensor_adam", H_OPTIMIZER },
-	{ "=_init_group", H_OPTIMIZER },
+static const struct { const char *text; uint8_t hint; } hints[] = {
+	{ "/optim/", H_OPTIMIZER }, { "\\optim\\", H_OPTIMIZER }, { "optimizer", H_OPTIMIZER },
+	{ "_multi_tensor_adam", H_OPTIMIZER }, { "=_init_group", H_OPTIMIZER },
 	{ "adamw.py", H_OPTIMIZER },
-	{ "backward", H_BACKWARD },
-	{ "autograd/graph.py", H_BACKWARD },
-	{ "autograd::Engine", H_BACKWARD },
-	{ "autograd\\graph.py", H_BACKWARD },
-	{ "=forward", H_FORWARD },
-	{ "=_call_impl", H_FORWARD },
-	{ "nn/functional.py", H_FORWARD },
+	{ "backward", H_BACKWARD }, { "autograd/graph.py", H_BACKWARD },
+	{ "autograd::Engine", H_BACKWARD }, { "autograd\\graph.py", H_BACKWARD },
+	{ "=forward", H_FORWARD }, { "=_call_impl", H_FORWARD }, { "nn/functional.py", H_FORWARD },
 	{ "nn\\functional.py", H_FORWARD },
-	{ "=_apply", H_SETUP },
-	{ "=load_state_dict", H_SETUP },
-	{ "=from_pretrained", H_SETUP },
-	{ "=reset_parameters", H_SETUP },
-	{ "=to", H_SETUP },
-	{ "=cuda", H_SETUP },
-	{ "workspace", H_WORKSPACE },
-	{ "Workspace", H_WORKSPACE },
+	{ "=_apply", H_SETUP }, { "=load_state_dict", H_SETUP }, { "=from_pretrained", H_SETUP },
+	{ "=reset_parameters", H_SETUP }, { "=to", H_SETUP }, { "=cuda", H_SETUP },
+	{ "workspace", H_WORKSPACE }, { "Workspace", H_WORKSPACE },
 };
 
 /* Labels that name a category outright. */

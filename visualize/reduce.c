@@ -214,17 +214,9 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		uint64_t at = by_time ? b->first_ns : b->first_event;
 		uint32_t from = vc_columns_x(k, at);
 		/* What happens at the very last instant belongs to the last column. */
-		struct vc_column x = { from < width ? from : width - 1,
-				      0,
-				      b->allocated_min,
-				      b->allocated_max,
-				      b->reserved_min,
-				      b->reserved_max,
-				      b->stranded_max,
-				      { 0 },
-				      b->flushes,
-				      b->ooms,
-				      (uint32_t)i };
+		struct vc_column x = { from < width ? from : width - 1, 0, b->allocated_min,
+			b->allocated_max, b->reserved_min, b->reserved_max, b->stranded_max, { 0 },
+			b->flushes, b->ooms, (uint32_t)i };
 		if (sum)
 			memcpy(x.layer, sum[i], sizeof(x.layer));
 		else

@@ -230,15 +230,12 @@ size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, stru
 		only_other = only_other && (s == VC_SLOT_OTHER || !k->used[s]);
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (k->used[s])
-			key[n++] = (struct vc_key){
-				vc_theme_area((enum vc_slot)s),
+			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
 				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s),
 				VC_KEY_BOX };
 	if (c->r->info.context + c->r->info.others)
-		key[n++] = (struct vc_key){ "base",
-					   c->r->info.others ? "CUDA context, other processes" :
-							       "CUDA context",
-					   VC_KEY_BOX };
+		key[n++] = (struct vc_key){ "base", c->r->info.others ? "CUDA context, other "
+			"processes" : "CUDA context", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Cached: reserved, not in use", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "res", "Reserved", VC_KEY_LINE };
 	return n;

@@ -21,10 +21,8 @@ const char *vc_report_words(const struct vc_session *s)
 {
 	if (s->whatif)
 		return s->whatif->trust;
-	return vc_bounds_wanted(s->opt) ?
-		       "what -x changes was not recorded: the interval is what it leaves open "
-		       "and what it was found to be off by" :
-		       NULL;
+	return vc_bounds_wanted(s->opt) ? "what -x changes was not recorded: the interval is what "
+		"it leaves open and what it was found to be off by" : NULL;
 }
 
 const char *vc_report_narrow(const struct vc_session *s)
@@ -116,17 +114,15 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 	switch (vc_result_verdict(r)) {
 	case VC_OOM:
 		if (r->info.rebuilt && !r->oom.event) {
-			snprintf(buf, n,
-				 "out of memory: what was there before the first event does not "
-				 "fit");
+			snprintf(buf, n, "out of memory: what was there before the first event "
+				 "does not fit");
 			break;
 		}
 		if (r->oom.steps)
 			snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
 				 r->oom.steps == 1 ? "" : "s");
-		snprintf(buf, n, "runs out of memory %sat event %" PRIu64
-			 ": %s asked for, %s free on the device",
-			 steps, r->oom.event, vc_bytes_text(r->oom.request, a),
+		snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free "
+			 "on the device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
 			 vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:

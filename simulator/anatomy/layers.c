@@ -198,14 +198,9 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, st
 			    (start != UINT32_MAX && line < start))
 				continue;
 			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
-				r = push(l,
-					 (struct vc_layer){ .from = i,
-							   .to = i + 1,
-							   .frame = s->chain[d],
-							   .low = line,
-							   .high = line,
-							   .function = (uint8_t)kind },
-					 err);
+				r = push(l, (struct vc_layer){ .from = i, .to = i + 1,
+					.frame = s->chain[d], .low = line, .high = line,
+					.function = (uint8_t)kind }, err);
 				had.at = l->at;
 				g.first_line = line;
 				g.calls++;

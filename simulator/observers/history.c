@@ -49,17 +49,15 @@ static void history_trace(struct vc_observer *o, const struct vc_trace_entry *t)
 		[VC_TR_SEGMENT_FREE] = VC_HIST_SEGMENT_FREE,
 		[VC_TR_SEGMENT_MAP] = VC_HIST_SEGMENT_MAP,
 		[VC_TR_SEGMENT_UNMAP] = VC_HIST_SEGMENT_UNMAP,
-		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED,
-		[VC_TR_OOM] = VC_HIST_OOM,
+		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED, [VC_TR_OOM] = VC_HIST_OOM,
 	};
 	struct state *st = o->state;
 
 	st->told = true;
 	if (t->kind != VC_TR_ALLOC && t->kind != VC_TR_FREE) /* those come as steps */
-		add(st, (struct vc_history_entry){ .addr = t->addr,
-						  .size = t->size,
-						  .stream = t->stream,
-						  .action = action[t->kind] });
+		add(st, (struct vc_history_entry){ .addr = t->addr, .size = t->size,
+						   .stream = t->stream,
+						   .action = action[t->kind] });
 }
 
 /* Models without a history of their own: what they got from the device are their segments. */
@@ -200,14 +198,11 @@ static int history_step(struct vc_observer *o, const struct vc_step *s, struct v
 	struct origin *g;
 
 	if (ev->kind == VC_EV_ALLOC && s->block) {
-		remember(st, ev->id,
-			 (struct origin){ ev->size, ev->stream, ev->site, ev->label, true });
-		add(st, (struct vc_history_entry){ .addr = s->block->addr,
-						  .size = ev->size,
-						  .id = ev->id,
-						  .stream = ev->stream,
-						  .label = ev->label,
-						  .action = VC_HIST_ALLOC });
+		remember(st, ev->id, (struct origin){ ev->size, ev->stream, ev->site, ev->label,
+			true });
+		add(st, (struct vc_history_entry){ .addr = s->block->addr, .size = ev->size,
+			.id = ev->id, .stream = ev->stream, .label = ev->label,
+			.action = VC_HIST_ALLOC });
 	} else if (ev->kind == VC_EV_FREE && s->block) {
 		freed(st, s);
 	} else if (ev->kind == VC_EV_HEAP_BLOCK && ev->flags & VC_EVF_FINAL &&

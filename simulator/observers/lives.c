@@ -77,14 +77,9 @@ struct walk { struct state *st; struct vc_error *err; };
 static int note_start(void *arg, const struct vc_extent *x)
 {
 	struct walk *w = arg;
-	struct vc_life l = { .id = x->id,
-			    .size = x->size,
-			    .requested = x->requested,
-			    .addr = x->addr,
-			    .died = UINT64_MAX,
-			    .stream = x->stream,
-			    .at_start = true,
-			    .site = vc_origins_site(&w->st->origins, x->id) };
+	struct vc_life l = { .id = x->id, .size = x->size, .requested = x->requested,
+			     .addr = x->addr, .died = UINT64_MAX, .stream = x->stream,
+			     .at_start = true, .site = vc_origins_site(&w->st->origins, x->id) };
 
 	return x->what == VC_X_LIVE || x->what == VC_X_PENDING ? add(w->st, &l, w->err) : VC_OK;
 }
@@ -112,16 +107,10 @@ static int lives_step(struct vc_observer *o, const struct vc_step *s, struct vc_
 	if (!s->block)
 		return VC_OK;
 	if (s->ev->kind == VC_EV_ALLOC) {
-		struct vc_life l = { .id = s->ev->id,
-				    .size = s->block->size,
-				    .requested = s->ev->size,
-				    .addr = s->block->addr,
-				    .born = s->index,
-				    .died = UINT64_MAX,
-				    .born_ns = s->ev->time_ns,
-				    .stream = s->ev->stream,
-				    .site = s->ev->site,
-				    .label = s->ev->label };
+		struct vc_life l = { .id = s->ev->id, .size = s->block->size,
+			.requested = s->ev->size, .addr = s->block->addr, .born = s->index,
+			.died = UINT64_MAX, .born_ns = s->ev->time_ns, .stream = s->ev->stream,
+			.site = s->ev->site, .label = s->ev->label };
 
 		st->last = s->index;
 		if (l.size < st->floor) {
@@ -185,9 +174,6 @@ const struct vc_observer_type vc_observer_lives = {
 	.name = "lives",
 	.summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
-	.origin = lives_origin,
-	.begin = lives_begin,
-	.step = lives_step,
-	.end = lives_end,
+	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end,
 	.fini = lives_fini,
 };

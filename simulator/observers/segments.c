@@ -21,13 +21,9 @@ static void add(struct state *st, const struct vc_segment_life *l)
 static int note_start(void *arg, const struct vc_extent *x)
 {
 	if (x->what == VC_X_SEGMENT)
-		add(arg, &(struct vc_segment_life){ .addr = x->addr,
-						   .size = x->size,
-						   .pool = x->pool,
-						   .died = UINT64_MAX,
-						   .stream = x->stream,
-						   .small = x->small,
-						   .expandable = x->expandable });
+		add(arg, &(struct vc_segment_life){ .addr = x->addr, .size = x->size,
+			.pool = x->pool, .died = UINT64_MAX, .stream = x->stream, .small = x->small,
+			.expandable = x->expandable });
 	return VC_OK;
 }
 
@@ -58,14 +54,10 @@ static void end_range(struct state *st, uint64_t addr, uint64_t size)
 		if (addr > rest.addr) {
 			l->size = addr - rest.addr;
 			l->died = UINT64_MAX;
-			add(st, &(struct vc_segment_life){ .addr = addr,
-							  .size = size,
-							  .born = rest.born,
-							  .died = st->event,
-							  .pool = rest.pool,
-							  .stream = rest.stream,
-							  .small = rest.small,
-							  .expandable = rest.expandable });
+			add(st, &(struct vc_segment_life){ .addr = addr, .size = size,
+				.born = rest.born, .died = st->event, .pool = rest.pool,
+				.stream = rest.stream, .small = rest.small,
+				.expandable = rest.expandable });
 		} else if (size < rest.size) {
 			l->size = size;
 		}
@@ -86,10 +78,8 @@ static void segments_device(struct vc_observer *o, const struct vc_device_change
 	if (c->failed)
 		return;
 	if (c->what == VC_DRV_MALLOC) {
-		add(st, &(struct vc_segment_life){ .addr = c->addr,
-						  .size = c->size,
-						  .born = st->event,
-						  .died = UINT64_MAX });
+		add(st, &(struct vc_segment_life){ .addr = c->addr, .size = c->size,
+			.born = st->event, .died = UINT64_MAX });
 	} else if (c->what == VC_DRV_MAP) {
 		if (last && last->expandable && last->born == st->event &&
 		    last->died == UINT64_MAX && last->addr + last->size == c->addr)

@@ -340,8 +340,7 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 		{ .at = { 1, ratio, second }, .n = 3 },
 		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
 		{ .at = { 1, ratio, second, square, second * second, square * ratio,
-			square * square },
-		 .n = 7 },
+		  square * square }, .n = 7 },
 	};
 	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
 	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");

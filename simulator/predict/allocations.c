@@ -115,10 +115,8 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 
 	*m = (struct vc_allocations){ .trace = t, .device = device };
 	if (t->n >= UINT32_MAX)
-		return vc_fail(err, VC_ENOSUP,
-			       "a recording of %zu events is too long to be compared; cut it "
-			       "with -x window",
-			       t->n);
+		return vc_fail(err, VC_ENOSUP, "a recording of %zu events is too long to be "
+			       "compared; cut it with -x window", t->n);
 	for (size_t i = 0; i < t->n; i++) {
 		n += t->ev[i].kind == VC_EV_ALLOC && t->ev[i].device == device;
 		if (t->ev[i].kind < VC_EV_SEGMENT_ALLOC && t->ev[i].kind <= VC_EV_USE &&

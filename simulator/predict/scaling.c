@@ -126,9 +126,8 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
 			       match, err);
 	for (size_t i = 0; !rc && i + 2 < b->n; i++)
-		for (uint32_t d = 1;
-		     d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1];
-		     d++)
+		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] &&
+		     there[match[i] + 1]; d++)
 			match[i + d] = match[i] + d;
 	free(skip);
 	return rc;
@@ -675,11 +674,9 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->ready = true;
 	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
-		return vc_fail(
-			err, VC_EUSAGE,
-			"the recordings are not of one configuration: %.0f %% of the bytes of %s "
-			"have no counterpart (another dtype, model or kernel?)",
-			100 * (1 - share),
-			b->trace->meta->path ? b->trace->meta->path : "the nearest one");
+		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f "
+			       "%% of the bytes of %s have no counterpart (another dtype, model or "
+			       "kernel?)", 100 * (1 - share),
+			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
 	return 0;
 }

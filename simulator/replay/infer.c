@@ -399,11 +399,9 @@ static void what_is_there(const struct vc_trace *t, struct infer *f, uint64_t *d
 int vc_infer(struct vc_trace *t, struct vc_error *err)
 {
 	const char *conf = t->meta->conf ? t->meta->conf : "";
-	struct infer base = { .t = t,
-			     .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED,
-			     .pools = true,
-			     .own_releases = strstr(conf, "garbage_collection") ||
-					     strstr(conf, "max_split_size") };
+	struct infer base = { .t = t, .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED,
+		.pools = true, .own_releases = strstr(conf, "garbage_collection") ||
+		strstr(conf, "max_split_size") };
 	uint64_t devices;
 	int r = VC_OK;
 

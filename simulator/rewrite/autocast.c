@@ -15,15 +15,8 @@
 #include <string.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
-enum {
-	SMALL = 512,
-	NEAR = 3,
-	BACK = 64,
-	POWERS = 8,
-	TINY = 16,
-	SAME_NORM = 8,
-	NO_SITE = UINT32_MAX
-};
+enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
+	NO_SITE = UINT32_MAX };
 
 struct work {
 	struct vc_resize *r;
@@ -71,20 +64,10 @@ static uint64_t bytes(const struct work *w, size_t i)
 /* By the innermost frame; Transformers computes losses in float whatever comes in. */
 static enum op op_at(const struct work *w, uint32_t site, bool *float_loss)
 {
-	static const char *const loss[] = { "nll_loss",
-					   "mse_loss",
-					   "l1_loss",
-					   "smooth_l1_loss",
-					   "huber_loss",
-					   "binary_cross_entropy_with_logits",
-					   "kl_div",
-					   "cosine_embedding_loss",
-					   "normalize",
-					   "softplus",
-					   "triplet_margin_loss",
-					   "margin_ranking_loss",
-					   "poisson_nll_loss",
-					   NULL };
+	static const char *const loss[] = { "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss",
+		"huber_loss", "binary_cross_entropy_with_logits", "kl_div", "cosine_embedding_loss",
+		"normalize", "softplus", "triplet_margin_loss", "margin_ranking_loss",
+		"poisson_nll_loss", NULL };
 	static const char *const norm[] = { "layer_norm", "group_norm", "rms_norm", NULL };
 	static const char *const product[] = { "_in_projection_packed", "_in_projection", NULL };
 	static const char *const attention[] = { "sdpa_attention_forward",
@@ -458,15 +441,10 @@ static void find(struct work *w)
 int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struct vc_error *err)
 {
 	size_t n = r->c.a.n + 1;
-	struct work w = { .r = r,
-			 .a = &r->c.a,
-			 .m = r->meta,
-			 .op = calloc(n, 1),
-			 .fixed = calloc(n, 1),
-			 .norm = calloc(n, sizeof(*w.norm)),
-			 .autocast = autocast,
-			 .doubt = doubt,
-			 .transformers = is_of_transformers(r->meta) };
+	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1),
+			  .fixed = calloc(n, 1), .norm = calloc(n, sizeof(*w.norm)),
+			  .autocast = autocast, .doubt = doubt,
+			  .transformers = is_of_transformers(r->meta) };
 
 	r->wide = calloc(n, 1);
 	r->halved = calloc(n, 1);

@@ -165,11 +165,10 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
 			bytes += e->size;
 	}
 	if (bytes > little)
-		vc_meta_note(s->meta,
-			     "%s: %.2f GiB were there before the recording began; what of it are "
-			     "parameters and states is not known, so none of it changes: record "
-			     "from the start of the program",
-			     s->type->name, (double)bytes / (1u << 30));
+		vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; what of "
+			     "it are parameters and states is not known, so none of it changes: "
+			     "record from the start of the program", s->type->name,
+			     (double)bytes / (1u << 30));
 }
 
 /* Behind the last request: where a program that ends begins to give back what lasts. */

@@ -72,9 +72,8 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 			r = act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro,
 				err);
 	}
-	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root,
-				p->micro, err) :
-			    r;
+	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root, p->micro,
+				err) : r;
 }
 
 /* For each block of the backward pass the owner of what is given back next: largest of a batch,
@@ -253,9 +252,8 @@ int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_
 	if (r == VC_OK)
 		r = parameters(&f, err);
 	if (r == VC_OK && !u->params)
-		r = vc_fail(
-			err, VC_EUSAGE,
-			"no gradients found in the recording, so its parameters are not known");
+		r = vc_fail(err, VC_EUSAGE, "no gradients found in the recording, so its "
+			    "parameters are not known");
 	vc_layers_fini(&f.layers);
 	free(f.owner);
 	free(f.next);

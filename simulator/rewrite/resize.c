@@ -263,10 +263,8 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 		return rc;
 	vc_clone_say_heap(&r->c, s);
 	if (!r->c.a.iterations)
-		rc = vc_fail(err, VC_EUSAGE,
-			     "%s: no iterations found in the recording, so what is a parameter "
-			     "and what a gradient is not known",
-			     s->type->name);
+		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is "
+			     "a parameter and what a gradient is not known", s->type->name);
 	if (rc == VC_OK)
 		rc = find_trainable(r, err);
 	r->convolutional = rc == VC_OK && vc_shapes_convolutional(&r->c, s->meta);

@@ -49,15 +49,9 @@ static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 static int put_alloc(struct thaw *t, const struct old *o, uint32_t site, uint64_t time,
 		     struct vc_error *err)
 {
-	return put(t,
-		   (struct vc_event){ .kind = VC_EV_ALLOC,
-				     .id = o->id,
-				     .size = o->size,
-				     .time_ns = time,
-				     .stream = o->stream,
-				     .site = site ? site : o->site,
-				     .device = t->w->device },
-		   err);
+	return put(t, (struct vc_event){ .kind = VC_EV_ALLOC, .id = o->id, .size = o->size,
+		.time_ns = time, .stream = o->stream, .site = site ? site : o->site,
+		.device = t->w->device }, err);
 }
 
 static bool is_live_block(const struct thaw *t, const struct vc_event *e)
@@ -160,10 +154,9 @@ static int choose_step(struct thaw *t, const char *name, struct vc_error *err)
 		return VC_OK;
 	}
 	if (!last)
-		return vc_fail(err, VC_EUSAGE,
-			       "%s: the recording begins in the middle of its only step: record "
-			       "from before the batch is made to behind optimizer.step()",
-			       name);
+		return vc_fail(err, VC_EUSAGE, "%s: the recording begins in the middle of its only "
+			       "step: record from before the batch is made to behind "
+			       "optimizer.step()", name);
 	for (size_t k = 0; k < a->spans; k++)
 		t->from = a->span[k].iteration == 0 ? a->span[k].end : t->from;
 	return VC_OK;
@@ -173,11 +166,8 @@ static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *er
 {
 	if (!vc_vec_one(t->old, t->olds))
 		return vc_nomem(err, "what was alive before a recording");
-	t->old[t->olds++] = (struct old){ .id = e->id,
-					 .size = e->size,
-					 .stream = e->stream,
-					 .site = e->site,
-					 .freed = SIZE_MAX };
+	t->old[t->olds++] = (struct old){ .id = e->id, .size = e->size, .stream = e->stream,
+					  .site = e->site, .freed = SIZE_MAX };
 	t->of_id[e->id] = (uint32_t)t->olds;
 	return VC_OK;
 }
@@ -369,13 +359,9 @@ static int put_step(struct thaw *t, uint32_t site, uint64_t time, struct vc_erro
 	struct old o = { .id = t->w->next_id++, .size = 512 };
 	int r = put_alloc(t, &o, site, time, err);
 
-	return r < 0 ? r :
-		       put(t,
-			   (struct vc_event){ .kind = VC_EV_FREE,
-					     .id = o.id,
-					     .time_ns = time,
-					     .device = t->w->device },
-			   err);
+	return r < 0 ? r : put(t, (struct vc_event){ .kind = VC_EV_FREE, .id = o.id,
+						     .time_ns = time, .device = t->w->device },
+						     err);
 }
 
 static bool of_block(const struct vc_event *e)
@@ -509,12 +495,11 @@ static void say(struct thaw *t, struct vc_source *s, uint64_t bytes)
 
 	for (size_t i = 0; i < t->olds; i++)
 		states += t->old[i].state ? t->old[i].size : 0;
-	vc_meta_note(
-		s->meta,
-		"%s: %.2f GiB were there before the recording began; the run that leads there "
-		"was rebuilt from one step (%.2f GiB of optimizer states by their sizes), with "
-		"an empty cache: a recording from the start of the program is surer",
-		s->type->name, (double)bytes / (1u << 30), (double)states / (1u << 30));
+	vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; the run that "
+		     "leads there was rebuilt from one step (%.2f GiB of optimizer states by their "
+		     "sizes), with an empty cache: a recording from the start of the program is "
+		     "surer", s->type->name, (double)bytes / (1u << 30),
+		     (double)states / (1u << 30));
 }
 
 int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)

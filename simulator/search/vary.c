@@ -106,10 +106,8 @@ static int versions(struct vc_vary_key *k, const char *text, size_t len, struct 
 		if (inside && n == (size_t)(text + len - dots - 2) && !strncmp(v, dots + 2, n))
 			return r;
 	}
-	return r < 0 ? r :
-		       vc_fail(err, VC_EUSAGE,
-			       "--vary torch=%.*s: no such range (the first version is %s)",
-			       (int)len, text, m->versions[0]);
+	return r < 0 ? r : vc_fail(err, VC_EUSAGE, "--vary torch=%.*s: no such range (the first "
+				   "version is %s)", (int)len, text, m->versions[0]);
 }
 
 static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
@@ -142,10 +140,8 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	for (size_t i = 0; i < v->keys; i++)
 		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) &&
 		    !v->key[i].name[equals - text])
-			return vc_fail(
-				err, VC_EUSAGE,
-				"--vary %s is given twice: write all its values in one, %s=A,B",
-				v->key[i].name, v->key[i].name);
+			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its "
+				       "values in one, %s=A,B", v->key[i].name, v->key[i].name);
 	v->keys++;
 	*k = (struct vc_vary_key){ 0 };
 	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);

@@ -230,9 +230,8 @@ static int keep_annotation(struct state *st, struct vc_meta *m, const struct ent
 			   struct vc_error *err)
 {
 	struct vc_event ev = {
-		.time_ns = e->ts_ns,
-		.kind = VC_EV_MARK,
-		.label = vc_meta_string(m, e->name, strlen(e->name)),
+		.time_ns = e->ts_ns, .kind = VC_EV_MARK, .label = vc_meta_string(m, e->name,
+				strlen(e->name)),
 		.flags = strncmp(e->name, "ProfilerStep", 12) ? VC_MARK_BEGIN : VC_MARK_STEP,
 		.device = UINT16_MAX,
 	};
@@ -410,10 +409,9 @@ static void describe(struct state *st, struct vc_meta *m)
 				     "began; they stand as one block",
 				     d, (long long)st->device[d].baseline);
 		if (st->device[d].seen && st->totals)
-			vc_meta_note(
-				m, "device %zu: the profile reports %lld to %lld bytes reserved",
-				d, (long long)st->device[d].reserved_min,
-				(long long)st->device[d].reserved_max);
+			vc_meta_note(m, "device %zu: the profile reports %lld to %lld bytes "
+				     "reserved", d, (long long)st->device[d].reserved_min,
+				     (long long)st->device[d].reserved_max);
 	}
 }
 
@@ -431,9 +429,8 @@ static int open_kineto(struct vc_source *src, struct vc_error *err)
 	else if (token == VC_J_ARRAY)
 		rc = read_events(st, src->meta, &j, err);
 	else
-		rc = token < 0 ? token :
-				 vc_fail(err, VC_EFORMAT, "%s is no profile",
-					 vc_input_name(src->input));
+		rc = token < 0 ? token : vc_fail(err, VC_EFORMAT, "%s is no profile",
+						 vc_input_name(src->input));
 	vc_json_close(&j);
 	if (rc)
 		return rc;

@@ -164,13 +164,9 @@ static int undo_free(struct rewind *r, const struct vc_event *e)
 	size_t at = find(h, e->addr);
 	bool map = e->kind == SNAP_SEGMENT_UNMAP;
 	struct snapshot_segment seg = {
-		.addr = e->addr,
-		.size = e->size,
-		.pool = e->id,
-		.stream = e->stream,
-		.device = e->device,
-		.expandable = map,
-		.small = map ? e->size % LARGE_BUFFER != 0 : e->size == SMALL_BUFFER,
+		.addr = e->addr, .size = e->size, .pool = e->id, .stream = e->stream,
+		.device = e->device, .expandable = map, .small = map ? e->size % LARGE_BUFFER != 0 :
+		e->size == SMALL_BUFFER,
 	};
 	struct snapshot_segment *left = at ? &h->segment[at - 1] : NULL;
 	struct snapshot_segment *right = at < h->segments ? &h->segment[at] : NULL;

@@ -119,11 +119,9 @@ static int fold_stack(struct tree *t, struct object *o)
 		struct frame f = frame_of(t, &c->at[n - 1 - i]);
 
 		t->last[i] = c->at[n - 1 - i].ref;
-		t->node[i] =
-			vc_meta_frame(t->meta, (struct vc_frame){ .parent = i ? t->node[i - 1] : 0,
-								 .function = f.name,
-								 .file = f.file,
-								 .line = f.line });
+		t->node[i] = vc_meta_frame(t->meta, (struct vc_frame){
+			.parent = i ? t->node[i - 1] : 0, .function = f.name, .file = f.file,
+			.line = f.line });
 	}
 	t->depth = n;
 	*o = (struct object){ SITE, n ? t->node[n - 1] : 0 };
@@ -172,14 +170,10 @@ int snapshot_number(struct tree *t, const struct vc_pickle_value *v, const char 
 static uint8_t action_of(uint32_t word)
 {
 	static const uint8_t table[W_WORDS] = {
-		[W_alloc] = SNAP_ALLOC,
-		[W_free_requested] = SNAP_FREE_REQUESTED,
-		[W_free_completed] = SNAP_FREE_COMPLETED,
-		[W_segment_alloc] = SNAP_SEGMENT_ALLOC,
-		[W_segment_free] = SNAP_SEGMENT_FREE,
-		[W_segment_map] = SNAP_SEGMENT_MAP,
-		[W_segment_unmap] = SNAP_SEGMENT_UNMAP,
-		[W_snapshot] = SNAP_SNAPSHOT,
+		[W_alloc] = SNAP_ALLOC, [W_free_requested] = SNAP_FREE_REQUESTED,
+		[W_free_completed] = SNAP_FREE_COMPLETED, [W_segment_alloc] = SNAP_SEGMENT_ALLOC,
+		[W_segment_free] = SNAP_SEGMENT_FREE, [W_segment_map] = SNAP_SEGMENT_MAP,
+		[W_segment_unmap] = SNAP_SEGMENT_UNMAP, [W_snapshot] = SNAP_SNAPSHOT,
 		[W_oom] = SNAP_OOM,
 	};
 

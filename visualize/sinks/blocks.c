@@ -97,8 +97,7 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const
 
 	while (from < end) {
 		uint64_t row =
-			(uint64_t)(((__extension__(unsigned __int128) from) * (unsigned)rows) /
-				   height);
+		(uint64_t)(((__extension__ (unsigned __int128)from) * (unsigned)rows) / height);
 		uint64_t stop = (uint64_t)(((__extension__ (unsigned __int128)(row + 1)) * height +
 					    (unsigned)rows - 1) / (unsigned)rows);
 		stop = stop > end || stop <= from ? end : stop;
@@ -229,9 +228,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_title_text(d->r, "what lived where in the memory", title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
-	snprintf(text, sizeof(text),
-		 "%s of %s blocks, %s over %s; a segment's place is used again when it is gone",
-		 vc_format_count(d->r->lives.n, a),
+	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s; a segment's place is used again "
+		 "when it is gone", vc_format_count(d->r->lives.n, a),
 		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
 		 d->packing.guessed ? "addresses" : "segments packed from the bottom",
 		 d->columns.by_time ? "time" : "events");

@@ -86,8 +86,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		const struct vc_curve *v = &p->r->curve;
 		if (v->n)
 			range = (struct vc_range){ d->by_time ? v->at[0].first_ns :
-							       v->at[0].first_event,
-						  d->span + d->by_time };
+				v->at[0].first_event, d->span + d->by_time };
 		VC_TRY(vc_classes_init(&p->classes, p->r, err));
 		VC_TRY(vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range, err));
 		for (int s = 0; s < VC_SLOTS; s++)
@@ -119,11 +118,9 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 
 	vc_verdict_word(p->r, &color);
 	if (p->r->oom.happened && d->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s",
-			 vc_format_ns(p->r->oom.time_ns - (p->r->oom.time_ns < p->columns.first ?
-								   p->r->oom.time_ns :
-								   p->columns.first),
-				      a));
+		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
+			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns :
+			  p->columns.first), a));
 	else if (vc_result_verdict(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)
@@ -202,18 +199,11 @@ static int bars(struct drawing *d, int y)
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
 		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
 		if (p->plot.has_capacity)
-			vc_svg_vline(s, "capl",
-				     x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w, d->top),
-				     y - 30, 280);
+			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w,
+					d->top), y - 30, 280);
 		vc_verdict_word(p->r, &color);
-		l = (struct vc_label){ d->page.w - VC_MARGIN,
-				      y + 150,
-				      VC_T_STRONG,
-				      VC_END,
-				      color,
-				      0,
-				      false,
-				      false };
+		l = (struct vc_label){ d->page.w - VC_MARGIN, y + 150, VC_T_STRONG, VC_END, color,
+			0, false, false };
 		int used = vc_svg_label(s, &l, vc_format_bytes(p->r->stats.peak_reserved, buf)).w;
 		vc_verdict_icon(s, p->r, d->page.w - VC_MARGIN - used - 190, y + 60);
 	}
@@ -278,11 +268,9 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 			d->panel[d->n++].r = &runs[i];
 	if (!d->n) {
 		free(d);
-		return vc_page_notice(
-			cfg, "Comparison",
-			!n ? "no run was given" :
-			     "no run made a request for memory: nothing was simulated",
-			out, err);
+		return vc_page_notice(cfg, "Comparison", !n ? "no run was given" :
+				      "no run made a request for memory: nothing was simulated",
+				      out, err);
 	}
 	d->per_row = cfg->width < VC_NARROW / 10 ? 1 :
 		     d->n == 1                   ? 1 :

@@ -32,10 +32,8 @@ static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 						   "#E0F1FB", "#E6E0EA", "#ECEEF1" };
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_output_text(
-		out,
-		"digraph owners {\n\trankdir=LR;\n\tnode [shape=box, style=\"rounded,filled\", "
-		"fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
+	vc_output_text(out, "digraph owners {\n\trankdir=LR;\n\tnode [shape=box, "
+		       "style=\"rounded,filled\", fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
 	for (size_t i = 0; i < g->nodes; i++) {
 		const struct vc_own_node *n = &g->node[i];
 		vc_output_printf(out, "\tn%zu [label=\"", i);
@@ -45,9 +43,8 @@ static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 				 vc_format_percent(n->bytes, g->bytes, b), fill[vc_own_slot(n)]);
 	}
 	for (size_t i = 0; i < g->edges; i++)
-		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n",
-				 g->edge[i].from, g->edge[i].to,
-				 vc_format_bytes(g->edge[i].bytes, a),
+		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n", g->edge[i].from,
+				 g->edge[i].to, vc_format_bytes(g->edge[i].bytes, a),
 				 (unsigned long long)g->edge[i].bytes);
 	vc_output_text(out, "}\n");
 }

@@ -185,8 +185,7 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	if (v == VC_FLUSHES) {
 		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
 			   "fill-opacity=\".55\"/><rect class=\"hx\" x=\"%c\" y=\"%c\" "
-			   "width=\"%c\" height=\"%c\"/>",
-			   x, y, w, 300, x, y, w, 300);
+			   "width=\"%c\" height=\"%c\"/>", x, y, w, 300, x, y, w, 300);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, y - 170);
 	}
 	vc_svg_put(s, "</g>\n");
@@ -240,14 +239,8 @@ static void bars(struct drawing *d)
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
-	struct vc_label l = { d->box.x + d->box.w,
-			     d->box.y + d->box.h + 400,
-			     VC_T_SMALL,
-			     VC_END,
-			     "mut",
-			     0,
-			     false,
-			     false };
+	struct vc_label l = { d->box.x + d->box.w, d->box.y + d->box.h + 400, VC_T_SMALL, VC_END,
+		"mut", 0, false, false };
 	vc_svg_label(s, &l, d->vary ? d->vary : "run");
 }
 

@@ -141,9 +141,8 @@ static int table(struct drawing *d, int x, int y, int w)
 	uint64_t most = rest > o->at[0].bytes ? rest : o->at[0].bytes;
 	for (size_t i = 0; i < rows; i++, y += ROW) {
 		vc_owner_text(d->r->meta, &o->at[i], text, sizeof(text));
-		table_row(
-			d, x, y, w,
-			&(struct row){ text, vc_theme_slot(o->at[i].slot), o->at[i].bytes, most });
+		table_row(d, x, y, w, &(struct row){ text, vc_theme_slot(o->at[i].slot),
+			o->at[i].bytes, most });
 	}
 	if (rest) {
 		snprintf(text, sizeof(text), "%s more", vc_format_count(o->n - rows, a));
@@ -221,11 +220,9 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	int rc;
 
 	if (!n || !runs->curve.n)
-		return vc_page_notice(
-			cfg, "Memory timeline",
-			!n ? "no run was given" :
-			     "the trace has no request for memory: nothing was simulated",
-			out, err);
+		return vc_page_notice(cfg, "Memory timeline", !n ? "no run was given" :
+				      "the trace has no request for memory: nothing was simulated",
+				      out, err);
 	uint32_t width = (uint32_t)(cfg->width < 900 ? cfg->width : cfg->width - 300) * 2;
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)

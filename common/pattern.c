@@ -84,14 +84,7 @@ int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, st
 
 struct lag { size_t lag, count; };
 
-static int by_count(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
+VC_COMPARE(by_count, struct lag, VC_THEN(VC_ORDER(y->count, x->count), VC_ORDER(x->lag, y->lag)))
 
 /* For each moment the one before it whose last 64 events were the same, plus 1; 0 = none. */
 static int link_equals(const struct vc_pattern *p, size_t from, uint32_t *before,

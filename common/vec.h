@@ -65,8 +65,17 @@ static inline bool vc_vec_next(void *array, size_t n, size_t each)
 }
 #define vc_vec_one(at, n) vc_vec_next(&(at), (n), sizeof(*(at)))
 
-/* -1, 0 or 1, for qsort's compare functions. */
+/* A compare function for qsort: of x and y, two pointers to `type`. As in
+ *	VC_COMPARE(by_place, struct piece, VC_THEN(VC_ORDER(x->at, y->at), VC_ORDER(y->n, x->n)))
+ * for ascending `at` and, where that is the same, descending `n`. */
+#define VC_COMPARE(name, type, order) \
+	static int name(const void *first, const void *second) \
+	{ \
+		const type *x = first, *y = second; \
+		return order; \
+	}
 #define VC_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+#define VC_THEN(order, next) ((order) ? (order) : (next))
 
 static inline int vc_by_u64(const void *a, const void *b)
 {

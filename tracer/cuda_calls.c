@@ -240,24 +240,16 @@ static void sample_first(void)
 
 /* ---- the runtime ---- */
 
-cuda_error cudaMalloc(void **p, size_t n);
-cuda_error cudaFree(void *p);
-cuda_error cudaMallocAsync(void **p, size_t n, void *stream);
-cuda_error cudaFreeAsync(void *p, void *stream);
-cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags);
-cuda_error cudaMallocHost(void **p, size_t n);
-cuda_error cudaFreeHost(void *p);
-cuda_error cudaHostRegister(void *p, size_t n, unsigned flags);
-cuda_error cudaHostUnregister(void *p);
-cuda_error cudaEventRecord(void *event, void *stream);
-cuda_error cudaEventQuery(void *event);
-cuda_error cudaEventSynchronize(void *event);
-cuda_error cudaStreamBeginCapture(void *stream, int mode);
-cuda_error cudaStreamEndCapture(void *stream, void *graph);
-cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
-				   void *found);
-cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
-					    unsigned long long flags, void *found);
+/* An entry point that takes the runtime's place: no header of CUDA declares it. */
+#define ENTRY(name, ...) \
+	cuda_error name(__VA_ARGS__); \
+	VC_ENTRY cuda_error name(__VA_ARGS__)
+
+/* The function that the caller of this entry point would have reached, as `real`. */
+#define REAL(...) \
+	struct caller c = resolve(__builtin_return_address(0), __func__); \
+	cuda_error (*real)(__VA_ARGS__); \
+	*(void **)&real = c.real
 
 static void put_refusal(const char *what, size_t n)
 {
@@ -272,14 +264,11 @@ bool vc_cuda_inside(void)
 	return self.depth > 0 && vc_torch_watching();
 }
 
-VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
+ENTRY(cudaMalloc, void **p, size_t n)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void **, size_t), r;
-
-	*(void **)&real = c.real;
+	REAL(void **, size_t);
 	self.depth++;
-	r = real(p, n);
+	cuda_error r = real(p, n);
 	self.depth--;
 	if (r == 0 && watching()) {
 		vc_cuda_settle();
@@ -293,17 +282,14 @@ VC_ENTRY cuda_error cudaMalloc(void **p, size_t n)
 }
 
 /* Before the call: the next owner of the address must come later. */
-VC_ENTRY cuda_error cudaFree(void *p)
+ENTRY(cudaFree, void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
+	REAL(void *);
 	if (p && watching())
 		put(c.label ? VC_EV_OUTSIDE_FREE : VC_EV_SEGMENT_FREE, (uint64_t)(uintptr_t)p, 0,
 		    vc_cuda_device(), c.label);
 	self.depth++;
-	r = real(p);
+	cuda_error r = real(p);
 	self.depth--;
 	return r;
 }
@@ -348,14 +334,11 @@ static void put_refused(size_t n, void *stream)
 	vc_cuda_sample();
 }
 
-VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
+ENTRY(cudaMallocAsync, void **p, size_t n, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void **, size_t, void *), r;
-
-	*(void **)&real = c.real;
+	REAL(void **, size_t, void *);
 	self.depth++;
-	r = real(p, n, stream);
+	cuda_error r = real(p, n, stream);
 	self.depth--;
 	if (r == 0 && watching())
 		sample_first();
@@ -371,18 +354,15 @@ VC_ENTRY cuda_error cudaMallocAsync(void **p, size_t n, void *stream)
 	return r;
 }
 
-VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
+ENTRY(cudaFreeAsync, void *p, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, void *), r;
-
-	*(void **)&real = c.real;
+	REAL(void *, void *);
 	if (p && watching() && !c.label)
 		put_tensor(VC_EV_FREE, p, 0, stream);
 	else if (p && watching())
 		put(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, 0, vc_cuda_device(), c.label);
 	self.depth++;
-	r = real(p, stream);
+	cuda_error r = real(p, stream);
 	self.depth--;
 	return r;
 }
@@ -427,14 +407,11 @@ static void unpin(void *p, const char *what)
 static const char pinned_text[] = "pinned host memory",
 		  registered_text[] = "registered host memory";
 
-VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
+ENTRY(cudaHostAlloc, void **p, size_t n, unsigned flags)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void **, size_t, unsigned), r;
-
-	*(void **)&real = c.real;
+	REAL(void **, size_t, unsigned);
 	self.depth++;
-	r = real(p, n, flags);
+	cuda_error r = real(p, n, flags);
 	self.depth--;
 	if (r == 0)
 		pin(*p, n, pinned_text);
@@ -443,14 +420,11 @@ VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)
 	return r;
 }
 
-VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
+ENTRY(cudaMallocHost, void **p, size_t n)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void **, size_t), r;
-
-	*(void **)&real = c.real;
+	REAL(void **, size_t);
 	self.depth++;
-	r = real(p, n);
+	cuda_error r = real(p, n);
 	self.depth--;
 	if (r == 0)
 		pin(*p, n, pinned_text);
@@ -459,54 +433,42 @@ VC_ENTRY cuda_error cudaMallocHost(void **p, size_t n)
 	return r;
 }
 
-VC_ENTRY cuda_error cudaFreeHost(void *p)
+ENTRY(cudaFreeHost, void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
+	REAL(void *);
 	unpin(p, pinned_text);
 	self.depth++;
-	r = real(p);
+	cuda_error r = real(p);
 	self.depth--;
 	return r;
 }
 
-VC_ENTRY cuda_error cudaHostRegister(void *p, size_t n, unsigned flags)
+ENTRY(cudaHostRegister, void *p, size_t n, unsigned flags)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, size_t, unsigned), r;
-
-	*(void **)&real = c.real;
+	REAL(void *, size_t, unsigned);
 	self.depth++;
-	r = real(p, n, flags);
+	cuda_error r = real(p, n, flags);
 	self.depth--;
 	if (r == 0)
 		pin(p, n, registered_text);
 	return r;
 }
 
-VC_ENTRY cuda_error cudaHostUnregister(void *p)
+ENTRY(cudaHostUnregister, void *p)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
+	REAL(void *);
 	unpin(p, registered_text);
 	self.depth++;
-	r = real(p);
+	cuda_error r = real(p);
 	self.depth--;
 	return r;
 }
 
 /* The allocator's events tell when a deferred free is through: torch_wait.c. */
-VC_ENTRY cuda_error cudaEventRecord(void *event, void *stream)
+ENTRY(cudaEventRecord, void *event, void *stream)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, void *), r;
-
-	*(void **)&real = c.real;
-	r = real(event, stream);
+	REAL(void *, void *);
+	cuda_error r = real(event, stream);
 	if (r == 0 && !c.label)
 		vc_wait_recorded((uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)stream);
 	return r;
@@ -524,25 +486,19 @@ static void passed(void *event)
 	vc_record_commit(r);
 }
 
-VC_ENTRY cuda_error cudaEventQuery(void *event)
+ENTRY(cudaEventQuery, void *event)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
-	r = real(event);
+	REAL(void *);
+	cuda_error r = real(event);
 	if (r == 0 && !c.label)
 		passed(event);
 	return r;
 }
 
-VC_ENTRY cuda_error cudaEventSynchronize(void *event)
+ENTRY(cudaEventSynchronize, void *event)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *), r;
-
-	*(void **)&real = c.real;
-	r = real(event);
+	REAL(void *);
+	cuda_error r = real(event);
 	if (r == 0 && !c.label)
 		passed(event);
 	return r;
@@ -559,24 +515,18 @@ static void put_capture(uint8_t kind, void *stream)
 	vc_record_commit(r);
 }
 
-VC_ENTRY cuda_error cudaStreamBeginCapture(void *stream, int mode)
+ENTRY(cudaStreamBeginCapture, void *stream, int mode)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, int), r;
-
-	*(void **)&real = c.real;
-	r = real(stream, mode);
+	REAL(void *, int);
+	cuda_error r = real(stream, mode);
 	if (r == 0)
 		put_capture(VC_EV_CAPTURE_BEGIN, stream);
 	return r;
 }
 
-VC_ENTRY cuda_error cudaStreamEndCapture(void *stream, void *graph)
+ENTRY(cudaStreamEndCapture, void *stream, void *graph)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(void *, void *);
-
-	*(void **)&real = c.real;
+	REAL(void *, void *);
 	put_capture(VC_EV_CAPTURE_END, stream);
 	return real(stream, graph);
 }
@@ -636,27 +586,20 @@ static void replace(const char *name, void **p)
 	}
 }
 
-VC_ENTRY cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned long long flags,
-					    void *found)
+ENTRY(cudaGetDriverEntryPoint, const char *name, void **p, unsigned long long flags, void *found)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(const char *, void **, unsigned long long, void *), r;
-
-	*(void **)&real = c.real;
-	r = real(name, p, flags, found);
+	REAL(const char *, void **, unsigned long long, void *);
+	cuda_error r = real(name, p, flags, found);
 	if (r == 0 && *p && !c.label)
 		replace(name, p);
 	return r;
 }
 
-VC_ENTRY cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p, unsigned version,
-						     unsigned long long flags, void *found)
+ENTRY(cudaGetDriverEntryPointByVersion, const char *name, void **p, unsigned version,
+      unsigned long long flags, void *found)
 {
-	struct caller c = resolve(__builtin_return_address(0), __func__);
-	cuda_error (*real)(const char *, void **, unsigned, unsigned long long, void *), r;
-
-	*(void **)&real = c.real;
-	r = real(name, p, version, flags, found);
+	REAL(const char *, void **, unsigned, unsigned long long, void *);
+	cuda_error r = real(name, p, version, flags, found);
 	if (r == 0 && *p && !c.label)
 		replace(name, p);
 	return r;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
 /* What a frame's function or file says. */
 enum hint { H_OPTIMIZER = 1, H_BACKWARD = 2, H_FORWARD = 4, H_SETUP = 8, H_WORKSPACE = 16 };
 
@@ -124,12 +126,7 @@ static enum vc_slot by_purpose(const struct vc_life *l)
 
 struct by_id { uint64_t id; uint32_t at; };
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct by_id *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+VC_COMPARE(compare_ids, struct by_id, VC_ORDER(x->id, y->id))
 
 static int index_ids(struct vc_classes *c, struct vc_error *err)
 {

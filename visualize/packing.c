@@ -8,14 +8,8 @@
 #include "common/error.h"
 #include "common/vec.h"
 
-static int by_address(const void *a, const void *b)
-{
-	const struct vc_shelf *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->born < y->born ? -1 : x->born > y->born;
-}
+VC_COMPARE(by_address, struct vc_shelf,
+	   VC_THEN(VC_ORDER(x->addr, y->addr), VC_ORDER(x->born, y->born)))
 
 static int by_birth(const void *a, const void *b)
 {

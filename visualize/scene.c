@@ -128,8 +128,7 @@ int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 	if (*p->cfg->title)
 		title = p->cfg->title;
 	vc_svg_label(&p->svg, &l, title);
-	l = (struct vc_label){ VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide, false, false };
-	vc_svg_label(&p->svg, &l, subtitle);
+	vc_svg_say(&p->svg, subtitle, VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide);
 	return narrow && r ? 1190 : 800;
 }
 
@@ -164,9 +163,7 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	struct vc_label l = { p.w / 2, y + 640,      VC_T_BODY, VC_MIDDLE,
-			     "fg",    card.w - 400, false,     false };
-	vc_svg_label(&p.svg, &l, why);
+	vc_svg_say(&p.svg, why, p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
 }

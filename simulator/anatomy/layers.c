@@ -15,6 +15,7 @@
 #include "common/vec.h"
 
 
+
 enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
 
 struct group {
@@ -318,12 +319,7 @@ static void tell_kinds(struct vc_layers *l)
 	}
 }
 
-static int by_birth(const void *x, const void *y)
-{
-	const struct vc_layer *a = x, *b = y;
-
-	return a->from < b->from ? -1 : a->from > b->from;
-}
+VC_COMPARE(by_birth, struct vc_layer, VC_ORDER(x->from, y->from))
 
 static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {

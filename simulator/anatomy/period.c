@@ -8,6 +8,7 @@
 #include "common/vec.h"
 
 
+
 enum { CANDIDATES = 48 }; /* lags that are looked at */
 #define SIGNATURE VC_SIGNATURE
 #define SHORTEST  VC_SHORTEST
@@ -19,30 +20,9 @@ enum { CANDIDATES = 48 }; /* lags that are looked at */
 struct seen { uint64_t token; size_t at; };
 struct lag { size_t lag, count; };
 
-static int by_token(const void *x, const void *y)
-{
-	const struct seen *a = x, *b = y;
-
-	if (a->token != b->token)
-		return a->token < b->token ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-static int by_lag(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
-
-static int by_count(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
+VC_COMPARE(by_token, struct seen, VC_THEN(VC_ORDER(x->token, y->token), VC_ORDER(x->at, y->at)))
+VC_COMPARE(by_lag, struct lag, VC_ORDER(x->lag, y->lag))
+VC_COMPARE(by_count, struct lag, VC_THEN(VC_ORDER(y->count, x->count), VC_ORDER(x->lag, y->lag)))
 
 /* Distances between equal allocations, the most frequent first. Of an allocation made many times
  * per iteration each distance up to eight occurrences on counts. */

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SURE 0.5       /* confidence in steps from which they are used, as everywhere */
@@ -25,14 +26,8 @@ enum { LEAST = 4096 /* bytes of a block that is looked at */, STEPS = 3 };
 
 struct pair { uint32_t group; double ratio, size; };
 
-static int by_ratio(const void *x, const void *y)
-{
-	const struct pair *a = x, *b = y;
-
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	return a->ratio < b->ratio ? -1 : a->ratio > b->ratio;
-}
+VC_COMPARE(by_ratio, struct pair,
+	   VC_THEN(VC_ORDER(x->group, y->group), VC_ORDER(x->ratio, y->ratio)))
 
 void vc_lengths_fini(struct vc_lengths *l)
 {

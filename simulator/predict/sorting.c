@@ -14,6 +14,7 @@
 #include "common/vec.h"
 
 
+
 enum {
 	FEW = 3072,
 	PER_THREAD = 10,
@@ -115,12 +116,7 @@ static int push(struct vc_sorts *l, const struct vc_sort *s)
 	return 0;
 }
 
-static int by_owner(const void *x, const void *y)
-{
-	const struct vc_sort *a = x, *b = y;
-
-	return a->owner < b->owner ? -1 : a->owner > b->owner;
-}
+VC_COMPARE(by_owner, struct vc_sort, VC_ORDER(x->owner, y->owner))
 
 /* The embeddings that come first in a forward pass have the last gradients of its backward pass, in
  * reverse order; what lies between them is data. */

@@ -126,12 +126,7 @@ static int collect_spans(struct infer *f, struct vc_error *err)
 	return r;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
+VC_COMPARE(by_addr, struct span, VC_ORDER(x->addr, y->addr))
 
 static uint64_t pool_at(const struct infer *f, uint64_t addr, size_t index)
 {

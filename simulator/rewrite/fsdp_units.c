@@ -187,12 +187,7 @@ static int passes(struct finder *f, struct vc_error *err)
 
 /* ---- parameters ---- */
 
-static int by_block(const void *x, const void *y)
-{
-	const struct vc_unit_param *a = x, *b = y;
-
-	return a->block < b->block ? -1 : a->block > b->block;
-}
+VC_COMPARE(by_block, struct vc_unit_param, VC_ORDER(x->block, y->block))
 
 /* A parameter for each gradient: of its size, the first that is left; layers in order. */
 static int parameters(struct finder *f, struct vc_error *err)

@@ -360,14 +360,8 @@ static int read_top(struct state *st, struct vc_meta *m, struct vc_json *j, stru
 	return rc ? rc : token < 0 ? token : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct record *x = a, *y = b;
-
-	if (x->ev.time_ns != y->ev.time_ns)
-		return x->ev.time_ns < y->ev.time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+VC_COMPARE(compare, struct record,
+	   VC_THEN(VC_ORDER(x->ev.time_ns, y->ev.time_ns), VC_ORDER(x->order, y->order)))
 
 /* What was allocated before the first event of a device: the first total, undone by that event. */
 static void find_baselines(struct state *st)

@@ -27,19 +27,8 @@ struct rewind {
 	struct vc_error *err;
 };
 
-static int compare_segments(const void *a, const void *b)
-{
-	const struct snapshot_segment *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct snapshot_block *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+VC_COMPARE(compare_segments, struct snapshot_segment, VC_ORDER(x->addr, y->addr))
+VC_COMPARE(compare_blocks, struct snapshot_block, VC_ORDER(x->addr, y->addr))
 
 int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapshot_heap *h,
 			struct vc_error *err)

@@ -9,6 +9,7 @@
 
 #include "common/io.h"
 #include "common/map.h"
+#include "common/vec.h"
 #include "simulator/replay/source.h"
 #include "simulator/sources/snapshot_rewind.h"
 #include "simulator/sources/snapshot_tree.h"
@@ -138,14 +139,8 @@ static void describe(struct state *st, struct vc_meta *m)
 	m->how[VC_CAP_MARKS] = s->notes || s->user_metadata ? VC_HOW_RECORDED : VC_HOW_ABSENT;
 }
 
-static int compare_notes(const void *a, const void *b)
-{
-	const struct snapshot_note *x = a, *y = b;
-
-	if (x->time_us != y->time_us)
-		return x->time_us < y->time_us ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+VC_COMPARE(compare_notes, struct snapshot_note,
+	   VC_THEN(VC_ORDER(x->time_us, y->time_us), VC_ORDER(x->order, y->order)))
 
 static void find_origin(struct state *st, struct vc_meta *m)
 {

@@ -132,6 +132,21 @@ static void sorts_and_finds_numbers(void **state)
 	assert_int_equal(VC_ORDER(v[4], v[0]), 1);
 }
 
+VC_COMPARE(by_small_then_address, struct piece,
+	   VC_THEN(VC_ORDER(x->small, y->small), VC_ORDER(y->addr, x->addr)))
+
+static void orders_by_one_field_and_then_another(void **state)
+{
+	struct piece p[] = { { 'a', 4, 10 }, { 'b', 1, 20 }, { 'c', 4, 20 }, { 'd', 0, 5 } };
+
+	(void)state;
+	qsort(p, 4, sizeof(*p), by_small_then_address);
+	assert_int_equal(p[0].name, 'd');
+	assert_int_equal(p[1].name, 'b');
+	assert_int_equal(p[2].name, 'c'); /* descending where the first is the same */
+	assert_int_equal(p[3].name, 'a');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +157,7 @@ int main(void)
 		cmocka_unit_test(one_more_needs_no_field_for_the_room),
 		cmocka_unit_test(finds_the_first_from_and_above),
 		cmocka_unit_test(sorts_and_finds_numbers),
+		cmocka_unit_test(orders_by_one_field_and_then_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

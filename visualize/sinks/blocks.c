@@ -194,8 +194,7 @@ static int side(struct drawing *d, int x, int y, int w)
 	if (below < 0)
 		return y;
 	snprintf(text, sizeof(text), "address order, %s per row", vc_format_bytes(f.per_row, a));
-	l = (struct vc_label){ x, y + 200, VC_T_SMALL, VC_START, "mut", w, false, false };
-	vc_svg_label(&d->page.svg, &l, text);
+	vc_svg_say(&d->page.svg, text, x, y + 200, VC_T_SMALL, VC_START, "mut", w);
 	return vc_addressmap_scale(&d->page, d->r, &f, (struct vc_box){ x, below + 240, w, 0 });
 }
 

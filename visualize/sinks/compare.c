@@ -130,20 +130,15 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 					   c));
 	else
 		snprintf(text, sizeof(text), "peak %s", vc_format_bytes(t->peak_reserved, a));
-	struct vc_label l = { b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0, false, false };
-	int w = vc_svg_label(s, &l, text).w;
+	int w = vc_svg_say(s, text, b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0).w;
 	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
-	l = (struct vc_label){ b.x,  b.y - 220,     VC_T_MONO, VC_START,
-			      "fg", b.w - w - 350, false,     false };
-	vc_svg_label(s, &l, p->name);
+	vc_svg_say(s, p->name, b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350);
 	snprintf(text, sizeof(text), "reserved %s, allocated %s",
 		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s segments",
 			 vc_format_count(t->segments_peak, a));
-	l = (struct vc_label){ b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut",
-			      b.w, false,           false };
-	vc_svg_label(s, &l, text);
+	vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
 }
 
 static int panels(struct drawing *d, int y)
@@ -193,18 +188,16 @@ static int bars(struct drawing *d, int y)
 		int r = (int)vc_muldiv(p->r->stats.peak_reserved + p->plot.base, (uint64_t)w,
 				       d->top);
 		const char *color;
-		l = (struct vc_label){ x - 120, y + 150,    VC_T_SMALL, VC_END,
-				      "fg",    name - 200, false,      false };
-		vc_svg_label(s, &l, p->name);
+		vc_svg_say(s, p->name, x - 120, y + 150, VC_T_SMALL, VC_END, "fg", name - 200);
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
 		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
 		if (p->plot.has_capacity)
 			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w,
 					d->top), y - 30, 280);
 		vc_verdict_word(p->r, &color);
-		l = (struct vc_label){ d->page.w - VC_MARGIN, y + 150, VC_T_STRONG, VC_END, color,
-			0, false, false };
-		int used = vc_svg_label(s, &l, vc_format_bytes(p->r->stats.peak_reserved, buf)).w;
+		int used = vc_svg_say(s, vc_format_bytes(p->r->stats.peak_reserved, buf),
+				      d->page.w - VC_MARGIN, y + 150, VC_T_STRONG, VC_END, color,
+				      0).w;
 		vc_verdict_icon(s, p->r, d->page.w - VC_MARGIN - used - 190, y + 60);
 	}
 	vc_svg_put(s, "</g>\n");

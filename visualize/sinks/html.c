@@ -7,6 +7,7 @@
 
 #include "common/io.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "visualize/addressmap.h"
 #include "visualize/page.inc"
 #include "visualize/scene.h"
@@ -183,14 +184,7 @@ static void sites(struct report *d)
 
 struct largest { uint64_t size; size_t at; };
 
-static int by_size(const void *a, const void *b)
-{
-	const struct largest *x = a, *y = b;
-
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_size, struct largest, VC_THEN(VC_ORDER(y->size, x->size), VC_ORDER(x->at, y->at)))
 
 static void block_row(struct report *d, size_t at)
 {

@@ -94,12 +94,8 @@ static void box(struct drawing *d, size_t i, int x, int y)
 	vc_svg_put(s, "<g><title>%e: %e</title>", name, size);
 	s->titles++;
 	vc_svg_rect(s, n->level ? klass[vc_own_slot(n)] : "card rim", b, 70);
-	struct vc_label l = { b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE,
-			     "fg",          b.w - PAD, false,       false };
-	vc_svg_label(s, &l, name);
-	l = (struct vc_label){ b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE,
-			      "fg",          b.w - PAD, false,      false };
-	vc_svg_label(s, &l, size);
+	vc_svg_say(s, name, b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE, "fg", b.w - PAD);
+	vc_svg_say(s, size, b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_put(s, "</g>\n");
 }
 

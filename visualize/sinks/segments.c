@@ -61,9 +61,8 @@ static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
 	char buf[VC_FORMAT];
 
 	for (int i = 0; i < f->rows; i += f->rows > 12 ? 4 : 2) {
-		struct vc_label l = { VC_MARGIN + 700, y + i * 190 + 115, VC_T_SMALL, VC_END, "mut",
-			0, false, false };
-		vc_svg_label(&p->svg, &l, vc_format_bytes((uint64_t)i * f->per_row, buf));
+		vc_svg_say(&p->svg, vc_format_bytes((uint64_t)i * f->per_row, buf), VC_MARGIN + 700,
+			   y + i * 190 + 115, VC_T_SMALL, VC_END, "mut", 0);
 	}
 }
 

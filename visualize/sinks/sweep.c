@@ -138,9 +138,8 @@ static void backdrop(struct drawing *d)
 	for (bool more = true; more; more = vc_axis_next(&d->axis, &at)) {
 		int y = y_of(d, at);
 		vc_svg_hline(s, "gr", d->box.x, y / 10 * 10 + 5, d->box.w);
-		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END,
-				      "mut",         0,      false,     false };
-		vc_svg_label(s, &l, vc_axis_text(&d->axis, at, buf));
+		vc_svg_say(s, vc_axis_text(&d->axis, at, buf), d->box.x - 90, y + 45, VC_T_BODY,
+			   VC_END, "mut", 0);
 	}
 	if (!d->capacity || d->capacity > d->top || d->capacities)
 		return;
@@ -301,10 +300,7 @@ static bool throughput(struct drawing *d)
 static int side_line(struct drawing *d, int x, int y, enum vc_text_style style, const char *color,
 		     const char *text)
 {
-	struct vc_label l = { x,     y,    style, VC_START, color, d->page.w - VC_MARGIN - x,
-			     false, false };
-
-	vc_svg_label(&d->page.svg, &l, text);
+	vc_svg_say(&d->page.svg, text, x, y, style, VC_START, color, d->page.w - VC_MARGIN - x);
 	return y + (style == VC_T_KPI ? 230 : 200);
 }
 

@@ -2,7 +2,6 @@
 /* cmd_estimate.c - vramcast estimate: memory of a training run nobody recorded, by published
  * formulas only. Every term names its source; the least trustworthy answer vramcast gives. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/emit.h"

@@ -2,7 +2,6 @@
 /* classify.c - what blocks are for, from labels, call sites and lifetimes. */
 #include "visualize/classify.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

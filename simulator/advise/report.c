@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "simulator/session/bounds.h"
-#include "common/site.h"
 #include "simulator/advise/pins.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"

@@ -2,7 +2,6 @@
 /* vary.c - values of a sweep and their combinations. */
 #include "simulator/search/vary.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "common/site.h"
 #include "visualize/classify.h"
 #include "visualize/sink.h"
 

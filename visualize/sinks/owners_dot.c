@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* owners_dot.c - who holds the memory, the whole graph, for Graphviz and its friends. */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/io.h"

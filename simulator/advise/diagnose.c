@@ -221,6 +221,22 @@ static void explain_request(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		say(d, "One request of %s failed.", q->text);
 }
 
+static void explain_refusal(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	const struct vc_figure *f = m->figure;
+
+	if (!is_scarce(m)) {
+		say(d, "The device reports %s free, enough for the request, and refused it all "
+		    "the same: the allocator's cache is not the reason.", f[VC_FIG_FREE].text);
+		return;
+	}
+	say(d, "The device is as good as full: of the %s that it reports free the driver could "
+	    "not make up the request (it works in pages and needs some itself).",
+	    f[VC_FIG_FREE].text);
+	say(d, "Live tensors hold %s; %s are held and not in use, in pieces that did not fit.",
+	    f[VC_FIG_ALLOCATED].text, d->stranded.text);
+}
+
 static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	const struct vc_figure *f = m->figure;
@@ -228,10 +244,11 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
-		say(d, f[VC_FIG_REQUEST].known ? "That is more than the whole device has (%s): no "
-		    "setting can make it fit." : "%sNo device has that much: the size itself must "
-		    "be wrong.",
-		    f[VC_FIG_REQUEST].known ? f[VC_FIG_CAPACITY].text : "");
+		if (f[VC_FIG_REQUEST].known)
+			say(d, "That is more than the whole device has (%s): no setting can make "
+			    "it fit.", f[VC_FIG_CAPACITY].text);
+		else
+			say(d, "No device has that much: the size itself must be wrong.");
 		say(d, "Look for a shape that multiplies up: a full attention matrix, a one-hot "
 		    "tensor, a cross join, image sizes or sequence lengths that were not cut.");
 		break;
@@ -246,18 +263,7 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		    f[VC_FIG_ALLOCATED].text, f[VC_FIG_CAPACITY].text);
 		break;
 	case VC_CAUSE_DEVICE:
-		if (is_scarce(m))
-			say(d, "The device is as good as full: of the %s that it reports free the "
-			    "driver could not make up the request (it works in pages and needs "
-			    "some itself).", f[VC_FIG_FREE].text);
-		else
-			say(d, "The device reports %s free, enough for the request, and refused it "
-			    "all the same: the allocator's cache is not the reason.",
-			    f[VC_FIG_FREE].text);
-		if (is_scarce(m))
-			say(d, "Live tensors hold %s; %s are held and not in use, in pieces that "
-			    "did not fit.",
-			    f[VC_FIG_ALLOCATED].text, d->stranded.text);
+		explain_refusal(m, d);
 		break;
 	case VC_CAUSE_FRAGMENTATION:
 		say(d, "There is enough memory, but in pieces: %s free on the device and %s held "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta.c - see meta.h. Three maps keep the dictionaries duplicate-free. */
+/* meta.c - see meta.h. Three tables of indices keep the dictionaries duplicate-free. */
 #include "common/meta.h"
 
 #include <stdarg.h>
@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
 #include "common/vec.h"
 
+struct table { uint32_t *slot; size_t mask, used; }; /* slots hold index + 1, 0 = empty */
+
 struct index {
-	struct vc_map strings, frames, streams; /* index + 1 by hash, streams by handle */
+	struct table strings, frames, streams;
+	uint32_t *string_hash;
 	bool failed;
 };
 
@@ -41,23 +43,73 @@ const char *vc_how_name(enum vc_how h)
 	return h >= 0 && h <= VC_HOW_FAILED ? name[h] : "unknown";
 }
 
-static uint64_t mix(uint64_t h, uint64_t w)
+static uint32_t mix(uint64_t x)
 {
-	h = (h ^ w) * 0xff51afd7ed558ccdu; /* MurmurHash3's finaliser constant */
-	return h ^ h >> 29;
+	x ^= x >> 32;
+	x *= 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Fibonacci hashing */
+	return (uint32_t)(x >> 32);
 }
 
-static uint64_t hash_bytes(const char *p, size_t n)
+static uint32_t hash_bytes(const char *p, size_t n)
 {
-	uint64_t h = n * 0x9e3779b97f4a7c15u, w; /* 2^64 / golden ratio */
+	uint64_t h = n * 0x9e3779b97f4a7c15u, w;
 
 	for (; n >= 8; p += 8, n -= 8) {
 		memcpy(&w, p, 8);
-		h = mix(h, w);
+		h = (h ^ w) * 0xff51afd7ed558ccdu; /* MurmurHash3's finaliser constant */
+		h ^= h >> 29;
 	}
 	w = 0;
 	memcpy(&w, p, n);
-	return mix(h, w);
+	return mix((h ^ w) * 0xff51afd7ed558ccdu);
+}
+
+static uint32_t hash_frame(const struct vc_frame *f)
+{
+	uint64_t a = (uint64_t)f->parent << 32 | f->function, b = (uint64_t)f->file << 32 | f->line;
+
+	return mix(mix(a) * 0x9e3779b97f4a7c15u ^ b);
+}
+
+static uint32_t hash_of(const struct vc_meta *m, const struct table *t, uint32_t i)
+{
+	const struct index *x = m->index;
+
+	if (t == &x->strings)
+		return x->string_hash[i];
+	if (t == &x->frames)
+		return hash_frame(&m->frame[i]);
+	return mix(m->stream[i]);
+}
+
+static void put(struct table *t, uint32_t hash, uint32_t i)
+{
+	size_t at = hash & t->mask;
+
+	while (t->slot[at])
+		at = (at + 1) & t->mask;
+	t->slot[at] = i + 1;
+	t->used++;
+}
+
+/* Room for one more entry in the table, which then is at most half full. */
+static bool table_room(struct vc_meta *m, struct table *t)
+{
+	size_t size = t->slot ? (t->mask + 1) * 2 : 64, n = t->used;
+	struct table bigger = { NULL, size - 1, 0 };
+
+	if (t->slot && (t->used + 1) * 2 <= t->mask + 1)
+		return true;
+	if (n >= UINT32_MAX / 2)
+		return false;
+	bigger.slot = calloc(size, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		put(&bigger, hash_of(m, t, i), i);
+	free(t->slot);
+	*t = bigger;
+	return true;
 }
 
 static uint32_t failed(struct vc_meta *m)
@@ -66,64 +118,78 @@ static uint32_t failed(struct vc_meta *m)
 	return 0;
 }
 
-/* Enters an index under its hash, or under the first number behind it that is free: lookups go the
- * same way and compare. */
-static uint32_t enter(struct vc_meta *m, struct vc_map *map, uint64_t hash, size_t *n)
+static bool string_room(struct vc_meta *m, struct index *x)
 {
-	bool room = *n < UINT32_MAX && vc_map_put(map, hash, *n + 1);
-
-	++*n;
-	return room ? (uint32_t)*n - 1 : failed(m);
+	return vc_vec_one(m->string, m->strings) && vc_vec_one(x->string_hash, m->strings) &&
+	       table_room(m, &x->strings);
 }
 
 uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len)
 {
 	struct index *x = m->index;
 	const char *nul = len ? memchr(text, '\0', len) : NULL;
+	uint32_t hash;
+	size_t at;
+	char *copy;
 
 	if (nul)
 		len = (size_t)(nul - text); /* strings are C strings from here on */
-	uint64_t hash = hash_bytes(text, len);
-	for (const uint64_t *at; (at = vc_map_get(&x->strings, hash)); hash++)
-		if (!strncmp(m->string[*at - 1], text, len) && !m->string[*at - 1][len])
-			return (uint32_t)*at - 1;
-	if (!vc_vec_one(m->string, m->strings) || !(m->string[m->strings] = malloc(len + 1)))
+	hash = hash_bytes(text, len);
+	for (at = hash & x->strings.mask; x->strings.slot && x->strings.slot[at];
+	     at = (at + 1) & x->strings.mask) {
+		uint32_t i = x->strings.slot[at] - 1;
+
+		if (x->string_hash[i] == hash && !strncmp(m->string[i], text, len) &&
+		    !m->string[i][len])
+			return i;
+	}
+	if (!string_room(m, x))
 		return failed(m);
-	memcpy(m->string[m->strings], text, len);
-	m->string[m->strings][len] = '\0';
-	return enter(m, &x->strings, hash, &m->strings);
+	copy = malloc(len + 1);
+	if (!copy)
+		return failed(m);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	m->string[m->strings] = copy;
+	x->string_hash[m->strings] = hash;
+	put(&x->strings, hash, (uint32_t)m->strings);
+	return (uint32_t)m->strings++;
 }
 
 uint32_t vc_meta_frame(struct vc_meta *m, struct vc_frame f)
 {
 	struct index *x = m->index;
-	uint64_t hash = mix(mix(0, (uint64_t)f.parent << 32 | f.function),
-			    (uint64_t)f.file << 32 | f.line);
+	uint32_t hash = hash_frame(&f);
 
-	for (const uint64_t *at; (at = vc_map_get(&x->frames, hash)); hash++) {
-		const struct vc_frame *g = &m->frame[*at - 1];
+	for (size_t at = hash & x->frames.mask; x->frames.slot && x->frames.slot[at];
+	     at = (at + 1) & x->frames.mask) {
+		const struct vc_frame *g = &m->frame[x->frames.slot[at] - 1];
 
 		if (g->parent == f.parent && g->function == f.function && g->file == f.file &&
 		    g->line == f.line)
-			return (uint32_t)*at - 1;
+			return x->frames.slot[at] - 1;
 	}
-	if (!vc_vec_one(m->frame, m->frames))
+	if (!vc_vec_one(m->frame, m->frames) || !table_room(m, &x->frames))
 		return failed(m);
 	m->frame[m->frames] = f;
-	return enter(m, &x->frames, hash, &m->frames);
+	put(&x->frames, hash, (uint32_t)m->frames);
+	return (uint32_t)m->frames++;
 }
 
 uint32_t vc_meta_stream(struct vc_meta *m, uint64_t handle)
 {
 	struct index *x = m->index;
-	const uint64_t *at = vc_map_get(&x->streams, handle);
+	uint32_t hash = mix(handle);
 
-	if (at)
-		return (uint32_t)*at - 1;
-	if (!vc_vec_one(m->stream, m->streams))
+	for (size_t at = hash & x->streams.mask; x->streams.slot && x->streams.slot[at];
+	     at = (at + 1) & x->streams.mask)
+		if (m->stream[x->streams.slot[at] - 1] == handle)
+			return x->streams.slot[at] - 1;
+	if (!vc_vec_one(m->stream, m->streams) || !table_room(m, &x->streams))
 		return failed(m);
 	m->stream[m->streams] = handle;
-	return enter(m, &x->streams, handle, &m->streams);
+	put(&x->streams, hash, (uint32_t)m->streams);
+	return (uint32_t)m->streams++;
 }
 
 void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
@@ -278,9 +344,10 @@ static void free_index(struct index *x)
 {
 	if (!x)
 		return;
-	vc_map_fini(&x->strings);
-	vc_map_fini(&x->frames);
-	vc_map_fini(&x->streams);
+	free(x->strings.slot);
+	free(x->frames.slot);
+	free(x->streams.slot);
+	free(x->string_hash);
 	free(x);
 }
 

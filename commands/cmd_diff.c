@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_diff.c - vramcast diff: two recordings side by side. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,8 +252,7 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 		return;
 	}
 	vc_emit_line(e, "\n%" PRIu64 " allocations are the same in both%s", d->same,
-		     d->by_site ?
-			     "" :
+		     d->by_site ? "" :
 			     " (matched by size alone: the call sites have nothing in common)");
 	if (d->relived)
 		vc_emit_line(e, "  of them live longer or shorter: %" PRIu64, d->relived);
@@ -272,12 +270,8 @@ static void say_alignment(struct vc_emit *e, const struct vc_diff *d)
 
 static void say_first(struct vc_emit *e, const struct side x[2], const struct vc_diff *d)
 {
-	static const char *const words[] = { "",
-					    "only A has it",
-					    "only B has it",
-					    "another size",
-					    "another stream",
-					    "freed at another place" };
+	static const char *const words[] = { "", "only A has it", "only B has it", "another size",
+		"another stream", "freed at another place" };
 	char place[512], t[32];
 
 	if (is_same(d))
@@ -389,7 +383,5 @@ const struct vc_command vc_command_diff = {
 		"'vramcast dump'.\n\n"
 		"  vramcast diff before.vct after.vct\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = diff_run,
+	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
 };

@@ -55,8 +55,7 @@ static const struct vc_option options[] = {
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
 	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
-	  "fail",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
 	  "off" },
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
@@ -425,11 +424,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
-		int rc = vc_card_find(c->gpus.at[i], &d[i].card, err);
-		if (!rc)
-			rc = sum_others(c, &d[i].beside, err);
-		if (rc < 0)
-			return rc;
+		VC_TRY(vc_card_find(c->gpus.at[i], &d[i].card, err));
+		VC_TRY(sum_others(c, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
 	}
@@ -518,11 +514,9 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (cudnn)
 		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
 	if (!rc && stage.missing[0])
-		fprintf(stderr,
-			"vramcast: this PyTorch or a package beside it wants more than the null "
-			"GPU knows, and there is no compiler (cc) to help; it may not start. "
-			"Missing: %s\n",
-			stage.missing);
+		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the "
+			"null GPU knows, and there is no compiler (cc) to help; it may not start. "
+			"Missing: %s\n", stage.missing);
 	if (!rc && stage.stubs_made && con->verbose)
 		fprintf(stderr,
 			"vramcast: %d functions that this PyTorch or a package beside it wants "
@@ -539,9 +533,8 @@ const struct vc_command vc_command_dryrun = {
 	.operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program on a card that is not there, and record it",
 	.details =
-		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in "
-		"for the\n"
-		"CUDA stack: device memory is accounted against the chosen card, kernels do "
+		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for "
+		"the\nCUDA stack: device memory is accounted against the chosen card, kernels do "
 		"nothing, and\n"
 		"PyTorch's own allocator decides everything. The exit code is the program's.",
 	.options = tables,

@@ -47,12 +47,10 @@ static int other_way(struct vc_session *s, const struct vc_dryrun *run, struct v
 	struct vc_plan *plan;
 	struct vc_result r;
 	size_t n;
-	int rc = vc_session_plans(s, &plan, &n, err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(vc_session_plans(s, &plan, &n, err));
 	plan->va = run->up ? VC_VA_WINDOW : VC_VA_UP;
 	plan->start = VC_START_COLD; /* dry runs are recorded from the start */
-	rc = vc_session_run(s, plan, NULL, &r, err);
+	int rc = vc_session_run(s, plan, NULL, &r, err);
 	free(plan);
 	if (rc < 0)
 		return rc;

@@ -163,15 +163,12 @@ static void say_answer(const struct vc_dryrun *run)
 				  "and 'sim' on that says what would help\n" :
 				  "");
 	else if (verdict_of(run) != VC_FITS)
-		fprintf(stderr,
-			"  verdict: %s with the less favourable order of addresses; it fits with "
-			"the other\n",
-			verdict_of(run) == VC_OOM ? "out of memory" : "at the limit");
+		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it "
+			"fits with the other\n", verdict_of(run) == VC_OOM ? "out of memory" :
+			"at the limit");
 	else if (is_close(run))
-		fprintf(stderr,
-			"  verdict: too close to call; it fits with %.2f GiB left, and a dry run "
-			"can be off by %.2f GiB\n",
-			gib(left_of(run)), gib(margin_of(o)));
+		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a "
+			"dry run can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
 	else
 		fprintf(stderr, "  verdict: fits, %.2f GiB left\n", gib(left_of(run)));
 }
@@ -180,10 +177,9 @@ static void say_phases(const struct vc_phases *p)
 {
 	if (p->steps < 2)
 		return;
-	fprintf(stderr,
-		"  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: %.2f GiB "
-		"and %.2f GiB\n",
-		gib(p->first.peak_allocated), gib(p->first.peak_reserved),
+	fprintf(stderr, "  first iteration: %.2f GiB allocated, %.2f GiB reserved; the others: "
+		"%.2f GiB and %.2f GiB\n", gib(p->first.peak_allocated),
+		gib(p->first.peak_reserved),
 		gib(p->steady.peak_allocated), gib(p->steady.peak_reserved));
 }
 
@@ -195,10 +191,9 @@ static void say_interval(const struct vc_dryrun *run)
 	snprintf(from, sizeof from, "%.2f", gib(low));
 	snprintf(to, sizeof to, "%.2f", gib(high));
 	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
-		fprintf(stderr,
-			"  between %.2f and %.2f GiB with device addresses going %s and %s: the "
-			"answer is the larger one\n",
-			gib(low + run->context), gib(high + run->context),
+		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and "
+			"%s: the answer is the larger one\n", gib(low + run->context),
+			gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",
 			(run->o.peak == low) == !run->up ? "up" : "down");
 }

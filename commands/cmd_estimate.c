@@ -2,7 +2,6 @@
 /* cmd_estimate.c - vramcast estimate: memory of a training run nobody recorded, by published
  * formulas only. Every term names its source; the least trustworthy answer vramcast gives. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/emit.h"
@@ -94,13 +93,9 @@ static void total(struct sum *s)
 	s->bytes = fullest(best);
 	s->low = fullest(low);
 	s->high = fullest(high);
-	s->at[s->n++] = (struct term){ ALWAYS,
-				      "cached",
-				      "cached, not in use",
-				      "reserved over allocated: 1.01 .. 1.20 in eight dry runs",
-				      0.08 * s->bytes,
-				      0.01 * s->low,
-				      0.20 * s->high };
+	s->at[s->n++] = (struct term){ ALWAYS, "cached", "cached, not in use",
+		"reserved over allocated: 1.01 .. 1.20 in eight dry runs", 0.08 * s->bytes,
+		0.01 * s->low, 0.20 * s->high };
 	s->bytes *= 1.08;
 	s->low *= 1.01;
 	s->high *= 1.20;
@@ -133,10 +128,8 @@ static int check(const struct config *c, struct choice *ch, struct vc_error *err
 
 	for (int i = 0; i < 3; i++)
 		if (isnan(must[i]))
-			return vc_fail(
-				err, VC_EUSAGE,
-				"estimate wants --params, --layers and --hidden; --%s is missing",
-				name[i]);
+			return vc_fail(err, VC_EUSAGE, "estimate wants --params, --layers and "
+				       "--hidden; --%s is missing", name[i]);
 	for (int i = 0; i < 7; i++)
 		if (must[i] <= 0)
 			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i],
@@ -182,14 +175,12 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 		((double)shape.rows * (double)shape.cols);
 	double host = (ch->offload ? t * (state + grad) : 0) + (ch->offload == 2 ? p * weight : 0);
 
-	add(s, ALWAYS,
-	    TEXT("parameters", "parameters",
-		 "count x bytes; ZeRO stage 3 shards them (ZeRO paper)"),
+	add(s, ALWAYS, TEXT("parameters", "parameters",
+			    "count x bytes; ZeRO stage 3 shards them (ZeRO paper)"),
 	    ch->offload == 2 ? 4 * p / c->layers : p * weight / (c->zero == 3 ? n : 1), 0.01);
 	if (ch->precision == 1 && !c->rank)
-		add(s, FORWARD,
-		    TEXT("casts", "16-bit copies of weights",
-			 "autocast's cache (HF: 6 bytes per weight)"),
+		add(s, FORWARD, TEXT("casts", "16-bit copies of weights",
+				     "autocast's cache (HF: 6 bytes per weight)"),
 		    p * 2 / (c->zero == 3 ? n : 1), 0.01);
 	add(s, GRADIENTS,
 	    TEXT("gradients", "gradients", "count x bytes; sharded from ZeRO stage 2 on"),
@@ -199,15 +190,12 @@ static void states(const struct config *c, const struct choice *ch, struct sum *
 		 "bytes per value of the optimizer; sharded from ZeRO stage 1 on"),
 	    ch->offload ? 0 : t * state / (c->zero ? n : 1), 0.01);
 	if (!ch->offload)
-		add(s, STEP,
-		    TEXT("step", "temporaries of the step",
-			 "foreach: one more copy of what is updated (torch/optim); none when "
-			 "fused"),
+		add(s, STEP, TEXT("step", "temporaries of the step",
+		    "foreach: one more copy of what is updated (torch/optim); none when fused"),
 		    t * grad / (c->zero ? n : 1) / 2, 1);
 	if (c->zero)
-		add(s, ALWAYS,
-		    TEXT("buckets", "ZeRO buckets",
-			 "DeepSpeed defaults: 5e8 values, reduce and gather"),
+		add(s, ALWAYS, TEXT("buckets", "ZeRO buckets",
+				    "DeepSpeed defaults: 5e8 values, reduce and gather"),
 		    2 * fmin(5e8, t) * 2, 0.5);
 	s->host = host / n;
 }
@@ -232,20 +220,17 @@ static double layer_bytes(const struct config *c, const struct choice *ch, enum 
 static void activations(const struct config *c, const struct choice *ch, struct sum *s)
 {
 	double tokens = (double)c->batch * (double)c->seq;
-	const char *source =
-		ch->arch == 0 || ch->recompute == 2 ?
-			"Korthikanti et al. 2022, bytes per token and layer" :
-			"counted from the operations of a Llama layer as transformers runs it";
+	const char *source = ch->arch == 0 || ch->recompute == 2 ? "Korthikanti et al. 2022, bytes "
+			     "per token and layer" : "counted from the operations of a Llama layer "
+			     "as transformers runs it";
 
 	add(s, FORWARD, TEXT("activations", "activations", source),
 	    tokens * c->layers * layer_bytes(c, ch, (enum vc_recompute)ch->recompute), BAND);
 	if (ch->recompute == 2)
 		add(s, LAYER, TEXT("one_layer", "one layer recomputed", source),
 		    tokens * layer_bytes(c, ch, VC_RECOMPUTE_NONE), BAND);
-	add(s, LOSS,
-	    TEXT("logits", "logits and loss",
-		 "16 bytes per logit at worst: 16 bit, float copy, log-softmax, both gradients"),
-	    vc_logits(tokens, c->vocabulary), 0.4);
+	add(s, LOSS, TEXT("logits", "logits and loss", "16 bytes per logit at worst: 16 bit, float "
+	    "copy, log-softmax, both gradients"), vc_logits(tokens, c->vocabulary), 0.4);
 }
 
 static int emit(const struct config *c, const struct sum *s, const struct vc_card *card,
@@ -323,27 +308,21 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	const struct vc_card *card = NULL;
 	struct sum s = { .n = 0 };
 	struct choice ch = { 0 };
-	int r = check(c, &ch, &con->err);
-
-	if (r == VC_OK && argc)
-		r = vc_fail(&con->err, VC_EUSAGE,
-			    "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
-	if (r == VC_OK && c->gpu)
-		r = vc_card_find(c->gpu, &card, &con->err);
-	if (r < 0)
-		return r;
+	VC_TRY(check(c, &ch, &con->err));
+	if (argc)
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
+	if (c->gpu)
+		VC_TRY(vc_card_find(c->gpu, &card, &con->err));
 	states(c, &ch, &s);
 	activations(c, &ch, &s);
 	total(&s);
 	context(card, &s);
 	if (!(s.high < MOST && s.host < MOST))
-		return vc_fail(&con->err, VC_EUSAGE,
-			       "%.3g bytes are more than any machine has: look at --params, "
-			       "--layers, --hidden, --batch and --seq",
+		return vc_fail(&con->err, VC_EUSAGE, "%.3g bytes are more than any machine has: "
+			       "look at --params, --layers, --hidden, --batch and --seq",
 			       fmax(s.high, s.host));
-	r = emit(c, &s, card, &con->err);
-	if (r < 0)
-		return r;
+	VC_TRY(emit(c, &s, card, &con->err));
 	return card && s.low > (double)card->total ? 3 : 0;
 }
 
@@ -351,12 +330,11 @@ const struct vc_command vc_command_estimate = {
 	.name = "estimate",
 	.operands = "",
 	.summary =
-		"without any recording: published formulas, each term with its source and a band",
+	"without any recording: published formulas, each term with its source and a band",
 	.details =
-		"For transformers. The total is that of the fullest moment: as backward begins, "
-		"or in the step of the\n"
-		"optimizer. Bands: 1 % on states, 20 % on activations, 40 % on the loss; checked "
-		"on small models only.",
+	"For transformers. The total is that of the fullest moment: as backward begins, or in the "
+		"step of the\noptimizer. Bands: 1 % on states, 20 % on activations, 40 % on the "
+		"loss; checked on small models only.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = estimate_run,

@@ -83,8 +83,7 @@ static void emit_figures(struct vc_emit *e, const struct vc_oom_text *m,
 	vc_emit_object(e, "figures", "");
 	for (int i = 0; i < VC_FIGURES; i++)
 		emit_figure(e, name_of[i].key, name_of[i].label, &m->figure[i]);
-	emit_figure(e, "stranded",
-		    m->figure[VC_FIG_UNALLOCATED].known ? NULL : "held, not in use",
+	emit_figure(e, "stranded", m->figure[VC_FIG_UNALLOCATED].known ? NULL : "held, not in use",
 		    &d->stranded);
 	emit_figure(e, "outside", "neither free nor PyTorch's", &d->outside);
 	vc_emit_end(e);
@@ -197,13 +196,10 @@ const struct vc_command vc_command_explain = {
 	.operands = "[FILE]",
 	.summary = "what a pasted out-of-memory message means and what to try",
 	.details =
-		"Reads the message (or a whole log) from FILE or standard input. Knows the "
-		"reports of PyTorch from\n"
-		"0.1 to 2.15, ROCm's, and tells others apart. Figures that are damaged are left "
-		"out, not guessed.\n\n"
+		"Reads the message (or a whole log) from FILE or standard input. Knows the reports "
+		"of PyTorch from\n0.1 to 2.15, ROCm's, and tells others apart. Figures that are "
+		"damaged are left out, not guessed.\n\n"
 		"  vramcast explain < error.txt\n"
 		"  python train.py 2>&1 | tail -n 20 | vramcast explain --json",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = explain_run,
+	.options = tables, .config_size = sizeof(struct config), .run = explain_run,
 };

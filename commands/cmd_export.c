@@ -23,8 +23,7 @@ struct config {
 static const struct vc_option export_options[] = {
 	{ 0, "to", VC_O_TEXT, AT(to), "FORMAT[:K=V,...]",
 	  "vct, or the name of a sink (vramcast list sinks); default: what FILE's extension says, "
-	  "else vct",
-	  NULL },
+	  "else vct", NULL },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "where to (- is standard output)", NULL },
 	{ 0, "level", VC_O_UINT, AT(level), "N", "vct: zstd level", "3" },
 	{ 0, "block", VC_O_UINT, AT(block), "N",
@@ -41,12 +40,10 @@ static const struct vc_option *const tables[] = { export_options, vc_run_options
 
 static int write_vct(const struct vc_session *s, const struct config *c, struct vc_error *err)
 {
-	struct vc_encoder_options o = { .level = (int)c->level,
-				       .block = (uint32_t)c->block,
-				       .no_addresses = c->no_addresses,
-				       .no_stacks = c->no_stacks,
-				       .redact = c->redact,
-				       .copy = true };
+	struct vc_encoder_options o = { .level = (int)c->level, .block = (uint32_t)c->block,
+					.no_addresses = c->no_addresses,
+					.no_stacks = c->no_stacks, .redact = c->redact,
+					.copy = true };
 
 	return vc_trace_write(s->rec, &s->opt->transform, c->output, &o, err);
 }
@@ -85,9 +82,8 @@ static int choose_sink(struct job *j, const char *to, struct vc_error *err)
 static bool as_recorded(const struct vc_run_options *o)
 {
 	return !(o->model.n + o->torch.n + o->conf.n + o->gpu.n + o->used.n + o->set.n +
-		 o->transform.n) &&
-	       o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN && isnan(o->fraction) &&
-	       !o->start;
+		o->transform.n) && o->capacity == VC_NOT_GIVEN && o->context == VC_NOT_GIVEN &&
+		isnan(o->fraction) && !o->start;
 }
 
 static bool wants_history(const struct vc_sink_type *k)
@@ -188,9 +184,8 @@ static int export_results(const struct config *c, size_t argc, char **argv, stru
 	for (size_t i = 0; r == VC_OK && able[i]; i++)
 		ok |= !strcmp(able[i], j.sink->name);
 	if (r == VC_OK && !ok)
-		r = vc_fail(err, VC_EUSAGE,
-			    "--to %s: needs the events of a run, results have totals only (csv, "
-			    "jsonl, json, markdown, openmetrics, junit)",
+		r = vc_fail(err, VC_EUSAGE, "--to %s: needs the events of a run, results have "
+			    "totals only (csv, jsonl, json, markdown, openmetrics, junit)",
 			    j.sink->name);
 	for (size_t i = 0; r == VC_OK && i < argc; i++)
 		r = vc_lines_read(argv[i], &j.result, &j.n, err);
@@ -235,9 +230,8 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 	if (argc && vc_lines_probe(argv[0]))
 		return vct ? vc_fail(&con->err, VC_EUSAGE,
 				     "%s holds results: say --to csv, jsonl, json, markdown, "
-				     "openmetrics or junit",
-				     argv[0]) :
-			     export_results(c, argc, argv, &con->err);
+				     "openmetrics or junit", argv[0]) : export_results(c, argc,
+						     argv, &con->err);
 	if (vct)
 		o.verify = false;
 	else

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/vec.h"
 #include "simulator/search/fit_words.h"
 #include "simulator/time/time.h"
 #include "commands/trial.h"
@@ -107,25 +108,16 @@ static int read_numbers(const char *text, const char *option, uint64_t *v, size_
 	return VC_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int read_among(struct fit *f, struct vc_error *err)
 {
 	size_t n, kept = 0;
 
 	if (!f->cfg->among)
 		return VC_OK;
-	int r = read_numbers(f->cfg->among, "--among", f->among, AMONG, &n, err);
-	if (r < 0)
-		return r;
+	VC_TRY(read_numbers(f->cfg->among, "--among", f->among, AMONG, &n, err));
 	if (f->cfg->multiple != 1)
 		return vc_fail(err, VC_EUSAGE, "--among names the values: leave --multiple out");
-	qsort(f->among, n, sizeof(*f->among), ascending);
+	vc_sort_u64(f->among, n);
 	for (size_t i = 0; i < n; i++)
 		if (f->among[i] && f->among[i] <= f->cfg->most &&
 		    (!kept || f->among[i] != f->among[kept - 1]))
@@ -148,9 +140,7 @@ static int read_also(struct fit *f, struct vc_error *err)
 		if (f->find.n == VC_WHATIF_PARAMS)
 			return vc_fail(err, VC_EUSAGE, "--set: at most %d values",
 				       VC_WHATIF_PARAMS);
-		int r = vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err);
-		if (r < 0)
-			return r;
+		VC_TRY(vc_whatif_parse(set->at[i], &f->also[f->find.n], f->name[f->find.n], err));
 		if (!strcmp(f->also[f->find.n].name, f->cfg->find))
 			return vc_fail(err, VC_EUSAGE, "--set %s: that is what --find looks for",
 				       set->at[i]);
@@ -176,11 +166,10 @@ static int open_session(struct fit *f, size_t n, char **paths, struct vc_error *
 		r = VC_EUSAGE;
 	if (r == VC_EUSAGE && (!f->base.whatif || !f->base.whatif->family ||
 			       isnan(vc_family_value(f->base.whatif->family, 0, f->cfg->find))))
-		return vc_fail(
-			err, VC_EUSAGE,
-			"the recordings do not say their %s; name it, as a.vct@%s=8 b.vct@%s=16, "
-			"or give a program after -- with {%s} in its arguments",
-			f->cfg->find, f->cfg->find, f->cfg->find, f->cfg->find);
+		return vc_fail(err, VC_EUSAGE, "the recordings do not say their %s; name it, as "
+			       "a.vct@%s=8 b.vct@%s=16, or give a program after -- with {%s} in "
+			       "its arguments", f->cfg->find, f->cfg->find, f->cfg->find,
+			       f->cfg->find);
 	return r;
 }
 
@@ -237,11 +226,9 @@ static void close_family(struct fit *f)
 
 static int search_all(struct fit *f, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < f->plans; i++)
-		r = vc_fit_search(&f->find, &f->card[i], err);
-	return r;
+	for (size_t i = 0; i < f->plans; i++)
+		VC_TRY(vc_fit_search(&f->find, &f->card[i], err));
+	return VC_OK;
 }
 
 /* ---- a program instead of recordings ---- */
@@ -272,8 +259,8 @@ static int refit(struct fit *f, struct vc_error *err)
 	for (size_t i = 0; i < f->trials; i++)
 		path[i] = f->spec[i];
 	close_family(f);
-	int r = open_family(f, f->trials, path, err);
-	return r < 0 ? r : search_all(f, err);
+	VC_TRY(open_family(f, f->trials, path, err));
+	return search_all(f, err);
 }
 
 /* How often the cache was emptied in a trial run, as its recording shows. */
@@ -344,15 +331,13 @@ static int fit_class(struct fit *f, struct vc_trial *t, struct vc_error *err)
 {
 	uint64_t at[TRIALS];
 	size_t n;
-	int r = read_numbers(f->cfg->at, "--at", at, TRIALS, &n, err);
-
-	for (size_t i = 0; r == VC_OK && i < n; i++)
-		r = try_value(f, t, at[i], NULL, err);
-	if (r == VC_OK)
-		r = refit(f, err);
-	if (r == VC_OK && !strcmp(t->verb, "dryrun"))
-		r = prove(f, t, err);
-	return r;
+	VC_TRY(read_numbers(f->cfg->at, "--at", at, TRIALS, &n, err));
+	for (size_t i = 0; i < n; i++)
+		VC_TRY(try_value(f, t, at[i], NULL, err));
+	VC_TRY(refit(f, err));
+	if (!strcmp(t->verb, "dryrun"))
+		VC_TRY(prove(f, t, err));
+	return VC_OK;
 }
 
 static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error *err)
@@ -451,8 +436,7 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 			for (size_t i = 0; i < f[k].plans; i++) {
 				const struct vc_card *c = f[k].card[i].plan.card;
 
-				if (at == n ||
-				    (classes > 1 && c != vc_card_by_name(gpu->at[g])) ||
+				if (at == n || (classes > 1 && c != vc_card_by_name(gpu->at[g])) ||
 				    (classes < 2 && g))
 					continue;
 				card[at] = f[k].card[i]; /* lent: the fit frees it */

@@ -53,10 +53,7 @@ static int list(struct vc_emit *e, size_t argc, char **argv, struct vc_error *er
 		card(e, &vc_cards[i], true);
 	for (size_t i = 0; i < argc; i++) {
 		const struct vc_card *c;
-		int r = vc_card_find(argv[i], &c, err);
-
-		if (r < 0)
-			return r;
+		VC_TRY(vc_card_find(argv[i], &c, err));
 		card(e, c, false);
 	}
 	vc_emit_end(e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/pattern.h"
+#include "common/vec.h"
 #include "simulator/anatomy/layer_memory.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
@@ -239,13 +240,6 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 
 struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; uint64_t layers; };
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* What repeats is the layers of one pass when something large comes behind them that none of them
  * asks for (the scores of an inference): steps end as they began. */
 static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p)
@@ -268,10 +262,10 @@ static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct 
 		if (e->kind == VC_EV_ALLOC && n >= all / 4 && n < all / 4 * 3)
 			size[sizes++] = e->size;
 		if (n == all / 4 * 3)
-			qsort(size, sizes, sizeof(*size), by_size);
+			vc_sort_u64(size, sizes);
 		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 &&
 		    e->size >= 1u << 20)
-			found = found || !bsearch(&e->size, size, sizes, sizeof(*size), by_size);
+			found = found || !vc_find_u64(size, sizes, e->size);
 	}
 	free(size);
 	return found;
@@ -325,9 +319,8 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
 		vc_emit_text(e, NULL, "iterations", line);
 	if (n.layers) {
-		snprintf(line, sizeof(line),
-			 "none told; %" PRIu64
-			 " times the same within one pass: layers, it seems",
+		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one "
+			 "pass: layers, it seems",
 			 n.layers);
 		vc_emit_text(e, NULL, "iterations", line);
 	}

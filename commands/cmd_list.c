@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_list.c - vramcast list, help and completions: everything that is plugged in, from the
  * tables. */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/opt.h"
@@ -87,10 +86,8 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(
-			&con->err, VC_EUSAGE,
-			"there is no list '%s' (sources, transforms, models, observers, sinks)",
-			argv[0]);
+		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s' (sources, transforms, "
+			       "models, observers, sinks)", argv[0]);
 	}
 	return finish(out, &con->err);
 }
@@ -140,10 +137,9 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(&con->err, VC_EUSAGE,
-			       "nothing is called '%s' ('vramcast help' lists the commands, "
-			       "'vramcast list' the rest)",
-			       argc ? argv[0] : "");
+		return vc_fail(&con->err, VC_EUSAGE, "nothing is called '%s' ('vramcast help' "
+			       "lists the commands, 'vramcast list' the rest)", argc ? argv[0] :
+			       "");
 	}
 	return finish(out, &con->err);
 }

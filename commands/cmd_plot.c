@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/vec.h"
 #include "simulator/session/session.h"
 #include "commands/cmd_plot_lines.h"
 #include "visualize/sink.h"
@@ -124,17 +125,15 @@ static int run_session(struct plot *p, struct vc_session *s, struct vc_error *er
 				break;
 			}
 	for (size_t i = 0; r == VC_OK && i < plans; i++) {
-		struct vc_result *more = realloc(p->result, (p->n + 1) * sizeof(*more));
-		if (!more) {
+		if (!vc_vec_one(p->result, p->n)) {
 			r = vc_nomem(err, "the results");
 			break;
 		}
-		p->result = more;
-		more[p->n] = (struct vc_result){ 0 };
-		r = vc_session_run(s, &plan[i], watch, &more[p->n], err);
+		p->result[p->n] = (struct vc_result){ 0 };
+		r = vc_session_run(s, &plan[i], watch, &p->result[p->n], err);
 		if (r == VC_OK) {
-			more[p->n].fidelity = s->rec->fidelity;
-			more[p->n++].fidelity.diverged_why = NULL;
+			p->result[p->n].fidelity = s->rec->fidelity;
+			p->result[p->n++].fidelity.diverged_why = NULL;
 		}
 	}
 	free(plan);
@@ -231,10 +230,8 @@ static int convert(const char *path, const char *svg, size_t n, struct vc_output
 	if (status == -1)
 		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return vc_fail(err, VC_ENOSUP,
-			       "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
-			       "write .svg instead",
-			       path);
+		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package "
+			       "librsvg2-bin); write .svg instead", path);
 	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
 }
 
@@ -315,9 +312,8 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 	if (!c->output.n && c->type && !vc_sink_by_name(c->type))
 		return vc_fail(err, VC_EUSAGE, no_picture, c->type);
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
-		return vc_fail(err, VC_EUSAGE,
-			       "-t %s needs -o FILE: only the timeline can be drawn as text",
-			       c->type);
+		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be "
+			       "drawn as text", c->type);
 	if (!c->output.n)
 		p->sink[0] = vc_sink_by_name("braille");
 	return VC_OK;
@@ -336,18 +332,14 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 		       struct vc_error *err)
 {
 	struct vc_session *s = calloc(1, sizeof(*s));
-	struct vc_session **more = realloc(p->session, (p->sessions + 1) * sizeof(*more));
-	int r;
 
-	if (more)
-		p->session = more;
-	if (!s || !more) {
+	if (!s || !vc_vec_one(p->session, p->sessions)) {
 		free(s);
 		return vc_nomem(err, "the traces");
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
-	r = vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err);
-	return r == VC_OK ? run_session(p, s, err) : r;
+	VC_TRY(vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err));
+	return run_session(p, s, err);
 }
 
 /* Every device of the trace that the session just opened left out. */
@@ -430,9 +422,8 @@ const struct vc_command vc_command_plot = {
 		"  vramcast plot train.vct -o timeline.svg\n"
 		"  vramcast plot train.vct -g rtx4090 -t segments -o segments.svg\n"
 		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
-		"compare.svg\n"
-		"  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl && "
-		"vramcast plot runs.jsonl -o sweep.svg",
+		"compare.svg\n  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl "
+		"&& vramcast plot runs.jsonl -o sweep.svg",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = plot_run,

@@ -8,6 +8,7 @@
 
 #include "common/json.h"
 #include "common/param.h"
+#include "common/vec.h"
 
 
 enum { KEYS = 8 };
@@ -174,14 +175,7 @@ static int read_object(struct vc_json *j, struct vc_result *r, struct line *l, s
 
 static int make_room(struct lines *all, struct vc_error *err)
 {
-	struct vc_result *run = realloc(all->run, (all->n + 1) * sizeof(*run));
-	struct line *line = realloc(all->line, (all->n + 1) * sizeof(*line));
-
-	if (run)
-		all->run = run;
-	if (line)
-		all->line = line;
-	if (!run || !line)
+	if (!vc_vec_one(all->run, all->n) || !vc_vec_one(all->line, all->n))
 		return vc_nomem(err, "the results");
 	all->run[all->n] = (struct vc_result){ 0 };
 	all->line[all->n] = (struct line){ .n = 0 };
@@ -332,7 +326,6 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 	struct vc_input *in = vc_input_open(path, err);
 	int rc = !in ? (int)err->status : is_document(in, err) ? read_document(&all, in, err) :
 		 read_lines(&all, in, err);
-	struct vc_result *more = NULL;
 
 	vc_input_close(in);
 	if (rc == VC_OK && !all.n)
@@ -342,15 +335,13 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 	for (size_t i = 0; rc == VC_OK && i < all.n; i++)
 		if (!(all.run[i].info.trace = strdup(path)))
 			rc = vc_nomem(err, "the results");
-	if (rc == VC_OK && !(more = realloc(*result, (*n + all.n + 1) * sizeof(*more))))
-		rc = vc_nomem(err, "the results");
-	if (more) {
-		*result = more;
-		memcpy(more + *n, all.run, all.n * sizeof(*more));
-		*n += all.n;
-	}
-	for (size_t i = 0; rc != VC_OK && i < all.n; i++)
-		vc_result_fini(&all.run[i]);
+	for (size_t i = 0; i < all.n; i++)
+		if (rc == VC_OK && !vc_vec_one(*result, *n))
+			rc = vc_nomem(err, "the results");
+		else if (rc == VC_OK)
+			(*result)[(*n)++] = all.run[i];
+		else
+			vc_result_fini(&all.run[i]);
 	free(all.run);
 	free(all.line);
 	return rc == VC_OK ? rc : vc_wrap(err, "%s, read as results of sim or sweep", path);

@@ -38,8 +38,7 @@ static const struct vc_option options[] = {
 	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
 	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
-	  "fail",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
 	  "off" },
 	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },

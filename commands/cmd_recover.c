@@ -48,10 +48,8 @@ static int recover_folder(const char *dir, const char *out, struct vc_error *err
 		if (len < 5 || strcmp(e->d_name + len - 4, ".vcj") != 0)
 			continue;
 		if (n++ && out)
-			r = vc_fail(err, VC_EUSAGE,
-				    "%s holds several journals: recover them one by one, or "
-				    "without -o",
-				    dir);
+			r = vc_fail(err, VC_EUSAGE, "%s holds several journals: recover them "
+				    "one by one, or without -o", dir);
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 		if (r == 0)
 			r = recover_one(path, out, err);

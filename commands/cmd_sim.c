@@ -106,10 +106,8 @@ static int run_all(struct sim *sim, struct vc_error *err)
 		if (!k && is_trace(sim->cfg->output.at[i]))
 			continue;
 		if (!k)
-			return vc_fail(
-				err, VC_EUSAGE,
-				"-o %s: the extension says nothing to me ('vramcast list sinks')",
-				sim->cfg->output.at[i]);
+			return vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me "
+				       "('vramcast list sinks')", sim->cfg->output.at[i]);
 		for (size_t c = 0; k->observers && k->observers[c] && n < 15; c++)
 			n = add_observer(watch, n, k->observers[c]);
 	}
@@ -229,8 +227,7 @@ static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	struct vc_advice a[VC_ADVICE_MOST];
 	size_t n = sim->cfg->no_advice ?
-			   0 :
-			   vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+			   0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < n; k++)
@@ -346,9 +343,8 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, 
 	if (!d->ooms)
 		return;
 	n = snprintf(line, sizeof(line),
-		     "the recorded run itself ran out of memory%s: event %" PRIu64
-		     " asked for %s with %s free",
-		     d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
+		     "the recorded run itself ran out of memory%s: event %" PRIu64 " asked for %s "
+		     "with %s free", d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
 		     vc_bytes_text(d->oom_request, asked), vc_bytes_text(d->oom_free, left));
 	if (on && on->total)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s",
@@ -459,10 +455,9 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (r->oom.happened)
 		say_oom(e, r);
 	if (r->stats.ooms_averted)
-		vc_emit_line(e,
-			     "  note: %s that failed in the recording succeed%s here and count%s "
-			     "for the peak, given back at once: what the program would have done "
-			     "next is not recorded",
+		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here and "
+			     "count%s for the peak, given back at once: what the program would "
+			     "have done next is not recorded",
 			     r->stats.ooms_averted > 1 ? "requests" : "the request",
 			     r->stats.ooms_averted > 1 ? "" : "s",
 			     r->stats.ooms_averted > 1 ? "" : "s");
@@ -565,9 +560,8 @@ static int need_capacity(const struct sim *sim, struct vc_error *err)
 {
 	for (size_t i = 0; sim->cfg->fail_above && i < sim->n; i++)
 		if (!sim->plan[i].capacity)
-			return vc_fail(err, VC_EUSAGE,
-				       "--fail-above %s of what? The recording names no card: "
-				       "add -g CARD or --capacity SIZE",
+			return vc_fail(err, VC_EUSAGE, "--fail-above %s of what? The recording "
+				       "names no card: add -g CARD or --capacity SIZE",
 				       sim->cfg->fail_above);
 	return VC_OK;
 }
@@ -636,9 +630,8 @@ const struct vc_command vc_command_sim = {
 	.operands = "TRACE...",
 	.summary = "replay a trace with anything changed; does it fit?",
 	.details =
-		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, "
-		"1 failed,\n"
-		"2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not "
+		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 "
+		"failed,\n2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not "
 		"trustworthy (--strict).\n\n"
 		"  vramcast sim run.vct -g rtx4090\n"
 		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"

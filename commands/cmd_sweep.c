@@ -113,8 +113,7 @@ static int choose_part(struct sweep *s, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE,
 			       "--shard %s: write I/N with I from 1 to N, or auto", text);
 	}
-	return s->part < s->parts ?
-		       VC_OK :
+	return s->part < s->parts ? VC_OK :
 		       vc_fail(err, VC_EUSAGE, "--shard: part %zu of %zu", s->part + 1, s->parts);
 }
 
@@ -194,11 +193,9 @@ static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *er
 	}
 	free(line);
 	if (r == 0)
-		return vc_fail(
-			err, VC_EUSAGE,
-			"--resume: %s holds a line that is not of this sweep (another --vary?); "
-			"name another file, or leave --resume out to write it anew",
-			path);
+		return vc_fail(err, VC_EUSAGE, "--resume: %s holds a line that is not of this "
+			       "sweep (another --vary?); name another file, or leave --resume out "
+			       "to write it anew", path);
 	if (r == 1 && ftruncate(fileno(f), good))
 		return vc_fail(err, VC_EIO, "cannot write %s: %s", path, strerror(errno));
 	return r < 0 ? r : VC_OK;
@@ -484,9 +481,8 @@ static int open_file(struct sweep *w, struct vc_error *err)
 	if (!w->cfg->output || !strcmp(w->cfg->output, "-"))
 		return VC_OK;
 	w->file = fopen(w->cfg->output, w->cfg->resume ? "a" : "w");
-	return w->file ? VC_OK :
-			 vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output,
-				 strerror(errno));
+	return w->file ? VC_OK : vc_fail(err, VC_EIO, "cannot write %s: %s", w->cfg->output,
+					 strerror(errno));
 }
 
 static int sweep_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -498,9 +494,8 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	for (size_t i = 0; r == VC_OK && i < w.cfg->vary.n; i++)
 		r = vc_vary_add(&w.vary, w.cfg->vary.at[i], err);
 	if (r == VC_OK && !w.vary.keys)
-		r = vc_fail(
-			err, VC_EUSAGE,
-			"say what to vary: --vary batch=1..64, --vary conf=..., --vary gpu=...");
+		r = vc_fail(err, VC_EUSAGE, "say what to vary: --vary batch=1..64, --vary "
+			    "conf=..., --vary gpu=...");
 	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
 		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
 	w.table = w.cfg->table || (!w.cfg->json && !w.cfg->output && isatty(STDOUT_FILENO));
@@ -519,12 +514,9 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (r == VC_OK)
 		r = open_file(&w, err);
 	if (r == VC_OK) {
-		struct vc_work work = {
-			.n = w.n,
-			.arg = &w,
-			.job = job,
-			.done = done,
-			.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 : w.cfg->threads };
+		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
+					.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 :
+					w.cfg->threads };
 		r = vc_workers_run(&work, err);
 	}
 	if (w.file && fclose(w.file) && r == VC_OK)
@@ -548,11 +540,10 @@ const struct vc_command vc_command_sweep = {
 	.name = "sweep",
 	.operands = "TRACE...",
 	.summary = "many what-if runs: batch sizes, settings, cards; one line each",
-	.details =
-		"Every combination of the --vary lists is replayed; recordings that differ in a "
-		"parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of JSON "
-		"come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
-		"interrupted sweep goes on.",
+	.details = "Every combination of the --vary lists is replayed; recordings that differ in a "
+		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of "
+		   "JSON come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
+		   "interrupted sweep goes on.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = sweep_run,

@@ -216,10 +216,9 @@ static void emit_advice(struct vc_emit *e, const struct tune *t, const struct tr
 
 	if (!better) {
 		vc_emit_text(e, "line", NULL, NULL);
-		vc_emit_line(e,
-			     "\nNo setting helps: the best of %zu needs %s at the peak, as it is "
-			     "now it needs %s%s.",
-			     t->n, vc_bytes_text(best->stats.peak_reserved, a),
+		vc_emit_line(e, "\nNo setting helps: the best of %zu needs %s at the peak, as it "
+			     "is now it needs %s%s.", t->n, vc_bytes_text(best->stats.peak_reserved,
+					     a),
 			     vc_bytes_text(now->stats.peak_reserved, b),
 			     best->verdict == VC_OOM ? " and runs out all the same" : "");
 		return;
@@ -282,10 +281,7 @@ static int search(struct tune *t, struct vc_error *err)
 {
 	struct vc_plan *plan = NULL;
 	size_t n = 0;
-	int r = vc_session_plans(&t->session, &plan, &n, err);
-
-	if (r < 0)
-		return r;
+	VC_TRY(vc_session_plans(&t->session, &plan, &n, err));
 	t->plan = plan[0];
 	free(plan);
 	if (strcmp(t->plan.model->name, "torch") != 0)
@@ -295,13 +291,11 @@ static int search(struct tune *t, struct vc_error *err)
 	/* A heap that other settings laid out would favour them: everyone asks for it anew. */
 	if (t->plan.start == VC_START_WARM)
 		t->plan.start = VC_START_REBUILD;
-	r = list_trials(t, err);
+	int r = list_trials(t, err);
 	if (r == VC_OK) {
-		struct vc_work work = {
-			.n = t->n,
-			.arg = t,
-			.job = try_one,
-			.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 : t->cfg->threads };
+		struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
+					.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 :
+					t->cfg->threads };
 		r = vc_workers_run(&work, err);
 	}
 	return r;
@@ -333,11 +327,10 @@ const struct vc_command vc_command_tune = {
 	.operands = "TRACE",
 	.summary = "the best allocator settings for a recording, as a line to paste",
 	.details =
-		"Replays the recording under the useful combinations of PyTorch's allocator "
-		"settings and ranks\n"
-		"them: fits before flushes before runs out, then fewer flushes, then less "
-		"memory, then fewer\n"
-		"settings. Exit code 3: it runs out of memory under all of them.",
+	"Replays the recording under the useful combinations of PyTorch's allocator settings and "
+		   "ranks\nthem: fits before flushes before runs out, then fewer flushes, then "
+		   "less memory, then fewer\nsettings. Exit code 3: it runs out of memory under "
+		   "all of them.",
 	.options = tables,
 	.config_size = sizeof(struct config),
 	.run = tune_run,

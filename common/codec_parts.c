@@ -49,15 +49,10 @@ int vct_head_get(struct vct_head *h, const uint8_t from[VCT_FRAME])
 	    memcmp(from + 8, "VCB1", 4) || get(from + 60, 4) != crc32(0, from + 8, VCT_HEAD - 4))
 		return -1;
 	*h = (struct vct_head){
-		.type = from[12],
-		.version = from[13],
-		.flags = (uint16_t)get(from + 14, 2),
-		.sequence = (uint32_t)get(from + 16, 4),
-		.events = (uint32_t)get(from + 20, 4),
-		.raw = (uint32_t)get(from + 24, 4),
-		.packed = (uint32_t)get(from + 28, 4),
-		.first_ns = get(from + 32, 8),
-		.last_ns = get(from + 40, 8),
+		.type = from[12], .version = from[13], .flags = (uint16_t)get(from + 14, 2),
+		.sequence = (uint32_t)get(from + 16, 4), .events = (uint32_t)get(from + 20, 4),
+		.raw = (uint32_t)get(from + 24, 4), .packed = (uint32_t)get(from + 28, 4),
+		.first_ns = get(from + 32, 8), .last_ns = get(from + 40, 8),
 		.id_base = get(from + 48, 8),
 		.lane = (uint32_t)get(from + 56, 4),
 	};
@@ -121,11 +116,9 @@ static void lists(struct vc_output *o, const struct vc_meta *m)
 	for (size_t i = 0; i < m->devices; i++) {
 		const struct vc_device_info *d = &m->device[i];
 
-		vc_output_printf(
-			o,
-			"%s{\"index\": %u, \"total\": %llu, \"cc_major\": %d, \"cc_minor\": %d",
-			i ? ", " : "", d->index, (unsigned long long)d->total, d->cc_major,
-			d->cc_minor);
+		vc_output_printf(o, "%s{\"index\": %u, \"total\": %llu, \"cc_major\": %d, "
+				 "\"cc_minor\": %d", i ? ", " : "", d->index,
+				 (unsigned long long)d->total, d->cc_major, d->cc_minor);
 		if (d->sms)
 			vc_output_printf(o, ", \"sms\": %d", d->sms);
 		if (d->name) {
@@ -350,8 +343,7 @@ int vct_meta_parse(struct vc_meta *m, const char *data, size_t n, struct vc_erro
 	if (!rc) {
 		token = vc_json_next(&j, err);
 		rc = token == VC_J_OBJECT ?
-			     0 :
-			     vc_fail(err, VC_EFORMAT, "the header is no JSON object");
+			     0 : vc_fail(err, VC_EFORMAT, "the header is no JSON object");
 		while (!rc && (token = vc_json_next(&j, err)) == VC_J_KEY)
 			rc = read_field(m, &j, err);
 		if (!rc && token < 0)

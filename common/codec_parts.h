@@ -43,27 +43,13 @@ int vct_meta_parse(struct vc_meta *m, const char *text, size_t n, struct vc_erro
 
 /* Which columns an event has values in; part of its shape. */
 enum vct_field {
-	VCT_F_TIME = 1,
-	VCT_F_ID = 2,
-	VCT_F_SIZE = 4,
-	VCT_F_ADDR = 8,
-	VCT_F_SITE = 16,
-	VCT_F_LABEL = 32,
-	VCT_F_SAME_SIZE = 64, /* size is that of the block's allocation */
-	VCT_F_SAME_ADDR =
-		128, /* addr is that of the block's allocation; on ALLOC: as predicted */
+	VCT_F_TIME = 1, VCT_F_ID = 2, VCT_F_SIZE = 4, VCT_F_ADDR = 8, VCT_F_SITE = 16,
+	VCT_F_LABEL = 32, VCT_F_SAME_SIZE = 64,  /* size is that of the block's allocation */
+	VCT_F_SAME_ADDR = 128, /* addr is that of the block's allocation; on ALLOC: as predicted */
 };
 
-enum vct_column {
-	VCT_SHAPE,
-	VCT_TIME,
-	VCT_ID,
-	VCT_SIZE,
-	VCT_ADDR,
-	VCT_SITE,
-	VCT_LABEL,
-	VCT_COLUMNS
-};
+enum vct_column { VCT_SHAPE, VCT_TIME, VCT_ID, VCT_SIZE, VCT_ADDR, VCT_SITE, VCT_LABEL,
+	VCT_COLUMNS };
 
 /* Events that speak of one block: their ids count back from the newest allocation. */
 static inline int vct_refers(uint8_t kind)

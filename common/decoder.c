@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "common/codec_parts.h"
+#include "common/vec.h"
 
 struct reader { const uint8_t *p, *end; bool bad; };
 
@@ -74,27 +75,12 @@ static uint32_t take_count(struct reader *r, size_t bytes_each)
 	return (uint32_t)n;
 }
 
-static bool grow(void **array, size_t *cap, size_t n, size_t size)
-{
-	void *bigger;
-
-	if (n <= *cap && *array)
-		return true;
-	bigger = realloc(*array, (n + n / 2 + 16) * size);
-	if (!bigger)
-		return false;
-	*array = bigger;
-	*cap = n + n / 2 + 16;
-	return true;
-}
-#define GROW(array, cap, n) grow((void **)&(array), &(cap), n, sizeof(*(array)))
-
 /* ---- dictionaries of a block ---- */
 
 static bool read_strings(struct vc_decoder *d, struct reader *r)
 {
 	d->nstrings = take_count(r, 1) + 1;
-	if (!GROW(d->strings, d->string_cap, d->nstrings))
+	if (!vc_vec_room(d->strings, d->string_cap, d->nstrings))
 		return false;
 	d->strings[0] = 0;
 	for (uint32_t i = 1; i < d->nstrings && !r->bad; i++) {
@@ -109,7 +95,7 @@ static bool read_strings(struct vc_decoder *d, struct reader *r)
 static bool read_frames(struct vc_decoder *d, struct reader *r)
 {
 	d->nframes = take_count(r, 4) + 1;
-	if (!GROW(d->frames, d->frame_cap, d->nframes))
+	if (!vc_vec_room(d->frames, d->frame_cap, d->nframes))
 		return false;
 	d->frames[0] = 0;
 	for (uint32_t i = 1; i < d->nframes && !r->bad; i++) {
@@ -130,7 +116,7 @@ static bool read_frames(struct vc_decoder *d, struct reader *r)
 static bool read_streams(struct vc_decoder *d, struct reader *r)
 {
 	d->nstreams = take_count(r, 1);
-	if (!GROW(d->streams, d->stream_cap, d->nstreams))
+	if (!vc_vec_room(d->streams, d->stream_cap, d->nstreams))
 		return false;
 	for (uint32_t i = 0; i < d->nstreams && !r->bad; i++)
 		d->streams[i] = vc_meta_stream(d->meta, take(r));
@@ -140,7 +126,7 @@ static bool read_streams(struct vc_decoder *d, struct reader *r)
 static bool read_shapes(struct vc_decoder *d, struct reader *r)
 {
 	d->nshapes = take_count(r, 5);
-	if (!GROW(d->shape, d->shape_cap, d->nshapes))
+	if (!vc_vec_room(d->shape, d->shape_cap, d->nshapes))
 		return false;
 	for (uint32_t i = 0; i < d->nshapes && !r->bad; i++) {
 		struct shape *s = &d->shape[i];
@@ -167,7 +153,8 @@ static bool read_shapes(struct vc_decoder *d, struct reader *r)
 static bool read_sizes(struct vc_decoder *d, struct reader *r)
 {
 	d->nsizes = take_count(r, 1);
-	if (!GROW(d->size, d->size_cap, d->nsizes) || !GROW(d->top, d->top_cap, d->nsizes))
+	if (!vc_vec_room(d->size, d->size_cap, d->nsizes) ||
+	    !vc_vec_room(d->top, d->top_cap, d->nsizes))
 		return false;
 	for (uint32_t i = 0; i < d->nsizes && !r->bad; i++) {
 		d->size[i] = take(r);
@@ -180,7 +167,8 @@ static bool reserve_events(struct vc_decoder *d, size_t n)
 {
 	size_t cap = d->cap, hole_cap = d->cap, birth_cap = d->cap;
 
-	if (!GROW(d->ev, cap, n) || !GROW(d->hole, hole_cap, n) || !GROW(d->birth, birth_cap, n))
+	if (!vc_vec_room(d->ev, cap, n) || !vc_vec_room(d->hole, hole_cap, n) ||
+	    !vc_vec_room(d->birth, birth_cap, n))
 		return false;
 	d->cap = cap < hole_cap ? cap : hole_cap;
 	d->cap = birth_cap < d->cap ? birth_cap : d->cap;
@@ -437,7 +425,7 @@ static int unpack(struct vc_decoder *d, const struct vct_head *h, struct vc_erro
 	if (got < (size_t)VCT_FRAME + h->packed ||
 	    ZSTD_getFrameContentSize(p + VCT_FRAME, h->packed) != h->raw)
 		return 0;
-	if (!GROW(d->raw, d->raw_cap, h->raw))
+	if (!vc_vec_room(d->raw, d->raw_cap, (size_t)h->raw + 1))
 		return vc_nomem(err, "a block of the trace");
 	n = ZSTD_decompressDCtx(d->zs, d->raw, d->raw_cap, p + VCT_FRAME, h->packed);
 	if (ZSTD_isError(n) || n != h->raw)
@@ -517,9 +505,8 @@ static void finish(struct vc_decoder *d)
 	struct vc_meta *m = d->meta;
 
 	if (!d->any_header)
-		vc_meta_note(
-			m,
-			"no header of the trace is readable: versions and settings are unknown");
+		vc_meta_note(m, "no header of the trace is readable: versions and settings are "
+			     "unknown");
 	if (!m->complete && !d->end_seen)
 		vc_meta_note(m, "the recording was cut off; what is there was read");
 	m->complete = m->complete && !m->damaged_blocks && d->end_seen;

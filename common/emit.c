@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
 #define MAX_DEPTH 32
 
 enum shape { OBJECT, ARRAY, ROWS /* array of objects shown as lines */, ROW };
@@ -109,16 +111,9 @@ static void json_open(struct vc_emit *e, const char *key, enum shape shape)
 
 static void add_cell(struct vc_emit *e, const char *head, const char *value, bool number)
 {
-	if (e->cells == e->cap) {
-		size_t cap = e->cap ? e->cap * 2 : 32;
-		struct cell *c = realloc(e->cell, cap * sizeof(*c));
-
-		if (!c) {
-			e->nomem = true;
-			return;
-		}
-		e->cell = c;
-		e->cap = cap;
+	if (!vc_vec_room(e->cell, e->cap, e->cells + 1)) {
+		e->nomem = true;
+		return;
 	}
 	e->cell[e->cells] = (struct cell){ strdup(head), strdup(value), number, e->rows };
 	if (!e->cell[e->cells].head || !e->cell[e->cells].value)

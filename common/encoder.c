@@ -12,6 +12,7 @@
 #include "common/codec_parts.h"
 #include "common/map.h"
 #include "common/site.h"
+#include "common/vec.h"
 
 #define BLOCK_EVENTS 16384u
 #define REPEAT_HEADER ((uint64_t)64 << 20) /* so that a tail is self-describing */
@@ -53,21 +54,10 @@ struct vc_encoder {
 
 static bool room(struct vc_encoder *e, struct bytes *b, size_t n)
 {
-	size_t cap = b->cap ? b->cap : 4096;
-	uint8_t *bigger;
-
-	if (b->cap - b->n >= n)
+	if (vc_vec_room(b->at, b->cap, b->n + n))
 		return true;
-	while (cap - b->n < n)
-		cap *= 2;
-	bigger = realloc(b->at, cap);
-	if (!bigger) {
-		e->failed = true;
-		return false;
-	}
-	b->at = bigger;
-	b->cap = cap;
-	return true;
+	e->failed = true;
+	return false;
 }
 
 static void put_bytes(struct vc_encoder *e, struct bytes *b, const void *data, size_t n)
@@ -97,22 +87,12 @@ static void put(struct vc_encoder *e, struct bytes *b, uint64_t v)
 /* The place of a global index in a dictionary; NULL: no memory. */
 static uint32_t *place(struct vc_encoder *e, struct local *d, uint32_t index, bool *new)
 {
-	if (index >= d->cap) {
-		size_t cap = d->cap ? d->cap : 256;
-		uint32_t *number, *block;
+	size_t numbers = d->cap;
 
-		while (cap <= index)
-			cap *= 2;
-		number = realloc(d->number, cap * sizeof(*number));
-		d->number = number ? number : d->number;
-		block = realloc(d->block, cap * sizeof(*block));
-		d->block = block ? block : d->block;
-		if (!number || !block) {
-			e->failed = true;
-			return NULL;
-		}
-		memset(block + d->cap, 0, (cap - d->cap) * sizeof(*block));
-		d->cap = cap;
+	if (!vc_vec_room(d->number, numbers, (size_t)index + 1) ||
+	    !vc_vec_zeroed(d->block, d->cap, (size_t)index + 1)) {
+		e->failed = true;
+		return NULL;
 	}
 	*new = d->block[index] != e->block;
 	d->block[index] = e->block;
@@ -173,18 +153,10 @@ static uint32_t local_stream(struct vc_encoder *e, uint32_t index)
 
 static bool path_room(struct vc_encoder *e, size_t n)
 {
-	uint32_t *bigger;
-
-	if (n < e->path_cap)
+	if (vc_vec_room(e->path, e->path_cap, n + 1))
 		return true;
-	bigger = realloc(e->path, (n + 64) * 2 * sizeof(*bigger));
-	if (!bigger) {
-		e->failed = true;
-		return false;
-	}
-	e->path = bigger;
-	e->path_cap = (n + 64) * 2;
-	return true;
+	e->failed = true;
+	return false;
 }
 
 static void new_frame(struct vc_encoder *e, const struct vc_frame *f, uint32_t *at)
@@ -226,16 +198,9 @@ static uint32_t local_size(struct vc_encoder *e, uint64_t size)
 
 	if (known)
 		return (uint32_t)*known - 1;
-	if (e->sizes == e->top_cap) {
-		size_t cap = e->top_cap ? e->top_cap * 2 : 256;
-		uint32_t *bigger = realloc(e->top, cap * sizeof(*bigger));
-
-		if (!bigger) {
-			e->failed = true;
-			return 0;
-		}
-		e->top = bigger;
-		e->top_cap = cap;
+	if (!vc_vec_room(e->top, e->top_cap, e->sizes + 1)) {
+		e->failed = true;
+		return 0;
 	}
 	put(e, &e->size_list, size);
 	e->top[e->sizes] = 0;
@@ -254,16 +219,9 @@ static struct shape *local_shape(struct vc_encoder *e, const struct vc_event *ev
 		put(e, &e->column[VCT_SHAPE], *known - 1);
 		return &e->shape[*known - 1];
 	}
-	if (e->shapes == e->shape_cap) {
-		size_t cap = e->shape_cap ? e->shape_cap * 2 : 64;
-		struct shape *bigger = realloc(e->shape, cap * sizeof(*bigger));
-
-		if (!bigger) {
-			e->failed = true;
-			return NULL;
-		}
-		e->shape = bigger;
-		e->shape_cap = cap;
+	if (!vc_vec_room(e->shape, e->shape_cap, e->shapes + 1)) {
+		e->failed = true;
+		return NULL;
 	}
 	put_bytes(e, &e->shape_list, (const uint8_t[]){ ev->kind, ev->flags, fields }, 3);
 	put(e, &e->shape_list, ev->device);
@@ -533,7 +491,6 @@ static int write_header(struct vc_encoder *e, bool complete, struct vc_error *er
 int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err)
 {
 	struct vct_head h = { .type = VCT_EVENTS };
-	int rc;
 
 	if (!e->n)
 		return 0;
@@ -547,10 +504,10 @@ int vc_encoder_flush(struct vc_encoder *e, struct vc_error *err)
 	if (e->failed)
 		return vc_nomem(err, "writing the trace");
 	e->n = 0;
-	rc = write_block(e, &h, e->raw.at, e->raw.n, err);
-	if (!rc && e->since_header >= REPEAT_HEADER)
-		rc = write_header(e, false, err);
-	return rc;
+	VC_TRY(write_block(e, &h, e->raw.at, e->raw.n, err));
+	if (e->since_header >= REPEAT_HEADER)
+		VC_TRY(write_header(e, false, err));
+	return VC_OK;
 }
 
 int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
@@ -565,10 +522,7 @@ int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
 		if (e->opt.no_stacks)
 			to->site = 0;
 		if (e->n == e->opt.block) {
-			int rc = vc_encoder_flush(e, err);
-
-			if (rc)
-				return rc;
+			VC_TRY(vc_encoder_flush(e, err));
 		}
 	}
 	return 0;
@@ -578,12 +532,8 @@ int vc_encoder_finish(struct vc_encoder *e, struct vc_error *err)
 {
 	uint32_t entries;
 	uint8_t end[5] = { 0 };
-	int rc = vc_encoder_flush(e, err);
-
-	if (!rc)
-		rc = write_header(e, !e->opt.copy || e->meta->complete, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_encoder_flush(e, err));
+	VC_TRY(write_header(e, !e->opt.copy || e->meta->complete, err));
 	entries = (uint32_t)(e->seek.n / 8);
 	e->raw.n = 0;
 	put_u32(e, &e->raw, VCT_SEEK_MAGIC);

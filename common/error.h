@@ -33,4 +33,13 @@ int vc_wrap(struct vc_error *err, const char *fmt, ...)
 /* The usual sentence for a failed malloc of `what`. */
 int vc_nomem(struct vc_error *err, const char *what);
 
+/* Hand a failure on: return what `expr` returned when it is negative. Only where nothing has to be
+ * given back first. */
+#define VC_TRY(expr) \
+	do { \
+		int vc_try_ = (expr); \
+		if (vc_try_ < 0) \
+			return vc_try_; \
+	} while (0)
+
 #endif

@@ -51,7 +51,6 @@ static int read_some(struct vc_input *in, uint8_t *to, size_t cap, size_t *got,
 static int fill_raw(struct vc_input *in, struct vc_error *err)
 {
 	size_t got = 0;
-	int rc;
 
 	if (in->raw_eof)
 		return 0;
@@ -60,9 +59,7 @@ static int fill_raw(struct vc_input *in, struct vc_error *err)
 		in->raw_end -= in->raw_at;
 		in->raw_at = 0;
 	}
-	rc = read_some(in, in->raw + in->raw_end, RAW_SIZE - in->raw_end, &got, err);
-	if (rc)
-		return rc;
+	VC_TRY(read_some(in, in->raw + in->raw_end, RAW_SIZE - in->raw_end, &got, err));
 	in->raw_end += got;
 	in->raw_eof = got == 0;
 	return 0;
@@ -160,7 +157,6 @@ static int unpack(struct vc_input *in, struct vc_error *err)
 static int fetch(struct vc_input *in, struct vc_error *err)
 {
 	size_t got = 0;
-	int rc;
 
 	if (in->packing != PLAIN)
 		return unpack(in, err);
@@ -171,9 +167,7 @@ static int fetch(struct vc_input *in, struct vc_error *err)
 		memcpy(in->window + in->end, in->raw + in->raw_at, got);
 		in->raw_at += got;
 	} else {
-		rc = read_some(in, in->window + in->end, in->cap - in->end, &got, err);
-		if (rc)
-			return rc;
+		VC_TRY(read_some(in, in->window + in->end, in->cap - in->end, &got, err));
 		in->eof = got == 0;
 	}
 	in->end += got;
@@ -250,12 +244,8 @@ static enum packing recognise(const uint8_t *p, size_t n)
 
 static int start_unpacking(struct vc_input *in, struct vc_error *err)
 {
-	int rc;
-
 	while (in->raw_end < 4 && !in->raw_eof) {
-		rc = fill_raw(in, err);
-		if (rc)
-			return rc;
+		VC_TRY(fill_raw(in, err));
 	}
 	in->packing = recognise(in->raw, in->raw_end);
 	if (in->packing == GZIP) {

@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "common/journal.h"
+#include "common/map.h"
+#include "common/vec.h"
 
 enum { MAX_DEVICES = 64 };
-
-struct block { uint64_t key, id, bytes; }; /* key 0: empty; ~0: deleted */
-
-struct blocks { struct block *slot; size_t mask, used, live; };
 
 struct pool { uint64_t first, second; };
 
@@ -20,23 +18,21 @@ struct mapped { uint64_t from, to; uint16_t device; };
 
 struct vc_journal_decoder {
 	struct vc_meta *meta;
-	struct blocks heap;   /* live tensors by address */
-	struct blocks waiting; /* freed, but used by other streams */
-	struct blocks segments; /* sizes of what cudaMalloc gave: cudaFree does not say */
-	struct blocks early;  /* segment calls the hooks saw and the activity buffers did not yet */
+	struct vc_map heap, bytes;   /* live tensors by address: id, size + 1 */
+	struct vc_map waiting;       /* id of those freed, but used by other streams */
+	struct vc_map segments, device_of; /* what cudaMalloc gave: size + 1, device + 1, which
+					    * cudaFree does not say */
+	struct vc_map early;  /* segment calls the hooks saw and the activity buffers did not yet */
 	struct mapped *mapped; /* ranges that expandable segments ever mapped */
 	size_t mappeds;
 	struct pool *pool;
 	size_t pools;
-	struct blocks
-		frames; /* nodes of the trace's stacks by offset of their frame in the journal */
+	struct vc_map frames; /* nodes of the trace's stacks, + 1, by offset in the journal */
 	struct vc_journal_totals totals;
 	uint64_t stream_handle;   /* the last one asked for ... */
 	uint32_t stream;          /* ... and its index */
 	uint32_t device;          /* the last one entered in meta, plus 1 */
 };
-
-#define GONE UINT64_MAX
 
 struct vc_journal_decoder *vc_journal_decoder_new(struct vc_meta *meta, struct vc_error *err)
 {
@@ -53,13 +49,15 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 {
 	if (!d)
 		return;
-	free(d->heap.slot);
-	free(d->waiting.slot);
-	free(d->segments.slot);
-	free(d->early.slot);
+	vc_map_fini(&d->heap);
+	vc_map_fini(&d->bytes);
+	vc_map_fini(&d->waiting);
+	vc_map_fini(&d->segments);
+	vc_map_fini(&d->device_of);
+	vc_map_fini(&d->early);
+	vc_map_fini(&d->frames);
 	free(d->mapped);
 	free(d->pool);
-	free(d->frames.slot);
 	free(d);
 }
 
@@ -74,87 +72,25 @@ static uint64_t key_of(uint16_t device, uint64_t addr)
 	return addr ^ (uint64_t)device << 52;
 }
 
-static size_t place(uint64_t key, size_t mask)
+static int put(struct vc_map *m, uint64_t key, uint64_t value, struct vc_error *err)
 {
-	return (size_t)((key * 0x9e3779b97f4a7c15u) >> 20) & mask; /* 2^64 / golden ratio */
-}
-
-static struct block *find(const struct blocks *b, uint64_t key)
-{
-	if (!b->slot)
-		return NULL;
-	for (size_t i = place(key, b->mask); b->slot[i].key; i = (i + 1) & b->mask)
-		if (b->slot[i].key == key)
-			return &b->slot[i];
-	return NULL;
-}
-
-static int grow(struct blocks *b, struct vc_error *err)
-{
-	size_t cap = 1024, old = b->slot ? b->mask + 1 : 0;
-	struct block *from = b->slot, *to;
-
-	while (cap < b->live * 4)
-		cap *= 2;
-	to = calloc(cap, sizeof(*to));
-	if (!to)
-		return vc_nomem(err, "the map of live blocks");
-	b->slot = to;
-	b->mask = cap - 1;
-	b->used = b->live;
-	for (size_t i = 0; i < old; i++) {
-		if (!from[i].key || from[i].key == GONE)
-			continue;
-		size_t k = place(from[i].key, b->mask);
-		while (to[k].key)
-			k = (k + 1) & b->mask;
-		to[k] = from[i];
-	}
-	free(from);
-	return 0;
-}
-
-/* The entry of `key`, added when new (id 0); NULL: out of memory. */
-static struct block *enter(struct blocks *b, uint64_t key, struct vc_error *err)
-{
-	struct block *e = find(b, key);
-	size_t i;
-
-	if (e)
-		return e;
-	if ((!b->slot || b->used * 2 > b->mask) && grow(b, err) < 0)
-		return NULL;
-	for (i = place(key, b->mask); b->slot[i].key && b->slot[i].key != GONE;
-	     i = (i + 1) & b->mask)
-		;
-	b->used += !b->slot[i].key;
-	b->live++;
-	b->slot[i] = (struct block){ .key = key };
-	return &b->slot[i];
-}
-
-static void leave(struct blocks *b, struct block *e)
-{
-	e->key = GONE;
-	b->live--;
+	return vc_map_put(m, key, value) ? 0 : vc_nomem(err, "the map of live blocks");
 }
 
 static int decode_alloc(struct vc_journal_decoder *d, const struct vc_record *rec,
 			struct vc_event *ev, struct vc_error *err)
 {
-	struct block *b = enter(&d->heap, key_of(rec->device, rec->addr), err);
+	uint64_t key = key_of(rec->device, rec->addr), *old = vc_map_get(&d->bytes, key);
 
-	if (!b)
-		return VC_ENOMEM;
-	if (b->id) {
+	if (old) {
 		d->meta->double_allocs++;
-		d->totals.live -= b->bytes;
+		d->totals.live -= *old - 1;
 	}
-	b->id = ++d->meta->max_id;
-	b->bytes = rec->extra;
-	ev->id = b->id;
+	ev->id = ++d->meta->max_id;
+	VC_TRY(put(&d->heap, key, ev->id, err));
+	VC_TRY(put(&d->bytes, key, rec->extra + 1, err));
 	d->totals.allocs++;
-	d->totals.live += b->bytes;
+	d->totals.live += rec->extra;
 	if (d->totals.live > d->totals.peak)
 		d->totals.peak = d->totals.live;
 	if (rec->reserved > d->totals.reserved_peak)
@@ -165,55 +101,43 @@ static int decode_alloc(struct vc_journal_decoder *d, const struct vc_record *re
 static int decode_free(struct vc_journal_decoder *d, const struct vc_record *rec,
 		       struct vc_event *ev, struct vc_error *err)
 {
-	struct block *b = find(&d->heap, key_of(rec->device, rec->addr)), *w;
+	uint64_t key = key_of(rec->device, rec->addr), id = vc_map_take(&d->heap, key);
 
-	if (!b) {
+	if (!id) {
 		d->meta->unmatched_frees++;
 		return 0;
 	}
-	ev->id = b->id;
+	ev->id = id;
 	ev->size = 0;
 	d->totals.frees++;
-	d->totals.live -= b->bytes;
-	if (rec->flags & VC_EVF_PENDING) {
-		w = enter(&d->waiting, b->key, err);
-		if (!w)
-			return VC_ENOMEM;
-		w->id = b->id;
-	}
-	leave(&d->heap, b);
+	d->totals.live -= vc_map_take(&d->bytes, key) - 1;
+	if (rec->flags & VC_EVF_PENDING)
+		VC_TRY(put(&d->waiting, key, id, err));
 	return 1;
 }
 
 static int decode_free_done(struct vc_journal_decoder *d, const struct vc_record *rec,
 			    struct vc_event *ev)
 {
-	struct block *b = find(&d->waiting, key_of(rec->device, rec->addr));
+	uint64_t id = vc_map_take(&d->waiting, key_of(rec->device, rec->addr));
 
-	if (!b)
-		return 0;
-	ev->id = b->id;
-	leave(&d->waiting, b);
-	return 1;
+	ev->id = id ? id : ev->id;
+	return id != 0;
 }
 
 static int decode_use(struct vc_journal_decoder *d, const struct vc_record *rec,
 		      struct vc_event *ev)
 {
-	struct block *b = find(&d->heap, key_of(rec->device, rec->addr));
+	const uint64_t *id = vc_map_get(&d->heap, key_of(rec->device, rec->addr));
 
-	if (!b)
-		return 0;
-	ev->id = b->id;
-	return 1;
+	ev->id = id ? *id : ev->id;
+	return id != NULL;
 }
 
 /* PyTorch names pools by a pair of numbers; events by one, dense from 1. */
 static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec,
 		       struct vc_event *ev, struct vc_error *err)
 {
-	struct pool *p;
-
 	ev->addr = 0;
 	ev->size = 0;
 	ev->id = 0;
@@ -224,11 +148,9 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 			ev->id = i + 1;
 	if (ev->id)
 		return 1;
-	p = realloc(d->pool, (d->pools + 1) * sizeof(*p));
-	if (!p)
+	if (!vc_vec_one(d->pool, d->pools))
 		return vc_nomem(err, "the list of memory pools");
-	p[d->pools++] = (struct pool){ rec->addr, rec->extra };
-	d->pool = p;
+	d->pool[d->pools++] = (struct pool){ rec->addr, rec->extra };
 	ev->id = d->pools;
 	return 1;
 }
@@ -240,19 +162,16 @@ static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, s
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
 		       rec->kind == VC_EV_FREE;
 	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
-	struct block *b =
-		rec->flags & VC_RECF_LATE ? find(&d->early, key) : enter(&d->early, key, err);
+	uint64_t *calls = vc_map_get(&d->early, key);
 
-	if (!(rec->flags & VC_RECF_LATE)) {
-		if (!b)
-			return VC_ENOMEM;
-		b->id++;
+	if (!(rec->flags & VC_RECF_LATE))
+		return put(&d->early, key, calls ? *calls + 1 : 1, err);
+	if (!calls)
 		return 0;
-	}
-	if (!b)
-		return 0;
-	if (--b->id == 0)
-		leave(&d->early, b);
+	if (*calls == 1)
+		vc_map_take(&d->early, key);
+	else
+		--*calls;
 	return 1;
 }
 
@@ -260,10 +179,9 @@ static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, s
 static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *rec,
 			  struct vc_event *ev, struct vc_error *err)
 {
-	struct mapped *p;
-
 	for (size_t i = 0; i < d->mappeds; i++) {
-		p = &d->mapped[i];
+		struct mapped *p = &d->mapped[i];
+
 		if (rec->addr < p->from || rec->addr > p->to)
 			continue;
 		if (rec->kind == VC_EV_SEGMENT_UNMAP && rec->addr < p->to) {
@@ -278,36 +196,28 @@ static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *
 	}
 	if (rec->kind == VC_EV_SEGMENT_UNMAP)
 		return 1;
-	p = realloc(d->mapped, (d->mappeds + 1) * sizeof(*p));
-	if (!p)
+	if (!vc_vec_one(d->mapped, d->mappeds))
 		return vc_nomem(err, "the mapped ranges");
-	d->mapped = p;
-	p[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
+	d->mapped[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
 	return 1;
 }
 
 static int decode_segment(struct vc_journal_decoder *d, const struct vc_record *rec,
 			  struct vc_event *ev, struct vc_error *err)
 {
-	uint64_t key =
-		key_of(0, rec->addr); /* an address is one device's; the call is made on any */
+	uint64_t key = key_of(0, rec->addr), bytes; /* one device's; the call is made on any */
 	int known = is_known(d, rec, err);
-	struct block *b;
 
 	if (known)
 		return known < 0 ? known : 0;
 	if (rec->kind == VC_EV_SEGMENT_ALLOC || rec->kind == VC_EV_OUTSIDE_ALLOC) {
-		b = enter(&d->segments, key, err);
-		if (!b)
-			return VC_ENOMEM;
-		b->bytes = rec->size;
-		b->id = rec->device;
+		VC_TRY(put(&d->segments, key, rec->size + 1, err));
+		VC_TRY(put(&d->device_of, key, rec->device + 1u, err));
 	} else if (rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE) {
-		b = find(&d->segments, key);
-		if (b) {
-			ev->size = ev->size ? ev->size : b->bytes;
-			ev->device = (uint16_t)b->id;
-			leave(&d->segments, b);
+		bytes = vc_map_take(&d->segments, key);
+		if (bytes) {
+			ev->size = ev->size ? ev->size : bytes - 1;
+			ev->device = (uint16_t)(vc_map_take(&d->device_of, key) - 1);
 		}
 	}
 	return 1;
@@ -326,27 +236,24 @@ static int site_of(struct vc_journal_decoder *d, struct vc_journal_reader *r, ui
 		   uint32_t *site, struct vc_error *err)
 {
 	struct vc_journal_frame f;
-	struct block *b = NULL;
+	const uint64_t *node = NULL;
 
 	*site = 0;
-	while (offset && !(b = find(&d->frames, offset))) {
+	while (offset && !(node = vc_map_get(&d->frames, offset))) {
 		uint32_t at = offset;
 
-		while (vc_journal_frame(r, at, &f) && f.caller && !find(&d->frames, f.caller))
+		while (vc_journal_frame(r, at, &f) && f.caller && !vc_map_get(&d->frames, f.caller))
 			at = f.caller;
 		if (!vc_journal_frame(r, at, &f))
 			return 0;
-		b = f.caller ? find(&d->frames, f.caller) : NULL;
-		struct vc_frame node = { .parent = b ? (uint32_t)b->id : 0, .line = f.line };
+		node = f.caller ? vc_map_get(&d->frames, f.caller) : NULL;
+		struct vc_frame new = { .parent = node ? (uint32_t)*node - 1 : 0, .line = f.line };
 
-		node.function = string_at(d, r, f.function);
-		node.file = string_at(d, r, f.file);
-		b = enter(&d->frames, at, err);
-		if (!b)
-			return VC_ENOMEM;
-		b->id = vc_meta_frame(d->meta, node);
+		new.function = string_at(d, r, f.function);
+		new.file = string_at(d, r, f.file);
+		VC_TRY(put(&d->frames, at, vc_meta_frame(d->meta, new) + 1ull, err));
 	}
-	*site = b ? (uint32_t)b->id : 0;
+	*site = node ? (uint32_t)*node - 1 : 0;
 	return 0;
 }
 
@@ -428,14 +335,9 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 
 int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, struct vc_error *err)
 {
-	struct block *b;
-
 	if (ev->kind == VC_EV_ALLOC) {
-		b = enter(&d->heap, key_of(ev->device, ev->addr), err);
-		if (!b)
-			return VC_ENOMEM;
-		b->id = ev->id;
-		b->bytes = ev->size;
+		VC_TRY(put(&d->heap, key_of(ev->device, ev->addr), ev->id, err));
+		VC_TRY(put(&d->bytes, key_of(ev->device, ev->addr), ev->size + 1, err));
 		if (ev->id > d->meta->max_id)
 			d->meta->max_id = ev->id;
 		d->totals.allocs++;
@@ -445,9 +347,11 @@ int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev, s
 	} else if (ev->kind == VC_EV_FREE) {
 		d->totals.frees++;
 		for (size_t i = 0; d->heap.slot && i <= d->heap.mask; i++)
-			if (d->heap.slot[i].key != GONE && d->heap.slot[i].id == ev->id) {
-				d->totals.live -= d->heap.slot[i].bytes;
-				leave(&d->heap, &d->heap.slot[i]);
+			if (d->heap.slot[i].value == ev->id) {
+				uint64_t key = d->heap.slot[i].key;
+
+				d->totals.live -= vc_map_take(&d->bytes, key) - 1;
+				vc_map_take(&d->heap, key);
 				break;
 			}
 	}

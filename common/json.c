@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define DEPTH_MAX 512
 #define TEXT_MAX ((size_t)64 << 20)
@@ -72,20 +73,10 @@ static int next_byte(struct vc_json_state *s, struct vc_error *err)
 
 static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_error *err)
 {
-	size_t cap = s->cap ? s->cap : 256;
-	char *bigger;
-
 	if (s->n + n > TEXT_MAX)
 		return bad(s, "a text of more than 64 MiB", err);
-	while (cap <= s->n + n)
-		cap *= 2;
-	if (cap != s->cap) {
-		bigger = realloc(s->buf, cap);
-		if (!bigger)
-			return vc_nomem(err, "a JSON text");
-		s->buf = bigger;
-		s->cap = cap;
-	}
+	if (!vc_vec_room(s->buf, s->cap, s->n + n + 1))
+		return vc_nomem(err, "a JSON text");
 	memcpy(s->buf + s->n, data, n);
 	s->n += n;
 	s->buf[s->n] = '\0';
@@ -151,10 +142,7 @@ static int escape(struct vc_json_state *s, struct vc_error *err)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	const char *at;
-	int rc = need(s, 2, err);
-
-	if (rc)
-		return rc;
+	VC_TRY(need(s, 2, err));
 	if (s->p[1] == 'u')
 		return unicode_escape(s, err);
 	at = s->p[1] ? strchr(from, s->p[1]) : NULL;
@@ -245,10 +233,7 @@ static int scalar(struct vc_json *j, struct vc_error *err)
 	struct vc_json_state *s = j->state;
 	char copy[408];
 	size_t n;
-	int rc = word_end(s, &n, err);
-
-	if (rc)
-		return rc;
+	VC_TRY(word_end(s, &n, err));
 	memcpy(copy, s->p, n);
 	copy[n] = '\0';
 	for (size_t i = 0; i < 3; i++) {
@@ -261,7 +246,7 @@ static int scalar(struct vc_json *j, struct vc_error *err)
 		    !strcmp(copy, "Infinity")) || strpbrk(copy, "xXpP"))
 		return bad(s, "a word that is no value", err);
 	s->n = 0;
-	rc = keep(s, copy, n, err);
+	int rc = keep(s, copy, n, err);
 	if (!rc)
 		rc = number(j, s->buf, n, err);
 	j->text = s->buf;
@@ -308,13 +293,10 @@ static int value(struct vc_json *j, int c, struct vc_error *err)
 static int key(struct vc_json *j, int c, struct vc_error *err)
 {
 	struct vc_json_state *s = j->state;
-	int rc;
 
 	if (c != '"')
 		return bad(s, "a key was expected", err);
-	rc = text(j, err);
-	if (rc)
-		return rc;
+	VC_TRY(text(j, err));
 	c = next_byte(s, err);
 	if (c < 0)
 		return c;

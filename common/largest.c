@@ -8,10 +8,7 @@ struct state { const struct vc_search *s; struct vc_found *f; };
 
 static int ask(struct state *t, uint64_t units, bool *fits, struct vc_error *err)
 {
-	int r = t->s->probe(t->s->arg, units, fits, err);
-
-	if (r < 0)
-		return r;
+	VC_TRY(t->s->probe(t->s->arg, units, fits, err));
 	if (*fits && units > t->f->largest)
 		t->f->largest = units;
 	else if (!*fits && (!t->f->failing || units < t->f->failing))

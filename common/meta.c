@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta.c - see meta.h. Three open-addressing indices keep the dictionaries duplicate-free. */
+/* meta.c - see meta.h. Three tables of indices keep the dictionaries duplicate-free. */
 #include "common/meta.h"
 
 #include <stdarg.h>
@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
 struct table { uint32_t *slot; size_t mask, used; }; /* slots hold index + 1, 0 = empty */
 
 struct index {
 	struct table strings, frames, streams;
-	size_t string_cap, frame_cap, stream_cap;
 	uint32_t *string_hash;
 	bool failed;
 };
@@ -99,6 +100,8 @@ static bool table_room(struct vc_meta *m, struct table *t)
 
 	if (t->slot && (t->used + 1) * 2 <= t->mask + 1)
 		return true;
+	if (n >= UINT32_MAX / 2)
+		return false;
 	bigger.slot = calloc(size, sizeof(*bigger.slot));
 	if (!bigger.slot)
 		return false;
@@ -106,23 +109,6 @@ static bool table_room(struct vc_meta *m, struct table *t)
 		put(&bigger, hash_of(m, t, i), i);
 	free(t->slot);
 	*t = bigger;
-	return true;
-}
-
-static bool array_room(void **at, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? *cap * 2 : 64;
-	void *bigger;
-
-	if (n < *cap)
-		return true;
-	if (n >= UINT32_MAX - 1 || more > SIZE_MAX / size)
-		return false;
-	bigger = realloc(*at, more * size);
-	if (!bigger)
-		return false;
-	*at = bigger;
-	*cap = more;
 	return true;
 }
 
@@ -134,13 +120,8 @@ static uint32_t failed(struct vc_meta *m)
 
 static bool string_room(struct vc_meta *m, struct index *x)
 {
-	size_t cap = x->string_cap, hash_cap = cap;
-
-	if (!array_room((void **)&m->string, m->strings, &cap, sizeof(*m->string)) ||
-	    !array_room((void **)&x->string_hash, m->strings, &hash_cap, sizeof(*x->string_hash)))
-		return false;
-	x->string_cap = cap;
-	return table_room(m, &x->strings);
+	return vc_vec_one(m->string, m->strings) && vc_vec_one(x->string_hash, m->strings) &&
+	       table_room(m, &x->strings);
 }
 
 uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len)
@@ -188,8 +169,7 @@ uint32_t vc_meta_frame(struct vc_meta *m, struct vc_frame f)
 		    g->line == f.line)
 			return x->frames.slot[at] - 1;
 	}
-	if (!array_room((void **)&m->frame, m->frames, &x->frame_cap, sizeof(*m->frame)) ||
-	    !table_room(m, &x->frames))
+	if (!vc_vec_one(m->frame, m->frames) || !table_room(m, &x->frames))
 		return failed(m);
 	m->frame[m->frames] = f;
 	put(&x->frames, hash, (uint32_t)m->frames);
@@ -205,27 +185,16 @@ uint32_t vc_meta_stream(struct vc_meta *m, uint64_t handle)
 	     at = (at + 1) & x->streams.mask)
 		if (m->stream[x->streams.slot[at] - 1] == handle)
 			return x->streams.slot[at] - 1;
-	if (!array_room((void **)&m->stream, m->streams, &x->stream_cap, sizeof(*m->stream)) ||
-	    !table_room(m, &x->streams))
+	if (!vc_vec_one(m->stream, m->streams) || !table_room(m, &x->streams))
 		return failed(m);
 	m->stream[m->streams] = handle;
 	put(&x->streams, hash, (uint32_t)m->streams);
 	return (uint32_t)m->streams++;
 }
 
-/* Small arrays that rarely grow: one realloc per entry. */
-static void *grow(struct vc_meta *m, void *at, size_t n, size_t size)
-{
-	void *bigger = realloc(at, (n + 1) * size);
-
-	if (!bigger)
-		failed(m);
-	return bigger;
-}
-
 void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
 {
-	char text[1024], *copy, **bigger;
+	char text[1024], *copy;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -234,12 +203,7 @@ void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
 	for (size_t i = 0; i < m->notes; i++)
 		if (!strcmp(m->note[i], text))
 			return;
-	bigger = grow(m, m->note, m->notes, sizeof(*m->note));
-	if (!bigger)
-		return;
-	m->note = bigger;
-	copy = strdup(text);
-	if (copy)
+	if (vc_vec_one(m->note, m->notes) && (copy = strdup(text)))
 		m->note[m->notes++] = copy;
 	else
 		failed(m);
@@ -255,7 +219,6 @@ void vc_meta_set(char **field, const char *text)
 
 void vc_meta_param(struct vc_meta *m, const char *name, double value)
 {
-	struct vc_param_value *bigger;
 	char *copy;
 
 	for (size_t i = 0; i < m->params; i++) {
@@ -264,12 +227,7 @@ void vc_meta_param(struct vc_meta *m, const char *name, double value)
 			return;
 		}
 	}
-	bigger = grow(m, m->param, m->params, sizeof(*m->param));
-	if (!bigger)
-		return;
-	m->param = bigger;
-	copy = strdup(name);
-	if (copy)
+	if (vc_vec_one(m->param, m->params) && (copy = strdup(name)))
 		m->param[m->params++] = (struct vc_param_value){ copy, value };
 	else
 		failed(m);
@@ -285,14 +243,12 @@ const struct vc_device_info *vc_meta_device_known(const struct vc_meta *m, uint1
 
 struct vc_device_info *vc_meta_device(struct vc_meta *m, uint16_t index)
 {
-	struct vc_device_info *bigger;
-
 	if (vc_meta_device_known(m, index))
 		return (struct vc_device_info *)vc_meta_device_known(m, index);
-	bigger = grow(m, m->device, m->devices, sizeof(*m->device));
-	if (!bigger)
+	if (!vc_vec_one(m->device, m->devices)) {
+		failed(m);
 		return NULL;
-	m->device = bigger;
+	}
 	m->device[m->devices] = (struct vc_device_info){ .index = index };
 	return &m->device[m->devices++];
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/param.h"
+#include "common/vec.h"
 
 #define MAX_NAMES 128
 
@@ -85,11 +86,8 @@ static const struct vc_option *by_letter(const struct vc_command *c, char letter
 
 static int add_to_list(struct vc_list *l, const char *value, struct vc_error *err)
 {
-	const char **at = realloc(l->at, (l->n + 1) * sizeof(*at));
-
-	if (!at)
+	if (!vc_vec_one(l->at, l->n))
 		return vc_nomem(err, "options");
-	l->at = at;
 	l->at[l->n++] = value;
 	return VC_OK;
 }

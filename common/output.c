@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/vec.h"
+
 #define FLUSH_AT ((size_t)1 << 16)
 
 struct vc_output {
@@ -50,23 +52,12 @@ static void flush(struct vc_output *o)
 
 static bool room(struct vc_output *o, size_t n)
 {
-	size_t cap = o->cap ? o->cap : FLUSH_AT;
-	char *bigger;
-
 	if (o->fd >= 0 && o->n + n > FLUSH_AT)
 		flush(o);
-	while (cap - o->n <= n && cap < SIZE_MAX / 2) /* one byte more, for the NUL of take */
-		cap *= 2;
-	if (cap == o->cap)
+	if (vc_vec_room(o->buf, o->cap, o->n + n + 1)) /* one byte more, for the NUL of take */
 		return true;
-	bigger = cap - o->n > n ? realloc(o->buf, cap) : NULL;
-	if (!bigger) {
-		broken(o, VC_ENOMEM, 0);
-		return false;
-	}
-	o->buf = bigger;
-	o->cap = cap;
-	return true;
+	broken(o, VC_ENOMEM, 0);
+	return false;
 }
 
 void vc_output_write(struct vc_output *o, const void *data, size_t n)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
 #define VC_PAGE_SHIFT 9
 #define VC_PAGE_RECORDS (1u << VC_PAGE_SHIFT)
 
@@ -40,24 +42,10 @@ static inline void *vc_pages_get(const struct vc_pages *p, uint64_t id)
 
 static inline int vc_pages_grow(struct vc_pages *p, size_t k)
 {
-	size_t n = p->pages ? p->pages : 64;
-	unsigned char **page;
-	uint32_t *live;
+	size_t lives = p->pages;
 
-	while (n <= k)
-		n *= 2;
-	page = realloc(p->page, n * sizeof(*page));
-	if (page)
-		p->page = page;
-	live = realloc(p->live, n * sizeof(*live));
-	if (live)
-		p->live = live;
-	if (!page || !live)
-		return -1;
-	memset(page + p->pages, 0, (n - p->pages) * sizeof(*page));
-	memset(live + p->pages, 0, (n - p->pages) * sizeof(*live));
-	p->pages = n;
-	return 0;
+	return vc_vec_zeroed(p->live, lives, k + 1) && vc_vec_zeroed(p->page, p->pages, k + 1) ? 0 :
+		-1;
 }
 
 static inline void vc_pages_give_back(struct vc_pages *p, size_t k)

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
+#include "common/vec.h"
+
 enum {
 	EVENTS = 2000000,    /* looked at */
 	COMPARED = 400000,   /* of them, when a distance is judged */
@@ -25,7 +28,7 @@ struct vc_pattern {
 	uint64_t *word;      /* per event: the last 64, 1 = allocation, the newest lowest */
 	uint64_t *live;      /* per event: bytes before it */
 	uint64_t *size;      /* by block id */
-	size_t n, cap, ids;
+	size_t n, ids;
 	uint64_t now, all;   /* live bytes; events, those not looked at too */
 };
 
@@ -50,36 +53,6 @@ void vc_pattern_free(struct vc_pattern *p)
 	free(p);
 }
 
-static bool widen(uint64_t **array, size_t from, size_t to)
-{
-	uint64_t *bigger = realloc(*array, to * sizeof(*bigger));
-
-	if (!bigger)
-		return false;
-	memset(bigger + from, 0, (to - from) * sizeof(*bigger));
-	*array = bigger;
-	return true;
-}
-
-static bool room(struct vc_pattern *p, uint64_t id)
-{
-	size_t cap = p->cap ? p->cap * 2 : 4096, ids = p->ids ? p->ids : 4096;
-
-	if (p->n == p->cap) {
-		if (!widen(&p->word, p->cap, cap) || !widen(&p->live, p->cap, cap))
-			return false;
-		p->cap = cap;
-	}
-	while (ids <= id)
-		ids *= 2;
-	if (ids > p->ids) {
-		if (!widen(&p->size, p->ids, ids))
-			return false;
-		p->ids = ids;
-	}
-	return true;
-}
-
 int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -91,7 +64,8 @@ int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, st
 		p->all++;
 		if (p->n == EVENTS || e->id > 16 * (uint64_t)EVENTS)
 			continue;
-		if (!room(p, e->id))
+		if (!vc_vec_one(p->word, p->n) || !vc_vec_one(p->live, p->n) ||
+		    !vc_vec_zeroed(p->size, p->ids, e->id + 1))
 			return vc_nomem(err, "the pattern of a recording");
 		p->word[p->n] = (p->n ? p->word[p->n - 1] << 1 : 0) | alloc;
 		p->live[p->n++] = p->now;
@@ -110,39 +84,23 @@ int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, st
 
 struct lag { size_t lag, count; };
 
-static int by_count(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
+VC_COMPARE(by_count, struct lag, VC_THEN(VC_ORDER(y->count, x->count), VC_ORDER(x->lag, y->lag)))
 
 /* For each moment the one before it whose last 64 events were the same, plus 1; 0 = none. */
 static int link_equals(const struct vc_pattern *p, size_t from, uint32_t *before,
 		       struct vc_error *err)
 {
-	size_t mask = 1;
-	uint32_t *last;
+	struct vc_map last = { 0 };
+	bool room = true;
 
-	while (mask < p->n * 2)
-		mask *= 2;
-	last = calloc(mask, sizeof(*last));
-	mask--;
-	if (!last)
-		return vc_nomem(err, "the pattern of a recording");
-	for (size_t i = from; i < p->n; i++) {
-		size_t k = (size_t)(p->word[i] * 0x9e3779b97f4a7c15u >> 32) &
-			   mask; /* 2^64 / golden ratio */
+	for (size_t i = from; room && i < p->n; i++) {
+		const uint64_t *at = vc_map_get(&last, p->word[i]);
 
-		while (last[k] && p->word[last[k] - 1] != p->word[i])
-			k = (k + 1) & mask;
-		before[i] = last[k];
-		last[k] = (uint32_t)i + 1;
+		before[i] = at ? (uint32_t)*at : 0;
+		room = vc_map_put(&last, p->word[i], i + 1);
 	}
-	free(last);
-	return VC_OK;
+	vc_map_fini(&last);
+	return room ? VC_OK : vc_nomem(err, "the pattern of a recording");
 }
 
 /* The most frequent distances between equal moments. */

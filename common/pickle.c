@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "common/vec.h"
 
 #define STACK_MAX ((size_t)1 << 25) /* a list of so many events written in one batch still fits */
 #define MARKS_MAX 4096              /* open containers inside each other */
@@ -78,16 +79,10 @@ static uint64_t little(const uint8_t *p, size_t n)
 
 static int push_slowly(struct machine *m, struct vc_pickle_value v)
 {
-	size_t cap = m->cap ? m->cap * 2 : 1024;
-	struct vc_pickle_value *bigger;
-
-	if (cap > STACK_MAX)
+	if (m->n == STACK_MAX)
 		return bad(m, "too many unfinished values");
-	bigger = realloc(m->stack, cap * sizeof(*bigger));
-	if (!bigger)
+	if (!vc_vec_room(m->stack, m->cap, m->n + 1))
 		return vc_nomem(m->err, "reading the pickle");
-	m->stack = bigger;
-	m->cap = cap;
 	m->stack[m->n++] = v;
 	return 0;
 }
@@ -123,17 +118,10 @@ static int has(struct machine *m, size_t n)
 
 static int push_mark(struct machine *m)
 {
-	size_t cap = m->mark_cap ? m->mark_cap * 2 : 64, *bigger;
-
 	if (m->marks == MARKS_MAX)
 		return bad(m, "nested too deeply");
-	if (m->marks == m->mark_cap) {
-		bigger = realloc(m->mark, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(m->err, "reading the pickle");
-		m->mark = bigger;
-		m->mark_cap = cap;
-	}
+	if (!vc_vec_room(m->mark, m->mark_cap, m->marks + 1))
+		return vc_nomem(m->err, "reading the pickle");
 	m->mark[m->marks++] = m->n;
 	return 0;
 }
@@ -150,23 +138,13 @@ static int pop_mark(struct machine *m, size_t *from)
 static int memo_put(struct machine *m, uint64_t at)
 {
 	const struct vc_pickle_value *v;
-	size_t cap = m->memo_cap ? m->memo_cap : 1024;
-	uint64_t *bigger;
 
 	if (has(m, 1))
 		return VC_EFORMAT;
 	if (at > 2 * (uint64_t)m->memos + 1024)
 		return bad(m, "a memo number out of all proportion");
-	while (at >= cap)
-		cap *= 2;
-	if (cap != m->memo_cap) {
-		bigger = realloc(m->memo, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(m->err, "the pickle's memo");
-		memset(bigger + m->memo_cap, 0, (cap - m->memo_cap) * sizeof(*bigger));
-		m->memo = bigger;
-		m->memo_cap = cap;
-	}
+	if (!vc_vec_zeroed(m->memo, m->memo_cap, at + 1))
+		return vc_nomem(m->err, "the pickle's memo");
 	v = &m->stack[m->n - 1];
 	if (v->type >= VC_PV_TEXT)
 		m->memo[at] = (uint64_t)v->type << 56 | v->ref;
@@ -237,10 +215,7 @@ static int fill_marked(struct machine *m, uint32_t type)
 static int gather(struct machine *m, size_t from, uint32_t type)
 {
 	size_t n = m->n - from;
-	int rc = push_new(m, type);
-
-	if (rc)
-		return rc;
+	VC_TRY(push_new(m, type));
 	if (n) { /* the container goes below its items */
 		struct vc_pickle_value c = m->stack[m->n - 1];
 
@@ -279,17 +254,14 @@ static int push_text(struct machine *m, const char *s, size_t n)
 static int counted_text(struct machine *m, size_t width)
 {
 	uint64_t len;
-	int rc = need(m, width);
-
-	if (rc)
-		return rc;
+	VC_TRY(need(m, width));
 	len = little(m->p, width);
 	if (len > TEXT_MAX)
 		return vc_fail(m->err, VC_EFORMAT,
 			       "damaged pickle at byte %llu: a text claims %llu bytes",
 			       (unsigned long long)offset(m), (unsigned long long)len);
 	m->p += width;
-	rc = need(m, (size_t)len);
+	int rc = need(m, (size_t)len);
 	if (!rc)
 		rc = push_text(m, (const char *)m->p, (size_t)len);
 	m->p += rc ? 0 : len;
@@ -302,17 +274,12 @@ static int counted_int(struct machine *m, size_t width)
 	uint64_t len, v;
 	const uint8_t *p;
 	size_t used;
-	int rc = need(m, width);
-
-	if (rc)
-		return rc;
+	VC_TRY(need(m, width));
 	len = little(m->p, width);
 	if (len > 4096)
 		return bad(m, "a number claims thousands of bytes");
 	m->p += width;
-	rc = need(m, (size_t)len);
-	if (rc)
-		return rc;
+	VC_TRY(need(m, (size_t)len));
 	p = m->p;
 	m->p += len;
 	for (used = (size_t)len; used > 1; used--) /* drop bytes that only repeat the sign */
@@ -330,10 +297,7 @@ static int push_real(struct machine *m)
 {
 	uint64_t bits = 0;
 	struct vc_pickle_value v = { .type = VC_PV_REAL };
-	int rc = need(m, 8);
-
-	if (rc)
-		return rc;
+	VC_TRY(need(m, 8));
 	for (size_t i = 0; i < 8; i++)
 		bits = bits << 8 | m->p[i];
 	m->p += 8;
@@ -345,16 +309,13 @@ static int push_real(struct machine *m)
 static int line(struct machine *m, const char **text, size_t *n)
 {
 	const uint8_t *nl;
-	int rc;
 
 	while (!(nl = m->p < m->end ? memchr(m->p, '\n', (size_t)(m->end - m->p)) : NULL)) {
 		size_t have = (size_t)(m->end - m->p);
 
 		if (have > LINE_MAX_BYTES)
 			return bad(m, "a line without end");
-		rc = need_slowly(m, have + 1);
-		if (rc)
-			return rc;
+		VC_TRY(need_slowly(m, have + 1));
 	}
 	*text = (const char *)m->p;
 	*n = (size_t)(nl - m->p);
@@ -367,10 +328,7 @@ static int line_number(struct machine *m, uint64_t *v)
 	char digits[24], *end;
 	const char *s;
 	size_t n;
-	int rc = line(m, &s, &n);
-
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	if (!n || n >= sizeof(digits))
 		return bad(m, "a number that is none");
 	memcpy(digits, s, n);
@@ -385,10 +343,7 @@ static int line_int(struct machine *m, bool may_be_bool)
 	const char *s;
 	long long v;
 	size_t n;
-	int rc = line(m, &s, &n);
-
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	if (may_be_bool && n == 2 && s[0] == '0' && (s[1] == '0' || s[1] == '1'))
 		return push_plain(m, VC_PV_BOOL, s[1] == '1');
 	if (n && s[n - 1] == 'L')
@@ -410,10 +365,7 @@ static int line_real(struct machine *m)
 	char digits[64], *end;
 	const char *s;
 	size_t n;
-	int rc = line(m, &s, &n);
-
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	if (!n || n >= sizeof(digits))
 		return bad(m, "a number that is none");
 	memcpy(digits, s, n);
@@ -465,10 +417,7 @@ static int line_text(struct machine *m, bool unicode)
 	const char *s;
 	char *copy, *to;
 	size_t n;
-	int rc = line(m, &s, &n);
-
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	if (!unicode) {
 		if (n < 2 || (s[0] != '\'' && s[0] != '"') || s[n - 1] != s[0])
 			return bad(m, "a text without quotes");
@@ -485,7 +434,7 @@ static int line_text(struct machine *m, bool unicode)
 		else
 			to += vc_utf8_put((uint8_t)s[i++], to);
 	}
-	rc = push_text(m, copy, (size_t)(to - copy));
+	int rc = push_text(m, copy, (size_t)(to - copy));
 	free(copy);
 	return rc;
 }
@@ -516,14 +465,9 @@ static int refuse_global(struct machine *m)
 	uint64_t at = offset(m) - 1;
 	const char *s;
 	size_t n;
-	int rc = line(m, &s, &n);
-
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	printable(s, n, module, sizeof(module));
-	rc = line(m, &s, &n);
-	if (rc)
-		return rc;
+	VC_TRY(line(m, &s, &n));
 	return refuse_name(m, module, printable(s, n, name, sizeof(name)), at);
 }
 
@@ -570,10 +514,7 @@ static int refused(struct machine *m, uint8_t op)
 
 static inline int take(struct machine *m, size_t n, uint64_t *v)
 {
-	int rc = need(m, n);
-
-	if (rc)
-		return rc;
+	VC_TRY(need(m, n));
 	*v = little(m->p, n);
 	m->p += n;
 	return 0;

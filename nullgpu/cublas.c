@@ -21,58 +21,15 @@ VC_API(int, cublasCreate_v2, struct blas **h)
 	return *h ? 0 : CUBLAS_ALLOC_FAILED;
 }
 
-VC_API(int, cublasDestroy_v2, struct blas *h)
-{
-	free(h);
-	return 0;
-}
-
-VC_API(int, cublasSetStream_v2, struct blas *h, void *stream)
-{
-	h->stream = stream;
-	return 0;
-}
-
-VC_API(int, cublasGetStream_v2, struct blas *h, void **stream)
-{
-	*stream = h->stream;
-	return 0;
-}
-
-VC_API(int, cublasGetMathMode, struct blas *h, int *mode)
-{
-	*mode = h->math_mode;
-	return 0;
-}
-
-VC_API(int, cublasSetMathMode, struct blas *h, int mode)
-{
-	h->math_mode = mode;
-	return 0;
-}
-
-VC_API(int, cublasGetPointerMode_v2, struct blas *h, int *mode)
-{
-	*mode = h->pointer_mode;
-	return 0;
-}
-
-VC_API(int, cublasSetPointerMode_v2, struct blas *h, int mode)
-{
-	h->pointer_mode = mode;
-	return 0;
-}
-
-VC_API(int, cublasSetWorkspace_v2, struct blas *h, void *workspace, size_t size)
-{
-	return 0;
-}
-
-VC_API(int, cublasGetVersion_v2, struct blas *h, int *v)
-{
-	*v = CUBLAS_VERSION;
-	return 0;
-}
+VC_API_DOES(cublasDestroy_v2, (struct blas *h), free(h))
+VC_API_DOES(cublasSetStream_v2, (struct blas *h, void *stream), h->stream = stream)
+VC_API_DOES(cublasGetStream_v2, (struct blas *h, void **stream), *stream = h->stream)
+VC_API_DOES(cublasGetMathMode, (struct blas *h, int *mode), *mode = h->math_mode)
+VC_API_DOES(cublasSetMathMode, (struct blas *h, int mode), h->math_mode = mode)
+VC_API_DOES(cublasGetPointerMode_v2, (struct blas *h, int *mode), *mode = h->pointer_mode)
+VC_API_DOES(cublasSetPointerMode_v2, (struct blas *h, int mode), h->pointer_mode = mode)
+VC_API_RETURNS(cublasSetWorkspace_v2, (struct blas *h, void *workspace, size_t size), 0)
+VC_API_DOES(cublasGetVersion_v2, (struct blas *h, int *v), *v = CUBLAS_VERSION)
 
 VC_API(const char *, cublasGetStatusString, int status)
 {
@@ -98,17 +55,12 @@ static int product(struct blas *h, const char *name, double m, double n, double 
 	return vc_null_library_work(name, h->stream, bytes, 2 * batch * m * n * k);
 }
 
-VC_API(int, cublasGemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
-       const void *a, int a_type)
-{
-	return product(h, "cublas_gemm", m, n, k, 1, width_of(a_type));
-}
-
-VC_API(int, cublasSgemmEx, struct blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
-       const void *a, int a_type)
-{
-	return product(h, "cublas_gemm", m, n, k, 1, width_of(a_type));
-}
+VC_API_RETURNS(cublasGemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
+       const void *alpha, const void *a, int a_type),
+	product(h, "cublas_gemm", m, n, k, 1, width_of(a_type)))
+VC_API_RETURNS(cublasSgemmEx, (struct blas *h, int ta, int tb, int m, int n, int k,
+       const void *alpha, const void *a, int a_type),
+	product(h, "cublas_gemm", m, n, k, 1, width_of(a_type)))
 
 VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, int n, int k,
        const void *alpha, const void *a, int a_type, int lda, long stride_a, const void *b,

@@ -25,27 +25,10 @@ VC_API(size_t, cublasLtGetVersion, void)
 	return CUBLAS_VERSION;
 }
 
-VC_API(int, cublasLtCreate, void **h)
-{
-	return new_object(h, 8);
-}
-
-VC_API(int, cublasLtDestroy, void *h)
-{
-	free(h);
-	return 0;
-}
-
-VC_API(int, cublasLtMatmulDescCreate, void **d, int compute, int scale)
-{
-	return new_object(d, 8);
-}
-
-VC_API(int, cublasLtMatmulDescDestroy, void *d)
-{
-	free(d);
-	return 0;
-}
+VC_API_RETURNS(cublasLtCreate, (void **h), new_object(h, 8))
+VC_API_DOES(cublasLtDestroy, (void *h), free(h))
+VC_API_RETURNS(cublasLtMatmulDescCreate, (void **d, int compute, int scale), new_object(d, 8))
+VC_API_DOES(cublasLtMatmulDescDestroy, (void *d), free(d))
 
 VC_API(int, cublasLtMatrixLayoutCreate, struct layout **l, int type, uint64_t rows,
        uint64_t columns, int64_t leading)
@@ -57,11 +40,7 @@ VC_API(int, cublasLtMatrixLayoutCreate, struct layout **l, int type, uint64_t ro
 	return 0;
 }
 
-VC_API(int, cublasLtMatrixLayoutDestroy, void *l)
-{
-	free(l);
-	return 0;
-}
+VC_API_DOES(cublasLtMatrixLayoutDestroy, (void *l), free(l))
 
 VC_API(int, cublasLtMatrixLayoutSetAttribute, struct layout *l, int attribute, const void *v,
        size_t size)
@@ -71,16 +50,8 @@ VC_API(int, cublasLtMatrixLayoutSetAttribute, struct layout *l, int attribute, c
 	return 0;
 }
 
-VC_API(int, cublasLtMatmulPreferenceCreate, void **p)
-{
-	return new_object(p, 8);
-}
-
-VC_API(int, cublasLtMatmulPreferenceDestroy, void *p)
-{
-	free(p);
-	return 0;
-}
+VC_API_RETURNS(cublasLtMatmulPreferenceCreate, (void **p), new_object(p, 8))
+VC_API_DOES(cublasLtMatmulPreferenceDestroy, (void *p), free(p))
 
 /* cublasLtMatmulHeuristicResult_t: 64 bytes of algorithm, workspace, status, waves, reserved */
 struct heuristic {

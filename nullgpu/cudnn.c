@@ -58,23 +58,9 @@ VC_API(int, cudnnCreate, struct handle **h)
 	return *h ? 0 : VC_CUDNN_NOMEM;
 }
 
-VC_API(int, cudnnDestroy, struct handle *h)
-{
-	free(h);
-	return 0;
-}
-
-VC_API(int, cudnnSetStream, struct handle *h, void *stream)
-{
-	h->stream = stream;
-	return 0;
-}
-
-VC_API(int, cudnnGetStream, struct handle *h, void **stream)
-{
-	*stream = h->stream;
-	return 0;
-}
+VC_API_DOES(cudnnDestroy, (struct handle *h), free(h))
+VC_API_DOES(cudnnSetStream, (struct handle *h, void *stream), h->stream = stream)
+VC_API_DOES(cudnnGetStream, (struct handle *h, void **stream), *stream = h->stream)
 
 /* ---- descriptors ---- */
 

@@ -228,15 +228,8 @@ VC_API(int, cudnnBackendDestroyDescriptor, struct descriptor *d)
 	return 0;
 }
 
-VC_API(int, cudnnBackendInitialize, struct descriptor *d)
-{
-	return 0;
-}
-
-VC_API(int, cudnnBackendFinalize, struct descriptor *d)
-{
-	return 0;
-}
+VC_API_RETURNS(cudnnBackendInitialize, (struct descriptor *d), 0)
+VC_API_RETURNS(cudnnBackendFinalize, (struct descriptor *d), 0)
 
 VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, int64_t count,
        const void *value)

@@ -26,11 +26,7 @@ VC_API(int, cudnnCreateRNNDescriptor, struct rnn **out)
 	return *out ? 0 : VC_CUDNN_NOMEM;
 }
 
-VC_API(int, cudnnDestroyRNNDescriptor, struct rnn *r)
-{
-	free(r);
-	return 0;
-}
+VC_API_DOES(cudnnDestroyRNNDescriptor, (struct rnn *r), free(r))
 
 VC_API(int, cudnnSetRNNDescriptor_v8, struct rnn *r, int algorithm, int cell, int bias,
        int direction, int input_mode, int type, int precision, int math, int input, int hidden,
@@ -47,11 +43,7 @@ VC_API(int, cudnnCreateRNNDataDescriptor, struct data **out)
 	return *out ? 0 : VC_CUDNN_NOMEM;
 }
 
-VC_API(int, cudnnDestroyRNNDataDescriptor, struct data *d)
-{
-	free(d);
-	return 0;
-}
+VC_API_DOES(cudnnDestroyRNNDataDescriptor, (struct data *d), free(d))
 
 VC_API(int, cudnnSetRNNDataDescriptor, struct data *d, int type, int layout, int steps, int batch,
        int vector, const int *lengths, void *padding)

@@ -19,6 +19,7 @@
  * row with the answer it got: the list of shapes to be recorded on a card. */
 #define _GNU_SOURCE /* dladdr */
 #include "nullgpu/cudnn_workspace.h"
+#include "common/vec.h"
 #include "nullgpu/usage.h"
 
 #include <dlfcn.h>
@@ -81,14 +82,8 @@ static void read_table(const char *path)
 		line[strcspn(line, "#")] = 0;
 		if (!line[strspn(line, " \t\r\n")])
 			continue;
-		if (n_rows == room) {
-			size_t more = room ? 2 * room : 256;
-			struct row *bigger = realloc(rows, more * sizeof *rows);
-			if (!bigger)
-				break;
-			rows = bigger;
-			room = more;
-		}
+		if (!vc_vec_room(rows, room, n_rows + 1))
+			break;
 		if (read_row(line, &rows[n_rows]))
 			n_rows++;
 		else
@@ -115,8 +110,7 @@ static void read_tables(void)
 	read_table(path);
 	Dl_info self; /* through the link in the private folder to where the library really is */
 	char *real = dladdr((void *)(uintptr_t)vc_cudnn_plans, &self) ?
-			     realpath(self.dli_fname, NULL) :
-			     NULL;
+			     realpath(self.dli_fname, NULL) : NULL;
 	if (real && strrchr(real, '/')) {
 		*strrchr(real, '/') = 0;
 		snprintf(path, sizeof path, "%s/vcnull-workspaces.txt", real);

@@ -26,11 +26,9 @@ VC_API(int, cusparseCreateCsr, void **out, int64_t rows, int64_t columns, int64_
 	return make(out, rows, values);
 }
 
-VC_API(int, cusparseCreateCoo, void **out, int64_t rows, int64_t columns, int64_t values,
-       void *row_indices, void *column_indices, void *data, int index_type, int base, int type)
-{
-	return make(out, rows, values);
-}
+VC_API_RETURNS(cusparseCreateCoo, (void **out, int64_t rows, int64_t columns, int64_t values,
+       void *row_indices, void *column_indices, void *data, int index_type, int base, int type),
+	make(out, rows, values))
 
 void vc_cusparse_scratch(const char *name)
 {

@@ -41,11 +41,7 @@ VC_API(int, cuInit, unsigned flags)
 	return vc_null_card()->devices ? 0 : VC_NULL_NODEVICE;
 }
 
-VC_API(int, cuDriverGetVersion, int *v)
-{
-	*v = DRIVER_VERSION;
-	return 0;
-}
+VC_API_DOES(cuDriverGetVersion, (int *v), *v = DRIVER_VERSION)
 
 VC_API(int, cuDeviceGet, int *device, int ordinal)
 {
@@ -55,17 +51,9 @@ VC_API(int, cuDeviceGet, int *device, int ordinal)
 	return 0;
 }
 
-VC_API(int, cuDeviceGetCount, int *n)
-{
-	*n = vc_null_card()->devices;
-	return 0;
-}
-
-VC_API(int, cuDeviceGetName, char *s, int n, int device)
-{
-	snprintf(s, (size_t)n, "%s", vc_null_card()->name);
-	return 0;
-}
+VC_API_DOES(cuDeviceGetCount, (int *n), *n = vc_null_card()->devices)
+VC_API_DOES(cuDeviceGetName, (char *s, int n, int device),
+	snprintf(s, (size_t)n, "%s", vc_null_card()->name))
 
 VC_API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
 {
@@ -74,11 +62,8 @@ VC_API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
 	return 0;
 }
 
-VC_API(int, cuDeviceGetAttribute, int *v, int attribute, int device)
-{
-	*v = vc_null_attribute(attribute, device);
-	return 0;
-}
+VC_API_DOES(cuDeviceGetAttribute, (int *v, int attribute, int device),
+	*v = vc_null_attribute(attribute, device))
 
 VC_API(int, cuDeviceComputeCapability, int *major, int *minor, int device)
 {
@@ -94,30 +79,14 @@ VC_API(int, cuDeviceGetUuid_v2, char *uuid, int device)
 	return 0;
 }
 
-VC_API(int, cuDeviceGetUuid, char *uuid, int device)
-{
-	return cuDeviceGetUuid_v2(uuid, device);
-}
-
-VC_API(int, cuDeviceGetPCIBusId, char *s, int n, int device)
-{
-	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1);
-	return 0;
-}
-
-VC_API(int, cuDeviceCanAccessPeer, int *yes, int a, int b)
-{
-	*yes = a != b;
-	return 0;
-}
+VC_API_RETURNS(cuDeviceGetUuid, (char *uuid, int device), cuDeviceGetUuid_v2(uuid, device))
+VC_API_DOES(cuDeviceGetPCIBusId, (char *s, int n, int device),
+	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1))
+VC_API_DOES(cuDeviceCanAccessPeer, (int *yes, int a, int b), *yes = a != b)
 
 /* ---- contexts: only primary ones ---- */
 
-VC_API(int, cuDevicePrimaryCtxRetain, void **context, int device)
-{
-	*context = context_of(device);
-	return 0;
-}
+VC_API_DOES(cuDevicePrimaryCtxRetain, (void **context, int device), *context = context_of(device))
 
 VC_API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 {
@@ -128,16 +97,8 @@ VC_API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active
 	return 0;
 }
 
-VC_API(int, cuDevicePrimaryCtxRelease_v2, int device)
-{
-	return 0;
-}
-
-VC_API(int, cuCtxGetCurrent, void **context)
-{
-	*context = context_of(vc_null_current());
-	return 0;
-}
+VC_API_RETURNS(cuDevicePrimaryCtxRelease_v2, (int device), 0)
+VC_API_DOES(cuCtxGetCurrent, (void **context), *context = context_of(vc_null_current()))
 
 VC_API(int, cuCtxSetCurrent, void *context)
 {
@@ -165,11 +126,7 @@ VC_API(int, cuCtxPopCurrent_v2, void **context)
 	return 0;
 }
 
-VC_API(int, cuCtxGetDevice, int *device)
-{
-	*device = vc_null_current();
-	return 0;
-}
+VC_API_DOES(cuCtxGetDevice, (int *device), *device = vc_null_current())
 
 VC_API(int, cuCtxCreate_v2, void **context, unsigned flags, int device)
 {
@@ -178,50 +135,21 @@ VC_API(int, cuCtxCreate_v2, void **context, unsigned flags, int device)
 	return 0;
 }
 
-VC_API(int, cuCtxGetApiVersion, void *context, unsigned *v)
-{
-	*v = 3020;
-	return 0;
-}
-
-VC_API(int, cuCtxSynchronize, void)
-{
-	return vc_null_device_sync(vc_null_current());
-}
+VC_API_DOES(cuCtxGetApiVersion, (void *context, unsigned *v), *v = 3020)
+VC_API_RETURNS(cuCtxSynchronize, (void), vc_null_device_sync(vc_null_current()))
 
 /* ---- modules and kernels: a function handle is the copy of its name ---- */
 
-VC_API(int, cuModuleLoadData, void **m, const void *image)
-{
-	*m = &module;
-	return 0;
-}
-
-VC_API(int, cuModuleLoadDataEx, void **m, const void *image, unsigned n, void *options, void *v)
-{
-	return cuModuleLoadData(m, image);
-}
-
-VC_API(int, cuModuleLoad, void **m, const char *path)
-{
-	return cuModuleLoadData(m, path);
-}
-
-VC_API(int, cuModuleUnload, void *m)
-{
-	return 0;
-}
-
-VC_API(int, cuLibraryLoadData, void **lib, const void *code, void *jit, void *jit_values,
-       unsigned n_jit, void *options, void *values, unsigned n)
-{
-	return cuModuleLoadData(lib, code);
-}
-
-VC_API(int, cuLibraryUnload, void *lib)
-{
-	return 0;
-}
+VC_API_DOES(cuModuleLoadData, (void **m, const void *image), *m = &module)
+VC_API_RETURNS(cuModuleLoadDataEx, (void **m, const void *image, unsigned n, void *options,
+       void *v),
+	cuModuleLoadData(m, image))
+VC_API_RETURNS(cuModuleLoad, (void **m, const char *path), cuModuleLoadData(m, path))
+VC_API_RETURNS(cuModuleUnload, (void *m), 0)
+VC_API_RETURNS(cuLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
+       unsigned n_jit, void *options, void *values, unsigned n),
+	cuModuleLoadData(lib, code))
+VC_API_RETURNS(cuLibraryUnload, (void *lib), 0)
 
 /* Kept for the life of the process: modules are loaded a few hundred times at most. */
 VC_API(int, cuModuleGetFunction, void **f, void *m, const char *name)
@@ -234,16 +162,9 @@ VC_API(int, cuModuleGetFunction, void **f, void *m, const char *name)
 	return 0;
 }
 
-VC_API(int, cuLibraryGetKernel, void **f, void *lib, const char *name)
-{
-	return cuModuleGetFunction(f, lib, name);
-}
-
-VC_API(int, cuKernelGetFunction, void **f, void *kernel)
-{
-	*f = kernel;
-	return 0;
-}
+VC_API_RETURNS(cuLibraryGetKernel, (void **f, void *lib, const char *name),
+	cuModuleGetFunction(f, lib, name))
+VC_API_DOES(cuKernelGetFunction, (void **f, void *kernel), *f = kernel)
 
 VC_API(int, cuModuleGetGlobal_v2, uint64_t *p, size_t *n, void *m, const char *name)
 {
@@ -262,26 +183,11 @@ VC_API(int, cuFuncGetAttribute, int *v, int attribute, void *f)
 	return 0;
 }
 
-VC_API(int, cuKernelGetAttribute, int *v, int attribute, void *f, int device)
-{
-	return cuFuncGetAttribute(v, attribute, f);
-}
-
-VC_API(int, cuFuncGetName, const char **name, void *f)
-{
-	*name = f;
-	return 0;
-}
-
-VC_API(int, cuFuncSetAttribute, void *f, int attribute, int v)
-{
-	return 0;
-}
-
-VC_API(int, cuFuncSetCacheConfig, void *f, int config)
-{
-	return 0;
-}
+VC_API_RETURNS(cuKernelGetAttribute, (int *v, int attribute, void *f, int device),
+	cuFuncGetAttribute(v, attribute, f))
+VC_API_DOES(cuFuncGetName, (const char **name, void *f), *name = f)
+VC_API_RETURNS(cuFuncSetAttribute, (void *f, int attribute, int v), 0)
+VC_API_RETURNS(cuFuncSetCacheConfig, (void *f, int config), 0)
 
 VC_API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, void *f, int threads, size_t s)
 {
@@ -292,11 +198,8 @@ VC_API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, void *f, int th
 	return 0;
 }
 
-VC_API(int, cuOccupancyMaxActiveClusters, int *n, void *f, const void *config)
-{
-	*n = vc_null_card()->sms / 8;
-	return 0;
-}
+VC_API_DOES(cuOccupancyMaxActiveClusters, (int *n, void *f, const void *config),
+	*n = vc_null_card()->sms / 8)
 
 VC_API(int, cuLaunchKernel, void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
        unsigned by, unsigned bz, unsigned shared, void *stream, void **args, void **extra)
@@ -317,22 +220,12 @@ VC_API(int, cuLaunchKernelEx, const struct launch_config *c, void *f, void **arg
 			      c->block[2], c->shared, c->stream, args, extra);
 }
 
-VC_API(int, cuLaunchCooperativeKernel, void *f, unsigned gx, unsigned gy, unsigned gz,
-       unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **args)
-{
-	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, args, NULL);
-}
-
-VC_API(int, cuLaunchHostFunc, void *stream, void (*fn)(void *), void *arg)
-{
-	return vc_null_host_call(stream, fn, arg);
-}
-
-VC_API(int, cuTensorMapEncodeTiled, void *map)
-{
-	memset(map, 0, 128);
-	return 0;
-}
+VC_API_RETURNS(cuLaunchCooperativeKernel, (void *f, unsigned gx, unsigned gy, unsigned gz,
+       unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **args),
+	cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, args, NULL))
+VC_API_RETURNS(cuLaunchHostFunc, (void *stream, void (*fn)(void *), void *arg),
+	vc_null_host_call(stream, fn, arg))
+VC_API_DOES(cuTensorMapEncodeTiled, (void *map), memset(map, 0, 128))
 
 /* ---- streams and events ---- */
 
@@ -342,42 +235,17 @@ VC_API(int, cuStreamCreateWithPriority, void **stream, unsigned flags, int prior
 	return *stream ? 0 : VC_NULL_MEMORY;
 }
 
-VC_API(int, cuStreamCreate, void **stream, unsigned flags)
-{
-	return cuStreamCreateWithPriority(stream, flags, 0);
-}
-
-VC_API(int, cuStreamDestroy_v2, void *stream)
-{
-	return vc_null_stream_free(stream);
-}
-
-VC_API(int, cuStreamQuery, void *stream)
-{
-	return vc_null_stream_query(stream);
-}
-
-VC_API(int, cuStreamSynchronize, void *stream)
-{
-	return vc_null_stream_sync(stream);
-}
-
-VC_API(int, cuStreamWaitEvent, void *stream, void *event, unsigned flags)
-{
-	return vc_null_stream_wait(stream, event);
-}
-
-VC_API(int, cuStreamIsCapturing, void *stream, int *status)
-{
-	*status = vc_null_stream(stream)->capture != 0;
-	return 0;
-}
-
-VC_API(int, cuStreamGetCtx, void *stream, void **context)
-{
-	*context = context_of(vc_null_stream(stream)->device);
-	return 0;
-}
+VC_API_RETURNS(cuStreamCreate, (void **stream, unsigned flags),
+	cuStreamCreateWithPriority(stream, flags, 0))
+VC_API_RETURNS(cuStreamDestroy_v2, (void *stream), vc_null_stream_free(stream))
+VC_API_RETURNS(cuStreamQuery, (void *stream), vc_null_stream_query(stream))
+VC_API_RETURNS(cuStreamSynchronize, (void *stream), vc_null_stream_sync(stream))
+VC_API_RETURNS(cuStreamWaitEvent, (void *stream, void *event, unsigned flags),
+	vc_null_stream_wait(stream, event))
+VC_API_DOES(cuStreamIsCapturing, (void *stream, int *status),
+	*status = vc_null_stream(stream)->capture != 0)
+VC_API_DOES(cuStreamGetCtx, (void *stream, void **context),
+	*context = context_of(vc_null_stream(stream)->device))
 
 VC_API(int, cuStreamWriteValue32_v2, void *stream, uint64_t at, uint32_t v, unsigned flags)
 {
@@ -387,10 +255,8 @@ VC_API(int, cuStreamWriteValue32_v2, void *stream, uint64_t at, uint32_t v, unsi
 	return 0;
 }
 
-VC_API(int, cuStreamWriteValue32, void *stream, uint64_t at, uint32_t v, unsigned flags)
-{
-	return cuStreamWriteValue32_v2(stream, at, v, flags);
-}
+VC_API_RETURNS(cuStreamWriteValue32, (void *stream, uint64_t at, uint32_t v, unsigned flags),
+	cuStreamWriteValue32_v2(stream, at, v, flags))
 
 VC_API(int, cuEventCreate, void **event, unsigned flags)
 {
@@ -398,30 +264,11 @@ VC_API(int, cuEventCreate, void **event, unsigned flags)
 	return *event ? 0 : VC_NULL_MEMORY;
 }
 
-VC_API(int, cuEventRecord, void *event, void *stream)
-{
-	return vc_null_event_record(event, stream);
-}
-
-VC_API(int, cuEventQuery, void *event)
-{
-	return vc_null_event_query(event);
-}
-
-VC_API(int, cuEventSynchronize, void *event)
-{
-	return vc_null_event_sync(event);
-}
-
-VC_API(int, cuEventElapsedTime, float *ms, void *a, void *b)
-{
-	return vc_null_event_elapsed(a, b, ms);
-}
-
-VC_API(int, cuEventDestroy_v2, void *event)
-{
-	return vc_null_event_free(event);
-}
+VC_API_RETURNS(cuEventRecord, (void *event, void *stream), vc_null_event_record(event, stream))
+VC_API_RETURNS(cuEventQuery, (void *event), vc_null_event_query(event))
+VC_API_RETURNS(cuEventSynchronize, (void *event), vc_null_event_sync(event))
+VC_API_RETURNS(cuEventElapsedTime, (float *ms, void *a, void *b), vc_null_event_elapsed(a, b, ms))
+VC_API_RETURNS(cuEventDestroy_v2, (void *event), vc_null_event_free(event))
 
 /* ---- errors and entry points ---- */
 
@@ -472,7 +319,5 @@ VC_API(int, cuGetProcAddress_v2, const char *name, void **f, int version, uint64
 	return *f ? 0 : VC_NULL_NOTFOUND;
 }
 
-VC_API(int, cuGetProcAddress, const char *name, void **f, int version, uint64_t flags)
-{
-	return cuGetProcAddress_v2(name, f, version, flags, NULL);
-}
+VC_API_RETURNS(cuGetProcAddress, (const char *name, void **f, int version, uint64_t flags),
+	cuGetProcAddress_v2(name, f, version, flags, NULL))

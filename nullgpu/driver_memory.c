@@ -30,20 +30,11 @@ VC_API(int, cuMemFree_v2, uint64_t p)
 	TOLD(CB_MEM_FREE, &params, vc_null_free(p));
 }
 
-VC_API(int, cuMemAllocAsync, uint64_t *p, size_t n, void *stream)
-{
-	return vc_null_alloc(vc_null_current(), n, p);
-}
-
-VC_API(int, cuMemFreeAsync, uint64_t p, void *stream)
-{
-	return vc_null_free(p);
-}
-
-VC_API(int, cuMemAllocManaged, uint64_t *p, size_t n, unsigned flags)
-{
-	return vc_null_alloc(vc_null_current(), n, p);
-}
+VC_API_RETURNS(cuMemAllocAsync, (uint64_t *p, size_t n, void *stream),
+	vc_null_alloc(vc_null_current(), n, p))
+VC_API_RETURNS(cuMemFreeAsync, (uint64_t p, void *stream), vc_null_free(p))
+VC_API_RETURNS(cuMemAllocManaged, (uint64_t *p, size_t n, unsigned flags),
+	vc_null_alloc(vc_null_current(), n, p))
 
 VC_API(int, cuMemAllocPitch_v2, uint64_t *p, size_t *pitch, size_t width, size_t height,
        unsigned element)
@@ -52,42 +43,15 @@ VC_API(int, cuMemAllocPitch_v2, uint64_t *p, size_t *pitch, size_t width, size_t
 	return vc_null_alloc(vc_null_current(), *pitch * height, p);
 }
 
-VC_API(int, cuMemAllocHost_v2, void **p, size_t n)
-{
-	return vc_null_host_alloc(n, p);
-}
-
-VC_API(int, cuMemHostAlloc, void **p, size_t n, unsigned flags)
-{
-	return vc_null_host_alloc(n, p);
-}
-
-VC_API(int, cuMemFreeHost, void *p)
-{
-	return vc_null_host_free(p);
-}
-
-VC_API(int, cuMemHostRegister_v2, void *p, size_t n, unsigned flags)
-{
-	return vc_null_host_register(p, n);
-}
-
-VC_API(int, cuMemHostUnregister, void *p)
-{
-	return vc_null_host_unregister(p);
-}
-
-VC_API(int, cuMemHostGetDevicePointer_v2, uint64_t *d, void *p, unsigned flags)
-{
-	*d = (uint64_t)p;
-	return 0;
-}
-
-VC_API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
-{
-	vc_null_meminfo(vc_null_current(), __builtin_return_address(0), free_bytes, total);
-	return 0;
-}
+VC_API_RETURNS(cuMemAllocHost_v2, (void **p, size_t n), vc_null_host_alloc(n, p))
+VC_API_RETURNS(cuMemHostAlloc, (void **p, size_t n, unsigned flags), vc_null_host_alloc(n, p))
+VC_API_RETURNS(cuMemFreeHost, (void *p), vc_null_host_free(p))
+VC_API_RETURNS(cuMemHostRegister_v2, (void *p, size_t n, unsigned flags),
+	vc_null_host_register(p, n))
+VC_API_RETURNS(cuMemHostUnregister, (void *p), vc_null_host_unregister(p))
+VC_API_DOES(cuMemHostGetDevicePointer_v2, (uint64_t *d, void *p, unsigned flags), *d = (uint64_t)p)
+VC_API_DOES(cuMemGetInfo_v2, (size_t *free_bytes, size_t *total),
+	vc_null_meminfo(vc_null_current(), __builtin_return_address(0), free_bytes, total))
 
 VC_API(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *size, uint64_t p)
 {
@@ -112,45 +76,20 @@ static int copy(uint64_t to, uint64_t from, size_t n, void *stream)
 	return 0;
 }
 
-VC_API(int, cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t n)
-{
-	return copy(to, (uint64_t)from, n, NULL);
-}
-
-VC_API(int, cuMemcpyDtoH_v2, void *to, uint64_t from, size_t n)
-{
-	return copy((uint64_t)to, from, n, NULL);
-}
-
-VC_API(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t n)
-{
-	return copy(to, from, n, NULL);
-}
-
-VC_API(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t n, void *stream)
-{
-	return copy(to, (uint64_t)from, n, stream);
-}
-
-VC_API(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t n, void *stream)
-{
-	return copy((uint64_t)to, from, n, stream);
-}
-
-VC_API(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t n, void *stream)
-{
-	return copy(to, from, n, stream);
-}
-
-VC_API(int, cuMemcpyAsync, uint64_t to, uint64_t from, size_t n, void *stream)
-{
-	return copy(to, from, n, stream);
-}
-
-VC_API(int, cuMemcpy, uint64_t to, uint64_t from, size_t n)
-{
-	return copy(to, from, n, NULL);
-}
+VC_API_RETURNS(cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t n),
+	copy(to, (uint64_t)from, n, NULL))
+VC_API_RETURNS(cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t n),
+	copy((uint64_t)to, from, n, NULL))
+VC_API_RETURNS(cuMemcpyDtoD_v2, (uint64_t to, uint64_t from, size_t n), copy(to, from, n, NULL))
+VC_API_RETURNS(cuMemcpyHtoDAsync_v2, (uint64_t to, const void *from, size_t n, void *stream),
+	copy(to, (uint64_t)from, n, stream))
+VC_API_RETURNS(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t n, void *stream),
+	copy((uint64_t)to, from, n, stream))
+VC_API_RETURNS(cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t n, void *stream),
+	copy(to, from, n, stream))
+VC_API_RETURNS(cuMemcpyAsync, (uint64_t to, uint64_t from, size_t n, void *stream),
+	copy(to, from, n, stream))
+VC_API_RETURNS(cuMemcpy, (uint64_t to, uint64_t from, size_t n), copy(to, from, n, NULL))
 
 static int fill(uint64_t to, const void *value, size_t width, size_t n, void *stream)
 {
@@ -160,35 +99,17 @@ static int fill(uint64_t to, const void *value, size_t width, size_t n, void *st
 	return 0;
 }
 
-VC_API(int, cuMemsetD8_v2, uint64_t to, unsigned char v, size_t n)
-{
-	return fill(to, &v, sizeof v, n, NULL);
-}
-
-VC_API(int, cuMemsetD8Async, uint64_t to, unsigned char v, size_t n, void *stream)
-{
-	return fill(to, &v, sizeof v, n, stream);
-}
-
-VC_API(int, cuMemsetD16_v2, uint64_t to, unsigned short v, size_t n)
-{
-	return fill(to, &v, sizeof v, n, NULL);
-}
-
-VC_API(int, cuMemsetD16Async, uint64_t to, unsigned short v, size_t n, void *stream)
-{
-	return fill(to, &v, sizeof v, n, stream);
-}
-
-VC_API(int, cuMemsetD32_v2, uint64_t to, unsigned v, size_t n)
-{
-	return fill(to, &v, sizeof v, n, NULL);
-}
-
-VC_API(int, cuMemsetD32Async, uint64_t to, unsigned v, size_t n, void *stream)
-{
-	return fill(to, &v, sizeof v, n, stream);
-}
+VC_API_RETURNS(cuMemsetD8_v2, (uint64_t to, unsigned char v, size_t n),
+	fill(to, &v, sizeof v, n, NULL))
+VC_API_RETURNS(cuMemsetD8Async, (uint64_t to, unsigned char v, size_t n, void *stream),
+	fill(to, &v, sizeof v, n, stream))
+VC_API_RETURNS(cuMemsetD16_v2, (uint64_t to, unsigned short v, size_t n),
+	fill(to, &v, sizeof v, n, NULL))
+VC_API_RETURNS(cuMemsetD16Async, (uint64_t to, unsigned short v, size_t n, void *stream),
+	fill(to, &v, sizeof v, n, stream))
+VC_API_RETURNS(cuMemsetD32_v2, (uint64_t to, unsigned v, size_t n), fill(to, &v, sizeof v, n, NULL))
+VC_API_RETURNS(cuMemsetD32Async, (uint64_t to, unsigned v, size_t n, void *stream),
+	fill(to, &v, sizeof v, n, stream))
 
 /* ---- pointers: numbers of CUpointer_attribute ---- */
 
@@ -242,11 +163,8 @@ struct allocation_prop {
 	int type, handle_types, location_type, location;
 };
 
-VC_API(int, cuMemGetAllocationGranularity, size_t *g, const void *prop, int option)
-{
-	*g = 2 * VC_MIB;
-	return 0;
-}
+VC_API_DOES(cuMemGetAllocationGranularity, (size_t *g, const void *prop, int option),
+	*g = 2 * VC_MIB)
 
 VC_API(int, cuMemAddressReserve, uint64_t *p, size_t n, size_t align, uint64_t at, uint64_t flags)
 {
@@ -306,10 +224,8 @@ VC_API(int, cuMemSetAccess, uint64_t p, size_t n, const void *access, size_t cou
 	TOLD(CB_SET_ACCESS, &params, vc_null_owner(p) < 0 ? VC_NULL_INVALID : 0);
 }
 
-VC_API(int, cuMemRetainAllocationHandle, uint64_t *handle, void *p)
-{
-	return vc_null_handle_of((uint64_t)p, handle);
-}
+VC_API_RETURNS(cuMemRetainAllocationHandle, (uint64_t *handle, void *p),
+	vc_null_handle_of((uint64_t)p, handle))
 
 VC_API(int, cuMemGetAllocationPropertiesFromHandle, struct allocation_prop *prop, uint64_t handle)
 {
@@ -320,43 +236,17 @@ VC_API(int, cuMemGetAllocationPropertiesFromHandle, struct allocation_prop *prop
 }
 
 /* No other process can see this device. */
-VC_API(int, cuMemExportToShareableHandle, void *out, uint64_t handle, int type, uint64_t flags)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuMemImportFromShareableHandle, uint64_t *handle, void *in, int type)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuIpcGetMemHandle, void *handle, uint64_t p)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuIpcOpenMemHandle_v2, uint64_t *p, const void *handle, unsigned flags)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuMulticastCreate, uint64_t *handle, const void *prop)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuMulticastAddDevice, uint64_t handle, int device)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuMulticastBindMem, uint64_t handle, size_t at, uint64_t memory, size_t offset,
-       size_t n)
-{
-	return VC_NULL_NOSUP;
-}
-
-VC_API(int, cuMulticastUnbind, uint64_t handle, int device, size_t offset, size_t n)
-{
-	return VC_NULL_NOSUP;
-}
+VC_API_RETURNS(cuMemExportToShareableHandle, (void *out, uint64_t handle, int type, uint64_t flags),
+	VC_NULL_NOSUP)
+VC_API_RETURNS(cuMemImportFromShareableHandle, (uint64_t *handle, void *in, int type),
+	VC_NULL_NOSUP)
+VC_API_RETURNS(cuIpcGetMemHandle, (void *handle, uint64_t p), VC_NULL_NOSUP)
+VC_API_RETURNS(cuIpcOpenMemHandle_v2, (uint64_t *p, const void *handle, unsigned flags),
+	VC_NULL_NOSUP)
+VC_API_RETURNS(cuMulticastCreate, (uint64_t *handle, const void *prop), VC_NULL_NOSUP)
+VC_API_RETURNS(cuMulticastAddDevice, (uint64_t handle, int device), VC_NULL_NOSUP)
+VC_API_RETURNS(cuMulticastBindMem, (uint64_t handle, size_t at, uint64_t memory, size_t offset,
+       size_t n),
+	VC_NULL_NOSUP)
+VC_API_RETURNS(cuMulticastUnbind, (uint64_t handle, int device, size_t offset, size_t n),
+	VC_NULL_NOSUP)

@@ -164,8 +164,7 @@ bool vc_elf_defines(const struct vc_elf *e, const char *name)
 {
 	for (size_t i = 0; i < e->n_symbols; i++) {
 		const char *s = e->symbols[i].st_shndx != SHN_UNDEF ?
-					string(e, e->symbols[i].st_name) :
-					NULL;
+					string(e, e->symbols[i].st_name) : NULL;
 		if (s && strcmp(s, name) == 0)
 			return true;
 	}

@@ -53,22 +53,14 @@ static int open_communicator(struct vc_nccl **out, uint64_t key, int ranks, int 
 	return ranks > 1 ? vc_nccl_charge(c->device, ranks) : 0;
 }
 
-VC_API(int, ncclCommInitRankConfig, struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank,
-       void *config)
-{
-	return open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank);
-}
-
-VC_API(int, ncclCommInitRank, struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank)
-{
-	return open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank);
-}
-
-VC_API(int, ncclCommInitRankScalable, struct vc_nccl **c, int ranks, int rank, int ids,
-       struct vc_nccl_id *id, void *config)
-{
-	return open_communicator(c, vc_exchange_key(1, id, sizeof *id), ranks, rank);
-}
+VC_API_RETURNS(ncclCommInitRankConfig, (struct vc_nccl **c, int ranks, struct vc_nccl_id id,
+       int rank, void *config),
+	open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank))
+VC_API_RETURNS(ncclCommInitRank, (struct vc_nccl **c, int ranks, struct vc_nccl_id id, int rank),
+	open_communicator(c, vc_exchange_key(1, &id, sizeof id), ranks, rank))
+VC_API_RETURNS(ncclCommInitRankScalable, (struct vc_nccl **c, int ranks, int rank, int ids,
+       struct vc_nccl_id *id, void *config),
+	open_communicator(c, vc_exchange_key(1, id, sizeof *id), ranks, rank))
 
 /* Ranks of one process do not wait for each other: they are one thread. */
 VC_API(int, ncclCommInitAll, struct vc_nccl **c, int n, const int *devices)
@@ -140,39 +132,12 @@ static int close_communicator(struct vc_nccl *c)
 	return 0;
 }
 
-VC_API(int, ncclCommDestroy, struct vc_nccl *c)
-{
-	return close_communicator(c);
-}
-
-VC_API(int, ncclCommAbort, struct vc_nccl *c)
-{
-	return close_communicator(c);
-}
-
-VC_API(int, ncclCommGetAsyncError, const struct vc_nccl *c, int *e)
-{
-	*e = 0;
-	return 0;
-}
-
-VC_API(int, ncclCommCount, const struct vc_nccl *c, int *n)
-{
-	*n = c->ranks;
-	return 0;
-}
-
-VC_API(int, ncclCommUserRank, const struct vc_nccl *c, int *n)
-{
-	*n = c->rank;
-	return 0;
-}
-
-VC_API(int, ncclCommCuDevice, const struct vc_nccl *c, int *n)
-{
-	*n = c->device;
-	return 0;
-}
+VC_API_RETURNS(ncclCommDestroy, (struct vc_nccl *c), close_communicator(c))
+VC_API_RETURNS(ncclCommAbort, (struct vc_nccl *c), close_communicator(c))
+VC_API_DOES(ncclCommGetAsyncError, (const struct vc_nccl *c, int *e), *e = 0)
+VC_API_DOES(ncclCommCount, (const struct vc_nccl *c, int *n), *n = c->ranks)
+VC_API_DOES(ncclCommUserRank, (const struct vc_nccl *c, int *n), *n = c->rank)
+VC_API_DOES(ncclCommCuDevice, (const struct vc_nccl *c, int *n), *n = c->device)
 
 VC_API(const char *, ncclGetErrorString, int e)
 {
@@ -192,7 +157,4 @@ VC_API(int, ncclMemAlloc, void **p, size_t n)
 	return rc ? NCCL_CUDA_ERROR : 0;
 }
 
-VC_API(int, ncclMemFree, void *p)
-{
-	return vc_null_free((uint64_t)p) ? NCCL_CUDA_ERROR : 0;
-}
+VC_API_RETURNS(ncclMemFree, (void *p), vc_null_free((uint64_t)p) ? NCCL_CUDA_ERROR : 0)

@@ -204,10 +204,9 @@ VC_API(int, ncclBroadcast, const void *from, void *to, size_t n, int type, int r
 	return work("ncclBroadcast", (double)size, stream);
 }
 
-VC_API(int, ncclBcast, void *data, size_t n, int type, int root, struct vc_nccl *c, void *stream)
-{
-	return ncclBroadcast(data, data, n, type, root, c, stream);
-}
+VC_API_RETURNS(ncclBcast, (void *data, size_t n, int type, int root, struct vc_nccl *c,
+       void *stream),
+	ncclBroadcast(data, data, n, type, root, c, stream))
 
 static void gather(const void *from, char *to, size_t size, int type, struct vc_nccl *c,
 		   void *stream)

@@ -17,6 +17,11 @@
 #define VC_SHARED __attribute__((visibility("default")))
 /* An entry point: prototype and definition in one, since no vendor header is used. */
 #define VC_API(type, name, ...) VC_SHARED type name(__VA_ARGS__); VC_SHARED type name(__VA_ARGS__)
+/* One of a single line: what it returns, or what it does before it returns success. */
+#define VC_API_RETURNS(name, parameters, ...) \
+	VC_SHARED int name parameters; VC_SHARED int name parameters { return __VA_ARGS__; }
+#define VC_API_DOES(name, parameters, ...) \
+	VC_SHARED int name parameters; VC_SHARED int name parameters { __VA_ARGS__; return 0; }
 
 #define VC_NULL_DEVICES 16
 #define VC_MIB (1ull << 20)

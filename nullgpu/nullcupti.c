@@ -292,15 +292,10 @@ static void measure_rate(void)
 static void put_kernel(const struct vc_null_activity *a)
 {
 	struct kernel k = { .kind = g.kind[K_KERNEL] ? K_KERNEL : K_KERNEL_SERIAL,
-			   .start = stamp(a->start),
-			   .end = stamp(a->end),
-			   .completed = stamp(a->end),
-			   .device = a->device,
-			   .context = 1,
-			   .stream = a->stream,
-			   .correlation = a->correlation,
-			   .grid_id = a->correlation,
-			   .dynamic_shared = (int32_t)a->shared };
+		.start = stamp(a->start), .end = stamp(a->end), .completed = stamp(a->end),
+		.device = a->device, .context = 1, .stream = a->stream,
+		.correlation = a->correlation, .grid_id = a->correlation,
+		.dynamic_shared = (int32_t)a->shared };
 	pthread_mutex_lock(&g.lock);
 	k.name = readable(a->name);
 	pthread_mutex_unlock(&g.lock);
@@ -342,17 +337,11 @@ static void on_activity(const struct vc_null_activity *a)
 				     .size = a->pool ? held : 0,
 				     .used = a->pool ? held : 0 });
 	} else if (a->kind == VC_NULL_POOL && g.kind[K_POOL]) {
-		put(&(struct pool){ .kind = K_POOL,
-				   .operation = (uint32_t)a->memory,
-				   .type = 1,
-				   .correlation = a->correlation,
-				   .process = (uint32_t)getpid(),
-				   .device = a->device,
-				   .keep = a->keep,
-				   .address = a->pool ? a->pool : a->address,
-				   .size = a->size,
-				   .used = a->size,
-				   .timestamp = stamp(a->start) });
+		put(&(struct pool){ .kind = K_POOL, .operation = (uint32_t)a->memory, .type = 1,
+			.correlation = a->correlation, .process = (uint32_t)getpid(),
+			.device = a->device, .keep = a->keep, .address = a->pool ? a->pool :
+			a->address, .size = a->size, .used = a->size,
+			.timestamp = stamp(a->start) });
 	}
 }
 
@@ -389,11 +378,7 @@ VC_API(int, cuptiGetResultString, int e, const char **s)
 	return 0;
 }
 
-VC_API(int, cuptiGetTimestamp, uint64_t *t)
-{
-	*t = stamp(vc_null_clock());
-	return 0;
-}
+VC_API_DOES(cuptiGetTimestamp, (uint64_t *t), *t = stamp(vc_null_clock()))
 
 VC_API(int, cuptiActivityRegisterTimestampCallback, clock_fn *clock)
 {
@@ -429,20 +414,9 @@ static int set_kind(int kind, bool on)
 	return 0;
 }
 
-VC_API(int, cuptiActivityEnable, int kind)
-{
-	return set_kind(kind, true);
-}
-
-VC_API(int, cuptiActivityDisable, int kind)
-{
-	return set_kind(kind, false);
-}
-
-VC_API(int, cuptiActivityEnableContext, void *context, int kind)
-{
-	return set_kind(kind, true);
-}
+VC_API_RETURNS(cuptiActivityEnable, (int kind), set_kind(kind, true))
+VC_API_RETURNS(cuptiActivityDisable, (int kind), set_kind(kind, false))
+VC_API_RETURNS(cuptiActivityEnableContext, (void *context, int kind), set_kind(kind, true))
 
 VC_API(int, cuptiActivityFlushAll, uint32_t flag)
 {
@@ -515,17 +489,10 @@ VC_API(int, cuptiEnableDomain, uint32_t on, void *subscriber, int domain)
 }
 
 /* Streams carry the id that records show. */
-VC_API(int, cuptiGetStreamIdEx, void *context, void *stream, uint8_t per_thread, uint32_t *id)
-{
-	*id = vc_null_stream(stream)->id;
-	return 0;
-}
-
-VC_API(int, cuptiGetDeviceId, void *context, uint32_t *device)
-{
-	*device = (uint32_t)vc_null_current();
-	return 0;
-}
+VC_API_DOES(cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id),
+	*id = vc_null_stream(stream)->id)
+VC_API_DOES(cuptiGetDeviceId, (void *context, uint32_t *device),
+	*device = (uint32_t)vc_null_current())
 
 /* A forked child has no worker, and the buffers belong to the parent. */
 static void forget(void)

@@ -25,42 +25,18 @@ static int index_of(const void *device)
 	return (int)((const char *)device - handles);
 }
 
-VC_API(int, nvmlInit_v2, void)
-{
-	vc_null_card();
-	return 0;
-}
-
-VC_API(int, nvmlInit, void)
-{
-	return nvmlInit_v2();
-}
-
-VC_API(int, nvmlInitWithFlags, unsigned flags)
-{
-	return nvmlInit_v2();
-}
-
-VC_API(int, nvmlShutdown, void)
-{
-	return 0;
-}
+VC_API_DOES(nvmlInit_v2, (void), vc_null_card())
+VC_API_RETURNS(nvmlInit, (void), nvmlInit_v2())
+VC_API_RETURNS(nvmlInitWithFlags, (unsigned flags), nvmlInit_v2())
+VC_API_RETURNS(nvmlShutdown, (void), 0)
 
 VC_API(const char *, nvmlErrorString, int e)
 {
 	return e == 0 ? "Success" : e == NVML_NOSUP ? "Not Supported" : "Unknown Error";
 }
 
-VC_API(int, nvmlDeviceGetCount_v2, unsigned *n)
-{
-	*n = (unsigned)vc_null_card()->devices;
-	return 0;
-}
-
-VC_API(int, nvmlDeviceGetCount, unsigned *n)
-{
-	return nvmlDeviceGetCount_v2(n);
-}
+VC_API_DOES(nvmlDeviceGetCount_v2, (unsigned *n), *n = (unsigned)vc_null_card()->devices)
+VC_API_RETURNS(nvmlDeviceGetCount, (unsigned *n), nvmlDeviceGetCount_v2(n))
 
 VC_API(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, void **device)
 {
@@ -70,10 +46,8 @@ VC_API(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, void **device)
 	return 0;
 }
 
-VC_API(int, nvmlDeviceGetHandleByIndex, unsigned i, void **device)
-{
-	return nvmlDeviceGetHandleByIndex_v2(i, device);
-}
+VC_API_RETURNS(nvmlDeviceGetHandleByIndex, (unsigned i, void **device),
+	nvmlDeviceGetHandleByIndex_v2(i, device))
 
 /* The bus number is the device plus one, see cudaDeviceGetPCIBusId. */
 VC_API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
@@ -84,17 +58,10 @@ VC_API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
 	return nvmlDeviceGetHandleByIndex_v2(number - 1, device);
 }
 
-VC_API(int, nvmlDeviceGetName, void *device, char *s, unsigned n)
-{
-	snprintf(s, n, "%s", vc_null_card()->name);
-	return 0;
-}
-
-VC_API(int, nvmlDeviceGetUUID, void *device, char *s, unsigned n)
-{
-	snprintf(s, n, "GPU-564c4e00-6e75-6c6c-6770-7500000000%02x", index_of(device));
-	return 0;
-}
+VC_API_DOES(nvmlDeviceGetName, (void *device, char *s, unsigned n),
+	snprintf(s, n, "%s", vc_null_card()->name))
+VC_API_DOES(nvmlDeviceGetUUID, (void *device, char *s, unsigned n),
+	snprintf(s, n, "GPU-564c4e00-6e75-6c6c-6770-7500000000%02x", index_of(device)))
 
 VC_API(int, nvmlDeviceGetHandleByUUID, const char *uuid, void **device)
 {
@@ -104,11 +71,7 @@ VC_API(int, nvmlDeviceGetHandleByUUID, const char *uuid, void **device)
 	return nvmlDeviceGetHandleByIndex_v2(i, device);
 }
 
-VC_API(int, nvmlDeviceGetIndex, void *device, unsigned *i)
-{
-	*i = (unsigned)index_of(device);
-	return 0;
-}
+VC_API_DOES(nvmlDeviceGetIndex, (void *device, unsigned *i), *i = (unsigned)index_of(device))
 
 VC_API(int, nvmlDeviceGetCudaComputeCapability, void *device, int *major, int *minor)
 {
@@ -117,22 +80,9 @@ VC_API(int, nvmlDeviceGetCudaComputeCapability, void *device, int *major, int *m
 	return 0;
 }
 
-VC_API(int, nvmlSystemGetCudaDriverVersion_v2, int *v)
-{
-	*v = 13000;
-	return 0;
-}
-
-VC_API(int, nvmlSystemGetCudaDriverVersion, int *v)
-{
-	return nvmlSystemGetCudaDriverVersion_v2(v);
-}
-
-VC_API(int, nvmlSystemGetDriverVersion, char *s, unsigned n)
-{
-	snprintf(s, n, "580.00");
-	return 0;
-}
+VC_API_DOES(nvmlSystemGetCudaDriverVersion_v2, (int *v), *v = 13000)
+VC_API_RETURNS(nvmlSystemGetCudaDriverVersion, (int *v), nvmlSystemGetCudaDriverVersion_v2(v))
+VC_API_DOES(nvmlSystemGetDriverVersion, (char *s, unsigned n), snprintf(s, n, "580.00"))
 
 VC_API(int, nvmlDeviceGetMemoryInfo, void *device, unsigned long long *m)
 {
@@ -156,16 +106,8 @@ VC_API(int, nvmlDeviceGetMemoryInfo_v2, void *device, unsigned long long *m)
 	return 0;
 }
 
-VC_API(int, nvmlDeviceGetBAR1MemoryInfo, void *device, unsigned long long *m)
-{
-	return NVML_NOSUP;
-}
-
-VC_API(int, nvmlDeviceGetUtilizationRates, void *device, unsigned *rates)
-{
-	rates[0] = rates[1] = 0;
-	return 0;
-}
+VC_API_RETURNS(nvmlDeviceGetBAR1MemoryInfo, (void *device, unsigned long long *m), NVML_NOSUP)
+VC_API_DOES(nvmlDeviceGetUtilizationRates, (void *device, unsigned *rates), rates[0] = rates[1] = 0)
 
 /* Writes this process and its neighbours; `width` is the caller's version of the structure, of
  * which the first has only the two fields that all versions begin with. */
@@ -183,36 +125,17 @@ static int list_processes(int device, unsigned *n, char *out, size_t width)
 	return count > room ? NVML_TOOSMALL : 0;
 }
 
-VC_API(int, nvmlDeviceGetComputeRunningProcesses_v3, void *device, unsigned *n, void *out)
-{
-	return list_processes(index_of(device), n, out, sizeof(struct process));
-}
-
-VC_API(int, nvmlDeviceGetComputeRunningProcesses_v2, void *device, unsigned *n, void *out)
-{
-	return list_processes(index_of(device), n, out, sizeof(struct process));
-}
-
-VC_API(int, nvmlDeviceGetComputeRunningProcesses, void *device, unsigned *n, void *out)
-{
-	return list_processes(index_of(device), n, out, offsetof(struct process, gpu_instance));
-}
-
-VC_API(int, nvmlDeviceGetP2PStatus, void *a, void *b, int index, int *status)
-{
-	*status = 0;
-	return 0;
-}
-
-VC_API(int, nvmlDeviceGetNvLinkRemoteDeviceType, void *device, unsigned link, int *type)
-{
-	return NVML_NOSUP;
-}
-
-VC_API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *device, unsigned link, void *pci)
-{
-	return NVML_NOSUP;
-}
+VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses_v3, (void *device, unsigned *n, void *out),
+	list_processes(index_of(device), n, out, sizeof(struct process)))
+VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses_v2, (void *device, unsigned *n, void *out),
+	list_processes(index_of(device), n, out, sizeof(struct process)))
+VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses, (void *device, unsigned *n, void *out),
+	list_processes(index_of(device), n, out, offsetof(struct process, gpu_instance)))
+VC_API_DOES(nvmlDeviceGetP2PStatus, (void *a, void *b, int index, int *status), *status = 0)
+VC_API_RETURNS(nvmlDeviceGetNvLinkRemoteDeviceType, (void *device, unsigned link, int *type),
+	NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *device, unsigned link, void *pci),
+	NVML_NOSUP)
 
 /* nvmlGpuFabricInfoV_t; `version` holds the size of the caller's structure in its low 24 bits. */
 struct fabric_info {

@@ -28,61 +28,18 @@ VC_API(int, nvrtcDestroyProgram, void **program)
 	return 0;
 }
 
-VC_API(int, nvrtcGetPTXSize, void *program, size_t *n)
-{
-	*n = CODE_SIZE;
-	return 0;
-}
-
-VC_API(int, nvrtcGetCUBINSize, void *program, size_t *n)
-{
-	*n = CODE_SIZE;
-	return 0;
-}
-
-VC_API(int, nvrtcGetPTX, void *program, char *out)
-{
-	memset(out, 0, CODE_SIZE);
-	return 0;
-}
-
-VC_API(int, nvrtcGetCUBIN, void *program, char *out)
-{
-	memset(out, 0, CODE_SIZE);
-	return 0;
-}
-
-VC_API(int, nvrtcGetProgramLogSize, void *program, size_t *n)
-{
-	*n = 1;
-	return 0;
-}
-
-VC_API(int, nvrtcGetProgramLog, void *program, char *out)
-{
-	*out = 0;
-	return 0;
-}
-
-VC_API(int, nvrtcGetLoweredName, void *program, const char *name, const char **out)
-{
-	*out = name;
-	return 0;
-}
+VC_API_DOES(nvrtcGetPTXSize, (void *program, size_t *n), *n = CODE_SIZE)
+VC_API_DOES(nvrtcGetCUBINSize, (void *program, size_t *n), *n = CODE_SIZE)
+VC_API_DOES(nvrtcGetPTX, (void *program, char *out), memset(out, 0, CODE_SIZE))
+VC_API_DOES(nvrtcGetCUBIN, (void *program, char *out), memset(out, 0, CODE_SIZE))
+VC_API_DOES(nvrtcGetProgramLogSize, (void *program, size_t *n), *n = 1)
+VC_API_DOES(nvrtcGetProgramLog, (void *program, char *out), *out = 0)
+VC_API_DOES(nvrtcGetLoweredName, (void *program, const char *name, const char **out), *out = name)
 
 VC_API(const char *, nvrtcGetErrorString, int e)
 {
 	return e ? "NVRTC_ERROR" : "NVRTC_SUCCESS";
 }
 
-VC_API(int, nvrtcGetNumSupportedArchs, int *n)
-{
-	*n = 1;
-	return 0;
-}
-
-VC_API(int, nvrtcGetSupportedArchs, int *out)
-{
-	*out = vc_null_card()->cc;
-	return 0;
-}
+VC_API_DOES(nvrtcGetNumSupportedArchs, (int *n), *n = 1)
+VC_API_DOES(nvrtcGetSupportedArchs, (int *out), *out = vc_null_card()->cc)

@@ -32,8 +32,7 @@ static int table(uint32_t module, function ****out, unsigned *n)
 		return 0;
 	for (unsigned i = 0; i < SLOTS; i++)
 		place[i] = i == MARK || i == START || i == RANGE_END || i == PUSH || i == POP ?
-				   &slot[i] :
-				   NULL;
+				   &slot[i] : NULL;
 	*out = place;
 	*n = SLOTS;
 	return 1;

@@ -34,10 +34,8 @@ int vc_python_program(const char *program, struct vc_error *err)
 	if (in_path(program, path, sizeof path) == 0)
 		return 0;
 	if (access(program, R_OK) == 0)
-		return vc_fail(err, VC_EIO,
-			       "cannot run %s: it is not executable or not in PATH (a script is "
-			       "run with: -- python %s)",
-			       program, program);
+		return vc_fail(err, VC_EIO, "cannot run %s: it is not executable or not in PATH (a "
+			       "script is run with: -- python %s)", program, program);
 	return vc_fail(err, VC_EIO, "cannot run %s: there is no such program in PATH", program);
 }
 

@@ -105,17 +105,12 @@ VC_API(int, cudaLaunchKernel, const void *f, struct dim3 grid, struct dim3 block
 		.shared = shared, .args = args, .stream = stream });
 }
 
-VC_API(int, __cudaLaunchKernel, const void *f, struct dim3 grid, struct dim3 block, void **args,
-       size_t shared, void *stream)
-{
-	return cudaLaunchKernel(f, grid, block, args, shared, stream);
-}
-
-VC_API(int, cudaLaunchCooperativeKernel, const void *f, struct dim3 grid, struct dim3 block,
-       void **args, size_t shared, void *stream)
-{
-	return cudaLaunchKernel(f, grid, block, args, shared, stream);
-}
+VC_API_RETURNS(__cudaLaunchKernel, (const void *f, struct dim3 grid, struct dim3 block, void **args,
+       size_t shared, void *stream),
+	cudaLaunchKernel(f, grid, block, args, shared, stream))
+VC_API_RETURNS(cudaLaunchCooperativeKernel, (const void *f, struct dim3 grid, struct dim3 block,
+       void **args, size_t shared, void *stream),
+	cudaLaunchKernel(f, grid, block, args, shared, stream))
 
 struct launch_config { /* cudaLaunchConfig_t begins so */
 	struct dim3 grid, block;
@@ -123,22 +118,10 @@ struct launch_config { /* cudaLaunchConfig_t begins so */
 	void *stream;
 };
 
-VC_API(int, cudaLaunchKernelExC, const struct launch_config *c, const void *f, void **args)
-{
-	return cudaLaunchKernel(f, c->grid, c->block, args, c->shared, c->stream);
-}
-
-VC_API(int, __cudaGetKernel, const void **kernel, const void *f)
-{
-	*kernel = f;
-	return 0;
-}
-
-VC_API(int, cudaGetFuncBySymbol, const void **function, const void *f)
-{
-	*function = f;
-	return 0;
-}
+VC_API_RETURNS(cudaLaunchKernelExC, (const struct launch_config *c, const void *f, void **args),
+	cudaLaunchKernel(f, c->grid, c->block, args, c->shared, c->stream))
+VC_API_DOES(__cudaGetKernel, (const void **kernel, const void *f), *kernel = f)
+VC_API_DOES(cudaGetFuncBySymbol, (const void **function, const void *f), *function = f)
 
 /* ---- kernels asked about themselves ---- */
 
@@ -160,10 +143,7 @@ VC_API(int, cudaFuncGetAttributes, char *out, const void *f)
 	return 0;
 }
 
-VC_API(int, cudaFuncSetAttribute, const void *f, int attribute, int value)
-{
-	return 0;
-}
+VC_API_RETURNS(cudaFuncSetAttribute, (const void *f, int attribute, int value), 0)
 
 VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *f,
        int threads, size_t shared, unsigned flags)
@@ -178,11 +158,9 @@ VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, cons
 	return 0;
 }
 
-VC_API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *f, int threads,
-       size_t shared)
-{
-	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, shared, 0);
-}
+VC_API_RETURNS(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *n, const void *f, int threads,
+       size_t shared),
+	cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(n, f, threads, shared, 0))
 
 /* ---- devices ---- */
 
@@ -198,11 +176,7 @@ VC_API(int, cudaGetDeviceCount, int *n)
 	return *n ? 0 : vc_runtime_result(VC_NULL_NODEVICE);
 }
 
-VC_API(int, cudaGetDevice, int *device)
-{
-	*device = vc_null_current();
-	return 0;
-}
+VC_API_DOES(cudaGetDevice, (int *device), *device = vc_null_current())
 
 VC_API(int, cudaSetDevice, int device)
 {
@@ -213,27 +187,11 @@ VC_API(int, cudaSetDevice, int device)
 	return 0;
 }
 
-VC_API(int, cudaDeviceSynchronize, void)
-{
-	return vc_runtime_result(vc_null_device_sync(vc_null_current()));
-}
-
-VC_API(int, cudaDeviceReset, void)
-{
-	return 0;
-}
-
-VC_API(int, cudaRuntimeGetVersion, int *v)
-{
-	*v = VC_CUDA_MAJOR >= 13 ? 13000 : 12080;
-	return 0;
-}
-
-VC_API(int, cudaDriverGetVersion, int *v)
-{
-	*v = 13000;
-	return 0;
-}
+VC_API_RETURNS(cudaDeviceSynchronize, (void),
+	vc_runtime_result(vc_null_device_sync(vc_null_current())))
+VC_API_RETURNS(cudaDeviceReset, (void), 0)
+VC_API_DOES(cudaRuntimeGetVersion, (int *v), *v = VC_CUDA_MAJOR >= 13 ? 13000 : 12080)
+VC_API_DOES(cudaDriverGetVersion, (int *v), *v = 13000)
 
 VC_API(int, cudaDeviceGetAttribute, int *v, int attribute, int device)
 {
@@ -252,22 +210,10 @@ VC_API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
 	return 0;
 }
 
-VC_API(int, cudaDeviceGetPCIBusId, char *s, int n, int device)
-{
-	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1);
-	return 0;
-}
-
-VC_API(int, cudaDeviceCanAccessPeer, int *yes, int a, int b)
-{
-	*yes = a != b;
-	return 0;
-}
-
-VC_API(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
-{
-	return 0;
-}
+VC_API_DOES(cudaDeviceGetPCIBusId, (char *s, int n, int device),
+	snprintf(s, (size_t)n, "0000:%02X:00.0", device + 1))
+VC_API_DOES(cudaDeviceCanAccessPeer, (int *yes, int a, int b), *yes = a != b)
+VC_API_RETURNS(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), 0)
 
 VC_API(int, cudaDeviceGetLimit, size_t *v, int limit)
 {
@@ -302,23 +248,12 @@ static void fill_properties(char *p, int device)
 	memcpy(p + 256, "VLN\0nullgpu\0\0\0\0", 15); /* uuid, see nvmlDeviceGetUUID */
 	p[271] = (char)device;
 	/* offset, value, width: sizes first, then the limits of a block and the grid */
-	const struct { int offset; uint64_t value; size_t width;
-	} fields[] = {
-		{ 288, c->total, 8 },
-		{ 296, 49152, 8 },
-		{ 304, 65536, 4 },
-		{ 308, 32, 4 },
-		{ 312, 2147483647, 8 },
-		{ 320, 1024, 4 },
-		{ 324, 1024, 4 },
-		{ 328, 1024, 4 },
-		{ 332, 64, 4 },
-		{ 336, 2147483647, 4 },
-		{ 340, 65535, 4 },
-		{ 344, 65535, 4 },
-		{ 352, 65536, 8 },
-		{ 360, (uint64_t)c->cc / 10, 4 },
-		{ 364, (uint64_t)c->cc % 10, 4 },
+	const struct { int offset; uint64_t value; size_t width; } fields[] = {
+		{ 288, c->total, 8 }, { 296, 49152, 8 }, { 304, 65536, 4 }, { 308, 32, 4 },
+		{ 312, 2147483647, 8 }, { 320, 1024, 4 }, { 324, 1024, 4 }, { 328, 1024, 4 },
+		{ 332, 64, 4 }, { 336, 2147483647, 4 }, { 340, 65535, 4 }, { 344, 65535, 4 },
+		{ 352, 65536, 8 }, { 360, (uint64_t)c->cc / 10, 4 }, { 364, (uint64_t)c->cc % 10,
+		  4 },
 		{ 368, 512, 8 },
 		{ moved[0], (uint64_t)c->sms, 4 },     /* multiProcessorCount */
 		{ moved[1], 1, 4 },                    /* canMapHostMemory */
@@ -387,10 +322,7 @@ VC_API(int, cudaGetLastError, void)
 	return e;
 }
 
-VC_API(int, cudaPeekAtLastError, void)
-{
-	return last_error;
-}
+VC_API_RETURNS(cudaPeekAtLastError, (void), last_error)
 
 VC_API(const char *, cudaGetErrorString, int code)
 {
@@ -408,25 +340,11 @@ VC_API(const char *, cudaGetErrorName, int code)
 
 int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags, int *status);
 
-VC_API(int, cudaGetDriverEntryPointByVersion, const char *name, void **f, unsigned version,
-       unsigned long long flags, int *status)
-{
-	cuGetProcAddress_v2(name, f, (int)version, flags, status);
-	return 0;
-}
-
-VC_API(int, cudaGetDriverEntryPoint, const char *name, void **f, unsigned long long flags,
-       int *status)
-{
-	return cudaGetDriverEntryPointByVersion(name, f, 12000, flags, status);
-}
-
-VC_API(int, cudaProfilerStart, void)
-{
-	return 0;
-}
-
-VC_API(int, cudaProfilerStop, void)
-{
-	return 0;
-}
+VC_API_DOES(cudaGetDriverEntryPointByVersion, (const char *name, void **f, unsigned version,
+       unsigned long long flags, int *status),
+	cuGetProcAddress_v2(name, f, (int)version, flags, status))
+VC_API_RETURNS(cudaGetDriverEntryPoint, (const char *name, void **f, unsigned long long flags,
+       int *status),
+	cudaGetDriverEntryPointByVersion(name, f, 12000, flags, status))
+VC_API_RETURNS(cudaProfilerStart, (void), 0)
+VC_API_RETURNS(cudaProfilerStop, (void), 0)

@@ -68,10 +68,8 @@ VC_API(int, cudaMallocAsync, void **p, size_t n, void *stream)
 	return rc;
 }
 
-VC_API(int, cudaMallocFromPoolAsync, void **p, size_t n, void *pool, void *stream)
-{
-	return cudaMallocAsync(p, n, stream);
-}
+VC_API_RETURNS(cudaMallocFromPoolAsync, (void **p, size_t n, void *pool, void *stream),
+	cudaMallocAsync(p, n, stream))
 
 VC_API(int, cudaFreeAsync, void *p, void *stream)
 {
@@ -90,10 +88,7 @@ VC_API(int, cudaMemPoolTrimTo, void *pool, size_t keep)
 	return 0;
 }
 
-VC_API(int, cudaMallocManaged, void **p, size_t n, unsigned flags)
-{
-	return device_alloc(p, n);
-}
+VC_API_RETURNS(cudaMallocManaged, (void **p, size_t n, unsigned flags), device_alloc(p, n))
 
 VC_API(int, cudaMallocPitch, void **p, size_t *pitch, size_t width, size_t height)
 {
@@ -114,31 +109,12 @@ VC_API(int, cudaHostAlloc, void **p, size_t n, unsigned flags)
 	return vc_runtime_result(vc_null_host_alloc(n, p));
 }
 
-VC_API(int, cudaMallocHost, void **p, size_t n)
-{
-	return cudaHostAlloc(p, n, 0);
-}
-
-VC_API(int, cudaFreeHost, void *p)
-{
-	return vc_runtime_result(vc_null_host_free(p));
-}
-
-VC_API(int, cudaHostRegister, void *p, size_t n, unsigned flags)
-{
-	return vc_runtime_result(vc_null_host_register(p, n));
-}
-
-VC_API(int, cudaHostUnregister, void *p)
-{
-	return vc_runtime_result(vc_null_host_unregister(p));
-}
-
-VC_API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
-{
-	*device = host;
-	return 0;
-}
+VC_API_RETURNS(cudaMallocHost, (void **p, size_t n), cudaHostAlloc(p, n, 0))
+VC_API_RETURNS(cudaFreeHost, (void *p), vc_runtime_result(vc_null_host_free(p)))
+VC_API_RETURNS(cudaHostRegister, (void *p, size_t n, unsigned flags),
+	vc_runtime_result(vc_null_host_register(p, n)))
+VC_API_RETURNS(cudaHostUnregister, (void *p), vc_runtime_result(vc_null_host_unregister(p)))
+VC_API_DOES(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags), *device = host)
 
 /* cudaPointerAttributes: type, device, device pointer, host pointer */
 VC_API(int, cudaPointerGetAttributes, char *out, const void *p)
@@ -191,26 +167,16 @@ static int copy(void *to, const void *from, size_t n, void *stream, bool blocks)
 	return 0;
 }
 
-VC_API(int, cudaMemcpy, void *to, const void *from, size_t n, int kind)
-{
-	return copy(to, from, n, NULL, true);
-}
-
-VC_API(int, cudaMemcpyAsync, void *to, const void *from, size_t n, int kind, void *stream)
-{
-	return copy(to, from, n, stream, false);
-}
-
-VC_API(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device,
-       size_t n, void *stream)
-{
-	return copy(to, from, n, stream, false);
-}
-
-VC_API(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t n)
-{
-	return copy(to, from, n, NULL, true);
-}
+VC_API_RETURNS(cudaMemcpy, (void *to, const void *from, size_t n, int kind),
+	copy(to, from, n, NULL, true))
+VC_API_RETURNS(cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, void *stream),
+	copy(to, from, n, stream, false))
+VC_API_RETURNS(cudaMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device,
+       size_t n, void *stream),
+	copy(to, from, n, stream, false))
+VC_API_RETURNS(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device,
+       size_t n),
+	copy(to, from, n, NULL, true))
 
 VC_API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch,
        size_t width, size_t height, int kind, void *stream)
@@ -241,18 +207,11 @@ VC_API(int, cudaMemsetAsync, void *to, int v, size_t n, void *stream)
 	return 0;
 }
 
-VC_API(int, cudaMemset, void *to, int v, size_t n)
-{
-	return cudaMemsetAsync(to, v, n, NULL);
-}
+VC_API_RETURNS(cudaMemset, (void *to, int v, size_t n), cudaMemsetAsync(to, v, n, NULL))
 
 /* ---- pools and sharing ---- */
 
-VC_API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
-{
-	*pool = &pools[device];
-	return 0;
-}
+VC_API_DOES(cudaDeviceGetDefaultMemPool, (void **pool, int device), *pool = &pools[device])
 
 /* cudaMemPoolAttr: from 5 on the reserved and used bytes, now and at their peak */
 VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
@@ -265,17 +224,7 @@ VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
 	return 0;
 }
 
-VC_API(int, cudaIpcGetMemHandle, void *handle, void *p)
-{
-	return vc_runtime_result(VC_NULL_NOSUP);
-}
-
-VC_API(int, cudaIpcGetEventHandle, void *handle, void *event)
-{
-	return vc_runtime_result(VC_NULL_NOSUP);
-}
-
-VC_API(int, cudaIpcOpenEventHandle, void **event, const void *handle)
-{
-	return vc_runtime_result(VC_NULL_NOSUP);
-}
+VC_API_RETURNS(cudaIpcGetMemHandle, (void *handle, void *p), vc_runtime_result(VC_NULL_NOSUP))
+VC_API_RETURNS(cudaIpcGetEventHandle, (void *handle, void *event), vc_runtime_result(VC_NULL_NOSUP))
+VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, const void *handle),
+	vc_runtime_result(VC_NULL_NOSUP))

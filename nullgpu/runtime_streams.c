@@ -11,84 +11,35 @@ VC_API(int, cudaStreamCreateWithPriority, void **stream, unsigned flags, int pri
 	return *stream ? 0 : vc_runtime_result(VC_NULL_MEMORY);
 }
 
-VC_API(int, cudaStreamCreateWithFlags, void **stream, unsigned flags)
-{
-	return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-
-VC_API(int, cudaStreamCreate, void **stream)
-{
-	return cudaStreamCreateWithPriority(stream, 0, 0);
-}
-
-VC_API(int, cudaStreamDestroy, void *stream)
-{
-	return vc_runtime_result(vc_null_stream_free(stream));
-}
-
-VC_API(int, cudaStreamQuery, void *stream)
-{
-	return vc_runtime_result(vc_null_stream_query(stream));
-}
-
-VC_API(int, cudaStreamSynchronize, void *stream)
-{
-	return vc_runtime_result(vc_null_stream_sync(stream));
-}
-
-VC_API(int, cudaStreamWaitEvent, void *stream, void *event, unsigned flags)
-{
-	return vc_runtime_result(vc_null_stream_wait(stream, event));
-}
-
-VC_API(int, cudaStreamGetPriority, void *stream, int *priority)
-{
-	*priority = vc_null_stream(stream)->priority;
-	return 0;
-}
-
-VC_API(int, cudaStreamGetFlags, void *stream, unsigned *flags)
-{
-	*flags = vc_null_stream(stream)->flags;
-	return 0;
-}
-
-VC_API(int, cudaStreamGetDevice, void *stream, int *device)
-{
-	*device = vc_null_stream(stream)->device;
-	return 0;
-}
-
-VC_API(int, cudaStreamGetId, void *stream, unsigned long long *id)
-{
-	*id = vc_null_stream(stream)->id;
-	return 0;
-}
-
-VC_API(int, cudaLaunchHostFunc, void *stream, void (*fn)(void *), void *arg)
-{
-	return vc_null_host_call(stream, fn, arg);
-}
-
-VC_API(int, cudaStreamAddCallback, void *stream, void (*fn)(void *, int, void *), void *arg,
-       unsigned flags)
-{
-	fn(stream, 0, arg);
-	return 0;
-}
+VC_API_RETURNS(cudaStreamCreateWithFlags, (void **stream, unsigned flags),
+	cudaStreamCreateWithPriority(stream, flags, 0))
+VC_API_RETURNS(cudaStreamCreate, (void **stream), cudaStreamCreateWithPriority(stream, 0, 0))
+VC_API_RETURNS(cudaStreamDestroy, (void *stream), vc_runtime_result(vc_null_stream_free(stream)))
+VC_API_RETURNS(cudaStreamQuery, (void *stream), vc_runtime_result(vc_null_stream_query(stream)))
+VC_API_RETURNS(cudaStreamSynchronize, (void *stream),
+	vc_runtime_result(vc_null_stream_sync(stream)))
+VC_API_RETURNS(cudaStreamWaitEvent, (void *stream, void *event, unsigned flags),
+	vc_runtime_result(vc_null_stream_wait(stream, event)))
+VC_API_DOES(cudaStreamGetPriority, (void *stream, int *priority),
+	*priority = vc_null_stream(stream)->priority)
+VC_API_DOES(cudaStreamGetFlags, (void *stream, unsigned *flags),
+	*flags = vc_null_stream(stream)->flags)
+VC_API_DOES(cudaStreamGetDevice, (void *stream, int *device),
+	*device = vc_null_stream(stream)->device)
+VC_API_DOES(cudaStreamGetId, (void *stream, unsigned long long *id),
+	*id = vc_null_stream(stream)->id)
+VC_API_RETURNS(cudaLaunchHostFunc, (void *stream, void (*fn)(void *), void *arg),
+	vc_null_host_call(stream, fn, arg))
+VC_API_DOES(cudaStreamAddCallback, (void *stream, void (*fn)(void *, int, void *), void *arg,
+       unsigned flags),
+	fn(stream, 0, arg))
 
 /* ---- capture ---- */
 
-VC_API(int, cudaStreamIsCapturing, void *stream, int *status)
-{
-	*status = vc_null_stream(stream)->capture != 0;
-	return 0;
-}
-
-VC_API(int, cudaStreamBeginCapture, void *stream, int mode)
-{
-	return vc_runtime_result(vc_null_capture_begin(stream));
-}
+VC_API_DOES(cudaStreamIsCapturing, (void *stream, int *status),
+	*status = vc_null_stream(stream)->capture != 0)
+VC_API_RETURNS(cudaStreamBeginCapture, (void *stream, int mode),
+	vc_runtime_result(vc_null_capture_begin(stream)))
 
 VC_API(int, cudaStreamEndCapture, void *stream, void **graph)
 {
@@ -123,16 +74,12 @@ VC_API(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned lon
 }
 
 #if VC_CUDA_MAJOR >= 13
-VC_API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id,
-       void **graph, const void ***dependencies, const void **edges, size_t *n)
-{
-	return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, edges, n);
-}
+VC_API_RETURNS(cudaStreamGetCaptureInfo, (void *stream, int *status, unsigned long long *id,
+       void **graph, const void ***dependencies, const void **edges, size_t *n),
+	cudaStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, edges, n))
 #else
-VC_API(int, cudaStreamGetCaptureInfo, void *stream, int *status, unsigned long long *id)
-{
-	return cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
-}
+VC_API_RETURNS(cudaStreamGetCaptureInfo, (void *stream, int *status, unsigned long long *id),
+	cudaStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL))
 #endif
 
 VC_API(int, cudaThreadExchangeStreamCaptureMode, int *mode)
@@ -165,34 +112,17 @@ VC_API(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long 
 	return 0;
 }
 
-VC_API(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags)
-{
-	return cudaGraphInstantiate(executable, graph, flags);
-}
-
-VC_API(int, cudaGraphLaunch, void *executable, void *stream)
-{
-	return vc_runtime_result(vc_null_graph_launch(executable, stream));
-}
-
-VC_API(int, cudaGraphDestroy, void *graph)
-{
-	vc_null_graph_drop(graph);
-	return 0;
-}
-
-VC_API(int, cudaGraphExecDestroy, void *executable)
-{
-	vc_null_graph_drop(executable);
-	return 0;
-}
+VC_API_RETURNS(cudaGraphInstantiateWithFlags, (void **executable, void *graph,
+       unsigned long long flags),
+	cudaGraphInstantiate(executable, graph, flags))
+VC_API_RETURNS(cudaGraphLaunch, (void *executable, void *stream),
+	vc_runtime_result(vc_null_graph_launch(executable, stream)))
+VC_API_DOES(cudaGraphDestroy, (void *graph), vc_null_graph_drop(graph))
+VC_API_DOES(cudaGraphExecDestroy, (void *executable), vc_null_graph_drop(executable))
 
 /* The number of nodes is right; the nodes themselves have no handles. */
-VC_API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *n)
-{
-	*n = ((const struct vc_null_graph *)graph)->nodes;
-	return 0;
-}
+VC_API_DOES(cudaGraphGetNodes, (void *graph, void **nodes, size_t *n),
+	*n = ((const struct vc_null_graph *)graph)->nodes)
 
 /* ---- events ---- */
 
@@ -203,44 +133,18 @@ VC_API(int, cudaEventCreateWithFlags, void **event, unsigned flags)
 	return *event ? 0 : vc_runtime_result(VC_NULL_MEMORY);
 }
 
-VC_API(int, cudaEventCreate, void **event)
-{
-	return cudaEventCreateWithFlags(event, 0);
-}
-
-VC_API(int, cudaEventDestroy, void *event)
-{
-	return vc_runtime_result(vc_null_event_free(event));
-}
-
-VC_API(int, cudaEventRecord, void *event, void *stream)
-{
-	return vc_runtime_result(vc_null_event_record(event, stream));
-}
-
-VC_API(int, cudaEventRecordWithFlags, void *event, void *stream, unsigned flags)
-{
-	return cudaEventRecord(event, stream);
-}
-
-VC_API(int, cudaEventQuery, void *event)
-{
-	return vc_runtime_result(vc_null_event_query(event));
-}
-
-VC_API(int, cudaEventSynchronize, void *event)
-{
-	return vc_runtime_result(vc_null_event_sync(event));
-}
-
-VC_API(int, cudaEventElapsedTime, float *ms, void *a, void *b)
-{
-	return vc_runtime_result(vc_null_event_elapsed(a, b, ms));
-}
+VC_API_RETURNS(cudaEventCreate, (void **event), cudaEventCreateWithFlags(event, 0))
+VC_API_RETURNS(cudaEventDestroy, (void *event), vc_runtime_result(vc_null_event_free(event)))
+VC_API_RETURNS(cudaEventRecord, (void *event, void *stream),
+	vc_runtime_result(vc_null_event_record(event, stream)))
+VC_API_RETURNS(cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags),
+	cudaEventRecord(event, stream))
+VC_API_RETURNS(cudaEventQuery, (void *event), vc_runtime_result(vc_null_event_query(event)))
+VC_API_RETURNS(cudaEventSynchronize, (void *event), vc_runtime_result(vc_null_event_sync(event)))
+VC_API_RETURNS(cudaEventElapsedTime, (float *ms, void *a, void *b),
+	vc_runtime_result(vc_null_event_elapsed(a, b, ms)))
 
 #if VC_CUDA_MAJOR >= 13
-VC_API(int, cudaEventElapsedTime_v2, float *ms, void *a, void *b)
-{
-	return cudaEventElapsedTime(ms, a, b);
-}
+VC_API_RETURNS(cudaEventElapsedTime_v2, (float *ms, void *a, void *b),
+	cudaEventElapsedTime(ms, a, b))
 #endif

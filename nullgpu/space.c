@@ -9,30 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 /* First range that starts behind `at`. */
 static size_t above(const struct vc_ranges *r, uint64_t at)
 {
-	size_t low = 0, high = r->n;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		if (r->v[mid].at <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return vc_first_above(r->v, r->n, at, at);
 }
 
 int vc_ranges_add(struct vc_ranges *r, uint64_t at, uint64_t size, uint64_t tag)
 {
-	if (r->n == r->capacity) {
-		size_t capacity = r->capacity ? 2 * r->capacity : 256;
-		struct vc_range *v = realloc(r->v, capacity * sizeof *v);
-		if (!v)
-			return -1;
-		r->v = v;
-		r->capacity = capacity;
-	}
+	if (!vc_vec_room(r->v, r->capacity, r->n + 1))
+		return -1;
 	size_t i = above(r, at);
 	memmove(r->v + i + 1, r->v + i, (r->n - i) * sizeof *r->v);
 	r->v[i] = (struct vc_range){ at, size, tag };

@@ -6,6 +6,7 @@
  * when NVIDIA's own are installed and named by an absolute path inside the wheel. */
 #define _GNU_SOURCE /* asprintf, nftw */
 #include "nullgpu/stage.h"
+#include "common/vec.h"
 #include "nullgpu/elf.h"
 
 #include <dirent.h>
@@ -39,13 +40,12 @@ struct work {
 /* Sonames that a CUDA stack provides. */
 static bool is_cuda(const char *soname)
 {
-	static const char *const begins[] = {
-		"libcuda.",       "libcudart.",         "libcublas.",       "libcublasLt.",
-		"libcudnn.",      "libcufft.",          "libcurand.",       "libcusparse.",
-		"libcusparseLt.", "libcusolver.",       "libnccl.",         "libnvrtc.",
-		"libcupti.",      "libcufile.",         "libnvshmem_host.", "libnvJitLink.",
-		"libnvToolsExt.", "libnvidia-ml.",      "libnpp",           "libnvjpeg.",
-		"libcutensor.",   "libnvrtc-builtins.", "libnvfatbin." };
+	static const char *const begins[] = { "libcuda.", "libcudart.", "libcublas.",
+		"libcublasLt.", "libcudnn.", "libcufft.", "libcurand.", "libcusparse.",
+		"libcusparseLt.", "libcusolver.", "libnccl.", "libnvrtc.", "libcupti.",
+		"libcufile.", "libnvshmem_host.", "libnvJitLink.", "libnvToolsExt.",
+		"libnvidia-ml.", "libnpp", "libnvjpeg.", "libcutensor.", "libnvrtc-builtins.",
+		"libnvfatbin." };
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (strncmp(soname, begins[i], strlen(begins[i])) == 0)
 			return true;
@@ -92,14 +92,8 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 
 static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
 {
-	if (w->n_wanted == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 1024;
-		struct wanted *more = realloc(w->wanted, cap * sizeof *more);
-		if (!more)
-			return vc_nomem(err, "the list of functions");
-		w->wanted = more;
-		w->cap = cap;
-	}
+	if (!vc_vec_room(w->wanted, w->cap, w->n_wanted + 1))
+		return vc_nomem(err, "the list of functions");
 	struct wanted *to = &w->wanted[w->n_wanted++];
 	to->name = strdup(s->name);
 	to->library = s->library ? strdup(s->library) : NULL;
@@ -317,8 +311,7 @@ static int run_compiler(const char *source, const char *map, const char *soname,
 		_exit(127);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
-		       WEXITSTATUS(status) :
-		       -1;
+		       WEXITSTATUS(status) : -1;
 }
 
 /* One generated library: the missing functions of `soname`, NULL = of libraries we have. */
@@ -414,10 +407,8 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
 	*s = (struct vc_stage){ 0 };
 	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
 	if (access(path, R_OK) < 0)
-		return vc_fail(err, VC_ENOSUP,
-			       "the PyTorch in %s has no CUDA in it; install a CUDA build, for "
-			       "example: pip install --no-deps torch",
-			       torch);
+		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a "
+			       "CUDA build, for example: pip install --no-deps torch", torch);
 	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
 		 "XX" "XX" "XX");
 	if (!mkdtemp(s->dir)) {

@@ -239,9 +239,8 @@ static void *last_flush(void *done)
 static void say_missing(bool flushed)
 {
 	if (!flushed)
-		vc_recorder_fact(
-			"note",
-			"the last kernel times are missing: CUPTI did not answer in time");
+		vc_recorder_fact("note", "the last kernel times are missing: CUPTI did not answer "
+				 "in time");
 	else if (vc_share_is_robbed())
 		vc_recorder_fact("note",
 				 "kernel times are missing: another client of CUPTI took its "

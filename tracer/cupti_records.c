@@ -152,14 +152,9 @@ static void read_launch(const struct vc_cupti_api *k)
 
 static void read_overhead(const struct vc_cupti_overhead *k)
 {
-	static const char *const names[] = {
-		"unknown",
-		"CUPTI: buffer flush",
-		"CUPTI: instrumentation",
-		"CUPTI: resources",
-		"driver: module loading",
-		"driver: lazy function loading",
-		"driver: command buffer full",
+	static const char *const names[] = { "unknown", "CUPTI: buffer flush",
+		"CUPTI: instrumentation", "CUPTI: resources", "driver: module loading",
+		"driver: lazy function loading", "driver: command buffer full",
 		"CUPTI: buffer request",
 		"CUPTI: unified memory" }; /* CUpti_ActivityOverheadKind, from 1 << 16 on */
 	uint32_t n = k->overhead >> 16;

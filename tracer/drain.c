@@ -19,6 +19,7 @@
 
 #include "common/codec.h"
 #include "common/param.h"
+#include "common/vec.h"
 
 /* TURN: batches of one process before the next one has its turn; four full rings. WHOLE: all that a
  * journal can hold. */
@@ -390,7 +391,7 @@ static bool is_known(const struct vc_drain *d, const char *path)
 
 static int add(struct vc_drain *d, const char *path, struct vc_error *err)
 {
-	struct stream **more, *s = calloc(1, sizeof(*s));
+	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return vc_nomem(err, "a journal");
@@ -398,12 +399,10 @@ static int add(struct vc_drain *d, const char *path, struct vc_error *err)
 		stream_free(s);
 		return 0;
 	}
-	more = realloc(d->stream, (d->n + 1) * sizeof(*more));
-	if (!more) {
+	if (!vc_vec_one(d->stream, d->n)) {
 		stream_free(s);
 		return vc_nomem(err, "a journal");
 	}
-	d->stream = more;
 	d->stream[d->n++] = s;
 	return 0;
 }

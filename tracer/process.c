@@ -47,9 +47,8 @@ char *vc_process_library(struct vc_error *err)
 	snprintf(path, sizeof(self) + 64, "%s/%s", VC_LIBDIR, name);
 	if (access(path, R_OK) == 0)
 		return path;
-	vc_fail(err, VC_EIO,
-		"%s is neither beside %s nor in ../lib/vramcast nor in %s; run make, or make "
-		"install",
+	vc_fail(err, VC_EIO, "%s is neither beside %s nor in ../lib/vramcast nor in %s; run make, "
+		"or make install",
 		name, slash ? self : "vramcast", VC_LIBDIR);
 	free(path);
 	return NULL;
@@ -117,10 +116,8 @@ char *vc_process_folder(const char *wanted, struct vc_error *err)
 		return NULL;
 	}
 	if (holds_journals(wanted)) {
-		vc_fail(err, VC_EUSAGE,
-			"%s holds a recording that was cut off; 'vramcast recover %s' finishes "
-			"it, or remove the folder",
-			wanted, wanted);
+		vc_fail(err, VC_EUSAGE, "%s holds a recording that was cut off; 'vramcast "
+			"recover %s' finishes it, or remove the folder", wanted, wanted);
 		return NULL;
 	}
 	if (is_network(wanted)) {

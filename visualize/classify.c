@@ -2,8 +2,8 @@
 /* classify.c - what blocks are for, from labels, call sites and lifetimes. */
 #include "visualize/classify.h"
 #include "common/torch_names.h"
+#include "common/vec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,12 +102,7 @@ static enum vc_slot by_purpose(const struct vc_life *l)
 
 struct by_id { uint64_t id; uint32_t at; };
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct by_id *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+VC_COMPARE(compare_ids, struct by_id, VC_ORDER(x->id, y->id))
 
 static int index_ids(struct vc_classes *c, struct vc_error *err)
 {

@@ -112,15 +112,9 @@ static void oom_card(struct vc_plot *p, int x)
 		   "rx=\"8\" style=\"stroke-width:1.2\" fill-opacity=\".93\"/>\n",
 		   b.x, b.y, b.w, b.h);
 	for (size_t i = 0; i < t.n; i++) {
-		l = (struct vc_label){ b.x + 160,
-				      b.y + 220 + (int)i * 190,
-				      i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG,
-				      VC_START,
-				      i ? "fg" : "bad",
-				      w - 300,
-				      false,
-				      false };
-		vc_svg_label(s, &l, t.at[i]);
+		vc_svg_say(s, t.at[i], b.x + 160, b.y + 220 + (int)i * 190,
+			   i && i + 1 < t.n ? VC_T_BODY : VC_T_STRONG, VC_START, i ? "fg" : "bad",
+			   w - 300);
 	}
 	vc_svg_keep_clear(s, b);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/site.h"
+#include "common/vec.h"
 
 static uint32_t find_node(struct vc_own_graph *g, int level, uint64_t key, const char *name)
 {
@@ -14,14 +15,8 @@ static uint32_t find_node(struct vc_own_graph *g, int level, uint64_t key, const
 		if (g->node[i].level == level && g->node[i].key == key &&
 		    !strcmp(g->node[i].name, name))
 			return (uint32_t)i;
-	if (g->nodes == g->node_cap) {
-		size_t cap = g->node_cap * 2 + 64;
-		struct vc_own_node *bigger = realloc(g->node, cap * sizeof(*bigger));
-		if (!bigger)
-			return UINT32_MAX;
-		g->node = bigger;
-		g->node_cap = cap;
-	}
+	if (!vc_vec_room(g->node, g->node_cap, g->nodes + 1))
+		return UINT32_MAX;
 	g->node[g->nodes] = (struct vc_own_node){ .level = level, .key = key };
 	snprintf(g->node[g->nodes].name, sizeof(g->node[0].name), "%s", name);
 	return (uint32_t)g->nodes++;
@@ -34,14 +29,8 @@ static int add_edge(struct vc_own_graph *g, uint32_t from, uint32_t to, uint64_t
 			g->edge[i].bytes += bytes;
 			return 0;
 		}
-	if (g->edges == g->edge_cap) {
-		size_t cap = g->edge_cap * 2 + 64;
-		struct vc_own_edge *bigger = realloc(g->edge, cap * sizeof(*bigger));
-		if (!bigger)
-			return -1;
-		g->edge = bigger;
-		g->edge_cap = cap;
-	}
+	if (!vc_vec_room(g->edge, g->edge_cap, g->edges + 1))
+		return -1;
 	g->edge[g->edges++] = (struct vc_own_edge){ from, to, bytes };
 	return 0;
 }

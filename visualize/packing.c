@@ -6,15 +6,10 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/vec.h"
 
-static int by_address(const void *a, const void *b)
-{
-	const struct vc_shelf *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->born < y->born ? -1 : x->born > y->born;
-}
+VC_COMPARE(by_address, struct vc_shelf,
+	   VC_THEN(VC_ORDER(x->addr, y->addr), VC_ORDER(x->born, y->born)))
 
 static int by_birth(const void *a, const void *b)
 {
@@ -140,15 +135,8 @@ void vc_packing_fini(struct vc_packing *p)
 
 const struct vc_shelf *vc_packing_find(const struct vc_packing *p, uint64_t addr, uint64_t event)
 {
-	size_t lo = 0, hi = p->n;
+	size_t lo = vc_first_above(p->at, p->n, addr, addr);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (p->at[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* Segments of different times may overlap: look back a little way. */
 	for (size_t back = 0; lo > 0 && back < 64; back++) {
 		const struct vc_shelf *s = &p->at[--lo];

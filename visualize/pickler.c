@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum opcode {
 	PROTO = 0x80, STOP = '.', MARK = '(', EMPTY_DICT = '}', EMPTY_LIST = ']', SETITEMS = 'u',
 	APPENDS = 'e', BININT1 = 'K', BININT2 = 'M', BININT = 'J', LONG1 = 0x8a, BINFLOAT = 'G',
@@ -133,16 +136,9 @@ static bool add_word(struct vc_pickler *p, const char *text, uint64_t key, uint3
 {
 	char *copy = strdup(text);
 
-	if (p->words == p->word_cap) {
-		size_t cap = p->word_cap ? p->word_cap * 2 : 64;
-		struct vc_word *w = realloc(p->word, cap * sizeof(*w));
-
-		if (!w) {
-			free(copy);
-			return false;
-		}
-		p->word = w;
-		p->word_cap = cap;
+	if (!vc_vec_room(p->word, p->word_cap, p->words + 1)) {
+		free(copy);
+		return false;
 	}
 	if (!copy || !vc_map_put(&p->known, key, p->words + 1)) {
 		free(copy);

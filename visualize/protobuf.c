@@ -5,23 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum wire { VARINT = 0, LENGTH = 2 };
 
 static void put(struct vc_proto *p, const void *data, size_t n)
 {
-	if (p->n + n > p->cap) {
-		size_t cap = p->cap ? p->cap : 256;
-		uint8_t *at;
-
-		while (cap < p->n + n)
-			cap *= 2;
-		at = realloc(p->at, cap);
-		if (!at) {
-			p->nomem = true;
-			return;
-		}
-		p->at = at;
-		p->cap = cap;
+	if (!vc_vec_room(p->at, p->cap, p->n + n)) {
+		p->nomem = true;
+		return;
 	}
 	if (n)
 		memcpy(p->at + p->n, data, n);

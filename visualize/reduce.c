@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "visualize/svg.h"
 
 bool vc_curve_has_times(const struct vc_result *r)
@@ -50,15 +51,8 @@ bool vc_curve_reads_by_time(const struct vc_result *r)
 uint64_t vc_curve_time(const struct vc_result *r, uint64_t event)
 {
 	const struct vc_curve *v = &r->curve;
-	size_t lo = 0, hi = v->n;
+	size_t lo = vc_first_from(v->at, v->n, last_event, event);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v->at[mid].last_event < event)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo == v->n)
 		return v->n ? v->at[v->n - 1].last_ns : 0;
 	const struct vc_bucket *b = &v->at[lo];
@@ -92,14 +86,7 @@ static uint64_t (*layers_of_lives(const struct vc_classes *c, struct vc_error *e
 		const struct vc_life *l = &c->r->lives.at[i];
 		uint64_t edge[2] = { l->at_start ? 0 : l->born, l->died };
 		for (int e = 0; e < 2; e++) {
-			size_t lo = 0, hi = v->n;
-			while (lo < hi) {
-				size_t mid = (lo + hi) / 2;
-				if (v->at[mid].peak_event < edge[e])
-					lo = mid + 1;
-				else
-					hi = mid;
-			}
+			size_t lo = vc_first_from(v->at, v->n, peak_event, edge[e]);
 			/* Differences first; unsigned arithmetic wraps back when they are summed.
 			 */
 			sum[lo][c->of_life[i]] += e ? 0 - l->size : l->size;
@@ -227,17 +214,9 @@ int vc_columns_init(struct vc_columns *k, const struct vc_classes *c, bool by_ti
 		uint64_t at = by_time ? b->first_ns : b->first_event;
 		uint32_t from = vc_columns_x(k, at);
 		/* What happens at the very last instant belongs to the last column. */
-		struct vc_column x = { from < width ? from : width - 1,
-				      0,
-				      b->allocated_min,
-				      b->allocated_max,
-				      b->reserved_min,
-				      b->reserved_max,
-				      b->stranded_max,
-				      { 0 },
-				      b->flushes,
-				      b->ooms,
-				      (uint32_t)i };
+		struct vc_column x = { from < width ? from : width - 1, 0, b->allocated_min,
+			b->allocated_max, b->reserved_min, b->reserved_max, b->stranded_max, { 0 },
+			b->flushes, b->ooms, (uint32_t)i };
 		if (sum)
 			memcpy(x.layer, sum[i], sizeof(x.layer));
 		else

@@ -128,8 +128,7 @@ int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 	if (*p->cfg->title)
 		title = p->cfg->title;
 	vc_svg_label(&p->svg, &l, title);
-	l = (struct vc_label){ VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide, false, false };
-	vc_svg_label(&p->svg, &l, subtitle);
+	vc_svg_say(&p->svg, subtitle, VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide);
 	return narrow && r ? 1190 : 800;
 }
 
@@ -164,9 +163,7 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	struct vc_label l = { p.w / 2, y + 640,      VC_T_BODY, VC_MIDDLE,
-			     "fg",    card.w - 400, false,     false };
-	vc_svg_label(&p.svg, &l, why);
+	vc_svg_say(&p.svg, why, p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
 }
@@ -230,15 +227,12 @@ size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, stru
 		only_other = only_other && (s == VC_SLOT_OTHER || !k->used[s]);
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (k->used[s])
-			key[n++] = (struct vc_key){
-				vc_theme_area((enum vc_slot)s),
+			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
 				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s),
 				VC_KEY_BOX };
 	if (c->r->info.context + c->r->info.others)
-		key[n++] = (struct vc_key){ "base",
-					   c->r->info.others ? "CUDA context, other processes" :
-							       "CUDA context",
-					   VC_KEY_BOX };
+		key[n++] = (struct vc_key){ "base", c->r->info.others ? "CUDA context, other "
+			"processes" : "CUDA context", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Cached: reserved, not in use", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "res", "Reserved", VC_KEY_LINE };
 	return n;

@@ -4,16 +4,12 @@
 
 #include <stdlib.h>
 
+#include "common/vec.h"
+
 enum { LIVE = 1, PENDING = 2 }; /* of vc_heap_extent.what */
 
-static int by_origin(const void *a, const void *b)
-{
-	const struct vc_stack *x = a, *y = b;
-
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	return (x->label > y->label) - (x->label < y->label);
-}
+VC_COMPARE(by_origin, struct vc_stack,
+	   VC_THEN(VC_ORDER(x->site, y->site), VC_ORDER(x->label, y->label)))
 
 /* A site says more than a label: blocks of one stack are one entry whatever their labels. */
 static uint32_t label_of(uint32_t site, uint32_t label)

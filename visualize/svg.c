@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+#include "visualize/metric.h"
+#include "visualize/theme.h"
 
 uint64_t vc_muldiv(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -24,15 +27,9 @@ void vc_svg_raw(struct vc_svg *s, const char *text, size_t n)
 {
 	if (s->failed)
 		return;
-	if (s->n + n + 1 > s->cap) {
-		size_t cap = (s->n + n + 1) * 2 + 4096;
-		char *bigger = realloc(s->text, cap);
-		if (!bigger) {
-			s->failed = true;
-			return;
-		}
-		s->text = bigger;
-		s->cap = cap;
+	if (!vc_vec_room(s->text, s->cap, s->n + n + 1)) {
+		s->failed = true;
+		return;
 	}
 	memcpy(s->text + s->n, text, n);
 	s->n += n;
@@ -164,15 +161,9 @@ struct vc_box vc_svg_label(struct vc_svg *s, const struct vc_label *l, const cha
 
 void vc_svg_keep_clear(struct vc_svg *s, struct vc_box b)
 {
-	if (s->boxes == s->box_cap) {
-		size_t cap = s->box_cap * 2 + 64;
-		struct vc_box *bigger = realloc(s->box, cap * sizeof(*bigger));
-		if (!bigger) {
-			s->failed = true;
-			return;
-		}
-		s->box = bigger;
-		s->box_cap = cap;
+	if (!vc_vec_room(s->box, s->box_cap, s->boxes + 1)) {
+		s->failed = true;
+		return;
 	}
 	s->box[s->boxes++] = b;
 }

@@ -44,6 +44,9 @@ void vc_svg_escape(struct vc_svg *s, const char *text, size_t n); /* XML-safe UT
 
 /* Write a label; returns the box it takes and remembers it. */
 struct vc_box vc_svg_label(struct vc_svg *s, const struct vc_label *l, const char *text);
+/* The same for a label that is cut at its end, if at all, and stands on nothing. */
+#define vc_svg_say(s, text, x, y, style, anchor, color, max) \
+	vc_svg_label(s, &(struct vc_label){ x, y, style, anchor, color, max, false, false }, text)
 /* The box a label would take. */
 struct vc_box vc_svg_measure(const struct vc_label *l, const char *text);
 void vc_svg_keep_clear(struct vc_svg *s, struct vc_box b);        /* remember a box */

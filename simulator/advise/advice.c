@@ -275,8 +275,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
 				 next->title, vc_bytes_text(next->total, total),
 				 out->stats.cut_short ?
-					 " (at least: the rest of the run is not recorded)" :
-					 "");
+					 " (at least: the rest of the run is not recorded)" : "");
 			snprintf(a->how, sizeof(a->how), "-g %s", next->name);
 			return VC_OK;
 		}
@@ -378,20 +377,16 @@ static void say_room(const struct asked *q, double percent, struct vc_advice *a)
 	bool one = !q->s->whatif;
 
 	if (most > least)
-		snprintf(a->text, sizeof(a->text),
-			 "%.0f %% of the card is used: a batch of %llu surely fits, of more than "
-			 "%llu surely does not (%s); now %.15g",
-			 percent, least, most,
-			 one ? "bounds from one recording; a second one narrows them" :
-			       "from these recordings",
+		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used: a batch of %llu "
+			 "surely fits, of more than %llu surely does not (%s); now %.15g", percent,
+			 least, most, one ? "bounds from one recording; a second one narrows them" :
+			 "from these recordings",
 			 q->batch.value);
 	else
-		snprintf(a->text, sizeof(a->text),
-			 "%.0f %% of the card is used: the batch may be %llu instead of %.15g "
-			 "(%s)",
-			 percent, least, q->batch.value,
+		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used: the batch may be "
+			 "%llu instead of %.15g (%s)", percent, least, q->batch.value,
 			 one ? "as far as one recording can tell; a second one would" :
-			       "from these recordings");
+			 "from these recordings");
 }
 
 static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice *a)
@@ -404,10 +399,9 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 	*a = (struct vc_advice){ .kind = "room", .estimate = true };
 	keep(a, r);
 	if (!b) {
-		snprintf(a->text, sizeof(a->text),
-			 "%.0f %% of the card is used; how much larger the batch may be is known "
-			 "where the recording says its own (TRACE@batch=N, or record --param "
-			 "batch=N)",
+		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used; how much larger "
+			 "the batch may be is known where the recording says its own "
+			 "(TRACE@batch=N, or record --param batch=N)",
 			 100 * share);
 		return 1;
 	}
@@ -440,11 +434,9 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 	keep(a, &then);
 	snprintf(a->how, sizeof(a->how), "--context %llu", (unsigned long long)plan.context);
 	vc_bytes_text(less, bytes);
-	snprintf(a->text, sizeof(a->text),
-		 "risky: %.1f %% of the card is used. With %s less (another process, a larger "
-		 "workspace of a library) it %s",
-		 100 * share, bytes,
-		 a->verdict == VC_OOM     ? "runs out of memory" :
+	snprintf(a->text, sizeof(a->text), "risky: %.1f %% of the card is used. With %s less "
+		 "(another process, a larger workspace of a library) it %s", 100 * share, bytes,
+		 a->verdict == VC_OOM ? "runs out of memory" :
 		 a->verdict == VC_FLUSHES ? "fits only by emptying its cache again and again" :
 					    "would still fit, from memory that it has cached");
 	vc_result_fini(&then);

@@ -69,9 +69,8 @@ static void advise(struct vc_diagnosis *d, const char *text)
 
 const char *vc_cause_name(enum vc_cause c)
 {
-	static const char *const name[] = {
-		"unknown",        "impossible_request", "limit",   "oversubscribed",
-		"device_refused", "fragmentation",      "outside", "demand",
+	static const char *const name[] = { "unknown", "impossible_request", "limit",
+		"oversubscribed", "device_refused", "fragmentation", "outside", "demand",
 		"undecided" };
 
 	return name[c];
@@ -222,6 +221,22 @@ static void explain_request(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		say(d, "One request of %s failed.", q->text);
 }
 
+static void explain_refusal(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	const struct vc_figure *f = m->figure;
+
+	if (!is_scarce(m)) {
+		say(d, "The device reports %s free, enough for the request, and refused it all "
+		    "the same: the allocator's cache is not the reason.", f[VC_FIG_FREE].text);
+		return;
+	}
+	say(d, "The device is as good as full: of the %s that it reports free the driver could "
+	    "not make up the request (it works in pages and needs some itself).",
+	    f[VC_FIG_FREE].text);
+	say(d, "Live tensors hold %s; %s are held and not in use, in pieces that did not fit.",
+	    f[VC_FIG_ALLOCATED].text, d->stranded.text);
+}
+
 static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	const struct vc_figure *f = m->figure;
@@ -229,12 +244,11 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
-		say(d,
-		    f[VC_FIG_REQUEST].known ?
-			    "That is more than the whole device has (%s): no setting can make it "
-			    "fit." :
-			    "%sNo device has that much: the size itself must be wrong.",
-		    f[VC_FIG_REQUEST].known ? f[VC_FIG_CAPACITY].text : "");
+		if (f[VC_FIG_REQUEST].known)
+			say(d, "That is more than the whole device has (%s): no setting can make "
+			    "it fit.", f[VC_FIG_CAPACITY].text);
+		else
+			say(d, "No device has that much: the size itself must be wrong.");
 		say(d, "Look for a shape that multiplies up: a full attention matrix, a one-hot "
 		    "tensor, a cross join, image sizes or sequence lengths that were not cut.");
 		break;
@@ -249,37 +263,21 @@ static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		    f[VC_FIG_ALLOCATED].text, f[VC_FIG_CAPACITY].text);
 		break;
 	case VC_CAUSE_DEVICE:
-		if (is_scarce(m))
-			say(d, "The device is as good as full: of the %s that it reports free the "
-			    "driver could not make up the request (it works in pages and needs "
-			    "some itself).",
-			    f[VC_FIG_FREE].text);
-		else
-			say(d, "The device reports %s free, enough for the request, and refused it "
-			    "all the same: the allocator's cache is not the reason.",
-			    f[VC_FIG_FREE].text);
-		if (is_scarce(m))
-			say(d, "Live tensors hold %s; %s are held and not in use, in pieces that "
-			    "did not fit.",
-			    f[VC_FIG_ALLOCATED].text, d->stranded.text);
+		explain_refusal(m, d);
 		break;
 	case VC_CAUSE_FRAGMENTATION:
-		say(d,
-		    "There is enough memory, but in pieces: %s free on the device and %s held by "
-		    "the allocator and not in use, in holes between live tensors.",
+		say(d, "There is enough memory, but in pieces: %s free on the device and %s held "
+		    "by the allocator and not in use, in holes between live tensors.",
 		    f[VC_FIG_FREE].text, d->stranded.text);
 		break;
 	case VC_CAUSE_OUTSIDE: case VC_CAUSE_DEMAND:
 		say(d, "Even with every hole used at least %s would be missing (%s free, %s held "
 		    "and not in use).",
 		    vc_bytes_text(d->missing_low, a), f[VC_FIG_FREE].text, d->stranded.text);
-		say(d,
-		    d->cause == VC_CAUSE_DEMAND ?
-			    "Live tensors (%s) leave too little: this is demand, not "
-			    "fragmentation; allocator settings cannot help." :
-			    "Live tensors hold %s; other processes on the device hold more than "
-			    "what is missing.",
-		    f[VC_FIG_ALLOCATED].text);
+		say(d, d->cause == VC_CAUSE_DEMAND ? "Live tensors (%s) leave too little: this is "
+		    "demand, not fragmentation; allocator settings cannot help." :
+		    "Live tensors hold %s; other processes on the device hold more than what is "
+		    "missing.", f[VC_FIG_ALLOCATED].text);
 		break;
 	case VC_CAUSE_UNDECIDED:
 		say(d, "Free and stranded memory together are about what was asked for; the "
@@ -351,11 +349,10 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 		    "large blocks are no longer split, so that they can go back whole; try 256 "
 		    "and 128 as well");
 	if (newest < order("2.1"))
-		advise(d, newest < order("1.10") ?
-				  "a newer PyTorch: before 1.10 there is no setting against "
-				  "this; 2.2 and later have expandable segments" :
-				  "a newer PyTorch: from 2.1 on there are expandable segments, "
-				  "which join the pieces");
+		advise(d, newest < order("1.10") ? "a newer PyTorch: before 1.10 there is no "
+		       "setting against this; 2.2 and later have expandable segments" :
+		       "a newer PyTorch: from 2.1 on there are expandable segments, which join the "
+		       "pieces");
 	advise(d,
 	       "torch.cuda.empty_cache() between phases of different shape; largest batch first");
 	advise(d, "record one run: 'vramcast tune' finds the settings, 'vramcast plot -t segments' "
@@ -409,11 +406,10 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		break;
 	case VC_CAUSE_UNKNOWN:
-		advise(d, "paste the whole message, from the name of the exception to the last "
-		       "word");
 		advise(d,
-		       "record the run with 'vramcast record -- python train.py': that shows who "
-		       "held what");
+		       "paste the whole message, from the name of the exception to the last word");
+		advise(d, "record the run with 'vramcast record -- python train.py': that shows "
+		       "who held what");
 		break;
 	}
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/model.h"
 #include "simulator/advise/report.h"
 
@@ -33,14 +34,8 @@ static size_t look(const struct vc_heap_map *map, size_t i, struct pin *p)
 	return i;
 }
 
-static int by_site(const void *a, const void *b)
-{
-	const struct pin *x = a, *y = b;
-
-	if (x->site != y->site)
-		return x->site < y->site ? -1 : 1;
-	return x->segment < y->segment ? -1 : x->segment > y->segment;
-}
+VC_COMPARE(by_site, struct pin,
+	   VC_THEN(VC_ORDER(x->site, y->site), VC_ORDER(x->segment, y->segment)))
 
 static int by_bytes(const void *a, const void *b)
 {

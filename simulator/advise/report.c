@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "simulator/session/bounds.h"
-#include "common/site.h"
 #include "simulator/advise/pins.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
@@ -120,17 +119,15 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 	switch (vc_result_verdict(r)) {
 	case VC_OOM:
 		if (r->info.rebuilt && !r->oom.event) {
-			snprintf(buf, n,
-				 "out of memory: what was there before the first event does not "
-				 "fit");
+			snprintf(buf, n, "out of memory: what was there before the first event "
+				 "does not fit");
 			break;
 		}
 		if (r->oom.steps)
 			snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
 				 r->oom.steps == 1 ? "" : "s");
-		snprintf(buf, n, "runs out of memory %sat event %" PRIu64
-			 ": %s asked for, %s free on the device",
-			 steps, r->oom.event, vc_bytes_text(r->oom.request, a),
+		snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free "
+			 "on the device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
 			 vc_bytes_text(r->oom.device_free, b));
 		break;
 	case VC_FLUSHES:

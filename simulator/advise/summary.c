@@ -101,9 +101,8 @@ static void row(struct vc_emit *e, const char *title, const struct vc_counter *x
 	const char *(*cell)(int64_t, int64_t, char *, size_t) = bytes ? size_cell : count_cell;
 	char b[4][48];
 
-	vc_emit_line(e, "| %-21s | %s | %s | %s | %s |", title,
-		     cell(x->current, scale->current, b[0], 48),
-		     cell(x->peak, scale->peak, b[1], 48),
+	vc_emit_line(e, "| %-21s | %s | %s | %s | %s |", title, cell(x->current, scale->current,
+		     b[0], 48), cell(x->peak, scale->peak, b[1], 48),
 		     cell(x->allocated, scale->allocated, b[2], 48),
 		     cell(x->freed, scale->freed, b[3], 48));
 }

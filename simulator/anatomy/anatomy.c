@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/period.h"
 #include "simulator/replay/memo.h"
 
@@ -458,14 +459,11 @@ static size_t refine(const struct work *w, size_t from, size_t back, size_t end)
 static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
 {
 	struct vc_anatomy *a = w->a;
-	struct vc_span *bigger;
 
 	if (s.first >= s.end)
 		return VC_OK;
-	bigger = realloc(a->span, (a->spans + 1) * sizeof(*bigger));
-	if (!bigger)
+	if (!vc_vec_one(a->span, a->spans))
 		return vc_nomem(err, "the phases of a trace");
-	a->span = bigger;
 	a->span[a->spans++] = s;
 	return VC_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/torch_sizes.h"
+#include "common/vec.h"
 #include "simulator/anatomy/period.h"
 
 static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_life *b,
@@ -59,17 +60,10 @@ static uint32_t span_at(const struct vc_anatomy *a, size_t event)
 	return (uint32_t)lo;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Takes `b` for a gradient when a parameter of its size has none yet. */
 static bool take(struct vc_block_life *b, uint64_t *size, size_t *n)
 {
-	uint64_t *at = *n ? bsearch(&b->size, size, *n, sizeof(*size), by_size) : NULL;
+	uint64_t *at = vc_find_u64(size, *n, b->size);
 
 	if (!at)
 		return false;
@@ -89,7 +83,7 @@ static uint64_t *parameter_sizes(const struct vc_anatomy *a, size_t *n, uint64_t
 		if (a->block[i].category == VC_CAT_PARAMETER)
 			*sum += size[(*n)++] = a->block[i].size;
 	if (*n)
-		qsort(size, *n, sizeof(*size), by_size);
+		vc_sort_u64(size, *n);
 	return size;
 }
 
@@ -162,8 +156,7 @@ static void purposes(struct vc_anatomy *a)
 		b->span = span_at(a, b->event);
 		b->iteration = a->span[b->span].iteration;
 		const struct vc_span *died = b->died_event == SIZE_MAX || b->died_event > end ?
-						     NULL :
-						     &a->span[span_at(a, b->died_event)];
+						     NULL : &a->span[span_at(a, b->died_event)];
 		bool state = b->category == VC_CAT_STATE; /* who asked for it says so */
 		b->category = category_of(a, b, &a->span[b->span], died);
 		if (state && b->category == VC_CAT_PARAMETER)

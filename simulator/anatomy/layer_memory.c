@@ -58,8 +58,7 @@ static bool parameters_by_order(struct vc_layering *l, const struct vc_anatomy *
 	for (size_t lag = 1; lag * l->n <= n && lag <= 128; lag++)
 		for (size_t i = 0; i + lag * l->n <= n; i++) {
 			uint64_t sum = size[i] == size[i + lag] || l->n < 2 ?
-					       repeated(size + i, lag, l->n) :
-					       0;
+					       repeated(size + i, lag, l->n) : 0;
 			best = sum > best ? sum : best;
 		}
 	for (size_t k = 0; k < l->n; k++)

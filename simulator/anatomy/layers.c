@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
+
 enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
 
 struct group {
@@ -164,12 +168,8 @@ static bool inside(const struct vc_layers *l, size_t block)
 
 static int push(struct vc_layers *l, struct vc_layer y, struct vc_error *err)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_layer *at = realloc(l->at, (l->n ? 2 * l->n : 1) * sizeof(*at));
-		if (!at)
-			return vc_nomem(err, "the layers of a forward pass");
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return vc_nomem(err, "the layers of a forward pass");
 	l->at[l->n++] = y;
 	return VC_OK;
 }
@@ -198,14 +198,9 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, st
 			    (start != UINT32_MAX && line < start))
 				continue;
 			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
-				r = push(l,
-					 (struct vc_layer){ .from = i,
-							   .to = i + 1,
-							   .frame = s->chain[d],
-							   .low = line,
-							   .high = line,
-							   .function = (uint8_t)kind },
-					 err);
+				r = push(l, (struct vc_layer){ .from = i, .to = i + 1,
+					.frame = s->chain[d], .low = line, .high = line,
+					.function = (uint8_t)kind }, err);
 				had.at = l->at;
 				g.first_line = line;
 				g.calls++;
@@ -323,12 +318,7 @@ static void tell_kinds(struct vc_layers *l)
 	}
 }
 
-static int by_birth(const void *x, const void *y)
-{
-	const struct vc_layer *a = x, *b = y;
-
-	return a->from < b->from ? -1 : a->from > b->from;
-}
+VC_COMPARE(by_birth, struct vc_layer, VC_ORDER(x->from, y->from))
 
 static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {

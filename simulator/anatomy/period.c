@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
+
 enum { CANDIDATES = 48 }; /* lags that are looked at */
 #define SIGNATURE VC_SIGNATURE
 #define SHORTEST  VC_SHORTEST
@@ -16,30 +20,9 @@ enum { CANDIDATES = 48 }; /* lags that are looked at */
 struct seen { uint64_t token; size_t at; };
 struct lag { size_t lag, count; };
 
-static int by_token(const void *x, const void *y)
-{
-	const struct seen *a = x, *b = y;
-
-	if (a->token != b->token)
-		return a->token < b->token ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-static int by_lag(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
-
-static int by_count(const void *x, const void *y)
-{
-	const struct lag *a = x, *b = y;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	return a->lag < b->lag ? -1 : a->lag > b->lag;
-}
+VC_COMPARE(by_token, struct seen, VC_THEN(VC_ORDER(x->token, y->token), VC_ORDER(x->at, y->at)))
+VC_COMPARE(by_lag, struct lag, VC_ORDER(x->lag, y->lag))
+VC_COMPARE(by_count, struct lag, VC_THEN(VC_ORDER(y->count, x->count), VC_ORDER(x->lag, y->lag)))
 
 /* Distances between equal allocations, the most frequent first. Of an allocation made many times
  * per iteration each distance up to eight occurrences on counts. */
@@ -205,11 +188,8 @@ static size_t lowest(const struct work *w, double *share)
 
 int vc_period_start(struct work *w, size_t at, struct vc_error *err)
 {
-	size_t *bigger = realloc(w->start, (w->starts + 1) * sizeof(*bigger));
-
-	if (!bigger)
+	if (!vc_vec_one(w->start, w->starts))
 		return vc_nomem(err, "the iterations of a trace");
-	w->start = bigger;
 	w->start[w->starts++] = at;
 	return VC_OK;
 }

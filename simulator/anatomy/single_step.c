@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/torch_sizes.h"
+#include "common/vec.h"
 #include "simulator/anatomy/period.h"
 
 static uint8_t role_of(const struct vc_anatomy_work *w, size_t block, bool *sited)
@@ -33,13 +34,6 @@ size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from)
 	return n;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Sizes of what the backward pass makes and the optimizer finds: the gradients. */
 static size_t gradients(const struct vc_anatomy_work *w, size_t from, size_t end, uint64_t *size,
 			size_t *began, uint64_t *sum)
@@ -62,7 +56,7 @@ static size_t gradients(const struct vc_anatomy_work *w, size_t from, size_t end
 			*sum += b[i].size;
 			size[n++] = b[i].size;
 		}
-	qsort(size, n, sizeof(*size), by_size);
+	vc_sort_u64(size, n);
 	*began = backward;
 	return n;
 }
@@ -75,9 +69,7 @@ size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t en
 	       n = size ? gradients(w, guess, end, size, &backward, &sum) : 0;
 
 	for (size_t i = guess; n && i < backward; i++) {
-		uint64_t *same = b[i].died >= end ?
-					 bsearch(&b[i].size, size, n, sizeof(*size), by_size) :
-					 NULL;
+		uint64_t *same = b[i].died >= end ? vc_find_u64(size, n, b[i].size) : NULL;
 
 		if (!same)
 			continue;

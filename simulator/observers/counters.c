@@ -2,23 +2,18 @@
 /* counters.c - the model's own statistics after the last event. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
-struct list { struct vc_counter *at; size_t n, cap; };
+struct list { struct vc_counter *at; size_t n; };
 
 static int add(void *arg, const struct vc_stat *s)
 {
 	struct list *l = arg;
-	struct vc_counter *at;
 
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 64;
-		at = realloc(l->at, l->cap * sizeof(*at));
-		if (!at)
-			return VC_ENOMEM;
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return VC_ENOMEM;
 	l->at[l->n++] = (struct vc_counter){ s->name, s->klass, s->current, s->peak, s->allocated,
 					     s->freed };
 	return VC_OK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -69,15 +70,8 @@ static void compare_alloc(struct state *st, const struct vc_step *s)
 
 static int keep_final(struct state *st, const struct vc_event *ev, struct vc_error *err)
 {
-	if (st->finals == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 1024;
-		struct vc_event *e = realloc(st->final, cap * sizeof(*e));
-
-		if (!e)
-			return vc_nomem(err, "the recorded final heap");
-		st->final = e;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->final, st->cap, st->finals + 1))
+		return vc_nomem(err, "the recorded final heap");
 	st->final[st->finals++] = *ev;
 	return VC_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/site.h"
+#include "common/vec.h"
 
 #define MAX_HOLDERS 64
 
@@ -70,15 +71,8 @@ static int take_one(void *arg, const struct vc_extent *x)
 	struct taking *t = arg;
 	const struct origin *g = x->id ? vc_pages_get(&t->o->at, x->id) : NULL;
 
-	if (t->map->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 1024;
-		struct vc_heap_extent *at = realloc(t->map->at, cap * sizeof(*at));
-
-		if (!at)
-			return vc_nomem(t->err, "the heap map");
-		t->map->at = at;
-		t->cap = cap;
-	}
+	if (!vc_vec_room(t->map->at, t->cap, t->map->n + 1))
+		return vc_nomem(t->err, "the heap map");
 	t->map->at[t->map->n++] = (struct vc_heap_extent){
 		.addr = x->addr, .size = x->size, .requested = x->requested, .id = x->id,
 		.pool = x->pool, .stream = x->stream, .site = g ? g->site : 0,

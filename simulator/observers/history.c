@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -32,16 +33,9 @@ static struct vc_history_entry *entry_at(struct state *st, uint64_t i)
 
 static void add(struct state *st, struct vc_history_entry e)
 {
-	if (st->n == st->cap && st->cap < LIMIT) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct vc_history_entry *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at) {
-			st->nomem = true;
-			return;
-		}
-		st->at = at;
-		st->cap = cap;
+	if (st->n < LIMIT && !vc_vec_room(st->at, st->cap, st->n + 1)) {
+		st->nomem = true;
+		return;
 	}
 	*entry_at(st, st->n++) = e;
 }
@@ -55,17 +49,15 @@ static void history_trace(struct vc_observer *o, const struct vc_trace_entry *t)
 		[VC_TR_SEGMENT_FREE] = VC_HIST_SEGMENT_FREE,
 		[VC_TR_SEGMENT_MAP] = VC_HIST_SEGMENT_MAP,
 		[VC_TR_SEGMENT_UNMAP] = VC_HIST_SEGMENT_UNMAP,
-		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED,
-		[VC_TR_OOM] = VC_HIST_OOM,
+		[VC_TR_FREE_DONE] = VC_HIST_FREE_COMPLETED, [VC_TR_OOM] = VC_HIST_OOM,
 	};
 	struct state *st = o->state;
 
 	st->told = true;
 	if (t->kind != VC_TR_ALLOC && t->kind != VC_TR_FREE) /* those come as steps */
-		add(st, (struct vc_history_entry){ .addr = t->addr,
-						  .size = t->size,
-						  .stream = t->stream,
-						  .action = action[t->kind] });
+		add(st, (struct vc_history_entry){ .addr = t->addr, .size = t->size,
+						   .stream = t->stream,
+						   .action = action[t->kind] });
 }
 
 /* Models without a history of their own: what they got from the device are their segments. */
@@ -166,16 +158,9 @@ static void see(struct state *st, const struct vc_event *ev)
 	static const uint8_t action[] = { VC_HIST_SEGMENT_ALLOC, VC_HIST_SEGMENT_FREE,
 					 VC_HIST_SEGMENT_MAP, VC_HIST_SEGMENT_UNMAP };
 
-	if (st->seens == st->seen_cap) {
-		size_t cap = st->seen_cap ? st->seen_cap * 2 : 64;
-		struct seen *to = realloc(st->seen, cap * sizeof(*to));
-
-		if (!to) {
-			st->nomem = true;
-			return;
-		}
-		st->seen = to;
-		st->seen_cap = cap;
+	if (!vc_vec_room(st->seen, st->seen_cap, st->seens + 1)) {
+		st->nomem = true;
+		return;
 	}
 	st->seen[st->seens++] = (struct seen){ ev->addr, ev->time_ns, ev->site,
 					       action[ev->kind - VC_EV_SEGMENT_ALLOC] };
@@ -213,14 +198,11 @@ static int history_step(struct vc_observer *o, const struct vc_step *s, struct v
 	struct origin *g;
 
 	if (ev->kind == VC_EV_ALLOC && s->block) {
-		remember(st, ev->id,
-			 (struct origin){ ev->size, ev->stream, ev->site, ev->label, true });
-		add(st, (struct vc_history_entry){ .addr = s->block->addr,
-						  .size = ev->size,
-						  .id = ev->id,
-						  .stream = ev->stream,
-						  .label = ev->label,
-						  .action = VC_HIST_ALLOC });
+		remember(st, ev->id, (struct origin){ ev->size, ev->stream, ev->site, ev->label,
+			true });
+		add(st, (struct vc_history_entry){ .addr = s->block->addr, .size = ev->size,
+			.id = ev->id, .stream = ev->stream, .label = ev->label,
+			.action = VC_HIST_ALLOC });
 	} else if (ev->kind == VC_EV_FREE && s->block) {
 		freed(st, s);
 	} else if (ev->kind == VC_EV_HEAP_BLOCK && ev->flags & VC_EVF_FINAL &&
@@ -241,13 +223,8 @@ static int take_extent(void *arg, const struct vc_extent *x)
 	const struct origin *g = origin_of(st, x->id);
 	struct vc_heap_map *m = &st->end;
 
-	if (!(m->n & (m->n + 1)) || !m->at) { /* capacities are powers of two less one */
-		struct vc_heap_extent *at = realloc(m->at, (2 * m->n + 1) * sizeof(*at));
-
-		if (!at)
-			return VC_ENOMEM;
-		m->at = at;
-	}
+	if (!vc_vec_one(m->at, m->n))
+		return VC_ENOMEM;
 	m->at[m->n++] = (struct vc_heap_extent){ .addr = x->addr, .size = x->size,
 		.requested = x->requested, .id = x->id, .pool = x->pool, .stream = x->stream,
 		.site = g ? g->site : 0, .label = g ? g->label : 0, .what = (uint8_t)x->what,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/observers/heapmap.h"
 
 #define FIRST_LIMIT 2000000u
@@ -21,24 +22,17 @@ struct state {
 	uint64_t last;  /* event of the last allocation */
 };
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Half of the dead ones go, the smallest first. */
 static int thin_out(struct state *st, struct vc_error *err)
 {
-	uint64_t *size = malloc(st->n * sizeof(*size));
+	uint64_t *size = calloc(st->n + 1, sizeof(*size));
 	size_t k = 0;
 
 	if (!size)
 		return vc_nomem(err, "block lives");
 	for (size_t i = 0; i < st->n; i++)
 		size[i] = st->at[i].size;
-	qsort(size, st->n, sizeof(*size), by_size);
+	vc_sort_u64(size, st->n);
 	st->floor = size[st->n / 2] + 1;
 	free(size);
 	for (size_t i = 0; i < st->n; i++) {
@@ -66,15 +60,8 @@ static int add(struct state *st, const struct vc_life *l, struct vc_error *err)
 
 	if (st->n >= st->limit && thin_out(st, err) < 0)
 		return VC_ENOMEM;
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct vc_life *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at)
-			return vc_nomem(err, "block lives");
-		st->at = at;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->at, st->cap, st->n + 1))
+		return vc_nomem(err, "block lives");
 	if (l->id) {
 		s = vc_pages_put(&st->open, l->id);
 		if (!s)
@@ -90,14 +77,9 @@ struct walk { struct state *st; struct vc_error *err; };
 static int note_start(void *arg, const struct vc_extent *x)
 {
 	struct walk *w = arg;
-	struct vc_life l = { .id = x->id,
-			    .size = x->size,
-			    .requested = x->requested,
-			    .addr = x->addr,
-			    .died = UINT64_MAX,
-			    .stream = x->stream,
-			    .at_start = true,
-			    .site = vc_origins_site(&w->st->origins, x->id) };
+	struct vc_life l = { .id = x->id, .size = x->size, .requested = x->requested,
+			     .addr = x->addr, .died = UINT64_MAX, .stream = x->stream,
+			     .at_start = true, .site = vc_origins_site(&w->st->origins, x->id) };
 
 	return x->what == VC_X_LIVE || x->what == VC_X_PENDING ? add(w->st, &l, w->err) : VC_OK;
 }
@@ -125,16 +107,10 @@ static int lives_step(struct vc_observer *o, const struct vc_step *s, struct vc_
 	if (!s->block)
 		return VC_OK;
 	if (s->ev->kind == VC_EV_ALLOC) {
-		struct vc_life l = { .id = s->ev->id,
-				    .size = s->block->size,
-				    .requested = s->ev->size,
-				    .addr = s->block->addr,
-				    .born = s->index,
-				    .died = UINT64_MAX,
-				    .born_ns = s->ev->time_ns,
-				    .stream = s->ev->stream,
-				    .site = s->ev->site,
-				    .label = s->ev->label };
+		struct vc_life l = { .id = s->ev->id, .size = s->block->size,
+			.requested = s->ev->size, .addr = s->block->addr, .born = s->index,
+			.died = UINT64_MAX, .born_ns = s->ev->time_ns, .stream = s->ev->stream,
+			.site = s->ev->site, .label = s->ev->label };
 
 		st->last = s->index;
 		if (l.size < st->floor) {
@@ -198,9 +174,6 @@ const struct vc_observer_type vc_observer_lives = {
 	.name = "lives",
 	.summary = "birth, death and place of every block",
 	.state_size = sizeof(struct state),
-	.origin = lives_origin,
-	.begin = lives_begin,
-	.step = lives_step,
-	.end = lives_end,
+	.origin = lives_origin, .begin = lives_begin, .step = lives_step, .end = lives_end,
 	.fini = lives_fini,
 };

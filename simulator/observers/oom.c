@@ -83,8 +83,5 @@ const struct vc_observer_type vc_observer_oom = {
 	.name = "oom",
 	.summary = "the first out-of-memory: the request, the largest hole, who held what",
 	.state_size = sizeof(struct state),
-	.origin = oom_origin,
-	.step = oom_step,
-	.end = oom_end,
-	.fini = oom_fini,
+	.origin = oom_origin, .step = oom_step, .end = oom_end, .fini = oom_fini,
 };

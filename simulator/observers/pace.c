@@ -2,6 +2,7 @@
 /* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -42,15 +43,8 @@ static int pace_step(struct vc_observer *o, const struct vc_step *s, struct vc_e
 	st->retries = s->model->now.retries;
 	if ((!st->now.ns && !st->now.flushes) || st->p.n == MOST)
 		return VC_OK;
-	if (st->p.n == st->cap) {
-		size_t cap = st->cap ? 2 * st->cap : 64;
-		struct vc_pace_at *bigger = realloc(st->p.at, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(err, "driver calls");
-		st->p.at = bigger;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->p.at, st->cap, st->p.n + 1))
+		return vc_nomem(err, "driver calls");
 	st->p.at[st->p.n++] = st->now;
 	st->now = (struct vc_pace_at){ .request = st->now.request };
 	return VC_OK;

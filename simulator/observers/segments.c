@@ -3,6 +3,7 @@
  * expandable segment that are mapped next to each other at one event count as one piece. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -10,16 +11,9 @@ struct state { struct vc_segment_life *at; size_t n, cap; uint64_t event; bool n
 
 static void add(struct state *st, const struct vc_segment_life *l)
 {
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 256;
-		struct vc_segment_life *at = realloc(st->at, cap * sizeof(*at));
-
-		if (!at) {
-			st->nomem = true;
-			return;
-		}
-		st->at = at;
-		st->cap = cap;
+	if (!vc_vec_room(st->at, st->cap, st->n + 1)) {
+		st->nomem = true;
+		return;
 	}
 	st->at[st->n++] = *l;
 }
@@ -27,13 +21,9 @@ static void add(struct state *st, const struct vc_segment_life *l)
 static int note_start(void *arg, const struct vc_extent *x)
 {
 	if (x->what == VC_X_SEGMENT)
-		add(arg, &(struct vc_segment_life){ .addr = x->addr,
-						   .size = x->size,
-						   .pool = x->pool,
-						   .died = UINT64_MAX,
-						   .stream = x->stream,
-						   .small = x->small,
-						   .expandable = x->expandable });
+		add(arg, &(struct vc_segment_life){ .addr = x->addr, .size = x->size,
+			.pool = x->pool, .died = UINT64_MAX, .stream = x->stream, .small = x->small,
+			.expandable = x->expandable });
 	return VC_OK;
 }
 
@@ -64,14 +54,10 @@ static void end_range(struct state *st, uint64_t addr, uint64_t size)
 		if (addr > rest.addr) {
 			l->size = addr - rest.addr;
 			l->died = UINT64_MAX;
-			add(st, &(struct vc_segment_life){ .addr = addr,
-							  .size = size,
-							  .born = rest.born,
-							  .died = st->event,
-							  .pool = rest.pool,
-							  .stream = rest.stream,
-							  .small = rest.small,
-							  .expandable = rest.expandable });
+			add(st, &(struct vc_segment_life){ .addr = addr, .size = size,
+				.born = rest.born, .died = st->event, .pool = rest.pool,
+				.stream = rest.stream, .small = rest.small,
+				.expandable = rest.expandable });
 		} else if (size < rest.size) {
 			l->size = size;
 		}
@@ -92,10 +78,8 @@ static void segments_device(struct vc_observer *o, const struct vc_device_change
 	if (c->failed)
 		return;
 	if (c->what == VC_DRV_MALLOC) {
-		add(st, &(struct vc_segment_life){ .addr = c->addr,
-						  .size = c->size,
-						  .born = st->event,
-						  .died = UINT64_MAX });
+		add(st, &(struct vc_segment_life){ .addr = c->addr, .size = c->size,
+			.born = st->event, .died = UINT64_MAX });
 	} else if (c->what == VC_DRV_MAP) {
 		if (last && last->expandable && last->born == st->event &&
 		    last->died == UINT64_MAX && last->addr + last->size == c->addr)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -15,15 +16,8 @@ static int add_mark(struct state *st, const struct vc_step *s, struct vc_error *
 {
 	if (st->s.marks == MAX_MARKS)
 		return VC_OK;
-	if (st->s.marks == st->mark_cap) {
-		size_t cap = st->mark_cap ? st->mark_cap * 2 : 64;
-		struct vc_mark_at *m = realloc(st->s.mark, cap * sizeof(*m));
-
-		if (!m)
-			return vc_nomem(err, "marks");
-		st->s.mark = m;
-		st->mark_cap = cap;
-	}
+	if (!vc_vec_room(st->s.mark, st->mark_cap, st->s.marks + 1))
+		return vc_nomem(err, "marks");
 	st->s.mark[st->s.marks++] = (struct vc_mark_at){ s->index, s->ev->time_ns, s->ev->label,
 							 s->ev->flags, s->ev->device };
 	st->s.count += s->ev->flags == VC_MARK_STEP;
@@ -34,15 +28,8 @@ static int add_kernel(struct state *st, const struct vc_step *s, struct vc_error
 {
 	if (st->s.kernels == MAX_KERNELS)
 		return VC_OK;
-	if (st->s.kernels == st->kernel_cap) {
-		size_t cap = st->kernel_cap ? st->kernel_cap * 2 : 1024;
-		struct vc_kernel_at *k = realloc(st->s.kernel, cap * sizeof(*k));
-
-		if (!k)
-			return vc_nomem(err, "kernels");
-		st->s.kernel = k;
-		st->kernel_cap = cap;
-	}
+	if (!vc_vec_room(st->s.kernel, st->kernel_cap, st->s.kernels + 1))
+		return vc_nomem(err, "kernels");
 	st->s.kernel[st->s.kernels++] = (struct vc_kernel_at){ s->ev->time_ns, s->ev->size,
 		s->ev->label, s->ev->stream, s->ev->kind };
 	return VC_OK;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
@@ -187,15 +188,8 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 	b = vc_pages_get(&st->births, s->ev->id);
 	if (!b || !b->size)
 		return VC_OK;
-	if (st->deaths == st->died_cap) {
-		size_t cap = st->died_cap ? st->died_cap * 2 : 256;
-		struct death *d = realloc(st->died, cap * sizeof(*d));
-
-		if (!d)
-			return vc_nomem(err, "the timeline");
-		st->died = d;
-		st->died_cap = cap;
-	}
+	if (!vc_vec_room(st->died, st->died_cap, st->deaths + 1))
+		return vc_nomem(err, "the timeline");
 	st->died[st->deaths++] = (struct death){ b->event, st->event, b->size };
 	vc_pages_drop(&st->births, s->ev->id);
 	return VC_OK;

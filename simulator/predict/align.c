@@ -221,9 +221,7 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 		h.ni = i - h.i;
 		h.nj = (i < p->na ? p->match[i] : p->nb) - j;
 		if (h.nj && h.ni * h.nj <= HOLE) {
-			int rc = fill_hole(p, &h, err);
-			if (rc)
-				return rc;
+			VC_TRY(fill_hole(p, &h, err));
 		}
 	}
 	return 0;
@@ -342,8 +340,7 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 		{ .at = { 1, ratio, second }, .n = 3 },
 		{ .at = { 1, ratio, second, square, second * second }, .n = 5 },
 		{ .at = { 1, ratio, second, square, second * second, square * ratio,
-			square * square },
-		 .n = 7 },
+		  square * square }, .n = 7 },
 	};
 	uint32_t *best = malloc(sizeof(*best) * (na + 1)), *next = malloc(sizeof(*next) * (na + 1));
 	int rc = best && next ? 0 : vc_nomem(err, "the alignment of two recordings");
@@ -463,8 +460,7 @@ int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const 
 	struct kept x = { 0 }, y = { 0 };
 	uint32_t *found = NULL;
 	int rc = keep(a, na, skip_a, &x) && keep(b, nb, skip_b, &y) ?
-			 0 :
-			 vc_nomem(err, "the alignment");
+			 0 : vc_nomem(err, "the alignment");
 
 	if (!rc)
 		rc = vc_align_best(x.take, x.n, y.take, y.n, ratio, second, &found, err);

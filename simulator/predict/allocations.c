@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
@@ -77,13 +80,6 @@ static void drop(struct vc_allocations *m, uint64_t id)
 	m->steps++;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 bool vc_allocations_lasts(const struct vc_allocations *m, size_t i)
 {
 	return i < m->n / 2 && (m->take[i].life == UINT32_MAX || i + 1 + m->take[i].life >= m->n);
@@ -91,7 +87,7 @@ bool vc_allocations_lasts(const struct vc_allocations *m, size_t i)
 
 bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size)
 {
-	return bsearch(&size, m->lasting, m->lastings, sizeof(*m->lasting), by_size) != NULL;
+	return vc_find_u64(m->lasting, m->lastings, size);
 }
 
 static int read_lasting(struct vc_allocations *m, struct vc_error *err)
@@ -102,7 +98,7 @@ static int read_lasting(struct vc_allocations *m, struct vc_error *err)
 	for (size_t i = 0; i < m->n; i++)
 		if (vc_allocations_lasts(m, i))
 			m->lasting[m->lastings++] = m->take[i].size;
-	qsort(m->lasting, m->lastings, sizeof(*m->lasting), by_size);
+	vc_sort_u64(m->lasting, m->lastings);
 	return 0;
 }
 
@@ -114,10 +110,8 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 
 	*m = (struct vc_allocations){ .trace = t, .device = device };
 	if (t->n >= UINT32_MAX)
-		return vc_fail(err, VC_ENOSUP,
-			       "a recording of %zu events is too long to be compared; cut it "
-			       "with -x window",
-			       t->n);
+		return vc_fail(err, VC_ENOSUP, "a recording of %zu events is too long to be "
+			       "compared; cut it with -x window", t->n);
 	for (size_t i = 0; i < t->n; i++) {
 		n += t->ev[i].kind == VC_EV_ALLOC && t->ev[i].device == device;
 		if (t->ev[i].kind < VC_EV_SEGMENT_ALLOC && t->ev[i].kind <= VC_EV_USE &&

@@ -9,7 +9,6 @@
 #include "simulator/predict/family.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,9 +89,7 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 {
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < f->m[i].trace->meta->params; k++) {
-			int rc = add_axis(f, f->m[i].trace->meta->param[k].name, err);
-			if (rc)
-				return rc;
+			VC_TRY(add_axis(f, f->m[i].trace->meta->param[k].name, err));
 		}
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t a = 0; a < f->axes; a++)
@@ -245,10 +242,8 @@ static int ask_one(const struct vc_family *f, const struct vc_param_value *p, st
 	if (a == f->axes && is_recorded(f, p))
 		return 0;
 	if (a == f->axes)
-		return vc_fail(
-			err, VC_EUSAGE,
-			"the recordings do not differ in %s; give two that do, as FILE@%s=VALUE",
-			p->name, p->name);
+		return vc_fail(err, VC_EUSAGE, "the recordings do not differ in %s; give two "
+			       "that do, as FILE@%s=VALUE", p->name, p->name);
 	if (part != VC_MODE_EVAL)
 		g->train[a] = p->value;
 	if (part != VC_MODE_TRAIN)
@@ -269,8 +264,7 @@ static int set_target(const struct vc_family *f, const struct vc_family_ask *ask
 
 			axis_of(f, ask->at[i].name, &part);
 			int rc = (part != VC_MODE_ALL) == parts ?
-					 ask_one(f, &ask->at[i], g, err) :
-					 0;
+					 ask_one(f, &ask->at[i], g, err) : 0;
 			if (rc)
 				return rc;
 		}
@@ -299,21 +293,19 @@ static int part(struct vc_family *f, size_t base, const struct vc_target *g, str
 	if (rc)
 		return rc;
 	if (!v->parted)
-		return vc_fail(err, VC_EUSAGE,
-			       "%s shows no evaluation that could be set apart from training; "
-			       "ask without train_ and eval_, or record with an evaluation",
-			       path);
+		return vc_fail(err, VC_EUSAGE, "%s shows no evaluation that could be set apart "
+			       "from training; ask without train_ and eval_, or record with an "
+			       "evaluation", path);
 	for (size_t a = 0; a < f->axes; a++)
 		for (size_t i = 0; i < m->n && !moves[a]; i++)
 			moves[a] = v->part[i] == VC_MODE_EVAL && m->take[i].size >= TELLING &&
 				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
 	for (size_t a = 0; a < f->axes; a++)
 		if (g->named[a] && f->axis[a].part == VC_MODE_ALL && !moves[a])
-			return vc_fail(
-				err, VC_EUSAGE,
-				"the evaluation in these recordings does not depend on %s; "
-				"record it at another value as well, as FILE@%s=8,eval_%s=16",
-				f->axis[a].name, f->axis[a].name, f->axis[a].name);
+			return vc_fail(err, VC_EUSAGE, "the evaluation in these recordings does "
+				       "not depend on %s; record it at another value as well, as "
+				       "FILE@%s=8,eval_%s=16", f->axis[a].name, f->axis[a].name,
+				       f->axis[a].name);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SURE 0.5       /* confidence in steps from which they are used, as everywhere */
@@ -25,14 +26,8 @@ enum { LEAST = 4096 /* bytes of a block that is looked at */, STEPS = 3 };
 
 struct pair { uint32_t group; double ratio, size; };
 
-static int by_ratio(const void *x, const void *y)
-{
-	const struct pair *a = x, *b = y;
-
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	return a->ratio < b->ratio ? -1 : a->ratio > b->ratio;
-}
+VC_COMPARE(by_ratio, struct pair,
+	   VC_THEN(VC_ORDER(x->group, y->group), VC_ORDER(x->ratio, y->ratio)))
 
 void vc_lengths_fini(struct vc_lengths *l)
 {
@@ -54,8 +49,7 @@ static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, str
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
 			l->group[i] = a.block[i].iteration < a.iterations ?
-					      a.block[i].iteration + 1 :
-					      0;
+					      a.block[i].iteration + 1 : 0;
 	}
 	vc_anatomy_fini(&a);
 	return 0;
@@ -210,10 +204,9 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 		if (!o->match[k])
 			continue;
 		growth[k] = calloc(l->groups, sizeof(**growth));
-		int rc = growth[k] ? growths(l, b, &o->m[k], o->match[k], growth[k], err) :
-				     vc_nomem(err, "the steps of a recording");
-		if (rc)
-			return rc;
+		if (!growth[k])
+			return vc_nomem(err, "the steps of a recording");
+		VC_TRY(growths(l, b, &o->m[k], o->match[k], growth[k], err));
 		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
 	}
 	for (size_t k = 0; l->vary && k < o->n; k++)

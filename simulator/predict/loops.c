@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 #define APART 2.5 /* turns: the first and the last may differ from the others, and do not count */
 
 enum {
@@ -68,13 +71,8 @@ static struct region turns(const struct vc_allocations *m, size_t i, size_t end,
 
 static int push(struct vc_loops *l, const struct vc_loop *new)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_loop *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
-
-		if (!at)
-			return VC_ENOMEM;
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return VC_ENOMEM;
 	l->at[l->n++] = *new;
 	return 0;
 }
@@ -233,15 +231,8 @@ struct turner {
 
 static int add(struct live *l, uint64_t id)
 {
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 16;
-		uint64_t *at = realloc(l->id, room * sizeof(*at));
-
-		if (!at)
-			return VC_ENOMEM;
-		l->id = at;
-		l->room = room;
-	}
+	if (!vc_vec_room(l->id, l->room, l->n + 1))
+		return VC_ENOMEM;
 	l->id[l->n++] = id;
 	return 0;
 }
@@ -283,15 +274,8 @@ static int repeat_alloc(struct turner *t, const struct vc_event *e, uint32_t i)
 {
 	uint64_t id = t->out->ids++;
 
-	if (id - t->out->from == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		uint32_t *of = realloc(t->out->of, room * sizeof(*of));
-
-		if (!of)
-			return VC_ENOMEM;
-		t->out->of = of;
-		t->room = room;
-	}
+	if (!vc_vec_room(t->out->of, t->room, id - t->out->from + 1))
+		return VC_ENOMEM;
 	t->out->of[id - t->out->from] = i;
 	return add(&t->kind[t->kind_of[i]].is, id) ? VC_ENOMEM : out(t, e, id);
 }
@@ -308,8 +292,7 @@ static int repeat(struct turner *t, size_t from, size_t to)
 			continue;
 		uint32_t i = alloc_of(t, e->id);
 		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
-					 NULL :
-					 &t->kind[t->kind_of[i]];
+					 NULL : &t->kind[t->kind_of[i]];
 
 		if (q && !free_it)
 			rc = repeat_alloc(t, e, i);
@@ -327,8 +310,7 @@ static int recorded(struct turner *t, size_t k)
 	uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ? alloc_of(t, e->id) :
 									 VC_UNMATCHED;
 	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
-				 NULL :
-				 &t->kind[t->kind_of[i]];
+				 NULL : &t->kind[t->kind_of[i]];
 	int rc = 0;
 
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SURE 0.5 /* confidence in phases from which they are used, as everywhere */
@@ -62,13 +63,6 @@ static size_t plain_gap(const struct vc_anatomy *a)
 	return least <= most / 2 ? best : a->spans;
 }
 
-static int by_number(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 /* A gap that holds no evaluation, and its call sites, sorted. */
 struct plain { size_t gap, n; uint64_t *site; };
 
@@ -81,7 +75,7 @@ static int read_plain(const struct vc_allocations *m, const struct vc_anatomy *a
 	for (size_t i = 0; i < m->n; i++)
 		if (a->block[i].span == p->gap && m->take[i].site)
 			p->site[p->n++] = m->take[i].site;
-	qsort(p->site, p->n, sizeof(*p->site), by_number);
+	vc_sort_u64(p->site, p->n);
 	return 0;
 }
 
@@ -96,9 +90,7 @@ static enum vc_mode part_at(const struct vc_allocations *m, const struct vc_anat
 		return VC_MODE_ALL;
 	if (phase != VC_PHASE_OTHER || lives_on(a, b) || b->span == p->gap)
 		return VC_MODE_TRAIN;
-	return p->n && bsearch(&m->take[i].site, p->site, p->n, sizeof(*p->site), by_number) ?
-		       VC_MODE_TRAIN :
-		       VC_MODE_EVAL;
+	return vc_find_u64(p->site, p->n, m->take[i].site) ? VC_MODE_TRAIN : VC_MODE_EVAL;
 }
 
 int vc_modes_read(const struct vc_allocations *m, uint8_t *part, bool *found, struct vc_error *err)

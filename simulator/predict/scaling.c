@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/predict/align.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/counts.h"
@@ -125,9 +126,8 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
 			       match, err);
 	for (size_t i = 0; !rc && i + 2 < b->n; i++)
-		for (uint32_t d = 1;
-		     d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] && there[match[i] + 1];
-		     d++)
+		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] &&
+		     there[match[i] + 1]; d++)
 			match[i + d] = match[i] + d;
 	free(skip);
 	return rc;
@@ -532,13 +532,6 @@ static uint64_t pair_at(const struct vc_allocations *b, size_t i)
 	return h;
 }
 
-static int by_hash(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Bytes without counterpart that do what matched ones do: next to the same block of the same
  * place and size as one of those. A program that asked for some of its data more often (one more
  * evaluation of a loss) is no other configuration. 0: no memory. */
@@ -551,14 +544,13 @@ static uint64_t repeated(const struct vc_allocations *b, const struct vc_scaling
 		if (v->origin[i] == VC_BY_LAW && v->origin[i + 1] == VC_BY_LAW)
 			pair[n++] = pair_at(b, i);
 	if (pair)
-		qsort(pair, n, sizeof(*pair), by_hash);
+		vc_sort_u64(pair, n);
 	for (size_t i = 1; pair && i + 1 < b->n; i++) {
 		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
 
 		if (v->origin[i] == VC_BY_COUNTERPART &&
 		    !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
-		    (bsearch(&here, pair, n, sizeof(*pair), by_hash) ||
-		     bsearch(&before, pair, n, sizeof(*pair), by_hash)))
+		    (vc_find_u64(pair, n, here) || vc_find_u64(pair, n, before)))
 			bytes += b->take[i].size;
 	}
 	free(pair);
@@ -682,11 +674,9 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	v->ready = true;
 	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
-		return vc_fail(
-			err, VC_EUSAGE,
-			"the recordings are not of one configuration: %.0f %% of the bytes of %s "
-			"have no counterpart (another dtype, model or kernel?)",
-			100 * (1 - share),
-			b->trace->meta->path ? b->trace->meta->path : "the nearest one");
+		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f "
+			       "%% of the bytes of %s have no counterpart (another dtype, model or "
+			       "kernel?)", 100 * (1 - share),
+			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
 	return 0;
 }

@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
+
 enum {
 	FEW = 3072,
 	PER_THREAD = 10,
@@ -107,22 +111,13 @@ static bool find_indices(const struct vc_allocations *m, const double *grows, ui
 
 static int push(struct vc_sorts *l, const struct vc_sort *s)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_sort *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
-		if (!at)
-			return VC_ENOMEM;
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return VC_ENOMEM;
 	l->at[l->n++] = *s;
 	return 0;
 }
 
-static int by_owner(const void *x, const void *y)
-{
-	const struct vc_sort *a = x, *b = y;
-
-	return a->owner < b->owner ? -1 : a->owner > b->owner;
-}
+VC_COMPARE(by_owner, struct vc_sort, VC_ORDER(x->owner, y->owner))
 
 /* The embeddings that come first in a forward pass have the last gradients of its backward pass, in
  * reverse order; what lies between them is data. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/predict/scaling.h"
 
 struct make {
@@ -204,16 +205,7 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
 static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
 {
 	const struct vc_sorts *l = &k->v->sorts;
-	size_t from = 0, to = l->n;
-
-	while (from < to) { /* in order of their owners */
-		size_t mid = (from + to) / 2;
-
-		if (l->at[mid].owner < i)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	size_t from = vc_first_from(l->at, l->n, owner, i); /* in order of their owners */
 	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
 
 	return s && s->owner == i && !s->present && vc_sort_needed(s, indices(k, s)) ? s : NULL;
@@ -240,16 +232,8 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 static uint32_t scratch_at(const struct make *k, size_t i)
 {
 	const struct vc_workspaces *l = &k->v->workspace;
-	size_t from = 0, to = l->n;
+	size_t from = vc_first_from(l->at, l->n, owner, i); /* in order of their owners */
 
-	while (from < to) { /* in order of their owners */
-		size_t mid = (from + to) / 2;
-
-		if (l->at[mid].owner < i)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
 }
 

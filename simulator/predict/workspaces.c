@@ -13,6 +13,7 @@
 
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
+#include "common/vec.h"
 #include "simulator/replay/cards.h"
 
 enum {
@@ -273,12 +274,8 @@ static uint32_t element_of(const struct vc_allocations *m, const double *grows, 
 
 static int push(struct vc_workspaces *l, const struct vc_workspace *s)
 {
-	if (!(l->n & (l->n - 1))) {
-		struct vc_workspace *at = realloc(l->at, sizeof(*at) * (l->n ? 2 * l->n : 1));
-		if (!at)
-			return VC_ENOMEM;
-		l->at = at;
-	}
+	if (!vc_vec_one(l->at, l->n))
+		return VC_ENOMEM;
 	l->at[l->n++] = *s;
 	return 0;
 }
@@ -433,13 +430,6 @@ static void drop_false_norms(const struct vc_allocations *m, struct vc_workspace
 /* Sizes of what modules of one kind hand on, by their call sites. */
 struct made { uint64_t *size; size_t n; };
 
-static int by_bytes(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
-}
-
 static int read_made(const struct vc_allocations *m, const double *grows, uint32_t name,
 		     struct made *out, struct vc_error *err)
 {
@@ -450,13 +440,13 @@ static int read_made(const struct vc_allocations *m, const double *grows, uint32
 		if (m->take[i].site && varies(grows, i) &&
 		    vc_allocations_called(m, i, NAMED, name))
 			out->size[out->n++] = m->take[i].size;
-	qsort(out->size, out->n, sizeof(*out->size), by_bytes);
+	vc_sort_u64(out->size, out->n);
 	return 0;
 }
 
 static bool is_made(const struct made *l, uint64_t size)
 {
-	return bsearch(&size, l->size, l->n, sizeof(*l->size), by_bytes) != NULL;
+	return vc_find_u64(l->size, l->n, size);
 }
 
 /* Is allocation i a bias gradient behind its weight's that would have buffers if the maps of a

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 #define BASE  0x600000000000ull /* inc, fit and mix start here */
 #define TOP   0x7f8000000000ull /* dec starts below this */
 #define SLOT  (256ull << 30)    /* mix: size of a slot */
@@ -90,32 +93,15 @@ static void account(struct vc_device *d, enum vc_driver_call what, bool failed, 
 
 static size_t first_at(const struct vc_device *d, uint64_t addr)
 {
-	size_t lo = 0, hi = d->n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (d->used[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return vc_first_from(d->used, d->n, addr, addr);
 }
 
 static bool remember(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	size_t i;
 
-	if (d->n == d->cap) {
-		size_t cap = d->cap ? 2 * d->cap : 256;
-		struct range *used = realloc(d->used, cap * sizeof(*used));
-
-		if (!used)
-			return false;
-		d->used = used;
-		d->cap = cap;
-	}
+	if (!vc_vec_room(d->used, d->cap, d->n + 1))
+		return false;
 	i = first_at(d, addr);
 	memmove(d->used + i + 1, d->used + i, (d->n - i) * sizeof(*d->used));
 	d->used[i] = (struct range){ addr, size };
@@ -362,15 +348,8 @@ void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size)
 
 int vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err)
 {
-	if (d->hints == d->hint_cap) {
-		size_t cap = d->hint_cap ? 2 * d->hint_cap : 64;
-		struct hint *hint = realloc(d->hint, cap * sizeof(*hint));
-
-		if (!hint)
-			return vc_nomem(err, "recorded addresses");
-		d->hint = hint;
-		d->hint_cap = cap;
-	}
+	if (!vc_vec_room(d->hint, d->hint_cap, d->hints + 1))
+		return vc_nomem(err, "recorded addresses");
 	d->hint[d->hints++] = (struct hint){ addr, size };
 	return VC_OK;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/pages.h"
+#include "common/vec.h"
 #include "simulator/replay/follow.h"
 
 #define MAX_OBSERVERS 16
@@ -27,7 +28,7 @@ struct engine {
 	struct vc_device *device;
 	struct vc_pages live;
 	struct vc_extent *heap;
-	size_t heap_n, heap_cap; /* the starting heap while it is collected */
+	size_t heap_n; /* the starting heap while it is collected */
 	uint32_t *heap_site;     /* who asked for each of its blocks */
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
@@ -283,17 +284,8 @@ static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_e
 	static const uint8_t what[] = { VC_X_FREE, VC_X_LIVE, VC_X_PENDING };
 	struct vc_extent x = { .addr = ev->addr, .size = ev->size, .id = ev->id };
 
-	if (e->heap_n == e->heap_cap) {
-		size_t cap = e->heap_cap ? e->heap_cap * 2 : 1024;
-		struct vc_extent *h = realloc(e->heap, cap * sizeof(*h));
-		uint32_t *site = realloc(e->heap_site, cap * sizeof(*site));
-
-		e->heap = h ? h : e->heap;
-		e->heap_site = site ? site : e->heap_site;
-		if (!h || !site)
-			return vc_nomem(err, "the starting heap");
-		e->heap_cap = cap;
-	}
+	if (!vc_vec_one(e->heap, e->heap_n) || !vc_vec_one(e->heap_site, e->heap_n))
+		return vc_nomem(err, "the starting heap");
 	if (ev->kind == VC_EV_HEAP_SEGMENT) {
 		x.what = VC_X_SEGMENT;
 		x.pool = ev->id;
@@ -329,8 +321,7 @@ static int finish_heap(struct engine *e, struct vc_error *err)
 			return vc_fail(err, VC_EFORMAT,
 				       "the starting heap begins without a segment");
 		end = i + 1 < e->heap_n && e->heap[i + 1].what != VC_X_SEGMENT ?
-			      e->heap[i + 1].addr :
-			      seg->addr + seg->size;
+			      e->heap[i + 1].addr : seg->addr + seg->size;
 		if (x->addr < seg->addr || end <= x->addr || end > seg->addr + seg->size)
 			return vc_fail(err, VC_EFORMAT, "starting heap: block at %" PRIx64
 				       " does not lie in its segment", x->addr);

@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+#include "common/vec.h"
+
+
 struct item { uint8_t kind; bool done; uint64_t addr, size; };
 struct range { uint64_t addr, size; };
 
@@ -103,15 +106,8 @@ static bool on_reserve(void *arg, uint64_t size, uint64_t *addr)
 		*addr = f->beyond;
 		f->beyond += size;
 	}
-	if (f->ranges == f->range_cap) {
-		size_t cap = f->range_cap ? f->range_cap * 2 : 16;
-		struct range *r = realloc(f->range, cap * sizeof(*r));
-
-		if (!r)
-			return false;
-		f->range = r;
-		f->range_cap = cap;
-	}
+	if (!vc_vec_room(f->range, f->range_cap, f->ranges + 1))
+		return false;
 	f->range[f->ranges++] = (struct range){ *addr, size };
 	return true;
 }
@@ -199,15 +195,8 @@ int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc
 		return VC_OK;
 	}
 	f->seen += ev->kind == VC_EV_SEGMENT_MAP;
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		struct item *it = realloc(f->item, cap * sizeof(*it));
-
-		if (!it)
-			return vc_nomem(err, "the recorded device");
-		f->item = it;
-		f->cap = cap;
-	}
+	if (!vc_vec_room(f->item, f->cap, f->n + 1))
+		return vc_nomem(err, "the recorded device");
 	f->item[f->n++] = (struct item){ ev->kind, false, ev->addr, ev->size };
 	return VC_OK;
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/cards.h"
 
 /* Context and other processes hardly take more of a card on which somebody trains. */
@@ -55,16 +56,9 @@ static bool is_evidence(const struct vc_event *e)
 
 static void emit(struct out *o, const struct vc_event *e)
 {
-	if (o->n == o->cap) {
-		size_t cap = o->cap ? o->cap * 2 : 4096;
-		struct vc_event *ev = realloc(o->ev, cap * sizeof(*ev));
-
-		if (!ev) {
-			o->nomem = true;
-			return;
-		}
-		o->ev = ev;
-		o->cap = cap;
+	if (!vc_vec_room(o->ev, o->cap, o->n + 1)) {
+		o->nomem = true;
+		return;
 	}
 	o->ev[o->n++] = *e;
 }
@@ -82,15 +76,8 @@ static void emit_call(struct out *o, const struct infer *f, uint8_t kind, uint64
 
 static int add_span(struct infer *f, const struct vc_event *e, size_t born, struct vc_error *err)
 {
-	if (f->spans == f->span_cap) {
-		size_t cap = f->span_cap ? f->span_cap * 2 : 256;
-		struct span *s = realloc(f->span, cap * sizeof(*s));
-
-		if (!s)
-			return vc_nomem(err, "segments");
-		f->span = s;
-		f->span_cap = cap;
-	}
+	if (!vc_vec_room(f->span, f->span_cap, f->spans + 1))
+		return vc_nomem(err, "segments");
 	f->span[f->spans++] = (struct span){ e->addr, e->size, e->id, born, SIZE_MAX };
 	return VC_OK;
 }
@@ -139,25 +126,12 @@ static int collect_spans(struct infer *f, struct vc_error *err)
 	return r;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
+VC_COMPARE(by_addr, struct span, VC_ORDER(x->addr, y->addr))
 
 static uint64_t pool_at(const struct infer *f, uint64_t addr, size_t index)
 {
-	size_t lo = 0, hi = f->spans;
+	size_t lo = vc_first_above(f->span, f->spans, addr, addr);
 
-	while (lo < hi) { /* first span that begins above addr */
-		size_t mid = (lo + hi) / 2;
-
-		if (f->span[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* lives of the same range follow each other in the table: look back a little */
 	for (size_t k = 0; k < 64 && lo-- > 0; k++) {
 		const struct span *s = &f->span[lo];
@@ -170,10 +144,7 @@ static uint64_t pool_at(const struct infer *f, uint64_t addr, size_t index)
 
 static int find_pools(struct infer *f, struct vc_error *err)
 {
-	int r = collect_spans(f, err);
-
-	if (r < 0)
-		return r;
+	VC_TRY(collect_spans(f, err));
 	qsort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
 	if (!f->pool)
@@ -423,11 +394,9 @@ static void what_is_there(const struct vc_trace *t, struct infer *f, uint64_t *d
 int vc_infer(struct vc_trace *t, struct vc_error *err)
 {
 	const char *conf = t->meta->conf ? t->meta->conf : "";
-	struct infer base = { .t = t,
-			     .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED,
-			     .pools = true,
-			     .own_releases = strstr(conf, "garbage_collection") ||
-					     strstr(conf, "max_split_size") };
+	struct infer base = { .t = t, .trims = t->meta->how[VC_CAP_TRIMS] != VC_HOW_RECORDED,
+		.pools = true, .own_releases = strstr(conf, "garbage_collection") ||
+		strstr(conf, "max_split_size") };
 	uint64_t devices;
 	int r = VC_OK;
 

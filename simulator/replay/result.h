@@ -54,13 +54,8 @@ struct vc_stats {
 };
 
 /* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */
-enum vc_lifetime {
-	VC_LIFE_PERSISTENT,
-	VC_LIFE_STEP,
-	VC_LIFE_PHASE,
-	VC_LIFE_SHORT,
-	VC_LIFE_CLASSES
-};
+enum vc_lifetime { VC_LIFE_PERSISTENT, VC_LIFE_STEP, VC_LIFE_PHASE, VC_LIFE_SHORT,
+	VC_LIFE_CLASSES };
 
 /* What a block is for, from the anatomy of a training run (simulator/session/purposes.h). */
 enum vc_purpose {

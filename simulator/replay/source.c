@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/transform.h"
+#include "common/vec.h"
 
 #define BATCH 4096 /* events pulled at a time when a whole trace is read */
 
@@ -81,18 +82,8 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	size_t cap = t->cap ? t->cap : BATCH;
-	struct vc_event *bigger;
-
-	while (cap - t->n < n && cap < SIZE_MAX / sizeof(*ev) / 2)
-		cap *= 2;
-	if (cap != t->cap) {
-		bigger = cap - t->n >= n ? realloc(t->ev, cap * sizeof(*ev)) : NULL;
-		if (!bigger)
-			return vc_nomem(err, "the trace's events");
-		t->ev = bigger;
-		t->cap = cap;
-	}
+	if (!vc_vec_room(t->ev, t->cap, t->n + n))
+		return vc_nomem(err, "the trace's events");
 	if (n)
 		memcpy(t->ev + t->n, ev, n * sizeof(*ev));
 	t->n += n;
@@ -101,21 +92,11 @@ int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, str
 
 int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 {
-	struct vc_event *room;
 	long n;
 
 	do {
-		if (t->cap - t->n < BATCH) {
-			size_t cap = t->cap ? t->cap * 2 : BATCH * 4;
-
-			room = cap < SIZE_MAX / sizeof(*room) ?
-				       realloc(t->ev, cap * sizeof(*room)) :
-				       NULL;
-			if (!room)
-				return vc_nomem(err, "the trace's events");
-			t->ev = room;
-			t->cap = cap;
-		}
+		if (!vc_vec_room(t->ev, t->cap, t->n + BATCH))
+			return vc_nomem(err, "the trace's events");
 		n = s->type->next(s, t->ev + t->n, t->cap - t->n, err);
 		if (n < 0)
 			return (int)n;

@@ -9,21 +9,15 @@
  * of maxima, partial sums of a reduction (float; Reduce.cuh). */
 #include "common/torch_names.h"
 #include "simulator/rewrite/autocast.h"
+#include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
-enum {
-	SMALL = 512,
-	NEAR = 3,
-	BACK = 64,
-	POWERS = 8,
-	TINY = 16,
-	SAME_NORM = 8,
-	NO_SITE = UINT32_MAX
-};
+enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
+	NO_SITE = UINT32_MAX };
 
 struct work {
 	struct vc_resize *r;
@@ -144,25 +138,18 @@ static size_t written_norm(const struct work *w, size_t i, size_t end)
 	       same_function(w, i, k) ? k : 0;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 static void find_norms(struct work *w)
 {
 	for (size_t i = 0; i < w->a->n; i++)
 		if (bytes(w, i) > SMALL &&
 		    ((w->op[i] == NORM && !w->fixed[i]) || written_norm(w, i, w->a->n)))
 			w->norm[w->norms++] = bytes(w, i);
-	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+	vc_sort_u64(w->norm, w->norms);
 }
 
 static bool is_norm_size(const struct work *w, uint64_t s)
 {
-	return w->norms && bsearch(&s, w->norm, w->norms, sizeof(s), by_size);
+	return vc_find_u64(w->norm, w->norms, s);
 }
 
 /* ---- one forward pass ---- */
@@ -384,7 +371,7 @@ static void losses(struct work *w)
 	for (size_t i = 0; i < w->a->n; i++)
 		if (w->op[i] == LOSS && w->r->wide[i] && bytes(w, i) > SMALL)
 			w->norm[w->norms++] = bytes(w, i);
-	qsort(w->norm, w->norms, sizeof(*w->norm), by_size);
+	vc_sort_u64(w->norm, w->norms);
 	for (size_t i = 0; i < w->a->n; i++)
 		if (w->a->span[w->a->block[i].span].phase == VC_PHASE_BACKWARD &&
 		    is_norm_size(w, bytes(w, i)))
@@ -412,15 +399,10 @@ static void find(struct work *w)
 int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struct vc_error *err)
 {
 	size_t n = r->c.a.n + 1;
-	struct work w = { .r = r,
-			 .a = &r->c.a,
-			 .m = r->meta,
-			 .op = calloc(n, 1),
-			 .fixed = calloc(n, 1),
-			 .norm = calloc(n, sizeof(*w.norm)),
-			 .autocast = autocast,
-			 .doubt = doubt,
-			 .transformers = is_of_transformers(r->meta) };
+	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1),
+			  .fixed = calloc(n, 1), .norm = calloc(n, sizeof(*w.norm)),
+			  .autocast = autocast, .doubt = doubt,
+			  .transformers = is_of_transformers(r->meta) };
 
 	r->wide = calloc(n, 1);
 	r->halved = calloc(n, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.c - copies of phases and iterations. */
 #include "simulator/rewrite/copies.h"
+#include "common/vec.h"
 #include "simulator/rewrite/warm_start.h"
 
 #include <stdlib.h>
@@ -164,11 +165,10 @@ void vc_clone_say_heap(const struct vc_clone *c, struct vc_source *s)
 			bytes += e->size;
 	}
 	if (bytes > little)
-		vc_meta_note(s->meta,
-			     "%s: %.2f GiB were there before the recording began; what of it are "
-			     "parameters and states is not known, so none of it changes: record "
-			     "from the start of the program",
-			     s->type->name, (double)bytes / (1u << 30));
+		vc_meta_note(s->meta, "%s: %.2f GiB were there before the recording began; what of "
+			     "it are parameters and states is not known, so none of it changes: "
+			     "record from the start of the program", s->type->name,
+			     (double)bytes / (1u << 30));
 }
 
 /* Behind the last request: where a program that ends begins to give back what lasts. */
@@ -201,18 +201,9 @@ int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err)
 
 int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = rest; r == VC_OK && i < c->w->n; i++)
-		r = vc_clone_event(c, &c->w->in[i], err);
-	return r;
-}
-
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return a < b ? -1 : a > b;
+	for (size_t i = rest; i < c->w->n; i++)
+		VC_TRY(vc_clone_event(c, &c->w->in[i], err));
+	return VC_OK;
 }
 
 static bool is_weight(struct vc_clone *c, uint64_t size)
@@ -222,9 +213,9 @@ static bool is_weight(struct vc_clone *c, uint64_t size)
 			if (c->a.block[i].category == VC_CAT_PARAMETER ||
 			    c->a.block[i].category == VC_CAT_GRADIENT)
 				c->weight[c->weights++] = c->a.block[i].size;
-		qsort(c->weight, c->weights, sizeof(*c->weight), by_size);
+		vc_sort_u64(c->weight, c->weights);
 	}
-	return c->weight && bsearch(&size, c->weight, c->weights, sizeof(size), by_size);
+	return c->weight && vc_find_u64(c->weight, c->weights, size);
 }
 
 uint64_t vc_clone_share(void *arg, const struct vc_block_life *b)

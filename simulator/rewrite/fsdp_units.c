@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/layers.h"
 
 struct finder {
@@ -27,13 +28,8 @@ static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_
 {
 	struct vc_units *u = f->u;
 
-	if (!(u->actions & (u->actions - 1))) {
-		struct vc_unit_action *a =
-			realloc(u->action, (u->actions ? 2 * u->actions : 1) * sizeof(*a));
-		if (!a)
-			return vc_nomem(err, "units of a sharded model");
-		u->action = a;
-	}
+	if (!vc_vec_one(u->action, u->actions))
+		return vc_nomem(err, "units of a sharded model");
 	u->action[u->actions++] =
 		(struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
 	return VC_OK;
@@ -76,9 +72,8 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 			r = act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro,
 				err);
 	}
-	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root,
-				p->micro, err) :
-			    r;
+	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root, p->micro,
+				err) : r;
 }
 
 /* For each block of the backward pass the owner of what is given back next: largest of a batch,
@@ -192,12 +187,7 @@ static int passes(struct finder *f, struct vc_error *err)
 
 /* ---- parameters ---- */
 
-static int by_block(const void *x, const void *y)
-{
-	const struct vc_unit_param *a = x, *b = y;
-
-	return a->block < b->block ? -1 : a->block > b->block;
-}
+VC_COMPARE(by_block, struct vc_unit_param, VC_ORDER(x->block, y->block))
 
 /* A parameter for each gradient: of its size, the first that is left; layers in order. */
 static int parameters(struct finder *f, struct vc_error *err)
@@ -257,9 +247,8 @@ int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_
 	if (r == VC_OK)
 		r = parameters(&f, err);
 	if (r == VC_OK && !u->params)
-		r = vc_fail(
-			err, VC_EUSAGE,
-			"no gradients found in the recording, so its parameters are not known");
+		r = vc_fail(err, VC_EUSAGE, "no gradients found in the recording, so its "
+			    "parameters are not known");
 	vc_layers_fini(&f.layers);
 	free(f.owner);
 	free(f.next);

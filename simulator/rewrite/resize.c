@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c - the walk that optimizer, precision, zero, lora and their like share. */
 #include "simulator/rewrite/resize.h"
+#include "common/vec.h"
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
@@ -23,12 +24,8 @@ int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, 
 
 	if (rc < 0 || !size || !hold)
 		return rc;
-	if (!(r->helds & (r->helds - 1))) {
-		uint64_t *held = realloc(r->held, (r->helds ? 2 * r->helds : 1) * sizeof(*held));
-		if (!held)
-			return vc_nomem(err, "added blocks");
-		r->held = held;
-	}
+	if (!vc_vec_one(r->held, r->helds))
+		return vc_nomem(err, "added blocks");
 	r->held[r->helds++] = id;
 	return VC_OK;
 }
@@ -166,8 +163,8 @@ static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block
 	const struct vc_extra *x = &r->extra[b->born];
 
 	now.size = x->first && k->turns < WAITING ? x->first : size;
-	int rc = vc_clone_event(&r->c, &now, err);
-	return rc < 0 ? rc : add_extra(r, k, b, e, err);
+	VC_TRY(vc_clone_event(&r->c, &now, err));
+	return add_extra(r, k, b, e, err);
 }
 
 static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e,
@@ -266,10 +263,8 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 		return rc;
 	vc_clone_say_heap(&r->c, s);
 	if (!r->c.a.iterations)
-		rc = vc_fail(err, VC_EUSAGE,
-			     "%s: no iterations found in the recording, so what is a parameter "
-			     "and what a gradient is not known",
-			     s->type->name);
+		rc = vc_fail(err, VC_EUSAGE, "%s: no iterations found in the recording, so what is "
+			     "a parameter and what a gradient is not known", s->type->name);
 	if (rc == VC_OK)
 		rc = find_trainable(r, err);
 	r->convolutional = rc == VC_OK && vc_shapes_convolutional(&r->c, s->meta);

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
+
 enum { BATCH = 4096 };
 
 static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
@@ -17,13 +20,8 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 	long n = 1;
 
 	while (n > 0) {
-		if (cap - w->n < BATCH) {
-			cap = cap ? 2 * cap : 4 * BATCH;
-			struct vc_event *in = realloc(w->in, cap * sizeof(*in));
-			if (!in)
-				return vc_nomem(err, "the events to rewrite");
-			w->in = in;
-		}
+		if (!vc_vec_room(w->in, cap, w->n + BATCH))
+			return vc_nomem(err, "the events to rewrite");
 		n = up->type->next(up, w->in + w->n, cap - w->n, err);
 		if (n < 0)
 			return (int)n;
@@ -74,14 +72,8 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct 
 
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	if (w->cap - w->m < n) {
-		size_t cap = (w->cap ? 2 * w->cap : BATCH) + n;
-		struct vc_event *out = realloc(w->out, cap * sizeof(*out));
-		if (!out)
-			return vc_nomem(err, "the rewritten events");
-		w->out = out;
-		w->cap = cap;
-	}
+	if (!vc_vec_room(w->out, w->cap, w->m + n))
+		return vc_nomem(err, "the rewritten events");
 	if (n)
 		memcpy(w->out + w->m, ev, n * sizeof(*ev));
 	w->m += n;

@@ -11,6 +11,7 @@
 
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/replay/memo.h"
 
@@ -43,14 +44,8 @@ struct thaw {
 
 static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 4096;
-		struct vc_event *in = realloc(t->in, cap * sizeof(*in));
-		if (!in)
-			return vc_nomem(err, "the steps before a recording");
-		t->in = in;
-		t->cap = cap;
-	}
+	if (!vc_vec_room(t->in, t->cap, t->n + 1))
+		return vc_nomem(err, "the steps before a recording");
 	t->in[t->n++] = e;
 	return VC_OK;
 }
@@ -58,15 +53,9 @@ static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 static int put_alloc(struct thaw *t, const struct old *o, uint32_t site, uint64_t time,
 		     struct vc_error *err)
 {
-	return put(t,
-		   (struct vc_event){ .kind = VC_EV_ALLOC,
-				     .id = o->id,
-				     .size = o->size,
-				     .time_ns = time,
-				     .stream = o->stream,
-				     .site = site ? site : o->site,
-				     .device = t->w->device },
-		   err);
+	return put(t, (struct vc_event){ .kind = VC_EV_ALLOC, .id = o->id, .size = o->size,
+		.time_ns = time, .stream = o->stream, .site = site ? site : o->site,
+		.device = t->w->device }, err);
 }
 
 static bool is_live_block(const struct thaw *t, const struct vc_event *e)
@@ -107,8 +96,7 @@ static bool begins_whole(const struct thaw *t)
 	for (size_t i = 0; i < a->n; i++)
 		own += a->block[i].event < first && a->block[i].died_event >= first &&
 				       a->block[i].died_event < end ?
-			       a->block[i].size :
-			       0;
+			       a->block[i].size : 0;
 	free(size);
 	return older * 20 <= own;
 }
@@ -180,17 +168,10 @@ static int choose_step(struct thaw *t, struct vc_error *err)
 
 static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *err)
 {
-	if (!(t->olds & (t->olds - 1))) {
-		struct old *more = realloc(t->old, (t->olds ? 2 * t->olds : 1) * sizeof(*more));
-		if (!more)
-			return vc_nomem(err, "what was alive before a recording");
-		t->old = more;
-	}
-	t->old[t->olds++] = (struct old){ .id = e->id,
-					 .size = e->size,
-					 .stream = e->stream,
-					 .site = e->site,
-					 .freed = SIZE_MAX };
+	if (!vc_vec_one(t->old, t->olds))
+		return vc_nomem(err, "what was alive before a recording");
+	t->old[t->olds++] = (struct old){ .id = e->id, .size = e->size, .stream = e->stream,
+					  .site = e->site, .freed = SIZE_MAX };
 	t->of_id[e->id] = (uint32_t)t->olds;
 	return VC_OK;
 }
@@ -221,13 +202,6 @@ static int read_old(struct thaw *t, struct vc_error *err)
 	return r;
 }
 
-static int by_size(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Gradients: made in the step's backward pass and there when its optimizer begins. */
 static int read_gradients(struct thaw *t, struct vc_error *err)
 {
@@ -250,7 +224,7 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 		made += phase == VC_PHASE_OPTIMIZER && b->died_event >= t->end ? b->size : 0;
 	}
 	memcpy(t->born, t->size, t->sizes * sizeof(*t->size));
-	qsort(t->size, t->sizes, sizeof(*t->size), by_size);
+	vc_sort_u64(t->size, t->sizes);
 	/* Made anew in each step, as optimizers written by hand do: they replace others. */
 	for (size_t i = 0; i < t->olds; i++)
 		made -= t->old[i].freed >= t->optimizer && t->old[i].freed < t->end ?
@@ -261,15 +235,8 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 
 static size_t gradients_of(const struct thaw *t, uint64_t size)
 {
-	size_t lo = 0, hi = t->sizes, n = 0;
+	size_t lo = vc_lower_bound(t->size, 8, t->sizes, 8, size), n = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->size[mid] < size)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	while (lo + n < t->sizes && t->size[lo + n] == size)
 		n++;
 	return n;
@@ -393,13 +360,9 @@ static int put_step(struct thaw *t, uint32_t site, uint64_t time, struct vc_erro
 	struct old o = { .id = t->w->next_id++, .size = 512 };
 	int r = put_alloc(t, &o, site, time, err);
 
-	return r < 0 ? r :
-		       put(t,
-			   (struct vc_event){ .kind = VC_EV_FREE,
-					     .id = o.id,
-					     .time_ns = time,
-					     .device = t->w->device },
-			   err);
+	return r < 0 ? r : put(t, (struct vc_event){ .kind = VC_EV_FREE, .id = o.id,
+						     .time_ns = time, .device = t->w->device },
+						     err);
 }
 
 static bool of_block(const struct vc_event *e)

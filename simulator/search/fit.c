@@ -101,9 +101,7 @@ static int needs(const struct find *t, bool open, struct vc_fit_probe *p, struct
 
 	free.capacity = free.prop_total = 0;
 	free.fraction = -1;
-	int rc = predict(t, &free, p->value, open ? WISH_INTERVAL : WISH_PEAK, &r, err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(predict(t, &free, p->value, open ? WISH_INTERVAL : WISH_PEAK, &r, err));
 	uint64_t peak = r.stats.peak_reserved, most = r.stats.peak_used;
 	uint64_t beside = most > peak ? most - peak : 0;
 	p->low = r.has_interval && r.low < peak ? r.low + beside : most;
@@ -190,9 +188,8 @@ static int search(struct find *t, int (*probe)(void *, uint64_t, bool *, struct 
 		  uint64_t from, struct vc_found *out, struct vc_error *err)
 {
 	struct vc_search s = { .start = units_of(t->f, from),
-			      .most = units_of(t->f, vc_fit_most(t->f)),
-			      .arg = t,
-			      .probe = probe };
+			       .most = units_of(t->f, vc_fit_most(t->f)), .arg = t,
+			       .probe = probe };
 
 	s.start = s.start ? s.start : 1;
 	int r = vc_search_run(&s, out, err);
@@ -309,29 +306,24 @@ static void explain(struct find *t)
 		snprintf(c->why, sizeof(c->why), "not even %s=%" PRIu64 " fits", t->f->key,
 			 value_of(t->f, 1));
 	else if (!c->recommended)
-		snprintf(c->why, sizeof(c->why),
-			 "%" PRIu64
-			 " fits, but with %.1f %% of the card used nothing is left for surprises",
-			 c->largest, 100 * l->share);
+		snprintf(c->why, sizeof(c->why), "%" PRIu64 " fits, but with %.1f %% of the card "
+			 "used nothing is left for surprises", c->largest, 100 * l->share);
 	else if (c->recommended == c->largest)
-		snprintf(c->why, sizeof(c->why),
-			 "%" PRIu64 " is the largest that fits and uses %s%.1f %% of the card%s",
-			 c->recommended, open, 100 * r->share,
+		snprintf(c->why, sizeof(c->why), "%" PRIu64 " is the largest that fits and uses "
+			 "%s%.1f %% of the card%s", c->recommended, open, 100 * r->share,
 			 r->share < t->f->low && c->failing ? "; the next step up is too large" :
-							      "");
+			 "");
 	else
 		snprintf(c->why, sizeof(c->why),
-			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64
-			 " fits too but uses %s%.1f %%, which leaves no room for fragmentation "
-			 "or other processes",
+			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64 " fits too but uses "
+			 "%s%.1f %%, which leaves no room for fragmentation or other processes",
 			 c->recommended, open, 100 * r->share, c->largest,
 			 l->high > l->used ? "up to " : "", 100 * l->share);
 	n = strlen(c->why);
 	if (c->holes)
 		snprintf(c->why + n, sizeof(c->why) - n,
-			 "; %" PRIu64 " does not fit although %" PRIu64
-			 " does: the need does not grow with every step",
-			 c->failing, c->largest);
+			 "; %" PRIu64 " does not fit although %" PRIu64 " does: the need does not "
+			 "grow with every step", c->failing, c->largest);
 }
 
 /* ---- times ---- */

@@ -161,8 +161,7 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 				     p->flushes[k] ? "ran by flushing" :
 						     "ran",
 				     k && p->ran[k] && !p->flushes[k] ?
-					     ", although it was predicted not to fit" :
-					     "");
+					     ", although it was predicted not to fit" : "");
 	if (p->contradicts)
 		vc_emit_line(e, "  not proved             a trial run went otherwise than "
 			     "predicted: the memory the program asks for changes with the card "

@@ -2,12 +2,12 @@
 /* vary.c - values of a sweep and their combinations. */
 #include "simulator/search/vary.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/param.h"
+#include "common/vec.h"
 #include "simulator/replay/model.h"
 
 enum { MOST = 100000 };
@@ -17,14 +17,9 @@ static const char *const options[] = { "conf", "gpu", "capacity", "torch", "mode
 
 static int push(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
 {
-	char **bigger;
-
 	if (k->n >= MOST)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: more than %d values", k->name, MOST);
-	bigger = realloc(k->value, (k->n + 1) * sizeof(*bigger));
-	if (bigger)
-		k->value = bigger;
-	if (!bigger || !(k->value[k->n] = strndup(text, len)))
+	if (!vc_vec_one(k->value, k->n) || !(k->value[k->n] = strndup(text, len)))
 		return vc_nomem(err, "the values to vary");
 	k->n++;
 	return VC_OK;
@@ -47,9 +42,7 @@ static int range(struct vc_vary_key *k, const char *text, const char *dots, stru
 			       k->name, text);
 	for (double x = a; x <= b * (1 + 1e-12); x = *end == '*' ? x * step : x + step) {
 		snprintf(shown, sizeof(shown), "%.12g", x);
-		int r = push(k, shown, strlen(shown), err);
-		if (r < 0)
-			return r;
+		VC_TRY(push(k, shown, strlen(shown), err));
 	}
 	return VC_OK;
 }
@@ -112,10 +105,8 @@ static int versions(struct vc_vary_key *k, const char *text, size_t len, struct 
 		if (inside && n == (size_t)(text + len - dots - 2) && !strncmp(v, dots + 2, n))
 			return r;
 	}
-	return r < 0 ? r :
-		       vc_fail(err, VC_EUSAGE,
-			       "--vary torch=%.*s: no such range (the first version is %s)",
-			       (int)len, text, m->versions[0]);
+	return r < 0 ? r : vc_fail(err, VC_EUSAGE, "--vary torch=%.*s: no such range (the first "
+				   "version is %s)", (int)len, text, m->versions[0]);
 }
 
 static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
@@ -148,18 +139,14 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	for (size_t i = 0; i < v->keys; i++)
 		if (!strncmp(v->key[i].name, text, (size_t)(equals - text)) &&
 		    !v->key[i].name[equals - text])
-			return vc_fail(
-				err, VC_EUSAGE,
-				"--vary %s is given twice: write all its values in one, %s=A,B",
-				v->key[i].name, v->key[i].name);
+			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its "
+				       "values in one, %s=A,B", v->key[i].name, v->key[i].name);
 	v->keys++;
 	*k = (struct vc_vary_key){ 0 };
 	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);
 	for (size_t i = 0; options[i]; i++)
 		k->option |= !strcmp(k->name, options[i]);
-	int r = k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err);
-	if (r < 0)
-		return r;
+	VC_TRY(k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err));
 	if (!k->n)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
 	v->runs = (v->keys == 1 ? 1 : v->runs) * k->n;

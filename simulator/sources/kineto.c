@@ -10,6 +10,7 @@
 #include "common/io.h"
 #include "common/json.h"
 #include "common/map.h"
+#include "common/vec.h"
 #include "simulator/replay/source.h"
 
 enum category { OTHER, MEMORY, KERNEL, COPY, ANNOTATION };
@@ -166,15 +167,8 @@ static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 
 static int keep(struct state *st, struct vc_event ev, struct vc_error *err)
 {
-	if (st->n == st->cap) {
-		size_t cap = st->cap ? st->cap * 2 : 4096;
-		struct record *bigger = realloc(st->rec, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(err, "the events of the profile");
-		st->rec = bigger;
-		st->cap = cap;
-	}
+	if (!vc_vec_room(st->rec, st->cap, st->n + 1))
+		return vc_nomem(err, "the events of the profile");
 	st->rec[st->n++] = (struct record){ ev, st->order++ };
 	return 0;
 }
@@ -236,9 +230,8 @@ static int keep_annotation(struct state *st, struct vc_meta *m, const struct ent
 			   struct vc_error *err)
 {
 	struct vc_event ev = {
-		.time_ns = e->ts_ns,
-		.kind = VC_EV_MARK,
-		.label = vc_meta_string(m, e->name, strlen(e->name)),
+		.time_ns = e->ts_ns, .kind = VC_EV_MARK, .label = vc_meta_string(m, e->name,
+				strlen(e->name)),
 		.flags = strncmp(e->name, "ProfilerStep", 12) ? VC_MARK_BEGIN : VC_MARK_STEP,
 		.device = UINT16_MAX,
 	};
@@ -367,14 +360,8 @@ static int read_top(struct state *st, struct vc_meta *m, struct vc_json *j, stru
 	return rc ? rc : token < 0 ? token : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct record *x = a, *y = b;
-
-	if (x->ev.time_ns != y->ev.time_ns)
-		return x->ev.time_ns < y->ev.time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+VC_COMPARE(compare, struct record,
+	   VC_THEN(VC_ORDER(x->ev.time_ns, y->ev.time_ns), VC_ORDER(x->order, y->order)))
 
 /* What was allocated before the first event of a device: the first total, undone by that event. */
 static void find_baselines(struct state *st)
@@ -416,10 +403,9 @@ static void describe(struct state *st, struct vc_meta *m)
 				     "began; they stand as one block",
 				     d, (long long)st->device[d].baseline);
 		if (st->device[d].seen && st->totals)
-			vc_meta_note(
-				m, "device %zu: the profile reports %lld to %lld bytes reserved",
-				d, (long long)st->device[d].reserved_min,
-				(long long)st->device[d].reserved_max);
+			vc_meta_note(m, "device %zu: the profile reports %lld to %lld bytes "
+				     "reserved", d, (long long)st->device[d].reserved_min,
+				     (long long)st->device[d].reserved_max);
 	}
 }
 
@@ -437,9 +423,8 @@ static int open_kineto(struct vc_source *src, struct vc_error *err)
 	else if (token == VC_J_ARRAY)
 		rc = read_events(st, src->meta, &j, err);
 	else
-		rc = token < 0 ? token :
-				 vc_fail(err, VC_EFORMAT, "%s is no profile",
-					 vc_input_name(src->input));
+		rc = token < 0 ? token : vc_fail(err, VC_EFORMAT, "%s is no profile",
+						 vc_input_name(src->input));
 	vc_json_close(&j);
 	if (rc)
 		return rc;
@@ -469,8 +454,7 @@ static int translate(struct state *st, struct vc_meta *m, struct vc_event *ev, s
 		m->double_allocs += live != NULL && ev->addr;
 		ev->addr = 0; /* evidence of nothing without the segments around it */
 		return vc_map_put(&st->where, key, ev->id) ?
-			       0 :
-			       vc_nomem(err, "the table of addresses");
+			       0 : vc_nomem(err, "the table of addresses");
 	}
 	ev->id = live ? vc_map_take(&st->where, key) : 0;
 	ev->addr = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/vec.h"
 
 /* c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize, kSmallBuffer, kLargeBuffer */
 #define MIN_BLOCK ((uint64_t)512)
@@ -26,19 +27,8 @@ struct rewind {
 	struct vc_error *err;
 };
 
-static int compare_segments(const void *a, const void *b)
-{
-	const struct snapshot_segment *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct snapshot_block *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+VC_COMPARE(compare_segments, struct snapshot_segment, VC_ORDER(x->addr, y->addr))
+VC_COMPARE(compare_blocks, struct snapshot_block, VC_ORDER(x->addr, y->addr))
 
 int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapshot_heap *h,
 			struct vc_error *err)
@@ -113,15 +103,8 @@ static int insert(struct rewind *r, size_t at, struct snapshot_segment seg)
 {
 	struct snapshot_heap *h = r->h;
 
-	if (h->segments == r->segment_cap) {
-		size_t cap = r->segment_cap * 2 + 16;
-		struct snapshot_segment *bigger = realloc(h->segment, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(r->err, "the heap of the snapshot");
-		h->segment = bigger;
-		r->segment_cap = cap;
-	}
+	if (!vc_vec_room(h->segment, r->segment_cap, h->segments + 1))
+		return vc_nomem(r->err, "the heap of the snapshot");
 	memmove(h->segment + at + 1, h->segment + at, (h->segments - at) * sizeof(*h->segment));
 	h->segment[at] = seg;
 	h->segments++;
@@ -170,13 +153,9 @@ static int undo_free(struct rewind *r, const struct vc_event *e)
 	size_t at = find(h, e->addr);
 	bool map = e->kind == SNAP_SEGMENT_UNMAP;
 	struct snapshot_segment seg = {
-		.addr = e->addr,
-		.size = e->size,
-		.pool = e->id,
-		.stream = e->stream,
-		.device = e->device,
-		.expandable = map,
-		.small = map ? e->size % LARGE_BUFFER != 0 : e->size == SMALL_BUFFER,
+		.addr = e->addr, .size = e->size, .pool = e->id, .stream = e->stream,
+		.device = e->device, .expandable = map, .small = map ? e->size % LARGE_BUFFER != 0 :
+		e->size == SMALL_BUFFER,
 	};
 	struct snapshot_segment *left = at ? &h->segment[at - 1] : NULL;
 	struct snapshot_segment *right = at < h->segments ? &h->segment[at] : NULL;
@@ -234,15 +213,8 @@ static int drop_block(struct rewind *r, uint64_t addr)
 
 	if (!at)
 		return 0;
-	if (r->spares == r->spare_cap) {
-		size_t cap = r->spare_cap * 2 + 256;
-		uint32_t *bigger = realloc(r->spare, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return vc_nomem(r->err, "the heap of the snapshot");
-		r->spare = bigger;
-		r->spare_cap = cap;
-	}
+	if (!vc_vec_room(r->spare, r->spare_cap, r->spares + 1))
+		return vc_nomem(r->err, "the heap of the snapshot");
 	r->spare[r->spares++] = (uint32_t)(at - 1);
 	r->h->block[at - 1].state = SNAP_INACTIVE;
 	return 0;

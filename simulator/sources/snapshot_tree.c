@@ -9,33 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
-/* Room for one more element behind n; *array is a pointer to elements of `size` bytes. */
-static int room(struct tree *t, void **array, size_t n, size_t *cap, size_t size)
+/* Room for one more element behind n; `array` is that of vc_vec_grow. */
+static int room(struct tree *t, void *array, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? *cap * 2 : 256;
-	void *bigger;
-
 	if (n < *cap)
 		return 0;
 	if (n >= UINT32_MAX)
 		return vc_fail(t->err, VC_ENOSUP, "more than 4 billion objects in one snapshot");
-	bigger = more < SIZE_MAX / size ? realloc(*array, more * size) : NULL;
-	if (!bigger)
-		return vc_nomem(t->err, "reading the snapshot");
-	*array = bigger;
-	*cap = more;
-	return 0;
+	return vc_vec_grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
 }
-#define ROOM(t, array, n, cap) room(t, (void **)&(array), n, &(cap), sizeof(*(array)))
+#define ROOM(t, array, n, cap) room(t, &(array), n, &(cap), sizeof(*(array)))
 
 static int new_object(struct tree *t, enum kind kind, uint32_t *ref)
 {
-	int rc = ROOM(t, t->object, t->objects, t->object_cap);
-
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, t->object, t->objects, t->object_cap));
 	t->object[t->objects] = (struct object){ .kind = kind };
 	*ref = (uint32_t)t->objects++;
 	return 0;
@@ -45,15 +35,11 @@ static int new_object(struct tree *t, enum kind kind, uint32_t *ref)
 
 static int vec_new(struct tree *t, uint32_t *at)
 {
-	int rc;
-
 	if (t->spares) {
 		*at = t->spare[--t->spares];
 		return 0;
 	}
-	rc = ROOM(t, t->vec, t->vecs, t->vec_cap);
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, t->vec, t->vecs, t->vec_cap));
 	t->vec[t->vecs] = (struct vec){ 0 };
 	*at = (uint32_t)t->vecs++;
 	return 0;
@@ -84,10 +70,7 @@ static int vec_push(struct tree *t, uint32_t at, const struct vc_pickle_value *v
 
 static int vec_drop(struct tree *t, uint32_t at)
 {
-	int rc = ROOM(t, t->spare, t->spares, t->spare_cap);
-
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, t->spare, t->spares, t->spare_cap));
 	t->vec[at].n = 0;
 	t->spare[t->spares++] = at;
 	return 0;
@@ -136,11 +119,9 @@ static int fold_stack(struct tree *t, struct object *o)
 		struct frame f = frame_of(t, &c->at[n - 1 - i]);
 
 		t->last[i] = c->at[n - 1 - i].ref;
-		t->node[i] =
-			vc_meta_frame(t->meta, (struct vc_frame){ .parent = i ? t->node[i - 1] : 0,
-								 .function = f.name,
-								 .file = f.file,
-								 .line = f.line });
+		t->node[i] = vc_meta_frame(t->meta, (struct vc_frame){
+			.parent = i ? t->node[i - 1] : 0, .function = f.name, .file = f.file,
+			.line = f.line });
 	}
 	t->depth = n;
 	*o = (struct object){ SITE, n ? t->node[n - 1] : 0 };
@@ -189,14 +170,10 @@ int snapshot_number(struct tree *t, const struct vc_pickle_value *v, const char 
 static uint8_t action_of(uint32_t word)
 {
 	static const uint8_t table[W_WORDS] = {
-		[W_alloc] = SNAP_ALLOC,
-		[W_free_requested] = SNAP_FREE_REQUESTED,
-		[W_free_completed] = SNAP_FREE_COMPLETED,
-		[W_segment_alloc] = SNAP_SEGMENT_ALLOC,
-		[W_segment_free] = SNAP_SEGMENT_FREE,
-		[W_segment_map] = SNAP_SEGMENT_MAP,
-		[W_segment_unmap] = SNAP_SEGMENT_UNMAP,
-		[W_snapshot] = SNAP_SNAPSHOT,
+		[W_alloc] = SNAP_ALLOC, [W_free_requested] = SNAP_FREE_REQUESTED,
+		[W_free_completed] = SNAP_FREE_COMPLETED, [W_segment_alloc] = SNAP_SEGMENT_ALLOC,
+		[W_segment_free] = SNAP_SEGMENT_FREE, [W_segment_map] = SNAP_SEGMENT_MAP,
+		[W_segment_unmap] = SNAP_SEGMENT_UNMAP, [W_snapshot] = SNAP_SNAPSHOT,
 		[W_oom] = SNAP_OOM,
 	};
 
@@ -264,10 +241,7 @@ static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 static int new_event(struct tree *t, struct object *o)
 {
 	struct snapshot *s = t->s;
-	int rc = ROOM(t, s->ev, s->n, s->cap);
-
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, s->ev, s->n, s->cap));
 	s->ev[s->n] = (struct vc_event){ 0 };
 	*o = (struct object){ EVENT, (uint32_t)s->n++ };
 	return 0;
@@ -322,15 +296,11 @@ static int frame_to_dict(struct tree *t, struct object *o)
 
 static int choose(struct tree *t, struct object *o, uint32_t key)
 {
-	int rc;
-
 	if (key == W_action)
 		return new_event(t, o);
 	if (key != W_name && key != W_filename && key != W_line)
 		return become_dict(t, o);
-	rc = ROOM(t, t->frame, t->frames, t->frame_cap);
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, t->frame, t->frames, t->frame_cap));
 	t->frame[t->frames] = (struct frame){ 0 };
 	*o = (struct object){ FRAME, (uint32_t)t->frames++ };
 	return 0;
@@ -371,17 +341,14 @@ static int fold_note(struct tree *t, struct object *o)
 				     *when = snapshot_lookup(d, W_time_us),
 				     *device = snapshot_lookup(d, W_device);
 	struct snapshot_note n = { .order = s->notes };
-	int rc = ROOM(t, s->note, s->notes, t->note_cap);
-
-	if (rc)
-		return rc;
+	VC_TRY(ROOM(t, s->note, s->notes, t->note_cap));
 	n.name = name && name->type == VC_PV_TEXT ? name->ref : 0;
 	n.end = stage->type == VC_PV_TEXT && stage->ref == W_end;
 	n.time_us = when && when->type == VC_PV_INT && when->i > 0 ? (uint64_t)when->i : 0;
 	n.device = device && device->type == VC_PV_INT && device->i >= 0 && device->i < UINT16_MAX ?
 		(uint16_t)device->i : UINT16_MAX;
 	s->note[s->notes++] = n;
-	rc = vec_drop(t, o->at);
+	int rc = vec_drop(t, o->at);
 	*o = (struct object){ NOTE, 0 };
 	return rc;
 }

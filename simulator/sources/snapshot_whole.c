@@ -120,9 +120,8 @@ static int read_segment(struct tree *t, const struct vc_pickle_value *v,
 	x = snapshot_lookup(d, W_segment_pool_id);
 	t->s->segment_pools |= x != NULL;
 	seg->pool = snapshot_pool(t, x);
-	return rc ? rc :
-		    read_blocks(t, seg,
-				snapshot_items(t, snapshot_lookup(d, W_blocks), VC_PV_LIST));
+	return rc ? rc : read_blocks(t, seg, snapshot_items(t, snapshot_lookup(d, W_blocks),
+							    VC_PV_LIST));
 }
 
 static int read_segments(struct tree *t, const struct vec *list)

@@ -9,6 +9,7 @@
 
 #include "common/io.h"
 #include "common/map.h"
+#include "common/vec.h"
 #include "simulator/replay/source.h"
 #include "simulator/sources/snapshot_rewind.h"
 #include "simulator/sources/snapshot_tree.h"
@@ -138,14 +139,8 @@ static void describe(struct state *st, struct vc_meta *m)
 	m->how[VC_CAP_MARKS] = s->notes || s->user_metadata ? VC_HOW_RECORDED : VC_HOW_ABSENT;
 }
 
-static int compare_notes(const void *a, const void *b)
-{
-	const struct snapshot_note *x = a, *y = b;
-
-	if (x->time_us != y->time_us)
-		return x->time_us < y->time_us ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+VC_COMPARE(compare_notes, struct snapshot_note,
+	   VC_THEN(VC_ORDER(x->time_us, y->time_us), VC_ORDER(x->order, y->order)))
 
 static void find_origin(struct state *st, struct vc_meta *m)
 {
@@ -203,10 +198,9 @@ static int open_heap(struct state *st, struct vc_meta *m, struct vc_error *err)
 	if (rc || !st->heap.contradictions)
 		return rc;
 	m->how[VC_CAP_START_HEAP] = VC_HOW_PARTIAL;
-	vc_meta_note(m,
-		     "device %u: %llu events contradict the final heap, so the heap at the first "
-		     "event is not exact",
-		     st->device, (unsigned long long)st->heap.contradictions);
+	vc_meta_note(m, "device %u: %llu events contradict the final heap, so the heap at the "
+		     "first event is not exact", st->device,
+		     (unsigned long long)st->heap.contradictions);
 	return 0;
 }
 
@@ -239,12 +233,8 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 		return 0;
 	if (st->block == SIZE_MAX) {
 		*ev = (struct vc_event){
-			.kind = VC_EV_HEAP_SEGMENT,
-			.addr = seg->addr,
-			.size = seg->size,
-			.id = seg->pool,
-			.stream = seg->stream,
-			.site = seg->site,
+			.kind = VC_EV_HEAP_SEGMENT, .addr = seg->addr, .size = seg->size,
+			.id = seg->pool, .stream = seg->stream, .site = seg->site,
 			.device = (uint16_t)st->device,
 			.flags = (uint8_t)(final | (seg->small ? VC_EVF_SMALL : 0) |
 					   (seg->expandable ? VC_EVF_EXPANDABLE : 0)),
@@ -281,8 +271,7 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 static uint64_t time_of(const struct state *st, uint64_t us)
 {
 	return us > st->origin_us && us - st->origin_us < UINT64_MAX / 1000 ?
-		       (us - st->origin_us) * 1000 :
-		       0;
+		       (us - st->origin_us) * 1000 : 0;
 }
 
 /* The annotation due before `us` on this device, if any. Those without a device belong to the
@@ -298,10 +287,8 @@ static bool note_event(struct state *st, uint64_t us, struct vc_event *ev)
 			continue;
 		st->at_note++;
 		*ev = (struct vc_event){
-			.kind = VC_EV_MARK,
-			.flags = n->end ? VC_MARK_END : VC_MARK_BEGIN,
-			.label = n->name,
-			.time_ns = time_of(st, n->time_us),
+			.kind = VC_EV_MARK, .flags = n->end ? VC_MARK_END : VC_MARK_BEGIN,
+			.label = n->name, .time_ns = time_of(st, n->time_us),
 			.device = (uint16_t)st->device,
 		};
 		return true;
@@ -368,12 +355,9 @@ static int translate(struct state *st, struct vc_meta *m, const struct vc_event 
 		     struct vc_event *ev, bool last, size_t *eaten)
 {
 	static const uint8_t kind[] = {
-		[SNAP_ALLOC] = VC_EV_ALLOC,
-		[SNAP_SEGMENT_ALLOC] = VC_EV_SEGMENT_ALLOC,
-		[SNAP_SEGMENT_FREE] = VC_EV_SEGMENT_FREE,
-		[SNAP_SEGMENT_MAP] = VC_EV_SEGMENT_MAP,
-		[SNAP_SEGMENT_UNMAP] = VC_EV_SEGMENT_UNMAP,
-		[SNAP_OOM] = VC_EV_OOM,
+		[SNAP_ALLOC] = VC_EV_ALLOC, [SNAP_SEGMENT_ALLOC] = VC_EV_SEGMENT_ALLOC,
+		[SNAP_SEGMENT_FREE] = VC_EV_SEGMENT_FREE, [SNAP_SEGMENT_MAP] = VC_EV_SEGMENT_MAP,
+		[SNAP_SEGMENT_UNMAP] = VC_EV_SEGMENT_UNMAP, [SNAP_OOM] = VC_EV_OOM,
 		[SNAP_OTHER] = VC_EV_NONE,
 	};
 	int n;
@@ -398,11 +382,9 @@ static int translate(struct state *st, struct vc_meta *m, const struct vc_event 
 	if (!(raw->flags & SNAP_NEW_TAG))
 		return 1;
 	ev[1] = ev[0];
-	ev[0] = (struct vc_event){ .kind = VC_EV_MARK,
-				  .flags = VC_MARK_INSTANT,
-				  .label = ev[1].label,
-				  .time_ns = ev[1].time_ns,
-				  .device = ev[1].device };
+	ev[0] = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_INSTANT,
+				   .label = ev[1].label, .time_ns = ev[1].time_ns,
+				   .device = ev[1].device };
 	return 2;
 }
 

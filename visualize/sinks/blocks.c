@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "visualize/addressmap.h"
 #include "visualize/packing.h"
 #include "visualize/raster.h"
@@ -47,16 +48,7 @@ static uint64_t *sample_events(const struct drawing *d)
 /* The first column whose event is not before `event`. */
 static uint32_t column_from(const uint64_t *at, uint32_t n, uint64_t event)
 {
-	uint32_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (at[mid] < event)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return (uint32_t)vc_lower_bound(at, 8, n, 8, event);
 }
 
 static void add(struct sweep *s, struct run r)
@@ -105,8 +97,7 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const
 
 	while (from < end) {
 		uint64_t row =
-			(uint64_t)(((__extension__(unsigned __int128) from) * (unsigned)rows) /
-				   height);
+		(uint64_t)(((__extension__ (unsigned __int128)from) * (unsigned)rows) / height);
 		uint64_t stop = (uint64_t)(((__extension__ (unsigned __int128)(row + 1)) * height +
 					    (unsigned)rows - 1) / (unsigned)rows);
 		stop = stop > end || stop <= from ? end : stop;
@@ -203,8 +194,7 @@ static int side(struct drawing *d, int x, int y, int w)
 	if (below < 0)
 		return y;
 	snprintf(text, sizeof(text), "address order, %s per row", vc_format_bytes(f.per_row, a));
-	l = (struct vc_label){ x, y + 200, VC_T_SMALL, VC_START, "mut", w, false, false };
-	vc_svg_label(&d->page.svg, &l, text);
+	vc_svg_say(&d->page.svg, text, x, y + 200, VC_T_SMALL, VC_START, "mut", w);
 	return vc_addressmap_scale(&d->page, d->r, &f, (struct vc_box){ x, below + 240, w, 0 });
 }
 
@@ -237,9 +227,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_title_text(d->r, "what lived where in the memory", title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
-	snprintf(text, sizeof(text),
-		 "%s of %s blocks, %s over %s; a segment's place is used again when it is gone",
-		 vc_format_count(d->r->lives.n, a),
+	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s; a segment's place is used again "
+		 "when it is gone", vc_format_count(d->r->lives.n, a),
 		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
 		 d->packing.guessed ? "addresses" : "segments packed from the bottom",
 		 d->columns.by_time ? "time" : "events");
@@ -261,18 +250,13 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns,
 		.box = { LEFT, 0, right - LEFT, HEIGHT } };
-	int rc = vc_classes_init(&d->classes, d->r, err);
-	if (!rc)
-		rc = vc_columns_init(&d->columns, &d->classes,
-				     cfg->x == 1 && vc_wants_time(cfg, d->r),
-				     (uint32_t)(d->plot.box.w / 10), NULL, err);
-	if (!rc)
-		rc = vc_packing_init(&d->packing, d->r, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_classes_init(&d->classes, d->r, err));
+	VC_TRY(vc_columns_init(&d->columns, &d->classes, cfg->x == 1 && vc_wants_time(cfg, d->r),
+			       (uint32_t)(d->plot.box.w / 10), NULL, err));
+	VC_TRY(vc_packing_init(&d->packing, d->r, err));
 	d->plot.top = d->packing.height ? d->packing.height : 1;
 	d->plot.axis = vc_axis_bytes(d->plot.top, 9);
-	rc = vc_raster_init(&d->grid, d->plot.box.w / 10, HEIGHT / 10, err);
+	int rc = vc_raster_init(&d->grid, d->plot.box.w / 10, HEIGHT / 10, err);
 	return rc ? rc : fill(d, err);
 }
 

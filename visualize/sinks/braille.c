@@ -198,8 +198,7 @@ static int show(struct screen *s, struct vc_error *err)
 	put_rows(s);
 	put_axis(s);
 	vc_output_printf(s->out, "\n%*s%s\n", AXIS, "",
-			 s->cfg->ascii ?
-				 "# allocated   _ reserved   ! out of memory" :
+			 s->cfg->ascii ? "# allocated   _ reserved   ! out of memory" :
 				 "filled: allocated   line above: reserved by the allocator");
 	free(s->dot);
 	return VC_OK;

@@ -123,12 +123,11 @@ static void left_out(struct writer *w, const struct vc_result *runs, size_t n, u
 
 	for (size_t i = 0; i < n; i++)
 		sum += runs[i].steps.kernels > limit ? runs[i].steps.kernels - limit : 0;
-	vc_output_printf(
-		w->o,
-		"\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"vramcast "
-		"%s\",\"time\":\"%s\",\"kernels_left_out\":%" PRIu64 "}}\n",
-		VC_VERSION,
-		n && runs->stats.has_times ? "recorded" : "one microsecond for each event", sum);
+	vc_output_printf(w->o,
+			 "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"vramcast "
+			 "%s\",\"time\":\"%s\",\"kernels_left_out\":%" PRIu64 "}}\n", VC_VERSION,
+			 n && runs->stats.has_times ? "recorded" : "one microsecond for each event",
+			 sum);
 }
 
 static int chrome_write(const struct vc_result *runs, size_t n, const void *config,
@@ -161,8 +160,6 @@ const struct vc_sink_type vc_sink_chrome = {
 	.name = "chrome",
 	.extension = "trace",
 	.summary = "counters, kernels and phases as JSON trace events (chrome://tracing)",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = chrome_write,
 };

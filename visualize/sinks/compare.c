@@ -76,8 +76,7 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	for (size_t i = 0; i < d->n; i++) {
 		const struct vc_curve *v = &d->panel[i].r->curve;
 		uint64_t span = !v->n ? 0 :
-				d->by_time ?
-					v->at[v->n - 1].last_ns - v->at[0].first_ns :
+				d->by_time ? v->at[v->n - 1].last_ns - v->at[0].first_ns :
 					v->at[v->n - 1].last_event + 1 - v->at[0].first_event;
 		d->span = span > d->span ? span : d->span;
 	}
@@ -87,14 +86,9 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 		const struct vc_curve *v = &p->r->curve;
 		if (v->n)
 			range = (struct vc_range){ d->by_time ? v->at[0].first_ns :
-							       v->at[0].first_event,
-						  d->span + d->by_time };
-		int rc = vc_classes_init(&p->classes, p->r, err);
-		if (!rc)
-			rc = vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range,
-					     err);
-		if (rc)
-			return rc;
+				v->at[0].first_event, d->span + d->by_time };
+		VC_TRY(vc_classes_init(&p->classes, p->r, err));
+		VC_TRY(vc_columns_init(&p->columns, &p->classes, d->by_time, width, &range, err));
 		for (int s = 0; s < VC_SLOTS; s++)
 			d->used[s] = d->used[s] || p->columns.used[s];
 		p->plot = (struct vc_plot){ .page = &d->page, .c = &p->classes, .k = &p->columns };
@@ -124,11 +118,9 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 
 	vc_verdict_word(p->r, &color);
 	if (p->r->oom.happened && d->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s",
-			 vc_format_ns(p->r->oom.time_ns - (p->r->oom.time_ns < p->columns.first ?
-								   p->r->oom.time_ns :
-								   p->columns.first),
-				      a));
+		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
+			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns :
+			  p->columns.first), a));
 	else if (vc_result_verdict(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)
@@ -138,20 +130,15 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 					   c));
 	else
 		snprintf(text, sizeof(text), "peak %s", vc_format_bytes(t->peak_reserved, a));
-	struct vc_label l = { b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0, false, false };
-	int w = vc_svg_label(s, &l, text).w;
+	int w = vc_svg_say(s, text, b.x + b.w, b.y - 220, VC_T_STRONG, VC_END, color, 0).w;
 	vc_verdict_icon(s, p->r, b.x + b.w - w - 190, b.y - 310);
-	l = (struct vc_label){ b.x,  b.y - 220,     VC_T_MONO, VC_START,
-			      "fg", b.w - w - 350, false,     false };
-	vc_svg_label(s, &l, p->name);
+	vc_svg_say(s, p->name, b.x, b.y - 220, VC_T_MONO, VC_START, "fg", b.w - w - 350);
 	snprintf(text, sizeof(text), "reserved %s, allocated %s",
 		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s segments",
 			 vc_format_count(t->segments_peak, a));
-	l = (struct vc_label){ b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut",
-			      b.w, false,           false };
-	vc_svg_label(s, &l, text);
+	vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
 }
 
 static int panels(struct drawing *d, int y)
@@ -201,25 +188,16 @@ static int bars(struct drawing *d, int y)
 		int r = (int)vc_muldiv(p->r->stats.peak_reserved + p->plot.base, (uint64_t)w,
 				       d->top);
 		const char *color;
-		l = (struct vc_label){ x - 120, y + 150,    VC_T_SMALL, VC_END,
-				      "fg",    name - 200, false,      false };
-		vc_svg_label(s, &l, p->name);
+		vc_svg_say(s, p->name, x - 120, y + 150, VC_T_SMALL, VC_END, "fg", name - 200);
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
 		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
 		if (p->plot.has_capacity)
-			vc_svg_vline(s, "capl",
-				     x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w, d->top),
-				     y - 30, 280);
+			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w,
+					d->top), y - 30, 280);
 		vc_verdict_word(p->r, &color);
-		l = (struct vc_label){ d->page.w - VC_MARGIN,
-				      y + 150,
-				      VC_T_STRONG,
-				      VC_END,
-				      color,
-				      0,
-				      false,
-				      false };
-		int used = vc_svg_label(s, &l, vc_format_bytes(p->r->stats.peak_reserved, buf)).w;
+		int used = vc_svg_say(s, vc_format_bytes(p->r->stats.peak_reserved, buf),
+				      d->page.w - VC_MARGIN, y + 150, VC_T_STRONG, VC_END, color,
+				      0).w;
 		vc_verdict_icon(s, p->r, d->page.w - VC_MARGIN - used - 190, y + 60);
 	}
 	vc_svg_put(s, "</g>\n");
@@ -283,11 +261,9 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 			d->panel[d->n++].r = &runs[i];
 	if (!d->n) {
 		free(d);
-		return vc_page_notice(
-			cfg, "Comparison",
-			!n ? "no run was given" :
-			     "no run made a request for memory: nothing was simulated",
-			out, err);
+		return vc_page_notice(cfg, "Comparison", !n ? "no run was given" :
+				      "no run made a request for memory: nothing was simulated",
+				      out, err);
 	}
 	d->per_row = cfg->width < VC_NARROW / 10 ? 1 :
 		     d->n == 1                   ? 1 :

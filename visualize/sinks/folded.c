@@ -98,8 +98,6 @@ const struct vc_sink_type vc_sink_folded = {
 	.name = "folded",
 	.extension = "folded",
 	.summary = "bytes at the peak by call stack, for flame graphs",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = folded_write,
 };

@@ -7,6 +7,7 @@
 
 #include "common/io.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "visualize/addressmap.h"
 #include "visualize/page.inc"
 #include "visualize/scene.h"
@@ -52,10 +53,9 @@ static void settings(struct report *d)
 	vc_conf_text(best, text, sizeof(text));
 	if (!best->info.conf || !*best->info.conf)
 		snprintf(text, sizeof(text), "unset PYTORCH_CUDA_ALLOC_CONF");
-	vc_svg_put(
-		&d->out,
-		"<p>Settings of %s, to paste:</p>\n<div class=\"r-line\"><code>%e</code></div>\n",
-		d->n > 1 ? "the run that does best" : "this run", text);
+	vc_svg_put(&d->out, "<p>Settings of %s, to paste:</p>\n<div "
+		   "class=\"r-line\"><code>%e</code></div>\n", d->n > 1 ? "the run that does best" :
+		   "this run", text);
 }
 
 static void verdict(struct report *d)
@@ -72,11 +72,10 @@ static void verdict(struct report *d)
 	vc_verdict_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
 	if (r->fidelity.checked)
-		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n",
-			   r->fidelity.exact ? "The model reproduces this recording exactly "
-					       "under its own settings." :
-					       "The model does not reproduce this recording "
-					       "exactly: take the numbers as estimates.");
+		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n", r->fidelity.exact ?
+			   "The model reproduces this recording exactly under its own settings." :
+			   "The model does not reproduce this recording exactly: take the numbers "
+			   "as estimates.");
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
@@ -89,9 +88,8 @@ static void ledger_row(struct report *d, const char *klass, const char *name, ui
 {
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_svg_put(&d->out,
-		   "<tr class=\"%s\"><td>%s</td><td class=\"r-n\">%s</td><td class=\"r-n\">%s "
-		   "B</td></tr>\n",
+	vc_svg_put(&d->out, "<tr class=\"%s\"><td>%s</td><td class=\"r-n\">%s</td><td "
+		   "class=\"r-n\">%s B</td></tr>\n",
 		   klass, name, vc_format_bytes(bytes, a), vc_format_count(bytes, b));
 }
 
@@ -167,9 +165,8 @@ static void sites(struct report *d)
 	const struct vc_owners *o = &d->owners;
 	char name[256], a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 
-	vc_svg_put(&d->out,
-		   "<h2 id=\"sites\">Who holds it, by call site</h2>\n<p class=\"r-mut\">%s in "
-		   "use at event %s, %s owners</p>\n",
+	vc_svg_put(&d->out, "<h2 id=\"sites\">Who holds it, by call site</h2>\n<p "
+		   "class=\"r-mut\">%s in use at event %s, %s owners</p>\n",
 		   vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
 		   vc_format_count(o->n, c));
 	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table "
@@ -178,11 +175,10 @@ static void sites(struct report *d)
 		   "class=\"r-n\">Blocks</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < o->n && i < ROWS; i++) {
 		vc_owner_text(d->runs->meta, &o->at[i], name, sizeof(name));
-		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name,
-			   vc_classes_name(&d->classes, o->at[i].slot));
+		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name, vc_classes_name(&d->classes,
+				o->at[i].slot));
 		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td "
-			   "class=\"r-n\">%s</td></tr>\n",
-			   vc_format_bytes(o->at[i].bytes, a),
+			   "class=\"r-n\">%s</td></tr>\n", vc_format_bytes(o->at[i].bytes, a),
 			   vc_format_percent(o->at[i].bytes, o->bytes, b),
 			   vc_format_count(o->at[i].blocks, c));
 	}
@@ -191,14 +187,7 @@ static void sites(struct report *d)
 
 struct largest { uint64_t size; size_t at; };
 
-static int by_size(const void *a, const void *b)
-{
-	const struct largest *x = a, *y = b;
-
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_size, struct largest, VC_THEN(VC_ORDER(y->size, x->size), VC_ORDER(x->at, y->at)))
 
 static void block_row(struct report *d, size_t at)
 {
@@ -316,9 +305,8 @@ static int body(struct report *d, struct vc_error *err)
 	sites(d);
 	rc = blocks_table(d, err);
 	segments_table(d);
-	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION
-		   "; at most %d rows per table</p>\n<script>\n",
-		   ROWS);
+	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION "; at most %d rows per "
+		   "table</p>\n<script>\n", ROWS);
 	for (size_t i = 0; page_js[i]; i++)
 		vc_svg_put(&d->out, "%s", page_js[i]);
 	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");

@@ -74,8 +74,6 @@ const struct vc_sink_type vc_sink_jsonl = {
 	.name = "jsonl",
 	.extension = "jsonl",
 	.summary = "one JSON object per line: runs, usage over time, blocks",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = jsonl_write,
 };

@@ -20,12 +20,8 @@ static const struct vc_param params[] = {
 static void put(struct vc_output *o, const char *s)
 {
 	for (; s && *s; s++) {
-		const char *e = *s == '&'              ? "&amp;" :
-				*s == '<'              ? "&lt;" :
-				*s == '>'              ? "&gt;" :
-				*s == '"'              ? "&quot;" :
-				(unsigned char)*s < 32 ? " " :
-							 NULL;
+		const char *e = *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : *s == '>' ? "&gt;" :
+				*s == '"' ? "&quot;" : (unsigned char)*s < 32 ? " " : NULL;
 
 		if (e)
 			vc_output_text(o, e);
@@ -102,8 +98,6 @@ const struct vc_sink_type vc_sink_junit = {
 	.name = "junit",
 	.extension = "xml",
 	.summary = "runs as JUnit test cases, for CI servers: what runs out of memory fails",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = junit_write,
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "common/site.h"
 #include "visualize/classify.h"
 #include "visualize/sink.h"
 
@@ -63,9 +62,7 @@ static int massif_write(const struct vc_result *runs, size_t n, const void *conf
 	if (n != 1)
 		return vc_fail(err, VC_EUSAGE,
 			       "massif: one run at a time, its file has no room for more");
-	r = vc_classes_init(&c, runs, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_classes_init(&c, runs, err));
 	r = vc_owners_init(&w, &c, err);
 	vc_output_printf(out, "desc: %s\ncmd: %s\ntime_unit: i\n", runs->info.model,
 			 runs->info.trace);

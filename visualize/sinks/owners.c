@@ -56,8 +56,7 @@ static int measure(struct drawing *d, struct vc_error *err)
 		g->node[i].h = 460;
 	}
 	for (size_t i = 0; i < g->edges; i++)
-		g->edge[i] = (struct vc_graph_edge){
-			.from = d->own.edge[i].from,
+		g->edge[i] = (struct vc_graph_edge){ .from = d->own.edge[i].from,
 			.to = d->own.edge[i].to,
 			.weight = 1 + (unsigned)vc_muldiv(d->own.edge[i].bytes, 20,
 							  d->own.bytes ? d->own.bytes : 1) };
@@ -95,12 +94,8 @@ static void box(struct drawing *d, size_t i, int x, int y)
 	vc_svg_put(s, "<g><title>%e: %e</title>", name, size);
 	s->titles++;
 	vc_svg_rect(s, n->level ? klass[vc_own_slot(n)] : "card rim", b, 70);
-	struct vc_label l = { b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE,
-			     "fg",          b.w - PAD, false,       false };
-	vc_svg_label(s, &l, name);
-	l = (struct vc_label){ b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE,
-			      "fg",          b.w - PAD, false,      false };
-	vc_svg_label(s, &l, size);
+	vc_svg_say(s, name, b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE, "fg", b.w - PAD);
+	vc_svg_say(s, size, b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_put(s, "</g>\n");
 }
 
@@ -109,9 +104,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 {
 	char title[256], words[512], text[256], a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_title_text(d->r,
-		      d->own.at_oom ? "who holds the memory at the OOM" :
-				      "who holds the memory at the peak",
+	vc_title_text(d->r, d->own.at_oom ? "who holds the memory at the OOM" :
+		      "who holds the memory at the peak",
 		      title, sizeof(title));
 	snprintf(words, sizeof(words),
 		 "%s in use at event %s; an arrow is as wide as the bytes behind it",
@@ -133,9 +127,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	y += d->graph.h + 300;
 	vc_run_text(d->r, words, sizeof(words));
 	if (d->own.dropped)
-		snprintf(text, sizeof(text),
-			 "%s smaller call sites, %s, not drawn \xC2\xB7 vramcast " VC_VERSION,
-			 vc_format_count(d->own.dropped, a),
+		snprintf(text, sizeof(text), "%s smaller call sites, %s, not drawn \xC2\xB7 "
+			 "vramcast " VC_VERSION, vc_format_count(d->own.dropped, a),
 			 vc_format_bytes(d->own.dropped_bytes, b));
 	else
 		snprintf(text, sizeof(text), "vramcast " VC_VERSION);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* owners_dot.c - who holds the memory, the whole graph, for Graphviz and its friends. */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/io.h"
@@ -32,10 +31,8 @@ static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 						   "#E0F1FB", "#E6E0EA", "#ECEEF1" };
 	char a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_output_text(
-		out,
-		"digraph owners {\n\trankdir=LR;\n\tnode [shape=box, style=\"rounded,filled\", "
-		"fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
+	vc_output_text(out, "digraph owners {\n\trankdir=LR;\n\tnode [shape=box, "
+		       "style=\"rounded,filled\", fontname=\"Helvetica\", margin=\"0.2,0.06\"];\n");
 	for (size_t i = 0; i < g->nodes; i++) {
 		const struct vc_own_node *n = &g->node[i];
 		vc_output_printf(out, "\tn%zu [label=\"", i);
@@ -45,9 +42,8 @@ static void put_graph(const struct vc_own_graph *g, struct vc_output *out)
 				 vc_format_percent(n->bytes, g->bytes, b), fill[vc_own_slot(n)]);
 	}
 	for (size_t i = 0; i < g->edges; i++)
-		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n",
-				 g->edge[i].from, g->edge[i].to,
-				 vc_format_bytes(g->edge[i].bytes, a),
+		vc_output_printf(out, "\tn%u -> n%u [label=\"%s\", bytes=%llu];\n", g->edge[i].from,
+				 g->edge[i].to, vc_format_bytes(g->edge[i].bytes, a),
 				 (unsigned long long)g->edge[i].bytes);
 	vc_output_text(out, "}\n");
 }
@@ -64,9 +60,7 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 		put_graph(&g, out);
 		return VC_OK;
 	}
-	rc = vc_classes_init(&c, runs, err);
-	if (rc)
-		return rc;
+	VC_TRY(vc_classes_init(&c, runs, err));
 	rc = vc_own_graph_init(&g, &c, 0, err);
 	if (!rc)
 		put_graph(&g, out);

@@ -465,8 +465,6 @@ const struct vc_sink_type vc_sink_pickle = {
 	.name = "pickle",
 	.extension = "pickle",
 	.summary = "a PyTorch memory snapshot of the run, for pytorch.org/memory_viz",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = pickle_write,
 };

@@ -95,11 +95,8 @@ static void locations(struct writer *w, const struct vc_stack *s, struct vc_prot
 		const struct vc_frame *f = &m->frame[at];
 		uint64_t name = string_of(w, f->function), file = string_of(w, f->file);
 
-		vc_proto_value(packed,
-			       location_of(w,
-					   function_of(w, (uint64_t)f->function << 32 | f->file,
-						       name, file),
-					   f->line));
+		vc_proto_value(packed, location_of(w, function_of(w, (uint64_t)f->function << 32 |
+								  f->file, name, file), f->line));
 	}
 }
 
@@ -175,13 +172,9 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 
 	(void)config;
 	if (n != 1)
-		return vc_fail(err, VC_EUSAGE,
-			       "a profile holds one run, not %zu; write one file for each ('go "
-			       "tool pprof -diff_base' compares them)",
-			       n);
-	r = vc_stacks_init(&s, runs, err);
-	if (r < 0)
-		return r;
+		return vc_fail(err, VC_EUSAGE, "a profile holds one run, not %zu; write one file "
+			       "for each ('go tool pprof -diff_base' compares them)", n);
+	VC_TRY(vc_stacks_init(&s, runs, err));
 	types(&w, s.has_all);
 	for (size_t i = 0; i < s.n; i++)
 		sample(&w, &s.at[i], s.has_all);

@@ -57,12 +57,9 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	d->mean = sum;
 	for (size_t i = 0; i < d->n; i++) {
 		struct rank *k = &d->rank[i];
-		int rc = vc_classes_init(&k->classes, k->r, err);
-		if (!rc)
-			rc = vc_columns_init(&k->columns, &k->classes, d->by_time,
-					     (uint32_t)cfg->width, NULL, err);
-		if (rc)
-			return rc;
+		VC_TRY(vc_classes_init(&k->classes, k->r, err));
+		VC_TRY(vc_columns_init(&k->columns, &k->classes, d->by_time, (uint32_t)cfg->width,
+				       NULL, err));
 		k->plot = (struct vc_plot){ .page = &d->page, .c = &k->classes, .k = &k->columns };
 		vc_plot_scale(&k->plot);
 		d->top = k->plot.top > d->top ? k->plot.top : d->top;

@@ -49,9 +49,8 @@ static int legend(struct vc_page *p, const struct vc_classes *c, const struct vc
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (f->used[s])
 			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
-						   c->ids ? vc_classes_name(c, (enum vc_slot)s) :
-							    "In use",
-						   VC_KEY_BOX };
+				c->ids ? vc_classes_name(c, (enum vc_slot)s) : "In use",
+				VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "Free, cached", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "Border of a segment", VC_KEY_LINE };
 	return vc_page_legend(p, (struct vc_box){ VC_MARGIN, y, p->w - 2 * VC_MARGIN, 0 }, key, n);
@@ -62,11 +61,8 @@ static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
 	char buf[VC_FORMAT];
 
 	for (int i = 0; i < f->rows; i += f->rows > 12 ? 4 : 2) {
-		struct vc_label l = { VC_MARGIN + 700, y + i * 190 + 115,
-				     VC_T_SMALL,      VC_END,
-				     "mut",           0,
-				     false,           false };
-		vc_svg_label(&p->svg, &l, vc_format_bytes((uint64_t)i * f->per_row, buf));
+		vc_svg_say(&p->svg, vc_format_bytes((uint64_t)i * f->per_row, buf), VC_MARGIN + 700,
+			   y + i * 190 + 115, VC_T_SMALL, VC_END, "mut", 0);
 	}
 }
 
@@ -115,15 +111,11 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 	struct vc_classes c;
 
 	if (!n || !h->n)
-		return vc_page_notice(
-			cfg, "Map of segments",
-			!n ? "no run was given" :
-			     "the run never held a segment: there is no heap to show",
-			out, err);
-	int rc = vc_classes_init(&c, runs, err);
-	if (rc)
-		return rc;
-	rc = draw(&c, h, cfg, out, err);
+		return vc_page_notice(cfg, "Map of segments", !n ? "no run was given" :
+				      "the run never held a segment: there is no heap to show", out,
+				      err);
+	VC_TRY(vc_classes_init(&c, runs, err));
+	int rc = draw(&c, h, cfg, out, err);
 	vc_classes_fini(&c);
 	return rc;
 }

@@ -154,11 +154,10 @@ static int tiles(struct drawing *d, int y)
 	snprintf(t[2].value, sizeof(t[2].value), "%s",
 		 vc_format_bytes(d->columns.allocated - low->allocated_min, a));
 	snprintf(t[2].note, sizeof(t[2].note), "on top of that");
-	snprintf(t[3].label, sizeof(t[3].label), "%s",
-		 d->columns.by_time ? "It takes" : "Events in it");
-	snprintf(t[3].value, sizeof(t[3].value), "%s",
-		 d->columns.by_time ? vc_format_ns(d->at.span, a) :
-				      vc_format_count(d->at.span, a));
+	snprintf(t[3].label, sizeof(t[3].label), "%s", d->columns.by_time ? "It takes" :
+		 "Events in it");
+	snprintf(t[3].value, sizeof(t[3].value), "%s", d->columns.by_time ? vc_format_ns(d->at.span,
+		 a) : vc_format_count(d->at.span, a));
 	if (d->at_peak)
 		snprintf(t[3].note, sizeof(t[3].note), "at the peak ran %s",
 			 vc_label_text(d->r->meta, d->at_peak->label));
@@ -213,11 +212,9 @@ static int steps_write(const struct vc_result *runs, size_t n, const void *confi
 	struct drawing d = { .r = runs };
 
 	if (!n || !runs->curve.n)
-		return vc_page_notice(
-			cfg, "One step",
-			!n ? "no run was given" :
-			     "the trace has no request for memory: nothing was simulated",
-			out, err);
+		return vc_page_notice(cfg, "One step", !n ? "no run was given" :
+				      "the trace has no request for memory: nothing was simulated",
+				      out, err);
 	bool by_time = vc_wants_time(cfg, runs);
 	d.at = choose(runs, by_time);
 	struct vc_range range = { d.at.first, d.at.span };

@@ -137,9 +137,8 @@ static void backdrop(struct drawing *d)
 	for (bool more = true; more; more = vc_axis_next(&d->axis, &at)) {
 		int y = y_of(d, at);
 		vc_svg_hline(s, "gr", d->box.x, y / 10 * 10 + 5, d->box.w);
-		l = (struct vc_label){ d->box.x - 90, y + 45, VC_T_BODY, VC_END,
-				      "mut",         0,      false,     false };
-		vc_svg_label(s, &l, vc_axis_text(&d->axis, at, buf));
+		vc_svg_say(s, vc_axis_text(&d->axis, at, buf), d->box.x - 90, y + 45, VC_T_BODY,
+			   VC_END, "mut", 0);
 	}
 	if (!d->capacity || d->capacity > d->top || d->capacities)
 		return;
@@ -184,8 +183,7 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	if (v == VC_FLUSHES) {
 		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" height=\"%c\" "
 			   "fill-opacity=\".55\"/><rect class=\"hx\" x=\"%c\" y=\"%c\" "
-			   "width=\"%c\" height=\"%c\"/>",
-			   x, y, w, 300, x, y, w, 300);
+			   "width=\"%c\" height=\"%c\"/>", x, y, w, 300, x, y, w, 300);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, y - 170);
 	}
 	vc_svg_put(s, "</g>\n");
@@ -239,14 +237,8 @@ static void bars(struct drawing *d)
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
-	struct vc_label l = { d->box.x + d->box.w,
-			     d->box.y + d->box.h + 400,
-			     VC_T_SMALL,
-			     VC_END,
-			     "mut",
-			     0,
-			     false,
-			     false };
+	struct vc_label l = { d->box.x + d->box.w, d->box.y + d->box.h + 400, VC_T_SMALL, VC_END,
+		"mut", 0, false, false };
 	vc_svg_label(s, &l, d->vary ? d->vary : "run");
 }
 
@@ -307,10 +299,7 @@ static bool throughput(struct drawing *d)
 static int side_line(struct drawing *d, int x, int y, enum vc_text_style style, const char *color,
 		     const char *text)
 {
-	struct vc_label l = { x,     y,    style, VC_START, color, d->page.w - VC_MARGIN - x,
-			     false, false };
-
-	vc_svg_label(&d->page.svg, &l, text);
+	vc_svg_say(&d->page.svg, text, x, y, style, VC_START, color, d->page.w - VC_MARGIN - x);
 	return y + (style == VC_T_KPI ? 230 : 200);
 }
 

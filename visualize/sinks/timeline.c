@@ -101,8 +101,7 @@ static void table_row(struct drawing *d, int x, int y, int w, const struct row *
 	vc_svg_put(s, "<g><title>%e: %s</title>", row->name, buf);
 	s->titles++;
 	int used = vc_svg_label(s, &l, buf).w;
-	l = (struct vc_label){ x, y, VC_T_SMALL, VC_START, "fg", w - used - 100, false, false };
-	vc_svg_label(s, &l, row->name);
+	vc_svg_say(s, row->name, x, y, VC_T_SMALL, VC_START, "fg", w - used - 100);
 	int bar = (int)vc_muldiv(row->bytes, (uint64_t)w, row->most ? row->most : 1);
 	vc_svg_rect(s, row->klass, (struct vc_box){ x, y + 60, bar < 10 ? 10 : bar, 45 }, 20);
 	vc_svg_put(s, "</g>\n");
@@ -122,8 +121,7 @@ static void table_head(struct drawing *d, int x, int y, int w)
 	snprintf(text, sizeof(text), "%s in use at %s%s", vc_format_bytes(o->bytes, a),
 		 d->columns.by_time ? "" : "event ",
 		 d->columns.by_time ? vc_format_ns(at, b) : vc_format_count(o->event, b));
-	l = (struct vc_label){ x, y + 190, VC_T_SMALL, VC_START, "mut", w, false, false };
-	vc_svg_label(&d->page.svg, &l, text);
+	vc_svg_say(&d->page.svg, text, x, y + 190, VC_T_SMALL, VC_START, "mut", w);
 }
 
 /* Who holds the memory, largest first; the rest in one row. Returns the y below. */
@@ -141,9 +139,8 @@ static int table(struct drawing *d, int x, int y, int w)
 	uint64_t most = rest > o->at[0].bytes ? rest : o->at[0].bytes;
 	for (size_t i = 0; i < rows; i++, y += ROW) {
 		vc_owner_text(d->r->meta, &o->at[i], text, sizeof(text));
-		table_row(
-			d, x, y, w,
-			&(struct row){ text, vc_theme_slot(o->at[i].slot), o->at[i].bytes, most });
+		table_row(d, x, y, w, &(struct row){ text, vc_theme_slot(o->at[i].slot),
+			o->at[i].bytes, most });
 	}
 	if (rest) {
 		snprintf(text, sizeof(text), "%s more", vc_format_count(o->n - rows, a));
@@ -221,11 +218,9 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	int rc;
 
 	if (!n || !runs->curve.n)
-		return vc_page_notice(
-			cfg, "Memory timeline",
-			!n ? "no run was given" :
-			     "the trace has no request for memory: nothing was simulated",
-			out, err);
+		return vc_page_notice(cfg, "Memory timeline", !n ? "no run was given" :
+				      "the trace has no request for memory: nothing was simulated",
+				      out, err);
 	uint32_t width = (uint32_t)(cfg->width < 900 ? cfg->width : cfg->width - 300) * 2;
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)

@@ -360,7 +360,10 @@ static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *
 		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
-		p->context = s->device->outside;
+		p->context = s->device->outside ?
+				     s->device->outside :
+				     vc_card_context(recorded->name,
+						     recorded->total - s->device->peak_reserved);
 	}
 	if (o->context != VC_NOT_GIVEN) { /* NCCL and the like included */
 		p->context = o->context;

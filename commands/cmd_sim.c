@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/run_and_write.h"
 #include "simulator/advise/advice.h"
 #include "simulator/session/again.h"
 #include "simulator/session/host.h"
@@ -15,7 +16,6 @@
 #include "simulator/advise/summary.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
-#include "visualize/sink.h"
 #include "visualize/spark.h"
 
 struct config {
@@ -53,27 +53,14 @@ struct sim {
 	const struct config *cfg;
 	struct vc_session session;
 	struct vc_plan *plan;
-	struct vc_result *result; /* n of them */
-	size_t n, done;
+	size_t n;
+	struct vc_results results; /* of each plan, as far as they went */
 	struct vc_host host;
 	size_t traces;
 	char **trace; /* as they were given */
 };
 
 /* ---- running ---- */
-
-/* Chapters for the report, and those the output files ask for; each once. */
-static size_t add_observer(const struct vc_observer_type **list, size_t n, const char *name)
-{
-	const struct vc_observer_type *o = vc_observer_by_name(name);
-
-	for (size_t i = 0; o && i < n; i++)
-		if (list[i] == o)
-			return n;
-	if (o)
-		list[n++] = o;
-	return n;
-}
 
 /* People who look at a terminal get the shape of the run in one line. */
 static bool draws_spark(const struct sim *sim)
@@ -91,61 +78,27 @@ static bool is_trace(const char *path)
 
 static int run_all(struct sim *sim, struct vc_error *err)
 {
-	const struct vc_observer_type *watch[16] = { 0 };
-	size_t n = add_observer(watch, 0, "oom");
+	const struct vc_observer_type *watch[VC_WATCH_MOST] = { 0 };
+	const struct vc_list *files = &sim->cfg->output;
 
-	n = add_observer(watch, n, "peak");
-	n = add_observer(watch, n, "pace");
+	vc_watch(watch, "oom");
+	vc_watch(watch, "peak");
+	vc_watch(watch, "pace");
 	if (draws_spark(sim))
-		n = add_observer(watch, n, "timeline");
+		vc_watch(watch, "timeline");
 	if (sim->cfg->stats || sim->cfg->summary)
-		n = add_observer(watch, n, "counters");
-	for (size_t i = 0; i < sim->cfg->output.n; i++) {
-		const struct vc_sink_type *k = vc_sink_by_extension(sim->cfg->output.at[i]);
+		vc_watch(watch, "counters");
+	for (size_t i = 0; i < files->n; i++) {
+		const struct vc_sink_type *k;
 
-		if (!k && is_trace(sim->cfg->output.at[i]))
+		if (is_trace(files->at[i]))
 			continue;
+		k = vc_choose_sink(files->at[i], NULL, sim->n, err);
 		if (!k)
-			return vc_fail(
-				err, VC_EUSAGE,
-				"-o %s: the extension says nothing to me ('vramcast list sinks')",
-				sim->cfg->output.at[i]);
-		for (size_t c = 0; k->observers && k->observers[c] && n < 15; c++)
-			n = add_observer(watch, n, k->observers[c]);
+			return err->status;
+		vc_watch_for(watch, k, sim->session.census.events);
 	}
-	for (; sim->done < sim->n; sim->done++) {
-		int r = vc_session_run(&sim->session, &sim->plan[sim->done], watch,
-				       &sim->result[sim->done], err);
-
-		if (r < 0)
-			return r;
-		sim->result[sim->done].fidelity = sim->session.fidelity;
-		sim->result[sim->done].fidelity.diverged_why = NULL;
-		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done],
-				   err);
-		if (r < 0) {
-			sim->done++;
-			return r;
-		}
-	}
-	return VC_OK;
-}
-
-static int write_file(struct sim *sim, const char *path, struct vc_error *err)
-{
-	const struct vc_sink_type *k = vc_sink_by_extension(path);
-	void *cfg = calloc(1, k->config_size ? k->config_size : 1);
-	struct vc_output *out = vc_output_open(path, err);
-	int r = !cfg ? vc_nomem(err, "options") : out ? vc_params_parse(k->params, cfg, NULL, err)
-						    : (int)err->status;
-
-	if (r == VC_OK)
-		r = k->write(sim->result, sim->n, cfg, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	free(cfg);
-	return r;
+	return vc_run_plans(&sim->session, sim->plan, sim->n, watch, &sim->results, err);
 }
 
 static int write_files(struct sim *sim, struct vc_error *err)
@@ -156,8 +109,11 @@ static int write_files(struct sim *sim, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < sim->cfg->output.n; i++) {
 		const char *path = sim->cfg->output.at[i];
 
-		r = is_trace(path) ? vc_session_write(&sim->session, path, &copy, err) :
-				     write_file(sim, path, err);
+		r = is_trace(path) ?
+			    vc_session_write(&sim->session, path, &copy, err) :
+			    vc_write_results(&sim->results,
+					     vc_choose_sink(path, NULL, sim->n, err), NULL, path,
+					     err);
 	}
 	return r;
 }
@@ -166,7 +122,7 @@ static int write_files(struct sim *sim, struct vc_error *err)
 
 static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 {
-	const struct vc_counters *c = &sim->result[i].counters;
+	const struct vc_counters *c = &sim->results.at[i].counters;
 
 	if (sim->cfg->stats) {
 		vc_emit_object(e, "memory_stats", NULL);
@@ -174,7 +130,7 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_emit_end(e);
 	}
 	if (sim->cfg->summary)
-		vc_summary_table(e, c, sim->result[i].info.device);
+		vc_summary_table(e, c, sim->results.at[i].info.device);
 }
 
 static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
@@ -229,7 +185,7 @@ static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 	struct vc_advice a[VC_ADVICE_MOST];
 	size_t n = sim->cfg->no_advice ?
 			   0 :
-			   vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+			   vc_advise(&sim->session, &sim->plan[i], &sim->results.at[i], a);
 
 	vc_emit_array(e, "advice", NULL);
 	for (size_t k = 0; k < n; k++)
@@ -291,7 +247,7 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	vc_emit_array(e, "runs", NULL);
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);
@@ -436,7 +392,7 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
-	const struct vc_result *r = &sim->result[i];
+	const struct vc_result *r = &sim->results.at[i];
 	char line[512], low[32], high[32];
 
 	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
@@ -506,7 +462,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	vc_emit_array(e, "runs", "Runs");
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
@@ -514,11 +470,23 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 }
 
-static int say(struct sim *sim, struct vc_error *err)
+/* -o - takes standard output: the words then go where narration goes. */
+static bool draws_on_stdout(const struct config *c)
 {
-	struct vc_output *out = vc_output_open("-", err);
+	for (size_t i = 0; i < c->output.n; i++)
+		if (!strcmp(c->output.at[i], "-"))
+			return true;
+	return false;
+}
+
+static int say(struct sim *sim, const struct vc_console *con, struct vc_error *err)
+{
+	bool aside = draws_on_stdout(sim->cfg);
+	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
 	struct vc_emit *e =
 		out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	char *text;
+	size_t n;
 	int r;
 
 	if (!e) {
@@ -530,8 +498,12 @@ static int say(struct sim *sim, struct vc_error *err)
 	else
 		emit_text(e, sim);
 	r = vc_emit_finish(e, err);
-	if (r == VC_OK)
+	if (r == VC_OK && !aside)
 		r = vc_output_commit(out, err);
+	text = r == VC_OK && aside ? vc_output_take(out, &n) : NULL;
+	if (text && !con->quiet)
+		fwrite(text, 1, n, stderr);
+	free(text);
 	vc_output_close(out);
 	return r;
 }
@@ -581,7 +553,7 @@ static int exit_code(const struct sim *sim, double budget)
 		return 3;
 	for (size_t i = 0; i < sim->n; i++) {
 		const struct vc_plan *p = &sim->plan[i];
-		const struct vc_result *r = &sim->result[i];
+		const struct vc_result *r = &sim->results.at[i];
 		enum vc_verdict v = vc_result_verdict(r);
 		double used = (double)r->stats.peak_used;
 
@@ -600,6 +572,9 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	double budget;
 	int r = budget_of(sim.cfg, &budget, &con->err);
 
+	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))
+		r = vc_fail(&con->err, VC_EUSAGE, "--json and -o - both want standard output");
+	vc_remark_cards(&sim.cfg->run.gpu, con);
 	if (r == VC_OK)
 		r = vc_session_open(&sim.session, &sim.cfg->run, argc, argv, 0, &con->err);
 	if (r == VC_OK)
@@ -608,8 +583,6 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = vc_session_plans(&sim.session, &sim.plan, &sim.n, &con->err);
 	if (r == VC_OK)
 		r = need_capacity(&sim, &con->err);
-	if (r == VC_OK && !(sim.result = calloc(sim.n, sizeof(*sim.result))))
-		r = vc_nomem(&con->err, "the results");
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
 	if (r == VC_OK)
@@ -617,12 +590,10 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
-		r = say(&sim, &con->err);
+		r = say(&sim, con, &con->err);
 	if (r == VC_OK)
 		r = exit_code(&sim, budget);
-	for (size_t i = 0; i < sim.done; i++)
-		vc_result_fini(&sim.result[i]);
-	free(sim.result);
+	vc_results_fini(&sim.results);
 	free(sim.plan);
 	vc_session_close(&sim.session);
 	return r;

@@ -9,6 +9,8 @@
 
 #include "commands/run_and_write.h"
 #include "simulator/advise/advice.h"
+#include "simulator/advise/changes.h"
+#include "simulator/advise/leaks.h"
 #include "simulator/session/again.h"
 #include "simulator/session/host.h"
 #include "simulator/advise/report.h"
@@ -58,6 +60,8 @@ struct sim {
 	struct vc_host host;
 	size_t traces;
 	char **trace; /* as they were given */
+	double budget; /* --fail-above as a share of the capacity; INFINITY: not given */
+	struct vc_leak leak;
 };
 
 /* ---- running ---- */
@@ -116,6 +120,45 @@ static int write_files(struct sim *sim, struct vc_error *err)
 					     err);
 	}
 	return r;
+}
+
+/* ---- the budget of a CI job ---- */
+
+static int budget_of(const struct config *c, double *share, struct vc_error *err)
+{
+	char text[32];
+	size_t n;
+
+	*share = INFINITY;
+	if (!c->fail_above)
+		return VC_OK;
+	snprintf(text, sizeof(text), "%s", c->fail_above);
+	n = strlen(text);
+	if (n && text[n - 1] == '%')
+		text[n - 1] = '\0';
+	if (vc_parse_real(text, share, err) < 0 || *share < 0)
+		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
+			       c->fail_above);
+	*share /= 100;
+	return VC_OK;
+}
+
+/* Why the run is over the budget, "" when it is not. Returns buf. */
+static const char *say_budget(const struct sim *sim, size_t i, char *buf, size_t n)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->results.at[i];
+	double most = sim->budget * (double)p->capacity;
+	char a[32], b[32];
+
+	*buf = '\0';
+	if (vc_result_verdict(r) == VC_FLUSHES && sim->cfg->fail_on_flush)
+		snprintf(buf, n, "over the budget: --fail-on-flush, and the cache is emptied");
+	else if (p->capacity && (double)r->stats.peak_used > most)
+		snprintf(buf, n, "over the budget: %s used, --fail-above %s allows %s",
+			 vc_bytes_text(r->stats.peak_used, a), sim->cfg->fail_above,
+			 vc_bytes_text((uint64_t)most, b));
+	return buf;
 }
 
 /* ---- saying it ---- */
@@ -239,15 +282,21 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
+	char line[200];
+
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
 	vc_report_trace(e, &sim->session);
 	vc_report_fidelity(e, &sim->session);
 	emit_host(e, sim);
+	vc_leak_report(e, &sim->session, &sim->leak);
 	vc_emit_array(e, "runs", NULL);
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
+		vc_report_holders(e, &sim->results.at[i], 0);
+		vc_changes_report(e, &sim->session, &sim->plan[i], false);
+		vc_emit_text(e, "over", NULL, *say_budget(sim, i, line, sizeof(line)) ? line : NULL);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);
@@ -290,6 +339,25 @@ static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 	vc_source_free(src);
 }
 
+/* The last recorded out-of-memory, by the number it has in a run: what was inferred and the marks
+ * count, which the census does not know. */
+static uint64_t oom_number(const struct vc_session *s)
+{
+	uint64_t index = 0, found = s->device->oom_event;
+
+	for (size_t i = 0; i < s->trace.n; i++) {
+		const struct vc_event *e = &s->trace.ev[i];
+
+		if (e->kind >= VC_EV_HEAP_SEGMENT ||
+		    (e->device != s->device->device && e->kind != VC_EV_MARK))
+			continue;
+		if (e->kind == VC_EV_OOM)
+			found = index;
+		index++;
+	}
+	return found;
+}
+
 /* What the recording says of its own end: the person who ran it wants to meet it again. */
 static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool predicted)
 {
@@ -303,7 +371,7 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool
 	n = snprintf(line, sizeof(line),
 		     "the recorded run itself ran out of memory%s: event %" PRIu64
 		     " asked for %s with %s free",
-		     d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
+		     d->ooms > 1 ? " (several times; the last)" : "", oom_number(s),
 		     vc_bytes_text(d->oom_request, asked), vc_bytes_text(d->oom_free, left));
 	if (on && on->total)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s",
@@ -317,15 +385,23 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_session *s, bool
 	vc_emit_text(e, NULL, "note", line);
 }
 
+static const char *why_device(const struct vc_session *s)
+{
+	if (s->census.devices < 2)
+		return "";
+	if (s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN)
+		return ", as asked for";
+	return s->device->ooms ? ", which ran out of memory" : ", the fullest of several";
+}
+
 static void say_context(struct vc_emit *e, const struct vc_session *s)
 {
 	char line[640];
 
-	vc_emit_object(e, NULL, "");
+	vc_emit_object(e, NULL, "What this rests on");
 	vc_emit_text(e, NULL, "trace", s->path);
 	snprintf(line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
-		 s->device->allocs, s->device->frees, s->device->device,
-		 s->census.devices > 1 ? " (the busiest of several)" : "",
+		 s->device->allocs, s->device->frees, s->device->device, why_device(s),
 		 s->device->preexisting ? "; recording began with blocks already there" : "");
 	vc_emit_text(e, NULL, "requests", line);
 	snprintf(line, sizeof(line), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
@@ -352,7 +428,6 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 static void say_oom(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_oom_report *o = &r->oom;
-	char place[512];
 
 	vc_emit_object(e, NULL, "  when it ran out");
 	vc_emit_bytes(e, NULL, "    asked for", o->request);
@@ -362,19 +437,6 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 	if (o->message && *o->message)
 		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);
-	vc_emit_array(e, NULL, "Who holds the memory:");
-	for (size_t i = 0; i < o->holders && i < 8; i++) {
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_bytes(e, NULL, "bytes", o->holder[i].bytes);
-		vc_emit_uint(e, NULL, "blocks", o->holder[i].blocks);
-		vc_emit_text(e, NULL, "where",
-			     vc_holder_text(r->meta, &o->holder[i], place, sizeof(place)));
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	if (o->holders && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
-		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
-			     "dryrun has them)");
 }
 
 static void say_spark(struct vc_emit *e, const struct vc_result *r)
@@ -389,29 +451,57 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_line(e, "  reserved over the run  %s", line);
 }
 
+static void say_leak(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_result *r = &sim->results.at[i];
+	uint64_t all = sim->plan[i].capacity, used = r->stats.peak_used;
+	char line[600];
+
+	if (*vc_leak_text(&sim->session, &sim->leak,
+			  all > used && !r->oom.happened ? all - used : 0, line, sizeof(line)))
+		vc_emit_line(e, "  leak: %s", line);
+}
+
+/* The answer in one line; what CI makes of it in another. */
+static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->results.at[i];
+	char line[512];
+
+	vc_emit_line(e, "%s%s%s%s%s%s: %s", i ? "\n" : "", p->model->name, p->torch[0] ? " " : "",
+		     p->torch, p->device ? " on " : "", p->device ? p->device : "",
+		     vc_report_verdict(p, r, line, sizeof(line)));
+	if (*say_budget(sim, i, line, sizeof(line)))
+		vc_emit_line(e, "  %s", line);
+	if (sim->session.fidelity.checked && !sim->session.fidelity.exact)
+		vc_emit_line(e, "  careful: the model does not reproduce this recording");
+	if (p->conf[0])
+		vc_emit_line(e, "  settings %s", p->conf);
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
 	const struct vc_result *r = &sim->results.at[i];
 	char line[512], low[32], high[32];
 
-	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
-		     p->device ? " on " : "", p->device ? p->device : "",
-		     vc_report_verdict(p, r, line, sizeof(line)));
-	if (p->conf[0])
-		vc_emit_line(e, "  settings %s", p->conf);
-	if (draws_spark(sim))
-		say_spark(e, r);
-	vc_report_ledger(e, p, r, true);
+	say_verdict(e, sim, i);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
+	vc_changes_report(e, &sim->session, p, true);
+	say_leak(e, sim, i);
+	if (draws_spark(sim))
+		say_spark(e, r);
+	vc_report_ledger(e, p, r, true);
 	if (*vc_time_words(r, line, sizeof(line)))
 		vc_emit_line(e, "  time  %s", line);
 	else if (sim->session.time && r->timing.why[0])
 		vc_emit_line(e, "  time  unknown: %s", r->timing.why);
 	if (r->oom.happened)
 		say_oom(e, r);
+	vc_report_holders(e, r, 8);
 	if (r->stats.ooms_averted)
 		vc_emit_line(e,
 			     "  note: %s that failed in the recording succeed%s here and count%s "
@@ -450,12 +540,14 @@ static void say_whole(struct vc_emit *e, const struct sim *sim)
 
 static void emit_text(struct vc_emit *e, struct sim *sim)
 {
-	say_context(e, &sim->session);
+	char line[200];
+
 	if (sim->n <= 3) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
 		say_whole(e, sim);
 		emit_host(e, sim);
+		say_context(e, &sim->session);
 		return;
 	}
 	vc_emit_object(e, NULL, "");
@@ -468,6 +560,10 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 	emit_host(e, sim);
 	vc_emit_end(e);
+	for (size_t i = 0; i < sim->n; i++)
+		if (*say_budget(sim, i, line, sizeof(line)))
+			vc_emit_line(e, "run %zu %s", i + 1, line);
+	say_context(e, &sim->session);
 }
 
 /* -o - takes standard output: the words then go where narration goes. */
@@ -510,25 +606,6 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 
 /* ---- the verdict as an exit code ---- */
 
-static int budget_of(const struct config *c, double *share, struct vc_error *err)
-{
-	char text[32];
-	size_t n;
-
-	*share = INFINITY;
-	if (!c->fail_above)
-		return VC_OK;
-	snprintf(text, sizeof(text), "%s", c->fail_above);
-	n = strlen(text);
-	if (n && text[n - 1] == '%')
-		text[n - 1] = '\0';
-	if (vc_parse_real(text, share, err) < 0 || *share < 0)
-		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
-			       c->fail_above);
-	*share /= 100;
-	return VC_OK;
-}
-
 /* A budget that nothing is measured against would pass every CI job. */
 static int need_capacity(const struct sim *sim, struct vc_error *err)
 {
@@ -542,25 +619,19 @@ static int need_capacity(const struct sim *sim, struct vc_error *err)
 }
 
 /* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 0 fits. */
-static int exit_code(const struct sim *sim, double budget)
+static int exit_code(const struct sim *sim)
 {
-	const struct vc_session *s = &sim->session;
+	char why[200];
 	int code = 0;
 
-	if (sim->cfg->strict && !s->fidelity.exact)
+	if (sim->cfg->strict && !sim->session.fidelity.exact)
 		return 5;
 	if (!host_fits(sim))
 		return 3;
 	for (size_t i = 0; i < sim->n; i++) {
-		const struct vc_plan *p = &sim->plan[i];
-		const struct vc_result *r = &sim->results.at[i];
-		enum vc_verdict v = vc_result_verdict(r);
-		double used = (double)r->stats.peak_used;
-
-		if (v == VC_OOM)
+		if (vc_result_verdict(&sim->results.at[i]) == VC_OOM)
 			return 3;
-		if ((v == VC_FLUSHES && sim->cfg->fail_on_flush) ||
-		    (p->capacity && used > budget * (double)p->capacity))
+		if (*say_budget(sim, i, why, sizeof(why)))
 			code = 4;
 	}
 	return code;
@@ -569,8 +640,7 @@ static int exit_code(const struct sim *sim, double budget)
 static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct sim sim = { .cfg = config, .traces = argc, .trace = argv };
-	double budget;
-	int r = budget_of(sim.cfg, &budget, &con->err);
+	int r = budget_of(sim.cfg, &sim.budget, &con->err);
 
 	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))
 		r = vc_fail(&con->err, VC_EUSAGE, "--json and -o - both want standard output");
@@ -588,11 +658,13 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = vc_host_read(&sim.session, &sim.host, &con->err);
 	if (r == VC_OK)
+		sim.leak = vc_leak_find(&sim.session);
+	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
 		r = say(&sim, con, &con->err);
 	if (r == VC_OK)
-		r = exit_code(&sim, budget);
+		r = exit_code(&sim);
 	vc_results_fini(&sim.results);
 	free(sim.plan);
 	vc_session_close(&sim.session);

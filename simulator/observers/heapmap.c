@@ -8,7 +8,7 @@
 
 #define MAX_HOLDERS 64
 
-struct origin { uint32_t site, label; bool used; };
+struct origin { uint32_t site, label; bool used, at_start; };
 
 static struct origin *put(struct vc_origins *o, uint64_t id)
 {
@@ -23,7 +23,7 @@ int vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site, struct vc_
 
 	if (!g)
 		return vc_nomem(err, "call sites");
-	*g = (struct origin){ site, 0, true };
+	*g = (struct origin){ site, 0, true, true };
 	return VC_OK;
 }
 
@@ -44,7 +44,7 @@ int vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_err
 		g = put(o, s->ev->id);
 		if (!g)
 			return vc_nomem(err, "call sites");
-		*g = (struct origin){ s->ev->site, s->ev->label, true };
+		*g = (struct origin){ s->ev->site, s->ev->label, true, false };
 		return VC_OK;
 	}
 	g = vc_pages_get(&o->at, s->ev->id);
@@ -83,7 +83,7 @@ static int take_one(void *arg, const struct vc_extent *x)
 		.addr = x->addr, .size = x->size, .requested = x->requested, .id = x->id,
 		.pool = x->pool, .stream = x->stream, .site = g ? g->site : 0,
 		.label = g ? g->label : 0, .what = (uint8_t)x->what, .small = x->small,
-		.expandable = x->expandable };
+		.expandable = x->expandable, .at_start = g && g->at_start };
 	return VC_OK;
 }
 
@@ -114,7 +114,7 @@ static int by_place(const void *a, const void *b)
 	r = r ? r : compare(x->line, y->line);
 	r = r ? r : compare(x->function, y->function);
 	r = r ? r : compare(x->h.label, y->h.label);
-	return r ? r : compare(x->h.segment, y->h.segment);
+	return r ? r : compare(x->h.held, y->h.held);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -127,18 +127,16 @@ static int by_bytes(const void *a, const void *b)
 
 static size_t collect(const struct vc_heap_map *map, const struct vc_meta *meta, struct keyed *k)
 {
-	uint64_t segment = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < map->n; i++) {
 		const struct vc_heap_extent *x = &map->at[i];
 
-		if (x->what == VC_X_SEGMENT)
-			segment = x->addr;
 		if (x->what != VC_X_LIVE && x->what != VC_X_PENDING)
 			continue;
-		k[n].h = (struct vc_holder){ 0, x->label, x->site || x->label ? 0 : segment,
-					    x->size, 1 };
+		k[n].h = (struct vc_holder){ .label = x->label, .bytes = x->size, .blocks = 1,
+			.held = x->site || x->label ? VC_HELD_AT :
+				x->at_start         ? VC_HELD_BEFORE : VC_HELD_NOWHERE };
 		if (x->site && x->site < meta->frames) {
 			const struct vc_frame *f;
 
@@ -176,8 +174,15 @@ int vc_heapmap_holders(const struct vc_heap_map *map, const struct vc_meta *meta
 		}
 	}
 	qsort(k, m, sizeof(*k), by_bytes);
+	for (size_t i = MAX_HOLDERS; i < m; i++) {
+		k[MAX_HOLDERS - 1].h.bytes += k[i].h.bytes;
+		k[MAX_HOLDERS - 1].h.blocks += k[i].h.blocks;
+	}
 	for (*n = 0; *n < m && *n < MAX_HOLDERS; (*n)++)
 		h[*n] = k[*n].h;
+	if (m > MAX_HOLDERS)
+		h[MAX_HOLDERS - 1] = (struct vc_holder){ .held = VC_HELD_OTHERS,
+			.bytes = h[MAX_HOLDERS - 1].bytes, .blocks = h[MAX_HOLDERS - 1].blocks };
 	free(k);
 	*holders = h;
 	return VC_OK;

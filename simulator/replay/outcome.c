@@ -2,7 +2,6 @@
 /* outcome.c - the numbers of a run for programs: the same from sim, sweep and the sinks. */
 #include "simulator/replay/result.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/emit.h"
@@ -10,12 +9,14 @@
 
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n)
 {
+	static const char *const words[] = { [VC_HELD_BEFORE] = "there at the start",
+					    [VC_HELD_NOWHERE] = "no call site recorded",
+					    [VC_HELD_OTHERS] = "others" };
+
 	if (h->site)
 		vc_site_text(m, h->site, buf, n);
-	else if (h->label)
-		snprintf(buf, n, "%s", vc_label_text(m, h->label));
 	else
-		snprintf(buf, n, "segment %" PRIx64, h->segment);
+		snprintf(buf, n, "%s", h->label ? vc_label_text(m, h->label) : words[h->held]);
 	return buf;
 }
 
@@ -68,7 +69,7 @@ void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
 		const struct vc_holder *h = &o->holder[i];
 
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, h->site || h->label ? "site" : "segment", NULL,
+		vc_emit_text(e, "site", NULL,
 			     vc_holder_text(r->meta, h, place, sizeof(place)));
 		vc_emit_bytes(e, "bytes", NULL, h->bytes);
 		vc_emit_uint(e, "blocks", NULL, h->blocks);

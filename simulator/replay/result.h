@@ -115,18 +115,25 @@ struct vc_heap_extent {
 	uint32_t stream, site, label;
 	uint8_t what;               /* 0 segment, 1 live, 2 pending, 3 free */
 	bool small, expandable;
+	bool at_start;              /* a block that existed before the first event */
 };
 struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
 
 /* oom: the first time the run ran out. */
-struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
+enum vc_held { VC_HELD_AT, VC_HELD_BEFORE, VC_HELD_NOWHERE, VC_HELD_OTHERS };
+struct vc_holder {
+	uint32_t site, label;       /* VC_HELD_AT: one of them is known */
+	enum vc_held held;          /* before the first event; no call site; all that is smaller */
+	uint64_t bytes, blocks;
+};
 struct vc_oom_report {
 	bool happened;
 	uint64_t steps;             /* marks of steps before it */
 	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache,
 		device_free;
 	char *message;              /* byte for byte what that framework version prints */
-	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */
+	struct vc_holder *holder; size_t holders; /* largest first, then the rest as one;
+					       * their sum is all that is live */
 };
 
 /* fidelity: does the model reproduce the recording under its own settings? */
@@ -242,8 +249,8 @@ enum vc_verdict vc_result_verdict(const struct vc_result *r);
 void vc_result_fini(struct vc_result *r);
 
 /* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an
- * object that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..."
- * into buf. */
+ * object that is open, but for the text of a holder: "main.py:12 forward" or "there at the
+ * start" into buf. */
 struct vc_emit; /* common/emit.h */
 void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* verdict and peaks */
 void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);

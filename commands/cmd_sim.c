@@ -296,7 +296,8 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
 		vc_report_holders(e, &sim->results.at[i], 0);
 		vc_changes_report(e, &sim->session, &sim->plan[i], false);
-		vc_emit_text(e, "over", NULL, *say_budget(sim, i, line, sizeof(line)) ? line : NULL);
+		say_budget(sim, i, line, sizeof(line));
+		vc_emit_text(e, "over", NULL, *line ? line : NULL);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);

@@ -302,11 +302,6 @@ static bool is_mps(const struct vc_oom_text *m)
 	return !strcmp(m->format->tag, "M-mps");
 }
 
-static bool is_foreign(const struct vc_oom_text *m)
-{
-	return strcmp(m->format->framework, "pytorch") && m->complete;
-}
-
 /* The first row of the cause whose condition holds. */
 static const struct {
 	enum vc_cause cause;
@@ -361,7 +356,8 @@ static const struct {
 	    "allocator settings cannot help." } },
 	{ VC_CAUSE_UNDECIDED, NULL,
 	  { "Free and stranded memory together are about what was asked for; the message's "
-	    "rounding does not tell whether they would have been enough (missing: 0 to {most})." } },
+	    "rounding does not tell whether they would have been enough (missing: 0 to "
+	    "{most})." } },
 	{ VC_CAUSE_UNKNOWN, is_xla,
 	  { "XLA (JAX, TensorFlow) takes three quarters of the card at the start and serves its "
 	    "requests from there: what was free in that pool is not in this message." } },
@@ -436,8 +432,8 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
 
 	if (!strcmp(m->format->tag, "I-xpu")) {
-		advise(d, "torch.xpu.empty_cache() between phases of different shape; largest batch "
-		       "first; a newer PyTorch (from 2.10 on XPU has expandable segments)");
+		advise(d, "torch.xpu.empty_cache() between phases of different shape; largest "
+		       "batch first; a newer PyTorch (from 2.10 on XPU has expandable segments)");
 		return;
 	}
 	if (!strcmp(m->format->tag, "F15-reserve"))
@@ -468,10 +464,51 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 	       "shows who pins the holes");
 }
 
+static void advise_limit(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (!is_mps(m)) {
+		advise(d, "raise torch.cuda.set_per_process_memory_fraction, or remove the limit");
+		return;
+	}
+	advise_less(d);
+	set(d, "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.0",
+	    "lifts the limit; the computer may begin to swap, or worse");
+}
+
+static void advise_device(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (is_scarce(m)) {
+		if (surely_above(&d->stranded, &m->figure[VC_FIG_REQUEST]))
+			advise_fragmentation(m, d);
+		advise_less(d);
+		return;
+	}
+	advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a moment; "
+	       "MIG, MPS and virtual machines set limits of their own");
+	if (order(m->first) <= order("2.4") && order(m->first) >= order("2.1"))
+		advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 do not "
+		       "mention it in the message");
+	if (!is_linux(m))
+		advise(d, "on Windows: other programs on the card and the size of the page file; "
+		       "with integrated graphics the memory is shared");
+}
+
+static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (is_xla(m)) {
+		advise_xla(d);
+	} else if (strcmp(m->format->framework, "pytorch") && m->complete) {
+		advise_less(d);
+	} else {
+		advise(d, "paste the whole message, from the name of the exception to the last "
+		       "word");
+		advise(d, "record the run with 'vramcast record -- python train.py': that shows "
+		       "who held what");
+	}
+}
+
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
-	bool may_have_limit = order(m->first) <= order("2.4") && order(m->first) >= order("2.1");
-
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
 		advise(d, "print the shapes in front of the failing line");
@@ -479,13 +516,7 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		       "(scaled_dot_product_attention, FlashAttention), work in chunks");
 		break;
 	case VC_CAUSE_LIMIT:
-		if (is_mps(m)) {
-			advise_less(d);
-			set(d, "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.0",
-			    "lifts the limit; the computer may begin to swap, or worse");
-			break;
-		}
-		advise(d, "raise torch.cuda.set_per_process_memory_fraction, or remove the limit");
+		advise_limit(m, d);
 		break;
 	case VC_CAUSE_OVERSUBSCRIBED:
 		if (is_linux(m))
@@ -495,20 +526,7 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		break;
 	case VC_CAUSE_DEVICE:
-		if (is_scarce(m)) {
-			if (surely_above(&d->stranded, &m->figure[VC_FIG_REQUEST]))
-				advise_fragmentation(m, d);
-			advise_less(d);
-			break;
-		}
-		advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a "
-		       "moment; MIG, MPS and virtual machines set limits of their own");
-		if (may_have_limit)
-			advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 "
-			       "do not mention it in the message");
-		if (!is_linux(m))
-			advise(d, "on Windows: other programs on the card and the size of the page "
-			       "file; with integrated graphics the memory is shared");
+		advise_device(m, d);
 		break;
 	case VC_CAUSE_FRAGMENTATION:
 		advise_fragmentation(m, d);
@@ -526,19 +544,7 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		break;
 	case VC_CAUSE_UNKNOWN:
-		if (is_xla(m)) {
-			advise_xla(d);
-			break;
-		}
-		if (is_foreign(m)) {
-			advise_less(d);
-			break;
-		}
-		advise(d, "paste the whole message, from the name of the exception to the last "
-		       "word");
-		advise(d,
-		       "record the run with 'vramcast record -- python train.py': that shows who "
-		       "held what");
+		advise_unknown(m, d);
 		break;
 	}
 }

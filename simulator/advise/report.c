@@ -10,7 +10,7 @@
 #include "simulator/session/bounds.h"
 #include "common/site.h"
 #include "simulator/advise/pins.h"
-#include "simulator/observers/heapmap.h"
+#include "simulator/replay/model.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
 
@@ -234,7 +234,7 @@ void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t show
 	char line[512];
 	size_t n = 0;
 
-	if (!map->n || vc_heapmap_holders(map, r->meta, &h, &n, &ignored) < 0)
+	if (!map->n || vc_holders_of(map, r->meta, &h, &n, &ignored) < 0)
 		return;
 	if (shown) {
 		holder_table(e, r, map, h, n, shown);

@@ -52,7 +52,7 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 		if (x->size > r->largest_free && !x->pool && x->stream == s->ev->stream)
 			r->largest_free = x->size;
 	}
-	return vc_heapmap_holders(&st->map, o->meta, &r->holder, &r->holders, err);
+	return vc_holders_of(&st->map, o->meta, &r->holder, &r->holders, err);
 }
 
 static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,

@@ -258,6 +258,10 @@ void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
 void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
 void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low,
 			     uint64_t high); /* or null */
+/* Who holds the live bytes of a map: by call site, those before the first event, those without a
+ * site; largest first, of more than 64 the last is all others. *holders is the caller's. */
+int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
+		  struct vc_holder **holders, size_t *n, struct vc_error *err);
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/emit.h"
+#include "commands/run_and_write.h"
 #include "common/opt.h"
 #include "simulator/replay/cards.h"
 #include "simulator/anatomy/formulas.h"
@@ -332,6 +333,8 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 		r = vc_card_find(c->gpu, &card, &con->err);
 	if (r < 0)
 		return r;
+	if (c->gpu)
+		vc_remark_cards(&(struct vc_list){ (const char **)&c->gpu, 1 }, con);
 	states(c, &ch, &s);
 	activations(c, &ch, &s);
 	total(&s);

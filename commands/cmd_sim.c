@@ -60,6 +60,7 @@ struct sim {
 	struct vc_host host;
 	size_t traces;
 	char **trace; /* as they were given */
+	bool color;
 	double budget; /* --fail-above as a share of the capacity; INFINITY: not given */
 	struct vc_leak leak;
 };
@@ -463,6 +464,14 @@ static void say_leak(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_emit_line(e, "  leak: %s", line);
 }
 
+static const char *color_of(const struct sim *sim, const struct vc_result *r)
+{
+	static const char *const code[] = { [VC_FITS] = "\033[32m", [VC_FLUSHES] = "\033[33m",
+					   [VC_OOM] = "\033[31m" };
+
+	return sim->color ? code[vc_result_verdict(r)] : "";
+}
+
 /* The answer in one line; what CI makes of it in another. */
 static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 {
@@ -470,9 +479,10 @@ static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 	const struct vc_result *r = &sim->results.at[i];
 	char line[512];
 
-	vc_emit_line(e, "%s%s%s%s%s%s: %s", i ? "\n" : "", p->model->name, p->torch[0] ? " " : "",
-		     p->torch, p->device ? " on " : "", p->device ? p->device : "",
-		     vc_report_verdict(p, r, line, sizeof(line)));
+	vc_emit_line(e, "%s%s%s%s%s%s%s: %s%s", i ? "\n" : "", color_of(sim, r), p->model->name,
+		     p->torch[0] ? " " : "", p->torch, p->device ? " on " : "",
+		     p->device ? p->device : "", vc_report_verdict(p, r, line, sizeof(line)),
+		     sim->color ? "\033[0m" : "");
 	if (*say_budget(sim, i, line, sizeof(line)))
 		vc_emit_line(e, "  %s", line);
 	if (sim->session.fidelity.checked && !sim->session.fidelity.exact)
@@ -640,7 +650,8 @@ static int exit_code(const struct sim *sim)
 
 static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct sim sim = { .cfg = config, .traces = argc, .trace = argv };
+	struct sim sim = { .cfg = config, .traces = argc, .trace = argv,
+			  .color = con->color };
 	int r = budget_of(sim.cfg, &sim.budget, &con->err);
 
 	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))

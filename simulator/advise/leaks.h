@@ -27,7 +27,7 @@ void vc_leak_report(struct vc_emit *e, const struct vc_session *s, const struct 
 bool vc_is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p);
 
 /* "each step keeps 4.00 MiB that is never freed (24.00 MiB in 6 steps), most of it at train.py:12
- * step" with how many more steps `free` bytes last (0: not known). "" without a leak. Returns buf. */
+ * step" with how many more steps `free` bytes last (0: not known). "" without a leak. */
 const char *vc_leak_text(const struct vc_session *s, const struct vc_leak *l, uint64_t free,
 			 char *buf, size_t n);
 

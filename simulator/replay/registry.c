@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - what is plugged into the simulator's sockets, made from the .def tables. */
+#include <stdio.h>
 #include <string.h>
 
 #include "simulator/replay/model.h"
@@ -47,6 +48,43 @@ const struct vc_source_type *vc_transform_by_name(const char *name)
 	for (size_t i = 0; vc_transforms[i]; i++)
 		if (!strcmp(vc_transforms[i]->name, name))
 			return vc_transforms[i];
+	return NULL;
+}
+
+/* Whose parameter has this choice: "bf16" is precision:to=bf16. */
+static bool find_choice(const char *word, char *buf, size_t n)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; vc_transforms[i]; i++)
+		for (const struct vc_param *p = vc_transforms[i]->params; p && p->name; p++)
+			for (const char *c = p->choices; c && *c; c += *c == ',') {
+				size_t k = strcspn(c, ",");
+
+				if (len && k == len && !strncmp(c, word, k)) {
+					snprintf(buf, n, "%s:%s=%s", vc_transforms[i]->name,
+						 p->name, word);
+					return true;
+				}
+				c += k;
+			}
+	return false;
+}
+
+const struct vc_source_type *vc_transform_find(const char *name, struct vc_error *err)
+{
+	const struct vc_source_type *t = vc_transform_by_name(name);
+	const char *names[64], *near;
+	char choice[160];
+	size_t n = 0;
+
+	if (t)
+		return t;
+	for (; n < 64 && vc_transforms[n]; n++)
+		names[n] = vc_transforms[n]->name;
+	near = find_choice(name, choice, sizeof(choice)) ? choice : vc_nearest(name, names, n);
+	vc_fail(err, VC_EUSAGE, near ? "no transform is called '%s' (did you mean %s?)" :
+		"no transform is called '%s' ('vramcast list transforms')", name, near);
 	return NULL;
 }
 

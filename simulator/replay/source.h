@@ -55,6 +55,8 @@ struct vc_source {
 extern const struct vc_source_type *const vc_sources[];    /* NULL-terminated */
 extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
 const struct vc_source_type *vc_transform_by_name(const char *name);
+/* The same; NULL comes with a suggestion. */
+const struct vc_source_type *vc_transform_find(const char *name, struct vc_error *err);
 
 /* Open a trace file ("-": standard input) with the decoder that recognises it.
  * "FILE@batch=8,seq=512" sets recorded parameters, unless a file of that whole name exists. NULL

@@ -286,18 +286,11 @@ static struct vc_source *apply(struct vc_source *up, const char *text, struct vc
 {
 	const char *colon = strchr(text, ':');
 	const struct vc_source_type *t;
-	struct vc_source *s;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-	t = vc_transform_by_name(name);
-	if (!t) {
-		vc_fail(err, VC_EUSAGE,
-			"no transform is called '%s' ('vramcast list transforms')", name);
-		return NULL;
-	}
-	s = vc_source_transform(t, up, colon ? colon + 1 : NULL, err);
-	return s;
+	t = vc_transform_find(name, err);
+	return t ? vc_source_transform(t, up, colon ? colon + 1 : NULL, err) : NULL;
 }
 
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err)

@@ -17,7 +17,7 @@ struct config { bool json, verify; uint64_t device, sites; const char *fail_abov
 static const struct vc_option diff_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device of both (default: the busiest of each)", NULL },
+	  "which device of both (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%|SIZE",
 	  "exit 4 when B reserves more than that above A at its peak", NULL },
@@ -341,8 +341,8 @@ static void conclude(struct vc_emit *e, const struct side x[2], const struct vc_
 			 d->at[0].site,
 			 change_text(d->at[0].asked[0], d->at[0].asked[1], true, by));
 	if (a == b)
-		vc_emit_line(e, "B needs as much as A: %s reserved at the peak; the requests are %s%s",
-			     vc_bytes_text(a, from), is_same(d) ? "the same" : "not the same", more);
+		vc_emit_line(e, "B needs as much as A: %s reserved at the peak; the requests are "
+			     "%sthe same%s", vc_bytes_text(a, from), is_same(d) ? "" : "not ", more);
 	else
 		vc_emit_line(e, "B needs %s than A: %s -> %s reserved at the peak (%+.1f %%)%s",
 			     b > a ? "more" : "less", vc_bytes_text(a, from), vc_bytes_text(b, to),
@@ -447,7 +447,8 @@ const struct vc_command vc_command_diff = {
 	.details =
 		"The allocations of both are matched in order, by call site and size. Event "
 		"numbers are those of\n"
-		"'vramcast dump'. Exit codes: 0, with --fail-above 4 when B needs too much more.\n\n"
+		"'vramcast dump'. Exit codes: 0, and 4 when B needs more than --fail-above "
+		"allows.\n\n"
 		"  vramcast diff before.vct after.vct --fail-above 5%\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
 	.options = tables,

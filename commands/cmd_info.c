@@ -17,7 +17,7 @@ struct config { bool json, verify; uint64_t device; };
 static const struct vc_option info_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.info/1)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device to replay (default: the busiest)", NULL },
+	  "which device to replay (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
 	  "do not replay the recording to see whether the model reproduces it", NULL },
 	VC_OPTION_END

@@ -8,6 +8,7 @@
 
 #include "commands/cmd_plot_lines.h"
 #include "commands/run_and_write.h"
+#include "simulator/advise/advice_words.h"
 
 struct config {
 	struct vc_run_options run;
@@ -45,17 +46,32 @@ struct plot {
 	const struct vc_sink_type *sink[16];
 };
 
-static int run_session(struct plot *p, struct vc_session *s, struct vc_error *err)
+static int run_session(struct plot *p, struct vc_session *s, size_t traces, char **trace,
+		       struct vc_error *err)
 {
+	const struct vc_asked asked = { &p->cfg->run, traces, trace };
 	const struct vc_observer_type *watch[VC_WATCH_MOST] = { 0 };
 	struct vc_plan *plan = NULL;
-	size_t plans = 0;
+	struct vc_advice advice[VC_ADVICE_MOST];
+	struct vc_leak leak;
+	size_t plans = 0, first, n;
+	bool html = false; /* the report says what would help */
 	int r = vc_session_plans(s, &plan, &plans, err);
 
-	for (size_t k = 0; p->sink[k]; k++)
+	for (size_t k = 0; p->sink[k]; k++) {
 		vc_watch_for(watch, p->sink[k], s->census.events);
+		html |= !strcmp(p->sink[k]->name, "html");
+	}
+	first = p->results.n;
 	if (r == VC_OK)
 		r = vc_run_plans(s, plan, plans, watch, &p->results, err);
+	if (r == VC_OK && html)
+		leak = vc_leak_find(s);
+	for (size_t i = 0; r == VC_OK && html && i < plans; i++) {
+		n = vc_advise(s, &plan[i], &p->results.at[first + i], advice);
+		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
+				    &p->results.at[first + i], err);
+	}
 	free(plan);
 	return r;
 }
@@ -154,7 +170,7 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
 	r = vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err);
-	return r == VC_OK ? run_session(p, s, err) : r;
+	return r == VC_OK ? run_session(p, s, n, paths, err) : r;
 }
 
 /* Every device of the trace that the session just opened left out. */

@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 #include "commands/run_and_write.h"
-#include "simulator/advise/advice.h"
+#include "simulator/advise/advice_words.h"
 #include "simulator/advise/changes.h"
-#include "simulator/advise/leaks.h"
-#include "simulator/session/again.h"
 #include "simulator/session/host.h"
 #include "simulator/advise/report.h"
 #include "simulator/session/write_trace.h"
@@ -60,6 +58,8 @@ struct sim {
 	struct vc_host host;
 	size_t traces;
 	char **trace; /* as they were given */
+	struct vc_advice (*advice)[VC_ADVICE_MOST]; /* of each run, advices[i] of them */
+	size_t *advices;
 	bool color;
 	double budget; /* --fail-above as a share of the capacity; INFINITY: not given */
 	struct vc_leak leak;
@@ -104,6 +104,27 @@ static int run_all(struct sim *sim, struct vc_error *err)
 		vc_watch_for(watch, k, sim->session.census.events);
 	}
 	return vc_run_plans(&sim->session, sim->plan, sim->n, watch, &sim->results, err);
+}
+
+/* Before anything is written: a report shows it, too. */
+static int advise(struct sim *sim, struct vc_error *err)
+{
+	const struct vc_asked asked = { &sim->cfg->run, sim->traces, sim->trace };
+	int r = VC_OK;
+
+	sim->leak = vc_leak_find(&sim->session);
+	sim->advice = calloc(sim->n, sizeof(*sim->advice));
+	sim->advices = calloc(sim->n, sizeof(*sim->advices));
+	if (!sim->advice || !sim->advices)
+		return vc_nomem(err, "the advice");
+	for (size_t i = 0; i < sim->n && r == VC_OK; i++) {
+		if (!sim->cfg->no_advice)
+			sim->advices[i] = vc_advise(&sim->session, &sim->plan[i],
+						    &sim->results.at[i], sim->advice[i]);
+		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
+				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);
+	}
+	return r;
 }
 
 static int write_files(struct sim *sim, struct vc_error *err)
@@ -195,47 +216,16 @@ static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
 	vc_emit_end(e);
 }
 
-static void say_advice(struct vc_emit *e, const struct sim *sim, const struct vc_plan *plan,
-		       const struct vc_advice *a, size_t n)
-{
-	char peak[32], low[32], high[32], between[80], again[2048];
-
-	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
-		vc_emit_line(e, "\n%s", a->text);
-		return;
-	}
-	if (n)
-		vc_emit_line(
-			e, "\nWhat would have helped, cheapest first (each of them simulated):");
-	for (size_t i = 0; i < n; i++) {
-		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a[i].low, low),
-			 vc_bytes_text(a[i].high, high));
-		vc_emit_line(e, "  %zu. %s: %s, %s%s reserved%s", i + 1, a[i].text,
-			     a[i].verdict == VC_FITS ? "fits" : "still empties its cache",
-			     vc_bytes_text(a[i].peak_reserved, peak),
-			     a[i].has_interval ? between : "",
-			     a[i].estimate ? ", an estimate" : "");
-		if (a[i].paste[0])
-			vc_emit_line(e, "       %s", a[i].paste);
-		if (a[i].how[0])
-			vc_emit_line(e, "       %s",
-				     vc_again(&sim->cfg->run, sim->traces, sim->trace, plan,
-					      a[i].how, again, sizeof(again)));
-	}
-}
-
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
-	struct vc_advice a[VC_ADVICE_MOST];
-	size_t n = sim->cfg->no_advice ?
-			   0 :
-			   vc_advise(&sim->session, &sim->plan[i], &sim->results.at[i], a);
+	const struct vc_words *w = &sim->results.at[i].words;
 
 	vc_emit_array(e, "advice", NULL);
-	for (size_t k = 0; k < n; k++)
-		emit_one_advice(e, &a[k]);
+	for (size_t k = 0; k < sim->advices[i]; k++)
+		emit_one_advice(e, &sim->advice[i][k]);
 	vc_emit_end(e);
-	say_advice(e, sim, &sim->plan[i], a, n);
+	for (size_t k = sim->leak.steps > 0; k < w->n; k++)
+		vc_emit_line(e, "%s%s", k == (sim->leak.steps > 0) ? "\n" : "", w->line[k]);
 }
 
 static bool host_fits(const struct sim *sim)
@@ -396,10 +386,13 @@ static const char *why_device(const struct vc_session *s)
 	return s->device->ooms ? ", which ran out of memory" : ", the fullest of several";
 }
 
-static void say_context(struct vc_emit *e, const struct vc_session *s)
+static void say_context(struct vc_emit *e, const struct sim *sim)
 {
-	char line[640];
+	const struct vc_session *s = &sim->session;
+	const struct vc_device_info *on = vc_meta_device_known(s->meta, s->device->device);
+	char line[640], a[32], b[32];
 
+	vc_emit_line(e, "%s", "");
 	vc_emit_object(e, NULL, "What this rests on");
 	vc_emit_text(e, NULL, "trace", s->path);
 	snprintf(line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
@@ -408,6 +401,14 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, NULL, "requests", line);
 	snprintf(line, sizeof(line), "%s (%s)", s->torch[0] ? s->torch : "unknown", s->torch_from);
 	vc_emit_text(e, NULL, "torch", line);
+	if (sim->n && !sim->plan[0].card && sim->plan[0].device && s->device->oom_reserved &&
+	    !(on && on->total)) {
+		snprintf(line, sizeof(line), "%s, by what was reserved (%s) and free (%s) when it "
+			 "ran out: the recording does not name its card",
+			 sim->plan[0].device, vc_bytes_text(s->device->oom_reserved, a),
+			 vc_bytes_text(s->device->oom_free, b));
+		vc_emit_text(e, NULL, "card", line);
+	}
 	if (s->change[0])
 		vc_emit_text(e, NULL, "changed", s->change);
 	if (vc_report_words(s))
@@ -453,17 +454,6 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_line(e, "  reserved over the run  %s", line);
 }
 
-static void say_leak(struct vc_emit *e, const struct sim *sim, size_t i)
-{
-	const struct vc_result *r = &sim->results.at[i];
-	uint64_t all = sim->plan[i].capacity, used = r->stats.peak_used;
-	char line[600];
-
-	if (*vc_leak_text(&sim->session, &sim->leak,
-			  all > used && !r->oom.happened ? all - used : 0, line, sizeof(line)))
-		vc_emit_line(e, "  leak: %s", line);
-}
-
 static const char *color_of(const struct sim *sim, const struct vc_result *r)
 {
 	static const char *const code[] = { [VC_FITS] = "\033[32m", [VC_FLUSHES] = "\033[33m",
@@ -502,7 +492,8 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
 	vc_changes_report(e, &sim->session, p, true);
-	say_leak(e, sim, i);
+	if (sim->leak.steps && r->words.n)
+		vc_emit_line(e, "  %s", r->words.line[0]);
 	if (draws_spark(sim))
 		say_spark(e, r);
 	vc_report_ledger(e, p, r, true);
@@ -558,7 +549,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 			say_run(e, sim, i);
 		say_whole(e, sim);
 		emit_host(e, sim);
-		say_context(e, &sim->session);
+		say_context(e, sim);
 		return;
 	}
 	vc_emit_object(e, NULL, "");
@@ -574,7 +565,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	for (size_t i = 0; i < sim->n; i++)
 		if (*say_budget(sim, i, line, sizeof(line)))
 			vc_emit_line(e, "run %zu %s", i + 1, line);
-	say_context(e, &sim->session);
+	say_context(e, sim);
 }
 
 /* -o - takes standard output: the words then go where narration goes. */
@@ -670,7 +661,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = vc_host_read(&sim.session, &sim.host, &con->err);
 	if (r == VC_OK)
-		sim.leak = vc_leak_find(&sim.session);
+		r = advise(&sim, &con->err);
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
@@ -678,6 +669,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = exit_code(&sim);
 	vc_results_fini(&sim.results);
+	free(sim.advice);
+	free(sim.advices);
 	free(sim.plan);
 	vc_session_close(&sim.session);
 	return r;

@@ -235,6 +235,19 @@ uint64_t vc_card_context(const char *name, uint64_t most)
 	return !c ? 0 : c->context < most ? c->context : most;
 }
 
+const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside)
+{
+	const struct vc_card *found = NULL;
+
+	for (size_t i = 0; i < vc_cards_n; i++) /* a context has 64 MiB at least, 2 GiB with NCCL */
+		if (vc_cards[i].total >= bytes + (64u << 20) &&
+		    vc_cards[i].total <= bytes + (2ull << 30) &&
+		    (!found || vc_cards[i].total < found->total))
+			found = &vc_cards[i];
+	*beside = found ? found->total - bytes : 0;
+	return found;
+}
+
 const char *vc_card_sure_name(enum vc_card_sure s)
 {
 	static const char *const name[] = { "seen", "message", "estimate" };

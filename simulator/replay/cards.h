@@ -65,6 +65,10 @@ const char *vc_card_remark(const char *name, char *buf, size_t size);
  * recording left of its card, for it was there. */
 uint64_t vc_card_context(const char *name, uint64_t most);
 
+/* The card on which so many bytes were all that an allocator held or could have had: the smallest
+ * that has a little more, which goes to *beside. NULL: none is like that, *beside is 0. */
+const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
+
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 
 #endif

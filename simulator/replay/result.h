@@ -136,6 +136,9 @@ struct vc_oom_report {
 					       * their sum is all that is live */
 };
 
+/* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
+struct vc_words { char **line; size_t n; bool failed; };
+
 /* fidelity: does the model reproduce the recording under its own settings? */
 struct vc_fidelity {
 	bool checked, exact;
@@ -241,6 +244,7 @@ struct vc_result {
 	struct vc_history history;
 	struct vc_pace pace;
 	struct vc_timing timing;
+	struct vc_words words;
 	bool has_interval;
 	uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };

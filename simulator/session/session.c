@@ -44,7 +44,7 @@ const struct vc_option vc_run_options[] = {
 	{ 0, "start", VC_O_TEXT, AT(start), "warm|rebuild|cold",
 	  "heap at the first event: as recorded, asked for anew, or empty", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device of the trace (default: the busiest)", NULL },
+	  "which device of the trace (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "rank", VC_O_UINT, AT(rank), "N", "the same, for traces of several ranks", NULL },
 	{ 0, "verify", VC_O_FLAG, AT(verify), NULL,
 	  "replay under the recorded settings first and report fidelity (default)", "yes" },
@@ -109,7 +109,7 @@ static int choose_device(struct vc_session *s, struct vc_error *err)
 	uint64_t want = s->opt->device != VC_NOT_GIVEN ? s->opt->device : s->opt->rank;
 
 	if (want == VC_NOT_GIVEN)
-		s->device = vc_census_busiest(&s->census);
+		s->device = vc_census_deciding(&s->census);
 	else if (want <= UINT16_MAX)
 		s->device = vc_census_of(&s->census, (uint16_t)want);
 	if (!s->device && want != VC_NOT_GIVEN && s->census.devices)
@@ -357,6 +357,12 @@ static int plan_device(const struct vc_session *s, size_t card, struct vc_plan *
 				     s->device->outside :
 				     vc_card_context(recorded->name,
 						     recorded->total - s->device->peak_reserved);
+	} else if (!p->card && s->device->oom_reserved) {
+		const struct vc_card *c =
+			vc_card_full(s->device->oom_reserved + s->device->oom_free, &p->context);
+
+		p->capacity = s->device->oom_reserved + s->device->oom_free + p->context;
+		p->device = c ? c->title : NULL;
 	}
 	if (o->context != VC_NOT_GIVEN) { /* NCCL and the like included */
 		p->context = o->context;

@@ -13,7 +13,7 @@
 #define SURE 0.8          /* of a pattern: below, layers pass for steps */
 enum { FEWEST = 4 };
 
-/* A block that is never freed: born in a step, by a place. */
+/* A block that is never freed while the program works: born in a step, by a place. */
 struct kept { uint64_t key, size; uint32_t step, site; };
 
 struct search {
@@ -120,6 +120,7 @@ static void collect(struct search *f)
 	const struct vc_trace *t = &f->s->trace;
 	uint16_t device = f->s->device->device;
 	uint8_t *freed = calloc((f->s->meta->max_id >> 3) + 1, 1);
+	bool goes_on = false; /* what is freed behind the last allocation goes with the program */
 
 	f->at = freed ? malloc((t->n + 1) * sizeof(*f->at)) : NULL;
 	for (size_t i = t->n; f->at && i-- > 0;) {
@@ -128,7 +129,8 @@ static void collect(struct search *f)
 
 		if (e->device != device || e->id > f->s->meta->max_id)
 			continue;
-		if (e->kind == VC_EV_FREE)
+		goes_on |= e->kind == VC_EV_ALLOC;
+		if (e->kind == VC_EV_FREE && goes_on)
 			freed[e->id >> 3] |= (uint8_t)(1u << (e->id & 7));
 		if (e->kind != VC_EV_ALLOC || freed[e->id >> 3] >> (e->id & 7) & 1 ||
 		    f->step[i] == UINT32_MAX || !f->step[i] || f->step[i] + 1 >= f->steps)

@@ -97,6 +97,18 @@ check "of the words of an option" test "$(words sim --start w)" = warm
 check "of options" test "$(words sim --no-adv)" = --no-advice
 check "make install puts them where shells look" grep -q 'completions zsh > $(DESTDIR)$(ZSHDIR)/_vramcast' Makefile
 
+# ---- a leak, as real programs have it ----
+for kind in graph logits maps; do
+	run info tests/recordings/leak-$kind.vct --no-verify; expect "info names the leak of $kind" 0 '^  leak +each step keeps [0-9.]+ MiB that is never freed .*leak\.py:'
+done
+for t in $lm traces/decomfl.vct traces/attention.vct traces/llm-oom.vct traces/vllm-rl-pools.vct traces/lm-medium-ctx1024.vct $bert \
+	tests/recordings/gpt.vct tests/recordings/eval-8-16.vct tests/recordings/lengths-4.vct; do
+	run info $t --no-verify --json; check "no leak in $t" grep -q '"leak": null' "$TMP/out"
+done
+
+# ---- a card that the recording names, and nothing said of its context ----
+run sim tests/recordings/gpt.vct --no-advice --no-verify; expect "the context of its profile" 0 'CUDA context +504\.00 MiB'
+
 # ---- recordings that nobody had: several devices, a leak, an out-of-memory with marks ----
 if ! command -v "$PY" > /dev/null; then skip "recordings made for this" "no python3"; finish; fi
 "$PY" - "$TMP" <<'EOF'
@@ -136,9 +148,6 @@ run sim "$TMP/leak.pickle" -g t4 --no-verify --json; expect "for programs, too" 
 run info "$TMP/leak.pickle" --no-verify; expect "info names it" 0 '^  leak +each step keeps 8\.00 MiB'
 "$VRAMCAST" report "$TMP/leak.pickle" -g t4 --no-verify -o "$TMP/leak.html"; check "report names it" grep -q 'leak: each step keeps 8.00 MiB' "$TMP/leak.html"
 run sim "$TMP/tidy.pickle" -g t4 --no-verify; check "no leak where there is none" sh -c '! grep -q "leak" "$1"' - "$TMP/out"
-for t in $lm traces/decomfl.vct traces/attention.vct traces/llm-oom.vct traces/vllm-rl-pools.vct traces/lm-medium-ctx1024.vct $bert; do
-	run info $t --no-verify --json; check "nor in $t" grep -q '"leak": null' "$TMP/out"
-done
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice; expect "the fullest of two devices is asked about" 0 'on device 1, the fullest of several'
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice --device 0; expect "another one when it is asked for" 0 'on device 0, as asked for'
 run sim "$TMP/dead.pickle" -g t4 --no-verify --no-advice; expect "the one that died goes first" 0 'on device 1, which ran out of memory'

@@ -341,8 +341,10 @@ static void conclude(struct vc_emit *e, const struct side x[2], const struct vc_
 			 d->at[0].site,
 			 change_text(d->at[0].asked[0], d->at[0].asked[1], true, by));
 	if (a == b)
-		vc_emit_line(e, "B needs as much as A: %s reserved at the peak; the requests are "
-			     "%sthe same%s", vc_bytes_text(a, from), is_same(d) ? "" : "not ", more);
+		vc_emit_line(e,
+			     "B needs as much as A: %s reserved at the peak; the requests are "
+			     "%sthe same%s",
+			     vc_bytes_text(a, from), is_same(d) ? "" : "not ", more);
 	else
 		vc_emit_line(e, "B needs %s than A: %s -> %s reserved at the peak (%+.1f %%)%s",
 			     b > a ? "more" : "less", vc_bytes_text(a, from), vc_bytes_text(b, to),

@@ -14,7 +14,7 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *type, *theme, *width, *x, *title;
-	bool no_footer, no_background;
+	bool no_footer, no_background, no_advice;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -68,7 +68,8 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	if (r == VC_OK && html)
 		leak = vc_leak_find(s);
 	for (size_t i = 0; r == VC_OK && html && i < plans; i++) {
-		n = vc_advise(s, &plan[i], &p->results.at[first + i], advice);
+		n = p->cfg->no_advice ?
+			    0 : vc_advise(s, &plan[i], &p->results.at[first + i], advice);
 		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
 				    &p->results.at[first + i], err);
 	}
@@ -288,6 +289,8 @@ static const struct vc_option report_options[] = {
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "write FILE (.html)", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
 	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "title of the window", NULL },
+	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
+	  "do not look for changes that would help", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };

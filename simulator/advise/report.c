@@ -232,10 +232,13 @@ void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t show
 	struct vc_holder *h = NULL;
 	struct vc_error ignored;
 	char line[512];
+	bool placed = false;
 	size_t n = 0;
 
 	if (!map->n || vc_holders_of(map, r->meta, &h, &n, &ignored) < 0)
 		return;
+	for (size_t i = 0; i < n; i++)
+		placed |= h[i].held == VC_HELD_AT;
 	if (shown) {
 		holder_table(e, r, map, h, n, shown);
 	} else {
@@ -245,7 +248,7 @@ void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t show
 				   vc_holder_text(r->meta, &h[i], line, sizeof(line)));
 		vc_emit_end(e);
 	}
-	if (shown && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
+	if (shown && !placed && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
 		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
 				"dryrun has them)");
 	free(h);

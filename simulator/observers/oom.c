@@ -44,8 +44,9 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
 		return VC_ENOMEM;
 	for (size_t i = 0; i < st->map.n; i++) {
-		const struct vc_heap_extent *x = &st->map.at[i];
+		struct vc_heap_extent *x = &st->map.at[i];
 
+		x->at_start |= !s->index; /* it died while that was asked for again */
 		if (x->what != VC_X_FREE)
 			continue;
 		r->free_in_cache += x->size;

@@ -31,7 +31,8 @@ adds_up() { # NAME: the rows of the table are its last row, as far as two decima
 run sim $lm -g rtx4090 --no-advice; expect "what was there at the start is a holder" 3 '[GM]iB +[0-9,]+ +there at the start'
 check "the holders add up when it dies" adds_up dies
 expect "with the rest as others" 3 '[GM]iB +[0-9,]+ +others'
-run sim $lm -g t4 --no-advice; check "no bare addresses" sh -c '! grep -qE "segment [0-9a-f]{6}" "$1"' - "$TMP/out"
+run sim $lm -g t4 --no-advice; expect "also when it dies before the first event" 3 '890 +there at the start'
+check "no bare addresses" sh -c '! grep -qE "segment [0-9a-f]{6}" "$1"' - "$TMP/out"
 run sim $lm -g h200 --no-advice; expect "who holds it is said when it fits, too" 0 'Who holds the memory at the peak'
 check "the holders add up when it fits" adds_up fits
 run sim $lm -g h200 --no-advice --json
@@ -60,6 +61,7 @@ done
 "$VRAMCAST" sim $lm -g rtx4090 -o "$TMP/sim.html" > /dev/null; "$VRAMCAST" report $lm -g rtx4090 -o "$TMP/report.html"
 check "and the same report" cmp "$TMP/sim.html" "$TMP/report.html"
 check "the report says what would help" grep -q 'a larger card' "$TMP/report.html"
+"$VRAMCAST" report $lm -g rtx4090 --no-advice -o "$TMP/report.html"; check "unless it is told not to" sh -c '! grep -q "a larger card" "$1"' - "$TMP/report.html"
 "$VRAMCAST" sim $lm -g h200 --no-advice -o - > "$TMP/dash.svg" 2> "$TMP/words"; "$VRAMCAST" plot $lm -g h200 -o "$TMP/plot.svg"
 check "sim -o - writes the picture" cmp "$TMP/dash.svg" "$TMP/plot.svg"
 check "and says the rest where narration goes" grep -q '^torch 2.6 on NVIDIA H200: fits' "$TMP/words"

@@ -11,6 +11,9 @@ PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib/vramcast
 MANDIR  ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 BUILD   ?= build
 PKG_CONFIG ?= pkg-config
 CUDA_HOME  ?= /usr/local/cuda
@@ -140,6 +143,10 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(BUILD)/vramcast manpage > $(DESTDIR)$(MANDIR)/man1/vramcast.1
 	for c in $$($(BUILD)/vramcast help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do \
 		$(BUILD)/vramcast manpage $$c > $(DESTDIR)$(MANDIR)/man1/vramcast-$$c.1 || exit 1; done
+	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	$(BUILD)/vramcast completions bash > $(DESTDIR)$(BASHDIR)/vramcast
+	$(BUILD)/vramcast completions zsh > $(DESTDIR)$(ZSHDIR)/_vramcast
+	$(BUILD)/vramcast completions fish > $(DESTDIR)$(FISHDIR)/vramcast.fish
 
 clean: ## remove what was built
 	$(Q)rm -rf build build-* out

@@ -5,18 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/param.h"
 #include "common/site.h"
 #include "simulator/advise/diff.h"
 #include "simulator/advise/report.h"
 
-struct config { bool json, verify; uint64_t device, sites; };
+struct config { bool json, verify; uint64_t device, sites; const char *fail_above; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option diff_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device of both (default: the busiest of each)", NULL },
+	  "which device of both (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
+	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%|SIZE",
+	  "exit 4 when B reserves more than that above A at its peak", NULL },
 	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
 	  "do not replay the recordings to find out which version made them", NULL },
 	VC_OPTION_END
@@ -141,6 +144,39 @@ static void emit_json(struct vc_emit *e, const struct side x[2], const struct vc
 	}
 	vc_emit_end(e);
 	vc_emit_end(e);
+}
+
+/* ---- the threshold ---- */
+
+struct limit { const char *text; double share; uint64_t bytes; };
+
+static int limit_of(const char *text, struct limit *l, struct vc_error *err)
+{
+	size_t n = text ? strlen(text) : 0;
+	char number[32];
+
+	*l = (struct limit){ .text = text };
+	if (!text)
+		return VC_OK;
+	if (n && n < sizeof(number) && text[n - 1] == '%') {
+		snprintf(number, sizeof(number), "%.*s", (int)(n - 1), text);
+		if (vc_parse_real(number, &l->share, err) == VC_OK && l->share >= 0)
+			return VC_OK;
+	} else if (vc_parse_size(text, &l->bytes, err) == VC_OK) {
+		return VC_OK;
+	}
+	return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 5%% or a size "
+		       "such as 512MiB", text);
+}
+
+static uint64_t allowed(const struct limit *l, uint64_t a)
+{
+	return a + l->bytes + (uint64_t)((double)a * l->share / 100);
+}
+
+static bool is_above(const struct limit *l, uint64_t a, uint64_t b)
+{
+	return l->text && b > allowed(l, a);
 }
 
 /* ---- for people ---- */
@@ -292,11 +328,37 @@ static bool has_changed(const struct vc_diff_site *s)
 	       s->blocks[0] != s->blocks[1];
 }
 
+/* One line that says it all, and why it is too much. */
+static void conclude(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
+		     const struct limit *l)
+{
+	uint64_t a = x[0].run.stats.peak_reserved, b = x[1].run.stats.peak_reserved;
+	char from[32], to[32], by[40], more[200] = "";
+
+	if (!is_same(d) && d->n && has_changed(&d->at[0]) && d->at[0].asked[0] != d->at[0].asked[1])
+		snprintf(more, sizeof(more), "; most of the change is at %s (%s asked for)",
+			 d->at[0].site,
+			 change_text(d->at[0].asked[0], d->at[0].asked[1], true, by));
+	if (a == b)
+		vc_emit_line(e,
+			     "B needs as much as A: %s reserved at the peak; the requests are "
+			     "%sthe same%s",
+			     vc_bytes_text(a, from), is_same(d) ? "" : "not ", more);
+	else
+		vc_emit_line(e, "B needs %s than A: %s -> %s reserved at the peak (%+.1f %%)%s",
+			     b > a ? "more" : "less", vc_bytes_text(a, from), vc_bytes_text(b, to),
+			     a ? 100.0 * ((double)b - (double)a) / (double)a : 0, more);
+	if (is_above(l, a, b))
+		vc_emit_line(e, "  over the threshold: --fail-above %s allows %s", l->text,
+			     vc_bytes_text(allowed(l, a), to));
+}
+
 static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc_diff *d,
-		      size_t sites)
+		      size_t sites, const struct limit *l)
 {
 	char t[40];
 
+	conclude(e, x, d, l);
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, NULL, "A", x[0].s.rec->path);
 	vc_emit_text(e, NULL, "B", x[1].s.rec->path);
@@ -320,7 +382,7 @@ static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc
 }
 
 static int say(const struct side x[2], const struct vc_diff *d, const struct config *c,
-	       struct vc_error *err)
+	       const struct limit *l, struct vc_error *err)
 {
 	struct vc_output *out = vc_output_open("-", err);
 	struct vc_emit *e =
@@ -335,7 +397,7 @@ static int say(const struct side x[2], const struct vc_diff *d, const struct con
 	if (c->json)
 		emit_json(e, x, d, sites);
 	else
-		emit_text(e, x, d, sites);
+		emit_text(e, x, d, sites, l);
 	r = vc_emit_finish(e, err);
 	if (r == VC_OK)
 		r = vc_output_commit(out, err);
@@ -349,10 +411,13 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 	struct vc_run_options opt = vc_run_options_none();
 	struct side x[2];
 	struct vc_diff d = { 0 };
+	struct limit l;
 	int r = VC_OK;
 
 	if (argc != 2)
 		return vc_fail(&con->err, VC_EUSAGE, "diff wants two traces, not %zu", argc);
+	if (limit_of(c->fail_above, &l, &con->err) < 0)
+		return VC_EUSAGE;
 	memset(x, 0, sizeof(x));
 	opt.verify = c->verify;
 	opt.device = c->device;
@@ -366,7 +431,10 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 		r = vc_diff_init(&d, side, &con->err);
 	}
 	if (r == VC_OK)
-		r = say(x, &d, c, &con->err);
+		r = say(x, &d, c, &l, &con->err);
+	if (r == VC_OK &&
+	    is_above(&l, x[0].run.stats.peak_reserved, x[1].run.stats.peak_reserved))
+		r = 4;
 	vc_diff_fini(&d);
 	close_side(&x[0]);
 	close_side(&x[1]);
@@ -380,8 +448,9 @@ const struct vc_command vc_command_diff = {
 	.details =
 		"The allocations of both are matched in order, by call site and size. Event "
 		"numbers are those of\n"
-		"'vramcast dump'.\n\n"
-		"  vramcast diff before.vct after.vct\n"
+		"'vramcast dump'. Exit codes: 0, and 4 when B needs more than --fail-above "
+		"allows.\n\n"
+		"  vramcast diff before.vct after.vct --fail-above 5%\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
 	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
 };

@@ -14,6 +14,7 @@
 #include "common/opt.h"
 #include "common/param.h"
 #include "commands/cmd_dryrun.h"
+#include "commands/run_and_write.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
 #include "tracer/process.h"
@@ -498,6 +499,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	char python[1024], torch[1024], libraries[1100];
 	struct vc_stage stage = { 0 };
 	int rc = check(c, argc, &con->err);
+	vc_remark_cards(&c->gpus, con);
 	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
 		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
 		return 127; /* as the shell has it */

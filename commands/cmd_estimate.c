@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/emit.h"
+#include "commands/run_and_write.h"
 #include "common/opt.h"
 #include "simulator/replay/cards.h"
 #include "simulator/anatomy/formulas.h"
@@ -312,8 +313,10 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	if (argc)
 		return vc_fail(&con->err, VC_EUSAGE,
 			       "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
-	if (c->gpu)
+	if (c->gpu) {
 		VC_TRY(vc_card_find(c->gpu, &card, &con->err));
+		vc_remark_cards(&(struct vc_list){ (const char **)&c->gpu, 1 }, con);
+	}
 	states(c, &ch, &s);
 	activations(c, &ch, &s);
 	total(&s);

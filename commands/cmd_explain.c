@@ -196,9 +196,12 @@ const struct vc_command vc_command_explain = {
 	.operands = "[FILE]",
 	.summary = "what a pasted out-of-memory message means and what to try",
 	.details =
-		"Reads the message (or a whole log) from FILE or standard input. Knows the reports "
-		"of PyTorch from\n0.1 to 2.15, ROCm's, and tells others apart. Figures that are "
-		"damaged are left out, not guessed.\n\n"
+		"Reads the message (or a whole log) from FILE or standard input. Knows the "
+		"reports of PyTorch from\n"
+		"0.1 to 2.15, ROCm's, XPU's and MPS's, XLA's (JAX), and tells others apart. "
+		"Figures that are\n"
+		"damaged are left out, not guessed; of several messages the last whole one is "
+		"explained.\n\n"
 		"  vramcast explain < error.txt\n"
 		"  python train.py 2>&1 | tail -n 20 | vramcast explain --json",
 	.options = tables, .config_size = sizeof(struct config), .run = explain_run,

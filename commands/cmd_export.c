@@ -10,7 +10,7 @@
 #include "simulator/session/session.h"
 #include "simulator/session/write_trace.h"
 #include "commands/cmd_plot_lines.h"
-#include "visualize/sink.h"
+#include "commands/run_and_write.h"
 
 struct config {
 	struct vc_run_options run;
@@ -53,30 +53,29 @@ static int write_vct(const struct vc_session *s, const struct config *c, struct 
 struct job {
 	struct vc_session *s;
 	const struct vc_sink_type *sink;
-	const struct vc_observer_type *watch[16];
-	struct vc_result *result; size_t n;
-	void *config;            /* of the sink */
+	const char *params;      /* of the sink, NULL: none */
+	const struct vc_observer_type *watch[VC_WATCH_MOST];
+	struct vc_results results;
 };
 
 /* "csv" or "csv:what=blocks" */
 static int choose_sink(struct job *j, const char *to, struct vc_error *err)
 {
 	const char *colon = strchr(to, ':');
+	void *config;
 	char name[64];
-	size_t m = 0;
+	int r;
 
 	snprintf(name, sizeof(name), "%.*s", colon ? (int)(colon - to) : (int)strlen(to), to);
-	j->sink = vc_sink_by_name(name);
+	j->sink = vc_name_sink("--to", name, err);
 	if (!j->sink)
-		return vc_fail(err, VC_EUSAGE,
-			       "--to %s: no such format ('vramcast list sinks', or vct)", name);
-	for (size_t i = 0; j->sink->observers && j->sink->observers[i] && m < 15; i++)
-		if (vc_observer_by_name(j->sink->observers[i]))
-			j->watch[m++] = vc_observer_by_name(j->sink->observers[i]);
-	j->config = calloc(1, j->sink->config_size ? j->sink->config_size : 1);
-	if (!j->config)
-		return vc_nomem(err, "options");
-	return vc_params_parse(j->sink->params, j->config, colon ? colon + 1 : NULL, err);
+		return err->status;
+	j->params = colon ? colon + 1 : NULL;
+	config = calloc(1, j->sink->config_size ? j->sink->config_size : 1);
+	r = config ? vc_params_parse(j->sink->params, config, j->params, err) :
+		     vc_nomem(err, "options");
+	free(config);
+	return r;
 }
 
 static bool as_recorded(const struct vc_run_options *o)
@@ -102,16 +101,16 @@ static int follow_all(struct job *j, struct vc_error *err)
 	bool one = s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN;
 	int r = VC_OK;
 
-	j->result = calloc(c->devices, sizeof(*j->result));
-	if (!j->result)
+	j->results.at = calloc(c->devices, sizeof(*j->results.at));
+	if (!j->results.at)
 		return vc_nomem(err, "the results");
 	for (size_t i = 0; i < c->devices && r == VC_OK; i++) {
 		struct vc_recording on = vc_recording_on(s->rec, &c->device[i]);
 
 		if (one && on.device != s->rec->device)
 			continue;
-		r = vc_job_follow(&on, on.torch, j->watch, &j->result[j->n], err);
-		j->n += r == VC_OK;
+		r = vc_job_follow(&on, on.torch, j->watch, &j->results.at[j->results.n], err);
+		j->results.n += r == VC_OK;
 	}
 	return r;
 }
@@ -122,12 +121,8 @@ static int run_plans(struct job *j, struct vc_error *err)
 	size_t n = 0;
 	int r = vc_session_plans(j->s, &plan, &n, err);
 
-	if (r == VC_OK && !(j->result = calloc(n, sizeof(*j->result))))
-		r = vc_nomem(err, "the results");
-	for (size_t i = 0; i < n && r == VC_OK; i++) {
-		r = vc_session_run(j->s, &plan[i], j->watch, &j->result[i], err);
-		j->n += r == VC_OK;
-	}
+	if (r == VC_OK)
+		r = vc_run_plans(j->s, plan, n, j->watch, &j->results, err);
 	free(plan);
 	return r;
 }
@@ -147,8 +142,10 @@ static void redact(struct vc_meta *m)
 static int write_sink(struct job *j, const char *path, struct vc_error *err)
 {
 	bool recorded = wants_history(j->sink) && as_recorded(j->s->opt);
-	struct vc_output *out = NULL;
-	int r = recorded ? follow_all(j, err) : run_plans(j, err);
+	int r;
+
+	vc_watch_for(j->watch, j->sink, j->s->rec->census.events);
+	r = recorded ? follow_all(j, err) : run_plans(j, err);
 
 	if (r == VC_OK && recorded && j->s->rec->fidelity.checked && !j->s->rec->fidelity.exact)
 		fprintf(stderr,
@@ -156,16 +153,9 @@ static int write_sink(struct job *j, const char *path, struct vc_error *err)
 			"written is the model's run\n",
 			j->s->rec->fidelity.diverged_why ? j->s->rec->fidelity.diverged_why :
 							   "it differs");
-	if (r == VC_OK && !(out = vc_output_open(path, err)))
-		r = err->status;
 	if (r == VC_OK)
-		r = j->sink->write(j->result, j->n, j->config, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	for (size_t i = 0; i < j->n; i++)
-		vc_result_fini(&j->result[i]);
-	free(j->result);
+		r = vc_write_results(&j->results, j->sink, j->params, path, err);
+	vc_results_fini(&j->results);
 	return r;
 }
 
@@ -177,7 +167,6 @@ static int export_results(const struct config *c, size_t argc, char **argv, stru
 	static const char *const able[] = { "csv", "jsonl", "json", "markdown", "openmetrics",
 					   "junit", NULL };
 	struct job j = { 0 };
-	struct vc_output *out = NULL;
 	int r = choose_sink(&j, !strcmp(c->to, "csv") ? "csv:what=runs" : c->to, err);
 	bool ok = false;
 
@@ -188,24 +177,18 @@ static int export_results(const struct config *c, size_t argc, char **argv, stru
 			    "totals only (csv, jsonl, json, markdown, openmetrics, junit)",
 			    j.sink->name);
 	for (size_t i = 0; r == VC_OK && i < argc; i++)
-		r = vc_lines_read(argv[i], &j.result, &j.n, err);
-	if (r == VC_OK && !(out = vc_output_open(c->output, err)))
-		r = err->status;
+		r = vc_lines_read(argv[i], &j.results.at, &j.results.n, err);
 	if (r == VC_OK)
-		r = j.sink->write(j.result, j.n, j.config, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	for (size_t i = 0; i < j.n; i++)
-		vc_result_fini(&j.result[i]);
-	free(j.result);
-	free(j.config);
+		r = vc_write_results(&j.results, j.sink, j.params, c->output, err);
+	vc_results_fini(&j.results);
 	return r;
 }
 
 static const char *format_of(const struct config *c)
 {
-	const struct vc_sink_type *k = c->output ? vc_sink_by_extension(c->output) : NULL;
+	const struct vc_sink_type *k = c->output && vc_sink_by_extension(c->output) ?
+		vc_choose_sink(c->output, NULL, vc_runs_asked(&c->run), &(struct vc_error){ 0 }) :
+		NULL;
 
 	return c->to ? c->to : k ? k->name : "vct";
 }
@@ -246,7 +229,6 @@ static int export_run(const void *config, size_t argc, char **argv, struct vc_co
 				  write_sink(&j, c->output, &con->err);
 		vc_session_close(&s);
 	}
-	free(j.config);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include "common/vec.h"
 #include "simulator/search/fit_words.h"
 #include "simulator/time/time.h"
+#include "commands/run_and_write.h"
 #include "commands/trial.h"
 
 enum { CARDS = 64, TRIALS = 8, CLASSES = 16, AMONG = 256 };
@@ -480,6 +481,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 		return vc_fail(&con->err, VC_EUSAGE, "at most %d cards and settings at once",
 			       CARDS);
 	}
+	vc_remark_cards(&c->run.gpu, con);
 	size_t n = deal(c, is_program(c, argc, argv) && !strcmp(c->with, "dryrun"), f);
 	for (size_t k = 0; r == VC_OK && k < n; k++)
 		r = find(&f[k], argc, argv, &con->err);

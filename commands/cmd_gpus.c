@@ -21,6 +21,11 @@ static const struct vc_option gpus_options[] = {
 };
 static const struct vc_option *const tables[] = { gpus_options, NULL };
 
+/* How the total is known, for people. */
+static const char *const total_was[] = { [VC_CARD_SEEN] = "printed",
+					[VC_CARD_MESSAGE] = "from a message",
+					[VC_CARD_ESTIMATE] = "never printed: estimate" };
+
 static void card(struct vc_emit *e, const struct vc_card *c, bool all)
 {
 	char cc[16], gib[32];
@@ -39,13 +44,16 @@ static void card(struct vc_emit *e, const struct vc_card *c, bool all)
 	vc_emit_real(e, "bandwidth_gbs", "GB/s", c->bandwidth_gbs);
 	vc_emit_real(e, "fp32_tflops", NULL, c->fp32_tflops);
 	vc_emit_real(e, "half_tflops", "TFLOP/s 16 bit", c->half_tflops);
-	vc_emit_text(e, "sure", "total", vc_card_sure_name(c->sure));
+	vc_emit_text(e, "sure", NULL, vc_card_sure_name(c->sure));
+	vc_emit_text(e, NULL, "total", total_was[c->sure]);
 	vc_emit_text(e, "source", all ? NULL : "source", c->source);
 	vc_emit_end(e);
 }
 
 static int list(struct vc_emit *e, size_t argc, char **argv, struct vc_error *err)
 {
+	char line[600];
+
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.gpus/1");
 	vc_emit_array(e, "gpus", "Cards (GiB as cudaMemGetInfo reports the total on Linux)");
@@ -57,6 +65,9 @@ static int list(struct vc_emit *e, size_t argc, char **argv, struct vc_error *er
 		card(e, c, false);
 	}
 	vc_emit_end(e);
+	for (size_t i = 0; i < argc; i++)
+		if (*vc_card_remark(argv[i], line, sizeof(line)))
+			vc_emit_line(e, "note: %s", line);
 	vc_emit_end(e);
 	return VC_OK;
 }

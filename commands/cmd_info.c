@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pattern.h"
-#include "common/vec.h"
 #include "simulator/anatomy/layer_memory.h"
+#include "simulator/advise/leaks.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
 #include "simulator/anatomy/anatomy.h"
@@ -18,7 +17,7 @@ struct config { bool json, verify; uint64_t device; };
 static const struct vc_option info_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.info/1)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device to replay (default: the busiest)", NULL },
+	  "which device to replay (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "no-verify", VC_O_NOT, AT(verify), NULL,
 	  "do not replay the recording to see whether the model reproduces it", NULL },
 	VC_OPTION_END
@@ -240,37 +239,6 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 
 struct steps { uint64_t n; uint32_t micro; const char *from; double confidence; uint64_t layers; };
 
-/* What repeats is the layers of one pass when something large comes behind them that none of them
- * asks for (the scores of an inference): steps end as they began. */
-static bool is_one_pass(const struct vc_trace *t, uint16_t device, const struct vc_pattern_steps *p)
-{
-	uint64_t *size = calloc(t->n + 1, sizeof(*size)), n = 0, all = 0;
-	size_t sizes = 0;
-	bool found = false;
-
-	for (size_t i = 0; i < t->n; i++)
-		all += t->ev[i].device == device &&
-		       (t->ev[i].kind == VC_EV_ALLOC || t->ev[i].kind == VC_EV_FREE);
-	if (!size || p->steps < 4 || p->steps * p->events * 10 < all * 7)
-		all = 0;
-	for (size_t i = 0; i < t->n && all; i++) {
-		const struct vc_event *e = &t->ev[i];
-
-		if (e->device != device || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
-			continue;
-		n++;
-		if (e->kind == VC_EV_ALLOC && n >= all / 4 && n < all / 4 * 3)
-			size[sizes++] = e->size;
-		if (n == all / 4 * 3)
-			vc_sort_u64(size, sizes);
-		if (e->kind == VC_EV_ALLOC && n + p->events > all && n > all / 4 * 3 &&
-		    e->size >= 1u << 20)
-			found = found || !vc_find_u64(size, sizes, e->size);
-	}
-	free(size);
-	return found;
-}
-
 /* From marks or names; else the order of allocations and frees, whatever their sizes, says more
  * than the sizes do. */
 static struct steps count_steps(const struct vc_session *s, const struct vc_anatomy *a)
@@ -288,12 +256,22 @@ static struct steps count_steps(const struct vc_session *s, const struct vc_anat
 	vc_pattern_free(p);
 	if (!found.steps || (known.n && found.confidence < 0.6))
 		return known;
-	if (is_one_pass(&s->rec->trace, s->rec->device->device, &found)) {
+	if (vc_is_one_pass(&s->rec->trace, s->rec->device->device, &found)) {
 		known.layers = found.steps;
 		return known;
 	}
 	return (struct steps){ found.steps, known.n == found.steps ? known.micro : 0, "pattern",
 			       found.confidence, 0 };
+}
+
+static void emit_leak(struct vc_emit *e, const struct vc_session *s)
+{
+	struct vc_leak l = vc_leak_find(s);
+	char line[600];
+
+	vc_emit_text(e, NULL, l.steps ? "leak" : NULL,
+		     vc_leak_text(s, &l, 0, line, sizeof(line)));
+	vc_leak_report(e, s, &l);
 }
 
 /* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
@@ -325,6 +303,7 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 		vc_emit_text(e, NULL, "iterations", line);
 	}
 	emit_layers(e, s, &a);
+	emit_leak(e, s);
 	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
 	for (int c = 0; c < VC_CATS && a.iterations; c++)
 		if (a.bytes[c])

@@ -5,6 +5,7 @@
 
 #include "common/opt.h"
 #include "common/param.h"
+#include "simulator/replay/cards.h"
 #include "simulator/replay/model.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/transform.h"
@@ -70,6 +71,8 @@ static int finish(struct vc_output *out, struct vc_error *err)
 static int list_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct vc_output *out = vc_output_open("-", &con->err);
+	const char *names[SOCKETS], *like;
+	size_t near;
 	bool any = false;
 
 	(void)config;
@@ -86,8 +89,12 @@ static int list_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s' (sources, transforms, "
-			       "models, observers, sinks)", argv[0]);
+		for (near = 0; near < SOCKETS; near++)
+			names[near] = sockets[near].name;
+		like = vc_nearest(argv[0], names, SOCKETS);
+		return vc_fail(&con->err, VC_EUSAGE, "there is no list '%s'%s%s%s (sources, "
+			       "transforms, models, observers, sinks)", argv[0],
+			       like ? ", did you mean " : "", like ? like : "", like ? "?" : "");
 	}
 	return finish(out, &con->err);
 }
@@ -115,11 +122,25 @@ static void explain_plug(struct vc_output *out, const char *socket, struct plug 
 	}
 }
 
+static const char *nearest_topic(const struct vc_command *const *commands, const char *word)
+{
+	const char *names[256];
+	size_t n = 0;
+
+	for (size_t i = 0; n < 256 && commands[i]; i++)
+		names[n++] = commands[i]->name;
+	for (size_t k = 0; k < SOCKETS; k++)
+		for (size_t i = 0; n < 256 && sockets[k].at(i).name; i++)
+			names[n++] = sockets[k].at(i).name;
+	return vc_nearest(word, names, n);
+}
+
 static int help_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_command *c = argc ? vc_command_find(con, argv[0]) : NULL;
 	struct vc_output *out = vc_output_open("-", &con->err);
-	bool any = c != NULL;
+	const char *near;
+	bool any = false;
 
 	(void)config;
 	if (!out)
@@ -137,9 +158,12 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (!any) {
 		vc_output_close(out);
-		return vc_fail(&con->err, VC_EUSAGE, "nothing is called '%s' ('vramcast help' "
-			       "lists the commands, 'vramcast list' the rest)", argc ? argv[0] :
-			       "");
+		near = argc ? nearest_topic(con->commands, argv[0]) : NULL;
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "nothing is called '%s'%s%s%s ('vramcast help' lists the commands, "
+			       "'vramcast list' the rest)",
+			       argc ? argv[0] : "", near ? ", did you mean " : "",
+			       near ? near : "", near ? "?" : "");
 	}
 	return finish(out, &con->err);
 }
@@ -160,27 +184,126 @@ static void words_of(struct vc_output *out, const struct vc_command *c, const ch
 			vc_output_printf(out, "%s--%s", lead, o->name);
 }
 
+static const char *card_name(size_t i)
+{
+	return i < vc_cards_n ? vc_cards[i].name : NULL;
+}
+
+static const char *transform_name(size_t i)
+{
+	return transform_plug(i).name;
+}
+
+static const char *model_name(size_t i)
+{
+	return model_plug(i).name;
+}
+
+static const char *sink_name(size_t i)
+{
+	return sink_plug(i).name;
+}
+
+static const char *torch_version(size_t i)
+{
+	const struct vc_model_type *m = vc_model_by_name("torch");
+
+	return m && m->versions ? m->versions[i] : NULL;
+}
+
+static const char *theme_name(size_t i)
+{
+	static const char *const name[] = { "auto", "light", "dark", "print", NULL };
+
+	return name[i];
+}
+
+/* Options whose values are names of a table. */
+static const struct { const char *option; const char *(*at)(size_t i); } valued[] = {
+	{ "gpu", card_name },   { "transform", transform_name }, { "model", model_name },
+	{ "type", sink_name },  { "to", sink_name },             { "torch", torch_version },
+	{ "theme", theme_name },
+};
+
+/* The words an option can be followed by, each behind `lead`; of "warm|cold" these two. */
+static void values_of(struct vc_output *out, const struct vc_option *o, const char *lead)
+{
+	const char *arg = o->arg ? o->arg : "";
+	bool any = false;
+
+	for (size_t k = 0; k < sizeof(valued) / sizeof(*valued); k++)
+		for (size_t i = 0; !strcmp(valued[k].option, o->name) && valued[k].at(i); i++) {
+			vc_output_printf(out, "%s%s", lead, valued[k].at(i));
+			any = true;
+		}
+	for (; !any && strchr(o->arg ? o->arg : "", '|') && *arg; arg += *arg == '|') {
+		size_t n = strcspn(arg, "|");
+
+		if (strspn(arg, "abcdefghijklmnopqrstuvwxyz") >= n)
+			vc_output_printf(out, "%s%.*s", lead, (int)n, arg);
+		arg += n;
+	}
+}
+
+/* In a shell's case: what stands behind an option that takes a name. */
+static void bash_values(struct vc_output *out, const struct vc_command *c)
+{
+	for (size_t t = 0; c->options && c->options[t]; t++)
+		for (const struct vc_option *o = c->options[t]; o->name; o++) {
+			if (!o->arg)
+				continue;
+			vc_output_printf(out, "\t%s:--%s", c->name, o->name);
+			if (o->letter)
+				vc_output_printf(out, "|%s:-%c", c->name, o->letter);
+			vc_output_text(out, ") words='");
+			values_of(out, o, " ");
+			vc_output_text(out, "' ;;\n");
+		}
+}
+
 static void bash_script(const struct vc_command *const *commands, struct vc_output *out)
 {
-	vc_output_text(out, "_vramcast() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+	vc_output_text(out, "_vramcast_words() {\n"
+		       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		       "\tlocal words= cmd=${COMP_WORDS[1]}\n"
 		       "\tif [ \"$COMP_CWORD\" = 1 ]; then words='");
 	for (size_t i = 0; commands[i]; i++)
 		vc_output_printf(out, "%s%s", i ? " " : "", commands[i]->name);
-	vc_output_text(out, "'\n\telse case ${COMP_WORDS[1]} in\n");
+	vc_output_text(out, "'\n\telse case $cmd:$prev in\n");
+	for (size_t i = 0; commands[i]; i++)
+		bash_values(out, commands[i]);
 	for (size_t i = 0; commands[i]; i++) {
-		vc_output_printf(out, "\t%s) words='", commands[i]->name);
+		vc_output_printf(out, "\t%s:*) words='", commands[i]->name);
 		words_of(out, commands[i], " ");
 		vc_output_text(out, "' ;;\n");
 	}
 	vc_output_text(out, "\tesac; fi\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 		       "\t[ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"
-		       "complete -o filenames -F _vramcast vramcast\n");
+		       "complete -o filenames -F _vramcast_words vramcast\n");
 }
 
+/* Sourced it registers itself; from a folder of $fpath it is the function of the first call. */
 static void zsh_script(const struct vc_command *const *commands, struct vc_output *out)
 {
 	vc_output_text(out, "#compdef vramcast\nautoload -U +X bashcompinit && bashcompinit\n");
 	bash_script(commands, out);
+	vc_output_text(out, "[ \"${funcstack[1]}\" != _vramcast ] || "
+		       "_bash_complete -o filenames -F _vramcast_words\n");
+}
+
+static void fish_option(struct vc_output *out, const struct vc_command *c,
+			const struct vc_option *o)
+{
+	vc_output_printf(out, "complete -c vramcast -n '__fish_seen_subcommand_from %s' -l %s",
+			 c->name, o->name);
+	if (o->letter)
+		vc_output_printf(out, " -s %c", o->letter);
+	if (o->arg) {
+		vc_output_text(out, " -r -a '");
+		values_of(out, o, " ");
+		vc_output_text(out, "'");
+	}
+	vc_output_text(out, "\n");
 }
 
 static void fish_script(const struct vc_command *const *commands, struct vc_output *out)
@@ -193,9 +316,7 @@ static void fish_script(const struct vc_command *const *commands, struct vc_outp
 				 c->name, c->summary);
 		for (size_t t = 0; c->options && c->options[t]; t++)
 			for (const struct vc_option *o = c->options[t]; o->name; o++)
-				vc_output_printf(out, "complete -c vramcast -n "
-						 "'__fish_seen_subcommand_from %s' -l %s%s\n",
-						 c->name, o->name, o->arg ? " -r" : "");
+				fish_option(out, c, o);
 	}
 }
 

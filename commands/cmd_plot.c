@@ -4,19 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/vec.h"
-#include "simulator/session/session.h"
 #include "commands/cmd_plot_lines.h"
-#include "visualize/sink.h"
+#include "commands/run_and_write.h"
+#include "simulator/advise/advice_words.h"
 
 struct config {
 	struct vc_run_options run;
 	struct vc_list output;
 	const char *type, *theme, *width, *x, *title;
-	bool no_footer, no_background;
+	bool no_footer, no_background, no_advice;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -44,113 +43,40 @@ struct plot {
 	struct vc_session **session;
 	size_t sessions; /* one per trace and device that stand side by side */
 	struct vc_run_options run, opt[MAX_DEVICES]; size_t opts; /* run: of all, but see below */
-	struct vc_result *result; size_t n;
+	struct vc_results results;
 	const struct vc_sink_type *sink[16];
 };
 
-static const char no_picture[] = "-t %s: there is no such picture ('vramcast list sinks')";
-
-static const char *extension(const char *path)
+static int run_session(struct plot *p, struct vc_session *s, size_t traces, char **trace,
+		       struct vc_error *err)
 {
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-
-	return dot ? dot + 1 : "";
-}
-
-static bool is_converted(const char *path)
-{
-	return !strcmp(extension(path), "png") || !strcmp(extension(path), "pdf");
-}
-
-/* The sink for one output: its type decides, then the extension. */
-static const struct vc_sink_type *choose(const struct config *c, const char *path, size_t runs,
-					 struct vc_error *err)
-{
-	const struct vc_sink_type *t;
-	const char *ext = extension(path);
-
-	if (!strcmp(path, "-") && c->type && !strcmp(c->type, "html"))
-		ext = "html";
-	else if (is_converted(path) || !strcmp(path, "-"))
-		ext = "svg";
-	if (c->type) {
-		t = vc_sink_by_name(c->type);
-		for (size_t i = 0; t && strcmp(t->extension, ext) && vc_sinks[i]; i++) {
-			size_t n = strlen(c->type); /* the same picture in another format: owners,
-						       owners_dot */
-			if (!strncmp(vc_sinks[i]->name, c->type, n) &&
-			    vc_sinks[i]->name[n] == '_' && !strcmp(vc_sinks[i]->extension, ext))
-				t = vc_sinks[i];
-		}
-		if (!t)
-			vc_fail(err, VC_EUSAGE, no_picture, c->type);
-		else if (strcmp(t->extension, ext))
-			vc_fail(err, VC_EUSAGE, "-o %s: the picture %s is written as .%s", path,
-				t->name, t->extension);
-		return t && !strcmp(t->extension, ext) ? t : NULL;
-	}
-	if (!strcmp(ext, "svg") && runs == SIZE_MAX)
-		return vc_sink_by_name("sweep");
-	if (!strcmp(ext, "svg") && runs > 1)
-		return vc_sink_by_name("compare");
-	t = vc_sink_by_extension(path);
-	if (!t && (is_converted(path) || !strcmp(path, "-")))
-		t = vc_sink_by_name("timeline");
-	if (!t)
-		vc_fail(err, VC_EUSAGE,
-			"-o %s: the extension says nothing to me (.svg .png .pdf .html .txt)",
-			path);
-	return t;
-}
-
-static bool wants(const struct vc_sink_type *t, const char *name, uint64_t events)
-{
-	for (size_t i = 0; t->observers && t->observers[i]; i++)
-		if (!strcmp(t->observers[i], name))
-			return strcmp(name, "lives") || !t->lives_limit || events <= t->lives_limit;
-	return false;
-}
-
-static int run_session(struct plot *p, struct vc_session *s, struct vc_error *err)
-{
-	const struct vc_observer_type *watch[32] = { 0 };
+	const struct vc_asked asked = { &p->cfg->run, traces, trace };
+	const struct vc_observer_type *watch[VC_WATCH_MOST] = { 0 };
 	struct vc_plan *plan = NULL;
-	size_t n = 0, plans = 0;
+	struct vc_advice advice[VC_ADVICE_MOST];
+	struct vc_leak leak;
+	size_t plans = 0, first, n;
+	bool html = false; /* the report says what would help */
 	int r = vc_session_plans(s, &plan, &plans, err);
 
-	for (size_t i = 0; vc_observers[i] && n < 31; i++)
-		for (size_t k = 0; p->sink[k]; k++)
-			if (wants(p->sink[k], vc_observers[i]->name, s->rec->census.events)) {
-				watch[n++] = vc_observers[i];
-				break;
-			}
-	for (size_t i = 0; r == VC_OK && i < plans; i++) {
-		if (!vc_vec_one(p->result, p->n)) {
-			r = vc_nomem(err, "the results");
-			break;
-		}
-		p->result[p->n] = (struct vc_result){ 0 };
-		r = vc_session_run(s, &plan[i], watch, &p->result[p->n], err);
-		if (r == VC_OK) {
-			p->result[p->n].fidelity = s->rec->fidelity;
-			p->result[p->n++].fidelity.diverged_why = NULL;
-		}
+	for (size_t k = 0; p->sink[k]; k++) {
+		vc_watch_for(watch, p->sink[k], s->rec->census.events);
+		html |= !strcmp(p->sink[k]->name, "html");
+	}
+	first = p->results.n;
+	if (r == VC_OK)
+		r = vc_run_plans(s, plan, plans, watch, &p->results, err);
+	if (r == VC_OK && html)
+		leak = vc_leak_find(s);
+	for (size_t i = 0; r == VC_OK && html && i < plans; i++) {
+		n = p->cfg->no_advice ?
+			    0 : vc_advise(s, &plan[i], &p->results.at[first + i], advice);
+		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
+				    &p->results.at[first + i], err);
 	}
 	free(plan);
 	return r;
 }
-
-static int number_of_runs(const struct config *c, size_t traces)
-{
-	size_t n = 1;
-	const struct vc_list *l[] = { &c->run.model, &c->run.torch, &c->run.conf, &c->run.gpu };
-
-	for (size_t i = 0; i < 4; i++)
-		n *= l[i]->n ? l[i]->n : 1;
-	return (int)(n * traces);
-}
-
-/* ---- writing ---- */
 
 static int params_text(const struct plot *p, const struct vc_sink_type *t, char *buf, size_t cap)
 {
@@ -170,104 +96,14 @@ static int params_text(const struct plot *p, const struct vc_sink_type *t, char 
 	return used < cap ? VC_OK : VC_EUSAGE;
 }
 
-static int write_to(const struct plot *p, const struct vc_sink_type *t, const char *params,
-		    struct vc_output *out, struct vc_error *err)
-{
-	void *cfg = calloc(1, t->config_size ? t->config_size : 1);
-	int r = cfg ? vc_params_parse(t->params, cfg, params, err) : vc_nomem(err, "options");
-
-	if (r == VC_OK)
-		r = t->write(p->result, p->n, cfg, out, err);
-	free(cfg);
-	return r;
-}
-
-/* The picture goes to rsvg-convert through a pipe, and what it makes of it into `to`. */
-static int start_converter(const char *path, FILE *to, pid_t *pid)
-{
-	int fd[2];
-
-	if (!to || pipe(fd))
-		return -1;
-	*pid = fork();
-	if (*pid == 0) {
-		dup2(fd[0], 0);
-		dup2(fileno(to), 1);
-		close(fd[0]);
-		close(fd[1]);
-		execlp("rsvg-convert", "rsvg-convert", "-f", extension(path), "-z",
-		       strcmp(extension(path), "pdf") ? "2" : "0.75", (char *)NULL);
-		_exit(127);
-	}
-	close(fd[0]);
-	if (*pid < 0)
-		close(fd[1]);
-	return *pid < 0 ? -1 : fd[1];
-}
-
-static int convert(const char *path, const char *svg, size_t n, struct vc_output *out,
-		   struct vc_error *err)
-{
-	FILE *made = tmpfile(); /* of no name: gone whatever happens */
-	char part[4096];
-	int status = 0, in;
-	pid_t pid = 0;
-
-	in = start_converter(path, made, &pid);
-	for (ssize_t w; in >= 0 && n && (w = write(in, svg, n)) > 0; svg += w)
-		n -= (size_t)w;
-	if (in >= 0)
-		close(in);
-	if (in < 0 || waitpid(pid, &status, 0) < 0)
-		status = -1;
-	if (status == 0 && n == 0) {
-		rewind(made);
-		while ((n = fread(part, 1, sizeof(part), made)) > 0)
-			vc_output_write(out, part, n);
-	}
-	if (made)
-		fclose(made);
-	if (status == -1)
-		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian package "
-			       "librsvg2-bin); write .svg instead", path);
-	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
-}
-
-static int draw_converted(const struct plot *p, const struct vc_sink_type *t, const char *path,
-			  const char *params, struct vc_output *out, struct vc_error *err)
-{
-	struct vc_output *drawn = vc_output_memory(err);
-	size_t n = 0;
-	int r = drawn ? write_to(p, t, params, drawn, err) : (int)err->status;
-	char *svg = r == VC_OK ? vc_output_take(drawn, &n) : NULL;
-
-	if (r == VC_OK)
-		r = svg ? convert(path, svg, n, out, err) : vc_nomem(err, "the picture");
-	free(svg);
-	vc_output_close(drawn);
-	return r;
-}
-
 static int write_file(const struct plot *p, const struct vc_sink_type *t, const char *path,
 		      struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open(path, err);
 	char params[600];
-	int r;
 
-	if (!out)
-		return err->status;
 	if (params_text(p, t, params, sizeof(params)))
-		r = vc_fail(err, VC_EUSAGE, "--title is too long");
-	else
-		r = is_converted(path) ? draw_converted(p, t, path, params, out, err)
-				       : write_to(p, t, params, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+		return vc_fail(err, VC_EUSAGE, "--title is too long");
+	return vc_write_results(&p->results, t, params, path, err);
 }
 
 /* Without -o: the timeline as text, as wide as the window. */
@@ -285,32 +121,24 @@ static int show(const struct plot *p, const struct vc_console *con, struct vc_er
 	unsigned height = terminal && w.ws_row > 14 ? w.ws_row - 10u : 16;
 	snprintf(params, sizeof(params), "width=%u,height=%u,color=%s,ascii=%s", width,
 		 height > 30 ? 30 : height, con->color ? "true" : "false", utf8 ? "false" : "true");
-	struct vc_output *out = vc_output_open("-", err);
-	if (!out)
-		return err->status;
-	int r = write_to(p, vc_sink_by_name("braille"), params, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	return vc_write_results(&p->results, vc_sink_by_name("braille"), params, "-", err);
 }
 
-/* SIZE_MAX runs: results of a sweep, which have no curves. */
 static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error *err)
 {
 	const struct config *c = p->cfg;
-	size_t runs = lines ? SIZE_MAX : (size_t)number_of_runs(c, traces);
+	size_t runs = lines ? VC_TOTALS_ONLY : vc_runs_asked(&c->run) * traces;
 
 	if (c->output.n > 15)
 		return vc_fail(err, VC_EUSAGE, "at most 15 outputs at once");
 	for (size_t i = 0; i < c->output.n; i++)
-		if (!(p->sink[i] = choose(c, c->output.at[i], runs, err)))
+		if (!(p->sink[i] = vc_choose_sink(c->output.at[i], c->type, runs, err)))
 			return err->status;
 	if (!c->output.n && lines)
 		return vc_fail(err, VC_EUSAGE,
 			       "the results of a sweep are drawn with -o sweep.svg");
-	if (!c->output.n && c->type && !vc_sink_by_name(c->type))
-		return vc_fail(err, VC_EUSAGE, no_picture, c->type);
+	if (!c->output.n && c->type && !vc_name_sink("-t", c->type, err))
+		return err->status;
 	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
 		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be "
 			       "drawn as text", c->type);
@@ -339,7 +167,7 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 	}
 	p->session[p->sessions++] = s; /* also when opening fails: closed at the end */
 	VC_TRY(vc_session_open(s, opt, n, paths, VC_SESSION_NO_REQUESTS_OK, err));
-	return run_session(p, s, err);
+	return run_session(p, s, n, paths, err);
 }
 
 /* Every device of the trace that the session just opened left out. */
@@ -376,7 +204,7 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 	p->run.verify = p->run.verify && html;
 	if (argc && vc_lines_probe(argv[0])) {
 		for (size_t i = 0; i < argc && r == VC_OK; i++)
-			r = vc_lines_read(argv[i], &p->result, &p->n, err);
+			r = vc_lines_read(argv[i], &p->results.at, &p->results.n, err);
 		return r;
 	}
 	if (!apart)
@@ -395,15 +223,14 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 	int r = argc ? choose_all(&p, argc, vc_lines_probe(argv[0]), &con->err) :
 		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
 
+	vc_remark_cards(&p.run.gpu, con);
 	if (r == VC_OK)
 		r = run_all(&p, argc, argv, &con->err);
 	for (size_t i = 0; r == VC_OK && i < p.cfg->output.n; i++)
 		r = write_file(&p, p.sink[i], p.cfg->output.at[i], &con->err);
 	if (r == VC_OK && !p.cfg->output.n)
 		r = show(&p, con, &con->err);
-	for (size_t i = 0; i < p.n; i++)
-		vc_result_fini(&p.result[i]);
-	free(p.result);
+	vc_results_fini(&p.results);
 	for (size_t i = 0; i < p.sessions; i++) {
 		vc_session_close(p.session[i]);
 		free(p.session[i]);
@@ -431,6 +258,13 @@ const struct vc_command vc_command_plot = {
 
 /* ---- report: the same, as one HTML file ---- */
 
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
 static int report_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	struct config c = *(const struct config *)config;
@@ -439,7 +273,7 @@ static int report_run(const void *config, size_t argc, char **argv, struct vc_co
 		return vc_fail(&con->err, VC_EUSAGE,
 			       "where to? (vramcast report TRACE -o report.html)");
 	for (size_t i = 0; i < c.output.n; i++)
-		if (strcmp(extension(c.output.at[i]), "html") && strcmp(c.output.at[i], "-"))
+		if (!ends_in(c.output.at[i], ".html") && strcmp(c.output.at[i], "-"))
 			return vc_fail(&con->err, VC_EUSAGE,
 				       "-o %s: a report is written as .html", c.output.at[i]);
 	c.type = "html";
@@ -450,6 +284,8 @@ static const struct vc_option report_options[] = {
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE", "write FILE (.html)", NULL },
 	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "auto, light, dark or print", NULL },
 	{ 0, "title", VC_O_TEXT, AT(title), "TEXT", "title of the window", NULL },
+	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
+	  "do not look for changes that would help", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "simulator/advise/advice.h"
-#include "simulator/session/again.h"
+#include "commands/run_and_write.h"
+#include "simulator/advise/advice_words.h"
+#include "simulator/advise/changes.h"
 #include "simulator/session/host.h"
 #include "simulator/advise/report.h"
 #include "simulator/session/write_trace.h"
 #include "simulator/advise/summary.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
-#include "visualize/sink.h"
 #include "visualize/spark.h"
 
 struct config {
@@ -53,27 +53,19 @@ struct sim {
 	const struct config *cfg;
 	struct vc_session session;
 	struct vc_plan *plan;
-	struct vc_result *result; /* n of them */
-	size_t n, done;
+	size_t n;
+	struct vc_results results; /* of each plan, as far as they went */
 	struct vc_host host;
 	size_t traces;
 	char **trace; /* as they were given */
+	struct vc_advice (*advice)[VC_ADVICE_MOST]; /* of each run, advices[i] of them */
+	size_t *advices;
+	bool color;
+	double budget; /* --fail-above as a share of the capacity; INFINITY: not given */
+	struct vc_leak leak;
 };
 
 /* ---- running ---- */
-
-/* Chapters for the report, and those the output files ask for; each once. */
-static size_t add_observer(const struct vc_observer_type **list, size_t n, const char *name)
-{
-	const struct vc_observer_type *o = vc_observer_by_name(name);
-
-	for (size_t i = 0; o && i < n; i++)
-		if (list[i] == o)
-			return n;
-	if (o)
-		list[n++] = o;
-	return n;
-}
 
 /* People who look at a terminal get the shape of the run in one line. */
 static bool draws_spark(const struct sim *sim)
@@ -91,58 +83,47 @@ static bool is_trace(const char *path)
 
 static int run_all(struct sim *sim, struct vc_error *err)
 {
-	const struct vc_observer_type *watch[16] = { 0 };
-	size_t n = add_observer(watch, 0, "oom");
+	const struct vc_observer_type *watch[VC_WATCH_MOST] = { 0 };
+	const struct vc_list *files = &sim->cfg->output;
 
-	n = add_observer(watch, n, "peak");
-	n = add_observer(watch, n, "pace");
+	vc_watch(watch, "oom");
+	vc_watch(watch, "peak");
+	vc_watch(watch, "pace");
 	if (draws_spark(sim))
-		n = add_observer(watch, n, "timeline");
+		vc_watch(watch, "timeline");
 	if (sim->cfg->stats || sim->cfg->summary)
-		n = add_observer(watch, n, "counters");
-	for (size_t i = 0; i < sim->cfg->output.n; i++) {
-		const struct vc_sink_type *k = vc_sink_by_extension(sim->cfg->output.at[i]);
+		vc_watch(watch, "counters");
+	for (size_t i = 0; i < files->n; i++) {
+		const struct vc_sink_type *k;
 
-		if (!k && is_trace(sim->cfg->output.at[i]))
+		if (is_trace(files->at[i]))
 			continue;
+		k = vc_choose_sink(files->at[i], NULL, sim->n, err);
 		if (!k)
-			return vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me "
-				       "('vramcast list sinks')", sim->cfg->output.at[i]);
-		for (size_t c = 0; k->observers && k->observers[c] && n < 15; c++)
-			n = add_observer(watch, n, k->observers[c]);
+			return err->status;
+		vc_watch_for(watch, k, sim->session.rec->census.events);
 	}
-	for (; sim->done < sim->n; sim->done++) {
-		int r = vc_session_run(&sim->session, &sim->plan[sim->done], watch,
-				       &sim->result[sim->done], err);
-
-		if (r < 0)
-			return r;
-		sim->result[sim->done].fidelity = sim->session.rec->fidelity;
-		sim->result[sim->done].fidelity.diverged_why = NULL;
-		r = vc_time_answer(&sim->session, &sim->plan[sim->done], &sim->result[sim->done],
-				   err);
-		if (r < 0) {
-			sim->done++;
-			return r;
-		}
-	}
-	return VC_OK;
+	return vc_run_plans(&sim->session, sim->plan, sim->n, watch, &sim->results, err);
 }
 
-static int write_file(struct sim *sim, const char *path, struct vc_error *err)
+/* Before anything is written: a report shows it, too. */
+static int advise(struct sim *sim, struct vc_error *err)
 {
-	const struct vc_sink_type *k = vc_sink_by_extension(path);
-	void *cfg = calloc(1, k->config_size ? k->config_size : 1);
-	struct vc_output *out = vc_output_open(path, err);
-	int r = !cfg ? vc_nomem(err, "options") : out ? vc_params_parse(k->params, cfg, NULL, err)
-						    : (int)err->status;
+	const struct vc_asked asked = { &sim->cfg->run, sim->traces, sim->trace };
+	int r = VC_OK;
 
-	if (r == VC_OK)
-		r = k->write(sim->result, sim->n, cfg, out, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	free(cfg);
+	sim->leak = vc_leak_find(&sim->session);
+	sim->advice = calloc(sim->n, sizeof(*sim->advice));
+	sim->advices = calloc(sim->n, sizeof(*sim->advices));
+	if (!sim->advice || !sim->advices)
+		return vc_nomem(err, "the advice");
+	for (size_t i = 0; i < sim->n && r == VC_OK; i++) {
+		if (!sim->cfg->no_advice)
+			sim->advices[i] = vc_advise(&sim->session, &sim->plan[i],
+						    &sim->results.at[i], sim->advice[i]);
+		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
+				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);
+	}
 	return r;
 }
 
@@ -154,18 +135,60 @@ static int write_files(struct sim *sim, struct vc_error *err)
 	for (size_t i = 0; r == VC_OK && i < sim->cfg->output.n; i++) {
 		const char *path = sim->cfg->output.at[i];
 
-		r = is_trace(path) ? vc_trace_write(sim->session.rec, &sim->cfg->run.transform,
-						    path, &copy, err) :
-				     write_file(sim, path, err);
+		r = is_trace(path) ?
+			    vc_trace_write(sim->session.rec, &sim->cfg->run.transform, path,
+					   &copy, err) :
+			    vc_write_results(&sim->results,
+					     vc_choose_sink(path, NULL, sim->n, err), NULL, path,
+					     err);
 	}
 	return r;
+}
+
+/* ---- the budget of a CI job ---- */
+
+static int budget_of(const struct config *c, double *share, struct vc_error *err)
+{
+	char text[32];
+	size_t n;
+
+	*share = INFINITY;
+	if (!c->fail_above)
+		return VC_OK;
+	snprintf(text, sizeof(text), "%s", c->fail_above);
+	n = strlen(text);
+	if (n && text[n - 1] == '%')
+		text[n - 1] = '\0';
+	if (vc_parse_real(text, share, err) < 0 || *share < 0)
+		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
+			       c->fail_above);
+	*share /= 100;
+	return VC_OK;
+}
+
+/* Why the run is over the budget, "" when it is not. Returns buf. */
+static const char *say_budget(const struct sim *sim, size_t i, char *buf, size_t n)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->results.at[i];
+	double most = sim->budget * (double)p->capacity;
+	char a[32], b[32];
+
+	*buf = '\0';
+	if (vc_result_verdict(r) == VC_FLUSHES && sim->cfg->fail_on_flush)
+		snprintf(buf, n, "over the budget: --fail-on-flush, and the cache is emptied");
+	else if (p->capacity && (double)r->stats.peak_used > most)
+		snprintf(buf, n, "over the budget: %s used, --fail-above %s allows %s",
+			 vc_bytes_text(r->stats.peak_used, a), sim->cfg->fail_above,
+			 vc_bytes_text((uint64_t)most, b));
+	return buf;
 }
 
 /* ---- saying it ---- */
 
 static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 {
-	const struct vc_counters *c = &sim->result[i].counters;
+	const struct vc_counters *c = &sim->results.at[i].counters;
 
 	if (sim->cfg->stats) {
 		vc_emit_object(e, "memory_stats", NULL);
@@ -173,7 +196,7 @@ static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_emit_end(e);
 	}
 	if (sim->cfg->summary)
-		vc_summary_table(e, c, sim->result[i].info.device);
+		vc_summary_table(e, c, sim->results.at[i].info.device);
 }
 
 static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
@@ -194,46 +217,16 @@ static void emit_one_advice(struct vc_emit *e, const struct vc_advice *a)
 	vc_emit_end(e);
 }
 
-static void say_advice(struct vc_emit *e, const struct sim *sim, const struct vc_plan *plan,
-		       const struct vc_advice *a, size_t n)
-{
-	char peak[32], low[32], high[32], between[80], again[2048];
-
-	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
-		vc_emit_line(e, "\n%s", a->text);
-		return;
-	}
-	if (n)
-		vc_emit_line(
-			e, "\nWhat would have helped, cheapest first (each of them simulated):");
-	for (size_t i = 0; i < n; i++) {
-		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a[i].low, low),
-			 vc_bytes_text(a[i].high, high));
-		vc_emit_line(e, "  %zu. %s: %s, %s%s reserved%s", i + 1, a[i].text,
-			     a[i].verdict == VC_FITS ? "fits" : "still empties its cache",
-			     vc_bytes_text(a[i].peak_reserved, peak),
-			     a[i].has_interval ? between : "",
-			     a[i].estimate ? ", an estimate" : "");
-		if (a[i].paste[0])
-			vc_emit_line(e, "       %s", a[i].paste);
-		if (a[i].how[0])
-			vc_emit_line(e, "       %s",
-				     vc_again(&sim->cfg->run, sim->traces, sim->trace, plan,
-					      a[i].how, again, sizeof(again)));
-	}
-}
-
 static void emit_advice(struct vc_emit *e, const struct sim *sim, size_t i)
 {
-	struct vc_advice a[VC_ADVICE_MOST];
-	size_t n = sim->cfg->no_advice ?
-			   0 : vc_advise(&sim->session, &sim->plan[i], &sim->result[i], a);
+	const struct vc_words *w = &sim->results.at[i].words;
 
 	vc_emit_array(e, "advice", NULL);
-	for (size_t k = 0; k < n; k++)
-		emit_one_advice(e, &a[k]);
+	for (size_t k = 0; k < sim->advices[i]; k++)
+		emit_one_advice(e, &sim->advice[i][k]);
 	vc_emit_end(e);
-	say_advice(e, sim, &sim->plan[i], a, n);
+	for (size_t k = sim->leak.steps > 0; k < w->n; k++)
+		vc_emit_line(e, "%s%s", k == (sim->leak.steps > 0) ? "\n" : "", w->line[k]);
 }
 
 static bool host_fits(const struct sim *sim)
@@ -281,15 +274,22 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
+	char line[200];
+
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
 	vc_report_trace(e, &sim->session);
 	vc_report_fidelity(e, &sim->session);
 	emit_host(e, sim);
+	vc_leak_report(e, &sim->session, &sim->leak);
 	vc_emit_array(e, "runs", NULL);
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
+		vc_report_holders(e, &sim->results.at[i], 0);
+		vc_changes_report(e, &sim->session, &sim->plan[i], false);
+		say_budget(sim, i, line, sizeof(line));
+		vc_emit_text(e, "over", NULL, *line ? line : NULL);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);
@@ -332,6 +332,25 @@ static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 	vc_source_free(src);
 }
 
+/* The last recorded out-of-memory, by the number it has in a run: what was inferred and the marks
+ * count, which the census does not know. */
+static uint64_t oom_number(const struct vc_recording *rec)
+{
+	uint64_t index = 0, found = rec->device->oom_event;
+
+	for (size_t i = 0; i < rec->trace.n; i++) {
+		const struct vc_event *e = &rec->trace.ev[i];
+
+		if (e->kind >= VC_EV_HEAP_SEGMENT ||
+		    (e->device != rec->device->device && e->kind != VC_EV_MARK))
+			continue;
+		if (e->kind == VC_EV_OOM)
+			found = index;
+		index++;
+	}
+	return found;
+}
+
 /* What the recording says of its own end: the person who ran it wants to meet it again. */
 static void say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, bool predicted)
 {
@@ -343,8 +362,9 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, 
 	if (!d->ooms)
 		return;
 	n = snprintf(line, sizeof(line),
-		     "the recorded run itself ran out of memory%s: event %" PRIu64 " asked for %s "
-		     "with %s free", d->ooms > 1 ? " (several times; the last)" : "", d->oom_event,
+		     "the recorded run itself ran out of memory%s: event %" PRIu64
+		     " asked for %s with %s free",
+		     d->ooms > 1 ? " (several times; the last)" : "", oom_number(rec),
 		     vc_bytes_text(d->oom_request, asked), vc_bytes_text(d->oom_free, left));
 	if (on && on->total)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " of %s",
@@ -358,20 +378,42 @@ static void say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, 
 	vc_emit_text(e, NULL, "note", line);
 }
 
-static void say_context(struct vc_emit *e, const struct vc_session *s)
+static const char *why_device(const struct vc_session *s)
 {
-	char line[640];
+	if (s->rec->census.devices < 2)
+		return "";
+	if (s->opt->device != VC_NOT_GIVEN || s->opt->rank != VC_NOT_GIVEN)
+		return ", as asked for";
+	return s->rec->device->ooms ? ", which ran out of memory" : ", the fullest of several";
+}
 
-	vc_emit_object(e, NULL, "");
+static void say_context(struct vc_emit *e, const struct sim *sim)
+{
+	const struct vc_session *s = &sim->session;
+	const struct vc_device_info *on =
+		vc_meta_device_known(s->rec->meta, s->rec->device->device);
+	char line[640], a[32], b[32];
+
+	vc_emit_line(e, "%s", "");
+	vc_emit_object(e, NULL, "What this rests on");
 	vc_emit_text(e, NULL, "trace", s->rec->path);
-	snprintf(line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
-		 s->rec->device->allocs, s->rec->device->frees, s->rec->device->device,
-		 s->rec->census.devices > 1 ? " (the busiest of several)" : "",
-		 s->rec->device->preexisting ? "; recording began with blocks already there" : "");
+	snprintf(
+		line, sizeof(line), "%" PRIu64 " allocations, %" PRIu64 " frees on device %u%s%s",
+		s->rec->device->allocs, s->rec->device->frees, s->rec->device->device,
+		why_device(s),
+		s->rec->device->preexisting ? "; recording began with blocks already there" : "");
 	vc_emit_text(e, NULL, "requests", line);
 	snprintf(line, sizeof(line), "%s (%s)", s->rec->torch[0] ? s->rec->torch : "unknown",
 		 s->rec->torch_from);
 	vc_emit_text(e, NULL, "torch", line);
+	if (sim->n && !sim->plan[0].card && sim->plan[0].device && s->rec->device->oom_reserved &&
+	    !(on && on->total)) {
+		snprintf(line, sizeof(line), "%s, by what was reserved (%s) and free (%s) when it "
+			 "ran out: the recording does not name its card",
+			 sim->plan[0].device, vc_bytes_text(s->rec->device->oom_reserved, a),
+			 vc_bytes_text(s->rec->device->oom_free, b));
+		vc_emit_text(e, NULL, "card", line);
+	}
 	if (*vc_job_change(s->change, &s->opt->transform, line, sizeof(line)))
 		vc_emit_text(e, NULL, "changed", line);
 	if (vc_report_words(s))
@@ -394,7 +436,6 @@ static void say_context(struct vc_emit *e, const struct vc_session *s)
 static void say_oom(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_oom_report *o = &r->oom;
-	char place[512];
 
 	vc_emit_object(e, NULL, "  when it ran out");
 	vc_emit_bytes(e, NULL, "    asked for", o->request);
@@ -403,20 +444,7 @@ static void say_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_bytes(e, NULL, "    free on the device", o->device_free);
 	vc_emit_end(e);
 	if (o->message && *o->message)
-		vc_emit_line(e, "\n%s would say:\n  %s", r->info.owner, o->message);
-	vc_emit_array(e, NULL, "Who holds the memory:");
-	for (size_t i = 0; i < o->holders && i < 8; i++) {
-		vc_emit_object(e, NULL, NULL);
-		vc_emit_bytes(e, NULL, "bytes", o->holder[i].bytes);
-		vc_emit_uint(e, NULL, "blocks", o->holder[i].blocks);
-		vc_emit_text(e, NULL, "where",
-			     vc_holder_text(r->meta, &o->holder[i], place, sizeof(place)));
-		vc_emit_end(e);
-	}
-	vc_emit_end(e);
-	if (o->holders && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
-		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
-			     "dryrun has them)");
+		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);
 }
 
 static void say_spark(struct vc_emit *e, const struct vc_result *r)
@@ -431,29 +459,56 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_line(e, "  reserved over the run  %s", line);
 }
 
+static const char *color_of(const struct sim *sim, const struct vc_result *r)
+{
+	static const char *const code[] = { [VC_FITS] = "\033[32m", [VC_FLUSHES] = "\033[33m",
+					   [VC_OOM] = "\033[31m" };
+
+	return sim->color ? code[vc_result_verdict(r)] : "";
+}
+
+/* The answer in one line; what CI makes of it in another. */
+static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->results.at[i];
+	char line[512];
+
+	vc_emit_line(e, "%s%s%s%s%s%s%s: %s%s", i ? "\n" : "", color_of(sim, r), p->model->name,
+		     p->torch[0] ? " " : "", p->torch, p->device ? " on " : "",
+		     p->device ? p->device : "", vc_report_verdict(p, r, line, sizeof(line)),
+		     sim->color ? "\033[0m" : "");
+	if (*say_budget(sim, i, line, sizeof(line)))
+		vc_emit_line(e, "  %s", line);
+	if (sim->session.rec->fidelity.checked && !sim->session.rec->fidelity.exact)
+		vc_emit_line(e, "  careful: the model does not reproduce this recording");
+	if (p->conf[0])
+		vc_emit_line(e, "  settings %s", p->conf);
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
-	const struct vc_result *r = &sim->result[i];
+	const struct vc_result *r = &sim->results.at[i];
 	char line[512], low[32], high[32];
 
-	vc_emit_line(e, "\n%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
-		     p->device ? " on " : "", p->device ? p->device : "",
-		     vc_report_verdict(p, r, line, sizeof(line)));
-	if (p->conf[0])
-		vc_emit_line(e, "  settings %s", p->conf);
-	if (draws_spark(sim))
-		say_spark(e, r);
-	vc_report_ledger(e, p, r, true);
+	say_verdict(e, sim, i);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
+	vc_changes_report(e, &sim->session, p, true);
+	if (sim->leak.steps && r->words.n)
+		vc_emit_line(e, "  %s", r->words.line[0]);
+	if (draws_spark(sim))
+		say_spark(e, r);
+	vc_report_ledger(e, p, r, true);
 	if (*vc_time_words(r, line, sizeof(line)))
 		vc_emit_line(e, "  time  %s", line);
 	else if (sim->session.time && r->timing.why[0])
 		vc_emit_line(e, "  time  unknown: %s", r->timing.why);
 	if (r->oom.happened)
 		say_oom(e, r);
+	vc_report_holders(e, r, 8);
 	if (r->stats.ooms_averted)
 		vc_emit_line(e, "  note: %s that failed in the recording succeed%s here and "
 			     "count%s for the peak, given back at once: what the program would "
@@ -492,31 +547,49 @@ static void say_whole(struct vc_emit *e, const struct sim *sim)
 
 static void emit_text(struct vc_emit *e, struct sim *sim)
 {
-	say_context(e, &sim->session);
+	char line[200];
+
 	if (sim->n <= 3) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
 		say_whole(e, sim);
 		emit_host(e, sim);
+		say_context(e, sim);
 		return;
 	}
 	vc_emit_object(e, NULL, "");
 	vc_emit_array(e, "runs", "Runs");
 	for (size_t i = 0; i < sim->n; i++) {
 		vc_emit_object(e, NULL, NULL);
-		vc_report_run(e, &sim->session, &sim->plan[i], &sim->result[i]);
+		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
 	emit_host(e, sim);
 	vc_emit_end(e);
+	for (size_t i = 0; i < sim->n; i++)
+		if (*say_budget(sim, i, line, sizeof(line)))
+			vc_emit_line(e, "run %zu %s", i + 1, line);
+	say_context(e, sim);
 }
 
-static int say(struct sim *sim, struct vc_error *err)
+/* -o - takes standard output: the words then go where narration goes. */
+static bool draws_on_stdout(const struct config *c)
 {
-	struct vc_output *out = vc_output_open("-", err);
+	for (size_t i = 0; i < c->output.n; i++)
+		if (!strcmp(c->output.at[i], "-"))
+			return true;
+	return false;
+}
+
+static int say(struct sim *sim, const struct vc_console *con, struct vc_error *err)
+{
+	bool aside = draws_on_stdout(sim->cfg);
+	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
 	struct vc_emit *e =
 		out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	char *text;
+	size_t n;
 	int r;
 
 	if (!e) {
@@ -528,32 +601,17 @@ static int say(struct sim *sim, struct vc_error *err)
 	else
 		emit_text(e, sim);
 	r = vc_emit_finish(e, err);
-	if (r == VC_OK)
+	if (r == VC_OK && !aside)
 		r = vc_output_commit(out, err);
+	text = r == VC_OK && aside ? vc_output_take(out, &n) : NULL;
+	if (text && !con->quiet)
+		fwrite(text, 1, n, stderr);
+	free(text);
 	vc_output_close(out);
 	return r;
 }
 
 /* ---- the verdict as an exit code ---- */
-
-static int budget_of(const struct config *c, double *share, struct vc_error *err)
-{
-	char text[32];
-	size_t n;
-
-	*share = INFINITY;
-	if (!c->fail_above)
-		return VC_OK;
-	snprintf(text, sizeof(text), "%s", c->fail_above);
-	n = strlen(text);
-	if (n && text[n - 1] == '%')
-		text[n - 1] = '\0';
-	if (vc_parse_real(text, share, err) < 0 || *share < 0)
-		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
-			       c->fail_above);
-	*share /= 100;
-	return VC_OK;
-}
 
 /* A budget that nothing is measured against would pass every CI job. */
 static int need_capacity(const struct sim *sim, struct vc_error *err)
@@ -567,25 +625,19 @@ static int need_capacity(const struct sim *sim, struct vc_error *err)
 }
 
 /* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 0 fits. */
-static int exit_code(const struct sim *sim, double budget)
+static int exit_code(const struct sim *sim)
 {
-	const struct vc_session *s = &sim->session;
+	char why[200];
 	int code = 0;
 
-	if (sim->cfg->strict && !s->rec->fidelity.exact)
+	if (sim->cfg->strict && !sim->session.rec->fidelity.exact)
 		return 5;
 	if (!host_fits(sim))
 		return 3;
 	for (size_t i = 0; i < sim->n; i++) {
-		const struct vc_plan *p = &sim->plan[i];
-		const struct vc_result *r = &sim->result[i];
-		enum vc_verdict v = vc_result_verdict(r);
-		double used = (double)r->stats.peak_used;
-
-		if (v == VC_OOM)
+		if (vc_result_verdict(&sim->results.at[i]) == VC_OOM)
 			return 3;
-		if ((v == VC_FLUSHES && sim->cfg->fail_on_flush) ||
-		    (p->capacity && used > budget * (double)p->capacity))
+		if (*say_budget(sim, i, why, sizeof(why)))
 			code = 4;
 	}
 	return code;
@@ -593,10 +645,13 @@ static int exit_code(const struct sim *sim, double budget)
 
 static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct sim sim = { .cfg = config, .traces = argc, .trace = argv };
-	double budget;
-	int r = budget_of(sim.cfg, &budget, &con->err);
+	struct sim sim = { .cfg = config, .traces = argc, .trace = argv,
+			  .color = con->color };
+	int r = budget_of(sim.cfg, &sim.budget, &con->err);
 
+	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))
+		r = vc_fail(&con->err, VC_EUSAGE, "--json and -o - both want standard output");
+	vc_remark_cards(&sim.cfg->run.gpu, con);
 	if (r == VC_OK)
 		r = vc_session_open(&sim.session, &sim.cfg->run, argc, argv, 0, &con->err);
 	if (r == VC_OK)
@@ -605,21 +660,21 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = vc_session_plans(&sim.session, &sim.plan, &sim.n, &con->err);
 	if (r == VC_OK)
 		r = need_capacity(&sim, &con->err);
-	if (r == VC_OK && !(sim.result = calloc(sim.n, sizeof(*sim.result))))
-		r = vc_nomem(&con->err, "the results");
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
 	if (r == VC_OK)
 		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform, &sim.host, &con->err);
 	if (r == VC_OK)
+		r = advise(&sim, &con->err);
+	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)
-		r = say(&sim, &con->err);
+		r = say(&sim, con, &con->err);
 	if (r == VC_OK)
-		r = exit_code(&sim, budget);
-	for (size_t i = 0; i < sim.done; i++)
-		vc_result_fini(&sim.result[i]);
-	free(sim.result);
+		r = exit_code(&sim);
+	vc_results_fini(&sim.results);
+	free(sim.advice);
+	free(sim.advices);
 	free(sim.plan);
 	vc_session_close(&sim.session);
 	return r;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/run_and_write.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
 #include "simulator/search/vary.h"
@@ -384,21 +385,25 @@ static void pace(const struct vc_result *r, char *to, size_t n)
 		snprintf(to, n, "%s", flushes + 2);
 }
 
+#define ROW "%-40s %-8s %14s %-18s"
+
 static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *p,
 		       const struct vc_result *r)
 {
 	uint64_t used = r->stats.peak_used;
 	enum vc_verdict v = vc_result_verdict(r);
 	double share = p->capacity ? (double)used / (double)p->capacity : 0;
-	char text[256], peak[32], room[32] = "", *row = malloc(512);
+	char text[256], peak[32], need[40], room[32] = "", *row = malloc(512);
 	int n;
 
 	if (!row)
 		return NULL;
 	if (p->capacity && v != VC_OOM)
 		snprintf(room, sizeof(room), "%6.1f %%  %-8s", 100 * share, band(share));
-	n = snprintf(row, 512, "%-40s %-8s %12s %-18s", vc_vary_text(&w->vary, run, text, 256),
-		     vc_verdict_name(v), vc_bytes_text(used, peak), room);
+	/* a run that died did not reach its peak: what it had, and that it wanted more */
+	snprintf(need, sizeof(need), "%s%s", v == VC_OOM ? "> " : "", vc_bytes_text(used, peak));
+	n = snprintf(row, 512, ROW, vc_vary_text(&w->vary, run, text, 256), vc_verdict_name(v),
+		     need, room);
 	pace(r, row + n, 512 - (size_t)n);
 	for (n = (int)strlen(row); n && row[n - 1] == ' ';)
 		row[--n] = '\0';
@@ -498,6 +503,7 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 			    "conf=..., --vary gpu=...");
 	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
 		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
+	vc_remark_cards(&w.cfg->run.gpu, con);
 	w.table = w.cfg->table || (!w.cfg->json && !w.cfg->output && isatty(STDOUT_FILENO));
 	if (r == VC_OK)
 		r = choose_part(&w, err);
@@ -513,6 +519,9 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 		r = check_values(&w, err);
 	if (r == VC_OK)
 		r = open_file(&w, err);
+	if (r == VC_OK && w.table && printf(ROW "\n", "run", "verdict", "used at peak",
+					    "of the card") < 0)
+		r = vc_fail(err, VC_EIO, "cannot write standard output: %s", strerror(errno));
 	if (r == VC_OK) {
 		struct vc_work work = { .n = w.n, .arg = &w, .job = job, .done = done,
 					.threads = w.cfg->threads == VC_NOT_GIVEN ? 0 :

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/run_and_write.h"
 #include "simulator/advise/report.h"
 #include "simulator/search/workers.h"
 
@@ -308,6 +309,7 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 	int r = vc_session_open(&t.session, &t.cfg->run, argc, argv, VC_SESSION_IN_MEMORY,
 				&con->err);
 
+	vc_remark_cards(&t.cfg->run.gpu, con);
 	if (r == VC_OK)
 		r = search(&t, &con->err);
 	if (r == VC_OK) {

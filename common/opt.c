@@ -28,7 +28,7 @@ static const struct vc_option console_options[] = {
 	  "no narration on standard error", NULL },
 	{ 'v', "verbose", VC_O_FLAG, offsetof(struct vc_console, verbose), NULL, "say more", NULL },
 	{ 0, "color", VC_O_FLAG, offsetof(struct vc_console, color), NULL,
-	  "colours even when not on a terminal", NULL },
+	  "colours of sim and plot even when not on a terminal", NULL },
 	VC_OPTION_END
 };
 

@@ -177,6 +177,8 @@ static enum vc_cause cause_of(const struct vc_oom_text *m, const struct vc_diagn
 
 	if (!strcmp(m->format->tag, "F12-rejected"))
 		return VC_CAUSE_LIMIT;
+	if (!strcmp(m->format->tag, "M-mps"))
+		return limit.known && f[VC_FIG_ALLOCATED].known ? VC_CAUSE_LIMIT : VC_CAUSE_UNKNOWN;
 	if (!f[VC_FIG_REQUEST].known)
 		return strcmp(m->format->tag, "E-1EB") ? VC_CAUSE_UNKNOWN : VC_CAUSE_IMPOSSIBLE;
 	if (surely_above(&f[VC_FIG_REQUEST], &f[VC_FIG_CAPACITY]))
@@ -203,6 +205,12 @@ static bool is_scarce(const struct vc_oom_text *m)
 	return high(&m->figure[VC_FIG_FREE]) < low(&m->figure[VC_FIG_CAPACITY]) / 50;
 }
 
+/* Windows does not tell a process what others hold; a path may tell, too. */
+static bool is_linux(const struct vc_oom_text *m)
+{
+	return m->on_linux || m->processes || m->figure[VC_FIG_PROCESS].known;
+}
+
 /* ---- in words ---- */
 
 static void explain_request(const struct vc_oom_text *m, struct vc_diagnosis *d)
@@ -221,79 +229,153 @@ static void explain_request(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		say(d, "One request of %s failed.", q->text);
 }
 
-static void explain_refusal(const struct vc_oom_text *m, struct vc_diagnosis *d)
+/* The figures a text may name. */
+static const char *figure_of(const struct vc_oom_text *m, const struct vc_diagnosis *d,
+			     const char *name, size_t n)
 {
-	const struct vc_figure *f = m->figure;
+	static const struct { const char *name; enum vc_figure_name is; } names[] = {
+		{ "request", VC_FIG_REQUEST },     { "capacity", VC_FIG_CAPACITY },
+		{ "free", VC_FIG_FREE },           { "allocated", VC_FIG_ALLOCATED },
+		{ "allowed", VC_FIG_ALLOWED } };
 
-	if (!is_scarce(m)) {
-		say(d, "The device reports %s free, enough for the request, and refused it all "
-		    "the same: the allocator's cache is not the reason.", f[VC_FIG_FREE].text);
-		return;
-	}
-	say(d, "The device is as good as full: of the %s that it reports free the driver could "
-	    "not make up the request (it works in pages and needs some itself).",
-	    f[VC_FIG_FREE].text);
-	say(d, "Live tensors hold %s; %s are held and not in use, in pieces that did not fit.",
-	    f[VC_FIG_ALLOCATED].text, d->stranded.text);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strlen(names[i].name) == n && !strncmp(names[i].name, name, n))
+			return m->figure[names[i].is].known ? m->figure[names[i].is].text :
+							      "not told";
+	return d->stranded.text;
 }
+
+/* Says a text, its {names} replaced by figures; {missing} is at least, {most} at most. */
+static void say_text(const struct vc_oom_text *m, struct vc_diagnosis *d, const char *text)
+{
+	char line[sizeof(d->meaning[0])], bytes[32];
+	size_t n = 0;
+
+	while (*text && n + 1 < sizeof(line)) {
+		size_t k = strcspn(text, "{");
+		const char *value = NULL;
+
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%.*s", (int)k, text);
+		text += k;
+		if (!*text)
+			break;
+		k = strcspn(++text, "}");
+		if (!strncmp(text, "missing", k) || !strncmp(text, "most", k))
+			value = vc_bytes_text(text[1] == 'i' ? d->missing_low : d->missing_high,
+					      bytes);
+		if (n < sizeof(line))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",
+					      value ? value : figure_of(m, d, text, k));
+		text += k + 1;
+	}
+	say(d, "%s", line);
+}
+
+static bool has_request(const struct vc_oom_text *m)
+{
+	return m->figure[VC_FIG_REQUEST].known;
+}
+
+static bool has_allowed(const struct vc_oom_text *m)
+{
+	return m->figure[VC_FIG_ALLOWED].known;
+}
+
+static bool has_no_figures(const struct vc_oom_text *m)
+{
+	return m->format->style == VC_STYLE_NONE;
+}
+
+static bool is_whole(const struct vc_oom_text *m)
+{
+	return m->complete;
+}
+
+static bool is_xla(const struct vc_oom_text *m)
+{
+	return !strcmp(m->format->framework, "xla");
+}
+
+static bool is_mps(const struct vc_oom_text *m)
+{
+	return !strcmp(m->format->tag, "M-mps");
+}
+
+/* The first row of the cause whose condition holds. */
+static const struct {
+	enum vc_cause cause;
+	bool (*when)(const struct vc_oom_text *m);
+	const char *text[2];
+} meanings[] = {
+	{ VC_CAUSE_IMPOSSIBLE, has_request,
+	  { "That is more than the whole device has ({capacity}): no setting can make it fit.",
+	    "Look for a shape that multiplies up: a full attention matrix, a one-hot tensor, a "
+	    "cross join, image sizes or sequence lengths that were not cut." } },
+	{ VC_CAUSE_IMPOSSIBLE, NULL,
+	  { "No device has that much: the size itself must be wrong.",
+	    "Look for a shape that multiplies up: a full attention matrix, a one-hot tensor, a "
+	    "cross join, image sizes or sequence lengths that were not cut." } },
+	{ VC_CAUSE_LIMIT, is_mps,
+	  { "The graphics of an Apple computer share its memory; PyTorch holds {allocated} and "
+	    "allows itself {allowed}, its high watermark: the request would have gone beyond." } },
+	{ VC_CAUSE_LIMIT, has_allowed,
+	  { "The device had room; the program's own limit ({allowed}) stopped the request: "
+	    "torch.cuda.set_per_process_memory_fraction or its setting." } },
+	{ VC_CAUSE_LIMIT, NULL,
+	  { "The device had room; the program's own limit (a share of the device) stopped the "
+	    "request: torch.cuda.set_per_process_memory_fraction or its setting." } },
+	{ VC_CAUSE_OVERSUBSCRIBED, is_linux,
+	  { "PyTorch counts more as in use ({allocated}) than the device has ({capacity}): under "
+	    "Linux that is memory counted, not held, such as a pool of an inference engine whose "
+	    "pages were given back (sleep mode) or managed memory.",
+	    "So the figures of PyTorch do not tell what fills the device." } },
+	{ VC_CAUSE_OVERSUBSCRIBED, NULL,
+	  { "More is in use ({allocated}) than the device has ({capacity}): the driver has moved "
+	    "memory to the computer's own (Windows does that), slowly, and that is full too." } },
+	{ VC_CAUSE_DEVICE, is_scarce,
+	  { "The device is as good as full: of the {free} that it reports free the driver could "
+	    "not make up the request (it works in pages and needs some itself).",
+	    "Live tensors hold {allocated}; {stranded} are held and not in use, in pieces that "
+	    "did not fit." } },
+	{ VC_CAUSE_DEVICE, NULL,
+	  { "The device reports {free} free, enough for the request, and refused it all the same: "
+	    "the allocator's cache is not the reason." } },
+	{ VC_CAUSE_FRAGMENTATION, NULL,
+	  { "There is enough memory, but in pieces: {free} free on the device and {stranded} held "
+	    "by the allocator and not in use, in holes between live tensors." } },
+	{ VC_CAUSE_OUTSIDE, NULL,
+	  { "Even with every hole used at least {missing} would be missing ({free} free, "
+	    "{stranded} held and not in use).",
+	    "Live tensors hold {allocated}; other processes on the device hold more than what is "
+	    "missing." } },
+	{ VC_CAUSE_DEMAND, NULL,
+	  { "Even with every hole used at least {missing} would be missing ({free} free, "
+	    "{stranded} held and not in use).",
+	    "Live tensors ({allocated}) leave too little: this is demand, not fragmentation; "
+	    "allocator settings cannot help." } },
+	{ VC_CAUSE_UNDECIDED, NULL,
+	  { "Free and stranded memory together are about what was asked for; the message's "
+	    "rounding does not tell whether they would have been enough (missing: 0 to "
+	    "{most})." } },
+	{ VC_CAUSE_UNKNOWN, is_xla,
+	  { "XLA (JAX, TensorFlow) takes three quarters of the card at the start and serves its "
+	    "requests from there: what was free in that pool is not in this message." } },
+	{ VC_CAUSE_UNKNOWN, has_no_figures,
+	  { "This message carries no figures, so it does not tell why." } },
+	{ VC_CAUSE_UNKNOWN, is_whole,
+	  { "The figures that would tell why are not in this message." } },
+	{ VC_CAUSE_UNKNOWN, NULL,
+	  { "The message is cut off or damaged: only the figures that are whole were read." } },
+};
 
 static void explain_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
-	const struct vc_figure *f = m->figure;
-	char a[32], b[32];
-
-	switch (d->cause) {
-	case VC_CAUSE_IMPOSSIBLE:
-		if (f[VC_FIG_REQUEST].known)
-			say(d, "That is more than the whole device has (%s): no setting can make "
-			    "it fit.", f[VC_FIG_CAPACITY].text);
-		else
-			say(d, "No device has that much: the size itself must be wrong.");
-		say(d, "Look for a shape that multiplies up: a full attention matrix, a one-hot "
-		    "tensor, a cross join, image sizes or sequence lengths that were not cut.");
-		break;
-	case VC_CAUSE_LIMIT:
-		say(d, "The device had room; the program's own limit (%s) stopped the request: "
-		    "torch.cuda.set_per_process_memory_fraction or its setting.",
-		    f[VC_FIG_ALLOWED].known ? f[VC_FIG_ALLOWED].text : "a share of the device");
-		break;
-	case VC_CAUSE_OVERSUBSCRIBED:
-		say(d, "More is in use (%s) than the device has (%s): the driver has moved memory "
-		    "to the computer's own (Windows does that), slowly, and that is full too.",
-		    f[VC_FIG_ALLOCATED].text, f[VC_FIG_CAPACITY].text);
-		break;
-	case VC_CAUSE_DEVICE:
-		explain_refusal(m, d);
-		break;
-	case VC_CAUSE_FRAGMENTATION:
-		say(d, "There is enough memory, but in pieces: %s free on the device and %s held "
-		    "by the allocator and not in use, in holes between live tensors.",
-		    f[VC_FIG_FREE].text, d->stranded.text);
-		break;
-	case VC_CAUSE_OUTSIDE: case VC_CAUSE_DEMAND:
-		say(d, "Even with every hole used at least %s would be missing (%s free, %s held "
-		    "and not in use).",
-		    vc_bytes_text(d->missing_low, a), f[VC_FIG_FREE].text, d->stranded.text);
-		say(d, d->cause == VC_CAUSE_DEMAND ? "Live tensors (%s) leave too little: this is "
-		    "demand, not fragmentation; allocator settings cannot help." :
-		    "Live tensors hold %s; other processes on the device hold more than what is "
-		    "missing.", f[VC_FIG_ALLOCATED].text);
-		break;
-	case VC_CAUSE_UNDECIDED:
-		say(d, "Free and stranded memory together are about what was asked for; the "
-		    "message's rounding does not tell whether they would have been enough "
-		    "(missing: 0 to %s).",
-		    vc_bytes_text(d->missing_high, b));
-		break;
-	case VC_CAUSE_UNKNOWN:
-		say(d,
-		    m->format->style == VC_STYLE_NONE ?
-			    "This message carries no figures, so it does not tell why.%s" :
-		    m->complete ? "The figures that would tell why are not in this message.%s" :
-				  "The message is cut off or damaged: only the figures that are "
-				  "whole were read.%s",
-		    "");
-		break;
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
+		if (meanings[i].cause != d->cause || (meanings[i].when && !meanings[i].when(m)))
+			continue;
+		for (size_t k = 0; k < 2 && meanings[i].text[k]; k++)
+			say_text(m, d, meanings[i].text[k]);
+		return;
 	}
 }
 
@@ -318,7 +400,8 @@ static void explain_rest(const struct vc_oom_text *m, struct vc_diagnosis *d)
 			say(d, "Process %" PRIu64 " on the same device holds %s.",
 			    m->process[i].pid, m->process[i].bytes.text);
 	if (m->messages > 1)
-		say(d, "The text holds %zu such messages; this is about the first.", m->messages);
+		say(d, "The text holds %zu such messages; this is about the last%s.", m->messages,
+		    m->complete ? " whole one" : "");
 }
 
 /* ---- what to try ---- */
@@ -333,13 +416,33 @@ static void advise_less(struct vc_diagnosis *d)
 	       "card");
 }
 
+static void advise_xla(struct vc_diagnosis *d)
+{
+	set(d, "XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95",
+	    "a larger part of the card for the pool; 0.75 is the default of JAX");
+	set(d, "TF_GPU_ALLOCATOR", "cuda_malloc_async",
+	    "when the pool has room but in pieces: the driver's own allocator");
+	advise(d, "a smaller batch; jax.checkpoint around layers; donate_argnums for buffers that "
+	       "a jitted function replaces");
+}
+
 static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
 
-	if (!strcmp(m->format->tag, "F14-no-hint") || !strcmp(m->format->tag, "F15-reserve"))
-		advise(d, "expandable segments seem to be on already: look for tensors that live "
+	if (!strcmp(m->format->tag, "I-xpu")) {
+		advise(d, "torch.xpu.empty_cache() between phases of different shape; largest "
+		       "batch first; a newer PyTorch (from 2.10 on XPU has expandable segments)");
+		return;
+	}
+	if (!strcmp(m->format->tag, "F15-reserve"))
+		advise(d, "expandable segments are on already: look for tensors that live "
 		       "long and are allocated between short ones");
+	else if (!strcmp(m->format->tag, "F14-no-hint"))
+		set(d, m->variable, "expandable_segments:True",
+		    "joins the pieces, where the message was merely cut; from 2.14 on it ends like "
+		    "this when they are on already: then look for tensors that live long and are "
+		    "allocated between short ones");
 	else if (newest >= order("2.1"))
 		set(d, m->variable, "expandable_segments:True",
 		    "joins the pieces; from PyTorch 2.1, not on Windows. Up to 2.13 the message "
@@ -359,10 +462,51 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 	       "shows who pins the holes");
 }
 
+static void advise_limit(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (!is_mps(m)) {
+		advise(d, "raise torch.cuda.set_per_process_memory_fraction, or remove the limit");
+		return;
+	}
+	advise_less(d);
+	set(d, "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.0",
+	    "lifts the limit; the computer may begin to swap, or worse");
+}
+
+static void advise_device(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (is_scarce(m)) {
+		if (surely_above(&d->stranded, &m->figure[VC_FIG_REQUEST]))
+			advise_fragmentation(m, d);
+		advise_less(d);
+		return;
+	}
+	advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a moment; "
+	       "MIG, MPS and virtual machines set limits of their own");
+	if (order(m->first) <= order("2.4") && order(m->first) >= order("2.1"))
+		advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 do not "
+		       "mention it in the message");
+	if (!is_linux(m))
+		advise(d, "on Windows: other programs on the card and the size of the page file; "
+		       "with integrated graphics the memory is shared");
+}
+
+static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
+{
+	if (is_xla(m)) {
+		advise_xla(d);
+	} else if (strcmp(m->format->framework, "pytorch") && m->complete) {
+		advise_less(d);
+	} else {
+		advise(d, "paste the whole message, from the name of the exception to the last "
+		       "word");
+		advise(d, "record the run with 'vramcast record -- python train.py': that shows "
+		       "who held what");
+	}
+}
+
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
-	bool may_have_limit = order(m->first) <= order("2.4") && order(m->first) >= order("2.1");
-
 	switch (d->cause) {
 	case VC_CAUSE_IMPOSSIBLE:
 		advise(d, "print the shapes in front of the failing line");
@@ -370,25 +514,17 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		       "(scaled_dot_product_attention, FlashAttention), work in chunks");
 		break;
 	case VC_CAUSE_LIMIT:
-		advise(d, "raise torch.cuda.set_per_process_memory_fraction, or remove the limit");
+		advise_limit(m, d);
 		break;
 	case VC_CAUSE_OVERSUBSCRIBED:
+		if (is_linux(m))
+			advise(d, "of an inference engine: a lower share of the card for its pool "
+			       "(vLLM gpu_memory_utilization, SGLang mem-fraction-static), a "
+			       "shorter context, fewer requests at once");
 		advise_less(d);
 		break;
 	case VC_CAUSE_DEVICE:
-		if (is_scarce(m)) {
-			if (surely_above(&d->stranded, &m->figure[VC_FIG_REQUEST]))
-				advise_fragmentation(m, d);
-			advise_less(d);
-			break;
-		}
-		advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a "
-		       "moment; MIG, MPS and virtual machines set limits of their own");
-		if (may_have_limit)
-			advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 "
-			       "do not mention it in the message");
-		advise(d, "on Windows: other programs on the card and the size of the page file; "
-		       "with integrated graphics the memory is shared");
+		advise_device(m, d);
 		break;
 	case VC_CAUSE_FRAGMENTATION:
 		advise_fragmentation(m, d);
@@ -406,10 +542,7 @@ static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		break;
 	case VC_CAUSE_UNKNOWN:
-		advise(d,
-		       "paste the whole message, from the name of the exception to the last word");
-		advise(d, "record the run with 'vramcast record -- python train.py': that shows "
-		       "who held what");
+		advise_unknown(m, d);
 		break;
 	}
 }

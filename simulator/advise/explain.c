@@ -53,19 +53,22 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 {
 	static const struct { const char *name; unsigned shift; } unit[] = {
 		{ "bytes", 0 }, { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 },
+		/* MPS writes these for the same (format_size of MPSAllocator before 2.8) */
+		{ "KB", 10 }, { "MB", 20 }, { "GB", 30 },
 	};
 	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.',
 	       part = dot ? strspn(s + whole + 1, "0123456789") : 0;
 	const char *u = s + whole + dot + part;
 	uint64_t v, hundredths = 0;
 
-	/* 12 digits of GiB are more than any device and still no overflow below */
-	if (!whole || whole > 9 || (dot && part != 2) || *u != ' ')
+	/* 12 digits of GiB are more than any device and still no overflow below; XLA counts bytes
+	 * and leaves no blank in front of the unit */
+	if (!whole || whole > (*u == ' ' && u[1] == 'b' ? 18u : 9u) || (dot && part != 2))
 		return false;
 	v = strtoull(s, NULL, 10);
 	if (dot)
 		hundredths = (uint64_t)(s[whole + 1] - '0') * 10 + (uint64_t)(s[whole + 2] - '0');
-	u++;
+	u += *u == ' ';
 	for (size_t i = 0; i < sizeof(unit) / sizeof(*unit); i++) {
 		size_t len = strlen(unit[i].name);
 		uint64_t one = (uint64_t)1 << unit[i].shift;
@@ -109,6 +112,8 @@ static bool size_before(const char *s, const char *phrase, struct vc_figure *f)
 static const struct { enum vc_figure_name name; bool before; const char *phrase; } figures[] = {
 	{ VC_FIG_REQUEST, false, "Tried to allocate " },
 	{ VC_FIG_REQUEST, false, "Requested size: " },
+	{ VC_FIG_REQUEST, false, "while trying to allocate " },
+	{ VC_FIG_REQUEST, false, "_alloc_buffer: allocating " },
 	{ VC_FIG_CAPACITY, true, " total capacity;" },
 	{ VC_FIG_CAPACITY, false, "total capacity of " },
 	{ VC_FIG_CAPACITY, false, "total capacty of " },
@@ -120,7 +125,9 @@ static const struct { enum vc_figure_name name; bool before; const char *phrase;
 	{ VC_FIG_UNALLOCATED, true, " cached)" },
 	{ VC_FIG_UNALLOCATED, true, " is reserved by PyTorch but unallocated" },
 	{ VC_FIG_PROCESS, false, "this process has " },
+	{ VC_FIG_ALLOCATED, false, "(MPS allocated: " },
 	{ VC_FIG_ALLOWED, true, " allowed;" },
+	{ VC_FIG_ALLOWED, false, "max allowed: " },
 	{ VC_FIG_PRIVATE, true, " allocated in private pools" },
 };
 
@@ -236,66 +243,50 @@ static void narrow(const char *s, struct vc_oom_text *m)
 		m->last = "2.9";
 }
 
-/* Where the message that contains `at` begins: the exception's name belongs to it. */
+/* Where the message that contains `at` begins: the exception's name belongs to it, the end of what
+ * stands before does not. */
 static const char *message_start(const char *s, const char *at)
 {
 	const char *from = at - s > 48 ? at - 48 : s;
 
 	for (const char *p = at; p > from; p--)
-		if (p[-1] == '\'' || p[-1] == '"' || p[-1] == '>')
+		if (p[-1] == '\'' || p[-1] == '"' || p[-1] == '>' ||
+		    (p[-1] == ' ' && p - 1 > s && (p[-2] == '.' || p[-2] == ')')))
 			return p;
 	return from;
 }
 
+/* The nearest of the words from s on; NULL. One pass: a log may hold thousands of messages. */
+static const char *find_any(const char *s, const char *const *word)
+{
+	for (; *s; s++)
+		for (size_t i = 0; word[i]; i++)
+			if (*s == *word[i] && !strncmp(s, word[i], strlen(word[i])))
+				return s;
+	return NULL;
+}
+
 static const char *find_message(const char *s)
 {
-	static const char *const word[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY",
-					   "cuda runtime error (2)" };
-	const char *best = NULL;
+	static const char *const any[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY",
+					  "RESOURCE_EXHAUSTED", "OOM when allocating tensor",
+					  "cuda runtime error (2)", NULL };
 
-	for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++) {
-		const char *at = strstr(s, word[i]);
-
-		if (at && (!best || at < best))
-			best = at;
-	}
-	return best;
+	return find_any(s, any);
 }
 
-/* The first message alone, ended before the next one; the caller frees it. */
-static char *cut_message(const char *s, struct vc_oom_text *m)
+/* The next one behind `at`, by words that stand once in a message. */
+static const char *find_next(const char *at)
 {
-	const char *at = find_message(s), *start, *next;
-	char *cut;
+	static const char *const once[] = { "out of memory. Tried to allocate",
+					   "MPS backend out of memory", "RESOURCE_EXHAUSTED: ",
+					   NULL };
 
-	if (!at)
-		return NULL;
-	start = message_start(s, at);
-	if (strstr(at, "Tried to allocate") == NULL && strstr(s, "failed to allocate"))
-		start = s; /* TensorFlow says the size before the words */
-	next = strstr(at + 1, "out of memory. Tried to allocate");
-	m->messages = 1;
-	for (const char *p = next; p; p = strstr(p + 1, "out of memory. Tried to allocate"))
-		m->messages++;
-	cut = strdup(start);
-	if (cut && next)
-		cut[next - start] = '\0';
-	return cut;
+	return find_any(at + 1, once);
 }
 
-int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc_error *err)
+static void read_message(const char *s, struct vc_oom_text *m)
 {
-	char *line = one_line(text, n), *s;
-
-	*m = (struct vc_oom_text){ 0 };
-	if (!line)
-		return vc_nomem(err, "the message");
-	s = cut_message(line, m);
-	free(line);
-	if (!s)
-		return vc_fail(err, VC_EFORMAT,
-			       "no out-of-memory message was found in the text (paste the whole "
-			       "line that says 'out of memory')");
 	for (m->format = vc_oom_formats; !fits(m->format, s); m->format++)
 		if (!m->format[1].tag) /* the words themselves may be missing, as in the driver's
 					  name for it */
@@ -309,6 +300,43 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc
 	m->variable = strstr(s, "PYTORCH_HIP_ALLOC_CONF=") ? "PYTORCH_HIP_ALLOC_CONF" :
 		strstr(s, "PYTORCH_ALLOC_CONF=") ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
 	m->complete = is_complete(m) && strcmp(m->format->tag, "X-mangled");
-	free(s);
-	return VC_OK;
+}
+
+int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc_error *err)
+{
+	static const char *const unix_path[] = { "/usr/", "/home/", "/root/", "/opt/", NULL };
+	char *line = one_line(text, n);
+	const char *at = line ? find_message(line) : NULL, *next;
+	size_t messages = 0;
+	bool before; /* TensorFlow and llama.cpp say the size before the words */
+
+	*m = (struct vc_oom_text){ 0 };
+	if (!line)
+		return vc_nomem(err, "the message");
+	before = strstr(line, "failed to allocate") || strstr(line, "_alloc_buffer: ");
+	for (; at; at = next) {
+		struct vc_oom_text one = { 0 };
+		const char *start = message_start(line, at);
+		char *copy;
+
+		next = find_next(at);
+		if (before && !messages && !next && !strstr(at, "Tried to allocate"))
+			start = line;
+		copy = strndup(start, next ? (size_t)(next - start) : strlen(start));
+		if (!copy) {
+			free(line);
+			return vc_nomem(err, "the message");
+		}
+		read_message(copy, &one);
+		free(copy);
+		if (!messages++ || one.complete || !m->complete)
+			*m = one;
+	}
+	m->messages = messages;
+	m->on_linux = find_any(line, unix_path) != NULL;
+	free(line);
+	return messages ? VC_OK :
+			  vc_fail(err, VC_EFORMAT,
+				  "no out-of-memory message was found in the text (paste the whole "
+				  "line that says 'out of memory')");
 }

@@ -53,10 +53,11 @@ struct vc_oom_text {
 	struct vc_figure figure[VC_FIGURES];
 	struct vc_oom_process process[16]; size_t processes;
 	const char *variable;        /* of the settings, as this message names it */
-	size_t messages;             /* in the whole text; the first is the one explained */
+	bool on_linux;               /* a path of the text says so */
+	size_t messages;             /* in the whole text; the last whole one is explained */
 };
 
-/* The first message in text[0..n). VC_EFORMAT when there is none. */
+/* The last whole message in text[0..n), else the last. VC_EFORMAT when there is none. */
 int vc_explain_read(const char *text, size_t n, struct vc_oom_text *out, struct vc_error *err);
 
 enum vc_cause {

@@ -10,7 +10,7 @@
 
 #define SHOWN 8
 
-struct pin { uint64_t site, segment, bytes, segments, blocks, smallest; };
+struct pin { uint64_t site, segment, bytes, segments, blocks, smallest; bool at_start; };
 
 /* The segment that starts at extent i; the position behind it. A pin of 0 bytes: nothing is
  * pinned. */
@@ -27,6 +27,7 @@ static size_t look(const struct vc_heap_map *map, size_t i, struct pin *p)
 		if (!p->blocks++ || x->size < p->smallest) {
 			p->smallest = x->size;
 			p->site = x->site;
+			p->at_start = x->at_start;
 		}
 	}
 	if (!p->blocks)
@@ -69,11 +70,12 @@ static size_t gather(struct pin *p, size_t n)
 
 static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct pin *p)
 {
-	struct vc_holder h = { .site = (uint32_t)p->site, .segment = p->segment };
+	struct vc_holder h = { .site = (uint32_t)p->site,
+			      .held = p->at_start ? VC_HELD_BEFORE : VC_HELD_NOWHERE };
 	char place[512];
 
 	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, h.site ? "site" : "segment", NULL,
+	vc_emit_text(e, "site", NULL,
 		     vc_holder_text(meta, &h, place, sizeof(place)));
 	vc_emit_bytes(e, "bytes", NULL, p->bytes);
 	vc_emit_uint(e, "segments", NULL, p->segments);

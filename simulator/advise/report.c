@@ -4,10 +4,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "simulator/session/bounds.h"
 #include "simulator/advise/pins.h"
+#include "simulator/replay/model.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
 
@@ -176,6 +178,83 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL,
 			      line[i].bytes);
 	vc_emit_end(e);
+}
+
+/* Of the parts of a heap: all that is not a segment. */
+static uint64_t bytes_of(const struct vc_heap_map *map, bool cached)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->n; i++)
+		if (map->at[i].what != VC_X_SEGMENT && (map->at[i].what == VC_X_FREE) == cached)
+			sum += map->at[i].size;
+	return sum;
+}
+
+static void holder_row(struct vc_emit *e, uint64_t bytes, uint64_t blocks, const char *where)
+{
+	vc_emit_object(e, NULL, NULL);
+	vc_emit_bytes(e, "bytes", "bytes", bytes);
+	if (blocks)
+		vc_emit_uint(e, "blocks", "blocks", blocks);
+	else
+		vc_emit_null(e, NULL, "blocks");
+	vc_emit_text(e, "site", "where", where);
+	vc_emit_end(e);
+}
+
+static void holder_table(struct vc_emit *e, const struct vc_result *r,
+			 const struct vc_heap_map *map, const struct vc_holder *h, size_t n,
+			 size_t shown)
+{
+	uint64_t rest = 0, blocks = 0, cached = bytes_of(map, true);
+	char line[512];
+
+	vc_emit_array(e, NULL, r->last.n ? "Who holds the memory when it runs out:" :
+					   "Who holds the memory at the peak:");
+	for (size_t i = 0; i < n; i++) {
+		if (i < shown && h[i].held != VC_HELD_OTHERS) {
+			holder_row(e, h[i].bytes, h[i].blocks,
+				   vc_holder_text(r->meta, &h[i], line, sizeof(line)));
+			continue;
+		}
+		rest += h[i].bytes;
+		blocks += h[i].blocks;
+	}
+	if (rest)
+		holder_row(e, rest, blocks, "others");
+	if (cached)
+		holder_row(e, cached, 0, "the cache, not in use");
+	holder_row(e, bytes_of(map, false) + cached, 0, "= reserved by PyTorch");
+	vc_emit_end(e);
+}
+
+void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t shown)
+{
+	const struct vc_heap_map *map = r->last.n ? &r->last : &r->peak;
+	struct vc_holder *h = NULL;
+	struct vc_error ignored;
+	char line[512];
+	bool placed = false;
+	size_t n = 0;
+
+	if (!map->n || vc_holders_of(map, r->meta, &h, &n, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		placed |= h[i].held == VC_HELD_AT;
+	if (shown) {
+		holder_table(e, r, map, h, n, shown);
+	} else {
+		vc_emit_array(e, "holders", NULL);
+		for (size_t i = 0; i < n; i++)
+			holder_row(e, h[i].bytes, h[i].blocks,
+				   vc_holder_text(r->meta, &h[i], line, sizeof(line)));
+		vc_emit_end(e);
+	}
+	if (shown && !placed && r->meta->how[VC_CAP_STACKS] == VC_HOW_ABSENT)
+		vc_emit_line(e, "  (no call sites in the recording: --stacks py of record and "
+				"dryrun has them)");
+	free(h);
 }
 
 static void report_plan(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r)

@@ -18,6 +18,10 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s); /* "fide
 void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r,
 		      bool people);
 
+/* "holders" of the moment it ran out, else of the peak: their bytes and what the cache holds unused
+ * sum to what is reserved then. For people (shown > 0) a table of the first so many. */
+void vc_report_holders(struct vc_emit *e, const struct vc_result *r, size_t shown);
+
 /* One line for people: "fits: peak 6.74 GiB of 23.51 GiB (28.7 %)". */
 const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
 			      size_t n);

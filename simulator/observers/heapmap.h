@@ -20,9 +20,4 @@ void vc_origins_fini(struct vc_origins *o);
 int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const struct vc_origins *o,
 		    uint64_t event, struct vc_error *err);
 
-/* Who holds the live bytes of a map: by call site, else by segment; largest first, at most 64.
- * *holders is the caller's. */
-int vc_heapmap_holders(const struct vc_heap_map *map, const struct vc_meta *meta,
-		       struct vc_holder **holders, size_t *n, struct vc_error *err);
-
 #endif

@@ -44,15 +44,16 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
 		return VC_ENOMEM;
 	for (size_t i = 0; i < st->map.n; i++) {
-		const struct vc_heap_extent *x = &st->map.at[i];
+		struct vc_heap_extent *x = &st->map.at[i];
 
+		x->at_start |= !s->index; /* it died while that was asked for again */
 		if (x->what != VC_X_FREE)
 			continue;
 		r->free_in_cache += x->size;
 		if (x->size > r->largest_free && !x->pool && x->stream == s->ev->stream)
 			r->largest_free = x->size;
 	}
-	return vc_heapmap_holders(&st->map, o->meta, &r->holder, &r->holders, err);
+	return vc_holders_of(&st->map, o->meta, &r->holder, &r->holders, err);
 }
 
 static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/param.h"
@@ -30,124 +31,176 @@ const struct vc_card vc_cards[] = {
 
 const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
 
-enum { NAME = 96, SEVERAL = 2 };
+enum { NAME = 96 };
 
-/* Letters and digits only, lower case, without the maker: "NVIDIA RTX A6000" is "rtxa6000". */
+/* A name taken apart: "NVIDIA H100-SXM5-80GB" is h100, sxm, 80. */
+struct spelling { char id[NAME]; const char *form; unsigned gb; };
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+	while (*list && strcmp(word, *list))
+		list++;
+	return *list != NULL;
+}
+
+/* "80gb", "80g"; or "80" behind the card's own number, which has four digits where it is one. */
+static unsigned memory_of(const char *word, bool behind)
+{
+	char *unit;
+	unsigned long gb = strtoul(word, &unit, 10);
+
+	if (!*unit ? behind && gb < 1000 : !strcmp(unit, "g") || !strcmp(unit, "gb"))
+		return (unsigned)gb;
+	return 0;
+}
+
+static void add_word(struct spelling *s, char *word)
+{
+	/* makers, families and editions: they tell no two cards of the table apart */
+	static const char *const silent[] = { "nvidia", "amd", "geforce", "tesla", "quadro",
+		"instinct", "radeon", "rtx", "gtx", "rx", "gpu", "generation", "blackwell",
+		"server", "workstation", "edition", "max", "q", "hbm2", "hbm3", "hbm3e", "gb",
+		"ac", "gcd", NULL };
+	static const char *const family[] = { "rtx", "gtx", "rx", NULL };
+	static const char *const form[] = { "sxm", "pcie", "nvl", NULL };
+	size_t used = strlen(s->id);
+	unsigned gb = memory_of(word, used > 0);
+
+	if (gb)
+		s->gb = gb;
+	if (gb || is_one_of(word, silent))
+		return;
+	for (size_t i = 0; form[i]; i++) { /* SXM5, NVL72, "h100sxm" */
+		char *at = strstr(word, form[i]);
+
+		if (at) {
+			s->form = form[i];
+			*at = '\0';
+		}
+	}
+	for (size_t i = 0; !used && family[i]; i++) /* "rtx3080", "rtxa6000" */
+		if (!strncmp(word, family[i], strlen(family[i]))) {
+			word += strlen(family[i]);
+			break;
+		}
+	snprintf(s->id + used, NAME - used, "%s", word);
+}
+
+/* Words are letters and digits, without case; what stands in brackets is a remark. */
+static struct spelling spell(const char *name)
+{
+	struct spelling s = { .id = "" };
+	char word[NAME];
+	size_t n = 0;
+
+	for (const char *p = name;; p++) {
+		if (isalnum((unsigned char)*p) && n + 1 < NAME) {
+			word[n++] = (char)tolower((unsigned char)*p);
+			continue;
+		}
+		word[n] = '\0';
+		if (n)
+			add_word(&s, word);
+		n = 0;
+		if (!*p || *p == '(')
+			return s;
+	}
+}
+
+/* Letters and digits in lower case, without the maker, up to a remark in brackets. */
 static void fold(const char *text, char out[NAME])
 {
 	size_t n = 0;
 
-	for (; *text && n + 1 < NAME; text++)
+	for (; *text && *text != '(' && n + 1 < NAME; text++)
 		if (isalnum((unsigned char)*text))
 			out[n++] = (char)tolower((unsigned char)*text);
-	out[n] = 0;
-	static const char *const maker[] = { "nvidia", "amd", "geforce", "tesla", "quadro" };
-	for (size_t i = 0; i < sizeof(maker) / sizeof(*maker); i++) {
-		size_t len = strlen(maker[i]);
-		if (!strncmp(out, maker[i], len) && out[len])
-			memmove(out, out + len, strlen(out + len) + 1);
-	}
+	out[n] = '\0';
+	if (!strncmp(out, "nvidia", 6))
+		memmove(out, out + 6, n - 5);
 }
 
-/* Every word of `name` is in the card's key, in order: "h100-sxm" is "h100-80g-sxm", "4090"
- * "rtx4090". */
-static bool has_words(const char *key, const char *name)
+/* A process sees nine tenths of the size on the box, or a little more. */
+static bool has_memory(const struct vc_card *c, unsigned gb)
 {
-	char part[NAME];
+	uint64_t size = (uint64_t)gb << 30;
 
-	while (*name) {
-		size_t n = 0;
-
-		for (; isalnum((unsigned char)*name) && n + 1 < NAME; name++)
-			part[n++] = (char)tolower((unsigned char)*name);
-		part[n] = 0;
-		if (*name)
-			name++;
-		if (!n)
-			continue;
-		key = n > 1 ? strstr(key, part) : NULL;
-		if (!key)
-			return false;
-		key += n;
-	}
-	return true;
+	return !gb || (c->total <= size && c->total > size / 8 * 7);
 }
 
-/* How well a name, and its folded form, fit a card: 3 = is its key or title, 2 = begins its key or
- * consists of words of it, 1 = begins its title. */
-static int fit(const struct vc_card *c, const char *name, const char *word)
+/* The rows a name fits: the one that is called so, else all that its words allow. A word that the
+ * row lacks makes it another card, and so does one of the row that the name lacks (Ti, SUPER). */
+static size_t search(const char *name, const struct vc_card *found[NAME])
 {
-	char key[NAME], title[NAME];
+	struct spelling want = spell(name);
+	char word[NAME], own[NAME];
+	size_t n = 0;
 
-	fold(c->name, key);
-	fold(c->title, title);
-	if (!strcmp(key, word) || !strcmp(title, word))
-		return 3;
-	if (!strncmp(key, word, strlen(word)) || has_words(key, name))
-		return 2;
-	return !strncmp(title, word, strlen(word)) ? 1 : 0;
-}
-
-/* The best-fitting card. Several that differ by the way they are built in (PCIe, SXM) but hardly in
- * memory count as one: the smallest, so that "fits" holds for all of them. */
-static const struct vc_card *search(const char *name, int *best, size_t *ties)
-{
-	const struct vc_card *found = NULL;
-	uint64_t largest = 0;
-	char word[NAME];
-
-	*best = 0;
-	*ties = 0;
 	fold(name, word);
-	if (!*word)
-		return NULL;
-	for (size_t i = 0; i < vc_cards_n; i++) {
-		int f = fit(&vc_cards[i], name, word);
-		if (f > *best) {
-			*best = f;
-			*ties = 0;
-			largest = 0;
-			found = &vc_cards[i];
+	for (size_t i = 0; *want.id && i < vc_cards_n; i++) {
+		const struct vc_card *c = &vc_cards[i];
+		struct spelling has = spell(c->name);
+		bool exact;
+
+		fold(c->name, own);
+		exact = !strcmp(own, word);
+		fold(c->title, own);
+		if (exact || !strcmp(own, word)) {
+			found[0] = c;
+			return 1;
 		}
-		if (!f || f != *best)
-			continue;
-		(*ties)++;
-		if (vc_cards[i].total < found->total)
-			found = &vc_cards[i];
-		if (vc_cards[i].total > largest)
-			largest = vc_cards[i].total;
+		if (n < NAME && !strcmp(has.id, want.id) && has_memory(c, want.gb) &&
+		    (!want.form || !has.form || !strcmp(want.form, has.form)))
+			found[n++] = c;
 	}
-	if (found && *best > 1 && largest - found->total < largest / 100)
-		*ties = 1;
-	return found;
+	return n;
+}
+
+/* Of cards that differ by the way they are built in (PCIe, SXM) but hardly in memory the smallest,
+ * so that "fits" holds for all of them; NULL where they do differ. */
+static const struct vc_card *smallest(const struct vc_card *const *found, size_t n)
+{
+	const struct vc_card *least = n ? found[0] : NULL, *most = least;
+
+	for (size_t i = 1; i < n; i++) {
+		if (found[i]->total < least->total)
+			least = found[i];
+		if (found[i]->total > most->total)
+			most = found[i];
+	}
+	return n && most->total - least->total < most->total / 100 ? least : NULL;
+}
+
+static const char *list_of(const struct vc_card *const *found, size_t n, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	*buf = '\0';
+	for (size_t i = 0; i < n && used < size; i++)
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "",
+					 found[i]->name);
+	return buf;
 }
 
 const struct vc_card *vc_card_by_name(const char *name)
 {
-	int best;
-	size_t ties;
-	const struct vc_card *c = search(name, &best, &ties);
+	const struct vc_card *found[NAME];
 
-	return ties == 1 ? c : NULL;
+	return smallest(found, search(name, found));
 }
 
 int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err)
 {
-	int best;
-	size_t ties, n = 0;
-	char list[400] = "", word[NAME];
+	const struct vc_card *found[NAME];
+	size_t n = search(name, found);
+	char list[400];
 
-	*card = search(name, &best, &ties);
-	if (ties == 1)
-		return 0;
-	if (ties >= SEVERAL) {
-		fold(name, word);
-		for (size_t i = 0; i < vc_cards_n && n < sizeof(list); i++)
-			if (fit(&vc_cards[i], name, word) == best)
-				n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
-						      n ? ", " : "", vc_cards[i].name);
-		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name, list);
-	}
+	*card = smallest(found, n);
+	if (*card)
+		return VC_OK;
+	if (n)
+		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name,
+			       list_of(found, n, list, sizeof(list)));
 	const char *keys[128], *near;
 	for (n = 0; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++)
 		keys[n] = vc_cards[n].name;
@@ -155,6 +208,44 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 	return vc_fail(err, VC_EUSAGE,
 		       "no gpu '%s'%s%s%s (`vramcast gpus` lists them; --capacity takes bytes)",
 		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+const char *vc_card_remark(const char *name, char *buf, size_t size)
+{
+	const struct vc_card *found[NAME], *card;
+	size_t n = search(name, found), used = 0;
+	char list[400];
+
+	*buf = '\0';
+	card = smallest(found, n);
+	if (card && n > 1)
+		used = (size_t)snprintf(buf, size, "'%s' may be %s: %s, the smallest, is taken",
+					name, list_of(found, n, list, sizeof(list)), card->name);
+	if (card && card->sure == VC_CARD_ESTIMATE && used < size)
+		snprintf(buf + used, size - used, "%s%s: its total of %.2f GiB is an estimate, "
+			 "nothing that printed it was found", used ? "; " : "", card->name,
+			 (double)card->total / (double)(1u << 30));
+	return buf;
+}
+
+uint64_t vc_card_context(const char *name, uint64_t most)
+{
+	const struct vc_card *c = name ? vc_card_by_name(name) : NULL;
+
+	return !c ? 0 : c->context < most ? c->context : most;
+}
+
+const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside)
+{
+	const struct vc_card *found = NULL;
+
+	for (size_t i = 0; i < vc_cards_n; i++) /* a context has 64 MiB at least, 2 GiB with NCCL */
+		if (vc_cards[i].total >= bytes + (64u << 20) &&
+		    vc_cards[i].total <= bytes + (2ull << 30) &&
+		    (!found || vc_cards[i].total < found->total))
+			found = &vc_cards[i];
+	*beside = found ? found->total - bytes : 0;
+	return found;
 }
 
 const char *vc_card_sure_name(enum vc_card_sure s)

@@ -11,7 +11,7 @@
 enum vc_card_sure {
 	VC_CARD_SEEN,     /* the total was printed on a machine that named the card */
 	VC_CARD_MESSAGE,  /* read out of an out-of-memory message or a test constant */
-	VC_CARD_ESTIMATE, /* derived from a card of the same size; up to 150 MiB off */
+	VC_CARD_ESTIMATE, /* nobody printed it: from a card of the same size; up to 150 MiB off */
 };
 
 /* Memory that one process holds beside the allocator when the card is not known: an ordinary
@@ -49,13 +49,25 @@ struct vc_card {
 extern const struct vc_card vc_cards[];
 extern const size_t vc_cards_n;
 
-/* The card called `name`: its key, its title or the device name a recording carries; case, blanks
- * and dashes do not matter, a beginning that fits one card only is enough; of cards whose memory
+/* The card called `name`: its key, its title, the device name a recording carries, or the words of
+ * it that people write ("RTX3080 Ti", "H100-SXM5-80GB", "tesla v100 32gb"); of cards whose memory
  * differs by less than 1 % (PCIe, SXM) the smallest. NULL: none or several. */
 const struct vc_card *vc_card_by_name(const char *name);
 
 /* The same with a sentence that names the candidates when there is no single answer. */
 int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err);
+
+/* What whoever wrote `name` should know of the card that is taken: which others it may be, and that
+ * its total was never printed; "" when there is nothing. */
+const char *vc_card_remark(const char *name, char *buf, size_t size);
+
+/* Context of the card a recording names, 0 for one without a row; never more than what the
+ * recording left of its card, for it was there. */
+uint64_t vc_card_context(const char *name, uint64_t most);
+
+/* The card on which so many bytes were all that an allocator held or could have had: the smallest
+ * that has a little more, which goes to *beside. NULL: none is like that, *beside is 0. */
+const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
 
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 

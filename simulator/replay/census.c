@@ -116,6 +116,7 @@ static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
 	d->oom_event = d->events - 1;
 	d->oom_request = ev->size;
 	d->oom_free = ev->addr;
+	d->oom_reserved = d->reserved;
 	d->ends_in_oom = true;
 	if (d->total > ev->addr + d->reserved)
 		d->outside = d->total - ev->addr - d->reserved;
@@ -193,12 +194,41 @@ int vc_census_add(struct vc_census *c, const struct vc_event *ev, size_t n, stru
 	return r;
 }
 
-const struct vc_device_census *vc_census_busiest(const struct vc_census *c)
+static uint64_t requests(const struct vc_device_census *d)
+{
+	return d->allocs + d->frees + d->preexisting;
+}
+
+/* How full it was: of its total where both are known. */
+static double fill(const struct vc_device_census *d, bool share)
+{
+	uint64_t peak = d->peak_reserved > d->peak_requested ? d->peak_reserved : d->peak_requested;
+
+	return share ? (double)peak / (double)d->total : (double)peak;
+}
+
+/* Is `a` rather than `b` the device that decides? */
+static bool decides(const struct vc_device_census *a, const struct vc_device_census *b)
+{
+	bool share = a->total && b->total;
+
+	if (!requests(a) != !requests(b))
+		return requests(a) > 0;
+	if (a->ends_in_oom != b->ends_in_oom)
+		return a->ends_in_oom;
+	if (!a->ooms != !b->ooms)
+		return a->ooms > 0;
+	if (fill(a, share) != fill(b, share))
+		return fill(a, share) > fill(b, share);
+	return requests(a) > requests(b);
+}
+
+const struct vc_device_census *vc_census_deciding(const struct vc_census *c)
 {
 	const struct vc_device_census *best = NULL;
 
 	for (size_t i = 0; i < c->devices; i++)
-		if (!best || c->device[i].allocs + c->device[i].frees > best->allocs + best->frees)
+		if (!best || decides(&c->device[i], best))
 			best = &c->device[i];
 	return best;
 }

@@ -21,7 +21,7 @@ struct vc_device_census {
 	uint64_t outside; /* held on the device beside the segments: at the last OOM, else the
 			     most of any sample */
 	uint64_t oom_event, oom_request,
-		oom_free;        /* the last: index, bytes asked for, free on the device */
+		oom_free, oom_reserved; /* the last: index, bytes asked for, free, reserved */
 	bool ends_in_oom;        /* nothing is asked for after it */
 };
 
@@ -38,8 +38,9 @@ void vc_census_init(struct vc_census *c);
 int  vc_census_add(struct vc_census *c, const struct vc_event *ev, size_t n, struct vc_error *err);
 void vc_census_fini(struct vc_census *c);
 
-/* The device with the most requests, or NULL when the trace has no event at all. */
-const struct vc_device_census *vc_census_busiest(const struct vc_census *c);
+/* The device that ran out, else the one nearest to its limit, else the one with the most requests;
+ * NULL when the trace has no event at all. */
+const struct vc_device_census *vc_census_deciding(const struct vc_census *c);
 const struct vc_device_census *vc_census_of(const struct vc_census *c, uint16_t device);
 
 #endif

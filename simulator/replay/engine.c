@@ -406,7 +406,7 @@ static int tell_origins(struct engine *e, struct vc_error *err)
 	for (size_t i = 0; i < e->heap_n; i++) {
 		const struct vc_extent *x = &e->heap[i];
 
-		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id || !e->heap_site[i])
+		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id)
 			continue;
 		for (size_t k = 0; k < e->nobs && r == VC_OK; k++)
 			if (e->obs[k].type->origin)

@@ -2,20 +2,118 @@
 /* outcome.c - the numbers of a run for programs: the same from sim, sweep and the sinks. */
 #include "simulator/replay/result.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/emit.h"
 #include "common/site.h"
+#include "simulator/replay/model.h"
+
+#define MAX_HOLDERS 64
+
+/* ---- who holds the memory ---- */
+
+/* A holder with what its line of code says: many call stacks end in the same line, in frames that
+ * differ only in their callers. */
+struct keyed { uint32_t function, file, line; struct vc_holder h; };
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+	int r = compare(x->file, y->file);
+
+	r = r ? r : compare(x->line, y->line);
+	r = r ? r : compare(x->function, y->function);
+	r = r ? r : compare(x->h.label, y->h.label);
+	return r ? r : compare(x->h.held, y->h.held);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+	int r = compare(y->h.bytes, x->h.bytes);
+
+	return r ? r : by_place(a, b);
+}
+
+static size_t collect(const struct vc_heap_map *map, const struct vc_meta *meta, struct keyed *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < map->n; i++) {
+		const struct vc_heap_extent *x = &map->at[i];
+
+		if (x->what != VC_X_LIVE && x->what != VC_X_PENDING)
+			continue;
+		k[n].h = (struct vc_holder){ .label = x->label, .bytes = x->size, .blocks = 1,
+			.held = x->site || x->label ? VC_HELD_AT :
+				x->at_start         ? VC_HELD_BEFORE : VC_HELD_NOWHERE };
+		if (x->site && x->site < meta->frames) {
+			const struct vc_frame *f;
+
+			k[n].h.site = vc_site_shown(meta, x->site);
+			f = &meta->frame[k[n].h.site];
+			k[n].function = f->function;
+			k[n].file = f->file;
+			k[n].line = f->line;
+		}
+		n++;
+	}
+	return n;
+}
+
+int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
+		       struct vc_holder **holders, size_t *n, struct vc_error *err)
+{
+	struct keyed *k = calloc(map->n ? map->n : 1, sizeof(*k));
+	struct vc_holder *h = calloc(MAX_HOLDERS, sizeof(*h));
+	size_t all, m = 0;
+
+	if (!k || !h) {
+		free(k);
+		free(h);
+		return vc_nomem(err, "the list of holders");
+	}
+	all = collect(map, meta, k);
+	qsort(k, all, sizeof(*k), by_place);
+	for (size_t i = 0; i < all; i++) { /* merge equal places */
+		if (m && !by_place(&k[m - 1], &k[i])) {
+			k[m - 1].h.bytes += k[i].h.bytes;
+			k[m - 1].h.blocks++;
+		} else {
+			k[m++] = k[i];
+		}
+	}
+	qsort(k, m, sizeof(*k), by_bytes);
+	for (size_t i = MAX_HOLDERS; i < m; i++) {
+		k[MAX_HOLDERS - 1].h.bytes += k[i].h.bytes;
+		k[MAX_HOLDERS - 1].h.blocks += k[i].h.blocks;
+	}
+	for (*n = 0; *n < m && *n < MAX_HOLDERS; (*n)++)
+		h[*n] = k[*n].h;
+	if (m > MAX_HOLDERS)
+		h[MAX_HOLDERS - 1] = (struct vc_holder){ .held = VC_HELD_OTHERS,
+			.bytes = h[MAX_HOLDERS - 1].bytes, .blocks = h[MAX_HOLDERS - 1].blocks };
+	free(k);
+	*holders = h;
+	return VC_OK;
+}
 
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n)
 {
+	static const char *const words[] = { [VC_HELD_BEFORE] = "there at the start",
+					    [VC_HELD_NOWHERE] = "no call site recorded",
+					    [VC_HELD_OTHERS] = "others" };
+
 	if (h->site)
 		vc_site_text(m, h->site, buf, n);
-	else if (h->label)
-		snprintf(buf, n, "%s", vc_label_text(m, h->label));
 	else
-		snprintf(buf, n, "segment %" PRIx64, h->segment);
+		snprintf(buf, n, "%s", h->label ? vc_label_text(m, h->label) : words[h->held]);
 	return buf;
 }
 
@@ -68,7 +166,7 @@ void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
 		const struct vc_holder *h = &o->holder[i];
 
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, h->site || h->label ? "site" : "segment", NULL,
+		vc_emit_text(e, "site", NULL,
 			     vc_holder_text(r->meta, h, place, sizeof(place)));
 		vc_emit_bytes(e, "bytes", NULL, h->bytes);
 		vc_emit_uint(e, "blocks", NULL, h->blocks);

@@ -72,6 +72,43 @@ const struct vc_source_type *vc_transform_by_name(const char *name)
 	return NULL;
 }
 
+/* Whose parameter has this choice: "bf16" is precision:to=bf16. */
+static bool find_choice(const char *word, char *buf, size_t n)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; vc_transforms[i]; i++)
+		for (const struct vc_param *p = vc_transforms[i]->params; p && p->name; p++)
+			for (const char *c = p->choices; c && *c; c += *c == ',') {
+				size_t k = strcspn(c, ",");
+
+				if (len && k == len && !strncmp(c, word, k)) {
+					snprintf(buf, n, "%s:%s=%s", vc_transforms[i]->name,
+						 p->name, word);
+					return true;
+				}
+				c += k;
+			}
+	return false;
+}
+
+const struct vc_source_type *vc_transform_find(const char *name, struct vc_error *err)
+{
+	const struct vc_source_type *t = vc_transform_by_name(name);
+	const char *names[64], *near;
+	char choice[160];
+	size_t n = 0;
+
+	if (t)
+		return t;
+	for (; n < 64 && vc_transforms[n]; n++)
+		names[n] = vc_transforms[n]->name;
+	near = find_choice(name, choice, sizeof(choice)) ? choice : vc_nearest(name, names, n);
+	vc_fail(err, VC_EUSAGE, near ? "no transform is called '%s' (did you mean %s?)" :
+		"no transform is called '%s' ('vramcast list transforms')", name, near);
+	return NULL;
+}
+
 int vc_transform_parse(struct vc_transform_use *u, const char *text, struct vc_error *err)
 {
 	size_t n = strcspn(text, ":");
@@ -79,9 +116,6 @@ int vc_transform_parse(struct vc_transform_use *u, const char *text, struct vc_e
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", (int)n, text);
-	type = vc_transform_by_name(name);
-	if (!type)
-		return vc_fail(err, VC_EUSAGE,
-			       "no transform is called '%s' ('vramcast list transforms')", name);
-	return vc_transform_set(u, type, text[n] ? text + n + 1 : NULL, err);
+	type = vc_transform_find(name, err);
+	return !type ? VC_EUSAGE : vc_transform_set(u, type, text[n] ? text + n + 1 : NULL, err);
 }

@@ -34,6 +34,9 @@ void vc_result_fini(struct vc_result *r)
 	free(r->last.at);
 	free(r->oom.message);
 	free(r->oom.holder);
+	for (size_t i = 0; i < r->words.n; i++)
+		free(r->words.line[i]);
+	free(r->words.line);
 	free(r->fidelity.diverged_why);
 	free(r->steps.mark);
 	free(r->steps.phase);

@@ -111,19 +111,29 @@ struct vc_heap_extent {
 	uint32_t stream, site, label;
 	uint8_t what;               /* 0 segment, 1 live, 2 pending, 3 free */
 	bool small, expandable;
+	bool at_start;              /* a block that existed before the first event */
 };
 struct vc_heap_map { uint64_t event; struct vc_heap_extent *at; size_t n; };
 
 /* oom: the first time the run ran out. */
-struct vc_holder { uint32_t site, label; uint64_t segment, bytes, blocks; };
+enum vc_held { VC_HELD_AT, VC_HELD_BEFORE, VC_HELD_NOWHERE, VC_HELD_OTHERS };
+struct vc_holder {
+	uint32_t site, label;       /* VC_HELD_AT: one of them is known */
+	enum vc_held held;          /* before the first event; no call site; all that is smaller */
+	uint64_t bytes, blocks;
+};
 struct vc_oom_report {
 	bool happened;
 	uint64_t steps;             /* marks of steps before it */
 	uint64_t event, time_ns, id, request, rounded, alloc_size, largest_free, free_in_cache,
 		device_free;
 	char *message;              /* byte for byte what that framework version prints */
-	struct vc_holder *holder; size_t holders; /* largest first, at most 64 */
+	struct vc_holder *holder; size_t holders; /* largest first, then the rest as one;
+					       * their sum is all that is live */
 };
+
+/* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
+struct vc_words { char **line; size_t n; bool failed; };
 
 /* fidelity: does the model reproduce the recording under its own settings? */
 struct vc_fidelity {
@@ -230,6 +240,7 @@ struct vc_result {
 	struct vc_history history;
 	struct vc_pace pace;
 	struct vc_timing timing;
+	struct vc_words words;
 	bool has_interval;
 	uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
 };
@@ -240,8 +251,8 @@ void vc_result_fini(struct vc_result *r);
 void vc_result_open_interval(struct vc_result *r);
 
 /* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an
- * object that is open, but for the text of a holder: "main.py:12 forward" or "segment 7f00..."
- * into buf. */
+ * object that is open, but for the text of a holder: "main.py:12 forward" or "there at the
+ * start" into buf. */
 struct vc_emit; /* common/emit.h */
 void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* verdict and peaks */
 void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);
@@ -249,6 +260,10 @@ void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
 void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
 void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low,
 			     uint64_t high); /* or null */
+/* Who holds the live bytes of a map: by call site, those before the first event, those without a
+ * site; largest first, of more than 64 the last is all others. *holders is the caller's. */
+int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
+		  struct vc_holder **holders, size_t *n, struct vc_error *err);
 const char *vc_holder_text(const struct vc_meta *m, const struct vc_holder *h, char *buf, size_t n);
 
 #endif

@@ -75,6 +75,8 @@ struct vc_transform_use {
 
 extern const struct vc_source_type *const vc_transforms[]; /* NULL-terminated */
 const struct vc_source_type *vc_transform_by_name(const char *name);
+/* The same; NULL comes with a suggestion. */
+const struct vc_source_type *vc_transform_find(const char *name, struct vc_error *err);
 
 int vc_transform_parse(struct vc_transform_use *u, const char *text, struct vc_error *err);
 int vc_transform_set(struct vc_transform_use *u, const struct vc_source_type *type,

@@ -63,7 +63,7 @@ static int choose_device(struct vc_recording *rec, const struct vc_recording_ask
 	uint64_t want = ask->device != VC_NOT_GIVEN ? ask->device : ask->rank;
 
 	if (want == VC_NOT_GIVEN)
-		rec->device = vc_census_busiest(c);
+		rec->device = vc_census_deciding(c);
 	else if (want <= UINT16_MAX)
 		rec->device = vc_census_of(c, (uint16_t)want);
 	if (!rec->device && want != VC_NOT_GIVEN && c->devices)

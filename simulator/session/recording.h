@@ -15,7 +15,7 @@ enum vc_session_flags { VC_SESSION_IN_MEMORY = 1, /* many runs will follow: keep
 
 /* What has a say in how a recording is read. */
 struct vc_recording_ask {
-	uint64_t device, rank; /* VC_NOT_GIVEN: the busiest */
+	uint64_t device, rank; /* VC_NOT_GIVEN: the one that decides */
 	const char *torch;     /* version to replay; NULL: the recorded one */
 	uint64_t total;        /* bytes of the recorded device; 0: not told */
 	bool verify;

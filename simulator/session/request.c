@@ -34,7 +34,7 @@ const struct vc_option vc_run_options[] = {
 	{ 0, "start", VC_O_TEXT, AT(start), "warm|rebuild|cold",
 	  "heap at the first event: as recorded, asked for anew, or empty", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
-	  "which device of the trace (default: the busiest)", NULL },
+	  "which device of the trace (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "rank", VC_O_UINT, AT(rank), "N", "the same, for traces of several ranks", NULL },
 	{ 0, "verify", VC_O_FLAG, AT(verify), NULL,
 	  "replay under the recorded settings first and report fidelity (default)", "yes" },
@@ -131,7 +131,16 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
-		p->context = rec->device->outside;
+		p->context = rec->device->outside ?
+				     rec->device->outside :
+				     vc_card_context(recorded->name,
+						     recorded->total - rec->device->peak_reserved);
+	} else if (!p->card && rec->device->oom_reserved) {
+		const struct vc_card *c = vc_card_full(
+			rec->device->oom_reserved + rec->device->oom_free, &p->context);
+
+		p->capacity = rec->device->oom_reserved + rec->device->oom_free + p->context;
+		p->device = c ? c->title : NULL;
 	}
 	if (o->context != VC_NOT_GIVEN) { /* NCCL and the like included */
 		p->context = o->context;

@@ -14,7 +14,7 @@ struct vc_run_options {
 	uint64_t capacity, context;  /* VC_NOT_GIVEN: not given */
 	double fraction;             /* NaN: not given */
 	const char *start;           /* warm | rebuild | cold, or NULL */
-	uint64_t device, rank;       /* VC_NOT_GIVEN: the busiest */
+	uint64_t device, rank;       /* VC_NOT_GIVEN: the one that decides */
 	bool verify, treat_segments;
 };
 extern const struct vc_option vc_run_options[];

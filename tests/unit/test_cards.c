@@ -32,6 +32,74 @@ static void a_beginning_that_fits_several_cards_is_refused_with_their_names(void
 	assert_null(vc_card_by_name(""));
 }
 
+static const char *found(const char *name)
+{
+	const struct vc_card *c = vc_card_by_name(name);
+
+	return c ? c->name : "none";
+}
+
+static void names_as_people_write_them_are_understood(void **unused)
+{
+	static const char *const pair[][2] = {
+		{ "RTX3080 Ti", "rtx3080ti-12g" }, { "rtx 4080 super", "rtx4080super-16g" },
+		{ "H100-SXM5-80GB", "h100-80g-sxm" }, { "tesla v100 32gb", "v100-32g-pcie" },
+		{ "NVIDIA H100 80GB HBM3", "h100-80g-sxm" }, { "h100sxm", "h100-80g-sxm" },
+		{ "NVIDIA GH200 480GB", "gh200-96g" }, { "RTX A6000", "a6000" },
+		{ "RTX 6000 Ada", "rtx6000ada" }, { "A100-SXM4-40GB", "a100-40g-sxm" },
+		{ "NVIDIA A100 80GB PCIe", "a100-80g-pcie" }, { "4090", "rtx4090" },
+		{ "rtx 4090 24 GB", "rtx4090" }, { "NVIDIA GeForce RTX 3060", "rtx3060-12g" },
+		{ "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtxpro6000" },
+		{ "NVIDIA B300 SXM6 AC", "b300-288g" }, { "AMD Instinct MI300X", "mi300x-192g" },
+		{ "AMD Instinct MI250X", "mi250x-gcd" }, { "NVIDIA H20", "h20-96g" },
+		{ "7900 xtx", "rx7900xtx-24g" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(pair) / sizeof(*pair); i++)
+		assert_string_equal(found(pair[i][0]), pair[i][1]);
+}
+
+static void an_inexact_name_never_becomes_another_card(void **unused)
+{
+	static const char *const none[] = {
+		"rtx2080", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 4090 D", "H20-3e",
+		"NVIDIA GeForce RTX 4090 Laptop GPU", "A100-SXM4-40GB MIG 1g.5gb", "ti", "rtx",
+		"a100 60gb", "NVIDIA GeForce RTX 5070 Ti SUPER", "RTX 5060 Ti" };
+	struct vc_error err;
+	const struct vc_card *c;
+
+	(void)unused;
+	assert_string_equal(found("RTX 5070"), "rtx5070-12g");
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		assert_string_equal(found(none[i]), "none");
+	assert_int_equal(vc_card_find("RTX 4060 Ti", &c, &err), VC_EUSAGE);
+	assert_non_null(strstr(err.message, "rtx4060ti-8g, rtx4060ti-16g"));
+}
+
+static void a_choice_and_an_estimate_are_said(void **unused)
+{
+	char buf[600];
+
+	(void)unused;
+	assert_string_equal(found("A100 80GB"), "a100-80g-pcie");
+	assert_non_null(strstr(vc_card_remark("A100 80GB", buf, sizeof(buf)),
+			       "a100-80g-pcie, a100-80g-sxm"));
+	assert_non_null(strstr(buf, "a100-80g-pcie, the smallest, is taken"));
+	assert_non_null(strstr(vc_card_remark("h100-80", buf, sizeof(buf)), "h100-80g-pcie, the"));
+	assert_non_null(strstr(vc_card_remark("rtx5080", buf, sizeof(buf)), "is an estimate"));
+	assert_string_equal(vc_card_remark("rtx4090", buf, sizeof(buf)), "");
+	assert_string_equal(vc_card_remark("a100-80g-sxm", buf, sizeof(buf)), "");
+	assert_string_equal(vc_card_remark("voodoo2", buf, sizeof(buf)), "");
+}
+
+/* 80 recordings of one model of card print this number. */
+static void the_total_of_an_rtx_3060_is_the_printed_one(void **unused)
+{
+	(void)unused;
+	assert_true(vc_card_by_name("rtx3060-12g")->total == 12622168064u);
+}
+
 static void no_card_claims_its_marketing_size(void **unused)
 {
 	(void)unused;
@@ -52,6 +120,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_many_ways_to_say_one_card_find_it),
 		cmocka_unit_test(a_beginning_that_fits_several_cards_is_refused_with_their_names),
+		cmocka_unit_test(names_as_people_write_them_are_understood),
+		cmocka_unit_test(an_inexact_name_never_becomes_another_card),
+		cmocka_unit_test(a_choice_and_an_estimate_are_said),
+		cmocka_unit_test(the_total_of_an_rtx_3060_is_the_printed_one),
 		cmocka_unit_test(no_card_claims_its_marketing_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void messages_from_the_wild_are_read_as_a_person_would(void **state)
 		rows++;
 	}
 	fclose(f);
-	assert_int_equal(rows, 55);
+	assert_int_equal(rows, 63);
 }
 
 static const char whole[] =
@@ -165,6 +165,104 @@ static void line_ends_colours_and_other_text_around_it_do_not_matter(void **stat
 	assert_true(d.cause == VC_CAUSE_FRAGMENTATION);
 }
 
+static bool says(const struct vc_diagnosis *d, const char *words)
+{
+	for (size_t i = 0; i < d->meanings; i++)
+		if (strstr(d->meaning[i], words))
+			return true;
+	for (size_t i = 0; i < d->advices; i++)
+		if (strstr(d->advice[i].text, words) || strstr(d->advice[i].setting, words))
+			return true;
+	return false;
+}
+
+#define REPORT(alloc, idle) \
+	"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 " \
+	"GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process has 22.60 " \
+	"GiB memory in use. Of the allocated memory " alloc " is allocated by PyTorch, and " idle \
+	" is reserved by PyTorch but unallocated."
+#define HINT " If reserved but unallocated memory is large try setting " \
+	"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation."
+
+/* Where the last sentence is missing nobody knows whether the setting is on. */
+static void a_message_cut_before_its_last_sentence_gets_the_same_advice(void **state)
+{
+	static const char *const text[] = { REPORT("16.00 GiB", "6.00 GiB") HINT,
+					   REPORT("16.00 GiB", "6.00 GiB") };
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		read_one(text[i], &m, &d);
+		assert_true(d.cause == VC_CAUSE_FRAGMENTATION);
+		assert_string_equal(d.advice[0].setting,
+				    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+		assert_false(says(&d, "seem to be on already"));
+	}
+}
+
+/* "this process has" is not printed under Windows. */
+static void linux_is_not_blamed_on_windows(void **state)
+{
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	read_one(REPORT("31.50 GiB", "6.00 GiB"), &m, &d);
+	assert_true(d.cause == VC_CAUSE_OVERSUBSCRIBED);
+	assert_false(says(&d, "Windows"));
+	assert_true(says(&d, "sleep mode"));
+	read_one("File \"/usr/lib/python3/vllm/worker.py\", line 3\n"
+		 "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of "
+		 "8.00 GiB of which 3.00 GiB is free. Of the allocated memory 2.00 GiB is "
+		 "allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated." HINT,
+		 &m, &d);
+	assert_true(d.cause == VC_CAUSE_DEVICE);
+	assert_false(says(&d, "Windows"));
+}
+
+static void other_allocators_get_their_own_advice(void **state)
+{
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	read_one("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30.55GiB.", &m, &d);
+	assert_true(says(&d, "XLA_PYTHON_CLIENT_MEM_FRACTION"));
+	assert_false(says(&d, "PYTORCH"));
+	read_one("RuntimeError: MPS backend out of memory (MPS allocated: 17.36 GB, other "
+		 "allocations: 613.56 MB, max allowed: 18.13 GB). Tried to allocate 192.00 MB on "
+		 "private pool.", &m, &d);
+	assert_true(says(&d, "PYTORCH_MPS_HIGH_WATERMARK_RATIO"));
+	assert_false(says(&d, "damaged"));
+	read_one("XPU out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of "
+		 "11.93 GiB of which 5.62 MiB is free. Of the allocated memory 10.43 GiB is "
+		 "allocated by PyTorch, and 94.57 MiB is reserved by PyTorch but unallocated.",
+		 &m, &d);
+	assert_true(says(&d, "torch.xpu.empty_cache()"));
+	assert_false(says(&d, "CUDA_ALLOC_CONF"));
+}
+
+static void of_several_messages_the_last_whole_one_is_explained(void **state)
+{
+	struct vc_oom_text m;
+	struct vc_diagnosis d;
+
+	(void)state;
+	read_one("torch.cuda.OutOfMemoryError: " REPORT("16.00 GiB", "6.00 GiB") HINT
+		 " trying again\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+		 "7.00 GiB. GPU 1 has a total capacity of 23.65 GiB of which 1.00 GiB is free. Of "
+		 "the allocated memory 21.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved "
+		 "by PyTorch but unallocated." HINT "\nCUDA out of memory. Tried to allo", &m, &d);
+	assert_int_equal(m.messages, 2);
+	assert_string_equal(m.figure[VC_FIG_REQUEST].text, "7.00 GiB");
+	assert_int_equal(m.device, 1);
+	assert_string_equal(m.first, "2.5");
+	assert_true(d.cause == VC_CAUSE_DEMAND);
+	assert_true(says(&d, "2 such messages"));
+}
+
 static void text_without_a_message_is_refused(void **state)
 {
 	static const char *const text[] = { "", "Segmentation fault", "loss 0.3\n", "\x1b[",
@@ -201,6 +299,10 @@ int main(void)
 		cmocka_unit_test(every_clause_has_its_figure),
 		cmocka_unit_test(a_message_cut_anywhere_gives_no_wrong_figure),
 		cmocka_unit_test(line_ends_colours_and_other_text_around_it_do_not_matter),
+		cmocka_unit_test(a_message_cut_before_its_last_sentence_gets_the_same_advice),
+		cmocka_unit_test(linux_is_not_blamed_on_windows),
+		cmocka_unit_test(other_allocators_get_their_own_advice),
+		cmocka_unit_test(of_several_messages_the_last_whole_one_is_explained),
 		cmocka_unit_test(text_without_a_message_is_refused),
 		cmocka_unit_test(absurd_figures_are_left_out),
 	};

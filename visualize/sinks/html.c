@@ -280,6 +280,27 @@ static void runs_table(struct report *d)
 	vc_svg_put(&d->out, "</tbody></table>\n");
 }
 
+/* What leaks and what would help, run by run, as the terminal says it. */
+static void advice(struct report *d)
+{
+	char text[400];
+	bool any = false;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct vc_words *w = &d->runs[i].words;
+
+		if (w->n && !any)
+			vc_svg_put(&d->out, "<h2 id=\"advice\">What would help</h2>\n");
+		any |= w->n > 0;
+		vc_run_text(&d->runs[i], text, sizeof(text));
+		if (w->n && d->n > 1)
+			vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
+		for (size_t k = 0; k < w->n; k++)
+			vc_svg_put(&d->out, "%s%e%s", k ? "\n" : "<pre>", w->line[k],
+				   k + 1 == w->n ? "</pre>\n" : "");
+	}
+}
+
 static int body(struct report *d, struct vc_error *err)
 {
 	bool family = d->n > 1 && d->runs->info.vary;
@@ -289,6 +310,7 @@ static int body(struct report *d, struct vc_error *err)
 	if (d->n > 1)
 		runs_table(d);
 	ledger(d);
+	advice(d);
 	rc = picture(d, &vc_sink_timeline, "Memory over time", err);
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,

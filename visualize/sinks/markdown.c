@@ -75,14 +75,7 @@ static void oom(struct vc_output *o, const struct vc_result *r)
 		vc_output_printf(o, "%s| %s | %" PRIu64 " | ",
 				 i ? "" : "| held at that moment | blocks | by |\n|--:|--:|---|\n",
 				 vc_format_bytes(h->bytes, a), h->blocks);
-		if (h->site) {
-			vc_site_text(r->meta, h->site, place, sizeof(place));
-			put(o, place);
-		} else if (h->label) {
-			put(o, vc_label_text(r->meta, h->label));
-		} else {
-			vc_output_printf(o, "segment %" PRIx64, h->segment);
-		}
+		put(o, vc_holder_text(r->meta, h, place, sizeof(place)));
 		vc_output_text(o, " |\n");
 	}
 }

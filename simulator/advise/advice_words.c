@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advice_words.c - see advice_words.h */
+#include "simulator/advise/advice_words.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/session/again.h"
+
+enum { LONGEST = 2400 };
+
+static void line(struct vc_words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void line(struct vc_words *w, const char *fmt, ...)
+{
+	char text[LONGEST];
+	char **more = realloc(w->line, (w->n + 1) * sizeof(*more));
+	va_list ap;
+
+	if (!more) {
+		w->failed = true;
+		return;
+	}
+	w->line = more;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	w->line[w->n] = strdup(text);
+	w->failed |= !w->line[w->n];
+	w->n += w->line[w->n] != NULL;
+}
+
+static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_asked *q,
+		   const struct vc_advice *a, size_t number)
+{
+	char peak[32], low[32], high[32], between[80] = "", again[2048];
+
+	if (a->has_interval)
+		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a->low, low),
+			 vc_bytes_text(a->high, high));
+	line(w, "  %zu. %s: %s, %s%s reserved%s", number, a->text,
+	     a->verdict == VC_FITS ? "fits" : "still empties its cache",
+	     vc_bytes_text(a->peak_reserved, peak), between, a->estimate ? ", an estimate" : "");
+	if (a->paste[0])
+		line(w, "       %s", a->paste);
+	if (a->how[0])
+		line(w, "       %s",
+		     vc_again(q->opt, q->traces, q->trace, p, a->how, again, sizeof(again)));
+}
+
+int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const struct vc_asked *q,
+		    const struct vc_leak *leak, const struct vc_advice *a, size_t n,
+		    struct vc_result *r, struct vc_error *err)
+{
+	uint64_t used = r->stats.peak_used,
+		 left = p->capacity > used && !r->oom.happened ? p->capacity - used : 0;
+	struct vc_words *w = &r->words;
+	char text[600];
+
+	if (*vc_leak_text(s, leak, left, text, sizeof(text)))
+		line(w, "leak: %s", text);
+	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
+		line(w, "%s", a->text);
+	} else if (n) {
+		line(w, "What would have helped, cheapest first (each of them simulated):");
+		for (size_t i = 0; i < n; i++)
+			advice(w, p, q, &a[i], i + 1);
+	}
+	return w->failed ? vc_nomem(err, "the advice") : VC_OK;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* changes.c - see changes.h */
+#include "simulator/advise/changes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "simulator/session/whatif.h"
+
+enum { MOST = 16 }; /* lines; what is behind them is seldom looked at */
+
+struct effect { const char *option, *value; uint64_t before, after; };
+
+/* A run with the first changes only, and what they did so far. */
+struct stage {
+	const struct vc_session *s;
+	struct vc_plan p;
+	uint64_t peak;
+	struct effect at[MOST];
+	size_t n;
+};
+
+/* Peak of the stage; false: it cannot be run. */
+static bool measure(struct stage *t, bool as_recorded)
+{
+	struct vc_result r = { 0 };
+	struct vc_error ignored;
+
+	if (t->p.start != VC_START_COLD && !t->s->opt->start)
+		t->p.start = as_recorded && t->p.model->seed ? VC_START_WARM : VC_START_REBUILD;
+	if (vc_session_replay(t->s, &t->p, NULL, &r, &ignored) < 0)
+		return false;
+	t->peak = r.stats.peak_reserved;
+	vc_result_fini(&r);
+	return true;
+}
+
+static void note(struct stage *t, const char *option, const char *value, uint64_t before)
+{
+	if (t->n < MOST)
+		t->at[t->n++] = (struct effect){ option, *value ? value : "''", before, t->peak };
+}
+
+/* What was recorded, and what --set makes of it. */
+static void set_values(struct stage *t)
+{
+	const struct vc_whatif *w = t->s->whatif;
+	const struct vc_list *set = &t->s->opt->set;
+	uint64_t before =
+		w ? w->recording[w->as_asked.report.base].device->peak_reserved : 0;
+
+	for (size_t i = 0; before && i < set->n; i++)
+		note(t, "--set", set->at[i], before);
+}
+
+static void apply(struct stage *t, const char *torch, const char *conf)
+{
+	const char *given = t->p.conf;
+	size_t transforms = t->p.transform.n;
+	char version[16];
+	uint64_t before;
+
+	snprintf(version, sizeof(version), "%s", t->p.torch);
+	if (torch)
+		snprintf(t->p.torch, sizeof(t->p.torch), "%s", torch);
+	t->p.conf = conf ? conf : given;
+	t->p.transform.n = 0;
+	if (!measure(t, !t->s->whatif))
+		return;
+	set_values(t);
+	before = t->peak;
+	snprintf(t->p.torch, sizeof(t->p.torch), "%s", version);
+	if (torch && measure(t, !t->s->whatif))
+		note(t, "--torch", version, before);
+	before = t->peak;
+	t->p.conf = given;
+	if (conf && measure(t, false))
+		note(t, "--conf", given, before);
+	for (size_t i = 0; i < transforms; i++) {
+		before = t->peak;
+		t->p.transform.n = i + 1;
+		if (measure(t, false))
+			note(t, "-x", t->p.transform.at[i], before);
+	}
+}
+
+void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
+		       bool people)
+{
+	const char *conf = s->rec->meta->conf ? s->rec->meta->conf : "",
+		   *torch = s->rec->meta->torch;
+	bool other_torch = s->opt->torch.n && torch && strcmp(p->torch, torch),
+	     other_conf = s->opt->conf.n && strcmp(p->conf, conf);
+	struct stage t = { .s = s, .p = *p };
+	char change[200], a[32], b[32];
+
+	t.p.capacity = 0;
+	if (!s->rec->streamed && (other_torch || other_conf || p->transform.n || s->opt->set.n))
+		apply(&t, other_torch ? torch : NULL, other_conf ? conf : NULL);
+	if (!people)
+		vc_emit_array(e, "changes", NULL);
+	for (size_t i = 0; i < t.n; i++) {
+		snprintf(change, sizeof(change), "%s %s", t.at[i].option, t.at[i].value);
+		if (people) {
+			vc_emit_line(e, "  %-36s %s -> %s reserved", change,
+				     vc_bytes_text(t.at[i].before, a),
+				     vc_bytes_text(t.at[i].after, b));
+			continue;
+		}
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "change", NULL, change);
+		vc_emit_bytes(e, "before", NULL, t.at[i].before);
+		vc_emit_bytes(e, "after", NULL, t.at[i].after);
+		vc_emit_end(e);
+	}
+	if (!people)
+		vc_emit_end(e);
+}

@@ -140,7 +140,7 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 	const struct vc_command *c = argc ? vc_command_find(con, argv[0]) : NULL;
 	struct vc_output *out = vc_output_open("-", &con->err);
 	const char *near;
-	bool any = false;
+	bool any = c != NULL;
 
 	(void)config;
 	if (!out)

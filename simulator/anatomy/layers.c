@@ -360,7 +360,7 @@ static bool cut_off(struct sites *s)
 			if (pass) {
 				all++;
 				same += s->key[0] == root;
-			} else if (!votes || s->key[0] == root) { /* Boyer and Moore: the majority */
+			} else if (!votes || s->key[0] == root) { /* the majority's, if any has one */
 				root = s->key[0];
 				votes++;
 			} else {

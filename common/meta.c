@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NOTES_MAX = 1000 }; /* more than anybody reads: a file of nothing but notes */
+
 struct table { uint32_t *slot; size_t mask, used; }; /* slots hold index + 1, 0 = empty */
 
 struct index {
@@ -234,6 +236,8 @@ void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
 	for (size_t i = 0; i < m->notes; i++)
 		if (!strcmp(m->note[i], text))
 			return;
+	if (m->notes == NOTES_MAX)
+		return;
 	bigger = grow(m, m->note, m->notes, sizeof(*m->note));
 	if (!bigger)
 		return;

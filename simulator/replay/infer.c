@@ -174,7 +174,8 @@ static int find_pools(struct infer *f, struct vc_error *err)
 
 	if (r < 0)
 		return r;
-	qsort(f->span, f->spans, sizeof(*f->span), by_addr);
+	if (f->spans)
+		qsort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
 	if (!f->pool)
 		return vc_nomem(err, "pools");

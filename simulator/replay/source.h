@@ -2,7 +2,11 @@
 /* source.h - anything events can be pulled from.
  *
  * A decoder reads a file; a transform reads another source. Both are the same type, so a pipeline
- * is a linked list and the engine cannot tell them apart. */
+ * is a linked list and the engine cannot tell them apart.
+ *
+ * Memory: a decoder takes at most so many bytes for each byte of its input (after unpacking, which
+ * common/io.h bounds): torch_snapshot 96, ops 64, kineto 32, vct 96; a journal is mapped.
+ * tests/cli/memory.sh holds them to it, with files made to cost as much as they can. */
 #ifndef VC_SOURCE_H
 #define VC_SOURCE_H
 

@@ -288,6 +288,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 {
 	struct vc_device_info d = { 0 }, *to;
 	char key[32] = "";
+	bool known = true; /* a device that [memory] events can be of */
 	int token, rc = 0;
 
 	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
@@ -300,7 +301,8 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 			vc_meta_set(&d.name, j->text);
 		} else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0) {
 			if (!strcmp(key, "id"))
-				d.index = (uint16_t)j->integer;
+				known = (d.index = (uint16_t)j->integer) == j->integer &&
+					j->integer < 64;
 			else if (!strcmp(key, "totalGlobalMem"))
 				d.total = (uint64_t)j->integer;
 			else if (!strcmp(key, "computeMajor"))
@@ -311,7 +313,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 			rc = vc_json_skip(j, token, err);
 		}
 	}
-	to = !rc && token > 0 ? vc_meta_device(m, d.index) : NULL;
+	to = !rc && token > 0 && known ? vc_meta_device(m, d.index) : NULL;
 	if (to) {
 		free(to->name);
 		*to = d;

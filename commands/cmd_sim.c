@@ -320,15 +320,17 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 	return buf;
 }
 
-/* What the transforms have to say about their work: it is done once more for that. */
+/* What the transforms have to say about their work: as much of it as the recording is long is done
+ * once more for that. */
 static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 {
 	struct vc_event ev[256];
 	struct vc_error ignored;
 	struct vc_source *src = s->opt->transform.n ? vc_session_source(s, &ignored) : NULL;
 
-	while (src && src->type->next(src, ev, 256, &ignored) > 0)
-		;
+	for (size_t had = 0; src && had <= s->trace.n; had += 256)
+		if (src->type->next(src, ev, 256, &ignored) <= 0)
+			break;
 	for (size_t i = s->meta->notes; src && i < src->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", src->meta->note[i]);
 	vc_source_free(src);
@@ -613,7 +615,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
 	if (r == VC_OK)
-		r = vc_host_read(&sim.session, &sim.host, &con->err);
+		r = vc_host_read(&sim.session, 2 * sim.result->stats.events + (1 << 16), &sim.host,
+				 &con->err);
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)

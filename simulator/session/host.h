@@ -17,9 +17,10 @@ struct vc_host {
 	uint64_t libraries;    /* device memory that is not PyTorch's: most at one time */
 };
 
-/* Over the events with -x applied. A session that is streamed has nothing to say: zeroes.
+/* Over the first so many events with -x applied, and those read with them. A session that is streamed has nothing to say: zeroes.
  * Errors: those of the transforms. */
-int vc_host_read(const struct vc_session *s, struct vc_host *h, struct vc_error *err);
+int vc_host_read(const struct vc_session *s, uint64_t events, struct vc_host *h,
+		 struct vc_error *err);
 
 /* The device part alone, of the recording as it is: no transform runs. */
 uint64_t vc_host_libraries(const struct vc_session *s);

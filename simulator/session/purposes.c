@@ -94,6 +94,18 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 	return r;
 }
 
+/* What the run saw and as much again: a transform may go on long after the run was out of memory. */
+static int read_most(struct vc_trace *t, struct vc_source *src, size_t most, struct vc_error *err)
+{
+	struct vc_event ev[512];
+	long n = 1;
+	int r = VC_OK;
+
+	while (r == VC_OK && t->n < most && (n = src->type->next(src, ev, 512, err)) > 0)
+		r = vc_trace_append(t, ev, (size_t)n, err);
+	return n < 0 ? (int)n : r;
+}
+
 int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct vc_error *err)
 {
 	struct vc_trace t = { 0 };
@@ -104,9 +116,9 @@ int vc_purposes_fill(const struct vc_session *s, struct vc_result *out, struct v
 	if (!out->lives.n || s->streamed)
 		return VC_OK;
 	src = vc_session_source(s, err);
-	r = src ? vc_trace_read(&t, src, err) : (int)err->status;
+	r = src ? read_most(&t, src, 2 * out->stats.events + (1 << 16), err) : (int)err->status;
 	if (r == VC_OK)
-		r = vc_anatomy_read(&a, t.ev, t.n, s->device->device, t.meta, err);
+		r = vc_anatomy_read(&a, t.ev, t.n, s->device->device, src->meta, err);
 	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
 		r = fill(&a, out, err);
 	vc_anatomy_fini(&a);

@@ -224,7 +224,7 @@ int vc_change_flushes(const struct vc_session *s, struct vc_result *r, struct vc
 
 	o->flushes = o->mallocs = o->frees = -1;
 	o->driver_ns = 0;
-	if (s->streamed || !s->trace.n)
+	if (s->streamed || !s->trace.n || vc_result_verdict(r) == VC_OOM)
 		return VC_OK;
 	if (!r->pace.n) {
 		o->flushes = o->mallocs = o->frees = 0;

@@ -309,7 +309,8 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 			 "the trace holds the heap at one moment and no events: only its live "
 			 "blocks are asked for");
 	else if (!f->checked)
-		snprintf(buf, n, "not checked against the recording");
+		snprintf(buf, n, "not checked against the recording, which has no addresses: not "
+			 "verified");
 	else if (f->exact)
 		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64
 			 " events, %" PRIu64 " segments)",
@@ -435,6 +436,29 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 		vc_emit_line(e, "  reserved over the run  %s", line);
 }
 
+/* A profile has no segments to check the replay by, but counters that it may contradict: segments
+ * that were there before it, streams, and what other threads allocated are not in it. */
+static void say_counters(struct vc_emit *e, const struct vc_session *s, const struct vc_result *r)
+{
+	const struct vc_device_info *on = vc_meta_device_known(s->meta, s->device->device);
+	char own[2][32], ours[2][32];
+
+	if (!on || !on->reserved || s->change[0])
+		return;
+	bool less = r->stats.peak_reserved * 100 < on->reserved * 95 ||
+		    r->stats.peak_allocated * 100 < on->allocated * 95;
+	bool more = r->stats.peak_allocated * 95 > on->allocated * 100 ||
+		    r->stats.peak_reserved * 95 > on->reserved * 100;
+
+	vc_emit_line(e, "  the recording's own counters say %s reserved and %s allocated at most; the "
+		     "replay has %s and %s: %s",
+		     vc_bytes_text(on->reserved, own[0]), vc_bytes_text(on->allocated, own[1]),
+		     vc_bytes_text(r->stats.peak_reserved, ours[0]),
+		     vc_bytes_text(r->stats.peak_allocated, ours[1]),
+		     less ? "they contradict it, the real run needs at least what they say" :
+		     more ? "they contradict it" : "within 5 %, which is not a proof");
+}
+
 static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 {
 	const struct vc_plan *p = &sim->plan[i];
@@ -449,6 +473,7 @@ static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
 	if (draws_spark(sim))
 		say_spark(e, r);
 	vc_report_ledger(e, p, r, true);
+	say_counters(e, &sim->session, r);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));

@@ -354,6 +354,8 @@ static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
 		if (!d)
 			return;
 		d->total = from->device[i].total;
+		d->reserved = from->device[i].reserved;
+		d->allocated = from->device[i].allocated;
 		d->cc_major = from->device[i].cc_major;
 		d->cc_minor = from->device[i].cc_minor;
 		d->sms = from->device[i].sms;

@@ -69,7 +69,8 @@ static void describe(struct vc_session *s)
 const char *vc_whatif_level(const struct vc_session *s)
 {
 	if (!s->whatif || s->whatif->report.same)
-		return vc_bounds_wanted(s->opt) ? "bounds" : "exact";
+		return vc_bounds_wanted(s->opt) ? "bounds" :
+		       s->meta->how[VC_CAP_REQUESTS] == VC_HOW_PARTIAL ? "unverified" : "exact";
 	return s->whatif->report.single ? "bounds" : "extrapolated";
 }
 

@@ -24,7 +24,7 @@ struct entry { /* one element of traceEvents */
 
 struct record { struct vc_event ev; uint64_t order; };
 
-struct device { int64_t baseline; int64_t reserved_min, reserved_max; uint16_t index; bool seen; };
+struct device { int64_t baseline, reserved_min, reserved_max, allocated_max; bool seen; };
 
 struct state {
 	struct record *rec; size_t n, cap, at;
@@ -207,6 +207,8 @@ static int keep_memory(struct state *st, const struct entry *e, struct vc_error 
 			st->device[ev.device].reserved_min = e->reserved;
 		if (e->reserved > st->device[ev.device].reserved_max)
 			st->device[ev.device].reserved_max = e->reserved;
+		if (e->allocated > st->device[ev.device].allocated_max)
+			st->device[ev.device].allocated_max = e->allocated;
 	}
 	st->device[ev.device].seen = true;
 	return keep(st, ev, err);
@@ -413,15 +415,17 @@ static void describe(struct state *st, struct vc_meta *m)
 			     "by size",
 			     (unsigned long long)st->no_addr);
 	for (size_t d = 0; d < 64; d++) {
+		struct vc_device_info *to = st->device[d].seen && st->totals ?
+						    vc_meta_device(m, (uint16_t)d) : NULL;
+
+		if (to) {
+			to->reserved = (uint64_t)st->device[d].reserved_max;
+			to->allocated = (uint64_t)st->device[d].allocated_max;
+		}
 		if (st->device[d].baseline)
 			vc_meta_note(m, "device %zu: %lld bytes were allocated before the profile "
 				     "began; they stand as one block",
 				     d, (long long)st->device[d].baseline);
-		if (st->device[d].seen && st->totals)
-			vc_meta_note(
-				m, "device %zu: the profile reports %lld to %lld bytes reserved",
-				d, (long long)st->device[d].reserved_min,
-				(long long)st->device[d].reserved_max);
 	}
 }
 

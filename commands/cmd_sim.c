@@ -450,8 +450,9 @@ static void say_counters(struct vc_emit *e, const struct vc_session *s, const st
 	bool more = r->stats.peak_allocated * 95 > on->allocated * 100 ||
 		    r->stats.peak_reserved * 95 > on->reserved * 100;
 
-	vc_emit_line(e, "  the recording's own counters say %s reserved and %s allocated at most; the "
-		     "replay has %s and %s: %s",
+	vc_emit_line(e,
+		     "  the recording's own counters say %s reserved and %s allocated at most; "
+		     "the replay has %s and %s: %s",
 		     vc_bytes_text(on->reserved, own[0]), vc_bytes_text(on->allocated, own[1]),
 		     vc_bytes_text(r->stats.peak_reserved, ours[0]),
 		     vc_bytes_text(r->stats.peak_allocated, ours[1]),

@@ -94,7 +94,8 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 	return r;
 }
 
-/* What the run saw and as much again: a transform may go on long after the run was out of memory. */
+/* What the run saw and as much again: a transform may go on long after the run was out of
+ * memory. */
 static int read_most(struct vc_trace *t, struct vc_source *src, size_t most, struct vc_error *err)
 {
 	struct vc_event ev[512];

@@ -360,7 +360,8 @@ static bool cut_off(struct sites *s)
 			if (pass) {
 				all++;
 				same += s->key[0] == root;
-			} else if (!votes || s->key[0] == root) { /* the majority's, if any has one */
+			} else if (!votes || s->key[0] == root) {
+				/* the majority's, if there is one (Boyer and Moore) */
 				root = s->key[0];
 				votes++;
 			} else {

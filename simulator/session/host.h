@@ -17,7 +17,8 @@ struct vc_host {
 	uint64_t libraries;    /* device memory that is not PyTorch's: most at one time */
 };
 
-/* Over the first so many events with -x applied, and those read with them. A session that is streamed has nothing to say: zeroes.
+/* Over the first so many events with -x applied, and those read with them. A session that is
+ * streamed has nothing to say: zeroes.
  * Errors: those of the transforms. */
 int vc_host_read(const struct vc_session *s, uint64_t events, struct vc_host *h,
 		 struct vc_error *err);

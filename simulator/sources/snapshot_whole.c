@@ -68,7 +68,8 @@ static int take(struct tree *t, const struct vc_pickle_value *v, const char *who
 	return 0;
 }
 
-static int read_blocks(struct tree *t, struct snapshot_segment *seg, const struct vc_pickle_value *v)
+static int read_blocks(struct tree *t, struct snapshot_segment *seg,
+		       const struct vc_pickle_value *v)
 {
 	const struct vec *list = snapshot_items(t, v, VC_PV_LIST);
 	struct snapshot *s = t->s;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dump.c - vramcast dump: events as text, one per line. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "simulator/session/session.h"
 #include "simulator/anatomy/anatomy.h"
 
@@ -37,15 +39,25 @@ static const char *const kind_name[256] = {
 	[VC_EV_HEAP_BLOCK] = "heap_block",
 };
 
+/* " NAME=TEXT" on one line, whatever the text is. */
+static void name(struct vc_output *out, const char *what, const char *text)
+{
+	char plain[1024];
+
+	snprintf(plain, sizeof(plain), "%s", text);
+	vc_output_printf(out, "%s%s", what, vc_utf8_plain(plain));
+}
+
 static void place(struct vc_output *out, const struct vc_meta *m, const struct vc_event *ev)
 {
 	if (ev->label && ev->label < m->strings)
-		vc_output_printf(out, " label=%s", m->string[ev->label]);
+		name(out, " label=", m->string[ev->label]);
 	if (ev->site && ev->site < m->frames) {
 		const struct vc_frame *f = &m->frame[ev->site];
 
-		vc_output_printf(out, " at=%s:%" PRIu32 ":%s", m->string[f->file], f->line,
-				 m->string[f->function]);
+		name(out, " at=", m->string[f->file]);
+		vc_output_printf(out, ":%" PRIu32, f->line);
+		name(out, ":", m->string[f->function]);
 	}
 	vc_output_text(out, "\n");
 }

@@ -307,7 +307,8 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 			 "the trace holds the heap at one moment and no events: only its live "
 			 "blocks are asked for");
 	else if (!f->checked)
-		snprintf(buf, n, "not checked against the recording");
+		snprintf(buf, n, "not checked against the recording, which has no addresses: not "
+			 "verified");
 	else if (f->exact)
 		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64
 			 " events, %" PRIu64 " segments)",
@@ -318,15 +319,17 @@ static const char *trust_line(const struct vc_session *s, char *buf, size_t n)
 	return buf;
 }
 
-/* What the transforms have to say about their work: it is done once more for that. */
+/* What the transforms have to say about their work: as much of it as the recording is long is done
+ * once more for that. */
 static void say_transforms(struct vc_emit *e, const struct vc_session *s)
 {
 	struct vc_event ev[256];
 	struct vc_error ignored;
 	struct vc_source *src = s->opt->transform.n ? vc_session_source(s, &ignored) : NULL;
 
-	while (src && src->type->next(src, ev, 256, &ignored) > 0)
-		;
+	for (size_t had = 0; src && had <= s->rec->trace.n; had += 256)
+		if (src->type->next(src, ev, 256, &ignored) <= 0)
+			break;
 	for (size_t i = s->rec->meta->notes; src && i < src->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", src->meta->note[i]);
 	vc_source_free(src);
@@ -457,6 +460,31 @@ static void say_spark(struct vc_emit *e, const struct vc_result *r)
 	bool utf8 = lang && (strstr(lang, "UTF-8") || strstr(lang, "utf8"));
 	if (*vc_spark(r, 60, !utf8, line))
 		vc_emit_line(e, "  reserved over the run  %s", line);
+}
+
+/* A profile has no segments to check the replay by, but counters that it may contradict: segments
+ * that were there before it, streams, and what other threads allocated are not in it. */
+static void say_counters(struct vc_emit *e, const struct vc_session *s, const struct vc_result *r)
+{
+	const struct vc_device_info *on =
+		vc_meta_device_known(s->rec->meta, s->rec->device->device);
+	char own[2][32], ours[2][32];
+
+	if (!on || !on->reserved || s->change[0] || s->opt->transform.n)
+		return;
+	bool less = r->stats.peak_reserved * 100 < on->reserved * 95 ||
+		    r->stats.peak_allocated * 100 < on->allocated * 95;
+	bool more = r->stats.peak_allocated * 95 > on->allocated * 100 ||
+		    r->stats.peak_reserved * 95 > on->reserved * 100;
+
+	vc_emit_line(e,
+		     "  the recording's own counters say %s reserved and %s allocated at most; "
+		     "the replay has %s and %s: %s",
+		     vc_bytes_text(on->reserved, own[0]), vc_bytes_text(on->allocated, own[1]),
+		     vc_bytes_text(r->stats.peak_reserved, ours[0]),
+		     vc_bytes_text(r->stats.peak_allocated, ours[1]),
+		     less ? "they contradict it, the real run needs at least what they say" :
+		     more ? "they contradict it" : "within 5 %, which is not a proof");
 }
 
 static const char *color_of(const struct sim *sim, const struct vc_result *r)
@@ -663,7 +691,9 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
 	if (r == VC_OK)
-		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform, &sim.host, &con->err);
+		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform,
+				 2 * sim.results.at->stats.events + (1 << 16), &sim.host,
+				 &con->err);
 	if (r == VC_OK)
 		r = advise(&sim, &con->err);
 	if (r == VC_OK)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/utf8.h"
 
 #define MAX_DEPTH 32
 
@@ -59,19 +60,25 @@ static struct level *top(struct vc_emit *e)
 static void json_string(struct vc_emit *e, const char *s)
 {
 	vc_output_text(e->out, "\"");
-	for (; *s; s++) {
+	for (size_t left = strlen(s), n = 0; *s; s += n, left -= n) {
 		unsigned char c = (unsigned char)*s;
 
-		if (c == '"' || c == '\\')
+		n = vc_utf8_length((const uint8_t *)s, left);
+		if (!n) { /* file names may be any bytes */
+			n = 1;
+			vc_output_text(e->out, "\\ufffd");
+		} else if (c == '"' || c == '\\')
 			vc_output_printf(e->out, "\\%c", c);
 		else if (c == '\n')
 			vc_output_text(e->out, "\\n");
 		else if (c == '\t')
 			vc_output_text(e->out, "\\t");
-		else if (c < 0x20)
+		else if (c < 0x20 || c == 0x7f)
 			vc_output_printf(e->out, "\\u%04x", c);
+		else if (c == 0xc2 && (unsigned char)s[1] < 0xa0)
+			vc_output_printf(e->out, "\\u%04x", (unsigned char)s[1]);
 		else
-			vc_output_write(e->out, s, 1);
+			vc_output_write(e->out, s, n);
 	}
 	vc_output_text(e->out, "\"");
 }
@@ -116,8 +123,12 @@ static void add_cell(struct vc_emit *e, const char *head, const char *value, boo
 		return;
 	}
 	e->cell[e->cells] = (struct cell){ strdup(head), strdup(value), number, e->rows };
-	if (!e->cell[e->cells].head || !e->cell[e->cells].value)
+	if (!e->cell[e->cells].head || !e->cell[e->cells].value) {
 		e->nomem = true;
+	} else {
+		vc_utf8_plain(e->cell[e->cells].head);
+		vc_utf8_plain(e->cell[e->cells].value);
+	}
 	e->cells++;
 }
 
@@ -492,7 +503,7 @@ void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	vc_output_printf(e->out, "%s\n", line);
+	vc_output_printf(e->out, "%s\n", vc_utf8_plain(line));
 }
 
 int vc_emit_finish(struct vc_emit *e, struct vc_error *err)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 int vc_fail(struct vc_error *err, enum vc_status status, const char *fmt, ...)
 {
 	va_list ap;
@@ -16,6 +18,7 @@ int vc_fail(struct vc_error *err, enum vc_status status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->message, sizeof(err->message), fmt, ap);
 	va_end(ap);
+	vc_utf8_plain(err->message);
 	return status;
 }
 
@@ -32,6 +35,7 @@ int vc_wrap(struct vc_error *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(err->message, sizeof(err->message), fmt, ap);
 	va_end(ap);
+	vc_utf8_plain(err->message);
 	if (n < 0 || (size_t)n + 3 >= sizeof(err->message))
 		return err->status;
 	left = sizeof(err->message) - (size_t)n - 3; /* the old message is cut, never the context */

@@ -16,6 +16,10 @@ enum packing { PLAIN, GZIP, ZSTD };
 
 #define RAW_SIZE    ((size_t)1 << 18) /* compressed bytes fetched at a time */
 #define WINDOW_SIZE ((size_t)1 << 19) /* decoded bytes kept at hand; grows only as data arrive */
+/* Recordings packed as well as zstd can become 55 times smaller; what becomes so much larger when
+ * it is unpacked was made to fill memory. */
+#define RATIO_MAX  256
+#define RATIO_FREE ((uint64_t)1 << 22) /* bytes that any input may unpack to */
 
 struct vc_input {
 	char *name;
@@ -25,6 +29,7 @@ struct vc_input {
 	uint8_t *raw;        /* compressed bytes not yet decoded */
 	size_t raw_at, raw_end;
 	bool raw_eof;
+	uint64_t fetched;    /* compressed bytes that came */
 	uint8_t *window;     /* decoded bytes; lent when fd is -1 */
 	size_t at, end, cap;
 	bool eof, truncated, between; /* between: at the border of two members or frames */
@@ -61,6 +66,7 @@ static int fill_raw(struct vc_input *in, struct vc_error *err)
 	}
 	VC_TRY(read_some(in, in->raw + in->raw_end, RAW_SIZE - in->raw_end, &got, err));
 	in->raw_end += got;
+	in->fetched += got;
 	in->raw_eof = got == 0;
 	return 0;
 }
@@ -125,6 +131,19 @@ static int unzstd(struct vc_input *in, uint8_t *to, size_t cap, size_t *got, str
 	return 0;
 }
 
+static int check_ratio(const struct vc_input *in, struct vc_error *err)
+{
+	uint64_t from = in->fetched - (in->raw_end - in->raw_at),
+		 to = in->offset + (in->end - in->at);
+
+	if (to <= RATIO_FREE || to / RATIO_MAX <= from)
+		return 0;
+	return vc_fail(err, VC_EFORMAT,
+		       "%s: its first %llu bytes unpack to more than %d times as many, which no "
+		       "recording does; if it is one, unpack it first", in->name,
+		       (unsigned long long)from, RATIO_MAX);
+}
+
 /* Decode something into the free end of the window; sets eof when nothing is left. */
 static int unpack(struct vc_input *in, struct vc_error *err)
 {
@@ -140,7 +159,7 @@ static int unpack(struct vc_input *in, struct vc_error *err)
 			return rc;
 		in->end += got;
 		if (got)
-			return 0;
+			return check_ratio(in, err);
 		if (in->raw_end - in->raw_at != before && in->raw_at < in->raw_end)
 			continue; /* a header was eaten, or a border passed */
 		if (in->raw_eof) {

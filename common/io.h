@@ -13,7 +13,8 @@ struct vc_input;
 
 /* Open a file or "-" (standard input). Directories are refused. gzip (several members) and zstd
  * (several frames) are recognised by the first bytes and undone; a .vct stays as it is, its reader
- * needs the frames. vc_input_raw gives any file as it is. */
+ * needs the frames. vc_input_raw gives any file as it is. Unpacking is done piece by piece, and
+ * refused beyond 256 times the packed size (the first 4 MiB are free). */
 struct vc_input *vc_input_open(const char *path, struct vc_error *err);
 struct vc_input *vc_input_raw(const char *path, struct vc_error *err);   /* no decompression */
 struct vc_input *vc_input_memory(const void *data, size_t n, struct vc_error *err); /* lent bytes */

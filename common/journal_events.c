@@ -285,8 +285,8 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err)
 {
-	if (rec->kind >= VC_REC_CLOCK)
-		return 0;
+	if (rec->kind == VC_EV_NONE || rec->kind >= VC_REC_CLOCK)
+		return 0; /* never written, or no event */
 	base_event(d, r, rec, ev);
 	if ((rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) && rec->text &&
 	    site_of(d, r, rec->text, &ev->site, err) < 0)

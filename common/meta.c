@@ -9,6 +9,8 @@
 
 #include "common/vec.h"
 
+enum { NOTES_MAX = 1000 }; /* more than anybody reads: a file of nothing but notes */
+
 struct table { uint32_t *slot; size_t mask, used; }; /* slots hold index + 1, 0 = empty */
 
 struct index {
@@ -203,6 +205,8 @@ void vc_meta_note(struct vc_meta *m, const char *fmt, ...)
 	for (size_t i = 0; i < m->notes; i++)
 		if (!strcmp(m->note[i], text))
 			return;
+	if (m->notes == NOTES_MAX)
+		return;
 	if (vc_vec_one(m->note, m->notes) && (copy = strdup(text)))
 		m->note[m->notes++] = copy;
 	else
@@ -306,6 +310,8 @@ static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
 		if (!d)
 			return;
 		d->total = from->device[i].total;
+		d->reserved = from->device[i].reserved;
+		d->allocated = from->device[i].allocated;
 		d->cc_major = from->device[i].cc_major;
 		d->cc_minor = from->device[i].cc_minor;
 		d->sms = from->device[i].sms;

@@ -50,6 +50,7 @@ struct vc_device_info { /* one per device that occurs */
 	uint16_t index;
 	char *name;          /* "NVIDIA GeForce RTX 4090" or NULL */
 	uint64_t total;      /* bytes, 0 = unknown */
+	uint64_t reserved, allocated; /* the most that the recording's own counters say; 0 = none */
 	int cc_major, cc_minor, sms; /* 0 = unknown */
 };
 

@@ -41,4 +41,25 @@ static inline size_t vc_utf8_length(const uint8_t *p, size_t n)
 	return len;
 }
 
+/* A text for people, in place: what is no character, and what would steer a terminal, becomes '?'.
+ * Names come from files that anybody may have made. Lines and tabs stay. */
+static inline char *vc_utf8_plain(char *s)
+{
+	uint8_t *p = (uint8_t *)s, *end = p;
+
+	while (*end)
+		end++;
+	while (p < end) {
+		size_t n = vc_utf8_length(p, (size_t)(end - p));
+
+		if (!n || (n == 1 && ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f)) ||
+		    (n == 2 && *p == 0xc2 && p[1] < 0xa0)) { /* C1: 0x9b is ESC [ in one */
+			*p++ = '?';
+			continue;
+		}
+		p += n;
+	}
+	return s;
+}
+
 #endif

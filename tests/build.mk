@@ -75,10 +75,14 @@ $(BUILD)/tests/fuzz-%:
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(FUZZ_CC) -o $@ $^ -lzstd -lz -lm
-fuzz: $(BUILD)/tests/fuzz-source $(BUILD)/tests/fuzz-texts ## search for inputs that break the readers (clang): FUZZ_TIME=SECONDS for each
-	$(Q)mkdir -p $(BUILD)/fuzz $(BUILD)/fuzz-texts
-	$(Q)$(BUILD)/tests/fuzz-source $(FUZZ_FLAGS) -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz tests/fuzz/corpus
-	$(Q)$(BUILD)/tests/fuzz-texts $(FUZZ_FLAGS) -artifact_prefix=$(BUILD)/fuzz-texts/ $(BUILD)/fuzz-texts tests/fuzz/texts
+# One run for each reader: what sources read, with the name of the source in FUZZ_READER, and texts.
+FUZZ_READERS ?= vct journal torch_snapshot kineto ops texts
+fuzz: $(FUZZ_READERS:%=fuzz-%) ## search for inputs that break the readers (clang): FUZZ_TIME=SECONDS for each
+fuzz-%: $(BUILD)/tests/fuzz-source $(BUILD)/tests/fuzz-texts
+	$(Q)mkdir -p $(BUILD)/fuzz/$*/found
+	$(Q)FUZZ_READER=$* $(BUILD)/tests/fuzz-$(if $(filter texts,$*),texts,source) $(FUZZ_FLAGS) \
+		$(addprefix -dict=,$(wildcard tests/fuzz/dict/$*)) -artifact_prefix=$(BUILD)/fuzz/$*/found/ \
+		$(BUILD)/fuzz/$* tests/fuzz/$(if $(filter texts,$*),texts,corpus)
 .PHONY: fuzz
 
 # Transforms against the change really made, by PyTorch on the null GPU; recordings are kept outside the tree.

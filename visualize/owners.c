@@ -41,7 +41,8 @@ static void merge(struct vc_owners *o)
 {
 	size_t kept = 0;
 
-	qsort(o->at, o->n, sizeof(*o->at), compare_keys);
+	if (o->n)
+		qsort(o->at, o->n, sizeof(*o->at), compare_keys);
 	for (size_t i = 0; i < o->n; i++) {
 		struct vc_owner *last = kept ? &o->at[kept - 1] : NULL;
 		if (!last || !same(last, &o->at[i])) {
@@ -56,7 +57,8 @@ static void merge(struct vc_owners *o)
 		}
 	}
 	o->n = kept;
-	qsort(o->at, o->n, sizeof(*o->at), compare_bytes);
+	if (o->n)
+		qsort(o->at, o->n, sizeof(*o->at), compare_bytes);
 }
 
 static void from_heap(struct vc_owners *o, const struct vc_classes *c, const struct vc_heap_map *h)

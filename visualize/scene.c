@@ -83,6 +83,8 @@ const char *vc_verdict_word(const struct vc_result *r, const char **color)
 
 	if (color)
 		*color = name[k];
+	if (!k && !r->stats.allocs)
+		return "one moment, no requests";
 	return !k && r->stats.cut_short ? "fits as far as recorded" : word[k];
 }
 

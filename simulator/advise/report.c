@@ -118,6 +118,11 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 	char a[32], b[32], steps[40] = "";
 	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
 
+	if (!r->stats.allocs && vc_result_verdict(r) == VC_FITS) {
+		snprintf(buf, n, "%s of live blocks at one moment: no request was recorded, so "
+			 "what the run needs is not known", vc_bytes_text(used, a));
+		return buf;
+	}
 	switch (vc_result_verdict(r)) {
 	case VC_OOM:
 		if (r->info.rebuilt && !r->oom.event) {

@@ -9,6 +9,7 @@
  * where it covers what the first does not. */
 #include "common/torch_names.h"
 #include "simulator/anatomy/layers.h"
+#include "common/torch_sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct sites {
 	uint32_t chain[DEPTH];   /* frames of one block, outermost first */
 	uint64_t key[DEPTH], path[DEPTH];
 	size_t depth;
+	bool cut;                /* the stacks begin anywhere */
 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -51,6 +53,16 @@ static const char *string_of(const struct vc_meta *m, uint32_t s)
 	return s < m->strings ? m->string[s] : "";
 }
 
+/* Stacks of PyTorch and the interpreter themselves (stacks="all") stand between Python's frames,
+ * and not always the same: they say nothing about layers. */
+static bool is_python(const struct sites *s, uint32_t frame)
+{
+	const char *file = string_of(s->m, s->m->frame[frame].file);
+	size_t n = strlen(file);
+
+	return n > 3 && !strcmp(file + n - 3, ".py");
+}
+
 static void read_chain(struct sites *s, size_t block)
 {
 	uint32_t at = s->ev[s->a->block[block].event].site, inner[DEPTH];
@@ -58,7 +70,8 @@ static void read_chain(struct sites *s, size_t block)
 	uint64_t key = 1, path = 1;
 
 	for (; at && at < s->m->frames && n < DEPTH; at = s->m->frame[at].parent)
-		inner[n++] = at;
+		if (is_python(s, at))
+			inner[n++] = at;
 	s->depth = n;
 	for (size_t d = 0; d < n; d++) {
 		const struct vc_frame *f = &s->m->frame[inner[n - 1 - d]];
@@ -232,7 +245,9 @@ static size_t uncovered(struct sites *s, const struct vc_layers *l, uint64_t key
 
 static bool lasting(const struct sites *s, size_t block)
 {
-	return s->a->block[block].category == VC_CAT_WORKSPACE;
+	const struct vc_block_life *b = &s->a->block[block];
+
+	return b->category == VC_CAT_WORKSPACE && vc_is_torch_workspace(b->size);
 }
 
 static bool same_sites(const struct sites *s, const size_t *a, const size_t *b, size_t n)
@@ -320,20 +335,46 @@ static void tell_kinds(struct vc_layers *l)
 
 VC_COMPARE(by_birth, struct vc_layer, VC_ORDER(x->from, y->from))
 
-static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
+/* Were stacks recorded only so deep? Then they begin anywhere, and what was called by the same
+ * function looks different from block to block. */
+static bool cut_off(struct sites *s)
+{
+	uint64_t root = 0;
+	size_t votes = 0, same = 0, all = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = s->from; i < s->to; i++) {
+			read_chain(s, i);
+			if (!s->depth)
+				continue;
+			if (pass) {
+				all++;
+				same += s->key[0] == root;
+			} else if (!votes || s->key[0] == root) {
+				/* the majority's, if there is one (Boyer and Moore) */
+				root = s->key[0];
+				votes++;
+			} else {
+				votes--;
+			}
+		}
+	return same * 10 < all * 9;
+}
+
+static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_error *err)
 {
 	int r = VC_OK;
 
 	for (size_t i = s->from; i < s->to; i++)
 		visit(s, i);
-	for (int kind = 0; r == VC_OK && kind < KINDS; kind++) {
+	for (int kind = 0; r == VC_OK && kind < kinds; kind++) {
 		const struct group *best = NULL;
 
 		for (size_t i = 0; i < GROUPS; i++)
 			if (score(&s->group[i]) > (best ? score(best) : 0) &&
 			    (!kind || uncovered(s, l, s->group[i].key) == s->group[i].covered))
 				best = &s->group[i];
-		if (!best || best->covered * 10 < s->to - s->from)
+		if (!best || best->covered * (s->cut ? 2 : 10) < s->to - s->from)
 			break;
 		r = take(s, l, best->key, kind, err);
 	}
@@ -379,6 +420,23 @@ static size_t lag_of(const struct sites *s)
 	return lag;
 }
 
+/* Where a layer found by what repeats stands: the outermost function that its first blocks were
+ * asked for in and that is no part of PyTorch's. */
+static uint32_t place_of(struct sites *s, size_t from, size_t to)
+{
+	for (size_t i = from; s->m && i < to; i++) {
+		read_chain(s, i);
+		for (size_t d = 0; s->cut && d < s->depth; d++) {
+			const struct vc_frame *f = &s->m->frame[s->chain[d]];
+
+			if (!strcmp(string_of(s->m, f->function), "forward") &&
+			    !is_part(string_of(s->m, f->file)))
+				return s->chain[d];
+		}
+	}
+	return 0;
+}
+
 /* The longest run that repeats, small gaps allowed. */
 static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {
@@ -398,13 +456,13 @@ static int by_repetition(struct sites *s, struct vc_layers *l, struct vc_error *
 		}
 	}
 	for (size_t k = 0; r == VC_OK && lag && k <= longest / lag; k++) {
-		size_t from = first + k * lag, to = from + lag;
+		size_t from = first + k * lag, to = from + lag < s->to ? from + lag : s->to;
 
-		r = from < s->to ?
-			    push(l,
-				 (struct vc_layer){ .from = from, .to = to < s->to ? to : s->to },
-				 err) :
-			    VC_OK;
+		if (from < s->to)
+			r = push(l,
+				 (struct vc_layer){ .from = from, .to = to,
+						    .frame = place_of(s, first, first + lag) },
+				 err);
 	}
 	if (l->n < 2)
 		l->n = 0;
@@ -425,12 +483,17 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 	s.group = calloc(GROUPS, sizeof(*s.group));
 	if (!s.group)
 		return vc_nomem(err, "the layers of a forward pass");
-	if (m && m->frames > 1)
-		r = by_sites(&s, l, err);
+	s.cut = m && m->frames > 1 && cut_off(&s);
+	if (m && m->frames > 1 && !s.cut)
+		r = by_sites(&s, l, KINDS, err);
 	l->named = l->n > 1;
 	if (r == VC_OK && l->n < 2) {
 		l->n = 0;
 		r = by_repetition(&s, l, err);
+	}
+	if (r == VC_OK && l->n < 2 && s.cut) {
+		r = by_sites(&s, l, 1, err);
+		l->named = l->n > 1;
 	}
 	if (!l->model_to) {
 		l->model_from = s.from;

@@ -14,6 +14,8 @@
 
 #include "simulator/predict/scaling.h"
 
+#define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
+
 enum { TELLING = 4096 }; /* bytes of a block that shows whether an evaluation grows */
 
 static double value_of(const struct vc_meta *m, const char *name)
@@ -309,6 +311,60 @@ static int part(struct vc_family *f, size_t base, const struct vc_target *g, str
 	return 0;
 }
 
+static size_t count(const struct vc_allocations *m, double size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n += fabs((double)m->take[i].size - size) < 1;
+	return n;
+}
+
+/* The share of what lasts in recording k (parameters) of which it makes copies of half the size,
+ * where recording j has nothing of that size. Data of such a size are as many in j, as much larger
+ * as a parameter of the run is. */
+static double cast_share(const struct vc_family *f, size_t k, size_t j)
+{
+	const struct vc_allocations *m = &f->m[k];
+	double all = 0, cast = 0;
+	bool is_cast = false;
+	size_t sizes = 0; /* data may be as large as half of one kind of weight, by chance */
+
+	for (size_t i = 0; i < m->lastings; i++) {
+		double half = (double)m->lasting[i] / 2;
+
+		if (m->lasting[i] < TELLING)
+			continue;
+		if (!i || m->lasting[i] != m->lasting[i - 1]) {
+			size_t n = count(m, half);
+
+			is_cast = n && !count(&f->m[j], half);
+			for (size_t a = 0; is_cast && a < f->axes; a++)
+				is_cast = n != count(&f->m[j], half * f->x[j][a] / f->x[k][a]);
+			sizes += is_cast;
+		}
+		all += half;
+		cast += is_cast ? half : 0;
+	}
+	return all > 0 && sizes > 1 ? cast / all : 0;
+}
+
+/* Autocast copies its weights to half of their size before each use. Recordings with and without
+ * it differ by little else that no law explains: half the bytes at twice the batch are as many. */
+static int one_precision(const struct vc_family *f, struct vc_error *err)
+{
+	for (size_t k = 0; k < f->n && !f->force; k++)
+		for (size_t j = 0; j < f->n; j++)
+			if (j != k && cast_share(f, k, j) > CAST_MAX)
+				return vc_fail(err, VC_EUSAGE,
+					       "the recordings are not of one configuration: %s "
+					       "copies its weights to half of their size "
+					       "(autocast), %s does not",
+					       f->m[k].trace->meta->path,
+					       f->m[j].trace->meta->path);
+	return VC_OK;
+}
+
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
 		 struct vc_family_report *rep, struct vc_error *err)
 {
@@ -326,6 +382,9 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	    is_corner(f, nearest(f, target.train), target.train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
+	rc = one_precision(f, err);
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
 	if (!rc && target.apart)

@@ -601,6 +601,7 @@ static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 	int r = VC_OK;
 
 	e->stats.events = e->index;
+	e->stats.cut_short |= !e->stats.allocs; /* the heap at one moment, no requests */
 	e->stats.flushes = e->model.now.retries;
 	e->stats.final_reserved = e->model.now.reserved;
 	e->stats.final_allocated = e->model.now.allocated;

@@ -145,7 +145,8 @@ static uint64_t pool_at(const struct infer *f, uint64_t addr, size_t index)
 static int find_pools(struct infer *f, struct vc_error *err)
 {
 	VC_TRY(collect_spans(f, err));
-	qsort(f->span, f->spans, sizeof(*f->span), by_addr);
+	if (f->spans)
+		qsort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
 	if (!f->pool)
 		return vc_nomem(err, "pools");

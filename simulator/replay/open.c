@@ -124,7 +124,8 @@ static char *params_of(char *path)
 	}
 }
 
-static void set_params(struct vc_meta *m, char *text)
+/* What the recording says of itself holds: a trace with another value would be another one. */
+static int set_params(struct vc_meta *m, char *text, struct vc_error *err)
 {
 	while (text) {
 		char *comma = strchr(text, ','), *equals = strchr(text, '=');
@@ -133,10 +134,19 @@ static void set_params(struct vc_meta *m, char *text)
 		if (comma)
 			*comma = '\0';
 		*equals = '\0';
-		if (!vc_parse_real(equals + 1, &x, NULL))
+		if (!vc_parse_real(equals + 1, &x, NULL)) {
+			for (size_t i = 0; i < m->params; i++)
+				if (!strcmp(m->param[i].name, text) && m->param[i].value != x)
+					return vc_fail(err, VC_EUSAGE,
+						       "%s says itself that it was recorded with "
+						       "%s=%g, not %g: leave @%s away",
+						       m->path ? m->path : "the recording", text,
+						       m->param[i].value, x, text);
 			vc_meta_param(m, text, x);
+		}
 		text = comma ? comma + 1 : NULL;
 	}
+	return VC_OK;
 }
 
 struct vc_source *vc_source_open(const char *path, struct vc_error *err)
@@ -152,8 +162,10 @@ struct vc_source *vc_source_open(const char *path, struct vc_error *err)
 	if (at)
 		*at = '\0';
 	s = open_input(copy, err);
-	if (s && at)
-		set_params(s->meta, at + 1);
+	if (s && at && set_params(s->meta, at + 1, err) < 0) {
+		vc_source_free(s);
+		s = NULL;
+	}
 	free(copy);
 	return s;
 }

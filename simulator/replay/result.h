@@ -50,7 +50,8 @@ struct vc_stats {
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
-	bool cut_short; /* the last request was averted: the rest of the run is not known */
+	bool cut_short; /* the last request was averted, or there is none: the rest of the
+			 * run is not known */
 };
 
 /* How long a block lives: to the end of the trace; about one step; a part of a step; briefly. */

@@ -2,7 +2,11 @@
 /* source.h - anything events can be pulled from.
  *
  * A decoder reads a file; a transform reads another source. Both are the same type, so a pipeline
- * is a linked list and the engine cannot tell them apart. */
+ * is a linked list and the engine cannot tell them apart.
+ *
+ * Memory: a decoder takes at most so many bytes for each byte of its input (after unpacking, which
+ * common/io.h bounds): torch_snapshot 96, ops 64, kineto 32, vct 96; a journal is mapped.
+ * tests/cli/memory.sh holds them to it, with files made to cost as much as they can. */
 #ifndef VC_SOURCE_H
 #define VC_SOURCE_H
 
@@ -44,6 +48,7 @@ struct vc_source_type {
 	int (*open)(struct vc_source *s, struct vc_error *err); /* (opt) */
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
+	bool on_demand; /* transforms: there may be no end, nobody reads all of it at once */
 	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
 	 */
 	long (*view)(struct vc_source *s, const struct vc_event **ev);

@@ -114,7 +114,7 @@ uint64_t vc_host_libraries(const struct vc_recording *rec)
 	return h.libraries;
 }
 
-int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms,
+int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms, uint64_t events,
 		 struct vc_host *h, struct vc_error *err)
 {
 	struct vc_source *src =
@@ -127,7 +127,7 @@ int vc_host_read(const struct vc_recording *rec, const struct vc_list *transform
 	*h = (struct vc_host){ .processes = 1 };
 	if (!src)
 		return rec->streamed ? VC_OK : (int)err->status;
-	while (r == VC_OK && n > 0) {
+	for (uint64_t had = 0; r == VC_OK && n > 0 && had < events; had += (uint64_t)n) {
 		n = src->type->next(src, ev, BATCH, err);
 		for (long i = 0; r == VC_OK && i < n; i++)
 			r = add(&k, src->meta, &ev[i], err);

@@ -17,9 +17,9 @@ struct vc_host {
 	uint64_t libraries;    /* device memory that is not PyTorch's: most at one time */
 };
 
-/* Over the events with those transforms applied. A recording that is streamed has nothing to say:
- * zeroes. Errors: those of the transforms. */
-int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms,
+/* Over the first so many events with those transforms applied, and those read with them. A
+ * recording that is streamed has nothing to say: zeroes. Errors: those of the transforms. */
+int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms, uint64_t events,
 		 struct vc_host *h, struct vc_error *err);
 
 /* The device part alone, of the recording as it is: no transform runs. */

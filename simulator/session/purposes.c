@@ -94,6 +94,20 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 	return r;
 }
 
+/* What the run saw and as much again: a transform may go on long after the run was out of
+ * memory. */
+static int read_most(struct vc_trace *t, struct vc_source *src, size_t most, struct vc_error *err)
+{
+	struct vc_event ev[512];
+	long n = 1;
+	int r = VC_OK;
+
+	t->meta = src->meta;
+	while (r == VC_OK && t->n < most && (n = src->type->next(src, ev, 512, err)) > 0)
+		r = vc_trace_append(t, ev, (size_t)n, err);
+	return n < 0 ? (int)n : r;
+}
+
 int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *transforms,
 		     struct vc_result *out, struct vc_error *err)
 {
@@ -112,12 +126,13 @@ int vc_purposes_fill(const struct vc_recording *rec, const struct vc_list *trans
 	if (src->type->trace)
 		from = src->type->trace(src);
 	else
-		r = vc_trace_read(&t, src, err);
+		r = read_most(&t, src, 2 * out->stats.events + (1 << 16), err);
 	if (r == VC_OK)
 		r = vc_anatomy_of(&a, from, device, err);
 	if (r == VC_OK && a.iterations && a.confidence >= VC_ANATOMY_SURE)
 		r = fill(&a, out, err);
 	vc_anatomy_fini(&a);
+	t.meta = NULL; /* the source's */
 	vc_trace_fini(&t);
 	vc_source_free(src);
 	return r;

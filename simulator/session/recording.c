@@ -193,6 +193,18 @@ static struct vc_source *pipeline(struct vc_source *src, const struct vc_list *t
 	return src;
 }
 
+static bool is_on_demand(const struct vc_list *transforms)
+{
+	struct vc_error ignored;
+	struct vc_transform_use u;
+	bool any = false;
+
+	for (size_t i = 0; i < transforms->n; i++)
+		any |= vc_transform_parse(&u, transforms->at[i], &ignored) == VC_OK &&
+		       u.type->on_demand;
+	return any;
+}
+
 struct vc_source *vc_recording_source(const struct vc_recording *rec,
 				      const struct vc_list *transforms, struct vc_error *err)
 {
@@ -200,7 +212,7 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 	struct vc_source *src;
 
 	transforms = transforms ? transforms : &none;
-	if (!rec->streamed && transforms->n && rec->trace.memos &&
+	if (!rec->streamed && transforms->n && rec->trace.memos && !is_on_demand(transforms) &&
 	    rec->trace.n * sizeof(*rec->trace.ev) <= VC_MEMO_MOST / 16)
 		return vc_changed_source(&rec->trace, rec->path, transforms, pipeline, err);
 	src = rec->streamed ? vc_source_open(rec->path, err) : vc_source_memory(&rec->trace, err);

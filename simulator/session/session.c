@@ -127,7 +127,8 @@ const char *vc_session_level(const struct vc_session *s, const struct vc_list *t
 	const char *changes = vc_bounds_level(transforms);
 
 	if (!s->whatif || s->whatif->as_asked.report.same || !strcmp(changes, "unknown"))
-		return changes;
+		return s->rec->meta->how[VC_CAP_REQUESTS] == VC_HOW_PARTIAL &&
+				       !strcmp(changes, "exact") ? "unverified" : changes;
 	return s->whatif->as_asked.report.single ? "bounds" : "extrapolated";
 }
 

@@ -60,8 +60,9 @@ int vc_session_interval_of_change(const struct vc_session *s, const struct vc_pl
 /* A source over the session's events with -x applied; the caller frees it. */
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err);
 
-/* How an answer under these transforms comes about: "exact", "extrapolated" from several
- * recordings, or "bounds". */
+/* How an answer under these transforms comes about: "exact", "unverified" where the recording
+ * itself is a part of the truth, "extrapolated" from several recordings, "bounds", or "unknown"
+ * where nobody measured how far one of the transforms is off. */
 const char *vc_session_level(const struct vc_session *s, const struct vc_list *transforms);
 
 #endif

@@ -25,7 +25,7 @@ struct entry { /* one element of traceEvents */
 
 struct record { struct vc_event ev; uint64_t order; };
 
-struct device { int64_t baseline; int64_t reserved_min, reserved_max; uint16_t index; bool seen; };
+struct device { int64_t baseline, reserved_min, reserved_max, allocated_max; bool seen; };
 
 struct state {
 	struct record *rec; size_t n, cap, at;
@@ -201,6 +201,8 @@ static int keep_memory(struct state *st, const struct entry *e, struct vc_error 
 			st->device[ev.device].reserved_min = e->reserved;
 		if (e->reserved > st->device[ev.device].reserved_max)
 			st->device[ev.device].reserved_max = e->reserved;
+		if (e->allocated > st->device[ev.device].allocated_max)
+			st->device[ev.device].allocated_max = e->allocated;
 	}
 	st->device[ev.device].seen = true;
 	return keep(st, ev, err);
@@ -281,6 +283,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 {
 	struct vc_device_info d = { 0 }, *to;
 	char key[32] = "";
+	bool known = true; /* a device that [memory] events can be of */
 	int token, rc = 0;
 
 	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
@@ -293,7 +296,8 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 			vc_meta_set(&d.name, j->text);
 		} else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0) {
 			if (!strcmp(key, "id"))
-				d.index = (uint16_t)j->integer;
+				known = (d.index = (uint16_t)j->integer) == j->integer &&
+					j->integer < 64;
 			else if (!strcmp(key, "totalGlobalMem"))
 				d.total = (uint64_t)j->integer;
 			else if (!strcmp(key, "computeMajor"))
@@ -304,7 +308,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 			rc = vc_json_skip(j, token, err);
 		}
 	}
-	to = !rc && token > 0 ? vc_meta_device(m, d.index) : NULL;
+	to = !rc && token > 0 && known ? vc_meta_device(m, d.index) : NULL;
 	if (to) {
 		free(to->name);
 		*to = d;
@@ -398,14 +402,17 @@ static void describe(struct state *st, struct vc_meta *m)
 			     "by size",
 			     (unsigned long long)st->no_addr);
 	for (size_t d = 0; d < 64; d++) {
+		struct vc_device_info *to = st->device[d].seen && st->totals ?
+						    vc_meta_device(m, (uint16_t)d) : NULL;
+
+		if (to) {
+			to->reserved = (uint64_t)st->device[d].reserved_max;
+			to->allocated = (uint64_t)st->device[d].allocated_max;
+		}
 		if (st->device[d].baseline)
 			vc_meta_note(m, "device %zu: %lld bytes were allocated before the profile "
 				     "began; they stand as one block",
 				     d, (long long)st->device[d].baseline);
-		if (st->device[d].seen && st->totals)
-			vc_meta_note(m, "device %zu: the profile reports %lld to %lld bytes "
-				     "reserved", d, (long long)st->device[d].reserved_min,
-				     (long long)st->device[d].reserved_max);
 	}
 }
 

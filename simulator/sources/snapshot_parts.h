@@ -10,9 +10,12 @@
 
 #define PLAUSIBLE ((uint64_t)1 << 50) /* a PiB: more than any device has */
 
-enum kind { DICT_NEW, DICT, FRAME, EVENT, LIST_NEW, LIST, SITE, EVENTS, NOTE };
+/* TAKEN: a list of blocks or events that one segment or device has; nothing may have it again. */
+enum kind { DICT_NEW, DICT, FRAME, EVENT, LIST_NEW, LIST, SITE, EVENTS, NOTE, TAKEN };
 
-struct object { uint32_t kind, at; };
+enum { DEEPEST = 32 }; /* containers in each other; snapshots have seven */
+
+struct object { uint32_t at; uint16_t kind, depth; };
 struct frame { uint32_t name, file, line; };
 struct vec { struct vc_pickle_value *at; uint32_t n, cap; };
 

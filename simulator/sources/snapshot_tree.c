@@ -50,7 +50,7 @@ static int vec_push(struct tree *t, uint32_t at, const struct vc_pickle_value *v
 	struct vec *c = &t->vec[at];
 
 	if (c->cap - c->n < n) {
-		uint32_t cap = c->cap ? c->cap : 8;
+		uint32_t cap = c->cap ? c->cap : n; /* tuples come whole: no room to spare */
 		struct vc_pickle_value *bigger;
 
 		while (cap && cap - c->n < n)
@@ -124,7 +124,7 @@ static int fold_stack(struct tree *t, struct object *o)
 			.line = f.line });
 	}
 	t->depth = n;
-	*o = (struct object){ SITE, n ? t->node[n - 1] : 0 };
+	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0 };
 	return vec_drop(t, at);
 }
 
@@ -243,7 +243,7 @@ static int new_event(struct tree *t, struct object *o)
 	struct snapshot *s = t->s;
 	VC_TRY(ROOM(t, s->ev, s->n, s->cap));
 	s->ev[s->n] = (struct vc_event){ 0 };
-	*o = (struct object){ EVENT, (uint32_t)s->n++ };
+	*o = (struct object){ .kind = EVENT, .at = (uint32_t)s->n++ };
 	return 0;
 }
 
@@ -258,6 +258,21 @@ static int event_key(struct tree *t, uint32_t at, uint32_t key, const struct vc_
 	return rc ? vc_wrap(t->err, "event %u", at) : 0;
 }
 
+/* The container o holds v now. A file of nothing but brackets is to end here, not in swap. */
+static int hold(struct tree *t, struct object *o, const struct vc_pickle_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint16_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
+
+		if (depth > DEEPEST)
+			return vc_fail(t->err, VC_EFORMAT,
+				       "the pickle nests more than %d containers in each other: "
+				       "no memory snapshot", DEEPEST);
+		o->depth = depth > o->depth ? depth : o->depth;
+	}
+	return 0;
+}
+
 /* ---- dictionaries ---- */
 
 static int become_dict(struct tree *t, struct object *o)
@@ -266,7 +281,7 @@ static int become_dict(struct tree *t, struct object *o)
 	int rc = vec_new(t, &at);
 
 	if (!rc)
-		*o = (struct object){ DICT, at };
+		*o = (struct object){ .kind = DICT, .at = at };
 	return rc;
 }
 
@@ -302,7 +317,7 @@ static int choose(struct tree *t, struct object *o, uint32_t key)
 		return become_dict(t, o);
 	VC_TRY(ROOM(t, t->frame, t->frames, t->frame_cap));
 	t->frame[t->frames] = (struct frame){ 0 };
-	*o = (struct object){ FRAME, (uint32_t)t->frames++ };
+	*o = (struct object){ .kind = FRAME, .at = (uint32_t)t->frames++ };
 	return 0;
 }
 
@@ -327,7 +342,8 @@ static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
 		return event_key(t, o->at, key, &kv[1]);
 	if (o->kind == FRAME)
 		return set_frame(&t->frame[o->at], key, &kv[1]);
-	return o->kind == DICT ? vec_push(t, o->at, kv, 2) : 0;
+	rc = o->kind == DICT ? vec_push(t, o->at, kv, 2) : 0;
+	return rc ? rc : hold(t, o, kv + 1, 1);
 }
 
 /* ---- lists ---- */
@@ -349,7 +365,7 @@ static int fold_note(struct tree *t, struct object *o)
 		(uint16_t)device->i : UINT16_MAX;
 	s->note[s->notes++] = n;
 	int rc = vec_drop(t, o->at);
-	*o = (struct object){ NOTE, 0 };
+	*o = (struct object){ .kind = NOTE, .at = 0 };
 	return rc;
 }
 
@@ -363,7 +379,7 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		if (rc)
 			return rc;
 		t->list[t->lists] = (struct snapshot_list){ .first = event };
-		*list = (struct object){ EVENTS, (uint32_t)t->lists++ };
+		*list = (struct object){ .kind = EVENTS, .at = (uint32_t)t->lists++ };
 	}
 	l = &t->list[list->at];
 	if (event != l->first + l->n) { /* one object listed twice: Python can do that */
@@ -401,7 +417,7 @@ static int keep_items(struct tree *t, struct object *o, const struct vc_pickle_v
 
 		rc = vec_new(t, &at);
 		if (!rc)
-			*o = (struct object){ LIST, at };
+			*o = (struct object){ .kind = LIST, .at = at };
 	}
 	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, n);
 }
@@ -430,7 +446,7 @@ static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v,
 		else if (o->kind == LIST_NEW || o->kind == EVENTS)
 			rc = append_event(t, o, t->object[v[i].ref].at);
 	}
-	return rc;
+	return rc ? rc : hold(t, o, v, n);
 }
 
 static int new_dict(void *arg, uint32_t *ref, struct vc_error *err)

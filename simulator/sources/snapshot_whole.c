@@ -56,16 +56,30 @@ static int read_block(struct tree *t, const struct vc_pickle_value *v, struct sn
 	return rc ? rc : read_site(t, d, &b->site);
 }
 
-static int read_blocks(struct tree *t, struct snapshot_segment *seg, const struct vec *list)
+/* A pickle can name one list a million times over; its memory is to be that of the file. */
+static int take(struct tree *t, const struct vc_pickle_value *v, const char *whose)
 {
+	struct object *o = v && v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;
+
+	if (o && o->kind == TAKEN)
+		return vc_fail(t->err, VC_EFORMAT, "%s are those of another one", whose);
+	if (o && (o->kind == LIST || o->kind == EVENTS))
+		o->kind = TAKEN;
+	return 0;
+}
+
+static int read_blocks(struct tree *t, struct snapshot_segment *seg,
+		       const struct vc_pickle_value *v)
+{
+	const struct vec *list = snapshot_items(t, v, VC_PV_LIST);
 	struct snapshot *s = t->s;
 	struct snapshot_block *bigger;
 	uint64_t at = seg->addr;
-	int rc;
+	int rc = take(t, v, "its blocks");
 
 	seg->block = s->blocks;
-	if (!list)
-		return 0;
+	if (rc || !list)
+		return rc;
 	bigger = realloc(s->block, (s->blocks + list->n) * sizeof(*bigger));
 	if (!bigger)
 		return vc_nomem(t->err, "the blocks of the snapshot");
@@ -120,8 +134,7 @@ static int read_segment(struct tree *t, const struct vc_pickle_value *v,
 	x = snapshot_lookup(d, W_segment_pool_id);
 	t->s->segment_pools |= x != NULL;
 	seg->pool = snapshot_pool(t, x);
-	return rc ? rc : read_blocks(t, seg, snapshot_items(t, snapshot_lookup(d, W_blocks),
-							    VC_PV_LIST));
+	return rc ? rc : read_blocks(t, seg, snapshot_lookup(d, W_blocks));
 }
 
 static int read_segments(struct tree *t, const struct vec *list)
@@ -159,6 +172,8 @@ static int read_lists(struct tree *t, const struct vec *devices)
 
 		if (o && o->kind == EVENTS)
 			s->list[i] = t->list[o->at];
+		if (take(t, v, "its events"))
+			return vc_wrap(t->err, "device %u", i);
 		for (size_t k = 0; k < s->list[i].n; k++)
 			s->ev[s->list[i].first + k].device = (uint16_t)i;
 		s->lists = i + 1;

@@ -32,7 +32,8 @@ static const struct vc_param params[] = {
 	{ "all", VC_P_BOOL, AT(all), "false",
 	  "layers of every kind, not those alone that hand on one shape", NULL },
 	{ "last", VC_P_BOOL, AT(last), "true", "checkpoint the last segment too", NULL },
-	{ "bound", VC_P_ENUM, AT(bound), "best", "layers of every kind, or as asked",
+	{ "bound", VC_P_ENUM, AT(bound), "best",
+	  "low: layers of every kind; high: none, where it is not sure what the layers are",
 	  "best,low,high" },
 	VC_PARAM_END };
 
@@ -127,6 +128,16 @@ static bool is_at(const struct vc_meta *m, const struct vc_layer *y, const char 
 	return strstr(at, module) != NULL;
 }
 
+/* Guessed from what repeats, and most of the model is something else: they may be no layers. */
+static bool unsure(const struct vc_layers *l)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		n += l->at[k].to - l->at[k].from;
+	return !l->named && 2 * n < l->model_to - l->model_from;
+}
+
 /* Those that were asked for. */
 static void choose(const struct plan *p, const struct vc_meta *m, size_t forward,
 		   struct vc_layers *l)
@@ -134,7 +145,7 @@ static void choose(const struct plan *p, const struct vc_meta *m, size_t forward
 	const struct config *c = p->cfg;
 	size_t n = 0;
 
-	if (l->n < 2)
+	if (l->n < 2 || (c->bound == HIGH && unsure(l)))
 		l->n = 0;
 	if (!c->all && !c->module[0] && c->bound != LOW)
 		vc_layers_stacks(l, &p->c->a, forward);
@@ -200,7 +211,7 @@ static int release(struct plan *p, const struct segment *s, size_t from, size_t 
 			continue;
 		r = vc_clone_free(p->c, e, p->c->alias[b->id], err);
 		p->c->alias[b->id] = 0;
-		p->saved += b->iteration == 1 ? b->size : 0;
+		p->saved += b->iteration == (p->c->a.iterations > 1) ? b->size : 0;
 	}
 	return r;
 }
@@ -299,7 +310,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
 		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
 			r = plan_forward(&p, s, k, err);
-	if (r == VC_OK && !p.n)
+	if (r == VC_OK && !p.n && p.cfg->bound != HIGH)
 		r = vc_fail(err, VC_EUSAGE,
 			    "checkpoint: no repeating layers found in a forward pass");
 	if (r == VC_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leak.c - what-if: many more iterations. What an iteration leaves behind adds up; the step at
- * which that runs out of memory is where the replay does. */
+ * which that runs out of memory is where the replay does. Each is made when it is asked for, so a
+ * replay that stops costs the steps before it, and memory is that of one. */
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
@@ -9,6 +10,15 @@ struct config { uint64_t steps; };
 static const struct vc_param params[] = { { "steps", VC_P_UINT, offsetof(struct config, steps),
 					  "100", "iterations added at the end", NULL },
 					 VC_PARAM_END };
+
+struct leak {
+	struct vc_whole w; /* first: the state of vc_whole_next */
+	struct vc_clone c;
+	size_t first, end, rest; /* events [first, end) are repeated; rest: where the recording's
+				  * end begins */
+	uint64_t made;
+	bool over;
+};
 
 static int leak_open(struct vc_source *s, struct vc_error *err)
 {
@@ -78,45 +88,69 @@ static size_t with_other(const struct vc_clone *c, size_t end)
 	return end;
 }
 
+/* The recording itself. */
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	const struct config *cfg = s->config;
-	struct vc_clone c = { 0 };
-	size_t first, end, rest;
+	struct leak *l = s->state;
+	struct vc_clone *c = &l->c;
 	uint32_t iteration;
-	int r = vc_clone_init(&c, s, w, err);
+	int r = vc_clone_init(c, s, w, err);
 
-	if (r == VC_OK && (!vc_clone_steady(&c, &first, &end, &iteration) || c.a.iterations < 3))
-		r = vc_fail(err, VC_EUSAGE,
-			    "leak: %u iterations found in the recording, three are needed to see "
-			    "what one leaves behind",
-			    (unsigned)c.a.iterations);
-	if (r == VC_OK) {
-		rest = vc_clone_end(&c);
-		end = with_other(&c, end);
-		for (size_t k = 0; k < c.a.spans; k++)
-			c.keeps = c.a.span[k].iteration == c.a.iterations - 1 ? c.a.span[k].end :
-										c.keeps;
-		c.keeps = c.keeps < rest ? c.keeps : rest;
-		r = recorded(&c, rest, err);
+	if (r < 0)
+		return r;
+	if (!vc_clone_steady(c, &l->first, &l->end, &iteration) || c->a.iterations < 3)
+		return vc_fail(err, VC_EUSAGE,
+			       "leak: %u iterations found in the recording, three are needed to "
+			       "see what one leaves behind",
+			       (unsigned)c->a.iterations);
+	l->rest = vc_clone_end(c);
+	l->end = with_other(c, l->end);
+	for (size_t k = 0; k < c->a.spans; k++)
+		c->keeps = c->a.span[k].iteration == c->a.iterations - 1 ? c->a.span[k].end :
+									   c->keeps;
+	c->keeps = c->keeps < l->rest ? c->keeps : l->rest;
+	vc_meta_note(s->meta,
+		     "leak: each iteration keeps %.3f MiB that it never gives back; %llu more "
+		     "iterations are added",
+		     (double)growth(c, iteration) / (1 << 20), (unsigned long long)cfg->steps);
+	return recorded(c, l->rest, err);
+}
+
+static int one_more(struct leak *l, struct vc_error *err)
+{
+	const struct vc_event *in = l->w.in;
+	int r = VC_OK;
+
+	for (size_t i = l->first; r == VC_OK && i < l->end; i++)
+		if (!is_mark(&in[i]))
+			r = vc_clone_copy(&l->c, &in[i], l->first, l->end, err);
+	return r == VC_OK ? put_mark(&l->w, &in[l->first], err) : r;
+}
+
+static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
+{
+	const struct config *cfg = s->config;
+	struct leak *l = s->state;
+	long n;
+
+	while (!(n = vc_whole_next(s, ev, cap, err)) && !l->over) {
+		int r;
+
+		l->w.m = l->w.at = 0;
+		l->over = l->made++ == cfg->steps;
+		r = l->over ? vc_clone_rest(&l->c, l->rest, err) : one_more(l, err);
+		if (r < 0)
+			return r;
+		s->meta->max_id = l->w.next_id;
 	}
-	for (uint64_t k = 0; r == VC_OK && k < cfg->steps; k++) {
-		for (size_t i = first; r == VC_OK && i < end; i++)
-			if (!is_mark(&w->in[i]))
-				r = vc_clone_copy(&c, &w->in[i], first, end, err);
-		if (r == VC_OK)
-			r = put_mark(w, &w->in[first], err);
-	}
-	if (r == VC_OK)
-		vc_meta_note(s->meta,
-			     "leak: each iteration keeps %.3f MiB that it never gives back; %llu "
-			     "more iterations are added",
-			     (double)growth(&c, iteration) / (1 << 20),
-			     (unsigned long long)cfg->steps);
-	if (r == VC_OK)
-		r = vc_clone_rest(&c, rest, err);
-	vc_clone_fini(&c);
-	return r;
+	return n;
+}
+
+static void leak_close(struct vc_source *s)
+{
+	vc_clone_fini(&((struct leak *)s->state)->c);
+	vc_whole_close(s);
 }
 
 const struct vc_source_type vc_transform_leak = {
@@ -127,6 +161,10 @@ const struct vc_source_type vc_transform_leak = {
 	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },
 	.step = vc_step_unchanged,
+	.state_size = sizeof(struct leak),
+	.on_demand = true,
+	.rewrite = rewrite,
 	.open = leak_open,
-	VC_WHOLE(rewrite),
+	.next = leak_next,
+	.close = leak_close,
 };

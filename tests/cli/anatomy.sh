@@ -37,4 +37,11 @@ printf '%s\n' "$out" | tr -d ' \n' | sed -n 's/.*"parameters":\[\([0-9,]*\)\].*/
 # 24 of them, 32,000 words to and from 1,024, all trained: each has a gradient while the optimizer works.
 awk -v p="$(bytes parameter)" -v g="$(bytes gradient)" 'BEGIN { exit !(p == 1471509504 && g <= p && g >= 0.99 * p) }' &&
 	pass "as many bytes of gradients as of parameters, within 1 %" || fail "gradients" "$(bytes parameter) $(bytes gradient)"
+# Blocks called from one line in a loop, in a recording whose stacks hold the interpreter's own frames too.
+run info traces/lm-medium-ctx1024.vct; expect "a model of 24 blocks" 0 'layers +24, .*' && expect "and where they are called" 0 '24 at model\.py:382'
+run info traces/lm-train-ctx128.vct; expect "a model of 32 blocks" 0 'layers +32, .*' && expect "and where they are called" 0 '32 at model\.py:380'
+run sim traces/lm-medium-ctx1024.vct -x checkpoint:module=model.py:382 --json
+held=$(printf '%s\n' "$out" | sed -n 's/^ *"peak_reserved": \([0-9]*\),*$/\1/p' | head -n 1)
+[ "${held:-0}" -gt 8589934592 ] && [ "$held" -lt 9663676416 ] && pass "with its blocks checkpointed it needs 8 to 9 GiB" ||
+	fail "with its blocks checkpointed" "$held"
 finish

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_source.c - any bytes given to the sources are read or refused: no crash, no leak, no hang.
  *
- * libFuzzer's entry (make fuzz); test_fuzz_corpus.c includes it to replay and mutate the corpus. */
+ * libFuzzer's entry (make fuzz; FUZZ_READER=NAME keeps it at one source); test_fuzz_corpus.c
+ * includes it to replay and mutate the corpus. */
+#define _GNU_SOURCE /* memfd_create */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <zstd.h>
 
 #include "common/codec.h"
 #include "common/codec_parts.h"
+#include "common/journal.h"
 #include "simulator/replay/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,24 +75,92 @@ static void as_block(const uint8_t *data, size_t size)
 	free(all);
 }
 
+/* Which source a run is about: bytes that another one would read are of no use to it. */
+static bool wanted(struct vc_input *in, const char *form)
+{
+	const char *only = getenv("FUZZ_READER");
+
+	for (size_t i = 0; only && !form && vc_sources[i]; i++)
+		if (!strcmp(vc_sources[i]->name, only))
+			return vc_sources[i]->probe(in) > 0;
+	return !only || (form && !strcmp(form, only));
+}
+
+static void read_all(struct vc_source *s, struct vc_error *err);
+
+/* A journal is a mapped file of megabytes, nearly all of them zero. "JNL:" stands before its short
+ * form: one byte each for the number of rings and the capabilities, two each for the lengths of
+ * text and facts, those, and records of 64 bytes dealt out to the rings. */
+static void as_journal(const uint8_t *data, size_t size)
+{
+	struct vc_journal head = { .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
+		.header_bytes = sizeof(head), .pid = 1 };
+	const off_t text_at = (sizeof(head) + 4095) & ~(size_t)4095,
+		    rings_at = text_at + VC_JOURNAL_TEXT;
+	size_t rings, text, facts, at = 6;
+	struct vc_error err = { 0 };
+	char path[64];
+	int fd = memfd_create("journal", 0);
+
+	rings = size > at ? data[0] & 3 : 0;
+	text = size > at ? (data[2] | (size_t)data[3] << 8) % (size - at) : 0;
+	facts = size > at + text ? (data[4] | (size_t)data[5] << 8) % (size - at - text) : 0;
+	facts = facts < VC_JOURNAL_FACTS ? facts : VC_JOURNAL_FACTS;
+	head.text_at = (uint64_t)text_at;
+	head.rings_at = (uint64_t)rings_at;
+	head.rings = (uint32_t)rings;
+	head.text_used = (uint32_t)text + 1;
+	head.facts_used = (uint32_t)facts;
+	for (size_t i = 0; size > 1 && i < VC_CAPS; i++)
+		head.how[i] = data[1] >> (i & 7) & 1;
+	if (facts)
+		memcpy(head.facts, data + at + text, facts);
+	if (fd < 0 || ftruncate(fd, rings_at + (off_t)(rings * VC_RING_BYTES)) ||
+	    (text && pwrite(fd, data + at, text, text_at) < 0))
+		abort();
+	at += text + facts;
+	for (size_t i = 0; rings && at + 64 <= size; i++, at += 64) {
+		uint64_t n = head.ring[i % rings].head++;
+
+		if (pwrite(fd, data + at, 64,
+			   rings_at + (off_t)(i % rings * VC_RING_BYTES + n * 64)) != 64)
+			abort();
+	}
+	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_all(vc_source_open(path, &err), &err);
+	close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size >= 4 && !memcmp(data, "BLK:", 4)) {
-		as_block(data + 4, size - 4);
-		return 0;
-	}
+	const char *form = size < 4 ? NULL : !memcmp(data, "BLK:", 4) ? "vct" :
+			   !memcmp(data, "JNL:", 4)		      ? "journal" : NULL;
 	struct vc_error err = { 0 };
 	struct vc_input *in = vc_input_memory(data, size, &err);
-	struct vc_source *s = in ? vc_source_input(in, &err) : NULL;
+
+	if (!in || !wanted(in, form) || form) {
+		vc_input_close(in);
+		if (in && form && wanted(NULL, form))
+			form[0] == 'v' ? as_block(data + 4, size - 4) :
+					 as_journal(data + 4, size - 4);
+		return 0;
+	}
+	read_all(vc_source_input(in, &err), &err);
+	return 0;
+}
+
+static void read_all(struct vc_source *s, struct vc_error *err)
+{
 	struct vc_trace t = { 0 };
 
-	if (!s || vc_trace_read(&t, s, &err)) {
-		if (!err.message[0])
+	if (!s || vc_trace_read(&t, s, err)) {
+		if (!err->message[0])
 			abort(); /* refused without a sentence */
 	} else if (t.n < 20000) {
 		round_trip(&t);
 	}
 	vc_source_free(s);
 	vc_trace_fini(&t);
-	return 0;
 }

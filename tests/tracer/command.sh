@@ -47,6 +47,7 @@ if command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.versio
 	LD_PRELOAD="$PWD/$bin/libc10.so" run record -q -o "$TMP/p.vct" --stacks py -- python3 "$TMP/p.py"
 	run dump "$TMP/p.vct"
 	expect "--stacks py: the line of Python that allocated" 0 'alloc .* at=.*p.py:6:forward'
+	run info "$TMP/p.vct"; expect "info says that it is host memory, which no caching allocator manages" 0 'recording of host memory: PyTorch'
 fi
 sig() { "$VRAMCAST" record -q -o "$TMP/g.vct" -- "$bin/victim" "wait:$TMP/g.ready" 10 & r=$!
 	for i in $(seq 100); do [ -e "$TMP/g.ready" ] && break; sleep 0.05; done

@@ -37,10 +37,29 @@ static void scopes_do_not_go_on_over_an_emptied_cache(void **unused)
 	vc_trace_fini(&t);
 }
 
+/* A segment goes of which nothing is known: there are no lives of segments to sort. */
+static void a_release_alone(void **unused)
+{
+	static const struct vc_event ev[] = {
+		{ .kind = VC_EV_ALLOC, .id = 1, .addr = 0x1000000, .size = 2 << 20 },
+		{ .kind = VC_EV_SEGMENT_FREE, .addr = 0x1000000, .size = 20 << 20 },
+	};
+	struct vc_error err = { 0 };
+	struct vc_trace t = { .meta = vc_meta_new(&err) };
+
+	(void)unused;
+	assert_non_null(t.meta);
+	assert_int_equal(vc_trace_append(&t, ev, 2, &err), 0);
+	assert_int_equal(vc_infer(&t, &err), 0);
+	assert_true(t.n >= 2);
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scopes_do_not_go_on_over_an_emptied_cache),
+		cmocka_unit_test(a_release_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

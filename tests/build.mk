@@ -30,7 +30,7 @@ check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DI
 .PHONY: check-golden
 
 # Prediction of recorded ladders (families of recordings of one script at several sizes).
-LADDERS ?= ../shared/ladders/recordings
+LADDERS ?= tests/ladders/recordings
 $(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -1,3 +1,3 @@
 #!/bin/sh
 # ladders.sh - the predictions of recorded ladders stay within their bounds.
-exec "$BUILD/tests/ladders" "${LADDERS:-../shared/ladders/recordings}"
+exec "$BUILD/tests/ladders" "${LADDERS:-tests/ladders/recordings}"

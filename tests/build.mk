@@ -36,12 +36,14 @@ $(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/ladders
-TESTS += tests/ladders/ladders.sh
+TESTS += tests/ladders/ladders.sh tests/answers/answers.sh
+answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
+	$(Q)UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/answers/answers.sh; git diff --stat tests/ladders tests/answers
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
-	$(Q)$< $(LADDERS)
+	$(Q)$< $(LADDERS) $(if $(wildcard $(LADDERS)/*.vct),.vct)
 check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
-.PHONY: check-ladders check-fit
+.PHONY: check-ladders check-fit answers
 
 # ---- the real allocator as judge (needs network once; caches outside the tree) ----
 $(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/golden/player.c tests/golden/script.c $(BUILD)/libvramcast.a

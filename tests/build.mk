@@ -45,6 +45,15 @@ check-fit: all ## fit on recorded ladders, at capacities between the needs of th
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
 .PHONY: check-ladders check-fit answers
 
+# Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
+MUTATIONS ?= tests/mutations/list
+check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room
+	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md tests/mutations/run.sh $(MUTATIONS)
+check-constants: ## the same with every named number of a recognition rule halved and doubled
+	$(Q)mkdir -p $(BUILD); tests/mutations/constants.sh > $(BUILD)/constants
+	$(Q)QUICK=1 CC='$(CC)' OUT=$(BUILD)/constants.md tests/mutations/run.sh $(BUILD)/constants
+.PHONY: check-mutations check-constants
+
 # ---- the real allocator as judge (needs network once; caches outside the tree) ----
 $(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/golden/player.c tests/golden/script.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)

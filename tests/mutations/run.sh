@@ -2,6 +2,7 @@
 # run.sh LIST - are deliberate mistakes noticed? Applies the mutations of LIST one at a time to a copy of the tree, builds
 # it, and runs the tests until one fails; a compiler that refuses, or a test that takes longer than LIMIT seconds,
 # notices too. A line of LIST is: room, file, text as it is (once in the file), text as it becomes, [name], between tabs.
+#   TRUST=1  the tests are known to pass unmutated: do not run them first
 #   QUICK=1  only the tests that belong to the room     ROOM=x  only rooms whose name contains x     JOBS=2
 #   OUT=FILE the table                                  MOST=N  only the first N
 # Every tested copy must pass unmutated: a test that does not is left out, and said.
@@ -84,7 +85,7 @@ for ((j = 1; j <= JOBS; j++)); do
 	(cd "$work/$j" && log=$work/log$j && build) || { tail -n 20 "$work/log$j"; echo "the tree does not build"; exit 1; }
 done
 cd "$work/1" && log=$work/log1
-for t in $(cut -f1 "$work/list" | sort -u | while read -r room; do everything "$room"; done | awk '!seen[$0]++'); do
+[ "$TRUST" ] || for t in $(cut -f1 "$work/list" | sort -u | while read -r room; do everything "$room"; done | awk '!seen[$0]++'); do
 	passes "$t" || { echo "$t" >> "$work/leftout"; echo "left out, for it fails on the tree as it is: $t"; }
 done
 for ((j = 1; j <= JOBS; j++)); do worker $j & done; wait

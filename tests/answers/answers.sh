@@ -41,11 +41,14 @@ changes() {
 	for f in gpt conv bert qwen distil wav efficient llama.ds_bf16 bert.first encoder.eval; do
 		for x in empty_cache accumulate:k=2 optimizer:to=adafactor optimizer:to=adam8bit optimizer:to=lion precision precision:to=bf16 \
 			zero:stage=1 zero:stage=2 zero:stage=3 zero:stage=3,offload=all ddp fsdp:version=1 fsdp lora qlora checkpoint \
-			checkpoint:all=true leak:steps=20 tail_batch mixture offload tp pp:stages=2 share:n=2 window:iteration=1,iterations=1; do
+			checkpoint:all=true leak:steps=20 tail_batch mixture offload ddp:view=true tp pp:stages=2 share:n=2 window:iteration=1,iterations=1; do
 			ask $T/$f.vct -x $x
 		done
 	done
 	ask $T/bert.vct -x precision -x checkpoint -x optimizer:to=sgd -x ddp
+	list=1; for i in {2..64}; do list=$list/1; done
+	ask $T/gpt.vct -x mixture:shares=$list
+	ask $T/gpt.vct -x mixture:shares=$list/1
 	ask $R/gpt.vct -x checkpoint:count=5 -x lora:rank=64
 }
 others() {
@@ -65,11 +68,37 @@ others() {
 		for x in checkpoint offload optimizer:to=sgd precision lora accumulate:k=2 fsdp; do ask $f -x $x; done
 	done
 }
+# Not all that a change makes moves a peak: the events themselves, their number and bytes
+events() {
+	for f in gpt conv bert; do
+		for x in accumulate:k=2 optimizer:to=adafactor optimizer:to=adam8bit precision precision:to=bf16 zero:stage=1 zero:stage=2 zero:stage=3 \
+			ddp ddp:view=true fsdp:version=1 fsdp lora qlora checkpoint checkpoint:all=true offload tp pp:stages=2 leak:steps=20 mixture; do
+			count $T/$f.vct -x $x
+		done
+	done
+	count $T/llama.ds_bf16.vct -x offload
+	count $T/llama.ds_bf16.vct -x optimizer:to=adam8bit
+	count $R/eval-4-8.vct@batch=4 $R/eval-8-16.vct@batch=8 --set batch=6
+	count $R/lengths-4.vct $R/lengths-8.vct --set batch=64
+	for k in bert-cls_batch:4:8:100 gpt2-hf_batch:1:2:100 vit-b16_batch:2:4:100 resnet50_batch:1:2:100 llama-lora_batch:1:2:100 mlp_batch:16:32:5000 \
+		vit-b16_image:112:160:400 gpt-accum_seq:128:192:1000 gpt-scaler_batch:2:4:100; do
+		IFS=: read -r name a b to <<< "$k"; knob=${name##*_}
+		count $L/${name}$(printf %04d $a)_torch2.9.1.vct@$knob=$a $L/${name}$(printf %04d $b)_torch2.9.1.vct@$knob=$b --set $knob=$to
+	done
+}
+count() { # OPTION... : one line
+	if "$VRAMCAST" export -q "$@" --to vct -o "$TMP/events.vct" 2> "$TMP/err"; then
+		echo "$* -> $("$VRAMCAST" dump "$TMP/events.vct" | awk '$3 == "alloc" { n++; for (i = 4; i <= NF; i++) if ($i ~ /^size=/) s += substr($i, 6) }
+			$3 == "free" { f++ } END { printf "%d allocations, %.0f bytes, %d frees", n, s, f }')"
+	else
+		echo "$* -> $(sed 's/^vramcast [a-z]*: //' "$TMP/err" | head -n 1)"
+	fi
+}
 held() { # NAME
 	$1 > "$TMP/$1"
 	if [ "$UPDATE" ]; then cp "$TMP/$1" $here/$1.txt; fi
 	if diff $here/$1.txt "$TMP/$1" > "$TMP/diff"; then pass "$1: $(grep -c . $here/$1.txt) lines as they were"
 	else fail "$1: $(grep -c '^>' "$TMP/diff") lines are not as they were (when it is meant: make answers)" "$(cat "$TMP/diff")"; fi
 }
-for part in ${PART:-recordings changes others}; do held $part; done
+for part in ${PART:-recordings changes others events}; do held $part; done
 finish

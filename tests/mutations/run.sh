@@ -18,7 +18,7 @@ cli() { for c in "$@"; do echo "tests/cli/$c.sh"; done; }
 # The tests of a room, the likeliest first.
 of_room() {
 	case $1 in
-	simulator/predict) echo tests/ladders/ladders.sh; units test_family test_laws test_align test_workspaces test_sorting test_loops test_reduction; cli lengths evaluation sweep trust estimate fit whatif seeds
+	simulator/predict) echo tests/ladders/ladders.sh; units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction; cli lengths evaluation sweep trust estimate fit whatif seeds
 		echo tests/answers/answers.sh ;;
 	simulator/anatomy | simulator/rewrite | simulator/transforms) echo tests/answers/answers.sh; units test_transforms test_foreach test_formulas test_reduction
 		cli anatomy limits; echo tests/transforms/recorded.sh tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;

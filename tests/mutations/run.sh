@@ -30,8 +30,8 @@ of_room() {
 	simulator/search) cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
-	tracer) units test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_' ;;
-	nullgpu) printf '%s\n' tests/nullgpu/*.sh | grep -v bench ;;
+	tracer) units test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
+	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
 	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
 	commands) cli usage sim bad_input plot fit sweep formats ;;
 	common) units test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;

@@ -8,6 +8,12 @@ for f in tests/snapshots/streams-lag*.gz; do
 	[ "$n" -gt 0 ] && pass "${f##*/}: $n deferred frees keep their completion" || fail "${f##*/}: no deferred free"
 	run info "$f"; expect "${f##*/} is reproduced" 0 'reproduces this recording exactly'
 done
+# A profile's microseconds, however they are written
+sed 's/"ts": 10.5/"ts": 1.05e1/; s/"ts": 12.25/"ts": 0.001225e4/' tests/fuzz/corpus/profile.json > "$TMP/exponents.json"
+"$VRAMCAST" dump tests/fuzz/corpus/profile.json > "$TMP/plain.txt"; "$VRAMCAST" dump "$TMP/exponents.json" > "$TMP/exponents.txt"
+check "times with exponents are times" cmp "$TMP/plain.txt" "$TMP/exponents.txt"
+run dump tests/fuzz/corpus/profile.json
+expect "9.5 microseconds after the first mark are 9,500 nanoseconds" 0 '^2 9501 alloc'
 data=${DATA:-../shared/data}
 [ -d "$data/snapshots" ] || { skip "the public recordings" "$data is not here"; finish; }
 # count FILE : allocs frees segment_allocs start-MiB final-MiB

@@ -24,7 +24,7 @@ of_room() {
 		cli anatomy limits; echo tests/transforms/recorded.sh tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance; units test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
-	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli snapshots snapshot bad_input trace_format formats ;;
+	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
 	simulator/session) cli sim trust whatif evaluation seeds failures usage; echo tests/answers/answers.sh tests/ladders/ladders.sh ;;
 	simulator/search) cli fit sweep tune; units test_journal ;;

@@ -23,7 +23,7 @@ anatomy() { # RECORDING
 
 sums() { # allocated, reserved and the interval of the last run
 	[ "$rc" = 0 ] || [ "$rc" = 3 ] || { sed 's/^vramcast [a-z]*: //' "$TMP/err" | head -n 1; return; }
-	awk '/^ *"(verdict|peak_allocated|peak_reserved|pinned|steps_before)": / { gsub(/[":,]/, ""); sub("peak_", "", $1); s = s " " $1 " " $2 }
+	awk '/^ *"(verdict|peak_allocated|peak_reserved|peak_event|stranded_at_peak|pinned|steps_before)": / { gsub(/[":,]/, ""); sub("peak_", "", $1); s = s " " $1 " " $2 }
 		/^ *"interval": \[/ { getline low; getline high; gsub(/[ ,]/, "", low); gsub(/ /, "", high); s = s " (" low " to " high ")" }
 		END { print substr(s, 2) }' "$TMP/out"
 }
@@ -57,6 +57,9 @@ others() {
 	ask $R/lengths-4.vct $R/lengths-8.vct --set batch=64
 	ask $R/lengths-4.vct --set batch=64
 	ask $R/gpt.vct --set batch=3
+	ask traces/lm-train-ctx128.vct -x optimizer:to=sgd
+	ask traces/lm-train-ctx128.vct
+	ask traces/decomfl.vct
 	ask tests/ladders/medium-inference-ctx128.vct@ctx=128 tests/ladders/medium-inference-ctx256.vct@ctx=256 --set ctx=600
 	for g in t4 rtx4090 a100-80g-sxm; do
 		ask $L/vit-b16_batch0002_torch2.9.1.vct@batch=2 $L/vit-b16_batch0004_torch2.9.1.vct@batch=4 --set batch=40 -g $g

@@ -104,10 +104,17 @@ deps: ## install what is missing (says what; DEPS=skip to leave the machine alon
 
 check: deps ## all tests; the last line is "N passed, N failed"
 	$(Q)$(MAKE) --no-print-directory check-all
+# Counters are writable globals, and need no second run: with COV=1 neither state nor sanitized copies are checked.
+ifeq ($(COV),1)
+ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh $(UNIT) $(CLI) $(filter-out $(BUILD)-%,$(TESTS))
+else
+ONCE := scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-state.sh \
+	$(UNIT) $(UNIT:$(BUILD)/%=$(BUILD)-$(subst $(comma),-,$(SANITIZED))/%) $(CLI) $(TESTS)
+check-all: $(if $(T),,check-sanitized-build)
+endif
 ifeq ($(T),)
-check-all: all $(UNIT) check-sanitized-build
-	$(Q)$(RUN_TESTS) scripts/check-layers.sh scripts/check-circles.sh scripts/check-style.sh scripts/check-state.sh \
-		$(UNIT) $(UNIT:$(BUILD)/%=$(BUILD)-$(subst $(comma),-,$(SANITIZED))/%) $(CLI) $(TESTS)
+check-all: all $(UNIT)
+	$(Q)$(RUN_TESTS) $(ONCE)$(if $(COV),; r=$$?; scripts/coverage.sh $(BUILD); exit $$r)
 else
 check-all: all $(filter %/$(T),$(UNIT))
 	$(Q)$(RUN_TESTS) $(filter %/$(T),$(UNIT)) \

@@ -1,14 +1,14 @@
 #!/bin/sh
 # run-tests.sh TEST... - run test programs that print TAP; the last line is "N passed, N failed".
 # A program that exits non-zero without a "not ok" line, or prints no TAP at all, counts as failed.
-# Each gets a private, empty TMP folder. Only failures and skips are shown; V=1 shows everything.
-export CMOCKA_MESSAGE_OUTPUT=TAP VRAMCAST BUILD
-log=$(mktemp); sum=$(mktemp); trap 'rm -rf "$log" "$sum" "$TMP"' EXIT
-for t in "$@"; do
-	TMP=$(mktemp -d); export TMP
+# Each gets a private, empty TMP folder. JOBS (2) of them run at a time; what they say comes in their order.
+# Only failures and skips are shown; V=1 shows everything.
+export CMOCKA_MESSAGE_OUTPUT=TAP VRAMCAST BUILD V F
+if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of it and its count to LOG.out
+	log=$2; t=$3
+	TMP=$(mktemp -d); export TMP; trap 'rm -rf "$TMP"' EXIT
 	case $t in */*) run=$t ;; *) run=./$t ;; esac
 	$run ${F:+"$F"} > "$log" 2>&1 < /dev/null; rc=$?
-	rm -rf "$TMP"
 	awk -v t="$t" -v rc="$rc" -v v="$V" '
 		/^ok /     { if (/# [Ss][Kk][Ii][Pp]/) { s++; print "skip " t ": " $0 } else p++; seen = 1 }
 		/^not ok / { f++; seen = 1; show = 1 }
@@ -18,6 +18,21 @@ for t in "$@"; do
 			else if (rc && !f) { f++; show = 1; line[++NR] = "not ok - exit code " rc }
 			if (show || v == 1) { print "---- " t; for (i = 1; i <= NR; i++) print line[i] }
 			print "SUM " p + 0, f + 0, s + 0
-		}' "$log" | tee -a "$sum" | grep -v '^SUM '
+		}' "$log" > "$log.part"
+	mv "$log.part" "$log.out"
+	exit 0
+fi
+logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
+i=0; for t in "$@"; do i=$((i + 1)); printf '%s\n%s\n' "$logs/$i" "$t"; done > "$logs/list"
+xargs -r -n 2 -P "${JOBS:-2}" "$0" --one < "$logs/list" &
+trap 'kill $!; exit 130' INT TERM
+i=0
+while [ $i -lt $# ]; do
+	i=$((i + 1))
+	while [ ! -e "$logs/$i.out" ] && kill -0 $! 2> /dev/null; do sleep 0.1; done
+	[ -e "$logs/$i.out" ] && grep -v '^SUM ' "$logs/$i.out"
 done
-awk '/^SUM /{p+=$2; f+=$3; s+=$4} END{printf "%d passed, %d failed", p, f; if (s) printf ", %d skipped", s; print ""; exit f > 0 || p == 0}' "$sum"
+wait
+cat "$logs"/*.out 2> /dev/null | awk '/^SUM /{p+=$2; f+=$3; s+=$4; n++} END {
+	if (n < '$#') { f += '$#' - n; print "---- " '$#' - n " tests did not run to their end" }
+	printf "%d passed, %d failed", p, f; if (s) printf ", %d skipped", s; print ""; exit f > 0 || p == 0 }'

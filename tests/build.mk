@@ -30,18 +30,29 @@ check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DI
 .PHONY: check-golden
 
 # Prediction of recorded ladders (families of recordings of one script at several sizes).
-LADDERS ?= ../shared/ladders/recordings
+LADDERS ?= tests/ladders/recordings
 $(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/ladders
-TESTS += tests/ladders/ladders.sh
+TESTS += tests/ladders/ladders.sh tests/answers/answers.sh
+answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
+	$(Q)UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/answers/answers.sh; git diff --stat tests/ladders tests/answers
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
-	$(Q)$< $(LADDERS)
+	$(Q)$< $(LADDERS) $(if $(wildcard $(LADDERS)/*.vct),.vct)
 check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
-.PHONY: check-ladders check-fit
+.PHONY: check-ladders check-fit answers
+
+# Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
+MUTATIONS ?= tests/mutations/list
+check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room
+	$(Q)CC='$(CC)' OUT=$(BUILD)/mutations.md tests/mutations/run.sh $(MUTATIONS)
+check-constants: ## the same with every named number of a recognition rule halved and doubled
+	$(Q)mkdir -p $(BUILD); tests/mutations/constants.sh > $(BUILD)/constants
+	$(Q)QUICK=1 CC='$(CC)' OUT=$(BUILD)/constants.md tests/mutations/run.sh $(BUILD)/constants
+.PHONY: check-mutations check-constants
 
 # ---- the real allocator as judge (needs network once; caches outside the tree) ----
 $(BUILD)/tests/oracle-fuzz: tests/oracle/fuzz.c tests/oracle/scripts.c tests/golden/player.c tests/golden/script.c $(BUILD)/libvramcast.a

@@ -159,7 +159,7 @@ static int affinity(const struct pair *p, size_t i, size_t j, double low, double
 	double ratio = (double)b->size / (double)a->size;
 	if (ratio < low * 0.98 || ratio > high * 1.02)
 		return 0;
-	int good = related(p->r, a->size, b->size) ? 8 : 4;
+	int good = 4; /* in a hole no two sizes are related any more: they would not be in it */
 	if (a->site)
 		good += 2;
 	if ((a->life <= 1) == (b->life <= 1))

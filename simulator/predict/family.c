@@ -15,8 +15,7 @@
 #include "simulator/predict/scaling.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
-
-enum { TELLING = 4096 }; /* bytes of a block that shows whether an evaluation grows */
+enum { TELLING = 4096 }; /* bytes: smaller parameters have equals of their size by chance */
 
 static double value_of(const struct vc_meta *m, const char *name)
 {
@@ -300,7 +299,7 @@ static int part(struct vc_family *f, size_t base, const struct vc_target *g, str
 			       "evaluation", path);
 	for (size_t a = 0; a < f->axes; a++)
 		for (size_t i = 0; i < m->n && !moves[a]; i++)
-			moves[a] = v->part[i] == VC_MODE_EVAL && m->take[i].size >= TELLING &&
+			moves[a] = v->part[i] == VC_MODE_EVAL &&
 				   (f->n == 1 || v->law[a * m->n + i].kind != VC_LAW_CONST);
 	for (size_t a = 0; a < f->axes; a++)
 		if (g->named[a] && f->axis[a].part == VC_MODE_ALL && !moves[a])

@@ -13,7 +13,6 @@
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
-#define SURE 0.5       /* confidence in steps from which they are used, as everywhere */
 #define SPREAD 1.01    /* steps that grow this much unlike */
 #define FLATTEST                                                                                 \
 	0.1 /* exponent of the best guess: lengths of text and speech, 0.1 to 0.3 over the first \
@@ -22,7 +21,7 @@
 #define AT_LEAST 0.25  /* the upper end's exponent, however little two recordings show */
 #define MARGIN                                                                                   \
 	2.0 /* standard deviations of what the steps need by which unseen ones may need more */
-enum { LEAST = 4096 /* bytes of a block that is looked at */, STEPS = 3 };
+enum { STEPS = 3 };
 
 struct pair { uint32_t group; double ratio, size; };
 
@@ -45,7 +44,7 @@ static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, str
 
 	if (rc)
 		return rc;
-	if (a.n == m->n && a.confidence >= SURE && a.iterations >= STEPS) {
+	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations >= STEPS) {
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
 			l->group[i] = a.block[i].iteration < a.iterations ?
@@ -69,7 +68,7 @@ static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
 		double size = (double)b->take[i].size;
 		double ratio = match[i] == UINT32_MAX ? 1 : (double)k->take[match[i]].size / size;
 
-		if (l->group[i] && size >= LEAST && fabs(ratio - 1) > 1e-3)
+		if (l->group[i] && fabs(ratio - 1) > 1e-3)
 			p[n++] = (struct pair){ l->group[i], ratio, size };
 	}
 	qsort(p, n, sizeof(*p), by_ratio);

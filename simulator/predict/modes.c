@@ -8,7 +8,6 @@
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
-#define SURE 0.5 /* confidence in phases from which they are used, as everywhere */
 
 enum vc_mode vc_mode_of_name(const char *name, const char **rest)
 {
@@ -104,7 +103,7 @@ int vc_modes_read(const struct vc_allocations *m, uint8_t *part, bool *found, st
 	memset(part, VC_MODE_ALL, m->n);
 	if (rc)
 		return rc;
-	if (a.n == m->n && a.confidence >= SURE) {
+	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE) {
 		rc = read_plain(m, &a, &p, err);
 		for (size_t i = 0; !rc && i < m->n; i++) {
 			part[i] = part_at(m, &a, i, &p);

@@ -15,7 +15,6 @@
 #include "common/torch_sizes.h"
 #include "simulator/anatomy/anatomy.h"
 
-#define SURE 0.5      /* confidence in phases from which they are used */
 #define TELLING 3     /* everything divides by 1, and by 2 nearly everything */
 enum {
 	SQUARES = 16,    /* sizes that may grow with the square */
@@ -140,7 +139,8 @@ static enum vc_single judge(const struct vc_allocations *m, const struct vc_anat
 			    const struct squares *q, size_t i, const char *name, double x)
 {
 	const struct vc_take *t = &m->take[i];
-	const struct vc_block_life *b = a->n == m->n && a->confidence >= SURE ? &a->block[i] : NULL;
+	bool sure = a->n == m->n && a->confidence >= VC_ANATOMY_SURE;
+	const struct vc_block_life *b = sure ? &a->block[i] : NULL;
 	enum vc_phase phase = b && b->span < a->spans ? a->span[b->span].phase : VC_PHASE_OTHER;
 	bool like = is_like_parameter(m, t->size), divides = fmod((double)t->size, x) < 0.5;
 

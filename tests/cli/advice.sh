@@ -63,20 +63,16 @@ expect "where the batch is not known it says how to tell" 0 'TRACE@batch=N'
 run sim $gpt --no-verify --capacity 7180MiB --context 0
 expect "at 99 % it says what a hundredth less would do" 0 'risky: 100.0 % of the card is used. With 71.80 MiB less .* runs out of memory'
 again "risk" $gpt --capacity 7180MiB --context 0
-L=../shared/ladders/recordings
-if [ -d "$L" ]; then
-	two="$L/gpt-amp_batch0004_torch2.9.1.pickle.zst@batch=4 $L/gpt-amp_batch0008_torch2.9.1.pickle.zst@batch=8"
-	again "two recordings" "$two" --set batch=12 --capacity 7GiB
-	run sim $two --no-verify --set batch=12 --capacity 7GiB
-	expect "accumulation, checkpointing, offload, a smaller batch" 3 'gradient accumulation: 2 parts of 6'
-	for w in 'activation checkpointing' save_on_cpu 'a batch of [0-9]* instead of 12' 'a larger card'; do
-		printf '%s\n' "$out" | grep -q "$w" && pass "among it: $w" || fail "among it: $w" "$out"
-	done
-	run sim $two --no-verify --set batch=12 --capacity 30GiB --json
-	n=$(printf '%s\n' "$out" | sed -n 's/.*"at_least": \([0-9]*\),*/\1/p')
-	run sim $two --no-verify --no-advice --set batch=$n --capacity 30GiB; expect "a batch of $n does fit" 0
-	run sim $two --no-verify --no-advice --set batch=$((n + 8)) --capacity 30GiB; expect "eight more do not" 3
-else
-	skip "advice from two recordings" "no recordings in $L"
-fi
+L=tests/ladders/recordings
+two="$L/gpt-amp_batch0004_torch2.9.1.vct@batch=4 $L/gpt-amp_batch0008_torch2.9.1.vct@batch=8"
+again "two recordings" "$two" --set batch=12 --capacity 7GiB
+run sim $two --no-verify --set batch=12 --capacity 7GiB
+expect "accumulation, checkpointing, offload, a smaller batch" 3 'gradient accumulation: 2 parts of 6'
+for w in 'activation checkpointing' save_on_cpu 'a batch of [0-9]* instead of 12' 'a larger card'; do
+	printf '%s\n' "$out" | grep -q "$w" && pass "among it: $w" || fail "among it: $w" "$out"
+done
+run sim $two --no-verify --set batch=12 --capacity 30GiB --json
+n=$(printf '%s\n' "$out" | sed -n 's/.*"at_least": \([0-9]*\),*/\1/p')
+run sim $two --no-verify --no-advice --set batch=$n --capacity 30GiB; expect "a batch of $n does fit" 0
+run sim $two --no-verify --no-advice --set batch=$((n + 8)) --capacity 30GiB; expect "eight more do not" 3
 finish

@@ -12,15 +12,11 @@ within() { # NAME TRACE ESTIMATE-OPTION... : the recorded peak of reserved memor
 }
 within "a GPT of 24 layers, batch 1" tests/recordings/gpt.vct --params 367.9e6 --layers 24 --hidden 1024 --heads 16 \
 	--vocabulary 32000 --arch gpt --seq 1024 --precision fp32 --batch 1
-L=../shared/ladders/recordings
-if [ -d "$L" ]; then
-	for b in 4 16; do
-		within "BERT, attention written out, batch $b" "$(ls $L/bert-cls_batch00*${b}_*.zst | head -n 1)" --params 109e6 --layers 12 \
-			--hidden 768 --heads 12 --vocabulary 5 --arch gpt --seq 128 --precision fp32 --attention eager --batch $b
-	done
-else
-	skip "BERT" "no recordings in $L"
-fi
+L=tests/ladders/recordings
+for b in 4 16; do
+	within "BERT, attention written out, batch $b" "$(ls $L/bert-cls_batch00*${b}_*.vct | head -n 1)" --params 109e6 --layers 12 \
+		--hidden 768 --heads 12 --vocabulary 5 --arch gpt --seq 128 --precision fp32 --attention eager --batch $b
+done
 run estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt; expect "each term has a band, a moment and a source" 0 'as backward begins +16 bytes per logit'
 a=$("$VRAMCAST" estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt --seq 4096 --json | sed -n 's/^  "total": \([0-9]*\),*/\1/p')
 b=$("$VRAMCAST" estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt --seq 4096 --attention eager --json | sed -n 's/^  "total": \([0-9]*\),*/\1/p')

@@ -6,18 +6,17 @@ run gpus h100; expect "an ambiguous name is answered with the candidates" 2 '' '
 run gpus --free "18.9GiB,20GiB,24GiB" --need 19GiB; expect "the smallest card that is enough" 0 'CUDA_VISIBLE_DEVICES=1'
 run gpus --free "18.9GiB,20GiB"; expect "without a need the one with most" 0 'CUDA_VISIBLE_DEVICES=1'
 run gpus --free "18.9GiB,20GiB" --need 21GiB; expect "none is enough" 3 'none of the 2 cards'
-L=../shared/ladders/recordings
-if [ ! -d "$L" ]; then skip "fit on recordings" "no recordings in $L"; finish; fi
+L=tests/ladders/recordings
 
-run fit "$L/mlp_batch0016_torch2.9.1.pickle.zst"; expect "a recording that does not say its batch" 2 '' 'do not say their batch'
-m=$L/mlp_batch0016_torch2.9.1.pickle.zst@batch=16
+run fit "$L/mlp_batch0016_torch2.9.1.vct"; expect "a recording that does not say its batch" 2 '' 'do not say their batch'
+m=$L/mlp_batch0016_torch2.9.1.vct@batch=16
 run fit "$m" --capacity 1846MiB --context 0
 expect "one recording answers with a pair of bounds" 0 'bounds from one recording' && check "the truth is not outside them (4,096 fits, 8,192 does not)" \
 	sh -c 'echo "$1" | sed -n "s/.*certain up to *\([0-9]*\), possible up to \([0-9]*\).*/\1 \2/p" | { read a b && [ "$a" -lt 8192 ] && [ "$b" -ge 4096 ]; }' - "$out"
-run fit "$m" "$L/mlp_batch0032_torch2.9.1.pickle.zst@batch=32" --capacity 846MiB --context 0
+run fit "$m" "$L/mlp_batch0032_torch2.9.1.vct@batch=32" --capacity 846MiB --context 0
 expect "a need that is not monotone is said (848 MiB at 1,000, 836 MiB at 1,024 were recorded)" 0 'largest that fits +1024' && expect "with the smaller value that fails" 0 'not monotone: larger ones fit'
-a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1
-b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
+a=$L/gpt-amp_batch0001_torch2.9.1.vct@batch=1
+b=$L/gpt-amp_batch0002_torch2.9.1.vct@batch=2
 run fit "$a" "$b" -g rtx4090 --json; expect "fit answers in JSON" 0 '"schema": "vramcast.fit/1"'
 run fit "$a" "$b"; expect "it wants a card" 2 '' 'say what it has to fit on'
 run fit "$a" "$b" --capacity 100MiB --context 0; expect "a card too small for one" 3 'largest that fits +0'
@@ -47,7 +46,7 @@ peak() { sed -n 's/^ "peak_reserved": \([0-9]*\),$/\1/p' "$1"; }
 between() { # LADDER KNOB TORCH LOW1 LOW2 RUNG NEXT
 	lo=$(peak "$L/$1_$2$6_torch$3.json"); hi=$(peak "$L/$1_$2$7_torch$3.json")
 	cap=$(( (lo + hi) / 2 ))
-	run fit "$L/$1_$2$4_torch$3.pickle.zst@$2=$((10#$4))" "$L/$1_$2$5_torch$3.pickle.zst@$2=$((10#$5))" \
+	run fit "$L/$1_$2$4_torch$3.vct@$2=$((10#$4))" "$L/$1_$2$5_torch$3.vct@$2=$((10#$5))" \
 		--find $2 --capacity $cap --context 0 --json
 	got=$(printf '%s\n' "$out" | sed -n 's/^  "largest": \([0-9]*\),*$/\1/p')
 	check "$1 $2: the largest is between $6 and $7" test "${got:-0}" -ge $((10#$6)) -a "${got:-0}" -lt $((10#$7))

@@ -19,8 +19,8 @@ again() { # NAME FILE
 	check "$1: written again it is the same file" cmp "$TMP/w.pickle" "$TMP/w2.pickle"
 }
 for f in traces/*.vct; do again "$(basename "$f")" "$f"; done
-[ -d ../shared/data/snapshots ] || skip "public snapshots, field by field" "no ../shared/data/snapshots"
-for f in ../shared/data/snapshots/*.pickle ../shared/special/*.pickle.gz; do
+# SNAPSHOTS: a folder with more of them
+for f in tests/snapshots/graphs*.pickle.gz tests/snapshots/streams*.pickle.gz ${SNAPSHOTS:+"$SNAPSHOTS"/*.pickle}; do
 	[ -e "$f" ] || continue
 	b=$(basename "$f")
 	again "$b" "$f"

@@ -1,10 +1,9 @@
 #!/bin/sh
 # sweep.sh - many runs: fixed order whatever the threads, shards and resumption, and predictions.
 . tests/support/tap.sh
-L=../shared/ladders/recordings
-if [ ! -d "$L" ]; then skip "sweep over recordings" "no recordings in $L"; finish; fi
-a=$L/gpt-amp_batch0001_torch2.9.1.pickle.zst@batch=1
-b=$L/gpt-amp_batch0002_torch2.9.1.pickle.zst@batch=2
+L=tests/ladders/recordings
+a=$L/gpt-amp_batch0001_torch2.9.1.vct@batch=1
+b=$L/gpt-amp_batch0002_torch2.9.1.vct@batch=2
 
 run sweep "$a" "$b"; expect "without --vary it says what is missing" 2 '' 'say what to vary'
 run sweep "$a" --vary batch=4,8; expect "one recording cannot tell about another batch size" 2 '' 'the recordings do not differ|one recording'
@@ -27,7 +26,7 @@ check "an interrupted sweep goes on where it stopped" cmp "$TMP/r.jsonl" "$TMP/o
 run sweep "$a" "$b" --vary batch=8,48 -g rtx4090 --table; expect "a table for people" 0 'batch=48 +oom'
 
 # Scratch of row sums depends on the card's multiprocessors: each card's own count, not the first's.
-v=$L/vit-b16_batch0002_torch2.9.1.pickle.zst@batch=2; w=$L/vit-b16_batch0004_torch2.9.1.pickle.zst@batch=4
+v=$L/vit-b16_batch0002_torch2.9.1.vct@batch=2; w=$L/vit-b16_batch0004_torch2.9.1.vct@batch=4
 peaks() { grep -oE '"peak_reserved": ?[0-9]+' | tr -dc '0-9\n'; }
 for g in h200 rtx4090 t4; do "$VRAMCAST" sim "$v" "$w" --set batch=32 -g $g --no-advice --json 2> /dev/null | peaks; done > "$TMP/alone"
 run sweep "$v" "$w" --vary batch=32 --vary gpu=h200,rtx4090,t4

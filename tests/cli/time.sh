@@ -9,6 +9,7 @@ run sim $gpt --no-verify --no-advice --json
 flat | grep -q '"time":{"recorded_ns":[0-9]*,"predicted_ns":[0-9]*,"driver_ns":[0-9]*,"gpu_busy":[0-9.]*,"step_ns":33083179' &&
 	pass "sim: the fields of the contract, and the step" || fail "sim: time" "$out"
 flat | grep -q '"basis":"recorded"' && flat | grep -q '"modelled":true' && pass "recorded, by a modelled card" || fail "recorded" "$out"
+[ "$(flat | sed -n 's/.*"steps_per_s":\(30\.2[0-9]\).*/\1/p')" = 30.22 ] && pass "33.08 ms a step are 30.2 steps a second" || fail "steps a second" "$out"
 run sim $gpt --no-verify --no-advice -x accumulate:k=4; expect "four micro-batches take about four times as long" 0 'time +1[0-3][0-9](\.[0-9])? ms a step'
 run sim $gpt --no-verify --no-advice -x checkpoint --json
 step=$(flat | sed -n 's/.*"step_ns":\([0-9]*\).*/\1/p')

@@ -18,18 +18,14 @@ printf '%s' "$out" | tr -d ' \n' | grep -q '"interval":\[[0-9]' && pass "with an
 run sim $gpt@batch=1 --no-advice --no-verify --set batch=2; expect "and says so to people" 0 'to narrow it +a second short recording'
 run sweep $gpt --no-verify --vary capacity=8G; says "sweep, each line" exact null
 run estimate --params 1e9 --layers 16 --hidden 2048 --json; says "estimate" formulas '"a dry run'
-L=../shared/ladders/recordings
-if [ -d "$L" ]; then
-	two="$L/gpt-amp_batch0004_torch2.9.1.pickle.zst@batch=4 $L/gpt-amp_batch0008_torch2.9.1.pickle.zst@batch=8"
-	run sim $two --json --no-advice --no-verify --set batch=12; says "two recordings extrapolate" extrapolated '"a recording at a value nearer'
-	expect "a card that nobody named is said" 0 'no card is named: row sums as on 132 multiprocessors, -g'
-	run sim $two --json --no-advice --no-verify --set batch=12 -g h200
-	printf '%s' "$out" | grep -q 'no card is named' && fail "and not where -g names it" "$out" || pass "and not where -g names it"
-	run sweep $two --no-verify --vary batch=12; says "in sweep, too" extrapolated '"a recording at'
-	run fit $two --no-verify --find batch -g t4 --json
-	printf '%s' "$out" | grep -qE '"matched": (0.99|1)' && printf '%s' "$out" | grep -q '"level": "extrapolated"' &&
-		printf '%s' "$out" | grep -q '"narrow": "a recording at' && pass "and in fit" || fail "and in fit" "$out"
-else
-	skip "two recordings extrapolate" "no recordings in $L"
-fi
+L=tests/ladders/recordings
+two="$L/gpt-amp_batch0004_torch2.9.1.vct@batch=4 $L/gpt-amp_batch0008_torch2.9.1.vct@batch=8"
+run sim $two --json --no-advice --no-verify --set batch=12; says "two recordings extrapolate" extrapolated '"a recording at a value nearer'
+expect "a card that nobody named is said" 0 'no card is named: row sums as on 132 multiprocessors, -g'
+run sim $two --json --no-advice --no-verify --set batch=12 -g h200
+printf '%s' "$out" | grep -q 'no card is named' && fail "and not where -g names it" "$out" || pass "and not where -g names it"
+run sweep $two --no-verify --vary batch=12; says "in sweep, too" extrapolated '"a recording at'
+run fit $two --no-verify --find batch -g t4 --json
+printf '%s' "$out" | grep -qE '"matched": (0.99|1)' && printf '%s' "$out" | grep -q '"level": "extrapolated"' &&
+	printf '%s' "$out" | grep -q '"narrow": "a recording at' && pass "and in fit" || fail "and in fit" "$out"
 finish

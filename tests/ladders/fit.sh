@@ -3,7 +3,7 @@
 # below the recorded needs of neighbouring rungs, from the two and the three smallest rungs, the answer must be
 # at least the largest rung that fits, below the next rung (which does not), and never a rung that does not fit.
 . tests/support/tap.sh
-L=${LADDERS:-../shared/ladders/recordings}
+L=${LADDERS:-tests/ladders/recordings}
 PART=2097152 # segments grow in such steps: just below a need is this much below
 if [ ! -d "$L" ]; then skip "fit on ladders" "no recordings in $L"; finish; fi
 
@@ -30,6 +30,16 @@ holes() {
 	for i in "${!x[@]}"; do [ "${x[i]}" != "$got" ] || return 1; done
 }
 
+# Does the recorded rung fit? Its peak says so; slightly above the capacity the recording itself is replayed there,
+# for expandable segments give pages back before they run out (ResNet-50 at 24: 2332 MiB alone, fits into 2330).
+CLOSE=67108864
+fits() { # RUNG CAPACITY
+	[ "${need[$1]}" -gt "$2" ] || return 0
+	[ $((need[$1] - $2)) -le $CLOSE ] || return 1
+	"$VRAMCAST" sim "${file[$1]}" --torch "$torch" --capacity "$2" --context 0 --no-verify --no-advice --json 2> "$TMP/err" |
+		grep -q '"verdict": "fits"'
+}
+
 # capacity -> ask fit, compare with the rungs
 ask() { # CAPACITY
 	run fit --torch "$torch" "${given[@]}" --find "$knob" --capacity "$1" --context 0 --json --target 1..100%
@@ -37,7 +47,7 @@ ask() { # CAPACITY
 	got=$(field largest); got=${got:-0}
 	[ "$rc" = 0 ] || [ "$rc" = 3 ] || got="none ($err)"
 	want=0; next=
-	for i in "${!x[@]}"; do [ "${need[i]}" -le "$1" ] && want=${x[i]}; done
+	for i in "${!x[@]}"; do fits "$i" "$1" && want=${x[i]}; done
 	for i in "${!x[@]}"; do [ "${x[i]}" -gt "$want" ] && [ -z "$next" ] && next=${x[i]}; done
 	fails=$(field smallest_failing)
 	case $got in
@@ -57,7 +67,7 @@ ladder() { # COUNT of rungs to fit from; uses x need file
 	given=()
 	for ((i = 0; i < k; i++)); do given+=("${file[i]}@$knob=${x[i]}"); done
 	caps=$(for ((i = k - 1; i < ${#x[@]}; i++)); do echo "${need[i]}"; done | sort -n | awk -v p=$PART '
-		NR > 1 && $1 - last >= 3 * p { printf "%d\n%d\n%d\n", last, (last + $1) / 2, $1 - p } { last = $1 }')
+		NR > 1 && $1 - last >= 3 * p { printf "%.0f\n%.0f\n%.0f\n", last, (last + $1) / 2, $1 - p } { last = $1 }')
 	for c in $caps; do ask "$c"; done
 	total=$((total + asked)); bad=$((bad + wrong)); toohigh=$((toohigh + over))
 	printf '# %-34s from %d: %2d capacities, %d wrong%s\n' "$ladder" "$k" "$asked" "$wrong" "${missed:+ ($missed)}"

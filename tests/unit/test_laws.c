@@ -4,6 +4,7 @@
 
 #include "tests/support/test.h"
 
+#include "simulator/predict/counts.h"
 #include "simulator/predict/laws.h"
 
 static double at(struct vc_law l, double x)
@@ -45,6 +46,68 @@ static void a_border_of_whole_pixels_counts(void **unused)
 	(void)unused;
 	assert_true(at(vc_law_fit(s, 2, 2), 192) == 200 * 200 * 12);
 	assert_true(at(vc_law_fit(t, 2, 3), 64) == 66 * 66 * 66 * 4);
+}
+
+static void a_border_has_at_most_64_pixels(void **unused)
+{
+	struct vc_sample in[] = { { 64, 128 * 128 * 12 }, { 96, 160 * 160 * 12 } };
+	struct vc_sample out[] = { { 64, 129 * 129 * 12 }, { 96, 161 * 161 * 12 } };
+
+	(void)unused;
+	assert_int_equal(vc_law_fit(in, 2, 2).kind, VC_LAW_CURVE);
+	assert_true(at(vc_law_fit(in, 2, 2), 192) == 256 * 256 * 12);
+	assert_false(at(vc_law_fit(out, 2, 2), 192) == 257 * 257 * 12);
+}
+
+static void rounding_is_at_most_a_quarter_of_the_smallest(void **unused)
+{
+	/* The line through the first and the last misses the second by 240, or by 260. */
+	struct vc_sample in[] = { { 1, 1000 }, { 2, 2240.3 }, { 3, 3000.5 } };
+	struct vc_sample out[] = { { 1, 1000 }, { 2, 2260.3 }, { 3, 3000.5 } };
+
+	(void)unused;
+	assert_true(at(vc_law_fit(in, 3, 0), 5) > 4900);
+	assert_true(at(vc_law_fit(out, 3, 0), 5) < 4600);
+}
+
+/* n sizes of (x + 1) times something, `bytes` at least. */
+static size_t counts_of(size_t n, uint64_t bytes)
+{
+	struct vc_law law[16];
+	struct vc_take t[16];
+	struct vc_counts found;
+
+	for (size_t i = 0; i < n; i++) {
+		double slope = (double)(10 * (i + 1));
+
+		law[i] = (struct vc_law){ .kind = VC_LAW_AFFINE, .a = slope, .b = slope };
+		t[i] = (struct vc_take){ .size = bytes };
+	}
+	assert_int_equal(vc_counts_find(law, t, n, 0, &found, NULL), 0);
+	return found.n;
+}
+
+static void eight_lines_through_one_root_make_a_count(void **unused)
+{
+	(void)unused;
+	assert_int_equal(counts_of(8, 1024), 2);
+	assert_int_equal(counts_of(7, 1024), 1);
+	assert_int_equal(counts_of(8, 1023), 1);
+}
+
+static void eight_counts_are_told_apart(void **unused)
+{
+	static struct vc_law law[72];
+	static struct vc_take t[72];
+	struct vc_counts found;
+
+	(void)unused;
+	for (size_t i = 0; i < 72; i++) {
+		law[i] = (struct vc_law){ .kind = VC_LAW_AFFINE, .a = (double)(i / 8 + 1), .b = 1 };
+		t[i].size = 4096;
+	}
+	assert_int_equal(vc_counts_find(law, t, 72, 0, &found, NULL), 0);
+	assert_int_equal(found.n, 8);
 }
 
 static void a_volume_counts_by_its_cube_plus_a_constant(void **unused)
@@ -132,6 +195,10 @@ int main(void)
 		cmocka_unit_test(two_samples_tell_const_linear_quadratic_and_affine_apart),
 		cmocka_unit_test(an_image_side_counts_by_its_square_plus_a_class_token),
 		cmocka_unit_test(a_border_of_whole_pixels_counts),
+		cmocka_unit_test(a_border_has_at_most_64_pixels),
+		cmocka_unit_test(rounding_is_at_most_a_quarter_of_the_smallest),
+		cmocka_unit_test(eight_lines_through_one_root_make_a_count),
+		cmocka_unit_test(eight_counts_are_told_apart),
 		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
 		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),
 		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),

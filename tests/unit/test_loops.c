@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loops.c - turns of a loop that a larger value of the parameter makes more often. */
+#include "tests/support/test.h"
+
+#include "simulator/predict/loops.h"
+
+enum { BESIDE = 5, MOST = 400 }; /* blocks before and behind the loop */
+
+/* `turns` turns of `period` blocks, with others before and behind; all live to the end. */
+static struct vc_trace looping(size_t turns, size_t period)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+	size_t n = turns * period + 2 * BESIDE;
+
+	for (size_t i = 0; i < n; i++) {
+		bool in = i >= BESIDE && i < n - BESIDE;
+
+		e.id = i + 1;
+		e.size = in ? 5000 + 100 * ((i - BESIDE) % period) :
+			      70000 + 100 * (i < BESIDE ? i : n - i + BESIDE);
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	t.meta->max_id = n;
+	return t;
+}
+
+/* Loops found between a recording at 21 and one at 8, with that many turns each. */
+static size_t found(size_t more, size_t fewer, size_t period, struct vc_loop *first)
+{
+	struct vc_trace s = looping(more, period), t = looping(fewer, period);
+	struct vc_allocations b = { 0 }, o = { 0 };
+	struct vc_loops l = { 0 };
+	uint32_t match[MOST];
+
+	assert_int_equal(vc_allocations_init(&b, &s, 0, NULL), 0);
+	assert_int_equal(vc_allocations_init(&o, &t, 0, NULL), 0);
+	assert_true(b.n <= MOST);
+	for (size_t i = 0; i < b.n; i++)
+		match[i] = i < BESIDE + fewer * period ? (uint32_t)i :
+			   i < b.n - BESIDE ? UINT32_MAX : (uint32_t)(i - (b.n - o.n));
+	assert_int_equal(vc_loops_find(&b, 21, &o, 8, match, &l, NULL), 0);
+	size_t n = l.n;
+	if (n)
+		*first = l.at[0];
+	vc_loops_fini(&l);
+	vc_allocations_fini(&b);
+	vc_allocations_fini(&o);
+	vc_trace_fini(&s);
+	vc_trace_fini(&t);
+	return n;
+}
+
+static void turns_that_grow_with_the_parameter_are_a_loop(void **unused)
+{
+	struct vc_loop l = { 0 };
+
+	(void)unused;
+	assert_int_equal(found(21, 8, 5, &l), 1);
+	assert_int_equal(l.period, 5);
+	assert_int_equal(l.from, BESIDE);
+	assert_int_equal(l.to, BESIDE + 105);
+	assert_true(l.per == 1);
+}
+
+static void a_turn_has_at_least_four_blocks(void **unused)
+{
+	struct vc_loop l = { 0 };
+
+	(void)unused;
+	assert_int_equal(found(21, 8, 4, &l), 1);
+	assert_int_equal(l.period, 4);
+	assert_int_equal(found(21, 8, 3, &l), 0);
+}
+
+static void two_turns_may_be_others(void **unused)
+{
+	struct vc_loop l;
+
+	(void)unused;
+	assert_int_equal(found(23, 10, 5, &l), 1);
+	assert_int_equal(found(19, 6, 5, &l), 1);
+	assert_int_equal(found(24, 11, 5, &l), 0);
+	assert_int_equal(found(18, 5, 5, &l), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_that_grow_with_the_parameter_are_a_loop),
+		cmocka_unit_test(a_turn_has_at_least_four_blocks),
+		cmocka_unit_test(two_turns_may_be_others),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,7 +10,7 @@
 enum { TEXT = 512 };
 
 /* How far the interval of a transform reaches beyond its own bounds, percent of its ends: what it
- * was found to be off by where the change was really made (tests/transforms, docs/what-if.md),
+ * was found to be off by where the change was really made (docs/measurements/transforms.md),
  * and a little more. blind: down, for recordings without call sites, whose layers are guessed and
  * too large. Those that are not here are exact on the recording, or their parameters are the
  * question. */

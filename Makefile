@@ -139,6 +139,9 @@ check-style: ## lengths, banned functions, guards
 check-state: $(BUILD)/libvramcast.a ## no writable globals in the libraries
 	$(Q)BUILD=$(BUILD) scripts/check-state.sh
 
+rooms: ## lines of code per room
+	$(Q)scripts/rooms.sh
+
 bench: all $(BENCHES) ## measure; prints "bench NAME VALUE UNIT"; TRACE=FILE measures replay on it
 	$(Q)for b in $(BENCHES); do VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) TRACE='$(TRACE)' $$b || exit 1; done
 
@@ -162,7 +165,7 @@ help: ## this list
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile */build.mk | sort | expand -t 20
 
 FORCE:
-.PHONY: FORCE all deps check check-all check-quick check-layers check-circles check-style check-state \
+.PHONY: FORCE all deps check check-all check-quick check-layers check-circles check-style check-state rooms \
 	check-sanitized-build unit-tests bench install clean help demo
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -79,9 +79,9 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 
 /* ---- judging ---- */
 
-/* What a dry run can be off by: contexts of one card were seen 150 MiB apart (docs/nullgpu.md),
- * peaks of measured transformers lay within 1 %, nine in ten of measured convolution nets within
- * 5 %, and libraries may take what is named with its bytes. */
+/* What a dry run can be off by (docs/reference/null-gpu.md): contexts of one card were seen 150 MiB
+ * apart, peaks of measured transformers lay within 1 %, nine in ten of measured convolution nets
+ * within 5 %, and libraries may take what is named with its bytes. */
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
 	uint64_t margin = (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - the .vct trace format: events and what a trace says about itself, in blocks that decode
- * alone. docs/trace-format.md describes every bit. */
+ * alone. docs/reference/trace-format.md describes every bit. */
 #ifndef VC_CODEC_H
 #define VC_CODEC_H
 

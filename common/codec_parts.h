@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec_parts.h - what the encoder and the decoder of .vct share. docs/trace-format.md is the text
- * to this; keep them together. */
+/* codec_parts.h - what the encoder and the decoder of .vct share. docs/reference/trace-format.md is
+ * the text to this; keep them together. */
 #ifndef VC_CODEC_PARTS_H
 #define VC_CODEC_PARTS_H
 

@@ -248,7 +248,7 @@ bool vc_input_truncated(const struct vc_input *in)
 }
 
 /* A skippable frame opens pzstd files (0x184D2A50) and our own traces (0x184D2A51, see
- * docs/trace-format.md); the latter are read block by block, not as one zstd stream. */
+ * docs/reference/trace-format.md); the latter are read block by block, not as one zstd stream. */
 static enum packing recognise(const uint8_t *p, size_t n)
 {
 	static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd },

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make-pictures.sh - the pictures of README.md and docs/pictures.md, from the recordings in traces/.
+# make-pictures.sh - the pictures of README.md and docs/howto/pictures.md, from the recordings in traces/.
 set -e
 v=${VRAMCAST:-build/vramcast}
 t=traces/lm-train-ctx128.vct

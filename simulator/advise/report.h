@@ -6,7 +6,8 @@
 #include "common/emit.h"
 #include "simulator/session/session.h"
 
-/* The fields of one element of "runs" (command-line.md), into an object that is already open. */
+/* The fields of one element of "runs" (docs/reference/json.md), into an object that is already
+ * open. */
 void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p,
 		   const struct vc_result *r);
 void vc_report_trace(struct vc_emit *e, const struct vc_session *s);    /* "trace" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formulas.h - published arithmetic of model states: optimizers, LoRA, ZeRO, activations. Every
- * function says its source; docs/what-if.md has them in one place. */
+ * function says its source; docs/reference/transforms.md names them in one place. */
 #ifndef VC_FORMULAS_H
 #define VC_FORMULAS_H
 

@@ -4,7 +4,7 @@
  *
  * Source: aten/src/ATen/native/cuda/Reduce.cuh (setReduceConfig, ReduceConfig::global_memory_size
  * and semaphore_size), unchanged in these parts from 2.0 to 2.15. Checked against every bias
- * gradient of the ladder recordings (docs/what-if.md). */
+ * gradient of the ladder recordings (docs/rooms/predict.md). */
 #include "simulator/anatomy/reduction.h"
 
 enum {

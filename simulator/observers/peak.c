@@ -55,7 +55,7 @@ static int peak_step(struct vc_observer *o, const struct vc_step *s, struct vc_e
 	return look(st, s->model, s->index, err);
 }
 
-/* The classes of docs/models.md, "unused bytes". */
+/* The classes of docs/reference/models.md, "unused bytes". */
 static void split_unused(const struct vc_heap_map *map, struct vc_fragmentation *f)
 {
 	const struct vc_heap_extent *seg = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* family.c - what several recordings say about a value nobody recorded (docs/what-if.md 1).
+/* family.c - what several recordings say about a value nobody recorded (docs/rooms/predict.md).
  *
  * The order of events is that of the nearest recording. Each of its allocations is looked up in
  * the others (align.c), its size becomes a law of the parameter (laws.c), buffers whose size

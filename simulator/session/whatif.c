@@ -13,7 +13,7 @@
 
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
 /* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up
- * from both ends on 1,106 pairs of recordings (docs/what-if.md 2). */
+ * from both ends on 1,106 pairs of recordings (docs/measurements/predictions.md). */
 enum { GUARD_LOW = 10, GUARD_HIGH = 8 };
 /* But at least so many bytes: small runs are as large as the 20 MiB segments that their few large
  * blocks break up (a run of 360 MiB needed 96 MiB more than that guard at four times its batch).

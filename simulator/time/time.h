@@ -24,7 +24,7 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 
 /* ---- words ---- */
 
-/* "time" of a run (command-line.md), into an open object. */
+/* "time" of a run (docs/reference/json.md), into an open object. */
 void vc_time_report(struct vc_emit *e, const struct vc_result *r);
 /* "time" of a recording (info), into an open object; also the line for people. */
 void vc_time_report_profile(struct vc_emit *e, const struct vc_session *s);

@@ -1,15 +1,15 @@
 #!/bin/sh
-# trace_format.sh - docs/trace-format.md tells the truth: its example decodes to the events it lists, its
+# trace_format.sh - docs/reference/trace-format.md tells the truth: its example decodes to the events it lists, its
 # block content is what is in the file; plain zstd opens a trace; conversions keep every event.
 . tests/support/tap.sh
-doc=docs/trace-format.md
+doc=docs/reference/trace-format.md
 command -v python3 > /dev/null || { skip "the example of the document" "python3 is not here"; finish; }
 python3 - "$doc" "$TMP" <<'PY'
 import re, sys
 doc, tmp = open(sys.argv[1]).read(), sys.argv[2]
 hexed = re.search(r'<!-- vector -->\n(.*?)<!-- /vector -->', doc, re.S).group(1)
 open(tmp + '/vector.vct', 'wb').write(bytes.fromhex(''.join(hexed.split())))
-example = doc[doc.index('## 5. Example'):]
+example = doc[doc.index('## 4. Example'):]
 blocks = re.findall(r'(?:^    .*\n)+', example, re.M)
 open(tmp + '/events', 'w').write(re.sub('(?m)^    ', '', blocks[0]))
 content = ''.join(re.split(r'   +', l.strip())[0].replace(' ', '') for l in blocks[1].splitlines())

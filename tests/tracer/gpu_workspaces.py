@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpu_workspaces.py OUT [SHAPES] - scratch memory of cuDNN's convolutions on this card, as rows of the
-table that the null GPU reads (docs/nullgpu.md): plan by plan, each refused the memory of the one before.
+table that the null GPU reads (docs/reference/null-gpu.md): plan by plan, each refused the memory of the one before.
 
 SHAPES: a table of the same form (VRAMCAST_NULL_WORKSPACE_LOG of a dry run writes one); without, the layers
 of a ResNet-50 and a VGG for three batch sizes, in fp32 and bf16."""

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - runs as one JSON document. An element of "runs" has the names and numbers of the same
- * element of 'vramcast sim --json' (docs/interop.md), and the usage curve besides. */
+ * element of 'vramcast sim --json' (docs/reference/json.md), and the usage curve besides. */
 #include "common/emit.h"
 #include "visualize/record.h"
 #include "visualize/sink.h"

@@ -15,7 +15,7 @@ LIMITS = {"text": (0.3, 1.0), "conv": (2.0, 8.0)}  # median and nine in ten, per
 
 
 def half(fields):
-    """Rules were chosen by looking at half 1 and tried on half 0 (docs/nullgpu.md)."""
+    """Rules were chosen by looking at half 1 and tried on half 0 (docs/reference/null-gpu.md)."""
     return hashlib.sha256(" ".join(fields).encode()).digest()[-1] & 1
 
 

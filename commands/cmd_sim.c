@@ -347,8 +347,8 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 
 static const char *color_of(const struct sim *sim, const struct vc_result *r)
 {
-	static const char *const code[] = { [VC_FITS] = "\033[32m", [VC_FLUSHES] = "\033[33m",
-					   [VC_OOM] = "\033[31m" };
+	static const char *const code[] = { [VC_FITS] = "32", [VC_FLUSHES] = "33",
+					   [VC_OOM] = "31" };
 
 	return sim->color ? code[vc_result_verdict(r)] : "";
 }
@@ -360,10 +360,12 @@ static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 	const struct vc_result *r = &sim->results.at[i];
 	char line[512];
 
-	vc_emit_line(e, "%s%s%s%s%s%s%s: %s%s", i ? "\n" : "", color_of(sim, r), p->model->name,
-		     p->torch[0] ? " " : "", p->torch, p->device ? " on " : "",
-		     p->device ? p->device : "", vc_report_verdict(p, r, line, sizeof(line)),
-		     sim->color ? "\033[0m" : "");
+	if (i)
+		vc_emit_line(e, "%s", "");
+	vc_emit_color(e, color_of(sim, r));
+	vc_emit_line(e, "%s%s%s%s%s: %s", p->model->name, p->torch[0] ? " " : "", p->torch,
+		     p->device ? " on " : "", p->device ? p->device : "",
+		     vc_report_verdict(p, r, line, sizeof(line)));
 	if (*say_budget(sim, i, line, sizeof(line)))
 		vc_emit_line(e, "  %s", line);
 	if (sim->session.rec->fidelity.checked && !sim->session.rec->fidelity.exact)

@@ -22,6 +22,7 @@ struct level { enum shape shape; bool hidden, any; const char *key; };
 struct cell { char *head, *value; bool number; size_t row; };
 
 struct vc_emit {
+	const char *color; /* of the next line, or NULL; lent */
 	struct vc_output *out;
 	enum vc_emit_mode mode;
 	struct level level[MAX_DEPTH];
@@ -494,6 +495,7 @@ void vc_emit_text(struct vc_emit *e, const char *key, const char *label, const c
 
 void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 {
+	const char *color = e->color ? e->color : "";
 	char line[4096];
 	va_list ap;
 
@@ -503,7 +505,14 @@ void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	vc_output_printf(e->out, "%s\n", vc_utf8_plain(line));
+	vc_output_printf(e->out, *color ? "\033[%s%s%s\033[0m\n" : "%s%s%s\n", color,
+			 *color ? "m" : "", vc_utf8_plain(line));
+	e->color = NULL;
+}
+
+void vc_emit_color(struct vc_emit *e, const char *color)
+{
+	e->color = color;
 }
 
 int vc_emit_finish(struct vc_emit *e, struct vc_error *err)

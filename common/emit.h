@@ -37,6 +37,8 @@ void vc_emit_text(struct vc_emit *e, const char *key, const char *label,
 void vc_emit_null(struct vc_emit *e, const char *key, const char *label);
 void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))); /* people only */
+/* The next line in that colour, an SGR parameter such as "32"; "" for none. */
+void vc_emit_color(struct vc_emit *e, const char *color);
 
 /* "1.25 GiB" into buf (at least 32 bytes); exact bytes below 1 KiB. Returns buf. */
 char *vc_bytes_text(uint64_t bytes, char *buf);

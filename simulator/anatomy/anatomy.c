@@ -4,8 +4,7 @@
  * Iterations: the lag at which most allocations repeat (size and call site) AND live memory is
  * the same as one lag before; a layer repeats too, but memory grows from layer to layer. The
  * boundary is where live memory is lowest. Phases: names of the frames where the recording has
- * them (backward, optimizer), else the deaths of long-lived blocks. (docs/what-if.md, categories
- * and steps) */
+ * them (backward, optimizer), else the deaths of long-lived blocks. (docs/rooms/anatomy.md) */
 #include "common/torch_names.h"
 #include "simulator/anatomy/anatomy.h"
 

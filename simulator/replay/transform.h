@@ -9,8 +9,8 @@
 
 /* How far the interval reaches beyond the answers at both bounds, percent of its ends: what the
  * transform was found to be off by where the change was really made (tests/transforms,
- * docs/what-if.md), and a little more. All 0: the recording and the parameters decide
- * everything, and the row says why. */
+ * docs/measurements/transforms.md), and a little more. All 0: the recording and the parameters
+ * decide everything, and the row says why. */
 struct vc_margin {
 	double down, up;
 	double blind; /* down, where call sites are missing and layers are guessed; 0: as `down` */

@@ -15,18 +15,8 @@
 #include "simulator/anatomy/period.h"
 #include "simulator/replay/memo.h"
 
-#define SIGNATURE VC_SIGNATURE
-#define SHORTEST  VC_SHORTEST
-#define SLACK     VC_SLACK
-#define work      vc_anatomy_work
 
 enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
-
-enum role {
-	NO_ROLE = VC_ROLE_NONE,
-	ROLE_BACKWARD = VC_ROLE_BACKWARD,
-	ROLE_OPTIMIZER = VC_ROLE_OPTIMIZER
-};
 
 /* ---- blocks ---- */
 
@@ -39,7 +29,7 @@ static uint64_t leaf(const struct vc_meta *m, uint32_t site)
 	       m->frame[site].line;
 }
 
-static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
+static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_error *err)
 {
 	struct vc_anatomy *a = w->a;
 	uint64_t top = 0, live = 0;
@@ -91,19 +81,19 @@ static int read_blocks(struct work *w, uint16_t device, struct vc_error *err)
 
 /* ---- roles of call sites ---- */
 
-static enum role frame_role(const struct vc_meta *m, uint32_t frame)
+static enum vc_role frame_role(const struct vc_meta *m, uint32_t frame)
 {
 	uint32_t n = vc_frame_roles(m, frame, VC_NAME_ENGINE | VC_NAME_BACKWARD | VC_NAME_QUIET |
 					      VC_NAME_OPTIMIZER);
 
 	if (n & VC_NAME_ENGINE)
-		return ROLE_BACKWARD;
-	return n & VC_NAME_QUIET     ? NO_ROLE :
-	       n & VC_NAME_BACKWARD  ? ROLE_BACKWARD :
-	       n & VC_NAME_OPTIMIZER ? ROLE_OPTIMIZER : NO_ROLE;
+		return VC_ROLE_BACKWARD;
+	return n & VC_NAME_QUIET     ? VC_ROLE_NONE :
+	       n & VC_NAME_BACKWARD  ? VC_ROLE_BACKWARD :
+	       n & VC_NAME_OPTIMIZER ? VC_ROLE_OPTIMIZER : VC_ROLE_NONE;
 }
 
-static int read_roles(struct work *w, struct vc_error *err)
+static int read_roles(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	size_t frames = w->meta ? w->meta->frames : 0;
 
@@ -120,18 +110,18 @@ static int read_roles(struct work *w, struct vc_error *err)
 	return VC_OK;
 }
 
-static enum role role_at(const struct work *w, size_t block)
+static enum vc_role role_at(const struct vc_anatomy_work *w, size_t block)
 {
 	uint32_t site = w->ev[w->a->block[block].event].site;
 
-	return w->meta && site < w->meta->frames ? (enum role)w->role[site] : NO_ROLE;
+	return w->meta && site < w->meta->frames ? (enum vc_role)w->role[site] : VC_ROLE_NONE;
 }
 
 /* ---- iterations by names ---- */
 
 /* The train step's forward pass begins at the last moment before its backward pass at which live
  * memory was as low as it gets since the last step (evaluation comes back to that as well). */
-static size_t forward_start(const struct work *w, size_t from, size_t backward)
+static size_t forward_start(const struct vc_anatomy_work *w, size_t from, size_t backward)
 {
 	uint64_t lo = UINT64_MAX;
 	size_t at = from;
@@ -139,21 +129,21 @@ static size_t forward_start(const struct work *w, size_t from, size_t backward)
 	for (size_t i = from; i < backward; i++)
 		lo = w->before[i] < lo ? w->before[i] : lo;
 	for (size_t i = from; i < backward; i++)
-		if (w->before[i] <= lo + SLACK / 2)
+		if (w->before[i] <= lo + VC_SLACK / 2)
 			at = i;
 	/* A step back to what was asked for while memory was that low: the batch itself. */
-	while (at > from && w->before[at - 1] <= lo + SLACK / 2)
+	while (at > from && w->before[at - 1] <= lo + VC_SLACK / 2)
 		at--;
 	return at;
 }
 
 /* What comes before the first forward pass is not of the first iteration. */
-static bool first_by_name(struct work *w)
+static bool first_by_name(struct vc_anatomy_work *w)
 {
 	for (size_t k = 1; k < w->starts && k < 4; k++)
-		for (size_t i = 0; i + SIGNATURE < w->start[1]; i++)
-			if (w->before[i] <= w->before[w->start[1]] + SLACK &&
-			    vc_alike_with_gaps(w, i, w->start[k]) >= SIGNATURE - 1) {
+		for (size_t i = 0; i + VC_SIGNATURE < w->start[1]; i++)
+			if (w->before[i] <= w->before[w->start[1]] + VC_SLACK &&
+			    vc_alike_with_gaps(w, i, w->start[k]) >= VC_SIGNATURE - 1) {
 				w->start[0] = i;
 				return true;
 			}
@@ -163,7 +153,7 @@ static bool first_by_name(struct work *w)
 /* What ran between two iterations (an evaluation) lies behind the mark that ended the first of
  * them: the second begins where it looks like the others, as long before its end as they are
  * long. */
-static void skip_others(struct work *w)
+static void skip_others(struct vc_anatomy_work *w)
 {
 	size_t model = SIZE_MAX;
 
@@ -176,12 +166,12 @@ static void skip_others(struct work *w)
 
 		if (end - w->start[k] <= w->lag + w->lag / 16)
 			continue;
-		for (size_t i = w->start[k]; i + SIGNATURE < end; i++) {
+		for (size_t i = w->start[k]; i + VC_SIGNATURE < end; i++) {
 			size_t length = end - i,
 			       d = length > w->lag ? length - w->lag : w->lag - length;
 
-			if (d < off && w->before[i] <= w->before[model] + SLACK &&
-			    vc_alike_with_gaps(w, i, model) >= SIGNATURE - 1) {
+			if (d < off && w->before[i] <= w->before[model] + VC_SLACK &&
+			    vc_alike_with_gaps(w, i, model) >= VC_SIGNATURE - 1) {
 				off = d;
 				at = i;
 			}
@@ -193,7 +183,7 @@ static void skip_others(struct work *w)
 
 /* The share of the iterations that are about as long as the others; at most 0.9: nobody named
  * them. */
-static double regular(const struct work *w)
+static double regular(const struct vc_anatomy_work *w)
 {
 	size_t good = 0;
 
@@ -213,7 +203,7 @@ static double regular(const struct work *w)
 /* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's):
  * both cut between iterations. What comes before the first mark is searched for the first
  * iteration, what comes behind the last one is an iteration only when it is long enough. */
-static int marks(struct work *w, struct vc_error *err)
+static int marks(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	size_t block = 0, n;
 	int r = vc_period_start(w, 0, err);
@@ -250,7 +240,7 @@ static int marks(struct work *w, struct vc_error *err)
 /* Backward passes in the first step, where the only step of an optimizer that asks for anything
  * ended with block `end` and many passes follow (SGD makes its momentum, a fused Adam its states
  * there); 0: they do not. */
-static size_t passes_each(const struct work *w, size_t end)
+static size_t passes_each(const struct vc_anatomy_work *w, size_t end)
 {
 	size_t behind = vc_onestep_backwards(w, end), first = vc_onestep_backwards(w, 0) - behind;
 
@@ -260,20 +250,21 @@ static size_t passes_each(const struct work *w, size_t end)
 /* The first block behind so many backward passes, and their optimizer, from `from` on; the first
  * of them begins at *backward. SIZE_MAX: there are not so many. Threads of the backward pass have
  * no Python frames. */
-static size_t passes_end(const struct work *w, size_t from, size_t each, size_t *backward)
+static size_t passes_end(const struct vc_anatomy_work *w, size_t from, size_t each,
+			 size_t *backward)
 {
 	size_t passes = 0;
 	bool inside = false;
 
 	*backward = SIZE_MAX;
 	for (size_t i = from; i < w->a->n; i++) {
-		enum role role = role_at(w, i);
+		enum vc_role role = role_at(w, i);
 
-		if (role == ROLE_BACKWARD) {
+		if (role == VC_ROLE_BACKWARD) {
 			passes += !inside;
 			inside = true;
 			*backward = *backward == SIZE_MAX ? i : *backward;
-		} else if (role == NO_ROLE && w->ev[w->a->block[i].event].site) {
+		} else if (role == VC_ROLE_NONE && w->ev[w->a->block[i].event].site) {
 			if (passes >= each)
 				return i;
 			inside = false;
@@ -283,7 +274,7 @@ static size_t passes_end(const struct work *w, size_t from, size_t each, size_t 
 }
 
 /* An optimizer that is silent but for its first step: an iteration is so many backward passes. */
-static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest,
+static int by_passes(struct vc_anatomy_work *w, size_t each, size_t *ends, size_t *shortest,
 		     struct vc_error *err)
 {
 	size_t end = 0, next, backward;
@@ -305,24 +296,24 @@ static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest
 
 /* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer.
  */
-static int by_names(struct work *w, struct vc_error *err)
+static int by_names(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	size_t end = 0, backward = SIZE_MAX, optimizer = SIZE_MAX, ends = 0, shortest = SIZE_MAX;
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
-		enum role role = role_at(w, i);
+		enum vc_role role = role_at(w, i);
 
-		if (role == ROLE_OPTIMIZER && backward != SIZE_MAX)
+		if (role == VC_ROLE_OPTIMIZER && backward != SIZE_MAX)
 			optimizer = i;
-		else if (role == ROLE_OPTIMIZER && !ends)
+		else if (role == VC_ROLE_OPTIMIZER && !ends)
 			end = i + 1; /* of a step that began before the recording */
-		if (role == ROLE_BACKWARD && backward == SIZE_MAX)
+		if (role == VC_ROLE_BACKWARD && backward == SIZE_MAX)
 			backward = i;
 		bool last = i + 1 == w->a->n;
 		if (optimizer == SIZE_MAX || (!last && (i == optimizer || i < optimizer + 2)))
 			continue;
-		if (!last && role_at(w, i) == ROLE_OPTIMIZER)
+		if (!last && role_at(w, i) == VC_ROLE_OPTIMIZER)
 			continue;
 		size_t from = forward_start(w, end, backward);
 		r = vc_period_start(w, from, err);
@@ -357,7 +348,7 @@ static int by_names(struct work *w, struct vc_error *err)
 }
 
 /* Names say more than marks do, where both see as many iterations. */
-static int marks_or_names(struct work *w, struct vc_error *err)
+static int marks_or_names(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	size_t named = w->starts, at = 0;
 
@@ -383,13 +374,13 @@ static bool lasting(const struct vc_block_life *b, size_t from, size_t end, size
 
 /* The block at which backward begins between blocks [from, end): named, or where the first block
  * dies that is older than a quarter of the way. */
-static size_t backward_start(const struct work *w, size_t from, size_t end)
+static size_t backward_start(const struct vc_anatomy_work *w, size_t from, size_t end)
 {
 	const struct vc_block_life *b = w->a->block;
 	size_t found = end;
 
 	for (size_t i = from; i < end; i++)
-		if (role_at(w, i) == ROLE_BACKWARD)
+		if (role_at(w, i) == VC_ROLE_BACKWARD)
 			return i;
 	for (size_t i = from; i < end; i++) {
 		size_t died = b[i].died;
@@ -401,7 +392,8 @@ static size_t backward_start(const struct work *w, size_t from, size_t end)
 }
 
 /* The block at which the optimizer begins: named, or where what the forward pass kept is gone. */
-static size_t optimizer_start(const struct work *w, size_t from, size_t backward, size_t end)
+static size_t optimizer_start(const struct vc_anatomy_work *w, size_t from, size_t backward,
+			      size_t end)
 {
 	const struct vc_block_life *b = w->a->block;
 	size_t least = (backward - from) / 16 + 2, at = backward;
@@ -409,9 +401,9 @@ static size_t optimizer_start(const struct work *w, size_t from, size_t backward
 
 	bool named = false;
 	for (size_t i = backward; i < end; i++) {
-		if (role_at(w, i) == ROLE_OPTIMIZER)
+		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
 			return i;
-		named = named || role_at(w, i) == ROLE_BACKWARD;
+		named = named || role_at(w, i) == VC_ROLE_BACKWARD;
 	}
 	if (named) /* plain SGD asks for nothing */
 		return end;
@@ -433,7 +425,7 @@ static size_t optimizer_start(const struct work *w, size_t from, size_t backward
 
 /* The guess above comes late by the last layers, whose blocks are young: what dies before the
  * optimizer was most where the forward pass ended. */
-static size_t refine(const struct work *w, size_t from, size_t back, size_t end)
+static size_t refine(const struct vc_anatomy_work *w, size_t from, size_t back, size_t end)
 {
 	const struct vc_block_life *b = w->a->block;
 	size_t opt = optimizer_start(w, from, back, end), at = back;
@@ -455,7 +447,7 @@ static size_t refine(const struct work *w, size_t from, size_t back, size_t end)
 	return at;
 }
 
-static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
+static int add_span(struct vc_anatomy_work *w, struct vc_span s, struct vc_error *err)
 {
 	struct vc_anatomy *a = w->a;
 
@@ -467,14 +459,14 @@ static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
 	return VC_OK;
 }
 
-static size_t event_of(const struct work *w, size_t block)
+static size_t event_of(const struct vc_anatomy_work *w, size_t block)
 {
 	return block < w->a->n ? w->a->block[block].event : w->n;
 }
 
 /* Where the optimizer begins. One that asks for nothing is where its mark is: gradients are given
  * back behind it. */
-static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
+static size_t event_of_optimizer(const struct vc_anatomy_work *w, size_t opt, size_t end)
 {
 	size_t at = event_of(w, opt);
 
@@ -488,18 +480,20 @@ static size_t event_of_optimizer(const struct work *w, size_t opt, size_t end)
 /* Where micro-batches begin after the first, up to MICROS: they look like the beginning, and
  * gradients are there by then, all of them. Live memory that falls from one to the next is that
  * of a backward pass which computes its layers again: no micro-batches. */
-static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t start[MICROS])
+static size_t micro_starts(const struct vc_anatomy_work *w, size_t from, size_t end,
+			   size_t start[MICROS])
 {
 	size_t n = 0, at = from;
 
-	for (size_t i = from + w->lag / 64 + SIGNATURE; i + SIGNATURE < end && n < MICROS; i++) {
+	for (size_t i = from + w->lag / 64 + VC_SIGNATURE; i + VC_SIGNATURE < end && n < MICROS;
+	     i++) {
 		uint64_t first = n ? w->before[start[0]] : w->before[i], now = w->before[i];
 
-		if (i < at + w->lag / 64 + SIGNATURE || i - at <= (end - from) / 40 ||
-		    now <= w->before[from] + SLACK / 4 ||
-		    vc_alike_with_gaps(w, i, from) < SIGNATURE - 1)
+		if (i < at + w->lag / 64 + VC_SIGNATURE || i - at <= (end - from) / 40 ||
+		    now <= w->before[from] + VC_SLACK / 4 ||
+		    vc_alike_with_gaps(w, i, from) < VC_SIGNATURE - 1)
 			continue;
-		if ((now > first ? now - first : first - now) > SLACK + first / 100)
+		if ((now > first ? now - first : first - now) > VC_SLACK + first / 100)
 			return 0;
 		start[n++] = at = i;
 	}
@@ -511,7 +505,8 @@ static size_t micro_starts(const struct work *w, size_t from, size_t end, size_t
 }
 
 /* Forward and backward of one micro-batch, and the optimizer behind the last one. */
-static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, struct vc_error *err)
+static int cut_one(struct vc_anatomy_work *w, struct vc_span s, size_t next, bool last,
+		   struct vc_error *err)
 {
 	size_t at = s.first, end = next, back = backward_start(w, at, next), opt = next;
 	int r;
@@ -536,7 +531,8 @@ static int cut_one(struct work *w, struct vc_span s, size_t next, bool last, str
 }
 
 /* Forward and backward of each micro-batch, then the optimizer. */
-static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, struct vc_error *err)
+static int cut(struct vc_anatomy_work *w, uint32_t iteration, size_t from, size_t end,
+	       struct vc_error *err)
 {
 	size_t start[MICROS], n = micro_starts(w, from, end, start), at = from;
 	int r = VC_OK;
@@ -557,16 +553,16 @@ static int cut(struct work *w, uint32_t iteration, size_t from, size_t end, stru
 	return r;
 }
 
-static size_t named_end(const struct work *w, size_t from, size_t next)
+static size_t named_end(const struct vc_anatomy_work *w, size_t from, size_t next)
 {
 	for (size_t i = next; i-- > from;)
-		if (role_at(w, i) == ROLE_OPTIMIZER)
+		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
 			return i + 1;
 	size_t backward, end = w->passes ? passes_end(w, from, w->passes, &backward) : next;
 	return end < next ? end : next;
 }
 
-static int phases(struct work *w, struct vc_error *err)
+static int phases(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	struct vc_anatomy *a = w->a;
 	int r = add_span(w, (struct vc_span){ VC_PHASE_INIT, UINT32_MAX, 0, 0,
@@ -595,10 +591,10 @@ static int phases(struct work *w, struct vc_error *err)
 }
 
 /* Adagrad makes its states when it is made, before the first step. */
-static void made_early(struct work *w)
+static void made_early(struct vc_anatomy_work *w)
 {
 	for (size_t i = 0; w->starts && i < w->start[0]; i++)
-		if (role_at(w, i) == ROLE_OPTIMIZER)
+		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
 			w->a->block[i].category = VC_CAT_STATE;
 }
 
@@ -624,7 +620,7 @@ static void forget(struct vc_anatomy *a)
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,
 		    const struct vc_meta *meta, struct vc_error *err)
 {
-	struct work w = { .a = a, .ev = ev, .n = n, .meta = meta, .device = device };
+	struct vc_anatomy_work w = { .a = a, .ev = ev, .n = n, .meta = meta, .device = device };
 
 	*a = (struct vc_anatomy){ 0 };
 	int r = read_blocks(&w, device, err);

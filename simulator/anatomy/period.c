@@ -10,10 +10,6 @@
 
 
 enum { CANDIDATES = 48 }; /* lags that are looked at */
-#define SIGNATURE VC_SIGNATURE
-#define SHORTEST  VC_SHORTEST
-#define SLACK     VC_SLACK
-#define work      vc_anatomy_work
 
 /* ---- the lag of an iteration ---- */
 
@@ -26,7 +22,7 @@ VC_COMPARE(by_count, struct lag, VC_THEN(VC_ORDER(y->count, x->count), VC_ORDER(
 
 /* Distances between equal allocations, the most frequent first. Of an allocation made many times
  * per iteration each distance up to eight occurrences on counts. */
-static size_t candidates(const struct work *w, struct lag *out, struct vc_error *err)
+static size_t candidates(const struct vc_anatomy_work *w, struct lag *out, struct vc_error *err)
 {
 	size_t n = w->a->n, m = 0, k = 0;
 	struct seen *s = malloc((n + 1) * sizeof(*s));
@@ -43,7 +39,7 @@ static size_t candidates(const struct work *w, struct lag *out, struct vc_error 
 			while (run + 1 < n && s[run + 1].token == s[i].token)
 				run++;
 			for (size_t j = i; run - i < 64 && j < run; j++)
-				if (s[j + 1].at - s[j].at >= SHORTEST && m < n * 2)
+				if (s[j + 1].at - s[j].at >= VC_SHORTEST && m < n * 2)
 					l[m++] = (struct lag){ s[j + 1].at - s[j].at, 1 };
 			i = run;
 		}
@@ -62,15 +58,15 @@ static size_t candidates(const struct work *w, struct lag *out, struct vc_error 
 	return k;
 }
 
-static bool repeats(const struct work *w, size_t i, size_t lag)
+static bool repeats(const struct vc_anatomy_work *w, size_t i, size_t lag)
 {
 	uint64_t a = w->before[i], b = w->before[i + lag];
 
-	return w->token[i] == w->token[i + lag] && (a > b ? a - b : b - a) <= SLACK + a / 200;
+	return w->token[i] == w->token[i + lag] && (a > b ? a - b : b - a) <= VC_SLACK + a / 200;
 }
 
 /* Live bytes between lowest and highest over [from, to). */
-static uint64_t swing(const struct work *w, size_t from, size_t to)
+static uint64_t swing(const struct vc_anatomy_work *w, size_t from, size_t to)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
 
@@ -83,7 +79,7 @@ static uint64_t swing(const struct work *w, size_t from, size_t to)
 
 /* How many allocations come again one lag later; none where memory hardly moves in between (the
  * loop of an optimizer over its tensors repeats as well). */
-static size_t score(const struct work *w, size_t lag, uint64_t whole)
+static size_t score(const struct vc_anatomy_work *w, size_t lag, uint64_t whole)
 {
 	size_t good = 0, looked = 0, wide = 0;
 
@@ -98,7 +94,7 @@ static size_t score(const struct work *w, size_t lag, uint64_t whole)
 }
 
 /* Bytes between the lowest moment after the parameters exist and the highest of all. */
-static uint64_t whole_swing(const struct work *w)
+static uint64_t whole_swing(const struct vc_anatomy_work *w)
 {
 	uint64_t hi = 0, lo = UINT64_MAX;
 	size_t peak = 0;
@@ -113,7 +109,7 @@ static uint64_t whole_swing(const struct work *w)
 	return hi > lo ? hi - lo : 0;
 }
 
-void vc_period_lag(struct work *w, struct vc_error *err)
+void vc_period_lag(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	struct lag c[CANDIDATES];
 	size_t n = candidates(w, c, err), best = 0;
@@ -126,32 +122,32 @@ void vc_period_lag(struct work *w, struct vc_error *err)
 	/* A multiple of the period repeats as well, a little less often: the shortest of the
 	 * good. */
 	for (size_t i = 0; i < n; i++)
-		if (c[i].count * 10 >= best * 9 && c[i].count >= SHORTEST &&
+		if (c[i].count * 10 >= best * 9 && c[i].count >= VC_SHORTEST &&
 		    (!w->lag || c[i].lag < w->lag))
 			w->lag = c[i].lag;
 }
 
 /* ---- boundaries ---- */
 
-static unsigned alike(const struct work *w, size_t i, size_t j)
+static unsigned alike(const struct vc_anatomy_work *w, size_t i, size_t j)
 {
 	unsigned good = 0;
 
-	for (size_t k = 0; k < SIGNATURE && i + k < w->a->n && j + k < w->a->n; k++)
+	for (size_t k = 0; k < VC_SIGNATURE && i + k < w->a->n && j + k < w->a->n; k++)
 		good += w->token[i + k] == w->token[j + k];
 	return good;
 }
 
 /* The same with up to as many others in between: workspaces of the first iteration. */
-unsigned vc_alike_with_gaps(const struct work *w, size_t i, size_t j)
+unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j)
 {
 	unsigned good = 0;
 	size_t at = i;
 
 	if (w->token[i] != w->token[j])
 		return 0;
-	for (size_t k = 0; k < SIGNATURE && j + k < w->a->n; k++)
-		for (size_t x = at; x < w->a->n && x < i + 2 * SIGNATURE; x++)
+	for (size_t k = 0; k < VC_SIGNATURE && j + k < w->a->n; k++)
+		for (size_t x = at; x < w->a->n && x < i + 2 * VC_SIGNATURE; x++)
 			if (w->token[x] == w->token[j + k]) {
 				good++;
 				at = x + 1;
@@ -161,7 +157,7 @@ unsigned vc_alike_with_gaps(const struct work *w, size_t i, size_t j)
 }
 
 /* In the longest stretch that repeats, the allocation with the least live memory before it. */
-static size_t lowest(const struct work *w, double *share)
+static size_t lowest(const struct vc_anatomy_work *w, double *share)
 {
 	size_t n = w->a->n, best_from = 0, best_len = 0, from = 0, good = 0, bad = 0;
 
@@ -186,7 +182,7 @@ static size_t lowest(const struct work *w, double *share)
 	return at;
 }
 
-int vc_period_start(struct work *w, size_t at, struct vc_error *err)
+int vc_period_start(struct vc_anatomy_work *w, size_t at, struct vc_error *err)
 {
 	if (!vc_vec_one(w->start, w->starts))
 		return vc_nomem(err, "the iterations of a trace");
@@ -195,15 +191,15 @@ int vc_period_start(struct work *w, size_t at, struct vc_error *err)
 }
 
 /* The first iteration has no optimizer states yet: same beginning, about one lag earlier. */
-static size_t first_start(const struct work *w, size_t second)
+static size_t first_start(const struct vc_anatomy_work *w, size_t second)
 {
 	size_t best = SIZE_MAX, off = w->lag;
 
-	for (size_t i = 0; i + SIGNATURE < second; i++) {
+	for (size_t i = 0; i + VC_SIGNATURE < second; i++) {
 		size_t distance = second - i,
 		       d = distance > w->lag ? distance - w->lag : w->lag - distance;
-		if (vc_alike_with_gaps(w, i, second) >= SIGNATURE - 1 &&
-		    w->before[i] <= w->before[second] + SLACK && d < off && d * 2 < w->lag) {
+		if (vc_alike_with_gaps(w, i, second) >= VC_SIGNATURE - 1 &&
+		    w->before[i] <= w->before[second] + VC_SLACK && d < off && d * 2 < w->lag) {
 			off = d;
 			best = i;
 		}
@@ -214,17 +210,18 @@ static size_t first_start(const struct work *w, size_t second)
 /* The first micro-batch of an iteration looks like the others but begins with other live memory,
  * for there are no gradients yet: such a beginning one lag before the stretch found means that the
  * lag is that of a micro-batch. Gives the lag between two of them, or 0. */
-static size_t longer_lag(const struct work *w, size_t model)
+static size_t longer_lag(const struct vc_anatomy_work *w, size_t model)
 {
 	uint64_t floor = w->before[model];
 	size_t last = SIZE_MAX, lag = 0;
 
-	for (size_t i = 0; i + w->lag + SIGNATURE < w->a->n; i++) {
+	for (size_t i = 0; i + w->lag + VC_SIGNATURE < w->a->n; i++) {
 		uint64_t b = w->before[i], c = w->before[i + w->lag];
 
-		if (alike(w, i, model) < SIGNATURE || alike(w, i + w->lag, model) < SIGNATURE ||
-		    (b > floor ? b - floor : floor - b) <= SLACK + floor / 200 ||
-		    (c > floor ? c - floor : floor - c) > SLACK + floor / 200)
+		if (alike(w, i, model) < VC_SIGNATURE ||
+		    alike(w, i + w->lag, model) < VC_SIGNATURE ||
+		    (b > floor ? b - floor : floor - b) <= VC_SLACK + floor / 200 ||
+		    (c > floor ? c - floor : floor - c) > VC_SLACK + floor / 200)
 			continue;
 		if (last != SIZE_MAX && i - last >= 2 * w->lag && (!lag || i - last < lag))
 			lag = i - last;
@@ -233,7 +230,7 @@ static size_t longer_lag(const struct work *w, size_t model)
 	return lag;
 }
 
-int vc_period_boundaries(struct work *w, struct vc_error *err)
+int vc_period_boundaries(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	double share;
 	size_t model = lowest(w, &share), last = SIZE_MAX, longer = longer_lag(w, model);
@@ -248,7 +245,7 @@ int vc_period_boundaries(struct work *w, struct vc_error *err)
 	w->a->confidence = share;
 	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
 		uint64_t b = w->before[i], off = b > floor ? b - floor : floor - b;
-		if (alike(w, i, model) < SIGNATURE - 1 || off > SLACK + floor / 200 ||
+		if (alike(w, i, model) < VC_SIGNATURE - 1 || off > VC_SLACK + floor / 200 ||
 		    (last != SIZE_MAX && i - last < w->lag * 7 / 10))
 			continue;
 		if (!w->starts) {

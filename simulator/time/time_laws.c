@@ -11,7 +11,7 @@
 #define AT_FLOOR 1.15  /* within this of the shortest kernel there is no telling what it would do */
 #define NOISE 0.02     /* differences below this share, or below 100 ns, are none */
 #define NOISE_NS 100.0
-#define TURNED 0.03    /* a line through three that misses one by more is no line */
+#define BENT 0.03    /* a line through three that misses one by more is no line */
 #define BELOW 0.10     /* a line may start this far below zero (of its first point) and be noise */
 
 static double value(const struct vc_pace_law *l, double x)
@@ -19,18 +19,18 @@ static double value(const struct vc_pace_law *l, double x)
 	return fmax(l->floor, l->a + l->b * x + l->c * x * x);
 }
 
-double vc_pace_at(const struct vc_pace_law *l, double x, int lean)
+double vc_pace_at(const struct vc_pace_law *l, double x, int bound)
 {
 	double best = value(l, x);
 	double one = fmax(l->floor, l->ns + l->low_b * (x - l->x));
 	double two = fmax(l->floor, l->ns + l->high_b * (x - l->x));
 
 	/* Between not at all and at once: as far from the one as from the other, as a factor. */
-	if (!lean && l->open && x > l->x)
+	if (!bound && l->open && x > l->x)
 		return sqrt(fmin(best, fmin(one, two)) * fmax(best, fmax(one, two)));
-	if (lean < 0)
+	if (bound < 0)
 		return fmin(best, fmin(one, two));
-	return lean > 0 ? fmax(best, fmax(one, two)) : best;
+	return bound > 0 ? fmax(best, fmax(one, two)) : best;
 }
 
 static double miss(const struct vc_pace_law *l, const struct vc_pace_sample *s, size_t n)
@@ -120,7 +120,7 @@ static void through_many(struct vc_pace_law *l, const struct vc_pace_sample *s, 
 	}
 	/* What reads its weights first and computes later turns upwards once: the last two are
 	 * beyond that. */
-	if (miss(l, s, n) > TURNED && last > l->b + 2 * l->c * l->x) {
+	if (miss(l, s, n) > BENT && last > l->b + 2 * l->c * l->x) {
 		double fitted = l->b + 2 * l->c * l->x;
 
 		through_two(l, s + n - 2);

@@ -118,7 +118,7 @@ static struct vc_pace_law law_of(const struct work *w, size_t i, size_t axis)
 }
 
 /* Along several axes the factors multiply, except for a common constant part (the launch). */
-static double kernel_at(const struct work *w, size_t i, const double *x, int lean)
+static double kernel_at(const struct work *w, size_t i, const double *x, int bound)
 {
 	double ns = w->p->beat[i].ns, factor = 1, fixed = 0;
 	double here[VC_TEMPO_AXES], there[VC_TEMPO_AXES];
@@ -129,7 +129,7 @@ static double kernel_at(const struct work *w, size_t i, const double *x, int lea
 			continue;
 		struct vc_pace_law l = law_of(w, i, a);
 		here[moving] = vc_pace_at(&l, w->t->x[w->base][a], 0);
-		there[moving] = vc_pace_at(&l, x[a], lean);
+		there[moving] = vc_pace_at(&l, x[a], bound);
 		fixed = moving ? fmin(fixed, l.a) : l.a;
 		moving++;
 	}
@@ -244,10 +244,10 @@ static int read_host(struct work *w, struct vc_error *err)
 
 /* ---- the step ---- */
 
-static void queue(struct work *w, size_t i, const double *x, int lean, bool card)
+static void queue(struct work *w, size_t i, const double *x, int bound, bool card)
 {
 	const struct vc_beat *b = &w->p->beat[i];
-	double ns = kernel_at(w, i, x, lean), share = b->ns > 0 ? b->front / b->ns : 1;
+	double ns = kernel_at(w, i, x, bound), share = b->ns > 0 ? b->front / b->ns : 1;
 	struct vc_queued *q = &w->q[w->queued++];
 
 	*q = w->host[i];
@@ -266,7 +266,7 @@ static size_t first_beat(const struct work *w)
 }
 
 /* The kernels of a phase, of them those between two shares of their number. */
-static void queue_part(struct work *w, enum vc_kernel_phase phase, const double *x, int lean,
+static void queue_part(struct work *w, enum vc_kernel_phase phase, const double *x, int bound,
 		       double from, double to)
 {
 	size_t n = w->p->beats, first = first_beat(w), all = 0, at = 0;
@@ -279,34 +279,34 @@ static void queue_part(struct work *w, enum vc_kernel_phase phase, const double 
 		if (w->phase[i] != phase)
 			continue;
 		if ((double)at >= from * (double)all && (double)at < to * (double)all)
-			queue(w, i, x, lean, true);
+			queue(w, i, x, bound, true);
 		at++;
 	}
 }
 
-static void queue_phase(struct work *w, enum vc_kernel_phase phase, const double *x, int lean)
+static void queue_phase(struct work *w, enum vc_kernel_phase phase, const double *x, int bound)
 {
-	queue_part(w, phase, x, lean, 0, 1);
+	queue_part(w, phase, x, bound, 0, 1);
 }
 
 /* The step at x, ns; with = false: as it was recorded, no other passes and no other card. */
-static double step_at(struct work *w, const double *x, int lean, bool with, double *busy)
+static double step_at(struct work *w, const double *x, int bound, bool with, double *busy)
 {
 	double idle = 0, ns;
 
 	w->queued = 0;
 	if (with) {
 		for (double k = 0; k < w->ask->passes; k++) {
-			queue_phase(w, VC_KERNEL_FORWARD, x, lean);
+			queue_phase(w, VC_KERNEL_FORWARD, x, bound);
 			for (size_t j = 0; w->ask->recompute && j < w->ask->parts; j++)
-				queue_part(w, VC_KERNEL_FORWARD, x, lean, w->ask->part[j].from,
+				queue_part(w, VC_KERNEL_FORWARD, x, bound, w->ask->part[j].from,
 					   w->ask->part[j].to);
-			queue_phase(w, VC_KERNEL_BACKWARD, x, lean);
+			queue_phase(w, VC_KERNEL_BACKWARD, x, bound);
 		}
-		queue_phase(w, VC_KERNEL_OPTIMIZER, x, lean);
+		queue_phase(w, VC_KERNEL_OPTIMIZER, x, bound);
 	} else {
 		for (size_t i = 0; i < w->p->beats; i++)
-			queue(w, i, x, lean, false);
+			queue(w, i, x, bound, false);
 	}
 	ns = vc_queue_step(w->q, w->queued, &idle);
 	if (busy)
@@ -316,7 +316,7 @@ static double step_at(struct work *w, const double *x, int lean, bool with, doub
 
 /* The loader delivers a batch in the time that a step took where the GPU waited for it. 0: it never
  * did. */
-static double loader_at(const struct work *w, const double *x, int lean)
+static double loader_at(const struct work *w, const double *x, int bound)
 {
 	const struct vc_tempo *t = w->t;
 	struct vc_pace_sample s[16];
@@ -332,7 +332,7 @@ static double loader_at(const struct work *w, const double *x, int lean)
 	if (!n)
 		return 0;
 	struct vc_pace_law l = vc_pace_fit(s, n, 0);
-	return vc_pace_at(&l, x[axis], lean);
+	return vc_pace_at(&l, x[axis], bound);
 }
 
 /* ---- how good it is ---- */

@@ -30,8 +30,8 @@ struct vc_pace_law {
 /* Samples in ascending x, n >= 1; floor: the shortest kernel recorded. One sample: grows in
  * proportion, with everything down to "does not grow" left open. */
 struct vc_pace_law vc_pace_fit(const struct vc_pace_sample *s, size_t n, double floor);
-/* lean < 0: as little as the recordings allow, > 0: as much, 0: the best guess. */
-double vc_pace_at(const struct vc_pace_law *l, double x, int lean);
+/* bound < 0: as little as the recordings allow, > 0: as much, 0: the best guess. */
+double vc_pace_at(const struct vc_pace_law *l, double x, int bound);
 
 /* ---- the step again ---- */
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # extending.sh - docs/extending.md is true: in a copy of this tree a source, a transform, a model, an
-# observer and a sink are each one file and one row, rebuild two objects, and are found by the program.
+# observer, a sink and a command are each one file and one row, rebuild two objects, and are found by the program.
 . tests/support/tap.sh
 LC_ALL=C; export LC_ALL
 copy=$TMP/copy; mkdir "$copy"
@@ -46,4 +46,6 @@ plug observer simulator/observers simulator/observers/observers.def OBSERVER
 plug sink visualize/sinks visualize/sinks/sinks.def SINK
 run plot "$TMP/trace" -o "$TMP/out.toy"; expect "a sink is found by its extension" 0
 check "and writes what its observer saw" grep -qx '1 requests' "$TMP/out.toy"
+plug command commands commands/commands.def COMMAND
+run toy "$TMP/trace"; expect "a command is found by its name" 0 '^2 events'
 finish

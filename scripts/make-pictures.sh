@@ -5,10 +5,10 @@ v=${VRAMCAST:-build/vramcast}
 t=traces/lm-train-ctx128.vct
 to=${1:-docs/img}
 mkdir -p "$to"
-"$v" plot $t -g a100-40 -o "$to/oom.svg"
-"$v" plot $t -g a100-40 --width 600 -o "$to/oom-narrow.svg"
-"$v" plot $t -g a100-40 -t blocks -o "$to/blocks.svg"
-"$v" plot $t -g a100-40 -t segments -o "$to/segments.svg"
+"$v" plot $t -g a100-40g-sxm -o "$to/oom.svg"
+"$v" plot $t -g a100-40g-sxm --width 600 -o "$to/oom-narrow.svg"
+"$v" plot $t -g a100-40g-sxm -t blocks -o "$to/blocks.svg"
+"$v" plot $t -g a100-40g-sxm -t segments -o "$to/segments.svg"
 "$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t owners -o "$to/owners.svg"
 "$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
 runs=$(mktemp); trap 'rm -f "$runs" "$runs.jsonl"' EXIT

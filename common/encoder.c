@@ -521,9 +521,8 @@ int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
 			to->addr = 0;
 		if (e->opt.no_stacks)
 			to->site = 0;
-		if (e->n == e->opt.block) {
+		if (e->n == e->opt.block)
 			VC_TRY(vc_encoder_flush(e, err));
-		}
 	}
 	return 0;
 }

@@ -167,9 +167,7 @@ static int unpack(struct vc_input *in, struct vc_error *err)
 			in->truncated = !in->between;
 			return 0;
 		}
-		rc = fill_raw(in, err);
-		if (rc)
-			return rc;
+		VC_TRY(fill_raw(in, err));
 	}
 }
 
@@ -263,9 +261,8 @@ static enum packing recognise(const uint8_t *p, size_t n)
 
 static int start_unpacking(struct vc_input *in, struct vc_error *err)
 {
-	while (in->raw_end < 4 && !in->raw_eof) {
+	while (in->raw_end < 4 && !in->raw_eof)
 		VC_TRY(fill_raw(in, err));
-	}
 	in->packing = recognise(in->raw, in->raw_end);
 	if (in->packing == GZIP) {
 		if (inflateInit2(&in->gz, 15 + 16) != Z_OK)

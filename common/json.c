@@ -174,9 +174,7 @@ static int text(struct vc_json *j, struct vc_error *err)
 		} else if (*q == '"') {
 			break;
 		} else if (*q == '\\') {
-			rc = escape(s, err);
-			if (rc)
-				return rc;
+			VC_TRY(escape(s, err));
 		} else {
 			return bad(s, "a control character in a text", err);
 		}

@@ -184,7 +184,6 @@ static int parse_short(struct parse *p, const char *arg)
 		const struct vc_option *o = by_letter(p->cmd, *arg);
 		const char *value = arg + 1;
 		char *cfg = p->cfg;
-		int r;
 
 		if (!o && console_option(NULL, 0, *arg)) {
 			o = console_option(NULL, 0, *arg);
@@ -201,9 +200,7 @@ static int parse_short(struct parse *p, const char *arg)
 				return VC_EUSAGE;
 			return set_value(o, cfg, value, p->err);
 		}
-		r = set_value(o, cfg, NULL, p->err);
-		if (r < 0)
-			return r;
+		VC_TRY(set_value(o, cfg, NULL, p->err));
 	}
 	return VC_OK;
 }

@@ -220,9 +220,8 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 			i++;
 		h.ni = i - h.i;
 		h.nj = (i < p->na ? p->match[i] : p->nb) - j;
-		if (h.nj && h.ni * h.nj <= HOLE) {
+		if (h.nj && h.ni * h.nj <= HOLE)
 			VC_TRY(fill_hole(p, &h, err));
-		}
 	}
 	return 0;
 }

@@ -89,9 +89,8 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 static int find_axes(struct vc_family *f, struct vc_error *err)
 {
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t k = 0; k < f->m[i].trace->meta->params; k++) {
+		for (size_t k = 0; k < f->m[i].trace->meta->params; k++)
 			VC_TRY(add_axis(f, f->m[i].trace->meta->param[k].name, err));
-		}
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t a = 0; a < f->axes; a++)
 			f->x[i][a] = value_of(f->m[i].trace->meta, f->axis[a].name);
@@ -381,9 +380,7 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	    is_corner(f, nearest(f, target.train), target.train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
-	rc = one_precision(f, err);
-	if (rc)
-		return rc;
+	VC_TRY(one_precision(f, err));
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
 	if (!rc && target.apart)

@@ -40,10 +40,8 @@ void vc_lengths_fini(struct vc_lengths *l)
 static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
-	int rc = vc_anatomy_of(&a, m->trace, m->device, err);
 
-	if (rc)
-		return rc;
+	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
 	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations >= STEPS) {
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)

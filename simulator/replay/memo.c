@@ -52,14 +52,11 @@ static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, const 
 		struct vc_memo **out, struct vc_error *err)
 {
 	struct vc_memo *m = t->memos ? t->memos->first : NULL;
-	int r;
 
 	while (m && (m->make != make || m->key != key))
 		m = m->next;
 	if (!m) {
-		r = make(t, key, arg, &m, err);
-		if (r < 0)
-			return r;
+		VC_TRY(make(t, key, arg, &m, err));
 		m->make = make;
 		m->key = key;
 		m->users = 0;

@@ -176,10 +176,8 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	struct vc_result r;
-	int rc = vc_job_run(job, plan, nobody, &r, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(vc_job_run(job, plan, nobody, &r, err));
 	if (!out->has_interval || r.stats.peak_reserved < out->low)
 		out->low = r.stats.peak_reserved;
 	if (!out->has_interval || r.stats.peak_reserved > out->high)

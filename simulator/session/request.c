@@ -115,10 +115,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		vc_meta_device_known(rec->meta, rec->device->device);
 
 	if (o->gpu.n) {
-		int r = vc_card_find(o->gpu.at[card], &p->card, err);
-
-		if (r < 0)
-			return r;
+		VC_TRY(vc_card_find(o->gpu.at[card], &p->card, err));
 		p->capacity = p->card->total;
 		p->prop_total = p->card->prop_total;
 		p->context = p->card->context;

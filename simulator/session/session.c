@@ -152,9 +152,7 @@ static int replay(const struct vc_job *job, const struct vc_plan *plan,
 	int r;
 
 	vc_completion_default(job->rec, &now);
-	r = vc_job_run(job, &now, observers, out, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_job_run(job, &now, observers, out, err));
 	r = vc_purposes_fill(job->rec, &plan->transform, out, err);
 	if (r < 0)
 		vc_result_fini(out);

@@ -123,9 +123,7 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
 	vc_census_init(&rec->census);
-	r = vc_family_at(w->family, &ask, &rec->trace, &p->report, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
 	base = &w->recording[p->report.base];
 	rec->meta = rec->trace.meta;
 	rec->path = base->path;

@@ -99,7 +99,7 @@ static int read_args(struct vc_json *j, struct entry *e, struct vc_error *err)
 		{ "correlation", offsetof(struct entry, correlation) },
 	};
 	int64_t *to = NULL;
-	int token, rc;
+	int token;
 
 	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
@@ -110,9 +110,7 @@ static int read_args(struct vc_json *j, struct entry *e, struct vc_error *err)
 		} else if (token == VC_J_NUMBER && to && j->is_integer) {
 			*to = j->integer;
 		} else {
-			rc = vc_json_skip(j, token, err);
-			if (rc)
-				return rc;
+			VC_TRY(vc_json_skip(j, token, err));
 		}
 	}
 	return token < 0 ? token : 0;

@@ -372,12 +372,9 @@ static int fold_note(struct tree *t, struct object *o)
 static int append_event(struct tree *t, struct object *list, uint32_t event)
 {
 	struct snapshot_list *l;
-	int rc;
 
 	if (list->kind == LIST_NEW) {
-		rc = ROOM(t, t->list, t->lists, t->list_cap);
-		if (rc)
-			return rc;
+		VC_TRY(ROOM(t, t->list, t->lists, t->list_cap));
 		t->list[t->lists] = (struct snapshot_list){ .first = event };
 		*list = (struct object){ .kind = EVENTS, .at = (uint32_t)t->lists++ };
 	}
@@ -386,9 +383,7 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		if (l->first + l->n != t->s->n)
 			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order",
 				       event);
-		rc = ROOM(t, t->s->ev, t->s->n, t->s->cap);
-		if (rc)
-			return rc;
+		VC_TRY(ROOM(t, t->s->ev, t->s->n, t->s->cap));
 		t->s->ev[t->s->n] = t->s->ev[event];
 		t->s->n++;
 	}

@@ -441,18 +441,16 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 	qsort(p->op, p->n, sizeof(*p->op), by_start);
 	fronts(p);
 	qsort(p->op, p->n, sizeof(*p->op), by_launch);
-	r = vc_profile_cycles(p, iterations, err);
-	if (r == VC_OK && p->steps)
-		r = beats(p, meta, err);
-	if (r == VC_OK && p->steps)
-		r = align(p, &moved, err);
-	if (r == VC_OK && moved)
-		r = beats(p, meta, err);
-	if (r == VC_OK && p->steps)
-		r = measure(p, err);
-	if (r == VC_OK && p->steps)
-		r = find_quiet(p, err);
-	return r;
+	VC_TRY(vc_profile_cycles(p, iterations, err));
+	if (p->steps)
+		VC_TRY(beats(p, meta, err));
+	if (p->steps)
+		VC_TRY(align(p, &moved, err));
+	if (moved)
+		VC_TRY(beats(p, meta, err));
+	if (p->steps)
+		VC_TRY(measure(p, err));
+	return p->steps ? find_quiet(p, err) : VC_OK;
 }
 
 void vc_profile_fini(struct vc_profile *p)

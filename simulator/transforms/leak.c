@@ -95,10 +95,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct leak *l = s->state;
 	struct vc_clone *c = &l->c;
 	uint32_t iteration;
-	int r = vc_clone_init(c, s, w, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(vc_clone_init(c, s, w, err));
 	if (!vc_clone_steady(c, &l->first, &l->end, &iteration) || c->a.iterations < 3)
 		return vc_fail(err, VC_EUSAGE,
 			       "leak: %u iterations found in the recording, three are needed to "

@@ -195,8 +195,7 @@ static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *e
 		return r;
 	f->card = calloc(f->plans, sizeof(*f->card));
 	f->proof = calloc(f->plans, sizeof(*f->proof));
-	if (!f->card || !f->proof)
-		return vc_nomem(err, "the cards");
+	VC_HAVE(f->card && f->proof, "the cards", err);
 	for (size_t i = 0; i < f->plans; i++) {
 		f->card[i].plan = f->plan[i];
 		for (int k = 0; k < VC_FIT_PROOFS; k++)
@@ -473,8 +472,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	struct fit *f = calloc(CLASSES, sizeof(*f));
 	int r = VC_OK;
 
-	if (!f)
-		return vc_nomem(&con->err, "the cards");
+	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > CARDS) {
 		free(f);

@@ -286,8 +286,7 @@ static int set_axis(struct lines *all, struct vc_error *err)
 			continue;
 		for (size_t i = 0; i < all->n; i++) {
 			all->run[i].info.vary = strdup(all->line[i].vary[k].key);
-			if (!all->run[i].info.vary)
-				return vc_nomem(err, "the results");
+			VC_HAVE(all->run[i].info.vary, "the results", err);
 			number_of(all->line[i].vary[k].value, &all->run[i].info.value);
 		}
 		break;

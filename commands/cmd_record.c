@@ -158,8 +158,7 @@ static int write_stub(struct run *r, struct vc_error *err)
 	int fd;
 
 	r->python = with(r->dir, "/python");
-	if (!r->python)
-		return vc_nomem(err, "a path");
+	VC_HAVE(r->python, "a path", err);
 	snprintf(path, sizeof(path), "%s/sitecustomize.py", r->python);
 	if (mkdir(r->python, 0700) < 0 && errno != EEXIST)
 		return vc_fail(err, VC_EIO, "cannot make %s: %s", r->python, strerror(errno));
@@ -184,8 +183,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	r->wanted = folder_name(c->out);
 	if (!r->library)
 		return VC_EIO;
-	if (!r->command || !r->wanted || !r->options)
-		return vc_nomem(err, "the command line");
+	VC_HAVE(r->command && r->wanted && r->options, "the command line", err);
 	r->dir = vc_process_folder(r->wanted, err);
 	if (!r->dir)
 		return (int)err->status;
@@ -408,8 +406,7 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 	char **v = ended_by_null(argc, argv);
 	int code;
 
-	if (!v)
-		return vc_nomem(err, "the command line");
+	VC_HAVE(v, "the command line", err);
 	vc_process_guard(&o);
 	code = vc_process_start(&o, v, &r->pid, err);
 	free(v);

@@ -261,8 +261,7 @@ static int prepare(struct sweep *s, struct vc_error *err)
 	char text[256];
 
 	s->at = calloc(s->n + 1, sizeof(*s->at));
-	if (!s->at)
-		return vc_nomem(err, "the predictions");
+	VC_HAVE(s->at, "the predictions", err);
 	for (size_t i = 0; i < s->n; i++) {
 		int k = params_of(s, s->run[i], at, text, sizeof(text));
 		size_t j = 0;

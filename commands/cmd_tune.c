@@ -109,8 +109,7 @@ static int list_trials(struct tune *t, struct vc_error *err)
 	for (size_t d = 0; d < DIALS; d++)
 		all *= dim[d] = values_of(t, d, minor);
 	t->trial = calloc(all + 1, sizeof(*t->trial));
-	if (!t->trial)
-		return vc_nomem(err, "the trials");
+	VC_HAVE(t->trial, "the trials", err);
 	snprintf(t->trial[0].conf, CONF, "%s", t->plan.conf);
 	t->trial[0].options = *t->plan.conf ? 1 : 0;
 	t->n = 1;

@@ -203,8 +203,7 @@ static int make_room(struct vc_input *in, struct vc_error *err)
 	if (in->end < in->cap)
 		return 0;
 	bigger = in->cap > SIZE_MAX / 2 ? NULL : realloc(in->window, in->cap * 2);
-	if (!bigger)
-		return vc_nomem(err, "the input buffer");
+	VC_HAVE(bigger, "the input buffer", err);
 	in->window = bigger;
 	in->cap *= 2;
 	return 0;
@@ -270,8 +269,7 @@ static int start_unpacking(struct vc_input *in, struct vc_error *err)
 		in->gz_ready = true;
 	} else if (in->packing == ZSTD) {
 		in->zs = ZSTD_createDStream();
-		if (!in->zs)
-			return vc_nomem(err, "unpacking zstd");
+		VC_HAVE(in->zs, "unpacking zstd", err);
 	}
 	return 0;
 }

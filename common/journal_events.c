@@ -148,8 +148,7 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 			ev->id = i + 1;
 	if (ev->id)
 		return 1;
-	if (!vc_vec_one(d->pool, d->pools))
-		return vc_nomem(err, "the list of memory pools");
+	VC_HAVE(vc_vec_one(d->pool, d->pools), "the list of memory pools", err);
 	d->pool[d->pools++] = (struct pool){ rec->addr, rec->extra };
 	ev->id = d->pools;
 	return 1;
@@ -196,8 +195,7 @@ static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *
 	}
 	if (rec->kind == VC_EV_SEGMENT_UNMAP)
 		return 1;
-	if (!vc_vec_one(d->mapped, d->mappeds))
-		return vc_nomem(err, "the mapped ranges");
+	VC_HAVE(vc_vec_one(d->mapped, d->mappeds), "the mapped ranges", err);
 	d->mapped[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
 	return 1;
 }

@@ -75,8 +75,7 @@ static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_e
 {
 	if (s->n + n > TEXT_MAX)
 		return bad(s, "a text of more than 64 MiB", err);
-	if (!vc_vec_room(s->buf, s->cap, s->n + n + 1))
-		return vc_nomem(err, "a JSON text");
+	VC_HAVE(vc_vec_room(s->buf, s->cap, s->n + n + 1), "a JSON text", err);
 	memcpy(s->buf + s->n, data, n);
 	s->n += n;
 	s->buf[s->n] = '\0';
@@ -356,8 +355,7 @@ int vc_json_open(struct vc_json *j, struct vc_input *in, struct vc_error *err)
 {
 	*j = (struct vc_json){ .text = "" };
 	j->state = calloc(1, sizeof(*j->state));
-	if (!j->state)
-		return vc_nomem(err, "reading JSON");
+	VC_HAVE(j->state, "reading JSON", err);
 	j->state->in = in;
 	return 0;
 }

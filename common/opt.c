@@ -86,8 +86,7 @@ static const struct vc_option *by_letter(const struct vc_command *c, char letter
 
 static int add_to_list(struct vc_list *l, const char *value, struct vc_error *err)
 {
-	if (!vc_vec_one(l->at, l->n))
-		return vc_nomem(err, "options");
+	VC_HAVE(vc_vec_one(l->at, l->n), "options", err);
 	l->at[l->n++] = value;
 	return VC_OK;
 }

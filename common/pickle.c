@@ -81,8 +81,7 @@ static int push_slowly(struct machine *m, struct vc_pickle_value v)
 {
 	if (m->n == STACK_MAX)
 		return bad(m, "too many unfinished values");
-	if (!vc_vec_room(m->stack, m->cap, m->n + 1))
-		return vc_nomem(m->err, "reading the pickle");
+	VC_HAVE(vc_vec_room(m->stack, m->cap, m->n + 1), "reading the pickle", m->err);
 	m->stack[m->n++] = v;
 	return 0;
 }
@@ -120,8 +119,7 @@ static int push_mark(struct machine *m)
 {
 	if (m->marks == MARKS_MAX)
 		return bad(m, "nested too deeply");
-	if (!vc_vec_room(m->mark, m->mark_cap, m->marks + 1))
-		return vc_nomem(m->err, "reading the pickle");
+	VC_HAVE(vc_vec_room(m->mark, m->mark_cap, m->marks + 1), "reading the pickle", m->err);
 	m->mark[m->marks++] = m->n;
 	return 0;
 }
@@ -143,8 +141,7 @@ static int memo_put(struct machine *m, uint64_t at)
 		return VC_EFORMAT;
 	if (at > 2 * (uint64_t)m->memos + 1024)
 		return bad(m, "a memo number out of all proportion");
-	if (!vc_vec_zeroed(m->memo, m->memo_cap, at + 1))
-		return vc_nomem(m->err, "the pickle's memo");
+	VC_HAVE(vc_vec_zeroed(m->memo, m->memo_cap, at + 1), "the pickle's memo", m->err);
 	v = &m->stack[m->n - 1];
 	if (v->type >= VC_PV_TEXT)
 		m->memo[at] = (uint64_t)v->type << 56 | v->ref;
@@ -425,8 +422,7 @@ static int line_text(struct machine *m, bool unicode)
 		n -= 2;
 	}
 	copy = malloc(2 * n + 8); /* latin-1 bytes become two */
-	if (!copy)
-		return vc_nomem(m->err, "a text of the pickle");
+	VC_HAVE(copy, "a text of the pickle", m->err);
 	to = copy;
 	for (size_t i = 0; i < n; ) {
 		if (s[i] == '\\')

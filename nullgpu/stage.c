@@ -76,8 +76,7 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 	if (w->n == MAX_LIBRARIES)
 		return vc_fail(err, VC_EINTERNAL, "more than %d CUDA libraries", MAX_LIBRARIES);
 	w->soname[w->n] = strdup(soname);
-	if (!w->soname[w->n])
-		return vc_nomem(err, "a library name");
+	VC_HAVE(w->soname[w->n], "a library name", err);
 	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, soname);
 	if (access(path, R_OK) == 0) {
 		w->ours[w->n] = vc_elf_open(path, err);
@@ -92,8 +91,7 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 
 static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
 {
-	if (!vc_vec_room(w->wanted, w->cap, w->n_wanted + 1))
-		return vc_nomem(err, "the list of functions");
+	VC_HAVE(vc_vec_room(w->wanted, w->cap, w->n_wanted + 1), "the list of functions", err);
 	struct wanted *to = &w->wanted[w->n_wanted++];
 	to->name = strdup(s->name);
 	to->library = s->library ? strdup(s->library) : NULL;

@@ -90,8 +90,7 @@ int vc_pins_report(struct vc_emit *e, const struct vc_meta *meta, const struct v
 	struct pin *p = calloc(map->n + 1, sizeof(*p));
 	size_t n = 0;
 
-	if (!p)
-		return vc_nomem(err, "the pinned segments");
+	VC_HAVE(p, "the pinned segments", err);
 	for (size_t i = 0; i < map->n; ) {
 		if (map->at[i].what != VC_X_SEGMENT) {
 			i++;

@@ -108,8 +108,7 @@ static int read_roles(struct work *w, struct vc_error *err)
 	size_t frames = w->meta ? w->meta->frames : 0;
 
 	w->role = calloc(frames + 1, 1);
-	if (!w->role)
-		return vc_nomem(err, "the call sites of a trace");
+	VC_HAVE(w->role, "the call sites of a trace", err);
 	for (size_t i = 1; i < frames; i++) {
 		uint32_t parent = w->meta->frame[i].parent;
 
@@ -461,8 +460,7 @@ static int add_span(struct work *w, struct vc_span s, struct vc_error *err)
 
 	if (s.first >= s.end)
 		return VC_OK;
-	if (!vc_vec_one(a->span, a->spans))
-		return vc_nomem(err, "the phases of a trace");
+	VC_HAVE(vc_vec_one(a->span, a->spans), "the phases of a trace", err);
 	a->span[a->spans++] = s;
 	return VC_OK;
 }

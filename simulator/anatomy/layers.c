@@ -181,8 +181,7 @@ static bool inside(const struct vc_layers *l, size_t block)
 
 static int push(struct vc_layers *l, struct vc_layer y, struct vc_error *err)
 {
-	if (!vc_vec_one(l->at, l->n))
-		return vc_nomem(err, "the layers of a forward pass");
+	VC_HAVE(vc_vec_one(l->at, l->n), "the layers of a forward pass", err);
 	l->at[l->n++] = y;
 	return VC_OK;
 }
@@ -481,8 +480,7 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 	for (s.to = s.from; s.to < a->n && a->block[s.to].event < a->span[span].end; s.to++)
 		;
 	s.group = calloc(GROUPS, sizeof(*s.group));
-	if (!s.group)
-		return vc_nomem(err, "the layers of a forward pass");
+	VC_HAVE(s.group, "the layers of a forward pass", err);
 	s.cut = m && m->frames > 1 && cut_off(&s);
 	if (m && m->frames > 1 && !s.cut)
 		r = by_sites(&s, l, KINDS, err);

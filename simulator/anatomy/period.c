@@ -188,8 +188,7 @@ static size_t lowest(const struct work *w, double *share)
 
 int vc_period_start(struct work *w, size_t at, struct vc_error *err)
 {
-	if (!vc_vec_one(w->start, w->starts))
-		return vc_nomem(err, "the iterations of a trace");
+	VC_HAVE(vc_vec_one(w->start, w->starts), "the iterations of a trace", err);
 	w->start[w->starts++] = at;
 	return VC_OK;
 }

@@ -17,8 +17,7 @@ static int grow(struct state *st, struct vc_error *err)
 	uint32_t cap = st->cap ? st->cap * 2 : 256;
 	struct piece *at = realloc(st->at, cap * sizeof(*at));
 
-	if (!at)
-		return vc_nomem(err, "the direct model");
+	VC_HAVE(at, "the direct model", err);
 	st->at = at;
 	st->cap = cap;
 	if (!st->n) {

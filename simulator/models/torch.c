@@ -22,8 +22,7 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	t->r = r;
 	t->limit = TORCH_UNLIMITED;
 	t->pool[0].small = true;
-	if (!r || !torch_ensure(t, TORCH_HEADROOM))
-		return vc_nomem(err, "the torch model");
+	VC_HAVE(r && torch_ensure(t, TORCH_HEADROOM), "the torch model", err);
 	if (torch_rules_for(m->version, r) < 0)
 		return vc_fail(err, VC_EUSAGE, "torch version \"%s\" is not known, try %s .. %s",
 			       m->version, TORCH_OLDEST, TORCH_NEWEST);
@@ -86,8 +85,7 @@ static int torch_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct torch *t = m->state;
 
-	if (!torch_ensure(t, TORCH_HEADROOM))
-		return vc_nomem(err, "the torch model");
+	VC_HAVE(torch_ensure(t, TORCH_HEADROOM), "the torch model", err);
 	return torch_finished(t, torch_release_cached(t, t->r->empty_by_id ? pool : 0), err);
 }
 

@@ -70,8 +70,7 @@ static void compare_alloc(struct state *st, const struct vc_step *s)
 
 static int keep_final(struct state *st, const struct vc_event *ev, struct vc_error *err)
 {
-	if (!vc_vec_room(st->final, st->cap, st->finals + 1))
-		return vc_nomem(err, "the recorded final heap");
+	VC_HAVE(vc_vec_room(st->final, st->cap, st->finals + 1), "the recorded final heap", err);
 	st->final[st->finals++] = *ev;
 	return VC_OK;
 }

@@ -255,8 +255,7 @@ static int history_end(struct vc_observer *o, const struct vc_model *m, struct v
 	if (m->type->walk(m, take_extent, st) < 0)
 		return vc_nomem(err, "the final heap");
 	h->at = unroll(st, &h->n);
-	if (!h->at)
-		return vc_nomem(err, "the memory history");
+	VC_HAVE(h->at, "the memory history", err);
 	h->dropped = st->n > LIMIT ? st->n - LIMIT : 0;
 	h->end = st->end;
 	st->end.at = NULL;

@@ -39,8 +39,7 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 				    .alloc_size = m->refusal.alloc_size,
 				    .device_free = m->refusal.device_free,
 				    .message = strdup(m->note) };
-	if (!r->message)
-		return vc_nomem(err, "the out-of-memory report");
+	VC_HAVE(r->message, "the out-of-memory report", err);
 	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
 		return VC_ENOMEM;
 	for (size_t i = 0; i < st->map.n; i++) {

@@ -177,8 +177,7 @@ static int fill_hole(const struct pair *p, const struct hole *h, struct vc_error
 	size_t w = h->nj + 1;
 	uint32_t *score = calloc((h->ni + 1) * w, sizeof(*score));
 
-	if (!score)
-		return vc_nomem(err, "the alignment of two recordings");
+	VC_HAVE(score, "the alignment of two recordings", err);
 	for (size_t k = 0; k < p->r->n; k++) {
 		low = fmin(low, p->r->at[k]);
 		high = fmax(high, p->r->at[k]);

@@ -60,8 +60,7 @@ static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
 	struct pair *p = malloc((b->n + 1) * sizeof(*p));
 	size_t n = 0;
 
-	if (!p)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p, "the steps of a recording", err);
 	for (size_t i = 0; i < b->n; i++) {
 		double size = (double)b->take[i].size;
 		double ratio = match[i] == UINT32_MAX ? 1 : (double)k->take[match[i]].size / size;
@@ -201,8 +200,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 		if (!o->match[k])
 			continue;
 		growth[k] = calloc(l->groups, sizeof(**growth));
-		if (!growth[k])
-			return vc_nomem(err, "the steps of a recording");
+		VC_HAVE(growth[k], "the steps of a recording", err);
 		VC_TRY(growths(l, b, &o->m[k], o->match[k], growth[k], err));
 		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
 	}
@@ -289,8 +287,7 @@ int vc_lengths_alone(struct vc_lengths *l, const struct vc_allocations *m, const
 	if (rc || !l->groups)
 		return rc;
 	l->amount = calloc(l->groups, sizeof(*l->amount));
-	if (!l->amount)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(l->amount, "the steps of a recording", err);
 	for (size_t i = 0; i < m->n; i++) {
 		l->power[i] = 1;
 		l->group[i] = moves[i] ? l->group[i] : 0;

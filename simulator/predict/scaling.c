@@ -84,8 +84,7 @@ int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err)
 	if (v->part)
 		return 0;
 	v->part = malloc(f->m[base].n + 1);
-	if (!v->part)
-		return vc_nomem(err, "the phases of a recording");
+	VC_HAVE(v->part, "the phases of a recording", err);
 	return vc_modes_read(&f->m[base], v->part, &v->parted, err);
 }
 
@@ -597,8 +596,7 @@ static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct 
 	int rc = 0;
 
 	v->single = calloc(b->n * f->axes, sizeof(*v->single));
-	if (!v->single)
-		return vc_nomem(err, "the family of recordings");
+	VC_HAVE(v->single, "the family of recordings", err);
 	for (size_t a = 0; !rc && a < f->axes; a++) {
 		uint8_t *how = v->single + a * b->n;
 

@@ -348,8 +348,7 @@ void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size)
 
 int vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err)
 {
-	if (!vc_vec_room(d->hint, d->hint_cap, d->hints + 1))
-		return vc_nomem(err, "recorded addresses");
+	VC_HAVE(vc_vec_room(d->hint, d->hint_cap, d->hints + 1), "recorded addresses", err);
 	d->hint[d->hints++] = (struct hint){ addr, size };
 	return VC_OK;
 }

@@ -154,8 +154,7 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	e->stats.allocs++;
 	e->stats.cut_short = false;
 	l = vc_pages_slot(&e->live, ev->id);
-	if (!l)
-		return vc_nomem(err, "the table of live blocks");
+	VC_HAVE(l, "the table of live blocks", err);
 	if (l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
@@ -528,8 +527,7 @@ static int setup_observers(struct engine *e, struct vc_error *err)
 		o->type = t[e->nobs];
 		o->meta = e->meta;
 		o->state = calloc(1, o->type->state_size ? o->type->state_size : 1);
-		if (!o->state)
-			return vc_nomem(err, o->type->name);
+		VC_HAVE(o->state, o->type->name, err);
 		e->has_step |= o->type->step != NULL;
 		e->ntrace += o->type->trace != NULL;
 	}
@@ -551,8 +549,7 @@ static int setup(struct engine *e, struct vc_error *err)
 	e->model = (struct vc_model){ .type = t, .config = cfg, .streams = &e->streams,
 				      .version = e->run->version, .conf = e->run->conf,
 				      .state = calloc(1, t->state_size ? t->state_size : 1) };
-	if (!cfg || !e->model.state)
-		return vc_nomem(err, "the model");
+	VC_HAVE(cfg && e->model.state, "the model", err);
 	if (e->run->follow)
 		e->run->device.va = VC_VA_LIST;
 	e->device = vc_device_new(&e->run->device, err);

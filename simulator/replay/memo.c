@@ -20,8 +20,7 @@ int vc_trace_keep(struct vc_trace *t, struct vc_error *err)
 	if (t->memos)
 		return VC_OK;
 	t->memos = calloc(1, sizeof(*t->memos));
-	if (!t->memos)
-		return vc_nomem(err, "what is known about a trace");
+	VC_HAVE(t->memos, "what is known about a trace", err);
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&t->memos->lock, &recursive);

@@ -82,8 +82,7 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	if (!vc_vec_room(t->ev, t->cap, t->n + n))
-		return vc_nomem(err, "the trace's events");
+	VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + n), "the trace's events", err);
 	if (n)
 		memcpy(t->ev + t->n, ev, n * sizeof(*ev));
 	t->n += n;
@@ -95,15 +94,13 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 	long n;
 
 	do {
-		if (!vc_vec_room(t->ev, t->cap, t->n + BATCH))
-			return vc_nomem(err, "the trace's events");
+		VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + BATCH), "the trace's events", err);
 		n = s->type->next(s, t->ev + t->n, t->cap - t->n, err);
 		if (n < 0)
 			return (int)n;
 		t->n += (size_t)n;
 	} while (n);
-	if (!vc_meta_ok(s->meta))
-		return vc_nomem(err, "the trace's dictionaries");
+	VC_HAVE(vc_meta_ok(s->meta), "the trace's dictionaries", err);
 	t->meta = s->meta;
 	for (; s; s = s->upstream)
 		s->meta = NULL;

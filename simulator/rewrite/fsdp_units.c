@@ -28,8 +28,7 @@ static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_
 {
 	struct vc_units *u = f->u;
 
-	if (!vc_vec_one(u->action, u->actions))
-		return vc_nomem(err, "units of a sharded model");
+	VC_HAVE(vc_vec_one(u->action, u->actions), "units of a sharded model", err);
 	u->action[u->actions++] =
 		(struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
 	return VC_OK;

@@ -24,8 +24,7 @@ int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, 
 
 	if (rc < 0 || !size || !hold)
 		return rc;
-	if (!vc_vec_one(r->held, r->helds))
-		return vc_nomem(err, "added blocks");
+	VC_HAVE(vc_vec_one(r->held, r->helds), "added blocks", err);
 	r->held[r->helds++] = id;
 	return VC_OK;
 }
@@ -46,8 +45,7 @@ static int find_trainable(struct vc_resize *r, struct vc_error *err)
 	uint32_t iteration = UINT32_MAX;
 
 	r->trainable = calloc(a->n + 1, sizeof(*r->trainable));
-	if (!r->trainable)
-		return vc_nomem(err, "the trainable tensors");
+	VC_HAVE(r->trainable, "the trainable tensors", err);
 	for (size_t i = 0; i < a->n; i++) {
 		const struct vc_block_life *b = &a->block[i];
 

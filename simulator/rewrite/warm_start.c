@@ -44,8 +44,7 @@ struct thaw {
 
 static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 {
-	if (!vc_vec_room(t->in, t->cap, t->n + 1))
-		return vc_nomem(err, "the steps before a recording");
+	VC_HAVE(vc_vec_room(t->in, t->cap, t->n + 1), "the steps before a recording", err);
 	t->in[t->n++] = e;
 	return VC_OK;
 }
@@ -168,8 +167,7 @@ static int choose_step(struct thaw *t, struct vc_error *err)
 
 static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *err)
 {
-	if (!vc_vec_one(t->old, t->olds))
-		return vc_nomem(err, "what was alive before a recording");
+	VC_HAVE(vc_vec_one(t->old, t->olds), "what was alive before a recording", err);
 	t->old[t->olds++] = (struct old){ .id = e->id, .size = e->size, .stream = e->stream,
 					  .site = e->site, .freed = SIZE_MAX };
 	t->of_id[e->id] = (uint32_t)t->olds;
@@ -209,8 +207,7 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 
 	t->size = calloc(t->a.n + 1, sizeof(*t->size));
 	t->born = calloc(t->a.n + 1, sizeof(*t->born));
-	if (!t->size || !t->born)
-		return vc_nomem(err, "the gradients of a step");
+	VC_HAVE(t->size && t->born, "the gradients of a step", err);
 	for (size_t i = 0; i < t->a.n; i++) {
 		const struct vc_block_life *b = &t->a.block[i];
 		uint8_t phase = t->a.span[b->span].phase;
@@ -524,8 +521,7 @@ static int prepare(struct thaw *t, struct vc_error *err)
 	t->ids = t->w->next_id;
 	t->of_id = calloc(t->ids, sizeof(*t->of_id));
 	t->copy = calloc(t->ids, sizeof(*t->copy));
-	if (!t->of_id || !t->copy)
-		return vc_nomem(err, "what was alive before a recording");
+	VC_HAVE(t->of_id && t->copy, "what was alive before a recording", err);
 	r = choose_step(t, err);
 	if (r == VC_OK)
 		r = read_old(t, err);
@@ -600,8 +596,7 @@ static int adopt(struct vc_source *s, struct vc_whole *w, const struct warm *k,
 	uint32_t site = k->site ? optimizer_site(s->meta) : 0;
 	struct vc_event *in = malloc(k->trace.n * sizeof(*in));
 
-	if (!in)
-		return vc_nomem(err, "the steps before a recording");
+	VC_HAVE(in, "the steps before a recording", err);
 	memcpy(in, k->trace.ev, k->trace.n * sizeof(*in));
 	for (size_t i = 0; site != k->site && i < k->trace.n; i++)
 		in[i].site = in[i].site == k->site ? site : in[i].site;

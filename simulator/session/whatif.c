@@ -167,8 +167,7 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 		return vc_fail(err, VC_EUSAGE, "at most %d recordings of one family", MOST);
 	one.flags |= VC_SESSION_IN_MEMORY;
 	w->recording = calloc(n, sizeof(*w->recording));
-	if (!w->recording)
-		return vc_nomem(err, "the recordings");
+	VC_HAVE(w->recording, "the recordings", err);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_recording *rec = &w->recording[w->recordings++];
 		int r = vc_recording_open(rec, paths[i], &one, err);

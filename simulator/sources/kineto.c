@@ -165,8 +165,7 @@ static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 
 static int keep(struct state *st, struct vc_event ev, struct vc_error *err)
 {
-	if (!vc_vec_room(st->rec, st->cap, st->n + 1))
-		return vc_nomem(err, "the events of the profile");
+	VC_HAVE(vc_vec_room(st->rec, st->cap, st->n + 1), "the events of the profile", err);
 	st->rec[st->n++] = (struct record){ ev, st->order++ };
 	return 0;
 }

@@ -223,8 +223,7 @@ static int open_ops(struct vc_source *s, struct vc_error *err)
 	s->meta->how[VC_CAP_REQUESTS] = VC_HOW_RECORDED;
 	s->meta->how[VC_CAP_STREAMS] = VC_HOW_RECORDED;
 	s->meta->how[VC_CAP_TRIMS] = VC_HOW_RECORDED;
-	if (!vc_meta_device(s->meta, 0))
-		return vc_nomem(err, "the script's device");
+	VC_HAVE(vc_meta_device(s->meta, 0), "the script's device", err);
 	s->meta->how[VC_CAP_SETTINGS] = VC_HOW_RECORDED;
 	return VC_OK;
 }

@@ -58,8 +58,7 @@ static int vec_push(struct tree *t, uint32_t at, const struct vc_pickle_value *v
 		if (!cap)
 			return vc_fail(t->err, VC_ENOSUP, "a list of more than 2 billion items");
 		bigger = realloc(c->at, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(t->err, "reading the snapshot");
+		VC_HAVE(bigger, "reading the snapshot", t->err);
 		c->at = bigger;
 		c->cap = cap;
 	}

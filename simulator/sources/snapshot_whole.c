@@ -81,8 +81,7 @@ static int read_blocks(struct tree *t, struct snapshot_segment *seg,
 	if (rc || !list)
 		return rc;
 	bigger = realloc(s->block, (s->blocks + list->n) * sizeof(*bigger));
-	if (!bigger)
-		return vc_nomem(t->err, "the blocks of the snapshot");
+	VC_HAVE(bigger, "the blocks of the snapshot", t->err);
 	s->block = bigger;
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct snapshot_block *b = &s->block[s->blocks];
@@ -144,8 +143,7 @@ static int read_segments(struct tree *t, const struct vec *list)
 	if (!list)
 		return 0;
 	t->s->segment = calloc(list->n, sizeof(*t->s->segment));
-	if (!t->s->segment)
-		return vc_nomem(t->err, "the segments of the snapshot");
+	VC_HAVE(t->s->segment, "the segments of the snapshot", t->err);
 	for (uint32_t i = 0; i < list->n; i++) {
 		rc = read_segment(t, &list->at[i], &t->s->segment[i]);
 		if (rc)
@@ -164,8 +162,7 @@ static int read_lists(struct tree *t, const struct vec *devices)
 	if (devices->n >= UINT16_MAX)
 		return vc_fail(t->err, VC_EFORMAT, "device_traces lists %u devices", devices->n);
 	s->list = calloc(devices->n, sizeof(*s->list));
-	if (!s->list)
-		return vc_nomem(t->err, "the device lists");
+	VC_HAVE(s->list, "the device lists", t->err);
 	for (uint32_t i = 0; i < devices->n; i++) {
 		const struct vc_pickle_value *v = &devices->at[i];
 		const struct object *o = v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;

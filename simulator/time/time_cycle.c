@@ -132,8 +132,7 @@ static int take(struct vc_profile *p, const struct word *w, size_t n, const stru
 	for (k = i; k < n && w[k].hash == w[i].hash; k++)
 		;
 	p->begin = calloc(k - i, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	for (size_t j = i; j < k; j++)
 		p->begin[j - i] = w[j].at;
 	p->steps = k - i - 1;
@@ -155,8 +154,7 @@ static int single(struct vc_profile *p, struct vc_error *err)
 	if (first >= end)
 		return VC_OK;
 	p->begin = calloc(2, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	p->begin[0] = first;
 	p->begin[1] = end;
 	p->steps = 1;
@@ -171,8 +169,7 @@ static int at_marks(struct vc_profile *p, struct vc_error *err)
 	size_t n = 0, i = 0;
 
 	p->begin = calloc(p->marks, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	for (size_t k = 0; k < p->marks; k++) {
 		while (i < p->n && p->op[i].start < p->mark[k].start)
 			i++;

@@ -119,8 +119,7 @@ static int tokens(struct vc_profile *p, const struct vc_meta *meta, struct vc_er
 {
 	uint64_t *token = calloc(meta->strings + 1, sizeof(*token));
 
-	if (!token)
-		return vc_nomem(err, "the kernels of a recording");
+	VC_HAVE(token, "the kernels of a recording", err);
 	for (size_t i = 0; i < p->n; i++) {
 		uint32_t name = p->op[i].name < meta->strings ? p->op[i].name : 0;
 
@@ -251,8 +250,7 @@ static int beats(struct vc_profile *p, const struct vc_meta *meta, struct vc_err
 
 	p->beats = p->begin[t + 1] - p->begin[t];
 	p->beat = calloc(p->beats, sizeof(*p->beat));
-	if (!p->beat)
-		return vc_nomem(err, "the typical step");
+	VC_HAVE(p->beat, "the typical step", err);
 	for (size_t k = p->steps; k-- > first && n < CYCLES;)
 		if (k != t && same(p, k, t))
 			like[n++] = k;
@@ -419,8 +417,7 @@ static int find_quiet(struct vc_profile *p, struct vc_error *err)
 {
 	double *gap = malloc(p->beats * sizeof(*gap)), most = 1500;
 
-	if (!gap)
-		return vc_nomem(err, "the typical step");
+	VC_HAVE(gap, "the typical step", err);
 	for (size_t i = 0; i < p->beats; i++)
 		gap[i] = p->beat[i].gap;
 	qsort(gap, p->beats, sizeof(*gap), by_value);

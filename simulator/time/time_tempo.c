@@ -66,8 +66,7 @@ static int match(struct vc_tempo *t, size_t a, size_t b, struct vc_error *err)
 	if (t->match[a][b])
 		return VC_OK;
 	t->match[a][b] = calloc(t->at[a]->beats + 1, sizeof(uint32_t));
-	if (!t->match[a][b])
-		return vc_nomem(err, "the kernels of two recordings");
+	VC_HAVE(t->match[a][b], "the kernels of two recordings", err);
 	return vc_beats_match(t->at[a], t->at[b], t->match[a][b], err);
 }
 
@@ -224,8 +223,7 @@ static int read_host(struct work *w, struct vc_error *err)
 	if (light == w->base)
 		return VC_OK;
 	q = calloc(t->at[light]->beats + 1, sizeof(*q));
-	if (!q)
-		return vc_nomem(err, "the launches of a step");
+	VC_HAVE(q, "the launches of a step", err);
 	vc_queue_read(t->at[light], q);
 	for (size_t i = 0; i < w->p->beats; i++) {
 		uint32_t j = t->match[w->base][light][i];

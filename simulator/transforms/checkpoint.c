@@ -64,8 +64,7 @@ static int push(struct plan *p, struct segment s, struct vc_error *err)
 {
 	if (!(p->n & (p->n - 1))) {
 		struct segment *at = realloc(p->at, (p->n ? 2 * p->n : 1) * sizeof(*at));
-		if (!at)
-			return vc_nomem(err, "checkpointed segments");
+		VC_HAVE(at, "checkpointed segments", err);
 		p->at = at;
 	}
 	p->at[p->n++] = s;

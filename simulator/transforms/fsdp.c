@@ -148,8 +148,7 @@ static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uin
 	if (f->pendings == f->pending_cap) {
 		size_t cap = f->pending_cap ? 2 * f->pending_cap : 256;
 		struct pending *p = realloc(f->pending, cap * sizeof(*p));
-		if (!p)
-			return vc_nomem(err, "blocks that other streams use");
+		VC_HAVE(p, "blocks that other streams use", err);
 		f->pending = p;
 		f->pending_cap = cap;
 	}
@@ -393,8 +392,7 @@ static int wrap(struct fsdp *f, const struct vc_event *e, struct vc_error *err)
 		struct unit *u = &f->unit[k];
 		uint64_t flat = 0, part = 0, *old = calloc(u->params + 1, sizeof(*old));
 
-		if (!old)
-			return vc_nomem(err, "shards");
+		VC_HAVE(old, "shards", err);
 		if (f->cfg->version == 1 && u->params)
 			r = alloc_on(f, e, 0, unit_shard(f, k) * f->cfg->ranks, &flat, err);
 		if (r == VC_OK && f->cfg->version == 1 && u->params)
@@ -523,8 +521,7 @@ static int prepare(struct fsdp *f, struct vc_error *err)
 		u->params = at - u->first;
 		u->whole = calloc(u->params + 1, sizeof(*u->whole));
 		u->gradient = calloc(f->c.a.n + 1, sizeof(*u->gradient));
-		if (!u->whole || !u->gradient)
-			return vc_nomem(err, "units of a sharded model");
+		VC_HAVE(u->whole && u->gradient, "units of a sharded model", err);
 	}
 	return VC_OK;
 }

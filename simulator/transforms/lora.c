@@ -256,8 +256,7 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 				   !strcmp(r->meta->string[r->meta->frame[i].function],
 					   "multi_head_attention_forward");
 	r->lives = calloc(r->c.a.n + 1, sizeof(*r->lives));
-	if (!r->lives)
-		return vc_nomem(err, "what frozen layers do not keep");
+	VC_HAVE(r->lives, "what frozen layers do not keep", err);
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);

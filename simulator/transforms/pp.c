@@ -189,8 +189,7 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 		return rc;
 	p->owner = calloc(a->n + 1, sizeof(*p->owner));
 	r->extra = calloc(a->n + 1, sizeof(*r->extra));
-	if (!p->owner || !r->extra)
-		return vc_nomem(err, "the stages of a pipeline");
+	VC_HAVE(p->owner && r->extra, "the stages of a pipeline", err);
 	for (size_t i = 0; i < a->n; i++)
 		p->owner[i] = EVERYWHERE;
 	own_passes(p);

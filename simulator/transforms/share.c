@@ -70,8 +70,7 @@ struct needs { uint64_t *size, live, reserved, peak, top; double mean; };
 static int read_needs(const struct vc_whole *w, struct needs *n, struct vc_error *err)
 {
 	n->size = calloc(w->next_id + 1, sizeof(*n->size));
-	if (!n->size)
-		return vc_nomem(err, "block sizes");
+	VC_HAVE(n->size, "block sizes", err);
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->in[i].kind == VC_EV_ALLOC || w->in[i].kind == VC_EV_HEAP_BLOCK)
 			n->size[w->in[i].id] = w->in[i].size;

@@ -67,8 +67,7 @@ static int collect(struct drawing *d, const uint64_t *at, struct sweep *s, struc
 
 	s->run = malloc((v->n + d->packing.n + 1) * sizeof(*s->run));
 	s->first = malloc((size_t)w * sizeof(*s->first));
-	if (!s->run || !s->first)
-		return vc_nomem(err, "the map of blocks");
+	VC_HAVE(s->run && s->first, "the map of blocks", err);
 	memset(s->first, 0xFF, (size_t)w * sizeof(*s->first));
 	for (size_t i = 0; i < d->packing.n && !d->packing.guessed; i++) {
 		const struct vc_shelf *g = &d->packing.at[i];

@@ -211,8 +211,7 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	size_t n = d->runs->lives.n;
 	struct largest *v = malloc((n + 1) * sizeof(*v));
 
-	if (!v)
-		return vc_nomem(err, "the report");
+	VC_HAVE(v, "the report", err);
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);

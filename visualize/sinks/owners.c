@@ -41,8 +41,7 @@ static int measure(struct drawing *d, struct vc_error *err)
 
 	g->node = calloc(d->own.nodes, sizeof(*g->node));
 	g->edge = calloc(d->own.edges + 1, sizeof(*g->edge));
-	if (!g->node || !g->edge)
-		return vc_nomem(err, "the graph of owners");
+	VC_HAVE(g->node && g->edge, "the graph of owners", err);
 	g->nodes = d->own.nodes;
 	g->edges = d->own.edges;
 	for (size_t i = 0; i < g->nodes; i++) {

@@ -341,8 +341,7 @@ static int begin_device(struct writer *w, const struct vc_result *r, struct vc_e
 		if (r->lives.at[i].id >= w->lifetimes)
 			w->lifetimes = (size_t)r->lives.at[i].id + 1;
 	w->lifetime = calloc(w->lifetimes + 1, 1);
-	if (!w->site || !w->node || !w->lifetime)
-		return vc_nomem(err, "the snapshot");
+	VC_HAVE(w->site && w->node && w->lifetime, "the snapshot", err);
 	for (size_t i = 0; i < r->lives.n; i++)
 		w->lifetime[r->lives.at[i].id] = (uint8_t)(r->lives.at[i].lifetime + 1);
 	return VC_OK;

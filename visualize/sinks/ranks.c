@@ -197,8 +197,7 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 	struct drawing *d = calloc(1, sizeof(*d));
 	int rc;
 
-	if (!d)
-		return vc_nomem(err, "the picture");
+	VC_HAVE(d, "the picture", err);
 	d->given = n;
 	for (size_t i = 0; i < n && d->n < MOST; i++)
 		if (runs[i].curve.n)

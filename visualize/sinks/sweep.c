@@ -388,8 +388,7 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 	struct drawing *d = calloc(1, sizeof(*d));
 	bool any = false;
 
-	if (!d)
-		return vc_nomem(err, "the picture");
+	VC_HAVE(d, "the picture", err);
 	for (size_t i = 0; i < n; i++)
 		any = any || runs[i].stats.events;
 	collect(d, runs, n);

@@ -15,6 +15,7 @@
 #include "common/param.h"
 #include "commands/cmd_dryrun.h"
 #include "commands/run_and_write.h"
+#include "common/vec.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
 #include "tracer/process.h"
@@ -286,8 +287,7 @@ static int run_recorded(const struct run *r, const struct vc_command *record, si
 		rc = record->run(cfg, operands, line, con);
 	vc_opt_fini(record, cfg);
 out:
-	free(cfg);
-	free(line);
+	VC_FREE(cfg, line);
 	return rc;
 }
 
@@ -488,8 +488,7 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 		rc = run_cards(c, stage, d, argc, line, con);
 	for (size_t i = 0; d && i < c->gpus.n; i++)
 		free(d[i].out);
-	free(d);
-	free(line);
+	VC_FREE(d, line);
 	return rc;
 }
 

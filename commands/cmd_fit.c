@@ -214,9 +214,7 @@ static void close_family(struct fit *f)
 		vc_fit_card_fini(&f->card[i]);
 	if (f->opened)
 		vc_session_close(&f->base);
-	free(f->plan);
-	free(f->card);
-	free(f->proof);
+	VC_FREE(f->plan, f->card, f->proof);
 	f->opened = false;
 	f->plan = NULL;
 	f->card = NULL;
@@ -446,8 +444,7 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 		r = say(f, at, card, proof, err);
 	if (r == VC_OK && !card[0].largest)
 		r = 3;
-	free(card);
-	free(proof);
+	VC_FREE(card, proof);
 	return r;
 }
 

@@ -341,7 +341,6 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 			(*result)[(*n)++] = all.run[i];
 		else
 			vc_result_fini(&all.run[i]);
-	free(all.run);
-	free(all.line);
+	VC_FREE(all.run, all.line);
 	return rc == VC_OK ? rc : vc_wrap(err, "%s, read as results of sim or sweep", path);
 }

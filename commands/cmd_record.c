@@ -17,6 +17,7 @@
 #include "common/opt.h"
 #include "common/param.h"
 #include "common/pattern.h"
+#include "common/vec.h"
 #include "simulator/replay/cards.h"
 #include "tracer/drain.h"
 #include "tracer/process.h"
@@ -201,12 +202,7 @@ static void release(struct run *r)
 	vc_drain_free(r->drain);
 	if (r->dir)
 		vc_process_folder_remove(r->wanted, r->dir);
-	free(r->python);
-	free(r->dir);
-	free(r->wanted);
-	free(r->library);
-	free(r->command);
-	free(r->options);
+	VC_FREE(r->python, r->dir, r->wanted, r->library, r->command, r->options);
 }
 
 /* Empties the journals until the program, and shortly after it its workers, have ended. The pause

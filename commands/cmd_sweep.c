@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands/run_and_write.h"
+#include "common/vec.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
 #include "simulator/search/vary.h"
@@ -472,8 +473,7 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;
 	why = errno;
-	free(l->json);
-	free(l->text);
+	VC_FREE(l->json, l->text);
 	*l = (struct line){ 0 };
 	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s",
 			     w->file ? w->cfg->output : "standard output", strerror(why)) :
@@ -530,17 +530,13 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (w.file && fclose(w.file) && r == VC_OK)
 		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));
 	for (size_t i = 0; i < w.n && w.line; i++) {
-		free(w.line[i].json);
-		free(w.line[i].text);
+		VC_FREE(w.line[i].json, w.line[i].text);
 	}
 	for (size_t i = 0; i < w.sessions; i++)
 		vc_session_close(&w.at[i]);
 	vc_session_close(&w.base);
 	vc_vary_fini(&w.vary);
-	free(w.at);
-	free(w.session);
-	free(w.run);
-	free(w.line);
+	VC_FREE(w.at, w.session, w.run, w.line);
 	return r;
 }
 

@@ -574,15 +574,6 @@ void vc_decoder_free(struct vc_decoder *d)
 	if (!d)
 		return;
 	ZSTD_freeDCtx(d->zs);
-	free(d->raw);
-	free(d->ev);
-	free(d->hole);
-	free(d->birth);
-	free(d->strings);
-	free(d->frames);
-	free(d->streams);
-	free(d->top);
-	free(d->size);
-	free(d->shape);
-	free(d);
+	VC_FREE(d->raw, d->ev, d->hole, d->birth, d->strings, d->frames, d->streams, d->top,
+		d->size, d->shape, d);
 }

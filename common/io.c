@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io.c - see io.h. The reading half; output.c writes. */
 #include "common/io.h"
+#include "common/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -363,7 +364,5 @@ void vc_input_close(struct vc_input *in)
 		close(in->fd);
 	if (in->raw) /* bytes in memory are lent */
 		free(in->window);
-	free(in->raw);
-	free(in->name);
-	free(in);
+	VC_FREE(in->raw, in->name, in);
 }

@@ -56,9 +56,7 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	vc_map_fini(&d->device_of);
 	vc_map_fini(&d->early);
 	vc_map_fini(&d->frames);
-	free(d->mapped);
-	free(d->pool);
-	free(d);
+	VC_FREE(d->mapped, d->pool, d);
 }
 
 struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d)

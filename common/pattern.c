@@ -47,10 +47,7 @@ void vc_pattern_free(struct vc_pattern *p)
 {
 	if (!p)
 		return;
-	free(p->word);
-	free(p->live);
-	free(p->size);
-	free(p);
+	VC_FREE(p->word, p->live, p->size, p);
 }
 
 int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, struct vc_error *err)
@@ -131,9 +128,7 @@ static int candidates(const struct vc_pattern *p, size_t from, struct lag *out, 
 		*k = m < CANDIDATES ? m : CANDIDATES;
 		memcpy(out, all, *k * sizeof(*all));
 	}
-	free(before);
-	free(count);
-	free(all);
+	VC_FREE(before, count, all);
 	return all ? VC_OK : vc_nomem(err, "the pattern of a recording");
 }
 

@@ -635,8 +635,6 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 		*root = m.stack[m.n - 1];
 		vc_input_skip(in, (size_t)(m.p - m.start));
 	}
-	free(m.stack);
-	free(m.mark);
-	free(m.memo);
+	VC_FREE(m.stack, m.mark, m.memo);
 	return rc;
 }

@@ -289,9 +289,7 @@ static void keep_missing(struct work *w)
 			w->wanted[kept++] = x;
 			continue;
 		}
-		free(x.name);
-		free(x.library);
-		free(x.version);
+		VC_FREE(x.name, x.library, x.version);
 	}
 	w->n_wanted = kept;
 }
@@ -389,9 +387,7 @@ static void release(struct work *w)
 	for (size_t i = 0; i < w->n_bundled; i++)
 		vc_elf_close(w->bundled[i]);
 	for (size_t i = 0; i < w->n_wanted; i++) {
-		free(w->wanted[i].name);
-		free(w->wanted[i].library);
-		free(w->wanted[i].version);
+		VC_FREE(w->wanted[i].name, w->wanted[i].library, w->wanted[i].version);
 	}
 	free(w->wanted);
 }

@@ -87,10 +87,7 @@ static void stream_free(struct stream *s)
 	vc_journal_close(s->reader);
 	if (s->fd >= 0)
 		close(s->fd);
-	free(s->journal);
-	free(s->path);
-	free(s->part);
-	free(s);
+	VC_FREE(s->journal, s->path, s->part, s);
 }
 
 void vc_drain_free(struct vc_drain *d)
@@ -99,8 +96,7 @@ void vc_drain_free(struct vc_drain *d)
 		return;
 	for (size_t i = 0; i < d->n; i++)
 		stream_free(d->stream[i]);
-	free(d->stream);
-	free(d);
+	VC_FREE(d->stream, d);
 }
 
 /* ---- names ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/event.h"
+#include "common/vec.h"
 #include "visualize/scene.h"
 
 enum { MOST_PHASES = 400 }; /* boxes of the phase strip */
@@ -439,7 +440,6 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 		lane(p, y, &(struct lane){ "busy", "kernels", "100 %", used, 1000 });
 		y += 460;
 	}
-	free(value);
-	free(used);
+	VC_FREE(value, used);
 	return y;
 }

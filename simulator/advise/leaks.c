@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/site.h"
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define WORTH (1u << 20)  /* bytes in all; the last loss of each step is less */
@@ -193,8 +194,7 @@ struct vc_leak vc_leak_find(const struct vc_session *s)
 		collect(&f);
 	if (f.n)
 		l = judge(&f);
-	free(f.step);
-	free(f.at);
+	VC_FREE(f.step, f.at);
 	return l;
 }
 

@@ -656,10 +656,7 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		a->confidence *= 0.3;
 	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->confidence < VC_ANATOMY_SURE)
 		forget(a);
-	free(w.token);
-	free(w.before);
-	free(w.role);
-	free(w.start);
+	VC_FREE(w.token, w.before, w.role, w.start);
 	if (r < 0)
 		vc_anatomy_fini(a);
 	return r;
@@ -670,8 +667,7 @@ void vc_anatomy_fini(struct vc_anatomy *a)
 	if (a->lent) {
 		vc_memo_put(a->lent);
 	} else {
-		free(a->block);
-		free(a->span);
+		VC_FREE(a->block, a->span);
 	}
 	*a = (struct vc_anatomy){ 0 };
 }

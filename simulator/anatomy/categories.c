@@ -113,8 +113,7 @@ static void kept_gradients(struct vc_anatomy *a)
 	for (size_t i = 0; n && more && i < a->n; i++)
 		if (a->block[i].category == VC_CAT_STATE)
 			more = take(&a->block[i], size, &n);
-	free(taken);
-	free(size);
+	VC_FREE(taken, size);
 }
 
 /* Where nothing names the optimizer it may be thought to begin before the last gradients: of what
@@ -140,8 +139,7 @@ static void late_gradients(struct vc_anatomy *a)
 			if (a->block[i].category == VC_CAT_OPTIMIZER_TEMP && a->block[i].died >= at)
 				take(&a->block[i], left, &m);
 	}
-	free(left);
-	free(size);
+	VC_FREE(left, size);
 }
 
 static void purposes(struct vc_anatomy *a)
@@ -204,6 +202,5 @@ void vc_purposes(struct vc_anatomy *a)
 			memcpy(a->bytes, live, sizeof(live));
 		}
 	}
-	free(chain);
-	free(order);
+	VC_FREE(chain, order);
 }

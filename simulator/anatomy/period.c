@@ -57,8 +57,7 @@ static size_t candidates(const struct work *w, struct lag *out, struct vc_error 
 		k = k < CANDIDATES ? k : CANDIDATES;
 		memcpy(out, l, k * sizeof(*l));
 	}
-	free(s);
-	free(l);
+	VC_FREE(s, l);
 	return k;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/models/torch_index.h"
 
 
@@ -132,11 +133,7 @@ static void torch_fini(struct vc_model *m)
 
 	torch_pool_fini(t);
 	torch_wait_fini(t);
-	free(t->conf.klass);
-	free(t->b);
-	free(t->range);
-	free(t->scratch);
-	free((void *)(uintptr_t)t->r);
+	VC_FREE(t->conf.klass, t->b, t->range, t->scratch, (void *)(uintptr_t)t->r);
 }
 
 #define AT(field) offsetof(struct torch_config, field)

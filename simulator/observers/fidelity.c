@@ -187,8 +187,7 @@ static void fidelity_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->final);
-	free(st->f.diverged_why);
+	VC_FREE(st->final, st->f.diverged_why);
 }
 
 const struct vc_observer_type vc_observer_fidelity = {

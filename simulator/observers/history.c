@@ -267,9 +267,7 @@ static void history_fini(struct vc_observer *o)
 	struct state *st = o->state;
 
 	vc_pages_fini(&st->origins);
-	free(st->seen);
-	free(st->at);
-	free(st->end.at);
+	VC_FREE(st->seen, st->at, st->end.at);
 }
 
 const struct vc_observer_type vc_observer_history = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/observers/heapmap.h"
 
 struct state {
@@ -74,9 +75,7 @@ static void oom_fini(struct vc_observer *o)
 	struct state *st = o->state;
 
 	vc_origins_fini(&st->origins);
-	free(st->map.at);
-	free(st->report.message);
-	free(st->report.holder);
+	VC_FREE(st->map.at, st->report.message, st->report.holder);
 }
 
 const struct vc_observer_type vc_observer_oom = {

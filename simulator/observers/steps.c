@@ -62,9 +62,7 @@ static void steps_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->s.mark);
-	free(st->s.kernel);
-	free(st->s.from);
+	VC_FREE(st->s.mark, st->s.kernel, st->s.from);
 }
 
 const struct vc_observer_type vc_observer_steps = {

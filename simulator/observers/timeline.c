@@ -305,9 +305,7 @@ static void timeline_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->at);
-	free(st->diff);
-	free(st->died);
+	VC_FREE(st->at, st->diff, st->died);
 	vc_pages_fini(&st->births);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "simulator/predict/align.h"
+#include "common/vec.h"
 
 enum {
 	WINDOW = 1200,      /* differences after which the best path so far is committed */
@@ -425,8 +426,7 @@ int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, s
 	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
 	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) :
 		      vc_nomem(err, "the alignment");
-	free(x);
-	free(y);
+	VC_FREE(x, y);
 	if (!rc && holes(without, na) < holes(*out, na)) {
 		free(*out);
 		*out = without;
@@ -466,10 +466,6 @@ int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const 
 		match[i] = VC_UNMATCHED;
 	for (size_t i = 0; !rc && i < x.n; i++)
 		match[x.at[i]] = found[i] == VC_UNMATCHED ? VC_UNMATCHED : y.at[found[i]];
-	free(found);
-	free(x.take);
-	free(x.at);
-	free(y.take);
-	free(y.at);
+	VC_FREE(found, x.take, x.at, y.take, y.at);
 	return rc;
 }

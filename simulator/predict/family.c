@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/predict/scaling.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
@@ -142,9 +143,7 @@ void vc_family_free(struct vc_family *f)
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
 	}
-	free(f->m);
-	free(f->x);
-	free(f->view);
+	VC_FREE(f->m, f->x, f->view);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }

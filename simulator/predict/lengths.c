@@ -235,8 +235,7 @@ int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t 
 						 vc_nomem(err, "the steps of a recording");
 	for (size_t k = 0; growth && k < o->n; k++)
 		free(growth[k]);
-	free(growth);
-	free(free_steps);
+	VC_FREE(growth, free_steps);
 	return rc;
 }
 

@@ -401,13 +401,9 @@ int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, do
 	if (!rc)
 		rc = turn_all(&t, l, more);
 	for (size_t k = 0; t.kind && k < t.kinds; k++) {
-		free(t.kind[k].was.id);
-		free(t.kind[k].is.id);
+		VC_FREE(t.kind[k].was.id, t.kind[k].is.id);
 	}
-	free(t.kind);
-	free(t.kind_of);
-	free(t.rank);
-	free(t.now);
+	VC_FREE(t.kind, t.kind_of, t.rank, t.now);
 	if (!rc)
 		return 0;
 	vc_looped_fini(out);

@@ -22,15 +22,8 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
-	free(v->match);
-	free(v->law);
-	free(v->origin);
-	free(v->counterpart);
-	free(v->other);
-	free(v->workspace.at);
-	free(v->sorts.at);
-	free(v->single);
-	free(v->part);
+	VC_FREE(v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
+		v->sorts.at, v->single, v->part);
 	vc_lengths_fini(&v->lengths);
 	vc_loops_fini(&v->loops);
 }

@@ -495,8 +495,7 @@ static int drop_convolutions(const struct vc_allocations *m, const double *grows
 			l->at[kept++] = l->at[i];
 	}
 	l->n = betrayed ? kept : l->n;
-	free(conv.size);
-	free(linear.size);
+	VC_FREE(conv.size, linear.size);
 	return rc;
 }
 

@@ -74,9 +74,7 @@ void vc_device_free_all(struct vc_device *d)
 {
 	if (!d)
 		return;
-	free(d->used);
-	free(d->hint);
-	free(d);
+	VC_FREE(d->used, d->hint, d);
 }
 
 static void account(struct vc_device *d, enum vc_driver_call what, bool failed, struct range r)

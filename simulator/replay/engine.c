@@ -579,8 +579,7 @@ static void teardown(struct engine *e)
 {
 	if (e->model.type->fini && e->model.state)
 		e->model.type->fini(&e->model);
-	free((void *)e->model.config);
-	free(e->model.state);
+	VC_FREE((void *)e->model.config, e->model.state);
 	for (size_t i = 0; i < e->nobs; i++) {
 		if (e->obs[i].type->fini)
 			e->obs[i].type->fini(&e->obs[i]);
@@ -589,8 +588,7 @@ static void teardown(struct engine *e)
 	vc_follow_free(e->follow);
 	vc_device_free_all(e->device);
 	vc_pages_fini(&e->live);
-	free(e->heap);
-	free(e->heap_site);
+	VC_FREE(e->heap, e->heap_site);
 }
 
 static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)

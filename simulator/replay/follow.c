@@ -181,10 +181,7 @@ void vc_follow_free(struct vc_follow *f)
 {
 	if (!f)
 		return;
-	free(f->item);
-	free(f->range);
-	free(f->map);
-	free(f);
+	VC_FREE(f->item, f->range, f->map, f);
 }
 
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err)

@@ -407,8 +407,7 @@ int vc_infer(struct vc_trace *t, struct vc_error *err)
 			continue;
 		f.device = d;
 		r = one_device(&f, err);
-		free(f.span);
-		free(f.pool);
+		VC_FREE(f.span, f.pool);
 	}
 	if (devices && base.trims)
 		t->meta->how[VC_CAP_TRIMS] = VC_HOW_DERIVED;

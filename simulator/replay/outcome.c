@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* outcome.c - the numbers of a run for programs: the same from sim, sweep and the sinks. */
+#include "common/vec.h"
 #include "simulator/replay/result.h"
 
 #include <stdio.h>
@@ -75,8 +76,7 @@ int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
 	size_t all, m = 0;
 
 	if (!k || !h) {
-		free(k);
-		free(h);
+		VC_FREE(k, h);
 		return vc_nomem(err, "the list of holders");
 	}
 	all = collect(map, meta, k);

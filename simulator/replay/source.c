@@ -26,9 +26,7 @@ struct vc_source *vc_source_new(const struct vc_source_type *type, struct vc_err
 	if (s->config && s->state)
 		return s;
 	vc_nomem(err, "a source");
-	free(s->config);
-	free(s->state);
-	free(s);
+	VC_FREE(s->config, s->state, s);
 	return NULL;
 }
 
@@ -37,9 +35,7 @@ static void drop(struct vc_source *s)
 {
 	if (s->type->close)
 		s->type->close(s);
-	free(s->config);
-	free(s->state);
-	free(s);
+	VC_FREE(s->config, s->state, s);
 }
 
 void vc_source_free(struct vc_source *s)

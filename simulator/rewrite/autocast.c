@@ -410,8 +410,6 @@ int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struc
 	bool ok = w.op && w.fixed && w.norm && r->wide && r->halved && r->extra;
 	if (ok)
 		find(&w);
-	free(w.op);
-	free(w.fixed);
-	free(w.norm);
+	VC_FREE(w.op, w.fixed, w.norm);
 	return ok ? VC_OK : vc_nomem(err, "the types of blocks");
 }

@@ -30,9 +30,7 @@ int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, s
 void vc_clone_fini(struct vc_clone *c)
 {
 	vc_anatomy_fini(&c->a);
-	free(c->of_id);
-	free(c->alias);
-	free(c->weight);
+	VC_FREE(c->of_id, c->alias, c->weight);
 	c->weight = NULL;
 	c->of_id = NULL;
 	c->alias = NULL;

@@ -249,8 +249,7 @@ int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_
 		r = vc_fail(err, VC_EUSAGE, "no gradients found in the recording, so its "
 			    "parameters are not known");
 	vc_layers_fini(&f.layers);
-	free(f.owner);
-	free(f.next);
+	VC_FREE(f.owner, f.next);
 	if (r < 0)
 		vc_units_fini(u);
 	return r;

@@ -271,11 +271,6 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 	if (rc == VC_OK)
 		rc = walk_spans(r, err);
 	vc_clone_fini(&r->c);
-	free(r->trainable);
-	free(r->held);
-	free(r->lives);
-	free(r->wide);
-	free(r->halved);
-	free(r->extra);
+	VC_FREE(r->trainable, r->held, r->lives, r->wide, r->halved, r->extra);
 	return rc;
 }

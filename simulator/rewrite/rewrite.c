@@ -101,8 +101,7 @@ void vc_whole_close(struct vc_source *s)
 {
 	struct vc_whole *w = s->state;
 
-	free(w->in);
-	free(w->out);
+	VC_FREE(w->in, w->out);
 	vc_memo_put(w->from);
 	*w = (struct vc_whole){ 0 };
 }

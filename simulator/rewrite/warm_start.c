@@ -505,12 +505,7 @@ static void drop(struct vc_memo *m)
 static void thaw_fini(struct thaw *t)
 {
 	vc_anatomy_fini(&t->a);
-	free(t->old);
-	free(t->of_id);
-	free(t->copy);
-	free(t->size);
-	free(t->born);
-	free(t->in);
+	VC_FREE(t->old, t->of_id, t->copy, t->size, t->born, t->in);
 }
 
 /* Find the step to copy and what of it stands for what, and write the new events. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_whole.c - what is left when the pickle has been read: segments, blocks, settings. */
+#include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
 #include <stdlib.h>
@@ -234,13 +235,7 @@ static void tree_fini(struct tree *t)
 {
 	for (size_t i = 0; i < t->vecs; i++)
 		free(t->vec[i].at);
-	free(t->vec);
-	free(t->object);
-	free(t->frame);
-	free(t->spare);
-	free(t->list);
-	free(t->last);
-	free(t->node);
+	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node);
 }
 
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,

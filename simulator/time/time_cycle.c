@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/time/time_profile.h"
 
 enum { WORD = 8, FEWEST = 4 }; /* names per sequence; sequences that must agree */
@@ -207,8 +208,6 @@ int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *
 	}
 	if (r == VC_OK && p->marks == 1 && p->mark[0].duration)
 		r = single(p, err);
-	free(w);
-	free(gap);
-	free(at);
+	VC_FREE(w, gap, at);
 	return r;
 }

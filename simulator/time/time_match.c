@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/time/time_tempo.h"
 
 enum {
@@ -84,9 +85,7 @@ static int turn(const struct side *a, struct side *b, struct vc_error *err)
 		}
 		last = shift;
 	}
-	free(x);
-	free(y);
-	free(seen);
+	VC_FREE(x, y, seen);
 	return r;
 }
 

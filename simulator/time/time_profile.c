@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_profile.c - see time_profile.h */
 #include "simulator/time/time_profile.h"
+#include "common/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -345,8 +346,7 @@ static int align(struct vc_profile *p, bool *moved, struct vc_error *err)
 		p->beats = p->copies = 0;
 		p->floor_ns = 0;
 	}
-	free(phase);
-	free(at);
+	VC_FREE(phase, at);
 	return r;
 }
 
@@ -383,8 +383,7 @@ static int measure(struct vc_profile *p, struct vc_error *err)
 	size_t others = 0;
 
 	if (!sorted || !step) {
-		free(sorted);
-		free(step);
+		VC_FREE(sorted, step);
 		return vc_nomem(err, "the steps of a recording");
 	}
 	memcpy(sorted, p->op, p->n * sizeof(*sorted));
@@ -407,8 +406,7 @@ static int measure(struct vc_profile *p, struct vc_error *err)
 	p->step_ns = (uint64_t)(middle(step, p->measured) + 0.5);
 	p->busy = sum > 0 ? busy / sum : 0;
 	p->wait = sum > 0 ? wait / sum : 0;
-	free(sorted);
-	free(step);
+	VC_FREE(sorted, step);
 	return VC_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_tempo.c - see time_tempo.h */
 #include "simulator/time/time_tempo.h"
+#include "common/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -203,8 +204,7 @@ static int waits(struct work *w, size_t other, struct vc_error *err)
 		}
 		last = i;
 	}
-	free(here);
-	free(there);
+	VC_FREE(here, there);
 	return r;
 }
 
@@ -458,9 +458,7 @@ int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_te
 		out->phases = w.phases = vc_profile_phases(w.p, w.phase);
 		answer(&w, out);
 	}
-	free(w.host);
-	free(w.phase);
-	free(w.q);
+	VC_FREE(w.host, w.phase, w.q);
 	return r;
 }
 

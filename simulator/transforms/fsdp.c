@@ -16,6 +16,7 @@
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/fsdp_units.h"
 
@@ -529,15 +530,9 @@ static int prepare(struct fsdp *f, struct vc_error *err)
 static void finish(struct fsdp *f)
 {
 	for (size_t k = 0; f->unit && k <= f->u.n; k++) {
-		free(f->unit[k].whole);
-		free(f->unit[k].gradient);
+		VC_FREE(f->unit[k].whole, f->unit[k].gradient);
 	}
-	free(f->unit);
-	free(f->order);
-	free(f->share);
-	free(f->used[0]);
-	free(f->used[1]);
-	free(f->pending);
+	VC_FREE(f->unit, f->order, f->share, f->used[0], f->used[1], f->pending);
 	vc_units_fini(&f->u);
 	vc_clone_fini(&f->c);
 }

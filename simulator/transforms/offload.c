@@ -5,6 +5,7 @@
  * activations. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
@@ -155,9 +156,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		vc_meta_note(s->meta,
 			     "offload: up to %.2f GiB of activations wait in pinned host memory",
 			     (double)m.most / (1u << 30));
-	free(k.at);
-	free(k.next);
-	free(k.copy);
+	VC_FREE(k.at, k.next, k.copy);
 	vc_clone_fini(&c);
 	return r;
 }

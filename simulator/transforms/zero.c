@@ -13,6 +13,7 @@
  * stage3_max_live_parameters are. Activations stay as recorded. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/formulas.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
@@ -548,8 +549,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		z.reducing = vc_meta_stream(s->meta, UINT64_C(0xf5d9000000000004));
 	}
 	int rc = vc_resize_run(&z.r, s, w, err);
-	free(z.open);
-	free(z.gathered);
+	VC_FREE(z.open, z.gathered);
 	if (rc == VC_OK && c->offload && w->n)
 		rc = say_host(s, w, &z.r, err);
 	return rc == VC_OK ? vc_whole_processes(s, w, c->ranks, err) : rc;

@@ -140,9 +140,7 @@ static int paint(struct drawing *d, const struct sweep *s, struct vc_error *err)
 		for (int y = 0; y < d->grid.rows; y++)
 			d->grid.cell[(size_t)y * (size_t)d->grid.cols + x] = column.cell[y];
 	}
-	free(live);
-	free(weight);
-	free(column.cell);
+	VC_FREE(live, weight, column.cell);
 	return ok ? VC_OK : vc_nomem(err, "the map of blocks");
 }
 
@@ -154,9 +152,7 @@ static int fill(struct drawing *d, struct vc_error *err)
 
 	if (!rc)
 		rc = paint(d, &s, err);
-	free(at);
-	free(s.run);
-	free(s.first);
+	VC_FREE(at, s.run, s.first);
 	/* About 20 bytes a run: 20,000 of them leave room for the rest within 1 MB. */
 	while (!rc && vc_raster_runs(&d->grid) > 20000)
 		vc_raster_halve(&d->grid, d->grid.rows > 60);

@@ -13,6 +13,7 @@
 #include "common/event.h"
 #include "common/io.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "visualize/pickler.h"
 #include "visualize/record.h"
 #include "visualize/sink.h"
@@ -452,9 +453,7 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 	vc_pickle_setitems(&w.p);
 	if (!vc_pickle_close(&w.p) && r == VC_OK)
 		r = vc_nomem(err, "the snapshot");
-	free(w.site);
-	free(w.node);
-	free(w.lifetime);
+	VC_FREE(w.site, w.node, w.lifetime);
 	return r;
 }
 

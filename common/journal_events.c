@@ -301,10 +301,8 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_FREE:
 		ev->flags = rec->flags & VC_EVF_PENDING;
 		return decode_free(d, rec, ev, err);
-	case VC_EV_FREE_DONE:
-		return decode_free_done(d, rec, ev);
-	case VC_EV_USE:
-		return decode_use(d, rec, ev);
+	case VC_EV_FREE_DONE: return decode_free_done(d, rec, ev);
+	case VC_EV_USE: return decode_use(d, rec, ev);
 	case VC_EV_TRIM:
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return decode_pool(d, rec, ev, err);
@@ -324,8 +322,7 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_DRIVER_POOL:
 		ev->id = rec->extra;
 		return 1;
-	default:
-		return 1;
+	default: return 1;
 	}
 }
 

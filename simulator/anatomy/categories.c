@@ -16,8 +16,7 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 			       died->iteration != born->iteration + 1);
 
 	switch ((enum vc_phase)born->phase) {
-	case VC_PHASE_INIT:
-		return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
+	case VC_PHASE_INIT: return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
 	case VC_PHASE_OPTIMIZER: /* the last optimizer's temporaries go when nothing more is asked
 				    for */
 		return lasts && !(ends && b->iteration && b->iteration + 1 == a->iterations) ?

@@ -19,14 +19,12 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 	uint64_t times = t.times ? t.times : 1, n = t.rows * t.cols * times;
 
 	switch (o) {
-	case VC_OPT_SGD:
-		return 0;
+	case VC_OPT_SGD: return 0;
 	case VC_OPT_MOMENTUM: case VC_OPT_LION: case VC_OPT_RMSPROP: case VC_OPT_ADAGRAD:
 		return n * element;
 	case VC_OPT_ADAM: case VC_OPT_ADAMW: case VC_OPT_LAMB:
 		return 2 * n * element;
-	case VC_OPT_AMSGRAD:
-		return 3 * n * element;
+	case VC_OPT_AMSGRAD: return 3 * n * element;
 	case VC_OPT_MUON: /* momentum of matrices, AdamW of the rest */
 		return (t.cols > 1 || t.times ? 1 : 2) * n * element;
 	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF:

@@ -326,22 +326,14 @@ static int capture(struct torch *t, uint32_t stream, bool on)
 int torch_pool_call(struct torch *t, const struct vc_pool_call *c)
 {
 	switch (c->what) {
-	case VC_EV_POOL_CREATE:
-		return pool_create(t, c);
-	case VC_EV_POOL_BEGIN:
-		return pool_begin(t, c);
-	case VC_EV_POOL_END:
-		return pool_end(t, c);
-	case VC_EV_POOL_RELEASE:
-		return pool_release(t, c);
-	case VC_EV_CAPTURE_BEGIN:
-		return capture(t, c->stream, true);
-	case VC_EV_CAPTURE_END:
-		return capture(t, c->stream, false);
-	case VC_EV_STREAM_CLASS:
-		return set_class(t, c);
-	default:
-		return VC_REFUSED;
+	case VC_EV_POOL_CREATE: return pool_create(t, c);
+	case VC_EV_POOL_BEGIN: return pool_begin(t, c);
+	case VC_EV_POOL_END: return pool_end(t, c);
+	case VC_EV_POOL_RELEASE: return pool_release(t, c);
+	case VC_EV_CAPTURE_BEGIN: return capture(t, c->stream, true);
+	case VC_EV_CAPTURE_END: return capture(t, c->stream, false);
+	case VC_EV_STREAM_CLASS: return set_class(t, c);
+	default: return VC_REFUSED;
 	}
 }
 

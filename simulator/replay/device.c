@@ -215,17 +215,14 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 	uint64_t size = granules(asked), a;
 
 	switch (d->cfg.va) {
-	case VC_VA_DEC:
-		return d->low -= size;
-	case VC_VA_MIX:
-		return next_slot(d, size);
+	case VC_VA_DEC: return d->low -= size;
+	case VC_VA_MIX: return next_slot(d, size);
 	case VC_VA_FIT:
 		a = lowest_gap(d, size);
 		d->broken |= !remember(d, a, size);
 		return a;
 	case VC_VA_WINDOW:
-	case VC_VA_UP:
-		return from_window(d, size);
+	case VC_VA_UP: return from_window(d, size);
 	case VC_VA_LIST:
 		if (hinted(d, asked, &a))
 			return a;

@@ -443,14 +443,12 @@ static int other_event(struct engine *e, const struct vc_event *ev, struct vc_er
 		return do_pool(e, ev, err);
 	case VC_EV_TRIM: case VC_EV_CONFIGURE: case VC_EV_FRACTION:
 		return do_setting(e, ev, err);
-	case VC_EV_OTHERS:
-		return do_others(e, ev, err);
+	case VC_EV_OTHERS: return do_others(e, ev, err);
 	case VC_EV_SYNC:
 		if (e->model.type->sync)
 			e->model.type->sync(&e->model, ev->stream);
 		break;
-	case VC_EV_OOM:
-		return do_oom(e, ev, err);
+	case VC_EV_OOM: return do_oom(e, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
 	case VC_EV_SEGMENT_UNMAP:
 		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)

@@ -187,8 +187,7 @@ static int other_op(struct vc_source *s, const struct words *w, struct vc_event 
 		ev->stream = stream_of(s, w, 1);
 		ev->label = w->n > 2 ? vc_meta_string(s->meta, w->at[2], strlen(w->at[2])) : 0;
 		return 1;
-	default:
-		return -1;
+	default: return -1;
 	}
 }
 

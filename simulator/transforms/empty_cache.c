@@ -19,12 +19,9 @@ static bool wanted(const struct vc_anatomy *a, size_t k, enum where at)
 	     before = a->span[k - 1].phase == VC_PHASE_OTHER;
 
 	switch (at) {
-	case AT_PHASES:
-		return true;
-	case AT_ITERATIONS:
-		return a->span[k].phase == VC_PHASE_FORWARD && !a->span[k].micro;
-	case AT_SWITCHES:
-		return other != before;
+	case AT_PHASES: return true;
+	case AT_ITERATIONS: return a->span[k].phase == VC_PHASE_FORWARD && !a->span[k].micro;
+	case AT_SWITCHES: return other != before;
 	}
 	return false;
 }

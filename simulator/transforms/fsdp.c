@@ -248,8 +248,7 @@ static int moment_1(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
-	case VC_UNIT_FORWARD:
-		return gather_flat(f, e, a->unit, err);
+	case VC_UNIT_FORWARD: return gather_flat(f, e, a->unit, err);
 	case VC_UNIT_FORWARD_END:
 		if (root || !f->cfg->reshard || !u->is_whole)
 			return VC_OK;
@@ -261,8 +260,7 @@ static int moment_1(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	case VC_UNIT_BACKWARD:
 		r = gather_flat(f, e, a->unit, err);
 		return r == VC_OK && a->unit ? gather_flat(f, e, a->unit - 1, err) : r;
-	case VC_UNIT_BACKWARD_END:
-		return scatter_flat(f, e, a->unit, a->micro > 0, err);
+	case VC_UNIT_BACKWARD_END: return scatter_flat(f, e, a->unit, a->micro > 0, err);
 	case VC_UNIT_REST:
 		f->done = f->turn;
 		return completed(f, e, UINT32_MAX, true, err);
@@ -366,15 +364,12 @@ static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
-	case VC_UNIT_FORWARD:
-		return enter_forward(f, e, a->unit, err);
+	case VC_UNIT_FORWARD: return enter_forward(f, e, a->unit, err);
 	case VC_UNIT_FORWARD_END:
 		r = away ? reshard(f, e, a->unit, err) : VC_OK;
 		return r == VC_OK && root ? give_back(f, e, &f->last_gather, err) : r;
-	case VC_UNIT_BACKWARD:
-		return enter_backward(f, e, a->unit, err);
-	case VC_UNIT_BACKWARD_END:
-		return scatter(f, e, a->unit, a->micro > 0, err);
+	case VC_UNIT_BACKWARD: return enter_backward(f, e, a->unit, err);
+	case VC_UNIT_BACKWARD_END: return scatter(f, e, a->unit, a->micro > 0, err);
 	case VC_UNIT_REST: case VC_UNIT_WRAP:
 		break;
 	}

@@ -54,10 +54,8 @@ static enum step temporaries(const struct config *c)
 	case VC_OPT_ADAFACTOR_HF:
 	case VC_OPT_LION:
 	case VC_OPT_MUON:
-	case VC_OPT_LAMB:
-		return LOOP;
-	default:
-		return FOREACH;
+	case VC_OPT_LAMB: return LOOP;
+	default: return FOREACH;
 	}
 }
 
@@ -80,16 +78,12 @@ static const char *one_tensor(enum vc_optimizer to, bool matrix)
 		return "";
 	case VC_OPT_RMSPROP: case VC_OPT_ADAGRAD:
 		return "no";
-	case VC_OPT_ADAFACTOR:
-		return matrix ? "RSCno" : "anoA";
-	case VC_OPT_ADAFACTOR_HF:
-		return matrix ? "anAoRSCnoaA" : "anAonoaA";
+	case VC_OPT_ADAFACTOR: return matrix ? "RSCno" : "anoA";
+	case VC_OPT_ADAFACTOR_HF: return matrix ? "anAoRSCnoaA" : "anAonoaA";
 	case VC_OPT_ADAM: case VC_OPT_ADAMW: case VC_OPT_AMSGRAD:
 		return "anAo";
-	case VC_OPT_LION:
-		return "anAN";
-	default:
-		return "aA";
+	case VC_OPT_LION: return "anAN";
+	default: return "aA";
 	}
 }
 
@@ -99,10 +93,8 @@ static const char *all_tensors(enum vc_optimizer to)
 	switch (to) {
 	case VC_OPT_SGD: case VC_OPT_MOMENTUM:
 		return "";
-	case VC_OPT_ADAGRAD:
-		return "anAa";
-	default:
-		return "a";
+	case VC_OPT_ADAGRAD: return "anAa";
+	default: return "a";
 	}
 }
 

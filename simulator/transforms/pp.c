@@ -62,8 +62,7 @@ static uint64_t share_of(const struct config *c, const struct vc_block_life *b)
 	case VC_CAT_ACTIVATION:
 		return b->size <= SMALL ? b->size :
 					  (b->size * in_flight(c) + c->ranks - 1) / c->ranks;
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 

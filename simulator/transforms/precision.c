@@ -61,8 +61,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 		if (b->size <= 512 || (r->wide && r->wide[b->born]))
 			return b->size;
 		return (uint64_t)((double)b->size * (1 - (r->wide ? 1 : share(c)) / 2) + 0.5);
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 

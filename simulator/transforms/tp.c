@@ -44,8 +44,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 			       (uint64_t)((double)b->size *
 						  (c->sequence ? 1 / t : (10 + 24 / t) / 34) +
 					  0.5);
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 

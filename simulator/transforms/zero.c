@@ -85,8 +85,7 @@ static uint64_t redundancy(struct vc_resize *r, const struct vc_block_life *b)
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
 		return c->stage ? shard(b->size, c->ranks) : b->size;
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 

@@ -209,23 +209,20 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 {
 	char python[600];
 	snprintf(python, sizeof python, "%s/python", s->dir);
-	int rc = put_front("LD_PRELOAD", s->preload, err);
-	if (!rc)
-		rc = put_front("LD_LIBRARY_PATH", s->dir, err);
-	if (!rc)
-		rc = put_front("PYTHONPATH", python, err);
-	if (!rc && strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
-		rc = vc_nomem(err, "the environment");
+	VC_TRY(put_front("LD_PRELOAD", s->preload, err));
+	VC_TRY(put_front("LD_LIBRARY_PATH", s->dir, err));
+	VC_TRY(put_front("PYTHONPATH", python, err));
+	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
+		return vc_nomem(err, "the environment");
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
-	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
-		rc = vc_nomem(err, "the environment");
-	if (!rc)
-		rc = put_order(err);
+	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
+		return vc_nomem(err, "the environment");
+	VC_TRY(put_order(err));
 	/* Triton would look for the driver in the system's cache of libraries */
-	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
-		rc = vc_nomem(err, "the environment");
-	return rc;
+	if (setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
+		return vc_nomem(err, "the environment");
+	return VC_OK;
 }
 
 /* ---- the run ---- */

@@ -450,17 +450,14 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 
 static int find(struct fit *f, size_t argc, char **argv, struct vc_error *err)
 {
-	int r = parse_target(f, err);
-
-	if (r == VC_OK && (!f->cfg->multiple || !f->cfg->most))
-		r = vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
-	if (r == VC_OK)
-		r = read_among(f, err);
-	if (r == VC_OK && is_program(f->cfg, argc, argv))
+	VC_TRY(parse_target(f, err));
+	if (!f->cfg->multiple || !f->cfg->most)
+		return vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
+	VC_TRY(read_among(f, err));
+	if (is_program(f->cfg, argc, argv))
 		return fit_program(f, argc, argv, err);
-	if (r == VC_OK)
-		r = open_family(f, argc, argv, err);
-	return r == VC_OK ? search_all(f, err) : r;
+	VC_TRY(open_family(f, argc, argv, err));
+	return search_all(f, err);
 }
 
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)

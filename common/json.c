@@ -113,19 +113,15 @@ static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 {
 	uint32_t c, low;
 	char bytes[4];
-	int rc = need(s, 6, err);
 
-	if (rc)
-		return rc;
+	VC_TRY(need(s, 6, err));
 	if (hex4(s->p + 2, &c))
 		return bad(s, "a \\u escape without four hexadecimal digits", err);
 	s->p += 6;
 	if (c >= 0xd800 && c < 0xdc00) {
-		rc = need(s, 2, err);
-		if (!rc && s->p[0] == '\\' && s->p[1] == 'u')
-			rc = need(s, 6, err);
-		if (rc)
-			return rc;
+		VC_TRY(need(s, 2, err));
+		if (s->p[0] == '\\' && s->p[1] == 'u')
+			VC_TRY(need(s, 6, err));
 		if (s->p[0] == '\\' && s->p[1] == 'u' && !hex4(s->p + 2, &low) && low >= 0xdc00 &&
 		    low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);

@@ -182,7 +182,6 @@ static int push_new(struct machine *m, uint32_t type)
 static int fill(struct machine *m, size_t from, uint32_t type)
 {
 	const struct vc_pickle_value *to;
-	int rc = 0;
 
 	if (from <= floor_of(m))
 		return bad(m, "items without a container");
@@ -192,12 +191,12 @@ static int fill(struct machine *m, size_t from, uint32_t type)
 	if (type == VC_PV_DICT && (m->n - from) % 2)
 		return bad(m, "a key without a value");
 	if (type == VC_PV_DICT)
-		for (size_t i = from; i < m->n && !rc; i += 2)
-			rc = m->b->set(m->b->arg, to->ref, &m->stack[i], m->err);
+		for (size_t i = from; i < m->n; i += 2)
+			VC_TRY(m->b->set(m->b->arg, to->ref, &m->stack[i], m->err));
 	else if (m->n > from)
-		rc = m->b->append(m->b->arg, to->ref, &m->stack[from], m->n - from, m->err);
+		VC_TRY(m->b->append(m->b->arg, to->ref, &m->stack[from], m->n - from, m->err));
 	m->n = from;
-	return rc;
+	return VC_OK;
 }
 
 static int fill_marked(struct machine *m, uint32_t type)

@@ -286,20 +286,19 @@ static int by_passes(struct work *w, size_t each, size_t *ends, size_t *shortest
 		     struct vc_error *err)
 {
 	size_t end = 0, next, backward;
-	int r = VC_OK;
 
 	w->starts = *ends = 0;
 	w->passes = each;
 	*shortest = SIZE_MAX;
-	while (r == VC_OK && (next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
+	while ((next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
 		size_t from = forward_start(w, end, backward);
 
-		r = vc_period_start(w, from, err);
+		VC_TRY(vc_period_start(w, from, err));
 		*shortest = next - from < *shortest ? next - from : *shortest;
 		end = next;
 		++*ends;
 	}
-	return r;
+	return VC_OK;
 }
 
 /* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer.

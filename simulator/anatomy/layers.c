@@ -362,11 +362,9 @@ static bool cut_off(struct sites *s)
 
 static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	for (size_t i = s->from; i < s->to; i++)
 		visit(s, i);
-	for (int kind = 0; r == VC_OK && kind < kinds; kind++) {
+	for (int kind = 0; kind < kinds; kind++) {
 		const struct group *best = NULL;
 
 		for (size_t i = 0; i < GROUPS; i++)
@@ -375,12 +373,12 @@ static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_e
 				best = &s->group[i];
 		if (!best || best->covered * (s->cut ? 2 : 10) < s->to - s->from)
 			break;
-		r = take(s, l, best->key, kind, err);
+		VC_TRY(take(s, l, best->key, kind, err));
 	}
 	if (l->n > 1)
 		qsort(l->at, l->n, sizeof(*l->at), by_birth);
-	if (r == VC_OK && l->n)
-		r = split(s, l, err);
+	if (l->n)
+		VC_TRY(split(s, l, err));
 	tell_kinds(l);
 	for (size_t i = s->from; s->model && i < s->to; i++) {
 		read_chain(s, i);
@@ -390,7 +388,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_e
 				l->model_to = i + 1;
 			}
 	}
-	return r;
+	return VC_OK;
 }
 
 /* ---- by repetition ---- */

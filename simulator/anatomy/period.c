@@ -235,7 +235,6 @@ int vc_period_boundaries(struct work *w, struct vc_error *err)
 {
 	double share;
 	size_t model = lowest(w, &share), last = SIZE_MAX, longer = longer_lag(w, model);
-	int r = VC_OK;
 
 	if (longer) {
 		w->lag = longer;
@@ -244,7 +243,7 @@ int vc_period_boundaries(struct work *w, struct vc_error *err)
 	uint64_t floor = w->before[model];
 
 	w->a->confidence = share;
-	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
+	for (size_t i = 0; i < w->a->n; i++) {
 		uint64_t b = w->before[i], off = b > floor ? b - floor : floor - b;
 		if (alike(w, i, model) < SIGNATURE - 1 || off > SLACK + floor / 200 ||
 		    (last != SIZE_MAX && i - last < w->lag * 7 / 10))
@@ -252,11 +251,10 @@ int vc_period_boundaries(struct work *w, struct vc_error *err)
 		if (!w->starts) {
 			size_t first = first_start(w, i);
 			if (first != SIZE_MAX)
-				r = vc_period_start(w, first, err);
+				VC_TRY(vc_period_start(w, first, err));
 		}
-		if (r == VC_OK)
-			r = vc_period_start(w, i, err);
+		VC_TRY(vc_period_start(w, i, err));
 		last = i;
 	}
-	return r;
+	return VC_OK;
 }

@@ -400,18 +400,17 @@ static bool heap_fits(const struct engine *e)
 
 static int tell_origins(struct engine *e, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	for (size_t i = 0; i < e->heap_n; i++) {
 		const struct vc_extent *x = &e->heap[i];
 
 		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id)
 			continue;
-		for (size_t k = 0; k < e->nobs && r == VC_OK; k++)
+		for (size_t k = 0; k < e->nobs; k++)
 			if (e->obs[k].type->origin)
-				r = e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i], err);
+				VC_TRY(e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i],
+							      err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int begin(struct engine *e, struct vc_error *err)
@@ -591,8 +590,6 @@ static void teardown(struct engine *e)
 
 static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	e->stats.events = e->index;
 	e->stats.cut_short |= !e->stats.allocs; /* the heap at one moment, no requests */
 	e->stats.flushes = e->model.now.retries;
@@ -602,9 +599,9 @@ static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 	e->stats.has_times = e->stats.time_ns != 0;
 	out->stats = e->stats;
 	out->meta = e->meta;
-	for (size_t i = 0; r == VC_OK && i < e->nobs; i++)
-		r = e->obs[i].type->end(&e->obs[i], &e->model, out, err);
-	return r;
+	for (size_t i = 0; i < e->nobs; i++)
+		VC_TRY(e->obs[i].type->end(&e->obs[i], &e->model, out, err));
+	return VC_OK;
 }
 
 int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err)

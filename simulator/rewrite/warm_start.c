@@ -178,15 +178,14 @@ static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *er
 static int read_old(struct thaw *t, struct vc_error *err)
 {
 	size_t last = t->a.block[t->a.n - 1].event;
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < t->w->n; i++) {
+	for (size_t i = 0; i < t->w->n; i++) {
 		const struct vc_event *e = &t->w->in[i];
 
 		if (e->device != t->w->device)
 			continue;
 		if (is_live_block(t, e) || (e->kind == VC_EV_ALLOC && i < t->from))
-			r = add_old(t, e, err);
+			VC_TRY(add_old(t, e, err));
 		else if (e->kind == VC_EV_FREE && e->id < t->ids && t->of_id[e->id] && i < last)
 			t->old[t->of_id[e->id] - 1].freed = i;
 	}
@@ -197,7 +196,7 @@ static int read_old(struct thaw *t, struct vc_error *err)
 		n += t->old[i].freed >= t->from;
 	}
 	t->olds = n;
-	return r;
+	return VC_OK;
 }
 
 /* Gradients: made in the step's backward pass and there when its optimizer begins. */
@@ -449,9 +448,7 @@ static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site,
 /* The recording itself. */
 static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < t->w->n; i++) {
+	for (size_t i = 0; i < t->w->n; i++) {
 		struct vc_event e = t->w->in[i];
 
 		if (e.device == t->w->device && e.kind >= VC_EV_HEAP_SEGMENT)
@@ -464,11 +461,11 @@ static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *
 				e.id = o->copy;
 		}
 		e.addr = of_block(&e) ? 0 : e.addr;
-		r = put(t, e, err);
-		if (r == VC_OK && empty && i + 1 == t->end)
-			r = put_step(t, site, e.time_ns, err);
+		VC_TRY(put(t, e, err));
+		if (empty && i + 1 == t->end)
+			VC_TRY(put_step(t, site, e.time_ns, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int rebuild(struct thaw *t, struct vc_error *err)
@@ -476,14 +473,14 @@ static int rebuild(struct thaw *t, struct vc_error *err)
 	const struct vc_event *like = &t->w->in[t->first];
 	uint32_t site = t->site = optimizer_site(t->meta);
 	bool empty = t->optimizer >= t->end; /* the optimizer asks for nothing */
-	int r = put_all(t, false, 0, like->time_ns, err);
 
-	if (r == VC_OK && !t->makes_states) {
-		r = put_copy(t, like, site, err);
-		if (r == VC_OK && empty)
-			r = put_step(t, site, like->time_ns, err);
+	VC_TRY(put_all(t, false, 0, like->time_ns, err));
+	if (!t->makes_states) {
+		VC_TRY(put_copy(t, like, site, err));
+		if (empty)
+			VC_TRY(put_step(t, site, like->time_ns, err));
 	}
-	return r == VC_OK ? put_kept(t, site, empty && !t->makes_states, err) : r;
+	return put_kept(t, site, empty && !t->makes_states, err);
 }
 
 /* A trace with the run that leads to it in front, where there is one. */
@@ -511,19 +508,13 @@ static void thaw_fini(struct thaw *t)
 /* Find the step to copy and what of it stands for what, and write the new events. */
 static int prepare(struct thaw *t, struct vc_error *err)
 {
-	int r;
-
 	t->ids = t->w->next_id;
 	t->of_id = calloc(t->ids, sizeof(*t->of_id));
 	t->copy = calloc(t->ids, sizeof(*t->copy));
 	VC_HAVE(t->of_id && t->copy, "what was alive before a recording", err);
-	r = choose_step(t, err);
-	if (r == VC_OK)
-		r = read_old(t, err);
-	if (r == VC_OK)
-		r = read_gradients(t, err);
-	if (r < 0)
-		return r;
+	VC_TRY(choose_step(t, err));
+	VC_TRY(read_old(t, err));
+	VC_TRY(read_gradients(t, err));
 	find_states(t);
 	if (!t->makes_states)
 		find_counterparts(t);

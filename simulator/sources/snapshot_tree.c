@@ -130,14 +130,13 @@ static int fold_stack(struct tree *t, struct object *o)
 int snapshot_site(struct tree *t, const struct vc_pickle_value *v, uint32_t *site)
 {
 	struct object *o = v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;
-	int rc = 0;
 
 	*site = 0;
 	if (o && o->kind == LIST)
-		rc = fold_stack(t, o);
-	if (!rc && o && o->kind == SITE)
+		VC_TRY(fold_stack(t, o));
+	if (o && o->kind == SITE)
 		*site = o->at;
-	return rc;
+	return VC_OK;
 }
 
 static int set_frame(struct frame *f, uint32_t key, const struct vc_pickle_value *v)

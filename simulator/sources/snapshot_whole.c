@@ -209,7 +209,6 @@ static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 	const struct vec *d = snapshot_items(t, root, VC_PV_DICT),
 			 *list = snapshot_items(t, root, VC_PV_LIST);
 	const struct vc_pickle_value *x;
-	int rc;
 
 	read_settings(t, snapshot_items(t, snapshot_lookup(d, W_allocator_settings), VC_PV_DICT));
 	if (list && snapshot_lookup(snapshot_items(t, &list->at[0], VC_PV_DICT), W_total_size)) {
@@ -220,15 +219,14 @@ static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 		return vc_fail(t->err, VC_EFORMAT,
 			       "the pickle holds no memory snapshot (neither segments nor "
 			       "device_traces)");
-	rc = read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST));
-	if (!rc)
-		rc = read_lists(
-			t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
+	VC_TRY(read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST)));
+	VC_TRY(read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces),
+					     VC_PV_LIST)));
 	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
 	t->s->host_segments = snapshot_lookup(d, W_host_segments) != NULL;
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);
 	t->s->overflowed = x && x->type == VC_PV_BOOL && x->i;
-	return rc;
+	return VC_OK;
 }
 
 static void tree_fini(struct tree *t)

@@ -69,16 +69,14 @@ static int add_mark(struct vc_profile *p, const struct vc_event *e, struct vc_er
 int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, uint16_t device,
 		   const struct vc_meta *meta, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (ev[i].kind == VC_EV_MARK && ev[i].flags == VC_MARK_STEP)
-			r = add_mark(p, &ev[i], err);
+			VC_TRY(add_mark(p, &ev[i], err));
 		else if ((ev[i].kind == VC_EV_KERNEL || ev[i].kind == VC_EV_COPY) &&
 			 ev[i].device == device)
-			r = add_op(p, &ev[i], meta, err);
+			VC_TRY(add_op(p, &ev[i], meta, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 /* ---- order ---- */

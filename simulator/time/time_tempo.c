@@ -73,12 +73,10 @@ static int match(struct vc_tempo *t, size_t a, size_t b, struct vc_error *err)
 
 static int match_all(struct work *w, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t k = 0; r == VC_OK && k < w->t->n; k++)
+	for (size_t k = 0; k < w->t->n; k++)
 		if (k != w->base)
-			r = match(w->t, w->base, k, err);
-	return r;
+			VC_TRY(match(w->t, w->base, k, err));
+	return VC_OK;
 }
 
 /* ---- one kernel ---- */

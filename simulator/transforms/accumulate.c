@@ -67,27 +67,23 @@ static int repeat(struct vc_clone *c, size_t first, size_t end, struct vc_error 
 
 static int plain(struct vc_clone *c, const struct vc_span *p, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = p->first; r == VC_OK && i < p->end; i++)
-		r = vc_clone_event(c, &c->w->in[i], err);
-	return r;
+	for (size_t i = p->first; i < p->end; i++)
+		VC_TRY(vc_clone_event(c, &c->w->in[i], err));
+	return VC_OK;
 }
 
 /* Leave a span out: its blocks never exist, older blocks still die in it. */
 static int drop(struct vc_clone *c, const struct vc_span *p, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = p->first; r == VC_OK && i < p->end; i++) {
+	for (size_t i = p->first; i < p->end; i++) {
 		const struct vc_event *e = &c->w->in[i];
 
 		if (e->kind == VC_EV_ALLOC && e->id < c->ids)
 			c->alias[e->id] = 0;
 		else
-			r = vc_clone_event(c, e, err);
+			VC_TRY(vc_clone_event(c, e, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 /* The spans [k, end) of one iteration, with `want` micro-batches. */

@@ -202,17 +202,15 @@ static bool dropped(const struct plan *p, const struct segment *s, const struct 
 static int release(struct plan *p, const struct segment *s, size_t from, size_t to,
 		   const struct vc_event *e, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = from; r == VC_OK && i < to; i++) {
+	for (size_t i = from; i < to; i++) {
 		const struct vc_block_life *b = &p->c->a.block[i];
 		if (!dropped(p, s, b) || !p->c->alias[b->id])
 			continue;
-		r = vc_clone_free(p->c, e, p->c->alias[b->id], err);
+		VC_TRY(vc_clone_free(p->c, e, p->c->alias[b->id], err));
 		p->c->alias[b->id] = 0;
 		p->saved += b->iteration == (p->c->a.iterations > 1) ? b->size : 0;
 	}
-	return r;
+	return VC_OK;
 }
 
 /* When block b is asked for: what is larger than the layer's output (hidden values) was used by the

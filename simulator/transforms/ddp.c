@@ -44,17 +44,16 @@ static int add_buckets(struct vc_resize *r, const struct vc_event *e, bool one,
 {
 	const struct config *c = r->config;
 	uint64_t sum = 0, cap = c->bucket ? c->bucket : 1u << 20;
-	int rc = VC_OK;
 
-	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
+	for (size_t i = 0; i < r->trainables; i++) {
 		sum += r->trainable[i];
 		if ((one || sum < cap) && i + 1 < r->trainables)
 			continue;
-		rc = vc_resize_add(r, e, sum, one, err);
+		VC_TRY(vc_resize_add(r, e, sum, one, err));
 		sum = 0;
 		cap = c->bucket ? c->bucket : 25u << 20;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,

@@ -131,9 +131,9 @@ static int passing_block(struct fsdp *f, const struct vc_event *e, uint64_t size
 			 struct vc_error *err)
 {
 	uint64_t id;
-	int r = alloc_on(f, e, 0, size, &id, err);
 
-	return r == VC_OK ? give_back(f, e, &id, err) : r;
+	VC_TRY(alloc_on(f, e, 0, size, &id, err));
+	return give_back(f, e, &id, err);
 }
 
 /* ---- blocks that other streams use ---- */
@@ -156,8 +156,8 @@ static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uin
 	f->pending[f->pendings++] = (struct pending){ id, f->turn, late };
 	use.stream = user;
 	gone.flags = VC_EVF_PENDING;
-	int r = vc_whole_put(f->c.w, &use, 1, err);
-	return r == VC_OK ? vc_whole_put(f->c.w, &gone, 1, err) : r;
+	VC_TRY(vc_whole_put(f->c.w, &use, 1, err));
+	return vc_whole_put(f->c.w, &gone, 1, err);
 }
 
 static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bool late,
@@ -185,17 +185,15 @@ static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bo
 static int gather_flat(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	uint32_t wait = LIMIT + 2 * (f->cfg->bound == HIGH);
-	int r = VC_OK;
 
 	if (f->unit[k].is_whole || !f->u.bytes[k])
 		return VC_OK;
 	if (f->turn - f->done >= wait)
-		r = completed(f, e, ++f->done, false, err);
-	if (r == VC_OK)
-		r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
-			     &f->unit[k].gathered, err);
+		VC_TRY(completed(f, e, ++f->done, false, err));
+	VC_TRY(alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
+			&f->unit[k].gathered, err));
 	f->unit[k].is_whole = true;
-	return r == VC_OK ? completed(f, e, f->done, true, err) : r;
+	return completed(f, e, f->done, true, err);
 }
 
 /* This rank's part of the gradients: the one of the first micro batch stays, later ones are
@@ -283,24 +281,24 @@ static int gather(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_
 static int copy_out(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < u->params; i++)
-		r = alloc_on(f, e, e->stream, buffer(f, f->u.param[f->order[u->first + i]].size),
-			     &u->whole[i], err);
+	for (size_t i = 0; i < u->params; i++) {
+		uint64_t size = f->u.param[f->order[u->first + i]].size;
+
+		VC_TRY(alloc_on(f, e, e->stream, buffer(f, size), &u->whole[i], err));
+	}
 	u->is_whole = true;
-	return r == VC_OK ? passing_block(f, e, OFFSETS + 208 * u->params, err) : r;
+	return passing_block(f, e, OFFSETS + 208 * u->params, err);
 }
 
 static int reshard(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && u->is_whole && i < u->params; i++)
-		r = give_back(f, e, &u->whole[i], err);
+	for (size_t i = 0; u->is_whole && i < u->params; i++)
+		VC_TRY(give_back(f, e, &u->whole[i], err));
 	u->is_whole = false;
-	return r;
+	return VC_OK;
 }
 
 static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool again,
@@ -328,31 +326,25 @@ static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 static int enter_forward(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	uint64_t buffer;
-	int r;
 
 	if (f->unit[k].is_whole)
 		return VC_OK;
-	r = gather(f, e, k, err);
-	if (r == VC_OK)
-		r = copy_out(f, e, k, err);
+	VC_TRY(gather(f, e, k, err));
+	VC_TRY(copy_out(f, e, k, err));
 	buffer = f->last_gather;
 	f->last_gather = f->unit[k].gathered;
 	f->unit[k].gathered = 0;
-	return r == VC_OK ? give_back(f, e, &buffer, err) : r;
+	return give_back(f, e, &buffer, err);
 }
 
 static int enter_backward(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	if (!f->unit[k].is_whole) {
-		r = gather(f, e, k, err);
-		if (r == VC_OK)
-			r = copy_out(f, e, k, err);
-		if (r == VC_OK)
-			r = give_back(f, e, &f->unit[k].gathered, err);
+		VC_TRY(gather(f, e, k, err));
+		VC_TRY(copy_out(f, e, k, err));
+		VC_TRY(give_back(f, e, &f->unit[k].gathered, err));
 	}
-	return r == VC_OK && k ? gather(f, e, k - 1, err) : r;
+	return k ? gather(f, e, k - 1, err) : VC_OK;
 }
 
 static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_unit_action *a,
@@ -361,13 +353,13 @@ static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	bool root = a->unit == f->u.n;
 	bool away = root ? f->cfg->bound == LOW || (f->cfg->root && f->cfg->bound != HIGH) :
 			   f->cfg->reshard;
-	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
 	case VC_UNIT_FORWARD: return enter_forward(f, e, a->unit, err);
 	case VC_UNIT_FORWARD_END:
-		r = away ? reshard(f, e, a->unit, err) : VC_OK;
-		return r == VC_OK && root ? give_back(f, e, &f->last_gather, err) : r;
+		if (away)
+			VC_TRY(reshard(f, e, a->unit, err));
+		return root ? give_back(f, e, &f->last_gather, err) : VC_OK;
 	case VC_UNIT_BACKWARD: return enter_backward(f, e, a->unit, err);
 	case VC_UNIT_BACKWARD_END: return scatter(f, e, a->unit, a->micro > 0, err);
 	case VC_UNIT_REST: case VC_UNIT_WRAP:

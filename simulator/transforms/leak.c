@@ -67,16 +67,15 @@ static int put_mark(struct vc_whole *w, const struct vc_event *like, struct vc_e
 static int recorded(struct vc_clone *c, size_t rest, struct vc_error *err)
 {
 	struct vc_whole *w = c->w;
-	int r = VC_OK;
 
-	for (size_t i = 0, k = 0; r == VC_OK && i < rest; i++) {
-		for (; r == VC_OK && k < c->a.spans && c->a.span[k].end <= i; k++)
+	for (size_t i = 0, k = 0; i < rest; i++) {
+		for (; k < c->a.spans && c->a.span[k].end <= i; k++)
 			if (ends(&c->a, k))
-				r = put_mark(w, &w->in[i], err);
-		if (r == VC_OK && !is_mark(&w->in[i]))
-			r = vc_clone_event(c, &w->in[i], err);
+				VC_TRY(put_mark(w, &w->in[i], err));
+		if (!is_mark(&w->in[i]))
+			VC_TRY(vc_clone_event(c, &w->in[i], err));
 	}
-	return r == VC_OK && rest ? put_mark(w, &w->in[rest - 1], err) : r;
+	return rest ? put_mark(w, &w->in[rest - 1], err) : VC_OK;
 }
 
 /* The stretch that is repeated: the steady iteration and what runs behind it. */
@@ -118,12 +117,11 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 static int one_more(struct leak *l, struct vc_error *err)
 {
 	const struct vc_event *in = l->w.in;
-	int r = VC_OK;
 
-	for (size_t i = l->first; r == VC_OK && i < l->end; i++)
+	for (size_t i = l->first; i < l->end; i++)
 		if (!is_mark(&in[i]))
-			r = vc_clone_copy(&l->c, &in[i], l->first, l->end, err);
-	return r == VC_OK ? put_mark(&l->w, &in[l->first], err) : r;
+			VC_TRY(vc_clone_copy(&l->c, &in[i], l->first, l->end, err));
+	return put_mark(&l->w, &in[l->first], err);
 }
 
 static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)

@@ -275,7 +275,6 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 {
 	const struct config *c = r->config;
 	double debt = 0;
-	int rc = VC_OK;
 
 	if (r->size == quantised &&
 	    (p->phase == VC_PHASE_FORWARD || p->phase == VC_PHASE_BACKWARD)) {
@@ -283,22 +282,22 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 		for (size_t i = 0; i < r->trainables; i++)
 			if (r->trainable[i] > second && r->trainable[i] < r->largest)
 				second = r->trainable[i];
-		rc = vc_resize_add(r, e, second / c->element * 2, true, err);
+		VC_TRY(vc_resize_add(r, e, second / c->element * 2, true, err));
 	}
 	if (p->phase != VC_PHASE_FORWARD || p->iteration || p->micro)
-		return rc;
-	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
+		return VC_OK;
+	for (size_t i = 0; i < r->trainables; i++) {
 		struct vc_tensor_shape t = vc_shapes_guess(r->trainable, r->trainables, i,
 							   (unsigned)c->element, false);
 
 		if (!adapted(r, i, &debt))
 			continue;
 		uint64_t bytes = 4 * vc_lora_values(t.rows, t.cols, c->rank);
-		for (int copy = 0; rc == VC_OK && copy < 4; copy++)
-			rc = vc_resize_add(r, e, bytes, false, err);
+		for (int copy = 0; copy < 4; copy++)
+			VC_TRY(vc_resize_add(r, e, bytes, false, err));
 		r->total += bytes / 4;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,

@@ -213,14 +213,13 @@ static int hold_gradients(struct pipe *p, const struct vc_span *s, const struct 
 			  struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->r.c.a;
-	int rc = VC_OK;
 
 	p->r.gradient_at = 0;
-	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++)
 		if (a->block[i].category == VC_CAT_GRADIENT &&
 		    a->block[i].iteration == s->iteration)
-			rc = vc_resize_add(&p->r, e, a->block[i].size, true, err);
-	return rc;
+			VC_TRY(vc_resize_add(&p->r, e, a->block[i].size, true, err));
+	return VC_OK;
 }
 
 static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,
@@ -229,24 +228,22 @@ static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 	struct pipe *p = pipe_of(r);
 	const struct config *c = config_of(p);
 	bool last = c->stage + 1 == c->ranks;
-	int rc = VC_OK;
 
 	if (p->owner && s->phase == VC_PHASE_BACKWARD && last)
 		return vc_resize_add(r, e, p->output, true,
 				     err); /* the loss has let go of it, the schedule has not */
 	if (!p->owner || s->phase != VC_PHASE_FORWARD)
 		return VC_OK;
-	for (uint64_t k = 0; rc == VC_OK && !p->started && k < c->micro; k++) {
-		rc = vc_resize_add(r, e, c->stage ? p->between : 0, false, err);
-		if (rc == VC_OK)
-			rc = vc_resize_add(r, e, last ? 0 : p->between, false, err);
+	for (uint64_t k = 0; !p->started && k < c->micro; k++) {
+		VC_TRY(vc_resize_add(r, e, c->stage ? p->between : 0, false, err));
+		VC_TRY(vc_resize_add(r, e, last ? 0 : p->between, false, err));
 	}
 	p->started = true;
-	if (rc == VC_OK && c->micro > 1)
-		rc = hold_gradients(p, s, e, err);
-	for (uint64_t k = 1; rc == VC_OK && last && k < c->micro; k++)
-		rc = vc_resize_add(r, e, p->output, true, err);
-	return rc;
+	if (c->micro > 1)
+		VC_TRY(hold_gradients(p, s, e, err));
+	for (uint64_t k = 1; last && k < c->micro; k++)
+		VC_TRY(vc_resize_add(r, e, p->output, true, err));
+	return VC_OK;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_man.c - vramcast manpage: the manual pages, printed from the same tables as the help. */
-#include <string.h>
 
 #include "common/opt.h"
 

@@ -3,7 +3,6 @@
 #include "visualize/scene.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "common/io.h"
 

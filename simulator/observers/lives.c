@@ -2,7 +2,6 @@
 /* lives.c - the life of every block, for pictures and tables. Above a limit the smallest and
  * shortest are left out and counted: a picture cannot show them anyway. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/pages.h"
 #include "common/vec.h"

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "simulator/predict/align.h"
 #include "common/vec.h"

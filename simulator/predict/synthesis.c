@@ -2,7 +2,6 @@
 /* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/predict/scaling.h"

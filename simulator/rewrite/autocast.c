@@ -13,7 +13,6 @@
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
 enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,

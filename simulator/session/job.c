@@ -3,7 +3,6 @@
 #include "simulator/session/job.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define UNLIMITED (4ull << 40) /* "no capacity given": more than any card has */

@@ -3,7 +3,6 @@
 #include "simulator/session/purposes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "simulator/anatomy/anatomy.h"
 

@@ -3,7 +3,6 @@
 #include "simulator/session/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "simulator/session/bounds.h"

@@ -4,7 +4,6 @@
 #include "simulator/sources/snapshot_parts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A number that a dictionary must or may have. */
 static int field(struct tree *t, const struct vec *d, uint32_t key, bool must, uint64_t *to)

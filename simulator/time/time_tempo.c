@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WAITING                                                                                  \
 	0.02 /* a step that waits longer than this share for data is bound by the loader */

@@ -6,7 +6,6 @@
  * to the one that is there and gives it back, in recordings two allocations later in the median
  * (76 gradients, 0 to 3). */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"

@@ -2,8 +2,6 @@
 /* folded.c - call stacks and their bytes, one line each, for flamegraph.pl, inferno and
  * speedscope. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/site.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* junit.c - runs as JUnit test cases, for the test tab of a CI server: a run that runs out of
  * memory fails, one that fits only by emptying its cache is an error unless flushes=pass. */
-#include <string.h>
 
 #include "common/io.h"
 #include "visualize/format.h"

@@ -2,7 +2,6 @@
 /* segments.c - the address map at the moment that matters: what lies where, and why it does not
  * fit. */
 #include <stdio.h>
-#include <string.h>
 
 #include "visualize/addressmap.h"
 

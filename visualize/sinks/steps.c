@@ -2,7 +2,6 @@
 /* steps.c - one iteration: the allocated bytes above the phases and the lanes of kernels, and
  * what ran when the most was allocated. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/event.h"

@@ -16,7 +16,6 @@
 #include "simulator/replay/memo.h"
 
 #define SIGNATURE VC_SIGNATURE
-#define SHORTEST  VC_SHORTEST
 #define SLACK     VC_SLACK
 #define work      vc_anatomy_work
 

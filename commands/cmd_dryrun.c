@@ -408,9 +408,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
 	if (c->capacity == 0)
-		return vc_fail(err, VC_EUSAGE,
-			       "--capacity 0: a device has some memory (leave it out for the "
-			       "card's own)");
+		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
+			       "out for the card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
 		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
@@ -516,10 +515,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "
 			"Missing: %s\n", stage.missing);
 	if (!rc && stage.stubs_made && con->verbose)
-		fprintf(stderr,
-			"vramcast: %d functions that this PyTorch or a package beside it wants "
-			"were made on the spot\n",
-			stage.stubs_made);
+		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it "
+			"wants were made on the spot\n", stage.stubs_made);
 	if (!rc)
 		rc = run_all(c, python, &stage, argc, argv, con);
 	vc_stage_close(&stage);
@@ -527,16 +524,13 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 }
 
 const struct vc_command vc_command_dryrun = {
-	.name = "dryrun",
-	.operands = "[--] PROGRAM [ARG]...",
+	.name = "dryrun", .operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program on a card that is not there, and record it",
 	.details =
 		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for "
 		"the\nCUDA stack: device memory is accounted against the chosen card, kernels do "
 		"nothing, and\n"
 		"PyTorch's own allocator decides everything. The exit code is the program's.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.flags = VC_CMD_PASSTHROUGH,
+	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = dryrun,
 };

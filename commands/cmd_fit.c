@@ -486,15 +486,12 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 }
 
 const struct vc_command vc_command_fit = {
-	.name = "fit",
-	.operands = "TRACE... | -- PROGRAM ARG...",
+	.name = "fit", .operands = "TRACE... | -- PROGRAM ARG...",
 	.summary = "the largest batch size (or any recorded parameter) that fits a card",
 	.details =
 		"From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or "
 		"from a program (fit --find batch -g rtx4090 -- python train.py --batch-size "
 		"{batch}): then trial runs on the null GPU come first, for each class of cards, "
 		"and trial runs at the answer and just above it prove it.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = fit_run,
+	.options = tables, .config_size = sizeof(struct config), .run = fit_run,
 };

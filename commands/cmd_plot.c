@@ -238,8 +238,7 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_plot = {
-	.name = "plot",
-	.operands = "TRACE|RESULT...",
+	.name = "plot", .operands = "TRACE|RESULT...",
 	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
 	.details =
 		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 "
@@ -249,9 +248,7 @@ const struct vc_command vc_command_plot = {
 		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
 		"compare.svg\n  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl "
 		"&& vramcast plot runs.jsonl -o sweep.svg",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = plot_run,
+	.options = tables, .config_size = sizeof(struct config), .run = plot_run,
 };
 
 /* ---- report: the same, as one HTML file ---- */
@@ -289,8 +286,7 @@ static const struct vc_option report_options[] = {
 static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };
 
 const struct vc_command vc_command_report = {
-	.name = "report",
-	.operands = "TRACE|RESULT...",
+	.name = "report", .operands = "TRACE|RESULT...",
 	.summary = "verdict, ledger, pictures and tables in one HTML file",
 	.details =
 		"The file needs no network and no script, though a small one adds zoom and "
@@ -299,7 +295,5 @@ const struct vc_command vc_command_report = {
 		"  vramcast report train.vct -g rtx4090 -o report.html\n"
 		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o "
 		"report.html",
-	.options = report_tables,
-	.config_size = sizeof(struct config),
-	.run = report_run,
+	.options = report_tables, .config_size = sizeof(struct config), .run = report_run,
 };

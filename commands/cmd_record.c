@@ -436,16 +436,13 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 }
 
 const struct vc_command vc_command_record = {
-	.name = "record",
-	.operands = "[--] PROGRAM [ARG]...",
+	.name = "record", .operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program and record what it does to GPU memory",
 	.details =
 		"The program runs unmodified. Its exit code is passed through: 128 + n when "
 		"signal n ended it, 126 or 127\nwhen it could not be started, 125 when recording "
 		"itself failed. Every process that uses the allocator gets a\ntrace of its own. "
 		"If the recording is cut off, vramcast recover finishes it.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.flags = VC_CMD_PASSTHROUGH,
+	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = run,
 };

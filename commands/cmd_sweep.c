@@ -273,10 +273,8 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (j < s->sessions || !k)
 			continue;
 		if (!s->base.whatif)
-			return vc_fail(err, VC_EUSAGE,
-				       "--vary %s: one recording cannot tell; give two, as "
-				       "FILE@%s=VALUE",
-				       at[0].name, at[0].name);
+			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
+				       "give two, as FILE@%s=VALUE", at[0].name, at[0].name);
 		int r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
 		if (r < 0)
@@ -541,14 +539,11 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 }
 
 const struct vc_command vc_command_sweep = {
-	.name = "sweep",
-	.operands = "TRACE...",
+	.name = "sweep", .operands = "TRACE...",
 	.summary = "many what-if runs: batch sizes, settings, cards; one line each",
 	.details = "Every combination of the --vary lists is replayed; recordings that differ in a "
 		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of "
 		   "JSON come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
 		   "interrupted sweep goes on.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = sweep_run,
+	.options = tables, .config_size = sizeof(struct config), .run = sweep_run,
 };

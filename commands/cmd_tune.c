@@ -324,15 +324,12 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_tune = {
-	.name = "tune",
-	.operands = "TRACE",
+	.name = "tune", .operands = "TRACE",
 	.summary = "the best allocator settings for a recording, as a line to paste",
 	.details =
 	"Replays the recording under the useful combinations of PyTorch's allocator settings and "
 		   "ranks\nthem: fits before flushes before runs out, then fewer flushes, then "
 		   "less memory, then fewer\nsettings. Exit code 3: it runs out of memory under "
 		   "all of them.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = tune_run,
+	.options = tables, .config_size = sizeof(struct config), .run = tune_run,
 };

@@ -139,10 +139,9 @@ static int check_ratio(const struct vc_input *in, struct vc_error *err)
 
 	if (to <= RATIO_FREE || to / RATIO_MAX <= from)
 		return 0;
-	return vc_fail(err, VC_EFORMAT,
-		       "%s: its first %llu bytes unpack to more than %d times as many, which no "
-		       "recording does; if it is one, unpack it first", in->name,
-		       (unsigned long long)from, RATIO_MAX);
+	return vc_fail(err, VC_EFORMAT, "%s: its first %llu bytes unpack to more than %d times "
+		       "as many, which no recording does; if it is one, unpack it first",
+		       in->name, (unsigned long long)from, RATIO_MAX);
 }
 
 /* Decode something into the free end of the window; sets eof when nothing is left. */

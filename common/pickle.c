@@ -448,10 +448,9 @@ static const char *printable(const char *s, size_t n, char *to, size_t cap)
 
 static int refuse_name(struct machine *m, const char *module, const char *name, uint64_t at)
 {
-	return vc_fail(m->err, VC_EFORMAT,
-		       "the pickle wants Python to run %s.%s (byte %llu); vramcast reads data "
-		       "only and never executes what a file names",
-		       module, name, (unsigned long long)at);
+	return vc_fail(m->err, VC_EFORMAT, "the pickle wants Python to run %s.%s (byte %llu); "
+		       "vramcast reads data only and never executes what a file names", module,
+		       name, (unsigned long long)at);
 }
 
 static int refuse_global(struct machine *m)

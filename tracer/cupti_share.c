@@ -102,9 +102,8 @@ static bool is_enough(void)
 	    version < TAKES_NO)
 		return false;
 	if (!atomic_exchange(&said, 1))
-		vc_recorder_fact("note",
-				 "kernel times are missing: CUPTI held 40 MiB of buffers and "
-				 "gave none back");
+		vc_recorder_fact("note", "kernel times are missing: CUPTI held 40 MiB of buffers "
+				 "and gave none back");
 	return true;
 }
 

@@ -20,9 +20,8 @@ void vc_graph_fini(struct vc_graph *g)
 int vc_graph_layout(struct vc_graph *g, struct vc_error *err)
 {
 	(void)g;
-	return vc_fail(err, VC_ENOSUP,
-		       "this vramcast was built without Graphviz: write the graph as .dot, or "
-		       "install libgraphviz-dev and build again");
+	return vc_fail(err, VC_ENOSUP, "this vramcast was built without Graphviz: write the "
+		       "graph as .dot, or install libgraphviz-dev and build again");
 }
 
 #else

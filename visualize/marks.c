@@ -207,9 +207,8 @@ void vc_plot_peak(struct vc_plot *p)
 			   x, y, x + (l.x - x) * 8 / 10, l.y + (l.y > y ? -90 : 40));
 		vc_svg_label(s, &l, text);
 	}
-	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" "
-		   "r=\"4\"><title>%e</title></circle>\n",
-		   x, y, text);
+	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" "
+		   "cy=\"%c\" r=\"4\"><title>%e</title></circle>\n", x, y, text);
 	s->titles++;
 }
 

@@ -75,8 +75,7 @@ static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct
 	char place[512];
 
 	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "site", NULL,
-		     vc_holder_text(meta, &h, place, sizeof(place)));
+	vc_emit_text(e, "site", NULL, vc_holder_text(meta, &h, place, sizeof(place)));
 	vc_emit_bytes(e, "bytes", NULL, p->bytes);
 	vc_emit_uint(e, "segments", NULL, p->segments);
 	vc_emit_uint(e, "blocks", NULL, p->blocks);

@@ -30,10 +30,9 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	if (t->k->min_block < 512 || t->k->min_block & (t->k->min_block - 1) ||
 	    t->k->small_segment < t->k->small_limit || !t->k->round_large ||
 	    t->k->segment < t->k->large_limit)
-		return vc_fail(err, VC_EUSAGE,
-			       "a segment must hold what is put into it (segment >= large_limit, "
-			       "small_segment >= small_limit), and min_block be a power of two "
-			       "from 512 on");
+		return vc_fail(err, VC_EUSAGE, "a segment must hold what is put into it (segment "
+			       ">= large_limit, small_segment >= small_limit), and min_block be "
+			       "a power of two from 512 on");
 	torch_conf_init(t);
 	torch_refresh(t);
 	if (m->conf && torch_conf_parse(t, m->conf, note, sizeof(note)) != VC_DONE)

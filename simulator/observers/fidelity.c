@@ -193,11 +193,7 @@ static void fidelity_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_fidelity = {
 	.name = "fidelity",
 	.summary = "does the model reproduce the recording: every address, every segment",
-	.state_size = sizeof(struct state),
-	.final_heap = true,
-	.begin = fidelity_begin,
-	.step = fidelity_step,
-	.trace = fidelity_trace,
-	.end = fidelity_end,
+	.state_size = sizeof(struct state), .final_heap = true, .begin = fidelity_begin,
+	.step = fidelity_step, .trace = fidelity_trace, .end = fidelity_end,
 	.fini = fidelity_fini,
 };

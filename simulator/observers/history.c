@@ -273,12 +273,7 @@ static void history_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_history = {
 	.name = "history",
 	.summary = "PyTorch's memory history of the run and the heap it ends with",
-	.state_size = sizeof(struct state),
-	.origin = history_origin,
-	.begin = history_begin,
-	.step = history_step,
-	.trace = history_trace,
-	.device = history_device,
-	.end = history_end,
-	.fini = history_fini,
+	.state_size = sizeof(struct state), .origin = history_origin, .begin = history_begin,
+	.step = history_step, .trace = history_trace, .device = history_device,
+	.end = history_end, .fini = history_fini,
 };

@@ -68,8 +68,6 @@ static void steps_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_steps = {
 	.name = "steps",
 	.summary = "marks and kernels, for pictures over time",
-	.state_size = sizeof(struct state),
-	.step = steps_step,
-	.end = steps_end,
+	.state_size = sizeof(struct state), .step = steps_step, .end = steps_end,
 	.fini = steps_fini,
 };

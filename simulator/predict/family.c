@@ -98,9 +98,8 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
-				return vc_fail(err, VC_EUSAGE,
-					       "two recordings have the same parameters; say "
-					       "what differs with FILE@batch=8");
+				return vc_fail(err, VC_EUSAGE, "two recordings have the same "
+					       "parameters; say what differs with FILE@batch=8");
 	find_ties(f);
 	return 0;
 }
@@ -353,10 +352,9 @@ static int one_precision(const struct vc_family *f, struct vc_error *err)
 	for (size_t k = 0; k < f->n && !f->force; k++)
 		for (size_t j = 0; j < f->n; j++)
 			if (j != k && cast_share(f, k, j) > CAST_MAX)
-				return vc_fail(err, VC_EUSAGE,
-					       "the recordings are not of one configuration: %s "
-					       "copies its weights to half of their size "
-					       "(autocast), %s does not",
+				return vc_fail(err, VC_EUSAGE, "the recordings are not of one "
+					       "configuration: %s copies its weights to half of "
+					       "their size (autocast), %s does not",
 					       f->m[k].trace->meta->path,
 					       f->m[j].trace->meta->path);
 	return VC_OK;

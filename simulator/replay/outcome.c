@@ -166,8 +166,7 @@ void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
 		const struct vc_holder *h = &o->holder[i];
 
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "site", NULL,
-			     vc_holder_text(r->meta, h, place, sizeof(place)));
+		vc_emit_text(e, "site", NULL, vc_holder_text(r->meta, h, place, sizeof(place)));
 		vc_emit_bytes(e, "bytes", NULL, h->bytes);
 		vc_emit_uint(e, "blocks", NULL, h->blocks);
 		vc_emit_end(e);

@@ -69,10 +69,8 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 		return NULL;
 	}
 	if (!vc_transform_margin(u))
-		vc_meta_note(s->meta,
-			     "%s: how far off its answer may be was never measured; take the "
-			     "numbers as a guess",
-			     u->type->name);
+		vc_meta_note(s->meta, "%s: how far off its answer may be was never measured; "
+			     "take the numbers as a guess", u->type->name);
 	return s;
 }
 
@@ -145,9 +143,7 @@ static const struct vc_trace *memory_trace(const struct vc_source *s)
 static const struct vc_source_type memory_type = {
 	.name = "memory",
 	.summary = "a trace that was read before",
-	.state_size = sizeof(struct memory),
-	.next = memory_next,
-	.view = memory_view,
+	.state_size = sizeof(struct memory), .next = memory_next, .view = memory_view,
 	.trace = memory_trace,
 };
 

@@ -116,12 +116,10 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	int r;
 
 	if (vc_job_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
-		return vc_fail(err, VC_ENOSUP,
-			       "%s: under backend:cudaMallocAsync the driver's own pools serve "
-			       "requests, and there is no model of them; --conf backend:native "
-			       "tells what PyTorch's allocator would do, -m direct what no cache "
-			       "would",
-			       path);
+		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's "
+			       "own pools serve requests, and there is no model of them; --conf "
+			       "backend:native tells what PyTorch's allocator would do, -m "
+			       "direct what no cache would", path);
 	run = make_run(job, plan);
 	run.observers = observers;
 	run.source = source_of(job, plan, err);

@@ -86,9 +86,8 @@ static int need_requests(const struct vc_recording *rec, struct vc_error *err)
 	if (d->allocs + d->frees + d->preexisting + d->ooms)
 		return VC_OK;
 	if (d->segment_allocs || d->start_segments || d->has_final)
-		return vc_fail(err, VC_EFORMAT,
-			       "%s: has segments only, no allocation requests to replay "
-			       "(recorded without memory history; see 'vramcast info')",
+		return vc_fail(err, VC_EFORMAT, "%s: has segments only, no allocation requests "
+			       "to replay (recorded without memory history; see 'vramcast info')",
 			       rec->path);
 	return vc_fail(err, VC_EFORMAT, "%s: has no allocation requests to replay", rec->path);
 }

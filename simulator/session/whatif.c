@@ -53,9 +53,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
-		snprintf(p->trust, sizeof(p->trust),
-			 "bounds from one recording; a second short one at another value would "
-			 "make it exact");
+		snprintf(p->trust, sizeof(p->trust), "bounds from one recording; a second short "
+			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",

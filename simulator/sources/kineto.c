@@ -395,9 +395,8 @@ static void describe(struct state *st, struct vc_meta *m)
 	vc_meta_note(m, "sizes are those of blocks (whole 512 bytes), not of requests; streams and "
 		     "segments are not in a profile, so placement cannot be checked");
 	if (st->no_addr)
-		vc_meta_note(m, "%llu events have no address (an old profile): frees were matched "
-			     "by size",
-			     (unsigned long long)st->no_addr);
+		vc_meta_note(m, "%llu events have no address (an old profile): frees were "
+			     "matched by size", (unsigned long long)st->no_addr);
 	for (size_t d = 0; d < 64; d++) {
 		struct vc_device_info *to = st->device[d].seen && st->totals ?
 						    vc_meta_device(m, (uint16_t)d) : NULL;
@@ -527,9 +526,6 @@ static void close_kineto(struct vc_source *src)
 const struct vc_source_type vc_source_kineto = {
 	.name = "kineto",
 	.summary = "torch.profiler traces (Chrome JSON) with profile_memory=True",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_kineto,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_kineto, .next = next,
 	.close = close_kineto,
 };

@@ -263,9 +263,8 @@ static int hold(struct tree *t, struct object *o, const struct vc_pickle_value *
 		uint16_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
 
 		if (depth > DEEPEST)
-			return vc_fail(t->err, VC_EFORMAT,
-				       "the pickle nests more than %d containers in each other: "
-				       "no memory snapshot", DEEPEST);
+			return vc_fail(t->err, VC_EFORMAT, "the pickle nests more than %d "
+				       "containers in each other: no memory snapshot", DEEPEST);
 		o->depth = depth > o->depth ? depth : o->depth;
 	}
 	return 0;

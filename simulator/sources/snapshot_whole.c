@@ -215,12 +215,10 @@ static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 		return read_segments(t, list);
 	}
 	if (!snapshot_lookup(d, W_segments) && !snapshot_lookup(d, W_device_traces))
-		return vc_fail(t->err, VC_EFORMAT,
-			       "the pickle holds no memory snapshot (neither segments nor "
-			       "device_traces)");
+		return vc_fail(t->err, VC_EFORMAT, "the pickle holds no memory snapshot (neither "
+			       "segments nor device_traces)");
 	VC_TRY(read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST)));
-	VC_TRY(read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces),
-					     VC_PV_LIST)));
+	VC_TRY(read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST)));
 	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
 	t->s->host_segments = snapshot_lookup(d, W_host_segments) != NULL;
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);

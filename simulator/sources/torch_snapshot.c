@@ -508,9 +508,6 @@ static void close_snapshot(struct vc_source *src)
 const struct vc_source_type vc_source_torch_snapshot = {
 	.name = "torch_snapshot",
 	.summary = "PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), torch 2.0 on",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_snapshot,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_snapshot, .next = next,
 	.close = close_snapshot,
 };

@@ -159,11 +159,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_accumulate = {
 	.name = "accumulate",
 	.summary = "gradient accumulation over micro-batches of the recorded size",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
-	.step = step,
-	.remedies = remedies,
-	.open = accumulate_open,
+	.step = step, .remedies = remedies, .open = accumulate_open,
 	VC_WHOLE(rewrite),
 };

@@ -340,11 +340,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_checkpoint = {
 	.name = "checkpoint",
 	.summary = "activation checkpointing: recompute layers in the backward pass",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
-	.step = step,
-	.remedies = remedies,
-	.open = checkpoint_open,
+	.step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

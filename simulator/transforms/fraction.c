@@ -43,12 +43,9 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_fraction = {
 	.name = "fraction",
 	.summary = "limit the process to a share of the device from the start",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.remedies = remedies,
-	.open = fraction_open,
+	.step = vc_step_unchanged, .remedies = remedies, .open = fraction_open,
 	VC_WHOLE(rewrite),
 };

@@ -559,10 +559,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_fsdp = {
 	.name = "fsdp",
 	.summary = "fully sharded data parallel over several cards",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 4, .blind = 25 },
-	.remedies = remedies,
-	.open = fsdp_open,
+	.remedies = remedies, .open = fsdp_open,
 	VC_WHOLE(rewrite),
 };

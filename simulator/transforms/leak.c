@@ -97,9 +97,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 	VC_TRY(vc_clone_init(c, s, w, err));
 	if (!vc_clone_steady(c, &l->first, &l->end, &iteration) || c->a.iterations < 3)
-		return vc_fail(err, VC_EUSAGE,
-			       "leak: %u iterations found in the recording, three are needed to "
-			       "see what one leaves behind",
+		return vc_fail(err, VC_EUSAGE, "leak: %u iterations found in the recording, "
+			       "three are needed to see what one leaves behind",
 			       (unsigned)c->a.iterations);
 	l->rest = vc_clone_end(c);
 	l->end = with_other(c, l->end);
@@ -107,10 +106,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		c->keeps = c->a.span[k].iteration == c->a.iterations - 1 ? c->a.span[k].end :
 									   c->keeps;
 	c->keeps = c->keeps < l->rest ? c->keeps : l->rest;
-	vc_meta_note(s->meta,
-		     "leak: each iteration keeps %.3f MiB that it never gives back; %llu more "
-		     "iterations are added",
-		     (double)growth(c, iteration) / (1 << 20), (unsigned long long)cfg->steps);
+	vc_meta_note(s->meta, "leak: each iteration keeps %.3f MiB that it never gives back; "
+		     "%llu more iterations are added", (double)growth(c, iteration) / (1 << 20),
+		     (unsigned long long)cfg->steps);
 	return recorded(c, l->rest, err);
 }
 
@@ -152,15 +150,9 @@ static void leak_close(struct vc_source *s)
 const struct vc_source_type vc_transform_leak = {
 	.name = "leak",
 	.summary = "many more iterations: what each leaves behind adds up",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.state_size = sizeof(struct leak),
-	.on_demand = true,
-	.rewrite = rewrite,
-	.open = leak_open,
-	.next = leak_next,
-	.close = leak_close,
+	.step = vc_step_unchanged, .state_size = sizeof(struct leak), .on_demand = true,
+	.rewrite = rewrite, .open = leak_open, .next = leak_next, .close = leak_close,
 };

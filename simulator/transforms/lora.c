@@ -335,19 +335,16 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
-	.params = lora_params,
-	.config_size = sizeof(struct config),
+	.params = lora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
-	.remedies = remedies,
-	.open = lora_open,
+	.remedies = remedies, .open = lora_open,
 	VC_WHOLE(rewrite),
 };
 
 const struct vc_source_type vc_transform_qlora = {
 	.name = "qlora",
 	.summary = "low-rank adapters over 4-bit weights",
-	.params = qlora_params,
-	.config_size = sizeof(struct config),
+	.params = qlora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
 	.open = lora_open,
 	VC_WHOLE(rewrite),

@@ -164,10 +164,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_offload = {
 	.name = "offload",
 	.summary = "activations wait in host memory",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 17, .up = 13 },
-	.remedies = remedies,
-	.open = offload_open,
+	.remedies = remedies, .open = offload_open,
 	VC_WHOLE(rewrite),
 };

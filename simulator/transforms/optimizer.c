@@ -317,10 +317,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_optimizer = {
 	.name = "optimizer",
 	.summary = "another optimizer: its states and the temporaries of its step",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 3, .up = 4 },
-	.remedies = remedies,
-	.open = optimizer_open,
+	.remedies = remedies, .open = optimizer_open,
 	VC_WHOLE(rewrite),
 };

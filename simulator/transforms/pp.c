@@ -287,8 +287,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 const struct vc_source_type vc_transform_pp = {
 	.name = "pp",
 	.summary = "pipeline parallel: one stage of several (an estimate)",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
 	.open = pp_open,
 	VC_WHOLE(rewrite),

@@ -112,10 +112,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_precision = {
 	.name = "precision",
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 10, .up = 8 },
-	.remedies = remedies,
-	.open = precision_open,
+	.remedies = remedies, .open = precision_open,
 	VC_WHOLE(rewrite),
 };

@@ -56,9 +56,8 @@ static int zero_open(struct vc_source *s, struct vc_error *err)
 	if (!c->ranks || c->ranks > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "zero: ranks starts at 1");
 	if (!c->bucket && c->stage > 1)
-		return vc_fail(err, VC_EUSAGE,
-			       "zero: bucket=0 is torch's ZeroRedundancyOptimizer, which has "
-			       "stage 1 only");
+		return vc_fail(err, VC_EUSAGE, "zero: bucket=0 is torch's "
+			       "ZeroRedundancyOptimizer, which has stage 1 only");
 	if (c->element != 2 && c->element != 4)
 		return vc_fail(err, VC_EUSAGE, "zero: element is 2 or 4");
 	if (c->offload == ALL && c->stage < 3)
@@ -152,8 +151,7 @@ static int drop_parameters(struct zero *z, const struct vc_event *e, struct vc_e
 		for (i = 0; i < c->a.n && (c->a.block[i].category != VC_CAT_PARAMETER ||
 					   !c->alias[c->a.block[i].id] ||
 					   c->a.block[i].size != z->r.trainable[t] ||
-					   &c->w->in[c->a.block[i].event] >= e);
-		     i++)
+					   &c->w->in[c->a.block[i].event] >= e); i++)
 			;
 		if (i == c->a.n)
 			continue;
@@ -554,11 +552,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_zero = {
 	.name = "zero",
 	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
-	.margin_with = margin_with,
-	.remedies = remedies,
-	.open = zero_open,
+	.margin_with = margin_with, .remedies = remedies, .open = zero_open,
 	VC_WHOLE(rewrite),
 };

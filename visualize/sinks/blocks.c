@@ -279,11 +279,8 @@ static const char *const reads[] = { "timeline", "lives", "segments", "peak",
 				    "oom",      "steps", NULL };
 
 const struct vc_sink_type vc_sink_blocks = {
-	.name = "blocks",
-	.extension = "svg",
+	.name = "blocks", .extension = "svg",
 	.summary = "address over events: which block lay where, and what was free between them",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = blocks_write,
 };

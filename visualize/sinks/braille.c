@@ -230,11 +230,8 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 static const char *const reads[] = { "timeline", "oom", NULL };
 
 const struct vc_sink_type vc_sink_braille = {
-	.name = "braille",
-	.extension = "txt",
+	.name = "braille", .extension = "txt",
 	.summary = "the timeline as text, for a terminal",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = braille_write,
 };

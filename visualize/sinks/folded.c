@@ -93,8 +93,7 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "peak", "oom", "lives", NULL };
 
 const struct vc_sink_type vc_sink_folded = {
-	.name = "folded",
-	.extension = "folded",
+	.name = "folded", .extension = "folded",
 	.summary = "bytes at the peak by call stack, for flame graphs",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = folded_write,

@@ -166,11 +166,8 @@ static int owners_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_owners = {
-	.name = "owners",
-	.extension = "svg",
+	.name = "owners", .extension = "svg",
 	.summary = "who holds the memory at the peak: phase, caller, call site",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = owners_write,
 };

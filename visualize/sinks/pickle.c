@@ -360,9 +360,8 @@ static int check(const struct vc_result *runs, size_t n, struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (of_device(runs, i, runs[i].info.device))
-			return vc_fail(err, VC_EUSAGE,
-				       "a snapshot holds one run of a device, not two; write one "
-				       "file for each");
+			return vc_fail(err, VC_EUSAGE, "a snapshot holds one run of a device, "
+				       "not two; write one file for each");
 		if (runs[i].meta != runs->meta)
 			return vc_fail(err, VC_EUSAGE, "a snapshot holds the devices of one trace");
 	}
@@ -460,8 +459,7 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "history", "lives", "steps", NULL };
 
 const struct vc_sink_type vc_sink_pickle = {
-	.name = "pickle",
-	.extension = "pickle",
+	.name = "pickle", .extension = "pickle",
 	.summary = "a PyTorch memory snapshot of the run, for pytorch.org/memory_viz",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = pickle_write,

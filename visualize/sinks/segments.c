@@ -122,11 +122,8 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 static const char *const reads[] = { "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_segments = {
-	.name = "segments",
-	.extension = "svg",
+	.name = "segments", .extension = "svg",
 	.summary = "segments and blocks in address order, at the OOM or at the peak",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = segments_write,
 };

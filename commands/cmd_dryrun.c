@@ -27,42 +27,38 @@ struct config {
 	bool no_record;
 };
 
+#define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
-	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run",
-	  NULL },
-	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
+	{ 'g', "gpu", VC_O_LIST, AT(gpus), "NAME",
+	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a "
+	  "run", NULL },
+	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE",
 	  "total memory of the device instead of the card's", NULL },
-	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
+	{ 0, "used", VC_O_LIST, AT(used), "SIZE[@PID]",
 	  "memory held by another process; may be repeated", NULL },
-	{ 0, "context", VC_O_SIZE, offsetof(struct config, context), "SIZE",
+	{ 0, "context", VC_O_SIZE, AT(context), "SIZE",
 	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
-	{ 0, "devices", VC_O_UINT, offsetof(struct config, devices), "N",
-	  "how many such cards the machine has", "1" },
-	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
+	{ 0, "devices", VC_O_UINT, AT(devices), "N", "how many such cards the machine has", "1" },
+	{ 0, "ranks", VC_O_UINT, AT(ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
-	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up|both",
+	{ 0, "addresses", VC_O_TEXT, AT(addresses), "down|up|both",
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
-	  "replay only)",
-	  NULL },
-	{ 0, "steps", VC_O_UINT, offsetof(struct config, steps), "N",
+	  "replay only)", NULL },
+	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
-	{ 0, "values", VC_O_TEXT, offsetof(struct config, values), "on|off",
+	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
-	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
-	  "vramcast.vct" },
-	{ 0, "report", VC_O_TEXT, offsetof(struct config, report), "FILE",
-	  "write the verdicts as JSON", NULL },
-	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	{ 'o', "output", VC_O_TEXT, AT(out), "FILE", "the trace to write", "vramcast.vct" },
+	{ 0, "report", VC_O_TEXT, AT(report), "FILE", "write the verdicts as JSON", NULL },
+	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
-	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
-	  "off" },
-	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
-	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
-	  "only the verdict, no trace", NULL },
+	{ 0, "no-record", VC_O_FLAG, AT(no_record), NULL, "only the verdict, no trace", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };

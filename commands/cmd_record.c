@@ -32,28 +32,28 @@ struct config {
 	bool no_python, launches;
 };
 
+#define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE",
-	  "the trace to write; further processes get .PID or .rankN before the extension",
-	  "vramcast.vct" },
-	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	{ 'o', "output", VC_O_TEXT, AT(out), "FILE",
+	  "the trace to write; further processes get .PID or .rankN before the "
+	  "extension", "vramcast.vct" },
+	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
-	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
-	  "off" },
-	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
-	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
+	{ 0, "device", VC_O_TEXT, AT(device), "auto|cuda|cpu",
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
-	{ 0, "kernels", VC_O_TEXT, offsetof(struct config, kernels), "on|off",
+	{ 0, "kernels", VC_O_TEXT, AT(kernels), "on|off",
 	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
-	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
+	{ 0, "graphs", VC_O_TEXT, AT(graphs), "node|launch",
 	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
-	{ 0, "launches", VC_O_FLAG, offsetof(struct config, launches), NULL,
+	{ 0, "launches", VC_O_FLAG, AT(launches), NULL,
 	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 "
-	  "on)",
-	  NULL },
-	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
+	  "on)", NULL },
+	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
 };

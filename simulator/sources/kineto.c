@@ -262,18 +262,25 @@ static int keep_entry(struct state *st, struct vc_meta *m, const struct entry *e
 static int read_events(struct state *st, struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	struct entry e;
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END) {
 		if (token != VC_J_OBJECT) {
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 			continue;
 		}
-		rc = read_entry(j, &e, err);
-		if (!rc)
-			rc = keep_entry(st, m, &e, err);
+		VC_TRY(read_entry(j, &e, err));
+		VC_TRY(keep_entry(st, m, &e, err));
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
+}
+
+static void keep_key(const struct vc_json *j, char key[32])
+{
+	size_t n = j->len < 31 ? j->len : 31;
+
+	memcpy(key, j->text, n);
+	key[n] = '\0';
 }
 
 static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
@@ -285,10 +292,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 
 	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
-			size_t n = j->len < sizeof(key) - 1 ? j->len : sizeof(key) - 1;
-
-			memcpy(key, j->text, n);
-			key[n] = '\0';
+			keep_key(j, key);
 		} else if (token == VC_J_TEXT && !strcmp(key, "name")) {
 			vc_meta_set(&d.name, j->text);
 		} else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0) {
@@ -318,47 +322,44 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 static int read_distributed(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	bool rank = false;
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY)
 			rank = !strcmp(j->text, "rank");
 		else if (token == VC_J_NUMBER && rank && j->is_integer)
 			m->rank = j->integer;
 		else
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
 }
 
 static int read_top(struct state *st, struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	char key[32] = "";
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
-			size_t n = j->len < sizeof(key) - 1 ? j->len : sizeof(key) - 1;
-
-			memcpy(key, j->text, n);
-			key[n] = '\0';
+			keep_key(j, key);
 		} else if (token == VC_J_ARRAY && !strcmp(key, "traceEvents")) {
-			rc = read_events(st, m, j, err);
+			VC_TRY(read_events(st, m, j, err));
 		} else if (token == VC_J_ARRAY && !strcmp(key, "deviceProperties")) {
-			while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END)
-				rc = token == VC_J_OBJECT ? read_properties(m, j, err) :
-					vc_json_skip(j, token, err);
-			rc = rc ? rc : token < 0 ? token : 0;
+			while ((token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END)
+				VC_TRY(token == VC_J_OBJECT ? read_properties(m, j, err) :
+				       vc_json_skip(j, token, err));
+			VC_TRY(token);
 		} else if (token == VC_J_OBJECT && !strcmp(key, "distributedInfo")) {
-			rc = read_distributed(m, j, err);
+			VC_TRY(read_distributed(m, j, err));
 		} else if (token == VC_J_NUMBER && !strcmp(key, "baseTimeNanoseconds") &&
 			   j->is_integer && j->integer > 0) {
 			st->base_ns = (uint64_t)j->integer;
 		} else {
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 		}
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
 }
 
 VC_COMPARE(compare, struct record,

@@ -137,8 +137,7 @@ static int sum_others(const struct config *c, uint64_t *sum, struct vc_error *er
 {
 	uint64_t bytes, pid;
 	for (size_t i = 0; i < c->used.n; i++) {
-		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
-			return err->status;
+		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
 		*sum += bytes;
 	}
 	return 0;
@@ -150,8 +149,7 @@ static int put_others(const struct config *c, struct vc_error *err)
 	size_t n = 0;
 	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
 		uint64_t bytes, pid = 1000 + i;
-		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
-			return err->status;
+		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
 				      (unsigned long long)bytes, (unsigned long long)pid);
 	}

@@ -24,8 +24,7 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	struct vc_oom_report *r = &st->report;
 	const struct vc_model *m = s->model;
 
-	if (vc_origins_step(&st->origins, s, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_origins_step(&st->origins, s, err));
 	st->steps += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
 	if (s->answer != VC_REFUSED || r->happened ||
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
@@ -41,8 +40,7 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 				    .device_free = m->refusal.device_free,
 				    .message = strdup(m->note) };
 	VC_HAVE(r->message, "the out-of-memory report", err);
-	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_heapmap_take(&st->map, m, &st->origins, s->index, err));
 	for (size_t i = 0; i < st->map.n; i++) {
 		struct vc_heap_extent *x = &st->map.at[i];
 

@@ -241,8 +241,7 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 	st->last.reserved = now->reserved;
 	st->last.active = now->active;
 	st->marks += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
-	if (note_life(st, s, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(note_life(st, s, err));
 	st->event++;
 	return VC_OK;
 }

@@ -73,8 +73,7 @@ static int shuffled(const struct vc_trace *t, size_t stride, struct vc_trace *ou
 	size_t moved = 0;
 
 	*out = (struct vc_trace){ 0 };
-	if (vc_trace_append(out, t->ev, t->n, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_trace_append(out, t->ev, t->n, err));
 	for (size_t i = 0, end; i < t->n; i = end + 1) {
 		for (end = i; end < t->n && t->ev[end].kind == VC_EV_FREE; end++)
 			;

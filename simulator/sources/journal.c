@@ -77,8 +77,7 @@ static long next_of_part(struct vc_source *s, struct vc_event *ev, size_t cap, s
 	long n = vc_decoder_next(st->part, ev, cap, err);
 
 	for (long i = 0; i < n; i++)
-		if (vc_journal_resume(st->decoder, &ev[i], err) < 0)
-			return VC_ENOMEM;
+		VC_TRY(vc_journal_resume(st->decoder, &ev[i], err));
 	if (n)
 		return n;
 	vc_decoder_free(st->part);

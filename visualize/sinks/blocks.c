@@ -28,7 +28,7 @@ struct drawing {
 struct run { uint64_t offset, size; uint32_t from, to, next; uint8_t value; };
 struct sweep { struct run *run; size_t n; uint32_t *first; /* by column */ };
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 /* The event each column of cells shows: where the most was allocated in it. */
 static uint64_t *sample_events(const struct drawing *d)

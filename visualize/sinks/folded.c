@@ -63,8 +63,7 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 		const struct vc_meta *m = runs[i].meta;
 		struct vc_stacks s;
 
-		if (vc_stacks_init(&s, &runs[i], err) < 0)
-			return VC_ENOMEM;
+		VC_TRY(vc_stacks_init(&s, &runs[i], err));
 		if (all && !s.has_all && runs[i].lives.dropped) {
 			vc_stacks_fini(&s);
 			return vc_fail(err, VC_ENOSUP,

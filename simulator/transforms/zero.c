@@ -182,34 +182,27 @@ static int wrap(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
 	uint64_t id, flat = z->values * c->element, mine = shard(z->values, c->ranks) * c->element;
-	int rc = VC_OK;
 
 	z->wrapped = true;
 	if (c->stage < 3) {
-		rc = put(z, e, flat, &id, err);
-		if (rc == VC_OK)
-			rc = drop_parameters(z, e, err);
-		if (rc == VC_OK &&
-		    c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
-			rc = put(z, e, z->r.largest, &id, err);
-		return rc == VC_OK ? master(z, e, err) : rc;
+		VC_TRY(put(z, e, flat, &id, err));
+		VC_TRY(drop_parameters(z, e, err));
+		if (c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
+			VC_TRY(put(z, e, z->r.largest, &id, err));
+		return master(z, e, err);
 	}
 	struct vc_event trim = vc_event_like(e, VC_EV_TRIM, 0, 0);
 
-	rc = drop_parameters(z, e, err);
-	if (rc == VC_OK)
-		rc = vc_whole_put(z->r.c.w, &trim, 1, err); /* Init empties the cache */
-	if (rc == VC_OK && c->offload != ALL)
-		rc = put(z, e, mine, &id, err);
-	if (rc == VC_OK)
-		rc = master(z, e, err);
-	if (rc == VC_OK)
-		rc = put(z, e, c->bucket * c->element, &z->bucket, err);
-	if (rc == VC_OK && !c->offload)
-		rc = put(z, e, mine, &id, err); /* shards of the gradients */
-	if (rc == VC_OK)
-		rc = pass(z, e, z->r.largest, err); /* each is sent to all once */
-	return rc == VC_OK ? put(z, e, z->small * c->element, &id, err) : rc;
+	VC_TRY(drop_parameters(z, e, err));
+	VC_TRY(vc_whole_put(z->r.c.w, &trim, 1, err)); /* Init empties the cache */
+	if (c->offload != ALL)
+		VC_TRY(put(z, e, mine, &id, err));
+	VC_TRY(master(z, e, err));
+	VC_TRY(put(z, e, c->bucket * c->element, &z->bucket, err));
+	if (!c->offload)
+		VC_TRY(put(z, e, mine, &id, err)); /* shards of the gradients */
+	VC_TRY(pass(z, e, z->r.largest, err)); /* each is sent to all once */
+	return put(z, e, z->small * c->element, &id, err);
 }
 
 /* The bucket is full or the pass is over: flattened, averaged, shared out. */
@@ -252,16 +245,15 @@ static int copy_out(struct zero *z, const struct vc_event *e, size_t from, size_
 		    struct vc_error *err)
 {
 	uint64_t id;
-	int rc = VC_OK;
 
-	for (; rc == VC_OK && to > from; to--) {
-		rc = put(z, e, z->r.trainable[to - 1], &id, err);
-		if (rc == VC_OK && z->values <= config_of(z)->live && z->gathers < z->r.trainables)
+	for (; to > from; to--) {
+		VC_TRY(put(z, e, z->r.trainable[to - 1], &id, err));
+		if (z->values <= config_of(z)->live && z->gathers < z->r.trainables)
 			z->gathered[z->gathers++] = id;
-		else if (rc == VC_OK)
-			rc = vc_clone_free(&z->r.c, e, id, err);
+		else
+			VC_TRY(vc_clone_free(&z->r.c, e, id, err));
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* Parts of the model are gathered flat, some of them ahead, and copied out. */
@@ -343,21 +335,21 @@ static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 	uint64_t mine = shard(z->values, c->ranks), flat = 0, id,
 		 largest = z->r.largest / c->element;
 	uint64_t part = c->stage == 3 ? shard(largest, c->ranks) : least(mine, largest);
-	int rc = c->offload ? VC_OK : pass(z, e, 8 * part, err);
 
-	if (rc == VC_OK && c->element == 2 && c->stage < 3 && !c->offload)
-		rc = pass(z, e, 2 * mine, err);
-	if (rc == VC_OK)
-		rc = put(z, e, floats(z), &flat, err);
-	if (rc == VC_OK && c->stage < 3)
-		rc = vc_clone_free(&z->r.c, e, z->averaged, err);
+	if (!c->offload)
+		VC_TRY(pass(z, e, 8 * part, err));
+	if (c->element == 2 && c->stage < 3 && !c->offload)
+		VC_TRY(pass(z, e, 2 * mine, err));
+	VC_TRY(put(z, e, floats(z), &flat, err));
+	if (c->stage < 3)
+		VC_TRY(vc_clone_free(&z->r.c, e, z->averaged, err));
 	z->averaged = 0;
-	for (uint64_t i = 0; rc == VC_OK && !z->stepped && floats(z) && i < z->state; i++)
-		rc = put(z, e, floats(z), &id, err);
+	for (uint64_t i = 0; !z->stepped && floats(z) && i < z->state; i++)
+		VC_TRY(put(z, e, floats(z), &id, err));
 	z->stepped = true;
-	if (rc == VC_OK && z->foreach)
-		rc = pass(z, e, floats(z), err);
-	return rc == VC_OK ? vc_clone_free(&z->r.c, e, flat, err) : rc;
+	if (z->foreach)
+		VC_TRY(pass(z, e, floats(z), err));
+	return vc_clone_free(&z->r.c, e, flat, err);
 }
 
 /* ---- stage 0 in 16 bit (runtime/fp16/unfused_optimizer.py): float copies tensor by tensor ---- */
@@ -398,21 +390,16 @@ static int float_step(struct zero *z, const struct vc_event *e, bool states, str
 static int wrap_float(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	uint64_t *zeros = z->gathered + 2 * z->r.trainables, id, narrow;
-	int rc = VC_OK;
 
 	z->wrapped = true;
-	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;) {
-		rc = put(z, e, z->r.trainable[i], &narrow, err);
-		if (rc == VC_OK)
-			rc = put(z, e, 2 * z->r.trainable[i], &id, err);
-		if (rc == VC_OK)
-			rc = vc_clone_free(&z->r.c, e, narrow, err);
+	for (size_t i = z->r.trainables; i-- > 0;) {
+		VC_TRY(put(z, e, z->r.trainable[i], &narrow, err));
+		VC_TRY(put(z, e, 2 * z->r.trainable[i], &id, err));
+		VC_TRY(vc_clone_free(&z->r.c, e, narrow, err));
 	}
-	if (rc == VC_OK)
-		rc = put_all(z, e, 1, zeros, err);
-	if (rc == VC_OK) /* a step with gradients of zero makes the states */
-		rc = float_step(z, e, true, err);
-	return rc == VC_OK ? free_all(z, e, zeros, err) : rc;
+	VC_TRY(put_all(z, e, 1, zeros, err));
+	VC_TRY(float_step(z, e, true, err)); /* with gradients of zero: makes the states */
+	return free_all(z, e, zeros, err);
 }
 
 static int enter_float(struct zero *z, const struct vc_span *p, const struct vc_event *e,

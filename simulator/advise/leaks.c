@@ -144,14 +144,8 @@ static void collect(struct search *f)
 	free(freed);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct kept *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->step < y->step ? -1 : x->step > y->step;
-}
+VC_COMPARE(by_key, struct kept,
+	   VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->step, y->step)))
 
 static struct vc_leak judge(struct search *f)
 {

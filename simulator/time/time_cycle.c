@@ -17,14 +17,8 @@ enum { WORD = 8, FEWEST = 4 }; /* names per sequence; sequences that must agree 
 struct word { uint64_t hash; size_t at; };
 struct beat_of { size_t gap, count, equal, first; }; /* a sequence: its usual distance, how often */
 
-static int by_hash(const void *a, const void *b)
-{
-	const struct word *x = a, *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_hash, struct word,
+	   VC_THEN(VC_ORDER(x->hash, y->hash), VC_ORDER(x->at, y->at)))
 
 static int by_size(const void *a, const void *b)
 {

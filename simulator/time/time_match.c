@@ -25,14 +25,8 @@ static uint64_t token(const struct side *s, size_t i)
 
 struct place { uint64_t hash; size_t at; };
 
-static int by_hash(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_hash, struct place,
+	   VC_THEN(VC_ORDER(x->hash, y->hash), VC_ORDER(x->at, y->at)))
 
 static struct place *places(const struct side *s)
 {

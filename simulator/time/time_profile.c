@@ -81,23 +81,11 @@ int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, ui
 
 /* ---- order ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct vc_op *x = a, *y = b;
+VC_COMPARE(by_start, struct vc_op,
+	   VC_THEN(VC_ORDER(x->start, y->start), VC_ORDER(x->id, y->id)))
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int by_launch(const void *a, const void *b)
-{
-	const struct vc_op *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+VC_COMPARE(by_launch, struct vc_op,
+	   VC_THEN(VC_ORDER(x->id, y->id), VC_ORDER(x->start, y->start)))
 
 /* What each operation adds to the time in which the GPU was busy, and the idle time before it. */
 static void fronts(struct vc_profile *p)

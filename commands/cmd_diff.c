@@ -442,8 +442,7 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_diff = {
-	.name = "diff",
-	.operands = "A B",
+	.name = "diff", .operands = "A B",
 	.summary = "two traces side by side: settings, peaks, what changed first and where",
 	.details =
 		"The allocations of both are matched in order, by call site and size. Event "

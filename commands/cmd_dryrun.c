@@ -15,6 +15,7 @@
 #include "common/param.h"
 #include "commands/cmd_dryrun.h"
 #include "commands/run_and_write.h"
+#include "common/vec.h"
 #include "nullgpu/python.h"
 #include "nullgpu/stage.h"
 #include "tracer/process.h"
@@ -26,42 +27,38 @@ struct config {
 	bool no_record;
 };
 
+#define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'g', "gpu", VC_O_LIST, offsetof(struct config, gpus), "NAME",
-	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a run",
-	  NULL },
-	{ 0, "capacity", VC_O_SIZE, offsetof(struct config, capacity), "SIZE",
+	{ 'g', "gpu", VC_O_LIST, AT(gpus), "NAME",
+	  "the card to play ('vramcast gpus' lists them); several: cards of one class share a "
+	  "run", NULL },
+	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE",
 	  "total memory of the device instead of the card's", NULL },
-	{ 0, "used", VC_O_LIST, offsetof(struct config, used), "SIZE[@PID]",
+	{ 0, "used", VC_O_LIST, AT(used), "SIZE[@PID]",
 	  "memory held by another process; may be repeated", NULL },
-	{ 0, "context", VC_O_SIZE, offsetof(struct config, context), "SIZE",
+	{ 0, "context", VC_O_SIZE, AT(context), "SIZE",
 	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
-	{ 0, "devices", VC_O_UINT, offsetof(struct config, devices), "N",
-	  "how many such cards the machine has", "1" },
-	{ 0, "ranks", VC_O_UINT, offsetof(struct config, ranks), "N",
+	{ 0, "devices", VC_O_UINT, AT(devices), "N", "how many such cards the machine has", "1" },
+	{ 0, "ranks", VC_O_UINT, AT(ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
-	{ 0, "addresses", VC_O_TEXT, offsetof(struct config, addresses), "down|up|both",
+	{ 0, "addresses", VC_O_TEXT, AT(addresses), "down|up|both",
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
-	  "replay only)",
-	  NULL },
-	{ 0, "steps", VC_O_UINT, offsetof(struct config, steps), "N",
+	  "replay only)", NULL },
+	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
-	{ 0, "values", VC_O_TEXT, offsetof(struct config, values), "on|off",
+	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
-	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE", "the trace to write",
-	  "vramcast.vct" },
-	{ 0, "report", VC_O_TEXT, offsetof(struct config, report), "FILE",
-	  "write the verdicts as JSON", NULL },
-	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	{ 'o', "output", VC_O_TEXT, AT(out), "FILE", "the trace to write", "vramcast.vct" },
+	{ 0, "report", VC_O_TEXT, AT(report), "FILE", "write the verdicts as JSON", NULL },
+	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace", NULL },
-	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
-	  "off" },
-	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
-	{ 0, "no-record", VC_O_FLAG, offsetof(struct config, no_record), NULL,
-	  "only the verdict, no trace", NULL },
+	{ 0, "no-record", VC_O_FLAG, AT(no_record), NULL, "only the verdict, no trace", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };
@@ -140,8 +137,7 @@ static int sum_others(const struct config *c, uint64_t *sum, struct vc_error *er
 {
 	uint64_t bytes, pid;
 	for (size_t i = 0; i < c->used.n; i++) {
-		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
-			return err->status;
+		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
 		*sum += bytes;
 	}
 	return 0;
@@ -153,8 +149,7 @@ static int put_others(const struct config *c, struct vc_error *err)
 	size_t n = 0;
 	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
 		uint64_t bytes, pid = 1000 + i;
-		if (parse_other(c->used.at[i], &bytes, &pid, err) < 0)
-			return err->status;
+		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
 				      (unsigned long long)bytes, (unsigned long long)pid);
 	}
@@ -208,23 +203,20 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 {
 	char python[600];
 	snprintf(python, sizeof python, "%s/python", s->dir);
-	int rc = put_front("LD_PRELOAD", s->preload, err);
-	if (!rc)
-		rc = put_front("LD_LIBRARY_PATH", s->dir, err);
-	if (!rc)
-		rc = put_front("PYTHONPATH", python, err);
-	if (!rc && strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
-		rc = vc_nomem(err, "the environment");
+	VC_TRY(put_front("LD_PRELOAD", s->preload, err));
+	VC_TRY(put_front("LD_LIBRARY_PATH", s->dir, err));
+	VC_TRY(put_front("PYTHONPATH", python, err));
+	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
+		return vc_nomem(err, "the environment");
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
-	if (!rc && setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
-		rc = vc_nomem(err, "the environment");
-	if (!rc)
-		rc = put_order(err);
+	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
+		return vc_nomem(err, "the environment");
+	VC_TRY(put_order(err));
 	/* Triton would look for the driver in the system's cache of libraries */
-	if (!rc && setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
-		rc = vc_nomem(err, "the environment");
-	return rc;
+	if (setenv("TRITON_LIBCUDA_PATH", s->dir, 1) < 0)
+		return vc_nomem(err, "the environment");
+	return VC_OK;
 }
 
 /* ---- the run ---- */
@@ -286,8 +278,7 @@ static int run_recorded(const struct run *r, const struct vc_command *record, si
 		rc = record->run(cfg, operands, line, con);
 	vc_opt_fini(record, cfg);
 out:
-	free(cfg);
-	free(line);
+	VC_FREE(cfg, line);
 	return rc;
 }
 
@@ -411,9 +402,8 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
 	if (c->capacity == 0)
-		return vc_fail(err, VC_EUSAGE,
-			       "--capacity 0: a device has some memory (leave it out for the "
-			       "card's own)");
+		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
+			       "out for the card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
 		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
@@ -488,8 +478,7 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 		rc = run_cards(c, stage, d, argc, line, con);
 	for (size_t i = 0; d && i < c->gpus.n; i++)
 		free(d[i].out);
-	free(d);
-	free(line);
+	VC_FREE(d, line);
 	return rc;
 }
 
@@ -520,10 +509,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "
 			"Missing: %s\n", stage.missing);
 	if (!rc && stage.stubs_made && con->verbose)
-		fprintf(stderr,
-			"vramcast: %d functions that this PyTorch or a package beside it wants "
-			"were made on the spot\n",
-			stage.stubs_made);
+		fprintf(stderr, "vramcast: %d functions that this PyTorch or a package beside it "
+			"wants were made on the spot\n", stage.stubs_made);
 	if (!rc)
 		rc = run_all(c, python, &stage, argc, argv, con);
 	vc_stage_close(&stage);
@@ -531,16 +518,13 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 }
 
 const struct vc_command vc_command_dryrun = {
-	.name = "dryrun",
-	.operands = "[--] PROGRAM [ARG]...",
+	.name = "dryrun", .operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program on a card that is not there, and record it",
 	.details =
 		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for "
 		"the\nCUDA stack: device memory is accounted against the chosen card, kernels do "
 		"nothing, and\n"
 		"PyTorch's own allocator decides everything. The exit code is the program's.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.flags = VC_CMD_PASSTHROUGH,
+	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = dryrun,
 };

@@ -28,9 +28,7 @@ static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struc
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_phases, NULL };
 	struct vc_result r;
-	int rc = vc_job_follow(s->rec, s->rec->torch, watch, &r, err);
-	if (rc < 0)
-		return rc;
+	VC_TRY(vc_job_follow(s->rec, s->rec->torch, watch, &r, err));
 	if (!to->phases.steps)
 		to->phases.steps = r.phases.steps;
 	raise_phase(&to->phases.first, &r.phases.first);

@@ -2,7 +2,6 @@
 /* cmd_dump.c - vramcast dump: events as text, one per line. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/utf8.h"
 #include "simulator/session/session.h"

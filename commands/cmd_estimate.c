@@ -330,15 +330,12 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 }
 
 const struct vc_command vc_command_estimate = {
-	.name = "estimate",
-	.operands = "",
+	.name = "estimate", .operands = "",
 	.summary =
 	"without any recording: published formulas, each term with its source and a band",
 	.details =
 	"For transformers. The total is that of the fullest moment: as backward begins, or in the "
 		"step of the\noptimizer. Bands: 1 % on states, 20 % on activations, 40 % on the "
 		"loss; checked on small models only.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = estimate_run,
+	.options = tables, .config_size = sizeof(struct config), .run = estimate_run,
 };

@@ -192,8 +192,7 @@ static int explain_run(const void *config, size_t argc, char **argv, struct vc_c
 }
 
 const struct vc_command vc_command_explain = {
-	.name = "explain",
-	.operands = "[FILE]",
+	.name = "explain", .operands = "[FILE]",
 	.summary = "what a pasted out-of-memory message means and what to try",
 	.details =
 		"Reads the message (or a whole log) from FILE or standard input. Knows the "

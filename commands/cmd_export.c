@@ -102,8 +102,7 @@ static int follow_all(struct job *j, struct vc_error *err)
 	int r = VC_OK;
 
 	j->results.at = calloc(c->devices, sizeof(*j->results.at));
-	if (!j->results.at)
-		return vc_nomem(err, "the results");
+	VC_HAVE(j->results.at, "the results", err);
 	for (size_t i = 0; i < c->devices && r == VC_OK; i++) {
 		struct vc_recording on = vc_recording_on(s->rec, &c->device[i]);
 

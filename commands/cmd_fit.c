@@ -195,8 +195,7 @@ static int open_family(struct fit *f, size_t n, char **paths, struct vc_error *e
 		return r;
 	f->card = calloc(f->plans, sizeof(*f->card));
 	f->proof = calloc(f->plans, sizeof(*f->proof));
-	if (!f->card || !f->proof)
-		return vc_nomem(err, "the cards");
+	VC_HAVE(f->card && f->proof, "the cards", err);
 	for (size_t i = 0; i < f->plans; i++) {
 		f->card[i].plan = f->plan[i];
 		for (int k = 0; k < VC_FIT_PROOFS; k++)
@@ -215,9 +214,7 @@ static void close_family(struct fit *f)
 		vc_fit_card_fini(&f->card[i]);
 	if (f->opened)
 		vc_session_close(&f->base);
-	free(f->plan);
-	free(f->card);
-	free(f->proof);
+	VC_FREE(f->plan, f->card, f->proof);
 	f->opened = false;
 	f->plan = NULL;
 	f->card = NULL;
@@ -447,24 +444,20 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 		r = say(f, at, card, proof, err);
 	if (r == VC_OK && !card[0].largest)
 		r = 3;
-	free(card);
-	free(proof);
+	VC_FREE(card, proof);
 	return r;
 }
 
 static int find(struct fit *f, size_t argc, char **argv, struct vc_error *err)
 {
-	int r = parse_target(f, err);
-
-	if (r == VC_OK && (!f->cfg->multiple || !f->cfg->most))
-		r = vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
-	if (r == VC_OK)
-		r = read_among(f, err);
-	if (r == VC_OK && is_program(f->cfg, argc, argv))
+	VC_TRY(parse_target(f, err));
+	if (!f->cfg->multiple || !f->cfg->most)
+		return vc_fail(err, VC_EUSAGE, "--multiple and --most start at 1");
+	VC_TRY(read_among(f, err));
+	if (is_program(f->cfg, argc, argv))
 		return fit_program(f, argc, argv, err);
-	if (r == VC_OK)
-		r = open_family(f, argc, argv, err);
-	return r == VC_OK ? search_all(f, err) : r;
+	VC_TRY(open_family(f, argc, argv, err));
+	return search_all(f, err);
 }
 
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -473,8 +466,7 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	struct fit *f = calloc(CLASSES, sizeof(*f));
 	int r = VC_OK;
 
-	if (!f)
-		return vc_nomem(&con->err, "the cards");
+	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > CARDS) {
 		free(f);
@@ -494,15 +486,12 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 }
 
 const struct vc_command vc_command_fit = {
-	.name = "fit",
-	.operands = "TRACE... | -- PROGRAM ARG...",
+	.name = "fit", .operands = "TRACE... | -- PROGRAM ARG...",
 	.summary = "the largest batch size (or any recorded parameter) that fits a card",
 	.details =
 		"From two or more recordings (fit a.vct@batch=8 b.vct@batch=16 -g rtx4090), or "
 		"from a program (fit --find batch -g rtx4090 -- python train.py --batch-size "
 		"{batch}): then trial runs on the null GPU come first, for each class of cards, "
 		"and trial runs at the answer and just above it prove it.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = fit_run,
+	.options = tables, .config_size = sizeof(struct config), .run = fit_run,
 };

@@ -140,13 +140,10 @@ static int gpus_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_gpus = {
-	.name = "gpus",
-	.operands = "[NAME...]",
+	.name = "gpus", .operands = "[NAME...]",
 	.summary = "card profiles: memory a process really sees; --free picks one of several",
 	.details =
 		"Totals are what cudaMemGetInfo reports on Linux, not the marketing size; "
 		"`vramcast gpus NAME` says where a figure comes from.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = gpus_run,
+	.options = tables, .config_size = sizeof(struct config), .run = gpus_run,
 };

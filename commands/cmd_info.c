@@ -320,9 +320,8 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 		vc_meta_device_known(s->rec->meta, s->rec->device->device);
 
 	if (!s->rec->device->allocs && !s->rec->device->frees)
-		vc_emit_line(e,
-			     "\nThere is nothing to replay: it holds the heap at one moment, and "
-			     "no events.");
+		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, "
+			     "and no events.");
 	else if (on && on->name && !strcmp(on->name, "CPU"))
 		vc_emit_line(e, "\nThis is a recording of host memory: PyTorch's CPU allocator, "
 			     "which asks the C library for every tensor. No caching allocator is "
@@ -455,10 +454,7 @@ static int info_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_info = {
-	.name = "info",
-	.operands = "TRACE",
+	.name = "info", .operands = "TRACE",
 	.summary = "what is in a trace, and how far to trust it",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = info_run,
+	.options = tables, .config_size = sizeof(struct config), .run = info_run,
 };

@@ -169,8 +169,7 @@ static int help_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_help = {
-	.name = "help",
-	.operands = "[NAME]",
+	.name = "help", .operands = "[NAME]",
 	.summary = "explain a command, source, transform, model or sink",
 	.run = help_run,
 };
@@ -345,8 +344,7 @@ static int completions_run(const void *config, size_t argc, char **argv, struct 
 }
 
 const struct vc_command vc_command_completions = {
-	.name = "completions",
-	.operands = "bash|zsh|fish",
+	.name = "completions", .operands = "bash|zsh|fish",
 	.summary = "shell completion, to be sourced",
 	.run = completions_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_man.c - vramcast manpage: the manual pages, printed from the same tables as the help. */
-#include <string.h>
 
 #include "common/opt.h"
 
@@ -90,9 +89,7 @@ static int man_run(const void *config, size_t argc, char **argv, struct vc_conso
 }
 
 const struct vc_command vc_command_man = {
-	.name = "manpage",
-	.operands = "[COMMAND]",
+	.name = "manpage", .operands = "[COMMAND]",
 	.summary = "a manual page in roff, made from the option tables",
-	.flags = VC_CMD_HIDDEN,
-	.run = man_run,
+	.flags = VC_CMD_HIDDEN, .run = man_run,
 };

@@ -174,9 +174,8 @@ static int add_session(struct plot *p, const struct vc_run_options *opt, size_t 
 static int add_devices(struct plot *p, char **path, struct vc_error *err)
 {
 	const struct vc_session *first = p->session[p->sessions - 1];
-	int r = VC_OK;
 
-	for (size_t i = 0; i < first->rec->census.devices && r == VC_OK; i++) {
+	for (size_t i = 0; i < first->rec->census.devices; i++) {
 		const struct vc_device_census *d = &first->rec->census.device[i];
 		struct vc_run_options *opt;
 		if (!d->seen || !d->allocs || d->device == first->rec->device->device ||
@@ -185,15 +184,14 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 		opt = &p->opt[p->opts++];
 		*opt = p->run;
 		opt->device = d->device;
-		r = add_session(p, opt, 1, path, err);
+		VC_TRY(add_session(p, opt, 1, path, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
 {
 	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false, html = false;
-	int r = VC_OK;
 
 	for (size_t i = 0; p->sink[i]; i++)
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
@@ -203,18 +201,18 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 		html = html || !strcmp(p->sink[i]->name, "html");
 	p->run.verify = p->run.verify && html;
 	if (argc && vc_lines_probe(argv[0])) {
-		for (size_t i = 0; i < argc && r == VC_OK; i++)
-			r = vc_lines_read(argv[i], &p->results.at, &p->results.n, err);
-		return r;
+		for (size_t i = 0; i < argc; i++)
+			VC_TRY(vc_lines_read(argv[i], &p->results.at, &p->results.n, err));
+		return VC_OK;
 	}
 	if (!apart)
 		return add_session(p, &p->run, argc, argv, err);
-	for (size_t i = 0; i < argc && r == VC_OK; i++) {
-		r = add_session(p, &p->run, 1, argv + i, err);
-		if (r == VC_OK && ranks && p->cfg->run.device == VC_NOT_GIVEN)
-			r = add_devices(p, argv + i, err);
+	for (size_t i = 0; i < argc; i++) {
+		VC_TRY(add_session(p, &p->run, 1, argv + i, err));
+		if (ranks && p->cfg->run.device == VC_NOT_GIVEN)
+			VC_TRY(add_devices(p, argv + i, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int plot_run(const void *config, size_t argc, char **argv, struct vc_console *con)
@@ -240,8 +238,7 @@ static int plot_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_plot = {
-	.name = "plot",
-	.operands = "TRACE|RESULT...",
+	.name = "plot", .operands = "TRACE|RESULT...",
 	.summary = "draw a trace: timeline, blocks, segments, comparison, ...",
 	.details =
 		"Without -o a timeline of text fills the terminal. Exit codes: 0 drawn, 1 "
@@ -251,9 +248,7 @@ const struct vc_command vc_command_plot = {
 		"  vramcast plot train.vct --conf '' --conf expandable_segments:True -o "
 		"compare.svg\n  vramcast sweep train.vct --vary capacity=24G,40G,80G -o runs.jsonl "
 		"&& vramcast plot runs.jsonl -o sweep.svg",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = plot_run,
+	.options = tables, .config_size = sizeof(struct config), .run = plot_run,
 };
 
 /* ---- report: the same, as one HTML file ---- */
@@ -291,8 +286,7 @@ static const struct vc_option report_options[] = {
 static const struct vc_option *const report_tables[] = { report_options, vc_run_options, NULL };
 
 const struct vc_command vc_command_report = {
-	.name = "report",
-	.operands = "TRACE|RESULT...",
+	.name = "report", .operands = "TRACE|RESULT...",
 	.summary = "verdict, ledger, pictures and tables in one HTML file",
 	.details =
 		"The file needs no network and no script, though a small one adds zoom and "
@@ -301,7 +295,5 @@ const struct vc_command vc_command_report = {
 		"  vramcast report train.vct -g rtx4090 -o report.html\n"
 		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o "
 		"report.html",
-	.options = report_tables,
-	.config_size = sizeof(struct config),
-	.run = report_run,
+	.options = report_tables, .config_size = sizeof(struct config), .run = report_run,
 };

@@ -286,8 +286,7 @@ static int set_axis(struct lines *all, struct vc_error *err)
 			continue;
 		for (size_t i = 0; i < all->n; i++) {
 			all->run[i].info.vary = strdup(all->line[i].vary[k].key);
-			if (!all->run[i].info.vary)
-				return vc_nomem(err, "the results");
+			VC_HAVE(all->run[i].info.vary, "the results", err);
 			number_of(all->line[i].vary[k].value, &all->run[i].info.value);
 		}
 		break;
@@ -342,7 +341,6 @@ int vc_lines_read(const char *path, struct vc_result **result, size_t *n, struct
 			(*result)[(*n)++] = all.run[i];
 		else
 			vc_result_fini(&all.run[i]);
-	free(all.run);
-	free(all.line);
+	VC_FREE(all.run, all.line);
 	return rc == VC_OK ? rc : vc_wrap(err, "%s, read as results of sim or sweep", path);
 }

@@ -17,6 +17,7 @@
 #include "common/opt.h"
 #include "common/param.h"
 #include "common/pattern.h"
+#include "common/vec.h"
 #include "simulator/replay/cards.h"
 #include "tracer/drain.h"
 #include "tracer/process.h"
@@ -31,28 +32,28 @@ struct config {
 	bool no_python, launches;
 };
 
+#define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
-	{ 'o', "output", VC_O_TEXT, offsetof(struct config, out), "FILE",
-	  "the trace to write; further processes get .PID or .rankN before the extension",
-	  "vramcast.vct" },
-	{ 0, "param", VC_O_LIST, offsetof(struct config, params), "NAME=VALUE",
+	{ 'o', "output", VC_O_TEXT, AT(out), "FILE",
+	  "the trace to write; further processes get .PID or .rankN before the "
+	  "extension", "vramcast.vct" },
+	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
 	  "what the program runs with (batch=8), kept in the trace for extrapolation", NULL },
-	{ 0, "stacks", VC_O_TEXT, offsetof(struct config, stacks), "off|py|py:N|native",
-	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that fail",
-	  "off" },
-	{ 0, "max-size", VC_O_SIZE, offsetof(struct config, max_size), "SIZE",
+	{ 0, "stacks", VC_O_TEXT, AT(stacks), "off|py|py:N|native",
+	  "call stacks of allocations; py:N: Python's for N steps, then only of requests that "
+	  "fail", "off" },
+	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording a process whose trace grows beyond this; the program runs on", NULL },
-	{ 0, "device", VC_O_TEXT, offsetof(struct config, device), "auto|cuda|cpu",
+	{ 0, "device", VC_O_TEXT, AT(device), "auto|cuda|cpu",
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
-	{ 0, "kernels", VC_O_TEXT, offsetof(struct config, kernels), "on|off",
+	{ 0, "kernels", VC_O_TEXT, AT(kernels), "on|off",
 	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
-	{ 0, "graphs", VC_O_TEXT, offsetof(struct config, graphs), "node|launch",
+	{ 0, "graphs", VC_O_TEXT, AT(graphs), "node|launch",
 	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
-	{ 0, "launches", VC_O_FLAG, offsetof(struct config, launches), NULL,
+	{ 0, "launches", VC_O_FLAG, AT(launches), NULL,
 	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 "
-	  "on)",
-	  NULL },
-	{ 0, "no-python", VC_O_FLAG, offsetof(struct config, no_python), NULL,
+	  "on)", NULL },
+	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
 };
@@ -158,8 +159,7 @@ static int write_stub(struct run *r, struct vc_error *err)
 	int fd;
 
 	r->python = with(r->dir, "/python");
-	if (!r->python)
-		return vc_nomem(err, "a path");
+	VC_HAVE(r->python, "a path", err);
 	snprintf(path, sizeof(path), "%s/sitecustomize.py", r->python);
 	if (mkdir(r->python, 0700) < 0 && errno != EEXIST)
 		return vc_fail(err, VC_EIO, "cannot make %s: %s", r->python, strerror(errno));
@@ -184,8 +184,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	r->wanted = folder_name(c->out);
 	if (!r->library)
 		return VC_EIO;
-	if (!r->command || !r->wanted || !r->options)
-		return vc_nomem(err, "the command line");
+	VC_HAVE(r->command && r->wanted && r->options, "the command line", err);
 	r->dir = vc_process_folder(r->wanted, err);
 	if (!r->dir)
 		return (int)err->status;
@@ -203,12 +202,7 @@ static void release(struct run *r)
 	vc_drain_free(r->drain);
 	if (r->dir)
 		vc_process_folder_remove(r->wanted, r->dir);
-	free(r->python);
-	free(r->dir);
-	free(r->wanted);
-	free(r->library);
-	free(r->command);
-	free(r->options);
+	VC_FREE(r->python, r->dir, r->wanted, r->library, r->command, r->options);
 }
 
 /* Empties the journals until the program, and shortly after it its workers, have ended. The pause
@@ -408,8 +402,7 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 	char **v = ended_by_null(argc, argv);
 	int code;
 
-	if (!v)
-		return vc_nomem(err, "the command line");
+	VC_HAVE(v, "the command line", err);
 	vc_process_guard(&o);
 	code = vc_process_start(&o, v, &r->pid, err);
 	free(v);
@@ -443,16 +436,13 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 }
 
 const struct vc_command vc_command_record = {
-	.name = "record",
-	.operands = "[--] PROGRAM [ARG]...",
+	.name = "record", .operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program and record what it does to GPU memory",
 	.details =
 		"The program runs unmodified. Its exit code is passed through: 128 + n when "
 		"signal n ended it, 126 or 127\nwhen it could not be started, 125 when recording "
 		"itself failed. Every process that uses the allocator gets a\ntrace of its own. "
 		"If the recording is cut off, vramcast recover finishes it.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.flags = VC_CMD_PASSTHROUGH,
+	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = run,
 };

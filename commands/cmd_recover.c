@@ -89,14 +89,11 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 }
 
 const struct vc_command vc_command_recover = {
-	.name = "recover",
-	.operands = "FILE.journal...",
+	.name = "recover", .operands = "FILE.journal...",
 	.summary = "finish the traces of a recording that was cut off",
 	.details =
 		"A recording keeps a folder FILE.journal beside its trace while it runs. When "
 		"the machine killed both the\nprogram and the recorder, everything that was "
 		"recorded is still there; this turns it into FILE.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = run,
+	.options = tables, .config_size = sizeof(struct config), .run = run,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands/run_and_write.h"
+#include "common/vec.h"
 #include "simulator/advise/report.h"
 #include "simulator/time/time.h"
 #include "simulator/search/vary.h"
@@ -261,8 +262,7 @@ static int prepare(struct sweep *s, struct vc_error *err)
 	char text[256];
 
 	s->at = calloc(s->n + 1, sizeof(*s->at));
-	if (!s->at)
-		return vc_nomem(err, "the predictions");
+	VC_HAVE(s->at, "the predictions", err);
 	for (size_t i = 0; i < s->n; i++) {
 		int k = params_of(s, s->run[i], at, text, sizeof(text));
 		size_t j = 0;
@@ -273,10 +273,8 @@ static int prepare(struct sweep *s, struct vc_error *err)
 		if (j < s->sessions || !k)
 			continue;
 		if (!s->base.whatif)
-			return vc_fail(err, VC_EUSAGE,
-				       "--vary %s: one recording cannot tell; give two, as "
-				       "FILE@%s=VALUE",
-				       at[0].name, at[0].name);
+			return vc_fail(err, VC_EUSAGE, "--vary %s: one recording cannot tell; "
+				       "give two, as FILE@%s=VALUE", at[0].name, at[0].name);
 		int r = vc_session_at(&s->base, at, (size_t)k, text, &s->at[j], err);
 		s->sessions++;
 		if (r < 0)
@@ -473,8 +471,7 @@ static int done(void *arg, size_t i, struct vc_error *err)
 	else if (!w->file)
 		bad |= fputs(l->json, stdout) < 0;
 	why = errno;
-	free(l->json);
-	free(l->text);
+	VC_FREE(l->json, l->text);
 	*l = (struct line){ 0 };
 	return bad ? vc_fail(err, VC_EIO, "cannot write %s: %s",
 			     w->file ? w->cfg->output : "standard output", strerror(why)) :
@@ -531,29 +528,22 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 	if (w.file && fclose(w.file) && r == VC_OK)
 		r = vc_fail(err, VC_EIO, "cannot write %s: %s", w.cfg->output, strerror(errno));
 	for (size_t i = 0; i < w.n && w.line; i++) {
-		free(w.line[i].json);
-		free(w.line[i].text);
+		VC_FREE(w.line[i].json, w.line[i].text);
 	}
 	for (size_t i = 0; i < w.sessions; i++)
 		vc_session_close(&w.at[i]);
 	vc_session_close(&w.base);
 	vc_vary_fini(&w.vary);
-	free(w.at);
-	free(w.session);
-	free(w.run);
-	free(w.line);
+	VC_FREE(w.at, w.session, w.run, w.line);
 	return r;
 }
 
 const struct vc_command vc_command_sweep = {
-	.name = "sweep",
-	.operands = "TRACE...",
+	.name = "sweep", .operands = "TRACE...",
 	.summary = "many what-if runs: batch sizes, settings, cards; one line each",
 	.details = "Every combination of the --vary lists is replayed; recordings that differ in a "
 		   "parameter (a.vct@batch=8 b.vct@batch=16) make it a thing to vary. Lines of "
 		   "JSON come in a fixed order whatever -j or --shard is. With -o FILE --resume an "
 		   "interrupted sweep goes on.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = sweep_run,
+	.options = tables, .config_size = sizeof(struct config), .run = sweep_run,
 };

@@ -109,8 +109,7 @@ static int list_trials(struct tune *t, struct vc_error *err)
 	for (size_t d = 0; d < DIALS; d++)
 		all *= dim[d] = values_of(t, d, minor);
 	t->trial = calloc(all + 1, sizeof(*t->trial));
-	if (!t->trial)
-		return vc_nomem(err, "the trials");
+	VC_HAVE(t->trial, "the trials", err);
 	snprintf(t->trial[0].conf, CONF, "%s", t->plan.conf);
 	t->trial[0].options = *t->plan.conf ? 1 : 0;
 	t->n = 1;
@@ -325,15 +324,12 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 }
 
 const struct vc_command vc_command_tune = {
-	.name = "tune",
-	.operands = "TRACE",
+	.name = "tune", .operands = "TRACE",
 	.summary = "the best allocator settings for a recording, as a line to paste",
 	.details =
 	"Replays the recording under the useful combinations of PyTorch's allocator settings and "
 		   "ranks\nthem: fits before flushes before runs out, then fewer flushes, then "
 		   "less memory, then fewer\nsettings. Exit code 3: it runs out of memory under "
 		   "all of them.",
-	.options = tables,
-	.config_size = sizeof(struct config),
-	.run = tune_run,
+	.options = tables, .config_size = sizeof(struct config), .run = tune_run,
 };

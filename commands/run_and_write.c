@@ -77,10 +77,8 @@ const struct vc_sink_type *vc_choose_sink(const char *path, const char *type, si
 								   "timeline");
 	t = vc_sink_by_extension(path);
 	if (!t)
-		vc_fail(err, VC_EUSAGE,
-			"-o %s: the extension says nothing to me (.svg .png .pdf .html .txt; "
-			"'vramcast list sinks')",
-			path);
+		vc_fail(err, VC_EUSAGE, "-o %s: the extension says nothing to me (.svg .png .pdf "
+			".html .txt; 'vramcast list sinks')", path);
 	return t;
 }
 
@@ -194,10 +192,8 @@ static int convert(const char *path, const char *svg, size_t n, struct vc_output
 	if (status == -1)
 		return vc_fail(err, VC_EIO, "%s: cannot start rsvg-convert", path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return vc_fail(err, VC_ENOSUP,
-			       "%s: rsvg-convert is not installed (Debian package librsvg2-bin); "
-			       "write .svg instead",
-			       path);
+		return vc_fail(err, VC_ENOSUP, "%s: rsvg-convert is not installed (Debian "
+			       "package librsvg2-bin); write .svg instead", path);
 	return status || n ? vc_fail(err, VC_EIO, "%s: rsvg-convert failed", path) : VC_OK;
 }
 

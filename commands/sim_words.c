@@ -15,9 +15,8 @@ const char *vc_sim_trust_line(const struct vc_session *s, char *buf, size_t n)
 	const struct vc_fidelity *f = &s->rec->fidelity;
 
 	if (!s->rec->device->allocs && !s->rec->device->frees)
-		snprintf(buf, n,
-			 "the trace holds the heap at one moment and no events: only its live "
-			 "blocks are asked for");
+		snprintf(buf, n, "the trace holds the heap at one moment and no events: only its "
+			 "live blocks are asked for");
 	else if (!f->checked)
 		snprintf(buf, n, "not checked against the recording, which has no addresses: not "
 			 "verified");
@@ -87,9 +86,8 @@ void vc_sim_say_recorded_oom(struct vc_emit *e, const struct vc_recording *rec, 
 	if (on && on->name)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " on %s", on->name);
 	if (predicted)
-		snprintf(line + n, sizeof(line) - (size_t)n,
-			 "; the prediction knows nothing of what would have come after it: "
-			 "record a value that fits");
+		snprintf(line + n, sizeof(line) - (size_t)n, "; the prediction knows nothing of "
+			 "what would have come after it: record a value that fits");
 	vc_emit_text(e, NULL, "note", line);
 }
 

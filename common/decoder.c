@@ -425,8 +425,7 @@ static int unpack(struct vc_decoder *d, const struct vct_head *h, struct vc_erro
 	if (got < (size_t)VCT_FRAME + h->packed ||
 	    ZSTD_getFrameContentSize(p + VCT_FRAME, h->packed) != h->raw)
 		return 0;
-	if (!vc_vec_room(d->raw, d->raw_cap, (size_t)h->raw + 1))
-		return vc_nomem(err, "a block of the trace");
+	VC_HAVE(vc_vec_room(d->raw, d->raw_cap, (size_t)h->raw + 1), "a block of the trace", err);
 	n = ZSTD_decompressDCtx(d->zs, d->raw, d->raw_cap, p + VCT_FRAME, h->packed);
 	if (ZSTD_isError(n) || n != h->raw)
 		return 0;
@@ -484,8 +483,7 @@ static int next_block(struct vc_decoder *d, struct vc_error *err)
 		if (rc < 0)
 			return rc;
 		if (!rc || !use(d, &h)) {
-			if (!vc_meta_ok(d->meta))
-				return vc_nomem(err, "the trace's dictionaries");
+			VC_HAVE(vc_meta_ok(d->meta), "the trace's dictionaries", err);
 			d->n = 0;
 			d->meta->dropped += h.events;
 			vc_input_skip(d->in,
@@ -576,15 +574,6 @@ void vc_decoder_free(struct vc_decoder *d)
 	if (!d)
 		return;
 	ZSTD_freeDCtx(d->zs);
-	free(d->raw);
-	free(d->ev);
-	free(d->hole);
-	free(d->birth);
-	free(d->strings);
-	free(d->frames);
-	free(d->streams);
-	free(d->top);
-	free(d->size);
-	free(d->shape);
-	free(d);
+	VC_FREE(d->raw, d->ev, d->hole, d->birth, d->strings, d->frames, d->streams, d->top,
+		d->size, d->shape, d);
 }

@@ -136,8 +136,7 @@ static void add_cell(struct vc_emit *e, const char *head, const char *value, boo
 static void drop_cells(struct vc_emit *e)
 {
 	for (size_t i = 0; i < e->cells; i++) {
-		free(e->cell[i].head);
-		free(e->cell[i].value);
+		VC_FREE(e->cell[i].head, e->cell[i].value);
 	}
 	e->cells = 0;
 	e->rows = 0;
@@ -523,9 +522,7 @@ int vc_emit_finish(struct vc_emit *e, struct vc_error *err)
 		vc_emit_end(e);
 	print_group(e);
 	r = e->nomem ? vc_nomem(err, "the report") : VC_OK;
-	free(e->scalars);
-	free(e->cell);
-	free(e);
+	VC_FREE(e->scalars, e->cell, e);
 	return r;
 }
 

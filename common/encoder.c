@@ -521,9 +521,8 @@ int vc_encoder_append(struct vc_encoder *e, const struct vc_event *ev, size_t n,
 			to->addr = 0;
 		if (e->opt.no_stacks)
 			to->site = 0;
-		if (e->n == e->opt.block) {
+		if (e->n == e->opt.block)
 			VC_TRY(vc_encoder_flush(e, err));
-		}
 	}
 	return 0;
 }
@@ -590,9 +589,7 @@ static void free_bytes(struct vc_encoder *e)
 	for (size_t i = 0; i < VCT_COLUMNS; i++)
 		free(e->column[i].at);
 	for (size_t i = 0; i < 4; i++) {
-		free(local[i]->number);
-		free(local[i]->block);
-		free(local[i]->list.at);
+		VC_FREE(local[i]->number, local[i]->block, local[i]->list.at);
 	}
 }
 
@@ -604,11 +601,5 @@ void vc_encoder_free(struct vc_encoder *e)
 	vc_map_fini(&e->shape_index);
 	vc_map_fini(&e->size_index);
 	ZSTD_freeCCtx(e->zs);
-	free(e->shape);
-	free(e->top);
-	free(e->hole);
-	free(e->birth);
-	free(e->path);
-	free(e->ev);
-	free(e);
+	VC_FREE(e->shape, e->top, e->hole, e->birth, e->path, e->ev, e);
 }

@@ -42,4 +42,12 @@ int vc_nomem(struct vc_error *err, const char *what);
 			return vc_try_; \
 	} while (0)
 
+/* Return the usual sentence about missing memory for `what` unless `ok`: something was allocated.
+ * Also only where nothing has to be given back first. */
+#define VC_HAVE(ok, what, err) \
+	do { \
+		if (!(ok)) \
+			return vc_nomem(err, what); \
+	} while (0)
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io.c - see io.h. The reading half; output.c writes. */
 #include "common/io.h"
+#include "common/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,10 +139,9 @@ static int check_ratio(const struct vc_input *in, struct vc_error *err)
 
 	if (to <= RATIO_FREE || to / RATIO_MAX <= from)
 		return 0;
-	return vc_fail(err, VC_EFORMAT,
-		       "%s: its first %llu bytes unpack to more than %d times as many, which no "
-		       "recording does; if it is one, unpack it first", in->name,
-		       (unsigned long long)from, RATIO_MAX);
+	return vc_fail(err, VC_EFORMAT, "%s: its first %llu bytes unpack to more than %d times "
+		       "as many, which no recording does; if it is one, unpack it first",
+		       in->name, (unsigned long long)from, RATIO_MAX);
 }
 
 /* Decode something into the free end of the window; sets eof when nothing is left. */
@@ -167,9 +167,7 @@ static int unpack(struct vc_input *in, struct vc_error *err)
 			in->truncated = !in->between;
 			return 0;
 		}
-		rc = fill_raw(in, err);
-		if (rc)
-			return rc;
+		VC_TRY(fill_raw(in, err));
 	}
 }
 
@@ -205,8 +203,7 @@ static int make_room(struct vc_input *in, struct vc_error *err)
 	if (in->end < in->cap)
 		return 0;
 	bigger = in->cap > SIZE_MAX / 2 ? NULL : realloc(in->window, in->cap * 2);
-	if (!bigger)
-		return vc_nomem(err, "the input buffer");
+	VC_HAVE(bigger, "the input buffer", err);
 	in->window = bigger;
 	in->cap *= 2;
 	return 0;
@@ -263,9 +260,8 @@ static enum packing recognise(const uint8_t *p, size_t n)
 
 static int start_unpacking(struct vc_input *in, struct vc_error *err)
 {
-	while (in->raw_end < 4 && !in->raw_eof) {
+	while (in->raw_end < 4 && !in->raw_eof)
 		VC_TRY(fill_raw(in, err));
-	}
 	in->packing = recognise(in->raw, in->raw_end);
 	if (in->packing == GZIP) {
 		if (inflateInit2(&in->gz, 15 + 16) != Z_OK)
@@ -273,8 +269,7 @@ static int start_unpacking(struct vc_input *in, struct vc_error *err)
 		in->gz_ready = true;
 	} else if (in->packing == ZSTD) {
 		in->zs = ZSTD_createDStream();
-		if (!in->zs)
-			return vc_nomem(err, "unpacking zstd");
+		VC_HAVE(in->zs, "unpacking zstd", err);
 	}
 	return 0;
 }
@@ -368,7 +363,5 @@ void vc_input_close(struct vc_input *in)
 		close(in->fd);
 	if (in->raw) /* bytes in memory are lent */
 		free(in->window);
-	free(in->raw);
-	free(in->name);
-	free(in);
+	VC_FREE(in->raw, in->name, in);
 }

@@ -56,9 +56,7 @@ void vc_journal_decoder_free(struct vc_journal_decoder *d)
 	vc_map_fini(&d->device_of);
 	vc_map_fini(&d->early);
 	vc_map_fini(&d->frames);
-	free(d->mapped);
-	free(d->pool);
-	free(d);
+	VC_FREE(d->mapped, d->pool, d);
 }
 
 struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d)
@@ -148,8 +146,7 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 			ev->id = i + 1;
 	if (ev->id)
 		return 1;
-	if (!vc_vec_one(d->pool, d->pools))
-		return vc_nomem(err, "the list of memory pools");
+	VC_HAVE(vc_vec_one(d->pool, d->pools), "the list of memory pools", err);
 	d->pool[d->pools++] = (struct pool){ rec->addr, rec->extra };
 	ev->id = d->pools;
 	return 1;
@@ -196,8 +193,7 @@ static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *
 	}
 	if (rec->kind == VC_EV_SEGMENT_UNMAP)
 		return 1;
-	if (!vc_vec_one(d->mapped, d->mappeds))
-		return vc_nomem(err, "the mapped ranges");
+	VC_HAVE(vc_vec_one(d->mapped, d->mappeds), "the mapped ranges", err);
 	d->mapped[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
 	return 1;
 }
@@ -305,10 +301,8 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_FREE:
 		ev->flags = rec->flags & VC_EVF_PENDING;
 		return decode_free(d, rec, ev, err);
-	case VC_EV_FREE_DONE:
-		return decode_free_done(d, rec, ev);
-	case VC_EV_USE:
-		return decode_use(d, rec, ev);
+	case VC_EV_FREE_DONE: return decode_free_done(d, rec, ev);
+	case VC_EV_USE: return decode_use(d, rec, ev);
 	case VC_EV_TRIM:
 	case VC_EV_POOL_CREATE: case VC_EV_POOL_BEGIN: case VC_EV_POOL_END: case VC_EV_POOL_RELEASE:
 		return decode_pool(d, rec, ev, err);
@@ -328,8 +322,7 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_DRIVER_POOL:
 		ev->id = rec->extra;
 		return 1;
-	default:
-		return 1;
+	default: return 1;
 	}
 }
 

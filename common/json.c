@@ -75,8 +75,7 @@ static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_e
 {
 	if (s->n + n > TEXT_MAX)
 		return bad(s, "a text of more than 64 MiB", err);
-	if (!vc_vec_room(s->buf, s->cap, s->n + n + 1))
-		return vc_nomem(err, "a JSON text");
+	VC_HAVE(vc_vec_room(s->buf, s->cap, s->n + n + 1), "a JSON text", err);
 	memcpy(s->buf + s->n, data, n);
 	s->n += n;
 	s->buf[s->n] = '\0';
@@ -114,19 +113,15 @@ static int unicode_escape(struct vc_json_state *s, struct vc_error *err)
 {
 	uint32_t c, low;
 	char bytes[4];
-	int rc = need(s, 6, err);
 
-	if (rc)
-		return rc;
+	VC_TRY(need(s, 6, err));
 	if (hex4(s->p + 2, &c))
 		return bad(s, "a \\u escape without four hexadecimal digits", err);
 	s->p += 6;
 	if (c >= 0xd800 && c < 0xdc00) {
-		rc = need(s, 2, err);
-		if (!rc && s->p[0] == '\\' && s->p[1] == 'u')
-			rc = need(s, 6, err);
-		if (rc)
-			return rc;
+		VC_TRY(need(s, 2, err));
+		if (s->p[0] == '\\' && s->p[1] == 'u')
+			VC_TRY(need(s, 6, err));
 		if (s->p[0] == '\\' && s->p[1] == 'u' && !hex4(s->p + 2, &low) && low >= 0xdc00 &&
 		    low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
@@ -174,9 +169,7 @@ static int text(struct vc_json *j, struct vc_error *err)
 		} else if (*q == '"') {
 			break;
 		} else if (*q == '\\') {
-			rc = escape(s, err);
-			if (rc)
-				return rc;
+			VC_TRY(escape(s, err));
 		} else {
 			return bad(s, "a control character in a text", err);
 		}
@@ -358,8 +351,7 @@ int vc_json_open(struct vc_json *j, struct vc_input *in, struct vc_error *err)
 {
 	*j = (struct vc_json){ .text = "" };
 	j->state = calloc(1, sizeof(*j->state));
-	if (!j->state)
-		return vc_nomem(err, "reading JSON");
+	VC_HAVE(j->state, "reading JSON", err);
 	j->state->in = in;
 	return 0;
 }

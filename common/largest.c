@@ -31,9 +31,7 @@ static int bracket(struct state *t, uint64_t *good, uint64_t *bad, struct vc_err
 		*good = x;
 		while (!*bad && x < t->s->most) {
 			x = x > t->s->most / 2 ? t->s->most : 2 * x;
-			r = ask(t, x, &fits, err);
-			if (r < 0)
-				return r;
+			VC_TRY(ask(t, x, &fits, err));
 			*(fits ? good : bad) = x;
 		}
 		return 0;
@@ -41,9 +39,7 @@ static int bracket(struct state *t, uint64_t *good, uint64_t *bad, struct vc_err
 	*bad = x;
 	while (!*good && x > 1) {
 		x /= 2;
-		r = ask(t, x, &fits, err);
-		if (r < 0)
-			return r;
+		VC_TRY(ask(t, x, &fits, err));
 		*(fits ? good : bad) = x;
 	}
 	return 0;
@@ -55,18 +51,13 @@ static int look_above(struct state *t, uint64_t bad, struct vc_error *err)
 	static const uint64_t round[] = { 8, 16, 32, 64 };
 	bool fits;
 
-	for (uint64_t x = bad + 1; x <= bad + NEXT && x <= t->s->most; x++) {
-		int r = ask(t, x, &fits, err);
-		if (r < 0)
-			return r;
-	}
+	for (uint64_t x = bad + 1; x <= bad + NEXT && x <= t->s->most; x++)
+		VC_TRY(ask(t, x, &fits, err));
 	for (unsigned i = 0; i < sizeof(round) / sizeof(*round); i++) {
 		uint64_t x = (bad / round[i] + 1) * round[i];
 		if (x <= bad + NEXT || x > bad + bad / 4 || x > t->s->most)
 			continue;
-		int r = ask(t, x, &fits, err);
-		if (r < 0)
-			return r;
+		VC_TRY(ask(t, x, &fits, err));
 	}
 	return 0;
 }

@@ -350,11 +350,7 @@ static void free_index(struct index *x)
 {
 	if (!x)
 		return;
-	free(x->strings.slot);
-	free(x->frames.slot);
-	free(x->streams.slot);
-	free(x->string_hash);
-	free(x);
+	VC_FREE(x->strings.slot, x->frames.slot, x->streams.slot, x->string_hash, x);
 }
 
 void vc_meta_free(struct vc_meta *m)
@@ -369,19 +365,8 @@ void vc_meta_free(struct vc_meta *m)
 		free(m->device[i].name);
 	for (size_t i = 0; i < m->notes; i++)
 		free(m->note[i]);
-	free(m->string);
-	free(m->frame);
-	free(m->stream);
-	free(m->param);
-	free(m->device);
-	free(m->note);
-	free(m->path);
-	free(m->source);
-	free(m->torch);
-	free(m->conf);
-	free(m->producer);
-	free(m->command);
-	free(m->host);
+	VC_FREE(m->string, m->frame, m->stream, m->param, m->device, m->note, m->path, m->source,
+		m->torch, m->conf, m->producer, m->command, m->host);
 	free_index(m->index);
 	free(m);
 }

@@ -86,8 +86,7 @@ static const struct vc_option *by_letter(const struct vc_command *c, char letter
 
 static int add_to_list(struct vc_list *l, const char *value, struct vc_error *err)
 {
-	if (!vc_vec_one(l->at, l->n))
-		return vc_nomem(err, "options");
+	VC_HAVE(vc_vec_one(l->at, l->n), "options", err);
 	l->at[l->n++] = value;
 	return VC_OK;
 }
@@ -184,7 +183,6 @@ static int parse_short(struct parse *p, const char *arg)
 		const struct vc_option *o = by_letter(p->cmd, *arg);
 		const char *value = arg + 1;
 		char *cfg = p->cfg;
-		int r;
 
 		if (!o && console_option(NULL, 0, *arg)) {
 			o = console_option(NULL, 0, *arg);
@@ -201,9 +199,7 @@ static int parse_short(struct parse *p, const char *arg)
 				return VC_EUSAGE;
 			return set_value(o, cfg, value, p->err);
 		}
-		r = set_value(o, cfg, NULL, p->err);
-		if (r < 0)
-			return r;
+		VC_TRY(set_value(o, cfg, NULL, p->err));
 	}
 	return VC_OK;
 }

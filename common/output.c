@@ -273,8 +273,5 @@ void vc_output_close(struct vc_output *o)
 		close(o->fd);
 	if (o->temporary && !o->committed)
 		unlink(o->temporary);
-	free(o->temporary);
-	free(o->path);
-	free(o->buf);
-	free(o);
+	VC_FREE(o->temporary, o->path, o->buf, o);
 }

@@ -117,9 +117,7 @@ static inline void vc_pages_fini(struct vc_pages *p)
 {
 	for (size_t k = 0; k < p->pages; k++)
 		free(p->page[k]);
-	free(p->page);
-	free(p->live);
-	free(p->spare);
+	VC_FREE(p->page, p->live, p->spare);
 	*p = (struct vc_pages){ 0 };
 }
 

@@ -232,11 +232,7 @@ int vc_params_read(const struct vc_param *table, void *cfg, const char *text, ui
 		return vc_fail(err, VC_EUSAGE, "parameter list is longer than %zu characters",
 			       sizeof(copy) - 1);
 	memcpy(copy, text, strlen(text) + 1);
-	for (char *kv = strtok_r(copy, ",", &save); kv; kv = strtok_r(NULL, ",", &save)) {
-		int r = set_pair(table, cfg, kv, given, err);
-
-		if (r < 0)
-			return r;
-	}
+	for (char *kv = strtok_r(copy, ",", &save); kv; kv = strtok_r(NULL, ",", &save))
+		VC_TRY(set_pair(table, cfg, kv, given, err));
 	return VC_OK;
 }

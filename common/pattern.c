@@ -47,10 +47,7 @@ void vc_pattern_free(struct vc_pattern *p)
 {
 	if (!p)
 		return;
-	free(p->word);
-	free(p->live);
-	free(p->size);
-	free(p);
+	VC_FREE(p->word, p->live, p->size, p);
 }
 
 int vc_pattern_add(struct vc_pattern *p, const struct vc_event *ev, size_t n, struct vc_error *err)
@@ -131,9 +128,7 @@ static int candidates(const struct vc_pattern *p, size_t from, struct lag *out, 
 		*k = m < CANDIDATES ? m : CANDIDATES;
 		memcpy(out, all, *k * sizeof(*all));
 	}
-	free(before);
-	free(count);
-	free(all);
+	VC_FREE(before, count, all);
 	return all ? VC_OK : vc_nomem(err, "the pattern of a recording");
 }
 
@@ -317,21 +312,21 @@ static int refine(const struct vc_pattern *p, size_t from, const struct lag *c, 
 		  struct vc_pattern_steps *out, struct vc_error *err)
 {
 	uint64_t whole = swing(p, from, p->n).span, steps;
-	int r = count_steps(p, from, out->events, false, &out->steps, err);
 
+	VC_TRY(count_steps(p, from, out->events, false, &out->steps, err));
 	if (!out->steps)
 		out->steps = p->n / out->events;
-	for (size_t i = 0; i < n && r == VC_OK; i++) {
+	for (size_t i = 0; i < n; i++) {
 		double share = c[i].lag * 3 < out->events * 2 ? match(p, from, c[i].lag) : 0;
 
 		if (share < 0.4 || !is_wide(p, from, c[i].lag, whole))
 			continue;
-		r = count_steps(p, from, c[i].lag, true, &steps, err);
+		VC_TRY(count_steps(p, from, c[i].lag, true, &steps, err));
 		if (steps <= out->steps)
 			continue;
 		*out = (struct vc_pattern_steps){ steps, c[i].lag, share };
 	}
-	return r;
+	return VC_OK;
 }
 
 int vc_pattern_find(struct vc_pattern *p, struct vc_pattern_steps *out, struct vc_error *err)

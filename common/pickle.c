@@ -81,8 +81,7 @@ static int push_slowly(struct machine *m, struct vc_pickle_value v)
 {
 	if (m->n == STACK_MAX)
 		return bad(m, "too many unfinished values");
-	if (!vc_vec_room(m->stack, m->cap, m->n + 1))
-		return vc_nomem(m->err, "reading the pickle");
+	VC_HAVE(vc_vec_room(m->stack, m->cap, m->n + 1), "reading the pickle", m->err);
 	m->stack[m->n++] = v;
 	return 0;
 }
@@ -120,8 +119,7 @@ static int push_mark(struct machine *m)
 {
 	if (m->marks == MARKS_MAX)
 		return bad(m, "nested too deeply");
-	if (!vc_vec_room(m->mark, m->mark_cap, m->marks + 1))
-		return vc_nomem(m->err, "reading the pickle");
+	VC_HAVE(vc_vec_room(m->mark, m->mark_cap, m->marks + 1), "reading the pickle", m->err);
 	m->mark[m->marks++] = m->n;
 	return 0;
 }
@@ -143,8 +141,7 @@ static int memo_put(struct machine *m, uint64_t at)
 		return VC_EFORMAT;
 	if (at > 2 * (uint64_t)m->memos + 1024)
 		return bad(m, "a memo number out of all proportion");
-	if (!vc_vec_zeroed(m->memo, m->memo_cap, at + 1))
-		return vc_nomem(m->err, "the pickle's memo");
+	VC_HAVE(vc_vec_zeroed(m->memo, m->memo_cap, at + 1), "the pickle's memo", m->err);
 	v = &m->stack[m->n - 1];
 	if (v->type >= VC_PV_TEXT)
 		m->memo[at] = (uint64_t)v->type << 56 | v->ref;
@@ -185,7 +182,6 @@ static int push_new(struct machine *m, uint32_t type)
 static int fill(struct machine *m, size_t from, uint32_t type)
 {
 	const struct vc_pickle_value *to;
-	int rc = 0;
 
 	if (from <= floor_of(m))
 		return bad(m, "items without a container");
@@ -195,12 +191,12 @@ static int fill(struct machine *m, size_t from, uint32_t type)
 	if (type == VC_PV_DICT && (m->n - from) % 2)
 		return bad(m, "a key without a value");
 	if (type == VC_PV_DICT)
-		for (size_t i = from; i < m->n && !rc; i += 2)
-			rc = m->b->set(m->b->arg, to->ref, &m->stack[i], m->err);
+		for (size_t i = from; i < m->n; i += 2)
+			VC_TRY(m->b->set(m->b->arg, to->ref, &m->stack[i], m->err));
 	else if (m->n > from)
-		rc = m->b->append(m->b->arg, to->ref, &m->stack[from], m->n - from, m->err);
+		VC_TRY(m->b->append(m->b->arg, to->ref, &m->stack[from], m->n - from, m->err));
 	m->n = from;
-	return rc;
+	return VC_OK;
 }
 
 static int fill_marked(struct machine *m, uint32_t type)
@@ -425,8 +421,7 @@ static int line_text(struct machine *m, bool unicode)
 		n -= 2;
 	}
 	copy = malloc(2 * n + 8); /* latin-1 bytes become two */
-	if (!copy)
-		return vc_nomem(m->err, "a text of the pickle");
+	VC_HAVE(copy, "a text of the pickle", m->err);
 	to = copy;
 	for (size_t i = 0; i < n; ) {
 		if (s[i] == '\\')
@@ -453,10 +448,9 @@ static const char *printable(const char *s, size_t n, char *to, size_t cap)
 
 static int refuse_name(struct machine *m, const char *module, const char *name, uint64_t at)
 {
-	return vc_fail(m->err, VC_EFORMAT,
-		       "the pickle wants Python to run %s.%s (byte %llu); vramcast reads data "
-		       "only and never executes what a file names",
-		       module, name, (unsigned long long)at);
+	return vc_fail(m->err, VC_EFORMAT, "the pickle wants Python to run %s.%s (byte %llu); "
+		       "vramcast reads data only and never executes what a file names", module,
+		       name, (unsigned long long)at);
 }
 
 static int refuse_global(struct machine *m)
@@ -639,8 +633,6 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 		*root = m.stack[m.n - 1];
 		vc_input_skip(in, (size_t)(m.p - m.start));
 	}
-	free(m.stack);
-	free(m.mark);
-	free(m.memo);
+	VC_FREE(m.stack, m.mark, m.memo);
 	return rc;
 }

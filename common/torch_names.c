@@ -28,20 +28,13 @@ static bool matches(enum match match, const char *text, const char *file, const 
 	const char *slash = strrchr(file, '/');
 
 	switch (match) {
-	case FILE_IS:
-		return !strcmp(slash ? slash + 1 : file, text);
-	case FILE_HAS:
-		return strstr(file, text);
-	case FILE_ENDS:
-		return ends_with(file, text);
-	case FUNCTION_IS:
-		return !strcmp(function, text);
-	case FUNCTION_HAS:
-		return strstr(function, text);
-	case EITHER_IS:
-		return !strcmp(file, text) || !strcmp(function, text);
-	case EITHER_HAS:
-		return strstr(file, text) || strstr(function, text);
+	case FILE_IS: return !strcmp(slash ? slash + 1 : file, text);
+	case FILE_HAS: return strstr(file, text);
+	case FILE_ENDS: return ends_with(file, text);
+	case FUNCTION_IS: return !strcmp(function, text);
+	case FUNCTION_HAS: return strstr(function, text);
+	case EITHER_IS: return !strcmp(file, text) || !strcmp(function, text);
+	case EITHER_HAS: return strstr(file, text) || strstr(function, text);
 	}
 	return false;
 }

@@ -65,6 +65,14 @@ static inline bool vc_vec_next(void *array, size_t n, size_t each)
 }
 #define vc_vec_one(at, n) vc_vec_next(&(at), (n), sizeof(*(at)))
 
+/* Free several, in that order. */
+#define VC_FREE(...) \
+	do { \
+		void *vc_all_[] = { __VA_ARGS__ }; \
+		for (size_t vc_i_ = 0; vc_i_ < sizeof(vc_all_) / sizeof(*vc_all_); vc_i_++) \
+			free(vc_all_[vc_i_]); \
+	} while (0)
+
 /* A compare function for qsort: of x and y, two pointers to `type`. As in
  *	VC_COMPARE(by_place, struct piece, VC_THEN(VC_ORDER(x->at, y->at), VC_ORDER(y->n, x->n)))
  * for ascending `at` and, where that is the same, descending `n`. */

@@ -76,8 +76,7 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 	if (w->n == MAX_LIBRARIES)
 		return vc_fail(err, VC_EINTERNAL, "more than %d CUDA libraries", MAX_LIBRARIES);
 	w->soname[w->n] = strdup(soname);
-	if (!w->soname[w->n])
-		return vc_nomem(err, "a library name");
+	VC_HAVE(w->soname[w->n], "a library name", err);
 	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, soname);
 	if (access(path, R_OK) == 0) {
 		w->ours[w->n] = vc_elf_open(path, err);
@@ -92,8 +91,7 @@ static int add_library(struct work *w, const char *soname, struct vc_error *err)
 
 static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
 {
-	if (!vc_vec_room(w->wanted, w->cap, w->n_wanted + 1))
-		return vc_nomem(err, "the list of functions");
+	VC_HAVE(vc_vec_room(w->wanted, w->cap, w->n_wanted + 1), "the list of functions", err);
 	struct wanted *to = &w->wanted[w->n_wanted++];
 	to->name = strdup(s->name);
 	to->library = s->library ? strdup(s->library) : NULL;
@@ -291,9 +289,7 @@ static void keep_missing(struct work *w)
 			w->wanted[kept++] = x;
 			continue;
 		}
-		free(x.name);
-		free(x.library);
-		free(x.version);
+		VC_FREE(x.name, x.library, x.version);
 	}
 	w->n_wanted = kept;
 }
@@ -391,9 +387,7 @@ static void release(struct work *w)
 	for (size_t i = 0; i < w->n_bundled; i++)
 		vc_elf_close(w->bundled[i]);
 	for (size_t i = 0; i < w->n_wanted; i++) {
-		free(w->wanted[i].name);
-		free(w->wanted[i].library);
-		free(w->wanted[i].version);
+		VC_FREE(w->wanted[i].name, w->wanted[i].library, w->wanted[i].version);
 	}
 	free(w->wanted);
 }

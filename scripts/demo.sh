@@ -5,7 +5,7 @@ set -e
 v=${VRAMCAST:-build/vramcast}
 t=${TRACE:-traces/lm-train-ctx128.vct}
 fits=${FITS:-h100-80}
-dies=${DIES:-a100-40}
+dies=${DIES:-a100-40g-sxm}
 mkdir -p out
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n$ %s\n' "$*"; }

@@ -73,7 +73,7 @@ static bool is_ours(const void *p)
 /* The function of that name which the library around `site` would have called without us. */
 static struct caller find_real(const void *site, const char *name)
 {
-	struct caller c = { 0 };
+	struct caller c = { .real = NULL };
 	struct link_map *map = NULL;
 	Dl_info info;
 	void *h;

@@ -242,9 +242,8 @@ static void say_missing(bool flushed)
 		vc_recorder_fact("note", "the last kernel times are missing: CUPTI did not answer "
 				 "in time");
 	else if (vc_share_is_robbed())
-		vc_recorder_fact("note",
-				 "kernel times are missing: another client of CUPTI took its "
-				 "buffers over");
+		vc_recorder_fact("note", "kernel times are missing: another client of CUPTI took "
+				 "its buffers over");
 	else
 		return;
 	if (vc_recorder_how(VC_CAP_KERNELS) == VC_HOW_RECORDED)

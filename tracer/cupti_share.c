@@ -102,9 +102,8 @@ static bool is_enough(void)
 	    version < TAKES_NO)
 		return false;
 	if (!atomic_exchange(&said, 1))
-		vc_recorder_fact("note",
-				 "kernel times are missing: CUPTI held 40 MiB of buffers and "
-				 "gave none back");
+		vc_recorder_fact("note", "kernel times are missing: CUPTI held 40 MiB of buffers "
+				 "and gave none back");
 	return true;
 }
 
@@ -365,7 +364,7 @@ static int disable_theirs(int kind)
 
 static void drop_callbacks(void)
 {
-	g.callback[VC_CUPTI_THEIRS] = NULL;
+	atomic_store(&g.callback[VC_CUPTI_THEIRS], NULL);
 	g.user = NULL;
 	for (int domain = 1; domain < DOMAINS; domain++) {
 		bool any = false;
@@ -395,8 +394,10 @@ void vc_share_forget(void)
 	memset(g.lent, 0, sizeof(g.lent));
 	memset((void *)g.call, 0, sizeof(g.call));
 	memset((void *)g.kind, 0, sizeof(g.kind));
-	g.handle = g.user = NULL;
-	g.callback[VC_CUPTI_OURS] = g.callback[VC_CUPTI_THEIRS] = NULL;
+	g.handle = NULL;
+	g.user = NULL;
+	atomic_store(&g.callback[VC_CUPTI_OURS], NULL);
+	atomic_store(&g.callback[VC_CUPTI_THEIRS], NULL);
 	atomic_store(&g.out, 0);
 	atomic_store(&g.returned, false);
 	atomic_store(&g.collecting, 0);

@@ -87,10 +87,7 @@ static void stream_free(struct stream *s)
 	vc_journal_close(s->reader);
 	if (s->fd >= 0)
 		close(s->fd);
-	free(s->journal);
-	free(s->path);
-	free(s->part);
-	free(s);
+	VC_FREE(s->journal, s->path, s->part, s);
 }
 
 void vc_drain_free(struct vc_drain *d)
@@ -99,8 +96,7 @@ void vc_drain_free(struct vc_drain *d)
 		return;
 	for (size_t i = 0; i < d->n; i++)
 		stream_free(d->stream[i]);
-	free(d->stream);
-	free(d);
+	VC_FREE(d->stream, d);
 }
 
 /* ---- names ---- */
@@ -283,8 +279,7 @@ static int stream_name(struct vc_drain *d, struct stream *s, struct vc_error *er
 
 	s->path = name_trace(d, s->reader);
 	s->part = s->path ? text("%s.part", s->path) : NULL;
-	if (!s->part)
-		return vc_nomem(err, "a file name");
+	VC_HAVE(s->part, "a file name", err);
 	if (d->o.command)
 		vc_journal_put_fact(j, "command", d->o.command);
 	for (size_t i = 0; i < d->o.params && i < 64; i++) {
@@ -393,8 +388,7 @@ static int add(struct vc_drain *d, const char *path, struct vc_error *err)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 
-	if (!s)
-		return vc_nomem(err, "a journal");
+	VC_HAVE(s, "a journal", err);
 	if (stream_open(s, path, err) < 0) { /* half-made: the next look finds it whole */
 		stream_free(s);
 		return 0;
@@ -558,8 +552,7 @@ static int recover_into(struct vc_drain *d, struct stream *s, const char *out, s
 		out = vc_journal_fact(s->reader, "trace", trace, sizeof(trace));
 	s->path = out ? strdup(out) : text("%s.vct", s->journal);
 	s->part = s->path ? text("%s.recovered", s->path) : NULL;
-	if (!s->part)
-		return vc_nomem(err, "a file name");
+	VC_HAVE(s->part, "a file name", err);
 	if (open_trace(s, err) < 0)
 		return -1;
 	if (valid && resume(s, part, valid, err) < 0)
@@ -581,8 +574,7 @@ int vc_drain_recover(const char *journal, const char *out, char **path, uint64_t
 	int r;
 
 	*path = NULL;
-	if (!s)
-		return vc_nomem(err, "a journal");
+	VC_HAVE(s, "a journal", err);
 	r = out ? check_name(out, err) : 0;
 	if (r == 0)
 		r = stream_open(s, journal, err);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - what the program itself tells: vramcast_mark and vramcast_step. */
-#include <stddef.h>
 
 #include "tracer/marks.h"
 #include "tracer/names.h"

@@ -283,9 +283,8 @@ void vc_stacks_step(void)
 		return;
 	atomic_store(&g.mode, FAILURES);
 	vc_recorder_capability(VC_CAP_STACKS, VC_HOW_PARTIAL);
-	vc_recorder_fact("note",
-			 "call stacks are those of the first steps, as asked, and of requests "
-			 "that failed");
+	vc_recorder_fact("note", "call stacks are those of the first steps, as asked, and of "
+			 "requests that failed");
 }
 
 bool vc_stacks_only_failures(void)

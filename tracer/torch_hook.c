@@ -116,7 +116,7 @@ static void verify(const void *returned)
 static void *hook_allocate(void **result, void *object, size_t size)
 {
 	void *(*real)(void **, void *, size_t);
-	__attribute__((cleanup(leave))) struct guard was = enter(size);
+	__attribute__((cleanup(leave), unused)) struct guard was = enter(size);
 	void *r;
 
 	*(void **)&real = g.original[ALLOCATE];
@@ -128,7 +128,7 @@ static void *hook_allocate(void **result, void *object, size_t size)
 static void *hook_raw_alloc(void *object, size_t size)
 {
 	void *(*real)(void *, size_t);
-	__attribute__((cleanup(leave))) struct guard was = enter(size);
+	__attribute__((cleanup(leave), unused)) struct guard was = enter(size);
 
 	*(void **)&real = g.original[g.slots->raw_alloc];
 	return real(object, size);
@@ -137,7 +137,7 @@ static void *hook_raw_alloc(void *object, size_t size)
 static void *hook_raw_alloc_with_stream(void *object, size_t size, void *stream)
 {
 	void *(*real)(void *, size_t, void *);
-	__attribute__((cleanup(leave))) struct guard was = enter(size);
+	__attribute__((cleanup(leave), unused)) struct guard was = enter(size);
 
 	self.has_stream = true;
 	self.stream = (uint64_t)(uintptr_t)stream;
@@ -151,7 +151,7 @@ static void hook_trim(void *object, word first, word second)
 {
 	void (*real)(void *, word, word);
 	struct vc_record r = { .kind = VC_EV_TRIM };
-	__attribute__((cleanup(leave))) struct guard was = enter(0);
+	__attribute__((cleanup(leave), unused)) struct guard was = enter(0);
 
 	*(void **)&real = g.original[g.slots->trim];
 	real(object, first, second);

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "visualize/raster.h"
 
@@ -69,8 +68,7 @@ static int fill(const struct vc_classes *c, const struct vc_heap_map *h, struct 
 	struct cursor k = { g, calloc((size_t)g->cols * (size_t)g->rows + 1, sizeof(*k.weight)),
 		f->per_row };
 
-	if (!k.weight)
-		return vc_nomem(err, "the map of segments");
+	VC_HAVE(k.weight, "the map of segments", err);
 	for (size_t i = 0; i < h->n; i++) {
 		const struct vc_heap_extent *x = &h->at[i];
 		if (x->what == 0) {

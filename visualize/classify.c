@@ -46,8 +46,7 @@ static uint32_t *site_hints(const struct vc_meta *m)
 		if (f->file < m->strings)
 			of_site[i] |= of_file[f->file];
 	}
-	free(of_file);
-	free(of_function);
+	VC_FREE(of_file, of_function);
 	return of_site;
 }
 

@@ -3,7 +3,6 @@
 #include "visualize/format.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "visualize/svg.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - places for boxes and arrows, from Graphviz' dot, linked in. */
 #include "visualize/graph.h"
+#include "common/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,7 @@ void vc_graph_fini(struct vc_graph *g)
 {
 	for (size_t i = 0; i < g->edges; i++)
 		free(g->edge[i].point);
-	free(g->node);
-	free(g->edge);
+	VC_FREE(g->node, g->edge);
 	*g = (struct vc_graph){ 0 };
 }
 
@@ -20,9 +20,8 @@ void vc_graph_fini(struct vc_graph *g)
 int vc_graph_layout(struct vc_graph *g, struct vc_error *err)
 {
 	(void)g;
-	return vc_fail(err, VC_ENOSUP,
-		       "this vramcast was built without Graphviz: write the graph as .dot, or "
-		       "install libgraphviz-dev and build again");
+	return vc_fail(err, VC_ENOSUP, "this vramcast was built without Graphviz: write the "
+		       "graph as .dot, or install libgraphviz-dev and build again");
 }
 
 #else

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/event.h"
+#include "common/vec.h"
 #include "visualize/scene.h"
 
 enum { MOST_PHASES = 400 }; /* boxes of the phase strip */
@@ -206,9 +207,8 @@ void vc_plot_peak(struct vc_plot *p)
 			   x, y, x + (l.x - x) * 8 / 10, l.y + (l.y > y ? -90 : 40));
 		vc_svg_label(s, &l, text);
 	}
-	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" cy=\"%c\" "
-		   "r=\"4\"><title>%e</title></circle>\n",
-		   x, y, text);
+	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" "
+		   "cy=\"%c\" r=\"4\"><title>%e</title></circle>\n", x, y, text);
 	s->titles++;
 }
 
@@ -439,7 +439,6 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 		lane(p, y, &(struct lane){ "busy", "kernels", "100 %", used, 1000 });
 		y += 460;
 	}
-	free(value);
-	free(used);
+	VC_FREE(value, used);
 	return y;
 }

@@ -205,8 +205,7 @@ static int sort(struct vc_own_graph *g)
 	if (g->edges)
 		qsort(g->edge, g->edges, sizeof(*g->edge), edge_order);
 	bool ok = r && now;
-	free(r);
-	free(now);
+	VC_FREE(r, now);
 	return ok ? 0 : -1;
 }
 
@@ -218,8 +217,7 @@ static int prune(struct vc_own_graph *g, size_t keep)
 	size_t kept = 0, edges = 0;
 
 	if (!now || !out) {
-		free(now);
-		free(out);
+		VC_FREE(now, out);
 		return -1;
 	}
 	g->node[0].kept = true;
@@ -250,8 +248,7 @@ static int prune(struct vc_own_graph *g, size_t keep)
 		g->edge[i].from = now[g->edge[i].from];
 		g->edge[i].to = now[g->edge[i].to];
 	}
-	free(now);
-	free(out);
+	VC_FREE(now, out);
 	return 0;
 }
 

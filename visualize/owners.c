@@ -157,8 +157,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 	if (!m || !m->frames)
 		return VC_OK;
 	first = shown_frames(m);
-	if (!first)
-		return vc_nomem(err, "the list of call sites");
+	VC_HAVE(first, "the list of call sites", err);
 	for (size_t i = 0; i < o->n; i++)
 		if (o->at[i].site < m->frames)
 			o->at[i].site = first[vc_site_shown(m, o->at[i].site)];
@@ -180,8 +179,7 @@ int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_
 
 	*o = (struct vc_owners){ 0 };
 	o->at = malloc((cap + 1) * sizeof(*o->at));
-	if (!o->at)
-		return vc_nomem(err, "the list of owners");
+	VC_HAVE(o->at, "the list of owners", err);
 	if (h->n)
 		from_heap(o, c, h);
 	else

@@ -53,8 +53,7 @@ static int collect(struct vc_packing *p, const struct vc_result *r, struct vc_er
 	p->at = malloc((n + 1) * sizeof(*p->at));
 	p->guessed = !r->segments.n;
 	if (!t || !joins || !p->at) {
-		free(t);
-		free(joins);
+		VC_FREE(t, joins);
 		return vc_nomem(err, "the packing of segments");
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -70,8 +69,7 @@ static int collect(struct vc_packing *p, const struct vc_result *r, struct vc_er
 		joins[i] = t[i].joins;
 	}
 	p->n = join(p->at, joins, n);
-	free(t);
-	free(joins);
+	VC_FREE(t, joins);
 	return VC_OK;
 }
 
@@ -118,8 +116,7 @@ int vc_packing_init(struct vc_packing *p, const struct vc_result *r, struct vc_e
 			p->height = order[i]->offset + order[i]->size;
 	}
 	bool ok = order && live;
-	free(order);
-	free(live);
+	VC_FREE(order, live);
 	if (!ok) {
 		vc_packing_fini(p);
 		return vc_nomem(err, "the packing of segments");

@@ -52,8 +52,7 @@ bool vc_pickle_close(struct vc_pickler *p)
 	op(p, STOP);
 	for (size_t i = 0; i < p->words; i++)
 		free(p->word[i].text);
-	free(p->word);
-	free(p->known.slot);
+	VC_FREE(p->word, p->known.slot);
 	return !p->nomem;
 }
 

@@ -3,7 +3,6 @@
 #include "visualize/raster.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int vc_raster_init(struct vc_raster *g, int cols, int rows, struct vc_error *err)
 {

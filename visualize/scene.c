@@ -3,7 +3,6 @@
 #include "visualize/scene.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "common/io.h"
 
@@ -38,12 +37,11 @@ static void put_head(struct vc_svg *s, const struct vc_page *p, int h)
 {
 	int shown = p->shown ? p->shown : p->w;
 
-	vc_svg_put(s,
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %c %c\" width=\"%c\" "
-		   "height=\"%c\" role=\"img\" aria-labelledby=\"vct vcd\">\n<title "
-		   "id=\"vct\">%e</title><desc id=\"vcd\">%e</desc>\n",
-		   p->w, h, shown, (int)vc_muldiv((uint64_t)h, (uint64_t)shown, (uint64_t)p->w),
-		   p->title, p->description);
+	vc_svg_put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %c %c\" "
+		   "width=\"%c\" height=\"%c\" role=\"img\" aria-labelledby=\"vct vcd\">\n<title "
+		   "id=\"vct\">%e</title><desc id=\"vcd\">%e</desc>\n", p->w, h, shown,
+		   (int)vc_muldiv((uint64_t)h, (uint64_t)shown, (uint64_t)p->w), p->title,
+		   p->description);
 	vc_theme_write(s, (enum vc_theme)p->cfg->theme);
 	if (p->cfg->background)
 		vc_svg_rect(s, "bg", (struct vc_box){ 0, 0, p->w, h }, 80);

@@ -45,8 +45,7 @@ int vc_stacks_init(struct vc_stacks *s, const struct vc_result *r, struct vc_err
 	map = s->at_oom ? &r->last : &r->peak;
 	s->event = map->event;
 	s->at = calloc(map->n + r->lives.n + 1, sizeof(*s->at));
-	if (!s->at)
-		return vc_nomem(err, "the call stacks");
+	VC_HAVE(s->at, "the call stacks", err);
 	for (size_t i = 0; i < map->n; i++) {
 		const struct vc_heap_extent *x = &map->at[i];
 

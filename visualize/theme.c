@@ -2,7 +2,6 @@
 /* theme.c - colours, patterns and text styles of every picture. */
 #include "visualize/theme.h"
 
-#include <string.h>
 
 /* The slots use the palette of Okabe and Ito, with "workspaces" and "other" moved to dark tones:
  * the smallest CIE76 distance of all pairs under simulated protanopia, deuteranopia and

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """collect.py - development tool: merges what PyTorch wheels ask of the CUDA libraries into *.def.
 
-    python3 nullgpu/names/collect.py WHEEL...      (needs nm; run from the repository root)
+    make && python3 nullgpu/names/collect.py WHEEL...      (needs nm; run from the repository root)
 
-Only names are stored. A row that is there already is kept, so arguments written by hand stay."""
+Only names are stored. A row that is there already is kept, so arguments written by hand stay.
+Functions that the libraries built in build/ define themselves get no row."""
+import glob
 import os
 import re
 import shutil
@@ -55,7 +57,14 @@ def scan(wheel):
     return wanted - defined
 
 
+def written():
+    objects = [o for o in glob.glob("build/nullgpu/obj/*/*.o") if not o.endswith("/stubs.o")]
+    out = subprocess.run(["nm"] + objects, capture_output=True, text=True).stdout if objects else ""
+    return set(re.findall(r" T (\w+)", out))
+
+
 def main():
+    own = written()
     names = {t: {} for t, _ in TABLES}
     for table in names:
         path = os.path.join(HERE, table + ".def")
@@ -66,7 +75,7 @@ def main():
     for wheel in sys.argv[1:]:
         for name in scan(wheel):
             table = table_of(name)
-            if table:
+            if table and name not in own:
                 names[table].setdefault(name, "STUB(%s)" % name)
     for table, rows in names.items():
         with open(os.path.join(HERE, table + ".def"), "w") as f:

@@ -384,13 +384,11 @@ static void explain_rest(const struct vc_oom_text *m, struct vc_diagnosis *d)
 	const struct vc_figure *f = m->figure;
 
 	if (d->outside.known && d->outside.value > 2048 * MIB)
-		say(d, "%s of the device are neither free nor PyTorch's: other processes, the CUDA "
-		    "context, NCCL, other libraries.",
-		    d->outside.text);
+		say(d, "%s of the device are neither free nor PyTorch's: other processes, the "
+		    "CUDA context, NCCL, other libraries.", d->outside.text);
 	if (f[VC_FIG_PRIVATE].known)
 		say(d, "%s are set aside in private pools (CUDA graphs, MemPool), which other "
-		    "requests cannot use.",
-		    f[VC_FIG_PRIVATE].text);
+		    "requests cannot use.", f[VC_FIG_PRIVATE].text);
 	if (m->processes == 1 && !f[VC_FIG_PROCESS].known)
 		say(d, "Process %" PRIu64
 		    " may be this very program: in a container its own number is not recognised.",
@@ -448,9 +446,8 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 		    "joins the pieces; from PyTorch 2.1, not on Windows. Up to 2.13 the message "
 		    "recommends it even when it is on already");
 	if (newest >= order("1.10") && oldest < order("2.2"))
-		set(d, m->variable, "max_split_size_mb:512",
-		    "large blocks are no longer split, so that they can go back whole; try 256 "
-		    "and 128 as well");
+		set(d, m->variable, "max_split_size_mb:512", "large blocks are no longer split, "
+		    "so that they can go back whole; try 256 and 128 as well");
 	if (newest < order("2.1"))
 		advise(d, newest < order("1.10") ? "a newer PyTorch: before 1.10 there is no "
 		       "setting against this; 2.2 and later have expandable segments" :

@@ -177,8 +177,7 @@ static int sum_sites(const struct vc_diff_side *s, struct sums **out, struct vc_
 	struct sums *sum = calloc(t->meta->frames + 1, sizeof(*sum));
 
 	*out = sum;
-	if (!sum)
-		return vc_nomem(err, "call sites");
+	VC_HAVE(sum, "call sites", err);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
 
@@ -253,8 +252,7 @@ static int add_sites(struct vc_diff *d, const struct vc_meta *m, const struct su
 	struct vc_diff_site *at = realloc(d->at, (d->n + m->frames + 1) * sizeof(*at));
 	char text[512];
 
-	if (!at)
-		return vc_nomem(err, "call sites");
+	VC_HAVE(at, "call sites", err);
 	d->at = at;
 	for (uint32_t i = 1; i < m->frames; i++) {
 		struct vc_diff_site s = { 0 };
@@ -263,8 +261,7 @@ static int add_sites(struct vc_diff *d, const struct vc_meta *m, const struct su
 			continue;
 		vc_site_text(m, i, text, sizeof(text));
 		s.site = strdup(text);
-		if (!s.site)
-			return vc_nomem(err, "call sites");
+		VC_HAVE(s.site, "call sites", err);
 		s.asked[side] = sum[i].asked;
 		s.blocks[side] = sum[i].blocks;
 		s.live[side] = sum[i].live;

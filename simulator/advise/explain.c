@@ -311,8 +311,7 @@ int vc_explain_read(const char *text, size_t n, struct vc_oom_text *m, struct vc
 	bool before; /* TensorFlow and llama.cpp say the size before the words */
 
 	*m = (struct vc_oom_text){ 0 };
-	if (!line)
-		return vc_nomem(err, "the message");
+	VC_HAVE(line, "the message", err);
 	before = strstr(line, "failed to allocate") || strstr(line, "_alloc_buffer: ");
 	for (; at; at = next) {
 		struct vc_oom_text one = { 0 };

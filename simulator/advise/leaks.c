@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/site.h"
+#include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define WORTH (1u << 20)  /* bytes in all; the last loss of each step is less */
@@ -143,14 +144,8 @@ static void collect(struct search *f)
 	free(freed);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct kept *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->step < y->step ? -1 : x->step > y->step;
-}
+VC_COMPARE(by_key, struct kept,
+	   VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->step, y->step)))
 
 static struct vc_leak judge(struct search *f)
 {
@@ -193,8 +188,7 @@ struct vc_leak vc_leak_find(const struct vc_session *s)
 		collect(&f);
 	if (f.n)
 		l = judge(&f);
-	free(f.step);
-	free(f.at);
+	VC_FREE(f.step, f.at);
 	return l;
 }
 

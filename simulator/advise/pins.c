@@ -75,8 +75,7 @@ static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct
 	char place[512];
 
 	vc_emit_object(e, NULL, NULL);
-	vc_emit_text(e, "site", NULL,
-		     vc_holder_text(meta, &h, place, sizeof(place)));
+	vc_emit_text(e, "site", NULL, vc_holder_text(meta, &h, place, sizeof(place)));
 	vc_emit_bytes(e, "bytes", NULL, p->bytes);
 	vc_emit_uint(e, "segments", NULL, p->segments);
 	vc_emit_uint(e, "blocks", NULL, p->blocks);
@@ -90,8 +89,7 @@ int vc_pins_report(struct vc_emit *e, const struct vc_meta *meta, const struct v
 	struct pin *p = calloc(map->n + 1, sizeof(*p));
 	size_t n = 0;
 
-	if (!p)
-		return vc_nomem(err, "the pinned segments");
+	VC_HAVE(p, "the pinned segments", err);
 	for (size_t i = 0; i < map->n; ) {
 		if (map->at[i].what != VC_X_SEGMENT) {
 			i++;

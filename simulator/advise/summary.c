@@ -42,8 +42,7 @@ int vc_summary_stats(struct vc_emit *e, const struct vc_counters *c, struct vc_e
 	struct field *f = calloc(4 * c->n + 1, sizeof(*f));
 	size_t n = 0;
 
-	if (!f)
-		return vc_nomem(err, "the statistics");
+	VC_HAVE(f, "the statistics", err);
 	for (size_t i = 0; i < c->n; i++)
 		n += flatten(&c->at[i], &f[n]);
 	qsort(f, n, sizeof(*f), by_key);

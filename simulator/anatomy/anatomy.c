@@ -98,8 +98,7 @@ static int read_roles(struct vc_anatomy_work *w, struct vc_error *err)
 	size_t frames = w->meta ? w->meta->frames : 0;
 
 	w->role = calloc(frames + 1, 1);
-	if (!w->role)
-		return vc_nomem(err, "the call sites of a trace");
+	VC_HAVE(w->role, "the call sites of a trace", err);
 	for (size_t i = 1; i < frames; i++) {
 		uint32_t parent = w->meta->frame[i].parent;
 
@@ -278,20 +277,19 @@ static int by_passes(struct vc_anatomy_work *w, size_t each, size_t *ends, size_
 		     struct vc_error *err)
 {
 	size_t end = 0, next, backward;
-	int r = VC_OK;
 
 	w->starts = *ends = 0;
 	w->passes = each;
 	*shortest = SIZE_MAX;
-	while (r == VC_OK && (next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
+	while ((next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
 		size_t from = forward_start(w, end, backward);
 
-		r = vc_period_start(w, from, err);
+		VC_TRY(vc_period_start(w, from, err));
 		*shortest = next - from < *shortest ? next - from : *shortest;
 		end = next;
 		++*ends;
 	}
-	return r;
+	return VC_OK;
 }
 
 /* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer.
@@ -453,8 +451,7 @@ static int add_span(struct vc_anatomy_work *w, struct vc_span s, struct vc_error
 
 	if (s.first >= s.end)
 		return VC_OK;
-	if (!vc_vec_one(a->span, a->spans))
-		return vc_nomem(err, "the phases of a trace");
+	VC_HAVE(vc_vec_one(a->span, a->spans), "the phases of a trace", err);
 	a->span[a->spans++] = s;
 	return VC_OK;
 }
@@ -654,10 +651,7 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 		a->confidence *= 0.3;
 	if (r == VC_OK && a->from && !strcmp(a->from, "pattern") && a->confidence < VC_ANATOMY_SURE)
 		forget(a);
-	free(w.token);
-	free(w.before);
-	free(w.role);
-	free(w.start);
+	VC_FREE(w.token, w.before, w.role, w.start);
 	if (r < 0)
 		vc_anatomy_fini(a);
 	return r;
@@ -668,8 +662,7 @@ void vc_anatomy_fini(struct vc_anatomy *a)
 	if (a->lent) {
 		vc_memo_put(a->lent);
 	} else {
-		free(a->block);
-		free(a->span);
+		VC_FREE(a->block, a->span);
 	}
 	*a = (struct vc_anatomy){ 0 };
 }

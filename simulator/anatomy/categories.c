@@ -16,8 +16,7 @@ static uint8_t category_of(const struct vc_anatomy *a, const struct vc_block_lif
 			       died->iteration != born->iteration + 1);
 
 	switch ((enum vc_phase)born->phase) {
-	case VC_PHASE_INIT:
-		return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
+	case VC_PHASE_INIT: return lasts ? VC_CAT_PARAMETER : VC_CAT_OTHER_TEMP;
 	case VC_PHASE_OPTIMIZER: /* the last optimizer's temporaries go when nothing more is asked
 				    for */
 		return lasts && !(ends && b->iteration && b->iteration + 1 == a->iterations) ?
@@ -113,8 +112,7 @@ static void kept_gradients(struct vc_anatomy *a)
 	for (size_t i = 0; n && more && i < a->n; i++)
 		if (a->block[i].category == VC_CAT_STATE)
 			more = take(&a->block[i], size, &n);
-	free(taken);
-	free(size);
+	VC_FREE(taken, size);
 }
 
 /* Where nothing names the optimizer it may be thought to begin before the last gradients: of what
@@ -140,8 +138,7 @@ static void late_gradients(struct vc_anatomy *a)
 			if (a->block[i].category == VC_CAT_OPTIMIZER_TEMP && a->block[i].died >= at)
 				take(&a->block[i], left, &m);
 	}
-	free(left);
-	free(size);
+	VC_FREE(left, size);
 }
 
 static void purposes(struct vc_anatomy *a)
@@ -204,6 +201,5 @@ void vc_purposes(struct vc_anatomy *a)
 			memcpy(a->bytes, live, sizeof(live));
 		}
 	}
-	free(chain);
-	free(order);
+	VC_FREE(chain, order);
 }

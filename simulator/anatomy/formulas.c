@@ -19,14 +19,12 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 	uint64_t times = t.times ? t.times : 1, n = t.rows * t.cols * times;
 
 	switch (o) {
-	case VC_OPT_SGD:
-		return 0;
+	case VC_OPT_SGD: return 0;
 	case VC_OPT_MOMENTUM: case VC_OPT_LION: case VC_OPT_RMSPROP: case VC_OPT_ADAGRAD:
 		return n * element;
 	case VC_OPT_ADAM: case VC_OPT_ADAMW: case VC_OPT_LAMB:
 		return 2 * n * element;
-	case VC_OPT_AMSGRAD:
-		return 3 * n * element;
+	case VC_OPT_AMSGRAD: return 3 * n * element;
 	case VC_OPT_MUON: /* momentum of matrices, AdamW of the rest */
 		return (t.cols > 1 || t.times ? 1 : 2) * n * element;
 	case VC_OPT_ADAFACTOR: case VC_OPT_ADAFACTOR_HF:
@@ -39,30 +37,8 @@ uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsig
 	return 0;
 }
 
-/* Rajbhandari et al. 2020, section 3: 2 bytes of parameters, 2 of gradients, K = 12 of states. */
-double vc_zero_states(double p, unsigned stage, double n)
-{
-	const double k = 12;
-
-	switch (stage) {
-	case 0: return (4 + k) * p;
-	case 1: return 4 * p + k * p / n;
-	case 2: return 2 * p + (2 + k) * p / n;
-	default: return (4 + k) * p / n;
-	}
-}
-
-/* deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, estimate_*_mem_needs (GPU part). */
-double vc_deepspeed_gpu(double p, double largest, unsigned stage, double n, int offload)
-{
-	if (stage < 3)
-		return offload ? 2 * p : 4 * p + 16 * p / n;
-	if (offload == 2)
-		return 4 * largest;
-	return 4 * largest + (offload ? 2 : 18) * p / n;
-}
-
-/* The same sources, host part with buffer factor 1.5, one node. */
+/* deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, estimate_*_mem_needs: the host part with
+ * buffer factor 1.5, one node. */
 double vc_deepspeed_host(double p, double largest, unsigned stage, double n, int offload)
 {
 	const double factor = 1.5;
@@ -99,11 +75,6 @@ double vc_gpt_layer(double h, double heads, double seq, double t, enum vc_recomp
 		       h * (34 + 5 * heads * seq / h);
 }
 
-double vc_gpt_layer_sequence(double h, double heads, double seq, double t, enum vc_recompute r)
-{
-	return vc_gpt_layer(h, heads, seq, 1, r) / t;
-}
-
 /* Counted from the operations of the layer; not measured. */
 double vc_llama_layer(double h, double f, double g)
 {
@@ -120,11 +91,6 @@ double vc_llama_eager(double h, double g, double element)
 double vc_llama_rest(double heads)
 {
 	return 4 * heads + 8;
-}
-
-double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens)
-{
-	return 2 * layers * kv_heads * head_dim * element * tokens;
 }
 
 double vc_logits(double tokens, double vocabulary)

@@ -26,15 +26,9 @@ struct vc_tensor_shape { uint64_t rows, cols, times; };
 uint64_t vc_optimizer_state(enum vc_optimizer o, struct vc_tensor_shape t, unsigned element,
 			    unsigned block);
 
-/* Model states of mixed-precision Adam per GPU (ZeRO paper, figure 1): stage 0..3, K = 12. Bytes.
- */
-double vc_zero_states(double parameters, unsigned stage, double ranks);
-
-/* DeepSpeed's estimators (estimate_zero{2,3}_model_states_mem_needs): GPU bytes per card. offload:
+/* DeepSpeed's estimators (estimate_zero{2,3}_model_states_mem_needs): bytes of the host. offload:
  * 0 none, 1 optimizer, 2 optimizer and parameters (stage 3 only). largest: values of the largest
  * layer. */
-double vc_deepspeed_gpu(double parameters, double largest, unsigned stage, double ranks,
-			int offload);
 double vc_deepspeed_host(double parameters, double largest, unsigned stage, double ranks,
 			 int offload);
 
@@ -47,9 +41,6 @@ double vc_nf4_bits(bool double_quantisation);
 enum vc_recompute { VC_RECOMPUTE_NONE, VC_RECOMPUTE_SELECTIVE, VC_RECOMPUTE_FULL };
 double vc_gpt_layer(double hidden, double heads, double seq, double tensor_parallel,
 		    enum vc_recompute r);
-/* The same with sequence parallelism beside tensor parallelism. */
-double vc_gpt_layer_sequence(double hidden, double heads, double seq, double tensor_parallel,
-			     enum vc_recompute r);
 /* SwiGLU feed-forward f, key-value ratio g, RMSNorm, flash attention, no dropout. */
 double vc_llama_layer(double hidden, double feed_forward, double kv_ratio);
 /* What is kept beside that, per token and layer: flash attention's log-sum-exp, norm statistics. */
@@ -57,7 +48,6 @@ double vc_llama_rest(double heads);
 /* Bytes per token and layer that an eager Llama of transformers keeps beside; element: bytes per
  * value. */
 double vc_llama_eager(double h, double g, double element);
-double vc_kv_cache(double layers, double kv_heads, double head_dim, double element, double tokens);
 /* Worst case of the loss: logits in 16 bit, their float copy, log-softmax and both gradients. */
 double vc_logits(double tokens, double vocabulary);
 

@@ -131,8 +131,7 @@ static int describe(struct vc_layering *l, const struct vc_layers *y, const stru
 {
 	l->n = y->n;
 	l->at = calloc(l->n + 1, sizeof(*l->at));
-	if (!l->at)
-		return vc_nomem(err, "the layers of a model");
+	VC_HAVE(l->at, "the layers of a model", err);
 	for (size_t k = 0; k < l->n; k++)
 		l->at[k].frame = y->at[k].frame;
 	sum_activations(l, y, a);

@@ -181,8 +181,7 @@ static bool inside(const struct vc_layers *l, size_t block)
 
 static int push(struct vc_layers *l, struct vc_layer y, struct vc_error *err)
 {
-	if (!vc_vec_one(l->at, l->n))
-		return vc_nomem(err, "the layers of a forward pass");
+	VC_HAVE(vc_vec_one(l->at, l->n), "the layers of a forward pass", err);
 	l->at[l->n++] = y;
 	return VC_OK;
 }
@@ -363,11 +362,9 @@ static bool cut_off(struct sites *s)
 
 static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	for (size_t i = s->from; i < s->to; i++)
 		visit(s, i);
-	for (int kind = 0; r == VC_OK && kind < kinds; kind++) {
+	for (int kind = 0; kind < kinds; kind++) {
 		const struct group *best = NULL;
 
 		for (size_t i = 0; i < GROUPS; i++)
@@ -376,12 +373,12 @@ static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_e
 				best = &s->group[i];
 		if (!best || best->covered * (s->cut ? 2 : 10) < s->to - s->from)
 			break;
-		r = take(s, l, best->key, kind, err);
+		VC_TRY(take(s, l, best->key, kind, err));
 	}
 	if (l->n > 1)
 		qsort(l->at, l->n, sizeof(*l->at), by_birth);
-	if (r == VC_OK && l->n)
-		r = split(s, l, err);
+	if (l->n)
+		VC_TRY(split(s, l, err));
 	tell_kinds(l);
 	for (size_t i = s->from; s->model && i < s->to; i++) {
 		read_chain(s, i);
@@ -391,7 +388,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_e
 				l->model_to = i + 1;
 			}
 	}
-	return r;
+	return VC_OK;
 }
 
 /* ---- by repetition ---- */
@@ -481,8 +478,7 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 	for (s.to = s.from; s.to < a->n && a->block[s.to].event < a->span[span].end; s.to++)
 		;
 	s.group = calloc(GROUPS, sizeof(*s.group));
-	if (!s.group)
-		return vc_nomem(err, "the layers of a forward pass");
+	VC_HAVE(s.group, "the layers of a forward pass", err);
 	s.cut = m && m->frames > 1 && cut_off(&s);
 	if (m && m->frames > 1 && !s.cut)
 		r = by_sites(&s, l, KINDS, err);

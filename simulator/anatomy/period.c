@@ -53,8 +53,7 @@ static size_t candidates(const struct vc_anatomy_work *w, struct lag *out, struc
 		k = k < CANDIDATES ? k : CANDIDATES;
 		memcpy(out, l, k * sizeof(*l));
 	}
-	free(s);
-	free(l);
+	VC_FREE(s, l);
 	return k;
 }
 
@@ -184,8 +183,7 @@ static size_t lowest(const struct vc_anatomy_work *w, double *share)
 
 int vc_period_start(struct vc_anatomy_work *w, size_t at, struct vc_error *err)
 {
-	if (!vc_vec_one(w->start, w->starts))
-		return vc_nomem(err, "the iterations of a trace");
+	VC_HAVE(vc_vec_one(w->start, w->starts), "the iterations of a trace", err);
 	w->start[w->starts++] = at;
 	return VC_OK;
 }
@@ -234,7 +232,6 @@ int vc_period_boundaries(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	double share;
 	size_t model = lowest(w, &share), last = SIZE_MAX, longer = longer_lag(w, model);
-	int r = VC_OK;
 
 	if (longer) {
 		w->lag = longer;
@@ -243,7 +240,7 @@ int vc_period_boundaries(struct vc_anatomy_work *w, struct vc_error *err)
 	uint64_t floor = w->before[model];
 
 	w->a->confidence = share;
-	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
+	for (size_t i = 0; i < w->a->n; i++) {
 		uint64_t b = w->before[i], off = b > floor ? b - floor : floor - b;
 		if (alike(w, i, model) < VC_SIGNATURE - 1 || off > VC_SLACK + floor / 200 ||
 		    (last != SIZE_MAX && i - last < w->lag * 7 / 10))
@@ -251,11 +248,10 @@ int vc_period_boundaries(struct vc_anatomy_work *w, struct vc_error *err)
 		if (!w->starts) {
 			size_t first = first_start(w, i);
 			if (first != SIZE_MAX)
-				r = vc_period_start(w, first, err);
+				VC_TRY(vc_period_start(w, first, err));
 		}
-		if (r == VC_OK)
-			r = vc_period_start(w, i, err);
+		VC_TRY(vc_period_start(w, i, err));
 		last = i;
 	}
-	return r;
+	return VC_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/layers.h"
 #include "simulator/replay/memo.h"
 
@@ -60,8 +61,7 @@ int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err)
 	block = malloc((a->n + 1) * sizeof(*block));
 	span = malloc((a->spans + 1) * sizeof(*span));
 	if (!block || !span) {
-		free(block);
-		free(span);
+		VC_FREE(block, span);
 		return vc_nomem(err, "the anatomy of a trace");
 	}
 	if (a->n)

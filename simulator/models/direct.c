@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/model.h"
 
 struct piece { uint64_t addr, size, id; uint32_t stream, prev, next; };
@@ -17,8 +18,7 @@ static int grow(struct state *st, struct vc_error *err)
 	uint32_t cap = st->cap ? st->cap * 2 : 256;
 	struct piece *at = realloc(st->at, cap * sizeof(*at));
 
-	if (!at)
-		return vc_nomem(err, "the direct model");
+	VC_HAVE(at, "the direct model", err);
 	st->at = at;
 	st->cap = cap;
 	if (!st->n) {
@@ -86,23 +86,20 @@ static int direct_free(struct vc_model *m, struct vc_block *b)
 	return VC_DONE;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = ((const struct piece *)a)->addr, y = ((const struct piece *)b)->addr;
-
-	return (x > y) - (x < y);
-}
+VC_COMPARE(by_address, struct piece, VC_ORDER(x->addr, y->addr))
 
 static int direct_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 {
 	const struct state *st = m->state;
 	struct piece *all = malloc((st->n + 1) * sizeof(*all));
 	size_t n = 0;
-	int r = all ? VC_OK : VC_ENOMEM;
+	int r = VC_OK;
 
-	for (uint32_t i = all && st->n ? st->at[0].next : 0; i; i = st->at[i].next)
+	if (!all)
+		return VC_ENOMEM;
+	for (uint32_t i = st->n ? st->at[0].next : 0; i; i = st->at[i].next)
 		all[n++] = st->at[i];
-	qsort(all, n, n ? sizeof(*all) : 1, by_address);
+	qsort(all, n, sizeof(*all), by_address);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		const struct piece *p = &all[i];
 		struct vc_extent x = { .what = VC_X_SEGMENT, .addr = p->addr, .size = p->size,

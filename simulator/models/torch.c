@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/models/torch_index.h"
 
 
@@ -22,18 +23,16 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	t->r = r;
 	t->limit = TORCH_UNLIMITED;
 	t->pool[0].small = true;
-	if (!r || !torch_ensure(t, TORCH_HEADROOM))
-		return vc_nomem(err, "the torch model");
+	VC_HAVE(r && torch_ensure(t, TORCH_HEADROOM), "the torch model", err);
 	if (torch_rules_for(m->version, r) < 0)
 		return vc_fail(err, VC_EUSAGE, "torch version \"%s\" is not known, try %s .. %s",
 			       m->version, TORCH_OLDEST, TORCH_NEWEST);
 	if (t->k->min_block < 512 || t->k->min_block & (t->k->min_block - 1) ||
 	    t->k->small_segment < t->k->small_limit || !t->k->round_large ||
 	    t->k->segment < t->k->large_limit)
-		return vc_fail(err, VC_EUSAGE,
-			       "a segment must hold what is put into it (segment >= large_limit, "
-			       "small_segment >= small_limit), and min_block be a power of two "
-			       "from 512 on");
+		return vc_fail(err, VC_EUSAGE, "a segment must hold what is put into it (segment "
+			       ">= large_limit, small_segment >= small_limit), and min_block be "
+			       "a power of two from 512 on");
 	torch_conf_init(t);
 	torch_refresh(t);
 	if (m->conf && torch_conf_parse(t, m->conf, note, sizeof(note)) != VC_DONE)
@@ -86,8 +85,7 @@ static int torch_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct torch *t = m->state;
 
-	if (!torch_ensure(t, TORCH_HEADROOM))
-		return vc_nomem(err, "the torch model");
+	VC_HAVE(torch_ensure(t, TORCH_HEADROOM), "the torch model", err);
 	return torch_finished(t, torch_release_cached(t, t->r->empty_by_id ? pool : 0), err);
 }
 
@@ -134,11 +132,7 @@ static void torch_fini(struct vc_model *m)
 
 	torch_pool_fini(t);
 	torch_wait_fini(t);
-	free(t->conf.klass);
-	free(t->b);
-	free(t->range);
-	free(t->scratch);
-	free((void *)(uintptr_t)t->r);
+	VC_FREE(t->conf.klass, t->b, t->range, t->scratch, (void *)(uintptr_t)t->r);
 }
 
 #define AT(field) offsetof(struct torch_config, field)

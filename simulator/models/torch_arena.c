@@ -35,12 +35,9 @@ bool torch_ensure(struct torch *t, uint32_t n)
 uint64_t torch_new_tie(struct torch *t, uint64_t addr)
 {
 	switch (t->r->order) {
-	case TORCH_BY_OBJECT:
-		return ++t->number;
-	case TORCH_BY_SEGMENT:
-		return ++t->number << SEGMENT_SHIFT;
-	default:
-		return addr;
+	case TORCH_BY_OBJECT: return ++t->number;
+	case TORCH_BY_SEGMENT: return ++t->number << SEGMENT_SHIFT;
+	default: return addr;
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/models/torch_index.h"
 
 #define MIB (1ull << 20)
@@ -602,8 +603,7 @@ int torch_conf_parse(struct torch *t, const char *text, char *note, size_t cap)
 		parse_into(&p);
 		r = p.failed ? VC_RAISED : VC_DONE;
 	}
-	free(p.word);
-	free(p.text);
+	VC_FREE(p.word, p.text);
 	torch_refresh(t);
 	return r;
 }

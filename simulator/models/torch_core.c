@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* torch_core.c - blocks: rounding, search, split, hand-out, free, merge. The path of every event.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/models/torch_index.h"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/models/torch_index.h"
 
 /* ---- sets ---- */
@@ -82,8 +83,7 @@ static void pool_fini(struct torch *t, struct torch_pool *p)
 		t->set[p->order[k]->index] = NULL;
 		free(p->order[k]);
 	}
-	free(p->of);
-	free(p->order);
+	VC_FREE(p->of, p->order);
 }
 
 /* ---- private pools ---- */
@@ -118,8 +118,7 @@ struct torch_private *torch_private_new(struct torch *t, uint64_t id)
 		}
 	}
 	if (!p || !pools || at == t->priv_cap) {
-		free(p);
-		free(pools);
+		VC_FREE(p, pools);
 		t->nomem = true;
 		return NULL;
 	}
@@ -147,8 +146,7 @@ static void private_free(struct torch *t, struct torch_private *p)
 {
 	pool_fini(t, p->pool[0]);
 	pool_fini(t, p->pool[1]);
-	free(p->pool[0]);
-	free(p);
+	VC_FREE(p->pool[0], p);
 }
 
 static bool is_in(const struct torch *t, uint32_t i, const struct torch_private *p)
@@ -328,22 +326,14 @@ static int capture(struct torch *t, uint32_t stream, bool on)
 int torch_pool_call(struct torch *t, const struct vc_pool_call *c)
 {
 	switch (c->what) {
-	case VC_EV_POOL_CREATE:
-		return pool_create(t, c);
-	case VC_EV_POOL_BEGIN:
-		return pool_begin(t, c);
-	case VC_EV_POOL_END:
-		return pool_end(t, c);
-	case VC_EV_POOL_RELEASE:
-		return pool_release(t, c);
-	case VC_EV_CAPTURE_BEGIN:
-		return capture(t, c->stream, true);
-	case VC_EV_CAPTURE_END:
-		return capture(t, c->stream, false);
-	case VC_EV_STREAM_CLASS:
-		return set_class(t, c);
-	default:
-		return VC_REFUSED;
+	case VC_EV_POOL_CREATE: return pool_create(t, c);
+	case VC_EV_POOL_BEGIN: return pool_begin(t, c);
+	case VC_EV_POOL_END: return pool_end(t, c);
+	case VC_EV_POOL_RELEASE: return pool_release(t, c);
+	case VC_EV_CAPTURE_BEGIN: return capture(t, c->stream, true);
+	case VC_EV_CAPTURE_END: return capture(t, c->stream, false);
+	case VC_EV_STREAM_CLASS: return set_class(t, c);
+	default: return VC_REFUSED;
 	}
 }
 
@@ -365,9 +355,7 @@ void torch_pool_fini(struct torch *t)
 			private_free(t, t->priv[i]);
 	pool_fini(t, &t->pool[0]);
 	pool_fini(t, &t->pool[1]);
-	free(t->priv);
-	free(t->scope);
-	free(t->set);
+	VC_FREE(t->priv, t->scope, t->set);
 	torch_map_fini(&t->freeable);
 	torch_map_fini(&t->on_oom);
 	torch_map_fini(&t->whole);

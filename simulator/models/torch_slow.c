@@ -378,9 +378,8 @@ bool torch_misplaced(struct torch *t, const struct vc_request *rq)
 {
 	if (!t->r->exact || !(rq->addr % 512))
 		return false;
-	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got "
-		    "0x%llx",
-		    (unsigned long long)rq->addr);
+	torch_raise(t, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), "
+		    "got 0x%llx", (unsigned long long)rq->addr);
 	return true;
 }
 

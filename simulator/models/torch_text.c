@@ -70,8 +70,7 @@ static void say_old(struct torch *t, const struct torch_want *w)
 	const struct vc_device_config *d = vc_device_config(t->m->device);
 
 	torch_raise(t, "CUDA out of memory. Tried to allocate %s (GPU %u; %s total capacity; %s "
-		    "already allocated; %s free; ",
-		    fmt(w->asz).s, d->index, fmt(d->total).s,
+		    "already allocated; %s free; ", fmt(w->asz).s, d->index, fmt(d->total).s,
 		    fmt((uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur).s,
 		    fmt(vc_device_available(t->m->device)).s);
 	if (t->limit != TORCH_UNLIMITED)
@@ -151,8 +150,7 @@ static void say_reserve(struct torch *t, const struct torch_want *w)
 	say(t, ", and a single allocation cannot span expandable segments. Raise "
 	    "PYTORCH_CUDA_ALLOC_CONF expandable_segments_reserve or "
 	    "expandable_segments_reserve_by_class (or unset it) so that a segment is at least "
-	    "%s.",
-	    fmt(w->asz).s);
+	    "%s.", fmt(w->asz).s);
 }
 
 static void say_hint(struct torch *t, const struct torch_want *w)

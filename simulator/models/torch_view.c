@@ -4,15 +4,11 @@
 #include <stdlib.h>
 
 #include "simulator/models/torch_index.h"
+#include "common/vec.h"
 
 struct run { uint64_t addr; uint32_t first; };
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct run *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+VC_COMPARE(by_addr, struct run, VC_ORDER(x->addr, y->addr))
 
 static bool is_mapped(const struct torch *t, uint32_t i)
 {

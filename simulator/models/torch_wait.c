@@ -3,6 +3,7 @@
  * completion. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/models/torch_index.h"
 
 /* Index of a fresh element of a growing array with a list of spare ones; 0 = no memory. */
@@ -347,10 +348,6 @@ void torch_wait_fini(struct torch *t)
 {
 	for (uint32_t i = 0; i < t->streams; i++)
 		free(t->stream[i].klass);
-	free(t->stream);
-	free(t->queue);
-	free(t->event);
-	free(t->wait);
-	free(t->link);
+	VC_FREE(t->stream, t->queue, t->event, t->wait, t->link);
 	torch_map_fini(&t->queues);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counters.c - the model's own statistics after the last event. */
-#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"

@@ -70,8 +70,7 @@ static void compare_alloc(struct state *st, const struct vc_step *s)
 
 static int keep_final(struct state *st, const struct vc_event *ev, struct vc_error *err)
 {
-	if (!vc_vec_room(st->final, st->cap, st->finals + 1))
-		return vc_nomem(err, "the recorded final heap");
+	VC_HAVE(vc_vec_room(st->final, st->cap, st->finals + 1), "the recorded final heap", err);
 	st->final[st->finals++] = *ev;
 	return VC_OK;
 }
@@ -188,18 +187,13 @@ static void fidelity_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->final);
-	free(st->f.diverged_why);
+	VC_FREE(st->final, st->f.diverged_why);
 }
 
 const struct vc_observer_type vc_observer_fidelity = {
 	.name = "fidelity",
 	.summary = "does the model reproduce the recording: every address, every segment",
-	.state_size = sizeof(struct state),
-	.final_heap = true,
-	.begin = fidelity_begin,
-	.step = fidelity_step,
-	.trace = fidelity_trace,
-	.end = fidelity_end,
+	.state_size = sizeof(struct state), .final_heap = true, .begin = fidelity_begin,
+	.step = fidelity_step, .trace = fidelity_trace, .end = fidelity_end,
 	.fini = fidelity_fini,
 };

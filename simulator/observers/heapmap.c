@@ -19,8 +19,7 @@ int vc_origins_note(struct vc_origins *o, uint64_t id, uint32_t site, struct vc_
 {
 	struct origin *g = put(o, id);
 
-	if (!g)
-		return vc_nomem(err, "call sites");
+	VC_HAVE(g, "call sites", err);
 	*g = (struct origin){ site, 0, true, true };
 	return VC_OK;
 }
@@ -40,8 +39,7 @@ int vc_origins_step(struct vc_origins *o, const struct vc_step *s, struct vc_err
 		return VC_OK;
 	if (s->ev->kind == VC_EV_ALLOC) {
 		g = put(o, s->ev->id);
-		if (!g)
-			return vc_nomem(err, "call sites");
+		VC_HAVE(g, "call sites", err);
 		*g = (struct origin){ s->ev->site, s->ev->label, true, false };
 		return VC_OK;
 	}
@@ -68,8 +66,7 @@ static int take_one(void *arg, const struct vc_extent *x)
 	struct taking *t = arg;
 	const struct origin *g = x->id ? vc_pages_get(&t->o->at, x->id) : NULL;
 
-	if (!vc_vec_room(t->map->at, t->cap, t->map->n + 1))
-		return vc_nomem(t->err, "the heap map");
+	VC_HAVE(vc_vec_room(t->map->at, t->cap, t->map->n + 1), "the heap map", t->err);
 	t->map->at[t->map->n++] = (struct vc_heap_extent){
 		.addr = x->addr, .size = x->size, .requested = x->requested, .id = x->id,
 		.pool = x->pool, .stream = x->stream, .site = g ? g->site : 0,

@@ -255,8 +255,7 @@ static int history_end(struct vc_observer *o, const struct vc_model *m, struct v
 	if (m->type->walk(m, take_extent, st) < 0)
 		return vc_nomem(err, "the final heap");
 	h->at = unroll(st, &h->n);
-	if (!h->at)
-		return vc_nomem(err, "the memory history");
+	VC_HAVE(h->at, "the memory history", err);
 	h->dropped = st->n > LIMIT ? st->n - LIMIT : 0;
 	h->end = st->end;
 	st->end.at = NULL;
@@ -268,20 +267,13 @@ static void history_fini(struct vc_observer *o)
 	struct state *st = o->state;
 
 	vc_pages_fini(&st->origins);
-	free(st->seen);
-	free(st->at);
-	free(st->end.at);
+	VC_FREE(st->seen, st->at, st->end.at);
 }
 
 const struct vc_observer_type vc_observer_history = {
 	.name = "history",
 	.summary = "PyTorch's memory history of the run and the heap it ends with",
-	.state_size = sizeof(struct state),
-	.origin = history_origin,
-	.begin = history_begin,
-	.step = history_step,
-	.trace = history_trace,
-	.device = history_device,
-	.end = history_end,
-	.fini = history_fini,
+	.state_size = sizeof(struct state), .origin = history_origin, .begin = history_begin,
+	.step = history_step, .trace = history_trace, .device = history_device,
+	.end = history_end, .fini = history_fini,
 };

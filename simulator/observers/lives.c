@@ -2,7 +2,6 @@
 /* lives.c - the life of every block, for pictures and tables. Above a limit the smallest and
  * shortest are left out and counted: a picture cannot show them anyway. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/pages.h"
 #include "common/vec.h"
@@ -28,8 +27,7 @@ static int thin_out(struct state *st, struct vc_error *err)
 	uint64_t *size = calloc(st->n + 1, sizeof(*size));
 	size_t k = 0;
 
-	if (!size)
-		return vc_nomem(err, "block lives");
+	VC_HAVE(size, "block lives", err);
 	for (size_t i = 0; i < st->n; i++)
 		size[i] = st->at[i].size;
 	vc_sort_u64(size, st->n);
@@ -60,12 +58,10 @@ static int add(struct state *st, const struct vc_life *l, struct vc_error *err)
 
 	if (st->n >= st->limit && thin_out(st, err) < 0)
 		return VC_ENOMEM;
-	if (!vc_vec_room(st->at, st->cap, st->n + 1))
-		return vc_nomem(err, "block lives");
+	VC_HAVE(vc_vec_room(st->at, st->cap, st->n + 1), "block lives", err);
 	if (l->id) {
 		s = vc_pages_put(&st->open, l->id);
-		if (!s)
-			return vc_nomem(err, "block lives");
+		VC_HAVE(s, "block lives", err);
 		s->index = (uint32_t)st->n + 1;
 	}
 	st->at[st->n++] = *l;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/observers/heapmap.h"
 
 struct state {
@@ -23,8 +24,7 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 	struct vc_oom_report *r = &st->report;
 	const struct vc_model *m = s->model;
 
-	if (vc_origins_step(&st->origins, s, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_origins_step(&st->origins, s, err));
 	st->steps += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
 	if (s->answer != VC_REFUSED || r->happened ||
 	    (s->ev->kind != VC_EV_ALLOC && s->ev->kind != VC_EV_OOM))
@@ -39,10 +39,8 @@ static int oom_step(struct vc_observer *o, const struct vc_step *s, struct vc_er
 				    .alloc_size = m->refusal.alloc_size,
 				    .device_free = m->refusal.device_free,
 				    .message = strdup(m->note) };
-	if (!r->message)
-		return vc_nomem(err, "the out-of-memory report");
-	if (vc_heapmap_take(&st->map, m, &st->origins, s->index, err) < 0)
-		return VC_ENOMEM;
+	VC_HAVE(r->message, "the out-of-memory report", err);
+	VC_TRY(vc_heapmap_take(&st->map, m, &st->origins, s->index, err));
 	for (size_t i = 0; i < st->map.n; i++) {
 		struct vc_heap_extent *x = &st->map.at[i];
 
@@ -75,9 +73,7 @@ static void oom_fini(struct vc_observer *o)
 	struct state *st = o->state;
 
 	vc_origins_fini(&st->origins);
-	free(st->map.at);
-	free(st->report.message);
-	free(st->report.holder);
+	VC_FREE(st->map.at, st->report.message, st->report.holder);
 }
 
 const struct vc_observer_type vc_observer_oom = {

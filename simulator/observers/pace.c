@@ -43,8 +43,7 @@ static int pace_step(struct vc_observer *o, const struct vc_step *s, struct vc_e
 	st->retries = s->model->now.retries;
 	if ((!st->now.ns && !st->now.flushes) || st->p.n == MOST)
 		return VC_OK;
-	if (!vc_vec_room(st->p.at, st->cap, st->p.n + 1))
-		return vc_nomem(err, "driver calls");
+	VC_HAVE(vc_vec_room(st->p.at, st->cap, st->p.n + 1), "driver calls", err);
 	st->p.at[st->p.n++] = st->now;
 	st->now = (struct vc_pace_at){ .request = st->now.request };
 	return VC_OK;

@@ -50,8 +50,7 @@ static int peak_step(struct vc_observer *o, const struct vc_step *s, struct vc_e
 {
 	struct state *st = o->state;
 
-	if (vc_origins_step(&st->origins, s, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_origins_step(&st->origins, s, err));
 	return look(st, s->model, s->index, err);
 }
 

@@ -16,8 +16,7 @@ static int add_mark(struct state *st, const struct vc_step *s, struct vc_error *
 {
 	if (st->s.marks == MAX_MARKS)
 		return VC_OK;
-	if (!vc_vec_room(st->s.mark, st->mark_cap, st->s.marks + 1))
-		return vc_nomem(err, "marks");
+	VC_HAVE(vc_vec_room(st->s.mark, st->mark_cap, st->s.marks + 1), "marks", err);
 	st->s.mark[st->s.marks++] = (struct vc_mark_at){ s->index, s->ev->time_ns, s->ev->label,
 							 s->ev->flags, s->ev->device };
 	st->s.count += s->ev->flags == VC_MARK_STEP;
@@ -28,8 +27,7 @@ static int add_kernel(struct state *st, const struct vc_step *s, struct vc_error
 {
 	if (st->s.kernels == MAX_KERNELS)
 		return VC_OK;
-	if (!vc_vec_room(st->s.kernel, st->kernel_cap, st->s.kernels + 1))
-		return vc_nomem(err, "kernels");
+	VC_HAVE(vc_vec_room(st->s.kernel, st->kernel_cap, st->s.kernels + 1), "kernels", err);
 	st->s.kernel[st->s.kernels++] = (struct vc_kernel_at){ s->ev->time_ns, s->ev->size,
 		s->ev->label, s->ev->stream, s->ev->kind };
 	return VC_OK;
@@ -53,8 +51,7 @@ static int steps_end(struct vc_observer *o, const struct vc_model *m, struct vc_
 	if (st->s.count) {
 		st->s.confidence = 1;
 		st->s.from = strdup("marks");
-		if (!st->s.from)
-			return vc_nomem(err, "steps");
+		VC_HAVE(st->s.from, "steps", err);
 	}
 	r->steps = st->s;
 	st->s = (struct vc_steps){ 0 };
@@ -65,16 +62,12 @@ static void steps_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->s.mark);
-	free(st->s.kernel);
-	free(st->s.from);
+	VC_FREE(st->s.mark, st->s.kernel, st->s.from);
 }
 
 const struct vc_observer_type vc_observer_steps = {
 	.name = "steps",
 	.summary = "marks and kernels, for pictures over time",
-	.state_size = sizeof(struct state),
-	.step = steps_step,
-	.end = steps_end,
+	.state_size = sizeof(struct state), .step = steps_step, .end = steps_end,
 	.fini = steps_fini,
 };

@@ -39,8 +39,7 @@ static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struc
 
 	st->at = calloc(MAX_BUCKETS, sizeof(*st->at));
 	st->diff = calloc(MAX_BUCKETS + 1, sizeof(*st->diff));
-	if (!st->at || !st->diff)
-		return vc_nomem(err, "the timeline");
+	VC_HAVE(st->at && st->diff, "the timeline", err);
 	vc_pages_init(&st->births, sizeof(struct birth));
 	st->span = 1;
 	st->last.allocated = m->now.allocated;
@@ -180,16 +179,14 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 		return VC_OK;
 	if (s->ev->kind == VC_EV_ALLOC) {
 		b = vc_pages_put(&st->births, s->ev->id);
-		if (!b)
-			return vc_nomem(err, "the timeline");
+		VC_HAVE(b, "the timeline", err);
 		*b = (struct birth){ st->event, s->block->size };
 		return VC_OK;
 	}
 	b = vc_pages_get(&st->births, s->ev->id);
 	if (!b || !b->size)
 		return VC_OK;
-	if (!vc_vec_room(st->died, st->died_cap, st->deaths + 1))
-		return vc_nomem(err, "the timeline");
+	VC_HAVE(vc_vec_room(st->died, st->died_cap, st->deaths + 1), "the timeline", err);
 	st->died[st->deaths++] = (struct death){ b->event, st->event, b->size };
 	vc_pages_drop(&st->births, s->ev->id);
 	return VC_OK;
@@ -244,8 +241,7 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 	st->last.reserved = now->reserved;
 	st->last.active = now->active;
 	st->marks += s->ev->kind == VC_EV_MARK && s->ev->flags == VC_MARK_STEP;
-	if (note_life(st, s, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(note_life(st, s, err));
 	st->event++;
 	return VC_OK;
 }
@@ -308,9 +304,7 @@ static void timeline_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
 
-	free(st->at);
-	free(st->diff);
-	free(st->died);
+	VC_FREE(st->at, st->diff, st->died);
 	vc_pages_fini(&st->births);
 }
 

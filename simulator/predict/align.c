@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "simulator/predict/align.h"
+#include "common/vec.h"
 
 enum {
 	WINDOW = 1200,      /* differences after which the best path so far is committed */
@@ -177,8 +177,7 @@ static int fill_hole(const struct pair *p, const struct hole *h, struct vc_error
 	size_t w = h->nj + 1;
 	uint32_t *score = calloc((h->ni + 1) * w, sizeof(*score));
 
-	if (!score)
-		return vc_nomem(err, "the alignment of two recordings");
+	VC_HAVE(score, "the alignment of two recordings", err);
 	for (size_t k = 0; k < p->r->n; k++) {
 		low = fmin(low, p->r->at[k]);
 		high = fmax(high, p->r->at[k]);
@@ -220,9 +219,8 @@ static int fill_holes(const struct pair *p, struct vc_error *err)
 			i++;
 		h.ni = i - h.i;
 		h.nj = (i < p->na ? p->match[i] : p->nb) - j;
-		if (h.nj && h.ni * h.nj <= HOLE) {
+		if (h.nj && h.ni * h.nj <= HOLE)
 			VC_TRY(fill_hole(p, &h, err));
-		}
 	}
 	return 0;
 }
@@ -427,8 +425,7 @@ int vc_align_best(const struct vc_take *a, size_t na, const struct vc_take *b, s
 	struct vc_take *x = nameless(a, na), *y = nameless(b, nb);
 	rc = x && y ? align_two(x, na, y, nb, ratio, second, &without, err) :
 		      vc_nomem(err, "the alignment");
-	free(x);
-	free(y);
+	VC_FREE(x, y);
 	if (!rc && holes(without, na) < holes(*out, na)) {
 		free(*out);
 		*out = without;
@@ -468,10 +465,6 @@ int vc_align_some(const struct vc_take *a, size_t na, const bool *skip_a, const 
 		match[i] = VC_UNMATCHED;
 	for (size_t i = 0; !rc && i < x.n; i++)
 		match[x.at[i]] = found[i] == VC_UNMATCHED ? VC_UNMATCHED : y.at[found[i]];
-	free(found);
-	free(x.take);
-	free(x.at);
-	free(y.take);
-	free(y.at);
+	VC_FREE(found, x.take, x.at, y.take, y.at);
 	return rc;
 }

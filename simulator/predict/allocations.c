@@ -93,8 +93,7 @@ bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size)
 static int read_lasting(struct vc_allocations *m, struct vc_error *err)
 {
 	m->lasting = malloc((m->n + 1) * sizeof(*m->lasting));
-	if (!m->lasting)
-		return vc_nomem(err, "the sizes of a recording");
+	VC_HAVE(m->lasting, "the sizes of a recording", err);
 	for (size_t i = 0; i < m->n; i++)
 		if (vc_allocations_lasts(m, i))
 			m->lasting[m->lastings++] = m->take[i].size;

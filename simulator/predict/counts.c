@@ -58,8 +58,7 @@ int vc_counts_find(const struct vc_law *law, const struct vc_take *t, size_t n, 
 	size_t lines = 0, kept = 0;
 
 	*out = (struct vc_counts){ .n = 1, .side = side };
-	if (!r)
-		return vc_nomem(err, "the laws of a family");
+	VC_HAVE(r, "the laws of a family", err);
 	for (size_t i = 0; side < 3 && i < n; i++) {
 		double at = root_of(&law[i], side);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/predict/scaling.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
@@ -89,18 +90,16 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 static int find_axes(struct vc_family *f, struct vc_error *err)
 {
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t k = 0; k < f->m[i].trace->meta->params; k++) {
+		for (size_t k = 0; k < f->m[i].trace->meta->params; k++)
 			VC_TRY(add_axis(f, f->m[i].trace->meta->param[k].name, err));
-		}
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t a = 0; a < f->axes; a++)
 			f->x[i][a] = value_of(f->m[i].trace->meta, f->axis[a].name);
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (f->n > 1 && !memcmp(f->x[i], f->x[j], sizeof(double) * VC_AXES))
-				return vc_fail(err, VC_EUSAGE,
-					       "two recordings have the same parameters; say "
-					       "what differs with FILE@batch=8");
+				return vc_fail(err, VC_EUSAGE, "two recordings have the same "
+					       "parameters; say what differs with FILE@batch=8");
 	find_ties(f);
 	return 0;
 }
@@ -143,9 +142,7 @@ void vc_family_free(struct vc_family *f)
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
 	}
-	free(f->m);
-	free(f->x);
-	free(f->view);
+	VC_FREE(f->m, f->x, f->view);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -355,10 +352,9 @@ static int one_precision(const struct vc_family *f, struct vc_error *err)
 	for (size_t k = 0; k < f->n && !f->force; k++)
 		for (size_t j = 0; j < f->n; j++)
 			if (j != k && cast_share(f, k, j) > CAST_MAX)
-				return vc_fail(err, VC_EUSAGE,
-					       "the recordings are not of one configuration: %s "
-					       "copies its weights to half of their size "
-					       "(autocast), %s does not",
+				return vc_fail(err, VC_EUSAGE, "the recordings are not of one "
+					       "configuration: %s copies its weights to half of "
+					       "their size (autocast), %s does not",
 					       f->m[k].trace->meta->path,
 					       f->m[j].trace->meta->path);
 	return VC_OK;
@@ -381,9 +377,7 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	    is_corner(f, nearest(f, target.train), target.train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
-	rc = one_precision(f, err);
-	if (rc)
-		return rc;
+	VC_TRY(one_precision(f, err));
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
 	if (!rc && target.apart)

@@ -40,10 +40,8 @@ void vc_lengths_fini(struct vc_lengths *l)
 static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
-	int rc = vc_anatomy_of(&a, m->trace, m->device, err);
 
-	if (rc)
-		return rc;
+	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
 	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations >= STEPS) {
 		l->groups = a.iterations;
 		for (size_t i = 0; i < m->n; i++)
@@ -62,8 +60,7 @@ static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
 	struct pair *p = malloc((b->n + 1) * sizeof(*p));
 	size_t n = 0;
 
-	if (!p)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p, "the steps of a recording", err);
 	for (size_t i = 0; i < b->n; i++) {
 		double size = (double)b->take[i].size;
 		double ratio = match[i] == UINT32_MAX ? 1 : (double)k->take[match[i]].size / size;
@@ -203,8 +200,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 		if (!o->match[k])
 			continue;
 		growth[k] = calloc(l->groups, sizeof(**growth));
-		if (!growth[k])
-			return vc_nomem(err, "the steps of a recording");
+		VC_HAVE(growth[k], "the steps of a recording", err);
 		VC_TRY(growths(l, b, &o->m[k], o->match[k], growth[k], err));
 		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
 	}
@@ -239,8 +235,7 @@ int vc_lengths_read(struct vc_lengths *l, const struct vc_lengths_of *o, size_t 
 						 vc_nomem(err, "the steps of a recording");
 	for (size_t k = 0; growth && k < o->n; k++)
 		free(growth[k]);
-	free(growth);
-	free(free_steps);
+	VC_FREE(growth, free_steps);
 	return rc;
 }
 
@@ -291,8 +286,7 @@ int vc_lengths_alone(struct vc_lengths *l, const struct vc_allocations *m, const
 	if (rc || !l->groups)
 		return rc;
 	l->amount = calloc(l->groups, sizeof(*l->amount));
-	if (!l->amount)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(l->amount, "the steps of a recording", err);
 	for (size_t i = 0; i < m->n; i++) {
 		l->power[i] = 1;
 		l->group[i] = moves[i] ? l->group[i] : 0;

@@ -282,9 +282,7 @@ static int repeat_alloc(struct turner *t, const struct vc_event *e, uint32_t i)
 
 static int repeat(struct turner *t, size_t from, size_t to)
 {
-	int rc = 0;
-
-	for (size_t k = from; !rc && k < to; k++) {
+	for (size_t k = from; k < to; k++) {
 		const struct vc_event *e = &t->b->trace->ev[k];
 		bool free_it = e->kind == VC_EV_FREE;
 
@@ -295,12 +293,12 @@ static int repeat(struct turner *t, size_t from, size_t to)
 					 NULL : &t->kind[t->kind_of[i]];
 
 		if (q && !free_it)
-			rc = repeat_alloc(t, e, i);
+			VC_TRY(repeat_alloc(t, e, i));
 		else if (q && q->is.n)
-			rc = out(t, e, take_out(&q->is, t->rank[k]));
+			VC_TRY(out(t, e, take_out(&q->is, t->rank[k])));
 	}
 	t->out->turns++;
-	return rc;
+	return VC_OK;
 }
 
 /* One recorded event, with the block that stands for its own. */
@@ -311,7 +309,6 @@ static int recorded(struct turner *t, size_t k)
 									 VC_UNMATCHED;
 	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
 				 NULL : &t->kind[t->kind_of[i]];
-	int rc = 0;
 
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
 		return out(t, e, q && t->now[e->id] ? t->now[e->id] : e->id);
@@ -322,10 +319,10 @@ static int recorded(struct turner *t, size_t k)
 		return 0;
 	take_out(&q->was, t->rank[k]);
 	t->now[e->id] = take_out(&q->is, t->rank[k]);
-	rc = out(t, e, t->now[e->id]);
-	while (!rc && !q->was.n && q->is.n)
-		rc = out(t, e, take_out(&q->is, 0));
-	return rc;
+	VC_TRY(out(t, e, t->now[e->id]));
+	while (!q->was.n && q->is.n)
+		VC_TRY(out(t, e, take_out(&q->is, 0)));
+	return VC_OK;
 }
 
 struct sorted { const struct vc_take *t; uint32_t i; };
@@ -401,13 +398,9 @@ int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, do
 	if (!rc)
 		rc = turn_all(&t, l, more);
 	for (size_t k = 0; t.kind && k < t.kinds; k++) {
-		free(t.kind[k].was.id);
-		free(t.kind[k].is.id);
+		VC_FREE(t.kind[k].was.id, t.kind[k].is.id);
 	}
-	free(t.kind);
-	free(t.kind_of);
-	free(t.rank);
-	free(t.now);
+	VC_FREE(t.kind, t.kind_of, t.rank, t.now);
 	if (!rc)
 		return 0;
 	vc_looped_fini(out);

@@ -69,8 +69,7 @@ static int read_plain(const struct vc_allocations *m, const struct vc_anatomy *a
 		      struct vc_error *err)
 {
 	*p = (struct plain){ .gap = plain_gap(a), .site = malloc((m->n + 1) * sizeof(*p->site)) };
-	if (!p->site)
-		return vc_nomem(err, "the phases of a recording");
+	VC_HAVE(p->site, "the phases of a recording", err);
 	for (size_t i = 0; i < m->n; i++)
 		if (a->block[i].span == p->gap && m->take[i].site)
 			p->site[p->n++] = m->take[i].site;

@@ -22,15 +22,8 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
-	free(v->match);
-	free(v->law);
-	free(v->origin);
-	free(v->counterpart);
-	free(v->other);
-	free(v->workspace.at);
-	free(v->sorts.at);
-	free(v->single);
-	free(v->part);
+	VC_FREE(v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
+		v->sorts.at, v->single, v->part);
 	vc_lengths_fini(&v->lengths);
 	vc_loops_fini(&v->loops);
 }
@@ -84,8 +77,7 @@ int vc_scaling_parts(struct vc_family *f, size_t base, struct vc_error *err)
 	if (v->part)
 		return 0;
 	v->part = malloc(f->m[base].n + 1);
-	if (!v->part)
-		return vc_nomem(err, "the phases of a recording");
+	VC_HAVE(v->part, "the phases of a recording", err);
 	return vc_modes_read(&f->m[base], v->part, &v->parted, err);
 }
 
@@ -140,7 +132,6 @@ static int find_loops(const struct vc_family *f, struct vc_scaling *v, size_t ba
 {
 	double x = f->x[base][0];
 	size_t next = f->n;
-	int rc = 0;
 
 	if (f->axes != 1 || f->n < 2 || vc_single_counts(f->axis[0].name))
 		return 0; /* samples go through a program side by side */
@@ -148,12 +139,12 @@ static int find_loops(const struct vc_family *f, struct vc_scaling *v, size_t ba
 		if (f->x[k][0] < x && (next == f->n || f->x[k][0] > f->x[next][0]))
 			next = k;
 	if (next < f->n)
-		rc = vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next],
-				   &v->loops, err);
-	for (size_t k = 0; !rc && v->loops.n && k < f->n; k++)
+		VC_TRY(vc_loops_find(&f->m[base], x, &f->m[next], f->x[next][0], v->match[next],
+				     &v->loops, err));
+	for (size_t k = 0; v->loops.n && k < f->n; k++)
 		if (f->x[k][0] < x)
-			rc = align_with(f, v, base, k, true, err);
-	return rc;
+			VC_TRY(align_with(f, v, base, k, true, err));
+	return VC_OK;
 }
 
 /* Turns that no other recording has are like the first. */
@@ -235,24 +226,23 @@ static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, s
 
 	if (vc_single_counts(f->axis[a].name))
 		return 0;
-	int rc = vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err);
-	for (size_t i = 0; !rc && i < b->n; i++) {
+	VC_TRY(vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err));
+	for (size_t i = 0; i < b->n; i++) {
 		size_t n = samples(f, v, base, a, i, s);
 
 		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
 			law[i] = l;
 		law[i].power = vc_counts_power(&u, &law[i], s, n);
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int fit_all(struct vc_family *f, struct vc_scaling *v, size_t base, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_sample s[64];
-	int rc = 0;
 
-	for (size_t a = 0; !rc && a < f->axes; a++) {
+	for (size_t a = 0; a < f->axes; a++) {
 		f->axis[a].side = side_of(f, v, base, a);
 		for (size_t i = 0; i < b->n; i++) {
 			size_t n = samples(f, v, base, a, i, s);
@@ -263,12 +253,12 @@ static int fit_all(struct vc_family *f, struct vc_scaling *v, size_t base, struc
 			    vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
 		}
-		rc = refit(f, v, base, a, err);
+		VC_TRY(refit(f, v, base, a, err));
 		for (size_t i = 0; i < b->n; i++)
 			v->residual = fmax(v->residual, v->law[a * b->n + i].residual /
 								(double)b->take[i].size);
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* Size of an allocation with laws at the target. Along several axes the factors multiply, except
@@ -450,9 +440,9 @@ static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t ba
 		      const double *grows, struct vc_error *err)
 {
 	size_t kept = 0;
-	int rc = vc_sort_find(&f->m[base], grows, &v->sorts, err);
 
-	for (size_t i = 0; !rc && i < v->sorts.n; i++) {
+	VC_TRY(vc_sort_find(&f->m[base], grows, &v->sorts, err));
+	for (size_t i = 0; i < v->sorts.n; i++) {
 		struct vc_sort *s = &v->sorts.at[i];
 
 		if (!sorts_agree(f, v, s, base))
@@ -467,7 +457,7 @@ static int find_sorts(const struct vc_family *f, struct vc_scaling *v, size_t ba
 		v->sorts.at[kept++] = *s;
 	}
 	v->sorts.n = kept;
-	return rc;
+	return VC_OK;
 }
 
 static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
@@ -594,15 +584,13 @@ static int find_lengths(const struct vc_family *f, struct vc_scaling *v, size_t 
 static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[0];
-	int rc = 0;
 
 	v->single = calloc(b->n * f->axes, sizeof(*v->single));
-	if (!v->single)
-		return vc_nomem(err, "the family of recordings");
-	for (size_t a = 0; !rc && a < f->axes; a++) {
+	VC_HAVE(v->single, "the family of recordings", err);
+	for (size_t a = 0; a < f->axes; a++) {
 		uint8_t *how = v->single + a * b->n;
 
-		rc = vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err);
+		VC_TRY(vc_single_settle(b, f->axis[a].name, f->x[0][a], how, err));
 		for (size_t i = 0; i < b->n; i++) {
 			double size = (double)b->take[i].size;
 			bool grows = how[i] == VC_SINGLE_MOVES || how[i] == VC_SINGLE_GROWS ||
@@ -618,7 +606,7 @@ static int settle_alone(const struct vc_family *f, struct vc_scaling *v, struct 
 				v->origin[i] = VC_BY_LAW;
 		}
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
@@ -638,7 +626,6 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_scaling *v = &f->view[base];
-	int rc = 0;
 
 	if (v->ready)
 		return 0;
@@ -650,26 +637,18 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	if (!v->match || !v->law || !v->origin || !v->counterpart || !v->other)
 		return vc_nomem(err, "the family of recordings");
 	if (f->tied)
-		rc = need_parts(f, base, err);
-	for (size_t k = 0; !rc && k < f->n; k++)
+		VC_TRY(need_parts(f, base, err));
+	for (size_t k = 0; k < f->n; k++)
 		if (k != base)
-			rc = align_with(f, v, base, k, false, err);
-	if (rc)
-		return rc;
-	rc = find_loops(f, v, base, err);
-	if (!rc)
-		rc = fit_all(f, v, base, err);
-	if (!rc && f->n == 1 && f->axes)
-		rc = settle_alone(f, v, err);
-	if (rc)
-		return rc;
+			VC_TRY(align_with(f, v, base, k, false, err));
+	VC_TRY(find_loops(f, v, base, err));
+	VC_TRY(fit_all(f, v, base, err));
+	if (f->n == 1 && f->axes)
+		VC_TRY(settle_alone(f, v, err));
 	find_twins(f, b, v);
 	settle_loops(v, b->n);
-	rc = find_lengths(f, v, base, err);
-	if (!rc)
-		rc = find_scratch(f, v, base, err);
-	if (rc)
-		return rc;
+	VC_TRY(find_lengths(f, v, base, err));
+	VC_TRY(find_scratch(f, v, base, err));
 	account(b, v);
 	v->ready = true;
 	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;

@@ -150,20 +150,19 @@ static int find_calls(const struct vc_allocations *m, const double *grows, struc
 	struct call call[CALLS];
 	size_t calls = 0;
 	uint32_t from = 0; /* where the allocations without Python frames began */
-	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i <= m->n; i++) {
+	for (uint32_t i = 0; i <= m->n; i++) {
 		bool named = i == m->n || m->take[i].site;
 
 		if (named && from < i && calls && i - from > 1) {
-			rc = match_calls(m, grows, call, calls, from, i, out);
+			VC_TRY(match_calls(m, grows, call, calls, from, i, out));
 			calls = 0;
 		}
 		from = named ? i + 1 : from;
 		if (i < m->n && named && calls < CALLS && is_embedding(m, i))
 			calls += find_indices(m, grows, i, &call[calls]);
 	}
-	return rc;
+	return VC_OK;
 }
 
 int vc_sort_find(const struct vc_allocations *m, const double *grows, struct vc_sorts *out,

@@ -2,7 +2,6 @@
 /* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/predict/scaling.h"
@@ -255,12 +254,12 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 		e.size = size_at(k, i);
 	if (!e.size && k->v->origin[i] == VC_BY_SORT)
 		return 0;
-	int rc = sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err);
-	if (!rc && at != VC_UNMATCHED) {
+	VC_TRY(sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err));
+	if (at != VC_UNMATCHED) {
 		k->workspace = at;
-		rc = owner(k, &l->at[at], &e, err);
+		VC_TRY(owner(k, &l->at[at], &e, err));
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int one_event(struct make *k, const struct vc_event *from, struct vc_error *err)

@@ -434,8 +434,7 @@ static int read_made(const struct vc_allocations *m, const double *grows, uint32
 		     struct made *out, struct vc_error *err)
 {
 	*out = (struct made){ .size = malloc((m->n + 1) * sizeof(*out->size)) };
-	if (!out->size)
-		return vc_nomem(err, "the row sums of a recording");
+	VC_HAVE(out->size, "the row sums of a recording", err);
 	for (uint32_t i = 0; i < m->n; i++)
 		if (m->take[i].site && varies(grows, i) &&
 		    vc_allocations_called(m, i, NAMED, name))
@@ -496,8 +495,7 @@ static int drop_convolutions(const struct vc_allocations *m, const double *grows
 			l->at[kept++] = l->at[i];
 	}
 	l->n = betrayed ? kept : l->n;
-	free(conv.size);
-	free(linear.size);
+	VC_FREE(conv.size, linear.size);
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 	  .title = text,                                                                          \
 	  .total = bytes,                                                                         \
 	  .prop_total = bytes,                                                                    \
-	  .context = (ctx) ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm),                        \
+	  .context = (ctx) != 0 ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm),                   \
 	  .smi_mib = smi,                                                                         \
 	  .cc_major = major,                                                                      \
 	  .cc_minor = minor,                                                                      \

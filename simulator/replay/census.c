@@ -45,8 +45,7 @@ static int block_born(struct counting *k, struct vc_device_census *d, const stru
 	if (b && b->live) /* the same id twice: the engine will say so */
 		return VC_OK;
 	b = vc_pages_put(&k->size, ev->id);
-	if (!b)
-		return vc_nomem(err, "the census");
+	VC_HAVE(b, "the census", err);
 	*b = (struct known){ ev->size, 1 };
 	d->live_requested += ev->size;
 	if (d->live_requested > d->peak_requested)

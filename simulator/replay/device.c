@@ -74,9 +74,7 @@ void vc_device_free_all(struct vc_device *d)
 {
 	if (!d)
 		return;
-	free(d->used);
-	free(d->hint);
-	free(d);
+	VC_FREE(d->used, d->hint, d);
 }
 
 static void account(struct vc_device *d, enum vc_driver_call what, bool failed, struct range r)
@@ -217,17 +215,14 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 	uint64_t size = granules(asked), a;
 
 	switch (d->cfg.va) {
-	case VC_VA_DEC:
-		return d->low -= size;
-	case VC_VA_MIX:
-		return next_slot(d, size);
+	case VC_VA_DEC: return d->low -= size;
+	case VC_VA_MIX: return next_slot(d, size);
 	case VC_VA_FIT:
 		a = lowest_gap(d, size);
 		d->broken |= !remember(d, a, size);
 		return a;
 	case VC_VA_WINDOW:
-	case VC_VA_UP:
-		return from_window(d, size);
+	case VC_VA_UP: return from_window(d, size);
 	case VC_VA_LIST:
 		if (hinted(d, asked, &a))
 			return a;
@@ -348,8 +343,7 @@ void vc_device_avoid(struct vc_device *d, uint64_t addr, uint64_t size)
 
 int vc_device_hint(struct vc_device *d, uint64_t addr, uint64_t size, struct vc_error *err)
 {
-	if (!vc_vec_room(d->hint, d->hint_cap, d->hints + 1))
-		return vc_nomem(err, "recorded addresses");
+	VC_HAVE(vc_vec_room(d->hint, d->hint_cap, d->hints + 1), "recorded addresses", err);
 	d->hint[d->hints++] = (struct hint){ addr, size };
 	return VC_OK;
 }

@@ -154,8 +154,7 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	e->stats.allocs++;
 	e->stats.cut_short = false;
 	l = vc_pages_slot(&e->live, ev->id);
-	if (!l)
-		return vc_nomem(err, "the table of live blocks");
+	VC_HAVE(l, "the table of live blocks", err);
 	if (l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);
@@ -401,18 +400,17 @@ static bool heap_fits(const struct engine *e)
 
 static int tell_origins(struct engine *e, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	for (size_t i = 0; i < e->heap_n; i++) {
 		const struct vc_extent *x = &e->heap[i];
 
 		if ((x->what != VC_X_LIVE && x->what != VC_X_PENDING) || !x->id)
 			continue;
-		for (size_t k = 0; k < e->nobs && r == VC_OK; k++)
+		for (size_t k = 0; k < e->nobs; k++)
 			if (e->obs[k].type->origin)
-				r = e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i], err);
+				VC_TRY(e->obs[k].type->origin(&e->obs[k], x->id, e->heap_site[i],
+							      err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int begin(struct engine *e, struct vc_error *err)
@@ -444,14 +442,12 @@ static int other_event(struct engine *e, const struct vc_event *ev, struct vc_er
 		return do_pool(e, ev, err);
 	case VC_EV_TRIM: case VC_EV_CONFIGURE: case VC_EV_FRACTION:
 		return do_setting(e, ev, err);
-	case VC_EV_OTHERS:
-		return do_others(e, ev, err);
+	case VC_EV_OTHERS: return do_others(e, ev, err);
 	case VC_EV_SYNC:
 		if (e->model.type->sync)
 			e->model.type->sync(&e->model, ev->stream);
 		break;
-	case VC_EV_OOM:
-		return do_oom(e, ev, err);
+	case VC_EV_OOM: return do_oom(e, ev, err);
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_MAP:
 	case VC_EV_SEGMENT_UNMAP:
 		if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
@@ -528,8 +524,7 @@ static int setup_observers(struct engine *e, struct vc_error *err)
 		o->type = t[e->nobs];
 		o->meta = e->meta;
 		o->state = calloc(1, o->type->state_size ? o->type->state_size : 1);
-		if (!o->state)
-			return vc_nomem(err, o->type->name);
+		VC_HAVE(o->state, o->type->name, err);
 		e->has_step |= o->type->step != NULL;
 		e->ntrace += o->type->trace != NULL;
 	}
@@ -551,8 +546,7 @@ static int setup(struct engine *e, struct vc_error *err)
 	e->model = (struct vc_model){ .type = t, .config = cfg, .streams = &e->streams,
 				      .version = e->run->version, .conf = e->run->conf,
 				      .state = calloc(1, t->state_size ? t->state_size : 1) };
-	if (!cfg || !e->model.state)
-		return vc_nomem(err, "the model");
+	VC_HAVE(cfg && e->model.state, "the model", err);
 	if (e->run->follow)
 		e->run->device.va = VC_VA_LIST;
 	e->device = vc_device_new(&e->run->device, err);
@@ -582,8 +576,7 @@ static void teardown(struct engine *e)
 {
 	if (e->model.type->fini && e->model.state)
 		e->model.type->fini(&e->model);
-	free((void *)e->model.config);
-	free(e->model.state);
+	VC_FREE((void *)e->model.config, e->model.state);
 	for (size_t i = 0; i < e->nobs; i++) {
 		if (e->obs[i].type->fini)
 			e->obs[i].type->fini(&e->obs[i]);
@@ -592,14 +585,11 @@ static void teardown(struct engine *e)
 	vc_follow_free(e->follow);
 	vc_device_free_all(e->device);
 	vc_pages_fini(&e->live);
-	free(e->heap);
-	free(e->heap_site);
+	VC_FREE(e->heap, e->heap_site);
 }
 
 static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	e->stats.events = e->index;
 	e->stats.cut_short |= !e->stats.allocs; /* the heap at one moment, no requests */
 	e->stats.flushes = e->model.now.retries;
@@ -609,9 +599,9 @@ static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 	e->stats.has_times = e->stats.time_ns != 0;
 	out->stats = e->stats;
 	out->meta = e->meta;
-	for (size_t i = 0; r == VC_OK && i < e->nobs; i++)
-		r = e->obs[i].type->end(&e->obs[i], &e->model, out, err);
-	return r;
+	for (size_t i = 0; i < e->nobs; i++)
+		VC_TRY(e->obs[i].type->end(&e->obs[i], &e->model, out, err));
+	return VC_OK;
 }
 
 int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err)

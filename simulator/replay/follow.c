@@ -181,10 +181,7 @@ void vc_follow_free(struct vc_follow *f)
 {
 	if (!f)
 		return;
-	free(f->item);
-	free(f->range);
-	free(f->map);
-	free(f);
+	VC_FREE(f->item, f->range, f->map, f);
 }
 
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err)
@@ -195,8 +192,7 @@ int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc
 		return VC_OK;
 	}
 	f->seen += ev->kind == VC_EV_SEGMENT_MAP;
-	if (!vc_vec_room(f->item, f->cap, f->n + 1))
-		return vc_nomem(err, "the recorded device");
+	VC_HAVE(vc_vec_room(f->item, f->cap, f->n + 1), "the recorded device", err);
 	f->item[f->n++] = (struct item){ ev->kind, false, ev->addr, ev->size };
 	return VC_OK;
 }

@@ -76,8 +76,7 @@ static void emit_call(struct out *o, const struct infer *f, uint8_t kind, uint64
 
 static int add_span(struct infer *f, const struct vc_event *e, size_t born, struct vc_error *err)
 {
-	if (!vc_vec_room(f->span, f->span_cap, f->spans + 1))
-		return vc_nomem(err, "segments");
+	VC_HAVE(vc_vec_room(f->span, f->span_cap, f->spans + 1), "segments", err);
 	f->span[f->spans++] = (struct span){ e->addr, e->size, e->id, born, SIZE_MAX };
 	return VC_OK;
 }
@@ -148,8 +147,7 @@ static int find_pools(struct infer *f, struct vc_error *err)
 	if (f->spans)
 		qsort(f->span, f->spans, sizeof(*f->span), by_addr);
 	f->pool = calloc(f->t->n ? f->t->n : 1, sizeof(*f->pool));
-	if (!f->pool)
-		return vc_nomem(err, "pools");
+	VC_HAVE(f->pool, "pools", err);
 	for (size_t i = 0; i < f->t->n; i++) {
 		const struct vc_event *e = &f->t->ev[i];
 
@@ -409,8 +407,7 @@ int vc_infer(struct vc_trace *t, struct vc_error *err)
 			continue;
 		f.device = d;
 		r = one_device(&f, err);
-		free(f.span);
-		free(f.pool);
+		VC_FREE(f.span, f.pool);
 	}
 	if (devices && base.trims)
 		t->meta->how[VC_CAP_TRIMS] = VC_HOW_DERIVED;

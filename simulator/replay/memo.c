@@ -20,8 +20,7 @@ int vc_trace_keep(struct vc_trace *t, struct vc_error *err)
 	if (t->memos)
 		return VC_OK;
 	t->memos = calloc(1, sizeof(*t->memos));
-	if (!t->memos)
-		return vc_nomem(err, "what is known about a trace");
+	VC_HAVE(t->memos, "what is known about a trace", err);
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&t->memos->lock, &recursive);
@@ -52,14 +51,11 @@ static int find(const struct vc_trace *t, uint64_t key, vc_memo_fn *make, const 
 		struct vc_memo **out, struct vc_error *err)
 {
 	struct vc_memo *m = t->memos ? t->memos->first : NULL;
-	int r;
 
 	while (m && (m->make != make || m->key != key))
 		m = m->next;
 	if (!m) {
-		r = make(t, key, arg, &m, err);
-		if (r < 0)
-			return r;
+		VC_TRY(make(t, key, arg, &m, err));
 		m->make = make;
 		m->key = key;
 		m->users = 0;

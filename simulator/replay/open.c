@@ -16,10 +16,8 @@ static int not_mine(struct vc_input *in, const uint8_t *head, size_t n, struct v
 	size_t used = 0;
 
 	if (n >= sizeof(lfs) - 1 && !memcmp(head, lfs, sizeof(lfs) - 1))
-		return vc_fail(err, VC_EFORMAT,
-			       "%s is a Git LFS pointer, not the file itself; fetch it with git "
-			       "lfs pull",
-			       vc_input_name(in));
+		return vc_fail(err, VC_EFORMAT, "%s is a Git LFS pointer, not the file itself; "
+			       "fetch it with git lfs pull", vc_input_name(in));
 	for (size_t i = 0; vc_sources[i]; i++) {
 		size_t len = strlen(vc_sources[i]->name);
 

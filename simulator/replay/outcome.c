@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* outcome.c - the numbers of a run for programs: the same from sim, sweep and the sinks. */
+#include "common/vec.h"
 #include "simulator/replay/result.h"
 
 #include <stdio.h>
@@ -75,8 +76,7 @@ int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,
 	size_t all, m = 0;
 
 	if (!k || !h) {
-		free(k);
-		free(h);
+		VC_FREE(k, h);
 		return vc_nomem(err, "the list of holders");
 	}
 	all = collect(map, meta, k);
@@ -166,8 +166,7 @@ void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
 		const struct vc_holder *h = &o->holder[i];
 
 		vc_emit_object(e, NULL, NULL);
-		vc_emit_text(e, "site", NULL,
-			     vc_holder_text(r->meta, h, place, sizeof(place)));
+		vc_emit_text(e, "site", NULL, vc_holder_text(r->meta, h, place, sizeof(place)));
 		vc_emit_bytes(e, "bytes", NULL, h->bytes);
 		vc_emit_uint(e, "blocks", NULL, h->blocks);
 		vc_emit_end(e);

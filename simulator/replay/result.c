@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.c - see result.h */
 #include "simulator/replay/result.h"
+#include "common/vec.h"
 
 #include <stdlib.h>
 
@@ -36,16 +37,9 @@ void vc_result_fini(struct vc_result *r)
 	free(r->oom.holder);
 	for (size_t i = 0; i < r->words.n; i++)
 		free(r->words.line[i]);
-	free(r->words.line);
-	free(r->fidelity.diverged_why);
-	free(r->steps.mark);
-	free(r->steps.phase);
-	free(r->pace.at);
-	free(r->steps.kernel);
-	free(r->steps.from);
-	free(r->counters.at);
-	free(r->history.at);
-	free(r->history.end.at);
+	VC_FREE(r->words.line, r->fidelity.diverged_why, r->steps.mark, r->steps.phase,
+		r->pace.at, r->steps.kernel, r->steps.from, r->counters.at, r->history.at,
+		r->history.end.at);
 	*r = (struct vc_result){ 0 };
 }
 

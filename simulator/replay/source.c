@@ -26,9 +26,7 @@ struct vc_source *vc_source_new(const struct vc_source_type *type, struct vc_err
 	if (s->config && s->state)
 		return s;
 	vc_nomem(err, "a source");
-	free(s->config);
-	free(s->state);
-	free(s);
+	VC_FREE(s->config, s->state, s);
 	return NULL;
 }
 
@@ -37,9 +35,7 @@ static void drop(struct vc_source *s)
 {
 	if (s->type->close)
 		s->type->close(s);
-	free(s->config);
-	free(s->state);
-	free(s);
+	VC_FREE(s->config, s->state, s);
 }
 
 void vc_source_free(struct vc_source *s)
@@ -73,17 +69,14 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 		return NULL;
 	}
 	if (!vc_transform_margin(u))
-		vc_meta_note(s->meta,
-			     "%s: how far off its answer may be was never measured; take the "
-			     "numbers as a guess",
-			     u->type->name);
+		vc_meta_note(s->meta, "%s: how far off its answer may be was never measured; "
+			     "take the numbers as a guess", u->type->name);
 	return s;
 }
 
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	if (!vc_vec_room(t->ev, t->cap, t->n + n))
-		return vc_nomem(err, "the trace's events");
+	VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + n), "the trace's events", err);
 	if (n)
 		memcpy(t->ev + t->n, ev, n * sizeof(*ev));
 	t->n += n;
@@ -95,15 +88,13 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 	long n;
 
 	do {
-		if (!vc_vec_room(t->ev, t->cap, t->n + BATCH))
-			return vc_nomem(err, "the trace's events");
+		VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + BATCH), "the trace's events", err);
 		n = s->type->next(s, t->ev + t->n, t->cap - t->n, err);
 		if (n < 0)
 			return (int)n;
 		t->n += (size_t)n;
 	} while (n);
-	if (!vc_meta_ok(s->meta))
-		return vc_nomem(err, "the trace's dictionaries");
+	VC_HAVE(vc_meta_ok(s->meta), "the trace's dictionaries", err);
 	t->meta = s->meta;
 	for (; s; s = s->upstream)
 		s->meta = NULL;
@@ -152,9 +143,7 @@ static const struct vc_trace *memory_trace(const struct vc_source *s)
 static const struct vc_source_type memory_type = {
 	.name = "memory",
 	.summary = "a trace that was read before",
-	.state_size = sizeof(struct memory),
-	.next = memory_next,
-	.view = memory_view,
+	.state_size = sizeof(struct memory), .next = memory_next, .view = memory_view,
 	.trace = memory_trace,
 };
 

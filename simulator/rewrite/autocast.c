@@ -13,11 +13,9 @@
 #include "simulator/rewrite/shapes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
-enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
-	NO_SITE = UINT32_MAX };
+enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8 };
 
 struct work {
 	struct vc_resize *r;
@@ -410,8 +408,6 @@ int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struc
 	bool ok = w.op && w.fixed && w.norm && r->wide && r->halved && r->extra;
 	if (ok)
 		find(&w);
-	free(w.op);
-	free(w.fixed);
-	free(w.norm);
+	VC_FREE(w.op, w.fixed, w.norm);
 	return ok ? VC_OK : vc_nomem(err, "the types of blocks");
 }

@@ -30,9 +30,7 @@ int vc_clone_init(struct vc_clone *c, struct vc_source *s, struct vc_whole *w, s
 void vc_clone_fini(struct vc_clone *c)
 {
 	vc_anatomy_fini(&c->a);
-	free(c->of_id);
-	free(c->alias);
-	free(c->weight);
+	VC_FREE(c->of_id, c->alias, c->weight);
 	c->weight = NULL;
 	c->of_id = NULL;
 	c->alias = NULL;
@@ -84,9 +82,9 @@ static int clone_alloc(struct vc_clone *c, const struct vc_event *e, bool later,
 		       struct vc_error *err)
 {
 	uint64_t old = c->alias[e->id];
-	int r = vc_clone_alloc(c, e, size, &c->alias[e->id], err);
 
-	return r == VC_OK && later ? vc_clone_free(c, e, old, err) : r;
+	VC_TRY(vc_clone_alloc(c, e, size, &c->alias[e->id], err));
+	return later ? vc_clone_free(c, e, old, err) : VC_OK;
 }
 
 /* Is it given back after the stretch? In the last iteration the recording may just have ended
@@ -126,16 +124,14 @@ int vc_clone_copy(struct vc_clone *c, const struct vc_event *e, size_t first, si
 int vc_clone_range(struct vc_clone *c, size_t first, size_t end, vc_clone_size_fn *size, void *arg,
 		   struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = first; r == VC_OK && i < end; i++) {
+	for (size_t i = first; i < end; i++) {
 		const struct vc_event *e = &c->w->in[i];
 		const struct vc_block_life *b =
 			size && e->kind == VC_EV_ALLOC ? vc_clone_block(c, e->id) : NULL;
 
-		r = copy(c, e, first, end, b ? size(arg, b) : 0, err);
+		VC_TRY(copy(c, e, first, end, b ? size(arg, b) : 0, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 bool vc_clone_steady(const struct vc_clone *c, size_t *first, size_t *end, uint32_t *iteration)
@@ -191,12 +187,10 @@ size_t vc_clone_end(const struct vc_clone *c)
 
 int vc_clone_steps(struct vc_clone *c, size_t *rest, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	*rest = vc_clone_end(c);
-	for (size_t i = 0; r == VC_OK && i < *rest; i++)
-		r = vc_clone_event(c, &c->w->in[i], err);
-	return r;
+	for (size_t i = 0; i < *rest; i++)
+		VC_TRY(vc_clone_event(c, &c->w->in[i], err));
+	return VC_OK;
 }
 
 int vc_clone_rest(struct vc_clone *c, size_t rest, struct vc_error *err)

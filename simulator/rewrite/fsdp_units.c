@@ -28,8 +28,7 @@ static int act(struct finder *f, size_t event, enum vc_unit_moment moment, size_
 {
 	struct vc_units *u = f->u;
 
-	if (!vc_vec_one(u->action, u->actions))
-		return vc_nomem(err, "units of a sharded model");
+	VC_HAVE(vc_vec_one(u->action, u->actions), "units of a sharded model", err);
 	u->action[u->actions++] =
 		(struct vc_unit_action){ event, (uint8_t)moment, (uint32_t)unit, micro };
 	return VC_OK;
@@ -49,8 +48,8 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 	const struct vc_span *p = &a->span[span];
 	const struct vc_layers *l = &f->layers;
 	size_t n = f->u->n, k = 0, root = n;
-	int r = act(f, event_at(f, l->model_from, p), VC_UNIT_FORWARD, root, p->micro, err);
 
+	VC_TRY(act(f, event_at(f, l->model_from, p), VC_UNIT_FORWARD, root, p->micro, err));
 	for (size_t i = l->model_from; i < l->model_to; i++) {
 		while (k < l->n && i >= l->at[k].to)
 			k++;
@@ -62,18 +61,16 @@ static int forward(struct finder *f, size_t span, struct vc_error *err)
 	}
 	for (size_t i = l->model_to; i < a->n && a->block[i].event < p->end; i++)
 		f->owner[i] = (uint32_t)(n + 2);
-	for (k = 0; r == VC_OK && k < l->n; k++) {
+	for (k = 0; k < l->n; k++) {
 		size_t output = vc_layers_output(&l->at[k], a, span);
 
 		if (output != SIZE_MAX)
 			f->owner[output] = (uint32_t)(k + 2);
-		r = act(f, event_at(f, l->at[k].from, p), VC_UNIT_FORWARD, k, p->micro, err);
-		if (r == VC_OK)
-			r = act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro,
-				err);
+		VC_TRY(act(f, event_at(f, l->at[k].from, p), VC_UNIT_FORWARD, k, p->micro, err));
+		VC_TRY(act(f, event_at(f, l->at[k].to, p), VC_UNIT_FORWARD_END, k, p->micro,
+			   err));
 	}
-	return r == VC_OK ? act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root, p->micro,
-				err) : r;
+	return act(f, event_at(f, l->model_to, p), VC_UNIT_FORWARD_END, root, p->micro, err);
 }
 
 /* For each block of the backward pass the owner of what is given back next: largest of a batch,
@@ -114,13 +111,11 @@ static void look_ahead(struct finder *f, size_t forward_span)
 static int step_back(struct finder *f, size_t event, size_t from, uint32_t micro,
 		     struct vc_error *err)
 {
-	int r = VC_OK;
-
 	if (from <= f->u->n)
-		r = act(f, event, VC_UNIT_BACKWARD_END, from - 1, micro, err);
-	if (r == VC_OK && from > 1)
-		r = act(f, event, VC_UNIT_BACKWARD, from - 2, micro, err);
-	return r;
+		VC_TRY(act(f, event, VC_UNIT_BACKWARD_END, from - 1, micro, err));
+	if (from > 1)
+		VC_TRY(act(f, event, VC_UNIT_BACKWARD, from - 2, micro, err));
+	return VC_OK;
 }
 
 static int backward(struct finder *f, size_t span, struct vc_error *err)
@@ -128,25 +123,24 @@ static int backward(struct finder *f, size_t span, struct vc_error *err)
 	const struct vc_anatomy *a = &f->c->a;
 	const struct vc_span *p = &a->span[span];
 	size_t now = f->u->n + 2, begun = now;
-	int r = VC_OK;
 
 	look_ahead(f, span - 1);
-	for (size_t i = p->first; r == VC_OK && i < p->end; i++) {
+	for (size_t i = p->first; i < p->end; i++) {
 		const struct vc_block_life *b = f->c->w->in[i].kind == VC_EV_ALLOC ?
 						vc_clone_block(f->c, f->c->w->in[i].id) : NULL;
 
 		if (!b)
 			continue;
 		now = f->next[b->born] < now ? f->next[b->born] : now;
-		for (; r == VC_OK && begun > now; begun--)
-			r = step_back(f, i, begun, p->micro, err);
+		for (; begun > now; begun--)
+			VC_TRY(step_back(f, i, begun, p->micro, err));
 		if (b->category == VC_CAT_GRADIENT)
 			f->u->of_gradient[b->born] =
 				(uint32_t)(now && now <= f->u->n ? now : f->u->n + 1);
 	}
-	for (; r == VC_OK && begun > 0; begun--)
-		r = step_back(f, p->end, begun, p->micro, err);
-	return r == VC_OK ? act(f, p->end, VC_UNIT_BACKWARD_END, f->u->n, p->micro, err) : r;
+	for (; begun > 0; begun--)
+		VC_TRY(step_back(f, p->end, begun, p->micro, err));
+	return act(f, p->end, VC_UNIT_BACKWARD_END, f->u->n, p->micro, err);
 }
 
 static int passes(struct finder *f, struct vc_error *err)
@@ -250,8 +244,7 @@ int vc_units_find(struct vc_units *u, const struct vc_clone *c, const struct vc_
 		r = vc_fail(err, VC_EUSAGE, "no gradients found in the recording, so its "
 			    "parameters are not known");
 	vc_layers_fini(&f.layers);
-	free(f.owner);
-	free(f.next);
+	VC_FREE(f.owner, f.next);
 	if (r < 0)
 		vc_units_fini(u);
 	return r;

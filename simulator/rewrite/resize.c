@@ -24,19 +24,16 @@ int vc_resize_add(struct vc_resize *r, const struct vc_event *e, uint64_t size, 
 
 	if (rc < 0 || !size || !hold)
 		return rc;
-	if (!vc_vec_one(r->held, r->helds))
-		return vc_nomem(err, "added blocks");
+	VC_HAVE(vc_vec_one(r->held, r->helds), "added blocks", err);
 	r->held[r->helds++] = id;
 	return VC_OK;
 }
 
 int vc_resize_release(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	while (rc == VC_OK && r->helds)
-		rc = vc_clone_free(&r->c, e, r->held[--r->helds], err);
-	return rc;
+	while (r->helds)
+		VC_TRY(vc_clone_free(&r->c, e, r->held[--r->helds], err));
+	return VC_OK;
 }
 
 /* Gradients that live until the optimizer, of the first iteration that has some. */
@@ -46,8 +43,7 @@ static int find_trainable(struct vc_resize *r, struct vc_error *err)
 	uint32_t iteration = UINT32_MAX;
 
 	r->trainable = calloc(a->n + 1, sizeof(*r->trainable));
-	if (!r->trainable)
-		return vc_nomem(err, "the trainable tensors");
+	VC_HAVE(r->trainable, "the trainable tensors", err);
 	for (size_t i = 0; i < a->n; i++) {
 		const struct vc_block_life *b = &a->block[i];
 
@@ -67,14 +63,12 @@ static int find_trainable(struct vc_resize *r, struct vc_error *err)
 static int give_back(struct vc_resize *r, struct walk *k, const struct vc_event *e, size_t until,
 		     struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	for (size_t i = 0; rc == VC_OK && i < k->n; i++)
+	for (size_t i = 0; i < k->n; i++)
 		if (k->at[i].due <= until) {
-			rc = vc_clone_free(&r->c, e, k->at[i].id, err);
+			VC_TRY(vc_clone_free(&r->c, e, k->at[i].id, err));
 			k->at[i--] = k->at[--k->n];
 		}
-	return rc;
+	return VC_OK;
 }
 
 /* A gradient that is only passing: full size for a moment, its shard for the rest of its life. */
@@ -150,10 +144,10 @@ static int add_extra(struct vc_resize *r, struct walk *k, const struct vc_block_
 		k->kept[k->keeps++] = b->born;
 	uint32_t n = x->pieces ? x->pieces : 1;
 	uint64_t id;
-	int rc = vc_clone_alloc(&r->c, e, x->beside / n, &k->companion[b->born], err);
-	while (rc == VC_OK && --n > 0)
-		rc = vc_clone_alloc(&r->c, e, x->beside / x->pieces, &id, err);
-	return rc;
+	VC_TRY(vc_clone_alloc(&r->c, e, x->beside / n, &k->companion[b->born], err));
+	while (--n > 0)
+		VC_TRY(vc_clone_alloc(&r->c, e, x->beside / x->pieces, &id, err));
+	return VC_OK;
 }
 
 static int with_extra(struct vc_resize *r, struct walk *k, const struct vc_block_life *b,
@@ -172,9 +166,9 @@ static int other(struct vc_resize *r, struct walk *k, const struct vc_event *e,
 {
 	const struct vc_block_life *b =
 		e->kind == VC_EV_FREE && r->extra ? vc_clone_block(&r->c, e->id) : NULL;
-	int rc = vc_clone_event(&r->c, e, err);
 
-	return rc == VC_OK && b ? drop_companion(r, k, e, b->born, err) : rc;
+	VC_TRY(vc_clone_event(&r->c, e, err));
+	return b ? drop_companion(r, k, e, b->born, err) : VC_OK;
 }
 
 static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, struct vc_error *err)
@@ -185,18 +179,15 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 	if (!b)
 		return other(r, k, e, err);
 	uint64_t size = r->size(r, b);
-	int rc = give_back(r, k, e, k->allocs, err);
 
-	if (rc == VC_OK && r->extra)
-		rc = turn(r, k, b, e, err);
+	VC_TRY(give_back(r, k, e, k->allocs, err));
+	if (r->extra)
+		VC_TRY(turn(r, k, b, e, err));
 	k->allocs++;
-	if (rc == VC_OK && r->held_by_gradient && b->category == VC_CAT_GRADIENT &&
-	    r->gradient_at < r->helds) {
-		rc = vc_clone_free(&r->c, e, r->held[r->gradient_at], err);
+	if (r->held_by_gradient && b->category == VC_CAT_GRADIENT && r->gradient_at < r->helds) {
+		VC_TRY(vc_clone_free(&r->c, e, r->held[r->gradient_at], err));
 		r->held[r->gradient_at++] = 0;
 	}
-	if (rc < 0)
-		return rc;
 	if (!size) {
 		r->c.alias[e->id] = 0;
 		return VC_OK;
@@ -209,10 +200,10 @@ static int one(struct vc_resize *r, struct walk *k, const struct vc_event *e, st
 	now.size = size;
 	if (!r->lives || !r->lives[b->born] || k->n == WAITING)
 		return vc_clone_event(&r->c, &now, err);
-	rc = vc_clone_alloc(&r->c, e, size, &k->at[k->n].id, err);
+	VC_TRY(vc_clone_alloc(&r->c, e, size, &k->at[k->n].id, err));
 	k->at[k->n++].due = k->allocs + r->lives[b->born];
 	r->c.alias[e->id] = 0;
-	return rc;
+	return VC_OK;
 }
 
 typedef int hook_fn(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
@@ -273,11 +264,6 @@ int vc_resize_run(struct vc_resize *r, struct vc_source *s, struct vc_whole *w,
 	if (rc == VC_OK)
 		rc = walk_spans(r, err);
 	vc_clone_fini(&r->c);
-	free(r->trainable);
-	free(r->held);
-	free(r->lives);
-	free(r->wide);
-	free(r->halved);
-	free(r->extra);
+	VC_FREE(r->trainable, r->held, r->lives, r->wide, r->halved, r->extra);
 	return rc;
 }

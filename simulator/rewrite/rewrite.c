@@ -20,8 +20,7 @@ static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *er
 	long n = 1;
 
 	while (n > 0) {
-		if (!vc_vec_room(w->in, cap, w->n + BATCH))
-			return vc_nomem(err, "the events to rewrite");
+		VC_HAVE(vc_vec_room(w->in, cap, w->n + BATCH), "the events to rewrite", err);
 		n = up->type->next(up, w->in + w->n, cap - w->n, err);
 		if (n < 0)
 			return (int)n;
@@ -72,8 +71,7 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct 
 
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	if (!vc_vec_room(w->out, w->cap, w->m + n))
-		return vc_nomem(err, "the rewritten events");
+	VC_HAVE(vc_vec_room(w->out, w->cap, w->m + n), "the rewritten events", err);
 	if (n)
 		memcpy(w->out + w->m, ev, n * sizeof(*ev));
 	w->m += n;
@@ -103,8 +101,7 @@ void vc_whole_close(struct vc_source *s)
 {
 	struct vc_whole *w = s->state;
 
-	free(w->in);
-	free(w->out);
+	VC_FREE(w->in, w->out);
 	vc_memo_put(w->from);
 	*w = (struct vc_whole){ 0 };
 }

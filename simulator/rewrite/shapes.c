@@ -4,7 +4,6 @@
 #include "common/torch_names.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { NEAR = 4, SMALLEST_MATRIX = 1024, LONGEST = 4096 }; /* LONGEST: times as long as wide */
 

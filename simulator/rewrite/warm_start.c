@@ -44,8 +44,7 @@ struct thaw {
 
 static int put(struct thaw *t, struct vc_event e, struct vc_error *err)
 {
-	if (!vc_vec_room(t->in, t->cap, t->n + 1))
-		return vc_nomem(err, "the steps before a recording");
+	VC_HAVE(vc_vec_room(t->in, t->cap, t->n + 1), "the steps before a recording", err);
 	t->in[t->n++] = e;
 	return VC_OK;
 }
@@ -168,8 +167,7 @@ static int choose_step(struct thaw *t, struct vc_error *err)
 
 static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *err)
 {
-	if (!vc_vec_one(t->old, t->olds))
-		return vc_nomem(err, "what was alive before a recording");
+	VC_HAVE(vc_vec_one(t->old, t->olds), "what was alive before a recording", err);
 	t->old[t->olds++] = (struct old){ .id = e->id, .size = e->size, .stream = e->stream,
 					  .site = e->site, .freed = SIZE_MAX };
 	t->of_id[e->id] = (uint32_t)t->olds;
@@ -180,15 +178,14 @@ static int add_old(struct thaw *t, const struct vc_event *e, struct vc_error *er
 static int read_old(struct thaw *t, struct vc_error *err)
 {
 	size_t last = t->a.block[t->a.n - 1].event;
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < t->w->n; i++) {
+	for (size_t i = 0; i < t->w->n; i++) {
 		const struct vc_event *e = &t->w->in[i];
 
 		if (e->device != t->w->device)
 			continue;
 		if (is_live_block(t, e) || (e->kind == VC_EV_ALLOC && i < t->from))
-			r = add_old(t, e, err);
+			VC_TRY(add_old(t, e, err));
 		else if (e->kind == VC_EV_FREE && e->id < t->ids && t->of_id[e->id] && i < last)
 			t->old[t->of_id[e->id] - 1].freed = i;
 	}
@@ -199,7 +196,7 @@ static int read_old(struct thaw *t, struct vc_error *err)
 		n += t->old[i].freed >= t->from;
 	}
 	t->olds = n;
-	return r;
+	return VC_OK;
 }
 
 /* Gradients: made in the step's backward pass and there when its optimizer begins. */
@@ -209,8 +206,7 @@ static int read_gradients(struct thaw *t, struct vc_error *err)
 
 	t->size = calloc(t->a.n + 1, sizeof(*t->size));
 	t->born = calloc(t->a.n + 1, sizeof(*t->born));
-	if (!t->size || !t->born)
-		return vc_nomem(err, "the gradients of a step");
+	VC_HAVE(t->size && t->born, "the gradients of a step", err);
 	for (size_t i = 0; i < t->a.n; i++) {
 		const struct vc_block_life *b = &t->a.block[i];
 		uint8_t phase = t->a.span[b->span].phase;
@@ -452,9 +448,7 @@ static int put_copy(struct thaw *t, const struct vc_event *like, uint32_t site,
 /* The recording itself. */
 static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < t->w->n; i++) {
+	for (size_t i = 0; i < t->w->n; i++) {
 		struct vc_event e = t->w->in[i];
 
 		if (e.device == t->w->device && e.kind >= VC_EV_HEAP_SEGMENT)
@@ -467,11 +461,11 @@ static int put_kept(struct thaw *t, uint32_t site, bool empty, struct vc_error *
 				e.id = o->copy;
 		}
 		e.addr = of_block(&e) ? 0 : e.addr;
-		r = put(t, e, err);
-		if (r == VC_OK && empty && i + 1 == t->end)
-			r = put_step(t, site, e.time_ns, err);
+		VC_TRY(put(t, e, err));
+		if (empty && i + 1 == t->end)
+			VC_TRY(put_step(t, site, e.time_ns, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int rebuild(struct thaw *t, struct vc_error *err)
@@ -479,14 +473,14 @@ static int rebuild(struct thaw *t, struct vc_error *err)
 	const struct vc_event *like = &t->w->in[t->first];
 	uint32_t site = t->site = optimizer_site(t->meta);
 	bool empty = t->optimizer >= t->end; /* the optimizer asks for nothing */
-	int r = put_all(t, false, 0, like->time_ns, err);
 
-	if (r == VC_OK && !t->makes_states) {
-		r = put_copy(t, like, site, err);
-		if (r == VC_OK && empty)
-			r = put_step(t, site, like->time_ns, err);
+	VC_TRY(put_all(t, false, 0, like->time_ns, err));
+	if (!t->makes_states) {
+		VC_TRY(put_copy(t, like, site, err));
+		if (empty)
+			VC_TRY(put_step(t, site, like->time_ns, err));
 	}
-	return r == VC_OK ? put_kept(t, site, empty && !t->makes_states, err) : r;
+	return put_kept(t, site, empty && !t->makes_states, err);
 }
 
 /* A trace with the run that leads to it in front, where there is one. */
@@ -508,31 +502,19 @@ static void drop(struct vc_memo *m)
 static void thaw_fini(struct thaw *t)
 {
 	vc_anatomy_fini(&t->a);
-	free(t->old);
-	free(t->of_id);
-	free(t->copy);
-	free(t->size);
-	free(t->born);
-	free(t->in);
+	VC_FREE(t->old, t->of_id, t->copy, t->size, t->born, t->in);
 }
 
 /* Find the step to copy and what of it stands for what, and write the new events. */
 static int prepare(struct thaw *t, struct vc_error *err)
 {
-	int r;
-
 	t->ids = t->w->next_id;
 	t->of_id = calloc(t->ids, sizeof(*t->of_id));
 	t->copy = calloc(t->ids, sizeof(*t->copy));
-	if (!t->of_id || !t->copy)
-		return vc_nomem(err, "what was alive before a recording");
-	r = choose_step(t, err);
-	if (r == VC_OK)
-		r = read_old(t, err);
-	if (r == VC_OK)
-		r = read_gradients(t, err);
-	if (r < 0)
-		return r;
+	VC_HAVE(t->of_id && t->copy, "what was alive before a recording", err);
+	VC_TRY(choose_step(t, err));
+	VC_TRY(read_old(t, err));
+	VC_TRY(read_gradients(t, err));
 	find_states(t);
 	if (!t->makes_states)
 		find_counterparts(t);
@@ -600,8 +582,7 @@ static int adopt(struct vc_source *s, struct vc_whole *w, const struct warm *k,
 	uint32_t site = k->site ? optimizer_site(s->meta) : 0;
 	struct vc_event *in = malloc(k->trace.n * sizeof(*in));
 
-	if (!in)
-		return vc_nomem(err, "the steps before a recording");
+	VC_HAVE(in, "the steps before a recording", err);
 	memcpy(in, k->trace.ev, k->trace.n * sizeof(*in));
 	for (size_t i = 0; site != k->site && i < k->trace.n; i++)
 		in[i].site = in[i].site == k->site ? site : in[i].site;

@@ -204,22 +204,19 @@ static int search_bounds(struct find *t, uint64_t from, struct vc_error *err)
 	struct vc_fit_card *c = t->c;
 	const struct vc_fit_probe *p, *q;
 	struct vc_found found;
-	int r = look(t, c->largest ? c->largest : value_of(t->f, 1), true, &p, err);
 
-	if (r == VC_OK)
-		r = look(t, c->failing ? c->failing : value_of(t->f, 1), true, &q, err);
-	if (r < 0)
-		return r;
+	VC_TRY(look(t, c->largest ? c->largest : value_of(t->f, 1), true, &p, err));
+	VC_TRY(look(t, c->failing ? c->failing : value_of(t->f, 1), true, &q, err));
 	c->surely = c->perhaps = c->largest;
 	if (c->largest && p->high > c->plan.capacity) {
-		r = search(t, surely, from, &found, err);
+		VC_TRY(search(t, surely, from, &found, err));
 		c->surely = found.largest < c->largest ? found.largest : c->largest;
 	}
-	if (r == VC_OK && c->failing && q->low <= c->plan.capacity) {
-		r = search(t, perhaps, c->failing, &found, err);
+	if (c->failing && q->low <= c->plan.capacity) {
+		VC_TRY(search(t, perhaps, c->failing, &found, err));
 		c->perhaps = found.largest > c->largest ? found.largest : c->largest;
 	}
-	return r;
+	return VC_OK;
 }
 
 /* What all predictions together say, those made for other reasons included. */
@@ -268,31 +265,31 @@ static int recommend(struct find *t, struct vc_error *err)
 	static const uint64_t round[] = { 64, 32, 16, 8 };
 	uint64_t top = units_of(t->f, t->c->largest), good = 0, bad = top + 1;
 	bool yes;
-	int r = is_good(t, top, &yes, err);
 
-	if (r == VC_OK && yes)
+	VC_TRY(is_good(t, top, &yes, err));
+	if (yes)
 		good = top;
-	while (r == VC_OK && !yes && bad - good > 1) {
+	while (!yes && bad - good > 1) {
 		uint64_t mid = good + (bad - good) / 2;
 		bool below;
 
-		r = is_good(t, mid, &below, err);
+		VC_TRY(is_good(t, mid, &below, err));
 		*(below ? &good : &bad) = mid;
 	}
-	for (uint64_t i = 0, from = good; r == VC_OK && i < NEXT && from + i < top; i++) {
-		r = is_good(t, from + i + 1, &yes, err);
+	for (uint64_t i = 0, from = good; i < NEXT && from + i < top; i++) {
+		VC_TRY(is_good(t, from + i + 1, &yes, err));
 		good = yes && from + i + 1 > good ? from + i + 1 : good;
 	}
-	for (size_t i = 0; r == VC_OK && !t->f->among && i < sizeof(round) / sizeof(*round); i++) {
+	for (size_t i = 0; !t->f->among && i < sizeof(round) / sizeof(*round); i++) {
 		uint64_t x = top / round[i] * round[i];
 
 		if (x <= good)
 			continue;
-		r = is_good(t, x, &yes, err);
+		VC_TRY(is_good(t, x, &yes, err));
 		good = yes && x > good ? x : good;
 	}
 	t->c->recommended = value_of(t->f, good);
-	return r;
+	return VC_OK;
 }
 
 static void explain(struct find *t)
@@ -361,15 +358,14 @@ static int compare(struct find *t, struct vc_error *err)
 			     c->flushing > c->largest ?
 			     roundest(t->f, from, units_of(t->f, c->flushing)) : 0 };
 	size_t at = 0;
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < sizeof(value) / sizeof(*value); i++)
-		r = add_run(t, value[i], err);
+	for (size_t i = 0; i < sizeof(value) / sizeof(*value); i++)
+		VC_TRY(add_run(t, value[i], err));
 	while (at < c->runs && (uint64_t)c->run[at].info.value != best)
 		at++;
-	if (r == VC_OK && best)
+	if (best)
 		vc_time_compare(c->run, c->runs, at, c->pace, sizeof(c->pace));
-	return r;
+	return VC_OK;
 }
 
 int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)

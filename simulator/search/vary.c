@@ -50,23 +50,22 @@ static int range(struct vc_vary_key *k, const char *text, const char *dots, stru
 static int numbers(struct vc_vary_key *k, const char *text, struct vc_error *err)
 {
 	char one[128];
-	int r = VC_OK;
 
-	while (r == VC_OK && *text) {
+	while (*text) {
 		size_t len = strcspn(text, ",");
 		double x;
 
 		snprintf(one, sizeof(one), "%.*s", (int)len, text);
 		char *dots = strstr(one, "..");
 		if (dots)
-			r = range(k, one, dots, err);
+			VC_TRY(range(k, one, dots, err));
 		else if (vc_parse_real(one, &x, err) < 0)
-			r = vc_wrap(err, "--vary %s", k->name);
+			return vc_wrap(err, "--vary %s", k->name);
 		else
-			r = push(k, one, strlen(one), err);
+			VC_TRY(push(k, one, strlen(one), err));
 		text += len + (text[len] == ',');
 	}
-	return r;
+	return VC_OK;
 }
 
 /* The end of one settings string: a comma whose next word names a setting that this string already
@@ -113,17 +112,16 @@ static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
 {
 	bool bars = strchr(text, '|') != NULL, conf = !strcmp(k->name, "conf");
 	bool torch = !strcmp(k->name, "torch");
-	int r = VC_OK;
 
 	do {
 		size_t len = bars ? strcspn(text, "|") :
 			     conf ? settings_end(text) :
 				    strcspn(text, ",");
 
-		r = torch ? versions(k, text, len, err) : push(k, text, len, err);
+		VC_TRY(torch ? versions(k, text, len, err) : push(k, text, len, err));
 		text += len;
-	} while (r == VC_OK && *text++);
-	return r;
+	} while (*text++);
+	return VC_OK;
 }
 
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workers.c - a pool that lives for one call. Which thread does what never shows in the result. */
 #include "simulator/search/workers.h"
+#include "common/vec.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -71,8 +72,7 @@ int vc_workers_run(const struct vc_work *w, struct vc_error *err)
 		threads = w->n;
 	t = calloc(threads + 1, sizeof(*t));
 	if (!p.slot || !t) {
-		free(p.slot);
-		free(t);
+		VC_FREE(p.slot, t);
 		return vc_nomem(err, "the worker threads");
 	}
 	pthread_mutex_init(&p.lock, NULL);
@@ -86,7 +86,6 @@ int vc_workers_run(const struct vc_work *w, struct vc_error *err)
 		pthread_join(t[i], NULL);
 	pthread_cond_destroy(&p.finished);
 	pthread_mutex_destroy(&p.lock);
-	free(p.slot);
-	free(t);
+	VC_FREE(p.slot, t);
 	return rc;
 }

@@ -114,8 +114,7 @@ int vc_bounds_at(const struct vc_list *transforms, const char *bound, struct vc_
 
 	*b = (struct vc_bounds){ .text = calloc(n, sizeof(*b->text)),
 				 .at = calloc(n, sizeof(*b->at)) };
-	if (!b->text || !b->at)
-		return vc_nomem(err, "what the transforms leave open");
+	VC_HAVE(b->text && b->at, "what the transforms leave open", err);
 	for (size_t i = 0; i < n; i++) {
 		const char *now = transforms->at[i];
 

@@ -44,16 +44,15 @@ int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err)
 {
 	static const char *const policy[] = { "next", "forced" };
-	int r = VC_OK;
 
 	if (!is_open(job->rec, p) || is_as_recorded(job, p))
 		return VC_OK;
 	vc_result_open_interval(out);
-	for (size_t i = 0; r == VC_OK && i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		struct vc_plan other = *p;
 
 		add_policy(&other, policy[i]);
-		r = vc_job_widen(job, &other, out, err);
+		VC_TRY(vc_job_widen(job, &other, out, err));
 	}
-	return r;
+	return VC_OK;
 }

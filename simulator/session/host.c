@@ -39,8 +39,7 @@ static int born(struct sum *k, const struct vc_event *e, const char *label, stru
 	if (k->n == k->cap) {
 		size_t cap = k->cap ? 2 * k->cap : 256;
 		struct piece *at = realloc(k->at, cap * sizeof(*at));
-		if (!at)
-			return vc_nomem(err, "memory beside the allocator's");
+		VC_HAVE(at, "memory beside the allocator's", err);
 		k->at = at;
 		k->cap = cap;
 	}

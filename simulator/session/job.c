@@ -3,7 +3,6 @@
 #include "simulator/session/job.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define UNLIMITED (4ull << 40) /* "no capacity given": more than any card has */
@@ -117,12 +116,10 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	int r;
 
 	if (vc_job_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
-		return vc_fail(err, VC_ENOSUP,
-			       "%s: under backend:cudaMallocAsync the driver's own pools serve "
-			       "requests, and there is no model of them; --conf backend:native "
-			       "tells what PyTorch's allocator would do, -m direct what no cache "
-			       "would",
-			       path);
+		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's "
+			       "own pools serve requests, and there is no model of them; --conf "
+			       "backend:native tells what PyTorch's allocator would do, -m "
+			       "direct what no cache would", path);
 	run = make_run(job, plan);
 	run.observers = observers;
 	run.source = source_of(job, plan, err);
@@ -176,10 +173,8 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
 	struct vc_result r;
-	int rc = vc_job_run(job, plan, nobody, &r, err);
 
-	if (rc < 0)
-		return rc;
+	VC_TRY(vc_job_run(job, plan, nobody, &r, err));
 	if (!out->has_interval || r.stats.peak_reserved < out->low)
 		out->low = r.stats.peak_reserved;
 	if (!out->has_interval || r.stats.peak_reserved > out->high)

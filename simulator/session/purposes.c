@@ -3,7 +3,6 @@
 #include "simulator/session/purposes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "simulator/anatomy/anatomy.h"
 
@@ -57,8 +56,7 @@ static int fill_phases(const struct vc_anatomy *a, const uint32_t *at, struct vc
 	size_t block = 0;
 
 	s->phase = calloc(a->spans + 1, sizeof(*s->phase));
-	if (!s->phase)
-		return vc_nomem(err, "the phases of the run");
+	VC_HAVE(s->phase, "the phases of the run", err);
 	for (size_t i = 0; i < a->spans; i++) {
 		const struct vc_span *p = &a->span[i];
 		const struct vc_life *l = first_life(a, &out->lives, at, &block, p->end);
@@ -83,8 +81,7 @@ static int fill(const struct vc_anatomy *a, struct vc_result *out, struct vc_err
 	uint32_t *at = match(a, &out->lives);
 	int r;
 
-	if (!at)
-		return vc_nomem(err, "what blocks are for");
+	VC_HAVE(at, "what blocks are for", err);
 	for (size_t i = 0; i < a->n; i++)
 		if (at[i])
 			out->lives.at[at[i] - 1].purpose =

@@ -23,8 +23,7 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	long n;
 
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
-		if (vc_census_add(&rec->census, ev, (size_t)n, err) < 0)
-			return VC_ENOMEM;
+		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
 		if (keep && rec->trace.n + (size_t)n > KEEP_EVENTS &&
 		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
 			free(rec->trace.ev);
@@ -86,9 +85,8 @@ static int need_requests(const struct vc_recording *rec, struct vc_error *err)
 	if (d->allocs + d->frees + d->preexisting + d->ooms)
 		return VC_OK;
 	if (d->segment_allocs || d->start_segments || d->has_final)
-		return vc_fail(err, VC_EFORMAT,
-			       "%s: has segments only, no allocation requests to replay "
-			       "(recorded without memory history; see 'vramcast info')",
+		return vc_fail(err, VC_EFORMAT, "%s: has segments only, no allocation requests "
+			       "to replay (recorded without memory history; see 'vramcast info')",
 			       rec->path);
 	return vc_fail(err, VC_EFORMAT, "%s: has no allocation requests to replay", rec->path);
 }
@@ -155,8 +153,7 @@ int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_erro
 {
 	vc_census_fini(&rec->census);
 	vc_census_init(&rec->census);
-	if (vc_census_add(&rec->census, rec->trace.ev, rec->trace.n, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_census_add(&rec->census, rec->trace.ev, rec->trace.n, err));
 	rec->device = vc_census_of(&rec->census, device);
 	return rec->device ? vc_trace_keep(&rec->trace, err) :
 			     vc_fail(err, VC_EINTERNAL, "the prediction lost its device");

@@ -75,14 +75,12 @@ static int add_tenant(struct vc_tenants *t, const char *text, struct vc_error *e
 
 int vc_tenants_parse(const struct vc_list *used, struct vc_tenants *t, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	*t = (struct vc_tenants){ .others = 0 };
-	for (size_t i = 0; r == VC_OK && i < used->n; i++)
-		r = add_tenant(t, used->at[i], err);
+	for (size_t i = 0; i < used->n; i++)
+		VC_TRY(add_tenant(t, used->at[i], err));
 	/* PyTorch on Linux lists the processes of the card, ours among them */
 	t->process[t->processes++] = (struct vc_process){ .self = true };
-	return r;
+	return VC_OK;
 }
 
 /* ---- plans ---- */
@@ -115,10 +113,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		vc_meta_device_known(rec->meta, rec->device->device);
 
 	if (o->gpu.n) {
-		int r = vc_card_find(o->gpu.at[card], &p->card, err);
-
-		if (r < 0)
-			return r;
+		VC_TRY(vc_card_find(o->gpu.at[card], &p->card, err));
 		p->capacity = p->card->total;
 		p->prop_total = p->card->prop_total;
 		p->context = p->card->context;

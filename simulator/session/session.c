@@ -3,7 +3,6 @@
 #include "simulator/session/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "simulator/session/bounds.h"
@@ -35,11 +34,10 @@ int vc_session_open_one(struct vc_session *s, const struct vc_run_options *opt, 
 			unsigned flags, struct vc_error *err)
 {
 	struct vc_recording_ask ask = ask_of(opt, flags);
-	int r;
 
 	begin(s, opt);
-	r = vc_recording_open(&s->own, path, &ask, err);
-	return r == VC_OK && opt->verify ? vc_verify(&s->own, &ask, err) : r;
+	VC_TRY(vc_recording_open(&s->own, path, &ask, err));
+	return opt->verify ? vc_verify(&s->own, &ask, err) : VC_OK;
 }
 
 static int open_several(struct vc_session *s, size_t n, char **paths, unsigned flags,
@@ -68,20 +66,17 @@ static void describe_values(struct vc_session *s)
 int vc_session_open(struct vc_session *s, const struct vc_run_options *opt, size_t n, char **paths,
 		    unsigned flags, struct vc_error *err)
 {
-	int r;
-
 	begin(s, opt);
 	if (!n)
 		return vc_fail(err, VC_EUSAGE,
 			       "name a trace (a recording, a snapshot, or - for standard input)");
 	if (n == 1 && !opt->set.n)
-		r = vc_session_open_one(s, opt, paths[0], flags, err);
+		VC_TRY(vc_session_open_one(s, opt, paths[0], flags, err));
 	else
-		r = open_several(s, n, paths, flags, err);
-	if (r == VC_OK)
-		r = vc_tenants_parse(&opt->used, &s->tenants, err);
+		VC_TRY(open_several(s, n, paths, flags, err));
+	VC_TRY(vc_tenants_parse(&opt->used, &s->tenants, err));
 	describe_values(s);
-	return r;
+	return VC_OK;
 }
 
 int vc_session_at(const struct vc_session *from, const struct vc_param_value *at, size_t n,
@@ -152,9 +147,7 @@ static int replay(const struct vc_job *job, const struct vc_plan *plan,
 	int r;
 
 	vc_completion_default(job->rec, &now);
-	r = vc_job_run(job, &now, observers, out, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_job_run(job, &now, observers, out, err));
 	r = vc_purposes_fill(job->rec, &plan->transform, out, err);
 	if (r < 0)
 		vc_result_fini(out);

@@ -13,10 +13,8 @@ static int verify_as(struct vc_recording *rec, const char *version, struct vc_fi
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
 	struct vc_result out;
-	int r = vc_job_follow(rec, version, watch, &out, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(vc_job_follow(rec, version, watch, &out, err));
 	*f = out.fidelity;
 	out.fidelity.diverged_why = NULL;
 	vc_result_fini(&out);
@@ -59,9 +57,7 @@ static int try_totals(struct vc_recording *rec, const struct vc_recording_ask *a
 		rec->total = i ? vc_cards[i - 1].total : ask->total;
 		if (rec->total < rec->device->peak_reserved)
 			continue;
-		int r = verify_as(rec, rec->torch, &f, err);
-		if (r < 0)
-			return r;
+		VC_TRY(verify_as(rec, rec->torch, &f, err));
 		if (adopt(rec, &f))
 			best = rec->total;
 	}

@@ -53,9 +53,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
-		snprintf(p->trust, sizeof(p->trust),
-			 "bounds from one recording; a second short one at another value would "
-			 "make it exact");
+		snprintf(p->trust, sizeof(p->trust), "bounds from one recording; a second short "
+			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",
@@ -74,8 +73,7 @@ static int shuffled(const struct vc_trace *t, size_t stride, struct vc_trace *ou
 	size_t moved = 0;
 
 	*out = (struct vc_trace){ 0 };
-	if (vc_trace_append(out, t->ev, t->n, err) < 0)
-		return VC_ENOMEM;
+	VC_TRY(vc_trace_append(out, t->ev, t->n, err));
 	for (size_t i = 0, end; i < t->n; i = end + 1) {
 		for (end = i; end < t->n && t->ev[end].kind == VC_EV_FREE; end++)
 			;
@@ -123,9 +121,7 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
 	vc_census_init(&rec->census);
-	r = vc_family_at(w->family, &ask, &rec->trace, &p->report, err);
-	if (r < 0)
-		return r;
+	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
 	base = &w->recording[p->report.base];
 	rec->meta = rec->trace.meta;
 	rec->path = base->path;
@@ -169,16 +165,13 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 		return vc_fail(err, VC_EUSAGE, "at most %d recordings of one family", MOST);
 	one.flags |= VC_SESSION_IN_MEMORY;
 	w->recording = calloc(n, sizeof(*w->recording));
-	if (!w->recording)
-		return vc_nomem(err, "the recordings");
+	VC_HAVE(w->recording, "the recordings", err);
 	for (size_t i = 0; i < n; i++) {
 		struct vc_recording *rec = &w->recording[w->recordings++];
-		int r = vc_recording_open(rec, paths[i], &one, err);
 
-		if (r == VC_OK && ask->verify)
-			r = vc_verify(rec, &one, err);
-		if (r < 0)
-			return r;
+		VC_TRY(vc_recording_open(rec, paths[i], &one, err));
+		if (ask->verify)
+			VC_TRY(vc_verify(rec, &one, err));
 		t[i] = &rec->trace;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
@@ -235,16 +228,12 @@ static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_
 	struct vc_param_value at[MOST];
 	char name[MOST][VC_PARAM_TEXT];
 	struct vc_reduction_card card;
-	int r = VC_OK;
 
 	if (opt->set.n > MOST)
 		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", MOST);
-	for (size_t i = 0; r == VC_OK && i < opt->set.n; i++)
-		r = vc_whatif_parse(opt->set.at[i], &at[i], name[i], err);
-	if (r == VC_OK)
-		r = open_recordings(w, n, paths, ask, err);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < opt->set.n; i++)
+		VC_TRY(vc_whatif_parse(opt->set.at[i], &at[i], name[i], err));
+	VC_TRY(open_recordings(w, n, paths, ask, err));
 	card = choose_cards(w, &opt->gpu);
 	set_values(w, at, opt->set.n);
 	return predict(w, &card, &w->as_asked, err);
@@ -416,16 +405,15 @@ static int widen_by_alternatives(const struct vc_whatif *w, struct vc_prediction
 				 struct vc_error *err)
 {
 	size_t n = w->recordings + 2 + 2 + OTHERS;
-	int rc = VC_OK;
 
-	for (size_t k = 0; rc == VC_OK && k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		struct vc_job job = { .rec = &p->rec, .events = &p->other[k] };
 
-		rc = find_other(w, p, k, err);
-		if (rc == VC_OK && p->known[k] == VC_OTHER_KNOWN)
-			rc = vc_job_widen(&job, plan, out, err);
+		VC_TRY(find_other(w, p, k, err));
+		if (p->known[k] == VC_OTHER_KNOWN)
+			VC_TRY(vc_job_widen(&job, plan, out, err));
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* Both ends of what one recording says. */
@@ -447,26 +435,24 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	const struct vc_family_report *report = &p->report;
 	struct vc_job job = { .rec = &p->rec };
 	struct vc_plan plan = *as_planned;
-	int rc = VC_OK;
 
 	plan.capacity = plan.prop_total = 0; /* what they would need, not what they get */
 	plan.fraction = -1;
 	plan.tenants = NULL;
 	vc_completion_default(&p->rec, &plan);
-	for (size_t i = 0; rc == VC_OK && i < sizeof(policy) / sizeof(*policy); i++) {
+	for (size_t i = 0; i < sizeof(policy) / sizeof(*policy); i++) {
 		plan.va = policy[i];
-		rc = vc_job_widen(&job, &plan, out, err);
+		VC_TRY(vc_job_widen(&job, &plan, out, err));
 	}
 	plan.va = VC_VA_WINDOW;
-	if (rc == VC_OK)
-		rc = widen_by_alternatives(w, p, &plan, out, err);
-	if (rc == VC_OK && report->single)
+	VC_TRY(widen_by_alternatives(w, p, &plan, out, err));
+	if (report->single)
 		guard(out);
-	else if (rc == VC_OK && (report->residual > 0 || report->rounded))
+	else if (report->residual > 0 || report->rounded)
 		out->high += SLACK;
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
-	return rc;
+	return VC_OK;
 }
 
 int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,

@@ -77,8 +77,7 @@ static long next_of_part(struct vc_source *s, struct vc_event *ev, size_t cap, s
 	long n = vc_decoder_next(st->part, ev, cap, err);
 
 	for (long i = 0; i < n; i++)
-		if (vc_journal_resume(st->decoder, &ev[i], err) < 0)
-			return VC_ENOMEM;
+		VC_TRY(vc_journal_resume(st->decoder, &ev[i], err));
 	if (n)
 		return n;
 	vc_decoder_free(st->part);
@@ -128,9 +127,6 @@ static void close_journal(struct vc_source *s)
 const struct vc_source_type vc_source_journal = {
 	.name = "journal",
 	.summary = "journals of recordings that are going on or were cut off",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_journal,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_journal, .next = next,
 	.close = close_journal,
 };

@@ -99,7 +99,7 @@ static int read_args(struct vc_json *j, struct entry *e, struct vc_error *err)
 		{ "correlation", offsetof(struct entry, correlation) },
 	};
 	int64_t *to = NULL;
-	int token, rc;
+	int token;
 
 	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
@@ -110,9 +110,7 @@ static int read_args(struct vc_json *j, struct entry *e, struct vc_error *err)
 		} else if (token == VC_J_NUMBER && to && j->is_integer) {
 			*to = j->integer;
 		} else {
-			rc = vc_json_skip(j, token, err);
-			if (rc)
-				return rc;
+			VC_TRY(vc_json_skip(j, token, err));
 		}
 	}
 	return token < 0 ? token : 0;
@@ -167,8 +165,7 @@ static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 
 static int keep(struct state *st, struct vc_event ev, struct vc_error *err)
 {
-	if (!vc_vec_room(st->rec, st->cap, st->n + 1))
-		return vc_nomem(err, "the events of the profile");
+	VC_HAVE(vc_vec_room(st->rec, st->cap, st->n + 1), "the events of the profile", err);
 	st->rec[st->n++] = (struct record){ ev, st->order++ };
 	return 0;
 }
@@ -265,18 +262,25 @@ static int keep_entry(struct state *st, struct vc_meta *m, const struct entry *e
 static int read_events(struct state *st, struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	struct entry e;
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END) {
 		if (token != VC_J_OBJECT) {
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 			continue;
 		}
-		rc = read_entry(j, &e, err);
-		if (!rc)
-			rc = keep_entry(st, m, &e, err);
+		VC_TRY(read_entry(j, &e, err));
+		VC_TRY(keep_entry(st, m, &e, err));
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
+}
+
+static void keep_key(const struct vc_json *j, char key[32])
+{
+	size_t n = j->len < 31 ? j->len : 31;
+
+	memcpy(key, j->text, n);
+	key[n] = '\0';
 }
 
 static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
@@ -288,10 +292,7 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 
 	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
-			size_t n = j->len < sizeof(key) - 1 ? j->len : sizeof(key) - 1;
-
-			memcpy(key, j->text, n);
-			key[n] = '\0';
+			keep_key(j, key);
 		} else if (token == VC_J_TEXT && !strcmp(key, "name")) {
 			vc_meta_set(&d.name, j->text);
 		} else if (token == VC_J_NUMBER && j->is_integer && j->integer >= 0) {
@@ -321,47 +322,44 @@ static int read_properties(struct vc_meta *m, struct vc_json *j, struct vc_error
 static int read_distributed(struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	bool rank = false;
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY)
 			rank = !strcmp(j->text, "rank");
 		else if (token == VC_J_NUMBER && rank && j->is_integer)
 			m->rank = j->integer;
 		else
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
 }
 
 static int read_top(struct state *st, struct vc_meta *m, struct vc_json *j, struct vc_error *err)
 {
 	char key[32] = "";
-	int token, rc = 0;
+	int token;
 
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
 		if (token == VC_J_KEY) {
-			size_t n = j->len < sizeof(key) - 1 ? j->len : sizeof(key) - 1;
-
-			memcpy(key, j->text, n);
-			key[n] = '\0';
+			keep_key(j, key);
 		} else if (token == VC_J_ARRAY && !strcmp(key, "traceEvents")) {
-			rc = read_events(st, m, j, err);
+			VC_TRY(read_events(st, m, j, err));
 		} else if (token == VC_J_ARRAY && !strcmp(key, "deviceProperties")) {
-			while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END)
-				rc = token == VC_J_OBJECT ? read_properties(m, j, err) :
-					vc_json_skip(j, token, err);
-			rc = rc ? rc : token < 0 ? token : 0;
+			while ((token = vc_json_next(j, err)) > 0 && token != VC_J_ARRAY_END)
+				VC_TRY(token == VC_J_OBJECT ? read_properties(m, j, err) :
+				       vc_json_skip(j, token, err));
+			VC_TRY(token);
 		} else if (token == VC_J_OBJECT && !strcmp(key, "distributedInfo")) {
-			rc = read_distributed(m, j, err);
+			VC_TRY(read_distributed(m, j, err));
 		} else if (token == VC_J_NUMBER && !strcmp(key, "baseTimeNanoseconds") &&
 			   j->is_integer && j->integer > 0) {
 			st->base_ns = (uint64_t)j->integer;
 		} else {
-			rc = vc_json_skip(j, token, err);
+			VC_TRY(vc_json_skip(j, token, err));
 		}
 	}
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
 }
 
 VC_COMPARE(compare, struct record,
@@ -398,9 +396,8 @@ static void describe(struct state *st, struct vc_meta *m)
 	vc_meta_note(m, "sizes are those of blocks (whole 512 bytes), not of requests; streams and "
 		     "segments are not in a profile, so placement cannot be checked");
 	if (st->no_addr)
-		vc_meta_note(m, "%llu events have no address (an old profile): frees were matched "
-			     "by size",
-			     (unsigned long long)st->no_addr);
+		vc_meta_note(m, "%llu events have no address (an old profile): frees were "
+			     "matched by size", (unsigned long long)st->no_addr);
 	for (size_t d = 0; d < 64; d++) {
 		struct vc_device_info *to = st->device[d].seen && st->totals ?
 						    vc_meta_device(m, (uint16_t)d) : NULL;
@@ -530,9 +527,6 @@ static void close_kineto(struct vc_source *src)
 const struct vc_source_type vc_source_kineto = {
 	.name = "kineto",
 	.summary = "torch.profiler traces (Chrome JSON) with profile_memory=True",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_kineto,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_kineto, .next = next,
 	.close = close_kineto,
 };

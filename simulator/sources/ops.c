@@ -187,8 +187,7 @@ static int other_op(struct vc_source *s, const struct words *w, struct vc_event 
 		ev->stream = stream_of(s, w, 1);
 		ev->label = w->n > 2 ? vc_meta_string(s->meta, w->at[2], strlen(w->at[2])) : 0;
 		return 1;
-	default:
-		return -1;
+	default: return -1;
 	}
 }
 
@@ -223,8 +222,7 @@ static int open_ops(struct vc_source *s, struct vc_error *err)
 	s->meta->how[VC_CAP_REQUESTS] = VC_HOW_RECORDED;
 	s->meta->how[VC_CAP_STREAMS] = VC_HOW_RECORDED;
 	s->meta->how[VC_CAP_TRIMS] = VC_HOW_RECORDED;
-	if (!vc_meta_device(s->meta, 0))
-		return vc_nomem(err, "the script's device");
+	VC_HAVE(vc_meta_device(s->meta, 0), "the script's device", err);
 	s->meta->how[VC_CAP_SETTINGS] = VC_HOW_RECORDED;
 	return VC_OK;
 }
@@ -268,9 +266,6 @@ static void close_ops(struct vc_source *s)
 const struct vc_source_type vc_source_ops = {
 	.name = "ops",
 	.summary = "operation scripts, one allocation or free per line",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_ops,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_ops, .next = next,
 	.close = close_ops,
 };

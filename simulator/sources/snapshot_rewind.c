@@ -43,8 +43,7 @@ int snapshot_final_heap(const struct snapshot *s, uint16_t device, struct snapsh
 	h->segment = calloc(n + 1, sizeof(*h->segment));
 	h->block = calloc(blocks + 1, sizeof(*h->block));
 	h->cap = blocks + 1;
-	if (!h->segment || !h->block)
-		return vc_nomem(err, "the heap of the snapshot");
+	VC_HAVE(h->segment && h->block, "the heap of the snapshot", err);
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].device == device)
 			h->segment[h->segments++] = s->segment[i];
@@ -196,8 +195,7 @@ static int add_block(struct rewind *r, struct snapshot_block b)
 		size_t cap = h->cap * 2;
 		struct snapshot_block *bigger = realloc(h->block, cap * sizeof(*bigger));
 
-		if (!bigger)
-			return vc_nomem(r->err, "the heap of the snapshot");
+		VC_HAVE(bigger, "the heap of the snapshot", r->err);
 		h->block = bigger;
 		h->cap = cap;
 	}
@@ -292,8 +290,7 @@ static int find_ends(struct rewind *r, size_t n, const struct vc_event *e, size_
 {
 	bool *gone = calloc(n + 1, sizeof(*gone));
 
-	if (!gone)
-		return vc_nomem(r->err, "the heap of the snapshot");
+	VC_HAVE(gone, "the heap of the snapshot", r->err);
 	for (size_t i = 0; i < n; i++)
 		gone[i] = r->h->block[i].size != 0;
 	for (size_t i = 0; i < events; i++) {
@@ -374,8 +371,7 @@ static int lay_out(struct rewind *r, const struct vc_event *e, size_t events)
 	if (find_ends(r, n, e, events))
 		return VC_ENOMEM;
 	to.block = malloc((2 * n + h->segments + 1) * sizeof(*to.block));
-	if (!to.block)
-		return vc_nomem(r->err, "the heap of the snapshot");
+	VC_HAVE(to.block, "the heap of the snapshot", r->err);
 	for (size_t i = 0; i < h->segments; i++) {
 		for (; from < n && h->block[from].addr < h->segment[i].addr; from++)
 			h->contradictions++; /* in no segment */

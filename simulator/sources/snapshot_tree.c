@@ -58,8 +58,7 @@ static int vec_push(struct tree *t, uint32_t at, const struct vc_pickle_value *v
 		if (!cap)
 			return vc_fail(t->err, VC_ENOSUP, "a list of more than 2 billion items");
 		bigger = realloc(c->at, cap * sizeof(*bigger));
-		if (!bigger)
-			return vc_nomem(t->err, "reading the snapshot");
+		VC_HAVE(bigger, "reading the snapshot", t->err);
 		c->at = bigger;
 		c->cap = cap;
 	}
@@ -131,14 +130,13 @@ static int fold_stack(struct tree *t, struct object *o)
 int snapshot_site(struct tree *t, const struct vc_pickle_value *v, uint32_t *site)
 {
 	struct object *o = v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;
-	int rc = 0;
 
 	*site = 0;
 	if (o && o->kind == LIST)
-		rc = fold_stack(t, o);
-	if (!rc && o && o->kind == SITE)
+		VC_TRY(fold_stack(t, o));
+	if (o && o->kind == SITE)
 		*site = o->at;
-	return rc;
+	return VC_OK;
 }
 
 static int set_frame(struct frame *f, uint32_t key, const struct vc_pickle_value *v)
@@ -265,9 +263,8 @@ static int hold(struct tree *t, struct object *o, const struct vc_pickle_value *
 		uint16_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
 
 		if (depth > DEEPEST)
-			return vc_fail(t->err, VC_EFORMAT,
-				       "the pickle nests more than %d containers in each other: "
-				       "no memory snapshot", DEEPEST);
+			return vc_fail(t->err, VC_EFORMAT, "the pickle nests more than %d "
+				       "containers in each other: no memory snapshot", DEEPEST);
 		o->depth = depth > o->depth ? depth : o->depth;
 	}
 	return 0;
@@ -372,12 +369,9 @@ static int fold_note(struct tree *t, struct object *o)
 static int append_event(struct tree *t, struct object *list, uint32_t event)
 {
 	struct snapshot_list *l;
-	int rc;
 
 	if (list->kind == LIST_NEW) {
-		rc = ROOM(t, t->list, t->lists, t->list_cap);
-		if (rc)
-			return rc;
+		VC_TRY(ROOM(t, t->list, t->lists, t->list_cap));
 		t->list[t->lists] = (struct snapshot_list){ .first = event };
 		*list = (struct object){ .kind = EVENTS, .at = (uint32_t)t->lists++ };
 	}
@@ -386,9 +380,7 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		if (l->first + l->n != t->s->n)
 			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order",
 				       event);
-		rc = ROOM(t, t->s->ev, t->s->n, t->s->cap);
-		if (rc)
-			return rc;
+		VC_TRY(ROOM(t, t->s->ev, t->s->n, t->s->cap));
 		t->s->ev[t->s->n] = t->s->ev[event];
 		t->s->n++;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_whole.c - what is left when the pickle has been read: segments, blocks, settings. */
+#include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A number that a dictionary must or may have. */
 static int field(struct tree *t, const struct vec *d, uint32_t key, bool must, uint64_t *to)
@@ -81,8 +81,7 @@ static int read_blocks(struct tree *t, struct snapshot_segment *seg,
 	if (rc || !list)
 		return rc;
 	bigger = realloc(s->block, (s->blocks + list->n) * sizeof(*bigger));
-	if (!bigger)
-		return vc_nomem(t->err, "the blocks of the snapshot");
+	VC_HAVE(bigger, "the blocks of the snapshot", t->err);
 	s->block = bigger;
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct snapshot_block *b = &s->block[s->blocks];
@@ -144,8 +143,7 @@ static int read_segments(struct tree *t, const struct vec *list)
 	if (!list)
 		return 0;
 	t->s->segment = calloc(list->n, sizeof(*t->s->segment));
-	if (!t->s->segment)
-		return vc_nomem(t->err, "the segments of the snapshot");
+	VC_HAVE(t->s->segment, "the segments of the snapshot", t->err);
 	for (uint32_t i = 0; i < list->n; i++) {
 		rc = read_segment(t, &list->at[i], &t->s->segment[i]);
 		if (rc)
@@ -164,8 +162,7 @@ static int read_lists(struct tree *t, const struct vec *devices)
 	if (devices->n >= UINT16_MAX)
 		return vc_fail(t->err, VC_EFORMAT, "device_traces lists %u devices", devices->n);
 	s->list = calloc(devices->n, sizeof(*s->list));
-	if (!s->list)
-		return vc_nomem(t->err, "the device lists");
+	VC_HAVE(s->list, "the device lists", t->err);
 	for (uint32_t i = 0; i < devices->n; i++) {
 		const struct vc_pickle_value *v = &devices->at[i];
 		const struct object *o = v->type == VC_PV_LIST ? &t->object[v->ref] : NULL;
@@ -211,7 +208,6 @@ static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 	const struct vec *d = snapshot_items(t, root, VC_PV_DICT),
 			 *list = snapshot_items(t, root, VC_PV_LIST);
 	const struct vc_pickle_value *x;
-	int rc;
 
 	read_settings(t, snapshot_items(t, snapshot_lookup(d, W_allocator_settings), VC_PV_DICT));
 	if (list && snapshot_lookup(snapshot_items(t, &list->at[0], VC_PV_DICT), W_total_size)) {
@@ -219,31 +215,22 @@ static int read_whole(struct tree *t, const struct vc_pickle_value *root)
 		return read_segments(t, list);
 	}
 	if (!snapshot_lookup(d, W_segments) && !snapshot_lookup(d, W_device_traces))
-		return vc_fail(t->err, VC_EFORMAT,
-			       "the pickle holds no memory snapshot (neither segments nor "
-			       "device_traces)");
-	rc = read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST));
-	if (!rc)
-		rc = read_lists(
-			t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST));
+		return vc_fail(t->err, VC_EFORMAT, "the pickle holds no memory snapshot (neither "
+			       "segments nor device_traces)");
+	VC_TRY(read_segments(t, snapshot_items(t, snapshot_lookup(d, W_segments), VC_PV_LIST)));
+	VC_TRY(read_lists(t, snapshot_items(t, snapshot_lookup(d, W_device_traces), VC_PV_LIST)));
 	t->s->annotations = snapshot_lookup(d, W_external_annotations) != NULL;
 	t->s->host_segments = snapshot_lookup(d, W_host_segments) != NULL;
 	x = snapshot_lookup(d, W_trace_alloc_overflowed);
 	t->s->overflowed = x && x->type == VC_PV_BOOL && x->i;
-	return rc;
+	return VC_OK;
 }
 
 static void tree_fini(struct tree *t)
 {
 	for (size_t i = 0; i < t->vecs; i++)
 		free(t->vec[i].at);
-	free(t->vec);
-	free(t->object);
-	free(t->frame);
-	free(t->spare);
-	free(t->list);
-	free(t->last);
-	free(t->node);
+	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node);
 }
 
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,

@@ -227,7 +227,6 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 	const struct snapshot_block *b;
 	uint8_t final = st->phase == FINAL_HEAP ? VC_EVF_FINAL : 0;
 	uint64_t id = 0;
-	int rc;
 
 	if (st->segment == st->heap.segments)
 		return 0;
@@ -242,9 +241,7 @@ static int heap_event(struct state *st, struct vc_meta *m, struct vc_event *ev,
 		st->block = 0;
 	} else {
 		b = &st->heap.block[seg->block + st->block++];
-		rc = b->state == SNAP_INACTIVE ? 0 : block_id(st, m, b, &id, err);
-		if (rc)
-			return rc;
+		VC_TRY(b->state == SNAP_INACTIVE ? 0 : block_id(st, m, b, &id, err));
 		*ev = (struct vc_event){
 			.kind = VC_EV_HEAP_BLOCK,
 			.addr = b->addr,
@@ -511,9 +508,6 @@ static void close_snapshot(struct vc_source *src)
 const struct vc_source_type vc_source_torch_snapshot = {
 	.name = "torch_snapshot",
 	.summary = "PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), torch 2.0 on",
-	.state_size = sizeof(struct state),
-	.probe = probe,
-	.open = open_snapshot,
-	.next = next,
+	.state_size = sizeof(struct state), .probe = probe, .open = open_snapshot, .next = next,
 	.close = close_snapshot,
 };

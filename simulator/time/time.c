@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/time/time_change.h"
 #include "simulator/time/time_tempo.h"
 #include "simulator/anatomy/anatomy.h"
@@ -140,8 +141,7 @@ static void drop(struct vc_keeps *k)
 	for (size_t i = 0; i < t->n; i++)
 		vc_profile_fini(&t->profile[i]);
 	pthread_mutex_destroy(&t->lock);
-	free(t->profile);
-	free(t);
+	VC_FREE(t->profile, t);
 }
 
 int vc_time_open(struct vc_session *s, struct vc_error *err)

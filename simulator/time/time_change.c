@@ -2,10 +2,7 @@
 /* time_change.c - see time_change.h */
 #include "simulator/time/time_change.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/anatomy/layers.h"
@@ -136,10 +133,8 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 		r = 1;
 	}
 	if (r == VC_OK && plan->card && !recorded_card(s)) {
-		snprintf(why, n,
-			 "the card of the recording is not known, so its times say nothing about "
-			 "the %s",
-			 plan->card->title);
+		snprintf(why, n, "the card of the recording is not known, so its times say "
+			 "nothing about the %s", plan->card->title);
 		r = 1;
 	}
 	if (r == VC_OK && c->step.recompute)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/time/time_profile.h"
 
 enum { WORD = 8, FEWEST = 4 }; /* names per sequence; sequences that must agree */
@@ -16,14 +17,8 @@ enum { WORD = 8, FEWEST = 4 }; /* names per sequence; sequences that must agree 
 struct word { uint64_t hash; size_t at; };
 struct beat_of { size_t gap, count, equal, first; }; /* a sequence: its usual distance, how often */
 
-static int by_hash(const void *a, const void *b)
-{
-	const struct word *x = a, *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_hash, struct word,
+	   VC_THEN(VC_ORDER(x->hash, y->hash), VC_ORDER(x->at, y->at)))
 
 static int by_size(const void *a, const void *b)
 {
@@ -132,8 +127,7 @@ static int take(struct vc_profile *p, const struct word *w, size_t n, const stru
 	for (k = i; k < n && w[k].hash == w[i].hash; k++)
 		;
 	p->begin = calloc(k - i, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	for (size_t j = i; j < k; j++)
 		p->begin[j - i] = w[j].at;
 	p->steps = k - i - 1;
@@ -155,8 +149,7 @@ static int single(struct vc_profile *p, struct vc_error *err)
 	if (first >= end)
 		return VC_OK;
 	p->begin = calloc(2, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	p->begin[0] = first;
 	p->begin[1] = end;
 	p->steps = 1;
@@ -171,8 +164,7 @@ static int at_marks(struct vc_profile *p, struct vc_error *err)
 	size_t n = 0, i = 0;
 
 	p->begin = calloc(p->marks, sizeof(*p->begin));
-	if (!p->begin)
-		return vc_nomem(err, "the steps of a recording");
+	VC_HAVE(p->begin, "the steps of a recording", err);
 	for (size_t k = 0; k < p->marks; k++) {
 		while (i < p->n && p->op[i].start < p->mark[k].start)
 			i++;
@@ -210,8 +202,6 @@ int vc_profile_cycles(struct vc_profile *p, size_t iterations, struct vc_error *
 	}
 	if (r == VC_OK && p->marks == 1 && p->mark[0].duration)
 		r = single(p, err);
-	free(w);
-	free(gap);
-	free(at);
+	VC_FREE(w, gap, at);
 	return r;
 }

@@ -4,8 +4,8 @@
  * Myers' difference over names without tile sizes, after both steps were turned to begin at the
  * same place; holes of equal length are filled in order (another kernel for the same purpose). */
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/vec.h"
 #include "simulator/time/time_tempo.h"
 
 enum {
@@ -25,14 +25,8 @@ static uint64_t token(const struct side *s, size_t i)
 
 struct place { uint64_t hash; size_t at; };
 
-static int by_hash(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+VC_COMPARE(by_hash, struct place,
+	   VC_THEN(VC_ORDER(x->hash, y->hash), VC_ORDER(x->at, y->at)))
 
 static struct place *places(const struct side *s)
 {
@@ -84,9 +78,7 @@ static int turn(const struct side *a, struct side *b, struct vc_error *err)
 		}
 		last = shift;
 	}
-	free(x);
-	free(y);
-	free(seen);
+	VC_FREE(x, y, seen);
 	return r;
 }
 

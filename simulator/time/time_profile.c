@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_profile.c - see time_profile.h */
 #include "simulator/time/time_profile.h"
+#include "common/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,37 +69,23 @@ static int add_mark(struct vc_profile *p, const struct vc_event *e, struct vc_er
 int vc_profile_add(struct vc_profile *p, const struct vc_event *ev, size_t n, uint16_t device,
 		   const struct vc_meta *meta, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (ev[i].kind == VC_EV_MARK && ev[i].flags == VC_MARK_STEP)
-			r = add_mark(p, &ev[i], err);
+			VC_TRY(add_mark(p, &ev[i], err));
 		else if ((ev[i].kind == VC_EV_KERNEL || ev[i].kind == VC_EV_COPY) &&
 			 ev[i].device == device)
-			r = add_op(p, &ev[i], meta, err);
+			VC_TRY(add_op(p, &ev[i], meta, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 /* ---- order ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct vc_op *x = a, *y = b;
+VC_COMPARE(by_start, struct vc_op,
+	   VC_THEN(VC_ORDER(x->start, y->start), VC_ORDER(x->id, y->id)))
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int by_launch(const void *a, const void *b)
-{
-	const struct vc_op *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+VC_COMPARE(by_launch, struct vc_op,
+	   VC_THEN(VC_ORDER(x->id, y->id), VC_ORDER(x->start, y->start)))
 
 /* What each operation adds to the time in which the GPU was busy, and the idle time before it. */
 static void fronts(struct vc_profile *p)
@@ -119,8 +106,7 @@ static int tokens(struct vc_profile *p, const struct vc_meta *meta, struct vc_er
 {
 	uint64_t *token = calloc(meta->strings + 1, sizeof(*token));
 
-	if (!token)
-		return vc_nomem(err, "the kernels of a recording");
+	VC_HAVE(token, "the kernels of a recording", err);
 	for (size_t i = 0; i < p->n; i++) {
 		uint32_t name = p->op[i].name < meta->strings ? p->op[i].name : 0;
 
@@ -251,8 +237,7 @@ static int beats(struct vc_profile *p, const struct vc_meta *meta, struct vc_err
 
 	p->beats = p->begin[t + 1] - p->begin[t];
 	p->beat = calloc(p->beats, sizeof(*p->beat));
-	if (!p->beat)
-		return vc_nomem(err, "the typical step");
+	VC_HAVE(p->beat, "the typical step", err);
 	for (size_t k = p->steps; k-- > first && n < CYCLES;)
 		if (k != t && same(p, k, t))
 			like[n++] = k;
@@ -347,8 +332,7 @@ static int align(struct vc_profile *p, bool *moved, struct vc_error *err)
 		p->beats = p->copies = 0;
 		p->floor_ns = 0;
 	}
-	free(phase);
-	free(at);
+	VC_FREE(phase, at);
 	return r;
 }
 
@@ -385,8 +369,7 @@ static int measure(struct vc_profile *p, struct vc_error *err)
 	size_t others = 0;
 
 	if (!sorted || !step) {
-		free(sorted);
-		free(step);
+		VC_FREE(sorted, step);
 		return vc_nomem(err, "the steps of a recording");
 	}
 	memcpy(sorted, p->op, p->n * sizeof(*sorted));
@@ -409,8 +392,7 @@ static int measure(struct vc_profile *p, struct vc_error *err)
 	p->step_ns = (uint64_t)(middle(step, p->measured) + 0.5);
 	p->busy = sum > 0 ? busy / sum : 0;
 	p->wait = sum > 0 ? wait / sum : 0;
-	free(sorted);
-	free(step);
+	VC_FREE(sorted, step);
 	return VC_OK;
 }
 
@@ -419,8 +401,7 @@ static int find_quiet(struct vc_profile *p, struct vc_error *err)
 {
 	double *gap = malloc(p->beats * sizeof(*gap)), most = 1500;
 
-	if (!gap)
-		return vc_nomem(err, "the typical step");
+	VC_HAVE(gap, "the typical step", err);
 	for (size_t i = 0; i < p->beats; i++)
 		gap[i] = p->beat[i].gap;
 	qsort(gap, p->beats, sizeof(*gap), by_value);
@@ -441,18 +422,16 @@ int vc_profile_finish(struct vc_profile *p, size_t iterations, const struct vc_m
 	qsort(p->op, p->n, sizeof(*p->op), by_start);
 	fronts(p);
 	qsort(p->op, p->n, sizeof(*p->op), by_launch);
-	r = vc_profile_cycles(p, iterations, err);
-	if (r == VC_OK && p->steps)
-		r = beats(p, meta, err);
-	if (r == VC_OK && p->steps)
-		r = align(p, &moved, err);
-	if (r == VC_OK && moved)
-		r = beats(p, meta, err);
-	if (r == VC_OK && p->steps)
-		r = measure(p, err);
-	if (r == VC_OK && p->steps)
-		r = find_quiet(p, err);
-	return r;
+	VC_TRY(vc_profile_cycles(p, iterations, err));
+	if (p->steps)
+		VC_TRY(beats(p, meta, err));
+	if (p->steps)
+		VC_TRY(align(p, &moved, err));
+	if (moved)
+		VC_TRY(beats(p, meta, err));
+	if (p->steps)
+		VC_TRY(measure(p, err));
+	return p->steps ? find_quiet(p, err) : VC_OK;
 }
 
 void vc_profile_fini(struct vc_profile *p)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_tempo.c - see time_tempo.h */
 #include "simulator/time/time_tempo.h"
+#include "common/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WAITING                                                                                  \
 	0.02 /* a step that waits longer than this share for data is bound by the loader */
@@ -66,19 +66,16 @@ static int match(struct vc_tempo *t, size_t a, size_t b, struct vc_error *err)
 	if (t->match[a][b])
 		return VC_OK;
 	t->match[a][b] = calloc(t->at[a]->beats + 1, sizeof(uint32_t));
-	if (!t->match[a][b])
-		return vc_nomem(err, "the kernels of two recordings");
+	VC_HAVE(t->match[a][b], "the kernels of two recordings", err);
 	return vc_beats_match(t->at[a], t->at[b], t->match[a][b], err);
 }
 
 static int match_all(struct work *w, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t k = 0; r == VC_OK && k < w->t->n; k++)
+	for (size_t k = 0; k < w->t->n; k++)
 		if (k != w->base)
-			r = match(w->t, w->base, k, err);
-	return r;
+			VC_TRY(match(w->t, w->base, k, err));
+	return VC_OK;
 }
 
 /* ---- one kernel ---- */
@@ -204,8 +201,7 @@ static int waits(struct work *w, size_t other, struct vc_error *err)
 		}
 		last = i;
 	}
-	free(here);
-	free(there);
+	VC_FREE(here, there);
 	return r;
 }
 
@@ -224,8 +220,7 @@ static int read_host(struct work *w, struct vc_error *err)
 	if (light == w->base)
 		return VC_OK;
 	q = calloc(t->at[light]->beats + 1, sizeof(*q));
-	if (!q)
-		return vc_nomem(err, "the launches of a step");
+	VC_HAVE(q, "the launches of a step", err);
 	vc_queue_read(t->at[light], q);
 	for (size_t i = 0; i < w->p->beats; i++) {
 		uint32_t j = t->match[w->base][light][i];
@@ -450,19 +445,15 @@ int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_te
 	if (r == VC_OK)
 		compare(&w, out);
 	if (r == VC_OK && out->matched < COMMON)
-		r = vc_fail(err, VC_ENOSUP,
-			    "%.0f %% of the kernels' time have no counterpart in the other "
-			    "recordings",
-			    100 * (1 - out->matched));
+		r = vc_fail(err, VC_ENOSUP, "%.0f %% of the kernels' time have no counterpart in "
+			    "the other recordings", 100 * (1 - out->matched));
 	if (r == VC_OK)
 		r = read_host(&w, err);
 	if (r == VC_OK) {
 		out->phases = w.phases = vc_profile_phases(w.p, w.phase);
 		answer(&w, out);
 	}
-	free(w.host);
-	free(w.phase);
-	free(w.q);
+	VC_FREE(w.host, w.phase, w.q);
 	return r;
 }
 

@@ -88,9 +88,8 @@ static void profile_line(struct vc_emit *e, const struct vc_profile *p, double b
 			      batch * 1e9 / (double)p->step_ns);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", GPU busy %.1f %%", 100 * p->busy);
 	if (p->modelled)
-		snprintf(line + n, sizeof(line) - (size_t)n,
-			 "; computed by the null GPU, not measured; waiting for data is not seen "
-			 "there");
+		snprintf(line + n, sizeof(line) - (size_t)n, "; computed by the null GPU, not "
+			 "measured; waiting for data is not seen there");
 	else if (p->copies)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", waits for data %.1f %%",
 			 100 * p->wait);

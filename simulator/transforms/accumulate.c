@@ -6,7 +6,6 @@
  * to the one that is there and gives it back, in recordings two allocations later in the median
  * (76 gradients, 0 to 3). */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
@@ -67,27 +66,23 @@ static int repeat(struct vc_clone *c, size_t first, size_t end, struct vc_error 
 
 static int plain(struct vc_clone *c, const struct vc_span *p, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = p->first; r == VC_OK && i < p->end; i++)
-		r = vc_clone_event(c, &c->w->in[i], err);
-	return r;
+	for (size_t i = p->first; i < p->end; i++)
+		VC_TRY(vc_clone_event(c, &c->w->in[i], err));
+	return VC_OK;
 }
 
 /* Leave a span out: its blocks never exist, older blocks still die in it. */
 static int drop(struct vc_clone *c, const struct vc_span *p, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = p->first; r == VC_OK && i < p->end; i++) {
+	for (size_t i = p->first; i < p->end; i++) {
 		const struct vc_event *e = &c->w->in[i];
 
 		if (e->kind == VC_EV_ALLOC && e->id < c->ids)
 			c->alias[e->id] = 0;
 		else
-			r = vc_clone_event(c, e, err);
+			VC_TRY(vc_clone_event(c, e, err));
 	}
-	return r;
+	return VC_OK;
 }
 
 /* The spans [k, end) of one iteration, with `want` micro-batches. */
@@ -164,11 +159,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_accumulate = {
 	.name = "accumulate",
 	.summary = "gradient accumulation over micro-batches of the recorded size",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 1, .up = 3 },
-	.step = step,
-	.remedies = remedies,
-	.open = accumulate_open,
+	.step = step, .remedies = remedies, .open = accumulate_open,
 	VC_WHOLE(rewrite),
 };

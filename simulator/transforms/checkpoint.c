@@ -64,8 +64,7 @@ static int push(struct plan *p, struct segment s, struct vc_error *err)
 {
 	if (!(p->n & (p->n - 1))) {
 		struct segment *at = realloc(p->at, (p->n ? 2 * p->n : 1) * sizeof(*at));
-		if (!at)
-			return vc_nomem(err, "checkpointed segments");
+		VC_HAVE(at, "checkpointed segments", err);
 		p->at = at;
 	}
 	p->at[p->n++] = s;
@@ -203,17 +202,15 @@ static bool dropped(const struct plan *p, const struct segment *s, const struct 
 static int release(struct plan *p, const struct segment *s, size_t from, size_t to,
 		   const struct vc_event *e, struct vc_error *err)
 {
-	int r = VC_OK;
-
-	for (size_t i = from; r == VC_OK && i < to; i++) {
+	for (size_t i = from; i < to; i++) {
 		const struct vc_block_life *b = &p->c->a.block[i];
 		if (!dropped(p, s, b) || !p->c->alias[b->id])
 			continue;
-		r = vc_clone_free(p->c, e, p->c->alias[b->id], err);
+		VC_TRY(vc_clone_free(p->c, e, p->c->alias[b->id], err));
 		p->c->alias[b->id] = 0;
 		p->saved += b->iteration == (p->c->a.iterations > 1) ? b->size : 0;
 	}
-	return r;
+	return VC_OK;
 }
 
 /* When block b is asked for: what is larger than the layer's output (hidden values) was used by the
@@ -343,11 +340,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_checkpoint = {
 	.name = "checkpoint",
 	.summary = "activation checkpointing: recompute layers in the backward pass",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
-	.step = step,
-	.remedies = remedies,
-	.open = checkpoint_open,
+	.step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

@@ -44,17 +44,16 @@ static int add_buckets(struct vc_resize *r, const struct vc_event *e, bool one,
 {
 	const struct config *c = r->config;
 	uint64_t sum = 0, cap = c->bucket ? c->bucket : 1u << 20;
-	int rc = VC_OK;
 
-	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
+	for (size_t i = 0; i < r->trainables; i++) {
 		sum += r->trainable[i];
 		if ((one || sum < cap) && i + 1 < r->trainables)
 			continue;
-		rc = vc_resize_add(r, e, sum, one, err);
+		VC_TRY(vc_resize_add(r, e, sum, one, err));
 		sum = 0;
 		cap = c->bucket ? c->bucket : 25u << 20;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
@@ -91,8 +90,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 const struct vc_source_type vc_transform_ddp = {
 	.name = "ddp",
 	.summary = "DistributedDataParallel: gradient buckets",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 0.5, .up = 0.5 },
 	.open = ddp_open,
 	VC_WHOLE(rewrite),

@@ -19,12 +19,9 @@ static bool wanted(const struct vc_anatomy *a, size_t k, enum where at)
 	     before = a->span[k - 1].phase == VC_PHASE_OTHER;
 
 	switch (at) {
-	case AT_PHASES:
-		return true;
-	case AT_ITERATIONS:
-		return a->span[k].phase == VC_PHASE_FORWARD && !a->span[k].micro;
-	case AT_SWITCHES:
-		return other != before;
+	case AT_PHASES: return true;
+	case AT_ITERATIONS: return a->span[k].phase == VC_PHASE_FORWARD && !a->span[k].micro;
+	case AT_SWITCHES: return other != before;
 	}
 	return false;
 }
@@ -67,11 +64,9 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_empty_cache = {
 	.name = "empty_cache",
 	.summary = "call empty_cache() where phases meet",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.remedies = remedies,
+	.step = vc_step_unchanged, .remedies = remedies,
 	VC_WHOLE(rewrite),
 };

@@ -29,10 +29,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	memcpy(&e.size, &c->f, sizeof(e.size)); /* the event holds the bits of a double */
 	while (head < w->n && w->in[head].kind >= VC_EV_HEAP_SEGMENT)
 		head++; /* the starting heap stays first */
-	int r = vc_whole_put(w, w->in, head, err);
-	if (r == VC_OK)
-		r = vc_whole_put(w, &e, 1, err);
-	return r == VC_OK ? vc_whole_put(w, w->in + head, w->n - head, err) : r;
+	VC_TRY(vc_whole_put(w, w->in, head, err));
+	VC_TRY(vc_whole_put(w, &e, 1, err));
+	return vc_whole_put(w, w->in + head, w->n - head, err);
 }
 
 static const struct vc_remedy remedies[] = {
@@ -44,12 +43,9 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_fraction = {
 	.name = "fraction",
 	.summary = "limit the process to a share of the device from the start",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: the requests stay as recorded and the allocator is simulated */
 	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.remedies = remedies,
-	.open = fraction_open,
+	.step = vc_step_unchanged, .remedies = remedies, .open = fraction_open,
 	VC_WHOLE(rewrite),
 };

@@ -16,6 +16,7 @@
  * The blocks of each stream are of a pool of their own, which is most of what FSDP reserves. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/fsdp_units.h"
 
@@ -130,9 +131,9 @@ static int passing_block(struct fsdp *f, const struct vc_event *e, uint64_t size
 			 struct vc_error *err)
 {
 	uint64_t id;
-	int r = alloc_on(f, e, 0, size, &id, err);
 
-	return r == VC_OK ? give_back(f, e, &id, err) : r;
+	VC_TRY(alloc_on(f, e, 0, size, &id, err));
+	return give_back(f, e, &id, err);
 }
 
 /* ---- blocks that other streams use ---- */
@@ -148,16 +149,15 @@ static int free_later(struct fsdp *f, const struct vc_event *e, uint64_t id, uin
 	if (f->pendings == f->pending_cap) {
 		size_t cap = f->pending_cap ? 2 * f->pending_cap : 256;
 		struct pending *p = realloc(f->pending, cap * sizeof(*p));
-		if (!p)
-			return vc_nomem(err, "blocks that other streams use");
+		VC_HAVE(p, "blocks that other streams use", err);
 		f->pending = p;
 		f->pending_cap = cap;
 	}
 	f->pending[f->pendings++] = (struct pending){ id, f->turn, late };
 	use.stream = user;
 	gone.flags = VC_EVF_PENDING;
-	int r = vc_whole_put(f->c.w, &use, 1, err);
-	return r == VC_OK ? vc_whole_put(f->c.w, &gone, 1, err) : r;
+	VC_TRY(vc_whole_put(f->c.w, &use, 1, err));
+	return vc_whole_put(f->c.w, &gone, 1, err);
 }
 
 static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bool late,
@@ -185,17 +185,15 @@ static int completed(struct fsdp *f, const struct vc_event *e, uint32_t turn, bo
 static int gather_flat(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	uint32_t wait = LIMIT + 2 * (f->cfg->bound == HIGH);
-	int r = VC_OK;
 
 	if (f->unit[k].is_whole || !f->u.bytes[k])
 		return VC_OK;
 	if (f->turn - f->done >= wait)
-		r = completed(f, e, ++f->done, false, err);
-	if (r == VC_OK)
-		r = alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
-			     &f->unit[k].gathered, err);
+		VC_TRY(completed(f, e, ++f->done, false, err));
+	VC_TRY(alloc_on(f, e, f->gather_stream, buffer(f, unit_shard(f, k) * f->cfg->ranks),
+			&f->unit[k].gathered, err));
 	f->unit[k].is_whole = true;
-	return r == VC_OK ? completed(f, e, f->done, true, err) : r;
+	return completed(f, e, f->done, true, err);
 }
 
 /* This rank's part of the gradients: the one of the first micro batch stays, later ones are
@@ -248,8 +246,7 @@ static int moment_1(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
-	case VC_UNIT_FORWARD:
-		return gather_flat(f, e, a->unit, err);
+	case VC_UNIT_FORWARD: return gather_flat(f, e, a->unit, err);
 	case VC_UNIT_FORWARD_END:
 		if (root || !f->cfg->reshard || !u->is_whole)
 			return VC_OK;
@@ -261,8 +258,7 @@ static int moment_1(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	case VC_UNIT_BACKWARD:
 		r = gather_flat(f, e, a->unit, err);
 		return r == VC_OK && a->unit ? gather_flat(f, e, a->unit - 1, err) : r;
-	case VC_UNIT_BACKWARD_END:
-		return scatter_flat(f, e, a->unit, a->micro > 0, err);
+	case VC_UNIT_BACKWARD_END: return scatter_flat(f, e, a->unit, a->micro > 0, err);
 	case VC_UNIT_REST:
 		f->done = f->turn;
 		return completed(f, e, UINT32_MAX, true, err);
@@ -285,24 +281,24 @@ static int gather(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_
 static int copy_out(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && i < u->params; i++)
-		r = alloc_on(f, e, e->stream, buffer(f, f->u.param[f->order[u->first + i]].size),
-			     &u->whole[i], err);
+	for (size_t i = 0; i < u->params; i++) {
+		uint64_t size = f->u.param[f->order[u->first + i]].size;
+
+		VC_TRY(alloc_on(f, e, e->stream, buffer(f, size), &u->whole[i], err));
+	}
 	u->is_whole = true;
-	return r == VC_OK ? passing_block(f, e, OFFSETS + 208 * u->params, err) : r;
+	return passing_block(f, e, OFFSETS + 208 * u->params, err);
 }
 
 static int reshard(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	struct unit *u = &f->unit[k];
-	int r = VC_OK;
 
-	for (size_t i = 0; r == VC_OK && u->is_whole && i < u->params; i++)
-		r = give_back(f, e, &u->whole[i], err);
+	for (size_t i = 0; u->is_whole && i < u->params; i++)
+		VC_TRY(give_back(f, e, &u->whole[i], err));
 	u->is_whole = false;
-	return r;
+	return VC_OK;
 }
 
 static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool again,
@@ -330,31 +326,25 @@ static int scatter(struct fsdp *f, const struct vc_event *e, size_t k, bool agai
 static int enter_forward(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
 	uint64_t buffer;
-	int r;
 
 	if (f->unit[k].is_whole)
 		return VC_OK;
-	r = gather(f, e, k, err);
-	if (r == VC_OK)
-		r = copy_out(f, e, k, err);
+	VC_TRY(gather(f, e, k, err));
+	VC_TRY(copy_out(f, e, k, err));
 	buffer = f->last_gather;
 	f->last_gather = f->unit[k].gathered;
 	f->unit[k].gathered = 0;
-	return r == VC_OK ? give_back(f, e, &buffer, err) : r;
+	return give_back(f, e, &buffer, err);
 }
 
 static int enter_backward(struct fsdp *f, const struct vc_event *e, size_t k, struct vc_error *err)
 {
-	int r = VC_OK;
-
 	if (!f->unit[k].is_whole) {
-		r = gather(f, e, k, err);
-		if (r == VC_OK)
-			r = copy_out(f, e, k, err);
-		if (r == VC_OK)
-			r = give_back(f, e, &f->unit[k].gathered, err);
+		VC_TRY(gather(f, e, k, err));
+		VC_TRY(copy_out(f, e, k, err));
+		VC_TRY(give_back(f, e, &f->unit[k].gathered, err));
 	}
-	return r == VC_OK && k ? gather(f, e, k - 1, err) : r;
+	return k ? gather(f, e, k - 1, err) : VC_OK;
 }
 
 static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_unit_action *a,
@@ -363,18 +353,15 @@ static int moment_2(struct fsdp *f, const struct vc_event *e, const struct vc_un
 	bool root = a->unit == f->u.n;
 	bool away = root ? f->cfg->bound == LOW || (f->cfg->root && f->cfg->bound != HIGH) :
 			   f->cfg->reshard;
-	int r = VC_OK;
 
 	switch ((enum vc_unit_moment)a->moment) {
-	case VC_UNIT_FORWARD:
-		return enter_forward(f, e, a->unit, err);
+	case VC_UNIT_FORWARD: return enter_forward(f, e, a->unit, err);
 	case VC_UNIT_FORWARD_END:
-		r = away ? reshard(f, e, a->unit, err) : VC_OK;
-		return r == VC_OK && root ? give_back(f, e, &f->last_gather, err) : r;
-	case VC_UNIT_BACKWARD:
-		return enter_backward(f, e, a->unit, err);
-	case VC_UNIT_BACKWARD_END:
-		return scatter(f, e, a->unit, a->micro > 0, err);
+		if (away)
+			VC_TRY(reshard(f, e, a->unit, err));
+		return root ? give_back(f, e, &f->last_gather, err) : VC_OK;
+	case VC_UNIT_BACKWARD: return enter_backward(f, e, a->unit, err);
+	case VC_UNIT_BACKWARD_END: return scatter(f, e, a->unit, a->micro > 0, err);
 	case VC_UNIT_REST: case VC_UNIT_WRAP:
 		break;
 	}
@@ -393,8 +380,7 @@ static int wrap(struct fsdp *f, const struct vc_event *e, struct vc_error *err)
 		struct unit *u = &f->unit[k];
 		uint64_t flat = 0, part = 0, *old = calloc(u->params + 1, sizeof(*old));
 
-		if (!old)
-			return vc_nomem(err, "shards");
+		VC_HAVE(old, "shards", err);
 		if (f->cfg->version == 1 && u->params)
 			r = alloc_on(f, e, 0, unit_shard(f, k) * f->cfg->ranks, &flat, err);
 		if (r == VC_OK && f->cfg->version == 1 && u->params)
@@ -523,8 +509,7 @@ static int prepare(struct fsdp *f, struct vc_error *err)
 		u->params = at - u->first;
 		u->whole = calloc(u->params + 1, sizeof(*u->whole));
 		u->gradient = calloc(f->c.a.n + 1, sizeof(*u->gradient));
-		if (!u->whole || !u->gradient)
-			return vc_nomem(err, "units of a sharded model");
+		VC_HAVE(u->whole && u->gradient, "units of a sharded model", err);
 	}
 	return VC_OK;
 }
@@ -532,15 +517,9 @@ static int prepare(struct fsdp *f, struct vc_error *err)
 static void finish(struct fsdp *f)
 {
 	for (size_t k = 0; f->unit && k <= f->u.n; k++) {
-		free(f->unit[k].whole);
-		free(f->unit[k].gradient);
+		VC_FREE(f->unit[k].whole, f->unit[k].gradient);
 	}
-	free(f->unit);
-	free(f->order);
-	free(f->share);
-	free(f->used[0]);
-	free(f->used[1]);
-	free(f->pending);
+	VC_FREE(f->unit, f->order, f->share, f->used[0], f->used[1], f->pending);
 	vc_units_fini(&f->u);
 	vc_clone_fini(&f->c);
 }
@@ -580,10 +559,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_fsdp = {
 	.name = "fsdp",
 	.summary = "fully sharded data parallel over several cards",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 5, .up = 4, .blind = 25 },
-	.remedies = remedies,
-	.open = fsdp_open,
+	.remedies = remedies, .open = fsdp_open,
 	VC_WHOLE(rewrite),
 };

@@ -67,16 +67,15 @@ static int put_mark(struct vc_whole *w, const struct vc_event *like, struct vc_e
 static int recorded(struct vc_clone *c, size_t rest, struct vc_error *err)
 {
 	struct vc_whole *w = c->w;
-	int r = VC_OK;
 
-	for (size_t i = 0, k = 0; r == VC_OK && i < rest; i++) {
-		for (; r == VC_OK && k < c->a.spans && c->a.span[k].end <= i; k++)
+	for (size_t i = 0, k = 0; i < rest; i++) {
+		for (; k < c->a.spans && c->a.span[k].end <= i; k++)
 			if (ends(&c->a, k))
-				r = put_mark(w, &w->in[i], err);
-		if (r == VC_OK && !is_mark(&w->in[i]))
-			r = vc_clone_event(c, &w->in[i], err);
+				VC_TRY(put_mark(w, &w->in[i], err));
+		if (!is_mark(&w->in[i]))
+			VC_TRY(vc_clone_event(c, &w->in[i], err));
 	}
-	return r == VC_OK && rest ? put_mark(w, &w->in[rest - 1], err) : r;
+	return rest ? put_mark(w, &w->in[rest - 1], err) : VC_OK;
 }
 
 /* The stretch that is repeated: the steady iteration and what runs behind it. */
@@ -95,14 +94,11 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct leak *l = s->state;
 	struct vc_clone *c = &l->c;
 	uint32_t iteration;
-	int r = vc_clone_init(c, s, w, err);
 
-	if (r < 0)
-		return r;
+	VC_TRY(vc_clone_init(c, s, w, err));
 	if (!vc_clone_steady(c, &l->first, &l->end, &iteration) || c->a.iterations < 3)
-		return vc_fail(err, VC_EUSAGE,
-			       "leak: %u iterations found in the recording, three are needed to "
-			       "see what one leaves behind",
+		return vc_fail(err, VC_EUSAGE, "leak: %u iterations found in the recording, "
+			       "three are needed to see what one leaves behind",
 			       (unsigned)c->a.iterations);
 	l->rest = vc_clone_end(c);
 	l->end = with_other(c, l->end);
@@ -110,22 +106,20 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		c->keeps = c->a.span[k].iteration == c->a.iterations - 1 ? c->a.span[k].end :
 									   c->keeps;
 	c->keeps = c->keeps < l->rest ? c->keeps : l->rest;
-	vc_meta_note(s->meta,
-		     "leak: each iteration keeps %.3f MiB that it never gives back; %llu more "
-		     "iterations are added",
-		     (double)growth(c, iteration) / (1 << 20), (unsigned long long)cfg->steps);
+	vc_meta_note(s->meta, "leak: each iteration keeps %.3f MiB that it never gives back; "
+		     "%llu more iterations are added", (double)growth(c, iteration) / (1 << 20),
+		     (unsigned long long)cfg->steps);
 	return recorded(c, l->rest, err);
 }
 
 static int one_more(struct leak *l, struct vc_error *err)
 {
 	const struct vc_event *in = l->w.in;
-	int r = VC_OK;
 
-	for (size_t i = l->first; r == VC_OK && i < l->end; i++)
+	for (size_t i = l->first; i < l->end; i++)
 		if (!is_mark(&in[i]))
-			r = vc_clone_copy(&l->c, &in[i], l->first, l->end, err);
-	return r == VC_OK ? put_mark(&l->w, &in[l->first], err) : r;
+			VC_TRY(vc_clone_copy(&l->c, &in[i], l->first, l->end, err));
+	return put_mark(&l->w, &in[l->first], err);
 }
 
 static long leak_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err)
@@ -156,15 +150,9 @@ static void leak_close(struct vc_source *s)
 const struct vc_source_type vc_transform_leak = {
 	.name = "leak",
 	.summary = "many more iterations: what each leaves behind adds up",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: the repeated step was recorded; that it stays the same is the question asked */
 	.margin = &(const struct vc_margin){ 0 },
-	.step = vc_step_unchanged,
-	.state_size = sizeof(struct leak),
-	.on_demand = true,
-	.rewrite = rewrite,
-	.open = leak_open,
-	.next = leak_next,
-	.close = leak_close,
+	.step = vc_step_unchanged, .state_size = sizeof(struct leak), .on_demand = true,
+	.rewrite = rewrite, .open = leak_open, .next = leak_next, .close = leak_close,
 };

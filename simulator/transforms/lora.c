@@ -256,8 +256,7 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 				   !strcmp(r->meta->string[r->meta->frame[i].function],
 					   "multi_head_attention_forward");
 	r->lives = calloc(r->c.a.n + 1, sizeof(*r->lives));
-	if (!r->lives)
-		return vc_nomem(err, "what frozen layers do not keep");
+	VC_HAVE(r->lives, "what frozen layers do not keep", err);
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);
@@ -276,7 +275,6 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 {
 	const struct config *c = r->config;
 	double debt = 0;
-	int rc = VC_OK;
 
 	if (r->size == quantised &&
 	    (p->phase == VC_PHASE_FORWARD || p->phase == VC_PHASE_BACKWARD)) {
@@ -284,22 +282,22 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 		for (size_t i = 0; i < r->trainables; i++)
 			if (r->trainable[i] > second && r->trainable[i] < r->largest)
 				second = r->trainable[i];
-		rc = vc_resize_add(r, e, second / c->element * 2, true, err);
+		VC_TRY(vc_resize_add(r, e, second / c->element * 2, true, err));
 	}
 	if (p->phase != VC_PHASE_FORWARD || p->iteration || p->micro)
-		return rc;
-	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++) {
+		return VC_OK;
+	for (size_t i = 0; i < r->trainables; i++) {
 		struct vc_tensor_shape t = vc_shapes_guess(r->trainable, r->trainables, i,
 							   (unsigned)c->element, false);
 
 		if (!adapted(r, i, &debt))
 			continue;
 		uint64_t bytes = 4 * vc_lora_values(t.rows, t.cols, c->rank);
-		for (int copy = 0; rc == VC_OK && copy < 4; copy++)
-			rc = vc_resize_add(r, e, bytes, false, err);
+		for (int copy = 0; copy < 4; copy++)
+			VC_TRY(vc_resize_add(r, e, bytes, false, err));
 		r->total += bytes / 4;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
@@ -337,19 +335,16 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
-	.params = lora_params,
-	.config_size = sizeof(struct config),
+	.params = lora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
-	.remedies = remedies,
-	.open = lora_open,
+	.remedies = remedies, .open = lora_open,
 	VC_WHOLE(rewrite),
 };
 
 const struct vc_source_type vc_transform_qlora = {
 	.name = "qlora",
 	.summary = "low-rank adapters over 4-bit weights",
-	.params = qlora_params,
-	.config_size = sizeof(struct config),
+	.params = qlora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
 	.open = lora_open,
 	VC_WHOLE(rewrite),

@@ -5,6 +5,7 @@
  * activations. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
 
@@ -80,32 +81,29 @@ static int come_back(struct vc_source *s, struct vc_clone *c, struct back *k, si
 		     struct sum *m, struct vc_error *err)
 {
 	const struct vc_event *e = &c->w->in[i];
-	int r = VC_OK;
 
-	for (uint32_t at = k->at[i]; r == VC_OK && at; at = k->next[at - 1]) {
+	for (uint32_t at = k->at[i]; at; at = k->next[at - 1]) {
 		const struct vc_block_life *b = &c->a.block[at - 1];
 
 		if (b->category == VC_CAT_GRADIENT) {
-			r = vc_clone_alloc(c, e, b->size, &k->copy[k->copies++], err);
+			VC_TRY(vc_clone_alloc(c, e, b->size, &k->copy[k->copies++], err));
 			continue;
 		}
-		r = vc_clone_alloc(c, e, b->size, &c->alias[b->id], err);
-		if (r == VC_OK)
-			r = vc_whole_host(s, c->w, e, b->id, 0, err);
+		VC_TRY(vc_clone_alloc(c, e, b->size, &c->alias[b->id], err));
+		VC_TRY(vc_whole_host(s, c->w, e, b->id, 0, err));
 		m->host -= b->size;
 	}
-	return r;
+	return VC_OK;
 }
 
 static int go_out(struct vc_source *s, struct vc_clone *c, const struct vc_event *e,
 		  const struct vc_block_life *b, struct sum *m, struct vc_error *err)
 {
-	int r = vc_clone_free(c, e, c->alias[b->id], err);
-
+	VC_TRY(vc_clone_free(c, e, c->alias[b->id], err));
 	c->alias[b->id] = 0;
 	m->host += b->size;
 	m->most = m->host > m->most ? m->host : m->most;
-	return r == VC_OK ? vc_whole_host(s, c->w, e, b->id, b->size, err) : r;
+	return vc_whole_host(s, c->w, e, b->id, b->size, err);
 }
 
 static int walk(struct vc_source *s, struct vc_clone *c, struct back *k, struct sum *m,
@@ -113,26 +111,23 @@ static int walk(struct vc_source *s, struct vc_clone *c, struct back *k, struct 
 {
 	const struct config *cfg = s->config;
 	struct vc_whole *w = c->w;
-	int r = VC_OK;
 
-	for (size_t i = 0, block = 0; r == VC_OK && i < w->n; i++) {
+	for (size_t i = 0, block = 0; i < w->n; i++) {
 		const struct vc_event *e = &w->in[i];
 		const struct vc_block_life *b =
 			e->kind == VC_EV_FREE ? vc_clone_block(c, e->id) : NULL;
 
-		r = come_back(s, c, k, i, m, err);
-		if (r == VC_OK && e->kind == VC_EV_ALLOC && e->device == w->device &&
-		    block++ >= cfg->after) {
+		VC_TRY(come_back(s, c, k, i, m, err));
+		if (e->kind == VC_EV_ALLOC && e->device == w->device && block++ >= cfg->after) {
 			const struct vc_block_life *out = &c->a.block[block - 1 - cfg->after];
 			if (moves(c, cfg, out))
-				r = go_out(s, c, e, out, m, err);
+				VC_TRY(go_out(s, c, e, out, m, err));
 		}
-		if (r == VC_OK)
-			r = vc_clone_event(c, e, err);
-		while (r == VC_OK && b && moves(c, cfg, b) && k->copies)
-			r = vc_clone_free(c, e, k->copy[--k->copies], err);
+		VC_TRY(vc_clone_event(c, e, err));
+		while (b && moves(c, cfg, b) && k->copies)
+			VC_TRY(vc_clone_free(c, e, k->copy[--k->copies], err));
 	}
-	return r;
+	return VC_OK;
 }
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
@@ -155,9 +150,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		vc_meta_note(s->meta,
 			     "offload: up to %.2f GiB of activations wait in pinned host memory",
 			     (double)m.most / (1u << 30));
-	free(k.at);
-	free(k.next);
-	free(k.copy);
+	VC_FREE(k.at, k.next, k.copy);
 	vc_clone_fini(&c);
 	return r;
 }
@@ -171,10 +164,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_offload = {
 	.name = "offload",
 	.summary = "activations wait in host memory",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 17, .up = 13 },
-	.remedies = remedies,
-	.open = offload_open,
+	.remedies = remedies, .open = offload_open,
 	VC_WHOLE(rewrite),
 };

@@ -54,10 +54,8 @@ static enum step temporaries(const struct config *c)
 	case VC_OPT_ADAFACTOR_HF:
 	case VC_OPT_LION:
 	case VC_OPT_MUON:
-	case VC_OPT_LAMB:
-		return LOOP;
-	default:
-		return FOREACH;
+	case VC_OPT_LAMB: return LOOP;
+	default: return FOREACH;
 	}
 }
 
@@ -80,16 +78,12 @@ static const char *one_tensor(enum vc_optimizer to, bool matrix)
 		return "";
 	case VC_OPT_RMSPROP: case VC_OPT_ADAGRAD:
 		return "no";
-	case VC_OPT_ADAFACTOR:
-		return matrix ? "RSCno" : "anoA";
-	case VC_OPT_ADAFACTOR_HF:
-		return matrix ? "anAoRSCnoaA" : "anAonoaA";
+	case VC_OPT_ADAFACTOR: return matrix ? "RSCno" : "anoA";
+	case VC_OPT_ADAFACTOR_HF: return matrix ? "anAoRSCnoaA" : "anAonoaA";
 	case VC_OPT_ADAM: case VC_OPT_ADAMW: case VC_OPT_AMSGRAD:
 		return "anAo";
-	case VC_OPT_LION:
-		return "anAN";
-	default:
-		return "aA";
+	case VC_OPT_LION: return "anAN";
+	default: return "aA";
 	}
 }
 
@@ -99,10 +93,8 @@ static const char *all_tensors(enum vc_optimizer to)
 	switch (to) {
 	case VC_OPT_SGD: case VC_OPT_MOMENTUM:
 		return "";
-	case VC_OPT_ADAGRAD:
-		return "anAa";
-	default:
-		return "a";
+	case VC_OPT_ADAGRAD: return "anAa";
+	default: return "a";
 	}
 }
 
@@ -149,11 +141,10 @@ static int add_state(struct vc_resize *r, const struct vc_event *e, size_t i, st
 		part[0] = values;
 		part[1] = part[1] ? values : 0;
 	}
-	int rc = VC_OK;
-	for (int k = 0; rc == VC_OK && k < 4; k++)
-		rc = vc_resize_add(r, e, part[k], false, err);
+	for (int k = 0; k < 4; k++)
+		VC_TRY(vc_resize_add(r, e, part[k], false, err));
 	r->total += bytes;
-	return rc;
+	return VC_OK;
 }
 
 /* Scratch of the sum over the rows of a matrix: on the card that was recorded, else an A100. */
@@ -192,38 +183,37 @@ static int run_step(struct vc_resize *r, struct loop *l, const char *steps, size
 {
 	struct vc_tensor_shape t = shape(r, i);
 	uint64_t size = r->trainable[i];
-	int rc = VC_OK;
 
-	for (; rc == VC_OK && *steps; steps++) {
+	for (; *steps; steps++) {
 
 		switch (*steps) {
 		case 'a':
-			rc = vc_clone_alloc(&r->c, e, size, &l->a, err);
+			VC_TRY(vc_clone_alloc(&r->c, e, size, &l->a, err));
 			break;
 		case 'n':
-			rc = vc_clone_alloc(&r->c, e, size, &l->new, err);
+			VC_TRY(vc_clone_alloc(&r->c, e, size, &l->new, err));
 			break;
 		case 'A':
-			rc = vc_clone_free(&r->c, e, l->a, err);
+			VC_TRY(vc_clone_free(&r->c, e, l->a, err));
 			l->a = 0;
 			break;
 		case 'N':
-			rc = vc_clone_free(&r->c, e, l->new, err);
+			VC_TRY(vc_clone_free(&r->c, e, l->new, err));
 			l->new = 0;
 			break;
 		case 'o':
-			rc = vc_clone_free(&r->c, e, l->old, err);
+			VC_TRY(vc_clone_free(&r->c, e, l->old, err));
 			l->old = l->new;
 			l->new = 0;
 			break;
 		case 'R': case 'C':
-			rc = passing(r, e, means(t, *steps == 'R'), err);
+			VC_TRY(passing(r, e, means(t, *steps == 'R'), err));
 			break;
 		default:
-			rc = passing(r, e, scratch(r, t), err);
+			VC_TRY(passing(r, e, scratch(r, t), err));
 		}
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* The parameters are in the order of the model, which the backward pass comes by from its end. */
@@ -232,43 +222,35 @@ static int one_by_one(struct vc_resize *r, const struct vc_event *e, bool states
 {
 	const struct config *c = r->config;
 	struct loop l = { 0 };
-	int rc = VC_OK;
 
-	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;) {
+	for (size_t i = r->trainables; i-- > 0;) {
 		struct vc_tensor_shape t = shape(r, i);
+		bool matrix = t.cols > 1 || t.times;
 
 		if (states)
-			rc = add_state(r, e, i, err);
-		if (rc == VC_OK && steps)
-			rc = run_step(r, &l,
-				      one_tensor((enum vc_optimizer)c->to, t.cols > 1 || t.times),
-				      i, e, err);
+			VC_TRY(add_state(r, e, i, err));
+		if (steps)
+			VC_TRY(run_step(r, &l, one_tensor(c->to, matrix), i, e, err));
 	}
-	if (rc == VC_OK)
-		rc = vc_clone_free(&r->c, e, l.old, err);
-	return rc;
+	return vc_clone_free(&r->c, e, l.old, err);
 }
 
 static int add_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id,
 		    struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;)
-		rc = vc_clone_alloc(&r->c, e, r->trainable[i], &id[i], err);
-	return rc;
+	for (size_t i = r->trainables; i-- > 0;)
+		VC_TRY(vc_clone_alloc(&r->c, e, r->trainable[i], &id[i], err));
+	return VC_OK;
 }
 
 static int free_list(struct vc_resize *r, const struct vc_event *e, uint64_t *id,
 		     struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	for (size_t i = r->trainables; rc == VC_OK && i-- > 0;) {
-		rc = vc_clone_free(&r->c, e, id[i], err);
+	for (size_t i = r->trainables; i-- > 0;) {
+		VC_TRY(vc_clone_free(&r->c, e, id[i], err));
 		id[i] = 0;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static int all_at_once(struct vc_resize *r, const struct vc_event *e, struct vc_error *err)
@@ -298,19 +280,18 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 	const struct config *c = r->config;
 	enum step how = temporaries(c);
 	bool first = !p->iteration, together = lazy(c) && how == LOOP;
-	int rc = VC_OK;
 
 	if (c->to == VC_OPT_ADAGRAD && first && p->phase == VC_PHASE_FORWARD && !p->micro)
 		return one_by_one(r, e, true, false, err); /* made with the optimizer itself */
 	if (p->phase != VC_PHASE_OPTIMIZER)
 		return VC_OK;
 	if (first && !together && c->to != VC_OPT_ADAGRAD)
-		rc = one_by_one(r, e, true, false, err);
-	if (rc == VC_OK && how == LOOP)
-		rc = one_by_one(r, e, first && together, true, err);
-	if (rc == VC_OK && how == FOREACH)
-		rc = all_at_once(r, e, err);
-	return rc;
+		VC_TRY(one_by_one(r, e, true, false, err));
+	if (how == LOOP)
+		VC_TRY(one_by_one(r, e, first && together, true, err));
+	if (how == FOREACH)
+		VC_TRY(all_at_once(r, e, err));
+	return VC_OK;
 }
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
@@ -336,10 +317,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_optimizer = {
 	.name = "optimizer",
 	.summary = "another optimizer: its states and the temporaries of its step",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 3, .up = 4 },
-	.remedies = remedies,
-	.open = optimizer_open,
+	.remedies = remedies, .open = optimizer_open,
 	VC_WHOLE(rewrite),
 };

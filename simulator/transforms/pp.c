@@ -62,8 +62,7 @@ static uint64_t share_of(const struct config *c, const struct vc_block_life *b)
 	case VC_CAT_ACTIVATION:
 		return b->size <= SMALL ? b->size :
 					  (b->size * in_flight(c) + c->ranks - 1) / c->ranks;
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 
@@ -189,8 +188,7 @@ static int prepare(struct vc_resize *r, struct vc_error *err)
 		return rc;
 	p->owner = calloc(a->n + 1, sizeof(*p->owner));
 	r->extra = calloc(a->n + 1, sizeof(*r->extra));
-	if (!p->owner || !r->extra)
-		return vc_nomem(err, "the stages of a pipeline");
+	VC_HAVE(p->owner && r->extra, "the stages of a pipeline", err);
 	for (size_t i = 0; i < a->n; i++)
 		p->owner[i] = EVERYWHERE;
 	own_passes(p);
@@ -215,14 +213,13 @@ static int hold_gradients(struct pipe *p, const struct vc_span *s, const struct 
 			  struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->r.c.a;
-	int rc = VC_OK;
 
 	p->r.gradient_at = 0;
-	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++)
 		if (a->block[i].category == VC_CAT_GRADIENT &&
 		    a->block[i].iteration == s->iteration)
-			rc = vc_resize_add(&p->r, e, a->block[i].size, true, err);
-	return rc;
+			VC_TRY(vc_resize_add(&p->r, e, a->block[i].size, true, err));
+	return VC_OK;
 }
 
 static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,
@@ -231,24 +228,22 @@ static int enter(struct vc_resize *r, const struct vc_span *s, const struct vc_e
 	struct pipe *p = pipe_of(r);
 	const struct config *c = config_of(p);
 	bool last = c->stage + 1 == c->ranks;
-	int rc = VC_OK;
 
 	if (p->owner && s->phase == VC_PHASE_BACKWARD && last)
 		return vc_resize_add(r, e, p->output, true,
 				     err); /* the loss has let go of it, the schedule has not */
 	if (!p->owner || s->phase != VC_PHASE_FORWARD)
 		return VC_OK;
-	for (uint64_t k = 0; rc == VC_OK && !p->started && k < c->micro; k++) {
-		rc = vc_resize_add(r, e, c->stage ? p->between : 0, false, err);
-		if (rc == VC_OK)
-			rc = vc_resize_add(r, e, last ? 0 : p->between, false, err);
+	for (uint64_t k = 0; !p->started && k < c->micro; k++) {
+		VC_TRY(vc_resize_add(r, e, c->stage ? p->between : 0, false, err));
+		VC_TRY(vc_resize_add(r, e, last ? 0 : p->between, false, err));
 	}
 	p->started = true;
-	if (rc == VC_OK && c->micro > 1)
-		rc = hold_gradients(p, s, e, err);
-	for (uint64_t k = 1; rc == VC_OK && last && k < c->micro; k++)
-		rc = vc_resize_add(r, e, p->output, true, err);
-	return rc;
+	if (c->micro > 1)
+		VC_TRY(hold_gradients(p, s, e, err));
+	for (uint64_t k = 1; last && k < c->micro; k++)
+		VC_TRY(vc_resize_add(r, e, p->output, true, err));
+	return VC_OK;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *s, const struct vc_event *e,
@@ -292,8 +287,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 const struct vc_source_type vc_transform_pp = {
 	.name = "pp",
 	.summary = "pipeline parallel: one stage of several (an estimate)",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 12, .up = 22 },
 	.open = pp_open,
 	VC_WHOLE(rewrite),

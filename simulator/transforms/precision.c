@@ -61,8 +61,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 		if (b->size <= 512 || (r->wide && r->wide[b->born]))
 			return b->size;
 		return (uint64_t)((double)b->size * (1 - (r->wide ? 1 : share(c)) / 2) + 0.5);
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 
@@ -113,10 +112,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_precision = {
 	.name = "precision",
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 10, .up = 8 },
-	.remedies = remedies,
-	.open = precision_open,
+	.remedies = remedies, .open = precision_open,
 	VC_WHOLE(rewrite),
 };

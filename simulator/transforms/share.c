@@ -56,10 +56,8 @@ static uint64_t reserved_after(const struct vc_whole *w, size_t i, uint64_t rese
 		return reserved + e->size;
 	case VC_EV_SEGMENT_FREE: case VC_EV_SEGMENT_UNMAP:
 		return reserved - (e->size < reserved ? e->size : reserved);
-	case VC_EV_HEAP_SEGMENT:
-		return e->flags & VC_EVF_FINAL ? reserved : reserved + e->size;
-	default:
-		return reserved;
+	case VC_EV_HEAP_SEGMENT: return e->flags & VC_EVF_FINAL ? reserved : reserved + e->size;
+	default: return reserved;
 	}
 }
 
@@ -70,8 +68,7 @@ struct needs { uint64_t *size, live, reserved, peak, top; double mean; };
 static int read_needs(const struct vc_whole *w, struct needs *n, struct vc_error *err)
 {
 	n->size = calloc(w->next_id + 1, sizeof(*n->size));
-	if (!n->size)
-		return vc_nomem(err, "block sizes");
+	VC_HAVE(n->size, "block sizes", err);
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->in[i].kind == VC_EV_ALLOC || w->in[i].kind == VC_EV_HEAP_BLOCK)
 			n->size[w->in[i].id] = w->in[i].size;
@@ -119,8 +116,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 const struct vc_source_type vc_transform_share = {
 	.name = "share",
 	.summary = "several such processes on one card",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: what the others hold is what the parameters say they hold */
 	.margin = &(const struct vc_margin){ 0 },
 	.open = share_open,

@@ -44,8 +44,7 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 			       (uint64_t)((double)b->size *
 						  (c->sequence ? 1 / t : (10 + 24 / t) / 34) +
 					  0.5);
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 
@@ -53,17 +52,15 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	struct vc_resize r = { .config = s->config, .size = size_of };
 
-	vc_meta_note(s->meta,
-		     "tp: an estimate by published formulas, held against one real run (a Llama "
-		     "on two ranks): the interval is a judgement");
+	vc_meta_note(s->meta, "tp: an estimate by published formulas, held against one real run "
+		     "(a Llama on two ranks): the interval is a judgement");
 	return vc_resize_run(&r, s, w, err);
 }
 
 const struct vc_source_type vc_transform_tp = {
 	.name = "tp",
 	.summary = "tensor parallel over several cards (an estimate)",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 30, .up = 30 },
 	.open = tp_open,
 	VC_WHOLE(rewrite),

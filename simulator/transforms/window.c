@@ -73,27 +73,25 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 {
 	const struct config *c = s->config;
 	size_t from = c->from, to = c->to && c->to < w->n ? c->to : w->n;
-	int r = c->count ? by_iterations(s, w, &from, &to, err) : VC_OK;
 
-	if (r < 0)
-		return r;
+	if (c->count)
+		VC_TRY(by_iterations(s, w, &from, &to, err));
 	if (from >= to)
 		return vc_fail(err, VC_EUSAGE,
 			       "window: nothing between event %zu and %zu (the trace has %zu)",
 			       from, to, w->n);
 	if (from)
-		r = revive(w, from, err);
-	for (size_t i = from; r == VC_OK && i < to; i++)
+		VC_TRY(revive(w, from, err));
+	for (size_t i = from; i < to; i++)
 		if (!from || !vc_event_outdated(&w->in[i]))
-			r = vc_whole_put(w, &w->in[i], 1, err);
-	return r;
+			VC_TRY(vc_whole_put(w, &w->in[i], 1, err));
+	return VC_OK;
 }
 
 const struct vc_source_type vc_transform_window = {
 	.name = "window",
 	.summary = "only a part of the recording: some events or some iterations",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	/* exact: nothing but the recording is replayed */
 	.margin = &(const struct vc_margin){ 0 },
 	.step = vc_step_unchanged,

@@ -13,6 +13,7 @@
  * stage3_max_live_parameters are. Activations stay as recorded. */
 #include <stdlib.h>
 
+#include "common/vec.h"
 #include "simulator/anatomy/formulas.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/resize.h"
@@ -55,9 +56,8 @@ static int zero_open(struct vc_source *s, struct vc_error *err)
 	if (!c->ranks || c->ranks > 1u << 20)
 		return vc_fail(err, VC_EUSAGE, "zero: ranks starts at 1");
 	if (!c->bucket && c->stage > 1)
-		return vc_fail(err, VC_EUSAGE,
-			       "zero: bucket=0 is torch's ZeroRedundancyOptimizer, which has "
-			       "stage 1 only");
+		return vc_fail(err, VC_EUSAGE, "zero: bucket=0 is torch's "
+			       "ZeroRedundancyOptimizer, which has stage 1 only");
 	if (c->element != 2 && c->element != 4)
 		return vc_fail(err, VC_EUSAGE, "zero: element is 2 or 4");
 	if (c->offload == ALL && c->stage < 3)
@@ -84,8 +84,7 @@ static uint64_t redundancy(struct vc_resize *r, const struct vc_block_life *b)
 	switch ((enum vc_category)b->category) {
 	case VC_CAT_STATE: case VC_CAT_OPTIMIZER_TEMP:
 		return c->stage ? shard(b->size, c->ranks) : b->size;
-	default:
-		return b->size;
+	default: return b->size;
 	}
 }
 
@@ -138,30 +137,28 @@ static int put(struct zero *z, const struct vc_event *e, uint64_t size, uint64_t
 static int pass(struct zero *z, const struct vc_event *e, uint64_t size, struct vc_error *err)
 {
 	uint64_t id;
-	int rc = put(z, e, size, &id, err);
 
-	return rc == VC_OK ? vc_clone_free(&z->r.c, e, id, err) : rc;
+	VC_TRY(put(z, e, size, &id, err));
+	return vc_clone_free(&z->r.c, e, id, err);
 }
 
 /* The recorded parameters go: one for each gradient, of its size. */
 static int drop_parameters(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	struct vc_clone *c = &z->r.c;
-	int rc = VC_OK;
 
-	for (size_t t = 0, i; rc == VC_OK && t < z->r.trainables; t++) {
+	for (size_t t = 0, i; t < z->r.trainables; t++) {
 		for (i = 0; i < c->a.n && (c->a.block[i].category != VC_CAT_PARAMETER ||
 					   !c->alias[c->a.block[i].id] ||
 					   c->a.block[i].size != z->r.trainable[t] ||
-					   &c->w->in[c->a.block[i].event] >= e);
-		     i++)
+					   &c->w->in[c->a.block[i].event] >= e); i++)
 			;
 		if (i == c->a.n)
 			continue;
-		rc = vc_clone_free(c, e, c->alias[c->a.block[i].id], err);
+		VC_TRY(vc_clone_free(c, e, c->alias[c->a.block[i].id], err));
 		c->alias[c->a.block[i].id] = 0;
 	}
-	return rc;
+	return VC_OK;
 }
 
 static uint64_t floats(const struct zero *z)
@@ -174,47 +171,38 @@ static int master(struct zero *z, const struct vc_event *e, struct vc_error *err
 {
 	const struct config *c = config_of(z);
 	uint64_t id, mine = shard(z->values, c->ranks);
-	int rc = VC_OK;
 
 	if (c->element == 2 && c->stage < 3)
-		rc = pass(z, e, 2 * mine, err);
-	if (rc == VC_OK)
-		rc = put(z, e, floats(z), &id, err);
-	return rc == VC_OK ? pass(z, e, floats(z), err) : rc;
+		VC_TRY(pass(z, e, 2 * mine, err));
+	VC_TRY(put(z, e, floats(z), &id, err));
+	return pass(z, e, floats(z), err);
 }
 
 static int wrap(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	const struct config *c = config_of(z);
 	uint64_t id, flat = z->values * c->element, mine = shard(z->values, c->ranks) * c->element;
-	int rc = VC_OK;
 
 	z->wrapped = true;
 	if (c->stage < 3) {
-		rc = put(z, e, flat, &id, err);
-		if (rc == VC_OK)
-			rc = drop_parameters(z, e, err);
-		if (rc == VC_OK &&
-		    c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
-			rc = put(z, e, z->r.largest, &id, err);
-		return rc == VC_OK ? master(z, e, err) : rc;
+		VC_TRY(put(z, e, flat, &id, err));
+		VC_TRY(drop_parameters(z, e, err));
+		if (c->offload) /* temp_grad_buffer_for_gpu_offload: the largest gradient */
+			VC_TRY(put(z, e, z->r.largest, &id, err));
+		return master(z, e, err);
 	}
 	struct vc_event trim = vc_event_like(e, VC_EV_TRIM, 0, 0);
 
-	rc = drop_parameters(z, e, err);
-	if (rc == VC_OK)
-		rc = vc_whole_put(z->r.c.w, &trim, 1, err); /* Init empties the cache */
-	if (rc == VC_OK && c->offload != ALL)
-		rc = put(z, e, mine, &id, err);
-	if (rc == VC_OK)
-		rc = master(z, e, err);
-	if (rc == VC_OK)
-		rc = put(z, e, c->bucket * c->element, &z->bucket, err);
-	if (rc == VC_OK && !c->offload)
-		rc = put(z, e, mine, &id, err); /* shards of the gradients */
-	if (rc == VC_OK)
-		rc = pass(z, e, z->r.largest, err); /* each is sent to all once */
-	return rc == VC_OK ? put(z, e, z->small * c->element, &id, err) : rc;
+	VC_TRY(drop_parameters(z, e, err));
+	VC_TRY(vc_whole_put(z->r.c.w, &trim, 1, err)); /* Init empties the cache */
+	if (c->offload != ALL)
+		VC_TRY(put(z, e, mine, &id, err));
+	VC_TRY(master(z, e, err));
+	VC_TRY(put(z, e, c->bucket * c->element, &z->bucket, err));
+	if (!c->offload)
+		VC_TRY(put(z, e, mine, &id, err)); /* shards of the gradients */
+	VC_TRY(pass(z, e, z->r.largest, err)); /* each is sent to all once */
+	return put(z, e, z->small * c->element, &id, err);
 }
 
 /* The bucket is full or the pass is over: flattened, averaged, shared out. */
@@ -224,19 +212,19 @@ static int reduce(struct zero *z, const struct vc_event *e, struct vc_error *err
 	struct vc_event at = *e;
 
 	at.stream = c->stage == 3 ? z->reducing : e->stream;
-	int rc = pass(z, &at, z->filled * c->element, err);
 
-	for (size_t i = 0; rc == VC_OK && i < z->opens; i++) {
+	VC_TRY(pass(z, &at, z->filled * c->element, err));
+	for (size_t i = 0; i < z->opens; i++) {
 		uint64_t *alias = &z->r.c.alias[z->r.c.a.block[z->open[i]].id];
 
-		rc = vc_clone_free(&z->r.c, e, *alias, err);
+		VC_TRY(vc_clone_free(&z->r.c, e, *alias, err));
 		*alias = 0;
 	}
 	z->opens = 0;
 	z->filled = 0;
-	if (rc == VC_OK && !z->averaged && c->stage < 3 && c->stage && !c->offload)
-		rc = put(z, e, shard(z->values, c->ranks) * c->element, &z->averaged, err);
-	return rc;
+	if (!z->averaged && c->stage < 3 && c->stage && !c->offload)
+		VC_TRY(put(z, e, shard(z->values, c->ranks) * c->element, &z->averaged, err));
+	return VC_OK;
 }
 
 /* The part that ends before parameter `end` of those in order of the backward pass: as many
@@ -257,16 +245,15 @@ static int copy_out(struct zero *z, const struct vc_event *e, size_t from, size_
 		    struct vc_error *err)
 {
 	uint64_t id;
-	int rc = VC_OK;
 
-	for (; rc == VC_OK && to > from; to--) {
-		rc = put(z, e, z->r.trainable[to - 1], &id, err);
-		if (rc == VC_OK && z->values <= config_of(z)->live && z->gathers < z->r.trainables)
+	for (; to > from; to--) {
+		VC_TRY(put(z, e, z->r.trainable[to - 1], &id, err));
+		if (z->values <= config_of(z)->live && z->gathers < z->r.trainables)
 			z->gathered[z->gathers++] = id;
-		else if (rc == VC_OK)
-			rc = vc_clone_free(&z->r.c, e, id, err);
+		else
+			VC_TRY(vc_clone_free(&z->r.c, e, id, err));
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* Parts of the model are gathered flat, some of them ahead, and copied out. */
@@ -275,37 +262,33 @@ static int gather(struct zero *z, const struct vc_event *at, struct vc_error *er
 	struct vc_event e = *at;
 	size_t asked = z->r.trainables, done = asked, first = 0, ahead = 0;
 	uint64_t flat[AHEAD], bytes;
-	int rc = VC_OK;
 
 	e.stream = z->stream;
-	while (rc == VC_OK && done > 0) {
-		for (; rc == VC_OK && asked > 0 && ahead < AHEAD; ahead++) {
+	while (done > 0) {
+		for (; asked > 0 && ahead < AHEAD; ahead++) {
 			asked = part_of(z, asked, &bytes);
-			rc = put(z, &e, bytes, &flat[(first + ahead) % AHEAD], err);
+			VC_TRY(put(z, &e, bytes, &flat[(first + ahead) % AHEAD], err));
 		}
 		size_t from = part_of(z, done, &bytes);
 
-		if (rc == VC_OK)
-			rc = copy_out(z, &e, from, done, err);
-		if (rc == VC_OK)
-			rc = vc_clone_free(&z->r.c, &e, flat[first], err);
+		VC_TRY(copy_out(z, &e, from, done, err));
+		VC_TRY(vc_clone_free(&z->r.c, &e, flat[first], err));
 		first = (first + 1) % AHEAD;
 		ahead--;
 		done = from;
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* In the first pass nothing is known of the order: one by one, and given back. */
 static int gather_singly(struct zero *z, const struct vc_event *at, struct vc_error *err)
 {
 	struct vc_event e = *at;
-	int rc = VC_OK;
 
 	e.stream = z->stream;
-	for (size_t i = z->r.trainables; rc == VC_OK && i > 0; i--)
-		rc = pass(z, &e, z->r.trainable[i - 1], err);
-	return rc;
+	for (size_t i = z->r.trainables; i > 0; i--)
+		VC_TRY(pass(z, &e, z->r.trainable[i - 1], err));
+	return VC_OK;
 }
 
 static int give_one(struct zero *z, const struct vc_event *e, struct vc_error *err)
@@ -335,15 +318,14 @@ static int born(struct vc_resize *r, const struct vc_block_life *b, const struct
 	struct zero *z = zero_of(r);
 	const struct config *c = config_of(z);
 	uint64_t values = b->size / c->element;
-	int rc = VC_OK;
 
 	if (z->filled && z->filled + values > c->bucket)
-		rc = reduce(z, e, err);
+		VC_TRY(reduce(z, e, err));
 	z->waiting |= !z->bucket && c->stage;
 	z->filled += values <= c->bucket ? values : 0;
 	if (c->stage == 1)
 		z->open[z->opens++] = b->born;
-	return rc == VC_OK && c->stage == 3 ? give_one(z, e, err) : rc;
+	return c->stage == 3 ? give_one(z, e, err) : VC_OK;
 }
 
 /* The norm of the shard's largest part in double, the shard in float, new states the first time. */
@@ -353,21 +335,21 @@ static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 	uint64_t mine = shard(z->values, c->ranks), flat = 0, id,
 		 largest = z->r.largest / c->element;
 	uint64_t part = c->stage == 3 ? shard(largest, c->ranks) : least(mine, largest);
-	int rc = c->offload ? VC_OK : pass(z, e, 8 * part, err);
 
-	if (rc == VC_OK && c->element == 2 && c->stage < 3 && !c->offload)
-		rc = pass(z, e, 2 * mine, err);
-	if (rc == VC_OK)
-		rc = put(z, e, floats(z), &flat, err);
-	if (rc == VC_OK && c->stage < 3)
-		rc = vc_clone_free(&z->r.c, e, z->averaged, err);
+	if (!c->offload)
+		VC_TRY(pass(z, e, 8 * part, err));
+	if (c->element == 2 && c->stage < 3 && !c->offload)
+		VC_TRY(pass(z, e, 2 * mine, err));
+	VC_TRY(put(z, e, floats(z), &flat, err));
+	if (c->stage < 3)
+		VC_TRY(vc_clone_free(&z->r.c, e, z->averaged, err));
 	z->averaged = 0;
-	for (uint64_t i = 0; rc == VC_OK && !z->stepped && floats(z) && i < z->state; i++)
-		rc = put(z, e, floats(z), &id, err);
+	for (uint64_t i = 0; !z->stepped && floats(z) && i < z->state; i++)
+		VC_TRY(put(z, e, floats(z), &id, err));
 	z->stepped = true;
-	if (rc == VC_OK && z->foreach)
-		rc = pass(z, e, floats(z), err);
-	return rc == VC_OK ? vc_clone_free(&z->r.c, e, flat, err) : rc;
+	if (z->foreach)
+		VC_TRY(pass(z, e, floats(z), err));
+	return vc_clone_free(&z->r.c, e, flat, err);
 }
 
 /* ---- stage 0 in 16 bit (runtime/fp16/unfused_optimizer.py): float copies tensor by tensor ---- */
@@ -376,71 +358,60 @@ static int step(struct zero *z, const struct vc_event *e, struct vc_error *err)
 static int put_all(struct zero *z, const struct vc_event *e, uint64_t times, uint64_t *id,
 		   struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;)
-		rc = put(z, e, times * z->r.trainable[i], &id[i], err);
-	return rc;
+	for (size_t i = z->r.trainables; i-- > 0;)
+		VC_TRY(put(z, e, times * z->r.trainable[i], &id[i], err));
+	return VC_OK;
 }
 
 static int free_all(struct zero *z, const struct vc_event *e, const uint64_t *id,
 		    struct vc_error *err)
 {
-	int rc = VC_OK;
-
-	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;)
-		rc = vc_clone_free(&z->r.c, e, id[i], err);
-	return rc;
+	for (size_t i = z->r.trainables; i-- > 0;)
+		VC_TRY(vc_clone_free(&z->r.c, e, id[i], err));
+	return VC_OK;
 }
 
 /* Gradients in float, and the temporaries of a step over all of them. */
 static int float_step(struct zero *z, const struct vc_event *e, bool states, struct vc_error *err)
 {
 	uint64_t *id = z->gathered, *temporary = id + z->r.trainables, state;
-	int rc = put_all(z, e, 2, id, err);
 
-	for (size_t i = z->r.trainables; rc == VC_OK && states && i-- > 0;)
-		for (uint64_t k = 0; rc == VC_OK && k < z->state; k++)
-			rc = put(z, e, 2 * z->r.trainable[i], &state, err);
-	if (rc == VC_OK && z->foreach)
-		rc = put_all(z, e, 2, temporary, err);
-	if (rc == VC_OK && z->foreach)
-		rc = free_all(z, e, temporary, err);
-	return rc == VC_OK ? free_all(z, e, id, err) : rc;
+	VC_TRY(put_all(z, e, 2, id, err));
+	for (size_t i = z->r.trainables; states && i-- > 0;)
+		for (uint64_t k = 0; k < z->state; k++)
+			VC_TRY(put(z, e, 2 * z->r.trainable[i], &state, err));
+	if (z->foreach)
+		VC_TRY(put_all(z, e, 2, temporary, err));
+	if (z->foreach)
+		VC_TRY(free_all(z, e, temporary, err));
+	return free_all(z, e, id, err);
 }
 
 static int wrap_float(struct zero *z, const struct vc_event *e, struct vc_error *err)
 {
 	uint64_t *zeros = z->gathered + 2 * z->r.trainables, id, narrow;
-	int rc = VC_OK;
 
 	z->wrapped = true;
-	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;) {
-		rc = put(z, e, z->r.trainable[i], &narrow, err);
-		if (rc == VC_OK)
-			rc = put(z, e, 2 * z->r.trainable[i], &id, err);
-		if (rc == VC_OK)
-			rc = vc_clone_free(&z->r.c, e, narrow, err);
+	for (size_t i = z->r.trainables; i-- > 0;) {
+		VC_TRY(put(z, e, z->r.trainable[i], &narrow, err));
+		VC_TRY(put(z, e, 2 * z->r.trainable[i], &id, err));
+		VC_TRY(vc_clone_free(&z->r.c, e, narrow, err));
 	}
-	if (rc == VC_OK)
-		rc = put_all(z, e, 1, zeros, err);
-	if (rc == VC_OK) /* a step with gradients of zero makes the states */
-		rc = float_step(z, e, true, err);
-	return rc == VC_OK ? free_all(z, e, zeros, err) : rc;
+	VC_TRY(put_all(z, e, 1, zeros, err));
+	VC_TRY(float_step(z, e, true, err)); /* with gradients of zero: makes the states */
+	return free_all(z, e, zeros, err);
 }
 
 static int enter_float(struct zero *z, const struct vc_span *p, const struct vc_event *e,
 		       struct vc_error *err)
 {
-	int rc = VC_OK;
-
 	if (p->phase == VC_PHASE_FORWARD && !z->wrapped)
 		return wrap_float(z, e, err);
 	if (p->phase != VC_PHASE_OPTIMIZER)
 		return VC_OK;
-	for (size_t i = z->r.trainables; rc == VC_OK && i-- > 0;) /* the norm of each */
-		rc = pass(z, e, 2 * z->r.trainable[i], err);
-	return rc == VC_OK ? float_step(z, e, false, err) : rc;
+	for (size_t i = z->r.trainables; i-- > 0;) /* the norm of each */
+		VC_TRY(pass(z, e, 2 * z->r.trainable[i], err));
+	return float_step(z, e, false, err);
 }
 
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
@@ -448,21 +419,20 @@ static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 {
 	struct zero *z = zero_of(r);
 	const struct config *c = config_of(z);
-	int rc = VC_OK;
 
 	if (!c->stage)
 		return c->element == 2 ? enter_float(z, p, e, err) : VC_OK;
 	if (p->phase == VC_PHASE_FORWARD && !z->wrapped)
-		rc = wrap(z, e, err);
-	if (rc == VC_OK && p->phase == VC_PHASE_FORWARD && c->stage == 3) {
+		VC_TRY(wrap(z, e, err));
+	if (p->phase == VC_PHASE_FORWARD && c->stage == 3) {
 		z->gathers = z->given = 0;
-		rc = p->iteration ? gather(z, e, err) : gather_singly(z, e, err);
+		VC_TRY(p->iteration ? gather(z, e, err) : gather_singly(z, e, err));
 	}
-	if (rc == VC_OK && p->phase == VC_PHASE_BACKWARD && c->stage == 3 && !p->iteration)
-		rc = gather_singly(z, e, err);
-	if (rc == VC_OK && p->phase == VC_PHASE_OPTIMIZER)
-		rc = step(z, e, err);
-	return rc;
+	if (p->phase == VC_PHASE_BACKWARD && c->stage == 3 && !p->iteration)
+		VC_TRY(gather_singly(z, e, err));
+	if (p->phase == VC_PHASE_OPTIMIZER)
+		VC_TRY(step(z, e, err));
+	return VC_OK;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
@@ -470,20 +440,18 @@ static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 {
 	struct zero *z = zero_of(r);
 	const struct config *c = config_of(z);
-	int rc = VC_OK;
 
 	if (p->phase != VC_PHASE_BACKWARD)
 		return VC_OK;
-	while (rc == VC_OK && z->given < z->gathers)
-		rc = give_one(z, e, err);
-	if (rc == VC_OK)
-		rc = reduce(z, e, err);
-	if (rc == VC_OK && c->stage < 3) {
-		rc = vc_clone_free(&z->r.c, e, z->bucket, err);
+	while (z->given < z->gathers)
+		VC_TRY(give_one(z, e, err));
+	VC_TRY(reduce(z, e, err));
+	if (c->stage < 3) {
+		VC_TRY(vc_clone_free(&z->r.c, e, z->bucket, err));
 		z->bucket = 0;
 		z->waiting = false;
 	}
-	return rc;
+	return VC_OK;
 }
 
 /* What of the recording its size says: values, and how many states the optimizer keeps of each. */
@@ -548,8 +516,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		z.reducing = vc_meta_stream(s->meta, UINT64_C(0xf5d9000000000004));
 	}
 	int rc = vc_resize_run(&z.r, s, w, err);
-	free(z.open);
-	free(z.gathered);
+	VC_FREE(z.open, z.gathered);
 	if (rc == VC_OK && c->offload && w->n)
 		rc = say_host(s, w, &z.r, err);
 	return rc == VC_OK ? vc_whole_processes(s, w, c->ranks, err) : rc;
@@ -572,11 +539,8 @@ static const struct vc_remedy remedies[] = {
 const struct vc_source_type vc_transform_zero = {
 	.name = "zero",
 	.summary = "DeepSpeed ZeRO stages 0 to 3, with offload to the host",
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 6, .up = 12 },
-	.margin_with = margin_with,
-	.remedies = remedies,
-	.open = zero_open,
+	.margin_with = margin_with, .remedies = remedies, .open = zero_open,
 	VC_WHOLE(rewrite),
 };

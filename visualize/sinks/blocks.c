@@ -28,7 +28,7 @@ struct drawing {
 struct run { uint64_t offset, size; uint32_t from, to, next; uint8_t value; };
 struct sweep { struct run *run; size_t n; uint32_t *first; /* by column */ };
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 /* The event each column of cells shows: where the most was allocated in it. */
 static uint64_t *sample_events(const struct drawing *d)
@@ -67,8 +67,7 @@ static int collect(struct drawing *d, const uint64_t *at, struct sweep *s, struc
 
 	s->run = malloc((v->n + d->packing.n + 1) * sizeof(*s->run));
 	s->first = malloc((size_t)w * sizeof(*s->first));
-	if (!s->run || !s->first)
-		return vc_nomem(err, "the map of blocks");
+	VC_HAVE(s->run && s->first, "the map of blocks", err);
 	memset(s->first, 0xFF, (size_t)w * sizeof(*s->first));
 	for (size_t i = 0; i < d->packing.n && !d->packing.guessed; i++) {
 		const struct vc_shelf *g = &d->packing.at[i];
@@ -141,9 +140,7 @@ static int paint(struct drawing *d, const struct sweep *s, struct vc_error *err)
 		for (int y = 0; y < d->grid.rows; y++)
 			d->grid.cell[(size_t)y * (size_t)d->grid.cols + x] = column.cell[y];
 	}
-	free(live);
-	free(weight);
-	free(column.cell);
+	VC_FREE(live, weight, column.cell);
 	return ok ? VC_OK : vc_nomem(err, "the map of blocks");
 }
 
@@ -155,9 +152,7 @@ static int fill(struct drawing *d, struct vc_error *err)
 
 	if (!rc)
 		rc = paint(d, &s, err);
-	free(at);
-	free(s.run);
-	free(s.first);
+	VC_FREE(at, s.run, s.first);
 	/* About 20 bytes a run: 20,000 of them leave room for the rest within 1 MB. */
 	while (!rc && vc_raster_runs(&d->grid) > 20000)
 		vc_raster_halve(&d->grid, d->grid.rows > 60);
@@ -284,11 +279,8 @@ static const char *const reads[] = { "timeline", "lives", "segments", "peak",
 				    "oom",      "steps", NULL };
 
 const struct vc_sink_type vc_sink_blocks = {
-	.name = "blocks",
-	.extension = "svg",
+	.name = "blocks", .extension = "svg",
 	.summary = "address over events: which block lay where, and what was free between them",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = blocks_write,
 };

@@ -191,8 +191,7 @@ static int show(struct screen *s, struct vc_error *err)
 	s->top = s->top > 1ull << 60 ? 1ull << 60 : s->top; /* broken results must not wrap */
 	s->top += s->top / 16 + 1;
 	s->dot = calloc((size_t)s->rows * 4 * (size_t)s->cols * 2, 1);
-	if (!s->dot)
-		return vc_nomem(err, "the timeline");
+	VC_HAVE(s->dot, "the timeline", err);
 	put_head(s);
 	plot(s);
 	put_rows(s);
@@ -231,11 +230,8 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 static const char *const reads[] = { "timeline", "oom", NULL };
 
 const struct vc_sink_type vc_sink_braille = {
-	.name = "braille",
-	.extension = "txt",
+	.name = "braille", .extension = "txt",
 	.summary = "the timeline as text, for a terminal",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = braille_write,
 };

@@ -157,8 +157,7 @@ static int chrome_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "timeline", "oom", "steps", NULL };
 
 const struct vc_sink_type vc_sink_chrome = {
-	.name = "chrome",
-	.extension = "trace",
+	.name = "chrome", .extension = "trace",
 	.summary = "counters, kernels and phases as JSON trace events (chrome://tracing)",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = chrome_write,

@@ -253,8 +253,7 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 	struct drawing *d = calloc(1, sizeof(*d));
 	int rc;
 
-	if (!d)
-		return vc_nomem(err, "the picture");
+	VC_HAVE(d, "the picture", err);
 	d->given = n;
 	for (size_t i = 0; i < n && d->n < PANELS; i++)
 		if (runs[i].curve.n)
@@ -286,12 +285,8 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 static const char *const reads[] = { "timeline", "lives", "oom", NULL };
 
 const struct vc_sink_type vc_sink_compare = {
-	.name = "compare",
-	.extension = "svg",
+	.name = "compare", .extension = "svg",
 	.summary = "several runs side by side on the same axes",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
-	.lives_limit = 2000000,
-	.write = compare_write,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.lives_limit = 2000000, .write = compare_write,
 };

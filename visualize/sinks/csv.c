@@ -89,13 +89,10 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 static const char *const reads[] = { "timeline", "lives", NULL };
 
 const struct vc_sink_type vc_sink_csv = {
-	.name = "csv",
-	.extension = "csv",
+	.name = "csv", .extension = "csv",
 	.summary =
 		"usage over time (what=blocks: every block, what=runs: the totals) as "
 		"comma-separated values",
-	.params = params,
-	.config_size = sizeof(struct config),
-	.observers = reads,
+	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = csv_write,
 };

@@ -2,8 +2,6 @@
 /* folded.c - call stacks and their bytes, one line each, for flamegraph.pl, inferno and
  * speedscope. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "common/site.h"
@@ -65,8 +63,7 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 		const struct vc_meta *m = runs[i].meta;
 		struct vc_stacks s;
 
-		if (vc_stacks_init(&s, &runs[i], err) < 0)
-			return VC_ENOMEM;
+		VC_TRY(vc_stacks_init(&s, &runs[i], err));
 		if (all && !s.has_all && runs[i].lives.dropped) {
 			vc_stacks_fini(&s);
 			return vc_fail(err, VC_ENOSUP,
@@ -95,8 +92,7 @@ static int folded_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "peak", "oom", "lives", NULL };
 
 const struct vc_sink_type vc_sink_folded = {
-	.name = "folded",
-	.extension = "folded",
+	.name = "folded", .extension = "folded",
 	.summary = "bytes at the peak by call stack, for flame graphs",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = folded_write,

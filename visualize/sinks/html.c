@@ -29,10 +29,9 @@ static void head(struct report *d, const char *title)
 	static const char *const klass[] = { "", "r-light", "r-dark", "r-light" };
 
 	vc_svg_put(&d->out, "<!DOCTYPE html>\n<html lang=\"en\" class=\"%s\">\n<head>\n<meta "
-		   "charset=\"utf-8\">\n"
-		   "<meta name=\"viewport\" content=\"width=device-width\">\n<meta "
-		   "name=\"generator\" content=\"vramcast " VC_VERSION
-		   "\">\n<title>%e</title>\n<style>\n",
+		   "charset=\"utf-8\">\n<meta name=\"viewport\" "
+		   "content=\"width=device-width\">\n<meta name=\"generator\" "
+		   "content=\"vramcast " VC_VERSION "\">\n<title>%e</title>\n<style>\n",
 		   klass[d->cfg->theme], title);
 	for (size_t i = 0; page_css[i]; i++)
 		vc_svg_put(&d->out, "%s", page_css[i]);
@@ -211,8 +210,7 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	size_t n = d->runs->lives.n;
 	struct largest *v = malloc((n + 1) * sizeof(*v));
 
-	if (!v)
-		return vc_nomem(err, "the report");
+	VC_HAVE(v, "the report", err);
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);
@@ -374,11 +372,8 @@ static const char *const reads[] = { "timeline", "lives", "segments", "peak",
 				    "oom",      "steps", NULL };
 
 const struct vc_sink_type vc_sink_html = {
-	.name = "html",
-	.extension = "html",
+	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = html_write,
 };

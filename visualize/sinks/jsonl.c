@@ -71,8 +71,7 @@ static int jsonl_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "timeline", "lives", NULL };
 
 const struct vc_sink_type vc_sink_jsonl = {
-	.name = "jsonl",
-	.extension = "jsonl",
+	.name = "jsonl", .extension = "jsonl",
 	.summary = "one JSON object per line: runs, usage over time, blocks",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = jsonl_write,

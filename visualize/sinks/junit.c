@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* junit.c - runs as JUnit test cases, for the test tab of a CI server: a run that runs out of
  * memory fails, one that fits only by emptying its cache is an error unless flushes=pass. */
-#include <string.h>
 
 #include "common/io.h"
 #include "visualize/format.h"
@@ -95,8 +94,7 @@ static int junit_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "oom", NULL };
 
 const struct vc_sink_type vc_sink_junit = {
-	.name = "junit",
-	.extension = "xml",
+	.name = "junit", .extension = "xml",
 	.summary = "runs as JUnit test cases, for CI servers: what runs out of memory fails",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = junit_write,

@@ -2,7 +2,6 @@
 /* massif.c - usage over time as Valgrind's massif writes it, for ms_print and massif-visualizer:
  * allocated bytes as heap, cached ones as extra. Detailed trees (call sites) only at the peak. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/io.h"
 #include "visualize/classify.h"

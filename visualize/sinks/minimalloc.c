@@ -15,9 +15,8 @@ static int minimalloc_write(const struct vc_result *runs, size_t n, const void *
 		return vc_fail(err, VC_EUSAGE,
 			       "minimalloc: one run at a time, its file has no room for more");
 	if (runs->lives.dropped)
-		return vc_fail(err, VC_ENOSUP,
-			       "minimalloc: the run has too many blocks to list each; take a "
-			       "part of it (-x window)");
+		return vc_fail(err, VC_ENOSUP, "minimalloc: the run has too many blocks to list "
+			       "each; take a part of it (-x window)");
 	vc_output_text(out, "id,lower,upper,size\n");
 	for (size_t i = 0; i < runs->lives.n; i++) {
 		const struct vc_life *l = &runs->lives.at[i];
@@ -33,11 +32,9 @@ static int minimalloc_write(const struct vc_result *runs, size_t n, const void *
 static const char *const reads[] = { "lives", NULL };
 
 const struct vc_sink_type vc_sink_minimalloc = {
-	.name = "minimalloc",
-	.extension = "minimalloc",
+	.name = "minimalloc", .extension = "minimalloc",
 	.summary =
 		"lives of blocks as id,lower,upper,size, for offline packing (minimalloc, "
 		"idealloc)",
-	.observers = reads,
-	.write = minimalloc_write,
+	.observers = reads, .write = minimalloc_write,
 };

@@ -41,8 +41,7 @@ static int measure(struct drawing *d, struct vc_error *err)
 
 	g->node = calloc(d->own.nodes, sizeof(*g->node));
 	g->edge = calloc(d->own.edges + 1, sizeof(*g->edge));
-	if (!g->node || !g->edge)
-		return vc_nomem(err, "the graph of owners");
+	VC_HAVE(g->node && g->edge, "the graph of owners", err);
 	g->nodes = d->own.nodes;
 	g->edges = d->own.edges;
 	for (size_t i = 0; i < g->nodes; i++) {
@@ -167,11 +166,8 @@ static int owners_write(const struct vc_result *runs, size_t n, const void *conf
 static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_owners = {
-	.name = "owners",
-	.extension = "svg",
+	.name = "owners", .extension = "svg",
 	.summary = "who holds the memory at the peak: phase, caller, call site",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = owners_write,
 };

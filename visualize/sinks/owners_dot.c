@@ -72,9 +72,7 @@ static int owners_dot_write(const struct vc_result *runs, size_t n, const void *
 static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_owners_dot = {
-	.name = "owners_dot",
-	.extension = "dot",
+	.name = "owners_dot", .extension = "dot",
 	.summary = "the whole graph of owners, for Graphviz",
-	.observers = reads,
-	.write = owners_dot_write,
+	.observers = reads, .write = owners_dot_write,
 };

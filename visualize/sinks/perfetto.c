@@ -6,7 +6,6 @@
  * interned_data/interned_data.proto), the same since 2020. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/event.h"
 #include "common/io.h"

@@ -13,6 +13,7 @@
 #include "common/event.h"
 #include "common/io.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "visualize/pickler.h"
 #include "visualize/record.h"
 #include "visualize/sink.h"
@@ -341,8 +342,7 @@ static int begin_device(struct writer *w, const struct vc_result *r, struct vc_e
 		if (r->lives.at[i].id >= w->lifetimes)
 			w->lifetimes = (size_t)r->lives.at[i].id + 1;
 	w->lifetime = calloc(w->lifetimes + 1, 1);
-	if (!w->site || !w->node || !w->lifetime)
-		return vc_nomem(err, "the snapshot");
+	VC_HAVE(w->site && w->node && w->lifetime, "the snapshot", err);
 	for (size_t i = 0; i < r->lives.n; i++)
 		w->lifetime[r->lives.at[i].id] = (uint8_t)(r->lives.at[i].lifetime + 1);
 	return VC_OK;
@@ -360,9 +360,8 @@ static int check(const struct vc_result *runs, size_t n, struct vc_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (of_device(runs, i, runs[i].info.device))
-			return vc_fail(err, VC_EUSAGE,
-				       "a snapshot holds one run of a device, not two; write one "
-				       "file for each");
+			return vc_fail(err, VC_EUSAGE, "a snapshot holds one run of a device, "
+				       "not two; write one file for each");
 		if (runs[i].meta != runs->meta)
 			return vc_fail(err, VC_EUSAGE, "a snapshot holds the devices of one trace");
 	}
@@ -453,17 +452,14 @@ static int pickle_write(const struct vc_result *runs, size_t n, const void *conf
 	vc_pickle_setitems(&w.p);
 	if (!vc_pickle_close(&w.p) && r == VC_OK)
 		r = vc_nomem(err, "the snapshot");
-	free(w.site);
-	free(w.node);
-	free(w.lifetime);
+	VC_FREE(w.site, w.node, w.lifetime);
 	return r;
 }
 
 static const char *const reads[] = { "history", "lives", "steps", NULL };
 
 const struct vc_sink_type vc_sink_pickle = {
-	.name = "pickle",
-	.extension = "pickle",
+	.name = "pickle", .extension = "pickle",
 	.summary = "a PyTorch memory snapshot of the run, for pytorch.org/memory_viz",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = pickle_write,

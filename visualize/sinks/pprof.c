@@ -8,6 +8,7 @@
 #include "common/io.h"
 #include "common/map.h"
 #include "common/site.h"
+#include "common/vec.h"
 #include "visualize/protobuf.h"
 #include "visualize/sink.h"
 #include "visualize/stacks.h"
@@ -189,9 +190,7 @@ static int pprof_write(const struct vc_result *runs, size_t n, const void *confi
 	vc_proto_fini(&w.sub);
 	vc_proto_fini(&w.part);
 	vc_proto_fini(&w.strings);
-	free(w.string.slot);
-	free(w.function.slot);
-	free(w.location.slot);
+	VC_FREE(w.string.slot, w.function.slot, w.location.slot);
 	vc_stacks_fini(&s);
 	return r;
 }

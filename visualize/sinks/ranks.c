@@ -197,8 +197,7 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 	struct drawing *d = calloc(1, sizeof(*d));
 	int rc;
 
-	if (!d)
-		return vc_nomem(err, "the picture");
+	VC_HAVE(d, "the picture", err);
 	d->given = n;
 	for (size_t i = 0; i < n && d->n < MOST; i++)
 		if (runs[i].curve.n)
@@ -223,12 +222,8 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "timeline", "lives", "oom", NULL };
 
 const struct vc_sink_type vc_sink_ranks = {
-	.name = "ranks",
-	.extension = "svg",
+	.name = "ranks", .extension = "svg",
 	.summary = "devices or processes side by side, and how unequal they are",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
-	.lives_limit = 2000000,
-	.write = ranks_write,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.lives_limit = 2000000, .write = ranks_write,
 };

@@ -2,7 +2,6 @@
 /* segments.c - the address map at the moment that matters: what lies where, and why it does not
  * fit. */
 #include <stdio.h>
-#include <string.h>
 
 #include "visualize/addressmap.h"
 
@@ -123,11 +122,8 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 static const char *const reads[] = { "lives", "peak", "oom", NULL };
 
 const struct vc_sink_type vc_sink_segments = {
-	.name = "segments",
-	.extension = "svg",
+	.name = "segments", .extension = "svg",
 	.summary = "segments and blocks in address order, at the OOM or at the peak",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = segments_write,
 };

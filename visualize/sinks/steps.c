@@ -2,7 +2,6 @@
 /* steps.c - one iteration: the allocated bytes above the phases and the lanes of kernels, and
  * what ran when the most was allocated. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/event.h"
@@ -240,12 +239,8 @@ static int steps_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "timeline", "lives", "oom", "steps", NULL };
 
 const struct vc_sink_type vc_sink_steps = {
-	.name = "steps",
-	.extension = "svg",
+	.name = "steps", .extension = "svg",
 	.summary = "the step with the highest peak: bytes above phases and kernels",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
-	.lives_limit = 2000000,
-	.write = steps_write,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.lives_limit = 2000000, .write = steps_write,
 };

@@ -169,8 +169,7 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 			    y_of(d, capacity) - (d->capacities ? 0 : 150) :
 			    y;
 		vc_svg_put(s, "<rect class=\"nf bads thin\" x=\"%c\" y=\"%c\" width=\"%c\" "
-			   "height=\"%c\"/>",
-			   x + 8, y, w - 16, floor - y);
+			   "height=\"%c\"/>", x + 8, y, w - 16, floor - y);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, floor - 250);
 		vc_svg_put(s, "</g>\n");
 		return;
@@ -388,8 +387,7 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 	struct drawing *d = calloc(1, sizeof(*d));
 	bool any = false;
 
-	if (!d)
-		return vc_nomem(err, "the picture");
+	VC_HAVE(d, "the picture", err);
 	for (size_t i = 0; i < n; i++)
 		any = any || runs[i].stats.events;
 	collect(d, runs, n);
@@ -405,11 +403,8 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 static const char *const reads[] = { "steps", "oom", NULL };
 
 const struct vc_sink_type vc_sink_sweep = {
-	.name = "sweep",
-	.extension = "svg",
+	.name = "sweep", .extension = "svg",
 	.summary = "predicted peak by the value that was varied, and what to take",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.write = sweep_write,
 };

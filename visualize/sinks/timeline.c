@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c - memory over time: layers, reserved, capacity, where it ran out, who holds it. */
 #include <stdio.h>
-#include <string.h>
 
 #include "visualize/scene.h"
 
@@ -239,12 +238,9 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 static const char *const reads[] = { "timeline", "lives", "peak", "oom", "steps", NULL };
 
 const struct vc_sink_type vc_sink_timeline = {
-	.name = "timeline",
-	.extension = "svg",
+	.name = "timeline", .extension = "svg",
 	.summary = "memory over time: layers, reserved, capacity, where it ran out",
-	.params = vc_picture_params,
-	.config_size = sizeof(struct vc_picture),
-	.observers = reads,
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
 	.lives_limit = 2000000, /* 96 bytes each; the timeline's own layers are enough then */
 	.write = timeline_write,
 };

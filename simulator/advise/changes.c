@@ -76,7 +76,7 @@ static void apply(struct stage *t, const char *torch, const char *conf)
 	before = t->peak;
 	snprintf(t->p.torch, sizeof(t->p.torch), "%s", version);
 	if (torch && measure(t, !t->s->whatif))
-		note(t, "--torch", version, before);
+		note(t, "--torch", t->p.torch, before);
 	before = t->peak;
 	t->p.conf = given;
 	if (conf && measure(t, false))

@@ -40,6 +40,7 @@ enum { MAX_DEVICES = 64 };
 
 struct plot {
 	const struct config *cfg;
+	const struct vc_console *con;
 	struct vc_session **session;
 	size_t sessions; /* one per trace and device that stand side by side */
 	struct vc_run_options run, opt[MAX_DEVICES]; size_t opts; /* run: of all, but see below */
@@ -69,8 +70,8 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	if (r == VC_OK && html)
 		leak = vc_leak_find(s);
 	for (size_t i = 0; r == VC_OK && html && i < plans; i++) {
-		n = p->cfg->no_advice ?
-			    0 : vc_advise(s, &plan[i], &p->results.at[first + i], advice);
+		n = p->cfg->no_advice ? 0 :
+		    vc_advise_aloud(s, &plan[i], &p->results.at[first + i], p->con, advice);
 		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
 				    &p->results.at[first + i], err);
 	}
@@ -217,7 +218,8 @@ static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *er
 
 static int plot_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct plot p = { .cfg = config, .run = ((const struct config *)config)->run };
+	struct plot p = { .cfg = config, .con = con,
+			  .run = ((const struct config *)config)->run };
 	int r = argc ? choose_all(&p, argc, vc_lines_probe(argv[0]), &con->err) :
 		vc_fail(&con->err, VC_EUSAGE, "which trace? (vramcast plot TRACE -o timeline.svg)");
 

@@ -108,9 +108,10 @@ static int run_all(struct sim *sim, struct vc_error *err)
 }
 
 /* Before anything is written: a report shows it, too. */
-static int advise(struct sim *sim, struct vc_error *err)
+static int advise(struct sim *sim, struct vc_console *con)
 {
 	const struct vc_asked asked = { &sim->cfg->run, sim->traces, sim->trace };
+	struct vc_error *err = &con->err;
 	int r = VC_OK;
 
 	sim->leak = vc_leak_find(&sim->session);
@@ -120,8 +121,9 @@ static int advise(struct sim *sim, struct vc_error *err)
 		return vc_nomem(err, "the advice");
 	for (size_t i = 0; i < sim->n && r == VC_OK; i++) {
 		if (!sim->cfg->no_advice)
-			sim->advices[i] = vc_advise(&sim->session, &sim->plan[i],
-						    &sim->results.at[i], sim->advice[i]);
+			sim->advices[i] = vc_advise_aloud(&sim->session, &sim->plan[i],
+							  &sim->results.at[i], con,
+							  sim->advice[i]);
 		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
 				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);
 	}
@@ -556,7 +558,7 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 				 2 * sim.results.at->stats.events + (1 << 16), &sim.host,
 				 &con->err);
 	if (r == VC_OK)
-		r = advise(&sim, &con->err);
+		r = advise(&sim, con);
 	if (r == VC_OK)
 		r = write_files(&sim, &con->err);
 	if (r == VC_OK)

@@ -232,6 +232,30 @@ int vc_write_results(const struct vc_results *r, const struct vc_sink_type *sink
 	return rc;
 }
 
+struct line { struct vc_advice_listener heard; int width; };
+
+static void tell_advice(struct vc_advice_listener *l, size_t done, size_t all)
+{
+	struct line *at = (struct line *)l;
+
+	at->width = all ? fprintf(stderr, "\rlooking for changes that would help: %zu of %zu ...",
+				  done + 1, all) :
+			  fprintf(stderr, "\rlooking for the largest batch that fits ...");
+}
+
+size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
+		       const struct vc_result *r, const struct vc_console *con,
+		       struct vc_advice out[VC_ADVICE_MOST])
+{
+	struct line line = { { tell_advice }, 0 };
+	bool seen = isatty(STDERR_FILENO) && !con->quiet;
+	size_t n = vc_advise(s, p, r, seen ? &line.heard : NULL, out);
+
+	if (line.width > 0)
+		fprintf(stderr, "\r%*s\r", line.width, "");
+	return n;
+}
+
 void vc_remark_cards(const struct vc_list *gpu, const struct vc_console *con)
 {
 	char line[600];

@@ -4,6 +4,7 @@
 #ifndef VC_RUN_AND_WRITE_H
 #define VC_RUN_AND_WRITE_H
 
+#include "simulator/advise/advice.h"
 #include "simulator/session/session.h"
 #include "visualize/sink.h"
 
@@ -33,6 +34,11 @@ int vc_run_plans(const struct vc_session *s, const struct vc_plan *plan, size_t 
 		 const struct vc_observer_type *const *watch, struct vc_results *out,
 		 struct vc_error *err);
 void vc_results_fini(struct vc_results *r);
+
+/* vc_advise; people at a terminal see how far it is. */
+size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
+		       const struct vc_result *r, const struct vc_console *con,
+		       struct vc_advice out[VC_ADVICE_MOST]);
 
 /* Write them all to `path`; params of the sink as "k=v,k=v" or NULL. */
 int vc_write_results(const struct vc_results *r, const struct vc_sink_type *sink,

@@ -12,7 +12,9 @@ $(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(B
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh tests/bench/sweep.sh
+BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh
+
+$(BUILD)/tests/test_session: LIBS += -Wl,--wrap=vc_anatomy_read
 
 $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)

@@ -47,7 +47,15 @@ struct asked {
 	struct vc_batch batch;
 	bool batch_tried;
 	unsigned traits; /* enum vc_trait */
+	struct vc_advice_listener *heard;
+	size_t done, all; /* changes */
 };
+
+static void tell(struct asked *q)
+{
+	if (q->heard)
+		q->heard->tell(q->heard, q->done++, q->all);
+}
 
 /* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
 static bool is_sure(const struct vc_plan *p, const struct vc_result *r)
@@ -337,6 +345,7 @@ static size_t consider(struct asked *q, const struct vc_result *now, const struc
 
 	snprintf(a.text, sizeof(a.text), "%s", c->remedy->text ? c->remedy->text : "");
 	snprintf(a.paste, sizeof(a.paste), "%s", c->remedy->paste ? c->remedy->paste : "");
+	tell(q);
 	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
 		return n;
 	if (vc_result_verdict(&then) < vc_result_verdict(now)) {
@@ -352,6 +361,10 @@ static size_t helpful(struct asked *q, const struct vc_result *now,
 {
 	size_t n = 0;
 
+	q->all = OTHERS;
+	for (size_t i = 0; vc_transforms[i]; i++)
+		for (const struct vc_remedy *r = vc_transforms[i]->remedies; r && r->kind; r++)
+			q->all++;
 	for (unsigned cost = 0; cost <= VC_COST_CARD; cost++) {
 		for (size_t i = 0; i < OTHERS; i++)
 			if (others[i].remedy.cost == cost)
@@ -398,6 +411,7 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 
 	*a = (struct vc_advice){ .kind = "room", .estimate = true };
 	keep(a, r);
+	tell(q);
 	if (!b) {
 		snprintf(a->text, sizeof(a->text), "%.0f %% of the card is used; how much larger "
 			 "the batch may be is known where the recording says its own "
@@ -444,9 +458,9 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 }
 
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
-		 struct vc_advice out[VC_ADVICE_MOST])
+		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct asked q = { .s = s, .p = p, .now = vc_result_verdict(r) };
+	struct asked q = { .s = s, .p = p, .now = vc_result_verdict(r), .heard = heard };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 

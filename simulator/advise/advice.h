@@ -21,12 +21,18 @@ struct vc_advice {
 	enum vc_verdict verdict;
 };
 
+/* Hears, before each change is tried, how many of `all` were; all is 0 where it is the batch that
+ * is searched. */
+struct vc_advice_listener {
+	void (*tell)(struct vc_advice_listener *l, size_t done, size_t all);
+};
+
 /* Try the changes in order of cost until VC_ADVICE_MOST of them make the run fit (or end the
  * flushes). `r` is the run as it is. When it fits: one entry below 70 % of the card, or from 99 %
  * on. Returns their number; a change that cannot be simulated on this trace is left out. 0 when
- * the trace is too long to be replayed again and again. */
+ * the trace is too long to be replayed again and again. `heard` may be NULL. */
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
-		 struct vc_advice out[VC_ADVICE_MOST]);
+		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST]);
 
 /* ---- batch.c: the same run at other batches ---- */
 

@@ -9,13 +9,14 @@
 
 enum { MOST = 16 }; /* lines; what is behind them is seldom looked at */
 
-struct effect { const char *option, *value; uint64_t before, after; };
+struct effect { const char *option, *value; uint64_t before, after; bool out; };
 
 /* A run with the first changes only, and what they did so far. */
 struct stage {
 	const struct vc_session *s;
 	struct vc_plan p;
-	uint64_t peak;
+	uint64_t capacity, peak;
+	bool out; /* of memory: the peak would be higher */
 	struct effect at[MOST];
 	size_t n;
 };
@@ -28,9 +29,12 @@ static bool measure(struct stage *t, bool as_recorded)
 
 	if (t->p.start != VC_START_COLD && !t->s->opt->start)
 		t->p.start = as_recorded && t->p.model->seed ? VC_START_WARM : VC_START_REBUILD;
+	/* What has no end is replayed no further than it goes. */
+	t->p.capacity = vc_transforms_on_demand(&t->p.transform) ? t->capacity : 0;
 	if (vc_session_replay(t->s, &t->p, NULL, &r, &ignored) < 0)
 		return false;
 	t->peak = r.stats.peak_reserved;
+	t->out = vc_result_verdict(&r) == VC_OOM;
 	vc_result_fini(&r);
 	return true;
 }
@@ -38,7 +42,8 @@ static bool measure(struct stage *t, bool as_recorded)
 static void note(struct stage *t, const char *option, const char *value, uint64_t before)
 {
 	if (t->n < MOST)
-		t->at[t->n++] = (struct effect){ option, *value ? value : "''", before, t->peak };
+		t->at[t->n++] = (struct effect){ option, *value ? value : "''", before, t->peak,
+						 t->out };
 }
 
 /* What was recorded, and what --set makes of it. */
@@ -71,7 +76,7 @@ static void apply(struct stage *t, const char *torch, const char *conf)
 	before = t->peak;
 	snprintf(t->p.torch, sizeof(t->p.torch), "%s", version);
 	if (torch && measure(t, !t->s->whatif))
-		note(t, "--torch", version, before);
+		note(t, "--torch", t->p.torch, before);
 	before = t->peak;
 	t->p.conf = given;
 	if (conf && measure(t, false))
@@ -91,10 +96,9 @@ void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const stru
 		   *torch = s->rec->meta->torch;
 	bool other_torch = s->opt->torch.n && torch && strcmp(p->torch, torch),
 	     other_conf = s->opt->conf.n && strcmp(p->conf, conf);
-	struct stage t = { .s = s, .p = *p };
+	struct stage t = { .s = s, .p = *p, .capacity = p->capacity };
 	char change[200], a[32], b[32];
 
-	t.p.capacity = 0;
 	if (!s->rec->streamed && (other_torch || other_conf || p->transform.n || s->opt->set.n))
 		apply(&t, other_torch ? torch : NULL, other_conf ? conf : NULL);
 	if (!people)
@@ -102,8 +106,9 @@ void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const stru
 	for (size_t i = 0; i < t.n; i++) {
 		snprintf(change, sizeof(change), "%s %s", t.at[i].option, t.at[i].value);
 		if (people) {
-			vc_emit_line(e, "  %-36s %s -> %s reserved", change,
+			vc_emit_line(e, "  %-36s %s -> %s%s reserved", change,
 				     vc_bytes_text(t.at[i].before, a),
+				     t.at[i].out ? "more than " : "",
 				     vc_bytes_text(t.at[i].after, b));
 			continue;
 		}
@@ -111,6 +116,7 @@ void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const stru
 		vc_emit_text(e, "change", NULL, change);
 		vc_emit_bytes(e, "before", NULL, t.at[i].before);
 		vc_emit_bytes(e, "after", NULL, t.at[i].after);
+		vc_emit_bool(e, "cut_short", NULL, t.at[i].out);
 		vc_emit_end(e);
 	}
 	if (!people)

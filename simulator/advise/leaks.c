@@ -44,7 +44,7 @@ static bool by_iterations(struct search *f)
 	const struct vc_trace *t = &f->s->rec->trace;
 	struct vc_anatomy a;
 
-	if (vc_anatomy_read(&a, t->ev, t->n, f->s->rec->device->device, f->s->rec->meta, NULL) < 0)
+	if (vc_anatomy_of(&a, t, f->s->rec->device->device, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < a.n; i++)
 		f->step[a.block[i].event] = a.block[i].iteration;

@@ -15,7 +15,7 @@ struct state {
 /* Reserved grows once per segment, so a walk at each new maximum is cheap; a trace with very many
  * segments AND blocks walks only when the maximum has grown by a 256th, so its map may lag by that.
  * At the same level the map follows the allocated bytes in steps of a 512th. */
-#define WALK_BUDGET 100000000ull
+#define WALK_BUDGET 20000000ull
 
 static int look(struct state *st, const struct vc_model *m, uint64_t event, struct vc_error *err)
 {

@@ -10,12 +10,13 @@ struct known { uint64_t size; uint8_t live; };
 
 struct counting { struct vc_pages size; uint64_t streams[VC_CENSUS_DEVICES]; };
 
-void vc_census_init(struct vc_census *c)
+static struct counting *counting_of(struct vc_census *c)
 {
-	*c = (struct vc_census){ 0 };
-	c->private_sizes = calloc(1, sizeof(struct counting));
-	if (c->private_sizes)
-		vc_pages_init(&((struct counting *)c->private_sizes)->size, sizeof(struct known));
+	struct counting *k = c->private_sizes;
+
+	if (!k && (k = c->private_sizes = calloc(1, sizeof(*k))))
+		vc_pages_init(&k->size, sizeof(struct known));
+	return k;
 }
 
 void vc_census_fini(struct vc_census *c)
@@ -23,7 +24,7 @@ void vc_census_fini(struct vc_census *c)
 	if (c->private_sizes)
 		vc_pages_fini(&((struct counting *)c->private_sizes)->size);
 	free(c->private_sizes);
-	c->private_sizes = NULL;
+	*c = (struct vc_census){ 0 };
 }
 
 static struct vc_device_census *device_of(struct vc_census *c, uint16_t device)
@@ -180,7 +181,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 
 int vc_census_add(struct vc_census *c, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
-	struct counting *k = c->private_sizes;
+	struct counting *k = counting_of(c);
 	int r = k ? VC_OK : vc_nomem(err, "the census");
 
 	for (size_t i = 0; i < n && r == VC_OK; i++)

@@ -34,9 +34,9 @@ struct vc_census {
 	void *private_sizes;     /* requested bytes by id while counting */
 };
 
-void vc_census_init(struct vc_census *c);
+/* A census starts as zeroes. */
 int  vc_census_add(struct vc_census *c, const struct vc_event *ev, size_t n, struct vc_error *err);
-void vc_census_fini(struct vc_census *c);
+void vc_census_fini(struct vc_census *c); /* leaves zeroes */
 
 /* The device that ran out, else the one nearest to its limit, else the one with the most requests;
  * NULL when the trace has no event at all. */

@@ -129,7 +129,6 @@ int vc_recording_open(struct vc_recording *rec, const char *path,
 	int r;
 
 	*rec = (struct vc_recording){ .path = path };
-	vc_census_init(&rec->census);
 	r = read_trace(rec, ask->flags, err);
 	if (r == VC_OK)
 		r = choose_device(rec, ask, err);
@@ -152,7 +151,6 @@ struct vc_recording vc_recording_on(const struct vc_recording *rec,
 int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_error *err)
 {
 	vc_census_fini(&rec->census);
-	vc_census_init(&rec->census);
 	VC_TRY(vc_census_add(&rec->census, rec->trace.ev, rec->trace.n, err));
 	rec->device = vc_census_of(&rec->census, device);
 	return rec->device ? vc_trace_keep(&rec->trace, err) :
@@ -165,7 +163,6 @@ void vc_recording_close(struct vc_recording *rec)
 	vc_census_fini(&rec->census);
 	vc_trace_fini(&rec->trace);
 	*rec = (struct vc_recording){ 0 };
-	vc_census_init(&rec->census);
 }
 
 /* ---- sources ---- */
@@ -190,7 +187,7 @@ static struct vc_source *pipeline(struct vc_source *src, const struct vc_list *t
 	return src;
 }
 
-static bool is_on_demand(const struct vc_list *transforms)
+bool vc_transforms_on_demand(const struct vc_list *transforms)
 {
 	struct vc_error ignored;
 	struct vc_transform_use u;
@@ -209,7 +206,8 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 	struct vc_source *src;
 
 	transforms = transforms ? transforms : &none;
-	if (!rec->streamed && transforms->n && rec->trace.memos && !is_on_demand(transforms) &&
+	if (!rec->streamed && transforms->n && rec->trace.memos &&
+	    !vc_transforms_on_demand(transforms) &&
 	    rec->trace.n * sizeof(*rec->trace.ev) <= VC_MEMO_MOST / 16)
 		return vc_changed_source(&rec->trace, rec->path, transforms, pipeline, err);
 	src = rec->streamed ? vc_source_open(rec->path, err) : vc_source_memory(&rec->trace, err);

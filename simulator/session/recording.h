@@ -54,6 +54,9 @@ int vc_recording_count(struct vc_recording *rec, uint16_t device, struct vc_erro
 struct vc_source *vc_recording_source(const struct vc_recording *rec,
 				      const struct vc_list *transforms, struct vc_error *err);
 
+/* Does one of them make events without end? Those are never read as a whole. */
+bool vc_transforms_on_demand(const struct vc_list *transforms);
+
 /* The version that replays it: the recorded one as far as the model knows it, else the newest. */
 const char *vc_recording_version(const struct vc_recording *rec);
 

@@ -26,7 +26,6 @@ static struct vc_recording_ask ask_of(const struct vc_run_options *o, unsigned f
 static void begin(struct vc_session *s, const struct vc_run_options *opt)
 {
 	*s = (struct vc_session){ .opt = opt, .matched = 1 };
-	vc_census_init(&s->own.census);
 	s->rec = &s->own;
 }
 

@@ -120,7 +120,6 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
-	vc_census_init(&rec->census);
 	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
 	base = &w->recording[p->report.base];
 	rec->meta = rec->trace.meta;
@@ -218,7 +217,6 @@ static struct vc_whatif *new_whatif(struct vc_error *err)
 		return NULL;
 	}
 	pthread_mutex_init(&w->lock, NULL);
-	vc_census_init(&w->as_asked.rec.census);
 	return w;
 }
 

@@ -75,4 +75,21 @@ run sim $two --no-verify --set batch=12 --capacity 30GiB --json
 n=$(printf '%s\n' "$out" | sed -n 's/.*"at_least": \([0-9]*\),*/\1/p')
 run sim $two --no-verify --no-advice --set batch=$n --capacity 30GiB; expect "a batch of $n does fit" 0
 run sim $two --no-verify --no-advice --set batch=$((n + 8)) --capacity 30GiB; expect "eight more do not" 3
+# People at a terminal see how far the search is; the line is gone at its end. Others see nothing.
+cat > "$TMP/terminal.py" <<'EOF'
+import os, pty, sys
+m, s = pty.openpty()
+if not os.fork():
+    os.dup2(os.open('/dev/null', os.O_WRONLY), 1); os.dup2(s, 2); os.execv(sys.argv[1], sys.argv[1:])
+os.close(s)
+try:
+    while True: os.write(1, os.read(m, 4096))
+except OSError: pass
+EOF
+seen() { python3 "$TMP/terminal.py" "$VRAMCAST" sim $gpt@batch=1 --no-verify "$@" | tr '\r' '\n' > "$TMP/seen"; }
+seen --capacity 5GiB
+grep -q '^looking for changes that would help: 3 of [0-9]* \.\.\.' "$TMP/seen" && ! tail -n 1 "$TMP/seen" | grep -q '[^ ]' &&
+	pass "a terminal shows how far it is" || fail "a terminal shows how far it is" "$(cat "$TMP/seen")"
+seen -q --capacity 5GiB; [ ! -s "$TMP/seen" ] && pass "not with -q" || fail "not with -q" "$(cat "$TMP/seen")"
+run sim $gpt@batch=1 --no-verify --capacity 5GiB; [ -z "$err" ] && pass "nor to a file" || fail "nor to a file" "$err"
 finish

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_session.c - what a session finds out about a recording, it finds out once. Linked with
+ * --wrap=vc_anatomy_read. */
+#include "tests/support/test.h"
+
+#include "simulator/advise/leaks.h"
+#include "simulator/anatomy/anatomy.h"
+#include "simulator/session/session.h"
+#include "simulator/time/time.h"
+
+int __real_vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n,
+			   uint16_t device, const struct vc_meta *meta, struct vc_error *err);
+int __wrap_vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n,
+			   uint16_t device, const struct vc_meta *meta, struct vc_error *err);
+
+static const struct vc_trace *recorded;
+static unsigned of_recording, others;
+
+static bool is_recorded(const struct vc_event *ev, size_t n)
+{
+	return recorded && n == recorded->n &&
+	       (ev == recorded->ev || !memcmp(ev, recorded->ev, n * sizeof(*ev)));
+}
+
+int __wrap_vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n,
+			   uint16_t device, const struct vc_meta *meta, struct vc_error *err)
+{
+	*(is_recorded(ev, n) ? &of_recording : &others) += 1;
+	return __real_vc_anatomy_read(a, ev, n, device, meta, err);
+}
+
+/* Best, low and high, the time of a step, what blocks are for, and whether it leaks. */
+static void answer(const char *change)
+{
+	char path[] = "tests/recordings/gpt.vct", *paths[] = { path };
+	const char *const transforms[] = { change };
+	const struct vc_observer_type *watch[] = { &vc_observer_lives, &vc_observer_pace, NULL };
+	struct vc_run_options o = vc_run_options_none();
+	struct vc_session s;
+	struct vc_plan *plan;
+	struct vc_result r = { 0 };
+	struct vc_error err = { 0 };
+	size_t n;
+
+	o.transform = (struct vc_list){ (const char **)(uintptr_t)transforms, change ? 1 : 0 };
+	o.verify = true;
+	of_recording = others = 0;
+	assert_int_equal(vc_session_open(&s, &o, 1, paths, 0, &err), VC_OK);
+	recorded = &s.rec->trace;
+	assert_int_equal(vc_time_open(&s, &err), VC_OK);
+	assert_int_equal(vc_session_plans(&s, &plan, &n, &err), VC_OK);
+	assert_int_equal(vc_session_run(&s, plan, watch, &r, &err), VC_OK);
+	assert_int_equal(vc_time_answer(&s, plan, &r, &err), VC_OK);
+	vc_leak_find(&s);
+	assert_true(r.stats.peak_reserved > 0 && (!change || r.has_interval));
+	vc_result_fini(&r);
+	free(plan);
+	vc_session_close(&s);
+	recorded = NULL;
+}
+
+static void the_anatomy_of_a_recording_is_read_once(void **unused)
+{
+	(void)unused;
+	answer("lora");
+	assert_int_equal(of_recording, 1);
+	assert_true(others <= 3); /* best, low and high */
+	answer("checkpoint");
+	assert_int_equal(of_recording, 1);
+	answer(NULL);
+	assert_int_equal(of_recording, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_anatomy_of_a_recording_is_read_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

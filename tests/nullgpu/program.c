@@ -232,7 +232,8 @@ static void test_streams(void)
 	__cudaRegisterFunction(NULL, &kernel, NULL, "vectorized_elementwise_kernel", -1, NULL, NULL,
 			       NULL, NULL, NULL);
 	cudaEventRecord(e2, s);
-	cudaLaunchKernel(&kernel, (struct dim3){ 1024, 1, 1 }, (struct dim3){ 128, 1, 1 }, args, 0, s);
+	cudaLaunchKernel(&kernel, (struct dim3){ 1024, 1, 1 }, (struct dim3){ 128, 1, 1 }, args, 0,
+			 s);
 	cudaEventRecord(e, s);
 	cudaEventSynchronize(e);
 	cudaEventElapsedTime(&ms, e2, e);

@@ -20,7 +20,7 @@
 #define SLACK     VC_SLACK
 #define work      vc_anatomy_work
 
-enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
+enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 
 enum role {
 	NO_ROLE = VC_ROLE_NONE,

@@ -9,7 +9,7 @@
 
 
 
-enum { CANDIDATES = 48 }; /* lags that are looked at */
+enum { CANDIDATES = 48 }; /* lags that are looked at; bounds a table */
 #define SIGNATURE VC_SIGNATURE
 #define SHORTEST  VC_SHORTEST
 #define SLACK     VC_SLACK

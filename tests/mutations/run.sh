@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 list=$(realpath "${1:?usage: run.sh LIST}")
 LIMIT=${LIMIT:-300} JOBS=${JOBS:-2} CC=${CC:-cc} OUT=$(realpath -m "${OUT:-/dev/null}")
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-export DEPS=skip CCACHE_NOHASHDIR=1 CFLAGS=-O1
+export DEPS=skip CCACHE_NOHASHDIR=1 CFLAGS=-O1 STOP=1
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES T F V COV SAN BUILD VRAMCAST UPDATE
 
 units() { for u in "$@"; do echo "build/tests/$u"; done; }
@@ -21,17 +21,17 @@ of_room() {
 	case $1 in
 	simulator/predict) units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction
 		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli lengths evaluation sweep trust estimate fit whatif seeds ;;
-	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_layers test_foreach test_formulas test_reduction; echo tests/answers/answers.sh
-		cli anatomy limits; echo tests/transforms/recorded.sh tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
+	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_layers test_foreach test_formulas test_reduction; cli anatomy
+		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance; units test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
-	simulator/session) cli sim trust whatif evaluation seeds failures usage; echo tests/answers/answers.sh tests/ladders/ladders.sh ;;
+	simulator/session) cli whatif sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
 	simulator/search) cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
-	tracer) units test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
+	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
 	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
 	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
 	commands) cli usage sim bad_input plot fit sweep formats ;;

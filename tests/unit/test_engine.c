@@ -51,6 +51,24 @@ static void peaks_are_those_of_the_whole_run(void **unused)
 	vc_result_fini(&r);
 }
 
+static void the_peak_is_the_fullest_moment_with_the_most_reserved(void **unused)
+{
+	/* All of them lie in one segment of 2 MiB, which is reserved from the first on. */
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, MIB / 2), ev(VC_EV_ALLOC, 2, MIB / 2),
+				      ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, MIB / 4),
+				      ev(VC_EV_FREE, 2, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 5, "torch", 64 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_reserved, 2 * MIB);
+	assert_int_equal(r.stats.peak_event, 1);
+	assert_int_equal(r.stats.allocated_at_peak, MIB);
+	assert_int_equal(r.stats.stranded_at_peak, MIB);
+	assert_int_equal(r.stats.allocated_at_used, MIB);
+	vc_result_fini(&r);
+}
+
 static void running_out_is_a_result(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, NULL };
@@ -349,6 +367,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(peaks_are_those_of_the_whole_run),
+		cmocka_unit_test(the_peak_is_the_fullest_moment_with_the_most_reserved),
 		cmocka_unit_test(running_out_is_a_result),
 		cmocka_unit_test(a_request_that_failed_in_the_recording_is_asked_for_again),
 		cmocka_unit_test(a_block_cannot_be_allocated_twice),

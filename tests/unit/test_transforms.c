@@ -117,6 +117,9 @@ static struct vc_trace after(const char *name, const char *params, uint64_t *pea
 			size[e->id] = 0;
 		}
 		*peak = live > *peak ? live : *peak;
+		if (i && !strcmp(name, "fsdp") && e->time_ns < out.ev[i - 1].time_ns)
+			fail_msg("%s(%s): event %zu is before the one before it", name,
+				 params ? params : "", i);
 	}
 	free(size);
 	return out;

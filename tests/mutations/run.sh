@@ -28,7 +28,7 @@ of_room() {
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
 	simulator/session) cli whatif sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
-	simulator/search) cli fit sweep tune; units test_journal ;;
+	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
 	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;

@@ -27,7 +27,7 @@ of_room() {
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
-	simulator/session) cli whatif sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
+	simulator/session) cli whatif tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
 	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;

@@ -31,10 +31,10 @@ of_room() {
 	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
-	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
+	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
 	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
 	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
-	commands) cli usage sim bad_input plot fit sweep formats ;;
+	commands) cli estimate usage bad_input sim fit sweep plot formats failures answers; echo tests/nullgpu/stage.sh ;;
 	common) units test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;
 	esac | tr ' ' '\n'
 }

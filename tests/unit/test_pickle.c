@@ -196,6 +196,8 @@ static void memos_of_all_protocols(void **unused)
 	      "['a','a',]");
 	READS("]\x94(\x8c\x01" "a\x94h\x01h\x01" "e.", "['a','a','a',]");
 	READS("](K\x05q\x00h\x00" "e.", "[5,5,]");
+	READS("](\x88q\x00h\x00\x89q\x01h\x01Nq\x02h\x02" "e.",
+	      "[True,True,False,False,None,None,]");
 }
 
 static void stack_operations(void **unused)

@@ -216,7 +216,7 @@ static void code_is_refused_by_name(void **unused)
 	REFUSES("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.",
 		"posix.system");
 	REFUSES("(ios\nsystem\n.", "os.system");
-	REFUSES("]K\x01" "cos\nsystem\n.", "at byte 3");
+	REFUSES("]K\x01" "cos\nsystem\n.", "os.system (byte 3)");
 	REFUSES("K\x01)R.", "REDUCE");
 	REFUSES("}}b.", "BUILD");
 	REFUSES("(o.", "OBJ");

@@ -283,7 +283,7 @@ static size_t with(uint64_t values, const char *name, const char *params, uint64
 static void small_parameters_stay_as_they_are(void **unused)
 {
 	(void)unused;
-	assert_int_equal(with(65535, "tp", "t=2", 2 * 65536), 0);
+	assert_int_equal(with(65535, "tp", "t=2", 2 * 65535), 0);
 	assert_int_equal(with(65536, "tp", "t=2", 2 * 65536), 3 * LAYERS + 2 * STEPS * LAYERS);
 	/* stage3_param_persistence_threshold: smaller ones are gathered once, in one block */
 	assert_int_equal(with(99999, "zero", "stage=3,ranks=8", LAYERS * 4 * 99999),

@@ -16,7 +16,7 @@
 #include "simulator/replay/memo.h"
 
 
-enum { MICROS = 512 }; /* micro-batches of an iteration that are told apart */
+enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 
 /* ---- blocks ---- */
 

@@ -18,7 +18,8 @@
 
 
 
-enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, SHORTEST_LAG = 3, KINDS = 3, BACK = 8 };
+enum { SHORTEST_LAG = 3, KINDS = 3 };
+enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, BACK = 8 }; /* each bounds a table */
 
 struct group {
 	uint64_t key, path;

@@ -9,7 +9,7 @@
 
 
 
-enum { CANDIDATES = 48 }; /* lags that are looked at */
+enum { CANDIDATES = 48 }; /* lags that are looked at; bounds a table */
 
 /* ---- the lag of an iteration ---- */
 

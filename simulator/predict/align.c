@@ -14,8 +14,8 @@
 #include "common/vec.h"
 
 enum {
-	WINDOW = 1200,      /* differences after which the best path so far is committed */
-	HOLE = 4000000,     /* cells of a hole that is still worth the dynamic program */
+	WINDOW = 1200,      /* differences before the best path is committed; bounds time */
+	HOLE = 4000000,     /* cells of a hole for the dynamic program; bounds time */
 	OFTEN = 8,          /* times a ratio must turn up to count as a law */
 	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a counterpart */
 };

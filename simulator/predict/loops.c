@@ -19,10 +19,10 @@
 #define APART 2.5 /* turns: the first and the last may differ from the others, and do not count */
 
 enum {
-	MOST = 1 << 22, /* events of a longer run */
+	MOST = 1 << 22, /* events of a longer run; bounds memory */
 	CLOSE = 32,     /* allocations between runs of one loop, at least */
-	PARTS = 512,    /* turns that are tried */
-	RUNS = 64,      /* and pieces of them */
+	PARTS = 512,    /* turns that are tried; bounds time */
+	RUNS = 64,      /* and pieces of them; bounds time */
 	SHORTEST = 4,   /* allocations of a turn: less are buffers that come and go */
 };
 

@@ -13,7 +13,7 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/counts.h"
 
-enum { NEAR = 4096 };       /* allocations around an unmatched one searched for its counterpart */
+enum { NEAR = 4096 };       /* allocations around an unmatched one: its counterpart; bounds time */
 #define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
 #define SHARE_NEEDED                                                                             \
 	0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */

@@ -16,7 +16,7 @@
 
 #define TELLING 3     /* everything divides by 1, and by 2 nearly everything */
 enum {
-	SQUARES = 16,    /* sizes that may grow with the square */
+	SQUARES = 16,    /* sizes that may grow with the square; bounds a table */
 	BESIDE = 12,     /* allocations around an einsum */
 	LEAST_WIDTH = 64 /* bytes of the smallest norm */
 };

@@ -22,7 +22,7 @@ enum {
 	INDEX = 8,          /* bytes of an index */
 	TILE = 4608, COUNTERS = 16895, SCAN = 1023,
 	LOOK = 128,         /* allocations before an embedding among which its indices are */
-	CALLS = 64,         /* embeddings of one forward pass */
+	CALLS = 64,         /* embeddings of one forward pass; bounds a table */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -20,7 +20,7 @@ enum {
 	BACK = 6000,             /* allocations looked back at for a live block */
 	WIDEST = 1 << 20,        /* bytes of the largest bias gradient */
 	WIDEST_FACTOR = 1 << 16, /* and of the largest gradient of a factor */
-	WIDTHS = 64,             /* different row sums looked at to tell the card */
+	WIDTHS = 64,             /* row sums looked at to tell the card; bounds a table */
 	CAST = 6,                /* allocations from a gradient in half precision to its casts */
 	BORROWED = 65536,        /* bytes: no workspace is smaller */
 	NAMED = 3,               /* innermost frames that may be of a layer's module */

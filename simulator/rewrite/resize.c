@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { WAITING = 128 };
+enum { WAITING = 128 }; /* bounds a table */
 
 struct waiting { uint64_t id; size_t due; };
 struct walk {

@@ -10,7 +10,7 @@
 #include "common/vec.h"
 
 
-enum { BATCH = 4096 };
+enum { BATCH = 4096 }; /* events read at once: bounds a table */
 
 static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {

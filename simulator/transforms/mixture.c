@@ -9,7 +9,7 @@
 #include "simulator/rewrite/copies.h"
 
 enum bound { BEST, LOW, HIGH };
-enum { SHARES = 64 };
+enum { SHARES = 64 }; /* bounds a table */
 struct config { double low, high; uint64_t steps, bound; char shares[VC_PARAM_TEXT]; };
 
 #define AT(f) offsetof(struct config, f)

@@ -21,5 +21,9 @@ run estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt; expect "each ter
 a=$("$VRAMCAST" estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt --seq 4096 --json | sed -n 's/^  "total": \([0-9]*\),*/\1/p')
 b=$("$VRAMCAST" estimate --params 1e9 --layers 16 --hidden 2048 --arch gpt --seq 4096 --attention eager --json | sed -n 's/^  "total": \([0-9]*\),*/\1/p')
 [ "$b" -gt $((a * 2)) ] && pass "attention that is written out keeps its scores" || fail "eager attention" "$a $b"
+run estimate --params 1e9 --layers 1 --hidden 64 --arch gpt --seq 16 --precision fp32 --json
+sums=$(printf '%s\n' "$out" | tr -d '",' | awk '$1 == "bytes:" { b = $2 } $1 == "low:" { l = $2 } $1 == "high:" { h = $2 } $1 == "total:" { t = $2 }
+	/when: (always|from backward on|in the step)$/ { B += b; L += l; H += h } END { print (t == B), (l == L), (h == H), (L > 0) }')
+[ "$sums" = "1 1 1 1" ] && pass "the total and both ends of its band are the sums of the terms of its moment" || fail "sums of terms" "$sums" "$out"
 run estimate --params 1e9 --layers 16 --hidden 2048 --attention x; expect "another attention is refused" 2 '' 'must be one of fused,eager'
 finish

@@ -96,4 +96,9 @@ if command -v ms_print > /dev/null; then
 else
 	skip "ms_print reads it" "no ms_print"
 fi
+run export tests/recordings/gpt.vct --to pickle:category=lifetime -o "$TMP/life.pickle"
+run export tests/recordings/gpt.vct --to pickle -o "$TMP/label.pickle"
+for word in persistent step phase short; do grep -aq "$word" "$TMP/life.pickle" || echo "no $word"; done > "$TMP/words"
+{ [ ! -s "$TMP/words" ] && ! grep -aq persistent "$TMP/label.pickle"; } && pass "blocks of a pickle are named by how long they live when asked for" ||
+	fail "categories of a pickle" "$(cat "$TMP/words")"
 finish

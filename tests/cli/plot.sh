@@ -66,4 +66,8 @@ check "fetches nothing" sh -c '! grep -oE "(src|href)=\"[^#\"][^\"]*|url\([^#)]*
 check "quotes what PyTorch would say" grep -q 'CUDA out of memory. Tried to allocate' "$TMP/r.html"
 run report $T; expect "a report wants -o" 2 '' 'where to'
 run report $T -o "$TMP/r.svg"; expect "and .html" 2 '' 'written as .html'
+run plot tests/recordings/gpt.vct --no-verify -g h200 -o "$TMP/small.svg"
+run plot tests/recordings/gpt.vct --no-verify --capacity 10GiB -o "$TMP/near.svg"
+{ grep -q '>7<' "$TMP/small.svg" && grep -q '>10<' "$TMP/near.svg"; } && pass "the scale goes to the capacity, but not to that of a card four times too large" ||
+	fail "the scale of a plot" "$(grep -o '>[0-9]*<' "$TMP/small.svg" | sort -u | tr '\n' ' ')"
 finish

@@ -26,4 +26,9 @@ for f in step_ns samples_per_s gpu_busy data_wait; do
 	flat | grep -q "\"$f\":null" && pass "without kernels $f is null" || fail "without kernels $f is null" "$out"
 done
 run info traces/attention.vct; printf '%s' "$out" | grep -q 'step time' && fail "and info says nothing of it" "$out" || pass "and info says nothing of it"
+for c in 64000:0 63900:1; do
+	run sim traces/lm-train-ctx128.vct --json --no-advice --no-verify --capacity ${c%:*}MiB
+	expect "with ${c%:*} MiB a step flushes ${c#*:} times" 0 "\"flushes_per_step\": ${c#*:}[,.]?"
+	[ "$(printf '%s\n' "$out" | sed -n 's/.*"flushes_per_step": \([0-9.]*\),*/\1/p')" = "${c#*:}" ] || fail "flushes per step" "$out"
+done
 finish

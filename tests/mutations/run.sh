@@ -1,49 +1,51 @@
 #!/bin/bash
 # run.sh LIST - are deliberate mistakes noticed? Applies the mutations of LIST one at a time to a copy of the tree, builds
-# it, and runs the tests until one fails; a compiler that refuses, or a test that takes longer than LIMIT seconds,
-# notices too. A line of LIST is: room, file, text as it is (once in the file), text as it becomes, [name], between tabs.
+# what changed, and runs the tests of the room until one fails; a compiler that refuses notices, too. What survives meets
+# all other tests of make check. A line of LIST is: room, file, text as it is (once in the file), text as it becomes,
+# [name], between tabs.
 #   TRUST=1  the tests are known to pass unmutated: do not run them first
 #   QUICK=1  only the tests that belong to the room     ROOM=x  only rooms whose name contains x     JOBS=2
-#   OUT=FILE the table                                  MOST=N  only the first N
-# Every tested copy must pass unmutated: a test that does not is left out, and said.
+#   OUT=FILE the table       MOST=N  only the first N       ONLY=x  only lines that contain x       LIMIT=seconds of a test
+# A test that fails unmutated is left out, and said. Sanitized copies, browsers and checks of style are not run.
 cd "$(dirname "$0")/../.." || exit 1
 list=$(realpath "${1:?usage: run.sh LIST}")
-LIMIT=${LIMIT:-120} JOBS=${JOBS:-2} CC=${CC:-cc} OUT=$(realpath -m "${OUT:-/dev/null}")
+LIMIT=${LIMIT:-300} JOBS=${JOBS:-2} CC=${CC:-cc} OUT=$(realpath -m "${OUT:-/dev/null}")
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-export DEPS=skip CCACHE_NOHASHDIR=1
-unset MAKEFLAGS MFLAGS MAKELEVEL BUILD VRAMCAST UPDATE
+export DEPS=skip CCACHE_NOHASHDIR=1 CFLAGS=-O1 STOP=1
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES T F V COV SAN BUILD VRAMCAST UPDATE
 
 units() { for u in "$@"; do echo "build/tests/$u"; done; }
 cli() { for c in "$@"; do echo "tests/cli/$c.sh"; done; }
 # The tests of a room, the likeliest first.
 of_room() {
 	case $1 in
-	simulator/predict) echo tests/ladders/ladders.sh; units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction; cli lengths evaluation sweep trust estimate fit whatif seeds
-		echo tests/answers/answers.sh ;;
-	simulator/anatomy | simulator/rewrite | simulator/transforms) echo tests/answers/answers.sh; units test_transforms test_foreach test_formulas test_reduction
-		cli anatomy limits; echo tests/transforms/recorded.sh tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
+	simulator/predict) units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction
+		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli lengths evaluation sweep trust estimate fit whatif seeds ;;
+	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_layers test_foreach test_formulas test_reduction; cli anatomy
+		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance; units test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
-	simulator/session) cli sim trust whatif evaluation seeds failures usage; echo tests/answers/answers.sh tests/ladders/ladders.sh ;;
-	simulator/search) cli fit sweep tune; units test_journal ;;
+	simulator/session) cli whatif tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
+	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
-	tracer) units test_meta test_codec; printf '%s\n' tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
+	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
 	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
 	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
-	commands) cli usage sim bad_input plot fit sweep formats ;;
+	commands) cli estimate usage bad_input sim fit sweep plot formats failures answers; echo tests/nullgpu/stage.sh ;;
 	common) units test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;
 	esac | tr ' ' '\n'
 }
-everything() { # of_room first, then all that make check runs, but scripts/check-*, sanitized copies and browsers
-	{ of_room "$1"; [ "$QUICK" ] || cat "$work/all"; } | awk '!seen[$0]++'
-}
-build() { make -s -j1 CC="$CC" all $1 > "$log" 2>&1; } # [TARGET]
-passes() { # TEST
-	case $1 in build/tests/*) build "$1" || return 1 ;; tests/ladders/*) build build/tests/ladders || return 1 ;; tests/golden/golden.sh) build build/tests/golden-replay || return 1 ;; esac
-	BUILD=build VRAMCAST=build/vramcast JOBS=1 timeout -k 5 "$LIMIT" scripts/run-tests.sh "$1" > "$log" 2>&1
+likely() { of_room "$1" | awk '!seen[$0]++' | grep -vxFf "$work/leftout"; } # the tests of a room
+others() { of_room "$1" | cat - "$work/leftout" | grep -vxFf - "$work/all"; } # all that make check runs beside them
+build() { make -s -j1 CC="$CC" "${@:-all}" > "$log" 2>&1; } # [TARGET...]
+passes() { # TEST; 2: it took too long
+	case $1 in build/tests/*) build all "$1" || return 1 ;; tests/ladders/*) build all build/tests/ladders || return 1 ;; tests/golden/golden.sh) build all build/tests/golden-replay || return 1 ;; esac
+	BUILD=build VRAMCAST=build/vramcast JOBS=1 timeout -k 5 "$LIMIT" scripts/run-tests.sh "$1" > "$log" 2>&1; rc=$?
+	[ $rc -lt 124 ] || return 2
+	return $rc
 }
 # Replace what stands once in the file; fails when it does not.
 apply() { # FILE OLD NEW
@@ -52,45 +54,67 @@ apply() { # FILE OLD NEW
 		{ print } END { exit n != 1 }' "$1" > "$1.new" && cat "$1.new" > "$1"
 	rc=$?; rm -f "$1.new"; return $rc
 }
-worker() { # NUMBER: every JOBSth line
+try() { # COPY TESTS ROOM FILE OLD NEW NAME: says who noticed, to $work/results
+	local start=$SECONDS kept=$work/kept$1 by='' result=survived t rc name=${7:-$5  ->  $6}
+	cp -p "$4" "$kept"
+	if ! apply "$4" "$5" "$6"; then
+		result=misplaced
+	elif ! build; then
+		result=noticed by="the compiler"
+	else
+		for t in $($2 "$3"); do
+			passes "$t"; rc=$?
+			[ $rc = 0 ] && continue
+			result=noticed by=$t; [ $rc != 2 ] || by="$t (took too long)"
+			break
+		done
+	fi
+	cat "$kept" > "$4"
+	printf '%s\t%s\t%s\t%s\t%s\n' "$result" "$3" "$4" "$name" "$by" >> "$work/results"
+	printf '%-9s %4d s  %s: %s  [%s]\n' "$result" $((SECONDS - start)) "$4" "$name" "$by"
+}
+# The workers take the next line of a list as soon as they are done with one.
+next() { # LIST: the next line
+	flock "$work/lock" sh -c 'head -n 1 "$1"; sed -i 1d "$1"' sh "$1"
+}
+worker() { # COPY TESTS LIST
 	cd "$work/$1" || exit 1
-	log=$work/log$1; i=0
-	while IFS=$'\t' read -r room file old new name; do
-		i=$((i + 1))
-		[ $((i % JOBS)) = $(($1 % JOBS)) ] || continue
-		cp -p "$file" "$work/kept$1"; by=
-		if ! apply "$file" "$old" "$new"; then
-			result=misplaced
-		elif ! build; then
-			result=noticed by="the compiler"
-		else
-			result=survived
-			for t in $(everything "$room"); do
-				grep -qxF "$t" "$work/leftout" && continue
-				passes "$t" || { result=noticed by=$t; break; }
-			done
-		fi
-		cat "$work/kept$1" > "$file"
-		printf '%s\t%s\t%s\t%s\t%s\n' "$result" "$room" "$file" "${name:-$old  ->  $new}" "$by" >> "$work/results"
-		printf '%-9s %s: %s  [%s]\n' "$result" "$file" "${name:-$old  ->  $new}" "$by"
-	done < "$work/list"
+	log=$work/log$1
+	while line=$(next "$3"); [ "$line" ]; do
+		IFS=$'\t' read -r room file old new name <<< "$line"
+		try "$1" "$2" "$room" "$file" "$old" "$new" "$name"
+	done
+}
+workers() { # TESTS LIST
+	for ((j = 1; j <= JOBS; j++)); do worker $j "$1" "$2" & done; wait
+}
+unmutated() { # TESTS: those of the list's rooms that fail are left out
+	[ "$TRUST" ] && return
+	cut -f1 "$2" | sort -u | while read -r room; do $1 "$room"; done | awk '!seen[$0]++' > "$work/first"
+	(cd "$work/1" && log=$work/log1 && build all unit-tests build/tests/ladders; BUILD=build VRAMCAST=build/vramcast JOBS=$JOBS xargs scripts/run-tests.sh < "$work/first") |
+		sed -n 's/^---- //p' | grep -v ' tests did not' | tee -a "$work/leftout" | sed 's/^/left out, for it fails on the tree as it is: /'
 }
 
-grep -v '^#' "$list" | grep . | awk -F '\t' -v room="$ROOM" 'room == "" || index($1, room)' | head -n "${MOST:-100000}" > "$work/list"
+touch "$work/leftout" "$work/results" "$work/lock"
+grep -v '^#' "$list" | grep . | awk -F '\t' -v room="$ROOM" -v only="$ONLY" '(room == "" || index($1, room)) && (only == "" || index($0, only))' | head -n "${MOST:-100000}" > "$work/list"
 make -s -pn DEPS=skip check-all 2> /dev/null | sed -n 's/^\(UNIT\|CLI\|TESTS\) :\{0,1\}= //p' | tr ' ' '\n' | grep . |
 	grep -v 'address-undefined\|/browser.sh' > "$work/all"
-touch "$work/leftout" "$work/results"
-for ((j = 1; j <= JOBS; j++)); do
-	mkdir "$work/$j"; git ls-files -co --exclude-standard | tar cf - -T - 2> /dev/null | tar xf - -C "$work/$j"
-	(cd "$work/$j" && log=$work/log$j && build) || { tail -n 20 "$work/log$j"; echo "the tree does not build"; exit 1; }
-done
-cd "$work/1" && log=$work/log1
-[ "$TRUST" ] || for t in $(cut -f1 "$work/list" | sort -u | while read -r room; do everything "$room"; done | awk '!seen[$0]++'); do
-	passes "$t" || { echo "$t" >> "$work/leftout"; echo "left out, for it fails on the tree as it is: $t"; }
-done
-for ((j = 1; j <= JOBS; j++)); do worker $j & done; wait
+copy() {
+	mkdir "$work/$1"; git ls-files -co --exclude-standard | tar cf - -T - 2> /dev/null | tar xf - -C "$work/$1"
+	cd "$work/$1" && log=$work/log$1 && build || { tail -n 20 "$work/log$1"; echo "the tree does not build"; exit 1; }
+}
+for ((j = 1; j <= JOBS; j++)); do (copy $j) || exit 1; done
+cp "$work/list" "$work/todo"
+unmutated likely "$work/list"; workers likely "$work/todo"
+if [ ! "$QUICK" ]; then
+	awk -F '\t' 'NR == FNR { if ($1 == "survived") s[$3 "\t" $4] = 1; next } { n = $5 == "" ? $3 "  ->  " $4 : $5 } ($2 "\t" n) in s' "$work/results" "$work/list" > "$work/todo"
+	grep -v '^survived' "$work/results" > "$work/kept"; mv "$work/kept" "$work/results"
+	echo "$(grep -c . "$work/todo") survived the tests of their room"
+	[ ! -s "$work/todo" ] || { unmutated others "$work/todo"; workers others "$work/todo"; }
+fi
 table() {
-	awk -F '\t' '{ n[$2]++; if ($1 == "noticed") y[$2]++; if ($1 == "misplaced") m[$2]++; if ($1 == "survived") s[$2] = s[$2] (s[$2] == "" ? "" : "; ") $4 }
+	awk -F '\t' '{ n[$2]++; if ($1 == "noticed") y[$2]++; if ($1 == "misplaced") m[$2]++
+		if ($1 == "survived") { t = $4; gsub(/\|/, "\\|", t); sub(/.*\//, "", $3); s[$2] = s[$2] (s[$2] == "" ? "" : "; ") $3 ": `" t "`" } }
 		END { for (r in n) printf "| %s | %d | %d | %s |\n", r, n[r] - m[r], y[r], s[r] }' "$work/results" | LC_ALL=C sort
 }
 {

@@ -41,6 +41,11 @@ int cudaStreamWaitEvent(handle stream, handle event, unsigned flags);
 int cudaGraphGetNodes(handle graph, handle *nodes, size_t *n);
 int cudaGraphInstantiate(handle *exec, handle graph, unsigned long long flags);
 int cudaGraphLaunch(handle exec, handle stream);
+struct dim3 { unsigned x, y, z; };
+int cudaLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared,
+		     handle stream);
+void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name,
+			    int limit, void *tid, void *bid, void *bdim, void *gdim, int *warp);
 int cudaEventCreateWithFlags(handle *event, unsigned flags);
 int cudaEventRecord(handle event, handle stream);
 int cudaEventQuery(handle event);
@@ -221,6 +226,18 @@ static void test_streams(void)
 	ok(polls > 0 && polls < 1000000, "but it gets finished");
 	cudaEventElapsedTime(&ms, e2, e);
 	ok(ms > 0.4 && ms < 0.7, "filling 512 MiB takes what the bandwidth says");
+	static const char kernel;
+	int elements = 64 << 20;
+	void *args[] = { &elements };
+	__cudaRegisterFunction(NULL, &kernel, NULL, "vectorized_elementwise_kernel", -1, NULL, NULL,
+			       NULL, NULL, NULL);
+	cudaEventRecord(e2, s);
+	cudaLaunchKernel(&kernel, (struct dim3){ 1024, 1, 1 }, (struct dim3){ 128, 1, 1 }, args, 0,
+			 s);
+	cudaEventRecord(e, s);
+	cudaEventSynchronize(e);
+	cudaEventElapsedTime(&ms, e2, e);
+	ok(ms > 0.4 && ms < 0.7, "so does a kernel that reads and writes 256 MiB");
 	cudaMemsetAsync(p, 0, 512 * MIB, s);
 	cudaEventRecord(e, s);
 	cudaStreamWaitEvent(t, e, 0);

@@ -1,8 +1,8 @@
 # tap.sh - sourced by the shell tests: ok/nok lines, and helpers to run the program as a user would.
-# $VRAMCAST is the program, $TMP a private folder.
+# $VRAMCAST is the program, $TMP a private folder. With STOP=1 the first failure ends the test.
 n=0; failed=0
 pass() { n=$((n + 1)); echo "ok $n - $1"; }
-fail() { n=$((n + 1)); failed=1; echo "not ok $n - $1"; shift; for l in "$@"; do printf '%s\n' "$l" | sed 's/^/#   /' | head -n 30; done; }
+fail() { n=$((n + 1)); failed=1; echo "not ok $n - $1"; shift; for l in "$@"; do printf '%s\n' "$l" | sed 's/^/#   /' | head -n 30; done; [ -z "$STOP" ] || exit 1; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 # check NAME COMMAND... : passes when the command succeeds
 check() { name=$1; shift; if "$@" > "$TMP/check.log" 2>&1; then pass "$name"; else fail "$name" "command: $*" "$(cat "$TMP/check.log")"; fi; }

@@ -43,6 +43,7 @@ left=$("$VRAMCAST" info --json "$TMP/s.vct" | tr ',' '\n' | sed -n 's/.*"unmatch
 
 run record -o "$TMP/m.vct" --max-size 64K -- "$bin/burst" 1 1000000 1
 expect "--max-size stops the recording, not the program" 0 "events 1000000" "stopped early: the trace reached --max-size"
+equal "a recording that stopped early has one hole, a whole one none" "$(field "$TMP/m.vct" gaps) $(field "$TMP/w.vct" gaps)" "1 0"
 [ "$(stat -c %s "$TMP/m.vct")" -lt 1000000 ] && pass "the trace stays near the limit" || fail "the trace stays near the limit"
 
 # A process that outlives the program and never rests: the recorder gives it its three seconds.

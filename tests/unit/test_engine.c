@@ -2,6 +2,7 @@
 /* test_engine.c - the loop, the peaks, the starting heap and the observers, on hand-made events. */
 #include "tests/support/test.h"
 
+#include "simulator/replay/census.h"
 #include "simulator/replay/engine.h"
 
 #define MIB (1ull << 20)
@@ -47,6 +48,24 @@ static void peaks_are_those_of_the_whole_run(void **unused)
 	assert_int_equal(r.stats.final_reserved, MIB);
 	assert_int_equal(r.stats.lower_bound, 10 * MIB);
 	assert_int_equal(vc_result_verdict(&r), VC_FITS);
+	vc_result_fini(&r);
+}
+
+static void the_peak_is_the_fullest_moment_with_the_most_reserved(void **unused)
+{
+	/* All of them lie in one segment of 2 MiB, which is reserved from the first on. */
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, MIB / 2), ev(VC_EV_ALLOC, 2, MIB / 2),
+				      ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, MIB / 4),
+				      ev(VC_EV_FREE, 2, 0) };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 5, "torch", 64 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.peak_reserved, 2 * MIB);
+	assert_int_equal(r.stats.peak_event, 1);
+	assert_int_equal(r.stats.allocated_at_peak, MIB);
+	assert_int_equal(r.stats.stranded_at_peak, MIB);
+	assert_int_equal(r.stats.allocated_at_used, MIB);
 	vc_result_fini(&r);
 }
 
@@ -302,10 +321,53 @@ static void lives_and_segments_have_births_and_deaths(void **unused)
 	vc_result_fini(&r);
 }
 
+static void the_pace_counts_the_requests_before_each_call(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_pace, NULL };
+	const struct vc_event e[] = { ev(VC_EV_ALLOC, 1, MIB), ev(VC_EV_ALLOC, 2, MIB),
+				      ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, 4 * MIB) };
+	struct vc_run run_on = { .fraction = -1 };
+	struct vc_result r;
+
+	(void)unused;
+	assert_int_equal(run(e, 4, "torch", 64 * MIB, watch, &run_on, &r, NULL), 0);
+	assert_int_equal(r.pace.n, 2); /* both small blocks lie in one segment of 2 MiB */
+	assert_int_equal(r.pace.at[0].request, 1);
+	assert_int_equal(r.pace.at[0].mallocs, 1);
+	assert_int_equal(r.pace.at[1].request, 3);
+	assert_int_equal(r.pace.at[1].mallocs, 1);
+	assert_int_equal(r.pace.at[1].frees + r.pace.at[1].flushes, 0);
+	vc_result_fini(&r);
+}
+
+static void the_census_counts_pools_of_the_driver_and_devices(void **unused)
+{
+	struct vc_event e[] = {
+		{ .kind = VC_EV_DRIVER_POOL, .flags = VC_DRIVER_POOL_CREATED },
+		{ .kind = VC_EV_DRIVER_POOL, .flags = VC_DRIVER_POOL_TRIMMED, .size = 8, .id = 5 },
+		{ .kind = VC_EV_DRIVER_POOL, .flags = VC_DRIVER_POOL_CREATED, .size = 6, .id = 4 },
+		{ .kind = VC_EV_DRIVER_POOL, .flags = VC_DRIVER_POOL_DESTROYED },
+		{ .kind = VC_EV_ALLOC, .id = 1, .size = 7, .device = 3 },
+	};
+	struct vc_census c;
+
+	(void)unused;
+	vc_census_init(&c);
+	assert_int_equal(vc_census_add(&c, e, 5, NULL), 0);
+	assert_int_equal(c.devices, 2);
+	assert_int_equal(vc_census_of(&c, 0)->driver_pools, 2);
+	assert_int_equal(vc_census_of(&c, 0)->pool_reserved, 8);
+	assert_int_equal(vc_census_of(&c, 0)->pool_used, 5);
+	assert_int_equal(vc_census_deciding(&c)->device, 3);
+	assert_int_equal(vc_census_of(&c, 3)->peak_requested, 7);
+	vc_census_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(peaks_are_those_of_the_whole_run),
+		cmocka_unit_test(the_peak_is_the_fullest_moment_with_the_most_reserved),
 		cmocka_unit_test(running_out_is_a_result),
 		cmocka_unit_test(a_request_that_failed_in_the_recording_is_asked_for_again),
 		cmocka_unit_test(a_block_cannot_be_allocated_twice),
@@ -317,6 +379,8 @@ int main(void)
 		cmocka_unit_test(the_timeline_keeps_its_extremes),
 		cmocka_unit_test(the_first_iteration_is_told_from_the_others),
 		cmocka_unit_test(lives_and_segments_have_births_and_deaths),
+		cmocka_unit_test(the_pace_counts_the_requests_before_each_call),
+		cmocka_unit_test(the_census_counts_pools_of_the_driver_and_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

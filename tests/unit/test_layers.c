@@ -117,11 +117,44 @@ static void the_same_models_with_six_frames_each(void **state)
 	}
 }
 
+/* A forward pass that ends within the model, as where a recording breaks off. */
+static void the_model_ends_where_the_pass_does(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_source *s = vc_source_open("tests/transforms/recordings/bert.vct", &err);
+	struct vc_trace t = { 0 };
+	struct vc_layers l = { 0 };
+	struct vc_anatomy a;
+	size_t span = 0, from = 0, to;
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(vc_trace_read(&t, s, &err), VC_OK);
+	vc_source_free(s);
+	assert_int_equal(vc_anatomy_read(&a, t.ev, t.n, 0, t.meta, &err), VC_OK);
+	while (a.span[span].phase != VC_PHASE_FORWARD)
+		span++;
+	while (a.block[from].event < a.span[span].first)
+		from++;
+	assert_int_equal(vc_layers_find(&l, &a, t.ev, t.meta, span, &err), VC_OK);
+	assert_true(l.n == 6 && l.model_from >= from && l.model_to > l.at[3].to);
+	to = l.at[3].to;
+	vc_layers_fini(&l);
+	a.span[span].end = a.block[to].event;
+	assert_int_equal(vc_layers_find(&l, &a, t.ev, t.meta, span, &err), VC_OK);
+	assert_int_equal(l.n, 4);
+	assert_int_equal(l.model_to, to);
+	vc_layers_fini(&l);
+	vc_anatomy_fini(&a);
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(models_of_known_depth),
 		cmocka_unit_test(the_same_models_with_six_frames_each),
+		cmocka_unit_test(the_model_ends_where_the_pass_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

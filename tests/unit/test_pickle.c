@@ -196,6 +196,8 @@ static void memos_of_all_protocols(void **unused)
 	      "['a','a',]");
 	READS("]\x94(\x8c\x01" "a\x94h\x01h\x01" "e.", "['a','a','a',]");
 	READS("](K\x05q\x00h\x00" "e.", "[5,5,]");
+	READS("](\x88q\x00h\x00\x89q\x01h\x01Nq\x02h\x02" "e.",
+	      "[True,True,False,False,None,None,]");
 }
 
 static void stack_operations(void **unused)
@@ -214,6 +216,7 @@ static void code_is_refused_by_name(void **unused)
 	REFUSES("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.",
 		"posix.system");
 	REFUSES("(ios\nsystem\n.", "os.system");
+	REFUSES("]K\x01" "cos\nsystem\n.", "os.system (byte 3)");
 	REFUSES("K\x01)R.", "REDUCE");
 	REFUSES("}}b.", "BUILD");
 	REFUSES("(o.", "OBJ");

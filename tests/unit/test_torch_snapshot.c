@@ -380,6 +380,41 @@ static void expandable_segments_grow_and_shrink_backwards(void **unused)
 	       "M-10200000 M+10600000");
 }
 
+static void the_pool_of_an_unmapped_range_shows_in_its_size(void **unused)
+{
+	/* Small pools map 2 MiB at a time, large ones 20 (kLargeBuffer). */
+	static const struct line l[] = {
+		{ "segment_unmap", 0x10000000, 10 * MIB, 0 },
+		{ "segment_unmap", 0x20000000, 20 * MIB, 0 },
+		{ "segment_unmap", 0x30000000, 60 * MIB, 0 },
+		{ "alloc", 0x40000000, 512, 0 },
+	};
+	struct shot s = { .line = { l }, .lines = { 4 }, .devices = 1, .expandable = 1 };
+
+	(void)unused;
+	expect(&s,
+	       "[10000000=10485760s b10000000=0 [20000000=20971520 b20000000=0 "
+	       "[30000000=62914560 b30000000=0 M-10000000 M-20000000 M-30000000 T A1");
+}
+
+static void segments_alone_are_evidence_of_segments(void **unused)
+{
+	static const char *const action[] = { "segment_alloc", "segment_free", "segment_map",
+					      "segment_unmap" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(action) / sizeof(*action); i++) {
+		struct line l = { action[i], 0x200000, 2 * MIB, 0 };
+		struct shot s = { .line = { &l }, .lines = { 1 }, .devices = 1 };
+		struct vc_trace t;
+
+		read_shot(&s, PW_PYTHON4, &t);
+		assert_int_equal(t.meta->how[VC_CAP_SEGMENTS], VC_HOW_RECORDED);
+		assert_int_equal(t.meta->how[VC_CAP_REQUESTS], VC_HOW_ABSENT);
+		vc_trace_fini(&t);
+	}
+}
+
 static void devices_follow_each_other(void **unused)
 {
 	static const struct line a[] = { { "alloc", 0x200000, 512, 0 } },
@@ -637,6 +672,8 @@ int main(void)
 		cmocka_unit_test(deferred_frees_keep_their_completion),
 		cmocka_unit_test(a_block_that_waits_at_the_start_is_pending),
 		cmocka_unit_test(expandable_segments_grow_and_shrink_backwards),
+		cmocka_unit_test(the_pool_of_an_unmapped_range_shows_in_its_size),
+		cmocka_unit_test(segments_alone_are_evidence_of_segments),
 		cmocka_unit_test(devices_follow_each_other),
 		cmocka_unit_test(what_cannot_be_is_counted_not_fatal),
 		cmocka_unit_test(impossible_numbers_are_refused),

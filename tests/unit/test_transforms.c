@@ -9,6 +9,7 @@
 enum { LAYERS = 4, STEPS = 4 };
 #define MB 1000000ull
 #define P (4 * MB)   /* bytes of one layer's parameters */
+static uint64_t weight = P; /* ... in tests of boundaries another size */
 #define A (3 * MB)   /* ... of its first kept activation; 5 MB the second */
 
 struct build { struct vc_trace t; uint64_t id; };
@@ -45,18 +46,18 @@ static void step(struct build *b, bool first)
 		old = g;
 		g = put(b, A + 16);
 		drop(b, act[l][1]);
-		grad[l] = put(b, P);
+		grad[l] = put(b, weight);
 		drop(b, act[l][0]);
 		if (old)
 			drop(b, old);
 	}
 	drop(b, g);
 	for (int l = 0; l < LAYERS && first; l++) {
-		put(b, P);
-		put(b, P);
+		put(b, weight);
+		put(b, weight);
 	}
 	for (int l = 0; l < LAYERS; l++)
-		temp[l] = put(b, P);
+		temp[l] = put(b, weight);
 	for (int l = 0; l < LAYERS; l++)
 		drop(b, temp[l]);
 	for (int l = 0; l < LAYERS; l++)
@@ -69,7 +70,7 @@ static struct vc_trace training(void)
 	struct build b = { .t = { .meta = vc_meta_new(NULL) } };
 
 	for (int l = 0; l < LAYERS; l++)
-		put(&b, P);
+		put(&b, weight);
 	for (int k = 0; k < STEPS; k++)
 		step(&b, !k);
 	b.t.meta->max_id = b.id;
@@ -116,6 +117,9 @@ static struct vc_trace after(const char *name, const char *params, uint64_t *pea
 			size[e->id] = 0;
 		}
 		*peak = live > *peak ? live : *peak;
+		if (i && !strcmp(name, "fsdp") && e->time_ns < out.ev[i - 1].time_ns)
+			fail_msg("%s(%s): event %zu is before the one before it", name,
+				 params ? params : "", i);
 	}
 	free(size);
 	return out;
@@ -245,6 +249,15 @@ static void zero_shards_what_its_stage_says(void **unused)
 
 static void adapters_replace_gradients_and_states(void **unused)
 {
+	uint64_t peak;
+	struct vc_trace t = after("lora", "rank=8", &peak);
+	bool said = false;
+
+	/* 8 x (1000 + 1000) values of each matrix but the first and the last */
+	for (size_t i = 0; i < t.meta->notes; i++)
+		said |= strstr(t.meta->note[i], "0.03 million") != NULL;
+	assert_true(said);
+	vc_trace_fini(&t);
 	(void)unused;
 	assert_int_equal(count("lora", "rank=8", VC_EV_ALLOC, P), LAYERS);
 	/* weight, gradient and two states of each; the first and the last matrix have none */
@@ -254,6 +267,32 @@ static void adapters_replace_gradients_and_states(void **unused)
 	assert_true(peak_of("lora", "bound=low") <= peak_of("lora", NULL));
 	assert_true(peak_of("lora", NULL) <= peak_of("lora", "bound=high"));
 	assert_true(peak_of("qlora", NULL) <= peak_of("lora", NULL));
+}
+
+static size_t with(uint64_t values, const char *name, const char *params, uint64_t size)
+{
+	size_t n;
+
+	weight = 4 * values;
+	n = count(name, params, VC_EV_ALLOC, size);
+	weight = P;
+	return n;
+}
+
+/* The smallest parameters that a rule is for, and one value less. */
+static void small_parameters_stay_as_they_are(void **unused)
+{
+	(void)unused;
+	assert_int_equal(with(65535, "tp", "t=2", 2 * 65535), 0);
+	assert_int_equal(with(65536, "tp", "t=2", 2 * 65536), 3 * LAYERS + 2 * STEPS * LAYERS);
+	/* stage3_param_persistence_threshold: smaller ones are gathered once, in one block */
+	assert_int_equal(with(99999, "zero", "stage=3,ranks=8", LAYERS * 4 * 99999),
+			 with(100000, "zero", "stage=3,ranks=8", LAYERS * 4 * 100000) + 1);
+	/* temporaries of the optimizer that are scalars of all tensors, not values */
+	assert_int_equal(with(1023, "optimizer", "to=sgd,step=fused", 4 * 1023),
+			 LAYERS + 2 * STEPS * LAYERS);
+	assert_int_equal(with(1024, "optimizer", "to=sgd,step=fused", 4 * 1024),
+			 LAYERS + STEPS * LAYERS);
 }
 
 static void precision_halves_what_it_names(void **unused)
@@ -389,6 +428,7 @@ int main(void)
 		cmocka_unit_test(checkpointing_gives_activations_back_and_runs_the_layers_twice),
 		cmocka_unit_test(zero_shards_what_its_stage_says),
 		cmocka_unit_test(adapters_replace_gradients_and_states),
+		cmocka_unit_test(small_parameters_stay_as_they_are),
 		cmocka_unit_test(precision_halves_what_it_names),
 		cmocka_unit_test(events_of_the_device_and_the_cache_are_inserted),
 		cmocka_unit_test(parts_and_repetitions),

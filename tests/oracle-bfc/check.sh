@@ -20,13 +20,14 @@ random() { # RELEASE DRIVER
 		set --
 		for k in $(seq "$seed" $((seed + batch - 1))); do
 			"$play" -r "$k" $each > "$t/s$k"
-			timeout 300 "$driver" "$t/s$k" > "$t/r$k" 2> /dev/null || { echo "the driver failed on seed $k"; different=1; }
+			timeout 300 "$driver" "$t/s$k" > "$t/r$k" 2> /dev/null || { echo "# the driver failed on seed $k"; different=$((different + 1)); }
 			set -- "$@" "$t/s$k" "$t/r$k"
 		done
 		"$play" "$@" > "$t/out" || { mkdir -p "$keep"; cp "$t"/[sr][0-9]* "$keep"; sed '$d; s/^/# /' "$t/out"; }
 		read -r n _ o _ f _ b _ _ _ s _ _ d _ <<-END
 			$(tail -n 1 "$t/out" | tr -d ,)
 		END
+		[ -n "$o" ] || { echo "# nothing was compared: $(cat "$t/out")"; different=$((different + 5)); o=0; d=0; }
 		ops=$((ops + o)); refused=$((refused + f)); back=$((back + b)); smaller=$((smaller + s)); different=$((different + d)); scripts=$((scripts + n))
 		rm -f "$t"/[sr][0-9]*
 		seed=$((seed + batch))

@@ -111,7 +111,7 @@ void vc_sim_say_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_bytes(e, NULL, "    free on the device", o->device_free);
 	vc_emit_end(e);
 	if (o->message && *o->message)
-		vc_emit_line(e, "\nPyTorch would say:\n  %s", o->message);
+		vc_emit_line(e, "\n%s would say:\n  %s", r->info.owner, o->message);
 }
 
 void vc_sim_say_spark(struct vc_emit *e, const struct vc_result *r)

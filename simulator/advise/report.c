@@ -230,7 +230,8 @@ static void holder_table(struct vc_emit *e, const struct vc_result *r,
 		holder_row(e, rest, blocks, "others");
 	if (cached)
 		holder_row(e, cached, 0, "the cache, not in use");
-	holder_row(e, bytes_of(map, false) + cached, 0, "= reserved by PyTorch");
+	snprintf(line, sizeof(line), "= reserved by %s", r->info.owner);
+	holder_row(e, bytes_of(map, false) + cached, 0, line);
 	vc_emit_end(e);
 }
 

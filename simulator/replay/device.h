@@ -12,6 +12,7 @@
 #include "common/error.h"
 
 #define VC_DEVICE_GRANULE (2ull << 20) /* physical memory comes in 2 MiB pieces */
+#define VC_DEVICE_UNLIMITED (4ull << 40) /* no capacity given: more than any card has */
 
 enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserved ranges alike) */
 	VC_VA_INC,       /* upwards from 0x600000000000, never reused */

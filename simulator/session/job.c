@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNLIMITED (4ull << 40) /* "no capacity given": more than any card has */
-
 static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_tenants *t = p->tenants;
@@ -19,7 +17,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
 		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
-			    .total = p->capacity ? p->capacity : UNLIMITED,
+			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = p->prop_total,
 			    .context = p->context,
 			    .others = t ? t->others : 0,
@@ -62,8 +60,8 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	if (p->fraction >= 0) {
 		i->has_limit = true;
-		i->limit =
-			(uint64_t)(p->fraction * (double)(p->capacity ? p->capacity : UNLIMITED));
+		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity :
+									   VC_DEVICE_UNLIMITED));
 	}
 	if (copy_text(&i->model, p->model->name) &&
 	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&

@@ -17,6 +17,10 @@ run sim $t --capacity 50GiB --json; expect "JSON names the verdict" 3 '"verdict"
 run sim $t -g h100-80 --used 30GiB@4711 --json; expect "another process takes its share" 3 'Process 4711 has 30\.00 GiB memory in use'
 run sim $t --torch 2.2 --torch 2.9 -m direct -m torch --json; expect "all combinations are runs" 0 '"model": "direct"'
 [ "$(printf '%s\n' "$out" | grep -c '"verdict"')" = 4 ] && pass "four of them" || fail "four of them" "$out"
+run sim $t -m bfc:growth=true; expect "another allocator is named" 0 '= reserved by TensorFlow.s BFC +64\.00 GiB'
+expect "in the table of holders, too" 0 '64\.00 GiB  -       = reserved by TensorFlow.s BFC'
+run sim $t -m bfc:framework=jax --capacity 40GiB; expect "JAX takes three quarters of the card" 3 '= reserved by TensorFlow.s BFC +30\.00 GiB'
+expect "and says what it would say" 3 'RESOURCE_EXHAUSTED: Out of memory while trying to allocate'
 run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'
 run sweep traces/attention.vct --vary torch=2.0..2.15; expect "a range of versions is every version in it" 0 '"torch":"2.12"'
 [ "$(printf '%s\n' "$out" | wc -l)" = 16 ] && pass "sixteen of them" || fail "sixteen of them" "$out"

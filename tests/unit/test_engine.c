@@ -349,10 +349,9 @@ static void the_census_counts_pools_of_the_driver_and_devices(void **unused)
 		{ .kind = VC_EV_DRIVER_POOL, .flags = VC_DRIVER_POOL_DESTROYED },
 		{ .kind = VC_EV_ALLOC, .id = 1, .size = 7, .device = 3 },
 	};
-	struct vc_census c;
+	struct vc_census c = { 0 };
 
 	(void)unused;
-	vc_census_init(&c);
 	assert_int_equal(vc_census_add(&c, e, 5, NULL), 0);
 	assert_int_equal(c.devices, 2);
 	assert_int_equal(vc_census_of(&c, 0)->driver_pools, 2);

@@ -37,7 +37,7 @@ done > "$TMP/anchors"
 # mine.h and the like are a reader's own).
 for doc in $all; do
 	case $doc in CHANGELOG.md) continue ;; esac
-	awk '/^ *```/ { code = !code; next } !code' "$doc" | grep -o '`[^`]*`' | tr -d '`' | tr ' ' '\n' | sed 's/:[0-9]*$//; s/[,;]$//' | sort -u | while read -r p; do
+	awk '/^ *```/ { code = !code; next } !code' "$doc" | grep -o '`[^`]*`' | tr -d '`' | tr ' ' '\n' | sed 's/:[0-9]*$//; s/[,;]$//; s/@[a-z_]*=[0-9]*$//' | sort -u | while read -r p; do
 		case $p in
 		mine.*|*/mine.*|*_mine.*|*/mine/|*NAME*|*MINE*|*…*) ;;
 		vramcast.c) ;;

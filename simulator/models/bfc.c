@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/models/bfc.h"
 
 #define MIB (1ull << 20)
@@ -101,26 +102,9 @@ static uint32_t find_free(const struct bfc *b, uint64_t size)
 /* Room for the two chunks and the region that one request can add. */
 static bool ensure(struct bfc *b)
 {
-	if (b->used + 2 > b->cap) {
-		uint32_t cap = b->cap ? 2 * b->cap : 1024;
-		struct bfc_chunk *c = realloc(b->c, cap * sizeof(*c));
-
-		if (!c)
-			return false;
-		b->c = c;
-		b->cap = cap;
-		b->used = b->used ? b->used : 1;
-	}
-	if (b->regions == b->room) {
-		uint32_t room = b->room ? 2 * b->room : 32;
-		struct bfc_region *r = realloc(b->region, room * sizeof(*r));
-
-		if (!r)
-			return false;
-		b->region = r;
-		b->room = room;
-	}
-	return true;
+	b->used = b->used ? b->used : 1; /* slot 0 means none */
+	return vc_vec_room(b->c, b->cap, b->used + 2) &&
+	       vc_vec_room(b->region, b->room, b->regions + 1);
 }
 
 static uint32_t new_chunk(struct bfc *b, uint64_t addr, uint64_t size)

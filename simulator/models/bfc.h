@@ -40,9 +40,11 @@ struct bfc {
 	uint64_t allocs, largest; /* num_allocs, largest_alloc_size */
 	bool growth, collect, backpedalled;
 	struct bfc_chunk *c;
-	uint32_t used, cap, spare;
+	uint32_t used, spare;
+	size_t cap;
 	struct bfc_region *region; /* by address */
-	uint32_t regions, room;
+	uint32_t regions;
+	size_t room;
 	uint64_t bits[BFC_WORDS];
 	uint32_t root[BFC_CLASSES];
 };

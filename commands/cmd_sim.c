@@ -301,6 +301,18 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 }
 
+/* Only PyTorch's allocator was held against the recording. */
+static void say_other_models(struct vc_emit *e, const struct sim *sim)
+{
+	for (size_t i = 0; i < sim->n; i++)
+		if (!sim->plan[i].torch[0]) {
+			vc_emit_text(e, NULL, "note",
+				     "that is the torch model; no recording of PyTorch can tell "
+				     "whether another model is right");
+			return;
+		}
+}
+
 static void say_context(struct vc_emit *e, const struct sim *sim)
 {
 	const struct vc_session *s = &sim->session;
@@ -335,6 +347,7 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	if (vc_report_narrow(s))
 		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s));
 	vc_emit_text(e, NULL, "trust", vc_sim_trust_line(s, line, sizeof(line)));
+	say_other_models(e, sim);
 	for (size_t i = 0; i < s->rec->meta->notes; i++)
 		vc_emit_text(e, NULL, "note", s->rec->meta->note[i]);
 	vc_sim_say_transforms(e, s);

@@ -21,6 +21,8 @@ run sim $t -m bfc:growth=true; expect "another allocator is named" 0 '= reserved
 expect "in the table of holders, too" 0 '64\.00 GiB  -       = reserved by TensorFlow.s BFC'
 run sim $t -m bfc:framework=jax --capacity 40GiB; expect "JAX takes three quarters of the card" 3 '= reserved by TensorFlow.s BFC +30\.00 GiB'
 expect "and says what it would say" 3 'RESOURCE_EXHAUSTED: Out of memory while trying to allocate'
+run sim $t -m bfc; expect "trust is in the torch model only" 0 "that is the torch model; no recording of PyTorch"
+run sim $t; case $out in *"that is the torch model"*) fail "no such note for PyTorch itself" "$out" ;; *) pass "no such note for PyTorch itself" ;; esac
 run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'
 run sweep traces/attention.vct --vary torch=2.0..2.15; expect "a range of versions is every version in it" 0 '"torch":"2.12"'
 [ "$(printf '%s\n' "$out" | wc -l)" = 16 ] && pass "sixteen of them" || fail "sixteen of them" "$out"

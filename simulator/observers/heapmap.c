@@ -78,9 +78,9 @@ static int take_one(void *arg, const struct vc_extent *x)
 int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const struct vc_origins *o,
 		    uint64_t event, struct vc_error *err)
 {
-	struct taking t = { map, 0, o, err };
+	/* The room of the map before this one: peaks follow each other and are about as large. */
+	struct taking t = { map, map->n, o, err };
 
-	free(map->at);
-	*map = (struct vc_heap_map){ .event = event };
+	*map = (struct vc_heap_map){ .event = event, .at = map->at };
 	return m->type->walk(m, take_one, &t);
 }

@@ -182,16 +182,36 @@ static bool layer_of(const struct vc_allocations *m, const double *grows, uint32
 	return true;
 }
 
-/* The blocks asked for in the last BACK allocations before `at` that are still alive there, the
- * latest first. */
-struct living { uint32_t at[BACK], n; };
+/* The blocks asked for in the last BACK allocations before a place, without those that were dead
+ * by then. Places are asked for in nearly ascending order, so what is known of one serves the next:
+ * all that lived at allocation `base`, or was asked for between it and `next`. */
+struct living { uint32_t at[2 * BACK], n, base, next; };
 
 static void look_back(const struct vc_allocations *m, uint32_t at, struct living *live)
 {
-	live->n = 0;
-	for (uint32_t j = at; j-- > 0 && at - j < BACK;)
-		if (m->died[j] > m->born[at])
-			live->at[live->n++] = j;
+	uint32_t kept = 0;
+
+	if (at < live->base || at - live->base >= BACK) {
+		live->n = 0;
+		live->base = at;
+		live->next = at > BACK ? at - BACK : 0;
+	}
+	if (at - live->base > 2 * NEAR) {
+		live->base = at - NEAR;
+		for (uint32_t i = 0; i < live->n; i++)
+			if (m->died[live->at[i]] > m->born[live->base] &&
+			    live->base - live->at[i] < BACK)
+				live->at[kept++] = live->at[i];
+		live->n = kept;
+	}
+	for (; live->next < at; live->next++)
+		if (m->died[live->next] > m->born[live->base])
+			live->at[live->n++] = live->next;
+}
+
+static bool lives(const struct vc_allocations *m, uint32_t i, uint32_t at)
+{
+	return i < at && at - i < BACK && m->died[i] > m->born[at];
 }
 
 /* A live block of that many bytes (rows * k values) proves the number of rows. */
@@ -199,7 +219,8 @@ static bool witness(const struct vc_allocations *m, const double *grows, const s
 		    const struct living *live, uint32_t source, uint64_t size)
 {
 	for (uint32_t i = 0; i < live->n; i++)
-		if (m->take[live->at[i]].size == size && alike(m, grows, live->at[i], source))
+		if (m->take[live->at[i]].size == size && lives(m, live->at[i], l->at) &&
+		    alike(m, grows, live->at[i], source))
 			return true;
 	return l->input < m->n && m->take[l->input].size == size &&
 	       alike(m, grows, l->input, source);
@@ -227,22 +248,22 @@ static uint32_t by_input_gradient(const struct vc_allocations *m, const double *
 /* The latest live block that could be the rows: where a row of the layer's input has `row` bytes
  * (0: unknown) a witness is alive, and their number is one that the buffers allow. */
 static uint32_t source_of(const struct vc_allocations *m, const double *grows,
-			  const struct vc_workspace *s, const struct layer *l, uint64_t row)
+			  const struct vc_workspace *s, const struct layer *l, uint64_t row,
+			  struct living *live)
 {
 	uint32_t j = by_input_gradient(m, grows, s, l, row);
 	uint64_t size = m->take[s->owner].size;
-	struct living live;
 
 	if (j != VC_UNMATCHED) /* rows that do not vary never need buffers they did not need here */
 		return varies(grows, j) ? j : VC_UNMATCHED;
-	look_back(m, l->at, &live);
-	for (uint32_t i = 0; i < live.n; i++) {
-		uint64_t rows = m->take[live.at[i]].size / size;
+	look_back(m, l->at, live);
+	for (uint32_t i = live->n; i-- > 0;) {
+		uint64_t rows = m->take[live->at[i]].size / size;
 
-		j = live.at[i];
+		j = live->at[i];
 		if (varies(grows, j) && rows * size == m->take[j].size && rows > 1 &&
-		    rows >= s->least && rows <= s->most &&
-		    (!row || witness(m, grows, l, &live, j, rows * row)))
+		    rows >= s->least && rows <= s->most && lives(m, j, l->at) &&
+		    (!row || witness(m, grows, l, live, j, rows * row)))
 			return j;
 	}
 	return VC_UNMATCHED;
@@ -306,16 +327,19 @@ static bool product_at(const struct vc_allocations *m, const double *grows,
 
 /* The rows of a sum that has buffers. */
 static uint32_t present_source(const struct vc_allocations *m, const double *grows,
-			       const struct vc_workspace *s, const struct layer *l, bool known)
+			       const struct vc_workspace *s, const struct layer *l, bool known,
+			       struct living *live)
 {
-	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width) : VC_UNMATCHED;
+	uint32_t j = known ? source_of(m, grows, s, l, l->k * s->row / s->width, live) :
+			     VC_UNMATCHED;
 
-	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0) : j;
+	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0, live) : j;
 }
 
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_allocations *m, const double *grows,
-		   const struct vc_reduction_card *card, uint32_t i, struct vc_workspace *s)
+		   const struct vc_reduction_card *card, uint32_t i, struct living *live,
+		   struct vc_workspace *s)
 {
 	struct layer l, none = { .at = i, .input = i };
 	uint64_t a, b;
@@ -325,9 +349,9 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	if (sum_present(m, i, card, s)) {
 		struct vc_workspace half;
 
-		s->source = present_source(m, grows, s, known ? &l : &none, known);
+		s->source = present_source(m, grows, s, known ? &l : &none, known, live);
 		if (known && is_half(m, i, &l) && sum_of(m, i, 2, card, &half)) {
-			half.source = present_source(m, grows, &half, &l, true);
+			half.source = present_source(m, grows, &half, &l, true, live);
 			*s = half.source == VC_UNMATCHED ? *s : half;
 		}
 		return true;
@@ -335,7 +359,7 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 	if (!known)
 		return product_at(m, grows, card, i, s);
 	uint32_t element = element_of(m, grows, i, &l);
-	s->source = source_of(m, grows, s, &l, l.k * element);
+	s->source = source_of(m, grows, s, &l, l.k * element, live);
 	if (s->source == VC_UNMATCHED &&
 	    element == 4) /* all in half: only where the gradient beside it says so */
 		s->source = by_input_gradient(m, grows, s, &l, l.k * (element = 2));
@@ -503,6 +527,7 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		    const struct vc_reduction_card *card, struct vc_workspaces *out,
 		    struct vc_error *err)
 {
+	struct living live = { .n = 0 };
 	struct vc_workspace s;
 	bool nameless = false;
 
@@ -513,7 +538,7 @@ int vc_workspace_find(const struct vc_allocations *m, const double *grows,
 		/* Where some allocations have no Python frames, those of the backward pass are
 		 * they. */
 		if (((!(nameless && m->take[i].site) || vc_workspace_follows(m, i)) &&
-		     sum_at(m, grows, card, i, &s)) || norm_at(m, grows, i, &s)) {
+		     sum_at(m, grows, card, i, &live, &s)) || norm_at(m, grows, i, &s)) {
 			if (!push(out, &s))
 				continue;
 			free(out->at);
@@ -546,7 +571,8 @@ static int evidence(const struct vc_allocations *m, size_t n, const struct vc_re
 			struct vc_workspace s;
 			size_t j = 0;
 
-			if (!sum_present(&m[k], i, card, &s) || s.limit == VC_LIMIT_ROWS)
+			if (!vc_workspace_follows(&m[k], i) || !sum_present(&m[k], i, card, &s) ||
+			    s.limit == VC_LIMIT_ROWS)
 				continue;
 			uint64_t key = 2 * s.row + (s.limit == VC_LIMIT_CARD);
 			while (j < widths && seen[j] != key)

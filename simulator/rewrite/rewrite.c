@@ -12,20 +12,34 @@
 
 enum { BATCH = 4096 }; /* events read at once: bounds a table */
 
-static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+/* Lent where it lies in memory, else read into w->own. */
+static int read_events(struct vc_source *up, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_source *up = s->upstream;
-	uint64_t allocs[64] = { 0 };
 	size_t cap = 0;
 	long n = 1;
 
+	if (up->type->view) {
+		n = up->type->view(up, &w->in);
+		w->n = n > 0 ? (size_t)n : 0;
+		return n < 0 ? (int)n : VC_OK;
+	}
 	while (n > 0) {
-		VC_HAVE(vc_vec_room(w->in, cap, w->n + BATCH), "the events to rewrite", err);
-		n = up->type->next(up, w->in + w->n, cap - w->n, err);
+		VC_HAVE(vc_vec_room(w->own, cap, w->n + BATCH), "the events to rewrite", err);
+		n = up->type->next(up, w->own + w->n, cap - w->n, err);
 		if (n < 0)
 			return (int)n;
 		w->n += (size_t)n;
 	}
+	w->in = w->own;
+	return VC_OK;
+}
+
+static int read_all(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
+{
+	struct vc_source *up = s->upstream;
+	uint64_t allocs[64] = { 0 };
+
+	VC_TRY(read_events(up, w, err));
 	w->same = up->type->trace ? up->type->trace(up) : NULL;
 	w->next_id = vc_whole_next_id(w->in, w->n, s->meta);
 	for (size_t i = 0; i < w->n; i++) {
@@ -101,7 +115,7 @@ void vc_whole_close(struct vc_source *s)
 {
 	struct vc_whole *w = s->state;
 
-	VC_FREE(w->in, w->out);
+	VC_FREE(w->own, w->out);
 	vc_memo_put(w->from);
 	*w = (struct vc_whole){ 0 };
 }

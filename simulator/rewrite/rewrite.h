@@ -20,7 +20,8 @@
 #define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
 
 struct vc_whole { /* as the state of a transform: zeroed at first */
-	struct vc_event *in; size_t n;     /* everything upstream had */
+	const struct vc_event *in; size_t n; /* everything upstream had */
+	struct vc_event *own;              /* where it was copied to, or NULL */
 	const struct vc_trace *same;       /* a trace of the same events, lent; NULL: none */
 	struct vc_memo *from;              /* to which that belongs, or NULL */
 	struct vc_event *out; size_t m, cap, at;

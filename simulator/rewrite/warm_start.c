@@ -586,8 +586,8 @@ static int adopt(struct vc_source *s, struct vc_whole *w, const struct warm *k,
 	memcpy(in, k->trace.ev, k->trace.n * sizeof(*in));
 	for (size_t i = 0; site != k->site && i < k->trace.n; i++)
 		in[i].site = in[i].site == k->site ? site : in[i].site;
-	free(w->in);
-	w->in = in;
+	free(w->own);
+	w->in = w->own = in;
 	w->n = k->trace.n;
 	w->next_id = k->next_id;
 	w->same = site == k->site ? &k->trace : NULL;
@@ -597,7 +597,8 @@ static int adopt(struct vc_source *s, struct vc_whole *w, const struct warm *k,
 
 int vc_thaw(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
-	struct vc_trace own = { .ev = w->in, .n = w->n, .meta = s->meta };
+	/* Only read: the type has no const inside. */
+	struct vc_trace own = { .ev = (struct vc_event *)w->in, .n = w->n, .meta = s->meta };
 	struct vc_memo *m;
 	int r = vc_memo_get(w->same ? w->same : &own, w->device, find_out, NULL, &m,
 			    err);

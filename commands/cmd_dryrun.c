@@ -20,11 +20,13 @@
 #include "nullgpu/stage.h"
 #include "tracer/process.h"
 
+enum { MOST_RANKS = 1 << 20 };
+
 struct config {
 	struct vc_list gpus, params, used;
-	uint64_t capacity, context, devices, ranks, steps, max_size;
+	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
 	const char *out, *report, *stacks, *addresses, *values;
-	bool no_record;
+	bool no_record, roles;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -38,9 +40,17 @@ static const struct vc_option options[] = {
 	  "memory held by another process; may be repeated", NULL },
 	{ 0, "context", VC_O_SIZE, AT(context), "SIZE",
 	  "memory of this process outside the allocator (CUDA context, libraries)", NULL },
-	{ 0, "devices", VC_O_UINT, AT(devices), "N", "how many such cards the machine has", "1" },
+	{ 0, "devices", VC_O_UINT, AT(devices), "N",
+	  "how many such cards the machine has [1; with --world 8]", NULL },
 	{ 0, "ranks", VC_O_UINT, AT(ranks), "N",
 	  "start the script N times, one process a card, as torchrun does", NULL },
+	{ 0, "world", VC_O_UINT, AT(world), "N",
+	  "play one rank of a job of N ranks; the others do not run and are taken to do as it does",
+	  NULL },
+	{ 0, "rank", VC_O_UINT, AT(rank), "N", "which rank of --world is played", "0" },
+	{ 0, "roles", VC_O_FLAG, AT(roles), NULL,
+	  "play rank 0 of --world, then each rank that the job's own groups tell apart from it",
+	  NULL },
 	{ 0, "addresses", VC_O_TEXT, AT(addresses), "down|up|both",
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
@@ -156,14 +166,20 @@ static int put_others(const struct config *c, struct vc_error *err)
 	return setenv("VRAMCAST_NULL_OTHERS", text, 1) < 0 ? vc_nomem(err, "the environment") : 0;
 }
 
+static uint64_t devices_of(const struct config *c)
+{
+	uint64_t one = c->ranks == VC_NOT_GIVEN ? 1 : c->ranks; /* each rank has its own */
+	if (c->devices != VC_NOT_GIVEN)
+		return c->devices > one ? c->devices : one;
+	return c->world == VC_NOT_GIVEN ? one : c->world < 8 ? c->world : 8;
+}
+
 static int put_card(const struct run *r, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
 	/* drivers put the maker in front of the names of all but the Tesla cards */
 	const char *maker = strncmp(r->d->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
 	char cc[16], name[96];
-	uint64_t devices =
-		c->ranks != VC_NOT_GIVEN && c->ranks > c->devices ? c->ranks : c->devices;
 	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
 	snprintf(name, sizeof name, "%s%s",
 		 strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker, r->d->card->title);
@@ -178,7 +194,7 @@ static int put_card(const struct run *r, struct vc_error *err)
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_SMS", r->d->card->sms, err);
 	if (!rc)
-		rc = put_size("VRAMCAST_NULL_DEVICES", devices, err);
+		rc = put_size("VRAMCAST_NULL_DEVICES", devices_of(c), err);
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_BANDWIDTH",
 			      (uint64_t)(r->d->card->bandwidth_gbs * 1e9), err);
@@ -187,6 +203,8 @@ static int put_card(const struct run *r, struct vc_error *err)
 			      err);
 	if (!rc && c->steps != VC_NOT_GIVEN)
 		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
+	if (!rc && r->d->world)
+		rc = vc_world_put(r->d->world, r->d->rank, devices_of(c), err);
 	return rc ? rc : put_others(c, err);
 }
 
@@ -382,6 +400,27 @@ static char **program_line(const struct config *c, const char *python, size_t *a
 	return line;
 }
 
+static int check_world(const struct config *c, struct vc_error *err)
+{
+	if (c->world == VC_NOT_GIVEN)
+		return c->rank || c->roles ?
+			       vc_fail(err, VC_EUSAGE, "--rank and --roles need --world N, the "
+				       "number of ranks of the job") : 0;
+	if (c->ranks != VC_NOT_GIVEN)
+		return vc_fail(err, VC_EUSAGE, "--ranks starts all ranks and --world one of them: "
+			       "leave one out");
+	if (c->world < 2 || c->world > MOST_RANKS)
+		return vc_fail(err, VC_EUSAGE, "--world goes from 2 to %d", MOST_RANKS);
+	if (c->rank >= c->world)
+		return vc_fail(err, VC_EUSAGE, "--rank %llu: a job of %llu ranks has 0 to %llu",
+			       (unsigned long long)c->rank, (unsigned long long)c->world,
+			       (unsigned long long)c->world - 1);
+	if (c->roles && (c->rank || c->gpus.n > 1))
+		return vc_fail(err, VC_EUSAGE,
+			       "--roles finds the ranks itself, and takes one card");
+	return 0;
+}
+
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
 	const struct vc_card *card;
@@ -398,9 +437,10 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 			       c->addresses);
 	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
 		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
-	if (c->devices < 1 || c->devices > 16 ||
+	if ((c->devices != VC_NOT_GIVEN && (c->devices < 1 || c->devices > 16)) ||
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
+	VC_TRY(check_world(c, err));
 	if (c->capacity == 0)
 		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
 			       "out for the card's own)");
@@ -419,6 +459,8 @@ static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_
 		VC_TRY(sum_others(c, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
+		d[i].world = c->world == VC_NOT_GIVEN ? 0 : c->world;
+		d[i].rank = d[i].world ? c->rank : 0;
 	}
 	return 0;
 }
@@ -467,6 +509,43 @@ static int run_cards(const struct config *c, struct vc_stage *stage, struct vc_d
 	return rc < 0 ? rc : worst;
 }
 
+/* Rank 0 tells which others are worth a run. */
+static int run_roles(const struct config *c, struct vc_stage *stage, size_t argc, char **argv,
+		     struct vc_console *con)
+{
+	char path[600];
+	struct vc_role first = { .what = "" }, *roles = NULL;
+	struct vc_dryrun *d = NULL;
+	size_t n = 1, done = 0;
+	int rc = 0, worst = 0;
+	snprintf(path, sizeof path, "%s/roles", stage->dir);
+	if (setenv("VRAMCAST_NULL_ROLES", path, 1) < 0)
+		return vc_nomem(&con->err, "the environment");
+	for (size_t i = 0; rc >= 0 && i < n; i++) {
+		const struct vc_role *role = roles ? &roles[i] : &first;
+		VC_HAVE(vc_vec_one(d, done), "the ranks of a job", &con->err);
+		struct run r = { .cfg = c, .stage = stage, .d = &d[done++] };
+		*r.d = (struct vc_dryrun){ 0 };
+		rc = prepare_cards(c, r.d, &con->err);
+		r.d->rank = role->rank;
+		snprintf(r.d->role, sizeof r.d->role, "%s", role->what);
+		if (rc >= 0)
+			rc = run_card(&r, argc, argv, con);
+		worst = rc > worst ? rc : worst;
+		if (rc >= 0 && i == 0)
+			rc = vc_world_roles(path, &roles, &n, &con->err);
+		n = n ? n : 1;
+	}
+	if (rc >= 0 && !con->quiet)
+		vc_dryrun_say_ranks(d, done);
+	if (rc >= 0 && c->report)
+		rc = vc_dryrun_write(d, done, c->report, &con->err);
+	for (size_t i = 0; i < done; i++)
+		free(d[i].out);
+	VC_FREE(d, roles);
+	return rc < 0 ? rc : worst;
+}
+
 static int run_all(const struct config *c, const char *python, struct vc_stage *stage, size_t argc,
 		   char **argv, struct vc_console *con)
 {
@@ -475,7 +554,8 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 	char **line = program_line(c, python, &argc, argv, count, sizeof count);
 	int rc = line && d ? put_stage(c, stage, &con->err) : vc_nomem(&con->err, "a command line");
 	if (!rc)
-		rc = run_cards(c, stage, d, argc, line, con);
+		rc = c->roles ? run_roles(c, stage, argc, line, con) :
+				run_cards(c, stage, d, argc, line, con);
 	for (size_t i = 0; d && i < c->gpus.n; i++)
 		free(d[i].out);
 	VC_FREE(d, line);

@@ -39,8 +39,12 @@ struct vc_dryrun_outcome {
 	struct vc_dryrun_replay replay;
 };
 
+#define VC_DRYRUN_ROLE 64
+
 struct vc_dryrun {
 	const struct vc_card *card;
+	uint64_t world, rank;      /* a rank of a job without the others; world 0: no such thing */
+	char role[VC_DRYRUN_ROLE]; /* what makes that rank another one than rank 0 */
 	uint64_t total, context, beside; /* beside: memory of other processes */
 	bool up;                   /* fresh addresses go up */
 	char *out;                 /* the recording; NULL: none made */
@@ -64,6 +68,21 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 /* The verdict in words on standard error; of several runs a table with a row a card. */
 void vc_dryrun_say(const struct vc_dryrun *run);
 void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n);
+
+/* A row a rank: the largest, how far it is above the mean, and who runs out of memory first. */
+void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n);
+
+/* The environment of rank `rank` of `world` on machines of `per_node` cards, as torchrun makes it,
+ * for a process that runs without the others. */
+int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_error *err);
+
+struct vc_role {
+	uint64_t rank;
+	char what[VC_DRYRUN_ROLE];
+};
+/* The ranks that the program's own groups tell apart, rank 0 first, out of a file that
+ * vramcast_null_world.py wrote. None where it formed no group. *roles is the caller's. */
+int vc_world_roles(const char *path, struct vc_role **roles, size_t *n, struct vc_error *err);
 
 /* The same as JSON (vramcast.dryrun/1) into the file `path`. */
 int vc_dryrun_write(const struct vc_dryrun *runs, size_t n, const char *path, struct vc_error *err);

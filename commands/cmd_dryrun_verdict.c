@@ -243,8 +243,12 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
 	uint64_t use = o->peak + run->context;
-	fprintf(stderr, "dry run on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
-		run->card->name, run->card->title, gib(run->total));
+	char who[80] = "";
+	if (run->world)
+		snprintf(who, sizeof who, " as rank %llu of %llu", (unsigned long long)run->rank,
+			 (unsigned long long)run->world);
+	fprintf(stderr, "dry run%s on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
+		who, run->card->name, run->card->title, gib(run->total));
 	if (!o->processes || !(o->peak || o->refused)) {
 		if (o->code > 128)
 			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
@@ -278,6 +282,25 @@ void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
 			runs[i].card->name, gib(runs[i].total), gib(use_of(&runs[i])),
 			gib(left_of(&runs[i])), word_of(&runs[i]),
 			runs[i].by ? runs[i].by->name : "its own run");
+}
+
+void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n)
+{
+	const struct vc_dryrun *largest = runs, *least = runs;
+	fprintf(stderr, "%8s %10s %10s  %-18s %s\n", "rank", "peak", "left", "verdict",
+		"what it is");
+	for (size_t i = 0; i < n; i++) {
+		const struct vc_dryrun *r = &runs[i];
+		largest = use_of(r) > use_of(largest) ? r : largest;
+		least = use_of(r) < use_of(least) ? r : least;
+		fprintf(stderr, "%8llu %6.2f GiB %6.2f GiB  %-18s %s\n",
+			(unsigned long long)r->rank, gib(use_of(r)), gib(left_of(r)), word_of(r),
+			r->role[0] ? r->role : "first of all");
+	}
+	fprintf(stderr, "of %llu ranks %zu were played; the largest is rank %llu with %.2f GiB, "
+		"%.2f GiB above the least\n", (unsigned long long)runs->world, n,
+		(unsigned long long)largest->rank, gib(use_of(largest)),
+		gib(use_of(largest) - use_of(least)));
 }
 
 /* ---- for programs ---- */
@@ -339,6 +362,11 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "gpu", NULL, run->card->name);
 	vc_emit_text(e, "title", NULL, run->card->title);
+	if (run->world) {
+		vc_emit_uint(e, "world", NULL, run->world);
+		vc_emit_uint(e, "rank", NULL, run->rank);
+		vc_emit_text(e, "role", NULL, run->role[0] ? run->role : NULL);
+	}
 	vc_emit_bytes(e, "capacity", NULL, run->total);
 	vc_emit_bytes(e, "context", NULL, run->context);
 	vc_emit_bytes(e, "others", NULL, run->beside);

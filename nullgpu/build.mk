@@ -50,7 +50,7 @@ $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
 $(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx, nvtx)
 
-NULL_PYTHON := $(NULL_DIR)/vcnull-sitecustomize.py $(NULL_DIR)/vcnull-vramcast_null_values.py
+NULL_PYTHON := $(patsubst nullgpu/python/%,$(NULL_DIR)/vcnull-%,$(wildcard nullgpu/python/*.py))
 $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -73,11 +73,16 @@ $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libcudnn.so.9 -l:vcnull-libcuda.so.1
-EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn
+$(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
+		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/world/nccl.sh
 
-.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs
+.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -88,5 +93,7 @@ check-models: all ## training scripts of common libraries on the null GPU (cache
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/models/check.sh
 check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tree; RANKS="1 2 4 8")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/ranks/check.sh
+check-world: all ## a rank played alone against the same beside real others (cached outside the tree; RANKS="2 4" WAYS="ddp fsdp2")
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/world/check.sh
 check-runs: all ## dry runs do the same every time, alone or several in one process (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/runs/check.sh

@@ -59,8 +59,8 @@ void vc_exchange_open(struct vc_exchange *x, uint64_t key, int ranks, int rank)
 	char path[700];
 	pid_t pid = getpid();
 	*x = (struct vc_exchange){ .key = key, .ranks = ranks, .rank = rank,
-		.alone = ranks < 2 || !folder() };
-	if (x->alone)
+		.alone = ranks < 2 || !folder(), .equal = getenv("VRAMCAST_NULL_WORLD") };
+	if (x->alone || x->equal)
 		return;
 	process_file(x, rank, path, sizeof path);
 	x->alone = !write_whole(path, &pid, sizeof pid);
@@ -111,10 +111,10 @@ bool vc_exchange_get(struct vc_exchange *x, uint64_t number, int from, int to, v
 	if (x->alone)
 		return false;
 	vc_null_wash(data, size);
-	name_of(x, number, from, to, path, sizeof path);
+	name_of(x, number, x->equal ? x->rank : from, to, path, sizeof path);
 	for (long pause = 20000; !read_file(path, data, size);
 	     pause += pause < 1000000 ? pause : 0) {
-		if (!wait)
+		if (!wait || x->equal)
 			return false;
 		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
 		uint64_t now = real_time();

@@ -14,11 +14,14 @@ struct vc_exchange {
 	uint64_t key;  /* the same in all ranks of a communicator */
 	int ranks, rank;
 	bool alone;    /* no folder, or somebody did not answer: nothing is sent any more */
+	bool equal;    /* no other rank runs: each does what this one does */
 };
 
 enum { VC_TO_ALL = -1 };
 
-/* Takes part under `key` as `rank` of `ranks`; without a private folder the rank is alone. */
+/* Takes part under `key` as `rank` of `ranks`; without a private folder the rank is alone. With
+ * VRAMCAST_NULL_WORLD set all ranks are equal: what another would have sent to this one is what
+ * this one sent to itself. */
 void vc_exchange_open(struct vc_exchange *x, uint64_t key, int ranks, int rank);
 /* Posts message `number` for `to` (a rank, or VC_TO_ALL). False when alone. */
 bool vc_exchange_put(struct vc_exchange *x, uint64_t number, int to, const void *data, size_t size);

@@ -90,6 +90,33 @@ static void place(const struct ticket *all, int ranks, int mine, int *count, int
 	}
 }
 
+/* Of ranks that do not run: what PyTorch is about to ask for, told by vramcast_null_world.py. */
+static struct { int color, ranks, rank; } told[1024];
+static int n_told;
+
+VC_SHARED void vc_null_group(int color, int ranks, int rank);
+void vc_null_group(int color, int ranks, int rank)
+{
+	int i = 0;
+	while (i < n_told && told[i].color != color)
+		i++;
+	if (i == (int)(sizeof told / sizeof *told))
+		return;
+	n_told += i == n_told;
+	told[i].color = color;
+	told[i].ranks = ranks;
+	told[i].rank = rank;
+}
+
+static void place_as_told(int color, int *count, int *rank)
+{
+	for (int i = 0; i < n_told; i++)
+		if (told[i].color == color) {
+			*count = told[i].ranks;
+			*rank = told[i].rank;
+		}
+}
+
 /* When the others do not answer, their number is unknown, and the parent's is the upper bound. */
 VC_API(int, ncclCommSplit, struct vc_nccl *parent, int color, int key, struct vc_nccl **c,
        void *config)
@@ -100,8 +127,10 @@ VC_API(int, ncclCommSplit, struct vc_nccl *parent, int color, int key, struct vc
 	if (!all)
 		return NCCL_SYSTEM_ERROR;
 	bool known = vc_nccl_gather(parent, &mine, sizeof mine, all);
-	if (known)
+	if (known && !parent->x.equal)
 		place(all, parent->ranks, parent->rank, &count, &rank);
+	else
+		place_as_told(color, &count, &rank);
 	free(all);
 	*c = NULL;
 	if (color != NO_COLOR)

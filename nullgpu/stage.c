@@ -236,10 +236,11 @@ static int link_library(struct work *w, size_t i, struct vc_error *err)
 	return add_preload(w->stage, to, err);
 }
 
-/* The python side of the values mode, under the names by which Python looks for it. */
+/* The Python side, under the names by which Python looks for it. */
 static int link_python(struct work *w, struct vc_error *err)
 {
-	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py" };
+	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py",
+						"vramcast_null_world.py" };
 	char from[1024], to[1024];
 	snprintf(to, sizeof to, "%s/python", w->stage->dir);
 	int failed = mkdir(to, 0700);

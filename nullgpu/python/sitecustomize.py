@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
-imported torch, and ends it after a number of steps.
+imported torch, plays one rank of a large job, and ends the program after a number of steps.
 
 `vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
 hides, is loaded as well."""
@@ -52,12 +52,32 @@ def _watch_total_memory(torch):
     properties.total_memory = property(read)
 
 
+def _after_torch(torch):
+    _watch_total_memory(torch)
+    _stop_after(int(os.environ.get("VRAMCAST_NULL_STEPS", "0")))
+    if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
+        import vramcast_null_values
+        vramcast_null_values.start(torch)
+    if os.environ.get("VRAMCAST_NULL_WORLD"):
+        import vramcast_null_world
+        vramcast_null_world.start(torch)
+
+
+def _after_launcher(api):
+    if os.environ.get("VRAMCAST_NULL_WORLD"):
+        import vramcast_null_world
+        vramcast_null_world.launch(api)
+
+
+AFTER = {"torch": _after_torch, "torch.distributed.launcher.api": _after_launcher}
+
+
 class _Finder:
-    """Wraps the loader of torch: the mode starts when the import has finished."""
+    """Wraps the loaders of these modules: what follows starts when the import has finished."""
     busy = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch" or _Finder.busy:
+        if name not in AFTER or _Finder.busy:
             return None
         _Finder.busy = True
         try:
@@ -71,11 +91,7 @@ class _Finder:
 
         def exec_module(module):
             original(module)
-            _watch_total_memory(module)
-            _stop_after(int(os.environ.get("VRAMCAST_NULL_STEPS", "0")))
-            if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
-                import vramcast_null_values
-                vramcast_null_values.start(module)
+            AFTER[name](module)
         spec.loader.exec_module = exec_module
         return spec
 

@@ -1,0 +1,32 @@
+#!/bin/sh
+# check.sh - make check-world: each rank of a job of real PyTorch, played alone (`dryrun --world N --rank R`)
+# and beside real others (`--ranks N`): the requests must be the same, one by one. TORCH="2.9.1 newest",
+# RANKS="2 4" and WAYS="ddp fsdp2" choose. Not part of make check.
+. tests/support/tap.sh
+. tests/nullgpu/torch/envs.sh
+program=$PWD/tests/nullgpu/world/world.py
+same() { "$VRAMCAST" diff "$1" "$2" | head -1 | grep -q 'the requests are the same$'; }
+dry() { timeout 900 "$VRAMCAST" dryrun -q -g a100-80g-sxm "$@" > "$TMP/out" 2> "$TMP/err"; }
+for version in ${TORCH:-2.9.1 newest}; do
+	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
+	for way in ${WAYS:-ddp zero1 fsdp1 fsdp2 hsdp tp tp_fsdp tp_fsdp+device cp pp ep objects objects+device}; do
+		for ranks in ${RANKS:-2 4}; do
+			case $way,$ranks in hsdp,2|tp_fsdp*,2) continue ;; esac
+			rm -f "$TMP"/real.*vct
+			dry --ranks "$ranks" -o "$TMP/real.vct" -- "$py" "$program" "$way" ||
+				{ fail "$version, $way: $ranks real ranks run" "$(tail -3 "$TMP/err")"; continue; }
+			rank=0
+			while [ $rank -lt "$ranks" ]; do
+				name="$version, $way: rank $rank of $ranks asks for the same alone as beside real others"
+				if dry --world "$ranks" --rank $rank -o "$TMP/alone.vct" -- "$py" "$program" "$way"; then
+					check "$name" same "$TMP/real.rank$rank.vct" "$TMP/alone.rank$rank.vct"
+				else fail "$name" "$(tail -3 "$TMP/err")"; fi
+				rank=$((rank + 1))
+			done
+		done
+	done
+	dry --world 1024 --roles --report "$TMP/roles.json" -o "$TMP/roles.vct" -- "$py" "$program" tp_fsdp
+	check "$version: the roles of a job on 512 x 2 cards are played" \
+		test "$(grep -c '"world": 1024' "$TMP/roles.json")" -ge 4
+done
+finish

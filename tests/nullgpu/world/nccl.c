@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl.c - libnccl where one process is a rank of many equal ones, as a TAP program. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stdint.h>
+
+struct comm;
+struct id { char bytes[128]; };
+int ncclGetUniqueId(struct id *id);
+int ncclCommInitRank(struct comm **c, int ranks, struct id id, int rank);
+int ncclCommCount(const struct comm *c, int *n);
+int ncclCommUserRank(const struct comm *c, int *n);
+int ncclCommSplit(struct comm *parent, int color, int key, struct comm **c, void *config);
+int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, struct comm *c, void *s);
+int ncclAllGather(const void *from, void *to, size_t n, int type, struct comm *c, void *s);
+int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, struct comm *c,
+		  void *s);
+int ncclSend(const void *from, size_t n, int type, int to, struct comm *c, void *s);
+int ncclRecv(void *to, size_t n, int type, int from, struct comm *c, void *s);
+void vc_null_group(int color, int ranks, int rank);
+int cudaMalloc(void **p, size_t n);
+int cudaMemcpy(void *to, const void *from, size_t n, int kind);
+
+enum { RANKS = 1024, MINE = 7, INT64 = 4, FLOAT = 7, SUM = 0, AVG = 4 };
+
+static int bad;
+
+static void check(int good, const char *what)
+{
+	printf("%s - %s\n", good ? "ok" : "not ok", what);
+	bad += !good;
+}
+
+static void *device(size_t n)
+{
+	void *p = NULL;
+	return cudaMalloc(&p, n) ? NULL : p;
+}
+
+static void collectives(struct comm *c)
+{
+	float three = 3, got = 0, *x = device(sizeof *x), *y = device(sizeof *y);
+	int64_t mine = 41, all[RANKS], *one = device(sizeof mine), *many = device(sizeof all);
+	cudaMemcpy(x, &three, sizeof three, 1);
+	ncclAllReduce(x, y, 1, FLOAT, SUM, c, NULL);
+	cudaMemcpy(&got, y, sizeof got, 2);
+	check(got == 3 * RANKS, "a sum is that of all ranks");
+	ncclAllReduce(x, y, 1, FLOAT, AVG, c, NULL);
+	cudaMemcpy(&got, y, sizeof got, 2);
+	check(got == 3, "a mean is what this rank has");
+	cudaMemcpy(one, &mine, sizeof mine, 1);
+	ncclAllGather(one, many, 1, INT64, c, NULL);
+	cudaMemcpy(all, many, sizeof all, 2);
+	int same = 0;
+	for (int i = 0; i < RANKS; i++)
+		same += all[i] == 41;
+	check(same == RANKS, "every rank gathers what this one gave");
+	ncclBroadcast(one, one, 1, INT64, 0, c, NULL);
+	mine = 0;
+	cudaMemcpy(&mine, one, sizeof mine, 2);
+	check(mine == 41, "a broadcast of rank 0 leaves what this rank has");
+}
+
+/* An exchange of all with all: what each sends to this rank is what this one sends to itself. */
+static void all_to_all(struct comm *c)
+{
+	int64_t chunk[RANKS], got[RANKS], *from = device(sizeof chunk), *to = device(sizeof chunk);
+	for (int i = 0; i < RANKS; i++)
+		chunk[i] = 100 + i;
+	cudaMemcpy(from, chunk, sizeof chunk, 1);
+	for (int i = 0; i < RANKS; i++) {
+		ncclSend(from + i, 1, INT64, i, c, NULL);
+		ncclRecv(to + i, 1, INT64, i, c, NULL);
+	}
+	cudaMemcpy(got, to, sizeof got, 2);
+	int same = 0;
+	for (int i = 0; i < RANKS; i++)
+		same += got[i] == 100 + MINE;
+	check(same == RANKS, "everybody sends what this rank sends to itself");
+}
+
+int main(void)
+{
+	struct id id;
+	struct comm *c = NULL, *half = NULL;
+	int n = 0, rank = 0;
+	setenv("VRAMCAST_NULL_WORLD", "1024", 1);
+	check(!ncclGetUniqueId(&id) && !ncclCommInitRank(&c, RANKS, id, MINE),
+	      "a communicator of 1,024 ranks waits for nobody");
+	collectives(c);
+	all_to_all(c);
+	vc_null_group(123, 8, 3);
+	ncclCommSplit(c, 123, MINE, &half, NULL);
+	ncclCommCount(half, &n);
+	ncclCommUserRank(half, &rank);
+	check(n == 8 && rank == 3, "a part of a communicator is as large as PyTorch said");
+	return bad != 0;
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""world.py WAY - a small job that spreads a model over its ranks in one WAY, for comparing a rank that is
+played alone (`vramcast dryrun --world N --rank R`) with the same rank beside real others (`--ranks N`)."""
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+
+WIDTH, LAYERS, HEADS = 512, 4, 8
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.q, self.k, self.v = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.out = nn.Linear(WIDTH, WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        h = self.norm(x)
+        q, k, v = (f(h).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
+                   for f in (self.q, self.k, self.v))
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(a.transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(x)))
+
+
+def body():
+    return nn.Sequential(*[Block() for _ in range(LAYERS)]).cuda()
+
+
+def train(model, optimizer, steps=3):
+    for step in range(steps):
+        loss = model(torch.randn(4, 128, WIDTH, device="cuda")).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        told = loss.detach().clone()
+        dist.all_reduce(told, op=dist.ReduceOp.AVG)
+        told.item()
+
+
+def adam(parameters):
+    return torch.optim.AdamW(parameters, lr=1e-3)
+
+
+def ddp(n):
+    model = nn.parallel.DistributedDataParallel(body(), device_ids=[torch.cuda.current_device()])
+    train(model, adam(model.parameters()))
+
+
+def zero1(n):
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    model = nn.parallel.DistributedDataParallel(body(), device_ids=[torch.cuda.current_device()])
+    train(model, ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-3))
+
+
+def fsdp1(n):
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+    model = FullyShardedDataParallel(body(), auto_wrap_policy=ModuleWrapPolicy({Block}),
+                                     device_id=torch.cuda.current_device())
+    train(model, adam(model.parameters()))
+
+
+def _fully(model, mesh):
+    from torch.distributed.fsdp import fully_shard
+    for layer in model:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return model
+
+
+def fsdp2(n):
+    model = _fully(body(), init_device_mesh("cuda", (n,)))
+    train(model, adam(model.parameters()))
+
+
+def hsdp(n):
+    mesh = init_device_mesh("cuda", (2, n // 2), mesh_dim_names=("replicate", "shard"))
+    model = _fully(body(), mesh)
+    train(model, adam(model.parameters()))
+
+
+def _split(model, mesh):
+    from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel,
+                                                   parallelize_module)
+    for layer in model:
+        parallelize_module(layer, mesh, {
+            "q": ColwiseParallel(), "k": ColwiseParallel(), "v": ColwiseParallel(),
+            "out": RowwiseParallel(), "up": ColwiseParallel(), "down": RowwiseParallel()})
+    return model
+
+
+def tp(n):
+    model = _split(body(), init_device_mesh("cuda", (n,)))
+    train(model, torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False))
+
+
+def tp_fsdp(n):
+    mesh = init_device_mesh("cuda", (n // 2, 2), mesh_dim_names=("dp", "tp"))
+    model = _fully(_split(body(), mesh["tp"]), mesh["dp"])
+    train(model, adam(model.parameters()))
+
+
+def cp(n):
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    mesh, model = init_device_mesh("cuda", (n,)), body().bfloat16()
+    optimizer = adam(model.parameters())
+    for _ in range(3):
+        x = torch.randn(4, 128 * n, WIDTH, device="cuda", dtype=torch.bfloat16)
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION), \
+                context_parallel(mesh, buffers=[x], buffer_seq_dims=[1]):
+            model(x).float().square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def pp(n):
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    rank, micro = dist.get_rank(), torch.zeros(1, 128, WIDTH, device="cuda")
+    with torch.random.fork_rng(["cuda"]):
+        stage = PipelineStage(Block().cuda(), rank, n, torch.device("cuda"), input_args=(micro,),
+                              output_args=(micro,))
+    schedule = Schedule1F1B(stage, 8, loss_fn=lambda y, t: (y - t).square().mean())
+    optimizer = adam(stage.submod.parameters())
+    for _ in range(3):
+        x = torch.randn(8, 128, WIDTH, device="cuda")
+        if n == 1:
+            schedule.step(x, target=x)
+        elif rank == 0:
+            schedule.step(x)
+        elif rank == n - 1:
+            schedule.step(target=x)
+        else:
+            schedule.step()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def ep(n):
+    """A layer of experts, as many tokens to each."""
+    expert, gate = Block().up.cuda(), nn.Linear(WIDTH, n).cuda()
+    optimizer = adam(list(expert.parameters()) + list(gate.parameters()))
+    for _ in range(3):
+        x = torch.randn(128 * n, WIDTH, device="cuda")
+        order = torch.arange(128 * n, device="cuda") % n
+        sent = torch.bincount(order, minlength=n)
+        got = torch.empty_like(sent)
+        dist.all_to_all_single(got, sent)
+        mine = torch.empty(int(got.sum()), WIDTH, device="cuda")
+        dist.all_to_all_single(mine, x[order.argsort()], got.tolist(), sent.tolist())
+        mine.requires_grad_()
+        (expert(mine).square().mean() + gate(x).square().mean()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def objects(n):
+    """What ranks tell each other beside tensors, by NCCL and by gloo."""
+    host = dist.new_group(backend="gloo")
+    for group in (None, host):
+        table = [None] * n
+        dist.all_gather_object(table, {"layers": LAYERS}, group=group)
+        assert all(entry == {"layers": LAYERS} for entry in table), table
+        told = [{"width": WIDTH}]
+        dist.broadcast_object_list(told, src=0, group=group)
+        assert told[0]["width"] == WIDTH
+        dist.barrier(group=group)
+    halves = [dist.new_group(list(range(i, n, 2))) for i in range(2)]
+    x = torch.ones(1 << 18, device="cuda")
+    dist.all_reduce(x, group=halves[dist.get_rank() % 2])
+    parts = [torch.empty_like(x) for _ in range(n // 2)]
+    dist.all_gather(parts, x, group=halves[dist.get_rank() % 2])
+
+
+WAYS = {f.__name__: f for f in (ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, ep, objects)}
+
+
+def main():
+    torch.manual_seed(0)
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    if sys.argv[1].endswith("+device"):  # communicators are split, not made anew
+        dist.init_process_group("nccl", device_id=torch.device("cuda", torch.cuda.current_device()))
+    else:
+        dist.init_process_group("cpu:gloo,cuda:nccl")
+    WAYS[sys.argv[1].partition("+")[0]](dist.get_world_size())
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -28,7 +28,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
-TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so steps \
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
 	torch/lib/libc10_cuda.so torch/lib/client)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
@@ -39,6 +39,7 @@ EXTRA += $(TRACE_PROGRAMS)
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
 $(TRACE_TESTS)/null/libc10.so: tests/tracer/c10_null.c
 $(TRACE_TESTS)/libcupti_standin.so: tests/tracer/cupti.c
+$(TRACE_TESTS)/still_clock.so: tests/tracer/still_clock.c
 $(TRACE_TESTS)/%.so: $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -5,6 +5,7 @@
 #include "tracer/recorder.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -141,6 +142,19 @@ static bool allocate(off_t at, off_t n)
 	return posix_fallocate(g.fd, at, n) == 0;
 }
 
+/* Two images of one process (exec) may begin at the same moment of a null GPU's clock. */
+static int open_own(uint64_t now, char *path, size_t n)
+{
+	int fd = -1;
+
+	for (int image = 0; image < 1000 && (!image || errno == EEXIST) && fd < 0; image++) {
+		snprintf(path, n, "%s/%ld-%llu.%d.vcj", g.dir, (long)getpid(),
+			 (unsigned long long)now, image);
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	return fd;
+}
+
 /* Header and text area. posix_fallocate, because a hole in a full file system would kill the
  * recorded program with SIGBUS at some later store. */
 static struct vc_journal *create_file(void)
@@ -150,9 +164,7 @@ static struct vc_journal *create_file(void)
 	size_t head = (sizeof(struct vc_journal) + 4095) & ~(size_t)4095;
 	struct vc_journal *j;
 
-	snprintf(path, sizeof(path), "%s/%ld-%llu.vcj", g.dir, (long)getpid(),
-		 (unsigned long long)now);
-	g.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	g.fd = open_own(now, path, sizeof(path));
 	if (g.fd < 0)
 		return NULL;
 	/* Held until this process image is gone: how the reader knows that it is. */

@@ -144,11 +144,11 @@ def _folder():
 class _Said:
     """What each rank that was played told the others, so that those played after it hear it."""
 
-    def __init__(self):
-        self.calls = 0
+    def __init__(self, what):
+        self.what, self.calls = what, 0
 
     def _path(self, number, who):
-        return os.path.join(_folder(), "%d.%d" % (number, who))
+        return os.path.join(_folder(), "%s.%d.%d" % (self.what, number, who))
 
     def tell(self, thing):
         try:
@@ -187,9 +187,16 @@ def _root(c10d, names, position, args, key="src"):
 
 
 def _collect_objects(torch, c10d, modules):
-    said, arriving = _Said(), []
+    said, sent, got, arriving = _Said("told"), _Said("sent"), _Said("sent"), []
     gather_all, broadcast_list = c10d.all_gather_object, c10d.broadcast_object_list
-    send = c10d.broadcast
+    send_list, receive_list = c10d.send_object_list, c10d.recv_object_list
+    send, receive = c10d.broadcast, c10d.recv
+
+    def announce(objects):
+        """The two tensors as which a list of objects travels."""
+        texts = [pickle.dumps(thing) for thing in objects]
+        arriving[:] = [torch.tensor([len(text) for text in texts]),
+                       torch.tensor(list(b"".join(texts)), dtype=torch.uint8)]
 
     def all_gather_object(object_list, obj, group=None):
         if not _on_host(c10d, group):
@@ -211,9 +218,7 @@ def _collect_objects(torch, c10d, modules):
         if _on_host(c10d, group):
             object_list[:] = heard
             return None
-        texts = [pickle.dumps(thing) for thing in heard]
-        sizes = [len(text) for text in texts]
-        arriving[:] = [torch.tensor(sizes), torch.tensor(list(b"".join(texts)), dtype=torch.uint8)]
+        announce(heard)
         return broadcast_list(object_list, *args, **names)
 
     def broadcast(tensor, *args, **names):
@@ -221,6 +226,25 @@ def _collect_objects(torch, c10d, modules):
         if arriving:
             tensor.copy_(arriving.pop(0))
         return work
+
+    def send_object_list(object_list, *args, **names):
+        sent.tell(object_list)
+        sent.calls += 1
+        return send_list(object_list, *args, **names)
+
+    def recv_object_list(object_list, *args, **names):
+        """Stages of a pipeline hand on what they got: unless the sender itself was played, as
+        the first stage did."""
+        heard = got.hear(_root(c10d, names, 0, args), None) or got.hear(0, object_list)
+        got.calls += 1
+        announce(heard)
+        return receive_list(object_list, *args, **names)
+
+    def recv(tensor, *args, **names):
+        who = receive(tensor, *args, **names)
+        if arriving:
+            tensor.copy_(arriving.pop(0))
+        return who
 
     def scatter_object_list(output, given=None, *args, **names):
         said.calls += 1
@@ -231,7 +255,7 @@ def _collect_objects(torch, c10d, modules):
         output[0] = given[c10d.get_rank(group)] if given else None
 
     for f in (all_gather_object, gather_object, broadcast_object_list, broadcast,
-              scatter_object_list):
+              send_object_list, recv_object_list, recv, scatter_object_list):
         _replace(modules, f.__name__, f)
 
 

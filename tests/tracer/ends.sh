@@ -52,6 +52,12 @@ run record -q -o "$TMP/a.vct" -- "$bin/victim" exec 1000
 equal "exec: the first image's events" "$(field "$TMP/a.vct" events)" 1500
 equal "exec: the second image has a trace of its own" "$(field "$(ls "$TMP"/a.*.vct)" events)" 1500
 
+rm -f "$TMP"/*.vct
+VRAMCAST_NULL_CLOCK=device run record -q -o "$TMP/a.vct" -- \
+	sh -c 'LD_PRELOAD="$1:$LD_PRELOAD" exec "$2" exec 1000' sh "$PWD/$bin/still_clock.so" "$bin/victim"
+equal "exec at the same moment of a null GPU's clock: two traces" \
+	"$(field "$TMP/a.vct" events) $(field "$(ls "$TMP"/a.*.vct)" events)" "1500 1500"
+
 run record -q -o "$TMP/t.vct" -- "$bin/victim" threads 1000
 equal "600 threads, one after another: no event is lost" "$(field "$TMP/t.vct" events)" 10500
 equal "600 threads: none dropped" "$(field "$TMP/t.vct" dropped)" 0

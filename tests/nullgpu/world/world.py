@@ -144,6 +144,23 @@ def pp(n):
         optimizer.zero_grad()
 
 
+def pp_shapes(n):
+    """A pipeline whose stages tell each other what they hand on."""
+    from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+    rank = dist.get_rank()
+    stage = PipelineStage(Block().cuda(), rank, n, torch.device("cuda"))
+    schedule = ScheduleGPipe(stage, 4, loss_fn=lambda y, t: (y - t).square().mean())
+    optimizer = adam(stage.submod.parameters())
+    for _ in range(3):
+        x = torch.randn(8, 128, WIDTH, device="cuda")
+        if rank == 0:
+            schedule.step(x)
+        else:
+            schedule.step(**({"target": x} if rank == n - 1 else {}))
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def ep(n):
     """A layer of experts, as many tokens to each."""
     expert, gate = Block().up.cuda(), nn.Linear(WIDTH, n).cuda()
@@ -180,7 +197,7 @@ def objects(n):
     dist.all_gather(parts, x, group=halves[dist.get_rank() % 2])
 
 
-WAYS = {f.__name__: f for f in (ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, ep, objects)}
+WAYS = {f.__name__: f for f in (ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, objects)}
 
 
 def main():

@@ -364,14 +364,11 @@ static int fit_program(struct fit *f, size_t argc, char **argv, struct vc_error 
 
 /* ---- cards that run other kernels ---- */
 
-/* Programs and libraries look at the compute capability and at the multiprocessors: cards that
- * agree in them make the same requests. */
 static bool same_class(const char *a, const char *b)
 {
 	const struct vc_card *x = vc_card_by_name(a), *y = vc_card_by_name(b);
 
-	return x == y || (x && y && x->sms == y->sms && x->cc_major == y->cc_major &&
-			  x->cc_minor == y->cc_minor);
+	return x == y || (x && y && vc_card_same_class(x, y));
 }
 
 /* Deal the cards of -g out to one fit per class; returns how many. Recordings that are there

@@ -274,6 +274,23 @@ static void emit_leak(struct vc_emit *e, const struct vc_session *s)
 	vc_leak_report(e, s, &l);
 }
 
+static void emit_categories(struct vc_emit *e, const struct vc_session *s,
+			    const struct vc_anatomy *a)
+{
+	uint64_t bytes[VC_CATS + 1] = { 0 };
+	bool known = a->iterations && vc_anatomy_live(a, &s->rec->trace, s->rec->device->device,
+						      bytes, NULL) == VC_OK;
+
+	vc_emit_object(e, "categories", known ? "Live at the peak" : NULL);
+	for (int c = 0; c < VC_CATS; c++)
+		if (bytes[c])
+			vc_emit_bytes(e, vc_category_name((enum vc_category)c),
+				      vc_category_name((enum vc_category)c), bytes[c]);
+	if (bytes[VC_CATS])
+		vc_emit_bytes(e, "there at the start", "there at the start", bytes[VC_CATS]);
+	vc_emit_end(e);
+}
+
 /* Iterations, and what the memory is for at its peak: from marks, names or the pattern. */
 static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 {
@@ -304,12 +321,7 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	}
 	emit_layers(e, s, &a);
 	emit_leak(e, s);
-	vc_emit_object(e, "categories", a.iterations ? "Live at the peak" : NULL);
-	for (int c = 0; c < VC_CATS && a.iterations; c++)
-		if (a.bytes[c])
-			vc_emit_bytes(e, vc_category_name((enum vc_category)c),
-				      vc_category_name((enum vc_category)c), a.bytes[c]);
-	vc_emit_end(e);
+	emit_categories(e, s, &a);
 	vc_anatomy_fini(&a);
 }
 
@@ -367,9 +379,9 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 	vc_emit_ns(e, "overhead_ns", s->rec->census.overheads ? "of which tracing" : NULL,
 		   s->rec->census.overhead_ns);
 	emit_planes(e, s);
-	emit_steps(e, s);
 	vc_time_report_profile(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);
+	emit_steps(e, s);
 	emit_devices(e, s, allocated);
 	emit_capabilities(e, s);
 	vc_report_fidelity(e, s);

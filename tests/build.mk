@@ -84,27 +84,24 @@ check-oracle-bfc: $(BUILD)/tests/oracle-bfc-play ## the bfc model against Tensor
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60
-FUZZ_CC = clang -std=c11 -D_POSIX_C_SOURCE=200809L -DVC_VERSION='"fuzz"' -I. -g -O1 \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+FUZZ_SAN := fuzzer-no-link,address,undefined
 FUZZ_FLAGS = -max_total_time=$(FUZZ_TIME) -max_len=65536 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1
-$(BUILD)/tests/fuzz-source: $(sort $(wildcard common/*.c simulator/sources/*.c)) simulator/replay/source.c \
-		simulator/replay/transform.c tests/fuzz/fuzz_source.c tests/fuzz/sources_alone.c
-$(BUILD)/tests/fuzz-texts: $(sort $(wildcard common/*.c)) commands/cmd_plot_lines.c simulator/replay/result.c \
-		simulator/advise/explain.c simulator/advise/explain_formats.c simulator/advise/diagnose.c \
-		simulator/models/torch_conf.c simulator/models/torch_rules.c tests/fuzz/fuzz_texts.c
-$(BUILD)/tests/fuzz-%:
+FUZZ_BUILD := $(BUILD)-$(subst $(comma),-,$(FUZZ_SAN))
+$(BUILD)/tests/fuzz-%: tests/fuzz/fuzz_%.c $(BUILD)/libvramcast.a $(BUILD)/commands/cmd_plot_lines.o
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(FUZZ_CC) -o $@ $^ -lzstd -lz -lm
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(BUILD)/commands/cmd_plot_lines.o $(BUILD)/libvramcast.a $(LIBS)
+fuzzers:
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) DEPS=skip $(FUZZ_BUILD)/tests/fuzz-source $(FUZZ_BUILD)/tests/fuzz-texts
 # One run for each reader: what sources read, with the name of the source in FUZZ_READER, and texts.
 FUZZ_READERS ?= vct journal torch_snapshot kineto ops texts
 fuzz: $(FUZZ_READERS:%=fuzz-%) ## search for inputs that break the readers (clang): FUZZ_TIME=SECONDS for each
-fuzz-%: $(BUILD)/tests/fuzz-source $(BUILD)/tests/fuzz-texts
+fuzz-%: fuzzers
 	$(Q)mkdir -p $(BUILD)/fuzz/$*/found
-	$(Q)FUZZ_READER=$* $(BUILD)/tests/fuzz-$(if $(filter texts,$*),texts,source) $(FUZZ_FLAGS) \
+	$(Q)FUZZ_READER=$* $(FUZZ_BUILD)/tests/fuzz-$(if $(filter texts,$*),texts,source) $(FUZZ_FLAGS) \
 		$(addprefix -dict=,$(wildcard tests/fuzz/dict/$*)) -artifact_prefix=$(BUILD)/fuzz/$*/found/ \
 		$(BUILD)/fuzz/$* tests/fuzz/$(if $(filter texts,$*),texts,corpus)
-.PHONY: fuzz
+.PHONY: fuzz fuzzers
 
 # Transforms against the change really made, by PyTorch on the null GPU; recordings are kept outside the tree.
 TRANSFORMS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-transforms

@@ -478,7 +478,7 @@ static void advise_device(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		return;
 	}
-	advise(d, "nvidia-smi (rocm-smi): another process may have held the memory for a moment; "
+	advise(d, "nvidia-smi (rocm-smi, xpu-smi): another process may have held the memory for a moment; "
 	       "MIG, MPS and virtual machines set limits of their own");
 	if (order(m->first) <= order("2.4") && order(m->first) >= order("2.1"))
 		advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 do not "
@@ -492,14 +492,16 @@ static void advise_unknown(const struct vc_oom_text *m, struct vc_diagnosis *d)
 {
 	if (is_xla(m)) {
 		advise_xla(d);
-	} else if (strcmp(m->format->framework, "pytorch") && m->complete) {
+		return;
+	}
+	if (m->complete)
 		advise_less(d);
-	} else {
+	else
 		advise(d, "paste the whole message, from the name of the exception to the last "
 		       "word");
+	if (!strcmp(m->format->framework, "pytorch"))
 		advise(d, "record the run with 'vramcast record -- python train.py': that shows "
 		       "who held what");
-	}
 }
 
 static void advise_cause(const struct vc_oom_text *m, struct vc_diagnosis *d)

@@ -205,14 +205,15 @@ static bool fits(const struct vc_oom_format *f, const char *s)
 static bool is_complete(const struct vc_oom_text *m)
 {
 	const struct vc_figure *f = m->figure;
-	bool both = f[VC_FIG_REQUEST].known && f[VC_FIG_CAPACITY].known && f[VC_FIG_FREE].known &&
+	bool held = f[VC_FIG_REQUEST].known && f[VC_FIG_CAPACITY].known &&
 		    f[VC_FIG_ALLOCATED].known &&
 		    (f[VC_FIG_RESERVED].known || f[VC_FIG_UNALLOCATED].known);
 
 	switch (m->format->style) {
 	case VC_STYLE_NONE: return true;
 	case VC_STYLE_REQUEST: return f[VC_FIG_REQUEST].known;
-	case VC_STYLE_OLD: case VC_STYLE_SENTENCE: return both;
+	case VC_STYLE_OLD: case VC_STYLE_SENTENCE: return held && f[VC_FIG_FREE].known;
+	case VC_STYLE_XPU: return held;
 	}
 	return false;
 }

@@ -56,7 +56,7 @@ const struct vc_oom_format vc_oom_formats[] = {
 	  NULL,
 	  NULL,
 	  "PyTorch for Intel's cards (XPU)",
-	  VC_STYLE_SENTENCE,
+	  VC_STYLE_XPU,
 	  { "XPU out of memory" },
 	  { NULL } },
 	{ "E-1EB",

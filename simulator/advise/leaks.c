@@ -21,6 +21,7 @@ struct search {
 	const struct vc_session *s;
 	uint32_t *step;           /* by event; UINT32_MAX: in none */
 	uint32_t steps;
+	bool marked;              /* the recording says where its steps end, so nothing else may */
 	struct kept *at; size_t n;
 };
 
@@ -36,6 +37,7 @@ static bool by_marks(struct search *f)
 		now += t->ev[i].kind == VC_EV_MARK && t->ev[i].flags == VC_MARK_STEP;
 	}
 	f->steps = now + 1;
+	f->marked = now > 0;
 	return now >= FEWEST;
 }
 
@@ -184,7 +186,7 @@ struct vc_leak vc_leak_find(const struct vc_session *s)
 	f.step = malloc(s->rec->trace.n * sizeof(*f.step));
 	for (size_t i = 0; f.step && i < s->rec->trace.n; i++)
 		f.step[i] = UINT32_MAX;
-	if (f.step && (by_marks(&f) || by_iterations(&f) || by_pattern(&f)))
+	if (f.step && (by_marks(&f) || (!f.marked && (by_iterations(&f) || by_pattern(&f)))))
 		collect(&f);
 	if (f.n)
 		l = judge(&f);

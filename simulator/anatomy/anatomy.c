@@ -611,7 +611,6 @@ static void forget(struct vc_anatomy *a)
 	a->confidence = 0;
 	a->from = NULL;
 	a->parameters = a->gradients = a->states = 0;
-	memset(a->bytes, 0, sizeof(a->bytes));
 }
 
 int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, uint16_t device,

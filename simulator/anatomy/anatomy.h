@@ -57,7 +57,6 @@ struct vc_anatomy {
 	uint32_t micro;            /* micro-batches per iteration (gradient accumulation) */
 	double confidence;         /* 0..1 */
 	const char *from;          /* "marks", "pattern", or NULL */
-	uint64_t bytes[VC_CATS];   /* at the largest sum of live requested bytes */
 	uint64_t parameters, gradients, states; /* bytes of one copy each */
 	struct vc_memo *lent;      /* whose block and span they are; NULL: its own */
 };
@@ -76,6 +75,11 @@ int vc_anatomy_of(struct vc_anatomy *a, const struct vc_trace *t, uint16_t devic
 		  struct vc_error *err);
 /* Make a borrowed one the caller's own, to be written to. Errors: VC_ENOMEM. */
 int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err);
+
+/* Requested bytes by category at the moment most are live; those of the starting heap last.
+ * Errors: VC_ENOMEM. */
+int vc_anatomy_live(const struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
+		    uint64_t bytes[VC_CATS + 1], struct vc_error *err);
 
 const char *vc_phase_name(enum vc_phase p);
 const char *vc_category_name(enum vc_category c);

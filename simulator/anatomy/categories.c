@@ -141,7 +141,7 @@ static void late_gradients(struct vc_anatomy *a)
 	VC_FREE(left, size);
 }
 
-static void purposes(struct vc_anatomy *a)
+void vc_purposes(struct vc_anatomy *a)
 {
 	uint64_t gradients[2] = { 0 };
 	/* What is freed behind the last allocation goes because the program ends. */
@@ -175,31 +175,42 @@ static void purposes(struct vc_anatomy *a)
 	a->gradients = gradients[1] ? gradients[1] : gradients[0];
 }
 
-void vc_purposes(struct vc_anatomy *a)
-{
-	uint64_t live[VC_CATS] = { 0 }, sum = 0, top = 0;
-	uint32_t *order = calloc(a->n + 1, sizeof(*order)); /* first block that dies before each */
+/* One block by its id: what it is for, and what it takes. */
+struct of_id { uint64_t size; uint8_t is; };
 
-	purposes(a);
-	/* Sum by category at the moment most is alive: births in order, deaths swept along (blocks
-	 * chained by the allocation before which they die). */
-	uint32_t *chain = calloc(a->n + 1, sizeof(*chain));
-	for (size_t i = a->n; order && chain && i-- > 0;)
-		if (a->block[i].died < a->n) {
-			chain[i] = order[a->block[i].died];
-			order[a->block[i].died] = (uint32_t)i + 1;
+int vc_anatomy_live(const struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
+		    uint64_t bytes[VC_CATS + 1], struct vc_error *err)
+{
+	uint64_t live[VC_CATS + 1] = { 0 }, sum = 0, top = 0;
+	struct of_id *of = calloc(t->meta->max_id + 1, sizeof(*of));
+	size_t k = 0;
+
+	memset(bytes, 0, sizeof(live));
+	VC_HAVE(of, "what blocks are for", err);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct vc_event *e = &t->ev[i];
+		bool start = e->kind == VC_EV_HEAP_BLOCK && e->flags & VC_EVF_LIVE &&
+			     !(e->flags & (VC_EVF_FINAL | VC_EVF_PENDING));
+
+		while (k < a->n && a->block[k].event < i)
+			k++;
+		if (e->device != device || e->id > t->meta->max_id)
+			continue;
+		if (start || (e->kind == VC_EV_ALLOC && k < a->n && a->block[k].event == i)) {
+			of[e->id] = (struct of_id){ e->size,
+						    start ? VC_CATS : a->block[k].category };
+			live[of[e->id].is] += e->size;
+			sum += e->size;
+		} else if (e->kind == VC_EV_FREE) {
+			live[of[e->id].is] -= of[e->id].size;
+			sum -= of[e->id].size;
+			of[e->id].size = 0;
 		}
-	for (size_t i = 0; order && chain && i < a->n; i++) {
-		for (uint32_t j = order[i]; j; j = chain[j - 1]) {
-			live[a->block[j - 1].category] -= a->block[j - 1].size;
-			sum -= a->block[j - 1].size;
-		}
-		live[a->block[i].category] += a->block[i].size;
-		sum += a->block[i].size;
 		if (sum > top) {
 			top = sum;
-			memcpy(a->bytes, live, sizeof(live));
+			memcpy(bytes, live, sizeof(live));
 		}
 	}
-	VC_FREE(chain, order);
+	free(of);
+	return VC_OK;
 }

@@ -248,6 +248,11 @@ const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside)
 	return found;
 }
 
+bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b)
+{
+	return a->sms == b->sms && a->cc_major == b->cc_major && a->cc_minor == b->cc_minor;
+}
+
 const char *vc_card_sure_name(enum vc_card_sure s)
 {
 	static const char *const name[] = { "seen", "message", "estimate" };

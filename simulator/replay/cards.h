@@ -3,6 +3,7 @@
 #ifndef VC_CARDS_H
 #define VC_CARDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,10 @@ uint64_t vc_card_context(const char *name, uint64_t most);
 /* The card on which so many bytes were all that an allocator held or could have had: the smallest
  * that has a little more, which goes to *beside. NULL: none is like that, *beside is 0. */
 const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
+
+/* Programs and libraries look at the compute capability and at the multiprocessors: cards that
+ * agree in them make the same requests. */
+bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b);
 
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 

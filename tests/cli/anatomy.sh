@@ -37,6 +37,12 @@ printf '%s\n' "$out" | tr -d ' \n' | sed -n 's/.*"parameters":\[\([0-9,]*\)\].*/
 # 24 of them, 32,000 words to and from 1,024, all trained: each has a gradient while the optimizer works.
 awk -v p="$(bytes parameter)" -v g="$(bytes gradient)" 'BEGIN { exit !(p == 1471509504 && g <= p && g >= 0.99 * p) }' &&
 	pass "as many bytes of gradients as of parameters, within 1 %" || fail "gradients" "$(bytes parameter) $(bytes gradient)"
+# A recording that begins within a run: what was there already is part of what is live at the peak.
+run info traces/lm-train-ctx128.vct --json
+printf '%s\n' "$out" | awk -F '[:,]' '/"categories"/ { in_it = 1; next } in_it && /}/ { in_it = 0 } in_it { sum += $2 }
+	/"there at the start"/ { start = $2 } /"peak_requested"/ { peak = $2 } END { exit !(sum == peak && start == 13660841984) }' &&
+	pass "categories and what was there at the start are all that is live at the peak" ||
+	fail "categories and what was there at the start are all that is live" "$out"
 # Blocks called from one line in a loop, in a recording whose stacks hold the interpreter's own frames too.
 run info traces/lm-medium-ctx1024.vct; expect "a model of 24 blocks" 0 'layers +24, .*' && expect "and where they are called" 0 '24 at model\.py:382'
 run info traces/lm-train-ctx128.vct; expect "a model of 32 blocks" 0 'layers +32, .*' && expect "and where they are called" 0 '32 at model\.py:380'

@@ -137,6 +137,23 @@ def trace(device, steps, leak, busy):
     return out
 def dump(name, traces):
     pickle.dump(dict(device_traces=traces, segments=[]), open(sys.argv[1] + '/' + name, 'wb'), 4)
+def profile(name, marked):
+    """layers that keep 8 MiB each, within one step of the profiler."""
+    import json
+    events, live = [], 0
+    def memory(addr, size):
+        nonlocal live
+        live += size
+        events.append({'ph': 'i', 'name': '[memory]', 'ts': len(events) * 10, 'args': {'Device Type': 1, 'Device Id': 0,
+            'Addr': addr, 'Bytes': size, 'Total Allocated': live, 'Total Reserved': 4096 * M}})
+    for layer in range(24):
+        for b in range(9): memory((1 + b) << 32, (16 + b) * M)
+        memory((10 + layer) << 32, 8 * M)
+        for b in range(9): memory((1 + b) << 32, -(16 + b) * M)
+    if marked: events.append({'ph': 'X', 'cat': 'user_annotation', 'name': 'ProfilerStep#1', 'ts': 0, 'dur': 9999})
+    json.dump({'traceEvents': events}, open(sys.argv[1] + '/' + name, 'w'))
+profile('step.json', True)
+profile('steps.json', False)
 dump('leak.pickle', [trace(0, 12, 8, 8)])
 dump('tidy.pickle', [trace(0, 12, 0, 8)])
 dump('two.pickle', [trace(0, 8, 0, 2), trace(1, 3, 0, 9)]) # fewer requests, more memory
@@ -150,6 +167,8 @@ run sim "$TMP/leak.pickle" -g t4 --no-verify --json; expect "for programs, too" 
 run info "$TMP/leak.pickle" --no-verify; expect "info names it" 0 '^  leak +each step keeps 8\.00 MiB'
 "$VRAMCAST" report "$TMP/leak.pickle" -g t4 --no-verify -o "$TMP/leak.html"; check "report names it" grep -q 'leak: each step keeps 8.00 MiB' "$TMP/leak.html"
 run sim "$TMP/tidy.pickle" -g t4 --no-verify; check "no leak where there is none" sh -c '! grep -q "leak" "$1"' - "$TMP/out"
+run info "$TMP/step.json"; check "layers within one marked step are no steps that leak" sh -c '! grep -q "leak" "$1"' - "$TMP/out"
+run info "$TMP/steps.json"; expect "as they would seem without the mark" 0 '^  leak +each step keeps 8\.00 MiB'
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice; expect "the fullest of two devices is asked about" 0 'on device 1, the fullest of several'
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice --device 0; expect "another one when it is asked for" 0 'on device 0, as asked for'
 run sim "$TMP/dead.pickle" -g t4 --no-verify --no-advice; expect "the one that died goes first" 0 'on device 1, which ran out of memory'

@@ -3,7 +3,9 @@
  *
  * libFuzzer's entry (make fuzz; FUZZ_READER=NAME keeps it at one source); test_fuzz_corpus.c
  * includes it to replay and mutate the corpus. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

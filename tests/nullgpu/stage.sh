@@ -30,6 +30,13 @@ expect "a wheel finds the stand-ins, and a function from the future is made" 0 '
 expect "the verdict counts the context" 0 '' 'peak of device memory 0.5. GiB, of which 0.4. GiB context'
 run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/use.py"
 expect "both orders of addresses are two runs" 0 'answer 0 0x200000000000' 'between 0.5. and 0.5. GiB with device addresses going (down and up|up and down)'
+cat > "$TMP/twice.py" <<P
+import os, sys
+exec(open("$TMP/use.py").read())
+sys.exit(5 if os.path.exists("$TMP/once") else open("$TMP/once", "w").close())
+P
+run dryrun -g rtx4090 --addresses both --no-record -- "$py" "$TMP/twice.py"
+expect "a second run that fails is told by its exit code" 5 'answer 0'
 run dryrun -g rtx4090 --capacity 600MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"
 expect "what lies inside the margin is too close to call" 0 '' 'too close to call; it fits with 0.10 GiB left'
 run dryrun -g rtx4090 --capacity 490MiB --context 480MiB --no-record -- "$py" "$TMP/use.py"

@@ -115,6 +115,22 @@ static void no_card_claims_its_marketing_size(void **unused)
 	}
 }
 
+static void cards_of_one_class_make_the_same_requests(void **unused)
+{
+	static const struct { const char *a, *b; bool same; } pair[] = {
+		{ "a100-40g-sxm", "a100-80g-sxm", true },
+		{ "b200-180g", "b300-288g", false },    /* 148 multiprocessors; 10.0 and 10.3 */
+		{ "rtx3080ti-12g", "rtx4080super-16g", false }, /* 80; 8.6 and 8.9 */
+		{ "rtx3090", "rtx3080-10g", false },    /* 8.6; 82 and 68 */
+		{ "v100-32g-pcie", "b200-180g", false },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(pair) / sizeof(*pair); i++)
+		assert_int_equal(vc_card_same_class(vc_card_by_name(pair[i].a),
+						    vc_card_by_name(pair[i].b)), pair[i].same);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +141,7 @@ int main(void)
 		cmocka_unit_test(a_choice_and_an_estimate_are_said),
 		cmocka_unit_test(the_total_of_an_rtx_3060_is_the_printed_one),
 		cmocka_unit_test(no_card_claims_its_marketing_size),
+		cmocka_unit_test(cards_of_one_class_make_the_same_requests),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

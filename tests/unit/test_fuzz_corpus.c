@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fuzz_corpus.c - the fuzzers' corpus, as it is and with thousands of small damages. */
+#define _GNU_SOURCE /* memfd_create, in fuzz_source.c */
 #include "tests/support/test.h"
 
 #include <dirent.h>

@@ -139,12 +139,33 @@ static void never(void **state)
 	end(&w);
 }
 
+/* Two records of one number, as damage makes them: neither is waited for, and none is missing. */
+static void twice(void **state)
+{
+	struct vc_error err = { 0 };
+	struct vc_journal_reader *r;
+	uint64_t missing = 0;
+	struct writer w;
+
+	(void)state;
+	begin(&w, 2, 0);
+	publish(&w, 1, 2);
+	r = vc_journal_open(w.path, true, &err);
+	assert_string_equal(read_as(r, VC_JOURNAL_WAIT, &missing), "1 2 2 ");
+	publish(&w, 1, 2);
+	assert_string_equal(read_as(r, VC_JOURNAL_DEAD, &missing), "2 ");
+	assert_int_equal(missing, 0);
+	vc_journal_close(r);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_records),
 		cmocka_unit_test(late_and_killed),
 		cmocka_unit_test(never),
+		cmocka_unit_test(twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ static void say_picture(struct vc_model *m)
 {
 	const struct bfc *b = m->state;
 	char picture[COLUMNS + 1] = "";
+	const struct vc_chunk *c;
 	uint64_t at = 0;
 
 	if (!m->now.reserved) {
@@ -80,9 +81,8 @@ static void say_picture(struct vc_model *m)
 	}
 	memset(picture, '_', COLUMNS);
 	for (uint32_t r = 0; r < b->k.regions; r++)
-		for (uint32_t i = b->k.region[r].first; i; at += b->k.c[i].size, i = b->k.c[i].next) {
-			const struct vc_chunk *c = &b->k.c[i];
-
+		for (uint32_t i = b->k.region[r].first; i; at += c->size, i = c->next) {
+			c = &b->k.c[i];
 			if (c->live && c->size > c->requested)
 				paint(picture, m->now.reserved, at + c->requested,
 				      c->size - c->requested, 'x');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunks.h - what models that cut regions of the device into chunks share: the chunks, tied to their
- * neighbours, and any number of lists of free ones in the order of best fit.
+/* chunks.h - what models that cut regions of the device into chunks share: the chunks, tied to
+ * their neighbours, and any number of lists of free ones in the order of best fit.
  *
- * Chunks tile their region. A free one stands in one list; its neighbours join it when they stand in
- * the same list. Numbers of chunks are their handles, 0 means none. */
+ * Chunks tile their region. A free one stands in one list; its neighbours join it when they stand
+ * in the same list. Numbers of chunks are their handles, 0 means none. */
 #ifndef VC_CHUNKS_H
 #define VC_CHUNKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rmm.c - what is special about the rmm models: growth, streams, superblocks, words. What their
- * every move is held against lies in tests/oracle-rmm. */
+/* test_rmm.c - what is special about the rmm models: growth, streams, superblocks, words. What
+ * their every move is held against lies in tests/oracle-rmm. */
 #include "tests/support/test.h"
 
 #include <string.h>

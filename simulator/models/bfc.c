@@ -106,23 +106,18 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t roun
 	return VC_REFUSED;
 }
 
-static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t rounded)
+static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t rounded,
+		 struct vc_block *out)
 {
 	struct bfc *b = m->state;
-	struct vc_chunk *c = &b->k.c[i];
+	uint64_t size = b->k.c[i].size;
 
 	vc_fit_remove(&b->k, &b->fit, i);
-	if (c->size >= 2 * rounded || c->size - rounded >= b->split)
+	if (size >= 2 * rounded || size - rounded >= b->split)
 		vc_fit_add(&b->k, &b->fit, vc_chunks_split(&b->k, i, rounded));
-	c->live = true;
-	c->requested = rq->size;
-	c->id = rq->id;
-	c->stream = rq->stream;
-	m->now.requested += rq->size;
-	m->now.allocated += c->size;
-	m->now.active += c->size;
+	vc_chunks_serve(m, &b->k, i, rq, out);
 	b->allocs++;
-	b->largest = c->size > b->largest ? c->size : b->largest;
+	b->largest = out->size > b->largest ? out->size : b->largest;
 	b->peak = m->now.allocated > b->peak ? m->now.allocated : b->peak;
 }
 
@@ -150,8 +145,7 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 	}
 	if (!i)
 		return refuse(m, rq, rounded);
-	take(m, i, rq, rounded);
-	*out = (struct vc_block){ b->k.c[i].addr, b->k.c[i].size, (void *)(uintptr_t)i };
+	take(m, i, rq, rounded, out);
 	return VC_DONE;
 }
 
@@ -162,9 +156,7 @@ static int bfc_free(struct vc_model *m, struct vc_block *block)
 
 	if (!i)
 		return VC_DONE;
-	m->now.requested -= b->k.c[i].requested;
-	m->now.allocated -= b->k.c[i].size;
-	m->now.active -= b->k.c[i].size;
+	vc_chunks_unserve(m, &b->k, i);
 	vc_chunks_free(&b->k, &b->fit, 0, i);
 	return VC_DONE;
 }

@@ -93,6 +93,39 @@ uint32_t vc_chunks_free(struct vc_chunks *k, struct vc_fit *f, uint32_t list, ui
 	return i;
 }
 
+void vc_chunks_move(struct vc_chunks *k, struct vc_fit *from, struct vc_fit *to, uint32_t list)
+{
+	for (uint32_t n = 0; (n = vc_fit_up(from, n)) < VC_FIT_CLASSES; ) {
+		uint32_t i = from->root[n];
+
+		vc_fit_remove(k, from, i);
+		vc_chunks_free(k, to, list, i);
+	}
+}
+
+void vc_chunks_serve(struct vc_model *m, struct vc_chunks *k, uint32_t i,
+		     const struct vc_request *rq, struct vc_block *out)
+{
+	struct vc_chunk *c = &k->c[i];
+
+	c->live = true;
+	c->shared = false;
+	c->requested = rq->size;
+	c->id = rq->id;
+	c->stream = rq->stream;
+	m->now.requested += rq->size;
+	m->now.allocated += c->size;
+	m->now.active += c->size;
+	*out = (struct vc_block){ c->addr, c->size, (void *)(uintptr_t)i };
+}
+
+void vc_chunks_unserve(struct vc_model *m, const struct vc_chunks *k, uint32_t i)
+{
+	m->now.requested -= k->c[i].requested;
+	m->now.allocated -= k->c[i].size;
+	m->now.active -= k->c[i].size;
+}
+
 bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
 {
 	return !k->c[r->first].live && k->c[r->first].size == r->size;

@@ -19,7 +19,7 @@ struct vc_chunk {
 	uint32_t prev, next; /* neighbours inside the region */
 	uint32_t kid[2];     /* while free; kid[0] also chains unused slots */
 	uint32_t stream;     /* live: the request's; free: the number of its list */
-	bool live;
+	bool live, shared; /* shared: other streams use it, too, where a model asks */
 };
 
 /* What one call of the device gave; `first` never moves, for chunks merge downwards. */
@@ -108,6 +108,8 @@ uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size);
 /* A chunk becomes free: it joins free neighbours of list `list`, f, and stands in it. The number of
  * the chunk that it is a part of now. */
 uint32_t vc_chunks_free(struct vc_chunks *k, struct vc_fit *f, uint32_t list, uint32_t i);
+/* All of one list goes over to list `list`, to. */
+void vc_chunks_move(struct vc_chunks *k, struct vc_fit *from, struct vc_fit *to, uint32_t list);
 /* Regions are kept in the caller's order: forget the slot of the only chunk of one that goes. */
 void vc_chunks_drop(struct vc_chunks *k, uint32_t i);
 /* Is the region one free chunk? */
@@ -121,7 +123,13 @@ int vc_chunks_check(const struct vc_model *m, const struct vc_chunks *k, vc_fit_
 		    const void *arg, struct vc_error *err);
 void vc_chunks_fini(struct vc_chunks *k);
 
-/* The history and the totals of a model. */
+/* Chunk i, cut to `size` bytes before, serves the request. */
+void vc_chunks_serve(struct vc_model *m, struct vc_chunks *k, uint32_t i,
+		     const struct vc_request *rq, struct vc_block *out);
+/* The totals without chunk i, which is about to become free. */
+void vc_chunks_unserve(struct vc_model *m, const struct vc_chunks *k, uint32_t i);
+
+/* The history of a model. */
 void vc_model_tell(const struct vc_model *m, enum vc_trace_kind kind, uint32_t stream,
 		   uint64_t addr, uint64_t size);
 

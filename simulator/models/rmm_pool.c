@@ -94,19 +94,6 @@ static uint32_t expand(struct vc_model *m, uint64_t try, uint64_t size, uint32_t
 	return 0;
 }
 
-/* merge_lists: what is free on another stream becomes free on this one. */
-static void merge(struct pool *p, uint32_t to, uint32_t from)
-{
-	struct vc_fit *f = fit(p, from);
-
-	for (uint32_t n = 0; (n = vc_fit_up(f, n)) < VC_FIT_CLASSES; ) {
-		uint32_t i = f->root[n];
-
-		vc_fit_remove(&p->k, f, i);
-		vc_chunks_free(&p->k, fit(p, to), to, i);
-	}
-}
-
 /* get_block without its growth: own list, other lists, then other lists merged into the own. */
 static uint32_t find(struct pool *p, uint32_t own, uint64_t size)
 {
@@ -117,7 +104,7 @@ static uint32_t find(struct pool *p, uint32_t own, uint64_t size)
 	for (uint32_t l = 0; !i && l < p->lists; l++) {
 		if (l == own)
 			continue;
-		merge(p, own, l);
+		vc_chunks_move(&p->k, fit(p, l), fit(p, own), own); /* merge_lists */
 		i = vc_fit_find(&p->k, fit(p, own), size);
 	}
 	return i;
@@ -139,11 +126,10 @@ static int make(struct vc_model *m, const struct vc_request *rq, struct vc_error
 	return VC_DONE;
 }
 
-static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t size)
+/* allocate_and_insert_remainder: the rest stays with the list that gave. */
+static void cut(struct pool *p, uint32_t i, uint64_t size)
 {
-	struct pool *p = m->state;
-	uint32_t donor = p->k.c[i].stream; /* keeps the rest */
-	struct vc_chunk *c;
+	uint32_t donor = p->k.c[i].stream;
 
 	vc_fit_remove(&p->k, fit(p, donor), i);
 	if (p->k.c[i].size > size) {
@@ -152,14 +138,6 @@ static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, ui
 		p->k.c[rest].stream = donor;
 		vc_fit_add(&p->k, fit(p, donor), rest);
 	}
-	c = &p->k.c[i];
-	c->live = true;
-	c->requested = rq->size;
-	c->id = rq->id;
-	c->stream = rq->stream;
-	m->now.requested += rq->size;
-	m->now.allocated += size;
-	m->now.active += size;
 }
 
 static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
@@ -187,8 +165,8 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 		i = expand(m, size_to_grow(m, size), size, own, why, sizeof(why));
 	if (!i)
 		return rmm_refuse(m, rq, size, why, release);
-	take(m, i, rq, size);
-	*out = (struct vc_block){ p->k.c[i].addr, size, (void *)(uintptr_t)i };
+	cut(p, i, size);
+	vc_chunks_serve(m, &p->k, i, rq, out);
 	return VC_DONE;
 }
 
@@ -199,9 +177,7 @@ void rmm_pool_free_on(struct vc_model *m, struct vc_block *block, uint32_t strea
 
 	if (!i)
 		return;
-	m->now.requested -= p->k.c[i].requested;
-	m->now.allocated -= p->k.c[i].size;
-	m->now.active -= p->k.c[i].size;
+	vc_chunks_unserve(m, &p->k, i);
 	to = list_of(p, stream);
 	if (to == UINT32_MAX) /* never for the stream of a request */
 		to = list_of(p, p->k.c[i].stream);

@@ -174,6 +174,11 @@ static bool is_changed(const struct vc_recording *rec, const struct vc_run_optio
 	       (o->torch.n && !(rec->meta->torch && !strcmp(p->torch, rec->meta->torch)));
 }
 
+bool vc_plan_is_drivers(const char *conf)
+{
+	return conf && strstr(conf, "cudaMallocAsync");
+}
+
 static int fill_plan(const struct vc_recording *rec, const struct vc_run_options *o,
 		     const size_t pick[4], struct vc_plan *p, struct vc_error *err)
 {
@@ -181,10 +186,12 @@ static int fill_plan(const struct vc_recording *rec, const struct vc_run_options
 
 	if (r < 0)
 		return r;
+	p->conf = o->conf.n ? o->conf.at[pick[2]] : rec->meta->conf ? rec->meta->conf : "";
+	if (vc_plan_is_drivers(p->conf) && !strcmp(p->model->name, "torch") && !p->params[0])
+		VC_TRY(plan_model("cuda_async:framework=torch", p, err));
 	if (p->model->versions)
 		snprintf(p->torch, sizeof(p->torch), "%s",
 			 o->torch.n ? o->torch.at[pick[1]] : rec->torch);
-	p->conf = o->conf.n ? o->conf.at[pick[2]] : rec->meta->conf ? rec->meta->conf : "";
 	p->fraction = isnan(o->fraction) ? -1 : o->fraction;
 	p->stop_at_oom = !rec->device->ooms; /* a program that survived one goes on after it */
 	p->transform = o->transform;

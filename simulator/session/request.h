@@ -63,4 +63,8 @@ uint64_t vc_plan_beside(const struct vc_plan *plan);
 int vc_plan_with(struct vc_plan *p, const char *transform, const char ***list,
 		 struct vc_error *err);
 
+/* Under backend:cudaMallocAsync the driver decides, not PyTorch's allocator: such a plan for the
+ * torch model is one for cuda_async, unless it sets parameters of the torch model. */
+bool vc_plan_is_drivers(const char *conf);
+
 #endif

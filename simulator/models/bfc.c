@@ -133,7 +133,7 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		return VC_DONE;
 	if (rounded < rq->size || rounded > 1ull << 62)
 		return refuse(m, rq, rq->size);
-	if (!vc_chunks_room(&b->k))
+	if (!vc_chunks_room(&b->k, 2))
 		return vc_nomem(err, "the bfc model");
 	i = vc_fit_find(&b->k, &b->fit, rounded);
 	if (!i && extend(m, rounded, rq->stream))

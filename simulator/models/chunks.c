@@ -7,10 +7,26 @@
 
 #include "common/vec.h"
 
-bool vc_chunks_room(struct vc_chunks *k)
+bool vc_fits_have(struct vc_fits *f, uint32_t list)
+{
+	if (!vc_vec_zeroed(f->at, f->n, (size_t)list + 1))
+		return false;
+	if (!f->at[list])
+		f->at[list] = calloc(1, sizeof(**f->at));
+	return f->at[list];
+}
+
+void vc_fits_fini(struct vc_fits *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->at[i]);
+	free(f->at);
+}
+
+bool vc_chunks_room(struct vc_chunks *k, size_t more)
 {
 	k->used = k->used ? k->used : 1; /* slot 0 means none */
-	return vc_vec_room(k->c, k->cap, k->used + 2) &&
+	return vc_vec_room(k->c, k->cap, k->used + more) &&
 	       vc_vec_room(k->region, k->room, k->regions + 1);
 }
 

@@ -41,6 +41,9 @@ struct vc_fit {
 	uint32_t root[VC_FIT_CLASSES];
 };
 
+/* Lists by number, made as they are needed. */
+struct vc_fits { struct vc_fit **at; size_t n; };
+
 VC_TREAP(vc_fit, struct vc_chunk, x->size != y->size ? x->size < y->size : x->addr < y->addr)
 
 static inline uint32_t vc_fit_class(uint64_t size)
@@ -99,8 +102,21 @@ static inline uint32_t vc_fit_find(const struct vc_chunks *k, const struct vc_fi
 	return n < VC_FIT_CLASSES ? vc_fit_end(k->c, f->root[n], 0) : 0;
 }
 
-/* Room for the chunks and the region that one request can add. */
-bool vc_chunks_room(struct vc_chunks *k);
+/* The largest, of equal ones that with the highest address; 0: none. */
+static inline uint32_t vc_fit_largest(const struct vc_chunks *k, const struct vc_fit *f)
+{
+	for (uint32_t w = VC_FIT_WORDS; w-- > 0; )
+		if (f->bits[w])
+			return vc_fit_end(k->c, f->root[w * 64 + 63 -
+					  (uint32_t)__builtin_clzll(f->bits[w])], 1);
+	return 0;
+}
+
+bool vc_fits_have(struct vc_fits *f, uint32_t list); /* false: no memory for it here */
+void vc_fits_fini(struct vc_fits *f);
+
+/* Room for the region and the `more` chunks that one request can add. */
+bool vc_chunks_room(struct vc_chunks *k, size_t more);
 /* A region from the device, whose one free chunk is in no list yet. */
 uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size);
 /* Cut chunk i to `size` bytes; the rest behind it, in no list yet. vc_chunks_room first. */

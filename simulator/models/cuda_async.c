@@ -29,13 +29,12 @@ enum { DONE, UNIFIED, STREAMS }; /* lists: waited for, used on several streams, 
 
 struct config { uint64_t bound, framework, reuse, threshold, grow; };
 
-struct list { struct vc_fit fit; uint64_t idle; }; /* idle: low, bytes */
-
 struct pool {
 	const struct config *conf;
 	struct vc_chunks k;
-	struct list **list;
-	size_t lists;
+	struct vc_fits list;
+	uint64_t *idle; /* low: free bytes of each list */
+	size_t room;
 	uint64_t limit; /* set_per_process_memory_fraction */
 };
 
@@ -44,17 +43,11 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-static bool has_list(struct pool *p, uint32_t list)
-{
-	if (!p->list[list])
-		p->list[list] = calloc(1, sizeof(**p->list));
-	return p->list[list];
-}
-
 static bool ensure(struct pool *p, uint32_t list)
 {
-	return vc_chunks_room(&p->k) && vc_vec_zeroed(p->list, p->lists, (size_t)list + 1) &&
-	       has_list(p, DONE) && has_list(p, UNIFIED) && has_list(p, list);
+	return vc_chunks_room(&p->k, 2) && vc_fits_have(&p->list, DONE) &&
+	       vc_fits_have(&p->list, UNIFIED) && vc_fits_have(&p->list, list) &&
+	       vc_vec_zeroed(p->idle, p->room, p->list.n);
 }
 
 /* Where memory that stream `stream` freed waits. */
@@ -89,7 +82,7 @@ static uint64_t drop_idle(struct vc_model *m, uint64_t keep)
 			p->k.region[kept++] = *r;
 			continue;
 		}
-		vc_fit_remove(&p->k, &p->list[DONE]->fit, r->first);
+		vc_fit_remove(&p->k, p->list.at[DONE], r->first);
 		vc_chunks_drop(&p->k, r->first);
 		vc_device_free(m->device, r->addr, r->size);
 		vc_model_tell(m, VC_TR_SEGMENT_FREE, 0, r->addr, r->size);
@@ -115,13 +108,13 @@ static uint32_t grow(struct vc_model *m, uint64_t size, uint32_t stream)
 	}
 	hold(m, bytes);
 	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, stream, addr, bytes);
-	return vc_chunks_free(&p->k, &p->list[list]->fit, list,
+	return vc_chunks_free(&p->k, p->list.at[list], list,
 			      vc_chunks_region(&p->k, addr, bytes));
 }
 
 static uint32_t find_in(const struct pool *p, uint32_t list, uint64_t size)
 {
-	return list < p->lists && p->list[list] ? vc_fit_find(&p->k, &p->list[list]->fit, size) : 0;
+	return list < p->list.n && p->list.at[list] ? vc_fit_find(&p->k, p->list.at[list], size) : 0;
 }
 
 /* The device is full: the driver lets the stream wait for another one, or waits for all. */
@@ -130,13 +123,13 @@ static uint32_t find_elsewhere(struct vc_model *m, uint64_t size, uint32_t strea
 	struct pool *p = m->state;
 	uint32_t i = 0;
 
-	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && !i && l < p->lists; l++)
+	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && !i && l < p->list.n; l++)
 		i = find_in(p, l, size);
 	if (i)
 		return i;
-	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && l < p->lists; l++)
-		if (p->list[l])
-			vc_chunks_move(&p->k, &p->list[l]->fit, &p->list[DONE]->fit, DONE);
+	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && l < p->list.n; l++)
+		if (p->list.at[l])
+			vc_chunks_move(&p->k, p->list.at[l], p->list.at[DONE], DONE);
 	m->now.retries++;
 	i = find_in(p, DONE, size);
 	if (!i && drop_idle(m, 0))
@@ -157,24 +150,25 @@ static uint32_t find_high(struct vc_model *m, uint64_t size, uint32_t stream)
 }
 
 /* ---- low: any free bytes do ---- */
-static uint64_t take_idle(struct list *l, uint64_t most)
+static uint64_t take_idle(uint64_t *idle, uint64_t most)
 {
-	uint64_t n = l->idle < most ? l->idle : most;
+	uint64_t n = *idle < most ? *idle : most;
 
-	l->idle -= n;
+	*idle -= n;
 	return n;
 }
 
 static uint32_t find_low(struct vc_model *m, uint64_t size, uint32_t stream)
 {
 	struct pool *p = m->state;
-	struct list *own = p->list[list_of(p, stream)], *done = p->list[DONE];
-	uint64_t idle = own->idle + (own == done ? 0 : done->idle), more = 0, addr;
+	struct vc_fit *fit = p->list.at[DONE];
+	uint64_t *own = &p->idle[list_of(p, stream)], *done = &p->idle[DONE];
+	uint64_t idle = *own + (own == done ? 0 : *done), more = 0, addr;
 
 	if (!p->k.regions) {
 		if (!vc_device_reserve(m->device, RANGE, &addr))
 			return 0;
-		vc_chunks_free(&p->k, &done->fit, DONE, vc_chunks_region(&p->k, addr, RANGE));
+		vc_chunks_free(&p->k, fit, DONE, vc_chunks_region(&p->k, addr, RANGE));
 	}
 	if (idle < size) {
 		more = round_up(size - idle, p->conf->grow);
@@ -188,8 +182,8 @@ static uint32_t find_low(struct vc_model *m, uint64_t size, uint32_t stream)
 	}
 	idle = take_idle(own, size);
 	idle += take_idle(done, size - idle);
-	own->idle += more - (size - idle);
-	return vc_fit_find(&p->k, &done->fit, size);
+	*own += more - (size - idle);
+	return vc_fit_find(&p->k, fit, size);
 }
 
 /* ---- entry points ---- */
@@ -234,12 +228,12 @@ static int async_alloc(struct vc_model *m, const struct vc_request *rq, struct v
 	if (!i)
 		return refuse(m, rq, size);
 	from = p->k.c[i].stream;
-	vc_fit_remove(&p->k, &p->list[from]->fit, i);
+	vc_fit_remove(&p->k, p->list.at[from], i);
 	if (p->k.c[i].size > size) {
 		uint32_t rest = vc_chunks_split(&p->k, i, size);
 
 		p->k.c[rest].stream = from;
-		vc_fit_add(&p->k, &p->list[from]->fit, rest);
+		vc_fit_add(&p->k, p->list.at[from], rest);
 	}
 	vc_chunks_serve(m, &p->k, i, rq, out);
 	return VC_DONE;
@@ -257,10 +251,10 @@ static int async_free(struct vc_model *m, struct vc_block *block)
 	if (p->k.c[i].shared && list != DONE)
 		list = UNIFIED;
 	if (p->conf->bound == LOW) {
-		p->list[list]->idle += p->k.c[i].size;
+		p->idle[list] += p->k.c[i].size;
 		list = DONE; /* its addresses */
 	}
-	vc_chunks_free(&p->k, &p->list[list]->fit, list, i);
+	vc_chunks_free(&p->k, p->list.at[list], list, i);
 	return VC_DONE;
 }
 
@@ -286,11 +280,11 @@ static void release(struct vc_model *m, uint64_t keep)
 		return;
 	}
 	gone = m->now.reserved > keep ? m->now.reserved - keep : 0;
-	gone = (gone < p->list[DONE]->idle ? gone : p->list[DONE]->idle) / VC_DEVICE_GRANULE *
+	gone = (gone < p->idle[DONE] ? gone : p->idle[DONE]) / VC_DEVICE_GRANULE *
 	       VC_DEVICE_GRANULE;
 	if (!gone)
 		return;
-	p->list[DONE]->idle -= gone;
+	p->idle[DONE] -= gone;
 	vc_device_release(m->device, gone);
 	m->now.reserved -= gone;
 	m->now.segments = m->now.reserved != 0;
@@ -299,18 +293,15 @@ static void release(struct vc_model *m, uint64_t keep)
 static void wait_for(struct vc_model *m, uint32_t stream, uint64_t keep)
 {
 	struct pool *p = m->state;
-	struct list *done = p->lists ? p->list[DONE] : NULL;
 
-	for (uint32_t l = UNIFIED; l < p->lists; l++) {
-		struct list *x = p->list[l];
-
-		if (!x || (stream != VC_STREAM_ALL && l != STREAMS + stream))
+	for (uint32_t l = UNIFIED; l < p->list.n; l++) {
+		if (!p->list.at[l] || (stream != VC_STREAM_ALL && l != STREAMS + stream))
 			continue;
-		vc_chunks_move(&p->k, &x->fit, &done->fit, DONE);
-		done->idle += x->idle;
-		x->idle = 0;
+		vc_chunks_move(&p->k, p->list.at[l], p->list.at[DONE], DONE);
+		p->idle[DONE] += p->idle[l];
+		p->idle[l] = 0;
 	}
-	if (done)
+	if (p->list.n)
 		release(m, keep);
 }
 
@@ -378,7 +369,7 @@ static int async_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 
 static const struct vc_fit *fit_of(const void *p, uint32_t list)
 {
-	return &((const struct pool *)p)->list[list]->fit;
+	return ((const struct pool *)p)->list.at[list];
 }
 
 static int async_check(const struct vc_model *m, struct vc_error *err)
@@ -388,8 +379,8 @@ static int async_check(const struct vc_model *m, struct vc_error *err)
 
 	if (p->conf->bound == HIGH)
 		return vc_chunks_check(m, &p->k, fit_of, p, err);
-	for (size_t l = 0; l < p->lists; l++)
-		sum += p->list[l] ? p->list[l]->idle : 0;
+	for (size_t l = 0; l < p->room; l++)
+		sum += p->idle[l];
 	return sum == m->now.reserved ? VC_OK :
 		vc_fail(err, VC_EINTERNAL, "cuda_async: %" PRIu64 " bytes are live or free, %" PRIu64
 			" are reserved", sum, m->now.reserved);
@@ -410,9 +401,8 @@ static void async_fini(struct vc_model *m)
 {
 	struct pool *p = m->state;
 
-	for (size_t l = 0; l < p->lists; l++)
-		free(p->list[l]);
-	free(p->list);
+	vc_fits_fini(&p->list);
+	free(p->idle);
 	vc_chunks_fini(&p->k);
 }
 

@@ -151,13 +151,13 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 	int r;
 
 	*out = (struct vc_block){ 0 };
-	VC_HAVE(vc_chunks_room(&p->k), "the rmm_pool model", err);
+	VC_HAVE(vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
 	if (!p->made && (r = make(m, rq, err)) != VC_DONE)
 		return r;
 	if (!rq->size) /* a null pointer */
 		return VC_DONE;
 	own = list_of(p, rq->stream);
-	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k), "the rmm_pool model", err);
+	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
 	if (size < rq->size)
 		return rmm_refuse(m, rq, rq->size, "more than 2^64 bytes", release);
 	i = find(p, own, size);

@@ -72,15 +72,17 @@ check-oracle: $(BUILD)/tests/oracle-fuzz ## random operations against the real a
 bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
 	$(Q)ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/build.sh 2.9.1 2.15.0
 	$(Q)for v in 2.9.1 2.15.0; do $(BUILD)/tests/oracle-bench '$(ORACLE_CACHE)'/build/$$v/oracle $$v || exit 1; done
-$(BUILD)/tests/oracle-bfc-play: tests/oracle-bfc/play.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/oracle-%-play: tests/oracle-%/play.c tests/support/play.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
-check-all: $(BUILD)/tests/oracle-bfc-play
-TESTS += tests/oracle-bfc/bfc.sh
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-bfc-play $(BUILD)/tests/oracle-rmm-play
+TESTS += tests/oracle-bfc/bfc.sh tests/oracle-rmm/rmm.sh
 check-oracle-bfc: $(BUILD)/tests/oracle-bfc-play ## the bfc model against TensorFlow's own allocator (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-bfc/check.sh
-.PHONY: check-oracle bench-oracle check-oracle-bfc
+check-oracle-rmm: $(BUILD)/tests/oracle-rmm-play ## the rmm models against RMM's own source (fetches wheels)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-rmm/check.sh
+.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60

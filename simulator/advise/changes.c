@@ -68,7 +68,9 @@ static void apply(struct stage *t, const char *torch, const char *conf)
 	snprintf(version, sizeof(version), "%s", t->p.torch);
 	if (torch)
 		snprintf(t->p.torch, sizeof(t->p.torch), "%s", torch);
-	t->p.conf = conf ? conf : given;
+	vc_plan_set_conf(&t->p, conf ? conf : given);
+	if (t->p.model->versions && !t->p.torch[0]) /* the settings had chosen another model */
+		snprintf(t->p.torch, sizeof(t->p.torch), "%s", t->s->rec->torch);
 	t->p.transform.n = 0;
 	if (!measure(t, !t->s->whatif))
 		return;
@@ -78,7 +80,7 @@ static void apply(struct stage *t, const char *torch, const char *conf)
 	if (torch && measure(t, !t->s->whatif))
 		note(t, "--torch", t->p.torch, before);
 	before = t->peak;
-	t->p.conf = given;
+	vc_plan_set_conf(&t->p, given);
 	if (conf && measure(t, false))
 		note(t, "--conf", given, before);
 	for (size_t i = 0; i < transforms; i++) {

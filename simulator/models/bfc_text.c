@@ -72,6 +72,7 @@ static void say_picture(struct vc_model *m)
 {
 	const struct bfc *b = m->state;
 	char picture[COLUMNS + 1] = "";
+	const struct vc_chunk *c;
 	uint64_t at = 0;
 
 	if (!m->now.reserved) {
@@ -79,10 +80,9 @@ static void say_picture(struct vc_model *m)
 		return;
 	}
 	memset(picture, '_', COLUMNS);
-	for (uint32_t r = 0; r < b->regions; r++)
-		for (uint32_t i = b->region[r].first; i; at += b->c[i].size, i = b->c[i].next) {
-			const struct bfc_chunk *c = &b->c[i];
-
+	for (uint32_t r = 0; r < b->k.regions; r++)
+		for (uint32_t i = b->k.region[r].first; i; at += c->size, i = c->next) {
+			c = &b->k.c[i];
 			if (c->live && c->size > c->requested)
 				paint(picture, m->now.reserved, at + c->requested,
 				      c->size - c->requested, 'x');
@@ -99,7 +99,7 @@ void bfc_text_oom(struct vc_model *m, uint64_t asked, uint64_t rounded)
 
 	m->note[0] = '\0';
 	/* MemoryAllocationError of xla/stream_executor/integrations/tf_allocator_adapter.cc. */
-	if (b->k->framework == BFC_JAX)
+	if (b->conf->framework == BFC_JAX)
 		say(m, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %s.\n",
 		    fmt(asked).s);
 	say(m, "Allocator (GPU_%u_bfc) ran out of memory trying to allocate %s (rounded to %" PRIu64
@@ -110,7 +110,7 @@ void bfc_text_oom(struct vc_model *m, uint64_t asked, uint64_t rounded)
 	    gpu, fmt(asked).s, rounded);
 	say_sums(m);
 	say_picture(m);
-	if (!b->k->retry)
+	if (!b->conf->retry)
 		say(m, "Allocator (GPU_%u_bfc) ran out of memory trying to allocate %s with "
 		       "freed_by_count=0.\n", gpu, fmt(asked).s);
 	m->note[strlen(m->note) - 1] = '\0'; /* the last line ends without a newline here */

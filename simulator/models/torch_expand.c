@@ -60,8 +60,8 @@ static uint32_t find_place(struct torch *t, struct torch_want *w)
 {
 	uint32_t root = w->set->unmapped;
 
-	for (uint32_t u = torch_tree_end(t->b, root, 0); u;
-	     u = torch_tree_step(t->b, root, u, 1, true)) {
+	for (uint32_t u = torch_place_end(t->b, root, 0); u;
+	     u = torch_place_step(t->b, root, u, 1)) {
 		uint32_t c = is_idle(t, t->b[u].prev) ? t->b[u].prev : u;
 		uint64_t sum = 0;
 

@@ -22,8 +22,8 @@ static uint32_t best_of_class(const struct torch *t, uint32_t root, uint64_t siz
 {
 	uint32_t best = 0;
 
-	for (uint32_t i = torch_tree_end(t->b, root, 0); i;
-	     i = torch_tree_step(t->b, root, i, 1, false))
+	for (uint32_t i = torch_free_end(t->b, root, 0); i;
+	     i = torch_free_step(t->b, root, i, 1))
 		if (t->b[i].size >= size && is_better(t, i, best))
 			best = i;
 	return best;
@@ -36,7 +36,7 @@ uint32_t torch_fit_find(struct torch *t, struct torch_set *s, uint64_t size)
 	if (t->k->fit == TORCH_WORST) {
 		uint32_t c = torch_class_down(s, TORCH_CLASSES);
 
-		best = c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 1) : 0;
+		best = c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 1) : 0;
 		return best && t->b[best].size >= size ? best : 0;
 	}
 	for (uint32_t c = torch_class_up(s, torch_class(size)); c < TORCH_CLASSES;

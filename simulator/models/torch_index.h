@@ -9,6 +9,7 @@
 #define VC_TORCH_INDEX_H
 
 #include "simulator/models/torch.h"
+#include "simulator/models/treap.h"
 
 static inline uint32_t torch_bit_low(uint64_t x) { return (uint32_t)__builtin_ctzll(x); }
 static inline uint32_t torch_bit_high(uint64_t x) { return 63 - (uint32_t)__builtin_clzll(x); }
@@ -21,74 +22,11 @@ static inline uint32_t torch_class(uint64_t size)
 	return c < TORCH_CLASSES ? c : TORCH_CLASSES - 1;
 }
 
-/* Heap priority of a block in its treap: a bijective mix of the index, so there are no ties. */
-static inline uint32_t torch_priority(uint32_t i)
-{
-	return i * 2654435761u;
-}
-
-static inline bool torch_before(const struct torch_block *x, const struct torch_block *y,
-				bool by_addr)
-{
-	if (by_addr)
-		return x->addr < y->addr;
-	if (x->size != y->size)
-		return x->size < y->size;
-	return x->tie != y->tie ? x->tie < y->tie : x < y; /* equal ties: only once torn */
-}
-
-static inline void torch_tree_put(struct torch_block *b, uint32_t *link, uint32_t i, bool by_addr)
-{
-	const struct torch_block *x = &b[i];
-	uint32_t pri = torch_priority(i), n, *l, *r;
-
-	while ((n = *link) && torch_priority(n) > pri)
-		link = &b[n].kid[torch_before(&b[n], x, by_addr)];
-	*link = i;
-	l = &b[i].kid[0];
-	r = &b[i].kid[1];
-	while (n) {
-		if (torch_before(&b[n], x, by_addr)) {
-			*l = n;
-			l = &b[n].kid[1];
-			n = *l;
-		} else {
-			*r = n;
-			r = &b[n].kid[0];
-			n = *r;
-		}
-	}
-	*l = *r = 0;
-}
-
-static inline void torch_tree_cut(struct torch_block *b, uint32_t *link, uint32_t i, bool by_addr)
-{
-	uint32_t l, r;
-
-	while (*link != i)
-		link = &b[*link].kid[torch_before(&b[*link], &b[i], by_addr)];
-	l = b[i].kid[0];
-	r = b[i].kid[1];
-	while (l && r) {
-		if (torch_priority(l) > torch_priority(r)) {
-			*link = l;
-			link = &b[l].kid[1];
-			l = *link;
-		} else {
-			*link = r;
-			link = &b[r].kid[0];
-			r = *link;
-		}
-	}
-	*link = l ? l : r;
-}
-
-static inline uint32_t torch_tree_end(const struct torch_block *b, uint32_t n, int side)
-{
-	while (n && b[n].kid[side])
-		n = b[n].kid[side];
-	return n;
-}
+/* Free blocks of one class; equal ties: only once torn. */
+VC_TREAP(torch_free, struct torch_block,
+	 x->size != y->size ? x->size < y->size : x->tie != y->tie ? x->tie < y->tie : x < y)
+/* Unmapped ranges. */
+VC_TREAP(torch_place, struct torch_block, x->addr < y->addr)
 
 static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_t i)
 {
@@ -98,7 +36,7 @@ static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_
 	x->klass = (uint16_t)c;
 	x->age = s->pool->calls;
 	if (s->root[c]) {
-		torch_tree_put(t->b, &s->root[c], i, false);
+		torch_free_put(t->b, &s->root[c], i);
 		return;
 	}
 	s->bits[c >> 6] |= 1ull << (c & 63);
@@ -112,7 +50,7 @@ static inline void torch_index_cut(struct torch *t, struct torch_set *s, uint32_
 	uint32_t c = t->b[i].klass;
 
 	if (s->root[c] != i || t->b[i].kid[0] | t->b[i].kid[1]) {
-		torch_tree_cut(t->b, &s->root[c], i, false);
+		torch_free_cut(t->b, &s->root[c], i);
 		return;
 	}
 	s->root[c] = 0;
@@ -176,56 +114,37 @@ static inline uint32_t torch_index_find(const struct torch *t, const struct torc
 	if (best)
 		return best;
 	c = torch_class_up(s, c + 1);
-	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 0) : 0;
+	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 0) : 0;
 }
 
 static inline uint32_t torch_index_first(const struct torch *t, const struct torch_set *s)
 {
 	uint32_t c = torch_class_up(s, 0);
 
-	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 0) : 0;
+	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 0) : 0;
 }
 
 /* The neighbour of `i` in exact order: side 1 the next, side 0 the previous; 0: none. */
-static inline uint32_t torch_tree_step(const struct torch_block *b, uint32_t root, uint32_t i,
-				       int side, bool by_addr)
-{
-	uint32_t best = 0;
-
-	for (uint32_t n = root; n; ) {
-		bool beyond = side ? torch_before(&b[i], &b[n], by_addr)
-				   : torch_before(&b[n], &b[i], by_addr);
-
-		if (beyond) {
-			best = n;
-			n = b[n].kid[!side];
-		} else {
-			n = b[n].kid[side];
-		}
-	}
-	return best;
-}
-
 static inline uint32_t torch_index_step(const struct torch *t, uint32_t i, int side)
 {
 	const struct torch_set *s = t->set[t->b[i].set];
 	uint32_t c = torch_class(t->b[i].size);
-	uint32_t best = torch_tree_step(t->b, s->root[c], i, side, false);
+	uint32_t best = torch_free_step(t->b, s->root[c], i, side);
 
 	if (best)
 		return best;
 	c = side ? torch_class_up(s, c + 1) : torch_class_down(s, c);
-	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], !side) : 0;
+	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], !side) : 0;
 }
 
 static inline void torch_unmapped_put(struct torch *t, uint32_t i)
 {
-	torch_tree_put(t->b, &t->set[t->b[i].set]->unmapped, i, true);
+	torch_place_put(t->b, &t->set[t->b[i].set]->unmapped, i);
 }
 
 static inline void torch_unmapped_cut(struct torch *t, uint32_t i)
 {
-	torch_tree_cut(t->b, &t->set[t->b[i].set]->unmapped, i, true);
+	torch_place_cut(t->b, &t->set[t->b[i].set]->unmapped, i);
 }
 
 /* ---- statistics ---- */

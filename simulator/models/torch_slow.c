@@ -198,7 +198,7 @@ static uint32_t last_of(const struct torch *t, const struct torch_set *s)
 {
 	uint32_t c = torch_class_down(s, TORCH_CLASSES);
 
-	return c < TORCH_CLASSES ? torch_tree_end(t->b, s->root[c], 1) : 0;
+	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 1) : 0;
 }
 
 static bool release_oversize(struct torch *t, struct torch_want *w)

@@ -5,29 +5,14 @@
 #include <string.h>
 
 #include "simulator/models/torch_index.h"
+#include "simulator/models/torch_size.h"
 
 #define SEE "  See documentation for Memory Management"
 #define URL1 "https://pytorch.org/docs/stable/notes/cuda.html#environment-variables"
 #define URL2 "https://docs.pytorch.org/docs/stable/notes/cuda.html" \
 	     "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
 
-struct size_text { char s[40]; };
-
-/* format_size of CUDACachingAllocator.cpp. */
-static struct size_text fmt(uint64_t n)
-{
-	struct size_text o;
-
-	if (n <= 1024)
-		snprintf(o.s, sizeof(o.s), "%llu bytes", (unsigned long long)n);
-	else if (n <= 1048576)
-		snprintf(o.s, sizeof(o.s), "%.2f KiB", (double)n / 1024.0);
-	else if (n <= 1073741824ull)
-		snprintf(o.s, sizeof(o.s), "%.2f MiB", (double)n / 1048576.0);
-	else
-		snprintf(o.s, sizeof(o.s), "%.2f GiB", (double)n / 1073741824.0);
-	return o;
-}
+#define fmt torch_size_text
 
 void torch_raise(struct torch *t, const char *fmt_, ...)
 {

@@ -5,31 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_policy(const struct vc_model_type *m)
-{
-	for (const struct vc_param *p = m->params; p && p->name; p++)
-		if (!strcmp(p->name, "completion"))
-			return true;
-	return false;
-}
-
-static void add_policy(struct vc_plan *p, const char *policy)
+static void add(struct vc_plan *p, const char *name, const char *value)
 {
 	size_t n = strlen(p->params);
 
-	snprintf(p->params + n, sizeof(p->params) - n, "%scompletion=%s", n ? "," : "", policy);
+	snprintf(p->params + n, sizeof(p->params) - n, "%s%s=%s", n ? "," : "", name, value);
+}
+
+/* Has the model such a parameter, and the user not set it? */
+static bool leaves(const struct vc_plan *p, const char *name)
+{
+	const char *set = strstr(p->params, name);
+
+	return vc_param_find(p->model->params, name) && !(set && set[strlen(name)] == '=');
 }
 
 static bool is_open(const struct vc_recording *rec, const struct vc_plan *p)
 {
-	return has_policy(p->model) && !strstr(p->params, "completion=") &&
-	       rec->device->uses + rec->device->deferred > 0;
+	return leaves(p, "completion") && rec->device->uses + rec->device->deferred > 0;
 }
 
 void vc_completion_default(const struct vc_recording *rec, struct vc_plan *p)
 {
 	if (is_open(rec, p) && rec->meta->how[VC_CAP_COMPLETION] == VC_HOW_ABSENT)
-		add_policy(p, "next");
+		add(p, "completion", "next");
 }
 
 static bool is_as_recorded(const struct vc_job *job, const struct vc_plan *p)
@@ -40,19 +39,27 @@ static bool is_as_recorded(const struct vc_job *job, const struct vc_plan *p)
 	       p->fraction < 0 && !p->changed && !strcmp(p->conf, conf ? conf : "");
 }
 
-int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
-			   struct vc_result *out, struct vc_error *err)
+static int run_both(const struct vc_job *job, const struct vc_plan *p, const char *name,
+		    const char *const value[2], struct vc_result *out, struct vc_error *err)
 {
-	static const char *const policy[] = { "next", "forced" };
-
-	if (!is_open(job->rec, p) || is_as_recorded(job, p))
-		return VC_OK;
 	vc_result_open_interval(out);
 	for (size_t i = 0; i < 2; i++) {
 		struct vc_plan other = *p;
 
-		add_policy(&other, policy[i]);
+		add(&other, name, value[i]);
 		VC_TRY(vc_job_widen(job, &other, out, err));
 	}
 	return VC_OK;
+}
+
+int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
+			   struct vc_result *out, struct vc_error *err)
+{
+	static const char *const policy[] = { "next", "forced" }, *const bound[] = { "low", "high" };
+
+	if (leaves(p, "bound"))
+		VC_TRY(run_both(job, p, "bound", bound, out, err));
+	if (!is_open(job->rec, p) || is_as_recorded(job, p))
+		return VC_OK;
+	return run_both(job, p, "completion", policy, out, err);
 }

@@ -14,7 +14,7 @@ void vc_completion_default(const struct vc_recording *rec, struct vc_plan *p);
 
 /* Runs a what-if under both policies as well; out's interval spans all three peaks. Nothing
  * happens for recorded settings, for models without the parameter, and where no stream waits for
- * another. */
+ * another. A model that knows two bounds only (a parameter `bound`) is run with either. */
 int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err);
 

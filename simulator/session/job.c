@@ -72,11 +72,6 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 	return vc_nomem(err, "the result");
 }
 
-bool vc_job_is_drivers(const char *conf)
-{
-	return conf && strstr(conf, "cudaMallocAsync");
-}
-
 /* Fills *out and owns run->source. */
 static int finish(const struct vc_job *job, const struct vc_plan *plan, struct vc_run *run,
 		  struct vc_result *out, struct vc_error *err)
@@ -113,11 +108,11 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	struct vc_run run;
 	int r;
 
-	if (vc_job_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
+	if (vc_plan_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
 		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's "
-			       "own pools serve requests, and there is no model of them; --conf "
-			       "backend:native tells what PyTorch's allocator would do, -m "
-			       "direct what no cache would", path);
+			       "own pools serve requests, which know nothing of the torch model's "
+			       "parameters: take -m cuda_async, or --conf backend:native for what "
+			       "PyTorch's allocator would do", path);
 	run = make_run(job, plan);
 	run.observers = observers;
 	run.source = source_of(job, plan, err);

@@ -23,8 +23,6 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 		  const struct vc_observer_type *const *observers, struct vc_result *out,
 		  struct vc_error *err);
 
-/* Under backend:cudaMallocAsync the driver decides, not PyTorch's allocator. */
-bool vc_job_is_drivers(const char *conf);
 
 /* What the recorded device held in all, 0 = unknown. Expandable segments reserve 9/8 of it, and
  * how far one can still grow decides which block is the best fit. */

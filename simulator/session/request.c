@@ -174,6 +174,28 @@ static bool is_changed(const struct vc_recording *rec, const struct vc_run_optio
 	       (o->torch.n && !(rec->meta->torch && !strcmp(p->torch, rec->meta->torch)));
 }
 
+bool vc_plan_is_drivers(const char *conf)
+{
+	return conf && strstr(conf, "cudaMallocAsync");
+}
+
+#define DRIVERS "framework=torch" /* of cuda_async, when settings chose it */
+
+void vc_plan_set_conf(struct vc_plan *p, const char *conf)
+{
+	bool was = vc_plan_is_drivers(p->conf), is = vc_plan_is_drivers(conf);
+	const char *now = p->model->name;
+
+	p->conf = conf;
+	if (is && !strcmp(now, "torch") && !p->params[0]) {
+		p->model = vc_model_by_name("cuda_async");
+		snprintf(p->params, sizeof(p->params), DRIVERS);
+	} else if (was && !is && !strcmp(now, "cuda_async") && !strcmp(p->params, DRIVERS)) {
+		p->model = vc_model_by_name("torch");
+		p->params[0] = '\0';
+	}
+}
+
 static int fill_plan(const struct vc_recording *rec, const struct vc_run_options *o,
 		     const size_t pick[4], struct vc_plan *p, struct vc_error *err)
 {
@@ -181,10 +203,11 @@ static int fill_plan(const struct vc_recording *rec, const struct vc_run_options
 
 	if (r < 0)
 		return r;
+	vc_plan_set_conf(p, o->conf.n ? o->conf.at[pick[2]] :
+			    rec->meta->conf ? rec->meta->conf : "");
 	if (p->model->versions)
 		snprintf(p->torch, sizeof(p->torch), "%s",
 			 o->torch.n ? o->torch.at[pick[1]] : rec->torch);
-	p->conf = o->conf.n ? o->conf.at[pick[2]] : rec->meta->conf ? rec->meta->conf : "";
 	p->fraction = isnan(o->fraction) ? -1 : o->fraction;
 	p->stop_at_oom = !rec->device->ooms; /* a program that survived one goes on after it */
 	p->transform = o->transform;

@@ -76,7 +76,7 @@ int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, stru
 
 	/* A script, requests alone, or another allocator's work: there is nothing to compare
 	 * with. */
-	if (!m || vc_job_is_drivers(rec->meta->conf) ||
+	if (!m || vc_plan_is_drivers(rec->meta->conf) ||
 	    (!rec->device->segment_allocs && !rec->device->final_segments &&
 	     !rec->device->start_segments && rec->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
 		return VC_OK;

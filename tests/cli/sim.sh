@@ -22,6 +22,13 @@ expect "in the table of holders, too" 0 '64\.00 GiB  -       = reserved by Tenso
 run sim $t -m bfc:framework=jax --capacity 40GiB; expect "JAX takes three quarters of the card" 3 '= reserved by TensorFlow.s BFC +30\.00 GiB'
 expect "and says what it would say" 3 'RESOURCE_EXHAUSTED: Out of memory while trying to allocate'
 run sim $t -m bfc; expect "trust is in the torch model only" 0 "that is the torch model; no recording of PyTorch"
+run sim $t --conf backend:cudaMallocAsync; expect "the driver's pools lie between two bounds" 0 'reserved lies between 51\.34 GiB and 61\.78 GiB'
+expect "and are held against PyTorch's allocator" 0 'backend:cudaMallocAsync +62\.46 GiB -> 61\.78 GiB'
+run sim $t --conf backend:cudaMallocAsync --capacity 30GiB; expect "with the words of that backend" 3 'Allocation on device 0 would exceed allowed memory'
+run sim $t --conf backend:cudaMallocAsync -m torch:segment=64MiB; expect "which has none of the torch model's parameters" 1 '' 'take -m cuda_async'
+run sim $t -m rmm_pool -g h100-80; expect "RMM's pool begins with half of the card, and doubles" 0 '= reserved by RMM.s pool'
+run sim $t -m rmm_arena -g h100-80; expect "RMM's arena is half of the card" 3 'Maximum pool size exceeded .failed to allocate [0-9.]+ MiB.: No room in arena'
+run sim $t -m rmm_arena; expect "without a card it is what the requests need" 0 '= reserved by RMM.s arena +52\.01 GiB'
 run sim $t; case $out in *"that is the torch model"*) fail "no such note for PyTorch itself" "$out" ;; *) pass "no such note for PyTorch itself" ;; esac
 run sim $t --torch 1.9; expect "an unknown version is refused with the known ones" 2 '' '2\.0'
 run sweep traces/attention.vct --vary torch=2.0..2.15; expect "a range of versions is every version in it" 0 '"torch":"2.12"'

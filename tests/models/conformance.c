@@ -366,10 +366,26 @@ static void torch_rows(void)
 	warm(&(struct setup){ "torch", NULL, "2.15", "expandable_segments:True" });
 }
 
+/* Parameters under which a model works in another way. */
+static void other_ways(void)
+{
+	static const struct setup way[] = {
+		{ "bfc", "growth=true", NULL, NULL },
+		{ "cuda_async", "bound=low", NULL, NULL },
+		{ "cuda_async", "bound=low,framework=cuda,reuse=own", NULL, NULL },
+		{ "cuda_async", "bound=high,framework=cuda,reuse=own", NULL, NULL },
+		{ "rmm_pool", "initial_pool_size=0", NULL, NULL },
+	};
+
+	for (size_t k = 0; k < sizeof(way) / sizeof(*way); k++)
+		battery(&way[k]);
+}
+
 int main(void)
 {
 	for (size_t k = 0; vc_models[k]; k++)
 		battery(&(struct setup){ vc_models[k]->name, NULL, NULL, NULL });
+	other_ways();
 	torch_rows();
 	printf("1..%d\n", tests);
 	return failures > 0;

@@ -6,35 +6,14 @@
 here=$(dirname "$0")
 export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}" TF_CPP_MIN_LOG_LEVEL=3
 versions=${ORACLE_TF:-2.12.1 2.16.2 2.21.0}
-keep=${ORACLE_KEEP:-$BUILD/oracle-bfc-found}; play=$BUILD/tests/oracle-bfc-play; each=2000; batch=50
+keep=${ORACLE_KEEP:-$BUILD/oracle-bfc-found}; play=$BUILD/tests/oracle-bfc-play
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
 # shellcheck disable=SC2086
 "$here/build.sh" $versions
 failed=0
 
-# Nothing is compared behind the operation in which the real one hangs (README.md), so scripts go on until there is enough.
-random() { # RELEASE DRIVER
-	seed=${ORACLE_SEED:-1}; ops=0; scripts=0; refused=0; back=0; smaller=0; different=0
-	while [ "$ops" -lt "${ORACLE_OPS:-1000000}" ] && [ "$different" -lt 5 ]; do
-		set --
-		for k in $(seq "$seed" $((seed + batch - 1))); do
-			"$play" -r "$k" $each > "$t/s$k"
-			timeout 300 "$driver" "$t/s$k" > "$t/r$k" 2> /dev/null || { echo "# the driver failed on seed $k"; different=$((different + 1)); }
-			set -- "$@" "$t/s$k" "$t/r$k"
-		done
-		"$play" "$@" > "$t/out" || { mkdir -p "$keep"; cp "$t"/[sr][0-9]* "$keep"; sed '$d; s/^/# /' "$t/out"; }
-		read -r n _ o _ f _ b _ _ _ s _ _ d _ <<-END
-			$(tail -n 1 "$t/out" | tr -d ,)
-		END
-		[ -n "$o" ] || { echo "# nothing was compared: $(cat "$t/out")"; different=$((different + 5)); o=0; d=0; }
-		ops=$((ops + o)); refused=$((refused + f)); back=$((back + b)); smaller=$((smaller + s)); different=$((different + d)); scripts=$((scripts + n))
-		rm -f "$t"/[sr][0-9]*
-		seed=$((seed + batch))
-	done
-	echo "# $scripts scripts, $ops operations, $refused refusals, $back regions given back, $smaller smaller regions taken, $different different"
-	[ $different = 0 ]
-}
+. tests/support/oracle.sh
 
 # The words of 2.21: its log without times and places, without the lists between the warning and the sums.
 words() {
@@ -46,7 +25,7 @@ words() {
 
 for v in $versions; do
 	driver=$ORACLE_CACHE/tensorflow/$v/driver
-	if [ -x "$driver" ] && random "$v"; then
+	if [ -x "$driver" ] && random "$driver"; then
 		echo "ok - tensorflow $v: addresses, sizes, statistics and regions are the model's"
 	else
 		echo "not ok - tensorflow $v"; failed=$((failed + 1))

@@ -6,41 +6,18 @@
  *        play -r SEED OPERATIONS   write a random script
  * The format is described in README.md. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "simulator/models/bfc.h"
-#include "simulator/replay/model.h"
+#include "tests/support/play.h"
 
-#define MOST 200000 /* highest number of a block */
-#define LINE 256
-#define MIB (1ull << 20)
-
-static void die(const char *what, const char *which)
-{
-	fprintf(stderr, "play: %s: %s\n", what, which);
-	exit(2);
-}
+#define MIB PLAY_MIB
+#define dice play_dice
+#define pick play_pick
 
 /* ---- a random script ---- */
-static uint64_t state;
-
-static uint64_t dice(uint64_t sides) /* xorshift64*: the same everywhere */
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return (state * 2685821657736338717ull >> 11) % sides;
-}
-
-static uint64_t pick(const uint64_t *of, uint64_t n)
-{
-	return of[dice(n)];
-}
-
 static uint64_t base[24], style;
 
 static uint64_t some_size(void)
@@ -82,10 +59,9 @@ static void write_script(uint64_t seed, uint64_t operations)
 {
 	uint64_t *live = malloc((operations + 1) * sizeof(*live)), n = 0, id = 0, grow;
 
-	if (!live || operations > MOST)
-		die("more operations than a script holds", "-r");
-	state = seed * 0x9e3779b97f4a7c15ull + 88172645463325252ull;
-	dice(2);
+	if (!live || operations > PLAY_MOST)
+		play_die("more operations than a script holds", "-r");
+	play_seed(seed);
 	header();
 	grow = 52 + dice(8);
 	for (uint64_t k = 0; k < operations; k++) {
@@ -109,101 +85,25 @@ static void write_script(uint64_t seed, uint64_t operations)
 }
 
 /* ---- the model ---- */
-struct player {
-	struct vc_model m;
-	struct bfc_config config;
-	struct vc_block *block; /* by number; size 0: none */
-	char (*said)[LINE];     /* lines of the current operation */
-	unsigned lines, cap;
-	uint64_t operations, refused, returned, smaller, failed;
-};
-
-static void say(struct player *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct player *p, const char *fmt, ...)
+static const char *begin(const char *script, const char *result, char *params, size_t room,
+			 struct vc_device_config *d)
 {
-	va_list ap;
-
-	if (p->lines == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : 64;
-		p->said = realloc(p->said, p->cap * sizeof(*p->said));
-		if (!p->said)
-			die("no memory", "lines");
-	}
-	va_start(ap, fmt);
-	vsnprintf(p->said[p->lines++], LINE, fmt, ap);
-	va_end(ap);
-}
-
-static void on_device(void *arg, const struct vc_device_change *c)
-{
-	struct player *p = arg;
-
-	p->failed += c->failed;
-	p->smaller += p->failed && c->what == VC_DRV_MALLOC && !c->failed;
-	p->returned += c->what == VC_DRV_FREE;
-	if (c->failed)
-		say(p, "X %" PRIu64, c->size);
-	else
-		say(p, "%c %" PRIx64 " %" PRIu64, c->what == VC_DRV_FREE ? 'r' : 'R', c->addr,
-		    c->size);
-}
-
-static void begin(struct player *p, const char *head, const char *backpedal)
-{
-	static const char *const names[] = { "inc", "dec", "fit", "mix" };
 	uint64_t limit, total;
-	unsigned growth, gc, va = 0;
-	char frac[32], policy[8], conf[256];
-	struct vc_error err = { 0 };
-	struct vc_device_config d = { 0 };
+	unsigned growth, gc;
+	char frac[32], policy[8], backpedal[8] = "always";
 
-	if (sscanf(head, "limit %" SCNu64 " total %" SCNu64 " growth %u gc %u fragmentation %31s "
-			 "va %7s", &limit, &total, &growth, &gc, frac, policy) != 6)
-		die("not a script", head);
-	while (va < 4 && strcmp(names[va], policy))
-		va++;
-	d.total = total;
-	d.va = (enum vc_va_policy)va;
-	snprintf(conf, sizeof(conf),
+	if (sscanf(script, "limit %" SCNu64 " total %" SCNu64 " growth %u gc %u fragmentation %31s "
+			   "va %7s", &limit, &total, &growth, &gc, frac, policy) != 6)
+		play_die("not a script", script);
+	if (result && sscanf(result, "release %*s backpedal %7s", backpedal) != 1)
+		play_die("not a result", result);
+	d->total = total;
+	d->va = play_policy(policy);
+	snprintf(params, room,
 		 "memory_limit=%" PRIu64 ",growth=%s,garbage_collection=%s,"
 		 "fragmentation_fraction=%s,backpedal=%s,retry=false",
 		 limit, growth ? "true" : "false", gc ? "true" : "false", frac, backpedal);
-	p->m.type = vc_model_by_name("bfc");
-	p->m.config = &p->config;
-	p->m.state = calloc(1, p->m.type->state_size);
-	p->m.device = vc_device_new(&d, &err);
-	p->block = calloc(MOST + 1, sizeof(*p->block));
-	if (!p->m.state || !p->m.device || !p->block ||
-	    vc_params_parse(p->m.type->params, &p->config, conf, &err) < 0 ||
-	    p->m.type->init(&p->m, &err) < 0)
-		die(conf, err.message);
-	vc_device_listen(p->m.device, on_device, p);
-}
-
-static void end(struct player *p)
-{
-	p->m.type->fini(&p->m);
-	vc_device_free_all(p->m.device);
-	free(p->m.state);
-	free(p->block);
-	free(p->said);
-}
-
-static void do_alloc(struct player *p, uint64_t id, uint64_t size)
-{
-	struct vc_request rq = { .id = id, .size = size };
-	struct vc_error err = { 0 };
-	int r = p->m.type->alloc(&p->m, &rq, &p->block[id], &err);
-
-	if (r < 0)
-		die("alloc", err.message);
-	p->refused += r == VC_REFUSED;
-	if (r != VC_DONE || !p->block[id].size) {
-		p->block[id].size = 0;
-		say(p, "-");
-		return;
-	}
-	say(p, "a %" PRIx64 " %" PRIu64, p->block[id].addr, p->block[id].size);
+	return "bfc";
 }
 
 static void do_line(struct player *p, const char *line)
@@ -212,120 +112,46 @@ static void do_line(struct player *p, const char *line)
 	uint64_t id = 0, n = 0;
 	char op;
 
-	p->lines = 0;
-	p->failed = 0;
-	if (sscanf(line, "%c %" SCNu64 " %" SCNu64, &op, &id, &n) < 2 || (op != 'o' && id > MOST))
-		die("not an operation", line);
-	if (op == 'a')
-		do_alloc(p, id, n);
-	else if (op == 'o')
+	if (sscanf(line, "%c %" SCNu64 " %" SCNu64, &op, &id, &n) < 2 ||
+	    (op != 'o' && id > PLAY_MOST))
+		play_die("not an operation", line);
+	if (op == 'a') {
+		p->live[id] = play_alloc(p, id, n, 0) == VC_DONE && p->block[id].size;
+		if (p->live[id])
+			play_say(p, "a %" PRIx64 " %" PRIu64, p->block[id].addr, p->block[id].size);
+		else
+			play_say(p, "-");
+	} else if (op == 'o') {
 		vc_device_set_others(p->m.device, id);
-	else if (p->block[id].size)
+	} else if (p->live[id]) {
 		p->m.type->free(&p->m, &p->block[id]);
-	if (op == 'f')
-		p->block[id].size = 0;
-	if (++p->operations % 64 == 0)
-		say(p, "S %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
-		    p->m.now.allocated, b->peak, p->m.now.reserved, b->allocs, b->largest);
+		p->live[id] = false;
+	}
+	if (p->operations % 64 == 0)
+		play_say(p, "S %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+			 p->m.now.allocated, b->peak, p->m.now.reserved, b->allocs, b->largest);
 }
 
-static bool read_line(gzFile f, char *line)
+static void print_note(struct player *p, void *unused)
 {
-	if (!gzgets(f, line, LINE))
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	return true;
-}
-
-/* false: the real one hangs in the operation, nothing comes after it. */
-static bool is_same(struct player *p, gzFile result, const char *line, const char *name, bool *bad)
-{
-	char real[LINE];
-
-	for (unsigned i = 0; i < p->lines; i++) {
-		if (!read_line(result, real))
-			snprintf(real, sizeof(real), "(the end)");
-		if (!strcmp(real, "spin"))
-			return false;
-		if (strcmp(real, p->said[i])) {
-			printf("%s: operation %" PRIu64 " (%s): the real one \"%s\", the model "
-			       "\"%s\"\n", name, p->operations, line, real, p->said[i]);
-			*bad = true;
-			return false;
-		}
-	}
-	return true;
-}
-
-static void print_text(const char *script)
-{
-	struct player p = { 0 };
-	gzFile s = gzopen(script, "rb");
-	char line[LINE];
-
-	if (!s || !read_line(s, line))
-		die("cannot read", script);
-	begin(&p, line, "always");
-	while (read_line(s, line))
-		do_line(&p, line);
-	puts(p.m.note);
-	gzclose(s);
-	end(&p);
-}
-
-static bool compare(const char *script, const char *result, uint64_t sum[4])
-{
-	struct player p = { 0 };
-	gzFile s = gzopen(script, "rb"), r = gzopen(result, "rb");
-	char line[LINE], head[LINE], once[8];
-	bool bad = false, whole = true;
-	struct vc_error err = { 0 };
-
-	if (!s || !r || !read_line(s, line) || !read_line(r, head) ||
-	    sscanf(head, "release %*s backpedal %7s", once) != 1)
-		die("cannot read", s ? result : script);
-	begin(&p, line, once);
-	while (whole && read_line(s, line)) {
-		do_line(&p, line);
-		whole = is_same(&p, r, line, result, &bad);
-	}
-	if (whole && read_line(r, head)) {
-		printf("%s: the real one goes on with \"%s\"\n", result, head);
-		bad = true;
-	}
-	if (p.m.type->check(&p.m, &err) < 0) {
-		printf("%s: %s\n", result, err.message);
-		bad = true;
-	}
-	sum[0] += p.operations;
-	sum[1] += p.refused;
-	sum[2] += p.returned;
-	sum[3] += p.smaller;
-	gzclose(s);
-	gzclose(r);
-	end(&p);
-	return !bad;
+	(void)unused;
+	puts(p->m.note);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t sum[4] = { 0 };
-	int different = 0;
+	static const struct play_rules rules = { begin, do_line };
 
 	if (argc == 4 && !strcmp(argv[1], "-r")) {
 		write_script(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
 		return 0;
 	}
 	if (argc == 3 && !strcmp(argv[1], "-t")) {
-		print_text(argv[2]);
+		play_script(&rules, argv[2], print_note, NULL);
 		return 0;
 	}
 	if (argc < 3 || argc % 2 == 0)
-		die("usage", "play SCRIPT RESULT [SCRIPT RESULT...] | play -r SEED OPERATIONS");
-	for (int i = 1; i < argc; i += 2)
-		different += !compare(argv[i], argv[i + 1], sum);
-	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64
-	       " regions given back, %" PRIu64 " smaller regions, %d different\n",
-	       (argc - 1) / 2, sum[0], sum[1], sum[2], sum[3], different);
-	return different > 0;
+		play_die("usage", "play SCRIPT RESULT [SCRIPT RESULT...] | play -r SEED "
+				  "OPERATIONS | play -t SCRIPT");
+	return play_compare(&rules, argc - 1, argv + 1);
 }

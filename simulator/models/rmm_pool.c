@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rmm_pool.c - RMM's pool_memory_resource: coalescing best fit with a list per stream.
+ *
+ * After rmm/mr/pool_memory_resource.hpp, rmm/mr/detail/stream_ordered_memory_resource.hpp and
+ * coalescing_free_list.hpp (to 25.10 below rmm/mr/device). Function names in comments are theirs.
+ *
+ * A list there is kept by address and searched for the smallest that fits, the first of equal ones:
+ * the order of chunks.h. Merging lists block by block ends with the same blocks in any order. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/vec.h"
+#include "simulator/models/chunks.h"
+#include "simulator/models/rmm.h"
+#include "simulator/models/rmm_text.h"
+
+struct config {
+	uint64_t release, maximum; /* maximum 0: none */
+	char initial[VC_PARAM_TEXT];
+};
+
+/* Lists come in the order of their streams' events, which CUDA makes at a stream's first call. */
+struct list { struct vc_fit fit; uint32_t stream; };
+
+struct pool {
+	struct vc_chunks k;
+	struct list **list;
+	size_t lists, room;
+	uint32_t *of;   /* the list of a stream by index, plus one; 0: none yet */
+	size_t streams; /* room of `of` */
+	bool made;      /* the constructor has run */
+};
+
+/* get_event: the number of the stream's list; UINT32_MAX: no memory for it here. */
+static uint32_t list_of(struct pool *p, uint32_t stream)
+{
+	if (stream < p->streams && p->of[stream])
+		return p->of[stream] - 1;
+	if (!vc_vec_zeroed(p->of, p->streams, (size_t)stream + 1) ||
+	    !vc_vec_room(p->list, p->room, p->lists + 1))
+		return UINT32_MAX;
+	p->list[p->lists] = calloc(1, sizeof(**p->list));
+	if (!p->list[p->lists])
+		return UINT32_MAX;
+	p->list[p->lists]->stream = stream;
+	p->of[stream] = (uint32_t)++p->lists;
+	return p->of[stream] - 1;
+}
+
+static struct vc_fit *fit(const struct pool *p, uint32_t list)
+{
+	return &p->list[list]->fit;
+}
+
+/* size_to_grow. What is left may be a byte short of a multiple, because halves are not rounded. */
+static uint64_t size_to_grow(const struct vc_model *m, uint64_t size)
+{
+	uint64_t max = ((const struct config *)m->config)->maximum, left;
+
+	if (!max)
+		return size > m->now.reserved ? size : m->now.reserved;
+	left = (max - m->now.reserved + RMM_ALIGNMENT - 1) / RMM_ALIGNMENT * RMM_ALIGNMENT;
+	if (size > left)
+		return 0;
+	return size > left / 2 ? size : left / 2;
+}
+
+/* try_to_expand: the new free chunk, in list `to`; 0: refused, and the reason in `why`. */
+static uint32_t expand(struct vc_model *m, uint64_t try, uint64_t size, uint32_t to, char *why,
+		       size_t room)
+{
+	struct pool *p = m->state;
+	const struct config *k = m->config;
+	uint64_t max = k->maximum, addr;
+
+	m->refusal.alloc_size = size;
+	while (try >= size) {
+		if (vc_device_alloc(m->device, rmm_malloc_size(try, k->release), &addr)) {
+			m->now.reserved += try;
+			m->now.segments++;
+			vc_model_tell(m, VC_TR_SEGMENT_ALLOC, p->list[to]->stream, addr, try);
+			return vc_chunks_free(&p->k, fit(p, to), to,
+					      vc_chunks_region(&p->k, addr, try));
+		}
+		if (try == size) {
+			rmm_text_malloc(why, room, size, k->release);
+			return 0;
+		}
+		try = size > try / 2 ? size : try / 2;
+	}
+	snprintf(why, room, "Not enough room to grow, current/max/try size = %s, %s, %s",
+		 rmm_format_bytes(m->now.reserved).s, rmm_format_bytes(max ? max : UINT64_MAX).s,
+		 rmm_format_bytes(size).s);
+	return 0;
+}
+
+/* get_block without its growth: own list, other lists, then other lists merged into the own. */
+static uint32_t find(struct pool *p, uint32_t own, uint64_t size)
+{
+	uint32_t i = vc_fit_find(&p->k, fit(p, own), size);
+
+	for (uint32_t l = 0; !i && l < p->lists; l++)
+		i = l == own ? 0 : vc_fit_find(&p->k, fit(p, l), size);
+	for (uint32_t l = 0; !i && l < p->lists; l++) {
+		if (l == own)
+			continue;
+		vc_chunks_move(&p->k, fit(p, l), fit(p, own), own); /* merge_lists */
+		i = vc_fit_find(&p->k, fit(p, own), size);
+	}
+	return i;
+}
+
+/* The constructor: its first piece belongs to the default stream, whose event is then the first. */
+static int make(struct vc_model *m, const struct vc_request *rq, struct vc_error *err)
+{
+	struct pool *p = m->state;
+	const struct config *k = m->config;
+	uint64_t initial;
+	char why[512];
+
+	VC_TRY(rmm_initial_size(m, "initial_pool_size", k->initial, &initial, err));
+	VC_HAVE(!initial || list_of(p, 0) != UINT32_MAX, "the rmm_pool model", err);
+	if (initial && !expand(m, initial, initial, 0, why, sizeof(why)))
+		return rmm_refuse(m, rq, initial, why, k->release);
+	p->made = true;
+	return VC_DONE;
+}
+
+/* allocate_and_insert_remainder: the rest stays with the list that gave. */
+static void cut(struct pool *p, uint32_t i, uint64_t size)
+{
+	uint32_t donor = p->k.c[i].stream;
+
+	vc_fit_remove(&p->k, fit(p, donor), i);
+	if (p->k.c[i].size > size) {
+		uint32_t rest = vc_chunks_split(&p->k, i, size);
+
+		p->k.c[rest].stream = donor;
+		vc_fit_add(&p->k, fit(p, donor), rest);
+	}
+}
+
+static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
+		      struct vc_error *err)
+{
+	struct pool *p = m->state;
+	uint64_t release = ((const struct config *)m->config)->release;
+	uint64_t size = (rq->size + RMM_ALIGNMENT - 1) / RMM_ALIGNMENT * RMM_ALIGNMENT;
+	uint32_t own, i;
+	char why[512];
+	int r;
+
+	*out = (struct vc_block){ 0 };
+	VC_HAVE(vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
+	if (!p->made && (r = make(m, rq, err)) != VC_DONE)
+		return r;
+	if (!rq->size) /* a null pointer */
+		return VC_DONE;
+	own = list_of(p, rq->stream);
+	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
+	if (size < rq->size)
+		return rmm_refuse(m, rq, rq->size, "more than 2^64 bytes", release);
+	i = find(p, own, size);
+	if (!i)
+		i = expand(m, size_to_grow(m, size), size, own, why, sizeof(why));
+	if (!i)
+		return rmm_refuse(m, rq, size, why, release);
+	cut(p, i, size);
+	vc_chunks_serve(m, &p->k, i, rq, out);
+	return VC_DONE;
+}
+
+void rmm_pool_free_on(struct vc_model *m, struct vc_block *block, uint32_t stream)
+{
+	struct pool *p = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)block->cookie, to;
+
+	if (!i)
+		return;
+	vc_chunks_unserve(m, &p->k, i);
+	to = list_of(p, stream);
+	if (to == UINT32_MAX) /* never for the stream of a request */
+		to = list_of(p, p->k.c[i].stream);
+	vc_chunks_free(&p->k, fit(p, to), to, i);
+}
+
+static int pool_free(struct vc_model *m, struct vc_block *block)
+{
+	const struct pool *p = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)block->cookie;
+
+	rmm_pool_free_on(m, block, i ? p->k.c[i].stream : 0);
+	return VC_DONE;
+}
+
+static int pool_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
+{
+	return vc_chunks_walk(&((const struct pool *)m->state)->k, fn, arg);
+}
+
+static const struct vc_fit *fit_of(const void *p, uint32_t list)
+{
+	return fit(p, list);
+}
+
+static int pool_check(const struct vc_model *m, struct vc_error *err)
+{
+	const struct pool *p = m->state;
+
+	return vc_chunks_check(m, &p->k, fit_of, p, err);
+}
+
+static int pool_init(struct vc_model *m, struct vc_error *err)
+{
+	const struct config *k = m->config;
+	uint64_t initial;
+
+	VC_TRY(rmm_initial_size(m, "initial_pool_size", k->initial, &initial, err));
+	if (initial % RMM_ALIGNMENT || k->maximum % RMM_ALIGNMENT)
+		return vc_fail(err, VC_EUSAGE,
+			       "initial_pool_size and maximum_pool_size are multiples of 256 bytes "
+			       "in RMM");
+	if (k->maximum && initial > k->maximum)
+		return vc_fail(err, VC_EUSAGE, "initial_pool_size, %s, is more than "
+			       "maximum_pool_size, %s", rmm_format_bytes(initial).s,
+			       rmm_format_bytes(k->maximum).s);
+	return VC_OK;
+}
+
+static void pool_fini(struct vc_model *m)
+{
+	struct pool *p = m->state;
+
+	for (size_t i = 0; i < p->lists; i++)
+		free(p->list[i]);
+	VC_FREE(p->list, p->of);
+	vc_chunks_fini(&p->k);
+}
+
+static const struct vc_param pool_params[] = {
+	{ "initial_pool_size", VC_P_TEXT, offsetof(struct config, initial), "half",
+	  "what it takes at its start: half of the free bytes of the card (as in Python; without a "
+	  "card 0), or so many bytes", NULL },
+	{ "maximum_pool_size", VC_P_SIZE, offsetof(struct config, maximum), "0",
+	  "most that it takes from the device; 0: no limit", NULL },
+	RMM_RELEASE(struct config),
+	VC_PARAM_END };
+
+const struct vc_model_type vc_model_rmm_pool = {
+	.name          = "rmm_pool",
+	.summary       = "RMM's pool: coalescing best fit with a list per stream, to the byte",
+	.owner         = "RMM's pool",
+	.params        = pool_params,
+	.config_size   = sizeof(struct config),
+	.state_size    = sizeof(struct pool),
+	.keeps_regions = true,
+	.init          = pool_init,
+	.alloc         = pool_alloc,
+	.free          = pool_free,
+	.walk          = pool_walk,
+	.check         = pool_check,
+	.fini          = pool_fini,
+};

@@ -1,0 +1,27 @@
+#!/bin/sh
+# check.sh - random operations through RMM's own pool_memory_resource and arena_memory_resource, of several releases, and through
+# the models.
+#   ORACLE_RMM="25.10.0 ..." releases            ORACLE_OPS=1000000   operations per release and resource
+#   ORACLE_SEED=1            first seed          ORACLE_CACHE=DIR     headers and drivers (outside the tree)
+#   ORACLE_KEEP=DIR          where scripts that differ go
+here=$(dirname "$0")
+export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}"
+versions=${ORACLE_RMM:-24.12.1 25.10.0}
+keep=${ORACLE_KEEP:-$BUILD/oracle-rmm-found}; play=$BUILD/tests/oracle-rmm-play
+t=$(mktemp -d) || exit 1
+trap 'rm -rf "$t"' EXIT
+# shellcheck disable=SC2086
+"$here/build.sh" $versions
+. tests/support/oracle.sh
+failed=0
+for v in $versions; do
+	driver=$ORACLE_CACHE/rmm/$v/driver
+	for what in pool arena; do
+		if [ -x "$driver" ] && random "$driver" "$what"; then
+			echo "ok - librmm $v: addresses, refusals, their words and what the device gave are those of rmm_$what"
+		else
+			echo "not ok - librmm $v: $what"; failed=$((failed + 1))
+		fi
+	done
+done
+[ $failed = 0 ]

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rmm.c - what is special about the rmm models: growth, streams, superblocks, words. What
+ * their every move is held against lies in tests/oracle-rmm. */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "simulator/models/rmm.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+struct world { struct vc_model m; uint64_t id; };
+
+static int open_world(struct world *w, const char *model, uint64_t total, const char *params,
+		      struct vc_error *err)
+{
+	struct vc_device_config d = { .total = total };
+	const struct vc_model_type *t = vc_model_by_name(model);
+	void *config = calloc(1, t->config_size);
+
+	*w = (struct world){ .m = { .type = t, .config = config,
+				    .state = calloc(1, t->state_size) } };
+	w->m.device = vc_device_new(&d, NULL);
+	assert_non_null(w->m.state);
+	assert_non_null(w->m.device);
+	assert_int_equal(vc_params_parse(t->params, config, params, NULL), 0);
+	return t->init(&w->m, err);
+}
+
+static void close_world(struct world *w)
+{
+	struct vc_error err = { 0 };
+
+	assert_int_equal(w->m.type->check(&w->m, &err), 0);
+	w->m.type->fini(&w->m);
+	vc_device_free_all(w->m.device);
+	free(w->m.state);
+	free((void *)(uintptr_t)w->m.config);
+}
+
+static struct vc_block ask(struct world *w, uint64_t size, uint32_t stream)
+{
+	struct vc_request rq = { .id = ++w->id, .size = size, .stream = stream };
+	struct vc_block b;
+
+	assert_int_equal(w->m.type->alloc(&w->m, &rq, &b, NULL), VC_DONE);
+	return b;
+}
+
+static void refused(struct world *w, uint64_t size, const char *words)
+{
+	struct vc_request rq = { .id = ++w->id, .size = size };
+	struct vc_block b;
+
+	assert_int_equal(w->m.type->alloc(&w->m, &rq, &b, NULL), VC_REFUSED);
+	assert_string_equal(w->m.note, words);
+}
+
+/* What the pool holds after one request, and after a second of 100 MiB that does not fit. */
+static void grows(uint64_t total, const char *params, uint64_t first, uint64_t then)
+{
+	struct world w;
+
+	assert_int_equal(open_world(&w, "rmm_pool", total, params, NULL), 0);
+	ask(&w, 1 * GIB, 0);
+	assert_int_equal(w.m.now.reserved, first);
+	ask(&w, 100 * MIB, 0);
+	assert_int_equal(w.m.now.reserved, then);
+	close_world(&w);
+}
+
+static void a_pool_doubles_or_goes_half_way_to_its_maximum(void **unused)
+{
+	(void)unused;
+	grows(8 * GIB, "initial_pool_size=1GiB", 1 * GIB, 2 * GIB);
+	grows(1 * GIB + 300 * MIB, "initial_pool_size=1GiB", 1 * GIB, 1 * GIB + 256 * MIB);
+	grows(8 * GIB, "initial_pool_size=1GiB,maximum_pool_size=1536MiB", 1 * GIB,
+	      1 * GIB + 256 * MIB);
+	grows(8 * GIB, NULL, 4 * GIB, 4 * GIB);
+	grows(VC_DEVICE_UNLIMITED, NULL, 1 * GIB, 2 * GIB);
+}
+
+static void a_list_belongs_to_a_stream_until_it_is_merged(void **unused)
+{
+	struct world w;
+	struct vc_block a, b, c;
+
+	(void)unused;
+	assert_int_equal(open_world(&w, "rmm_pool", 8 * GIB, "initial_pool_size=4MiB", NULL), 0);
+	a = ask(&w, MIB, 0);
+	b = ask(&w, MIB, 1); /* from the list of stream 0, which keeps the rest */
+	c = ask(&w, MIB, 0);
+	assert_int_equal(b.addr, a.addr + MIB);
+	assert_int_equal(c.addr, b.addr + MIB);
+	w.m.type->free(&w.m, &a);
+	rmm_pool_free_on(&w.m, &b, 1);
+	assert_int_equal(ask(&w, MIB, 1).addr, b.addr); /* not the lower one: another stream's */
+	assert_int_equal(w.m.now.reserved, 4 * MIB);
+	close_world(&w);
+}
+
+static void words_are_those_of_the_release(void **unused)
+{
+	struct world w;
+
+	(void)unused;
+	assert_int_equal(open_world(&w, "rmm_pool", GIB, "initial_pool_size=0", NULL), 0);
+	refused(&w, 2 * GIB, "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size "
+		"exceeded (failed to allocate 2.000000 GiB): std::bad_alloc: out_of_memory: CUDA "
+		"error (failed to allocate 2147483648 bytes): cudaErrorMemoryAllocation out of "
+		"memory");
+	assert_int_equal(w.m.now.ooms, 1);
+	close_world(&w);
+	assert_int_equal(open_world(&w, "rmm_pool", 8 * GIB,
+				    "initial_pool_size=1GiB,maximum_pool_size=1536MiB", NULL), 0);
+	refused(&w, 2 * GIB, "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size "
+		"exceeded (failed to allocate 2.000000 GiB): Not enough room to grow, "
+		"current/max/try size = 1024.000000 MiB, 1.500000 GiB, 2.000000 GiB");
+	close_world(&w);
+	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "release=24.12", NULL), 0);
+	refused(&w, 6 * GIB, "std::bad_alloc: out_of_memory: RMM failure: Maximum pool size "
+		"exceeded");
+	assert_int_equal(w.m.now.reserved, 4 * GIB);
+	close_world(&w);
+}
+
+static void wrong_sizes_are_refused_at_the_start(void **unused)
+{
+	static const char *const wrong[] = { "initial_pool_size=1000", "maximum_pool_size=1000",
+					     "initial_pool_size=lots",
+					     "initial_pool_size=2GiB,maximum_pool_size=1GiB" };
+	struct vc_error err = { 0 };
+	struct world w;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_true(open_world(&w, "rmm_pool", 8 * GIB, wrong[i], &err) < 0);
+		assert_non_null(strstr(err.message, "pool_size"));
+		close_world(&w);
+	}
+	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=512KiB", NULL), 0);
+	refused(&w, 1, "RMM failure: Arena size smaller than minimum superblock size.");
+	close_world(&w);
+}
+
+static void streams_borrow_superblocks(void **unused)
+{
+	struct world w;
+	struct vc_block a, b, c;
+
+	(void)unused;
+	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=4MiB", NULL), 0);
+	a = ask(&w, 1000, 0);
+	b = ask(&w, 1000, 1); /* a superblock of its own */
+	assert_int_equal(b.addr, a.addr + MIB);
+	assert_int_equal(ask(&w, 1000, 0).addr, a.addr + 1024);
+	c = ask(&w, 2 * MIB, 0);
+	assert_int_equal(c.addr, a.addr + 2 * MIB);
+	w.m.type->free(&w.m, &c);
+	w.m.type->free(&w.m, &b);
+	/* Empty, but lent: only a request that does not fit brings it back, beside the free end. */
+	assert_int_equal(ask(&w, 3 * MIB, 1).addr, b.addr);
+	assert_int_equal(w.m.now.retries, 1);
+	close_world(&w);
+}
+
+static void without_a_card_an_arena_is_as_large_as_it_must_be(void **unused)
+{
+	struct world w;
+	struct vc_block a;
+
+	(void)unused;
+	assert_int_equal(open_world(&w, "rmm_arena", VC_DEVICE_UNLIMITED, NULL, NULL), 0);
+	a = ask(&w, 1000, 0);
+	assert_int_equal(w.m.now.reserved, 2 * MIB);
+	ask(&w, 10 * MIB, 0);
+	assert_int_equal(w.m.now.reserved, 12 * MIB); /* 1 + 10, in pages of 2 MiB */
+	assert_int_equal(vc_device_taken(w.m.device), 12 * MIB);
+	w.m.type->free(&w.m, &a);
+	close_world(&w);
+	/* In an arena of that size the same blocks fit. */
+	assert_int_equal(open_world(&w, "rmm_arena", 8 * GIB, "arena_size=12MiB", NULL), 0);
+	ask(&w, 1000, 0);
+	ask(&w, 10 * MIB, 0);
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pool_doubles_or_goes_half_way_to_its_maximum),
+		cmocka_unit_test(a_list_belongs_to_a_stream_until_it_is_merged),
+		cmocka_unit_test(words_are_those_of_the_release),
+		cmocka_unit_test(wrong_sizes_are_refused_at_the_start),
+		cmocka_unit_test(streams_borrow_superblocks),
+		cmocka_unit_test(without_a_card_an_arena_is_as_large_as_it_must_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

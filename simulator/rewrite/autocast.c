@@ -30,9 +30,7 @@ struct work {
 
 static uint32_t site_of(const struct work *w, size_t i)
 {
-	uint32_t site = w->r->c.w->in[w->a->block[i].event].site;
-
-	return site && site < w->m->frames ? site : 0;
+	return vc_frame_caller(w->m, w->r->c.w->in[w->a->block[i].event].site);
 }
 
 static uint64_t bytes(const struct work *w, size_t i)

@@ -57,3 +57,12 @@ uint32_t vc_frame_roles(const struct vc_meta *m, uint32_t frame, uint32_t asked)
 	return vc_torch_roles(vc_label_text(m, m->frame[frame].file),
 			      vc_label_text(m, m->frame[frame].function), asked);
 }
+
+uint32_t vc_frame_caller(const struct vc_meta *m, uint32_t site)
+{
+	if (!m || site >= m->frames)
+		return 0;
+	while (site && vc_frame_roles(m, site, VC_NAME_DRY_RUN))
+		site = m->frame[site].parent < site ? m->frame[site].parent : 0;
+	return site;
+}

@@ -49,5 +49,8 @@ enum vc_torch_name {
 uint32_t vc_torch_roles(const char *file, const char *function, uint32_t asked);
 /* The same for a frame of a recording; 0 and numbers beyond its frames have none. */
 uint32_t vc_frame_roles(const struct vc_meta *m, uint32_t frame, uint32_t asked);
+/* The innermost frame of a call site that is the program's or PyTorch's, not what a dry run puts
+ * between them, which is there for some operations and not for others; 0: none. */
+uint32_t vc_frame_caller(const struct vc_meta *m, uint32_t site);
 
 #endif

@@ -114,3 +114,12 @@ check-transforms: all ## what transforms predict against the change really made 
 TESTS += tests/transforms/recorded.sh
 TESTS += tests/extending/extending.sh
 .PHONY: check-transforms
+
+# Programs that no rule was chosen on, recorded at several sizes and with changes really made; kept outside the tree.
+CALIBRATION_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-calibration
+PROGRAMS = VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)'
+calibration-ladders: all ## record the ladders of tests/programs (TRANSFORMS_PYTHON=python with torch)
+	$(Q)$(PROGRAMS) nice -n 10 tests/programs/record.sh ladders
+check-changes: all ## what transforms predict for tests/programs against the change really made
+	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
+.PHONY: calibration-ladders check-changes

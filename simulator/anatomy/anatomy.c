@@ -23,7 +23,8 @@ enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 /* The innermost frame only: a second loop elsewhere in the script runs the same model. */
 static uint64_t leaf(const struct vc_meta *m, uint32_t site)
 {
-	if (!m || !site || site >= m->frames)
+	site = vc_frame_caller(m, site);
+	if (!site)
 		return 0;
 	return ((uint64_t)m->frame[site].function << 40) ^ ((uint64_t)m->frame[site].file << 20) ^
 	       m->frame[site].line;

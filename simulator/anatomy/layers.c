@@ -55,13 +55,14 @@ static const char *string_of(const struct vc_meta *m, uint32_t s)
 }
 
 /* Stacks of PyTorch and the interpreter themselves (stacks="all") stand between Python's frames,
- * and not always the same: they say nothing about layers. */
+ * and not always the same, as what a dry run puts there: they say nothing about layers. */
 static bool is_python(const struct sites *s, uint32_t frame)
 {
 	const char *file = string_of(s->m, s->m->frame[frame].file);
 	size_t n = strlen(file);
 
-	return n > 3 && !strcmp(file + n - 3, ".py");
+	return n > 3 && !strcmp(file + n - 3, ".py") &&
+	       !vc_frame_roles(s->m, frame, VC_NAME_DRY_RUN);
 }
 
 static void read_chain(struct sites *s, size_t block)
@@ -250,10 +251,15 @@ static bool lasting(const struct sites *s, size_t block)
 	return b->category == VC_CAT_WORKSPACE && vc_is_torch_workspace(b->size);
 }
 
+static uint32_t site_of(const struct sites *s, size_t block)
+{
+	return vc_frame_caller(s->m, s->ev[s->a->block[block].event].site);
+}
+
 static bool same_sites(const struct sites *s, const size_t *a, const size_t *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (s->ev[s->a->block[a[i]].event].site != s->ev[s->a->block[b[i]].event].site)
+		if (site_of(s, a[i]) != site_of(s, b[i]))
 			return false;
 	return true;
 }
@@ -396,9 +402,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_e
 
 static uint64_t token(const struct sites *s, size_t block)
 {
-	const struct vc_event *e = &s->ev[s->a->block[block].event];
-
-	return e->size * 0x9e3779b97f4a7c15ull ^ e->site;
+	return s->a->block[block].size * 0x9e3779b97f4a7c15ull ^ site_of(s, block);
 }
 
 /* The shortest lag at which nearly as much of the forward pass repeats as at any. */

@@ -24,15 +24,13 @@ struct work {
 	uint8_t *op;            /* enum op of each block */
 	uint8_t *fixed;         /* keeps its bytes whatever its operation is */
 	uint64_t *norm; size_t norms; /* sizes that norms give, ascending */
-	bool autocast, transformers;
+	bool autocast, transformers, evaluation, float_losses;
 	enum vc_doubt doubt;
 };
 
 static uint32_t site_of(const struct work *w, size_t i)
 {
-	uint32_t site = w->r->c.w->in[w->a->block[i].event].site;
-
-	return site && site < w->m->frames ? site : 0;
+	return vc_frame_caller(w->m, w->r->c.w->in[w->a->block[i].event].site);
 }
 
 static uint64_t bytes(const struct work *w, size_t i)
@@ -335,14 +333,34 @@ static void entropy(struct work *w, size_t from, size_t end)
 	}
 }
 
+/* Losses of which the program itself wants floats: a float copy of the scores stays with them,
+ * and the gradient that comes back is that of the copy. */
+static void wide_losses(struct work *w, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++)
+		if (w->op[i] == ENTROPY && bytes(w, i) > SMALL && !w->fixed[i]) {
+			w->r->wide[i] = 1;
+			beside(w, i, bytes(w, i), UINT32_MAX);
+			for (size_t k = end, seen = 0; k < w->a->n && k < end + BACK && seen < 2; k++)
+				if (bytes(w, k) == bytes(w, i) && ++seen == 1)
+					w->r->wide[k] = 1;
+		}
+}
+
+static void blocks_of(const struct vc_anatomy *a, const struct vc_span *p, size_t *from,
+		      size_t *end)
+{
+	for (*from = 0; *from < a->n && a->block[*from].event < p->first;)
+		++*from;
+	for (*end = *from; *end < a->n && a->block[*end].event < p->end;)
+		++*end;
+}
+
 static void forward(struct work *w, const struct vc_span *p)
 {
-	size_t from = 0, end;
+	size_t from, end;
 
-	while (from < w->a->n && w->a->block[from].event < p->first)
-		from++;
-	for (end = from; end < w->a->n && w->a->block[end].event < p->end;)
-		end++;
+	blocks_of(w->a, p, &from, &end);
 	for (size_t i = from; i < end; i++)
 		if (bytes(w, i) > SMALL && !w->fixed[i]) {
 			if (w->autocast)
@@ -350,8 +368,25 @@ static void forward(struct work *w, const struct vc_span *p)
 			else
 				sixteen_block(w, i, end);
 		}
-	if (w->autocast)
+	if (w->float_losses)
+		wide_losses(w, from, end);
+	else if (w->autocast)
 		entropy(w, from, end);
+}
+
+/* What runs beside the iterations: a pass of the model has the types that it has in training, if
+ * it runs under autocast too. */
+static void beside_training(struct work *w, const struct vc_span *p)
+{
+	size_t from, end;
+
+	if (vc_types_evaluates(w->r, p) && w->evaluation) {
+		forward(w, p);
+		return;
+	}
+	blocks_of(w->a, p, &from, &end);
+	for (size_t i = from; w->autocast && i < end; i++)
+		w->fixed[i] = 1;
 }
 
 static bool is_of_transformers(const struct vc_meta *m)
@@ -389,17 +424,37 @@ static void find(struct work *w)
 	for (size_t k = 0; k < w->a->spans; k++)
 		if (w->a->span[k].phase == VC_PHASE_FORWARD)
 			forward(w, &w->a->span[k]);
+		else if (w->a->span[k].phase == VC_PHASE_OTHER ||
+			 w->a->span[k].phase == VC_PHASE_INIT)
+			beside_training(w, &w->a->span[k]);
 	losses(w);
 	for (size_t i = 0; i < w->a->n; i++)
 		w->r->wide[i] = (w->r->wide[i] && !w->r->halved[i]) || w->fixed[i];
 }
 
-int vc_types_find(struct vc_resize *r, bool autocast, enum vc_doubt doubt, struct vc_error *err)
+bool vc_types_evaluates(const struct vc_resize *r, const struct vc_span *p)
+{
+	const struct vc_anatomy *a = &r->c.a;
+	size_t from, end;
+
+	blocks_of(a, p, &from, &end);
+	for (size_t i = from; r->meta && i < end; i++) {
+		uint32_t site = vc_frame_caller(r->meta, r->c.w->in[a->block[i].event].site);
+
+		if (a->block[i].category == VC_CAT_OTHER_TEMP &&
+		    vc_frame_roles(r->meta, site, VC_NAME_PRODUCT | VC_NAME_CONV1D))
+			return true;
+	}
+	return false;
+}
+
+int vc_types_find(struct vc_resize *r, const struct vc_types *t, struct vc_error *err)
 {
 	size_t n = r->c.a.n + 1;
 	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1),
 			  .fixed = calloc(n, 1), .norm = calloc(n, sizeof(*w.norm)),
-			  .autocast = autocast, .doubt = doubt,
+			  .autocast = t->autocast, .doubt = t->doubt,
+			  .evaluation = t->evaluation, .float_losses = t->float_losses,
 			  .transformers = is_of_transformers(r->meta) };
 
 	r->wide = calloc(n, 1);

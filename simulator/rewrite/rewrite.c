@@ -83,12 +83,36 @@ long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct 
 	return (long)n;
 }
 
+static bool is_measured(const struct vc_event *e)
+{
+	return e->kind == VC_EV_KERNEL || e->kind == VC_EV_COPY || e->kind == VC_EV_OVERHEAD ||
+	       e->kind == VC_EV_LAUNCH;
+}
+
+/* Time goes on by what lies between an event and the one put before it, as far as it was not
+ * there yet: a step back costs nothing, nor does the way from a copy to where the recording is.
+ * What a device did keeps its distance to the requests around it. */
+static uint64_t ticks(struct vc_whole *w, const struct vc_event *e)
+{
+	uint64_t at = e->time_ns, from = w->clock.in;
+
+	if (is_measured(e))
+		return at + (w->clock.out - from);
+	if (from < w->clock.high && at >= w->clock.high)
+		from = w->clock.high;
+	w->clock.out += at > from ? at - from : 0;
+	w->clock.high = at > w->clock.high ? at : w->clock.high;
+	w->clock.in = at;
+	return w->clock.out;
+}
+
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err)
 {
 	VC_HAVE(vc_vec_room(w->out, w->cap, w->m + n), "the rewritten events", err);
-	if (n)
-		memcpy(w->out + w->m, ev, n * sizeof(*ev));
-	w->m += n;
+	for (size_t i = 0; i < n; i++) {
+		w->out[w->m] = ev[i];
+		w->out[w->m++].time_ns = ticks(w, &ev[i]);
+	}
 	return VC_OK;
 }
 

@@ -28,6 +28,8 @@ struct vc_whole { /* as the state of a transform: zeroed at first */
 	bool ready;
 	uint16_t device;                   /* the one with the most allocations */
 	uint64_t next_id;                  /* free from here on */
+	struct { uint64_t high, in, out; } clock; /* of the requests put so far: latest recorded
+						   * time, that of the last one, its time now */
 };
 
 /* In the row of such a transform: `next` reads upstream to its end, lets fn fill w->out, hands
@@ -36,6 +38,8 @@ struct vc_whole { /* as the state of a transform: zeroed at first */
 	.state_size = sizeof(struct vc_whole), .rewrite = (fn), .next = vc_whole_next,             \
 	.close = vc_whole_close
 long vc_whole_next(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
+/* Times ascend whatever is put: a stretch of the recording that is put once more takes the time
+ * that it took, and everything behind it comes later by that. */
 int vc_whole_put(struct vc_whole *w, const struct vc_event *ev, size_t n, struct vc_error *err);
 /* Say that from here on (size) or no longer (0) host memory `id` of this process is in use. */
 int vc_whole_host(struct vc_source *s, struct vc_whole *w, const struct vc_event *like, uint64_t id,

@@ -12,8 +12,8 @@ bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)
 	size_t convolutions = 0, linear = 0;
 
 	for (size_t i = 0; m && i < c->a.n; i++) {
-		uint32_t name = vc_frame_roles(m, c->w->in[c->a.block[i].event].site,
-					       VC_NAME_PRODUCT);
+		uint32_t site = vc_frame_caller(m, c->w->in[c->a.block[i].event].site);
+		uint32_t name = vc_frame_roles(m, site, VC_NAME_PRODUCT);
 
 		convolutions += (name & VC_NAME_CONV) != 0;
 		linear += (name & VC_NAME_LINEAR) != 0;

@@ -58,6 +58,7 @@ struct plan {
 	struct segment *at;
 	size_t n;
 	uint64_t saved, layers;
+	size_t found;              /* layers that the forward passes have, whatever is asked for */
 };
 
 static int push(struct plan *p, struct segment s, struct vc_error *err)
@@ -138,14 +139,14 @@ static bool unsure(const struct vc_layers *l)
 }
 
 /* Those that were asked for. */
-static void choose(const struct plan *p, const struct vc_meta *m, size_t forward,
-		   struct vc_layers *l)
+static void choose(struct plan *p, const struct vc_meta *m, size_t forward, struct vc_layers *l)
 {
 	const struct config *c = p->cfg;
 	size_t n = 0;
 
 	if (l->n < 2 || (c->bound == HIGH && unsure(l)))
 		l->n = 0;
+	p->found += l->n;
 	if (!c->all && !c->module[0] && c->bound != LOW)
 		vc_layers_stacks(l, &p->c->a, forward);
 	for (size_t k = 0; k < l->n; k++)
@@ -297,6 +298,22 @@ static int walk(struct plan *p, struct vc_error *err)
 	return r;
 }
 
+/* Nothing to checkpoint: is it the model, or what was asked for? */
+static int nothing(const struct plan *p, struct vc_error *err)
+{
+	const struct config *c = p->cfg;
+
+	if (!p->found)
+		return vc_fail(err, VC_EUSAGE,
+			       "checkpoint: no repeating layers found in a forward pass");
+	if (c->module[0])
+		return vc_fail(err, VC_EUSAGE, "checkpoint: no layer is at '%s'; 'vramcast info' "
+			       "lists the places of the layers, of which module= takes a part",
+			       c->module);
+	return vc_fail(err, VC_EUSAGE, "checkpoint: first, count and last leave none of the "
+		       "layers over");
+}
+
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_clone c = { 0 };
@@ -308,13 +325,11 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
 			r = plan_forward(&p, s, k, err);
 	if (r == VC_OK && !p.n && p.cfg->bound != HIGH)
-		r = vc_fail(err, VC_EUSAGE,
-			    "checkpoint: no repeating layers found in a forward pass");
+		r = nothing(&p, err);
 	if (r == VC_OK)
 		r = walk(&p, err);
-	if (r == VC_OK) {
+	if (r == VC_OK)
 		say(&p, s);
-	}
 	free(p.at);
 	vc_clone_fini(&c);
 	return r;

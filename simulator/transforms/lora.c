@@ -126,7 +126,7 @@ struct back {
 
 static uint32_t site_of(const struct vc_resize *r, size_t block)
 {
-	return r->c.w->in[r->c.a.block[block].event].site;
+	return vc_frame_caller(r->meta, r->c.w->in[r->c.a.block[block].event].site);
 }
 
 /* Does a layer keep block x, and not a function? Adapters are of layers; convolutions keep what

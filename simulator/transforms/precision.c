@@ -9,7 +9,9 @@
 
 enum to { AMP, HALF, MIXED };
 enum bound { BEST, LOW, HIGH };
-struct config { uint64_t to, bound; double act; };
+enum eval { UNSAID, AUTOCAST, FLOAT };
+enum loss { ASKED, LOSS_FLOAT, LOSS_LISTS };
+struct config { uint64_t to, bound, eval, loss; double act; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
@@ -18,6 +20,14 @@ static const struct vc_param params[] = {
 	  "amp,bf16,mixed" },
 	{ "act", VC_P_REAL, AT(act), "-1",
 	  "share of activation bytes that halves, 0 to 1 (-1: 0.7 under autocast, else 1)", NULL },
+	{ "eval", VC_P_ENUM, AT(eval), "auto",
+	  "under autocast: what runs beside the training steps does so too, or in float (auto: "
+	  "too, and the high bound is in float)",
+	  "auto,autocast,float" },
+	{ "loss", VC_P_ENUM, AT(loss), "auto",
+	  "float: the program turns scores into float before their loss (auto: it does not, and "
+	  "the high bound does)",
+	  "auto,float,lists" },
 	{ "bound", VC_P_ENUM, AT(bound), "best", "all of the activations halve, or none",
 	  "best,low,high" },
 	VC_PARAM_END };
@@ -38,13 +48,23 @@ static double share(const struct config *c)
 	return c->act >= 0 ? c->act : c->to == AMP ? 0.7 : 1;
 }
 
+/* In a model of 16 bit all is. */
+static bool evaluates_in_16_bit(const struct config *c)
+{
+	return c->to != AMP || c->eval == AUTOCAST || (c->eval == UNSAID && c->bound != HIGH);
+}
+
 static int classify(struct vc_resize *r, struct vc_error *err)
 {
 	static const enum vc_doubt doubt[] = { [BEST] = VC_DOUBT_SEEMS, [LOW] = VC_DOUBT_HALF,
 					       [HIGH] = VC_DOUBT_FLOAT };
 	const struct config *c = r->config;
+	struct vc_types t = {
+		.autocast = c->to == AMP, .doubt = doubt[c->bound],
+		.evaluation = evaluates_in_16_bit(c),
+		.float_losses = c->loss == LOSS_FLOAT || (c->loss == ASKED && c->bound == HIGH) };
 
-	return vc_types_find(r, c->to == AMP, doubt[c->bound], err);
+	return vc_types_find(r, &t, err);
 }
 
 static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
@@ -58,6 +78,8 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	case VC_CAT_FORWARD_TEMP:
 	case VC_CAT_BACKWARD_TEMP:
 	case VC_CAT_OTHER_TEMP:
+		if (b->category == VC_CAT_OTHER_TEMP && !evaluates_in_16_bit(c))
+			return b->size;
 		if (b->size <= 512 || (r->wide && r->wide[b->born]))
 			return b->size;
 		return (uint64_t)((double)b->size * (1 - (r->wide ? 1 : share(c)) / 2) + 0.5);
@@ -65,26 +87,63 @@ static uint64_t size_of(struct vc_resize *r, const struct vc_block_life *b)
 	}
 }
 
-/* Autocast keeps a 16-bit copy of each weight from its first use until its gradient is there. */
+/* Bytes of the parameters that get no gradient: autocast keeps copies of those that could get one
+ * (of a model that runs without gradients), of frozen ones it does not. The high bound. */
+static uint64_t others(const struct vc_resize *r)
+{
+	const struct config *c = r->config;
+	uint64_t all = r->c.a.parameters, trained = r->trainable_bytes;
+
+	return c->bound == HIGH && all > trained ? (all - trained) / 2 : 0;
+}
+
+/* Does the model run in that phase, under autocast? */
+static bool runs(const struct vc_resize *r, const struct vc_span *p)
+{
+	return p->phase == VC_PHASE_FORWARD ||
+	       (p->phase == VC_PHASE_OTHER && evaluates_in_16_bit(r->config) &&
+		vc_types_evaluates(r, p));
+}
+
+/* Autocast keeps a 16-bit copy of each weight from its first use until its gradient is there, or
+ * until it ends. */
 static int enter(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
 {
 	const struct config *c = r->config;
 	int rc = VC_OK;
 
-	if (c->to != AMP || p->phase != VC_PHASE_FORWARD)
+	if (c->to != AMP || !runs(r, p))
 		return VC_OK;
 	rc = vc_resize_release(r, e, err);
 	r->gradient_at = 0;
 	for (size_t i = 0; rc == VC_OK && i < r->trainables; i++)
 		rc = vc_resize_add(r, e, r->trainable[i] / 2, true, err);
-	return rc;
+	return rc == VC_OK ? vc_resize_add(r, e, others(r), true, err) : rc;
 }
 
 static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	return p->phase == VC_PHASE_BACKWARD ? vc_resize_release(r, e, err) : VC_OK;
+	return p->phase == VC_PHASE_BACKWARD || p->phase == VC_PHASE_OTHER ?
+		       vc_resize_release(r, e, err) : VC_OK;
+}
+
+static void say(struct vc_source *s, const struct vc_resize *r)
+{
+	static const char *const evaluation[] = { [UNSAID] = "under autocast too is assumed",
+						  [AUTOCAST] = "under autocast",
+						  [FLOAT] = "in float" };
+	const struct config *c = s->config;
+
+	vc_meta_note(s->meta,
+		     "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "
+		     "bounds, a recording at that precision is exact",
+		     r->prepare ? "told by call sites" : "not recorded");
+	if (c->to == AMP)
+		vc_meta_note(s->meta,
+			     "precision: what runs beside the training steps, as an evaluation "
+			     "does: %s (eval=autocast, eval=float)", evaluation[c->eval]);
 }
 
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
@@ -95,11 +154,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 	if (c->act < 0 && s->meta->frames > 1)
 		r.prepare = classify;
-
-	vc_meta_note(s->meta,
-		     "precision: an estimate; what stays in float is %s, act=0 and act=1 are the "
-		     "bounds, a recording at that precision is exact",
-		     r.prepare ? "told by call sites" : "not recorded");
+	say(s, &r);
 	return vc_resize_run(&r, s, w, err);
 }
 

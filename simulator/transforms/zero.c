@@ -12,6 +12,7 @@
  * on a stream of their own, and stay until their gradient is there as long as fewer than
  * stage3_max_live_parameters are. Activations stay as recorded. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/formulas.h"
@@ -500,6 +501,20 @@ static int say_host(struct vc_source *s, struct vc_whole *w, const struct vc_res
 	return rc;
 }
 
+/* torch's ZeroRedundancyOptimizer shares states out and nothing else. */
+static void say_gradients(struct vc_source *s)
+{
+	const struct vc_source *up = s->upstream;
+
+	while (up && strcmp(up->type->name, "ddp"))
+		up = up->upstream;
+	if (!up)
+		vc_meta_note(s->meta,
+			     "zero: bucket=0 needs DistributedDataParallel, which averages the "
+			     "gradients in buckets of its own; they are not in this answer unless "
+			     "the recording has them: put -x ddp before it");
+}
+
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	const struct config *c = s->config;
@@ -515,6 +530,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		z.stream = vc_meta_stream(s->meta, UINT64_C(0xf5d9000000000003));
 		z.reducing = vc_meta_stream(s->meta, UINT64_C(0xf5d9000000000004));
 	}
+	if (!c->bucket && c->ranks > 1)
+		say_gradients(s);
 	int rc = vc_resize_run(&z.r, s, w, err);
 	VC_FREE(z.open, z.gathered);
 	if (rc == VC_OK && c->offload && w->n)

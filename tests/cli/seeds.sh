@@ -31,6 +31,8 @@ for z in 1 2 3; do
 done
 run sim $g -x zero:stage=3,ranks=2,offload=all --host-memory 180GiB; expect "a host of 180 GiB does for offloading all" 0 'a lower bound'
 run sim $g -x zero:stage=3,ranks=2,offload=all --host-memory 100MiB; expect "one of 100 MiB does not" 3 'does not fit: at least'
+run sim $g -x zero:stage=1,ranks=2,bucket=0; expect "torch's own stage 1 needs what averages gradients" 0 'put -x ddp before it'
+run sim $g -x ddp -x zero:stage=1,ranks=2,bucket=0; check "beside ddp nothing more is said" test -z "$(grep 'put -x ddp' "$TMP/out" "$TMP/err")"
 run sim $g -x zero:stage=2,offload=all; expect "parameters are offloaded by stage 3 only" 2 '' 'stage 3 only'
 
 mib=$((whole >> 20))
@@ -55,7 +57,8 @@ run sim $wav -x checkpoint:module=wav2vec2.py:618 --json
 check "the layers that hand on one shape are what is checkpointed" test "$(got peak_reserved)" = "$stack"
 run sim $wav -x checkpoint:all=true --json; check "convolutions too give more back" test "$(got peak_reserved)" -lt "$stack"
 run sim $wav -x checkpoint:count=2 --json; check "two layers give less back" test "$(got peak_reserved)" -gt "$stack"
-run sim $wav -x checkpoint:module=nowhere.py; expect "a module that is not there" 2 '' 'no repeating layers'
+run sim $wav -x checkpoint:module=nowhere.py; expect "a module that is not there" 2 '' "no layer is at 'nowhere.py'; 'vramcast info' lists the places"
+run sim $wav -x checkpoint:first=99; expect "more layers left out than there are" 2 '' 'leave none of the layers'
 
 # A target band: 16 samples use 89.4 % of this card, more would use more than 95 %, or not fit.
 L=tests/ladders/recordings

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many runs of train.py, one child each, so that the imports are paid for once.
+"""Many runs, one child each, so that the imports are paid for once.
 
-python many.py LIST: lines "name argument..."; prints "pid name" of each child that ended well."""
+python many.py LIST: lines "name [SCRIPT.py] argument...", without a script train.py beside this file; prints
+"pid name" of each child that ended well."""
 import os
 import runpy
 import sys
 
 import torch  # noqa: F401
 import torch.utils.checkpoint  # noqa: F401
-for name in ("torchvision.models", "transformers.models.llama.modeling_llama", "peft", "torch.optim",
+for name in ("torch._dynamo", "torchvision.models", "transformers.models.llama.modeling_llama", "peft", "torch.optim",
              "transformers.optimization"):
     try:
         __import__(name)
@@ -18,11 +19,13 @@ here = os.path.dirname(os.path.abspath(__file__))
 with open(sys.argv[1]) as f:
     runs = [line.split() for line in f if line.strip()]
 for name, *args in runs:
+    script = args.pop(0) if args[0].endswith(".py") else os.path.join(here, "train.py")
     pid = os.fork()
     if not pid:
-        sys.argv = ["train.py", *args]
+        sys.argv = [script, *args]
+        sys.path.insert(0, os.path.dirname(script))
         sys.stdout = sys.stderr
-        runpy.run_path(os.path.join(here, "train.py"), run_name="__main__")
+        runpy.run_path(script, run_name="__main__")
         sys.stderr.flush()
         sys.exit(0)
     if os.waitpid(pid, 0)[1] == 0:

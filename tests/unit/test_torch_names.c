@@ -34,6 +34,8 @@ static const struct { const char *file, *function; uint32_t roles; } frames[] = 
 	{ SITE "transformers/models/llama/modeling_llama.py", "repeat_kv",
 	  VC_NAME_MODELS | VC_NAME_REPEAT },
 	{ "vramcast_null_values.py", "__torch_dispatch__", VC_NAME_DRY_RUN },
+	{ SITE "torch/_ops.py", "__call__", VC_NAME_DRY_RUN },
+	{ "/home/me/my_ops.py", "__call__", 0 },
 	/* a user's own */
 	{ "/home/me/linear.py", "train", 0 },
 	{ "/home/me/conv.py", "scaled", 0 },

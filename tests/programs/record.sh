@@ -1,0 +1,70 @@
+#!/bin/bash
+# record.sh - record programs on the null GPU, what is not in the cache yet: VRAMCAST, PYTHON, CACHE.
+#
+# record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
+# record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
+# It may be stopped and started again; what is there is left alone.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$CACHE" || exit 1
+exec 9> "$CACHE/.lock"
+flock 9
+work=$(mktemp -d "$CACHE/.work.XXXXXX"); trap 'rm -rf "$work"' EXIT
+how=(-q -g "${CARD:-a100-80g-sxm}" --stacks py)
+trim() { local a=($*); echo "${a[*]}"; }
+
+# Runs of $work/list, lines "FILE SCRIPT ARGUMENT...", as children of one process. A program that is aborted when all
+# is over (a thread that was still there) has its whole recording, but is run again, because nobody can know.
+record() { # OPTION...
+	local try pid f to
+	for try in 1 2 3; do
+		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done < "$work/list" > "$work/left"
+		[ -s "$work/left" ] || return 0
+		rm -f "$work"/r.*
+		"$VRAMCAST" dryrun "${how[@]}" "$@" -o "$work/r.vct" -- "$PYTHON" "$here/../transforms/many.py" "$work/left" \
+			> "$work/done" 2> "$CACHE/record.log" < /dev/null
+		while read -r pid to; do # the first child that used the card has the name that was asked for
+			f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
+			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && mv "$f" "$to"
+		done < "$work/done"
+	done
+	grep '^# .* failed\|Error' "$CACHE/record.log" >&2
+	return 1
+}
+
+ladders() {
+	local bad=0 programs knob values value p
+	while IFS='|' read -r programs knob values; do
+		knob=$(trim $knob)
+		for value in $values; do
+			for p in $programs; do
+				echo "$CACHE/$p/$(printf '%s_%s%04d' "$p" "$knob" "$value").vct $here/$p.py --$knob $value"
+			done > "$work/list"
+			record --param "$knob=$value" || bad=1
+		done
+		echo "recorded over $knob:$(printf ' %s' $programs)"
+	done < <(grep -v '^#' "${LADDERS:-$here/ladders.txt}")
+	return $bad
+}
+
+file() { local n; n=$(printf '%s' "$*" | tr ' ' '_'); echo "$CACHE/changes/$n.vct"; }
+changes() {
+	local programs base change transform p
+	while IFS='|' read -r programs base change transform; do
+		for p in $programs; do
+			echo "$p|1|$(trim $transform)|$(trim $p $base)|$(trim $p $base $change)"
+		done
+	done < <(grep -v '^#' "${PAIRS:-$here/changes.txt}") > "$work/pairs"
+	while IFS='|' read -r _ _ _ base changed; do printf '%s\n%s\n' "$base" "$changed"; done < "$work/pairs" |
+		sort -u | while read -r p args; do echo "$(file $p $args) $here/$p.py $args"; done > "$work/list"
+	record
+	while IFS='|' read -r p ranks transform base changed; do
+		echo "$p|$ranks|$transform|$(file $base)|$(file $changed)|${changed#"$p"}"
+	done < "$work/pairs"
+}
+
+case "${1:-}" in
+ladders) ladders ;;
+changes) changes ;;
+*) echo "record.sh: ladders or changes?" >&2; exit 2 ;;
+esac

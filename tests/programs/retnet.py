@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recurrent model over chunks: a state goes from chunk to chunk, so turns of the loop follow --seq."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from common import arguments, call, place, train, words
+
+a = arguments(width=192, layers=3, vocabulary=3000, heads=4, chunk=32)
+
+
+class Retain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out, self.norm = nn.Linear(a.width, 3 * a.width), nn.Linear(a.width, a.width), nn.LayerNorm(a.width)
+        self.n2, self.up, self.down = nn.LayerNorm(a.width), nn.Linear(a.width, 512), nn.Linear(512, a.width)
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, a.heads, -1).transpose(1, 2) for y in self.qkv(self.norm(x)).chunk(3, -1))
+        state, done = x.new_zeros(b, a.heads, c // a.heads, c // a.heads), []
+        for i in range(0, t, a.chunk):
+            p, r, s = q[:, :, i:i + a.chunk], k[:, :, i:i + a.chunk], v[:, :, i:i + a.chunk]
+            done.append((p @ r.transpose(2, 3)).tril() @ s + p @ state)
+            state = 0.9 * state + r.transpose(2, 3) @ s
+        x = x + self.out(torch.cat(done, 2).transpose(1, 2).reshape(b, t, c))
+        return x + self.down(F.gelu(self.up(self.n2(x))))
+
+
+class Retnet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(a.vocabulary, a.width), nn.Linear(a.width, a.vocabulary)
+        self.layers = nn.ModuleList(Retain() for _ in range(a.layers))
+
+    def forward(self, t):
+        x = self.words(t)
+        for layer in self.layers:
+            x = call(a, layer, x)
+        return self.head(x)
+
+
+model = place(a, Retnet(), leave=("head",))
+
+
+def loss_of(n):
+    t = words(n, a.seq + 1, a.vocabulary)
+    return F.cross_entropy(model(t[:, :-1]).flatten(0, 1), t[:, 1:].flatten())
+
+
+train(a, model, loss_of)

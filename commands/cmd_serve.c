@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a server that runs vLLM? */
+/* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -333,7 +333,7 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 
 const struct vc_command vc_command_serve = {
 	.name = "serve", .operands = "REQUESTS",
-	.summary = "does a trace of requests fit the KV cache of a server that runs vLLM?",
+	.summary = "does a trace of requests fit the KV cache of a vLLM server?",
 	.details =
 		"Plays the requests with the scheduler and the block pool of vLLM: which blocks "
 		"each request gets,\n"

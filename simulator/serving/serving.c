@@ -25,12 +25,15 @@ struct vc_running {
 
 /* ---- rules by release ---- */
 #define AT(field) offsetof(struct vc_vllm_rules, field)
-static const struct { unsigned minor; size_t field; } changes[] = { /* each seen in the release */
-	{ 19, AT(whole) },     /* scheduler_reserve_full_isl */
-	{ 24, AT(front) },     /* BlockPool.free_blocks */
-	{ 24, AT(watermark) }, /* KVCacheManager.allocate_slots */
-	{ 27, AT(hits_admitted) }, /* record_prefix_cache_stats */
-	{ 31, AT(alone) },     /* num_eligible_reqs of Scheduler.schedule */
+/* Each was seen in the releases, and driven. */
+static const struct { unsigned minor; size_t field; bool value; } changes[] = {
+	{ 19, AT(whole), true },         /* scheduler_reserve_full_isl */
+	{ 24, AT(front), true },         /* BlockPool.free_blocks */
+	{ 24, AT(watermark), true },     /* KVCacheManager.allocate_slots */
+	{ 27, AT(front_cached), true },  /* BlockPool.free_blocks */
+	{ 27, AT(hits_admitted), true }, /* KVCacheManager.record_prefix_cache_stats */
+	{ 28, AT(front_cached), false },
+	{ 31, AT(alone), true },         /* num_eligible_reqs of Scheduler.schedule */
 };
 
 int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out)
@@ -44,7 +47,8 @@ int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out)
 	    sscanf(VC_VLLM_NEWEST, "0.%u", &newest) != 1 || minor < oldest || minor > newest)
 		return -1;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
-		*(bool *)((char *)out + changes[i].field) = changes[i].minor <= minor;
+		if (changes[i].minor <= minor)
+			*(bool *)((char *)out + changes[i].field) = changes[i].value;
 	return 0;
 }
 
@@ -157,7 +161,9 @@ static int allocate(struct vc_serving *s, struct vc_running *r, uint64_t more, s
 
 static void release(struct vc_serving *s, struct vc_running *r)
 {
-	vc_kv_release(&s->pool, r->block, r->blocks, s->rules.front);
+	bool front = s->rules.front && !(s->rules.front_cached && s->k.no_caching);
+
+	vc_kv_release(&s->pool, r->block, r->blocks, front);
 	r->blocks = r->learned = 0;
 }
 

@@ -18,6 +18,7 @@
 /* What differs between releases of vLLM. */
 struct vc_vllm_rules {
 	bool front;         /* free blocks without a hash go to the front of the queue */
+	bool front_cached;  /* but only where the prefix cache is on */
 	bool whole;         /* a request is admitted when all of its prompt fits */
 	bool watermark;     /* blocks can be kept free at admissions */
 	bool alone;         /* the threshold for long prompts is off while one request is there */

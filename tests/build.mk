@@ -82,7 +82,15 @@ check-oracle-bfc: $(BUILD)/tests/oracle-bfc-play ## the bfc model against Tensor
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-bfc/check.sh
 check-oracle-rmm: $(BUILD)/tests/oracle-rmm-play ## the rmm models against RMM's own source (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-rmm/check.sh
-.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm
+$(BUILD)/tests/oracle-vllm-play: tests/oracle-vllm/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-vllm-play
+TESTS += tests/oracle-vllm/vllm.sh
+check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
+.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_serve.c - vramcast serve: does a trace of requests fit the KV cache of a vLLM server? */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/emit.h"
+#include "common/io.h"
+#include "common/opt.h"
+#include "simulator/replay/cards.h"
+#include "simulator/serving/serving.h"
+
+struct config {
+	const char *vllm, *gpu;
+	uint64_t blocks, kv_memory, token_bytes, weights, block_size;
+	uint64_t max_seqs, max_batch, max_len, long_prefill, hash_block;
+	double utilization, watermark, step_ms, token_us;
+	bool no_caching, no_reserve, csv, json;
+};
+
+#define AT(f) offsetof(struct config, f)
+static const struct vc_option serve_options[] = {
+	{ 0, "vllm", VC_O_TEXT, AT(vllm), "VERSION", "as this release of vLLM, 0.10 to 0.33",
+	  VC_VLLM_NEWEST },
+	{ 0, "blocks", VC_O_UINT, AT(blocks), "N", "blocks of the KV cache (num_gpu_blocks)", NULL },
+	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
+	  "memory of the KV cache, instead of --blocks; needs --token-bytes", NULL },
+	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "CARD",
+	  "the card, instead of --kv-memory; needs --weights and --token-bytes", NULL },
+	{ 0, "weights", VC_O_SIZE, AT(weights), "SIZE",
+	  "what vLLM needs beside the KV cache: weights, activations, context", NULL },
+	{ 0, "token-bytes", VC_O_SIZE, AT(token_bytes), "SIZE",
+	  "of one token in the KV cache: 2 x layers x KV heads x head size x bytes", NULL },
+	{ 0, "utilization", VC_O_REAL, AT(utilization), "PART",
+	  "gpu_memory_utilization of -g (0.92, before vLLM 0.24 0.9)", NULL },
+	{ 0, "block-size", VC_O_UINT, AT(block_size), "TOKENS", "tokens in a block", "16" },
+	{ 0, "max-num-seqs", VC_O_UINT, AT(max_seqs), "N",
+	  "requests at a time (256; with a card of 70 GiB 1024)", NULL },
+	{ 0, "max-num-batched-tokens", VC_O_UINT, AT(max_batch), "N",
+	  "tokens in a step (2048; with a card of 70 GiB 8192)", NULL },
+	{ 0, "max-model-len", VC_O_UINT, AT(max_len), "TOKENS",
+	  "of a request, prompt and output (as much as the cache holds)", NULL },
+	{ 0, "long-prefill-token-threshold", VC_O_UINT, AT(long_prefill), "TOKENS",
+	  "most tokens of one prompt in a step; 0: all", "0" },
+	{ 0, "watermark", VC_O_REAL, AT(watermark), "PART",
+	  "part of the blocks that an admission leaves free (vLLM 0.24 on)", "0" },
+	{ 0, "no-prefix-caching", VC_O_FLAG, AT(no_caching), NULL,
+	  "enable_prefix_caching=False", NULL },
+	{ 0, "no-reserve", VC_O_FLAG, AT(no_reserve), NULL,
+	  "scheduler_reserve_full_isl=False: let in whose first tokens fit (vLLM 0.19 on)", NULL },
+	{ 0, "hash-block", VC_O_UINT, AT(hash_block), "TOKENS",
+	  "tokens behind each entry of hash_ids", "512" },
+	{ 0, "step-ms", VC_O_REAL, AT(step_ms), "MS", "time of a step, without its tokens", "20" },
+	{ 0, "token-us", VC_O_REAL, AT(token_us), "US", "and of each token in it", "50" },
+	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, "one line per step instead of the summary", NULL },
+	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.serve/1)", NULL },
+	VC_OPTION_END
+};
+static const struct vc_option *const tables[] = { serve_options, NULL };
+
+struct served {
+	struct vc_requests requests;
+	struct vc_serving s;
+	uint64_t kv_memory;          /* 0: only the number of blocks is known */
+	uint64_t clock, refused, refused_line;
+	uint64_t peak, peak_step, peak_at, most_running, most_waiting;
+	const char *why;             /* the first was refused */
+	struct vc_emit *csv;
+};
+
+/* ---- how large the cache is ---- */
+static int cache_memory(const struct config *c, uint64_t *bytes, struct vc_error *err)
+{
+	const struct vc_card *card;
+	double part = c->utilization;
+	unsigned minor = 0;
+
+	if (!c->gpu) {
+		*bytes = c->kv_memory;
+		return VC_OK;
+	}
+	if (c->weights == VC_NOT_GIVEN)
+		return vc_fail(err, VC_EUSAGE, "-g needs --weights: what vLLM holds beside the KV "
+			       "cache (it logs the model's memory when it starts)");
+	VC_TRY(vc_card_find(c->gpu, &card, err));
+	sscanf(c->vllm, "0.%u", &minor);
+	if (isnan(part))
+		part = minor < 24 ? 0.9 : 0.92; /* config/cache.py of the releases */
+	if (!(part > 0 && part <= 1))
+		return vc_fail(err, VC_EUSAGE, "--utilization is a part of the card: above 0, at "
+			       "most 1");
+	*bytes = (uint64_t)((double)card->total * part);
+	if (*bytes <= c->weights)
+		return vc_fail(err, VC_EUSAGE, "nothing is left for the KV cache: vLLM may use "
+			       "%" PRIu64 " MiB of %s, and %" PRIu64 " MiB are needed beside it",
+			       *bytes >> 20, card->title, c->weights >> 20);
+	*bytes -= c->weights;
+	return VC_OK;
+}
+
+static int cache_blocks(const struct config *c, struct served *v, uint64_t *blocks,
+			struct vc_error *err)
+{
+	int ways = (c->blocks != VC_NOT_GIVEN) + (c->kv_memory != VC_NOT_GIVEN) + (c->gpu != NULL);
+
+	if (ways != 1)
+		return vc_fail(err, VC_EUSAGE, "how large is the KV cache? Give one of --blocks, "
+			       "--kv-memory and -g");
+	*blocks = c->blocks;
+	if (c->blocks != VC_NOT_GIVEN) {
+		if (c->token_bytes != VC_NOT_GIVEN && c->block_size < 1u << 20 &&
+		    c->token_bytes < 1ull << 30 && c->blocks < 1u << 30)
+			v->kv_memory = c->blocks * c->block_size * c->token_bytes;
+		return VC_OK;
+	}
+	if (c->token_bytes == VC_NOT_GIVEN || !c->token_bytes || !c->block_size ||
+	    c->token_bytes > 1ull << 30 || c->block_size > 1u << 20)
+		return vc_fail(err, VC_EUSAGE, "--token-bytes is missing or senseless: bytes of "
+			       "one token, 2 x layers x KV heads x head size x bytes of a number");
+	VC_TRY(cache_memory(c, &v->kv_memory, err));
+	*blocks = v->kv_memory / (c->block_size * c->token_bytes);
+	return VC_OK;
+}
+
+static int begin(const struct config *c, struct served *v, struct vc_error *err)
+{
+	const struct vc_card *card = c->gpu ? vc_card_by_name(c->gpu) : NULL;
+	/* _set_default_max_num_seqs_and_batched_tokens_args in engine/arg_utils.py, for a server */
+	bool large = card && card->total >= 70ull << 30 && strncmp(card->name, "a100", 4);
+	struct vc_serving_config k = {
+		.version = c->vllm, .block_size = c->block_size,
+		.max_seqs = c->max_seqs != VC_NOT_GIVEN ? c->max_seqs : large ? 1024 : 256,
+		.max_batch = c->max_batch != VC_NOT_GIVEN ? c->max_batch : large ? 8192 : 2048,
+		.max_len = c->max_len, .long_prefill = c->long_prefill, .watermark = c->watermark,
+		.no_caching = c->no_caching, .no_reserve = c->no_reserve,
+	};
+
+	if (!(c->step_ms >= 0 && c->step_ms < 1e9 && c->token_us >= 0 && c->token_us < 1e9))
+		return vc_fail(err, VC_EUSAGE, "a step takes some time: --step-ms and --token-us");
+	VC_TRY(cache_blocks(c, v, &k.blocks, err));
+	if (c->max_len == VC_NOT_GIVEN && k.blocks > 1 && k.blocks < 1ull << 32 &&
+	    k.block_size < 1ull << 30)
+		k.max_len = (k.blocks - 1) * k.block_size;
+	return vc_serving_init(&v->s, &k, &v->requests, err);
+}
+
+/* ---- the run ---- */
+static int arrive(struct served *v, size_t *next, struct vc_error *err)
+{
+	for (; *next < v->requests.n && v->requests.at[*next].arrival <= v->clock; ++*next) {
+		const struct vc_serve_request *rq = &v->requests.at[*next];
+		const char *why = vc_serving_refuses(&v->s, rq);
+
+		if (!why) {
+			VC_TRY(vc_serving_add(&v->s, (uint32_t)*next, err));
+		} else if (!v->refused++) {
+			v->why = why;
+			v->refused_line = rq->line;
+		}
+	}
+	return VC_OK;
+}
+
+static void note_step(struct served *v, uint64_t used, uint64_t tokens)
+{
+	const struct vc_serving *s = &v->s;
+
+	if (used > v->peak) {
+		v->peak = used;
+		v->peak_step = s->now.steps;
+		v->peak_at = v->clock;
+	}
+	v->most_running = s->runs > v->most_running ? s->runs : v->most_running;
+	v->most_waiting = s->waits > v->most_waiting ? s->waits : v->most_waiting;
+	if (!v->csv)
+		return;
+	vc_emit_object(v->csv, NULL, NULL);
+	vc_emit_uint(v->csv, "step", "step", s->now.steps);
+	vc_emit_uint(v->csv, "time_ns", "time_ns", v->clock);
+	vc_emit_uint(v->csv, "tokens", "tokens", tokens);
+	vc_emit_uint(v->csv, "blocks_used", "blocks_used", used);
+	vc_emit_uint(v->csv, "running", "running", s->runs);
+	vc_emit_uint(v->csv, "waiting", "waiting", s->waits);
+	vc_emit_uint(v->csv, "preempted", "preempted", s->gave_up);
+	vc_emit_end(v->csv);
+}
+
+static int run(const struct config *c, struct served *v, struct vc_error *err)
+{
+	struct vc_serving *s = &v->s;
+	size_t next = 0;
+
+	for (;;) {
+		uint64_t tokens = 0;
+
+		VC_TRY(arrive(v, &next, err));
+		if (!s->runs && !s->waits) {
+			if (next == v->requests.n)
+				return VC_OK;
+			v->clock = v->requests.at[next].arrival;
+			continue;
+		}
+		VC_TRY(vc_serving_schedule(s, err));
+		for (size_t k = 0; k < s->served; k++)
+			tokens += s->step[k].tokens;
+		if (!tokens && !s->gave_up)
+			return vc_fail(err, VC_EINTERNAL, "no request can go on");
+		note_step(v, s->pool.n - 1 - s->pool.free, tokens);
+		v->clock += (uint64_t)(c->step_ms * 1e6 + c->token_us * 1e3 * (double)tokens);
+		VC_TRY(vc_serving_output(s, err));
+	}
+}
+
+/* ---- the answer ---- */
+static void part_line(struct vc_emit *e, const char *label, uint64_t n, uint64_t of,
+		      const char *what)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " %s (%.1f %%)", n, of, what,
+		 of ? 100.0 * (double)n / (double)of : 0.0);
+	vc_emit_text(e, NULL, label, text);
+}
+
+static void emit_cache(struct vc_emit *e, const struct served *v, const char *version)
+{
+	const struct vc_serving *s = &v->s;
+	char text[128], gib[32];
+
+	vc_emit_text(e, "schema", NULL, "vramcast.serve/1");
+	vc_emit_text(e, "model", NULL, "vllm_blocks");
+	vc_emit_text(e, "vllm", "vLLM", version);
+	vc_emit_uint(e, "blocks", NULL, s->k.blocks);
+	vc_emit_uint(e, "block_size", NULL, s->k.block_size);
+	vc_emit_uint(e, "max_model_len", "max_model_len", s->k.max_len);
+	vc_emit_uint(e, "max_num_seqs", "max_num_seqs", s->k.max_seqs);
+	vc_emit_uint(e, "max_num_batched_tokens", "max_num_batched_tokens", s->k.max_batch);
+	if (v->kv_memory)
+		vc_emit_bytes(e, "kv_memory", NULL, v->kv_memory);
+	else
+		vc_emit_null(e, "kv_memory", NULL);
+	snprintf(text, sizeof(text), "%" PRIu64 " blocks of %" PRIu64 " tokens%s%s",
+		 s->k.blocks - 1, s->k.block_size, v->kv_memory ? ", " : "",
+		 v->kv_memory ? vc_bytes_text(v->kv_memory, gib) : "");
+	vc_emit_text(e, NULL, "KV cache", text);
+}
+
+static void emit_answer(struct vc_emit *e, const struct config *c, const struct served *v)
+{
+	const struct vc_serving *s = &v->s;
+
+	vc_emit_object(e, NULL, "");
+	emit_cache(e, v, c->vllm);
+	vc_emit_uint(e, "requests", "requests", v->requests.n);
+	vc_emit_uint(e, "refused", v->refused ? "refused" : NULL, v->refused);
+	vc_emit_uint(e, "steps", "steps", s->now.steps);
+	vc_emit_ns(e, "time_ns", "time", v->clock);
+	vc_emit_uint(e, "tokens_computed", "tokens computed", s->now.tokens);
+	vc_emit_uint(e, "tokens_generated", "tokens generated", s->now.generated);
+	vc_emit_uint(e, "peak_blocks", NULL, v->peak);
+	vc_emit_uint(e, "peak_step", NULL, v->peak_step);
+	vc_emit_uint(e, "peak_time_ns", NULL, v->peak_at);
+	part_line(e, "peak", v->peak, s->k.blocks - 1, "blocks");
+	vc_emit_uint(e, "most_running", "most at a time", v->most_running);
+	vc_emit_uint(e, "most_waiting", "most waiting", v->most_waiting);
+	vc_emit_uint(e, "preemptions", "preemptions", s->now.preemptions);
+	vc_emit_uint(e, "tokens_thrown_away", s->now.preemptions ? "tokens thrown away" : NULL,
+		     s->now.recomputed);
+	vc_emit_uint(e, "prefix_queries", NULL, s->now.queries);
+	vc_emit_uint(e, "prefix_hits", NULL, s->now.hits);
+	part_line(e, "found in the prefix cache", s->now.hits, s->now.queries, "tokens");
+	vc_emit_uint(e, "blocks_forgotten", "known blocks forgotten", s->pool.evicted);
+	vc_emit_end(e);
+	if (v->refused)
+		vc_emit_line(e, "\nvLLM refuses %" PRIu64 " request%s: that of line %" PRIu64
+			     " because %s", v->refused, v->refused == 1 ? "" : "s", v->refused_line,
+			     v->why);
+	vc_emit_line(e, "\nA step is taken to last %g ms and %g us for each token (--step-ms, "
+		     "--token-us).", c->step_ms, c->token_us);
+}
+
+static int serve(const struct config *c, const char *path, struct served *v, struct vc_error *err)
+{
+	enum vc_emit_mode mode = c->csv ? VC_EMIT_CSV : c->json ? VC_EMIT_JSON : VC_EMIT_TEXT;
+	struct vc_output *out;
+	struct vc_emit *e;
+	int r;
+
+	VC_TRY(begin(c, v, err));
+	VC_TRY(vc_requests_read(&v->requests, path, c->hash_block, err));
+	out = vc_output_open("-", err);
+	e = out ? vc_emit_new(out, mode, err) : NULL;
+	if (!e) {
+		vc_output_close(out);
+		return err->status;
+	}
+	if (c->csv)
+		vc_emit_array(e, NULL, NULL);
+	v->csv = c->csv ? e : NULL;
+	r = run(c, v, err);
+	if (c->csv)
+		vc_emit_end(e);
+	else if (r == VC_OK)
+		emit_answer(e, c, v);
+	if (r == VC_OK)
+		r = vc_emit_finish(e, err);
+	else
+		vc_emit_finish(e, NULL);
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
+static int serve_run(const void *config, size_t argc, char **argv, struct vc_console *con)
+{
+	const struct config *c = config;
+	struct served v = { .clock = 0 };
+	int r;
+
+	if (argc != 1)
+		return vc_fail(&con->err, VC_EUSAGE, "one trace of requests, or - for standard input");
+	if (c->csv && c->json)
+		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
+	if (!c->hash_block || c->hash_block > 1u << 20)
+		return vc_fail(&con->err, VC_EUSAGE, "--hash-block is a number of tokens");
+	r = serve(c, argv[0], &v, &con->err);
+	vc_serving_fini(&v.s);
+	vc_requests_fini(&v.requests);
+	return r;
+}
+
+const struct vc_command vc_command_serve = {
+	.name = "serve", .operands = "REQUESTS",
+	.summary = "does a trace of requests fit the KV cache of a vLLM server?",
+	.details =
+		"Plays the requests with the scheduler and the block pool of vLLM: which blocks "
+		"each request gets,\n"
+		"what the prefix cache saves, who is preempted because no block is free. "
+		"REQUESTS is CSV or one\n"
+		"JSON object per line (docs/howto/serve.md).\n\n"
+		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes 128KiB\n"
+		"  vramcast serve requests.csv --blocks 2048 --csv > steps.csv",
+	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serving.h - vLLM's scheduler over its block pool: which request runs in a step, with how many
+ * tokens, in which blocks, and who has to give way.
+ *
+ * Source: vllm/v1/core/sched/scheduler.py and kv_cache_manager.py of each release, for models whose
+ * layers all attend to the whole context, first come first served, one step after the other. */
+#ifndef VC_SERVING_H
+#define VC_SERVING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "simulator/serving/kv_blocks.h"
+#include "simulator/serving/requests.h"
+
+/* What differs between releases of vLLM. */
+struct vc_vllm_rules {
+	bool front;         /* free blocks without a hash go to the front of the queue */
+	bool front_cached;  /* but only where the prefix cache is on */
+	bool whole;         /* a request is admitted when all of its prompt fits */
+	bool watermark;     /* blocks can be kept free at admissions */
+	bool alone;         /* the threshold for long prompts is off while one request is there */
+	bool hits_admitted; /* hits are counted at the admission, before: at every look */
+};
+/* Rules of "0.11" (patch numbers are ignored); NULL: the newest. -1: not known. */
+int vc_vllm_rules_for(const char *version, struct vc_vllm_rules *out);
+#define VC_VLLM_OLDEST "0.10"
+#define VC_VLLM_NEWEST "0.33"
+
+struct vc_serving_config {
+	const char *version;     /* of vLLM; NULL: the newest */
+	uint64_t blocks;         /* num_gpu_blocks, the null block included */
+	uint64_t block_size;     /* tokens in a block */
+	uint64_t max_seqs;       /* max_num_seqs */
+	uint64_t max_batch;      /* max_num_batched_tokens */
+	uint64_t max_len;        /* max_model_len */
+	uint64_t long_prefill;   /* long_prefill_token_threshold; 0: off */
+	double watermark;        /* of the blocks */
+	bool no_caching;         /* enable_prefix_caching=False */
+	bool no_reserve;         /* scheduler_reserve_full_isl=False */
+};
+
+struct vc_served { uint32_t request; uint64_t tokens; }; /* of one step */
+
+struct vc_serving_totals {
+	uint64_t steps, tokens;  /* computed, those of preempted requests again and again */
+	uint64_t queries, hits;  /* tokens that were looked for in the cache, and found */
+	uint64_t preemptions, recomputed; /* tokens that a preemption threw away */
+	uint64_t finished, generated;
+	uint64_t operations;     /* successful calls for slots */
+};
+
+struct vc_running; /* a request while it is there */
+
+struct vc_serving {
+	struct vc_serving_config k;
+	struct vc_vllm_rules rules;
+	const struct vc_requests *requests; /* lent; may grow between steps */
+	struct vc_kv_pool pool;
+	struct vc_running *r;               /* by index of the request */
+	size_t r_cap;
+	uint32_t *running, *given_up;       /* in order; preempted in the last step */
+	size_t runs, running_cap, gave_up, given_cap;
+	uint32_t first, last;               /* of the waiting; index + 1 */
+	size_t waits;
+	struct vc_served *step;             /* what the last step computed */
+	size_t served, step_cap;
+	struct vc_serving_totals now;
+};
+
+int  vc_serving_init(struct vc_serving *s, const struct vc_serving_config *k,
+		     const struct vc_requests *requests, struct vc_error *err);
+void vc_serving_fini(struct vc_serving *s);
+
+/* Why the request can never be served with this cache; NULL: it can. */
+const char *vc_serving_refuses(const struct vc_serving *s, const struct vc_serve_request *rq);
+/* The request arrives, at the end of the queue. */
+int vc_serving_add(struct vc_serving *s, uint32_t request, struct vc_error *err);
+/* Who computes what in the next step: s->step and s->given_up tell. */
+int vc_serving_schedule(struct vc_serving *s, struct vc_error *err);
+/* The step was computed: its tokens come out, and who has all of them leaves. */
+int vc_serving_output(struct vc_serving *s, struct vc_error *err);
+void vc_serving_abort(struct vc_serving *s, uint32_t request);
+/* The blocks of a request that runs. */
+const uint32_t *vc_serving_blocks(const struct vc_serving *s, uint32_t request, size_t *n);
+
+#endif

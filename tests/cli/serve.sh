@@ -1,0 +1,70 @@
+#!/bin/sh
+# serve.sh - traces of requests: what is read, what is said, and that bad ones get a sentence. That the blocks are vLLM's is the
+# subject of tests/oracle-vllm/vllm.sh.
+. tests/support/tap.sh
+field() { printf '%s\n' "$out" | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
+cat > "$TMP/two.csv" <<'END'
+arrival,prompt,output,shared,shared_tokens
+0,1000,50,sys,512
+0.1,900,60,sys,512
+END
+run serve "$TMP/two.csv" --blocks 200 --json
+expect "a trace is played" 0 'vramcast.serve/1'
+[ "$(field prefix_hits)" = 512 ] && [ "$(field prefix_queries)" = 1900 ] && [ "$(field tokens_generated)" = 110 ] &&
+	pass "512 shared tokens are 32 blocks that need not be computed" || fail "hits" "$out"
+run serve "$TMP/two.csv" --blocks 200 --json --no-prefix-caching
+[ "$(field prefix_hits)" = 0 ] && pass "without the prefix cache none" || fail "no caching" "$out"
+# 125 blocks hold 2000 tokens: both prompts and not all of their outputs. Counted by hand: 66 + 61 blocks are needed, 32 shared.
+printf 'arrival,prompt,output\n0,960,100\n0,960,100\n' > "$TMP/tight.csv"
+run serve "$TMP/tight.csv" --blocks 126 --max-num-batched-tokens 4096 --json
+[ "$(field preemptions)" = 1 ] && [ "$(field peak_blocks)" -ge 124 ] && pass "who came last gives way when no block is free" || fail "preemption" "$out"
+run serve "$TMP/tight.csv" --blocks 140 --max-num-batched-tokens 4096 --json
+[ "$(field preemptions)" = 0 ] && [ "$(field peak_blocks)" = 134 ] && pass "and with blocks enough nobody does: 2 x 67 blocks" || fail "no preemption" "$out"
+run serve "$TMP/tight.csv" --blocks 140 --csv; expect "one line per step" 0 '^step,time_ns,tokens,blocks_used,running,waiting,preempted$'
+# The same requests in the three forms give the same answer.
+printf '{"arrival": 0, "prompt": [["sys", 512], ["a", 488]], "output": 50}\n{"arrival": 0.1, "prompt": [["sys", 512], ["b", 388]], "output": 60}\n' > "$TMP/two.jsonl"
+printf '{"timestamp": 5000, "input_length": 1000, "output_length": 50, "hash_ids": [7, 8]}\n{"timestamp": 5100, "input_length": 900, "output_length": 60, "hash_ids": [7, 9]}\n' > "$TMP/mooncake.jsonl"
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.95,1000,50\n2023-11-17 00:00:00.05,900,60\n' > "$TMP/azure.csv"
+"$VRAMCAST" serve "$TMP/two.csv" --blocks 200 > "$TMP/a"
+for f in two.jsonl mooncake.jsonl; do
+	"$VRAMCAST" serve "$TMP/$f" --blocks 200 | cmp -s - "$TMP/a" && pass "$f says the same" || fail "$f" "$("$VRAMCAST" serve "$TMP/$f" --blocks 200 2>&1 | diff "$TMP/a" -)"
+done
+run serve "$TMP/azure.csv" --blocks 200 --no-prefix-caching; a=$out
+"$VRAMCAST" serve "$TMP/two.csv" --blocks 200 --no-prefix-caching > "$TMP/b"
+[ "$a" = "$(cat "$TMP/b")" ] && pass "dates are arrivals, over midnight too" || fail "dates" "$a"
+gzip -c "$TMP/two.jsonl" | "$VRAMCAST" serve - --blocks 200 | cmp -s - "$TMP/a" && pass "compressed and through a pipe" || fail "pipe"
+# A conversation: the answer of the first is found in the prompt of the second.
+printf '{"arrival": 0, "prompt": [["q", 160]], "output": 33, "answer": "a"}\n{"arrival": 9, "prompt": [["q", 160], ["a", 33], ["r", 15]], "output": 5}\n' > "$TMP/talk.jsonl"
+run serve "$TMP/talk.jsonl" --blocks 200 --json
+[ "$(field prefix_hits)" = 192 ] && pass "the answer of the turn before is known: 12 blocks" || fail "conversation" "$(field prefix_hits)"
+run serve "$TMP/two.csv" --blocks 200 --max-model-len 950; expect "a prompt that is too long is refused, and said" 0 'vLLM refuses 1 request: that of line 2'
+run serve "$TMP/two.csv" -g t4 --weights 3GiB --token-bytes 128KiB --json; expect "blocks of a card" 0
+[ "$(field blocks)" = $(((15642329088 * 92 / 100 - 3 * 1024 * 1024 * 1024) / (16 * 131072))) ] && pass "92 % of the card less the weights" || fail "blocks of a card" "$(field blocks)"
+
+bad() { name=$1; pattern=$2; shift 2; run serve "$@"; expect "$name" "${code:-2}" '' "$pattern"; }
+bad "the size of the cache must be said" 'how large is the KV cache' "$TMP/two.csv"
+bad "and once" 'Give one of' "$TMP/two.csv" --blocks 10 --kv-memory 1GiB
+bad "a card needs more" 'needs --weights' "$TMP/two.csv" -g t4 --token-bytes 1KiB
+bad "a sequence must fit" 'vLLM does not start' "$TMP/two.csv" --blocks 10 --max-model-len 4096
+bad "an unknown release" '0.10 .. 0.33' "$TMP/two.csv" --blocks 10 --vllm 0.9
+bad "no block to spare" 'there must be two' "$TMP/two.csv" --blocks 1
+bad "nothing is left" 'nothing is left for the KV cache' "$TMP/two.csv" -g t4 --weights 15GiB --token-bytes 1KiB
+code=1
+while IFS='|' read -r name text pattern; do
+	printf "$text" > "$TMP/bad"; bad "$name" "$pattern" "$TMP/bad" --blocks 100
+	[ -z "$out" ] && pass "and nothing is printed" || fail "$name: output" "$out"
+done <<'END'
+nothing at all||no request was found
+a header that says nothing|a,b,c\n1,2,3\n|line 1: the header must name prompt and output
+half of a shared text|prompt,output,shared\n1,2,3\n|shared only with shared_tokens
+letters for a number|prompt,output\nten,3\n|line 2: a number of tokens
+less than nothing|prompt,output\n-5,3\n|line 2: a number of tokens
+a prompt without tokens|prompt,output\n0,3\n|line 2: a prompt without tokens
+more shared than there is|prompt,output,shared,shared_tokens\n5,3,x,9\n|line 2: what the prompt shares is longer
+a senseless time|arrival,prompt,output\nsoon,5,3\n|line 2: an arrival is seconds
+a line cut off|{"prompt": 5, "output": 3}\n{"prompt": 5, "out|line 2
+no output|{"prompt": 5}\n|line 1: the number of output tokens is missing
+hashes for a longer prompt|{"input_length": 5, "output_length": 3, "hash_ids": [1, 2, 3]}\n|line 1: hash_ids has more entries
+pieces without a length|{"prompt": [["x"]], "output": 3}\n|line 1: a piece of a prompt is
+END
+finish

@@ -1,0 +1,47 @@
+#!/bin/sh
+# check.sh - random requests through vLLM's own scheduler and block pool, of several releases, and through the model.
+#   ORACLE_VLLM="0.33.0 ..."   releases            ORACLE_OPS=200000   operations per release
+#   ORACLE_SEED=1              first seed          ORACLE_CACHE=DIR    vLLM's Python files (outside the tree)
+#   ORACLE_KEEP=DIR            where scripts that differ go
+here=$(dirname "$0")
+export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}"
+versions=${ORACLE_VLLM:-0.10.2 0.23.0 0.33.0}
+keep=${ORACLE_KEEP:-$BUILD/oracle-vllm-found}; play=$BUILD/tests/oracle-vllm-play; batch=40; each=400
+t=$(mktemp -d) || exit 1
+trap 'rm -rf "$t"' EXIT
+# shellcheck disable=SC2086
+"$here/build.sh" $versions
+failed=0
+
+random() { # RELEASE
+	short=${1%.*}; seed=${ORACLE_SEED:-1}; ops=0; scripts=0; out=0; hits=0; different=0
+	while [ "$ops" -lt "${ORACLE_OPS:-200000}" ] && [ "$different" = 0 ]; do
+		set --
+		for k in $(seq "$seed" $((seed + batch - 1))); do
+			"$play" -r "$k" $each "$short" > "$t/s$k"
+			set -- "$@" "$t/s$k"
+		done
+		timeout 900 python3 "$here/judge.py" "$ORACLE_CACHE/vllm/$v" "$@" 2> "$t/err" || { tail -n 3 "$t/err" | sed 's/^/# /'; return 1; }
+		set --
+		for k in $(seq "$seed" $((seed + batch - 1))); do set -- "$@" "$t/s$k" "$t/s$k.real"; done
+		"$play" -v "$short" "$@" > "$t/out" || { mkdir -p "$keep"; cp "$t"/s* "$keep"; sed '$d; s/^/# /' "$t/out"; }
+		read -r n _ o _ p _ h _ _ _ _ _ d _ <<-END
+			$(tail -n 1 "$t/out" | tr -d ,)
+		END
+		[ -n "$o" ] || { echo "# nothing was compared: $(cat "$t/out")"; return 1; }
+		scripts=$((scripts + n)); ops=$((ops + o)); out=$((out + p)); hits=$((hits + h)); different=$((different + d))
+		rm -f "$t"/s*
+		seed=$((seed + batch))
+	done
+	echo "# $scripts scripts, $ops operations, $out preemptions, $hits tokens found in the cache, $different lines differ"
+	[ $different = 0 ]
+}
+
+for v in $versions; do
+	if [ -e "$ORACLE_CACHE/vllm/$v/vllm/v1/core/block_pool.py" ] && random "$v"; then
+		echo "ok - vLLM $v: blocks, the order of the free ones, hits and preemptions are the model's"
+	else
+		echo "not ok - vLLM $v"; failed=$((failed + 1))
+	fi
+done
+[ $failed = 0 ]

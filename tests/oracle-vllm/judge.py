@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""judge.py TREE SCRIPT... - play request scripts with vLLM's own scheduler and block pool, and print what they did.
+
+TREE holds the Python files of one vLLM release (build.sh). Of them vllm.v1.core and what it computes with is executed as it is;
+everything else (the engine, torch, message classes) is replaced by names that do nothing. The format is described in README.md.
+"""
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import types
+
+tree = sys.argv[1]
+os.environ["PYTHONHASHSEED"] = "0"
+REAL = ("vllm.v1.core", "vllm.v1.request", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry", "vllm.v1.metrics.stats",
+        "vllm.utils.math_utils", "vllm.v1.kv_cache_layout", "vllm.v1.hisparse")
+PACKAGES = ("vllm", "vllm.v1", "vllm.utils", "vllm.v1.metrics")
+
+
+class Meta(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return thing(name)
+
+    def __iter__(cls):
+        return iter(())
+
+    def __or__(cls, other):
+        return cls
+
+    __ror__ = __or__
+
+
+def thing(name):
+    """A class that takes any argument, keeps the named ones, and is whatever else it is asked to be."""
+    def init(self, *a, **k):
+        self.__dict__.update(k)
+
+    return Meta(name, (), {"__init__": init, "__init_subclass__": classmethod(lambda cls, **k: None), "__class_getitem__": classmethod(lambda cls, i: cls),
+                           "__call__": lambda self, *a, **k: (a[0] if a and callable(a[0]) else self), "__enter__": lambda s: s, "__exit__": lambda *a: None,
+                           "__getattr__": lambda self, n: (_ for _ in ()).throw(AttributeError(n)) if n.startswith("__") else quiet})
+
+
+def quiet(*a, **k):
+    return None
+
+
+class Stub(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.__name__ == "vllm.envs":
+            return None
+        made = SPECIAL.get(name)
+        if made is None:
+            made = thing(name)
+        setattr(self, name, made)
+        return made
+
+
+class ConstantList(list):
+    def __new__(cls, of):
+        return of
+
+
+def cdiv(a, b):
+    return -(a // -b)
+
+
+class Tokens(list):
+    tolist = list.copy  # some releases expect arrays
+
+
+def digest(value):
+    import hashlib
+    return hashlib.sha256(repr(value).encode()).digest()
+
+
+SPECIAL = {"bc_linter_include": lambda c: c, "bc_linter_skip": lambda c: c, "MultiModalBudget": quiet,
+           "init_logger": lambda name: types.SimpleNamespace(**{n: quiet for n in ("debug", "info", "warning", "error", "warning_once", "info_once",
+                                                                                   "debug_once")}),
+           "ConstantList": ConstantList, "cdiv": cdiv, "round_up": lambda a, b: cdiv(a, b) * b, "round_down": lambda a, b: a // b * b,
+           "StructuredOutputRequest": types.SimpleNamespace(from_sampling_params=quiet), "GiB_bytes": 1 << 30, "length_from_prompt_token_ids_or_embeds": lambda ids, embeds: len(ids), "MEDIUM_GPU": "GPU",
+           "sha256_cbor": digest, "sha256": digest, "xxhash": digest, "xxhash_cbor": digest, "sha256_cbor_64bit": digest}
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    TOPS = ("vllm", "torch", "msgspec", "numpy", "cbor2", "uvloop", "zmq", "pydantic", "prometheus_client", "regex", "transformers", "xxhash",
+            "typing_extensions", "psutil", "cachetools", "cloudpickle", "einops", "PIL")
+
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] not in self.TOPS:
+            return None
+        file = os.path.join(tree, *name.split("."))
+        if name.startswith(REAL):
+            for f in (file + ".py", os.path.join(file, "__init__.py")):
+                if os.path.exists(f):
+                    where = [file] if f.endswith("__init__.py") else None
+                    return importlib.util.spec_from_file_location(name, f, submodule_search_locations=where)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        return Stub(spec.name)
+
+    def exec_module(self, module):
+        module.__path__ = []
+
+
+import importlib.util  # noqa: E402
+
+sys.meta_path.insert(0, Finder())
+from vllm.v1.core import kv_cache_utils  # noqa: E402
+from vllm.v1.core.sched import scheduler as sched_module  # noqa: E402
+from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec  # noqa: E402
+from vllm.v1.request import Request, RequestStatus  # noqa: E402
+
+
+def token(name, i):
+    """Token i of a text; the model computes the same (simulator/serving/requests.c)."""
+    return name << 20 | i
+
+
+class Loose:
+    """A configuration: what was set, and None for anything else."""
+    def __init__(self, **k):
+        self.__dict__.update(k)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+
+def make(o):
+    import inspect
+    spec = {"block_size": o["block"], "num_kv_heads": 1, "head_size": 1, "dtype": Loose(itemsize=2)}
+    known = inspect.signature(FullAttentionSpec.__init__).parameters
+    if "use_mla" in known:
+        spec["use_mla"] = False
+    spec = FullAttentionSpec(**{k: v for k, v in spec.items() if k in known})
+    kv = KVCacheConfig(num_blocks=o["blocks"], kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)])
+    scheduler = Loose(max_num_seqs=o["seqs"], max_num_batched_tokens=o["batch"], max_model_len=o["len"], policy=o["policy"],
+                      long_prefill_token_threshold=o["long"], chunked_prefill_enabled=True, enable_chunked_prefill=True,
+                      scheduler_reserve_full_isl=bool(o["whole"]), watermark=o["watermark"] / 1000, async_scheduling=False,
+                      disable_chunked_mm_input=False, prefill_schedule_interval=1, long_prefill_token_threshold_adaptive=False,
+                      disable_hybrid_kv_cache_manager=False)
+    model = Loose(max_model_len=o["len"], is_encoder_decoder=False, uses_mrope=False, runner_type="generate", is_diffusion=False,
+                  is_multimodal_model=False, supports_multimodal_inputs=False, return_sampling_mask=False)
+    parallel = Loose(pipeline_parallel_size=1, decode_context_parallel_size=1, prefill_context_parallel_size=1, data_parallel_rank=0,
+                     data_parallel_index=0, cp_kv_cache_interleave_size=1, data_parallel_size=1)
+    manager = Loose(get_encoder_cache_manager_obj=lambda: None)
+    config = Loose(scheduler_config=scheduler, model_config=model, parallel_config=parallel, ec_manager_config=manager,
+                   cache_config=Loose(num_gpu_blocks=o["blocks"], block_size=o["block"], enable_prefix_caching=bool(o["caching"])),
+                   observability_config=Loose(kv_cache_metrics=False), num_speculative_tokens=0, num_lookahead_tokens=0,
+                   num_prefill_lookahead_tokens=0, num_hash_lookahead_tokens=0, max_in_flight_tokens=o["batch"], max_concurrent_batches=1,
+                   aux_output_config=Loose(enabled=False), is_mm_encoder_only=False, use_v2_model_runner=False)
+    sched_module.compute_encoder_budget = lambda *a, **k: (0, 0)
+    for name in ("EncoderCacheManager", "EncoderDecoderCacheManager"):
+        setattr(sched_module, name, Encoders)
+    known = inspect.signature(sched_module.Scheduler.__init__).parameters
+    more = {"block_size": o["block"]} if "block_size" in known else {}
+    return sched_module.Scheduler(vllm_config=config, kv_cache_config=kv, log_stats=True,
+                                  structured_output_manager=Loose(should_advance=lambda *a, **k: False, should_fill_bitmask=lambda *a: False, accept_tokens=lambda *a: True), **more)
+
+
+class Encoders:
+    cache_size = num_free_slots = 0
+
+    def __init__(self, *a, **k):
+        self.freed = []
+
+    create_manager = classmethod(lambda cls, **k: cls())
+    free = free_encoder_input = lambda self, *a: None
+    get_freed_mm_hashes = lambda self: []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return quiet
+
+
+def fnv(numbers):
+    h = 14695981039346656037
+    for n in numbers:
+        h = ((h ^ n) * 1099511628211) & 0xFFFFFFFFFFFFFFFF
+    return h
+
+
+def pool_of(s):
+    return s.kv_cache_manager.block_pool
+
+
+def state(s):
+    pool = pool_of(s)
+    queue, block = [], pool.free_block_queue.fake_free_list_head.next_free_block
+    while block is not None and block.block_id >= 0:
+        queue.append(block.block_id)
+        block = block.next_free_block
+    cached = pool.cached_block_hash_to_block
+    cached = len(cached._cache) if hasattr(cached, "_cache") else len(cached)
+    return f"free {pool.get_num_free_blocks()} {fnv(queue):016x} cached {cached} running {len(s.running)} waiting {s.get_request_counts()[1]}"
+
+
+class Player:
+    def __init__(self, out):
+        self.s, self.out, self.length = None, out, {}
+        self.queries = self.hits = self.operations = self.preemptions = 0
+
+    def configure(self, words):
+        self.o = {k: (v if k == "policy" else int(v)) for k, v in (w.split("=") for w in words)}
+        kv_cache_utils.init_none_hash(digest)
+        maker = kv_cache_utils.get_request_block_hasher
+        self.hasher = maker(self.o["block"], digest) if self.o["caching"] else None
+        self.s = make(self.o)
+
+    def add(self, words):
+        who, output, priority = int(words[0]), int(words[1]), int(words[2])
+        prompt = [token(int(n), i) for n, k in (w.split(":") for w in words[3:]) for i in range(int(k))]
+        sampling = Loose(max_tokens=output, ignore_eos=True, stop_token_ids=(), min_tokens=0, eos_token_id=-1)
+        r = Request(request_id=str(who), prompt_token_ids=prompt, sampling_params=sampling, pooling_params=None, arrival_time=float(who),
+                    priority=priority, block_hasher=self.hasher, **({"eos_token_id": -1} if "eos_token_id" in Request.__init__.__code__.co_varnames else {}))
+        r.skip_reading_prefix_cache = False
+        self.s.add_request(r)
+        self.operations += 1
+
+    def step(self):
+        s = self.s
+        before = {r.request_id for r in s.running}
+        given = s.schedule()
+        preempted = [r.request_id for r in list(s.waiting) if r.request_id in before]
+        self.preemptions += len(preempted)
+        self.operations += len(given.num_scheduled_tokens)
+        print("step", *(f"{i}:{n}:{self.table(i)}" for i, n in given.num_scheduled_tokens.items()), "out", *preempted, file=self.out)
+        ids = list(given.num_scheduled_tokens)
+        sampled = []
+        for i in ids:
+            r = s.requests[i]
+            done = r.num_computed_tokens >= r.num_tokens
+            sampled.append(Tokens([token((1 << 30) + int(i), r.num_output_tokens)] if done else []))
+        output = Loose(req_ids=ids, req_id_to_index={i: k for k, i in enumerate(ids)}, sampled_token_ids=sampled, prompt_logprobs_dict={}, prompt_token_id_logprobs_dict={},
+                       num_nans_in_logits=None, pooler_output=[], logprobs=None)
+        stats = s.kv_cache_manager.make_prefix_cache_stats()
+        for name in ("", "preempted_"):
+            self.queries += getattr(stats, name + "queries", 0)
+            self.hits += getattr(stats, name + "hits", 0)
+        s.update_from_output(given, output)
+        print(state(s), "queries", self.queries, "hits", self.hits, file=self.out)
+
+    def table(self, who):
+        ids = self.s.kv_cache_manager.get_block_ids(who)[0]
+        return f"{len(ids)}:{fnv(ids):016x}"
+
+    def play(self, path):
+        for line in open(path):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if words[0] == "c":
+                self.configure(words[1:])
+            elif words[0] == "a":
+                self.add(words[1:])
+            elif words[0] == "s":
+                for _ in range(int(words[1])):
+                    self.step()
+            elif words[0] == "x":
+                self.s.finish_requests(words[1], RequestStatus.FINISHED_ABORTED)
+                print("abort", state(self.s), file=self.out)
+            elif words[0] == "r":
+                print("reset", int(bool(self.s.kv_cache_manager.reset_prefix_cache())), state(self.s), file=self.out)
+        print(f"end preemptions {self.preemptions}", file=self.out)
+
+
+for script in sys.argv[2:]:
+    with open(script + ".real", "w") as out:
+        Player(out).play(script)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* play.c - request scripts for the model of vLLM's scheduler, and what vLLM's own code did with them.
+ *
+ * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with what the real one said
+ *        play -p -v RELEASE SCRIPT          print what the model does
+ *        play -r SEED STEPS RELEASE         write a random script
+ * The format is described in README.md. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "simulator/serving/serving.h"
+
+enum { LINE = 1 << 16, TEXTS = 64, ANSWER = 1 << 30 };
+
+static void die(const char *what, const char *which)
+{
+	fprintf(stderr, "play: %s: %s\n", what, which);
+	exit(2);
+}
+
+/* ---- a random script ---- */
+static uint64_t state;
+
+static uint64_t dice(uint64_t sides) /* xorshift64*: the same everywhere */
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return (state * 2685821657736338717ull >> 11) % sides;
+}
+
+struct made { uint64_t id, texts, name[8], tokens[8], output; };
+
+/* A prompt of a conversation so far, with the answer and a new question; or a shared beginning with
+ * an own end; or something new. */
+static void prompt(struct made *of, uint64_t id, uint64_t block, uint64_t most)
+{
+	struct made *m = &of[id % TEXTS];
+	const struct made *old = &of[dice(id < TEXTS ? id + 1 : TEXTS)];
+	uint64_t sum = 0, from = 1 + dice(most / 2);
+
+	if (dice(3) == 0 && old != m && old->texts && old->texts < 7) {
+		*m = *old;
+		m->tokens[m->texts - 1] -= dice(4) ? 0 : dice(m->tokens[m->texts - 1]);
+		m->name[m->texts] = ANSWER + old->id;
+		m->tokens[m->texts++] = 1 + dice(old->output);
+		m->name[m->texts] = 1000 + id;
+		m->tokens[m->texts++] = 1 + dice(from);
+	} else {
+		*m = (struct made){ .texts = 2, .name = { 1 + dice(5), 1000 + id },
+				    .tokens = { 1 + dice(8 * block), 1 + dice(from) } };
+		if (!dice(3))
+			m->texts = 1;
+	}
+	m->id = id;
+	m->output = 1 + (dice(4) ? dice(3 * block) : dice(most / 2));
+	for (uint64_t k = 0; k < m->texts; k++)
+		sum += m->tokens[k];
+	if (sum >= most)
+		*m = (struct made){ .id = id, .texts = 1, .name = { 1 + dice(5) }, .output = 1 + dice(most),
+				    .tokens = { 1 + dice(most - 1) } };
+}
+
+static void write_script(uint64_t steps, const char *release)
+{
+	static struct made of[TEXTS];
+	struct vc_vllm_rules rules;
+	uint64_t block = 1u << dice(6), blocks = 4 + dice(dice(3) ? 60 : 600), id = 0;
+	uint64_t most = (blocks - 1) * block, rate;
+
+	if (vc_vllm_rules_for(release, &rules) < 0)
+		die("not a known release", release);
+	most = dice(2) ? most : 2 + dice(most - 1);
+	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64 " len=%" PRIu64
+	       " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64 " caching=%d\n", blocks,
+	       block, 1 + dice(dice(2) ? 8 : 64), 1 + dice(dice(2) ? 64 : 2000), most,
+	       dice(3) ? 0 : 1 + dice(most), dice(4) != 0,
+	       rules.watermark && !dice(3) ? dice(400) : 0, dice(8) != 0);
+	rate = 1 + dice(12);
+	while (steps) {
+		uint64_t run = 1 + dice(rate), n;
+
+		for (n = dice(4); n; n--) {
+			prompt(of, id, block, most);
+			printf("a %" PRIu64 " %" PRIu64 " 0", id, of[id % TEXTS].output);
+			for (uint64_t k = 0; k < of[id % TEXTS].texts; k++)
+				printf(" %" PRIu64 ":%" PRIu64, of[id % TEXTS].name[k],
+				       of[id % TEXTS].tokens[k]);
+			puts("");
+			id++;
+		}
+		run = run < steps ? run : steps;
+		printf("s %" PRIu64 "\n", run);
+		steps -= run;
+		if (!dice(10) && id)
+			printf("x %" PRIu64 "\n", id - 1 - dice(id < 20 ? id : 20));
+		if (!dice(40))
+			puts("r");
+	}
+}
+
+/* ---- a script, played ---- */
+struct play {
+	struct vc_requests requests;
+	struct vc_serving s;
+	struct vc_error err;
+	const char *release;
+	gzFile real;             /* NULL: print */
+	uint64_t line, different;
+	char expected[LINE], said[LINE];
+	size_t used;
+	bool open;
+};
+
+static void say(struct play *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct play *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	p->used += (size_t)vsnprintf(p->said + p->used, LINE - p->used, fmt, ap);
+	va_end(ap);
+	if (p->used >= LINE)
+		die("a line is too long", "");
+}
+
+static void end_line(struct play *p)
+{
+	p->line++;
+	if (!p->real) {
+		puts(p->said);
+	} else if (!gzgets(p->real, p->expected, LINE)) {
+		p->different++;
+	} else {
+		p->expected[strcspn(p->expected, "\n")] = '\0';
+		if (strcmp(p->expected, p->said) && p->different++ < 3)
+			printf("line %" PRIu64 "\n  real  %s\n  model %s\n", p->line, p->expected,
+			       p->said);
+	}
+	p->used = 0;
+}
+
+static uint64_t fnv(uint64_t h, uint64_t v)
+{
+	return (h ^ v) * 1099511628211u;
+}
+#define FNV 14695981039346656037u
+
+static void say_state(struct play *p)
+{
+	const struct vc_kv_pool *q = &p->s.pool;
+	uint64_t h = FNV;
+
+	for (uint32_t i = q->block[q->n].next; i < q->n; i = q->block[i].next)
+		h = fnv(h, i);
+	say(p, "free %" PRIu32 " %016" PRIx64 " cached %zu running %zu waiting %zu", q->free, h,
+	    q->known.n, p->s.runs, p->s.waits);
+}
+
+static void ok(struct play *p, int r)
+{
+	if (r < 0)
+		die("the model failed", p->err.message);
+}
+
+static void step(struct play *p)
+{
+	const struct vc_serving_totals *now = &p->s.now;
+
+	ok(p, vc_serving_schedule(&p->s, &p->err));
+	say(p, "step");
+	for (size_t k = 0; k < p->s.served; k++) {
+		uint32_t i = p->s.step[k].request;
+		uint64_t h = FNV;
+		size_t n;
+		const uint32_t *b = vc_serving_blocks(&p->s, i, &n);
+
+		for (size_t at = 0; at < n; at++)
+			h = fnv(h, b[at]);
+		say(p, " %" PRIu32 ":%" PRIu64 ":%zu:%016" PRIx64, i, p->s.step[k].tokens, n, h);
+	}
+	say(p, " out");
+	for (size_t k = p->s.gave_up; k--;)
+		say(p, " %" PRIu32, p->s.given_up[k]);
+	end_line(p);
+	ok(p, vc_serving_output(&p->s, &p->err));
+	say_state(p);
+	say(p, " queries %" PRIu64 " hits %" PRIu64, now->queries, now->hits);
+	end_line(p);
+}
+
+static uint64_t value_of(const char *line, const char *key)
+{
+	const char *at = strstr(line, key);
+
+	if (!at)
+		die("a configuration lacks a word", key);
+	return strtoull(at + strlen(key), NULL, 10);
+}
+
+static void configure(struct play *p, const char *line)
+{
+	const struct vc_serving_config k = {
+		.version = p->release, .blocks = value_of(line, " blocks="),
+		.block_size = value_of(line, " block="), .max_seqs = value_of(line, " seqs="),
+		.max_batch = value_of(line, " batch="), .max_len = value_of(line, " len="),
+		.long_prefill = value_of(line, " long="),
+		.no_reserve = !value_of(line, " whole="),
+		.watermark = (double)value_of(line, " watermark=") / 1000,
+		.no_caching = !value_of(line, " caching="),
+	};
+
+	ok(p, vc_serving_init(&p->s, &k, &p->requests, &p->err));
+	p->open = true;
+}
+
+static void add(struct play *p, char *line)
+{
+	struct vc_serve_request rq = { .line = p->requests.n + 1 };
+	struct vc_text text[16];
+	size_t n = 0;
+	char *at;
+
+	rq.answer = ANSWER + strtoull(line, &at, 10);
+	rq.output = strtoull(at, &at, 10);
+	strtoull(at, &at, 10); /* the priority: all are equal */
+	while (n < 16 && *at == ' ') {
+		text[n].name = strtoull(at, &at, 10);
+		text[n].tokens = strtoull(at + 1, &at, 10);
+		rq.prompt += text[n++].tokens;
+	}
+	ok(p, vc_requests_add(&p->requests, &rq, text, n, &p->err));
+	ok(p, vc_serving_add(&p->s, (uint32_t)p->requests.n - 1, &p->err));
+}
+
+static void line_of(struct play *p, char *line)
+{
+	line[strcspn(line, "\n")] = '\0';
+	if (line[0] == 'c')
+		configure(p, line);
+	else if (line[0] == 'a' && p->open)
+		add(p, line + 2);
+	for (uint64_t n = line[0] == 's' ? strtoull(line + 2, NULL, 10) : 0; n; n--)
+		step(p);
+	if (line[0] == 'x') {
+		vc_serving_abort(&p->s, (uint32_t)strtoul(line + 2, NULL, 10));
+		say(p, "abort ");
+		say_state(p);
+		end_line(p);
+	} else if (line[0] == 'r') {
+		say(p, "reset %d ", vc_kv_forget(&p->s.pool));
+		say_state(p);
+		end_line(p);
+	}
+}
+
+static void play(const char *release, const char *script, const char *real, uint64_t sum[4])
+{
+	static struct play p;
+	static char line[LINE];
+	gzFile in = gzopen(script, "r");
+
+	p = (struct play){ .release = release, .real = real ? gzopen(real, "r") : NULL };
+	if (!in || (real && !p.real))
+		die("cannot be read", in ? real : script);
+	while (gzgets(in, line, LINE))
+		line_of(&p, line);
+	say(&p, "end preemptions %" PRIu64, p.s.now.preemptions);
+	end_line(&p);
+	if (p.different)
+		printf("%s: %" PRIu64 " lines differ\n", script, p.different);
+	sum[0] += p.s.now.operations + p.requests.n;
+	sum[1] += p.s.now.preemptions;
+	sum[2] += p.s.now.hits;
+	sum[3] += p.different;
+	gzclose(in);
+	if (p.real)
+		gzclose(p.real);
+	vc_serving_fini(&p.s);
+	vc_requests_fini(&p.requests);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t sum[4] = { 0 };
+	int scripts = 0;
+
+	if (argc == 5 && !strcmp(argv[1], "-r")) {
+		state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
+		write_script(strtoull(argv[3], NULL, 10), argv[4]);
+		return 0;
+	}
+	if (argc == 5 && !strcmp(argv[1], "-p")) {
+		play(argv[3], argv[4], NULL, sum);
+		return 0;
+	}
+	if (argc < 5 || strcmp(argv[1], "-v") || argc % 2 == 0)
+		die("usage", "-v RELEASE SCRIPT RESULT..., -p -v RELEASE SCRIPT, -r SEED STEPS RELEASE");
+	for (int i = 3; i + 1 < argc; i += 2, scripts++)
+		play(argv[2], argv[i], argv[i + 1], sum);
+	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " preemptions, %" PRIu64
+	       " tokens found in the cache, %" PRIu64 " lines differ\n", scripts, sum[0], sum[1],
+	       sum[2], sum[3]);
+	return sum[3] != 0;
+}

@@ -80,6 +80,9 @@ def _make_store(dist):
 
         def set_timeout(self, timeout):
             self.patience = timeout
+
+        def clone(self):
+            return self
     return WorldStore
 
 

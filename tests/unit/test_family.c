@@ -205,6 +205,29 @@ static void they_are_refused_whatever_the_target(void **unused)
 	vc_trace_fini(&b);
 }
 
+static void four_parameters_may_differ_and_no_fifth(void **unused)
+{
+	static const char *const name[] = { "batch", "heads", "depth", "width", "rank" };
+	struct vc_trace r[6];
+	const struct vc_trace *t[6];
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 6; i++) { /* each differs from the first in one */
+		r[i] = toy(i == 1 ? 16 : 8, 128, false);
+		for (size_t k = 1; k < 5; k++)
+			vc_meta_param(r[i].meta, name[k], i == k + 1 ? 2 : 1);
+		t[i] = &r[i];
+	}
+	struct vc_family *f = vc_family_new(t, 5, 0, false, &err);
+	assert_non_null(f);
+	vc_family_free(f);
+	assert_null(vc_family_new(t, 6, 0, false, &err));
+	assert_non_null(strstr(err.message, "more than 4 parameters"));
+	for (size_t i = 0; i < 6; i++)
+		vc_trace_fini(&r[i]);
+}
+
 static void an_insertion_does_not_shift_the_rest(void **unused)
 {
 	struct vc_take a[40], b[42];
@@ -234,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
+		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,11 @@ endif
 check-sanitized-build:
 	$(Q)$(MAKE) --no-print-directory SAN=$(SANITIZED) DEPS=skip unit-tests
 
+check-sanitized: ## tests/cli with the program under the address and undefined behaviour sanitizers
+	$(Q)$(MAKE) --no-print-directory SAN=$(SANITIZED) DEPS=skip check-cli
+check-cli: all
+	$(Q)ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1 $(RUN_TESTS) $(CLI)
+
 unit-tests: $(UNIT)
 
 check-quick: all $(UNIT) ## the fast part of check: layers, circles, style, state, unit tests
@@ -165,7 +170,7 @@ help: ## this list
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile */build.mk | sort | expand -t 20
 
 FORCE:
-.PHONY: FORCE all deps check check-all check-quick check-layers check-circles check-style check-state rooms \
+.PHONY: FORCE all deps check check-all check-cli check-sanitized check-quick check-layers check-circles check-style check-state rooms \
 	check-sanitized-build unit-tests bench install clean help demo
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -384,25 +384,16 @@ static void emit_text(struct vc_emit *e, const struct side x[2], const struct vc
 static int say(const struct side x[2], const struct vc_diff *d, const struct config *c,
 	       const struct limit *l, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e = vc_emit_stdout(c->json, err);
 	size_t sites = c->sites && c->sites < d->n ? (size_t)c->sites : d->n;
-	int r;
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	if (c->json)
 		emit_json(e, x, d, sites);
 	else
 		emit_text(e, x, d, sites, l);
-	r = vc_emit_finish(e, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	return vc_emit_done(e, err);
 }
 
 static int diff_run(const void *config, size_t argc, char **argv, struct vc_console *con)

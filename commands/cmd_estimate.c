@@ -240,14 +240,10 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 	static const char *const when[WHENS] = {
 		"always",      "until backward is through", "as backward begins",
 		"in backward", "from backward on",          "in the step" };
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e = vc_emit_stdout(c->json, err);
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.estimate/1");
 	vc_emit_line(e, "By published formulas only: the least trustworthy answer. Two short "
@@ -284,11 +280,7 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 			     s->low > (double)card->total ? "oom" : "unsure");
 	}
 	vc_emit_end(e);
-	int r = vc_emit_finish(e, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	return vc_emit_done(e, err);
 }
 
 static void context(const struct vc_card *card, struct sum *s)

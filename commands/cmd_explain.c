@@ -134,26 +134,18 @@ static void emit_words(struct vc_emit *e, const struct vc_diagnosis *d, bool jso
 
 static int emit_all(const struct vc_oom_text *m, bool json, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	struct vc_emit *e = vc_emit_stdout(json, err);
 	struct vc_diagnosis d;
-	int r;
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	vc_explain_diagnose(m, &d);
 	vc_emit_object(e, NULL, "");
 	vc_emit_text(e, "schema", NULL, "vramcast.explain/1");
 	emit_who(e, m);
 	emit_figures(e, m, &d);
 	emit_words(e, &d, json);
-	r = vc_emit_finish(e, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	return vc_emit_done(e, err);
 }
 
 static int read_all(const char *path, char **text, size_t *n, struct vc_error *err)

@@ -397,21 +397,12 @@ static size_t deal(const struct config *c, bool program, struct fit *f)
 static int say(struct fit *f, size_t n, const struct vc_fit_card *card,
 	       const struct vc_fit_proof *proof, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, f->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
-	int r;
+	struct vc_emit *e = vc_emit_stdout(f->cfg->json, err);
 
-	if (!e) {
-		vc_output_close(out);
+	if (!e)
 		return err->status;
-	}
 	vc_fit_say(e, &f->find, card, proof, n, f->cfg->json);
-	r = vc_emit_finish(e, err);
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	return vc_emit_done(e, err);
 }
 
 /* The answers of all classes, in the order in which the cards were named. */

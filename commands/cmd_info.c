@@ -399,18 +399,12 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 static int say(const struct vc_session *s, bool json, const uint64_t *allocated,
 	       struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
-	int r = e ? VC_OK : (int)err->status;
+	struct vc_emit *e = vc_emit_stdout(json, err);
 
-	if (e) {
-		emit_info(e, s, allocated);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	if (!e)
+		return err->status;
+	emit_info(e, s, allocated);
+	return vc_emit_done(e, err);
 }
 
 /* Rounded sizes are the model's knowledge: replay as recorded, or as asked for where nothing says

@@ -262,19 +262,12 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 
 static int say(const struct tune *t, const struct trial *now, struct vc_error *err)
 {
-	struct vc_output *out = vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, t->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
-	int r = e ? VC_OK : (int)err->status;
+	struct vc_emit *e = vc_emit_stdout(t->cfg->json, err);
 
-	if (e) {
-		emit_all(e, t, now);
-		r = vc_emit_finish(e, err);
-	}
-	if (r == VC_OK)
-		r = vc_output_commit(out, err);
-	vc_output_close(out);
-	return r;
+	if (!e)
+		return err->status;
+	emit_all(e, t, now);
+	return vc_emit_done(e, err);
 }
 
 static int search(struct tune *t, struct vc_error *err)

@@ -526,6 +526,27 @@ int vc_emit_finish(struct vc_emit *e, struct vc_error *err)
 	return r;
 }
 
+struct vc_emit *vc_emit_stdout(bool json, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_open("-", err);
+	struct vc_emit *e = out ? vc_emit_new(out, json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+
+	if (!e)
+		vc_output_close(out);
+	return e;
+}
+
+int vc_emit_done(struct vc_emit *e, struct vc_error *err)
+{
+	struct vc_output *out = e->out;
+	int r = vc_emit_finish(e, err);
+
+	if (r == VC_OK)
+		r = vc_output_commit(out, err);
+	vc_output_close(out);
+	return r;
+}
+
 char *vc_bytes_text(uint64_t bytes, char *buf)
 {
 	static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

@@ -19,6 +19,10 @@ struct vc_emit;
 struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err);
 int  vc_emit_finish(struct vc_emit *e, struct vc_error *err); /* ends the document; frees e */
 
+/* A whole report on standard output. NULL on failure; vc_emit_done ends, writes and frees it. */
+struct vc_emit *vc_emit_stdout(bool json, struct vc_error *err);
+int vc_emit_done(struct vc_emit *e, struct vc_error *err);
+
 void vc_emit_object(struct vc_emit *e, const char *key, const char *label);
 void vc_emit_array(struct vc_emit *e, const char *key, const char *label);
 void vc_emit_end(struct vc_emit *e);

@@ -478,8 +478,8 @@ static void advise_device(const struct vc_oom_text *m, struct vc_diagnosis *d)
 		advise_less(d);
 		return;
 	}
-	advise(d, "nvidia-smi (rocm-smi, xpu-smi): another process may have held the memory for a moment; "
-	       "MIG, MPS and virtual machines set limits of their own");
+	advise(d, "nvidia-smi (rocm-smi, xpu-smi): another process may have held the memory for a "
+	       "moment; MIG, MPS and virtual machines set limits of their own");
 	if (order(m->first) <= order("2.4") && order(m->first) >= order("2.1"))
 		advise(d, "torch.cuda.set_per_process_memory_fraction: PyTorch 2.1 to 2.4 do not "
 		       "mention it in the message");

@@ -37,13 +37,13 @@ int vc_period_start(struct vc_anatomy_work *w, size_t block, struct vc_error *er
 /* How many of the next allocations after i and j agree, others in between allowed at i. */
 unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j);
 
-/* onestep.c: recordings of a single step, told by call sites. How many backward passes they name
+/* single_step.c: recordings of one step, told by call sites. How many backward passes they name
  * from block `from` on; and where the forward pass of the step begins that ends before block
  * `end`: behind the parameters, where the recording saw them made, else at `guess`. */
 size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from);
 size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t end);
 
-/* purpose.c: the category of every block, and bytes by category; spans and blocks are known. */
+/* categories.c: the category of every block; spans and blocks are known. */
 void vc_purposes(struct vc_anatomy *a);
 
 #endif

@@ -17,7 +17,7 @@ struct vc_take {
 	uint32_t life;   /* allocations made while it lived; UINT32_MAX: to the end */
 };
 
-enum { VC_RATIOS = 32 };
+enum { VC_RATIOS = 32 }; /* bounds a table */
 
 /* Size ratios b/a that a known law explains ({1, R, R*R} for one parameter), found ones added. */
 struct vc_ratios { double at[VC_RATIOS]; size_t n; };

@@ -380,6 +380,8 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	VC_TRY(one_precision(f, err));
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
+	for (size_t k = 0; !rc && k < f->n && !f->tied; k++) /* whatever the target */
+		rc = vc_scaling_open(f, k, err);
 	if (!rc && target.apart)
 		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);

@@ -622,13 +622,24 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 		f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
 }
 
+static int one_configuration(const struct vc_family *f, size_t base, struct vc_error *err)
+{
+	const char *path = f->m[base].trace->meta->path;
+
+	if (f->n < 2 || f->view[base].share >= SHARE_NEEDED || f->force)
+		return VC_OK;
+	return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
+		       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
+		       100 * (1 - f->view[base].share), path ? path : "the nearest one");
+}
+
 int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_scaling *v = &f->view[base];
 
 	if (v->ready)
-		return 0;
+		return one_configuration(f, base, err);
 	v->match = calloc(f->n, sizeof(*v->match));
 	v->law = calloc(b->n * (f->axes ? f->axes : 1), sizeof(*v->law));
 	v->origin = calloc(b->n, sizeof(*v->origin));
@@ -650,12 +661,7 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	VC_TRY(find_lengths(f, v, base, err));
 	VC_TRY(find_scratch(f, v, base, err));
 	account(b, v);
+	v->share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	v->ready = true;
-	double share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
-	if (f->n > 1 && share < SHARE_NEEDED && !f->force)
-		return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f "
-			       "%% of the bytes of %s have no counterpart (another dtype, model or "
-			       "kernel?)", 100 * (1 - share),
-			       b->trace->meta->path ? b->trace->meta->path : "the nearest one");
-	return 0;
+	return one_configuration(f, base, err);
 }

@@ -44,7 +44,7 @@ struct vc_scaling {
 	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;
-	double residual;
+	double residual, share; /* of the bytes, that have a counterpart */
 };
 
 struct vc_family {

@@ -21,7 +21,7 @@ of_room() {
 	case $1 in
 	simulator/predict) units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction
 		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli lengths evaluation sweep trust estimate fit whatif seeds ;;
-	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_layers test_foreach test_formulas test_reduction; cli anatomy
+	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance; units test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;

@@ -265,7 +265,7 @@ void Player::play(const struct op &o)
 	case 'o': gpu_set_others(o.a); break;
 	case 'd':
 		dev = o.a;
-		c10::cuda::SetDevice(dev);
+		c10::cuda::set_device(dev);
 		break;
 	case 'p': alloc::setMemoryFraction(strtod(o.line + 2, nullptr), dev); break;
 	case 's': settings(o.rest); break;

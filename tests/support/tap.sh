@@ -15,4 +15,6 @@ expect() {
 	elif [ -n "$4" ] && ! printf '%s\n' "$err" | grep -qE -- "$4"; then fail "$1" "stderr lacks: $4" "$err"
 	else pass "$1"; fi
 }
+# Is the program built with sanitizers? Its address space cannot be limited then, nor its libraries preloaded.
+sanitized() { ! (ulimit -v 4000000; "$VRAMCAST" --version > /dev/null 2>&1); }
 finish() { echo "1..$n"; exit $failed; }

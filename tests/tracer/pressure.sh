@@ -11,12 +11,13 @@ equal "400 000 events in a second from 4 threads: 0 dropped" "$(field "$TMP/b.vc
 # stopped FILE BURST-ARGUMENTS...: a recorder that gets no processor until the burst is over
 stopped() {
 	file=$1; shift
-	"$VRAMCAST" record -q -o "$file" -- sh -c "sleep 0.3; '$bin/burst' $* > '$TMP/s.out'; : > '$TMP/s.done'; sleep 0.3" &
+	rm -f "$TMP/s.began" "$TMP/s.go" "$TMP/s.done"
+	"$VRAMCAST" record -q -o "$file" -- sh -c ": > '$TMP/s.began'; until [ -e '$TMP/s.go' ]; do sleep 0.05; done
+		'$bin/burst' $* > '$TMP/s.out'; : > '$TMP/s.done'; sleep 0.3" &
 	recorder=$!
-	rm -f "$TMP/s.done"
-	sleep 0.15
-	kill -STOP "$recorder"
-	for i in $(seq 600); do [ -e "$TMP/s.done" ] && break; sleep 0.05; done
+	for i in $(seq 600); do [ -e "$TMP/s.began" ] && break; sleep 0.05; done
+	kill -STOP "$recorder"; : > "$TMP/s.go"
+	for i in $(seq 1200); do [ -e "$TMP/s.done" ] && break; sleep 0.05; done
 	kill -CONT "$recorder"
 	wait "$recorder"
 	made=$(sed -n 's/events \([0-9]*\) .*/\1/p' "$TMP/s.out")

@@ -184,6 +184,50 @@ static void other_configurations_are_refused_with_the_share(void **unused)
 	vc_trace_fini(&b);
 }
 
+/* All of the smaller one is in the larger one, not the other way round. */
+static void they_are_refused_whatever_the_target(void **unused)
+{
+	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_event e = { .kind = VC_EV_ALLOC, .id = 7, .size = 23456789 };
+	struct vc_param_value at = { "batch", 4 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+
+	(void)unused;
+	for (b.meta->max_id = 7; e.kind <= VC_EV_FREE; e.kind++)
+		assert_int_equal(vc_trace_append(&b, &e, 1, NULL), 0);
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	assert_non_null(f);
+	for (at.value = 4; at.value <= 64; at.value *= 2)
+		assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), VC_EUSAGE);
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+}
+
+static void four_parameters_may_differ_and_no_fifth(void **unused)
+{
+	static const char *const name[] = { "batch", "heads", "depth", "width", "rank" };
+	struct vc_trace r[6];
+	const struct vc_trace *t[6];
+	struct vc_error err = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < 6; i++) { /* each differs from the first in one */
+		r[i] = toy(i == 1 ? 16 : 8, 128, false);
+		for (size_t k = 1; k < 5; k++)
+			vc_meta_param(r[i].meta, name[k], i == k + 1 ? 2 : 1);
+		t[i] = &r[i];
+	}
+	struct vc_family *f = vc_family_new(t, 5, 0, false, &err);
+	assert_non_null(f);
+	vc_family_free(f);
+	assert_null(vc_family_new(t, 6, 0, false, &err));
+	assert_non_null(strstr(err.message, "more than 4 parameters"));
+	for (size_t i = 0; i < 6; i++)
+		vc_trace_fini(&r[i]);
+}
+
 static void an_insertion_does_not_shift_the_rest(void **unused)
 {
 	struct vc_take a[40], b[42];
@@ -212,6 +256,8 @@ int main(void)
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
+		cmocka_unit_test(they_are_refused_whatever_the_target),
+		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,10 +350,8 @@ static void wide_losses(struct work *w, size_t from, size_t end)
 static void blocks_of(const struct vc_anatomy *a, const struct vc_span *p, size_t *from,
 		      size_t *end)
 {
-	for (*from = 0; *from < a->n && a->block[*from].event < p->first;)
-		++*from;
-	for (*end = *from; *end < a->n && a->block[*end].event < p->end;)
-		++*end;
+	*from = vc_anatomy_block_at(a, p->first);
+	*end = vc_anatomy_block_at(a, p->end);
 }
 
 static void forward(struct work *w, const struct vc_span *p)

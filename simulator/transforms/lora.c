@@ -247,6 +247,60 @@ static void float_copies(struct vc_resize *r, const struct vc_span *p)
 	}
 }
 
+static bool calls_layer(const struct vc_resize *r, size_t i)
+{
+	return r->c.a.block[i].category != VC_CAT_WORKSPACE && is_layer(r, i);
+}
+
+/* Layers that span p calls. */
+static size_t calls(const struct vc_resize *r, const struct vc_span *p)
+{
+	size_t end = vc_anatomy_block_at(&r->c.a, p->end), n = 0;
+
+	for (size_t i = vc_anatomy_block_at(&r->c.a, p->first); i < end; i++)
+		n += calls_layer(r, i);
+	return n;
+}
+
+/* What the adapter says, that times a factor, the sum of that and what the layer says: three
+ * blocks of one size are there at a time, in training and beside it. The last layer of each pass,
+ * the head, has no adapter. */
+static void sums(struct vc_resize *r, const struct vc_span *p, size_t each)
+{
+	const struct config *c = r->config;
+	size_t n = calls(r, p), seen = 0, end = vc_anatomy_block_at(&r->c.a, p->end);
+	double debt = 0;
+
+	for (size_t i = vc_anatomy_block_at(&r->c.a, p->first); n && each && i < end; i++) {
+		if (!calls_layer(r, i))
+			continue;
+		seen++;
+		if (n % each ? seen == n : seen % each == 0)
+			continue;
+		debt += c->targets;
+		if (debt < 1 || r->extra[i].beside)
+			continue;
+		debt -= 1;
+		r->extra[i].beside = 2 * r->c.a.block[i].size;
+		r->extra[i].pieces = 2;
+		r->extra[i].until = (uint32_t)i + 1;
+	}
+}
+
+/* In training and in what runs beside it as often as a training pass calls layers. */
+static void all_sums(struct vc_resize *r)
+{
+	const struct vc_anatomy *a = &r->c.a;
+	size_t each = 0;
+
+	for (size_t k = 0; k < a->spans && !each; k++)
+		if (a->span[k].phase == VC_PHASE_FORWARD)
+			each = calls(r, &a->span[k]);
+	for (size_t k = 0; k < a->spans; k++)
+		if (a->span[k].phase == VC_PHASE_FORWARD || a->span[k].phase == VC_PHASE_OTHER)
+			sums(r, &a->span[k], each);
+}
+
 static int not_kept(struct vc_resize *r, struct vc_error *err)
 {
 	const struct config *c = r->config;
@@ -260,13 +314,14 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);
-	if (c->element != 2 || c->bound == LOW)
-		return VC_OK;
 	r->extra = calloc(r->c.a.n + 1, sizeof(*r->extra));
-	for (size_t k = 0; r->extra && k < r->c.a.spans; k++)
+	VC_HAVE(r->extra, "copies that adapters take", err);
+	for (size_t k = 0; c->element == 2 && c->bound != LOW && k < r->c.a.spans; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_FORWARD)
 			float_copies(r, &r->c.a.span[k]);
-	return r->extra ? VC_OK : vc_nomem(err, "copies that adapters take");
+	if (r->meta && r->meta->frames > 1)
+		all_sums(r);
+	return VC_OK;
 }
 
 /* Adapters in float, with gradient and two states, from the start of the first iteration on. */

@@ -228,9 +228,9 @@ static bool is_wide_before(const struct work *w, size_t i, size_t from)
 
 	if (w->op[i] == UNKNOWN && is_wide_join(w, i, from))
 		return true;
-	/* a part of what a product has just given: one of its chunks */
-	if (part != SIZE_MAX && w->op[part] == PRODUCT && bytes(w, part) > bytes(w, i) &&
-	    bytes(w, part) % bytes(w, i) == 0)
+	/* a part of what a product has just given: a gate's half, a query, a key or a value */
+	if (part != SIZE_MAX && w->op[part] == PRODUCT &&
+	    (bytes(w, part) == 2 * bytes(w, i) || bytes(w, part) == 3 * bytes(w, i)))
 		return w->r->wide[part];
 	size_t x = latest(w, i, from, bytes(w, i), 24);
 

@@ -262,10 +262,9 @@ static size_t calls(const struct vc_resize *r, const struct vc_span *p)
 	return n;
 }
 
-/* What the adapter says, that times a factor, the sum of that and what the layer says: three
- * blocks of one size are there at a time, in training and beside it. The last layer of each pass,
- * the head, has no adapter. */
-static void sums(struct vc_resize *r, const struct vc_span *p, size_t each)
+/* Which blocks are what an adapted layer says, in a stretch in which the model runs. The last layer
+ * of each pass, the head, has no adapter. */
+static void find_sums(struct vc_resize *r, const struct vc_span *p, size_t each)
 {
 	const struct config *c = r->config;
 	size_t n = calls(r, p), seen = 0, end = vc_anatomy_block_at(&r->c.a, p->end);
@@ -278,17 +277,34 @@ static void sums(struct vc_resize *r, const struct vc_span *p, size_t each)
 		if (n % each ? seen == n : seen % each == 0)
 			continue;
 		debt += c->targets;
-		if (debt < 1 || r->extra[i].beside)
+		if (debt < 1)
 			continue;
 		debt -= 1;
-		r->extra[i].beside = 2 * r->c.a.block[i].size;
-		r->extra[i].pieces = 2;
-		r->extra[i].until = (uint32_t)i + 1;
+		r->wide[i] = 1;
 	}
 }
 
+/* Behind what an adapted layer says: what the adapter says, that times a factor, and the sum, which
+ * takes the place of all of them. Three blocks of one size are there at a time. */
+static int add_sum(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		   struct vc_error *err)
+{
+	uint64_t up, times, sum, *own = &r->c.alias[b->id];
+
+	if (!r->wide || !r->wide[b->born] || !*own)
+		return VC_OK;
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &up, err));
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &times, err));
+	VC_TRY(vc_clone_free(&r->c, e, up, err));
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &sum, err));
+	VC_TRY(vc_clone_free(&r->c, e, times, err));
+	VC_TRY(vc_clone_free(&r->c, e, *own, err));
+	*own = sum;
+	return VC_OK;
+}
+
 /* In training and in what runs beside it as often as a training pass calls layers. */
-static void all_sums(struct vc_resize *r)
+static void find_all_sums(struct vc_resize *r)
 {
 	const struct vc_anatomy *a = &r->c.a;
 	size_t each = 0;
@@ -298,7 +314,7 @@ static void all_sums(struct vc_resize *r)
 			each = calls(r, &a->span[k]);
 	for (size_t k = 0; k < a->spans; k++)
 		if (a->span[k].phase == VC_PHASE_FORWARD || a->span[k].phase == VC_PHASE_OTHER)
-			sums(r, &a->span[k], each);
+			find_sums(r, &a->span[k], each);
 }
 
 static int not_kept(struct vc_resize *r, struct vc_error *err)
@@ -314,14 +330,17 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);
+	r->wide = calloc(r->c.a.n + 1, 1);
+	VC_HAVE(r->wide, "what adapted layers say", err);
+	if (r->meta && r->meta->frames > 1)
+		find_all_sums(r);
+	if (c->element != 2 || c->bound == LOW)
+		return VC_OK;
 	r->extra = calloc(r->c.a.n + 1, sizeof(*r->extra));
-	VC_HAVE(r->extra, "copies that adapters take", err);
-	for (size_t k = 0; c->element == 2 && c->bound != LOW && k < r->c.a.spans; k++)
+	for (size_t k = 0; r->extra && k < r->c.a.spans; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_FORWARD)
 			float_copies(r, &r->c.a.span[k]);
-	if (r->meta && r->meta->frames > 1)
-		all_sums(r);
-	return VC_OK;
+	return r->extra ? VC_OK : vc_nomem(err, "copies that adapters take");
 }
 
 /* Adapters in float, with gradient and two states, from the start of the first iteration on. */
@@ -365,7 +384,7 @@ static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
-			       .prepare = not_kept, .meta = s->meta };
+			       .made = add_sum, .prepare = not_kept, .meta = s->meta };
 
 	if (s->type->params == qlora_params)
 		r.size = quantised;

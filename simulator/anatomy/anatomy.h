@@ -81,6 +81,9 @@ int vc_anatomy_own(struct vc_anatomy *a, struct vc_error *err);
 int vc_anatomy_live(const struct vc_anatomy *a, const struct vc_trace *t, uint16_t device,
 		    uint64_t bytes[VC_CATS + 1], struct vc_error *err);
 
+/* The first block that is asked for at that event or behind it. */
+size_t vc_anatomy_block_at(const struct vc_anatomy *a, size_t event);
+
 const char *vc_phase_name(enum vc_phase p);
 const char *vc_category_name(enum vc_category c);
 

@@ -59,6 +59,20 @@ static uint32_t span_at(const struct vc_anatomy *a, size_t event)
 	return (uint32_t)lo;
 }
 
+size_t vc_anatomy_block_at(const struct vc_anatomy *a, size_t event)
+{
+	size_t lo = 0, hi = a->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (a->block[mid].event < event)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 /* Takes `b` for a gradient when a parameter of its size has none yet. */
 static bool take(struct vc_block_life *b, uint64_t *size, size_t *n)
 {

@@ -168,9 +168,23 @@ static void visit(struct sites *s, size_t block)
 	}
 }
 
+/* Calls of a function, of which the first may have begun before the stretch that is looked at: then
+ * the others begin at an earlier line. */
+static uint32_t calls_of(const struct group *g)
+{
+	uint32_t start = start_line(g), later = 0;
+
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].times && g->back[i].line == start && g->calls == 1)
+			later = g->back[i].times;
+	return g->calls + later;
+}
+
 static double score(const struct group *g)
 {
-	return g->plumbing || g->calls < 2 ? 0 : (double)g->covered * (1 - 1.0 / g->calls);
+	uint32_t calls = calls_of(g);
+
+	return g->plumbing || calls < 2 ? 0 : (double)g->covered * (1 - 1.0 / calls);
 }
 
 static bool inside(const struct vc_layers *l, size_t block)

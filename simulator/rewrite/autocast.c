@@ -15,7 +15,8 @@
 #include <stdlib.h>
 
 enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
-enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8 };
+enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
+       FAR = 2048 };
 
 struct work {
 	struct vc_resize *r;
@@ -204,8 +205,33 @@ static void cast_up(struct work *w, size_t i, size_t from)
 	turns(w, x, i, bytes(w, x) / 2);
 }
 
+/* Two blocks that are there, one behind the other in block i: torch.cat, which takes the widest of
+ * their types. */
+static bool is_wide_join(const struct work *w, size_t i, size_t from)
+{
+	const struct vc_block_life *b = w->a->block;
+	size_t x = latest(w, i, from, 0, BACK);
+
+	while (x != SIZE_MAX && b[x].died <= i) /* what the operation before needed for itself */
+		x = latest(w, x, from, 0, BACK);
+	if (x == SIZE_MAX || bytes(w, x) >= bytes(w, i))
+		return false;
+	for (size_t y = x; y-- > from && x - y < FAR;)
+		if (bytes(w, y) == bytes(w, i) - bytes(w, x) && b[y].died > i && !w->fixed[y])
+			return w->r->wide[x] || (w->r->wide[y] && !w->r->halved[y]);
+	return false;
+}
+
 static bool is_wide_before(const struct work *w, size_t i, size_t from)
 {
+	size_t part = latest(w, i, from, 0, BACK);
+
+	if (w->op[i] == UNKNOWN && is_wide_join(w, i, from))
+		return true;
+	/* a part of what a product has just given: a gate's half, a query, a key or a value */
+	if (part != SIZE_MAX && w->op[part] == PRODUCT &&
+	    (bytes(w, part) == 2 * bytes(w, i) || bytes(w, part) == 3 * bytes(w, i)))
+		return w->r->wide[part];
 	size_t x = latest(w, i, from, bytes(w, i), 24);
 
 	if (x == SIZE_MAX)
@@ -350,10 +376,8 @@ static void wide_losses(struct work *w, size_t from, size_t end)
 static void blocks_of(const struct vc_anatomy *a, const struct vc_span *p, size_t *from,
 		      size_t *end)
 {
-	for (*from = 0; *from < a->n && a->block[*from].event < p->first;)
-		++*from;
-	for (*end = *from; *end < a->n && a->block[*end].event < p->end;)
-		++*end;
+	*from = vc_anatomy_block_at(a, p->first);
+	*end = vc_anatomy_block_at(a, p->end);
 }
 
 static void forward(struct work *w, const struct vc_span *p)

@@ -234,6 +234,8 @@ static int walk_spans(struct vc_resize *r, struct vc_error *err)
 			if (rc == VC_OK)
 				rc = one(r, &k, &w->in[j], err);
 			if (rc == VC_OK)
+				rc = call(r, r->made, &w->in[j], false, err);
+			if (rc == VC_OK)
 				rc = call(r, r->born, &w->in[j], true, err);
 		}
 		if (rc == VC_OK && k.n)

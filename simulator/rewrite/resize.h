@@ -29,9 +29,12 @@ struct vc_resize {
 	const void *config;
 	vc_resize_fn *size;
 	vc_resize_hook *enter, *leave;  /* may be NULL */
-	/* Called before a block is asked for, and behind the birth of a gradient; may be NULL. */
+	/* Called before a block is asked for, behind its birth, and behind that of a gradient; may
+	 * be NULL. */
 	int (*asked)(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
 		     struct vc_error *err);
+	int (*made)(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		    struct vc_error *err);
 	int (*born)(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
 		    struct vc_error *err);
 	/* Gradients are given back this many allocations after their birth; 0: as recorded. */

@@ -247,6 +247,76 @@ static void float_copies(struct vc_resize *r, const struct vc_span *p)
 	}
 }
 
+static bool calls_layer(const struct vc_resize *r, size_t i)
+{
+	return r->c.a.block[i].category != VC_CAT_WORKSPACE && is_layer(r, i);
+}
+
+/* Layers that span p calls. */
+static size_t calls(const struct vc_resize *r, const struct vc_span *p)
+{
+	size_t end = vc_anatomy_block_at(&r->c.a, p->end), n = 0;
+
+	for (size_t i = vc_anatomy_block_at(&r->c.a, p->first); i < end; i++)
+		n += calls_layer(r, i);
+	return n;
+}
+
+/* Which blocks are what an adapted layer says, in a stretch in which the model runs. The last layer
+ * of each pass, the head, has no adapter. */
+static void find_sums(struct vc_resize *r, const struct vc_span *p, size_t each)
+{
+	const struct config *c = r->config;
+	size_t n = calls(r, p), seen = 0, end = vc_anatomy_block_at(&r->c.a, p->end);
+	double debt = 0;
+
+	for (size_t i = vc_anatomy_block_at(&r->c.a, p->first); n && each && i < end; i++) {
+		if (!calls_layer(r, i))
+			continue;
+		seen++;
+		if (n % each ? seen == n : seen % each == 0)
+			continue;
+		debt += c->targets;
+		if (debt < 1)
+			continue;
+		debt -= 1;
+		r->wide[i] = 1;
+	}
+}
+
+/* Behind what an adapted layer says: what the adapter says, that times a factor, and the sum, which
+ * takes the place of all of them. Three blocks of one size are there at a time. */
+static int add_sum(struct vc_resize *r, const struct vc_block_life *b, const struct vc_event *e,
+		   struct vc_error *err)
+{
+	uint64_t up, times, sum, *own = &r->c.alias[b->id];
+
+	if (!r->wide || !r->wide[b->born] || !*own)
+		return VC_OK;
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &up, err));
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &times, err));
+	VC_TRY(vc_clone_free(&r->c, e, up, err));
+	VC_TRY(vc_clone_alloc(&r->c, e, b->size, &sum, err));
+	VC_TRY(vc_clone_free(&r->c, e, times, err));
+	VC_TRY(vc_clone_free(&r->c, e, *own, err));
+	*own = sum;
+	return VC_OK;
+}
+
+/* In training and in what runs beside it as often as a training pass calls layers. */
+static void find_all_sums(struct vc_resize *r)
+{
+	const struct vc_anatomy *a = &r->c.a;
+	size_t each = 0;
+
+	for (size_t k = 0; k < a->spans && !each; k++)
+		if (a->span[k].phase == VC_PHASE_FORWARD)
+			each = calls(r, &a->span[k]);
+	for (size_t k = 0; k < a->spans; k++)
+		if (a->span[k].phase == VC_PHASE_FORWARD || a->span[k].phase == VC_PHASE_OTHER)
+			find_sums(r, &a->span[k], each);
+}
+
 static int not_kept(struct vc_resize *r, struct vc_error *err)
 {
 	const struct config *c = r->config;
@@ -260,6 +330,10 @@ static int not_kept(struct vc_resize *r, struct vc_error *err)
 	for (size_t k = 0; k < r->c.a.spans && c->bound != HIGH; k++)
 		if (r->c.a.span[k].phase == VC_PHASE_BACKWARD)
 			backward(r, &r->c.a.span[k]);
+	r->wide = calloc(r->c.a.n + 1, 1);
+	VC_HAVE(r->wide, "what adapted layers say", err);
+	if (r->meta && r->meta->frames > 1)
+		find_all_sums(r);
 	if (c->element != 2 || c->bound == LOW)
 		return VC_OK;
 	r->extra = calloc(r->c.a.n + 1, sizeof(*r->extra));
@@ -310,7 +384,7 @@ static int leave(struct vc_resize *r, const struct vc_span *p, const struct vc_e
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_resize r = { .config = s->config, .size = size_of, .enter = enter, .leave = leave,
-			       .prepare = not_kept, .meta = s->meta };
+			       .made = add_sum, .prepare = not_kept, .meta = s->meta };
 
 	if (s->type->params == qlora_params)
 		r.size = quantised;

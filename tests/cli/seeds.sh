@@ -60,6 +60,13 @@ run sim $wav -x checkpoint:count=2 --json; check "two layers give less back" tes
 run sim $wav -x checkpoint:module=nowhere.py; expect "a module that is not there" 2 '' "no layer is at 'nowhere.py'; 'vramcast info' lists the places"
 run sim $wav -x checkpoint:first=99; expect "more layers left out than there are" 2 '' 'leave none of the layers'
 
+# What runs beside the training steps has an assumption, which is said and can be chosen.
+tab=tests/transforms/recordings/p.tabular.vct
+run sim $tab -x precision; expect "evaluation under autocast is assumed, and said" 0 'an evaluation does: under autocast too is assumed'
+run sim $tab -x precision --json; too=$(got peak_reserved)
+run sim $tab -x precision:eval=float; expect "or chosen" 0 'an evaluation does: in float'
+run sim $tab -x precision:eval=float --json; check "an evaluation in float needs more" test "$(got peak_reserved)" -gt "$too"
+
 # A target band: 16 samples use 89.4 % of this card, more would use more than 95 %, or not fit.
 L=tests/ladders/recordings
 a=$L/gpt-amp_batch0001_torch2.9.1.vct@batch=1 b=$L/gpt-amp_batch0002_torch2.9.1.vct@batch=2

@@ -8,11 +8,12 @@ $(MODEL_TESTS): $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 
-$(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models: $(BUILD)/tests/bench-%: tests/bench/bench_%.c \
+		tests/bench/training.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh
+BENCHES += $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh
 
 $(BUILD)/tests/test_session: LIBS += -Wl,--wrap=vc_anatomy_read
 

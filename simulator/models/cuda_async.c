@@ -114,7 +114,9 @@ static uint32_t grow(struct vc_model *m, uint64_t size, uint32_t stream)
 
 static uint32_t find_in(const struct pool *p, uint32_t list, uint64_t size)
 {
-	return list < p->list.n && p->list.at[list] ? vc_fit_find(&p->k, p->list.at[list], size) : 0;
+	bool made = list < p->list.n && p->list.at[list];
+
+	return made ? vc_fit_find(&p->k, p->list.at[list], size) : 0;
 }
 
 /* The device is full: the driver lets the stream wait for another one, or waits for all. */
@@ -191,6 +193,7 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 {
 	const struct pool *p = m->state;
 	const struct vc_device_config *d = vc_device_config(m->device);
+	uint64_t used = m->now.requested;
 
 	m->refusal.rounded = size;
 	m->refusal.device_free = vc_device_available(m->device);
@@ -201,7 +204,7 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 			 "Requested               : %s\nDevice limit            : %s\n"
 			 "Free (according to CUDA): %s\n"
 			 "PyTorch limit (set by user-supplied memory fraction)\n"
-			 "                        : %s", d->index, torch_size_text(m->now.requested).s,
+			 "                        : %s", d->index, torch_size_text(used).s,
 			 torch_size_text(rq->size).s, torch_size_text(d->total).s,
 			 torch_size_text(m->refusal.device_free).s, torch_size_text(p->limit).s);
 	else
@@ -322,8 +325,10 @@ static int async_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 
 static int async_fraction(struct vc_model *m, double f, struct vc_error *err)
 {
+	struct pool *p = m->state;
+
 	(void)err;
-	((struct pool *)m->state)->limit = (uint64_t)(f * (double)vc_device_config(m->device)->total);
+	p->limit = (uint64_t)(f * (double)vc_device_config(m->device)->total);
 	return VC_DONE;
 }
 
@@ -382,8 +387,8 @@ static int async_check(const struct vc_model *m, struct vc_error *err)
 	for (size_t l = 0; l < p->room; l++)
 		sum += p->idle[l];
 	return sum == m->now.reserved ? VC_OK :
-		vc_fail(err, VC_EINTERNAL, "cuda_async: %" PRIu64 " bytes are live or free, %" PRIu64
-			" are reserved", sum, m->now.reserved);
+		vc_fail(err, VC_EINTERNAL, "cuda_async: %" PRIu64 " bytes are live or free, "
+			"%" PRIu64 " are reserved", sum, m->now.reserved);
 }
 
 static int async_init(struct vc_model *m, struct vc_error *err)
@@ -412,7 +417,7 @@ static const struct vc_param async_params[] = {
 	{ "bound", VC_P_ENUM, AT(bound), "high",
 	  "high: memory stays where it lies; low: the driver remaps pages at will", "low,high" },
 	{ "framework", VC_P_ENUM, AT(framework), "torch",
-	  "who calls it: PyTorch's backend:cudaMallocAsync, which never gives memory back by itself, "
+	  "who calls it: PyTorch's backend:cudaMallocAsync, which gives no memory back by itself, "
 	  "or a program with the pool as CUDA makes it", "torch,cuda" },
 	{ "reuse", VC_P_ENUM, AT(reuse), "all",
 	  "what other streams may take before a wait: all that the three cudaMemPoolReuse switches "
@@ -426,7 +431,7 @@ static const struct vc_param async_params[] = {
 
 const struct vc_model_type vc_model_cuda_async = {
 	.name        = "cuda_async",
-	.summary     = "cudaMallocAsync, the driver's pools: two bounds (closed source, not driven)",
+	.summary     = "cudaMallocAsync, the driver's pools: two bounds (closed, not driven)",
 	.owner       = "the driver's pool",
 	.params      = async_params,
 	.config_size = sizeof(struct config),

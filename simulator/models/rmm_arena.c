@@ -17,7 +17,7 @@
 #include "simulator/models/rmm.h"
 #include "simulator/models/rmm_text.h"
 
-#define SUPERBLOCK (1ull << 20) /* superblock::minimum_size; the global arena serves what is larger */
+#define SUPERBLOCK (1ull << 20) /* superblock::minimum_size; what is larger goes to all */
 #define SUPERBLOCK_MOST (1ull << 40) /* superblock::maximum_size */
 #define GLOBAL 0 /* owner; the arena of stream s is s + 1 */
 

@@ -55,7 +55,8 @@ static int run_both(const struct vc_job *job, const struct vc_plan *p, const cha
 int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err)
 {
-	static const char *const policy[] = { "next", "forced" }, *const bound[] = { "low", "high" };
+	static const char *const policy[] = { "next", "forced" };
+	static const char *const bound[] = { "low", "high" };
 
 	if (leaves(p, "bound"))
 		VC_TRY(run_both(job, p, "bound", bound, out, err));

@@ -64,8 +64,8 @@ int vc_plan_with(struct vc_plan *p, const char *transform, const char ***list,
 		 struct vc_error *err);
 
 /* Other settings for a plan. Under backend:cudaMallocAsync the driver decides, not PyTorch's
- * allocator: a plan for the torch model becomes one for cuda_async, unless it sets parameters of the
- * torch model, and back. */
+ * allocator: a plan for the torch model becomes one for cuda_async, unless it sets parameters of
+ * the torch model, and back. */
 void vc_plan_set_conf(struct vc_plan *p, const char *conf);
 bool vc_plan_is_drivers(const char *conf);
 

@@ -109,7 +109,7 @@ static int look_at(void *arg, const struct vc_extent *x)
 		blame(l->w, "walk() must show the blocks of a segment from low to high addresses, "
 			    "and they must neither overlap nor leave it");
 	l->end = x->addr + x->size;
-	if (x->what == VC_X_LIVE)
+	if (x->what == VC_X_LIVE && x->id) /* 0: a further piece of a stitched block */
 		l->live++;
 	return 0;
 }
@@ -374,6 +374,9 @@ static void other_ways(void)
 		{ "cuda_async", "bound=low", NULL, NULL },
 		{ "cuda_async", "bound=low,framework=cuda,reuse=own", NULL, NULL },
 		{ "cuda_async", "bound=high,framework=cuda,reuse=own", NULL, NULL },
+		{ "gmlake", "frag_limit=4MiB", NULL, NULL },
+		{ "gmlake", "frag_limit=12MiB,reuse_limit=2,auto_gc=300MiB", NULL, NULL },
+		{ "gmlake", "frag_limit=2MiB,defrag_level=1", NULL, NULL },
 		{ "rmm_pool", "initial_pool_size=0", NULL, NULL },
 	};
 

@@ -23,7 +23,8 @@ of_room() {
 		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli lengths evaluation sweep trust estimate fit whatif seeds ;;
 	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
-	simulator/models) echo tests/golden/golden.sh build/tests/conformance; units test_rules test_torch_snapshot test_device_window; cli sim ;;
+	simulator/models) echo tests/golden/golden.sh build/tests/conformance tests/oracle-bfc/bfc.sh tests/oracle-rmm/rmm.sh
+		units test_bfc test_rmm test_cuda_async test_gmlake test_rules test_torch_snapshot test_device_window; cli sim ;;
 	simulator/replay) units test_engine test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
@@ -42,7 +43,8 @@ likely() { of_room "$1" | awk '!seen[$0]++' | grep -vxFf "$work/leftout"; } # th
 others() { of_room "$1" | cat - "$work/leftout" | grep -vxFf - "$work/all"; } # all that make check runs beside them
 build() { make -s -j1 CC="$CC" "${@:-all}" > "$log" 2>&1; } # [TARGET...]
 passes() { # TEST; 2: it took too long
-	case $1 in build/tests/*) build all "$1" || return 1 ;; tests/ladders/*) build all build/tests/ladders || return 1 ;; tests/golden/golden.sh) build all build/tests/golden-replay || return 1 ;; esac
+	case $1 in build/tests/*) build all "$1" || return 1 ;; tests/ladders/*) build all build/tests/ladders || return 1 ;; tests/golden/golden.sh) build all build/tests/golden-replay || return 1 ;;
+	tests/oracle-*/*.sh) play=${1%/*}; build all "build/tests/${play##*/}-play" || return 1 ;; esac
 	BUILD=build VRAMCAST=build/vramcast JOBS=1 timeout -k 5 "$LIMIT" scripts/run-tests.sh "$1" > "$log" 2>&1; rc=$?
 	[ $rc -lt 124 ] || return 2
 	return $rc

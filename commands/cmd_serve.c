@@ -23,7 +23,8 @@ struct config {
 static const struct vc_option serve_options[] = {
 	{ 0, "vllm", VC_O_TEXT, AT(vllm), "VERSION", "as this release of vLLM, 0.10 to 0.33",
 	  VC_VLLM_NEWEST },
-	{ 0, "blocks", VC_O_UINT, AT(blocks), "N", "blocks of the KV cache (num_gpu_blocks)", NULL },
+	{ 0, "blocks", VC_O_UINT, AT(blocks), "N",
+	  "blocks of the KV cache (num_gpu_blocks)", NULL },
 	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
 	  "memory of the KV cache, instead of --blocks; needs --token-bytes", NULL },
 	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "CARD",

@@ -88,7 +88,15 @@ check-all: $(BUILD)/tests/oracle-vllm-play
 TESTS += tests/oracle-vllm/vllm.sh
 check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
-.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-vllm
+$(BUILD)/tests/oracle-xpu-play: tests/oracle-xpu/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-xpu-play
+TESTS += tests/oracle-xpu/xpu.sh
+check-oracle-xpu: $(BUILD)/tests/oracle-xpu-play ## the torch model for XPU against PyTorch's source (fetches it)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-xpu/check.sh
+.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-vllm check-oracle-xpu
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60
@@ -99,7 +107,7 @@ $(BUILD)/tests/fuzz-source: $(sort $(wildcard common/*.c simulator/sources/*.c))
 		simulator/replay/transform.c tests/fuzz/fuzz_source.c tests/fuzz/sources_alone.c
 $(BUILD)/tests/fuzz-texts: $(sort $(wildcard common/*.c)) commands/cmd_plot_lines.c simulator/replay/result.c \
 		simulator/advise/explain.c simulator/advise/explain_formats.c simulator/advise/diagnose.c \
-		simulator/models/torch_conf.c simulator/models/torch_rules.c tests/fuzz/fuzz_texts.c
+		simulator/models/torch_conf.c simulator/models/torch_rules.c simulator/models/torch_devices.c tests/fuzz/fuzz_texts.c
 $(BUILD)/tests/fuzz-%:
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)

@@ -16,7 +16,8 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.conf = p->conf,
 		.fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
-		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
+		.device = { .kind = p->card ? p->card->kind : vc_card_kind(p->device),
+			    .va = p->va ? p->va : VC_VA_WINDOW,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = p->prop_total,
 			    .context = p->context,
@@ -148,6 +149,7 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
 			     .conf = rec->meta->conf ? rec->meta->conf : "",
 			     .start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
+	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
 	struct vc_run run;
 	int r;
 
@@ -156,6 +158,7 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
 	p.prop_total = vc_recorded_total(rec);
 	run = make_run(&job, &p);
+	run.device.kind = vc_card_kind(d ? d->name : NULL);
 	run.follow = true;
 	run.whole = rec->streamed ? NULL : &rec->trace;
 	run.observers = observers;

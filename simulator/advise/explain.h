@@ -29,6 +29,7 @@ enum vc_style { /* what a text of this kind must contain */
 	VC_STYLE_NONE,     /* no figures at all */
 	VC_STYLE_REQUEST,  /* the request only */
 	VC_STYLE_OLD,      /* "(GPU 0; ... total capacity; ...)" */
+	VC_STYLE_HELD,     /* the same without what is free */
 	VC_STYLE_SENTENCE, /* "GPU 0 has a total capacity of ..." */
 };
 

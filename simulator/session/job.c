@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whose allocator: that of the card that was asked for, else that of the recorded one. */
+static enum vc_device_kind kind_of(const struct vc_job *job, const struct vc_plan *p)
+{
+	const struct vc_device_info *d =
+		vc_meta_device_known(job->rec->meta, job->rec->device->device);
+
+	return p->card ? p->card->kind : vc_card_kind(p->device ? p->device : d ? d->name : NULL);
+}
+
 static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_tenants *t = p->tenants;
@@ -16,7 +25,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.conf = p->conf,
 		.fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
-		.device = { .kind = p->card ? p->card->kind : vc_card_kind(p->device),
+		.device = { .kind = kind_of(job, p),
 			    .va = p->va ? p->va : VC_VA_WINDOW,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = p->prop_total,
@@ -149,7 +158,6 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
 			     .conf = rec->meta->conf ? rec->meta->conf : "",
 			     .start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
-	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
 	struct vc_run run;
 	int r;
 
@@ -158,7 +166,6 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
 	p.prop_total = vc_recorded_total(rec);
 	run = make_run(&job, &p);
-	run.device.kind = vc_card_kind(d ? d->name : NULL);
 	run.follow = true;
 	run.whole = rec->streamed ? NULL : &rec->trace;
 	run.observers = observers;

@@ -321,7 +321,8 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 	int r;
 
 	if (argc != 1)
-		return vc_fail(&con->err, VC_EUSAGE, "one trace of requests, or - for standard input");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "one trace of requests, or - for standard input");
 	if (c->csv && c->json)
 		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
 	if (!c->hash_block || c->hash_block > 1u << 20)
@@ -341,7 +342,8 @@ const struct vc_command vc_command_serve = {
 		"what the prefix cache saves, who is preempted because no block is free. "
 		"REQUESTS is CSV or one\n"
 		"JSON object per line (docs/howto/serve.md).\n\n"
-		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes 128KiB\n"
+		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes "
+		"128KiB\n"
 		"  vramcast serve requests.csv --blocks 2048 --csv > steps.csv",
 	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
 };

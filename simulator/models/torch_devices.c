@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_devices.c - what is different where the device is not CUDA's, as rows on top of torch_rules.c.
+/* torch_devices.c - what is different where the device is not CUDA's: rows on top of torch_rules.c.
  *
  * HIP: PyTorch for ROCm is the same source, translated by torch/utils/hipify. XPU: c10/xpu/
  * XPUCachingAllocator.cpp, an allocator of its own that grew towards CUDA's. NPU: torch_npu,
@@ -25,7 +25,7 @@ const struct torch_device_change torch_device_changes[] = {
 	{ TORCH_XPU, { 2, 3, AT(conf_use), TORCH_CONF_NONE, "no settings are read" } },
 	{ TORCH_XPU, { 2, 3, AT(fraction_off), 1, "no memory fraction" } },
 	{ TORCH_XPU, { 2, 3, AT(pools_off), 1, "no private pools" } },
-	{ TORCH_XPU, { 2, 3, AT(order), TORCH_BY_ADDR, "equal free blocks are ordered by address" } },
+	{ TORCH_XPU, { 2, 3, AT(order), TORCH_BY_ADDR, "equal free blocks stand by address" } },
 	{ TORCH_XPU, { 2, 3, AT(oom_processes), 0, "the report lists no processes" } },
 	{ TORCH_XPU, { 2, 5, AT(oom_text), TORCH_OOM_XPU, "the report has figures" } },
 	{ TORCH_XPU, { 2, 10, AT(oom_free), 1, "the report says what is free" } },
@@ -40,7 +40,7 @@ const struct torch_device_change torch_device_changes[] = {
 	{ TORCH_XPU, { 2, 11, AT(small_below), 0, "a request of 1 MiB is a small one" } },
 	{ TORCH_XPU, { 2, 11, AT(overflow), TORCH_NO_OVERFLOW, "no use_on_oom pools" } },
 	{ TORCH_XPU, { 2, 11, AT(opt_large_segment), 0, "no option large_segment_size_mb" } },
-	{ TORCH_XPU, { 2, 12, AT(order), TORCH_BY_ADDR, "equal free blocks stay ordered by address" } },
+	{ TORCH_XPU, { 2, 12, AT(order), TORCH_BY_ADDR, "equal free blocks still by address" } },
 	{ TORCH_XPU, { 2, 12, AT(opt_throw), 0, "no option throw_on_cudamalloc_oom" } },
 	{ TORCH_XPU, { 2, 13, AT(limit_rounds), 0, "the limit is cut off" } },
 	{ TORCH_XPU, { 2, 13, AT(capture), TORCH_ANY_SCOPE, "any scope suspends completions" } },
@@ -52,7 +52,7 @@ const struct torch_device_change torch_device_changes[] = {
 	{ TORCH_NPU, { 2, 1, AT(oom_text), TORCH_OOM_NPU, "the report of torch_npu" } },
 	{ TORCH_NPU, { 2, 1, AT(padding), 32, "32 bytes are added to each request" } },
 	{ TORCH_NPU, { 2, 1, AT(oom_limit), 1, "the report names the limit" } },
-	{ TORCH_NPU, { 2, 12, AT(order), TORCH_BY_ADDR, "equal free blocks stay ordered by address" } },
-	{ TORCH_NPU, { 2, 13, AT(order), TORCH_BY_ADDR, "equal free blocks stay ordered by address" } },
+	{ TORCH_NPU, { 2, 12, AT(order), TORCH_BY_ADDR, "equal free blocks still by address" } },
+	{ TORCH_NPU, { 2, 13, AT(order), TORCH_BY_ADDR, "equal free blocks still by address" } },
 	{ TORCH_NPU, { 2, 13, AT(limit_rounds), 0, "the limit is cut off" } },
 	{ 0, { 0, 0, 0, 0, NULL } } };

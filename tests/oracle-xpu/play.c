@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* play.c - scripts for the rules that the torch model has for XPU, and what PyTorch's source did with them.
+/* play.c - scripts for the rules that the torch model has for XPU, and what PyTorch did with them.
  *
  * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with what the real one did
  *        play -r SEED OPERATIONS RELEASE    write a random script
@@ -36,8 +36,8 @@ static uint64_t dice(uint64_t sides) /* xorshift64*: the same everywhere */
 
 static uint64_t some_size(uint64_t style)
 {
-	static const uint64_t edge[] = { 1, 511, 512, 513, MIB - 512, MIB - 1, MIB, MIB + 1, 2 * MIB,
-					10 * MIB - 1, 10 * MIB, 10 * MIB + 1, 20 * MIB };
+	static const uint64_t edge[] = { 1, 511, 512, 513, MIB - 512, MIB - 1, MIB, MIB + 1,
+					2 * MIB, 10 * MIB - 1, 10 * MIB, 10 * MIB + 1, 20 * MIB };
 
 	switch ((style + dice(4)) % 5) {
 	case 0: return 1 + dice(4096);
@@ -76,7 +76,8 @@ static void write_script(uint64_t operations, const char *release)
 		} else if (what == 98 && !r.fraction_off && !dice(4)) {
 			printf("p %.3f\n", (double)(300 + dice(700)) / 1000);
 		} else {
-			printf("m %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", id, some_size(style), dice(streams));
+			printf("m %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", id, some_size(style),
+			       dice(streams));
 			live[n++] = id++;
 		}
 		if (n == MOST)
@@ -120,7 +121,8 @@ static void on_driver(void *arg, const struct vc_device_change *c)
 	else if (c->what == VC_DRV_FREE)
 		say(p, "F %" PRIx64 " ", c->addr);
 	else if (c->what == VC_DRV_MAP || c->what == VC_DRV_UNMAP)
-		say(p, "%c %" PRIx64 " %" PRIu64 " ", c->what == VC_DRV_MAP ? 'M' : 'U', c->addr, c->size);
+		say(p, "%c %" PRIx64 " %" PRIu64 " ", c->what == VC_DRV_MAP ? 'M' : 'U', c->addr,
+		    c->size);
 }
 
 static void begin(struct player *p, const char *release, const char *line)
@@ -179,7 +181,8 @@ static bool step(struct player *p, const char *line)
 	uint64_t a = 0, b = 0, c = 0;
 	double part = 0;
 
-	if (*line != 'p' && sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) > 0 && a >= MOST &&
+	if (*line != 'p' &&
+	    sscanf(line + 1, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) > 0 && a >= MOST &&
 	    strchr("mfr", *line))
 		die("a block has too large a number", line);
 	switch (*line) {
@@ -204,8 +207,8 @@ static bool step(struct player *p, const char *line)
 	}
 	if (*line != 'm')
 		say(p, "%c ", *line);
-	say(p, "| %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, p->m.now.allocated, p->m.now.active,
-	    p->m.now.reserved, p->m.now.requested);
+	say(p, "| %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, p->m.now.allocated,
+	    p->m.now.active, p->m.now.reserved, p->m.now.requested);
 	return true;
 }
 
@@ -232,9 +235,10 @@ static void play(const char *release, const char *script, const char *result, st
 		sum->operations++;
 		sum->refused += strstr(want, "out of memory") != NULL;
 		for (const char *s = want; *s; s++)
-			sum->calls += (*s == 'A' || *s == 'F' || *s == 'M' || *s == 'U') && s[1] == ' ';
+			sum->calls += strchr("AFMU", *s) && s[1] == ' ';
 		if (strcmp(want, p.said) && !bad++)
-			printf("%s, line %" PRIu64 ": %s  real  %s\n  model %s\n", script, n, line, want, p.said);
+			printf("%s, line %" PRIu64 ": %s  real  %s\n  model %s\n", script, n,
+			       line, want, p.said);
 	}
 	sum->different += bad;
 	end(&p);
@@ -256,7 +260,7 @@ int main(int argc, char **argv)
 		die("usage", "-v RELEASE SCRIPT RESULT..., -r SEED OPERATIONS RELEASE");
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], &sum);
-	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64 " driver calls, %" PRIu64
-	       " different\n", scripts, sum.operations, sum.refused, sum.calls, sum.different);
+	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64
+	       " driver calls, %" PRIu64 " different\n", scripts, sum.operations, sum.refused, sum.calls, sum.different);
 	return sum.different != 0;
 }

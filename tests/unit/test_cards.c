@@ -66,8 +66,9 @@ static void names_as_people_write_them_are_understood(void **unused)
 		{ "NVIDIA B300 SXM6 AC", "b300-288g" }, { "AMD Instinct MI300X", "mi300x-192g" },
 		{ "AMD Instinct MI250X", "mi250x-gcd" }, { "NVIDIA H20", "h20-96g" },
 		{ "7900 xtx", "rx7900xtx-24g" }, { "mi100", "mi100-32g" },
-		{ "Intel(R) Data Center GPU Max 1550", "max1550-64g" }, { "max1100", "max1100-48g" },
-		{ "Intel(R) Arc(TM) B580 Graphics", "arc-b580-12g" }, { "Arc A770", "arc-a770-16g" },
+		{ "Intel(R) Data Center GPU Max 1550", "max1550-64g" },
+		{ "max1100", "max1100-48g" }, { "Arc A770", "arc-a770-16g" },
+		{ "Intel(R) Arc(TM) B580 Graphics", "arc-b580-12g" },
 		{ "b60", "arc-b60-24g" }, { "Ascend910B2C", "ascend910b-64g" },
 		{ "910b", "ascend910b-64g" },
 	};

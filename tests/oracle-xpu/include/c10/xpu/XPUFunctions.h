@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* XPUFunctions.h - stands in for the header of that name: one simulated device. */
-#pragma once
+#ifndef VC_XPUFUNCTIONS_H
+#define VC_XPUFUNCTIONS_H
 #include <c10/core/Device.h>
 #include <sycl/sycl.hpp>
 
@@ -11,3 +12,5 @@ sycl::device &get_raw_device(DeviceIndex);
 sycl::context &get_device_context();
 void get_device_properties(DeviceProp *, DeviceIndex);
 }
+
+#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XPUStream.h - stands in for the header of that name: a stream is a number, and a queue for each. */
-#pragma once
+/* XPUStream.h - stands in for the header of that name: a stream is a number, with a queue each. */
+#ifndef VC_XPUSTREAM_H
+#define VC_XPUSTREAM_H
 #include <c10/core/Stream.h>
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/util/Exception.h>
@@ -26,12 +27,20 @@ public:
 	sycl::queue &queue() const;
 	operator sycl::queue &() const { return queue(); }
 	operator c10::Stream() const { return unwrap(); }
-	c10::Stream unwrap() const { return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::XPU, 0), number); }
+	c10::Stream unwrap() const
+	{
+		return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::XPU, 0), number);
+	}
 	DeviceIndex device_index() const { return 0; }
 };
 XPUStream getCurrentXPUStream(DeviceIndex = -1);
 void syncStreamsOnDevice(DeviceIndex = -1);
 }
 template <> struct std::hash<c10::xpu::XPUStream> {
-	size_t operator()(const c10::xpu::XPUStream &s) const noexcept { return static_cast<size_t>(s.number); }
+	size_t operator()(const c10::xpu::XPUStream &s) const noexcept
+	{
+		return static_cast<size_t>(s.number);
+	}
 };
+
+#endif

@@ -77,7 +77,8 @@ static void write_script(uint64_t steps, const char *release)
 		die("not a known release", release);
 	most = dice(2) ? most : 2 + dice(most - 1);
 	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64
-	       " len=%" PRIu64 " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64 " caching=%d\n", blocks,
+	       " len=%" PRIu64 " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64
+	       " caching=%d\n", blocks,
 	       block, 1 + dice(dice(2) ? 8 : 64), 1 + dice(dice(2) ? 64 : 2000), most,
 	       dice(3) ? 0 : 1 + dice(most), dice(4) != 0,
 	       rules.watermark && !dice(3) ? dice(400) : 0, dice(8) != 0);

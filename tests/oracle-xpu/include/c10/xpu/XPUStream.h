@@ -29,7 +29,9 @@ public:
 	operator c10::Stream() const { return unwrap(); }
 	c10::Stream unwrap() const
 	{
-		return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::XPU, 0), number);
+		c10::Device on(c10::DeviceType::XPU, 0);
+
+		return c10::Stream(c10::Stream::UNSAFE, on, number);
 	}
 	DeviceIndex device_index() const { return 0; }
 };

@@ -261,6 +261,7 @@ int main(int argc, char **argv)
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], &sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " refusals, %" PRIu64
-	       " driver calls, %" PRIu64 " different\n", scripts, sum.operations, sum.refused, sum.calls, sum.different);
+	       " driver calls, %" PRIu64 " different\n",
+	       scripts, sum.operations, sum.refused, sum.calls, sum.different);
 	return sum.different != 0;
 }

@@ -23,7 +23,8 @@ struct config {
 static const struct vc_option serve_options[] = {
 	{ 0, "vllm", VC_O_TEXT, AT(vllm), "VERSION", "as this release of vLLM, 0.10 to 0.33",
 	  VC_VLLM_NEWEST },
-	{ 0, "blocks", VC_O_UINT, AT(blocks), "N", "blocks of the KV cache (num_gpu_blocks)", NULL },
+	{ 0, "blocks", VC_O_UINT, AT(blocks), "N",
+	  "blocks of the KV cache (num_gpu_blocks)", NULL },
 	{ 0, "kv-memory", VC_O_SIZE, AT(kv_memory), "SIZE",
 	  "memory of the KV cache, instead of --blocks; needs --token-bytes", NULL },
 	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "CARD",
@@ -320,7 +321,8 @@ static int serve_run(const void *config, size_t argc, char **argv, struct vc_con
 	int r;
 
 	if (argc != 1)
-		return vc_fail(&con->err, VC_EUSAGE, "one trace of requests, or - for standard input");
+		return vc_fail(&con->err, VC_EUSAGE,
+			       "one trace of requests, or - for standard input");
 	if (c->csv && c->json)
 		return vc_fail(&con->err, VC_EUSAGE, "--csv or --json, not both");
 	if (!c->hash_block || c->hash_block > 1u << 20)
@@ -340,7 +342,8 @@ const struct vc_command vc_command_serve = {
 		"what the prefix cache saves, who is preempted because no block is free. "
 		"REQUESTS is CSV or one\n"
 		"JSON object per line (docs/howto/serve.md).\n\n"
-		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes 128KiB\n"
+		"  vramcast serve requests.jsonl -g h100-80g-sxm --weights 17GiB --token-bytes "
+		"128KiB\n"
 		"  vramcast serve requests.csv --blocks 2048 --csv > steps.csv",
 	.options = tables, .config_size = sizeof(struct config), .run = serve_run,
 };

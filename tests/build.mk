@@ -91,7 +91,15 @@ check-all: $(BUILD)/tests/oracle-vllm-play
 TESTS += tests/oracle-vllm/vllm.sh
 check-oracle-vllm: $(BUILD)/tests/oracle-vllm-play ## vramcast serve against vLLM's own scheduler (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-vllm/check.sh
-.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm
+$(BUILD)/tests/oracle-xpu-play: tests/oracle-xpu/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-xpu-play
+TESTS += tests/oracle-xpu/xpu.sh
+check-oracle-xpu: $(BUILD)/tests/oracle-xpu-play ## the torch model for XPU against PyTorch's source (fetches it)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-xpu/check.sh
+.PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm check-oracle-xpu
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60

@@ -296,6 +296,11 @@ static bool is_xla(const struct vc_oom_text *m)
 	return !strcmp(m->format->framework, "xla");
 }
 
+static bool is_xpu(const struct vc_oom_text *m)
+{
+	return !strncmp(m->format->tag, "I-xpu", 5);
+}
+
 static bool is_mps(const struct vc_oom_text *m)
 {
 	return !strcmp(m->format->tag, "M-mps");
@@ -428,7 +433,9 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 {
 	long newest = m->last ? order(m->last) : 9999, oldest = order(m->first);
 
-	if (!strcmp(m->format->tag, "I-xpu")) {
+	if (is_xpu(m)) {
+		if (!m->last)
+			set(d, m->variable, "expandable_segments:True", "joins the pieces");
 		advise(d, "torch.xpu.empty_cache() between phases of different shape; largest "
 		       "batch first; a newer PyTorch (from 2.10 on XPU has expandable segments)");
 		return;
@@ -441,6 +448,10 @@ static void advise_fragmentation(const struct vc_oom_text *m, struct vc_diagnosi
 		    "joins the pieces, where the message was merely cut; from 2.14 on it ends like "
 		    "this when they are on already: then look for tensors that live long and are "
 		    "allocated between short ones");
+	else if (!strcmp(m->format->tag, "H-hip"))
+		set(d, m->variable, "expandable_segments:True",
+		    "joins the pieces from PyTorch 2.12 on; up to 2.11 ROCm ignores it, though the "
+		    "message recommends it: then a newer PyTorch");
 	else if (newest >= order("2.1"))
 		set(d, m->variable, "expandable_segments:True",
 		    "joins the pieces; from PyTorch 2.1, not on Windows. Up to 2.13 the message "

@@ -165,9 +165,10 @@ static void read_processes(const char *s, struct vc_oom_text *m)
 
 static void read_device(const char *s, struct vc_oom_text *m)
 {
-	const char *p = strstr(s, "(GPU ");
+	const char *p = strstr(s, "(GPU "), *npu = strstr(s, "(NPU ");
 	char *end;
 
+	p = p ? p : npu;
 	p = p ? p + 1 : strstr(s, ". GPU ") ? strstr(s, ". GPU ") + 2 : NULL;
 	if (!p || !isdigit((unsigned char)p[4]))
 		return;
@@ -212,8 +213,8 @@ static bool is_complete(const struct vc_oom_text *m)
 	switch (m->format->style) {
 	case VC_STYLE_NONE: return true;
 	case VC_STYLE_REQUEST: return f[VC_FIG_REQUEST].known;
+	case VC_STYLE_HELD: return held;
 	case VC_STYLE_OLD: case VC_STYLE_SENTENCE: return held && f[VC_FIG_FREE].known;
-	case VC_STYLE_XPU: return held;
 	}
 	return false;
 }
@@ -298,7 +299,9 @@ static void read_message(const char *s, struct vc_oom_text *m)
 	if (!strcmp(m->format->framework, "tensorflow"))
 		read_tensorflow(s, m);
 	narrow(s, m);
-	m->variable = strstr(s, "PYTORCH_HIP_ALLOC_CONF=") ? "PYTORCH_HIP_ALLOC_CONF" :
+	m->variable = !strcmp(m->format->tag, "N-npu") ? "PYTORCH_NPU_ALLOC_CONF" :
+		!strcmp(m->format->tag, "I-xpu") ? "PYTORCH_ALLOC_CONF" :
+		strstr(s, "PYTORCH_HIP_ALLOC_CONF=") ? "PYTORCH_HIP_ALLOC_CONF" :
 		strstr(s, "PYTORCH_ALLOC_CONF=") ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
 	m->complete = is_complete(m) && strcmp(m->format->tag, "X-mangled");
 }

@@ -29,8 +29,8 @@ enum vc_style { /* what a text of this kind must contain */
 	VC_STYLE_NONE,     /* no figures at all */
 	VC_STYLE_REQUEST,  /* the request only */
 	VC_STYLE_OLD,      /* "(GPU 0; ... total capacity; ...)" */
+	VC_STYLE_HELD,     /* either; what is free need not be told */
 	VC_STYLE_SENTENCE, /* "GPU 0 has a total capacity of ..." */
-	VC_STYLE_XPU,      /* either; what is free is told by later releases only */
 };
 
 /* One row per format; see explain_formats.c. */

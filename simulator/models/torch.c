@@ -16,6 +16,7 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 {
 	struct torch *t = m->state;
 	struct torch_rules *r = calloc(1, sizeof(*r));
+	enum torch_device device;
 	char note[256] = "";
 
 	t->m = m;
@@ -24,7 +25,14 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 	t->limit = TORCH_UNLIMITED;
 	t->pool[0].small = true;
 	VC_HAVE(r && torch_ensure(t, TORCH_HEADROOM), "the torch model", err);
-	if (torch_rules_for(m->version, r) < 0)
+	device = t->k->device ? (enum torch_device)(t->k->device - 1)
+			      : (enum torch_device)vc_device_config(m->device)->kind;
+	if (torch_rules_for(m->version, device, r) < 0 &&
+	    torch_rules_for(m->version, TORCH_CUDA, r) == 0)
+		return vc_fail(err, VC_EUSAGE, "PyTorch %s has no allocator for %s yet (-m "
+			       "torch:device=cuda takes that of CUDA)", m->version,
+			       torch_device_name[device]);
+	if (!r->major)
 		return vc_fail(err, VC_EUSAGE, "torch version \"%s\" is not known, try %s .. %s",
 			       m->version, TORCH_OLDEST, TORCH_NEWEST);
 	if (t->k->min_block < 512 || t->k->min_block & (t->k->min_block - 1) ||
@@ -103,6 +111,11 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 	double bytes = f * (double)(t->r->limit_of_prop ? d->prop_total : d->total);
 
 	(void)err;
+	if (t->r->fraction_off) {
+		torch_raise(t, "module 'torch.xpu' has no attribute "
+			    "'set_per_process_memory_fraction'");
+		return VC_RAISED;
+	}
 	if (!(f >= 0 && f <= 1)) {
 		if (t->r->fraction_text)
 			torch_raise(t, "invalid fraction:%g. Please set within [0, 1].", f);
@@ -120,8 +133,14 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 static int torch_pool(struct vc_model *m, const struct vc_pool_call *call, struct vc_error *err)
 {
 	struct torch *t = m->state;
-	int r = torch_pool_call(t, call);
+	int r;
 
+	if (t->r->pools_off) {
+		torch_raise(t, "PyTorch %u.%u has no private pools on this device", t->r->major,
+			    t->r->minor);
+		return VC_RAISED;
+	}
+	r = torch_pool_call(t, call);
 	torch_refresh(t);
 	return r < 0 ? vc_nomem(err, "the torch model") : torch_finished(t, r, err);
 }
@@ -139,6 +158,9 @@ static void torch_fini(struct vc_model *m)
 
 /* The constants never changed from 2.0 to 2.15 (c10/cuda/CUDACachingAllocator.cpp). */
 static const struct vc_param torch_params[] = {
+	{ "device", VC_P_ENUM, AT(device), "card",
+	  "whose allocator: that of the card, or PyTorch's for CUDA, ROCm (hip), Intel's (xpu) or "
+	  "Ascend's cards (npu)", "card,cuda,hip,xpu,npu" },
 	{ "fit", VC_P_ENUM, AT(fit), "best", "which free block serves a request",
 	  "best,first,next,worst,recent" },
 	{ "completion", VC_P_ENUM, AT(completion), "recorded",
@@ -163,7 +185,7 @@ static const struct vc_param torch_params[] = {
 
 const struct vc_model_type vc_model_torch = {
 	.name        = "torch",
-	.summary     = "PyTorch's CUDA caching allocator, 2.0 to 2.15, to the byte",
+	.summary     = "PyTorch's caching allocator, 2.0 to 2.15, to the byte",
 	.owner       = "PyTorch",
 	.params      = torch_params,
 	.config_size = sizeof(struct torch_config),

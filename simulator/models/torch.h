@@ -135,7 +135,7 @@ enum torch_fit { TORCH_BEST, TORCH_FIRST, TORCH_NEXT, TORCH_WORST, TORCH_RECENT 
 enum torch_completion { TORCH_RECORDED, TORCH_AT_NEXT, TORCH_FORCED };
 
 struct torch_config { /* parameters of the model: PyTorch's constants and rules */
-	uint64_t fit, completion;
+	uint64_t device, fit, completion; /* device: 0 the card's, else enum torch_device + 1 */
 	uint64_t small_limit, small_segment, segment, large_limit, round_large, split_rest;
 	uint64_t min_block;
 };

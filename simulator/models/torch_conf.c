@@ -589,6 +589,12 @@ static void parse_into(struct parse *p)
 		parse_modern(p);
 	else
 		parse_classic(p);
+	if (p->t->r->conf_use == TORCH_CONF_EXPANDABLE) {
+		c->max_split = TORCH_UNLIMITED;
+		memset(c->division, 0, sizeof(c->division));
+		c->gc = 0;
+	}
+	c->expandable &= !p->t->r->expandable_off;
 	c->any_division = false;
 	for (size_t k = 0; k < TORCH_DIVISIONS; k++)
 		c->any_division |= c->division[k] > 0;
@@ -599,6 +605,8 @@ int torch_conf_parse(struct torch *t, const char *text, char *note, size_t cap)
 	struct parse p = { .t = t, .note = note, .cap = cap, .modern = t->r->parser_new };
 	int r = VC_ENOMEM;
 
+	if (t->r->conf_use == TORCH_CONF_NONE)
+		return VC_DONE;
 	if (tokenize(&p, text)) {
 		parse_into(&p);
 		r = p.failed ? VC_RAISED : VC_DONE;

@@ -340,7 +340,8 @@ static int refused_at_once(struct torch *t, const struct vc_request *rq, struct 
 	*out = (struct vc_block){ 0, 0, NULL };
 	if (!rq->size) /* a null pointer, which needs no memory */
 		return VC_DONE;
-	torch_raise(t, "CUDA out of memory. Tried to allocate more than 1EB memory.");
+	torch_raise(t, "%s out of memory. Tried to allocate more than 1EB memory.",
+		    torch_device_name[t->r->device]);
 	return VC_REFUSED;
 }
 
@@ -376,6 +377,7 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 	struct torch *t = m->state;
 	struct torch_want w = { .rq = rq, .ex = t->conf.expandable };
 	struct torch_pool *p;
+	bool small;
 	uint32_t i;
 
 	if (rq->size - 1 >= (1ull << 60) - 1)
@@ -386,10 +388,11 @@ int torch_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block
 		return VC_RAISED;
 	if (t->waiting && !torch_capturing(t) && !torch_process_events(t))
 		return VC_RAISED;
-	w.size = t->conf.any_division ? rounded(t, rq->size)
-	       : (rq->size + t->k->min_block - 1) & ~(t->k->min_block - 1);
-	p = t->scopes ? torch_choose_pool(t, w.size <= t->k->small_limit, rq->stream)
-		      : &t->pool[w.size > t->k->small_limit];
+	w.size = rq->size + t->r->padding;
+	w.size = t->conf.any_division ? rounded(t, w.size)
+	       : (w.size + t->k->min_block - 1) & ~(t->k->min_block - 1);
+	small = w.size + t->r->small_below <= t->k->small_limit;
+	p = t->scopes ? torch_choose_pool(t, small, rq->stream) : &t->pool[!small];
 	if (rq->stream < p->streams && p->of[rq->stream])
 		w.set = p->of[rq->stream];
 	else if (!(w.set = torch_set_make(t, p, rq->stream)))

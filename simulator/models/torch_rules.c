@@ -103,7 +103,22 @@ const struct torch_rule_change torch_rule_changes[] = {
 	{ 2, 15, AT(release_splits), 1, "the last release of a pool drops its no-split flag" },
 	{ 0, 0, 0, 0, NULL } };
 
-int torch_rules_for(const char *version, struct torch_rules *out)
+/* 0, or -1: that version did not have the device yet. */
+static int torch_device_rules(enum torch_device device, struct torch_rules *out)
+{
+	bool has = device == TORCH_CUDA;
+
+	for (const struct torch_device_change *c = torch_device_changes; c->is.what; c++) {
+		if (c->device != device || c->is.major > out->major ||
+		    (c->is.major == out->major && c->is.minor > out->minor))
+			continue;
+		((uint8_t *)out)[c->is.field] = c->is.value;
+		has = true;
+	}
+	return has ? 0 : -1;
+}
+
+int torch_rules_for(const char *version, enum torch_device device, struct torch_rules *out)
 {
 	const char *text = version ? version : TORCH_NEWEST;
 	char *end;
@@ -129,5 +144,6 @@ int torch_rules_for(const char *version, struct torch_rules *out)
 	for (const struct torch_rule_change *c = torch_rule_changes; c->what; c++)
 		if (c->major < major || (c->major == major && c->minor <= minor))
 			((uint8_t *)out)[c->field] = c->value;
-	return 0;
+	out->device = (uint8_t)device;
+	return torch_device_rules(device, out);
 }

@@ -12,7 +12,15 @@ enum torch_order { /* tie-break of free blocks of equal size on one stream */
 enum torch_capture { TORCH_ANY_SCOPE, TORCH_REAL_CAPTURE }; /* what suspends event processing */
 enum torch_overflow { TORCH_NO_OVERFLOW, TORCH_OVERFLOW_LAST, TORCH_OVERFLOW_MID };
 enum torch_rounding { TORCH_ROUNDING_FIXED, TORCH_ROUNDING_OPTION, TORCH_ROUNDING_SEGMENT };
-enum torch_oom_text { TORCH_OOM_OLD, TORCH_OOM_CAPACTY, TORCH_OOM_NEW, TORCH_OOM_CUT };
+enum torch_oom_text {
+	TORCH_OOM_OLD, TORCH_OOM_CAPACTY, TORCH_OOM_NEW, TORCH_OOM_CUT,
+	TORCH_OOM_SHORT, /* XPU: a sentence without figures */
+	TORCH_OOM_XPU, TORCH_OOM_NPU
+};
+/* How much of the settings' variable counts. */
+enum torch_conf_use { TORCH_CONF_ALL, TORCH_CONF_NONE, TORCH_CONF_EXPANDABLE };
+/* Which of PyTorch's allocators; as enum vc_device_kind. */
+enum torch_device { TORCH_CUDA, TORCH_HIP, TORCH_XPU, TORCH_NPU, TORCH_DEVICES };
 enum torch_hint {
 	TORCH_HINT_OLD, TORCH_HINT_SPLIT, TORCH_HINT_CUDA1, TORCH_HINT_ALLOC1, TORCH_HINT_CUDA2
 };
@@ -21,6 +29,15 @@ enum torch_hint_on { TORCH_ON_SAME, TORCH_ON_NONE, TORCH_ON_RESERVE };
 
 struct torch_rules {
 	uint8_t major, minor;
+	uint8_t device;          /* enum torch_device */
+	uint8_t small_below;     /* a request of just small_limit is a large one */
+	uint8_t padding;         /* bytes added to each request */
+	uint8_t conf_use;        /* enum torch_conf_use */
+	uint8_t expandable_off;  /* the option is taken, but has no effect */
+	uint8_t fraction_off;    /* there is no such limit */
+	uint8_t pools_off;       /* there are no private pools */
+	uint8_t oom_free;        /* XPU: the report says what is free */
+	uint8_t oom_hip;         /* the report names PYTORCH_HIP_ALLOC_CONF */
 	uint8_t order;           /* enum torch_order */
 	uint8_t raw_division;    /* division 1 leaves sizes above 512 as they are */
 	uint8_t capture;         /* enum torch_capture */
@@ -70,8 +87,14 @@ extern const struct torch_rule_change torch_rule_changes[]; /* ends with what ==
 
 extern const char *const torch_versions[]; /* oldest first, NULL-terminated */
 
+/* What is different on another device from some version on; sorted by device, version. The first
+ * row of a device says which version had it first. */
+struct torch_device_change { uint8_t device; struct torch_rule_change is; };
+extern const struct torch_device_change torch_device_changes[]; /* ends with what == NULL */
+extern const char *const torch_device_name[TORCH_DEVICES]; /* in messages: "CUDA", "HIP", ... */
+
 /* The rules of version "2.9" (patch numbers are ignored), NULL: the newest. 0, or -1: not known. */
-int torch_rules_for(const char *version, struct torch_rules *out);
+int torch_rules_for(const char *version, enum torch_device device, struct torch_rules *out);
 #define TORCH_OLDEST "2.0"
 #define TORCH_NEWEST "2.15"
 

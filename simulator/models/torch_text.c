@@ -8,6 +8,7 @@
 #include "simulator/models/torch_size.h"
 
 #define SEE "  See documentation for Memory Management"
+#define EMPTY " `empty_cache` to release all unoccupied cached memory."
 #define URL1 "https://pytorch.org/docs/stable/notes/cuda.html#environment-variables"
 #define URL2 "https://docs.pytorch.org/docs/stable/notes/cuda.html" \
 	     "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
@@ -50,20 +51,30 @@ static uint64_t private_free(const struct torch *t)
 	return t->r->oom_private ? sum : 0;
 }
 
+static const char *word(const struct torch *t)
+{
+	return torch_device_name[t->r->device];
+}
+
 static void say_old(struct torch *t, const struct torch_want *w)
 {
 	const struct vc_device_config *d = vc_device_config(t->m->device);
+	bool npu = t->r->device == TORCH_NPU;
+	uint64_t live = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
 
-	torch_raise(t, "CUDA out of memory. Tried to allocate %s (GPU %u; %s total capacity; %s "
-		    "already allocated; %s free; ", fmt(w->asz).s, d->index, fmt(d->total).s,
-		    fmt((uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur).s,
-		    fmt(vc_device_available(t->m->device)).s);
+	torch_raise(t, "%s out of memory. Tried to allocate %s (%s %u; %s total capacity; %s "
+		    "already allocated; ", word(t), fmt(w->asz).s, npu ? "NPU" : "GPU", d->index,
+		    fmt(d->total).s, fmt(live).s);
+	if (npu)
+		say(t, "%s current active; ", fmt(live + (uint64_t)t->bytes[2].cur).s);
+	say(t, "%s free; ", fmt(vc_device_available(t->m->device)).s);
 	if (t->limit != TORCH_UNLIMITED)
 		say(t, "%s allowed; ", fmt(t->limit).s);
 	say(t, "%s reserved in total by PyTorch) If reserved memory is >> allocated memory try "
-	    "setting max_split_size_mb to avoid fragmentation." SEE
-	    " and PYTORCH_CUDA_ALLOC_CONF",
+	    "setting max_split_size_mb to avoid fragmentation.",
 	    fmt((uint64_t)t->all[TORCH_RESERVED_BYTES].cur).s);
+	if (!npu)
+		say(t, SEE " and PYTORCH_%s_ALLOC_CONF", t->r->oom_hip ? "HIP" : "CUDA");
 }
 
 /* What the driver charges a process with; 0 for ourselves means: count. */
@@ -84,7 +95,7 @@ static void say_head(struct torch *t, const struct torch_want *w)
 {
 	const struct vc_device_config *d = vc_device_config(t->m->device);
 
-	torch_raise(t, "CUDA out of memory. Tried to allocate %s. GPU ", fmt(w->asz).s);
+	torch_raise(t, "%s out of memory. Tried to allocate %s. GPU ", word(t), fmt(w->asz).s);
 	if (is_cut(t))
 		return;
 	say(t, t->r->oom_text == TORCH_OOM_CUT ? "%c" : "%u", d->index);
@@ -149,18 +160,44 @@ static void say_hint(struct torch *t, const struct torch_want *w)
 	}
 	if (r->oom_hint == TORCH_HINT_SPLIT)
 		say(t, " If reserved but unallocated memory is large try setting max_split_size_mb "
-		    "to avoid fragmentation." SEE " and PYTORCH_CUDA_ALLOC_CONF");
+		    "to avoid fragmentation." SEE " and PYTORCH_%s_ALLOC_CONF",
+		    r->oom_hip ? "HIP" : "CUDA");
 	else
 		say(t, " If reserved but unallocated memory is large try setting "
 		    "%s=expandable_segments:True to avoid fragmentation." SEE "  (%s)",
 		    r->oom_hint == TORCH_HINT_ALLOC1 ? "PYTORCH_ALLOC_CONF" :
-						       "PYTORCH_CUDA_ALLOC_CONF",
+		    r->oom_hip ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF",
 		    r->oom_hint == TORCH_HINT_CUDA2 ? URL2 : URL1);
+}
+
+static void say_xpu(struct torch *t, const struct torch_want *w)
+{
+	uint64_t live = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
+	const struct vc_device_config *d = vc_device_config(t->m->device);
+
+	if (t->r->oom_text == TORCH_OOM_SHORT) {
+		torch_raise(t, "XPU out of memory, please use" EMPTY);
+		return;
+	}
+	torch_raise(t, "XPU out of memory. Tried to allocate %s. GPU %u has a total capacity of %s",
+		    fmt(w->asz).s, d->index, fmt(d->total).s);
+	if (t->r->oom_free)
+		say(t, " of which %s is free", fmt(vc_device_available(t->m->device)).s);
+	say(t, ". ");
+	if (t->r->oom_free && t->limit != TORCH_UNLIMITED)
+		say(t, "%s allowed; ", fmt(t->limit).s);
+	say(t, "Of the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch "
+	    "but unallocated. Please use" EMPTY, fmt(live).s,
+	    fmt((uint64_t)t->all[TORCH_RESERVED_BYTES].cur - live).s);
 }
 
 void torch_text_oom(struct torch *t, const struct torch_want *w)
 {
-	if (t->r->oom_text == TORCH_OOM_OLD) {
+	if (t->r->oom_text == TORCH_OOM_SHORT || t->r->oom_text == TORCH_OOM_XPU) {
+		say_xpu(t, w);
+		return;
+	}
+	if (t->r->oom_text == TORCH_OOM_OLD || t->r->oom_text == TORCH_OOM_NPU) {
 		say_old(t, w);
 		return;
 	}
@@ -173,7 +210,7 @@ void torch_text_oom(struct torch *t, const struct torch_want *w)
 
 void torch_text_cuda_error(struct torch *t)
 {
-	torch_raise(t, "CUDA error: invalid argument\n");
+	torch_raise(t, "%s error: invalid argument\n", word(t));
 	if (t->r->error_link)
 		say(t, "Search for `cudaErrorInvalidValue' in https://docs.nvidia.com/cuda/"
 		       "cuda-runtime-api/group__CUDART__TYPES.html for more information.\n");

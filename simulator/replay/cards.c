@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/param.h"
 #include "simulator/replay/cards.h"
 
-#define VC_CARD(key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from)          \
-	{ .name = key,                                                                            \
+#define VC_CARD(...) VC_CARD_OF(VC_KIND_CUDA, __VA_ARGS__)
+#define VC_CARD_OF(whose, key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
+	{ .kind = whose,                                                                          \
+	  .name = key,                                                                            \
 	  .title = text,                                                                          \
 	  .total = bytes,                                                                         \
 	  .prop_total = bytes,                                                                    \
@@ -28,6 +31,7 @@ const struct vc_card vc_cards[] = {
 #include "simulator/replay/cards.def"
 };
 #undef VC_CARD
+#undef VC_CARD_OF
 
 const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
 
@@ -59,9 +63,10 @@ static void add_word(struct spelling *s, char *word)
 	/* makers, families and editions: they tell no two cards of the table apart */
 	static const char *const silent[] = { "nvidia", "amd", "geforce", "tesla", "quadro",
 		"instinct", "radeon", "rtx", "gtx", "rx", "gpu", "generation", "blackwell",
-		"server", "workstation", "edition", "max", "q", "hbm2", "hbm3", "hbm3e", "gb",
+		"server", "workstation", "edition", "max", "q", "intel", "r", "tm", "graphics",
+		"data", "center", "arc", "huawei", "tile", "hbm2", "hbm3", "hbm3e", "gb",
 		"ac", "gcd", NULL };
-	static const char *const family[] = { "rtx", "gtx", "rx", NULL };
+	static const char *const family[] = { "rtx", "gtx", "rx", "max", "arc", "ascend", NULL };
 	static const char *const form[] = { "sxm", "pcie", "nvl", NULL };
 	size_t used = strlen(s->id);
 	unsigned gb = memory_of(word, used > 0);
@@ -86,6 +91,12 @@ static void add_word(struct spelling *s, char *word)
 	snprintf(s->id + used, NAME - used, "%s", word);
 }
 
+/* "(R)" and "(TM)" of a name, which are no remark: how long. */
+static size_t mark_at(const char *p)
+{
+	return !strncasecmp(p, "(r)", 3) ? 3 : !strncasecmp(p, "(tm)", 4) ? 4 : 0;
+}
+
 /* Words are letters and digits, without case; what stands in brackets is a remark. */
 static struct spelling spell(const char *name)
 {
@@ -102,8 +113,9 @@ static struct spelling spell(const char *name)
 		if (n)
 			add_word(&s, word);
 		n = 0;
-		if (!*p || *p == '(')
+		if (!*p || (*p == '(' && !mark_at(p)))
 			return s;
+		p += mark_at(p) ? mark_at(p) - 1 : 0;
 	}
 }
 
@@ -112,9 +124,13 @@ static void fold(const char *text, char out[NAME])
 {
 	size_t n = 0;
 
-	for (; *text && *text != '(' && n + 1 < NAME; text++)
+	for (; *text && (*text != '(' || mark_at(text)) && n + 1 < NAME; text++) {
+		text += mark_at(text);
 		if (isalnum((unsigned char)*text))
 			out[n++] = (char)tolower((unsigned char)*text);
+		if (!*text)
+			break;
+	}
 	out[n] = '\0';
 	if (!strncmp(out, "nvidia", 6))
 		memmove(out, out + 6, n - 5);
@@ -226,6 +242,20 @@ const char *vc_card_remark(const char *name, char *buf, size_t size)
 			 "nothing that printed it was found", used ? "; " : "", card->name,
 			 (double)card->total / (double)(1u << 30));
 	return buf;
+}
+
+enum vc_device_kind vc_card_kind(const char *name)
+{
+	static const struct { const char *word; enum vc_device_kind kind; } maker[] = {
+		{ "AMD", VC_KIND_HIP }, { "Radeon", VC_KIND_HIP }, { "Intel", VC_KIND_XPU },
+		{ "Ascend", VC_KIND_NPU },
+	};
+	const struct vc_card *c = name ? vc_card_by_name(name) : NULL;
+
+	for (size_t i = 0; !c && name && i < sizeof(maker) / sizeof(*maker); i++)
+		if (strstr(name, maker[i].word))
+			return maker[i].kind;
+	return c ? c->kind : VC_KIND_CUDA;
 }
 
 uint64_t vc_card_context(const char *name, uint64_t most)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "simulator/replay/device.h"
 
 enum vc_card_sure {
 	VC_CARD_SEEN,     /* the total was printed on a machine that named the card */
@@ -44,6 +45,7 @@ struct vc_card {
 	double fp32_tflops;
 	double half_tflops;    /* dense bf16 or fp16 on tensor cores; 0 = none */
 	enum vc_card_sure sure;
+	enum vc_device_kind kind;
 	const char *source;    /* where the total comes from */
 };
 
@@ -61,6 +63,9 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 /* What whoever wrote `name` should know of the card that is taken: which others it may be, and that
  * its total was never printed; "" when there is nothing. */
 const char *vc_card_remark(const char *name, char *buf, size_t size);
+
+/* Whose card that is: of a row, else by the maker's name in it; NULL: NVIDIA's. */
+enum vc_device_kind vc_card_kind(const char *name);
 
 /* Context of the card a recording names, 0 for one without a row; never more than what the
  * recording left of its card, for it was there. */

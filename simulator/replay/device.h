@@ -39,7 +39,11 @@ struct vc_device_change {
 	uint64_t addr, size, ns; /* ns: its cost */
 };
 
+/* Whose card it is, in the names of PyTorch's devices: which of its allocators serves it. */
+enum vc_device_kind { VC_KIND_CUDA, VC_KIND_HIP, VC_KIND_XPU, VC_KIND_NPU };
+
 struct vc_device_config {
+	enum vc_device_kind kind;
 	uint64_t total;        /* what cudaMemGetInfo reports as total */
 	uint64_t prop_total;   /* totalGlobalMem; 0 = total */
 	uint64_t context;      /* bytes of this process outside the allocator */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_blocks.h - vLLM's block pool: which block of the KV cache a request gets, and which is forgotten.
+/* kv_blocks.h - vLLM's block pool: which block of the KV cache a request gets, which is forgotten.
  *
  * All blocks are alike, so there is nothing to fit and no bytes: a block is a number. Free blocks
  * stand in one queue; those that still hold a known prefix keep their hash until they are taken.

@@ -95,7 +95,7 @@ static void begin_line(struct reading *g)
 	g->second = 0;
 }
 
-/* `prompt` tokens in all, of which the shared texts may be a part; the rest is the request's own. */
+/* `prompt` tokens in all, of which shared texts may be a part; the rest is the request's own. */
 static int end_line(struct reading *g, uint64_t prompt)
 {
 	char own[32];
@@ -322,7 +322,10 @@ static int csv_line(struct reading *g, const struct table *t, char *line)
 		switch (t->is[i]) {
 		case ARRIVAL: VC_TRY(csv_time(g, field)); break;
 		case PROMPT: VC_TRY(csv_count(g, field, &prompt)); g->has_prompt = true; break;
-		case OUTPUT: VC_TRY(csv_count(g, field, &g->one.output)); g->has_output = true; break;
+		case OUTPUT:
+			VC_TRY(csv_count(g, field, &g->one.output));
+			g->has_output = true;
+			break;
 		case SHARED: name = name_of(field, strlen(field), 0); named = *field; break;
 		case SHARED_TOKENS:
 			if (*field)

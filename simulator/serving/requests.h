@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-/* A piece of a prompt: the first `tokens` tokens of the text called `name`. Two pieces with the same
+/* A piece of a prompt: the first `tokens` tokens of the text called `name`. Two pieces of the same
  * name begin alike; texts of different names are taken to differ from their first token on. */
 struct vc_text { uint64_t name, tokens; };
 

@@ -66,12 +66,14 @@ static uint64_t mix(uint64_t h) /* splitmix64 */
 static uint64_t hash_next(const struct vc_serving *s, struct vc_running *r,
 			  const struct vc_serve_request *rq)
 {
-	uint64_t h = r->hashes ? r->hash[r->hashes - 1] : 0x9e3779b97f4a7c15u, left = s->k.block_size;
+	uint64_t h = r->hashes ? r->hash[r->hashes - 1] : 0x9e3779b97f4a7c15u;
+	uint64_t left = s->k.block_size;
 
 	while (left) {
 		bool prompt = r->text < rq->texts;
 		const struct vc_text *t = &s->requests->text[rq->first + (prompt ? r->text : 0)];
-		uint64_t run = prompt && t->tokens - r->offset < left ? t->tokens - r->offset : left;
+		uint64_t rest = prompt ? t->tokens - r->offset : left;
+		uint64_t run = rest < left ? rest : left;
 
 		if (run) {
 			h = mix(h + (prompt ? t->name : rq->answer));
@@ -209,7 +211,8 @@ static int preempt_last(struct vc_serving *s, struct vc_error *err)
 {
 	uint32_t i = s->running[--s->runs];
 
-	VC_HAVE(vc_vec_room(s->given_up, s->given_cap, s->gave_up + 1), "the preempted requests", err);
+	VC_HAVE(vc_vec_room(s->given_up, s->given_cap, s->gave_up + 1),
+		"the preempted requests", err);
 	s->given_up[s->gave_up++] = i;
 	s->now.preemptions++;
 	s->now.recomputed += s->r[i].computed;

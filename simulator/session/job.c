@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whose allocator: that of the card that was asked for, else that of the recorded one. */
+static enum vc_device_kind kind_of(const struct vc_job *job, const struct vc_plan *p)
+{
+	const struct vc_device_info *d =
+		vc_meta_device_known(job->rec->meta, job->rec->device->device);
+
+	return p->card ? p->card->kind : vc_card_kind(p->device ? p->device : d ? d->name : NULL);
+}
+
 static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_tenants *t = p->tenants;
@@ -16,7 +25,8 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.conf = p->conf,
 		.fraction = p->fraction,
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
-		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
+		.device = { .kind = kind_of(job, p),
+			    .va = p->va ? p->va : VC_VA_WINDOW,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = p->prop_total,
 			    .context = p->context,

@@ -159,6 +159,35 @@ static void find_origin(struct state *st, struct vc_meta *m)
 	m->start_unix_ns = st->origin_us < UINT64_MAX / 1000 ? st->origin_us * 1000 : 0;
 }
 
+/* A snapshot does not say what it was taken on, but its stacks may: the allocators of other devices
+ * than CUDA's have names of their own. Cards of that name are not in the table; whose they are is
+ * what counts (vc_card_kind). */
+static void name_devices(const struct state *st, struct vc_meta *m)
+{
+	static const struct { const char *word, *name; } told[] = {
+		{ "HIPCachingAllocator", "AMD (ROCm)" }, { "c10::hip::", "AMD (ROCm)" },
+		{ "XPUCachingAllocator", "Intel (XPU)" }, { "c10::xpu::", "Intel (XPU)" },
+		{ "NPUCachingAllocator", "Ascend (NPU)" }, { "torch_npu/", "Ascend (NPU)" },
+	};
+	const char *name = NULL;
+	unsigned minor;
+
+	for (size_t i = 1; i < m->strings && !name; i++)
+		for (size_t k = 0; k < sizeof(told) / sizeof(*told); k++)
+			if (strstr(m->string[i], told[k].word))
+				name = told[k].name;
+	for (uint32_t i = 0; name && i < st->devices; i++) {
+		struct vc_device_info *d = vc_meta_device(m, (uint16_t)i);
+
+		if (d)
+			vc_meta_set(&d->name, name);
+	}
+	/* XPU has a history since 2.11 (recordHistory in XPUCachingAllocator.h of the wheels). */
+	if (name && strstr(name, "XPU") && m->torch_guessed && m->torch &&
+	    sscanf(m->torch, "2.%u", &minor) == 1 && minor < 11)
+		vc_meta_set(&m->torch, "2.11");
+}
+
 static int open_snapshot(struct vc_source *src, struct vc_error *err)
 {
 	struct state *st = src->state;
@@ -173,6 +202,7 @@ static int open_snapshot(struct vc_source *src, struct vc_error *err)
 			st->devices = s->segment[i].device + 1u;
 	describe(st, src->meta);
 	find_origin(st, src->meta);
+	name_devices(st, src->meta);
 	if (s->notes)
 		qsort(s->note, s->notes, sizeof(*s->note), compare_notes);
 	if (s->overflowed)

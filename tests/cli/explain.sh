@@ -34,6 +34,20 @@ for v in 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 2.9 2.10 2.11 2.12 2.13 2.14 2.15; 
 	done
 done
 
+# The same for other devices: whose message it is, and since when.
+for d in hip:2.0:H-hip-old hip:2.4:H-hip hip:2.9:H-hip hip:2.12:H-hip xpu:2.4:I-xpu-short xpu:2.6:I-xpu-held xpu:2.9:I-xpu-held xpu:2.10:I-xpu xpu:2.15:I-xpu npu:2.1:N-npu npu:2.9:N-npu; do
+	v=${d#*:}; want=${v#*:}; v=${v%:*}; d=${d%%:*}
+	"$VRAMCAST" sim traces/decomfl.vct --no-verify -m torch:device=$d --torch $v --capacity 1200MiB --used 20MiB@4711 --context 100MiB --json > "$TMP/sim.json"
+	sed -n 's/^ *"message": "\(.*\)",$/\1/p' "$TMP/sim.json" > "$TMP/message"
+	"$VRAMCAST" explain "$TMP/message" --json > "$TMP/x.json" 2> "$TMP/err"
+	first=$(value first_version "$TMP/x.json"); last=$(value last_version "$TMP/x.json")
+	[ "$(value format "$TMP/x.json")" = "$want" ] && before "$first" $v && before $v "$last" &&
+		{ [ $want = I-xpu-short ] || { grep -q '"complete": true' "$TMP/x.json" && near request "$(value alloc_size "$TMP/sim.json")"; }; } &&
+		pass "torch $v on $d: $want" || fail "torch $v on $d: not $want" "$(cat "$TMP/message" "$TMP/x.json" "$TMP/err")"
+done
+sed -n 's/^N-npu.*\t//p' tests/oom/messages.tsv | head -n 1 > "$TMP/message"
+run explain --json "$TMP/message"; expect "the variable of that device" 0 'PYTORCH_NPU_ALLOC_CONF='
+
 m="CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity; 8.77 GiB already allocated; 19.75 MiB free; 13.71 GiB reserved in total by PyTorch)"
 printf '%s\n' "$m" > "$TMP/m"
 run explain "$TMP/m"; expect "from a file" 0 'enough memory, but in pieces'

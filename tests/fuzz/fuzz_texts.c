@@ -87,7 +87,7 @@ static void as_settings(const char *text)
 		struct torch_rules rules;
 		struct torch *t = calloc(1, sizeof(*t));
 
-		if (!t || torch_rules_for(version[i], &rules))
+		if (!t || torch_rules_for(version[i], TORCH_CUDA, &rules))
 			abort();
 		t->k = &k;
 		t->r = &rules;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* play.c - request scripts for the model of vLLM's scheduler, and what vLLM's own code did with them.
+/* play.c - request scripts for the model of vLLM's scheduler, and what vLLM itself did with them.
  *
- * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with what the real one said
+ * usage: play -v RELEASE SCRIPT RESULT...   replay, compare line by line with the real one
  *        play -p -v RELEASE SCRIPT          print what the model does
  *        play -r SEED STEPS RELEASE         write a random script
  * The format is described in README.md. */
@@ -61,7 +61,8 @@ static void prompt(struct made *of, uint64_t id, uint64_t block, uint64_t most)
 	for (uint64_t k = 0; k < m->texts; k++)
 		sum += m->tokens[k];
 	if (sum >= most)
-		*m = (struct made){ .id = id, .texts = 1, .name = { 1 + dice(5) }, .output = 1 + dice(most),
+		*m = (struct made){ .id = id, .texts = 1, .name = { 1 + dice(5) },
+				    .output = 1 + dice(most),
 				    .tokens = { 1 + dice(most - 1) } };
 }
 
@@ -75,8 +76,9 @@ static void write_script(uint64_t steps, const char *release)
 	if (vc_vllm_rules_for(release, &rules) < 0)
 		die("not a known release", release);
 	most = dice(2) ? most : 2 + dice(most - 1);
-	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64 " len=%" PRIu64
-	       " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64 " caching=%d\n", blocks,
+	printf("c blocks=%" PRIu64 " block=%" PRIu64 " seqs=%" PRIu64 " batch=%" PRIu64
+	       " len=%" PRIu64 " policy=fcfs long=%" PRIu64 " whole=%d watermark=%" PRIu64
+	       " caching=%d\n", blocks,
 	       block, 1 + dice(dice(2) ? 8 : 64), 1 + dice(dice(2) ? 64 : 2000), most,
 	       dice(3) ? 0 : 1 + dice(most), dice(4) != 0,
 	       rules.watermark && !dice(3) ? dice(400) : 0, dice(8) != 0);
@@ -299,7 +301,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 5 || strcmp(argv[1], "-v") || argc % 2 == 0)
-		die("usage", "-v RELEASE SCRIPT RESULT..., -p -v RELEASE SCRIPT, -r SEED STEPS RELEASE");
+		die("usage", "-v RELEASE SCRIPT RESULT..., -p -v RELEASE SCRIPT, "
+			     "-r SEED STEPS RELEASE");
 	for (int i = 3; i + 1 < argc; i += 2, scripts++)
 		play(argv[2], argv[i], argv[i + 1], sum);
 	printf("%d scripts, %" PRIu64 " operations, %" PRIu64 " preemptions, %" PRIu64

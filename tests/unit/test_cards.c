@@ -39,6 +39,19 @@ static const char *found(const char *name)
 	return c ? c->name : "none";
 }
 
+static void the_maker_decides_whose_allocator_serves_a_card(void **unused)
+{
+	(void)unused;
+	assert_int_equal(vc_card_kind("rtx4090"), VC_KIND_CUDA);
+	assert_int_equal(vc_card_kind("AMD Instinct MI300X"), VC_KIND_HIP);
+	assert_int_equal(vc_card_kind("AMD Instinct MI9000"), VC_KIND_HIP);
+	assert_int_equal(vc_card_kind("Intel(R) Arc(TM) B580 Graphics"), VC_KIND_XPU);
+	assert_int_equal(vc_card_kind("Intel(R) Arc(TM) C990 Graphics"), VC_KIND_XPU);
+	assert_int_equal(vc_card_kind("Ascend910B2C"), VC_KIND_NPU);
+	assert_int_equal(vc_card_kind("a card nobody knows"), VC_KIND_CUDA);
+	assert_int_equal(vc_card_kind(NULL), VC_KIND_CUDA);
+}
+
 static void names_as_people_write_them_are_understood(void **unused)
 {
 	static const char *const pair[][2] = {
@@ -52,7 +65,12 @@ static void names_as_people_write_them_are_understood(void **unused)
 		{ "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtxpro6000" },
 		{ "NVIDIA B300 SXM6 AC", "b300-288g" }, { "AMD Instinct MI300X", "mi300x-192g" },
 		{ "AMD Instinct MI250X", "mi250x-gcd" }, { "NVIDIA H20", "h20-96g" },
-		{ "7900 xtx", "rx7900xtx-24g" },
+		{ "7900 xtx", "rx7900xtx-24g" }, { "mi100", "mi100-32g" },
+		{ "Intel(R) Data Center GPU Max 1550", "max1550-64g" },
+		{ "max1100", "max1100-48g" }, { "Arc A770", "arc-a770-16g" },
+		{ "Intel(R) Arc(TM) B580 Graphics", "arc-b580-12g" },
+		{ "b60", "arc-b60-24g" }, { "Ascend910B2C", "ascend910b-64g" },
+		{ "910b", "ascend910b-64g" },
 	};
 
 	(void)unused;
@@ -136,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_many_ways_to_say_one_card_find_it),
 		cmocka_unit_test(a_beginning_that_fits_several_cards_is_refused_with_their_names),
+		cmocka_unit_test(the_maker_decides_whose_allocator_serves_a_card),
 		cmocka_unit_test(names_as_people_write_them_are_understood),
 		cmocka_unit_test(an_inexact_name_never_becomes_another_card),
 		cmocka_unit_test(a_choice_and_an_estimate_are_said),

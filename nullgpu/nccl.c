@@ -15,6 +15,7 @@
 
 #define NCCL_VERSION 22705
 #define NO_COLOR (-1)
+#define NEXT_COLOR (-2) /* where PyTorch chooses the color in C++ */
 
 VC_API(int, ncclGetVersion, int *v)
 {
@@ -110,11 +111,16 @@ void vc_null_group(int color, int ranks, int rank)
 
 static void place_as_told(int color, int *count, int *rank)
 {
-	for (int i = 0; i < n_told; i++)
-		if (told[i].color == color) {
-			*count = told[i].ranks;
-			*rank = told[i].rank;
-		}
+	int i = 0;
+	while (i < n_told && told[i].color != color)
+		i++;
+	for (int k = 0; i == n_told && k < n_told; k++)
+		if (told[k].color == NEXT_COLOR)
+			told[i = k].color = color;
+	if (i == n_told)
+		return;
+	*count = told[i].ranks;
+	*rank = told[i].rank;
 }
 
 /* When the others do not answer, their number is unknown, and the parent's is the upper bound. */

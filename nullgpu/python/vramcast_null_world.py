@@ -10,6 +10,7 @@ import pickle
 import sys
 
 STORES = ("TCPStore", "FileStore")
+NEXT_COLOR = -2  # as in nccl.c: whatever color is asked for next
 KEPT = []  # C++ holds stores that are written in Python by their C++ half alone
 
 
@@ -136,6 +137,14 @@ def _watch_groups(c10d, seen):
         return make(group_size, group_rank, global_ranks_in_group, _without_gloo(backend),
                     *rest, **names)
     c10d._new_process_group_helper = helper
+    split = getattr(c10d.ProcessGroup, "split_group", None)
+    if split is None:
+        return
+
+    def split_group(self, ranks, *args, **names):
+        _tell_libnccl(NEXT_COLOR, list(ranks), self.rank())
+        return split(self, ranks, *args, **names)
+    c10d.ProcessGroup.split_group = split_group
 
 
 # ---- collectives of objects ----

@@ -96,5 +96,10 @@ int main(void)
 	ncclCommCount(half, &n);
 	ncclCommUserRank(half, &rank);
 	check(n == 8 && rank == 3, "a part of a communicator is as large as PyTorch said");
+	vc_null_group(-2, 4, 1);
+	ncclCommSplit(c, 77, MINE, &half, NULL);
+	ncclCommCount(half, &n);
+	ncclCommUserRank(half, &rank);
+	check(n == 4 && rank == 1, "also where it did not say by which color");
 	return bad != 0;
 }

@@ -40,16 +40,21 @@ static bool is_as_recorded(const struct vc_job *job, const struct vc_plan *p)
 	       p->fraction < 0 && !p->changed && !strcmp(p->conf, conf ? conf : "");
 }
 
+bool vc_completion_is_open(const struct vc_job *job, const struct vc_plan *p)
+{
+	return is_open(job->rec, p) && !is_as_recorded(job, p);
+}
+
 int vc_completion_interval(const struct vc_job *job, const struct vc_plan *p,
 			   struct vc_result *out, struct vc_error *err)
 {
 	static const char *const policy[] = { "next", "forced" };
 
-	if (!is_open(job->rec, p) || is_as_recorded(job, p))
+	if (!vc_completion_is_open(job, p))
 		return VC_OK;
 	vc_result_open_interval(out);
 	for (size_t i = 0; i < 2; i++) {
-		struct vc_plan other = *p;
+		struct vc_plan other = vc_plan_unlimited(p);
 
 		add_policy(&other, policy[i]);
 		VC_TRY(vc_job_widen(job, &other, out, err));

@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Expandable segments reserve addresses for 9/8 of it: a run that needs less has as much as the
+ * best estimate would have on a larger device. */
+static uint64_t prop_total(const struct vc_plan *p)
+{
+	uint64_t total = p->prop_total ? p->prop_total : p->capacity;
+
+	return p->more < 0 && total ? total + (uint64_t)-p->more : p->prop_total;
+}
+
 static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_tenants *t = p->tenants;
@@ -18,8 +27,9 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
 		.device = { .va = p->va ? p->va : VC_VA_WINDOW,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
-			    .prop_total = p->prop_total,
+			    .prop_total = prop_total(p),
 			    .context = p->context,
+			    .more = p->more,
 			    .others = t ? t->others : 0,
 			    .process = t ? t->process : NULL,
 			    .processes = t && p->capacity ? t->processes : 0,

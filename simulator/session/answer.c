@@ -123,8 +123,8 @@ static int find_need(const struct ask *q, const struct vc_result *r, uint64_t *n
 	struct vc_plan free = vc_plan_unlimited(q->plan);
 	struct vc_result all;
 
-	*need = r->need;
-	if (*need)
+	*need = r->need ? r->need : r->stats.peak_reserved;
+	if (r->need || (vc_result_replayed(r) == VC_FITS && q->plan->torch[0]))
 		return VC_OK;
 	vc_completion_default(q->job->rec, &free);
 	VC_TRY(vc_job_run(q->job, &free, nobody, &all, err));
@@ -155,16 +155,24 @@ static int judge_beyond(const struct ask *q, struct vc_trust *a, struct vc_error
 	return VC_OK;
 }
 
+/* Does the run fit by the upper end, for nothing but the device limits it? */
+static bool is_far_below(const struct ask *q, const struct vc_result *r)
+{
+	uint64_t peak = r->stats.peak_reserved;
+
+	return vc_result_replayed(r) == VC_FITS && q->plan->torch[0] && !r->stats.limited &&
+	       !strstr(q->plan->conf, "memory_fraction") && r->high >= peak &&
+	       r->stats.peak_used + (r->high - peak) <= q->plan->capacity;
+}
+
 /* Both ends of the interval on this device. */
 static int replay_ends(const struct ask *q, struct vc_result *r, struct vc_error *err)
 {
 	struct vc_trust *a = &r->trust;
-	uint64_t peak = r->stats.peak_reserved, need;
 	enum vc_verdict end;
+	uint64_t need;
 
-	if (!r->has_interval || !q->plan->capacity ||
-	    (a->low == VC_FITS && r->high >= peak &&
-	     r->stats.peak_used + (r->high - peak) <= q->plan->capacity && q->plan->fraction < 0))
+	if (!r->has_interval || !q->plan->capacity || is_far_below(q, r))
 		return VC_OK;
 	VC_TRY(find_need(q, r, &need, err));
 	if (a->high != VC_OOM && r->high > need) {

@@ -29,6 +29,8 @@ run sim $one --set batch=24 --capacity $large --no-advice --strict; expect "but 
 run sim $one --set batch=24 --capacity $small --no-advice --json; has "where the best estimate runs out, the lower end may still fit" '"verdict":"undecided".*"verdict_low":"fits"'
 run sim $one --set batch=24 --capacity $tiny --no-advice; expect "both ends run out: that is certain" 3 'runs out of memory at event'
 run sim $one --set batch=24 --capacity $((card * 5 / 4)) --fraction 0.8 --no-advice; expect "a fraction is a limit for the ends, too" 6 'undecided'
+run sim $one --set batch=24 --capacity $((card * 5 / 4)) -x fraction:f=0.8 --no-advice; expect "also one that is set on the way" 6 'undecided'
+run manpage sim; expect "the man page knows the code" 0 '6 undecided'
 
 # The ways out.
 run sim $ask -o "$TMP/x.xml" -o "$TMP/x.md" -o "$TMP/x.html" -o "$TMP/x.svg" -o "$TMP/x.prom" -o "$TMP/x.json" -o "$TMP/x.jsonl"

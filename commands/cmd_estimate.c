@@ -277,7 +277,7 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 		vc_emit_text(e, "gpu", "card", card->name);
 		vc_emit_bytes(e, "capacity", "capacity", card->total);
 		vc_emit_text(e, "verdict", "verdict", s->high <= (double)card->total ? "fits" :
-			     s->low > (double)card->total ? "oom" : "unsure");
+			     s->low > (double)card->total ? "oom" : "undecided");
 	}
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
@@ -318,7 +318,9 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 			       "look at --params, --layers, --hidden, --batch and --seq",
 			       fmax(s.high, s.host));
 	VC_TRY(emit(c, &s, card, &con->err));
-	return card && s.low > (double)card->total ? 3 : 0;
+	if (!card || s.high <= (double)card->total)
+		return 0;
+	return s.low > (double)card->total ? 3 : 6;
 }
 
 const struct vc_command vc_command_estimate = {

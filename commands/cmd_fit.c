@@ -304,7 +304,7 @@ static int prove(struct fit *f, struct vc_trial *t, struct vc_error *err)
 			p->ran[k] = !oom;
 			const struct vc_fit_probe *said = vc_fit_at(c, value[k]);
 			enum vc_verdict was = oom ? VC_OOM : p->flushes[k] ? VC_FLUSHES : VC_FITS;
-			p->contradicts |= said && said->verdict != was;
+			p->contradicts |= said && said->verdict != was; /* the best estimate */
 		}
 	}
 	return VC_OK;
@@ -430,8 +430,8 @@ static int say_all(struct fit *f, size_t classes, struct vc_error *err)
 			}
 	if (r == VC_OK)
 		r = say(f, at, card, proof, err);
-	if (r == VC_OK && !card[0].largest)
-		r = 3;
+	if (r == VC_OK && !card[0].headline)
+		r = card[0].perhaps && !card[0].plan.assume ? 6 : 3;
 	VC_FREE(card, proof);
 	return r;
 }

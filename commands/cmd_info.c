@@ -328,13 +328,11 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 {
 	const struct vc_fidelity *f = &s->rec->fidelity;
-	const struct vc_device_info *on =
-		vc_meta_device_known(s->rec->meta, s->rec->device->device);
 
 	if (!s->rec->device->allocs && !s->rec->device->frees)
 		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, "
 			     "and no events.");
-	else if (on && on->name && !strcmp(on->name, "CPU"))
+	else if (vc_recording_is_host(s->rec))
 		vc_emit_line(e, "\nThis is a recording of host memory: PyTorch's CPU allocator, "
 			     "which asks the C library for every tensor. No caching allocator is "
 			     "behind it, so there is none to reproduce.");

@@ -66,7 +66,8 @@ static void overview(const struct vc_command *const *commands, struct vc_output 
 		vc_output_text(out, ".\n");
 	}
 	vc_output_text(out, ".SH EXIT STATUS\n0 fits, 1 failed, 2 wrong usage, 3 predicted out of "
-		       "memory, 4 over the budget asked for, 5 not trustworthy.\n");
+		       "memory, 4 over the budget asked for, 5 not trustworthy, 6 undecided: one "
+		       "end of the interval of the answer fits, the other does not.\n");
 }
 
 static int man_run(const void *config, size_t argc, char **argv, struct vc_console *con)

@@ -192,15 +192,10 @@ static int add_devices(struct plot *p, char **path, struct vc_error *err)
 
 static int run_all(struct plot *p, size_t argc, char **argv, struct vc_error *err)
 {
-	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false, html = false;
+	bool apart = side_by_side(p) && !p->cfg->run.set.n, ranks = false;
 
 	for (size_t i = 0; p->sink[i]; i++)
 		ranks = ranks || !strcmp(p->sink[i]->name, "ranks");
-	/* Only the report says whether the model reproduces the recording; the others need not
-	 * know. */
-	for (size_t i = 0; p->sink[i]; i++)
-		html = html || !strcmp(p->sink[i]->name, "html");
-	p->run.verify = p->run.verify && html;
 	if (argc && vc_lines_probe(argv[0])) {
 		for (size_t i = 0; i < argc; i++)
 			VC_TRY(vc_lines_read(argv[i], &p->results.at, &p->results.n, err));

@@ -73,6 +73,23 @@ static void keep_number(struct vc_result *r, const char *key, uint64_t v)
 			*field[i].at = v;
 }
 
+/* The verdicts and the level: what older versions wrote has the verdict only. */
+static void keep_trust(struct vc_result *r, const char *key, const char *text)
+{
+	int v = vc_verdict_by_name(text);
+
+	if (!strcmp(key, "level"))
+		r->trust.level = vc_level_by_name(text);
+	if (v < 0)
+		return;
+	if (!strcmp(key, "verdict"))
+		r->trust.verdict = (enum vc_verdict)v;
+	else if (!strcmp(key, "verdict_low"))
+		r->trust.low = (enum vc_verdict)v;
+	else if (!strcmp(key, "verdict_high"))
+		r->trust.high = (enum vc_verdict)v;
+}
+
 static int keep_text(struct vc_result *r, const char *key, const char *text, struct vc_error *err)
 {
 	const struct { const char *name; char **at; } field[] = { { "model", &r->info.model },
@@ -85,6 +102,7 @@ static int keep_text(struct vc_result *r, const char *key, const char *text, str
 			if (!*field[i].at)
 				return vc_nomem(err, "the results");
 		}
+	keep_trust(r, key, text);
 	return VC_OK;
 }
 
@@ -155,12 +173,22 @@ static int read_members(struct vc_json *j, struct vc_result *r, struct line *l,
 			keep_number(r, key, (uint64_t)j->integer);
 		else if (t == VC_J_TEXT)
 			rc = keep_text(r, key, j->text, err);
+		else if (t == VC_J_TRUE && !strcmp(key, "checked"))
+			r->trust.checked = true;
+		else if (t == VC_J_TRUE && !strcmp(key, "reproduced"))
+			r->trust.reproduced = true;
+		else if (t == VC_J_TRUE && !strcmp(key, "cut_short"))
+			r->stats.cut_short = true;
 		else
 			rc = vc_json_skip(j, t, err);
 	}
 	r->stats.events = 1; /* it ran */
 	if (r->stats.peak_used > r->stats.peak_reserved)
 		r->info.context = r->stats.peak_used - r->stats.peak_reserved;
+	r->trust.used_low = (r->has_interval ? r->low : r->stats.peak_reserved) + r->info.context;
+	r->trust.used_high = (r->has_interval ? r->high : r->stats.peak_reserved) +
+			     r->info.context;
+	r->trust.endless = r->stats.cut_short && r->trust.verdict == VC_UNDECIDED;
 	return t < 0 ? t : rc;
 }
 

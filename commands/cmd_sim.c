@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "commands/run_and_write.h"
+#include "commands/sim_verdict.h"
 #include "commands/sim_words.h"
 #include "simulator/advise/advice_words.h"
 #include "simulator/advise/changes.h"
+#include "simulator/session/answer.h"
 #include "simulator/session/host.h"
 #include "simulator/advise/report.h"
 #include "simulator/session/write_trace.h"
@@ -37,7 +39,7 @@ static const struct vc_option sim_options[] = {
 	{ 'o', "output", VC_O_LIST, AT(output), "FILE",
 	  "also write FILE; its extension picks what (.svg .html .csv .json ...)", NULL },
 	{ 0, "fail-above", VC_O_TEXT, AT(fail_above), "P%",
-	  "exit 4 when more than P percent of the capacity are used", NULL },
+	  "exit 4 when more than P percent of the capacity may be used", NULL },
 	{ 0, "fail-on-flush", VC_O_FLAG, AT(fail_on_flush), NULL,
 	  "exit 4 when it fits only by emptying the cache", NULL },
 	{ 0, "host-memory", VC_O_SIZE, AT(host_memory), "SIZE",
@@ -45,7 +47,7 @@ static const struct vc_option sim_options[] = {
 	{ 0, "no-advice", VC_O_FLAG, AT(no_advice), NULL,
 	  "do not look for changes that would help", NULL },
 	{ 0, "strict", VC_O_FLAG, AT(strict), NULL,
-	  "exit 5 when the model does not reproduce the recording", NULL },
+	  "exit 5 when the answer is not to be trusted: not reproduced, or undecided", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
@@ -62,7 +64,7 @@ struct sim {
 	struct vc_advice (*advice)[VC_ADVICE_MOST]; /* of each run, advices[i] of them */
 	size_t *advices;
 	bool color;
-	double budget; /* --fail-above as a share of the capacity; INFINITY: not given */
+	struct vc_budget budget;
 	struct vc_leak leak;
 };
 
@@ -148,46 +150,18 @@ static int write_files(struct sim *sim, struct vc_error *err)
 	return r;
 }
 
-/* ---- the budget of a CI job ---- */
-
-static int budget_of(const struct config *c, double *share, struct vc_error *err)
-{
-	char text[32];
-	size_t n;
-
-	*share = INFINITY;
-	if (!c->fail_above)
-		return VC_OK;
-	snprintf(text, sizeof(text), "%s", c->fail_above);
-	n = strlen(text);
-	if (n && text[n - 1] == '%')
-		text[n - 1] = '\0';
-	if (vc_parse_real(text, share, err) < 0 || *share < 0)
-		return vc_fail(err, VC_EUSAGE, "--fail-above %s: wants a percentage such as 90%%",
-			       c->fail_above);
-	*share /= 100;
-	return VC_OK;
-}
+/* ---- saying it ---- */
 
 /* Why the run is over the budget, "" when it is not. Returns buf. */
 static const char *say_budget(const struct sim *sim, size_t i, char *buf, size_t n)
 {
-	const struct vc_plan *p = &sim->plan[i];
-	const struct vc_result *r = &sim->results.at[i];
-	double most = sim->budget * (double)p->capacity;
-	char a[32], b[32];
-
-	*buf = '\0';
-	if (vc_result_verdict(r) == VC_FLUSHES && sim->cfg->fail_on_flush)
-		snprintf(buf, n, "over the budget: --fail-on-flush, and the cache is emptied");
-	else if (p->capacity && (double)r->stats.peak_used > most)
-		snprintf(buf, n, "over the budget: %s used, --fail-above %s allows %s",
-			 vc_bytes_text(r->stats.peak_used, a), sim->cfg->fail_above,
-			 vc_bytes_text((uint64_t)most, b));
-	return buf;
+	return vc_budget_missed(&sim->budget, &sim->plan[i], &sim->results.at[i], buf, n);
 }
 
-/* ---- saying it ---- */
+static const char *say_distrust(const struct sim *sim, size_t i, char *buf, size_t n)
+{
+	return vc_budget_distrust(&sim->budget, &sim->plan[i], &sim->results.at[i], buf, n);
+}
 
 static void emit_stats(struct vc_emit *e, const struct sim *sim, size_t i)
 {
@@ -277,11 +251,11 @@ static void emit_host(struct vc_emit *e, const struct sim *sim)
 
 static void emit_json(struct vc_emit *e, struct sim *sim)
 {
-	char line[200];
+	char line[320];
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.sim/1");
-	vc_report_trace(e, &sim->session);
+	vc_report_trace(e, &sim->session, sim->plan);
 	vc_report_fidelity(e, &sim->session);
 	emit_host(e, sim);
 	vc_leak_report(e, &sim->session, &sim->leak);
@@ -293,6 +267,8 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_changes_report(e, &sim->session, &sim->plan[i], false);
 		say_budget(sim, i, line, sizeof(line));
 		vc_emit_text(e, "over", NULL, *line ? line : NULL);
+		say_distrust(sim, i, line, sizeof(line));
+		vc_emit_text(e, "distrust", NULL, *line ? line : NULL);
 		emit_stats(e, sim, i);
 		emit_advice(e, sim, i);
 		vc_emit_end(e);
@@ -318,6 +294,7 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	const struct vc_session *s = &sim->session;
 	const struct vc_device_info *on =
 		vc_meta_device_known(s->rec->meta, s->rec->device->device);
+	const struct vc_plan *p = sim->plan;
 	char line[640], a[32], b[32];
 
 	vc_emit_line(e, "%s", "");
@@ -342,10 +319,11 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 	}
 	if (*vc_job_change(s->change, &s->opt->transform, line, sizeof(line)))
 		vc_emit_text(e, NULL, "changed", line);
-	if (vc_report_words(s))
-		vc_emit_text(e, NULL, "predicted", vc_report_words(s));
-	if (vc_report_narrow(s))
-		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s));
+	vc_emit_text(e, NULL, "level", sim->n ? vc_level_name(vc_answer_level(s, p)) : NULL);
+	if (sim->n && vc_report_words(s, p))
+		vc_emit_text(e, NULL, s->whatif ? "predicted" : "because", vc_report_words(s, p));
+	if (sim->n && vc_report_narrow(s, p))
+		vc_emit_text(e, NULL, "to narrow it", vc_report_narrow(s, p));
 	vc_emit_text(e, NULL, "trust", vc_sim_trust_line(s, line, sizeof(line)));
 	say_other_models(e, sim);
 	for (size_t i = 0; i < s->rec->meta->notes; i++)
@@ -363,7 +341,7 @@ static void say_context(struct vc_emit *e, const struct sim *sim)
 static const char *color_of(const struct sim *sim, const struct vc_result *r)
 {
 	static const char *const code[] = { [VC_FITS] = "32", [VC_FLUSHES] = "33",
-					   [VC_OOM] = "31" };
+					   [VC_UNDECIDED] = "34", [VC_OOM] = "31" };
 
 	return sim->color ? code[vc_result_verdict(r)] : "";
 }
@@ -382,6 +360,8 @@ static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 		     p->device ? " on " : "", p->device ? p->device : "",
 		     vc_report_verdict(p, r, line, sizeof(line)));
 	if (*say_budget(sim, i, line, sizeof(line)))
+		vc_emit_line(e, "  %s", line);
+	if (*say_distrust(sim, i, line, sizeof(line)))
 		vc_emit_line(e, "  %s", line);
 	if (sim->session.rec->fidelity.checked && !sim->session.rec->fidelity.exact)
 		vc_emit_line(e, "  careful: the model does not reproduce this recording");
@@ -451,7 +431,7 @@ static void say_whole(struct vc_emit *e, const struct sim *sim)
 
 static void emit_text(struct vc_emit *e, struct sim *sim)
 {
-	char line[200];
+	char line[320];
 
 	if (sim->n <= 3) {
 		for (size_t i = 0; i < sim->n; i++)
@@ -471,9 +451,12 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 	emit_host(e, sim);
 	vc_emit_end(e);
-	for (size_t i = 0; i < sim->n; i++)
+	for (size_t i = 0; i < sim->n; i++) {
 		if (*say_budget(sim, i, line, sizeof(line)))
 			vc_emit_line(e, "run %zu %s", i + 1, line);
+		if (*say_distrust(sim, i, line, sizeof(line)))
+			vc_emit_line(e, "run %zu %s", i + 1, line);
+	}
 	say_context(e, sim);
 }
 
@@ -528,30 +511,20 @@ static int need_capacity(const struct sim *sim, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The worst of the runs: 5 not trustworthy, 3 out of memory, 4 over the budget, 0 fits. */
 static int exit_code(const struct sim *sim)
 {
-	char why[200];
-	int code = 0;
+	int code = vc_budget_code(&sim->budget, sim->plan, sim->results.at, sim->n);
 
-	if (sim->cfg->strict && !sim->session.rec->fidelity.exact)
-		return 5;
-	if (!host_fits(sim))
-		return 3;
-	for (size_t i = 0; i < sim->n; i++) {
-		if (vc_result_verdict(&sim->results.at[i]) == VC_OOM)
-			return 3;
-		if (*say_budget(sim, i, why, sizeof(why)))
-			code = 4;
-	}
-	return code;
+	return host_fits(sim) || code == 5 ? code : 3;
 }
 
 static int sim_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct sim sim = { .cfg = config, .traces = argc, .trace = argv,
-			  .color = con->color };
-	int r = budget_of(sim.cfg, &sim.budget, &con->err);
+	const struct config *cfg = config;
+	struct sim sim = { .cfg = cfg, .traces = argc, .trace = argv, .color = con->color,
+			  .budget = { .above = cfg->fail_above, .on_flush = cfg->fail_on_flush,
+				      .strict = cfg->strict } };
+	int r = vc_budget_parse(&sim.budget, &con->err);
 
 	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))
 		r = vc_fail(&con->err, VC_EUSAGE, "--json and -o - both want standard output");
@@ -593,7 +566,8 @@ const struct vc_command vc_command_sim = {
 	.details =
 		"Every combination of -m, --torch, --conf and -g is one run. Exit codes: 0 fits, 1 "
 		"failed,\n2 wrong usage, 3 runs out of memory, 4 over the budget asked for, 5 not "
-		"trustworthy (--strict).\n\n"
+		"trustworthy (--strict),\n6 undecided: one end of the interval fits, the other "
+		"does not (--assume decides).\n\n"
 		"  vramcast sim run.vct -g rtx4090\n"
 		"  vramcast sim run.vct -g l4 --conf expandable_segments:True -o picture.svg\n"
 		"  vramcast sim run.vct --torch 2.9 --torch 2.15 --capacity 24GiB --json",

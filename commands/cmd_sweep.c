@@ -351,8 +351,7 @@ static void write_line(struct vc_emit *e, const struct sweep *w, size_t run,
 						    (double)p->capacity);
 	else
 		vc_emit_null(e, "used_share", NULL);
-	vc_emit_text(e, "level", NULL, vc_session_level(s, &p->transform));
-	vc_report_trust(e, s);
+	vc_report_trust(e, s, p);
 	vc_emit_end(e);
 }
 
@@ -383,7 +382,7 @@ static void pace(const struct vc_result *r, char *to, size_t n)
 		snprintf(to, n, "%s", flushes + 2);
 }
 
-#define ROW "%-40s %-8s %14s %-18s"
+#define ROW "%-40s %-9s %14s %-18s"
 
 static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *p,
 		       const struct vc_result *r)
@@ -391,15 +390,20 @@ static char *table_row(const struct sweep *w, size_t run, const struct vc_plan *
 	uint64_t used = r->stats.peak_used;
 	enum vc_verdict v = vc_result_verdict(r);
 	double share = p->capacity ? (double)used / (double)p->capacity : 0;
-	char text[256], peak[32], need[40], room[32] = "", *row = malloc(512);
+	bool died = vc_result_replayed(r) == VC_OOM;
+	char text[256], peak[32], need[40], room[48] = "", *row = malloc(512);
 	int n;
 
 	if (!row)
 		return NULL;
-	if (p->capacity && v != VC_OOM)
+	if (p->capacity && v == VC_UNDECIDED && r->has_interval)
+		snprintf(room, sizeof(room), "%6.1f..%.1f %%",
+			 100 * (double)r->trust.used_low / (double)p->capacity,
+			 100 * (double)r->trust.used_high / (double)p->capacity);
+	else if (p->capacity && v != VC_OOM)
 		snprintf(room, sizeof(room), "%6.1f %%  %-8s", 100 * share, band(share));
 	/* a run that died did not reach its peak: what it had, and that it wanted more */
-	snprintf(need, sizeof(need), "%s%s", v == VC_OOM ? "> " : "", vc_bytes_text(used, peak));
+	snprintf(need, sizeof(need), "%s%s", died ? "> " : "", vc_bytes_text(used, peak));
 	n = snprintf(row, 512, ROW, vc_vary_text(&w->vary, run, text, 256), vc_verdict_name(v),
 		     need, room);
 	pace(r, row + n, 512 - (size_t)n);

@@ -32,6 +32,8 @@ struct trial {
 	char conf[CONF];
 	unsigned options;   /* how many settings it takes */
 	enum vc_verdict verdict;
+	enum vc_level level;
+	bool has_interval; uint64_t low, high; /* of peak_reserved */
 	struct vc_stats stats;
 };
 
@@ -143,13 +145,17 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	if (rc < 0)
 		return vc_wrap(err, "settings \"%s\"", p.conf);
 	t->trial[i].stats = r.stats;
-	t->trial[i].verdict = r.stats.ooms ? VC_OOM : r.stats.flushes ? VC_FLUSHES : VC_FITS;
+	t->trial[i].verdict = vc_result_verdict(&r);
+	t->trial[i].has_interval = r.has_interval;
+	t->trial[i].low = r.low;
+	t->trial[i].high = r.high;
+	t->trial[i].level = r.trust.level;
 	vc_result_fini(&r);
 	return VC_OK;
 }
 
-/* Fits before flushes before runs out; then fewer flushes, less memory, fewer settings, fewer
- * driver calls. */
+/* Fits before flushes before undecided before runs out; then fewer flushes, less memory, fewer
+ * settings, fewer driver calls. */
 static int compare(const void *a, const void *b)
 {
 	const struct trial *x = a, *y = b;
@@ -204,6 +210,8 @@ static void emit_trial(struct vc_emit *e, const struct trial *x, bool row)
 	vc_emit_text(e, NULL, row ? "settings" : NULL, *x->conf ? x->conf : "(defaults)");
 	vc_emit_text(e, "verdict", row ? "verdict" : NULL, vc_verdict_name(x->verdict));
 	vc_emit_bytes(e, "peak_reserved", row ? "peak reserved" : NULL, x->stats.peak_reserved);
+	vc_result_emit_interval(e, x->has_interval, x->low, x->high);
+	vc_emit_text(e, "level", NULL, vc_level_name(x->level));
 	vc_emit_uint(e, "flushes", row ? "flushes" : NULL, x->stats.flushes);
 	vc_emit_uint(e, "segment_allocs", row ? "cudaMallocs" : NULL, x->stats.segment_allocs);
 }
@@ -220,7 +228,9 @@ static void emit_advice(struct vc_emit *e, const struct tune *t, const struct tr
 			     "is now it needs %s%s.", t->n, vc_bytes_text(best->stats.peak_reserved,
 					     a),
 			     vc_bytes_text(now->stats.peak_reserved, b),
-			     best->verdict == VC_OOM ? " and runs out all the same" : "");
+			     best->verdict == VC_OOM	    ? " and runs out all the same" :
+			     best->verdict == VC_UNDECIDED ? " and may run out all the same" :
+							     "");
 		return;
 	}
 	snprintf(line, sizeof(line), "PYTORCH_CUDA_ALLOC_CONF=%s", best->conf);
@@ -238,7 +248,7 @@ static void emit_all(struct vc_emit *e, const struct tune *t, const struct trial
 
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_text(e, "schema", NULL, "vramcast.tune/1");
-	vc_report_trace(e, &t->session);
+	vc_report_trace(e, &t->session, &t->plan);
 	vc_emit_text(e, "torch", NULL, t->plan.torch);
 	vc_emit_uint(e, "capacity", NULL, t->plan.capacity);
 	vc_emit_uint(e, "tried", NULL, t->n);
@@ -309,8 +319,8 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 		qsort(t.trial, t.n, sizeof(*t.trial), compare);
 		r = say(&t, &now, &con->err);
 	}
-	if (r == VC_OK && t.trial[0].verdict == VC_OOM)
-		r = 3;
+	if (r == VC_OK && t.trial[0].verdict >= VC_UNDECIDED)
+		r = t.trial[0].verdict == VC_OOM ? 3 : 6;
 	free(t.trial);
 	vc_session_close(&t.session);
 	return r;
@@ -321,8 +331,8 @@ const struct vc_command vc_command_tune = {
 	.summary = "the best allocator settings for a recording, as a line to paste",
 	.details =
 	"Replays the recording under the useful combinations of PyTorch's allocator settings and "
-		   "ranks\nthem: fits before flushes before runs out, then fewer flushes, then "
-		   "less memory, then fewer\nsettings. Exit code 3: it runs out of memory under "
-		   "all of them.",
+		   "ranks\nthem: fits before flushes before undecided before runs out, then fewer "
+		   "flushes, then less memory, then\nfewer settings. Exit code 3: it runs out of "
+		   "memory under all of them; 6: the best of them is undecided.",
 	.options = tables, .config_size = sizeof(struct config), .run = tune_run,
 };

@@ -39,14 +39,16 @@ $(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 check-all: $(BUILD)/tests/ladders
-TESTS += tests/ladders/ladders.sh tests/answers/answers.sh
+TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
 	$(Q)UPDATE=1 $(RUN_TESTS) tests/ladders/ladders.sh tests/answers/answers.sh; git diff --stat tests/ladders tests/answers
 check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how far off: LADDERS=DIR
 	$(Q)$< $(LADDERS) $(if $(wildcard $(LADDERS)/*.vct),.vct)
 check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
-.PHONY: check-ladders check-fit answers
+check-verdicts: all ## is a verdict on a predicted rung of a ladder ever wrong? LADDERS=DIR
+	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/verdicts.sh
+.PHONY: check-ladders check-fit check-verdicts answers
 
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "visualize/format.h"
 #include "visualize/reduce.h"
 
 uint64_t vc_point_ns(const struct vc_result *r, uint64_t event, uint64_t time_ns)
@@ -41,9 +42,18 @@ size_t vc_points(const struct vc_result *r, size_t bucket, struct vc_point at[VC
 void vc_point_title(const struct vc_result *r, char *buf, size_t cap)
 {
 	const struct vc_run_info *i = &r->info;
-
-	snprintf(buf, cap, "%s: %s%s%s%s%s%s%s", i->trace ? i->trace : "run",
+	char low[VC_FORMAT], high[VC_FORMAT];
+	size_t n = (size_t)snprintf(buf, cap, "%s: %s%s%s%s%s%s%s", i->trace ? i->trace : "run",
 		 i->model ? i->model : "", i->torch ? " " : "", i->torch ? i->torch : "",
 		 i->conf && *i->conf ? " " : "", i->conf ? i->conf : "", i->gpu ? " on " : "",
 		 i->gpu ? i->gpu : "");
+	if (r->trust.level && n < cap)
+		n += (size_t)snprintf(buf + n, cap - n, " (%s, %s", vc_verdict_name(
+				      vc_result_verdict(r)), vc_level_name(r->trust.level));
+	if (r->trust.level && r->has_interval && n < cap)
+		n += (size_t)snprintf(buf + n, cap - n, ", reserved between %s and %s",
+				      vc_format_bytes(r->low, low),
+				      vc_format_bytes(r->high, high));
+	if (r->trust.level && n < cap)
+		snprintf(buf + n, cap - n, ")");
 }

@@ -65,41 +65,46 @@ int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error
 	return rc;
 }
 
-static int icon_kind(const struct vc_result *r)
-{
-	enum vc_verdict v = vc_result_verdict(r);
-
-	return v == VC_FITS ? 0 : v == VC_FLUSHES ? 1 : 2;
-}
-
 const char *vc_verdict_word(const struct vc_result *r, const char **color)
 {
-	static const char *const word[] = { "fits", "fits only by flushing the cache",
-		"runs out of memory" };
-	static const char *const name[] = { "ok", "warn", "bad" };
-	int k = icon_kind(r);
+	static const char *const word[] = { [VC_FITS] = "fits",
+					   [VC_FLUSHES] = "fits only by flushing the cache",
+					   [VC_UNDECIDED] = "undecided",
+					   [VC_OOM] = "runs out of memory" };
+	static const char *const name[] = { [VC_FITS] = "ok",
+					   [VC_FLUSHES] = "warn",
+					   [VC_UNDECIDED] = "open",
+					   [VC_OOM] = "bad" };
+	enum vc_verdict v = vc_result_verdict(r);
 
 	if (color)
-		*color = name[k];
-	if (!k && !r->stats.allocs)
+		*color = name[v];
+	if (v != VC_OOM && !r->stats.allocs && r->stats.cut_short)
 		return "one moment, no requests";
-	return !k && r->stats.cut_short ? "fits as far as recorded" : word[k];
+	return v != VC_OOM && r->stats.cut_short ? "fits as far as recorded" : word[v];
 }
 
 void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)
 {
-	static const char *const klass[] = { "oks", "warns", "bads" };
-	int k = icon_kind(r);
+	static const struct { const char *klass; int dx, dy; const char *path; } icon[] = {
+		[VC_FITS] = { "oks", 0, 55, "l3.5 3.5 6.5-8\"/>\n" },
+		[VC_FLUSHES] = { "warns", 0, 55, "q2.5-5 5 0t5 0\"/>\n" },
+		[VC_UNDECIDED] = { "opens", 20, 15,
+				   "q.5-3 3.5-3t3 3.2q0 1.8-3 3v1m0 3.2v.1\"/>\n" },
+		[VC_OOM] = { "bads", 10, 10, "l8 8m0-8l-8 8\"/>\n" } };
+	enum vc_verdict v = vc_result_verdict(r);
 
-	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", klass[k],
-		   x + (k == 2 ? 10 : 0), y + (k == 2 ? 10 : 55));
-	vc_svg_put(s, k == 0 ? "l3.5 3.5 6.5-8\"/>\n" : k == 1 ? "q2.5-5 5 0t5 0\"/>\n" :
-		   "l8 8m0-8l-8 8\"/>\n");
+	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", icon[v].klass,
+		   x + icon[v].dx, y + icon[v].dy);
+	vc_svg_put(s, icon[v].path);
 }
 
 static int verdict_pill(struct vc_page *p, const struct vc_result *r)
 {
-	static const char *const back[] = { "okbg", "warnbg", "badbg" };
+	static const char *const back[] = { [VC_FITS] = "okbg",
+					   [VC_FLUSHES] = "warnbg",
+					   [VC_UNDECIDED] = "openbg",
+					   [VC_OOM] = "badbg" };
 	const char *color, *word = vc_verdict_word(r, &color);
 	struct vc_label l = { 0, 0, VC_T_STRONG, VC_START, color, 0, false, false };
 	int w = vc_svg_measure(&l, word).w + 460;
@@ -109,7 +114,7 @@ static int verdict_pill(struct vc_page *p, const struct vc_result *r)
 		b.y = 780;
 	}
 
-	vc_svg_rect(&p->svg, back[icon_kind(r)], b, 145);
+	vc_svg_rect(&p->svg, back[vc_result_verdict(r)], b, 145);
 	vc_verdict_icon(&p->svg, r, b.x + 150, b.y + 95);
 	l.x = b.x + 310;
 	l.y = b.y + 190;

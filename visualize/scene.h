@@ -99,6 +99,8 @@ void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
 void vc_conf_text(const struct vc_result *r, char *buf,
 		  size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
 void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
+/* What the run rests on: "exact: ..."; "" where nobody decided. */
+void vc_trust_text(const struct vc_result *r, char *buf, size_t cap);
 /* One sentence: the verdict with its numbers. */
 void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap);
 /* "fits", "fits by flushing", "out of memory", and the class of its colour. */

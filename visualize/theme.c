@@ -34,6 +34,9 @@ static const struct color colors[] = {
 	{ ".warn", "fill", "#8A4B00", "#F2B35B", "#000000" },
 	{ ".warns", "stroke", "#B35900", "#F0883E", "#000000" },
 	{ ".warnbg", "fill", "#FDF0DC", "#35260F", "#EEEEEE" },
+	{ ".open", "fill", "#0A57B5", "#79B8FF", "#000000" },
+	{ ".opens", "stroke", "#0A69DA", "#58A6FF", "#000000" },
+	{ ".openbg", "fill", "#DFEDFC", "#12263E", "#EEEEEE" },
 	{ ".band", "fill", "#DDF4E4", "#12301C", "#E6E6E6" },
 	{ ".segb", "stroke", "#1B1F24", "#E8EDF2", "#000000" },
 	{ ".segk", "stroke", "#1B1F24", "#E8EDF2", "#000000" },
@@ -76,11 +79,11 @@ static const char layout[] =
 	"11.5px}.ti{font-size:10px}.k{font-size:23px;font-weight:600}.m{font-family:ui-monospace,"
 	"SFMono-Regular,Menlo,Consolas,\"DejaVu Sans "
 	"Mono\",monospace;font-size:11.5px}.c{text-anchor:middle}.e{text-anchor:end}.gr,.ax,.it,."
-	"rim,.res,.low,.capl,.bads,.oks,.warns,.ht,.sep{fill:none}.gr,.ax{stroke-width:1;shape-"
-	"rendering:crispEdges}.rim{stroke-width:1}.it{stroke-width:1;stroke-dasharray:1 "
+	"rim,.res,.low,.capl,.bads,.oks,.warns,.opens,.ht,.sep{fill:none}.gr,.ax{stroke-width:1;"
+	"shape-rendering:crispEdges}.rim{stroke-width:1}.it{stroke-width:1;stroke-dasharray:1 "
 	"3}.res{stroke-width:1.6}.low{stroke-width:.8;stroke-opacity:.55}.sep{stroke-width:.8}."
 	"capl{stroke-width:1.6;stroke-dasharray:7 "
-	"4}.bads,.oks,.warns{stroke-width:2}.thin{stroke-width:1.2;stroke-dasharray:2.5 "
+	"4}.bads,.oks,.warns,.opens{stroke-width:2}.thin{stroke-width:1.2;stroke-dasharray:2.5 "
 	"2}.nf,.edge{fill:none}.edge{stroke-linecap:round}.segb{fill:none;stroke-width:.7;stroke-"
 	"opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}.segbox{stroke-width:1}.hit{fill-"
 	"opacity:0}.ht{stroke-width:2}.soft{opacity:.85}.cell{shape-rendering:crispEdges}.halo{"

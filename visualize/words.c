@@ -44,7 +44,8 @@ void vc_run_text(const struct vc_result *r, char *buf, size_t cap)
 	char tmp[VC_FORMAT];
 	const struct vc_run_info *i = &r->info;
 
-	snprintf(buf, cap, "simulated: ");
+	snprintf(buf, cap, "simulated%s%s%s: ", r->trust.level ? " (" : "",
+		 r->trust.level ? vc_level_name(r->trust.level) : "", r->trust.level ? ")" : "");
 	if (i->owner && i->torch)
 		append(buf, cap, "%s %s allocator", i->owner, i->torch);
 	else
@@ -72,14 +73,41 @@ void vc_conf_text(const struct vc_result *r, char *buf, size_t cap)
 			 conf && *conf ? conf : "(default)");
 }
 
+void vc_trust_text(const struct vc_result *r, char *buf, size_t cap)
+{
+	static const char *const words[] = {
+		[VC_LEVEL_NONE] = "",
+		[VC_EXACT] = "exact: the model reproduces the recording, and no request of it was "
+			     "changed",
+		[VC_ALLOCATOR_ONLY] = "allocator only: the requests are those of the recording, "
+				      "which another version or framework would make differently",
+		[VC_EXTRAPOLATED] = "extrapolated from recordings at other values",
+		[VC_BOUNDS] = "bounds: what was changed was not recorded",
+		[VC_UNVERIFIED] = "unverified: the recording was not checked, or not reproduced",
+		[VC_UNKNOWN] = "unknown: how far off the change may be was never measured" };
+
+	snprintf(buf, cap, "%s", words[r->trust.level]);
+}
+
+/* "the run fits", "the run may fit: ..." */
+static const char *predicate(const struct vc_result *r)
+{
+	if (vc_result_verdict(r) != VC_UNDECIDED || r->trust.endless)
+		return vc_verdict_word(r, NULL);
+	return r->trust.high == VC_FLUSHES ? "may fit only by flushing the cache" :
+					     "may fit or run out of memory";
+}
+
 void vc_verdict_text(const struct vc_result *r, char *buf, size_t cap)
 {
 	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
-	const char *word = vc_verdict_word(r, NULL);
 
-	snprintf(buf, cap, "The run %s: peak reserved %s, peak allocated %s", word,
-		 vc_format_bytes(r->stats.peak_reserved, a),
-		 vc_format_bytes(r->stats.peak_allocated, b));
+	snprintf(buf, cap, "The run %s: peak reserved %s", predicate(r),
+		 vc_format_bytes(r->stats.peak_reserved, a));
+	if (r->has_interval)
+		append(buf, cap, " (between %s and %s)", vc_format_bytes(r->low, a),
+		       vc_format_bytes(r->high, b));
+	append(buf, cap, ", peak allocated %s", vc_format_bytes(r->stats.peak_allocated, b));
 	if (r->info.capacity)
 		append(buf, cap, ", capacity %s", vc_format_bytes(r->info.capacity, c));
 	if (r->oom.happened)

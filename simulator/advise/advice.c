@@ -57,13 +57,10 @@ static void tell(struct asked *q)
 		q->heard->tell(q->heard, q->done++, q->all);
 }
 
-/* Fits with certainty, as far as the answer goes: the upper end of its interval does, too. */
-static bool is_sure(const struct vc_plan *p, const struct vc_result *r)
+/* How it ends: of a run whose end is not recorded, as far as it is. */
+static enum vc_verdict ending(const struct vc_result *r)
 {
-	uint64_t beside = vc_plan_beside(p);
-
-	return vc_result_verdict(r) == VC_FITS &&
-	       (!r->has_interval || !p->capacity || r->high + beside <= p->capacity);
+	return r->trust.endless ? vc_result_replayed(r) : vc_result_verdict(r);
 }
 
 /* A copy of half of a weight's size where a layer is called: autocast's. */
@@ -184,7 +181,7 @@ static int try_split(struct asked *q, const struct change *c, struct vc_result *
 		r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err);
 		if (r < 0)
 			return r;
-		if (vc_result_verdict(out) == VC_FITS) {
+		if (ending(out) == VC_FITS) {
 			memcpy(a->text, w.text, sizeof(a->text));
 			memcpy(a->paste, w.paste, sizeof(a->paste));
 			snprintf(a->how, sizeof(a->how), "--set %s=%.15g -x %s", b->name,
@@ -210,11 +207,7 @@ static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error
 
 	if (rc < 0)
 		return rc;
-	*fits = is_sure(p->q->p, &r);
-	if (p->wanted == POSSIBLE && !*fits)
-		*fits = vc_result_verdict(&r) == VC_FITS ||
-			(r.has_interval &&
-			 r.low + vc_plan_beside(p->q->p) <= p->q->p->capacity);
+	*fits = ending(&r) == VC_FITS || (p->wanted == POSSIBLE && r.trust.low == VC_FITS);
 	vc_result_fini(&r);
 	return VC_OK;
 }
@@ -277,7 +270,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		r = vc_advice_run(q->s, &plan, q->now, out, err);
 		if (r < 0)
 			return r;
-		if (is_sure(&plan, out)) {
+		if (ending(out) == VC_FITS) {
 			char total[32];
 
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
@@ -329,7 +322,7 @@ static void keep(struct vc_advice *a, const struct vc_result *r)
 {
 	a->peak_reserved = r->stats.peak_reserved;
 	a->flushes = r->stats.flushes;
-	a->verdict = vc_result_verdict(r);
+	a->verdict = ending(r);
 	a->has_interval = r->has_interval;
 	a->low = r->low;
 	a->high = r->high;
@@ -348,7 +341,7 @@ static size_t consider(struct asked *q, const struct vc_result *now, const struc
 	tell(q);
 	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
 		return n;
-	if (vc_result_verdict(&then) < vc_result_verdict(now)) {
+	if (ending(&then) < ending(now)) {
 		keep(&a, &then);
 		out[n++] = a;
 	}
@@ -451,6 +444,7 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 	snprintf(a->text, sizeof(a->text), "risky: %.1f %% of the card is used. With %s less "
 		 "(another process, a larger workspace of a library) it %s", 100 * share, bytes,
 		 a->verdict == VC_OOM ? "runs out of memory" :
+		 a->verdict == VC_UNDECIDED ? "may run out of memory" :
 		 a->verdict == VC_FLUSHES ? "fits only by emptying its cache again and again" :
 					    "would still fit, from memory that it has cached");
 	vc_result_fini(&then);
@@ -460,15 +454,15 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct asked q = { .s = s, .p = p, .now = vc_result_verdict(r), .heard = heard };
+	struct asked q = { .s = s, .p = p, .now = ending(r), .heard = heard };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 
 	if (s->rec->streamed)
 		return 0;
-	if (vc_result_verdict(r) != VC_FITS)
+	if (ending(r) != VC_FITS)
 		read_traits(&q);
-	if (vc_result_verdict(r) != VC_FITS)
+	if (ending(r) != VC_FITS)
 		n = helpful(&q, r, out);
 	else if (p->capacity && used >= TIGHT * all)
 		n = risk(&q, r, out);

@@ -105,7 +105,7 @@ int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_v
 
 	if (r < 0 || vc_result_verdict(out) >= than)
 		return r;
-	r = vc_session_interval(s, p, out, err);
+	r = vc_session_decide(s, p, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

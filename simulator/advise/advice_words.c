@@ -40,7 +40,8 @@ static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_
 		snprintf(between, sizeof(between), " (%s .. %s)", vc_bytes_text(a->low, low),
 			 vc_bytes_text(a->high, high));
 	line(w, "  %zu. %s: %s, %s%s reserved%s", number, a->text,
-	     a->verdict == VC_FITS ? "fits" : "still empties its cache",
+	     a->verdict == VC_FITS ? "fits" :
+	     a->verdict == VC_FLUSHES ? "still empties its cache" : "may fit, undecided",
 	     vc_bytes_text(a->peak_reserved, peak), between, a->estimate ? ", an estimate" : "");
 	if (a->paste[0])
 		line(w, "       %s", a->paste);
@@ -63,7 +64,8 @@ int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const s
 	if (n && (!strcmp(a->kind, "room") || !strcmp(a->kind, "risk"))) {
 		line(w, "%s", a->text);
 	} else if (n) {
-		line(w, "What would have helped, cheapest first (each of them simulated):");
+		line(w, "What would %s, cheapest first (each of them simulated):",
+		     vc_result_verdict(r) == VC_UNDECIDED ? "make it certain" : "have helped");
 		for (size_t i = 0; i < n; i++)
 			advice(w, p, q, &a[i], i + 1);
 	}

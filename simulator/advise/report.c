@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/advise/pins.h"
 #include "simulator/replay/model.h"
@@ -18,46 +19,60 @@ static const char *start_name(const struct vc_run_info *i)
 	return i->warm ? "warm" : i->rebuilt ? "rebuild" : "cold";
 }
 
-const char *vc_report_words(const struct vc_session *s)
+const char *vc_report_words(const struct vc_session *s, const struct vc_plan *p)
 {
-	if (!strcmp(vc_bounds_level(&s->opt->transform), "unknown"))
+	enum vc_level level = vc_answer_level(s, p);
+
+	if (level == VC_UNKNOWN)
 		return "how far off a change that -x makes may be was never measured: take the "
 		       "numbers as a guess";
 	if (s->whatif)
 		return s->whatif->as_asked.trust;
-	return vc_bounds_wanted(&s->opt->transform) ?
-		       "what -x changes was not recorded: the interval is what it leaves open "
-		       "and what it was found to be off by" :
+	if (p->transform.n)
+		return vc_bounds_wanted(&p->transform) ?
+			       "what -x changes was not recorded: the interval is what it leaves "
+			       "open and what it was found to be off by" :
+			       "what -x changes was not recorded";
+	if (level == VC_UNVERIFIED)
+		return "the recording was not reproduced: nothing shows that the replay is right";
+	if (!p->torch[0])
+		return "another allocator under the requests of PyTorch: compare allocators by "
+		       "it; another framework would ask for other sizes";
+	return level == VC_ALLOCATOR_ONLY ?
+		       "the allocator of another PyTorch than the recorded one: that version would "
+		       "also ask for other sizes, which the interval allows for" :
 		       NULL;
 }
 
-const char *vc_report_narrow(const struct vc_session *s)
+const char *vc_report_narrow(const struct vc_session *s, const struct vc_plan *p)
 {
-	const char *level = vc_session_level(s, &s->opt->transform);
+	const struct vc_whatif *w = s->whatif && !s->whatif->as_asked.report.same ? s->whatif :
+									       NULL;
 
-	if (!strcmp(level, "extrapolated"))
-		return vc_bounds_wanted(&s->opt->transform) ?
-			       "a recording of the change that -x stands for" :
-			       "a recording at a value nearer to the one asked for";
-	if (!strcmp(level, "bounds") || !strcmp(level, "unknown"))
-		return s->whatif && s->whatif->as_asked.report.single ?
-			       "a second short recording at another value" :
-			       "a recording of the change that -x stands for";
-	return NULL;
+	if (w && w->as_asked.report.single)
+		return "a second short recording at another value";
+	if (vc_bounds_wanted(&p->transform) || vc_bounds_unknown(&p->transform))
+		return "a recording of the change that -x stands for";
+	if (w)
+		return "a recording at a value nearer to the one asked for";
+	return vc_answer_other_torch(s->rec, p) ? "a recording under that version of PyTorch" :
+						  NULL;
 }
 
-void vc_report_trust(struct vc_emit *e, const struct vc_session *s)
+void vc_report_trust(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p)
 {
 	vc_emit_object(e, "trust", NULL);
-	vc_emit_text(e, "level", NULL, vc_session_level(s, &s->opt->transform));
+	vc_emit_text(e, "level", NULL, vc_level_name(vc_answer_level(s, p)));
+	vc_emit_bool(e, "checked", NULL, vc_answer_checked(s));
+	vc_emit_bool(e, "reproduced", NULL, vc_answer_reproduced(s));
 	vc_emit_real(e, "matched", NULL, s->matched);
 	vc_emit_uint(e, "recordings", NULL, s->whatif ? s->whatif->recordings : 1);
-	vc_emit_text(e, "text", NULL, vc_report_words(s));
-	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s));
+	vc_emit_text(e, "text", NULL, vc_report_words(s, p));
+	vc_emit_text(e, "narrow", NULL, vc_report_narrow(s, p));
 	vc_emit_end(e);
 }
 
-void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
+void vc_report_trace(struct vc_emit *e, const struct vc_session *s, const struct vc_plan *p)
 {
 	const struct vc_device_census *d = s->rec->device;
 	const char *conf = s->rec->meta->conf;
@@ -80,7 +95,7 @@ void vc_report_trace(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_text(e, "torch_from", NULL, s->rec->torch_from);
 	vc_emit_text(e, "conf", NULL, conf ? conf : "");
 	vc_emit_uint(e, "time_ns", NULL, s->rec->census.last_ns);
-	vc_report_trust(e, s);
+	vc_report_trust(e, s, p);
 	vc_emit_end(e);
 }
 
@@ -110,48 +125,75 @@ void vc_report_fidelity(struct vc_emit *e, const struct vc_session *s)
 	vc_emit_end(e);
 }
 
-const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
-			      size_t n)
+static void say_oom(const struct vc_result *r, char *buf, size_t n)
+{
+	char a[32], b[32], steps[40] = "";
+
+	if (r->info.rebuilt && !r->oom.event) {
+		snprintf(buf, n, "out of memory: what was there before the first event does not "
+			 "fit");
+		return;
+	}
+	if (r->oom.steps)
+		snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
+			 r->oom.steps == 1 ? "" : "s");
+	snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free on the "
+		 "device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
+		 vc_bytes_text(r->oom.device_free, b));
+}
+
+static void say_replay(const struct vc_plan *p, const struct vc_result *r, char *buf, size_t n)
 {
 	uint64_t used = r->stats.peak_used;
 	const char *far = r->stats.cut_short ? " as far as it was recorded" : "";
-	char a[32], b[32], steps[40] = "";
+	char a[32], b[32];
 	double share = p->capacity ? 100.0 * (double)used / (double)p->capacity : 0;
 
-	if (!r->stats.allocs && vc_result_verdict(r) == VC_FITS) {
+	if (vc_result_replayed(r) == VC_OOM)
+		say_oom(r, buf, n);
+	else if (!r->stats.allocs)
 		snprintf(buf, n, "%s of live blocks at one moment: no request was recorded, so "
 			 "what the run needs is not known", vc_bytes_text(used, a));
-		return buf;
-	}
-	switch (vc_result_verdict(r)) {
-	case VC_OOM:
-		if (r->info.rebuilt && !r->oom.event) {
-			snprintf(buf, n, "out of memory: what was there before the first event "
-				 "does not fit");
-			break;
-		}
-		if (r->oom.steps)
-			snprintf(steps, sizeof(steps), "after %" PRIu64 " step%s, ", r->oom.steps,
-				 r->oom.steps == 1 ? "" : "s");
-		snprintf(buf, n, "runs out of memory %sat event %" PRIu64 ": %s asked for, %s free "
-			 "on the device", steps, r->oom.event, vc_bytes_text(r->oom.request, a),
-			 vc_bytes_text(r->oom.device_free, b));
-		break;
-	case VC_FLUSHES:
+	else if (vc_result_replayed(r) == VC_FLUSHES)
 		snprintf(buf, n, "fits%s only by emptying the cache %" PRIu64
 			 " time%s: slow, and one larger request away from running out",
 			 far, r->stats.flushes, r->stats.flushes == 1 ? "" : "s");
-		break;
-	case VC_FITS:
-		if (p->capacity)
-			snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
-				 vc_bytes_text(used, a), vc_bytes_text(p->capacity, b), share);
-		else
-			snprintf(buf, n,
-				 "needs %s%s at the peak (no card given: memory without limit)",
-				 vc_bytes_text(used, a), far);
-		break;
-	}
+	else if (p->capacity)
+		snprintf(buf, n, "fits%s: %s of %s used at the peak (%.1f %%)", far,
+			 vc_bytes_text(used, a), vc_bytes_text(p->capacity, b), share);
+	else
+		snprintf(buf, n, "needs %s%s at the peak (no card given: memory without limit)",
+			 vc_bytes_text(used, a), far);
+}
+
+static const char *end_text(enum vc_verdict v)
+{
+	return v == VC_FITS ? "fits" : v == VC_FLUSHES ? "fits only by emptying the cache" :
+						      "runs out of memory";
+}
+
+const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r, char *buf,
+			      size_t n)
+{
+	static const char *const by[] = { "", "lower end of the interval", "best estimate",
+					 "upper end of the interval" };
+	const struct vc_trust *a = &r->trust;
+	char line[320], low[32], high[32], all[32];
+
+	say_replay(p, r, line, sizeof(line));
+	if (!a->level || a->low == a->high)
+		snprintf(buf, n, "%s", line);
+	else if (a->assumed)
+		snprintf(buf, n, "%s, by the %s (--assume); best estimate: %s",
+			 end_text(a->verdict), by[a->assumed], line);
+	else if (a->endless)
+		snprintf(buf, n, "undecided: %s%s", line,
+			 r->stats.allocs ? "; what comes after it is not known" : "");
+	else
+		snprintf(buf, n, "undecided: %s to %s of %s used, so it may %s; best estimate: %s",
+			 vc_bytes_text(a->used_low, low), vc_bytes_text(a->used_high, high),
+			 vc_bytes_text(p->capacity, all), a->high == VC_OOM ?
+			 "run out of memory" : "fit only by emptying the cache", line);
 	return buf;
 }
 
@@ -293,7 +335,7 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 		vc_result_emit_unused(e, &r->fragmentation);
 		vc_pins_report(e, r->meta, &r->peak, NULL);
 	}
-	vc_result_emit_interval(e, r->has_interval, r->low, r->high);
+	vc_result_emit_answer(e, r);
 	vc_result_emit_oom(e, r);
 	vc_time_report(e, r);
 }

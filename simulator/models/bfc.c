@@ -200,11 +200,11 @@ static uint64_t limit_of(const struct vc_model *m, const struct bfc_config *k)
 	uint64_t system = system_memory(available, k->major);
 
 	if (k->limit)
-		return k->limit;
+		return vc_device_limit(m->device, k->limit);
 	if (k->fraction > 0)
-		return (uint64_t)(total * k->fraction);
+		return vc_device_limit(m->device, (uint64_t)(total * k->fraction));
 	if (k->framework == BFC_JAX)
-		return (uint64_t)(total * 0.75);
+		return vc_device_limit(m->device, (uint64_t)(total * 0.75));
 	return system < available ? available - system : available;
 }
 

@@ -7,9 +7,12 @@
 #include "simulator/models/torch_index.h"
 
 
-static uint64_t limit_of(const struct torch *t, double bytes)
+static uint64_t limit_of(const struct vc_model *m, double bytes)
 {
-	return (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes);
+	const struct torch *t = m->state;
+
+	return vc_device_limit(m->device,
+			       (uint64_t)(t->r->limit_rounds ? floor(bytes + 0.5) : bytes));
 }
 
 static int torch_init(struct vc_model *m, struct vc_error *err)
@@ -48,7 +51,7 @@ static int torch_init(struct vc_model *m, struct vc_error *err)
 			       r->major, r->minor, m->conf, note);
 	t->initial_max_split = (int64_t)t->conf.max_split;
 	if (r->opt_fraction && t->conf.fraction < 1)
-		t->limit = limit_of(t, t->conf.fraction *
+		t->limit = limit_of(m, t->conf.fraction *
 				    (double)vc_device_config(m->device)->prop_total);
 	torch_refresh(t);
 	return VC_OK;
@@ -123,7 +126,7 @@ static int torch_fraction(struct vc_model *m, double f, struct vc_error *err)
 			torch_raise(t, "0 <= fraction && fraction <= 1 INTERNAL ASSERT FAILED");
 		return VC_RAISED;
 	}
-	t->limit = limit_of(t, bytes);
+	t->limit = limit_of(m, bytes);
 	if (t->r->limit_of_prop && f >= 1)
 		t->limit = TORCH_UNLIMITED;
 	torch_refresh(t);

@@ -242,7 +242,8 @@ bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
 	if (d->scripted) {
 		fits = d->script.alloc(d->script.arg, size, addr);
 	} else {
-		fits = size <= d->cfg.total && granules(size) <= vc_device_available(d);
+		fits = size <= vc_device_limit(d, d->cfg.total) &&
+		       granules(size) <= vc_device_available(d);
 		if (fits)
 			*addr = place(d, size);
 	}
@@ -362,8 +363,9 @@ void vc_device_set_others(struct vc_device *d, uint64_t bytes)
 uint64_t vc_device_available(const struct vc_device *d)
 {
 	uint64_t used = d->others + d->cfg.context + d->taken;
+	uint64_t all = vc_device_limit(d, d->cfg.total);
 
-	return used >= d->cfg.total ? 0 : d->cfg.total - used;
+	return used >= all ? 0 : all - used;
 }
 
 uint64_t vc_device_taken(const struct vc_device *d)
@@ -384,6 +386,15 @@ bool vc_device_ok(const struct vc_device *d)
 const struct vc_device_config *vc_device_config(const struct vc_device *d)
 {
 	return &d->cfg;
+}
+
+uint64_t vc_device_limit(const struct vc_device *d, uint64_t bytes)
+{
+	uint64_t off = d->cfg.more > 0 ? (uint64_t)d->cfg.more : 0;
+
+	if (d->cfg.more < 0) /* never above 2^64: sizes are those of devices */
+		return bytes + (uint64_t)-d->cfg.more;
+	return bytes > off ? bytes - off : 0;
 }
 
 void vc_device_listen(struct vc_device *d, void (*fn)(void *arg, const struct vc_device_change *),

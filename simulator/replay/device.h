@@ -48,6 +48,8 @@ struct vc_device_config {
 	uint64_t prop_total;   /* totalGlobalMem; 0 = total */
 	uint64_t context;      /* bytes of this process outside the allocator */
 	uint64_t others;       /* bytes of other processes at the start */
+	int64_t more;          /* bytes needed beyond what the events ask for, at an end of an
+				* interval: off what is free, and off every limit */
 	unsigned index;        /* as the framework numbers it, for messages */
 	enum vc_va_policy va;
 	const struct vc_process *process; /* borrowed; NULL: no process lines (no NVML) */
@@ -102,6 +104,8 @@ uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of th
 uint64_t vc_device_clock_ns(const struct vc_device *d);  /* time spent in the driver so far */
 bool vc_device_ok(const struct vc_device *d); /* false: this process ran out of memory on the way */
 const struct vc_device_config *vc_device_config(const struct vc_device *d);
+/* What is left of a limit that a model keeps to by itself. */
+uint64_t vc_device_limit(const struct vc_device *d, uint64_t bytes);
 
 /* Called after every driver call; one listener. */
 void vc_device_listen(struct vc_device *d, void (*fn)(void *arg, const struct vc_device_change *),

@@ -257,6 +257,7 @@ static int do_setting(struct engine *e, const struct vc_event *ev, struct vc_err
 	int r = VC_DONE;
 
 	memcpy(&f, &ev->size, sizeof(f));
+	e->stats.limited |= ev->kind == VC_EV_FRACTION;
 	if (ev->kind == VC_EV_CONFIGURE && t->configure)
 		r = t->configure(&e->model, text, err);
 	else if (ev->kind == VC_EV_FRACTION && t->fraction)
@@ -591,6 +592,7 @@ static void teardown(struct engine *e)
 static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 {
 	e->stats.events = e->index;
+	e->stats.limited |= e->run->fraction >= 0;
 	e->stats.cut_short |= !e->stats.allocs; /* the heap at one moment, no requests */
 	e->stats.flushes = e->model.now.retries;
 	e->stats.final_reserved = e->model.now.reserved;

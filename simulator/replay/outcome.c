@@ -129,6 +129,20 @@ void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low, uint64
 	vc_emit_end(e);
 }
 
+void vc_result_emit_answer(struct vc_emit *e, const struct vc_result *r)
+{
+	static const char *const assumed[] = { NULL, "low", "best", "high" };
+	const struct vc_trust *a = &r->trust;
+
+	vc_result_emit_interval(e, r->has_interval, r->low, r->high);
+	vc_emit_text(e, "level", NULL, vc_level_name(a->level));
+	vc_emit_bool(e, "checked", NULL, a->checked);
+	vc_emit_bool(e, "reproduced", NULL, a->reproduced);
+	vc_emit_text(e, "verdict_low", NULL, vc_verdict_name(a->low));
+	vc_emit_text(e, "verdict_high", NULL, vc_verdict_name(a->high));
+	vc_emit_text(e, "assumed", NULL, assumed[a->assumed]);
+}
+
 void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f)
 {
 	vc_emit_object(e, "unused_at_peak", NULL);

@@ -4,15 +4,47 @@
 #include "common/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *vc_verdict_name(enum vc_verdict v)
 {
-	static const char *const name[] = { "fits", "flushes", "oom" };
+	static const char *const name[] = { "fits", "flushes", "undecided", "oom" };
 
 	return name[v];
 }
 
+int vc_verdict_by_name(const char *name)
+{
+	for (int v = VC_FITS; v <= VC_OOM; v++)
+		if (!strcmp(name, vc_verdict_name((enum vc_verdict)v)))
+			return v;
+	return -1;
+}
+
+static const char *const levels[] = { NULL,	       "exact",	 "allocator only",
+				     "extrapolated", "bounds", "unverified",
+				     "unknown" };
+
+const char *vc_level_name(enum vc_level l)
+{
+	return levels[l];
+}
+
+enum vc_level vc_level_by_name(const char *name)
+{
+	int l = VC_UNKNOWN;
+
+	while (l && strcmp(name, levels[l]))
+		l--;
+	return (enum vc_level)l;
+}
+
 enum vc_verdict vc_result_verdict(const struct vc_result *r)
+{
+	return r->trust.level ? r->trust.verdict : vc_result_replayed(r);
+}
+
+enum vc_verdict vc_result_replayed(const struct vc_result *r)
 {
 	if (r->stats.ooms)
 		return VC_OOM;
@@ -46,6 +78,6 @@ void vc_result_fini(struct vc_result *r)
 void vc_result_open_interval(struct vc_result *r)
 {
 	if (!r->has_interval)
-		r->low = r->high = r->stats.peak_reserved;
+		r->low = r->high = r->need ? r->need : r->stats.peak_reserved;
 	r->has_interval = true;
 }

@@ -10,8 +10,26 @@
 
 #include "common/meta.h"
 
-enum vc_verdict { VC_FITS, VC_FLUSHES, VC_OOM };
-const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "oom" */
+/* From best to worst. Undecided: one end of the interval fits, the other does not. */
+enum vc_verdict { VC_FITS, VC_FLUSHES, VC_UNDECIDED, VC_OOM };
+const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "undecided" "oom" */
+int vc_verdict_by_name(const char *name);       /* < 0: there is no such */
+
+/* What an answer rests on: the weakest of all, from strong to weak. */
+enum vc_level {
+	VC_LEVEL_NONE, /* nobody decided */
+	VC_EXACT,      /* a recording that was checked and reproduced, on any card or settings */
+	VC_ALLOCATOR_ONLY, /* requests as recorded under an allocator that they were not made for */
+	VC_EXTRAPOLATED,   /* several recordings at other values */
+	VC_BOUNDS,     /* one of them, or a change that nobody recorded */
+	VC_UNVERIFIED, /* a recording that was not reproduced */
+	VC_UNKNOWN,    /* a change whose error nobody measured */
+};
+const char *vc_level_name(enum vc_level l);     /* "exact", ...; NULL for NONE */
+enum vc_level vc_level_by_name(const char *name);
+
+/* What an answer goes by (--assume): its interval, or one value of it. */
+enum vc_assume { VC_ASSUME_NOTHING, VC_ASSUME_LOW, VC_ASSUME_BEST, VC_ASSUME_HIGH };
 
 struct vc_run_info {
 	char *model;         /* "torch" */
@@ -50,6 +68,7 @@ struct vc_stats {
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
+	bool limited;              /* a fraction of the device was set, from the start or later */
 	bool cut_short; /* the last request was averted, or there is none: the rest of the
 			 * run is not known */
 };
@@ -223,6 +242,18 @@ struct vc_history {
 	struct vc_heap_map end;
 };
 
+/* trust: how far a run is to be believed, and what that makes of its verdict. Decided in one place
+ * (simulator/session/answer.h), or read back from a result that was written. */
+struct vc_trust {
+	enum vc_level level;
+	bool checked, reproduced;  /* all recordings behind it, by the model */
+	bool endless;              /* the recording ends before the run does: no upper end */
+	enum vc_assume assumed;
+	enum vc_verdict low, high; /* of both ends of the interval */
+	enum vc_verdict verdict;
+	uint64_t used_low, used_high; /* on the device, where nothing limits it */
+};
+
 struct vc_result {
 	const struct vc_meta *meta; /* lent: dictionaries for site and label */
 	struct vc_run_info info;
@@ -242,13 +273,19 @@ struct vc_result {
 	struct vc_pace pace;
 	struct vc_timing timing;
 	struct vc_words words;
+	uint64_t need;      /* peak_reserved where nothing limits it, once somebody asked; else 0 */
 	bool has_interval;
-	uint64_t low, high; /* of peak_reserved, where the what-if is not exact */
+	uint64_t low, high; /* of peak_reserved, where the what-if is not exact and nothing limits
+			     * it */
+	struct vc_trust trust;
 };
 
+/* Of the answer where there is one, else of the replay. */
 enum vc_verdict vc_result_verdict(const struct vc_result *r);
+/* Of the replay alone, which is the best estimate: never undecided. */
+enum vc_verdict vc_result_replayed(const struct vc_result *r);
 void vc_result_fini(struct vc_result *r);
-/* Where it has no interval yet, one that is its own peak. */
+/* Where it has no interval yet, one that is its own need. */
 void vc_result_open_interval(struct vc_result *r);
 
 /* outcome.c: parts of a run for programs, the same from sim, sweep and the sinks. All go into an
@@ -261,6 +298,7 @@ void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
 void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
 void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low,
 			     uint64_t high); /* or null */
+void vc_result_emit_answer(struct vc_emit *e, const struct vc_result *r); /* interval and trust */
 /* Who holds the live bytes of a map: by call site, those before the first event, those without a
  * site; largest first, of more than 64 the last is all others. *holders is the caller's. */
 int vc_holders_of(const struct vc_heap_map *map, const struct vc_meta *meta,

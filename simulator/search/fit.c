@@ -3,11 +3,13 @@
 #include "simulator/search/fit.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "simulator/advise/report.h"
+#include "simulator/session/answer.h"
 #include "simulator/time/time.h"
 
 enum { NEXT = 6, PARAMS = VC_WHATIF_PARAMS };
@@ -72,8 +74,8 @@ static int predict(const struct find *t, const struct vc_plan *plan, uint64_t va
 	int rc = vc_session_at(t->f->base, at, t->f->n + 1, text, &s, err);
 	if (rc == VC_OK) {
 		snprintf(t->c->trust, sizeof(t->c->trust), "%s", s.whatif->as_asked.trust);
-		t->c->level = vc_session_level(&s, &plan->transform);
-		t->c->narrow = vc_report_narrow(&s);
+		t->c->level = vc_level_name(vc_answer_level(&s, plan));
+		t->c->narrow = vc_report_narrow(&s, plan);
 		t->c->matched = s.matched;
 		rc = vc_session_replay(&s, plan, wish == WISH_TIMES ? pace : NULL, out, err);
 		done = rc == VC_OK;
@@ -292,6 +294,53 @@ static int recommend(struct find *t, struct vc_error *err)
 	return VC_OK;
 }
 
+enum vc_verdict vc_fit_verdict(const struct vc_fit_card *c, const struct vc_fit_probe *p)
+{
+	bool fits = p->verdict == VC_FITS;
+
+	if (c->plan.assume == VC_ASSUME_BEST || (fits ? p->value <= c->surely :
+							p->value > c->perhaps))
+		return p->verdict;
+	return c->plan.assume == VC_ASSUME_LOW  ? VC_FITS :
+	       c->plan.assume == VC_ASSUME_HIGH ? VC_OOM : VC_UNDECIDED;
+}
+
+/* Was a value recorded whose ratio to this one is a power of two? Those two tell x from the next
+ * power of two above x, or from a constant, least of all. */
+static bool is_doubled(const struct find *t, uint64_t value)
+{
+	const struct vc_whatif *w = t->f->base->whatif;
+	int exponent;
+
+	for (size_t i = 0; i < w->recordings; i++) {
+		double from = vc_family_value(w->family, i, t->f->key);
+
+		if (from > 0 && frexp((double)value / from, &exponent) == 0.5)
+			return true;
+	}
+	return false;
+}
+
+/* What to go by, and what to record where that is not all. */
+static void sum_up(struct find *t)
+{
+	struct vc_fit_card *c = t->c;
+	uint64_t n = units_of(t->f, c->largest ? c->largest : c->perhaps);
+	uint64_t sure = units_of(t->f, c->surely);
+
+	c->one = t->f->base->whatif->recordings == 1;
+	c->headline = c->plan.assume == VC_ASSUME_LOW			     ? c->perhaps :
+		      c->plan.assume == VC_ASSUME_HIGH			     ? c->surely :
+		      c->plan.assume == VC_ASSUME_BEST || c->one ? c->largest : c->surely;
+	if (c->surely == c->perhaps)
+		return;
+	if (sure && n > 2 * sure)
+		n = 2 * sure; /* far above what is certain the run may fail */
+	while (n > 1 && is_doubled(t, value_of(t->f, n)))
+		n = n > 3 ? n * 3 / 4 : n - 1;
+	c->record = value_of(t->f, n);
+}
+
 static void explain(struct find *t)
 {
 	struct vc_fit_card *c = t->c;
@@ -312,9 +361,10 @@ static void explain(struct find *t)
 			 "");
 	else
 		snprintf(c->why, sizeof(c->why),
-			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64 " fits too but uses "
+			 "%" PRIu64 " uses %s%.1f %% of the card; %" PRIu64 " %s too but uses "
 			 "%s%.1f %%, which leaves no room for fragmentation or other processes",
 			 c->recommended, open, 100 * r->share, c->largest,
+			 c->largest > c->surely ? "may fit" : "fits",
 			 l->high > l->used ? "up to " : "", 100 * l->share);
 	n = strlen(c->why);
 	if (c->holes)
@@ -393,7 +443,9 @@ int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error
 	settle(c);
 	if (r == VC_OK)
 		r = compare(&t, err);
-	if (r == VC_OK)
+	if (r == VC_OK) {
 		explain(&t);
+		sum_up(&t);
+	}
 	return r;
 }

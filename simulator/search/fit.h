@@ -28,6 +28,10 @@ struct vc_fit_card {
 	uint64_t flushing, oom;     /* the same with the cache emptied on the way */
 	bool holes;                 /* failing < largest */
 	uint64_t surely, perhaps;   /* the largest whose upper end fits, whose lower end fits */
+	uint64_t headline;          /* what to go by: what is certain; from one recording the best
+				     * estimate; else what --assume says */
+	uint64_t record;            /* the value whose recording would narrow it most; 0: none */
+	bool one;                   /* recording is all there is */
 	uint64_t recommended;       /* 0: none */
 	char why[400], trust[320], pace[256]; /* sentences; pace: "" when there is nothing to say */
 	const char *level;          /* vc_whatif_level of the predictions */
@@ -54,6 +58,10 @@ struct vc_fit {
 /* Fill c, whose plan is set. */
 int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err);
 void vc_fit_card_fini(struct vc_fit_card *c);
+
+/* The verdict of a probe with all that the recordings leave open: undecided between what is certain
+ * and what is possible. */
+enum vc_verdict vc_fit_verdict(const struct vc_fit_card *c, const struct vc_fit_probe *p);
 
 /* The largest value that is looked at. */
 uint64_t vc_fit_most(const struct vc_fit *f);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "simulator/time/time.h"
 
@@ -28,7 +29,7 @@ static void run(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_c
 {
 	vc_emit_object(e, NULL, NULL);
 	vc_emit_uint(e, f->key, NULL, p->value);
-	vc_emit_text(e, "verdict", NULL, vc_verdict_name(p->verdict));
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(vc_fit_verdict(c, p)));
 	vc_emit_bytes(e, "peak_used", NULL, p->used);
 	vc_emit_bytes(e, "peak_used_high", NULL, p->high);
 	if (c->plan.capacity)
@@ -71,6 +72,10 @@ static void answer(struct vc_emit *e, const struct vc_fit_card *c, const struct 
 	vc_emit_text(e, "conf", NULL, c->plan.conf);
 	vc_emit_uint(e, "capacity", NULL, c->plan.capacity);
 	number(e, "largest", c->largest);
+	number(e, "certain", c->surely);
+	number(e, "possible", c->perhaps);
+	number(e, "headline", c->headline);
+	number(e, "record_next", c->record);
 	pair(e, "largest_interval", (double)c->surely, (double)c->perhaps);
 	number(e, "largest_flushing", c->flushing);
 	number(e, "smallest_failing", c->failing);
@@ -116,18 +121,32 @@ static void document(struct vc_emit *e, const struct vc_fit *f, const struct vc_
 
 /* ---- for people ---- */
 
-static void open_ends(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c)
+/* What is certain comes first; from one recording, whose ends are far apart, the best estimate. */
+static void headline(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c)
 {
-	if (c->surely == c->largest && c->perhaps == c->largest)
-		return;
-	if (c->perhaps >= vc_fit_most(f))
-		vc_emit_line(e, "  certain up to          %" PRIu64
-			     ", nothing is certain to fail (what the recordings leave open)",
-			     c->surely);
-	else
-		vc_emit_line(e, "  certain up to          %" PRIu64 ", possible up to %" PRIu64
-			     " (what the recordings leave open)",
-			     c->surely, c->perhaps);
+	char sure[48] = "none", maybe[48] = "nothing is certain to fail", next[96] = "";
+	bool bounded = c->perhaps < vc_fit_most(f);
+
+	if (c->record)
+		snprintf(next, sizeof(next), "; record %s %" PRIu64 " to narrow it", f->key,
+			 c->record);
+	if (c->surely == c->perhaps || c->plan.assume) {
+		vc_emit_line(e, "  largest that fits      %" PRIu64 "%s", c->headline,
+			     c->surely < c->perhaps ? " (by --assume)" : "");
+	} else if (c->one) {
+		if (bounded)
+			snprintf(maybe, sizeof(maybe), "possible up to %" PRIu64, c->perhaps);
+		vc_emit_line(e, "  largest that fits      %" PRIu64 " (best estimate)\n"
+			     "  certain up to          %" PRIu64 ", %s%s", c->largest, c->surely,
+			     maybe, next);
+	} else {
+		if (c->surely)
+			snprintf(sure, sizeof(sure), "up to %" PRIu64, c->surely);
+		if (bounded)
+			snprintf(maybe, sizeof(maybe), "up to %" PRIu64 " possibly", c->perhaps);
+		vc_emit_line(e, "  largest that fits      %s certainly, %s%s\n"
+			     "  best estimate          %" PRIu64, sure, maybe, next, c->largest);
+	}
 }
 
 static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c,
@@ -137,8 +156,7 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 
 	vc_emit_line(e, "\n%s%s%s", c->plan.device ? c->plan.device : "the given capacity",
 		     c->plan.conf[0] ? ", " : "", c->plan.conf);
-	vc_emit_line(e, "  largest that fits      %" PRIu64, c->largest);
-	open_ends(e, f, c);
+	headline(e, f, c);
 	if (c->flushing)
 		vc_emit_line(e, "  runs by flushing       %" PRIu64
 			     " (slow: the cache is emptied on the way)",

@@ -92,6 +92,8 @@ char *vc_again(const struct vc_run_options *opt, size_t traces, char *const *tra
 		put(&l, "-x", opt->transform.at[i]);
 	if (opt->start)
 		put(&l, "--start", opt->start);
+	if (opt->assume)
+		put(&l, "--assume", opt->assume);
 	put_size(&l, "--device", opt->device);
 	put_size(&l, "--rank", opt->rank);
 	if (opt->treat_segments)

@@ -56,12 +56,9 @@ bool vc_bounds_wanted(const struct vc_list *transforms)
 	return openness_of(transforms) == MARGIN;
 }
 
-const char *vc_bounds_level(const struct vc_list *transforms)
+bool vc_bounds_unknown(const struct vc_list *transforms)
 {
-	static const char *const level[] = { [CLOSED] = "exact", [MARGIN] = "bounds",
-					    [BOUND_CHOSEN] = "bounds", [UNKNOWN] = "unknown" };
-
-	return level[openness_of(transforms)];
+	return openness_of(transforms) == UNKNOWN;
 }
 
 /* To whole pages of the allocator, so that the ends are values that could be. */

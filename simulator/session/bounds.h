@@ -29,8 +29,7 @@ void vc_bounds_fini(struct vc_bounds *b);
 void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *transforms,
 		       struct vc_result *out);
 
-/* How far the transforms are to be trusted: "exact" where each says that it is, "bounds",
- * "unknown" where one gives no margin. */
-const char *vc_bounds_level(const struct vc_list *transforms);
+/* Has nobody measured how far off one of them is? */
+bool vc_bounds_unknown(const struct vc_list *transforms);
 
 #endif

@@ -39,12 +39,17 @@ static bool is_as_recorded(const struct vc_job *job, const struct vc_plan *p)
 	       p->fraction < 0 && !p->changed && !strcmp(p->conf, conf ? conf : "");
 }
 
+bool vc_completion_is_open(const struct vc_job *job, const struct vc_plan *p)
+{
+	return leaves(p, "bound") || (is_open(job->rec, p) && !is_as_recorded(job, p));
+}
+
 static int run_both(const struct vc_job *job, const struct vc_plan *p, const char *name,
 		    const char *const value[2], struct vc_result *out, struct vc_error *err)
 {
 	vc_result_open_interval(out);
 	for (size_t i = 0; i < 2; i++) {
-		struct vc_plan other = *p;
+		struct vc_plan other = vc_plan_unlimited(p);
 
 		add(&other, name, value[i]);
 		VC_TRY(vc_job_widen(job, &other, out, err));

@@ -12,6 +12,9 @@
 /* A recording with uses but without completions: blocks come back at the next request. */
 void vc_completion_default(const struct vc_recording *rec, struct vc_plan *p);
 
+/* Is there anything that the two bound? */
+bool vc_completion_is_open(const struct vc_job *job, const struct vc_plan *p);
+
 /* Runs a what-if under both policies as well; out's interval spans all three peaks. Nothing
  * happens for recorded settings, for models without the parameter, and where no stream waits for
  * another. A model that knows two bounds only (a parameter `bound`) is run with either. */

@@ -14,6 +14,15 @@ static enum vc_device_kind kind_of(const struct vc_job *job, const struct vc_pla
 	return p->card ? p->card->kind : vc_card_kind(p->device ? p->device : d ? d->name : NULL);
 }
 
+/* Expandable segments reserve addresses for 9/8 of it: a run that needs less has as much as the
+ * best estimate would have on a larger device. */
+static uint64_t prop_total(const struct vc_plan *p)
+{
+	uint64_t total = p->prop_total ? p->prop_total : p->capacity;
+
+	return p->more < 0 && total ? total + (uint64_t)-p->more : p->prop_total;
+}
+
 static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 {
 	const struct vc_tenants *t = p->tenants;
@@ -28,8 +37,9 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.device = { .kind = kind_of(job, p),
 			    .va = p->va ? p->va : VC_VA_WINDOW,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
-			    .prop_total = p->prop_total,
+			    .prop_total = prop_total(p),
 			    .context = p->context,
+			    .more = p->more,
 			    .others = t ? t->others : 0,
 			    .process = t ? t->process : NULL,
 			    .processes = t && p->capacity ? t->processes : 0,

@@ -113,11 +113,15 @@ const char *vc_recording_version(const struct vc_recording *rec)
 	return own && !is_later(own, newest) ? own : newest;
 }
 
-static void choose_version(struct vc_recording *rec, const char *given)
+static void choose_version(struct vc_recording *rec, const struct vc_recording_ask *ask)
 {
-	const char *version = given ? given : vc_recording_version(rec);
+	const char *given = ask->torch, *version = given ? given : vc_recording_version(rec);
+	bool says = rec->meta->torch && !rec->meta->torch_guessed;
 
 	snprintf(rec->torch, sizeof(rec->torch), "%s", version);
+	snprintf(rec->made_by, sizeof(rec->made_by), "%s",
+		 !says && ask->claimed ? ask->claimed :
+		 rec->meta->torch      ? vc_recording_version(rec) : "");
 	rec->torch_from = given                        ? "given" :
 			  version != rec->meta->torch  ? "newest" :
 			  rec->meta->torch_guessed     ? "guessed" : "recorded";
@@ -135,8 +139,15 @@ int vc_recording_open(struct vc_recording *rec, const char *path,
 	if (r == VC_OK && !(ask->flags & VC_SESSION_NO_REQUESTS_OK))
 		r = need_requests(rec, err);
 	if (r == VC_OK)
-		choose_version(rec, ask->torch);
+		choose_version(rec, ask);
 	return r;
+}
+
+bool vc_recording_is_host(const struct vc_recording *rec)
+{
+	const struct vc_device_info *on = vc_meta_device_known(rec->meta, rec->device->device);
+
+	return on && on->name && !strcmp(on->name, "CPU");
 }
 
 struct vc_recording vc_recording_on(const struct vc_recording *rec,

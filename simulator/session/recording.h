@@ -17,6 +17,7 @@ enum vc_session_flags { VC_SESSION_IN_MEMORY = 1, /* many runs will follow: keep
 struct vc_recording_ask {
 	uint64_t device, rank; /* VC_NOT_GIVEN: the one that decides */
 	const char *torch;     /* version to replay; NULL: the recorded one */
+	const char *claimed;   /* the version that made it, where it does not say itself; or NULL */
 	uint64_t total;        /* bytes of the recorded device; 0: not told */
 	bool verify;
 	unsigned flags;        /* enum vc_session_flags */
@@ -32,6 +33,7 @@ struct vc_recording {
 	const struct vc_device_census *device;
 	char torch[16];          /* version to replay, "" for models without */
 	const char *torch_from;  /* "recorded", "guessed", "given", "newest" */
+	char made_by[16];        /* version that made it, or that reproduces it; "": not known */
 	uint64_t total;          /* of the recorded device where only a replay could tell; else 0 */
 	struct vc_fidelity fidelity; /* checked = false: not verified */
 };
@@ -56,6 +58,9 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 
 /* Does one of them make events without end? Those are never read as a whole. */
 bool vc_transforms_on_demand(const struct vc_list *transforms);
+
+/* PyTorch's CPU allocator, which asks the C library: no caching allocator is behind it. */
+bool vc_recording_is_host(const struct vc_recording *rec);
 
 /* The version that replays it: the recorded one as far as the model knows it, else the newest. */
 const char *vc_recording_version(const struct vc_recording *rec);

@@ -33,6 +33,8 @@ const struct vc_option vc_run_options[] = {
 	  "a what-if on the events, in the order given (vramcast list transforms)", NULL },
 	{ 0, "start", VC_O_TEXT, AT(start), "warm|rebuild|cold",
 	  "heap at the first event: as recorded, asked for anew, or empty", NULL },
+	{ 0, "assume", VC_O_TEXT, AT(assume), "low|best|high",
+	  "which value of an interval decides where its ends differ (default: undecided)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
 	  "which device of the trace (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "rank", VC_O_UINT, AT(rank), "N", "the same, for traces of several ranks", NULL },
@@ -166,6 +168,19 @@ static int plan_start(const struct vc_recording *rec, const struct vc_run_option
 	return VC_OK;
 }
 
+static int plan_assume(const struct vc_run_options *o, struct vc_plan *p, struct vc_error *err)
+{
+	static const char *const name[] = { "low", "best", "high" };
+
+	for (int i = 0; o->assume && i < 3 && !p->assume; i++)
+		if (!strcmp(o->assume, name[i]))
+			p->assume = (enum vc_assume)(VC_ASSUME_LOW + i);
+	if (o->assume && !p->assume)
+		return vc_fail(err, VC_EUSAGE, "--assume %s: must be low, best or high",
+			       o->assume);
+	return VC_OK;
+}
+
 /* Does --torch name another version than the recorded one, or --capacity another device? */
 static bool is_changed(const struct vc_recording *rec, const struct vc_run_options *o,
 		       const struct vc_plan *p)
@@ -212,8 +227,9 @@ static int fill_plan(const struct vc_recording *rec, const struct vc_run_options
 	p->stop_at_oom = !rec->device->ooms; /* a program that survived one goes on after it */
 	p->transform = o->transform;
 	p->changed = is_changed(rec, o, p);
-	r = plan_device(rec, o, pick[3], p, err);
-	return r < 0 ? r : plan_start(rec, o, p, err);
+	VC_TRY(plan_assume(o, p, err));
+	VC_TRY(plan_device(rec, o, pick[3], p, err));
+	return plan_start(rec, o, p, err);
 }
 
 static int check_numbers(const struct vc_run_options *o, struct vc_error *err)
@@ -264,6 +280,18 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 uint64_t vc_plan_beside(const struct vc_plan *plan)
 {
 	return plan->context + (plan->tenants ? plan->tenants->others : 0);
+}
+
+struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)
+{
+	struct vc_plan p = *plan;
+
+	if (vc_transforms_on_demand(&plan->transform))
+		return p; /* what has no end goes no further than the device does */
+	p.capacity = p.prop_total = 0;
+	p.fraction = -1;
+	p.tenants = NULL;
+	return p;
 }
 
 int vc_plan_with(struct vc_plan *p, const char *transform, const char ***list,

@@ -14,6 +14,7 @@ struct vc_run_options {
 	uint64_t capacity, context;  /* VC_NOT_GIVEN: not given */
 	double fraction;             /* NaN: not given */
 	const char *start;           /* warm | rebuild | cold, or NULL */
+	const char *assume;          /* low | best | high, or NULL */
 	uint64_t device, rank;       /* VC_NOT_GIVEN: the one that decides */
 	bool verify, treat_segments;
 };
@@ -45,6 +46,8 @@ struct vc_plan {
 	enum vc_start start;
 	double fraction;           /* < 0: never set */
 	bool stop_at_oom;
+	int64_t more;              /* of struct vc_device_config: an end of an interval */
+	enum vc_assume assume;     /* which value of an interval decides; NOTHING: all of it */
 	enum vc_va_policy va;      /* of fresh addresses; INC (0) stands for WINDOW, the driver's */
 	struct vc_list transform;  /* "NAME:K=V,..." in that order; lent */
 	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */
@@ -57,6 +60,9 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 
 /* Bytes used for everything but the allocator when a plan runs. */
 uint64_t vc_plan_beside(const struct vc_plan *plan);
+
+/* The same where nothing limits it: what it would need, not what it gets. */
+struct vc_plan vc_plan_unlimited(const struct vc_plan *plan);
 
 /* The plan with one more transform behind its own, in `list`, which the caller frees. The heap at
  * the first event is asked for anew: other requests, not the recorded segments. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "simulator/session/answer.h"
 #include "simulator/session/bounds.h"
 #include "simulator/session/completion.h"
 #include "simulator/session/purposes.h"
@@ -18,6 +19,7 @@ static struct vc_recording_ask ask_of(const struct vc_run_options *o, unsigned f
 	return (struct vc_recording_ask){ .device = o->device,
 					  .rank = o->rank,
 					  .torch = o->torch.n ? o->torch.at[0] : NULL,
+					  .claimed = o->torch.n == 1 ? o->torch.at[0] : NULL,
 					  .total = o->capacity != VC_NOT_GIVEN ? o->capacity : 0,
 					  .verify = o->verify,
 					  .flags = flags };
@@ -116,16 +118,6 @@ int vc_session_plans(const struct vc_session *s, struct vc_plan **plans, size_t 
 	return vc_request_plans(s->rec, s->opt, &s->tenants, plans, n, err);
 }
 
-const char *vc_session_level(const struct vc_session *s, const struct vc_list *transforms)
-{
-	const char *changes = vc_bounds_level(transforms);
-
-	if (!s->whatif || s->whatif->as_asked.report.same || !strcmp(changes, "unknown"))
-		return s->rec->meta->how[VC_CAP_REQUESTS] == VC_HOW_PARTIAL &&
-				       !strcmp(changes, "exact") ? "unverified" : changes;
-	return s->whatif->as_asked.report.single ? "bounds" : "extrapolated";
-}
-
 /* ---- answers ---- */
 
 /* What is replayed on the card of a plan. NULL: failure. */
@@ -189,21 +181,49 @@ static int add_bound(const struct span *a, const struct vc_plan *plan, const cha
 	return rc;
 }
 
+/* Where nothing limits it: else the run that runs out would seem to need less than it does. A model
+ * that takes what the device has needs as much as it can get. */
+static int find_need(const struct span *a, const struct vc_plan *plan, struct vc_result *out,
+		     struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan free = vc_plan_unlimited(plan);
+	struct vc_result r;
+
+	out->need = out->stats.peak_reserved;
+	if (!plan->capacity || (vc_result_replayed(out) == VC_FITS && plan->torch[0]))
+		return VC_OK;
+	VC_TRY(replay(&a->job, &free, nobody, &r, err));
+	out->need = r.stats.peak_reserved;
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
 static int interval(const struct span *a, const struct vc_plan *plan, struct vc_result *out,
 		    struct vc_error *err)
 {
-	int r = widen(a, plan, out, err);
-	bool had = out->has_interval;
+	struct vc_plan free = vc_plan_unlimited(plan);
+	bool had, other = vc_answer_other_torch(a->job.rec, plan),
+		  changed = vc_bounds_wanted(&plan->transform);
+	int r = VC_OK;
 
-	if (r < 0 || !vc_bounds_wanted(&plan->transform))
+	if (other || plan->transform.n || vc_completion_is_open(&a->job, plan))
+		r = find_need(a, plan, out, err);
+	if (r == VC_OK)
+		r = widen(a, plan, out, err);
+	had = out->has_interval || other;
+	if (r < 0 || !(other || changed))
 		return r;
 	vc_result_open_interval(out);
-	if (vc_bounds_open(&plan->transform)) {
-		r = add_bound(a, plan, "low", out, err);
+	if (changed && vc_bounds_open(&plan->transform)) {
+		r = add_bound(a, &free, "low", out, err);
 		if (r == VC_OK)
-			r = add_bound(a, plan, "high", out, err);
+			r = add_bound(a, &free, "high", out, err);
 	}
-	vc_bounds_margins(a->job.rec, &plan->transform, out);
+	if (changed)
+		vc_bounds_margins(a->job.rec, &plan->transform, out);
+	if (other)
+		vc_answer_widen_torch(out);
 	out->has_interval = had || out->low != out->high;
 	return r;
 }
@@ -240,6 +260,18 @@ int vc_session_interval_of_change(const struct vc_session *s, const struct vc_pl
 	return interval(&a, plan, out, err);
 }
 
+int vc_session_decide(const struct vc_session *s, const struct vc_plan *plan,
+		      struct vc_result *out, struct vc_error *err)
+{
+	struct span a = { .s = s };
+
+	a.p = prediction(s, plan, &a.job, err);
+	if (s->whatif && !a.p)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	VC_TRY(interval(&a, plan, out, err));
+	return vc_answer_decide(s, &a.job, plan, out, err);
+}
+
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err)
@@ -248,7 +280,7 @@ int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 
 	if (r < 0)
 		return r;
-	r = vc_session_interval(s, plan, out, err);
+	r = vc_session_decide(s, plan, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	return r;

@@ -42,15 +42,19 @@ int vc_session_at(const struct vc_session *from, const struct vc_param_value *at
 int vc_session_plans(const struct vc_session *s, struct vc_plan **plans, size_t *n,
 		     struct vc_error *err);
 
-/* Run one plan with these observers (NULL-terminated) and say how far the answer may be off.
- * Thread-safe for recordings in memory. */
+/* Run one plan with these observers (NULL-terminated), say how far the answer may be off, and
+ * decide (answer.h). Thread-safe for recordings in memory. */
 int vc_session_run(const struct vc_session *s, const struct vc_plan *plan,
 		   const struct vc_observer_type *const *observers, struct vc_result *out,
 		   struct vc_error *err);
-/* The two halves of it: the replay, and the interval of its result, which costs several more. */
+/* The two halves of it: the replay; and the interval of its result, which costs several more, with
+ * the verdict of both ends. */
 int vc_session_replay(const struct vc_session *s, const struct vc_plan *plan,
 		      const struct vc_observer_type *const *observers, struct vc_result *out,
 		      struct vc_error *err);
+int vc_session_decide(const struct vc_session *s, const struct vc_plan *plan,
+		      struct vc_result *out, struct vc_error *err);
+/* The interval alone. */
 int vc_session_interval(const struct vc_session *s, const struct vc_plan *plan,
 			struct vc_result *out, struct vc_error *err);
 /* The interval without the alternatives of a prediction. */
@@ -59,10 +63,5 @@ int vc_session_interval_of_change(const struct vc_session *s, const struct vc_pl
 
 /* A source over the session's events with -x applied; the caller frees it. */
 struct vc_source *vc_session_source(const struct vc_session *s, struct vc_error *err);
-
-/* How an answer under these transforms comes about: "exact", "unverified" where the recording
- * itself is a part of the truth, "extrapolated" from several recordings, "bounds", or "unknown"
- * where nobody measured how far one of the transforms is off. */
-const char *vc_session_level(const struct vc_session *s, const struct vc_list *transforms);
 
 #endif

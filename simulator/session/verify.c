@@ -65,42 +65,66 @@ static int try_totals(struct vc_recording *rec, const struct vc_recording_ask *a
 	return VC_OK;
 }
 
+/* Keep what the replay under this version shows where it comes closer to the recording. */
+static int try_version(struct vc_recording *rec, const char *version,
+		       const struct vc_recording_ask *ask, struct vc_error *err)
+{
+	struct vc_fidelity f = { 0 };
+	struct vc_error refused = { 0 };
+	int r = rec->fidelity.exact ? VC_EUSAGE : verify_as(rec, version, &f, &refused);
+
+	if (r == VC_EUSAGE) /* it refuses the recorded settings: it did not make it */
+		return VC_OK;
+	if (r < 0) {
+		*err = refused;
+		return r;
+	}
+	if (!adopt(rec, &f))
+		return VC_OK;
+	snprintf(rec->made_by, sizeof(rec->made_by), "%s", version);
+	if (!ask->torch) {
+		snprintf(rec->torch, sizeof(rec->torch), "%s", version);
+		rec->torch_from = "guessed";
+	}
+	return VC_OK;
+}
+
+bool vc_verify_possible(const struct vc_recording *rec)
+{
+	const struct vc_device_census *d = rec->device;
+
+	return !vc_plan_is_drivers(rec->meta->conf) && !vc_recording_is_host(rec) &&
+	       d->allocs + d->frees + d->ooms > 0 &&
+	       (d->segment_allocs || d->final_segments || d->start_segments ||
+		rec->meta->how[VC_CAP_ADDRESSES] != VC_HOW_ABSENT);
+}
+
 int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, struct vc_error *err)
 {
 	const struct vc_model_type *m = vc_model_by_name("torch");
+	bool says = rec->meta->torch && !rec->meta->torch_guessed;
 	/* sixteen more replays: not for minutes of recording */
-	bool try_others =
-		!(rec->meta->torch && !rec->meta->torch_guessed) && rec->device->events < 1000000;
-	const char *first = vc_recording_version(rec);
+	bool try_others = !says && rec->device->events < 1000000;
+	const char *own = vc_recording_version(rec);
+	const char *first = !says && ask->claimed ? ask->claimed : own;
 	int r;
 
-	/* A script, requests alone, or another allocator's work: there is nothing to compare
-	 * with. */
-	if (!m || vc_plan_is_drivers(rec->meta->conf) ||
-	    (!rec->device->segment_allocs && !rec->device->final_segments &&
-	     !rec->device->start_segments && rec->meta->how[VC_CAP_ADDRESSES] == VC_HOW_ABSENT))
+	if (!m || !vc_verify_possible(rec))
 		return VC_OK;
 	r = verify_as(rec, first, &rec->fidelity, err);
+	if (r == VC_EUSAGE && first != own) { /* there is no such, or it refuses the settings */
+		first = own;
+		r = verify_as(rec, first, &rec->fidelity, err);
+	}
 	if (r < 0)
 		return r;
-	/* The recording does not say which version made it: the one that reproduces it did. */
-	for (size_t i = 0; try_others && !rec->fidelity.exact && m->versions && m->versions[i];
-	     i++) {
-		struct vc_fidelity f = { 0 };
-
-		r = verify_as(rec, m->versions[i], &f, err);
-		if (r == VC_EUSAGE) { /* a version that refuses the recorded settings did not make
-					 it */
-			r = VC_OK;
-			continue;
-		}
-		if (r < 0)
-			return r;
-		if (adopt(rec, &f) && !ask->torch) {
-			snprintf(rec->torch, sizeof(rec->torch), "%s", m->versions[i]);
-			rec->torch_from = "guessed";
-		}
-	}
+	snprintf(rec->made_by, sizeof(rec->made_by), "%s", first);
+	/* The recording does not say which version made it: one that reproduces it may be it. What
+	 * the user says comes first, then what the layout of the file says. */
+	if (first != own)
+		VC_TRY(try_version(rec, own, ask, err));
+	for (size_t i = 0; try_others && m->versions && m->versions[i]; i++)
+		VC_TRY(try_version(rec, m->versions[i], ask, err));
 	bool unsure =
 		!rec->fidelity.exact && !vc_recorded_total(rec) && rec->device->events < 200000;
 	return unsure ? try_totals(rec, ask, err) : VC_OK;

@@ -129,6 +129,7 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 	rec->fidelity.diverged_why =
 		base->fidelity.diverged_why ? strdup(base->fidelity.diverged_why) : NULL;
 	snprintf(rec->torch, sizeof(rec->torch), "%s", base->torch);
+	snprintf(rec->made_by, sizeof(rec->made_by), "%s", base->made_by);
 	rec->torch_from = base->torch_from;
 	r = vc_recording_count(rec, base->device->device, err);
 	inherit(w, &rec->census);
@@ -432,11 +433,8 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };
 	const struct vc_family_report *report = &p->report;
 	struct vc_job job = { .rec = &p->rec };
-	struct vc_plan plan = *as_planned;
+	struct vc_plan plan = vc_plan_unlimited(as_planned);
 
-	plan.capacity = plan.prop_total = 0; /* what they would need, not what they get */
-	plan.fraction = -1;
-	plan.tenants = NULL;
 	vc_completion_default(&p->rec, &plan);
 	for (size_t i = 0; i < sizeof(policy) / sizeof(*policy); i++) {
 		plan.va = policy[i];

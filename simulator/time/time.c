@@ -292,7 +292,7 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 			 "no kernels were recorded");
 		return VC_OK;
 	}
-	if (vc_result_verdict(r) == VC_OOM) {
+	if (vc_result_replayed(r) == VC_OOM) {
 		snprintf(o->why, sizeof(o->why), "it runs out of memory");
 		return VC_OK;
 	}

@@ -235,7 +235,7 @@ int vc_change_flushes(const struct vc_session *s, const struct vc_plan *plan, st
 
 	o->flushes = o->mallocs = o->frees = -1;
 	o->driver_ns = 0;
-	if (rec->streamed || !rec->trace.n || vc_result_verdict(r) == VC_OOM)
+	if (rec->streamed || !rec->trace.n || vc_result_replayed(r) == VC_OOM)
 		return VC_OK;
 	if (!r->pace.n) {
 		o->flushes = o->mallocs = o->frees = 0;

@@ -200,7 +200,7 @@ const char *vc_time_compare(const struct vc_result *r, size_t n, size_t best, ch
 				      r[best].info.value, rate(&r[best]) / rate(less),
 				      less->info.value);
 	for (size_t i = 0; i < n; i++)
-		if (r[i].timing.flushes > 0 && vc_result_verdict(&r[i]) != VC_OOM &&
+		if (r[i].timing.flushes > 0 && vc_result_replayed(&r[i]) != VC_OOM &&
 		    (!flush || r[i].info.value < flush->info.value))
 			flush = &r[i];
 	if (flush && flush != &r[best] && at < len)

@@ -171,7 +171,7 @@ run info "$TMP/step.json"; check "layers within one marked step are no steps tha
 run info "$TMP/steps.json"; expect "as they would seem without the mark" 0 '^  leak +each step keeps 8\.00 MiB'
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice; expect "the fullest of two devices is asked about" 0 'on device 1, the fullest of several'
 run sim "$TMP/two.pickle" -g t4 --no-verify --no-advice --device 0; expect "another one when it is asked for" 0 'on device 0, as asked for'
-run sim "$TMP/dead.pickle" -g t4 --no-verify --no-advice; expect "the one that died goes first" 0 'on device 1, which ran out of memory'
+run sim "$TMP/dead.pickle" -g t4 --no-verify --no-advice; expect "the one that died goes first" 6 'on device 1, which ran out of memory'
 run sim "$TMP/dead.pickle" --no-verify --no-advice
 expect "the card of a recorded out-of-memory" 3 'card +.*, by what was reserved \(2\.00 GiB\) and free \(8\.79 GiB\) when it ran out'
 said=$(printf '%s\n' "$out" | sed -n 's/.*the recorded run itself ran out of memory.*: event \([0-9]*\) .*/\1/p')

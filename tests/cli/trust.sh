@@ -16,7 +16,8 @@ run sim $gpt@batch=1 --json --no-advice --no-verify --set batch=2
 says "one recording gives bounds" bounds '"a second short recording'
 printf '%s' "$out" | tr -d ' \n' | grep -q '"interval":\[[0-9]' && pass "with an interval" || fail "with an interval" "$out"
 run sim $gpt@batch=1 --no-advice --no-verify --set batch=2; expect "and says so to people" 0 'to narrow it +a second short recording'
-run sweep $gpt --no-verify --vary capacity=8G; says "sweep, each line" exact null
+run sweep $gpt --vary capacity=8G; says "sweep, each line" exact null
+run sweep $gpt --no-verify --vary capacity=8G; says "what was not checked is not exact" unverified null
 run estimate --params 1e9 --layers 16 --hidden 2048 --json; says "estimate" formulas '"a dry run'
 L=tests/ladders/recordings
 two="$L/gpt-amp_batch0004_torch2.9.1.vct@batch=4 $L/gpt-amp_batch0008_torch2.9.1.vct@batch=8"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # fit.sh - fit finds the true largest value on every recorded ladder: for capacities at, between and just
 # below the recorded needs of neighbouring rungs, from the two and the three smallest rungs, the answer must be
-# at least the largest rung that fits, below the next rung (which does not), and never a rung that does not fit.
+# at least the largest rung that fits, below the next rung (which does not), and never a rung that does not fit. What is
+# said to fit for certain never reaches the next rung, and what is said to be possible always reaches the largest that fits.
 . tests/support/tap.sh
 L=${LADDERS:-tests/ladders/recordings}
 PART=2097152 # segments grow in such steps: just below a need is this much below
@@ -45,11 +46,16 @@ ask() { # CAPACITY
 	run fit --torch "$torch" "${given[@]}" --find "$knob" --capacity "$1" --context 0 --json --target 1..100%
 	asked=$((asked + 1))
 	got=$(field largest); got=${got:-0}
+	sure=$(field certain); sure=${sure:-0}; maybe=$(field possible); maybe=${maybe:-0}
 	[ "$rc" = 0 ] || [ "$rc" = 3 ] || got="none ($err)"
 	want=0; next=
 	for i in "${!x[@]}"; do fits "$i" "$1" && want=${x[i]}; done
 	for i in "${!x[@]}"; do [ "${x[i]}" -gt "$want" ] && [ -z "$next" ] && next=${x[i]}; done
 	fails=$(field smallest_failing)
+	[ "$sure" != "$maybe" ] || closed=$((closed + 1))
+	if { [ -n "$next" ] && [ "$sure" -ge "$next" ] && ! got=$sure holes; } || [ "$maybe" -lt "$want" ]; then
+		ends=$((ends + 1)); missed="$missed capacity $1: certain $sure, possible $maybe, truth $want..${next:-};"
+	fi
 	case $got in
 	*[!0-9]*) ok=1 ;;
 	*)	[ "$got" -ge "$want" ] && { [ -z "$next" ] || [ "$got" -lt "$next" ] || holes; }; ok=$? ;;
@@ -62,7 +68,7 @@ ask() { # CAPACITY
 }
 
 ladder() { # COUNT of rungs to fit from; uses x need file
-	k=$1; asked=0; wrong=0; over=0; missed=
+	k=$1; asked=0; wrong=0; over=0; ends=0; closed=0; missed=
 	[ ${#x[@]} -gt "$k" ] || return
 	given=()
 	for ((i = 0; i < k; i++)); do given+=("${file[i]}@$knob=${x[i]}"); done
@@ -70,11 +76,12 @@ ladder() { # COUNT of rungs to fit from; uses x need file
 		NR > 1 && $1 - last >= 3 * p { printf "%.0f\n%.0f\n%.0f\n", last, (last + $1) / 2, $1 - p } { last = $1 }')
 	for c in $caps; do ask "$c"; done
 	total=$((total + asked)); bad=$((bad + wrong)); toohigh=$((toohigh + over))
+	badends=$((badends + ends)); allclosed=$((allclosed + closed))
 	printf '# %-34s from %d: %2d capacities, %d wrong%s\n' "$ladder" "$k" "$asked" "$wrong" "${missed:+ ($missed)}"
 }
 
 for k in 2 3; do
-	total=0; bad=0; toohigh=0; last=
+	total=0; bad=0; toohigh=0; badends=0; allclosed=0; last=
 	while read -r ladder knob value bytes torch path; do
 		if [ "$ladder" != "$last" ]; then
 			keep=("$ladder" "$knob" "$torch")
@@ -86,5 +93,7 @@ for k in 2 3; do
 	done < <(list; echo "end end 0 0 0 end")
 	name="fit from the $k lowest rungs names the true largest for $((total - bad)) of $total capacities ($toohigh too high)"
 	if [ $bad = 0 ]; then pass "$name"; else fail "$name"; fi
+	name="what is certain and what is possible from the $k lowest holds the truth $((total - badends)) of $total times, $allclosed times with nothing open"
+	if [ $badends = 0 ]; then pass "$name"; else fail "$name"; fi
 done
 finish

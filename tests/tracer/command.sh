@@ -48,6 +48,8 @@ if command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.versio
 	run dump "$TMP/p.vct"
 	expect "--stacks py: the line of Python that allocated" 0 'alloc .* at=.*p.py:6:forward'
 	run info "$TMP/p.vct"; expect "info says that it is host memory, which no caching allocator manages" 0 'recording of host memory: PyTorch'
+	run sim "$TMP/p.vct"; expect "sim says so, too, and calls its answer unverified" 0 'level +unverified' &&
+		expect "instead of holding it against the model" 0 'trust +a recording of host memory'
 fi
 sig() { "$VRAMCAST" record -q -o "$TMP/g.vct" -- "$bin/victim" "wait:$TMP/g.ready" 10 & r=$!
 	for i in $(seq 100); do [ -e "$TMP/g.ready" ] && break; sleep 0.05; done

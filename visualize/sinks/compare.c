@@ -117,15 +117,20 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 	const struct vc_stats *t = &p->r->stats;
 
 	vc_verdict_word(p->r, &color);
-	if (p->r->oom.happened && d->by_time)
+	if (vc_result_verdict(p->r) == VC_UNDECIDED && p->r->has_interval &&
+	    p->r->info.capacity)
+		snprintf(text, sizeof(text), "undecided, %s to %s",
+			 vc_format_percent(p->r->trust.used_low, p->r->info.capacity, a),
+			 vc_format_percent(p->r->trust.used_high, p->r->info.capacity, c));
+	else if (p->r->oom.happened && d->by_time)
 		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
 			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns :
 			  p->columns.first), a));
-	else if (vc_result_verdict(p->r) == VC_OOM)
+	else if (vc_result_verdict(p->r) == VC_OOM || vc_result_replayed(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)
 		snprintf(text, sizeof(text), "%s, peak %s",
-			 vc_result_verdict(p->r) == VC_FITS ? "fits" : "flushes",
+			 vc_verdict_name(vc_result_verdict(p->r)),
 			 vc_format_percent(t->peak_reserved + p->plot.base, p->r->info.capacity,
 					   c));
 	else
@@ -170,6 +175,19 @@ static int panels(struct drawing *d, int y)
 	return y + (int)((d->n + d->per_row - 1) / d->per_row) * (PLOT_HEIGHT + 1150);
 }
 
+/* From the lower to the upper end of the interval; an end beyond the scale is cut. */
+static void whisker(struct drawing *d, const struct panel *p, int x, int y, int w)
+{
+	uint64_t low = p->r->low + p->plot.base, high = p->r->high + p->plot.base;
+	int a = (int)vc_muldiv(low < d->top ? low : d->top, (uint64_t)w, d->top);
+	int b = (int)vc_muldiv(high < d->top ? high : d->top, (uint64_t)w, d->top);
+
+	vc_svg_hline(&d->page.svg, "res", x + a, y, b > a ? b - a : 1);
+	vc_svg_vline(&d->page.svg, "res", x + a, y - 50, 100);
+	if (high <= d->top)
+		vc_svg_vline(&d->page.svg, "res", x + b, y - 50, 100);
+}
+
 /* One bar per run: allocated solid, reserved hatched, capacity as a line. */
 static int bars(struct drawing *d, int y)
 {
@@ -177,8 +195,13 @@ static int bars(struct drawing *d, int y)
 	int name = d->page.w / 4, w = d->page.w - 2 * VC_MARGIN - name - 1300, x = VC_MARGIN + name;
 	struct vc_label l = { VC_MARGIN, y, VC_T_HEAD, VC_START, "fg", 0, false, false };
 	char buf[VC_FORMAT];
+	bool ends = false;
 
-	vc_svg_label(s, &l, "Peaks side by side: allocated, and reserved (hatched)");
+	for (size_t i = 0; i < d->n; i++)
+		ends |= d->panel[i].r->has_interval;
+	vc_svg_label(s, &l, ends ? "Peaks side by side: allocated, reserved (hatched), and its "
+				   "interval" :
+				   "Peaks side by side: allocated, and reserved (hatched)");
 	y += 200;
 	vc_svg_put(s, "<g>\n");
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
@@ -191,6 +214,8 @@ static int bars(struct drawing *d, int y)
 		vc_svg_say(s, p->name, x - 120, y + 150, VC_T_SMALL, VC_END, "fg", name - 200);
 		vc_svg_rect(s, "hx segbox", (struct vc_box){ x, y + 20, r > w ? w : r, 180 }, 0);
 		vc_svg_rect(s, "busy", (struct vc_box){ x, y + 20, a > w ? w : a, 180 }, 0);
+		if (p->r->has_interval)
+			whisker(d, p, x, y + 110, w);
 		if (p->plot.has_capacity)
 			vc_svg_vline(s, "capl", x + (int)vc_muldiv(p->plot.capacity, (uint64_t)w,
 					d->top), y - 30, 280);

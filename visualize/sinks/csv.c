@@ -27,7 +27,8 @@ static void run_lines(struct vc_output *out, const struct vc_result *runs, size_
 	vc_output_text(out,
 		       "run,trace,model,torch,conf,gpu,change,vary,value,capacity,verdict,peak_"
 		       "requested,peak_allocated,peak_active,peak_reserved,peak_used,flushes,"
-		       "ooms,segments_peak,lower_bound,low,high,step_ns\n");
+		       "ooms,segments_peak,lower_bound,low,high,step_ns,level,checked,"
+		       "reproduced\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_result *r = &runs[i];
 		const uint64_t number[] = { r->stats.peak_requested,
@@ -57,9 +58,11 @@ static void run_lines(struct vc_output *out, const struct vc_result *runs, size_
 		for (size_t k = 0; k < sizeof(number) / sizeof(*number); k++)
 			vc_output_printf(out, ",%" PRIu64, number[k]);
 		if (r->timing.step_ns)
-			vc_output_printf(out, ",%" PRIu64 "\n", r->timing.step_ns);
+			vc_output_printf(out, ",%" PRIu64, r->timing.step_ns);
 		else
-			vc_output_text(out, ",\n");
+			vc_output_text(out, ",");
+		text_cell(out, vc_level_name(r->trust.level));
+		vc_output_printf(out, ",%d,%d\n", r->trust.checked, r->trust.reproduced);
 	}
 }
 

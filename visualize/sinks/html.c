@@ -70,11 +70,9 @@ static void verdict(struct report *d)
 	vc_verdict_word(r, &color);
 	vc_verdict_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-verdict r-%s\">%e</p>\n", color, text);
-	if (r->fidelity.checked)
-		vc_svg_put(&d->out, "<p class=\"r-mut\">%s</p>\n", r->fidelity.exact ?
-			   "The model reproduces this recording exactly under its own settings." :
-			   "The model does not reproduce this recording exactly: take the numbers "
-			   "as estimates.");
+	vc_trust_text(r, text, sizeof(text));
+	if (*text)
+		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
@@ -257,23 +255,38 @@ static void segments_table(struct report *d)
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
 }
 
+static void interval_cells(struct report *d, const struct vc_result *r)
+{
+	char peak[VC_FORMAT], low[VC_FORMAT] = "", high[VC_FORMAT] = "";
+
+	if (r->has_interval) {
+		vc_format_bytes(r->low, low);
+		vc_format_bytes(r->high, high);
+	}
+	vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td "
+		   "class=\"r-n\">%s</td>", vc_format_bytes(r->stats.peak_reserved, peak), low,
+		   high);
+}
+
 static void runs_table(struct report *d)
 {
-	char text[400], a[VC_FORMAT], b[VC_FORMAT];
+	char text[400], b[VC_FORMAT];
 
 	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table "
 		   "class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th><th "
-		   "class=\"r-n\">Reserved</th><th class=\"r-n\">Allocated</th><th "
-		   "class=\"r-n\">Flushes</th></tr></thead><tbody>\n");
+		   "class=\"r-n\">Reserved</th><th class=\"r-n\">at least</th><th "
+		   "class=\"r-n\">at most</th><th class=\"r-n\">Allocated</th><th "
+		   "class=\"r-n\">Flushes</th><th>Trust</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
 		vc_run_text(&d->runs[i], text, sizeof(text));
 		vc_svg_put(&d->out, "<tr><td>%e</td><td class=\"r-%s\">%s</td>", text, color, word);
-		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%s</td><td "
-			   "class=\"r-n\">%u</td></tr>\n",
-			   vc_format_bytes(d->runs[i].stats.peak_reserved, a),
+		interval_cells(d, &d->runs[i]);
+		vc_svg_put(&d->out, "<td class=\"r-n\">%s</td><td class=\"r-n\">%u</td>"
+			   "<td>%s</td></tr>\n",
 			   vc_format_bytes(d->runs[i].stats.peak_allocated, b),
-			   d->runs[i].stats.flushes);
+			   d->runs[i].stats.flushes,
+			   d->runs[i].trust.level ? vc_level_name(d->runs[i].trust.level) : "");
 	}
 	vc_svg_put(&d->out, "</tbody></table>\n");
 }

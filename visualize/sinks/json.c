@@ -66,7 +66,7 @@ static int json_write(const struct vc_result *runs, size_t n, const void *config
 		emit_setup(e, &runs[i]);
 		vc_result_emit_peaks(e, &runs[i]);
 		vc_result_emit_counts(e, &runs[i]);
-		vc_result_emit_interval(e, runs[i].has_interval, runs[i].low, runs[i].high);
+		vc_result_emit_answer(e, &runs[i]);
 		vc_result_emit_unused(e, &runs[i].fragmentation);
 		vc_result_emit_oom(e, &runs[i]);
 		emit_curve(e, &runs[i].curve);

@@ -40,6 +40,14 @@ static void run_line(struct vc_output *o, size_t i, const struct vc_result *r)
 	text_field(o, "gpu", r->info.gpu);
 	text_field(o, "change", r->info.change);
 	text_field(o, "verdict", vc_verdict_name(vc_result_verdict(r)));
+	text_field(o, "level", vc_level_name(r->trust.level));
+	vc_output_printf(o, ",\"checked\":%s,\"reproduced\":%s",
+			 r->trust.checked ? "true" : "false",
+			 r->trust.reproduced ? "true" : "false");
+	if (r->has_interval)
+		vc_output_printf(o, ",\"interval\":[%" PRIu64 ",%" PRIu64 "]", r->low, r->high);
+	else
+		vc_output_text(o, ",\"interval\":null");
 	vc_output_printf(o, ",\"capacity\":%" PRIu64 ",\"events\":%" PRIu64
 			 ",\"peak_requested\":%" PRIu64 ",\"peak_allocated\":%" PRIu64
 			 ",\"peak_active\":%" PRIu64 ",\"peak_reserved\":%" PRIu64

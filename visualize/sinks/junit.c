@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* junit.c - runs as JUnit test cases, for the test tab of a CI server: a run that runs out of
- * memory fails, one that fits only by emptying its cache is an error unless flushes=pass. */
+ * memory fails, one that fits only by emptying its cache fails unless flushes=pass, and one that is
+ * undecided is skipped. */
 
 #include "common/io.h"
 #include "visualize/format.h"
@@ -49,6 +50,20 @@ static void put_name(struct vc_output *o, const struct vc_run_info *i)
 		vc_output_printf(o, " %s=%.15g", i->vary, i->value);
 }
 
+static void put_skipped(struct vc_output *o, const struct vc_result *r)
+{
+	char low[VC_FORMAT], high[VC_FORMAT], all[VC_FORMAT];
+
+	if (r->trust.endless)
+		vc_output_text(o, "    <skipped message=\"undecided: the recording ends before the "
+			       "run does\"/>\n");
+	else
+		vc_output_printf(o, "    <skipped message=\"undecided: uses between %s and %s of "
+				 "%s\"/>\n", vc_format_bytes(r->trust.used_low, low),
+				 vc_format_bytes(r->trust.used_high, high),
+				 vc_format_bytes(r->info.capacity, all));
+}
+
 static void test_case(struct vc_output *o, const struct vc_result *r, const struct config *c)
 {
 	char used[VC_FORMAT], all[VC_FORMAT];
@@ -63,28 +78,43 @@ static void test_case(struct vc_output *o, const struct vc_result *r, const stru
 		vc_output_printf(
 			o, "    <failure type=\"%s\" message=\"%s: %s of %s at the peak\">",
 			vc_verdict_name(vc_result_verdict(r)),
-			r->stats.ooms ? "runs out of memory" : "fits only by emptying its cache",
+			vc_result_verdict(r) == VC_OOM ? "runs out of memory" :
+							 "fits only by emptying its cache",
 			used,
 			r->info.capacity ? vc_format_bytes(r->info.capacity, all) :
 					   "unlimited memory");
 		put(o, r->oom.message);
 		vc_output_text(o, "</failure>\n");
 	}
-	vc_output_printf(o, "    <system-out>peak used %s</system-out>\n  </testcase>\n", used);
+	if (vc_result_verdict(r) == VC_UNDECIDED)
+		put_skipped(o, r);
+	vc_output_printf(o, "    <system-out>peak used %s", used);
+	if (r->has_interval)
+		vc_output_printf(o, " (between %s and %s)",
+				 vc_format_bytes(r->trust.used_low, used),
+				 vc_format_bytes(r->trust.used_high, all));
+	if (r->trust.level)
+		vc_output_printf(o, "; level %s, %s", vc_level_name(r->trust.level),
+				 r->trust.reproduced ? "checked and reproduced" :
+				 r->trust.checked    ? "checked and not reproduced" :
+						       "not checked");
+	vc_output_text(o, "</system-out>\n  </testcase>\n");
 }
 
 static int junit_write(const struct vc_result *runs, size_t n, const void *config,
 		       struct vc_output *out, struct vc_error *err)
 {
 	const struct config *c = config;
-	size_t failed = 0;
+	size_t failed = 0, skipped = 0;
 
 	(void)err;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		failed += fails(&runs[i], c);
+		skipped += vc_result_verdict(&runs[i]) == VC_UNDECIDED;
+	}
 	vc_output_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite "
-			 "name=\"vramcast\" tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
-			 n, failed);
+			 "name=\"vramcast\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+			 "skipped=\"%zu\">\n", n, failed, skipped);
 	for (size_t i = 0; i < n; i++)
 		test_case(out, &runs[i], c);
 	vc_output_text(out, "</testsuite>\n");

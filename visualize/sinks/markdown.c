@@ -35,7 +35,7 @@ static void row(struct vc_output *o, const struct vc_result *r)
 	const struct vc_run_info *i = &r->info;
 	uint64_t used = r->stats.peak_used;
 	const char *color;
-	char buf[VC_FORMAT];
+	char buf[VC_FORMAT], high[VC_FORMAT];
 
 	vc_output_text(o, "| ");
 	put(o, i->model);
@@ -58,7 +58,15 @@ static void row(struct vc_output *o, const struct vc_result *r)
 	else
 		vc_output_text(o, " |");
 	cell_bytes(o, r->stats.stranded_at_peak);
-	vc_output_printf(o, " %" PRIu64 " |\n", r->stats.flushes);
+	vc_output_printf(o, " %" PRIu64 " |", r->stats.flushes);
+	if (r->has_interval)
+		vc_output_printf(o, " %s to %s |", vc_format_bytes(r->low, buf),
+				 vc_format_bytes(r->high, high));
+	else
+		vc_output_text(o, " |");
+	vc_output_printf(o, " %s%s |\n",
+			 r->trust.level ? vc_level_name(r->trust.level) : "",
+			 r->trust.level && !r->trust.checked ? ", not checked" : "");
 }
 
 static void oom(struct vc_output *o, const struct vc_result *r)
@@ -96,8 +104,8 @@ static int markdown_write(const struct vc_result *runs, size_t n, const void *co
 		vc_output_text(o, "\n\n");
 	}
 	vc_output_text(o, "| allocator | device | settings | verdict | allocated | reserved | used "
-		       "| of the device | cached at the peak | flushes "
-		       "|\n|---|---|---|---|--:|--:|--:|--:|--:|--:|\n");
+		       "| of the device | cached at the peak | flushes | reserved lies between "
+		       "| trust |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < n; i++)
 		row(o, &runs[i]);
 	for (size_t i = 0; i < n; i++)

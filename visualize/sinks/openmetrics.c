@@ -29,6 +29,30 @@ STAT(flushes)
 STAT(ooms)
 #undef STAT
 
+static bool peak_reserved_low(const struct vc_result *r, uint64_t *v)
+{
+	*v = r->has_interval ? r->low : r->stats.peak_reserved;
+	return true;
+}
+
+static bool peak_reserved_high(const struct vc_result *r, uint64_t *v)
+{
+	*v = r->has_interval ? r->high : r->stats.peak_reserved;
+	return !r->trust.endless;
+}
+
+static bool checked(const struct vc_result *r, uint64_t *v)
+{
+	*v = r->trust.checked;
+	return r->trust.level != VC_LEVEL_NONE;
+}
+
+static bool reproduced(const struct vc_result *r, uint64_t *v)
+{
+	*v = r->trust.reproduced;
+	return r->trust.level != VC_LEVEL_NONE;
+}
+
 static bool capacity(const struct vc_result *r, uint64_t *v)
 {
 	*v = r->info.capacity;
@@ -48,6 +72,10 @@ static const struct gauge gauges[] = {
 	  peak_allocated },
 	{ "peak_reserved_bytes", "bytes", "Most bytes that the allocator held from the device",
 	  peak_reserved },
+	{ "peak_reserved_low_bytes", "bytes", "Lower end of what may be reserved",
+	  peak_reserved_low },
+	{ "peak_reserved_high_bytes", "bytes", "Upper end of what may be reserved",
+	  peak_reserved_high },
 	{ "peak_used_bytes", "bytes", "Reserved, context and other processes at the peak",
 	  peak_used },
 	{ "stranded_bytes", "bytes", "Reserved but not in use at the peak", stranded_at_peak },
@@ -58,6 +86,8 @@ static const struct gauge gauges[] = {
 	{ "segments", NULL, "Most pieces held from the device", segments_peak },
 	{ "cache_flushes", NULL, "Times the cache was emptied to serve a request", flushes },
 	{ "ooms", NULL, "Requests that failed", ooms },
+	{ "checked", NULL, "1 where the recording was checked against the model", checked },
+	{ "reproduced", NULL, "1 where the model reproduces the recording", reproduced },
 };
 
 static void label(struct vc_output *o, const char *name, const char *value)
@@ -75,7 +105,8 @@ static void label(struct vc_output *o, const char *name, const char *value)
 }
 
 /* `run` keeps series apart that agree in everything else. */
-static void labels(struct vc_output *o, const struct vc_result *r, size_t run, const char *verdict)
+static void labels(struct vc_output *o, const struct vc_result *r, size_t run, const char *name,
+		   const char *value)
 {
 	char number[24];
 
@@ -95,11 +126,33 @@ static void labels(struct vc_output *o, const struct vc_result *r, size_t run, c
 	snprintf(number, sizeof(number), "%zu", run);
 	vc_output_text(o, ",");
 	label(o, "run", number);
-	if (verdict) {
+	if (name) {
 		vc_output_text(o, ",");
-		label(o, "verdict", verdict);
+		label(o, name, value);
 	}
 	vc_output_text(o, "} ");
+}
+
+/* One of several that holds, for each run: 1 for it, 0 for the others. */
+static void states(struct vc_output *o, const struct vc_result *runs, size_t n)
+{
+	vc_output_text(o, "# TYPE vramcast_verdict gauge\n"
+		       "# HELP vramcast_verdict 1 for the verdict that holds, 0 for the others\n");
+	for (size_t i = 0; i < n; i++)
+		for (int v = VC_FITS; v <= VC_OOM; v++) {
+			vc_output_text(o, "vramcast_verdict");
+			labels(o, &runs[i], i, "verdict", vc_verdict_name((enum vc_verdict)v));
+			vc_output_printf(o, "%d\n",
+					 vc_result_verdict(&runs[i]) == (enum vc_verdict)v);
+		}
+	vc_output_text(o, "# TYPE vramcast_level gauge\n"
+		       "# HELP vramcast_level 1 for what the answer rests on, 0 for the others\n");
+	for (size_t i = 0; i < n; i++)
+		for (int l = VC_EXACT; l <= VC_UNKNOWN; l++) {
+			vc_output_text(o, "vramcast_level");
+			labels(o, &runs[i], i, "level", vc_level_name((enum vc_level)l));
+			vc_output_printf(o, "%d\n", runs[i].trust.level == (enum vc_level)l);
+		}
 }
 
 static int openmetrics_write(const struct vc_result *runs, size_t n, const void *config,
@@ -119,20 +172,11 @@ static int openmetrics_write(const struct vc_result *runs, size_t n, const void 
 			if (!gauges[g].value(&runs[i], &v))
 				continue;
 			vc_output_printf(o, "vramcast_%s", gauges[g].name);
-			labels(o, &runs[i], i, NULL);
+			labels(o, &runs[i], i, NULL, NULL);
 			vc_output_printf(o, "%" PRIu64 "\n", v);
 		}
 	}
-	vc_output_text(o, "# TYPE vramcast_verdict gauge\n"
-		       "# HELP vramcast_verdict 1 for the verdict that holds, 0 for the others\n");
-	for (size_t i = 0; i < n; i++) {
-		for (int v = VC_FITS; v <= VC_OOM; v++) {
-			vc_output_text(o, "vramcast_verdict");
-			labels(o, &runs[i], i, vc_verdict_name((enum vc_verdict)v));
-			vc_output_printf(o, "%d\n",
-					 vc_result_verdict(&runs[i]) == (enum vc_verdict)v);
-		}
-	}
+	states(o, runs, n);
 	vc_output_text(o, "# EOF\n");
 	return VC_OK;
 }

@@ -133,11 +133,12 @@ static int tiles(struct drawing *d, int y)
 {
 	struct vc_tile t[4] = { 0 };
 	char a[VC_FORMAT], b[VC_FORMAT];
-	size_t ooms = 0, flushes = 0;
+	size_t ooms = 0, flushes = 0, open = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
 		ooms += vc_result_verdict(d->rank[i].r) == VC_OOM;
 		flushes += vc_result_verdict(d->rank[i].r) == VC_FLUSHES;
+		open += vc_result_verdict(d->rank[i].r) == VC_UNDECIDED;
 	}
 	snprintf(t[0].label, sizeof(t[0].label), "Largest peak");
 	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->most, a));
@@ -151,9 +152,13 @@ static int tiles(struct drawing *d, int y)
 	snprintf(t[2].note, sizeof(t[2].note), "of the largest over the mean");
 	snprintf(t[3].label, sizeof(t[3].label), "Run out of memory");
 	snprintf(t[3].value, sizeof(t[3].value), "%zu of %zu", ooms, d->n);
-	snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", flushes);
+	if (open)
+		snprintf(t[3].note, sizeof(t[3].note), "%zu undecided, %zu only by flushing", open,
+			 flushes);
+	else
+		snprintf(t[3].note, sizeof(t[3].note), "%zu fit only by flushing", flushes);
 	t[0].color = t[1].color = t[2].color = "fg";
-	t[3].color = ooms ? "bad" : "fg";
+	t[3].color = ooms ? "bad" : open ? "open" : "fg";
 	return vc_page_tiles(&d->page, y, t, 4);
 }
 

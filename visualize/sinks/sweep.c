@@ -34,6 +34,12 @@ static uint64_t peak_of(const struct vc_result *r)
 	return r->stats.peak_used;
 }
 
+/* The upper end of the interval, which a recommendation has to go by. */
+static uint64_t most_of(const struct vc_result *r)
+{
+	return r->trust.used_high > peak_of(r) ? r->trust.used_high : peak_of(r);
+}
+
 /* What tells a series from the others: settings, allocator, card. */
 static void series_name(const struct vc_result *r, char *buf, size_t cap)
 {
@@ -87,8 +93,12 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 		if (!i || d->bar[i].value > d->bar[i - 1].value)
 			d->value[d->columns++] = d->bar[i].value;
 		d->bar[i].column = d->columns - 1;
-		if (peak_of(d->bar[i].r) > d->top)
-			d->top = peak_of(d->bar[i].r);
+		uint64_t most = most_of(d->bar[i].r), cap = d->bar[i].r->info.capacity;
+		if (cap && most > cap + cap / 4) /* beyond that an interval is cut */
+			most = peak_of(d->bar[i].r) > cap + cap / 4 ? peak_of(d->bar[i].r) :
+								      cap + cap / 4;
+		if (most > d->top)
+			d->top = most;
 	}
 	d->top = d->capacity > d->top && d->top >= d->capacity / 4 ? d->capacity : d->top;
 	d->top = d->top > 1ull << 60 ? 1ull << 60 : d->top; /* broken results must not wrap */
@@ -104,7 +114,7 @@ static const struct bar *recommend(const struct drawing *d)
 	for (size_t i = 0; i < d->n; i++) {
 		const struct bar *b = &d->bar[i];
 		uint64_t cap = b->r->info.capacity;
-		if (vc_result_verdict(b->r) != VC_FITS || (cap && peak_of(b->r) > cap / 100 * 95))
+		if (vc_result_verdict(b->r) != VC_FITS || (cap && most_of(b->r) > cap / 100 * 95))
 			continue;
 		if (!best || (d->capacities ? b->value < best->value : b->value > best->value) ||
 		    (b->column == best->column && peak_of(b->r) < peak_of(best->r)))
@@ -150,6 +160,19 @@ static void backdrop(struct drawing *d)
 	vc_svg_label(s, &l, text);
 }
 
+/* From the lower to the upper end of the interval; an end above the plot is cut. */
+static void whisker(struct drawing *d, const struct vc_result *r, int x)
+{
+	int low = y_of(d, r->trust.used_low), high = y_of(d, r->trust.used_high);
+
+	if (!r->has_interval || low - high < 30)
+		return;
+	vc_svg_vline(&d->page.svg, "res", x, high, low - high);
+	vc_svg_hline(&d->page.svg, "res", x - 35, low, 70);
+	if (r->trust.used_high <= d->top)
+		vc_svg_hline(&d->page.svg, "res", x - 35, high, 70);
+}
+
 static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 {
 	struct vc_svg *s = &d->page.svg;
@@ -163,14 +186,16 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 	vc_svg_put(s, "allocated %s, %s</title>", vc_format_bytes(used, c),
 		   vc_verdict_word(b->r, NULL));
 	s->titles++;
-	if (v == VC_OOM) {
+	if (v == VC_OOM || (v == VC_UNDECIDED && vc_result_replayed(b->r) == VC_OOM)) {
 		uint64_t capacity = b->r->info.capacity;
 		y = capacity && capacity <= d->top ?
 			    y_of(d, capacity) - (d->capacities ? 0 : 150) :
 			    y;
-		vc_svg_put(s, "<rect class=\"nf bads thin\" x=\"%c\" y=\"%c\" width=\"%c\" "
-			   "height=\"%c\"/>", x + 8, y, w - 16, floor - y);
+		vc_svg_put(s, "<rect class=\"nf %s thin\" x=\"%c\" y=\"%c\" width=\"%c\" "
+			   "height=\"%c\"/>", v == VC_OOM ? "bads" : "opens", x + 8, y, w - 16,
+			   floor - y);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, floor - 250);
+		whisker(d, b->r, x + w / 2);
 		vc_svg_put(s, "</g>\n");
 		return;
 	}
@@ -185,6 +210,12 @@ static void draw_bar(struct drawing *d, const struct bar *b, int x, int w)
 			   "width=\"%c\" height=\"%c\"/>", x, y, w, 300, x, y, w, 300);
 		vc_verdict_icon(s, b->r, x + w / 2 - 50, y - 170);
 	}
+	if (v == VC_UNDECIDED) {
+		vc_svg_put(s, "<rect class=\"bg\" x=\"%c\" y=\"%c\" width=\"%c\" "
+			   "height=\"%c\" fill-opacity=\".6\"/>", x, y, w, floor - y);
+		vc_verdict_icon(s, b->r, x + w / 2 - 50, floor - 250);
+	}
+	whisker(d, b->r, x + w / 2);
 	vc_svg_put(s, "</g>\n");
 }
 
@@ -267,7 +298,9 @@ static bool throughput(struct drawing *d)
 	for (size_t i = 0; i < d->n; i++) {
 		const struct vc_timing *t = &d->bar[i].r->timing;
 
-		rate[i] = t->step_ns && t->samples > 0 && vc_result_verdict(d->bar[i].r) != VC_OOM ?
+		bool ran = vc_result_replayed(d->bar[i].r) != VC_OOM;
+
+		rate[i] = t->step_ns && t->samples > 0 && ran ?
 			t->samples * 1e9 / (double)t->step_ns : 0;
 		most = rate[i] > most ? rate[i] : most;
 	}
@@ -279,7 +312,7 @@ static bool throughput(struct drawing *d)
 				continue;
 			int y = d->box.y + d->box.h -
 				(int)(rate[i] / most * (double)d->box.h * 0.9);
-			vc_svg_put(s, "%s%s%c %c", open ? "" : "<path class=\"res\" d=\"",
+			vc_svg_put(s, "%s%s%c %c", open ? "" : "<path class=\"res thin\" d=\"",
 				   open ? "L" : "M",
 				   d->box.x + d->bar[i].column * slot + slot / 2, y);
 			open = true;
@@ -326,23 +359,35 @@ static int advice(struct drawing *d, int x, int y)
 	y = side_line(d, x, y, VC_T_SMALL, "mut",
 		      d->capacities ? "the smallest it fits on without flushing," :
 				      "the largest that fits without flushing,");
-	return side_line(d, x, y - 30, VC_T_SMALL, "mut", "with 5 % of the device left");
+	return side_line(d, x, y - 30, VC_T_SMALL, "mut", b->r->has_interval ?
+			 "with 5 % left at the upper end" : "with 5 % of the device left");
 }
 
 static int keys(struct drawing *d, int x, int y, int w, bool line)
 {
-	struct vc_key key[SERIES + 5];
+	struct vc_key key[SERIES + 7];
+	bool undecided = false, ends = false;
 	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		undecided |= vc_result_verdict(d->bar[i].r) == VC_UNDECIDED;
+		ends |= d->bar[i].r->has_interval;
+	}
 
 	for (int i = 0; i < d->series_n; i++)
 		key[n++] = (struct vc_key){ series_class[i], d->series[i], VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx", "fits only by flushing the cache (~)", VC_KEY_BOX };
+	if (undecided)
+		key[n++] = (struct vc_key){ "nf opens thin", "undecided: may fit (?)", VC_KEY_BOX };
+	if (ends)
+		key[n++] = (struct vc_key){ "res", "between the ends of the interval",
+					   VC_KEY_LINE };
 	key[n++] = (struct vc_key){ "nf bads thin", "runs out of memory (x)", VC_KEY_BOX };
 	key[n++] = d->capacities ? (struct vc_key){ "capl", "capacity", VC_KEY_LINE } :
 		(struct vc_key){ "band", "85 to 95 % of capacity", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "segk", "gap in a bar: peak allocated", VC_KEY_LINE };
 	if (line)
-		key[n++] = (struct vc_key){ "res", "samples per second", VC_KEY_LINE };
+		key[n++] = (struct vc_key){ "res thin", "samples per second", VC_KEY_LINE };
 	for (size_t i = 0; i < n && w < 4000; i++)
 		y = vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, &key[i], 1) + 40;
 	return w < 4000 ? y : vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, key, n);

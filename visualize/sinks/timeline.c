@@ -51,7 +51,17 @@ static void fourth_tile(const struct vc_result *r, struct vc_tile *t)
 		tile(t, "Request that failed", vc_format_bytes(r->oom.request, a), note);
 		t->color = "bad";
 	} else if (r->info.capacity) {
-		snprintf(note, sizeof(note), "of %s", vc_format_bytes(r->info.capacity, b));
+		uint64_t most = r->trust.used_high > used ? r->trust.used_high : used;
+
+		if (!r->has_interval)
+			snprintf(note, sizeof(note), "of %s",
+				 vc_format_bytes(r->info.capacity, b));
+		else if (most <= r->info.capacity)
+			snprintf(note, sizeof(note), "at least %s",
+				 vc_format_bytes(r->info.capacity - most, b));
+		else
+			snprintf(note, sizeof(note), "the upper end lacks %s",
+				 vc_format_bytes(most - r->info.capacity, b));
 		tile(t, "Headroom",
 		     vc_format_bytes(r->info.capacity > used ? r->info.capacity - used : 0, a),
 		     note);
@@ -70,8 +80,11 @@ static int tiles(struct drawing *d, int y)
 	if (r->info.capacity)
 		snprintf(note, sizeof(note), "%s of capacity",
 			 vc_format_percent(r->stats.peak_reserved, r->info.capacity, b));
+	if (r->has_interval)
+		snprintf(note, sizeof(note), "between %s and %s", vc_format_bytes(r->low, a),
+			 vc_format_bytes(r->high, b));
 	tile(&t[0], "Peak reserved", vc_format_bytes(r->stats.peak_reserved, a), note);
-	if (vc_result_verdict(r) == VC_OOM)
+	if (vc_result_replayed(r) == VC_OOM)
 		t[0].color = "bad";
 	const struct vc_column *top = &d->columns.at[d->columns.top];
 	const struct vc_bucket *bucket = &r->curve.at[top->bucket];

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer.c - see answer.h */
+#include "simulator/session/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/session/bounds.h"
+#include "simulator/session/completion.h"
+#include "simulator/session/verify.h"
+#include "simulator/session/whatif.h"
+
+/* ---- the level ---- */
+
+static bool all_recordings(const struct vc_session *s, bool (*is)(const struct vc_recording *))
+{
+	bool all = s->whatif || is(s->rec);
+
+	for (size_t i = 0; s->whatif && i < s->whatif->recordings; i++)
+		all &= is(&s->whatif->recording[i]);
+	return all;
+}
+
+static bool is_checked(const struct vc_recording *rec)
+{
+	return rec->fidelity.checked;
+}
+
+static bool is_reproduced(const struct vc_recording *rec)
+{
+	return rec->fidelity.checked && rec->fidelity.exact;
+}
+
+bool vc_answer_checked(const struct vc_session *s)
+{
+	return all_recordings(s, is_checked);
+}
+
+bool vc_answer_reproduced(const struct vc_session *s)
+{
+	return all_recordings(s, is_reproduced);
+}
+
+/* "2.9.1+cu128" and "2.9" have the same allocator. */
+static bool same_release(const char *a, const char *b)
+{
+	char *x, *y;
+	unsigned long major = strtoul(a, &x, 10);
+
+	return major == strtoul(b, &y, 10) && *x == '.' && *y == '.' &&
+	       strtoul(x + 1, NULL, 10) == strtoul(y + 1, NULL, 10);
+}
+
+bool vc_answer_other_torch(const struct vc_recording *rec, const struct vc_plan *p)
+{
+	return p->torch[0] && rec->made_by[0] && !same_release(p->torch, rec->made_by);
+}
+
+static enum vc_level worse(enum vc_level a, enum vc_level b)
+{
+	return a > b ? a : b;
+}
+
+enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p)
+{
+	const struct vc_whatif *w = s->whatif;
+	/* Another model than PyTorch's is another allocator under the same requests. */
+	enum vc_level l = !p->torch[0] || vc_answer_other_torch(s->rec, p) ? VC_ALLOCATOR_ONLY :
+									     VC_EXACT;
+
+	if (w && !w->as_asked.report.same)
+		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);
+	if (p->transform.n)
+		l = worse(l, vc_bounds_unknown(&p->transform) ? VC_UNKNOWN : VC_BOUNDS);
+	/* A check that somebody left out takes nothing from what is weaker anyway. */
+	if (s->opt->verify ? !vc_answer_reproduced(s) : !all_recordings(s, vc_verify_possible))
+		l = worse(l, VC_UNVERIFIED);
+	else if (!s->opt->verify && l < VC_EXTRAPOLATED)
+		l = VC_UNVERIFIED;
+	return l;
+}
+
+/* ---- another version ---- */
+
+/* In percent of what is reserved. The same program under another version, 2.6 to 2.15, allocated up
+ * to 3.3 % more or less; where its blocks then landed moved what it reserved by up to 10.9 % down
+ * and 13.1 % up from what was predicted (docs/measurements/predictions.md). */
+enum { VERSION_DOWN = 12, VERSION_UP = 14 };
+enum { PAGE = 2 << 20 };
+
+void vc_answer_widen_torch(struct vc_result *out)
+{
+	out->low -= out->low / 100 * VERSION_DOWN;
+	out->low -= out->low % PAGE;
+	out->high += out->high / 100 * VERSION_UP + PAGE - 1;
+	out->high -= out->high % PAGE;
+}
+
+/* ---- the verdict ---- */
+
+struct ask { const struct vc_job *job; const struct vc_plan *plan; };
+
+/* How the run ends that needs so many bytes more (or fewer, < 0). */
+static int replay_end(const struct ask *q, int64_t more, enum vc_verdict *v, struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan plan = *q->plan;
+	struct vc_result r;
+
+	plan.more = more;
+	vc_completion_default(q->job->rec, &plan);
+	VC_TRY(vc_job_run(q->job, &plan, nobody, &r, err));
+	*v = vc_result_replayed(&r);
+	vc_result_fini(&r);
+	return VC_OK;
+}
+
+/* What the best estimate reserves where nothing limits it. */
+static int find_need(const struct ask *q, const struct vc_result *r, uint64_t *need,
+		     struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan free = vc_plan_unlimited(q->plan);
+	struct vc_result all;
+
+	*need = r->need ? r->need : r->stats.peak_reserved;
+	if (r->need || (vc_result_replayed(r) == VC_FITS && q->plan->torch[0]))
+		return VC_OK;
+	vc_completion_default(q->job->rec, &free);
+	VC_TRY(vc_job_run(q->job, &free, nobody, &all, err));
+	*need = all.stats.peak_reserved;
+	vc_result_fini(&all);
+	return VC_OK;
+}
+
+static uint64_t beside_of(const struct vc_result *r)
+{
+	uint64_t used = r->stats.peak_used, reserved = r->stats.peak_reserved;
+
+	return used > reserved ? used - reserved : 0;
+}
+
+/* A best estimate that no device has room for cannot be replayed for an end that would fit. */
+static int judge_beyond(const struct ask *q, struct vc_trust *a, struct vc_error *err)
+{
+	static const struct vc_observer_type *const nobody[] = { NULL };
+	struct vc_plan free = vc_plan_unlimited(q->plan);
+	struct vc_result all;
+
+	vc_completion_default(q->job->rec, &free);
+	VC_TRY(vc_job_run(q->job, &free, nobody, &all, err));
+	if (vc_result_replayed(&all) == VC_OOM)
+		a->low = VC_FITS;
+	vc_result_fini(&all);
+	return VC_OK;
+}
+
+/* Does the run fit by the upper end, for nothing but the device limits it? */
+static bool is_far_below(const struct ask *q, const struct vc_result *r)
+{
+	uint64_t peak = r->stats.peak_reserved;
+
+	return vc_result_replayed(r) == VC_FITS && q->plan->torch[0] && !r->stats.limited &&
+	       !strstr(q->plan->conf, "memory_fraction") && r->high >= peak &&
+	       r->stats.peak_used + (r->high - peak) <= q->plan->capacity;
+}
+
+/* Both ends of the interval on this device. */
+static int replay_ends(const struct ask *q, struct vc_result *r, struct vc_error *err)
+{
+	struct vc_trust *a = &r->trust;
+	enum vc_verdict end;
+	uint64_t need;
+
+	if (!r->has_interval || !q->plan->capacity || is_far_below(q, r))
+		return VC_OK;
+	VC_TRY(find_need(q, r, &need, err));
+	if (a->high != VC_OOM && r->high > need) {
+		VC_TRY(replay_end(q, (int64_t)(r->high - need), &end, err));
+		a->high = end > a->high ? end : a->high;
+	}
+	if (a->low != VC_FITS && r->low < need) {
+		VC_TRY(replay_end(q, -(int64_t)(need - r->low), &end, err));
+		a->low = end < a->low ? end : a->low;
+		if (a->low == VC_OOM && r->low + beside_of(r) <= q->plan->capacity)
+			return judge_beyond(q, a, err);
+	}
+	return VC_OK;
+}
+
+static enum vc_verdict verdict_of(const struct vc_trust *a, enum vc_verdict best)
+{
+	switch (a->assumed) {
+	case VC_ASSUME_LOW:
+		return a->low;
+	case VC_ASSUME_BEST:
+		return best;
+	case VC_ASSUME_HIGH:
+		return a->high;
+	case VC_ASSUME_NOTHING:
+		break;
+	}
+	return a->low == a->high ? best : VC_UNDECIDED;
+}
+
+int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
+		     const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	const struct ask q = { job, plan };
+	enum vc_verdict best = vc_result_replayed(out);
+	struct vc_trust *a = &out->trust;
+	uint64_t beside = beside_of(out);
+
+	*a = (struct vc_trust){ .checked = vc_answer_checked(s),
+				 .reproduced = vc_answer_reproduced(s),
+				 .assumed = plan->assume, .low = best, .high = best };
+	VC_TRY(replay_ends(&q, out, err));
+	a->used_low = (out->has_interval ? out->low : out->stats.peak_reserved) + beside;
+	a->used_high = (out->has_interval ? out->high : out->stats.peak_reserved) + beside;
+	/* What the program would have asked for next is not recorded. */
+	a->endless = out->stats.cut_short && best != VC_OOM;
+	if (a->endless)
+		a->high = VC_OOM;
+	a->verdict = verdict_of(a, best);
+	a->level = vc_answer_level(s, plan); /* from here on it counts */
+	return VC_OK;
+}

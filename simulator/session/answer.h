@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer.h - how far a run is to be believed, and what that makes of its verdict: the one place
+ * that decides. Commands and sinks read struct vc_trust of a result.
+ *
+ * Both ends of the interval are replayed: a run that needs so many bytes more is one on a device
+ * with so many bytes less. Where both end in the same way, that is the verdict; else it is
+ * undecided, unless --assume says which value counts. */
+#ifndef VC_ANSWER_H
+#define VC_ANSWER_H
+
+#include "simulator/session/session.h"
+
+/* The weakest of all that the answers under this plan rest on. */
+enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p);
+
+/* Were all recordings behind it checked, and did the model reproduce each? */
+bool vc_answer_checked(const struct vc_session *s);
+bool vc_answer_reproduced(const struct vc_session *s);
+
+/* Is it the allocator of another version of PyTorch than the recorded one? */
+bool vc_answer_other_torch(const struct vc_recording *rec, const struct vc_plan *p);
+/* Widen the interval of such an answer by what the requests of versions were found to differ. */
+void vc_answer_widen_torch(struct vc_result *out);
+
+/* Fill out->trust; its interval is known. A few more replays, where an end of it may lie
+ * beyond what the device has. */
+int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,
+		     const struct vc_plan *plan, struct vc_result *out, struct vc_error *err);
+
+#endif

@@ -94,6 +94,42 @@ static uint32_t expand(struct vc_model *m, uint64_t try, uint64_t size, uint32_t
 	return 0;
 }
 
+/* reclaim_free_blocks (26.10 on): a pool that has reached its maximum gives back pieces that are
+ * free as a whole, from low to high addresses, until the request is below it. */
+static void reclaim(struct vc_model *m, uint64_t size, uint32_t own)
+{
+	struct pool *p = m->state;
+	uint64_t max = ((const struct config *)m->config)->maximum;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->k.regions; i++) {
+		struct vc_region r = p->k.region[i];
+
+		if (max < size || max - m->now.reserved >= size || !vc_chunks_idle(&p->k, &r) ||
+		    p->k.c[r.first].stream != own) {
+			p->k.region[kept++] = r;
+			continue;
+		}
+		vc_fit_remove(&p->k, fit(p, own), r.first);
+		vc_chunks_drop(&p->k, r.first);
+		vc_device_free(m->device, r.addr, r.size);
+		vc_model_tell(m, VC_TR_SEGMENT_FREE, p->list[own]->stream, r.addr, r.size);
+		m->now.reserved -= r.size;
+		m->now.segments--;
+	}
+	p->k.regions = kept;
+}
+
+/* expand_pool */
+static uint32_t grow(struct vc_model *m, uint64_t size, uint32_t own, char *why, size_t room)
+{
+	const struct config *k = m->config;
+
+	if (k->release == RMM_26_10 && k->maximum && size_to_grow(m, size) < size)
+		reclaim(m, size, own);
+	return expand(m, size_to_grow(m, size), size, own, why, room);
+}
+
 /* get_block without its growth: own list, other lists, then other lists merged into the own. */
 static uint32_t find(struct pool *p, uint32_t own, uint64_t size)
 {
@@ -162,7 +198,7 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 		return rmm_refuse(m, rq, rq->size, "more than 2^64 bytes", release);
 	i = find(p, own, size);
 	if (!i)
-		i = expand(m, size_to_grow(m, size), size, own, why, sizeof(why));
+		i = grow(m, size, own, why, sizeof(why));
 	if (!i)
 		return rmm_refuse(m, rq, size, why, release);
 	cut(p, i, size);

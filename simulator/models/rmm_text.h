@@ -8,13 +8,13 @@
 struct rmm_bytes { char s[40]; };
 struct rmm_bytes rmm_format_bytes(uint64_t n); /* rmm::detail::format_bytes */
 
-/* From which release on: to 25.2 the words are shorter; to 26.4 what is asked from the device is a
- * multiple of 16. */
-enum { RMM_26_6, RMM_25_4, RMM_24_12 };
+/* From which release on: to 25.2 the words are shorter; to 25.10 what is asked from the device is a
+ * multiple of 16; to 26.8 a pool keeps all that it has. */
+enum { RMM_26_10, RMM_25_12, RMM_25_4, RMM_24_12 };
 #define RMM_RELEASE(config) \
-	{ "release", VC_P_ENUM, offsetof(config, release), "26.6", \
-	  "whose words and sizes: those of RMM from this release on (24.12: as far back as read)", \
-	  "26.6,25.4,24.12" }
+	{ "release", VC_P_ENUM, offsetof(config, release), "26.10", \
+	  "whose rules and words: those of RMM from this release on (24.12: as far back as read)", \
+	  "26.10,25.12,25.4,24.12" }
 
 /* The reason for which a pool of RMM cannot serve `size` bytes, and the refusal itself. */
 int rmm_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size, const char *reason,
@@ -28,7 +28,7 @@ void rmm_text_small_arena(char *to, size_t room);
  * device_memory_resource::allocate rounds to alignof(std::max_align_t). */
 static inline uint64_t rmm_malloc_size(uint64_t size, uint64_t release)
 {
-	return release == RMM_26_6 ? size : (size + 15) / 16 * 16;
+	return release <= RMM_25_12 ? size : (size + 15) / 16 * 16;
 }
 
 /* What a pool takes at its start: `text` as the parameter has it, "half" of the free bytes of the

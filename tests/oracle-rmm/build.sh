@@ -16,10 +16,11 @@ fetch() { # FOLDER REQUIREMENT
 	rm -rf "$cache/$1.new"; return 1
 }
 
-# The words of a refusal are longer from 25.4 on; a release names them by the first that has them.
+# The value of the parameter `release` is the last of its choices that is not newer.
 build() { # RELEASE
-	d=$cache/$1/librmm; as=25.4; libs="-L$d/lib64 -lspdlog -lfmt"; path=$d/lib64; logger=$cache
-	[ -n "$(find "$d" -name '*.hpp' -exec grep -l 'No room in arena' {} +)" ] || as=24.12
+	d=$cache/$1/librmm; std=17; libs="-L$d/lib64 -lspdlog -lfmt"; path=$d/lib64; logger=$cache
+	[ ! -e "$d/include/rmm/mr/detail/pool_memory_resource_impl.hpp" ] || std=20
+	for as in 26.10 25.12 25.4 24.12; do [ "$(printf '%s\n' $as "$1" | sort -V | head -n 1)" = $as ] && break; done
 	wants=$(sed -n 's/^Requires-Dist: \(rapids-logger.*\)/\1/p' "$cache/$1"/librmm_cu12-*/METADATA | tr -d ' ')
 	if [ -n "$wants" ]; then
 		fetch "logger-${wants##*=}" "$wants" || return 1
@@ -30,7 +31,7 @@ build() { # RELEASE
 		gcc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -I"$top" -c -o "$cache/$1/$(basename "$f" .c).o" "$top/$f" || return 1
 	done
 	# shellcheck disable=SC2086
-	g++ -std=c++17 -O1 -w -DNDEBUG -DRELEASE="\"$1\"" -DAS="\"$as\"" -DSPDLOG_ACTIVE_LEVEL=SPDLOG_LEVEL_OFF -DSPDLOG_FMT_EXTERNAL \
+	g++ -std=c++$std -O1 -w -rdynamic -fno-access-control -DNDEBUG -DRELEASE="\"$1\"" -DAS="\"$as\"" -DSPDLOG_ACTIVE_LEVEL=SPDLOG_LEVEL_OFF -DSPDLOG_FMT_EXTERNAL \
 		-DRMM_LOG_ACTIVE_LEVEL=RAPIDS_LOGGER_LOG_LEVEL_OFF -DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE -I"$d/include" \
 		-I"$d/include/rapids/libcudacxx" -I"$d/include/rapids" -I"$logger/include" -I"$cache/runtime/nvidia/cuda_runtime/include" -I"$top" \
 		-o "$cache/$1/driver" "$here/driver.cpp" "$cache/$1/device.o" "$cache/$1/error.o" $libs -Wl,-rpath,"$path"

@@ -6,7 +6,7 @@
 #   ORACLE_KEEP=DIR          where scripts that differ go
 here=$(dirname "$0")
 export ORACLE_CACHE="${ORACLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle}"
-versions=${ORACLE_RMM:-24.12.1 25.10.0}
+versions=${ORACLE_RMM:-24.12.1 25.10.0 26.10.0}
 keep=${ORACLE_KEEP:-$BUILD/oracle-rmm-found}; play=$BUILD/tests/oracle-rmm-play
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT

@@ -6,6 +6,10 @@
 #include "rmm/mr/arena_memory_resource.hpp"
 #include "rmm/mr/cuda_memory_resource.hpp"
 #include "rmm/mr/pool_memory_resource.hpp"
+#define STREAM_FIRST
+#if __has_include("rmm/mr/detail/pool_memory_resource_impl.hpp")
+#define SINCE_26_6 // its classes are in librmm.so, the templates below them in headers
+#endif
 #else
 #include "rmm/mr/device/arena_memory_resource.hpp"
 #include "rmm/mr/device/cuda_memory_resource.hpp"
@@ -76,16 +80,39 @@ const char *cudaGetErrorName(cudaError_t e) { return e == cudaErrorMemoryAllocat
 const char *cudaGetErrorString(cudaError_t e) { return e == cudaErrorMemoryAllocation ? "out of memory" : "error"; }
 }
 
-// From 25.6 on these three are in librmm.so, which has a CUDA runtime of its own inside.
+// From 25.4 on these three are in librmm.so, which has a CUDA runtime of its own inside.
 #ifdef HAS_LIBRARY
-namespace rmm {
+#ifdef SINCE_26_6
+extern "C" cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long *id)
+{
+	// 0: the pool's first piece is filed inside librmm.so, where no device is seen
+	return *id = s == cudaStreamLegacy ? 0 : reinterpret_cast<unsigned long long>(s), cudaSuccess;
+}
+#endif
+#ifdef RMM_NAMESPACE_BEGIN
+RMM_NAMESPACE_BEGIN
+#else
+namespace RMM_NAMESPACE {
+#endif
 int get_num_cuda_devices() { return 1; }
 cuda_device_id get_current_cuda_device() { return cuda_device_id{0}; }
 std::pair<std::size_t, std::size_t> available_device_memory()
 {
 	return {vc_device_available(gpu), vc_device_config(gpu)->total};
 }
+#ifdef SINCE_26_6
+// As in librmm.so, where it waits for the device first.
+void mr::detail::arena_memory_resource_impl::defragment()
+{
+	for (auto &a : stream_arenas_)
+		a.second.clean();
 }
+#endif
+#ifdef RMM_NAMESPACE_BEGIN
+RMM_NAMESPACE_END
+#else
+}
+#endif
 #endif
 
 // ---- the script ----
@@ -96,18 +123,59 @@ struct Script {
 	unsigned long initial, maximum, total;
 };
 
+static std::optional<std::size_t> given_size(unsigned long n) { return n ? std::optional<std::size_t>{n} : std::nullopt; }
+
+#ifdef SINCE_26_6
+// Stands for cuda_memory_resource, which calls the runtime inside librmm.so: the same request, the same words.
+struct Upstream {
+	void *allocate_sync(std::size_t n, std::size_t = 256)
+	{
+		void *p = nullptr;
+
+		if (cudaMalloc(&p, n) != cudaSuccess)
+			throw rmm::out_of_memory{"CUDA error (failed to allocate " + std::to_string(n) +
+						 " bytes) at: driver.cpp:1: cudaErrorMemoryAllocation out of memory"};
+		return p;
+	}
+	void deallocate_sync(void *p, std::size_t, std::size_t = 256) noexcept { cudaFree(p); }
+	void *allocate(cuda::stream_ref, std::size_t n, std::size_t = 256) { return allocate_sync(n); }
+	void deallocate(cuda::stream_ref, void *p, std::size_t n, std::size_t = 256) noexcept { deallocate_sync(p, n); }
+	bool operator==(Upstream const &) const noexcept { return true; }
+	bool operator!=(Upstream const &) const noexcept { return false; }
+	friend constexpr void get_property(Upstream const &, cuda::mr::device_accessible) noexcept {}
+};
+using Pool = rmm::mr::pool_memory_resource;
+using Arena = rmm::mr::arena_memory_resource;
+#define UP Upstream{}
+#else
 using Upstream = rmm::mr::cuda_memory_resource;
 using Pool = rmm::mr::pool_memory_resource<Upstream>;
 using Arena = rmm::mr::arena_memory_resource<Upstream>;
+static Upstream up;
+#define UP &up
+#endif
+#ifdef STREAM_FIRST
+template <typename R> static void *get(R &r, size_t n, cudaStream_t s) { return r.allocate(cuda::stream_ref{s}, n, 256); }
+template <typename R> static void put(R &r, void *p, size_t n, cudaStream_t s) { r.deallocate(cuda::stream_ref{s}, p, n, 256); }
+#else
+template <typename R> static void *get(R &r, size_t n, cudaStream_t s) { return r.allocate(n, rmm::cuda_stream_view{s}); }
+template <typename R> static void put(R &r, void *p, size_t n, cudaStream_t s) { r.deallocate(p, n, rmm::cuda_stream_view{s}); }
+#endif
 
-static std::unique_ptr<rmm::mr::device_memory_resource> make(const Script &s, Upstream *up)
-{
-	auto given = [](unsigned long n) { return n ? std::optional<std::size_t>{n} : std::nullopt; };
+struct Resource {
+	std::unique_ptr<Pool> pool;
+	std::unique_ptr<Arena> arena;
 
-	if (!strcmp(s.resource, "pool"))
-		return std::make_unique<Pool>(up, s.initial, given(s.maximum));
-	return std::make_unique<Arena>(up, given(s.initial));
-}
+	void make(const Script &s)
+	{
+		if (!strcmp(s.resource, "pool") && !pool)
+			pool = std::make_unique<Pool>(UP, s.initial, given_size(s.maximum));
+		if (strcmp(s.resource, "pool") && !arena)
+			arena = std::make_unique<Arena>(UP, given_size(s.initial));
+	}
+	void *allocate(size_t n, cudaStream_t s) { return pool ? get(*pool, n, s) : get(*arena, n, s); }
+	void deallocate(void *p, size_t n, cudaStream_t s) { pool ? put(*pool, p, n, s) : put(*arena, p, n, s); }
+};
 
 // Its words without the places in the source: " at:FILE:LINE" and " at: FILE:LINE".
 static void refuse(const char *what)
@@ -126,11 +194,10 @@ int main(int argc, char **argv)
 	static const char *const names[] = {"inc", "dec", "fit", "mix"};
 	FILE *f = argc > 1 ? fopen(argv[1], "r") : nullptr;
 	std::map<unsigned long, std::pair<void *, size_t>> live;
-	std::unique_ptr<rmm::mr::device_memory_resource> mr;
+	Resource mr;
 	unsigned long id, n, stream, k = 0;
 	struct vc_device_config d = {};
 	char line[256], op;
-	Upstream up;
 	unsigned va = 0;
 	Script s;
 
@@ -144,9 +211,8 @@ int main(int argc, char **argv)
 	puts("release " RELEASE " as " AS);
 	while (fgets(line, sizeof(line), f) && (n = stream = 0, sscanf(line, "%c %lu %lu %lu", &op, &id, &n, &stream) >= 2)) {
 		if (op == 'a') try {
-			if (!mr)
-				mr = make(s, &up);
-			void *p = mr->allocate(n, rmm::cuda_stream_view{stream_of(stream)});
+			mr.make(s);
+			void *p = mr.allocate(n, stream_of(stream));
 
 			live[id] = {p, n};
 			printf("a %" PRIxPTR "\n", reinterpret_cast<uintptr_t>(p));
@@ -155,11 +221,11 @@ int main(int argc, char **argv)
 		} else if (op == 'o') {
 			vc_device_set_others(gpu, id);
 		} else if (live.count(id)) { // f ID STREAM
-			mr->deallocate(live[id].first, live[id].second, rmm::cuda_stream_view{stream_of(n)});
+			mr.deallocate(live[id].first, live[id].second, stream_of(n));
 			live.erase(id);
 		}
 		if (++k % 64 == 0 && !strcmp(s.resource, "pool"))
-			printf("S %zu\n", mr ? static_cast<Pool *>(mr.get())->pool_size() : 0);
+			printf("S %zu\n", mr.pool ? mr.pool->pool_size() : 0);
 	}
 	fflush(stdout);
 	_exit(0); // its destructor would give everything back

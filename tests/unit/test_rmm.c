@@ -59,6 +59,32 @@ static void a_list_belongs_to_a_stream_until_it_is_merged(void **unused)
 	close_world(&w);
 }
 
+static void a_pool_at_its_maximum_gives_free_pieces_back(void **unused)
+{
+	static const char *const release[] = { "26.10", "25.12" };
+	char params[80];
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct vc_request rq = { .id = 99, .size = 30 * MIB };
+		struct world w;
+		struct vc_block a, b;
+
+		snprintf(params, sizeof(params), "initial_pool_size=0,maximum_pool_size=100MiB,"
+			 "release=%s", release[i]);
+		assert_int_equal(open_world(&w, "rmm_pool", 8 * GIB, params, NULL), 0);
+		ask(&w, 50 * MIB, 0);
+		a = ask(&w, 25 * MIB, 0);
+		b = ask(&w, 12 * MIB, 0);
+		assert_int_equal(w.m.now.reserved, 87 * MIB + MIB / 2);
+		w.m.type->free(&w.m, &a);
+		w.m.type->free(&w.m, &b);
+		assert_int_equal(w.m.type->alloc(&w.m, &rq, &a, NULL), i ? VC_REFUSED : VC_DONE);
+		assert_int_equal(w.m.now.reserved, i ? 87 * MIB + MIB / 2 : 92 * MIB + MIB / 2);
+		close_world(&w);
+	}
+}
+
 static void words_are_those_of_the_release(void **unused)
 {
 	struct world w;
@@ -150,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pool_doubles_or_goes_half_way_to_its_maximum),
 		cmocka_unit_test(a_list_belongs_to_a_stream_until_it_is_merged),
+		cmocka_unit_test(a_pool_at_its_maximum_gives_free_pieces_back),
 		cmocka_unit_test(words_are_those_of_the_release),
 		cmocka_unit_test(wrong_sizes_are_refused_at_the_start),
 		cmocka_unit_test(streams_borrow_superblocks),

@@ -14,6 +14,12 @@ $(BUILD)/tests/bench-torch: tests/bench/bench_torch.c tests/bench/training.c $(B
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-torch tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh
 
+$(BUILD)/tests/bench-models: tests/bench/bench_models.c tests/bench/training.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+BENCHES += $(BUILD)/tests/bench-models
+
 $(BUILD)/tests/test_session: LIBS += -Wl,--wrap=vc_anatomy_read
 
 $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
@@ -80,6 +86,15 @@ check-all: $(BUILD)/tests/oracle-bfc-play
 TESTS += tests/oracle-bfc/bfc.sh
 check-oracle-bfc: $(BUILD)/tests/oracle-bfc-play ## the bfc model against TensorFlow's own allocator (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-bfc/check.sh
+$(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-pools-play
+TESTS += tests/oracle-pools/pools.sh
+check-oracle-cupy: $(BUILD)/tests/oracle-pools-play ## the cupy model against CuPy's own pool (fetches a wheel)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh
+.PHONY: check-oracle-cupy
 .PHONY: check-oracle bench-oracle check-oracle-bfc
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.

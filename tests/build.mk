@@ -93,8 +93,10 @@ $(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c $(BUILD)/libvramcast
 check-all: $(BUILD)/tests/oracle-pools-play
 TESTS += tests/oracle-pools/pools.sh
 check-oracle-cupy: $(BUILD)/tests/oracle-pools-play ## the cupy model against CuPy's own pool (fetches a wheel)
-	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh
-.PHONY: check-oracle-cupy
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh cupy
+check-oracle-mindspore: $(BUILD)/tests/oracle-pools-play ## the mindspore model against MindSpore's own pool (fetches a wheel)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh mindspore
+.PHONY: check-oracle-cupy check-oracle-mindspore
 .PHONY: check-oracle bench-oracle check-oracle-bfc
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.

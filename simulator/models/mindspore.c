@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mindspore.c - MindSpore's best-fit pool on a GPU, after mem_dynamic_allocator.cc,
- * gpu_memory_allocator.cc and cuda_driver.cc of MindSpore 2.1.
+ * gpu_memory_allocator.cc and cuda_driver.cc of MindSpore 2.0.
  *
  * Free pieces stand in a std::multimap by size, so of equal ones the first that was put in is
  * taken. All requests go to the common pool: the persistent one is for weights, and a recording of
@@ -79,12 +79,8 @@ static uint32_t add_block(struct vc_model *m, const struct vc_request *rq, uint6
 	*asked = block_size(m, size);
 	got = *asked ? device_alloc(m, *asked, &addr) : 0;
 	st->left -= got;
-	if (!got)
+	if (got < size) /* what it got is lost: the real one does not keep the address either */
 		return 0;
-	if (got < size) { /* there it is lost as well: nobody keeps the address */
-		vc_device_free(m->device, addr, got);
-		return 0;
-	}
 	chunks_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, got);
 	return chunks_region(&st->h, addr, got, 0);
 }

@@ -48,6 +48,7 @@ struct vc_stats {
 	uint64_t lower_bound; /* max over time of live requested bytes, 512-rounded: no allocator
 				 needs less */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
+	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
 	bool cut_short; /* the last request was averted, or there is none: the rest of the

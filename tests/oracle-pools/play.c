@@ -267,7 +267,8 @@ static bool is_same(struct player *p, const char *line, const char *name)
 		const char *real = i < p->real.n ? p->real.at[i] : "(the end)";
 		const char *said = i < p->said.n ? p->said.at[i] : "(the end)";
 
-		if (!strcmp(real, said))
+		/* "-" alone: the words of the refusal were not written down */
+		if (!strcmp(real, said) || (!strcmp(real, "-") && said[0] == '-'))
 			continue;
 		printf("%s: operation %" PRIu64 " (%s): the real one \"%s\", the model \"%s\"\n",
 		       name, p->operations, line, real, said);

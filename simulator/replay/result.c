@@ -22,6 +22,7 @@ enum vc_verdict vc_result_verdict(const struct vc_result *r)
 void vc_result_fini(struct vc_result *r)
 {
 	free(r->info.model);
+	free(r->info.params);
 	free(r->info.torch);
 	free(r->info.conf);
 	free(r->info.trace);

@@ -15,6 +15,7 @@ const char *vc_verdict_name(enum vc_verdict v); /* "fits" "flushes" "oom" */
 
 struct vc_run_info {
 	char *model;         /* "torch" */
+	char *params;        /* of the model, "" = none */
 	const char *owner;   /* whose allocator that is: "PyTorch", or as `model`; static */
 	char *torch;         /* "2.9", or NULL for models without versions */
 	char *conf;          /* settings string, "" = defaults */

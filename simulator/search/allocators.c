@@ -60,7 +60,7 @@ static void report_row(struct vc_emit *e, const struct vc_plan *p, const struct 
 	vc_emit_text(e, "allocator", "allocator", name);
 	vc_emit_text(e, "settings", p->conf[0] ? "settings" : NULL, p->conf);
 	vc_emit_text(e, "card", p->device ? "card" : NULL, p->device);
-	vc_emit_text(e, "verdict", "verdict", vc_verdict_name(vc_result_verdict(r)));
+	vc_emit_text(e, "outcome", "verdict", vc_verdict_name(vc_result_verdict(r)));
 	vc_emit_bytes(e, "peak_reserved", "peak reserved", reserved);
 	vc_emit_bytes(e, "peak_live", NULL, live);
 	/* Of a run that ran out it says how full it got, not what the run needs. */

@@ -16,7 +16,7 @@ struct state {
 	struct vc_heap_map map;
 	struct vc_unused_at *at;
 	size_t n;
-	uint64_t span, next, event, ns, worst, looks;
+	uint64_t span, next, event, last, ns, worst, looks;
 	struct vc_unused_at most;
 };
 
@@ -83,7 +83,9 @@ static int unused_step(struct vc_observer *o, const struct vc_step *s, struct vc
 	st->event = s->index;
 	if (s->ev->time_ns > st->ns && s->ev->kind != VC_EV_KERNEL && s->ev->kind != VC_EV_COPY)
 		st->ns = s->ev->time_ns; /* those are reported late */
-	if (unused > st->worst + st->worst / 64 && st->looks < LOOKS) {
+	if (s->ev->kind == VC_EV_ALLOC)
+		st->last = s->index;
+	if (st->last == s->index && unused > st->worst + st->worst / 64 && st->looks < LOOKS) {
 		st->looks++;
 		st->worst = unused;
 		VC_TRY(look(st, s->model, &st->most, err));
@@ -110,6 +112,7 @@ static int unused_end(struct vc_observer *o, const struct vc_model *m, struct vc
 	r->unused.at = st->at;
 	r->unused.n = st->n;
 	r->unused.worst = st->most;
+	r->unused.last = st->last;
 	st->at = NULL;
 	return VC_OK;
 }

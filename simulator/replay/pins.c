@@ -50,7 +50,8 @@ static size_t gather(struct vc_pin *p, size_t n)
 
 	qsort(p, n, sizeof(*p), by_site);
 	for (size_t i = 0; i < n; i++) {
-		if (!k || !p[i].site || p[k - 1].site != p[i].site) {
+		if (!k || p[k - 1].site != p[i].site ||
+		    (!p[i].site && p[k - 1].segment != p[i].segment)) {
 			p[k++] = p[i];
 			continue;
 		}
@@ -88,8 +89,8 @@ int vc_pins_of(const struct vc_heap_map *map, struct vc_pin **pins, size_t *n,
 
 void vc_pins_mean(struct vc_pin *p, size_t n, size_t samples, struct vc_pin *out, size_t most)
 {
-	for (size_t i = 0; i < n; i++) /* a segment of one sample is not that of another */
-		p[i].segment = p[i].site ? 0 : p[i].segment;
+	for (size_t i = 0; i < n; i++) /* of several samples: by the block, not by the segment */
+		p[i].segment = p[i].site ? 0 : p[i].id;
 	n = gather(p, n);
 	for (size_t i = 0; i < n && i < most; i++) {
 		out[i] = p[i];

@@ -178,7 +178,9 @@ struct vc_unused_at {
 };
 struct vc_unused {
 	struct vc_unused_at *at; size_t n;
-	struct vc_unused_at worst;  /* the moment with the most of them, to a 64th */
+	struct vc_unused_at worst;  /* the request with the most of them, to a 64th */
+	uint64_t last;              /* event of the last request: what is freed behind it is
+				     * freed because the program ends */
 	struct vc_pin pin[VC_UNUSED_PINS]; /* of all samples; bytes and segments are means */
 };
 

@@ -6,7 +6,7 @@ T=traces/lm-train-ctx128.vct
 wellformed() { if command -v xmllint >/dev/null 2>&1; then xmllint --noout "$1"; else grep -q '</svg>' "$1"; fi; }
 small() { [ "$(wc -c < "$1")" -le 1000000 ]; }
 
-for t in timeline blocks segments compare sweep steps ranks owners allocators; do
+for t in timeline blocks segments compare sweep steps ranks owners allocators unused; do
 	if [ $t = owners ] && ! grep -q HAVE_GRAPHVIZ "${BUILD:-build}/config.mk"; then skip "owners" "built without Graphviz"; continue; fi
 	run plot $T -g a100-40 -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
 	check "$t is well-formed" wellformed "$TMP/$t.svg"

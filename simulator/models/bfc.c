@@ -4,178 +4,18 @@
  * After xla/tsl/framework/bfc_allocator.cc (before: tsl/framework, core/common_runtime).
  * Its 21 bins by powers of two, each ordered by size and then address and looked through from the
  * request's own bin upwards, are one order over all free chunks: the smallest that fits, the lowest
- * of equal ones. Here classes of sizes with a bitmap, and a treap in each, keep that order. */
+ * of equal ones, which is chunks_best(). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/vec.h"
 #include "simulator/models/bfc.h"
 
 #define MIB (1ull << 20)
 #define FIRST_REGION (2 * MIB) /* of a growing pool: 2 MiB, BFCAllocator::BFCAllocator */
 #define MAX_SLACK (128 * MIB)  /* a larger remainder is split off, unless fragmentation_fraction */
 
-/* ---- free chunks, by size and address ---- */
-static uint32_t class_of(uint64_t size)
-{
-	uint64_t u = size / BFC_GRAIN;
-	uint32_t e = 63 - (uint32_t)__builtin_clzll(u | 16) - 4, c = e * 16 + (uint32_t)(u >> e);
-
-	return c < BFC_CLASSES ? c : BFC_CLASSES - 1;
-}
-
-/* Heap priority in the treap: a bijective mix of the slot, so there are no ties. */
-static uint32_t priority(uint32_t i)
-{
-	return i * 2654435761u;
-}
-
-static bool before(const struct bfc_chunk *x, const struct bfc_chunk *y)
-{
-	return x->size != y->size ? x->size < y->size : x->addr < y->addr;
-}
-
-static void put_free(struct bfc *b, uint32_t i)
-{
-	struct bfc_chunk *c = b->c;
-	uint32_t k = class_of(c[i].size), *link = &b->root[k], n, *kid[2];
-
-	b->bits[k / 64] |= 1ull << (k & 63);
-	while ((n = *link) && priority(n) > priority(i))
-		link = &c[n].kid[before(&c[n], &c[i])];
-	*link = i;
-	kid[0] = &c[i].kid[0];
-	kid[1] = &c[i].kid[1];
-	while (n) { /* what hung there is parted at i */
-		int low = before(&c[n], &c[i]);
-
-		*kid[!low] = n;
-		kid[!low] = &c[n].kid[low];
-		n = *kid[!low];
-	}
-	*kid[0] = *kid[1] = 0;
-}
-
-static void cut_free(struct bfc *b, uint32_t i)
-{
-	struct bfc_chunk *c = b->c;
-	uint32_t k = class_of(c[i].size), *link = &b->root[k], l = c[i].kid[0], r = c[i].kid[1];
-
-	while (*link != i)
-		link = &c[*link].kid[before(&c[*link], &c[i])];
-	while (l && r) {
-		int low = priority(l) > priority(r);
-
-		*link = low ? l : r;
-		link = &c[*link].kid[low];
-		*(low ? &l : &r) = *link;
-	}
-	*link = l ? l : r;
-	if (!b->root[k])
-		b->bits[k / 64] &= ~(1ull << (k & 63));
-}
-
-/* The smallest free chunk of at least `size` bytes, 0: none. */
-static uint32_t find_free(const struct bfc *b, uint64_t size)
-{
-	uint32_t k = class_of(size), best = 0, n = b->root[k], w;
-	uint64_t x;
-
-	while (n) {
-		bool fits = b->c[n].size >= size;
-
-		best = fits ? n : best;
-		n = b->c[n].kid[!fits];
-	}
-	if (best || ++k == BFC_CLASSES)
-		return best;
-	w = k / 64;
-	for (x = b->bits[w] & ~0ull << (k & 63); !x && ++w < BFC_WORDS; )
-		x = b->bits[w];
-	for (n = x ? b->root[w * 64 + (uint32_t)__builtin_ctzll(x)] : 0; n; n = b->c[n].kid[0])
-		best = n;
-	return best;
-}
-
-/* ---- chunks ---- */
-/* Room for the two chunks and the region that one request can add. */
-static bool ensure(struct bfc *b)
-{
-	b->used = b->used ? b->used : 1; /* slot 0 means none */
-	return vc_vec_room(b->c, b->cap, b->used + 2) &&
-	       vc_vec_room(b->region, b->room, b->regions + 1);
-}
-
-static uint32_t new_chunk(struct bfc *b, uint64_t addr, uint64_t size)
-{
-	uint32_t i = b->spare;
-
-	if (i)
-		b->spare = b->c[i].kid[0];
-	else
-		i = b->used++;
-	b->c[i] = (struct bfc_chunk){ .addr = addr, .size = size };
-	return i;
-}
-
-static void drop_chunk(struct bfc *b, uint32_t i)
-{
-	b->c[i].live = false;
-	b->c[i].kid[0] = b->spare;
-	b->spare = i;
-}
-
-/* SplitChunk: the low part keeps its slot, the rest becomes a free chunk behind it. */
-static void split(struct bfc *b, uint32_t i, uint64_t size)
-{
-	uint32_t rest = new_chunk(b, b->c[i].addr + size, b->c[i].size - size);
-
-	b->c[i].size = size;
-	b->c[rest].prev = i;
-	b->c[rest].next = b->c[i].next;
-	b->c[i].next = rest;
-	if (b->c[rest].next)
-		b->c[b->c[rest].next].prev = rest;
-	put_free(b, rest);
-}
-
-/* Merge: chunk `i` takes in its upper neighbour, which is in no class. */
-static void absorb_next(struct bfc *b, uint32_t i)
-{
-	uint32_t n = b->c[i].next;
-
-	b->c[i].size += b->c[n].size;
-	b->c[i].next = b->c[n].next;
-	if (b->c[n].next)
-		b->c[b->c[n].next].prev = i;
-	drop_chunk(b, n);
-}
-
 /* ---- regions ---- */
-static void tell(const struct vc_model *m, enum vc_trace_kind kind, uint32_t stream, uint64_t addr,
-		 uint64_t size)
-{
-	struct vc_trace_entry e = { .kind = kind, .stream = stream, .addr = addr, .size = size };
-
-	if (m->trace)
-		m->trace(m->trace_arg, &e);
-}
-
-static void add_region(struct vc_model *m, uint64_t addr, uint64_t size)
-{
-	struct bfc *b = m->state;
-	uint32_t at = b->regions, i = new_chunk(b, addr, size);
-
-	for (; at && b->region[at - 1].addr > addr; at--)
-		b->region[at] = b->region[at - 1];
-	b->region[at] = (struct bfc_region){ addr, size, i };
-	b->regions++;
-	put_free(b, i);
-	m->now.reserved += size;
-	m->now.segments++;
-}
-
 /* The back-off of Extend: nine tenths, computed in 32-bit floating point as there. */
 static uint64_t back_off(uint64_t bytes)
 {
@@ -216,74 +56,45 @@ static bool extend(struct vc_model *m, uint64_t rounded, uint32_t stream)
 		return false;
 	if (!raised && b->curr < 1ull << 62) /* there it gets 0 in the end, and Extend hangs */
 		b->curr *= 2;
-	add_region(m, addr, size);
-	tell(m, VC_TR_SEGMENT_ALLOC, stream, addr, size);
+	chunks_tell(m, VC_TR_SEGMENT_ALLOC, stream, addr, size);
+	chunks_put(&b->h, chunks_region(&b->h, addr, size, 0));
 	return true;
-}
-
-static bool is_idle(const struct bfc *b, const struct bfc_region *r)
-{
-	return !b->c[r->first].live && b->c[r->first].size == r->size;
 }
 
 /* DeallocateFreeRegions: all regions without a live chunk, if that can help. */
-static bool give_back(struct vc_model *m, uint64_t rounded, uint32_t stream)
+static bool give_back(struct vc_model *m, uint64_t rounded)
 {
 	struct bfc *b = m->state;
 	uint64_t idle = 0;
-	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < b->regions; i++)
-		idle += is_idle(b, &b->region[i]) ? b->region[i].size : 0;
-	if (!b->collect || !idle || rounded > b->limit - m->now.reserved + idle)
-		return false;
-	for (uint32_t i = 0; i < b->regions; i++) {
-		struct bfc_region *r = &b->region[i];
+	for (uint32_t i = 1; b->collect && i < b->h.used; i++) {
+		const struct chunk *c = &b->h.c[i];
 
-		if (!is_idle(b, r)) {
-			b->region[kept++] = *r;
-			continue;
-		}
-		cut_free(b, r->first);
-		drop_chunk(b, r->first);
-		vc_device_free(m->device, r->addr, r->size);
-		m->now.reserved -= r->size;
-		m->now.segments--;
-		tell(m, VC_TR_SEGMENT_FREE, stream, r->addr, r->size);
+		idle += c->state == CHUNK_FREE && chunks_is_whole(c) ? c->size : 0;
 	}
-	b->regions = kept;
-	return true;
+	return idle && rounded <= b->limit - m->now.reserved + idle &&
+	       chunks_give_back(&b->h, m, 0) > 0;
 }
 
 /* ---- entry points ---- */
 static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t rounded)
 {
-	m->refusal.rounded = rounded;
-	m->refusal.device_free = vc_device_available(m->device);
-	m->now.ooms++;
 	bfc_text_oom(m, rq->size, rounded);
-	tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, rounded);
-	return VC_REFUSED;
+	return chunks_refuse(m, rq, rounded, m->refusal.alloc_size);
 }
 
-static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t rounded)
+static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t rounded,
+		 struct vc_block *out)
 {
 	struct bfc *b = m->state;
-	struct bfc_chunk *c;
+	uint64_t size = b->h.c[i].size;
 
-	cut_free(b, i);
-	if (b->c[i].size >= 2 * rounded || b->c[i].size - rounded >= b->split)
-		split(b, i, rounded);
-	c = &b->c[i];
-	c->live = true;
-	c->requested = rq->size;
-	c->id = rq->id;
-	c->stream = rq->stream;
-	m->now.requested += rq->size;
-	m->now.allocated += c->size;
-	m->now.active += c->size;
+	chunks_cut(&b->h, i);
+	if (size >= 2 * rounded || size - rounded >= b->split)
+		chunks_split(&b->h, i, rounded);
+	chunks_give(&b->h, m, i, rq, out);
 	b->allocs++;
-	b->largest = c->size > b->largest ? c->size : b->largest;
+	b->largest = out->size > b->largest ? out->size : b->largest;
 	b->peak = m->now.allocated > b->peak ? m->now.allocated : b->peak;
 }
 
@@ -291,7 +102,7 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		     struct vc_error *err)
 {
 	struct bfc *b = m->state;
-	uint64_t rounded = (rq->size + BFC_GRAIN - 1) / BFC_GRAIN * BFC_GRAIN;
+	uint64_t rounded = chunks_round(rq->size, BFC_GRAIN);
 	uint32_t i;
 
 	*out = (struct vc_block){ 0 };
@@ -299,127 +110,43 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		return VC_DONE;
 	if (rounded < rq->size || rounded > 1ull << 62)
 		return refuse(m, rq, rq->size);
-	if (!ensure(b))
-		return vc_nomem(err, "the bfc model");
-	i = find_free(b, rounded);
+	VC_HAVE(chunks_ensure(&b->h, 0), "the bfc model", err);
+	i = chunks_best(&b->h, 0, rounded);
 	if (!i && extend(m, rounded, rq->stream))
-		i = find_free(b, rounded);
-	if (!i && give_back(m, rounded, rq->stream)) {
+		i = chunks_best(&b->h, 0, rounded);
+	if (!i && give_back(m, rounded)) {
 		m->now.retries++;
 		if (extend(m, rounded, rq->stream))
-			i = find_free(b, rounded);
+			i = chunks_best(&b->h, 0, rounded);
 	}
 	if (!i)
 		return refuse(m, rq, rounded);
-	take(m, i, rq, rounded);
-	*out = (struct vc_block){ b->c[i].addr, b->c[i].size, (void *)(uintptr_t)i };
+	take(m, i, rq, rounded, out);
 	return VC_DONE;
 }
 
 static int bfc_free(struct vc_model *m, struct vc_block *block)
 {
 	struct bfc *b = m->state;
-	uint32_t i = (uint32_t)(uintptr_t)block->cookie, n, p;
 
-	if (!i)
-		return VC_DONE;
-	m->now.requested -= b->c[i].requested;
-	m->now.allocated -= b->c[i].size;
-	m->now.active -= b->c[i].size;
-	b->c[i].live = false;
-	n = b->c[i].next;
-	p = b->c[i].prev;
-	if (n && !b->c[n].live) {
-		cut_free(b, n);
-		absorb_next(b, i);
-	}
-	if (p && !b->c[p].live) {
-		cut_free(b, p);
-		absorb_next(b, p);
-		i = p;
-	}
-	put_free(b, i);
+	if (block->cookie)
+		chunks_release(&b->h, chunks_take(&b->h, m, block));
 	return VC_DONE;
-}
-
-static int walk_region(const struct bfc *b, const struct bfc_region *r, vc_extent_fn *fn, void *arg)
-{
-	struct vc_extent x = { .what = VC_X_SEGMENT, .addr = r->addr, .size = r->size };
-	int rc;
-
-	for (uint32_t i = r->first; i; i = b->c[i].next)
-		if (b->c[i].live) {
-			x.requested += b->c[i].requested;
-			x.active += b->c[i].size;
-		}
-	x.allocated = x.active;
-	rc = fn(arg, &x);
-	for (uint32_t i = r->first; i && rc >= 0; i = b->c[i].next) {
-		const struct bfc_chunk *c = &b->c[i];
-
-		x = (struct vc_extent){ .what = c->live ? VC_X_LIVE : VC_X_FREE, .addr = c->addr,
-					.size = c->size };
-		if (c->live) {
-			x.requested = c->requested;
-			x.id = c->id;
-			x.stream = c->stream;
-		}
-		rc = fn(arg, &x);
-	}
-	return rc;
 }
 
 static int bfc_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 {
-	const struct bfc *b = m->state;
-	int rc = VC_OK;
-
-	for (uint32_t i = 0; i < b->regions && rc >= 0; i++)
-		rc = walk_region(b, &b->region[i], fn, arg);
-	return rc < 0 ? rc : VC_OK;
-}
-
-/* Chunks cover their region without a gap, no two free ones touch, each free one is found. */
-static int check_region(const struct bfc *b, const struct bfc_region *r, uint64_t *live,
-			struct vc_error *err)
-{
-	uint64_t at = r->addr;
-
-	for (uint32_t i = r->first, last = 0; i; last = i, i = b->c[i].next) {
-		const struct bfc_chunk *c = &b->c[i];
-		uint32_t n = b->root[class_of(c->size)];
-
-		while (!c->live && n && n != i)
-			n = b->c[n].kid[before(&b->c[n], c)];
-		if (c->addr != at || c->prev != last || (!c->live && n != i) ||
-		    (last && !c->live && !b->c[last].live))
-			return vc_fail(err, VC_EINTERNAL,
-				       "bfc: the chunk at 0x%" PRIx64 " is not where it belongs",
-				       c->addr);
-		at += c->size;
-		*live += c->live ? c->size : 0;
-	}
-	if (at != r->addr + r->size)
-		return vc_fail(err, VC_EINTERNAL, "bfc: chunks leave the region at 0x%" PRIx64,
-			       r->addr);
-	return VC_OK;
+	return chunks_walk(&((const struct bfc *)m->state)->h, fn, arg);
 }
 
 static int bfc_check(const struct vc_model *m, struct vc_error *err)
 {
 	const struct bfc *b = m->state;
-	uint64_t sum = 0, live = 0;
 
-	for (uint32_t i = 0; i < b->regions; i++) {
-		VC_TRY(check_region(b, &b->region[i], &live, err));
-		sum += b->region[i].size;
-	}
-	if (sum != m->now.reserved || sum > b->limit || live != m->now.allocated)
-		return vc_fail(err, VC_EINTERNAL,
-			       "bfc: regions sum to %" PRIu64 " and live chunks to %" PRIu64
-			       ", the totals say %" PRIu64 " and %" PRIu64,
-			       sum, live, m->now.reserved, m->now.allocated);
-	return VC_OK;
+	if (m->now.reserved > b->limit)
+		return vc_fail(err, VC_EINTERNAL, "bfc: %" PRIu64 " bytes are more than its limit",
+			       m->now.reserved);
+	return chunks_check(&b->h, m, err);
 }
 
 /* MinSystemMemory of gpu_device.cc: what TensorFlow leaves to the system, by the major number of
@@ -480,10 +207,7 @@ static int bfc_init(struct vc_model *m, struct vc_error *err)
 
 static void bfc_fini(struct vc_model *m)
 {
-	struct bfc *b = m->state;
-
-	free(b->c);
-	free(b->region);
+	chunks_fini(&((struct bfc *)m->state)->h);
 }
 
 #define AT(field) offsetof(struct bfc_config, field)

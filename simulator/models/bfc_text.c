@@ -67,28 +67,38 @@ static void paint(char *picture, uint64_t pool, uint64_t at, uint64_t n, char c)
 		picture[i] = c;
 }
 
+struct painting { char *picture; uint64_t pool, at; };
+
+/* The regions behind each other, as chunks_walk() shows them. */
+static int paint_chunk(void *arg, const struct vc_extent *x)
+{
+	struct painting *p = arg;
+
+	if (x->what == VC_X_SEGMENT)
+		return VC_OK;
+	if (x->what == VC_X_LIVE) {
+		if (x->size > x->requested)
+			paint(p->picture, p->pool, p->at + x->requested, x->size - x->requested,
+			      'x');
+		paint(p->picture, p->pool, p->at, x->requested, '*');
+	}
+	p->at += x->size;
+	return VC_OK;
+}
+
 /* RenderOccupancy: '*' what was asked for, 'x' what a block has beyond that, '_' what is free. */
 static void say_picture(struct vc_model *m)
 {
 	const struct bfc *b = m->state;
 	char picture[COLUMNS + 1] = "";
-	uint64_t at = 0;
+	struct painting p = { picture, m->now.reserved, 0 };
 
 	if (!m->now.reserved) {
 		say(m, "<allocator contains no memory>\n");
 		return;
 	}
 	memset(picture, '_', COLUMNS);
-	for (uint32_t r = 0; r < b->regions; r++)
-		for (uint32_t i = b->region[r].first; i; at += b->c[i].size, i = b->c[i].next) {
-			const struct bfc_chunk *c = &b->c[i];
-
-			if (c->live && c->size > c->requested)
-				paint(picture, m->now.reserved, at + c->requested,
-				      c->size - c->requested, 'x');
-			if (c->live)
-				paint(picture, m->now.reserved, at, c->requested, '*');
-		}
+	chunks_walk(&b->h, paint_chunk, &p);
 	say(m, "%s\n", picture);
 }
 

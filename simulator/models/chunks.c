@@ -317,15 +317,39 @@ void chunks_tell(struct vc_model *m, enum vc_trace_kind kind, uint32_t stream, u
 		m->trace(m->trace_arg, &e);
 }
 
+VC_COMPARE(by_address, struct chunk, VC_ORDER(x->addr, y->addr))
+
+/* The first chunks of all regions, by address; `next` of these copies is the slot itself. */
+static size_t heads_of(const struct chunks *h, struct chunk **heads)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < h->used; i++)
+		n += h->c[i].state != CHUNK_UNUSED && !h->c[i].prev;
+	*heads = malloc((n + 1) * sizeof(**heads));
+	n = 0;
+	for (uint32_t i = 1; *heads && i < h->used; i++)
+		if (h->c[i].state != CHUNK_UNUSED && !h->c[i].prev) {
+			(*heads)[n] = h->c[i];
+			(*heads)[n++].next = i;
+		}
+	if (n > 1)
+		qsort(*heads, n, sizeof(**heads), by_address);
+	return n;
+}
+
+/* By address: which goes first decides where the device puts what comes next. */
 uint64_t chunks_give_back(struct chunks *h, struct vc_model *m, uint32_t set)
 {
+	struct chunk *heads = NULL;
+	size_t n = heads_of(h, &heads);
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 1; i < h->used; i++) {
+	for (size_t k = 0; heads && k < n; k++) {
+		uint32_t i = heads[k].next;
 		struct chunk *c = &h->c[i];
 
-		if (c->state != CHUNK_FREE || !chunks_is_whole(c) ||
-		    (set != UINT32_MAX && c->set != set))
+		if (c->state != CHUNK_FREE || c->next || (set != UINT32_MAX && c->set != set))
 			continue;
 		chunks_cut(h, i);
 		vc_device_free(m->device, c->addr, c->size);
@@ -333,6 +357,7 @@ uint64_t chunks_give_back(struct chunks *h, struct vc_model *m, uint32_t set)
 		bytes += c->size;
 		retire(h, i);
 	}
+	free(heads);
 	return bytes;
 }
 
@@ -346,8 +371,6 @@ int chunks_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t roun
 }
 
 /* ---- looking at it ---- */
-VC_COMPARE(by_address, struct chunk, VC_ORDER(x->addr, y->addr))
-
 static int walk_region(const struct chunks *h, uint32_t first, vc_extent_fn *fn, void *arg)
 {
 	const struct chunk *c = h->c;
@@ -375,25 +398,6 @@ static int walk_region(const struct chunks *h, uint32_t first, vc_extent_fn *fn,
 		rc = fn(arg, &x);
 	}
 	return rc;
-}
-
-/* The first chunks of all regions, by address; `next` of these copies is the slot itself. */
-static size_t heads_of(const struct chunks *h, struct chunk **heads)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 1; i < h->used; i++)
-		n += h->c[i].state != CHUNK_UNUSED && !h->c[i].prev;
-	*heads = malloc((n + 1) * sizeof(**heads));
-	n = 0;
-	for (uint32_t i = 1; *heads && i < h->used; i++)
-		if (h->c[i].state != CHUNK_UNUSED && !h->c[i].prev) {
-			(*heads)[n] = h->c[i];
-			(*heads)[n++].next = i;
-		}
-	if (n > 1)
-		qsort(*heads, n, sizeof(**heads), by_address);
-	return n;
 }
 
 int chunks_walk(const struct chunks *h, vc_extent_fn *fn, void *arg)

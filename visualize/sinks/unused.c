@@ -49,7 +49,7 @@ static uint64_t sum_to(const struct vc_unused_at *a, size_t k)
 
 static int x_of(const struct drawing *d, const struct vc_unused_at *a)
 {
-	return vc_plot_event_x(&d->plot, a->event, a->time_ns);
+	return vc_plot_x(&d->plot, d->k.by_time ? a->time_ns : a->event);
 }
 
 static void scale(struct drawing *d, const struct vc_picture *cfg)

@@ -152,7 +152,7 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 static bool side_by_side(const struct plot *p)
 {
 	for (size_t i = 0; p->sink[i]; i++)
-		if (!strcmp(p->sink[i]->name, "ranks") || !strcmp(p->sink[i]->name, "compare"))
+		if (p->sink[i]->side_by_side)
 			return true;
 	return false;
 }

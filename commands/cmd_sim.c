@@ -17,6 +17,7 @@
 #include "simulator/advise/report.h"
 #include "simulator/session/write_trace.h"
 #include "simulator/advise/summary.h"
+#include "simulator/search/allocators.h"
 #include "simulator/time/time.h"
 #include "simulator/session/whatif.h"
 #include "visualize/spark.h"
@@ -26,12 +27,13 @@ struct config {
 	struct vc_list output;
 	const char *fail_above;
 	uint64_t host_memory;
-	bool fail_on_flush, strict, json, stats, summary, no_advice;
+	bool fail_on_flush, strict, json, csv, stats, summary, no_advice;
 };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option sim_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
+	{ 0, "csv", VC_O_FLAG, AT(csv), NULL, "the runs side by side as CSV, one line each", NULL },
 	{ 0, "stats", VC_O_FLAG, AT(stats), NULL, "the statistics of torch.cuda.memory_stats()",
 	  NULL },
 	{ 0, "summary", VC_O_FLAG, AT(summary), NULL, "the table of torch.cuda.memory_summary()",
@@ -274,6 +276,8 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+	if (vc_allocators_differ(sim->plan, sim->n))
+		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
 	vc_emit_end(e);
 }
 
@@ -442,13 +446,17 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 		return;
 	}
 	vc_emit_object(e, NULL, "");
-	vc_emit_array(e, "runs", "Runs");
-	for (size_t i = 0; i < sim->n; i++) {
-		vc_emit_object(e, NULL, NULL);
-		vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
+	if (vc_allocators_differ(sim->plan, sim->n)) {
+		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
+	} else {
+		vc_emit_array(e, "runs", "Runs");
+		for (size_t i = 0; i < sim->n; i++) {
+			vc_emit_object(e, NULL, NULL);
+			vc_report_run(e, &sim->session, &sim->plan[i], &sim->results.at[i]);
+			vc_emit_end(e);
+		}
 		vc_emit_end(e);
 	}
-	vc_emit_end(e);
 	emit_host(e, sim);
 	vc_emit_end(e);
 	for (size_t i = 0; i < sim->n; i++) {
@@ -473,8 +481,9 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 {
 	bool aside = draws_on_stdout(sim->cfg);
 	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
-	struct vc_emit *e =
-		out ? vc_emit_new(out, sim->cfg->json ? VC_EMIT_JSON : VC_EMIT_TEXT, err) : NULL;
+	enum vc_emit_mode mode = sim->cfg->json ? VC_EMIT_JSON :
+				 sim->cfg->csv  ? VC_EMIT_CSV : VC_EMIT_TEXT;
+	struct vc_emit *e = out ? vc_emit_new(out, mode, err) : NULL;
 	char *text;
 	size_t n;
 	int r;
@@ -485,6 +494,8 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 	}
 	if (sim->cfg->json)
 		emit_json(e, sim);
+	else if (sim->cfg->csv)
+		vc_allocators_report(e, sim->plan, sim->results.at, sim->n);
 	else
 		emit_text(e, sim);
 	r = vc_emit_finish(e, err);
@@ -526,8 +537,10 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 				      .strict = cfg->strict } };
 	int r = vc_budget_parse(&sim.budget, &con->err);
 
-	if (r == VC_OK && sim.cfg->json && draws_on_stdout(sim.cfg))
-		r = vc_fail(&con->err, VC_EUSAGE, "--json and -o - both want standard output");
+	if (r == VC_OK && sim.cfg->json + sim.cfg->csv + draws_on_stdout(sim.cfg) > 1)
+		r = vc_fail(&con->err, VC_EUSAGE, "%s and %s both want standard output",
+			    sim.cfg->json ? "--json" : "--csv",
+			    sim.cfg->json && sim.cfg->csv ? "--csv" : "-o -");
 	vc_remark_cards(&sim.cfg->run.gpu, con);
 	if (r == VC_OK)
 		r = vc_session_open(&sim.session, &sim.cfg->run, argc, argv, 0, &con->err);

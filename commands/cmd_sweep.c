@@ -323,6 +323,9 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 {
 	int r = VC_OK;
 
+	if (vc_request_models(&w->cfg->run.model) > 1)
+		return vc_fail(err, VC_EUSAGE, "-m: a sweep takes one model; write --vary "
+			       "model=torch,cupy or --vary model=all for several");
 	for (size_t k = 0; k < w->vary.keys; k++)
 		for (size_t i = 0; r == VC_OK && w->vary.key[k].option && i < w->vary.key[k].n;
 		     i++) {

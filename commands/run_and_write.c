@@ -86,10 +86,10 @@ const struct vc_sink_type *vc_choose_sink(const char *path, const char *type, si
 
 size_t vc_runs_asked(const struct vc_run_options *o)
 {
-	const struct vc_list *list[] = { &o->model, &o->torch, &o->conf, &o->gpu };
-	size_t n = 1;
+	const struct vc_list *list[] = { &o->torch, &o->conf, &o->gpu };
+	size_t n = vc_request_models(&o->model);
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 3; i++)
 		n *= list[i]->n ? list[i]->n : 1;
 	return n;
 }

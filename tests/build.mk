@@ -102,6 +102,17 @@ TESTS += tests/oracle-xpu/xpu.sh
 check-oracle-xpu: $(BUILD)/tests/oracle-xpu-play ## the torch model for XPU against PyTorch's source (fetches it)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-xpu/check.sh
 .PHONY: check-oracle bench-oracle check-oracle-bfc check-oracle-rmm check-oracle-vllm check-oracle-xpu
+$(BUILD)/tests/oracle-pools-play: tests/oracle-pools/play.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-all: $(BUILD)/tests/oracle-pools-play
+TESTS += tests/oracle-pools/pools.sh
+check-oracle-cupy: $(BUILD)/tests/oracle-pools-play ## the cupy model against CuPy's own pool (fetches a wheel)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh cupy
+check-oracle-mindspore: $(BUILD)/tests/oracle-pools-play ## the mindspore model against MindSpore's own pool (fetches a wheel)
+	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle-pools/check.sh mindspore
+.PHONY: check-oracle-cupy check-oracle-mindspore
 
 # libFuzzer, when clang is here; what it finds goes to tests/fuzz and what sources read is replayed by make check.
 FUZZ_TIME ?= 60

@@ -31,6 +31,17 @@ const struct vc_field vc_life_fields[] = { L(VC_F_U64, id),        L(VC_F_U64, a
 					  L(VC_F_BOOL, at_start), L(VC_F_SITE, site),
 					  L(VC_F_LABEL, label),   { NULL, VC_F_U64, 0 } };
 
+#define U(type, name) { #name, type, offsetof(struct vc_unused_at, name) }
+#define P(name) { #name, VC_F_U64, offsetof(struct vc_unused_at, part.name) }
+const struct vc_field vc_unused_fields[] = {
+	U(VC_F_U64, event), U(VC_F_U64, time_ns), U(VC_F_U64, reserved), U(VC_F_U64, requested),
+	P(rounding), P(remainders), P(pinned), P(other_streams), P(private_pools), P(whole_free),
+	{ "held_back", VC_F_U64, offsetof(struct vc_unused_at, pin[0].bytes) },
+	{ "by_block", VC_F_U64, offsetof(struct vc_unused_at, pin[0].id) },
+	{ "by_site", VC_F_SITE, offsetof(struct vc_unused_at, pin[0].site) },
+	{ NULL, VC_F_U64, 0 }
+};
+
 const char *vc_lifetime_name(uint8_t lifetime)
 {
 	static const char *const name[] = { "persistent", "step", "phase", "short" };

@@ -23,6 +23,7 @@ struct vc_field { const char *name; enum vc_field_type type; size_t offset; };
 /* Tables end with a NULL name. Columns are only ever added, at the end. */
 extern const struct vc_field vc_bucket_fields[]; /* of struct vc_bucket */
 extern const struct vc_field vc_life_fields[];   /* of struct vc_life */
+extern const struct vc_field vc_unused_fields[]; /* of struct vc_unused_at */
 
 /* "run,first_event,..." and one line per row; `run` counts from 0. */
 void vc_record_csv_head(struct vc_output *o, const struct vc_field *f);

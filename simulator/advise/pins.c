@@ -4,73 +4,11 @@
 
 #include <stdlib.h>
 
-#include "common/vec.h"
-#include "simulator/replay/model.h"
-#include "simulator/advise/report.h"
-
 #define SHOWN 8
 
-struct pin { uint64_t site, segment, bytes, segments, blocks, smallest; bool at_start; };
-
-/* The segment that starts at extent i; the position behind it. A pin of 0 bytes: nothing is
- * pinned. */
-static size_t look(const struct vc_heap_map *map, size_t i, struct pin *p)
+static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct vc_pin *p)
 {
-	*p = (struct pin){ .segment = map->at[i].addr, .segments = 1 };
-	for (i++; i < map->n && map->at[i].what != VC_X_SEGMENT; i++) {
-		const struct vc_heap_extent *x = &map->at[i];
-
-		if (x->what == VC_X_FREE) {
-			p->bytes += x->size;
-			continue;
-		}
-		if (!p->blocks++ || x->size < p->smallest) {
-			p->smallest = x->size;
-			p->site = x->site;
-			p->at_start = x->at_start;
-		}
-	}
-	if (!p->blocks)
-		p->bytes = 0;
-	return i;
-}
-
-VC_COMPARE(by_site, struct pin,
-	   VC_THEN(VC_ORDER(x->site, y->site), VC_ORDER(x->segment, y->segment)))
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct pin *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return by_site(a, b);
-}
-
-/* Pins of the same known site become one; those without stay one per segment. */
-static size_t gather(struct pin *p, size_t n)
-{
-	size_t k = 0;
-
-	qsort(p, n, sizeof(*p), by_site);
-	for (size_t i = 0; i < n; i++) {
-		if (!k || !p[i].site || p[k - 1].site != p[i].site) {
-			p[k++] = p[i];
-			continue;
-		}
-		p[k - 1].bytes += p[i].bytes;
-		p[k - 1].segments++;
-		p[k - 1].blocks += p[i].blocks;
-		if (p[i].smallest < p[k - 1].smallest)
-			p[k - 1].smallest = p[i].smallest;
-	}
-	qsort(p, k, sizeof(*p), by_bytes);
-	return k;
-}
-
-static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct pin *p)
-{
-	struct vc_holder h = { .site = (uint32_t)p->site,
+	struct vc_holder h = { .site = p->site,
 			      .held = p->at_start ? VC_HELD_BEFORE : VC_HELD_NOWHERE };
 	char place[512];
 
@@ -86,19 +24,10 @@ static void emit_pin(struct vc_emit *e, const struct vc_meta *meta, const struct
 int vc_pins_report(struct vc_emit *e, const struct vc_meta *meta, const struct vc_heap_map *map,
 		   struct vc_error *err)
 {
-	struct pin *p = calloc(map->n + 1, sizeof(*p));
+	struct vc_pin *p = NULL;
 	size_t n = 0;
 
-	VC_HAVE(p, "the pinned segments", err);
-	for (size_t i = 0; i < map->n; ) {
-		if (map->at[i].what != VC_X_SEGMENT) {
-			i++;
-			continue;
-		}
-		i = look(map, i, &p[n]);
-		n += p[n].bytes > 0;
-	}
-	n = gather(p, n);
+	VC_TRY(vc_pins_of(map, &p, &n, err));
 	vc_emit_array(e, "pinned_by", NULL);
 	for (size_t i = 0; i < n && i < SHOWN; i++)
 		emit_pin(e, meta, &p[i]);

@@ -84,3 +84,34 @@ int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const str
 	*map = (struct vc_heap_map){ .event = event, .at = map->at };
 	return m->type->walk(m, take_one, &t);
 }
+
+/* The classes of docs/reference/models.md, "unused bytes". */
+void vc_heapmap_unused(const struct vc_heap_map *map, struct vc_fragmentation *f)
+{
+	const struct vc_heap_extent *seg = NULL;
+	uint64_t live = 0;
+
+	for (size_t i = 0; i < map->n; i++) {
+		const struct vc_heap_extent *x = &map->at[i];
+
+		if (x->what == VC_X_SEGMENT) {
+			seg = x;
+			live = 0;
+			for (size_t k = i + 1; k < map->n && map->at[k].what != VC_X_SEGMENT; k++)
+				live += map->at[k].what != VC_X_FREE ? map->at[k].size : 0;
+			continue;
+		}
+		if (x->what != VC_X_FREE)
+			f->rounding += x->size - x->requested;
+		else if (x->pool)
+			f->private_pools += x->size;
+		else if (x->stream)
+			f->other_streams += x->size;
+		else if (!live)
+			f->whole_free += x->size;
+		else if (seg && (seg->small || x->size < 1u << 20))
+			f->remainders += x->size; /* too small for any request of the large pool */
+		else
+			f->pinned += x->size;
+	}
+}

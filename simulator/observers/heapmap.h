@@ -20,4 +20,7 @@ void vc_origins_fini(struct vc_origins *o);
 int vc_heapmap_take(struct vc_heap_map *map, const struct vc_model *m, const struct vc_origins *o,
 		    uint64_t event, struct vc_error *err);
 
+/* What its unused bytes are, added to *f: the classes of docs/reference/models.md. */
+void vc_heapmap_unused(const struct vc_heap_map *map, struct vc_fragmentation *f);
+
 #endif

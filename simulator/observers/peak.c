@@ -54,37 +54,6 @@ static int peak_step(struct vc_observer *o, const struct vc_step *s, struct vc_e
 	return look(st, s->model, s->index, err);
 }
 
-/* The classes of docs/reference/models.md, "unused bytes". */
-static void split_unused(const struct vc_heap_map *map, struct vc_fragmentation *f)
-{
-	const struct vc_heap_extent *seg = NULL;
-	uint64_t live = 0;
-
-	for (size_t i = 0; i < map->n; i++) {
-		const struct vc_heap_extent *x = &map->at[i];
-
-		if (x->what == VC_X_SEGMENT) {
-			seg = x;
-			live = 0;
-			for (size_t k = i + 1; k < map->n && map->at[k].what != VC_X_SEGMENT; k++)
-				live += map->at[k].what != VC_X_FREE ? map->at[k].size : 0;
-			continue;
-		}
-		if (x->what != VC_X_FREE)
-			f->rounding += x->size - x->requested;
-		else if (x->pool)
-			f->private_pools += x->size;
-		else if (x->stream)
-			f->other_streams += x->size;
-		else if (!live)
-			f->whole_free += x->size;
-		else if (seg && (seg->small || x->size < 1u << 20))
-			f->remainders += x->size; /* too small for any request of the large pool */
-		else
-			f->pinned += x->size;
-	}
-}
-
 static int peak_end(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
 		    struct vc_error *err)
 {
@@ -92,7 +61,7 @@ static int peak_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 
 	(void)m;
 	(void)err;
-	split_unused(&st->map, &r->fragmentation);
+	vc_heapmap_unused(&st->map, &r->fragmentation);
 	r->peak = st->map;
 	st->map.at = NULL;
 	return VC_OK;

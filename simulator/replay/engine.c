@@ -42,6 +42,7 @@ static void on_device(void *arg, const struct vc_device_change *c)
 {
 	struct engine *e = arg;
 
+	e->stats.driver_calls++;
 	if (!c->failed) {
 		e->stats.segment_allocs += c->what == VC_DRV_MALLOC;
 		e->stats.segment_frees += c->what == VC_DRV_FREE;

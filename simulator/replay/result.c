@@ -54,6 +54,7 @@ enum vc_verdict vc_result_replayed(const struct vc_result *r)
 void vc_result_fini(struct vc_result *r)
 {
 	free(r->info.model);
+	free(r->info.params);
 	free(r->info.torch);
 	free(r->info.conf);
 	free(r->info.trace);
@@ -71,7 +72,7 @@ void vc_result_fini(struct vc_result *r)
 		free(r->words.line[i]);
 	VC_FREE(r->words.line, r->fidelity.diverged_why, r->steps.mark, r->steps.phase,
 		r->pace.at, r->steps.kernel, r->steps.from, r->counters.at, r->history.at,
-		r->history.end.at);
+		r->history.end.at, r->unused.at);
 	*r = (struct vc_result){ 0 };
 }
 

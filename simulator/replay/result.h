@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/error.h"
 #include "common/meta.h"
 
 /* From best to worst. Undecided: one end of the interval fits, the other does not. */
@@ -33,6 +34,7 @@ enum vc_assume { VC_ASSUME_NOTHING, VC_ASSUME_LOW, VC_ASSUME_BEST, VC_ASSUME_HIG
 
 struct vc_run_info {
 	char *model;         /* "torch" */
+	char *params;        /* of the model, "" = none */
 	const char *owner;   /* whose allocator that is: "PyTorch", or as `model`; static */
 	char *torch;         /* "2.9", or NULL for models without versions */
 	char *conf;          /* settings string, "" = defaults */
@@ -66,6 +68,7 @@ struct vc_stats {
 	uint64_t lower_bound; /* max over time of live requested bytes, 512-rounded: no allocator
 				 needs less */
 	uint64_t time_ns, driver_ns; /* recorded span; simulated time in driver calls */
+	uint64_t driver_calls; /* those that the device refused included */
 	uint64_t predicted_ns;     /* of the whole run under this what-if; 0 = unknown */
 	bool has_times;
 	bool limited;              /* a fraction of the device was set, from the start or later */
@@ -168,6 +171,38 @@ struct vc_fragmentation {
 	uint64_t rounding, remainders, pinned, other_streams, private_pools, whole_free;
 };
 
+/* A segment that is not empty holds its free bytes back; it is blamed on its smallest live block:
+ * moving that one is the least that would help. Pins of one known call site are one. */
+struct vc_pin {
+	uint64_t segment;           /* address of the first */
+	uint64_t bytes, segments, blocks;
+	uint64_t id, smallest;      /* the smallest of these blocks */
+	uint32_t site, label;
+	bool at_start;
+};
+/* Largest first; *pins is the caller's. */
+int vc_pins_of(const struct vc_heap_map *map, struct vc_pin **pins, size_t *n,
+	       struct vc_error *err);
+/* The largest of those of so many samples together, at most `most`: bytes, segments and blocks are
+ * means. Sorts p. */
+void vc_pins_mean(struct vc_pin *p, size_t n, size_t samples, struct vc_pin *out, size_t most);
+
+/* unused: what reserved-but-unused bytes are, over the run. Samples lie `span` events apart, the
+ * last one at the end; their parts add up to reserved - requested. */
+enum { VC_UNUSED_PINS = 6 };
+struct vc_unused_at {
+	uint64_t event, time_ns, reserved, requested;
+	struct vc_fragmentation part;
+	struct vc_pin pin[VC_UNUSED_PINS]; /* the largest; 0 bytes: none */
+};
+struct vc_unused {
+	struct vc_unused_at *at; size_t n;
+	struct vc_unused_at worst;  /* the request with the most of them, to a 64th */
+	uint64_t last;              /* event of the last request: what is freed behind it is
+				     * freed because the program ends */
+	struct vc_pin pin[VC_UNUSED_PINS]; /* of all samples; bytes and segments are means */
+};
+
 /* counters: the model's own statistics after the last event (torch.cuda.memory_stats()). A klass of
  * NULL: a plain number, in `current`. Names are static. */
 struct vc_counter { const char *name, *klass; int64_t current, peak, allocated, freed; };
@@ -266,6 +301,7 @@ struct vc_result {
 	struct vc_oom_report oom;
 	struct vc_fidelity fidelity;
 	struct vc_fragmentation fragmentation;
+	struct vc_unused unused;
 	struct vc_steps steps;
 	struct vc_phases phases;
 	struct vc_counters counters;

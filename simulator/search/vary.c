@@ -108,17 +108,30 @@ static int versions(struct vc_vary_key *k, const char *text, size_t len, struct 
 				   "version is %s)", (int)len, text, m->versions[0]);
 }
 
+/* "all": each of them. */
+static int models(struct vc_vary_key *k, const char *text, size_t len, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	if (len != 3 || strncmp(text, "all", 3))
+		return push(k, text, len, err);
+	for (size_t i = 0; r == VC_OK && vc_models[i]; i++)
+		r = push(k, vc_models[i]->name, strlen(vc_models[i]->name), err);
+	return r;
+}
+
 static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
 {
 	bool bars = strchr(text, '|') != NULL, conf = !strcmp(k->name, "conf");
-	bool torch = !strcmp(k->name, "torch");
+	int (*one)(struct vc_vary_key *, const char *, size_t, struct vc_error *) =
+		!strcmp(k->name, "torch") ? versions : !strcmp(k->name, "model") ? models : push;
 
 	do {
 		size_t len = bars ? strcspn(text, "|") :
 			     conf ? settings_end(text) :
 				    strcspn(text, ",");
 
-		VC_TRY(torch ? versions(k, text, len, err) : push(k, text, len, err));
+		VC_TRY(one(k, text, len, err));
 		text += len;
 	} while (*text++);
 	return VC_OK;

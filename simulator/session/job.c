@@ -83,7 +83,7 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 		i->limit = (uint64_t)(p->fraction * (double)(p->capacity ? p->capacity :
 									   VC_DEVICE_UNLIMITED));
 	}
-	if (copy_text(&i->model, p->model->name) &&
+	if (copy_text(&i->model, p->model->name) && copy_text(&i->params, p->params) &&
 	    copy_text(&i->torch, p->torch[0] ? p->torch : NULL) && copy_text(&i->conf, p->conf) &&
 	    copy_text(&i->trace, slash ? slash + 1 : path) && copy_text(&i->gpu, p->device) &&
 	    copy_text(&i->change,

@@ -12,7 +12,7 @@
 #define AT(f) offsetof(struct vc_run_options, f)
 const struct vc_option vc_run_options[] = {
 	{ 'm', "model", VC_O_LIST, AT(model), "NAME[:K=V,...]",
-	  "allocator model; repeat for several runs (vramcast list models)", NULL },
+	  "allocator model; repeat for several runs, all: each (vramcast list models)", NULL },
 	{ 0, "torch", VC_O_LIST, AT(torch), "VERSION",
 	  "PyTorch version whose allocator is replayed; repeat for several", NULL },
 	{ 0, "conf", VC_O_LIST, AT(conf), "STRING",
@@ -106,6 +106,32 @@ static int plan_model(const char *text, struct vc_plan *p, struct vc_error *err)
 	near = vc_nearest(name, names, n);
 	return vc_fail(err, VC_EUSAGE, near ? "no model is called '%s' (did you mean %s?)" :
 		       "no model is called '%s' ('vramcast list models')", name, near);
+}
+
+size_t vc_request_models(const struct vc_list *model)
+{
+	size_t n = 0, all = 0;
+
+	while (vc_models[all])
+		all++;
+	for (size_t i = 0; i < model->n; i++)
+		n += strcmp(model->at[i], "all") ? 1 : all;
+	return n ? n : 1;
+}
+
+const char *vc_request_model(const struct vc_list *model, size_t i)
+{
+	for (size_t k = 0; k < model->n; k++) {
+		if (strcmp(model->at[k], "all")) {
+			if (!i--)
+				return model->at[k];
+			continue;
+		}
+		for (size_t j = 0; vc_models[j]; j++)
+			if (!i--)
+				return vc_models[j]->name;
+	}
+	return "torch";
 }
 
 static int plan_device(const struct vc_recording *rec, const struct vc_run_options *o,
@@ -214,7 +240,7 @@ void vc_plan_set_conf(struct vc_plan *p, const char *conf)
 static int fill_plan(const struct vc_recording *rec, const struct vc_run_options *o,
 		     const size_t pick[4], struct vc_plan *p, struct vc_error *err)
 {
-	int r = plan_model(o->model.n ? o->model.at[pick[0]] : "torch", p, err);
+	int r = plan_model(vc_request_model(&o->model, pick[0]), p, err);
 
 	if (r < 0)
 		return r;
@@ -252,7 +278,7 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 		     const struct vc_tenants *tenants, struct vc_plan **plans, size_t *n,
 		     struct vc_error *err)
 {
-	size_t dim[4] = { at_least_one(o->model.n), at_least_one(o->torch.n),
+	size_t dim[4] = { vc_request_models(&o->model), at_least_one(o->torch.n),
 			 at_least_one(o->conf.n), at_least_one(o->gpu.n) };
 	size_t pick[4];
 	int r = check_numbers(o, err);

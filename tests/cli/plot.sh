@@ -6,7 +6,7 @@ T=traces/lm-train-ctx128.vct
 wellformed() { if command -v xmllint >/dev/null 2>&1; then xmllint --noout "$1"; else grep -q '</svg>' "$1"; fi; }
 small() { [ "$(wc -c < "$1")" -le 1000000 ]; }
 
-for t in timeline blocks segments compare sweep steps ranks owners; do
+for t in timeline blocks segments compare sweep steps ranks owners allocators unused; do
 	if [ $t = owners ] && ! grep -q HAVE_GRAPHVIZ "${BUILD:-build}/config.mk"; then skip "owners" "built without Graphviz"; continue; fi
 	run plot $T -g a100-40 -t $t -o "$TMP/$t.svg"; expect "plot -t $t" 0
 	check "$t is well-formed" wellformed "$TMP/$t.svg"
@@ -33,6 +33,10 @@ run plot traces/vllm-rl-pools.vct -t segments -o "$TMP/state.svg"; expect "a sna
 check "which is well-formed" wellformed "$TMP/state.svg"
 run plot $T -g a100-40 -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0
 check "in one picture" grep -q 'What if: 2' "$TMP/two.svg"
+
+run plot $T tests/recordings/lstm.vct -m all -m bfc:framework=jax -t allocators -o "$TMP/map.svg"; expect "recordings and allocators in one map" 0
+check "each with a cell of its own" [ "$(grep -c 'reserved .*, live ' "$TMP/map.svg")" = $((2 * $(grep -c '^VC_MODEL' simulator/models/models.def) + 2)) ]
+check "parameters tell two of a model apart" grep -q '>bfc:framework=jax<' "$TMP/map.svg"
 
 run sweep $T --vary capacity=24G,48G,64G,80G -o "$TMP/runs.jsonl"; expect "a sweep" 0
 run plot "$TMP/runs.jsonl" -o "$TMP/sweep.svg"; expect "is drawn from its results" 0

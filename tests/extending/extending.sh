@@ -16,7 +16,7 @@ VRAMCAST=$copy/$objects/vramcast
 
 # plug KIND FOLDER TABLE MACRO: the file, the row, and what that rebuilds
 plug() {
-	cp "tests/extending/toy_$1.c" "$copy/$2/toy.c"; echo "VC_$4(toy)" >> "$copy/$3"
+	if [ "$1" = model ]; then sed -n '/^```c$/,/^```$/{/^```/d;p}' docs/extending.md; else cat "tests/extending/toy_$1.c"; fi > "$copy/$2/toy.c"; echo "VC_$4(toy)" >> "$copy/$3"
 	build $5 || { fail "a $1 builds" "$(cat "$TMP/make.log")"; return; }
 	rebuilt=$(grep -c '^  CC ' "$TMP/make.log")
 	[ "$rebuilt" -le 2 ] && pass "a $1 is one file and one row, and rebuilds $rebuilt objects" ||
@@ -36,6 +36,8 @@ run sim $t -x fraction:f=0.9 --json; expect "while one that the recording decide
 plug model simulator/models simulator/models/models.def MODEL tests/conformance
 check "the battery of models takes one that keeps its regions" "$copy/$objects/tests/conformance"
 run sim $t -m toy --no-advice; expect "and answers are in its own name" 0 'reserved by toy'
+check "a policy is less than a hundred lines" [ "$(wc -l < "$copy/simulator/models/toy.c")" -lt 100 ]
+run sim $t -m all --no-advice; expect "and it stands beside all others" 0 '^  toy .* fits '
 sed -i 's/\.keeps_regions = true, //' "$copy/simulator/models/toy.c"; build tests/conformance
 "$copy/$objects/tests/conformance" > "$TMP/battery" 2>&1
 check "one that does not say so is told the name of the flag" grep -q 'keeps_regions' "$TMP/battery"

@@ -303,6 +303,32 @@ static void synth_step(struct synth *s, unsigned step, uint64_t *grad, uint64_t 
 	synth_mark(s, VC_MARK_END, "optimizer");
 }
 
+/* Unused bytes at up to 64 moments of the curve: of six parts, most of them pinned or returnable. */
+static void synth_unused(struct synth *s)
+{
+	struct vc_unused *u = &s->r.unused;
+	size_t every = s->r.curve.n / 64 + 1;
+
+	u->at = calloc(s->r.curve.n / every + 1, sizeof(*u->at));
+	for (size_t i = 0; u->at && i < s->r.curve.n; i += every) {
+		const struct vc_bucket *b = &s->r.curve.at[i];
+		uint64_t left = b->stranded_max, part = left / 16;
+		struct vc_unused_at *a = &u->at[u->n++];
+
+		*a = (struct vc_unused_at){ .event = b->first_event, .time_ns = b->first_ns,
+					    .reserved = b->reserved_max,
+					    .requested = b->reserved_max - left };
+		a->part = (struct vc_fragmentation){ part, part, 5 * part, part, part,
+						     left - 9 * part };
+		a->pin[0] = (struct vc_pin){ .bytes = 5 * part, .segments = 2, .blocks = 3,
+					     .id = 4, .smallest = 1 << 20, .site = 1 };
+		if (left > u->worst.reserved - u->worst.requested)
+			u->worst = *a;
+		u->last = a->event;
+	}
+	u->pin[0] = u->worst.pin[0];
+}
+
 /* The caller ends it with synth_fini. */
 static struct synth *synth_new(const struct synth_options *o)
 {
@@ -337,6 +363,8 @@ static struct synth *synth_new(const struct synth_options *o)
 	s->r.stats.final_allocated = s->allocated;
 	s->r.stats.final_reserved = s->reserved;
 	s->r.stats.segments_peak = s->r.segments.n;
+	s->r.stats.lower_bound = s->r.stats.peak_allocated;
+	synth_unused(s);
 	return s;
 }
 

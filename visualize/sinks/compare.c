@@ -313,5 +313,5 @@ const struct vc_sink_type vc_sink_compare = {
 	.name = "compare", .extension = "svg",
 	.summary = "several runs side by side on the same axes",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
-	.lives_limit = 2000000, .write = compare_write,
+	.lives_limit = 2000000, .side_by_side = true, .write = compare_write,
 };

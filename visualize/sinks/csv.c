@@ -10,11 +10,12 @@ struct config { uint64_t what; };
 
 static const struct vc_param params[] = {
 	{ "what", VC_P_ENUM, offsetof(struct config, what), "curve",
-	  "usage over time, or one line per block, or one per run", "curve,blocks,runs" },
+	  "usage over time, or one line per block, one per run, or what unused bytes are "
+	  "over time", "curve,blocks,runs,unused" },
 	VC_PARAM_END
 };
 
-enum what { CURVE, BLOCKS, RUNS };
+enum what { CURVE, BLOCKS, RUNS, UNUSED };
 
 static void text_cell(struct vc_output *out, const char *text)
 {
@@ -70,18 +71,21 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 		     struct vc_output *out, struct vc_error *err)
 {
 	const struct config *c = config;
-	bool blocks = c && c->what == BLOCKS;
+	bool blocks = c && c->what == BLOCKS, unused = c && c->what == UNUSED;
 
 	(void)err;
 	if (c && c->what == RUNS) {
 		run_lines(out, runs, n);
 		return VC_OK;
 	}
-	vc_record_csv_head(out, blocks ? vc_life_fields : vc_bucket_fields);
+	vc_record_csv_head(out, blocks ? vc_life_fields :
+				unused ? vc_unused_fields : vc_bucket_fields);
 	for (size_t i = 0; i < n; i++) {
 		const struct vc_result *r = &runs[i];
 
-		for (size_t k = 0; !blocks && k < r->curve.n; k++)
+		for (size_t k = 0; unused && k < r->unused.n; k++)
+			vc_record_csv(out, vc_unused_fields, i, &r->unused.at[k], r->meta);
+		for (size_t k = 0; !blocks && !unused && k < r->curve.n; k++)
 			vc_record_csv(out, vc_bucket_fields, i, &r->curve.at[k], r->meta);
 		for (size_t k = 0; blocks && k < r->lives.n; k++)
 			vc_record_csv(out, vc_life_fields, i, &r->lives.at[k], r->meta);
@@ -89,13 +93,13 @@ static int csv_write(const struct vc_result *runs, size_t n, const void *config,
 	return VC_OK;
 }
 
-static const char *const reads[] = { "timeline", "lives", NULL };
+static const char *const reads[] = { "timeline", "lives", "unused", NULL };
 
 const struct vc_sink_type vc_sink_csv = {
 	.name = "csv", .extension = "csv",
 	.summary =
-		"usage over time (what=blocks: every block, what=runs: the totals) as "
-		"comma-separated values",
+		"usage over time (what=blocks: every block, what=runs: the totals, what=unused: "
+		"what unused bytes are) as comma-separated values",
 	.params = params, .config_size = sizeof(struct config), .observers = reads,
 	.write = csv_write,
 };

@@ -76,6 +76,7 @@ static void verdict(struct report *d)
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
+		   "href=\"#unused\">Unused</a><a "
 		   "href=\"#blocks\">Blocks</a><a href=\"#sites\">Call sites</a><a "
 		   "href=\"#largest\">Largest blocks</a></nav>\n");
 	settings(d);
@@ -119,7 +120,7 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_owners,
-	vc_sink_segments, vc_sink_blocks;
+	vc_sink_segments, vc_sink_blocks, vc_sink_unused;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
@@ -332,6 +333,8 @@ static int body(struct report *d, struct vc_error *err)
 	if (!rc)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
 	if (!rc)
+		rc = picture(d, &vc_sink_unused, "Reserved and not in use, over the run", err);
+	if (!rc)
 		rc = picture(d, &vc_sink_blocks, "What lived where", err);
 	if (rc)
 		return rc;
@@ -382,7 +385,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 }
 
 static const char *const reads[] = { "timeline", "lives", "segments", "peak",
-				    "oom",      "steps", NULL };
+				    "oom",      "steps", "unused",   NULL };
 
 const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",

@@ -230,5 +230,5 @@ const struct vc_sink_type vc_sink_ranks = {
 	.name = "ranks", .extension = "svg",
 	.summary = "devices or processes side by side, and how unequal they are",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
-	.lives_limit = 2000000, .write = ranks_write,
+	.lives_limit = 2000000, .side_by_side = true, .write = ranks_write,
 };

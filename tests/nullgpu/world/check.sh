@@ -25,6 +25,13 @@ for version in ${TORCH:-2.9.1 newest}; do
 			done
 		done
 	done
+	rm -f "$TMP"/real.*vct "$TMP"/role.*vct
+	dry --ranks 4 -o "$TMP/real.vct" -- "$py" "$program" pp_shapes
+	dry --world 4 --roles -o "$TMP/role.vct" -- "$py" "$program" pp_shapes
+	for rank in 0 2 3; do
+		check "$version: stage $rank hears the shapes from a stage that was played" \
+			same "$TMP/real.rank$rank.vct" "$TMP/role.rank$rank.vct"
+	done
 	dry --world 1024 --roles --report "$TMP/roles.json" -o "$TMP/roles.vct" -- "$py" "$program" tp_fsdp
 	check "$version: the roles of a job on 512 x 2 cards are played" \
 		test "$(grep -c '"world": 1024' "$TMP/roles.json")" -ge 4

@@ -282,7 +282,8 @@ static int by_name(const void *a, const void *b)
 static void keep_missing(struct work *w)
 {
 	size_t kept = 0;
-	qsort(w->wanted, w->n_wanted, sizeof *w->wanted, by_name);
+	if (w->n_wanted)
+		qsort(w->wanted, w->n_wanted, sizeof *w->wanted, by_name);
 	for (size_t i = 0; i < w->n_wanted; i++) {
 		struct wanted x = w->wanted[i];
 		bool again = kept && strcmp(w->wanted[kept - 1].name, x.name) == 0;

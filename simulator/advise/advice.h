@@ -34,7 +34,7 @@ struct vc_advice_listener {
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST]);
 
-/* ---- batch.c: the same run at other batches ---- */
+/* ---- advice_batch.c: the same run at other batches ---- */
 
 struct vc_batch {
 	const struct vc_session *base; /* can be asked for other values: another's, or ... */

@@ -33,10 +33,16 @@ check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DI
 
 # Prediction of recorded ladders (families of recordings of one script at several sizes).
 LADDERS ?= tests/ladders/recordings
-$(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/ladders: tests/ladders/ladders.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+$(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-calibration: $(BUILD)/tests/calibration ## do intervals hold, from every pair and triple of rungs: LADDERS=DIRS, MOST=N a ladder (0: all)
+	$(Q)$< -n $(or $(MOST),60) $(LADDERS)
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
@@ -45,7 +51,7 @@ check-ladders: $(BUILD)/tests/ladders ## predict recorded ladders and say how fa
 	$(Q)$< $(LADDERS) $(if $(wildcard $(LADDERS)/*.vct),.vct)
 check-fit: all ## fit on recorded ladders, at capacities between the needs of their rungs: LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
-.PHONY: check-ladders check-fit answers
+.PHONY: check-ladders check-calibration check-fit answers
 
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list

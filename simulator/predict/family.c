@@ -317,8 +317,9 @@ static size_t count(const struct vc_allocations *m, double size)
 }
 
 /* The share of what lasts in recording k (parameters) of which it makes copies of half the size,
- * where recording j has nothing of that size. Data of such a size are as many in j, as much larger
- * as a parameter of the run is. */
+ * where recording j has nothing of that size. Data of such a size are about as many in j, as much
+ * larger as a parameter of the run is; that some of them, or of others, have another's size by
+ * chance makes no cast. */
 static double cast_share(const struct vc_family *f, size_t k, size_t j)
 {
 	const struct vc_allocations *m = &f->m[k];
@@ -336,7 +337,8 @@ static double cast_share(const struct vc_family *f, size_t k, size_t j)
 
 			is_cast = n && !count(&f->m[j], half);
 			for (size_t a = 0; is_cast && a < f->axes; a++)
-				is_cast = n != count(&f->m[j], half * f->x[j][a] / f->x[k][a]);
+				is_cast = n > 2 * count(&f->m[j],
+							half * f->x[j][a] / f->x[k][a]);
 			sizes += is_cast;
 		}
 		all += half;

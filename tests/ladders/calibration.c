@@ -171,6 +171,8 @@ static void all_from(const struct ladder *l, size_t k, struct score *sc)
 	size_t from[RUNGS], total = l->n > k ? choices(l->n, k) * (l->n - k) : 0, seen = 0;
 	double step = most && total > most ? (double)total / (double)most : 1, next = 0;
 
+	if (!total)
+		return;
 	for (size_t i = 0; i < k; i++)
 		from[i] = i;
 	do {
@@ -179,7 +181,7 @@ static void all_from(const struct ladder *l, size_t k, struct score *sc)
 		struct vc_error err = { 0 };
 		int opened = 1;
 
-		for (size_t at = 0; total && at < l->n; at++) {
+		for (size_t at = 0; at < l->n; at++) {
 			if (is_in(at, from, k) || (double)seen++ < next)
 				continue;
 			next += step;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "simulator/predict/widths.h"
 #include "simulator/session/whatif.h"
 #include "tests/ladders/rungs.h"
 
@@ -82,8 +83,10 @@ static double straight(const struct ladder *l, const size_t *from, size_t k, dou
 }
 
 static void write_line(const struct ladder *l, const size_t *from, size_t k, double at,
-		       const double *figure, const struct vc_family_report *r)
+		       const double *figure, const struct vc_prediction *p)
 {
+	const struct vc_family_report *r = &p->report;
+
 	if (!lines)
 		return;
 	fprintf(lines, "%s\t%zu\t", l->name, k);
@@ -99,7 +102,8 @@ static void write_line(const struct ladder *l, const size_t *from, size_t k, dou
 	fprintf(lines, "\t%d\t%d\t%.0f", r->rounded, r->lengths, (double)r->turns);
 	for (int i = 0; i < VC_LAW_KINDS; i++)
 		fprintf(lines, "\t%.0f", (double)r->kind[i]);
-	fprintf(lines, "\n");
+	fprintf(lines, "\t%.6f\t%.0f\t%.0f\t%s\n", p->missed, (double)p->said_low,
+		(double)p->said_high, p->width ? p->width->name : "same");
 }
 
 static void predict(const struct ladder *l, const size_t *from, size_t k, size_t at,
@@ -123,7 +127,7 @@ static void predict(const struct ladder *l, const size_t *from, size_t k, size_t
 	double high = r.has_interval ? (double)r.high : best;
 	double figure[] = { truth, line, best, low, high };
 
-	write_line(l, from, k, value.value, figure, &s.whatif->as_asked.report);
+	write_line(l, from, k, value.value, figure, &s.whatif->as_asked);
 	sc->inside += truth >= low && truth <= high;
 	sc->unsafe += truth > high;
 	sc->open += low < high;

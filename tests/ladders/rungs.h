@@ -2,8 +2,8 @@
 /* rungs.h - ladders in folders: one program recorded at several values of a parameter, each in a
  * file NAME_KEYVALUE[_torchVERSION].vct (or .pickle.zst), perhaps with a .json of the same name
  * that says what the allocator counted. */
-#ifndef RUNGS_H
-#define RUNGS_H
+#ifndef VC_RUNGS_H
+#define VC_RUNGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

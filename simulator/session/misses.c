@@ -19,6 +19,9 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 
+/* What is not certain by some bytes is not certain by a segment of 2 MiB in each of the two pools. */
+enum { SEGMENTS = 4 << 20 };
+
 enum { MOST = 16, DRAWS = 32 }; /* recordings; replays of a step's data dealt anew */
 
 struct vc_misses {
@@ -231,6 +234,9 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
 	widen(out,
 	      (double)out->low * exp(-fmax(width->down * p->missed, width->least_down)),
 	      (double)out->high * exp(fmax(width->up * p->missed, width->least_up)));
+	if (width->least_up > 0)
+		widen(out, fmax(0, (double)p->said_low - SEGMENTS),
+		      (double)p->said_high + SEGMENTS);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

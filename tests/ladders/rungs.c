@@ -46,7 +46,7 @@ static char *slurp(const char *path)
 }
 
 /* family[-variant]_knobVALUE[_torchVERSION], without its ending */
-static bool split(const char *stem, const char *folder, struct ladder *l, double *x)
+static bool split(const char *stem, const char *folder, bool inner, struct ladder *l, double *x)
 {
 	const char *torch = strstr(stem, "_torch");
 	char head[256];
@@ -63,13 +63,14 @@ static bool split(const char *stem, const char *folder, struct ladder *l, double
 	char *knob = strrchr(head, '_');
 	if (!knob || !knob[1])
 		return false;
-	if (knob - head > 5 && !strncmp(knob - 5, "_eval", 5))
+	if (*folder && strlen(folder) == (size_t)(knob - head) &&
+	    !strncmp(head, folder, (size_t)(knob - head)))
+		inner = false; /* the file repeats the folder's name */
+	else if (knob - head > 5 && !strncmp(knob - 5, "_eval", 5))
 		knob -= 5;
-	if (*folder && !strncmp(head, folder, (size_t)(knob - head)) &&
-	    !folder[knob - head])
-		folder = ""; /* the file repeats it */
-	snprintf(l->name, sizeof(l->name), "%.50s%s%.*s %s%s%.12s", folder, *folder ? "/" : "",
-		 (int)(knob - head), head, knob + 1, torch ? " " : "", torch ? torch + 6 : "");
+	snprintf(l->name, sizeof(l->name), "%.50s%s%.*s %s%s%.12s", inner ? folder : "",
+		 inner ? "/" : "", (int)(knob - head), head, knob + 1, torch ? " " : "",
+		 torch ? torch + 6 : "");
 	snprintf(l->knob, sizeof(l->knob), "%.31s", knob + 1);
 	return *x > 0;
 }
@@ -89,15 +90,17 @@ static void put_rung(struct ladder *l, const struct rung *r)
 	l->rung[at] = *r;
 }
 
-static void add(struct ladder *all, size_t *n, const char *dir, const char *folder,
-		const char *file, size_t stem_len)
+static void add(struct ladder *all, size_t *n, const char *dir, bool inner, const char *file,
+		size_t stem_len)
 {
 	struct ladder new = { 0 }, *l = NULL;
 	char path[1024], stem[256];
 	struct rung r = { 0 };
 
 	snprintf(stem, sizeof(stem), "%.*s", (int)stem_len, file);
-	if (!split(stem, folder, &new, &r.x))
+	const char *folder = strrchr(dir, '/') ? strrchr(dir, '/') + 1 : dir;
+
+	if (!split(stem, folder, inner, &new, &r.x))
 		return;
 	for (size_t i = 0; i < *n; i++)
 		if (!strcmp(all[i].name, new.name))
@@ -128,12 +131,11 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct ladder *)a)->name, ((const struct ladder *)b)->name);
 }
 
-static void look(struct ladder *all, size_t *n, const char *dir, const char *folder,
-		 const char *kind, int depth)
+static void look(struct ladder *all, size_t *n, const char *dir, const char *kind, bool inner)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
-	char inner[1024];
+	char path[1024];
 
 	while (d && (e = readdir(d))) {
 		size_t len = strlen(e->d_name), tail = 0;
@@ -146,10 +148,10 @@ static void look(struct ladder *all, size_t *n, const char *dir, const char *fol
 				tail = m;
 		}
 		if (tail)
-			add(all, n, dir, folder, e->d_name, len - tail);
-		else if (depth && e->d_name[0] != '.') {
-			snprintf(inner, sizeof(inner), "%s/%s", dir, e->d_name);
-			look(all, n, inner, e->d_name, kind, depth - 1);
+			add(all, n, dir, inner, e->d_name, len - tail);
+		else if (!inner && e->d_name[0] != '.') {
+			snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+			look(all, n, path, kind, true);
 		}
 	}
 	if (d)
@@ -158,7 +160,13 @@ static void look(struct ladder *all, size_t *n, const char *dir, const char *fol
 
 size_t find_ladders(struct ladder *all, size_t n, const char *dir, const char *kind)
 {
-	look(all, &n, dir, "", kind, 1);
+	char path[1024];
+	size_t len = strlen(dir);
+
+	snprintf(path, sizeof(path), "%s", dir);
+	for (; len > 1 && len < sizeof(path) && path[len - 1] == '/'; len--)
+		path[len - 1] = '\0';
+	look(all, &n, path, kind, false);
 	qsort(all, n, sizeof(*all), by_name);
 	return n;
 }

@@ -19,7 +19,7 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 
-/* What is not certain by some bytes is not certain by a segment of 2 MiB in each of the two pools. */
+/* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20 };
 
 enum { MOST = 16, DRAWS = 32 }; /* recordings; replays of a step's data dealt anew */

@@ -32,7 +32,7 @@ static const struct vc_option fit_options[] = {
 	{ 0, "multiple", VC_O_UINT, AT(multiple), "N", "only multiples of N", "1" },
 	{ 0, "most", VC_O_UINT, AT(most), "N", "never look beyond N", "1048576" },
 	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
-	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,8" },
+	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,6" },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END

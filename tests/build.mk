@@ -34,10 +34,16 @@ check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DI
 
 # Prediction of recorded ladders (families of recordings of one script at several sizes).
 LADDERS ?= tests/ladders/recordings
-$(BUILD)/tests/ladders: tests/ladders/ladders.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/ladders: tests/ladders/ladders.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+$(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-calibration: $(BUILD)/tests/calibration ## do intervals hold, from every pair and triple of rungs: LADDERS=DIRS, MOST=N a ladder (0: all)
+	$(Q)$< -n $(or $(MOST),60) $(LADDERS)
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
@@ -48,7 +54,7 @@ check-fit: all ## fit on recorded ladders, at capacities between the needs of th
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/fit.sh
 check-verdicts: all ## is a verdict on a predicted rung of a ladder ever wrong? LADDERS=DIR
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/verdicts.sh
-.PHONY: check-ladders check-fit check-verdicts answers
+.PHONY: check-ladders check-calibration check-fit check-verdicts answers
 
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list

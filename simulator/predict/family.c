@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
+enum { RECORDINGS = 64 };  /* that a law is made of, at most */
 enum { TELLING = 4096 }; /* bytes: smaller parameters have equals of their size by chance */
 
 static double value_of(const struct vc_meta *m, const char *name)
@@ -113,10 +115,11 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->m = calloc(n, sizeof(*f->m));
 		f->x = calloc(n, sizeof(*f->x));
 		f->view = calloc(n, sizeof(*f->view));
+		f->spread = calloc(n, sizeof(*f->spread));
 		pthread_mutex_init(&f->lock, NULL);
 		f->force = force;
 	}
-	if (!f || !f->m || !f->x || !f->view) {
+	if (!f || !f->m || !f->x || !f->view || !f->spread) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
@@ -141,8 +144,9 @@ void vc_family_free(struct vc_family *f)
 	for (size_t i = 0; i < f->n; i++) {
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
+		vc_spread_fini(&f->spread[i]);
 	}
-	VC_FREE(f->m, f->x, f->view);
+	VC_FREE(f->m, f->x, f->view, f->spread);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -318,7 +322,7 @@ static size_t count(const struct vc_allocations *m, double size)
 
 /* The share of what lasts in recording k (parameters) of which it makes copies of half the size,
  * where recording j has nothing of that size. Data of such a size are as many in j, as much larger
- * as a parameter of the run is. */
+ * as a parameter of the run is, or more: others have that size by chance. */
 static double cast_share(const struct vc_family *f, size_t k, size_t j)
 {
 	const struct vc_allocations *m = &f->m[k];
@@ -336,7 +340,7 @@ static double cast_share(const struct vc_family *f, size_t k, size_t j)
 
 			is_cast = n && !count(&f->m[j], half);
 			for (size_t a = 0; is_cast && a < f->axes; a++)
-				is_cast = n != count(&f->m[j], half * f->x[j][a] / f->x[k][a]);
+				is_cast = n > count(&f->m[j], half * f->x[j][a] / f->x[k][a]);
 			sizes += is_cast;
 		}
 		all += half;
@@ -358,6 +362,43 @@ static int one_precision(const struct vc_family *f, struct vc_error *err)
 					       f->m[k].trace->meta->path,
 					       f->m[j].trace->meta->path);
 	return VC_OK;
+}
+
+/* Values of a parameter by recording; how many: those of a parameter that may be rounded. */
+static size_t may_round(const struct vc_family *f, size_t axis, double *x)
+{
+	if (f->n < 2 || f->n > RECORDINGS || f->axis[axis].side ||
+	    vc_single_counts(f->axis[axis].name))
+		return 0; /* samples are counted, and pictures cut into patches */
+	for (size_t i = 0; i < f->n; i++)
+		x[i] = f->x[i][axis];
+	return f->n;
+}
+
+/* Where the recordings cannot tell a length from one that is rounded up: the ends are those of
+ * all that explain them. */
+static void round_target(const struct vc_family *f, enum vc_bound bound, struct vc_target *g,
+			 struct vc_family_report *rep)
+{
+	double x[RECORDINGS];
+
+	for (size_t a = 0; a < f->axes; a++) {
+		size_t n = may_round(f, a, x);
+		double high = vc_rounding_other(x, n, g->train[a], true);
+		double low = vc_rounding_other(x, n, g->train[a], false);
+
+		double step = vc_rounding_step(x, n, g->train[a], bound != VC_BOUND_LOW);
+
+		if (high != g->train[a] || low != g->train[a] || step != 1) {
+			rep->tells = vc_rounding_tells(x, n);
+			rep->telling = f->axis[a].name;
+		}
+		if (bound == VC_BOUND_NONE)
+			continue;
+		g->constant = step;
+		g->train[a] = bound == VC_BOUND_HIGH ? high : low;
+		g->eval[a] = vc_rounding_other(x, n, g->eval[a], bound == VC_BOUND_HIGH);
+	}
 }
 
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
@@ -385,5 +426,8 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	if (!rc && target.apart)
 		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);
-	return rc ? rc : vc_synthesis(f, base, ask, &target, out, rep, err);
+	if (rc)
+		return rc;
+	round_target(f, ask->bound, &target, rep);
+	return vc_synthesis(f, base, ask, &target, out, rep, err);
 }

@@ -30,6 +30,7 @@ struct vc_family_ask {
 	enum vc_bound bound;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
+	unsigned draw;     /* above 0: data of steps as in this of the draws (see spread.h) */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 
@@ -48,6 +49,9 @@ struct vc_family_report {
 	uint64_t turns;            /* of loops, that no recording made */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
+	bool drawn;                /* of their data: see spread.h */
+	double tells;              /* value that would tell it from one that is rounded up; 0 */
+	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */
 	bool single;               /* one recording only: sizes follow rules, not evidence */
 };

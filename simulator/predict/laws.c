@@ -9,10 +9,12 @@
 #define BORDER 64  /* pixels around a picture at most */
 
 /* Frameworks pad sequences and vocabularies to such multiples. */
-static const double multiple[] = { 8, 16, 32, 64, 128 };
+static const double multiple[] = { 8, 16, 32, 64, 128, VC_PAD_POWER };
 
 static double padded(double x, double pad)
 {
+	if (pad == VC_PAD_POWER)
+		return exp2(ceil(log2(x) - 1e-9));
 	return pad > 0 ? ceil(x / pad) * pad : x;
 }
 
@@ -63,7 +65,7 @@ static struct vc_law power(const struct vc_sample *s, size_t n, int degree, doub
 		l.d = s[n - 1].y / (p * p * p);
 	else                  /* attention over an image's side */
 		l.e = s[n - 1].y / (p * p * p * p);
-	if (pad > 0)
+	if (pad != 0)
 		l.kind = VC_LAW_PADDED;
 	return l;
 }
@@ -91,6 +93,31 @@ static bool is_padded(const struct vc_law *unpadded, const struct vc_sample *s, 
 	return false;
 }
 
+/* All multiples that explain the samples as well as that of the law. */
+static void note_pads(struct vc_law *l, int degree, const struct vc_sample *s, size_t n)
+{
+	l->last = s[n - 1].x;
+	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
+		struct vc_law other = power(s, n, degree, multiple[i]);
+
+		l->pads |= exact(&other, s, n) ? 1u << i : 0;
+	}
+}
+
+double vc_law_end(const struct vc_law *l, double x, bool high)
+{
+	double most = vc_law_at(l, x), at = raw(l, l->last);
+
+	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++) {
+		double grows = padded(x, multiple[i]) / padded(l->last, multiple[i]);
+		double v = round(at * (l->c > 0 ? grows * grows : grows));
+
+		if (l->pads & 1u << i && (v > most) == high)
+			most = v;
+	}
+	return most;
+}
+
 static bool pure(const struct vc_sample *s, size_t n, unsigned side, struct vc_law *out)
 {
 	struct vc_law l;
@@ -102,15 +129,19 @@ static bool pure(const struct vc_sample *s, size_t n, unsigned side, struct vc_l
 		*out = power(s, n, degree, 0);
 		if (!exact(out, s, n))
 			continue;
-		if (degree < 3 && !side && is_padded(out, s, n, &l))
+		if (degree < 3 && !side && is_padded(out, s, n, &l)) {
 			*out = l;
+			note_pads(out, degree, s, n);
+		}
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(multiple) / sizeof(*multiple); i++)
 		for (int degree = 1; degree <= 2; degree++) {
 			*out = power(s, n, degree, multiple[i]);
-			if (exact(out, s, n))
-				return true;
+			if (!exact(out, s, n))
+				continue;
+			note_pads(out, degree, s, n);
+			return true;
 		}
 	return false;
 }

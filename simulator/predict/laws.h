@@ -19,13 +19,17 @@ enum vc_law_kind {
 	VC_LAW_KINDS
 };
 
+enum { VC_PAD_POWER = -1 };
+
 struct vc_sample { double x, y; }; /* y: requested bytes */
 
 struct vc_law {
 	enum vc_law_kind kind;
 	double a, b, c, d, e; /* y = a + b*p + c*p^2 + d*p^3 + e*p^4, p = x rounded up to a multiple
 			       * of pad */
-	double pad;       /* 0: none */
+	double pad;       /* 0: none; VC_PAD_POWER: to the next power of two */
+	double last;      /* VC_LAW_PADDED: the largest sample's x */
+	unsigned pads;    /* and which of the multiples explain the samples as well (bits) */
 	double least;     /* never below this many bytes */
 	double residual;  /* largest miss on the samples, bytes */
 	double power;     /* 0, or y ~ x^power explains the samples as well, and grows faster */
@@ -37,5 +41,8 @@ struct vc_law {
  * cube counts. */
 struct vc_law vc_law_fit(const struct vc_sample *s, size_t n, unsigned side);
 double vc_law_at(const struct vc_law *l, double x); /* bytes, at least 1 */
+/* The largest (high) or smallest size there of all paddings that explain the samples; for other
+ * laws the size. */
+double vc_law_end(const struct vc_law *l, double x, bool high);
 
 #endif

@@ -181,10 +181,10 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 		size_t at = n;
 
 		if (k == base)
-			new.y = (double)f->m[base].take[i].size;
+			new.y = vc_spread_middle(&f->spread[base], &f->m[base], i);
 		else if (only_axis(f, base, k, part) == axis && v->match[k] &&
 			 v->match[k][i] != VC_UNMATCHED)
-			new.y = (double)f->m[k].take[v->match[k][i]].size;
+			new.y = vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
 		else
 			continue;
 		for (; at > 0 && s[at - 1].x > new.x; at--)
@@ -230,10 +230,30 @@ static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, s
 	for (size_t i = 0; i < b->n; i++) {
 		size_t n = samples(f, v, base, a, i, s);
 
+		if (vc_spread_has(&f->spread[base], i))
+			continue;
 		if (vc_counts_doubt(&u, &law[i], n) && vc_counts_product(&u, s, n, &l))
 			law[i] = l;
 		law[i].power = vc_counts_power(&u, &law[i], s, n);
 	}
+	return VC_OK;
+}
+
+static struct vc_law fit_one(const struct vc_family *f, size_t base, size_t axis, size_t i,
+			     const struct vc_sample *s, size_t n)
+{
+	const struct vc_spread *p = &f->spread[base];
+
+	if (n < 2 || !vc_spread_has(p, i))
+		return vc_law_fit(s, n, f->axis[axis].side);
+	return vc_spread_law(s, n, p->sigma[p->place[i] - 1] / sqrt((double)p->steps));
+}
+
+static int read_spreads(struct vc_family *f, struct vc_error *err)
+{
+	for (size_t k = 0; !f->spread_read && f->axes == 1 && f->n > 1 && k < f->n; k++)
+		VC_TRY(vc_spread_read(&f->spread[k], &f->m[k], err));
+	f->spread_read = true;
 	return VC_OK;
 }
 
@@ -248,7 +268,7 @@ static int fit_all(struct vc_family *f, struct vc_scaling *v, size_t base, struc
 			size_t n = samples(f, v, base, a, i, s);
 			struct vc_law *l = &v->law[a * b->n + i];
 
-			*l = vc_law_fit(s, n, f->axis[a].side);
+			*l = fit_one(f, base, a, i, s, n);
 			if (l->kind == VC_LAW_ALONE &&
 			    vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
@@ -380,6 +400,19 @@ static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
 	v->other[i] = best[!pick];
 }
 
+/* The same allocation of another step, where sizes vary with the data. */
+static void find_places(const struct vc_spread *s, const struct vc_allocations *b,
+			struct vc_scaling *v)
+{
+	for (size_t i = 0; s->varies && i < b->n; i++)
+		for (size_t j = 0; v->origin[i] == VC_ALONE && s->place[i] && j < b->n; j++)
+			if (s->place[j] == s->place[i] && v->origin[j] == VC_BY_LAW) {
+				v->origin[i] = VC_BY_COUNTERPART;
+				v->counterpart[i] = (uint32_t)j;
+				v->other[i] = VC_UNMATCHED;
+			}
+}
+
 static void find_twins(const struct vc_family *f, const struct vc_allocations *b,
 		       struct vc_scaling *v)
 {
@@ -494,13 +527,15 @@ static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
 
 /* ---- a view ---- */
 
-static void account(const struct vc_allocations *b, struct vc_scaling *v)
+static void account(const struct vc_allocations *b, const struct vc_spread *s,
+		    struct vc_scaling *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		v->bytes += b->take[i].size;
 		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED &&
 			    v->origin[i] == VC_BY_COUNTERPART;
 
+		turn |= vc_spread_has(s, i); /* the same of another step */
 		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
 			v->unsettled += b->take[i].size;
 		else if (v->origin[i] != VC_BY_COUNTERPART || turn)
@@ -573,7 +608,7 @@ static int find_lengths(const struct vc_family *f, struct vc_scaling *v, size_t 
 
 	if (f->axes == 1 && f->n == 1)
 		return find_lengths_alone(f, v, err);
-	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+	if (f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x) || f->spread[base].varies)
 		return 0;
 	for (size_t k = 0; k < f->n; k++)
 		x[k] = f->x[k][0];
@@ -653,14 +688,16 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 		if (k != base)
 			VC_TRY(align_with(f, v, base, k, false, err));
 	VC_TRY(find_loops(f, v, base, err));
+	VC_TRY(read_spreads(f, err));
 	VC_TRY(fit_all(f, v, base, err));
 	if (f->n == 1 && f->axes)
 		VC_TRY(settle_alone(f, v, err));
+	find_places(&f->spread[base], b, v);
 	find_twins(f, b, v);
 	settle_loops(v, b->n);
 	VC_TRY(find_lengths(f, v, base, err));
 	VC_TRY(find_scratch(f, v, base, err));
-	account(b, v);
+	account(b, &f->spread[base], v);
 	v->share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 	v->ready = true;
 	return one_configuration(f, base, err);

@@ -13,6 +13,7 @@
 #include "simulator/predict/workspaces.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/sorting.h"
+#include "simulator/predict/spread.h"
 
 /* How the size of an allocation at another value is known. */
 enum vc_origin {
@@ -26,7 +27,11 @@ struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_m
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
  * said. */
-struct vc_target { double train[VC_AXES], eval[VC_AXES]; bool apart, named[VC_AXES]; };
+struct vc_target {
+	double train[VC_AXES], eval[VC_AXES];
+	double constant; /* factor of what did not differ; 0: 1 */
+	bool apart, named[VC_AXES];
+};
 
 /* What one recording, taken as the base, knows through the others. */
 struct vc_scaling {
@@ -54,6 +59,8 @@ struct vc_family {
 	size_t axes;
 	double (*x)[VC_AXES];    /* parameter values by recording */
 	struct vc_scaling *view;
+	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
+	bool spread_read;
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;

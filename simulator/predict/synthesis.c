@@ -2,6 +2,7 @@
 /* synthesis.c - the events of a run that nobody made, in the order of one that was recorded. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/vec.h"
 #include "simulator/predict/scaling.h"
@@ -20,6 +21,8 @@ struct make {
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
 	uint64_t partial, semaphores;
+	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
+	double off;                /* of data: factor by the bound */
 	struct vc_reduction_card card;
 	struct vc_trace *out;
 	struct vc_family_report *rep;
@@ -103,6 +106,16 @@ static uint64_t open_size(const struct make *k, size_t i, const double *at)
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
 }
 
+/* Data that differ between steps: those of the step that was drawn for this one. */
+static double drawn(const struct make *k, size_t i)
+{
+	const struct vc_spread *s = &k->f->spread[k->base];
+
+	if (!k->off || !vc_spread_has(s, i))
+		return 1;
+	return k->off * (k->drawn ? vc_spread_factor(s, i, k->drawn, k->growth[0]) : 1);
+}
+
 static uint64_t size_with(const struct make *k, size_t i, const double *at)
 {
 	if (k->v->origin[i] == VC_BY_SORT)
@@ -113,7 +126,8 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		return open_size(k, i, at);
 	if (k->v->origin[i] == VC_BY_COUNTERPART) {
 		size_t other = k->v->other[i];
-		double size = vc_scaling_law(k->f, k->v, k->base, k->v->counterpart[i], at);
+		double size = vc_scaling_law(k->f, k->v, k->base, k->v->counterpart[i], at) *
+			      drawn(k, i);
 
 		if (k->bound == VC_BOUND_NONE || other == VC_UNMATCHED)
 			return (uint64_t)size;
@@ -121,9 +135,15 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		return (uint64_t)(k->bound == VC_BOUND_LOW ? fmin(size, second) :
 							     fmax(size, second));
 	}
-	double size = law_size(k, i, at),
+	double size = law_size(k, i, at) * drawn(k, i),
 	       open = k->bound ? size * vc_scaling_miss(k->f, k->v, k->base, i) : 0;
 
+	if (k->bound && k->target->constant > 0 && k->target->constant != 1 &&
+	    k->v->law[i].kind == VC_LAW_CONST && k->b->take[i].life != VC_NEVER &&
+	    !vc_allocations_has_lasting(k->b, k->b->take[i].size))
+		size *= k->target->constant;
+	if (k->bound && k->v->law[i].pads && k->f->axes == 1)
+		size = vc_law_end(&k->v->law[i], at[0], k->bound == VC_BOUND_HIGH);
 	if (k->bound == VC_BOUND_HIGH)
 		size *= vc_scaling_steep(k->f, k->v, k->base, i, at);
 	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
@@ -334,6 +354,61 @@ static int finish(struct make *k, struct vc_error *err)
 	return vc_meta_ok(m) ? 0 : vc_nomem(err, "the predicted trace");
 }
 
+/* How far the middle of sizes that vary with the data may be off at that value: a standard error of
+ * its logarithm, as of a line through the middles of all steps, whose slope is known half. */
+static double error_at(const struct vc_family *f, double at)
+{
+	double steps = 0, place = 0, away = 0, squares = 0;
+
+	for (size_t k = 0; k < f->n; k++) {
+		double n = f->spread[k].varies ? (double)f->spread[k].steps : 0;
+
+		steps += n;
+		place += n * log(f->x[k][0]);
+		squares += n * f->spread[k].all * f->spread[k].all;
+	}
+	for (size_t k = 0; steps > 0 && k < f->n; k++)
+		away += (f->spread[k].varies ? (double)f->spread[k].steps : 0) *
+			pow(log(f->x[k][0]) - place / steps, 2);
+	return steps > 0 ? sqrt(squares / steps *
+				(1 / steps + (away > 0 ? pow(log(at) - place / steps, 2) /
+								 (4 * away) : 1))) : 0;
+}
+
+/* Steps are drawn: in the middle of all draws by their peak for the best guess, near the ends for
+ * the bounds, with the data two standard errors off. */
+static int draw(struct make *k, unsigned which, struct vc_error *err)
+{
+	static const unsigned rank[] = { [VC_BOUND_NONE] = VC_DRAWS / 2, [VC_BOUND_LOW] = 1,
+					 [VC_BOUND_HIGH] = VC_DRAWS - 2 };
+	const struct vc_spread *s = &k->f->spread[k->base];
+	double error = error_at(k->f, k->target->train[0]);
+	double *middle;
+	uint32_t *from;
+	int rc;
+
+	if (!s->varies || k->rep->same)
+		return VC_OK;
+	k->rep->lengths = k->rep->drawn = true;
+	k->off = exp(k->bound == VC_BOUND_HIGH  ? 2 * error :
+		     k->bound == VC_BOUND_LOW ? -2 * error : 0);
+	from = calloc(s->steps + 1, sizeof(*from));
+	VC_HAVE(from, "the draws of steps", err);
+	if (which) {
+		vc_spread_draw(s, which, from);
+		k->drawn = from;
+		return VC_OK;
+	}
+	middle = malloc((k->b->n + 1) * sizeof(*middle));
+	for (size_t i = 0; middle && i < k->b->n; i++)
+		middle[i] = (double)size_at(k, i);
+	rc = middle ? vc_spread_choose(s, k->b, middle, k->growth[0], rank[k->bound], from, err) :
+		      vc_nomem(err, "the draws of steps");
+	free(middle);
+	k->drawn = from;
+	return rc;
+}
+
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
@@ -352,7 +427,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		k.growth[1] *= target->eval[a] / f->x[base][a];
 	}
 	report(&k);
-	if (k.v->loops.n && target->train[0] > f->x[base][0]) {
+	rc = draw(&k, ask->draw, err);
+	if (!rc && k.v->loops.n && target->train[0] > f->x[base][0]) {
 		rc = vc_loops_repeat(&k.v->loops, k.b, target->train[0] - f->x[base][0], &looped,
 				     err);
 		k.looped = &looped;
@@ -366,6 +442,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		rc = finish(&k, err);
 	if (k.looped)
 		vc_looped_fini(&looped);
+	free(k.drawn);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

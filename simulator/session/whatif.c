@@ -9,6 +9,7 @@
 
 #include "simulator/replay/memo.h"
 #include "simulator/session/completion.h"
+#include "simulator/session/misses.h"
 #include "simulator/session/verify.h"
 
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
@@ -40,7 +41,7 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
 	const struct vc_family_report *r = &p->report;
-	char alone[96] = "", card[96] = "";
+	char alone[96] = "", card[96] = "", tells[128] = "";
 
 	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
@@ -50,6 +51,9 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 		snprintf(card, sizeof(card),
 			 "; no card is named: row sums as on %u multiprocessors, -g says otherwise",
 			 p->card.sms);
+	if (r->tells > 0)
+		snprintf(tells, sizeof(tells), "; %s may be rounded up: a recording at %g tells",
+			 r->telling, r->tells);
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
@@ -57,11 +61,13 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust),
-			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s",
+			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s%s",
 			 r->recordings, 100 * p->matched, alone,
+			 r->drawn ? "; steps differ in the length of their samples or in other "
+				    "data, and were drawn" :
 			 r->lengths ? "; steps differ in the length of their samples: the longest "
 				      "decides" : "",
-			 card);
+			 tells, card);
 }
 
 /* Long runs of frees without a request in between: a cache that is emptied in the order of a hash
@@ -175,7 +181,8 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 		t[i] = &rec->trace;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
-	return w->family ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
+	w->misses = w->family ? vc_misses_new(err) : NULL;
+	return w->misses ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
 }
 
 static void as_reduction_card(const struct vc_card *c, struct vc_reduction_card *r)
@@ -265,6 +272,7 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->recording = from->recording;
 	w->recordings = from->recordings;
 	w->family = from->family;
+	w->misses = from->misses;
 	w->any_card = from->any_card;
 	w->borrowed = true;
 	set_values(w, at, n);
@@ -284,6 +292,7 @@ void vc_whatif_close(struct vc_whatif *w)
 	}
 	forget(&w->as_asked);
 	if (!w->borrowed) {
+		vc_misses_free(w->misses);
 		vc_family_free(w->family);
 		for (size_t i = 0; i < w->recordings; i++)
 			vc_recording_close(&w->recording[i]);
@@ -428,7 +437,8 @@ static void guard(struct vc_result *out)
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
  * knows: other orders of addresses show how much hangs on that. */
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
-		   const struct vc_plan *as_planned, struct vc_result *out, struct vc_error *err)
+		   const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
+		   struct vc_error *err)
 {
 	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };
 	const struct vc_family_report *report = &p->report;
@@ -442,6 +452,7 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	}
 	plan.va = VC_VA_WINDOW;
 	VC_TRY(widen_by_alternatives(w, p, &plan, out, err));
+	VC_TRY(vc_misses_widen(w, p, &plan, settings, out, err));
 	if (report->single)
 		guard(out);
 	else if (report->residual > 0 || report->rounded)
@@ -469,7 +480,7 @@ int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 		out->low = p->low;
 		out->high = p->high;
 	} else {
-		rc = measure(w, p, plan, out, err);
+		rc = measure(w, p, plan, fits ? settings : "", out, err);
 		snprintf(p->settings, sizeof(p->settings), "%s",
 			 rc == VC_OK && fits ? settings : "");
 		p->open = out->has_interval;

@@ -17,6 +17,9 @@ struct vc_prediction {
 	struct vc_family_report report;
 	struct vc_reduction_card card;       /* some workspaces depend on it */
 	double matched;                      /* share of the bytes that have a counterpart */
+	double missed;                       /* how far off the recordings are for each other */
+	const struct vc_width *width;        /* which row widened the interval, and what it was */
+	uint64_t said_low, said_high;
 	char trust[320];                     /* "extrapolated from 3 recordings ..." */
 	pthread_mutex_t lock;                /* of what follows */
 	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
@@ -31,6 +34,7 @@ struct vc_prediction {
 struct vc_whatif {
 	struct vc_recording *recording; size_t recordings;
 	struct vc_family *family;
+	struct vc_misses *misses;            /* misses.h */
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */

@@ -14,4 +14,22 @@ for from in 4 8; do
 	interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
 	check "and from batch $from alone ($interval)" sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ]' - "$truth $interval"
 done
+
+# As many words as the data masks (tests/recordings/masked.py): steps are drawn, and laws go through their middle.
+run sim $R/masked-32.vct --json
+truth=$(printf '%s\n' "$out" | sed -n 's/^ *"peak_reserved": \([0-9]*\),*$/\1/p' | head -n 1)
+run sim $R/masked-4.vct $R/masked-8.vct --set batch=32
+expect "steps that differ in their data are said to be drawn" 0 'or in other data, and were drawn'
+run sim $R/masked-4.vct $R/masked-8.vct --set batch=32 --json
+interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
+check "what they needed at 32 ($truth) is inside the interval ($interval)" sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ] && [ "$3" -lt $((2 * $2)) ]' - "$truth $interval"
+
+# 128 and 256 are powers of two: 300 may be 512, and 193 would tell.
+L=tests/ladders/recordings
+run sim $L/gpt-accum_seq0128_torch2.9.1.vct@seq=128 $L/gpt-accum_seq0256_torch2.9.1.vct@seq=256 --set seq=300
+expect "a length that may be rounded up is said, and what would tell" 0 'seq may be rounded up: a recording at 193 tells'
+run sim $L/gpt-accum_seq0128_torch2.9.1.vct@seq=128 $L/gpt-accum_seq0256_torch2.9.1.vct@seq=256 --set seq=300 --json
+high=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; getline; print $1 + 0; exit }')
+need=$(sed -n 's/^ "peak_reserved": \([0-9]*\),$/\1/p' $L/gpt-accum_seq0512_torch2.9.1.json)
+check "the upper end at 300 ($high) is what 512 needs ($need), or more" test "$high" -ge "$need"
 finish

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spread.c - see spread.h
+ *
+ * A law through one size of each recording takes the data of two steps for the effect of the
+ * parameter: 900 nodes of 4 graphs and 1,100 of 8 say nothing about 16. The middle of all steps
+ * does, and the steps themselves are a sample of how far one may lie beside it (the bootstrap:
+ * Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979). Blocks
+ * of one step are drawn together, so that what varies together stays together. */
+#include "simulator/predict/spread.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/vec.h"
+#include "simulator/anatomy/anatomy.h"
+
+#define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
+#define SHARE 0.02   /* of a step's bytes that have to vary before anything is drawn */
+enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
+				   * shrink, over so many steps follow no data */
+
+struct range { size_t from, n; }; /* allocations of a step, in order of `list` */
+
+void vc_spread_fini(struct vc_spread *s)
+{
+	VC_FREE(s->place, s->step, s->size, s->mean, s->sigma);
+	*s = (struct vc_spread){ 0 };
+}
+
+bool vc_spread_has(const struct vc_spread *s, size_t i)
+{
+	return s->varies && s->place[i] && s->mean[s->place[i] - 1] > 0;
+}
+
+double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i)
+{
+	return vc_spread_has(s, i) ? s->mean[s->place[i] - 1] : (double)m->take[i].size;
+}
+
+/* ---- steps side by side ---- */
+
+struct steps {
+	uint32_t *list;      /* allocations by step, those of the first step last */
+	struct range *step;
+	size_t n, reference;
+};
+
+/* The step in the middle by its number of allocations. */
+static size_t choose(const struct steps *t)
+{
+	size_t best = 0, least = SIZE_MAX;
+
+	for (size_t g = 0; g < t->n; g++) {
+		size_t below = 0, above = 0;
+
+		for (size_t k = 0; k < t->n; k++) {
+			below += t->step[k].n < t->step[g].n;
+			above += t->step[k].n > t->step[g].n;
+		}
+		size_t off = below > above ? below - above : above - below;
+		if (off < least) {
+			least = off;
+			best = g;
+		}
+	}
+	return best;
+}
+
+static void deal(struct steps *t, const struct vc_anatomy *a, size_t n)
+{
+	size_t at = 0;
+
+	for (size_t g = 0; g <= t->n; g++) {
+		size_t iteration = g < t->n ? g + 1 : 0;
+
+		t->step[g].from = at;
+		for (size_t i = 0; i < n; i++)
+			if (a->block[i].iteration == iteration)
+				t->list[at++] = (uint32_t)i;
+		t->step[g].n = at - t->step[g].from;
+	}
+	t->reference = choose(t);
+}
+
+static double bytes(const struct vc_allocations *m, const struct steps *t, size_t g)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < t->step[g].n; i++)
+		all += (double)m->take[t->list[t->step[g].from + i]].size;
+	return all;
+}
+
+/* Step g beside the reference step: by place where both make the same calls, else aligned. */
+static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
+		     size_t g, struct vc_error *err)
+{
+	const uint32_t *a = t->list + t->step[g].from,
+		       *b = t->list + t->step[t->reference].from;
+	size_t na = t->step[g].n, nb = t->step[t->reference].n, same = 0;
+	struct vc_take *take = malloc((na + nb + 1) * sizeof(*take));
+	uint32_t *match = malloc((na + 1) * sizeof(*match));
+	int rc = take && match ? VC_OK : vc_nomem(err, "the steps of a recording");
+
+	for (size_t i = 0; !rc && i < na; i++)
+		take[i] = m->take[a[i]];
+	for (size_t i = 0; !rc && i < nb; i++)
+		take[na + i] = m->take[b[i]];
+	while (!rc && na == nb && same < na && take[same].site == take[na + same].site)
+		same++;
+	double ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
+	if (!rc && (na != nb || same < na))
+		rc = vc_align_some(take, na, NULL, take + na, nb, NULL, ratio, 1, match, err);
+	for (size_t i = 0; !rc && i < na; i++) {
+		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
+
+		s->step[a[i]] = (uint32_t)g;
+		if (at == VC_UNMATCHED)
+			continue;
+		s->place[a[i]] = at + 1;
+		s->size[g * s->places + at] = (double)m->take[a[i]].size;
+	}
+	VC_FREE(take, match);
+	return rc;
+}
+
+/* ---- what varies ---- */
+
+/* Does a place have several sizes, of which none comes back, in no order? */
+static bool is_data(const double *y, size_t n)
+{
+	size_t distinct = 0, up = 0, down = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool new = true;
+
+		for (size_t k = 0; k < i; k++)
+			new &= fabs(y[k] / y[i] - 1) > SAME;
+		distinct += new;
+		up += i && y[i] > y[i - 1] * (1 + SAME);
+		down += i && y[i] * (1 + SAME) < y[i - 1];
+	}
+	return distinct >= DISTINCT && (n < TREND || (up && down));
+}
+
+static void judge(struct vc_spread *s, double *y, double *amount)
+{
+	double vary = 0, all = 0;
+
+	for (size_t p = 0; p < s->places; p++) {
+		size_t n = 0;
+		double sum = 0, logs = 0, squares = 0;
+
+		for (size_t g = 0; g < s->steps; g++)
+			if (s->size[g * s->places + p] > 0) {
+				double v = s->size[g * s->places + p];
+				y[n++] = v;
+				sum += v;
+				logs += log(v);
+				squares += log(v) * log(v);
+			}
+		all += n ? sum / (double)n : 0;
+		if (n < DISTINCT || !is_data(y, n))
+			continue;
+		vary += sum / (double)n;
+		s->mean[p] = sum / (double)n;
+		s->sigma[p] = sqrt(fmax(0, (squares - logs * logs / (double)n) / (double)(n - 1)));
+		for (size_t g = 0; g < s->steps; g++) {
+			double v = s->size[g * s->places + p];
+			amount[g] += v > 0 ? v : s->mean[p];
+		}
+	}
+	s->varies = vary > SHARE * all;
+	double logs = 0, squares = 0, n = (double)s->steps;
+	for (size_t g = 0; s->varies && g < s->steps; g++) {
+		logs += log(amount[g]);
+		squares += log(amount[g]) * log(amount[g]);
+	}
+	s->all = s->varies ? sqrt(fmax(0, (squares - logs * logs / n) / (n - 1))) : 0;
+}
+
+static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
+		      const struct vc_anatomy *a, struct vc_error *err)
+{
+	struct steps t = { .n = a->iterations - 1 };
+	double *y = NULL;
+	int rc = VC_OK;
+
+	t.list = malloc((m->n + 1) * sizeof(*t.list));
+	t.step = calloc(t.n + 1, sizeof(*t.step));
+	y = calloc(2 * t.n + 1, sizeof(*y));
+	if (t.list && t.step && y)
+		deal(&t, a, m->n);
+	else
+		rc = vc_nomem(err, "the steps of a recording");
+	if (rc == VC_OK) {
+		s->steps = t.n;
+		s->places = (uint32_t)t.step[t.reference].n;
+		s->place = calloc(m->n + 1, sizeof(*s->place));
+		s->step = calloc(m->n + 1, sizeof(*s->step));
+		s->size = calloc((t.n + 1) * (s->places + 1), sizeof(*s->size));
+		s->mean = calloc(s->places + 1, sizeof(*s->mean));
+		s->sigma = calloc(s->places + 1, sizeof(*s->sigma));
+		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
+			rc = vc_nomem(err, "the steps of a recording");
+	}
+	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
+		rc = place_one(s, m, &t, g, err);
+	if (rc == VC_OK)
+		judge(s, y, y + t.n);
+	VC_FREE(t.list, t.step, y);
+	return rc;
+}
+
+int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err)
+{
+	struct vc_anatomy a;
+	int rc = VC_OK;
+
+	*s = (struct vc_spread){ 0 };
+	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
+	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations > DISTINCT)
+		rc = read_steps(s, m, &a, err);
+	vc_anatomy_fini(&a);
+	return rc;
+}
+
+/* ---- drawing ---- */
+
+static uint64_t next(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x * 0x2545f4914f6cdd1dull; /* Marsaglia and Vigna's xorshift64* */
+}
+
+void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from)
+{
+	uint64_t x = 0x9e3779b97f4a7c15ull * (draw + 1);
+
+	for (size_t g = 0; g <= s->steps; g++)
+		from[g] = (uint32_t)((next(&x) >> 33) % s->steps);
+}
+
+static double factor_of(const struct vc_spread *s, size_t g, size_t p, double ratio)
+{
+	double drawn = s->size[g * s->places + p];
+
+	return drawn > 0 && s->mean[p] > 0 ?
+		       pow(drawn / s->mean[p], 1 / sqrt(fmax(0.25, ratio))) : 1;
+}
+
+double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from, double ratio)
+{
+	return factor_of(s, from[s->step[i]], s->place[i] - 1, ratio);
+}
+
+struct drawn { double peak; unsigned draw; };
+
+VC_COMPARE(by_peak, struct drawn,
+	   VC_THEN(VC_ORDER(x->peak, y->peak), VC_ORDER(x->draw, y->draw)))
+
+/* Most bytes alive at once; order: allocations as they come, ~i as they go. */
+static double peak_of(const int64_t *order, size_t n, const double *size)
+{
+	double live = 0, most = 0;
+
+	for (size_t e = 0; e < n; e++) {
+		int64_t i = order[e];
+
+		live += i >= 0 ? size[i] : -size[~i];
+		most = live > most ? live : most;
+	}
+	return most;
+}
+
+static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
+		    const double *middle, double ratio, const int64_t *order, struct drawn *d,
+		    struct vc_error *err)
+{
+	double *size = malloc((m->n + 1) * sizeof(*size));
+	double *factor = malloc((s->steps * s->places + 1) * sizeof(*factor));
+	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
+	bool there = size && factor && from;
+
+	for (size_t g = 0; there && g < s->steps; g++)
+		for (size_t p = 0; p < s->places; p++)
+			factor[g * s->places + p] = factor_of(s, g, p, ratio);
+	for (unsigned k = 0; there && k < VC_DRAWS; k++) {
+		vc_spread_draw(s, k, from);
+		for (size_t i = 0; i < m->n; i++)
+			size[i] = middle[i] * (vc_spread_has(s, i) ?
+						       factor[from[s->step[i]] * s->places +
+							      s->place[i] - 1] : 1);
+		d[k] = (struct drawn){ peak_of(order, m->steps, size), k };
+	}
+	VC_FREE(size, factor, from);
+	return there ? VC_OK : vc_nomem(err, "the draws of steps");
+}
+
+int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
+		     const double *middle, double ratio, unsigned rank, uint32_t *from,
+		     struct vc_error *err)
+{
+	int64_t *order = malloc((m->steps + 1) * sizeof(*order));
+	struct drawn d[VC_DRAWS];
+	int rc;
+
+	VC_HAVE(order, "the draws of steps", err);
+	for (size_t i = 0; i < m->n; i++) {
+		order[m->born[i]] = (int64_t)i;
+		if (m->died[i] != VC_NEVER)
+			order[m->died[i]] = ~(int64_t)i;
+	}
+	rc = draw_all(s, m, middle, ratio, order, d, err);
+	free(order);
+	if (rc < 0)
+		return rc;
+	qsort(d, VC_DRAWS, sizeof(*d), by_peak);
+	vc_spread_draw(s, d[rank].draw, from);
+	return VC_OK;
+}
+
+struct vc_law vc_spread_law(const struct vc_sample *s, size_t n, double noise)
+{
+	struct vc_law best = { .kind = VC_LAW_CONST };
+	double least = INFINITY;
+
+	/* What varies with the data grows with the amount of it unless that is off. */
+	for (size_t k = 0; k < 3 && (k == 0 || least > 3 * noise); k++) {
+		static const int degrees[] = { 1, 0, 2 };
+		double logs = 0, miss = 0, c;
+		int degree = degrees[k];
+
+		for (size_t i = 0; i < n; i++)
+			logs += log(s[i].y / pow(s[i].x, degree));
+		c = exp(logs / (double)n);
+		for (size_t i = 0; i < n; i++)
+			miss = fmax(miss, fabs(log(s[i].y / (c * pow(s[i].x, degree)))));
+		if (miss >= least)
+			continue;
+		least = miss;
+		best = (struct vc_law){ .kind = degree == 2 ? VC_LAW_QUADRATIC :
+						degree      ? VC_LAW_LINEAR : VC_LAW_CONST };
+		*(degree == 2 ? &best.c : degree ? &best.b : &best.a) = c;
+	}
+	double slope = n > 1 ? (s[n - 1].y - s[0].y) / (s[n - 1].x - s[0].x) : 0;
+	if (least > 3 * noise && slope > 0 && s[0].y > slope * s[0].x)
+		best = (struct vc_law){ .kind = VC_LAW_AFFINE, .b = slope,
+					.a = s[0].y - slope * s[0].x };
+	return best;
+}

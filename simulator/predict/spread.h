@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spread.h - steps whose sizes vary with the data (graphs, masks, routing, padded sequences): one
+ * recording is a sample of several steps, and what another value needs is drawn from them. */
+#ifndef VC_SPREAD_H
+#define VC_SPREAD_H
+
+#include "simulator/predict/allocations.h"
+#include "simulator/predict/laws.h"
+
+/* The steps of one recording, side by side. */
+struct vc_spread {
+	bool varies;
+	size_t steps;    /* without the first, which makes states and handles */
+	uint32_t places; /* allocations of a step */
+	uint32_t *place; /* by allocation: its place in a step + 1; 0: in none */
+	uint32_t *step;  /* by allocation; the first step is `steps` */
+	double *size;    /* by step and place, 0: not there */
+	double *mean;    /* by place; 0: the same in all steps, or in turns */
+	double *sigma;   /* by place: of the logarithms of sizes */
+	double all;      /* of the logarithms of all that varies in a step */
+};
+
+/* Errors: VC_ENOMEM. */
+int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err);
+void vc_spread_fini(struct vc_spread *s);
+
+/* Does allocation i vary with the data of its step? */
+bool vc_spread_has(const struct vc_spread *s, size_t i);
+/* Its size in the middle of all steps; that of an allocation that does not vary is its own. */
+double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i);
+
+/* Which step gives each step its data in the `draw`-th of the draws, for all s->steps + 1. */
+enum { VC_DRAWS = 64 };
+void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from);
+/* The draw whose peak is the `rank`-th of all VC_DRAWS, when the allocations of m have those sizes
+ * in the middle. Errors: VC_ENOMEM. */
+int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
+		     const double *middle, double ratio, unsigned rank, uint32_t *from,
+		     struct vc_error *err);
+/* By what factor allocation i then differs from the middle, where the parameter is `ratio` times
+ * that of the recording: sums of more samples differ less. */
+double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from, double ratio);
+
+/* The law of such sizes: in proportion where that misses no middle by more than three times `noise`
+ * (relative, of one middle), else of the degree (0 to 2) that misses least, or the line through
+ * the outer ones. */
+struct vc_law vc_spread_law(const struct vc_sample *s, size_t n, double noise);
+
+#endif

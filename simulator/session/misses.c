@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* misses.c - see misses.h
+ *
+ * Three or more recordings: each is predicted by the others. What they miss, and where those
+ * families see the asked value, widens the interval: the jackknife+ (Barber, Candes, Ramdas and
+ * Tibshirani, "Predictive inference with the jackknife+", Annals of Statistics 49, 2021), in the
+ * form that takes the outermost of them (jackknife-minmax), because there are few.
+ * Two recordings: each is predicted in the order of the other's events. Their laws go through both,
+ * so what is missed is structure that no law of a size holds: blocks more, and others.
+ * A miss grows with the distance (in doublings) from what is known, and by factors that were
+ * calibrated on ladders (predict/widths.h). */
+#include "simulator/session/misses.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simulator/predict/single.h"
+#include "simulator/predict/widths.h"
+
+/* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
+enum { SEGMENTS = 4 << 20 };
+
+enum { MOST = 16, DRAWS = 32 }; /* recordings; replays of a step's data dealt anew */
+
+struct vc_misses {
+	pthread_mutex_t lock;
+	char settings[256];        /* of what follows; "": nothing yet */
+	struct vc_family *without[MOST]; /* three and more: the family without that recording */
+	struct vc_family *alone;   /* of the first recording, where all of them are alike */
+	bool opened;
+	double by[MOST];           /* log(predicted / truth) of each; NAN: nobody can say */
+	double far[MOST];          /* doublings between it and what predicted it */
+};
+
+struct vc_misses *vc_misses_new(struct vc_error *err)
+{
+	struct vc_misses *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		vc_nomem(err, "what recordings say of each other");
+		return NULL;
+	}
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+void vc_misses_free(struct vc_misses *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < MOST; i++)
+		vc_family_free(m->without[i]);
+	vc_family_free(m->alone);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* Doublings between recording i and the nearest other one, at the values at[]. */
+static double distance(const struct vc_whatif *w, size_t except, const struct vc_param_value *at,
+		       size_t n)
+{
+	double least = INFINITY;
+
+	for (size_t k = 0; k < w->recordings; k++) {
+		double far = 0;
+
+		for (size_t a = 0; k != except && a < n; a++) {
+			double x = vc_family_value(w->family, k, at[a].name);
+
+			far += isnan(x) ? 0 : fabs(log2(at[a].value / x));
+		}
+		if (k != except && far < least)
+			least = far;
+	}
+	return least;
+}
+
+/* Peak of `events` (NULL: those of the recording) under the plan. */
+static int peak(const struct vc_recording *rec, const struct vc_trace *events,
+		const struct vc_plan *plan, double *out, struct vc_error *err)
+{
+	struct vc_job job = { .rec = rec, .events = events };
+	struct vc_result r = { 0 };
+
+	VC_TRY(vc_job_widen(&job, plan, &r, err));
+	*out = (double)r.low;
+	return VC_OK;
+}
+
+/* The peak that `f` predicts for those values, NAN where it cannot. */
+static int asked(const struct vc_whatif *w, struct vc_family *f, const struct vc_family_ask *ask,
+		 const struct vc_prediction *p, const struct vc_plan *plan, double *out,
+		 struct vc_error *err)
+{
+	struct vc_trace t;
+	struct vc_error why = { 0 };
+	int r = vc_family_at(f, ask, &t, NULL, &why);
+
+	*out = NAN;
+	if (r < 0)
+		return r == VC_ENOMEM ? vc_nomem(err, "what recordings say of each other") : VC_OK;
+	r = peak(p ? &p->rec : &w->recording[0], &t, plan, out, err);
+	vc_trace_fini(&t);
+	return r;
+}
+
+/* Recording i, by all others or (two of them) in the order of the other one. */
+static int miss_one(const struct vc_whatif *w, struct vc_misses *m, size_t i,
+		    const struct vc_plan *plan, struct vc_error *err)
+{
+	const struct vc_meta *meta = w->recording[i].meta;
+	bool two = w->recordings == 2;
+	struct vc_family_ask ask = { .at = meta->param, .n = meta->params, .has_order = two,
+				     .order = 1 - (two ? i : 0) };
+	struct vc_family *f = two ? w->family : m->without[i];
+	double truth, said = NAN;
+
+	m->by[i] = NAN;
+	m->far[i] = distance(w, i, meta->param, meta->params);
+	if (!f || !(m->far[i] > 0))
+		return VC_OK;
+	VC_TRY(peak(&w->recording[i], NULL, plan, &truth, err));
+	VC_TRY(asked(w, f, &ask, NULL, plan, &said, err));
+	m->by[i] = log(said / truth);
+	return VC_OK;
+}
+
+static int open_others(const struct vc_whatif *w, struct vc_misses *m, struct vc_error *err)
+{
+	const struct vc_trace *t[MOST];
+	struct vc_reduction_card card = vc_family_card(w->family);
+
+	for (size_t i = 0; w->recordings > 2 && i < w->recordings && !m->opened; i++) {
+		struct vc_error why = { 0 };
+		size_t n = 0;
+
+		for (size_t k = 0; k < w->recordings; k++)
+			if (k != i)
+				t[n++] = &w->recording[k].trace;
+		m->without[i] = vc_family_new(t, n, w->recording[0].device->device, false, &why);
+		if (!m->without[i] && why.status == VC_ENOMEM)
+			return vc_nomem(err, "what recordings say of each other");
+		if (m->without[i])
+			vc_family_recorded(m->without[i], &card);
+	}
+	m->opened = true;
+	return VC_OK;
+}
+
+/* The caller holds m->lock. */
+static int find_misses(const struct vc_whatif *w, struct vc_misses *m, const struct vc_plan *plan,
+		       const char *settings, struct vc_error *err)
+{
+	if (*settings && !strcmp(m->settings, settings))
+		return VC_OK;
+	VC_TRY(open_others(w, m, err));
+	*m->settings = '\0';
+	for (size_t i = 0; i < w->recordings; i++)
+		VC_TRY(miss_one(w, m, i, plan, err));
+	snprintf(m->settings, sizeof(m->settings), "%s", settings);
+	return VC_OK;
+}
+
+static void widen(struct vc_result *out, double low, double high)
+{
+	vc_result_open_interval(out);
+	if (low < (double)out->low)
+		out->low = (uint64_t)low;
+	if (high > (double)out->high)
+		out->high = (uint64_t)high;
+}
+
+/* Data of steps differ: replays with the steps' data dealt in other ways. What is reserved hangs on
+ * the order of sizes as much as on the sizes. */
+static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	for (unsigned d = 1; p->report.drawn && d <= DRAWS; d++) {
+		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
+						   .draw = d };
+		double said;
+
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	return VC_OK;
+}
+
+/* Recordings in which nothing differs, where all of them may be rounded up to one value, say no
+ * more than one of them does. The caller holds m->lock. */
+static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct vc_prediction *p,
+			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	const struct vc_trace *t = &w->recording[p->report.base].trace;
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+
+	if (p->report.kind[VC_LAW_CONST] < p->report.allocs || !(p->report.tells > 0))
+		return VC_OK;
+	if (!m->alone)
+		m->alone = vc_family_new(&t, 1, w->recording[0].device->device, false, err);
+	if (!m->alone)
+		return VC_ENOMEM;
+	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
+		double said;
+
+		VC_TRY(asked(w, m->alone, &ask, p, plan, &said, err));
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	return VC_OK;
+}
+
+/* The value 1 of a number of samples has other strides: copies come and go. */
+static bool at_one(const struct vc_whatif *w)
+{
+	for (size_t a = 0; a < w->n; a++)
+		if (w->at[a].value == 1 && vc_single_counts(w->at[a].name))
+			return true;
+	return false;
+}
+
+static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
+			   struct vc_result *out)
+{
+	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
+
+	vc_result_open_interval(out);
+	p->width = width;
+	p->said_low = out->low;
+	p->said_high = out->high;
+	widen(out,
+	      (double)out->low * exp(-fmax(width->down * p->missed, width->least_down)),
+	      (double)out->high * exp(fmax(width->up * p->missed, width->least_up)));
+	if (width->least_up > 0)
+		widen(out, fmax(0, (double)p->said_low - SEGMENTS),
+		      (double)p->said_high + SEGMENTS);
+}
+
+int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
+		    const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
+		    struct vc_error *err)
+{
+	const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+	struct vc_plan plan = *as_planned;
+	double far = distance(w, w->recordings, w->at, w->n);
+	struct vc_misses *m = w->misses;
+	int r;
+
+	if (w->recordings < 2 || w->recordings > MOST)
+		return VC_OK;
+	plan.transform = (struct vc_list){ 0 };
+	pthread_mutex_lock(&m->lock);
+	r = find_misses(w, m, &plan, settings, err);
+	for (size_t i = 0; i < w->recordings; i++)
+		if (!isnan(m->by[i]))
+			p->missed = fmax(p->missed, fabs(m->by[i]) * fmax(1, far / m->far[i]));
+	for (size_t i = 0; r == VC_OK && i < w->recordings; i++) {
+		double said = NAN;
+
+		if (m->without[i])
+			r = asked(w, m->without[i], &ask, p, &plan, &said, err);
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	if (r == VC_OK)
+		r = widen_as_one(w, m, p, &plan, out, err);
+	pthread_mutex_unlock(&m->lock);
+	if (r == VC_OK)
+		r = widen_by_draws(w, p, &plan, out, err);
+	if (r == VC_OK)
+		widen_by_width(w, p, out);
+	return r;
+}

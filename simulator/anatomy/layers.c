@@ -532,23 +532,30 @@ bool vc_layers_kept(const struct vc_anatomy *a, const struct vc_block_life *b, s
 	       b->died_event < back->end;
 }
 
-size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+size_t vc_layers_result(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
 {
-	size_t first = SIZE_MAX, last = SIZE_MAX;
-	size_t end = y->to < a->n ? a->block[y->to].event : a->span[span].end;
+	size_t end = y->to < a->n ? a->block[y->to].event : a->span[span].end, last = SIZE_MAX;
 	uint64_t widest = 0;
 
 	for (size_t i = y->from; i < y->to; i++) {
 		const struct vc_block_life *b = &a->block[i];
 
-		if (vc_layers_kept(a, b, span) &&
-		    (first == SIZE_MAX || b->died_event < a->block[first].died_event))
-			first = i;
 		if (b->died_event < end || b->category == VC_CAT_WORKSPACE)
 			continue;
 		widest = b->size > widest ? b->size : widest;
 		last = b->size >= widest / 64 ? i : last; /* not the deviations of a norm */
 	}
+	return last;
+}
+
+size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+{
+	size_t first = SIZE_MAX, last = vc_layers_result(y, a, span);
+
+	for (size_t i = y->from; i < y->to; i++)
+		if (vc_layers_kept(a, &a->block[i], span) &&
+		    (first == SIZE_MAX || a->block[i].died_event < a->block[first].died_event))
+			first = i;
 	return last == SIZE_MAX || vc_layers_kept(a, &a->block[last], span) ? first : SIZE_MAX;
 }
 

@@ -42,6 +42,10 @@ void vc_layers_stacks(struct vc_layers *l, const struct vc_anatomy *a, size_t sp
  * mean over tokens needs no input). */
 size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span);
 
+/* The block that a layer hands on, whether or not the backward pass needs it: the last one that is
+ * there when the layer is over. SIZE_MAX: none. */
+size_t vc_layers_result(const struct vc_layer *y, const struct vc_anatomy *a, size_t span);
+
 /* Is block b kept by forward pass `span` for the backward pass behind it? */
 bool vc_layers_kept(const struct vc_anatomy *a, const struct vc_block_life *b, size_t span);
 

@@ -162,3 +162,8 @@ bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth
 			return true;
 	return false;
 }
+
+const char *vc_allocations_from(const struct vc_allocations *m)
+{
+	return m->trace->meta->path ? m->trace->meta->path : "the nearest recording";
+}

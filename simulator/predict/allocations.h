@@ -42,4 +42,7 @@ bool vc_allocations_has_lasting(const struct vc_allocations *m, uint64_t size);
  * False where no call sites were recorded. */
 bool vc_allocations_called(const struct vc_allocations *m, uint32_t i, int depth, uint32_t names);
 
+/* The file that they were read from, for messages. */
+const char *vc_allocations_from(const struct vc_allocations *m);
+
 #endif

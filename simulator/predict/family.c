@@ -288,7 +288,7 @@ static int part(struct vc_family *f, size_t base, const struct vc_target *g, str
 {
 	const struct vc_scaling *v = &f->view[base];
 	const struct vc_allocations *m = &f->m[base];
-	const char *path = m->trace->meta->path ? m->trace->meta->path : "the nearest recording";
+	const char *path = vc_allocations_from(m);
 	int rc = vc_scaling_parts(f, base, err);
 	bool moves[VC_AXES] = { false };
 

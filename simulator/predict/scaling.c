@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.c - one recording looked at through the others of its family: a law for each of its
  * allocations, the counterpart of one that stands alone, and the workspace that launch arithmetic
- * decides.
- */
+ * decides. */
 #include "simulator/predict/scaling.h"
 
 #include <math.h>
@@ -15,8 +14,7 @@
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one: its counterpart; bounds time */
 #define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
-#define SHARE_NEEDED                                                                             \
-	0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
+#define SHARE_NEEDED 0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
 
 void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
@@ -650,22 +648,18 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 
 	if (rc || f->view[base].parted)
 		return rc;
-	return vc_fail(
-		err, VC_EUSAGE,
-		"the recordings differ in several parameters at once, and %s shows no evaluation "
-		"that would tell them apart; give recordings that differ in one",
-		f->m[base].trace->meta->path ? f->m[base].trace->meta->path : "the nearest one");
+	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and %s "
+		       "shows no evaluation that would tell them apart; give recordings that "
+		       "differ in one", vc_allocations_from(&f->m[base]));
 }
 
 static int one_configuration(const struct vc_family *f, size_t base, struct vc_error *err)
 {
-	const char *path = f->m[base].trace->meta->path;
-
 	if (f->n < 2 || f->view[base].share >= SHARE_NEEDED || f->force)
 		return VC_OK;
 	return vc_fail(err, VC_EUSAGE, "the recordings are not of one configuration: %.0f %% of "
 		       "the bytes of %s have no counterpart (another dtype, model or kernel?)",
-		       100 * (1 - f->view[base].share), path ? path : "the nearest one");
+		       100 * (1 - f->view[base].share), vc_allocations_from(&f->m[base]));
 }
 
 int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)

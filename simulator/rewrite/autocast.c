@@ -365,11 +365,14 @@ static void wide_losses(struct work *w, size_t from, size_t end)
 {
 	for (size_t i = from; i < end; i++)
 		if (w->op[i] == ENTROPY && bytes(w, i) > SMALL && !w->fixed[i]) {
+			size_t k = end;
+
 			w->r->wide[i] = 1;
 			beside(w, i, bytes(w, i), UINT32_MAX);
-			for (size_t k = end, seen = 0; k < w->a->n && k < end + BACK && seen < 2; k++)
-				if (bytes(w, k) == bytes(w, i) && ++seen == 1)
-					w->r->wide[k] = 1;
+			while (k < w->a->n && k < end + BACK && bytes(w, k) != bytes(w, i))
+				k++;
+			if (k < w->a->n && k < end + BACK)
+				w->r->wide[k] = 1;
 		}
 }
 

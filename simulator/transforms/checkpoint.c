@@ -12,6 +12,7 @@
 #include "simulator/anatomy/layers.h"
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
+enum { HANDED = 4 };              /* segments that are over and may still hand something on */
 enum bound { BEST, LOW, HIGH };
 struct config {
 	uint64_t every, stride, least, first, count, bound;
@@ -50,7 +51,13 @@ static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 
 /* A stretch of one forward pass: blocks [from, to); its recomputation comes before event `again`.
  */
-struct segment { size_t from, to, end_event, again; uint64_t output; };
+struct segment {
+	size_t from, to, end_event, again;
+	uint64_t output;
+	uint64_t result; /* what it hands on, if nothing but the next segment's recomputation
+			  * needs it so long: until this segment's own; 0: none */
+	uint64_t held;   /* that block, once the recording gave it back */
+};
 
 struct plan {
 	struct vc_clone *c;
@@ -107,6 +114,9 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	if (s.end_event > a->span[forward].end)
 		s.end_event = a->span[forward].end;
 	s.output = output == SIZE_MAX ? 0 : a->block[output].id;
+	size_t result = output == SIZE_MAX ? vc_layers_result(&all, a, forward) : SIZE_MAX;
+
+	s.result = result == SIZE_MAX || p->cfg->stride > 1 ? 0 : a->block[result].id;
 	for (size_t i = s.from; i < s.to; i++)
 		if (i != output && vc_layers_kept(a, &a->block[i], forward) &&
 		    a->block[i].died_event < s.again)
@@ -176,6 +186,7 @@ static void say(const struct plan *p, struct vc_source *s)
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
 	struct vc_layers l;
+	size_t had = p->n;
 	int r = vc_whole_layers(p->c->w, src->meta, &p->c->a, forward, &l, err);
 
 	if (r == VC_OK)
@@ -188,6 +199,8 @@ static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, s
 			break;
 		r = add_segment(p, &l.at[k], &l.at[end], forward, err);
 	}
+	if (p->n > had) /* behind the last one nobody computes anything again */
+		p->at[p->n - 1].result = 0;
 	vc_layers_fini(&l);
 	return r;
 }
@@ -275,6 +288,29 @@ static int recompute(struct plan *p, const struct segment *s, struct vc_error *e
 	return r;
 }
 
+/* The recording gives back what a segment that is over handed on: the next one keeps it. */
+static void hold(struct plan *p, const struct vc_event *e, size_t ending)
+{
+	for (size_t k = ending; k > 0 && ending - k < HANDED; k--) {
+		struct segment *s = &p->at[k - 1];
+
+		if (!s->result || s->result != e->id || s->held)
+			continue;
+		s->held = p->c->alias[e->id];
+		p->c->alias[e->id] = 0;
+	}
+}
+
+/* Segment s is computed again: the one behind it is through. */
+static int again(struct plan *p, struct segment *s, const struct vc_event *e, struct vc_error *err)
+{
+	uint64_t id = s->held;
+
+	s->held = 0;
+	VC_TRY(vc_clone_free(p->c, e, id, err));
+	return recompute(p, s, err);
+}
+
 static int walk(struct plan *p, struct vc_error *err)
 {
 	struct vc_whole *w = p->c->w;
@@ -287,7 +323,9 @@ static int walk(struct plan *p, struct vc_error *err)
 				    &w->in[i], err);
 		for (size_t k = ending; r == VC_OK && k-- > 0 && ending - k < 512;)
 			if (p->at[k].again == i)
-				r = recompute(p, &p->at[k], err);
+				r = again(p, &p->at[k], &w->in[i], err);
+		if (w->in[i].kind == VC_EV_FREE)
+			hold(p, &w->in[i], ending);
 		if (r == VC_OK)
 			r = vc_clone_event(p->c, &w->in[i], err);
 		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC && ending < p->n ?

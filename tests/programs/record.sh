@@ -7,8 +7,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$CACHE" || exit 1
-exec 9> "$CACHE/.lock"
-flock 9
+exec 9> "$CACHE/.lock" # one of them records at a time
 work=$(mktemp -d "$CACHE/.work.XXXXXX"); trap 'rm -rf "$work"' EXIT
 how=(-q -g "${CARD:-a100-80g-sxm}" --stacks py)
 trim() { local a=($*); echo "${a[*]}"; }
@@ -20,6 +19,7 @@ record() { # OPTION...
 	for try in 1 2 3; do
 		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done < "$work/list" > "$work/left"
 		[ -s "$work/left" ] || return 0
+		flock -n 9 || { echo "# another recording of programs is under way: waiting" >&2; flock 9; }
 		rm -f "$work"/r.*
 		"$VRAMCAST" dryrun "${how[@]}" "$@" -o "$work/r.vct" -- "$PYTHON" "$here/../transforms/many.py" "$work/left" \
 			> "$work/done" 2> "$CACHE/record.log" < /dev/null
@@ -27,6 +27,7 @@ record() { # OPTION...
 			f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
 			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && mv "$f" "$to"
 		done < "$work/done"
+		flock -u 9
 	done
 	grep '^# .* failed\|Error' "$CACHE/record.log" >&2
 	return 1

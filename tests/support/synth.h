@@ -303,7 +303,7 @@ static void synth_step(struct synth *s, unsigned step, uint64_t *grad, uint64_t 
 	synth_mark(s, VC_MARK_END, "optimizer");
 }
 
-/* Unused bytes at up to 64 moments of the curve: of six parts, most of them pinned or returnable. */
+/* Unused bytes at up to 64 moments of the curve: of six parts, most pinned or returnable. */
 static void synth_unused(struct synth *s)
 {
 	struct vc_unused *u = &s->r.unused;

@@ -648,8 +648,8 @@ static int need_parts(struct vc_family *f, size_t base, struct vc_error *err)
 
 	if (rc || f->view[base].parted)
 		return rc;
-	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and %s "
-		       "shows no evaluation that would tell them apart; give recordings that "
+	return vc_fail(err, VC_EUSAGE, "the recordings differ in several parameters at once, and "
+		       "%s shows no evaluation that would tell them apart; give recordings that "
 		       "differ in one", vc_allocations_from(&f->m[base]));
 }
 

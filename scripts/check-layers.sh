@@ -19,6 +19,7 @@ simulator/predict/*       common/ simulator/replay/ simulator/anatomy/ simulator
 simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator/rewrite/ simulator/predict/ simulator/session/
 simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/
 simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/advise/
+simulator/packing/*       common/ simulator/replay/source.h simulator/packing/
 simulator/search/*        common/ simulator/replay/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
 visualize/*               common/ visualize/ simulator/replay/result.h
 '

@@ -6,6 +6,7 @@ vramcast.c                common/ commands/
 commands/*                common/ tracer/ simulator/ visualize/ nullgpu/ commands/
 common/*                  common/
 tracer/*                  common/ tracer/
+allocator/*             common/ allocator/
 nullgpu/*                 common/error.h common/vec.h nullgpu/
 simulator/models/*        common/ simulator/replay/model.h simulator/replay/device.h simulator/models/
 simulator/sources/*       common/ simulator/replay/source.h simulator/sources/

@@ -315,7 +315,7 @@ static int minor_version(const void *inside)
 	p = strrchr(path, '/');
 	if (!p)
 		return -1;
-	strcpy(p, "/../version.py");
+	snprintf(p, sizeof(path) - (size_t)(p - path), "/../version.py");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
@@ -469,7 +469,8 @@ static void native_report(void *p, int64_t bytes, size_t total, size_t reserved,
 }
 
 #define REPORT(name) \
-	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved, uint16_t device) \
+	VC_EXPORT void name(void *p, int64_t bytes, size_t total, size_t reserved, \
+			    uint16_t device) \
 	{ \
 		native_report(p, bytes, total, reserved, device, #name); \
 	}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,14 +204,15 @@ static int collect(const struct config *c, const char *dir, struct vc_error *err
 static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
-	char dir[] = "/tmp/vramcast-run-XXXXXX";
+	char dir[64];
 	int code, r;
 
 	if (!argc || (!c->plan && !c->learn))
 		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE or --learn FILE, and a "
 			       "program: vramcast run --plan train.vcp -- python train.py");
-	if (!mkdtemp(dir))
-		return vc_fail(&con->err, VC_EIO, "cannot make a folder in /tmp: %s",
+	snprintf(dir, sizeof(dir), "/tmp/vramcast-run-%ld", (long)getpid());
+	if (mkdir(dir, 0700) < 0)
+		return vc_fail(&con->err, VC_EIO, "cannot make the folder %s: %s", dir,
 			       strerror(errno));
 	code = prepare(c, dir, &con->err);
 	if (code < 0) {

@@ -333,7 +333,7 @@ static void fill_table(void)
  * one is left alone. */
 static bool is_native(void *const *vtable, const void *symbol)
 {
-	const void *planned = dlsym(RTLD_DEFAULT, "vramcast_malloc"); /* vramcast run stands there */
+	const void *planned = dlsym(RTLD_DEFAULT, "vramcast_malloc"); /* of vramcast run */
 	Dl_info function, home, plan = { 0 };
 
 	if (planned && !dladdr(planned, &plan))

@@ -11,6 +11,7 @@
 
 enum { AREA = 2 << 20, /* areas begin at multiples of 2 MiB, the page of the device */
        LEAST_REPEAT = 4, /* requests */
+       STEPS = 4 /* joined to one repetition */,
        TRIES = 16 /* ends from which a repetition is looked for */ };
 
 struct request {
@@ -143,11 +144,12 @@ static bool same(const struct reading *r, size_t a, size_t b)
 	return r->at[a].size == r->at[b].size && r->at[a].stream == r->at[b].stream;
 }
 
-/* The shortest stretch in front of `end` that stands twice there; 0: none. The Z function of the
+/* The stretch in front of `end` that stands there at least twice and, repeated, reaches back the
+ * farthest; 0: none. (Loops inside a step repeat, too, but not for long.) The Z function of the
  * requests read backwards. */
 static size_t repeats_at(const struct reading *r, size_t end, size_t *z)
 {
-	size_t left = 0, right = 0;
+	size_t left = 0, right = 0, best = 0;
 
 	for (size_t i = 1; 2 * i <= end; i++) {
 		z[i] = i < right ? (z[i - left] < right - i ? z[i - left] : right - i) : 0;
@@ -157,27 +159,50 @@ static size_t repeats_at(const struct reading *r, size_t end, size_t *z)
 			left = i;
 			right = i + z[i];
 		}
-		if (z[i] >= i && i >= LEAST_REPEAT)
-			return i;
+		if (z[i] >= i && i >= LEAST_REPEAT && (!best || i + z[i] > best + z[best]))
+			best = i;
 	}
-	return 0;
+	return best;
 }
 
-/* Loops inside a step repeat as well: the repetition that covers most requests counts. */
+/* Bytes of the requests in the repetition whose blocks outlive it. */
+static uint64_t outliving(const struct reading *r, size_t first, size_t length)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = first; i < first + length; i++)
+		bytes += r->at[i].died > i + length ? r->at[i].size : 0;
+	return bytes;
+}
+
+/* A batch often lives until the next one is there, so both need a place: of a few steps together
+ * the fewest in which no block meets its own successor. */
+static void join_steps(const struct reading *r, struct vc_memory_plan *p, size_t end)
+{
+	size_t length = p->last - p->first, best = length;
+
+	for (size_t n = 2; length && n <= STEPS && p->first + n * length <= end; n++)
+		if (outliving(r, p->first, n * length) * best <
+		    outliving(r, p->first, best) * n * length)
+			best = n * length;
+	p->last = p->first + best;
+}
+
+/* Of those at the end and in front of the last marks the one that covers most requests. */
 static int find_repeat(const struct reading *r, struct vc_memory_plan *p, struct vc_error *err)
 {
-	size_t *z = calloc(r->n + 1, sizeof(*z)), best = 0;
+	size_t *z = calloc(r->n + 1, sizeof(*z)), best = 0, until = 0;
 
 	VC_HAVE(z, "the repetition", err);
 	p->first = p->last = 0;
 	for (size_t k = 0; k < TRIES && k <= r->marks; k++) {
 		size_t end = k ? r->mark[r->marks - k] : r->n;
-		size_t length = repeats_at(r, end, z), first = end - length;
+		size_t length = repeats_at(r, end, z);
+		size_t first = length ? end - length - z[length] : end;
 
-		while (length && first && same(r, first - 1, first - 1 + length))
-			first--;
 		if (length && end - first > best) {
 			best = end - first;
+			until = end;
 			p->first = first;
 			p->last = first + length;
 		}
@@ -185,6 +210,7 @@ static int find_repeat(const struct reading *r, struct vc_memory_plan *p, struct
 	free(z);
 	if (best * 4 < r->n) /* a loop somewhere, not the run */
 		p->first = p->last = 0;
+	join_steps(r, p, until);
 	return VC_OK;
 }
 

@@ -22,7 +22,7 @@ struct vc_arena {
 	uint64_t *offset;  /* the different offsets, ascending */
 	uint64_t *end;     /* per rank: of the block that lives there */
 	uint32_t ranks;
-	uint64_t *bits[LEVELS]; /* which ranks are live; each level says which words below have any */
+	uint64_t *bits[LEVELS]; /* which ranks are live; each level: which words below have any */
 	struct gram *gram; size_t grams;
 	uint64_t *handle; bool *bound; /* per stream of the plan: the program's */
 	size_t at;         /* the request of the plan that comes next */

@@ -44,7 +44,7 @@ static struct {
 	uint64_t overlaps;
 	bool refused;
 	int (*record)(void *, void *), (*query)(void *), (*create)(void **, unsigned),
-		(*destroy)(void *), (*alloc)(void **, size_t);
+		(*destroy)(void *), (*alloc)(void **, size_t), (*last_error)(void);
 	char report[1024];
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER, .device = -1 };
 
@@ -117,8 +117,16 @@ void vc_served_open(const char *library)
 		*(void **)&g.create = vc_served_function("cudaEventCreateWithFlags");
 		*(void **)&g.destroy = vc_served_function("cudaEventDestroy");
 		*(void **)&g.alloc = vc_served_function("cudaMalloc");
+		*(void **)&g.last_error = vc_served_function("cudaGetLastError");
 	}
 	pthread_mutex_unlock(&g.lock);
+}
+
+/* The runtime remembers what it answered to us, and PyTorch would find it. */
+static void forget_error(void)
+{
+	if (g.last_error)
+		g.last_error();
 }
 
 /* The arena, at the first request. Where the device has not so much, all goes the other way. */
@@ -131,6 +139,7 @@ static bool has_arena(int device)
 	g.size = vc_arena_size(g.arena);
 	if (!g.size || !g.alloc || g.alloc(&p, g.size) || !p) {
 		g.refused = true;
+		forget_error();
 		return false;
 	}
 	g.base = p;
@@ -181,16 +190,20 @@ static void record(struct used *u)
 {
 	for (int k = 0; k < u->n; k++)
 		if (!g.create || g.create(&u->event[k], DISABLE_TIMING) ||
-		    g.record(u->event[k], (void *)(uintptr_t)u->stream[k]))
+		    g.record(u->event[k], (void *)(uintptr_t)u->stream[k])) {
 			u->lasts = true;
+			forget_error();
+		}
 	u->recorded = true;
 }
 
 static bool has_passed(const struct used *u)
 {
 	for (int k = 0; k < u->n; k++)
-		if (!g.query || g.query(u->event[k]))
+		if (!g.query || g.query(u->event[k])) {
+			forget_error(); /* cudaErrorNotReady */
 			return false;
+		}
 	return true;
 }
 

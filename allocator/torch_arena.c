@@ -334,7 +334,8 @@ static int minor_version(const void *inside)
 
 static void find_report(void)
 {
-	static const char *const names[] = { "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+	static const char *const names[] = {
+		"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
 		"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE" };
 	void *next = NULL;
 

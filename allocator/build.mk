@@ -13,3 +13,15 @@ $(PLAN_LIB): $(PLAN_OBJ)
 		-o $@ $(PLAN_OBJ) -ldl -lpthread
 
 -include $(PLAN_OBJ:.o=.d)
+
+# ---- tests: a C program on the null GPU's runtime; with PyTorch by hand ----
+$(BUILD)/tests/plan/client: tests/plan/client.c $(BUILD)/nullgpu/vcnull-libcudart.so.12
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(BUILD)/nullgpu -Wl,--no-as-needed \
+		-l:vcnull-libcuda.so.1 -l:vcnull-libcudart.so.12 -ldl
+EXTRA += $(BUILD)/tests/plan/client
+TESTS += tests/plan/allocator.sh
+check-plan: all ## programs of PyTorch run by a plan on the null GPU (cached outside the tree; TORCH=2.11.0)
+	$(Q)V=1 $(RUN_TESTS) tests/plan/check.sh
+.PHONY: check-plan

@@ -480,6 +480,5 @@ REPORT(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
 
 __attribute__((destructor)) static void finish(void)
 {
-	if (atomic_load(&g.state) == 1)
-		vc_served_end();
+	vc_served_end();
 }

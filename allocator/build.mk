@@ -25,3 +25,10 @@ TESTS += tests/plan/allocator.sh
 check-plan: all ## programs of PyTorch run by a plan on the null GPU (cached outside the tree; TORCH=2.11.0)
 	$(Q)V=1 $(RUN_TESTS) tests/plan/check.sh
 .PHONY: check-plan
+
+$(BUILD)/tests/plan/overhead.so: tests/plan/overhead.c allocator/slots.c allocator/slots.h
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -shared -o $@ $(filter %.c,$^) -ldl
+EXTRA += $(BUILD)/tests/plan/overhead.so
+BENCHES += tests/plan/bench.sh

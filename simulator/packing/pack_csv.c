@@ -99,8 +99,8 @@ static int read_row(struct vc_problem *p, const struct head *h, char *row, size_
 			       "upper must be more than lower");
 	VC_HAVE(vc_vec_one(p->packing.block, p->packing.n) && vc_vec_one(p->id, p->ids),
 		"the blocks", err);
-	p->packing.block[p->packing.n++] = (struct vc_pack_block){ value[LOWER], value[UPPER],
-		value[SIZE], value[OFFSET] };
+	p->packing.block[p->packing.n++] = (struct vc_pack_block){ .lower = value[LOWER],
+		.upper = value[UPPER], .size = value[SIZE], .offset = value[OFFSET] };
 	p->id[p->ids++] = id;
 	return VC_OK;
 }

@@ -18,7 +18,7 @@ static int check_blocks(const struct vc_packing *p, struct vc_error *err)
 		const struct vc_pack_block *b = &p->block[i];
 		bool wraps = b->upper <= b->lower;
 
-		if (wraps && (b->lower >= p->end || b->upper < p->begin || p->begin >= p->end))
+		if (wraps && (b->before > p->begin || b->lower >= p->end || b->upper < p->begin || p->begin >= p->end))
 			return vc_fail(err, VC_EFORMAT,
 				       "block %zu: it ends at %llu, before it begins at %llu", i,
 				       (unsigned long long)b->upper, (unsigned long long)b->lower);
@@ -51,13 +51,13 @@ static size_t list_turns(struct vc_pieces *s, const struct vc_packing *p, struct
 		const struct vc_pack_block *b = &p->block[i];
 		struct vc_piece *x = &s->at[s->n];
 		const uint64_t plain[2] = { b->lower, b->upper }, last[2] = { b->lower, p->end },
-			       first[2] = { p->begin, b->upper };
+			       first[2] = { p->begin - b->before, b->upper };
 
 		if (!b->size)
 			continue;
 		*x = (struct vc_piece){ .size = b->size, .index = (uint32_t)i };
 		put_life(turn, &n, x, (uint32_t)s->n, b->lower < b->upper ? plain : last);
-		if (b->upper <= b->lower && p->begin < b->upper)
+		if (b->upper <= b->lower && first[0] < b->upper)
 			put_life(turn, &n, x, (uint32_t)s->n, first);
 		s->n++;
 	}

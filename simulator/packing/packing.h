@@ -14,10 +14,11 @@
 #include "common/error.h"
 
 /* Lives in [lower, upper). Where upper <= lower it lives over the end of what repeats: in
- * [lower, end) and in [begin, upper). */
+ * [lower, end) and in [begin - before, upper). */
 struct vc_pack_block {
 	uint64_t lower, upper, size;
 	uint64_t offset; /* found */
+	uint64_t before;
 };
 
 struct vc_packing {

@@ -16,6 +16,8 @@ enum { AREA = 2 << 20, /* areas begin at multiples of 2 MiB, the page of the dev
 
 struct request {
 	uint64_t size, died; /* died: requests before its free; UINT64_MAX: lives on */
+	uint64_t before; /* its predecessor came so many requests before the repetition */
+	size_t heir;     /* the request of the repetition whose place it has; 0: none */
 	uint32_t stream;
 	bool grows;
 };
@@ -188,8 +190,31 @@ static void join_steps(const struct reading *r, struct vc_memory_plan *p, size_t
 	p->last = p->first + best;
 }
 
+/* A block from before the repetition that dies in it is the predecessor of one that lives over its
+ * end and dies at the same request: it has the same place. Else both would need one. */
+static void find_heirs(struct reading *r, const struct vc_memory_plan *p)
+{
+	size_t length = p->last - p->first, from = 0;
+
+	for (size_t i = p->first; i < p->last; i++) {
+		const struct request *q = &r->at[i];
+
+		if (q->died <= p->last || q->died > i + length)
+			continue;
+		while (from < p->first && (r->at[from].died <= p->first ||
+					   r->at[from].died > p->last || r->at[from].heir))
+			from++;
+		for (size_t k = from; k < p->first; k++)
+			if (!r->at[k].heir && same(r, k, i) && r->at[k].died == q->died - length) {
+				r->at[k].heir = i;
+				r->at[i].before = p->first - k;
+				break;
+			}
+	}
+}
+
 /* Of those at the end and in front of the last marks the one that covers most requests. */
-static int find_repeat(const struct reading *r, struct vc_memory_plan *p, struct vc_error *err)
+static int find_repeat(struct reading *r, struct vc_memory_plan *p, struct vc_error *err)
 {
 	size_t *z = calloc(r->n + 1, sizeof(*z)), best = 0, until = 0;
 
@@ -211,6 +236,7 @@ static int find_repeat(const struct reading *r, struct vc_memory_plan *p, struct
 	if (best * 4 < r->n) /* a loop somewhere, not the run */
 		p->first = p->last = 0;
 	join_steps(r, p, until);
+	find_heirs(r, p);
 	return VC_OK;
 }
 
@@ -230,6 +256,7 @@ static struct vc_pack_block life_of(struct reading *r, size_t i, const struct vc
 		return b;
 	q->grows = q->died > i + length;
 	b.upper = q->died - length;
+	b.before = q->before;
 	return b;
 }
 
@@ -245,7 +272,7 @@ static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct
 	for (size_t i = 0; i < p->n; i++) {
 		struct vc_pack_block b;
 
-		if (r->at[i].stream != stream)
+		if (r->at[i].stream != stream || r->at[i].heir)
 			continue;
 		b = life_of(r, i, p, p->n);
 		if (r->at[i].grows)
@@ -256,6 +283,9 @@ static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct
 	VC_TRY(vc_pack(k, effort, err));
 	for (size_t i = 0; i < k->n; i++)
 		p->request[index[i]].offset = area->at + k->block[i].offset;
+	for (size_t i = 0; i < p->first; i++)
+		if (r->at[i].stream == stream && r->at[i].heir)
+			p->request[i].offset = p->request[r->at[i].heir].offset;
 	*area = (struct vc_plan_area){ area->at, (k->height + AREA - 1) / AREA * AREA, k->bound };
 	r->out->proven = r->out->proven && k->proven;
 	r->out->bounds += k->bound;
@@ -269,7 +299,7 @@ static int bound_of_all(struct reading *r, struct vc_packing *k, struct vc_error
 
 	k->n = 0;
 	for (size_t i = 0; i < p->n; i++)
-		if (!r->at[i].grows)
+		if (!r->at[i].grows && !r->at[i].heir)
 			k->block[k->n++] = life_of(r, i, p, p->n);
 	VC_TRY(vc_pack_bound(k, err));
 	r->out->bound = k->bound;

@@ -21,7 +21,7 @@ static uint64_t dice(uint64_t n)
 /* A rectangle cut into n pieces: the least height is known. */
 static size_t cut(struct vc_pack_block *b, size_t n, uint64_t time, uint64_t height)
 {
-	b[0] = (struct vc_pack_block){ 0, time, height, 0 };
+	b[0] = (struct vc_pack_block){ 0, time, height, 0, 0 };
 	for (size_t k = 1; k < n;) {
 		struct vc_pack_block *x = &b[dice(k)];
 
@@ -64,7 +64,7 @@ static void perfect_cuts_are_found_and_proven(void **state)
 
 static void an_overlap_is_noticed(void **state)
 {
-	struct vc_pack_block b[] = { { 0, 10, 100, 0 }, { 9, 20, 100, 99 }, { 10, 20, 50, 0 } };
+	struct vc_pack_block b[] = { { 0, 10, 100, 0, 0 }, { 9, 20, 100, 99, 0 }, { 10, 20, 50, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = 3 };
 	struct vc_error err = { 0 };
 
@@ -78,9 +78,9 @@ static void an_overlap_is_noticed(void **state)
 static void what_cannot_be_lower_is_proven(void **state)
 {
 	/* a lies beside b and c, which meet d: load 4, but no packing of 4 */
-	struct vc_pack_block b[] = { { 0, 2, 2, 0 }, { 1, 4, 1, 0 }, { 3, 6, 2, 0 }, { 5, 8, 1, 0 },
-		{ 0, 1, 2, 0 }, { 2, 3, 3, 0 }, { 4, 5, 2, 0 }, { 6, 8, 3, 0 }, { 1, 2, 1, 0 },
-		{ 3, 4, 1, 0 }, { 5, 6, 1, 0 } };
+	struct vc_pack_block b[] = { { 0, 2, 2, 0, 0 }, { 1, 4, 1, 0, 0 }, { 3, 6, 2, 0, 0 }, { 5, 8, 1, 0, 0 },
+		{ 0, 1, 2, 0, 0 }, { 2, 3, 3, 0, 0 }, { 4, 5, 2, 0, 0 }, { 6, 8, 3, 0, 0 }, { 1, 2, 1, 0, 0 },
+		{ 3, 4, 1, 0, 0 }, { 5, 6, 1, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = sizeof(b) / sizeof(*b) };
 	struct vc_error err = { 0 };
 
@@ -118,9 +118,9 @@ static void many_blocks_are_placed(void **state)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at = dice(100000);
 
-		b[i] = (struct vc_pack_block){ at, at + 1 + dice(50), 512 * (1 + dice(100)), 0 };
+		b[i] = (struct vc_pack_block){ at, at + 1 + dice(50), 512 * (1 + dice(100)), 0, 0 };
 		if (i % 10 == 0)
-			b[i] = (struct vc_pack_block){ dice(100), 90000 + dice(10000), 4096, 0 };
+			b[i] = (struct vc_pack_block){ dice(100), 90000 + dice(10000), 4096, 0, 0 };
 	}
 	assert_int_equal(vc_pack(&p, 1, &err), VC_OK);
 	assert_int_equal(vc_pack_check(&p, &err), VC_OK);
@@ -131,8 +131,8 @@ static void many_blocks_are_placed(void **state)
 /* In [0, 10) and again from 10 on: what lives over the end meets what lives at the beginning. */
 static void a_block_lives_over_the_end_of_what_repeats(void **state)
 {
-	struct vc_pack_block b[] = { { 8, 2, 100, 0 }, { 0, 3, 100, 0 }, { 3, 8, 200, 0 },
-				     { 7, 10, 100, 0 } };
+	struct vc_pack_block b[] = { { 8, 2, 100, 0, 0 }, { 0, 3, 100, 0, 0 }, { 3, 8, 200, 0, 0 },
+				     { 7, 10, 100, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = 4, .begin = 0, .end = 10 };
 	struct vc_error err = { 0 };
 
@@ -197,6 +197,40 @@ static void one_step_is_planned_and_repeats(void **state)
 		assert_true(q->offset + q->size <=
 			    p.plan.area[q->stream].at + p.plan.area[q->stream].size);
 	}
+	vc_planned_fini(&p);
+	free(t.ev);
+}
+
+/* Of two steps and what comes before, the large block of each lives into the next step: the one from
+ * before has the place of those in the repetition, and no more than two are ever needed. */
+static void predecessors_share_the_place_of_their_heirs(void **state)
+{
+	struct vc_trace t = { 0 };
+	struct vc_planned p;
+	struct vc_error err = { 0 };
+	struct vc_event ev[16];
+	uint64_t id = 0, large = 0;
+
+	(void)state;
+	for (int step = 0; step < 9; step++) {
+		size_t n = 0;
+
+		if (step < 2) /* the first steps have more */
+			ev[n++] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = ++id, .size = 512 };
+		for (int k = 0; k < 3; k++) {
+			ev[n++] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = ++id,
+						     .size = 2048 + 512 * (uint64_t)k };
+			ev[n++] = (struct vc_event){ .kind = VC_EV_FREE, .id = id };
+		}
+		if (large)
+			ev[n++] = (struct vc_event){ .kind = VC_EV_FREE, .id = large };
+		ev[n++] = (struct vc_event){ .kind = VC_EV_ALLOC, .id = large = ++id,
+					     .size = 16 << 20 };
+		assert_int_equal(vc_trace_append(&t, ev, n, &err), VC_OK);
+	}
+	assert_int_equal(vc_sequence_plan(&t, 0, 1, &p, &err), VC_OK);
+	assert_int_equal(p.plan.last - p.plan.first, 4);
+	assert_int_equal(p.bound, (16 << 20) + 3072 + 1024);
 	vc_planned_fini(&p);
 	free(t.ev);
 }
@@ -280,6 +314,7 @@ int main(void)
 		cmocka_unit_test(many_blocks_are_placed),
 		cmocka_unit_test(a_block_lives_over_the_end_of_what_repeats),
 		cmocka_unit_test(one_step_is_planned_and_repeats),
+		cmocka_unit_test(predecessors_share_the_place_of_their_heirs),
 		cmocka_unit_test(a_plan_is_read_as_it_was_written),
 		cmocka_unit_test(a_damaged_plan_is_refused),
 	};

@@ -18,11 +18,11 @@ check_program() {
 	served=$(sed -n 's/.*: \([0-9]*\) of \([0-9]*\) requests served.*/\1 of \2/p' "$TMP/err")
 	check "$what: no place is given out twice" grep -q 'checked: 0 places given out twice' "$TMP/err"
 	check "$what: what is computed is the same" sh -c "grep loss '$a.native' > '$TMP/x'; grep loss '$a.planned' | cmp - '$TMP/x'"
-	if [ "$pools" = 0 ]; then
+	if [ "$pools" = 0 ] && [ "$(number "$a.json" growing)" = 0 ]; then
 		check "$what: $served served; reserved $reserved, arena $arena, without a plan $native" \
 			awk "BEGIN { exit !($reserved <= 1.02 * $arena + 20971520) }"
 	else
-		pass "$what: $served served; reserved $reserved, arena $arena and $pools of private pools, without a plan $native"
+		pass "$what: $served served; reserved $reserved, arena $arena beside private pools ($pools) and what outlives the repetition, without a plan $native"
 	fi
 }
 

@@ -64,7 +64,8 @@ static void perfect_cuts_are_found_and_proven(void **state)
 
 static void an_overlap_is_noticed(void **state)
 {
-	struct vc_pack_block b[] = { { 0, 10, 100, 0, 0 }, { 9, 20, 100, 99, 0 }, { 10, 20, 50, 0, 0 } };
+	struct vc_pack_block b[] = { { 0, 10, 100, 0, 0 }, { 9, 20, 100, 99, 0 },
+		{ 10, 20, 50, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = 3 };
 	struct vc_error err = { 0 };
 
@@ -78,8 +79,10 @@ static void an_overlap_is_noticed(void **state)
 static void what_cannot_be_lower_is_proven(void **state)
 {
 	/* a lies beside b and c, which meet d: load 4, but no packing of 4 */
-	struct vc_pack_block b[] = { { 0, 2, 2, 0, 0 }, { 1, 4, 1, 0, 0 }, { 3, 6, 2, 0, 0 }, { 5, 8, 1, 0, 0 },
-		{ 0, 1, 2, 0, 0 }, { 2, 3, 3, 0, 0 }, { 4, 5, 2, 0, 0 }, { 6, 8, 3, 0, 0 }, { 1, 2, 1, 0, 0 },
+	struct vc_pack_block b[] = { { 0, 2, 2, 0, 0 }, { 1, 4, 1, 0, 0 }, { 3, 6, 2, 0, 0 },
+		{ 5, 8, 1, 0, 0 },
+		{ 0, 1, 2, 0, 0 }, { 2, 3, 3, 0, 0 }, { 4, 5, 2, 0, 0 }, { 6, 8, 3, 0, 0 },
+		{ 1, 2, 1, 0, 0 },
 		{ 3, 4, 1, 0, 0 }, { 5, 6, 1, 0, 0 } };
 	struct vc_packing p = { .block = b, .n = sizeof(b) / sizeof(*b) };
 	struct vc_error err = { 0 };

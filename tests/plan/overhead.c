@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overhead.c - what a request costs, asked through the allocator's own vtable as PyTorch does it. Loaded by
- * overhead.py. Steps of 1,000 requests between 512 bytes and 16 MiB; 100 live at a time. */
+/* overhead.c - what a request costs, asked through the allocator's own vtable as PyTorch does it.
+ * Loaded by overhead.py. Steps of 1,000 requests from 512 bytes to 32 MiB; 100 live at a time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -23,7 +23,8 @@ static double seconds(void)
 
 double overhead(int minor)
 {
-	void *h = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_NOW), **slot, *object, *live[LIVE] = { 0 };
+	void *h = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_NOW), **slot, *object;
+	void *live[LIVE] = { 0 };
 	void *(*alloc)(void *, size_t);
 	void (*release)(void *, void *);
 	const struct vc_slots *slots = vc_slots(minor);

@@ -204,8 +204,8 @@ static void one_step_is_planned_and_repeats(void **state)
 	free(t.ev);
 }
 
-/* Of two steps and what comes before, the large block of each lives into the next step: the one from
- * before has the place of those in the repetition, and no more than two are ever needed. */
+/* The large block of each step lives into the next one. That of the first steps has the place of
+ * those in the repetition: there is never more than one. */
 static void predecessors_share_the_place_of_their_heirs(void **state)
 {
 	struct vc_trace t = { 0 };

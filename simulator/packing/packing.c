@@ -18,7 +18,8 @@ static int check_blocks(const struct vc_packing *p, struct vc_error *err)
 		const struct vc_pack_block *b = &p->block[i];
 		bool wraps = b->upper <= b->lower;
 
-		if (wraps && (b->before > p->begin || b->lower >= p->end || b->upper < p->begin || p->begin >= p->end))
+		if (wraps && (b->before > p->begin || b->lower >= p->end || b->upper < p->begin ||
+			      p->begin >= p->end))
 			return vc_fail(err, VC_EFORMAT,
 				       "block %zu: it ends at %llu, before it begins at %llu", i,
 				       (unsigned long long)b->upper, (unsigned long long)b->lower);

@@ -251,7 +251,7 @@ static int run_plain(char **argv, struct vc_error *err)
 	if (pid == 0) {
 		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
 		signal(SIGXFSZ, SIG_DFL);
-		if (put_front("LD_PRELOAD", tracer, err) < 0)
+		if (vc_process_preload(tracer) < 0)
 			_exit(126);
 		execvp(argv[0], argv);
 		_exit(errno == ENOENT ? 127 : 126);

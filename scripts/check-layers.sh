@@ -6,6 +6,7 @@ vramcast.c                common/ commands/
 commands/*                common/ tracer/ simulator/ visualize/ nullgpu/ commands/
 common/*                  common/
 tracer/*                  common/ tracer/
+allocator/*             common/ allocator/
 nullgpu/*                 common/error.h common/vec.h nullgpu/
 simulator/models/*        common/ simulator/replay/model.h simulator/replay/device.h simulator/models/
 simulator/sources/*       common/ simulator/replay/source.h simulator/sources/
@@ -19,6 +20,7 @@ simulator/predict/*       common/ simulator/replay/ simulator/anatomy/ simulator
 simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator/rewrite/ simulator/predict/ simulator/session/
 simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/
 simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/advise/
+simulator/packing/*       common/ simulator/replay/source.h simulator/packing/
 simulator/search/*        common/ simulator/replay/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
 simulator/serving/*       common/ simulator/serving/
 visualize/*               common/ visualize/ simulator/replay/result.h

@@ -24,7 +24,7 @@ for f in $files; do
 	case $f in tests/*|nullgpu/*|tracer/*) continue ;; esac
 	hit=$(sed 's|/\*.*\*/||; s|"[^"]*"||g; s|^ \*.*||' "$f" | grep -nE "(^|[^A-Za-z0-9_.>])($banned)\(" | head -n 3)
 	[ -z "$hit" ] || say "$f: banned function: $hit"
-	case $f in vramcast.c|commands/*) continue ;; esac
+	case $f in vramcast.c|commands/*|allocator/*) continue ;; esac
 	hit=$(sed 's|/\*.*\*/||; s|"[^"]*"||g; s|^ \*.*||' "$f" | grep -nE "(^|[^A-Za-z0-9_.>])(printf|puts|putchar|exit|_exit|getenv|perror)\(" | head -n 3)
 	[ -z "$hit" ] || say "$f: only the command layer prints, exits or reads the environment: $hit"
 done

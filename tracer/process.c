@@ -21,9 +21,8 @@
 #endif
 
 /* The last is where `make install` was told to put it, when that was known to the build. */
-char *vc_process_library(struct vc_error *err)
+char *vc_process_find(const char *name, struct vc_error *err)
 {
-	static const char name[] = "libvramcast_trace.so";
 	static const char *const beside[] = { ".", "../lib/vramcast" };
 	char self[4096], *slash, *path = malloc(sizeof(self) + 64);
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -52,6 +51,11 @@ char *vc_process_library(struct vc_error *err)
 		name, slash ? self : "vramcast", VC_LIBDIR);
 	free(path);
 	return NULL;
+}
+
+char *vc_process_library(struct vc_error *err)
+{
+	return vc_process_find("libvramcast_trace.so", err);
 }
 
 /* Shared mappings on these are slow, incoherent or unsafe. Numbers from linux/magic.h and the
@@ -180,10 +184,19 @@ static int prepend(const char *name, const char *value)
 	return r;
 }
 
+/* The allocator of `vramcast run` stays in front: what it serves is recorded behind it. */
+int vc_process_preload(const char *library)
+{
+	const char *allocator = getenv("VRAMCAST_PLAN_LIBRARY");
+	int r = prepend("LD_PRELOAD", library);
+
+	return r || !allocator || !*allocator ? r : prepend("LD_PRELOAD", allocator);
+}
+
 static int set_environment(const struct vc_process_options *o)
 {
 	if (setenv("VC_DIR", o->dir, 1) || setenv("VC_OPTIONS", o->options, 1) ||
-	    prepend("LD_PRELOAD", o->library) || setenv("CUDA_INJECTION64_PATH", o->library, 1) ||
+	    vc_process_preload(o->library) || setenv("CUDA_INJECTION64_PATH", o->library, 1) ||
 	    setenv("NVTX_INJECTION64_PATH", o->library, 1))
 		return -1;
 	return o->python ? prepend("PYTHONPATH", o->python) : 0;

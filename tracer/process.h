@@ -21,6 +21,10 @@ struct vc_process_options { /* lent */
 /* Path of libvramcast_trace.so: beside this program, in ../lib/vramcast, or where it was
  * installed. NULL and an error when it is in none of them. malloc'ed. */
 char *vc_process_library(struct vc_error *err);
+/* The same for another library or file of ours. */
+char *vc_process_find(const char *name, struct vc_error *err);
+/* Put a library in front of LD_PRELOAD, behind the allocator of `vramcast run`. 0, or < 0. */
+int vc_process_preload(const char *library);
 
 /* A folder for journals: `wanted` itself, or, when that is on a file system that cannot be mapped
  * shared with safety (network), one in memory that `wanted` links to. Refuses a folder that still

@@ -41,12 +41,12 @@ for doc in $all; do
 		case $p in
 		mine.*|*/mine.*|*_mine.*|*/mine/|*NAME*|*MINE*|*…*) ;;
 		vramcast.c) ;;
-		common/*|simulator/*|tracer/*|nullgpu/*|visualize/*|commands/*|scripts/*|tests/*|traces/*|docs/*|python/*|examples/*)
+		common/*|simulator/*|tracer/*|allocator/*|nullgpu/*|visualize/*|commands/*|scripts/*|tests/*|traces/*|docs/*|python/*|examples/*)
 			ls -d $p > /dev/null 2>&1 || echo "$doc: $p" ;;
 		*/*) ;;
 		*.c|*.h|*.def)
 			case $p in *[!a-z0-9_.]*) continue ;; esac
-			find common simulator tracer nullgpu visualize commands tests -name "$p" | grep -q . || echo "$doc: $p" ;;
+			find common simulator tracer allocator nullgpu visualize commands tests -name "$p" | grep -q . || echo "$doc: $p" ;;
 		esac
 	done
 done > "$TMP/missing"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots.h - where the functions of PyTorch's CUDA allocator stand in its vtable. */
+#ifndef VC_SLOTS_H
+#define VC_SLOTS_H
+
+struct vc_slots {
+	int first, last; /* minor versions of PyTorch 2 */
+	int deleter, raw_alloc, raw_alloc_with_stream, raw_delete;
+	int stats, reset_accumulated, reset_peaks;
+	int use, pool_begin, pool_end;
+	int size; /* entries to copy, where so many can be read */
+};
+
+/* Of the minor version; NULL: not known. */
+const struct vc_slots *vc_slots(int minor);
+
+#endif

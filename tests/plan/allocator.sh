@@ -1,0 +1,32 @@
+#!/bin/sh
+# allocator.sh - vramcast run on a small C program and the null GPU's runtime: the plan is learned, followed, and left.
+. tests/support/tap.sh
+bin=${BUILD:-build}/tests/plan/client
+mkdir -p "$TMP/lib"
+for f in "$PWD/${BUILD:-build}"/nullgpu/vcnull-lib*; do # under the names that programs ask for
+	ln -sf "$f" "$TMP/lib/${f##*/vcnull-}"
+done
+export LD_LIBRARY_PATH="$TMP/lib"
+export VRAMCAST_NULL_TOTAL=8589934592 VRAMCAST_NULL_CONTEXT=0
+
+run run --learn "$TMP/a.vcp" -- "$bin"
+expect "a plan is learned from a run without one" 0 'overlaps 0, refused 0' 'a.vcp: 1220 requests, an arena of .*repeated'
+run run --plan "$TMP/a.vcp" --check -- "$bin"
+expect "all of the same program is served from it" 0 'overlaps 0, refused 0' '1220 of 1220 requests served'
+expect "and no place was given out twice" 0 '' 'checked: 0 places given out twice'
+run run --plan "$TMP/a.vcp" --check --learn "$TMP/b.vcp" -- "$bin" 5
+expect "a program that differs is served in part" 0 'overlaps 0, refused 0' ' [0-9]{3,4} of [0-9]{4} requests served'
+check "most of it" sh -c "sed -n 's/.*: \\([0-9]*\\) of \\([0-9]*\\) requests served.*/\\1 \\2/p' '$TMP/err' | awk '{ exit !(\$1 > \$2 * 0.6 && \$1 < \$2) }'"
+expect "and nothing was given out twice" 0 '' 'checked: 0 places given out twice'
+run run --plan "$TMP/b.vcp" --check -- "$bin" 5
+expect "what was learned from that serves the next one" 0 '' 'checked: 0 places given out twice'
+check "better than before" sh -c "sed -n 's/.*: \\([0-9]*\\) of \\([0-9]*\\) requests served.*/\\1 \\2/p' '$TMP/err' | awk '{ exit !(\$1 == \$2) }'"
+VRAMCAST_NULL_TOTAL=67108864 run run --plan "$TMP/a.vcp" -- "$bin"
+expect "a device without room for the arena" 1 'refused [1-9]'
+sed 's/^arena .*/arena 512/' "$TMP/a.vcp" > "$TMP/bad.vcp"
+run run --plan "$TMP/bad.vcp" -- "$bin"; expect "a damaged plan is refused before the program starts" 125 '' 'bad.vcp: line'
+run run --plan "$TMP/nothing.vcp" -- "$bin"; expect "a plan that is not there" 125 '' 'nothing.vcp'
+run run -- "$bin"; expect "neither plan nor learning" 2 '' 'run wants --plan FILE or --learn FILE'
+run run --plan "$TMP/a.vcp" -- "$TMP/no-program"; expect "a program that is not there" 127 '' 'cannot run'
+run run --plan "$TMP/a.vcp" -- sh -c 'exit 7'; expect "the program's exit code" 7
+finish

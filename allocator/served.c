@@ -96,8 +96,10 @@ static void open_files(void)
 		return;
 	snprintf(path, sizeof(path), "%s/%ld.ops", dir, (long)getpid());
 	g.learn = fopen(path, "w");
-	if (g.learn)
+	if (g.learn) {
+		setvbuf(g.learn, NULL, _IOLBF, 0); /* a process may end without a word */
 		fprintf(g.learn, "vramcast-golden 1\nevents manual\n");
+	}
 }
 
 void vc_served_open(const char *library)

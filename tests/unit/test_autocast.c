@@ -35,7 +35,7 @@ static uint64_t copied(uint64_t small)
 		block[i] = (struct vc_block_life){ .id = i + 1, .size = ev[i].size, .event = i,
 			.died_event = SIZE_MAX, .born = (uint32_t)i, .died = UINT32_MAX,
 			.category = VC_CAT_ACTIVATION };
-	assert_int_equal(vc_types_find(&r, true, VC_DOUBT_SEEMS, NULL), VC_OK);
+	assert_int_equal(vc_types_find(&r, &(struct vc_types){ .autocast = true }, NULL), VC_OK);
 	bytes = r.extra[0].beside;
 	VC_FREE(r.wide, r.halved, r.extra);
 	vc_meta_free(m);

@@ -320,6 +320,16 @@ static size_t count(const struct vc_allocations *m, double size)
 	return n;
 }
 
+/* Blocks of data that have that size in recording j, and another in k. Where it is the size of a
+ * parameter, gradients and states of the optimizer have it, too: about as many in both. */
+static size_t data_of(const struct vc_allocations *k, const struct vc_allocations *j, double size)
+{
+	size_t all = count(j, size);
+	size_t own = vc_allocations_has_lasting(j, (uint64_t)size) ? count(k, size) : 0;
+
+	return all > own ? all - own : 0;
+}
+
 /* The share of what lasts in recording k (parameters) of which it makes copies of half the size,
  * where recording j has nothing of that size. Data of such a size are as many in j, as much larger
  * as a parameter of the run is, or more: others have that size by chance. */
@@ -340,7 +350,8 @@ static double cast_share(const struct vc_family *f, size_t k, size_t j)
 
 			is_cast = n && !count(&f->m[j], half);
 			for (size_t a = 0; is_cast && a < f->axes; a++)
-				is_cast = n > count(&f->m[j], half * f->x[j][a] / f->x[k][a]);
+				is_cast = n > 2 * data_of(m, &f->m[j],
+							  half * f->x[j][a] / f->x[k][a]);
 			sizes += is_cast;
 		}
 		all += half;

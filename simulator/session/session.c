@@ -199,6 +199,22 @@ static int find_need(const struct span *a, const struct vc_plan *plan, struct vc
 	return VC_OK;
 }
 
+/* A profile has no addresses that its replay could be held against: what its own counters say is as
+ * likely. */
+static void widen_by_counters(const struct span *a, const struct vc_plan *plan,
+			      struct vc_result *out)
+{
+	const struct vc_recording *rec = a->job.rec;
+	const struct vc_device_info *on = vc_meta_device_known(rec->meta, rec->device->device);
+
+	if (a->p || plan->transform.n || rec->fidelity.exact || !on || !on->reserved)
+		return;
+	vc_result_open_interval(out);
+	out->low = on->reserved < out->low ? on->reserved : out->low;
+	out->high = on->reserved > out->high ? on->reserved : out->high;
+	out->has_interval = out->low != out->high;
+}
+
 static int interval(const struct span *a, const struct vc_plan *plan, struct vc_result *out,
 		    struct vc_error *err)
 {
@@ -211,6 +227,8 @@ static int interval(const struct span *a, const struct vc_plan *plan, struct vc_
 		r = find_need(a, plan, out, err);
 	if (r == VC_OK)
 		r = widen(a, plan, out, err);
+	if (r == VC_OK)
+		widen_by_counters(a, plan, out);
 	had = out->has_interval || other;
 	if (r < 0 || !(other || changed))
 		return r;

@@ -13,6 +13,7 @@ event() { printf '{"ph":"i","cat":"cpu_instant_event","name":"[memory]","ts":%s,
 { printf '{"schemaVersion":1,"traceEvents":['; event 1 1048576 4194304 4194304 8589934592; event 2 1048576 -4194304 0 8589934592; printf '{}]}'; } > "$TMP/p.json"
 run sim "$TMP/p.json"; expect "a profile's own counters are shown, and that they contradict the replay" 0 'counters say 8.00 GiB reserved .*: they contradict it' &&
 	expect "and that nothing was verified" 0 'not verified'
+run sim "$TMP/p.json" --capacity 6GiB; expect "and between the two nothing is decided" 6 'undecided: .* to 8.00 GiB of 6.00 GiB'
 run sim "$TMP/p.json" --json; expect "as JSON" 0 '"level": "unverified"'
 { printf '{"schemaVersion":1,"traceEvents":['; event 1 1048576 4194304 4194304 20971520; event 2 1048576 -4194304 0 20971520; printf '{}]}'; } > "$TMP/p.json"
 run sim "$TMP/p.json"; expect "counters that agree are no proof" 0 'within 5 %, which is not a proof'

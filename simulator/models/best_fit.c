@@ -6,7 +6,7 @@
 static int best_fit_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 			 struct vc_error *err)
 {
-	return heap_end_alloc(m, rq, out, chunks_best, err);
+	return heap_end_alloc(m, rq, out, vc_chunks_best, err);
 }
 
 const struct vc_model_type vc_model_best_fit = {
@@ -19,7 +19,7 @@ const struct vc_model_type vc_model_best_fit = {
 	.alloc       = best_fit_alloc,
 	.free        = heap_end_free,
 	.trim        = heap_end_trim,
-	.walk        = heap_end_walk,
+	.walk        = vc_chunks_walk,
 	.check       = heap_end_check,
-	.fini        = heap_end_fini,
+	.fini        = vc_chunks_fini,
 };

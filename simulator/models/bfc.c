@@ -12,15 +12,6 @@
 #define MAX_SLACK (128 * MIB)  /* a larger remainder is split off, unless fragmentation_fraction */
 
 /* ---- regions ---- */
-static void add_region(struct vc_model *m, uint64_t addr, uint64_t size)
-{
-	struct bfc *b = m->state;
-
-	vc_chunks_free(&b->k, &b->fit, 0, vc_chunks_region(&b->k, addr, size));
-	m->now.reserved += size;
-	m->now.segments++;
-}
-
 /* The back-off of Extend: nine tenths, computed in 32-bit floating point as there. */
 static uint64_t back_off(uint64_t bytes)
 {
@@ -61,7 +52,7 @@ static bool extend(struct vc_model *m, uint64_t rounded, uint32_t stream)
 		return false;
 	if (!raised && b->curr < 1ull << 62) /* there it gets 0 in the end, and Extend hangs */
 		b->curr *= 2;
-	add_region(m, addr, size);
+	vc_chunks_region(&b->k, addr, size, 0);
 	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, stream, addr, size);
 	return true;
 }
@@ -71,39 +62,23 @@ static bool give_back(struct vc_model *m, uint64_t rounded, uint32_t stream)
 {
 	struct bfc *b = m->state;
 	uint64_t idle = 0;
-	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < b->k.regions; i++)
 		idle += vc_chunks_idle(&b->k, &b->k.region[i]) ? b->k.region[i].size : 0;
 	if (!b->collect || !idle || rounded > b->limit - m->now.reserved + idle)
 		return false;
-	for (uint32_t i = 0; i < b->k.regions; i++) {
-		struct vc_region *r = &b->k.region[i];
-
-		if (!vc_chunks_idle(&b->k, r)) {
-			b->k.region[kept++] = *r;
-			continue;
-		}
-		vc_fit_remove(&b->k, &b->fit, r->first);
-		vc_chunks_drop(&b->k, r->first);
-		vc_device_free(m->device, r->addr, r->size);
-		m->now.reserved -= r->size;
-		m->now.segments--;
-		vc_model_tell(m, VC_TR_SEGMENT_FREE, stream, r->addr, r->size);
-	}
-	b->k.regions = kept;
+	for (uint32_t i = 0; i < b->k.regions; i++)
+		if (vc_chunks_idle(&b->k, &b->k.region[i]))
+			vc_chunks_give_back(m, &b->k.region[i], stream);
+	vc_chunks_pack(&b->k);
 	return true;
 }
 
 /* ---- entry points ---- */
 static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t rounded)
 {
-	m->refusal.rounded = rounded;
-	m->refusal.device_free = vc_device_available(m->device);
-	m->now.ooms++;
 	bfc_text_oom(m, rq->size, rounded);
-	vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, rounded);
-	return VC_REFUSED;
+	return vc_model_refuse(m, rq, rounded, m->refusal.alloc_size);
 }
 
 static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, uint64_t rounded,
@@ -111,11 +86,10 @@ static void take(struct vc_model *m, uint32_t i, const struct vc_request *rq, ui
 {
 	struct bfc *b = m->state;
 	uint64_t size = b->k.c[i].size;
+	bool splits = size >= 2 * rounded || size - rounded >= b->split;
 
-	vc_fit_remove(&b->k, &b->fit, i);
-	if (size >= 2 * rounded || size - rounded >= b->split)
-		vc_fit_add(&b->k, &b->fit, vc_chunks_split(&b->k, i, rounded));
-	vc_chunks_serve(m, &b->k, i, rq, out);
+	vc_chunks_take(&b->k, i, splits ? rounded : size);
+	vc_chunks_serve(m, i, rq, out);
 	b->allocs++;
 	b->largest = out->size > b->largest ? out->size : b->largest;
 	b->peak = m->now.allocated > b->peak ? m->now.allocated : b->peak;
@@ -133,15 +107,15 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 		return VC_DONE;
 	if (rounded < rq->size || rounded > 1ull << 62)
 		return refuse(m, rq, rq->size);
-	if (!vc_chunks_room(&b->k, 2))
+	if (!vc_chunks_room(&b->k, 2, 0))
 		return vc_nomem(err, "the bfc model");
-	i = vc_fit_find(&b->k, &b->fit, rounded);
+	i = vc_chunks_best(&b->k, 0, rounded);
 	if (!i && extend(m, rounded, rq->stream))
-		i = vc_fit_find(&b->k, &b->fit, rounded);
+		i = vc_chunks_best(&b->k, 0, rounded);
 	if (!i && give_back(m, rounded, rq->stream)) {
 		m->now.retries++;
 		if (extend(m, rounded, rq->stream))
-			i = vc_fit_find(&b->k, &b->fit, rounded);
+			i = vc_chunks_best(&b->k, 0, rounded);
 	}
 	if (!i)
 		return refuse(m, rq, rounded);
@@ -151,25 +125,11 @@ static int bfc_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_
 
 static int bfc_free(struct vc_model *m, struct vc_block *block)
 {
-	struct bfc *b = m->state;
-	uint32_t i = (uint32_t)(uintptr_t)block->cookie;
+	uint32_t i = vc_chunks_unserve(m, block);
 
-	if (!i)
-		return VC_DONE;
-	vc_chunks_unserve(m, &b->k, i);
-	vc_chunks_free(&b->k, &b->fit, 0, i);
+	if (i)
+		vc_chunks_free(m->state, 0, i);
 	return VC_DONE;
-}
-
-static int bfc_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return vc_chunks_walk(&((const struct bfc *)m->state)->k, fn, arg);
-}
-
-static const struct vc_fit *fit_of(const void *b, uint32_t list)
-{
-	(void)list;
-	return &((const struct bfc *)b)->fit;
 }
 
 static int bfc_check(const struct vc_model *m, struct vc_error *err)
@@ -178,7 +138,7 @@ static int bfc_check(const struct vc_model *m, struct vc_error *err)
 
 	if (m->now.reserved > b->limit)
 		return vc_fail(err, VC_EINTERNAL, "bfc: more is reserved than the limit");
-	return vc_chunks_check(m, &b->k, fit_of, b, err);
+	return vc_chunks_check(m, err);
 }
 
 /* MinSystemMemory of gpu_device.cc: what TensorFlow leaves to the system, by the major number of
@@ -237,11 +197,6 @@ static int bfc_init(struct vc_model *m, struct vc_error *err)
 	return VC_OK;
 }
 
-static void bfc_fini(struct vc_model *m)
-{
-	vc_chunks_fini(&((struct bfc *)m->state)->k);
-}
-
 #define AT(field) offsetof(struct bfc_config, field)
 
 static const struct vc_param bfc_params[] = {
@@ -286,7 +241,7 @@ const struct vc_model_type vc_model_bfc = {
 	.init          = bfc_init,
 	.alloc         = bfc_alloc,
 	.free          = bfc_free,
-	.walk          = bfc_walk,
+	.walk          = vc_chunks_walk,
 	.check         = bfc_check,
-	.fini          = bfc_fini,
+	.fini          = vc_chunks_fini,
 };

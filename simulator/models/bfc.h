@@ -18,6 +18,7 @@ struct bfc_config {
 };
 
 struct bfc {
+	struct vc_chunks k;
 	const struct bfc_config *conf;
 	uint64_t limit;      /* memory_limit_ */
 	uint64_t curr;       /* curr_region_allocation_bytes_: the next region's size */
@@ -25,8 +26,6 @@ struct bfc {
 	uint64_t peak;       /* of m->now.allocated */
 	uint64_t allocs, largest; /* num_allocs, largest_alloc_size */
 	bool growth, collect, backpedalled;
-	struct vc_chunks k;
-	struct vc_fit fit;
 };
 
 void bfc_text_oom(struct vc_model *m, uint64_t asked, uint64_t rounded);

@@ -5,32 +5,73 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/vec.h"
-
-bool vc_fits_have(struct vc_fits *f, uint32_t list)
+/* ---- lists ---- */
+uint32_t vc_chunks_largest(const struct vc_chunks *k, uint32_t list)
 {
-	if (!vc_vec_zeroed(f->at, f->n, (size_t)list + 1))
-		return false;
-	if (!f->at[list])
-		f->at[list] = calloc(1, sizeof(**f->at));
-	return f->at[list];
+	const struct vc_fit *f = k->list[list];
+
+	for (uint32_t w = VC_FIT_WORDS; w-- > 0; )
+		if (f->bits[w])
+			return vc_fit_end(k->c, f->root[w * 64 + 63 -
+					  (uint32_t)__builtin_clzll(f->bits[w])], 1);
+	return 0;
 }
 
-void vc_fits_fini(struct vc_fits *f)
+uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->at[i]);
-	free(f->at);
+	uint32_t n = k->list[list]->root[vc_fit_class(x->size)];
+
+	while (n && (k->c[n].rank != x->rank || k->c[n].order != x->order))
+		n = k->c[n].kid[vc_fit_before(&k->c[n], x)];
+	return n;
 }
 
-bool vc_chunks_room(struct vc_chunks *k, size_t more)
+/* The lowest of a treap by address that is large enough; chunks below `bound` only. */
+static uint32_t first_of(const struct vc_chunk *c, uint32_t n, uint64_t size, uint64_t bound)
 {
-	k->used = k->used ? k->used : 1; /* slot 0 means none */
+	while (n) {
+		uint32_t l = first_of(c, c[n].kid[0], size, bound);
+
+		if (l || c[n].addr >= bound)
+			return l;
+		if (c[n].size >= size)
+			return n;
+		n = c[n].kid[1];
+	}
+	return 0;
+}
+
+/* Every chunk of the classes above is large enough, so their lowest ones decide; of its own class
+ * only what lies below those is of interest. */
+uint32_t vc_chunks_first(const struct vc_chunks *k, uint32_t list, uint64_t size)
+{
+	const struct vc_fit *f = k->list[list];
+	uint32_t own = vc_fit_class(size), best = 0, low;
+	uint64_t bound = UINT64_MAX;
+
+	for (uint32_t n = own; (n = vc_fit_up(f, n + 1)) < VC_FIT_CLASSES; ) {
+		low = vc_fit_end(k->c, f->root[n], 0);
+		best = k->c[low].addr < bound ? low : best;
+		bound = k->c[best].addr;
+	}
+	low = first_of(k->c, f->root[own], size, bound);
+	return low ? low : best;
+}
+
+/* ---- chunks ---- */
+bool vc_chunks_more_room(struct vc_chunks *k, size_t more, uint32_t list)
+{
+	for (; k->lists <= list; k->lists++) {
+		k->used = k->used ? k->used : 1; /* slot 0 means none */
+		if (!vc_vec_one(k->list, k->lists) ||
+		    !(k->list[k->lists] = calloc(1, sizeof(**k->list))))
+			return false;
+	}
 	return vc_vec_room(k->c, k->cap, k->used + more) &&
 	       vc_vec_room(k->region, k->room, k->regions + 1);
 }
 
-static uint32_t new_chunk(struct vc_chunks *k, uint64_t addr, uint64_t size)
+static uint32_t new_chunk(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
 {
 	uint32_t i = k->spare;
 
@@ -38,31 +79,38 @@ static uint32_t new_chunk(struct vc_chunks *k, uint64_t addr, uint64_t size)
 		k->spare = k->c[i].kid[0];
 	else
 		i = k->used++;
-	k->c[i] = (struct vc_chunk){ .addr = addr, .size = size };
+	k->c[i] = (struct vc_chunk){ .addr = addr, .size = size, .stream = list };
 	return i;
 }
 
-void vc_chunks_drop(struct vc_chunks *k, uint32_t i)
+static void drop(struct vc_chunks *k, uint32_t i)
 {
 	k->c[i].live = false;
 	k->c[i].kid[0] = k->spare;
 	k->spare = i;
 }
 
-uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size)
+static void put_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t first)
 {
-	uint32_t at = k->regions, i = new_chunk(k, addr, size);
+	size_t at = vc_first_above(k->region, k->regions, addr, addr);
+	struct vc_region *r = &k->region[at];
 
-	for (; at && k->region[at - 1].addr > addr; at--)
-		k->region[at] = k->region[at - 1];
-	k->region[at] = (struct vc_region){ addr, size, i };
-	k->regions++;
+	memmove(r + 1, r, (k->regions++ - at) * sizeof(*r));
+	*r = (struct vc_region){ addr, size, first };
+}
+
+uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list)
+{
+	uint32_t i = new_chunk(k, addr, size, list);
+
+	put_region(k, addr, size, i);
+	vc_chunks_put(k, i);
 	return i;
 }
 
 uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size)
 {
-	uint32_t rest = new_chunk(k, k->c[i].addr + size, k->c[i].size - size);
+	uint32_t rest = new_chunk(k, k->c[i].addr + size, k->c[i].size - size, k->c[i].stream);
 
 	k->c[i].size = size;
 	k->c[rest].prev = i;
@@ -73,8 +121,14 @@ uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size)
 	return rest;
 }
 
-/* Chunk `i` takes in its upper neighbour, which is in no list. */
-static void absorb_next(struct vc_chunks *k, uint32_t i)
+void vc_chunks_take(struct vc_chunks *k, uint32_t i, uint64_t size)
+{
+	vc_chunks_cut(k, i);
+	if (k->c[i].size > size)
+		vc_chunks_put(k, vc_chunks_split(k, i, size));
+}
+
+void vc_chunks_absorb(struct vc_chunks *k, uint32_t i)
 {
 	uint32_t n = k->c[i].next;
 
@@ -82,7 +136,7 @@ static void absorb_next(struct vc_chunks *k, uint32_t i)
 	k->c[i].next = k->c[n].next;
 	if (k->c[n].next)
 		k->c[k->c[n].next].prev = i;
-	vc_chunks_drop(k, n);
+	drop(k, n);
 }
 
 static bool joins(const struct vc_chunks *k, uint32_t i, uint32_t list)
@@ -90,38 +144,90 @@ static bool joins(const struct vc_chunks *k, uint32_t i, uint32_t list)
 	return i && !k->c[i].live && k->c[i].stream == list;
 }
 
-uint32_t vc_chunks_free(struct vc_chunks *k, struct vc_fit *f, uint32_t list, uint32_t i)
+uint32_t vc_chunks_free(struct vc_chunks *k, uint32_t list, uint32_t i)
 {
 	uint32_t n = k->c[i].next, p = k->c[i].prev;
 
-	k->c[i].live = false;
 	k->c[i].stream = list;
 	if (joins(k, n, list)) {
-		vc_fit_remove(k, f, n);
-		absorb_next(k, i);
+		vc_chunks_cut(k, n);
+		vc_chunks_absorb(k, i);
 	}
 	if (joins(k, p, list)) {
-		vc_fit_remove(k, f, p);
-		absorb_next(k, p);
+		vc_chunks_cut(k, p);
+		vc_chunks_absorb(k, p);
 		i = p;
 	}
-	vc_fit_add(k, f, i);
+	vc_chunks_put(k, i);
 	return i;
 }
 
-void vc_chunks_move(struct vc_chunks *k, struct vc_fit *from, struct vc_fit *to, uint32_t list)
+void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to)
 {
-	for (uint32_t n = 0; (n = vc_fit_up(from, n)) < VC_FIT_CLASSES; ) {
-		uint32_t i = from->root[n];
+	for (uint32_t n = 0; (n = vc_fit_up(k->list[from], n)) < VC_FIT_CLASSES; ) {
+		uint32_t i = k->list[from]->root[n];
 
-		vc_fit_remove(k, from, i);
-		vc_chunks_free(k, to, list, i);
+		vc_chunks_cut(k, i);
+		vc_chunks_free(k, to, i);
 	}
 }
 
-void vc_chunks_serve(struct vc_model *m, struct vc_chunks *k, uint32_t i,
-		     const struct vc_request *rq, struct vc_block *out)
+/* ---- regions ---- */
+void vc_chunks_lose(struct vc_chunks *k, uint32_t i)
 {
+	const struct vc_chunk *c = &k->c[i];
+	struct vc_region *r = vc_chunks_at(k, c->addr);
+	uint64_t from = c->addr + c->size, end = r->addr + r->size;
+
+	if (c->prev) {
+		k->c[c->prev].next = 0;
+		r->size = c->addr - r->addr;
+	} else {
+		*r = (struct vc_region){ from, end - from, c->next };
+	}
+	if (c->next)
+		k->c[c->next].prev = 0;
+	if (c->next && c->prev)
+		put_region(k, from, end - from, c->next);
+	else if (!c->next && !c->prev)
+		memmove(r, r + 1, (size_t)(k->region + k->regions-- - r - 1) * sizeof(*r));
+	drop(k, i);
+}
+
+bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
+{
+	return !k->c[r->first].live && k->c[r->first].size == r->size;
+}
+
+void vc_chunks_forget(struct vc_chunks *k, struct vc_region *r)
+{
+	vc_chunks_cut(k, r->first);
+	drop(k, r->first);
+	r->first = 0;
+}
+
+void vc_chunks_give_back(struct vc_model *m, struct vc_region *r, uint32_t stream)
+{
+	vc_chunks_forget(m->state, r);
+	vc_device_free(m->device, r->addr, r->size);
+	vc_model_tell(m, VC_TR_SEGMENT_FREE, stream, r->addr, r->size);
+}
+
+void vc_chunks_pack(struct vc_chunks *k)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < k->regions; i++)
+		if (k->region[i].first)
+			k->region[kept++] = k->region[i];
+	k->regions = kept;
+}
+
+/* ---- what all models do around it ---- */
+void vc_chunks_serve(struct vc_model *m, uint32_t i, const struct vc_request *rq,
+		     struct vc_block *out)
+{
+	struct vc_chunks *k = m->state;
 	struct vc_chunk *c = &k->c[i];
 
 	c->live = true;
@@ -135,22 +241,75 @@ void vc_chunks_serve(struct vc_model *m, struct vc_chunks *k, uint32_t i,
 	*out = (struct vc_block){ c->addr, c->size, (void *)(uintptr_t)i };
 }
 
-void vc_chunks_unserve(struct vc_model *m, const struct vc_chunks *k, uint32_t i)
+uint32_t vc_chunks_unserve(struct vc_model *m, const struct vc_block *b)
 {
-	m->now.requested -= k->c[i].requested;
-	m->now.allocated -= k->c[i].size;
-	m->now.active -= k->c[i].size;
+	const struct vc_chunks *k = m->state;
+	uint32_t i = (uint32_t)(uintptr_t)b->cookie;
+
+	if (i) {
+		m->now.requested -= k->c[i].requested;
+		m->now.allocated -= k->c[i].size;
+		m->now.active -= k->c[i].size;
+	}
+	return i;
 }
 
-bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r)
+/* By address: which goes first decides where the device puts what comes next. */
+int vc_chunks_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
-	return !k->c[r->first].live && k->c[r->first].size == r->size;
+	struct vc_chunks *k = m->state;
+
+	(void)pool, (void)err;
+	for (uint32_t i = 0; i < k->regions; i++) {
+		struct vc_region *r = &k->region[i];
+
+		if (vc_chunks_idle(k, r))
+			vc_chunks_give_back(m, r, k->by_stream ? k->c[r->first].stream : 0);
+	}
+	vc_chunks_pack(k);
+	return VC_DONE;
 }
 
+void vc_chunks_fini(struct vc_model *m)
+{
+	struct vc_chunks *k = m->state;
+
+	for (uint32_t i = 0; i < k->lists; i++)
+		free(k->list[i]);
+	VC_FREE(k->list, k->c, k->region);
+}
+
+void vc_model_tell(struct vc_model *m, enum vc_trace_kind kind, uint32_t stream, uint64_t addr,
+		   uint64_t size)
+{
+	struct vc_trace_entry e = { .kind = kind, .stream = stream, .addr = addr, .size = size };
+
+	if (kind == VC_TR_SEGMENT_ALLOC || kind == VC_TR_SEGMENT_MAP)
+		m->now.reserved += size;
+	else if (kind == VC_TR_SEGMENT_FREE || kind == VC_TR_SEGMENT_UNMAP)
+		m->now.reserved -= size;
+	m->now.segments += kind == VC_TR_SEGMENT_ALLOC;
+	m->now.segments -= kind == VC_TR_SEGMENT_FREE;
+	if (m->trace)
+		m->trace(m->trace_arg, &e);
+}
+
+int vc_model_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t rounded,
+		    uint64_t alloc_size)
+{
+	m->refusal = (struct vc_refusal){ rounded, alloc_size, vc_device_available(m->device) };
+	m->now.ooms++;
+	vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, rounded);
+	return VC_REFUSED;
+}
+
+/* ---- looking at it ---- */
 static int walk_region(const struct vc_chunks *k, const struct vc_region *r, vc_extent_fn *fn,
 		       void *arg)
 {
-	struct vc_extent x = { .what = VC_X_SEGMENT, .addr = r->addr, .size = r->size };
+	uint32_t stream = k->by_stream ? k->c[r->first].stream : 0;
+	struct vc_extent x = { .what = VC_X_SEGMENT, .addr = r->addr, .size = r->size,
+			       .stream = stream };
 	int rc;
 
 	for (uint32_t i = r->first; i; i = k->c[i].next)
@@ -164,19 +323,17 @@ static int walk_region(const struct vc_chunks *k, const struct vc_region *r, vc_
 		const struct vc_chunk *c = &k->c[i];
 
 		x = (struct vc_extent){ .what = c->live ? VC_X_LIVE : VC_X_FREE, .addr = c->addr,
-					.size = c->size };
-		if (c->live) {
-			x.requested = c->requested;
-			x.id = c->id;
-			x.stream = c->stream;
-		}
+					.size = c->size, .stream = c->live ? c->stream : stream,
+					.requested = c->live ? c->requested : 0,
+					.id = c->live ? c->id : 0 };
 		rc = fn(arg, &x);
 	}
 	return rc;
 }
 
-int vc_chunks_walk(const struct vc_chunks *k, vc_extent_fn *fn, void *arg)
+int vc_chunks_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 {
+	const struct vc_chunks *k = m->state;
 	int rc = VC_OK;
 
 	for (uint32_t i = 0; i < k->regions && rc >= 0; i++)
@@ -184,17 +341,7 @@ int vc_chunks_walk(const struct vc_chunks *k, vc_extent_fn *fn, void *arg)
 	return rc < 0 ? rc : VC_OK;
 }
 
-static bool is_found(const struct vc_chunks *k, const struct vc_fit *f, uint32_t i)
-{
-	uint32_t n = f->root[vc_fit_class(k->c[i].size)];
-
-	while (n && n != i)
-		n = k->c[n].kid[vc_fit_before(&k->c[n], &k->c[i])];
-	return n == i;
-}
-
-static int check_region(const struct vc_chunks *k, const struct vc_region *r, vc_fit_of_fn *fit,
-			const void *arg, uint64_t *live)
+static int check_region(const struct vc_chunks *k, const struct vc_region *r, uint64_t *live)
 {
 	uint64_t at = r->addr;
 
@@ -202,8 +349,8 @@ static int check_region(const struct vc_chunks *k, const struct vc_region *r, vc
 		const struct vc_chunk *c = &k->c[i];
 
 		if (c->addr != at || c->prev != last ||
-		    (!c->live && (joins(k, last, c->stream) ||
-				  !is_found(k, fit(arg, c->stream), i))))
+		    (!c->live && ((!k->buddies && joins(k, last, c->stream)) ||
+				  vc_chunks_same(k, c->stream, c) != i)))
 			return VC_EINTERNAL;
 		at += c->size;
 		*live += c->live ? c->size : 0;
@@ -211,13 +358,13 @@ static int check_region(const struct vc_chunks *k, const struct vc_region *r, vc
 	return at == r->addr + r->size ? VC_OK : VC_EINTERNAL;
 }
 
-int vc_chunks_check(const struct vc_model *m, const struct vc_chunks *k, vc_fit_of_fn *fit,
-		    const void *arg, struct vc_error *err)
+int vc_chunks_check(const struct vc_model *m, struct vc_error *err)
 {
+	const struct vc_chunks *k = m->state;
 	uint64_t sum = 0, live = 0;
 
 	for (uint32_t i = 0; i < k->regions; i++) {
-		if (check_region(k, &k->region[i], fit, arg, &live) < 0)
+		if (check_region(k, &k->region[i], &live) < 0)
 			return vc_fail(err, VC_EINTERNAL, "%s: a chunk of the region at 0x%" PRIx64
 				       " is not where it belongs", m->type->name,
 				       k->region[i].addr);
@@ -229,18 +376,4 @@ int vc_chunks_check(const struct vc_model *m, const struct vc_chunks *k, vc_fit_
 			       ", the totals say %" PRIu64 " and %" PRIu64, m->type->name, sum,
 			       live, m->now.reserved, m->now.allocated);
 	return VC_OK;
-}
-
-void vc_chunks_fini(struct vc_chunks *k)
-{
-	VC_FREE(k->c, k->region);
-}
-
-void vc_model_tell(const struct vc_model *m, enum vc_trace_kind kind, uint32_t stream,
-		   uint64_t addr, uint64_t size)
-{
-	struct vc_trace_entry e = { .kind = kind, .stream = stream, .addr = addr, .size = size };
-
-	if (m->trace)
-		m->trace(m->trace_arg, &e);
 }

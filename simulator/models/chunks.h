@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunks.h - what models that cut regions of the device into chunks share: the chunks, tied to
- * their neighbours, and any number of lists of free ones in the order of best fit.
+/* chunks.h - what models share that cut pieces of the device ("regions") into chunks: the chunks,
+ * tied to their neighbours, any number of lists of free ones, and what a model does around them.
  *
  * Chunks tile their region. A free one stands in one list; its neighbours join it when they stand
- * in the same list. Numbers of chunks are their handles, 0 means none. */
+ * in the same list. Numbers of chunks are their handles, 0 means none. `struct vc_chunks` is the
+ * first member of the model's state: functions that take a model find it there. */
 #ifndef VC_CHUNKS_H
 #define VC_CHUNKS_H
 
+#include "common/vec.h"
 #include "simulator/models/treap.h"
 #include "simulator/replay/model.h"
 
@@ -15,7 +17,9 @@
 #define VC_FIT_WORDS (VC_FIT_CLASSES / 64)
 
 struct vc_chunk {
-	uint64_t addr, size, requested, id;
+	uint64_t addr, size;
+	union { uint64_t requested, rank; }; /* live; free: orders its list, ... */
+	union { uint64_t id, order; };       /* live; free: ... and this those of one rank */
 	uint32_t prev, next; /* neighbours inside the region */
 	uint32_t kid[2];     /* while free; kid[0] also chains unused slots */
 	uint32_t stream;     /* live: the request's; free: the number of its list */
@@ -25,15 +29,6 @@ struct vc_chunk {
 /* What one call of the device gave; `first` never moves, for chunks merge downwards. */
 struct vc_region { uint64_t addr, size; uint32_t first; };
 
-struct vc_chunks {
-	struct vc_chunk *c;
-	uint32_t used, spare;
-	size_t cap;
-	struct vc_region *region; /* by address */
-	uint32_t regions;
-	size_t room;
-};
-
 /* Free chunks by size and then address. A bitmap finds the class of sizes, a treap in each class
  * keeps the order. */
 struct vc_fit {
@@ -41,10 +36,29 @@ struct vc_fit {
 	uint32_t root[VC_FIT_CLASSES];
 };
 
-/* Lists by number, made as they are needed. */
-struct vc_fits { struct vc_fit **at; size_t n; };
+/* By size, of equal ones the lowest address, or the first that was freed; or by address alone. */
+enum vc_chunks_order { VC_BY_SIZE, VC_BY_SIZE_AND_AGE, VC_BY_PLACE };
 
-VC_TREAP(vc_fit, struct vc_chunk, x->size != y->size ? x->size < y->size : x->addr < y->addr)
+struct vc_chunks {
+	struct vc_chunk *c;
+	uint32_t used, spare;
+	size_t cap;
+	struct vc_region *region; /* by address */
+	uint32_t regions, lists;
+	size_t room;
+	struct vc_fit **list; /* by number, made as they are needed */
+	uint64_t turn;
+	enum vc_chunks_order by;
+	bool buddies;   /* free neighbours need not join */
+	bool by_stream; /* list k serves stream k alone, and so do its regions */
+};
+
+VC_TREAP(vc_fit, struct vc_chunk, x->rank != y->rank ? x->rank < y->rank : x->order < y->order)
+
+static inline uint64_t vc_chunks_round(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
 
 static inline uint32_t vc_fit_class(uint64_t size)
 {
@@ -54,16 +68,28 @@ static inline uint32_t vc_fit_class(uint64_t size)
 	return c < VC_FIT_CLASSES ? c : VC_FIT_CLASSES - 1;
 }
 
-static inline void vc_fit_add(struct vc_chunks *k, struct vc_fit *f, uint32_t i)
+/* Into the list that it names, and out of it. Inline where they are called: a call more is what one
+ * sees in the speed of a model. */
+__attribute__((always_inline)) static inline void vc_chunks_put(struct vc_chunks *k, uint32_t i)
 {
-	uint32_t n = vc_fit_class(k->c[i].size);
+	struct vc_chunk *c = &k->c[i];
+	struct vc_fit *f = k->list[c->stream];
+	uint32_t n = vc_fit_class(c->size);
 
+	c->live = false;
+	c->rank = c->size;
+	c->order = c->addr;
+	if (k->by == VC_BY_SIZE_AND_AGE)
+		c->order = ++k->turn;
+	else if (k->by == VC_BY_PLACE)
+		c->rank = 0;
 	f->bits[n / 64] |= 1ull << (n & 63);
 	vc_fit_put(k->c, &f->root[n], i);
 }
 
-static inline void vc_fit_remove(struct vc_chunks *k, struct vc_fit *f, uint32_t i)
+__attribute__((always_inline)) static inline void vc_chunks_cut(struct vc_chunks *k, uint32_t i)
 {
+	struct vc_fit *f = k->list[k->c[i].stream];
 	uint32_t n = vc_fit_class(k->c[i].size);
 
 	vc_fit_cut(k->c, &f->root[n], i);
@@ -84,10 +110,10 @@ static inline uint32_t vc_fit_up(const struct vc_fit *f, uint32_t n)
 	return x ? w * 64 + (uint32_t)__builtin_ctzll(x) : VC_FIT_CLASSES;
 }
 
-/* The smallest free chunk of at least `size` bytes, of equal ones that with the lowest address; 0:
- * none. */
-static inline uint32_t vc_fit_find(const struct vc_chunks *k, const struct vc_fit *f, uint64_t size)
+/* The smallest free chunk of at least `size` bytes, of equal ones the first in order; 0: none. */
+static inline uint32_t vc_chunks_best(const struct vc_chunks *k, uint32_t list, uint64_t size)
 {
+	const struct vc_fit *f = k->list[list];
 	uint32_t n = vc_fit_class(size), best = 0;
 
 	for (uint32_t i = f->root[n]; i; ) {
@@ -102,51 +128,66 @@ static inline uint32_t vc_fit_find(const struct vc_chunks *k, const struct vc_fi
 	return n < VC_FIT_CLASSES ? vc_fit_end(k->c, f->root[n], 0) : 0;
 }
 
-/* The largest, of equal ones that with the highest address; 0: none. */
-static inline uint32_t vc_fit_largest(const struct vc_chunks *k, const struct vc_fit *f)
+/* VC_BY_PLACE: the lowest free chunk of at least `size` bytes. Else: the largest, of equal ones the
+ * last in order; the one with the place of x in the order. 0: none. */
+uint32_t vc_chunks_first(const struct vc_chunks *k, uint32_t list, uint64_t size);
+uint32_t vc_chunks_largest(const struct vc_chunks *k, uint32_t list);
+uint32_t vc_chunks_same(const struct vc_chunks *k, uint32_t list, const struct vc_chunk *x);
+
+/* Room for the region and the `more` chunks that one request can add, and lists up to `list`. */
+bool vc_chunks_more_room(struct vc_chunks *k, size_t more, uint32_t list);
+static inline bool vc_chunks_room(struct vc_chunks *k, size_t more, uint32_t list)
 {
-	for (uint32_t w = VC_FIT_WORDS; w-- > 0; )
-		if (f->bits[w])
-			return vc_fit_end(k->c, f->root[w * 64 + 63 -
-					  (uint32_t)__builtin_clzll(f->bits[w])], 1);
-	return 0;
+	return (list < k->lists && k->used + more <= k->cap && k->regions < k->room) ||
+	       vc_chunks_more_room(k, more, list);
 }
-
-bool vc_fits_have(struct vc_fits *f, uint32_t list); /* false: no memory for it here */
-void vc_fits_fini(struct vc_fits *f);
-
-/* Room for the region and the `more` chunks that one request can add. */
-bool vc_chunks_room(struct vc_chunks *k, size_t more);
-/* A region from the device, whose one free chunk is in no list yet. */
-uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size);
-/* Cut chunk i to `size` bytes; the rest behind it, in no list yet. vc_chunks_room first. */
+/* A region from the device: its one chunk, free in list `list`. */
+uint32_t vc_chunks_region(struct vc_chunks *k, uint64_t addr, uint64_t size, uint32_t list);
+/* The region in which an address lies. */
+static inline struct vc_region *vc_chunks_at(const struct vc_chunks *k, uint64_t at)
+{
+	return &k->region[vc_first_above(k->region, k->regions, addr, at) - 1];
+}
+/* Chunk i, in no list, keeps `size` bytes; the rest behind it, in no list either. */
 uint32_t vc_chunks_split(struct vc_chunks *k, uint32_t i, uint64_t size);
-/* A chunk becomes free: it joins free neighbours of list `list`, f, and stands in it. The number of
+/* Chunk i leaves its list; what it has beyond `size` bytes stays there as a chunk behind it. */
+void vc_chunks_take(struct vc_chunks *k, uint32_t i, uint64_t size);
+/* A chunk in no list takes in the one behind it, in none either. */
+void vc_chunks_absorb(struct vc_chunks *k, uint32_t i);
+/* A chunk becomes free: it joins free neighbours of list `list` and stands in it. The number of
  * the chunk that it is a part of now. */
-uint32_t vc_chunks_free(struct vc_chunks *k, struct vc_fit *f, uint32_t list, uint32_t i);
-/* All of one list goes over to list `list`, to. */
-void vc_chunks_move(struct vc_chunks *k, struct vc_fit *from, struct vc_fit *to, uint32_t list);
-/* Regions are kept in the caller's order: forget the slot of the only chunk of one that goes. */
-void vc_chunks_drop(struct vc_chunks *k, uint32_t i);
+uint32_t vc_chunks_free(struct vc_chunks *k, uint32_t list, uint32_t i);
+/* All of one list goes over to another one. */
+void vc_chunks_move(struct vc_chunks *k, uint32_t from, uint32_t to);
+/* Chunk i, in no list, is no part of its region any more; what is behind it becomes a region. */
+void vc_chunks_lose(struct vc_chunks *k, uint32_t i);
 /* Is the region one free chunk? */
 bool vc_chunks_idle(const struct vc_chunks *k, const struct vc_region *r);
+/* The region, one free chunk, is forgotten, or goes back to the device. Its place in the array is
+ * empty until vc_chunks_pack(). */
+void vc_chunks_forget(struct vc_chunks *k, struct vc_region *r);
+void vc_chunks_give_back(struct vc_model *m, struct vc_region *r, uint32_t stream);
+void vc_chunks_pack(struct vc_chunks *k);
 
-/* model->walk, and what model->check may ask of every region: chunks tile it, no two neighbours of
- * one list are free, each free one is found in `fit(arg, list)`. Adds what is live and held. */
-int vc_chunks_walk(const struct vc_chunks *k, vc_extent_fn *fn, void *arg);
-typedef const struct vc_fit *vc_fit_of_fn(const void *arg, uint32_t list);
-int vc_chunks_check(const struct vc_model *m, const struct vc_chunks *k, vc_fit_of_fn *fit,
-		    const void *arg, struct vc_error *err);
-void vc_chunks_fini(struct vc_chunks *k);
+/* Chunk i, in no list, serves the request. */
+void vc_chunks_serve(struct vc_model *m, uint32_t i, const struct vc_request *rq,
+		     struct vc_block *out);
+/* The totals without the block's chunk, which is about to become free; 0: it has none. */
+uint32_t vc_chunks_unserve(struct vc_model *m, const struct vc_block *b);
 
-/* Chunk i, cut to `size` bytes before, serves the request. */
-void vc_chunks_serve(struct vc_model *m, struct vc_chunks *k, uint32_t i,
-		     const struct vc_request *rq, struct vc_block *out);
-/* The totals without chunk i, which is about to become free. */
-void vc_chunks_unserve(struct vc_model *m, const struct vc_chunks *k, uint32_t i);
+/* For the rows of models. trim: all regions that are one free chunk go back. check: chunks tile
+ * every region, no two neighbours of one list are free, each free one is found; the totals add up
+ * to what is live and held. */
+int vc_chunks_trim(struct vc_model *m, uint64_t pool, struct vc_error *err);
+int vc_chunks_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg);
+int vc_chunks_check(const struct vc_model *m, struct vc_error *err);
+void vc_chunks_fini(struct vc_model *m);
 
-/* The history of a model. */
-void vc_model_tell(const struct vc_model *m, enum vc_trace_kind kind, uint32_t stream,
-		   uint64_t addr, uint64_t size);
+/* The history of a model; segments that come and go are counted, too. */
+void vc_model_tell(struct vc_model *m, enum vc_trace_kind kind, uint32_t stream, uint64_t addr,
+		   uint64_t size);
+/* VC_REFUSED, counted, with what is known of it; the text is the caller's. */
+int vc_model_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t rounded,
+		    uint64_t alloc_size);
 
 #endif

@@ -30,24 +30,17 @@ enum { DONE, UNIFIED, STREAMS }; /* lists: waited for, used on several streams, 
 struct config { uint64_t bound, framework, reuse, threshold, grow; };
 
 struct pool {
-	const struct config *conf;
 	struct vc_chunks k;
-	struct vc_fits list;
+	const struct config *conf;
 	uint64_t *idle; /* low: free bytes of each list */
 	size_t room;
 	uint64_t limit; /* set_per_process_memory_fraction */
 };
 
-static uint64_t round_up(uint64_t n, uint64_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
 static bool ensure(struct pool *p, uint32_t list)
 {
-	return vc_chunks_room(&p->k, 2) && vc_fits_have(&p->list, DONE) &&
-	       vc_fits_have(&p->list, UNIFIED) && vc_fits_have(&p->list, list) &&
-	       vc_vec_zeroed(p->idle, p->room, p->list.n);
+	return vc_chunks_room(&p->k, 2, list > UNIFIED ? list : UNIFIED) &&
+	       vc_vec_zeroed(p->idle, p->room, p->k.lists);
 }
 
 /* Where memory that stream `stream` freed waits. */
@@ -58,65 +51,37 @@ static uint32_t list_of(const struct pool *p, uint32_t stream)
 	return any ? DONE : STREAMS + stream;
 }
 
-static void hold(struct vc_model *m, uint64_t size)
-{
-	const struct pool *p = m->state;
-
-	m->now.reserved += size;
-	m->now.segments = p->conf->bound == LOW ? 1 : m->now.segments + 1;
-}
-
 /* ---- high: chunks stay where they are ---- */
 static uint64_t drop_idle(struct vc_model *m, uint64_t keep)
 {
 	struct pool *p = m->state;
-	uint64_t gone = 0;
-	uint32_t kept = 0;
+	uint64_t before = m->now.reserved;
 
 	for (uint32_t i = 0; i < p->k.regions; i++) {
 		struct vc_region *r = &p->k.region[i];
-		struct vc_chunk *c = &p->k.c[r->first];
 
 		/* Not yet waited for: the driver may not give it back. */
-		if (m->now.reserved <= keep || !vc_chunks_idle(&p->k, r) || c->stream != DONE) {
-			p->k.region[kept++] = *r;
-			continue;
-		}
-		vc_fit_remove(&p->k, p->list.at[DONE], r->first);
-		vc_chunks_drop(&p->k, r->first);
-		vc_device_free(m->device, r->addr, r->size);
-		vc_model_tell(m, VC_TR_SEGMENT_FREE, 0, r->addr, r->size);
-		m->now.reserved -= r->size;
-		m->now.segments--;
-		gone += r->size;
+		if (m->now.reserved > keep && vc_chunks_idle(&p->k, r) &&
+		    p->k.c[r->first].stream == DONE)
+			vc_chunks_give_back(m, r, 0);
 	}
-	p->k.regions = kept;
-	return gone;
+	vc_chunks_pack(&p->k);
+	return before - m->now.reserved;
 }
 
 static uint32_t grow(struct vc_model *m, uint64_t size, uint32_t stream)
 {
 	struct pool *p = m->state;
-	uint64_t bytes = round_up(size, p->conf->grow), addr;
-	uint32_t list = list_of(p, stream);
+	uint64_t bytes = vc_chunks_round(size, p->conf->grow), addr;
 
 	m->refusal.alloc_size = bytes;
 	if (!vc_device_alloc(m->device, bytes, &addr)) {
-		bytes = round_up(size, VC_DEVICE_GRANULE);
+		bytes = vc_chunks_round(size, VC_DEVICE_GRANULE);
 		if (!vc_device_alloc(m->device, bytes, &addr))
 			return 0;
 	}
-	hold(m, bytes);
 	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, stream, addr, bytes);
-	return vc_chunks_free(&p->k, p->list.at[list], list,
-			      vc_chunks_region(&p->k, addr, bytes));
-}
-
-static uint32_t find_in(const struct pool *p, uint32_t list, uint64_t size)
-{
-	bool made = list < p->list.n && p->list.at[list];
-
-	return made ? vc_fit_find(&p->k, p->list.at[list], size) : 0;
+	return vc_chunks_region(&p->k, addr, bytes, list_of(p, stream));
 }
 
 /* The device is full: the driver lets the stream wait for another one, or waits for all. */
@@ -125,15 +90,14 @@ static uint32_t find_elsewhere(struct vc_model *m, uint64_t size, uint32_t strea
 	struct pool *p = m->state;
 	uint32_t i = 0;
 
-	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && !i && l < p->list.n; l++)
-		i = find_in(p, l, size);
+	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && !i && l < p->k.lists; l++)
+		i = vc_chunks_best(&p->k, l, size);
 	if (i)
 		return i;
-	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && l < p->list.n; l++)
-		if (p->list.at[l])
-			vc_chunks_move(&p->k, p->list.at[l], p->list.at[DONE], DONE);
+	for (uint32_t l = UNIFIED; p->conf->reuse == ALL && l < p->k.lists; l++)
+		vc_chunks_move(&p->k, l, DONE);
 	m->now.retries++;
-	i = find_in(p, DONE, size);
+	i = vc_chunks_best(&p->k, DONE, size);
 	if (!i && drop_idle(m, 0))
 		i = grow(m, size, stream);
 	return i;
@@ -142,10 +106,10 @@ static uint32_t find_elsewhere(struct vc_model *m, uint64_t size, uint32_t strea
 static uint32_t find_high(struct vc_model *m, uint64_t size, uint32_t stream)
 {
 	struct pool *p = m->state;
-	uint32_t i = find_in(p, list_of(p, stream), size);
+	uint32_t i = vc_chunks_best(&p->k, list_of(p, stream), size);
 
 	if (!i)
-		i = find_in(p, DONE, size);
+		i = vc_chunks_best(&p->k, DONE, size);
 	if (!i)
 		i = grow(m, size, stream);
 	return i ? i : find_elsewhere(m, size, stream);
@@ -163,29 +127,29 @@ static uint64_t take_idle(uint64_t *idle, uint64_t most)
 static uint32_t find_low(struct vc_model *m, uint64_t size, uint32_t stream)
 {
 	struct pool *p = m->state;
-	struct vc_fit *fit = p->list.at[DONE];
 	uint64_t *own = &p->idle[list_of(p, stream)], *done = &p->idle[DONE];
 	uint64_t idle = *own + (own == done ? 0 : *done), more = 0, addr;
 
 	if (!p->k.regions) {
 		if (!vc_device_reserve(m->device, RANGE, &addr))
 			return 0;
-		vc_chunks_free(&p->k, fit, DONE, vc_chunks_region(&p->k, addr, RANGE));
+		vc_chunks_region(&p->k, addr, RANGE, DONE);
 	}
 	if (idle < size) {
-		more = round_up(size - idle, p->conf->grow);
+		more = vc_chunks_round(size - idle, p->conf->grow);
 		m->refusal.alloc_size = more;
 		if (!vc_device_create(m->device, more)) {
-			more = round_up(size - idle, VC_DEVICE_GRANULE);
+			more = vc_chunks_round(size - idle, VC_DEVICE_GRANULE);
 			if (!vc_device_create(m->device, more))
 				return 0;
 		}
-		hold(m, more);
+		m->now.reserved += more;
+		m->now.segments = 1;
 	}
 	idle = take_idle(own, size);
 	idle += take_idle(done, size - idle);
 	*own += more - (size - idle);
-	return vc_fit_find(&p->k, fit, size);
+	return vc_chunks_best(&p->k, DONE, size);
 }
 
 /* ---- entry points ---- */
@@ -195,9 +159,6 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 	const struct vc_device_config *d = vc_device_config(m->device);
 	uint64_t used = m->now.requested;
 
-	m->refusal.rounded = size;
-	m->refusal.device_free = vc_device_available(m->device);
-	m->now.ooms++;
 	if (p->conf->framework == TORCH) /* CUDAMallocAsyncAllocator.cpp */
 		snprintf(m->note, sizeof(m->note), "Allocation on device %u would exceed allowed "
 			 "memory. (out of memory)\nCurrently allocated     : %s\n"
@@ -206,20 +167,20 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 			 "PyTorch limit (set by user-supplied memory fraction)\n"
 			 "                        : %s", d->index, torch_size_text(used).s,
 			 torch_size_text(rq->size).s, torch_size_text(d->total).s,
-			 torch_size_text(m->refusal.device_free).s, torch_size_text(p->limit).s);
+			 torch_size_text(vc_device_available(m->device)).s,
+			 torch_size_text(p->limit).s);
 	else
 		snprintf(m->note, sizeof(m->note), "cudaMallocAsync of %" PRIu64 " bytes: "
 			 "cudaErrorMemoryAllocation: out of memory", rq->size);
-	vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, size);
-	return VC_REFUSED;
+	return vc_model_refuse(m, rq, size, m->refusal.alloc_size);
 }
 
 static int async_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		       struct vc_error *err)
 {
 	struct pool *p = m->state;
-	uint64_t size = round_up(rq->size, GRAIN);
-	uint32_t i, from;
+	uint64_t size = vc_chunks_round(rq->size, GRAIN);
+	uint32_t i;
 
 	*out = (struct vc_block){ 0 };
 	if (!rq->size) /* a null pointer */
@@ -230,26 +191,18 @@ static int async_alloc(struct vc_model *m, const struct vc_request *rq, struct v
 	i = p->conf->bound == LOW ? find_low(m, size, rq->stream) : find_high(m, size, rq->stream);
 	if (!i)
 		return refuse(m, rq, size);
-	from = p->k.c[i].stream;
-	vc_fit_remove(&p->k, p->list.at[from], i);
-	if (p->k.c[i].size > size) {
-		uint32_t rest = vc_chunks_split(&p->k, i, size);
-
-		p->k.c[rest].stream = from;
-		vc_fit_add(&p->k, p->list.at[from], rest);
-	}
-	vc_chunks_serve(m, &p->k, i, rq, out);
+	vc_chunks_take(&p->k, i, size);
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
 static int async_free(struct vc_model *m, struct vc_block *block)
 {
 	struct pool *p = m->state;
-	uint32_t i = (uint32_t)(uintptr_t)block->cookie, list;
+	uint32_t i = vc_chunks_unserve(m, block), list;
 
 	if (!i)
 		return VC_DONE;
-	vc_chunks_unserve(m, &p->k, i);
 	list = list_of(p, p->k.c[i].stream);
 	if (p->k.c[i].shared && list != DONE)
 		list = UNIFIED;
@@ -257,7 +210,7 @@ static int async_free(struct vc_model *m, struct vc_block *block)
 		p->idle[list] += p->k.c[i].size;
 		list = DONE; /* its addresses */
 	}
-	vc_chunks_free(&p->k, p->list.at[list], list, i);
+	vc_chunks_free(&p->k, list, i);
 	return VC_DONE;
 }
 
@@ -297,14 +250,14 @@ static void wait_for(struct vc_model *m, uint32_t stream, uint64_t keep)
 {
 	struct pool *p = m->state;
 
-	for (uint32_t l = UNIFIED; l < p->list.n; l++) {
-		if (!p->list.at[l] || (stream != VC_STREAM_ALL && l != STREAMS + stream))
+	for (uint32_t l = UNIFIED; l < p->k.lists; l++) {
+		if (stream != VC_STREAM_ALL && l != STREAMS + stream)
 			continue;
-		vc_chunks_move(&p->k, p->list.at[l], p->list.at[DONE], DONE);
+		vc_chunks_move(&p->k, l, DONE);
 		p->idle[DONE] += p->idle[l];
 		p->idle[l] = 0;
 	}
-	if (p->list.n)
+	if (p->k.lists)
 		release(m, keep);
 }
 
@@ -369,12 +322,7 @@ static int async_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
 {
 	const struct pool *p = m->state;
 
-	return p->conf->bound == LOW ? walk_low(m, fn, arg) : vc_chunks_walk(&p->k, fn, arg);
-}
-
-static const struct vc_fit *fit_of(const void *p, uint32_t list)
-{
-	return ((const struct pool *)p)->list.at[list];
+	return p->conf->bound == LOW ? walk_low(m, fn, arg) : vc_chunks_walk(m, fn, arg);
 }
 
 static int async_check(const struct vc_model *m, struct vc_error *err)
@@ -383,7 +331,7 @@ static int async_check(const struct vc_model *m, struct vc_error *err)
 	uint64_t sum = m->now.active;
 
 	if (p->conf->bound == HIGH)
-		return vc_chunks_check(m, &p->k, fit_of, p, err);
+		return vc_chunks_check(m, err);
 	for (size_t l = 0; l < p->room; l++)
 		sum += p->idle[l];
 	return sum == m->now.reserved ? VC_OK :
@@ -406,9 +354,8 @@ static void async_fini(struct vc_model *m)
 {
 	struct pool *p = m->state;
 
-	vc_fits_fini(&p->list);
 	free(p->idle);
-	vc_chunks_fini(&p->k);
+	vc_chunks_fini(m);
 }
 
 #define AT(field) offsetof(struct config, field)

@@ -7,12 +7,12 @@
  * lowest address of the device, or with an exact request the chunk at that address. */
 #include <stdio.h>
 
-#include "simulator/models/free_chunks.h"
+#include "simulator/models/chunks.h"
 
 #define UNIT 512u /* ALLOCATION_UNIT_SIZE */
 
 struct config { uint64_t limit; double fraction; };
-struct state { struct chunks h; uint64_t limit; };
+struct state { struct vc_chunks k; uint64_t limit; };
 
 /* "1,234,567", as Python's {:,} has it. */
 static const char *grouped(uint64_t n, char *buf)
@@ -42,16 +42,14 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 	else
 		snprintf(m->note, sizeof(m->note), "Out of memory allocating %s bytes (allocated "
 			 "so far: %s bytes).", grouped(size, a), grouped(m->now.reserved, b));
-	return chunks_refuse(m, rq, size, size);
+	return vc_model_refuse(m, rq, size, size);
 }
 
 /* free_all_blocks: the chunks of all arenas that are not split. */
 static void free_all_blocks(struct vc_model *m)
 {
-	struct state *st = m->state;
-
 	m->now.retries++;
-	chunks_give_back(&st->h, m, UINT32_MAX);
+	vc_chunks_trim(m, 0, NULL);
 }
 
 /* _try_malloc. Before the third try it also collects Python's garbage; a replay has none. */
@@ -75,57 +73,38 @@ static bool try_malloc(struct vc_model *m, uint64_t size, uint64_t *addr)
 static int cupy_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		      struct vc_error *err)
 {
-	struct state *st = m->state;
-	struct chunks *h = &st->h;
-	uint64_t size = chunks_round(rq->size, UNIT), addr;
-	uint32_t i, twin;
+	struct vc_chunks *k = m->state;
+	uint64_t size = vc_chunks_round(rq->size, UNIT), addr;
+	uint32_t i, twin = 0;
 
 	*out = (struct vc_block){ 0 };
 	if (!rq->size) /* Memory(0): no chunk, a null pointer */
 		return VC_DONE;
-	VC_HAVE(chunks_ensure(h, rq->stream), "the cupy model", err);
-	i = chunks_best(h, rq->stream, size);
-	twin = i && rq->exact ? chunks_at(h, rq->stream, h->c[i].size, rq->addr) : 0;
+	VC_HAVE(vc_chunks_room(k, 2, rq->stream), "the cupy model", err);
+	i = vc_chunks_best(k, rq->stream, size);
+	if (i && rq->exact)
+		twin = vc_chunks_same(k, rq->stream, &(struct vc_chunk){
+			.size = k->c[i].size, .rank = k->c[i].size, .order = rq->addr });
 	i = twin ? twin : i;
-	if (i) {
-		chunks_cut(h, i);
-		if (h->c[i].size > size)
-			chunks_split(h, i, size);
-	} else {
+	if (!i) {
 		if (size < rq->size || !try_malloc(m, size, &addr))
 			return refuse(m, rq, size);
-		i = chunks_region(h, addr, size, rq->stream);
-		chunks_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, size);
+		i = vc_chunks_region(k, addr, size, rq->stream);
+		vc_model_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, size);
 	}
-	chunks_give(h, m, i, rq, out);
+	vc_chunks_take(k, i, size);
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
 static int cupy_free(struct vc_model *m, struct vc_block *b)
 {
-	struct state *st = m->state;
+	struct vc_chunks *k = m->state;
+	uint32_t i = vc_chunks_unserve(m, b);
 
-	if (b->cookie)
-		chunks_release(&st->h, chunks_take(&st->h, m, b));
+	if (i)
+		vc_chunks_free(k, k->c[i].stream, i);
 	return VC_DONE;
-}
-
-static int cupy_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
-{
-	(void)pool;
-	(void)err;
-	chunks_give_back(&((struct state *)m->state)->h, m, UINT32_MAX);
-	return VC_DONE;
-}
-
-static int cupy_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return chunks_walk(&((const struct state *)m->state)->h, fn, arg);
-}
-
-static int cupy_check(const struct vc_model *m, struct vc_error *err)
-{
-	return chunks_check(&((const struct state *)m->state)->h, m, err);
 }
 
 static int cupy_init(struct vc_model *m, struct vc_error *err)
@@ -136,15 +115,10 @@ static int cupy_init(struct vc_model *m, struct vc_error *err)
 	if (!(k->fraction >= 0 && k->fraction <= 1))
 		return vc_fail(err, VC_EUSAGE, "fraction is a part of the device, from 0 (not "
 			       "set) to 1, not %g", k->fraction);
-	st->h.by_stream = true;
+	st->k.by_stream = true;
 	st->limit = k->limit ? k->limit :
 			       (uint64_t)(k->fraction * (double)vc_device_config(m->device)->total);
 	return VC_OK;
-}
-
-static void cupy_fini(struct vc_model *m)
-{
-	chunks_fini(&((struct state *)m->state)->h);
 }
 
 static const struct vc_param cupy_params[] = {
@@ -166,8 +140,8 @@ const struct vc_model_type vc_model_cupy = {
 	.init        = cupy_init,
 	.alloc       = cupy_alloc,
 	.free        = cupy_free,
-	.trim        = cupy_trim,
-	.walk        = cupy_walk,
-	.check       = cupy_check,
-	.fini        = cupy_fini,
+	.trim        = vc_chunks_trim,
+	.walk        = vc_chunks_walk,
+	.check       = vc_chunks_check,
+	.fini        = vc_chunks_fini,
 };

@@ -6,12 +6,12 @@
 static int first_fit_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 			 struct vc_error *err)
 {
-	return heap_end_alloc(m, rq, out, chunks_first, err);
+	return heap_end_alloc(m, rq, out, vc_chunks_first, err);
 }
 
 static int first_fit_init(struct vc_model *m, struct vc_error *err)
 {
-	((struct heap_end *)m->state)->h.by_place = true;
+	((struct heap_end *)m->state)->k.by = VC_BY_PLACE;
 	return heap_end_init(m, err);
 }
 
@@ -25,7 +25,7 @@ const struct vc_model_type vc_model_first_fit = {
 	.alloc       = first_fit_alloc,
 	.free        = heap_end_free,
 	.trim        = heap_end_trim,
-	.walk        = heap_end_walk,
+	.walk        = vc_chunks_walk,
 	.check       = heap_end_check,
-	.fini        = heap_end_fini,
+	.fini        = vc_chunks_fini,
 };

@@ -40,9 +40,8 @@ struct fused {
 };
 
 struct lake {
+	struct vc_chunks k; /* list 2 * stream: small blocks, + 1: large ones */
 	const struct config *conf;
-	struct vc_chunks k;
-	struct vc_fits list; /* 2 * stream: small blocks, + 1: large ones */
 	struct fused *f;
 	size_t fuseds, cap;
 	uint32_t *pick; /* chunks of the block that is being stitched */
@@ -50,11 +49,6 @@ struct lake {
 	uint64_t stitched; /* total_fuse_size */
 	uint64_t limit;    /* set_per_process_memory_fraction */
 };
-
-static uint64_t round_up(uint64_t n, uint64_t to)
-{
-	return (n + to - 1) / to * to;
-}
 
 /* ---- pages ---- */
 static uint64_t overlap(uint64_t a, uint64_t n, uint64_t b, uint64_t m)
@@ -73,29 +67,10 @@ static void touch(struct lake *g, uint64_t addr, uint64_t size, int64_t sign)
 								 g->f[i].span[k].size, addr, size);
 }
 
-static struct vc_fit *fit(const struct lake *g, uint32_t i)
-{
-	return g->list.at[g->k.c[i].stream];
-}
-
-/* The low part of free chunk i, taken out of its list; the rest stays in it. */
-static void cut(struct lake *g, uint32_t i, uint64_t size)
-{
-	uint32_t list = g->k.c[i].stream, rest;
-
-	vc_fit_remove(&g->k, fit(g, i), i);
-	if (g->k.c[i].size == size)
-		return;
-	rest = vc_chunks_split(&g->k, i, size);
-	g->k.c[rest].stream = list;
-	vc_fit_add(&g->k, g->list.at[list], rest);
-}
-
 /* The free chunk in which a page lies. */
 static uint32_t chunk_at(const struct lake *g, uint64_t addr)
 {
-	size_t r = vc_first_above(g->k.region, g->k.regions, addr, addr);
-	uint32_t i = g->k.region[r - 1].first;
+	uint32_t i = vc_chunks_at(&g->k, addr)->first;
 
 	while (g->k.c[i].addr + g->k.c[i].size <= addr)
 		i = g->k.c[i].next;
@@ -109,15 +84,13 @@ static uint32_t carve(struct vc_model *m, uint64_t addr, uint64_t size, uint32_t
 	uint32_t i = chunk_at(g, addr);
 
 	if (g->k.c[i].addr < addr) {
-		uint32_t low = i, list = g->k.c[i].stream;
+		uint32_t low = i;
 
-		vc_fit_remove(&g->k, fit(g, low), low);
-		i = vc_chunks_split(&g->k, low, addr - g->k.c[low].addr);
-		vc_fit_add(&g->k, g->list.at[list], low);
-		g->k.c[i].stream = list;
-		vc_fit_add(&g->k, g->list.at[list], i);
+		vc_chunks_take(&g->k, low, addr - g->k.c[low].addr);
+		vc_chunks_put(&g->k, low);
+		i = g->k.c[low].next;
 	}
-	cut(g, i, size);
+	vc_chunks_take(&g->k, i, size);
 	touch(g, addr, size, 1);
 	g->k.c[i].live = true;
 	g->k.c[i].id = g->k.c[i].requested = 0;
@@ -212,10 +185,10 @@ static uint32_t fused_slot(struct lake *g)
 	return n;
 }
 
-static void unpick(struct lake *g, uint32_t list)
+static void unpick(struct lake *g)
 {
 	while (g->picked)
-		vc_fit_add(&g->k, g->list.at[list], g->pick[--g->picked]);
+		vc_chunks_put(&g->k, g->pick[--g->picked]);
 }
 
 /* The largest free blocks of the stream until their sum is enough; false: it never is. */
@@ -225,15 +198,15 @@ static bool pick(struct lake *g, uint32_t list, uint64_t size, uint64_t *sum)
 
 	g->picked = 0;
 	*sum = 0;
-	while (*sum < size && (i = vc_fit_largest(&g->k, g->list.at[list])) &&
+	while (*sum < size && (i = vc_chunks_largest(&g->k, list)) &&
 	       vc_vec_room(g->pick, g->room, g->picked + 1)) {
-		vc_fit_remove(&g->k, g->list.at[list], i);
+		vc_chunks_cut(&g->k, i);
 		g->pick[g->picked++] = i;
 		*sum += g->k.c[i].size;
 	}
 	if (*sum >= size && g->picked > 1)
 		return true;
-	unpick(g, list);
+	unpick(g);
 	return false;
 }
 
@@ -251,7 +224,7 @@ static int64_t stitch(struct vc_model *m, uint32_t stream, uint64_t size, uint64
 	f.spans = (uint32_t)g->picked;
 	f.span = calloc(g->picked, sizeof(*f.span));
 	if (!f.span || !vc_device_reserve(m->device, size, &f.addr)) {
-		unpick(g, list);
+		unpick(g);
 		free(f.span);
 		return VC_ENOMEM;
 	}
@@ -261,7 +234,7 @@ static int64_t stitch(struct vc_model *m, uint32_t stream, uint64_t size, uint64
 		struct vc_chunk *c = &g->k.c[i];
 		uint64_t part = c->size - (k + 1 == f.spans ? over : 0);
 
-		vc_fit_add(&g->k, g->list.at[list], i);
+		vc_chunks_put(&g->k, i);
 		f.span[k] = (struct span){ c->addr, part, carve(m, c->addr, part, stream) };
 	}
 	for (uint64_t at = 0; at < size; at += PAGE)
@@ -301,11 +274,8 @@ static uint32_t grow(struct vc_model *m, uint32_t list, uint64_t size)
 	if (bytes > g->limit || m->now.reserved > g->limit - bytes ||
 	    !(large ? create(m, bytes, &addr) : vc_device_alloc(m->device, bytes, &addr)))
 		return 0;
-	m->now.reserved += bytes;
-	m->now.segments++;
 	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, list / 2, addr, bytes);
-	return vc_chunks_free(&g->k, g->list.at[list], list,
-			      vc_chunks_region(&g->k, addr, bytes));
+	return vc_chunks_region(&g->k, addr, bytes, list);
 }
 
 /* The bytes in use among the pages of a fused block, counted anew. */
@@ -337,10 +307,11 @@ static void lose_pages(struct vc_model *m, struct fused *f)
 	f->doomed = true;
 }
 
-static void release_region(struct vc_model *m, const struct vc_region *r)
+static void release_region(struct vc_model *m, struct vc_region *r)
 {
 	struct lake *g = m->state;
-	bool large = g->k.c[r->first].stream & 1;
+	uint32_t list = g->k.c[r->first].stream;
+	bool large = list & 1;
 
 	for (size_t i = 0; large && i < g->fuseds; i++)
 		for (uint32_t k = 0; k < g->f[i].spans; k++)
@@ -348,15 +319,12 @@ static void release_region(struct vc_model *m, const struct vc_region *r)
 				lose_pages(m, &g->f[i]);
 				break;
 			}
-	vc_model_tell(m, VC_TR_SEGMENT_FREE, g->k.c[r->first].stream / 2, r->addr, r->size);
-	vc_fit_remove(&g->k, fit(g, r->first), r->first);
-	vc_chunks_drop(&g->k, r->first);
-	m->now.reserved -= r->size;
-	m->now.segments--;
 	if (!large) {
-		vc_device_free(m->device, r->addr, r->size);
+		vc_chunks_give_back(m, r, list / 2);
 		return;
 	}
+	vc_chunks_forget(&g->k, r);
+	vc_model_tell(m, VC_TR_SEGMENT_FREE, list / 2, r->addr, r->size);
 	for (uint64_t n = 0; n < r->size; n += PAGE) {
 		vc_device_unmap(m->device, r->addr + n, PAGE);
 		vc_device_release(m->device, PAGE);
@@ -367,18 +335,12 @@ static void release_region(struct vc_model *m, const struct vc_region *r)
 /* release_cached_blocks: segments without a live block, and what is stitched of their pages. */
 static void release_cached(struct vc_model *m)
 {
-	struct lake *g = m->state;
-	uint32_t kept = 0;
+	struct vc_chunks *k = m->state;
 
-	for (uint32_t i = 0; i < g->k.regions; i++) {
-		struct vc_region r = g->k.region[i];
-
-		if (vc_chunks_idle(&g->k, &r))
-			release_region(m, &r);
-		else
-			g->k.region[kept++] = r;
-	}
-	g->k.regions = kept;
+	for (uint32_t i = 0; i < k->regions; i++)
+		if (vc_chunks_idle(k, &k->region[i]))
+			release_region(m, &k->region[i]);
+	vc_chunks_pack(k);
 }
 
 /* ---- entry points ---- */
@@ -388,9 +350,6 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 	const struct vc_device_config *d = vc_device_config(m->device);
 	char allowed[64] = "";
 
-	m->refusal.rounded = size;
-	m->refusal.device_free = vc_device_available(m->device);
-	m->now.ooms++;
 	if (g->limit != UINT64_MAX)
 		snprintf(allowed, sizeof(allowed), "%s allowed; ", torch_size_text(g->limit).s);
 	snprintf(m->note, sizeof(m->note), "CUDA out of memory. Tried to allocate %s (GPU %u; %s "
@@ -399,10 +358,9 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 		 "to avoid fragmentation.  See documentation for Memory Management and "
 		 "PYTORCH_CUDA_ALLOC_CONF", torch_size_text(m->refusal.alloc_size).s, d->index,
 		 torch_size_text(d->total).s, torch_size_text(m->now.allocated).s,
-		 torch_size_text(m->refusal.device_free).s, allowed,
+		 torch_size_text(vc_device_available(m->device)).s, allowed,
 		 torch_size_text(m->now.reserved).s);
-	vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, size);
-	return VC_REFUSED;
+	return vc_model_refuse(m, rq, size, m->refusal.alloc_size);
 }
 
 /* Where a request goes: a chunk in *i, or a fused block plus one in *n, or neither; < 0: failure.
@@ -414,11 +372,11 @@ static int find(struct vc_model *m, uint32_t stream, uint64_t size, uint32_t *i,
 	uint32_t list = 2 * stream + large;
 
 	*n = 0;
-	*i = vc_fit_find(&g->k, g->list.at[list], size);
+	*i = vc_chunks_best(&g->k, list, size);
 	if (*i)
 		return VC_OK;
 	if (large && (*n = find_fused(g, stream, size)) > 0) {
-		if (!vc_chunks_room(&g->k, 2 + 2 * (size_t)g->f[*n - 1].spans))
+		if (!vc_chunks_room(&g->k, 2 + 2 * (size_t)g->f[*n - 1].spans, list))
 			return VC_ENOMEM;
 		take_fused(m, (uint32_t)*n - 1, size);
 		return VC_OK;
@@ -439,15 +397,14 @@ static int lake_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 		      struct vc_error *err)
 {
 	struct lake *g = m->state;
-	uint64_t size = round_up(rq->size, rq->size > SMALL_SIZE ? PAGE : MIN_BLOCK);
+	uint64_t size = vc_chunks_round(rq->size, rq->size > SMALL_SIZE ? PAGE : MIN_BLOCK);
 	uint32_t i;
 	int64_t n;
 
 	*out = (struct vc_block){ 0 };
 	if (!rq->size) /* a null pointer */
 		return VC_DONE;
-	VC_HAVE(vc_chunks_room(&g->k, 8) && vc_fits_have(&g->list, 2 * rq->stream) &&
-		vc_fits_have(&g->list, 2 * rq->stream + 1), "the gmlake model", err);
+	VC_HAVE(vc_chunks_room(&g->k, 8, 2 * rq->stream + 1), "the gmlake model", err);
 	if (size < rq->size || size > 1ull << 46)
 		return refuse(m, rq, rq->size);
 	if (find(m, rq->stream, size, &i, &n) < 0)
@@ -460,10 +417,10 @@ static int lake_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 	}
 	if (!i)
 		return refuse(m, rq, size);
-	cut(g, i, size);
+	vc_chunks_take(&g->k, i, size);
 	if (size > SMALL_SIZE)
 		touch(g, g->k.c[i].addr, size, 1);
-	vc_chunks_serve(m, &g->k, i, rq, out);
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
@@ -473,7 +430,7 @@ static void give_back(struct lake *g, uint32_t i, bool large)
 
 	if (large)
 		touch(g, g->k.c[i].addr, g->k.c[i].size, -1);
-	vc_chunks_free(&g->k, g->list.at[list], list, i);
+	vc_chunks_free(&g->k, list, i);
 }
 
 static int lake_free(struct vc_model *m, struct vc_block *block)
@@ -485,7 +442,7 @@ static int lake_free(struct vc_model *m, struct vc_block *block)
 	if (!i)
 		return VC_DONE;
 	if (!(i & FUSED)) {
-		vc_chunks_unserve(m, &g->k, i);
+		vc_chunks_unserve(m, block);
 		give_back(g, i, g->k.c[i].size > SMALL_SIZE);
 		return VC_DONE;
 	}
@@ -519,16 +476,6 @@ static int lake_fraction(struct vc_model *m, double f, struct vc_error *err)
 	return VC_DONE;
 }
 
-static int lake_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return vc_chunks_walk(&((const struct lake *)m->state)->k, fn, arg);
-}
-
-static const struct vc_fit *fit_of(const void *g, uint32_t list)
-{
-	return ((const struct lake *)g)->list.at[list];
-}
-
 static int lake_check(const struct vc_model *m, struct vc_error *err)
 {
 	const struct lake *g = m->state;
@@ -538,7 +485,7 @@ static int lake_check(const struct vc_model *m, struct vc_error *err)
 			return vc_fail(err, VC_EINTERNAL, "gmlake: of the fused block at 0x%" PRIx64
 				       " %" PRIu64 " bytes are in use, not %" PRIu64, g->f[i].addr,
 				       busy(g, &g->f[i]), g->f[i].busy);
-	return vc_chunks_check(m, &g->k, fit_of, g, err);
+	return vc_chunks_check(m, err);
 }
 
 static int lake_init(struct vc_model *m, struct vc_error *err)
@@ -560,8 +507,7 @@ static void lake_fini(struct vc_model *m)
 	for (size_t i = 0; i < g->fuseds; i++)
 		free(g->f[i].span);
 	VC_FREE(g->f, g->pick);
-	vc_fits_fini(&g->list);
-	vc_chunks_fini(&g->k);
+	vc_chunks_fini(m);
 }
 
 #define AT(field) offsetof(struct config, field)
@@ -591,7 +537,7 @@ const struct vc_model_type vc_model_gmlake = {
 	.free        = lake_free,
 	.trim        = lake_trim,
 	.fraction    = lake_fraction,
-	.walk        = lake_walk,
+	.walk        = vc_chunks_walk,
 	.check       = lake_check,
 	.fini        = lake_fini,
 };

@@ -15,7 +15,7 @@ static bool reserve(struct vc_model *m)
 
 	if (e->room)
 		return true;
-	e->room = chunks_round(total, VC_DEVICE_GRANULE);
+	e->room = vc_chunks_round(total, VC_DEVICE_GRANULE);
 	return vc_device_reserve(m->device, e->room, &e->base);
 }
 
@@ -24,68 +24,64 @@ static uint32_t extend(struct vc_model *m, const struct vc_request *rq, uint64_t
 		       uint64_t *asked)
 {
 	struct heap_end *e = BY(m);
-	const struct heap_end_config *k = m->config;
-	struct chunks *h = &e->h;
-	uint64_t tail = e->last && h->c[e->last].state == CHUNK_FREE ? h->c[e->last].size : 0;
-	uint64_t more = chunks_round(size - tail, k->grow), end = m->now.reserved;
-	uint32_t i;
+	struct vc_chunks *k = &e->k;
+	struct vc_chunk *c = e->last ? &k->c[e->last] : NULL;
+	uint64_t tail = c && !c->live ? c->size : 0, end = m->now.reserved;
+	uint64_t more = vc_chunks_round(size - tail,
+					((const struct heap_end_config *)m->config)->grow);
 
 	*asked = more;
 	if (more < size - tail || !reserve(m) || more > e->room - end ||
 	    !vc_device_create(m->device, more))
 		return 0;
 	vc_device_map(m->device, e->base + end, more);
-	chunks_tell(m, end ? VC_TR_SEGMENT_MAP : VC_TR_SEGMENT_ALLOC, rq->stream, e->base + end,
-		    more);
-	if (tail) {
-		chunks_cut(h, e->last);
-		h->c[e->last].size += more;
-		return e->last;
-	}
-	i = chunks_region(h, e->base + end, more, 0);
-	if (e->last) {
-		h->c[i].prev = e->last;
-		h->c[i].head = h->c[e->last].head;
-		h->c[e->last].next = i;
-	}
-	return e->last = i;
+	vc_model_tell(m, end ? VC_TR_SEGMENT_MAP : VC_TR_SEGMENT_ALLOC, rq->stream, e->base + end,
+		      more);
+	if (!c)
+		return e->last = vc_chunks_region(k, e->base, more, 0);
+	if (tail)
+		vc_chunks_cut(k, e->last);
+	k->region->size += more;
+	c->size += more;
+	if (!tail)
+		e->last = vc_chunks_split(k, e->last, c->size - more);
+	k->c[e->last].stream = 0;
+	vc_chunks_put(k, e->last);
+	return e->last;
 }
 
 int heap_end_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		   heap_end_find *find, struct vc_error *err)
 {
 	struct heap_end *e = BY(m);
-	const struct heap_end_config *k = m->config;
-	struct chunks *h = &e->h;
-	uint64_t size = rq->size ? chunks_round(rq->size, k->round) : k->round, asked = 0;
+	struct vc_chunks *k = &e->k;
+	uint64_t size = vc_chunks_round(rq->size ? rq->size : 1,
+					((const struct heap_end_config *)m->config)->round);
+	uint64_t asked = 0;
 	uint32_t i;
 
 	*out = (struct vc_block){ 0 };
-	VC_HAVE(chunks_ensure(h, 0), "the model", err);
-	i = size < rq->size ? 0 : find(h, 0, size);
-	if (i)
-		chunks_cut(h, i);
-	else if (size >= rq->size)
+	VC_HAVE(vc_chunks_room(k, 2, 0), "the model", err);
+	i = size < rq->size ? 0 : find(k, 0, size);
+	if (!i && size >= rq->size)
 		i = extend(m, rq, size, &asked);
 	if (!i) {
 		snprintf(m->note, sizeof(m->note), "out of memory: %" PRIu64 " bytes asked for, %"
 			 PRIu64 " bytes free", rq->size, vc_device_available(m->device));
-		return chunks_refuse(m, rq, size, asked);
+		return vc_model_refuse(m, rq, size, asked);
 	}
-	if (h->c[i].size > size) {
-		chunks_split(h, i, size);
-		e->last = e->last == i ? h->c[i].next : e->last;
-	}
-	chunks_give(h, m, i, rq, out);
+	vc_chunks_take(k, i, size);
+	e->last = e->last == i && k->c[i].next ? k->c[i].next : e->last;
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
 int heap_end_free(struct vc_model *m, struct vc_block *b)
 {
 	struct heap_end *e = BY(m);
-	uint32_t i = chunks_release(&e->h, chunks_take(&e->h, m, b));
+	uint32_t i = vc_chunks_free(&e->k, 0, vc_chunks_unserve(m, b));
 
-	e->last = e->h.c[i].next ? e->last : i;
+	e->last = e->k.c[i].next ? e->last : i;
 	return VC_DONE;
 }
 
@@ -93,44 +89,40 @@ int heap_end_free(struct vc_model *m, struct vc_block *b)
 int heap_end_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 {
 	struct heap_end *e = BY(m);
-	const struct heap_end_config *k = m->config;
-	struct chunk *c = e->last ? &e->h.c[e->last] : NULL;
-	uint64_t less = c && c->state == CHUNK_FREE ? c->size / k->grow * k->grow : 0;
+	struct vc_chunks *k = &e->k;
+	uint64_t grow = ((const struct heap_end_config *)m->config)->grow, less, addr;
 	uint32_t prev;
 
-	(void)pool;
-	(void)err;
+	(void)pool, (void)err;
+	less = e->last && !k->c[e->last].live ? k->c[e->last].size / grow * grow : 0;
 	if (!less)
 		return VC_DONE;
-	prev = c->prev;
-	chunks_cut(&e->h, e->last);
-	c->size -= less;
-	vc_device_unmap(m->device, c->addr + c->size, less);
+	addr = e->base + m->now.reserved - less;
+	vc_chunks_cut(k, e->last);
+	vc_device_unmap(m->device, addr, less);
 	vc_device_release(m->device, less);
-	chunks_tell(m, less == m->now.reserved ? VC_TR_SEGMENT_FREE : VC_TR_SEGMENT_UNMAP, 0,
-		    c->addr + c->size, less);
-	if (c->size) {
-		chunks_put(&e->h, e->last);
+	vc_model_tell(m, less == m->now.reserved ? VC_TR_SEGMENT_FREE : VC_TR_SEGMENT_UNMAP, 0,
+		      addr, less);
+	if (k->c[e->last].size > less) {
+		k->c[e->last].size -= less;
+		k->region->size -= less;
+		vc_chunks_put(k, e->last);
 		return VC_DONE;
 	}
-	chunks_drop(&e->h, e->last);
+	prev = k->c[e->last].prev;
+	vc_chunks_lose(k, e->last);
 	e->last = prev;
 	return VC_DONE;
-}
-
-int heap_end_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return chunks_walk(&BY(m)->h, fn, arg);
 }
 
 int heap_end_check(const struct vc_model *m, struct vc_error *err)
 {
 	const struct heap_end *e = BY(m);
 
-	if (e->last && (e->h.c[e->last].next ||
-			e->h.c[e->last].addr + e->h.c[e->last].size != e->base + m->now.reserved))
+	if (e->last && (e->k.c[e->last].next ||
+			e->k.c[e->last].addr + e->k.c[e->last].size != e->base + m->now.reserved))
 		return vc_fail(err, VC_EINTERNAL, "the last chunk is not the last one");
-	return chunks_check(&e->h, m, err);
+	return vc_chunks_check(m, err);
 }
 
 int heap_end_init(struct vc_model *m, struct vc_error *err)
@@ -141,11 +133,6 @@ int heap_end_init(struct vc_model *m, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "grow is a multiple of 2 MiB, the smallest piece of "
 			       "physical memory, and of round");
 	return VC_OK;
-}
-
-void heap_end_fini(struct vc_model *m)
-{
-	chunks_fini(&BY(m)->h);
 }
 
 const struct vc_param heap_end_params[] = {

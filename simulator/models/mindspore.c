@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "simulator/models/free_chunks.h"
+#include "simulator/models/chunks.h"
 
 #define ALIGN 512u              /* DYNAMIC_MEM_ALIGN_SIZE; also the smallest remainder */
 #define MIN_FREE (10ull << 20)  /* kMinimumAllocMem: with less on the device it does not ask */
@@ -17,7 +17,7 @@
 #define RETRY_ALIGN 4           /* mem_malloc_align_size_ */
 
 struct config { uint64_t unit, limit; };
-struct state { struct chunks h; uint64_t left; }; /* of the limit */
+struct state { struct vc_chunks k; uint64_t left; }; /* of the limit */
 
 static uint64_t free_mem_size(const struct vc_model *m)
 {
@@ -66,7 +66,7 @@ static int refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size
 	else
 		snprintf(m->note, sizeof(m->note), "Device memory size [%" PRIu64 "] is smaller "
 			 "than minimum alloc size [%" PRIu64 "].", free, (uint64_t)MIN_FREE);
-	return chunks_refuse(m, rq, size, block);
+	return vc_model_refuse(m, rq, size, block);
 }
 
 /* AddMemBlockAndMemBuf: the slot of a new block, 0: refused. */
@@ -81,50 +81,35 @@ static uint32_t add_block(struct vc_model *m, const struct vc_request *rq, uint6
 	st->left -= got;
 	if (got < size) /* what it got is lost: the real one does not keep the address either */
 		return 0;
-	chunks_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, got);
-	return chunks_region(&st->h, addr, got, 0);
+	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, got);
+	return vc_chunks_region(&st->k, addr, got, 0);
 }
 
 static int mindspore_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 			   struct vc_error *err)
 {
-	struct chunks *h = &((struct state *)m->state)->h;
-	uint64_t size = rq->size ? chunks_round(rq->size, ALIGN) : ALIGN, asked = 0;
+	struct vc_chunks *k = m->state;
+	uint64_t size = rq->size ? vc_chunks_round(rq->size, ALIGN) : ALIGN, asked = 0;
 	uint32_t i;
 
 	*out = (struct vc_block){ 0 };
-	VC_HAVE(chunks_ensure(h, 0), "the mindspore model", err);
+	VC_HAVE(vc_chunks_room(k, 2, 0), "the mindspore model", err);
 	if (size < rq->size || size > 1ull << 62)
 		return refuse(m, rq, rq->size, 0);
-	i = chunks_best(h, 0, size);
-	if (i)
-		chunks_cut(h, i);
-	else
+	i = vc_chunks_best(k, 0, size);
+	if (!i)
 		i = add_block(m, rq, size, &asked);
 	if (!i)
 		return refuse(m, rq, size, asked);
-	if (h->c[i].size - size >= ALIGN) /* IsSplit */
-		chunks_split(h, i, size);
-	chunks_give(h, m, i, rq, out);
+	vc_chunks_take(k, i, k->c[i].size - size >= ALIGN ? size : k->c[i].size); /* IsSplit */
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
 static int mindspore_free(struct vc_model *m, struct vc_block *b)
 {
-	struct chunks *h = &((struct state *)m->state)->h;
-
-	chunks_release(h, chunks_take(h, m, b));
+	vc_chunks_free(m->state, 0, vc_chunks_unserve(m, b));
 	return VC_DONE;
-}
-
-static int mindspore_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return chunks_walk(&((const struct state *)m->state)->h, fn, arg);
-}
-
-static int mindspore_check(const struct vc_model *m, struct vc_error *err)
-{
-	return chunks_check(&((const struct state *)m->state)->h, m, err);
 }
 
 static int mindspore_init(struct vc_model *m, struct vc_error *err)
@@ -135,14 +120,9 @@ static int mindspore_init(struct vc_model *m, struct vc_error *err)
 	if (!k->unit || k->unit > 1ull << 46)
 		return vc_fail(err, VC_EUSAGE,
 			       "unit is the size of a block, from 1 byte to 64 TiB");
-	st->h.fifo = true;
+	st->k.by = VC_BY_SIZE_AND_AGE;
 	st->left = k->limit;
 	return VC_OK;
-}
-
-static void mindspore_fini(struct vc_model *m)
-{
-	chunks_fini(&((struct state *)m->state)->h);
 }
 
 static const struct vc_param mindspore_params[] = {
@@ -164,7 +144,7 @@ const struct vc_model_type vc_model_mindspore = {
 	.init          = mindspore_init,
 	.alloc         = mindspore_alloc,
 	.free          = mindspore_free,
-	.walk          = mindspore_walk,
-	.check         = mindspore_check,
-	.fini          = mindspore_fini,
+	.walk          = vc_chunks_walk,
+	.check         = vc_chunks_check,
+	.fini          = vc_chunks_fini,
 };

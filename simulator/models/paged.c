@@ -8,33 +8,32 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "simulator/models/free_chunks.h"
+#include "simulator/models/chunks.h"
 
 #define ROUND 512u /* as PyTorch and CuPy have it */
-enum { SMALL, LARGE }; /* sets */
+enum { SMALL, LARGE }; /* lists */
 
 struct config { uint64_t page; };
-struct state { struct chunks h; uint64_t free; }; /* bytes in free chunks of LARGE */
+struct state { struct vc_chunks k; uint64_t free; }; /* bytes in free chunks of LARGE */
 
 /* New addresses; the pages behind them are there already. */
 static uint32_t map_range(struct vc_model *m, const struct vc_request *rq, uint64_t size,
-			  uint32_t set)
+			  uint32_t list)
 {
-	struct chunks *h = &((struct state *)m->state)->h;
 	uint64_t addr;
 
 	if (!vc_device_reserve(m->device, size, &addr))
 		return 0;
 	vc_device_map(m->device, addr, size);
-	chunks_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, size);
-	return chunks_region(h, addr, size, set);
+	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, rq->stream, addr, size);
+	return vc_chunks_region(m->state, addr, size, list);
 }
 
 static void unmap_range(struct vc_model *m, uint64_t addr, uint64_t size, bool whole)
 {
 	vc_device_unmap(m->device, addr, size);
 	vc_device_unreserve(m->device, addr, size);
-	chunks_tell(m, whole ? VC_TR_SEGMENT_FREE : VC_TR_SEGMENT_UNMAP, 0, addr, size);
+	vc_model_tell(m, whole ? VC_TR_SEGMENT_FREE : VC_TR_SEGMENT_UNMAP, 0, addr, size);
 }
 
 /* Take `want` bytes of free pages away from where they are mapped, the largest pieces first: few
@@ -42,29 +41,29 @@ static void unmap_range(struct vc_model *m, uint64_t addr, uint64_t size, bool w
 static int steal(struct vc_model *m, uint64_t want, struct vc_error *err)
 {
 	struct state *st = m->state;
-	struct chunks *h = &st->h;
+	struct vc_chunks *k = &st->k;
 
 	while (want) {
+		const struct vc_chunk *c;
 		uint32_t i;
 
-		VC_HAVE(chunks_ensure(h, LARGE), "the paged model", err);
-		i = chunks_last(h, LARGE);
-		chunks_cut(h, i);
-		if (h->c[i].size > want)
-			chunks_split(h, i, want);
-		want -= h->c[i].size;
-		st->free -= h->c[i].size;
+		VC_HAVE(vc_chunks_room(k, 2, LARGE), "the paged model", err);
+		i = vc_chunks_largest(k, LARGE);
+		vc_chunks_take(k, i, want < k->c[i].size ? want : k->c[i].size);
+		c = &k->c[i];
+		want -= c->size;
+		st->free -= c->size;
 		/* In the middle of a range it leaves two behind. */
-		m->now.segments += h->c[i].prev && h->c[i].next;
-		unmap_range(m, h->c[i].addr, h->c[i].size, chunks_is_whole(&h->c[i]));
-		chunks_drop(h, i);
+		m->now.segments += c->prev && c->next;
+		unmap_range(m, c->addr, c->size, !c->prev && !c->next);
+		vc_chunks_lose(k, i);
 	}
 	return VC_OK;
 }
 
 /* A range of `size` bytes from free pages and, for what is missing, from the device. */
 static uint32_t take_pages(struct vc_model *m, const struct vc_request *rq, uint64_t size,
-			   uint32_t set, struct vc_error *err)
+			   uint32_t list, struct vc_error *err)
 {
 	struct state *st = m->state;
 	uint64_t page = ((const struct config *)m->config)->page;
@@ -76,47 +75,35 @@ static uint32_t take_pages(struct vc_model *m, const struct vc_request *rq, uint
 				vc_device_release(m->device, page);
 			return 0;
 		}
-	if (steal(m, here, err) < 0 || !chunks_ensure(&st->h, LARGE))
+	if (steal(m, here, err) < 0 || !vc_chunks_room(&st->k, 2, LARGE))
 		return 0;
-	return map_range(m, rq, size, set);
-}
-
-static uint32_t find(struct vc_model *m, uint64_t size, uint32_t set)
-{
-	struct state *st = m->state;
-	uint32_t i = chunks_best(&st->h, set, size);
-
-	if (!i)
-		return 0;
-	chunks_cut(&st->h, i);
-	st->free -= set == LARGE ? size : 0;
-	return i;
+	return map_range(m, rq, size, list);
 }
 
 static int paged_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		       struct vc_error *err)
 {
 	struct state *st = m->state;
-	struct chunks *h = &st->h;
-	uint64_t page = ((const struct config *)m->config)->page;
-	uint64_t size = rq->size ? chunks_round(rq->size, rq->size < page ? ROUND : page) : ROUND;
-	uint32_t set = size < page ? SMALL : LARGE, i = 0;
+	struct vc_chunks *k = &st->k;
+	uint64_t page = ((const struct config *)m->config)->page, least = rq->size ? rq->size : 1;
+	uint64_t size = vc_chunks_round(least, least < page ? ROUND : page);
+	uint32_t list = size < page ? SMALL : LARGE, i = 0;
 
 	*out = (struct vc_block){ 0 };
-	VC_HAVE(chunks_ensure(h, LARGE), "the paged model", err);
+	VC_HAVE(vc_chunks_room(k, 2, LARGE), "the paged model", err);
 	if (size >= rq->size) {
-		i = find(m, size, set);
-		i = i ? i : take_pages(m, rq, chunks_round(size, page), set, err);
+		i = vc_chunks_best(k, list, size);
+		st->free -= i && list == LARGE ? size : 0;
+		i = i ? i : take_pages(m, rq, vc_chunks_round(size, page), list, err);
 	}
 	if (!i) {
 		snprintf(m->note, sizeof(m->note), "out of memory: %" PRIu64 " bytes asked for, %"
 			 PRIu64 " bytes free on the device and %" PRIu64 " in free pages",
 			 rq->size, vc_device_available(m->device), st->free);
-		return chunks_refuse(m, rq, size, size);
+		return vc_model_refuse(m, rq, size, size);
 	}
-	if (h->c[i].size > size)
-		chunks_split(h, i, size);
-	chunks_give(h, m, i, rq, out);
+	vc_chunks_take(k, i, size);
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
@@ -124,16 +111,16 @@ static int paged_alloc(struct vc_model *m, const struct vc_request *rq, struct v
 static int paged_free(struct vc_model *m, struct vc_block *b)
 {
 	struct state *st = m->state;
-	struct chunks *h = &st->h;
-	uint32_t i = chunks_take(h, m, b);
+	struct vc_chunks *k = &st->k;
+	uint32_t i = vc_chunks_unserve(m, b);
+	bool large = k->c[i].size >= ((const struct config *)m->config)->page;
 
-	st->free += h->c[i].set == LARGE ? h->c[i].size : 0;
-	i = chunks_release(h, i);
-	if (h->c[i].set == SMALL && chunks_is_whole(&h->c[i])) {
-		chunks_cut(h, i);
-		st->free += h->c[i].size;
-		h->c[i].set = LARGE;
-		chunks_put(h, i);
+	st->free += large ? k->c[i].size : 0;
+	i = vc_chunks_free(k, large ? LARGE : SMALL, i);
+	if (!large && !k->c[i].prev && !k->c[i].next) {
+		vc_chunks_cut(k, i);
+		st->free += k->c[i].size;
+		vc_chunks_free(k, LARGE, i);
 	}
 	return VC_DONE;
 }
@@ -144,21 +131,11 @@ static int paged_trim(struct vc_model *m, uint64_t pool, struct vc_error *err)
 	uint64_t page = ((const struct config *)m->config)->page, less = st->free;
 
 	(void)pool;
-	if (!chunks_ensure(&st->h, LARGE) || steal(m, less, err) < 0)
+	if (!vc_chunks_room(&st->k, 2, LARGE) || steal(m, less, err) < 0)
 		return VC_ENOMEM;
 	for (; less; less -= page)
 		vc_device_release(m->device, page);
 	return VC_DONE;
-}
-
-static int paged_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return chunks_walk(&((const struct state *)m->state)->h, fn, arg);
-}
-
-static int paged_check(const struct vc_model *m, struct vc_error *err)
-{
-	return chunks_check(&((const struct state *)m->state)->h, m, err);
 }
 
 static int paged_init(struct vc_model *m, struct vc_error *err)
@@ -169,11 +146,6 @@ static int paged_init(struct vc_model *m, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "page is a multiple of 2 MiB, the smallest piece of "
 			       "physical memory");
 	return VC_OK;
-}
-
-static void paged_fini(struct vc_model *m)
-{
-	chunks_fini(&((struct state *)m->state)->h);
 }
 
 static const struct vc_param paged_params[] = {
@@ -191,7 +163,7 @@ const struct vc_model_type vc_model_paged = {
 	.alloc       = paged_alloc,
 	.free        = paged_free,
 	.trim        = paged_trim,
-	.walk        = paged_walk,
-	.check       = paged_check,
-	.fini        = paged_fini,
+	.walk        = vc_chunks_walk,
+	.check       = vc_chunks_check,
+	.fini        = vc_chunks_fini,
 };

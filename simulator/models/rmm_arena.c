@@ -369,7 +369,6 @@ static bool reach(struct vc_model *m, uint64_t end, uint32_t stream)
 	vc_device_map(m->device, a->end, size);
 	vc_model_tell(m, VC_TR_SEGMENT_MAP, stream, a->end, size);
 	m->now.segments = 1;
-	m->now.reserved += size;
 	a->end += size;
 	return true;
 }
@@ -400,18 +399,12 @@ static int make(struct vc_model *m, const struct vc_request *rq, struct vc_error
 	}
 	if (size < SUPERBLOCK ||
 	    !vc_device_alloc(m->device, rmm_malloc_size(size, k->release), &addr)) {
-		m->refusal.rounded = size;
-		m->refusal.device_free = vc_device_available(m->device);
-		m->now.ooms++;
 		if (size < SUPERBLOCK)
 			rmm_text_small_arena(m->note, sizeof(m->note));
 		else
 			rmm_text_malloc(m->note, sizeof(m->note), size, k->release);
-		vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, size);
-		return VC_REFUSED;
+		return vc_model_refuse(m, rq, size, size);
 	}
-	m->now.reserved = size;
-	m->now.segments = 1;
 	vc_model_tell(m, VC_TR_SEGMENT_ALLOC, 0, addr, size);
 	begin_at(a, addr, size);
 	return VC_DONE;

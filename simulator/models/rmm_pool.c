@@ -19,13 +19,11 @@ struct config {
 	char initial[VC_PARAM_TEXT];
 };
 
-/* Lists come in the order of their streams' events, which CUDA makes at a stream's first call. */
-struct list { struct vc_fit fit; uint32_t stream; };
-
 struct pool {
 	struct vc_chunks k;
-	struct list **list;
-	size_t lists, room;
+	uint32_t *owner; /* streams by the number of their list: in the order of their events, which
+			  * CUDA makes at a stream's first call */
+	size_t room;    /* of `owner` */
 	uint32_t *of;   /* the list of a stream by index, plus one; 0: none yet */
 	size_t streams; /* room of `of` */
 	bool made;      /* the constructor has run */
@@ -37,19 +35,12 @@ static uint32_t list_of(struct pool *p, uint32_t stream)
 	if (stream < p->streams && p->of[stream])
 		return p->of[stream] - 1;
 	if (!vc_vec_zeroed(p->of, p->streams, (size_t)stream + 1) ||
-	    !vc_vec_room(p->list, p->room, p->lists + 1))
+	    !vc_vec_room(p->owner, p->room, p->k.lists + 1) ||
+	    !vc_chunks_room(&p->k, 2, p->k.lists))
 		return UINT32_MAX;
-	p->list[p->lists] = calloc(1, sizeof(**p->list));
-	if (!p->list[p->lists])
-		return UINT32_MAX;
-	p->list[p->lists]->stream = stream;
-	p->of[stream] = (uint32_t)++p->lists;
+	p->owner[p->k.lists - 1] = stream;
+	p->of[stream] = p->k.lists;
 	return p->of[stream] - 1;
-}
-
-static struct vc_fit *fit(const struct pool *p, uint32_t list)
-{
-	return &p->list[list]->fit;
 }
 
 /* size_to_grow. What is left may be a byte short of a multiple, because halves are not rounded. */
@@ -76,11 +67,8 @@ static uint32_t expand(struct vc_model *m, uint64_t try, uint64_t size, uint32_t
 	m->refusal.alloc_size = size;
 	while (try >= size) {
 		if (vc_device_alloc(m->device, rmm_malloc_size(try, k->release), &addr)) {
-			m->now.reserved += try;
-			m->now.segments++;
-			vc_model_tell(m, VC_TR_SEGMENT_ALLOC, p->list[to]->stream, addr, try);
-			return vc_chunks_free(&p->k, fit(p, to), to,
-					      vc_chunks_region(&p->k, addr, try));
+			vc_model_tell(m, VC_TR_SEGMENT_ALLOC, p->owner[to], addr, try);
+			return vc_chunks_region(&p->k, addr, try, to);
 		}
 		if (try == size) {
 			rmm_text_malloc(why, room, size, k->release);
@@ -100,24 +88,15 @@ static void reclaim(struct vc_model *m, uint64_t size, uint32_t own)
 {
 	struct pool *p = m->state;
 	uint64_t max = ((const struct config *)m->config)->maximum;
-	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->k.regions; i++) {
-		struct vc_region r = p->k.region[i];
+		struct vc_region *r = &p->k.region[i];
 
-		if (max < size || max - m->now.reserved >= size || !vc_chunks_idle(&p->k, &r) ||
-		    p->k.c[r.first].stream != own) {
-			p->k.region[kept++] = r;
-			continue;
-		}
-		vc_fit_remove(&p->k, fit(p, own), r.first);
-		vc_chunks_drop(&p->k, r.first);
-		vc_device_free(m->device, r.addr, r.size);
-		vc_model_tell(m, VC_TR_SEGMENT_FREE, p->list[own]->stream, r.addr, r.size);
-		m->now.reserved -= r.size;
-		m->now.segments--;
+		if (max >= size && max - m->now.reserved < size && vc_chunks_idle(&p->k, r) &&
+		    p->k.c[r->first].stream == own)
+			vc_chunks_give_back(m, r, p->owner[own]);
 	}
-	p->k.regions = kept;
+	vc_chunks_pack(&p->k);
 }
 
 /* expand_pool */
@@ -133,15 +112,15 @@ static uint32_t grow(struct vc_model *m, uint64_t size, uint32_t own, char *why,
 /* get_block without its growth: own list, other lists, then other lists merged into the own. */
 static uint32_t find(struct pool *p, uint32_t own, uint64_t size)
 {
-	uint32_t i = vc_fit_find(&p->k, fit(p, own), size);
+	uint32_t i = vc_chunks_best(&p->k, own, size);
 
-	for (uint32_t l = 0; !i && l < p->lists; l++)
-		i = l == own ? 0 : vc_fit_find(&p->k, fit(p, l), size);
-	for (uint32_t l = 0; !i && l < p->lists; l++) {
+	for (uint32_t l = 0; !i && l < p->k.lists; l++)
+		i = l == own ? 0 : vc_chunks_best(&p->k, l, size);
+	for (uint32_t l = 0; !i && l < p->k.lists; l++) {
 		if (l == own)
 			continue;
-		vc_chunks_move(&p->k, fit(p, l), fit(p, own), own); /* merge_lists */
-		i = vc_fit_find(&p->k, fit(p, own), size);
+		vc_chunks_move(&p->k, l, own); /* merge_lists */
+		i = vc_chunks_best(&p->k, own, size);
 	}
 	return i;
 }
@@ -162,20 +141,6 @@ static int make(struct vc_model *m, const struct vc_request *rq, struct vc_error
 	return VC_DONE;
 }
 
-/* allocate_and_insert_remainder: the rest stays with the list that gave. */
-static void cut(struct pool *p, uint32_t i, uint64_t size)
-{
-	uint32_t donor = p->k.c[i].stream;
-
-	vc_fit_remove(&p->k, fit(p, donor), i);
-	if (p->k.c[i].size > size) {
-		uint32_t rest = vc_chunks_split(&p->k, i, size);
-
-		p->k.c[rest].stream = donor;
-		vc_fit_add(&p->k, fit(p, donor), rest);
-	}
-}
-
 static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc_block *out,
 		      struct vc_error *err)
 {
@@ -187,13 +152,12 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 	int r;
 
 	*out = (struct vc_block){ 0 };
-	VC_HAVE(vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
 	if (!p->made && (r = make(m, rq, err)) != VC_DONE)
 		return r;
 	if (!rq->size) /* a null pointer */
 		return VC_DONE;
 	own = list_of(p, rq->stream);
-	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k, 2), "the rmm_pool model", err);
+	VC_HAVE(own != UINT32_MAX && vc_chunks_room(&p->k, 2, own), "the rmm_pool model", err);
 	if (size < rq->size)
 		return rmm_refuse(m, rq, rq->size, "more than 2^64 bytes", release);
 	i = find(p, own, size);
@@ -201,23 +165,23 @@ static int pool_alloc(struct vc_model *m, const struct vc_request *rq, struct vc
 		i = grow(m, size, own, why, sizeof(why));
 	if (!i)
 		return rmm_refuse(m, rq, size, why, release);
-	cut(p, i, size);
-	vc_chunks_serve(m, &p->k, i, rq, out);
+	/* allocate_and_insert_remainder: the rest stays with the list that gave. */
+	vc_chunks_take(&p->k, i, size);
+	vc_chunks_serve(m, i, rq, out);
 	return VC_DONE;
 }
 
 void rmm_pool_free_on(struct vc_model *m, struct vc_block *block, uint32_t stream)
 {
 	struct pool *p = m->state;
-	uint32_t i = (uint32_t)(uintptr_t)block->cookie, to;
+	uint32_t i = vc_chunks_unserve(m, block), to;
 
 	if (!i)
 		return;
-	vc_chunks_unserve(m, &p->k, i);
 	to = list_of(p, stream);
 	if (to == UINT32_MAX) /* never for the stream of a request */
 		to = list_of(p, p->k.c[i].stream);
-	vc_chunks_free(&p->k, fit(p, to), to, i);
+	vc_chunks_free(&p->k, to, i);
 }
 
 static int pool_free(struct vc_model *m, struct vc_block *block)
@@ -227,23 +191,6 @@ static int pool_free(struct vc_model *m, struct vc_block *block)
 
 	rmm_pool_free_on(m, block, i ? p->k.c[i].stream : 0);
 	return VC_DONE;
-}
-
-static int pool_walk(const struct vc_model *m, vc_extent_fn *fn, void *arg)
-{
-	return vc_chunks_walk(&((const struct pool *)m->state)->k, fn, arg);
-}
-
-static const struct vc_fit *fit_of(const void *p, uint32_t list)
-{
-	return fit(p, list);
-}
-
-static int pool_check(const struct vc_model *m, struct vc_error *err)
-{
-	const struct pool *p = m->state;
-
-	return vc_chunks_check(m, &p->k, fit_of, p, err);
 }
 
 static int pool_init(struct vc_model *m, struct vc_error *err)
@@ -267,10 +214,8 @@ static void pool_fini(struct vc_model *m)
 {
 	struct pool *p = m->state;
 
-	for (size_t i = 0; i < p->lists; i++)
-		free(p->list[i]);
-	VC_FREE(p->list, p->of);
-	vc_chunks_fini(&p->k);
+	VC_FREE(p->owner, p->of);
+	vc_chunks_fini(m);
 }
 
 static const struct vc_param pool_params[] = {
@@ -293,7 +238,7 @@ const struct vc_model_type vc_model_rmm_pool = {
 	.init          = pool_init,
 	.alloc         = pool_alloc,
 	.free          = pool_free,
-	.walk          = pool_walk,
-	.check         = pool_check,
+	.walk          = vc_chunks_walk,
+	.check         = vc_chunks_check,
 	.fini          = pool_fini,
 };

@@ -43,16 +43,12 @@ void rmm_text_small_arena(char *to, size_t room)
 int rmm_refuse(struct vc_model *m, const struct vc_request *rq, uint64_t size, const char *reason,
 	       uint64_t release)
 {
-	m->refusal.rounded = size;
-	m->refusal.device_free = vc_device_available(m->device);
-	m->now.ooms++;
 	if (release == RMM_24_12)
 		snprintf(m->note, sizeof(m->note), EXCEEDED);
 	else
 		snprintf(m->note, sizeof(m->note), EXCEEDED " (failed to allocate %s): %s",
 			 rmm_format_bytes(size).s, reason);
-	vc_model_tell(m, VC_TR_OOM, rq->stream, m->refusal.device_free, size);
-	return VC_REFUSED;
+	return vc_model_refuse(m, rq, size, m->refusal.alloc_size);
 }
 
 int rmm_initial_size(const struct vc_model *m, const char *name, const char *text, uint64_t *size,

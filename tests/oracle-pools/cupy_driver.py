@@ -23,8 +23,8 @@ from cupy.cuda import memory, stream                            # noqa: E402
 
 U64 = ctypes.c_uint64
 class Config(ctypes.Structure):
-    _fields_ = [("total", U64), ("prop_total", U64), ("context", U64), ("others", U64), ("index", ctypes.c_uint), ("va", ctypes.c_int),
-                ("process", ctypes.c_void_p), ("processes", ctypes.c_size_t)]
+    _fields_ = [("kind", ctypes.c_int), ("total", U64), ("prop_total", U64), ("context", U64), ("others", U64), ("more", ctypes.c_int64),
+                ("index", ctypes.c_uint), ("va", ctypes.c_int), ("process", ctypes.c_void_p), ("processes", ctypes.c_size_t)]
 lib = ctypes.CDLL(sys.argv[1])
 lib.vc_device_new.restype = ctypes.c_void_p
 lib.vc_device_alloc.restype = ctypes.c_bool

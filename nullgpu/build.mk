@@ -23,7 +23,7 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 endef
 null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
 
-$(call null_lib, libcuda.so.1, -, driver, card space vram fresh copies clock streams watchdog launches activity report driver driver_memory foreach)
+$(call null_lib, libcuda.so.1, -, driver, card space vram fresh copies clock streams watchdog late launches activity report driver driver_memory foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
@@ -80,7 +80,7 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
 EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/world/nccl.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
 
 .PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

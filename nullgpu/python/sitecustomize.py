@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
-imported torch, plays one rank of a large job, and ends the program after a number of steps.
+imported torch, plays one rank of a large job, ends the program after a number of steps, and has
+PyTorch's own threads end before Python does.
 
 `vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
 hides, is loaded as well."""
+import atexit
 import os
 import sys
 
@@ -19,6 +21,26 @@ def _chain():
         module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
+
+
+def _end_backward():
+    """Lets the threads of backward passes finish and end while there is a Python to end in. They let go
+    of the last tensors of a pass after the program was told of its end, and what such a thread asks
+    of a Python that is ending ends the process with it (see nullgpu/late.c). PyTorch does the same in
+    a destructor, when Python has gone."""
+    core = getattr(sys.modules.get("torch"), "_C", None)
+    if not hasattr(core, "__file__"):
+        return
+    import ctypes
+    library = ctypes.CDLL(core.__file__)  # its calls leave Python's lock to the others
+    try:
+        engine = library._ZN5torch8autograd6Engine18get_default_engineEv
+        stop = library._ZN5torch8autograd6Engine4stopEv
+    except AttributeError:
+        return  # a PyTorch without them ends as it would
+    engine.restype = ctypes.c_void_p
+    stop.restype = None
+    stop(ctypes.c_void_p(engine()))
 
 
 def _stop_after(steps):
@@ -96,6 +118,7 @@ class _Finder:
         return spec
 
 
+atexit.register(_end_backward)  # the first to be registered is the last to be called
 sys.meta_path.insert(0, _Finder())
 try:
     _chain()

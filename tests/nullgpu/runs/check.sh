@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh - make check-runs: what a dry run does the same way every time: one recording for one script,
-# several models in one process or in forked ones, caps between them, ends by a signal, and the
+# several models in one process or in forked ones, caps between them, ends by a signal or just after a backward pass, and the
 # README's example. TORCH="2.9.1" chooses. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
@@ -26,6 +26,9 @@ twice() { # NAME OPTIONS...: the recordings of two runs, byte for byte
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	twice "$version eager" -- "$py" $script eager
+	ended=0
+	for run in 1 2 3 4 5 6 7 8; do dry -g rtx4090 --no-record -- "$py" $script late && ended=$((ended + 1)); done
+	check "$version: a program that ends with a backward pass ends well ($ended of $run)" test $ended = $run
 	twice "$version autocast, checkpointing, gradients of gradients" -- "$py" $script casts
 	twice "$version DataLoader with workers" -- "$py" $script loader
 	dry -g rtx4090 -o "$TMP/a.vct" -- "$py" $script loader pin; events "$TMP/a.vct" > "$TMP/da"

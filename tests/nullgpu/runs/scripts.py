@@ -61,6 +61,19 @@ def loader(pin=""):
         train(model, data)
 
 
+def late():
+    """A backward pass as the last act. The thread that computed it lets go of its last tensors while
+    Python ends: it is not given the lock before, and the end takes its time."""
+    class Last:
+        def __del__(self, sleep=__import__("time").sleep):
+            sleep(0.3)
+    sys.modules["__main__"].last = Last()
+    model = net().cuda()
+    x = torch.randn(8, 256, device="cuda")
+    sys.setswitchinterval(100)
+    model(x).sum().backward()
+
+
 def ddp():
     import torch.distributed as dist
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -6,7 +6,9 @@
  * and is not lower than the one before. Left out besides:
  *  - a block that would stand above the lowest place where another one would end: the other could
  *    be put there first;
- *  - where in some section what stands and what is still to come exceed the height.
+ *  - where in some section what stands and what is still to come exceed the height, or a block has
+ *    no room any more above what stands.
+ * What falls apart into lives that do not meet is searched part by part.
  * (Moffitt, MiniMalloc, ASPLOS 2023, describes these rules.) */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@ struct vc_pack_search {
 	const struct vc_neighbours *near; /* lent */
 	uint32_t *size, *rest; /* per piece, in units: how large; where it would rest now */
 	uint32_t *meets;  /* per piece: neighbours that are still to come */
+	uint32_t *trouble; /* per piece: its dead ends in this run */
 	uint32_t *least;  /* per section: the lowest place where some of it could rest */
 	uint32_t *load;   /* per section: sizes still to come */
 	uint32_t *first, *in; /* per section: its pieces are in[first[s]] to in[first[s + 1] - 1] */
@@ -121,6 +124,7 @@ struct vc_pack_search *vc_pack_search_new(const struct vc_pieces *s, const struc
 		x->rest = calloc(n, sizeof(*x->rest));
 		x->size = calloc(n, sizeof(*x->size));
 		x->meets = calloc(n, sizeof(*x->meets));
+		x->trouble = calloc(n, sizeof(*x->trouble));
 		x->load = calloc(sections, sizeof(*x->load));
 		x->least = calloc(sections, sizeof(*x->least));
 		x->first = calloc(sections, sizeof(*x->first));
@@ -129,8 +133,8 @@ struct vc_pack_search *vc_pack_search_new(const struct vc_pieces *s, const struc
 		for (size_t i = 0; i < s->n; i++)
 			x->wraps = x->wraps || s->at[i].stretches > 1;
 	}
-	if (x && x->rest && x->size && x->meets && x->load && x->least && x->first && x->reach &&
-	    x->rank && 	    list_sections(x)) {
+	if (x && x->rest && x->size && x->meets && x->trouble && x->load && x->least &&
+	    x->first && x->reach && x->rank && 	    list_sections(x)) {
 		x->scaled = scale(x);
 		return x;
 	}
@@ -142,8 +146,8 @@ struct vc_pack_search *vc_pack_search_new(const struct vc_pieces *s, const struc
 void vc_pack_search_free(struct vc_pack_search *x)
 {
 	if (x)
-		VC_FREE(x->rest, x->size, x->meets, x->load, x->least, x->first, x->in, x->reach,
-			x->rank, x->undo, x->todo, x->part);
+		VC_FREE(x->rest, x->size, x->meets, x->trouble, x->load, x->least, x->first,
+			x->in, x->reach, x->rank, x->undo, x->todo, x->part);
 	free(x);
 }
 
@@ -217,6 +221,7 @@ static bool place(struct vc_pack_search *x, uint32_t piece)
 		if (end + x->size[i] > x->capacity) {
 			fits = false;
 			x->blame = x->s->at[i].at[0];
+			x->trouble[i] += 2;
 		}
 	}
 	if (fits && x->wraps)
@@ -305,9 +310,13 @@ static bool is_possible(struct vc_pack_search *x, const struct part *p)
 	if (most <= x->capacity)
 		return true;
 	x->blame = (struct vc_stretch){ worst, worst + 1 };
-	for (uint32_t k = x->first[worst]; k < x->first[worst + 1]; k++)
-		if (x->rest[x->in[k]] != GONE)
-			widen(&x->blame, x->s->at[x->in[k]].at[0]);
+	for (uint32_t k = x->first[worst]; k < x->first[worst + 1]; k++) {
+		uint32_t i = x->in[k];
+
+		x->trouble[i]++;
+		if (x->rest[i] != GONE)
+			widen(&x->blame, x->s->at[i].at[0]);
+	}
 	return false;
 }
 
@@ -424,6 +433,7 @@ static enum vc_pack_found solve(struct vc_pack_search *x, const struct part *p)
 static void reset(struct vc_pack_search *x, const uint32_t *order)
 {
 	memset(x->rest, 0, x->s->n * sizeof(*x->rest));
+	memset(x->trouble, 0, x->s->n * sizeof(*x->trouble));
 	memset(x->least, 0, x->s->sections * sizeof(*x->least));
 	for (uint32_t k = 0; k < x->s->sections; k++)
 		x->load[k] = (uint32_t)(x->s->load[k] / x->unit);
@@ -457,4 +467,9 @@ enum vc_pack_found vc_pack_search_run(struct vc_pack_search *x, const uint32_t *
 		if (l->offset[i] + x->s->at[i].size > l->height)
 			l->height = l->offset[i] + x->s->at[i].size;
 	return r == VC_PACK_NONE && jump ? VC_PACK_TIRED : r;
+}
+
+const uint32_t *vc_pack_search_trouble(const struct vc_pack_search *x)
+{
+	return x->trouble;
 }

@@ -215,7 +215,7 @@ struct attempt {
 	struct vc_packing *p;
 	struct vc_pieces s;
 	struct vc_layout best, now;
-	uint32_t *order[ALL_ORDERS], *tried, *liked;
+	uint32_t *order[ALL_ORDERS], *tried, *liked, *trouble;
 	bool likes;
 	struct ranked *ranked;
 	struct vc_fit *fit;
@@ -280,14 +280,18 @@ static void mix(struct attempt *a, uint64_t *seed)
 		a->ranked[i].key[0] -= vc_dice(seed) % noise;
 }
 
-/* The order that was best, with blocks a few places from where they were. */
+/* The order that was best, with blocks a few places from where they were, and those in front that
+ * had no room in the last searches: the more often, the farther. */
 static void vary(struct attempt *a, uint64_t *seed)
 {
-	uint64_t places = 2u << vc_dice(seed) % 7;
+	uint64_t places = 1u << vc_dice(seed) % 6, ahead = 4u << vc_dice(seed) % 7, most = 1;
 
+	for (size_t i = 0; i < a->s.n; i++)
+		most = a->trouble[i] > most ? a->trouble[i] : most;
 	for (size_t k = 0; k < a->s.n; k++)
-		a->ranked[k] = (struct ranked){
-			{ UINT64_MAX / 2 - k - vc_dice(seed) % places, 0, 0 }, a->liked[k] };
+		a->ranked[k] = (struct ranked){ { UINT64_MAX / 2 - k - vc_dice(seed) % places +
+						  ahead * a->trouble[a->liked[k]] / most, 0, 0 },
+						a->liked[k] };
 }
 
 static void next_order(struct attempt *a, uint64_t round, uint64_t *seed)
@@ -335,10 +339,14 @@ static void improve(struct attempt *a, uint64_t round, int64_t steps, uint64_t *
 	uint64_t room = a->best.height - 1 - a->bound;
 	uint64_t want = round % 4 ? a->best.height - 1 - room / (round % 4 == 2 ? 16 : 4) :
 				    a->bound;
+	const uint32_t *trouble = vc_pack_search_trouble(a->search);
+	enum vc_pack_found r;
 
 	next_order(a, round, seed);
-	if (look(a, a->tried, want, true, steps) != VC_PACK_FOUND ||
-	    a->now.height >= a->best.height)
+	r = look(a, a->tried, want, true, steps);
+	for (size_t i = 0; i < a->s.n; i++)
+		a->trouble[i] = a->trouble[i] / 2 + trouble[i];
+	if (r != VC_PACK_FOUND || a->now.height >= a->best.height)
 		return;
 	keep(a, "search");
 	memcpy(a->liked, a->tried, a->s.n * sizeof(*a->liked));
@@ -358,7 +366,7 @@ static void settle(struct attempt *a, uint64_t turn, int64_t dive)
 		keep(a, "search");
 }
 
-/* Both take turns, so that each has half of the steps. */
+/* Both take turns: what improves has two thirds of the steps. */
 static void search(struct attempt *a)
 {
 	uint64_t seed = 88172645463325252u; /* any number but 0 */
@@ -372,7 +380,7 @@ static void search(struct attempt *a)
 
 		if (balance >= 0) {
 			settle(a, turns++, dive / 16);
-			balance -= had - a->budget.left;
+			balance -= 2 * (had - a->budget.left);
 		} else {
 			improve(a, rounds++, dive / 2, &seed);
 			balance += had - a->budget.left;
@@ -387,12 +395,13 @@ static int prepare(struct attempt *a, struct vc_error *err)
 	a->best.offset = calloc(n, sizeof(uint64_t));
 	a->now.offset = calloc(n, sizeof(uint64_t));
 	a->ranked = calloc(n, sizeof(*a->ranked));
-	a->order[0] = calloc(n * (ALL_ORDERS + 2), sizeof(uint32_t));
+	a->order[0] = calloc(n * (ALL_ORDERS + 3), sizeof(uint32_t));
 	VC_HAVE(a->best.offset && a->now.offset && a->ranked && a->order[0], "the orders", err);
 	for (int k = 1; k < ALL_ORDERS; k++)
 		a->order[k] = a->order[0] + n * (size_t)k;
 	a->tried = a->order[0] + n * ALL_ORDERS;
 	a->liked = a->tried + n;
+	a->trouble = a->liked + n;
 	a->best.height = UINT64_MAX;
 	a->bound = a->s.bound;
 	a->fit = vc_fit_new(&a->s, err);

@@ -153,7 +153,12 @@ void vc_near_fini(struct vc_near *near)
 /* ---- orders ---- */
 
 enum { MOST_SEARCHED = 3000 /* blocks: neighbours are kept, as many as n * n */ };
-enum order { BY_SIZE, BY_AREA, BY_LENGTH, BY_LOAD, BY_BIRTH, ORDERS };
+enum order {
+	BY_SIZE, BY_AREA, BY_LENGTH, BY_LOAD, BY_BIRTH, ORDERS,
+	/* for the search only: what lives long or is crowded comes first (those of MiniMalloc, and
+	 * one that counts sections, not time) */
+	LENGTH_AREA = ORDERS, LOAD_AREA, LOAD_LENGTH, SECTIONS, ALL_ORDERS
+};
 
 struct ranked { uint64_t key[3]; uint32_t piece; };
 
@@ -184,12 +189,17 @@ static void rank(const struct vc_pieces *s, enum order by, struct ranked *r, uin
 		const struct vc_piece *p = &s->at[i];
 		uint64_t area = p->size > UINT64_MAX / p->time ? UINT64_MAX : p->size * p->time;
 		uint64_t birth = UINT64_MAX - p->at[0].from;
-		const uint64_t key[ORDERS][3] = {
+		uint64_t load = by == BY_LOAD || by > ORDERS ? load_of(s, p) : 0;
+		const uint64_t key[ALL_ORDERS][3] = {
 			[BY_SIZE] = { p->size, p->time, birth },
 			[BY_AREA] = { area, p->size, birth },
 			[BY_LENGTH] = { p->time, p->size, birth },
-			[BY_LOAD] = { by == BY_LOAD ? load_of(s, p) : 0, area, birth },
-			[BY_BIRTH] = { birth, p->size, 0 } };
+			[BY_LOAD] = { load, area, birth },
+			[BY_BIRTH] = { birth, p->size, 0 },
+			[LENGTH_AREA] = { p->time, area, birth },
+			[LOAD_AREA] = { load, area, p->time },
+			[LOAD_LENGTH] = { load, p->time, area },
+			[SECTIONS] = { p->size * p->length, p->length, load } };
 
 		memcpy(r[i].key, key[by], sizeof(r[i].key));
 		r[i].piece = (uint32_t)i;
@@ -205,7 +215,7 @@ struct attempt {
 	struct vc_packing *p;
 	struct vc_pieces s;
 	struct vc_layout best, now;
-	uint32_t *order[ORDERS], *tried, *liked;
+	uint32_t *order[ALL_ORDERS], *tried, *liked, *trouble;
 	bool likes;
 	struct ranked *ranked;
 	struct vc_fit *fit;
@@ -270,14 +280,18 @@ static void mix(struct attempt *a, uint64_t *seed)
 		a->ranked[i].key[0] -= vc_dice(seed) % noise;
 }
 
-/* The order that was best, with blocks a few places from where they were. */
+/* The order that was best, with blocks a few places from where they were, and those in front that
+ * had no room in the last searches: the more often, the farther. */
 static void vary(struct attempt *a, uint64_t *seed)
 {
-	uint64_t places = 2u << vc_dice(seed) % 7;
+	uint64_t places = 1u << vc_dice(seed) % 6, ahead = 4u << vc_dice(seed) % 7, most = 1;
 
+	for (size_t i = 0; i < a->s.n; i++)
+		most = a->trouble[i] > most ? a->trouble[i] : most;
 	for (size_t k = 0; k < a->s.n; k++)
-		a->ranked[k] = (struct ranked){
-			{ UINT64_MAX / 2 - k - vc_dice(seed) % places, 0, 0 }, a->liked[k] };
+		a->ranked[k] = (struct ranked){ { UINT64_MAX / 2 - k - vc_dice(seed) % places +
+						  ahead * a->trouble[a->liked[k]] / most, 0, 0 },
+						a->liked[k] };
 }
 
 static void next_order(struct attempt *a, uint64_t round, uint64_t *seed)
@@ -305,33 +319,72 @@ static int64_t dive_of(const struct vc_pieces *s)
 	return (int64_t)(each * s->n);
 }
 
-/* Many short searches, each with an order of its own: a good order leads down almost without a turn
- * back, a bad one nowhere. The wanted height is the bound, or between it and the best. One in eight
- * leaves nothing out, and proves where it ends. */
+static enum vc_pack_found look(struct attempt *a, const uint32_t *order, uint64_t want, bool jump,
+			       int64_t steps)
+{
+	struct vc_budget b = { steps < a->budget.left ? steps : a->budget.left };
+	int64_t had = b.left;
+	enum vc_pack_found r = vc_pack_search_run(a->search, order, want, jump, &a->now, &b);
+
+	a->budget.left -= had - b.left;
+	if (r == VC_PACK_NONE)
+		a->bound = want + 1; /* nothing of that height is possible */
+	return r;
+}
+
+/* A search with an order of its own, which leaves out much. A good order leads down almost without
+ * a turn back, a bad one nowhere. The wanted height is the bound, or between it and the best. */
+static void improve(struct attempt *a, uint64_t round, int64_t steps, uint64_t *seed)
+{
+	uint64_t room = a->best.height - 1 - a->bound;
+	uint64_t want = round % 4 ? a->best.height - 1 - room / (round % 4 == 2 ? 16 : 4) :
+				    a->bound;
+	const uint32_t *trouble = vc_pack_search_trouble(a->search);
+	enum vc_pack_found r;
+
+	next_order(a, round, seed);
+	r = look(a, a->tried, want, true, steps);
+	for (size_t i = 0; i < a->s.n; i++)
+		a->trouble[i] = a->trouble[i] / 2 + trouble[i];
+	if (r != VC_PACK_FOUND || a->now.height >= a->best.height)
+		return;
+	keep(a, "search");
+	memcpy(a->liked, a->tried, a->s.n * sizeof(*a->liked));
+	a->likes = true;
+}
+
+/* Searches that leave nothing out for a packing as low as the bound, where the least is left to
+ * choose: each with one of the orders, for twice as long when all had their turn. They prove where
+ * they end. */
+static void settle(struct attempt *a, uint64_t turn, int64_t dive)
+{
+	enum order by = ORDERS + turn % (ALL_ORDERS - ORDERS);
+	uint64_t doubled = turn / (ALL_ORDERS - ORDERS);
+
+	if (look(a, a->order[by], a->bound, false, dive << (doubled < 20 ? doubled : 20)) ==
+	    VC_PACK_FOUND)
+		keep(a, "search");
+}
+
+/* Both take turns: what improves has two thirds of the steps. */
 static void search(struct attempt *a)
 {
 	uint64_t seed = 88172645463325252u; /* any number but 0 */
-	int64_t dive = dive_of(&a->s);
+	uint64_t rounds = 0, turns = 0;
+	int64_t dive = dive_of(&a->s), balance = 0;
 
-	for (uint64_t round = 0; a->budget.left > 0 && a->best.height > a->bound; round++) {
-		uint64_t room = a->best.height - 1 - a->bound;
-		uint64_t want = round % 4 ? a->best.height - 1 - room / (round % 4 == 2 ? 16 : 4) :
-					    a->bound;
-		int64_t share = dive * (round % 8 == 7 ? 16 : 2);
-		struct vc_budget b = { share < a->budget.left ? share : a->budget.left };
-		int64_t had = b.left;
-		enum vc_pack_found r;
+	for (int by = ORDERS; by < ALL_ORDERS; by++)
+		rank(&a->s, by, a->ranked, a->order[by]);
+	while (a->budget.left > 0 && a->best.height > a->bound) {
+		int64_t had = a->budget.left;
 
-		next_order(a, round, &seed);
-		r = vc_pack_search_run(a->search, a->tried, want, round % 8 != 7, &a->now, &b);
-		a->budget.left -= had - b.left;
-		if (r == VC_PACK_NONE)
-			a->bound = want + 1; /* nothing of that height is possible */
-		if (r != VC_PACK_FOUND || a->now.height >= a->best.height)
-			continue;
-		keep(a, "search");
-		memcpy(a->liked, a->tried, a->s.n * sizeof(*a->liked));
-		a->likes = true;
+		if (balance >= 0) {
+			settle(a, turns++, dive / 16);
+			balance -= 2 * (had - a->budget.left);
+		} else {
+			improve(a, rounds++, dive / 2, &seed);
+			balance += had - a->budget.left;
+		}
 	}
 }
 
@@ -342,12 +395,13 @@ static int prepare(struct attempt *a, struct vc_error *err)
 	a->best.offset = calloc(n, sizeof(uint64_t));
 	a->now.offset = calloc(n, sizeof(uint64_t));
 	a->ranked = calloc(n, sizeof(*a->ranked));
-	a->order[0] = calloc(n * (ORDERS + 2), sizeof(uint32_t));
+	a->order[0] = calloc(n * (ALL_ORDERS + 3), sizeof(uint32_t));
 	VC_HAVE(a->best.offset && a->now.offset && a->ranked && a->order[0], "the orders", err);
-	for (int k = 1; k < ORDERS; k++)
+	for (int k = 1; k < ALL_ORDERS; k++)
 		a->order[k] = a->order[0] + n * (size_t)k;
-	a->tried = a->order[0] + n * ORDERS;
+	a->tried = a->order[0] + n * ALL_ORDERS;
 	a->liked = a->tried + n;
+	a->trouble = a->liked + n;
 	a->best.height = UINT64_MAX;
 	a->bound = a->s.bound;
 	a->fit = vc_fit_new(&a->s, err);

@@ -55,19 +55,20 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 		{ "bytes", 0 }, { "KiB", 10 }, { "MiB", 20 }, { "GiB", 30 },
 		/* MPS writes these for the same (format_size of MPSAllocator before 2.8) */
 		{ "KB", 10 }, { "MB", 20 }, { "GB", 30 },
+		{ "B", 0 }, /* RMM, whose figures have six digits behind the point */
 	};
 	size_t whole = strspn(s, "0123456789"), dot = s[whole] == '.',
 	       part = dot ? strspn(s + whole + 1, "0123456789") : 0;
 	const char *u = s + whole + dot + part;
-	uint64_t v, hundredths = 0;
+	uint64_t v, behind, scale = part == 6 ? 1000000 : 100;
 
 	/* 12 digits of GiB are more than any device and still no overflow below; XLA counts bytes
 	 * and leaves no blank in front of the unit */
-	if (!whole || whole > (*u == ' ' && u[1] == 'b' ? 18u : 9u) || (dot && part != 2))
+	if (!whole || whole > (*u == ' ' && u[1] == 'b' ? 18u : 9u) ||
+	    (dot && part != 2 && part != 6))
 		return false;
 	v = strtoull(s, NULL, 10);
-	if (dot)
-		hundredths = (uint64_t)(s[whole + 1] - '0') * 10 + (uint64_t)(s[whole + 2] - '0');
+	behind = dot ? strtoull(s + whole + 1, NULL, 10) : 0;
 	u += *u == ' ';
 	for (size_t i = 0; i < sizeof(unit) / sizeof(*unit); i++) {
 		size_t len = strlen(unit[i].name);
@@ -76,8 +77,9 @@ static bool read_size(const char *s, struct vc_figure *f, const char **end)
 		if (strncmp(u, unit[i].name, len) || isalnum((unsigned char)u[len]))
 			continue;
 		*f = (struct vc_figure){.known = true,
-					.value = v * one + (hundredths * one + 50) / 100,
-					.slack = unit[i].shift ? (one + 199) / 200 : 0 };
+					.value = v * one + (behind * one + scale / 2) / scale,
+					.slack = !unit[i].shift ? 0 :
+						 (one + 2 * scale - 1) / (2 * scale) };
 		snprintf(f->text, sizeof(f->text), "%.*s", (int)(u + len - s), s);
 		*end = u + len;
 		return true;
@@ -114,6 +116,7 @@ static const struct { enum vc_figure_name name; bool before; const char *phrase;
 	{ VC_FIG_REQUEST, false, "Requested size: " },
 	{ VC_FIG_REQUEST, false, "while trying to allocate " },
 	{ VC_FIG_REQUEST, false, "_alloc_buffer: allocating " },
+	{ VC_FIG_REQUEST, false, "(failed to allocate " },
 	{ VC_FIG_CAPACITY, true, " total capacity;" },
 	{ VC_FIG_CAPACITY, false, "total capacity of " },
 	{ VC_FIG_CAPACITY, false, "total capacty of " },
@@ -272,7 +275,8 @@ static const char *find_message(const char *s)
 {
 	static const char *const any[] = { "out of memory", "CUDA_ERROR_OUT_OF_MEMORY",
 					  "RESOURCE_EXHAUSTED", "OOM when allocating tensor",
-					  "cuda runtime error (2)", NULL };
+					  "cuda runtime error (2)",
+					  "std::bad_alloc: out_of_memory", NULL };
 
 	return find_any(s, any);
 }

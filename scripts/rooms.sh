@@ -1,10 +1,10 @@
 #!/bin/sh
 # rooms.sh - lines of code per room, without blank lines and comments, and the share of the whole.
 # -m prints a Markdown table, -c nothing but fails when a room holds more than a quarter of the whole.
-rooms='vramcast.c commands common tracer nullgpu visualize visualize/sinks python
+rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search
-	simulator/advise simulator/time'
+	simulator/packing simulator/serving simulator/advise simulator/time'
 
 # Comments: /* */ and // of C, # of Python (its docstrings count as code, as for cloc's --docstring-as-code).
 count() { awk '

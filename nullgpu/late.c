@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* late.c - a thread that asks for Python's lock (the GIL) while the interpreter ends is ended by
- * Python 3.13 and older with pthread_exit(). That unwinds its stack, and in PyTorch, whose
- * destructors must not be left so, it is "terminate called without an active exception": a run that
- * has done all its work would end with SIGABRT. Here such a thread sleeps until the process is
- * gone, which is what Python 3.14 does (its PyThread_hang_thread). All other threads end as they
- * asked.
+ * Python 3.13 and older with pthread_exit(). That unwinds its stack. Destructors of PyTorch's are
+ * declared never to be left that way, so it is "terminate called without an active exception": a
+ * run that has done all its work would end by SIGABRT. Here such a thread sleeps until the process
+ * is gone, as it does under Python 3.14 (PyThread_hang_thread). All others end as they asked.
  *
- * What sleeps is not waited for by whoever counts it: the thread of a backward pass, for which
- * PyTorch would wait ten seconds, has been ended before (sitecustomize.py). */
+ * PyTorch would wait ten seconds for the thread of a backward pass that sleeps. That thread has
+ * ended before (sitecustomize.py). */
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
 

@@ -23,11 +23,11 @@ def _chain():
         spec.loader.exec_module(module)
 
 
-def _end_backward():
-    """Lets the threads of backward passes finish and end while there is a Python to end in. They let go
-    of the last tensors of a pass after the program was told of its end, and what such a thread asks
-    of a Python that is ending ends the process with it (see nullgpu/late.c). PyTorch does the same in
-    a destructor, when Python has gone."""
+def _end_threads():
+    """Lets the threads of backward passes finish and end while there is a Python to end in. They let
+    go of the last tensors of a pass after the program was told of its end, and one that does so
+    while Python ends is in trouble (nullgpu/late.c). PyTorch ends them by the same call, but in a
+    destructor, when Python has gone."""
     core = getattr(sys.modules.get("torch"), "_C", None)
     if not hasattr(core, "__file__"):
         return
@@ -118,7 +118,7 @@ class _Finder:
         return spec
 
 
-atexit.register(_end_backward)  # the first to be registered is the last to be called
+atexit.register(_end_threads)  # the first to be registered is the last to be called
 sys.meta_path.insert(0, _Finder())
 try:
     _chain()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check.sh - make check-runs: what a dry run does the same way every time: one recording for one script,
-# several models in one process or in forked ones, caps between them, ends by a signal or just after a backward pass, and the
-# README's example. TORCH="2.9.1" chooses. Not part of make check.
+# several models in one process or in forked ones, caps between them, ends by a signal or just after a
+# backward pass, and the README's example. TORCH="2.9.1" chooses. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 script=tests/nullgpu/runs/scripts.py

@@ -345,7 +345,7 @@ static void improve(struct attempt *a, uint64_t round, int64_t steps, uint64_t *
 	next_order(a, round, seed);
 	r = look(a, a->tried, want, true, steps);
 	for (size_t i = 0; i < a->s.n; i++)
-		a->trouble[i] = a->trouble[i] / 2 + trouble[i];
+		a->trouble[i] += trouble[i] - a->trouble[i] / 32;
 	if (r != VC_PACK_FOUND || a->now.height >= a->best.height)
 		return;
 	keep(a, "search");

@@ -30,6 +30,8 @@ of_room() {
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
 	simulator/session) cli whatif tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
 	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
+	simulator/packing) units test_packing; cli plan ;;
+	allocator) units test_arena; echo tests/plan/allocator.sh ;;
 	simulator/advise) cli advice explain limits diff; units test_explain test_diff ;;
 	simulator/time) units test_time; cli time ;;
 	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;

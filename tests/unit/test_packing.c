@@ -93,6 +93,26 @@ static void what_cannot_be_lower_is_proven(void **state)
 	assert_true(p.proven);
 }
 
+/* Long lives beside short ones, as full as can be: the orders alone are far from it. */
+static void large_perfect_cuts_are_nearly_found(void **state)
+{
+	struct vc_pack_block b[200];
+	int proven = 0;
+
+	(void)state;
+	for (int round = 0; round < 8; round++) {
+		struct vc_packing p = { .block = b, .n = cut(b, 200, 40000, 1 << 20) };
+		struct vc_error err = { 0 };
+
+		assert_int_equal(vc_pack(&p, 2, &err), VC_OK);
+		assert_int_equal(vc_pack_check(&p, &err), VC_OK);
+		assert_int_equal(p.bound, 1 << 20);
+		assert_true(p.height < (1 << 20) * 11 / 10);
+		proven += p.proven;
+	}
+	assert_int_equal(proven, 8);
+}
+
 static void the_same_blocks_give_the_same_offsets(void **state)
 {
 	struct vc_pack_block b[200], c[200];
@@ -311,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perfect_cuts_are_found_and_proven),
+		cmocka_unit_test(large_perfect_cuts_are_nearly_found),
 		cmocka_unit_test(an_overlap_is_noticed),
 		cmocka_unit_test(what_cannot_be_lower_is_proven),
 		cmocka_unit_test(the_same_blocks_give_the_same_offsets),

@@ -72,8 +72,7 @@ enum vc_pack_found vc_pack_search_run(struct vc_pack_search *x, const uint32_t *
 				      uint64_t capacity, bool jump, struct vc_layout *l,
 				      struct vc_budget *b);
 
-/* By piece: in how many dead ends of the last run it took part; twice where it alone had no
- * room. */
+/* By piece: its dead ends in the last run; those where it alone had no room count twice. */
 const uint32_t *vc_pack_search_trouble(const struct vc_pack_search *x);
 
 #endif

@@ -24,7 +24,7 @@ static const struct vc_option options[] = {
 	  "write the plan (.vcp), or the offsets of a problem (.csv)", NULL },
 	{ 0, "effort", VC_O_UINT, AT(effort), "N",
 	  "how much to try, in units of 100 million steps (about 0.1 s); the same effort gives "
-	  "the same plan", "15" },
+	  "the same plan", "10" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.plan/1)", NULL },
 	VC_OPTION_END
 };

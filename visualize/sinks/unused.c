@@ -28,6 +28,7 @@ struct drawing {
 	const struct vc_unused *u;
 	struct vc_columns k; /* for its axis only */
 	struct vc_plot plot;
+	size_t n; /* looks that are drawn: what the end of the program frees is not unused */
 };
 
 static uint64_t part_of(const struct vc_unused_at *a, size_t k)
@@ -54,11 +55,14 @@ static int x_of(const struct drawing *d, const struct vc_unused_at *a)
 
 static void scale(struct drawing *d, const struct vc_picture *cfg)
 {
-	const struct vc_unused_at *last = &d->u->at[d->u->n - 1];
+	const struct vc_unused_at *last;
 	uint64_t most = sum_to(&d->u->worst, PARTS - 1);
 
-	for (size_t i = 0; i < d->u->n; i++)
-		if (d->u->at[i].event <= d->u->last && sum_to(&d->u->at[i], PARTS - 1) > most)
+	for (d->n = d->u->n; d->n > 1 && d->u->at[d->n - 1].event > d->u->last;)
+		d->n--;
+	last = &d->u->at[d->n - 1];
+	for (size_t i = 0; i < d->n; i++)
+		if (sum_to(&d->u->at[i], PARTS - 1) > most)
 			most = sum_to(&d->u->at[i], PARTS - 1);
 	d->k.by_time = vc_wants_time(cfg, d->r) && last->time_ns > d->u->at[0].time_ns;
 	d->k.first = d->k.by_time ? d->u->at[0].time_ns : 0;
@@ -77,7 +81,7 @@ static void area(struct drawing *d, size_t k)
 	const struct vc_box *b = &d->plot.box;
 
 	vc_svg_put(s, "<path class=\"%s\" d=\"", parts[k].klass);
-	for (size_t i = 0; i < d->u->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		int x = x_of(d, &d->u->at[i]);
 
 		if (!i)
@@ -117,7 +121,7 @@ static int legend(struct drawing *d, int y)
 	for (size_t k = PARTS; k--;) {
 		uint64_t most = part_of(&d->u->worst, k);
 
-		for (size_t i = 0; i < d->u->n; i++)
+		for (size_t i = 0; i < d->n; i++)
 			most |= part_of(&d->u->at[i], k);
 		if (most)
 			key[n++] = (struct vc_key){ parts[k].klass, parts[k].text, VC_KEY_BOX };
@@ -186,7 +190,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	y = d->plot.box.y + d->plot.box.h;
 	vc_plot_axis(&d->plot, y);
 	y = pins(d, y + 450);
-	snprintf(text, sizeof(text), "%zu looks at the heap, at equal distances", d->u->n);
+	snprintf(text, sizeof(text), "%zu looks at the heap, at equal distances", d->n);
 	vc_page_footer(&d->page, y + 100, text, "vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 430 : 150), out, err);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run-tests.sh TEST... - run test programs that print TAP; the last line is "N passed, N failed".
-# A program that exits non-zero without a "not ok" line, or prints no TAP at all, counts as failed.
+# A program that exits non-zero without a "not ok" line, prints no TAP at all, or calls what does not exist, counts as
+# failed.
 # Each gets a private, empty TMP folder. JOBS (2) of them run at a time; what they say comes in their order.
 # Only failures and skips are shown; V=1 shows everything.
 export CMOCKA_MESSAGE_OUTPUT=TAP VRAMCAST BUILD V F
@@ -12,6 +13,8 @@ if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of
 	awk -v t="$t" -v rc="$rc" -v v="$V" '
 		/^ok /     { if (/# [Ss][Kk][Ii][Pp]/) { s++; print "skip " t ": " $0 } else p++; seen = 1 }
 		/^not ok / { f++; seen = 1; show = 1 }
+		# A helper that does not exist checks nothing.
+		/^[^ ]*\.sh: [0-9]+: .*: not found$/ { f++; show = 1; $0 = "not ok - " $0 }
 		{ line[NR] = $0 }
 		END {
 			if (!seen) { f++; show = 1; line[++NR] = "not ok - printed no test result (exit " rc ")" }

@@ -11,7 +11,8 @@
 #include "common/vec.h"
 #include "simulator/packing/pack_parts.h"
 
-enum { NONE = UINT32_MAX, MANY = 20000 };
+#define NONE UINT32_MAX
+enum { MANY = 20000 };
 
 struct link { uint32_t piece, next; };
 struct span { uint64_t offset, end; };

@@ -52,7 +52,7 @@ struct part {
 	uint32_t rank;    /* at that offset: only ranks from here on */
 };
 
-enum { GONE = UINT32_MAX }; /* where something that is placed would rest */
+#define GONE UINT32_MAX /* where something that is placed would rest */
 
 /* The largest that divides all sizes; sizes in such units. False: they take more than 31 bits. */
 static bool scale(struct vc_pack_search *x)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,15 +203,21 @@ static int collect(const struct config *c, const char *dir, struct vc_error *err
 static int run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
-	char dir[64];
-	int code, r;
+	const char *parent = getenv("TMPDIR");
+	char dir[512];
+	int code, r, n;
 
 	if (!argc || (!c->plan && !c->learn))
 		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE or --learn FILE, and a "
 			       "program: vramcast run --plan train.vcp -- python train.py");
-	snprintf(dir, sizeof(dir), "/tmp/vramcast-run-%ld", (long)getpid());
-	if (mkdir(dir, 0700) < 0)
-		return vc_fail(&con->err, VC_EIO, "cannot make the folder %s: %s", dir,
+	n = snprintf(dir, sizeof(dir), "%s/vramcast-run-%s",
+		     parent && *parent ? parent : P_tmpdir, "XX" "XX" "XX");
+	if (n >= (int)sizeof(dir))
+		return vc_fail(&con->err, VC_EIO, "the folder for temporary files has a path of "
+			       "more than %zu bytes; set TMPDIR to a shorter one", sizeof(dir));
+	if (!mkdtemp(dir))
+		return vc_fail(&con->err, VC_EIO, "cannot make a folder in %s: %s; set TMPDIR to "
+			       "one that can be written", parent && *parent ? parent : P_tmpdir,
 			       strerror(errno));
 	code = prepare(c, dir, &con->err);
 	if (code < 0) {

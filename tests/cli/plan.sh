@@ -26,4 +26,6 @@ expect "a recording that began in the middle cannot be run" 2 '' 'record the pro
 run plan traces/lm-train-ctx128.vct --effort 1; expect "but be looked at" 0 'cannot be run'
 run plan traces/decomfl.vct traces/decomfl.vct; expect "one at a time" 2 '' 'one trace'
 run plan "$TMP/nothing"; expect "a file that is not there" 1 '' 'nothing'
+TMPDIR="$TMP/nowhere" run run --learn "$TMP/l.vcp" -- true
+expect "run says which folder it cannot write in" 125 '' 'cannot make a folder in .*nowhere: .*; set TMPDIR'
 finish

@@ -33,6 +33,10 @@ expect "the summary: file, events, dropped" 2 "" "a.vct: 1500 events, 0 dropped"
 expect "the summary: peak" 2 "" "peak allocated"
 expect "the summary: what was recorded" 2 "" "recorded: requests, addresses, times, start_heap"
 expect "the summary: the next command" 2 "" "next: vramcast sim .*a.vct"
+run info "$TMP/a.vct"
+expect "memory of the host is said to have no allocator to reproduce" 0 'recording of host memory: PyTorch.s CPU allocator'
+run sim "$TMP/a.vct"
+expect "nor does its replay prove anything" 0 'level +unverified'
 run info --json "$TMP/a.vct"
 expect "parameters are in the trace" 0 '"batch": *8'
 expect "the trace is complete" 0 '"complete": *true'

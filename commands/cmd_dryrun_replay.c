@@ -46,7 +46,7 @@ static int other_way(struct vc_session *s, const struct vc_dryrun *run, struct v
 	struct vc_result r;
 	size_t n;
 	VC_TRY(vc_session_plans(s, &plan, &n, err));
-	plan->va = run->up ? VC_VA_WINDOW : VC_VA_UP;
+	plan->va = run->up ? VC_VA_CONTEXT : VC_VA_UP;
 	plan->start = VC_START_COLD; /* dry runs are recorded from the start */
 	int rc = vc_session_run(s, plan, NULL, &r, err);
 	free(plan);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "nullgpu/null.h"
 #include "nullgpu/usage.h"
+#include "common/windows.h"
 #include "nullgpu/space.h"
 
 #include <dlfcn.h>
@@ -21,7 +22,6 @@
 #define SMALL (1 * VC_MIB)
 #define SMALL_ROUND 512ull
 /* Linux: fresh addresses come in windows of 32 MiB, see space.c. */
-#define WINDOW (32 * VC_MIB)
 
 struct device {
 	struct vc_space space, small; /* small: the unused parts of shared pages, as holes */
@@ -53,9 +53,9 @@ static uint64_t reserve_at(uint64_t place, uint64_t size)
 	void *p = mmap((void *)place, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE,
 		       -1, 0);
 	if (p == MAP_FAILED && errno == EEXIST) {
-		p = mmap(NULL, size + WINDOW, PROT_READ | PROT_WRITE, flags, -1, 0);
+		p = mmap(NULL, size + VC_WINDOW, PROT_READ | PROT_WRITE, flags, -1, 0);
 		if (p != MAP_FAILED)
-			p = (void *)round_up((uint64_t)p, WINDOW);
+			p = (void *)round_up((uint64_t)p, VC_WINDOW);
 	}
 	if (p == MAP_FAILED)
 		return 0;
@@ -70,7 +70,7 @@ static struct device *open_device(int i)
 		return d;
 	const struct vc_null_card *card = vc_null_card();
 	/* room for fragmentation: four times the card, as far as the place goes */
-	uint64_t size = round_up(4 * card->total, WINDOW);
+	uint64_t size = round_up(4 * card->total, VC_WINDOW) + VC_LEFT_OVER_SPAN;
 	if (size > VC_NULL_DEVICE_SPAN)
 		size = VC_NULL_DEVICE_SPAN;
 	uint64_t base = reserve_at(VC_NULL_DEVICE_PLACE + (uint64_t)i * VC_NULL_DEVICE_SPAN, size);
@@ -79,8 +79,14 @@ static struct device *open_device(int i)
 			    (unsigned long long)(size >> 30));
 		return NULL;
 	}
-	d->space = (struct vc_space){ .base = base, .end = base + size, .window = WINDOW,
-		.ascending = card->ascending, .edge = card->ascending ? base : base + size };
+	uint64_t top = base + size - VC_LEFT_OVER_SPAN;
+	d->space = (struct vc_space){ .base = base, .end = base + size, .window = VC_WINDOW,
+		.ascending = card->ascending, .edge = card->ascending ? base : top };
+	if (!card->ascending) {
+#define VC_RANGE(at, size) vc_space_give(&d->space, top + ((at##ull) << 20), (size##ull) << 20);
+		VC_LEFT_OVERS(VC_RANGE)
+#undef VC_RANGE
+	}
 	d->small.ascending = true; /* no fresh addresses of its own: only holes in shared pages */
 	return d;
 }

@@ -110,6 +110,12 @@ static void count_beside(struct vc_census *c, struct vc_device_census *d, const 
 	}
 }
 
+static void saw_outside(struct vc_device_census *d, const struct vc_event *ev)
+{
+	d->outside = d->total - ev->addr - d->reserved;
+	d->outside_ns = ev->time_ns;
+}
+
 static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
 {
 	d->ooms++;
@@ -119,7 +125,7 @@ static void count_oom(struct vc_device_census *d, const struct vc_event *ev)
 	d->oom_reserved = d->reserved;
 	d->ends_in_oom = true;
 	if (d->total > ev->addr + d->reserved)
-		d->outside = d->total - ev->addr - d->reserved;
+		saw_outside(d, ev);
 }
 
 static int count(struct vc_census *c, struct counting *k, const struct vc_event *ev,
@@ -155,7 +161,7 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		d->total = ev->size;
 		if (d->segment_allocs && !d->ooms && d->total > ev->addr + d->reserved &&
 		    d->total - ev->addr - d->reserved > d->outside)
-			d->outside = d->total - ev->addr - d->reserved;
+			saw_outside(d, ev);
 		break;
 	case VC_EV_KERNEL: case VC_EV_COPY: d->kernels++; break;
 	case VC_EV_MARK:
@@ -166,6 +172,8 @@ static int count(struct vc_census *c, struct counting *k, const struct vc_event 
 		count_beside(c, d, ev);
 		break;
 	case VC_EV_SEGMENT_ALLOC: case VC_EV_SEGMENT_MAP:
+		if (ev->kind == VC_EV_SEGMENT_ALLOC && !d->segment_allocs && !d->has_start)
+			d->first_segment = ev->addr;
 		d->segment_allocs++;
 		segment_grows(d, ev->size);
 		break;

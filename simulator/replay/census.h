@@ -18,8 +18,10 @@ struct vc_device_census {
 	uint64_t driver_pools, pool_reserved, pool_used; /* created; bytes at their highest */
 	uint64_t streams, ooms, trims, uses, deferred, kernels;
 	uint64_t total;          /* bytes of the device, from its samples; 0 = unknown */
-	uint64_t outside; /* held on the device beside the segments: at the last OOM, else the
-			     most of any sample */
+	uint64_t outside; /* held on the device beside the segments, libraries included: at the
+			     last OOM, else the most of any sample */
+	uint64_t first_segment; /* its address; 0 = none was asked for */
+	uint64_t outside_ns; /* when; 0 where it was not seen but inherited */
 	uint64_t oom_event, oom_request,
 		oom_free, oom_reserved; /* the last: index, bytes asked for, free, reserved */
 	bool ends_in_oom;        /* nothing is asked for after it */

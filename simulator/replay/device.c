@@ -7,12 +7,10 @@
 
 #include "common/vec.h"
 
-
 #define BASE  0x600000000000ull /* inc, fit and mix start here */
 #define TOP   0x7f8000000000ull /* dec starts below this */
 #define SLOT  (256ull << 30)    /* mix: size of a slot */
 #define SLOTS 64u
-#define WINDOW (32ull << 20)
 
 /* What a driver call takes, in nanoseconds: a fixed part and a part per MiB. Orders of magnitude
  * measured with the CUDA runtime on data-centre cards (cudaMalloc 0.1 .. 1 ms, cudaFree more
@@ -53,23 +51,6 @@ static uint64_t granules(uint64_t n)
 	return (n + VC_DEVICE_GRANULE - 1) / VC_DEVICE_GRANULE * VC_DEVICE_GRANULE;
 }
 
-struct vc_device *vc_device_new(const struct vc_device_config *cfg, struct vc_error *err)
-{
-	struct vc_device *d = calloc(1, sizeof(*d));
-
-	if (!d) {
-		vc_nomem(err, "the device");
-		return NULL;
-	}
-	d->cfg = *cfg;
-	if (!d->cfg.prop_total)
-		d->cfg.prop_total = cfg->total;
-	d->others = cfg->others;
-	d->next = BASE;
-	d->low = TOP;
-	return d;
-}
-
 void vc_device_free_all(struct vc_device *d)
 {
 	if (!d)
@@ -105,6 +86,38 @@ static bool remember(struct vc_device *d, uint64_t addr, uint64_t size)
 	d->used[i] = (struct range){ addr, size };
 	d->n++;
 	return true;
+}
+
+struct vc_device *vc_device_new(const struct vc_device_config *cfg, struct vc_error *err)
+{
+	struct vc_device *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		vc_nomem(err, "the device");
+		return NULL;
+	}
+	d->cfg = *cfg;
+	if (!d->cfg.prop_total)
+		d->cfg.prop_total = cfg->total;
+	d->others = cfg->others;
+	d->next = BASE;
+	d->low = TOP;
+	if (cfg->va == VC_VA_CONTEXT) {
+#define VC_RANGE(at, size) d->broken |= !remember(d, TOP + ((at##ull) << 20), (size##ull) << 20);
+		VC_LEFT_OVERS(VC_RANGE)
+#undef VC_RANGE
+	}
+	return d;
+}
+
+enum vc_va_policy vc_va_of_first(uint64_t addr)
+{
+	return addr % VC_WINDOW ? VC_VA_CONTEXT : VC_VA_WINDOW;
+}
+
+static bool has_windows(const struct vc_device *d)
+{
+	return d->cfg.va == VC_VA_WINDOW || d->cfg.va == VC_VA_UP || d->cfg.va == VC_VA_CONTEXT;
 }
 
 static void forget(struct vc_device *d, uint64_t addr)
@@ -147,7 +160,7 @@ static uint64_t next_slot(struct vc_device *d, uint64_t size)
  * above them). */
 static uint64_t from_window(struct vc_device *d, uint64_t size)
 {
-	uint64_t whole = (size + WINDOW - 1) / WINDOW * WINDOW, a;
+	uint64_t whole = (size + VC_WINDOW - 1) / VC_WINDOW * VC_WINDOW, a;
 	size_t best = d->n;
 
 	for (size_t i = 0; i < d->n; i++)
@@ -166,7 +179,7 @@ static uint64_t from_window(struct vc_device *d, uint64_t size)
 		d->next += size;
 		return d->next - size;
 	}
-	d->low = (d->low - whole) / WINDOW * WINDOW;
+	d->low = (d->low - whole) / VC_WINDOW * VC_WINDOW;
 	if (whole > size)
 		d->broken |= !remember(d, d->low + size, whole - size);
 	return d->low;
@@ -191,7 +204,7 @@ static void give_back(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	if (d->cfg.va == VC_VA_FIT)
 		forget(d, addr);
-	else if (d->cfg.va == VC_VA_WINDOW || d->cfg.va == VC_VA_UP)
+	else if (has_windows(d))
 		to_window(d, addr, granules(size));
 }
 
@@ -222,6 +235,7 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 		d->broken |= !remember(d, a, size);
 		return a;
 	case VC_VA_WINDOW:
+	case VC_VA_CONTEXT:
 	case VC_VA_UP: return from_window(d, size);
 	case VC_VA_LIST:
 		if (hinted(d, asked, &a))

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/windows.h"
 
 #define VC_DEVICE_GRANULE (2ull << 20) /* physical memory comes in 2 MiB pieces */
 #define VC_DEVICE_UNLIMITED (4ull << 40) /* no capacity given: more than any card has */
@@ -20,10 +21,14 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
 	VC_VA_FIT,       /* lowest gap at or above 0x600000000000, reused */
 	VC_VA_MIX,       /* 64 slots of 256 GiB, request k to slot (29k + 37) mod 64 */
 	VC_VA_LIST,      /* the addresses queued with vc_device_hint, in order; then INC */
-	VC_VA_WINDOW,    /* as recordings show the Linux driver to do it: windows of a multiple of
-			  * 32 MiB downwards; what a window leaves over serves later requests */
+	VC_VA_WINDOW,    /* as on Linux: common/windows.h, nothing left over before */
 	VC_VA_UP,        /* as on Windows: upwards, freed ranges first, the smallest that suits */
+	VC_VA_CONTEXT,   /* the same, with what is left over before the first segment */
 };
+
+/* The order that a recording shows whose first segment lies there: a fresh window begins at a
+ * multiple of its size, a range that was left over elsewhere. */
+enum vc_va_policy vc_va_of_first(uint64_t addr);
 
 /* For the out-of-memory text; `self` with 0 bytes: what this process holds at that moment. */
 struct vc_process { bool self; uint32_t pid; uint64_t bytes; };

@@ -15,6 +15,7 @@ struct sum {
 	uint16_t device;
 	struct piece *at; size_t n, cap;
 	uint64_t live[KINDS], most[KINDS];
+	uint64_t until, by_then; /* of DEVICE: live at that time; CUPTI tells it later */
 	struct vc_host *h;
 };
 
@@ -47,6 +48,8 @@ static int born(struct sum *k, const struct vc_event *e, const char *label, stru
 	k->live[kind] += e->size;
 	if (k->live[kind] > k->most[kind])
 		k->most[kind] = k->live[kind];
+	if (kind == DEVICE && e->time_ns <= k->until)
+		k->by_then += e->size;
 	return VC_OK;
 }
 
@@ -58,6 +61,8 @@ static void died(struct sum *k, const struct vc_event *e)
 	for (size_t i = k->n; i-- > 0;)
 		if (k->at[i].key == key) {
 			k->live[k->at[i].kind] -= k->at[i].size;
+			if (k->at[i].kind == DEVICE && e->time_ns <= k->until)
+				k->by_then -= k->at[i].size;
 			memmove(&k->at[i], &k->at[i + 1], (--k->n - i) * sizeof(*k->at));
 			return;
 		}
@@ -101,16 +106,21 @@ static void finish(struct sum *k)
 	free(k->at);
 }
 
-uint64_t vc_host_libraries(const struct vc_recording *rec)
+struct vc_host_device vc_host_device(const struct vc_recording *rec)
 {
+	uint64_t outside = rec->device->outside;
 	struct vc_host h = { .processes = 1 };
-	struct sum k = { .device = rec->device->device, .h = &h };
+	struct sum k = { .device = rec->device->device, .h = &h,
+			 .until = rec->device->outside_ns };
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && !rec->streamed && i < rec->trace.n; i++)
 		r = add(&k, rec->meta, &rec->trace.ev[i], NULL);
 	finish(&k);
-	return h.libraries;
+	return (struct vc_host_device){
+		.libraries = h.libraries,
+		.context = outside > k.by_then ? outside - k.by_then : outside,
+	};
 }
 
 int vc_host_read(const struct vc_recording *rec, const struct vc_list *transforms, uint64_t events,

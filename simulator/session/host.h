@@ -23,6 +23,11 @@ int vc_host_read(const struct vc_recording *rec, const struct vc_list *transform
 		 struct vc_host *h, struct vc_error *err);
 
 /* The device part alone, of the recording as it is: no transform runs. */
-uint64_t vc_host_libraries(const struct vc_recording *rec);
+struct vc_host_device {
+	uint64_t libraries; /* as above */
+	uint64_t context;   /* else beside the segments when the census saw the most there: the
+			       context, other processes; 0 = the census does not know */
+};
+struct vc_host_device vc_host_device(const struct vc_recording *rec);
 
 #endif

@@ -33,9 +33,9 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		.version = p->torch[0] ? p->torch : NULL,
 		.conf = p->conf,
 		.fraction = p->fraction,
-		/* Where nothing is recorded, addresses come as the Linux driver hands them out. */
+		/* Where nothing is recorded, addresses come as the recording's driver gave them. */
 		.device = { .kind = kind_of(job, p),
-			    .va = p->va ? p->va : VC_VA_WINDOW,
+			    .va = p->va ? p->va : vc_va_of_first(job->rec->device->first_segment),
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = prop_total(p),
 			    .context = p->context,

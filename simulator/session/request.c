@@ -139,6 +139,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 {
 	const struct vc_device_info *recorded =
 		vc_meta_device_known(rec->meta, rec->device->device);
+	struct vc_host_device beside = vc_host_device(rec);
 
 	if (o->gpu.n) {
 		VC_TRY(vc_card_find(o->gpu.at[card], &p->card, err));
@@ -154,8 +155,8 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
-		p->context = rec->device->outside ?
-				     rec->device->outside :
+		p->context = beside.context ?
+				     beside.context :
 				     vc_card_context(recorded->name,
 						     recorded->total - rec->device->peak_reserved);
 	} else if (!p->card && rec->device->oom_reserved) {
@@ -168,7 +169,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 	if (o->context != VC_NOT_GIVEN) { /* NCCL and the like included */
 		p->context = o->context;
 	} else {
-		p->libraries = vc_host_libraries(rec);
+		p->libraries = beside.libraries;
 		p->context += p->libraries;
 	}
 	return VC_OK;

@@ -9,6 +9,7 @@
 
 #include "simulator/replay/memo.h"
 #include "simulator/session/completion.h"
+#include "simulator/session/host.h"
 #include "simulator/session/misses.h"
 #include "simulator/session/verify.h"
 
@@ -96,17 +97,21 @@ static int shuffled(const struct vc_trace *t, size_t stride, struct vc_trace *ou
 
 /* ---- predictions ---- */
 
-/* What else is on the device is not in a predicted trace: the most that a recording saw. */
+/* What else is on the device is not in a predicted trace: the most that a recording saw; nor is
+ * the driver's way with addresses. */
 static void inherit(const struct vc_whatif *w, struct vc_census *c)
 {
 	uint16_t device = w->recording[0].device->device;
 
 	for (size_t k = 0; k < c->devices; k++)
 		for (size_t i = 0; c->device[k].device == device && i < w->recordings; i++) {
-			uint64_t outside = w->recording[i].device->outside;
+			uint64_t outside = vc_host_device(&w->recording[i]).context;
 
 			if (outside > c->device[k].outside)
 				c->device[k].outside = outside;
+			if (!i)
+				c->device[k].first_segment =
+					w->recording[i].device->first_segment;
 		}
 }
 
@@ -440,7 +445,8 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		   struct vc_error *err)
 {
-	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_DEC, VC_VA_MIX };
+	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC,
+						    VC_VA_MIX };
 	const struct vc_family_report *report = &p->report;
 	struct vc_job job = { .rec = &p->rec };
 	struct vc_plan plan = vc_plan_unlimited(as_planned);
@@ -450,7 +456,7 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		plan.va = policy[i];
 		VC_TRY(vc_job_widen(&job, &plan, out, err));
 	}
-	plan.va = VC_VA_WINDOW;
+	plan.va = vc_va_of_first(p->rec.device->first_segment);
 	VC_TRY(widen_by_alternatives(w, p, &plan, out, err));
 	VC_TRY(vc_misses_widen(w, p, &plan, settings, out, err));
 	if (report->single)

@@ -344,12 +344,14 @@ static void test_machine(void)
 
 static void test_addresses(void)
 {
-	char *p[3];
+	char *p[4];
 	cudaMalloc((void **)&p[0], 20 * MIB);
 	cudaMalloc((void **)&p[1], 20 * MIB);
 	cudaMalloc((void **)&p[2], 12 * MIB);
-	printf("trace: addresses %p %p %p\n", (void *)p[0], (void *)p[1], (void *)p[2]);
-	for (int i = 0; i < 3; i++)
+	cudaMalloc((void **)&p[3], 400 * MIB);
+	printf("trace: addresses %p %p %p %p\n", (void *)p[0], (void *)p[1], (void *)p[2],
+	       (void *)p[3]);
+	for (int i = 0; i < 4; i++)
 		cudaFree(p[i]);
 }
 

@@ -80,12 +80,36 @@ static void going_up_the_smallest_freed_range_that_suits_comes_first(void **unus
 	vc_device_free_all(d);
 }
 
+/* The first segments of a recorded run on an H100: 20 and 2 MiB lie together in what the context
+ * left over, the next in the large range below, upwards; 600 MiB need a window of their own. */
+static void what_the_context_left_over_comes_first(void **unused)
+{
+	struct vc_device_config cfg = { .total = 8ull << 30, .va = VC_VA_CONTEXT };
+	struct vc_device *d = vc_device_new(&cfg, NULL);
+	uint64_t first = take(d, 20 * MIB), large, window;
+
+	(void)unused;
+	assert_true(vc_va_of_first(first) == VC_VA_CONTEXT);
+	assert_true(take(d, 2 * MIB) == first + 20 * MIB);
+	assert_true(take(d, 2 * MIB) == first + 22 * MIB);
+	large = take(d, 2 * MIB);
+	assert_true(large < first);
+	assert_true(take(d, 32 * MIB) == large + 2 * MIB);
+	assert_true(take(d, 20 * MIB) == large + 34 * MIB);
+	window = take(d, 600 * MIB);
+	assert_true(window + 608 * MIB == large);
+	assert_true(vc_va_of_first(window) == VC_VA_WINDOW);
+	assert_true(vc_device_ok(d));
+	vc_device_free_all(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_go_down_and_their_ends_are_used),
 		cmocka_unit_test(a_freed_range_is_used_again),
 		cmocka_unit_test(addresses_go_up_as_on_windows),
+		cmocka_unit_test(what_the_context_left_over_comes_first),
 		cmocka_unit_test(going_up_the_smallest_freed_range_that_suits_comes_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

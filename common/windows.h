@@ -6,7 +6,7 @@
  * window leaves over serves later requests, the smallest range that suits (public recordings).
  * Before the first segment something is already left over: on an H100 under driver 580.159.04,
  * PyTorch 2.11.0+cu130, 168 recordings of 49 programs agree in these ranges
- * (docs/measurements/fidelity.md). */
+ * (docs/measurements/gpu.md). */
 #ifndef VC_WINDOWS_H
 #define VC_WINDOWS_H
 

@@ -12,7 +12,7 @@
 #define CUBLAS_ALLOC_FAILED 3
 
 /* What cublasCreate of cuBLAS 13 asked the driver for on an H100, in this order (PyTorch
- * 2.11.0+cu130, driver 580.159.04, 168 recordings: docs/measurements/fidelity.md). */
+ * 2.11.0+cu130, driver 580.159.04, 168 recordings: docs/measurements/gpu.md). */
 static const size_t handle_keeps[] = { 1024, 131072, 64u << 20 };
 enum { KEPT = sizeof handle_keeps / sizeof *handle_keeps };
 

@@ -81,7 +81,7 @@ tracer-threads: $(TRACE_LIB) $(TRACE_PROGRAMS)
 	$(Q)$(RUN_TESTS) tests/tracer/check_threads.sh
 .PHONY: check-tracer-threads tracer-threads
 
-check-gpu: all ## what only a machine with a GPU can show; appends to docs/measurements/fidelity.md
+check-gpu: all ## what only a machine with a GPU can show; appends to docs/measurements/gpu.md
 	$(Q)TMP=$$(mktemp -d) VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) TORCH_ENV='$(TORCH_ENV)' CHECK_GPU_NULL='$(CHECK_GPU_NULL)' \
 		tests/tracer/check_gpu.sh
 .PHONY: check-gpu

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_gpu.sh - what only a GPU can show: the tracer on a card, point by point; appends its findings to
-# docs/measurements/fidelity.md, and writes the workspaces of this card's convolutions to build/gpu/workspaces.txt.
+# docs/measurements/gpu.md, and writes the workspaces of this card's convolutions to build/gpu/workspaces.txt.
 #
 # TORCH_ENV: a folder with bin/python3 that has a CUDA build of PyTorch (default: python3 of PATH).
 # LONG: seconds of the long run (60; an hour shows whether CUPTI's costs grow). ROUNDS: of each timing (5).
@@ -8,7 +8,7 @@
 . tests/tracer/lib.sh
 what="the tracer on a GPU"
 python=${TORCH_ENV:+$TORCH_ENV/bin/}python3
-null=$CHECK_GPU_NULL; report=${null:-docs/measurements/fidelity.md}
+null=$CHECK_GPU_NULL; report=${null:-docs/measurements/gpu.md}
 if [ -n "$null" ]; then
 	[ -z "$TORCH_ENV" ] || { PATH=$TORCH_ENV/bin:$PATH; export PATH; }
 	on() { "$VRAMCAST" dryrun -q --no-record --values off -g rtx4090 -- "$@"; }

@@ -71,6 +71,20 @@ uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
 	return (uint32_t)((__extension__ (unsigned __int128)(at - k->first) * k->width) / k->span);
 }
 
+size_t vc_columns_of(const struct vc_columns *k, const struct vc_result *r, uint64_t event)
+{
+	const struct vc_curve *v = &r->curve;
+	size_t b = vc_first_from(v->at, v->n, last_event, event), i = k->n;
+
+	if (b == v->n || b >= drawn(v))
+		return k->n;
+	uint32_t x = vc_columns_x(k, k->by_time ? v->at[b].first_ns : v->at[b].first_event);
+	x = x < k->width ? x : k->width - 1;
+	while (i > 0 && k->at[i - 1].from > x)
+		i--;
+	return i ? i - 1 : k->n;
+}
+
 /* Bytes by slot at each bucket's peak: every life adds to the buckets whose peak it lived
  * through. */
 static uint64_t (*layers_of_lives(const struct vc_classes *c, struct vc_error *err))[VC_SLOTS]

@@ -54,12 +54,12 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	char a[VC_FORMAT], b[VC_FORMAT];
 	const struct vc_life *l = o->id ? vc_classes_life(p->c, o->id) : NULL;
 
+	vc_moment_text(p->c->r, p->k->by_time, o->event, a);
 	if (p->k->by_time)
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)",
-			 vc_format_ns(o->time_ns, a), vc_format_count(o->event, b));
-	else
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at event %s",
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)", a,
 			 vc_format_count(o->event, b));
+	else
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s", a);
 	int used = snprintf(t->at[t->n], sizeof(t->at[0]), "asked for %s",
 			    vc_format_bytes(o->request, a));
 	char who[80];

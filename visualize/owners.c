@@ -185,9 +185,6 @@ int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_
 	else
 		from_lives(o, c);
 	o->at_oom = h->n && h == &r->last;
-	for (size_t i = 0; i < r->curve.n; i++)
-		if (r->curve.at[i].first_event <= o->event)
-			o->time_ns = r->curve.at[i].first_ns;
 	for (size_t i = 0; i < o->n; i++)
 		o->bytes += o->at[i].bytes;
 	return VC_OK;

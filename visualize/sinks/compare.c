@@ -123,9 +123,8 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 			 vc_format_percent(p->r->trust.used_low, p->r->info.capacity, a),
 			 vc_format_percent(p->r->trust.used_high, p->r->info.capacity, c));
 	else if (p->r->oom.happened && d->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
-			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns :
-			  p->columns.first), a));
+		snprintf(text, sizeof(text), "out of memory at %s",
+			 vc_moment_text(p->r, true, p->r->oom.event, a));
 	else if (vc_result_verdict(p->r) == VC_OOM || vc_result_replayed(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)

@@ -43,6 +43,45 @@ char *vc_format_bytes(uint64_t b, char *buf)
 	return fixed(b, 0, " B", buf);
 }
 
+static uint64_t unit_of(uint64_t bytes, const char **name)
+{
+	static const struct { uint64_t unit; const char *name; } units[] = {
+		{ VC_GIB, " GiB" }, { VC_MIB, " MiB" }, { 1024, " KiB" }, { 1, " B" } };
+	size_t i = bytes >= VC_GIB / 10 ? 0 : bytes >= VC_MIB ? 1 : bytes >= 1024 ? 2 : 3;
+
+	*name = units[i].name;
+	return units[i].unit;
+}
+
+char *vc_format_in(uint64_t bytes, uint64_t all, char *buf)
+{
+	const char *name;
+	uint64_t unit = unit_of(all, &name);
+
+	return ratio(bytes, unit, name, buf);
+}
+
+static char *pair(uint64_t a, uint64_t b, const char *between, char *buf)
+{
+	const char *name;
+	uint64_t unit = unit_of(a > b ? a : b, &name);
+	char first[VC_FORMAT], second[VC_FORMAT];
+
+	snprintf(buf, 2 * VC_FORMAT, "%s%s%s", ratio(a, unit, "", first), between,
+		 ratio(b, unit, name, second));
+	return buf;
+}
+
+char *vc_format_of(uint64_t bytes, uint64_t all, char *buf)
+{
+	return pair(bytes, all, " of ", buf);
+}
+
+char *vc_format_band(uint64_t low, uint64_t high, char *buf)
+{
+	return pair(low, high, " to ", buf);
+}
+
 char *vc_format_ns(uint64_t ns, char *buf)
 {
 	const uint64_t s = 1000000000;

@@ -395,6 +395,12 @@ static void lane(struct vc_plot *p, int y, const struct lane *n)
 	s->titles++;
 }
 
+/* When a column ends. */
+static uint64_t column_end(const struct vc_plot *p, size_t column)
+{
+	return p->k->first + vc_muldiv(p->k->at[column].to, p->k->span, p->k->width);
+}
+
 /* Nanoseconds of kernels in each column; NULL: no kernels, or the axis is not time. */
 static uint64_t *busy(const struct vc_plot *p)
 {
@@ -406,16 +412,25 @@ static uint64_t *busy(const struct vc_plot *p)
 	sum = calloc(p->k->n, sizeof(*sum));
 	size_t i = 0;
 	for (size_t k = 0; sum && k < t->kernels; k++) {
-		uint32_t x = vc_columns_x(p->k, t->kernel[k].start_ns);
+		uint64_t at = t->kernel[k].start_ns, end = at + t->kernel[k].duration_ns;
+		uint32_t x = vc_columns_x(p->k, at);
 		while (i > 0 && p->k->at[i].from > x)
 			i--;
 		while (i + 1 < p->k->n && p->k->at[i + 1].from <= x)
 			i++;
-		sum[i] += t->kernel[k].duration_ns;
+		/* A kernel is busy in every column that it runs in. */
+		for (size_t c = i; c < p->k->n && at < end; c++) {
+			uint64_t stop = column_end(p, c);
+
+			stop = stop < end && c + 1 < p->k->n ? stop : end;
+			sum[c] += stop > at ? stop - at : 0;
+			at = stop > at ? stop : at;
+		}
 	}
 	for (size_t k = 0; sum && k < p->k->n; k++) {
-		uint64_t width =
-			vc_muldiv(p->k->at[k].to - p->k->at[k].from, p->k->span, p->k->width);
+		uint64_t from = k ? column_end(p, k - 1) : p->k->first;
+		uint64_t width = column_end(p, k) - from;
+
 		sum[k] = width ? vc_muldiv(sum[k], 1000, width) : 0;
 		sum[k] = sum[k] > 1000 ? 1000 : sum[k];
 	}
@@ -431,7 +446,7 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 		value[i] = p->k->at[i].stranded;
 	if (value && p->k->stranded) {
 		lane(p, y,
-		     &(struct lane){ "lane", "stranded", vc_format_bytes(p->k->stranded, buf),
+		     &(struct lane){ "lane", p->c->r->curve.split ? "stranded" : "cached", vc_format_bytes(p->k->stranded, buf),
 				    value, p->k->stranded });
 		y += 460;
 	}

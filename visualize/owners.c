@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "visualize/classify.h"
+#include "visualize/ledger.h"
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -168,13 +169,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
-	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
-	const struct vc_heap_map none = { 0 };
-
-	/* Without a refusal the peak of allocated bytes tells more than the first peak of
-	 * reserved. */
-	if (!r->last.n && r->lives.n && !r->lives.dropped && r->curve.n)
-		h = &none;
+	const struct vc_heap_map *h = vc_ledger_heap(r);
 	size_t cap = h->n ? h->n : r->lives.n;
 
 	*o = (struct vc_owners){ 0 };

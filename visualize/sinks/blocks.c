@@ -7,6 +7,7 @@
 
 #include "common/vec.h"
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
 #include "visualize/packing.h"
 #include "visualize/raster.h"
 
@@ -231,17 +232,20 @@ static int body(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[512], text[512], a[VC_FORMAT], b[VC_FORMAT];
+	char title[256], words[640], text[1024], a[VC_FORMAT], b[VC_FORMAT];
+	struct vc_ledger l;
 
-	vc_title_text(d->r, "what lived where in the memory", title, sizeof(title));
+	vc_ledger_make(&l, &d->classes);
+	vc_ledger_text(&l, title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
 	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s", vc_format_count(d->r->lives.n, a),
 		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
 		 d->packing.guessed ? "addresses" : "segments one on the other, those that stay longest at the bottom,",
 		 d->columns.by_time ? "time" : "events");
+	vc_place_text(d->r, words, sizeof(words));
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), " \xC2\xB7 %s", words);
 	int y = body(d, vc_page_header(&d->page, title, text, d->r));
-	vc_run_text(d->r, words, sizeof(words));
 	snprintf(text, sizeof(text),
 		 "%d\xC3\x97%d cells, the heaviest kind in each \xC2\xB7 vramcast " VC_VERSION,
 		 d->grid.cols, d->grid.rows);

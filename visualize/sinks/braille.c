@@ -157,26 +157,46 @@ static void put_axis(struct screen *s)
 	vc_output_printf(s->out, "\n%*s%s\n", AXIS, "", line);
 }
 
+/* A text in lines as wide as the terminal, cut between words. */
+static void put_lines(struct screen *s, const char *text)
+{
+	size_t wide = (size_t)s->cols + AXIS + 10;
+
+	while (*text) {
+		size_t n = 0, next = 0, shown = 0;
+
+		for (; text[next] && (shown < wide || !n); next++) {
+			shown += (text[next] & 0xC0) != 0x80;
+			if (text[next] == ' ')
+				n = next;
+		}
+		n = text[next] && n ? n : next;
+		vc_output_printf(s->out, "%.*s\n", (int)n, text);
+		text += n + strspn(text + n, " ");
+	}
+}
+
 static void put_head(struct screen *s)
 {
-	char title[256], words[512], run[512];
+	char title[256], run[640];
 	const char *color;
 	static const struct {
 		const char *name;
 		int code;
 	} codes[] = { { "ok", 32 }, { "warn", 33 }, { "bad", 31 } };
+	int code = 0;
 
-	vc_title_text(s->r, "memory", title, sizeof(title));
-	vc_run_text(s->r, run, sizeof(run));
-	vc_verdict_text(s->r, words, sizeof(words));
+	vc_answer_text(s->r, s->k.by_time, title, sizeof(title));
+	vc_place_text(s->r, run, sizeof(run));
 	vc_verdict_word(s->r, &color);
 	for (size_t i = 0; i < 3; i++)
-		if (s->cfg->color && !strcmp(codes[i].name, color)) {
-			vc_output_printf(s->out, "%s\n%s\n\x1b[%dm%s\x1b[0m\n\n", title, run,
-					 codes[i].code, words);
-			return;
-		}
-	vc_output_printf(s->out, "%s\n%s\n%s\n\n", title, run, words);
+		code = s->cfg->color && !strcmp(codes[i].name, color) ? codes[i].code : code;
+	if (code)
+		vc_output_printf(s->out, "\x1b[%dm", code);
+	put_lines(s, title);
+	vc_output_text(s->out, code ? "\x1b[0m" : "");
+	put_lines(s, run);
+	vc_output_text(s->out, "\n");
 }
 
 static int show(struct screen *s, struct vc_error *err)

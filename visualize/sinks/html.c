@@ -59,13 +59,13 @@ static void settings(struct report *d)
 
 static void verdict(struct report *d)
 {
-	char text[512], name[160];
+	char text[700], name[256];
 	const char *color;
 	const struct vc_result *r = d->runs;
 
-	vc_trace_name(r, name, sizeof(name));
+	vc_answer_text(r, vc_curve_reads_by_time(r), name, sizeof(name));
 	vc_svg_put(&d->out, "<h1>%e</h1>\n", name);
-	vc_run_text(r, text, sizeof(text));
+	vc_place_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
 	vc_verdict_word(r, &color);
 	vc_verdict_text(r, text, sizeof(text));
@@ -367,7 +367,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 		vc_svg_fini(&d.out);
 		return VC_OK;
 	}
-	vc_title_text(runs, "memory", title, sizeof(title));
+	vc_answer_text(runs, vc_curve_reads_by_time(runs), title, sizeof(title));
 	head(&d, *d.cfg->title ? d.cfg->title : title);
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
 
 static void set(struct vc_tile *t, const char *label, const char *value, const char *note)
 {
@@ -18,7 +19,7 @@ static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_h
 	struct vc_tile t[5];
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
-	snprintf(note, sizeof(note), "%s segments", vc_format_count(f->segments, b));
+	snprintf(note, sizeof(note), "in %s segments then", vc_format_count(f->segments, b));
 	set(&t[0], "Reserved", vc_format_bytes(f->reserved, a), note);
 	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->live, f->reserved, b));
 	set(&t[1], "In use", vc_format_bytes(f->live, a), note);
@@ -71,13 +72,16 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 	const struct vc_result *r = c->r;
 	struct vc_page p;
 	struct vc_heap_facts f;
-	char title[256], words[512], text[512], a[VC_FORMAT];
+	char title[256], words[512], text[700], place[640], a[VC_FORMAT];
+	struct vc_ledger l;
 	bool oom = h == &r->last;
 
-	vc_title_text(r, oom ? "segments at the OOM" : "segments at the peak", title,
-		      sizeof(title));
+	vc_ledger_make(&l, c);
+	vc_ledger_text(&l, title, sizeof(title));
 	vc_verdict_text(r, words, sizeof(words));
-	vc_run_text(r, text, sizeof(text));
+	vc_place_text(r, place, sizeof(place));
+	snprintf(text, sizeof(text), "segments at the %s \xC2\xB7 %s", oom ? "OOM" : "peak",
+		 place);
 	vc_page_begin(&p, cfg, title, words);
 	vc_heap_measure(h, &f);
 	for (size_t i = 0; i < h->n; i++)

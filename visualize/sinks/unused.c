@@ -173,10 +173,13 @@ static int pins(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[512];
+	char title[256], text[640], a[2 * VC_FORMAT], b[VC_FORMAT];
+	const struct vc_unused_at *w = &d->u->worst;
 
-	vc_title_text(d->r, "unused memory", title, sizeof(title));
-	vc_run_text(d->r, text, sizeof(text));
+	snprintf(title, sizeof(title), "At most %s reserved are not in use, %s of it held back by "
+		 "live blocks", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
+		 vc_format_in(w->part.pinned, w->reserved, b));
+	vc_place_text(d->r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	scale(d, cfg);
 	int y = vc_page_header(&d->page, title, text, d->r);

@@ -32,6 +32,7 @@ struct vc_owner {
 	uint32_t site, label;
 	enum vc_slot slot;
 	uint64_t bytes, blocks, largest, id; /* id: of the largest block */
+	bool at_start;                       /* it existed before the first event */
 };
 struct vc_owners {
 	struct vc_owner *at; size_t n; /* largest first, ties by name and id */

@@ -79,7 +79,8 @@ static void from_heap(struct vc_owners *o, const struct vc_classes *c, const str
 						  x->size,
 						  1,
 						  x->size,
-						  x->id };
+						  x->id,
+						  x->at_start || (l && l->at_start) };
 	}
 	o->event = h->event;
 }
@@ -105,7 +106,8 @@ static void from_lives(struct vc_owners *o, const struct vc_classes *c)
 		const struct vc_life *l = &v->at[i];
 		if (l->born <= o->event && l->died > o->event)
 			o->at[o->n++] = (struct vc_owner){ l->site, l->label,
-				(enum vc_slot)c->of_life[i], l->size, 1, l->size, l->id };
+				(enum vc_slot)c->of_life[i], l->size, 1, l->size, l->id,
+				l->at_start };
 	}
 }
 
@@ -216,7 +218,8 @@ void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf,
 	else if (o->site && m)
 		vc_site_text(m, o->site, buf, cap);
 	else if (o->blocks > 1)
-		snprintf(buf, cap, "%llu equal blocks", (unsigned long long)o->blocks);
+		snprintf(buf, cap, "%llu equal blocks%s", (unsigned long long)o->blocks,
+			 o->at_start ? ", there at the start" : "");
 	else
 		snprintf(buf, cap, "block %llu", (unsigned long long)o->id);
 	if (!*label && o->site && m && strlen(buf) + strlen(many) < cap)

@@ -243,7 +243,9 @@ void vc_flame_text(const struct vc_flame *f, char *buf, size_t cap)
 	snprintf(buf, cap, "%s hold%s most at the %s: %s", top->name,
 		 top->name[strlen(top->name) - 1] == 's' ? "" : "s", f->at_oom ? "OOM" : "peak",
 		 vc_format_of(top->bytes, f->node[0].bytes, a));
-	if (in != top)
+	if (*buf >= 'a' && *buf <= 'z')
+		*buf = (char)(*buf - 'a' + 'A');
+	if (in != top && strcmp(in->name, "there at the start"))
 		snprintf(buf + strlen(buf), cap - strlen(buf), ", %s of it from %s",
 			 vc_format_in(in->bytes, f->node[0].bytes, b), in->name);
 }

@@ -47,7 +47,7 @@ static uint64_t unit_of(uint64_t bytes, const char **name)
 {
 	static const struct { uint64_t unit; const char *name; } units[] = {
 		{ VC_GIB, " GiB" }, { VC_MIB, " MiB" }, { 1024, " KiB" }, { 1, " B" } };
-	size_t i = bytes >= VC_GIB / 10 ? 0 : bytes >= VC_MIB ? 1 : bytes >= 1024 ? 2 : 3;
+	size_t i = bytes >= VC_GIB ? 0 : bytes >= VC_MIB ? 1 : bytes >= 1024 ? 2 : 3;
 
 	*name = units[i].name;
 	return units[i].unit;

@@ -277,11 +277,12 @@ static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
 	a = a < p->box.x ? p->box.x : a;
 	b = b > edge ? edge : b;
 	struct vc_label l = { (a + b) / 2, y + 125,    VC_T_SMALL, VC_MIDDLE,
-			     "onc",       b - a - 40, false,      false };
+			     slot == VC_SLOT_OTHER ? "obase" : vc_theme_on(slot),
+			     b - a - 40, false, false };
 
 	if (b - a < 4)
 		return false;
-	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" "
+	vc_svg_put(s, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" "
 		   "height=\"17\"><title>%e</title></rect>\n",
 		   slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y,
 		   b - a - (b - a > 30 ? 8 : 0), name);
@@ -411,8 +412,15 @@ static uint64_t *busy(const struct vc_plot *p)
 		return NULL;
 	sum = calloc(p->k->n, sizeof(*sum));
 	size_t i = 0;
+	uint64_t until = 0;
 	for (size_t k = 0; sum && k < t->kernels; k++) {
 		uint64_t at = t->kernel[k].start_ns, end = at + t->kernel[k].duration_ns;
+		bool later = k && at >= t->kernel[k - 1].start_ns;
+
+		at = later && at < until ? until : at; /* two at once are busy once */
+		until = !later || end > until ? end : until;
+		if (at >= end)
+			continue;
 		uint32_t x = vc_columns_x(p->k, at);
 		while (i > 0 && p->k->at[i].from > x)
 			i--;

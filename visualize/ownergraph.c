@@ -59,7 +59,7 @@ const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot)
 {
 	static const char *const name[VC_SLOTS] = {
 		NULL,          "optimizer",  "backward",      "forward",
-		"temporaries", "workspaces", "not attributed" };
+		"temporaries", "workspaces", "kept by each step", "not attributed" };
 
 	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);
 }

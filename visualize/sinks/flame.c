@@ -17,8 +17,6 @@ struct drawing {
 	size_t boxes;
 };
 
-static const char *const klass[VC_SLOTS] = { "nw", "ns", "ng", "na", "nt", "nk", "no" };
-
 /* Browsers need time by the square of siblings: a group holds a hundred boxes. */
 static void open_box(struct drawing *d)
 {
@@ -54,7 +52,7 @@ static void draw_box(struct drawing *d, const struct vc_flame_node *n, int x, in
 		vc_svg_put(s, "<title>%e</title>", text);
 		s->titles++;
 	}
-	vc_svg_rect(s, n->depth ? klass[vc_flame_slot(n)] : "card rim", b, 0);
+	vc_svg_rect(s, n->depth ? vc_theme_pale(vc_flame_slot(n)) : "card rim", b, 0);
 	if (w >= 500)
 		vc_svg_say(s, text, x + 60, b.y + 165, n->depth < 2 ? VC_T_STRONG : VC_T_SMALL,
 			   VC_START, "fg", b.w - 110);
@@ -116,7 +114,7 @@ static int legend(struct drawing *d, int y)
 
 	for (int s = 0; s < VC_SLOTS; s++)
 		if (d->f.node[0].of_slot[s])
-			key[n++] = (struct vc_key){ klass[s],
+			key[n++] = (struct vc_key){ vc_theme_pale((enum vc_slot)s),
 				vc_classes_name(&d->classes, (enum vc_slot)s), VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "hx segbox", "smaller ones", VC_KEY_BOX };
 	return vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y,

@@ -82,7 +82,6 @@ static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t byt
 
 static void box(struct drawing *d, size_t i, int x, int y)
 {
-	static const char *const klass[VC_SLOTS] = { "nw", "ns", "ng", "na", "nt", "nk", "no" };
 	struct vc_svg *s = &d->page.svg;
 	const struct vc_own_node *n = &d->own.node[i];
 	const struct vc_graph_node *g = &d->graph.node[i];
@@ -92,7 +91,7 @@ static void box(struct drawing *d, size_t i, int x, int y)
 	node_text(d, n, name, size, sizeof(name));
 	vc_svg_put(s, "<g><title>%e: %e</title>", name, size);
 	s->titles++;
-	vc_svg_rect(s, n->level ? klass[vc_own_slot(n)] : "card rim", b, 70);
+	vc_svg_rect(s, n->level ? vc_theme_pale(vc_own_slot(n)) : "card rim", b, 70);
 	vc_svg_say(s, name, b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_say(s, size, b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_put(s, "</g>\n");

@@ -54,7 +54,7 @@ static const struct color colors[] = {
 	{ ".ct", "fill", "#1B76C8", "#97D0FF", "#1B1B1B" },
 	{ ".ck", "fill", "#342230", "#794BAE", "#5E5E5E" },
 	{ ".cl", "fill", "#902A1A", "#F94130", "#111111" },
-	{ ".co", "fill", "#552724", "#A3B4B4", "#868686" },
+	{ ".co", "fill", "#552724", "#F4F6F8", "#868686" },
 	/* Text that stands on them. */
 	{ ".obase", "fill", "#10141A", "#000000", "#000000" },
 	{ ".ow", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
@@ -80,7 +80,7 @@ static const struct color colors[] = {
 	  "fill:#EEE;stroke:#000" },
 	{ ".nl", "", "fill:#F6DFDB;stroke:#902A1A", "fill:#3B1512;stroke:#F94130",
 	  "fill:#EEE;stroke:#000" },
-	{ ".no", "", "fill:#EFE4E3;stroke:#552724", "fill:#26262C;stroke:#A3B4B4",
+	{ ".no", "", "fill:#EFE4E3;stroke:#552724", "fill:#26262C;stroke:#F4F6F8",
 	  "fill:#EEE;stroke:#000" },
 };
 

@@ -48,6 +48,7 @@ struct vc_run_info {
 	bool warm;           /* seeded with the heap at the first event */
 	bool rebuilt;        /* its blocks were asked for again instead */
 	char *vary; double value; /* what a family of runs varies ("batch", 32); NULL: nothing */
+	char *by, *by_value;      /* and besides ("gpu", "t4"); NULL: nothing */
 };
 
 /* Kept by the engine itself. */

@@ -9,6 +9,7 @@
 #include "common/site.h"
 #include "common/vec.h"
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
 #include "visualize/page.inc"
 #include "visualize/scene.h"
 
@@ -75,7 +76,7 @@ static void verdict(struct report *d)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
-		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
+		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
 		   "href=\"#unused\">Unused</a><a "
 		   "href=\"#blocks\">Blocks</a><a href=\"#sites\">Call sites</a><a "
 		   "href=\"#largest\">Largest blocks</a></nav>\n");
@@ -95,23 +96,29 @@ static void ledger_row(struct report *d, const char *klass, const char *name, ui
 static void ledger(struct report *d)
 {
 	const struct vc_result *r = d->runs;
-	const struct vc_stats *t = &r->stats;
-	uint64_t live =
-		t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
-	uint64_t used = t->peak_used;
+	struct vc_ledger l;
 
-	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table "
-		   "class=\"r-ledger\"><tbody>\n");
-	ledger_row(d, "", "tensors (allocated)", live);
-	ledger_row(d, "", "+ cached, not in use", t->peak_reserved - live);
-	ledger_row(d, "r-sum", "= reserved by the allocator", t->peak_reserved);
-	ledger_row(d, "", "+ CUDA context and libraries", r->info.context);
-	if (r->info.others)
-		ledger_row(d, "", "+ other processes", r->info.others);
-	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", used);
-	if (r->info.capacity)
-		ledger_row(d, "", "&#160; left of the capacity",
-			   r->info.capacity > used ? r->info.capacity - used : 0);
+	vc_ledger_make(&l, &d->classes);
+	vc_svg_put(&d->out, "<table class=\"r-ledger\"><caption>The same in numbers</caption>"
+		   "<tbody>\n");
+	ledger_row(d, "", "tensors (allocated)", l.live);
+	if (l.waiting)
+		ledger_row(d, "", "+ freed, waiting for a stream", l.waiting);
+	ledger_row(d, "", "+ cached, returnable", l.returnable);
+	ledger_row(d, "", "+ cached, stranded beside live blocks", l.stranded);
+	ledger_row(d, "r-sum", "= reserved by the allocator", l.reserved);
+	if (l.context)
+		ledger_row(d, "", "+ CUDA context and libraries", l.context);
+	else
+		vc_svg_put(&d->out, "<tr><td>+ CUDA context and libraries</td><td "
+			   "class=\"r-n\">unknown</td><td></td></tr>\n");
+	if (l.others)
+		ledger_row(d, "", "+ other processes", l.others);
+	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", l.used);
+	if (l.capacity)
+		ledger_row(d, "", "&#160; left of the capacity", l.free);
+	if (l.request)
+		ledger_row(d, "r-bad", "&#160; asked for, and refused", l.request);
 	vc_svg_put(&d->out, "</tbody></table>\n");
 	if (!r->oom.happened || !r->oom.message)
 		return;
@@ -119,8 +126,8 @@ static void ledger(struct report *d)
 		   r->oom.message);
 }
 
-extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_owners,
-	vc_sink_segments, vc_sink_blocks, vc_sink_unused;
+extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
+	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
@@ -321,20 +328,22 @@ static int body(struct report *d, struct vc_error *err)
 	verdict(d);
 	if (d->n > 1)
 		runs_table(d);
+	rc = picture(d, &vc_sink_ledger, "Where the bytes are", err);
+	if (rc)
+		return rc;
 	ledger(d);
 	advice(d);
-	rc = picture(d, &vc_sink_timeline, "Memory over time", err);
+	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
 			     family ? "By the value that was varied" : "Runs side by side", err);
-	if (!rc && picture(d, &vc_sink_owners, "Who holds the memory", err) &&
-	    err->status != VC_ENOSUP)
-		rc = err->status;
+	if (!rc)
+		rc = picture(d, &vc_sink_flame, "Who holds the memory", err);
 	if (!rc)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
-	if (!rc)
+	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_unused, "Reserved and not in use, over the run", err);
-	if (!rc)
+	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_blocks, "What lived where", err);
 	if (rc)
 		return rc;
@@ -357,7 +366,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	char title[256];
 	int rc;
 
-	if (!n || !runs->curve.n) {
+	if (!n || (!runs->curve.n && !vc_ledger_heap(runs)->n)) {
 		head(&d, "vramcast report");
 		vc_svg_put(&d.out,
 			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n",

@@ -90,6 +90,7 @@ static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 			return (struct vc_box){ at, low + (high - low - h) / 2, w, h };
 	}
 	int left = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
+	left = left + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : left;
 	return (struct vc_box){ left, b->y + b->h - h - 180, w, h };
 }
 
@@ -234,6 +235,11 @@ void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
 			 (unsigned long long)(at - 1));
 		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START,
 				     "mut",  0,       false,      false };
+		struct vc_box b = vc_svg_measure(&l, text);
+		if (b.x + b.w > p->page->w - 100) { /* at the very end */
+			l.anchor = VC_END;
+			l.x = x - 30;
+		}
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}

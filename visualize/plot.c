@@ -62,14 +62,16 @@ void vc_plot_grid(struct vc_plot *p, bool numbers)
 	char buf[VC_FORMAT];
 
 	uint64_t at = 0;
+	int highest = p->box.y + p->box.h;
 	for (bool more = true; more; more = vc_axis_next(&p->axis, &at)) {
 		int y = vc_plot_y(p, at);
+		highest = y;
 		vc_svg_hline(s, "gr", p->box.x, y / 10 * 10 + 5, p->box.w);
 		l.y = y + 45;
 		if (numbers)
 			vc_svg_label(s, &l, vc_axis_text(&p->axis, at, buf));
 	}
-	l.y = p->box.y - 60;
+	l.y = highest - 110 < p->box.y - 60 ? highest - 110 : p->box.y - 60;
 	l.style = VC_T_SMALL;
 	if (numbers)
 		vc_svg_label(s, &l, p->axis.name);

@@ -166,7 +166,12 @@ int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 
 	r = r && (r->info.capacity || r->info.has_limit) ? r : NULL; /* nothing to fit into */
 	pill = r && !narrow ? verdict_pill(p, r, 200) + 200 : 0;
-	y = put_lines(p, &l, *p->cfg->title ? p->cfg->title : title, pill, 270, 3);
+	title = *p->cfg->title ? p->cfg->title : title;
+	struct vc_label whole = l;
+	whole.max = 0;
+	if (narrow && vc_svg_measure(&whole, title).w > 2 * wide)
+		l.style = VC_T_HEAD; /* it would fill the picture */
+	y = put_lines(p, &l, title, pill, l.style == VC_T_HEAD ? 200 : 270, 4);
 	l = (struct vc_label){ VC_MARGIN, y + 220, VC_T_BODY, VC_START, "mut", wide, false, false };
 	y = put_lines(p, &l, subtitle, 0, 180, narrow ? 4 : 2);
 	if (r && narrow) {
@@ -207,7 +212,8 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	vc_svg_say(&p.svg, why, p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400);
+	put_lines(&p, &(struct vc_label){ p.w / 2, y + 540, VC_T_BODY, VC_MIDDLE, "fg",
+					  card.w - 400, false, false }, why, 0, 200, 3);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
 }

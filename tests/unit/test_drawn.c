@@ -4,8 +4,10 @@
 #include "tests/support/test.h"
 
 #include <glob.h>
+#include <math.h>
 
 #include "common/io.h"
+#include "common/param.h"
 #include "simulator/session/session.h"
 #include "tests/support/svgcheck.h"
 #include "visualize/classify.h"
@@ -135,10 +137,246 @@ static void pictures_are_made_of_reported_numbers(void **unused)
 	each(judge_numbers);
 }
 
+/* ---- the pictures themselves, read back ---- */
+
+static char *draw(const struct vc_sink_type *t, const char *params, const struct vc_result *r,
+		  size_t *n)
+{
+	struct vc_error err = { 0 };
+	void *cfg = calloc(1, t->config_size + 1);
+	struct vc_output *out = vc_output_memory(&err);
+
+	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
+	if (t->write(r, 1, cfg, out, &err))
+		fail_msg("%s: %s", t->name, err.message);
+	char *text = vc_output_take(out, n);
+	vc_output_close(out);
+	free(cfg);
+	return text;
+}
+
+static struct svg_seen seen;
+
+static void read_back(const char *what, const char *sink, const char *text, size_t n)
+{
+	if (n > 1000000)
+		fail_msg("%s, %s: %zu bytes", what, sink, n);
+	if (!svg_read(text, &seen) || !svg_labels_are_apart(&seen))
+		fail_msg("%s, %s: %s", what, sink, seen.why);
+	if (seen.most_children > 200 || seen.titles > 2000)
+		fail_msg("%s, %s: %d children, %zu tooltips", what, sink, seen.most_children,
+			 seen.titles);
+	/* The answer is whole: neither it nor what stands below it is cut. */
+	for (size_t i = 0; i < seen.labels && i < 3; i++)
+		if (strstr(seen.label[i].text, "\xE2\x80\xA6"))
+			fail_msg("%s, %s: \"%s\" is cut", what, sink, seen.label[i].text);
+}
+
+static bool is_drawn(const struct vc_sink_type *t)
+{
+#ifndef HAVE_GRAPHVIZ
+	if (!strcmp(t->name, "owners"))
+		return false;
+#endif
+	return !strcmp(t->extension, "svg");
+}
+
+/* The label behind the one that begins like this; "" none. */
+static const char *after(const char *label)
+{
+	for (size_t i = 0; i + 1 < seen.labels; i++)
+		if (!strncmp(seen.label[i].text, label, strlen(label)))
+			return seen.label[i + 1].text;
+	return "";
+}
+
+static double number(const char *text)
+{
+	double unit = strstr(text, "GiB") ? 1 << 30 : strstr(text, "MiB") ? 1 << 20 :
+		      strstr(text, "KiB") ? 1 << 10 : 1;
+
+	return strtod(text, NULL) * unit;
+}
+
+/* Bytes at height y (in tenths), from two labels of the axis at the left of the plot. */
+static bool axis(double *zero, double *per)
+{
+	double y0 = -1, y1 = -1, v1 = 0, unit = 0;
+
+	for (size_t i = 0; i < seen.labels; i++) {
+		const struct svg_label *l = &seen.label[i];
+		const char *t = l->text;
+
+		unit = !strcmp(t, "GiB") ? 1 << 30 : !strcmp(t, "MiB") ? 1 << 20 :
+		       !strcmp(t, "KiB") ? 1 << 10 : unit;
+		if (l->box.x + l->box.w > 900 || strspn(t, "0123456789.") != strlen(t) || !*t)
+			continue;
+		if (!strcmp(t, "0") && y0 < 0)
+			y0 = l->box.y;
+		else if (y0 >= 0 && l->box.y < y0 && strtod(t, NULL) > v1) {
+			v1 = strtod(t, NULL);
+			y1 = l->box.y;
+		}
+	}
+	if (y0 < 0 || y1 < 0 || !(unit > 0))
+		return false;
+	*zero = y0;
+	*per = v1 * unit / (y0 - y1);
+	return true;
+}
+
+/* The highest point of the line of what is reserved, as absolute y in tenths; the floor of the plot
+ * is where the axis says 0. */
+static double top_of_line(const char *text)
+{
+	static const char line[] = "<path class=\"res\" d=\"M";
+	const char *at = NULL;
+	double y, best;
+	char *end;
+
+	for (const char *p = text; (p = strstr(p, line)); p++)
+		at = p; /* the first is that of the legend */
+	assert_non_null(at);
+	strtod(at + sizeof(line) - 1, &end);
+	y = best = strtod(end, &end);
+	for (const char *p = end; *p && *p != '"'; p++) {
+		if (*p == 'v')
+			y += strtod(p + 1, NULL);
+		best = y < best ? y : best;
+	}
+	return best * 10;
+}
+
+/* The line's highest point is the reported peak, on the axis that stands beside it. */
+static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
+					    const struct vc_result *r)
+{
+	double zero, per, drawn;
+
+	if (!r->curve.n || !axis(&zero, &per))
+		return;
+	/* The first line of the grid is the floor of the plot. */
+	const char *base = strstr(text, "class=\"gr\" d=\"M");
+	double floor_y;
+	char *end;
+	assert_non_null(base);
+	strtod(base + 15, &end);
+	floor_y = strtod(end, NULL) * 10;
+	drawn = (floor_y - top_of_line(text)) * per - (double)(r->info.context + r->info.others);
+	if (fabs(drawn - (double)r->stats.peak_reserved) > 20 * per)
+		fail_msg("%s: %.0f are drawn, %llu reserved", what, drawn,
+			 (unsigned long long)r->stats.peak_reserved);
+}
+
+/* The highest cell of the map of blocks is the reported peak, to a row of cells. */
+static void cells_are_as_high_as_the_peak(const char *what, const char *text,
+					  const struct vc_result *r)
+{
+	const char *from = strstr(text, "class=\"gr\" d=\"M"), *end = strstr(text, ">Segments at ");
+	double zero, per, floor_y, best;
+	char *next;
+
+	if (!from || !end || !r->segments.n || !axis(&zero, &per))
+		return;
+	strtod(from + 15, &next);
+	floor_y = best = strtod(next, NULL);
+	for (const char *p = from; (p = strstr(p, " ar\" d=\"M")) && p < end; p++)
+		for (const char *q = p + 8; *q && *q != '"'; q++)
+			if (*q == 'M') {
+				strtod(q + 1, &next);
+				best = fmin(best, strtod(next, NULL));
+			}
+	for (const char *p = from; (p = strstr(p, "<path class=\"hx\" d=\"M")) && p < end; p++)
+		for (const char *q = p + 20; *q && *q != '"'; q++)
+			if (*q == 'M') {
+				strtod(q + 1, &next);
+				best = fmin(best, strtod(next, NULL));
+			}
+	double drawn = (floor_y - best) * 10 * per, peak = (double)r->stats.peak_reserved;
+	if (fabs(drawn - peak) > 40 * per)
+		fail_msg("%s: the map is %.0f high, %.0f are reserved", what, drawn, peak);
+}
+
+/* In use + cached = reserved, at one moment that all of the picture speaks of. */
+static void tiles_add_up(const char *what)
+{
+	double reserved = number(after("Reserved at ")), use = number(after("In use then"));
+	double cached = number(after("Cached then"));
+
+	if (fabs(use + cached - reserved) > reserved / 80 + 1024)
+		fail_msg("%s: %s in use, %s cached, %s reserved", what, after("In use then"),
+			 after("Cached then"), after("Reserved at "));
+	const char *moment = "", *held = "";
+	for (size_t i = 0; i < seen.labels; i++) {
+		const char *t = seen.label[i].text, *at = strstr(t, " in use at ");
+		moment = strncmp(t, "Reserved at ", 12) ? moment : t + 12;
+		held = at && strcmp(t, moment) ? at + 11 : held;
+	}
+	if (*held && strcmp(moment, held))
+		fail_msg("%s: tiles are about %s, the table about %s", what, moment, held);
+}
+
+/* The rows of the ledger sum to its first, or its last. */
+static void the_ledger_adds_up(const char *what)
+{
+	double sum = 0, total = -1;
+	bool rows = false;
+
+	for (size_t i = 0; i + 1 < seen.labels; i++) {
+		const char *t = seen.label[i].text, *v = seen.label[i + 1].text;
+
+		rows |= !strncmp(t, "Where the bytes", 15);
+		if (!rows || !strchr("0123456789", *v) || !strstr(v, "B") || strstr(t, "asked"))
+			continue;
+		if (!strcmp(t, "capacity") || !strncmp(t, "limit", 5) || !strcmp(t, "= used"))
+			total = number(v);
+		else if (strchr("0123456789", *t) == NULL)
+			sum += number(v);
+	}
+	if (total < 0 || fabs(sum - total) > total / 50 + 1024)
+		fail_msg("%s: the rows of the ledger sum to %.0f of %.0f", what, sum, total);
+}
+
+static size_t drawings;
+
+static void judge_pictures(const char *what, const struct vc_result *r)
+{
+	static const char *const looks[] = { "width=1200,theme=light", "width=600,theme=dark",
+					     "width=480,theme=print", "width=1600,theme=auto" };
+	const char *look = looks[drawings++ % 4];
+	char all[500];
+	size_t n;
+
+	snprintf(all, sizeof(all), "%s, %s", what, look);
+	for (size_t i = 0; vc_sinks[i]; i++) {
+		const struct vc_sink_type *t = vc_sinks[i];
+		if (!is_drawn(t))
+			continue;
+		char *text = draw(t, look, r, &n);
+		read_back(all, t->name, text, n);
+		if (!strcmp(t->name, "timeline") && r->curve.n) {
+			the_line_is_as_high_as_the_peak(all, text, r);
+			tiles_add_up(all);
+		}
+		if (!strcmp(t->name, "blocks") && r->lives.n)
+			cells_are_as_high_as_the_peak(all, text, r);
+		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
+			the_ledger_adds_up(all);
+		free(text);
+	}
+}
+
+static void pictures_say_what_is_reported(void **unused)
+{
+	(void)unused;
+	each(judge_pictures);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pictures_are_made_of_reported_numbers),
+		cmocka_unit_test(pictures_say_what_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,9 +198,8 @@ static int bars(struct drawing *d, int y)
 
 	for (size_t i = 0; i < d->n; i++)
 		ends |= d->panel[i].r->has_interval;
-	vc_svg_label(s, &l, ends ? "Peaks side by side: allocated, reserved (hatched), and its "
-				   "interval" :
-				   "Peaks side by side: allocated, and reserved (hatched)");
+	vc_svg_label(s, &l, ends ? "Peaks: allocated, reserved (hatched), its band" :
+				   "Peaks: allocated, and reserved (hatched)");
 	y += 200;
 	vc_svg_put(s, "<g>\n");
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
@@ -260,11 +259,14 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 		vc_answer_text(best->r, d->by_time, buf, cap);
 		return;
 	}
-	*buf = '\0';
-	if (cards == d->n)
-		snprintf(buf, cap, "%zu of %zu fit. ", fit, d->n);
-	snprintf(buf + strlen(buf), cap - strlen(buf), "Least is needed by %.120s: %s", best->name,
-		 vc_format_bytes(best->r->stats.peak_used, a));
+	vc_format_bytes(best->r->stats.peak_used, a);
+	if (cards == d->n && fit == 1)
+		snprintf(buf, cap, "Of %zu only %.120s fits: %s used", d->n, best->name, a);
+	else if (cards == d->n)
+		snprintf(buf, cap, "%zu of %zu fit. Least is needed by %.120s: %s", fit, d->n,
+			 best->name, a);
+	else
+		snprintf(buf, cap, "Least is needed by %.120s: %s", best->name, a);
 }
 
 /* What all of them have in common. */

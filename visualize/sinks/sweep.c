@@ -133,7 +133,7 @@ static int y_of(const struct drawing *d, uint64_t bytes)
 static void backdrop(struct drawing *d)
 {
 	struct vc_svg *s = &d->page.svg;
-	struct vc_label l = { d->box.x - 90, d->box.y - 60, VC_T_SMALL, VC_END, "mut", 0,
+	struct vc_label l = { d->box.x - 90, d->box.y - 160, VC_T_SMALL, VC_END, "mut", 0,
 			     false,         false };
 	char buf[VC_FORMAT], text[80];
 

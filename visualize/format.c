@@ -19,17 +19,20 @@ static char *fixed(uint64_t scaled, unsigned decimals, const char *unit, char *b
 }
 
 /* value / unit with two, one or no decimals, by size: 0.53, 12.9, 474. */
-static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
+static char *decimal(uint64_t value, uint64_t unit, const char *name, char *buf)
 {
 	uint64_t hundredths = vc_muldiv(value, 100, unit);
 
-	if (value % unit == 0)
-		return fixed(value / unit, 0, name, buf);
 	if (hundredths < 1000)
 		return fixed(hundredths, 2, name, buf);
 	if (vc_muldiv(value, 10, unit) < 1000)
 		return fixed(vc_muldiv(value, 10, unit), 1, name, buf);
 	return fixed(vc_muldiv(value, 1, unit), 0, name, buf);
+}
+
+static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
+{
+	return value % unit ? decimal(value, unit, name, buf) : fixed(value / unit, 0, name, buf);
 }
 
 char *vc_format_bytes(uint64_t b, char *buf)
@@ -58,7 +61,7 @@ char *vc_format_in(uint64_t bytes, uint64_t all, char *buf)
 	const char *name;
 	uint64_t unit = unit_of(all, &name);
 
-	return ratio(bytes, unit, name, buf);
+	return unit > 1 && bytes ? decimal(bytes, unit, name, buf) : ratio(bytes, unit, name, buf);
 }
 
 static char *pair(uint64_t a, uint64_t b, const char *between, char *buf)

@@ -103,8 +103,9 @@ static void what_is_drawn_has_a_contrast_of_three(void **unused)
 		{ "base", "fill" }, { "cw", "fill" }, { "cs", "fill" }, { "cg", "fill" },
 		{ "ca", "fill" }, { "ct", "fill" }, { "ck", "fill" }, { "cl", "fill" },
 		{ "co", "fill" }, { "lane", "fill" }, { "busy", "fill" }, { "bad", "fill" },
-		{ "res", "stroke" }, { "capl", "stroke" }, { "bads", "stroke" }, { "oks", "stroke" },
-		{ "warns", "stroke" }, { "opens", "stroke" }, { "ht", "stroke" }, { "ax", "stroke" },
+		{ "res", "stroke" }, { "capl", "stroke" }, { "bads", "stroke" },
+		{ "oks", "stroke" }, { "warns", "stroke" }, { "opens", "stroke" },
+		{ "ht", "stroke" }, { "ax", "stroke" },
 		{ "nw", "stroke" }, { "ns", "stroke" }, { "ng", "stroke" }, { "na", "stroke" },
 		{ "nt", "stroke" }, { "nk", "stroke" }, { "nl", "stroke" }, { "no", "stroke" } };
 
@@ -157,6 +158,17 @@ static struct lab seen(struct rgb c, const double m[3][3])
 	return (struct lab){ 116 * y - 16, 500 * (x - y), 200 * (y - z) };
 }
 
+static struct lab seen_fill(const char *style, const char *klass, size_t eyes)
+{
+	return seen(color_of(style, klass, "fill"), sight[eyes]);
+}
+
+static double apart(struct lab a, struct lab b)
+{
+	return sqrt((a.l - b.l) * (a.l - b.l) + (a.a - b.a) * (a.a - b.a) +
+		    (a.b - b.b) * (a.b - b.b));
+}
+
 /* CIE76: about 2 can just be seen side by side. */
 static void layers_are_apart_whoever_looks(void **unused)
 {
@@ -167,15 +179,10 @@ static void layers_are_apart_whoever_looks(void **unused)
 		for (size_t v = 0; v < 4; v++)
 			for (size_t i = 0; i < FILLS; i++)
 				for (size_t j = 0; j < i; j++) {
-					struct lab a = seen(color_of(style, fills[i], "fill"),
-							    sight[v]);
-					struct lab b = seen(color_of(style, fills[j], "fill"),
-							    sight[v]);
-					double d = sqrt((a.l - b.l) * (a.l - b.l) +
-							(a.a - b.a) * (a.a - b.a) +
-							(a.b - b.b) * (a.b - b.b));
+					double d = apart(seen_fill(style, fills[i], v),
+							 seen_fill(style, fills[j], v));
 					if (d < 12)
-						fail_msg("%s, sight %zu: .%s and .%s are %.1f apart",
+						fail_msg("%s, sight %zu: .%s and .%s: %.1f",
 							 themes[t].name, v, fills[i], fills[j], d);
 				}
 		free(style);
@@ -191,8 +198,8 @@ static void layers_are_apart_in_grey(void **unused)
 
 		for (size_t i = 0; i < FILLS; i++)
 			for (size_t j = 0; j < i; j++) {
-				double d = fabs(seen(color_of(style, fills[i], "fill"), sight[0]).l -
-						seen(color_of(style, fills[j], "fill"), sight[0]).l);
+				double d = fabs(seen_fill(style, fills[i], 0).l -
+						seen_fill(style, fills[j], 0).l);
 				if (d < (i == j + 1 ? 8 : 2))
 					fail_msg("%s: .%s and .%s are %.1f apart in grey",
 						 themes[t].name, fills[i], fills[j], d);

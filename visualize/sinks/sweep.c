@@ -344,7 +344,7 @@ static int advice(struct drawing *d, int x, int y)
 	if (!b) {
 		y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
 		return side_line(d, x, y + 60, VC_T_STRONG, "bad",
-				 "none of these fits with room to spare");
+				 "none fits with room to spare");
 	}
 	y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
 	value_text(b->value, value, sizeof(value));
@@ -400,7 +400,7 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 
 	if (!d->best) {
 		snprintf(buf, cap, "No %s fits%s%.60s with room to spare",
-			 d->vary ? d->vary : "run", gpu && !d->capacities ? " " : "",
+			 d->vary ? d->vary : "run", gpu && !d->capacities ? " on " : "",
 			 gpu && !d->capacities ? gpu : "");
 		return;
 	}

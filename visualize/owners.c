@@ -128,7 +128,7 @@ static int compare_places(const void *a, const void *b)
 
 /* For each site the frame it is shown as, the same number for the same line of code however it was
  * reached. NULL: no memory. */
-static uint32_t *shown_frames(const struct vc_meta *m)
+uint32_t *vc_owner_frames(const struct vc_meta *m)
 {
 	struct place *p = malloc((m->frames + 1) * sizeof(*p));
 	uint32_t *first = malloc((m->frames + 1) * sizeof(*first));
@@ -159,7 +159,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 
 	if (!m || !m->frames)
 		return VC_OK;
-	first = shown_frames(m);
+	first = vc_owner_frames(m);
 	VC_HAVE(first, "the list of call sites", err);
 	for (size_t i = 0; i < o->n; i++)
 		if (o->at[i].site < m->frames)

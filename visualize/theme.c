@@ -5,8 +5,8 @@
 
 /* The slots were chosen by a search: 3:1 or more on the background, 12 or more apart (CIE76) for
  * normal sight and three colour blindnesses, 8 apart in grey where layers touch
- * (tests/unit/test_theme.c). The neutral tones are those of GitHub's two themes, where most pictures
- * will be seen. */
+ * (tests/unit/test_theme.c). The neutral tones are those of GitHub's two themes, where most
+ * pictures will be seen. */
 struct color { const char *klass, *property, *light, *dark, *print; };
 static const struct color colors[] = {
 	{ ".bg", "fill", "#FFFFFF", "#0D1117", "#FFFFFF" },

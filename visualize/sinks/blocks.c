@@ -239,10 +239,12 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_ledger_text(&l, title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
-	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s", vc_format_count(d->r->lives.n, a),
+	snprintf(text, sizeof(text), "%s of %s blocks over %s, %s",
+		 vc_format_count(d->r->lives.n, a),
 		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
-		 d->packing.guessed ? "addresses" : "segments one on the other, those that stay longest at the bottom,",
-		 d->columns.by_time ? "time" : "events");
+		 d->columns.by_time ? "time" : "events",
+		 d->packing.guessed ? "addresses from below" :
+				      "segments that stay longest at the bottom");
 	vc_place_text(d->r, words, sizeof(words));
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), " \xC2\xB7 %s", words);
 	int y = body(d, vc_page_header(&d->page, title, text, d->r));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heatmap.c - two things that were varied: the bytes used in each cell, where the frontier to running
- * out of memory lies, and what fits in each row. */
+/* heatmap.c - two things that were varied: the bytes used in each cell, where the frontier to
+ * running out of memory lies, and what fits in each row. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,14 +141,15 @@ static void cell_text(const struct drawing *d, const struct vc_result *r, char *
 {
 	enum vc_verdict v = vc_result_verdict(r);
 	char a[VC_FORMAT];
+	int n;
 
 	if (v == VC_OOM) {
 		snprintf(buf, cap, "\xC3\x97 out");
 		return;
 	}
 	vc_format_in(r->stats.peak_used, d->most, a);
-	a[strcspn(a, " ")] = '\0';
-	snprintf(buf, cap, "%s%.20s", v == VC_FLUSHES ? "~ " : v == VC_UNDECIDED ? "? " : "", a);
+	n = (int)strcspn(a, " ");
+	snprintf(buf, cap, "%s%.*s", v == VC_FLUSHES ? "~ " : v == VC_UNDECIDED ? "? " : "", n, a);
 }
 
 /* Both ends of an estimate; "" where they are the same number. */
@@ -163,8 +164,8 @@ static void band_text(const struct drawing *d, const struct vc_result *r, char *
 	vc_format_in(r->trust.used_high, d->most, b);
 	if (!strcmp(a, b))
 		return;
-	a[strcspn(a, " ")] = b[strcspn(b, " ")] = '\0';
-	snprintf(buf, 2 * VC_FORMAT, "%s to %s", a, b);
+	snprintf(buf, 2 * VC_FORMAT, "%.*s to %.*s", (int)strcspn(a, " "), a, (int)strcspn(b, " "),
+		 b);
 }
 
 static void draw_cell(struct drawing *d, size_t row, size_t column, struct vc_box b)

@@ -2,9 +2,13 @@
 /* segments.c - the address map at the moment that matters: what lies where, and why it does not
  * fit. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "visualize/addressmap.h"
 #include "visualize/ledger.h"
+
+enum { CULPRITS = 6 };
 
 static void set(struct vc_tile *t, const char *label, const char *value, const char *note)
 {
@@ -66,6 +70,49 @@ static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
 	}
 }
 
+/* The blocks that keep free memory from being given back: outlined in the map, named below it. The
+ * y below. */
+static int culprits(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_map *h,
+		    const struct vc_heap_facts *f, struct vc_box map, int y)
+{
+	char site[160], text[320], a[VC_FORMAT], b[VC_FORMAT], m[VC_FORMAT];
+	int right = p->w - VC_MARGIN;
+	struct vc_pin *pin = NULL;
+	struct vc_error err;
+	size_t n = 0;
+
+	if (vc_pins_of(h, &pin, &n, &err) || !n) {
+		free(pin);
+		return y;
+	}
+	vc_svg_say(&p->svg, "Held back by the blocks outlined in red", VC_MARGIN, y + 260,
+		   VC_T_HEAD, VC_START, "fg", right - VC_MARGIN);
+	y += 260;
+	for (size_t i = 0; i < n && i < CULPRITS && pin[i].bytes > pin->bytes / 100; i++) {
+		const struct vc_pin *v = &pin[i];
+		const char *label = vc_label_text(c->r->meta, v->label);
+
+		vc_addressmap_mark(p, h, map, f, v->id);
+		vc_site_text(c->r->meta, v->site, site, sizeof(site));
+		snprintf(text, sizeof(text), "a block of %s, %s",
+			 vc_format_bytes(v->smallest, a),
+			 *site       ? site :
+			 *label      ? label :
+			 v->at_start ? "there at the start" :
+				       "without a call site");
+		if (v->segments > 1)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text),
+				 ", with its like in %s segments", vc_format_count(v->segments, m));
+		y += 230;
+		vc_svg_say(&p->svg, text, VC_MARGIN, y, VC_T_BODY, VC_START, "fg",
+			   right - VC_MARGIN - 1300);
+		vc_svg_say(&p->svg, vc_format_in(v->bytes, pin->bytes, b), right, y, VC_T_STRONG,
+			   VC_END, "fg", 0);
+	}
+	free(pin);
+	return y + 100;
+}
+
 static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 		const struct vc_picture *cfg, struct vc_output *out, struct vc_error *err)
 {
@@ -96,8 +143,11 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 		return vc_nomem(err, "the map of segments");
 	}
 	row_labels(&p, &f, box.y);
+	int map_y = box.y;
 	box.y = y + 240;
 	y = vc_addressmap_scale(&p, r, &f, box);
+	box.y = map_y;
+	y = culprits(&p, c, h, &f, box, y);
 	vc_conf_text(r, words, sizeof(words));
 	snprintf(text, sizeof(text), "address order, %s per row \xC2\xB7 vramcast " VC_VERSION,
 		 vc_format_bytes(f.per_row, a));

@@ -10,7 +10,7 @@
 
 enum { LANES = 6, LANE = 220, LEFT = 800, PLOT_HEIGHT = 3000, BOXES = 1600 };
 
-/* Steady: a step between two marks. Else all up to the first mark, or the run where none is marked. */
+/* Steady: a step between two marks. Else all up to the first mark, or all of the run. */
 struct window { uint64_t first, span; size_t step; bool steady, marked; };
 
 struct drawing {

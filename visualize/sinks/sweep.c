@@ -408,7 +408,8 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 	bool last = d->best->column == (d->capacities ? 0 : d->columns - 1);
 
 	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s", d->vary ? d->vary : "run", value,
-		 d->capacities ? "smallest" : "largest", last ? "tried " : "", gpu && !d->capacities ? " on " : "",
+		 d->capacities ? "smallest" : "largest", last ? "tried " : "",
+		 gpu && !d->capacities ? " on " : "",
 		 gpu && !d->capacities ? gpu : "");
 	if (*buf >= 'a' && *buf <= 'z')
 		*buf = (char)(*buf - 'a' + 'A');

@@ -82,8 +82,8 @@ static void collect(struct drawing *d, const struct vc_result *runs, size_t n)
 	}
 }
 
-/* Does it take more at larger values? Else, as with the capacity of the card, the smallest that fits
- * is wanted. */
+/* Does it take more at larger values? Else, as with the capacity of the card, the smallest that
+ * fits is wanted. */
 static bool is_rising(const struct drawing *d)
 {
 	int up = 0;
@@ -318,7 +318,8 @@ static int draw(struct drawing *d, const struct vc_result *r, const struct vc_pi
 	vc_trace_name(r, name, sizeof(name));
 	vc_format_in(d->most, d->most, unit);
 	snprintf(text, sizeof(text), "%s: used on the card at the peak, in %s%s \xC2\xB7 of %zu "
-		 "runs that were tried%s", name, strchr(unit, ' ') ? strchr(unit, ' ') + 1 : "bytes",
+		 "runs that were tried%s", name,
+		 strchr(unit, ' ') ? strchr(unit, ' ') + 1 : "bytes",
 		 d->bands ? ", below it the band of the estimate" : "", d->drawn,
 		 d->given > d->drawn ? ", more than are drawn" : "");
 	vc_page_begin(&d->page, cfg, title, text);

@@ -156,9 +156,13 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 		free(tmp);
 		return vc_nomem(err, "the index of blocks");
 	}
-	for (size_t i = 0; i < n; i++)
+	bool sorted = true; /* as births mostly are */
+	for (size_t i = 0; i < n; i++) {
 		tmp[i] = (struct by_id){ c->r->lives.at[i].id, (uint32_t)i };
-	qsort(tmp, n, sizeof(*tmp), compare_ids);
+		sorted = sorted && (!i || tmp[i - 1].id < tmp[i].id);
+	}
+	if (!sorted)
+		qsort(tmp, n, sizeof(*tmp), compare_ids);
 	for (size_t i = 0; i < n; i++)
 		c->by_id[i] = tmp[i].at;
 	c->ids = n;

@@ -460,8 +460,9 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 		value[i] = p->k->at[i].stranded;
 	if (value && p->k->stranded) {
 		lane(p, y,
-		     &(struct lane){ "lane", p->c->r->curve.split ? "stranded" : "cached", vc_format_bytes(p->k->stranded, buf),
-				    value, p->k->stranded });
+		     &(struct lane){ "lane", p->c->r->curve.split ? "stranded" : "cached",
+				    vc_format_bytes(p->k->stranded, buf), value,
+				    p->k->stranded });
 		y += 460;
 	}
 	if (used) {

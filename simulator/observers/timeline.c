@@ -31,6 +31,7 @@ struct state {
 	uint64_t retries, ooms, segments;
 	uint64_t marks;
 	bool failed;                  /* and nothing was served since */
+	bool split;                   /* the model counts what cannot be given back */
 };
 
 static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -47,6 +48,7 @@ static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struc
 	st->last.active = m->now.active;
 	st->retries = m->now.retries;
 	st->segments = m->now.segments;
+	st->split = m->type->counts_split;
 	return VC_OK;
 }
 
@@ -235,8 +237,7 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 		b->requested_max = now->requested;
 	/* What a program gives back after a failure, often because it ends, is in nobody's way. */
 	st->failed = s->answer == VC_REFUSED || (st->failed && s->ev->kind != VC_EV_ALLOC);
-	uint64_t stranded = s->model->type->counts_split ? now->split :
-							   now->reserved - now->active;
+	uint64_t stranded = st->split ? now->split : now->reserved - now->active;
 	if (!st->failed && stranded > b->stranded_max)
 		b->stranded_max = stranded;
 	b->flushes += (uint32_t)(now->retries - st->retries);

@@ -113,7 +113,7 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 {
 	struct vc_svg *s = &d->page.svg;
 	const char *color;
-	char text[96], a[VC_FORMAT], c[VC_FORMAT];
+	char text[100], more[200], a[VC_FORMAT], c[VC_FORMAT];
 	const struct vc_stats *t = &p->r->stats;
 
 	vc_verdict_word(p->r, &color);
@@ -140,9 +140,13 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 	snprintf(text, sizeof(text), "reserved %s, allocated %s",
 		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 ", at most %s segments at once", vc_format_count(t->segments_peak, a));
-	vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
+		snprintf(more, sizeof(more), "%s, at most %s segments", text,
+			 vc_format_count(t->segments_peak, a));
+	if (t->segments_peak &&
+	    vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, more).w <= b.w)
+		vc_svg_say(s, more, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
+	else
+		vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
 }
 
 static int panels(struct drawing *d, int y)

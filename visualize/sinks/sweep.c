@@ -405,6 +405,8 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 		return;
 	}
 	value_text(d->best->value, value, sizeof(value));
+	if (d->vary && !strcmp(d->vary, "capacity"))
+		snprintf(value + strlen(value), sizeof(value) - strlen(value), " GiB");
 	bool last = d->best->column == (d->capacities ? 0 : d->columns - 1);
 
 	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s", d->vary ? d->vary : "run", value,

@@ -100,7 +100,7 @@ char *vc_format_ns(uint64_t ns, char *buf)
 	else if (ns >= 1000000)
 		return ratio(ns, 1000000, " ms", buf);
 	else
-		return ratio(ns, 1000, " us", buf);
+		return ratio(ns, 1000, " \xC2\xB5s", buf);
 	return buf;
 }
 
@@ -171,7 +171,7 @@ struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks)
 	else if (span >= 2000000)
 		a.unit = 1000000, a.name = "ms";
 	else if (span >= 2000)
-		a.unit = 1000, a.name = "us";
+		a.unit = 1000, a.name = "\xC2\xB5s";
 	a.step = nice_step(a.top, ticks, a.unit);
 	finer(&a, ticks);
 	return a;

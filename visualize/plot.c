@@ -200,6 +200,9 @@ void vc_plot_axis(struct vc_plot *p, int y)
 		if (p->k->by_time || at + a.step > a.top) {
 			strncat(buf, " ", 2);
 			strncat(buf, a.name, 12);
+		} else if (at && a.unit > 1) { /* "2 k", "4 k", and "6 k events" at the end */
+			strncat(buf, " ", 2);
+			strncat(buf, a.name, 1);
 		}
 		l.anchor = x > p->box.x + p->box.w - 250 ? VC_END : at ? VC_MIDDLE : VC_START;
 		struct vc_box b = vc_svg_measure(&l, buf);

@@ -372,11 +372,139 @@ static void pictures_say_what_is_reported(void **unused)
 	each(judge_pictures);
 }
 
+/* ---- results made by hand ---- */
+
+static struct vc_result *sweep_of(const double *batch, size_t columns, const char *const *card,
+				  const uint64_t *capacity, size_t rows)
+{
+	struct vc_result *r = calloc(rows * columns, sizeof(*r));
+
+	for (size_t i = 0; i < rows * columns; i++) {
+		uint64_t need = (uint64_t)batch[i % columns] << 30;
+
+		r[i].info.vary = (char *)(uintptr_t)"batch";
+		r[i].info.value = batch[i % columns];
+		r[i].info.by = (char *)(uintptr_t)"gpu";
+		r[i].info.by_value = (char *)(uintptr_t)card[i / columns];
+		r[i].info.trace = (char *)(uintptr_t)"runs.jsonl";
+		r[i].info.capacity = capacity[i / columns];
+		r[i].stats.events = r[i].stats.allocs = 1;
+		r[i].stats.peak_used = r[i].stats.peak_reserved = need;
+		r[i].stats.ooms = need > capacity[i / columns];
+	}
+	return r;
+}
+
+static char *draw_all(const char *sink, const struct vc_result *r, size_t runs, const char *params)
+{
+	const struct vc_sink_type *t = vc_sink_by_name(sink);
+	struct vc_error err = { 0 };
+	struct vc_output *out = vc_output_memory(&err);
+	void *cfg = calloc(1, t->config_size + 1);
+	size_t n;
+
+	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
+	assert_int_equal(t->write(r, runs, cfg, out, &err), 0);
+	char *text = vc_output_take(out, &n);
+	vc_output_close(out);
+	free(cfg);
+	read_back("by hand", sink, text, n);
+	return text;
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+		n++;
+	return n;
+}
+
+/* A cell per pair, none on another; what is taken fits, and is the largest of its row. */
+static void a_sweep_over_two_keys_is_a_map(void **unused)
+{
+	static const double batch[] = { 4, 8, 16, 24, 32 };
+	static const char *const card[] = { "small", "large" };
+	static const uint64_t capacity[] = { 20ull << 30, 40ull << 30 };
+	struct vc_result *r = sweep_of(batch, 5, card, capacity, 2);
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		char *text = draw_all(i ? "sweep" : "heatmap", r, 10, "width=600,footer=false");
+
+		assert_non_null(strstr(text, "The largest batch that fits: small: 16, large: 32"));
+		assert_int_equal(count(text, ", batch "), 10);
+		assert_int_equal(count(text, ">\xC3\x97 out<"), 2);
+		assert_int_equal(count(text, "class=\"nf oks\""), 2 + 1); /* and the legend */
+		free(text);
+	}
+	free(r);
+}
+
+/* Narrow kernels that follow each other closely are one long box, not an idle lane. */
+static void a_busy_stream_is_drawn_busy(void **unused)
+{
+	enum { KERNELS = 3000 };
+	struct vc_bucket b = { .last_event = 9, .last_ns = 3000000, .allocated_max = 1 << 20,
+			       .reserved_max = 1 << 20, .reserved_min = 1 << 20 };
+	struct vc_kernel_at *k = calloc(KERNELS, sizeof(*k));
+	struct vc_result r = { .curve = { &b, 1, false }, .steps = { .kernel = k,
+								     .kernels = KERNELS } };
+	double drawn = 0;
+
+	(void)unused;
+	r.stats.has_times = true;
+	r.stats.events = r.stats.allocs = 10;
+	r.stats.peak_reserved = 1 << 20;
+	for (size_t i = 0; i < KERNELS; i++)
+		k[i] = (struct vc_kernel_at){ i * 1000, 990, 0, 7, 0 };
+	char *text = draw_all("steps", &r, 1, "x=time,width=1200,footer=false");
+	const char *lane = strstr(text, "class=\"busy cell\" d=\"");
+	assert_non_null(lane);
+	for (const char *p = lane, *end = strchr(lane, '/'); p < end; p++)
+		if (*p == 'h' && p[1] != '-')
+			drawn += strtod(p + 1, NULL);
+	assert_true(drawn > 1000); /* of 1092 px */
+	free(text);
+	free(k);
+}
+
+/* A peak before the first mark is not "no steps are marked", and nothing "stays" before it. */
+static void a_peak_before_the_first_mark_is_said_to_be_there(void **unused)
+{
+	struct vc_bucket b[3] = {
+		{ .last_event = 9, .allocated_max = 900, .peak_event = 5, .reserved_max = 900 },
+		{ .first_event = 10, .last_event = 19, .allocated_max = 500, .allocated_min = 200,
+		  .peak_event = 12, .reserved_max = 900 },
+		{ .first_event = 20, .last_event = 29, .allocated_max = 500, .allocated_min = 200,
+		  .peak_event = 22, .reserved_max = 900 } };
+	struct vc_mark_at mark[2] = { { .event = 10, .kind = 1 }, { .event = 20, .kind = 1 } };
+	struct vc_result r = { .curve = { b, 3, false },
+			       .steps = { .mark = mark, .marks = 2 } };
+
+	(void)unused;
+	r.stats.events = r.stats.allocs = 30;
+	r.stats.peak_reserved = 900;
+	char *text = draw_all("steps", &r, 1, "footer=false");
+	assert_non_null(strstr(text, "Before the first step is marked 900 B"));
+	assert_null(strstr(text, "no steps are marked"));
+	assert_null(strstr(text, "stays from step"));
+	free(text);
+	b[2].allocated_max = b[2].reserved_max = 1000;
+	text = draw_all("steps", &r, 1, "footer=false");
+	assert_non_null(strstr(text, "Step 1 needs 800 B on top of the 200 B that stay"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pictures_are_made_of_reported_numbers),
 		cmocka_unit_test(pictures_say_what_is_reported),
+		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
+		cmocka_unit_test(a_busy_stream_is_drawn_busy),
+		cmocka_unit_test(a_peak_before_the_first_mark_is_said_to_be_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

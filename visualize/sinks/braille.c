@@ -131,6 +131,30 @@ static void put_rows(struct screen *s)
 	}
 }
 
+/* Without UTF-8: what the words of pictures have beyond ASCII. */
+static void to_ascii(char *text)
+{
+	static const struct { const char *utf8, *plain; } known[] = {
+		{ "\xC2\xB7", "-" }, { "\xC2\xB5", "u" }, { "\xC3\x97", "x" },
+		{ "\xE2\x80\x93", "-" } };
+	char *to = text;
+
+	while (*text) {
+		size_t i = 0, n = sizeof(known) / sizeof(*known);
+
+		while (i < n && strncmp(text, known[i].utf8, strlen(known[i].utf8)))
+			i++;
+		if (i < n) {
+			*to++ = *known[i].plain;
+			text += strlen(known[i].utf8);
+		} else {
+			*to++ = (unsigned char)*text < 0x80 ? *text : '?';
+			text++;
+		}
+	}
+	*to = '\0';
+}
+
 static void put_axis(struct screen *s)
 {
 	struct vc_axis a = s->k.by_time ? vc_axis_ns(s->k.span, 6) : vc_axis_count(s->k.span, 6);
@@ -147,6 +171,8 @@ static void put_axis(struct screen *s)
 		vc_axis_text(&a, t, buf);
 		strncat(buf, " ", 2);
 		strncat(buf, a.name, 12);
+		if (s->cfg->ascii)
+			to_ascii(buf);
 		if (x + (int)strlen(buf) <= width + 4)
 			memcpy(line + x, buf, strlen(buf));
 	}
@@ -188,6 +214,10 @@ static void put_head(struct screen *s)
 
 	vc_answer_text(s->r, s->k.by_time, title, sizeof(title));
 	vc_place_text(s->r, run, sizeof(run));
+	if (s->cfg->ascii) {
+		to_ascii(title);
+		to_ascii(run);
+	}
 	vc_verdict_word(s->r, &color);
 	for (size_t i = 0; i < 3; i++)
 		code = s->cfg->color && !strcmp(codes[i].name, color) ? codes[i].code : code;

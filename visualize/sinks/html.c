@@ -39,6 +39,24 @@ static void head(struct report *d, const char *title)
 	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
 }
 
+/* The beginning of a table: columns between "|", those of numbers behind "#". */
+static void table_head(struct report *d, const char *klass, const char *caption,
+		       const char *columns)
+{
+	vc_svg_put(&d->out, "<div class=\"%s\"><table class=\"r-find\"><caption>%s</caption>"
+		   "<thead><tr>", klass, caption);
+	while (*columns) {
+		bool number = *columns == '#';
+		size_t n = strcspn(columns += number, "|");
+
+		vc_svg_put(&d->out, "<th scope=\"col\"%s>", number ? " class=\"r-n\"" : "");
+		vc_svg_escape(&d->out, columns, n);
+		vc_svg_put(&d->out, "</th>");
+		columns += n + (columns[n] == '|');
+	}
+	vc_svg_put(&d->out, "</tr></thead><tbody>\n");
+}
+
 /* The line to paste: of the run that does best, by verdict, then by peak. */
 static void settings(struct report *d)
 {
@@ -174,10 +192,8 @@ static void sites(struct report *d)
 		   "class=\"r-mut\">%s in use at event %s, %s owners</p>\n",
 		   vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
 		   vc_format_count(o->n, c));
-	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Where</th><th>Kind</th><th "
-		   "class=\"r-n\">Bytes</th><th class=\"r-n\">Share</th><th "
-		   "class=\"r-n\">Blocks</th></tr></thead><tbody>\n");
+	table_head(d, "r-scroll", "call sites and what they hold",
+		   "Where|Kind|#Bytes|#Share|#Blocks");
 	for (size_t i = 0; i < o->n && i < ROWS; i++) {
 		vc_owner_text(d->runs->meta, &o->at[i], name, sizeof(name));
 		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name, vc_classes_name(&d->classes,
@@ -220,11 +236,9 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);
-	vc_svg_put(&d->out,
-		   "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Block</th><th>Where</th><th>Kind</th><th "
-		   "class=\"r-n\">Size</th><th class=\"r-n\">From event</th><th class=\"r-n\">To "
-		   "event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n");
+	table_head(d, "r-scroll", "the largest blocks of the run",
+		   "Block|Where|Kind|#Size|#From event|#To event|#Stream");
 	for (size_t i = 0; i < n && i < ROWS; i++)
 		block_row(d, v[i].at);
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
@@ -238,11 +252,10 @@ static void segments_table(struct report *d)
 	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 	size_t rows = 0;
 
-	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Segment</th><th class=\"r-n\">Size</th><th "
-		   "class=\"r-n\">In use</th><th class=\"r-n\">Largest "
-		   "free</th><th>Pool</th></tr></thead><tbody>\n",
+	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n",
 		   d->runs->last.n ? "at the OOM" : "at the peak");
+	table_head(d, "r-scroll", "segments in address order",
+		   "Segment|#Size|#In use|#Largest free|Pool");
 	for (size_t i = 0; i < h->n && rows < ROWS; i++) {
 		uint64_t live = 0, free = 0;
 		if (h->at[i].what)
@@ -280,11 +293,9 @@ static void runs_table(struct report *d)
 {
 	char text[400], b[VC_FORMAT];
 
-	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table "
-		   "class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th><th "
-		   "class=\"r-n\">Reserved</th><th class=\"r-n\">at least</th><th "
-		   "class=\"r-n\">at most</th><th class=\"r-n\">Allocated</th><th "
-		   "class=\"r-n\">Flushes</th><th>Trust</th></tr></thead><tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n");
+	table_head(d, "", "all runs, with the ends of their intervals",
+		   "Run|Verdict|#Reserved|#at least|#at most|#Allocated|#Flushes|Trust");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
 		vc_run_text(&d->runs[i], text, sizeof(text));
@@ -296,7 +307,7 @@ static void runs_table(struct report *d)
 			   d->runs[i].stats.flushes,
 			   d->runs[i].trust.level ? vc_level_name(d->runs[i].trust.level) : "");
 	}
-	vc_svg_put(&d->out, "</tbody></table>\n");
+	vc_svg_put(&d->out, "</tbody></table></div>\n");
 }
 
 /* What leaks and what would help, run by run, as the terminal says it. */

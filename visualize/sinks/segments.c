@@ -93,7 +93,9 @@ static int culprits(struct vc_page *p, const struct vc_classes *c, const struct 
 		const char *label = vc_label_text(c->r->meta, v->label);
 
 		vc_addressmap_mark(p, h, map, f, v->id);
-		vc_site_text(c->r->meta, v->site, site, sizeof(site));
+		const struct vc_life *l = vc_classes_life(c, v->id);
+
+		vc_site_text(c->r->meta, v->site ? v->site : l ? l->site : 0, site, sizeof(site));
 		snprintf(text, sizeof(text), "a block of %s, %s",
 			 vc_format_bytes(v->smallest, a),
 			 *site       ? site :

@@ -12,6 +12,7 @@
 #include "tests/support/svgcheck.h"
 #include "visualize/classify.h"
 #include "visualize/format.h"
+#include "visualize/ledger.h"
 #include "visualize/packing.h"
 #include "visualize/sink.h"
 
@@ -125,10 +126,49 @@ static void holders_hold_what_is_allocated(const char *what, const struct vc_res
 	vc_classes_fini(&c);
 }
 
+/* Layers are made of lives: those that are alive at the peak are all that is allocated then. */
+static void lives_are_what_is_allocated(const char *what, const struct vc_result *r)
+{
+	const struct vc_bucket *top = r->curve.n ? r->curve.at : NULL;
+	uint64_t sum = 0;
+
+	for (size_t i = 1; i < r->curve.n; i++)
+		if (r->curve.at[i].allocated_max > top->allocated_max)
+			top = &r->curve.at[i];
+	for (size_t i = 0; top && i < r->lives.n; i++)
+		if (r->lives.at[i].born <= top->peak_event && r->lives.at[i].died > top->peak_event)
+			sum += r->lives.at[i].size;
+	if (top && !r->lives.dropped && sum != top->allocated_max)
+		fail_msg("%s: %llu live, %llu are allocated", what, (unsigned long long)sum,
+			 (unsigned long long)top->allocated_max);
+}
+
+static void every_byte_of_the_card_has_a_line(const char *what, const struct vc_result *r)
+{
+	struct vc_classes c;
+	struct vc_ledger l;
+	struct vc_error err;
+
+	assert_int_equal(vc_classes_init(&c, r, &err), 0);
+	vc_ledger_make(&l, &c);
+	if (l.live + l.waiting + l.returnable + l.stranded != l.reserved ||
+	    (!l.at_oom && l.reserved != r->stats.peak_reserved))
+		fail_msg("%s: %llu live, %llu waiting, %llu and %llu cached of %llu", what,
+			 (unsigned long long)l.live, (unsigned long long)l.waiting,
+			 (unsigned long long)l.returnable, (unsigned long long)l.stranded,
+			 (unsigned long long)l.reserved);
+	if (l.at_oom && l.capacity && l.free != r->oom.device_free)
+		fail_msg("%s: %llu free, the device had %llu", what, (unsigned long long)l.free,
+			 (unsigned long long)r->oom.device_free);
+	vc_classes_fini(&c);
+}
+
 static void judge_numbers(const char *what, const struct vc_result *r)
 {
 	the_pile_is_as_high_as_what_is_reserved(what, r);
 	holders_hold_what_is_allocated(what, r);
+	lives_are_what_is_allocated(what, r);
+	every_byte_of_the_card_has_a_line(what, r);
 }
 
 static void pictures_are_made_of_reported_numbers(void **unused)

@@ -31,6 +31,12 @@ run plot $T --theme pink -o "$TMP/x.svg"; expect "a theme that does not exist" 2
 check "nothing is left of a failed picture" [ ! -e "$TMP/x.svg" ]
 run plot $T --theme dark -o -; expect "- is standard output" 0 '^<svg '
 
+run plot traces/llm-oom.vct; expect "a heap without events has an answer" 0 '^Holds 11\.0 GiB'
+run plot traces/llm-oom.vct -o "$TMP/heap.svg"; expect "and a ledger where others have a timeline" 0
+check "of all its bytes" grep -q 'Where the bytes are in this heap' "$TMP/heap.svg"
+run sweep traces/lm-train-ctx128.vct --vary capacity=48G,60G,72G --vary 'conf=|expandable_segments:True' -q -o "$TMP/two.jsonl"
+run plot "$TMP/two.jsonl" -o "$TMP/map.svg"; expect "a sweep over two keys is a map" 0
+check "with what fits in each row" grep -q 'The smallest capacity that fits' "$TMP/map.svg"
 run plot traces/vllm-rl-pools.vct -t segments -o "$TMP/state.svg"; expect "a snapshot without events still has a map" 0
 check "which is well-formed" wellformed "$TMP/state.svg"
 run plot $T -g a100-40 -g h100-80g-sxm -o "$TMP/two.svg"; expect "two cards are compared" 0

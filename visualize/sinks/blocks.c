@@ -285,7 +285,9 @@ static int blocks_write(const struct vc_result *runs, size_t n, const void *conf
 
 	if (!n || !runs->curve.n || !runs->lives.n)
 		return vc_page_notice(cfg, "Map of blocks", !n ? "no run was given" :
-				      "the trace has no block that was ever allocated", out, err);
+				      runs->curve.n ? "no block was ever allocated" :
+				      "the heap of one moment: ledger, flame and segments draw it",
+				      out, err);
 	int rc = prepare(&d, cfg, err);
 	if (!rc)
 		rc = draw(&d, cfg, out, err);

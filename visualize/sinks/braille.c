@@ -262,13 +262,19 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 	uint64_t h = s.cfg->height < 4 ? 4 : s.cfg->height > 100 ? 100 : s.cfg->height;
 	struct vc_classes none = { .r = runs };
 
+	s.cols = (int)w - AXIS - 10;
+	s.rows = (int)h;
 	if (!n || !runs->curve.n) {
+		if (n && runs->stats.peak_reserved) { /* no line, but an answer */
+			put_head(&s);
+			vc_output_text(out, "It is the heap at one moment: -t flame says who holds "
+				       "it, -t ledger and -t segments draw it.\n");
+			return VC_OK;
+		}
 		vc_output_text(out,
 			       "there is nothing to draw: the trace has no request for memory\n");
 		return VC_OK;
 	}
-	s.cols = (int)w - AXIS - 10;
-	s.rows = (int)h;
 	int rc = vc_columns_init(&s.k, &none, vc_curve_has_times(runs), (uint32_t)s.cols * 2,
 				 NULL, err);
 	if (!rc)

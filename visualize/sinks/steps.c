@@ -243,6 +243,8 @@ static int steps_write(const struct vc_result *runs, size_t n, const void *confi
 
 	if (!n || !runs->curve.n)
 		return vc_page_notice(cfg, "One step", !n ? "no run was given" :
+				      runs->stats.peak_reserved ?
+				      "the heap of one moment: ledger, flame and segments draw it" :
 				      "the trace has no request for memory: nothing was simulated",
 				      out, err);
 	bool by_time = vc_wants_time(cfg, runs);

@@ -122,7 +122,21 @@ static int show(const struct plot *p, const struct vc_console *con, struct vc_er
 	unsigned height = terminal && w.ws_row > 14 ? w.ws_row - 10u : 16;
 	snprintf(params, sizeof(params), "width=%u,height=%u,color=%s,ascii=%s", width,
 		 height > 30 ? 30 : height, con->color ? "true" : "false", utf8 ? "false" : "true");
-	return vc_write_results(&p->results, vc_sink_by_name("braille"), params, "-", err);
+	if (strcmp(p->sink[0]->name, "braille"))
+		snprintf(params, sizeof(params), "width=%u", width);
+	return vc_write_results(&p->results, p->sink[0], params, "-", err);
+}
+
+/* What a terminal shows of a picture, or NULL: the timeline, or the row NAME_text. */
+static const struct vc_sink_type *as_text(const char *type)
+{
+	char name[80];
+
+	if (!type || !strcmp(type, "timeline"))
+		return vc_sink_by_name("braille");
+	snprintf(name, sizeof(name), "%s_text", type);
+	return strcmp(vc_sink_by_name(type)->extension, "txt") ? vc_sink_by_name(name) :
+								 vc_sink_by_name(type);
 }
 
 static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error *err)
@@ -140,11 +154,11 @@ static int choose_all(struct plot *p, size_t traces, bool lines, struct vc_error
 			       "the results of a sweep are drawn with -o sweep.svg");
 	if (!c->output.n && c->type && !vc_name_sink("-t", c->type, err))
 		return err->status;
-	if (!c->output.n && c->type && strcmp(c->type, "timeline") && strcmp(c->type, "braille"))
-		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: only the timeline can be "
-			       "drawn as text", c->type);
 	if (!c->output.n)
-		p->sink[0] = vc_sink_by_name("braille");
+		p->sink[0] = as_text(c->type);
+	if (!c->output.n && !p->sink[0])
+		return vc_fail(err, VC_EUSAGE, "-t %s needs -o FILE: it cannot be drawn as text",
+			       c->type);
 	return VC_OK;
 }
 

@@ -307,19 +307,66 @@ static bool is_axis(const struct lines *all, size_t k)
 	return varies;
 }
 
-static int set_axis(struct lines *all, struct vc_error *err)
+/* The first key that is an axis; the capacity of the card only where no other is. KEYS: none. */
+static size_t find_axis(const struct lines *all)
 {
-	for (size_t k = 0; all->n && k < all->line[0].n; k++) {
-		if (!is_axis(all, k))
-			continue;
-		for (size_t i = 0; i < all->n; i++) {
-			all->run[i].info.vary = strdup(all->line[i].vary[k].key);
-			VC_HAVE(all->run[i].info.vary, "the results", err);
-			number_of(all->line[i].vary[k].value, &all->run[i].info.value);
+	size_t found = KEYS;
+
+	for (size_t k = 0; all->n && k < all->line[0].n; k++)
+		if (is_axis(all, k) &&
+		    (found == KEYS || !strcmp(all->line[0].vary[found].key, "capacity")))
+			found = k;
+	return found;
+}
+
+/* Does the value of a key change from line to line? */
+static bool differs(const struct lines *all, size_t k)
+{
+	for (size_t i = 1; i < all->n; i++)
+		if (k >= all->line[i].n ||
+		    strcmp(all->line[i].vary[k].value, all->line[0].vary[k].value))
+			return true;
+	return false;
+}
+
+/* All other keys that vary, as the second axis of what is drawn. */
+static int set_second(struct lines *all, size_t axis, struct vc_error *err)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct vc_run_info *r = &all->run[i].info;
+		char by[KEYS * 50] = "", value[KEYS * 100] = "";
+
+		for (size_t k = 0; k < all->line[i].n && k < all->line[0].n; k++) {
+			if (k == axis || !differs(all, k))
+				continue;
+			snprintf(by + strlen(by), sizeof(by) - strlen(by), "%s%s", *by ? ", " : "",
+				 all->line[i].vary[k].key);
+			snprintf(value + strlen(value), sizeof(value) - strlen(value), "%s%s",
+				 *by && *value ? ", " : "",
+				 *all->line[i].vary[k].value ? all->line[i].vary[k].value :
+							       "default");
 		}
-		break;
+		if (!*by)
+			continue;
+		r->by = strdup(by);
+		r->by_value = strdup(value);
+		VC_HAVE(r->by && r->by_value, "the results", err);
 	}
 	return VC_OK;
+}
+
+static int set_axis(struct lines *all, struct vc_error *err)
+{
+	size_t k = find_axis(all);
+
+	if (k == KEYS)
+		return VC_OK;
+	for (size_t i = 0; i < all->n; i++) {
+		all->run[i].info.vary = strdup(all->line[i].vary[k].key);
+		VC_HAVE(all->run[i].info.vary, "the results", err);
+		number_of(all->line[i].vary[k].value, &all->run[i].info.value);
+	}
+	return set_second(all, k, err);
 }
 
 /* One line at a time: a line may be longer than what the input shows at first. */

@@ -10,9 +10,16 @@ mkdir -p "$to"
 "$v" plot $t -g a100-40g-sxm -t blocks -o "$to/blocks.svg"
 "$v" plot $t -g a100-40g-sxm -t segments -o "$to/segments.svg"
 "$v" plot $t -t unused -o "$to/unused.svg"
+"$v" plot $t -g a100-40g-sxm -t ledger -o "$to/ledger.svg"
+"$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t flame -o "$to/flame.svg"
+"$v" plot tests/recordings/leak-graph.vct -t lives -o "$to/lives.svg"
 "$v" plot traces/lm-medium-ctx1024.vct -g rtx4090 -t owners -o "$to/owners.svg"
 "$v" plot $t --capacity 60GiB --conf '' --conf expandable_segments:True --conf max_split_size_mb:128 -o "$to/compare.svg"
 "$v" plot traces/lm-*.vct traces/attention.vct traces/decomfl.vct -m all -t allocators -o "$to/allocators.svg"
-runs=$(mktemp); trap 'rm -f "$runs" "$runs.jsonl"' EXIT
-"$v" sweep $t --vary capacity=40G,44G,48G,52G,56G,60G,64G,68G,72G,76G,80G --vary 'conf=|expandable_segments:True' -o "$runs.jsonl" 2>/dev/null
-"$v" plot "$runs.jsonl" --title 'lm-train-ctx128: peak memory by capacity of the card (GiB)' -o "$to/sweep.svg"
+tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT # a picture shows the name of its file
+"$v" sweep $t --vary capacity=40G,44G,48G,52G,56G,60G,64G,68G,72G,76G,80G -o "$tmp/lm-train-ctx128.jsonl" 2>/dev/null
+"$v" plot "$tmp/lm-train-ctx128.jsonl" -o "$to/sweep.svg"
+g=tests/ladders/recordings/gpt-amp_batch
+"$v" sweep ${g}0001_torch2.9.1.vct@batch=1 ${g}0002_torch2.9.1.vct@batch=2 \
+	--vary batch=4,8,16,24,32,48 --vary gpu=t4,rtx3090,a100-40g-sxm,h100-80g-sxm -o "$tmp/gpt-amp.jsonl" 2>/dev/null
+"$v" plot "$tmp/gpt-amp.jsonl" -o "$to/heatmap.svg"

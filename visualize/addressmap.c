@@ -175,6 +175,35 @@ int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const stru
 	return b.y + b.h;
 }
 
+/* At least 6 px wide, so that the smallest culprit is seen. */
+void vc_addressmap_mark(struct vc_page *p, const struct vc_heap_map *h, struct vc_box b,
+			const struct vc_heap_facts *f, uint64_t id)
+{
+	uint64_t base = 0, last = 0, start = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		const struct vc_heap_extent *x = &h->at[i];
+
+		if (x->what == 0) {
+			start = x->addr;
+			base += last;
+			last = x->size;
+			continue;
+		}
+		if (x->what == 3 || x->id != id)
+			continue;
+		uint64_t at = base + (x->addr - start);
+		int left = (int)vc_muldiv(at % f->per_row, (uint64_t)b.w, f->per_row);
+		int w = (int)vc_muldiv(x->size, (uint64_t)b.w, f->per_row);
+
+		w = w < 60 ? 60 : w;
+		w = left + w > b.w ? b.w - left : w;
+		vc_svg_rect(&p->svg, "nf bads", (struct vc_box){ b.x + left - 10,
+			b.y + (int)(at / f->per_row) * (ROW + GAP) - 10, w + 20, ROW + 20 }, 20);
+		return;
+	}
+}
+
 /* A bar with its text at the right, or below where there is no room; the y below. */
 static int scale_bar(struct vc_page *p, struct vc_box b, const char *klass, int w, const char *text)
 {

@@ -18,6 +18,9 @@ struct vc_heap_facts {
 int vc_addressmap_draw(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_map *h,
 		    struct vc_box box, struct vc_heap_facts *facts);
 void vc_heap_measure(const struct vc_heap_map *h, struct vc_heap_facts *f);
+/* Outline the block `id` in the map that was drawn in box. */
+void vc_addressmap_mark(struct vc_page *p, const struct vc_heap_map *h, struct vc_box box,
+			const struct vc_heap_facts *f, uint64_t id);
 /* "needed 0.53 GiB" above "largest free 0.16 of 11.9 GiB", on the scale of the map above. */
 int vc_addressmap_scale(struct vc_page *p, const struct vc_result *r, const struct vc_heap_facts *f,
 		     struct vc_box box);

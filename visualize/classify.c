@@ -99,6 +99,49 @@ static enum vc_slot by_purpose(const struct vc_life *l)
 	return l->purpose < VC_PURPOSES ? slot[l->purpose] : VC_SLOTS;
 }
 
+/* ---- what grows: made at one place in more than one step, and never freed ---- */
+
+struct keeper { uint64_t key; uint32_t step, life; };
+
+VC_COMPARE(by_key, struct keeper,
+	   VC_THEN(VC_ORDER(x->key, y->key), VC_ORDER(x->step, y->step)))
+
+/* The iteration that an event lies in, as the phases of the run say. */
+static uint32_t step_of(const struct vc_steps *t, uint64_t event)
+{
+	size_t at = vc_first_above(t->phase, t->phases, event, event);
+
+	return at ? t->phase[at - 1].iteration : 0;
+}
+
+/* A workspace is made once. What is made again in the next step, and stays as well, is a leak or a
+ * cache that grows. */
+static int find_kept(struct vc_classes *c, struct vc_error *err)
+{
+	const struct vc_lives *v = &c->r->lives;
+	struct keeper *k = malloc((v->n + 1) * sizeof(*k));
+	size_t n = 0;
+
+	VC_HAVE(k, "the classes of blocks", err);
+	for (size_t i = 0; i < v->n && c->r->steps.phases; i++) {
+		const struct vc_life *l = &v->at[i];
+
+		if (l->purpose == VC_FOR_WORKSPACE && c->of_life[i] == VC_SLOT_WORKSPACES)
+			k[n++] = (struct keeper){ l->site ? l->site : l->size << 32 | 1ull << 31,
+						  step_of(&c->r->steps, l->born), (uint32_t)i };
+	}
+	if (n)
+		qsort(k, n, sizeof(*k), by_key);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from; to < n && k[to].key == k[from].key;)
+			to++;
+		for (size_t i = from; i < to && k[to - 1].step > k[from].step; i++)
+			c->of_life[k[i].life] = VC_SLOT_KEPT;
+	}
+	free(k);
+	return VC_OK;
+}
+
 struct by_id { uint64_t id; uint32_t at; };
 
 VC_COMPARE(compare_ids, struct by_id, VC_ORDER(x->id, y->id))
@@ -113,9 +156,13 @@ static int index_ids(struct vc_classes *c, struct vc_error *err)
 		free(tmp);
 		return vc_nomem(err, "the index of blocks");
 	}
-	for (size_t i = 0; i < n; i++)
+	bool sorted = true; /* as births mostly are */
+	for (size_t i = 0; i < n; i++) {
 		tmp[i] = (struct by_id){ c->r->lives.at[i].id, (uint32_t)i };
-	qsort(tmp, n, sizeof(*tmp), compare_ids);
+		sorted = sorted && (!i || tmp[i - 1].id < tmp[i].id);
+	}
+	if (!sorted)
+		qsort(tmp, n, sizeof(*tmp), compare_ids);
 	for (size_t i = 0; i < n; i++)
 		c->by_id[i] = tmp[i].at;
 	c->ids = n;
@@ -165,6 +212,10 @@ int vc_classes_init(struct vc_classes *c, const struct vc_result *r, struct vc_e
 	for (size_t i = 0; !c->categories && i < r->lives.n; i++)
 		c->of_life[i] = (uint8_t)by_lifetime(&r->lives.at[i]);
 	free(hint);
+	if (c->categories && find_kept(c, err)) {
+		vc_classes_fini(c);
+		return VC_ENOMEM;
+	}
 	return VC_OK;
 }
 
@@ -178,9 +229,9 @@ void vc_classes_fini(struct vc_classes *c)
 const char *vc_classes_name(const struct vc_classes *c, enum vc_slot slot)
 {
 	static const char *const category[VC_SLOTS] = { "Weights", "Optimizer state", "Gradients",
-		"Activations", "Temporaries", "Workspaces", "Other" };
+		"Activations", "Temporaries", "Workspaces", "Kept by each step", "Other" };
 	static const char *const lifetime[VC_SLOTS] = { "Live to the end", "", "About a step",
-		"Part of a step", "Short-lived", "", "Other" };
+		"Part of a step", "Short-lived", "", "", "Other" };
 
 	if (c->categories && slot == VC_SLOT_WEIGHTS && !c->weights_seen)
 		return "There at the start";

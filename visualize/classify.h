@@ -32,6 +32,7 @@ struct vc_owner {
 	uint32_t site, label;
 	enum vc_slot slot;
 	uint64_t bytes, blocks, largest, id; /* id: of the largest block */
+	bool at_start;                       /* it existed before the first event */
 };
 struct vc_owners {
 	struct vc_owner *at; size_t n; /* largest first, ties by name and id */
@@ -44,6 +45,9 @@ int vc_owners_init(struct vc_owners *o, const struct vc_classes *c, struct vc_er
 /* The same, one entry per block and with the site the block was made at, in no order. */
 int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err);
 void vc_owners_fini(struct vc_owners *o);
+/* For each frame one that stands for all of the same line of code, however it was reached; the
+ * caller's. NULL: no memory. */
+uint32_t *vc_owner_frames(const struct vc_meta *m);
 void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf, size_t cap);
 
 #endif

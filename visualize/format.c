@@ -19,17 +19,20 @@ static char *fixed(uint64_t scaled, unsigned decimals, const char *unit, char *b
 }
 
 /* value / unit with two, one or no decimals, by size: 0.53, 12.9, 474. */
-static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
+static char *decimal(uint64_t value, uint64_t unit, const char *name, char *buf)
 {
 	uint64_t hundredths = vc_muldiv(value, 100, unit);
 
-	if (value % unit == 0)
-		return fixed(value / unit, 0, name, buf);
 	if (hundredths < 1000)
 		return fixed(hundredths, 2, name, buf);
 	if (vc_muldiv(value, 10, unit) < 1000)
 		return fixed(vc_muldiv(value, 10, unit), 1, name, buf);
 	return fixed(vc_muldiv(value, 1, unit), 0, name, buf);
+}
+
+static char *ratio(uint64_t value, uint64_t unit, const char *name, char *buf)
+{
+	return value % unit ? decimal(value, unit, name, buf) : fixed(value / unit, 0, name, buf);
 }
 
 char *vc_format_bytes(uint64_t b, char *buf)
@@ -41,6 +44,45 @@ char *vc_format_bytes(uint64_t b, char *buf)
 	if (b >= 1024)
 		return ratio(b, 1024, " KiB", buf);
 	return fixed(b, 0, " B", buf);
+}
+
+static uint64_t unit_of(uint64_t bytes, const char **name)
+{
+	static const struct { uint64_t unit; const char *name; } units[] = {
+		{ VC_GIB, " GiB" }, { VC_MIB, " MiB" }, { 1024, " KiB" }, { 1, " B" } };
+	size_t i = bytes >= VC_GIB ? 0 : bytes >= VC_MIB ? 1 : bytes >= 1024 ? 2 : 3;
+
+	*name = units[i].name;
+	return units[i].unit;
+}
+
+char *vc_format_in(uint64_t bytes, uint64_t all, char *buf)
+{
+	const char *name;
+	uint64_t unit = unit_of(all, &name);
+
+	return unit > 1 && bytes ? decimal(bytes, unit, name, buf) : ratio(bytes, unit, name, buf);
+}
+
+static char *pair(uint64_t a, uint64_t b, const char *between, char *buf)
+{
+	const char *name;
+	uint64_t unit = unit_of(a > b ? a : b, &name);
+	char first[VC_FORMAT], second[VC_FORMAT];
+
+	snprintf(buf, 2 * VC_FORMAT, "%s%s%s", ratio(a, unit, "", first), between,
+		 ratio(b, unit, name, second));
+	return buf;
+}
+
+char *vc_format_of(uint64_t bytes, uint64_t all, char *buf)
+{
+	return pair(bytes, all, " of ", buf);
+}
+
+char *vc_format_band(uint64_t low, uint64_t high, char *buf)
+{
+	return pair(low, high, " to ", buf);
 }
 
 char *vc_format_ns(uint64_t ns, char *buf)
@@ -58,7 +100,7 @@ char *vc_format_ns(uint64_t ns, char *buf)
 	else if (ns >= 1000000)
 		return ratio(ns, 1000000, " ms", buf);
 	else
-		return ratio(ns, 1000, " us", buf);
+		return ratio(ns, 1000, " \xC2\xB5s", buf);
 	return buf;
 }
 
@@ -129,7 +171,7 @@ struct vc_axis vc_axis_ns(uint64_t span, unsigned ticks)
 	else if (span >= 2000000)
 		a.unit = 1000000, a.name = "ms";
 	else if (span >= 2000)
-		a.unit = 1000, a.name = "us";
+		a.unit = 1000, a.name = "\xC2\xB5s";
 	a.step = nice_step(a.top, ticks, a.unit);
 	finer(&a, ticks);
 	return a;

@@ -12,6 +12,12 @@
 enum { VC_FORMAT = 40 }; /* bytes every buffer below must hold; all return it */
 
 char *vc_format_bytes(uint64_t bytes, char *buf);               /* "79.1 GiB" "0.53 GiB" "24 MiB" */
+/* In the unit of `all`, so that all numbers of a picture have one: "0.06 GiB". */
+char *vc_format_in(uint64_t bytes, uint64_t all, char *buf);
+/* "38.6 of 39.4 GiB": both in one unit; buf holds 2 * VC_FORMAT. */
+char *vc_format_of(uint64_t bytes, uint64_t all, char *buf);
+/* "21.0 to 25.3 GiB", the same way. */
+char *vc_format_band(uint64_t low, uint64_t high, char *buf);
 char *vc_format_ns(uint64_t ns, char *buf);                     /* "11.32 s" "534 ms" "2 min 5 s" */
 char *vc_format_count(uint64_t n, char *buf);                   /* "11,193" */
 char *vc_format_percent(uint64_t part, uint64_t whole, char *buf); /* "95.6 %" */

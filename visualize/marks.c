@@ -54,12 +54,12 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	char a[VC_FORMAT], b[VC_FORMAT];
 	const struct vc_life *l = o->id ? vc_classes_life(p->c, o->id) : NULL;
 
+	vc_moment_text(p->c->r, p->k->by_time, o->event, a);
 	if (p->k->by_time)
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)",
-			 vc_format_ns(o->time_ns, a), vc_format_count(o->event, b));
-	else
-		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at event %s",
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s (event %s)", a,
 			 vc_format_count(o->event, b));
+	else
+		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s", a);
 	int used = snprintf(t->at[t->n], sizeof(t->at[0]), "asked for %s",
 			    vc_format_bytes(o->request, a));
 	char who[80];
@@ -90,6 +90,7 @@ static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 			return (struct vc_box){ at, low + (high - low - h) / 2, w, h };
 	}
 	int left = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
+	left = left + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : left;
 	return (struct vc_box){ left, b->y + b->h - h - 180, w, h };
 }
 
@@ -234,6 +235,11 @@ void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)
 			 (unsigned long long)(at - 1));
 		struct vc_label l = { x + 30, label_y, VC_T_SMALL, VC_START,
 				     "mut",  0,       false,      false };
+		struct vc_box b = vc_svg_measure(&l, text);
+		if (b.x + b.w > p->page->w - 100) { /* at the very end */
+			l.anchor = VC_END;
+			l.x = x - 30;
+		}
 		if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 			vc_svg_label(s, &l, text);
 	}
@@ -277,11 +283,12 @@ static bool phase_box(struct vc_plot *p, const struct phase *f, int y)
 	a = a < p->box.x ? p->box.x : a;
 	b = b > edge ? edge : b;
 	struct vc_label l = { (a + b) / 2, y + 125,    VC_T_SMALL, VC_MIDDLE,
-			     "onc",       b - a - 40, false,      false };
+			     slot == VC_SLOT_OTHER ? "obase" : vc_theme_on(slot),
+			     b - a - 40, false, false };
 
 	if (b - a < 4)
 		return false;
-	vc_svg_put(s, "<rect class=\"%s soft\" x=\"%c\" y=\"%c\" width=\"%c\" "
+	vc_svg_put(s, "<rect class=\"%s\" x=\"%c\" y=\"%c\" width=\"%c\" "
 		   "height=\"17\"><title>%e</title></rect>\n",
 		   slot == VC_SLOT_OTHER ? "base" : vc_theme_slot(slot), a, y,
 		   b - a - (b - a > 30 ? 8 : 0), name);
@@ -395,6 +402,12 @@ static void lane(struct vc_plot *p, int y, const struct lane *n)
 	s->titles++;
 }
 
+/* When a column ends. */
+static uint64_t column_end(const struct vc_plot *p, size_t column)
+{
+	return p->k->first + vc_muldiv(p->k->at[column].to, p->k->span, p->k->width);
+}
+
 /* Nanoseconds of kernels in each column; NULL: no kernels, or the axis is not time. */
 static uint64_t *busy(const struct vc_plot *p)
 {
@@ -405,17 +418,33 @@ static uint64_t *busy(const struct vc_plot *p)
 		return NULL;
 	sum = calloc(p->k->n, sizeof(*sum));
 	size_t i = 0;
+	uint64_t until = 0;
 	for (size_t k = 0; sum && k < t->kernels; k++) {
-		uint32_t x = vc_columns_x(p->k, t->kernel[k].start_ns);
+		uint64_t at = t->kernel[k].start_ns, end = at + t->kernel[k].duration_ns;
+		bool later = k && at >= t->kernel[k - 1].start_ns;
+
+		at = later && at < until ? until : at; /* two at once are busy once */
+		until = !later || end > until ? end : until;
+		if (at >= end)
+			continue;
+		uint32_t x = vc_columns_x(p->k, at);
 		while (i > 0 && p->k->at[i].from > x)
 			i--;
 		while (i + 1 < p->k->n && p->k->at[i + 1].from <= x)
 			i++;
-		sum[i] += t->kernel[k].duration_ns;
+		/* A kernel is busy in every column that it runs in. */
+		for (size_t c = i; c < p->k->n && at < end; c++) {
+			uint64_t stop = column_end(p, c);
+
+			stop = stop < end && c + 1 < p->k->n ? stop : end;
+			sum[c] += stop > at ? stop - at : 0;
+			at = stop > at ? stop : at;
+		}
 	}
 	for (size_t k = 0; sum && k < p->k->n; k++) {
-		uint64_t width =
-			vc_muldiv(p->k->at[k].to - p->k->at[k].from, p->k->span, p->k->width);
+		uint64_t from = k ? column_end(p, k - 1) : p->k->first;
+		uint64_t width = column_end(p, k) - from;
+
 		sum[k] = width ? vc_muldiv(sum[k], 1000, width) : 0;
 		sum[k] = sum[k] > 1000 ? 1000 : sum[k];
 	}
@@ -431,8 +460,9 @@ int vc_plot_lanes(struct vc_plot *p, int y)
 		value[i] = p->k->at[i].stranded;
 	if (value && p->k->stranded) {
 		lane(p, y,
-		     &(struct lane){ "lane", "stranded", vc_format_bytes(p->k->stranded, buf),
-				    value, p->k->stranded });
+		     &(struct lane){ "lane", p->c->r->curve.split ? "stranded" : "cached",
+				    vc_format_bytes(p->k->stranded, buf), value,
+				    p->k->stranded });
 		y += 460;
 	}
 	if (used) {

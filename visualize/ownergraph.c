@@ -36,7 +36,7 @@ static int add_edge(struct vc_own_graph *g, uint32_t from, uint32_t to, uint64_t
 }
 
 /* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
-static void collapse(const char *from, char *to, size_t cap)
+void vc_own_collapse(const char *from, char *to, size_t cap)
 {
 	size_t n = 0;
 	bool start = true;
@@ -55,11 +55,11 @@ static void collapse(const char *from, char *to, size_t cap)
 	to[n] = '\0';
 }
 
-static const char *phase_name(const struct vc_classes *c, enum vc_slot slot)
+const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot)
 {
 	static const char *const name[VC_SLOTS] = {
 		NULL,          "optimizer",  "backward",      "forward",
-		"temporaries", "workspaces", "not attributed" };
+		"temporaries", "workspaces", "kept by each step", "not attributed" };
 
 	return c->categories && name[slot] ? name[slot] : vc_classes_name(c, slot);
 }
@@ -84,7 +84,7 @@ static void place_names(const struct vc_meta *m, const struct vc_owner *o, char 
 	if (*label) {
 		if (*site)
 			memcpy(caller, site, cap);
-		collapse(label, site, cap);
+		vc_own_collapse(label, site, cap);
 	}
 	if (!*site)
 		snprintf(site, cap, "no call site recorded");
@@ -100,7 +100,7 @@ static int add_owner(struct vc_own_graph *g, const struct vc_classes *c, const s
 
 	place_names(c->r->meta, o, caller, site, sizeof(site));
 	path[n++] = find_node(g, 0, 0, "all");
-	path[n++] = find_node(g, 1, o->slot, phase_name(c, o->slot));
+	path[n++] = find_node(g, 1, o->slot, vc_own_phase(c, o->slot));
 	if (*caller)
 		path[n++] = find_node(g, 2, o->slot, caller);
 	path[n++] = find_node(g, 3, o->slot, site);

@@ -31,6 +31,10 @@ enum { VC_OWN_NODES = 60, VC_OWN_DEGREE = 8 }; /* what pprof and jeprof found pe
 int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
 		      struct vc_error *err);
 void vc_own_graph_fini(struct vc_own_graph *g);
+/* What a kind is called where it is a phase: "forward" for activations. */
+const char *vc_own_phase(const struct vc_classes *c, enum vc_slot slot);
+/* "layers.12.attn" and "layers.3.attn" are one owner: numbers between dots become a star. */
+void vc_own_collapse(const char *from, char *to, size_t cap);
 enum vc_slot vc_own_slot(const struct vc_own_node *n); /* the one with most of its bytes */
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "visualize/classify.h"
+#include "visualize/ledger.h"
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -78,7 +79,8 @@ static void from_heap(struct vc_owners *o, const struct vc_classes *c, const str
 						  x->size,
 						  1,
 						  x->size,
-						  x->id };
+						  x->id,
+						  x->at_start || (l && l->at_start) };
 	}
 	o->event = h->event;
 }
@@ -104,7 +106,8 @@ static void from_lives(struct vc_owners *o, const struct vc_classes *c)
 		const struct vc_life *l = &v->at[i];
 		if (l->born <= o->event && l->died > o->event)
 			o->at[o->n++] = (struct vc_owner){ l->site, l->label,
-				(enum vc_slot)c->of_life[i], l->size, 1, l->size, l->id };
+				(enum vc_slot)c->of_life[i], l->size, 1, l->size, l->id,
+				l->at_start };
 	}
 }
 
@@ -125,7 +128,7 @@ static int compare_places(const void *a, const void *b)
 
 /* For each site the frame it is shown as, the same number for the same line of code however it was
  * reached. NULL: no memory. */
-static uint32_t *shown_frames(const struct vc_meta *m)
+uint32_t *vc_owner_frames(const struct vc_meta *m)
 {
 	struct place *p = malloc((m->frames + 1) * sizeof(*p));
 	uint32_t *first = malloc((m->frames + 1) * sizeof(*first));
@@ -156,7 +159,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 
 	if (!m || !m->frames)
 		return VC_OK;
-	first = shown_frames(m);
+	first = vc_owner_frames(m);
 	VC_HAVE(first, "the list of call sites", err);
 	for (size_t i = 0; i < o->n; i++)
 		if (o->at[i].site < m->frames)
@@ -168,13 +171,7 @@ static int show_frames(struct vc_owners *o, const struct vc_meta *m, struct vc_e
 int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
-	const struct vc_heap_map *h = r->last.n ? &r->last : &r->peak;
-	const struct vc_heap_map none = { 0 };
-
-	/* Without a refusal the peak of allocated bytes tells more than the first peak of
-	 * reserved. */
-	if (!r->last.n && r->lives.n && !r->lives.dropped && r->curve.n)
-		h = &none;
+	const struct vc_heap_map *h = vc_ledger_heap(r);
 	size_t cap = h->n ? h->n : r->lives.n;
 
 	*o = (struct vc_owners){ 0 };
@@ -185,9 +182,6 @@ int vc_owners_gather(struct vc_owners *o, const struct vc_classes *c, struct vc_
 	else
 		from_lives(o, c);
 	o->at_oom = h->n && h == &r->last;
-	for (size_t i = 0; i < r->curve.n; i++)
-		if (r->curve.at[i].first_event <= o->event)
-			o->time_ns = r->curve.at[i].first_ns;
 	for (size_t i = 0; i < o->n; i++)
 		o->bytes += o->at[i].bytes;
 	return VC_OK;
@@ -224,7 +218,8 @@ void vc_owner_text(const struct vc_meta *m, const struct vc_owner *o, char *buf,
 	else if (o->site && m)
 		vc_site_text(m, o->site, buf, cap);
 	else if (o->blocks > 1)
-		snprintf(buf, cap, "%llu equal blocks", (unsigned long long)o->blocks);
+		snprintf(buf, cap, "%llu equal blocks%s", (unsigned long long)o->blocks,
+			 o->at_start ? ", there at the start" : "");
 	else
 		snprintf(buf, cap, "block %llu", (unsigned long long)o->id);
 	if (!*label && o->site && m && strlen(buf) + strlen(many) < cap)

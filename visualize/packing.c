@@ -8,119 +8,106 @@
 #include "common/error.h"
 #include "common/vec.h"
 
-VC_COMPARE(by_address, struct vc_shelf,
-	   VC_THEN(VC_ORDER(x->addr, y->addr), VC_ORDER(x->born, y->born)))
+/* A piece on its way into the pile. Pieces of one expandable segment touch: they stay together. */
+struct piece {
+	struct vc_shelf shelf;
+	uint64_t born, died; /* of all that it stays together with */
+	size_t group;
+	bool joins;
+};
 
-static int by_birth(const void *a, const void *b)
+VC_COMPARE(by_address, struct piece,
+	   VC_THEN(VC_ORDER(x->shelf.addr, y->shelf.addr),
+		   VC_ORDER(x->shelf.born, y->shelf.born)))
+
+VC_COMPARE(by_place, struct piece,
+	   VC_THEN(VC_ORDER(y->died, x->died),
+		   VC_THEN(VC_ORDER(x->born, y->born),
+			   VC_THEN(VC_ORDER(x->group, y->group), by_address(first, second)))))
+
+/* Which pieces stay together: those that touch the one before them and may be one block's home. */
+static void group(struct piece *t, size_t n)
 {
-	const struct vc_shelf *x = *(const struct vc_shelf *const *)a,
-			      *y = *(const struct vc_shelf *const *)b;
+	uint64_t end = 0;
+	size_t first = 0;
 
-	if (x->born != y->born)
-		return x->born < y->born ? -1 : 1;
-	return x < y ? -1 : x > y;
+	for (size_t i = 0; i < n; i++) {
+		struct piece *head;
+
+		if (i && !(t[i].joins && t[i - 1].joins && t[i].shelf.addr <= end)) {
+			first = i;
+			end = 0;
+		}
+		head = &t[first];
+		t[i].group = first;
+		end = t[i].shelf.addr + t[i].shelf.size > end ?
+			t[i].shelf.addr + t[i].shelf.size : end;
+		head->born = t[i].shelf.born < head->born ? t[i].shelf.born : head->born;
+		head->died = t[i].shelf.died > head->died ? t[i].shelf.died : head->died;
+	}
+	for (size_t i = 0; i < n; i++) {
+		t[i].born = t[t[i].group].born;
+		t[i].died = t[t[i].group].died;
+	}
 }
 
-
-/* Pieces that touch and may be one block's home become one shelf, alive as long as any of them. */
-static size_t join(struct vc_shelf *s, const bool *joins, size_t n)
+/* Blocks without segments: a stretch of addresses that they share is a segment that always stood
+ * there. */
+static size_t merge(struct piece *t, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct vc_shelf *last = kept ? &s[kept - 1] : NULL;
-		uint64_t end = last ? last->addr + last->size : 0;
-		if (!last || !joins[i] || s[i].addr > end) {
-			s[kept++] = s[i];
-			continue;
-		}
-		if (s[i].addr + s[i].size > end)
-			last->size = s[i].addr + s[i].size - last->addr;
-		last->born = s[i].born < last->born ? s[i].born : last->born;
-		last->died = s[i].died > last->died ? s[i].died : last->died;
+		struct vc_shelf *last = kept ? &t[kept - 1].shelf : NULL, *s = &t[i].shelf;
+
+		if (!last || s->addr > last->addr + last->size)
+			t[kept++] = t[i];
+		else if (s->addr + s->size > last->addr + last->size)
+			last->size = s->addr + s->size - last->addr;
 	}
 	return kept;
 }
 
-struct tagged { struct vc_shelf shelf; bool joins; };
-
-static int collect(struct vc_packing *p, const struct vc_result *r, struct vc_error *err)
+static struct piece piece_of(const struct vc_result *r, size_t i)
 {
-	size_t n = r->segments.n ? r->segments.n : r->lives.n;
-	struct tagged *t = malloc((n + 1) * sizeof(*t));
-	bool *joins = malloc(n + 1);
+	struct piece p = { .joins = true };
 
-	p->at = malloc((n + 1) * sizeof(*p->at));
-	p->guessed = !r->segments.n;
-	if (!t || !joins || !p->at) {
-		VC_FREE(t, joins);
-		return vc_nomem(err, "the packing of segments");
+	if (r->segments.n) {
+		const struct vc_segment_life *g = &r->segments.at[i];
+		p.shelf = (struct vc_shelf){ g->addr, g->size, g->born, g->died, 0 };
+		p.joins = g->expandable;
+	} else {
+		const struct vc_life *l = &r->lives.at[i];
+		p.shelf = (struct vc_shelf){ l->addr, l->size, 0, UINT64_MAX, 0 };
 	}
-	for (size_t i = 0; i < n; i++) {
-		const struct vc_segment_life *g = p->guessed ? NULL : &r->segments.at[i];
-		const struct vc_life *l = p->guessed ? &r->lives.at[i] : NULL;
-		t[i] = g ? (struct tagged){ { g->addr, g->size, g->born, g->died, 0 },
-					   g->expandable } :
-			   (struct tagged){ { l->addr, l->size, 0, UINT64_MAX, 0 }, true };
-	}
-	qsort(t, n, sizeof(*t), by_address);
-	for (size_t i = 0; i < n; i++) {
-		p->at[i] = t[i].shelf;
-		joins[i] = t[i].joins;
-	}
-	p->n = join(p->at, joins, n);
-	VC_FREE(t, joins);
-	return VC_OK;
-}
-
-struct interval { uint64_t from, to, died; };
-
-/* First fit: the lowest gap between the shelves that are alive. */
-static uint64_t place(struct interval *live, size_t *n, const struct vc_shelf *s)
-{
-	uint64_t at = 0;
-	size_t kept = 0, i;
-
-	for (i = 0; i < *n; i++)
-		if (live[i].died > s->born)
-			live[kept++] = live[i];
-	*n = kept;
-	for (i = 0; i < *n && live[i].from < at + s->size; i++)
-		at = live[i].to;
-	memmove(live + i + 1, live + i, (*n - i) * sizeof(*live));
-	live[i] = (struct interval){ at, at + s->size, s->died };
-	(*n)++;
-	return at;
+	p.born = p.shelf.born;
+	p.died = p.shelf.died;
+	return p;
 }
 
 int vc_packing_init(struct vc_packing *p, const struct vc_result *r, struct vc_error *err)
 {
-	struct vc_shelf **order;
-	struct interval *live;
-	size_t n = 0;
+	size_t n = r->segments.n ? r->segments.n : r->lives.n;
+	struct piece *t = malloc((n + 1) * sizeof(*t));
 
-	*p = (struct vc_packing){ 0 };
-	if (collect(p, r, err)) {
-		vc_packing_fini(p);
-		return VC_ENOMEM;
-	}
-	order = malloc((p->n + 1) * sizeof(struct vc_shelf *));
-	live = malloc((p->n + 2) * sizeof(*live));
-	for (size_t i = 0; order && i < p->n; i++)
-		order[i] = &p->at[i];
-	if (order)
-		qsort(order, p->n, sizeof(struct vc_shelf *), by_birth);
-	for (size_t i = 0; order && live && i < p->n; i++) {
-		order[i]->offset = place(live, &n, order[i]);
-		if (order[i]->offset + order[i]->size > p->height)
-			p->height = order[i]->offset + order[i]->size;
-	}
-	bool ok = order && live;
-	VC_FREE(order, live);
-	if (!ok) {
+	*p = (struct vc_packing){ .at = malloc((n + 1) * sizeof(*p->at)),
+				  .guessed = !r->segments.n };
+	if (!t || !p->at) {
+		free(t);
 		vc_packing_fini(p);
 		return vc_nomem(err, "the packing of segments");
 	}
+	for (size_t i = 0; i < n; i++)
+		t[i] = piece_of(r, i);
+	qsort(t, n, sizeof(*t), by_address);
+	if (p->guessed)
+		n = merge(t, n);
+	group(t, n);
+	qsort(t, n, sizeof(*t), by_place);
+	for (size_t i = 0; i < n; i++)
+		p->at[i] = t[i].shelf;
+	p->n = n;
+	free(t);
 	return VC_OK;
 }
 
@@ -130,15 +117,78 @@ void vc_packing_fini(struct vc_packing *p)
 	*p = (struct vc_packing){ 0 };
 }
 
-const struct vc_shelf *vc_packing_find(const struct vc_packing *p, uint64_t addr, uint64_t event)
+bool vc_shelf_stands(const struct vc_shelf *s, uint64_t event)
 {
-	size_t lo = vc_first_above(p->at, p->n, addr, addr);
+	return s->born <= event && s->died > event;
+}
 
-	/* Segments of different times may overlap: look back a little way. */
-	for (size_t back = 0; lo > 0 && back < 64; back++) {
-		const struct vc_shelf *s = &p->at[--lo];
-		if (addr < s->addr + s->size && s->born <= event && s->died >= event)
-			return s;
+uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event)
+{
+	uint64_t top = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (!vc_shelf_stands(&p->at[i], event))
+			continue;
+		p->at[i].offset = top;
+		top += p->at[i].size;
 	}
-	return NULL;
+	return top;
+}
+
+/* ---- which block lies where ---- */
+
+struct known { uint64_t addr, born; uint32_t at; };
+
+VC_COMPARE(by_birth, struct known,
+	   VC_THEN(VC_ORDER(x->born, y->born), VC_ORDER(x->addr, y->addr)))
+
+/* Those that stand, by address. */
+struct standing { struct known *at; size_t n; };
+
+/* Whatever overlaps it is gone: two segments are never at one place. */
+static void enter(struct standing *v, const struct vc_packing *p, const struct known *k)
+{
+	const struct vc_shelf *s = &p->at[k->at];
+	size_t to = vc_first_above(v->at, v->n, addr, k->addr), from = to;
+
+	while (from && v->at[from - 1].addr + p->at[v->at[from - 1].at].size > s->addr)
+		from--;
+	while (to < v->n && v->at[to].addr < s->addr + s->size)
+		to++;
+	memmove(v->at + from + 1, v->at + to, (v->n - to) * sizeof(*v->at));
+	v->at[from] = *k;
+	v->n = v->n - (to - from) + 1;
+}
+
+static uint32_t home_of(const struct standing *v, const struct vc_packing *p, uint64_t addr)
+{
+	size_t i = vc_first_above(v->at, v->n, addr, addr);
+	const struct vc_shelf *s = i ? &p->at[v->at[i - 1].at] : NULL;
+
+	return s && addr - s->addr < s->size ? v->at[i - 1].at : VC_NO_SHELF;
+}
+
+int vc_packing_homes(const struct vc_packing *p, const struct vc_lives *lives, uint32_t *home,
+		     struct vc_error *err)
+{
+	struct known *k = malloc((p->n + 1) * sizeof(*k));
+	struct standing v = { malloc((p->n + 2) * sizeof(*v.at)), 0 };
+	size_t next = 0;
+
+	if (!k || !v.at) {
+		VC_FREE(k, v.at);
+		return vc_nomem(err, "the packing of segments");
+	}
+	for (size_t i = 0; i < p->n; i++)
+		k[i] = (struct known){ p->at[i].addr, p->at[i].born, (uint32_t)i };
+	qsort(k, p->n, sizeof(*k), by_birth);
+	for (size_t i = 0; i < lives->n; i++) {
+		const struct vc_life *l = &lives->at[i];
+
+		for (; next < p->n && k[next].born <= l->born; next++)
+			enter(&v, p, &k[next]);
+		home[i] = home_of(&v, p, l->addr);
+	}
+	VC_FREE(k, v.at);
+	return VC_OK;
 }

@@ -62,14 +62,16 @@ void vc_plot_grid(struct vc_plot *p, bool numbers)
 	char buf[VC_FORMAT];
 
 	uint64_t at = 0;
+	int highest = p->box.y + p->box.h;
 	for (bool more = true; more; more = vc_axis_next(&p->axis, &at)) {
 		int y = vc_plot_y(p, at);
+		highest = y;
 		vc_svg_hline(s, "gr", p->box.x, y / 10 * 10 + 5, p->box.w);
 		l.y = y + 45;
 		if (numbers)
 			vc_svg_label(s, &l, vc_axis_text(&p->axis, at, buf));
 	}
-	l.y = p->box.y - 60;
+	l.y = highest - 110 < p->box.y - 60 ? highest - 110 : p->box.y - 60;
 	l.style = VC_T_SMALL;
 	if (numbers)
 		vc_svg_label(s, &l, p->axis.name);
@@ -198,6 +200,9 @@ void vc_plot_axis(struct vc_plot *p, int y)
 		if (p->k->by_time || at + a.step > a.top) {
 			strncat(buf, " ", 2);
 			strncat(buf, a.name, 12);
+		} else if (at && a.unit > 1) { /* "2 k", "4 k", and "6 k events" at the end */
+			strncat(buf, " ", 2);
+			strncat(buf, a.name, 1);
 		}
 		l.anchor = x > p->box.x + p->box.w - 250 ? VC_END : at ? VC_MIDDLE : VC_START;
 		struct vc_box b = vc_svg_measure(&l, buf);

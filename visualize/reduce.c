@@ -2,10 +2,12 @@
 /* reduce.c - a run as columns of half a pixel. */
 #include "visualize/reduce.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/vec.h"
+#include "visualize/format.h"
 #include "visualize/svg.h"
 
 bool vc_curve_has_times(const struct vc_result *r)
@@ -53,9 +55,15 @@ uint64_t vc_curve_time(const struct vc_result *r, uint64_t event)
 	const struct vc_curve *v = &r->curve;
 	size_t lo = vc_first_from(v->at, v->n, last_event, event);
 
+	if (r->oom.happened && event == r->oom.event && r->oom.time_ns)
+		return r->oom.time_ns;
+	if (event == r->stats.peak_event && r->stats.peak_time_ns)
+		return r->stats.peak_time_ns;
 	if (lo == v->n)
 		return v->n ? v->at[v->n - 1].last_ns : 0;
 	const struct vc_bucket *b = &v->at[lo];
+	if (event == b->peak_event && b->peak_ns)
+		return b->peak_ns;
 	if (event <= b->first_event || b->last_event == b->first_event)
 		return b->first_ns;
 	return b->first_ns + vc_muldiv(event - b->first_event, b->last_ns - b->first_ns,
@@ -69,6 +77,33 @@ uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
 	if (at - k->first >= k->span)
 		return k->width;
 	return (uint32_t)((__extension__ (unsigned __int128)(at - k->first) * k->width) / k->span);
+}
+
+size_t vc_columns_of(const struct vc_columns *k, const struct vc_result *r, uint64_t event)
+{
+	const struct vc_curve *v = &r->curve;
+	size_t b = vc_first_from(v->at, v->n, last_event, event), i = k->n;
+
+	if (b == v->n || b >= drawn(v))
+		return k->n;
+	uint32_t x = vc_columns_x(k, k->by_time ? v->at[b].first_ns : v->at[b].first_event);
+	x = x < k->width ? x : k->width - 1;
+	while (i > 0 && k->at[i - 1].from > x)
+		i--;
+	return i ? i - 1 : k->n;
+}
+
+char *vc_moment_text(const struct vc_result *r, bool by_time, uint64_t event, char *buf)
+{
+	char text[VC_FORMAT];
+	uint64_t at, first = r->curve.n ? r->curve.at[0].first_ns : 0;
+
+	if (!by_time) {
+		snprintf(buf, VC_FORMAT, "event %s", vc_format_count(event, text));
+		return buf;
+	}
+	at = vc_curve_time(r, event);
+	return vc_format_ns(at > first ? at - first : 0, buf);
 }
 
 /* Bytes by slot at each bucket's peak: every life adds to the buckets whose peak it lived

@@ -3,6 +3,7 @@
 #include "visualize/scene.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/io.h"
 
@@ -76,9 +77,12 @@ const char *vc_verdict_word(const struct vc_result *r, const char **color)
 					   [VC_UNDECIDED] = "open",
 					   [VC_OOM] = "bad" };
 	enum vc_verdict v = vc_result_verdict(r);
+	bool open = v == VC_FITS && !r->info.capacity && !r->info.has_limit;
 
 	if (color)
-		*color = name[v];
+		*color = open ? "mut" : name[v];
+	if (open) /* there is nothing that it could fit into */
+		return r->stats.allocs ? "no card given" : "one moment, no requests";
 	if (v != VC_OOM && !r->stats.allocs && r->stats.cut_short)
 		return "one moment, no requests";
 	return v != VC_OOM && r->stats.cut_short ? "fits as far as recorded" : word[v];
@@ -94,12 +98,14 @@ void vc_verdict_icon(struct vc_svg *s, const struct vc_result *r, int x, int y)
 		[VC_OOM] = { "bads", 10, 10, "l8 8m0-8l-8 8\"/>\n" } };
 	enum vc_verdict v = vc_result_verdict(r);
 
+	if (v == VC_FITS && !r->info.capacity && !r->info.has_limit)
+		return;
 	vc_svg_put(s, "<path class=\"%s\" stroke-linecap=\"round\" d=\"M%c %c", icon[v].klass,
 		   x + icon[v].dx, y + icon[v].dy);
 	vc_svg_put(s, icon[v].path);
 }
 
-static int verdict_pill(struct vc_page *p, const struct vc_result *r)
+static int verdict_pill(struct vc_page *p, const struct vc_result *r, int y)
 {
 	static const char *const back[] = { [VC_FITS] = "okbg",
 					   [VC_FLUSHES] = "warnbg",
@@ -108,11 +114,7 @@ static int verdict_pill(struct vc_page *p, const struct vc_result *r)
 	const char *color, *word = vc_verdict_word(r, &color);
 	struct vc_label l = { 0, 0, VC_T_STRONG, VC_START, color, 0, false, false };
 	int w = vc_svg_measure(&l, word).w + 460;
-	struct vc_box b = { p->w - VC_MARGIN - w, 200, w, 290 };
-	if (p->w < VC_NARROW) {
-		b.x = VC_MARGIN;
-		b.y = 780;
-	}
+	struct vc_box b = { p->w < VC_NARROW ? VC_MARGIN : p->w - VC_MARGIN - w, y, w, 290 };
 
 	vc_svg_rect(&p->svg, back[vc_result_verdict(r)], b, 145);
 	vc_verdict_icon(&p->svg, r, b.x + 150, b.y + 95);
@@ -122,19 +124,61 @@ static int verdict_pill(struct vc_page *p, const struct vc_result *r)
 	return w;
 }
 
+/* A text in as many lines as it needs, at most `most`; the first is shorter by `less`. The y of the
+ * last. */
+static int put_lines(struct vc_page *p, struct vc_label *l, const char *text, int less, int step,
+		     int most)
+{
+	char line[600];
+	int wide = l->max;
+
+	for (int k = 1; *text; k++, l->y += step) {
+		size_t n = 0, next = 0;
+
+		l->max = k == 1 ? wide - less : wide;
+		for (;;) { /* one word more while it fits */
+			next = n + strspn(text + n, " ");
+			next += strcspn(text + next, " ");
+			snprintf(line, sizeof(line), "%.*s", (int)next, text);
+			struct vc_label free = *l;
+			free.max = 0;
+			if (next == n || next >= sizeof(line) ||
+			    (n && vc_svg_measure(&free, line).w > l->max))
+				break;
+			n = next;
+		}
+		n = k == most ? strlen(text) : n;
+		snprintf(line, sizeof(line), "%.*s", (int)n, text);
+		vc_svg_label(&p->svg, l, line);
+		text += n + strspn(text + n, " ");
+		if (!*text)
+			break;
+	}
+	return l->y;
+}
+
 int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 		   const struct vc_result *r)
 {
 	bool narrow = p->w < VC_NARROW;
-	int pill = r ? verdict_pill(p, r) + 200 : 0, wide = p->w - 2 * VC_MARGIN;
-	struct vc_label l = { VC_MARGIN, 420, VC_T_TITLE, VC_START, "fg",
-		narrow ? wide : wide - pill, false, false };
+	int wide = p->w - 2 * VC_MARGIN, pill, y;
+	struct vc_label l = { VC_MARGIN, 420, VC_T_TITLE, VC_START, "fg", wide, false, false };
 
-	if (*p->cfg->title)
-		title = p->cfg->title;
-	vc_svg_label(&p->svg, &l, title);
-	vc_svg_say(&p->svg, subtitle, VC_MARGIN, 640, VC_T_BODY, VC_START, "mut", wide);
-	return narrow && r ? 1190 : 800;
+	r = r && (r->info.capacity || r->info.has_limit) ? r : NULL; /* nothing to fit into */
+	pill = r && !narrow ? verdict_pill(p, r, 200) + 200 : 0;
+	title = *p->cfg->title ? p->cfg->title : title;
+	struct vc_label whole = l;
+	whole.max = 0;
+	if (narrow && vc_svg_measure(&whole, title).w > 2 * wide)
+		l.style = VC_T_HEAD; /* it would fill the picture */
+	y = put_lines(p, &l, title, pill, l.style == VC_T_HEAD ? 200 : 270, 4);
+	l = (struct vc_label){ VC_MARGIN, y + 220, VC_T_BODY, VC_START, "mut", wide, false, false };
+	y = put_lines(p, &l, subtitle, 0, 180, narrow ? 4 : 2);
+	if (r && narrow) {
+		verdict_pill(p, r, y + 140);
+		y += 390;
+	}
+	return y + 160;
 }
 
 void vc_page_footer(struct vc_page *p, int y, const char *left, const char *right)
@@ -168,7 +212,8 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	vc_svg_say(&p.svg, why, p.w / 2, y + 640, VC_T_BODY, VC_MIDDLE, "fg", card.w - 400);
+	put_lines(&p, &(struct vc_label){ p.w / 2, y + 540, VC_T_BODY, VC_MIDDLE, "fg",
+					  card.w - 400, false, false }, why, 0, 200, 3);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);
 }

@@ -73,7 +73,8 @@ struct vc_page {
 /* Opens the document; its height is known at the end. */
 void vc_page_begin(struct vc_page *p, const struct vc_picture *cfg, const char *title,
 		   const char *description);
-/* Title, a line below it, and the verdict at the right (r NULL: none). Returns the y below. */
+/* The answer, lines below it, and the verdict at the right (r NULL, or without a card: none).
+ * Returns the y below. */
 int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 		   const struct vc_result *r);
 /* A line, then small text at the left (settings) and at the right. */
@@ -93,8 +94,11 @@ int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key
 /* The keys of a plot of `k`; room for VC_SLOTS + 4. Returns how many. */
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);
 
-/* "train.vct, device 0", and what was simulated, in words. */
-void vc_title_text(const struct vc_result *r, const char *what, char *buf, size_t cap);
+/* Titles are answers: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4 GiB in
+ * use, 100 MiB asked for", "Needs 22.9 GiB". */
+void vc_answer_text(const struct vc_result *r, bool by_time, char *buf, size_t cap);
+/* Below it "train.vct, GPU 0", and what was simulated, in words. */
+void vc_place_text(const struct vc_result *r, char *buf, size_t cap);
 void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
 void vc_conf_text(const struct vc_result *r, char *buf,
 		  size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */

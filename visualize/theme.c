@@ -3,10 +3,10 @@
 #include "visualize/theme.h"
 
 
-/* The slots use the palette of Okabe and Ito, with "workspaces" and "other" moved to dark tones:
- * the smallest CIE76 distance of all pairs under simulated protanopia, deuteranopia and
- * tritanopia is then 15. The neutral tones are those of GitHub's two themes, where most pictures
- * will be seen. */
+/* The slots were chosen by a search: 3:1 or more on the background, 12 or more apart (CIE76) for
+ * normal sight and three colour blindnesses, 8 apart in grey where layers touch
+ * (tests/unit/test_theme.c). The neutral tones are those of GitHub's two themes, where most
+ * pictures will be seen. */
 struct color { const char *klass, *property, *light, *dark, *print; };
 static const struct color colors[] = {
 	{ ".bg", "fill", "#FFFFFF", "#0D1117", "#FFFFFF" },
@@ -22,7 +22,7 @@ static const struct color colors[] = {
 	{ ".low", "stroke", "#1B1F24", "#F0F3F6", "#000000" },
 	{ ".sep", "stroke", "#FFFFFF", "#0D1117", "#FFFFFF" },
 	{ ".dot", "fill", "#1B1F24", "#F0F3F6", "#000000" },
-	{ ".ht", "stroke", "#A9B3BE", "#4D5763", "#999999" },
+	{ ".ht", "stroke", "#77828F", "#7A8694", "#8C8C8C" },
 	{ ".capt", "fill", "#9A4D00", "#F0883E", "#000000" },
 	{ ".capl", "stroke", "#B35900", "#F0883E", "#000000" },
 	{ ".bad", "fill", "#C4320A", "#FF7B72", "#000000" },
@@ -41,33 +41,46 @@ static const struct color colors[] = {
 	{ ".segb", "stroke", "#1B1F24", "#E8EDF2", "#000000" },
 	{ ".segk", "stroke", "#1B1F24", "#E8EDF2", "#000000" },
 	{ ".segbox", "stroke", "#818B98", "#656C76", "#555555" },
-	{ ".edge", "stroke", "#8B97A3", "#6B7683", "#555555" },
-	{ ".tip", "fill", "#8B97A3", "#6B7683", "#555555" },
+	{ ".edge", "stroke", "#76828E", "#6B7683", "#555555" },
+	{ ".tip", "fill", "#76828E", "#6B7683", "#555555" },
 	{ ".lane", "fill", "#CF5B3A", "#D4665A", "#666666" },
 	{ ".busy", "fill", "#3D8FC4", "#3B82B8", "#888888" },
-	{ ".base", "fill", "#8C959F", "#484F58", "#BBBBBB" },
+	{ ".base", "fill", "#788598", "#767B56", "#7C7C7C" },
 	{ ".onc", "fill", "#10141A", "#0D1117", "#000000" },
-	{ ".cw", "fill", "#0072B2", "#3D9BE0", "#595959" },
-	{ ".cs", "fill", "#009E73", "#2FBF93", "#8C8C8C" },
-	{ ".cg", "fill", "#E69F00", "#F0B429", "#D9D9D9" },
-	{ ".ca", "fill", "#CC79A7", "#D98BB8", "#B3B3B3" },
-	{ ".ct", "fill", "#56B4E9", "#9AD5FB", "#F2F2F2" },
-	{ ".ck", "fill", "#4A2D5C", "#7D54A6", "#333333" },
-	{ ".co", "fill", "#4C4E51", "#5A6169", "#737373" },
+	{ ".cw", "fill", "#004779", "#A69CF0", "#474747" },
+	{ ".cs", "fill", "#11783C", "#2EF0C4", "#919191" },
+	{ ".cg", "fill", "#B48C19", "#E5AE58", "#303030" },
+	{ ".ca", "fill", "#8A3F5D", "#CF77B6", "#727272" },
+	{ ".ct", "fill", "#1B76C8", "#97D0FF", "#1B1B1B" },
+	{ ".ck", "fill", "#342230", "#794BAE", "#5E5E5E" },
+	{ ".cl", "fill", "#902A1A", "#F94130", "#111111" },
+	{ ".co", "fill", "#552724", "#F4F6F8", "#868686" },
+	/* Text that stands on them. */
+	{ ".obase", "fill", "#10141A", "#000000", "#000000" },
+	{ ".ow", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
+	{ ".os", "fill", "#FFFFFF", "#10141A", "#000000" },
+	{ ".og", "fill", "#10141A", "#10141A", "#FFFFFF" },
+	{ ".oa", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
+	{ ".ot", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
+	{ ".ok1", "fill", "#FFFFFF", "#FFFFFF", "#FFFFFF" },
+	{ ".ol", "fill", "#FFFFFF", "#10141A", "#FFFFFF" },
+	{ ".oo", "fill", "#FFFFFF", "#10141A", "#000000" },
 	/* The same as outlines and pale fills, for nodes of graphs. */
-	{ ".nw", "", "fill:#D9E8F5;stroke:#0072B2", "fill:#12283A;stroke:#3D9BE0",
+	{ ".nw", "", "fill:#DCE7F1;stroke:#004779", "fill:#1F2140;stroke:#A69CF0",
 	  "fill:#EEE;stroke:#000" },
-	{ ".ns", "", "fill:#D5F0E7;stroke:#009E73", "fill:#0F2C24;stroke:#2FBF93",
+	{ ".ns", "", "fill:#DDF0E3;stroke:#11783C", "fill:#0B2F29;stroke:#2EF0C4",
 	  "fill:#EEE;stroke:#000" },
-	{ ".ng", "", "fill:#FCEFD2;stroke:#C98B00", "fill:#33270D;stroke:#F0B429",
+	{ ".ng", "", "fill:#F8F0D8;stroke:#B48C19", "fill:#35290F;stroke:#E5AE58",
 	  "fill:#EEE;stroke:#000" },
-	{ ".na", "", "fill:#F6E3EE;stroke:#C46A9B", "fill:#331F2B;stroke:#D98BB8",
+	{ ".na", "", "fill:#F4E1E8;stroke:#8A3F5D", "fill:#331F2D;stroke:#CF77B6",
 	  "fill:#EEE;stroke:#000" },
-	{ ".nt", "", "fill:#E0F1FB;stroke:#3A97CC", "fill:#17303F;stroke:#9AD5FB",
+	{ ".nt", "", "fill:#DEEBF8;stroke:#1B76C8", "fill:#1B2E3D;stroke:#97D0FF",
 	  "fill:#EEE;stroke:#000" },
-	{ ".nk", "", "fill:#E6E0EA;stroke:#4A2D5C", "fill:#251A33;stroke:#9D78C2",
+	{ ".nk", "", "fill:#E6DFE4;stroke:#342230", "fill:#251A33;stroke:#794BAE",
 	  "fill:#EEE;stroke:#000" },
-	{ ".no", "", "fill:#ECEEF1;stroke:#59636E", "fill:#1C222A;stroke:#8B949E",
+	{ ".nl", "", "fill:#F6DFDB;stroke:#902A1A", "fill:#3B1512;stroke:#F94130",
+	  "fill:#EEE;stroke:#000" },
+	{ ".no", "", "fill:#EFE4E3;stroke:#552724", "fill:#26262C;stroke:#F4F6F8",
 	  "fill:#EEE;stroke:#000" },
 };
 
@@ -86,12 +99,29 @@ static const char layout[] =
 	"4}.bads,.oks,.warns,.opens{stroke-width:2}.thin{stroke-width:1.2;stroke-dasharray:2.5 "
 	"2}.nf,.edge{fill:none}.edge{stroke-linecap:round}.segb{fill:none;stroke-width:.7;stroke-"
 	"opacity:.5}.segk{stroke-width:1.2;stroke-opacity:.6}.segbox{stroke-width:1}.hit{fill-"
-	"opacity:0}.ht{stroke-width:2}.soft{opacity:.85}.cell{shape-rendering:crispEdges}.halo{"
+	"opacity:0}.ht{stroke-width:2}.cell{shape-rendering:crispEdges}.halo{"
 	"paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}";
 
 const char *vc_theme_slot(enum vc_slot slot)
 {
-	static const char *const klass[VC_SLOTS] = { "cw", "cs", "cg", "ca", "ct", "ck", "co" };
+	static const char *const klass[VC_SLOTS] = { "cw", "cs", "cg", "ca",
+						   "ct", "ck", "cl", "co" };
+
+	return klass[slot];
+}
+
+const char *vc_theme_on(enum vc_slot slot)
+{
+	static const char *const klass[VC_SLOTS] = { "ow", "os", "og", "oa",
+						    "ot", "ok1", "ol", "oo" };
+
+	return klass[slot];
+}
+
+const char *vc_theme_pale(enum vc_slot slot)
+{
+	static const char *const klass[VC_SLOTS] = { "nw", "ns", "ng", "na",
+						    "nt", "nk", "nl", "no" };
 
 	return klass[slot];
 }
@@ -99,7 +129,7 @@ const char *vc_theme_slot(enum vc_slot slot)
 const char *vc_theme_area(enum vc_slot slot)
 {
 	static const char *const klass[VC_SLOTS] = { "cw ar", "cs ar", "cg ar", "ca ar",
-						    "ct ar", "ck ar", "co ar" };
+						    "ct ar", "ck ar", "cl ar", "co ar" };
 
 	return klass[slot];
 }
@@ -138,9 +168,9 @@ static void write_patterns(struct vc_svg *s, enum vc_theme theme)
 		vc_svg_put(s, "<pattern id=\"%s\" width=\"%d\" height=\"%d\" "
 			   "patternUnits=\"userSpaceOnUse\" patternTransform=\"%s\"><rect "
 			   "class=\"%s\" width=\"%d\" height=\"%d\"/><path d=\"%s\" "
-			   "stroke=\"#000\" stroke-width=\"1\" stroke-opacity=\"%s\"/></pattern>",
+			   "stroke=\"#FFF\" stroke-width=\"1\" stroke-opacity=\"%s\"/></pattern>",
 			   p[i].id, p[i].size, p[i].size, p[i].turn, p[i].slot, p[i].size,
-			   p[i].size, p[i].stroke, theme == VC_THEME_PRINT ? ".9" : ".10");
+			   p[i].size, p[i].stroke, theme == VC_THEME_PRINT ? ".5" : ".12");
 	vc_svg_put(s, "</defs>\n");
 }
 

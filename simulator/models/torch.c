@@ -194,6 +194,7 @@ const struct vc_model_type vc_model_torch = {
 	.config_size = sizeof(struct torch_config),
 	.state_size  = sizeof(struct torch),
 	.versions    = torch_versions,
+	.counts_split = true,
 	.init        = torch_init,
 	.alloc       = torch_alloc,
 	.free        = torch_free,

@@ -206,6 +206,7 @@ static inline void torch_publish(struct torch *t)
 	now->requested = (uint64_t)t->all[TORCH_REQUESTED_BYTES].cur;
 	now->allocated = (uint64_t)t->all[TORCH_ALLOCATED_BYTES].cur;
 	now->active = now->allocated + (uint64_t)t->bytes[2].cur;
+	now->split = (uint64_t)t->all[TORCH_SPLIT_BYTES].cur;
 }
 
 static inline void torch_publish_slow(struct torch *t)

@@ -77,7 +77,8 @@ static int note_start(void *arg, const struct vc_extent *x)
 			     .addr = x->addr, .died = UINT64_MAX, .stream = x->stream,
 			     .at_start = true, .site = vc_origins_site(&w->st->origins, x->id) };
 
-	return x->what == VC_X_LIVE || x->what == VC_X_PENDING ? add(w->st, &l, w->err) : VC_OK;
+	/* One that waits for a stream was freed: its life is over, as that of any other is. */
+	return x->what == VC_X_LIVE ? add(w->st, &l, w->err) : VC_OK;
 }
 
 static int lives_origin(struct vc_observer *o, uint64_t id, uint32_t site, struct vc_error *err)
@@ -102,12 +103,16 @@ static int lives_step(struct vc_observer *o, const struct vc_step *s, struct vc_
 
 	if (!s->block)
 		return VC_OK;
-	if (s->ev->kind == VC_EV_ALLOC) {
+	if (s->ev->kind == VC_EV_ALLOC || s->ev->kind == VC_EV_OOM) {
 		struct vc_life l = { .id = s->ev->id, .size = s->block->size,
 			.requested = s->ev->size, .addr = s->block->addr, .born = s->index,
 			.died = UINT64_MAX, .born_ns = s->ev->time_ns, .stream = s->ev->stream,
 			.site = s->ev->site, .label = s->ev->label };
 
+		if (s->ev->kind == VC_EV_OOM) { /* served here: for nobody, and for one event */
+			l.id = 0;
+			l.died = s->index + 1;
+		}
 		st->last = s->index;
 		if (l.size < st->floor) {
 			st->dropped++;

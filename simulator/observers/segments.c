@@ -30,6 +30,9 @@ static int note_start(void *arg, const struct vc_extent *x)
 static int segments_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
 {
 	(void)err;
+	/* A heap that is asked for anew was obtained from the device before the first event: the
+	 * walk finds it again. */
+	((struct state *)o->state)->n = 0;
 	return m->type->walk(m, note_start, o->state);
 }
 

@@ -31,6 +31,7 @@ struct state {
 	uint64_t retries, ooms, segments;
 	uint64_t marks;
 	bool failed;                  /* and nothing was served since */
+	bool split;                   /* the model counts what cannot be given back */
 };
 
 static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struct vc_error *err)
@@ -47,6 +48,7 @@ static int timeline_begin(struct vc_observer *o, const struct vc_model *m, struc
 	st->last.active = m->now.active;
 	st->retries = m->now.retries;
 	st->segments = m->now.segments;
+	st->split = m->type->counts_split;
 	return VC_OK;
 }
 
@@ -94,8 +96,10 @@ static void merge_into(struct vc_bucket *a, const struct vc_bucket *b)
 {
 #define KEEP_MAX(f) if (b->f > a->f) a->f = b->f
 #define KEEP_MIN(f) if (b->f < a->f) a->f = b->f
-	if (b->allocated_max > a->allocated_max)
+	if (b->allocated_max > a->allocated_max) {
 		a->peak_event = b->peak_event;
+		a->peak_ns = b->peak_ns;
+	}
 	KEEP_MAX(allocated_max);
 	KEEP_MIN(allocated_min);
 	KEEP_MAX(active_max);
@@ -162,6 +166,7 @@ static struct vc_bucket *open_bucket(struct state *st)
 				.peak_event = st->event ?
 						      st->event - 1 :
 						      0, /* the state that enters belongs to it */
+				.peak_ns = st->last.ns,
 				.allocated_min = st->last.allocated,
 				.allocated_max = st->last.allocated,
 				.reserved_min = st->last.reserved,
@@ -177,6 +182,12 @@ static int note_life(struct state *st, const struct vc_step *s, struct vc_error 
 
 	if (!s->block)
 		return VC_OK;
+	if (s->ev->kind == VC_EV_OOM) { /* served here: for nobody, and for one event */
+		VC_HAVE(vc_vec_room(st->died, st->died_cap, st->deaths + 1), "the timeline", err);
+		st->died[st->deaths++] =
+			(struct death){ st->event, st->event + 1, s->block->size };
+		return VC_OK;
+	}
 	if (s->ev->kind == VC_EV_ALLOC) {
 		b = vc_pages_put(&st->births, s->ev->id);
 		VC_HAVE(b, "the timeline", err);
@@ -212,6 +223,7 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 	if (now->allocated > b->allocated_max) {
 		b->allocated_max = now->allocated;
 		b->peak_event = st->event;
+		b->peak_ns = st->last.ns;
 	}
 	if (now->allocated < b->allocated_min)
 		b->allocated_min = now->allocated;
@@ -225,8 +237,9 @@ static int timeline_step(struct vc_observer *o, const struct vc_step *s, struct 
 		b->requested_max = now->requested;
 	/* What a program gives back after a failure, often because it ends, is in nobody's way. */
 	st->failed = s->answer == VC_REFUSED || (st->failed && s->ev->kind != VC_EV_ALLOC);
-	if (!st->failed && now->reserved - now->active > b->stranded_max)
-		b->stranded_max = now->reserved - now->active;
+	uint64_t stranded = st->split ? now->split : now->reserved - now->active;
+	if (!st->failed && stranded > b->stranded_max)
+		b->stranded_max = stranded;
 	b->flushes += (uint32_t)(now->retries - st->retries);
 	b->ooms += s->answer == VC_REFUSED;
 	if (now->segments > st->segments)
@@ -282,7 +295,6 @@ static int timeline_end(struct vc_observer *o, const struct vc_model *m, struct 
 {
 	struct state *st = o->state;
 
-	(void)m;
 	(void)err;
 	close_bucket(st);
 	for (size_t k = 0; k < st->births.pages; k++) {
@@ -296,6 +308,7 @@ static int timeline_end(struct vc_observer *o, const struct vc_model *m, struct 
 	fold_layers(st);
 	r->curve.at = st->at;
 	r->curve.n = st->n;
+	r->curve.split = m->type->counts_split;
 	st->at = NULL;
 	return VC_OK;
 }

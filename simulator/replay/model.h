@@ -41,6 +41,7 @@ struct vc_totals {
 	uint64_t allocated; /* ... after rounding, handed out */
 	uint64_t active;    /* allocated + freed but waiting for streams */
 	uint64_t reserved;  /* what the model holds from the device */
+	uint64_t split;     /* of it free beside a live block, where the type counts them */
 	uint64_t segments;  /* pieces obtained from the device and not given back */
 	uint64_t retries;   /* the cache was flushed to satisfy a request */
 	uint64_t ooms;
@@ -120,6 +121,7 @@ struct vc_model_type {
 	/* It may keep memory when everything was freed and trimmed: regions are never given back
 	 * to the device. */
 	bool keeps_regions;
+	bool counts_split; /* now.split is kept: free bytes that cannot be given back */
 	const char *const
 		*versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */
 

@@ -61,6 +61,8 @@ void vc_result_fini(struct vc_result *r)
 	free(r->info.gpu);
 	free(r->info.change);
 	free(r->info.vary);
+	free(r->info.by);
+	free(r->info.by_value);
 	free(r->curve.at);
 	free(r->lives.at);
 	free(r->segments.at);

@@ -48,6 +48,7 @@ struct vc_run_info {
 	bool warm;           /* seeded with the heap at the first event */
 	bool rebuilt;        /* its blocks were asked for again instead */
 	char *vary; double value; /* what a family of runs varies ("batch", 32); NULL: nothing */
+	char *by, *by_value;      /* and besides ("gpu", "t4"); NULL: nothing */
 };
 
 /* Kept by the engine itself. */
@@ -96,13 +97,17 @@ struct vc_bucket {
 	uint64_t active_max, reserved_min, reserved_max, requested_max;
 	uint64_t stranded_max; /* of reserved - active, or what the model calls inactive split */
 	uint64_t peak_event;       /* where allocated_max was first reached */
+	uint64_t peak_ns;          /* and when */
 	/* Bytes at the event peak_event by lifetime class, at most allocated_max together; all
 	 * zero when nobody counted them. Only ever one instant: maxima of different instants
 	 * would not add up. */
 	uint64_t layer[VC_LIFE_CLASSES];
 	uint32_t flushes, ooms, segment_allocs, segment_frees;
 };
-struct vc_curve { struct vc_bucket *at; size_t n; };
+struct vc_curve {
+	struct vc_bucket *at; size_t n;
+	bool split; /* stranded_max is the latter */
+};
 
 /* blocks: the life of every block that matters for a picture. */
 struct vc_life {

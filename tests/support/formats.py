@@ -247,7 +247,7 @@ def check_markdown(path, run):
     text = open(path, encoding="utf-8").read()
     tables = [re.findall(r"(?<!\\)\|", line) for line in text.splitlines() if line.startswith("|")]
     assert len(tables) >= 3 and len(set(map(len, tables[:3]))) == 1, "rows of different width"
-    word = {"fits": "fits", "flushes": "flush", "oom": "out of memory"}[run["verdict"]]
+    word = {"fits": "fits" if run["capacity"] else "no card given", "flushes": "flush", "oom": "out of memory"}[run["verdict"]]
     assert re.search(r"\*\*[^*]*%s[^*]*\*\*" % word, text), "no verdict " + word
     if run["oom"]:
         assert "```\n%s\n```" % run["oom"]["message"] in text, "the message is not there word for word"

@@ -7,6 +7,7 @@
 
 #include "common/vec.h"
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
 #include "visualize/packing.h"
 #include "visualize/raster.h"
 
@@ -24,23 +25,27 @@ struct drawing {
 	bool used[VC_SLOTS];
 };
 
-/* A block or a stretch of reserved memory on its way across the columns. */
-struct run { uint64_t offset, size; uint32_t from, to, next; uint8_t value; };
+/* A block on its way across the columns: so many bytes above the bottom of its shelf. */
+struct run { uint64_t above, size; uint32_t shelf, from, to, next; uint8_t value; };
 struct sweep { struct run *run; size_t n; uint32_t *first; /* by column */ };
 
 #define NONE UINT32_MAX
 
-/* The event each column of cells shows: where the most was allocated in it. */
+/* The event each column of cells shows: where the most was allocated in it, but in that of the peak
+ * of reserved the peak. */
 static uint64_t *sample_events(const struct drawing *d)
 {
 	uint64_t *at = calloc((size_t)d->columns.width + 1, sizeof(*at));
 	const struct vc_curve *v = &d->r->curve;
+	size_t peak = vc_columns_of(&d->columns, d->r, d->r->stats.peak_event);
 
 	for (size_t i = 0; at && i < d->columns.n; i++) {
 		const struct vc_column *c = &d->columns.at[i];
 		const struct vc_bucket *b = &v->at[c->bucket];
 		for (uint32_t x = c->from; x < c->to; x++)
-			at[x] = b->peak_event ? b->peak_event : b->first_event;
+			at[x] = i == peak       ? d->r->stats.peak_event :
+				b->peak_event   ? b->peak_event :
+						  b->first_event;
 	}
 	return at;
 }
@@ -62,37 +67,35 @@ static void add(struct sweep *s, struct run r)
 
 static int collect(struct drawing *d, const uint64_t *at, struct sweep *s, struct vc_error *err)
 {
-	uint32_t w = d->columns.width;
+	uint32_t w = d->columns.width, *home;
 	const struct vc_lives *v = &d->r->lives;
 
-	s->run = malloc((v->n + d->packing.n + 1) * sizeof(*s->run));
+	s->run = malloc((v->n + 1) * sizeof(*s->run));
 	s->first = malloc((size_t)w * sizeof(*s->first));
 	VC_HAVE(s->run && s->first, "the map of blocks", err);
 	memset(s->first, 0xFF, (size_t)w * sizeof(*s->first));
-	for (size_t i = 0; i < d->packing.n && !d->packing.guessed; i++) {
-		const struct vc_shelf *g = &d->packing.at[i];
-		add(s, (struct run){ g->offset, g->size, column_from(at, w, g->born),
-			column_from(at, w, g->died), NONE, VC_CELL_FREE });
-	}
-	for (size_t i = 0; i < v->n; i++) {
+	home = malloc((v->n + 1) * sizeof(*home));
+	int rc = home ? vc_packing_homes(&d->packing, v, home, err) :
+			vc_nomem(err, "the map of blocks");
+	for (size_t i = 0; !rc && i < v->n; i++) {
 		const struct vc_life *l = &v->at[i];
-		uint64_t born = l->at_start ? 0 : l->born;
-		uint32_t from = column_from(at, w, born), to = column_from(at, w, l->died);
-		const struct vc_shelf *g =
-			from < to ? vc_packing_find(&d->packing, l->addr, born) : NULL;
-		if (!g)
+		uint32_t from = column_from(at, w, l->at_start ? 0 : l->born);
+		uint32_t to = column_from(at, w, l->died);
+		if (from >= to || home[i] == VC_NO_SHELF)
 			continue;
 		d->used[d->classes.of_life[i]] = true;
-		add(s, (struct run){ g->offset + (l->addr - g->addr), l->size, from, to, NONE,
-			(uint8_t)(1 + d->classes.of_life[i]) });
+		add(s, (struct run){ l->addr - d->packing.at[home[i]].addr, l->size, home[i], from,
+			to, NONE, (uint8_t)(1 + d->classes.of_life[i]) });
 	}
-	return VC_OK;
+	free(home);
+	return rc;
 }
 
-/* Add `bytes` of `value` to the rows it covers; live bytes come off the free ones below them. */
-static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const struct run *r)
+/* Add `size` bytes of `value` to the rows they cover; live bytes come off the free ones below. */
+static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, uint64_t from,
+		  uint64_t size, uint8_t value)
 {
-	uint64_t from = r->offset, end = r->offset + r->size;
+	uint64_t end = from + size;
 
 	while (from < end) {
 		uint64_t row =
@@ -103,16 +106,33 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, const
 		if (row >= (uint64_t)rows)
 			return;
 		uint64_t *w = weight[(uint64_t)rows - 1 - row];
-		w[r->value] += stop - from;
-		if (r->value != VC_CELL_FREE)
+		w[value] += stop - from;
+		if (value != VC_CELL_FREE)
 			w[VC_CELL_FREE] -=
 				w[VC_CELL_FREE] < stop - from ? w[VC_CELL_FREE] : stop - from;
 		from = stop;
 	}
 }
 
+/* The pile of shelves, and on them the blocks that live in this column. */
+static void weigh_column(struct drawing *d, const struct sweep *s, uint64_t event,
+			 const uint32_t *live, size_t n, uint64_t (*weight)[VC_CELLS])
+{
+	uint64_t pile = vc_packing_stack(&d->packing, event);
+
+	memset(weight, 0, (size_t)d->grid.rows * sizeof(*weight));
+	if (!d->packing.guessed)
+		weigh(weight, d->grid.rows, d->plot.top, 0, pile, VC_CELL_FREE);
+	for (size_t i = 0; i < n; i++) {
+		const struct run *r = &s->run[live[i]];
+		weigh(weight, d->grid.rows, d->plot.top,
+		      d->packing.at[r->shelf].offset + r->above, r->size, r->value);
+	}
+}
+
 /* One column at a time: its live runs are weighed into the rows. */
-static int paint(struct drawing *d, const struct sweep *s, struct vc_error *err)
+static int paint(struct drawing *d, const struct sweep *s, const uint64_t *at,
+		 struct vc_error *err)
 {
 	uint32_t *live = malloc((s->n + 1) * sizeof(*live)), w = d->columns.width;
 	uint64_t (*weight)[VC_CELLS] = malloc((size_t)d->grid.rows * sizeof(*weight));
@@ -124,19 +144,14 @@ static int paint(struct drawing *d, const struct sweep *s, struct vc_error *err)
 		size_t kept = 0;
 		for (uint32_t i = s->first[x]; i != NONE; i = s->run[i].next)
 			live[n++] = i;
-		memset(weight, 0, (size_t)d->grid.rows * sizeof(*weight));
-		/* Free stretches first, so that blocks can take from them. */
-		for (int pass = 0; pass < 2; pass++)
-			for (size_t i = 0; i < n; i++) {
-				const struct run *r = &s->run[live[i]];
-				if (r->to > x && (r->value == VC_CELL_FREE) == !pass)
-					weigh(weight, d->grid.rows, d->plot.top, r);
-			}
 		for (size_t i = 0; i < n; i++)
-			if (s->run[live[i]].to > x + 1)
+			if (s->run[live[i]].to > x)
 				live[kept++] = live[i];
 		n = kept;
-		vc_raster_weigh(&column, 0, weight);
+		if (!x || at[x] != at[x - 1] || s->first[x] != NONE) {
+			weigh_column(d, s, at[x], live, n, weight);
+			vc_raster_weigh(&column, 0, weight);
+		}
 		for (int y = 0; y < d->grid.rows; y++)
 			d->grid.cell[(size_t)y * (size_t)d->grid.cols + x] = column.cell[y];
 	}
@@ -151,7 +166,7 @@ static int fill(struct drawing *d, struct vc_error *err)
 	int rc = at ? collect(d, at, &s, err) : vc_nomem(err, "the map of blocks");
 
 	if (!rc)
-		rc = paint(d, &s, err);
+		rc = paint(d, &s, at, err);
 	VC_FREE(at, s.run, s.first);
 	/* About 20 bytes a run: 20,000 of them leave room for the rest within 1 MB. */
 	while (!rc && vc_raster_runs(&d->grid) > 20000)
@@ -217,18 +232,22 @@ static int body(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[512], text[512], a[VC_FORMAT], b[VC_FORMAT];
+	char title[256], words[640], text[1024], a[VC_FORMAT], b[VC_FORMAT];
+	struct vc_ledger l;
 
-	vc_title_text(d->r, "what lived where in the memory", title, sizeof(title));
+	vc_ledger_make(&l, &d->classes);
+	vc_ledger_text(&l, title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
 	vc_page_begin(&d->page, cfg, title, words);
-	snprintf(text, sizeof(text), "%s of %s blocks, %s over %s; a segment's place is used again "
-		 "when it is gone", vc_format_count(d->r->lives.n, a),
+	snprintf(text, sizeof(text), "%s of %s blocks over %s, %s",
+		 vc_format_count(d->r->lives.n, a),
 		 vc_format_count(d->r->lives.n + d->r->lives.dropped, b),
-		 d->packing.guessed ? "addresses" : "segments packed from the bottom",
-		 d->columns.by_time ? "time" : "events");
+		 d->columns.by_time ? "time" : "events",
+		 d->packing.guessed ? "addresses from below" :
+				      "segments that stay longest at the bottom");
+	vc_place_text(d->r, words, sizeof(words));
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), " \xC2\xB7 %s", words);
 	int y = body(d, vc_page_header(&d->page, title, text, d->r));
-	vc_run_text(d->r, words, sizeof(words));
 	snprintf(text, sizeof(text),
 		 "%d\xC3\x97%d cells, the heaviest kind in each \xC2\xB7 vramcast " VC_VERSION,
 		 d->grid.cols, d->grid.rows);
@@ -249,7 +268,9 @@ static int prepare(struct drawing *d, const struct vc_picture *cfg, struct vc_er
 	VC_TRY(vc_columns_init(&d->columns, &d->classes, cfg->x == 1 && vc_wants_time(cfg, d->r),
 			       (uint32_t)(d->plot.box.w / 10), NULL, err));
 	VC_TRY(vc_packing_init(&d->packing, d->r, err));
-	d->plot.top = d->packing.height ? d->packing.height : 1;
+	d->plot.top = d->packing.guessed ? vc_packing_stack(&d->packing, 0) :
+					   d->r->stats.peak_reserved;
+	d->plot.top = d->plot.top ? d->plot.top : 1;
 	d->plot.axis = vc_axis_bytes(d->plot.top, 9);
 	int rc = vc_raster_init(&d->grid, d->plot.box.w / 10, HEIGHT / 10, err);
 	return rc ? rc : fill(d, err);
@@ -264,7 +285,9 @@ static int blocks_write(const struct vc_result *runs, size_t n, const void *conf
 
 	if (!n || !runs->curve.n || !runs->lives.n)
 		return vc_page_notice(cfg, "Map of blocks", !n ? "no run was given" :
-				      "the trace has no block that was ever allocated", out, err);
+				      runs->curve.n ? "no block was ever allocated" :
+				      "the heap of one moment: ledger, flame and segments draw it",
+				      out, err);
 	int rc = prepare(&d, cfg, err);
 	if (!rc)
 		rc = draw(&d, cfg, out, err);

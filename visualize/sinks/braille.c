@@ -131,6 +131,30 @@ static void put_rows(struct screen *s)
 	}
 }
 
+/* Without UTF-8: what the words of pictures have beyond ASCII. */
+static void to_ascii(char *text)
+{
+	static const struct { const char *utf8, *plain; } known[] = {
+		{ "\xC2\xB7", "-" }, { "\xC2\xB5", "u" }, { "\xC3\x97", "x" },
+		{ "\xE2\x80\x93", "-" } };
+	char *to = text;
+
+	while (*text) {
+		size_t i = 0, n = sizeof(known) / sizeof(*known);
+
+		while (i < n && strncmp(text, known[i].utf8, strlen(known[i].utf8)))
+			i++;
+		if (i < n) {
+			*to++ = *known[i].plain;
+			text += strlen(known[i].utf8);
+		} else {
+			*to++ = (unsigned char)*text < 0x80 ? *text : '?';
+			text++;
+		}
+	}
+	*to = '\0';
+}
+
 static void put_axis(struct screen *s)
 {
 	struct vc_axis a = s->k.by_time ? vc_axis_ns(s->k.span, 6) : vc_axis_count(s->k.span, 6);
@@ -147,6 +171,8 @@ static void put_axis(struct screen *s)
 		vc_axis_text(&a, t, buf);
 		strncat(buf, " ", 2);
 		strncat(buf, a.name, 12);
+		if (s->cfg->ascii)
+			to_ascii(buf);
 		if (x + (int)strlen(buf) <= width + 4)
 			memcpy(line + x, buf, strlen(buf));
 	}
@@ -157,26 +183,50 @@ static void put_axis(struct screen *s)
 	vc_output_printf(s->out, "\n%*s%s\n", AXIS, "", line);
 }
 
+/* A text in lines as wide as the terminal, cut between words. */
+static void put_lines(struct screen *s, const char *text)
+{
+	size_t wide = (size_t)s->cols + AXIS + 10;
+
+	while (*text) {
+		size_t n = 0, next = 0, shown = 0;
+
+		for (; text[next] && (shown < wide || !n); next++) {
+			shown += (text[next] & 0xC0) != 0x80;
+			if (text[next] == ' ')
+				n = next;
+		}
+		n = text[next] && n ? n : next;
+		vc_output_printf(s->out, "%.*s\n", (int)n, text);
+		text += n + strspn(text + n, " ");
+	}
+}
+
 static void put_head(struct screen *s)
 {
-	char title[256], words[512], run[512];
+	char title[256], run[640];
 	const char *color;
 	static const struct {
 		const char *name;
 		int code;
 	} codes[] = { { "ok", 32 }, { "warn", 33 }, { "bad", 31 } };
+	int code = 0;
 
-	vc_title_text(s->r, "memory", title, sizeof(title));
-	vc_run_text(s->r, run, sizeof(run));
-	vc_verdict_text(s->r, words, sizeof(words));
+	vc_answer_text(s->r, s->k.by_time, title, sizeof(title));
+	vc_place_text(s->r, run, sizeof(run));
+	if (s->cfg->ascii) {
+		to_ascii(title);
+		to_ascii(run);
+	}
 	vc_verdict_word(s->r, &color);
 	for (size_t i = 0; i < 3; i++)
-		if (s->cfg->color && !strcmp(codes[i].name, color)) {
-			vc_output_printf(s->out, "%s\n%s\n\x1b[%dm%s\x1b[0m\n\n", title, run,
-					 codes[i].code, words);
-			return;
-		}
-	vc_output_printf(s->out, "%s\n%s\n%s\n\n", title, run, words);
+		code = s->cfg->color && !strcmp(codes[i].name, color) ? codes[i].code : code;
+	if (code)
+		vc_output_printf(s->out, "\x1b[%dm", code);
+	put_lines(s, title);
+	vc_output_text(s->out, code ? "\x1b[0m" : "");
+	put_lines(s, run);
+	vc_output_text(s->out, "\n");
 }
 
 static int show(struct screen *s, struct vc_error *err)
@@ -212,13 +262,19 @@ static int braille_write(const struct vc_result *runs, size_t n, const void *con
 	uint64_t h = s.cfg->height < 4 ? 4 : s.cfg->height > 100 ? 100 : s.cfg->height;
 	struct vc_classes none = { .r = runs };
 
+	s.cols = (int)w - AXIS - 10;
+	s.rows = (int)h;
 	if (!n || !runs->curve.n) {
+		if (n && runs->stats.peak_reserved) { /* no line, but an answer */
+			put_head(&s);
+			vc_output_text(out, "It is the heap at one moment: -t flame says who holds "
+				       "it, -t ledger and -t segments draw it.\n");
+			return VC_OK;
+		}
 		vc_output_text(out,
 			       "there is nothing to draw: the trace has no request for memory\n");
 		return VC_OK;
 	}
-	s.cols = (int)w - AXIS - 10;
-	s.rows = (int)h;
 	int rc = vc_columns_init(&s.k, &none, vc_curve_has_times(runs), (uint32_t)s.cols * 2,
 				 NULL, err);
 	if (!rc)

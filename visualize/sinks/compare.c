@@ -113,7 +113,7 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 {
 	struct vc_svg *s = &d->page.svg;
 	const char *color;
-	char text[96], a[VC_FORMAT], c[VC_FORMAT];
+	char text[100], more[200], a[VC_FORMAT], c[VC_FORMAT];
 	const struct vc_stats *t = &p->r->stats;
 
 	vc_verdict_word(p->r, &color);
@@ -123,9 +123,8 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 			 vc_format_percent(p->r->trust.used_low, p->r->info.capacity, a),
 			 vc_format_percent(p->r->trust.used_high, p->r->info.capacity, c));
 	else if (p->r->oom.happened && d->by_time)
-		snprintf(text, sizeof(text), "out of memory at %s", vc_format_ns(p->r->oom.time_ns -
-			 (p->r->oom.time_ns < p->columns.first ? p->r->oom.time_ns :
-			  p->columns.first), a));
+		snprintf(text, sizeof(text), "out of memory at %s",
+			 vc_moment_text(p->r, true, p->r->oom.event, a));
 	else if (vc_result_verdict(p->r) == VC_OOM || vc_result_replayed(p->r) == VC_OOM)
 		snprintf(text, sizeof(text), "out of memory");
 	else if (p->r->info.capacity)
@@ -141,9 +140,13 @@ static void panel_head(struct drawing *d, const struct panel *p, struct vc_box b
 	snprintf(text, sizeof(text), "reserved %s, allocated %s",
 		 vc_format_bytes(t->peak_reserved, a), vc_format_bytes(t->peak_allocated, c));
 	if (t->segments_peak)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %s segments",
+		snprintf(more, sizeof(more), "%s, at most %s segments", text,
 			 vc_format_count(t->segments_peak, a));
-	vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
+	if (t->segments_peak &&
+	    vc_svg_measure(&(struct vc_label){ .style = VC_T_SMALL }, more).w <= b.w)
+		vc_svg_say(s, more, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
+	else
+		vc_svg_say(s, text, b.x, b.y + b.h + 400, VC_T_SMALL, VC_START, "mut", b.w);
 }
 
 static int panels(struct drawing *d, int y)
@@ -199,9 +202,8 @@ static int bars(struct drawing *d, int y)
 
 	for (size_t i = 0; i < d->n; i++)
 		ends |= d->panel[i].r->has_interval;
-	vc_svg_label(s, &l, ends ? "Peaks side by side: allocated, reserved (hatched), and its "
-				   "interval" :
-				   "Peaks side by side: allocated, and reserved (hatched)");
+	vc_svg_label(s, &l, ends ? "Peaks: allocated, reserved (hatched), its band" :
+				   "Peaks: allocated, and reserved (hatched)");
 	y += 200;
 	vc_svg_put(s, "<g>\n");
 	for (size_t i = 0; i < d->n; i++, y += BAR) {
@@ -241,31 +243,72 @@ static int legend(struct drawing *d, int y)
 		&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 }, key, n);
 }
 
+/* Who needs least, those that fit first. */
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	const struct panel *best = &d->panel[0];
+	size_t fit = 0, cards = 0;
+	char a[VC_FORMAT];
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct panel *p = &d->panel[i];
+		enum vc_verdict v = vc_result_verdict(p->r), w = vc_result_verdict(best->r);
+
+		fit += v == VC_FITS;
+		cards += p->r->info.capacity > 0;
+		if (v < w || (v == w && p->r->stats.peak_used < best->r->stats.peak_used))
+			best = p;
+	}
+	if (d->n == 1) {
+		vc_answer_text(best->r, d->by_time, buf, cap);
+		return;
+	}
+	vc_format_bytes(best->r->stats.peak_used, a);
+	if (cards == d->n && fit == 1)
+		snprintf(buf, cap, "Of %zu only %.120s fits: %s used", d->n, best->name, a);
+	else if (cards == d->n)
+		snprintf(buf, cap, "%zu of %zu fit. Least is needed by %.120s: %s", fit, d->n,
+			 best->name, a);
+	else
+		snprintf(buf, cap, "Least is needed by %.120s: %s", best->name, a);
+}
+
+/* What all of them have in common. */
+static void common_text(const struct drawing *d, char *buf, size_t cap)
+{
+	static const char *const before[] = { "", "", "version ", "", "on ", "" };
+	size_t used = 0;
+	char name[160];
+
+	*buf = '\0';
+	for (int f = 0; f < 6 && used < cap; f++) {
+		const char *v = field(d->panel[0].r, f);
+
+		if (f == 0)
+			vc_trace_name(d->panel[0].r, name, sizeof(name));
+		if (!d->differs[f] && *v)
+			used += (size_t)snprintf(buf + used, cap - used, "%s%s%s", used ? ", " : "",
+						 before[f], f ? v : name);
+	}
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	static const char *const what[] = { "traces",   "allocators", "versions",
-					   "settings", "cards",      "changes" };
-	char title[256], text[512], name[160];
-	size_t used;
+	char title[256], text[700], common[512];
 
-	used = (size_t)snprintf(title, sizeof(title), "What if: %zu ", d->n);
-	for (int f = 0, k = 0; f < 6; f++)
-		if (d->differs[f])
-			used += (size_t)snprintf(title + used, sizeof(title) - used, "%s%s",
-						 k++ ? " and " : "", what[f]);
-	vc_trace_name(d->panel[0].r, name, sizeof(name));
-	if (d->n == 1 || !strchr(title + 8, ' ') || title[used - 1] == ' ')
-		snprintf(title, sizeof(title), "%zu run%s of %s", d->n, d->n == 1 ? "" : "s", name);
-	snprintf(text, sizeof(text), "%s; shared axes%s", d->differs[0] ? "several traces" : name,
+	title_text(d, title, sizeof(title));
+	common_text(d, common, sizeof(common));
+	snprintf(text, sizeof(text), "%s; shared axes%s", common,
 		 d->given > d->n ? "; the first twelve runs are shown" : "");
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, NULL);
 	y = legend(d, y);
 	y = panels(d, y + 50);
 	y = bars(d, y + 250);
-	vc_run_text(d->panel[0].r, text, sizeof(text));
-	vc_page_footer(&d->page, y + 150, d->differs[3] ? "" : text,
+	if (!d->differs[3])
+		vc_conf_text(d->panel[0].r, common, sizeof(common));
+	vc_page_footer(&d->page, y + 150, d->differs[3] ? "" : common,
 		       "each column with its maximum \xC2\xB7 vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 480 : 200), out, err);
 }

@@ -9,6 +9,7 @@
 #include "common/site.h"
 #include "common/vec.h"
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
 #include "visualize/page.inc"
 #include "visualize/scene.h"
 
@@ -38,6 +39,24 @@ static void head(struct report *d, const char *title)
 	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
 }
 
+/* The beginning of a table: columns between "|", those of numbers behind "#". */
+static void table_head(struct report *d, const char *klass, const char *caption,
+		       const char *columns)
+{
+	vc_svg_put(&d->out, "<div class=\"%s\"><table class=\"r-find\"><caption>%s</caption>"
+		   "<thead><tr>", klass, caption);
+	while (*columns) {
+		bool number = *columns == '#';
+		size_t n = strcspn(columns += number, "|");
+
+		vc_svg_put(&d->out, "<th scope=\"col\"%s>", number ? " class=\"r-n\"" : "");
+		vc_svg_escape(&d->out, columns, n);
+		vc_svg_put(&d->out, "</th>");
+		columns += n + (columns[n] == '|');
+	}
+	vc_svg_put(&d->out, "</tr></thead><tbody>\n");
+}
+
 /* The line to paste: of the run that does best, by verdict, then by peak. */
 static void settings(struct report *d)
 {
@@ -59,13 +78,13 @@ static void settings(struct report *d)
 
 static void verdict(struct report *d)
 {
-	char text[512], name[160];
+	char text[700], name[256];
 	const char *color;
 	const struct vc_result *r = d->runs;
 
-	vc_trace_name(r, name, sizeof(name));
+	vc_answer_text(r, vc_curve_reads_by_time(r), name, sizeof(name));
 	vc_svg_put(&d->out, "<h1>%e</h1>\n", name);
-	vc_run_text(r, text, sizeof(text));
+	vc_place_text(r, text, sizeof(text));
 	vc_svg_put(&d->out, "<p class=\"r-mut\">%e</p>\n", text);
 	vc_verdict_word(r, &color);
 	vc_verdict_text(r, text, sizeof(text));
@@ -75,7 +94,7 @@ static void verdict(struct report *d)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
-		   "href=\"#owners\">Owners</a><a href=\"#segments\">Segments</a><a "
+		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
 		   "href=\"#unused\">Unused</a><a "
 		   "href=\"#blocks\">Blocks</a><a href=\"#sites\">Call sites</a><a "
 		   "href=\"#largest\">Largest blocks</a></nav>\n");
@@ -95,23 +114,29 @@ static void ledger_row(struct report *d, const char *klass, const char *name, ui
 static void ledger(struct report *d)
 {
 	const struct vc_result *r = d->runs;
-	const struct vc_stats *t = &r->stats;
-	uint64_t live =
-		t->allocated_at_peak < t->peak_reserved ? t->allocated_at_peak : t->peak_reserved;
-	uint64_t used = t->peak_used;
+	struct vc_ledger l;
 
-	vc_svg_put(&d->out, "<h2 id=\"ledger\">Where the bytes are at the peak</h2>\n<table "
-		   "class=\"r-ledger\"><tbody>\n");
-	ledger_row(d, "", "tensors (allocated)", live);
-	ledger_row(d, "", "+ cached, not in use", t->peak_reserved - live);
-	ledger_row(d, "r-sum", "= reserved by the allocator", t->peak_reserved);
-	ledger_row(d, "", "+ CUDA context and libraries", r->info.context);
-	if (r->info.others)
-		ledger_row(d, "", "+ other processes", r->info.others);
-	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", used);
-	if (r->info.capacity)
-		ledger_row(d, "", "&#160; left of the capacity",
-			   r->info.capacity > used ? r->info.capacity - used : 0);
+	vc_ledger_make(&l, &d->classes);
+	vc_svg_put(&d->out, "<table class=\"r-ledger\"><caption>The same in numbers</caption>"
+		   "<tbody>\n");
+	ledger_row(d, "", "tensors (allocated)", l.live);
+	if (l.waiting)
+		ledger_row(d, "", "+ freed, waiting for a stream", l.waiting);
+	ledger_row(d, "", "+ cached, returnable", l.returnable);
+	ledger_row(d, "", "+ cached, stranded beside live blocks", l.stranded);
+	ledger_row(d, "r-sum", "= reserved by the allocator", l.reserved);
+	if (l.context)
+		ledger_row(d, "", "+ CUDA context and libraries", l.context);
+	else
+		vc_svg_put(&d->out, "<tr><td>+ CUDA context and libraries</td><td "
+			   "class=\"r-n\">unknown</td><td></td></tr>\n");
+	if (l.others)
+		ledger_row(d, "", "+ other processes", l.others);
+	ledger_row(d, "r-sum", "= used on the device (what nvidia-smi shows)", l.used);
+	if (l.capacity)
+		ledger_row(d, "", "&#160; left of the capacity", l.free);
+	if (l.request)
+		ledger_row(d, "r-bad", "&#160; asked for, and refused", l.request);
 	vc_svg_put(&d->out, "</tbody></table>\n");
 	if (!r->oom.happened || !r->oom.message)
 		return;
@@ -119,8 +144,8 @@ static void ledger(struct report *d)
 		   r->oom.message);
 }
 
-extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_owners,
-	vc_sink_segments, vc_sink_blocks, vc_sink_unused;
+extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
+	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
@@ -167,10 +192,8 @@ static void sites(struct report *d)
 		   "class=\"r-mut\">%s in use at event %s, %s owners</p>\n",
 		   vc_format_bytes(o->bytes, a), vc_format_count(o->event, b),
 		   vc_format_count(o->n, c));
-	vc_svg_put(&d->out, "<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Where</th><th>Kind</th><th "
-		   "class=\"r-n\">Bytes</th><th class=\"r-n\">Share</th><th "
-		   "class=\"r-n\">Blocks</th></tr></thead><tbody>\n");
+	table_head(d, "r-scroll", "call sites and what they hold",
+		   "Where|Kind|#Bytes|#Share|#Blocks");
 	for (size_t i = 0; i < o->n && i < ROWS; i++) {
 		vc_owner_text(d->runs->meta, &o->at[i], name, sizeof(name));
 		vc_svg_put(&d->out, "<tr><td>%e</td><td>%s</td>", name, vc_classes_name(&d->classes,
@@ -213,11 +236,9 @@ static int blocks_table(struct report *d, struct vc_error *err)
 	for (size_t i = 0; i < n; i++)
 		v[i] = (struct largest){ d->runs->lives.at[i].size, i };
 	qsort(v, n, sizeof(*v), by_size);
-	vc_svg_put(&d->out,
-		   "<h2 id=\"largest\">Largest blocks</h2>\n<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Block</th><th>Where</th><th>Kind</th><th "
-		   "class=\"r-n\">Size</th><th class=\"r-n\">From event</th><th class=\"r-n\">To "
-		   "event</th><th class=\"r-n\">Stream</th></tr></thead><tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"largest\">Largest blocks</h2>\n");
+	table_head(d, "r-scroll", "the largest blocks of the run",
+		   "Block|Where|Kind|#Size|#From event|#To event|#Stream");
 	for (size_t i = 0; i < n && i < ROWS; i++)
 		block_row(d, v[i].at);
 	vc_svg_put(&d->out, "</tbody></table></div>\n");
@@ -231,11 +252,10 @@ static void segments_table(struct report *d)
 	char a[VC_FORMAT], b[VC_FORMAT], c[VC_FORMAT];
 	size_t rows = 0;
 
-	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n<div class=\"r-scroll\"><table "
-		   "class=\"r-find\"><thead><tr><th>Segment</th><th class=\"r-n\">Size</th><th "
-		   "class=\"r-n\">In use</th><th class=\"r-n\">Largest "
-		   "free</th><th>Pool</th></tr></thead><tbody>\n",
+	vc_svg_put(&d->out, "<h2 id=\"segtable\">Segments %s</h2>\n",
 		   d->runs->last.n ? "at the OOM" : "at the peak");
+	table_head(d, "r-scroll", "segments in address order",
+		   "Segment|#Size|#In use|#Largest free|Pool");
 	for (size_t i = 0; i < h->n && rows < ROWS; i++) {
 		uint64_t live = 0, free = 0;
 		if (h->at[i].what)
@@ -273,11 +293,9 @@ static void runs_table(struct report *d)
 {
 	char text[400], b[VC_FORMAT];
 
-	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n<table "
-		   "class=\"r-find\"><thead><tr><th>Run</th><th>Verdict</th><th "
-		   "class=\"r-n\">Reserved</th><th class=\"r-n\">at least</th><th "
-		   "class=\"r-n\">at most</th><th class=\"r-n\">Allocated</th><th "
-		   "class=\"r-n\">Flushes</th><th>Trust</th></tr></thead><tbody>\n");
+	vc_svg_put(&d->out, "<h2 id=\"runs\">Runs</h2>\n");
+	table_head(d, "", "all runs, with the ends of their intervals",
+		   "Run|Verdict|#Reserved|#at least|#at most|#Allocated|#Flushes|Trust");
 	for (size_t i = 0; i < d->n; i++) {
 		const char *color, *word = vc_verdict_word(&d->runs[i], &color);
 		vc_run_text(&d->runs[i], text, sizeof(text));
@@ -289,7 +307,7 @@ static void runs_table(struct report *d)
 			   d->runs[i].stats.flushes,
 			   d->runs[i].trust.level ? vc_level_name(d->runs[i].trust.level) : "");
 	}
-	vc_svg_put(&d->out, "</tbody></table>\n");
+	vc_svg_put(&d->out, "</tbody></table></div>\n");
 }
 
 /* What leaks and what would help, run by run, as the terminal says it. */
@@ -321,20 +339,22 @@ static int body(struct report *d, struct vc_error *err)
 	verdict(d);
 	if (d->n > 1)
 		runs_table(d);
+	rc = picture(d, &vc_sink_ledger, "Where the bytes are", err);
+	if (rc)
+		return rc;
 	ledger(d);
 	advice(d);
-	rc = picture(d, &vc_sink_timeline, "Memory over time", err);
+	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
 			     family ? "By the value that was varied" : "Runs side by side", err);
-	if (!rc && picture(d, &vc_sink_owners, "Who holds the memory", err) &&
-	    err->status != VC_ENOSUP)
-		rc = err->status;
+	if (!rc)
+		rc = picture(d, &vc_sink_flame, "Who holds the memory", err);
 	if (!rc)
 		rc = picture(d, &vc_sink_segments, "Segments in address order", err);
-	if (!rc)
+	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_unused, "Reserved and not in use, over the run", err);
-	if (!rc)
+	if (!rc && d->runs->curve.n)
 		rc = picture(d, &vc_sink_blocks, "What lived where", err);
 	if (rc)
 		return rc;
@@ -357,7 +377,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 	char title[256];
 	int rc;
 
-	if (!n || !runs->curve.n) {
+	if (!n || (!runs->curve.n && !vc_ledger_heap(runs)->n)) {
 		head(&d, "vramcast report");
 		vc_svg_put(&d.out,
 			   "<h1>There is nothing to report</h1>\n<p>%s</p>\n</body>\n</html>\n",
@@ -367,7 +387,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 		vc_svg_fini(&d.out);
 		return VC_OK;
 	}
-	vc_title_text(runs, "memory", title, sizeof(title));
+	vc_answer_text(runs, vc_curve_reads_by_time(runs), title, sizeof(title));
 	head(&d, *d.cfg->title ? d.cfg->title : title);
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)

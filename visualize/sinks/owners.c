@@ -8,7 +8,7 @@
 #include "visualize/ownergraph.h"
 #include "visualize/scene.h"
 
-enum { PAD = 130 };
+enum { PAD = 130, THICK = 240 }; /* of an arrow that carries everything */
 
 struct drawing {
 	struct vc_page page;
@@ -65,14 +65,14 @@ static int measure(struct drawing *d, struct vc_error *err)
 static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t bytes, int x, int y)
 {
 	struct vc_svg *s = &d->page.svg;
-	int width = 10 + (int)vc_muldiv(bytes, 90, d->own.bytes ? d->own.bytes : 1);
+	int width = (int)vc_muldiv(bytes, THICK, d->own.bytes ? d->own.bytes : 1);
 	char a[VC_FORMAT];
 
 	if (e->points < 4)
 		return;
 	vc_svg_put(s,
 		   "<path class=\"edge\" marker-end=\"url(#tp)\" stroke-width=\"%c\" d=\"M%c %cC",
-		   width, x + e->point[0], y + e->point[1]);
+		   width > 3 ? width : 3, x + e->point[0], y + e->point[1]);
 	for (size_t i = 1; i < e->points; i++)
 		vc_svg_put(s, "%c %c ", x + e->point[2 * i], y + e->point[2 * i + 1]);
 	vc_svg_put(s, "\"><title>%s</title></path>\n", vc_format_bytes(bytes, a));
@@ -82,7 +82,6 @@ static void arrow(struct drawing *d, const struct vc_graph_edge *e, uint64_t byt
 
 static void box(struct drawing *d, size_t i, int x, int y)
 {
-	static const char *const klass[VC_SLOTS] = { "nw", "ns", "ng", "na", "nt", "nk", "no" };
 	struct vc_svg *s = &d->page.svg;
 	const struct vc_own_node *n = &d->own.node[i];
 	const struct vc_graph_node *g = &d->graph.node[i];
@@ -92,23 +91,35 @@ static void box(struct drawing *d, size_t i, int x, int y)
 	node_text(d, n, name, size, sizeof(name));
 	vc_svg_put(s, "<g><title>%e: %e</title>", name, size);
 	s->titles++;
-	vc_svg_rect(s, n->level ? klass[vc_own_slot(n)] : "card rim", b, 70);
+	vc_svg_rect(s, n->level ? vc_theme_pale(vc_own_slot(n)) : "card rim", b, 70);
 	vc_svg_say(s, name, b.x + b.w / 2, b.y + 195, VC_T_STRONG, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_say(s, size, b.x + b.w / 2, b.y + 365, VC_T_SMALL, VC_MIDDLE, "fg", b.w - PAD);
 	vc_svg_put(s, "</g>\n");
 }
 
+/* The call site with the most bytes. */
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	const struct vc_own_node *most = NULL;
+	char a[2 * VC_FORMAT];
+
+	for (size_t i = 0; i < d->own.nodes; i++)
+		if (d->own.node[i].level == 3 && (!most || d->own.node[i].bytes > most->bytes))
+			most = &d->own.node[i];
+	snprintf(buf, cap, "%.100s holds most at the %s: %s", most ? most->name : "nobody",
+		 d->own.at_oom ? "OOM" : "peak",
+		 vc_format_of(most ? most->bytes : 0, d->own.bytes, a));
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[512], text[256], a[VC_FORMAT], b[VC_FORMAT];
+	char title[256], words[800], text[640], a[VC_FORMAT], b[VC_FORMAT];
 
-	vc_title_text(d->r, d->own.at_oom ? "who holds the memory at the OOM" :
-		      "who holds the memory at the peak",
-		      title, sizeof(title));
-	snprintf(words, sizeof(words),
-		 "%s in use at event %s; an arrow is as wide as the bytes behind it",
-		 vc_format_bytes(d->own.bytes, a), vc_format_count(d->own.event, b));
+	title_text(d, title, sizeof(title));
+	vc_place_text(d->r, text, sizeof(text));
+	snprintf(words, sizeof(words), "in use at event %s, an arrow as wide as the bytes behind "
+		 "it \xC2\xB7 %s", vc_format_count(d->own.event, b), text);
 	vc_page_begin(&d->page, cfg, title, words);
 	/* A graph wider than the page is shown smaller, not cut. */
 	int need = d->graph.w + 2 * VC_MARGIN;

@@ -162,16 +162,34 @@ static int tiles(struct drawing *d, int y)
 	return vc_page_tiles(&d->page, y, t, 4);
 }
 
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	const struct vc_result *r = d->rank[d->worst].r;
+	uint64_t more = d->most - d->mean, percent = vc_muldiv(more, 100, d->mean ? d->mean : 1);
+	char name[160];
+
+	rank_name(r, name, sizeof(name));
+	if (d->n == 1)
+		vc_answer_text(r, d->by_time, buf, cap);
+	else if (percent)
+		snprintf(buf, cap, "%.120s peaks %llu %% above the mean of %zu%s", name,
+			 (unsigned long long)percent, d->n,
+			 vc_result_verdict(r) == VC_OOM ? ", and runs out of memory" : "");
+	else
+		snprintf(buf, cap, "All %zu peak within 1 %% of their mean%s", d->n,
+			 vc_result_verdict(r) == VC_OOM ? ", and run out of memory" : "");
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[512], name[160], buf[VC_FORMAT];
+	char title[256], text[640], name[160], buf[VC_FORMAT];
 	struct vc_key key[VC_SLOTS + 4];
 	struct vc_columns all = d->rank[0].columns;
 
 	vc_trace_name(d->rank[0].r, name, sizeof(name));
-	snprintf(title, sizeof(title), "%zu device%s side by side", d->n, d->n == 1 ? "" : "s");
-	vc_run_text(d->rank[0].r, text, sizeof(text));
+	title_text(d, title, sizeof(title));
+	vc_place_text(d->rank[0].r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = tiles(d, vc_page_header(&d->page, title, text, NULL));
 	for (size_t i = 0; i < d->n; i++)

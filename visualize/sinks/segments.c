@@ -2,8 +2,13 @@
 /* segments.c - the address map at the moment that matters: what lies where, and why it does not
  * fit. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "visualize/addressmap.h"
+#include "visualize/ledger.h"
+
+enum { CULPRITS = 6 };
 
 static void set(struct vc_tile *t, const char *label, const char *value, const char *note)
 {
@@ -18,7 +23,7 @@ static int tiles(struct vc_page *p, const struct vc_result *r, const struct vc_h
 	struct vc_tile t[5];
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
-	snprintf(note, sizeof(note), "%s segments", vc_format_count(f->segments, b));
+	snprintf(note, sizeof(note), "in %s segments then", vc_format_count(f->segments, b));
 	set(&t[0], "Reserved", vc_format_bytes(f->reserved, a), note);
 	snprintf(note, sizeof(note), "%s of reserved", vc_format_percent(f->live, f->reserved, b));
 	set(&t[1], "In use", vc_format_bytes(f->live, a), note);
@@ -65,19 +70,67 @@ static void row_labels(struct vc_page *p, const struct vc_heap_facts *f, int y)
 	}
 }
 
+/* The blocks that keep free memory from being given back: outlined in the map, named below it. The
+ * y below. */
+static int culprits(struct vc_page *p, const struct vc_classes *c, const struct vc_heap_map *h,
+		    const struct vc_heap_facts *f, struct vc_box map, int y)
+{
+	char site[160], text[320], a[VC_FORMAT], b[VC_FORMAT], m[VC_FORMAT];
+	int right = p->w - VC_MARGIN;
+	struct vc_pin *pin = NULL;
+	struct vc_error err;
+	size_t n = 0;
+
+	if (vc_pins_of(h, &pin, &n, &err) || !n) {
+		free(pin);
+		return y;
+	}
+	vc_svg_say(&p->svg, "Held back by the blocks outlined in red", VC_MARGIN, y + 260,
+		   VC_T_HEAD, VC_START, "fg", right - VC_MARGIN);
+	y += 260;
+	for (size_t i = 0; i < n && i < CULPRITS && pin[i].bytes > pin->bytes / 100; i++) {
+		const struct vc_pin *v = &pin[i];
+		const char *label = vc_label_text(c->r->meta, v->label);
+
+		vc_addressmap_mark(p, h, map, f, v->id);
+		const struct vc_life *l = vc_classes_life(c, v->id);
+
+		vc_site_text(c->r->meta, v->site ? v->site : l ? l->site : 0, site, sizeof(site));
+		snprintf(text, sizeof(text), "a block of %s, %s",
+			 vc_format_bytes(v->smallest, a),
+			 *site       ? site :
+			 *label      ? label :
+			 v->at_start ? "there at the start" :
+				       "without a call site");
+		if (v->segments > 1)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text),
+				 ", with its like in %s segments", vc_format_count(v->segments, m));
+		y += 230;
+		vc_svg_say(&p->svg, text, VC_MARGIN, y, VC_T_BODY, VC_START, "fg",
+			   right - VC_MARGIN - 1300);
+		vc_svg_say(&p->svg, vc_format_in(v->bytes, pin->bytes, b), right, y, VC_T_STRONG,
+			   VC_END, "fg", 0);
+	}
+	free(pin);
+	return y + 100;
+}
+
 static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 		const struct vc_picture *cfg, struct vc_output *out, struct vc_error *err)
 {
 	const struct vc_result *r = c->r;
 	struct vc_page p;
 	struct vc_heap_facts f;
-	char title[256], words[512], text[512], a[VC_FORMAT];
+	char title[256], words[512], text[700], place[640], a[VC_FORMAT];
+	struct vc_ledger l;
 	bool oom = h == &r->last;
 
-	vc_title_text(r, oom ? "segments at the OOM" : "segments at the peak", title,
-		      sizeof(title));
+	vc_ledger_make(&l, c);
+	vc_ledger_text(&l, title, sizeof(title));
 	vc_verdict_text(r, words, sizeof(words));
-	vc_run_text(r, text, sizeof(text));
+	vc_place_text(r, place, sizeof(place));
+	snprintf(text, sizeof(text), "segments at the %s \xC2\xB7 %s", oom ? "OOM" : "peak",
+		 place);
 	vc_page_begin(&p, cfg, title, words);
 	vc_heap_measure(h, &f);
 	for (size_t i = 0; i < h->n; i++)
@@ -92,8 +145,11 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 		return vc_nomem(err, "the map of segments");
 	}
 	row_labels(&p, &f, box.y);
+	int map_y = box.y;
 	box.y = y + 240;
 	y = vc_addressmap_scale(&p, r, &f, box);
+	box.y = map_y;
+	y = culprits(&p, c, h, &f, box, y);
 	vc_conf_text(r, words, sizeof(words));
 	snprintf(text, sizeof(text), "address order, %s per row \xC2\xB7 vramcast " VC_VERSION,
 		 vc_format_bytes(f.per_row, a));

@@ -10,7 +10,8 @@
 
 enum { LANES = 6, LANE = 220, LEFT = 800, PLOT_HEIGHT = 3000, BOXES = 1600 };
 
-struct window { uint64_t first, span; size_t step; bool whole; };
+/* Steady: a step between two marks. Else all up to the first mark, or all of the run. */
+struct window { uint64_t first, span; size_t step; bool steady, marked; };
 
 struct drawing {
 	struct vc_page page;
@@ -24,7 +25,7 @@ struct drawing {
 	uint64_t peak_ns;
 };
 
-/* The step in which the most was allocated; the whole run when no step is known. */
+/* The step in which the most was allocated. */
 static struct window choose(const struct vc_result *r, bool by_time)
 {
 	const struct vc_curve *v = &r->curve;
@@ -32,29 +33,27 @@ static struct window choose(const struct vc_result *r, bool by_time)
 	const struct vc_bucket *top = &v->at[0], *z = &v->at[v->n - 1];
 	uint64_t from = by_time ? v->at[0].first_ns : 0,
 		 end = by_time ? z->last_ns : z->last_event + 1, at;
-	size_t step = 0, seen = 0;
+	size_t seen = 0;
+	bool marked = false;
 
 	for (size_t i = 1; i < v->n; i++)
 		if (v->at[i].allocated_max > top->allocated_max)
 			top = &v->at[i];
 	at = by_time ? vc_curve_time(r, top->peak_event) : top->peak_event;
-	uint64_t all_from = from, all_end = end;
 	for (size_t i = 0; i < t->marks; i++) {
 		uint64_t m = by_time ? t->mark[i].time_ns : t->mark[i].event;
 		if (t->mark[i].kind != VC_MARK_STEP)
 			continue;
-		if (m <= at) {
-			from = m;
-			step = seen;
-		} else {
+		marked = true;
+		if (m > at) {
 			end = m;
 			break;
 		}
+		from = m;
 		seen++;
 	}
-	if (!seen || end <= from)
-		return (struct window){ all_from, all_end - all_from, 0, true };
-	return (struct window){ from, end - from, step, false };
+	return (struct window){ from, end > from ? end - from : 1, seen ? seen - 1 : 0, seen > 0,
+				marked };
 }
 
 static bool inside(const struct drawing *d, const struct vc_kernel_at *k)
@@ -80,13 +79,22 @@ static void find_lanes(struct drawing *d)
 	}
 }
 
+/* Wide ones stand apart from what follows. */
+static void busy_box(struct vc_svg *s, int from, int to, int y)
+{
+	int w = to - from > 20 ? to - from - 3 : to - from;
+
+	if (w > 0)
+		vc_svg_put(s, "M%c %ch%cv%ch%cz", from, y, w, 170, -w);
+}
+
 /* Kernels of one stream: wide ones as boxes with their name, the rest as one path. */
 static void lane(struct drawing *d, size_t index, int y)
 {
 	const struct vc_steps *t = &d->r->steps;
 	struct vc_svg *s = &d->page.svg;
 	char name[64];
-	int last = -1;
+	int from = 0, to = -1;
 	size_t boxes = 0;
 	struct vc_label l = {
 		d->plot.box.x - 90, y + 130, VC_T_SMALL, VC_END, "mut", 0, false, false };
@@ -100,13 +108,16 @@ static void lane(struct drawing *d, size_t index, int y)
 			continue;
 		int a = vc_plot_x(&d->plot, k->start_ns),
 		    b = vc_plot_x(&d->plot, k->start_ns + k->duration_ns);
-		a = a > last ? a : last;
 		b = b > a + 3 ? b : a + 3;
-		if (a - last > 2 || b - a > 20)
-			vc_svg_put(s, "M%c %ch%cv%ch%cz", a, y, b - a > 20 ? b - a - 3 : b - a, 170,
-				   b - a > 20 ? a - b + 3 : a - b);
-		last = b;
+		if (to >= a - 2 && (b - a <= 20 || to - from <= 20)) { /* no gap that can be seen */
+			to = b > to ? b : to;
+			continue;
+		}
+		busy_box(s, from, to, y);
+		from = a > to ? a : to;
+		to = b > from ? b : from;
 	}
+	busy_box(s, from, to, y);
 	vc_svg_put(s, "\"/>\n<g>");
 	for (size_t i = 0; i < t->kernels && boxes < BOXES / LANES; i++) {
 		const struct vc_kernel_at *k = &t->kernel[i];
@@ -132,27 +143,51 @@ static void lane(struct drawing *d, size_t index, int y)
 	vc_svg_put(s, "</g>\n");
 }
 
+/* The least that is allocated in it. */
+static uint64_t lowest(const struct drawing *d)
+{
+	uint64_t low = d->columns.at[0].allocated_min;
+
+	for (size_t i = 1; i < d->columns.n; i++)
+		if (d->columns.at[i].allocated_min < low)
+			low = d->columns.at[i].allocated_min;
+	return low;
+}
+
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	uint64_t low = lowest(d), most = d->columns.allocated;
+	char a[VC_FORMAT], b[VC_FORMAT];
+
+	if (d->at.steady)
+		snprintf(buf, cap, "Step %zu needs %s on top of the %s that stay", d->at.step,
+			 vc_format_in(most - low, most, a), vc_format_in(low, most, b));
+	else
+		snprintf(buf, cap, "%s %s are allocated at the highest",
+			 d->at.marked ? "Before the first step is marked" : "In the whole run",
+			 vc_format_bytes(most, a));
+}
+
 static int tiles(struct drawing *d, int y)
 {
 	struct vc_tile t[4] = { 0 };
 	char a[VC_FORMAT];
-	const struct vc_column *low = &d->columns.at[0];
+	uint64_t low = lowest(d), most = d->columns.allocated;
 
-	for (size_t i = 1; i < d->columns.n; i++)
-		if (d->columns.at[i].allocated_min < low->allocated_min)
-			low = &d->columns.at[i];
 	snprintf(t[0].label, sizeof(t[0].label), "Peak allocated");
-	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_bytes(d->columns.allocated, a));
+	snprintf(t[0].value, sizeof(t[0].value), "%s", vc_format_in(most, most, a));
 	if (d->columns.by_time)
 		snprintf(t[0].note, sizeof(t[0].note), "%s after it began",
 			 vc_format_ns(d->peak_ns > d->at.first ? d->peak_ns - d->at.first : 0, a));
 	snprintf(t[1].label, sizeof(t[1].label), "Lowest in it");
-	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_bytes(low->allocated_min, a));
-	snprintf(t[1].note, sizeof(t[1].note), "what stays from step to step");
-	snprintf(t[2].label, sizeof(t[2].label), "The step needs");
+	snprintf(t[1].value, sizeof(t[1].value), "%s", vc_format_in(low, most, a));
+	if (d->at.steady)
+		snprintf(t[1].note, sizeof(t[1].note), "what stays from step to step");
+	snprintf(t[2].label, sizeof(t[2].label), d->at.steady ? "The step needs" : "Grows by");
 	snprintf(t[2].value, sizeof(t[2].value), "%s",
-		 vc_format_bytes(d->columns.allocated - low->allocated_min, a));
-	snprintf(t[2].note, sizeof(t[2].note), "on top of that");
+		 vc_format_in(most - low, most, a));
+	snprintf(t[2].note, sizeof(t[2].note), "%s", d->at.steady ? "on top of that" :
+		 "from there to the peak");
 	snprintf(t[3].label, sizeof(t[3].label), "%s", d->columns.by_time ? "It takes" :
 		 "Events in it");
 	snprintf(t[3].value, sizeof(t[3].value), "%s", d->columns.by_time ? vc_format_ns(d->at.span,
@@ -169,18 +204,14 @@ static int tiles(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[512], what[64];
+	char title[256], text[700];
 	struct vc_key key[VC_SLOTS + 4];
 	struct vc_plot *p = &d->plot;
 
-	if (d->at.whole)
-		snprintf(what, sizeof(what), "the run as one step in the memory");
-	else
-		snprintf(what, sizeof(what), "step %zu in the memory", d->at.step);
-	vc_title_text(d->r, what, title, sizeof(title));
+	title_text(d, title, sizeof(title));
 	snprintf(text, sizeof(text), "%s",
-		 d->at.whole ? "no steps are marked in this trace; " : "");
-	vc_run_text(d->r, text + strlen(text), sizeof(text) - strlen(text));
+		 d->at.marked ? "" : "no steps are marked in this trace: all of it \xC2\xB7 ");
+	vc_place_text(d->r, text + strlen(text), sizeof(text) - strlen(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = tiles(d, vc_page_header(&d->page, title, text, d->r));
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
@@ -212,6 +243,8 @@ static int steps_write(const struct vc_result *runs, size_t n, const void *confi
 
 	if (!n || !runs->curve.n)
 		return vc_page_notice(cfg, "One step", !n ? "no run was given" :
+				      runs->stats.peak_reserved ?
+				      "the heap of one moment: ledger, flame and segments draw it" :
 				      "the trace has no request for memory: nothing was simulated",
 				      out, err);
 	bool by_time = vc_wants_time(cfg, runs);

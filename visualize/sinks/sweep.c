@@ -133,7 +133,7 @@ static int y_of(const struct drawing *d, uint64_t bytes)
 static void backdrop(struct drawing *d)
 {
 	struct vc_svg *s = &d->page.svg;
-	struct vc_label l = { d->box.x - 90, d->box.y - 60, VC_T_SMALL, VC_END, "mut", 0,
+	struct vc_label l = { d->box.x - 90, d->box.y - 160, VC_T_SMALL, VC_END, "mut", 0,
 			     false,         false };
 	char buf[VC_FORMAT], text[80];
 
@@ -344,7 +344,7 @@ static int advice(struct drawing *d, int x, int y)
 	if (!b) {
 		y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
 		return side_line(d, x, y + 60, VC_T_STRONG, "bad",
-				 "none of these fits with room to spare");
+				 "none fits with room to spare");
 	}
 	y = side_line(d, x, y, VC_T_SMALL, "mut", "Recommended");
 	value_text(b->value, value, sizeof(value));
@@ -393,23 +393,46 @@ static int keys(struct drawing *d, int x, int y, int w, bool line)
 	return w < 4000 ? y : vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, key, n);
 }
 
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	const char *gpu = d->bar[0].r->info.gpu;
+	char value[40];
+
+	if (!d->best) {
+		snprintf(buf, cap, "No %s fits%s%.60s with room to spare",
+			 d->vary ? d->vary : "run", gpu && !d->capacities ? " on " : "",
+			 gpu && !d->capacities ? gpu : "");
+		return;
+	}
+	value_text(d->best->value, value, sizeof(value));
+	if (d->vary && !strcmp(d->vary, "capacity"))
+		snprintf(value + strlen(value), sizeof(value) - strlen(value), " GiB");
+	bool last = d->best->column == (d->capacities ? 0 : d->columns - 1);
+
+	snprintf(buf, cap, "%s %s is the %s %sthat fits%s%.60s", d->vary ? d->vary : "run", value,
+		 d->capacities ? "smallest" : "largest", last ? "tried " : "",
+		 gpu && !d->capacities ? " on " : "",
+		 gpu && !d->capacities ? gpu : "");
+	if (*buf >= 'a' && *buf <= 'z')
+		*buf = (char)(*buf - 'a' + 'A');
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
 	char title[256], text[512], name[160], words[200] = "";
 	bool narrow = cfg->width < VC_NARROW / 10;
 
+	d->best = recommend(d);
+	title_text(d, title, sizeof(title));
 	vc_trace_name(d->bar[0].r, name, sizeof(name));
-	snprintf(title, sizeof(title), "%s \xE2\x80\x93 peak memory by %s", name,
-		 d->vary ? d->vary : "run");
 	snprintf(text, sizeof(text),
-		 "%zu runs predicted, reserved memory and what is beside it%s", d->n,
+		 "%s: %zu runs predicted, reserved memory and what is beside it%s", name, d->n,
 		 d->given > d->n ? "; at most four series are shown" : "");
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, NULL);
 	int side = narrow ? 0 : SIDE + 400;
 	d->box = (struct vc_box){ LEFT, y + 250, d->page.w - VC_MARGIN - side - LEFT, PLOT_HEIGHT };
-	d->best = recommend(d);
 	backdrop(d);
 	bars(d);
 	bool line = throughput(d);
@@ -424,14 +447,19 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	return vc_page_end(&d->page, below + (cfg->footer ? 430 : 150), out, err);
 }
 
+extern const struct vc_sink_type vc_sink_heatmap;
+
 static int sweep_write(const struct vc_result *runs, size_t n, const void *config,
 		       struct vc_output *out, struct vc_error *err)
 {
 	struct vc_picture fallback;
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
-	struct drawing *d = calloc(1, sizeof(*d));
+	struct drawing *d;
 	bool any = false;
 
+	if (n && runs->info.by) /* bars of two keys would stand on each other */
+		return vc_sink_heatmap.write(runs, n, config, out, err);
+	d = calloc(1, sizeof(*d));
 	VC_HAVE(d, "the picture", err);
 	for (size_t i = 0; i < n; i++)
 		any = any || runs[i].stats.events;

@@ -2,6 +2,7 @@
 /* timeline.c - memory over time: layers, reserved, capacity, where it ran out, who holds it. */
 #include <stdio.h>
 
+#include "visualize/ledger.h"
 #include "visualize/scene.h"
 
 enum { TABLE_WIDTH = 2800, TABLE_ROWS = 12, ROW = 300, PLOT_HEIGHT = 3500, LEFT = 800 };
@@ -11,6 +12,7 @@ struct drawing {
 	struct vc_classes classes;
 	struct vc_columns columns;
 	struct vc_owners owners;
+	struct vc_ledger ledger;
 	struct vc_plot plot;
 	const struct vc_result *r;
 };
@@ -23,50 +25,53 @@ static void tile(struct vc_tile *t, const char *label, const char *value, const 
 	snprintf(t->note, sizeof(t->note), "%s", note);
 }
 
-/* The tile about what is cached: at the refusal when there was one, else at the peak. */
-static void cached_tile(const struct vc_result *r, struct vc_tile *t)
+/* All tiles are about one moment, and in use + cached = reserved. */
+static void cached_tile(const struct drawing *d, struct vc_tile *t)
 {
+	const struct vc_ledger *l = &d->ledger;
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
-	if (r->oom.happened) {
-		snprintf(note, sizeof(note), "largest piece %s",
-			 vc_format_bytes(r->oom.largest_free, b));
-		tile(t, "Cached, not usable at the OOM", vc_format_bytes(r->oom.free_in_cache, a),
-		     note);
-		return;
-	}
-	snprintf(note, sizeof(note), "%s of reserved",
-		 vc_format_percent(r->stats.stranded_at_peak, r->stats.peak_reserved, b));
-	tile(t, "Cached at the peak", vc_format_bytes(r->stats.stranded_at_peak, a), note);
+	snprintf(note, sizeof(note), l->at_oom ? "largest piece %s" : "%s of it stranded",
+		 vc_format_in(l->at_oom ? l->largest : l->stranded, l->reserved, b));
+	tile(t, "Cached then", vc_format_in(l->returnable + l->stranded, l->reserved, a), note);
 }
 
-static void fourth_tile(const struct vc_result *r, struct vc_tile *t)
+/* What is left of the card; of the upper end, where it is an estimate. */
+static void room_note(const struct vc_result *r, char *note, size_t cap)
 {
 	uint64_t used = r->stats.peak_used;
+	uint64_t most = r->trust.used_high > used ? r->trust.used_high : used;
+	char a[VC_FORMAT];
+
+	if (!r->has_interval)
+		snprintf(note, cap, "of %s", vc_format_bytes(r->info.capacity, a));
+	else if (most <= r->info.capacity)
+		snprintf(note, cap, "at least %s",
+			 vc_format_in(r->info.capacity - most, r->info.capacity, a));
+	else
+		snprintf(note, cap, "the upper end lacks %s",
+			 vc_format_in(most - r->info.capacity, r->info.capacity, a));
+}
+
+static void fourth_tile(const struct drawing *d, struct vc_tile *t)
+{
+	const struct vc_result *r = d->r;
+	const struct vc_ledger *l = &d->ledger;
 	char a[VC_FORMAT], b[VC_FORMAT], note[96];
 
 	if (r->oom.happened) {
 		snprintf(note, sizeof(note), "free on the device %s",
-			 vc_format_bytes(r->oom.device_free, b));
-		tile(t, "Request that failed", vc_format_bytes(r->oom.request, a), note);
+			 vc_format_in(r->oom.device_free, l->reserved, b));
+		tile(t, "Request that failed", vc_format_in(r->oom.request, l->reserved, a), note);
 		t->color = "bad";
 	} else if (r->info.capacity) {
-		uint64_t most = r->trust.used_high > used ? r->trust.used_high : used;
-
-		if (!r->has_interval)
-			snprintf(note, sizeof(note), "of %s",
-				 vc_format_bytes(r->info.capacity, b));
-		else if (most <= r->info.capacity)
-			snprintf(note, sizeof(note), "at least %s",
-				 vc_format_bytes(r->info.capacity - most, b));
-		else
-			snprintf(note, sizeof(note), "the upper end lacks %s",
-				 vc_format_bytes(most - r->info.capacity, b));
-		tile(t, "Headroom",
-		     vc_format_bytes(r->info.capacity > used ? r->info.capacity - used : 0, a),
-		     note);
+		room_note(r, note, sizeof(note));
+		tile(t, "Headroom", vc_format_in(r->info.capacity > r->stats.peak_used ?
+							 r->info.capacity - r->stats.peak_used : 0,
+						 r->info.capacity, a), note);
 	} else {
-		tile(t, "Least any allocator needs", vc_format_bytes(r->stats.lower_bound, a),
+		tile(t, "Least any allocator needs",
+		     vc_format_in(r->stats.lower_bound, l->reserved, a),
 		     "live bytes at their highest");
 	}
 }
@@ -74,29 +79,26 @@ static void fourth_tile(const struct vc_result *r, struct vc_tile *t)
 static int tiles(struct drawing *d, int y)
 {
 	const struct vc_result *r = d->r;
+	const struct vc_ledger *l = &d->ledger;
 	struct vc_tile t[5];
-	char a[VC_FORMAT], note[96] = "", b[VC_FORMAT];
+	char a[2 * VC_FORMAT], b[VC_FORMAT], note[96] = "", label[48];
 
 	if (r->info.capacity)
 		snprintf(note, sizeof(note), "%s of capacity",
-			 vc_format_percent(r->stats.peak_reserved, r->info.capacity, b));
-	if (r->has_interval)
-		snprintf(note, sizeof(note), "between %s and %s", vc_format_bytes(r->low, a),
-			 vc_format_bytes(r->high, b));
-	tile(&t[0], "Peak reserved", vc_format_bytes(r->stats.peak_reserved, a), note);
+			 vc_format_percent(l->reserved, r->info.capacity, b));
+	if (r->has_interval && !l->at_oom)
+		snprintf(note, sizeof(note), "between %s", vc_format_band(r->low, r->high, a));
+	snprintf(label, sizeof(label), "Reserved at %s",
+		 vc_moment_text(r, d->columns.by_time, l->event, b));
+	tile(&t[0], label, vc_format_in(l->reserved, l->reserved, a), note);
 	if (vc_result_replayed(r) == VC_OOM)
 		t[0].color = "bad";
-	const struct vc_column *top = &d->columns.at[d->columns.top];
-	const struct vc_bucket *bucket = &r->curve.at[top->bucket];
-	if (d->columns.by_time)
-		snprintf(note, sizeof(note), "at %s",
-			 vc_format_ns(vc_curve_time(r, bucket->peak_event) - d->columns.first, b));
-	else
-		snprintf(note, sizeof(note), "at event %s", vc_format_count(bucket->peak_event, b));
-	tile(&t[1], "Peak allocated", vc_format_bytes(r->stats.peak_allocated, a), note);
-	cached_tile(r, &t[2]);
-	fourth_tile(r, &t[3]);
-	snprintf(note, sizeof(note), "%s events", vc_format_count(r->stats.events, b));
+	snprintf(note, sizeof(note), "%s of reserved",
+		 vc_format_percent(l->live + l->waiting, l->reserved, b));
+	tile(&t[1], "In use then", vc_format_in(l->live + l->waiting, l->reserved, a), note);
+	cached_tile(d, &t[2]);
+	fourth_tile(d, &t[3]);
+	snprintf(note, sizeof(note), "in %s events", vc_format_count(r->stats.events, b));
 	tile(&t[4], "Calls of cudaMalloc", vc_format_count(r->stats.segment_allocs, a), note);
 	return vc_page_tiles(&d->page, y, t, d->page.w < VC_NARROW ? 4 : 5);
 }
@@ -109,7 +111,7 @@ static void table_row(struct drawing *d, int x, int y, int w, const struct row *
 	struct vc_label l = { x + w, y, VC_T_SMALL, VC_END, "fg", 0, false, false };
 	char buf[VC_FORMAT];
 
-	vc_format_bytes(row->bytes, buf);
+	vc_format_in(row->bytes, d->owners.bytes, buf);
 	vc_svg_put(s, "<g><title>%e: %s</title>", row->name, buf);
 	s->titles++;
 	int used = vc_svg_label(s, &l, buf).w;
@@ -124,15 +126,12 @@ static void table_head(struct drawing *d, int x, int y, int w)
 	const struct vc_owners *o = &d->owners;
 	struct vc_label l = { x, y, VC_T_HEAD, VC_START, "fg", w, false, false };
 	char text[160], a[VC_FORMAT], b[VC_FORMAT];
-	uint64_t at = o->time_ns > d->columns.first ? o->time_ns - d->columns.first : 0;
 
 	vc_svg_label(&d->page.svg, &l,
 		     o->at_oom       ? "Who holds it at the OOM" :
-		     o->of_allocated ? "Who holds it at the peak" :
-				       "Who holds it at peak reserved");
-	snprintf(text, sizeof(text), "%s in use at %s%s", vc_format_bytes(o->bytes, a),
-		 d->columns.by_time ? "" : "event ",
-		 d->columns.by_time ? vc_format_ns(at, b) : vc_format_count(o->event, b));
+				       "Who holds it at the peak");
+	snprintf(text, sizeof(text), "%s in use at %s", vc_format_bytes(o->bytes, a),
+		 vc_moment_text(d->r, d->columns.by_time, o->event, b));
 	vc_svg_say(&d->page.svg, text, x, y + 190, VC_T_SMALL, VC_START, "mut", w);
 }
 
@@ -209,17 +208,19 @@ static void footer(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], words[512], run[512];
+	char title[256], words[512], run[640];
 
-	vc_title_text(d->r, "memory", title, sizeof(title));
+	vc_answer_text(d->r, d->columns.by_time, title, sizeof(title));
 	vc_verdict_text(d->r, words, sizeof(words));
-	vc_run_text(d->r, run, sizeof(run));
+	vc_place_text(d->r, run, sizeof(run));
 	vc_page_begin(&d->page, cfg, title, words);
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };
 	int y = body(d, vc_page_header(&d->page, title, run, d->r));
 	footer(d, y + 120);
 	return vc_page_end(&d->page, y + (cfg->footer ? 450 : 200), out, err);
 }
+
+extern const struct vc_sink_type vc_sink_ledger;
 
 static int timeline_write(const struct vc_result *runs, size_t n, const void *config,
 			  struct vc_output *out, struct vc_error *err)
@@ -229,10 +230,8 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	struct drawing d = { .r = runs };
 	int rc;
 
-	if (!n || !runs->curve.n)
-		return vc_page_notice(cfg, "Memory timeline", !n ? "no run was given" :
-				      "the trace has no request for memory: nothing was simulated",
-				      out, err);
+	if (!n || !runs->curve.n) /* a heap at one moment has no line, but it has a ledger */
+		return vc_sink_ledger.write(runs, n, config, out, err);
 	uint32_t width = (uint32_t)(cfg->width < 900 ? cfg->width : cfg->width - 300) * 2;
 	rc = vc_classes_init(&d.classes, runs, err);
 	if (!rc)
@@ -240,8 +239,10 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 				     NULL, err);
 	if (!rc)
 		rc = vc_owners_init(&d.owners, &d.classes, err);
-	if (!rc)
+	if (!rc) {
+		vc_ledger_make(&d.ledger, &d.classes);
 		rc = draw(&d, cfg, out, err);
+	}
 	vc_owners_fini(&d.owners);
 	vc_columns_fini(&d.columns);
 	vc_classes_fini(&d.classes);

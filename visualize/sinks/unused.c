@@ -100,16 +100,18 @@ static void mark_worst(struct drawing *d)
 	const struct vc_unused_at *w = &d->u->worst;
 	uint64_t sum = sum_to(w, PARTS - 1);
 	int x = x_of(d, w), y = vc_plot_y(&d->plot, sum);
-	bool right = x > d->plot.box.x + d->plot.box.w * 2 / 3;
+	bool right = x > d->plot.box.x + d->plot.box.w / 2;
 	struct vc_label l = { right ? x - 80 : x + 80, y - 50, VC_T_STRONG,
 			      right ? VC_END : VC_START, "fg", 0, false, true };
-	char text[80], a[VC_FORMAT], b[VC_FORMAT];
+	char text[80 + 2 * VC_FORMAT], a[2 * VC_FORMAT];
 
 	if (!sum)
 		return;
 	vc_svg_vline(&d->page.svg, "it", x, y, d->plot.box.y + d->plot.box.h - y);
-	snprintf(text, sizeof(text), "most: %s of %s", vc_format_bytes(sum, a),
-		 vc_format_bytes(w->reserved, b));
+	snprintf(text, sizeof(text), "most: %s", vc_format_of(sum, w->reserved, a));
+	struct vc_box b = vc_svg_measure(&l, text);
+	if (b.x < VC_MARGIN || b.x + b.w > d->page.w - VC_MARGIN) /* a narrow page */
+		snprintf(text, sizeof(text), "%s", vc_format_bytes(sum, a));
 	vc_svg_label(&d->page.svg, &l, text);
 }
 
@@ -173,10 +175,13 @@ static int pins(struct drawing *d, int y)
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
-	char title[256], text[512];
+	char title[256], text[640], a[2 * VC_FORMAT], b[VC_FORMAT];
+	const struct vc_unused_at *w = &d->u->worst;
 
-	vc_title_text(d->r, "unused memory", title, sizeof(title));
-	vc_run_text(d->r, text, sizeof(text));
+	snprintf(title, sizeof(title), "At most %s reserved are not in use, %s of it held back by "
+		 "live blocks", vc_format_of(sum_to(w, PARTS - 1), w->reserved, a),
+		 vc_format_in(w->part.pinned, w->reserved, b));
+	vc_place_text(d->r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	scale(d, cfg);
 	int y = vc_page_header(&d->page, title, text, d->r);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ledger.h - where the bytes of the card are at the moment that matters: every line adds up. */
+#ifndef VC_LEDGER_H
+#define VC_LEDGER_H
+
+#include "visualize/classify.h"
+
+struct vc_ledger {
+	bool at_oom;               /* else at the peak of what is reserved */
+	uint64_t event;
+	uint64_t capacity;         /* 0: unknown; then nothing is free */
+	bool limited;              /* not the card, but a fraction of it that was set */
+	uint64_t context, others;  /* beside the allocator; context 0: unknown */
+	uint64_t slot[VC_SLOTS];   /* live, by what it is for */
+	uint64_t live, waiting;    /* sum of these; freed and waiting for another stream */
+	uint64_t returnable, stranded; /* free in segments without a live block; in others */
+	uint64_t reserved;         /* live + waiting + returnable + stranded */
+	uint64_t used, free;       /* on the device; used + free = capacity */
+	uint64_t request;          /* that was refused; 0: none */
+	uint64_t largest;          /* free piece in the cache */
+	size_t segments, pieces;   /* at that moment; free pieces */
+};
+
+/* One sentence about the heap: what is free in it, in how many pieces, and what did not fit. */
+void vc_ledger_text(const struct vc_ledger *l, char *buf, size_t cap);
+void vc_ledger_make(struct vc_ledger *l, const struct vc_classes *c);
+/* The heap it is made from: that at the failure, else at the peak. */
+const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r);
+
+#endif

@@ -31,7 +31,7 @@ $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas)
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
 $(call null_lib, libcublasLt.so.13, libcublasLt.so.13, cublaslt, cublaslt)
-$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace)
+$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace cudnn_table cudnn_ask plans_wire)
 $(call null_lib, libcufft.so.11, libcufft.so.11, cufft, cufft)
 $(call null_lib, libcufft.so.12, libcufft.so.12, cufft, cufft)
 $(call null_lib, libcurand.so.10, libcurand.so.10, curand)
@@ -57,6 +57,17 @@ $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
 
 EXTRA += $(NULL_LIBS) $(NULL_PYTHON)
 INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
+
+# The process that asks the installed cuDNN.
+PLANS_OBJ := $(addprefix $(BUILD)/,nullgpu/plans_main.o nullgpu/plans_cudnn.o nullgpu/plans_rows.o nullgpu/plans_wire.o \
+	common/error.o)
+$(NULL_DIR)/vcnull-cudnn-plans: $(PLANS_OBJ)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ -lpthread -ldl
+-include $(PLANS_OBJ:.o=.d)
+EXTRA += $(NULL_DIR)/vcnull-cudnn-plans
+INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans
 
 # The reading side, for `vramcast dryrun`.
 LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o

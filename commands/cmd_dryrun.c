@@ -27,6 +27,7 @@ struct config {
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
 	const char *out, *report, *stacks, *addresses, *values;
 	bool no_record, roles;
+	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -360,15 +361,21 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
 	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
 		rc = vc_nomem(&con->err, "the environment");
+	if (!rc)
+		rc = vc_dryrun_plans_start(r->cfg->cudnn, r->stage->dir, d->card, &con->err);
 	if (!rc && record)
 		rc = run_recorded(r, record, argc, argv, con);
 	else if (!rc)
 		rc = run_plain(argv, &con->err);
-	if (rc < 0)
+	bool ran = rc >= 0;
+	if (ran) {
+		d->o.code = rc;
+		vc_dryrun_read(r->stage->dir, &d->o);
+		rc = look_closer(r, argv, &con->err);
+	}
+	vc_dryrun_plans_stop(r->cfg->cudnn);
+	if (!ran)
 		return rc;
-	d->o.code = rc;
-	vc_dryrun_read(r->stage->dir, &d->o);
-	rc = look_closer(r, argv, &con->err);
 	d->o.code = rc < 0 ? d->o.code : rc;
 	d->done = true;
 	if (rc >= 0 && !con->quiet)
@@ -564,9 +571,12 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct config *c = config;
+	struct vc_dryrun_cudnn cudnn = { 0 };
+	struct config own = *(const struct config *)config;
+	const struct config *c = &own;
 	char python[1024], torch[1024], libraries[1100];
 	struct vc_stage stage = { 0 };
+	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
 	vc_remark_cards(&c->gpus, con);
 	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
@@ -581,9 +591,11 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
 	if (!rc)
 		rc = vc_stage_open(&stage, torch, libraries, &con->err);
-	int cudnn = rc ? 0 : vc_python_cudnn(torch);
-	if (cudnn)
-		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
+	int version = rc ? 0 : vc_python_cudnn(torch);
+	if (version)
+		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
+	if (!rc)
+		rc = vc_dryrun_cudnn(&cudnn, libraries, torch, &con->err);
 	if (!rc && stage.missing[0])
 		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the "
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "

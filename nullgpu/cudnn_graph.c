@@ -352,7 +352,7 @@ static int64_t heuristic_results(const struct vc_cudnn_descriptor *heuristic, in
 		out[i]->engine = i;
 		out[i]->among = among;
 		/* benchmarking must find the first engine to be the fastest, as on a card */
-		out[i]->moved = (plans.at[0].bytes + 1) * (i + 1);
+		out[i]->moved = plans.at[0].bytes * (i + 1) + i;
 	}
 	return out && wanted < plans.n ? wanted : plans.n;
 }

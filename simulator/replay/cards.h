@@ -79,6 +79,10 @@ const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
  * agree in them make the same requests. */
 bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b);
 
+/* The highest clocks of the multiprocessors and of the memory, MHz. Where nobody printed them they
+ * follow from the vendor's fp32 rate, and the memory's is 0. */
+void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz);
+
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 
 #endif

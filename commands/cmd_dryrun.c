@@ -452,7 +452,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
 			       "out for the card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
-		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
+		if (vc_card_exact(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
 	return sum_others(c, &beside, err);
 }
@@ -462,7 +462,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
-		VC_TRY(vc_card_find(c->gpus.at[i], &d[i].card, err));
+		VC_TRY(vc_card_exact(c->gpus.at[i], &d[i].card, err));
 		VC_TRY(sum_others(c, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
@@ -578,7 +578,8 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_stage stage = { 0 };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
-	vc_remark_cards(&c->gpus, con);
+	if (!rc)
+		vc_remark_cards(&c->gpus, con);
 	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
 		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
 		return 127; /* as the shell has it */

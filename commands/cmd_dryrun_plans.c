@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands/card_properties.h"
 #include "commands/cmd_dryrun.h"
 #include "nullgpu/installed.h"
-#include "nullgpu/properties.h"
 
 enum { OLDEST = 90800 }; /* 9.8: the first that can be asked without a GPU */
 
@@ -60,10 +60,7 @@ static void table_path(char *out, size_t n)
 static int write_properties(const struct vc_card *card, const char *path, struct vc_error *err)
 {
 	char text[4096];
-	struct vc_properties p = { .name = card->title, .total = card->total,
-		.cc = card->cc_major * 10 + card->cc_minor, .sms = (int)card->sms };
-	vc_card_clocks(card, &p.clock_mhz, &p.memory_mhz);
-	VC_TRY(vc_properties_text(&p, text, sizeof text, err));
+	VC_TRY(vc_card_properties(card, text, sizeof text, err));
 	FILE *f = fopen(path, "w");
 	bool failed = !f || fputs(text, f) < 0;
 	if ((f && fclose(f)) || failed)

@@ -226,6 +226,18 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error *err)
+{
+	const struct vc_card *found[NAME];
+	size_t n = search(name, found);
+	char list[400];
+
+	if (n > 1)
+		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name,
+			       list_of(found, n, list, sizeof(list)));
+	return vc_card_find(name, card, err);
+}
+
 const char *vc_card_remark(const char *name, char *buf, size_t size)
 {
 	const struct vc_card *found[NAME], *card;

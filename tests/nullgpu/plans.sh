@@ -57,8 +57,20 @@ echo text > "$wheel/libcudnn.so.9"; dry A=1
 names "a file that is no library is named" 'by rule (the cuDNN that is installed does not load)'
 check "no process is left behind" sh -c "! ps -e -o args | grep -v grep | grep -q '^$PWD/$asker'"
 
+# cards, in the words of the library
+mkdir "$TMP/lib"; ln -s "$PWD/$BUILD/nullgpu/vcnull-libcuda.so.1" "$TMP/lib/libcuda.so.1"
+run gpus h100-80g-sxm --export-properties -
+expect "the properties of a card of the table" 0 '"deviceVer": 900.* "multiProcessorCount": 132.* "smClockRateKHz": 1980000, "memClockRateKHz": 2619000'
+env LD_LIBRARY_PATH="$TMP/lib" VRAMCAST_NULL_CC=8.0 VRAMCAST_NULL_SMS=108 "$VRAMCAST" gpus --export-properties "$TMP/there.json"
+check "... and of one that the driver knows" grep -q '"deviceVer": 800.* "multiProcessorCount": 108' "$TMP/there.json"
+check "... with the same members" test "$(tr -cd '":a-zA-Z' < "$TMP/there.json" | tr ':' '\n' | wc -l)" = "$(tr -cd '":a-zA-Z' < "$TMP/out" | tr ':' '\n' | wc -l)"
+run gpus --export-properties - --device 99; expect "a card that is not there is an error" 1 '' 'no NVIDIA driver to ask|says nothing of device 99'
+run gpus a100-40g-sxm rtx3060 --export-properties -; expect "one card at a time" 2 '' 'writes one card'
+run dryrun -g 'A100 80GB' --no-record -- true
+expect "a name of several cards is asked about" 2 '' "gpu 'A100 80GB' is one of a100-80g-pcie, a100-80g-sxm: say which"
+
 # by hand
-echo '{"deviceVer": 900}' > "$TMP/card.json"
+"$VRAMCAST" gpus h100-80g-sxm --export-properties "$TMP/card.json"
 lib=$BUILD/tests/nullgpu/deviceless.so
 check "the library's version" test "$("$asker" version "$lib")" = 91100
 printf '# shapes\n%s\n* * %s 5,0\n' "$key" "$(echo "$key" | sed 's/data/data\/fallback/')" > "$TMP/shapes"

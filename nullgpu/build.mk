@@ -98,13 +98,15 @@ EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/te
 BENCHES += tests/nullgpu/bench_step.sh
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
 
-.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/recordings.sh
 check-measured: all ## dry runs held against peaks that others measured on real cards (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/measured/check.sh
+check-cudnn: all ## workspaces of convolutions are those of the installed cuDNN (cached outside the tree; TORCH="2.9.1 2.11.0" CARDS="rtx3060 h100-80g-sxm")
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/cudnn/check.sh
 check-models: all ## training scripts of common libraries on the null GPU (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/models/check.sh
 check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tree; RANKS="1 2 4 8")

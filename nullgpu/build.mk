@@ -66,8 +66,21 @@ $(NULL_DIR)/vcnull-cudnn-plans: $(PLANS_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ -lpthread -ldl
 -include $(PLANS_OBJ:.o=.d)
-EXTRA += $(NULL_DIR)/vcnull-cudnn-plans
-INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans
+# The stand-in libcublasLt without the null device, for that process.
+define plans_lib_rules
+PLANS_LIBS += $(NULL_DIR)/vcnull-plans-$(1)
+$(NULL_DIR)/vcnull-plans-$(1): nullgpu/cublaslt.c nullgpu/stubs.c nullgpu/plans_products.c nullgpu/null.h \
+		nullgpu/names/cublaslt.def nullgpu/build.mk
+	$$(Q)mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)printf '$(1) { global: *; };\n' > $$@.map
+	$$(Q)$$(CC) $$(filter-out -MMD -MP,$$(NULL_CFLAGS)) -DVC_TABLE='"nullgpu/names/cublaslt.def"' -shared \
+		-Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now -o $$@ $$(filter %.c,$$^)
+endef
+$(eval $(call plans_lib_rules,libcublasLt.so.12))
+$(eval $(call plans_lib_rules,libcublasLt.so.13))
+EXTRA += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
+INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 
 # The reading side, for `vramcast dryrun`.
 LIB_OBJ += $(addprefix $(BUILD)/nullgpu/,elf.o stage.o python.o architecture.o properties.o installed.o)

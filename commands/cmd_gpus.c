@@ -17,8 +17,8 @@ static const struct vc_option gpus_options[] = {
 	  "free memory of the cards of this machine, in their order: which one to take", NULL },
 	{ 0, "need", VC_O_SIZE, AT(need), "SIZE", "what the job needs (peak used of sim)", NULL },
 	{ 0, "export-properties", VC_O_TEXT, AT(properties), "FILE",
-	  "write the properties that dry runs ask cuDNN with: of the card NAME in the table, else of "
-	  "one that this machine has (- for standard output)", NULL },
+	  "write the properties that dry runs ask cuDNN with: of the card NAME in the table, else "
+	  "of one that this machine has (- for standard output)", NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N", "the card of --export-properties", "0" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn_ask.c - asks the process that has the real cuDNN loaded, which `vramcast dryrun` keeps ready
- * at the socket VRAMCAST_NULL_PLANS.
+/* cudnn_ask.c - asks the process that has the real cuDNN loaded, which `vramcast dryrun` keeps
+ * ready at the socket VRAMCAST_NULL_PLANS.
  *
  * Each process of the program has a connection of its own, made at its first question; a forked
  * child makes another. Where nobody listens, or the other end ends, the rules answer, and the
@@ -71,11 +71,11 @@ static int reach(const char *path)
 /* ---- the graph in writing ---- */
 
 struct listed {
-	const struct vc_cudnn_descriptor **at;
+	const struct vc_cudnn_node **at;
 	size_t n;
 };
 
-static size_t place_of(const struct listed *l, const struct vc_cudnn_descriptor *d)
+static size_t place_of(const struct listed *l, const struct vc_cudnn_node *d)
 {
 	size_t i = 0;
 	while (i < l->n && l->at[i] != d)
@@ -84,13 +84,13 @@ static size_t place_of(const struct listed *l, const struct vc_cudnn_descriptor 
 }
 
 /* Those that a descriptor refers to come before it. */
-static bool list(struct listed *l, const struct vc_cudnn_descriptor *d, int depth)
+static bool list(struct listed *l, const struct vc_cudnn_node *d, int depth)
 {
 	if (place_of(l, d) < l->n)
 		return true;
 	if (depth > 16)
 		return false;
-	for (const struct vc_cudnn_attribute *a = d->attributes; a; a = a->next)
+	for (const struct vc_cudnn_value *a = d->attributes; a; a = a->next)
 		for (int64_t i = 0; a->type == VC_CUDNN_DESCRIPTOR && i < a->count; i++)
 			if (!vc_cudnn_linked(a, i) || !list(l, vc_cudnn_linked(a, i), depth + 1))
 				return false;
@@ -101,13 +101,13 @@ static bool list(struct listed *l, const struct vc_cudnn_descriptor *d, int dept
 }
 
 /* Handles and pointers mean nothing elsewhere. */
-static bool travels(const struct vc_cudnn_attribute *a)
+static bool travels(const struct vc_cudnn_value *a)
 {
 	return a->type != VC_CUDNN_HANDLE && a->type != VC_CUDNN_POINTER;
 }
 
 /* In the order in which the program set them: the list has the newest first. */
-static void put_attributes(struct vc_wire *w, const struct vc_cudnn_attribute *a,
+static void put_attributes(struct vc_wire *w, const struct vc_cudnn_value *a,
 			   const struct listed *l)
 {
 	if (!a)
@@ -126,14 +126,14 @@ static void put_attributes(struct vc_wire *w, const struct vc_cudnn_attribute *a
 		vc_wire_put(w, a->value, a->bytes);
 }
 
-void vc_cudnn_graph_put(const struct vc_cudnn_descriptor *graph, struct vc_wire *w)
+void vc_cudnn_graph_put(const struct vc_cudnn_node *graph, struct vc_wire *w)
 {
 	struct listed l = { 0 };
 	w->bad |= !list(&l, graph, 0);
 	vc_wire_put_u32(w, (uint32_t)l.n);
 	for (size_t i = 0; i < l.n; i++) {
 		uint32_t n = 0;
-		for (const struct vc_cudnn_attribute *a = l.at[i]->attributes; a; a = a->next)
+		for (const struct vc_cudnn_value *a = l.at[i]->attributes; a; a = a->next)
 			n += travels(a);
 		vc_wire_put_u32(w, (uint32_t)l.at[i]->type);
 		vc_wire_put_u32(w, n);
@@ -171,7 +171,7 @@ static bool exchange(const char *path, struct vc_wire *question, struct vc_wire 
 	return false;
 }
 
-bool vc_cudnn_ask(const struct vc_cudnn_descriptor *graph, enum vc_plans_mode mode, const char *key,
+bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, const char *key,
 		  struct vc_plans *out)
 {
 	const char *path = getenv("VRAMCAST_NULL_PLANS");

@@ -2,9 +2,9 @@
 /* cudnn_graph.c - libcudnn, graph interface: descriptors, engines, and the workspace of plans.
  *
  * Descriptors remember what the program sets. A query of the heuristics answers with one engine a
- * plan: of a table, of the real library, which is asked with the same descriptors, else by rule. The
- * program goes by the notes of the engines as it does on a card, and takes the first whose workspace
- * it can have. */
+ * plan: of a table, of the real library, which is asked with the same descriptors, else by rule.
+ * The program goes by the notes of the engines as it does on a card, and takes the first whose
+ * workspace it can have. */
 #include "nullgpu/cudnn_graph.h"
 
 #include <stdio.h>
@@ -51,38 +51,32 @@ enum {
 /* cudnnBackendDescriptorType_t */
 enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12 };
 
-static const struct vc_cudnn_attribute *find(const struct vc_cudnn_descriptor *d, int name)
+static const struct vc_cudnn_value *find(const struct vc_cudnn_node *d, int name)
 {
-	const struct vc_cudnn_attribute *a = d ? d->attributes : NULL;
+	const struct vc_cudnn_value *a = d ? d->attributes : NULL;
 	while (a && a->name != name)
 		a = a->next;
 	return a;
 }
 
-struct vc_cudnn_descriptor *vc_cudnn_linked(const struct vc_cudnn_attribute *a, int64_t i)
-{
-	struct vc_cudnn_descriptor *to;
-	memcpy(&to, a->value + (size_t)i * sizeof to, sizeof to);
-	return to;
-}
-
 /* The descriptor that attribute `name` points at. */
-static const struct vc_cudnn_descriptor *linked(const struct vc_cudnn_descriptor *d, int name, int64_t i)
+static const struct vc_cudnn_node *linked(const struct vc_cudnn_node *d, int name,
+						int64_t i)
 {
-	const struct vc_cudnn_attribute *a = find(d, name);
+	const struct vc_cudnn_value *a = find(d, name);
 	return a && i < a->count ? vc_cudnn_linked(a, i) : NULL;
 }
 
-static int64_t number(const struct vc_cudnn_descriptor *d, int name, int64_t i)
+static int64_t number(const struct vc_cudnn_node *d, int name, int64_t i)
 {
-	const struct vc_cudnn_attribute *a = find(d, name);
+	const struct vc_cudnn_value *a = find(d, name);
 	int64_t v = 0;
 	if (a && i < a->count)
 		memcpy(&v, a->value + (size_t)i * sizeof v, sizeof v);
 	return v;
 }
 
-static void copy_numbers(const struct vc_cudnn_descriptor *d, int name, int64_t *out, int n)
+static void copy_numbers(const struct vc_cudnn_node *d, int name, int64_t *out, int n)
 {
 	for (int i = 0; i < n; i++)
 		out[i] = number(d, name, i);
@@ -101,15 +95,16 @@ static const struct operation operations[] = {
 };
 
 /* Whether the operation is a convolution, and which. */
-static bool read_convolution(const struct vc_cudnn_descriptor *op, struct vc_cudnn_convolution *c)
+static bool read_convolution(const struct vc_cudnn_node *op, struct vc_cudnn_convolution *c)
 {
 	const struct operation *o = operations, *end = operations + 3;
 	while (o < end && o->type != op->type)
 		o++;
 	if (o == end)
 		return false;
-	const struct vc_cudnn_descriptor *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
-	const struct vc_cudnn_attribute *sizes = find(x, A_TENSOR_SIZES), *type = find(x, A_TENSOR_TYPE);
+	const struct vc_cudnn_node *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
+	const struct vc_cudnn_value *sizes = find(x, A_TENSOR_SIZES);
+	const struct vc_cudnn_value *type = find(x, A_TENSOR_TYPE);
 	if (!sizes || !type || sizes->count < 3 || sizes->count > VC_CUDNN_SPATIAL + 2)
 		return false;
 	*c = (struct vc_cudnn_convolution){ .direction = o->direction, .n = (int)sizes->count };
@@ -125,16 +120,17 @@ static bool read_convolution(const struct vc_cudnn_descriptor *op, struct vc_cud
 }
 
 /* Elements of the largest tensor that an operation really reads or writes. */
-static int64_t largest_tensor(const struct vc_cudnn_descriptor *op)
+static int64_t largest_tensor(const struct vc_cudnn_node *op)
 {
 	int64_t most = 0;
-	for (const struct vc_cudnn_attribute *a = op ? op->attributes : NULL; a; a = a->next)
+	for (const struct vc_cudnn_value *a = op ? op->attributes : NULL; a; a = a->next)
 		for (int64_t i = 0; a->type == VC_CUDNN_DESCRIPTOR && i < a->count; i++) {
-			const struct vc_cudnn_attribute *sizes = find(vc_cudnn_linked(a, i), A_TENSOR_SIZES);
-			const struct vc_cudnn_attribute *v = find(vc_cudnn_linked(a, i), A_TENSOR_VIRTUAL);
+			const struct vc_cudnn_node *t = vc_cudnn_linked(a, i);
+			const struct vc_cudnn_value *sizes = find(t, A_TENSOR_SIZES);
+			const struct vc_cudnn_value *v = find(t, A_TENSOR_VIRTUAL);
 			int64_t n = sizes != NULL;
 			for (int64_t d = 0; sizes && d < sizes->count; d++)
-				n *= number(vc_cudnn_linked(a, i), A_TENSOR_SIZES, d);
+				n *= number(t, A_TENSOR_SIZES, d);
 			if (!(v && v->value[0]) && n > most)
 				most = n;
 		}
@@ -146,7 +142,7 @@ static int64_t largest_tensor(const struct vc_cudnn_descriptor *op)
  * most the gradient of the scores, which it may keep up to 256 MiB of (cudnn_frontend, node
  * scaled_dot_product_flash_attention.h, max_dp_workspace_bytes), a sum a query, and another fp32
  * gradient: no more than twice 4 bytes an element of the largest tensor. */
-static void doubt(const struct vc_cudnn_descriptor *graph, const struct vc_cudnn_attribute *ops)
+static void doubt(const struct vc_cudnn_node *graph, const struct vc_cudnn_value *ops)
 {
 	int64_t most = 0;
 	for (int64_t i = 0; ops && i < ops->count; i++) {
@@ -159,7 +155,7 @@ static void doubt(const struct vc_cudnn_descriptor *graph, const struct vc_cudnn
 
 /* Whether a tensor lies in memory without gaps in that order, and on a boundary that kernels can
  * load from: cuDNN tells boundaries from 16 bytes on not apart. */
-static bool is_plain(const struct vc_cudnn_descriptor *t, int n, bool last)
+static bool is_plain(const struct vc_cudnn_node *t, int n, bool last)
 {
 	int64_t step = 1;
 	for (int i = 0; i < n; i++) { /* the innermost dimension first */
@@ -173,12 +169,12 @@ static bool is_plain(const struct vc_cudnn_descriptor *t, int n, bool last)
 }
 
 /* The graph is one convolution of plain tensors, which a row of a table describes. */
-static bool is_row(const struct vc_cudnn_attribute *ops, const struct vc_cudnn_convolution *c)
+static bool is_row(const struct vc_cudnn_value *ops, const struct vc_cudnn_convolution *c)
 {
 	const struct operation *o = operations;
 	if (ops->count != 1)
 		return false;
-	const struct vc_cudnn_descriptor *op = vc_cudnn_linked(ops, 0);
+	const struct vc_cudnn_node *op = vc_cudnn_linked(ops, 0);
 	while (o->direction != c->direction)
 		o++;
 	return is_plain(linked(op, o->x, 0), c->n, c->channels_last) &&
@@ -187,7 +183,7 @@ static bool is_row(const struct vc_cudnn_attribute *ops, const struct vc_cudnn_c
 }
 
 /* The key of any other graph. */
-static void hash_graph(const struct vc_cudnn_descriptor *graph, enum vc_plans_mode mode,
+static void hash_graph(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
 		       char key[VC_PLANS_KEY])
 {
 	struct vc_wire w = { 0 };
@@ -200,7 +196,7 @@ static void hash_graph(const struct vc_cudnn_descriptor *graph, enum vc_plans_mo
 }
 
 /* The first convolution of the graph. */
-static bool first_convolution(const struct vc_cudnn_attribute *ops, struct vc_cudnn_convolution *c)
+static bool first_convolution(const struct vc_cudnn_value *ops, struct vc_cudnn_convolution *c)
 {
 	for (int64_t i = 0; ops && i < ops->count; i++)
 		if (vc_cudnn_linked(ops, i) && read_convolution(vc_cudnn_linked(ops, i), c))
@@ -223,10 +219,10 @@ static bool look_up(const struct vc_cudnn_convolution *c, enum vc_plans_mode mod
 
 /* The plans for an operation graph: of a table, of the real library, else by the rule for its
  * convolution, else one without workspace. */
-static void graph_plans(const struct vc_cudnn_descriptor *graph, enum vc_plans_mode mode,
+static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
 			struct vc_plans *out)
 {
-	const struct vc_cudnn_attribute *ops = find(graph, A_GRAPH_OPS);
+	const struct vc_cudnn_value *ops = find(graph, A_GRAPH_OPS);
 	struct vc_cudnn_convolution c;
 	char key[VC_PLANS_KEY];
 	bool convolution = first_convolution(ops, &c), row = convolution && is_row(ops, &c);
@@ -249,14 +245,14 @@ static void graph_plans(const struct vc_cudnn_descriptor *graph, enum vc_plans_m
 		vc_cudnn_log(key, out);
 }
 
-static int64_t plan_workspace(const struct vc_cudnn_descriptor *graph, int64_t engine)
+static int64_t plan_workspace(const struct vc_cudnn_node *graph, int64_t engine)
 {
 	struct vc_plans plans;
 	graph_plans(graph, VC_MODE_INSTANT, &plans);
 	return engine >= 0 && engine < plans.n ? plans.at[engine].bytes : 0;
 }
 
-VC_API(int, cudnnBackendCreateDescriptor, int type, struct vc_cudnn_descriptor **out)
+VC_API(int, cudnnBackendCreateDescriptor, int type, struct vc_cudnn_node **out)
 {
 	*out = calloc(1, sizeof **out);
 	if (!*out)
@@ -268,12 +264,12 @@ VC_API(int, cudnnBackendCreateDescriptor, int type, struct vc_cudnn_descriptor *
 
 /* Frontends drop a descriptor once another one refers to it; the library has copied it by then.
  * Here it lives on until the last reference is gone. */
-VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_descriptor *d)
+VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_node *d)
 {
 	if (!d || --d->users > 0)
 		return 0;
 	while (d->attributes) {
-		struct vc_cudnn_attribute *a = d->attributes;
+		struct vc_cudnn_value *a = d->attributes;
 		d->attributes = a->next;
 		for (int64_t i = 0; a->type == VC_CUDNN_DESCRIPTOR && i < a->count; i++)
 			cudnnBackendDestroyDescriptor(vc_cudnn_linked(a, i));
@@ -283,17 +279,17 @@ VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_descriptor *d)
 	return 0;
 }
 
-VC_API_RETURNS(cudnnBackendInitialize, (struct vc_cudnn_descriptor *d), 0)
-VC_API_RETURNS(cudnnBackendFinalize, (struct vc_cudnn_descriptor *d), 0)
+VC_API_RETURNS(cudnnBackendInitialize, (struct vc_cudnn_node *d), 0)
+VC_API_RETURNS(cudnnBackendFinalize, (struct vc_cudnn_node *d), 0)
 
-VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_descriptor *d, int name, int type, int64_t count,
+VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t count,
        const void *value)
 {
 	size_t bytes = (size_t)count * vc_plans_width(type);
-	struct vc_cudnn_attribute *a = malloc(sizeof *a + bytes);
+	struct vc_cudnn_value *a = malloc(sizeof *a + bytes);
 	if (!a)
 		return VC_CUDNN_NOMEM;
-	*a = (struct vc_cudnn_attribute){ .name = name, .type = type, .count = count, .bytes = bytes,
+	*a = (struct vc_cudnn_value){ .name = name, .type = type, .count = count, .bytes = bytes,
 		.next = d->attributes };
 	memset(a->value, 0, bytes);
 	if (value)
@@ -309,16 +305,16 @@ VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_descriptor *d, int name, i
 		d->among = linked(d, name, 0)->among;
 	}
 	if (name == A_CFG_ENGINE && linked(d, name, 0)) {
-		const struct vc_cudnn_descriptor *engine = linked(d, name, 0);
+		const struct vc_cudnn_node *engine = linked(d, name, 0);
 		d->engine = number(engine, A_ENGINE_INDEX, 0);
 		d->plan.bytes = plan_workspace(linked(engine, A_ENGINE_GRAPH, 0), d->engine);
 	}
 	return 0;
 }
 
-static enum vc_plans_mode mode_of(const struct vc_cudnn_descriptor *heuristic)
+static enum vc_plans_mode mode_of(const struct vc_cudnn_node *heuristic)
 {
-	const struct vc_cudnn_attribute *a = find(heuristic, A_HEUR_MODE);
+	const struct vc_cudnn_value *a = find(heuristic, A_HEUR_MODE);
 	int mode = VC_MODE_INSTANT;
 	if (a && a->bytes >= sizeof mode)
 		memcpy(&mode, a->value, sizeof mode);
@@ -341,8 +337,8 @@ static struct vc_cudnn_among among_of(const struct vc_plans *p)
 
 /* The caller brings the configurations to be filled; how many there are is only told when it brings
  * none, else how many were filled: newer frontends bring one and take the answer for its length. */
-static int64_t heuristic_results(const struct vc_cudnn_descriptor *heuristic, int64_t wanted,
-				 struct vc_cudnn_descriptor **out)
+static int64_t heuristic_results(const struct vc_cudnn_node *heuristic, int64_t wanted,
+				 struct vc_cudnn_node **out)
 {
 	struct vc_plans plans;
 	graph_plans(linked(heuristic, A_HEUR_GRAPH, 0), mode_of(heuristic), &plans);
@@ -371,12 +367,12 @@ static int64_t put_notes(uint32_t notes, int64_t wanted, int *out)
 	return n;
 }
 
-VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_descriptor *d, int name, int type, int64_t wanted,
+VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t wanted,
        int64_t *count, void *out)
 {
 	int64_t n = 1, v = 0;
 	struct vc_plans plans;
-	const struct vc_cudnn_attribute *a;
+	const struct vc_cudnn_value *a;
 	switch (name) {
 	case A_HEUR_RESULTS:
 		n = heuristic_results(d, wanted, out);
@@ -384,8 +380,8 @@ VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_descriptor *d, int name, i
 		break;
 	case A_CFG_ENGINE: /* stays the caller's own descriptor, told which engine it is */
 		if (out && wanted > 0) {
-			(*(struct vc_cudnn_descriptor **)out)->engine = d->engine;
-			(*(struct vc_cudnn_descriptor **)out)->plan = d->plan;
+			(*(struct vc_cudnn_node **)out)->engine = d->engine;
+			(*(struct vc_cudnn_node **)out)->plan = d->plan;
 		}
 		out = NULL;
 		break;
@@ -397,7 +393,8 @@ VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_descriptor *d, int name, i
 		v = plans.n;
 		break;
 	case A_ENGINE_NOTE: case A_ENGINE_BEHAVIOR:
-		n = put_notes(name == A_ENGINE_NOTE ? d->plan.notes : d->plan.behavior, wanted, out);
+		n = put_notes(name == A_ENGINE_NOTE ? d->plan.notes : d->plan.behavior, wanted,
+			      out);
 		out = NULL;
 		break;
 	default:
@@ -417,9 +414,9 @@ VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_descriptor *d, int name, i
 
 VC_SHARED int cudnnGetStream(void *h, void **stream);
 
-/* A program that runs a second plan of one list measures them (torch.backends.cudnn.benchmark): which
- * it keeps is not known here. */
-static void notice_measuring(const struct vc_cudnn_descriptor *plan)
+/* A program that runs a second plan of one list measures them (torch.backends.cudnn.benchmark):
+ * which it keeps is not known here. */
+static void notice_measuring(const struct vc_cudnn_node *plan)
 {
 	static struct { uint64_t list; int64_t engine; } ran[64];
 	const struct vc_cudnn_among *a = &plan->among;
@@ -432,7 +429,7 @@ static void notice_measuring(const struct vc_cudnn_descriptor *plan)
 	ran[i].engine = plan->engine;
 }
 
-VC_API(int, cudnnBackendExecute, void *h, const struct vc_cudnn_descriptor *plan, void *pack)
+VC_API(int, cudnnBackendExecute, void *h, const struct vc_cudnn_node *plan, void *pack)
 {
 	void *stream;
 	notice_measuring(plan);

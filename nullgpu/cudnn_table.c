@@ -7,15 +7,15 @@
  *   8.6/28 9.1 data f32 nchw 64x64x56x56 64x64x3x3 64x64x56x56 1x1 1x1 1x1 103809024,0
  *
  * card: compute capability, with /N on a card of N SMs only, with /N@C,M where its clocks of
- * processors and memory are C and M MHz. cudnn: the version or its beginning; '*' means any of both.
- * direction: forward, data or filter (gradient of the input, of the weights), of the list that
- * PyTorch turns to last with /fallback behind it. layout: nchw, or nhwc for channels last, whatever
- * the dimensions. w: as in PyTorch, so x channels / w channels is the number of groups. bytes: of
- * each plan in the order of the heuristics, with letters for what is to be known of it (plans.h); a
- * program takes the next one when it cannot have the memory. Any other graph has its hash in place of
- * direction to dilation. The first row that fits counts. Files, in this order: those named by
- * VRAMCAST_NULL_WORKSPACES (separated by ':'), vramcast/workspaces.txt in the user's cache folder,
- * vcnull-workspaces.txt beside this library.
+ * processors and memory are C and M MHz. cudnn: the version or its beginning; '*' means any of
+ * both. direction: forward, data or filter (gradient of the input, of the weights), of the list
+ * that PyTorch turns to last with /fallback behind it. layout: nchw, or nhwc for channels last,
+ * whatever the dimensions. w: as in PyTorch, so x channels / w channels is the number of groups.
+ * bytes: of each plan in the order of the heuristics, with letters for what is to be known of it
+ * (plans_wire.c); a program takes the next one when it cannot have the memory. Any other graph has
+ * its hash in place of direction to dilation. The first row that fits counts. Files, in this order:
+ * those named by VRAMCAST_NULL_WORKSPACES (separated by ':'), vramcast/workspaces.txt in the user's
+ * cache folder, vcnull-workspaces.txt beside this library.
  *
  * VRAMCAST_NULL_WORKSPACE_LOG names a file that each convolution asked for is appended to, as a
  * row with the answer it got: the list of shapes to be recorded on a card. */

@@ -38,9 +38,9 @@ void vc_cudnn_keep(const char *key, const struct vc_plans *p);
 void vc_cudnn_log(const char *key, const struct vc_plans *p);
 
 /* ---- cudnn_ask.c: the process that has the real library ---- */
-struct vc_cudnn_descriptor;
+struct vc_cudnn_node;
 /* Its plans for the graph; false: it cannot be asked, or has none. */
-bool vc_cudnn_ask(const struct vc_cudnn_descriptor *graph, enum vc_plans_mode mode, const char *key,
+bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, const char *key,
 		  struct vc_plans *out);
 /* Why it was not asked or did not answer; "" where nobody could say. */
 const char *vc_cudnn_silent(void);

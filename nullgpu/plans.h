@@ -6,8 +6,8 @@
  * question is a graph as the program built it: descriptors with their attributes, those that others
  * refer to first, the graph last. The answer is the list of plans of one mode of the heuristics.
  *
- * Both ends are of one build and on one machine: numbers are in its own order of bytes. A message is
- * its length (uint32_t) and as many bytes. */
+ * Both ends are of one build and on one machine: numbers are in its own order of bytes. A message
+ * is its length (uint32_t) and as many bytes. */
 #ifndef VC_PLANS_H
 #define VC_PLANS_H
 

@@ -8,8 +8,9 @@
  *
  * PROPERTIES: a file with the card's properties as JSON. CARD: the first column of the table.
  * Serve: the programs of a dry run connect to the socket at descriptor 3, and each answer joins
- * TABLE. Descriptor 4 is a pipe that ends with the dry run, and this process with it. The library is
- * loaded by a child once somebody asks: if it ends there, the next question gets another child. */
+ * TABLE. Descriptor 4 is a pipe that ends with the dry run, and this process with it. The library
+ * is loaded by a child once somebody asks: if it ends there, the next question gets another
+ * child. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

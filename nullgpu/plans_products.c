@@ -3,9 +3,9 @@
  * process that asks cuDNN.
  *
  * cuDNN serves 1 x 1 convolutions by cuBLASLt where that knows an algorithm for the product.
- * cuBLASLt itself cannot be asked without a GPU, so cuDNN would leave those plans out; on an H100 it
- * prefers them (docs/measurements/null-gpu.md). The stand-in knows one for every product, without
- * workspace: on that card it was 0 to 464 bytes with channels first. */
+ * cuBLASLt itself cannot be asked without a GPU, so cuDNN would leave those plans out; on an H100
+ * it prefers them (docs/measurements/null-gpu.md). The stand-in knows one for every product,
+ * without workspace: on that card it was 0 to 464 bytes with channels first. */
 #include "nullgpu/null.h"
 
 int vc_null_library_work(const char *name, void *stream, double bytes, double flops)

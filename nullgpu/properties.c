@@ -39,9 +39,9 @@ struct facts {
 
 static int write_text(const struct facts *f, char *out, size_t n, struct vc_error *err)
 {
-	int at = snprintf(out, n, "{\"deviceName\": \"%s\", \"cudaDeviceId\": %d, \"driverVer\": %d, "
-			  "\"deviceVer\": %d, \"totalGlobalMem\": %llu", f->name, f->device, f->driver,
-			  f->cc * 10, (unsigned long long)f->total);
+	int at = snprintf(out, n, "{\"deviceName\": \"%s\", \"cudaDeviceId\": %d, "
+			  "\"driverVer\": %d, \"deviceVer\": %d, \"totalGlobalMem\": %llu", f->name,
+			  f->device, f->driver, f->cc * 10, (unsigned long long)f->total);
 	for (int i = 0; i < MEMBERS && at > 0 && (size_t)at < n; i++) {
 		if (members[i].name)
 			at += snprintf(out + at, n - (size_t)at, ", \"%s\": %s%d", members[i].name,
@@ -52,8 +52,9 @@ static int write_text(const struct facts *f, char *out, size_t n, struct vc_erro
 	}
 	if (at > 0 && (size_t)at < n)
 		at += snprintf(out + at, n - (size_t)at, "}\n");
-	return at > 0 && (size_t)at < n ? 0 :
-					  vc_fail(err, VC_EINTERNAL, "a card with a very long name");
+	if (at < 0 || (size_t)at >= n)
+		return vc_fail(err, VC_EINTERNAL, "a card with a very long name");
+	return 0;
 }
 
 static void set(struct facts *f, int attribute, int value)

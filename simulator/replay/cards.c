@@ -296,8 +296,8 @@ bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b)
 }
 
 /* Printed: the SXM card's by nvidia-smi (clocks.max.sm, clocks.max.memory) on one, driver 580; the
- * others' by the data sheets, boost clock and memory rate over the width of its bus. Of cards that are
- * not here cuDNN's choices do not go by clocks. */
+ * others' by the data sheets, boost clock and memory rate over the width of its bus. Of cards that
+ * are not here cuDNN's choices do not go by clocks. */
 static const struct clocks { const char *name; int sm, memory; } clocks[] = {
 	{ "h100-80g-sxm", 1980, 2619 }, { "h100-80g-pcie", 1755, 1593 },
 	{ "h100-94g-nvl", 1785, 2619 }, { "gh200-96g", 1980, 2619 },

@@ -2,10 +2,10 @@
 /* deviceless.c - a libcudnn that answers as the real one does without a GPU, with sizes that a test
  * can compute. For tests of the process that asks it (plans.sh).
  *
- * The heuristics name three plans: as many bytes as the graph's tensors have elements and the card's
- * deviceVer on top (tensor cores), half of that (not deterministic), none; the fallback list one of
- * seven bytes. DEVICELESS: old (9.7), refuses (no card), empty (no plan), dies (at every question),
- * once (at the first), sleeps. */
+ * The heuristics name three plans: as many bytes as the graph's tensors have elements and the
+ * card's deviceVer on top (tensor cores), half of that (not deterministic), none; the fallback list
+ * one of seven bytes. DEVICELESS: old (9.7), refuses (no card), empty (no plan), dies (at every
+ * question), once (at the first). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ size_t cudnnGetVersion(void);
 const char *cudnnGetErrorString(int status);
 int cudnnBackendCreateDescriptor(int type, struct descriptor **out);
 int cudnnBackendDestroyDescriptor(struct descriptor *d);
-int cudnnBackendSetAttribute(struct descriptor *d, int name, int type, int64_t n, const void *value);
+int cudnnBackendSetAttribute(struct descriptor *d, int name, int type, int64_t n,
+			     const void *value);
 int cudnnBackendGetAttribute(struct descriptor *d, int name, int type, int64_t wanted, int64_t *n,
 			     void *out);
 int cudnnBackendFinalize(struct descriptor *d);
@@ -126,8 +127,6 @@ int cudnnBackendFinalize(struct descriptor *d)
 	d->finalized = 1;
 	if (d->type == 38 && is("refuses"))
 		return 3000;
-	if (d->type == HEURISTIC && is("sleeps"))
-		sleep(1);
 	if (d->type == HEURISTIC && (is("dies") || (is("once") && mark && access(mark, F_OK)))) {
 		FILE *f = mark ? fopen(mark, "w") : NULL;
 		if (f)

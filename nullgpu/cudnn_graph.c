@@ -6,6 +6,7 @@
  * The program goes by the notes of the engines as it does on a card, and takes the first whose
  * workspace it can have. */
 #include "nullgpu/cudnn_graph.h"
+#include "nullgpu/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,6 +218,26 @@ static bool look_up(const struct vc_cudnn_convolution *c, enum vc_plans_mode mod
 	return vc_cudnn_look_up(other, out) && !(out->at[0].notes | out->at[0].behavior);
 }
 
+/* On a card the library may order its plans otherwise than it does without one: that is named, and
+ * the margin is that of measured convolution nets. Plans that were recorded on a card have no
+ * notes. */
+static void name_choice(const struct vc_plans *p)
+{
+	struct vc_null_range r = { .counted = (uint64_t)p->at[0].bytes, .measured = true };
+	uint32_t notes = 0;
+	r.least = r.most = r.counted;
+	for (int i = 0; i < p->n; i++) {
+		uint64_t bytes = (uint64_t)p->at[i].bytes;
+		notes |= p->at[i].notes | p->at[i].behavior;
+		r.least = bytes < r.least ? bytes : r.least;
+		r.most = bytes > r.most ? bytes : r.most;
+	}
+	if (!notes)
+		return;
+	vc_null_range("cuDNN convolution workspaces, as it names them without a card", &r);
+	vc_null_report()->convolutions = 1;
+}
+
 /* The plans for an operation graph: of a table, of the real library, else by the rule for its
  * convolution, else one without workspace. */
 static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
@@ -233,14 +254,17 @@ static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mo
 		vc_cudnn_key(&c, mode, key);
 	else
 		hash_graph(graph, mode, key);
-	if (!look_up(row ? &c : NULL, mode, key, out)) {
-		if (vc_cudnn_ask(graph, mode, key, out))
-			vc_cudnn_keep(key, out);
-		else if (convolution)
-			vc_cudnn_by_rule(&c, out);
-		else
-			doubt(graph, ops);
+	bool known = look_up(row ? &c : NULL, mode, key, out);
+	if (!known && vc_cudnn_ask(graph, mode, key, out)) {
+		vc_cudnn_keep(key, out);
+		known = true;
 	}
+	if (known && convolution)
+		name_choice(out);
+	else if (convolution)
+		vc_cudnn_by_rule(&c, out);
+	else if (!known)
+		doubt(graph, ops);
 	if (row)
 		vc_cudnn_log(key, out);
 }

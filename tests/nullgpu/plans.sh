@@ -26,6 +26,7 @@ dry A=1
 says "the installed library's plans are the answer" "forward 331996 165998 0"
 says "... for each direction" "filter 331996 165998 0"
 check "... no rule took part" sh -c "! grep -q 'by rule' '$TMP/report.json'"
+names "... and the verdict names what another plan would take" '"single_counted": *331996'
 key='data f32 nchw 8x16x32x32 24x16x3x3 8x24x32x32 1x1 1x1 1x1'
 check "each answer joins the table of the user" grep -qx "8.6/28@[0-9]*,[0-9]* 9.11.0 $key 331996:t,165998:n,0" "$table"
 check "... once" test "$(grep -c . "$table")" = 4

@@ -176,6 +176,7 @@ bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, co
 {
 	const char *path = getenv("VRAMCAST_NULL_PLANS");
 	struct vc_wire question = { 0 }, reply = { 0 };
+	struct vc_plans plans = { 0 };
 	char why[96];
 	bool answered = false;
 	if (!path || !*path || given_up)
@@ -187,17 +188,19 @@ bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, co
 	if (exchange(path, &question, &reply)) {
 		answered = vc_wire_get_u32(&reply) == 1;
 		if (answered)
-			vc_wire_get(&reply, out, sizeof *out);
+			vc_wire_get(&reply, &plans, sizeof plans);
 		else
 			vc_wire_get_text(&reply, why, sizeof why);
-		if (!answered || reply.bad || out->n < 0 || out->n > VC_PLANS_MOST) {
+		if (!answered || reply.bad || plans.n < 0 || plans.n > VC_PLANS_MOST) {
 			give_up(answered ? "cuDNN's answer was not understood" : why);
 			answered = false;
-		} else if (!out->n) {
+		} else if (!plans.n) {
 			give_up("cuDNN named no plan");
 		}
 	}
 	pthread_mutex_unlock(&lock);
 	VC_FREE(question.at, reply.at);
-	return answered && out->n > 0;
+	if (answered && plans.n)
+		*out = plans;
+	return answered && plans.n;
 }

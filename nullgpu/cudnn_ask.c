@@ -9,6 +9,7 @@
 #include "common/vec.h"
 #include "nullgpu/cudnn_graph.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PATIENCE = 120 }; /* seconds; a first answer takes half a second */
+enum { PATIENCE = 60 }; /* seconds; a first answer takes half a second */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int connection = -1;
@@ -155,6 +156,7 @@ static void give_up(const char *why)
 /* Sends it and waits; false: there is no answer. The caller holds the lock. */
 static bool exchange(const char *path, struct vc_wire *question, struct vc_wire *reply)
 {
+	errno = 0;
 	if (connection < 0)
 		connection = reach(path);
 	if (connection >= 0 && vc_wire_send(connection, question) &&
@@ -163,6 +165,9 @@ static bool exchange(const char *path, struct vc_wire *question, struct vc_wire 
 	if (connection < 0) {
 		given_up = true; /* nobody listens any more */
 		give_up("the process that asks cuDNN has ended");
+	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		given_up = true;
+		give_up("cuDNN did not answer within a minute");
 	} else { /* the next question may find another */
 		close(connection);
 		connection = -1;

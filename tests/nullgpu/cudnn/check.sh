@@ -38,6 +38,8 @@ for version in ${TORCH:-2.9.1 2.11.0}; do
 			awk -v m="$mode" '{ $3 = $3 m; print }' "$TMP/plain" |
 				"$BUILD/nullgpu/vcnull-cudnn-plans" rows "$lib" "$TMP/card.json" > "$TMP/list${mode#/}" 2> "$TMP/err"
 		done
+		# 9.10.2 dies at its first question about a B200; the rules answer then
+		grep -q '^[^#]' "$TMP/list" || { skip "$version, $card" "this cuDNN ends when it is asked for such a card"; continue; }
 		dry -g "$card" --no-record -- "$py" tests/tracer/gpu_workspaces.py "$TMP/measured" "$TMP/plain"
 		if said=$("$py" $here/compare.py "$TMP/list" "$TMP/measured" "$TMP/listfallback" 2>&1); then pass "$version, $card: $said"
 		else fail "$version, $card: the plan that PyTorch takes is the list's" "$said" "$(tail -3 "$TMP/err")"; fi

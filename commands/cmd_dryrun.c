@@ -27,6 +27,7 @@ struct config {
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
 	const char *out, *report, *stacks, *addresses, *values;
 	bool no_record, roles;
+	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -360,15 +361,21 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 	int rc = d->out || !record ? put_card(r, &con->err) : vc_nomem(&con->err, "a file name");
 	if (!rc && setenv("VRAMCAST_NULL_ADDRESSES", d->up ? "up" : "down", 1) < 0)
 		rc = vc_nomem(&con->err, "the environment");
+	if (!rc)
+		rc = vc_dryrun_plans_start(r->cfg->cudnn, r->stage->dir, d->card, &con->err);
 	if (!rc && record)
 		rc = run_recorded(r, record, argc, argv, con);
 	else if (!rc)
 		rc = run_plain(argv, &con->err);
-	if (rc < 0)
+	bool ran = rc >= 0;
+	if (ran) {
+		d->o.code = rc;
+		vc_dryrun_read(r->stage->dir, &d->o);
+		rc = look_closer(r, argv, &con->err);
+	}
+	vc_dryrun_plans_stop(r->cfg->cudnn);
+	if (!ran)
 		return rc;
-	d->o.code = rc;
-	vc_dryrun_read(r->stage->dir, &d->o);
-	rc = look_closer(r, argv, &con->err);
 	d->o.code = rc < 0 ? d->o.code : rc;
 	d->done = true;
 	if (rc >= 0 && !con->quiet)
@@ -445,7 +452,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
 			       "out for the card's own)");
 	for (size_t i = 0; i < c->gpus.n; i++)
-		if (vc_card_find(c->gpus.at[i], &card, err) < 0)
+		if (vc_card_exact(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
 	return sum_others(c, &beside, err);
 }
@@ -455,7 +462,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_error *err)
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
-		VC_TRY(vc_card_find(c->gpus.at[i], &d[i].card, err));
+		VC_TRY(vc_card_exact(c->gpus.at[i], &d[i].card, err));
 		VC_TRY(sum_others(c, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
@@ -564,11 +571,15 @@ static int run_all(const struct config *c, const char *python, struct vc_stage *
 
 static int dryrun(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct config *c = config;
+	struct vc_dryrun_cudnn cudnn = { 0 };
+	struct config own = *(const struct config *)config;
+	const struct config *c = &own;
 	char python[1024], torch[1024], libraries[1100];
 	struct vc_stage stage = { 0 };
+	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
-	vc_remark_cards(&c->gpus, con);
+	if (!rc)
+		vc_remark_cards(&c->gpus, con);
 	if (!rc && c->ranks == VC_NOT_GIVEN && vc_python_program(argv[0], &con->err) < 0) {
 		fprintf(stderr, "vramcast dryrun: %s\n", con->err.message);
 		return 127; /* as the shell has it */
@@ -581,9 +592,11 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
 	if (!rc)
 		rc = vc_stage_open(&stage, torch, libraries, &con->err);
-	int cudnn = rc ? 0 : vc_python_cudnn(torch);
-	if (cudnn)
-		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)cudnn, &con->err);
+	int version = rc ? 0 : vc_python_cudnn(torch);
+	if (version)
+		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
+	if (!rc)
+		rc = vc_dryrun_cudnn(&cudnn, libraries, torch, &con->err);
 	if (!rc && stage.missing[0])
 		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the "
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "nullgpu/usage.h"
@@ -53,6 +54,25 @@ struct vc_dryrun {
 	const struct vc_card *by;  /* the card whose run answered for this one; NULL: its own */
 	struct vc_dryrun_outcome o;
 };
+
+/* The process that asks the installed cuDNN (cmd_dryrun_plans.c). */
+struct vc_dryrun_cudnn {
+	bool usable;                   /* there is one, and it can be asked */
+	char asker[1200], library[1200];
+	char card[64];                 /* as a table of workspaces names it */
+	int runs, life;
+	pid_t pid;
+};
+
+/* Finds the cuDNN beside the PyTorch in the folder `torch` and tells the stand-ins its version, or
+ * why it will not be asked. VRAMCAST_NULL_CUDNN_LIBRARY names another. */
+int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char *torch,
+		    struct vc_error *err);
+
+/* For one run on that card, in the private folder `dir`. Stop waits until it has ended. */
+int vc_dryrun_plans_start(struct vc_dryrun_cudnn *c, const char *dir, const struct vc_card *card,
+			  struct vc_error *err);
+void vc_dryrun_plans_stop(struct vc_dryrun_cudnn *c);
 
 /* Read and remove what the processes of a run left in `dir` (nullgpu/report.c), added to *o. */
 void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o);

@@ -7,15 +7,19 @@
 #include "common/emit.h"
 #include "common/opt.h"
 #include "common/param.h"
-#include "simulator/replay/cards.h"
+#include "commands/card_properties.h"
 
-struct config { const char *free; uint64_t need; bool json; };
+struct config { const char *free, *properties; uint64_t need, device; bool json; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option gpus_options[] = {
 	{ 0, "free", VC_O_TEXT, AT(free), "SIZE,SIZE,...",
 	  "free memory of the cards of this machine, in their order: which one to take", NULL },
 	{ 0, "need", VC_O_SIZE, AT(need), "SIZE", "what the job needs (peak used of sim)", NULL },
+	{ 0, "export-properties", VC_O_TEXT, AT(properties), "FILE",
+	  "write the properties that dry runs ask cuDNN with: of the card NAME in the table, else "
+	  "of one that this machine has (- for standard output)", NULL },
+	{ 0, "device", VC_O_UINT, AT(device), "N", "the card of --export-properties", "0" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
@@ -110,6 +114,29 @@ static int pick(struct vc_emit *e, const struct config *c, struct vc_error *err)
 	return found ? 0 : 3;
 }
 
+/* Of the card with that name in the table, else of one that is there. */
+static int export_properties(const struct config *c, const char *name, struct vc_error *err)
+{
+	const struct vc_card *one;
+	char text[4096];
+
+	if (name) {
+		VC_TRY(vc_card_exact(name, &one, err));
+		VC_TRY(vc_card_properties(one, text, sizeof(text), err));
+	} else {
+		VC_TRY(vc_properties_of_device((int)c->device, text, sizeof(text), err));
+	}
+	struct vc_output *out = vc_output_open(c->properties, err);
+	int r = err->status;
+
+	if (out) {
+		vc_output_text(out, text);
+		r = vc_output_commit(out, err);
+	}
+	vc_output_close(out);
+	return r;
+}
+
 static int gpus_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
@@ -121,6 +148,10 @@ static int gpus_run(const void *config, size_t argc, char **argv, struct vc_cons
 		return vc_fail(
 			&con->err, VC_EUSAGE,
 			"--free is empty: write the free memory of each card, as in 8GiB,20GiB");
+	if (c->properties && argc > 1)
+		return vc_fail(&con->err, VC_EUSAGE, "--export-properties writes one card");
+	if (c->properties)
+		return export_properties(c, argc ? argv[0] : NULL, &con->err);
 	struct vc_output *out = vc_output_open("-", &con->err);
 	struct vc_emit *e =
 		out ? vc_emit_new(out, c->json ? VC_EMIT_JSON : VC_EMIT_TEXT, &con->err) : NULL;

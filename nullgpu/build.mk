@@ -23,7 +23,7 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 endef
 null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
 
-$(call null_lib, libcuda.so.1, -, driver, card space vram fresh copies clock streams watchdog late launches activity report driver driver_memory foreach)
+$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
@@ -31,7 +31,7 @@ $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas, -DVC_CUDA_MAJ
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas, -DVC_CUDA_MAJOR=13)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
 $(call null_lib, libcublasLt.so.13, libcublasLt.so.13, cublaslt, cublaslt)
-$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace)
+$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace cudnn_table cudnn_ask plans_wire)
 $(call null_lib, libcufft.so.11, libcufft.so.11, cufft, cufft)
 $(call null_lib, libcufft.so.12, libcufft.so.12, cufft, cufft)
 $(call null_lib, libcurand.so.10, libcurand.so.10, curand)
@@ -58,9 +58,33 @@ $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
 EXTRA += $(NULL_LIBS) $(NULL_PYTHON)
 INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
 
+# The process that asks the installed cuDNN.
+PLANS_OBJ := $(addprefix $(BUILD)/,nullgpu/plans_main.o nullgpu/plans_cudnn.o nullgpu/plans_rows.o nullgpu/plans_wire.o \
+	common/error.o)
+$(NULL_DIR)/vcnull-cudnn-plans: $(PLANS_OBJ)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ -lpthread -ldl
+-include $(PLANS_OBJ:.o=.d)
+# The stand-in libcublasLt without the null device, for that process.
+define plans_lib_rules
+PLANS_LIBS += $(NULL_DIR)/vcnull-plans-$(1)
+$(NULL_DIR)/vcnull-plans-$(1): nullgpu/cublaslt.c nullgpu/stubs.c nullgpu/plans_products.c nullgpu/null.h \
+		nullgpu/names/cublaslt.def nullgpu/build.mk
+	$$(Q)mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)printf '$(1) { global: *; };\n' > $$@.map
+	$$(Q)$$(CC) $$(filter-out -MMD -MP,$$(NULL_CFLAGS)) -DVC_TABLE='"nullgpu/names/cublaslt.def"' -shared \
+		-Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now -o $$@ $$(filter %.c,$$^)
+endef
+$(eval $(call plans_lib_rules,libcublasLt.so.12))
+$(eval $(call plans_lib_rules,libcublasLt.so.13))
+EXTRA += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
+INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
+
 # The reading side, for `vramcast dryrun`.
-LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o
--include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/stage.d $(BUILD)/nullgpu/python.d
+LIB_OBJ += $(addprefix $(BUILD)/nullgpu/,elf.o stage.o python.o architecture.o properties.o installed.o)
+-include $(addprefix $(BUILD)/nullgpu/,elf.d stage.d python.d architecture.d properties.d installed.d)
 
 # ---- tests: a C program, and dryrun on a made-up PyTorch ----
 $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
@@ -73,22 +97,29 @@ $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libcudnn.so.9 -l:vcnull-libcuda.so.1
+$(BUILD)/tests/nullgpu/deviceless.so: tests/nullgpu/deviceless.c
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fvisibility=default -Wno-unused-parameter -shared \
+		-Wl,-soname,libcudnn.so.9 -o $@ $<
 $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
-EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/nccl
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
 
-.PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/recordings.sh
 check-measured: all ## dry runs held against peaks that others measured on real cards (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/measured/check.sh
+check-cudnn: all ## workspaces of convolutions are those of the installed cuDNN (cached outside the tree; TORCH="2.9.1 2.11.0" CARDS="rtx3060 h100-80g-sxm")
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/cudnn/check.sh
 check-models: all ## training scripts of common libraries on the null GPU (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/models/check.sh
 check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tree; RANKS="1 2 4 8")

@@ -4,6 +4,7 @@
  * `vramcast dryrun` sets the variables from the table behind `vramcast gpus`; the fallback below
  * only serves programs started by hand. */
 #define _GNU_SOURCE
+#include "nullgpu/architecture.h"
 #include "nullgpu/null.h"
 
 #include <pthread.h>
@@ -11,22 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct architecture {
-	int cc, shared_sm, shared_optin, threads_sm, blocks_sm;
-};
-
-/* CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability":
- * shared memory per SM and per block (opt-in), resident threads and blocks per SM. */
-static const struct architecture architectures[] = {
-	{  60,  65536,  49152, 2048, 32 }, {  61,  98304,  49152, 2048, 32 },
-	{  70,  98304,  98304, 2048, 32 }, {  75,  65536,  65536, 1024, 16 },
-	{  80, 167936, 166912, 2048, 32 }, {  86, 102400, 101376, 1536, 16 },
-	{  87, 167936, 166912, 1536, 16 }, {  89, 102400, 101376, 1536, 24 },
-	{  90, 233472, 232448, 2048, 32 }, { 100, 233472, 232448, 2048, 32 },
-	{ 103, 233472, 232448, 2048, 32 }, { 120, 102400, 101376, 1536, 24 },
-	{ 121, 102400, 101376, 1536, 24 },
-};
 
 struct other {
 	uint64_t size;
@@ -62,14 +47,11 @@ static int capability(const char *s)
 
 static void read_architecture(void)
 {
-	const struct architecture *best = &architectures[0];
-	for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-		if (architectures[i].cc <= card.cc)
-			best = &architectures[i];
-	card.shared_sm = best->shared_sm;
-	card.shared_optin = best->shared_optin;
-	card.threads_sm = best->threads_sm;
-	card.blocks_sm = best->blocks_sm;
+	const struct vc_architecture *a = vc_architecture(card.cc);
+	card.shared_sm = a->shared_sm;
+	card.shared_optin = a->shared_optin;
+	card.threads_sm = a->threads_sm;
+	card.blocks_sm = a->blocks_sm;
 }
 
 /* "BYTES@PID,BYTES@PID": what other processes hold, on every device alike */

@@ -2,9 +2,13 @@
 /* cudnn_graph.c - libcudnn, graph interface: descriptors, engines, and the workspace of plans.
  *
  * Descriptors remember what the program sets. A query of the heuristics answers with one engine a
- * plan of cudnn_workspace.c: the program takes the first whose workspace it can have. */
-#include "nullgpu/cudnn_workspace.h"
+ * plan: of a table, of the real library, which is asked with the same descriptors, else by rule.
+ * The program goes by the notes of the engines as it does on a card, and takes the first whose
+ * workspace it can have. */
+#include "nullgpu/cudnn_graph.h"
+#include "nullgpu/usage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +17,7 @@ enum {
 	A_CONV_DILATIONS = 102,
 	A_CONV_STRIDES = 103,
 	A_CONV_PADS = 105 /* before; PyTorch pads both sides alike */,
+	A_HEUR_MODE = 200,
 	A_HEUR_GRAPH = 201,
 	A_HEUR_RESULTS = 202,
 	A_CFG_ENGINE = 300,
@@ -34,6 +39,7 @@ enum {
 	A_FILTER_DY,
 	A_GRAPH_OPS = 801,
 	A_GRAPH_ENGINES = 802,
+	A_TENSOR_ALIGNMENT = 900,
 	A_TENSOR_TYPE = 901,
 	A_TENSOR_SIZES = 902,
 	A_TENSOR_STRIDES = 903,
@@ -44,66 +50,34 @@ enum {
 	A_ENGINE_BEHAVIOR = 1305,
 };
 /* cudnnBackendDescriptorType_t */
-enum { T_DESCRIPTOR = 15 }; /* cudnnBackendAttributeType_t */
 enum { D_FORWARD = 10, D_FILTER = 11, D_DATA = 12 };
 
-struct attribute {
-	int name, type;
-	int64_t count;
-	size_t bytes;
-	struct attribute *next;
-	char value[];
-};
-
-struct descriptor {
-	int type;
-	int users;          /* its owner and the attributes that point at it */
-	int64_t workspace;  /* of an engine configuration or a plan */
-	int64_t engine;     /* 0 = the preferred one */
-	int64_t moved;      /* bytes its modelled duration stands for */
-	struct attribute *attributes;
-};
-
-/* Bytes of one value by cudnnBackendAttributeType_t; enumerations are ints. */
-static size_t value_width(int type)
+static const struct vc_cudnn_value *find(const struct vc_cudnn_node *d, int name)
 {
-	static const unsigned char widths[] = { 8, 4, 1, 8, 4, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 8,
-					       4, 4, 4, 4, 4, 4, 4, 4, 1, 4, 8, 4, 4, 4, 4 };
-	return type >= 0 && type < (int)sizeof widths ? widths[type] : 8;
-}
-
-static const struct attribute *find(const struct descriptor *d, int name)
-{
-	const struct attribute *a = d ? d->attributes : NULL;
+	const struct vc_cudnn_value *a = d ? d->attributes : NULL;
 	while (a && a->name != name)
 		a = a->next;
 	return a;
 }
 
-static struct descriptor *pointer(const struct attribute *a, int64_t i)
-{
-	struct descriptor *to;
-	memcpy(&to, a->value + (size_t)i * sizeof to, sizeof to);
-	return to;
-}
-
 /* The descriptor that attribute `name` points at. */
-static const struct descriptor *linked(const struct descriptor *d, int name, int64_t i)
+static const struct vc_cudnn_node *linked(const struct vc_cudnn_node *d, int name,
+						int64_t i)
 {
-	const struct attribute *a = find(d, name);
-	return a && i < a->count ? pointer(a, i) : NULL;
+	const struct vc_cudnn_value *a = find(d, name);
+	return a && i < a->count ? vc_cudnn_linked(a, i) : NULL;
 }
 
-static int64_t number(const struct descriptor *d, int name, int64_t i)
+static int64_t number(const struct vc_cudnn_node *d, int name, int64_t i)
 {
-	const struct attribute *a = find(d, name);
+	const struct vc_cudnn_value *a = find(d, name);
 	int64_t v = 0;
 	if (a && i < a->count)
 		memcpy(&v, a->value + (size_t)i * sizeof v, sizeof v);
 	return v;
 }
 
-static void copy_numbers(const struct descriptor *d, int name, int64_t *out, int n)
+static void copy_numbers(const struct vc_cudnn_node *d, int name, int64_t *out, int n)
 {
 	for (int i = 0; i < n; i++)
 		out[i] = number(d, name, i);
@@ -122,15 +96,16 @@ static const struct operation operations[] = {
 };
 
 /* Whether the operation is a convolution, and which. */
-static bool read_convolution(const struct descriptor *op, struct vc_cudnn_convolution *c)
+static bool read_convolution(const struct vc_cudnn_node *op, struct vc_cudnn_convolution *c)
 {
 	const struct operation *o = operations, *end = operations + 3;
 	while (o < end && o->type != op->type)
 		o++;
 	if (o == end)
 		return false;
-	const struct descriptor *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
-	const struct attribute *sizes = find(x, A_TENSOR_SIZES), *type = find(x, A_TENSOR_TYPE);
+	const struct vc_cudnn_node *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
+	const struct vc_cudnn_value *sizes = find(x, A_TENSOR_SIZES);
+	const struct vc_cudnn_value *type = find(x, A_TENSOR_TYPE);
 	if (!sizes || !type || sizes->count < 3 || sizes->count > VC_CUDNN_SPATIAL + 2)
 		return false;
 	*c = (struct vc_cudnn_convolution){ .direction = o->direction, .n = (int)sizes->count };
@@ -146,16 +121,17 @@ static bool read_convolution(const struct descriptor *op, struct vc_cudnn_convol
 }
 
 /* Elements of the largest tensor that an operation really reads or writes. */
-static int64_t largest_tensor(const struct descriptor *op)
+static int64_t largest_tensor(const struct vc_cudnn_node *op)
 {
 	int64_t most = 0;
-	for (const struct attribute *a = op ? op->attributes : NULL; a; a = a->next)
-		for (int64_t i = 0; a->type == T_DESCRIPTOR && i < a->count; i++) {
-			const struct attribute *sizes = find(pointer(a, i), A_TENSOR_SIZES);
-			const struct attribute *v = find(pointer(a, i), A_TENSOR_VIRTUAL);
+	for (const struct vc_cudnn_value *a = op ? op->attributes : NULL; a; a = a->next)
+		for (int64_t i = 0; a->type == VC_CUDNN_DESCRIPTOR && i < a->count; i++) {
+			const struct vc_cudnn_node *t = vc_cudnn_linked(a, i);
+			const struct vc_cudnn_value *sizes = find(t, A_TENSOR_SIZES);
+			const struct vc_cudnn_value *v = find(t, A_TENSOR_VIRTUAL);
 			int64_t n = sizes != NULL;
 			for (int64_t d = 0; sizes && d < sizes->count; d++)
-				n *= number(pointer(a, i), A_TENSOR_SIZES, d);
+				n *= number(t, A_TENSOR_SIZES, d);
 			if (!(v && v->value[0]) && n > most)
 				most = n;
 		}
@@ -167,7 +143,7 @@ static int64_t largest_tensor(const struct descriptor *op)
  * most the gradient of the scores, which it may keep up to 256 MiB of (cudnn_frontend, node
  * scaled_dot_product_flash_attention.h, max_dp_workspace_bytes), a sum a query, and another fp32
  * gradient: no more than twice 4 bytes an element of the largest tensor. */
-static void doubt(const struct descriptor *graph, const struct attribute *ops)
+static void doubt(const struct vc_cudnn_node *graph, const struct vc_cudnn_value *ops)
 {
 	int64_t most = 0;
 	for (int64_t i = 0; ops && i < ops->count; i++) {
@@ -178,30 +154,129 @@ static void doubt(const struct descriptor *graph, const struct attribute *ops)
 		      &(struct vc_null_range){ .most = (256ull << 20) + 8 * (uint64_t)most });
 }
 
-/* The plans for an operation graph: those of its convolution, else one without workspace. */
-static void graph_plans(const struct descriptor *graph, struct vc_cudnn_plans *out)
+/* Whether a tensor lies in memory without gaps in that order, and on a boundary that kernels can
+ * load from: cuDNN tells boundaries from 16 bytes on not apart. */
+static bool is_plain(const struct vc_cudnn_node *t, int n, bool last)
 {
-	const struct attribute *ops = find(graph, A_GRAPH_OPS);
-	struct vc_cudnn_convolution c;
-	*out = (struct vc_cudnn_plans){ .n = 1 };
-	for (int64_t i = 0; ops && i < ops->count; i++) {
-		const struct descriptor *op = linked(graph, A_GRAPH_OPS, i);
-		if (op && read_convolution(op, &c)) {
-			vc_cudnn_plans(&c, out);
-			return;
-		}
+	int64_t step = 1;
+	for (int i = 0; i < n; i++) { /* the innermost dimension first */
+		int d = !last ? n - 1 - i : i == 0 ? 1 : i == n - 1 ? 0 : n - i;
+		int64_t size = number(t, A_TENSOR_SIZES, d);
+		if (size != 1 && number(t, A_TENSOR_STRIDES, d) != step)
+			return false;
+		step *= size;
 	}
-	doubt(graph, ops);
+	return !find(t, A_TENSOR_ALIGNMENT) || number(t, A_TENSOR_ALIGNMENT, 0) >= 16;
 }
 
-static int64_t plan_workspace(const struct descriptor *graph, int64_t engine)
+/* The graph is one convolution of plain tensors, which a row of a table describes. */
+static bool is_row(const struct vc_cudnn_value *ops, const struct vc_cudnn_convolution *c)
 {
-	struct vc_cudnn_plans plans;
-	graph_plans(graph, &plans);
-	return engine >= 0 && engine < plans.n ? plans.bytes[engine] : 0;
+	const struct operation *o = operations;
+	if (ops->count != 1)
+		return false;
+	const struct vc_cudnn_node *op = vc_cudnn_linked(ops, 0);
+	while (o->direction != c->direction)
+		o++;
+	return is_plain(linked(op, o->x, 0), c->n, c->channels_last) &&
+		is_plain(linked(op, o->w, 0), c->n, c->channels_last) &&
+		is_plain(linked(op, o->y, 0), c->n, c->channels_last);
 }
 
-VC_API(int, cudnnBackendCreateDescriptor, int type, struct descriptor **out)
+/* The key of any other graph. */
+static void hash_graph(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
+		       char key[VC_PLANS_KEY])
+{
+	struct vc_wire w = { 0 };
+	uint64_t h = 14695981039346656037u; /* FNV-1a */
+	vc_cudnn_graph_put(graph, &w);
+	for (size_t i = 0; i < w.n; i++)
+		h = (h ^ w.at[i]) * 1099511628211u;
+	snprintf(key, VC_PLANS_KEY, "graph/%d %016llx", (int)mode, (unsigned long long)h);
+	free(w.at);
+}
+
+/* The first convolution of the graph. */
+static bool first_convolution(const struct vc_cudnn_value *ops, struct vc_cudnn_convolution *c)
+{
+	for (int64_t i = 0; ops && i < ops->count; i++)
+		if (vc_cudnn_linked(ops, i) && read_convolution(vc_cudnn_linked(ops, i), c))
+			return true;
+	return false;
+}
+
+/* A table that was recorded on a card, or by hand, has no row of its own for the fallback list. */
+static bool look_up(const struct vc_cudnn_convolution *c, enum vc_plans_mode mode, const char *key,
+		    struct vc_plans *out)
+{
+	char other[VC_PLANS_KEY];
+	if (vc_cudnn_look_up(key, out))
+		return true;
+	if (!c || mode != VC_MODE_FALLBACK)
+		return false;
+	vc_cudnn_key(c, VC_MODE_INSTANT, other);
+	return vc_cudnn_look_up(other, out) && !(out->at[0].notes | out->at[0].behavior);
+}
+
+/* On a card the library may order its plans otherwise than it does without one: that is named, and
+ * the margin is that of measured convolution nets. Plans that were recorded on a card have no
+ * notes. */
+static void name_choice(const struct vc_plans *p)
+{
+	struct vc_null_range r = { .counted = (uint64_t)p->at[0].bytes, .measured = true };
+	uint32_t notes = 0;
+	r.least = r.most = r.counted;
+	for (int i = 0; i < p->n; i++) {
+		uint64_t bytes = (uint64_t)p->at[i].bytes;
+		notes |= p->at[i].notes | p->at[i].behavior;
+		r.least = bytes < r.least ? bytes : r.least;
+		r.most = bytes > r.most ? bytes : r.most;
+	}
+	if (!notes)
+		return;
+	vc_null_range("cuDNN convolution workspaces, as it names them without a card", &r);
+	vc_null_report()->convolutions = 1;
+}
+
+/* The plans for an operation graph: of a table, of the real library, else by the rule for its
+ * convolution, else one without workspace. */
+static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
+			struct vc_plans *out)
+{
+	const struct vc_cudnn_value *ops = find(graph, A_GRAPH_OPS);
+	struct vc_cudnn_convolution c;
+	char key[VC_PLANS_KEY];
+	bool convolution = first_convolution(ops, &c), row = convolution && is_row(ops, &c);
+	*out = (struct vc_plans){ .n = 1 };
+	if (!ops)
+		return;
+	if (row)
+		vc_cudnn_key(&c, mode, key);
+	else
+		hash_graph(graph, mode, key);
+	bool known = look_up(row ? &c : NULL, mode, key, out);
+	if (!known && vc_cudnn_ask(graph, mode, key, out)) {
+		vc_cudnn_keep(key, out);
+		known = true;
+	}
+	if (known && convolution)
+		name_choice(out);
+	else if (convolution)
+		vc_cudnn_by_rule(&c, out);
+	else if (!known)
+		doubt(graph, ops);
+	if (row)
+		vc_cudnn_log(key, out);
+}
+
+static int64_t plan_workspace(const struct vc_cudnn_node *graph, int64_t engine)
+{
+	struct vc_plans plans;
+	graph_plans(graph, VC_MODE_INSTANT, &plans);
+	return engine >= 0 && engine < plans.n ? plans.at[engine].bytes : 0;
+}
+
+VC_API(int, cudnnBackendCreateDescriptor, int type, struct vc_cudnn_node **out)
 {
 	*out = calloc(1, sizeof **out);
 	if (!*out)
@@ -213,102 +288,149 @@ VC_API(int, cudnnBackendCreateDescriptor, int type, struct descriptor **out)
 
 /* Frontends drop a descriptor once another one refers to it; the library has copied it by then.
  * Here it lives on until the last reference is gone. */
-VC_API(int, cudnnBackendDestroyDescriptor, struct descriptor *d)
+VC_API(int, cudnnBackendDestroyDescriptor, struct vc_cudnn_node *d)
 {
 	if (!d || --d->users > 0)
 		return 0;
 	while (d->attributes) {
-		struct attribute *a = d->attributes;
+		struct vc_cudnn_value *a = d->attributes;
 		d->attributes = a->next;
-		for (int64_t i = 0; a->type == T_DESCRIPTOR && i < a->count; i++)
-			cudnnBackendDestroyDescriptor(pointer(a, i));
+		for (int64_t i = 0; a->type == VC_CUDNN_DESCRIPTOR && i < a->count; i++)
+			cudnnBackendDestroyDescriptor(vc_cudnn_linked(a, i));
 		free(a);
 	}
 	free(d);
 	return 0;
 }
 
-VC_API_RETURNS(cudnnBackendInitialize, (struct descriptor *d), 0)
-VC_API_RETURNS(cudnnBackendFinalize, (struct descriptor *d), 0)
+VC_API_RETURNS(cudnnBackendInitialize, (struct vc_cudnn_node *d), 0)
+VC_API_RETURNS(cudnnBackendFinalize, (struct vc_cudnn_node *d), 0)
 
-VC_API(int, cudnnBackendSetAttribute, struct descriptor *d, int name, int type, int64_t count,
+VC_API(int, cudnnBackendSetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t count,
        const void *value)
 {
-	size_t bytes = (size_t)count * value_width(type);
-	struct attribute *a = malloc(sizeof *a + bytes);
+	size_t bytes = (size_t)count * vc_plans_width(type);
+	struct vc_cudnn_value *a = malloc(sizeof *a + bytes);
 	if (!a)
 		return VC_CUDNN_NOMEM;
-	*a = (struct attribute){ .name = name, .type = type, .count = count, .bytes = bytes,
+	*a = (struct vc_cudnn_value){ .name = name, .type = type, .count = count, .bytes = bytes,
 		.next = d->attributes };
 	memset(a->value, 0, bytes);
 	if (value)
 		memcpy(a->value, value, bytes);
 	d->attributes = a;
-	for (int64_t i = 0; type == T_DESCRIPTOR && i < count; i++)
-		if (pointer(a, i))
-			pointer(a, i)->users++;
+	for (int64_t i = 0; type == VC_CUDNN_DESCRIPTOR && i < count; i++)
+		if (vc_cudnn_linked(a, i))
+			vc_cudnn_linked(a, i)->users++;
 	if (name == A_PLAN_CONFIG && linked(d, name, 0)) { /* it may be gone later */
-		d->workspace = linked(d, name, 0)->workspace;
+		d->plan = linked(d, name, 0)->plan;
 		d->moved = linked(d, name, 0)->moved;
+		d->engine = linked(d, name, 0)->engine;
+		d->among = linked(d, name, 0)->among;
 	}
 	if (name == A_CFG_ENGINE && linked(d, name, 0)) {
-		const struct descriptor *engine = linked(d, name, 0);
+		const struct vc_cudnn_node *engine = linked(d, name, 0);
 		d->engine = number(engine, A_ENGINE_INDEX, 0);
-		d->workspace = plan_workspace(linked(engine, A_ENGINE_GRAPH, 0), d->engine);
+		d->plan.bytes = plan_workspace(linked(engine, A_ENGINE_GRAPH, 0), d->engine);
 	}
 	return 0;
 }
 
+static enum vc_plans_mode mode_of(const struct vc_cudnn_node *heuristic)
+{
+	const struct vc_cudnn_value *a = find(heuristic, A_HEUR_MODE);
+	int mode = VC_MODE_INSTANT;
+	if (a && a->bytes >= sizeof mode)
+		memcpy(&mode, a->value, sizeof mode);
+	return mode >= VC_MODE_INSTANT && mode <= VC_MODE_A ? (enum vc_plans_mode)mode :
+							      VC_MODE_INSTANT;
+}
+
+/* What a program that measures may end up with. */
+static struct vc_cudnn_among among_of(const struct vc_plans *p)
+{
+	static uint64_t lists;
+	struct vc_cudnn_among a = { .list = __atomic_add_fetch(&lists, 1, __ATOMIC_RELAXED),
+		.least = p->at[0].bytes, .most = p->at[0].bytes, .first = p->at[0].bytes };
+	for (int i = 1; i < p->n; i++) {
+		a.least = p->at[i].bytes < a.least ? p->at[i].bytes : a.least;
+		a.most = p->at[i].bytes > a.most ? p->at[i].bytes : a.most;
+	}
+	return a;
+}
+
 /* The caller brings the configurations to be filled; how many there are is only told when it brings
  * none, else how many were filled: newer frontends bring one and take the answer for its length. */
-static int64_t heuristic_results(const struct descriptor *heuristic, int64_t wanted,
-				 struct descriptor **out)
+static int64_t heuristic_results(const struct vc_cudnn_node *heuristic, int64_t wanted,
+				 struct vc_cudnn_node **out)
 {
-	struct vc_cudnn_plans plans;
-	graph_plans(linked(heuristic, A_HEUR_GRAPH, 0), &plans);
+	struct vc_plans plans;
+	graph_plans(linked(heuristic, A_HEUR_GRAPH, 0), mode_of(heuristic), &plans);
+	struct vc_cudnn_among among = among_of(&plans);
 	for (int64_t i = 0; out && i < wanted && i < plans.n; i++) {
-		out[i]->workspace = plans.bytes[i];
+		out[i]->plan = plans.at[i];
 		out[i]->engine = i;
+		out[i]->among = among;
 		/* benchmarking must find the first engine to be the fastest, as on a card */
-		out[i]->moved = plans.bytes[0] << (2 * i);
+		out[i]->moved = plans.at[0].bytes * (i + 1) + i;
 	}
 	return out && wanted < plans.n ? wanted : plans.n;
 }
 
-VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, int64_t wanted,
+/* The numbers of the bits that are set. */
+static int64_t put_notes(uint32_t notes, int64_t wanted, int *out)
+{
+	int64_t n = 0;
+	for (int i = 0; i < 32; i++) {
+		if (!(notes >> i & 1))
+			continue;
+		if (out && n < wanted)
+			out[n] = i;
+		n++;
+	}
+	return n;
+}
+
+VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_node *d, int name, int type, int64_t wanted,
        int64_t *count, void *out)
 {
 	int64_t n = 1, v = 0;
-	struct vc_cudnn_plans plans;
-	const struct attribute *a;
+	struct vc_plans plans;
+	const struct vc_cudnn_value *a;
 	switch (name) {
 	case A_HEUR_RESULTS:
 		n = heuristic_results(d, wanted, out);
 		out = NULL;
 		break;
 	case A_CFG_ENGINE: /* stays the caller's own descriptor, told which engine it is */
-		if (out && wanted > 0)
-			(*(struct descriptor **)out)->engine = d->engine;
+		if (out && wanted > 0) {
+			(*(struct vc_cudnn_node **)out)->engine = d->engine;
+			(*(struct vc_cudnn_node **)out)->plan = d->plan;
+		}
 		out = NULL;
 		break;
 	case A_CFG_SHARED: break;
-	case A_PLAN_WORKSPACE: case A_CFG_WORKSPACE: v = d->workspace; break;
+	case A_PLAN_WORKSPACE: case A_CFG_WORKSPACE: v = d->plan.bytes; break;
 	case A_ENGINE_INDEX: v = d->engine; break;
 	case A_GRAPH_ENGINES:
-		graph_plans(d, &plans);
+		graph_plans(d, VC_MODE_INSTANT, &plans);
 		v = plans.n;
 		break;
-	case A_ENGINE_NOTE: case A_ENGINE_BEHAVIOR: n = 0; break; /* no notes */
+	case A_ENGINE_NOTE: case A_ENGINE_BEHAVIOR:
+		n = put_notes(name == A_ENGINE_NOTE ? d->plan.notes : d->plan.behavior, wanted,
+			      out);
+		out = NULL;
+		break;
 	default:
 		a = find(d, name);
 		n = a ? a->count : 0;
 		if (a && out && wanted > 0)
 			memcpy(out, a->value,
-			       (size_t)(wanted < n ? wanted : n) * value_width(type));
+			       (size_t)(wanted < n ? wanted : n) * vc_plans_width(type));
 		out = NULL;
 	}
 	if (out && n && wanted > 0)
-		memcpy(out, &v, value_width(type));
+		memcpy(out, &v, vc_plans_width(type));
 	if (count)
 		*count = n;
 	return 0;
@@ -316,9 +438,25 @@ VC_API(int, cudnnBackendGetAttribute, struct descriptor *d, int name, int type, 
 
 VC_SHARED int cudnnGetStream(void *h, void **stream);
 
-VC_API(int, cudnnBackendExecute, void *h, const struct descriptor *plan, void *pack)
+/* A program that runs a second plan of one list measures them (torch.backends.cudnn.benchmark):
+ * which it keeps is not known here. */
+static void notice_measuring(const struct vc_cudnn_node *plan)
+{
+	static struct { uint64_t list; int64_t engine; } ran[64];
+	const struct vc_cudnn_among *a = &plan->among;
+	size_t i = a->list % (sizeof ran / sizeof *ran);
+	if (ran[i].list == a->list && ran[i].engine != plan->engine)
+		vc_null_range("cuDNN plans that the program chooses by measuring",
+			      &(struct vc_null_range){ .least = (uint64_t)a->least,
+				.counted = (uint64_t)a->first, .most = (uint64_t)a->most });
+	ran[i].list = a->list;
+	ran[i].engine = plan->engine;
+}
+
+VC_API(int, cudnnBackendExecute, void *h, const struct vc_cudnn_node *plan, void *pack)
 {
 	void *stream;
+	notice_measuring(plan);
 	cudnnGetStream(h, &stream);
 	return vc_null_library_work("cudnn_plan", stream, (double)plan->moved, 0);
 }

@@ -1,220 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cudnn_workspace.c - scratch memory of convolutions: rows recorded on a card, else a rule.
- *
- * A row of a table, fields separated by blanks, '#' begins a comment:
- *
- *   card cudnn direction type layout x w y stride pad dilation bytes
- *   8.6/28 9.1 data f32 nchw 64x64x56x56 64x64x3x3 64x64x56x56 1x1 1x1 1x1 103809024,0
- *
- * card: compute capability, with /N on a card of N SMs only. cudnn: the version or its beginning;
- * '*' means any of both.
- * direction: forward, data or filter (gradient of the input, of the weights). layout: nchw, or nhwc
- * for channels last, whatever the dimensions. w: as in PyTorch, so x channels / w channels is the
- * number of groups. bytes: of each plan in the order of the heuristics; a program takes the next
- * one when it cannot have the memory. The first row that fits counts. Files, in this order: those
- * named by VRAMCAST_NULL_WORKSPACES (separated by ':'), vramcast/workspaces.txt in the user's cache
- * folder, vcnull-workspaces.txt beside this library.
- *
- * VRAMCAST_NULL_WORKSPACE_LOG names a file that each convolution asked for is appended to, as a
- * row with the answer it got: the list of shapes to be recorded on a card. */
-#define _GNU_SOURCE /* dladdr */
+/* cudnn_workspace.c - scratch memory of convolutions by rule, where no table has a row and no
+ * installed cuDNN could be asked. */
 #include "nullgpu/cudnn_workspace.h"
-#include "common/vec.h"
 #include "nullgpu/usage.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define KEY_SIZE 512
-
-struct row {
-	char card[24], cudnn[24];
-	char *key; /* direction to dilation, one blank between fields */
-	struct vc_cudnn_plans plans;
-};
-
-static struct row *rows;
-static size_t n_rows, room;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-/* ---- reading ---- */
-
-static bool read_bytes(const char *s, struct vc_cudnn_plans *p)
-{
-	char *end = NULL;
-	for (p->n = 0; p->n < VC_CUDNN_PLANS; s = end + 1) {
-		long long v = strtoll(s, &end, 10);
-		if (end == s || v < 0)
-			return false;
-		p->bytes[p->n++] = v;
-		if (*end != ',')
-			return !*end;
-	}
-	return !*end;
-}
-
-static bool read_row(char *line, struct row *r)
-{
-	char *rest, *field[12], key[KEY_SIZE];
-	size_t n = 0, at = 0;
-	for (char *f = strtok_r(line, " \t\r\n", &rest); f && n < 12;
-	     f = strtok_r(NULL, " \t\r\n", &rest))
-		field[n++] = f;
-	if (n != 12 || !read_bytes(field[11], &r->plans))
-		return false;
-	for (size_t i = 2; i < 11 && at < sizeof key; i++)
-		at += (size_t)snprintf(key + at, sizeof key - at, "%s%s", i > 2 ? " " : "",
-				       field[i]);
-	snprintf(r->card, sizeof r->card, "%s", field[0]);
-	snprintf(r->cudnn, sizeof r->cudnn, "%s", field[1]);
-	r->key = at < sizeof key ? strdup(key) : NULL;
-	return r->key != NULL;
-}
-
-static void read_table(const char *path)
-{
-	char line[1024];
-	FILE *f = fopen(path, "r");
-	for (int number = 1; f && fgets(line, sizeof line, f); number++) {
-		line[strcspn(line, "#")] = 0;
-		if (!line[strspn(line, " \t\r\n")])
-			continue;
-		if (!vc_vec_room(rows, room, n_rows + 1))
-			break;
-		if (read_row(line, &rows[n_rows]))
-			n_rows++;
-		else
-			vc_null_log("%s:%d is not a row of a workspace table", path, number);
-	}
-	if (f)
-		fclose(f);
-}
-
-static void read_tables(void)
-{
-	char path[1200];
-	const char *list = getenv("VRAMCAST_NULL_WORKSPACES"), *cache = getenv("XDG_CACHE_HOME"),
-		*home = getenv("HOME");
-	for (size_t n; list && *list; list += n + (list[n] == ':')) {
-		n = strcspn(list, ":");
-		snprintf(path, sizeof path, "%.*s", (int)n, list);
-		read_table(path);
-	}
-	if (cache && *cache)
-		snprintf(path, sizeof path, "%s/vramcast/workspaces.txt", cache);
-	else
-		snprintf(path, sizeof path, "%s/.cache/vramcast/workspaces.txt", home ? home : "");
-	read_table(path);
-	Dl_info self; /* through the link in the private folder to where the library really is */
-	char *real = dladdr((void *)(uintptr_t)vc_cudnn_plans, &self) ?
-			     realpath(self.dli_fname, NULL) : NULL;
-	if (real && strrchr(real, '/')) {
-		*strrchr(real, '/') = 0;
-		snprintf(path, sizeof path, "%s/vcnull-workspaces.txt", real);
-		read_table(path);
-	}
-	free(real);
-}
-
-/* ---- looking up ---- */
-
-static size_t put_sizes(char *key, size_t at, const int64_t *v, int n)
-{
-	for (int i = 0; i < n && at < KEY_SIZE; i++)
-		at += (size_t)snprintf(key + at, KEY_SIZE - at, "%c%lld", i ? 'x' : ' ',
-				       (long long)v[i]);
-	return at < KEY_SIZE ? at : KEY_SIZE;
-}
-
-static void make_key(const struct vc_cudnn_convolution *c, char *key)
-{
-	static const char *const directions[] = { "forward", "data", "filter" };
-	/* cudnnDataType_t */
-	static const char *const types[] = { "f32", "f64", "f16", "i8", "i32",
-					    "i8",  "u8",  "u8",  "i8", "bf16" };
-	const int64_t *sizes[] = { c->x, c->w, c->y };
-	const int64_t *steps[] = { c->stride, c->pad, c->dilation };
-	bool known = c->type >= 0 && c->type < (int)(sizeof types / sizeof *types);
-	size_t at = (size_t)snprintf(key, KEY_SIZE, "%s %s %s", directions[c->direction],
-				     known ? types[c->type] : "other",
-				     c->channels_last ? "nhwc" : "nchw");
-	for (int i = 0; i < 3; i++)
-		at = put_sizes(key, at, sizes[i], c->n);
-	for (int i = 0; i < 3; i++)
-		at = put_sizes(key, at, steps[i], c->n - 2);
-}
-
-static void name_card(char *class, size_t class_size, char *exact, size_t exact_size)
-{
-	const struct vc_null_card *card = vc_null_card();
-	snprintf(class, class_size, "%d.%d", card->cc / 10, card->cc % 10);
-	snprintf(exact, exact_size, "%s/%d", class, card->sms);
-}
-
-/* "9.1" stands for every 9.1.x */
-static bool version_fits(const char *wanted, const char *have)
-{
-	size_t n = strlen(wanted);
-	return !strcmp(wanted, "*") || (!strncmp(wanted, have, n) && (!have[n] || have[n] == '.'));
-}
-
-static const struct row *look_up(const char *key)
-{
-	char class[32], exact[48], version[48];
-	size_t v = cudnnGetVersion();
-	name_card(class, sizeof class, exact, sizeof exact);
-	snprintf(version, sizeof version, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
-	for (size_t i = 0; i < n_rows; i++) {
-		const struct row *r = &rows[i];
-		if ((!strcmp(r->card, "*") || !strcmp(r->card, class) || !strcmp(r->card, exact)) &&
-		    version_fits(r->cudnn, version) && !strcmp(r->key, key))
-			return r;
-	}
-	return NULL;
-}
-
-/* Whether this process wrote a row of that key already. */
-static bool logged(const char *key)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct seen {
-		struct seen *next;
-		char key[];
-	} *all;
-	pthread_mutex_lock(&lock);
-	struct seen *s = all;
-	while (s && strcmp(s->key, key))
-		s = s->next;
-	bool was = s != NULL;
-	if (!was && (s = malloc(sizeof *s + strlen(key) + 1)) != NULL) {
-		memcpy(s->key, key, strlen(key) + 1);
-		s->next = all;
-		all = s;
-	}
-	pthread_mutex_unlock(&lock);
-	return was;
-}
-
-static void write_log(const char *key, const struct vc_cudnn_plans *p)
-{
-	const char *path = getenv("VRAMCAST_NULL_WORKSPACE_LOG");
-	char class[32], exact[48];
-	size_t v = cudnnGetVersion();
-	FILE *f = path && *path && !logged(key) ? fopen(path, "a") : NULL;
-	if (!f)
-		return;
-	name_card(class, sizeof class, exact, sizeof exact);
-	fprintf(f, "%s %zu.%zu.%zu %s ", exact, v / 10000, v / 100 % 100, v % 100, key);
-	for (int i = 0; i < p->n; i++)
-		fprintf(f, "%s%lld", i ? "," : "", (long long)p->bytes[i]);
-	fputc('\n', f);
-	fclose(f);
-}
-
-/* ---- the rule ---- */
 
 static int64_t bytes_of(const struct vc_cudnn_convolution *c, const int64_t *sizes)
 {
@@ -373,32 +164,29 @@ static int64_t at_most(const struct vc_cudnn_convolution *c)
 	return most + parts;
 }
 
-/* The rule is named in the verdict, with the largest that was counted and what it could be. Where
- * it was held against measured peaks, how far those lay off is the margin, not this interval:
- * fp32 on 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0 (popular.tsv). */
+/* The rule is named in the verdict, with why it was needed, the largest that was counted and what
+ * that could be. Where it was held against measured peaks, how far those lay off is the margin, not
+ * this interval: fp32 on 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0
+ * (popular.tsv). One name a process: the bounds of several would add up. */
 static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
 {
+	static char name[VC_REPORT_NAME];
 	int cc = vc_null_card()->cc;
 	bool measured = vc_cudnn_width(c->type) == 2 ? cc == 80 : cc == 70 || cc == 86 || cc == 89;
 	int64_t most = at_most(c);
-	vc_null_range("cuDNN convolution workspaces, by rule", &(struct vc_null_range){
+	const char *why = vc_cudnn_silent();
+	if (!*name)
+		snprintf(name, sizeof name, "cuDNN convolution workspaces, by rule%s%.60s%s",
+			 *why ? " (" : "", why, *why ? ")" : "");
+	vc_null_range(name, &(struct vc_null_range){
 		.counted = (uint64_t)counted, .most = (uint64_t)(most > counted ? most : counted),
 		.measured = measured });
 	vc_null_report()->convolutions = 1;
 }
 
-void vc_cudnn_plans(const struct vc_cudnn_convolution *c, struct vc_cudnn_plans *out)
+void vc_cudnn_by_rule(const struct vc_cudnn_convolution *c, struct vc_plans *out)
 {
-	char key[KEY_SIZE];
-	pthread_once(&once, read_tables);
-	make_key(c, key);
-	const struct row *r = look_up(key);
-	if (r) {
-		*out = r->plans;
-	} else {
-		int64_t most = by_rule(c);
-		*out = (struct vc_cudnn_plans){ .n = most ? 2 : 1, .bytes = { most, 0 } };
-		doubt(c, most);
-	}
-	write_log(key, out);
+	int64_t most = by_rule(c);
+	*out = (struct vc_plans){ .n = most ? 2 : 1, .at = { { .bytes = most } } };
+	doubt(c, most);
 }

@@ -226,6 +226,18 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 		       name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error *err)
+{
+	const struct vc_card *found[NAME];
+	size_t n = search(name, found);
+	char list[400];
+
+	if (n > 1)
+		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name,
+			       list_of(found, n, list, sizeof(list)));
+	return vc_card_find(name, card, err);
+}
+
 const char *vc_card_remark(const char *name, char *buf, size_t size)
 {
 	const struct vc_card *found[NAME], *card;
@@ -281,6 +293,32 @@ const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside)
 bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b)
 {
 	return a->sms == b->sms && a->cc_major == b->cc_major && a->cc_minor == b->cc_minor;
+}
+
+/* Printed: the SXM card's by nvidia-smi (clocks.max.sm, clocks.max.memory) on one, driver 580; the
+ * others' by the data sheets, boost clock and memory rate over the width of its bus. Of cards that
+ * are not here cuDNN's choices do not go by clocks. */
+static const struct clocks { const char *name; int sm, memory; } clocks[] = {
+	{ "h100-80g-sxm", 1980, 2619 }, { "h100-80g-pcie", 1755, 1593 },
+	{ "h100-94g-nvl", 1785, 2619 }, { "gh200-96g", 1980, 2619 },
+	{ "h20-96g", 1980, 2619 },      { "h200-141g", 1980, 3201 },
+	{ "a100-40g-sxm", 1410, 1215 }, { "a100-80g-sxm", 1410, 1593 },
+};
+
+void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz)
+{
+	/* lanes for fp32 of one multiprocessor: CUDA C++ Programming Guide, arithmetic
+	 * throughput; each does two operations a cycle */
+	bool narrow = c->cc_major == 7 || ((c->cc_major == 8 || c->cc_major == 6) && !c->cc_minor);
+	double lanes = narrow ? 64 : 128;
+
+	*sm_mhz = (int)(c->fp32_tflops * 1e6 / (2 * lanes * c->sms));
+	*memory_mhz = 0;
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++)
+		if (!strcmp(c->name, clocks[i].name)) {
+			*sm_mhz = clocks[i].sm;
+			*memory_mhz = clocks[i].memory;
+		}
 }
 
 const char *vc_card_sure_name(enum vc_card_sure s)

@@ -60,6 +60,10 @@ const struct vc_card *vc_card_by_name(const char *name);
 /* The same with a sentence that names the candidates when there is no single answer. */
 int vc_card_find(const char *name, const struct vc_card **card, struct vc_error *err);
 
+/* The same where the card is not only room: several that fit are always asked about, because
+ * programs see the name, the multiprocessors and the clocks. */
+int vc_card_exact(const char *name, const struct vc_card **card, struct vc_error *err);
+
 /* What whoever wrote `name` should know of the card that is taken: which others it may be, and that
  * its total was never printed; "" when there is nothing. */
 const char *vc_card_remark(const char *name, char *buf, size_t size);
@@ -78,6 +82,10 @@ const struct vc_card *vc_card_full(uint64_t bytes, uint64_t *beside);
 /* Programs and libraries look at the compute capability and at the multiprocessors: cards that
  * agree in them make the same requests. */
 bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b);
+
+/* The highest clocks of the multiprocessors and of the memory, MHz. Where nobody printed them they
+ * follow from the vendor's fp32 rate, and the memory's is 0. */
+void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz);
 
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 

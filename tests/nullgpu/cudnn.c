@@ -3,11 +3,14 @@
  *
  * Run by device.sh. It drops each descriptor as soon as another one refers to it, which is what
  * PyTorch's frontend does: the plan must still know the shapes. Prints the workspace of each plan
- * of the three directions: "DIRECTION BYTES BYTES". */
+ * of the three directions: "DIRECTION BYTES BYTES". With FALLBACK=1 it asks for the fallback list;
+ * with CHILD=1 a forked child asks first, then both at once. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef void *descriptor;
 
@@ -92,6 +95,10 @@ static void ask(const char *name, int operation, int first)
 	descriptor heuristic = make(4), config[8];
 	int64_t n = 0;
 	hand_over(heuristic, 201, graph(operation, first));
+	if (getenv("FALLBACK")) {
+		int mode = 2;
+		cudnnBackendSetAttribute(heuristic, 200, 8, 1, &mode);
+	}
 	cudnnBackendFinalize(heuristic);
 	cudnnBackendGetAttribute(heuristic, 202, DESCRIPTOR, 0, &n, NULL);
 	n = n < 8 ? n : 8;
@@ -122,6 +129,17 @@ int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc && i <= N_SHAPE; i++)
 		shape[i - 1] = strtoll(argv[i], NULL, 10);
+	if (getenv("CHILD")) {
+		ask("first", 10, 702);
+		fflush(stdout);
+		if (fork()) {
+			wait(NULL);
+		} else {
+			shape[IMAGES] *= 2;
+			ask("child", 10, 702);
+			return 0;
+		}
+	}
 	ask_for_one();
 	ask("forward", 10, 702);
 	ask("data", 12, 708);

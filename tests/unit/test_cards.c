@@ -111,6 +111,35 @@ static void a_choice_and_an_estimate_are_said(void **unused)
 	assert_string_equal(vc_card_remark("voodoo2", buf, sizeof(buf)), "");
 }
 
+static void a_card_to_be_played_is_asked_about_where_several_fit(void **unused)
+{
+	struct vc_error err;
+	const struct vc_card *c;
+
+	(void)unused;
+	assert_int_equal(vc_card_exact("A100 80GB", &c, &err), VC_EUSAGE);
+	assert_non_null(strstr(err.message, "a100-80g-pcie, a100-80g-sxm: say which"));
+	assert_int_equal(vc_card_exact("h100-80", &c, &err), VC_EUSAGE);
+	assert_int_equal(vc_card_exact("voodoo2", &c, &err), VC_EUSAGE);
+	assert_int_equal(vc_card_exact("rtx3060", &c, &err), VC_OK);
+	assert_string_equal(c->name, "rtx3060-12g");
+}
+
+static void clocks_are_those_that_were_printed_or_follow_from_the_rate(void **unused)
+{
+	int sm, memory;
+
+	(void)unused;
+	vc_card_clocks(vc_card_by_name("h100-80g-sxm"), &sm, &memory);
+	assert_int_equal(sm, 1980);
+	assert_int_equal(memory, 2619);
+	vc_card_clocks(vc_card_by_name("rtx4090"), &sm, &memory); /* its boost clock is 2520 MHz */
+	assert_in_range(sm, 2500, 2540);
+	assert_int_equal(memory, 0);
+	vc_card_clocks(vc_card_by_name("v100-32g-pcie"), &sm, &memory); /* 1380 MHz */
+	assert_in_range(sm, 1350, 1410);
+}
+
 /* 80 recordings of one model of card print this number. */
 static void the_total_of_an_rtx_3060_is_the_printed_one(void **unused)
 {
@@ -158,6 +187,8 @@ int main(void)
 		cmocka_unit_test(names_as_people_write_them_are_understood),
 		cmocka_unit_test(an_inexact_name_never_becomes_another_card),
 		cmocka_unit_test(a_choice_and_an_estimate_are_said),
+		cmocka_unit_test(a_card_to_be_played_is_asked_about_where_several_fit),
+		cmocka_unit_test(clocks_are_those_that_were_printed_or_follow_from_the_rate),
 		cmocka_unit_test(the_total_of_an_rtx_3060_is_the_printed_one),
 		cmocka_unit_test(no_card_claims_its_marketing_size),
 		cmocka_unit_test(cards_of_one_class_make_the_same_requests),

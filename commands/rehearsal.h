@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rehearsal.h - the user's program on the null GPU with changes that its script knows nothing of:
+ * layers computed twice, settings of the allocator. */
+#ifndef VC_REHEARSAL_H
+#define VC_REHEARSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct vc_rehearsal {
+	const char *gpu;       /* the card to play */
+	const char *capacity;  /* of it, where it is another one; or NULL */
+	char *const *argv;     /* program and its arguments */
+	size_t argc;
+	const char *folder;    /* where recordings go */
+	const char *recompute; /* VRAMCAST_RECOMPUTE of the hook, or NULL */
+	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
+};
+
+struct vc_rehearsed {
+	char path[320];        /* of the recording */
+	int code;              /* of the program */
+	bool ooms;             /* a request failed for good */
+	uint64_t reserved, flushes;
+};
+
+/* Run it and replay what it recorded. `n` names its files. What the program prints is shown only
+ * where it left no recording, or ended otherwise than by running out of memory. Errors: VC_EIO. */
+int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *out,
+		struct vc_error *err);
+
+/* A folder for rehearsals in `path` (at least 200 bytes), and its removal with all files in it. */
+int  vc_rehearsal_folder(char *path, struct vc_error *err);
+void vc_rehearsal_remove(const char *path);
+
+/* Put the hook first on PYTHONPATH of this process and its children, with that choice (NULL: take
+ * it away again). It lies in `folder`. */
+int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err);
+
+/* python/recompute_hook.py, embedded when the program is built. */
+extern const unsigned char vc_hook_text[];
+extern const size_t vc_hook_size;
+
+#endif

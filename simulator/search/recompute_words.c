@@ -115,11 +115,12 @@ static void say_front(struct vc_emit *e, const struct vc_recompute_search *q)
 		    k * ROWS / front == shown && k != front)
 			continue;
 		shown = k * ROWS / front;
+		const char *mark = i == q->sure ? "  <- surely" :
+				   i == q->best ? "  <- best estimate" : "";
 		vc_emit_line(e, "  %12s %12s  %-22s %-8s %s%s", vc_bytes_text(p->reserved, r),
 			     vc_bytes_text(p->used, u),
 			     p->layers ? time_text(&q->costs, p->ns, t, sizeof(t)) : "-",
-			     vc_verdict_name(p->verdict), list_of(p),
-			     i == q->sure ? "  <- surely" : i == q->best ? "  <- best estimate" : "");
+			     vc_verdict_name(p->verdict), list_of(p), mark);
 	}
 	vc_emit_array(e, "front", NULL);
 	for (size_t i = 0; i < q->n; i++)

@@ -27,7 +27,7 @@ struct config {
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option fit_options[] = {
 	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
-	  "checkpoint: layers to compute twice",
+	  "checkpoint: layers to compute twice; anything: whatever makes it fit",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
 	  "85..95%" },
@@ -458,7 +458,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	int r = VC_OK;
 
 	if (other)
-		return other->run(&(struct vc_fit_ask){ &c->run, c->json }, argc, argv, con);
+		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most }, argc, argv,
+				  con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > CARDS) {

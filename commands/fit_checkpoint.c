@@ -2,7 +2,6 @@
 /* fit_checkpoint.c - fit --find checkpoint: which layers to compute twice so that it fits. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "commands/fit_find.h"
 #include "commands/rehearsal.h"
@@ -19,6 +18,7 @@ struct find {
 	struct vc_plan *plan; size_t plans;
 	struct vc_recompute_search *search; /* one per plan */
 	struct vc_recompute_proof proof[PROOFS]; size_t proofs; /* of the first */
+	char unproven[480]; /* why there is no proof; "": there is, or none was asked for */
 };
 
 static int search_all(struct find *f, struct vc_error *err)
@@ -40,12 +40,17 @@ static int say(const struct find *f, struct vc_error *err)
 
 	if (!e)
 		return err->status;
+	vc_emit_object(e, NULL, "");
 	vc_emit_array(e, "cards", "");
 	for (size_t i = 0; i < f->plans; i++) {
 		vc_emit_object(e, NULL, "");
 		vc_recompute_say(e, &f->search[i], f->s.rec->meta, f->proof, i ? 0 : f->proofs);
+		vc_emit_text(e, "unproven", NULL, f->unproven[0] ? f->unproven : NULL);
+		if (f->unproven[0])
+			vc_emit_line(e, "  not proven: %s", f->unproven);
 		vc_emit_end(e);
 	}
+	vc_emit_end(e);
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }
@@ -70,10 +75,12 @@ static int find_in(struct find *f, char *path, const struct vc_run_options *opt,
 
 /* ---- a program ---- */
 
-/* A recording is one file that nobody can execute. */
-static bool is_program(size_t argc, char **argv)
+/* A choice that cannot be made from outside of the program is not tried. */
+static int unproven(struct find *f, uint64_t calls)
 {
-	return argc > 1 || access(argv[0], R_OK) < 0 || access(argv[0], X_OK) == 0;
+	snprintf(f->unproven, sizeof(f->unproven), "the program calls %llu modules where the "
+		 "recording shows %zu layers", (unsigned long long)calls, f->search[0].costs.n);
+	return VC_OK;
 }
 
 /* Really make choice i, on the card. */
@@ -84,10 +91,15 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 	struct vc_rehearsed ran;
 
 	h->recompute = q->at[i].layers ? spec : NULL;
-	if (q->at[i].layers && !vc_recompute_spec(q, f->s.rec->meta, i, spec, SPEC))
+	if (q->at[i].layers && !vc_recompute_spec(q, f->s.rec->meta, i, spec, SPEC)) {
+		snprintf(f->unproven, sizeof(f->unproven), "%s: which modules these layers are "
+			 "is not known from outside of the program", q->at[i].change);
 		return VC_OK;
+	}
 	VC_TRY(vc_recompute_open(q, &f->s, i, err));
 	VC_TRY(vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err));
+	if (h->recompute && (!ran.applied || ran.odd))
+		return unproven(f, ran.calls);
 	uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
 	*fits = !ran.ooms && !ran.flushes;
 	f->proof[f->proofs++] = (struct vc_recompute_proof){
@@ -105,7 +117,7 @@ static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *er
 	bool fits = false;
 	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
 
-	for (size_t i = q->best; r == VC_OK && i < q->n && !fits; i++) {
+	for (size_t i = q->best; r == VC_OK && i < q->n && !fits && !f->unproven[0]; i++) {
 		bool last = f->proofs + 1 == PROOFS;
 
 		if (last && q->sure != SIZE_MAX && q->sure > i)
@@ -121,28 +133,18 @@ static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *er
 
 static int find_for_program(struct find *f, size_t argc, char **argv, struct vc_error *err)
 {
-	const struct vc_run_options *run = f->ask->run;
-	char folder[200], capacity[32];
-	struct vc_rehearsal h = { .argv = argv, .argc = argc, .folder = folder };
+	char folder[200];
+	struct vc_rehearsal h = { .argv = argv, .argc = argc };
 	struct vc_rehearsed whole;
-	int r;
+	int r = vc_rehearse_whole(&h, f->ask->run, folder, &whole, err);
 
-	if (run->gpu.n != 1)
-		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
-	h.gpu = run->gpu.at[0];
-	VC_TRY(vc_rehearsal_folder(folder, err));
-	h.capacity = "1TiB"; /* that it runs out is known; what it needs is not */
-	r = vc_rehearse(&h, 0, &whole, err);
 	if (r == VC_OK)
-		r = find_in(f, whole.path, run, err);
-	h.capacity = NULL;
-	if (run->capacity != VC_NOT_GIVEN) {
-		snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)run->capacity);
-		h.capacity = capacity;
-	}
+		r = find_in(f, whole.path, f->ask->run, err);
+	vc_rehearse_on(&h, f->ask->run);
 	if (r == VC_OK)
 		r = prove_all(f, &h, err);
-	vc_rehearsal_remove(folder);
+	if (folder[0])
+		vc_rehearsal_remove(folder);
 	return r;
 }
 
@@ -152,7 +154,7 @@ static int find_checkpoint(const struct vc_fit_ask *ask, size_t argc, char **arg
 	struct find f = { .ask = ask };
 	struct vc_error *err = &con->err;
 	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
-		is_program(argc, argv) ? find_for_program(&f, argc, argv, err) :
+		vc_is_program(argc, argv) ? find_for_program(&f, argc, argv, err) :
 					 find_in(&f, argv[0], ask->run, err);
 
 	if (r == VC_OK)

@@ -6,7 +6,7 @@
 
 const struct vc_fit_find *vc_fit_find(const char *name)
 {
-	static const struct vc_fit_find *const rows[] = { &vc_fit_checkpoint };
+	static const struct vc_fit_find *const rows[] = { &vc_fit_checkpoint, &vc_fit_anything };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (!strcmp(rows[i]->name, name))

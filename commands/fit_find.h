@@ -9,6 +9,7 @@
 struct vc_fit_ask {
 	const struct vc_run_options *run;
 	bool json;
+	uint64_t most; /* combinations at most */
 };
 
 struct vc_fit_find {
@@ -17,7 +18,7 @@ struct vc_fit_find {
 		   struct vc_console *con);
 };
 
-extern const struct vc_fit_find vc_fit_checkpoint;
+extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything;
 
 /* The row of that name, or NULL: a parameter. */
 const struct vc_fit_find *vc_fit_find(const char *name);

@@ -73,17 +73,20 @@ static int write_hook(const char *dir, struct vc_error *err)
 
 int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err)
 {
-	char dir[320], *text;
+	char dir[320], report[320], *text;
 	const char *before = getenv("PYTHONPATH");
 	int r;
 
 	if (!recompute) {
 		unsetenv("VRAMCAST_RECOMPUTE");
+		unsetenv("VRAMCAST_RECOMPUTE_REPORT");
 		return VC_OK;
 	}
 	snprintf(dir, sizeof(dir), "%.200s/hook", folder);
 	VC_TRY(write_hook(dir, err));
-	if (setenv("VRAMCAST_RECOMPUTE", recompute, 1) < 0)
+	snprintf(report, sizeof(report), "%.200s/hooked", folder);
+	if (setenv("VRAMCAST_RECOMPUTE", recompute, 1) < 0 ||
+	    setenv("VRAMCAST_RECOMPUTE_REPORT", report, 1) < 0)
 		return vc_nomem(err, "the environment");
 	if (before && !strncmp(before, dir, strlen(dir)))
 		return VC_OK;
@@ -149,6 +152,37 @@ static void show(const char *log)
 		fclose(f);
 }
 
+/* What the hook says it did: of several processes the one that did most. */
+static void read_reports(const char *folder, struct vc_rehearsed *out)
+{
+	struct dirent *e;
+	DIR *d = opendir(folder);
+	char path[600];
+
+	while (d && (e = readdir(d))) {
+		unsigned long long done = 0, odd = 0, calls = 0;
+		char names[200] = "";
+		FILE *f;
+
+		if (strncmp(e->d_name, "hooked.", 7))
+			continue;
+		snprintf(path, sizeof(path), "%.300s/%.255s", folder, e->d_name);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%llu %llu %llu %199s", &done, &odd, &calls, names) == 4 &&
+		    calls >= out->calls) {
+			out->applied = done;
+			out->odd = odd;
+			out->calls = calls;
+			memcpy(out->classes, names, sizeof(out->classes));
+		}
+		if (f)
+			fclose(f);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+}
+
 static int read_back(struct vc_rehearsed *out, struct vc_error *err)
 {
 	struct vc_run_options opt = vc_run_options_none();
@@ -185,6 +219,7 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	if (r == VC_OK)
 		r = start(h, out->path, log, &out->code, err);
 	vc_hook_set(h->folder, NULL, err);
+	read_reports(h->folder, out);
 	if (h->conf && kept)
 		setenv("PYTORCH_CUDA_ALLOC_CONF", kept, 1);
 	else if (h->conf)
@@ -205,4 +240,28 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 			       out->code);
 	}
 	return VC_OK;
+}
+
+int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, char *folder,
+		      struct vc_rehearsed *out, struct vc_error *err)
+{
+	folder[0] = '\0';
+	if (opt->gpu.n != 1)
+		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
+	h->gpu = opt->gpu.at[0];
+	h->folder = folder;
+	VC_TRY(vc_rehearsal_folder(folder, err));
+	h->capacity = "1TiB"; /* that it runs out is known; what it needs is not */
+	return vc_rehearse(h, 0, out, err);
+}
+
+void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt)
+{
+	snprintf(h->room, sizeof(h->room), "%llu", (unsigned long long)opt->capacity);
+	h->capacity = opt->capacity != VC_NOT_GIVEN ? h->room : NULL;
+}
+
+bool vc_is_program(size_t argc, char *const *argv)
+{
+	return argc > 1 || access(argv[0], R_OK) < 0 || access(argv[0], X_OK) == 0;
 }

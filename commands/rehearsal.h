@@ -17,6 +17,7 @@ struct vc_rehearsal {
 	size_t argc;
 	const char *folder;    /* where recordings go */
 	const char *recompute; /* VRAMCAST_RECOMPUTE of the hook, or NULL */
+	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
 };
 
@@ -25,12 +26,26 @@ struct vc_rehearsed {
 	int code;              /* of the program */
 	bool ooms;             /* a request failed for good */
 	uint64_t reserved, flushes;
+	uint64_t applied;      /* layers that the hook checkpointed, all passes together */
+	uint64_t odd, calls;   /* passes with another number of layers than asked for; the most */
+	char classes[200];     /* of those layers */
 };
 
 /* Run it and replay what it recorded. `n` names its files. What the program prints is shown only
  * where it left no recording, or ended otherwise than by running out of memory. Errors: VC_EIO. */
 int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *out,
 		struct vc_error *err);
+
+struct vc_run_options; /* simulator/session/request.h */
+/* The first one: with room for all that the program asks for, on the one card of -g. h->folder is
+ * made in `folder` (at least 200 bytes; "" when there is none to be removed). */
+int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, char *folder,
+		      struct vc_rehearsed *out, struct vc_error *err);
+/* From here on with the memory that it has. */
+void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt);
+
+/* A recording is one file that nobody can execute; everything else is a program. */
+bool vc_is_program(size_t argc, char *const *argv);
 
 /* A folder for rehearsals in `path` (at least 200 bytes), and its removal with all files in it. */
 int  vc_rehearsal_folder(char *path, struct vc_error *err);

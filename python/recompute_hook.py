@@ -26,59 +26,75 @@ def _chain():
 
 
 class _Recompute:
+    """Which calls are layers is decided when the outermost module is called first. Usually their own
+    forward() stands at the sites. Where that is the forward() of the outermost module itself, each
+    turn of a loop in it was a layer: then they are the modules that it calls from those lines."""
+
     def __init__(self, torch, plan):
         import inspect
-        self.inspect = inspect
+        self.unwrap = inspect.unwrap
         self.torch = torch
         self.take = set(plan["take"])
         self.of = plan["of"]
-        self.sites = [(os.path.basename(file), file, low, high) for file, low, high in plan["sites"]]
-        self.kinds = {}
-        self.count = 0
+        self.sites = plan["sites"]
+        self.codes = {}      # class: (code of its forward, sites in it)
+        self.loop = None     # the outermost module is the loop over the layers; None: not known yet
+        self.count = self.most = self.done = self.passes = 0
+        self.odd = 0         # passes with another number of layers than the recording
         self.state = threading.local()
-        self.done = 0
-        self.names = {}
+        self.classes = set()
 
-    def is_layer(self, kind):
-        """Does a site stand in the forward() of this class?"""
-        found = self.kinds.get(kind)
+    def code_of(self, kind):
+        found = self.codes.get(kind)
         if found is None:
-            code = getattr(self.inspect.unwrap(kind.forward), "__code__", None)
-            found = False
-            if code is not None:
-                lines = [line for _, _, line in code.co_lines() if line]
-                for base, file, low, high in self.sites:
-                    if os.path.basename(code.co_filename) == base and \
-                            (code.co_filename.endswith(file) or file.endswith(code.co_filename)) and \
-                            min(lines) <= low and high <= max(lines):
-                        found = True
-            self.kinds[kind] = found
+            code = getattr(self.unwrap(kind.forward), "__code__", None)
+            lines = [line for _, _, line in code.co_lines() if line] if code else [0]
+            at = [(low, high) for file, low, high in self.sites
+                  if code and min(lines) <= low and high <= max(lines) and
+                  (code.co_filename.endswith(file) or file.endswith(code.co_filename))]
+            found = self.codes[kind] = (code, at)
         return found
 
+    def is_layer(self, layer, above):
+        if not self.loop:
+            return bool(self.code_of(type(layer))[1])
+        code, at = self.code_of(type(above[-1])) if above else (None, ())
+        if not at:
+            return False
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        return frame is not None and any(low <= frame.f_lineno <= high for low, high in at)
+
+    def ended(self):
+        if self.count:
+            self.passes += 1
+            self.odd += self.count % self.of != 0
+            self.most = max(self.most, self.count)
+        self.count = 0
+
     def start(self):
-        torch, module = self.torch, self.torch.nn.Module
+        module = self.torch.nn.Module
         original = module._call_impl
-        state, grad = self.state, torch.is_grad_enabled
+        state, grad = self.state, self.torch.is_grad_enabled
         from torch.utils.checkpoint import checkpoint
         this = self
 
         def _vramcast_run(layer, args, kwargs):
-            before = getattr(state, "inside", 0)
-            state.inside = before + 1
+            before = getattr(state, "inside", False)
+            state.inside = True
             try:
                 return original(layer, *args, **kwargs)
             finally:
                 state.inside = before
 
-        def _vramcast_call(layer, *args, **kwargs):
-            if getattr(state, "inside", 0) or not this.is_layer(type(layer)) or not grad():
-                return original(layer, *args, **kwargs)
+        def _vramcast_layer(layer, args, kwargs):
             place = this.count % this.of
             this.count += 1
             if place not in this.take:
                 return _vramcast_run(layer, args, kwargs)
             this.done += 1
-            this.names[place] = type(layer).__name__
+            this.classes.add(type(layer).__name__)
             if kwargs.get("past_key_values") is not None:  # a cache would be written to twice
                 kwargs["past_key_values"] = None
             if kwargs.get("use_cache"):
@@ -88,20 +104,37 @@ class _Recompute:
                 return _vramcast_run(layer, values, kwargs)
             return checkpoint(_vramcast_again, *args, use_reentrant=False)
 
+        def _vramcast_call(layer, *args, **kwargs):
+            if getattr(state, "inside", False) or not grad():
+                return original(layer, *args, **kwargs)
+            above = getattr(state, "above", None)
+            if above is None:
+                above = state.above = []
+            if this.loop is None:
+                own = sum(bool(this.code_of(type(m))[1]) for m in layer.modules())
+                if own:
+                    this.loop = own != this.of and bool(this.code_of(type(layer))[1])
+            if this.is_layer(layer, above):
+                return _vramcast_layer(layer, args, kwargs)
+            above.append(layer)
+            try:
+                return original(layer, *args, **kwargs)
+            finally:
+                above.pop()
+
         def _vramcast_first(function):
             def _vramcast_pass(*args, **kwargs):
-                this.count = 0
+                this.ended()
                 return function(*args, **kwargs)
             return _vramcast_pass
 
         module._call_impl = _vramcast_call
-        torch.autograd.backward = _vramcast_first(torch.autograd.backward)
-        torch.autograd.grad = _vramcast_first(torch.autograd.grad)
+        self.torch.autograd.backward = _vramcast_first(self.torch.autograd.backward)
+        self.torch.autograd.grad = _vramcast_first(self.torch.autograd.grad)
 
     def report(self, path):
-        with open(path + ".%d" % os.getpid(), "w") as out:
-            json.dump({"checkpointed": self.done,
-                       "classes": sorted(set(self.names.values()))}, out)
+        with open("%s.%d" % (path, os.getpid()), "w") as out:
+            out.write("%d %d %d %s\n" % (self.done, self.odd, self.most, ",".join(sorted(self.classes)) or "-"))
 
 
 def _vramcast_after_torch(torch):
@@ -113,7 +146,7 @@ def _vramcast_after_torch(torch):
     path = os.environ.get("VRAMCAST_RECOMPUTE_REPORT")
     if path:
         import atexit
-        atexit.register(lambda: hook.done and hook.report(path))
+        atexit.register(lambda: hook.passes and hook.report(path))
 
 
 class _Finder:

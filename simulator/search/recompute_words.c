@@ -353,12 +353,16 @@ bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta
 	comma = "[";
 	for (size_t k = 0; k < c->n; k++) {
 		bool had = false;
+		size_t alike = 0;
 
 		if (!c->at[k].frame || c->at[k].frame >= m->frames)
 			return false;
-		for (size_t j = 0; j < k && !had; j++)
-			had = same_site(&c->at[j], &c->at[k], m);
-		if (had)
+		for (size_t j = 0; j < c->n; j++) {
+			bool same = same_site(&c->at[j], &c->at[k], m);
+			had |= same && j < k;
+			alike += same;
+		}
+		if (had || 4 * alike < c->n) /* the last turn of a loop reaches beyond it */
 			continue;
 		put(&t, comma);
 		put_string(&t, m->string[m->frame[c->at[k].frame].file]);

@@ -40,6 +40,9 @@ least, none = card["least"]["used"], max(p["used"] for p in card["front"])
 if none == least:
     print(f"{name}: no layer saves anything")
     sys.exit(0)
+if card["unproven"] and not card["proof"]:
+    print(f"{name} | not proven: {card['unproven']}")
+    sys.exit(0)
 at = {p["change"]: p for p in card["front"]}
 for p in ("best", "sure", "uniform"):
     if card[p]:

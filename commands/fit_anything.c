@@ -13,8 +13,8 @@
 
 enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
 enum { PROOFS = 3, SPEC = 1 << 14 };
-/* A search of a recording of 20,000 events takes some 20 s then. */
-#define MOST 10000u
+/* Combinations that are replayed; more are weighed without a replay. */
+#define MOST 2000u
 
 struct find {
 	const struct vc_fit_ask *ask;

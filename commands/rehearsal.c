@@ -263,5 +263,12 @@ void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt)
 
 bool vc_is_program(size_t argc, char *const *argv)
 {
-	return argc > 1 || access(argv[0], R_OK) < 0 || access(argv[0], X_OK) == 0;
+	char path[4096];
+
+	if (argc > 1 || !strcmp(argv[0], "-"))
+		return argc > 1;
+	snprintf(path, sizeof(path), "%s", argv[0]);
+	if (access(path, F_OK) < 0 && strrchr(path, '@'))
+		*strrchr(path, '@') = '\0'; /* TRACE@batch=8 */
+	return access(path, R_OK) < 0 || access(path, X_OK) == 0;
 }

@@ -87,7 +87,7 @@ int vc_batch_at(const struct vc_batch *b, double value, struct vc_session *out,
 		}
 	}
 	if (!found && n < VC_WHATIF_PARAMS)
-		at[n++] = (struct vc_param_value){ b->name, value };
+		at[n++] = (struct vc_param_value){ (char *)(uintptr_t)b->name, value };
 	snprintf(text, sizeof(text), "%s=%.15g", b->name, value);
 	int r = vc_session_at(b->base, at, n, text, out, err);
 	if (r < 0)

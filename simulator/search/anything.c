@@ -16,6 +16,7 @@
 enum { BATCH = 64, PARTS = 4, LAYERS = 12 };
 /* Combinations that are put in order at most. */
 #define MOST_KEPT ((size_t)1 << 20)
+#define SLACK 0.15 /* of what is reserved as it is */
 
 /* What is guessed where kernels do not tell: only the order of suggestions rests on it. Sharded and
  * offloaded steps wait for a bus, 16-bit products are faster, a smaller model has less to do. */
@@ -61,8 +62,8 @@ static int order_of(enum vc_cost cost)
 struct search {
 	struct vc_anything *q;
 	const struct vc_session *s;
-	struct vc_any_found *now; /* of a batch of replays */
-	int *rc;
+	struct vc_any_found now[BATCH]; /* of a batch of replays, */
+	int rc[BATCH];                  /* and how each of them went */
 };
 
 /* ---- one combination ---- */
@@ -88,7 +89,7 @@ static int make(const struct search *x, const uint8_t *pick, struct made *m, str
 	snprintf(m->conf, sizeof(m->conf), "%s", q->plan.conf);
 	if (n)
 		memcpy(m->list, own->at, n * sizeof(*m->list));
-	for (size_t i = 0; i < q->axes; i++) {
+	for (size_t i = 0; i < VC_ANY_AXES; i++) { /* that of a way that is weighed is not counted */
 		const struct vc_any_way *w = way(q, pick, i);
 		size_t len = strlen(m->conf);
 
@@ -118,25 +119,56 @@ static int replay(const struct made *m, bool limited, struct vc_result *r, struc
 	return vc_session_replay(m->s, &plan, nobody, r, err);
 }
 
+/* Settings move the cache alone: they are tried where the tensors themselves would fit. */
+static int try_settings(const struct search *x, struct vc_any_found *f, struct vc_error *err)
+{
+	size_t n = x->q->axis[0].n && x->q->axis[0].at[0].setting ? x->q->axis[0].n : 0;
+	int rc = VC_OK;
+
+	for (size_t i = 0; i < n && f->sure != VC_FITS && rc == VC_OK; i++) {
+		struct vc_any_found with = *f;
+		struct vc_result r;
+		struct made m;
+
+		with.pick[0] = (uint8_t)(i + 1);
+		VC_TRY(make(x, with.pick, &m, err));
+		rc = replay(&m, true, &r, err);
+		free(m.list);
+		if (rc < 0)
+			break;
+		with.sure = vc_result_replayed(&r);
+		with.reserved = r.stats.peak_reserved;
+		with.used = r.stats.peak_used;
+		vc_result_fini(&r);
+		*f = with.sure == VC_FITS ? with : *f;
+	}
+	return rc;
+}
+
 static int try_one(void *arg, size_t i, struct vc_error *err)
 {
 	struct search *x = arg;
 	struct vc_any_found *f = &x->now[i];
+	uint64_t beside = vc_plan_beside(&x->q->plan), capacity = x->q->plan.capacity;
 	struct vc_error why = { 0 };
-	struct made m;
 	struct vc_result r;
+	struct made m;
 
 	x->rc[i] = make(x, f->pick, &m, err);
 	if (x->rc[i] < 0)
 		return x->rc[i];
-	x->rc[i] = replay(&m, true, &r, &why);
-	if (x->rc[i] == VC_OK) {
-		f->sure = vc_result_replayed(&r);
-		f->reserved = r.stats.peak_reserved;
-		f->used = r.stats.peak_used;
-		vc_result_fini(&r);
-	}
+	x->rc[i] = replay(&m, false, &r, &why);
 	free(m.list);
+	if (x->rc[i] == VC_OK) {
+		bool close = r.stats.peak_allocated + beside <= capacity;
+
+		f->reserved = r.stats.peak_reserved;
+		f->used = f->reserved + beside;
+		f->sure = f->used <= capacity ? VC_FITS : VC_OOM;
+		vc_result_fini(&r);
+		if (close && f->sure != VC_FITS)
+			x->rc[i] = try_settings(x, f, &why);
+	}
 	return x->rc[i] == VC_ENOMEM ? vc_nomem(err, "a replay") : VC_OK;
 }
 
@@ -365,10 +397,11 @@ static void decode(const struct vc_anything *q, uint64_t code, uint8_t *pick)
 	}
 }
 
-/* By what it is worth, and whether it can be enough at all: savings add up at most. */
+/* By what it is worth, and whether it can be enough at all. */
 static bool judge(const struct vc_anything *q, const uint8_t *pick, struct key *k)
 {
-	uint64_t saved = 0, beside = vc_plan_beside(&q->plan);
+	uint64_t beside = vc_plan_beside(&q->plan);
+	double left = 1, all = q->reserved ? (double)q->reserved : 1;
 	unsigned effect = VC_ANY_SAME, sharded = 0;
 	double factor = 1;
 
@@ -378,7 +411,7 @@ static bool judge(const struct vc_anything *q, const uint8_t *pick, struct key *
 
 		if (!w)
 			continue;
-		saved += w->saved;
+		left *= 1 - (double)w->saved / all;
 		factor *= w->factor;
 		effect = effect_of(w->cost) > effect ? effect_of(w->cost) : effect;
 		sharded += w->cost == VC_COST_CARDS;
@@ -386,9 +419,10 @@ static bool judge(const struct vc_anything *q, const uint8_t *pick, struct key *
 	}
 	k->effect = (uint8_t)effect;
 	k->factor = (float)factor;
-	/* a tenth more for what they do together: the cache breaks up in another way */
-	return sharded < 2 && k->changes &&
-	       q->reserved + beside <= q->plan.capacity + saved + q->reserved / 10;
+	/* each saves its share of what the others leave; what they do together, and to the cache,
+	 * may be so much less */
+	return sharded < 2 &&
+	       left * all + (double)beside <= (double)q->plan.capacity + SLACK * all;
 }
 
 VC_COMPARE(by_worth, struct key,
@@ -447,26 +481,22 @@ static size_t next_batch(struct search *x, const struct key *k, size_t n, size_t
 static int replay_in_order(struct search *x, const struct key *k, size_t n, uint64_t most,
 			   struct vc_error *err)
 {
-	struct vc_any_found now[BATCH];
-	int rc[BATCH];
 	uint64_t spent[VC_ANY_EFFECTS] = { 0 };
 	size_t at = 0, m;
 
-	x->now = now;
-	x->rc = rc;
 	while (x->q->tried < most && (m = next_batch(x, k, n, &at)) > 0) {
 		struct vc_work w = { .n = m, .arg = x, .job = try_one };
 
 		VC_TRY(vc_workers_run(&w, err));
 		x->q->tried += m;
 		for (size_t i = 0; i < m; i++) {
-			x->q->refused += rc[i] < 0;
-			spent[now[i].effect]++;
-			if (rc[i] == VC_OK)
-				VC_TRY(accept(x, &now[i], err));
+			x->q->refused += x->rc[i] < 0;
+			spent[x->now[i].effect]++;
+			if (x->rc[i] == VC_OK)
+				VC_TRY(accept(x, &x->now[i], err));
 		}
 		/* no kind of change takes more than its share of the time */
-		unsigned effect = now[m - 1].effect;
+		unsigned effect = x->now[m - 1].effect;
 		while (at < n && spent[effect] * VC_ANY_EFFECTS > most && k[at].effect == effect)
 			at++;
 	}
@@ -483,8 +513,11 @@ static int combine(struct search *x, uint64_t most, struct vc_error *err)
 	q->combinations = 1;
 	for (size_t i = 0; i < q->axes; i++)
 		q->combinations *= q->axis[i].n + 1;
-	for (uint64_t c = 1; c < q->combinations && n < MOST_KEPT && r == VC_OK; c++) {
+	bool settings = q->axis[0].n && q->axis[0].at[0].setting;
+	for (uint64_t c = 0; c < q->combinations && n < MOST_KEPT && r == VC_OK; c++) {
 		struct key one = { .code = c };
+		if (settings && c % (q->axis[0].n + 1))
+			continue; /* those of the first axis are tried where they may help */
 		uint8_t pick[VC_ANY_AXES];
 
 		decode(q, c, pick);
@@ -538,6 +571,8 @@ int vc_anything_search(struct vc_anything *q, const struct vc_session *s,
 		return r;
 	if (vc_batch_open(&q->batch, s, &ignored) < 0)
 		q->batch.open = false;
+	if (q->batch.open && q->batch.owned)
+		VC_TRY(vc_time_open(&q->batch.own, err));
 	if (vc_recompute_search(&q->layers, s, plan, &ignored) < 0)
 		vc_recompute_fini(&q->layers);
 	add_ways(&x);

@@ -124,17 +124,27 @@ static int execute(char **argv, const char *log, int *code, struct vc_error *err
 static int start(const struct vc_rehearsal *h, const char *file, const char *log, int *code,
 		 struct vc_error *err)
 {
+	char steps[24];
 	const char *fixed[] = { "/proc/self/exe", "dryrun", "-q", "--stacks", "py", "-o", file,
-				"-g", h->gpu, "--capacity", h->capacity, "--" };
+				"-g", h->gpu };
 	const size_t n = sizeof(fixed) / sizeof(*fixed);
-	char **line = calloc(n + h->argc + 1, sizeof(*line));
+	char **line = calloc(n + 5 + h->argc + 1, sizeof(*line));
 	size_t at = 0;
 	int r;
 
 	VC_HAVE(line, "the arguments of a trial run", err);
 	for (size_t i = 0; i < n; i++)
-		if (h->capacity || (i != 9 && i != 10))
-			line[at++] = (char *)(uintptr_t)fixed[i];
+		line[at++] = (char *)(uintptr_t)fixed[i];
+	snprintf(steps, sizeof(steps), "%llu", (unsigned long long)h->steps);
+	if (h->capacity) {
+		line[at++] = (char *)(uintptr_t)"--capacity";
+		line[at++] = (char *)(uintptr_t)h->capacity;
+	}
+	if (h->steps) {
+		line[at++] = (char *)(uintptr_t)"--steps";
+		line[at++] = steps;
+	}
+	line[at++] = (char *)(uintptr_t)"--";
 	memcpy(line + at, h->argv, h->argc * sizeof(*line));
 	r = execute(line, log, code, err);
 	free(line);
@@ -153,7 +163,7 @@ static void show(const char *log)
 }
 
 /* What the hook says it did: of several processes the one that did most. */
-static void read_reports(const char *folder, struct vc_rehearsed *out)
+void vc_hook_read(const char *folder, struct vc_rehearsed *out)
 {
 	struct dirent *e;
 	DIR *d = opendir(folder);
@@ -219,7 +229,7 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	if (r == VC_OK)
 		r = start(h, out->path, log, &out->code, err);
 	vc_hook_set(h->folder, NULL, err);
-	read_reports(h->folder, out);
+	vc_hook_read(h->folder, out);
 	if (h->conf && kept)
 		setenv("PYTORCH_CUDA_ALLOC_CONF", kept, 1);
 	else if (h->conf)

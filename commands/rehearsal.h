@@ -17,6 +17,7 @@ struct vc_rehearsal {
 	size_t argc;
 	const char *folder;    /* where recordings go */
 	const char *recompute; /* VRAMCAST_RECOMPUTE of the hook, or NULL */
+	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
 };
@@ -54,6 +55,9 @@ void vc_rehearsal_remove(const char *path);
 /* Put the hook first on PYTHONPATH of this process and its children, with that choice (NULL: take
  * it away again). It lies in `folder`. */
 int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err);
+
+/* What the hook says it did, into applied, odd, calls and classes of *out. */
+void vc_hook_read(const char *folder, struct vc_rehearsed *out);
 
 /* python/recompute_hook.py, embedded when the program is built. */
 extern const unsigned char vc_hook_text[];

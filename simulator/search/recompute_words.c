@@ -201,20 +201,21 @@ static void set_text(const struct vc_layer_costs *c, const struct vc_recompute *
 	}
 }
 
-static void say_code(struct vc_emit *e, const struct vc_recompute_search *q,
-		     const struct vc_meta *m, const struct vc_recompute *p)
+char *vc_recompute_code(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
+			char *code, size_t n)
 {
+	const struct vc_recompute *p = &q->at[i];
 	const uint32_t frame = q->costs.at[0].frame;
 	const uint32_t caller = frame && frame < m->frames ? vc_site_shown(m,
 							       m->frame[frame].parent) : 0;
-	char set[1024], layer[160] = "", loop[160] = "", code[3072];
+	char set[1024], layer[160] = "", loop[160] = "";
 
 	set_text(&q->costs, p, set, sizeof(set));
 	if (frame)
 		vc_site_text(m, frame, layer, sizeof(layer));
 	if (caller)
 		vc_site_text(m, caller, loop, sizeof(loop));
-	snprintf(code, sizeof(code),
+	snprintf(code, n,
 		 "from torch.utils.checkpoint import checkpoint\n"
 		 "TWICE = {%s}  # of %zu layers, in the order of the forward pass\n"
 		 "for i, layer in enumerate(layers):  # %s%s\n"
@@ -230,9 +231,18 @@ static void say_code(struct vc_emit *e, const struct vc_recompute_search *q,
 		 "torch._functorch.config.activation_memory_budget = %.2f",
 		 set, q->costs.n, loop[0] ? "the loop at " : "the loop over them", loop,
 		 layer[0] ? layer : "the layers", budget_of(&q->costs, p));
+	return code;
+}
+
+static void say_code(struct vc_emit *e, const struct vc_recompute_search *q,
+		     const struct vc_meta *m, size_t i)
+{
+	char code[3072];
+
+	vc_recompute_code(q, m, i, code, sizeof(code));
 	vc_emit_text(e, "code", NULL, code);
 	vc_emit_line(e, " ");
-	vc_emit_line(e, "To paste, for %s:", list_of(p));
+	vc_emit_line(e, "To paste, for %s:", list_of(&q->at[i]));
 	for (const char *c = code; *c;) {
 		size_t n = strcspn(c, "\n");
 		vc_emit_line(e, "  %.*s", (int)n, c);
@@ -285,7 +295,7 @@ void vc_recompute_say(struct vc_emit *e, const struct vc_recompute_search *q,
 	say_proofs(e, q, proof, proofs);
 	say_front(e, q);
 	if (best != SIZE_MAX && q->at[best].layers)
-		say_code(e, q, m, &q->at[best]);
+		say_code(e, q, m, best);
 	else
 		vc_emit_null(e, "code", NULL);
 }

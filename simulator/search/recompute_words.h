@@ -23,6 +23,9 @@ void vc_recompute_say(struct vc_emit *e, const struct vc_recompute_search *q,
 size_t vc_recompute_advised(const struct vc_recompute_search *q,
 			    const struct vc_recompute_proof *proof, size_t proofs);
 
+/* The code to paste for choice i, into buf; returns buf. */
+char *vc_recompute_code(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
+			char *buf, size_t n);
 /* The choice for the hook that checkpoints layers (python/recompute_hook.py), as JSON. False: the
  * layers have no call sites, some go together, or it is longer than n. */
 bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,

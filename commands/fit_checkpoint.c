@@ -108,24 +108,26 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 	return VC_OK;
 }
 
-/* From the cheapest that should fit on, until one really does; the last one tried is the one whose
- * upper end fits. */
+/* From the cheapest that should fit on, each with less memory than the one before, until one
+ * really does. */
 static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	const struct vc_recompute_search *q = &f->search[0];
 	char *spec = malloc(SPEC);
+	uint64_t least = UINT64_MAX;
 	bool fits = false;
 	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
 
 	for (size_t i = q->best; r == VC_OK && i < q->n && !fits && !f->unproven[0]; i++) {
-		bool last = f->proofs + 1 == PROOFS;
+		const struct vc_recompute *p = &q->at[i];
 
-		if (last && q->sure != SIZE_MAX && q->sure > i)
-			i = q->sure;
 		if (f->proofs == PROOFS)
 			break;
-		if (q->at[i].verdict == VC_FITS && (q->at[i].front || i == q->best))
-			r = prove(f, h, i, spec, &fits, err);
+		/* layers that go together are not modules that could be wrapped */
+		if (p->verdict != VC_FITS || !p->alone || p->used >= least)
+			continue;
+		least = p->used;
+		r = prove(f, h, i, spec, &fits, err);
 	}
 	free(spec);
 	return r;

@@ -228,8 +228,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		return vc_run_fit(&(struct vc_run_fit_ask){ c->gpu, c->capacity, c->steps,
 							    c->anyway }, argc, argv, con);
 	if (!argc || (!c->plan && !c->learn))
-		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE or --fit, "
-			       "and a program: vramcast run --plan train.vcp -- python train.py");
+		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE or "
+			       "--fit, and a program: vramcast run --plan train.vcp -- python train.py");
 	n = snprintf(dir, sizeof(dir), "%s/vramcast-run-%s",
 		     parent && *parent ? parent : P_tmpdir, "XX" "XX" "XX");
 	if (n >= (int)sizeof(dir))
@@ -260,7 +260,8 @@ const struct vc_command vc_command_run = {
 		"  vramcast record -o train.vct -- python train.py\n"
 		"  vramcast plan train.vct -o train.vcp\n"
 		"  vramcast run --plan train.vcp -- python train.py\n"
-		"  vramcast run --plan train.vcp -- vramcast dryrun -g rtx4090 -- python train.py\n\n"
+		"  vramcast run --plan train.vcp -- vramcast dryrun -g rtx4090 -- python train.py\n"
+		"\n"
 		"--fit makes a few dry runs first and starts the program with what makes it fit "
 		"at the least time.\nNothing of it changes results. It says what it changed, and "
 		"how to make it permanent.\n\n"

@@ -50,6 +50,7 @@ static int say(const struct find *f, struct vc_error *err)
 	if (!e)
 		return err->status;
 	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.fit-anything/1");
 	vc_emit_array(e, "cards", "");
 	for (size_t i = 0; i < f->plans; i++) {
 		vc_emit_object(e, NULL, "");

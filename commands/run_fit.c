@@ -14,7 +14,7 @@
 #include "simulator/search/recompute_words.h"
 #include "simulator/time/time.h"
 
-enum { TRIALS = 6, SPEC = 1 << 14, CONFS = 6 };
+enum { TRIALS = 6, SPEC = 1 << 14, CONFS = 6, NEVER = 3 };
 
 struct option { size_t conf, at; }; /* which search, which of its choices */
 
@@ -136,8 +136,8 @@ static void say(const struct fit *f, const struct option *o)
 	if (o->conf)
 		fprintf(stderr, "  changed: PYTORCH_CUDA_ALLOC_CONF=%s\n", f->conf[o->conf]);
 	if (p->layers)
-		fprintf(stderr, "  changed: %zu of %zu layers are computed twice (%s)%s\n", p->layers,
-			c->n, strchr(p->change, ':') + 1, "; results stay as they are");
+		fprintf(stderr, "  changed: %zu of %zu layers are computed twice (%s); results stay "
+			"as they are\n", p->layers, c->n, strchr(p->change, ':') + 1);
 	if (p->layers && c->step_ns > 0)
 		fprintf(stderr, "  costs about %.1f %% of a step\n", 100 * p->ns / c->step_ns);
 	fprintf(stderr, "  with that it needs %s; a dry run of its first %llu steps fitted\n",
@@ -149,15 +149,16 @@ static void say(const struct fit *f, const struct option *o)
 		say_code(q, f->s.rec->meta, o->at);
 }
 
-static int nothing(const struct fit *f, struct vc_error *err)
+static int nothing(const struct fit *f)
 {
 	char need[32], of[32];
 
-	return vc_fail(err, VC_ENOSUP, "it needs %s, the card has %s, and nothing that can be "
-		       "changed from outside makes it fit; 'vramcast fit --find anything' tries "
-		       "more (--anyway starts it as it is)",
-		       vc_bytes_text(f->search[0].at[0].used, need),
-		       vc_bytes_text(f->plan[0].capacity, of));
+	fprintf(stderr, "vramcast run: it needs %s, the card has %s, and nothing that can be "
+		"changed from outside makes it fit; 'vramcast fit --find anything' tries more "
+		"(--anyway starts it as it is)\n",
+		vc_bytes_text(f->search[0].at[0].used, need),
+		vc_bytes_text(f->plan[0].capacity, of));
+	return NEVER;
 }
 
 /* ---- the run ---- */
@@ -215,7 +216,7 @@ static int choose_and_run(struct fit *f, struct vc_rehearsal *h, size_t argc, ch
 	for (; i < f->options && i < TRIALS && !fits; i++)
 		VC_TRY(rehearse(f, h, &f->option[i], (unsigned)i + 1, &fits, err));
 	if (!fits && !f->ask->keep)
-		return nothing(f, err);
+		return nothing(f);
 	if (!fits)
 		return start(f, NULL, argc, argv, err);
 	const struct option *o = &f->option[i - 1];

@@ -89,7 +89,7 @@ static int make(const struct search *x, const uint8_t *pick, struct made *m, str
 	snprintf(m->conf, sizeof(m->conf), "%s", q->plan.conf);
 	if (n)
 		memcpy(m->list, own->at, n * sizeof(*m->list));
-	for (size_t i = 0; i < VC_ANY_AXES; i++) { /* that of a way that is weighed is not counted */
+	for (size_t i = 0; i < VC_ANY_AXES; i++) { /* the axis that is being filled, too */
 		const struct vc_any_way *w = way(q, pick, i);
 		size_t len = strlen(m->conf);
 

@@ -125,8 +125,8 @@ static void tell(struct vc_emit *e, const struct vc_anything *q, const struct vc
 		any |= q->n[k] > 0;
 	}
 	if (!any)
-		vc_emit_line(e, "  nothing of it fits%s", q->batch.open ? "" : "; a smaller batch was "
-			     "not tried: the recording does not say its own (TRACE@batch=N)");
+		vc_emit_line(e, "  nothing of it fits%s", q->batch.open ? "" : "; a smaller batch "
+			     "was not tried: the recording does not say its own (TRACE@batch=N)");
 }
 
 void vc_anything_say(struct vc_emit *e, const struct vc_anything *q,

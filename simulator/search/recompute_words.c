@@ -79,11 +79,14 @@ static void say_layers(struct vc_emit *e, const struct vc_recompute_search *q,
 		ns += c->at[i].ns;
 	if (c->n && c->at[0].frame)
 		vc_site_text(m, c->at[0].frame, site, sizeof(site));
-	vc_emit_line(e, "%zu layers%s%s keep %s for their backward passes; to compute all of them "
-		     "twice takes %s", c->n, site[0] ? " at " : "", site,
-		     vc_bytes_text(c->total, kept), time_text(c, ns, t, sizeof(t)));
-	if (!(c->step_ns > 0))
-		vc_emit_line(e, "  times are shares by the bytes that layers ask for: %s",
+	vc_emit_line(e, "%zu layers%s%s keep %s for their backward passes", c->n,
+		     site[0] ? " at " : "", site, vc_bytes_text(c->total, kept));
+	if (c->step_ns > 0)
+		vc_emit_line(e, "  to compute all of them twice takes %s of a step",
+			     time_text(c, ns, t, sizeof(t)));
+	else
+		vc_emit_line(e, "  times are not known (%s): they are shares of the layers' "
+			     "forward passes, by the bytes that they ask for",
 			     c->why[0] ? c->why : "no kernels were recorded");
 	vc_emit_uint(e, "layers", NULL, c->n);
 	vc_emit_uint(e, "kept", NULL, c->total);
@@ -111,7 +114,7 @@ static void say_front(struct vc_emit *e, const struct vc_recompute_search *q)
 		if (!p->front)
 			continue;
 		k++;
-		if (i != q->best && i != q->sure && front > ROWS &&
+		if (k > 1 && i != q->best && i != q->sure && front > ROWS &&
 		    k * ROWS / front == shown && k != front)
 			continue;
 		shown = k * ROWS / front;
@@ -135,9 +138,14 @@ static void say_one(struct vc_emit *e, const char *what, const struct vc_recompu
 	const struct vc_recompute *p = &q->at[i];
 	char u[32], low[32], high[32], of[32], t[80];
 
+	if (!p->layers) {
+		vc_emit_line(e, "  it fits as it is: %s of %s used", vc_bytes_text(p->used, u),
+			     vc_bytes_text(q->plan.capacity, of));
+		return;
+	}
 	vc_emit_line(e, "  %-14s %s: %zu of %zu layers, %s, %s of %s used%s%s%s%s%s", what,
 		     list_of(p), p->layers, q->costs.n,
-		     p->layers ? time_text(&q->costs, p->ns, t, sizeof(t)) : "no time",
+		     time_text(&q->costs, p->ns, t, sizeof(t)),
 		     vc_bytes_text(p->used, u), vc_bytes_text(q->plan.capacity, of),
 		     p->open ? " (" : "", p->open ? vc_bytes_text(p->low, low) : "",
 		     p->open ? " .. " : "", p->open ? vc_bytes_text(p->high, high) : "",

@@ -229,7 +229,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 							    c->anyway }, argc, argv, con);
 	if (!argc || (!c->plan && !c->learn))
 		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE or "
-			       "--fit, and a program: vramcast run --plan train.vcp -- python train.py");
+			       "--fit, and a program: vramcast run --plan train.vcp -- python "
+			       "train.py");
 	n = snprintf(dir, sizeof(dir), "%s/vramcast-run-%s",
 		     parent && *parent ? parent : P_tmpdir, "XX" "XX" "XX");
 	if (n >= (int)sizeof(dir))

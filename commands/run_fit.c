@@ -136,8 +136,8 @@ static void say(const struct fit *f, const struct option *o)
 	if (o->conf)
 		fprintf(stderr, "  changed: PYTORCH_CUDA_ALLOC_CONF=%s\n", f->conf[o->conf]);
 	if (p->layers)
-		fprintf(stderr, "  changed: %zu of %zu layers are computed twice (%s); results stay "
-			"as they are\n", p->layers, c->n, strchr(p->change, ':') + 1);
+		fprintf(stderr, "  changed: %zu of %zu layers are computed twice (%s); results "
+			"stay as they are\n", p->layers, c->n, strchr(p->change, ':') + 1);
 	if (p->layers && c->step_ns > 0)
 		fprintf(stderr, "  costs about %.1f %% of a step\n", 100 * p->ns / c->step_ns);
 	fprintf(stderr, "  with that it needs %s; a dry run of its first %llu steps fitted\n",

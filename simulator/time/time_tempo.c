@@ -22,6 +22,7 @@ struct work {
 	bool phases;
 	struct vc_queued *q; size_t queued, room;
 	double floor;
+	double rest;               /* of the GPU between kernels of a full queue, in q */
 };
 
 static size_t only_axis(const struct vc_tempo *t, size_t i, size_t j)
@@ -247,6 +248,7 @@ static void queue(struct work *w, size_t i, const double *x, int bound, bool car
 
 	*q = w->host[i];
 	q->gpu = (card ? on_card(w, i, ns) : ns) * share + fmin(b->gap, w->p->quiet_ns);
+	w->rest += fmin(b->gap, w->p->quiet_ns);
 }
 
 static size_t first_beat(const struct work *w)
@@ -305,6 +307,7 @@ static double step_at(struct work *w, const double *x, int bound, bool with, dou
 	double idle = 0, ns;
 
 	w->queued = 0;
+	w->rest = 0;
 	if (with) {
 		for (double k = 0; k < w->ask->passes; k++) {
 			queue_phase(w, VC_KERNEL_FORWARD, x, bound);
@@ -319,7 +322,7 @@ static double step_at(struct work *w, const double *x, int bound, bool with, dou
 	}
 	ns = vc_queue_step(w->q, w->queued, &idle);
 	if (busy)
-		*busy = ns - idle;
+		*busy = fmax(0, ns - idle - w->rest);
 	return ns;
 }
 

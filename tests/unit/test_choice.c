@@ -40,7 +40,8 @@ static void lists_say_which_go_together(void **unused)
 
 	(void)unused;
 	assert_int_equal(vc_choice_check(&c, &err), VC_OK);
-	assert_string_equal(taken(&c, 20, buf, sizeof(buf)), "0-0 2-2 3-3 4-4 6-8 10-10 13-13 16-16");
+	assert_string_equal(taken(&c, 20, buf, sizeof(buf)),
+			    "0-0 2-2 3-3 4-4 6-8 10-10 13-13 16-16");
 	assert_string_equal(taken(&c, 8, buf, sizeof(buf)), "0-0 2-2 3-3 4-4 6-7");
 	assert_int_equal(vc_choice_reach(&c), 16);
 	static const char *const bad[] = { "x", "1/", "/1", "3..1", "2/1", "1/1", "0-2+2", "1..3+0",

@@ -4,15 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands/plan_file.h"
 #include "commands/run_fit.h"
+#include "commands/run_start.h"
 #include "common/emit.h"
 #include "common/opt.h"
 #include "simulator/packing/sequence.h"
@@ -99,33 +98,6 @@ static int prepare(const struct config *c, const char *dir, struct vc_error *err
 		r = vc_nomem(err, "the environment");
 	free(library);
 	return r;
-}
-
-int vc_run_start(char **argv, size_t argc, struct vc_error *err)
-{
-	char **line = calloc(argc + 1, sizeof(*line));
-	int status;
-	pid_t pid;
-
-	VC_HAVE(line, "a command line", err);
-	memcpy(line, argv, argc * sizeof(*line));
-	signal(SIGINT, SIG_IGN);
-	pid = fork();
-	if (pid == 0) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
-		signal(SIGXFSZ, SIG_DFL);
-		execvp(line[0], line);
-		fprintf(stderr, "vramcast run: cannot run %s: %s\n", line[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
-	}
-	free(line);
-	if (pid < 0)
-		return vc_fail(err, VC_EIO, "cannot start a process: %s", strerror(errno));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return vc_fail(err, VC_EIO, "cannot wait for %s", argv[0]);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* ---- afterwards ---- */

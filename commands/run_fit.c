@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands/rehearsal.h"
+#include "commands/run_start.h"
 #include "common/emit.h"
 #include "common/vec.h"
 #include "simulator/advise/advice.h"

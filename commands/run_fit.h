@@ -16,7 +16,4 @@ struct vc_run_fit_ask {
 int vc_run_fit(const struct vc_run_fit_ask *ask, size_t argc, char **argv,
 	       struct vc_console *con);
 
-/* cmd_run.c: start a program, wait for its end; its exit code as the shell has it. */
-int vc_run_start(char **argv, size_t argc, struct vc_error *err);
-
 #endif

@@ -221,10 +221,11 @@ static int choose_and_run(struct fit *f, struct vc_rehearsal *h, size_t argc, ch
 	if (!fits)
 		return start(f, NULL, argc, argv, err);
 	const struct option *o = &f->option[i - 1];
-	if (o->conf || f->search[0].at[o->at].layers)
+	if (o->conf || f->search[o->conf].at[o->at].layers)
 		say(f, o);
 	else
-		fprintf(stderr, "vramcast run: it fits as it is; nothing was changed\n");
+		fprintf(stderr, "vramcast run: its first %llu steps fit as they are; nothing was "
+			"changed\n", (unsigned long long)f->ask->steps);
 	return start(f, o, argc, argv, err);
 }
 

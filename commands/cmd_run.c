@@ -236,7 +236,8 @@ const struct vc_command vc_command_run = {
 		"  vramcast run --plan train.vcp -- vramcast dryrun -g rtx4090 -- python train.py\n"
 		"\n"
 		"With --fit it makes a few dry runs first and starts the program with what makes "
-		"it fit at the least time.\nNothing of it changes results. It says what it changed, and "
+		"it fit at the least time.\nNothing of it changes results. It says what it "
+		"changed, and "
 		"how to make it permanent.\n\n"
 		"  vramcast run --fit -g rtx4090 -- python train.py",
 	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,

@@ -11,6 +11,7 @@
 #include "common/vec.h"
 #include "simulator/search/fit_words.h"
 #include "simulator/time/time.h"
+#include "commands/fit_find.h"
 #include "commands/run_and_write.h"
 #include "commands/trial.h"
 
@@ -25,7 +26,8 @@ struct config {
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option fit_options[] = {
-	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...",
+	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
+	  "checkpoint: layers to compute twice; anything: whatever makes it fit",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
 	  "85..95%" },
@@ -451,9 +453,13 @@ static int find(struct fit *f, size_t argc, char **argv, struct vc_error *err)
 static int fit_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
-	struct fit *f = calloc(CLASSES, sizeof(*f));
+	const struct vc_fit_find *other = vc_fit_find(c->find);
+	struct fit *f = other ? NULL : calloc(CLASSES, sizeof(*f));
 	int r = VC_OK;
 
+	if (other)
+		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most }, argc, argv,
+				  con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > CARDS) {

@@ -4,20 +4,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands/plan_file.h"
+#include "commands/run_fit.h"
+#include "commands/run_start.h"
 #include "common/emit.h"
 #include "common/opt.h"
 #include "simulator/packing/sequence.h"
 #include "tracer/process.h"
 
-struct config { const char *plan, *learn; uint64_t effort; bool check; };
+struct config {
+	const char *plan, *learn, *gpu;
+	uint64_t effort, capacity, steps;
+	bool check, fit, anyway;
+};
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option options[] = {
@@ -30,6 +34,16 @@ static const struct vc_option options[] = {
 	{ 0, "check", VC_O_FLAG, AT(check), NULL,
 	  "check at each request, by a second account, that no place is given out twice (slow)",
 	  NULL },
+	{ 0, "fit", VC_O_FLAG, AT(fit), NULL,
+	  "change it from outside so that it fits the card: settings, layers computed twice",
+	  NULL },
+	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "NAME", "the card of --fit", NULL },
+	{ 0, "capacity", VC_O_SIZE, AT(capacity), "SIZE", "its memory, where it is another",
+	  NULL },
+	{ 0, "steps", VC_O_UINT, AT(steps), "N", "steps of the optimizer in trial runs of --fit",
+	  "3" },
+	{ 0, "anyway", VC_O_FLAG, AT(anyway), NULL,
+	  "with --fit: start it as it is where nothing helps", NULL },
 	VC_OPTION_END
 };
 static const struct vc_option *const tables[] = { options, NULL };
@@ -84,33 +98,6 @@ static int prepare(const struct config *c, const char *dir, struct vc_error *err
 		r = vc_nomem(err, "the environment");
 	free(library);
 	return r;
-}
-
-static int start(char **argv, size_t argc, struct vc_error *err)
-{
-	char **line = calloc(argc + 1, sizeof(*line));
-	int status;
-	pid_t pid;
-
-	VC_HAVE(line, "a command line", err);
-	memcpy(line, argv, argc * sizeof(*line));
-	signal(SIGINT, SIG_IGN);
-	pid = fork();
-	if (pid == 0) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
-		signal(SIGXFSZ, SIG_DFL);
-		execvp(line[0], line);
-		fprintf(stderr, "vramcast run: cannot run %s: %s\n", line[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
-	}
-	free(line);
-	if (pid < 0)
-		return vc_fail(err, VC_EIO, "cannot start a process: %s", strerror(errno));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return vc_fail(err, VC_EIO, "cannot wait for %s", argv[0]);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* ---- afterwards ---- */
@@ -207,9 +194,15 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	char dir[512];
 	int code, r, n;
 
+	if (c->fit && (c->plan || c->learn))
+		return vc_fail(&con->err, VC_EUSAGE, "--fit excludes --plan and --learn");
+	if (c->fit && argc)
+		return vc_run_fit(&(struct vc_run_fit_ask){ c->gpu, c->capacity, c->steps,
+							    c->anyway }, argc, argv, con);
 	if (!argc || (!c->plan && !c->learn))
-		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE or --learn FILE, and a "
-			       "program: vramcast run --plan train.vcp -- python train.py");
+		return vc_fail(&con->err, VC_EUSAGE, "run wants --plan FILE, --learn FILE or "
+			       "--fit, and a program: vramcast run --plan train.vcp -- python "
+			       "train.py");
 	n = snprintf(dir, sizeof(dir), "%s/vramcast-run-%s",
 		     parent && *parent ? parent : P_tmpdir, "XX" "XX" "XX");
 	if (n >= (int)sizeof(dir))
@@ -224,7 +217,7 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 		rmdir(dir);
 		return code;
 	}
-	code = start(argv, argc, &con->err);
+	code = vc_run_start(argv, argc, &con->err);
 	r = collect(c, dir, &con->err);
 	return code < 0 ? code : r < 0 ? r : code;
 }
@@ -240,7 +233,13 @@ const struct vc_command vc_command_run = {
 		"  vramcast record -o train.vct -- python train.py\n"
 		"  vramcast plan train.vct -o train.vcp\n"
 		"  vramcast run --plan train.vcp -- python train.py\n"
-		"  vramcast run --plan train.vcp -- vramcast dryrun -g rtx4090 -- python train.py",
+		"  vramcast run --plan train.vcp -- vramcast dryrun -g rtx4090 -- python train.py\n"
+		"\n"
+		"With --fit it makes a few dry runs first and starts the program with what makes "
+		"it fit at the least time.\nNothing of it changes results. It says what it "
+		"changed, and "
+		"how to make it permanent.\n\n"
+		"  vramcast run --fit -g rtx4090 -- python train.py",
 	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = run,
 };

@@ -21,7 +21,7 @@ simulator/session/*       common/ simulator/replay/ simulator/anatomy/ simulator
 simulator/time/*          common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/
 simulator/advise/*        common/ simulator/replay/ simulator/anatomy/ simulator/predict/ simulator/session/ simulator/time/ simulator/advise/
 simulator/packing/*       common/ simulator/replay/source.h simulator/packing/
-simulator/search/*        common/ simulator/replay/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
+simulator/search/*        common/ simulator/replay/ simulator/anatomy/ simulator/session/ simulator/time/ simulator/advise/ simulator/search/
 simulator/serving/*       common/ simulator/serving/
 visualize/*               common/ visualize/ simulator/replay/result.h
 '

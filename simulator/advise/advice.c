@@ -471,3 +471,16 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 	vc_batch_close(&q.batch);
 	return n;
 }
+
+const struct vc_remedy *vc_advice_setting(size_t i)
+{
+	return i < OTHERS && others[i].act == CONF ? &others[i].remedy : NULL;
+}
+
+unsigned vc_advice_traits(const struct vc_session *s)
+{
+	struct asked q = { .s = s };
+
+	read_traits(&q);
+	return q.traits;
+}

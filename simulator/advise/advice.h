@@ -5,6 +5,7 @@
 #ifndef VC_ADVICE_H
 #define VC_ADVICE_H
 
+#include "simulator/replay/transform.h"
 #include "simulator/session/session.h"
 
 #define VC_ADVICE_MOST 8
@@ -34,6 +35,11 @@ struct vc_advice_listener {
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST]);
 
+/* The i-th change that is one of settings; NULL: there are no more. */
+const struct vc_remedy *vc_advice_setting(size_t i);
+/* What the recording shows, of enum vc_trait. */
+unsigned vc_advice_traits(const struct vc_session *s);
+
 /* ---- advice_batch.c: the same run at other batches ---- */
 
 struct vc_batch {
@@ -49,6 +55,9 @@ struct vc_batch {
  * recordings for it. VC_ENOSUP: there is none, or the recording cannot be read twice. Closed with
  * vc_batch_close. */
 int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_error *err);
+/* The session at that value, which the caller closes before b. */
+int vc_batch_at(const struct vc_batch *b, double value, struct vc_session *out,
+		struct vc_error *err);
 /* Runs it at `value` with one more transform (or NULL); its interval is found out only where its
  * verdict is better than `than`. On success the caller owns *out. */
 int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,

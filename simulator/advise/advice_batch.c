@@ -70,7 +70,8 @@ int vc_batch_open(struct vc_batch *b, const struct vc_session *s, struct vc_erro
 	return r;
 }
 
-static int go_to(struct vc_batch *b, double value, struct vc_error *err)
+int vc_batch_at(const struct vc_batch *b, double value, struct vc_session *out,
+		struct vc_error *err)
 {
 	const struct vc_whatif *w = b->base->whatif;
 	struct vc_param_value at[VC_WHATIF_PARAMS];
@@ -86,14 +87,19 @@ static int go_to(struct vc_batch *b, double value, struct vc_error *err)
 		}
 	}
 	if (!found && n < VC_WHATIF_PARAMS)
-		at[n++] = (struct vc_param_value){ b->name, value };
+		at[n++] = (struct vc_param_value){ (char *)(uintptr_t)b->name, value };
+	snprintf(text, sizeof(text), "%s=%.15g", b->name, value);
+	int r = vc_session_at(b->base, at, n, text, out, err);
+	if (r < 0)
+		vc_session_close(out);
+	return r;
+}
+
+static int go_to(struct vc_batch *b, double value, struct vc_error *err)
+{
 	if (b->at_open)
 		vc_session_close(&b->at);
-	b->at_open = false;
-	snprintf(text, sizeof(text), "%s=%.15g", b->name, value);
-	int r = vc_session_at(b->base, at, n, text, &b->at, err);
-	if (r < 0)
-		vc_session_close(&b->at);
+	int r = vc_batch_at(b, value, &b->at, err);
 	b->at_open = r == VC_OK;
 	return r;
 }

@@ -5,6 +5,7 @@
 #ifndef VC_TRANSFORM_H
 #define VC_TRANSFORM_H
 
+#include "common/choice.h"
 #include "simulator/replay/source.h"
 
 /* How far the interval reaches beyond the answers at both bounds, percent of its ends: what the
@@ -20,7 +21,8 @@ struct vc_margin {
 struct vc_step_change {
 	double passes;                        /* forward and backward passes per step */
 	bool recompute;                       /* the forward pass again, of the layers ... */
-	uint64_t every, stride, first, count; /* ... that `checkpoint` chooses by these */
+	bool every_kind;                      /* ... of the stack alone, or of all kinds, ... */
+	struct vc_choice layers;              /* ... that `checkpoint` chooses of these */
 };
 
 /* What a remedy asks of a person: advice goes from cheap to costly, and in the order of the tables

@@ -274,27 +274,20 @@ static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, 
 	r->stats.predicted_ns = (uint64_t)fmax(whole, step * (double)(p->steps ? p->steps : 1));
 }
 
-int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
-		   struct vc_error *err)
+/* What the plan makes of a step. 1: unknown, the reason is in o->why. */
+static int predict(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
+		   struct vc_tempo_answer *a, struct vc_error *err)
 {
 	struct vc_time *t = (struct vc_time *)s->time;
-	struct vc_timing *o = &r->timing;
-	struct vc_tempo_answer a;
-	struct vc_change c;
 	struct vc_tempo_ask ask = { .passes = 1, .bytes = 1, .fp32 = 1, .half = 1 };
-	int rc = vc_change_flushes(s, plan, r, err);
+	struct vc_change c;
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	o->samples = batch_of(s);
 	if (!t || !t->tempo.n) {
 		snprintf(o->why, sizeof(o->why), "%s", t && t->why[0] ? t->why :
 			 "no kernels were recorded");
-		return VC_OK;
-	}
-	if (vc_result_replayed(r) == VC_OOM) {
-		snprintf(o->why, sizeof(o->why), "it runs out of memory");
-		return VC_OK;
+		return 1;
 	}
 	rc = vc_change_read(s, plan, &c, o->why, sizeof(o->why));
 	for (size_t i = 0; rc == VC_OK && i < t->tempo.axes; i++) {
@@ -303,20 +296,54 @@ int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struc
 			ask.x[i] = t->tempo.x[0][i];
 	}
 	if (rc != VC_OK)
-		return rc < 0 ? rc : VC_OK;
+		return rc;
 	ask.passes = c.step.passes;
 	ask.recompute = c.step.recompute;
 	ask.part = c.part;
 	ask.parts = c.parts;
 	o->samples *= c.step.passes;
-	rc = on_card(t, &c, &ask, o, &a, err);
-	if (rc != VC_OK)
-		return rc < 0 ? rc : VC_OK;
-	if ((c.step.recompute || c.step.passes != 1) && !a.phases) {
+	rc = on_card(t, &c, &ask, o, a, err);
+	if (rc == VC_OK && (c.step.recompute || c.step.passes != 1) && !a->phases) {
 		snprintf(o->why, sizeof(o->why),
 			 "the names of the kernels do not tell the backward pass");
+		rc = 1;
+	}
+	return rc;
+}
+
+int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
+		   struct vc_error *err)
+{
+	struct vc_tempo_answer a;
+	int rc = vc_change_flushes(s, plan, r, err);
+
+	if (rc < 0)
+		return rc;
+	if (s->time && time_of(s)->tempo.n && vc_result_replayed(r) == VC_OOM) {
+		r->timing.samples = batch_of(s);
+		snprintf(r->timing.why, sizeof(r->timing.why), "it runs out of memory");
 		return VC_OK;
 	}
-	settle(s, &a, r);
+	rc = predict(s, plan, &r->timing, &a, err);
+	if (rc == VC_OK)
+		settle(s, &a, r);
+	return rc < 0 ? rc : VC_OK;
+}
+
+int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
+		 struct vc_error *err)
+{
+	struct vc_tempo_answer a;
+	int rc;
+
+	*o = (struct vc_timing){ .flushes = -1, .mallocs = -1, .frees = -1 };
+	rc = predict(s, plan, o, &a, err);
+	if (rc != VC_OK)
+		return rc < 0 ? rc : VC_OK;
+	o->step_ns = (uint64_t)(a.step_ns + 0.5);
+	o->low_ns = (uint64_t)(a.low_ns + 0.5);
+	o->high_ns = (uint64_t)(a.high_ns + 0.5);
+	o->recorded_ns = time_of(s)->tempo.at[a.base]->step_ns;
+	o->modelled = time_of(s)->tempo.at[a.base]->modelled;
 	return VC_OK;
 }

@@ -22,6 +22,11 @@ const struct vc_profile *vc_time_profile(const struct vc_session *s);
 int vc_time_answer(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
 		   struct vc_error *err);
 
+/* The same of a step alone, without a replay and so without what flushes cost: step_ns 0 where it
+ * is unknown, with the reason in o->why. Thread-safe. Errors: VC_ENOMEM. */
+int vc_time_step(const struct vc_session *s, const struct vc_plan *plan, struct vc_timing *o,
+		 struct vc_error *err);
+
 /* ---- words ---- */
 
 /* "time" of a run (docs/reference/json.md), into an open object. */

@@ -3,6 +3,7 @@
 #include "simulator/time/time_change.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/anatomy/layers.h"
@@ -60,18 +61,15 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, size_t span,
 		      struct vc_change *c, size_t first, size_t n)
 {
-	size_t seen = 0;
+	struct vc_stretch *at = calloc(l->n + 1, sizeof(*at));
+	size_t m = at ? vc_choice_of(&c->step.layers, l->n, at) : 0;
 
 	c->parts = 0;
-	for (size_t k = c->step.first; k < l->n && c->parts < VC_CHANGE_PARTS;
-	     k += c->step.every * c->step.stride) {
-		size_t end = k + c->step.every < l->n ? k + c->step.every : l->n;
-		size_t last = l->at[k].from;
-		struct vc_layer all = { .from = l->at[k].from, .to = l->at[end - 1].to };
-		size_t output = vc_layers_output(&all, a, span);
+	for (size_t k = 0; k < m && c->parts < VC_CHANGE_PARTS; k++) {
+		const struct vc_layer all = { .from = l->at[at[k].from].from,
+					      .to = l->at[at[k].to - 1].to };
+		size_t last = all.from, output = vc_layers_output(&all, a, span);
 
-		if (c->step.count && seen++ >= c->step.count)
-			break;
 		for (size_t i = all.from; i < all.to; i++)
 			if (i != output && vc_layers_kept(a, &a->block[i], span))
 				last = i + 1;
@@ -79,6 +77,7 @@ static void add_parts(const struct vc_layers *l, const struct vc_anatomy *a, siz
 			(struct vc_tempo_part){ (double)(all.from - first) / (double)n,
 					       (double)(last - first) / (double)n };
 	}
+	free(at);
 }
 
 /* The part of the forward pass that lies in layers, by its requests: what is before and behind
@@ -97,7 +96,8 @@ static void find_layers(const struct vc_recording *s, const struct vc_anatomy *a
 		k++;
 	if (k < a->spans && vc_layers_of(&l, &s->trace, s->device->device, k, &err) == VC_OK &&
 	    l.n > 1) {
-		vc_layers_stacks(&l, a, k);
+		if (!c->step.every_kind)
+			vc_layers_stacks(&l, a, k);
 		while (first < a->n && a->block[first].event < a->span[k].first)
 			first++;
 		while (first + n < a->n && a->block[first + n].event < a->span[k].end)

@@ -233,7 +233,7 @@ static void one_beat(struct vc_profile *p, const size_t *like, size_t n, size_t 
 
 static int beats(struct vc_profile *p, const struct vc_meta *meta, struct vc_error *err)
 {
-	size_t t = typical(p), like[CYCLES] = { t }, n = 1, first = p->steps > 2;
+	size_t t = typical(p), like[CYCLES] = { t }, n = 1, first = p->steps > 1;
 
 	p->beats = p->begin[t + 1] - p->begin[t];
 	p->beat = calloc(p->beats, sizeof(*p->beat));

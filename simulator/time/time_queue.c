@@ -13,9 +13,6 @@
 #include "simulator/time/time_tempo.h"
 
 #define NOISE 100.0 /* ns by which such a gap varies */
-#define LAUNCH                                                                                   \
-	5000.0 /* ns of the program per launch when no gap shows it: cudaLaunchKernel alone      \
-		* takes about 4 us, PyTorch's dispatch 5 to 10 us around it */
 enum { LAPS = 4 };
 
 double vc_queue_step(const struct vc_queued *q, size_t n, double *idle)
@@ -55,7 +52,7 @@ bool vc_queue_seen(const struct vc_profile *p, size_t i)
 /* The usual time between two launches: where two in a row found the GPU idle. */
 static double usual(const struct vc_profile *p)
 {
-	double *at = malloc((p->beats + 1) * sizeof(*at)), ns = LAUNCH;
+	double *at = malloc((p->beats + 1) * sizeof(*at)), ns = VC_LAUNCH_NS;
 	size_t n = 0;
 
 	for (size_t i = 1; at && i < p->beats; i++)

@@ -42,6 +42,9 @@ struct vc_queued {
 	double after;   /* waits: time from the end of everything before it to its start */
 	bool waits;     /* the program waits for the GPU before it launches this */
 };
+/* The program's time per launch when no gap shows it: cudaLaunchKernel alone takes about 4 us,
+ * PyTorch's dispatch 5 to 10 us around it. */
+#define VC_LAUNCH_NS 5000.0
 /* Length of one step in the steady state: the program launches, the GPU works the queue off. *idle
  * (may be NULL) gets the GPU's idle time. */
 double vc_queue_step(const struct vc_queued *q, size_t n, double *idle);

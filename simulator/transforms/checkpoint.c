@@ -15,24 +15,28 @@ enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; ch
 enum { HANDED = 4 };              /* segments that are over and may still hand something on */
 enum bound { BEST, LOW, HIGH };
 struct config {
-	uint64_t every, stride, least, first, count, bound;
-	bool last, all;
+	struct vc_choice which;
+	uint64_t least, bound;
+	bool all;
 	char module[VC_PARAM_TEXT];
 };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {
-	{ "every", VC_P_UINT, AT(every), "1", "layers per checkpointed segment", NULL },
-	{ "stride", VC_P_UINT, AT(stride), "1",
+	{ "every", VC_P_UINT, AT(which.every), "1", "layers per checkpointed segment", NULL },
+	{ "stride", VC_P_UINT, AT(which.stride), "1",
 	  "selective: only each so-many-th layer, the others keep theirs", NULL },
 	{ "least", VC_P_SIZE, AT(least), "0", "selective: keep blocks smaller than this", NULL },
 	{ "module", VC_P_TEXT, AT(module), "",
 	  "only layers whose function is there: part of FILE:LINE, see info", NULL },
-	{ "first", VC_P_UINT, AT(first), "0", "leave out so many layers at the beginning", NULL },
-	{ "count", VC_P_UINT, AT(count), "0", "checkpoint so many layers (0: all)", NULL },
+	{ "first", VC_P_UINT, AT(which.first), "0", "leave out so many layers at the beginning",
+	  NULL },
+	{ "count", VC_P_UINT, AT(which.count), "0", "checkpoint so many layers (0: all)", NULL },
+	{ "layers", VC_P_TEXT, AT(which.list), "",
+	  "these alone: 0/2..5/8-11 are 0 and 2 to 5 one by one, 8 to 11 together", NULL },
 	{ "all", VC_P_BOOL, AT(all), "false",
 	  "layers of every kind, not those alone that hand on one shape", NULL },
-	{ "last", VC_P_BOOL, AT(last), "true", "checkpoint the last segment too", NULL },
+	{ "last", VC_P_BOOL, AT(which.last), "true", "checkpoint the last segment too", NULL },
 	{ "bound", VC_P_ENUM, AT(bound), "best",
 	  "low: layers of every kind; high: none, where it is not sure what the layers are",
 	  "best,low,high" },
@@ -41,12 +45,9 @@ static const struct vc_param params[] = {
 static int checkpoint_open(struct vc_source *s, struct vc_error *err)
 {
 	const struct config *c = s->config;
+	int r = vc_choice_check(&c->which, err);
 
-	if (c->stride > 1 && c->every > 1)
-		return vc_fail(err, VC_EUSAGE, "checkpoint: every and stride exclude each other");
-	return c->every && c->stride ?
-		       VC_OK :
-		       vc_fail(err, VC_EUSAGE, "checkpoint: every and stride start at 1");
+	return r < 0 ? vc_wrap(err, "checkpoint") : r;
 }
 
 /* A stretch of one forward pass: blocks [from, to); its recomputation comes before event `again`.
@@ -66,6 +67,7 @@ struct plan {
 	size_t n;
 	uint64_t saved, layers;
 	size_t found;              /* layers that the forward passes have, whatever is asked for */
+	size_t most;               /* of one pass, those to choose from */
 };
 
 static int push(struct plan *p, struct segment s, struct vc_error *err)
@@ -116,7 +118,7 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	s.output = output == SIZE_MAX ? 0 : a->block[output].id;
 	size_t result = output == SIZE_MAX ? vc_layers_result(&all, a, forward) : SIZE_MAX;
 
-	s.result = result == SIZE_MAX || p->cfg->stride > 1 ? 0 : a->block[result].id;
+	s.result = result == SIZE_MAX || p->cfg->which.stride > 1 ? 0 : a->block[result].id;
 	for (size_t i = s.from; i < s.to; i++)
 		if (i != output && vc_layers_kept(a, &a->block[i], forward) &&
 		    a->block[i].died_event < s.again)
@@ -148,7 +150,7 @@ static bool unsure(const struct vc_layers *l)
 	return !l->named && 2 * n < l->model_to - l->model_from;
 }
 
-/* Those that were asked for. */
+/* Those that may be asked for. */
 static void choose(struct plan *p, const struct vc_meta *m, size_t forward, struct vc_layers *l)
 {
 	const struct config *c = p->cfg;
@@ -157,18 +159,13 @@ static void choose(struct plan *p, const struct vc_meta *m, size_t forward, stru
 	if (l->n < 2 || (c->bound == HIGH && unsure(l)))
 		l->n = 0;
 	p->found += l->n;
-	if (!c->all && !c->module[0] && c->bound != LOW)
+	if (!c->all && !c->module[0] && (c->bound != LOW || c->which.list[0]))
 		vc_layers_stacks(l, &p->c->a, forward);
 	for (size_t k = 0; k < l->n; k++)
 		if (!c->module[0] || is_at(m, &l->at[k], c->module))
 			l->at[n++] = l->at[k];
 	l->n = n;
-	for (n = 0; n + c->first < l->n && (!c->count || n < c->count); n++)
-		l->at[n] = l->at[n + c->first];
-	l->n = n;
-	for (n = 0; n * c->stride < l->n; n++)
-		l->at[n] = l->at[n * c->stride];
-	l->n = n;
+	p->most = l->n > p->most ? l->n : p->most;
 }
 
 static void say(const struct plan *p, struct vc_source *s)
@@ -186,21 +183,24 @@ static void say(const struct plan *p, struct vc_source *s)
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
 	struct vc_layers l;
-	size_t had = p->n;
+	struct vc_stretch *at = NULL;
+	size_t had = p->n, n = 0;
 	int r = vc_whole_layers(p->c->w, src->meta, &p->c->a, forward, &l, err);
 
 	if (r == VC_OK)
 		choose(p, src->meta, forward, &l);
-	p->layers = l.n;
-	for (size_t k = 0; r == VC_OK && l.n && k < l.n; k += p->cfg->every) {
-		size_t end = k + p->cfg->every < l.n ? k + p->cfg->every : l.n;
-
-		if (end == l.n && !p->cfg->last)
-			break;
-		r = add_segment(p, &l.at[k], &l.at[end], forward, err);
+	if (r == VC_OK && !(at = calloc(l.n + 1, sizeof(*at))))
+		r = vc_nomem(err, "checkpointed layers");
+	if (r == VC_OK)
+		n = vc_choice_of(&p->cfg->which, l.n, at);
+	p->layers = 0;
+	for (size_t k = 0; r == VC_OK && k < n; k++) {
+		p->layers += at[k].to - at[k].from;
+		r = add_segment(p, &l.at[at[k].from], &l.at[at[k].to], forward, err);
 	}
 	if (p->n > had) /* behind the last one nobody computes anything again */
 		p->at[p->n - 1].result = 0;
+	free(at);
 	vc_layers_fini(&l);
 	return r;
 }
@@ -352,6 +352,15 @@ static int nothing(const struct plan *p, struct vc_error *err)
 		       "layers over");
 }
 
+static int reaches(const struct plan *p, struct vc_error *err)
+{
+	const struct vc_choice *c = &p->cfg->which;
+
+	return !c->list[0] || !p->most || vc_choice_reach(c) < p->most ? VC_OK :
+	       vc_fail(err, VC_EUSAGE, "checkpoint: layers=%s, but there are %zu of them, from 0 "
+		       "to %zu", c->list, p->most, p->most - 1);
+}
+
 static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err)
 {
 	struct vc_clone c = { 0 };
@@ -362,6 +371,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
 		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
 			r = plan_forward(&p, s, k, err);
+	if (r == VC_OK)
+		r = reaches(&p, err);
 	if (r == VC_OK && !p.n && p.cfg->bound != HIGH)
 		r = nothing(&p, err);
 	if (r == VC_OK)
@@ -378,10 +389,8 @@ static void step(const void *config, struct vc_step_change *c)
 	const struct config *cfg = config;
 
 	c->recompute = true;
-	c->every = cfg->every;
-	c->stride = cfg->stride;
-	c->first = cfg->first;
-	c->count = cfg->count;
+	c->every_kind = cfg->all;
+	c->layers = cfg->which;
 }
 
 static const struct vc_remedy remedies[] = {

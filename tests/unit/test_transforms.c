@@ -204,6 +204,10 @@ static void checkpointing_gives_activations_back_and_runs_the_layers_twice(void 
 	assert_true(count("checkpoint", NULL, VC_EV_ALLOC, A) >
 		    STEPS * LAYERS + STEPS * (LAYERS - 2));
 	assert_true(peak_of("checkpoint", "least=4MB") >= less);
+	assert_int_equal(peak_of("checkpoint", "layers=0..1"), peak_of("checkpoint", "count=2"));
+	assert_int_equal(peak_of("checkpoint", "layers=0-1"),
+			 peak_of("checkpoint", "count=2,every=2"));
+	assert_true(peak_of("checkpoint", "layers=0") > less);
 }
 
 static void zero_shards_what_its_stage_says(void **unused)
@@ -369,6 +373,8 @@ static void nonsense_is_refused(void **unused)
 		{ "precision", "act=2" },
 		{ "lora", "rank=0" },
 		{ "checkpoint", "every=0" },
+		{ "checkpoint", "layers=1/0" },
+		{ "checkpoint", "layers=0,every=2" },
 		{ "mixture", "low=0" },
 		{ "tail_batch", "share=0" },
 		{ "leak", "steps=0" },
@@ -438,7 +444,8 @@ static void steps_change_as_their_rows_say(void **unused)
 	assert_true(c.passes == 3 && !c.recompute);
 	assert_int_equal(vc_transform_parse(&u, "checkpoint:stride=2,first=1", &err), VC_OK);
 	u.type->step(u.config, &c);
-	assert_true(c.recompute && c.every == 1 && c.stride == 2 && c.first == 1 && !c.count);
+	assert_true(c.recompute && c.layers.every == 1 && c.layers.stride == 2 &&
+		    c.layers.first == 1 && !c.layers.count);
 	assert_int_equal(vc_transform_parse(&u, "window", &err), VC_OK);
 	u.type->step(u.config, &c);
 	assert_true(c.passes == 3);

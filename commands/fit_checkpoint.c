@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit_checkpoint.c - fit --find checkpoint: which layers to compute twice so that it fits. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands/fit_find.h"
+#include "commands/rehearsal.h"
+#include "common/vec.h"
+#include "simulator/search/recompute_words.h"
+#include "simulator/time/time.h"
+
+enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
+enum { PROOFS = 6, SPEC = 1 << 14 };
+
+struct find {
+	const struct vc_fit_ask *ask;
+	struct vc_session s;
+	struct vc_plan *plan; size_t plans;
+	struct vc_recompute_search *search; /* one per plan */
+	struct vc_recompute_proof proof[PROOFS]; size_t proofs; /* of the first */
+	char unproven[480]; /* why there is no proof; "": there is, or none was asked for */
+};
+
+static int search_all(struct find *f, struct vc_error *err)
+{
+	f->search = calloc(f->plans + 1, sizeof(*f->search));
+	VC_HAVE(f->search, "the cards", err);
+	for (size_t i = 0; i < f->plans; i++) {
+		if (!f->plan[i].capacity)
+			return vc_fail(err, VC_EUSAGE,
+				       "say what it has to fit on: -g GPU or --capacity SIZE");
+		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &f->plan[i], err));
+	}
+	return VC_OK;
+}
+
+static int say(const struct find *f, struct vc_error *err)
+{
+	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
+
+	if (!e)
+		return err->status;
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.fit-checkpoint/1");
+	vc_emit_array(e, "cards", "");
+	for (size_t i = 0; i < f->plans; i++) {
+		vc_emit_object(e, NULL, "");
+		vc_recompute_say(e, &f->search[i], f->s.rec->meta, f->proof, i ? 0 : f->proofs);
+		vc_emit_text(e, "unproven", NULL, f->unproven[0] ? f->unproven : NULL);
+		if (f->unproven[0])
+			vc_emit_line(e, "  not proven: %s", f->unproven);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	vc_emit_end(e);
+	return vc_emit_done(e, err);
+}
+
+static int code_of(const struct find *f)
+{
+	const struct vc_recompute_search *q = &f->search[0];
+
+	if (f->proofs)
+		return vc_recompute_advised(q, f->proof, f->proofs) != SIZE_MAX ? FITS : NEVER;
+	return q->best == SIZE_MAX ? NEVER : q->sure == SIZE_MAX ? UNDECIDED : FITS;
+}
+
+static int find_in(struct find *f, char *path, const struct vc_run_options *opt,
+		   struct vc_error *err)
+{
+	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
+	VC_TRY(vc_time_open(&f->s, err));
+	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));
+	return search_all(f, err);
+}
+
+/* ---- a program ---- */
+
+/* A choice that cannot be made from outside of the program is not tried. */
+static int unproven(struct find *f, uint64_t calls)
+{
+	snprintf(f->unproven, sizeof(f->unproven), "the program calls %llu modules where the "
+		 "recording shows %zu layers", (unsigned long long)calls, f->search[0].costs.n);
+	return VC_OK;
+}
+
+/* Really make choice i, on the card. */
+static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, bool *fits,
+		 struct vc_error *err)
+{
+	struct vc_recompute_search *q = &f->search[0];
+	struct vc_rehearsed ran;
+
+	h->recompute = q->at[i].layers ? spec : NULL;
+	if (q->at[i].layers && !vc_recompute_spec(q, f->s.rec->meta, i, spec, SPEC)) {
+		snprintf(f->unproven, sizeof(f->unproven), "%s: which modules these layers are "
+			 "is not known from outside of the program", q->at[i].change);
+		return VC_OK;
+	}
+	VC_TRY(vc_recompute_open(q, &f->s, i, err));
+	VC_TRY(vc_rehearse(h, (unsigned)f->proofs + 1, &ran, err));
+	if (h->recompute && (!ran.applied || ran.odd))
+		return unproven(f, ran.calls);
+	uint64_t used = ran.reserved + vc_plan_beside(&q->plan);
+	*fits = !ran.ooms && !ran.flushes;
+	f->proof[f->proofs++] = (struct vc_recompute_proof){
+		.at = i, .ran = *fits, .reserved = ran.reserved,
+		.inside = used >= q->at[i].low && used <= q->at[i].high };
+	return VC_OK;
+}
+
+/* From the cheapest that should fit on, each with less memory than the one before, until one
+ * really does. */
+static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+{
+	const struct vc_recompute_search *q = &f->search[0];
+	char *spec = malloc(SPEC);
+	uint64_t least = UINT64_MAX;
+	bool fits = false;
+	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
+
+	for (size_t i = q->best; r == VC_OK && i < q->n && !fits && !f->unproven[0]; i++) {
+		const struct vc_recompute *p = &q->at[i];
+
+		if (f->proofs == PROOFS)
+			break;
+		/* layers that go together are not modules that could be wrapped */
+		if (p->verdict != VC_FITS || !p->alone || p->used >= least)
+			continue;
+		least = p->used;
+		r = prove(f, h, i, spec, &fits, err);
+	}
+	free(spec);
+	return r;
+}
+
+static int find_for_program(struct find *f, size_t argc, char **argv, struct vc_error *err)
+{
+	char folder[200];
+	struct vc_rehearsal h = { .argv = argv, .argc = argc };
+	struct vc_rehearsed whole;
+	int r = vc_rehearse_whole(&h, f->ask->run, folder, &whole, err);
+
+	if (r == VC_OK)
+		r = find_in(f, whole.path, f->ask->run, err);
+	vc_rehearse_on(&h, f->ask->run);
+	if (r == VC_OK)
+		r = prove_all(f, &h, err);
+	if (folder[0])
+		vc_rehearsal_remove(folder);
+	return r;
+}
+
+static int find_checkpoint(const struct vc_fit_ask *ask, size_t argc, char **argv,
+			   struct vc_console *con)
+{
+	struct find f = { .ask = ask };
+	struct vc_error *err = &con->err;
+	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
+		vc_is_program(argc, argv) ? find_for_program(&f, argc, argv, err) :
+					 find_in(&f, argv[0], ask->run, err);
+
+	if (r == VC_OK)
+		r = say(&f, err);
+	if (r == VC_OK)
+		r = code_of(&f);
+	for (size_t i = 0; f.search && i < f.plans; i++)
+		vc_recompute_fini(&f.search[i]);
+	VC_FREE(f.search, f.plan);
+	vc_session_close(&f.s);
+	return r;
+}
+
+const struct vc_fit_find vc_fit_checkpoint = { .name = "checkpoint", .run = find_checkpoint };

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rehearsal.h - the user's program on the null GPU with changes that its script knows nothing of:
+ * layers computed twice, settings of the allocator. */
+#ifndef VC_REHEARSAL_H
+#define VC_REHEARSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct vc_rehearsal {
+	const char *gpu;       /* the card to play */
+	const char *capacity;  /* of it, where it is another one; or NULL */
+	char *const *argv;     /* program and its arguments */
+	size_t argc;
+	const char *folder;    /* where recordings go */
+	const char *recompute; /* VRAMCAST_RECOMPUTE of the hook, or NULL */
+	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
+	char room[32];         /* of `capacity`, private */
+	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
+};
+
+struct vc_rehearsed {
+	char path[320];        /* of the recording */
+	int code;              /* of the program */
+	bool ooms;             /* a request failed for good */
+	uint64_t reserved, flushes;
+	uint64_t applied;      /* layers that the hook checkpointed, all passes together */
+	uint64_t odd, calls;   /* passes with another number of layers than asked for; the most */
+	char classes[200];     /* of those layers */
+};
+
+/* Run it and replay what it recorded. `n` names its files. What the program prints is shown only
+ * where it left no recording, or ended otherwise than by running out of memory. Errors: VC_EIO. */
+int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *out,
+		struct vc_error *err);
+
+struct vc_run_options; /* simulator/session/request.h */
+/* The first one: with room for all that the program asks for, on the one card of -g. h->folder is
+ * made in `folder` (at least 200 bytes; "" when there is none to be removed). */
+int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, char *folder,
+		      struct vc_rehearsed *out, struct vc_error *err);
+/* From here on with the memory that it has. */
+void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt);
+
+/* A recording is one file that nobody can execute; everything else is a program. */
+bool vc_is_program(size_t argc, char *const *argv);
+
+/* A folder for rehearsals in `path` (at least 200 bytes), and its removal with all files in it. */
+int  vc_rehearsal_folder(char *path, struct vc_error *err);
+void vc_rehearsal_remove(const char *path);
+
+/* Put the hook first on PYTHONPATH of this process and its children, with that choice (NULL: take
+ * it away again). It lies in `folder`. */
+int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err);
+
+/* What the hook says it did, into applied, odd, calls and classes of *out. */
+void vc_hook_read(const char *folder, struct vc_rehearsed *out);
+
+/* python/recompute_hook.py, embedded when the program is built. */
+extern const unsigned char vc_hook_text[];
+extern const size_t vc_hook_size;
+
+#endif

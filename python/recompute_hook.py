@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""recompute_hook.py - checkpoints chosen layers of a program that knows nothing of it. `vramcast fit`
+and `vramcast run --fit` put it first on PYTHONPATH as sitecustomize.py, with the choice in
+VRAMCAST_RECOMPUTE: {"take": [0, 1], "of": 12, "sites": [[file, first line, last line], ...]}.
+
+A layer is a call of a module whose forward() stands at one of the sites. Layers are counted in the
+order in which they are called, from one backward pass to the next, which is how the recording counts
+them. The sitecustomize further down the path, which this one hides, is loaded as well."""
+import json
+import os
+import sys
+import threading
+
+
+def _chain():
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = [os.path.abspath(p or ".") for p in sys.path]
+    rest = sys.path[paths.index(here) + 1:] if here in paths else []
+    spec = PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+class _Recompute:
+    """Which calls are layers is decided when the outermost module is called first. Usually their own
+    forward() stands at the sites. Where that is the forward() of the outermost module itself, each
+    turn of a loop in it was a layer: then they are the modules that it calls from those lines."""
+
+    def __init__(self, torch, plan):
+        import inspect
+        self.unwrap = inspect.unwrap
+        self.torch = torch
+        self.take = set(plan["take"])
+        self.of = plan["of"]
+        self.sites = plan["sites"]
+        self.codes = {}      # class: (code of its forward, sites in it)
+        self.loop = None     # the outermost module is the loop over the layers; None: not known yet
+        self.count = self.most = self.done = self.passes = 0
+        self.odd = 0         # passes with another number of layers than the recording
+        self.state = threading.local()
+        self.classes = set()
+
+    def code_of(self, kind):
+        found = self.codes.get(kind)
+        if found is None:
+            code = getattr(self.unwrap(kind.forward), "__code__", None)
+            lines = [line for _, _, line in code.co_lines() if line] if code else [0]
+            at = [(low, high) for file, low, high in self.sites
+                  if code and min(lines) <= low and high <= max(lines) and
+                  (code.co_filename.endswith(file) or file.endswith(code.co_filename))]
+            found = self.codes[kind] = (code, at)
+        return found
+
+    def is_layer(self, layer, above):
+        if not self.loop:
+            return bool(self.code_of(type(layer))[1])
+        code, at = self.code_of(type(above[-1])) if above else (None, ())
+        if not at:
+            return False
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        return frame is not None and any(low <= frame.f_lineno <= high for low, high in at)
+
+    def instances(self):
+        import gc
+        module = self.torch.nn.Module
+        return sum(bool(self.code_of(type(o))[1]) for o in gc.get_objects() if issubclass(type(o), module))
+
+    def ended(self):
+        if self.count:
+            self.passes += 1
+            self.odd += self.count % self.of != 0
+            self.most = max(self.most, self.count)
+        self.count = 0
+
+    def start(self):
+        module = self.torch.nn.Module
+        original = module._call_impl
+        state, grad = self.state, self.torch.is_grad_enabled
+        from torch.utils.checkpoint import checkpoint
+        this = self
+
+        def _vramcast_run(layer, args, kwargs):
+            before = getattr(state, "inside", False)
+            state.inside = True
+            try:
+                return original(layer, *args, **kwargs)
+            finally:
+                state.inside = before
+
+        def _vramcast_layer(layer, args, kwargs):
+            place = this.count % this.of
+            this.count += 1
+            if place not in this.take:
+                return _vramcast_run(layer, args, kwargs)
+            this.done += 1
+            this.classes.add(type(layer).__name__)
+            if kwargs.get("past_key_values") is not None:  # a cache would be written to twice
+                kwargs["past_key_values"] = None
+            if kwargs.get("use_cache"):
+                kwargs["use_cache"] = False
+
+            def _vramcast_again(*values):
+                return _vramcast_run(layer, values, kwargs)
+            return checkpoint(_vramcast_again, *args, use_reentrant=False)
+
+        def _vramcast_call(layer, *args, **kwargs):
+            if getattr(state, "inside", False) or not grad():
+                return original(layer, *args, **kwargs)
+            above = getattr(state, "above", None)
+            if above is None:
+                above = state.above = []
+            if this.loop is None:
+                if this.code_of(type(layer))[1]:  # outermost, and as often there as layers are?
+                    this.loop = this.instances() % this.of != 0
+                elif any(this.code_of(type(m))[1] for m in layer.modules()):
+                    this.loop = False
+            if this.is_layer(layer, above):
+                return _vramcast_layer(layer, args, kwargs)
+            above.append(layer)
+            try:
+                return original(layer, *args, **kwargs)
+            finally:
+                above.pop()
+
+        def _vramcast_first(function):
+            def _vramcast_pass(*args, **kwargs):
+                this.ended()
+                return function(*args, **kwargs)
+            return _vramcast_pass
+
+        module._call_impl = _vramcast_call
+        self.torch.autograd.backward = _vramcast_first(self.torch.autograd.backward)
+        self.torch.autograd.grad = _vramcast_first(self.torch.autograd.grad)
+
+    def report(self, path):
+        with open("%s.%d" % (path, os.getpid()), "w") as out:
+            out.write("%d %d %d %s\n" % (self.done, self.odd, self.most, ",".join(sorted(self.classes)) or "-"))
+
+
+def _vramcast_after_torch(torch):
+    plan = os.environ.get("VRAMCAST_RECOMPUTE")
+    if not plan:
+        return
+    hook = _Recompute(torch, json.loads(plan))
+    hook.start()
+    path = os.environ.get("VRAMCAST_RECOMPUTE_REPORT")
+    if path:
+        import atexit
+        atexit.register(lambda: hook.passes and hook.report(path))
+
+
+class _Finder:
+    """Wraps the loader of torch: the hook is set when the import has finished."""
+    busy = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or _Finder.busy:
+            return None
+        _Finder.busy = True
+        try:
+            import importlib.util
+            spec = importlib.util.find_spec(name)
+        finally:
+            _Finder.busy = False
+        if spec is None or spec.loader is None:
+            return None
+        original = spec.loader.exec_module
+
+        def exec_module(module):
+            original(module)
+            _vramcast_after_torch(module)
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+sys.meta_path.insert(0, _Finder())
+try:
+    _chain()
+except ImportError:
+    pass

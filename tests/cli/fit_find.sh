@@ -1,0 +1,34 @@
+#!/bin/bash
+# fit_find.sh - fit --find checkpoint and --find anything: what makes a run fit, from one recording.
+. tests/support/tap.sh
+t=traces/lm-medium-ctx1024.vct
+pick() { printf '%s' "$out" | python3 -c "import json, sys; c = json.load(sys.stdin)['cards'][0]; print($1)"; }
+
+run fit --find checkpoint "$t"; expect "checkpoint wants a card" 2 '' 'say what it has to fit on'
+run fit --find checkpoint -g rtx4090; expect "and a recording" 2 '' 'name a recording, or a program'
+run fit --find checkpoint -g rtx4090 -g a100-40g-sxm -- /bin/true; expect "a dry run plays one card" 2 '' 'say which one with -g'
+run fit --find checkpoint --capacity 40GiB --context 0 "$t"; expect "where it fits nothing is computed twice" 0 'it fits as it is'
+run fit --find checkpoint --capacity 2GiB --context 0 "$t"; expect "where nothing is enough" 3 'nothing fits'
+run fit --find checkpoint --capacity 16GiB --context 0 "$t"
+expect "the layers are named" 0 '^24 layers at model\.py:382' && expect "with the least time that fits" 0 'best estimate +layers=' &&
+	expect "what is certain" 0 'surely +layers=' && expect "and code to paste" 0 'TWICE = \{.*of 24 layers'
+run fit --find checkpoint --capacity 16GiB --context 0 "$t" --json
+check "the front has less memory for more time ($(pick "len(c['front'])") choices)" test "$(pick "all(a['peak_reserved'] > b['peak_reserved'] \
+and a['layers_share'] <= b['layers_share'] for a, b in zip(c['front'], c['front'][1:]))")" = True
+check "no uniform choice is cheaper" test "$(pick "c['best']['layers_share'] <= c['uniform']['layers_share']")" = True
+check "what is certain needs no less than its share" test "$(pick "c['sure']['used_high'] <= 16 << 30 and c['best']['used'] <= 16 << 30")" = True
+best=$(pick "c['best']['change']") need=$(pick "c['best']['peak_reserved']")
+run sim "$t" --capacity 16GiB --context 0 -x "$best" --json
+check "sim says the same of $best" grep -q "\"peak_reserved\": $need" <<< "$out"
+run sim "$t" -x checkpoint:layers=999; expect "a layer that is not there" 2 '' 'there are [0-9]+ of them, from 0 to'
+run sim "$t" -x checkpoint:layers=3/1; expect "a list out of order" 2 '' 'behind a larger number'
+
+run fit --find anything --capacity 16GiB --context 0 --most 60 "$t" --json
+check "changes that leave the results as they are are found" test "$(pick "len(c['nothing'])")" -gt 0
+check "each kind is in order of time" test "$(pick "all(a['time_factor'] <= b['time_factor'] for k in ('nothing', 'rounding', 'precision', \
+'training', 'cards') for a, b in zip(c[k], c[k][1:]))")" = True
+check "each fits" test "$(pick "all(f['used'] <= 16 << 30 for k in ('nothing', 'rounding', 'precision', 'training', 'cards') for f in c[k])")" = True
+run fit --find anything --capacity 40GiB --context 0 "$t"; expect "where it fits nothing is searched" 0 'it fits as it is'
+run run --fit -- /bin/true; expect "run --fit wants a card" 2 '' 'wants to know the card'
+run run --fit --plan x.vcp -g rtx4090 -- /bin/true; expect "run --fit and a plan" 2 '' 'excludes --plan'
+finish

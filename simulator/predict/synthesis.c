@@ -409,6 +409,20 @@ static int draw(struct make *k, unsigned which, struct vc_error *err)
 	return rc;
 }
 
+/* Do loops turn more or less often at the target? *more by loop, the caller's. */
+static bool turn(const struct make *k, int64_t **more)
+{
+	const struct vc_loops *l = &k->v->loops;
+	bool other = false;
+
+	*more = l->n ? calloc(l->n, sizeof(**more)) : NULL;
+	if (*more)
+		vc_loops_more(l, k->f->x[k->base][0], k->target->train[0], k->bound, *more);
+	for (size_t j = 0; *more && j < l->n; j++)
+		other |= (*more)[j] != 0;
+	return other;
+}
+
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
@@ -419,6 +433,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
+	int64_t *more = NULL;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
@@ -428,9 +443,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	}
 	report(&k);
 	rc = draw(&k, ask->draw, err);
-	if (!rc && k.v->loops.n && target->train[0] > f->x[base][0]) {
-		rc = vc_loops_repeat(&k.v->loops, k.b, target->train[0] - f->x[base][0], &looped,
-				     err);
+	if (!rc && turn(&k, &more)) {
+		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
 		k.looped = &looped;
 		k.next_id = looped.ids;
 		rep->turns = looped.turns;
@@ -442,7 +456,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		rc = finish(&k, err);
 	if (k.looped)
 		vc_looped_fini(&looped);
-	free(k.drawn);
+	VC_FREE(k.drawn, more);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

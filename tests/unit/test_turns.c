@@ -123,8 +123,8 @@ static void check(const struct vc_sample *s, size_t n, double x, double best, do
 	struct vc_turn_count c = vc_turns_at(s, n, x);
 
 	if (c.best != best || c.low != low || c.high != high)
-		fail_msg("at %g: %g in [%g, %g], not %g in [%g, %g]", x, c.best, c.low, c.high, best,
-			 low, high);
+		fail_msg("at %g: %g in [%g, %g], not %g in [%g, %g]", x, c.best, c.low, c.high,
+			 best, low, high);
 }
 
 static void laws_of_counts(void **unused)

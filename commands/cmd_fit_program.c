@@ -46,9 +46,7 @@ static int refit(struct vc_fitting *f, struct vc_error *err)
 		path[i] = f->spec[i];
 	vc_fitting_close(f);
 	VC_TRY(vc_fitting_open(f, f->specs, path, err));
-	for (size_t i = 0; i < f->plans; i++)
-		VC_TRY(vc_fit_search(&f->find, &f->card[i], err));
-	return VC_OK;
+	return vc_fitting_search(f, err);
 }
 
 /* How often the cache was emptied in a trial run, as its recording shows. */
@@ -140,8 +138,8 @@ static void conclude(struct vc_fitting *f, size_t i)
 }
 
 /* One more trial run, on card i. */
-static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_t value, bool *joined,
-		     struct vc_error *err)
+static int try_value(struct vc_fitting *f, struct vc_trial *t, size_t i, uint64_t value,
+		     bool *joined, struct vc_error *err)
 {
 	const struct vc_fit_card *c = &f->card[i];
 	const struct vc_fit_probe *said = vc_fit_at(c, value);

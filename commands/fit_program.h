@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit_program.h - vramcast fit of a program: shared by cmd_fit.c (recordings, cards, words) and
- * cmd_fit_program.c (trial runs). */
+/* fit_program.h - vramcast fit: what cmd_fit.c (cards, words), cmd_fit_program.c (trial runs) and
+ * cmd_fit_open.c (recordings) share. */
 #ifndef VC_FIT_PROGRAM_H
 #define VC_FIT_PROGRAM_H
 
@@ -43,6 +43,13 @@ struct vc_fitting {
 	const char *set_text[VC_WHATIF_PARAMS + 1];
 	bool opened;
 };
+
+/* Read --target and --among. */
+int vc_fitting_target(struct vc_fitting *f, struct vc_error *err);
+int vc_fitting_among(struct vc_fitting *f, struct vc_error *err);
+
+/* Find the answer of each card. */
+int vc_fitting_search(struct vc_fitting *f, struct vc_error *err);
 
 /* Predict from those recordings, on all cards; what was predicted before is forgotten, trial runs
  * are not. */

@@ -208,9 +208,11 @@ void vc_loops_once(const struct vc_loops *l, bool *skip)
 	}
 }
 
-void vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
+bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
 		   int64_t *more)
 {
+	bool partly = false;
+
 	for (size_t j = 0; j < l->n; j++) {
 		const struct vc_loop *p = &l->at[j];
 		int64_t has = (p->to - p->from) / p->period;
@@ -222,6 +224,7 @@ void vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 			d = bound == VC_BOUND_LOW  ? c.low :
 			    bound == VC_BOUND_HIGH ? c.high : c.best;
 			d -= p->turns;
+			partly |= !c.whole;
 			d *= p->share;
 			if (fabs((double)has - p->turns) > APART) /* the data decide */
 				d *= (double)has / p->turns;
@@ -229,6 +232,7 @@ void vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 		more[j] = llround(d);
 		more[j] = p->count ? (more[j] < -has ? -has : more[j]) : more[j] < 0 ? 0 : more[j];
 	}
+	return partly;
 }
 
 void vc_loops_fini(struct vc_loops *l)

@@ -15,7 +15,7 @@
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
-#define SHARE 0.02   /* of a step's bytes that have to vary before anything is drawn */
+#define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
 
@@ -140,7 +140,8 @@ static bool is_data(const double *y, size_t n)
 		up += i && y[i] > y[i - 1] * (1 + SAME);
 		down += i && y[i] * (1 + SAME) < y[i - 1];
 	}
-	return distinct >= DISTINCT && (n < TREND || (up && down));
+	/* critics and makers that take turns have a few sizes, each again and again */
+	return distinct >= DISTINCT && 2 * distinct > n && (n < TREND || (up && down));
 }
 
 static void judge(struct vc_spread *s, double *y, double *amount)
@@ -171,6 +172,8 @@ static void judge(struct vc_spread *s, double *y, double *amount)
 		}
 	}
 	s->varies = vary > SHARE * all;
+	for (size_t p = 0; s->varies && p < s->places; p++)
+		s->noise += s->mean[p] * s->sigma[p] / all;
 	double logs = 0, squares = 0, n = (double)s->steps;
 	for (size_t g = 0; s->varies && g < s->steps; g++) {
 		logs += log(amount[g]);

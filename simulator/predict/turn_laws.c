@@ -11,11 +11,12 @@ static bool is_whole(double v)
 	return fabs(v - round(v)) < NEARLY;
 }
 
-static void take(struct vc_turn_count *c, double turns)
+/* turns: as the law says, which may be a part of one more. */
+static void take(struct vc_turn_count *c, double turns, bool whole)
 {
 	turns = fmax(turns, 0);
 	if (isnan(c->best)) {
-		*c = (struct vc_turn_count){ turns, turns, turns };
+		*c = (struct vc_turn_count){ turns, turns, turns, whole };
 		return;
 	}
 	c->low = fmin(c->low, turns);
@@ -31,11 +32,11 @@ static void proportional(const struct vc_sample *s, size_t n, double x, struct v
 		if (fabs(s[i].y - each * s[i].x) > NEARLY * (1 + s[i].y))
 			return;
 	if (is_whole(each * x)) {
-		take(c, round(each * x));
+		take(c, round(each * x), true);
 		return;
 	}
-	take(c, ceil(each * x));
-	take(c, floor(each * x));
+	take(c, ceil(each * x), false);
+	take(c, floor(each * x), false);
 }
 
 /* So many for each c of x, rounded up (the last one is not full) or down (it is dropped). */
@@ -54,11 +55,11 @@ static void rounded(const struct vc_sample *s, size_t n, double x, bool up, stru
 	if (low > high || (up ? low == high : low >= high))
 		return;
 	if (up) {
-		take(c, ceil(x / low - NEARLY));
-		take(c, isinf(high) ? 1 : floor(x / high) + 1);
+		take(c, ceil(x / low - NEARLY), is_whole(x / low));
+		take(c, isinf(high) ? 1 : floor(x / high) + 1, false);
 	} else if (!isinf(high)) {
-		take(c, floor(x / high + NEARLY));
-		take(c, ceil(x / low) - 1);
+		take(c, floor(x / high + NEARLY), true);
+		take(c, ceil(x / low) - 1, true);
 	}
 }
 
@@ -74,8 +75,9 @@ static void inverse(const struct vc_sample *s, size_t n, double x, bool up, stru
 	if (low > high)
 		return;
 	/* What divides without rest in a recording does so by no chance. */
-	take(c, fmax(1, up ? ceil(high / x - NEARLY) : floor(low / x + NEARLY)));
-	take(c, fmax(1, up ? ceil(low / x - NEARLY) : floor(high / x + NEARLY)));
+	take(c, fmax(1, up ? ceil(high / x - NEARLY) : floor(low / x + NEARLY)),
+	     !up || is_whole(high / x));
+	take(c, fmax(1, up ? ceil(low / x - NEARLY) : floor(high / x + NEARLY)), false);
 }
 
 static void line(const struct vc_sample *s, size_t n, double x, struct vc_turn_count *c)
@@ -87,9 +89,9 @@ static void line(const struct vc_sample *s, size_t n, double x, struct vc_turn_c
 			return;
 	double at = s[0].y + slope * (x - s[0].x);
 
-	take(c, is_whole(at) ? round(at) : ceil(at));
+	take(c, is_whole(at) ? round(at) : ceil(at), is_whole(at));
 	if (!is_whole(at))
-		take(c, floor(at));
+		take(c, floor(at), false);
 }
 
 /* It grew, and does no longer. */
@@ -99,15 +101,15 @@ static void full(const struct vc_sample *s, size_t n, double x, struct vc_turn_c
 		return;
 	for (size_t i = n - 1; i-- > 0;)
 		if (s[i].x <= x) {
-			take(c, s[i].y);
+			take(c, s[i].y, true);
 			break;
 		}
-	take(c, s[n - 1].y);
+	take(c, s[n - 1].y, true);
 }
 
 struct vc_turn_count vc_turns_at(const struct vc_sample *s, size_t n, double x)
 {
-	struct vc_turn_count c = { NAN, NAN, NAN };
+	struct vc_turn_count c = { NAN, NAN, NAN, true };
 	bool grows = s[n - 1].y >= s[0].y;
 
 	if (grows) {
@@ -127,9 +129,9 @@ struct vc_turn_count vc_turns_at(const struct vc_sample *s, size_t n, double x)
 
 		for (size_t k = 0; k < n; k++)
 			each += s[k].y / pow(s[k].x, power) / (double)n;
-		take(&c, round(each * pow(x, power)));
+		take(&c, round(each * pow(x, power)), false);
 		for (size_t k = 0; k < n; k++)
-			take(&c, round(s[k].y * pow(x / s[k].x, power)));
+			take(&c, round(s[k].y * pow(x / s[k].x, power)), false);
 	}
 	return c;
 }

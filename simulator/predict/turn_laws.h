@@ -6,7 +6,10 @@
 #include "simulator/predict/laws.h"
 #include "simulator/predict/single.h"
 
-struct vc_turn_count { double best, low, high; };
+struct vc_turn_count {
+	double best, low, high;
+	bool whole; /* by the simplest law all turns are full */
+};
 
 /* How often at x, from samples (ascending x, y: turns; n >= 2), by every law that explains all of
  * them: proportional, rounded up or down to whole turns, a constant divided by x, a line, full

@@ -234,9 +234,11 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
 	widen(out,
 	      (double)out->low * exp(-fmax(width->down * p->missed, width->least_down)),
 	      (double)out->high * exp(fmax(width->up * p->missed, width->least_up)));
-	if (width->least_up > 0)
-		widen(out, fmax(0, (double)p->said_low - SEGMENTS),
-		      (double)p->said_high + SEGMENTS);
+	/* a block whose size the data decide finds a hole, or needs a segment more */
+	double unit = SEGMENTS + (double)p->report.varying;
+
+	if (width->least_up > 0 || p->report.varying || p->report.partly)
+		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + unit);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

@@ -51,7 +51,7 @@ struct vc_family_report {
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool drawn;                /* of their data: see spread.h */
-	double noise;              /* of sizes that the data decide: a standard deviation */
+	double noise;              /* of the bytes of steps that the data decide: see spread.h */
 	uint64_t varying;          /* the largest block whose size the data decide; 0: none */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */

@@ -91,6 +91,20 @@ static double bytes(const struct vc_allocations *m, const struct steps *t, size_
 	return all;
 }
 
+/* Standard deviation of the logarithm of a step's bytes: how many blocks there are varies, too. */
+static double noise_of(const struct vc_allocations *m, const struct steps *t)
+{
+	double logs = 0, squares = 0, n = (double)t->n;
+
+	for (size_t g = 0; g < t->n; g++) {
+		double l = log(fmax(1, bytes(m, t, g)));
+
+		logs += l;
+		squares += l * l;
+	}
+	return sqrt(fmax(0, (squares - logs * logs / n) / (n - 1)));
+}
+
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -172,8 +186,6 @@ static void judge(struct vc_spread *s, double *y, double *amount)
 		}
 	}
 	s->varies = vary > SHARE * all;
-	for (size_t p = 0; s->varies && p < s->places; p++)
-		s->noise += s->mean[p] * s->sigma[p] / all;
 	double logs = 0, squares = 0, n = (double)s->steps;
 	for (size_t g = 0; s->varies && g < s->steps; g++) {
 		logs += log(amount[g]);
@@ -211,6 +223,8 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		rc = place_one(s, m, &t, g, err);
 	if (rc == VC_OK)
 		judge(s, y, y + t.n);
+	if (rc == VC_OK && s->varies)
+		s->noise = noise_of(m, &t);
 	VC_FREE(t.list, t.step, y);
 	return rc;
 }

@@ -226,14 +226,17 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
 			   struct vc_result *out)
 {
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
+	double noise = p->report.noise;
 
 	vc_result_open_interval(out);
 	p->width = width;
 	p->said_low = out->low;
 	p->said_high = out->high;
 	widen(out,
-	      (double)out->low * exp(-fmax(width->down * p->missed, width->least_down)),
-	      (double)out->high * exp(fmax(width->up * p->missed, width->least_up)));
+	      (double)out->low * exp(-fmax(width->down * p->missed + width->noise_down * noise,
+					   width->least_down)),
+	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
+					   width->least_up)));
 	/* a block whose size the data decide finds a hole, or needs a segment more */
 	double unit = SEGMENTS + (double)p->report.varying;
 

@@ -456,8 +456,8 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	rc = vc_scaling_open(f, base, err);
 	for (size_t k = 0; !rc && k < f->n && !f->tied; k++) /* whatever the target */
 		rc = vc_scaling_open(f, k, err);
-	if (!rc)
-		rc = one_precision(f, err);
+	if ((!rc || rc == VC_EUSAGE) && one_precision(f, err)) /* which says more */
+		rc = VC_EUSAGE;
 	if (!rc && target.apart)
 		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);

@@ -222,11 +222,13 @@ static bool at_one(const struct vc_whatif *w)
 	return false;
 }
 
-static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
+/* far: doublings between the asked value and the nearest recording. */
+static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, double far,
 			   struct vc_result *out)
 {
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
-	double noise = p->report.noise;
+	bool data = p->report.drawn || p->report.lengths;
+	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
 
 	vc_result_open_interval(out);
 	p->width = width;
@@ -234,9 +236,9 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
 	p->said_high = out->high;
 	widen(out,
 	      (double)out->low * exp(-fmax(width->down * p->missed + width->noise_down * noise,
-					   width->least_down)),
+					   away * width->least_down)),
 	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
-					   width->least_up)));
+					   away * width->least_up)));
 	/* a block whose size the data decide finds a hole, or needs a segment more */
 	double unit = SEGMENTS + (double)p->report.varying;
 
@@ -276,6 +278,6 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	if (r == VC_OK)
 		r = widen_by_draws(w, p, &plan, out, err);
 	if (r == VC_OK)
-		widen_by_width(w, p, out);
+		widen_by_width(w, p, far, out);
 	return r;
 }

@@ -85,7 +85,7 @@ static void show(const char *log)
 		fclose(f);
 }
 
-static int execute(char **argv, const char *log, int *code, struct vc_error *err)
+static int execute(char **argv, const char *conf, const char *log, int *code, struct vc_error *err)
 {
 	void (*before)(int) =
 		signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
@@ -98,6 +98,10 @@ static int execute(char **argv, const char *log, int *code, struct vc_error *err
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDOUT_FILENO);
 		dup2(fd >= 0 ? fd : STDERR_FILENO, STDERR_FILENO);
 		signal(SIGINT, before);
+		if (conf && *conf) {
+			setenv("PYTORCH_CUDA_ALLOC_CONF", conf, 1);
+			unsetenv("PYTORCH_ALLOC_CONF");
+		}
 		execv(argv[0], argv);
 		_exit(127);
 	}
@@ -127,7 +131,7 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 		release(argv);
 		return vc_nomem(err, "the arguments of a trial run");
 	}
-	int r = execute(argv, log, &code, err);
+	int r = execute(argv, t->conf, log, &code, err);
 	release(argv);
 	if (r < 0)
 		return r;

@@ -15,6 +15,7 @@ struct vc_trial {
 	char *const *argv;     /* program and its arguments */
 	size_t argc;
 	const char *folder;    /* where recordings go */
+	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF of the program; NULL, "": its own */
 };
 
 /* Run it; *out (at least 512 bytes) gets "FILE@key=value". What the program prints goes to standard

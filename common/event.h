@@ -71,6 +71,8 @@ enum vc_event_flags {
 	VC_EVF_NO_SPLIT = 128,  /* POOL_CREATE */
 };
 
+#define VC_LABEL_PINNED "pinned host memory" /* of OUTSIDE_ALLOC and OUTSIDE_FREE */
+
 enum vc_mark { /* flags of VC_EV_MARK */
 	VC_MARK_INSTANT = 0, VC_MARK_STEP, VC_MARK_BEGIN, VC_MARK_END
 };

@@ -146,7 +146,9 @@ void vc_family_free(struct vc_family *f)
 		vc_scaling_fini(&f->view[i], f->n);
 		vc_spread_fini(&f->spread[i]);
 	}
-	VC_FREE(f->m, f->x, f->view, f->spread);
+	for (size_t i = 0; f->loops && i < f->n; i++)
+		vc_loops_fini(&f->loops[i]);
+	VC_FREE(f->m, f->x, f->view, f->spread, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -320,6 +322,27 @@ static size_t count(const struct vc_allocations *m, double size)
 	return n;
 }
 
+/* Blocks of that size in recording k, without those that are as much larger or smaller in j as the
+ * parameter or a power of it is: they are data, and no copies of parameters. */
+static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
+{
+	const struct vc_allocations *m = &f->m[k];
+	const uint32_t *match = f->view[k].ready && f->axes == 1 ? f->view[k].match[j] : NULL;
+	double ratio = f->x[j][0] / f->x[k][0];
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const uint32_t *like = f->loops ? f->loops[k].like : NULL;
+		size_t at = like && like[i] != VC_UNMATCHED ? like[i] : i;
+		double there = match && match[at] != VC_UNMATCHED ?
+				       (double)f->m[j].take[match[at]].size : size;
+
+		n += fabs((double)m->take[i].size - size) < 1 && fabs(there - size * ratio) >= 1 &&
+		     fabs(there - size * ratio * ratio) >= 1;
+	}
+	return n;
+}
+
 /* Blocks of data that have that size in recording j, and another in k. Where it is the size of a
  * parameter, gradients and states of the optimizer have it, too: about as many in both. */
 static size_t data_of(const struct vc_allocations *k, const struct vc_allocations *j, double size)
@@ -346,7 +369,7 @@ static double cast_share(const struct vc_family *f, size_t k, size_t j)
 		if (m->lasting[i] < TELLING)
 			continue;
 		if (!i || m->lasting[i] != m->lasting[i - 1]) {
-			size_t n = count(m, half);
+			size_t n = copies(f, k, j, half);
 
 			is_cast = n && !count(&f->m[j], half);
 			for (size_t a = 0; is_cast && a < f->axes; a++)
@@ -429,11 +452,12 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	    is_corner(f, nearest(f, target.train), target.train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
-	VC_TRY(one_precision(f, err));
 	pthread_mutex_lock(&f->lock);
 	rc = vc_scaling_open(f, base, err);
 	for (size_t k = 0; !rc && k < f->n && !f->tied; k++) /* whatever the target */
 		rc = vc_scaling_open(f, k, err);
+	if ((!rc || rc == VC_EUSAGE) && one_precision(f, err)) /* which says more */
+		rc = VC_EUSAGE;
 	if (!rc && target.apart)
 		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);

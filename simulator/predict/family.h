@@ -47,9 +47,12 @@ struct vc_family_report {
 	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
+	bool partly;               /* a loop's last turn is not full */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool drawn;                /* of their data: see spread.h */
+	double noise;              /* of the bytes of steps that the data decide: see spread.h */
+	uint64_t varying;          /* the largest block whose size the data decide; 0: none */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "common/vec.h"
-
+#include "simulator/predict/turn_laws.h"
 
 #define APART 2.5 /* turns: the first and the last may differ from the others, and do not count */
 
@@ -197,8 +197,48 @@ void vc_loops_skip(const struct vc_loops *l, double more, bool *skip)
 	}
 }
 
+void vc_loops_once(const struct vc_loops *l, bool *skip)
+{
+	for (size_t j = 0; j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		size_t turns = (p->to - p->from) / p->period;
+
+		for (size_t i = p->from + p->period; i < p->from + turns * p->period; i++)
+			skip[i] = true;
+	}
+}
+
+bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
+		   int64_t *more)
+{
+	bool partly = false;
+
+	for (size_t j = 0; j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		int64_t has = (p->to - p->from) / p->period;
+		double d = (x - own) * p->per;
+
+		if (p->count) {
+			struct vc_turn_count c = vc_turns_at(p->count, p->counts, x);
+
+			d = bound == VC_BOUND_LOW  ? c.low :
+			    bound == VC_BOUND_HIGH ? c.high : c.best;
+			d -= p->turns;
+			partly |= !c.whole;
+			d *= p->share;
+			if (fabs((double)has - p->turns) > APART) /* the data decide */
+				d *= (double)has / p->turns;
+		}
+		more[j] = llround(d);
+		more[j] = p->count ? (more[j] < -has ? -has : more[j]) : more[j] < 0 ? 0 : more[j];
+	}
+	return partly;
+}
+
 void vc_loops_fini(struct vc_loops *l)
 {
+	for (size_t j = 0; j < l->n; j++)
+		free(l->at[j].count);
 	free(l->at);
 	free(l->like);
 	*l = (struct vc_loops){ 0 };
@@ -214,6 +254,7 @@ void vc_looped_fini(struct vc_looped *t)
 /* ---- a longer run ---- */
 
 /* Live blocks of one kind, in order of birth: as recorded, and in the longer run. */
+#define LEFT_OUT UINT64_MAX
 struct live { uint64_t *id; size_t n, room; };
 struct kind { struct live was, is; };
 
@@ -225,7 +266,7 @@ struct turner {
 	uint32_t *kind_of;   /* by allocation; VC_UNMATCHED: of no loop */
 	uint32_t
 		*rank; /* by event: which of its kind a free gave back, counted from the latest */
-	uint64_t *now;       /* by recorded id: the block that was given back instead */
+	uint64_t *now;       /* by recorded id: what was given back instead, or LEFT_OUT */
 	size_t room;
 };
 
@@ -310,6 +351,8 @@ static int recorded(struct turner *t, size_t k)
 	struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
 				 NULL : &t->kind[t->kind_of[i]];
 
+	if (q && t->now[e->id] == LEFT_OUT && e->kind != VC_EV_FREE)
+		return VC_OK;
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
 		return out(t, e, q && t->now[e->id] ? t->now[e->id] : e->id);
 	if (e->kind == VC_EV_ALLOC)
@@ -322,6 +365,33 @@ static int recorded(struct turner *t, size_t k)
 	VC_TRY(out(t, e, t->now[e->id]));
 	while (!q->was.n && q->is.n)
 		VC_TRY(out(t, e, take_out(&q->is, 0)));
+	return VC_OK;
+}
+
+/* Events [from, to) of turns that are not made: their blocks are known, but asked for by nobody. */
+static int leave_out(struct turner *t, size_t from, size_t to)
+{
+	for (size_t k = from; k < to; k++) {
+		const struct vc_event *e = &t->b->trace->ev[k];
+		uint32_t i = e->device == t->b->device && e->kind <= VC_EV_USE ?
+				     alloc_of(t, e->id) : VC_UNMATCHED;
+		struct kind *q = i == VC_UNMATCHED || t->kind_of[i] == VC_UNMATCHED ?
+					 NULL : &t->kind[t->kind_of[i]];
+
+		if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE)) {
+			if (!q || t->now[e->id] != LEFT_OUT)
+				VC_TRY(recorded(t, k));
+			continue;
+		}
+		if (e->kind == VC_EV_ALLOC) {
+			t->now[e->id] = LEFT_OUT;
+			VC_TRY(add(&q->was, e->id));
+			continue;
+		}
+		size_t rank = rank_of(&q->was, e->id);
+		if (rank < q->was.n)
+			take_out(&q->was, rank);
+	}
 	return VC_OK;
 }
 
@@ -363,29 +433,35 @@ static int find_kinds(struct turner *t, const struct vc_loops *l)
 	return t->kind ? 0 : VC_ENOMEM;
 }
 
-static int turn_all(struct turner *t, const struct vc_loops *l, double more)
+static int turn_all(struct turner *t, const struct vc_loops *l, const int64_t *more)
 {
 	size_t k = 0;
 	int rc = 0;
 
 	for (size_t j = 0; !rc && j <= l->n; j++) {
 		const struct vc_loop *p = j < l->n ? &l->at[j] : NULL;
-		size_t turn = p ? p->from + (p->to - p->from) / p->period / 2 * p->period :
-				  0; /* in the middle */
+		size_t turns = p ? (p->to - p->from) / p->period : 0;
+		size_t fewer = p && more[j] < 0 ? (size_t)-more[j] : 0;
+		size_t turn = p ? p->from + (turns - fewer) / 2 * p->period : 0; /* in the middle */
+		size_t last = turn + (fewer ? fewer : 1) * (p ? p->period : 0);
 		size_t from = p ? t->b->event[turn] : 0;
-		size_t end = p && turn + p->period < t->b->n ? t->b->event[turn + p->period] :
-							       t->b->trace->n;
+		size_t end = p && last < t->b->n ? t->b->event[last] : t->b->trace->n;
 
-		for (; !rc && k < end; k++)
+		for (; !rc && k < (fewer ? from : end); k++)
 			rc = recorded(t, k);
-		for (double added = 0; p && !rc && added + 0.5 < more * p->per; added++)
+		if (fewer && !rc && k == from) {
+			rc = leave_out(t, from, end);
+			t->out->turns += fewer;
+			k = end;
+		}
+		for (int64_t added = 0; p && !rc && added < more[j]; added++)
 			rc = repeat(t, from, end);
 	}
 	return rc;
 }
 
-int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, double more,
-		  struct vc_looped *out, struct vc_error *err)
+int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, const int64_t *more,
+		    struct vc_looped *out, struct vc_error *err)
 {
 	struct turner t = { .b = b, .out = out };
 	int rc = 0;

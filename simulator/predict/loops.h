@@ -6,10 +6,19 @@
 #define VC_LOOPS_H
 
 #include "simulator/predict/allocations.h"
+#include "simulator/predict/family.h"
+#include "simulator/predict/laws.h"
 
 /* Allocations [from, to) of one recording are turns of `period` allocations, all alike; another
- * recording has fewer. */
-struct vc_loop { uint32_t from, to, period; double per; /* turns by unit of the parameter */ };
+ * recording has fewer or more. */
+struct vc_loop {
+	uint32_t from, to, period;
+	double per;              /* turns by unit of the parameter, where `count` is NULL */
+	struct vc_sample *count; /* turns of each of `counts` recordings, by the parameter */
+	size_t counts;
+	double turns;            /* of its own; first and last ones may stand outside [from, to) */
+	double share;            /* of the turns more or less that fall to this piece of it */
+};
 
 struct vc_loops {
 	struct vc_loop *at;
@@ -23,19 +32,28 @@ int vc_loops_find(const struct vc_allocations *b, double x, const struct vc_allo
 		  double y, const uint32_t *match, struct vc_loops *out, struct vc_error *err);
 void vc_loops_fini(struct vc_loops *l);
 
+/* Say which allocations are of all turns but the first, of those with a count. */
+void vc_loops_once(const struct vc_loops *l, bool *skip);
+
 /* Say which allocations of b are of the turns that a recording `more` units below it has not. */
 void vc_loops_skip(const struct vc_loops *l, double more, bool *skip);
 
-/* The events of b with the turns that `more` further units of the parameter make. */
+/* How many turns more (or, below zero, fewer) each loop makes at x than at `own`, where it was
+ * recorded; low, high: by the laws that leave the fewest and the most. more: l->n entries. Is the
+ * last turn of one of them not full? */
+bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
+		   int64_t *more);
+
+/* The events of b with so many turns more of each loop, or fewer. */
 struct vc_looped {
 	struct vc_trace trace;  /* events only */
 	uint32_t *of;           /* of block id - from: the allocation of b it repeats */
 	uint64_t from, ids;     /* ids [from, ids) are new */
-	uint64_t turns;         /* all that were added */
+	uint64_t turns;         /* all that were added or left out */
 };
 
-int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, double more,
-		  struct vc_looped *out, struct vc_error *err);
+int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, const int64_t *more,
+		    struct vc_looped *out, struct vc_error *err);
 void vc_looped_fini(struct vc_looped *t);
 
 #endif

@@ -11,6 +11,7 @@
 #include "simulator/predict/align.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/counts.h"
+#include "simulator/predict/turns.h"
 
 enum { NEAR = 4096 };       /* allocations around an unmatched one: its counterpart; bounds time */
 #define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
@@ -23,7 +24,8 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 	VC_FREE(v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
 		v->sorts.at, v->single, v->part);
 	vc_lengths_fini(&v->lengths);
-	vc_loops_fini(&v->loops);
+	if (!v->counted)
+		vc_loops_fini(&v->loops);
 }
 
 /* ---- alignment ---- */
@@ -111,16 +113,42 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	}
 	vc_workspace_mark(b, &f->recorded, skip);
 	vc_workspace_mark(m, &f->recorded, there);
-	if (looped)
+	if (looped && !v->counted)
 		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
+	if (v->counted) {
+		vc_loops_once(&f->loops[base], skip);
+		vc_loops_once(&f->loops[k], there);
+	}
 	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
 			       match, err);
+	if (v->loops.n || v->counted) { /* turns have no buffers beside them */
+		memset(skip, 0, (b->n + m->n + 2) * sizeof(*skip));
+		vc_workspace_mark(b, &f->recorded, skip);
+		vc_workspace_mark(m, &f->recorded, there);
+	}
 	for (size_t i = 0; !rc && i + 2 < b->n; i++)
 		for (uint32_t d = 1; d <= 2 && match[i] != VC_UNMATCHED && skip[i + 1] &&
 		     there[match[i] + 1]; d++)
 			match[i + d] = match[i] + d;
 	free(skip);
 	return rc;
+}
+
+/* Loops that turn as often as a law of the only parameter says. */
+static int read_turns(struct vc_family *f, struct vc_error *err)
+{
+	double x[64];
+
+	if (f->loops || f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+		return VC_OK;
+	f->loops = calloc(f->n, sizeof(*f->loops));
+	VC_HAVE(f->loops, "the loops of recordings", err);
+	for (size_t k = 0; k < f->n; k++)
+		x[k] = f->x[k][0];
+	VC_TRY(vc_turns_find(f->m, x, f->n, f->loops, err));
+	for (size_t k = 0; k < f->n; k++)
+		f->counted |= f->loops[k].n > 0;
+	return VC_OK;
 }
 
 /* Loops that the base turns more often than the next smaller recording: compared with each other
@@ -131,8 +159,8 @@ static int find_loops(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	double x = f->x[base][0];
 	size_t next = f->n;
 
-	if (f->axes != 1 || f->n < 2 || vc_single_counts(f->axis[0].name))
-		return 0; /* samples go through a program side by side */
+	if (f->axes != 1 || f->n < 2 || v->counted)
+		return 0;
 	for (size_t k = 0; k < f->n; k++)
 		if (f->x[k][0] < x && (next == f->n || f->x[k][0] > f->x[next][0]))
 			next = k;
@@ -399,16 +427,25 @@ static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
 }
 
 /* The same allocation of another step, where sizes vary with the data. */
-static void find_places(const struct vc_spread *s, const struct vc_allocations *b,
-			struct vc_scaling *v)
+static int find_places(const struct vc_spread *s, const struct vc_allocations *b,
+		       struct vc_scaling *v, struct vc_error *err)
 {
-	for (size_t i = 0; s->varies && i < b->n; i++)
-		for (size_t j = 0; v->origin[i] == VC_ALONE && s->place[i] && j < b->n; j++)
-			if (s->place[j] == s->place[i] && v->origin[j] == VC_BY_LAW) {
-				v->origin[i] = VC_BY_COUNTERPART;
-				v->counterpart[i] = (uint32_t)j;
-				v->other[i] = VC_UNMATCHED;
-			}
+	uint32_t *known = s->varies ? calloc(s->places + 1, sizeof(*known)) : NULL;
+
+	if (!s->varies)
+		return VC_OK;
+	VC_HAVE(known, "the steps of a recording", err);
+	for (size_t i = b->n; i-- > 0;)
+		if (s->place[i] && v->origin[i] == VC_BY_LAW)
+			known[s->place[i]] = (uint32_t)i + 1;
+	for (size_t i = 0; i < b->n; i++)
+		if (v->origin[i] == VC_ALONE && s->place[i] && known[s->place[i]]) {
+			v->origin[i] = VC_BY_COUNTERPART;
+			v->counterpart[i] = known[s->place[i]] - 1;
+			v->other[i] = VC_UNMATCHED;
+		}
+	free(known);
+	return VC_OK;
 }
 
 static void find_twins(const struct vc_family *f, const struct vc_allocations *b,
@@ -525,61 +562,6 @@ static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
 
 /* ---- a view ---- */
 
-static void account(const struct vc_allocations *b, const struct vc_spread *s,
-		    struct vc_scaling *v)
-{
-	for (size_t i = 0; i < b->n; i++) {
-		v->bytes += b->take[i].size;
-		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED &&
-			    v->origin[i] == VC_BY_COUNTERPART;
-
-		turn |= vc_spread_has(s, i); /* the same of another step */
-		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
-			v->unsettled += b->take[i].size;
-		else if (v->origin[i] != VC_BY_COUNTERPART || turn)
-			v->matched += b->take[i].size;
-	}
-}
-
-/* A block and the one behind it, by place and size. */
-static uint64_t pair_at(const struct vc_allocations *b, size_t i)
-{
-	const struct vc_take *t = &b->take[i];
-	uint64_t h = 0;
-
-	for (int k = 0; k < 2; k++, t++) {
-		h = (h ^ t->site) * 0x9e3779b97f4a7c15ull;
-		h = ((h ^ (h >> 29)) ^ t->size) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 31;
-	}
-	return h;
-}
-
-/* Bytes without counterpart that do what matched ones do: next to the same block of the same
- * place and size as one of those. A program that asked for some of its data more often (one more
- * evaluation of a loss) is no other configuration. 0: no memory. */
-static uint64_t repeated(const struct vc_allocations *b, const struct vc_scaling *v)
-{
-	uint64_t bytes = 0, *pair = malloc((b->n + 1) * sizeof(*pair));
-	size_t n = 0;
-
-	for (size_t i = 0; pair && i + 1 < b->n; i++)
-		if (v->origin[i] == VC_BY_LAW && v->origin[i + 1] == VC_BY_LAW)
-			pair[n++] = pair_at(b, i);
-	if (pair)
-		vc_sort_u64(pair, n);
-	for (size_t i = 1; pair && i + 1 < b->n; i++) {
-		uint64_t here = pair_at(b, i), before = pair_at(b, i - 1);
-
-		if (v->origin[i] == VC_BY_COUNTERPART &&
-		    !(v->loops.n && v->loops.like[i] != VC_UNMATCHED) &&
-		    (vc_find_u64(pair, n, here) || vc_find_u64(pair, n, before)))
-			bytes += b->take[i].size;
-	}
-	free(pair);
-	return bytes;
-}
-
 /* The same in one recording, where the parameter is a number of samples. */
 static int find_lengths_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
@@ -678,6 +660,9 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 		return vc_nomem(err, "the family of recordings");
 	if (f->tied)
 		VC_TRY(need_parts(f, base, err));
+	VC_TRY(read_turns(f, err));
+	v->counted = f->counted;
+	v->loops = f->counted ? f->loops[base] : v->loops;
 	for (size_t k = 0; k < f->n; k++)
 		if (k != base)
 			VC_TRY(align_with(f, v, base, k, false, err));
@@ -686,13 +671,12 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	VC_TRY(fit_all(f, v, base, err));
 	if (f->n == 1 && f->axes)
 		VC_TRY(settle_alone(f, v, err));
-	find_places(&f->spread[base], b, v);
+	VC_TRY(find_places(&f->spread[base], b, v, err));
 	find_twins(f, b, v);
 	settle_loops(v, b->n);
 	VC_TRY(find_lengths(f, v, base, err));
 	VC_TRY(find_scratch(f, v, base, err));
-	account(b, &f->spread[base], v);
-	v->share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
+	vc_scaling_account(b, &f->spread[base], v);
 	v->ready = true;
 	return one_configuration(f, base, err);
 }

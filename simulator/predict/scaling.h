@@ -46,6 +46,7 @@ struct vc_scaling {
 	bool parted;             /* an evaluation was found */
 	struct vc_lengths lengths; /* steps as long as their samples happen to be */
 	struct vc_loops loops;   /* that turn more often at a larger value of the only parameter */
+	bool counted;            /* they are the family's, with a law for how often */
 	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
 	uint64_t bytes, matched, unsettled;
@@ -61,6 +62,8 @@ struct vc_family {
 	struct vc_scaling *view;
 	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
 	bool spread_read;
+	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
+	bool counted;            /* some recording has such */
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;
@@ -91,6 +94,10 @@ double vc_scaling_steep(const struct vc_family *f, const struct vc_scaling *v, s
 /* The largest miss of a law of that allocation on the recordings, as a share of its size there. */
 double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, size_t base,
 		       size_t i);
+
+/* The share of the bytes that have a counterpart, or do what those do that have. */
+void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *s,
+			struct vc_scaling *v);
 
 /* Write the events at *target, in the order of recording `base`, whose scaling is open (and its
  * parts, where the target is apart). */

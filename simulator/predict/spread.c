@@ -15,7 +15,7 @@
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
-#define SHARE 0.02   /* of a step's bytes that have to vary before anything is drawn */
+#define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
 
@@ -91,6 +91,20 @@ static double bytes(const struct vc_allocations *m, const struct steps *t, size_
 	return all;
 }
 
+/* Standard deviation of the logarithm of a step's bytes: how many blocks there are varies, too. */
+static double noise_of(const struct vc_allocations *m, const struct steps *t)
+{
+	double logs = 0, squares = 0, n = (double)t->n;
+
+	for (size_t g = 0; g < t->n; g++) {
+		double l = log(fmax(1, bytes(m, t, g)));
+
+		logs += l;
+		squares += l * l;
+	}
+	return sqrt(fmax(0, (squares - logs * logs / n) / (n - 1)));
+}
+
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -140,7 +154,8 @@ static bool is_data(const double *y, size_t n)
 		up += i && y[i] > y[i - 1] * (1 + SAME);
 		down += i && y[i] * (1 + SAME) < y[i - 1];
 	}
-	return distinct >= DISTINCT && (n < TREND || (up && down));
+	/* critics and makers that take turns have a few sizes, each again and again */
+	return distinct >= DISTINCT && 2 * distinct > n && (n < TREND || (up && down));
 }
 
 static void judge(struct vc_spread *s, double *y, double *amount)
@@ -208,6 +223,8 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		rc = place_one(s, m, &t, g, err);
 	if (rc == VC_OK)
 		judge(s, y, y + t.n);
+	if (rc == VC_OK && s->varies)
+		s->noise = noise_of(m, &t);
 	VC_FREE(t.list, t.step, y);
 	return rc;
 }

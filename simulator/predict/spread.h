@@ -18,6 +18,7 @@ struct vc_spread {
 	double *mean;    /* by place; 0: the same in all steps, or in turns */
 	double *sigma;   /* by place: of the logarithms of sizes */
 	double all;      /* of the logarithms of all that varies in a step */
+	double noise;    /* the same of all bytes of a step */
 };
 
 /* Errors: VC_ENOMEM. */

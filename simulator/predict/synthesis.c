@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/vec.h"
+#include "simulator/predict/pinned.h"
 #include "simulator/predict/scaling.h"
 
 struct make {
@@ -23,6 +24,8 @@ struct make {
 	uint64_t partial, semaphores;
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	double off;                /* of data: factor by the bound */
+	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
+	size_t pins;               /* how many have been made */
 	struct vc_reduction_card card;
 	struct vc_trace *out;
 	struct vc_family_report *rep;
@@ -302,6 +305,8 @@ static int one_event(struct make *k, const struct vc_event *from, struct vc_erro
 		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
 			return 0;
 	}
+	if (k->pinned && vc_pinned_is(k->b->trace->meta, &e))
+		e.size = k->pinned[k->pins++];
 	return emit(k, &e, err);
 }
 
@@ -318,6 +323,9 @@ static void report(struct make *k)
 	r->unsettled_bytes = k->v->unsettled;
 	r->residual = k->v->residual;
 	r->lengths = k->v->lengths.vary;
+	r->noise = r->lengths ? log(k->v->lengths.margin) / 2 : 0;
+	for (size_t i = 0; i < k->f->n; i++)
+		r->noise = fmax(r->noise, k->f->spread[i].noise);
 	r->same = true;
 	for (size_t a = 0; a < k->f->axes; a++)
 		r->same &= k->target->train[a] == k->f->x[k->base][a] &&
@@ -409,6 +417,21 @@ static int draw(struct make *k, unsigned which, struct vc_error *err)
 	return rc;
 }
 
+/* Do loops turn more or less often at the target? *more by loop, the caller's. */
+static bool turn(const struct make *k, int64_t **more)
+{
+	const struct vc_loops *l = &k->v->loops;
+	bool other = false;
+
+	*more = l->n ? calloc(l->n, sizeof(**more)) : NULL;
+	if (*more)
+		k->rep->partly = vc_loops_more(l, k->f->x[k->base][0], k->target->train[0],
+					       k->bound, *more);
+	for (size_t j = 0; *more && j < l->n; j++)
+		other |= (*more)[j] != 0;
+	return other;
+}
+
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
@@ -419,6 +442,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
+	int64_t *more = NULL;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
@@ -427,22 +451,26 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		k.growth[1] *= target->eval[a] / f->x[base][a];
 	}
 	report(&k);
+	k.pinned = vc_pinned_sizes(f, base, target->train);
 	rc = draw(&k, ask->draw, err);
-	if (!rc && k.v->loops.n && target->train[0] > f->x[base][0]) {
-		rc = vc_loops_repeat(&k.v->loops, k.b, target->train[0] - f->x[base][0], &looped,
-				     err);
+	if (!rc && turn(&k, &more)) {
+		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
 		k.looped = &looped;
 		k.next_id = looped.ids;
 		rep->turns = looped.turns;
 		from = &looped.trace;
 	}
+	for (size_t i = 0; !rc && (rep->drawn || rep->lengths) && i < k.b->n; i++)
+		if ((vc_spread_has(&f->spread[base], i) ||
+		     (k.v->lengths.vary && k.v->lengths.group[i])) && size_at(&k, i) > rep->varying)
+			rep->varying = size_at(&k, i);
 	for (size_t e = 0; !rc && e < from->n; e++)
 		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)
 		rc = finish(&k, err);
 	if (k.looped)
 		vc_looped_fini(&looped);
-	free(k.drawn);
+	VC_FREE(k.drawn, k.pinned, more);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

@@ -6,10 +6,11 @@
 
 #include "simulator/predict/family.h"
 
-/* Logarithms: what is missed times a factor, and at least so much. */
+/* Logarithms: what is missed times a factor, and at least so much; and where the data decide sizes
+ * the standard deviation of a step's bytes times a factor. */
 struct vc_width {
 	const char *name;
-	double up, down, least_up, least_down;
+	double up, down, least_up, least_down, noise_up, noise_down;
 };
 
 /* Of a prediction from r->recordings recordings (two and more); at_one: for the value 1 of a number

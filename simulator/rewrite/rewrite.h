@@ -12,7 +12,6 @@
 
 /* Labels of events beside the allocator's, on which tracer, transforms and
  * simulator/session/host.c agree. */
-#define VC_LABEL_PINNED    "pinned host memory"     /* OUTSIDE_ALLOC, OUTSIDE_FREE */
 #define VC_LABEL_PAGEABLE  "pageable host memory"   /* the same */
 #define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
 #define VC_LABEL_SHARED    "shared host memory"     /* the same; DataLoader workers hand it over */

@@ -49,6 +49,20 @@ uint64_t vc_fit_most(const struct vc_fit *f)
 	return value_of(f, f->among ? f->amongs : f->most / f->unit);
 }
 
+uint64_t vc_fit_next(const struct vc_fit *f, uint64_t value)
+{
+	uint64_t units = units_of(f, value) + 1;
+
+	return units <= units_of(f, vc_fit_most(f)) ? value_of(f, units) : 0;
+}
+
+uint64_t vc_fit_between(const struct vc_fit *f, uint64_t low, uint64_t high)
+{
+	uint64_t from = units_of(f, low), to = units_of(f, high);
+
+	return to > from + 1 ? value_of(f, from + (to - from) / 2) : 0;
+}
+
 void vc_fit_card_fini(struct vc_fit_card *c)
 {
 	for (size_t i = 0; i < c->runs; i++)

@@ -63,8 +63,11 @@ void vc_fit_card_fini(struct vc_fit_card *c);
  * and what is possible. */
 enum vc_verdict vc_fit_verdict(const struct vc_fit_card *c, const struct vc_fit_probe *p);
 
-/* The largest value that is looked at. */
+/* The largest value that is looked at, the one behind `value`, and one in the middle between two;
+ * 0: none. */
 uint64_t vc_fit_most(const struct vc_fit *f);
+uint64_t vc_fit_next(const struct vc_fit *f, uint64_t value);
+uint64_t vc_fit_between(const struct vc_fit *f, uint64_t low, uint64_t high);
 
 /* The probe made at a value, NULL when there was none. */
 const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value);

@@ -53,9 +53,7 @@ static void times(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit
 static void proofs(struct vc_emit *e, const struct vc_fit_proof *p)
 {
 	vc_emit_array(e, "proof", NULL);
-	for (int k = 0; k < VC_FIT_PROOFS; k++) {
-		if (p->ran[k] < 0)
-			continue;
+	for (size_t k = 0; k < p->n; k++) {
 		vc_emit_object(e, NULL, NULL);
 		vc_emit_uint(e, "value", NULL, p->at[k]);
 		vc_emit_bool(e, "ran", NULL, p->ran[k]);
@@ -64,6 +62,7 @@ static void proofs(struct vc_emit *e, const struct vc_fit_proof *p)
 	}
 	vc_emit_end(e);
 	vc_emit_bool(e, "proof_contradicts", NULL, p->contradicts);
+	vc_emit_bool(e, "proved", NULL, p->proved);
 }
 
 static void answer(struct vc_emit *e, const struct vc_fit_card *c, const struct vc_fit_proof *p)
@@ -122,7 +121,8 @@ static void document(struct vc_emit *e, const struct vc_fit *f, const struct vc_
 /* ---- for people ---- */
 
 /* What is certain comes first; from one recording, whose ends are far apart, the best estimate. */
-static void headline(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c)
+static void headline(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_card *c,
+		     const struct vc_fit_proof *p)
 {
 	char sure[48] = "none", maybe[48] = "nothing is certain to fail", next[96] = "";
 	bool bounded = c->perhaps < vc_fit_most(f);
@@ -130,7 +130,19 @@ static void headline(struct vc_emit *e, const struct vc_fit *f, const struct vc_
 	if (c->record)
 		snprintf(next, sizeof(next), "; record %s %" PRIu64 " to narrow it", f->key,
 			 c->record);
-	if (c->surely == c->perhaps || c->plan.assume) {
+	if (p->proved && p->failing) {
+		vc_emit_line(e, "  largest that fits      %" PRIu64 " (proved by trial runs)",
+			     p->largest);
+	} else if (p->n) {
+		if (p->failing)
+			snprintf(maybe, sizeof(maybe), "%" PRIu64 " does not", p->failing);
+		else
+			snprintf(maybe, sizeof(maybe), "none was seen to fail");
+		vc_emit_line(e, "  largest that fits      %" PRIu64 " or more, %s: %s\n"
+			     "  best estimate          %" PRIu64, p->largest, maybe, p->proved ?
+			     "nothing larger is looked at (--most)" :
+			     "the trial runs are used up (--trials)", c->largest);
+	} else if (c->surely == c->perhaps || c->plan.assume) {
 		vc_emit_line(e, "  largest that fits      %" PRIu64 "%s", c->headline,
 			     c->surely < c->perhaps ? " (by --assume)" : "");
 	} else if (c->one) {
@@ -156,7 +168,7 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 
 	vc_emit_line(e, "\n%s%s%s", c->plan.device ? c->plan.device : "the given capacity",
 		     c->plan.conf[0] ? ", " : "", c->plan.conf);
-	headline(e, f, c);
+	headline(e, f, c, p);
 	if (c->flushing)
 		vc_emit_line(e, "  runs by flushing       %" PRIu64
 			     " (slow: the cache is emptied on the way)",
@@ -172,15 +184,11 @@ static void card(struct vc_emit *e, const struct vc_fit *f, const struct vc_fit_
 	for (size_t i = 0; i < c->runs; i++)
 		if (*vc_time_words(&c->run[i], line, sizeof(line)))
 			vc_emit_line(e, "    %s %-8g %s", f->key, c->run[i].info.value, line);
-	for (int k = 0; k < VC_FIT_PROOFS; k++)
-		if (p->ran[k] >= 0)
-			vc_emit_line(e, "  trial run at %-8" PRIu64 "  %s%s", p->at[k],
-				     !p->ran[k]    ? "ran out of memory" :
-				     p->flushes[k] ? "ran by flushing" :
-						     "ran",
-				     k && p->ran[k] && !p->flushes[k] ?
-					     ", although it was predicted not to fit" : "");
-	if (p->contradicts)
+	for (size_t k = 0; k < p->n; k++)
+		vc_emit_line(e, "  trial run at %-8" PRIu64 "  %s", p->at[k],
+			     !p->ran[k]    ? "ran out of memory" :
+			     p->flushes[k] ? "ran by flushing" : "ran");
+	if (p->contradicts && !p->proved)
 		vc_emit_line(e, "  not proved             a trial run went otherwise than "
 			     "predicted: the memory the program asks for changes with the card "
 			     "or from run to run; give more values with --at, nearer to %" PRIu64,

@@ -6,13 +6,17 @@
 #include "common/emit.h"
 #include "simulator/search/fit.h"
 
-enum { VC_FIT_PROOFS = 3 };
+enum { VC_FIT_PROOFS = 64 };
 
-/* Trial runs at the answer and above it. */
+/* Trial runs on a card, in the order in which they were made. */
 struct vc_fit_proof {
-	int ran[VC_FIT_PROOFS]; /* 1 ran, 0 ran out, -1 not made */
+	size_t n;
+	bool ran[VC_FIT_PROOFS]; /* or it ran out of memory */
 	uint64_t at[VC_FIT_PROOFS], flushes[VC_FIT_PROOFS];
+	uint64_t largest, failing; /* the largest that ran without emptying the cache, the
+				    * smallest that did not; 0: none */
 	bool contradicts;       /* one of them went otherwise than predicted */
+	bool proved;            /* those two are neighbours */
 };
 
 /* The whole document, one entry per card. */

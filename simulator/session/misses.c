@@ -222,21 +222,28 @@ static bool at_one(const struct vc_whatif *w)
 	return false;
 }
 
-static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p,
+/* far: doublings between the asked value and the nearest recording. */
+static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, double far,
 			   struct vc_result *out)
 {
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
+	bool data = p->report.drawn || p->report.lengths;
+	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
 
 	vc_result_open_interval(out);
 	p->width = width;
 	p->said_low = out->low;
 	p->said_high = out->high;
 	widen(out,
-	      (double)out->low * exp(-fmax(width->down * p->missed, width->least_down)),
-	      (double)out->high * exp(fmax(width->up * p->missed, width->least_up)));
-	if (width->least_up > 0)
-		widen(out, fmax(0, (double)p->said_low - SEGMENTS),
-		      (double)p->said_high + SEGMENTS);
+	      (double)out->low * exp(-fmax(width->down * p->missed + width->noise_down * noise,
+					   away * width->least_down)),
+	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
+					   away * width->least_up)));
+	/* a block whose size the data decide finds a hole, or needs a segment more */
+	double unit = SEGMENTS + (double)p->report.varying;
+
+	if (width->least_up > 0 || p->report.varying || p->report.partly)
+		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + unit);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
@@ -271,6 +278,6 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	if (r == VC_OK)
 		r = widen_by_draws(w, p, &plan, out, err);
 	if (r == VC_OK)
-		widen_by_width(w, p, out);
+		widen_by_width(w, p, far, out);
 	return r;
 }

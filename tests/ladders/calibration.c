@@ -102,6 +102,7 @@ static void write_line(const struct ladder *l, const size_t *from, size_t k, dou
 	fprintf(lines, "\t%d\t%d\t%.0f", r->rounded, r->lengths, (double)r->turns);
 	for (int i = 0; i < VC_LAW_KINDS; i++)
 		fprintf(lines, "\t%.0f", (double)r->kind[i]);
+	fprintf(lines, "\t%.0f\t%.6f", (double)r->varying, r->noise);
 	fprintf(lines, "\t%.6f\t%.0f\t%.0f\t%s\n", p->missed, (double)p->said_low,
 		(double)p->said_high, p->width ? p->width->name : "same");
 }

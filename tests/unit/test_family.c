@@ -248,6 +248,36 @@ static void an_insertion_does_not_shift_the_rest(void **unused)
 		assert_int_equal(m[i], i + (i >= 11) + (i >= 30));
 }
 
+/* A batch that is pinned, in whole powers of two as PyTorch asks for it. */
+static struct vc_trace pinned(double batch, uint64_t bytes)
+{
+	struct vc_trace t = toy(batch, 128, false);
+	struct vc_event e = { .kind = VC_EV_OUTSIDE_ALLOC, .addr = 4096, .size = bytes };
+
+	e.label = vc_meta_string(t.meta, VC_LABEL_PINNED, sizeof(VC_LABEL_PINNED) - 1);
+	assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	return t;
+}
+
+static void pinned_memory_grows_with_the_batch(void **unused)
+{
+	struct vc_trace a = pinned(4, 1 << 20), b = pinned(6, 2 << 20), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	struct vc_param_value at = { "batch", 24 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
+	assert_int_equal(o.ev[o.n - 1].kind, VC_EV_OUTSIDE_ALLOC);
+	assert_int_equal(o.ev[o.n - 1].size, 8 << 20);
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	vc_trace_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +289,7 @@ int main(void)
 		cmocka_unit_test(they_are_refused_whatever_the_target),
 		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
+		cmocka_unit_test(pinned_memory_grows_with_the_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

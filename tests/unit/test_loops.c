@@ -84,12 +84,74 @@ static void two_turns_may_be_others(void **unused)
 	assert_int_equal(found(18, 5, 5, &l), 0);
 }
 
+/* Blocks that live at once, at most. */
+static size_t alive(const struct vc_trace *t)
+{
+	size_t now = 0, most = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		now += t->ev[i].kind == VC_EV_ALLOC;
+		now -= t->ev[i].kind == VC_EV_FREE;
+		most = now > most ? now : most;
+	}
+	assert_int_equal(now, 0);
+	return most;
+}
+
+/* Six turns keep a block each and borrow another; all are given back behind the loop. */
+static struct vc_trace keeping(size_t turns)
+{
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (e.id = 1; e.id <= 2 * turns; e.id++) {
+		e.kind = VC_EV_ALLOC;
+		e.size = e.id % 2 ? 4096 : 512;
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+		e.kind = VC_EV_FREE;
+		if (e.id % 2 == 0)
+			assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	e.kind = VC_EV_FREE;
+	for (e.id = 1; e.id <= 2 * turns; e.id += 2)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = 2 * turns;
+	return t;
+}
+
+static void turns_are_added_and_left_out(void **unused)
+{
+	static const int64_t more[] = { -6, -4, -1, 0, 3 };
+	struct vc_trace t = keeping(6);
+	struct vc_allocations b;
+	uint32_t like[12];
+	struct vc_loop one = { .from = 0, .to = 12, .period = 2 };
+	struct vc_loops l = { .at = &one, .n = 1, .like = like };
+
+	(void)unused;
+	assert_int_equal(vc_allocations_init(&b, &t, 0, NULL), 0);
+	for (uint32_t i = 0; i < 12; i++)
+		like[i] = i % 2;
+	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
+		struct vc_looped out;
+		size_t turns = (size_t)(6 + more[i]);
+
+		assert_int_equal(vc_loops_repeat(&l, &b, &more[i], &out, NULL), 0);
+		assert_int_equal(out.trace.n, 4 * turns);
+		assert_int_equal(alive(&out.trace), turns ? turns + 1 : 0);
+		vc_looped_fini(&out);
+	}
+	vc_allocations_fini(&b);
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_that_grow_with_the_parameter_are_a_loop),
 		cmocka_unit_test(a_turn_has_at_least_four_blocks),
 		cmocka_unit_test(two_turns_may_be_others),
+		cmocka_unit_test(turns_are_added_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+#!/bin/bash
+# fit_trials.sh - fit of a program learns from its own trial runs, and says when they are used up.
+. tests/support/tap.sh
+P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
+"$VRAMCAST" dryrun -q -g rtx4060-8g -o "$TMP/first.vct" -- "$P" -c 'import torch; torch.ones(1, device="cuda")' > "$TMP/log" 2>&1 ||
+	{ skip "trial runs" "no PyTorch built for CUDA"; finish; }
+
+# From 13 on it keeps something more, which trial runs at 4 and 6 cannot show. The card has 7.63 GiB.
+cat > "$TMP/jump.py" <<'PY'
+import sys
+import torch
+n = int(sys.argv[1])
+kept = torch.empty(3 << 30 if n > 12 else 4096, dtype=torch.uint8, device="cuda")
+x = torch.empty(n << 28, dtype=torch.uint8, device="cuda")
+PY
+run fit -g rtx4060-8g -- "$P" "$TMP/jump.py" {batch}
+expect "the largest that ran and the smallest that did not are neighbours" 0 'largest that fits +1[0-9] \(proved by trial runs\)'
+largest=$(sed -n 's/.*largest that fits *\([0-9]*\).*/\1/p' <<< "$out")
+check "the trial runs show it" grep -q "trial run at $largest *ran$" <<< "$out"
+check "and that one more does not run" grep -q "trial run at $((largest + 1)) *ran out of memory" <<< "$out"
+run fit -g rtx4060-8g --trials 3 --at 4,5 -- "$P" "$TMP/jump.py" {batch}
+expect "used up before that it is undecided" 6 'or more, [0-9]+ does not: the trial runs are used up \(--trials\)'
+finish

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_turns.c - loops that turn as often as a law of the parameter says. */
+#include "tests/support/test.h"
+
+#include "simulator/predict/turn_laws.h"
+#include "simulator/predict/turns.h"
+
+enum { MOST = 4000 };
+
+/* A recording under construction: blocks of places and sizes. */
+struct program { struct vc_take take[MOST]; struct vc_allocations m; };
+
+static void ask(struct program *p, uint64_t site, uint64_t size)
+{
+	assert_true(p->m.n < MOST);
+	p->take[p->m.n++] = (struct vc_take){ .site = site, .size = size };
+	p->m.take = p->take;
+}
+
+/* A turn has two places, the second of which turns a loop of three; `bytes` more each turn where
+ * the turns are unlike each other. */
+static void forward(struct program *p, size_t turns)
+{
+	for (size_t i = 0; i < turns; i++) {
+		ask(p, 100, 4096);
+		for (int k = 0; k < 3; k++) {
+			ask(p, 101, 8192);
+			ask(p, 102, 512);
+		}
+	}
+}
+
+static void backward(struct program *p, size_t turns)
+{
+	for (size_t i = 0; i < turns; i++)
+		for (uint64_t k = 0; k < 5; k++)
+			ask(p, 0, 7000 + k);
+}
+
+/* Steps: the loop forward and backward; and four layers before it, which always are. */
+static void train(struct program *p, size_t turns, size_t steps)
+{
+	for (size_t s = 0; s < steps; s++) {
+		ask(p, 1, 100 + s);
+		for (uint64_t k = 0; k < 12; k++)
+			ask(p, 50 + k % 3, 640 * (1 + k % 3));
+		forward(p, turns);
+		ask(p, 2, 200);
+		backward(p, turns);
+		for (uint64_t k = 0; k < 24; k++)
+			ask(p, 0, 640 * (1 + k % 6));
+		ask(p, 3, 300 + s);
+	}
+}
+
+static void turns_are_counted_forward_and_backward(void **unused)
+{
+	static struct program few, many;
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	(void)unused;
+	train(&few, 4, 3);
+	train(&many, 6, 3);
+	m[0] = few.m;
+	m[1] = many.m;
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	for (size_t k = 0; k < 2; k++) {
+		assert_int_equal(l[k].n, 6);
+		for (size_t i = 0; i < l[k].n; i++) {
+			assert_int_equal(l[k].at[i].period, i % 2 ? 5 : 7);
+			assert_true(l[k].at[i].turns == (k ? 6 : 4));
+			assert_true(l[k].at[i].count[0].y == 4 && l[k].at[i].count[1].y == 6);
+		}
+		vc_loops_fini(&l[k]);
+	}
+}
+
+/* A single turn is no stretch; how often the program came there is known from the other one. */
+static void a_single_turn_is_known_from_the_other_recording(void **unused)
+{
+	static struct program one, many;
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 8, 4 };
+
+	(void)unused;
+	train(&one, 1, 3);
+	train(&many, 2, 3);
+	m[0] = one.m;
+	m[1] = many.m;
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	assert_int_equal(l[0].n, 0);
+	assert_int_equal(l[1].n, 6);
+	assert_true(l[1].at[0].count[0].x == 4 && l[1].at[0].count[0].y == 2);
+	assert_true(l[1].at[0].count[1].y == 1);
+	vc_loops_fini(&l[0]);
+	vc_loops_fini(&l[1]);
+}
+
+static void what_turns_as_often_everywhere_is_left_alone(void **unused)
+{
+	static struct program a, b;
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	(void)unused;
+	train(&a, 4, 3);
+	train(&b, 4, 3);
+	m[0] = a.m;
+	m[1] = b.m;
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	assert_int_equal(l[0].n + l[1].n, 0);
+	vc_loops_fini(&l[0]);
+	vc_loops_fini(&l[1]);
+}
+
+static void check(const struct vc_sample *s, size_t n, double x, double best, double low,
+		  double high)
+{
+	struct vc_turn_count c = vc_turns_at(s, n, x);
+
+	if (c.best != best || c.low != low || c.high != high)
+		fail_msg("at %g: %g in [%g, %g], not %g in [%g, %g]", x, c.best, c.low, c.high,
+			 best, low, high);
+}
+
+static void laws_of_counts(void **unused)
+{
+	const struct vc_sample tasks[] = { { 2, 2 }, { 3, 3 }, { 8, 8 } };
+	const struct vc_sample constant[] = { { 3, 22 }, { 4, 16 }, { 12, 6 } }; /* 64 / x, up */
+	const struct vc_sample micro[] = { { 2, 24 }, { 5, 9 } }; /* 48 / x, down */
+	const struct vc_sample chunks[] = { { 4, 2 }, { 8, 3 }, { 9, 3 } }; /* x / 3, up */
+	const struct vc_sample memory[] = { { 2, 2 }, { 4, 4 }, { 6, 4 } };
+	const struct vc_sample two[] = { { 4, 2 }, { 8, 3 } };
+
+	(void)unused;
+	check(tasks, 3, 16, 16, 16, 16);
+	check(constant, 3, 6, 11, 11, 11);
+	check(constant, 3, 64, 1, 1, 1);
+	check(micro, 2, 3, 16, 16, 16);
+	check(micro, 2, 48, 1, 1, 1);
+	check(chunks, 3, 12, 4, 3, 4); /* or it is full at 3 */
+	check(memory, 3, 12, 4, 4, 4);
+	assert_true(vc_turns_at(two, 2, 16).low <= 5); /* a line; or rounded up or down */
+	assert_true(vc_turns_at(two, 2, 16).high >= 6);
+}
+
+static void what_the_data_decide_lies_between_its_extremes(void **unused)
+{
+	const struct vc_sample boxes[] = { { 2, 55 }, { 4, 130 }, { 8, 220 } };
+	struct vc_turn_count c = vc_turns_at(boxes, 3, 16);
+
+	(void)unused;
+	assert_true(c.low == 440 && c.high == 520);
+	assert_true(c.best > c.low && c.best < c.high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_are_counted_forward_and_backward),
+		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),
+		cmocka_unit_test(what_turns_as_often_everywhere_is_left_alone),
+		cmocka_unit_test(laws_of_counts),
+		cmocka_unit_test(what_the_data_decide_lies_between_its_extremes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

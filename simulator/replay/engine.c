@@ -34,6 +34,7 @@ struct engine {
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
 	bool has_step, seeded, begun, stopped; /* begun: observers know where the run starts */
+	bool given_up;
 	bool alone; /* settings changed on the way, pools: not to be taken for another run */
 	uint64_t index, lower, beside;   /* beside: context + other processes */
 	struct vc_follow *follow;
@@ -87,11 +88,15 @@ static inline void note_peaks(struct engine *e, const struct vc_event *ev)
 	/* of all moments with the most reserved, the fullest */
 	if (now->reserved > s->peak_reserved ||
 	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
+		bool rises = now->reserved > s->peak_reserved;
+
 		s->peak_reserved = now->reserved;
 		s->peak_event = e->index;
 		s->peak_time_ns = ev ? ev->time_ns : 0;
 		s->allocated_at_peak = now->allocated;
 		s->stranded_at_peak = now->reserved - now->active;
+		if (rises && e->run->enough && e->run->enough->is(e->run->enough->arg, s))
+			e->given_up = e->stopped = true;
 	}
 }
 
@@ -635,6 +640,7 @@ static int replay_all(struct engine *e, struct vc_result *out, struct vc_error *
 	}
 	VC_TRY(replay(e, err));
 	VC_TRY(finish(e, out, err));
+	out->given_up = e->given_up;
 	/* Whether the heap could be taken over hangs on more than the answers of the device. */
 	if (!e->alone && (asked == e->run->start || !e->model.type->seed))
 		vc_known_keep(t, e->run, asked, &e->model, out);

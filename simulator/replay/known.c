@@ -113,6 +113,13 @@ static bool has_watched(const struct entry *e, const struct vc_observer_type *co
 	return true;
 }
 
+/* The part that was replayed of a run that was given up stands for runs that may be, too. */
+static bool is_enough(const struct entry *e, const struct vc_run *run)
+{
+	return !e->made.given_up ||
+	       (run->enough && run->enough->is(run->enough->arg, &e->made.stats));
+}
+
 static bool is_same(const struct entry *e, const struct vc_run *run, const struct vc_model *m)
 {
 	const struct vc_model_type *type = e->type;
@@ -122,7 +129,7 @@ static bool is_same(const struct entry *e, const struct vc_run *run, const struc
 	       (e->fraction == run->fraction || (e->fraction < 0 && run->fraction < 0)) &&
 	       (e->stop_at_oom == run->stop_at_oom || !e->made.stats.ooms) &&
 	       same_text(e->params, run->model_params) && has_watched(e, run->observers) &&
-	       same_device(e, m) &&
+	       same_device(e, m) && is_enough(e, run) &&
 	       (type->repeats ? type->repeats(m, e->witness) :
 				same_text(e->version, run->version) &&
 					same_text(e->conf, run->conf));
@@ -140,6 +147,7 @@ static bool repeat(const struct entry *e, struct vc_run *run, struct vc_result *
 		return false;
 	}
 	out->stats = e->made.stats;
+	out->given_up = e->made.given_up;
 	out->stats.peak_used += run->device.context + run->device.others;
 	out->stats.peak_used -= e->device.context + e->device.others;
 	out->stats.others_at_used += run->device.others - e->device.others;
@@ -198,6 +206,7 @@ static struct entry *entry_of(const struct vc_run *run, enum vc_start asked,
 	e->device = *vc_device_config(m->device);
 	e->span = vc_device_span(m->device);
 	e->made.stats = made->stats;
+	e->made.given_up = made->given_up;
 	for (size_t i = 0; run->observers && run->observers[i] && e->chapters < CHAPTERS; i++) {
 		const struct vc_observer_type *o = run->observers[i];
 

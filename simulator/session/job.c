@@ -46,7 +46,8 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 			    .index = job->rec->device->device },
 		.device_index = job->rec->device->device,
 		.start = p->start,
-		.stop_at_oom = p->stop_at_oom };
+		.stop_at_oom = p->stop_at_oom,
+		.enough = p->enough };
 }
 
 static bool copy_text(char **to, const char *from)

@@ -204,11 +204,55 @@ static void what_differs_is_made(void **unused)
 	}
 }
 
+static bool is_too_much(void *arg, const struct vc_stats *so_far)
+{
+	return so_far->peak_reserved > *(const uint64_t *)arg;
+}
+
+/* A run that is given up says so, also when it is taken from another one; and the part of it that
+ * was replayed is not taken for a whole one. */
+static void what_was_given_up_is_no_answer(void **unused)
+{
+	const struct vc_event e[] = { { .kind = VC_EV_ALLOC, .id = 1, .size = 30 * MIB },
+				     { .kind = VC_EV_ALLOC, .id = 2, .size = 40 * MIB },
+				     { .kind = VC_EV_ALLOC, .id = 3, .size = 50 * MIB } };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	uint64_t most = 60 * MIB;
+	const struct vc_enough enough = { &most, is_too_much };
+	struct vc_run a = { .model = vc_model_by_name("torch"), .fraction = -1, .version = "2.3",
+			    .device.total = 960 * MIB, .enough = &enough }, b = a;
+	struct vc_result out;
+	int rc;
+
+	(void)unused;
+	assert_int_equal(vc_trace_append(&t, e, 3, NULL), 0);
+	assert_int_equal(vc_trace_keep(&t, NULL), VC_OK);
+	run(&a, &t, &out, &rc);
+	assert_true(out.given_up);
+	assert_int_equal(out.stats.peak_reserved, 70 * MIB);
+	assert_int_equal(out.stats.events, 2);
+	b.version = "2.9";
+	assert_false(run(&b, &t, &out, &rc));
+	assert_true(out.given_up);
+	most = 80 * MIB;
+	run(&b, &t, &out, &rc);
+	assert_true(out.given_up);
+	assert_int_equal(out.stats.peak_reserved, 120 * MIB);
+	b.enough = NULL;
+	assert_true(run(&b, &t, &out, &rc));
+	assert_false(out.given_up);
+	assert_int_equal(out.stats.events, 3);
+	b.enough = &enough;
+	assert_false(run(&b, &t, &out, &rc));
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_is_known_is_the_run_that_would_be_made),
 		cmocka_unit_test(what_differs_is_made),
+		cmocka_unit_test(what_was_given_up_is_no_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -625,8 +625,9 @@ static const struct vc_trace *trace_of(const struct vc_run *run)
 {
 	const struct vc_source *s = run->source;
 
-	return s->type->trace && !s->upstream && !run->follow && !run->check ? s->type->trace(s) :
-									      NULL;
+	const struct vc_trace *t = s->type->trace && !s->upstream ? s->type->trace(s) : NULL;
+
+	return run->check || (run->follow && run->whole != t) ? NULL : t;
 }
 
 static int replay_all(struct engine *e, struct vc_result *out, struct vc_error *err)

@@ -19,7 +19,7 @@ struct entry {
 	enum vc_start asked, start;
 	double fraction;
 	uint16_t device_index;
-	bool stop_at_oom;
+	bool stop_at_oom, follow;
 	struct vc_device_config device;
 	struct vc_device_span span;
 	void *witness; /* type->witness_size bytes */
@@ -86,13 +86,15 @@ static bool same_text(const char *kept, const char *asked)
 }
 
 /* The same answers of the device, whose bytes other processes and the context lie beside. */
-static bool same_device(const struct entry *e, const struct vc_model *m)
+static bool same_device(const struct entry *e, const struct vc_run *run, const struct vc_model *m)
 {
 	const struct vc_device_config *a = &e->device, *b = vc_device_config(m->device);
 	uint64_t room = vc_device_available(m->device);
 
 	if (a->kind != b->kind || a->va != b->va)
 		return false;
+	if (run->follow && e->type->repeats) /* answers are those of the recording */
+		return true;
 	if (!e->type->repeats)
 		return a->total == b->total && a->prop_total == b->prop_total &&
 		       a->context == b->context && a->others == b->others && a->more == b->more;
@@ -124,12 +126,12 @@ static bool is_same(const struct entry *e, const struct vc_run *run, const struc
 {
 	const struct vc_model_type *type = e->type;
 
-	return type == run->model && e->asked == run->start &&
+	return type == run->model && e->asked == run->start && e->follow == run->follow &&
 	       e->device_index == run->device_index &&
 	       (e->fraction == run->fraction || (e->fraction < 0 && run->fraction < 0)) &&
 	       (e->stop_at_oom == run->stop_at_oom || !e->made.stats.ooms) &&
 	       same_text(e->params, run->model_params) && has_watched(e, run->observers) &&
-	       same_device(e, m) && is_enough(e, run) &&
+	       same_device(e, run, m) && is_enough(e, run) &&
 	       (type->repeats ? type->repeats(m, e->witness) :
 				same_text(e->version, run->version) &&
 					same_text(e->conf, run->conf));
@@ -203,6 +205,7 @@ static struct entry *entry_of(const struct vc_run *run, enum vc_start asked,
 	e->fraction = run->fraction;
 	e->device_index = run->device_index;
 	e->stop_at_oom = run->stop_at_oom;
+	e->follow = run->follow;
 	e->device = *vc_device_config(m->device);
 	e->span = vc_device_span(m->device);
 	e->made.stats = made->stats;

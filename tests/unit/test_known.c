@@ -247,12 +247,47 @@ static void what_was_given_up_is_no_answer(void **unused)
 	vc_trace_fini(&t);
 }
 
+/* A version is guessed by replays of the recording as it was: one for each kind of rules. */
+static void versions_of_one_kind_reproduce_alike(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	static const char *const version[] = { "2.11", "2.3", "2.12", "2.13", "2.15" };
+	static const bool made[] = { true, false, true, true, false };
+	const struct vc_event e[] = {
+		{ .kind = VC_EV_SEGMENT_ALLOC, .size = 30 * MIB, .addr = 1 << 30 },
+		{ .kind = VC_EV_ALLOC, .id = 1, .size = 30 * MIB, .addr = 1 << 30 },
+		{ .kind = VC_EV_SEGMENT_ALLOC, .size = 40 * MIB, .addr = 3 << 29 },
+		{ .kind = VC_EV_ALLOC, .id = 2, .size = 40 * MIB, .addr = 7 },
+	};
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+
+	(void)unused;
+	assert_int_equal(vc_trace_append(&t, e, 4, NULL), 0);
+	assert_int_equal(vc_trace_keep(&t, NULL), VC_OK);
+	for (size_t i = 0; i < 5; i++) {
+		struct vc_run r = { .model = vc_model_by_name("torch"), .version = version[i],
+				    .fraction = -1, .device.total = 4ull << 40, .follow = true,
+				    .whole = &t, .observers = watch };
+		struct vc_result out;
+		int rc;
+
+		assert_int_equal(run(&r, &t, &out, &rc), made[i]);
+		assert_int_equal(rc, VC_OK);
+		assert_int_equal(out.fidelity.address_mismatches, 1);
+		assert_string_equal(out.fidelity.diverged_why, "41943040 bytes were placed at "
+				    "60000000, the recording has them at 7");
+		vc_result_fini(&out);
+	}
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_is_known_is_the_run_that_would_be_made),
 		cmocka_unit_test(what_differs_is_made),
 		cmocka_unit_test(what_was_given_up_is_no_answer),
+		cmocka_unit_test(versions_of_one_kind_reproduce_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ struct tree {
 	size_t note_cap;
 	uint32_t *last, *node; /* frames and nodes of the stack seen last, outermost first */
 	size_t depth, last_cap, node_cap;
+	uint32_t *made_of; size_t made; /* by node: its frame object + 1 */
 	struct seen *seen;      /* which node a frame object became below another, by their hash */
 	uint32_t tag;                               /* user metadata of the event before */
 };

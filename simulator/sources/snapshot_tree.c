@@ -100,20 +100,34 @@ static struct frame frame_of(const struct tree *t, const struct vc_pickle_value 
 	return o && o->kind == FRAME ? t->frame[o->at] : (struct frame){ 0 };
 }
 
+/* Remember which frame object a node was made of. */
+static void note_node(struct tree *t, uint32_t node, uint32_t ref)
+{
+	if (node >= t->made && !vc_vec_zeroed(t->made_of, t->made, node + 1))
+		return;
+	t->made_of[node] = ref + 1;
+}
+
 /* The node of a frame below `parent`. A frame is written once and named again in every stack that
- * it stands in, so its place says enough: most are not looked up by what they hold. */
+ * it stands in, so its place says enough: most are not looked up by what they hold. Stacks that
+ * came whole have neighbouring nodes. */
 static uint32_t node_of(struct tree *t, uint32_t parent, const struct vc_pickle_value *v)
 {
-	uint32_t mixed = parent * 2654435761u ^ v->ref * 2246822519u;
+	uint32_t mixed = parent * 2654435761u ^ v->ref * 2246822519u, next = parent + 1;
 	struct seen *s = &t->seen[mixed >> (32 - SEEN_BITS)];
 	struct frame f;
 
+	if (v->type == VC_PV_DICT && next < t->made && t->made_of[next] == v->ref + 1 &&
+	    t->meta->frame[next].parent == parent)
+		return next;
 	if (s->node && s->parent == parent && s->ref == v->ref && v->type == VC_PV_DICT)
 		return s->node;
 	f = frame_of(t, v);
 	*s = (struct seen){ parent, v->ref,
 			    vc_meta_frame(t->meta, (struct vc_frame){ .parent = parent,
 					  .function = f.name, .file = f.file, .line = f.line }) };
+	if (v->type == VC_PV_DICT)
+		note_node(t, s->node, v->ref);
 	return s->node;
 }
 

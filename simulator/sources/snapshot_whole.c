@@ -230,7 +230,8 @@ static void tree_fini(struct tree *t)
 {
 	for (size_t i = 0; i < t->vecs; i++)
 		free(t->vec[i].at);
-	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node, t->seen);
+	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node, t->seen,
+		t->made_of);
 }
 
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,

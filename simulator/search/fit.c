@@ -60,9 +60,6 @@ void vc_fit_card_fini(struct vc_fit_card *c)
 
 struct vc_fit_seen { uint64_t value; struct vc_session session; };
 
-/* Of all predictions that are kept: more would need too much memory. */
-enum { EVENTS_KEPT = 1 << 20 };
-
 static void drop(struct vc_fit_seen **at)
 {
 	if (*at)
@@ -76,24 +73,6 @@ void vc_fit_forget(struct vc_fit *f)
 	for (size_t i = 0; i < VC_FIT_SEEN; i++)
 		drop(&f->seen[i]);
 	f->seen_n = 0;
-}
-
-/* The newest ones stay, as many as there is room for. */
-static void keep(struct vc_fit *f, struct vc_fit_seen *s)
-{
-	size_t events = s->session.rec->trace.n, n = 1;
-
-	for (; n < VC_FIT_SEEN && n <= f->seen_n; n++) {
-		const struct vc_fit_seen *old = f->seen[(f->seen_n - n) % VC_FIT_SEEN];
-
-		events += old ? old->session.rec->trace.n : 0;
-		if (events > EVENTS_KEPT)
-			break;
-	}
-	for (; n < VC_FIT_SEEN && n <= f->seen_n; n++)
-		drop(&f->seen[(f->seen_n - n) % VC_FIT_SEEN]);
-	drop(&f->seen[f->seen_n % VC_FIT_SEEN]);
-	f->seen[f->seen_n++ % VC_FIT_SEEN] = s;
 }
 
 /* The recordings at that value: a session that f keeps. NULL: failure. */
@@ -119,7 +98,8 @@ static struct vc_session *session_at(struct vc_fit *f, uint64_t value, struct vc
 		drop(&s);
 		return NULL;
 	}
-	keep(f, s);
+	drop(&f->seen[f->seen_n % VC_FIT_SEEN]);
+	f->seen[f->seen_n++ % VC_FIT_SEEN] = s;
 	return &s->session;
 }
 

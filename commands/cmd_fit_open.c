@@ -157,6 +157,7 @@ void vc_fitting_close(struct vc_fitting *f)
 {
 	for (size_t i = 0; f->card && i < f->plans; i++)
 		vc_fit_card_fini(&f->card[i]);
+	vc_fit_forget(&f->find);
 	if (f->opened)
 		vc_session_close(&f->base);
 	VC_FREE(f->plan, f->card);

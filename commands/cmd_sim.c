@@ -54,6 +54,8 @@ static const struct vc_option sim_options[] = {
 };
 static const struct vc_option *const tables[] = { sim_options, vc_run_options, NULL };
 
+enum { RUNS_IN_FULL = 3 }; /* more are a table */
+
 struct sim {
 	const struct config *cfg;
 	struct vc_session session;
@@ -66,6 +68,7 @@ struct sim {
 	struct vc_advice (*advice)[VC_ADVICE_MOST]; /* of each run, advices[i] of them */
 	size_t *advices;
 	bool color;
+	size_t told; /* bytes of the answer that stand on the terminal already */
 	struct vc_budget budget;
 	struct vc_leak leak;
 };
@@ -373,17 +376,26 @@ static void say_verdict(struct vc_emit *e, const struct sim *sim, size_t i)
 		vc_emit_line(e, "  settings %s", p->conf);
 }
 
-static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
+/* What is known before changes that would help are looked for. */
+static void say_first(struct vc_emit *e, const struct sim *sim, size_t i)
 {
-	const struct vc_plan *p = &sim->plan[i];
 	const struct vc_result *r = &sim->results.at[i];
-	char line[512], low[32], high[32];
+	char low[32], high[32];
 
 	say_verdict(e, sim, i);
 	if (r->has_interval)
 		vc_emit_line(e, "  reserved lies between %s and %s", vc_bytes_text(r->low, low),
 			     vc_bytes_text(r->high, high));
-	vc_changes_report(e, &sim->session, p, true);
+	vc_changes_report(e, &sim->session, &sim->plan[i], true);
+}
+
+static void say_run(struct vc_emit *e, const struct sim *sim, size_t i)
+{
+	const struct vc_plan *p = &sim->plan[i];
+	const struct vc_result *r = &sim->results.at[i];
+	char line[512];
+
+	say_first(e, sim, i);
 	if (sim->leak.steps && r->words.n)
 		vc_emit_line(e, "  %s", r->words.line[0]);
 	if (draws_spark(sim))
@@ -437,7 +449,7 @@ static void emit_text(struct vc_emit *e, struct sim *sim)
 {
 	char line[320];
 
-	if (sim->n <= 3) {
+	if (sim->n <= RUNS_IN_FULL) {
 		for (size_t i = 0; i < sim->n; i++)
 			say_run(e, sim, i);
 		say_whole(e, sim);
@@ -477,15 +489,57 @@ static bool draws_on_stdout(const struct config *c)
 	return false;
 }
 
+/* The answer of a terminal begins before advice is looked for, which may take a hundred times as
+ * long. Everybody else gets all of it or nothing. */
+static bool tells_early(const struct sim *sim)
+{
+	const struct config *c = sim->cfg;
+
+	return !c->json && !c->csv && !c->no_advice && !draws_on_stdout(c) &&
+	       sim->n <= RUNS_IN_FULL && isatty(STDOUT_FILENO);
+}
+
+static int say_early(struct sim *sim, struct vc_error *err)
+{
+	struct vc_output *out = vc_output_memory(err);
+	struct vc_emit *e = out ? vc_emit_new(out, VC_EMIT_TEXT, err) : NULL;
+	char *text = NULL;
+	int r = e ? VC_OK : VC_ENOMEM;
+
+	if (e) {
+		say_first(e, sim, 0);
+		r = vc_emit_finish(e, err);
+	}
+	if (r == VC_OK && (text = vc_output_take(out, &sim->told))) {
+		fwrite(text, 1, sim->told, stdout);
+		fflush(stdout);
+	}
+	free(text);
+	vc_output_close(out);
+	return r;
+}
+
+/* Text that was collected: words beside a picture, or what comes after the beginning. */
+static void say_collected(const struct sim *sim, const struct vc_console *con,
+			  struct vc_output *out)
+{
+	size_t n;
+	char *text = vc_output_take(out, &n);
+
+	if (text && sim->told && n >= sim->told)
+		fwrite(text + sim->told, 1, n - sim->told, stdout);
+	else if (text && !con->quiet)
+		fwrite(text, 1, n, stderr);
+	free(text);
+}
+
 static int say(struct sim *sim, const struct vc_console *con, struct vc_error *err)
 {
-	bool aside = draws_on_stdout(sim->cfg);
+	bool aside = draws_on_stdout(sim->cfg) || sim->told;
 	struct vc_output *out = aside ? vc_output_memory(err) : vc_output_open("-", err);
 	enum vc_emit_mode mode = sim->cfg->json ? VC_EMIT_JSON :
 				 sim->cfg->csv  ? VC_EMIT_CSV : VC_EMIT_TEXT;
 	struct vc_emit *e = out ? vc_emit_new(out, mode, err) : NULL;
-	char *text;
-	size_t n;
 	int r;
 
 	if (!e) {
@@ -501,10 +555,8 @@ static int say(struct sim *sim, const struct vc_console *con, struct vc_error *e
 	r = vc_emit_finish(e, err);
 	if (r == VC_OK && !aside)
 		r = vc_output_commit(out, err);
-	text = r == VC_OK && aside ? vc_output_take(out, &n) : NULL;
-	if (text && !con->quiet)
-		fwrite(text, 1, n, stderr);
-	free(text);
+	else if (r == VC_OK)
+		say_collected(sim, con, out);
 	vc_output_close(out);
 	return r;
 }
@@ -552,6 +604,8 @@ static int sim_run(const void *config, size_t argc, char **argv, struct vc_conso
 		r = need_capacity(&sim, &con->err);
 	if (r == VC_OK)
 		r = run_all(&sim, &con->err);
+	if (r == VC_OK && tells_early(&sim))
+		r = say_early(&sim, &con->err);
 	if (r == VC_OK)
 		r = vc_host_read(sim.session.rec, &sim.cfg->run.transform,
 				 2 * sim.results.at->stats.events + (1 << 16), &sim.host,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_tune.c - vramcast tune: which allocator settings serve a recording best. */
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands/run_and_write.h"
+#include "common/vec.h"
 #include "simulator/advise/report.h"
 #include "simulator/search/workers.h"
 
@@ -35,6 +38,7 @@ struct trial {
 	enum vc_level level;
 	bool has_interval; uint64_t low, high; /* of peak_reserved */
 	struct vc_stats stats;
+	bool given_up;      /* worse than all that is shown, whatever came next */
 };
 
 struct tune {
@@ -43,6 +47,10 @@ struct tune {
 	struct vc_plan plan;       /* as it is now; trials differ in conf only */
 	struct trial *trial;       /* [0]: as it is now, [1]: defaults */
 	size_t n;
+	pthread_mutex_t lock;      /* of peak */
+	uint64_t *peak;            /* of the best that fit so far, ascending, at most `shown` */
+	size_t peaks, shown;
+	_Atomic uint64_t hopeless; /* a trial that reserves more is of no interest */
 };
 
 /* ---- what is tried ---- */
@@ -132,24 +140,72 @@ static int list_trials(struct tune *t, struct vc_error *err)
 
 /* ---- trying ---- */
 
-static int try_one(void *arg, size_t i, struct vc_error *err)
+/* Reserved memory only grows, and so many others fit with less: what comes next decides neither
+ * which are shown nor which is recommended. */
+static bool is_hopeless(void *arg, const struct vc_stats *so_far)
+{
+	struct tune *t = arg;
+
+	return so_far->peak_reserved > atomic_load(&t->hopeless);
+}
+
+/* One that fits without a flush: none ranks before it that reserves more. */
+static void note_good(struct tune *t, uint64_t peak)
+{
+	uint64_t near;
+	size_t i;
+
+	pthread_mutex_lock(&t->lock);
+	i = t->peaks < t->shown ? t->peaks++ : t->shown;
+	for (; i && t->peak[i - 1] > peak; i--)
+		if (i < t->shown)
+			t->peak[i] = t->peak[i - 1];
+	if (i < t->shown)
+		t->peak[i] = peak;
+	if (t->peaks == t->shown) {
+		near = (uint64_t)((1 + WORTH) * (double)t->peak[0]) + 1;
+		atomic_store(&t->hopeless,
+			     near > t->peak[t->shown - 1] ? near : t->peak[t->shown - 1]);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* As it is now counts for itself, to its end. */
+static int replay_one(struct tune *t, size_t i, struct vc_result *r, struct vc_error *err)
 {
 	static const struct vc_observer_type *const nobody[] = { NULL };
-	struct tune *t = arg;
+	const struct vc_enough enough = { t, is_hopeless };
 	struct vc_plan p = t->plan;
-	struct vc_result r;
 	int rc;
 
 	p.conf = t->trial[i].conf;
-	rc = vc_session_run(&t->session, &p, nobody, &r, err);
+	p.enough = i && p.assume == VC_ASSUME_NOTHING ? &enough : NULL;
+	VC_TRY(vc_session_replay(&t->session, &p, nobody, r, err));
+	p.enough = NULL;
+	rc = r->given_up ? VC_OK : vc_session_decide(&t->session, &p, r, err);
 	if (rc < 0)
-		return vc_wrap(err, "settings \"%s\"", p.conf);
+		vc_result_fini(r);
+	return rc;
+}
+
+static int try_one(void *arg, size_t at, struct vc_error *err)
+{
+	struct tune *t = arg;
+	/* Expandable segments come last in the list, and are the best more often than not. */
+	size_t i = at ? t->n - at : 0;
+	struct vc_result r;
+
+	if (replay_one(t, i, &r, err) < 0)
+		return vc_wrap(err, "settings \"%s\"", t->trial[i].conf);
+	t->trial[i].given_up = r.given_up;
 	t->trial[i].stats = r.stats;
 	t->trial[i].verdict = vc_result_verdict(&r);
 	t->trial[i].has_interval = r.has_interval;
 	t->trial[i].low = r.low;
 	t->trial[i].high = r.high;
 	t->trial[i].level = r.trust.level;
+	if (!r.given_up && t->trial[i].verdict == VC_FITS && !r.stats.flushes)
+		note_good(t, r.stats.peak_reserved);
 	vc_result_fini(&r);
 	return VC_OK;
 }
@@ -164,6 +220,8 @@ static int compare(const void *a, const void *b)
 		{ x->stats.peak_reserved, y->stats.peak_reserved }, { x->options, y->options },
 		{ x->stats.segment_allocs, y->stats.segment_allocs } };
 
+	if (x->given_up != y->given_up)
+		return x->given_up ? 1 : -1;
 	/* Of settings that all run out, the one that gets furthest. */
 	if (x->verdict == VC_OOM && y->verdict == VC_OOM && x->stats.ooms != y->stats.ooms)
 		return x->stats.ooms < y->stats.ooms ? -1 : 1;
@@ -183,7 +241,8 @@ static const struct trial *recommended(const struct tune *t)
 	for (size_t i = 1; i < t->n; i++) {
 		const struct trial *x = &t->trial[i];
 
-		if (x->verdict == best->verdict && x->stats.flushes == best->stats.flushes &&
+		if (!x->given_up && x->verdict == best->verdict &&
+		    x->stats.flushes == best->stats.flushes &&
 		    x->stats.ooms == best->stats.ooms && x->options < pick->options &&
 		    (double)x->stats.peak_reserved <=
 			    (1 + WORTH) * (double)best->stats.peak_reserved)
@@ -296,6 +355,10 @@ static int search(struct tune *t, struct vc_error *err)
 		t->plan.start = VC_START_REBUILD;
 	int r = list_trials(t, err);
 	if (r == VC_OK) {
+		t->shown = t->cfg->top < t->n ? (size_t)t->cfg->top : t->n;
+		t->shown += !t->shown;
+		t->peak = calloc(t->shown, sizeof(*t->peak));
+		VC_HAVE(t->peak, "the trials", err);
 		struct vc_work work = { .n = t->n, .arg = t, .job = try_one,
 					.threads = t->cfg->threads == VC_NOT_GIVEN ? 0 :
 					t->cfg->threads };
@@ -306,7 +369,8 @@ static int search(struct tune *t, struct vc_error *err)
 
 static int tune_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	struct tune t = { .cfg = config };
+	struct tune t = { .cfg = config, .lock = PTHREAD_MUTEX_INITIALIZER,
+			  .hopeless = UINT64_MAX };
 	struct trial now = { 0 };
 	int r = vc_session_open(&t.session, &t.cfg->run, argc, argv, VC_SESSION_IN_MEMORY,
 				&con->err);
@@ -321,7 +385,7 @@ static int tune_run(const void *config, size_t argc, char **argv, struct vc_cons
 	}
 	if (r == VC_OK && t.trial[0].verdict >= VC_UNDECIDED)
 		r = t.trial[0].verdict == VC_OOM ? 3 : 6;
-	free(t.trial);
+	VC_FREE(t.trial, t.peak);
 	vc_session_close(&t.session);
 	return r;
 }

@@ -210,4 +210,7 @@ const struct vc_model_type vc_model_torch = {
 	.stats       = torch_stats,
 	.check       = torch_check,
 	.fini        = torch_fini,
+	.witness_size = sizeof(struct torch_witness),
+	.witness     = torch_witness,
+	.repeats     = torch_repeats,
 };

@@ -192,6 +192,8 @@ struct torch {
 
 	uint32_t *scratch;
 	uint32_t scratch_cap;
+	uint64_t largest;            /* that the driver was asked for, granted or not; adopted */
+	bool medium;                 /* so many that the size of a large segment counted */
 	struct torch_map whole;      /* once torn: address of each cudaMalloc -> 512 bytes */
 	bool nomem;                  /* our own memory ran out; sticky */
 };
@@ -299,6 +301,17 @@ int torch_check(const struct vc_model *m, struct vc_error *err);
 /* torch_seed.c */
 int torch_seed(struct vc_model *m, const struct vc_heap *heap, struct vc_block *blocks,
 	       struct vc_error *err);
+
+/* torch_witness.c: which other versions and settings would have done the same. */
+struct torch_witness {
+	struct torch_rules rules; /* those that count */
+	uint64_t max_split, non_split_rounding, large_segment, prop_total;
+	uint32_t division[TORCH_DIVISIONS];
+	uint64_t largest;         /* no block and no request was larger */
+	bool expandable, ranges, medium;
+};
+bool torch_witness(const struct vc_model *m, void *witness);
+bool torch_repeats(const struct vc_model *m, const void *witness);
 
 /* torch_fit.c: other rules than best fit. */
 uint32_t torch_fit_find(struct torch *t, struct torch_set *s, uint64_t size);

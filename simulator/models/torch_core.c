@@ -352,6 +352,9 @@ static int alloc_slowly(struct torch *t, struct torch_want *w, struct vc_block *
 	int r;
 
 	w->asz = alloc_size(t, w->size);
+	if (w->asz > t->largest)
+		t->largest = w->asz;
+	t->medium |= w->size > t->k->small_limit && w->size < t->k->large_limit;
 	r = torch_slow(t, w, &i);
 	if (r == VC_DONE) {
 		i = hand_out(t, i, w);

@@ -141,6 +141,7 @@ static bool open_segment(struct seeding *s, const struct vc_extent *seg)
 		s->set = set;
 		s->range = s->last = 0;
 		torch_up(t, TORCH_SEGMENT, large, 1);
+		t->largest = seg->size > t->largest ? seg->size : t->largest;
 		if (seg->size >= t->conf.max_split)
 			torch_up_one(&t->oversize_segments, 1);
 	}

@@ -183,6 +183,14 @@ static int fidelity_end(struct vc_observer *o, const struct vc_model *m, struct 
 	return VC_OK;
 }
 
+static bool fidelity_repeat(const struct vc_result *of, struct vc_result *to)
+{
+	to->fidelity = of->fidelity;
+	if (of->fidelity.diverged_why)
+		to->fidelity.diverged_why = strdup(of->fidelity.diverged_why);
+	return to->fidelity.diverged_why || !of->fidelity.diverged_why;
+}
+
 static void fidelity_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
@@ -195,5 +203,5 @@ const struct vc_observer_type vc_observer_fidelity = {
 	.summary = "does the model reproduce the recording: every address, every segment",
 	.state_size = sizeof(struct state), .final_heap = true, .begin = fidelity_begin,
 	.step = fidelity_step, .trace = fidelity_trace, .end = fidelity_end,
-	.fini = fidelity_fini,
+	.repeat = fidelity_repeat, .fini = fidelity_fini,
 };

@@ -68,6 +68,13 @@ static int oom_end(struct vc_observer *o, const struct vc_model *m, struct vc_re
 	return VC_OK;
 }
 
+/* Another version says it in other words. */
+static bool oom_repeat(const struct vc_result *of, struct vc_result *to)
+{
+	(void)to;
+	return !of->oom.happened && !of->last.n;
+}
+
 static void oom_fini(struct vc_observer *o)
 {
 	struct state *st = o->state;
@@ -80,5 +87,6 @@ const struct vc_observer_type vc_observer_oom = {
 	.name = "oom",
 	.summary = "the first out-of-memory: the request, the largest hole, who held what",
 	.state_size = sizeof(struct state),
-	.origin = oom_origin, .step = oom_step, .end = oom_end, .fini = oom_fini,
+	.origin = oom_origin, .step = oom_step, .end = oom_end, .repeat = oom_repeat,
+	.fini = oom_fini,
 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pace.c - when the allocator went to the driver: what flushes and new segments cost a step. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/replay/observer.h"
 #include "simulator/replay/result.h"
 
 #define MOST 1000000u /* entries kept; a run with more has other troubles */
+#define MOST_REPEATED 4096u
 
 struct state {
 	struct vc_pace p;
@@ -61,6 +63,19 @@ static int pace_end(struct vc_observer *o, const struct vc_model *m, struct vc_r
 	return VC_OK;
 }
 
+/* A run that never rests is not worth keeping twice. */
+static bool pace_repeat(const struct vc_result *of, struct vc_result *to)
+{
+	size_t bytes = of->pace.n * sizeof(*of->pace.at);
+	void *at = bytes && of->pace.n <= MOST_REPEATED ? malloc(bytes) : NULL;
+
+	if (!at)
+		return !bytes;
+	memcpy(at, of->pace.at, bytes);
+	to->pace = (struct vc_pace){ .at = at, .n = of->pace.n };
+	return true;
+}
+
 static void pace_fini(struct vc_observer *o)
 {
 	free(((struct state *)o->state)->p.at);
@@ -69,5 +84,6 @@ static void pace_fini(struct vc_observer *o)
 const struct vc_observer_type vc_observer_pace = {
 	.name = "pace", .summary = "when the allocator went to the driver",
 	.state_size = sizeof(struct state), .begin = pace_begin, .step = pace_step,
-	.device = pace_device, .end = pace_end, .fini = pace_fini,
+	.device = pace_device, .end = pace_end, .repeat = pace_repeat,
+	.fini = pace_fini,
 };

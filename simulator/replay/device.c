@@ -33,6 +33,7 @@ struct hint { uint64_t addr, size; };
 struct vc_device {
 	struct vc_device_config cfg;
 	uint64_t taken, others, clock_ns;
+	struct vc_device_span span;
 	uint64_t next, low, cursor[SLOTS];
 	uint32_t request;
 	struct range *used; /* fit: taken ranges by address; window: the left-over ones */
@@ -100,6 +101,7 @@ struct vc_device *vc_device_new(const struct vc_device_config *cfg, struct vc_er
 	if (!d->cfg.prop_total)
 		d->cfg.prop_total = cfg->total;
 	d->others = cfg->others;
+	d->span.below = UINT64_MAX;
 	d->next = BASE;
 	d->low = TOP;
 	if (cfg->va == VC_VA_CONTEXT) {
@@ -249,6 +251,24 @@ static uint64_t place(struct vc_device *d, uint64_t asked)
 	return a;
 }
 
+/* An answer about so many bytes: what had to be free at the start for it. */
+static bool answer(struct vc_device *d, uint64_t size, bool fits)
+{
+	uint64_t more = d->others > d->cfg.others ? d->others - d->cfg.others : 0;
+	uint64_t need = d->taken + more + granules(size);
+
+	if (fits && need > d->span.least)
+		d->span.least = need;
+	else if (!fits && need < d->span.below)
+		d->span.below = need;
+	return fits;
+}
+
+struct vc_device_span vc_device_span(const struct vc_device *d)
+{
+	return d->span;
+}
+
 bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
 {
 	bool fits;
@@ -261,7 +281,7 @@ bool vc_device_alloc(struct vc_device *d, uint64_t size, uint64_t *addr)
 		if (fits)
 			*addr = place(d, size);
 	}
-	if (fits)
+	if (answer(d, size, fits))
 		d->taken += granules(size);
 	account(d, VC_DRV_MALLOC, !fits, (struct range){ fits ? *addr : 0, size });
 	return fits;
@@ -303,7 +323,7 @@ bool vc_device_create(struct vc_device *d, uint64_t size)
 	bool fits = d->scripted ? d->script.create(d->script.arg, size)
 				: granules(size) <= vc_device_available(d);
 
-	if (fits)
+	if (answer(d, size, fits))
 		d->taken += granules(size);
 	account(d, VC_DRV_CREATE, !fits, (struct range){ 0, size });
 	return fits;
@@ -333,6 +353,7 @@ void vc_device_adopt(struct vc_device *d, uint64_t addr, uint64_t size)
 {
 	uint64_t end = addr + granules(size);
 
+	answer(d, size, true);
 	d->taken += granules(size);
 	vc_device_avoid(d, addr, end - addr);
 }

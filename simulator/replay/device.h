@@ -103,6 +103,11 @@ struct vc_device_script {
 };
 void vc_device_script(struct vc_device *d, const struct vc_device_script *script);
 
+/* With how many free bytes at the start each answer so far would have been the same: with `least`
+ * or more, and fewer than `below`. */
+struct vc_device_span { uint64_t least, below; };
+struct vc_device_span vc_device_span(const struct vc_device *d);
+
 void vc_device_set_others(struct vc_device *d, uint64_t bytes);
 uint64_t vc_device_available(const struct vc_device *d); /* free bytes of cudaMemGetInfo */
 uint64_t vc_device_taken(const struct vc_device *d);     /* physical bytes of this allocator */

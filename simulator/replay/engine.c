@@ -12,6 +12,7 @@
 #include "common/pages.h"
 #include "common/vec.h"
 #include "simulator/replay/follow.h"
+#include "simulator/replay/known.h"
 
 #define MAX_OBSERVERS 16
 #define BATCH 512
@@ -33,6 +34,8 @@ struct engine {
 	struct vc_observer obs[MAX_OBSERVERS];
 	size_t nobs, ntrace;
 	bool has_step, seeded, begun, stopped; /* begun: observers know where the run starts */
+	bool given_up;
+	bool alone; /* settings changed on the way, pools: not to be taken for another run */
 	uint64_t index, lower, beside;   /* beside: context + other processes */
 	struct vc_follow *follow;
 	struct vc_stats stats;
@@ -85,11 +88,15 @@ static inline void note_peaks(struct engine *e, const struct vc_event *ev)
 	/* of all moments with the most reserved, the fullest */
 	if (now->reserved > s->peak_reserved ||
 	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
+		bool rises = now->reserved > s->peak_reserved;
+
 		s->peak_reserved = now->reserved;
 		s->peak_event = e->index;
 		s->peak_time_ns = ev ? ev->time_ns : 0;
 		s->allocated_at_peak = now->allocated;
 		s->stranded_at_peak = now->reserved - now->active;
+		if (rises && e->run->enough && e->run->enough->is(e->run->enough->arg, s))
+			e->given_up = e->stopped = true;
 	}
 }
 
@@ -164,11 +171,13 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 		return r;
 	if (r == VC_DONE) {
 		vc_pages_keep(&e->live, ev->id);
+		e->alone |= rq.exact;
 		count_live(e, l, ev->size);
 		return tell(e, ev, &l->block, r, err);
 	}
 	if (r == VC_REFUSED)
 		e->stats.ooms++;
+	e->alone |= r == VC_RAISED || rq.exact;
 	if (!e->begun && begin_observers(e, err) < 0) /* while the starting heap is rebuilt */
 		return err ? (int)err->status : VC_ENOMEM;
 	e->stopped = e->run->stop_at_oom;
@@ -213,6 +222,7 @@ static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *
 	if (r < 0)
 		return r;
 	if (r != VC_DONE) {
+		e->alone |= r == VC_RAISED;
 		e->stats.ooms += r == VC_REFUSED;
 		e->stopped = e->run->stop_at_oom;
 		return tell(e, ev, NULL, r, err);
@@ -247,6 +257,7 @@ static int do_pool(struct engine *e, const struct vc_event *ev, struct vc_error 
 				  ev->label < e->meta->strings ? e->meta->string[ev->label] : "" };
 	int r = e->model.type->pool ? e->model.type->pool(&e->model, &c, err) : VC_DONE;
 
+	e->alone = true;
 	return r < 0 ? r : tell(e, ev, NULL, r, err);
 }
 
@@ -258,6 +269,7 @@ static int do_setting(struct engine *e, const struct vc_event *ev, struct vc_err
 	int r = VC_DONE;
 
 	memcpy(&f, &ev->size, sizeof(f));
+	e->alone |= ev->kind != VC_EV_TRIM || ev->id;
 	e->stats.limited |= ev->kind == VC_EV_FRACTION;
 	if (ev->kind == VC_EV_CONFIGURE && t->configure)
 		r = t->configure(&e->model, text, err);
@@ -265,6 +277,7 @@ static int do_setting(struct engine *e, const struct vc_event *ev, struct vc_err
 		r = t->fraction(&e->model, f, err);
 	else if (ev->kind == VC_EV_TRIM && t->trim)
 		r = t->trim(&e->model, ev->id, err);
+	e->alone |= r == VC_RAISED;
 	return r < 0 ? r : tell(e, ev, NULL, r, err);
 }
 
@@ -607,6 +620,34 @@ static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 	return VC_OK;
 }
 
+/* The events of the run where they lie in memory, and nothing but settings decides about it. */
+static const struct vc_trace *trace_of(const struct vc_run *run)
+{
+	const struct vc_source *s = run->source;
+
+	const struct vc_trace *t = s->type->trace && !s->upstream ? s->type->trace(s) : NULL;
+
+	return run->check || (run->follow && run->whole != t) ? NULL : t;
+}
+
+static int replay_all(struct engine *e, struct vc_result *out, struct vc_error *err)
+{
+	const struct vc_trace *t = trace_of(e->run);
+	enum vc_start asked = e->run->start;
+
+	if (vc_known_find(t, e->run, &e->model, out)) {
+		out->meta = e->meta;
+		return VC_OK;
+	}
+	VC_TRY(replay(e, err));
+	VC_TRY(finish(e, out, err));
+	out->given_up = e->given_up;
+	/* Whether the heap could be taken over hangs on more than the answers of the device. */
+	if (!e->alone && (asked == e->run->start || !e->model.type->seed))
+		vc_known_keep(t, e->run, asked, &e->model, out);
+	return VC_OK;
+}
+
 int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err)
 {
 	struct engine e = { .run = run };
@@ -614,9 +655,7 @@ int vc_run(struct vc_run *run, struct vc_result *out, struct vc_error *err)
 
 	*out = (struct vc_result){ 0 };
 	if (r == VC_OK)
-		r = replay(&e, err);
-	if (r == VC_OK)
-		r = finish(&e, out, err);
+		r = replay_all(&e, out, err);
 	if (r < 0)
 		vc_result_fini(out);
 	teardown(&e);

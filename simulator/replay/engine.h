@@ -13,6 +13,13 @@ enum vc_start {
 	VC_START_COLD,    /* empty */
 };
 
+/* When the rest of a run would tell nobody anything: asked whenever more is reserved than ever
+ * before. */
+struct vc_enough {
+	void *arg;
+	bool (*is)(void *arg, const struct vc_stats *so_far);
+};
+
 struct vc_run {
 	struct vc_source *source;         /* borrowed, read to its end */
 	const struct vc_model_type *model;
@@ -26,6 +33,7 @@ struct vc_run {
 	const struct vc_trace *whole;     /* (opt) what source reads, for follow */
 	bool check;                       /* call model->check after every step (tests) */
 	bool stop_at_oom;                 /* end at the first refusal, as a real program would */
+	const struct vc_enough *enough;   /* (opt) may give the run up; out->given_up */
 	const struct vc_observer_type *const *observers; /* NULL-terminated; NULL: none */
 };
 

@@ -151,6 +151,13 @@ struct vc_model_type {
 	int (*stats)(const struct vc_model *m, vc_stat_fn *fn, void *arg);           /* (opt) */
 	int (*check)(const struct vc_model *m, struct vc_error *err); /* invariants */
 	void (*fini)(struct vc_model *m);                                            /* (opt) */
+	/* (opt) What a run has depended on, which is over, into `witness_size` zeroed bytes without
+	 * pointers; false: on too much. And: would m, which has served nothing yet, serve the same
+	 * requests in the same way, as long as the device answers each call alike? Only where its
+	 * decisions hang on no other thing of the device than these answers. */
+	size_t witness_size;
+	bool (*witness)(const struct vc_model *m, void *witness);
+	bool (*repeats)(const struct vc_model *m, const void *witness);
 };
 
 extern const struct vc_model_type *const vc_models[]; /* NULL-terminated */

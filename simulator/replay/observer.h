@@ -44,6 +44,9 @@ struct vc_observer_type {
 	/* Hand the chapter over; what moved into *r is no longer ours. */
 	int (*end)(struct vc_observer *o, const struct vc_model *m, struct vc_result *r,
 		   struct vc_error *err);
+	/* (opt) The chapter again, for a run in which the model and the device did the same (it may
+	 * be another version of it); false: it has to be found out anew. */
+	bool (*repeat)(const struct vc_result *of, struct vc_result *to);
 	void (*fini)(struct vc_observer *o); /* (opt) always called, after end or instead of it */
 };
 

@@ -314,6 +314,7 @@ struct vc_result {
 	struct vc_pace pace;
 	struct vc_timing timing;
 	struct vc_words words;
+	bool given_up;      /* vc_run.enough: the figures are those of the part that was replayed */
 	uint64_t need;      /* peak_reserved where nothing limits it, once somebody asked; else 0 */
 	bool has_interval;
 	uint64_t low, high; /* of peak_reserved, where the what-if is not exact and nothing limits

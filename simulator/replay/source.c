@@ -43,7 +43,7 @@ void vc_source_free(struct vc_source *s)
 	while (s) {
 		struct vc_source *up = s->upstream;
 		struct vc_input *in = s->input;
-		struct vc_meta *m = up ? NULL : s->meta;
+		struct vc_meta *m = up || s->lent ? NULL : s->meta;
 		struct vc_memo *held = s->holds;
 
 		drop(s);
@@ -54,10 +54,25 @@ void vc_source_free(struct vc_source *s)
 	}
 }
 
+/* Transforms add notes while others read the same trace. */
+static int own_meta(struct vc_source *s, struct vc_error *err)
+{
+	struct vc_meta *copy;
+
+	if (!s->lent)
+		return VC_OK;
+	copy = vc_meta_copy(s->meta, err);
+	if (!copy)
+		return err ? (int)err->status : VC_ENOMEM;
+	s->meta = copy;
+	s->lent = false;
+	return VC_OK;
+}
+
 struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_source *upstream,
 				    struct vc_error *err)
 {
-	struct vc_source *s = vc_source_new(u->type, err);
+	struct vc_source *s = own_meta(upstream, err) < 0 ? NULL : vc_source_new(u->type, err);
 
 	if (!s)
 		return NULL;
@@ -95,6 +110,7 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 		t->n += (size_t)n;
 	} while (n);
 	VC_HAVE(vc_meta_ok(s->meta), "the trace's dictionaries", err);
+	VC_TRY(own_meta(s, err));
 	t->meta = s->meta;
 	for (; s; s = s->upstream)
 		s->meta = NULL;
@@ -154,9 +170,7 @@ struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *er
 	if (!s)
 		return NULL;
 	((struct memory *)s->state)->trace = t;
-	s->meta = vc_meta_copy(t->meta, err); /* its own: transforms add notes while others read */
-	if (s->meta)
-		return s;
-	vc_source_free(s);
-	return NULL;
+	s->meta = t->meta;
+	s->lent = true;
+	return s;
 }

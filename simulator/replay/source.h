@@ -64,6 +64,7 @@ struct vc_source {
 	struct vc_meta *meta;       /* owned by the decoder, shared along the pipeline */
 	void *config;               /* parsed parameters, laid out by type->params */
 	void *state;                /* type->state_size zeroed bytes */
+	bool lent;                  /* meta is another's: not to be written to, not freed */
 	struct vc_memo *holds;      /* let go of with the source, or NULL */
 };
 
@@ -98,8 +99,8 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err);
 void vc_trace_fini(struct vc_trace *t);
 
-/* A source over a trace in memory (lent; must outlive the source), with its own copy of the meta.
- * Transforms go behind it. */
+/* A source over a trace in memory; both the trace and its meta are lent, and must outlive it.
+ * Transforms go behind it: the first of them makes a copy of the meta, to write into. */
 struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *err);
 
 #endif

@@ -15,7 +15,7 @@
 enum { NEXT = 6, PARAMS = VC_WHATIF_PARAMS };
 
 enum wish { WISH_PEAK, WISH_INTERVAL, WISH_TIMES };
-struct find { const struct vc_fit *f; struct vc_fit_card *c; };
+struct find { struct vc_fit *f; struct vc_fit_card *c; };
 
 const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value)
 {
@@ -72,40 +72,74 @@ void vc_fit_card_fini(struct vc_fit_card *c)
 
 /* ---- one prediction ---- */
 
+struct vc_fit_seen { uint64_t value; struct vc_session session; };
+
+static void drop(struct vc_fit_seen **at)
+{
+	if (*at)
+		vc_session_close(&(*at)->session);
+	free(*at);
+	*at = NULL;
+}
+
+void vc_fit_forget(struct vc_fit *f)
+{
+	for (size_t i = 0; i < VC_FIT_SEEN; i++)
+		drop(&f->seen[i]);
+	f->seen_n = 0;
+}
+
+/* The recordings at that value: a session that f keeps. NULL: failure. */
+static struct vc_session *session_at(struct vc_fit *f, uint64_t value, struct vc_error *err)
+{
+	struct vc_param_value at[PARAMS] = { { (char *)f->key, (double)value } };
+	struct vc_fit_seen *s;
+	char text[96];
+
+	for (size_t i = 0; i < VC_FIT_SEEN; i++)
+		if (f->seen[i] && f->seen[i]->value == value)
+			return &f->seen[i]->session;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		vc_nomem(err, "a prediction");
+		return NULL;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		at[i + 1] = f->also[i];
+	s->value = value;
+	snprintf(text, sizeof(text), "%s=%" PRIu64, f->key, value);
+	if (vc_session_at(f->base, at, f->n + 1, text, &s->session, err) < 0) {
+		drop(&s);
+		return NULL;
+	}
+	drop(&f->seen[f->seen_n % VC_FIT_SEEN]);
+	f->seen[f->seen_n++ % VC_FIT_SEEN] = s;
+	return &s->session;
+}
+
 /* Run the prediction at `value`. */
 static int predict(const struct find *t, const struct vc_plan *plan, uint64_t value, enum wish wish,
 		   struct vc_result *out, struct vc_error *err)
 {
 	static const struct vc_observer_type *const pace[] = { &vc_observer_pace, NULL };
-	struct vc_param_value at[PARAMS] = { { (char *)t->f->key, (double)value } };
-	struct vc_session s;
-	bool done = false;
-	char text[96];
+	struct vc_session *s = session_at(t->f, value, err);
 
-	for (size_t i = 0; i < t->f->n; i++)
-		at[i + 1] = t->f->also[i];
-	snprintf(text, sizeof(text), "%s=%" PRIu64, t->f->key, value);
-	int rc = vc_session_at(t->f->base, at, t->f->n + 1, text, &s, err);
-	if (rc == VC_OK) {
-		snprintf(t->c->trust, sizeof(t->c->trust), "%s", s.whatif->as_asked.trust);
-		t->c->level = vc_level_name(vc_answer_level(&s, plan));
-		t->c->narrow = vc_report_narrow(&s, plan);
-		t->c->matched = s.matched;
-		rc = vc_session_replay(&s, plan, wish == WISH_TIMES ? pace : NULL, out, err);
-		done = rc == VC_OK;
-		if (done)
-			rc = wish == WISH_INTERVAL ?
-				     vc_session_interval(&s, plan, out, err) :
-				     vc_session_interval_of_change(&s, plan, out, err);
-	}
+	if (!s)
+		return err->status ? (int)err->status : VC_ENOMEM;
+	snprintf(t->c->trust, sizeof(t->c->trust), "%s", s->whatif->as_asked.trust);
+	t->c->level = vc_level_name(vc_answer_level(s, plan));
+	t->c->narrow = vc_report_narrow(s, plan);
+	t->c->matched = s->matched;
+	VC_TRY(vc_session_replay(s, plan, wish == WISH_TIMES ? pace : NULL, out, err));
+	int rc = wish == WISH_INTERVAL ? vc_session_interval(s, plan, out, err) :
+					 vc_session_interval_of_change(s, plan, out, err);
 	if (rc == VC_OK && wish == WISH_TIMES) {
-		rc = vc_time_answer(&s, plan, out, err);
+		rc = vc_time_answer(s, plan, out, err);
 		out->info.vary = rc == VC_OK ? strdup(t->f->key) : NULL;
 		out->info.value = (double)value;
 	}
-	if (rc < 0 && done)
+	if (rc < 0)
 		vc_result_fini(out);
-	vc_session_close(&s);
 	return rc;
 }
 
@@ -432,7 +466,7 @@ static int compare(struct find *t, struct vc_error *err)
 	return VC_OK;
 }
 
-int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
+int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 {
 	const struct vc_whatif *w = f->base->whatif;
 	double from = vc_family_value(w->family, w->as_asked.report.base, f->key);

@@ -6,7 +6,7 @@
 #include "common/largest.h"
 #include "simulator/session/whatif.h"
 
-enum { VC_FIT_PROBES = 1024, VC_FIT_PACES = 8 };
+enum { VC_FIT_PROBES = 1024, VC_FIT_PACES = 8, VC_FIT_SEEN = 2 };
 
 /* One predicted run. Bytes are of the whole card: what lies beside the allocator is included. */
 struct vc_fit_probe {
@@ -53,10 +53,15 @@ struct vc_fit {
 	const uint64_t *among;      /* of these values only, ascending (lent), or NULL: of all */
 	size_t amongs;
 	double low, high;           /* target band, shares of the card */
+	struct vc_fit_seen *seen[VC_FIT_SEEN]; /* the newest predictions: a value is asked for
+						* twice in a row; more would only fill memory */
+	size_t seen_n;              /* ever made */
 };
 
-/* Fill c, whose plan is set. */
-int vc_fit_search(const struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err);
+/* Fill c, whose plan is set. Some predictions are kept until vc_fit_forget, which comes before
+ * the end of f->base. */
+int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err);
+void vc_fit_forget(struct vc_fit *f);
 void vc_fit_card_fini(struct vc_fit_card *c);
 
 /* The verdict of a probe with all that the recordings leave open: undecided between what is certain

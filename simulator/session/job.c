@@ -46,7 +46,8 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 			    .index = job->rec->device->device },
 		.device_index = job->rec->device->device,
 		.start = p->start,
-		.stop_at_oom = p->stop_at_oom };
+		.stop_at_oom = p->stop_at_oom,
+		.enough = p->enough };
 }
 
 static bool copy_text(char **to, const char *from)
@@ -108,16 +109,15 @@ static int finish(const struct vc_job *job, const struct vc_plan *plan, struct v
 	return r;
 }
 
+/* other: what the source reads where the events are not the recording's; it must outlive it. */
 static struct vc_source *source_of(const struct vc_job *job, const struct vc_plan *p,
-				   struct vc_error *err)
+				   struct vc_recording *other, struct vc_error *err)
 {
-	struct vc_recording other;
-
 	if (!job->events)
 		return vc_recording_source(job->rec, &p->transform, err);
-	other = (struct vc_recording){ .path = job->rec->path, .trace = *job->events };
-	other.trace.meta = job->rec->meta; /* alternatives have none of their own */
-	return vc_recording_source(&other, &p->transform, err);
+	*other = (struct vc_recording){ .path = job->rec->path, .trace = *job->events };
+	other->trace.meta = job->rec->meta; /* alternatives have none of their own */
+	return vc_recording_source(other, &p->transform, err);
 }
 
 int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
@@ -125,6 +125,7 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	       struct vc_error *err)
 {
 	const char *path = job->rec->path;
+	struct vc_recording other;
 	struct vc_run run;
 	int r;
 
@@ -135,7 +136,7 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 			       "PyTorch's allocator would do", path);
 	run = make_run(job, plan);
 	run.observers = observers;
-	run.source = source_of(job, plan, err);
+	run.source = source_of(job, plan, &other, err);
 	if (!run.source)
 		return err->status ? (int)err->status : VC_ENOMEM;
 	r = finish(job, plan, &run, out, err);

@@ -50,6 +50,7 @@ struct vc_plan {
 	enum vc_assume assume;     /* which value of an interval decides; NOTHING: all of it */
 	enum vc_va_policy va;      /* of fresh addresses; INC (0) stands for WINDOW, the driver's */
 	struct vc_list transform;  /* "NAME:K=V,..." in that order; lent */
+	const struct vc_enough *enough; /* lent; NULL: to the end */
 	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */
 };
 

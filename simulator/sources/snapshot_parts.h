@@ -17,6 +17,8 @@ enum { DEEPEST = 32 }; /* containers in each other; snapshots have seven */
 
 struct object { uint32_t at; uint16_t kind, depth; };
 struct frame { uint32_t name, file, line; };
+struct seen { uint32_t parent, ref, node; };
+#define SEEN_BITS 14
 struct vec { struct vc_pickle_value *at; uint32_t n, cap; };
 
 struct tree {
@@ -31,6 +33,8 @@ struct tree {
 	size_t note_cap;
 	uint32_t *last, *node; /* frames and nodes of the stack seen last, outermost first */
 	size_t depth, last_cap, node_cap;
+	uint32_t *made_of; size_t made; /* by node: its frame object + 1 */
+	struct seen *seen;      /* which node a frame object became below another, by their hash */
 	uint32_t tag;                               /* user metadata of the event before */
 };
 

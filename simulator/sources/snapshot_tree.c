@@ -100,6 +100,37 @@ static struct frame frame_of(const struct tree *t, const struct vc_pickle_value 
 	return o && o->kind == FRAME ? t->frame[o->at] : (struct frame){ 0 };
 }
 
+/* Remember which frame object a node was made of. */
+static void note_node(struct tree *t, uint32_t node, uint32_t ref)
+{
+	if (node >= t->made && !vc_vec_zeroed(t->made_of, t->made, node + 1))
+		return;
+	t->made_of[node] = ref + 1;
+}
+
+/* The node of a frame below `parent`. A frame is written once and named again in every stack that
+ * it stands in, so its place says enough: most are not looked up by what they hold. Stacks that
+ * came whole have neighbouring nodes. */
+static uint32_t node_of(struct tree *t, uint32_t parent, const struct vc_pickle_value *v)
+{
+	uint32_t mixed = parent * 2654435761u ^ v->ref * 2246822519u, next = parent + 1;
+	struct seen *s = &t->seen[mixed >> (32 - SEEN_BITS)];
+	struct frame f;
+
+	if (v->type == VC_PV_DICT && next < t->made && t->made_of[next] == v->ref + 1 &&
+	    t->meta->frame[next].parent == parent)
+		return next;
+	if (s->node && s->parent == parent && s->ref == v->ref && v->type == VC_PV_DICT)
+		return s->node;
+	f = frame_of(t, v);
+	*s = (struct seen){ parent, v->ref,
+			    vc_meta_frame(t->meta, (struct vc_frame){ .parent = parent,
+					  .function = f.name, .file = f.file, .line = f.line }) };
+	if (v->type == VC_PV_DICT)
+		note_node(t, s->node, v->ref);
+	return s->node;
+}
+
 /* A list of frames, innermost first, becomes its node. Neighbours share most of their callers, so
  * the walk starts where this stack leaves the one before. */
 static int fold_stack(struct tree *t, struct object *o)
@@ -115,12 +146,8 @@ static int fold_stack(struct tree *t, struct object *o)
 	while (same < n && same < t->depth && c->at[n - 1 - same].ref == t->last[same])
 		same++;
 	for (size_t i = same; i < n; i++) {
-		struct frame f = frame_of(t, &c->at[n - 1 - i]);
-
 		t->last[i] = c->at[n - 1 - i].ref;
-		t->node[i] = vc_meta_frame(t->meta, (struct vc_frame){
-			.parent = i ? t->node[i - 1] : 0, .function = f.name, .file = f.file,
-			.line = f.line });
+		t->node[i] = node_of(t, i ? t->node[i - 1] : 0, &c->at[n - 1 - i]);
 	}
 	t->depth = n;
 	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0 };
@@ -414,16 +441,30 @@ static int keep_items(struct tree *t, struct object *o, const struct vc_pickle_v
 	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, n);
 }
 
+/* Most lists are stacks. */
+static size_t count_frames(const struct tree *t, const struct vc_pickle_value *v, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && v[i].type == VC_PV_DICT && t->object[v[i].ref].kind == FRAME)
+		i++;
+	return i;
+}
+
 static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v, size_t n,
 		       struct vc_error *err)
 {
 	struct tree *t = arg;
 	struct object *o = &t->object[ref];
-	size_t plain;
+	size_t plain, frames = count_frames(t, v, n);
 	int rc = 0;
 
 	t->err = err;
-	for (size_t i = 0; i < n && !rc; i++) {
+	if (frames) {
+		rc = keep_items(t, o, v, (uint32_t)frames);
+		o->depth += !o->depth; /* a frame holds nothing */
+	}
+	for (size_t i = frames; i < n && !rc; i++) {
 		enum kind k = DICT_NEW;
 
 		for (plain = i; plain < n && (k = special(t, &v[plain])) == DICT_NEW; plain++)
@@ -438,7 +479,7 @@ static int list_append(void *arg, uint32_t ref, const struct vc_pickle_value *v,
 		else if (o->kind == LIST_NEW || o->kind == EVENTS)
 			rc = append_event(t, o, t->object[v[i].ref].at);
 	}
-	return rc ? rc : hold(t, o, v, n);
+	return rc ? rc : hold(t, o, v + frames, n - frames);
 }
 
 static int new_dict(void *arg, uint32_t *ref, struct vc_error *err)

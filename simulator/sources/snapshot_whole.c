@@ -230,7 +230,8 @@ static void tree_fini(struct tree *t)
 {
 	for (size_t i = 0; i < t->vecs; i++)
 		free(t->vec[i].at);
-	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node);
+	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node, t->seen,
+		t->made_of);
 }
 
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
@@ -243,6 +244,9 @@ int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 	int rc = snapshot_words(meta, t.err);
 
 	snapshot_builder(&t, &b);
+	t.seen = calloc((size_t)1 << SEEN_BITS, sizeof(*t.seen));
+	if (!rc && !t.seen)
+		rc = vc_nomem(t.err, "reading the snapshot");
 	if (!rc)
 		rc = vc_pickle_read(in, &b, &root, t.err);
 	t.err = err ? err : &own;

@@ -90,6 +90,15 @@ seen() { python3 "$TMP/terminal.py" "$VRAMCAST" sim $gpt@batch=1 --no-verify "$@
 seen --capacity 5GiB
 grep -q '^looking for changes that would help: 3 of [0-9]* \.\.\.' "$TMP/seen" && ! tail -n 1 "$TMP/seen" | grep -q '[^ ]' &&
 	pass "a terminal shows how far it is" || fail "a terminal shows how far it is" "$(cat "$TMP/seen")"
+# And the verdict before that; what stands there in the end is what everybody else gets.
+sed 's/os.dup2(os.open(.*O_WRONLY), 1)/os.dup2(s, 1)/' "$TMP/terminal.py" > "$TMP/whole.py"
+python3 "$TMP/whole.py" "$VRAMCAST" sim $gpt@batch=1 --no-verify --capacity 5GiB | sed "s,\x1b\[[0-9;]*m,,g" | tr '\r' '\n' > "$TMP/whole"
+awk '/^torch .*: runs out of memory/ && !v { v = NR } /^looking for changes/ && !l { l = NR } END { exit !(v && l && v < l) }' "$TMP/whole" &&
+	[ "$(grep -c '^torch .*: runs out of memory' "$TMP/whole")" = 1 ] && pass "the verdict comes first, and once" ||
+	fail "the verdict comes first, and once" "$(cat "$TMP/whole")"
+run sim $gpt@batch=1 --no-verify --capacity 5GiB
+[ "$(grep -v '^looking\|^ *$' "$TMP/whole" | grep -v '[▁▂▃▄▅▆▇█]')" = "$(printf '%s\n' "$out" | grep -v '^ *$')" ] && pass "the rest is the same" ||
+	fail "the rest is the same" "$(cat "$TMP/whole")"
 seen -q --capacity 5GiB; [ ! -s "$TMP/seen" ] && pass "not with -q" || fail "not with -q" "$(cat "$TMP/seen")"
 run sim $gpt@batch=1 --no-verify --capacity 5GiB; [ -z "$err" ] && pass "nor to a file" || fail "nor to a file" "$err"
 finish

@@ -28,6 +28,11 @@ f 1
 OPS
 run sim "$TMP/a.ops" --torch 2.9; expect "a script is a trace" 0 'fits: 120\.00 MiB of 1\.00 GiB'
 sed 's/^total/torch 3.1.0+cu140\n&/' "$TMP/a.ops" > "$TMP/later.ops"
+best() { "$VRAMCAST" tune tests/recordings/gpt.vct --torch 2.15 $1 --json --top "$2" -j "$3" | grep -E '"(conf|peak_reserved|flushes|verdict)"|"tried"' | head -n 21; }
+for on in "" "--capacity 8600MiB" "--capacity 6GiB"; do
+	[ "$(best "$on" 3 1)" = "$(best "$on" 300 1)" ] && [ "$(best "$on" 3 1)" = "$(best "$on" 3 2)" ] &&
+		pass "trials that are given up change no answer${on:+ ($on)}" || fail "trials that are given up change no answer" "$(best "$on" 3 1) $(best "$on" 300 1)"
+done
 run sim "$TMP/later.ops"; expect "a PyTorch that came later is replayed as the newest, and the answer says so" 0 '2\.[0-9]+ \(newest\)'
 run sim "$TMP/a.ops" --torch 2.9
 expect "that claims no proof" 0 'not checked against the recording'

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* known.h - the runs that a trace has seen, kept with it (memo.h). Under settings that could not
+ * have changed anything of one of them the trace is not replayed again. */
+#ifndef VC_KNOWN_H
+#define VC_KNOWN_H
+
+#include "simulator/replay/engine.h"
+#include "simulator/replay/model.h"
+
+/* What is known of the run that is about to begin on m, which has served nothing yet. false: it
+ * has to be made. On success the figures and chapters of *out are as vc_run would fill them, and
+ * run->start as vc_run would leave it. t may be NULL. Thread-safe. */
+bool vc_known_find(const struct vc_trace *t, struct vc_run *run, const struct vc_model *m,
+		   struct vc_result *out);
+
+/* A run that came to its end on m. asked: how it should have started. Nothing happens where t
+ * keeps nothing. Thread-safe. */
+void vc_known_keep(const struct vc_trace *t, const struct vc_run *run, enum vc_start asked,
+		   const struct vc_model *m, const struct vc_result *made);
+
+#endif

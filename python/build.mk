@@ -14,10 +14,13 @@ wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, V
 
 .PHONY: native wheel
 
-TESTS += tests/python/package.sh tests/python/schema.sh tests/python/mcp.sh
+TESTS += tests/python/package.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
 check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
 .PHONY: check-wheel
 check-mcp: all ## vramcast mcp by the official SDK's client, and schemas by jsonschema (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_mcp.sh
 .PHONY: check-mcp
+check-ci: all ## CI, the pytest plugin and the trainers with a real PyTorch (TORCH_PYTHON=python)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_ci.sh
+.PHONY: check-ci

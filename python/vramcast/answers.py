@@ -9,22 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from .errors import DoesNotFit, VramcastError
+from .sizes import gib
 
 Document = Dict[str, Any]
 Interval = Tuple[int, int]
 Row = Dict[str, Any]
-
-
-def gib(size: Optional[int]) -> str:
-    """1.25 GiB, as the program writes it."""
-    if size is None:
-        return "unknown"
-    amount = float(size)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024 or unit == "GiB":
-            return f"{size} bytes" if unit == "bytes" else f"{amount:.2f} {unit}"
-        amount /= 1024
-    raise AssertionError
 
 
 def frame(rows: List[Row]) -> Any:

@@ -8,22 +8,11 @@ import re
 import sys
 from typing import Any, List, Optional
 
-from .answers import gib
-from .errors import UsageError, VramcastError
+from .errors import VramcastError
 from .questions import dryrun
+from .sizes import gib, size
 
 _INNER = "VRAMCAST_PYTEST_INNER"
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def size(text: object) -> int:
-    """The sizes that the program takes: 12GiB, 12G, 12GB, 12884901888."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B|)", str(text))
-    if found is None:
-        raise UsageError(f"limit={text!r}: wants a size such as 12GiB")
-    number, unit, ending = found.groups()
-    factor = 1000 ** " KMGT".index(unit) if unit and ending == "B" else _UNITS[unit]
-    return int(float(number) * factor)
 
 
 def pytest_configure(config: Any) -> None:

@@ -59,8 +59,9 @@ def diff(a: Union[str, "os.PathLike[str]"], b: Union[str, "os.PathLike[str]"],
 
 def dryrun(what: Union[str, Sequence[str], Callable[..., object]], gpu: str = "",
            args: Sequence[object] = (), kwargs: Optional[Mapping[str, object]] = None,
-           output: Union[None, str, "os.PathLike[str]"] = None, env: Optional[Mapping[str, str]] = None,
-           timeout: Optional[float] = None, **options: object) -> Dryrun:
+           output: Union[None, str, "os.PathLike[str]"] = None,
+           env: Optional[Mapping[str, str]] = None,
+           cwd: Union[None, str, "os.PathLike[str]"] = None, timeout: Optional[float] = None, **options: object) -> Dryrun:
     """Runs a program on a card that is not there, and says whether it fits.
 
     `what` is a command line, or a function that a fresh process can import: it is called there with
@@ -71,9 +72,9 @@ def dryrun(what: Union[str, Sequence[str], Callable[..., object]], gpu: str = ""
         report = os.path.join(folder, "report.json")
         words = [program.path(), "dryrun", *program.options({"gpu": gpu or None, **options}),
                  "--report", report]
-        words += ["--output", os.fspath(output)] if output else ["--no-record"]
+        words += ["--output", os.path.abspath(output)] if output else ["--no-record"]
         done = subprocess.run([*words, "--", *command], stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, cwd=cwd,
                               env=None if env is None else {**os.environ, **env})
         if not os.path.exists(report):
             kind = UsageError if done.returncode == 2 else VramcastError

@@ -1,0 +1,46 @@
+#!/bin/sh
+# check_ci.sh - CI, the pytest plugin and the trainers with a real PyTorch on the null GPU (TORCH_PYTHON=python).
+. tests/support/tap.sh
+. tests/python/tools.sh
+TORCH_PYTHON=${TORCH_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.9.1/bin/python}
+[ -x "$TORCH_PYTHON" ] || { skip "a real PyTorch" "TORCH_PYTHON names no python"; finish; }
+export PYTHONDONTWRITEBYTECODE=1 TORCH_PYTHON VRAMCAST="$(realpath "$VRAMCAST")" PYTHONPATH="$PWD/python"
+check "the steps of the action, with dry runs of the sample" python3 tests/python/ci.py
+
+# pytest from the folder of tools, PyTorch from its own
+"$TOOLS/bin/python" -m pip install -q --target "$TMP/site" pytest > "$TMP/pip.log" 2>&1 || { fail "pytest is installed" "$(cat "$TMP/pip.log")"; finish; }
+export PYTHONPATH="$PWD/python:$TMP/site"
+cat > "$TMP/test_memory.py" <<'P'
+import pytest
+
+@pytest.fixture
+def megabytes():
+    return 1000
+
+def take(n):
+    import torch
+    return torch.empty(n << 20, dtype=torch.uint8, device="cuda")
+
+@pytest.mark.vram(gpu="t4", limit="2GiB")
+def test_fits(megabytes):
+    assert take(megabytes).numel() == 1000 << 20
+
+@pytest.mark.vram(gpu="t4", limit="500MiB")
+def test_over(megabytes):
+    take(megabytes)
+
+@pytest.mark.vram(gpu="t4")
+def test_oom(megabytes):
+    take(20 * megabytes)
+
+@pytest.mark.vram(gpu="t4")
+def test_wrong():
+    assert take(1).numel() == 2
+P
+(cd "$TMP" && PYTEST_PLUGINS=vramcast.pytest_plugin "$TORCH_PYTHON" -m pytest -p no:cacheprovider -q --strict-markers test_memory.py) > "$TMP/pytest.log" 2>&1
+check "pytest: one fits, three fail" grep -q '^3 failed, 1 passed' "$TMP/pytest.log"
+check "over its limit, in one sentence" grep -q '^test_over needs 1.10 GiB on t4, and its limit is 500.00 MiB$' "$TMP/pytest.log"
+check "out of memory, with the line" grep -q '^test_oom does not fit: .* (test_memory.py:9)' "$TMP/pytest.log"
+check "a mistake of another kind is told as one" grep -q 'test_wrong: the program ended with code 1, and not for lack of memory' "$TMP/pytest.log"
+[ -z "$V" ] || cat "$TMP/pytest.log"
+finish

@@ -7,11 +7,11 @@
 """
 from .answers import Advice, Diff, Dryrun, Explanation, Fit, OutOfMemory, Run, Sim
 from .errors import DoesNotFit, UsageError, VramcastError
-from .questions import diff, dryrun, explain, fit, sim
+from .questions import check, diff, dryrun, explain, fit, sim
 from .recording import dump, is_recorded, mark, record, region, start, step, stop
 
 __all__ = [
     "Advice", "Diff", "DoesNotFit", "Dryrun", "Explanation", "Fit", "OutOfMemory", "Run", "Sim",
-    "UsageError", "VramcastError", "diff", "dryrun", "dump", "explain", "fit", "is_recorded",
+    "UsageError", "VramcastError", "check", "diff", "dryrun", "dump", "explain", "fit", "is_recorded",
     "mark", "record", "region", "sim", "start", "step", "stop",
 ]

@@ -88,6 +88,15 @@ def dryrun(what: Union[str, Sequence[str], Callable[..., object]], gpu: str = ""
     return answer
 
 
+def check(gpu: str, steps: int = 2) -> Optional[Dryrun]:
+    """At the top of a script: the same script is dry-run first for a few steps, and DoesNotFit is
+    raised when it would run out of memory on that card. Within a dry run it does nothing."""
+    if "VRAMCAST_NULL_TOTAL" in os.environ:
+        return None
+    line = list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])  # from 3.10 on
+    return dryrun([sys.executable, *line[1:]], gpu=gpu, steps=steps).require_fit()
+
+
 # ---- a function, called in another process ----
 
 _CALL = """import importlib, pickle, runpy, sys

@@ -42,5 +42,29 @@ check "pytest: one fits, three fail" grep -q '^3 failed, 1 passed' "$TMP/pytest.
 check "over its limit, in one sentence" grep -q '^test_over needs 1.10 GiB on t4, and its limit is 500.00 MiB$' "$TMP/pytest.log"
 check "out of memory, with the line" grep -q '^test_oom does not fit: .* (test_memory.py:9)' "$TMP/pytest.log"
 check "a mistake of another kind is told as one" grep -q 'test_wrong: the program ended with code 1, and not for lack of memory' "$TMP/pytest.log"
+
+# The trainers: what the callbacks tell, in its order
+site=$TOOLS/trainers
+[ -d "$site/lightning" ] || "$TOOLS/bin/python" -m pip install -q --no-deps --target "$site" 'transformers<5' accelerate 'tokenizers<0.23' 'huggingface_hub<1' \
+	safetensors regex pyyaml requests tqdm packaging psutil lightning lightning-utilities torchmetrics urllib3 certifi idna charset-normalizer > "$TMP/pip.log" 2>&1
+export PYTHONPATH="$PWD/python:$site"
+# told SCRIPT MARKS: the marks of a dry run of it, begin and end of a phase as ( and )
+told() {
+	"$VRAMCAST" dryrun -q -g t4 -o "$TMP/$1.vct" -- "$TORCH_PYTHON" "tests/python/$1.py" "$TMP/out" > "$TMP/$1.log" 2>&1
+	got=$("$VRAMCAST" dump "$TMP/$1.vct" | sed -n 's/.* mark device=0//; t m; d; :m
+		s/^ flags=2 label=\(.*\)/\1(/; s/^ flags=3.*/)/; s/^ flags=1 label=step/step/; s/^ label=//; p' | tr '\n' ' ')
+	if [ "$got" = "$2" ]; then pass "$1: phases, steps and parameters are told"; else fail "$1: phases, steps and parameters are told" "$got" "$(tail -n 5 "$TMP/$1.log")"; fi
+}
+told train_transformers 'parameters batch=8,accumulate=1,eval_batch=8 train( step step ) evaluate( ) train( step step ) evaluate( ) '
+told train_lightning 'evaluate( ) parameters batch=16,accumulate=1 train( step step step step ) evaluate( ) train( step step step step ) evaluate( ) '
+cat > "$TMP/careful.py" <<'P'
+import vramcast
+vramcast.check("t4", steps=1)
+print("training")
+import torch
+torch.empty(20 << 30, dtype=torch.uint8, device="cuda")
+P
+"$TORCH_PYTHON" "$TMP/careful.py" > "$TMP/careful.log" 2>&1
+check "a script that asks first does not begin what will die" sh -c '! grep -q "^training" "$1" && grep -q "DoesNotFit: oom on t4" "$1"' - "$TMP/careful.log"
 [ -z "$V" ] || cat "$TMP/pytest.log"
 finish

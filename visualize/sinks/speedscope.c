@@ -62,7 +62,8 @@ static void put_profile(struct vc_output *o, const struct vc_stacks *s, const st
 	uint64_t sum = 0;
 	const char *comma = "";
 
-	vc_output_text(o, ",\"unit\":\"bytes\",\"type\":\"sampled\",\"startValue\":0,\"samples\":[");
+	vc_output_text(o, ",\"unit\":\"bytes\",\"type\":\"sampled\",\"startValue\":0,"
+		       "\"samples\":[");
 	for (size_t k = 0; k < s->n; k++) {
 		if (!(all ? s->at[k].all_bytes : s->at[k].bytes))
 			continue;
@@ -113,8 +114,8 @@ static int speedscope_write(const struct vc_result *runs, size_t n, const void *
 		       "\"exporter\":\"vramcast\",\"shared\":{\"frames\":[");
 	for (size_t i = 0; i < n; i++) {
 		if (!runs[i].meta)
-			return vc_fail(err, VC_ENOSUP, "speedscope: results that were read back have "
-				       "no call stacks; give it the recording");
+			return vc_fail(err, VC_ENOSUP, "speedscope: results that were read back "
+				       "have no call stacks; give it the recording");
 		put_frames(out, runs[i].meta, &any);
 	}
 	vc_output_text(out, "]},\"profiles\":[");

@@ -233,6 +233,26 @@ static void tree_fini(struct tree *t)
 	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node);
 }
 
+/* json.dump() of a snapshot begins with a brace and a quote, or with a bracket and a brace; no
+ * pickle does. */
+static bool is_json(struct vc_input *in)
+{
+	size_t n;
+	const uint8_t *p = vc_input_peek(in, 256, &n, NULL);
+	char first = 0;
+
+	for (size_t i = 0; p && i < n; i++) {
+		if (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t')
+			continue;
+		if (first)
+			return first == '{' ? p[i] == '"' : p[i] == '{';
+		if (p[i] != '{' && p[i] != '[')
+			return false;
+		first = (char)p[i];
+	}
+	return false;
+}
+
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 		  struct vc_error *err)
 {
@@ -244,7 +264,7 @@ int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 
 	snapshot_builder(&t, &b);
 	if (!rc)
-		rc = vc_pickle_read(in, &b, &root, t.err);
+		rc = (is_json(in) ? vc_pickle_from_json : vc_pickle_read)(in, &b, &root, t.err);
 	t.err = err ? err : &own;
 	if (!rc)
 		rc = read_whole(&t, &root);

@@ -10,11 +10,13 @@
 #include "simulator/advise/diff.h"
 #include "simulator/advise/report.h"
 
-struct config { bool json, verify; uint64_t device, sites; const char *fail_above; };
+struct config { bool json, markdown, verify; uint64_t device, sites; const char *fail_above; };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option diff_options[] = {
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
+	{ 0, "markdown", VC_O_FLAG, AT(markdown), NULL, "tables of Markdown, for a pull request",
+	  NULL },
 	{ 0, "device", VC_O_UINT, AT(device), "N",
 	  "which device of both (default: the one that ran out, or the fullest)", NULL },
 	{ 0, "sites", VC_O_UINT, AT(sites), "N", "most call sites to list (0: all)", "12" },
@@ -389,6 +391,8 @@ static int say(const struct side x[2], const struct vc_diff *d, const struct con
 
 	if (!e)
 		return err->status;
+	if (c->markdown)
+		vc_emit_markdown(e);
 	if (c->json)
 		emit_json(e, x, d, sites);
 	else
@@ -407,6 +411,8 @@ static int diff_run(const void *config, size_t argc, char **argv, struct vc_cons
 
 	if (argc != 2)
 		return vc_fail(&con->err, VC_EUSAGE, "diff wants two traces, not %zu", argc);
+	if (c->markdown && c->json)
+		return vc_fail(&con->err, VC_EUSAGE, "--markdown or --json, not both");
 	if (limit_of(c->fail_above, &l, &con->err) < 0)
 		return VC_EUSAGE;
 	memset(x, 0, sizeof(x));

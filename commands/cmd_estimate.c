@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/emit.h"
+#include "commands/model_config.h"
 #include "commands/run_and_write.h"
 #include "common/opt.h"
 #include "simulator/replay/cards.h"
@@ -17,12 +18,15 @@
 struct config {
 	double params, layers, hidden, heads, feed_forward, kv_ratio, vocabulary;
 	uint64_t batch, seq, gpus, zero, rank, tp;
-	const char *optimizer, *precision, *offload, *arch, *recompute, *attention, *gpu;
+	const char *optimizer, *precision, *offload, *arch, *recompute, *attention, *gpu,
+		*model;
 	bool json;
 };
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option estimate_options[] = {
+	{ 0, "model", VC_O_TEXT, AT(model), "FILE",
+	  "config.json of a model, for the shape and the number of parameters", NULL },
 	{ 0, "params", VC_O_REAL, AT(params), "N", "parameters, as in 7e9", NULL },
 	{ 0, "layers", VC_O_REAL, AT(layers), "N", "transformer layers", NULL },
 	{ 0, "hidden", VC_O_REAL, AT(hidden), "N", "width", NULL },
@@ -129,8 +133,8 @@ static int check(const struct config *c, struct choice *ch, struct vc_error *err
 
 	for (int i = 0; i < 3; i++)
 		if (isnan(must[i]))
-			return vc_fail(err, VC_EUSAGE, "estimate wants --params, --layers and "
-				       "--hidden; --%s is missing", name[i]);
+			return vc_fail(err, VC_EUSAGE, "estimate wants --model, or --params, "
+				       "--layers and --hidden; --%s is missing", name[i]);
 	for (int i = 0; i < 7; i++)
 		if (must[i] <= 0)
 			return vc_fail(err, VC_EUSAGE, "--%s %g: must be above zero", name[i],
@@ -257,6 +261,8 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 	vc_emit_text(e, "text", NULL, "published formulas only: the least trustworthy answer");
 	vc_emit_text(e, "narrow", NULL, "a dry run (vramcast dryrun -g GPU -- python train.py)");
 	vc_emit_end(e);
+	if (c->model)
+		vc_emit_uint(e, "params", "parameters", (uint64_t)c->params);
 	vc_emit_array(e, "terms", "Per card");
 	for (size_t i = 0; i < s->n; i++) {
 		vc_emit_object(e, NULL, NULL);
@@ -295,12 +301,35 @@ static void context(const struct vc_card *card, struct sum *s)
 	s->high += s->at[s->n - 1].high;
 }
 
+/* The shape of --model in place of options, which it does not share the say with. */
+static int with_model(struct config *c, struct vc_error *err)
+{
+	struct vc_model_config m;
+
+	if (!isnan(c->params) || !isnan(c->layers) || !isnan(c->hidden) || !isnan(c->heads) ||
+	    !isnan(c->feed_forward))
+		return vc_fail(err, VC_EUSAGE, "--model says what --params, --layers, --hidden, "
+			       "--heads and --feed-forward say; leave these out");
+	VC_TRY(vc_model_config_read(c->model, &m, err));
+	c->params = m.params;
+	c->layers = m.layers;
+	c->hidden = m.hidden;
+	c->heads = m.heads;
+	c->feed_forward = m.feed_forward;
+	c->kv_ratio = m.kv_heads / m.heads;
+	c->vocabulary = m.vocabulary;
+	c->arch = m.arch;
+	return VC_OK;
+}
+
 static int estimate_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
-	const struct config *c = config;
+	struct config copy = *(const struct config *)config, *c = &copy;
 	const struct vc_card *card = NULL;
 	struct sum s = { .n = 0 };
 	struct choice ch = { 0 };
+	if (c->model)
+		VC_TRY(with_model(c, &con->err));
 	VC_TRY(check(c, &ch, &con->err));
 	if (argc)
 		return vc_fail(&con->err, VC_EUSAGE,

@@ -30,7 +30,7 @@ struct vc_emit {
 	struct cell *cell; size_t cells, cap; /* the group or table being collected */
 	size_t rows;
 	char *scalars; size_t scalars_len;    /* people: an array of plain values */
-	bool nomem, csv_done;
+	bool nomem, csv_done, markdown;
 };
 
 struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err)
@@ -44,6 +44,11 @@ struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struc
 	e->out = out;
 	e->mode = mode;
 	return e;
+}
+
+void vc_emit_markdown(struct vc_emit *e)
+{
+	e->markdown = true;
 }
 
 static bool is_json(const struct vc_emit *e)
@@ -157,6 +162,20 @@ static void pad(struct vc_emit *e, int n)
 		vc_output_text(e->out, " ");
 }
 
+/* Words as Markdown shows them as they are: "<module>" is no tag, and "|" ends no cell. */
+static void marked(struct vc_emit *e, const char *v)
+{
+	v += strspn(v, " ");
+	for (; *v; v++) {
+		if (*v == '<')
+			vc_output_text(e->out, "&lt;");
+		else if (strchr("|*_`", *v))
+			vc_output_printf(e->out, "\\%c", *v);
+		else
+			vc_output_write(e->out, v, 1);
+	}
+}
+
 /* A group of "label  value" lines. */
 static void print_group(struct vc_emit *e)
 {
@@ -166,6 +185,14 @@ static void print_group(struct vc_emit *e)
 		if (columns_of(e->cell[i].head) > width)
 			width = columns_of(e->cell[i].head);
 	for (size_t i = 0; i < e->cells; i++) {
+		if (e->markdown) {
+			vc_output_text(e->out, "- ");
+			marked(e, e->cell[i].head);
+			vc_output_text(e->out, ": ");
+			marked(e, e->cell[i].value);
+			vc_output_text(e->out, "\n");
+			continue;
+		}
 		pad(e, indent);
 		vc_output_text(e->out, e->cell[i].head);
 		pad(e, width - columns_of(e->cell[i].head) + 2);
@@ -233,12 +260,42 @@ static void print_table_row(struct vc_emit *e, const char **head, const int *wid
 	vc_output_text(e->out, "\n");
 }
 
+/* A table of Markdown; the columns of numbers stand to the right. */
+static void print_marked(struct vc_emit *e, const char **head, size_t n)
+{
+	vc_output_text(e->out, "\n");
+	for (size_t k = 0; k < n; k++) {
+		vc_output_text(e->out, k ? " | " : "| ");
+		marked(e, head[k]);
+	}
+	vc_output_text(e->out, " |\n|");
+	for (size_t k = 0; k < n; k++) {
+		const struct cell *c = cell_at(e, 0, head[k], 0);
+		vc_output_text(e->out, c && c->number ? "--:|" : "---|");
+	}
+	for (size_t row = 0; row < e->rows; row++) {
+		vc_output_text(e->out, "\n");
+		for (size_t k = 0; k < n; k++) {
+			const struct cell *c = cell_at(e, row, head[k], 0);
+			vc_output_text(e->out, k ? " | " : "| ");
+			marked(e, c ? c->value : "");
+		}
+		vc_output_text(e->out, " |");
+	}
+	vc_output_text(e->out, "\n");
+	drop_cells(e);
+}
+
 static void print_table(struct vc_emit *e)
 {
 	const char *head[64];
 	int width[64];
 	size_t n = heads_of(e, head, 64), from = 0;
 
+	if (e->markdown) {
+		print_marked(e, head, n);
+		return;
+	}
 	for (size_t k = 0; k < n; k++) {
 		bool number = false;
 
@@ -504,6 +561,12 @@ void vc_emit_line(struct vc_emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	if (e->markdown) { /* a paragraph, or what stands indented below one */
+		vc_output_text(e->out, *line == ' ' ? "- " : "\n");
+		marked(e, line + (*line == '\n'));
+		vc_output_text(e->out, "\n");
+		return;
+	}
 	vc_output_printf(e->out, *color ? "\033[%s%s%s\033[0m\n" : "%s%s%s\n", color,
 			 *color ? "m" : "", vc_utf8_plain(line));
 	e->color = NULL;

@@ -17,6 +17,8 @@ enum vc_emit_mode { VC_EMIT_TEXT, VC_EMIT_JSON, VC_EMIT_JSONL, VC_EMIT_CSV };
 
 struct vc_emit;
 struct vc_emit *vc_emit_new(struct vc_output *out, enum vc_emit_mode mode, struct vc_error *err);
+/* VC_EMIT_TEXT as Markdown: tables, lists and paragraphs. Before the first value. */
+void vc_emit_markdown(struct vc_emit *e);
 int  vc_emit_finish(struct vc_emit *e, struct vc_error *err); /* ends the document; frees e */
 
 /* A whole report on standard output. NULL on failure; vc_emit_done ends, writes and frees it. */

@@ -46,4 +46,8 @@ struct vc_pickle_builder {
 int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 		   struct vc_pickle_value *root, struct vc_error *err);
 
+/* The same from JSON, for what json.dump() wrote in the place of pickle.dump(). */
+int vc_pickle_from_json(struct vc_input *in, const struct vc_pickle_builder *b,
+			struct vc_pickle_value *root, struct vc_error *err);
+
 #endif

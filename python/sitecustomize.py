@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - step marks and allocator settings for the tracer, put first on PYTHONPATH by
-`vramcast record`. It chain-loads the sitecustomize it hides and acts only after the program itself
+`vramcast record`. It chain-loads the sitecustomize it hides, further down the path, and acts only after the program itself
 has imported torch."""
 import sys
+
+# A copy further down the path (a source tree on PYTHONPATH) would mark each step twice.
+_first = not hasattr(sys, "_vramcast_marks")
+sys._vramcast_marks = True
 
 
 def _chain():
@@ -10,7 +14,8 @@ def _chain():
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
     here = os.path.dirname(os.path.abspath(__file__))
-    rest = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    paths = [os.path.abspath(p or ".") for p in sys.path]
+    rest = sys.path[paths.index(here) + 1:] if here in paths else []
     spec = PathFinder.find_spec("sitecustomize", rest)
     if spec is not None and spec.loader is not None:
         module = module_from_spec(spec)
@@ -81,7 +86,8 @@ class _Finder:
         return spec
 
 
-sys.meta_path.insert(0, _Finder())
+if _first:
+    sys.meta_path.insert(0, _Finder())
 try:
     _chain()
 except ImportError:

@@ -38,6 +38,7 @@ static int next_line(struct vc_source *s, char *buf, struct vc_error *err)
 		return (int)err->status;
 	if (!got)
 		return 0;
+	got = got < MAX_LINE ? got : MAX_LINE; /* a peek may give more than was asked for */
 	while (len < got && p[len] != '\n')
 		len++;
 	st->line++;

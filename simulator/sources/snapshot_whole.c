@@ -234,6 +234,26 @@ static void tree_fini(struct tree *t)
 		t->made_of);
 }
 
+/* json.dump() of a snapshot begins with a brace and a quote, or with a bracket and a brace; no
+ * pickle does. */
+static bool is_json(struct vc_input *in)
+{
+	size_t n;
+	const uint8_t *p = vc_input_peek(in, 256, &n, NULL);
+	char first = 0;
+
+	for (size_t i = 0; p && i < n; i++) {
+		if (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t')
+			continue;
+		if (first)
+			return first == '{' ? p[i] == '"' : p[i] == '{';
+		if (p[i] != '{' && p[i] != '[')
+			return false;
+		first = (char)p[i];
+	}
+	return false;
+}
+
 int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 		  struct vc_error *err)
 {
@@ -248,7 +268,7 @@ int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 	if (!rc && !t.seen)
 		rc = vc_nomem(t.err, "reading the snapshot");
 	if (!rc)
-		rc = vc_pickle_read(in, &b, &root, t.err);
+		rc = (is_json(in) ? vc_pickle_from_json : vc_pickle_read)(in, &b, &root, t.err);
 	t.err = err ? err : &own;
 	if (!rc)
 		rc = read_whole(&t, &root);

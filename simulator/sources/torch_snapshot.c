@@ -42,12 +42,15 @@ static int probe(struct vc_input *in)
 	size_t n, len;
 	const uint8_t *p = vc_input_peek(in, 4096, &n, NULL);
 	int bits = 0;
+	bool json;
 
 	if (!p || n < 2)
 		return 0;
+	json = p[0] == '{' || p[0] == '['; /* which a pickle never begins with */
 	if (p[0] == 0x80 && p[1] <= 9)
 		bits = 16;
-	else if ((p[0] == '(' && (p[1] == 'd' || p[1] == 'l')) || p[0] == '}' || p[0] == ']')
+	else if (json || (p[0] == '(' && (p[1] == 'd' || p[1] == 'l')) || p[0] == '}' ||
+		 p[0] == ']')
 		bits = 8;
 	for (size_t w = 0; bits && w < sizeof(words) / sizeof(words[0]); w++) {
 		len = strlen(words[w]);
@@ -58,7 +61,7 @@ static int probe(struct vc_input *in)
 			}
 		}
 	}
-	return bits;
+	return json && bits == 8 ? 0 : bits;
 }
 
 /* ---- what is known about the recording ---- */

@@ -24,4 +24,7 @@ L=tests/ladders/recordings
 run diff $L/gpt2-hf_seq0256_torch2.9.1.vct $L/gpt2-hf_seq0384_torch2.9.1.vct --json
 expect "a longer sequence: the same program" 0 '"other_size": [0-9]{4}'
 check "every allocation of the shorter one is found in the longer" sh -c "tr -d ' \n' < '$TMP/out' | grep -q '\"only\":{\"a\":0,\"b\":[0-9]*}'"
+run diff tests/python/recordings/base.vct tests/python/recordings/head.vct --markdown; expect "as Markdown" 0 '^\| peak reserved \| 458.00 MiB \| 510.00 MiB \| \+52.00 MiB \|$'
+check "numbers to the right, and nothing that Markdown takes for a tag" sh -c 'grep -q "^|--:|--:|---|---|---|$" "$1" && grep -q "train.py:24 &lt;module>" "$1" && ! grep -q "<" "$1"' - "$TMP/out"
+run diff traces/attention.vct traces/attention.vct --markdown --json; expect "Markdown or JSON" 2 '' 'not both'
 finish

@@ -26,4 +26,27 @@ sums=$(printf '%s\n' "$out" | tr -d '",' | awk '$1 == "bytes:" { b = $2 } $1 == 
 	/when: (always|from backward on|in the step)$/ { B += b; L += l; H += h } END { print (t == B), (l == L), (h == H), (L > 0) }')
 [ "$sums" = "1 1 1 1" ] && pass "the total and both ends of its band are the sums of the terms of its moment" || fail "sums of terms" "$sums" "$out"
 run estimate --params 1e9 --layers 16 --hidden 2048 --attention x; expect "another attention is refused" 2 '' 'must be one of fused,eager'
+
+# --model: shapes of published models, and how many parameters their authors say they have.
+params() { # NAME PARAMETERS JSON-MEMBERS
+	printf '{"architectures": ["X"], %s, "rope_scaling": {"hidden_size": 7}}' "$3" > "$TMP/config.json"
+	run estimate --model "$TMP/config.json" --json
+	expect "$1 has $2 parameters" 0 "^  \"params\": $2,"
+}
+heads='"num_attention_heads": 32, "num_hidden_layers": 32'
+params Llama-3.1-8B 8030261248 "\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, $heads, \"num_key_value_heads\": 8, \"vocab_size\": 128256, \"tie_word_embeddings\": false"
+params Mistral-7B 7241732096 "\"model_type\": \"mistral\", \"hidden_size\": 4096, \"intermediate_size\": 14336, $heads, \"num_key_value_heads\": 8, \"vocab_size\": 32000"
+params Phi-3-mini 3821079552 "\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, $heads, \"vocab_size\": 32064"
+params Qwen2-7B 7615616512 '"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": false'
+params Qwen3-8B 8190735360 '"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936, "tie_word_embeddings": false'
+params Gemma-2B 2506172416 '"model_type": "gemma", "hidden_size": 2048, "intermediate_size": 16384, "num_attention_heads": 8, "num_hidden_layers": 18, "num_key_value_heads": 1, "head_dim": 256, "vocab_size": 256000'
+params Gemma-2-2B 2614341888 '"model_type": "gemma2", "hidden_size": 2304, "intermediate_size": 9216, "num_attention_heads": 8, "num_hidden_layers": 26, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 256000'
+params GPT-2 124439808 '"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": null, "vocab_size": 50257, "n_positions": 1024'
+wrong() { printf '%s' "$2" > "$TMP/config.json"; run estimate --model "$TMP/config.json"; expect "$1" 1 '' "config.json: $3"; }
+wrong "a kind that nobody counted" '{"model_type": "mamba"}' "the weights of model_type 'mamba' are not counted"
+wrong "a mixture of experts" '{"model_type": "qwen3", "num_experts": 64, "hidden_size": 1}' 'a mixture of experts'
+wrong "a shape that is not whole" '{"model_type": "llama", "hidden_size": 4096}' 'the width, the layers'
+wrong "another JSON" '{"traceEvents": []}' 'no configuration of a model: it has no'
+wrong "no JSON" 'model' 'damaged JSON'
+run estimate --model "$TMP/config.json" --layers 3; expect "both the file and options" 2 '' '--model says what'
 finish

@@ -1,0 +1,26 @@
+# python/build.mk - the package for Python: a wheel and a source distribution.
+PYTHON ?= python3
+DIST   ?= dist
+
+# What the wheel carries. python/backend.py asks for it in a build folder of its own. The folders
+# behind this one add to the list, so it is known only when a recipe runs.
+NATIVE = $(BUILD)/vramcast $(INSTALL_LIBS)
+native:
+	$(Q)$(MAKE) --no-print-directory $(NATIVE)
+	$(Q)echo '$(NATIVE)' > $(BUILD)/native.txt
+
+wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, VRAMCAST_CC=compiler)
+	$(Q)MAKEFLAGS= CC='$(CC)' $(PYTHON) python/backend.py $(DIST)
+
+.PHONY: native wheel
+
+TESTS += tests/python/package.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
+check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
+.PHONY: check-wheel
+check-mcp: all ## vramcast mcp by the official SDK's client, and schemas by jsonschema (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_mcp.sh
+.PHONY: check-mcp
+check-ci: all ## CI, the pytest plugin and the trainers with a real PyTorch (TORCH_PYTHON=python)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_ci.sh
+.PHONY: check-ci

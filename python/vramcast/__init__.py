@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vramcast: does a PyTorch training run fit into the memory of a GPU?
+
+    import vramcast
+    answer = vramcast.sim("run.vct", gpu="rtx4090")
+    print(answer.fits, answer.peak_reserved, answer.interval)
+"""
+from .answers import Advice, Diff, Dryrun, Explanation, Fit, OutOfMemory, Run, Sim
+from .errors import DoesNotFit, UsageError, VramcastError
+from .questions import check, diff, dryrun, explain, fit, sim
+from .recording import dump, is_recorded, mark, record, region, start, step, stop
+
+__all__ = [
+    "Advice", "Diff", "DoesNotFit", "Dryrun", "Explanation", "Fit", "OutOfMemory", "Run", "Sim",
+    "UsageError", "VramcastError", "check", "diff", "dryrun", "dump", "explain", "fit", "is_recorded",
+    "mark", "record", "region", "sim", "start", "step", "stop",
+]

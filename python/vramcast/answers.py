@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""answers.py - the answers as dataclasses. Sizes are bytes, times nanoseconds. Each has `.json`, the
+whole document of `vramcast COMMAND --json`, whose fields are described in docs/reference/json.md."""
+from __future__ import annotations
+
+import html
+import importlib
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+from .errors import DoesNotFit, VramcastError
+from .sizes import gib
+
+Document = Dict[str, Any]
+Interval = Tuple[int, int]
+Row = Dict[str, Any]
+
+
+def frame(rows: List[Row]) -> Any:
+    """A DataFrame of pandas, or of polars where pandas is not there."""
+    for library in ("pandas", "polars"):
+        try:
+            return importlib.import_module(library).DataFrame(rows)
+        except ImportError:
+            continue
+    raise VramcastError("to_frame() needs pandas or polars, and neither is installed")
+
+
+def table(rows: List[Row]) -> str:
+    """Rows as HTML, for a notebook."""
+    if not rows:
+        return "<p>nothing</p>"
+    head = "".join(f"<th>{html.escape(str(k))}</th>" for k in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) +
+                   "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _interval(pair: Any) -> Optional[Interval]:
+    return (int(pair[0]), int(pair[1])) if pair else None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change that was simulated."""
+    text: str
+    how: Optional[str]
+    paste: Optional[str]
+    verdict: Optional[str]
+    peak_reserved: Optional[int]
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """The first request that was refused."""
+    event: int
+    request: int
+    message: str
+    holders: List[Row]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulated run: one card, one version of PyTorch, one allocator, one setting."""
+    verdict: str
+    gpu: Optional[str]
+    capacity: int
+    peak_allocated: int
+    peak_reserved: int
+    peak_used: int
+    interval: Optional[Interval]
+    level: str
+    oom: Optional[OutOfMemory]
+    advice: List[Advice]
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, run: Document) -> "Run":
+        oom = run.get("oom")
+        return cls(
+            run["verdict"], run["gpu"], run["capacity"], run["peak_allocated"],
+            run["peak_reserved"], run["peak_used"], _interval(run.get("interval")), run["level"],
+            oom and OutOfMemory(oom["event"], oom["request"], oom["message"], oom["holders"]),
+            [Advice(a["text"], a.get("how"), a.get("paste"), a.get("verdict"),
+                    a.get("peak_reserved")) for a in run.get("advice") or []], run)
+
+    @property
+    def fits(self) -> bool:
+        """It fits, at both ends of its interval; also where only emptying the cache made it fit
+        (`flushes` of the document says how often)."""
+        return self.verdict in ("fits", "flushes")
+
+    @property
+    def undecided(self) -> bool:
+        """One end of the interval fits and the other does not."""
+        return self.verdict == "undecided"
+
+    def row(self) -> Row:
+        low, high = self.interval or (self.peak_reserved, self.peak_reserved)
+        return {"gpu": self.gpu, "torch": self.json["torch"], "model": self.json["model"],
+                "conf": self.json["conf"], "verdict": self.verdict, "capacity": self.capacity,
+                "peak_allocated": self.peak_allocated, "peak_reserved": self.peak_reserved,
+                "low": low, "high": high, "peak_used": self.peak_used, "level": self.level}
+
+    def __str__(self) -> str:
+        where = self.gpu or gib(self.capacity)
+        return (f"{self.verdict} on {where}: {gib(self.peak_used)} of {gib(self.capacity)} used at "
+                f"the peak")
+
+
+@dataclass(frozen=True)
+class Sim:
+    """The answer of sim(): a Run for each combination of what was asked; the properties are those
+    of the first."""
+    runs: List[Run]
+    trust: Document
+    json: Document = field(repr=False)
+    picture: Optional[str] = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, document: Document, picture: Optional[str] = None) -> "Sim":
+        return cls([Run.read(r) for r in document["runs"]], document["trace"]["trust"], document,
+                   picture)
+
+    @property
+    def verdict(self) -> str:
+        return self.runs[0].verdict
+
+    @property
+    def fits(self) -> bool:
+        return self.runs[0].fits
+
+    @property
+    def undecided(self) -> bool:
+        return self.runs[0].undecided
+
+    @property
+    def peak_reserved(self) -> int:
+        return self.runs[0].peak_reserved
+
+    @property
+    def interval(self) -> Optional[Interval]:
+        return self.runs[0].interval
+
+    @property
+    def advice(self) -> List[Advice]:
+        return self.runs[0].advice
+
+    def require_fit(self) -> "Sim":
+        """Raises DoesNotFit unless every run fits."""
+        for run in self.runs:
+            if not run.fits:
+                raise DoesNotFit(str(run))
+        return self
+
+    def to_frame(self) -> Any:
+        return frame([r.row() for r in self.runs])
+
+    def __str__(self) -> str:
+        return "\n".join(str(r) for r in self.runs)
+
+    def _repr_html_(self) -> str:
+        return (self.picture or "") + table([r.row() for r in self.runs])
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The answer of fit(): the largest value that fits."""
+    find: str
+    largest: Optional[int]
+    certain: Optional[int]
+    possible: Optional[int]
+    recommended: Optional[int]
+    why: Optional[str]
+    level: Optional[str]
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, document: Document) -> "Fit":
+        return cls(document["find"], document["largest"], document["certain"],
+                   document["possible"], document["recommended"], document["why"],
+                   document.get("level"), document)
+
+    def rows(self) -> List[Row]:
+        return list(self.json["runs"])
+
+    def to_frame(self) -> Any:
+        return frame(self.rows())
+
+    def _repr_html_(self) -> str:
+        return (f"<p>largest {html.escape(self.find)} that fits: <b>{self.largest}</b>, "
+                f"recommended {self.recommended}</p>" + table(self.rows()))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer of explain(): what an out-of-memory message says."""
+    format: str
+    cause: Optional[str]
+    meaning: List[str]
+    advice: List[str]
+    figures: Dict[str, Optional[int]]
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, document: Document) -> "Explanation":
+        figures = {k: v and v["bytes"] for k, v in (document.get("figures") or {}).items()}
+        tries = document.get("try") or []
+        return cls(document["format"], document.get("cause"), list(document.get("meaning") or []),
+                   [f"{t['setting']}: {t['text']}" if t.get("setting") else t["text"]
+                    for t in tries], figures, document)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.meaning, *("- " + a for a in self.advice)])
+
+    def to_frame(self) -> Any:
+        return frame([{"figure": k, "bytes": v} for k, v in self.figures.items()])
+
+    def _repr_html_(self) -> str:
+        return (f"<p>{html.escape(' '.join(self.meaning))}</p>" +
+                table([{"try": a} for a in self.advice]))
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The answer of diff(): what B does differently from A."""
+    a_reserved: int
+    b_reserved: int
+    same_requests: bool
+    sites: List[Row]
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, document: Document) -> "Diff":
+        return cls(document["a"]["run"]["peak_reserved"], document["b"]["run"]["peak_reserved"],
+                   document["same_requests"], list(document["sites"]), document)
+
+    @property
+    def growth(self) -> int:
+        """Bytes that B reserves above A at its peak; negative when it needs less."""
+        return self.b_reserved - self.a_reserved
+
+    @property
+    def line(self) -> Optional[str]:
+        """The line of code that holds most of what B has more at the peak, where the recordings
+        have call stacks."""
+        def more(site: Row) -> Tuple[int, int]:
+            live, asked = site["live_at_peak"], site["asked"]
+            return live["b"] - live["a"], asked["b"] - asked["a"]
+        named = [s for s in self.sites if s["site"] and max(more(s)) > 0]
+        return str(max(named, key=more)["site"]) if named else None
+
+    def rows(self) -> List[Row]:
+        return [{"site": s["site"], "asked_a": s["asked"]["a"], "asked_b": s["asked"]["b"],
+                 "live_a": s["live_at_peak"]["a"], "live_b": s["live_at_peak"]["b"]}
+                for s in self.sites]
+
+    def __str__(self) -> str:
+        share = 100 * self.growth / self.a_reserved if self.a_reserved else 0.0
+        return (f"{gib(self.a_reserved)} -> {gib(self.b_reserved)} reserved at the peak "
+                f"({share:+.1f} %)" + (f", most of it at {self.line}" if self.line else ""))
+
+    def to_frame(self) -> Any:
+        return frame(self.rows())
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>" + table(self.rows())
+
+
+@dataclass(frozen=True)
+class Dryrun:
+    """The answer of dryrun(): the verdict of a run on a card that is not there."""
+    verdict: str
+    gpu: str
+    capacity: int
+    peak_used: int
+    refused: int
+    exit_code: int
+    trace: Optional[str]
+    output: str = field(repr=False)
+    json: Document = field(repr=False)
+
+    @classmethod
+    def read(cls, document: Document, output: str) -> "Dryrun":
+        run = document["runs"][0]
+        return cls(run["verdict"], run["gpu"], run["capacity"], run["peak_used"], run["refused"],
+                   run["exit_code"], run.get("trace"), output, document)
+
+    @property
+    def fits(self) -> bool:
+        return self.verdict == "fits" and self.exit_code == 0
+
+    def require_fit(self) -> "Dryrun":
+        """Raises DoesNotFit unless it fits."""
+        if not self.fits:
+            raise DoesNotFit(str(self))
+        return self
+
+    def __str__(self) -> str:
+        return (f"{self.verdict} on {self.gpu}: {gib(self.peak_used)} of {gib(self.capacity)} used "
+                f"at the peak")
+
+    def to_frame(self) -> Any:
+        return frame(self.json["runs"])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"

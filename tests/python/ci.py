@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ci.py - the steps of action.yml, run here one by one in a repository of two commits; and budgets.
+
+With TORCH_PYTHON (a python with a CUDA build of PyTorch) the sample of examples/ci is really dry-run;
+else its recordings stand in for it, as the `trace` of a budget."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap  # noqa: E402
+
+TREE, TMP = os.getcwd(), os.environ["TMP"]
+REAL = os.environ.get("TORCH_PYTHON")
+REPO = os.path.join(TMP, "repo")
+SENTENCE = ("train needs 52.00 MiB more than before (+11.4 %, 2 % are allowed); most of what is new comes from "
+            "train.py:20 forward")
+
+
+def steps():
+    """(name, names of env, script) of each step of action.yml. No reader of YAML is in Python; this one knows
+    the form that the file has, and finds nothing where it has another."""
+    with open(os.path.join(TREE, "action.yml")) as file:
+        text = file.read().split("  steps:\n")[1]
+    for block in text.split("    - name: ")[1:]:
+        env = re.findall(r"^        (\w+): (\$\{\{ .* \}\})$", block, re.M)
+        script = re.search(r"^      run: \|\n((?:        .*\n|\n)+)", block, re.M).group(1)
+        yield block.split("\n")[0], env, re.sub(r"^ {8}", "", script, flags=re.M)
+
+
+def git(*words):
+    subprocess.run(["git", "-C", REPO, "-c", "user.name=test", "-c", "user.email=test@example.com", *words],
+                   check=True, capture_output=True)
+
+
+def commit(version):
+    """The sample as it was, or with a layer more."""
+    if REAL:
+        with open(os.path.join(TREE, "examples/ci/train.py")) as file:
+            script = file.read()
+        changed = script.replace("layers=6", "layers=7")
+        assert changed != script
+        with open(os.path.join(REPO, "train.py"), "w") as file:
+            file.write(changed if version == "head" else script)
+    else:
+        shutil.copy(os.path.join(TREE, f"tests/python/recordings/{version}.vct"), os.path.join(REPO, "run.vct"))
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", version)
+
+
+def shim(name, script):
+    path = os.path.join(TMP, "bin", name)
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\n" + script + "\n")
+    os.chmod(path, 0o755)
+
+
+def prepare(budget=None):
+    """A repository with two commits; the number of the first."""
+    shutil.rmtree(REPO, ignore_errors=True)
+    os.makedirs(REPO)
+    os.makedirs(os.path.join(TMP, "bin"), exist_ok=True)
+    subprocess.run(["git", "init", "-q", REPO], check=True)
+    with open(os.path.join(TREE, "examples/ci/.vramcast.toml")) as file:
+        text = file.read()
+    if not REAL:
+        text = re.sub(r'^command = .*$', 'trace = "run.vct"', text, flags=re.M)
+    with open(os.path.join(REPO, ".vramcast.toml"), "w") as file:
+        file.write(budget or text)
+    with open(os.path.join(REPO, ".gitignore"), "w") as file:
+        file.write(".vramcast/\n")
+    python = REAL or sys.executable
+    shim("python", f'[ "$2" = pip ] && exit 0\nexec {python} "$@"')
+    shim("gh", f'echo "$@" >> {TMP}/gh; cat .vramcast/memory.md > {TMP}/comment')
+    commit("base")
+    return subprocess.run(["git", "-C", REPO, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+def act(base):
+    """Runs the steps as the runner does, and stops at the first that fails: (its name, its code, all output)."""
+    values = {"inputs.base": base, "inputs.budgets": ".vramcast.toml", "inputs.package": "vramcast",
+              "inputs.token": "token", "github.event.pull_request.number": "7"}
+    files = {n: os.path.join(TMP, n) for n in ("GITHUB_STEP_SUMMARY", "GITHUB_ENV")}
+    for path in [*files.values(), os.path.join(TMP, "gh"), os.path.join(TMP, "comment")]:
+        open(path, "w").close()
+    output = ""
+    for name, env, script in steps():
+        given = {k: values[re.sub(r"\$\{\{ | \}\}", "", v)] for k, v in env}
+        with open(files["GITHUB_ENV"]) as file:
+            given.update(line.rstrip().split("=", 1) for line in file)
+        done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=REPO, text=True,
+                              env={**os.environ, **files, **given, "GITHUB_ACTIONS": "true", "PATH":
+                                   os.path.join(TMP, "bin") + os.pathsep + os.environ["PATH"]},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        output += done.stdout
+        if done.returncode:
+            return name, done.returncode, output
+    return None, 0, output
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def need_toml():
+    try:
+        __import__("tomllib")
+    except ImportError:
+        tap.skip("Python before 3.11 reads no TOML")
+
+
+def test_steps():
+    """action.yml has its six steps"""
+    names = [name for name, _, _ in steps()]
+    assert names == ["Install", "Before", "After", "Compare", "Comment", "Verdict"], names
+
+
+def test_growth_fails():
+    """a change that adds 11 % of memory fails with one sentence that names the line"""
+    need_toml()
+    base = prepare()
+    commit("head")
+    name, code, output = act(base)
+    assert (name, code) == ("Verdict", 4), output
+    said = [line for line in output.splitlines() if line.startswith("::error")]
+    assert said == ["::error title=GPU memory::" + SENTENCE], output
+
+
+def test_comment():
+    """the comment and the summary are what they were when somebody looked last"""
+    need_toml()
+    comment = read(os.path.join(TMP, "comment"))
+    assert comment == read(os.path.join(TREE, "tests/python/recordings/comment.md")), comment
+    assert read(os.path.join(TMP, "GITHUB_STEP_SUMMARY")) == comment
+    assert read(os.path.join(TMP, "gh")).startswith("pr comment 7 ")
+
+
+def test_junit_and_badge():
+    """JUnit and the badge say the same"""
+    need_toml()
+    from xml.etree import ElementTree
+    suite = ElementTree.parse(os.path.join(REPO, ".vramcast/memory.xml")).getroot()
+    assert suite.get("failures") == "1" and suite.find("testcase/failure").get("message") == SENTENCE
+    assert '"color": "red"' in read(os.path.join(REPO, ".vramcast/memory.json"))
+
+
+def test_no_change_passes():
+    """a change that needs nothing passes"""
+    need_toml()
+    base = prepare()
+    commit("base")
+    name, code, output = act(base)
+    assert (name, code) == (None, 0) and "train needs 586.00 MiB on t4, and fits" in output, output
+
+
+def test_limits():
+    """a limit that is exceeded is 4, and a card that is too small is 3"""
+    need_toml()
+    recordings = os.path.join(TREE, "tests/python/recordings")
+    folder = os.path.join(TMP, "limits")
+    os.makedirs(folder, exist_ok=True)
+    for side in ("base", "head"):
+        os.makedirs(os.path.join(folder, side), exist_ok=True)
+        shutil.copy(os.path.join(recordings, side + ".vct"), os.path.join(folder, side, "x.vct"))
+
+    def verdict(budget):
+        with open(os.path.join(folder, "b.toml"), "w") as file:
+            file.write('[[run]]\nname = "x"\ntrace = "x.vct"\n' + budget)
+        return subprocess.run([sys.executable, "-m", "vramcast.ci", "compare", "base", "head", "--budgets", "b.toml"],
+                              cwd=folder, text=True, capture_output=True)
+    over = verdict('gpu = "t4"\nlimit = "600MiB"\ntolerance = "20%"\n')
+    assert over.returncode == 4 and "x needs 638.00 MiB on t4, and its limit is 600.00 MiB; " in over.stdout, over
+    assert verdict('gpu = "t4"\nlimit = "5%"\ntolerance = "20%"\n').returncode == 0
+    assert verdict('gpu = "t4"\nlimit = "4%"\ntolerance = "20%"\n').returncode == 4
+    for text, words in (('gpu = "t44"', "did you mean"), ("", "wants a gpu"), ('gpu = "t4"\nlimit = "many"', "wants a size"),
+                        ('gpu = "t4"\ncolour = 1', "no field 'colour'"), ('gpu = "t4"\ncommand = "x"', "one of the two"),
+                        ('gpu = "t4"\ntolerance = 5', "wants a percentage"), ('gpu = ', "b.toml: ")):
+        wrong = verdict(text + "\n")
+        assert wrong.returncode in (1, 2) and words in wrong.stderr and wrong.stderr.count("\n") == 1, (text, wrong)
+
+
+tap.run(globals())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""schema.py - every --json document is what `vramcast schema` says, field by field: nothing of
+another type, nothing missing, and nothing that the schema does not know."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap  # noqa: E402
+
+PROGRAM, TMP = os.environ["VRAMCAST"], os.environ["TMP"]
+PAIR = ["tests/recordings/eval-4-8.vct@batch=4", "tests/recordings/eval-8-16.vct@batch=8"]
+LM = "traces/lm-train-ctx128.vct"
+MESSAGE = os.path.join(TMP, "message")
+QUESTIONS = {
+    "sim": [["traces/decomfl.vct", "-g", "t4"], [LM, "-g", "a100-40g-sxm", "--fail-above", "10%"],
+            [*PAIR, "--set", "batch=32", "-g", "t4"],
+            ["traces/attention.vct", "--stats", "-m", "torch", "-m", "bfc", "--capacity", "1GiB"],
+            [LM, "-g", "h200", "-x", "checkpoint", "--no-advice"],
+            ["tests/recordings/leak-logits.vct", "--no-advice"],
+            ["tests/recordings/oom.vct", "--strict", "--no-advice", "--torch", "2.1"],
+            ["tests/fuzz/corpus/profile.json", "--no-advice"]],
+    "sweep": [["traces/attention.vct", "--vary", "capacity=1G,4G", "--vary", "torch=2.9,2.15"]],
+    "diff": [PAIR, ["traces/lm-medium-ctx1024.vct", LM], [PAIR[0], PAIR[0]]],
+    "fit": [[*PAIR, "-g", "t4"], [*PAIR, "-g", "t4", "-g", "rtx4090", "--among", "8,16,32"]],
+    "explain": [[MESSAGE]],
+    "tune": [["traces/decomfl.vct", "-g", "t4"], [LM, "-g", "a100-40g-sxm"]],
+    "estimate": [["--params", "1e9", "--layers", "16", "--hidden", "2048"],
+                 ["--params", "1e9", "--layers", "16", "--hidden", "2048", "-g", "t4"]],
+    "info": [["traces/decomfl.vct"], [LM], ["tests/recordings/leak-maps.vct"],
+             ["tests/recordings/devices.vct"], ["tests/fuzz/corpus/profile.json"]],
+    "plan": [["traces/decomfl.vct", "-o", os.path.join(TMP, "a.vcp")]],
+    "serve": [["examples/requests.jsonl", "--blocks", "2000"]],
+    "gpus": [[]],
+}
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict,
+         "array": list, "null": type(None)}
+
+
+def differences(value, schema, root, where=""):
+    """What of JSON Schema the schemas use; what is not named is a difference, too."""
+    if "$ref" in schema:
+        yield from differences(value, root["$defs"][schema["$ref"].split("/")[-1]], root, where)
+        return
+    if "anyOf" in schema:
+        tried = [list(differences(value, s, root, where)) for s in schema["anyOf"]]
+        if all(tried):
+            yield from min(tried, key=len)
+        return
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[n]) and (n == "boolean") == isinstance(value, bool) for n in names):
+        yield f"{where}: {value!r} is no {names[0]}"
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from differences(item, schema["items"], root, f"{where}[{i}]")
+    elif isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{where}.{name} is missing"
+        for name, item in value.items():
+            if name in known or others is not None:
+                yield from differences(item, known.get(name, others), root, f"{where}.{name}")
+            else:
+                yield f"{where}.{name} is not in the schema"
+
+
+def schema(name):
+    return json.loads(subprocess.run([PROGRAM, "schema", name], check=True, text=True,
+                                     capture_output=True).stdout)
+
+
+def documents(command, words):
+    done = subprocess.run([PROGRAM, command, "-q", "--json", *words], text=True, capture_output=True)
+    assert done.returncode in (0, 3, 4, 5, 6), done.stderr
+    lines = done.stdout.splitlines() if command == "sweep" else [done.stdout]
+    return [json.loads(line) for line in lines]
+
+
+def check(command):
+    wanted = schema(command)
+    for words in QUESTIONS[command]:
+        for document in documents(command, words):
+            wrong = list(differences(document, wanted, wanted))
+            assert not wrong, f"{command} {' '.join(words)}: " + "; ".join(wrong[:5])
+
+
+def test_all_have_one():
+    """every command with --json has a schema, and every schema is tried"""
+    help_text = subprocess.run([PROGRAM, "help"], text=True, capture_output=True).stdout
+    commands = re.findall(r"^  ([a-z]+) ", help_text, re.M)
+    with_json = [c for c in commands if re.search(r"^ +--json ", subprocess.run(
+        [PROGRAM, "help", c], text=True, capture_output=True).stdout, re.M)]
+    assert sorted(with_json) == sorted(QUESTIONS), set(with_json) ^ set(QUESTIONS)
+    done = subprocess.run([PROGRAM, "schema", "simm"], text=True, capture_output=True)
+    assert done.returncode == 2 and "did you mean sim" in done.stderr
+
+
+def test_a_difference_is_seen():
+    """a field of another type, one that is missing and one too many are seen"""
+    wanted, document = schema("gpus"), documents("gpus", [])[0]
+    assert not list(differences(document, wanted, wanted))
+    document["gpus"][0]["sms"] = "many"
+    del document["gpus"][1]["total"]
+    document["gpus"][2]["colour"] = 1
+    assert len(list(differences(document, wanted, wanted))) == 3
+
+
+def add(command):
+    def test():
+        check(command)
+    test.__doc__ = f"{command}: what it writes is what its schema says"
+    globals()["test_" + command] = test
+
+
+with open(MESSAGE, "w") as stream:
+    stream.write("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.46 GiB. GPU 0 has a total "
+                 "capacity of 23.52 GiB of which 992.88 MiB is free. Process 4711 has 1.00 GiB memory in use. "
+                 "Including non-PyTorch memory, this process has 22.55 GiB memory in use. Of the allocated memory "
+                 "21.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.\n")
+for one in QUESTIONS:
+    add(one)
+tap.run(dict(globals()))

@@ -80,7 +80,7 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
 EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
 .PHONY: check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

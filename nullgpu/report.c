@@ -5,6 +5,7 @@
 #include "nullgpu/null.h"
 #include "nullgpu/usage.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,6 +29,31 @@ static void forget(void)
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forget);
+}
+
+/* ---- how the process ends ---- */
+
+/* Not of another one that shares this memory: between vfork and exec. */
+static void note_end(int status, void *unused)
+{
+	struct vc_null_report *r = __atomic_load_n(&report, __ATOMIC_ACQUIRE);
+	if (!r || r->pid != getpid())
+		return;
+	r->status = status & 0xff;
+	r->ended = 1;
+}
+
+/* Workers of multiprocessing, and children of os.fork, end here and not by exit. */
+VC_SHARED void _exit(int status) __attribute__((noreturn));
+
+void _exit(int status)
+{
+	void (*next)(int);
+	note_end(status, NULL);
+	*(void **)&next = dlsym(RTLD_NEXT, "_exit");
+	if (next)
+		next(status);
+	__builtin_trap();
 }
 
 static struct vc_null_report *make(void)
@@ -55,6 +81,9 @@ struct vc_null_report *vc_null_report(void)
 	if (!report) {
 		r = make();
 		r->magic = VC_REPORT_MAGIC;
+		r->pid = (int32_t)getpid();
+		r->parent = (int32_t)getppid();
+		on_exit(note_end, NULL);
 		__atomic_store_n(&report, r, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);

@@ -89,11 +89,14 @@ static void say_host(const struct vc_dryrun_outcome *o)
 	uint64_t total = host_total();
 	if (!was_killed(o))
 		return;
-	fprintf(stderr, "  the host: a process held %.2f GiB of its %.2f GiB%s\n",
-		gib(o->host_peak), gib(total), o->host_peak < total / 2 ? "; who sent the signal is not known" :
-		" when it was killed, and wanted more. A model that is built in the host's memory "
-		"first needs room there:\n  with --host-weights untouched, what initialises "
-		"weights there writes nothing and takes none");
+	fprintf(stderr, "  the host: a process held %.2f GiB of its %.2f GiB", gib(o->host_peak),
+		gib(total));
+	if (o->host_peak < total / 2)
+		fprintf(stderr, "; who sent the signal is not known\n");
+	else
+		fprintf(stderr, " when it was killed, and wanted more. A model that is built in "
+			"the host's memory first needs room there:\n  with --host-weights untouched, "
+			"what initialises weights there writes nothing and takes none\n");
 }
 
 /* ---- process by process ---- */

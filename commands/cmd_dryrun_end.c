@@ -94,9 +94,10 @@ static void say_host(const struct vc_dryrun_outcome *o)
 	if (o->host_peak < total / 2)
 		fprintf(stderr, "; who sent the signal is not known\n");
 	else
-		fprintf(stderr, " when it was killed, and wanted more. A model that is built in "
-			"the host's memory first needs room there:\n  with --host-weights untouched, "
-			"what initialises weights there writes nothing and takes none\n");
+		fprintf(stderr, " when it was killed, and wanted more. A model that is built "
+			"in the host's memory first needs room there:\n  with --host-weights "
+			"untouched, what initialises weights there writes nothing and takes "
+			"none\n");
 }
 
 /* ---- process by process ---- */

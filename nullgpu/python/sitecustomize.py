@@ -80,6 +80,9 @@ def _after_torch(torch):
     if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
         import vramcast_null_values
         vramcast_null_values.start(torch)
+    if os.environ.get("VRAMCAST_NULL_HOST_WEIGHTS") == "0":
+        import vramcast_null_host
+        vramcast_null_host.start(torch)
     if os.environ.get("VRAMCAST_NULL_WORLD"):
         import vramcast_null_world
         vramcast_null_world.start(torch)

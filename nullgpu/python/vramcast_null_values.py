@@ -593,6 +593,50 @@ def _make_key(torch, memory):
     return Key()
 
 
+def _pass_higher_order(torch):
+    """Operators whose arguments are functions (regions that are run again with the same random numbers,
+    loops, flex attention) look for their kernels in tables of their own, which know nothing of a key that
+    nobody uses: they fall through it. What they call is seen as ever."""
+    ops, key = torch._ops, torch._C._parse_dispatch_key(KEY)
+    kind = getattr(ops, "HigherOrderOperator", None)
+    if kind is None or not hasattr(kind, "fallthrough"):
+        return
+    init = kind.__init__
+
+    @functools.wraps(init)
+    def with_key(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self.fallthrough(key)
+    kind.__init__ = with_key
+    for op in list(getattr(ops, "_higher_order_ops", {}).values()):
+        op.fallthrough(key)
+
+
+def _read_wide(torch, key):
+    """Before PyTorch 2.7 or so, numbers of 2^63 and more do not pass through Python's side of an operator:
+    reading them back goes past it."""
+    try:
+        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64))
+        return
+    except RuntimeError:
+        pass
+
+    def past(read):
+        @functools.wraps(read)
+        def wrapped(self, *args):
+            left = self.dtype is torch.uint64 and key.is_on()
+            if left:
+                key.leave()
+            try:
+                return read(self, *args)
+            finally:
+                if left:
+                    key.enter()
+        return wrapped
+    for name in ("item", "tolist", "__int__", "__index__"):
+        setattr(torch.Tensor, name, past(getattr(torch.Tensor, name)))
+
+
 class _Switch(threading.local):
     """An on and an off. PyTorch keeps keys by thread, and gradients are computed in threads of their own:
     so is the switch."""
@@ -752,7 +796,10 @@ def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
     memory = _Memory(torch)
-    switch = _Switch(_make_key(torch, memory), memory)
+    key = _make_key(torch, memory)
+    switch = _Switch(key, memory)
+    _pass_higher_order(torch)
+    _read_wide(torch, key)
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
     _end_backward(torch)

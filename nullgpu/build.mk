@@ -50,6 +50,18 @@ $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
 $(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx, nvtx)
 
+# The model of alias.c: an empty library with room for three names.
+null_64 = $(subst x,$(1)$(1)$(1)$(1),xxxxxxxxxxxxxxxx)
+$(NULL_DIR)/vcnull-alias: nullgpu/build.mk $(BUILD)/config.mk
+	$(Q)mkdir -p $(NULL_DIR)/obj
+	$(call say,LD,$@)
+	$(Q): > $(NULL_DIR)/obj/empty.c
+	$(Q)printf '%s { global: *; };\n' '$(call null_64,V)' > $@.map
+	$(Q)$(CC) $(CFLAGS) -w -shared -nostdlib -Wl,-soname,$(call null_64,N) -o $@.needed $(NULL_DIR)/obj/empty.c
+	$(Q)$(CC) $(CFLAGS) -w -shared -nostdlib -Wl,-soname,$(call null_64,S) -Wl,--version-script=$@.map \
+		-Wl,--no-as-needed -o $@ $(NULL_DIR)/obj/empty.c $@.needed
+NULL_LIBS += $(NULL_DIR)/vcnull-alias
+
 NULL_PYTHON := $(patsubst nullgpu/python/%,$(NULL_DIR)/vcnull-%,$(wildcard nullgpu/python/*.py))
 $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
 	$(Q)mkdir -p $(@D)
@@ -59,8 +71,8 @@ EXTRA += $(NULL_LIBS) $(NULL_PYTHON)
 INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
 
 # The reading side, for `vramcast dryrun`.
-LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o
--include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/stage.d $(BUILD)/nullgpu/python.d
+LIB_OBJ += $(BUILD)/nullgpu/elf.o $(BUILD)/nullgpu/alias.o $(BUILD)/nullgpu/stage.o $(BUILD)/nullgpu/python.o
+-include $(BUILD)/nullgpu/elf.d $(BUILD)/nullgpu/alias.d $(BUILD)/nullgpu/stage.d $(BUILD)/nullgpu/python.d
 
 # ---- tests: a C program, and dryrun on a made-up PyTorch ----
 $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)

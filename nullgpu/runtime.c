@@ -338,6 +338,35 @@ VC_API(const char *, cudaGetErrorName, int code)
 
 /* ---- the driver behind ---- */
 
+int cuLibraryLoadData(void **lib, const void *code, void *jit, void *jit_values, unsigned n_jit,
+		      void *options, void *values, unsigned n);
+int cuLibraryLoadFromFile(void **lib, const char *path);
+int cuLibraryUnload(void *lib);
+int cuLibraryGetKernel(void **f, void *lib, const char *name);
+int cuLibraryGetKernelCount(unsigned *n, void *lib);
+int cuLibraryGetGlobal(uint64_t *p, size_t *n, void *lib, const char *name);
+
+/* Compilers at run time (CuTe DSL, NVRTC) load what they made by these. */
+VC_API_RETURNS(cudaLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
+       unsigned n_jit, void *options, void *values, unsigned n),
+	(vc_runtime_start(), cuLibraryLoadData(lib, code, jit, jit_values, n_jit, options, values,
+					       n)))
+VC_API_RETURNS(cudaLibraryLoadFromFile, (void **lib, const char *path),
+	(vc_runtime_start(), cuLibraryLoadFromFile(lib, path)))
+VC_API_RETURNS(cudaLibraryUnload, (void *lib), cuLibraryUnload(lib))
+VC_API_RETURNS(cudaLibraryGetKernel, (void **kernel, void *lib, const char *name),
+	cuLibraryGetKernel(kernel, lib, name))
+VC_API_RETURNS(cudaLibraryGetKernelCount, (unsigned *n, void *lib), cuLibraryGetKernelCount(n, lib))
+VC_API_DOES(cudaLibraryEnumerateKernels, (void **kernels, unsigned n, void *lib),
+	memset(kernels, 0, n * sizeof *kernels))
+VC_API_RETURNS(cudaLibraryGetGlobal, (uint64_t *p, size_t *n, void *lib, const char *name),
+	vc_runtime_result(cuLibraryGetGlobal(p, n, lib, name)))
+VC_API_RETURNS(cudaLibraryGetManaged, (uint64_t *p, size_t *n, void *lib, const char *name),
+	vc_runtime_result(cuLibraryGetGlobal(p, n, lib, name)))
+VC_API_RETURNS(cudaLibraryGetUnifiedFunction, (void **f, void *lib, const char *name),
+	cuLibraryGetKernel(f, lib, name))
+VC_API_DOES(cudaGetKernel, (const void **kernel, const void *f), *kernel = f)
+
 int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags, int *status);
 
 VC_API_DOES(cudaGetDriverEntryPointByVersion, (const char *name, void **f, unsigned version,

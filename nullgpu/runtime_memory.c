@@ -186,6 +186,10 @@ VC_API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size
 	return copy(to, from, width, stream, false);
 }
 
+VC_API_RETURNS(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch,
+       size_t width, size_t height, int kind),
+	cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, NULL))
+
 VC_API(int, cudaMemsetAsync, void *to, int v, size_t n, void *stream)
 {
 	unsigned char byte = (unsigned char)v;

@@ -88,10 +88,22 @@ for name in "libcudart.0badcafe.so.12", "$site/fast.libs/libcudart.0badcafe.so.1
     runtime = ctypes.CDLL(name)
     print("names", runtime.cudaSetDevice(0), hasattr(runtime, "cudaLibraryLoadData"))
 P
+cat >> "$TMP/hashed.py" <<'P'
+class Dim(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_uint) for n in "xyz"]
+library, kernel, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint()
+loaded = runtime.cudaLibraryLoadData(ctypes.byref(library), b"code", None, None, 0, None, None, 0)
+found = runtime.cudaLibraryGetKernel(ctypes.byref(kernel), library, b"made_at_run_time")
+runtime.cudaLaunchKernel.argtypes = ctypes.c_void_p, Dim, Dim, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
+print("library", loaded, found, bool(library), bool(kernel), runtime.cudaLaunchKernel(kernel, Dim(1, 1, 1), Dim(32, 1, 1), None, 0, None))
+print("what is not there says so", runtime.cudaMalloc3D(None, None))
+P
 PATH=/nowhere:$PATH run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/hashed.py"
 expect "a copy of the runtime with a hash in its name is the stand-in" 0 'copied 0 0x20'
 check "... with all its names, however it is loaded" test "$(grep -c 'names 0 True' "$TMP/out")" = 3
 check "... without a word of the loader's" sh -c '! grep -q "version information" "$1"' sh "$TMP/err"
+check "... and kernels that were compiled at run time are loaded and launched" grep -q 'library 0 0 True True 0' "$TMP/out"
+check "... but what has no stand-in is refused" grep -q 'says so 801' "$TMP/out"
 rm "$site/fast/kernels/hashed.so"
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"

@@ -47,6 +47,7 @@ struct vc_dryrun_outcome {
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
 	int processes;             /* that used a device */
 	struct vc_dryrun_process process[VC_DRYRUN_PROCESSES]; /* the first of them */
+	uint64_t devices;          /* the program asked for one of so many, and there are less */
 	uint64_t host_peak;        /* the most that one process held of the host's memory */
 	struct vc_dryrun_replay replay;
 };

@@ -126,6 +126,10 @@ void vc_dryrun_say_end(const struct vc_dryrun *run)
 {
 	char text[160];
 	fprintf(stderr, "  the program %s\n", vc_dryrun_ended(&run->o, text, sizeof text));
+	if (run->o.devices && run->o.code)
+		fprintf(stderr, "  it asked for a device that this machine does not have: with "
+			"--devices %llu it has so many (--ranks N starts a process on each)\n",
+			(unsigned long long)run->o.devices);
 	say_host(&run->o);
 }
 
@@ -177,6 +181,7 @@ void vc_dryrun_emit_end(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_text(e, "how", NULL, names[when(o)]);
 	vc_emit_text(e, "words", NULL, vc_dryrun_ended(o, text, sizeof text));
 	vc_emit_bytes(e, "host_peak", NULL, o->host_peak);
+	vc_emit_uint(e, "devices_wanted", NULL, o->devices);
 	vc_emit_end(e);
 	vc_emit_array(e, "processes", NULL);
 	for (int i = 0; i < o->processes && i < VC_DRYRUN_PROCESSES; i++)

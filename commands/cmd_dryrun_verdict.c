@@ -79,6 +79,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 			add_unknown(o, &r->name[i]);
 		o->convolutions = o->convolutions || r->convolutions;
 		add_process(o, r);
+		raise_to(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
 		o->processes++;
 	}
 	if (f)

@@ -46,7 +46,7 @@ VC_API_DOES(cuDriverGetVersion, (int *v), *v = DRIVER_VERSION)
 VC_API(int, cuDeviceGet, int *device, int ordinal)
 {
 	if (ordinal < 0 || ordinal >= vc_null_card()->devices)
-		return VC_NULL_BADDEVICE;
+		return vc_null_no_device(ordinal);
 	*device = ordinal;
 	return 0;
 }

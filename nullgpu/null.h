@@ -84,6 +84,8 @@ void vc_cusparse_scratch(const char *name);
 /* This process's own report; never NULL. Counters in it are changed without a lock. */
 VC_SHARED struct vc_null_report *vc_null_report(void);
 /* The device that the calling thread selected. */
+/* The program asked for a device that the machine does not have. Returns the error. */
+VC_SHARED int vc_null_no_device(int device);
 VC_SHARED int vc_null_current(void);
 VC_SHARED void vc_null_select(int device);
 

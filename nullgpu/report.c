@@ -56,6 +56,11 @@ void _exit(int status)
 	__builtin_trap();
 }
 
+static int max_of(int a, int b)
+{
+	return a > b ? a : b;
+}
+
 static struct vc_null_report *make(void)
 {
 	const char *dir = getenv("VRAMCAST_NULL_REPORT");
@@ -88,6 +93,17 @@ struct vc_null_report *vc_null_report(void)
 	}
 	pthread_mutex_unlock(&lock);
 	return report;
+}
+
+/* A launcher says how many processes it started on this machine, one a card. */
+int vc_null_no_device(int device)
+{
+	struct vc_null_report *r = vc_null_report();
+	const char *ranks = getenv("LOCAL_WORLD_SIZE");
+	int wanted = max_of(device + 1, ranks ? (int)strtol(ranks, NULL, 10) : 0);
+	if (device >= 0)
+		r->devices = max_of(r->devices, wanted);
+	return VC_NULL_BADDEVICE;
 }
 
 void vc_null_touch(const char *name, unsigned char *seen)

@@ -181,7 +181,7 @@ VC_API_DOES(cudaGetDevice, (int *device), *device = vc_null_current())
 VC_API(int, cudaSetDevice, int device)
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	vc_runtime_start();
 	vc_null_select(device);
 	return 0;
@@ -196,7 +196,7 @@ VC_API_DOES(cudaDriverGetVersion, (int *v), *v = 13000)
 VC_API(int, cudaDeviceGetAttribute, int *v, int attribute, int device)
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	*v = vc_null_attribute(attribute, device);
 	return 0;
 }
@@ -280,7 +280,7 @@ VC_API(int, cudaGetDeviceProperties_v2, char *p, int device)
 #endif
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	vc_null_asks_total(__builtin_return_address(0));
 	fill_properties(p, device);
 	return 0;

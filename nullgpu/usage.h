@@ -25,6 +25,8 @@ struct vc_null_report {
 	int32_t pid, parent;
 	int32_t ended;  /* 1: by exit or _exit; 0: by a signal, or it runs on */
 	int32_t status; /* that it ended with */
+	int32_t devices; /* how many the program wanted to see, where it asked for one that is
+			  * not there; else 0 */
 	uint32_t names;
 	struct vc_null_unknown {
 		uint64_t at_most;          /* bytes that may come on top; 0: not known */

@@ -62,6 +62,15 @@ except OSError: pass
 ask(20)'
 check "a child that failed to start is not taken for the end of its parent" says "len(p) == 1 and p[0]['status'] == 0"
 
+program '
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaSetDevice(3))'
+expect "a device that is not there: how many there should be" 101 '' 'with --devices 4 it has so many'
+LOCAL_WORLD_SIZE=8 program '
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaSetDevice(1))' --devices 1
+expect "... or as many as a launcher started" 101 '' 'with --devices 8 it has so many'
+
 # a recording that was cut off does not stop the next one
 mkdir -p "$TMP/a.vct.journal"; : > "$TMP/a.vct.journal/999999999-1.0.vcj"
 run dryrun -g rtx4090 -o "$TMP/a.vct" -- "$py" -c pass

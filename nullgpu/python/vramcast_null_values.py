@@ -59,6 +59,8 @@ PLACE, SPAN = 1 << 45, 1 << 45  # nullgpu/null.h
 KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
 PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
+# Often called: past the tables of operators, by PyTorch's own names for them, it is shorter.
+OFTEN = PRODUCTS | {"add", "sub", "mul", "div"}
 PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
 # Matrices take longer than anything else: only little ones are worked out.
 MATRICES = ("linalg_", "_linalg_", "geqrf", "ormqr", "_cdist_forward", "cholesky", "lu_", "triangular_solve")
@@ -544,19 +546,20 @@ def _make_key(torch, memory):
         packet, _, overload = name.partition(".")
         func = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
         plan = plan_of(func)
-        return func, plan, passes_of(plan)
+        own = getattr(C._VariableFunctions, packet, func._op) if packet in OFTEN else func._op
+        return func, plan, passes_of(plan), own
 
     def watch(name):
-        func = plan = passes = None
+        func = plan = passes = own = None
 
         def seen(*args, **kwargs):
-            nonlocal func, plan, passes
+            nonlocal func, plan, passes, own
             if func is None:
-                func, plan, passes = resolve(name)
+                func, plan, passes, own = resolve(name)
             exclude(key, True)
             try:
                 if memory.told and passes(args):
-                    return func._op(*args, **kwargs)
+                    return own(*args, **kwargs)
                 return handle(func, plan, args, kwargs)
             finally:
                 exclude(key, False)

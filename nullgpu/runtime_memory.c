@@ -228,7 +228,22 @@ VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
 	return 0;
 }
 
-VC_API_RETURNS(cudaIpcGetMemHandle, (void *handle, void *p), vc_runtime_result(VC_NULL_NOSUP))
-VC_API_RETURNS(cudaIpcGetEventHandle, (void *handle, void *event), vc_runtime_result(VC_NULL_NOSUP))
-VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, const void *handle),
-	vc_runtime_result(VC_NULL_NOSUP))
+/* ---- memory of other processes ---- */
+
+struct ipc { /* handles are passed by value */
+	unsigned char bytes[64];
+};
+int cuIpcGetMemHandle(void *out, uint64_t p);
+int cuIpcOpenMemHandle_v2(uint64_t *p, struct ipc handle, unsigned flags);
+int cuIpcCloseMemHandle(uint64_t p);
+int cuIpcGetEventHandle(void *out, void *event);
+int cuIpcOpenEventHandle(void **event, struct ipc handle);
+
+VC_API_RETURNS(cudaIpcGetMemHandle, (void *out, void *p),
+	vc_runtime_result(cuIpcGetMemHandle(out, (uint64_t)p)))
+VC_API_RETURNS(cudaIpcOpenMemHandle, (void **p, struct ipc handle, unsigned flags),
+	(vc_runtime_start(), vc_runtime_result(cuIpcOpenMemHandle_v2((uint64_t *)p, handle, flags))))
+VC_API_RETURNS(cudaIpcCloseMemHandle, (void *p), vc_runtime_result(cuIpcCloseMemHandle((uint64_t)p)))
+VC_API_RETURNS(cudaIpcGetEventHandle, (void *out, void *event), cuIpcGetEventHandle(out, event))
+VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, struct ipc handle),
+	vc_runtime_result(cuIpcOpenEventHandle(event, handle)))

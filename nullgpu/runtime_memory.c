@@ -242,8 +242,10 @@ int cuIpcOpenEventHandle(void **event, struct ipc handle);
 VC_API_RETURNS(cudaIpcGetMemHandle, (void *out, void *p),
 	vc_runtime_result(cuIpcGetMemHandle(out, (uint64_t)p)))
 VC_API_RETURNS(cudaIpcOpenMemHandle, (void **p, struct ipc handle, unsigned flags),
-	(vc_runtime_start(), vc_runtime_result(cuIpcOpenMemHandle_v2((uint64_t *)p, handle, flags))))
-VC_API_RETURNS(cudaIpcCloseMemHandle, (void *p), vc_runtime_result(cuIpcCloseMemHandle((uint64_t)p)))
+	(vc_runtime_start(),
+	 vc_runtime_result(cuIpcOpenMemHandle_v2((uint64_t *)p, handle, flags))))
+VC_API_RETURNS(cudaIpcCloseMemHandle, (void *p),
+	vc_runtime_result(cuIpcCloseMemHandle((uint64_t)p)))
 VC_API_RETURNS(cudaIpcGetEventHandle, (void *out, void *event), cuIpcGetEventHandle(out, event))
 VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, struct ipc handle),
 	vc_runtime_result(cuIpcOpenEventHandle(event, handle)))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ enum { MOST_RANKS = 1 << 20 };
 struct config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
-	const char *out, *report, *stacks, *addresses, *values;
+	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
 	bool no_record, roles;
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
@@ -60,6 +61,11 @@ static const struct vc_option options[] = {
 	  "end the program after N steps of its optimizer", NULL },
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
 	  "compute small tensors, so that decisions taken from them are right", "on" },
+	{ 0, "host-weights", VC_O_TEXT, AT(host_weights), "real|untouched",
+	  "untouched: what initialises large weights in the host's memory writes nothing, so "
+	  "they take none of it", "real" },
+	{ 0, "exit-code", VC_O_TEXT, AT(exit_code), "program|verdict",
+	  "verdict: 3 where requests were refused, else the program's", "program" },
 	{ 'o', "output", VC_O_TEXT, AT(out), "FILE", "the trace to write", "vramcast.vct" },
 	{ 0, "report", VC_O_TEXT, AT(report), "FILE", "write the verdicts as JSON", NULL },
 	{ 0, "param", VC_O_LIST, AT(params), "NAME=VALUE",
@@ -227,6 +233,9 @@ static int put_stage(const struct config *c, const struct vc_stage *s, struct vc
 	VC_TRY(put_front("PYTHONPATH", python, err));
 	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
 		return vc_nomem(err, "the environment");
+	if (strcmp(c->host_weights, "untouched") == 0 &&
+	    setenv("VRAMCAST_NULL_HOST_WEIGHTS", "0", 1) < 0)
+		return vc_nomem(err, "the environment");
 	/* What is computed here is small: threads that spin for more of it only take time from
 	 * others */
 	if (setenv("OMP_WAIT_POLICY", "PASSIVE", 0) < 0)
@@ -350,6 +359,15 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
+/* Of the largest of all processes that were waited for; Linux counts in KiB. */
+static uint64_t host_peak(void)
+{
+	struct rusage used = { 0 };
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	return (uint64_t)used.ru_maxrss << 10;
+}
+
 static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_command *record =
@@ -364,12 +382,15 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 	if (!rc)
 		rc = vc_dryrun_plans_start(r->cfg->cudnn, r->stage->dir, d->card, &con->err);
 	if (!rc && record)
+		vc_dryrun_set_aside(d->out);
+	if (!rc && record)
 		rc = run_recorded(r, record, argc, argv, con);
 	else if (!rc)
 		rc = run_plain(argv, &con->err);
 	bool ran = rc >= 0;
 	if (ran) {
 		d->o.code = rc;
+		d->o.host_peak = host_peak();
 		vc_dryrun_read(r->stage->dir, &d->o);
 		rc = look_closer(r, argv, &con->err);
 	}
@@ -380,7 +401,7 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 	d->done = true;
 	if (rc >= 0 && !con->quiet)
 		vc_dryrun_say(d);
-	return rc;
+	return rc < 0 || strcmp(r->cfg->exit_code, "verdict") ? rc : vc_dryrun_code(d);
 }
 
 /* The command line with a NULL behind it. With --ranks, python SCRIPT becomes
@@ -444,6 +465,12 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 			       c->addresses);
 	if (strcmp(c->values, "on") && strcmp(c->values, "off"))
 		return vc_fail(err, VC_EUSAGE, "--values takes on or off, not '%s'", c->values);
+	if (strcmp(c->host_weights, "real") && strcmp(c->host_weights, "untouched"))
+		return vc_fail(err, VC_EUSAGE, "--host-weights takes real or untouched, not '%s'",
+			       c->host_weights);
+	if (strcmp(c->exit_code, "program") && strcmp(c->exit_code, "verdict"))
+		return vc_fail(err, VC_EUSAGE, "--exit-code takes program or verdict, not '%s'",
+			       c->exit_code);
 	if ((c->devices != VC_NOT_GIVEN && (c->devices < 1 || c->devices > 16)) ||
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");

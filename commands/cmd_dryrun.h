@@ -14,6 +14,16 @@
 #include "simulator/replay/result.h"
 
 #define VC_DRYRUN_UNKNOWN 64
+#define VC_DRYRUN_PROCESSES 64 /* told of one by one */
+
+/* A process that used a device: as it reported, in the order of process numbers. */
+struct vc_dryrun_process {
+	int32_t pid, parent;
+	bool ended; /* by exit; else a signal ended it */
+	int32_t status;
+	int device;
+	uint64_t peak, refused, largest_refused;
+};
 
 /* What the recordings of a run say when they are replayed; of several ranks the largest of each. */
 struct vc_dryrun_replay {
@@ -37,6 +47,9 @@ struct vc_dryrun_outcome {
 	bool convolutions;         /* workspaces of convolutions were answered by rule */
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
 	int processes;             /* that used a device */
+	struct vc_dryrun_process process[VC_DRYRUN_PROCESSES]; /* the first of them */
+	uint64_t devices;          /* the program asked for one of so many, and there are less */
+	uint64_t host_peak;        /* the most that one process held of the host's memory */
 	struct vc_dryrun_replay replay;
 };
 
@@ -73,6 +86,23 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 int vc_dryrun_plans_start(struct vc_dryrun_cudnn *c, const char *dir, const struct vc_card *card,
 			  struct vc_error *err);
 void vc_dryrun_plans_stop(struct vc_dryrun_cudnn *c);
+
+/* How the program ended, in words that follow its name: "ended with status 2 before it asked for
+ * device memory". */
+const char *vc_dryrun_ended(const struct vc_dryrun_outcome *o, char *out, size_t size);
+/* The exit code that says whether it fits (--exit-code verdict): VC_OOM or a limit 3, else the
+ * program's. */
+int vc_dryrun_code(const struct vc_dryrun *run);
+
+/* Moves a recording to `out` that was cut off, and that nobody writes any more, out of the way. */
+void vc_dryrun_set_aside(const char *out);
+
+enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
+void vc_dryrun_say_end(const struct vc_dryrun *run);
+/* A line a process, where several used a device. */
+void vc_dryrun_say_processes(const struct vc_dryrun *run);
+struct vc_emit;
+void vc_dryrun_emit_end(struct vc_emit *e, const struct vc_dryrun *run);
 
 /* Read and remove what the processes of a run left in `dir` (nullgpu/report.c), added to *o. */
 void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o);

@@ -33,6 +33,30 @@ static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknow
 	raise_to(&o->unknown[i].most, u->most);
 }
 
+/* Of a process with several devices the fullest. */
+static void add_process(struct vc_dryrun_outcome *o, const struct vc_null_report *r)
+{
+	if (o->processes >= VC_DRYRUN_PROCESSES)
+		return;
+	struct vc_dryrun_process *p = &o->process[o->processes];
+	*p = (struct vc_dryrun_process){ .pid = r->pid, .parent = r->parent,
+		.ended = r->ended, .status = r->status };
+	for (int i = 0; i < VC_REPORT_DEVICES; i++) {
+		if (r->device[i].peak > p->peak) {
+			p->peak = r->device[i].peak;
+			p->device = i;
+		}
+		p->refused += r->device[i].refused;
+		raise_to(&p->largest_refused, r->device[i].largest_refused);
+	}
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct vc_dryrun_process *p = a, *q = b;
+	return p->pid < q->pid ? -1 : p->pid > q->pid;
+}
+
 static void read_report(const char *path, struct vc_dryrun_outcome *o)
 {
 	static const struct vc_null_report empty;
@@ -54,6 +78,8 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
 			add_unknown(o, &r->name[i]);
 		o->convolutions = o->convolutions || r->convolutions;
+		add_process(o, r);
+		raise_to(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
 		o->processes++;
 	}
 	if (f)
@@ -75,6 +101,8 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 	}
 	if (d)
 		closedir(d);
+	size_t n = o->processes < VC_DRYRUN_PROCESSES ? (size_t)o->processes : VC_DRYRUN_PROCESSES;
+	qsort(o->process, n, sizeof *o->process, by_pid);
 }
 
 /* ---- judging ---- */
@@ -120,16 +148,9 @@ static uint64_t left_of(const struct vc_dryrun *run)
 	return run->total > use ? run->total - use : 0;
 }
 
-static enum vc_verdict verdict_of(const struct vc_dryrun *run)
-{
-	if (run->o.refused)
-		return run->o.code ? VC_OOM : VC_FLUSHES;
-	return run->o.replay.other;
-}
-
 static bool is_close(const struct vc_dryrun *run)
 {
-	return verdict_of(run) == VC_FITS && left_of(run) < margin_of(&run->o);
+	return vc_dryrun_verdict(run) == VC_FITS && left_of(run) < margin_of(&run->o);
 }
 
 bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other)
@@ -138,7 +159,7 @@ bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *oth
 	/* how fast a card is decides only when the program asks whether work has finished */
 	bool alike = a->bandwidth_gbs == b->bandwidth_gbs && a->fp32_tflops == b->fp32_tflops;
 	return vc_card_same_class(a, b) && (alike || !done->o.polled) && !done->o.asked &&
-		!done->o.refused && verdict_of(done) == VC_FITS && done->o.code == 0 &&
+		!done->o.refused && vc_dryrun_verdict(done) == VC_FITS && done->o.code == 0 &&
 		use_of(done) - done->context + other->context <= other->total;
 }
 
@@ -161,10 +182,13 @@ static void say_answer(const struct vc_dryrun *run)
 			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, "
 				  "and 'sim' on that says what would help\n" :
 				  "");
-	else if (verdict_of(run) != VC_FITS)
+	else if (vc_dryrun_verdict(run) != VC_FITS)
 		fprintf(stderr, "  verdict: %s with the less favourable order of addresses; it "
-			"fits with the other\n", verdict_of(run) == VC_OOM ? "out of memory" :
-			"at the limit");
+			"fits with the other\n",
+			vc_dryrun_verdict(run) == VC_OOM ? "out of memory" : "at the limit");
+	else if (o->code)
+		fprintf(stderr, "  verdict: nothing was refused up to there, %.2f GiB left\n",
+			gib(left_of(run)));
 	else if (is_close(run))
 		fprintf(stderr, "  verdict: too close to call; it fits with %.2f GiB left, and a "
 			"dry run can be off by %.2f GiB\n", gib(left_of(run)), gib(margin_of(o)));
@@ -248,14 +272,9 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 			 (unsigned long long)run->world);
 	fprintf(stderr, "dry run%s on %s (%s, %.2f GiB; no GPU took part, nothing was computed):\n",
 		who, run->card->name, run->card->title, gib(run->total));
-	if (!o->processes || !(o->peak || o->refused)) {
-		if (o->code > 128)
-			fprintf(stderr, "  the program was ended by signal %d and left no report\n",
-				o->code - 128);
-		else
-			fprintf(stderr, "  the program asked for no device memory\n");
+	vc_dryrun_say_end(run);
+	if (!o->processes || !(o->peak || o->refused))
 		return;
-	}
 	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
 		gib(run->context));
 	say_phases(&o->replay.phases);
@@ -264,12 +283,15 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 	if (o->n_unknown)
 		say_unknown(o);
 	say_driver(o);
+	vc_dryrun_say_processes(run);
 }
 
 static const char *word_of(const struct vc_dryrun *run)
 {
-	static const char *const words[] = { "fits", "at the limit", "out of memory" };
-	return is_close(run) ? "too close to call" : words[verdict_of(run)];
+	static const char *const words[] = { "fits", "at the limit", "undecided", "out of memory" };
+	if (run->o.code && vc_dryrun_verdict(run) == VC_FITS)
+		return run->o.peak ? "ended early" : "did not start";
+	return is_close(run) ? "too close to call" : words[vc_dryrun_verdict(run)];
 }
 
 void vc_dryrun_say_table(const struct vc_dryrun *runs, size_t n)
@@ -372,7 +394,8 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_text(e, "trace", NULL, run->by ? NULL : run->out);
 	vc_emit_text(e, "answered_by", NULL, run->by ? run->by->name : NULL);
 	vc_emit_int(e, "exit_code", NULL, o->code);
-	vc_emit_text(e, "verdict", NULL, vc_verdict_name(verdict_of(run)));
+	vc_dryrun_emit_end(e, run);
+	vc_emit_text(e, "verdict", NULL, vc_verdict_name(vc_dryrun_verdict(run)));
 	vc_emit_bool(e, "too_close_to_call", NULL, is_close(run));
 	vc_emit_bytes(e, "peak_used", NULL, use_of(run));
 	vc_emit_bytes(e, "margin", NULL, margin_of(o));

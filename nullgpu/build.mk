@@ -23,7 +23,7 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 endef
 null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
 
-$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory foreach)
+$(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory share foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
 $(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
@@ -49,6 +49,18 @@ $(call null_lib, libnvshmem_host.so.3, NVSHMEM, nvshmem)
 $(call null_lib, libnvJitLink.so.12, libnvJitLink.so.12, nvjitlink)
 $(call null_lib, libnvJitLink.so.13, libnvJitLink.so.13, nvjitlink)
 $(call null_lib, libnvToolsExt.so.1, libnvToolsExt.so.1, nvtx, nvtx)
+
+# The model of alias.c: an empty library with room for three names.
+null_64 = $(subst x,$(1)$(1)$(1)$(1),xxxxxxxxxxxxxxxx)
+$(NULL_DIR)/vcnull-alias: nullgpu/build.mk $(BUILD)/config.mk
+	$(Q)mkdir -p $(NULL_DIR)/obj
+	$(call say,LD,$@)
+	$(Q): > $(NULL_DIR)/obj/empty.c
+	$(Q)printf '%s { global: *; };\n' '$(call null_64,V)' > $@.map
+	$(Q)$(CC) $(CFLAGS) -w -shared -nostdlib -Wl,-soname,$(call null_64,N) -o $@.needed $(NULL_DIR)/obj/empty.c
+	$(Q)$(CC) $(CFLAGS) -w -shared -nostdlib -Wl,-soname,$(call null_64,S) -Wl,--version-script=$@.map \
+		-Wl,--no-as-needed -o $@ $(NULL_DIR)/obj/empty.c $@.needed
+NULL_LIBS += $(NULL_DIR)/vcnull-alias
 
 NULL_PYTHON := $(patsubst nullgpu/python/%,$(NULL_DIR)/vcnull-%,$(wildcard nullgpu/python/*.py))
 $(NULL_DIR)/vcnull-%.py: nullgpu/python/%.py
@@ -83,8 +95,8 @@ EXTRA += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 
 # The reading side, for `vramcast dryrun`.
-LIB_OBJ += $(addprefix $(BUILD)/nullgpu/,elf.o stage.o python.o architecture.o properties.o installed.o)
--include $(addprefix $(BUILD)/nullgpu/,elf.d stage.d python.d architecture.d properties.d installed.d)
+LIB_OBJ += $(addprefix $(BUILD)/nullgpu/,elf.o alias.o stage.o python.o architecture.o properties.o installed.o)
+-include $(addprefix $(BUILD)/nullgpu/,elf.d alias.d stage.d python.d architecture.d properties.d installed.d)
 
 # ---- tests: a C program, and dryrun on a made-up PyTorch ----
 $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
@@ -109,7 +121,7 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
 EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
 .PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

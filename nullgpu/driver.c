@@ -46,7 +46,7 @@ VC_API_DOES(cuDriverGetVersion, (int *v), *v = DRIVER_VERSION)
 VC_API(int, cuDeviceGet, int *device, int ordinal)
 {
 	if (ordinal < 0 || ordinal >= vc_null_card()->devices)
-		return VC_NULL_BADDEVICE;
+		return vc_null_no_device(ordinal);
 	*device = ordinal;
 	return 0;
 }
@@ -164,6 +164,11 @@ VC_API(int, cuModuleGetFunction, void **f, void *m, const char *name)
 
 VC_API_RETURNS(cuLibraryGetKernel, (void **f, void *lib, const char *name),
 	cuModuleGetFunction(f, lib, name))
+/* Whose names are not known: they are asked for by name. */
+VC_API_DOES(cuLibraryGetKernelCount, (unsigned *n, void *lib), *n = 0)
+VC_API_DOES(cuLibraryLoadFromFile, (void **lib, const char *path), *lib = &module)
+VC_API_DOES(cuLibraryGetModule, (void **m, void *lib), *m = lib)
+VC_API_DOES(cuKernelGetName, (const char **name, void *kernel), *name = kernel)
 VC_API_DOES(cuKernelGetFunction, (void **f, void *kernel), *f = kernel)
 
 VC_API(int, cuModuleGetGlobal_v2, uint64_t *p, size_t *n, void *m, const char *name)
@@ -172,6 +177,9 @@ VC_API(int, cuModuleGetGlobal_v2, uint64_t *p, size_t *n, void *m, const char *n
 		*n = 4096;
 	return p ? vc_null_alloc(vc_null_current(), 4096, p) : 0;
 }
+
+VC_API_RETURNS(cuLibraryGetGlobal, (uint64_t *p, size_t *n, void *lib, const char *name),
+	cuModuleGetGlobal_v2(p, n, lib, name))
 
 VC_API(int, cuFuncGetAttribute, int *v, int attribute, void *f)
 {

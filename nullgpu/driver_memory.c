@@ -240,9 +240,6 @@ VC_API_RETURNS(cuMemExportToShareableHandle, (void *out, uint64_t handle, int ty
 	VC_NULL_NOSUP)
 VC_API_RETURNS(cuMemImportFromShareableHandle, (uint64_t *handle, void *in, int type),
 	VC_NULL_NOSUP)
-VC_API_RETURNS(cuIpcGetMemHandle, (void *handle, uint64_t p), VC_NULL_NOSUP)
-VC_API_RETURNS(cuIpcOpenMemHandle_v2, (uint64_t *p, const void *handle, unsigned flags),
-	VC_NULL_NOSUP)
 VC_API_RETURNS(cuMulticastCreate, (uint64_t *handle, const void *prop), VC_NULL_NOSUP)
 VC_API_RETURNS(cuMulticastAddDevice, (uint64_t handle, int device), VC_NULL_NOSUP)
 VC_API_RETURNS(cuMulticastBindMem, (uint64_t handle, size_t at, uint64_t memory, size_t offset,

@@ -84,6 +84,8 @@ void vc_cusparse_scratch(const char *name);
 /* This process's own report; never NULL. Counters in it are changed without a lock. */
 VC_SHARED struct vc_null_report *vc_null_report(void);
 /* The device that the calling thread selected. */
+/* The program asked for a device that the machine does not have. Returns the error. */
+VC_SHARED int vc_null_no_device(int device);
 VC_SHARED int vc_null_current(void);
 VC_SHARED void vc_null_select(int device);
 
@@ -108,6 +110,9 @@ VC_SHARED int vc_null_create(int device, size_t size, uint64_t *handle);
 VC_SHARED int vc_null_release(uint64_t handle);
 VC_SHARED int vc_null_map(uint64_t address, size_t size, uint64_t handle);
 VC_SHARED int vc_null_unmap(uint64_t address, size_t size);
+/* Addresses for memory of another process: it costs this one nothing, and reads as zeros. */
+VC_SHARED int vc_null_borrow(int device, size_t size, uint64_t *out);
+VC_SHARED int vc_null_give_back(uint64_t at);
 VC_SHARED int vc_null_handle_of(uint64_t address, uint64_t *handle);
 /* From the tracer: PyTorch's allocator handed that memory out. */
 VC_SHARED void vc_null_fresh(void *p, uint64_t size);

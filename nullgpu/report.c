@@ -5,6 +5,7 @@
 #include "nullgpu/null.h"
 #include "nullgpu/usage.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,6 +29,36 @@ static void forget(void)
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forget);
+}
+
+/* ---- how the process ends ---- */
+
+/* Not of another one that shares this memory: between vfork and exec. */
+static void note_end(int status, void *unused)
+{
+	struct vc_null_report *r = __atomic_load_n(&report, __ATOMIC_ACQUIRE);
+	if (!r || r->pid != getpid())
+		return;
+	r->status = status & 0xff;
+	r->ended = 1;
+}
+
+/* Workers of multiprocessing, and children of os.fork, end here and not by exit. */
+VC_SHARED void _exit(int status) __attribute__((noreturn));
+
+void _exit(int status)
+{
+	void (*next)(int);
+	note_end(status, NULL);
+	*(void **)&next = dlsym(RTLD_NEXT, "_exit");
+	if (next)
+		next(status);
+	__builtin_trap();
+}
+
+static int max_of(int a, int b)
+{
+	return a > b ? a : b;
 }
 
 static struct vc_null_report *make(void)
@@ -55,10 +86,24 @@ struct vc_null_report *vc_null_report(void)
 	if (!report) {
 		r = make();
 		r->magic = VC_REPORT_MAGIC;
+		r->pid = (int32_t)getpid();
+		r->parent = (int32_t)getppid();
+		on_exit(note_end, NULL);
 		__atomic_store_n(&report, r, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return report;
+}
+
+/* A launcher says how many processes it started on this machine, one a card. */
+int vc_null_no_device(int device)
+{
+	struct vc_null_report *r = vc_null_report();
+	const char *ranks = getenv("LOCAL_WORLD_SIZE");
+	int wanted = max_of(device + 1, ranks ? (int)strtol(ranks, NULL, 10) : 0);
+	if (device >= 0)
+		r->devices = max_of(r->devices, wanted);
+	return VC_NULL_BADDEVICE;
 }
 
 void vc_null_touch(const char *name, unsigned char *seen)

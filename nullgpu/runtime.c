@@ -181,7 +181,7 @@ VC_API_DOES(cudaGetDevice, (int *device), *device = vc_null_current())
 VC_API(int, cudaSetDevice, int device)
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	vc_runtime_start();
 	vc_null_select(device);
 	return 0;
@@ -196,7 +196,7 @@ VC_API_DOES(cudaDriverGetVersion, (int *v), *v = 13000)
 VC_API(int, cudaDeviceGetAttribute, int *v, int attribute, int device)
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	*v = vc_null_attribute(attribute, device);
 	return 0;
 }
@@ -280,7 +280,7 @@ VC_API(int, cudaGetDeviceProperties_v2, char *p, int device)
 #endif
 {
 	if (!is_device(device))
-		return vc_runtime_result(VC_NULL_BADDEVICE);
+		return vc_runtime_result(vc_null_no_device(device));
 	vc_null_asks_total(__builtin_return_address(0));
 	fill_properties(p, device);
 	return 0;
@@ -337,6 +337,35 @@ VC_API(const char *, cudaGetErrorName, int code)
 }
 
 /* ---- the driver behind ---- */
+
+int cuLibraryLoadData(void **lib, const void *code, void *jit, void *jit_values, unsigned n_jit,
+		      void *options, void *values, unsigned n);
+int cuLibraryLoadFromFile(void **lib, const char *path);
+int cuLibraryUnload(void *lib);
+int cuLibraryGetKernel(void **f, void *lib, const char *name);
+int cuLibraryGetKernelCount(unsigned *n, void *lib);
+int cuLibraryGetGlobal(uint64_t *p, size_t *n, void *lib, const char *name);
+
+/* Compilers at run time (CuTe DSL, NVRTC) load what they made by these. */
+VC_API_RETURNS(cudaLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
+       unsigned n_jit, void *options, void *values, unsigned n),
+	(vc_runtime_start(), cuLibraryLoadData(lib, code, jit, jit_values, n_jit, options, values,
+					       n)))
+VC_API_RETURNS(cudaLibraryLoadFromFile, (void **lib, const char *path),
+	(vc_runtime_start(), cuLibraryLoadFromFile(lib, path)))
+VC_API_RETURNS(cudaLibraryUnload, (void *lib), cuLibraryUnload(lib))
+VC_API_RETURNS(cudaLibraryGetKernel, (void **kernel, void *lib, const char *name),
+	cuLibraryGetKernel(kernel, lib, name))
+VC_API_RETURNS(cudaLibraryGetKernelCount, (unsigned *n, void *lib), cuLibraryGetKernelCount(n, lib))
+VC_API_DOES(cudaLibraryEnumerateKernels, (void **kernels, unsigned n, void *lib),
+	memset(kernels, 0, n * sizeof *kernels))
+VC_API_RETURNS(cudaLibraryGetGlobal, (uint64_t *p, size_t *n, void *lib, const char *name),
+	vc_runtime_result(cuLibraryGetGlobal(p, n, lib, name)))
+VC_API_RETURNS(cudaLibraryGetManaged, (uint64_t *p, size_t *n, void *lib, const char *name),
+	vc_runtime_result(cuLibraryGetGlobal(p, n, lib, name)))
+VC_API_RETURNS(cudaLibraryGetUnifiedFunction, (void **f, void *lib, const char *name),
+	cuLibraryGetKernel(f, lib, name))
+VC_API_DOES(cudaGetKernel, (const void **kernel, const void *f), *kernel = f)
 
 int cuGetProcAddress_v2(const char *name, void **f, int version, uint64_t flags, int *status);
 

@@ -186,6 +186,10 @@ VC_API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size
 	return copy(to, from, width, stream, false);
 }
 
+VC_API_RETURNS(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch,
+       size_t width, size_t height, int kind),
+	cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, NULL))
+
 VC_API(int, cudaMemsetAsync, void *to, int v, size_t n, void *stream)
 {
 	unsigned char byte = (unsigned char)v;
@@ -224,7 +228,24 @@ VC_API(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *out)
 	return 0;
 }
 
-VC_API_RETURNS(cudaIpcGetMemHandle, (void *handle, void *p), vc_runtime_result(VC_NULL_NOSUP))
-VC_API_RETURNS(cudaIpcGetEventHandle, (void *handle, void *event), vc_runtime_result(VC_NULL_NOSUP))
-VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, const void *handle),
-	vc_runtime_result(VC_NULL_NOSUP))
+/* ---- memory of other processes ---- */
+
+struct ipc { /* handles are passed by value */
+	unsigned char bytes[64];
+};
+int cuIpcGetMemHandle(void *out, uint64_t p);
+int cuIpcOpenMemHandle_v2(uint64_t *p, struct ipc handle, unsigned flags);
+int cuIpcCloseMemHandle(uint64_t p);
+int cuIpcGetEventHandle(void *out, void *event);
+int cuIpcOpenEventHandle(void **event, struct ipc handle);
+
+VC_API_RETURNS(cudaIpcGetMemHandle, (void *out, void *p),
+	vc_runtime_result(cuIpcGetMemHandle(out, (uint64_t)p)))
+VC_API_RETURNS(cudaIpcOpenMemHandle, (void **p, struct ipc handle, unsigned flags),
+	(vc_runtime_start(),
+	 vc_runtime_result(cuIpcOpenMemHandle_v2((uint64_t *)p, handle, flags))))
+VC_API_RETURNS(cudaIpcCloseMemHandle, (void *p),
+	vc_runtime_result(cuIpcCloseMemHandle((uint64_t)p)))
+VC_API_RETURNS(cudaIpcGetEventHandle, (void *out, void *event), cuIpcGetEventHandle(out, event))
+VC_API_RETURNS(cudaIpcOpenEventHandle, (void **event, struct ipc handle),
+	vc_runtime_result(cuIpcOpenEventHandle(event, handle)))

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* asprintf, nftw */
 #include "nullgpu/stage.h"
 #include "common/vec.h"
+#include "nullgpu/alias.h"
 #include "nullgpu/elf.h"
 
 #include <dirent.h>
@@ -67,26 +68,43 @@ static bool is_cuda_function(const char *name)
 	return strncmp(name, "cu", 2) == 0 && name[2] >= 'A' && name[2] <= 'Z';
 }
 
-static int add_library(struct work *w, const char *soname, struct vc_error *err)
+static bool has_library(const struct work *w, const char *soname)
 {
-	char path[1024];
 	for (size_t i = 0; i < w->n; i++)
 		if (strcmp(w->soname[i], soname) == 0)
-			return 0;
+			return true;
+	return false;
+}
+
+static int add_one(struct work *w, const char *soname, const char *base, struct vc_error *err)
+{
+	char path[1024];
+	if (has_library(w, soname))
+		return 0;
 	if (w->n == MAX_LIBRARIES)
 		return vc_fail(err, VC_EINTERNAL, "more than %d CUDA libraries", MAX_LIBRARIES);
 	w->soname[w->n] = strdup(soname);
 	VC_HAVE(w->soname[w->n], "a library name", err);
-	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, soname);
+	snprintf(path, sizeof path, "%s/" PREFIX "%s", w->libraries, base);
 	if (access(path, R_OK) == 0) {
 		w->ours[w->n] = vc_elf_open(path, err);
 		if (!w->ours[w->n])
 			return VC_EFORMAT;
 	}
-	if (strncmp(soname, "libcudart.so.", 13) == 0)
-		w->stage->cuda_major = (int)strtol(soname + 13, NULL, 10);
+	if (strncmp(base, "libcudart.so.", 13) == 0)
+		w->stage->cuda_major = (int)strtol(base + 13, NULL, 10);
 	w->n++;
 	return 0;
+}
+
+/* A name with a hash in it stands for the library without. */
+static int add_library(struct work *w, const char *soname, struct vc_error *err)
+{
+	char base[256];
+	if (!vc_alias_base(soname, base, sizeof base))
+		return add_one(w, soname, soname, err);
+	VC_TRY(add_one(w, base, base, err));
+	return add_one(w, soname, base, err);
 }
 
 static int add_wanted(struct work *w, const struct vc_elf_symbol *s, struct vc_error *err)
@@ -151,6 +169,9 @@ static int scan_folder(struct work *w, const char *dir, struct vc_error *err)
 /* Whether PyTorch wants another version of the same library. */
 static bool is_of_another_cuda(const struct work *w, const char *soname)
 {
+	char base[256];
+	if (vc_alias_base(soname, base, sizeof base))
+		soname = base;
 	const char *so = strstr(soname, ".so.");
 	size_t stem = so ? (size_t)(so - soname) + 4 : strlen(soname);
 	for (size_t i = 0; i < w->n; i++)
@@ -228,10 +249,14 @@ static int add_preload(struct vc_stage *s, const char *path, struct vc_error *er
 
 static int link_library(struct work *w, size_t i, struct vc_error *err)
 {
-	char from[1024], to[1024];
-	snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries, w->soname[i]);
+	char from[1024], to[1024], base[256];
+	bool alias = vc_alias_base(w->soname[i], base, sizeof base);
+	snprintf(from, sizeof from, "%s/" PREFIX "%s", w->libraries,
+		 alias ? "alias" : w->soname[i]);
 	snprintf(to, sizeof to, "%s/%s", w->stage->dir, w->soname[i]);
-	if (symlink(from, to) < 0)
+	if (alias)
+		VC_TRY(vc_alias_write(from, to, w->soname[i], base, err));
+	else if (symlink(from, to) < 0)
 		return vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir);
 	return add_preload(w->stage, to, err);
 }
@@ -240,7 +265,7 @@ static int link_library(struct work *w, size_t i, struct vc_error *err)
 static int link_python(struct work *w, struct vc_error *err)
 {
 	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py",
-						"vramcast_null_world.py" };
+		"vramcast_null_world.py", "vramcast_null_host.py" };
 	char from[1024], to[1024];
 	snprintf(to, sizeof to, "%s/python", w->stage->dir);
 	int failed = mkdir(to, 0700);

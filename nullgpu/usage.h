@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define VC_REPORT_MAGIC 0x3174726f70657276ull
+#define VC_REPORT_MAGIC 0x3274726f70657276ull
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
@@ -22,6 +22,11 @@ struct vc_null_report {
 			    refused */
 	uint64_t polled; /* times it asked whether work on the device had finished */
 	uint32_t convolutions; /* 1: workspaces of convolutions were answered by rule */
+	int32_t pid, parent;
+	int32_t ended;  /* 1: by exit or _exit; 0: by a signal, or it runs on */
+	int32_t status; /* that it ended with */
+	int32_t devices; /* how many the program wanted to see, where it asked for one that is
+			  * not there; else 0 */
 	uint32_t names;
 	struct vc_null_unknown {
 		uint64_t at_most;          /* bytes that may come on top; 0: not known */

@@ -34,6 +34,7 @@ struct piece {
 	uint64_t size;
 	int device, references; /* handles held and mappings */
 	int held;               /* handles the program has not released */
+	bool borrowed;          /* of another process, which pays for it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -398,6 +399,10 @@ static void drop_piece(struct piece *p)
 {
 	if (--p->references)
 		return;
+	if (p->borrowed) {
+		free(p);
+		return;
+	}
 	devices[p->device].used -= p->size;
 	devices[p->device].asked -= p->size;
 	devices[p->device].n_blocks--;
@@ -464,4 +469,25 @@ int vc_null_handle_of(uint64_t at, uint64_t *handle)
 	}
 	pthread_mutex_unlock(&lock);
 	return i < 0 ? VC_NULL_INVALID : 0;
+}
+
+int vc_null_borrow(int device, size_t size, uint64_t *out)
+{
+	struct piece *p = calloc(1, sizeof *p);
+	size = round_up(size, PAGE);
+	if (!p || vc_null_reserve(size, out)) {
+		free(p);
+		return VC_NULL_MEMORY;
+	}
+	*p = (struct piece){ .size = size, .device = device, .borrowed = true };
+	return vc_null_map(*out, size, (uint64_t)p);
+}
+
+int vc_null_give_back(uint64_t at)
+{
+	uint64_t base;
+	size_t size;
+	if (vc_null_extent(at, &base, &size) || vc_null_unmap(base, size))
+		return VC_NULL_INVALID;
+	return vc_null_unreserve(base, size);
 }

@@ -208,6 +208,7 @@ static void start(void)
 		return;
 	}
 	atomic_store(&g.active, 1);
+	atomic_store(&g.finishing, 0); /* a forked child was left with 1 */
 	enable_kinds();
 	if (!vc_clock_is_null()) /* what a timer fetches comes at another moment in every run */
 		start_flusher();

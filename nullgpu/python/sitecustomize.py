@@ -80,6 +80,9 @@ def _after_torch(torch):
     if os.environ.get("VRAMCAST_NULL_VALUES", "1") != "0":
         import vramcast_null_values
         vramcast_null_values.start(torch)
+    if os.environ.get("VRAMCAST_NULL_HOST_WEIGHTS") == "0":
+        import vramcast_null_host
+        vramcast_null_host.start(torch)
     if os.environ.get("VRAMCAST_NULL_WORLD"):
         import vramcast_null_world
         vramcast_null_world.start(torch)
@@ -91,7 +94,21 @@ def _after_launcher(api):
         vramcast_null_world.launch(api)
 
 
-AFTER = {"torch": _after_torch, "torch.distributed.launcher.api": _after_launcher}
+def _after_ctypes(ctypes):
+    """A library of CUDA's that is named by a path is the stand-in of that name, as it is for those who
+    link to it."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    load = ctypes._dlopen
+
+    def dlopen(name, *mode):
+        if name and isinstance(name, str) and "/" in name:
+            ours = os.path.join(folder, os.path.basename(name))
+            name = ours if ".so" in name and os.path.exists(ours) else name
+        return load(name, *mode)
+    ctypes._dlopen = dlopen
+
+
+AFTER = {"torch": _after_torch, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher}
 
 
 class _Finder:

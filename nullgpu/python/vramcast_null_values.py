@@ -59,6 +59,8 @@ PLACE, SPAN = 1 << 45, 1 << 45  # nullgpu/null.h
 KEY = "Fake"  # of torchdistx, which has long been given up
 # Of that, what is computed while it is tiny, as the last layer of a model that is.
 PRODUCTS = {"mm", "addmm", "bmm", "baddbmm"}
+# Often called: past the tables of operators, by PyTorch's own names for them, it is shorter.
+OFTEN = PRODUCTS | {"add", "sub", "mul", "div"}
 PRODUCT_LIMIT = 1 << 22  # multiplications: about a millisecond on one core
 # Matrices take longer than anything else: only little ones are worked out.
 MATRICES = ("linalg_", "_linalg_", "geqrf", "ormqr", "_cdist_forward", "cholesky", "lu_", "triangular_solve")
@@ -544,19 +546,20 @@ def _make_key(torch, memory):
         packet, _, overload = name.partition(".")
         func = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
         plan = plan_of(func)
-        return func, plan, passes_of(plan)
+        own = getattr(C._VariableFunctions, packet, func._op) if packet in OFTEN else func._op
+        return func, plan, passes_of(plan), own
 
     def watch(name):
-        func = plan = passes = None
+        func = plan = passes = own = None
 
         def seen(*args, **kwargs):
-            nonlocal func, plan, passes
+            nonlocal func, plan, passes, own
             if func is None:
-                func, plan, passes = resolve(name)
+                func, plan, passes, own = resolve(name)
             exclude(key, True)
             try:
                 if memory.told and passes(args):
-                    return func._op(*args, **kwargs)
+                    return own(*args, **kwargs)
                 return handle(func, plan, args, kwargs)
             finally:
                 exclude(key, False)
@@ -591,6 +594,50 @@ def _make_key(torch, memory):
         def leave(self):
             include(key, False)
     return Key()
+
+
+def _pass_higher_order(torch):
+    """Operators whose arguments are functions (regions that are run again with the same random numbers,
+    loops, flex attention) look for their kernels in tables of their own, which know nothing of a key that
+    nobody uses: they fall through it. What they call is seen as ever."""
+    ops, key = torch._ops, torch._C._parse_dispatch_key(KEY)
+    kind = getattr(ops, "HigherOrderOperator", None)
+    if kind is None or not hasattr(kind, "fallthrough"):
+        return
+    init = kind.__init__
+
+    @functools.wraps(init)
+    def with_key(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self.fallthrough(key)
+    kind.__init__ = with_key
+    for op in list(getattr(ops, "_higher_order_ops", {}).values()):
+        op.fallthrough(key)
+
+
+def _read_wide(torch, key):
+    """Before PyTorch 2.7 or so, numbers of 2^63 and more do not pass through Python's side of an operator:
+    reading them back goes past it."""
+    try:
+        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64))
+        return
+    except RuntimeError:
+        pass
+
+    def past(read):
+        @functools.wraps(read)
+        def wrapped(self, *args):
+            left = self.dtype is torch.uint64 and key.is_on()
+            if left:
+                key.leave()
+            try:
+                return read(self, *args)
+            finally:
+                if left:
+                    key.enter()
+        return wrapped
+    for name in ("item", "tolist", "__int__", "__index__"):
+        setattr(torch.Tensor, name, past(getattr(torch.Tensor, name)))
 
 
 class _Switch(threading.local):
@@ -752,7 +799,10 @@ def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
     memory = _Memory(torch)
-    switch = _Switch(_make_key(torch, memory), memory)
+    key = _make_key(torch, memory)
+    switch = _Switch(key, memory)
+    _pass_higher_order(torch)
+    _read_wide(torch, key)
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
     _end_backward(torch)

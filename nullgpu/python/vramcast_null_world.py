@@ -124,6 +124,18 @@ def _without_gloo(backend):
     return text.replace("gloo", "fake") if "gloo" in text else backend
 
 
+def _take_any_options(c10d):
+    """Options are of one backend, and handed to all: gloo does not look at them, its part must not either."""
+    plugin = c10d.Backend._plugins.get("FAKE")
+    kind = getattr(sys.modules["torch"]._C._distributed_c10d.FakeProcessGroup, "Options", None)
+    if plugin is None or not plugin.extended_api:
+        return
+
+    def create(common, options):
+        return plugin.creator_fn(common, options if kind and isinstance(options, kind) else None)
+    c10d.Backend._plugins["FAKE"] = plugin._replace(creator_fn=create)
+
+
 def _watch_groups(c10d, seen):
     make = c10d._new_process_group_helper
     color = getattr(c10d, "_process_group_color", None)
@@ -386,6 +398,7 @@ def start(torch):
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  the backend "fake"
     modules = [dist, c10d, sys.modules["torch.distributed.rendezvous"]]
     groups = set()
+    _take_any_options(c10d)
     _meet_nobody(torch, c10d, modules)
     _watch_groups(c10d, groups)
     _collect_objects(torch, c10d, modules)

@@ -52,7 +52,12 @@ int cudaEventQuery(handle event);
 int cudaEventSynchronize(handle event);
 int cudaEventElapsedTime(float *ms, handle a, handle b);
 int cudaGetDriverEntryPoint(const char *name, void **f, unsigned long long flags, int *status);
+struct ipc {
+	char bytes[64];
+};
 int cudaIpcGetMemHandle(void *out, void *p);
+int cudaIpcOpenMemHandle(void **p, struct ipc handle, unsigned flags);
+int cudaIpcCloseMemHandle(void *p);
 int cuMemGetAllocationGranularity(size_t *g, const void *prop, int option);
 int cuMemAddressReserve(uint64_t *p, size_t n, size_t align, uint64_t at, unsigned long long flags);
 int cuMemAddressFree(uint64_t p, size_t n);
@@ -316,7 +321,7 @@ static void test_machine(void)
 	int devices = 0, status = 1;
 	uint64_t total;
 	handle nvml;
-	void *f, *p;
+	void *f, *p, *q = NULL;
 	const void *table = &n;
 	ok(cudaGetDeviceCount(&devices) == 0 && devices == 2,
 	   "there are as many devices as asked for");
@@ -337,7 +342,12 @@ static void test_machine(void)
 	ok(cudaGetDriverEntryPoint("cuMemCreate", &f, 0, &status) == 0 && f && status == 0 &&
 	   cudaGetDriverEntryPoint("cuNoSuchThing", &f, 0, &status) == 0 && !f && status == 1,
 	   "driver functions are found by name, others are not");
-	ok(cudaIpcGetMemHandle(properties, p) == 801, "sharing with other processes is refused");
+	struct ipc shared;
+	uint64_t before = free_now();
+	ok(cudaIpcGetMemHandle(&shared, p) == 0 && cudaIpcOpenMemHandle(&q, shared, 1) == 0 &&
+	   q && q != p && free_now() == before && cudaIpcCloseMemHandle(q) == 0 &&
+	   cudaIpcCloseMemHandle(q) != 0 && cudaIpcGetMemHandle(&shared, &shared) != 0,
+	   "memory that is shared with another process costs its owner only");
 	ok(cuGetExportTable(&table, "") == 500 && !table && cuGetExportTable(&table, "") == 500,
 	   "private tables of the driver are refused");
 }

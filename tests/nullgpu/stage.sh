@@ -73,6 +73,38 @@ cc -shared -fPIC -Wl,--no-as-needed -o "$site/fast/kernels/fast11.so" "$TMP/slow
 echo "import ctypes; print('fast', ctypes.CDLL('$site/fast/kernels/fast12.so').go())" > "$TMP/fast.py"
 run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/fast.py"
 expect "a package with CUDA code finds its functions, those for another CUDA are left alone" 0 'fast 0' '2 functions that'
+# a copy of the runtime under a name with a hash, as wheels bring it, and one that is loaded by its path
+mkdir -p "$site/fast.libs"; printf 'libcudart.so.12 { global: *; };' > "$TMP/copy.map"
+echo 'int cudaMalloc(void) { return 77; } int cudaSetDevice(void) { return 77; }' > "$TMP/copy.c"
+cc -shared -fPIC -Wl,-soname,libcudart.0badcafe.so.12 -Wl,--version-script="$TMP/copy.map" -o "$site/fast.libs/libcudart.0badcafe.so.12" "$TMP/copy.c"
+cc -shared -fPIC -Wl,-soname,libcudart.so.12 -Wl,--version-script="$TMP/copy.map" -o "$TMP/libcudart.so.12" "$TMP/copy.c"
+echo 'int cudaMalloc(void **p, unsigned long n); int copied(void **p) { return cudaMalloc(p, 30 << 20); }' > "$TMP/hashed.c"
+cc -shared -fPIC -Wl,--disable-new-dtags,-rpath,'$ORIGIN/../../fast.libs' -o "$site/fast/kernels/hashed.so" "$TMP/hashed.c" "$site/fast.libs/libcudart.0badcafe.so.12"
+cat > "$TMP/hashed.py" <<P
+import ctypes
+lib, p = ctypes.CDLL("$site/fast/kernels/hashed.so"), ctypes.c_void_p()
+print("copied", lib.copied(ctypes.byref(p)), hex(p.value or 0))
+for name in "libcudart.0badcafe.so.12", "$site/fast.libs/libcudart.0badcafe.so.12", "$TMP/libcudart.so.12":
+    runtime = ctypes.CDLL(name)
+    print("names", runtime.cudaSetDevice(0), hasattr(runtime, "cudaLibraryLoadData"))
+P
+cat >> "$TMP/hashed.py" <<'P'
+class Dim(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_uint) for n in "xyz"]
+library, kernel, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint()
+loaded = runtime.cudaLibraryLoadData(ctypes.byref(library), b"code", None, None, 0, None, None, 0)
+found = runtime.cudaLibraryGetKernel(ctypes.byref(kernel), library, b"made_at_run_time")
+runtime.cudaLaunchKernel.argtypes = ctypes.c_void_p, Dim, Dim, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
+print("library", loaded, found, bool(library), bool(kernel), runtime.cudaLaunchKernel(kernel, Dim(1, 1, 1), Dim(32, 1, 1), None, 0, None))
+print("what is not there says so", runtime.cudaMalloc3D(None, None))
+P
+PATH=/nowhere:$PATH run dryrun -v -g rtx4090 --no-record -- "$py" "$TMP/hashed.py"
+expect "a copy of the runtime with a hash in its name is the stand-in" 0 'copied 0 0x20'
+check "... with all its names, however it is loaded" test "$(grep -c 'names 0 True' "$TMP/out")" = 3
+check "... without a word of the loader's" sh -c '! grep -q "version information" "$1"' sh "$TMP/err"
+check "... and kernels that were compiled at run time are loaded and launched" grep -q 'library 0 0 True True 0' "$TMP/out"
+check "... but what has no stand-in is refused" grep -q 'says so 801' "$TMP/out"
+rm "$site/fast/kernels/hashed.so"
 check "no private folder is left behind" rmdir "$TMPDIR"
 mkdir -p "$TMPDIR"
 PATH=/nowhere "$VRAMCAST" dryrun -g rtx4090 --no-record -- "$py" -c pass > /dev/null 2> "$TMP/err"

@@ -47,6 +47,11 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	check "$version: forked runs that share the import need what each needs alone ($(echo "$forked" | tr '\n' ' '))" \
 		test "$forked" = "$one
 $other"
+	rm -f "$TMP"/a.*vct; dry -g rtx4090 -o "$TMP/a.vct" -- "$py" $script forked 1000 1000
+	kernels=0; for a in "$TMP"/a.*vct; do "$VRAMCAST" dump "$a" | grep -q ' kernel ' && kernels=$((kernels + 1)); done
+	check "$version: kernels of forked children are recorded ($kernels of 2)" test $kernels = 2
+	dry -g rtx4090 --no-record -- "$py" $script shared
+	check "$version: a tensor that another process opens costs it nothing" sh -c 'grep -q "borrowed (1000, 1000) cuda:0 0" "$1" && grep -q "memory of another process (CUDA IPC)" "$2"' sh "$TMP/out" "$TMP/err"
 	dry -g rtx4090 --no-record -- "$py" $script capped
 	check "$version: trainings one after the other, a cap between them" test "$(cat "$TMP/out")" = "same
 capped: out of memory

@@ -110,6 +110,28 @@ def forked(*widths):
         assert os.waitpid(pid, 0)[1] == 0
 
 
+def borrower(queue, done):
+    x = queue.get()
+    print("borrowed", tuple(x.shape), x.device, torch.cuda.memory_allocated())
+    sys.stdout.flush()
+    del x
+    done.set()
+
+
+def shared():
+    """A tensor on the card that another process opens."""
+    import torch.multiprocessing as mp
+    mp.set_start_method("spawn")
+    queue, done = mp.Queue(), mp.Event()
+    process = mp.Process(target=borrower, args=(queue, done))
+    process.start()
+    x = torch.ones(1000, 1000, device="cuda")
+    queue.put(x)
+    done.wait(100)
+    process.join()
+    assert process.exitcode == 0
+
+
 def capped():
     """One model after the other in one process, a cap between them."""
     first = peak_of(20000)

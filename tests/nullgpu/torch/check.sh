@@ -145,6 +145,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 		check_script values "values, several trainings and caps" "$how"
 		check_script sizes "sizes that libraries read back from the device" "$how"
 	done
+	check_script host "weights that are left untouched on the host" "--no-record --host-weights untouched"
 	check_stacks
 	check_nvtx
 	check_async

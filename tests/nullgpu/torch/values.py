@@ -170,7 +170,37 @@ def unknown_values():
         ok((y * 3 + 1)[0, 0].item() == 1, "a number added to unknown values is kept")
 
 
+def higher_order():
+    """Operators that take functions: they look for their kernels by themselves."""
+    from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
+    x = torch.ones(64, 64, device="cuda")
+    state, _ = run_and_save_rng_state(torch.ops.aten.bernoulli.p, x, 0.5)
+    ok(run_with_rng_state(state, torch.ops.aten.add.Tensor, x, x).sum().item() == 8192,
+       "a region is run again with the same random numbers")
+
+    class Later(torch._ops.HigherOrderOperator):
+        def __init__(self):
+            super().__init__("vramcast_test_later")
+
+        def __call__(self, f, x):
+            return super().__call__(f, x)
+    later = Later()
+    later.py_impl(torch._C.DispatchKey.CUDA)(lambda f, x: f(x))
+    with torch._C._AutoDispatchBelowAutograd():
+        ok(later(lambda x: (x > 0).nonzero(), x).shape == (4096, 2), "so is one that is made later")
+
+
+def wide_values():
+    """What is read back need not fit into the usual type of its kind."""
+    big = torch.tensor([2 ** 63 + 5, 7], dtype=torch.uint64, device="cuda")
+    ok(big[0].item() == 2 ** 63 + 5 and big[1].item() == 7 and big.tolist() == [2 ** 63 + 5, 7],
+       "unsigned numbers of 64 bits are read back")
+    ok(torch.tensor([float("inf")], device="cuda").item() == 0, "a single number is never infinite")
+
+
 def main():
+    higher_order()
+    wide_values()
     large_values()
     backward_values()
     asked_values()

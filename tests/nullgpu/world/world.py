@@ -206,7 +206,8 @@ def main():
     if sys.argv[1].endswith("+device"):  # communicators are split, not made anew
         dist.init_process_group("nccl", device_id=torch.device("cuda", torch.cuda.current_device()))
     else:
-        dist.init_process_group("cpu:gloo,cuda:nccl")
+        # options are NCCL's, and gloo is handed them too
+        dist.init_process_group("cpu:gloo,cuda:nccl", pg_options=dist.ProcessGroupNCCL.Options())
     WAYS[sys.argv[1].partition("+")[0]](dist.get_world_size())
     torch.cuda.synchronize()
     dist.destroy_process_group()

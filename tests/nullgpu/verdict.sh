@@ -1,0 +1,82 @@
+#!/bin/sh
+# verdict.sh - how a dry run says that its program ended: as a whole, by process, and by its exit code.
+. tests/support/tap.sh
+command -v cc > /dev/null || { skip "ends of a made-up program" "no cc"; finish; }
+site=$TMP/site; mkdir -p "$site/torch/lib"; : > "$site/torch/__init__.py"
+py=$(python3 -c "import sys; print(sys.executable)") || { skip "ends of a made-up program" "no python3"; finish; }
+export PYTHONPATH="$site" TMPDIR="$TMP/private"; mkdir -p "$TMPDIR"
+echo 'int cudaMalloc(void **p, unsigned long n); int ask(void **p, long n) { return cudaMalloc(p, n); }' > "$TMP/want.c"
+cc -shared -fPIC -o "$site/torch/lib/libtorch_cuda.so" "$TMP/want.c" -L"$BUILD/nullgpu" -l:vcnull-libcudart.so.12
+cat > "$TMP/use.py" <<P
+import ctypes, os, signal, sys
+def ask(mib):
+    p = ctypes.c_void_p()
+    return ctypes.CDLL("$site/torch/lib/libtorch_cuda.so", mode=2).ask(ctypes.byref(p), ctypes.c_long(mib << 20))
+P
+says() { "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]; e = r['ended']; p = r['processes']
+assert $1, (e, p)"; }
+program() { echo "$1" | cat "$TMP/use.py" - > "$TMP/program.py"; shift; run dryrun -g rtx4090 --capacity 1GiB --context 500MiB --no-record --report "$TMP/r.json" "$@" -- "$py" "$TMP/program.py"; }
+
+program 'sys.exit(2)'
+expect "an end before anything was asked for is said" 2 '' 'the program ended with status 2 before it asked for device memory'
+check "... and no verdict is made of it" sh -c '! grep -q verdict "$1"' sh "$TMP/err"
+check "... in JSON too" says "e['how'] == 'before_memory' and e['status'] == 2 and e['signal'] is None and p == []"
+program 'pass'
+expect "so is a program that asks for nothing" 0 '' 'the program ended with status 0, and never asked for device memory'
+program 'ask(20); sys.exit(7)'
+expect "an end of its own is not called a fit" 7 '' 'ended with status 7, and not for want of device memory'
+check "... but what there was" grep -q 'verdict: nothing was refused up to there, 0.49 GiB left' "$TMP/err"
+check "... with its process" says "e['how'] == 'otherwise' and p[0]['status'] == 7 and p[0]['verdict'] == 'fits'"
+program 'ask(20); os.kill(os.getpid(), 9)'
+expect "a signal is named" 137 '' 'was ended by signal 9 \(Killed\)'
+check "... and what was held of the host" grep -q 'the host: a process held 0...* GiB of its .* who sent the signal is not known' "$TMP/err"
+check "... in JSON too" says "e['signal'] == 9 and p[0]['status'] is None and e['host_peak'] > 0"
+program 'sys.exit(bool(ask(600)))'
+expect "out of memory" 1 '' 'ended with status 1 after a request was refused'
+program 'sys.exit(bool(ask(600)))' --exit-code verdict
+expect "--exit-code verdict: out of memory is 3" 3 '' 'verdict: out of memory'
+program 'ask(600)' --exit-code verdict
+expect "... and so is a limit that was met" 3 '' 'verdict: at the limit'
+program 'ask(20); sys.exit(7)' --exit-code verdict
+expect "... another end keeps its status" 7
+program 'ask(20)' --exit-code verdict
+expect "... and what fits is 0" 0
+run dryrun -g rtx4090 --exit-code maybe -- "$py" -c pass
+expect "... nothing else is understood" 2 '' '--exit-code takes program or verdict'
+program '
+for mib in 20, 600:
+    if os.fork() == 0:
+        os._exit(bool(ask(mib)))
+    os.wait()
+ask(40)'
+expect "each forked child is judged by itself" 0 '' '3 processes used a device'
+check "... who fits" grep -q 'on device 0: ended with status 0, peak 0.51 GiB, fits' "$TMP/err"
+check "... and who does not" grep -q 'ended with status 1, peak 0.49 GiB, out of memory (1 refused, the largest 0.59 GiB)' "$TMP/err"
+check "... in JSON" says "sorted(x['verdict'] for x in p) == ['fits', 'fits', 'oom'] and len({x['parent'] for x in p}) == 2"
+program 'import subprocess
+ask(20)
+try: subprocess.run(["/nowhere"])
+except OSError: pass
+ask(20)'
+check "a child that failed to start is not taken for the end of its parent" says "len(p) == 1 and p[0]['status'] == 0"
+
+program '
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaSetDevice(3))'
+expect "a device that is not there: how many there should be" 101 '' 'with --devices 4 it has so many'
+LOCAL_WORLD_SIZE=8 program '
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaSetDevice(1))' --devices 1
+expect "... or as many as a launcher started" 101 '' 'with --devices 8 it has so many'
+
+# a recording that was cut off does not stop the next one
+mkdir -p "$TMP/a.vct.journal"; : > "$TMP/a.vct.journal/999999999-1.0.vcj"
+run dryrun -g rtx4090 -o "$TMP/a.vct" -- "$py" -c pass
+expect "what a killed run left is set aside" 0 '' 'a.vct.journal.1 now'
+check "... and kept" test -e "$TMP/a.vct.journal.1/999999999-1.0.vcj"
+mkdir -p "$TMP/b.vct.journal"; : > "$TMP/b.vct.journal/$$-1.0.vcj"
+run dryrun -g rtx4090 -o "$TMP/b.vct" -- "$py" -c pass
+expect "what somebody still writes stays" 2 '' 'holds a recording that was cut off'
+finish

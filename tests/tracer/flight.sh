@@ -1,0 +1,84 @@
+#!/bin/sh
+# flight.sh - the flight recorder and windows: what is kept, what is sealed, a recorder that is killed.
+. tests/tracer/lib.sh
+export LD_LIBRARY_PATH="$bin"
+# balance FILE: allocations less frees, and frees of what is not known
+balance() { "$VRAMCAST" dump "$1" | awk '$3 == "alloc" { n++ } $3 == "free" { n-- } END { printf "%d ", n }'; field "$1" unmatched_frees; }
+
+steps() { "$VRAMCAST" dump "$1" | grep -c ' mark .*label=step'; }
+
+# A ring of the last steps: the end is there, with all that lives.
+run record -o "$TMP/k.vct" --keep 16steps -- "$bin/forks" -s 200
+expect "--keep: recorded" 0 "" "k.vct: [0-9]* events, 0 dropped"
+equal "what is kept begins with what lives, and nothing is missing" "$(balance "$TMP/k.vct")" "200 0"
+kept=$(steps "$TMP/k.vct")
+[ "$kept" -ge 16 ] && [ "$kept" -le 18 ] && pass "16 steps are asked for: $kept are kept" || fail "16 steps are asked for" "$kept"
+equal "nothing is left of the ring" "$(ls -d "$TMP"/*.journal 2> /dev/null)" ""
+run record -q -o "$TMP/t.vct" --keep 0.05s -- "$bin/forks" -s 400
+kept=$(steps "$TMP/t.vct")
+[ "$kept" -gt 5 ] && [ "$kept" -lt 200 ] && pass "50 ms of more than 400 are kept" || fail "50 ms of more than 400 are kept" "$kept steps"
+
+# Windows.
+run record -q -o "$TMP/w.vct" --steps 20..30 -- "$bin/forks" -s 50
+equal "--steps 20..30: 11 steps, which begin with what 19 kept" "$rc $(steps "$TMP/w.vct") $(balance "$TMP/w.vct")" "0 11 30 0"
+run record -q -o "$TMP/d.vct" --after 0.1s --duration 0.1s -- "$bin/forks" -s 400
+kept=$(steps "$TMP/d.vct")
+[ "$kept" -gt 5 ] && [ "$kept" -lt 120 ] && pass "--after, --duration: a part" || fail "--after, --duration: a part" "$kept steps"
+run record -q -o "$TMP/p.vct" --paused -- "$bin/forks" -s 20
+equal "--paused: what the program asks for, each window a trace of its own" "$(steps "$TMP/p.vct") $(balance "$TMP/p.vct") $(steps "$TMP/p.2.vct") $(balance "$TMP/p.2.vct")" "3 7 0 2 13 0"
+equal "and no more than that" "$(ls "$TMP"/p.* | wc -l | tr -d ' ')" 2
+
+# A ring of 1 MiB: never more on the disk.
+"$VRAMCAST" record -q -o "$TMP/s.vct" --keep 1MiB -- "$bin/burst" 1 300000 6 > /dev/null 2>&1 &
+recorder=$!; most=0
+while kill -0 "$recorder" 2> /dev/null; do
+	now=$(cat "$TMP"/s.vct.journal/*.ring 2> /dev/null | wc -c); [ "$now" -gt "$most" ] && most=$now
+	sleep 0.1
+done
+wait "$recorder"
+[ "$most" -gt 500000 ] && [ "$most" -le 1048576 ] && pass "a ring of 1 MiB stays within it" || fail "a ring of 1 MiB stays within it" "$most bytes"
+
+# SIGUSR1: sealed, while the program goes on.
+"$VRAMCAST" record -o "$TMP/u.vct" --keep 10m -- "$bin/victim" "wait:$TMP/u.ready" 1000 2> "$TMP/err" &
+recorder=$!
+for i in $(seq 200); do [ -e "$TMP/u.ready" ] && break; sleep 0.05; done
+kill -USR1 "$recorder"
+for i in $(seq 200); do [ -e "$TMP/u.dump.vct" ] && break; sleep 0.05; done
+equal "SIGUSR1 seals what is kept" "$(balance "$TMP/u.dump.vct")" "500 0"
+kill -TERM "$recorder"; wait "$recorder"
+equal "and the recording goes on to its end" "$(balance "$TMP/u.vct")" "500 0"
+
+# Options that contradict each other, or say nothing.
+for bad in "--keep ten" "--keep 5" "--when reserved>90%" "--keep 1m --steps 3..4" "--steps 0..3" "--steps 5..4" "--on-oom dump" "--keep 1m --on-oom never" "--keep 1m --when used>3" "--after soon"; do
+	run record -o "$TMP/bad.vct" $bad -- true
+	expect "$bad: one sentence" 2 "" "^vramcast record: --[a-z-]+ "
+done
+run record -q -o "$TMP/late.vct" --after 1h -- "$bin/victim" return 1000
+expect "a window that never opens is said" 2 "" "nothing was recorded: the part of the run that was asked for never began"
+equal "and leaves no file" "$(ls -d "$TMP"/late* 2> /dev/null)" ""
+
+# The recorder is killed at every call that changes a file, before it and in the middle of it.
+stop() { # stop N HALF
+	rm -rf "$TMP"/z.*
+	env STOP_COUNT="$TMP/z.count" ${1:+STOP_AT=$1} ${2:+STOP_HALF=1} LD_PRELOAD="$PWD/$bin/stop_at.so" \
+		"$VRAMCAST" record -q -o "$TMP/z.vct" --keep 0.02s -- "$bin/victim" return 12000 2> /dev/null
+}
+stop; calls=$(cat "$TMP/z.count")
+[ "$calls" -gt 20 ] && pass "the recorder changes files $calls times" || fail "the recorder changes files" "$calls times"
+bad=; i=1
+while [ "$i" -le "$((${ONLY:-calls + 10}))" ]; do
+	for half in "" 1; do
+		stop "$i" $half
+		[ -e "$TMP/z.vct.journal" ] || continue
+		for t in $(seq 200); do # the program ends by itself
+			out=$("$VRAMCAST" recover "$TMP/z.vct" 2>&1) && break
+			case $out in *"still writes"*) sleep 0.05 ;; *) break ;; esac
+		done
+		[ -e "$TMP/z.vct" ] || { case $out in *"holds no journal"*) continue ;; esac; bad="$bad $i$half: $out;"; continue; }
+		got=$(balance "$TMP/z.vct")
+		[ "$got $(field "$TMP/z.vct" dropped)" = "6000 0 0" ] || bad="$bad $i$half: $got;"
+	done
+	i=$((i + 1))
+done
+equal "killed at each of them: what is left is readable, and whole from its beginning to the end" "$bad" ""
+finish

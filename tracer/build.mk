@@ -35,7 +35,7 @@ TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks stop_
 	torch/lib/libc10_cuda.so torch/lib/client)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
-BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
+BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "commands/live_words.h"
 #include "commands/record_keep.h"
 #include "common/codec.h"
 #include "common/emit.h"
@@ -32,6 +33,8 @@ struct config {
 	struct vc_list params;
 	uint64_t max_size;
 	bool no_python, launches;
+	uint64_t guard;
+	const char *guard_signal;
 	struct vc_record_keep keep;
 };
 
@@ -70,6 +73,11 @@ static const struct vc_option options[] = {
 	{ 0, "duration", VC_O_TEXT, AT(keep.duration), "TIME", "record for so long", NULL },
 	{ 0, "paused", VC_O_FLAG, AT(keep.paused), NULL,
 	  "record what lies between vramcast_start() and vramcast_stop() of the program", NULL },
+	{ 0, "guard", VC_O_UINT, AT(guard), "STEPS",
+	  "warn when memory grows so that it runs out within so many steps", NULL },
+	{ 0, "guard-signal", VC_O_TEXT, AT(guard_signal), "USR1|USR2|INT|TERM",
+	  "send the process this signal with the warning, so that it can write a checkpoint",
+	  NULL },
 	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -93,6 +101,19 @@ static bool is_steps(const char *s)
 	       s[3 + strspn(s + 3, "0123456789")] == '\0';
 }
 
+static const struct { const char *name; int number; } guard_signals[] = {
+	{ "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "INT", SIGINT }, { "TERM", SIGTERM } };
+enum { GUARD_SIGNALS = sizeof(guard_signals) / sizeof(*guard_signals) };
+
+/* -1: there is none of that name. */
+static int guard_signal(const char *name)
+{
+	for (size_t i = 0; name && i < GUARD_SIGNALS; i++)
+		if (!strcmp(guard_signals[i].name, name))
+			return guard_signals[i].number;
+	return name ? -1 : 0;
+}
+
 static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
 	double value;
@@ -112,6 +133,9 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
 	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
 		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
+	if (guard_signal(c->guard_signal) < 0 || (c->guard_signal && c->guard == VC_NOT_GIVEN))
+		return vc_fail(err, VC_EUSAGE, "--guard-signal is USR1, USR2, INT or TERM, and "
+			       "needs --guard");
 	for (size_t i = 0; i < c->params.n; i++) {
 		const char *eq = strchr(c->params.at[i], '=');
 
@@ -240,6 +264,22 @@ static void say_sealed(const struct run *r, bool quiet)
 			fprintf(stderr, "vramcast: %s: what was kept until now\n", path);
 }
 
+static void guard(const struct run *r)
+{
+	const struct vc_live_page *p;
+	int number = guard_signal(r->cfg->guard_signal);
+	char words[512];
+
+	if (r->cfg->guard == VC_NOT_GIVEN)
+		return;
+	while ((p = vc_drain_warning(r->drain, (double)r->cfg->guard))) {
+		fprintf(stderr, "vramcast: process %lld %s\n", (long long)p->pid,
+			vc_live_words(p, words, sizeof(words)));
+		if (number > 0)
+			kill((pid_t)p->pid, number);
+	}
+}
+
 static int follow(struct run *r, bool quiet, struct vc_error *err)
 {
 	unsigned pause = 5, since_look = 0, grace = 0;
@@ -271,6 +311,7 @@ static int follow(struct run *r, bool quiet, struct vc_error *err)
 		if (vc_process_sleep(ended ? 0 : r->pid, pause, r->ring ? SIGUSR1 : 0))
 			vc_drain_seal(r->drain, "dump");
 		say_sealed(r, quiet);
+		guard(r);
 		grace += ended ? pause : 0;
 	}
 	vc_drain_finish(r->drain);

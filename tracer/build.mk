@@ -1,7 +1,7 @@
 # The tracer: a library that lives in the recorded process, and the reading side for record.
 
 # The recorder's side: part of vramcast itself.
-RECORDER_SRC := $(addprefix tracer/,drain.c flight.c fold.c process.c recover.c stream.c trace_file.c watch.c)
+RECORDER_SRC := $(addprefix tracer/,drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so

@@ -315,6 +315,20 @@ struct vc_drain_lost vc_drain_lost(const struct vc_drain *d)
 	return l;
 }
 
+const struct vc_live_page *vc_drain_warning(struct vc_drain *d, double steps)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		struct vc_stream *s = d->stream[i];
+		const struct vc_live_page *p = s->live ? vc_live_page(s->live) : NULL;
+
+		if (!p || s->warned || p->left < 0 || p->left > steps)
+			continue;
+		s->warned = true;
+		return p;
+	}
+	return NULL;
+}
+
 size_t vc_drain_files(const struct vc_drain *d)
 {
 	return d->n;

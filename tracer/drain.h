@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "common/journal.h"
 #include "tracer/flight.h"
+#include "tracer/live.h"
 #include "tracer/watch.h"
 
 struct vc_drain_options { /* lent */
@@ -58,6 +59,9 @@ void vc_drain_seal(struct vc_drain *d, const char *word);
 /* A sealed trace that is ready and was not named yet; NULL: none. *failed: it could not be
  * written. */
 const char *vc_drain_sealed(struct vc_drain *d, bool *failed);
+
+/* A process whose memory runs out within so many steps, each once; NULL: none. */
+const struct vc_live_page *vc_drain_warning(struct vc_drain *d, double steps);
 
 size_t vc_drain_files(const struct vc_drain *d);
 struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i);

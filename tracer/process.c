@@ -177,6 +177,7 @@ void vc_process_folder_remove(const char *wanted, const char *real)
 	remove_flat(path);
 	snprintf(path, sizeof(path), "%s/" VC_JOURNAL_LOST, real);
 	unlink(path);
+	remove_files(real, ".top");
 	remove_files(real, ".ring"); /* their journals are gone, so their traces are whole */
 	rmdir(real);
 	if (unlink(wanted) < 0)

@@ -38,7 +38,9 @@ int vc_stream_open(struct vc_stream *s, const char *journal, struct vc_error *er
 static void release(struct vc_stream *s)
 {
 	vc_flight_free(s->flight);
+	vc_live_free(s->live);
 	s->flight = NULL;
+	s->live = NULL;
 	vc_trace_file_release(&s->file);
 	vc_journal_close(s->reader);
 	s->reader = NULL;
@@ -96,6 +98,7 @@ int vc_stream_name(struct vc_stream *s, char *path, const struct vc_drain_option
 	}
 	describe(s);
 	s->watch = o->watch;
+	s->live = vc_live_new(s->journal, j, s->file.meta->rank);
 	if (o->ring) {
 		s->flight = vc_flight_new(s->journal, &o->flight, err);
 		if (!s->flight)
@@ -318,6 +321,8 @@ static bool move(struct vc_stream *s, enum vc_journal_way way, vc_stream_namer *
 
 	if (n && !s->named && !s->file.stopped && name && name(who, s, &err) < 0)
 		vc_trace_file_stop(&s->file, "the trace could not be created");
+	for (size_t i = 0; s->live && i < n; i++)
+		vc_live_put(s->live, &rec[i]);
 	if (s->flight)
 		keep(s, rec, n);
 	else
@@ -362,6 +367,8 @@ void vc_stream_drain(struct vc_stream *s, bool dead, bool whole, vc_stream_namer
 		     vc_journal_pressure(s->reader) > VC_RING_RECORDS / 4))
 			store(s, true);
 	}
+	if (any && s->live)
+		vc_live_show(s->live, s->reader);
 	if (s->wanted && !any)
 		vc_stream_seal(s, s->wanted);
 }

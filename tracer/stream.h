@@ -5,6 +5,7 @@
 
 #include "tracer/drain.h"
 #include "tracer/flight.h"
+#include "tracer/live.h"
 #include "tracer/trace_file.h"
 #include "tracer/watch.h"
 
@@ -20,6 +21,8 @@ struct vc_stream {
 	struct vc_journal_reader *reader; /* NULL: finished, and its parts released */
 	struct vc_trace_file file;
 	struct vc_flight *flight;         /* NULL: the trace holds all there was */
+	struct vc_live *live;             /* NULL: memory was short */
+	bool warned;                      /* that its memory runs out */
 	const struct vc_watch *watch;
 	struct vc_watching watching;
 	struct vc_seal *seal;

@@ -48,6 +48,24 @@ equal "SIGUSR1 seals what is kept" "$(balance "$TMP/u.dump.vct")" "500 0"
 kill -TERM "$recorder"; wait "$recorder"
 equal "and the recording goes on to its end" "$(balance "$TMP/u.vct")" "500 0"
 
+# Watched while it runs, by the name of its trace and by the process.
+"$VRAMCAST" record -q -o "$TMP/l.vct" -- "$bin/forks" -s 3000 2> "$TMP/err" &
+recorder=$!
+for i in $(seq 100); do ls "$TMP"/l.vct.journal/*.top > /dev/null 2>&1 && break; sleep 0.05; done
+sleep 0.5
+run top --once "$TMP/l.vct"
+expect "top: a process that grows by 64 KiB a step" 0 "^ +grows by 64\.00 KiB a step, because what has no call site .* keeps 64\.00 KiB a step"
+process=$(echo "$out" | awk 'NR == 3 { print $2 }')
+run top --once "$process"
+expect "top: the same by the number of the process" 0 " +$process +- +[0-9.]+ MiB"
+wait "$recorder"
+run top --once "$TMP/l.vct"
+expect "top: what is recorded no more" 1 "" "l.vct is not being recorded now"
+run top --once 1
+expect "top: a process that is not recorded" 1 "" "process 1 is not being recorded, or is not yours"
+run record -o "$TMP/g.vct" --guard 5 --guard-signal KILL -- true
+expect "--guard-signal: one sentence" 2 "" "--guard-signal is USR1, USR2, INT or TERM"
+
 # Options that contradict each other, or say nothing.
 for bad in "--keep ten" "--keep 5" "--when reserved>90%" "--keep 1m --steps 3..4" "--steps 0..3" "--steps 5..4" "--on-oom dump" "--keep 1m --on-oom never" "--keep 1m --when used>3" "--after soon"; do
 	run record -o "$TMP/bad.vct" $bad -- true

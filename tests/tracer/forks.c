@@ -22,7 +22,7 @@ static int steps(long n)
 	for (long i = 1; vramcast_step && i <= n; i++) {
 		if (i == 5 || i == 12)
 			vramcast_start();
-		_ZN3c109alloc_cpuEm(64);
+		_ZN3c109alloc_cpuEm(1 << 16);
 		for (int k = 0; k < 100; k++)
 			_ZN3c108free_cpuEPv(_ZN3c109alloc_cpuEm(128));
 		vramcast_step();

@@ -73,7 +73,7 @@ $(TRACE_TORCH)/client: tests/tracer/torch_standin/client.c $(TRACE_TORCH)/libc10
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
-	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh tests/tracer/check_flight.sh
 check-torch-processes: all ## real PyTorch on the CPU: workers, ranks, a killed program (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_processes.sh
 .PHONY: check-torch-trace check-torch-processes

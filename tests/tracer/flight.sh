@@ -48,6 +48,20 @@ equal "SIGUSR1 seals what is kept" "$(balance "$TMP/u.dump.vct")" "500 0"
 kill -TERM "$recorder"; wait "$recorder"
 equal "and the recording goes on to its end" "$(balance "$TMP/u.vct")" "500 0"
 
+# Ranks of one job: one runs out of memory, and what the others held then is sealed with it.
+cp -r "$bin/torch" "$TMP/torch"
+printf "__version__ = '2.9.0+cu000'\n" > "$TMP/torch/version.py"
+cat > "$TMP/rank.sh" << 'RANK'
+[ "$RANK" = 2 ] || { timeout 2 "$1/victim" "wait:$2/rank.$RANK" 1000; exit 0; }
+until [ -e "$2/rank.0" ] && [ -e "$2/rank.1" ]; do sleep 0.05; done
+sleep 0.5
+unset LD_LIBRARY_PATH; STANDIN_TORCH=9 exec "$2/torch/lib/client" 2 200
+RANK
+run record -o "$TMP/r.vct" --keep 10m -- sh -c "for r in 0 1 2; do RANK=\$r WORLD_SIZE=3 sh '$TMP/rank.sh' '$bin' '$TMP' & done; wait"
+equal "ranks: who is refused and who is not seal together" "$(balance "$TMP/r.rank0.oom.vct") $(balance "$TMP/r.rank1.oom.vct") $("$VRAMCAST" dump "$TMP/r.rank2.oom.vct" | tail -n 1 | awk '{ print $3 }')" "500 0 500 0 oom"
+run record -q -o "$TMP/x.vct" --on-oom stop -- env -u LD_LIBRARY_PATH STANDIN_TORCH=9 "$TMP/torch/lib/client" 2 200
+equal "--on-oom stop: the refusal is the last event" "$("$VRAMCAST" dump "$TMP/x.vct" | tail -n 1 | awk '{ print $3 }')" oom
+
 # Watched while it runs, by the name of its trace and by the process.
 "$VRAMCAST" record -q -o "$TMP/l.vct" -- "$bin/forks" -s 3000 2> "$TMP/err" &
 recorder=$!

@@ -74,6 +74,8 @@ struct vc_drain_lost {
 	size_t unread;
 };
 struct vc_drain_lost vc_drain_lost(const struct vc_drain *d);
+/* The same of a recording that was cut off, by the folder of its journals. */
+struct vc_drain_lost vc_drain_left(const char *dir);
 
 /* Finish one journal that was left behind: goes on where its partial trace ends. *path is the trace
  * it wrote (malloc'ed), NULL when the journal held nothing. `out` NULL: the name that was meant. */

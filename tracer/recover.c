@@ -130,6 +130,25 @@ static int recover_into(struct vc_stream *s, const char *out, struct vc_error *e
 	return 0;
 }
 
+struct vc_drain_lost vc_drain_left(const char *dir)
+{
+	char *path = vc_text("%s/" VC_JOURNAL_LOST, dir);
+	struct vc_drain_lost l = { 0 };
+	struct vc_journal_lost was;
+	FILE *f = path ? fopen(path, "rb") : NULL;
+
+	if (f && fread(&was, sizeof(was), 1, f) == 1) {
+		l.events = atomic_load(&was.events);
+		l.pid = atomic_load(&was.pid);
+		for (size_t i = 0; i < VC_LOST_WHYS; i++)
+			l.processes[i] = atomic_load(&was.processes[i]);
+	}
+	if (f)
+		fclose(f);
+	free(path);
+	return l;
+}
+
 int vc_drain_recover(const char *journal, const char *out, char **path, uint64_t *events,
 		     struct vc_error *err)
 {

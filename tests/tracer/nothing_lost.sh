@@ -33,10 +33,12 @@ equal "a journal whose path is above 512 bytes" "$rc $(field "$long/p.vct" event
 mkdir "$TMP/f.vct.journal"
 : > "$TMP/f.ready"; rm "$TMP/f.ready"
 VC_DIR=$TMP/f.vct.journal VC_OPTIONS=device=cpu LD_PRELOAD=$PWD/${BUILD:-build}/libvramcast_trace.so "$bin/victim" return 1000
+head -c 4096 /dev/zero > "$TMP/f.vct.journal/lost"
+sh -c "ulimit -f 100; VC_DIR=$TMP/f.vct.journal VC_OPTIONS=device=cpu LD_PRELOAD=$PWD/${BUILD:-build}/libvramcast_trace.so exec '$bin/victim' return 1000"
 size=$(du -sk "$TMP/f.vct.journal" | cut -f 1)
 [ "$size" -lt 2048 ] && pass "a journal is as large as what it holds: less than 2 MiB for 1500 events" || fail "a journal is as large as what it holds" "$size KiB"
 run recover "$TMP/f.vct.journal"
-expect "recover writes beside the folder of the journal" 0 "$TMP/f.vct: 1500 events"
+expect "recover writes beside the folder of the journal, and says what had no room for one" 0 "$TMP/f.vct: 1500 events" "1 processes more were not recorded"
 equal "and nothing is left in it" "$(ls -d "$TMP/f.vct.journal" 2> /dev/null)" ""
 clean
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "commands/live_words.h"
+#include "commands/record_keep.h"
 #include "common/codec.h"
 #include "common/emit.h"
 #include "common/journal.h"
@@ -30,6 +33,9 @@ struct config {
 	struct vc_list params;
 	uint64_t max_size;
 	bool no_python, launches;
+	uint64_t guard;
+	const char *guard_signal;
+	struct vc_record_keep keep;
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -53,6 +59,25 @@ static const struct vc_option options[] = {
 	{ 0, "launches", VC_O_FLAG, AT(launches), NULL,
 	  "the calls that queue kernels and copies too, joined by their correlation (CUDA 12.5 "
 	  "on)", NULL },
+	{ 0, "keep", VC_O_TEXT, AT(keep.keep), "TIME|SIZE|Nsteps",
+	  "the flight recorder: keep the last 10m, 2GiB or 50steps, which begin with the heap "
+	  "they found", NULL },
+	{ 0, "on-oom", VC_O_TEXT, AT(keep.on_oom), "dump|stop|continue",
+	  "when memory runs out: what is kept becomes FILE.oom.vct and the recording goes on "
+	  "(dump; with --keep the default), or ends there", NULL },
+	{ 0, "when", VC_O_TEXT, AT(keep.when), "NAME>VALUE",
+	  "with --keep: what is kept becomes FILE.when.vct when 'reserved>90%', "
+	  "'allocated>30GiB' or 'free<2GiB'", NULL },
+	{ 0, "steps", VC_O_TEXT, AT(keep.steps), "FIRST..LAST", "record these steps only", NULL },
+	{ 0, "after", VC_O_TEXT, AT(keep.after), "TIME", "begin so long after the process", NULL },
+	{ 0, "duration", VC_O_TEXT, AT(keep.duration), "TIME", "record for so long", NULL },
+	{ 0, "paused", VC_O_FLAG, AT(keep.paused), NULL,
+	  "record what lies between vramcast_start() and vramcast_stop() of the program", NULL },
+	{ 0, "guard", VC_O_UINT, AT(guard), "STEPS",
+	  "warn when memory grows so that it runs out within so many steps", NULL },
+	{ 0, "guard-signal", VC_O_TEXT, AT(guard_signal), "USR1|USR2|INT|TERM",
+	  "send the process this signal with the warning, so that it can write a checkpoint",
+	  NULL },
 	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -64,6 +89,8 @@ struct run { /* one recording */
 	char *wanted, *dir, *python; /* folder of the journals: as named, as it is; of the stub */
 	char *library, *command, *options;
 	struct vc_drain *drain;
+	struct vc_watch watch;
+	bool ring;
 	pid_t pid;
 	int code;
 };
@@ -72,6 +99,19 @@ static bool is_steps(const char *s)
 {
 	return strncmp(s, "py:", 3) == 0 && s[3] >= '1' && s[3] <= '9' && strlen(s) < 12 &&
 	       s[3 + strspn(s + 3, "0123456789")] == '\0';
+}
+
+static const struct { const char *name; int number; } guard_signals[] = {
+	{ "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "INT", SIGINT }, { "TERM", SIGTERM } };
+enum { GUARD_SIGNALS = sizeof(guard_signals) / sizeof(*guard_signals) };
+
+/* -1: there is none of that name. */
+static int guard_signal(const char *name)
+{
+	for (size_t i = 0; name && i < GUARD_SIGNALS; i++)
+		if (!strcmp(guard_signals[i].name, name))
+			return guard_signals[i].number;
+	return name ? -1 : 0;
 }
 
 static int check(const struct config *c, size_t argc, struct vc_error *err)
@@ -93,6 +133,9 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
 	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
 		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
+	if (guard_signal(c->guard_signal) < 0 || (c->guard_signal && c->guard == VC_NOT_GIVEN))
+		return vc_fail(err, VC_EUSAGE, "--guard-signal is USR1, USR2, INT or TERM, and "
+			       "needs --guard");
 	for (size_t i = 0; i < c->params.n; i++) {
 		const char *eq = strchr(c->params.at[i], '=');
 
@@ -193,6 +236,8 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
 		.param = c->params.at, .params = c->params.n,
 		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
+	VC_TRY(vc_record_keep(&c->keep, &o, &r->watch, err));
+	r->ring = o.ring;
 	r->drain = vc_drain_new(&o, err);
 	return r->drain ? 0 : (int)err->status;
 }
@@ -207,7 +252,35 @@ static void release(struct run *r)
 
 /* Empties the journals until the program, and shortly after it its workers, have ended. The pause
  * keeps the fullest ring below a quarter: see VC_RING_RECORDS for how long one lasts. */
-static int follow(struct run *r, struct vc_error *err)
+static void say_sealed(const struct run *r, bool quiet)
+{
+	bool failed = false;
+	const char *path;
+
+	while ((path = vc_drain_sealed(r->drain, &failed)))
+		if (failed)
+			fprintf(stderr, "vramcast: %s could not be written\n", path);
+		else if (!quiet)
+			fprintf(stderr, "vramcast: %s: what was kept until now\n", path);
+}
+
+static void guard(const struct run *r)
+{
+	const struct vc_live_page *p;
+	int number = guard_signal(r->cfg->guard_signal);
+	char words[512];
+
+	if (r->cfg->guard == VC_NOT_GIVEN)
+		return;
+	while ((p = vc_drain_warning(r->drain, (double)r->cfg->guard))) {
+		fprintf(stderr, "vramcast: process %lld %s\n", (long long)p->pid,
+			vc_live_words(p, words, sizeof(words)));
+		if (number > 0)
+			kill((pid_t)p->pid, number);
+	}
+}
+
+static int follow(struct run *r, bool quiet, struct vc_error *err)
 {
 	unsigned pause = 5, since_look = 0, grace = 0;
 	bool ended = false;
@@ -234,11 +307,15 @@ static int follow(struct run *r, struct vc_error *err)
 			pause = pause > 2 ? pause / 2 : 1;
 		else
 			pause = pause < 20 ? pause + 1 : 20;
-		vc_process_sleep(ended ? 0 : r->pid,
-				 pause); /* its number may be another's by now */
+		/* its number may be another's by now */
+		if (vc_process_sleep(ended ? 0 : r->pid, pause, r->ring ? SIGUSR1 : 0))
+			vc_drain_seal(r->drain, "dump");
+		say_sealed(r, quiet);
+		guard(r);
 		grace += ended ? pause : 0;
 	}
 	vc_drain_finish(r->drain);
+	say_sealed(r, quiet);
 	return failed;
 }
 
@@ -317,28 +394,49 @@ static void say_file(const struct vc_drain_file *f)
 			(unsigned long long)f->unmatched);
 }
 
-/* A journal that could not be made leaves nothing behind but the reason itself. */
-static void say_nothing(const struct run *r)
-{
-	const uint64_t wants = sizeof(struct vc_journal) + VC_JOURNAL_TEXT + VC_RING_BYTES;
-	char has[32], needs[32];
-	struct statvfs disk;
-	struct rlimit most;
+static const char *const lost_words[VC_LOST_WHYS] = {
+	[VC_LOST_ROOM] = "there was no room for their journals in",
+	[VC_LOST_LIMIT] = "the limit on file sizes (ulimit -f) is too small for their journals in",
+	[VC_LOST_OPEN] = "they could not make their journals in",
+};
 
-	if (statvfs(r->dir, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize < wants)
-		fprintf(stderr, "vramcast: nothing was recorded: the disk of %s has %s free, and a "
-			"process needs %s while it runs\n",
-			r->wanted, vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has),
-			vc_bytes_text(wants, needs));
-	else if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
-		 most.rlim_cur < wants)
-		fprintf(stderr,
-			"vramcast: nothing was recorded: files may have %s (ulimit -f), and a "
-			"process needs %s while it runs\n",
-			vc_bytes_text(most.rlim_cur, has), vc_bytes_text(wants, needs));
-	else
+/* What has no trace is said in any case, with -q too. true: something was lost that we were to
+ * record. */
+static bool say_lost(const struct run *r)
+{
+	struct vc_drain_lost l = vc_drain_lost(r->drain);
+	char needs[32], has[32] = "unknown room";
+	struct statvfs disk;
+	bool any = false;
+
+	if (statvfs(r->dir, &disk) == 0)
+		vc_bytes_text((uint64_t)disk.f_bavail * disk.f_frsize, has);
+	for (size_t i = 0; i < VC_LOST_WHYS; i++) {
+		if (!l.processes[i])
+			continue;
+		any = true;
+		fprintf(stderr, "vramcast: %llu %s not recorded (the last: process %lld): %s %s, "
+			"which need %s each; %s is free now\n",
+			(unsigned long long)l.processes[i],
+			l.processes[i] == 1 ? "process was" : "processes were", (long long)l.pid,
+			lost_words[i], r->wanted, vc_bytes_text(VC_JOURNAL_LEAST, needs), has);
+	}
+	if (l.events)
+		fprintf(stderr, "vramcast: at least %llu events of theirs are lost\n",
+			(unsigned long long)l.events);
+	if (l.unread)
+		fprintf(stderr, "vramcast: %zu journals in %s could not be read; 'vramcast "
+			"recover %s' tries again\n", l.unread, r->wanted, r->wanted);
+	return any || l.unread;
+}
+
+static void say_nothing(bool lost)
+{
+	if (!lost)
 		fprintf(stderr, "vramcast: nothing was recorded: no process of this run used the "
 			"allocator of a PyTorch that the tracer knows\n");
+	else
+		fprintf(stderr, "vramcast: nothing was recorded\n");
 }
 
 /* The plain name, then ranks and processes by number: shorter names first. */
@@ -381,8 +479,35 @@ static void summary(const struct run *r)
 		fprintf(stderr, "next: vramcast sim %s%s%s\n",
 			vc_opt_word(first, word, sizeof(word)), card ? " -g " : "",
 			card ? card->name : "");
-	else
-		say_nothing(r);
+}
+
+/* Lines for the user. -q leaves out what went well. */
+static bool report(const struct run *r, bool quiet)
+{
+	size_t n = vc_drain_files(r->drain), traces = 0, pending = 0;
+	uint64_t unsealed = 0;
+	bool lost;
+
+	if (!quiet)
+		summary(r);
+	for (size_t i = 0; i < n; i++) {
+		struct vc_drain_file f = vc_drain_file(r->drain, i);
+
+		traces += f.path || f.sealed;
+		pending += !f.path && !f.sealed && f.events_seen;
+		unsealed += f.unsealed;
+	}
+	if (unsealed)
+		fprintf(stderr, "vramcast: %llu times what was kept did not become a trace: it is "
+			"one of a kind eight times at most, or there was no room\n",
+			(unsigned long long)unsealed);
+	lost = say_lost(r);
+	if (!traces && pending)
+		fprintf(stderr, "vramcast: nothing was recorded: the part of the run that was "
+			"asked for never began\n");
+	else if (!traces)
+		say_nothing(lost);
+	return lost;
 }
 
 /* The operands are not followed by NULL: the front door moved them to the start of argv. */
@@ -424,11 +549,11 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	rc = prepare(&r, argc, argv, &con->err);
 	if (rc == 0) {
 		code = start(&r, argc, argv, &con->err);
-		rc = code ? 0 : follow(&r, &con->err);
+		rc = code ? 0 : follow(&r, con->quiet, &con->err);
 		if (!code && rc == 0) {
 			code = r.code;
-			if (!con->quiet)
-				summary(&r);
+			if (report(&r, con->quiet) && !code)
+				code = 125;
 		}
 	}
 	release(&r);

@@ -33,6 +33,20 @@ static int recover_one(const char *journal, const char *out, struct vc_error *er
 	return r;
 }
 
+/* Processes that had no journal, which the recorder did not live to tell. */
+static void say_lost(const char *dir)
+{
+	struct vc_drain_lost l = vc_drain_left(dir);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < VC_LOST_WHYS; i++)
+		n += l.processes[i];
+	if (n)
+		fprintf(stderr, "vramcast: %llu processes more were not recorded (the last: "
+			"process %lld): they could not make their journals\n",
+			(unsigned long long)n, (long long)l.pid);
+}
+
 static int recover_folder(const char *dir, const char *out, struct vc_error *err)
 {
 	DIR *d = opendir(dir);
@@ -55,6 +69,8 @@ static int recover_folder(const char *dir, const char *out, struct vc_error *err
 			r = recover_one(path, out, err);
 	}
 	closedir(d);
+	if (r == 0)
+		say_lost(dir);
 	if (r == 0 && !n)
 		return vc_fail(err, VC_EUSAGE, "%s holds no journal: nothing to recover", dir);
 	real = r == 0 ? realpath(dir, NULL) : NULL;

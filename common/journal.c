@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal.c - see journal.h: merges the rings of a journal by the number that orders all records.
  */
+#define _GNU_SOURCE
 #include "common/journal.h"
 
 #include <errno.h>
@@ -12,15 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MASK = VC_RING_RECORDS - 1 };
+#include "common/vec.h"
 
+struct ring { const struct vc_record *slot; uint64_t mask; };
+
+/* No descriptor is kept, so that thousands of processes can be recorded at the same time. */
 struct vc_journal_reader {
-	int fd;
+	char *path;
+	ino_t inode;
 	bool writable;
 	struct vc_journal *j;
-	char *text;             /* mapped with the header */
-	size_t mapped;
-	const struct vc_record *slot[VC_JOURNAL_RINGS];
+	const char *text[VC_JOURNAL_CHUNKS];
+	uint32_t chunks;        /* that are mapped */
+	struct ring ring[VC_JOURNAL_RINGS];
 	uint64_t at[VC_JOURNAL_RINGS]; /* next record of each ring */
 	uint64_t seq;           /* largest number handed out */
 	uint64_t late[VC_JOURNAL_LATE]; /* smaller ones that were not there; 0: none */
@@ -28,47 +33,46 @@ struct vc_journal_reader {
 	uint32_t rings, last;   /* rings mapped; the one the last record came from */
 };
 
-static int map_header(struct vc_journal_reader *r, const char *path, struct vc_error *err)
+static int map_header(struct vc_journal_reader *r, int fd, struct vc_error *err)
 {
 	struct vc_journal head;
 	struct stat st;
 	void *p;
 
-	if (fstat(r->fd, &st) < 0 ||
-	    pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	if (fstat(fd, &st) < 0 || pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
 	    head.magic != VC_JOURNAL_MAGIC)
-		return vc_fail(err, VC_EFORMAT, "%s: not a recording journal", path);
-	if (head.version != VC_JOURNAL_VERSION || head.header_bytes != sizeof(head) ||
-	    head.rings_at < head.text_at + VC_JOURNAL_TEXT ||
-	    (uint64_t)st.st_size < head.rings_at || head.text_at < sizeof(head))
+		return vc_fail(err, VC_EFORMAT, "%s: not a recording journal", r->path);
+	if (head.version != VC_JOURNAL_VERSION || head.header_bytes != sizeof(head))
 		return vc_fail(err, VC_ENOSUP, "%s: a journal of another version of vramcast",
-			       path);
-	r->mapped = (size_t)head.rings_at;
-	p = mmap(NULL, r->mapped, r->writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-		 r->fd, 0);
+			       r->path);
+	p = mmap(NULL, sizeof(head), r->writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+		 fd, 0);
 	if (p == MAP_FAILED)
-		return vc_fail(err, VC_EIO, "%s: cannot map: %s", path, strerror(errno));
+		return vc_fail(err, VC_EIO, "%s: cannot map: %s", r->path, strerror(errno));
 	r->j = p;
-	r->text = (char *)p + head.text_at;
+	r->inode = st.st_ino;
 	return 0;
 }
 
 struct vc_journal_reader *vc_journal_open(const char *path, bool writable, struct vc_error *err)
 {
 	struct vc_journal_reader *r = calloc(1, sizeof(*r));
+	int fd = -1, failed;
 
-	if (!r) {
+	if (r)
+		r->path = strdup(path);
+	if (!r || !r->path) {
 		vc_nomem(err, "a journal");
-		return NULL;
-	}
-	r->writable = writable;
-	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (r->fd < 0) {
-		vc_fail(err, VC_EIO, "cannot open %s: %s", path, strerror(errno));
 		free(r);
 		return NULL;
 	}
-	if (map_header(r, path, err) < 0) {
+	r->writable = writable;
+	fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	failed = fd < 0 ? vc_fail(err, VC_EIO, "cannot open %s: %s", path, strerror(errno)) :
+			  map_header(r, fd, err);
+	if (fd >= 0)
+		close(fd);
+	if (failed < 0) {
 		vc_journal_close(r);
 		return NULL;
 	}
@@ -80,11 +84,12 @@ void vc_journal_close(struct vc_journal_reader *r)
 	if (!r)
 		return;
 	for (uint32_t i = 0; i < r->rings; i++)
-		munmap((void *)r->slot[i], VC_RING_BYTES);
+		munmap((void *)r->ring[i].slot, (r->ring[i].mask + 1) * sizeof(struct vc_record));
+	for (uint32_t i = 0; i < r->chunks; i++)
+		munmap((void *)r->text[i], vc_text_size(i));
 	if (r->j)
-		munmap(r->j, r->mapped);
-	close(r->fd);
-	free(r);
+		munmap(r->j, sizeof(*r->j));
+	VC_FREE(r->path, r);
 }
 
 struct vc_journal *vc_journal_header(struct vc_journal_reader *r)
@@ -92,22 +97,59 @@ struct vc_journal *vc_journal_header(struct vc_journal_reader *r)
 	return r->j;
 }
 
+/* A part of the file, which may have grown since the last look. NULL: it is not there (a cut file),
+ * or there is no descriptor for it at the moment. */
+static void *map_part(const struct vc_journal_reader *r, uint64_t at, uint64_t bytes)
+{
+	int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+	void *p = MAP_FAILED;
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && at % 4096 == 0 && at <= (uint64_t)st.st_size &&
+	    bytes <= (uint64_t)st.st_size - at)
+		p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
+	if (fd >= 0)
+		close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The chunk that holds the offset, and the bytes from there to its end; NULL: none does. */
+static const char *text_at(struct vc_journal_reader *r, uint32_t offset, uint32_t *left)
+{
+	uint32_t n = atomic_load_explicit(&r->j->chunks, memory_order_acquire);
+	uint32_t k = vc_text_chunk(offset);
+
+	for (; r->chunks <= k && r->chunks < n && n <= VC_JOURNAL_CHUNKS; r->chunks++) {
+		uint32_t size = vc_text_size(r->chunks);
+		const char *p = map_part(r, r->j->text_at[r->chunks], size);
+
+		if (!p)
+			return NULL;
+		r->text[r->chunks] = p;
+	}
+	if (!offset || k >= r->chunks ||
+	    offset >= atomic_load_explicit(&r->j->text_used, memory_order_acquire))
+		return NULL;
+	*left = vc_text_start(k + 1) - offset;
+	return r->text[k] + (offset - vc_text_start(k));
+}
+
 const char *vc_journal_text(struct vc_journal_reader *r, uint32_t offset)
 {
-	uint32_t used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
+	uint32_t left;
+	const char *s = text_at(r, offset, &left);
 
-	/* A text is ended by a NUL; the last byte of the area is never used, so one always comes.
-	 */
-	return offset && offset < used && used < VC_JOURNAL_TEXT ? r->text + offset : "";
+	return s && s[left - 1] == '\0' ? s : "";
 }
 
 bool vc_journal_frame(struct vc_journal_reader *r, uint32_t offset, struct vc_journal_frame *out)
 {
-	uint32_t used = atomic_load_explicit(&r->j->text_used, memory_order_acquire);
+	uint32_t left;
+	const char *p = text_at(r, offset, &left);
 
-	if (!offset || used > VC_JOURNAL_TEXT || offset > used || used - offset < sizeof(*out))
+	if (!p || left < sizeof(*out))
 		return false;
-	memcpy(out, r->text + offset, sizeof(*out));
+	memcpy(out, p, sizeof(*out));
 	return out->caller < offset; /* so callers never go round in a circle */
 }
 
@@ -149,22 +191,22 @@ const char *vc_journal_note(struct vc_journal_reader *r, size_t i, char *buf, si
 static void map_new_rings(struct vc_journal_reader *r)
 {
 	uint32_t n = atomic_load_explicit(&r->j->rings, memory_order_acquire);
-	struct stat st;
 
-	if (n == r->rings || n > VC_JOURNAL_RINGS || fstat(r->fd, &st) < 0)
+	if (n == r->rings || n > VC_JOURNAL_RINGS)
 		return;
 	for (; r->rings < n; r->rings++) {
-		uint64_t at = r->j->rings_at + r->rings * VC_RING_BYTES;
-		void *p;
+		const struct vc_ring *is = &r->j->ring[r->rings];
+		uint32_t records = is->records;
+		void *p = NULL;
 
-		if (at + VC_RING_BYTES > (uint64_t)st.st_size)
+		if (records >= VC_RING_FIRST && records <= VC_RING_RECORDS &&
+		    !(records & (records - 1)))
+			p = map_part(r, is->at, records * sizeof(struct vc_record));
+		if (!p)
 			return;
-		p = mmap(NULL, VC_RING_BYTES, PROT_READ, MAP_SHARED, r->fd, (off_t)at);
-		if (p == MAP_FAILED)
-			return;
-		r->slot[r->rings] = p; /* a damaged head would be read for ever: see head_of */
-		r->at[r->rings] =
-			atomic_load_explicit(&r->j->ring[r->rings].tail, memory_order_relaxed);
+		r->ring[r->rings] = (struct ring){ p, records - 1 };
+		/* a damaged head would be read for ever: see head_of */
+		r->at[r->rings] = atomic_load_explicit(&is->tail, memory_order_relaxed);
 	}
 }
 
@@ -173,7 +215,12 @@ static uint64_t head_of(const struct vc_journal_reader *r, uint32_t i)
 {
 	uint64_t head = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
 
-	return head - r->at[i] <= VC_RING_RECORDS ? head : r->at[i];
+	return head - r->at[i] <= r->ring[i].mask + 1 ? head : r->at[i];
+}
+
+static const struct vc_record *record_at(const struct vc_journal_reader *r, uint32_t i)
+{
+	return &r->ring[i].slot[r->at[i] & r->ring[i].mask];
 }
 
 static void read_heads(const struct vc_journal_reader *r, uint64_t *head)
@@ -184,7 +231,7 @@ static void read_heads(const struct vc_journal_reader *r, uint64_t *head)
 
 static uint64_t next_seq(const struct vc_journal_reader *r, uint32_t i)
 {
-	return r->slot[i][r->at[i] & MASK].seq;
+	return record_at(r, i)->seq;
 }
 
 /* The ring whose next record has the smallest number; -1 when all are empty. */
@@ -281,7 +328,8 @@ size_t vc_journal_next(struct vc_journal_reader *r, struct vc_record *out, size_
 			if (!take(r, next_seq(r, i), way, missing))
 				break; /* somebody is between taking a number and publishing */
 		}
-		out[n++] = r->slot[i][r->at[i]++ & MASK];
+		out[n++] = *record_at(r, i);
+		r->at[i]++;
 		if (out[n - 1].seq > r->seq)
 			r->seq = out[n - 1].seq;
 		r->last = i;
@@ -318,8 +366,7 @@ uint64_t vc_journal_stored(struct vc_journal_reader *r)
 	for (uint32_t i = 0; i < r->rings; i++) { /* the tails may not have been moved in time */
 		uint64_t head = head_of(r, i);
 
-		while (r->at[i] != head && r->slot[i][r->at[i] & MASK].seq <= r->seq &&
-		       !late(r, r->slot[i][r->at[i] & MASK].seq))
+		while (r->at[i] != head && next_seq(r, i) <= r->seq && !late(r, next_seq(r, i)))
 			r->at[i]++;
 	}
 	return atomic_load(&r->j->stored[at].bytes);
@@ -330,24 +377,24 @@ uint64_t vc_journal_stored(struct vc_journal_reader *r)
 bool vc_journal_alive(struct vc_journal_reader *r)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[64], line[1024];
-	struct stat st;
+	char path[64], line[8192]; /* a path in it */
 	bool found = false;
+	int fd = open(r->path, O_RDONLY | O_CLOEXEC), asked;
 	FILE *f;
 
-	if (fcntl(r->fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+	asked = fd < 0 ? -1 : fcntl(fd, F_GETLK, &lock);
+	if (fd >= 0)
+		close(fd);
+	if (asked == 0 && lock.l_type != F_UNLCK)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)r->j->pid);
 	f = fopen(path, "re");
-	if (!f || fstat(r->fd, &st) < 0) {
-		if (f)
-			fclose(f);
-		return false;
-	}
+	if (!f)
+		return errno == EMFILE || errno == ENFILE; /* nobody can say */
 	while (!found && fgets(line, sizeof(line), f)) {
 		unsigned long inode = 0;
 
-		found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == st.st_ino &&
+		found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == r->inode &&
 			strstr(line, ".vcj");
 	}
 	fclose(f);
@@ -363,6 +410,12 @@ uint64_t vc_journal_dropped(struct vc_journal_reader *r)
 	return sum;
 }
 
+/* As if every ring were a large one. */
+static uint64_t scaled(const struct vc_journal_reader *r, uint32_t i, uint64_t n)
+{
+	return n * (VC_RING_RECORDS / (r->ring[i].mask + 1));
+}
+
 uint64_t vc_journal_pressure(struct vc_journal_reader *r)
 {
 	uint64_t most = 0;
@@ -372,9 +425,10 @@ uint64_t vc_journal_pressure(struct vc_journal_reader *r)
 		/* Tail first: it never passes a head read later. */
 		uint64_t tail = atomic_load_explicit(&r->j->ring[i].tail, memory_order_acquire);
 		uint64_t head = atomic_load_explicit(&r->j->ring[i].head, memory_order_acquire);
+		uint64_t waits = scaled(r, i, head - tail);
 
-		if (head - tail > most)
-			most = head - tail;
+		if (waits > most)
+			most = waits;
 	}
 	return most;
 }
@@ -384,8 +438,8 @@ uint64_t vc_journal_uncommitted(struct vc_journal_reader *r)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < r->rings; i++) {
-		uint64_t n = r->at[i] -
-			     atomic_load_explicit(&r->j->ring[i].tail, memory_order_relaxed);
+		uint64_t n = scaled(r, i, r->at[i] - atomic_load_explicit(&r->j->ring[i].tail,
+									  memory_order_relaxed));
 
 		if (n > most)
 			most = n;

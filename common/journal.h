@@ -18,14 +18,18 @@
 #include "common/meta.h"
 
 #define VC_JOURNAL_MAGIC 0x314c4e524a564356ull /* "VCVJRNL1" */
-#define VC_JOURNAL_VERSION 2
+#define VC_JOURNAL_VERSION 3
 
 enum {
-	VC_JOURNAL_RINGS = 256,          /* threads that record at the same time */
-	VC_RING_RECORDS = 131072,        /* per thread: 8 MiB, 262 ms at 500 000 events/s */
-	VC_JOURNAL_SPILL = 32,           /* more of them, when full: 4 million events */
+	VC_JOURNAL_RINGS = 512,
+	VC_RING_RECORDS = 131072,        /* the largest: 8 MiB, 262 ms at 500 000 events/s */
+	VC_RING_FIRST = 1024,            /* a thread's first one: 64 KiB; it moves on when full */
+	VC_RING_SMALL = 64,              /* so many rings begin small, later ones large */
+	VC_RING_GROWTH = 16,             /* the next one is so many times larger */
+	VC_JOURNAL_SPILL = 32,           /* more large ones, when full: 4 million events */
 	VC_JOURNAL_LATE = 32,            /* numbers that may be waited for while reading goes on */
-	VC_JOURNAL_TEXT = 4 << 20,       /* names, settings, stacks; sparse until used */
+	VC_TEXT_FIRST = 14, VC_TEXT_LARGEST = 22, /* chunks of text: 16 KiB to 4 MiB, as powers */
+	VC_JOURNAL_CHUNKS = 72,          /* names, settings, stacks: 256 MiB */
 	VC_JOURNAL_FACTS = 16 << 10,     /* "key value" lines: versions, rank, what was found */
 };
 
@@ -33,7 +37,11 @@ enum {
 enum vc_record_kind {
 	VC_REC_CLOCK = 200, /* time_ns = monotonic, addr = wall clock, size = time stamp counter */
 	VC_REC_LOST,        /* size = events lost before they reached the journal, text = where */
+	VC_REC_KNOWN,       /* addr = key, size = calls: what vc_journal_known has counted */
+	VC_REC_CONTROL,     /* size = enum vc_control: the program steers the recorder */
 };
+
+enum vc_control { VC_CONTROL_START = 1, VC_CONTROL_STOP, VC_CONTROL_DUMP };
 
 enum vc_record_flags {
 	VC_RECF_DRIVER =
@@ -60,12 +68,22 @@ _Static_assert(sizeof(struct vc_record) == 64, "a record is one cache line");
  * from a partial trace. Offsets; 0 = none. A caller is stored before what it calls. */
 struct vc_journal_frame { uint32_t caller, function, file, line; };
 
+/* After such a record no evidence waits for the request that caused it: a recording may begin or
+ * end here. */
+static inline bool vc_record_is_whole(const struct vc_record *r)
+{
+	return r->kind == VC_EV_ALLOC || r->kind == VC_EV_FREE || r->kind == VC_EV_OOM ||
+	       r->kind == VC_REC_CONTROL || (r->kind == VC_EV_MARK && r->flags == VC_MARK_STEP);
+}
+
 enum vc_ring_state { VC_RING_FREE, VC_RING_USED, VC_RING_LEFT /* its thread has ended */ };
 
 struct vc_ring { /* producer and consumer each have a cache line of their own */
 	_Alignas(64) _Atomic uint64_t head;    /* records published */
 	_Atomic uint64_t dropped;              /* not written because the ring was full */
 	_Atomic uint32_t state, thread;
+	uint64_t at;                           /* in the file */
+	uint32_t records;                      /* a power of two */
 	_Alignas(64) _Atomic uint64_t tail;    /* records safely stored elsewhere */
 };
 
@@ -79,7 +97,8 @@ struct vc_journal { /* the mapped header */
 	uint32_t version, header_bytes;
 	uint64_t start_mono_ns, start_unix_ns;
 	int64_t pid, parent;
-	uint64_t text_at, rings_at;        /* file offsets */
+	uint64_t text_at[VC_JOURNAL_CHUNKS]; /* file offsets of the chunks of text */
+	_Atomic uint32_t chunks;           /* those that exist in the file */
 	_Atomic uint32_t state;            /* enum vc_journal_state */
 	_Atomic uint32_t rings;            /* rings that exist in the file */
 	_Atomic uint32_t text_used, facts_used;
@@ -97,7 +116,50 @@ struct vc_journal { /* the mapped header */
 	char facts[VC_JOURNAL_FACTS];
 };
 
-#define VC_RING_BYTES ((uint64_t)VC_RING_RECORDS * sizeof(struct vc_record))
+static inline uint64_t vc_ring_bytes(const struct vc_ring *r)
+{
+	return (uint64_t)r->records * sizeof(struct vc_record);
+}
+
+/* The text area grows by chunks, so that a process takes what it needs. Chunk 0 holds the first
+ * 16 KiB, each further one as much as all before it, from 4 MiB on no more than that. A text lies
+ * in one chunk, and the last byte of a chunk is never used, so that every text ends. */
+static inline uint32_t vc_text_chunk(uint32_t offset)
+{
+	uint32_t k = 0;
+
+	while (offset >> (VC_TEXT_FIRST + k) && VC_TEXT_FIRST + k < VC_TEXT_LARGEST)
+		k++;
+	return offset >> VC_TEXT_LARGEST ? k + (offset >> VC_TEXT_LARGEST) : k;
+}
+
+static inline uint32_t vc_text_start(uint32_t chunk)
+{
+	const uint32_t steps = VC_TEXT_LARGEST - VC_TEXT_FIRST;
+
+	return !chunk ? 0 : chunk <= steps ? 1u << (VC_TEXT_FIRST + chunk - 1) :
+	       (chunk - steps) << VC_TEXT_LARGEST;
+}
+
+static inline uint32_t vc_text_size(uint32_t chunk)
+{
+	return vc_text_start(chunk + 1) - vc_text_start(chunk);
+}
+
+#define VC_JOURNAL_HEAD ((sizeof(struct vc_journal) + 4095) & ~(size_t)4095)
+/* What a process needs at once: header, text, one ring. */
+#define VC_JOURNAL_LEAST \
+	(VC_JOURNAL_HEAD + (1u << VC_TEXT_FIRST) + VC_RING_FIRST * sizeof(struct vc_record))
+
+/* Where a process that has no journal says so: a file that the recorder lays out beforehand, so
+ * that it has room when there is none. */
+#define VC_JOURNAL_LOST "lost"
+enum vc_lost_why { VC_LOST_ROOM, VC_LOST_LIMIT, VC_LOST_OPEN, VC_LOST_WHYS };
+struct vc_journal_lost {
+	_Atomic uint64_t processes[VC_LOST_WHYS]; /* without a journal, by the reason */
+	_Atomic uint64_t events;                  /* of theirs, as far as anybody counted */
+	_Atomic int64_t pid;                      /* the last of them */
+};
 
 /* Facts, and variables of the environment, by which launchers number the processes of a job. */
 enum { VC_JOURNAL_LAUNCHERS = 3 };
@@ -141,9 +203,9 @@ uint64_t vc_journal_stored(struct vc_journal_reader *r);
 /* Does the process image that writes it still exist? */
 bool vc_journal_alive(struct vc_journal_reader *r);
 uint64_t vc_journal_dropped(struct vc_journal_reader *r);
-/* Records that wait in the fullest ring. */
+/* Records that wait in the fullest ring, as if each were of VC_RING_RECORDS. */
 uint64_t vc_journal_pressure(struct vc_journal_reader *r);
-/* Records of the fullest ring that were read and not committed: what a commit would give back. */
+/* The same for those that were read and not committed: what a commit would give back. */
 uint64_t vc_journal_uncommitted(struct vc_journal_reader *r);
 
 /* ---- records to events ---- */
@@ -160,6 +222,12 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 /* Note an event that an earlier part of the same recording holds (recovery goes on from it). */
 int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev,
 		      struct vc_error *err);
+
+/* The hooks and CUPTI may both see a call of the driver; CUPTI's record comes late. Each call the
+ * hooks saw cancels one late record of the same kind and address. 1: it is such a record, 0: it is
+ * not, < 0: memory is short. */
+struct vc_map;
+int vc_journal_known(struct vc_map *early, const struct vc_record *rec);
 
 struct vc_journal_totals { uint64_t allocs, frees, live, peak, reserved_peak, steps; };
 struct vc_journal_totals vc_journal_totals(const struct vc_journal_decoder *d);

@@ -152,24 +152,29 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 	return 1;
 }
 
-/* The hooks and CUPTI may both see a call; CUPTI's record comes late. Each call the hooks saw
- * cancels one late record of the same kind and address. */
-static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
+int vc_journal_known(struct vc_map *early, const struct vc_record *rec)
 {
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
 		       rec->kind == VC_EV_FREE;
 	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
-	uint64_t *calls = vc_map_get(&d->early, key);
+	uint64_t *calls = vc_map_get(early, key);
 
 	if (!(rec->flags & VC_RECF_LATE))
-		return put(&d->early, key, calls ? *calls + 1 : 1, err);
+		return vc_map_put(early, key, calls ? *calls + 1 : 1) ? 0 : -1;
 	if (!calls)
 		return 0;
 	if (*calls == 1)
-		vc_map_take(&d->early, key);
+		vc_map_take(early, key);
 	else
 		--*calls;
 	return 1;
+}
+
+static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)
+{
+	int known = vc_journal_known(&d->early, rec);
+
+	return known < 0 ? vc_nomem(err, "the map of driver calls") : known;
 }
 
 /* empty_cache unmaps the pages of all devices with one of them current. */
@@ -195,6 +200,39 @@ static int decode_mapping(struct vc_journal_decoder *d, const struct vc_record *
 		return 1;
 	VC_HAVE(vc_vec_one(d->mapped, d->mappeds), "the mapped ranges", err);
 	d->mapped[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size, rec->device };
+	return 1;
+}
+
+/* The heap where a recording begins that is not the beginning (tracer/fold.c). */
+static int decode_heap(struct vc_journal_decoder *d, const struct vc_record *rec,
+		       struct vc_event *ev, struct vc_error *err)
+{
+	uint64_t key = key_of(rec->device, rec->addr);
+	struct vc_record pool = { .addr = rec->extra, .extra = rec->reserved };
+	struct vc_event numbered;
+
+	if (rec->kind == VC_EV_HEAP_SEGMENT) {
+		VC_TRY(decode_pool(d, &pool, &numbered, err));
+		ev->id = numbered.id;
+		VC_TRY(put(&d->segments, key_of(0, rec->addr), rec->size + 1, err));
+		VC_TRY(put(&d->device_of, key_of(0, rec->addr), rec->device + 1u, err));
+		if (!(rec->flags & VC_EVF_EXPANDABLE))
+			return 1;
+		VC_HAVE(vc_vec_one(d->mapped, d->mappeds), "the mapped ranges", err);
+		d->mapped[d->mappeds++] = (struct mapped){ rec->addr, rec->addr + rec->size,
+							   rec->device };
+		return 1;
+	}
+	if (!(rec->flags & (VC_EVF_LIVE | VC_EVF_PENDING)))
+		return 1;
+	ev->id = ++d->meta->max_id;
+	if (rec->flags & VC_EVF_PENDING)
+		return put(&d->waiting, key, ev->id, err) < 0 ? VC_ENOMEM : 1;
+	VC_TRY(put(&d->heap, key, ev->id, err));
+	VC_TRY(put(&d->bytes, key, rec->extra + 1, err));
+	d->totals.live += rec->extra;
+	if (d->totals.live > d->totals.peak)
+		d->totals.peak = d->totals.live;
 	return 1;
 }
 
@@ -262,6 +300,11 @@ static uint32_t stream_of(struct vc_journal_decoder *d, uint64_t handle)
 	return handle ? d->stream : 0;
 }
 
+static bool has_site(uint8_t kind)
+{
+	return kind == VC_EV_ALLOC || kind == VC_EV_OOM || kind == VC_EV_HEAP_BLOCK;
+}
+
 static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		       const struct vc_record *rec, struct vc_event *ev)
 {
@@ -271,7 +314,7 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 				 .size = rec->size, .addr = rec->addr };
 	ev->time_ns = rec->time_ns > start ? rec->time_ns - start : 1;
 	ev->stream = rec->stream == UINT64_MAX ? VC_STREAM_ALL : stream_of(d, rec->stream);
-	if (rec->text && rec->kind != VC_EV_ALLOC && rec->kind != VC_EV_OOM) {
+	if (rec->text && !has_site(rec->kind)) {
 		const char *s = vc_journal_text(r, rec->text);
 
 		ev->label = vc_meta_string(d->meta, s, strlen(s));
@@ -281,10 +324,12 @@ static void base_event(struct vc_journal_decoder *d, struct vc_journal_reader *r
 int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 		      const struct vc_record *rec, struct vc_event *ev, struct vc_error *err)
 {
+	if (rec->kind == VC_REC_KNOWN)
+		return put(&d->early, rec->addr, rec->size, err);
 	if (rec->kind == VC_EV_NONE || rec->kind >= VC_REC_CLOCK)
 		return 0; /* never written, or no event */
 	base_event(d, r, rec, ev);
-	if ((rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_OOM) && rec->text &&
+	if (has_site(rec->kind) && rec->text &&
 	    site_of(d, r, rec->text, &ev->site, err) < 0)
 		return VC_ENOMEM;
 	if (rec->flags & VC_RECF_DRIVER && (rec->kind == VC_EV_ALLOC || rec->kind == VC_EV_FREE) &&
@@ -301,6 +346,7 @@ int vc_journal_decode(struct vc_journal_decoder *d, struct vc_journal_reader *r,
 	case VC_EV_FREE:
 		ev->flags = rec->flags & VC_EVF_PENDING;
 		return decode_free(d, rec, ev, err);
+	case VC_EV_HEAP_SEGMENT: case VC_EV_HEAP_BLOCK: return decode_heap(d, rec, ev, err);
 	case VC_EV_FREE_DONE: return decode_free_done(d, rec, ev);
 	case VC_EV_USE: return decode_use(d, rec, ev);
 	case VC_EV_TRIM:

@@ -1,9 +1,11 @@
 # The tracer: a library that lives in the recorded process, and the reading side for record.
 
-TRACE_SRC := $(filter-out tracer/drain.c tracer/process.c,$(sort $(wildcard tracer/*.c)))
+# The recorder's side: part of vramcast itself.
+RECORDER_SRC := $(addprefix tracer/,drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
+TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
-LIB_OBJ   += $(BUILD)/tracer/drain.o $(BUILD)/tracer/process.o
+LIB_OBJ   += $(RECORDER_SRC:%.c=$(BUILD)/%.o)
 EXTRA     += $(TRACE_LIB)
 INSTALL_LIBS += $(TRACE_LIB)
 
@@ -13,7 +15,7 @@ $(TRACE_LIB): $(TRACE_OBJ)
 	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,-soname,libvramcast_trace.so \
 		-o $@ $(TRACE_OBJ) -ldl -lpthread
 
--include $(TRACE_OBJ:.o=.d) $(BUILD)/tracer/drain.d $(BUILD)/tracer/process.d
+-include $(TRACE_OBJ:.o=.d) $(RECORDER_SRC:%.c=$(BUILD)/%.d)
 
 # The Python stub travels inside the program: nothing to install, nothing to find.
 LIB_OBJ += $(BUILD)/tracer/stub.o
@@ -28,18 +30,19 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
-TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst hook_cost null/libc10.so steps still_clock.so \
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks stop_at.so hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
 	torch/lib/libc10_cuda.so torch/lib/client)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
-BENCHES += tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
+BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
 $(TRACE_TESTS)/null/libc10.so: tests/tracer/c10_null.c
 $(TRACE_TESTS)/libcupti_standin.so: tests/tracer/cupti.c
 $(TRACE_TESTS)/still_clock.so: tests/tracer/still_clock.c
+$(TRACE_TESTS)/stop_at.so: tests/tracer/stop_at.c
 $(TRACE_TESTS)/%.so: $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -70,7 +73,7 @@ $(TRACE_TORCH)/client: tests/tracer/torch_standin/client.c $(TRACE_TORCH)/libc10
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
-	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh tests/tracer/check_flight.sh
 check-torch-processes: all ## real PyTorch on the CPU: workers, ranks, a killed program (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_processes.sh
 .PHONY: check-torch-trace check-torch-processes

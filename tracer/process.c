@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/journal.h"
+
 #ifndef VC_LIBDIR
 #define VC_LIBDIR "/usr/local/lib/vramcast"
 #endif
@@ -76,6 +78,13 @@ static bool is_network(const char *dir)
 	return false;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && strcmp(s + n - k, end) == 0;
+}
+
 static bool holds_journals(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -83,7 +92,7 @@ static bool holds_journals(const char *dir)
 	bool found = false;
 
 	while (d && !found && (e = readdir(d)))
-		found = strstr(e->d_name, ".vcj") != NULL;
+		found = ends_with(e->d_name, ".vcj");
 	if (d)
 		closedir(d);
 	return found;
@@ -134,20 +143,25 @@ char *vc_process_folder(const char *wanted, struct vc_error *err)
 	return real;
 }
 
-/* The folder and the files in it. */
-static void remove_flat(const char *dir)
+/* The files in the folder whose names end so. */
+static void remove_files(const char *dir, const char *end)
 {
 	char path[4400];
 	DIR *d = opendir(dir);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.') {
+		if (e->d_name[0] != '.' && ends_with(e->d_name, end)) {
 			snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 			unlink(path);
 		}
 	if (d)
 		closedir(d);
+}
+
+static void remove_flat(const char *dir)
+{
+	remove_files(dir, "");
 	rmdir(dir);
 }
 
@@ -161,6 +175,10 @@ void vc_process_folder_remove(const char *wanted, const char *real)
 	remove_flat(path);
 	snprintf(path, sizeof(path), "%s/python", real);
 	remove_flat(path);
+	snprintf(path, sizeof(path), "%s/" VC_JOURNAL_LOST, real);
+	unlink(path);
+	remove_files(real, ".top");
+	remove_files(real, ".ring"); /* their journals are gone, so their traces are whole */
 	rmdir(real);
 	if (unlink(wanted) < 0)
 		rmdir(wanted);
@@ -276,7 +294,7 @@ void vc_process_guard(struct vc_process_options *o)
 		o->before[i] = signal(guarded[i], guarded[i] == SIGCHLD ? SIG_DFL : SIG_IGN);
 }
 
-void vc_process_sleep(pid_t pid, unsigned milliseconds)
+bool vc_process_sleep(pid_t pid, unsigned milliseconds, int own)
 {
 	struct timespec t = { milliseconds / 1000, milliseconds % 1000 * 1000000l };
 	sigset_t set;
@@ -284,8 +302,11 @@ void vc_process_sleep(pid_t pid, unsigned milliseconds)
 
 	wanted_signals(&set);
 	got = sigtimedwait(&set, NULL, &t);
+	if (got > 0 && got == own)
+		return true;
 	if (got > 0 && got != SIGCHLD && pid)
 		kill(pid, got);
+	return false;
 }
 
 bool vc_process_ended(pid_t pid, int *code)

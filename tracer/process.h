@@ -42,7 +42,8 @@ bool vc_process_ended(pid_t pid, int *code);
 /* Call before the start: signals meant to end us are kept for vc_process_sleep, which hands them to
  * the program; those of the terminal reach it by themselves and are ignored here. */
 void vc_process_guard(struct vc_process_options *o);
-/* Sleeps for so long, or until a child ends. pid 0: nobody is left to hand signals to. */
-void vc_process_sleep(pid_t pid, unsigned milliseconds);
+/* Sleeps for so long, or until a child ends. pid 0: nobody is left to hand signals to. The signal
+ * `own` (0: none) is not handed on: true when it came. */
+bool vc_process_sleep(pid_t pid, unsigned milliseconds, int own);
 
 #endif

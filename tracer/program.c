@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - what the program itself tells: vramcast_mark and vramcast_step. */
+/* program.c - what the program itself tells: marks, steps, and what is recorded. */
 
 #include "tracer/marks.h"
 #include "tracer/names.h"
@@ -10,6 +10,9 @@
 /* The exported ones: for C programs (weak reference or dlsym) and ctypes.CDLL(None). */
 void vramcast_mark(const char *name);
 void vramcast_step(void);
+void vramcast_start(void);
+void vramcast_stop(void);
+void vramcast_dump(void);
 
 VC_EXPORT void vramcast_mark(const char *name)
 {
@@ -22,4 +25,25 @@ VC_EXPORT void vramcast_step(void)
 	vc_marks_put(VC_MARK_STEP, vc_names_put("step"));
 	vc_stacks_step();
 	vc_cuda_sample_sometimes();
+}
+
+/* The program steers the recorder: which part is recorded (--paused), what is sealed (--keep). */
+static void control(enum vc_control what)
+{
+	vc_record_put((struct vc_record){ .kind = VC_REC_CONTROL, .size = what });
+}
+
+VC_EXPORT void vramcast_start(void)
+{
+	control(VC_CONTROL_START);
+}
+
+VC_EXPORT void vramcast_stop(void)
+{
+	control(VC_CONTROL_STOP);
+}
+
+VC_EXPORT void vramcast_dump(void)
+{
+	control(VC_CONTROL_DUMP);
 }

@@ -5,41 +5,41 @@
 #include "tracer/recorder.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MASK = VC_RING_RECORDS - 1,
-       RESIDENT = 4, /* rings of 8 MiB that may stay in the program's memory; of more, PART each */
+#include "tracer/room.h"
+
+enum { RESIDENT = 4, /* large rings that may stay in the program's memory; of more, PART each */
        PART = 16384, /* records between two looks at how many there are: 1 MiB */
+       SPARE = 2, /* a ring grows where the file system has so many times as much room */
        RETRY = 4096 /* dropped records between two attempts to find room */ };
 
 static struct {
 	_Atomic(struct vc_journal *) journal;
-	char *text;                      /* mapped text area */
-	int fd;                          /* open as long as rings may be added; never inherited */
+	char *text[VC_JOURNAL_CHUNKS];
 	bool configured, keyed;
 	_Atomic bool refused;            /* no more attempts in this process */
-	char dir[512], options[512];
+	char dir[PATH_MAX], options[512];
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */
 	void *map[VC_JOURNAL_RINGS];
-	uint32_t spilled;                /* rings made for threads whose own was full */
-} g = { .fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint32_t large, spilled;         /* large rings; those of them made because one was full */
+} g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	struct vc_ring *ring;
 	struct vc_record *slot, *held;
 	uint64_t head, limit; /* head == limit: full as far as we know */
+	uint64_t mask, began; /* records of the ring less one; its head when this thread came */
 	bool busy;            /* between begin and commit, or in a slow path */
 	uint32_t patience;    /* events to drop before another ring is looked for */
 	bool refused; /* there was no ring for this thread: asking again would cost too much */
@@ -108,6 +108,7 @@ void vc_recorder_init(void)
 		return;
 	snprintf(g.dir, sizeof(g.dir), "%s", dir);
 	snprintf(g.options, sizeof(g.options), "%s", options ? options : "");
+	vc_room_folder(g.dir);
 	g.configured = true;
 }
 
@@ -131,67 +132,62 @@ bool vc_recorder_wanted(void)
 	return g.configured && !g.refused;
 }
 
-/* Beyond a limit on file sizes (ulimit -f) the attempt itself would end the program: SIGXFSZ. */
-static bool allocate(off_t at, off_t n)
+/* The first chunk of names comes with the header. */
+static bool add_chunk(struct vc_journal *j)
 {
-	struct rlimit most;
+	uint32_t k = atomic_load(&j->chunks);
+	void *p;
 
-	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
-	    (rlim_t)(at + n) > most.rlim_cur)
+	if (k == VC_JOURNAL_CHUNKS)
 		return false;
-	return posix_fallocate(g.fd, at, n) == 0;
+	p = vc_room_map(vc_text_size(k), k ? SPARE : 0, &j->text_at[k]);
+	if (!p)
+		return false;
+	g.text[k] = p;
+	atomic_store_explicit(&j->chunks, k + 1, memory_order_release);
+	return true;
 }
 
-/* Two images of one process (exec) may begin at the same moment of a null GPU's clock. */
-static int open_own(uint64_t now, char *path, size_t n)
+static bool add_ring(struct vc_journal *j, uint32_t records, unsigned spare)
 {
-	int fd = -1;
+	uint32_t n = atomic_load(&j->rings);
+	struct vc_ring *r;
 
-	for (int image = 0; image < 1000 && (!image || errno == EEXIST) && fd < 0; image++) {
-		snprintf(path, n, "%s/%ld-%llu.%d.vcj", g.dir, (long)getpid(),
-			 (unsigned long long)now, image);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	}
-	return fd;
+	if (n == VC_JOURNAL_RINGS)
+		return false;
+	r = &j->ring[n];
+	r->records = records;
+	g.map[n] = vc_room_map(vc_ring_bytes(r), spare, &r->at);
+	if (!g.map[n])
+		return false;
+	g.large += records == VC_RING_RECORDS;
+	atomic_store_explicit(&r->state, VC_RING_LEFT, memory_order_release);
+	atomic_store_explicit(&j->rings, n + 1, memory_order_release);
+	return true;
 }
 
-/* Header and text area. posix_fallocate, because a hole in a full file system would kill the
- * recorded program with SIGBUS at some later store. */
 static struct vc_journal *create_file(void)
 {
-	char path[640];
-	uint64_t now = vc_clock_ns();
-	size_t head = (sizeof(struct vc_journal) + 4095) & ~(size_t)4095;
+	uint64_t now = vc_clock_ns(), at;
 	struct vc_journal *j;
 
-	g.fd = open_own(now, path, sizeof(path));
-	if (g.fd < 0)
+	if (!vc_room_open(now))
 		return NULL;
-	/* Held until this process image is gone: how the reader knows that it is. */
-	fcntl(g.fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
-	if (!allocate(0, (off_t)(head + VC_JOURNAL_TEXT)))
-		goto fail;
-	j = mmap(NULL, head + VC_JOURNAL_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
-	if (j == MAP_FAILED)
-		goto fail;
-	g.text = (char *)j + head;
+	j = vc_room_map(VC_JOURNAL_HEAD, 0, &at);
+	if (!j || !add_chunk(j) || !add_ring(j, VC_RING_FIRST, 0)) {
+		vc_room_drop();
+		return NULL;
+	}
 	j->version = VC_JOURNAL_VERSION;
 	j->header_bytes = sizeof(*j);
 	j->start_mono_ns = now;
 	j->start_unix_ns = wall_ns();
 	j->pid = getpid();
 	j->parent = getppid();
-	j->text_at = head;
-	j->rings_at = head + VC_JOURNAL_TEXT;
 	atomic_store(&j->text_used, 1); /* offset 0 means "none" */
 	atomic_thread_fence(memory_order_release);
 	*(volatile uint64_t *)&j->magic = VC_JOURNAL_MAGIC;
 	return j;
-fail:
-	unlink(path);
-	close(g.fd);
-	g.fd = -1;
-	return NULL;
 }
 
 static void environment_fact(const char *name)
@@ -243,68 +239,80 @@ bool vc_recorder_open(void)
 	return j != NULL;
 }
 
-/* The emptiest ring that nobody writes to any more, if it holds less than that (which stays in
- * front); -1: none. */
-static int find_left(struct vc_journal *j, uint32_t n, uint64_t least)
+/* The emptiest ring of at least so many records that nobody writes to any more; -1: none.
+ * `half`: it must be at least half empty, because what it holds stays in front. */
+static int find_left(struct vc_journal *j, uint32_t n, uint32_t records, bool half)
 {
+	uint64_t best = 0;
 	int found = -1;
 
-	for (uint32_t i = 0; i < n && least; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct vc_ring *r = &j->ring[i];
 
-		if (atomic_load_explicit(&r->state, memory_order_acquire) != VC_RING_LEFT)
+		if (r->records < records ||
+		    atomic_load_explicit(&r->state, memory_order_acquire) != VC_RING_LEFT)
 			continue;
 		uint64_t used = atomic_load(&r->head) - atomic_load(&r->tail);
-		if (used < least) {
-			least = used;
+		uint64_t empty = (r->records - used) * VC_RING_RECORDS / r->records;
+		if (empty > best && (!half || empty > VC_RING_RECORDS / 2)) {
+			best = empty;
 			found = (int)i;
 		}
 	}
 	return found;
 }
 
-static int new_ring(struct vc_journal *j, uint32_t n)
-{
-	off_t at = (off_t)(j->rings_at + n * VC_RING_BYTES);
-
-	if (n == VC_JOURNAL_RINGS || g.fd < 0 || !allocate(at, (off_t)VC_RING_BYTES))
-		return -1;
-	void *p = mmap(NULL, VC_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, at);
-	if (p == MAP_FAILED)
-		return -1;
-	g.map[n] = p;
-	atomic_store_explicit(&j->rings, n + 1, memory_order_release);
-	return (int)n;
-}
-
-/* One that was left, or a new one; -1: none. `spill`: for a thread whose own is full. */
-static int find_ring(struct vc_journal *j, bool spill)
+/* For a thread that has none yet; -1: none. */
+static int first_ring(struct vc_journal *j)
 {
 	uint32_t n = atomic_load(&j->rings);
-	int i = find_left(j, n, VC_RING_RECORDS / 2);
+	int i = find_left(j, n, 0, 1);
 
-	if (i >= 0 || (spill && g.spilled == VC_JOURNAL_SPILL))
+	if (i >= 0)
 		return i;
-	i = new_ring(j, n);
-	g.spilled += spill && i >= 0;
-	return i < 0 && !spill ? find_left(j, n, VC_RING_RECORDS + 1) : i;
+	if (add_ring(j, n < VC_RING_SMALL ? VC_RING_FIRST : VC_RING_RECORDS, SPARE) ||
+	    add_ring(j, VC_RING_FIRST, 0))
+		return (int)n;
+	return find_left(j, n, 0, 0);
+}
+
+/* For a thread whose own is full: a larger one, as long as there are larger ones; where room is
+ * short, one that is less large. */
+static int next_ring(struct vc_journal *j, uint32_t records)
+{
+	uint32_t n = atomic_load(&j->rings);
+	bool again = records == VC_RING_RECORDS;
+	uint32_t wanted = again || records > VC_RING_RECORDS / VC_RING_GROWTH ? VC_RING_RECORDS :
+			  records * VC_RING_GROWTH;
+	int i = find_left(j, n, wanted, 1);
+
+	if (i >= 0 || (again && g.spilled == VC_JOURNAL_SPILL))
+		return i;
+	for (; wanted > records || again; wanted /= 2) {
+		if (add_ring(j, wanted, SPARE)) {
+			g.spilled += again;
+			return (int)n;
+		}
+		if (again)
+			break;
+	}
+	return -1;
 }
 
 /* What was written stays in the file; only the recorded process maps it no more. */
-static void forget_pages(struct vc_record *slot)
+static void forget_pages(struct vc_record *slot, uint64_t mask)
 {
-	madvise(slot, VC_RING_BYTES, MADV_DONTNEED);
+	madvise(slot, (mask + 1) * sizeof(*slot), MADV_DONTNEED);
 }
 
-static bool attach_thread(struct vc_journal *j, bool spill)
+static bool attach_thread(struct vc_journal *j, int i)
 {
-	int i = find_ring(j, spill);
-
 	if (i < 0)
 		return false;
 	self.ring = &j->ring[i];
 	self.slot = g.map[i];
-	self.head = atomic_load(&self.ring->head);
+	self.mask = self.ring->records - 1;
+	self.head = self.began = atomic_load(&self.ring->head);
 	self.limit = self.head; /* for all we know */
 	atomic_store(&self.ring->thread, (uint32_t)syscall(SYS_gettid));
 	atomic_store_explicit(&self.ring->state, VC_RING_USED, memory_order_release);
@@ -313,23 +321,26 @@ static bool attach_thread(struct vc_journal *j, bool spill)
 	return true;
 }
 
-/* The ring is full because the recorder gets no processor: the thread goes on in another one. */
+/* The ring is full because it is small, or because the recorder gets no processor: the thread goes
+ * on in another one. */
 static bool spill(void)
 {
 	struct vc_ring *full = self.ring;
 	struct vc_record *slot = self.slot;
+	uint64_t mask = self.mask;
 	bool ok;
 
 	if (self.patience && self.patience--)
 		return false; /* there was none a moment ago */
 	pthread_mutex_lock(&g.lock);
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
-	ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j, true);
+	ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED &&
+	     attach_thread(j, next_ring(j, full->records));
 	if (ok)
 		atomic_store_explicit(&full->state, VC_RING_LEFT, memory_order_release);
 	pthread_mutex_unlock(&g.lock);
 	if (ok)
-		forget_pages(slot);
+		forget_pages(slot, mask);
 	else
 		self.patience = RETRY;
 	return ok;
@@ -338,21 +349,21 @@ static bool spill(void)
 /* Where the ring ends: what the recorder has not stored yet must stay. */
 static uint64_t end_of_ring(void)
 {
-	return atomic_load_explicit(&self.ring->tail, memory_order_acquire) + VC_RING_RECORDS;
+	return atomic_load_explicit(&self.ring->tail, memory_order_acquire) + self.mask + 1;
 }
 
 static bool make_room_in_ring(void)
 {
-	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
-
 	if (self.held)
 		publish_held();
+	if (self.mask + 1 < VC_RING_RECORDS && self.head - self.began > self.mask && !spill())
+		self.began = self.head; /* it stays small until it is full once more */
 	if (self.head == end_of_ring() && !spill()) {
 		atomic_fetch_add_explicit(&self.ring->dropped, 1, memory_order_relaxed);
 		return false;
 	}
-	if (atomic_load_explicit(&j->rings, memory_order_relaxed) > RESIDENT)
-		forget_pages(self.slot);
+	if (g.large > RESIDENT && self.mask + 1 == VC_RING_RECORDS)
+		forget_pages(self.slot, self.mask);
 	self.limit = end_of_ring();
 	if (self.limit - self.head > PART)
 		self.limit = self.head + PART;
@@ -366,11 +377,12 @@ static __attribute__((noinline, cold)) bool make_room(void)
 		return make_room_in_ring();
 	if (self.refused)
 		vc_recorder_lost(1);
-	if (self.refused || !g.configured || g.refused)
+	if (self.refused || !g.configured)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	struct vc_journal *j = journal_locked();
-	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED && attach_thread(j, false);
+	bool ok = j && atomic_load(&j->state) != VC_JOURNAL_CLOSED &&
+		  attach_thread(j, first_ring(j));
 	pthread_mutex_unlock(&g.lock);
 	self.refused = !ok;
 	if (!ok)
@@ -387,7 +399,7 @@ struct vc_record *vc_record_begin(void)
 		self.busy = false;
 		return NULL;
 	}
-	struct vc_record *r = &self.slot[self.head & MASK];
+	struct vc_record *r = &self.slot[self.head & self.mask];
 
 	/* The number is taken before the caller acts on the memory: see vc_record_commit. */
 	r->seq = 0;
@@ -439,29 +451,51 @@ bool vc_record_release(uint32_t text)
 	return true;
 }
 
+/* Makes chunks up to that one; false: no room. */
+static bool reach_chunk(struct vc_journal *j, uint32_t k)
+{
+	bool ok = true;
+
+	if (k < atomic_load_explicit(&j->chunks, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&g.lock);
+	while (ok && atomic_load(&j->chunks) <= k)
+		ok = add_chunk(j);
+	pthread_mutex_unlock(&g.lock);
+	return ok;
+}
+
 uint32_t vc_recorder_text(const char *s, size_t n)
 {
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
+	uint32_t used, at, k;
 
 	if (!j || !n)
 		return 0;
 	if (n > 65536)
 		n = 65536;
-	uint32_t at = atomic_load(&j->text_used);
-	do {
-		if (at + n + 1 > VC_JOURNAL_TEXT) {
+	used = atomic_load(&j->text_used);
+	do { /* whole in one chunk, and not in its last byte */
+		at = used;
+		while (at + n + 1 >= vc_text_start(vc_text_chunk(at) + 1))
+			at = vc_text_start(vc_text_chunk(at) + 1);
+		k = vc_text_chunk(at);
+		if (k >= VC_JOURNAL_CHUNKS || !reach_chunk(j, k)) {
 			atomic_fetch_add(&j->textless, 1);
 			return 0;
 		}
-	} while (!atomic_compare_exchange_weak(&j->text_used, &at, (uint32_t)(at + n + 1)));
-	memcpy(g.text + at, s, n);
-	g.text[at + n] = '\0';
-	return at;
+	} while (!atomic_compare_exchange_weak(&j->text_used, &used, (uint32_t)(at + n + 1)));
+	at -= vc_text_start(k);
+	memcpy(g.text[k] + at, s, n);
+	g.text[k][at + n] = '\0';
+	return at + vc_text_start(k);
 }
 
 const char *vc_recorder_stored(uint32_t offset)
 {
-	return offset ? g.text + offset : "";
+	uint32_t k = vc_text_chunk(offset);
+
+	return offset ? g.text[k] + (offset - vc_text_start(k)) : "";
 }
 
 void vc_recorder_fact(const char *key, const char *value)
@@ -493,6 +527,8 @@ void vc_recorder_lost(uint64_t n)
 
 	if (j)
 		atomic_fetch_add(&j->ringless, n);
+	else if (g.refused)
+		vc_room_lost(n);
 }
 
 bool vc_recorder_mine(void)
@@ -521,23 +557,24 @@ void vc_recorder_after_fork(bool child)
 {
 	struct vc_journal *j = atomic_load(&g.journal);
 
+	if (child)
+		g.refused = false; /* it tries for itself */
 	if (child && j) {
-		size_t head = (size_t)(j->text_at + VC_JOURNAL_TEXT);
-		uint32_t n = atomic_load(&j->rings);
-
-		for (uint32_t i = 0; i < n; i++)
-			if (g.map[i])
-				munmap(g.map[i], VC_RING_BYTES);
+		for (uint32_t i = 0; i < VC_JOURNAL_RINGS && g.map[i]; i++)
+			munmap(g.map[i], vc_ring_bytes(&j->ring[i]));
+		for (uint32_t i = 0; i < VC_JOURNAL_CHUNKS && g.text[i]; i++)
+			munmap(g.text[i], vc_text_size(i));
 		atomic_store(&g.journal, NULL);
-		munmap(j, head);
+		munmap(j, VC_JOURNAL_HEAD);
 		memset(g.map, 0, sizeof(g.map));
-		g.spilled = 0;
+		memset(g.text, 0, sizeof(g.text));
+		g.large = g.spilled = 0;
 		memset(&self, 0, sizeof(self));
 		if (g.keyed)
 			pthread_setspecific(g.key, NULL);
-		if (g.fd >= 0)
-			close(g.fd);
-		g.fd = -1;
+		vc_room_forget();
+	} else if (child) {
+		self.refused = false;
 	}
 	pthread_mutex_unlock(&g.lock);
 }

@@ -16,8 +16,8 @@
 #include "tracer/recorder.h"
 #include "tracer/samples.h"
 
-enum { NODES = 1 << 17, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
-#define LINE 0x9e3779b97f4a7c15u /* spreads line numbers over the key: 2^64 / golden ratio */
+enum { NODES = 1 << 18, DEPTH = 1024, OWN = 3 /* frames of ours on top */ };
+#define PLACE 0x9e3779b97f4a7c15u /* spreads places in a code over the key: 2^64 / golden ratio */
 enum { UNDECIDED, OFF, PYTHON, NATIVE, FAILURES };
 enum {
 	SKIP = 1 << 28,
@@ -27,7 +27,7 @@ enum {
 typedef struct object object; /* PyObject: opaque here */
 
 struct node { uint64_t key; uint32_t parent, id; };
-struct frame { uint64_t key; object *code; int line; };
+struct frame { uint64_t key; object *code; int at; }; /* at: instruction, or line */
 
 static struct {
 	pthread_mutex_t lock;
@@ -47,6 +47,10 @@ static struct {
 	object *(*back)(object *);
 	object *(*code)(object *);
 	int (*line)(object *);
+	/* 3.11 on: to find the line of an instruction walks the function's table, so the key is the
+	 * instruction, and its line is looked up once. */
+	int (*instruction)(object *);
+	int (*line_of)(object *, int);
 	object *(*attribute)(object *, const char *);
 	const char *(*utf8)(object *);
 	void (*inc)(object *);
@@ -68,6 +72,8 @@ static bool find_python(void)
 	*(void **)&g.back = dlsym(RTLD_DEFAULT, "PyFrame_GetBack");
 	*(void **)&g.code = dlsym(RTLD_DEFAULT, "PyFrame_GetCode");
 	*(void **)&g.line = dlsym(RTLD_DEFAULT, "PyFrame_GetLineNumber");
+	*(void **)&g.instruction = dlsym(RTLD_DEFAULT, "PyFrame_GetLasti");
+	*(void **)&g.line_of = dlsym(RTLD_DEFAULT, "PyCode_Addr2Line");
 	*(void **)&g.attribute = dlsym(RTLD_DEFAULT, "PyObject_GetAttrString");
 	*(void **)&g.utf8 = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
 	*(void **)&g.inc = dlsym(RTLD_DEFAULT, "Py_IncRef");
@@ -161,16 +167,27 @@ static uint32_t is_ours(uint32_t function, uint32_t file)
 	       (strcmp(what, "exec_module") == 0 || strncmp(what, "_vramcast", 9) == 0) ? SKIP : 0;
 }
 
-/* The node, or SKIP or CUT. */
-static uint32_t intern(const struct frame *f, uint32_t parent)
+static bool by_instruction(void)
 {
-	struct node *n = slot_of(f->key, parent);
+	return g.instruction && g.line_of;
+}
+
+static uint64_t key_of(object *code, int at, bool line)
+{
+	return (uint64_t)(uintptr_t)code + ((uint64_t)(uint32_t)at << 1 | line) * PLACE;
+}
+
+/* Another instruction of the same line may be known. */
+static uint32_t known_line(const struct frame *f, int line, uint32_t parent, struct node **n)
+{
+	*n = slot_of(key_of(f->code, line, true), parent);
+	return (*n)->id;
+}
+
+static uint32_t new_node(const struct frame *f, uint32_t parent, int line)
+{
 	uint32_t function, file = 0, id;
 
-	if (n->id)
-		return n->id;
-	if (g.nodes >= NODES / 2)
-		return SKIP; /* enough different stacks: what is new is known by its callers */
 	if (f->code) {
 		function = attribute_name(f->code, "co_name");
 		file = attribute_name(f->code, "co_filename");
@@ -178,12 +195,37 @@ static uint32_t intern(const struct frame *f, uint32_t parent)
 		function = native_name(f->key, &file);
 	}
 	id = f->code ? is_ours(function, file) : 0;
-	if (!id)
-		id = store_node(parent, function, file, f->line);
-	if (!id)
-		return SKIP;
-	if (f->code)
-		g.inc(f->code); /* for good: its address is the key */
+	return id ? id : store_node(parent, function, file, line);
+}
+
+/* The node, or SKIP or CUT. */
+static uint32_t intern(const struct frame *f, uint32_t parent)
+{
+	struct node *n = slot_of(f->key, parent), *same = NULL;
+	bool instruction = f->code && by_instruction();
+	uint32_t id = 0;
+	int line = f->at;
+
+	if (n->id)
+		return n->id;
+	if (g.nodes + 1 >= NODES / 2)
+		return SKIP; /* enough different stacks: what is new is known by its callers */
+	if (instruction) {
+		line = g.line_of(f->code, f->at);
+		id = known_line(f, line, parent, &same);
+	}
+	if (!id) {
+		id = new_node(f, parent, line);
+		if (!id)
+			return SKIP;
+		if (f->code)
+			g.inc(f->code); /* for good: its address is the key */
+		if (instruction) {
+			*same = (struct node){ key_of(f->code, line, true), parent, id };
+			g.nodes++;
+			n = slot_of(f->key, parent);
+		}
+	}
 	*n = (struct node){ f->key, parent, id };
 	g.nodes++;
 	return id;
@@ -240,8 +282,8 @@ static uint32_t python_stack(void)
 	for (frame = g.frame(g.thread()); frame && n < DEPTH; frame = back) {
 		code = g.code(frame);
 		f[n].code = code;
-		f[n].line = g.line(frame);
-		f[n].key = (uint64_t)(uintptr_t)code + (uint64_t)(uint32_t)f[n].line * LINE;
+		f[n].at = by_instruction() ? g.instruction(frame) : g.line(frame);
+		f[n].key = key_of(code, f[n].at, !by_instruction());
 		n++;
 		back = g.back(frame);
 		g.dec(frame);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "tracer/recorder.h"
 #include "tracer/torch.h"
 
 enum { BLOCKS = 4096, EVENTS = 8192, STREAMS = 8, RECENT = 16 };
@@ -18,17 +19,23 @@ enum { BLOCKS = 4096, EVENTS = 8192, STREAMS = 8, RECENT = 16 };
 struct block {
 	uint64_t at, stream[STREAMS];
 	uint32_t streams, waits;  /* events that have not passed */
+	uint32_t next;    /* of the same hash, or of those that are not in use; 0: none */
 	bool freed, late; /* late: freed during a capture, its events are yet to be recorded */
 };
 
-struct event { uint64_t handle; uint32_t block; bool used; };
+struct event { uint64_t handle; uint32_t block, next; };
+
+/* Number 0 of each array is not used. */
+struct table { uint32_t first[BLOCKS], idle, made; };
 
 static struct {
 	pthread_mutex_t lock;
 	_Atomic int blocks;       /* in use: nothing is looked at while it is 0 */
 	_Atomic int scopes;
-	struct block block[BLOCKS];
-	struct event event[EVENTS];
+	uint32_t late;
+	struct table by_address, by_handle;
+	struct block block[BLOCKS + 1];
+	struct event event[EVENTS + 1];
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -36,17 +43,49 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint32_t n;
 } self;
 
-static struct block *find(uint64_t at, bool freed)
+static uint32_t *bucket(struct table *t, uint64_t key)
 {
-	for (int i = 0; i < BLOCKS; i++)
-		if (g.block[i].at == at && g.block[i].freed == freed)
-			return &g.block[i];
-	return NULL;
+	return &t->first[key * 0x9e3779b97f4a7c15u >> 32 & (BLOCKS - 1)]; /* golden ratio */
+}
+
+static struct block *find(uint64_t at)
+{
+	uint32_t i = *bucket(&g.by_address, at);
+
+	while (i && (g.block[i].at != at || g.block[i].freed))
+		i = g.block[i].next;
+	return i ? &g.block[i] : NULL;
+}
+
+/* NULL: there are too many; what is not seen then is counted. */
+static struct block *add(uint64_t at)
+{
+	uint32_t i = g.by_address.idle, *first = bucket(&g.by_address, at);
+
+	if (i)
+		g.by_address.idle = g.block[i].next;
+	else if (g.by_address.made < BLOCKS)
+		i = ++g.by_address.made;
+	if (!i) {
+		vc_recorder_lost(1);
+		return NULL;
+	}
+	g.block[i] = (struct block){ .at = at, .next = *first };
+	*first = i;
+	atomic_fetch_add(&g.blocks, 1);
+	return &g.block[i];
 }
 
 static void drop(struct block *b)
 {
-	memset(b, 0, sizeof(*b));
+	uint32_t i = (uint32_t)(b - g.block), *link = bucket(&g.by_address, b->at);
+
+	while (*link != i)
+		link = &g.block[*link].next;
+	*link = b->next;
+	g.late -= b->late;
+	*b = (struct block){ .next = g.by_address.idle };
+	g.by_address.idle = i;
 	atomic_fetch_sub(&g.blocks, 1);
 }
 
@@ -55,14 +94,9 @@ void vc_wait_use(uint64_t block, uint64_t stream)
 	struct block *b;
 
 	pthread_mutex_lock(&g.lock);
-	b = find(block, false);
-	if (!b) {
-		b = find(0, false);
-		if (b) {
-			b->at = block;
-			atomic_fetch_add(&g.blocks, 1);
-		}
-	}
+	b = find(block);
+	if (!b)
+		b = add(block);
 	for (uint32_t i = 0; b && i < b->streams; i++)
 		if (b->stream[i] == stream)
 			b = NULL;
@@ -73,12 +107,19 @@ void vc_wait_use(uint64_t block, uint64_t stream)
 
 static void bind(struct block *b, uint64_t handle)
 {
-	for (int i = 0; i < EVENTS; i++)
-		if (!g.event[i].used) {
-			g.event[i] = (struct event){ handle, (uint32_t)(b - g.block), true };
-			b->waits++;
-			return;
-		}
+	uint32_t i = g.by_handle.idle, *first = bucket(&g.by_handle, handle);
+
+	if (i)
+		g.by_handle.idle = g.event[i].next;
+	else if (g.by_handle.made < EVENTS)
+		i = ++g.by_handle.made;
+	if (!i) {
+		vc_recorder_lost(1);
+		return;
+	}
+	g.event[i] = (struct event){ handle, (uint32_t)(b - g.block), *first };
+	*first = i;
+	b->waits++;
 }
 
 static bool uses(const struct block *b, uint64_t stream)
@@ -107,12 +148,13 @@ bool vc_wait_free(uint64_t block)
 	if (!atomic_load_explicit(&g.blocks, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&g.lock);
-	b = find(block, false);
+	b = find(block);
 	if (b) {
 		for (uint32_t i = self.n; i-- > 0;)
 			if (uses(b, self.stream[i]) && !later(self.stream[i], i))
 				bind(b, self.event[i]);
 		b->late = !b->waits && atomic_load(&g.scopes) > 0;
+		g.late += b->late;
 		waits = b->waits || b->late;
 		if (waits)
 			b->freed = true;
@@ -139,7 +181,7 @@ static bool bind_late(uint64_t event, uint64_t stream)
 	bool bound = false;
 
 	pthread_mutex_lock(&g.lock);
-	for (int i = 0; i < BLOCKS && !bound; i++) {
+	for (uint32_t i = 1; g.late && i <= g.by_address.made && !bound; i++) {
 		struct block *b = &g.block[i];
 
 		if (!b->late || !uses(b, stream))
@@ -152,6 +194,7 @@ static bool bind_late(uint64_t event, uint64_t stream)
 		b->late = false;
 		for (uint32_t k = 0; k < b->streams; k++)
 			b->late = b->late || b->stream[k] != UINT64_MAX;
+		g.late -= !b->late;
 	}
 	pthread_mutex_unlock(&g.lock);
 	return bound;
@@ -174,22 +217,27 @@ void vc_wait_recorded(uint64_t event, uint64_t stream)
 
 uint64_t vc_wait_passed(uint64_t event)
 {
+	uint32_t *link;
 	uint64_t at = 0;
 
 	if (!atomic_load_explicit(&g.blocks, memory_order_relaxed))
 		return 0;
 	pthread_mutex_lock(&g.lock);
-	for (int i = 0; i < EVENTS; i++)
-		if (g.event[i].used && g.event[i].handle == event) {
-			struct block *b = &g.block[g.event[i].block];
+	link = bucket(&g.by_handle, event);
+	while (*link && g.event[*link].handle != event)
+		link = &g.event[*link].next;
+	if (*link) {
+		uint32_t i = *link;
+		struct block *b = &g.block[g.event[i].block];
 
-			g.event[i].used = false;
-			if (--b->waits == 0) {
-				at = b->at;
-				drop(b);
-			}
-			break;
+		*link = g.event[i].next;
+		g.event[i].next = g.by_handle.idle;
+		g.by_handle.idle = i;
+		if (--b->waits == 0) {
+			at = b->at;
+			drop(b);
 		}
+	}
 	pthread_mutex_unlock(&g.lock);
 	return at;
 }

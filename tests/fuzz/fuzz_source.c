@@ -97,8 +97,8 @@ static void as_journal(const uint8_t *data, size_t size)
 {
 	struct vc_journal head = { .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
 		.header_bytes = sizeof(head), .pid = 1 };
-	const off_t text_at = (sizeof(head) + 4095) & ~(size_t)4095,
-		    rings_at = text_at + VC_JOURNAL_TEXT;
+	const off_t text_at = VC_JOURNAL_HEAD, rings_at = text_at + vc_text_size(0);
+	const size_t ring_bytes = VC_RING_FIRST * sizeof(struct vc_record);
 	size_t rings, text, facts, at = 6;
 	struct vc_error err = { 0 };
 	char path[64];
@@ -108,8 +108,13 @@ static void as_journal(const uint8_t *data, size_t size)
 	text = size > at ? (data[2] | (size_t)data[3] << 8) % (size - at) : 0;
 	facts = size > at + text ? (data[4] | (size_t)data[5] << 8) % (size - at - text) : 0;
 	facts = facts < VC_JOURNAL_FACTS ? facts : VC_JOURNAL_FACTS;
-	head.text_at = (uint64_t)text_at;
-	head.rings_at = (uint64_t)rings_at;
+	text = text < vc_text_size(0) ? text : vc_text_size(0);
+	head.text_at[0] = (uint64_t)text_at;
+	head.chunks = 1;
+	for (size_t i = 0; i < rings; i++) {
+		head.ring[i].at = (uint64_t)rings_at + i * ring_bytes;
+		head.ring[i].records = VC_RING_FIRST;
+	}
 	head.rings = (uint32_t)rings;
 	head.text_used = (uint32_t)text + 1;
 	head.facts_used = (uint32_t)facts;
@@ -117,15 +122,15 @@ static void as_journal(const uint8_t *data, size_t size)
 		head.how[i] = data[1] >> (i & 7) & 1;
 	if (facts)
 		memcpy(head.facts, data + at + text, facts);
-	if (fd < 0 || ftruncate(fd, rings_at + (off_t)(rings * VC_RING_BYTES)) ||
+	if (fd < 0 || ftruncate(fd, rings_at + (off_t)(rings * ring_bytes)) ||
 	    (text && pwrite(fd, data + at, text, text_at) < 0))
 		abort();
 	at += text + facts;
-	for (size_t i = 0; rings && at + 64 <= size; i++, at += 64) {
+	for (size_t i = 0; rings && i < rings * VC_RING_FIRST && at + 64 <= size; i++, at += 64) {
 		uint64_t n = head.ring[i % rings].head++;
 
 		if (pwrite(fd, data + at, 64,
-			   rings_at + (off_t)(i % rings * VC_RING_BYTES + n * 64)) != 64)
+			   rings_at + (off_t)(i % rings * ring_bytes + n * 64)) != 64)
 			abort();
 	}
 	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))

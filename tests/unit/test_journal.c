@@ -29,8 +29,8 @@ static void publish(struct writer *w, int ring, uint64_t seq)
 
 static void begin(struct writer *w, uint64_t last, uint64_t without)
 {
-	size_t head = (sizeof(*w->j) + 4095) & ~(size_t)4095,
-	       all = head + VC_JOURNAL_TEXT + 2 * VC_RING_BYTES;
+	const size_t ring = VC_RING_RECORDS * sizeof(struct vc_record),
+		     at = VC_JOURNAL_HEAD + vc_text_size(0), all = at + 2 * ring;
 	char *p;
 
 	snprintf(w->path, sizeof(w->path), "/tmp/test_journal-%ld", (long)getpid());
@@ -41,10 +41,13 @@ static void begin(struct writer *w, uint64_t last, uint64_t without)
 	assert_true(p != MAP_FAILED);
 	w->j = (struct vc_journal *)p;
 	*w->j = (struct vc_journal){ .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
-		.header_bytes = sizeof(*w->j), .pid = getpid(), .text_at = head,
-		.rings_at = head + VC_JOURNAL_TEXT, .rings = 2, .text_used = 1 };
-	for (size_t i = 0; i < 2; i++)
-		w->ring[i] = (struct vc_record *)(p + head + VC_JOURNAL_TEXT + i * VC_RING_BYTES);
+		.header_bytes = sizeof(*w->j), .pid = getpid(), .text_at = { VC_JOURNAL_HEAD },
+		.chunks = 1, .rings = 2, .text_used = 1 };
+	for (size_t i = 0; i < 2; i++) {
+		w->j->ring[i].at = at + i * ring;
+		w->j->ring[i].records = VC_RING_RECORDS;
+		w->ring[i] = (struct vc_record *)(p + at + i * ring);
+	}
 	for (uint64_t n = 1; n <= last; n++)
 		if (n != without)
 			publish(w, 0, n);

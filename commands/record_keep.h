@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_keep.h - the options of `record` that say which part of a run is recorded. */
+#ifndef VC_RECORD_KEEP_H
+#define VC_RECORD_KEEP_H
+
+#include "common/error.h"
+#include "tracer/drain.h"
+
+struct vc_record_keep { const char *keep, *on_oom, *when, *steps, *after, *duration; bool paused; };
+
+/* Into o->ring, o->flight and *watch. */
+int vc_record_keep(const struct vc_record_keep *k, struct vc_drain_options *o,
+		   struct vc_watch *watch, struct vc_error *err);
+
+#endif

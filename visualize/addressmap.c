@@ -104,7 +104,7 @@ static void borders(struct vc_page *p, const struct vc_heap_map *h, struct vc_bo
 		int row = (int)(base / f->per_row);
 		int x = b.x + (int)vc_muldiv(base % f->per_row, (uint64_t)b.w, f->per_row);
 		if (row * 100000 + x - last >= 15)
-			vc_svg_put(s, "M%c %cv%c", x, b.y + row * (ROW + GAP), ROW);
+			vc_svg_put(s, "M%c %cv%c", x, b.y + (int)row * (ROW + GAP), ROW);
 		last = row * 100000 + x;
 		base += h->at[i].size;
 	}
@@ -192,14 +192,16 @@ void vc_addressmap_mark(struct vc_page *p, const struct vc_heap_map *h, struct v
 		}
 		if (x->what == 3 || x->id != id)
 			continue;
-		uint64_t at = base + (x->addr - start);
+		uint64_t at = base + (x->addr - start), row = at / f->per_row;
+		if (row >= (uint64_t)f->rows) /* a damaged heap: not in its segment */
+			return;
 		int left = (int)vc_muldiv(at % f->per_row, (uint64_t)b.w, f->per_row);
 		int w = (int)vc_muldiv(x->size, (uint64_t)b.w, f->per_row);
 
 		w = w < 60 ? 60 : w;
 		w = left + w > b.w ? b.w - left : w;
 		vc_svg_rect(&p->svg, "nf bads", (struct vc_box){ b.x + left - 10,
-			b.y + (int)(at / f->per_row) * (ROW + GAP) - 10, w + 20, ROW + 20 }, 20);
+			b.y + row * (ROW + GAP) - 10, w + 20, ROW + 20 }, 20);
 		return;
 	}
 }

@@ -106,6 +106,25 @@ def flatten(torch, x, out):
             flatten(torch, y, out)
 
 
+def storage_bytes(t):
+    """Size of a tensor's storage. From PyTorch 2.10 on a storage that Python has looked at counts as held
+    by somebody else, and a gradient in such a one is not added to in place. So the tensor answers, or the
+    one that it is a view of, where it fills its storage."""
+    whole = t._base if t._is_view() else t
+    if whole is not None and not whole.storage_offset():
+        size = whole.size()
+        if whole.is_contiguous() or \
+                sum([(a - 1) * b for a, b in zip(size, whole.stride())], 1) == whole.numel():
+            return whole.numel() * whole.element_size()
+    return t.untyped_storage().nbytes()
+
+
+def storage_at(t):
+    """Where it begins; 0 where there is none."""
+    at = t.data_ptr()
+    return at - t.storage_offset() * t.element_size() if at else 0
+
+
 class _Memory:
     """Which device memory holds values that mean something, and the way to it from the host."""
 
@@ -151,12 +170,12 @@ class _Memory:
         return type(t) in self.plain and t.layout is self.torch.strided and not t.is_complex()
 
     def is_small(self, t):
-        return self.is_plain(t) and t.untyped_storage().nbytes() <= LIMIT
+        return self.is_plain(t) and storage_bytes(t) <= LIMIT
 
     def is_known(self, t):
         if not self.known:
             return False
-        at = t.untyped_storage().data_ptr()
+        at = storage_at(t)
         return self.known.get(at) is t.dtype and not self.is_fresh(at)
 
     def may_hold(self, t, name=""):
@@ -164,11 +183,11 @@ class _Memory:
         most = KNOWN_MASK if t.dtype.itemsize == 1 else KNOWN_INTEGER
         if t.dtype.is_floating_point:
             most = LIMIT if name in RANDOM or name in ADDED else KNOWN_FLOAT
-        return self.is_plain(t) and t.untyped_storage().nbytes() <= most
+        return self.is_plain(t) and storage_bytes(t) <= most
 
     def learn(self, t):
-        if t.untyped_storage().nbytes() > LIMIT:
-            self.known[t.untyped_storage().data_ptr()] = t.dtype
+        if storage_bytes(t) > LIMIT:
+            self.known[storage_at(t)] = t.dtype
 
     def forget(self, results):
         if self.known:
@@ -189,9 +208,10 @@ class _Memory:
         for i, t in enumerate(device):
             if not self.is_plain(t):
                 return UNKNOWN
-            n = max(t.untyped_storage().nbytes(), t.numel() * t.element_size())
+            stored = storage_bytes(t)
+            n = max(stored, t.numel() * t.element_size())
             learnt = learnt or t.requires_grad or type(t) is not self.torch.Tensor
-            if t.untyped_storage().nbytes() <= LIMIT and n > LIMIT and n <= KNOWN_INTEGER:
+            if stored <= LIMIT and n > LIMIT and n <= KNOWN_INTEGER:
                 known += 1  # a small one, expanded
             elif n > LIMIT:
                 size = max(size, n)
@@ -204,7 +224,7 @@ class _Memory:
         return UNKNOWN if learnt or size > (KNOWN_FLOAT if unknown else KNOWN_INTEGER) else KNOWN
 
     def is_unknown(self, t):
-        return t.is_cuda and t.untyped_storage().nbytes() > LIMIT and not self.is_known(t)
+        return t.is_cuda and storage_bytes(t) > LIMIT and not self.is_known(t)
 
     def stays_unknown(self, name, tensors):
         """Whether a result is zeros because unknown values are: nobody need compute it."""
@@ -235,8 +255,7 @@ class _Memory:
         self.told = bool(self.is_told())
         for r in results:
             if r.is_cuda and r.numel() * r.element_size() <= LIMIT and self.is_small(r):
-                storage = r.untyped_storage()
-                ctypes.memset(storage.data_ptr() + r.storage_offset() * r.element_size(), 0,
+                ctypes.memset(r.data_ptr(), 0,
                               r.numel() * r.element_size() if r.is_contiguous() else 0)
             elif r.is_cuda:
                 self.forget([r])
@@ -486,7 +505,7 @@ def _make_handler(torch, memory):
                 memory.store(results, done, device and device[0].numel() > 1 and
                              not name.startswith(EXTREMES))
             elif name in OVERWRITE and args[0].is_cuda and \
-                    args[0].nbytes == args[0].untyped_storage().nbytes():
+                    args[0].nbytes == storage_bytes(args[0]):
                 memory.learn(args[0])
         except Exception:  # no such kernel on the CPU: as if it were large
             if not mutable:

@@ -152,6 +152,13 @@ static int begin_observers(struct engine *e, struct vc_error *err)
 	return r;
 }
 
+/* Scopes of pools may be of all streams, blocks not. */
+static int has_one_stream(const struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	return ev->stream != VC_STREAM_ALL ? VC_OK :
+		vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": a block of all streams", e->index);
+}
+
 static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
@@ -159,6 +166,7 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	struct live *l;
 	int r;
 
+	VC_TRY(has_one_stream(e, ev, err));
 	e->stats.allocs++;
 	e->stats.cut_short = false;
 	l = vc_pages_slot(&e->live, ev->id);
@@ -214,6 +222,7 @@ static int do_oom(struct engine *e, const struct vc_event *ev, struct vc_error *
 	struct vc_block b;
 	int r, told;
 
+	VC_TRY(has_one_stream(e, ev, err));
 	if (e->follow && vc_follow_evidence(e->follow, ev, err) < 0)
 		return err ? (int)err->status : VC_ENOMEM;
 	if (!ev->size)

@@ -301,7 +301,7 @@ static void buffers_are_not_taken_for_data(void **unused)
 	vc_trace_fini(&o);
 }
 
-/* A loss that is evaluated as often as the data asks for. */
+/* A loss that is evaluated as often as the batch or the data ask for. */
 static struct script evaluations(double n, int times)
 {
 	struct script s = begin("batch", n);
@@ -322,11 +322,14 @@ static struct script evaluations(double n, int times)
 
 static void one_more_evaluation_is_no_other_configuration(void **unused)
 {
-	struct vc_trace o = predict(evaluations(4, 2), evaluations(8, 4), "batch", 32, NULL);
+	struct vc_trace o = predict(evaluations(4, 2), evaluations(8, 3), "batch", 32, NULL);
 
 	(void)unused;
-	assert_int_equal(requests(&o, 32 * 40000), 4);
-	assert_int_equal(requests(&o, 32 * 20000), 4);
+	assert_in_range(requests(&o, 32 * 40000), 3, 12); /* the most that was seen, a share */
+	assert_int_equal(requests(&o, 32 * 20000), requests(&o, 32 * 40000));
+	vc_trace_fini(&o);
+	o = predict(evaluations(4, 2), evaluations(8, 4), "batch", 32, NULL);
+	assert_int_equal(requests(&o, 32 * 40000), 16); /* a turn for every two of the batch */
 	vc_trace_fini(&o);
 }
 

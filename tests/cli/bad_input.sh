@@ -149,5 +149,7 @@ expect "a limit on the size of files is an error with a sentence" 1 '' 'cannot w
 mkfifo "$TMP/pipe"; cat traces/decomfl.vct > "$TMP/pipe" & run plot "$TMP/pipe"; wait; expect "a named pipe is read once" 0 'GiB'
 run export traces/decomfl.vct --to vct -o "$TMP/none/x.vct"; expect "a folder that is not there" 1 '' 'cannot write'
 { echo vramcast-golden 1; head -c 200000 /dev/zero | tr '\0' '#'; } > "$TMP/long.ops"
+printf 'vramcast-golden 1\nabout x\ntorch 2.9.1\ntotal 17179869184\nevents manual\nm 1 512 *\n' > "$TMP/all.ops"
+run sim --no-verify "$TMP/all.ops"; expect "a block of all streams at once" 1 '' 'event 0: a block of all streams'
 run dump "$TMP/long.ops"; expect "a script with a line that is longer than any" 1 '' 'line 2: longer than 65536 characters'
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # rooms.sh - lines of code per room, without blank lines and comments, and the share of the whole.
 # -m prints a Markdown table, -c nothing but fails when a room holds more than a quarter of the whole.
-rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python
+rooms='vramcast.c commands common tracer allocator nullgpu visualize visualize/sinks python python/vramcast
 	simulator/replay simulator/sources simulator/models simulator/observers simulator/transforms
 	simulator/anatomy simulator/rewrite simulator/predict simulator/session simulator/search
 	simulator/packing simulator/serving simulator/advise simulator/time'

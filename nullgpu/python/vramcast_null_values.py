@@ -111,7 +111,7 @@ def storage_bytes(t):
     by somebody else, and a gradient in such a one is not added to in place. So the tensor answers, or the
     one that it is a view of, where it fills its storage."""
     whole = t._base if t._is_view() else t
-    if whole is not None and not whole.storage_offset():
+    if whole is not None and not whole.is_nested and not whole.storage_offset():
         size = whole.size()
         if whole.is_contiguous() or \
                 sum([(a - 1) * b for a, b in zip(size, whole.stride())], 1) == whole.numel():

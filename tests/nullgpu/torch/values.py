@@ -198,6 +198,29 @@ def wide_values():
     ok(torch.tensor([float("inf")], device="cuda").item() == 0, "a single number is never infinite")
 
 
+def gradients_in_place():
+    """PyTorch adds to a gradient in place that nobody else holds: to look at its values is not to hold it."""
+    made, seen = [], []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            made.append(g * 2)
+            return made.pop()
+
+    x = torch.randn(4, 250, device="cuda", requires_grad=True)
+    y = x * 1
+    y.register_hook(lambda g: seen.append(torch.cuda.memory_stats()["allocation.all.allocated"]))
+    total = Double.apply(y).sum() + Double.apply(y).sum()
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+    total.backward()
+    ok(seen[0] - before == 3, "a gradient is added to in place: %d blocks" % (seen[0] - before))
+
+
 def main():
     higher_order()
     wide_values()
@@ -207,6 +230,7 @@ def main():
     drawn_values()
     kept_values()
     unknown_values()
+    gradients_in_place()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

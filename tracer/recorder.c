@@ -166,6 +166,13 @@ static bool add_ring(struct vc_journal *j, uint32_t records, unsigned spare)
 	return true;
 }
 
+/* A small ring that runs full has the recorder store what it has, when it gets to it: two dry runs
+ * of a program would differ in that. */
+static uint32_t first_records(uint32_t rings)
+{
+	return rings < VC_RING_SMALL && !vc_clock_is_null() ? VC_RING_FIRST : VC_RING_RECORDS;
+}
+
 static struct vc_journal *create_file(void)
 {
 	uint64_t now = vc_clock_ns(), at;
@@ -174,7 +181,8 @@ static struct vc_journal *create_file(void)
 	if (!vc_room_open(now))
 		return NULL;
 	j = vc_room_map(VC_JOURNAL_HEAD, 0, &at);
-	if (!j || !add_chunk(j) || !add_ring(j, VC_RING_FIRST, 0)) {
+	if (!j || !add_chunk(j) ||
+	    !(add_ring(j, first_records(0), SPARE) || add_ring(j, VC_RING_FIRST, 0))) {
 		vc_room_drop();
 		return NULL;
 	}
@@ -270,7 +278,7 @@ static int first_ring(struct vc_journal *j)
 
 	if (i >= 0)
 		return i;
-	if (add_ring(j, n < VC_RING_SMALL ? VC_RING_FIRST : VC_RING_RECORDS, SPARE) ||
+	if (add_ring(j, first_records(n), SPARE) ||
 	    add_ring(j, VC_RING_FIRST, 0))
 		return (int)n;
 	return find_left(j, n, 0, 0);

@@ -50,6 +50,7 @@ struct vc_family_report {
 	bool partly;               /* a loop's last turn is not full */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
+	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
 	uint64_t varying;          /* the largest block whose size the data decide; 0: none */

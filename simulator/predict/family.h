@@ -30,7 +30,8 @@ struct vc_family_ask {
 	enum vc_bound bound;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
-	unsigned draw;     /* above 0: data of steps as in this of the draws (see spread.h) */
+	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
+			    * spread.h and plans.h) */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 

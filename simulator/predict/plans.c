@@ -12,14 +12,14 @@
 #include "common/vec.h"
 #include "simulator/predict/workspaces.h"
 
-enum { LEAST = 512 }; /* bytes: the allocator gives no less, so it is the same for all of these */
+enum { LEAST = 512 }; /* bytes: the allocator gives no less, so all of these are one */
 
-/* What the workspace of 289 calls at 24 samples was of that at 12 and proportion, on an H100
- * (docs/measurements/gpu.md): none, and the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
+/* What workspace at 24 samples was of that at 12 and in proportion, on an H100
+ * (docs/measurements/gpu.md): none, then the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
  * 95th of a hundred. */
 static const double seen[] = { 0, 0.08, 0.25, 0.47, 0.53, 0.88, 0.98, 1, 1.07, 1.85 };
-#define SEEN_LOW 0.25  /* where all of them are small, or large */
-#define SEEN_HIGH 1.07
+#define SEEN_LOW 0.25  /* where all of them are small at once, ... */
+#define SEEN_HIGH 1.07 /* ... or large */
 
 static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
@@ -27,10 +27,12 @@ static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 	       m->take[i].size > LEAST && !(i > 1 && vc_workspace_follows(m, i - 2));
 }
 
-/* Asked for by the code of a layer itself, and not by a function that it calls. */
+/* Asked for by the code of a layer itself, called to compute, and not by a function that it
+ * calls. */
 static bool by_layer(const struct vc_allocations *m, uint32_t i)
 {
 	return vc_allocations_called(m, i, 1, VC_NAME_MODULE) &&
+	       vc_allocations_called(m, i, 2, VC_NAME_FORWARD) &&
 	       !vc_allocations_called(m, i, 1, VC_NAME_LINEAR) &&
 	       !vc_allocations_called(m, i, 1, VC_NAME_TRANSFORMER);
 }

@@ -45,9 +45,11 @@ static uint64_t repeated(const struct vc_allocations *b, const struct vc_scaling
 }
 
 void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *s,
-			struct vc_scaling *v)
+			const bool *plan, struct vc_scaling *v)
 {
 	for (size_t i = 0; i < b->n; i++) {
+		if (plan[i])
+			continue;
 		v->bytes += b->take[i].size;
 		bool turn = v->loops.n && v->loops.like[i] != VC_UNMATCHED &&
 			    v->origin[i] == VC_BY_COUNTERPART;

@@ -106,6 +106,20 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 	return 0;
 }
 
+static int find_plans(struct vc_family *f, struct vc_error *err)
+{
+	bool layers = false;
+
+	for (size_t k = 0; k < f->n; k++) {
+		f->plan[k] = calloc(f->m[k].n + 1, sizeof(**f->plan));
+		VC_HAVE(f->plan[k], "the workspace of a recording", err);
+		VC_TRY(vc_plans_mark(&f->m[k], f->plan[k], &layers, err));
+	}
+	for (size_t k = 0; !layers && k < f->n; k++)
+		memset(f->plan[k], 0, f->m[k].n * sizeof(**f->plan));
+	return VC_OK;
+}
+
 struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
 				bool force, struct vc_error *err)
 {
@@ -116,10 +130,11 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->x = calloc(n, sizeof(*f->x));
 		f->view = calloc(n, sizeof(*f->view));
 		f->spread = calloc(n, sizeof(*f->spread));
+		f->plan = calloc(n, sizeof(*f->plan));
 		pthread_mutex_init(&f->lock, NULL);
 		f->force = force;
 	}
-	if (!f || !f->m || !f->x || !f->view || !f->spread) {
+	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
@@ -129,7 +144,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 			vc_family_free(f);
 			return NULL;
 		}
-	if (find_axes(f, err)) {
+	if (find_plans(f, err) || find_axes(f, err)) {
 		vc_family_free(f);
 		return NULL;
 	}
@@ -145,10 +160,11 @@ void vc_family_free(struct vc_family *f)
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
 		vc_spread_fini(&f->spread[i]);
+		free(f->plan[i]);
 	}
 	for (size_t i = 0; f->loops && i < f->n; i++)
 		vc_loops_fini(&f->loops[i]);
-	VC_FREE(f->m, f->x, f->view, f->spread, f->loops);
+	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }

@@ -30,7 +30,8 @@ struct vc_family_ask {
 	enum vc_bound bound;
 	bool has_order;
 	size_t order;      /* has_order: take the events' order from this recording */
-	unsigned draw;     /* above 0: data of steps as in this of the draws (see spread.h) */
+	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
+			    * spread.h and plans.h) */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 
@@ -50,6 +51,7 @@ struct vc_family_report {
 	bool partly;               /* a loop's last turn is not full */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
+	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
 	uint64_t varying;          /* the largest block whose size the data decide; 0: none */

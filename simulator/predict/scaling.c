@@ -113,6 +113,10 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	}
 	vc_workspace_mark(b, &f->recorded, skip);
 	vc_workspace_mark(m, &f->recorded, there);
+	for (size_t i = 0; i < b->n; i++)
+		skip[i] |= f->plan[base][i];
+	for (size_t i = 0; i < m->n; i++)
+		there[i] |= f->plan[k][i];
 	if (looped && !v->counted)
 		vc_loops_skip(&v->loops, f->x[base][0] - f->x[k][0], skip);
 	if (v->counted) {
@@ -121,6 +125,8 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 	}
 	int rc = vc_align_some(b->take, b->n, skip, m->take, m->n, there, ratio[0], ratio[1],
 			       match, err);
+	if (!rc)
+		vc_plans_match(b, f->plan[base], m, f->plan[k], match);
 	if (v->loops.n || v->counted) { /* turns have no buffers beside them */
 		memset(skip, 0, (b->n + m->n + 2) * sizeof(*skip));
 		vc_workspace_mark(b, &f->recorded, skip);
@@ -676,7 +682,7 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	settle_loops(v, b->n);
 	VC_TRY(find_lengths(f, v, base, err));
 	VC_TRY(find_scratch(f, v, base, err));
-	vc_scaling_account(b, &f->spread[base], v);
+	vc_scaling_account(b, &f->spread[base], f->plan[base], v);
 	v->ready = true;
 	return one_configuration(f, base, err);
 }

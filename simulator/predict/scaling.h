@@ -10,6 +10,7 @@
 #include "simulator/predict/lengths.h"
 #include "simulator/predict/loops.h"
 #include "simulator/predict/modes.h"
+#include "simulator/predict/plans.h"
 #include "simulator/predict/workspaces.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/sorting.h"
@@ -62,6 +63,7 @@ struct vc_family {
 	struct vc_scaling *view;
 	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
 	bool spread_read;
+	bool **plan;             /* by recording and allocation: see plans.h */
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */
 	struct vc_reduction_card recorded;
@@ -97,7 +99,7 @@ double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, si
 
 /* The share of the bytes that have a counterpart, or do what those do that have. */
 void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *s,
-			struct vc_scaling *v);
+			const bool *plan, struct vc_scaling *v);
 
 /* Write the events at *target, in the order of recording `base`, whose scaling is open (and its
  * parts, where the target is apart). */

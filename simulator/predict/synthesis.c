@@ -23,6 +23,7 @@ struct make {
 	int skipping;              /* how many of them are still to come */
 	uint64_t partial, semaphores;
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
+	unsigned plan;             /* which draw of workspace; 0: none */
 	double off;                /* of data: factor by the bound */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
 	size_t pins;               /* how many have been made */
@@ -152,10 +153,27 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
 }
 
+/* Workspace of a plan: by its law, or in proportion to the recording, times what other plans need
+ * of that. */
+static uint64_t plan_size(const struct make *k, size_t i)
+{
+	const double *at = values(k, i);
+	double size = (double)size_with(k, i, at), up = 1;
+
+	for (size_t a = 0; a < k->f->axes; a++)
+		up *= at[a] / k->f->x[k->base][a];
+	size = k->bound == VC_BOUND_LOW ? size :
+					  fmax(size, up * (double)k->b->take[i].size);
+	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, k->bound));
+}
+
 /* What is neither of training nor of evaluation may be of either. */
 static uint64_t size_at(const struct make *k, size_t i)
 {
 	uint64_t size = size_with(k, i, values(k, i)), other;
+
+	if ((k->bound || k->plan) && k->f->n > 1 && !k->rep->same && k->f->plan[k->base][i])
+		return plan_size(k, i);
 
 	if (part_of(k, i) != VC_MODE_ALL || k->bound == VC_BOUND_NONE)
 		return size;
@@ -331,6 +349,7 @@ static void report(struct make *k)
 		r->same &= k->target->train[a] == k->f->x[k->base][a] &&
 			   k->target->eval[a] == k->f->x[k->base][a];
 	for (size_t i = 0; i < k->b->n; i++) {
+		r->plans |= k->f->n > 1 && !r->same && k->f->plan[k->base][i];
 		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
 		r->borrowed += k->v->origin[i] == VC_BY_COUNTERPART;
 		r->rounded |= !r->same && k->v->origin[i] == VC_BY_LAW &&
@@ -439,7 +458,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .growth = { 1, 1 }, .skip = { UINT64_MAX, UINT64_MAX } };
+			  .plan = ask->draw, .growth = { 1, 1 },
+			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
 	int64_t *more = NULL;

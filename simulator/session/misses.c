@@ -177,7 +177,7 @@ static void widen(struct vc_result *out, double low, double high)
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
-	for (unsigned d = 1; p->report.drawn && d <= DRAWS; d++) {
+	for (unsigned d = 1; (p->report.drawn || p->report.plans) && d <= DRAWS; d++) {
 		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
 						   .draw = d };
 		double said;

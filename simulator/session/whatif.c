@@ -62,12 +62,13 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust),
-			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s%s",
+			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s%s%s",
 			 r->recordings, 100 * p->matched, alone,
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
 			 r->lengths ? "; steps differ in the length of their samples: the longest "
 				      "decides" : "",
+			 r->plans ? "; layers may need other workspace: their plans change" : "",
 			 tells, card);
 }
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plans.h - workspace by plan: what a convolution or a recurrent layer borrows for one call. The
+ * library picks one of several ways to compute it (cuDNN calls them plans), another one at another
+ * size, and each needs another workspace or none: no law holds it. */
+#ifndef VC_PLANS_H
+#define VC_PLANS_H
+
+#include "simulator/predict/allocations.h"
+#include "simulator/predict/family.h"
+
+/* Say which allocations are such workspace, if the program has such layers: *layers is set where
+ * one asks for it by name. Errors: VC_ENOMEM. */
+int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, struct vc_error *err);
+
+/* Match the workspace of a, which an alignment left out, with that of b: the one behind the same
+ * block. */
+void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
+		    const struct vc_allocations *b, const bool *in_b, uint32_t *match);
+
+/* By what factor workspace is another than its law says: in the `draw`-th draw, the same for all
+ * blocks of so many bytes; draw 0: where all of them are near that end. */
+double vc_plans_factor(unsigned draw, uint64_t bytes, enum vc_bound bound);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plans.c - which blocks are workspace of a convolution's plan, and which are its blocks in
+ * another recording. */
+#include "tests/support/test.h"
+
+#include "simulator/predict/plans.h"
+
+enum { MOST = 16, TENSOR = 4096, SPACE = 70000 };
+
+/* A recording by hand, and what is said of it. */
+struct scene {
+	struct vc_trace t;
+	struct vc_allocations m;
+	uint32_t conv, loss, n;
+	bool plan[MOST], layers;
+};
+
+static uint32_t frame(struct vc_meta *m, uint32_t parent, const char *file, const char *name)
+{
+	return vc_meta_frame(m, (struct vc_frame){ parent, vc_meta_string(m, name, strlen(name)),
+						   vc_meta_string(m, file, strlen(file)), 1 });
+}
+
+static void begin(struct scene *s)
+{
+	*s = (struct scene){ .n = 0 };
+	s->t.meta = vc_meta_new(NULL);
+	s->conv = frame(s->t.meta, 0, "torch/nn/modules/conv.py", "forward");
+	s->loss = frame(s->t.meta, 0, "train.py", "loss");
+}
+
+static void take(struct scene *s, uint64_t size, uint32_t site, bool back)
+{
+	struct vc_event e = { .kind = VC_EV_ALLOC, .id = ++s->n, .size = size, .site = site };
+
+	assert_int_equal(vc_trace_append(&s->t, &e, 1, NULL), 0);
+	e.kind = VC_EV_FREE;
+	if (back)
+		assert_int_equal(vc_trace_append(&s->t, &e, 1, NULL), 0);
+}
+
+static void mark(struct scene *s)
+{
+	s->t.meta->max_id = s->n;
+	assert_int_equal(vc_allocations_init(&s->m, &s->t, 0, NULL), 0);
+	assert_int_equal(vc_plans_mark(&s->m, s->plan, &s->layers, NULL), 0);
+}
+
+static void end(struct scene *s)
+{
+	vc_allocations_fini(&s->m);
+	vc_trace_fini(&s->t);
+}
+
+static void only_what_a_layer_borrows_is_workspace(void **unused)
+{
+	struct scene s;
+
+	(void)unused;
+	begin(&s);
+	take(&s, TENSOR, s.conv, false);
+	take(&s, SPACE, s.conv, true);     /* a convolution's */
+	take(&s, SPACE + 2, s.loss, true); /* the program's own */
+	take(&s, TENSOR, s.conv, true);    /* a tensor's size */
+	take(&s, 512, s.conv, true);       /* as small as any block */
+	take(&s, SPACE + 4, 0, true);      /* of the backward pass */
+	take(&s, SPACE + 6, 0, false);
+	mark(&s);
+	assert_true(s.layers);
+	for (uint32_t i = 0; i < s.n; i++)
+		assert_int_equal(s.plan[i], i == 1 || i == 5);
+	end(&s);
+}
+
+static void without_such_a_layer_nothing_tells(void **unused)
+{
+	struct scene s;
+
+	(void)unused;
+	begin(&s);
+	take(&s, SPACE, s.loss, true);
+	take(&s, SPACE + 4, 0, true);
+	mark(&s);
+	assert_false(s.layers);
+	end(&s);
+}
+
+/* The first convolution needs workspace in both, the second in one recording only. */
+static void workspace_is_that_behind_the_same_block(void **unused)
+{
+	struct scene a, b;
+	uint32_t match[MOST] = { 0, VC_UNMATCHED, 2, VC_UNMATCHED, 3 };
+
+	(void)unused;
+	begin(&a);
+	begin(&b);
+	take(&a, TENSOR, a.conv, false);
+	take(&a, SPACE, a.conv, true);
+	take(&a, TENSOR, a.conv, false);
+	take(&a, SPACE + 8, a.conv, true);
+	take(&a, TENSOR, a.loss, false);
+	take(&b, TENSOR, b.conv, false);
+	take(&b, 9 * SPACE, b.conv, true);
+	take(&b, TENSOR, b.conv, false);
+	take(&b, TENSOR, b.loss, false);
+	mark(&a);
+	mark(&b);
+	vc_plans_match(&a.m, a.plan, &b.m, b.plan, match);
+	assert_int_equal(match[1], 1);
+	assert_int_equal(match[3], VC_UNMATCHED);
+	end(&a);
+	end(&b);
+}
+
+static void draws_differ_and_come_again(void **unused)
+{
+	bool other = false;
+
+	(void)unused;
+	for (unsigned draw = 1; draw < 9; draw++) {
+		double at = vc_plans_factor(draw, SPACE, VC_BOUND_NONE);
+
+		assert_true(at == vc_plans_factor(draw, SPACE, VC_BOUND_NONE));
+		assert_true(at >= 0 && at < 2);
+		other |= at != vc_plans_factor(1, SPACE, VC_BOUND_NONE);
+	}
+	assert_true(other);
+	assert_true(vc_plans_factor(0, SPACE, VC_BOUND_LOW) <
+		    vc_plans_factor(0, SPACE, VC_BOUND_HIGH));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_a_layer_borrows_is_workspace),
+		cmocka_unit_test(without_such_a_layer_nothing_tells),
+		cmocka_unit_test(workspace_is_that_behind_the_same_block),
+		cmocka_unit_test(draws_differ_and_come_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

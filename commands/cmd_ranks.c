@@ -431,7 +431,8 @@ static int ranks_run(const void *config, size_t argc, char **argv, struct vc_con
 			     "rank");
 	vc_remark_cards(&c->run.gpu, con);
 	if (rc == VC_OK)
-		rc = vc_ranks_run(&r, &c->run, argc, argv, (size_t)c->threads, &con->err);
+		rc = vc_ranks_run(&r, &c->run, argc, argv,
+				  c->threads == VC_NOT_GIVEN ? 0 : (size_t)c->threads, &con->err);
 	if (rc == VC_OK)
 		rc = say(&r, c, &con->err);
 	if (rc == VC_OK)

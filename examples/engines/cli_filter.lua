@@ -9,7 +9,7 @@ function slurm_cli_pre_submit(options, offset)
 	if not words then
 		return slurm.SUCCESS
 	end
-	-- nothing that a shell would do beside it: the words are of the user who submits, and run as that user
+	-- The filter runs inside sbatch, as the user who submits: their words can do no more than they could themselves.
 	local file = os.tmpname()
 	local command = string.format("timeout %d vramcast dryrun --no-record --exit-code verdict %s > %s 2>&1; echo $? >> %s",
 		seconds, words, file, file)

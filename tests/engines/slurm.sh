@@ -34,7 +34,8 @@ slurm_start() {
 	cp examples/engines/cli_filter.lua "$d/etc/cli_filter.lua"
 	export SLURM_CONF=$d/etc/slurm.conf
 	"$root/usr/sbin/slurmctld-wlm" -D > "$d/log/ctld.out" 2>&1 & ctld=$!
-	"$root/usr/sbin/slurmd-wlm" -D -N "$name" > "$d/log/d.out" 2>&1 & slurmd=$!
+	"$root/usr/sbin/slurmd-wlm" -D -d "$root/usr/sbin/slurmstepd-wlm" -N "$name" > "$d/log/d.out" 2>&1 & slurmd=$!
+	trap slurm_stop EXIT
 	for name in $(seq 40); do
 		"$root/usr/bin/sinfo" -h -o %T 2> /dev/null | grep -q idle && return 0
 		sleep 0.5
@@ -56,12 +57,26 @@ try_slurm() {
 			"$d/results" "${words[@]}") > "$TMP/log" 2>&1 || { cat "$TMP/log" "$d"/*.out; tail -n 5 "$d"/log/*; }
 		LD_LIBRARY_PATH='' "$REAL" reduce -q "$d"/results/part-*.jsonl -o "$d/all" || :
 		judge "Slurm, an array of 8" "$d/all"
+		slurm_auto "$d"
 		slurm_filter "$d"
 	else
 		fail "slurm: it starts" "$(cat "$d"/log/*)"
 	fi
 	slurm_stop
 	unset LD_LIBRARY_PATH SLURM_CONF
+}
+
+# --shard auto: an array that starts and steps otherwise, and the ranks of a job.
+slurm_auto() {
+	local line; line=$(printf '%q ' "$REAL" sweep -q --json "${words[@]}" --shard auto)
+	(cd "$1" && timeout 60 "$root/usr/bin/sbatch" --wait -o /dev/null --array=10-14:2 --wrap "$line > auto-\$SLURM_ARRAY_TASK_ID") > "$TMP/log" 2>&1
+	check "Slurm: an array from 10 to 14 in steps of 2 is three parts" test "$(ls "$1"/auto-1[024] | wc -l)" = 3
+	"$REAL" reduce -q "$1"/auto-* --runs $runs -o "$1/auto"
+	check "Slurm: --shard auto reads the array" cmp "$1/auto" "$TMP/whole"
+	timeout 60 "$root/usr/bin/srun" -n 2 sh -c "$line > $1/rank-\$SLURM_PROCID" > "$TMP/log" 2>&1
+	check "Slurm: neither rank of srun does all of it" test "$(cat "$1"/rank-? | wc -l)" = $runs
+	"$REAL" reduce -q "$1"/rank-? --runs $runs -o "$1/ranks"
+	check "Slurm: --shard auto reads the ranks of srun" cmp "$1/ranks" "$TMP/whole"
 }
 
 # The filter: what it says of a dry run decides whether the job is queued. A program stands for vramcast here, because no

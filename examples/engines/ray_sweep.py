@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """ray_sweep.py PARTS FILE TRACE... --vary KEY=VALUES - a sweep as tasks of Ray.
 
-A task that dies is made again, whether the program, its worker or its machine went. The traces lie where every worker
-can read them."""
+A program that dies is started again by its task, and a task whose worker or machine goes is made again by Ray. The
+traces lie where every worker can read them."""
 import subprocess
 import sys
 
 import ray
 
 
-@ray.remote(num_cpus=1, max_retries=30, retry_exceptions=True)
+TRIES = 40
+
+
+@ray.remote(num_cpus=1, max_retries=TRIES)
 def part(number, parts, words):
     command = ["vramcast", "sweep", "-q", "--json", "-j", "1", *words, "--shard", f"{number}/{parts}"]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    for _ in range(TRIES):
+        done = subprocess.run(command, stdout=subprocess.PIPE)
+        if done.returncode >= 0:  # below: a signal
+            break
+    done.check_returncode()
+    return done.stdout
 
 
 def main():

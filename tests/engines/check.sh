@@ -64,9 +64,10 @@ try_spark() {
 try_ray() {
 	wheels "$cache/ray" ray==2.40.0 || { skip "ray" "cannot fetch it"; return; }
 	: > "$STARTS"
-	RAY_DISABLE_IMPORT_WARNING=1 RAY_USAGE_STATS_ENABLED=0 timeout 300 "$cache/ray/bin/python" \
+	KILL_PARENT=1 RAY_USAGE_STATS_ENABLED=0 timeout 300 "$cache/ray/bin/python" \
 		examples/engines/ray_sweep.py 8 "$TMP/ray" "${words[@]}" > "$TMP/log" 2>&1 || tail -5 "$TMP/log"
 	judge "Ray, 8 parts" "$TMP/ray"
+	echo "# Ray: $(grep -c worker "$STARTS") workers were killed with them"
 }
 try_kubernetes() {
 	local args i tries

@@ -4,7 +4,7 @@
 [ "$1" = sweep ] || exec "$REAL" "$@"
 out=; last=
 for word; do [ "$last" = -o ] && out=$word; last=$word; done
-echo start >> "$STARTS"
+echo "start ${*: -1}" >> "$STARTS"
 [ $((RANDOM % 3)) = 0 ] && exec "$REAL" "$@"
 "$REAL" "$@" &
 pid=$!
@@ -16,4 +16,6 @@ if [ -n "$out" ] && [ -f "$out" ]; then
 	size=$(stat -c %s "$out"); lost=$((RANDOM % 3000))
 	truncate -s $((size > lost ? size - lost : 0)) "$out"
 fi
+# with KILL_PARENT, now and then the worker that started it goes, too
+[ -n "$KILL_PARENT" ] && [ $((RANDOM % 4)) = 0 ] && echo worker >> "$STARTS" && kill -9 $PPID
 kill -9 $$

@@ -221,6 +221,14 @@ static void emit_rank(struct vc_emit *e, const struct vc_rank *k)
 	vc_emit_end(e);
 }
 
+static const char *name_of(const struct vc_rank *k, char *buf, size_t n)
+{
+	if (k->number < 0)
+		return k->path;
+	snprintf(buf, n, "rank %" PRId64, k->number);
+	return buf;
+}
+
 static void emit_death(struct vc_emit *e, const struct vc_ranks *r)
 {
 	const struct vc_rank *k = &r->at[r->first_to_die];
@@ -230,7 +238,6 @@ static void emit_death(struct vc_emit *e, const struct vc_ranks *r)
 		vc_emit_null(e, "first_to_die", NULL);
 		return;
 	}
-	snprintf(name, sizeof(name), k->number < 0 ? "a rank" : "rank %" PRId64, k->number);
 	if (r->clock == VC_RANKS_BY_STEP)
 		snprintf(at, sizeof(at), "after %" PRIu64 " steps", k->step);
 	else if (r->clock == VC_RANKS_BY_TIME)
@@ -251,8 +258,9 @@ static void emit_death(struct vc_emit *e, const struct vc_ranks *r)
 	vc_emit_uint(e, "as_early", NULL, r->as_early);
 	if (r->as_early)
 		snprintf(with, sizeof(with), ", and %zu others as early", r->as_early);
-	vc_emit_line(e, "  %s dies first, %s%s: event %" PRIu64 " asks for %s (%s)", name, at,
-		     with, k->event, vc_bytes_text(k->asked, asked), k->path);
+	vc_emit_line(e, "  %s dies first, %s%s: event %" PRIu64 " asks for %s",
+		     name_of(k, name, sizeof(name)), at, with, k->event,
+		     vc_bytes_text(k->asked, asked));
 	vc_emit_end(e);
 }
 
@@ -277,7 +285,7 @@ static void emit_group(struct vc_emit *e, const struct vc_ranks *r, size_t g)
 	free(members);
 }
 
-static const char *emit_verdicts(struct vc_emit *e, const struct vc_ranks *r, char *buf, size_t n)
+static void emit_verdicts(struct vc_emit *e, const struct vc_ranks *r, char *buf, size_t n)
 {
 	static const char *const words[] = { [VC_FITS] = "fit", [VC_FLUSHES] = "fit by emptying "
 		"the cache", [VC_UNDECIDED] = "undecided", [VC_OOM] = "run out of memory" };
@@ -294,7 +302,6 @@ static const char *emit_verdicts(struct vc_emit *e, const struct vc_ranks *r, ch
 						of[v], words[v]);
 	}
 	vc_emit_end(e);
-	return buf;
 }
 
 static size_t not_reproduced(const struct vc_ranks *r)
@@ -304,14 +311,6 @@ static size_t not_reproduced(const struct vc_ranks *r)
 	for (size_t i = 0; i < r->n; i++)
 		n += r->at[i].checked && !r->at[i].exact;
 	return n;
-}
-
-static const char *name_of(const struct vc_rank *k, char *buf, size_t n)
-{
-	if (k->number < 0)
-		return k->path;
-	snprintf(buf, n, "rank %" PRId64, k->number);
-	return buf;
 }
 
 static double imbalance(const struct vc_ranks *r)
@@ -325,12 +324,17 @@ static void emit_head(struct vc_emit *e, const struct vc_ranks *r)
 	const struct vc_rank *most = &r->at[r->largest], *least = &r->at[r->least];
 	char a[32], b[32], c[32], who[32], other[32], words[128];
 
-	vc_emit_line(e, "%zu ranks: %s; %s needs the most, %s reserved", r->n,
-		     emit_verdicts(e, r, words, sizeof(words)), name_of(most, who, sizeof(who)),
-		     vc_bytes_text(most->need, a));
-	vc_emit_line(e, "  mean %s, least %s (%s); the largest is %.2f %% above the mean",
-		     vc_bytes_text((uint64_t)r->mean, b), vc_bytes_text(least->need, c),
-		     name_of(least, other, sizeof(other)), 100 * imbalance(r));
+	emit_verdicts(e, r, words, sizeof(words));
+	if (most->need == least->need)
+		vc_emit_line(e, "%zu ranks: %s; each needs %s reserved", r->n, words,
+			     vc_bytes_text(most->need, a));
+	else
+		vc_emit_line(e, "%zu ranks: %s; %s needs the most, %s reserved", r->n, words,
+			     name_of(most, who, sizeof(who)), vc_bytes_text(most->need, a));
+	if (most->need != least->need)
+		vc_emit_line(e, "  mean %s, least %s (%s); the largest is %.2f %% above the mean",
+			     vc_bytes_text((uint64_t)r->mean, b), vc_bytes_text(least->need, c),
+			     name_of(least, other, sizeof(other)), 100 * imbalance(r));
 	vc_emit_uint(e, "traces", NULL, r->n);
 	vc_emit_uint(e, "largest", NULL, most->need);
 	vc_emit_text(e, "largest_trace", NULL, most->path);

@@ -59,7 +59,9 @@ printf 'vramcast-golden 1\ntotal 1073741824\nevents auto\nm 2 8388608 0\nm 1 419
 run ranks "$TMP/a.rank0" "$TMP/a.rank1"
 expect "the same blocks in another order are still one group, and it says so" 0 '0-1  *2  *no '
 
-head -c 3000 "$TMP/run.rank2.vct" > "$TMP/x.rank9.vct"; echo nonsense > "$TMP/nonsense"
+expect "where all need as much it says so" 0 '2 ranks: 2 fit; each needs 20.00 MiB reserved'
+
+echo nonsense > "$TMP/nonsense"
 run ranks "$TMP/run.rank0.vct" "$TMP/nonsense" --json
 expect "a file that is none is named" 1 '' 'nonsense is not a trace'
 check "nothing is written then" test ! -s "$TMP/out"

@@ -239,7 +239,8 @@ static void emit_death(struct vc_emit *e, const struct vc_ranks *r)
 		return;
 	}
 	if (r->clock == VC_RANKS_BY_STEP)
-		snprintf(at, sizeof(at), "after %" PRIu64 " steps", k->step);
+		snprintf(at, sizeof(at), "after %" PRIu64 " step%s", k->step,
+			 k->step == 1 ? "" : "s");
 	else if (r->clock == VC_RANKS_BY_TIME)
 		snprintf(at, sizeof(at), "after %.3g s", (double)k->time_ns / 1e9);
 	else

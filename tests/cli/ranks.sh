@@ -61,6 +61,15 @@ expect "the same blocks in another order are still one group, and it says so" 0 
 
 expect "where all need as much it says so" 0 '2 ranks: 2 fit; each needs 20.00 MiB reserved'
 
+# Both die in the same call; by its own clock the first one is earlier, by steps the second.
+run ranks tests/recordings/leak-graph.vct tests/recordings/masked-32.vct --capacity 150MiB
+expect "the step tells who dies first, not the time since each began" 3 'masked-32.vct dies first, after 1 step: event 178'
+printf 'vramcast-golden 1\ntotal 1073741824\nevents auto\nm 1 4194304 0\nm 2 8388608 0\nm 3 2147483648 0\n' > "$TMP/d.rank0"
+printf 'vramcast-golden 1\ntotal 1073741824\nevents auto\nm 1 4194304 0\nm 3 2147483648 0\nm 2 4194304 0\n' > "$TMP/d.rank1"
+run ranks "$TMP/d.rank0" "$TMP/d.rank1" --capacity 1GiB
+expect "without steps and times the number of the event" 3 'rank 1 dies first, by the number of the event: event 1 asks for 2.00 GiB'
+expect "as many requests of other sizes are another group" 3 '  0  *1  yes'
+
 echo nonsense > "$TMP/nonsense"
 run ranks "$TMP/run.rank0.vct" "$TMP/nonsense" --json
 expect "a file that is none is named" 1 '' 'nonsense is not a trace'
@@ -71,3 +80,4 @@ run ranks "$TMP/run.rank0.vct" -g t4 -g l4
 expect "two runs of each" 2 '' 'give one of -m, --torch, --conf and -g'
 run ranks "$TMP/run.rank0.vct" --set batch=3
 expect "--set" 2 '' 'each rank is replayed as it was recorded'
+finish

@@ -15,6 +15,7 @@ enum { GOALS = 4 };
 
 struct config {
 	const char *output, *max, *pareto;
+	uint64_t runs; /* VC_NOT_GIVEN: not told */
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -25,6 +26,8 @@ static const struct vc_option options[] = {
 	{ 0, "pareto", VC_O_TEXT, AT(pareto), "FIELD,FIELD",
 	  "keep what no other line beats in every field; smaller is better, with - in front "
 	  "larger: peak_used,-vary.batch", NULL },
+	{ 0, "runs", VC_O_UINT, AT(runs), "N",
+	  "fail unless all N runs of the sweep are there, each once", NULL },
 	{ 'o', "output", VC_O_TEXT, AT(output), "FILE", "lines of JSON into FILE", "-" },
 	VC_OPTION_END
 };
@@ -154,6 +157,26 @@ static int once_each(struct reduce *r, struct vc_error *err)
 	}
 	close_gaps(r);
 	return VC_OK;
+}
+
+/* A part that nobody made leaves holes, or an end that comes too early. */
+static int all_there(const struct reduce *r, struct vc_error *err)
+{
+	uint64_t runs = r->cfg->runs;
+	size_t i = 0;
+
+	if (runs == VC_NOT_GIVEN)
+		return VC_OK;
+	while (i < r->n && r->line[i].id == i)
+		i++;
+	if (i == r->n && i == runs)
+		return VC_OK;
+	if (r->n && r->line[r->n - 1].id >= runs)
+		return vc_fail(err, VC_EFORMAT, "run %" PRIu64 " is there, and --runs %" PRIu64
+			       " ends before it", r->line[r->n - 1].id, runs);
+	return vc_fail(err, VC_EFORMAT, "%" PRIu64 " of %" PRIu64 " runs are missing, run %zu "
+		       "first: make that part again with the same --shard and --resume",
+		       runs - r->n, runs, i);
 }
 
 /* ---- fields ---- */
@@ -403,6 +426,8 @@ static int reduce_run(const void *config, size_t argc, char **argv, struct vc_co
 	read = r.n;
 	if (rc == VC_OK)
 		rc = once_each(&r, &con->err);
+	if (rc == VC_OK)
+		rc = all_there(&r, &con->err);
 	if (rc == VC_OK)
 		rc = choose(&r, &con->err);
 	if (rc == VC_OK)

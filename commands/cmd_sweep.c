@@ -77,6 +77,7 @@ static bool ask_scheduler(size_t *part, size_t *parts)
 	static const char *const rank[][2] = {
 		{ "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS" }, { "PMIX_RANK", "PMIX_SIZE" },
 		{ "PMI_RANK", "PMI_SIZE" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+		{ "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE" }, /* MVAPICH2 */
 		{ "SLURM_PROCID", "SLURM_NTASKS" },
 	};
 	size_t id, first = 0, step = 1;

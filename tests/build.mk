@@ -56,6 +56,10 @@ check-verdicts: all ## is a verdict on a predicted rung of a ladder ever wrong? 
 	$(Q)VRAMCAST=$(BUILD)/vramcast TMP=$${TMPDIR:-/tmp} LADDERS=$(LADDERS) tests/ladders/verdicts.sh
 .PHONY: check-ladders check-calibration check-fit check-verdicts answers
 
+check-engines: all ## sweeps in parts under GNU parallel, Spark, Ray and Slurm, killed at random: F=slurm for one (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/engines/check.sh
+.PHONY: check-engines
+
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list
 check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room

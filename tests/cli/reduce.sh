@@ -45,6 +45,15 @@ else
 	skip "--max and --pareto against Python" "no python3"
 fi
 
+run reduce "$TMP/part1" "$TMP/part2" "$TMP/part3" "$TMP/part4" --runs 12 -o "$TMP/merged"
+expect "--runs: all are there" 0
+run reduce "$TMP/part1" "$TMP/part2" "$TMP/part4" --runs 12 -o "$TMP/lost"
+expect "--runs: a part is missing" 1 '' '3 of 12 runs are missing, run 2 first'
+check "nothing is written then, either" test ! -e "$TMP/lost"
+run reduce "$TMP/all" --runs 13
+expect "--runs: the end is missing" 1 '' '1 of 13 runs are missing, run 12 first'
+run reduce "$TMP/all" --runs 7
+expect "--runs: more than there are" 1 '' 'run 11 is there, and --runs 7 ends before it'
 run reduce "$TMP/all" --max batch
 expect "a key that is not varied" 2 '' 'run 0 varies no batch'
 run reduce "$TMP/all" --pareto a,b,c,d,e

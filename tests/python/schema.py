@@ -33,6 +33,7 @@ QUESTIONS = {
              ["tests/recordings/devices.vct"], ["tests/fuzz/corpus/profile.json"]],
     "plan": [["traces/decomfl.vct", "-o", os.path.join(TMP, "a.vcp")]],
     "serve": [["examples/requests.jsonl", "--blocks", "2000"]],
+    "ranks": [[*PAIR, LM], [*PAIR, "--capacity", "300MiB"], [LM, LM]],
     "gpus": [[]],
 }
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict,

@@ -206,6 +206,11 @@ static void read_back(const char *what, const char *sink, const char *text, size
 	if (seen.most_children > 200 || seen.titles > 2000)
 		fail_msg("%s, %s: %d children, %zu tooltips", what, sink, seen.most_children,
 			 seen.titles);
+	/* What is there is not written as nothing. */
+	for (size_t i = 0; i < seen.labels; i++)
+		if (strstr(seen.label[i].text, "0.00 ") == seen.label[i].text ||
+		    strstr(seen.label[i].text, " 0.00 "))
+			fail_msg("%s, %s: \"%s\"", what, sink, seen.label[i].text);
 	/* The answer is whole: neither it nor what stands below it is cut. */
 	for (size_t i = 0; i < seen.labels && i < 3; i++)
 		if (strstr(seen.label[i].text, "\xE2\x80\xA6"))
@@ -356,6 +361,20 @@ static void tiles_add_up(const char *what)
 		fail_msg("%s: tiles are about %s, the table about %s", what, moment, held);
 }
 
+/* What was asked for, and what is missing of it, are written to a hundredth. */
+static void small_requests_are_written_in_their_own_unit(const char *what,
+							 const struct vc_result *r)
+{
+	double said = number(after("asked for")), asked = (double)r->oom.request;
+
+	if (r->oom.happened && fabs(said - asked) > asked / 15)
+		fail_msg("%s: %s asked for, %.0f B were", what, after("asked for"), asked);
+	for (size_t i = 0; r->oom.happened && i < seen.labels; i++)
+		if (strstr(seen.label[i].text, "more would have been needed") &&
+		    !strstr(seen.label[i].text, " bytes"))
+			fail_msg("%s: \"%s\"", what, seen.label[i].text);
+}
+
 /* The rows of the ledger sum to its first, or its last. */
 static void the_ledger_adds_up(const char *what)
 {
@@ -402,6 +421,8 @@ static void judge_pictures(const char *what, const struct vc_result *r)
 			cells_are_as_high_as_the_peak(all, text, r);
 		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
 			the_ledger_adds_up(all);
+		if (!strcmp(t->name, "ledger"))
+			small_requests_are_written_in_their_own_unit(all, r);
 		free(text);
 	}
 }

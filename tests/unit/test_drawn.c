@@ -9,7 +9,7 @@
 #include "common/io.h"
 #include "common/param.h"
 #include "simulator/session/session.h"
-#include "tests/support/svgcheck.h"
+#include "tests/support/drawn.h"
 #include "visualize/classify.h"
 #include "visualize/format.h"
 #include "visualize/ledger.h"
@@ -195,28 +195,6 @@ static char *draw(const struct vc_sink_type *t, const char *params, const struct
 	return text;
 }
 
-static struct svg_seen seen;
-
-static void read_back(const char *what, const char *sink, const char *text, size_t n)
-{
-	if (n > 1000000)
-		fail_msg("%s, %s: %zu bytes", what, sink, n);
-	if (!svg_read(text, &seen) || !svg_labels_are_apart(&seen))
-		fail_msg("%s, %s: %s", what, sink, seen.why);
-	if (seen.most_children > 200 || seen.titles > 2000)
-		fail_msg("%s, %s: %d children, %zu tooltips", what, sink, seen.most_children,
-			 seen.titles);
-	/* What is there is not written as nothing. */
-	for (size_t i = 0; i < seen.labels; i++)
-		if (strstr(seen.label[i].text, "0.00 ") == seen.label[i].text ||
-		    strstr(seen.label[i].text, " 0.00 "))
-			fail_msg("%s, %s: \"%s\"", what, sink, seen.label[i].text);
-	/* The answer is whole: neither it nor what stands below it is cut. */
-	for (size_t i = 0; i < seen.labels && i < 3; i++)
-		if (strstr(seen.label[i].text, "\xE2\x80\xA6"))
-			fail_msg("%s, %s: \"%s\" is cut", what, sink, seen.label[i].text);
-}
-
 static bool is_drawn(const struct vc_sink_type *t)
 {
 #ifndef HAVE_GRAPHVIZ
@@ -224,72 +202,6 @@ static bool is_drawn(const struct vc_sink_type *t)
 		return false;
 #endif
 	return !strcmp(t->extension, "svg");
-}
-
-/* The label behind the one that begins like this; "" none. */
-static const char *after(const char *label)
-{
-	for (size_t i = 0; i + 1 < seen.labels; i++)
-		if (!strncmp(seen.label[i].text, label, strlen(label)))
-			return seen.label[i + 1].text;
-	return "";
-}
-
-static double number(const char *text)
-{
-	double unit = strstr(text, "GiB") ? 1 << 30 : strstr(text, "MiB") ? 1 << 20 :
-		      strstr(text, "KiB") ? 1 << 10 : 1;
-
-	return strtod(text, NULL) * unit;
-}
-
-/* Bytes at height y (in tenths), from two labels of the axis at the left of the plot. */
-static bool axis(double *zero, double *per)
-{
-	double y0 = -1, y1 = -1, v1 = 0, unit = 0;
-
-	for (size_t i = 0; i < seen.labels; i++) {
-		const struct svg_label *l = &seen.label[i];
-		const char *t = l->text;
-
-		unit = !strcmp(t, "GiB") ? 1 << 30 : !strcmp(t, "MiB") ? 1 << 20 :
-		       !strcmp(t, "KiB") ? 1 << 10 : unit;
-		if (l->box.x + l->box.w > 900 || strspn(t, "0123456789.") != strlen(t) || !*t)
-			continue;
-		if (!strcmp(t, "0") && y0 < 0)
-			y0 = l->box.y;
-		else if (y0 >= 0 && l->box.y < y0 && strtod(t, NULL) > v1) {
-			v1 = strtod(t, NULL);
-			y1 = l->box.y;
-		}
-	}
-	if (y0 < 0 || y1 < 0 || !(unit > 0))
-		return false;
-	*zero = y0;
-	*per = v1 * unit / (y0 - y1);
-	return true;
-}
-
-/* The highest point of the line of what is reserved, as absolute y in tenths; the floor of the plot
- * is where the axis says 0. */
-static double top_of_line(const char *text)
-{
-	static const char line[] = "<path class=\"res\" d=\"M";
-	const char *at = NULL;
-	double y, best;
-	char *end;
-
-	for (const char *p = text; (p = strstr(p, line)); p++)
-		at = p; /* the first is that of the legend */
-	assert_non_null(at);
-	strtod(at + sizeof(line) - 1, &end);
-	y = best = strtod(end, &end);
-	for (const char *p = end; *p && *p != '"'; p++) {
-		if (*p == 'v')
-			y += strtod(p + 1, NULL);
-		best = y < best ? y : best;
-	}
-	return best * 10;
 }
 
 /* The line's highest point is the reported peak, on the axis that stands beside it. */
@@ -300,14 +212,9 @@ static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
 
 	if (!r->curve.n || !axis(&zero, &per))
 		return;
-	/* The first line of the grid is the floor of the plot. */
-	const char *base = strstr(text, "class=\"gr\" d=\"M");
-	double floor_y;
-	char *end;
-	assert_non_null(base);
-	strtod(base + 15, &end);
-	floor_y = strtod(end, NULL) * 10;
-	drawn = (floor_y - top_of_line(text)) * per - (double)(r->info.context + r->info.others);
+	double floor_y = floor_of(text);
+	drawn = (floor_y - top_of_line(text, "<path class=\"res\" d=\"M")) * per -
+		(double)(r->info.context + r->info.others);
 	if (fabs(drawn - (double)r->stats.peak_reserved) > 20 * per)
 		fail_msg("%s: %.0f are drawn, %llu reserved", what, drawn,
 			 (unsigned long long)r->stats.peak_reserved);

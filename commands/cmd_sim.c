@@ -129,7 +129,7 @@ static int advise(struct sim *sim, struct vc_console *con)
 	for (size_t i = 0; i < sim->n && r == VC_OK; i++) {
 		if (!sim->cfg->no_advice)
 			sim->advices[i] = vc_advise_aloud(&sim->session, &sim->plan[i],
-							  &sim->results.at[i], con,
+							  &sim->results.at[i], con, false,
 							  sim->advice[i]);
 		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
 				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);

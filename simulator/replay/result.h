@@ -163,6 +163,15 @@ struct vc_oom_report {
 /* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
 struct vc_words { char **line; size_t n; bool failed; };
 
+/* tries: the same run with one thing changed, cheapest change first, each of them simulated; only
+ * those that help (simulator/advise/advice.h). */
+struct vc_try {
+	char *text, *paste, *again; /* what to do; a line to paste, or ""; the command that shows it */
+	bool estimate;
+	struct vc_result *run;      /* without meta */
+};
+struct vc_tries { struct vc_try *at; size_t n; };
+
 /* fidelity: does the model reproduce the recording under its own settings? */
 struct vc_fidelity {
 	bool checked, exact;
@@ -345,6 +354,7 @@ struct vc_result {
 	struct vc_pace pace;
 	struct vc_timing timing;
 	struct vc_words words;
+	struct vc_tries tries;
 	const struct vc_diff *diff; /* lent: what is other than in the run before it; NULL: nobody
 				     * asked */
 	bool given_up;      /* vc_run.enough: the figures are those of the part that was replayed */

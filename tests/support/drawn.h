@@ -72,25 +72,30 @@ static bool axis(double *zero, double *per)
 	return true;
 }
 
-/* The highest point of the line of what is reserved, as absolute y in tenths; the floor of the plot
- * is where the axis says 0. */
-static double top_of_line(const char *text, const char *line)
+/* The highest point of the line whose coordinates begin here, in tenths. */
+static double top_of(const char *line)
 {
-	const char *at = NULL;
-	double y, best;
 	char *end;
+	double y, best;
 
-	for (const char *p = text; (p = strstr(p, line)); p++)
-		at = p; /* the first is that of the legend */
-	assert_non_null(at);
-	strtod(at + strlen(line), &end);
+	strtod(line, &end);
 	y = best = strtod(end, &end);
 	for (const char *p = end; *p && *p != '"'; p++) {
-		if (*p == 'v')
-			y += strtod(p + 1, NULL);
+		y += *p == 'v' ? strtod(p + 1, NULL) : 0;
 		best = y < best ? y : best;
 	}
 	return best * 10;
+}
+
+/* That of the last line that begins like this: the first is that of the legend. */
+__attribute__((unused)) static double top_of_line(const char *text, const char *line)
+{
+	const char *at = NULL;
+
+	for (const char *p = text; (p = strstr(p, line)); p++)
+		at = p;
+	assert_non_null(at);
+	return top_of(at + strlen(line));
 }
 
 /* The first line of the grid is the floor of the plot. */

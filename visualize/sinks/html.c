@@ -145,7 +145,7 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
-	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused;
+	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused, vc_sink_advice;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
@@ -344,6 +344,10 @@ static int body(struct report *d, struct vc_error *err)
 		return rc;
 	ledger(d);
 	advice(d);
+	rc = d->runs->tries.n ? picture(d, &vc_sink_advice, "The same run with each of these", err) :
+				VC_OK;
+	if (rc)
+		return rc;
 	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
@@ -411,5 +415,6 @@ const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.advised = true,
 	.write = html_write,
 };

@@ -166,7 +166,7 @@ struct vc_words { char **line; size_t n; bool failed; };
 /* tries: the same run with one thing changed, cheapest change first, each of them simulated; only
  * those that help (simulator/advise/advice.h). */
 struct vc_try {
-	char *text, *paste, *again; /* what to do; a line to paste, or ""; the command that shows it */
+	char *text, *paste, *again; /* what to do; a line to paste, or ""; the command of it */
 	bool estimate;
 	struct vc_result *run;      /* without meta */
 };

@@ -320,7 +320,7 @@ static void advice(struct report *d)
 		const struct vc_words *w = &d->runs[i].words;
 
 		if (w->n && !any)
-			vc_svg_put(&d->out, "<h2 id=\"advice\">What would help</h2>\n");
+			vc_svg_put(&d->out, "<h2 id=\"help\">What would help</h2>\n");
 		any |= w->n > 0;
 		vc_run_text(&d->runs[i], text, sizeof(text));
 		if (w->n && d->n > 1)
@@ -344,8 +344,8 @@ static int body(struct report *d, struct vc_error *err)
 		return rc;
 	ledger(d);
 	advice(d);
-	rc = d->runs->tries.n ? picture(d, &vc_sink_advice, "The same run with each of these", err) :
-				VC_OK;
+	rc = d->runs->tries.n ?
+		     picture(d, &vc_sink_advice, "The same run with each of these", err) : VC_OK;
 	if (rc)
 		return rc;
 	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;

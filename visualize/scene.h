@@ -121,6 +121,8 @@ struct vc_plot {
 	uint64_t top;       /* bytes at the upper edge */
 	uint64_t base;      /* bytes beside the allocator, below everything */
 	bool has_capacity;  /* the capacity line is inside */
+	bool may_break;     /* the axis may be cut between the run and a capacity far above it */
+	bool broken;        /* it is: the line stands above the cut, and `top` below it */
 	uint64_t capacity;  /* or the limit, when one is set; 0: unknown */
 	struct vc_axis axis;
 };
@@ -136,6 +138,7 @@ void vc_plot_capacity(struct vc_plot *p, bool label);
 void vc_plot_oom(struct vc_plot *p);
 void vc_plot_flushes(struct vc_plot *p);
 void vc_plot_peak(struct vc_plot *p);
+void vc_plot_names(struct vc_plot *p);                   /* on the layers, where they are widest */
 void vc_plot_axis(struct vc_plot *p, int y);             /* ticks and numbers of x */
 int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below (= y: none) */
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);

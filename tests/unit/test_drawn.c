@@ -220,6 +220,70 @@ static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
 			 (unsigned long long)r->stats.peak_reserved);
 }
 
+/* The upper edge of an area at x, in tenths; the floor where there is none. */
+static double edge_at(const char *text, const char *klass, double x, double floor_y)
+{
+	char want[60];
+	const char *at;
+	double px, y;
+	char *end;
+
+	snprintf(want, sizeof(want), "<path class=\"%s ar\" d=\"M", klass);
+	at = strstr(text, want);
+	if (!at)
+		return floor_y;
+	px = strtod(at + strlen(want), &end) * 10;
+	y = strtod(end, &end) * 10;
+	for (const char *p = end; *p && *p != 'z' && *p != '"'; p++) {
+		if (*p == 'v')
+			y += strtod(p + 1, NULL) * 10;
+		if (*p == 'h' && (px += strtod(p + 1, NULL) * 10) > x)
+			break;
+	}
+	return y;
+}
+
+/* A name stands on its own layer: that begins above it, and those below begin beneath it. */
+static void names_stand_on_their_layers(const char *what, const char *text)
+{
+	double floor_y = floor_of(text);
+
+	for (int slot = 0; slot < VC_SLOTS; slot++) {
+		char want[40];
+
+		snprintf(want, sizeof(want), " class=\"b1 %s\"", vc_theme_on(slot));
+		for (const char *name = text; (name = strstr(name, want)); name++) {
+			const char *at = name;
+
+			while (*at != '<')
+				at--;
+			double x = svg_tenths(at, "x"), y = svg_tenths(at, "y");
+
+			for (int k = 0; k <= slot; k++) {
+				double edge = edge_at(text, vc_theme_slot(k), x + 100, floor_y);
+
+				if (k < slot ? edge < y : edge > y - 90)
+					fail_msg("%s: a name is not on its layer: %.40s at %.0f",
+						 what, strchr(at, '>'), edge);
+			}
+		}
+	}
+}
+
+/* A card far larger than the run has its line above all that is drawn, and the cut is said. */
+static void a_cut_axis_is_said_to_be_cut(const char *what, const struct vc_result *r)
+{
+	uint64_t used = r->stats.peak_reserved + r->info.context + r->info.others;
+	const char *said = after("nothing");
+
+	for (size_t i = 0; i < seen.labels; i++)
+		if (strstr(seen.label[i].text, "the axis is cut"))
+			said = seen.label[i].text;
+	if (r->info.capacity && !r->info.has_limit && r->curve.n &&
+	    (used < r->info.capacity / 10 * 6) != (*said != 0))
+		fail_msg("%s: the axis is cut: \"%s\"", what, said);
+}
+
 /* The highest cell of the map of blocks is the reported peak, to a row of cells. */
 static void cells_are_as_high_as_the_peak(const char *what, const char *text,
 					  const struct vc_result *r)
@@ -327,6 +391,10 @@ static void judge_pictures(const char *what, const struct vc_result *r)
 		if (!strcmp(t->name, "timeline") && r->curve.n) {
 			the_line_is_as_high_as_the_peak(all, text, r);
 			tiles_add_up(all);
+		}
+		if (!strcmp(t->name, "timeline") && r->curve.n) {
+			names_stand_on_their_layers(all, text);
+			a_cut_axis_is_said_to_be_cut(all, r);
 		}
 		if (!strcmp(t->name, "blocks") && r->lives.n)
 			cells_are_as_high_as_the_peak(all, text, r);

@@ -78,27 +78,41 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
 }
 
+/* Where a column stands, and how high it is filled. */
+struct filled { int x0, x1, used, reserved; };
+
+static struct filled *fill_of(const struct vc_plot *p)
+{
+	struct filled *f = malloc((p->k->n + 1) * sizeof(*f));
+
+	for (size_t i = 0; f && i < p->k->n; i++) {
+		const struct vc_column *c = &p->k->at[i];
+		uint64_t w = (uint64_t)p->box.w;
+
+		f[i] = (struct filled){ p->box.x + (int)(c->from * w / p->k->width),
+					p->box.x + (int)(c->to * w / p->k->width),
+					vc_plot_y(p, p->base + c->allocated_max),
+					vc_plot_y(p, p->base + c->reserved_max) };
+	}
+	return f;
+}
+
 /* How much a card at b would cover: bytes in use count twice, cached ones once. */
-static uint64_t covered(const struct vc_plot *p, struct vc_box b)
+static uint64_t covered(const struct filled *f, size_t n, struct vc_box b)
 {
 	uint64_t sum = 0;
+	int end = b.y + b.h;
 
-	for (size_t i = 0; i < p->k->n; i++) {
-		const struct vc_column *c = &p->k->at[i];
-		int x0 = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width);
-		int x1 = p->box.x + (int)((uint64_t)c->to * (uint64_t)p->box.w / p->k->width);
-		int used = vc_plot_y(p, p->base + c->allocated_max);
-		int reserved = vc_plot_y(p, p->base + c->reserved_max);
+	for (size_t i = 0; i < n; i++) {
+		int x0 = f[i].x0 < b.x ? b.x : f[i].x0;
+		int x1 = f[i].x1 > b.x + b.w ? b.x + b.w : f[i].x1;
+		int used = f[i].used < b.y ? b.y : f[i].used;
+		int reserved = f[i].reserved < b.y ? b.y : f[i].reserved;
 
-		x0 = x0 < b.x ? b.x : x0;
-		x1 = x1 > b.x + b.w ? b.x + b.w : x1;
-		if (x1 <= x0)
-			continue;
-		used = used < b.y ? b.y : used;
-		reserved = reserved < b.y ? b.y : reserved;
-		sum += (uint64_t)(x1 - x0) *
-		       (uint64_t)((used < b.y + b.h ? b.y + b.h - used : 0) +
-				  (reserved < b.y + b.h ? b.y + b.h - reserved : 0));
+		if (x1 > x0)
+			sum += (uint64_t)(x1 - x0) * (uint64_t)((used < end ? end - used : 0) +
+							       (reserved < end ? end - reserved :
+										 0));
 	}
 	return sum;
 }
@@ -118,18 +132,21 @@ static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 {
 	const struct vc_box *b = &p->box;
 	struct vc_box best = { b->x + 100, b->y + b->h - h - 180, w, h };
+	struct filled *f = fill_of(p);
 	uint64_t least = UINT64_MAX;
 
-	for (int y = b->y + b->h - h - 100; y >= b->y + 60; y -= 100)
+	for (int y = b->y + b->h - h - 100; f && y >= b->y + 60; y -= 100)
 		for (int at = b->x + b->w - w - 100; at >= b->x + 50; at -= 150) {
 			struct vc_box to = { at, y, w, h };
-			uint64_t cost = in_the_way(p, to, x) ? UINT64_MAX : covered(p, to);
+			uint64_t cost = in_the_way(p, to, x) ? UINT64_MAX :
+							       covered(f, p->k->n, to);
 
 			if (cost < least) {
 				least = cost;
 				best = to;
 			}
 		}
+	free(f);
 	if (least == UINT64_MAX) { /* no room beside the line */
 		best.x = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
 		best.x = best.x + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : best.x;

@@ -3,7 +3,6 @@
 #include "visualize/multiples.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { PLOT_HEIGHT = 2000, GUTTER = 350, LEFT = 700 };
 
@@ -37,8 +36,6 @@ int vc_multiples_init(struct vc_multiples *m, struct vc_page *page, const struct
 				v->at[0].first_event, m->span + m->by_time };
 		VC_TRY(vc_classes_init(&p->classes, p->r, err));
 		VC_TRY(vc_columns_init(&p->columns, &p->classes, m->by_time, width, &range, err));
-		for (int s = 0; s < VC_SLOTS; s++)
-			m->used[s] = m->used[s] || p->columns.used[s];
 		p->plot = (struct vc_plot){ .page = m->page, .c = &p->classes, .k = &p->columns };
 		vc_plot_scale(&p->plot);
 		m->top = p->plot.top > m->top ? p->plot.top : m->top;
@@ -129,10 +126,15 @@ int vc_multiples_draw(struct vc_multiples *m, int y)
 int vc_multiples_legend(struct vc_multiples *m, int y)
 {
 	struct vc_columns all = m->at[0].columns;
-	struct vc_key key[VC_SLOTS + 5];
+	struct vc_key key[VC_KEYS_MORE + 5];
 
-	memcpy(all.used, m->used, sizeof(m->used));
+	for (size_t i = 1; i < m->n; i++)
+		for (int s = 0; s < VC_SLOTS; s++)
+			all.used[s] |= m->at[i].columns.used[s] &&
+				       m->at[i].classes.categories == m->at[0].classes.categories;
 	size_t n = vc_plot_keys(&m->at[0].classes, &all, key);
+	for (size_t i = 1; i < m->n; i++)
+		n = vc_plot_keys_more(&m->at[i].classes, &m->at[i].columns, key, n);
 	key[n++] = (struct vc_key){ "capl", "Capacity", VC_KEY_LINE };
 	return vc_page_legend(
 		m->page, (struct vc_box){ VC_MARGIN, y, m->page->w - 2 * VC_MARGIN, 0 }, key, n);

@@ -17,9 +17,9 @@ struct vc_multiple {
 
 struct vc_multiples {
 	struct vc_page *page;
-	struct vc_multiple at[VC_MULTIPLES]; /* r and name of the first n are the caller's to fill */
+	struct vc_multiple at[VC_MULTIPLES]; /* the caller fills r and name of n */
 	size_t n, per_row;
-	bool by_time, used[VC_SLOTS];
+	bool by_time;
 	uint64_t top, span;
 };
 

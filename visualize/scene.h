@@ -93,6 +93,11 @@ struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE } shape
 int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n);
 /* The keys of a plot of `k`; room for VC_SLOTS + 4. Returns how many. */
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);
+/* The layers of one more run, where they are not among the n keys or mean something else; room for
+ * VC_KEYS_MORE. */
+enum { VC_KEYS_MORE = 4 * VC_SLOTS };
+size_t vc_plot_keys_more(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key,
+			 size_t n);
 
 /* Titles are answers: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4 GiB in
  * use, 100 MiB asked for", "Needs 22.9 GiB". */

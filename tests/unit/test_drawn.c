@@ -482,6 +482,45 @@ static void a_sweep_over_two_keys_is_a_map(void **unused)
 	free(r);
 }
 
+/* Strips of ranks have a scale each, a sentence each, and the most unequal one is in the title. */
+static void ranks_have_a_scale_and_tooltips(void **unused)
+{
+	struct vc_bucket b[2] = { { .last_event = 9, .allocated_max = 6ull << 30,
+				    .reserved_max = 6ull << 30, .reserved_min = 6ull << 30 },
+				  { .last_event = 9, .allocated_max = 2ull << 30,
+				    .reserved_max = 2ull << 30, .reserved_min = 2ull << 30 } };
+	struct vc_result r[2] = { { .curve = { &b[0], 1, false } },
+				  { .curve = { &b[1], 1, false } } };
+
+	(void)unused;
+	for (uint16_t i = 0; i < 2; i++) {
+		r[i].info.device = i;
+		r[i].info.trace = (char *)(uintptr_t)"two.vct";
+		r[i].stats.events = r[i].stats.allocs = 10;
+		r[i].stats.peak_reserved = r[i].stats.peak_used = b[i].reserved_max;
+	}
+	for (int w = 0; w < 2; w++) {
+		char *text = draw_all("ranks", r, 2, w ? "width=600,footer=false" :
+							 "width=1200,footer=false");
+
+		assert_non_null(strstr(text, ">two.vct, GPU 0 peaks 50 % above the mean of 2<"));
+		assert_int_equal(count(text, ">5 GiB<"), 2);
+		assert_int_equal(count(text, "<g>\n<title>two.vct, GPU "), 2);
+		assert_non_null(strstr(text, "at most 6 GiB reserved and 0 B allocated"));
+		/* The strip of 6 GiB is three times as high as that of 2. */
+		const char *a = strstr(text, "<title>two.vct, GPU 0: ");
+		const char *c = strstr(text, "<title>two.vct, GPU 1: ");
+		double high[2];
+		for (int k = 0; k < 2; k++) {
+			const char *at = k ? c : a, *line = strstr(at, "class=\"res\" d=\"M");
+
+			high[k] = floor_of(at) - top_of(line + 16);
+		}
+		assert_true(fabs(high[0] - 3 * high[1]) < 15);
+		free(text);
+	}
+}
+
 /* Narrow kernels that follow each other closely are one long box, not an idle lane. */
 static void a_busy_stream_is_drawn_busy(void **unused)
 {
@@ -543,6 +582,7 @@ int main(void)
 		cmocka_unit_test(pictures_are_made_of_reported_numbers),
 		cmocka_unit_test(pictures_say_what_is_reported),
 		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
+		cmocka_unit_test(ranks_have_a_scale_and_tooltips),
 		cmocka_unit_test(a_busy_stream_is_drawn_busy),
 		cmocka_unit_test(a_peak_before_the_first_mark_is_said_to_be_there),
 	};

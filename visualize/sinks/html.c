@@ -93,6 +93,8 @@ static void verdict(struct report *d)
 	if (*text)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
+	if (r->words.n)
+		vc_svg_put(&d->out, "<a href=\"#help\">What would help</a>");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
 		   "href=\"#unused\">Unused</a><a "

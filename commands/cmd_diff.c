@@ -5,15 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/run_and_write.h"
 #include "common/param.h"
 #include "common/site.h"
 #include "simulator/advise/diff.h"
 #include "simulator/advise/report.h"
 
-struct config { bool json, markdown, verify; uint64_t device, sites; const char *fail_above; };
+struct config {
+	bool json, markdown, verify;
+	uint64_t device, sites;
+	const char *fail_above, *output, *theme, *width;
+};
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_option diff_options[] = {
+	{ 'o', "output", VC_O_TEXT, AT(output), "FILE",
+	  "draw it as well: .svg; .png and .pdf through rsvg-convert", NULL },
+	{ 0, "theme", VC_O_TEXT, AT(theme), "NAME", "of the picture: auto, light, dark or print",
+	  NULL },
+	{ 0, "width", VC_O_TEXT, AT(width), "PIXELS", "of the picture", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document (vramcast.diff/1)", NULL },
 	{ 0, "markdown", VC_O_FLAG, AT(markdown), NULL, "tables of Markdown, for a pull request",
 	  NULL },
@@ -36,15 +46,17 @@ struct side {
 };
 
 static int open_side(struct side *x, const struct vc_run_options *opt, const char *path,
-		     struct vc_error *err)
+		     const struct vc_sink_type *sink, struct vc_error *err)
 {
-	static const struct vc_observer_type *const watch[] = { &vc_observer_peak, NULL };
+	const struct vc_observer_type *watch[VC_WATCH_MOST] = { &vc_observer_peak };
 	int r;
 
 	x->opened = true;
 	r = vc_session_open_one(&x->s, opt, path, VC_SESSION_IN_MEMORY, err);
 	if (r == VC_OK)
 		r = vc_session_plans(&x->s, &x->plan, &x->plans, err);
+	if (r == VC_OK && sink)
+		vc_watch_for(watch, sink, x->s.rec->census.events);
 	if (r == VC_OK)
 		r = vc_session_run(&x->s, x->plan, watch, &x->run, err);
 	x->ran = r == VC_OK;
@@ -400,35 +412,73 @@ static int say(const struct side x[2], const struct vc_diff *d, const struct con
 	return vc_emit_done(e, err);
 }
 
+/* Both runs and what is other in the second, as a picture. */
+static int draw(const struct side x[2], const struct vc_diff *d, const struct vc_sink_type *sink,
+		const struct config *c, struct vc_error *err)
+{
+	struct vc_result both[2] = { x[0].run, x[1].run }; /* lent */
+	char params[120];
+
+	both[1].diff = d;
+	snprintf(params, sizeof(params), "theme=%.40s,width=%.40s", c->theme ? c->theme : "auto",
+		 c->width ? c->width : "1200");
+	return vc_write_results(&(struct vc_results){ both, 2 }, sink, params, c->output, err);
+}
+
+static int find(const struct side x[2], struct vc_diff *d, struct vc_error *err)
+{
+	const struct vc_diff_side side[2] = {
+		{ &x[0].s.rec->trace, &x[0].run, x[0].s.rec->device->device },
+		{ &x[1].s.rec->trace, &x[1].run, x[1].s.rec->device->device } };
+
+	return vc_diff_init(d, side, err);
+}
+
+/* With -o - the picture stands where the words would. */
+static int tell(const struct side x[2], const struct vc_diff *d, const struct config *c,
+		const struct limit *l, const struct vc_sink_type *sink, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	if (sink)
+		r = draw(x, d, sink, c, err);
+	if (r == VC_OK && (!sink || strcmp(c->output, "-")))
+		r = say(x, d, c, l, err);
+	return r;
+}
+
+static int check(const struct config *c, size_t argc, struct limit *l,
+		 const struct vc_sink_type **sink, struct vc_error *err)
+{
+	*sink = NULL;
+	if (argc != 2)
+		return vc_fail(err, VC_EUSAGE, "diff wants two traces, not %zu", argc);
+	if (c->markdown && c->json)
+		return vc_fail(err, VC_EUSAGE, "--markdown or --json, not both");
+	VC_TRY(limit_of(c->fail_above, l, err));
+	if (c->output && !(*sink = vc_choose_sink(c->output, "diff", 2, err)))
+		return err->status;
+	return VC_OK;
+}
+
 static int diff_run(const void *config, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct config *c = config;
 	struct vc_run_options opt = vc_run_options_none();
-	struct side x[2];
+	const struct vc_sink_type *sink;
+	struct side x[2] = { 0 };
 	struct vc_diff d = { 0 };
 	struct limit l;
-	int r = VC_OK;
+	int r = check(c, argc, &l, &sink, &con->err);
 
-	if (argc != 2)
-		return vc_fail(&con->err, VC_EUSAGE, "diff wants two traces, not %zu", argc);
-	if (c->markdown && c->json)
-		return vc_fail(&con->err, VC_EUSAGE, "--markdown or --json, not both");
-	if (limit_of(c->fail_above, &l, &con->err) < 0)
-		return VC_EUSAGE;
-	memset(x, 0, sizeof(x));
 	opt.verify = c->verify;
 	opt.device = c->device;
 	for (int k = 0; k < 2 && r == VC_OK; k++)
-		r = open_side(&x[k], &opt, argv[k], &con->err);
-	if (r == VC_OK) {
-		const struct vc_diff_side side[2] = {
-			{ &x[0].s.rec->trace, &x[0].run, x[0].s.rec->device->device },
-			{ &x[1].s.rec->trace, &x[1].run, x[1].s.rec->device->device } };
-
-		r = vc_diff_init(&d, side, &con->err);
-	}
+		r = open_side(&x[k], &opt, argv[k], sink, &con->err);
 	if (r == VC_OK)
-		r = say(x, &d, c, &l, &con->err);
+		r = find(x, &d, &con->err);
+	if (r == VC_OK)
+		r = tell(x, &d, c, &l, sink, &con->err);
 	if (r == VC_OK &&
 	    is_above(&l, x[0].run.stats.peak_reserved, x[1].run.stats.peak_reserved))
 		r = 4;
@@ -447,6 +497,7 @@ const struct vc_command vc_command_diff = {
 		"'vramcast dump'. Exit codes: 0, and 4 when B needs more than --fail-above "
 		"allows.\n\n"
 		"  vramcast diff before.vct after.vct --fail-above 5%\n"
+		"  vramcast diff before.vct after.vct -o diff.svg\n"
 		"  vramcast diff before.vct after.vct --json | jq .first_difference",
 	.options = tables, .config_size = sizeof(struct config), .run = diff_run,
 };

@@ -57,21 +57,22 @@ static int run_session(struct plot *p, struct vc_session *s, size_t traces, char
 	struct vc_advice advice[VC_ADVICE_MOST];
 	struct vc_leak leak;
 	size_t plans = 0, first, n;
-	bool html = false; /* the report says what would help */
+	bool helps = false; /* the report, and the picture of that, say what would help */
 	int r = vc_session_plans(s, &plan, &plans, err);
 
 	for (size_t k = 0; p->sink[k]; k++) {
 		vc_watch_for(watch, p->sink[k], s->rec->census.events);
-		html |= !strcmp(p->sink[k]->name, "html");
+		helps |= p->sink[k]->advised;
 	}
 	first = p->results.n;
 	if (r == VC_OK)
 		r = vc_run_plans(s, plan, plans, watch, &p->results, err);
-	if (r == VC_OK && html)
+	if (r == VC_OK && helps)
 		leak = vc_leak_find(s);
-	for (size_t i = 0; r == VC_OK && html && i < plans; i++) {
+	for (size_t i = 0; r == VC_OK && helps && i < plans; i++) {
 		n = p->cfg->no_advice ? 0 :
-		    vc_advise_aloud(s, &plan[i], &p->results.at[first + i], p->con, advice);
+		    vc_advise_aloud(s, &plan[i], &p->results.at[first + i], p->con, true,
+				    advice);
 		r = vc_advice_words(s, &plan[i], &asked, &leak, advice, n,
 				    &p->results.at[first + i], err);
 	}

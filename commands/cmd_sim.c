@@ -71,6 +71,7 @@ struct sim {
 	size_t told; /* bytes of the answer that stand on the terminal already */
 	struct vc_budget budget;
 	struct vc_leak leak;
+	bool drawn_advice; /* a file shows the runs with each change */
 };
 
 /* ---- running ---- */
@@ -110,6 +111,7 @@ static int run_all(struct sim *sim, struct vc_error *err)
 		if (!k)
 			return err->status;
 		vc_watch_for(watch, k, sim->session.rec->census.events);
+		sim->drawn_advice |= k->advised;
 	}
 	return vc_run_plans(&sim->session, sim->plan, sim->n, watch, &sim->results, err);
 }
@@ -130,7 +132,7 @@ static int advise(struct sim *sim, struct vc_console *con)
 		if (!sim->cfg->no_advice)
 			sim->advices[i] = vc_advise_aloud(&sim->session, &sim->plan[i],
 							  &sim->results.at[i], con,
-							  sim->advice[i]);
+							  sim->drawn_advice, sim->advice[i]);
 		r = vc_advice_words(&sim->session, &sim->plan[i], &asked, &sim->leak,
 				    sim->advice[i], sim->advices[i], &sim->results.at[i], err);
 	}

@@ -244,12 +244,12 @@ static void tell_advice(struct vc_advice_listener *l, size_t done, size_t all)
 }
 
 size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
-		       const struct vc_result *r, const struct vc_console *con,
+		       const struct vc_result *r, const struct vc_console *con, bool keep,
 		       struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct line line = { { tell_advice }, 0 };
 	bool seen = isatty(STDERR_FILENO) && !con->quiet;
-	size_t n = vc_advise(s, p, r, seen ? &line.heard : NULL, out);
+	struct line line = { { keep, seen ? tell_advice : NULL }, 0 };
+	size_t n = vc_advise(s, p, r, &line.heard, out);
 
 	if (line.width > 0)
 		fprintf(stderr, "\r%*s\r", line.width, "");

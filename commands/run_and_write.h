@@ -35,9 +35,9 @@ int vc_run_plans(const struct vc_session *s, const struct vc_plan *plan, size_t 
 		 struct vc_error *err);
 void vc_results_fini(struct vc_results *r);
 
-/* vc_advise; people at a terminal see how far it is. */
+/* vc_advise; people at a terminal see how far it is. `keep`: the runs as well. */
 size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
-		       const struct vc_result *r, const struct vc_console *con,
+		       const struct vc_result *r, const struct vc_console *con, bool keep,
 		       struct vc_advice out[VC_ADVICE_MOST]);
 
 /* Write them all to `path`; params of the sink as "k=v,k=v" or NULL. */

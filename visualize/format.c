@@ -61,6 +61,8 @@ char *vc_format_in(uint64_t bytes, uint64_t all, char *buf)
 	const char *name;
 	uint64_t unit = unit_of(all, &name);
 
+	if (bytes < unit / 10) /* "0.00" says nothing, and "0.01" little */
+		return bytes ? vc_format_bytes(bytes, buf) : ratio(0, unit, name, buf);
 	return unit > 1 && bytes ? decimal(bytes, unit, name, buf) : ratio(bytes, unit, name, buf);
 }
 
@@ -70,8 +72,12 @@ static char *pair(uint64_t a, uint64_t b, const char *between, char *buf)
 	uint64_t unit = unit_of(a > b ? a : b, &name);
 	char first[VC_FORMAT], second[VC_FORMAT];
 
-	snprintf(buf, 2 * VC_FORMAT, "%s%s%s", ratio(a, unit, "", first), between,
-		 ratio(b, unit, name, second));
+	if ((a && a < unit / 10) || (b && b < unit / 10))
+		snprintf(buf, 2 * VC_FORMAT, "%s%s%s", vc_format_bytes(a, first), between,
+			 vc_format_bytes(b, second));
+	else
+		snprintf(buf, 2 * VC_FORMAT, "%s%s%s", ratio(a, unit, "", first), between,
+			 ratio(b, unit, name, second));
 	return buf;
 }
 

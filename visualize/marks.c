@@ -78,20 +78,80 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
 }
 
-/* The card that tells the story: in the empty part of the plot if there is one, else low in it. */
+/* Where a column stands, and how high it is filled. */
+struct filled { int x0, x1, used, reserved; };
+
+static struct filled *fill_of(const struct vc_plot *p)
+{
+	struct filled *f = malloc((p->k->n + 1) * sizeof(*f));
+
+	for (size_t i = 0; f && i < p->k->n; i++) {
+		const struct vc_column *c = &p->k->at[i];
+		uint64_t w = (uint64_t)p->box.w;
+
+		f[i] = (struct filled){ p->box.x + (int)(c->from * w / p->k->width),
+					p->box.x + (int)(c->to * w / p->k->width),
+					vc_plot_y(p, p->base + c->allocated_max),
+					vc_plot_y(p, p->base + c->reserved_max) };
+	}
+	return f;
+}
+
+/* How much a card at b would cover: bytes in use count twice, cached ones once. */
+static uint64_t covered(const struct filled *f, size_t n, struct vc_box b)
+{
+	uint64_t sum = 0;
+	int end = b.y + b.h;
+
+	for (size_t i = 0; i < n; i++) {
+		int x0 = f[i].x0 < b.x ? b.x : f[i].x0;
+		int x1 = f[i].x1 > b.x + b.w ? b.x + b.w : f[i].x1;
+		int used = f[i].used < b.y ? b.y : f[i].used;
+		int reserved = f[i].reserved < b.y ? b.y : f[i].reserved;
+
+		if (x1 > x0)
+			sum += (uint64_t)(x1 - x0) * (uint64_t)((used < end ? end - used : 0) +
+							       (reserved < end ? end - reserved :
+										 0));
+	}
+	return sum;
+}
+
+/* Over a label, or a line that says when or how much? */
+static bool in_the_way(const struct vc_plot *p, struct vc_box b, int x)
+{
+	int line = p->has_capacity ? vc_plot_y(p, p->capacity) : p->box.y - 1000;
+
+	return !vc_svg_is_clear(&p->page->svg, b) || (x > b.x - 100 && x < b.x + b.w + 100) ||
+	       (line > b.y - 60 && line < b.y + b.h + 60);
+}
+
+/* The card that tells the story, in the emptiest part of the plot; of equal ones the one furthest
+ * to the right, and below the capacity before above it. */
 static struct vc_box oom_place(const struct vc_plot *p, int x, int w, int h)
 {
 	const struct vc_box *b = &p->box;
+	struct vc_box best = { b->x + 100, b->y + b->h - h - 180, w, h };
+	struct filled *f = fill_of(p);
+	uint64_t least = UINT64_MAX;
 
-	for (int at = b->x + b->w - w - 100; at >= b->x + 100; at -= 200) {
-		int high = vc_plot_y(p, p->base + reserved_between(p, at, at + w, NULL));
-		int low = p->has_capacity ? vc_plot_y(p, p->capacity) : b->y;
-		if (low < high && high - low > h + 240 && !(x > at - 100 && x < at + w + 100))
-			return (struct vc_box){ at, low + (high - low - h) / 2, w, h };
+	for (int y = b->y + b->h - h - 100; f && y >= b->y + 60; y -= 100)
+		for (int at = b->x + b->w - w - 100; at >= b->x + 50; at -= 150) {
+			struct vc_box to = { at, y, w, h };
+			uint64_t cost = in_the_way(p, to, x) ? UINT64_MAX :
+							       covered(f, p->k->n, to);
+
+			if (cost < least) {
+				least = cost;
+				best = to;
+			}
+		}
+	free(f);
+	if (least == UINT64_MAX) { /* no room beside the line */
+		best.x = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
+		best.x = best.x + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : best.x;
 	}
-	int left = x - w - 150 >= b->x + 50 ? x - w - 150 : x + 150;
-	left = left + w > b->x + b->w - 50 ? b->x + b->w - w - 50 : left;
-	return (struct vc_box){ left, b->y + b->h - h - 180, w, h };
+	return best;
 }
 
 static void oom_card(struct vc_plot *p, int x)
@@ -211,6 +271,65 @@ void vc_plot_peak(struct vc_plot *p)
 	vc_svg_put(s, "<circle class=\"dot halo\" style=\"stroke-width:1.5px\" cx=\"%c\" "
 		   "cy=\"%c\" r=\"4\"><title>%e</title></circle>\n", x, y, text);
 	s->titles++;
+}
+
+/* The edges of a layer over [x, x + w): the lowest upper one and the highest lower one. */
+static int thickness(const struct vc_plot *p, int slot, struct vc_box *b)
+{
+	int upper = p->box.y, lower = p->box.y + p->box.h;
+
+	for (size_t i = 0; i < p->k->n; i++) {
+		const struct vc_column *c = &p->k->at[i];
+		int x0 = p->box.x + (int)((uint64_t)c->from * (uint64_t)p->box.w / p->k->width);
+		int x1 = p->box.x + (int)((uint64_t)c->to * (uint64_t)p->box.w / p->k->width);
+		uint64_t sum = p->base;
+
+		if (x1 <= b->x || x0 >= b->x + b->w)
+			continue;
+		for (int s = 0; s < slot; s++)
+			sum += c->layer[s];
+		int y0 = vc_plot_y(p, sum), y1 = vc_plot_y(p, sum + c->layer[slot]);
+		upper = y1 > upper ? y1 : upper;
+		lower = y0 < lower ? y0 : lower;
+	}
+	b->y = upper;
+	return lower - upper;
+}
+
+/* Layers that lie over the columns from 0 to the end of the run: beyond it there are none. */
+static int end_of_run(const struct vc_plot *p)
+{
+	return p->box.x + (int)((uint64_t)p->k->at[p->k->n - 1].to * (uint64_t)p->box.w /
+				p->k->width);
+}
+
+void vc_plot_names(struct vc_plot *p)
+{
+	enum { HIGH = 190, STEP = 100 };
+	struct vc_svg *s = &p->page->svg;
+
+	for (int slot = 0; p->k->n && slot < VC_SLOTS; slot++) {
+		const char *name = vc_classes_name(p->c, (enum vc_slot)slot);
+		struct vc_label l = { 0, 0, VC_T_STRONG, VC_START,
+				      vc_theme_on((enum vc_slot)slot), 0, false, false };
+		int w = vc_svg_measure(&l, name).w + 160, most = HIGH;
+
+		for (int x = p->box.x; p->k->used[slot] && x + w <= end_of_run(p); x += STEP) {
+			struct vc_box b = { x, 0, w, 0 };
+			int thick = thickness(p, slot, &b);
+			struct vc_label at = l;
+
+			at.x = x + 80;
+			at.y = b.y + thick / 2 + 45;
+			if (thick <= most || !vc_svg_is_clear(s, vc_svg_measure(&at, name)))
+				continue;
+			most = thick;
+			l.x = at.x;
+			l.y = at.y;
+		}
+		if (most > HIGH)
+			vc_svg_label(s, &l, name);
+	}
 }
 
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y)

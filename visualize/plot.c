@@ -4,6 +4,10 @@
 
 #include "visualize/scene.h"
 
+/* Of a broken axis: what lies above the cut, where the capacity stands in it, how high the cut is.
+ */
+enum { ABOVE = 500, CAPACITY_AT = 230, CUT = 90 };
+
 void vc_plot_scale(struct vc_plot *p)
 {
 	const struct vc_run_info *i = &p->c->r->info;
@@ -14,9 +18,11 @@ void vc_plot_scale(struct vc_plot *p)
 	if (i->has_limit && (!i->capacity || i->limit + p->base < i->capacity))
 		p->capacity = i->limit + p->base;
 	most = p->base + (p->k->reserved > p->k->allocated ? p->k->reserved : p->k->allocated);
+	/* A card that the run leaves mostly empty would leave the picture mostly empty. */
+	p->broken = p->may_break && most && most < p->capacity / 10 * 6;
 	/* A card four times too large would leave a flat line at the bottom. */
-	p->has_capacity = p->capacity && most >= p->capacity / 4;
-	if (p->has_capacity && p->capacity > most)
+	p->has_capacity = p->capacity && (p->broken || most >= p->capacity / 4);
+	if (p->has_capacity && !p->broken && p->capacity > most)
 		most = p->capacity;
 	if (!most)
 		most = VC_MIB;
@@ -29,9 +35,12 @@ void vc_plot_scale(struct vc_plot *p)
 
 int vc_plot_y(const struct vc_plot *p, uint64_t bytes)
 {
-	uint64_t h = vc_muldiv(bytes, (uint64_t)p->box.h, p->top);
+	uint64_t room = (uint64_t)(p->box.h - (p->broken ? ABOVE : 0));
+	uint64_t h = vc_muldiv(bytes, room, p->top);
 
-	return p->box.y + p->box.h - (int)(h > (uint64_t)p->box.h ? (uint64_t)p->box.h : h);
+	if (p->broken && bytes > p->top)
+		return p->box.y + CAPACITY_AT;
+	return p->box.y + p->box.h - (int)(h > room ? room : h);
 }
 
 static int column_x(const struct vc_plot *p, uint32_t column)
@@ -55,6 +64,16 @@ int vc_plot_event_x(const struct vc_plot *p, uint64_t event, uint64_t time_ns)
 	return vc_plot_x(p, time_ns ? time_ns : vc_curve_time(p->c->r, event));
 }
 
+/* Two strokes across the axis where it is cut. */
+static void cut_mark(struct vc_plot *p)
+{
+	int y = p->box.y + ABOVE - CUT;
+
+	for (int i = 0; i < 2; i++, y -= CUT)
+		vc_svg_put(&p->page->svg, "<path class=\"res\" d=\"M%c %cl14-6\"/>\n",
+			   p->box.x - 70, y);
+}
+
 void vc_plot_grid(struct vc_plot *p, bool numbers)
 {
 	struct vc_svg *s = &p->page->svg;
@@ -71,6 +90,8 @@ void vc_plot_grid(struct vc_plot *p, bool numbers)
 		if (numbers)
 			vc_svg_label(s, &l, vc_axis_text(&p->axis, at, buf));
 	}
+	if (p->broken)
+		cut_mark(p);
 	l.y = highest - 110 < p->box.y - 60 ? highest - 110 : p->box.y - 60;
 	l.style = VC_T_SMALL;
 	if (numbers)
@@ -178,6 +199,8 @@ void vc_plot_capacity(struct vc_plot *p, bool label)
 		l.y = p->box.y + 60;
 	} else
 		vc_svg_hline(s, "capl", p->box.x, y, p->box.w);
+	if (p->broken)
+		strncat(text, " (the axis is cut below it)", 30);
 	if (label)
 		vc_svg_label(s, &l, text);
 }

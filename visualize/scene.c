@@ -268,6 +268,12 @@ int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key
 	return y + 220;
 }
 
+static struct vc_key base_key(const struct vc_result *r)
+{
+	return (struct vc_key){ "base", r->info.others ? "CUDA context, other processes" :
+				"CUDA context", VC_KEY_BOX };
+}
+
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key)
 {
 	size_t n = 0;
@@ -276,14 +282,36 @@ size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, stru
 	for (int s = 0; s < VC_SLOTS; s++)
 		only_other = only_other && (s == VC_SLOT_OTHER || !k->used[s]);
 	for (int s = 0; s < VC_SLOTS; s++)
-		if (k->used[s])
+		if (k->used[s] && *vc_classes_name(c, (enum vc_slot)s))
 			key[n++] = (struct vc_key){ vc_theme_area((enum vc_slot)s),
 				only_other ? "Allocated" : vc_classes_name(c, (enum vc_slot)s),
 				VC_KEY_BOX };
 	if (c->r->info.context + c->r->info.others)
-		key[n++] = (struct vc_key){ "base", c->r->info.others ? "CUDA context, other "
-			"processes" : "CUDA context", VC_KEY_BOX };
+		key[n++] = base_key(c->r);
 	key[n++] = (struct vc_key){ "hx", "Cached: reserved, not in use", VC_KEY_BOX };
 	key[n++] = (struct vc_key){ "res", "Reserved", VC_KEY_LINE };
+	return n;
+}
+
+size_t vc_plot_keys_more(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key,
+			 size_t n)
+{
+	bool base = !(c->r->info.context + c->r->info.others);
+
+	for (size_t i = 0; i < n; i++)
+		base = base || !strcmp(key[i].klass, "base");
+	if (!base)
+		key[n++] = base_key(c->r);
+	for (int s = 0; s < VC_SLOTS; s++) {
+		const char *klass = vc_theme_area((enum vc_slot)s);
+		const char *name = vc_classes_name(c, (enum vc_slot)s);
+		bool there = !k->used[s];
+
+		for (size_t i = 0; i < n; i++)
+			there = there || (!strcmp(key[i].klass, klass) &&
+					  (s == VC_SLOT_OTHER || !strcmp(key[i].text, name)));
+		if (!there)
+			key[n++] = (struct vc_key){ klass, name, VC_KEY_BOX };
+	}
 	return n;
 }

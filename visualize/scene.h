@@ -93,6 +93,11 @@ struct vc_key { const char *klass, *text; enum { VC_KEY_BOX, VC_KEY_LINE } shape
 int vc_page_legend(struct vc_page *p, struct vc_box at, const struct vc_key *key, size_t n);
 /* The keys of a plot of `k`; room for VC_SLOTS + 4. Returns how many. */
 size_t vc_plot_keys(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key);
+/* The layers of one more run, where they are not among the n keys or mean something else; room for
+ * VC_KEYS_MORE. */
+enum { VC_KEYS_MORE = 4 * VC_SLOTS };
+size_t vc_plot_keys_more(const struct vc_classes *c, const struct vc_columns *k, struct vc_key *key,
+			 size_t n);
 
 /* Titles are answers: "Runs out of memory at 795 ms in the optimizer step: 38.6 of 39.4 GiB in
  * use, 100 MiB asked for", "Needs 22.9 GiB". */
@@ -121,6 +126,8 @@ struct vc_plot {
 	uint64_t top;       /* bytes at the upper edge */
 	uint64_t base;      /* bytes beside the allocator, below everything */
 	bool has_capacity;  /* the capacity line is inside */
+	bool may_break;     /* the axis may be cut between the run and a capacity far above it */
+	bool broken;        /* it is: the line stands above the cut, and `top` below it */
 	uint64_t capacity;  /* or the limit, when one is set; 0: unknown */
 	struct vc_axis axis;
 };
@@ -136,6 +143,7 @@ void vc_plot_capacity(struct vc_plot *p, bool label);
 void vc_plot_oom(struct vc_plot *p);
 void vc_plot_flushes(struct vc_plot *p);
 void vc_plot_peak(struct vc_plot *p);
+void vc_plot_names(struct vc_plot *p);                   /* on the layers, where they are widest */
 void vc_plot_axis(struct vc_plot *p, int y);             /* ticks and numbers of x */
 int  vc_plot_phases(struct vc_plot *p, int y);           /* a strip; the y below (= y: none) */
 void vc_plot_steps(struct vc_plot *p, int bottom, int label_y);

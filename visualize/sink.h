@@ -20,6 +20,7 @@ struct vc_sink_type {
 	size_t config_size;
 	const char *const *observers;  /* NULL-terminated names of the chapters it reads */
 	bool side_by_side; /* several traces are runs of their own, not recordings of a family */
+	bool advised;      /* it shows what would help: words and tries */
 	uint64_t lives_limit; /* of longer traces (events) it does without "lives"; 0: never */
 	/* n results, so that comparing is not a special case. `config` was parsed from params. */
 	int (*write)(const struct vc_result *runs, size_t n, const void *config,

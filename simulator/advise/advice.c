@@ -18,6 +18,8 @@
 #define TIGHT 0.99
 /* Searching a batch replays some twenty times. */
 #define MOST_EVENTS 300000u
+/* Of so many events the runs that are kept have their layers; eight of them fit into memory. */
+#define LAYERED_BELOW 100000u
 
 enum act { CONF, TRANSFORM, BATCH, CARD };
 
@@ -48,12 +50,13 @@ struct asked {
 	bool batch_tried;
 	unsigned traits; /* enum vc_trait */
 	struct vc_advice_listener *heard;
+	const struct vc_observer_type *const *watch; /* of the changes, or NULL */
 	size_t done, all; /* changes */
 };
 
 static void tell(struct asked *q)
 {
-	if (q->heard)
+	if (q->heard && q->heard->tell)
 		q->heard->tell(q->heard, q->done++, q->all);
 }
 
@@ -124,7 +127,7 @@ static int try_transform(const struct asked *q, const char *text, struct vc_resu
 	int r = vc_plan_with(&plan, text, &list, err);
 
 	if (r == VC_OK)
-		r = vc_advice_run(q->s, &plan, q->now, out, err);
+		r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err);
 	free(list);
 	return r;
 }
@@ -147,7 +150,7 @@ static int try_conf(const struct asked *q, const char *conf, struct vc_result *o
 		plan.start = VC_START_REBUILD;
 	snprintf(a->how, sizeof(a->how), "--conf %s", all);
 	snprintf(a->paste, sizeof(a->paste), "export PYTORCH_CUDA_ALLOC_CONF=%s", all);
-	return vc_advice_run(q->s, &plan, q->now, out, err);
+	return vc_advice_run(q->s, &plan, q->now, q->watch, out, err);
 }
 
 static struct vc_batch *batch_of(struct asked *q, struct vc_error *err)
@@ -169,6 +172,7 @@ static int try_split(struct asked *q, const struct change *c, struct vc_result *
 
 	if (!b)
 		return vc_fail(err, VC_ENOSUP, "the batch is not known");
+	b->watch = q->watch;
 	for (unsigned k = 2;
 	     k <= 16 && b->value / k >= 1 && (double)(uint64_t)(b->value / k) * k == b->value;
 	     k *= 2) {
@@ -226,9 +230,11 @@ static int try_batch(struct asked *q, struct vc_result *out, struct vc_advice *a
 		     struct vc_error *err)
 {
 	struct vc_batch *b = batch_of(q, err);
-	uint64_t now = b ? (uint64_t)b->value : 0,
-		 best = now > 1 ? largest(q, SURE, now / 2, now - 1, err) : 0;
+	uint64_t now = b ? (uint64_t)b->value : 0, best;
 
+	q->batch.watch = NULL; /* of the search only its end is seen */
+	best = now > 1 ? largest(q, SURE, now / 2, now - 1, err) : 0;
+	q->batch.watch = q->watch;
 	if (!best)
 		return vc_fail(err, VC_ENOSUP, "no smaller batch fits");
 	snprintf(a->text, sizeof(a->text),
@@ -267,7 +273,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		if (!next)
 			return vc_fail(err, VC_ENOSUP, "no card is larger");
 		use_card(q->s, next, &plan);
-		r = vc_advice_run(q->s, &plan, q->now, out, err);
+		r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err);
 		if (r < 0)
 			return r;
 		if (ending(out) == VC_FITS) {
@@ -318,6 +324,19 @@ static int try_change(struct asked *q, const struct change *c, struct vc_result 
 	return vc_fail(err, VC_EINTERNAL, "an unknown change");
 }
 
+/* The run itself, for whoever draws it; its recording may be closed before that. */
+static struct vc_result *kept(struct vc_result *then)
+{
+	struct vc_result *run = malloc(sizeof(*run));
+
+	if (run) {
+		*run = *then;
+		run->meta = NULL;
+		*then = (struct vc_result){ 0 };
+	}
+	return run;
+}
+
 static void keep(struct vc_advice *a, const struct vc_result *r)
 {
 	a->peak_reserved = r->stats.peak_reserved;
@@ -343,6 +362,7 @@ static size_t consider(struct asked *q, const struct vc_result *now, const struc
 		return n;
 	if (ending(&then) < ending(now)) {
 		keep(&a, &then);
+		a.run = q->watch ? kept(&then) : NULL;
 		out[n++] = a;
 	}
 	vc_result_fini(&then);
@@ -454,7 +474,10 @@ static size_t risk(const struct asked *q, const struct vc_result *r, struct vc_a
 size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const struct vc_result *r,
 		 struct vc_advice_listener *heard, struct vc_advice out[VC_ADVICE_MOST])
 {
-	struct asked q = { .s = s, .p = p, .now = ending(r), .heard = heard };
+	const struct vc_observer_type *const curve[] = { &vc_observer_timeline,
+		s->rec->device->events < LAYERED_BELOW ? &vc_observer_lives : NULL, NULL };
+	struct asked q = { .s = s, .p = p, .now = ending(r), .heard = heard,
+			   .watch = heard && heard->keep ? curve : NULL };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 

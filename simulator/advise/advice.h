@@ -20,11 +20,13 @@ struct vc_advice {
 	bool has_interval; uint64_t low, high; /* of peak_reserved */
 	uint64_t at_least, at_most; /* "room": the largest batch lies between them; else 0 */
 	enum vc_verdict verdict;
+	struct vc_result *run; /* where the listener keeps them: the caller's; else NULL */
 };
 
 /* Hears, before each change is tried, how many of `all` were; all is 0 where it is the batch that
- * is searched. */
+ * is searched. `keep`: the runs that help are wanted, each with its curve. `tell` may be NULL. */
 struct vc_advice_listener {
+	bool keep;
 	void (*tell)(struct vc_advice_listener *l, size_t done, size_t all);
 };
 
@@ -49,6 +51,7 @@ struct vc_batch {
 	double value;              /* of the run in question */
 	struct vc_session at;      /* the run at the value last asked for */
 	bool open, at_open, owned;
+	const struct vc_observer_type *const *watch; /* of the runs below, or NULL */
 };
 
 /* Finds the parameter that is a batch size (recorded, or asked for with --set) and opens the
@@ -66,7 +69,8 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 /* A replay, and its interval where its verdict is better than `than`: what does not help need not
  * be known so well. On success the caller owns *out. */
 int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_verdict than,
-		  struct vc_result *out, struct vc_error *err);
+		  const struct vc_observer_type *const *watch, struct vc_result *out,
+		  struct vc_error *err);
 void vc_batch_close(struct vc_batch *b);
 
 #endif

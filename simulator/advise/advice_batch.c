@@ -105,9 +105,10 @@ static int go_to(struct vc_batch *b, double value, struct vc_error *err)
 }
 
 int vc_advice_run(const struct vc_session *s, const struct vc_plan *p, enum vc_verdict than,
-		  struct vc_result *out, struct vc_error *err)
+		  const struct vc_observer_type *const *watch, struct vc_result *out,
+		  struct vc_error *err)
 {
-	int r = vc_session_replay(s, p, NULL, out, err);
+	int r = vc_session_replay(s, p, watch, out, err);
 
 	if (r < 0 || vc_result_verdict(out) >= than)
 		return r;
@@ -128,7 +129,7 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 		return r;
 	r = vc_plan_with(&plan, transform, &list, err);
 	if (r == VC_OK)
-		r = vc_advice_run(&b->at, &plan, than, out, err);
+		r = vc_advice_run(&b->at, &plan, than, b->watch, out, err);
 	free(list);
 	return r;
 }

@@ -50,6 +50,30 @@ static void advice(struct vc_words *w, const struct vc_plan *p, const struct vc_
 		     vc_again(q->opt, q->traces, q->trace, p, a->how, again, sizeof(again)));
 }
 
+static char *copy(struct vc_words *w, const char *text)
+{
+	char *at = strdup(text);
+
+	w->failed |= !at;
+	return at;
+}
+
+/* The runs go over to the result. */
+static void keep_tries(struct vc_result *r, const struct vc_plan *p, const struct vc_asked *q,
+		       const struct vc_advice *a, size_t n)
+{
+	struct vc_try *at = n ? calloc(n, sizeof(*at)) : NULL;
+	char again[2048];
+
+	r->tries = (struct vc_tries){ at, at ? n : 0 };
+	r->words.failed |= n && !at;
+	for (size_t i = 0; i < r->tries.n; i++) {
+		vc_again(q->opt, q->traces, q->trace, p, a[i].how, again, sizeof(again));
+		at[i] = (struct vc_try){ copy(&r->words, a[i].text), copy(&r->words, a[i].paste),
+					 copy(&r->words, again), a[i].estimate, a[i].run };
+	}
+}
+
 int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const struct vc_asked *q,
 		    const struct vc_leak *leak, const struct vc_advice *a, size_t n,
 		    struct vc_result *r, struct vc_error *err)
@@ -68,6 +92,8 @@ int vc_advice_words(const struct vc_session *s, const struct vc_plan *p, const s
 		     vc_result_verdict(r) == VC_UNDECIDED ? "make it certain" : "have helped");
 		for (size_t i = 0; i < n; i++)
 			advice(w, p, q, &a[i], i + 1);
+		if (a->run)
+			keep_tries(r, p, q, a, n);
 	}
 	return w->failed ? vc_nomem(err, "the advice") : VC_OK;
 }

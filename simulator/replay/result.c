@@ -51,8 +51,19 @@ enum vc_verdict vc_result_replayed(const struct vc_result *r)
 	return r->stats.flushes ? VC_FLUSHES : VC_FITS;
 }
 
+static void free_tries(struct vc_tries *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->at[i].run)
+			vc_result_fini(t->at[i].run);
+		VC_FREE(t->at[i].text, t->at[i].paste, t->at[i].again, t->at[i].run);
+	}
+	free(t->at);
+}
+
 void vc_result_fini(struct vc_result *r)
 {
+	free_tries(&r->tries);
 	free(r->info.model);
 	free(r->info.params);
 	free(r->info.torch);

@@ -163,6 +163,15 @@ struct vc_oom_report {
 /* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
 struct vc_words { char **line; size_t n; bool failed; };
 
+/* tries: the same run with one thing changed, cheapest change first, each of them simulated; only
+ * those that help (simulator/advise/advice.h). */
+struct vc_try {
+	char *text, *paste, *again; /* what to do; a line to paste, or ""; the command of it */
+	bool estimate;
+	struct vc_result *run;      /* without meta */
+};
+struct vc_tries { struct vc_try *at; size_t n; };
+
 /* fidelity: does the model reproduce the recording under its own settings? */
 struct vc_fidelity {
 	bool checked, exact;
@@ -294,6 +303,37 @@ struct vc_trust {
 	uint64_t used_low, used_high; /* on the device, where nothing limits it */
 };
 
+/* diff: two recordings allocation by allocation. Filled by simulator/advise/diff.h. */
+enum vc_diff_kind {
+	VC_DIFF_NONE,
+	VC_DIFF_ONLY_A,
+	VC_DIFF_ONLY_B, /* an allocation that the other one lacks */
+	VC_DIFF_SIZE,
+	VC_DIFF_STREAM,
+	VC_DIFF_LIFE, /* the same allocation is freed at another place, or never */
+};
+
+/* Sums of one call site; [0] is A, [1] is B. */
+struct vc_diff_site {
+	char *site;
+	uint64_t asked[2], blocks[2], live[2];
+}; /* live: at peak reserved */
+
+struct vc_diff {
+	uint64_t allocs[2], bytes[2];   /* in the recordings */
+	uint64_t same, resized, restreamed,
+		relived; /* of the matched: equal in size, ...; relived of same */
+	uint64_t only[2], only_bytes[2];
+	int64_t resized_bytes;          /* B less A */
+	bool by_site;                   /* call sites were used to match */
+	/* The first allocation that differs. Event numbers as 'vramcast dump' counts; UINT64_MAX:
+	 * none. */
+	enum vc_diff_kind first;
+	uint64_t event[2], time_ns[2], size[2];
+	uint32_t site[2];
+	struct vc_diff_site *at; size_t n; /* the largest change of asked bytes first */
+};
+
 struct vc_result {
 	const struct vc_meta *meta; /* lent: dictionaries for site and label */
 	struct vc_run_info info;
@@ -314,6 +354,9 @@ struct vc_result {
 	struct vc_pace pace;
 	struct vc_timing timing;
 	struct vc_words words;
+	struct vc_tries tries;
+	const struct vc_diff *diff; /* lent: what is other than in the run before it; NULL: nobody
+				     * asked */
 	bool given_up;      /* vc_run.enough: the figures are those of the part that was replayed */
 	uint64_t need;      /* peak_reserved where nothing limits it, once somebody asked; else 0 */
 	bool has_interval;

@@ -26,5 +26,10 @@ expect "a longer sequence: the same program" 0 '"other_size": [0-9]{4}'
 check "every allocation of the shorter one is found in the longer" sh -c "tr -d ' \n' < '$TMP/out' | grep -q '\"only\":{\"a\":0,\"b\":[0-9]*}'"
 run diff tests/python/recordings/base.vct tests/python/recordings/head.vct --markdown; expect "as Markdown" 0 '^\| peak reserved \| 458.00 MiB \| 510.00 MiB \| \+52.00 MiB \|$'
 check "numbers to the right, and nothing that Markdown takes for a tag" sh -c 'grep -q "^|--:|--:|---|---|---|$" "$1" && grep -q "train.py:24 &lt;module>" "$1" && ! grep -q "<" "$1"' - "$TMP/out"
+run diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o "$TMP/d.svg"; expect "with a picture the words stay" 0 'B needs more than A'
+check "and its title is their conclusion" grep -q '>B needs 52 MiB more than A' "$TMP/d.svg"
+run diff tests/python/recordings/base.vct tests/python/recordings/head.vct -o -; expect "or the picture alone" 0 '^<svg'
+run diff traces/attention.vct traces/decomfl.vct -o "$TMP/d.csv"; expect "what is no picture" 2 '' 'd.csv'
+run plot traces/attention.vct -t diff -o "$TMP/p.svg"; check "plot sends to diff" grep -q 'vramcast diff A B' "$TMP/p.svg"
 run diff traces/attention.vct traces/attention.vct --markdown --json; expect "Markdown or JSON" 2 '' 'not both'
 finish

@@ -9,7 +9,7 @@
 #include "common/io.h"
 #include "common/param.h"
 #include "simulator/session/session.h"
-#include "tests/support/svgcheck.h"
+#include "tests/support/drawn.h"
 #include "visualize/classify.h"
 #include "visualize/format.h"
 #include "visualize/ledger.h"
@@ -195,23 +195,6 @@ static char *draw(const struct vc_sink_type *t, const char *params, const struct
 	return text;
 }
 
-static struct svg_seen seen;
-
-static void read_back(const char *what, const char *sink, const char *text, size_t n)
-{
-	if (n > 1000000)
-		fail_msg("%s, %s: %zu bytes", what, sink, n);
-	if (!svg_read(text, &seen) || !svg_labels_are_apart(&seen))
-		fail_msg("%s, %s: %s", what, sink, seen.why);
-	if (seen.most_children > 200 || seen.titles > 2000)
-		fail_msg("%s, %s: %d children, %zu tooltips", what, sink, seen.most_children,
-			 seen.titles);
-	/* The answer is whole: neither it nor what stands below it is cut. */
-	for (size_t i = 0; i < seen.labels && i < 3; i++)
-		if (strstr(seen.label[i].text, "\xE2\x80\xA6"))
-			fail_msg("%s, %s: \"%s\" is cut", what, sink, seen.label[i].text);
-}
-
 static bool is_drawn(const struct vc_sink_type *t)
 {
 #ifndef HAVE_GRAPHVIZ
@@ -219,72 +202,6 @@ static bool is_drawn(const struct vc_sink_type *t)
 		return false;
 #endif
 	return !strcmp(t->extension, "svg");
-}
-
-/* The label behind the one that begins like this; "" none. */
-static const char *after(const char *label)
-{
-	for (size_t i = 0; i + 1 < seen.labels; i++)
-		if (!strncmp(seen.label[i].text, label, strlen(label)))
-			return seen.label[i + 1].text;
-	return "";
-}
-
-static double number(const char *text)
-{
-	double unit = strstr(text, "GiB") ? 1 << 30 : strstr(text, "MiB") ? 1 << 20 :
-		      strstr(text, "KiB") ? 1 << 10 : 1;
-
-	return strtod(text, NULL) * unit;
-}
-
-/* Bytes at height y (in tenths), from two labels of the axis at the left of the plot. */
-static bool axis(double *zero, double *per)
-{
-	double y0 = -1, y1 = -1, v1 = 0, unit = 0;
-
-	for (size_t i = 0; i < seen.labels; i++) {
-		const struct svg_label *l = &seen.label[i];
-		const char *t = l->text;
-
-		unit = !strcmp(t, "GiB") ? 1 << 30 : !strcmp(t, "MiB") ? 1 << 20 :
-		       !strcmp(t, "KiB") ? 1 << 10 : unit;
-		if (l->box.x + l->box.w > 900 || strspn(t, "0123456789.") != strlen(t) || !*t)
-			continue;
-		if (!strcmp(t, "0") && y0 < 0)
-			y0 = l->box.y;
-		else if (y0 >= 0 && l->box.y < y0 && strtod(t, NULL) > v1) {
-			v1 = strtod(t, NULL);
-			y1 = l->box.y;
-		}
-	}
-	if (y0 < 0 || y1 < 0 || !(unit > 0))
-		return false;
-	*zero = y0;
-	*per = v1 * unit / (y0 - y1);
-	return true;
-}
-
-/* The highest point of the line of what is reserved, as absolute y in tenths; the floor of the plot
- * is where the axis says 0. */
-static double top_of_line(const char *text)
-{
-	static const char line[] = "<path class=\"res\" d=\"M";
-	const char *at = NULL;
-	double y, best;
-	char *end;
-
-	for (const char *p = text; (p = strstr(p, line)); p++)
-		at = p; /* the first is that of the legend */
-	assert_non_null(at);
-	strtod(at + sizeof(line) - 1, &end);
-	y = best = strtod(end, &end);
-	for (const char *p = end; *p && *p != '"'; p++) {
-		if (*p == 'v')
-			y += strtod(p + 1, NULL);
-		best = y < best ? y : best;
-	}
-	return best * 10;
 }
 
 /* The line's highest point is the reported peak, on the axis that stands beside it. */
@@ -295,17 +212,76 @@ static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
 
 	if (!r->curve.n || !axis(&zero, &per))
 		return;
-	/* The first line of the grid is the floor of the plot. */
-	const char *base = strstr(text, "class=\"gr\" d=\"M");
-	double floor_y;
-	char *end;
-	assert_non_null(base);
-	strtod(base + 15, &end);
-	floor_y = strtod(end, NULL) * 10;
-	drawn = (floor_y - top_of_line(text)) * per - (double)(r->info.context + r->info.others);
+	double floor_y = floor_of(text);
+	drawn = (floor_y - top_of_line(text, "<path class=\"res\" d=\"M")) * per -
+		(double)(r->info.context + r->info.others);
 	if (fabs(drawn - (double)r->stats.peak_reserved) > 20 * per)
 		fail_msg("%s: %.0f are drawn, %llu reserved", what, drawn,
 			 (unsigned long long)r->stats.peak_reserved);
+}
+
+/* The upper edge of an area at x, in tenths; the floor where there is none. */
+static double edge_at(const char *text, const char *klass, double x, double floor_y)
+{
+	char want[60];
+	const char *at;
+	double px, y;
+	char *end;
+
+	snprintf(want, sizeof(want), "<path class=\"%s ar\" d=\"M", klass);
+	at = strstr(text, want);
+	if (!at)
+		return floor_y;
+	px = strtod(at + strlen(want), &end) * 10;
+	y = strtod(end, &end) * 10;
+	for (const char *p = end; *p && *p != 'z' && *p != '"'; p++) {
+		if (*p == 'v')
+			y += strtod(p + 1, NULL) * 10;
+		if (*p == 'h' && (px += strtod(p + 1, NULL) * 10) > x)
+			break;
+	}
+	return y;
+}
+
+/* A name stands on its own layer: that begins above it, and those below begin beneath it. */
+static void names_stand_on_their_layers(const char *what, const char *text)
+{
+	double floor_y = floor_of(text);
+
+	for (int slot = 0; slot < VC_SLOTS; slot++) {
+		char want[40];
+
+		snprintf(want, sizeof(want), " class=\"b1 %s\"", vc_theme_on(slot));
+		for (const char *name = text; (name = strstr(name, want)); name++) {
+			const char *at = name;
+
+			while (*at != '<')
+				at--;
+			double x = svg_tenths(at, "x"), y = svg_tenths(at, "y");
+
+			for (int k = 0; k <= slot; k++) {
+				double edge = edge_at(text, vc_theme_slot(k), x + 100, floor_y);
+
+				if (k < slot ? edge < y : edge > y - 90)
+					fail_msg("%s: a name is not on its layer: %.40s at %.0f",
+						 what, strchr(at, '>'), edge);
+			}
+		}
+	}
+}
+
+/* A card far larger than the run has its line above all that is drawn, and the cut is said. */
+static void a_cut_axis_is_said_to_be_cut(const char *what, const struct vc_result *r)
+{
+	uint64_t used = r->stats.peak_reserved + r->info.context + r->info.others;
+	const char *said = after("nothing");
+
+	for (size_t i = 0; i < seen.labels; i++)
+		if (strstr(seen.label[i].text, "the axis is cut"))
+			said = seen.label[i].text;
+	if (r->info.capacity && !r->info.has_limit && r->curve.n &&
+	    (used < r->info.capacity / 10 * 6) != (*said != 0))
+		fail_msg("%s: the axis is cut: \"%s\"", what, said);
 }
 
 /* The highest cell of the map of blocks is the reported peak, to a row of cells. */
@@ -356,6 +332,24 @@ static void tiles_add_up(const char *what)
 		fail_msg("%s: tiles are about %s, the table about %s", what, moment, held);
 }
 
+/* What was asked for, and what is missing of it, are written to a hundredth. */
+static void small_requests_are_written_in_their_own_unit(const char *what,
+							 const struct vc_result *r)
+{
+	double asked = (double)r->oom.request;
+	const char *said = "";
+
+	for (size_t i = 0; i + 1 < seen.labels; i++)
+		if (!strcmp(seen.label[i].text, "asked for"))
+			said = seen.label[i + 1].text;
+	if (r->oom.happened && fabs(number(said) - asked) > asked / 15)
+		fail_msg("%s: %s asked for, %.0f B were", what, said, asked);
+	for (size_t i = 0; r->oom.happened && i < seen.labels; i++)
+		if (strstr(seen.label[i].text, "more would have been needed") &&
+		    !strstr(seen.label[i].text, " bytes"))
+			fail_msg("%s: \"%s\"", what, seen.label[i].text);
+}
+
 /* The rows of the ledger sum to its first, or its last. */
 static void the_ledger_adds_up(const char *what)
 {
@@ -398,10 +392,16 @@ static void judge_pictures(const char *what, const struct vc_result *r)
 			the_line_is_as_high_as_the_peak(all, text, r);
 			tiles_add_up(all);
 		}
+		if (!strcmp(t->name, "timeline") && r->curve.n) {
+			names_stand_on_their_layers(all, text);
+			a_cut_axis_is_said_to_be_cut(all, r);
+		}
 		if (!strcmp(t->name, "blocks") && r->lives.n)
 			cells_are_as_high_as_the_peak(all, text, r);
 		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
 			the_ledger_adds_up(all);
+		if (!strcmp(t->name, "ledger"))
+			small_requests_are_written_in_their_own_unit(all, r);
 		free(text);
 	}
 }
@@ -482,6 +482,45 @@ static void a_sweep_over_two_keys_is_a_map(void **unused)
 	free(r);
 }
 
+/* Strips of ranks have a scale each, a sentence each, and the most unequal one is in the title. */
+static void ranks_have_a_scale_and_tooltips(void **unused)
+{
+	struct vc_bucket b[2] = { { .last_event = 9, .allocated_max = 6ull << 30,
+				    .reserved_max = 6ull << 30, .reserved_min = 6ull << 30 },
+				  { .last_event = 9, .allocated_max = 2ull << 30,
+				    .reserved_max = 2ull << 30, .reserved_min = 2ull << 30 } };
+	struct vc_result r[2] = { { .curve = { &b[0], 1, false } },
+				  { .curve = { &b[1], 1, false } } };
+
+	(void)unused;
+	for (uint16_t i = 0; i < 2; i++) {
+		r[i].info.device = i;
+		r[i].info.trace = (char *)(uintptr_t)"two.vct";
+		r[i].stats.events = r[i].stats.allocs = 10;
+		r[i].stats.peak_reserved = r[i].stats.peak_used = b[i].reserved_max;
+	}
+	for (int w = 0; w < 2; w++) {
+		char *text = draw_all("ranks", r, 2, w ? "width=600,footer=false" :
+							 "width=1200,footer=false");
+
+		assert_non_null(strstr(text, ">two.vct, GPU 0 peaks 50 % above the mean of 2<"));
+		assert_int_equal(count(text, ">5 GiB<"), 2);
+		assert_int_equal(count(text, "<g>\n<title>two.vct, GPU "), 2);
+		assert_non_null(strstr(text, "at most 6 GiB reserved and 0 B allocated"));
+		/* The strip of 6 GiB is three times as high as that of 2. */
+		const char *a = strstr(text, "<title>two.vct, GPU 0: ");
+		const char *c = strstr(text, "<title>two.vct, GPU 1: ");
+		double high[2];
+		for (int k = 0; k < 2; k++) {
+			const char *at = k ? c : a, *line = strstr(at, "class=\"res\" d=\"M");
+
+			high[k] = floor_of(at) - top_of(line + 16);
+		}
+		assert_true(fabs(high[0] - 3 * high[1]) < 15);
+		free(text);
+	}
+}
+
 /* Narrow kernels that follow each other closely are one long box, not an idle lane. */
 static void a_busy_stream_is_drawn_busy(void **unused)
 {
@@ -543,6 +582,7 @@ int main(void)
 		cmocka_unit_test(pictures_are_made_of_reported_numbers),
 		cmocka_unit_test(pictures_say_what_is_reported),
 		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
+		cmocka_unit_test(ranks_have_a_scale_and_tooltips),
 		cmocka_unit_test(a_busy_stream_is_drawn_busy),
 		cmocka_unit_test(a_peak_before_the_first_mark_is_said_to_be_there),
 	};

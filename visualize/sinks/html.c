@@ -93,6 +93,8 @@ static void verdict(struct report *d)
 	if (*text)
 		vc_svg_put(&d->out, "<p class=\"r-mut\">Level of trust: %e.</p>\n", text);
 	vc_svg_put(&d->out, "<nav>%s", d->n > 1 ? "<a href=\"#runs\">Runs</a>" : "");
+	if (r->words.n)
+		vc_svg_put(&d->out, "<a href=\"#help\">What would help</a>");
 	vc_svg_put(&d->out, "<a href=\"#ledger\">Ledger</a><a href=\"#timeline\">Timeline</a><a "
 		   "href=\"#flame\">Who holds it</a><a href=\"#segments\">Segments</a><a "
 		   "href=\"#unused\">Unused</a><a "
@@ -145,7 +147,7 @@ static void ledger(struct report *d)
 }
 
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
-	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused;
+	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused, vc_sink_advice;
 
 /* One picture, with the style and patterns that all share left in the first only. */
 static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
@@ -320,7 +322,7 @@ static void advice(struct report *d)
 		const struct vc_words *w = &d->runs[i].words;
 
 		if (w->n && !any)
-			vc_svg_put(&d->out, "<h2 id=\"advice\">What would help</h2>\n");
+			vc_svg_put(&d->out, "<h2 id=\"help\">What would help</h2>\n");
 		any |= w->n > 0;
 		vc_run_text(&d->runs[i], text, sizeof(text));
 		if (w->n && d->n > 1)
@@ -344,6 +346,10 @@ static int body(struct report *d, struct vc_error *err)
 		return rc;
 	ledger(d);
 	advice(d);
+	rc = d->runs->tries.n ?
+		     picture(d, &vc_sink_advice, "The same run with each of these", err) : VC_OK;
+	if (rc)
+		return rc;
 	rc = d->runs->curve.n ? picture(d, &vc_sink_timeline, "Memory over time", err) : VC_OK;
 	if (!rc && d->n > 1)
 		rc = picture(d, family ? &vc_sink_sweep : &vc_sink_compare,
@@ -411,5 +417,6 @@ const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",
 	.summary = "the report: verdict, ledger, pictures and tables in one file",
 	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.advised = true,
 	.write = html_write,
 };

@@ -96,16 +96,16 @@ static void draw_row(struct drawing *d, const struct row *w, struct vc_box b)
 static int note(struct drawing *d, int y)
 {
 	const struct vc_ledger *l = &d->l;
+	uint64_t there = l->free + l->returnable + l->stranded;
 	char text[200] = "", a[VC_FORMAT], b[VC_FORMAT];
 
-	if (l->request && l->request > l->free + l->returnable + l->stranded)
-		snprintf(text, sizeof(text), "%s more would have been needed",
-			 vc_format_in(l->request - l->free - l->returnable - l->stranded, d->most,
-				      a));
+	if (l->request > there)
+		snprintf(text, sizeof(text), "%s more would have been needed: %s bytes",
+			 vc_format_bytes(l->request - there, a),
+			 vc_format_count(l->request - there, b));
 	else if (l->request)
 		snprintf(text, sizeof(text), "%s are free or cached, but the largest cached "
-			 "piece is %s", vc_format_in(l->free + l->returnable + l->stranded,
-						     d->most, a),
+			 "piece is %s", vc_format_in(there, d->most, a),
 			 vc_format_in(l->largest, d->most, b));
 	else if (!l->context)
 		snprintf(text, sizeof(text), "the CUDA context is not known and not counted");

@@ -6,7 +6,7 @@
 
 #include "visualize/scene.h"
 
-enum { MOST = 64, ROW = 900, LEFT_MOST = 3600, RIGHT = 1900 };
+enum { MOST = 64, ROW = 900, LEFT_MOST = 3600, RIGHT = 1900, SCALE = 650 };
 
 struct rank {
 	const struct vc_result *r;
@@ -95,17 +95,51 @@ static int name_width(const struct drawing *d)
 	return most > LEFT_MOST ? LEFT_MOST : most;
 }
 
+/* The scale at the left of a strip: all have the same. */
+static void scale(struct drawing *d, struct vc_plot *p)
+{
+	struct vc_svg *s = &d->page.svg;
+	char text[VC_FORMAT], with[2 * VC_FORMAT];
+	uint64_t at = 0;
+
+	for (bool more = true; more; more = vc_axis_next(&p->axis, &at)) {
+		int y = vc_plot_y(p, at);
+
+		vc_axis_text(&p->axis, at, text);
+		snprintf(with, sizeof(with), "%s %s", text, p->axis.name);
+		vc_svg_hline(s, "gr", p->box.x, y / 10 * 10 + 5, p->box.w);
+		/* In the narrow layout the name stands right above. */
+		y = y < p->box.y + 65 ? p->box.y + 65 : y;
+		vc_svg_say(s, at ? with : text, p->box.x - 60, y + 45, VC_T_SMALL, VC_END, "mut",
+			   0);
+	}
+}
+
+/* What the strip shows, in one sentence. */
+static void hover(struct drawing *d, const struct rank *k, const char *name)
+{
+	char a[VC_FORMAT], b[VC_FORMAT], at[VC_FORMAT];
+	const char *color, *word = vc_verdict_word(k->r, &color);
+
+	vc_svg_put(&d->page.svg, "<title>%e: %s, at most %s reserved and %s allocated, the peak at "
+		   "%s</title>", name, word, vc_format_bytes(k->r->stats.peak_reserved, a),
+		   vc_format_bytes(k->r->stats.peak_allocated, b),
+		   vc_moment_text(k->r, d->by_time, k->r->stats.peak_event, at));
+	d->page.svg.titles++;
+}
+
 /* One strip: name, plot, numbers. */
 static void strip(struct drawing *d, size_t i, int y)
 {
 	struct rank *k = &d->rank[i];
 	struct vc_svg *s = &d->page.svg;
 	bool narrow = d->page.w < VC_NARROW;
-	int left = narrow ? VC_MARGIN : d->left, right = d->page.w - VC_MARGIN - RIGHT;
+	int left = (narrow ? VC_MARGIN : d->left) + SCALE, right = d->page.w - VC_MARGIN - RIGHT;
 	char text[160], a[VC_FORMAT];
 	const char *color;
 
 	rank_name(k->r, text, sizeof(text));
+	hover(d, k, text);
 	struct vc_label l = { VC_MARGIN, narrow ? y - 50 : y + 300, VC_T_STRONG, VC_START, "fg",
 		narrow ? right - VC_MARGIN : d->left - VC_MARGIN - 150, true, false };
 	vc_svg_label(s, &l, text);
@@ -113,7 +147,7 @@ static void strip(struct drawing *d, size_t i, int y)
 	k->plot.top = d->top;
 	k->plot.has_capacity = k->plot.capacity && k->plot.capacity <= d->top;
 	k->plot.axis = vc_axis_bytes(d->top, 2);
-	vc_svg_hline(s, "gr", left, y + k->plot.box.h, right - left);
+	scale(d, &k->plot);
 	vc_plot_areas(&k->plot);
 	vc_plot_capacity(&k->plot, false);
 	vc_plot_oom(&k->plot);
@@ -180,24 +214,28 @@ static void title_text(const struct drawing *d, char *buf, size_t cap)
 			 vc_result_verdict(r) == VC_OOM ? ", and run out of memory" : "");
 }
 
+static int legend(struct drawing *d, int y)
+{
+	struct vc_key key[VC_KEYS_MORE + 4];
+	size_t n = vc_plot_keys(&d->rank[0].classes, &d->rank[0].columns, key);
+
+	for (size_t i = 1; i < d->n; i++)
+		n = vc_plot_keys_more(&d->rank[i].classes, &d->rank[i].columns, key, n);
+	return vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y,
+							 d->page.w - 2 * VC_MARGIN, 0 }, key, n);
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
 	char title[256], text[640], name[160], buf[VC_FORMAT];
-	struct vc_key key[VC_SLOTS + 4];
-	struct vc_columns all = d->rank[0].columns;
 
 	vc_trace_name(d->rank[0].r, name, sizeof(name));
 	title_text(d, title, sizeof(title));
 	vc_place_text(d->rank[0].r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = tiles(d, vc_page_header(&d->page, title, text, NULL));
-	for (size_t i = 0; i < d->n; i++)
-		for (int s = 0; s < VC_SLOTS; s++)
-			all.used[s] = all.used[s] || d->rank[i].columns.used[s];
-	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
-			   key, vc_plot_keys(&d->rank[0].classes, &all, key)) +
-	    250;
+	y = legend(d, y) + 250;
 	d->left = name_width(d);
 	for (size_t i = 0; i < d->n; i++, y += ROW) {
 		vc_svg_put(&d->page.svg, "<g>\n"); /* browsers dislike many siblings */

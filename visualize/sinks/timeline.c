@@ -175,6 +175,7 @@ static int body(struct drawing *d, int y)
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
 			   key, keys);
 	p->box = (struct vc_box){ LEFT, y + 230, right - LEFT, PLOT_HEIGHT };
+	p->may_break = true;
 	vc_plot_scale(p);
 	vc_plot_grid(p, true);
 	vc_plot_areas(p);
@@ -182,6 +183,7 @@ static int body(struct drawing *d, int y)
 	vc_plot_flushes(p);
 	vc_plot_oom(p);
 	vc_plot_peak(p);
+	vc_plot_names(p);
 	int below = vc_plot_lanes(p, vc_plot_phases(p, p->box.y + p->box.h + 90));
 	vc_plot_axis(p, below);
 	vc_plot_steps(p, below, below + 370);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advice.c - what would help, as small multiples: the run as it is and with each change, on the
+ * same axes; below, the lines to paste. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "visualize/multiples.h"
+
+struct drawing { struct vc_page page; struct vc_multiples m; const struct vc_result *r; };
+
+/* Over several lines, broken at spaces; the y below. */
+static int put_lines(struct drawing *d, const char *text, enum vc_text_style style, int y)
+{
+	const struct vc_font font = vc_text_font(style);
+	int x = VC_MARGIN + (style == VC_T_MONO ? 220 : 0), room = d->page.w - VC_MARGIN - x;
+	char part[400];
+
+	while (*text) {
+		size_t n = 0, whole = 0;
+
+		while (text[n] && n + 1 < sizeof(part)) {
+			size_t to = n + strcspn(text + n + 1, " ") + 1;
+
+			to = to < sizeof(part) ? to : sizeof(part) - 1;
+			snprintf(part, sizeof(part), "%.*s", (int)to, text);
+			if (whole && vc_text_width(&font, part) > room)
+				break;
+			n = whole = to;
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)whole, text);
+		vc_svg_say(&d->page.svg, part, x, y, style, VC_START,
+			   style == VC_T_MONO ? "mut" : "fg", room);
+		text += whole + strspn(text + whole, " ");
+		y += 200;
+	}
+	return y;
+}
+
+static void try_text(const struct vc_try *t, size_t number, char *buf, size_t cap)
+{
+	char a[VC_FORMAT], band[2 * VC_FORMAT];
+	const struct vc_result *r = t->run;
+
+	snprintf(buf, cap, "%zu. %s: ", number, t->text);
+	if (r->has_interval)
+		snprintf(buf + strlen(buf), cap - strlen(buf), "%s reserved%s",
+			 vc_format_band(r->low, r->high, band),
+			 t->estimate ? ", an estimate" : "");
+	else
+		snprintf(buf + strlen(buf), cap - strlen(buf), "%s reserved%s",
+			 vc_format_bytes(r->stats.peak_reserved, a),
+			 t->estimate ? ", an estimate" : "");
+}
+
+/* Each change in words, and the lines that make it; the y below. */
+static int commands(struct drawing *d, int y)
+{
+	char text[500];
+
+	vc_svg_put(&d->page.svg, "<g>\n");
+	for (size_t i = 0; i < d->r->tries.n; i++) {
+		const struct vc_try *t = &d->r->tries.at[i];
+
+		try_text(t, i + 1, text, sizeof(text));
+		y = put_lines(d, text, VC_T_STRONG, y);
+		y = put_lines(d, t->paste, VC_T_MONO, y + 20);
+		y = put_lines(d, t->again, VC_T_MONO, y) + 120;
+	}
+	vc_svg_put(&d->page.svg, "</g>\n");
+	return y;
+}
+
+/* How many there are, and the cheapest. */
+static void title_text(const struct drawing *d, char *buf, size_t cap)
+{
+	const struct vc_tries *t = &d->r->tries;
+	size_t fit = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		fit += vc_result_verdict(t->at[i].run) == VC_FITS;
+	snprintf(buf, cap, "%zu change%s would %s; the cheapest: %.140s", t->n,
+		 t->n == 1 ? "" : "s",
+		 fit == t->n ? "make it fit" : "help", t->at[0].text);
+}
+
+static void choose(struct drawing *d)
+{
+	struct vc_multiple *p = &d->m.at[d->m.n++];
+
+	*p = (struct vc_multiple){ .r = d->r, .name = "as it is" };
+	for (size_t i = 0; i < d->r->tries.n && d->m.n < VC_MULTIPLES; i++) {
+		const struct vc_try *t = &d->r->tries.at[i];
+
+		if (!t->run->curve.n)
+			continue;
+		p = &d->m.at[d->m.n++];
+		p->r = t->run;
+		snprintf(p->name, sizeof(p->name), "%u. %.140s", (unsigned)i + 1, t->text);
+	}
+}
+
+static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
+		struct vc_error *err)
+{
+	char title[256], text[800], place[640];
+
+	title_text(d, title, sizeof(title));
+	vc_place_text(d->r, place, sizeof(place));
+	snprintf(text, sizeof(text), "cheapest first, each simulated; shared axes \xC2\xB7 %s",
+		 place);
+	vc_page_begin(&d->page, cfg, title, text);
+	int y = vc_page_header(&d->page, title, text, d->r);
+	y = vc_multiples_legend(&d->m, y);
+	y = vc_multiples_draw(&d->m, y + 50);
+	y = commands(d, y + 150);
+	vc_conf_text(d->r, text, sizeof(text));
+	vc_page_footer(&d->page, y, text, "vramcast " VC_VERSION);
+	return vc_page_end(&d->page, y + (cfg->footer ? 330 : 50), out, err);
+}
+
+static int advice_write(const struct vc_result *runs, size_t n, const void *config,
+			struct vc_output *out, struct vc_error *err)
+{
+	struct vc_picture fallback;
+	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
+	struct drawing *d;
+	int rc;
+
+	if (!n || !runs->tries.n || !runs->curve.n)
+		return vc_page_notice(cfg, "What would help", !n ? "no run was given" :
+				      vc_result_verdict(runs) == VC_FITS ?
+				      "it fits: there is nothing to change" :
+				      "no change was found that would help", out, err);
+	d = calloc(1, sizeof(*d));
+	VC_HAVE(d, "the picture", err);
+	d->r = runs;
+	choose(d);
+	rc = vc_multiples_init(&d->m, &d->page, cfg, err);
+	if (!rc)
+		rc = draw(d, cfg, out, err);
+	vc_multiples_fini(&d->m);
+	free(d);
+	return rc;
+}
+
+static const char *const reads[] = { "timeline", "lives", "oom", "steps", NULL };
+
+const struct vc_sink_type vc_sink_advice = {
+	.name = "advice", .extension = "svg",
+	.summary = "what would help: the run as it is and with each change, on the same axes",
+	.params = vc_picture_params, .config_size = sizeof(struct vc_picture), .observers = reads,
+	.advised = true, .lives_limit = 2000000, .write = advice_write,
+};

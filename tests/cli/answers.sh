@@ -40,7 +40,7 @@ holders=$(printf '%s\n' "$out" | awk '/"holders"/{on=1} on && /"bytes"/{gsub(/[^
 check "the holders of the JSON are what is allocated" test "$holders" = "$(json allocated)"
 
 # ---- CI ----
-run sim $lm -g h200 --no-advice --fail-above 10%; expect "why the budget fails" 4 'over the budget: 63\.03 GiB used, --fail-above 10% allows 13\.98 GiB'
+run sim $lm -g h200 --no-advice --fail-above 10%; expect "why the budget fails" 4 'over the budget: 63\.09 GiB used, --fail-above 10% allows 13\.98 GiB'
 run sim $lm -g h200 --no-advice --fail-above 10% --json; expect "and for programs" 4 '"over": "over the budget'
 run sim $lm -g h200 --no-advice --fail-above 90%; check "nothing of it within the budget" sh -c '! grep -q budget "$1"' - "$TMP/out"
 run diff $lm traces/lm-medium-ctx1024.vct --no-verify; check "diff begins with its conclusion" test "$(head -n 1 "$TMP/out" | cut -c1-18)" = "B needs less than "

@@ -24,9 +24,10 @@ struct find {
 	struct vc_any_proof proof[PROOFS]; size_t proofs; /* of the first */
 };
 
-static int find_in(struct find *f, char *path, const struct vc_run_options *opt,
+static int find_in(void *find, char *path, const struct vc_run_options *opt,
 		   struct vc_error *err)
 {
+	struct find *f = find;
 	uint64_t most = f->ask->most < MOST ? f->ask->most : MOST;
 
 	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
@@ -43,8 +44,9 @@ static int find_in(struct find *f, char *path, const struct vc_run_options *opt,
 	return VC_OK;
 }
 
-static int say(const struct find *f, struct vc_error *err)
+static int say(const void *find, struct vc_error *err)
 {
+	const struct find *f = find;
 	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
 
 	if (!e)
@@ -62,8 +64,9 @@ static int say(const struct find *f, struct vc_error *err)
 	return vc_emit_done(e, err);
 }
 
-static int code_of(const struct find *f)
+static int code_of(const void *find)
 {
+	const struct find *f = find;
 	const struct vc_anything *q = &f->search[0];
 	int code = q->verdict == VC_FITS ? FITS : NEVER;
 
@@ -106,8 +109,9 @@ static bool outside(const struct find *f, const struct vc_any_found *c, char *co
 	return true;
 }
 
-static int prove(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int prove(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
+	struct find *f = find;
 	const struct vc_anything *q = &f->search[0];
 	char conf[512], *spec = malloc(SPEC);
 	int r = spec ? VC_OK : vc_nomem(err, "a choice of layers");
@@ -135,36 +139,14 @@ static int prove(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
 	return r;
 }
 
-static int find_for_program(struct find *f, size_t argc, char **argv, struct vc_error *err)
-{
-	char folder[200];
-	struct vc_rehearsal h = { .argv = argv, .argc = argc, .folder = folder };
-	struct vc_rehearsed whole;
-	int r = vc_rehearse_whole(&h, f->ask->run, folder, &whole, err);
-
-	if (r == VC_OK)
-		r = find_in(f, whole.path, f->ask->run, err);
-	vc_rehearse_on(&h, f->ask->run);
-	if (r == VC_OK)
-		r = prove(f, &h, err);
-	if (folder[0])
-		vc_rehearsal_remove(folder);
-	return r;
-}
+static const struct vc_fit_steps steps = { find_in, prove, say, code_of };
 
 static int find_anything(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			 struct vc_console *con)
 {
 	struct find f = { .ask = ask };
-	struct vc_error *err = &con->err;
-	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
-		vc_is_program(argc, argv) ? find_for_program(&f, argc, argv, err) :
-					    find_in(&f, argv[0], ask->run, err);
+	int r = vc_fit_take(&steps, &f, ask, argc, argv, con);
 
-	if (r == VC_OK)
-		r = say(&f, err);
-	if (r == VC_OK)
-		r = code_of(&f);
 	for (size_t i = 0; f.search && i < f.plans; i++)
 		vc_anything_fini(&f.search[i]);
 	VC_FREE(f.search, f.plan);

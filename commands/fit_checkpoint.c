@@ -34,8 +34,9 @@ static int search_all(struct find *f, struct vc_error *err)
 	return VC_OK;
 }
 
-static int say(const struct find *f, struct vc_error *err)
+static int say(const void *find, struct vc_error *err)
 {
+	const struct find *f = find;
 	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
 
 	if (!e)
@@ -56,8 +57,9 @@ static int say(const struct find *f, struct vc_error *err)
 	return vc_emit_done(e, err);
 }
 
-static int code_of(const struct find *f)
+static int code_of(const void *find)
 {
+	const struct find *f = find;
 	const struct vc_recompute_search *q = &f->search[0];
 
 	if (f->proofs)
@@ -65,9 +67,11 @@ static int code_of(const struct find *f)
 	return q->best == SIZE_MAX ? NEVER : q->sure == SIZE_MAX ? UNDECIDED : FITS;
 }
 
-static int find_in(struct find *f, char *path, const struct vc_run_options *opt,
+static int find_in(void *find, char *path, const struct vc_run_options *opt,
 		   struct vc_error *err)
 {
+	struct find *f = find;
+
 	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
 	VC_TRY(vc_time_open(&f->s, err));
 	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));
@@ -111,8 +115,9 @@ static int prove(struct find *f, struct vc_rehearsal *h, size_t i, char *spec, b
 
 /* From the cheapest that should fit on, each with less memory than the one before, until one
  * really does. */
-static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *err)
+static int prove_all(void *find, struct vc_rehearsal *h, struct vc_error *err)
 {
+	struct find *f = find;
 	const struct vc_recompute_search *q = &f->search[0];
 	char *spec = malloc(SPEC);
 	uint64_t least = UINT64_MAX;
@@ -134,36 +139,14 @@ static int prove_all(struct find *f, struct vc_rehearsal *h, struct vc_error *er
 	return r;
 }
 
-static int find_for_program(struct find *f, size_t argc, char **argv, struct vc_error *err)
-{
-	char folder[200];
-	struct vc_rehearsal h = { .argv = argv, .argc = argc };
-	struct vc_rehearsed whole;
-	int r = vc_rehearse_whole(&h, f->ask->run, folder, &whole, err);
-
-	if (r == VC_OK)
-		r = find_in(f, whole.path, f->ask->run, err);
-	vc_rehearse_on(&h, f->ask->run);
-	if (r == VC_OK)
-		r = prove_all(f, &h, err);
-	if (folder[0])
-		vc_rehearsal_remove(folder);
-	return r;
-}
+static const struct vc_fit_steps steps = { find_in, prove_all, say, code_of };
 
 static int find_checkpoint(const struct vc_fit_ask *ask, size_t argc, char **argv,
 			   struct vc_console *con)
 {
 	struct find f = { .ask = ask };
-	struct vc_error *err = &con->err;
-	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
-		vc_is_program(argc, argv) ? find_for_program(&f, argc, argv, err) :
-					 find_in(&f, argv[0], ask->run, err);
+	int r = vc_fit_take(&steps, &f, ask, argc, argv, con);
 
-	if (r == VC_OK)
-		r = say(&f, err);
-	if (r == VC_OK)
-		r = code_of(&f);
 	for (size_t i = 0; f.search && i < f.plans; i++)
 		vc_recompute_fini(&f.search[i]);
 	VC_FREE(f.search, f.plan);

@@ -3,6 +3,7 @@
 #ifndef VC_FIT_FIND_H
 #define VC_FIT_FIND_H
 
+#include "commands/rehearsal.h"
 #include "common/opt.h"
 #include "simulator/session/session.h"
 
@@ -19,6 +20,18 @@ struct vc_fit_find {
 };
 
 extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything;
+
+/* What a row does with a recording, or with a program, of which a whole run is recorded first. */
+struct vc_fit_steps {
+	int (*search)(void *find, char *path, const struct vc_run_options *opt,
+		      struct vc_error *err);
+	int (*prove)(void *find, struct vc_rehearsal *h, struct vc_error *err); /* in dry runs */
+	int (*say)(const void *find, struct vc_error *err);
+	int (*code)(const void *find);
+};
+
+int vc_fit_take(const struct vc_fit_steps *steps, void *find, const struct vc_fit_ask *ask,
+		size_t argc, char **argv, struct vc_console *con);
 
 /* The row of that name, or NULL: a parameter. */
 const struct vc_fit_find *vc_fit_find(const char *name);

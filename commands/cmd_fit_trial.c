@@ -73,8 +73,7 @@ static void release(char **argv)
 	free(argv);
 }
 
-/* What a trial run printed matters only when it failed in a way nobody expected. */
-static void show(const char *log)
+void vc_trial_show(const char *log)
 {
 	char line[1024];
 	FILE *f = fopen(log, "r");
@@ -85,7 +84,8 @@ static void show(const char *log)
 		fclose(f);
 }
 
-static int execute(char **argv, const char *conf, const char *log, int *code, struct vc_error *err)
+int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,
+		     struct vc_error *err)
 {
 	void (*before)(int) =
 		signal(SIGINT, SIG_IGN); /* the trial ends, and the folder of trials with it */
@@ -131,7 +131,7 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 		release(argv);
 		return vc_nomem(err, "the arguments of a trial run");
 	}
-	int r = execute(argv, t->conf, log, &code, err);
+	int r = vc_trial_execute(argv, t->conf, log, &code, err);
 	release(argv);
 	if (r < 0)
 		return r;
@@ -139,7 +139,7 @@ int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 	if (oom)
 		*oom = code != 0;
 	if (!recorded || (code && !oom))
-		show(log);
+		vc_trial_show(log);
 	if (code && !(oom && recorded))
 		return vc_fail(err, VC_EIO,
 			       "the trial run with %s ended with code %d (try `vramcast %s%s%s "

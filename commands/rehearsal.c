@@ -6,18 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands/trial.h"
 #include "simulator/session/session.h"
-
-extern char **environ;
 
 /* ---- folders ---- */
 
@@ -99,28 +95,6 @@ int vc_hook_set(const char *folder, const char *recompute, struct vc_error *err)
 
 /* ---- the run ---- */
 
-static int execute(char **argv, const char *log, int *code, struct vc_error *err)
-{
-	posix_spawn_file_actions_t files;
-	int status = 0, lost;
-	pid_t pid;
-
-	if (posix_spawn_file_actions_init(&files))
-		return vc_nomem(err, "a trial run");
-	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
-					 0600);
-	posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-	lost = posix_spawn(&pid, argv[0], &files, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	while (!lost && waitpid(pid, &status, 0) < 0)
-		lost = errno != EINTR ? errno : 0;
-	if (lost)
-		return vc_fail(err, VC_EIO, "cannot start or await a trial run: %s",
-			       strerror(lost));
-	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	return VC_OK;
-}
-
 static int start(const struct vc_rehearsal *h, const char *file, const char *log, int *code,
 		 struct vc_error *err)
 {
@@ -146,20 +120,9 @@ static int start(const struct vc_rehearsal *h, const char *file, const char *log
 	}
 	line[at++] = (char *)(uintptr_t)"--";
 	memcpy(line + at, h->argv, h->argc * sizeof(*line));
-	r = execute(line, log, code, err);
+	r = vc_trial_execute(line, NULL, log, code, err);
 	free(line);
 	return r;
-}
-
-static void show(const char *log)
-{
-	char line[1024];
-	FILE *f = fopen(log, "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		fputs(line, stderr);
-	if (f)
-		fclose(f);
 }
 
 /* What the hook says it did: of several processes the one that did most. */
@@ -238,14 +201,14 @@ int vc_rehearse(const struct vc_rehearsal *h, unsigned n, struct vc_rehearsed *o
 	if (r < 0)
 		return r;
 	if (stat(out->path, &st) < 0 || !st.st_size) {
-		show(log);
+		vc_trial_show(log);
 		return vc_fail(err, VC_EIO, "a trial run of the program left no recording (it "
 			       "ended with code %d); try 'vramcast dryrun -g %s -- ...' by hand",
 			       out->code, h->gpu);
 	}
 	VC_TRY(read_back(out, err));
 	if (out->code && !out->ooms) {
-		show(log);
+		vc_trial_show(log);
 		return vc_fail(err, VC_EIO, "a trial run of the program ended with code %d",
 			       out->code);
 	}

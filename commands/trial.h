@@ -24,4 +24,11 @@ struct vc_trial {
 int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 		 struct vc_error *err);
 
+/* Any command line, what it prints to the file `log`; conf as above. *code: the exit code, 128 + N
+ * for signal N. An interrupt from the keyboard ends it, not the caller. */
+int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,
+		     struct vc_error *err);
+/* A log to standard error: it matters only when a run failed in a way nobody expected. */
+void vc_trial_show(const char *log);
+
 #endif

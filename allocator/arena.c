@@ -309,3 +309,10 @@ uint64_t vc_arena_give(struct vc_arena *a, uint64_t offset)
 	set_bit(a, rank, false);
 	return size;
 }
+
+void vc_arena_refuse(struct vc_arena *a, uint64_t offset)
+{
+	vc_arena_give(a, offset);
+	a->counts.served--;
+	a->counts.occupied++;
+}

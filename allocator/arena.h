@@ -29,6 +29,8 @@ const struct vc_arena_counts *vc_arena_counts(const struct vc_arena *a);
 
 /* The offset for a request of the stream with that handle; VC_PLAN_NOWHERE: none. */
 uint64_t vc_arena_take(struct vc_arena *a, uint64_t size, uint64_t stream);
+/* It could not be used after all: as if the place had not been free. */
+void vc_arena_refuse(struct vc_arena *a, uint64_t offset);
 /* Give the block at that offset back; its size, 0 = no block begins there. */
 uint64_t vc_arena_give(struct vc_arena *a, uint64_t offset);
 

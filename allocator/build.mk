@@ -3,7 +3,7 @@
 PLAN_SRC := $(sort $(wildcard allocator/*.c))
 PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/memory_plan.o $(BUILD)/common/error.o
 PLAN_LIB := $(BUILD)/libvramcast_plan.so
-LIB_OBJ  += $(BUILD)/allocator/arena.o
+LIB_OBJ  += $(BUILD)/allocator/arena.o $(BUILD)/allocator/areas.o
 EXTRA    += $(PLAN_LIB)
 INSTALL_LIBS += $(PLAN_LIB)
 

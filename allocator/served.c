@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "allocator/arena.h"
+#include "allocator/areas.h"
 #include "common/map.h"
 
 enum { USES = 8 /* other streams of one block */, WAITING = 256 /* blocks that wait for them */,
@@ -30,8 +31,7 @@ static struct {
 	bool opened;
 	char library[1024];
 	struct vc_arena *arena;
-	char *base;
-	uint64_t size;
+	struct vc_areas areas;
 	int device;             /* whose arena it is; -1: nobody's yet */
 	_Atomic int scopes;
 	struct used used[WAITING]; int uses;
@@ -44,7 +44,7 @@ static struct {
 	uint64_t overlaps;
 	bool refused;
 	int (*record)(void *, void *), (*query)(void *), (*create)(void **, unsigned),
-		(*destroy)(void *), (*alloc)(void **, size_t), (*last_error)(void);
+		(*destroy)(void *), (*last_error)(void);
 	char report[1024];
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER, .device = -1 };
 
@@ -66,8 +66,11 @@ static void read_plan(const char *path)
 
 	if (!from)
 		return;
-	if (vc_memory_plan_read(&plan, from, path, &err) == VC_OK)
-		g.arena = vc_arena_new(&plan, &err);
+	if (vc_memory_plan_read(&plan, from, path, &err) == VC_OK) {
+		if (vc_areas_init(&g.areas, &plan, vc_served_function, &err) == VC_OK)
+			g.arena = vc_arena_new(&plan, &err);
+		vc_memory_plan_fini(&plan); /* empty when the arena has taken it over */
+	}
 	fclose(from);
 }
 
@@ -118,7 +121,6 @@ void vc_served_open(const char *library)
 		*(void **)&g.query = vc_served_function("cudaEventQuery");
 		*(void **)&g.create = vc_served_function("cudaEventCreateWithFlags");
 		*(void **)&g.destroy = vc_served_function("cudaEventDestroy");
-		*(void **)&g.alloc = vc_served_function("cudaMalloc");
 		*(void **)&g.last_error = vc_served_function("cudaGetLastError");
 	}
 	pthread_mutex_unlock(&g.lock);
@@ -134,21 +136,15 @@ static void forget_error(void)
 /* The arena, at the first request. Where the device has not so much, all goes the other way. */
 static bool has_arena(int device)
 {
-	void *p = NULL;
-
-	if (g.base || !g.arena || g.refused)
-		return g.base && g.device == device;
-	g.size = vc_arena_size(g.arena);
-	if (!g.size || !g.alloc || g.alloc(&p, g.size) || !p) {
+	if (g.device >= 0 || !g.arena || g.refused)
+		return g.device >= 0 && g.device == device;
+	if (!vc_areas_get_all(&g.areas)) {
 		g.refused = true;
-		forget_error();
 		return false;
 	}
-	g.base = p;
 	g.device = device;
-	g.totals.arena = g.size;
 	if (getenv("VRAMCAST_PLAN_CHECK"))
-		g.check = calloc(g.size / VC_PLAN_UNIT / 8 + 1, 1);
+		g.check = calloc(vc_arena_size(g.arena) / VC_PLAN_UNIT / 8 + 1, 1);
 	return true;
 }
 
@@ -166,6 +162,7 @@ static void check_place(uint64_t at, uint64_t size, bool now)
 
 static void give(uint64_t offset)
 {
+	vc_areas_at(&g.areas, offset)->live--;
 	check_place(offset, vc_arena_give(g.arena, offset), false);
 }
 
@@ -226,9 +223,17 @@ static void look_at_events(void)
 	}
 }
 
+/* The offset in the arena of what was given out; VC_PLAN_NOWHERE: it is not from there. */
+static uint64_t offset_of(const void *p)
+{
+	const struct vc_area *x = vc_areas_holding(&g.areas, p);
+
+	return x ? x->at + (uint64_t)((const char *)p - x->base) : VC_PLAN_NOWHERE;
+}
+
 void vc_served_use(void *p, uint64_t stream)
 {
-	uint64_t offset = (uint64_t)((char *)p - g.base);
+	uint64_t offset = offset_of(p);
 	struct used *u;
 
 	pthread_mutex_lock(&g.lock);
@@ -272,45 +277,73 @@ static void learn_free(const void *p)
 		fprintf(g.learn, "f %llu\n", (unsigned long long)number);
 }
 
+/* A free place by the plan, in an area that is there; VC_PLAN_NOWHERE: none. */
+static uint64_t find_place(size_t size, int device, uint64_t stream)
+{
+	uint64_t offset = VC_PLAN_NOWHERE;
+	struct vc_area *area;
+
+	if (has_arena(device))
+		offset = vc_arena_take(g.arena, size, stream);
+	if (offset == VC_PLAN_NOWHERE)
+		return offset;
+	area = vc_areas_at(&g.areas, offset);
+	if (!area || !vc_map_put(&g.requested, offset + 1, size)) {
+		vc_arena_refuse(g.arena, offset);
+		return VC_PLAN_NOWHERE;
+	}
+	area->live++;
+	return offset;
+}
+
 void *vc_served_take(size_t size, int device, uint64_t stream)
 {
-	uint64_t offset = VC_PLAN_NOWHERE, bytes;
+	uint64_t offset, bytes;
+	void *p = NULL;
 
 	if (g.scopes)
 		return NULL;
 	pthread_mutex_lock(&g.lock);
 	if (g.uses)
 		look_at_events();
-	if (has_arena(device))
-		offset = vc_arena_take(g.arena, size, stream);
-	if (offset != VC_PLAN_NOWHERE && !vc_map_put(&g.requested, offset + 1, size)) {
-		vc_arena_give(g.arena, offset);
-		offset = VC_PLAN_NOWHERE;
-	}
+	offset = find_place(size, device, stream);
 	if (offset != VC_PLAN_NOWHERE) {
+		const struct vc_area *area = vc_areas_at(&g.areas, offset);
+
+		p = area->base + (offset - area->at);
 		bytes = (size + VC_PLAN_UNIT - 1) / VC_PLAN_UNIT * VC_PLAN_UNIT;
 		check_place(offset, bytes, true);
 		g.totals.bytes += bytes;
 		g.totals.requested += size;
 		g.totals.count++;
 		if (g.learn)
-			learn_alloc(g.base + offset, size, stream);
+			learn_alloc(p, size, stream);
 	}
 	pthread_mutex_unlock(&g.lock);
-	return offset == VC_PLAN_NOWHERE ? NULL : g.base + offset;
+	return p;
+}
+
+void vc_served_trim(void)
+{
+	if (g.scopes) /* nothing may be released while a graph is captured */
+		return;
+	pthread_mutex_lock(&g.lock);
+	look_at_events();
+	vc_areas_trim(&g.areas);
+	pthread_mutex_unlock(&g.lock);
 }
 
 bool vc_served_owns(const void *p)
 {
-	return g.base && (const char *)p >= g.base && (const char *)p < g.base + g.size;
+	return vc_areas_holding(&g.areas, p) != NULL;
 }
 
 bool vc_served_give(void *p, uint64_t *size, uint64_t *requested, int *device)
 {
-	uint64_t offset = (uint64_t)((char *)p - g.base);
+	uint64_t offset = offset_of(p);
 	struct used *u;
 
-	if (!vc_served_owns(p))
+	if (offset == VC_PLAN_NOWHERE)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	*device = g.device;
@@ -361,8 +394,13 @@ struct vc_served_totals vc_served_totals(int device)
 	struct vc_served_totals t = { 0 };
 
 	pthread_mutex_lock(&g.lock);
-	if (g.base && device == g.device)
+	if (g.device >= 0 && device == g.device) {
 		t = g.totals;
+		t.arena = g.areas.bytes;
+		t.areas = g.areas.count;
+		t.given_back = g.areas.given_back;
+		t.areas_given_back = g.areas.count_given_back;
+	}
 	pthread_mutex_unlock(&g.lock);
 	return t;
 }
@@ -381,7 +419,7 @@ void vc_served_end(void)
 		c ? (unsigned long long)c->requests : 0, c ? (unsigned long long)c->served : 0,
 		c ? (unsigned long long)c->differs : 0, c ? (unsigned long long)c->occupied : 0,
 		c ? (unsigned long long)c->left : 0, c ? (unsigned long long)c->jumps : 0,
-		(unsigned long long)g.totals.arena, g.refused, (unsigned long long)g.overlaps,
+		(unsigned long long)(g.device < 0 ? 0 : vc_arena_size(g.arena)), g.refused, (unsigned long long)g.overlaps,
 		g.check != NULL);
 	fclose(to);
 }

@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct vc_served_totals { uint64_t bytes, requested, count, freed_bytes, freed_count, arena; };
+struct vc_served_totals {
+	uint64_t bytes, requested, count, freed_bytes, freed_count;
+	uint64_t arena, areas, given_back, areas_given_back; /* bytes and number of areas */
+};
 
 /* Read the plan that the environment names, once. `library`: of PyTorch, whose CUDA is used; NULL:
  * whatever is loaded. */
@@ -22,6 +25,8 @@ bool vc_served_owns(const void *p);
 void vc_served_use(void *p, uint64_t stream);
 /* Scopes of private pools: what is asked for in them is not of the plan. */
 void vc_served_scope(int by);
+/* torch.cuda.empty_cache(): areas in which nothing lives go back to the device. */
+void vc_served_trim(void);
 /* What other allocators handed out and took back, for --learn. */
 void vc_served_saw(const void *p, size_t size, uint64_t stream);
 void vc_served_lost(const void *p);

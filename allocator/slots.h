@@ -7,7 +7,7 @@ struct vc_slots {
 	int first, last; /* minor versions of PyTorch 2 */
 	int deleter, raw_alloc, raw_alloc_with_stream, raw_delete;
 	int stats, reset_accumulated, reset_peaks;
-	int use, pool_begin, pool_end;
+	int use, trim, pool_begin, pool_end;
 	int size; /* entries to copy, where so many can be read */
 };
 

@@ -102,11 +102,11 @@ static void add_ours(struct tally (*s)[3], int device)
 
 	add(&s[ALLOCATION][0], (int64_t)t.count, (int64_t)t.freed_count);
 	add(&s[ACTIVE][0], (int64_t)t.count, (int64_t)t.freed_count);
-	add(&s[SEGMENT][0], t.arena != 0, 0);
+	add(&s[SEGMENT][0], (int64_t)t.areas, (int64_t)t.areas_given_back);
 	add(&s[ALLOCATED_BYTES][0], (int64_t)t.bytes, (int64_t)t.freed_bytes);
 	add(&s[ACTIVE_BYTES][0], (int64_t)t.bytes, (int64_t)t.freed_bytes);
 	add(&s[REQUESTED_BYTES][0], (int64_t)t.requested, (int64_t)t.freed_bytes);
-	add(&s[RESERVED_BYTES][0], (int64_t)t.arena, 0);
+	add(&s[RESERVED_BYTES][0], (int64_t)t.arena, (int64_t)t.given_back);
 	s[ALLOCATED_BYTES][0].peak = s[ACTIVE_BYTES][0].peak = k->peak;
 	s[REQUESTED_BYTES][0].peak = k->peak; /* not more than that */
 	s[RESERVED_BYTES][0].peak = k->peak_reserved;
@@ -262,6 +262,18 @@ static void hook_use(void *object, void *const *data, struct cuda_stream stream)
 	real(object, data, stream);
 }
 
+/* empty_cache. The identifier of a pool may come with it; we have none. */
+static word hook_trim(word a, word b, word c, word d, word e, word f)
+{
+	call6 *real;
+	word r;
+
+	*(void **)&real = g.original[g.slots->trim];
+	r = real(a, b, c, d, e, f);
+	vc_served_trim();
+	return r;
+}
+
 static word hook_pool_begin(word a, word b, word c, word d, word e, word f)
 {
 	call6 *real;
@@ -370,6 +382,7 @@ static void fill_table(void)
 	set(s->stats, FUNCTION(hook_stats));
 	set(s->reset_peaks, FUNCTION(hook_reset_peaks));
 	set(s->use, FUNCTION(hook_use));
+	set(s->trim, FUNCTION(hook_trim));
 	set(s->pool_begin, FUNCTION(hook_pool_begin));
 	set(s->pool_end, FUNCTION(hook_pool_end));
 }

@@ -11,7 +11,7 @@
 
 enum { MOST_STREAMS = 4096, MOST_REQUESTS = 1 << 26 };
 
-static const char magic[] = "vramcast-plan 1";
+static const char magic[] = "vramcast-plan 2";
 
 /* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
 static uint64_t sum(uint64_t h, const char *text)
@@ -47,8 +47,8 @@ int vc_memory_plan_write(const struct vc_memory_plan *p, FILE *to)
 	line(&w, "%s\narena %" PRIu64 "\nrepeat %zu %zu\nstreams %zu\n", magic, p->arena, p->first,
 	     p->last, p->areas);
 	for (size_t i = 0; i < p->areas; i++)
-		line(&w, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->area[i].at, p->area[i].size,
-		     p->area[i].bound);
+		line(&w, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->area[i].at,
+		     p->area[i].size, p->area[i].bound, p->area[i].stays);
 	line(&w, "requests %zu\n", p->n);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct vc_plan_request *r = &p->request[i];
@@ -119,13 +119,14 @@ static int numbers(struct reader *r, const char *word, uint64_t *at, size_t n, c
 static int read_areas(struct reader *r, struct vc_memory_plan *p)
 {
 	static const char what[] = "an area of the arena was expected, one behind the other";
-	uint64_t at[3], end = 0;
+	uint64_t at[4], end = 0;
 
 	for (size_t i = 0; i < p->areas; i++) {
-		VC_TRY(numbers(r, "", at, 3, what));
-		if (at[0] != end || at[1] > p->arena - end || at[1] % VC_PLAN_UNIT)
+		VC_TRY(numbers(r, "", at, 4, what));
+		if (at[0] != end || at[1] > p->arena - end || at[1] % VC_PLAN_UNIT ||
+		    at[3] > at[1] || at[3] % VC_PLAN_UNIT)
 			return wrong(r, what);
-		p->area[i] = (struct vc_plan_area){ at[0], at[1], at[2] };
+		p->area[i] = (struct vc_plan_area){ at[0], at[1], at[2], at[3] };
 		end += at[1];
 	}
 	return end == p->arena ? VC_OK : wrong(r, "the areas are not the arena");
@@ -133,7 +134,9 @@ static int read_areas(struct reader *r, struct vc_memory_plan *p)
 
 static bool lies_in(const struct vc_plan_request *q, const struct vc_plan_area *a)
 {
-	return q->offset >= a->at && q->size <= a->size && q->offset - a->at <= a->size - q->size &&
+	uint64_t cut = a->at + a->stays;
+
+	return q->offset >= a->at && (q->offset >= cut || q->offset + q->size <= cut) && q->size <= a->size && q->offset - a->at <= a->size - q->size &&
 	       q->offset % VC_PLAN_UNIT == 0;
 }
 
@@ -159,10 +162,10 @@ static int read_all(struct reader *r, struct vc_memory_plan *p)
 {
 	uint64_t v[2], said;
 
-	VC_TRY(next(r, "no plan of vramcast (it begins with 'vramcast-plan 1')"));
+	VC_TRY(next(r, "no plan of vramcast (it begins with 'vramcast-plan 2')"));
 	if (strncmp(r->text, magic, sizeof(magic) - 1) || r->text[sizeof(magic) - 1] != '\n')
 		return wrong(r, "no plan of vramcast that this version knows (it begins with "
-				"'vramcast-plan 1')");
+				"'vramcast-plan 2')");
 	r->sum = sum(r->sum, r->text);
 	VC_TRY(numbers(r, "arena", &p->arena, 1, "'arena BYTES' was expected"));
 	VC_TRY(numbers(r, "repeat", v, 2, "'repeat FIRST LAST' was expected"));

@@ -32,6 +32,7 @@ struct reading {
 	struct scope *scope; size_t scopes, scope_cap;
 	size_t *mark; size_t marks, mark_cap; /* requests before each mark of a step */
 	uint32_t *stream; size_t streams, stream_cap; /* of the recording, in order */
+	size_t emptied;          /* requests before the cache was emptied for the last time */
 	uint64_t elsewhere_now;
 	struct vc_planned *out;
 };
@@ -128,6 +129,9 @@ static int add(struct reading *r, const struct vc_event *e, struct vc_error *err
 	case VC_EV_POOL_BEGIN:
 	case VC_EV_POOL_END:
 		return scope(r, e, err);
+	case VC_EV_TRIM:
+		r->emptied = r->n;
+		return VC_OK;
 	case VC_EV_MARK:
 		if (e->flags != VC_MARK_STEP)
 			return VC_OK;
@@ -260,11 +264,20 @@ static struct vc_pack_block life_of(struct reading *r, size_t i, const struct vc
 	return b;
 }
 
-static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct vc_packing *k,
-		     uint32_t *index, struct vc_error *err)
+/* The program empties its cache behind the last request of that stream: a warm-up on a stream of
+ * its own before a graph is captured, for one. The requests before that; 0: it does not. */
+static size_t emptied_after(const struct reading *r, uint32_t stream)
 {
-	struct vc_memory_plan *p = &r->out->plan;
-	struct vc_plan_area *area = &p->area[stream];
+	size_t i = r->out->plan.n;
+
+	while (i && r->at[i - 1].stream != stream)
+		i--;
+	return r->emptied >= i ? r->emptied : 0;
+}
+
+static void collect(struct reading *r, uint32_t stream, struct vc_packing *k, uint32_t *index)
+{
+	const struct vc_memory_plan *p = &r->out->plan;
 
 	k->n = 0;
 	k->begin = p->first;
@@ -280,15 +293,51 @@ static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct
 		k->block[k->n] = b;
 		index[k->n++] = (uint32_t)i;
 	}
+}
+
+/* What then stays lies below all else, so that the rest of the area can be given back. Its bytes.
+ */
+static uint64_t put_below(struct vc_memory_plan *p, uint64_t at, size_t emptied,
+			  struct vc_packing *k, uint32_t *index)
+{
+	uint64_t bytes = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		if (k->block[i].upper > emptied) {
+			p->request[index[i]].offset = at + bytes;
+			bytes += k->block[i].size;
+		} else {
+			k->block[n] = k->block[i];
+			index[n++] = index[i];
+		}
+	k->n = n;
+	return bytes;
+}
+
+static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct vc_packing *k,
+		     uint32_t *index, struct vc_error *err)
+{
+	struct vc_memory_plan *p = &r->out->plan;
+	struct vc_plan_area *area = &p->area[stream];
+	size_t emptied = emptied_after(r, stream);
+	uint64_t below = 0, bound;
+
+	collect(r, stream, k, index);
+	VC_TRY(vc_pack_bound(k, err));
+	bound = k->bound;
+	if (emptied)
+		below = put_below(p, area->at, emptied, k, index);
 	VC_TRY(vc_pack(k, effort, err));
 	for (size_t i = 0; i < k->n; i++)
-		p->request[index[i]].offset = area->at + k->block[i].offset;
+		p->request[index[i]].offset = area->at + below + k->block[i].offset;
 	for (size_t i = 0; i < p->first; i++)
 		if (r->at[i].stream == stream && r->at[i].heir)
 			p->request[i].offset = p->request[r->at[i].heir].offset;
-	*area = (struct vc_plan_area){ area->at, (k->height + AREA - 1) / AREA * AREA, k->bound };
-	r->out->proven = r->out->proven && k->proven;
-	r->out->bounds += k->bound;
+	*area = (struct vc_plan_area){ area->at, (below + k->height + AREA - 1) / AREA * AREA,
+				       bound, below };
+	r->out->proven = r->out->proven && (below ? below + k->height == bound : k->proven);
+	r->out->bounds += bound;
 	return VC_OK;
 }
 

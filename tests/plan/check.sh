@@ -22,7 +22,8 @@ check_program() {
 		check "$what: $served served; reserved $reserved, arena $arena, without a plan $native" \
 			awk "BEGIN { exit !($reserved <= 1.02 * $arena + 20971520) }"
 	else
-		pass "$what: $served served; reserved $reserved, arena $arena beside private pools ($pools) and what outlives the repetition, without a plan $native"
+		check "$what: $served served; reserved $reserved, arena $arena beside private pools ($pools) and what outlives the repetition, without a plan $native" \
+			[ "$reserved" -le "$native" ]
 	fi
 }
 

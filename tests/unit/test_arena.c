@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_arena.c - planned places are followed, and never given out twice. */
 #include "allocator/arena.h"
+#include "allocator/areas.h"
 #include "tests/support/test.h"
 
 /* Two that stay, then a step of four that repeats, on two streams. */
@@ -12,8 +13,8 @@ static struct vc_arena *sample(void)
 	struct vc_error err = { 0 };
 
 	p.area = calloc(2, sizeof(*p.area));
-	p.area[0] = (struct vc_plan_area){ 0, 8192, 8192 };
-	p.area[1] = (struct vc_plan_area){ 8192, 512, 512 };
+	p.area[0] = (struct vc_plan_area){ 0, 8192, 8192, 0 };
+	p.area[1] = (struct vc_plan_area){ 8192, 512, 512, 0 };
 	p.request = calloc(6, sizeof(*p.request));
 	memcpy(p.request, step, sizeof(step));
 	return vc_arena_new(&p, &err);
@@ -135,6 +136,89 @@ static void nothing_ever_overlaps(void **state)
 	free(copy);
 }
 
+/* ---- the memory of it, on a device that is a counter ---- */
+
+static struct { uint64_t free; } device;
+
+static int get_memory(void **p, size_t size)
+{
+	if (size > device.free)
+		return 2; /* cudaErrorMemoryAllocation */
+	device.free -= size;
+	*p = calloc(1, size);
+	return 0;
+}
+
+/* cudaFree is not told the size: what is not held is free. */
+static int release_memory(void *p)
+{
+	free(p);
+	return 0;
+}
+
+static void *function(const char *name)
+{
+	void *p = NULL;
+
+	if (!strcmp(name, "cudaMalloc"))
+		*(int (**)(void **, size_t))&p = get_memory;
+	if (!strcmp(name, "cudaFree"))
+		*(int (**)(void *))&p = release_memory;
+	return p;
+}
+
+static void an_area_in_which_nothing_lives_is_given_back(void **state)
+{
+	struct vc_plan_area area[] = { { 0, 8192, 0, 0 }, { 8192, 4096, 0, 1024 } };
+	struct vc_memory_plan p = { .arena = 12288, .area = area, .areas = 2 };
+	struct vc_areas a = { 0 };
+	struct vc_error err = { 0 };
+	struct vc_area *main_area, *stays, *rest;
+
+	(void)state;
+	device.free = 12288;
+	assert_int_equal(vc_areas_init(&a, &p, function, &err), VC_OK);
+	assert_true(vc_areas_get_all(&a));
+	assert_int_equal(a.bytes, 12288);
+	assert_int_equal(a.count, 3);
+	main_area = vc_areas_at(&a, 8191);
+	stays = vc_areas_at(&a, 8192);
+	rest = vc_areas_at(&a, 9216);
+	assert_true(main_area != stays && stays != rest);
+	assert_ptr_equal(vc_areas_holding(&a, rest->base + 3071), rest);
+	assert_ptr_not_equal(vc_areas_holding(&a, rest->base + 3072), rest);
+	main_area->live = stays->live = 1;
+	vc_areas_trim(&a);
+	assert_int_equal(a.bytes, 8192 + 1024);
+	assert_int_equal(a.given_back, 3072);
+	assert_null(rest->base);
+	assert_null(vc_areas_at(&a, 12287)); /* the device has nothing left */
+	device.free = 3072;
+	assert_null(vc_areas_at(&a, 12287)); /* and is not asked again at each request */
+	vc_areas_trim(&a);
+	assert_ptr_equal(vc_areas_at(&a, 12287), rest);
+	assert_int_equal(a.bytes, 12288);
+	main_area->live = stays->live = 0;
+	vc_areas_trim(&a);
+	assert_int_equal(a.bytes, 0);
+	free(a.area);
+}
+
+static void a_device_that_is_too_small_gets_nothing(void **state)
+{
+	struct vc_plan_area area[] = { { 0, 8192, 0, 0 }, { 8192, 4096, 0, 1024 } };
+	struct vc_memory_plan p = { .arena = 12288, .area = area, .areas = 2 };
+	struct vc_areas a = { 0 };
+	struct vc_error err = { 0 };
+
+	(void)state;
+	device.free = 12287;
+	assert_int_equal(vc_areas_init(&a, &p, function, &err), VC_OK);
+	assert_false(vc_areas_get_all(&a));
+	assert_int_equal(a.bytes, 0);
+	free(a.area);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +227,8 @@ int main(void)
 		cmocka_unit_test(another_stream_gets_no_planned_place),
 		cmocka_unit_test(the_thread_is_found_again),
 		cmocka_unit_test(nothing_ever_overlaps),
+		cmocka_unit_test(an_area_in_which_nothing_lives_is_given_back),
+		cmocka_unit_test(a_device_that_is_too_small_gets_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

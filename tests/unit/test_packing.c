@@ -282,7 +282,7 @@ static int read_text(struct vc_memory_plan *p, char *text, struct vc_error *err)
 
 static void a_plan_is_read_as_it_was_written(void **state)
 {
-	struct vc_plan_area area[] = { { 0, 4096, 4096 }, { 4096, 1024, 512 } };
+	struct vc_plan_area area[] = { { 0, 4096, 4096, 1024 }, { 4096, 1024, 512, 0 } };
 	struct vc_plan_request request[] = { { 512, 0, 0 }, { 1024, VC_PLAN_NOWHERE, 0 },
 					     { 512, 4608, 1 } };
 	struct vc_memory_plan p = { 5120, 1, 3, area, 2, request, 3 }, q;
@@ -297,15 +297,32 @@ static void a_plan_is_read_as_it_was_written(void **state)
 	assert_int_equal(q.n, 3);
 	assert_int_equal(q.request[1].offset, VC_PLAN_NOWHERE);
 	assert_int_equal(q.request[2].offset, 4608);
+	assert_int_equal(q.area[0].stays, 1024);
 	assert_int_equal(q.area[1].bound, 512);
+	assert_int_equal(q.area[1].stays, 0);
 	vc_memory_plan_fini(&q);
+	free(text);
+}
+
+/* The part that stays and the rest are two pieces of memory: a block across them would leave both. */
+static void a_block_across_what_stays_is_refused(void **state)
+{
+	struct vc_plan_area area[] = { { 0, 4096, 4096, 1536 } };
+	struct vc_plan_request request[] = { { 1024, 1024, 0 } };
+	struct vc_memory_plan p = { 4096, 0, 0, area, 1, request, 1 }, q;
+	struct vc_error err = { 0 };
+	char *text = text_of(&p);
+
+	(void)state;
+	assert_int_equal(read_text(&q, text, &err), VC_EFORMAT);
+	assert_non_null(strstr(err.message, "a place outside the area of its stream"));
 	free(text);
 }
 
 /* Every damage of one character, and every cut, is refused in one sentence. */
 static void a_damaged_plan_is_refused(void **state)
 {
-	struct vc_plan_area area[] = { { 0, 4096, 4096 } };
+	struct vc_plan_area area[] = { { 0, 4096, 4096, 0 } };
 	struct vc_plan_request request[] = { { 512, 0, 0 }, { 1024, 1024, 0 } };
 	struct vc_memory_plan p = { 4096, 0, 0, area, 1, request, 2 }, q;
 	char *text = text_of(&p);
@@ -316,7 +333,7 @@ static void a_damaged_plan_is_refused(void **state)
 		struct vc_error err = { 0 };
 		char was = text[i];
 
-		text[i] = was == '1' ? '2' : '1';
+		text[i] = was == '1' ? '3' : '1';
 		assert_int_equal(read_text(&q, text, &err), VC_EFORMAT);
 		assert_non_null(strstr(err.message, "x.vcp: line "));
 		text[i] = '\0';
@@ -340,6 +357,7 @@ int main(void)
 		cmocka_unit_test(one_step_is_planned_and_repeats),
 		cmocka_unit_test(predecessors_share_the_place_of_their_heirs),
 		cmocka_unit_test(a_plan_is_read_as_it_was_written),
+		cmocka_unit_test(a_block_across_what_stays_is_refused),
 		cmocka_unit_test(a_damaged_plan_is_refused),
 	};
 

@@ -419,7 +419,8 @@ void vc_served_end(void)
 		c ? (unsigned long long)c->requests : 0, c ? (unsigned long long)c->served : 0,
 		c ? (unsigned long long)c->differs : 0, c ? (unsigned long long)c->occupied : 0,
 		c ? (unsigned long long)c->left : 0, c ? (unsigned long long)c->jumps : 0,
-		(unsigned long long)(g.device < 0 ? 0 : vc_arena_size(g.arena)), g.refused, (unsigned long long)g.overlaps,
+		(unsigned long long)(g.device < 0 ? 0 : vc_arena_size(g.arena)), g.refused,
+		(unsigned long long)g.overlaps,
 		g.check != NULL);
 	fclose(to);
 }

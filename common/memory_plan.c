@@ -136,7 +136,8 @@ static bool lies_in(const struct vc_plan_request *q, const struct vc_plan_area *
 {
 	uint64_t cut = a->at + a->stays;
 
-	return q->offset >= a->at && (q->offset >= cut || q->offset + q->size <= cut) && q->size <= a->size && q->offset - a->at <= a->size - q->size &&
+	return q->offset >= a->at && (q->offset >= cut || q->offset + q->size <= cut) &&
+	       q->size <= a->size && q->offset - a->at <= a->size - q->size &&
 	       q->offset % VC_PLAN_UNIT == 0;
 }
 

@@ -21,9 +21,9 @@ struct vc_plan_request {
 	uint32_t stream; /* in order of first appearance */
 };
 
-/* The part of the arena that only this stream uses. The lowest `stays` bytes of it still hold blocks
- * when the program empties its cache, the rest can be given back then; 0: not to be divided. No
- * block lies across. */
+/* The part of the arena that only this stream uses. The lowest `stays` bytes still hold blocks when
+ * the program empties its cache, the rest can be given back then; 0: not to be divided. No block
+ * lies across. */
 struct vc_plan_area { uint64_t at, size, bound, stays; };
 
 struct vc_memory_plan {

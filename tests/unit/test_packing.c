@@ -304,7 +304,7 @@ static void a_plan_is_read_as_it_was_written(void **state)
 	free(text);
 }
 
-/* The part that stays and the rest are two pieces of memory: a block across them would leave both. */
+/* What stays and the rest are two pieces of memory: a block across would leave both. */
 static void a_block_across_what_stays_is_refused(void **state)
 {
 	struct vc_plan_area area[] = { { 0, 4096, 4096, 1536 } };

@@ -268,7 +268,7 @@ static struct vc_pack_block life_of(struct reading *r, size_t i, const struct vc
  * its own before a graph is captured, for one. The requests before that; 0: it does not. */
 static size_t emptied_after(const struct reading *r, uint32_t stream)
 {
-	size_t i = r->out->plan.n;
+	size_t i = r->n;
 
 	while (i && r->at[i - 1].stream != stream)
 		i--;
@@ -297,14 +297,15 @@ static void collect(struct reading *r, uint32_t stream, struct vc_packing *k, ui
 
 /* What then stays lies below all else, so that the rest of the area can be given back. Its bytes.
  */
-static uint64_t put_below(struct vc_memory_plan *p, uint64_t at, size_t emptied,
+static uint64_t put_below(const struct reading *r, uint64_t at, size_t emptied,
 			  struct vc_packing *k, uint32_t *index)
 {
+	struct vc_memory_plan *p = &r->out->plan;
 	uint64_t bytes = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < k->n; i++)
-		if (k->block[i].upper > emptied) {
+		if (r->at[index[i]].died > emptied) {
 			p->request[index[i]].offset = at + bytes;
 			bytes += k->block[i].size;
 		} else {
@@ -327,7 +328,7 @@ static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct
 	VC_TRY(vc_pack_bound(k, err));
 	bound = k->bound;
 	if (emptied)
-		below = put_below(p, area->at, emptied, k, index);
+		below = put_below(r, area->at, emptied, k, index);
 	VC_TRY(vc_pack(k, effort, err));
 	for (size_t i = 0; i < k->n; i++)
 		p->request[index[i]].offset = area->at + below + k->block[i].offset;
@@ -335,7 +336,7 @@ static int pack_area(struct reading *r, uint32_t stream, uint64_t effort, struct
 		if (r->at[i].stream == stream && r->at[i].heir)
 			p->request[i].offset = p->request[r->at[i].heir].offset;
 	*area = (struct vc_plan_area){ area->at, (below + k->height + AREA - 1) / AREA * AREA,
-				       bound, below };
+				       bound, k->n ? below : 0 };
 	r->out->proven = r->out->proven && (below ? below + k->height == bound : k->proven);
 	r->out->bounds += bound;
 	return VC_OK;

@@ -302,6 +302,11 @@ static void copy_lists(struct vc_meta *to, const struct vc_meta *from)
 		vc_meta_stream(to, from->stream[i]);
 	for (size_t i = 0; i < from->params; i++)
 		vc_meta_param(to, from->param[i].name, from->param[i].value);
+	for (size_t i = 0; i < from->bases; i++)
+		if (vc_vec_one(to->base, to->bases))
+			to->base[to->bases++] = from->base[i];
+		else
+			failed(to);
 	for (size_t i = 0; i < from->notes; i++)
 		vc_meta_note(to, "%s", from->note[i]);
 	for (size_t i = 0; i < from->devices; i++) {
@@ -365,7 +370,8 @@ void vc_meta_free(struct vc_meta *m)
 		free(m->device[i].name);
 	for (size_t i = 0; i < m->notes; i++)
 		free(m->note[i]);
-	VC_FREE(m->string, m->frame, m->stream, m->param, m->device, m->note, m->path, m->source,
+	VC_FREE(m->string, m->frame, m->stream, m->param, m->device, m->base, m->note, m->path,
+		m->source,
 		m->torch, m->conf, m->producer, m->command, m->host);
 	free_index(m->index);
 	free(m);

@@ -54,6 +54,10 @@ struct vc_device_info { /* one per device that occurs */
 	int cc_major, cc_minor, sms; /* 0 = unknown */
 };
 
+/* The virtual range of the expandable segment whose first mapped run at the start is at `addr`
+ * begins at `base`, below it. Found by what was mapped there later; not written to files. */
+struct vc_range_base { uint64_t addr, base; uint16_t device; };
+
 struct vc_meta {
 	char *path;          /* as given by the user, or NULL */
 	char *source;        /* name of the decoder */
@@ -75,6 +79,7 @@ struct vc_meta {
 	uint64_t *stream;    size_t streams;   /* handle of each stream index; stream[0] = 0 */
 	struct vc_param_value *param; size_t params; /* recorded with batch=8, ... */
 	struct vc_device_info *device; size_t devices;
+	struct vc_range_base *base; size_t bases;
 	char **note;
 	size_t notes;        /* sentences a user should see (why not exact, ...) */
 	void *index;         /* private: hash indices of the dictionaries */

@@ -2,7 +2,8 @@
 /* torch_seed.c - a heap that exists before the first event.
  *
  * What a snapshot does not say is chosen so that it is exact where it can be: ages are 0; segment
- * and object numbers follow addresses; a virtual range begins at its first mapped run. */
+ * and object numbers follow addresses; a virtual range begins at its first mapped run, unless pages
+ * in front of it were seen to be mapped later. */
 #include "simulator/models/torch_index.h"
 
 struct seeding {
@@ -100,6 +101,7 @@ static bool open_run(struct seeding *s, const struct vc_extent *seg, struct torc
 {
 	struct torch *t = s->t;
 	uint64_t page = page_of(t, set), size = torch_reserve_size(t, set->stream), end;
+	uint64_t base = seg->base ? seg->base : seg->addr;
 	uint32_t i;
 
 	if (continues(s, seg, set)) {
@@ -111,17 +113,20 @@ static bool open_run(struct seeding *s, const struct vc_extent *seg, struct torc
 	}
 	if (!close_range(s))
 		return false;
-	if (size < seg->size)
-		size = seg->size;
+	if (size < seg->addr - base + seg->size)
+		size = seg->addr - base + seg->size;
 	size = (size + page - 1) / page * page;
 	s->set = set;
 	s->last = 0;
 	s->range = torch_range_new(t);
 	if (!s->range)
 		return false;
-	t->range[s->range] = (struct torch_range){ seg->addr, size, page, true };
-	vc_device_avoid(t->m->device, seg->addr, size);
-	return true;
+	t->range[s->range] = (struct torch_range){ base, size, page, true };
+	vc_device_avoid(t->m->device, base, size);
+	i = base < seg->addr ? append(s, base, seg->addr - base, TORCH_UNMAPPED) : 0;
+	if (i)
+		torch_unmapped_put(t, i);
+	return !t->nomem;
 }
 
 static bool open_segment(struct seeding *s, const struct vc_extent *seg)

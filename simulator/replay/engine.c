@@ -302,6 +302,14 @@ static int do_others(struct engine *e, const struct vc_event *ev, struct vc_erro
 
 /* ---- the starting heap ---- */
 
+static uint64_t range_base(const struct engine *e, const struct vc_event *ev)
+{
+	for (size_t i = 0; i < e->meta->bases; i++)
+		if (e->meta->base[i].addr == ev->addr && e->meta->base[i].device == ev->device)
+			return e->meta->base[i].base;
+	return 0;
+}
+
 static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
 	static const uint8_t what[] = { VC_X_FREE, VC_X_LIVE, VC_X_PENDING };
@@ -312,6 +320,7 @@ static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_e
 	if (ev->kind == VC_EV_HEAP_SEGMENT) {
 		x.what = VC_X_SEGMENT;
 		x.pool = ev->id;
+		x.base = range_base(e, ev);
 		x.id = 0;
 		x.stream = ev->stream;
 		x.small = ev->flags & VC_EVF_SMALL;

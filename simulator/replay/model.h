@@ -64,6 +64,7 @@ struct vc_extent {
 	uint64_t allocated, active; /* segments */
 	uint64_t id;              /* blocks: the request's id, 0 when free; of a block that is
 				   * stitched of several pieces the first one has it */
+	uint64_t base;            /* segments: where their virtual range begins, 0: not known */
 	uint64_t pool;            /* (a << 32) | b of PyTorch's pool id (a,b); 0 = default */
 	uint32_t stream;
 	bool small, expandable;

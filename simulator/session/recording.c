@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "simulator/replay/infer.h"
+#include "simulator/replay/ranges.h"
 #include "simulator/replay/memo.h"
 #include "simulator/replay/model.h"
 #include "simulator/replay/transform.h"
@@ -52,6 +53,8 @@ static int read_trace(struct vc_recording *rec, unsigned flags, struct vc_error 
 	vc_source_free(src);
 	if (r == VC_OK && !rec->streamed)
 		r = vc_infer(&rec->trace, err);
+	if (r == VC_OK && !rec->streamed)
+		r = vc_infer_ranges(&rec->trace, err);
 	return r == VC_OK && !rec->streamed ? vc_trace_keep(&rec->trace, err) : r;
 }
 

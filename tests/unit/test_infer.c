@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include "simulator/replay/infer.h"
+#include "simulator/replay/ranges.h"
 
 /* A request in a private pool's segment, empty_cache, another one: as two captures into one pool.
  * The heap at the end says whose the segment is. */
@@ -55,11 +56,46 @@ static void a_release_alone(void **unused)
 	vc_trace_fini(&t);
 }
 
+/* A range of stream 1 is mapped from its second page on, one of stream 2 lies below. Then pages are
+ * mapped: the first one of the former, for a request of its stream, and pages behind the latter. */
+static void a_range_begins_before_its_first_mapped_page(void **unused)
+{
+	enum { MIB = 1 << 20 };
+	static const struct vc_event ev[] = {
+		{ .kind = VC_EV_HEAP_SEGMENT, .flags = VC_EVF_EXPANDABLE, .stream = 2,
+		  .addr = 0x10000000, .size = 40 * MIB },
+		{ .kind = VC_EV_HEAP_SEGMENT, .flags = VC_EVF_EXPANDABLE, .stream = 1,
+		  .addr = 0x50000000 + 20 * MIB, .size = 20 * MIB },
+		{ .kind = VC_EV_HEAP_SEGMENT, .flags = VC_EVF_EXPANDABLE, .stream = 1,
+		  .addr = 0x50000000 + 80 * MIB, .size = 20 * MIB },
+		{ .kind = VC_EV_SEGMENT_MAP, .addr = 0x10000000 + 40 * MIB, .size = 20 * MIB },
+		{ .kind = VC_EV_ALLOC, .id = 1, .stream = 2, .addr = 0x10000000 + 40 * MIB,
+		  .size = 3 * MIB },
+		{ .kind = VC_EV_SEGMENT_MAP, .addr = 0x50000000 + 60 * MIB, .size = 20 * MIB },
+		{ .kind = VC_EV_ALLOC, .id = 2, .stream = 1, .addr = 0x50000000 + 60 * MIB,
+		  .size = 3 * MIB },
+		{ .kind = VC_EV_SEGMENT_MAP, .addr = 0x50000000, .size = 20 * MIB },
+		{ .kind = VC_EV_ALLOC, .id = 3, .stream = 1, .addr = 0x50000000, .size = 3 * MIB },
+	};
+	struct vc_error err = { 0 };
+	struct vc_trace t = { .meta = vc_meta_new(&err) };
+
+	(void)unused;
+	assert_non_null(t.meta);
+	assert_int_equal(vc_trace_append(&t, ev, sizeof(ev) / sizeof(*ev), &err), 0);
+	assert_int_equal(vc_infer_ranges(&t, &err), 0);
+	assert_int_equal(t.meta->bases, 1);
+	assert_int_equal(t.meta->base[0].addr, 0x50000000 + 20 * MIB);
+	assert_int_equal(t.meta->base[0].base, 0x50000000);
+	vc_trace_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scopes_do_not_go_on_over_an_emptied_cache),
 		cmocka_unit_test(a_release_alone),
+		cmocka_unit_test(a_range_begins_before_its_first_mapped_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,7 @@ const char *vc_report_verdict(const struct vc_plan *p, const struct vc_result *r
 }
 
 struct line { const char *key, *label; uint64_t bytes; bool shown; };
+enum { CONTEXT = 3 /* of these lines */ };
 
 void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct vc_result *r,
 		      bool people)
@@ -210,7 +211,8 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 		{ "cached", "    cached, not in use", t->reserved_at_used - t->allocated_at_used,
 		 true },
 		{ "reserved", reserved, t->reserved_at_used, true },
-		{ "context", "  + CUDA context", p->context - p->libraries, true },
+		{ "context", "  + CUDA context", p->context - p->libraries,
+		  p->context > 0 },
 		{ "libraries", "  + libraries", p->libraries, p->libraries > 0 },
 		{ "others", "  + other processes", t->others_at_used, t->others_at_used > 0 },
 		{ "used", "  = used on the device", used, true },
@@ -221,9 +223,12 @@ void vc_report_ledger(struct vc_emit *e, const struct vc_plan *p, const struct v
 
 	snprintf(reserved, sizeof(reserved), "  = reserved by %s", r->info.owner);
 	vc_emit_object(e, "ledger", people ? "  at the peak" : NULL);
-	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++)
+	for (size_t i = 0; i < sizeof(line) / sizeof(*line); i++) {
 		vc_emit_bytes(e, line[i].key, people && line[i].shown ? line[i].label : NULL,
 			      line[i].bytes);
+		if (people && i == CONTEXT && !p->context)
+			vc_emit_text(e, NULL, line[i].label, "not known, not counted");
+	}
 	vc_emit_end(e);
 }
 

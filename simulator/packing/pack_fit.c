@@ -72,9 +72,10 @@ static void clear(struct vc_fit *f, uint64_t *offset)
 
 static int hang(struct vc_fit *f, uint32_t node, uint32_t piece, struct vc_error *err)
 {
+	uint64_t from = f->offset[piece], end = from + f->s->at[piece].size;
+
 	VC_HAVE(vc_vec_room(f->link, f->cap, f->links + 1), "the placed blocks", err);
-	f->link[f->links] = (struct link){
-		{ f->offset[piece], f->offset[piece] + f->s->at[piece].size }, piece, f->own[node] };
+	f->link[f->links] = (struct link){ { from, end }, piece, f->own[node] };
 	f->own[node] = (uint32_t)f->links++;
 	for (uint32_t up = node; up && !f->below[up]; up /= 2)
 		f->below[up] = 1;

@@ -3,6 +3,8 @@
 # A program that exits non-zero without a "not ok" line, prints no TAP at all, or calls what does not exist, counts as
 # failed.
 # Each gets a private, empty TMP folder. JOBS (2) of them run at a time; what they say comes in their order.
+# Those named in tests/longest come first, so that no core is idle at the end. TIMES=FILE: seconds of processor time and
+# name of each are added to that file (sort -rn makes tests/longest of it).
 # Only failures and skips are shown; V=1 shows everything.
 export CMOCKA_MESSAGE_OUTPUT=TAP VRAMCAST BUILD V F
 if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of it and its count to LOG.out
@@ -10,6 +12,11 @@ if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of
 	TMP=$(mktemp -d); export TMP; trap 'rm -rf "$TMP"' EXIT
 	case $t in */*) run=$t ;; *) run=./$t ;; esac
 	$run ${F:+"$F"} > "$log" 2>&1 < /dev/null; rc=$?
+	if [ -n "$TIMES" ]; then # of the children: the second line
+		times > "$log.times"
+		awk -v t="$t" 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/)
+			printf "%.2f %s\n", (u[1] + s[1]) * 60 + u[2] + s[2], t }' "$log.times" >> "$TIMES"
+	fi
 	awk -v t="$t" -v rc="$rc" -v v="$V" '
 		/^ok /     { if (/# [Ss][Kk][Ii][Pp]/) { s++; print "skip " t ": " $0 } else p++; seen = 1 }
 		/^not ok / { f++; seen = 1; show = 1 }
@@ -27,7 +34,11 @@ if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of
 fi
 logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
 i=0; for t in "$@"; do i=$((i + 1)); printf '%s\n%s\n' "$logs/$i" "$t"; done > "$logs/list"
-xargs -r -n 2 -P "${JOBS:-2}" "$0" --one < "$logs/list" &
+paste -s -d ' \n' "$logs/list" | awk -v longest=tests/longest '
+	BEGIN { while ((getline t < longest) > 0) rank[t] = ++n }
+	{ t = $2; sub(/^build[^\/]*\//, "", t); if ($2 ~ /^build[^\/]*-address/) t = "sanitized/" t
+	  print (t in rank ? rank[t] : 9999), NR, $0 }' | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3- |
+	xargs -r -n 2 -P "${JOBS:-2}" "$0" --one &
 trap 'kill $!; exit 130' INT TERM
 i=0
 while [ $i -lt $# ]; do

@@ -45,9 +45,11 @@ struct torch_block {
 };
 _Static_assert(sizeof(struct torch_block) == 64, "a block is one cache line");
 
-/* Sizes fall into classes: 64 per power of two, exact below 64 KiB. A bitmap finds the next class
- * that is not empty; inside a class blocks are a treap in exact order. */
-#define TORCH_WORDS 40
+/* Sizes fall into classes: exact ones below 1 MiB, where blocks may be a million, then 64 per power
+ * of two. A bitmap finds the next class that is not empty; inside a class blocks are a treap in
+ * exact order. */
+#define TORCH_EXACT 2048 /* multiples of 512 */
+#define TORCH_WORDS 56
 #define TORCH_CLASSES (TORCH_WORDS * 64)
 
 struct torch_pool;

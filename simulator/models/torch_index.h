@@ -17,8 +17,12 @@ static inline uint32_t torch_bit_high(uint64_t x) { return 63 - (uint32_t)__buil
 static inline uint32_t torch_class(uint64_t size)
 {
 	uint64_t u = size >> 9;
-	uint32_t e = torch_bit_high(u | 64) - 6, c = e * 64 + (uint32_t)(u >> e);
+	uint32_t e, c;
 
+	if (u < TORCH_EXACT)
+		return (uint32_t)u;
+	e = torch_bit_high(u) - 6; /* 6 bits below the highest one */
+	c = TORCH_EXACT + (e - 5) * 64 + (uint32_t)(u >> e) - 64;
 	return c < TORCH_CLASSES ? c : TORCH_CLASSES - 1;
 }
 

@@ -85,6 +85,7 @@ static int add_axis(struct vc_family *f, const char *name, struct vc_error *err)
 	if (f->axes == VC_AXES)
 		return vc_fail(err, VC_EUSAGE, "the recordings differ in more than %d parameters",
 			       VC_AXES);
+	f->axis[f->axes].counts = vc_single_counts(name);
 	f->axis[f->axes++].name = name;
 	return 0;
 }
@@ -173,6 +174,7 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 {
 	f->recorded = *card;
 	f->card_known = true;
+	f->precise = false;
 	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };
@@ -418,7 +420,7 @@ static int one_precision(const struct vc_family *f, struct vc_error *err)
 static size_t may_round(const struct vc_family *f, size_t axis, double *x)
 {
 	if (f->n < 2 || f->n > RECORDINGS || f->axis[axis].side ||
-	    vc_single_counts(f->axis[axis].name))
+	    f->axis[axis].counts)
 		return 0; /* samples are counted, and pictures cut into patches */
 	for (size_t i = 0; i < f->n; i++)
 		x[i] = f->x[i][axis];
@@ -472,8 +474,9 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	rc = vc_scaling_open(f, base, err);
 	for (size_t k = 0; !rc && k < f->n && !f->tied; k++) /* whatever the target */
 		rc = vc_scaling_open(f, k, err);
-	if ((!rc || rc == VC_EUSAGE) && one_precision(f, err)) /* which says more */
+	if ((!rc || rc == VC_EUSAGE) && !f->precise && one_precision(f, err)) /* says more */
 		rc = VC_EUSAGE;
+	f->precise |= !rc && (!f->tied || f->axes != 1); /* all that it reads is open */
 	if (!rc && target.apart)
 		rc = part(f, base, &target, err);
 	pthread_mutex_unlock(&f->lock);

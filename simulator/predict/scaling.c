@@ -256,7 +256,7 @@ static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, s
 	struct vc_sample s[64];
 	struct vc_counts u;
 
-	if (vc_single_counts(f->axis[a].name))
+	if (f->axis[a].counts)
 		return 0;
 	VC_TRY(vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err));
 	for (size_t i = 0; i < b->n; i++) {
@@ -380,7 +380,7 @@ double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, si
 		const struct vc_law *l = &v->law[a * b->n + i];
 
 		worst = fmax(worst, l->residual / (double)b->take[i].size);
-		if (f->n > 1 && !vc_single_counts(f->axis[a].name) && is_rounded(l))
+		if (f->n > 1 && !f->axis[a].counts && is_rounded(l))
 			worst = fmax(worst, ROUNDED);
 	}
 	return worst;
@@ -572,10 +572,10 @@ static int find_scratch(struct vc_family *f, struct vc_scaling *v, size_t base,
 static int find_lengths_alone(const struct vc_family *f, struct vc_scaling *v, struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[0];
-	bool *moves = vc_single_counts(f->axis[0].name) ? malloc(b->n + 1) : NULL;
+	bool *moves = f->axis[0].counts ? malloc(b->n + 1) : NULL;
 	int rc = 0;
 
-	if (!vc_single_counts(f->axis[0].name))
+	if (!f->axis[0].counts)
 		return 0;
 	for (size_t i = 0; moves && i < b->n; i++)
 		moves[i] = v->single[i] != VC_SINGLE_STAYS && v->single[i] != VC_SINGLE_HOLDS;
@@ -683,6 +683,8 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	VC_TRY(find_lengths(f, v, base, err));
 	VC_TRY(find_scratch(f, v, base, err));
 	vc_scaling_account(b, &f->spread[base], f->plan[base], v);
+	for (size_t i = 0; i < b->n && !v->rounds; i++)
+		v->rounds = v->origin[i] == VC_BY_LAW && vc_scaling_miss(f, v, base, i) > 0;
 	v->ready = true;
 	return one_configuration(f, base, err);
 }

@@ -23,8 +23,13 @@ enum vc_origin {
 };
 
 /* part: where the axis acts, for recordings that differ in a training and an evaluation parameter
- * at once. */
-struct vc_axis { const char *name; unsigned side; /* see vc_law_fit */ enum vc_mode part; };
+ * at once. counts: see vc_single_counts(). */
+struct vc_axis {
+	const char *name;
+	unsigned side; /* see vc_law_fit */
+	enum vc_mode part;
+	bool counts;
+};
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
  * said. */
@@ -50,6 +55,7 @@ struct vc_scaling {
 	bool counted;            /* they are the family's, with a law for how often */
 	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
+	bool rounds;             /* some law may be a unit off: see vc_scaling_miss */
 	uint64_t bytes, matched, unsettled;
 	double residual, share; /* of the bytes, that have a counterpart */
 };
@@ -69,6 +75,7 @@ struct vc_family {
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;
+	bool precise;            /* they are of one precision: looked at once */
 	bool tied;               /* some parameters never differ alone: phases tell them apart */
 	pthread_mutex_t lock;    /* views are opened when they are first needed */
 };

@@ -25,6 +25,7 @@ struct make {
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	unsigned plan;             /* which draw of workspace; 0: none */
 	double off;                /* of data: factor by the bound */
+	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
 	size_t pins;               /* how many have been made */
 	struct vc_reduction_card card;
@@ -181,6 +182,14 @@ static uint64_t size_at(const struct make *k, size_t i)
 	return (k->bound == VC_BOUND_LOW) == (other < size) ? other : size;
 }
 
+/* The same for the events, of which a block has two and more. */
+static uint64_t size_of(struct make *k, size_t i)
+{
+	if (!k->sized[i])
+		k->sized[i] = size_at(k, i) + 1;
+	return k->sized[i] - 1;
+}
+
 static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
 {
 	return vc_trace_append(k->out, e, 1, err);
@@ -254,7 +263,7 @@ static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
 static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	double rows = (double)size_at(k, s->source) / (double)s->row;
+	double rows = (double)size_of(k, s->source) / (double)s->row;
 	bool needed = vc_workspace_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
 				      &k->semaphores);
 
@@ -292,7 +301,7 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 	if (k->v->origin[i] == VC_BY_ROWS)
 		e.size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
 	else
-		e.size = size_at(k, i);
+		e.size = size_of(k, i);
 	if (!e.size && k->v->origin[i] == VC_BY_SORT)
 		return 0;
 	VC_TRY(sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err));
@@ -319,7 +328,7 @@ static int one_event(struct make *k, const struct vc_event *from, struct vc_erro
 			return 0;
 		uint32_t a = alloc_of(k, e.id);
 		if (a)
-			e.size = size_at(k, a - 1);
+			e.size = size_of(k, a - 1);
 		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
 			return 0;
 	}
@@ -348,12 +357,11 @@ static void report(struct make *k)
 	for (size_t a = 0; a < k->f->axes; a++)
 		r->same &= k->target->train[a] == k->f->x[k->base][a] &&
 			   k->target->eval[a] == k->f->x[k->base][a];
+	r->rounded = !r->same && k->v->rounds;
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->plans |= k->f->n > 1 && !r->same && k->f->plan[k->base][i];
 		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
 		r->borrowed += k->v->origin[i] == VC_BY_COUNTERPART;
-		r->rounded |= !r->same && k->v->origin[i] == VC_BY_LAW &&
-			      vc_scaling_miss(k->f, k->v, k->base, i) > 0;
 	}
 }
 
@@ -472,7 +480,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	}
 	report(&k);
 	k.pinned = vc_pinned_sizes(f, base, target->train);
-	rc = draw(&k, ask->draw, err);
+	k.sized = calloc(k.b->n + 1, sizeof(*k.sized));
+	rc = k.sized ? draw(&k, ask->draw, err) : vc_nomem(err, "the sizes of a prediction");
 	if (!rc && turn(&k, &more)) {
 		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
 		k.looped = &looped;
@@ -490,7 +499,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		rc = finish(&k, err);
 	if (k.looped)
 		vc_looped_fini(&looped);
-	VC_FREE(k.drawn, k.pinned, more);
+	VC_FREE(k.drawn, k.pinned, k.sized, more);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

@@ -51,11 +51,12 @@ build() { # VERSION
 	gcc -w -shared -fPIC -o "$d/$rt" "$d/runtime.o" "$d/stubs_runtime.c" -Wl,-soname,"$rt" -Wl,--version-script="$d/map" -ldl &&
 	gcc -w -shared -fPIC -o "$d/libcuda.so.1" "$d/cuda.o" "$d/stubs_cuda.c" -Wl,-soname,libcuda.so.1 &&
 	gcc -w -shared -fPIC -o "$d/libnvidia-ml.so.1" "$d/nvml.o" "$d/stubs_nvml.c" -Wl,-soname,libnvidia-ml.so.1 || return 1
-	for f in "$here/gpu.c" "$top/tests/golden/script.c" "$top/simulator/replay/device.c" "$top/common/io.c" "$top/common/error.c"; do
+	for f in "$here/gpu.c" "$top/tests/golden/script.c" "$top/simulator/replay/device.c" "$top/common/io.c" "$top/common/unpack.c" \
+		"$top/common/error.c"; do
 		$c -I"$top/tests/golden" -c -o "$d/$(basename "$f" .c).o" "$f" || return 1
 	done
 	g++ -O2 -w -std=$std -DTV="$tv" -DORACLE_CUDA=$cuda -D_GLIBCXX_USE_CXX11_ABI=$abi -I"$t/include" -I"$here/include" -I"$here" \
-		-I"$top/tests/golden" -I"$top" -o "$d/oracle" "$here/oracle.cpp" "$d/gpu.o" "$d/script.o" "$d/device.o" "$d/io.o" "$d/error.o" \
+		-I"$top/tests/golden" -I"$top" -o "$d/oracle" "$here/oracle.cpp" "$d/gpu.o" "$d/script.o" "$d/device.o" "$d/io.o" "$d/unpack.o" "$d/error.o" \
 		-rdynamic -Wl,--disable-new-dtags -Wl,-rpath,"$d:$t/lib" -L"$t/lib" -L"$d" -lc10_cuda -lc10 -l:"$rt" \
 		-Wl,--no-as-needed -l:libcuda.so.1 -l:libnvidia-ml.so.1 -Wl,--allow-shlib-undefined -lz -lzstd -ldl 2> "$d/log"
 }

@@ -118,6 +118,55 @@ static void gzip_of_several_members_and_padding_reads_whole(void **unused)
 	free(z);
 }
 
+/* More packed bytes than are fetched at a time are undone by a thread. */
+static void large_files_are_unpacked_ahead(void **unused)
+{
+	size_t n = 4 * (size_t)N, cap = n + n / 2, z, g;
+	uint8_t *p = malloc(n), *packed = malloc(cap);
+	struct vc_error e = { 0 };
+	struct vc_input *in;
+	uint64_t x = 1;
+	size_t got;
+
+	(void)unused;
+	assert_non_null(p);
+	assert_non_null(packed);
+	for (size_t i = 0; i < n; i++) { /* of 8 bits 4 are chance */
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		p[i] = (uint8_t)(x >> 60);
+	}
+	g = gz(packed, cap, p, n);
+	assert_true(g > 1 << 20);
+	put_file("large.gz", packed, g);
+	reads_as("large.gz", p, n, false);
+	put_file("cut.gz", packed, g / 2);
+	memset(packed + g / 2, 0xff, 64);
+	put_file("bad.gz", packed, g);
+	in = vc_input_open(path_of("large.gz"), &e); /* closed while the thread waits */
+	assert_non_null(in);
+	assert_non_null(vc_input_peek(in, 1, &got, &e));
+	vc_input_close(in);
+	z = ZSTD_compress(packed, cap, p, n, 1);
+	put_file("large.zst", packed, z);
+	reads_as("large.zst", p, n, false);
+	in = vc_input_open(path_of("bad.gz"), &e);
+	assert_non_null(in);
+	for (size_t step = 100000; vc_input_peek(in, step, &got, &e) && got;)
+		vc_input_skip(in, got);
+	assert_int_equal(e.status, VC_EFORMAT);
+	assert_non_null(strstr(e.message, "bad.gz: damaged gzip data"));
+	assert_true(vc_input_offset(in) > n / 4); /* what came before was read */
+	vc_input_close(in);
+	in = vc_input_open(path_of("cut.gz"), &e);
+	assert_non_null(in);
+	while (vc_input_peek(in, 100000, &got, &e) && got)
+		vc_input_skip(in, got);
+	assert_true(vc_input_truncated(in));
+	vc_input_close(in);
+	free(p);
+	free(packed);
+}
+
 static void zstd_of_several_frames_reads_whole(void **unused)
 {
 	uint8_t *p = pattern(), *z = malloc(2 * N);
@@ -306,6 +355,7 @@ int main(void)
 		cmocka_unit_test(plain_files_read_whole),
 		cmocka_unit_test(gzip_of_several_members_and_padding_reads_whole),
 		cmocka_unit_test(zstd_of_several_frames_reads_whole),
+		cmocka_unit_test(large_files_are_unpacked_ahead),
 		cmocka_unit_test(damaged_compression_is_an_error_not_data),
 		cmocka_unit_test(directories_and_missing_files_are_refused),
 		cmocka_unit_test(a_huge_peek_needs_memory_for_what_is_there_only),

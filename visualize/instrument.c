@@ -27,6 +27,7 @@ struct sheet {
 	uint32_t *frame, *file; /* number of each frame and of each string as a file; 0: none */
 	size_t blocks, most, frames, files;
 	uint64_t unit, height;
+	bool python; /* its frames are all that is shown of a stack */
 };
 
 /* What a block covers on a map of bytes over events, or so: only the order counts. */
@@ -249,8 +250,16 @@ static uint64_t block_site(const struct sheet *d, size_t i)
 	return m && site < m->frames ? d->frame[site] : 0;
 }
 
-/* The number of a frame whose callers are all written; writes those that are not yet. Stacks share
- * their outer frames. */
+static bool is_python(const struct vc_meta *m, uint32_t frame)
+{
+	const char *file = vc_label_text(m, m->frame[frame].file);
+	size_t n = strlen(file);
+
+	return n > 3 && !strcmp(file + n - 3, ".py");
+}
+
+/* Gives `site` and its callers numbers, and writes those that have none yet. Stacks share their
+ * outer frames. What is not shown (frames beside Python's, those beyond FRAMES) is its caller. */
 static void write_stack(struct sheet *d, uint32_t site)
 {
 	const struct vc_meta *m = d->r->meta;
@@ -261,10 +270,15 @@ static void write_stack(struct sheet *d, uint32_t site)
 		chain[n] = f;
 		f = m->frame[f].parent < f ? m->frame[f].parent : 0;
 	}
-	while (n && d->frames < FRAMES) {
+	while (n) {
 		const struct vc_frame *f = &m->frame[chain[--n]];
+		uint32_t caller = f->parent < m->frames ? d->frame[f->parent] : 0;
 		uint32_t file = f->file < m->strings ? f->file : 0;
 
+		if (d->frames == FRAMES || (d->python && !is_python(m, chain[n]))) {
+			d->frame[chain[n]] = caller;
+			continue;
+		}
 		if (!d->file[file]) {
 			snprintf(text, sizeof(text), "%s",
 				 vc_site_public(vc_label_text(m, file)));
@@ -274,8 +288,7 @@ static void write_stack(struct sheet *d, uint32_t site)
 		d->frame[chain[n]] = (uint32_t)++d->frames;
 		snprintf(text, sizeof(text), "%s", vc_label_text(m, f->function));
 		vc_svg_put(d->out, "frame %u %u %u %e\n",
-			   (uint64_t)(f->parent < m->frames ? d->frame[f->parent] : 0),
-			   (uint64_t)d->file[file] - 1, (uint64_t)f->line, text);
+			   (uint64_t)caller, (uint64_t)d->file[file] - 1, (uint64_t)f->line, text);
 	}
 }
 
@@ -288,6 +301,8 @@ static void write_blocks(struct sheet *d)
 		{ "block", block_id, false },   { "stream", block_stream, false } };
 	const struct vc_meta *m = d->r->meta;
 
+	for (uint32_t f = 1; m && f < m->frames && !d->python; f++)
+		d->python = is_python(m, f);
 	for (size_t i = 0; m && i < d->blocks; i++)
 		if (life(d, i)->site < m->frames)
 			write_stack(d, life(d, i)->site);

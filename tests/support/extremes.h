@@ -22,7 +22,6 @@ struct extreme {
 };
 
 static const struct extreme extremes[] = {
-	{ .name = "empty" },
 	{ .name = "one event", .layers = 1, .keeps = true },
 	{ .name = "one block of an exbibyte", .layers = 1, .size = 1ull << 59, .keeps = true },
 	{ .name = "one step", .steps = 1, .layers = 3 },

@@ -111,8 +111,10 @@ static int note(struct drawing *d, int y)
 		snprintf(text, sizeof(text), "the CUDA context is not known and not counted");
 	if (!*text)
 		return y;
-	struct vc_label at = { VC_MARGIN, y + 200, VC_T_STRONG, VC_START,
-			       l->request ? "bad" : "mut", d->page.w - 2 * VC_MARGIN, false, false };
+	struct vc_label at = { VC_MARGIN, y + 200, VC_T_STRONG, VC_START, "mut",
+			       d->page.w - 2 * VC_MARGIN, false, false };
+
+	at.color = l->request ? "bad" : "mut";
 	return vc_page_lines(&d->page, &at, text, 0, 180, 2) + 100;
 }
 

@@ -18,7 +18,7 @@ static const struct { uint32_t role; enum match match; const char *text;
 
 enum { ROWS = sizeof(rows) / sizeof(*rows), PART = 8 };
 
-/* The roles alone, with none behind the last: most questions are about one, and skip whole parts. */
+/* The roles alone, none behind the last: most questions are about one, and skip whole parts. */
 static const uint32_t role_of[(ROWS + PART - 1) / PART * PART] = {
 #define VC_TORCH_NAME(role, match, text, source) VC_NAME_##role,
 #include "common/torch_names.def"

@@ -10,7 +10,7 @@ $(BUILD)/visualize/page.inc: visualize/page.css visualize/page.js visualize/inst
 $(BUILD)/visualize/sinks/html.o: $(BUILD)/visualize/page.inc
 $(BUILD)/visualize/sinks/html.o: ALL_CFLAGS += -I$(BUILD)
 
-$(BUILD)/tests/bench-plot: tests/bench/bench_plot.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/bench-plot: tests/bench/bench_plot.c tests/support/extremes.h $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)

@@ -182,12 +182,12 @@
 		return s;
 	}
 	function map(v) {
-		const r = v.run, floor = TOP + PLOT + GAP + MAP, y = b => floor - b / r.height * MAP, shapes = {};
-		let s = axes(v, r.height, y, floor, v.wide > 420 ? "Where the blocks lie: each keeps its place, empty is free" : "Where the blocks lie");
+		const r = v.run, floor = TOP + PLOT + GAP + MAP, high = Math.max(...views.map(o => o.run.height)), y = b => floor - b / high * MAP, shapes = {};
+		let s = axes(v, high, y, floor, v.wide > 420 ? "Where the blocks lie: each keeps its place, empty is free" : "Where the blocks lie");
 		v.rects = [];
 		for (const b of r.lives) {
 			const x0 = Math.max(0, (axisOf(r, b.born) - look.first) * v.scale), x1 = Math.min(v.wide, (axisOf(r, b.died) - look.first) * v.scale);
-			const h = b.size / r.height * MAP;
+			const h = b.size / high * MAP;
 			if (x1 <= 0 || x0 >= v.wide || (h < 0.3 && x1 - x0 < 0.3) || !fits(b)) continue;
 			const rect = { b, x: tenth(LEFT + x0), y: tenth(y(b.place + b.size)), w: tenth(Math.max(x1 - x0, 0.4)), h: tenth(Math.max(h, 0.4)) };
 			v.rects.push(rect);

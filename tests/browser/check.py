@@ -243,6 +243,7 @@ def two_runs(b, path):
     opens(b, path)
     views = b.js("[...document.querySelectorAll('.i-view')].map(v => Math.round(v.getBoundingClientRect().top))")
     check(b.name + ": two runs stand side by side", len(views) == 2 and views[0] == views[1], views)
+    check(b.name + ": and nothing leaves the page", b.js("document.documentElement.scrollWidth <= innerWidth"))
     left, top, wide, high = box(b)
     b.drag(left + 62 + wide * 0.2, top + 100, left + 62 + wide * 0.5, top + 100)
     ticks = b.js("[...document.querySelectorAll('.i-view svg')].map(s => [...s.querySelectorAll('text')].map(t => t.textContent).filter(t => / (s|ms)$/.test(t)).join())")

@@ -301,8 +301,8 @@ const struct vc_command vc_command_report = {
 	.name = "report", .operands = "TRACE|RESULT...",
 	.summary = "verdict, ledger, pictures and tables in one HTML file",
 	.details =
-		"The file needs no network and no script, though a small one adds zoom and "
-		"search.\n"
+		"The file needs no network. A script adds an instrument: ranges, the heap at any "
+		"moment, blocks with their call stacks; the page says everything without it.\n"
 		"Exit codes: 0 written, 1 failed, 2 wrong usage.\n\n"
 		"  vramcast report train.vct -g rtx4090 -o report.html\n"
 		"  vramcast report train.vct --conf '' --conf expandable_segments:True -o "

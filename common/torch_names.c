@@ -16,6 +16,15 @@ static const struct { uint32_t role; enum match match; const char *text;
 #undef VC_TORCH_NAME
 };
 
+enum { ROWS = sizeof(rows) / sizeof(*rows), PART = 8 };
+
+/* The roles alone, none behind the last: most questions are about one, and skip whole parts. */
+static const uint32_t role_of[(ROWS + PART - 1) / PART * PART] = {
+#define VC_TORCH_NAME(role, match, text, source) VC_NAME_##role,
+#include "common/torch_names.def"
+#undef VC_TORCH_NAME
+};
+
 static bool ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
@@ -25,10 +34,12 @@ static bool ends_with(const char *s, const char *end)
 
 static bool matches(enum match match, const char *text, const char *file, const char *function)
 {
-	const char *slash = strrchr(file, '/');
+	const char *slash;
 
 	switch (match) {
-	case FILE_IS: return !strcmp(slash ? slash + 1 : file, text);
+	case FILE_IS:
+		slash = strrchr(file, '/');
+		return !strcmp(slash ? slash + 1 : file, text);
 	case FILE_HAS: return strstr(file, text);
 	case FILE_ENDS: return ends_with(file, text);
 	case FUNCTION_IS: return !strcmp(function, text);
@@ -43,10 +54,18 @@ uint32_t vc_torch_roles(const char *file, const char *function, uint32_t asked)
 {
 	uint32_t found = 0;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (rows[i].role & asked & ~found &&
-		    matches(rows[i].match, rows[i].text, file, function))
-			found |= rows[i].role;
+	for (size_t i = 0; i < ROWS; i += PART) {
+		uint32_t any = 0;
+
+		for (size_t k = 0; k < PART; k++)
+			any |= role_of[i + k];
+		if (!(any & asked & ~found))
+			continue;
+		for (size_t k = i; k < i + PART && k < ROWS; k++)
+			if (role_of[k] & asked & ~found &&
+			    matches(rows[k].match, rows[k].text, file, function))
+				found |= rows[k].role;
+	}
 	return found;
 }
 

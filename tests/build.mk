@@ -60,6 +60,15 @@ check-engines: all ## sweeps in parts under GNU parallel, Spark, Ray and Slurm, 
 	$(Q)V=1 $(RUN_TESTS) tests/engines/check.sh
 .PHONY: check-engines
 
+# The report in Chromium and Firefox; F=chromium for one. They are Debian's packages chromium and firefox-esr.
+$(BUILD)/tests/make-extreme: tests/browser/make_extreme.c tests/support/extremes.h $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
+check-browser: all $(BUILD)/tests/make-extreme ## the report in real browsers, which are fetched outside the tree: F=firefox for one
+	$(Q)V=1 $(RUN_TESTS) tests/browser/check.sh
+.PHONY: check-browser
+
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list
 check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room

@@ -59,7 +59,7 @@ static uint64_t unit_of(uint64_t bytes, const char **name)
 char *vc_format_in(uint64_t bytes, uint64_t all, char *buf)
 {
 	const char *name;
-	uint64_t unit = unit_of(all, &name);
+	uint64_t unit = unit_of(all ? all : bytes, &name);
 
 	if (bytes < unit / 10) /* "0.00" says nothing, and "0.01" little */
 		return bytes ? vc_format_bytes(bytes, buf) : ratio(0, unit, name, buf);

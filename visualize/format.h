@@ -13,7 +13,7 @@ enum { VC_FORMAT = 40 }; /* bytes every buffer below must hold; all return it */
 
 char *vc_format_bytes(uint64_t bytes, char *buf);               /* "79.1 GiB" "0.53 GiB" "24 MiB" */
 /* In the unit of `all`, so that all numbers of a picture have one: "0.16 GiB"; what is less than a
- * tenth of that unit in its own. */
+ * tenth of that unit in its own. all 0: its own. */
 char *vc_format_in(uint64_t bytes, uint64_t all, char *buf);
 /* "38.6 of 39.4 GiB": both in one unit; buf holds 2 * VC_FORMAT. */
 char *vc_format_of(uint64_t bytes, uint64_t all, char *buf);

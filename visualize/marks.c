@@ -43,6 +43,8 @@ static void oom_cause(const struct vc_plot *p, char *buf, size_t cap)
 
 	if (free >= o->request && free > all / 10)
 		snprintf(buf, cap, "cause: fragmentation, not demand");
+	else if (p->capacity && o->request > p->capacity)
+		snprintf(buf, cap, "cause: demand, more than all of the memory");
 	else
 		snprintf(buf, cap, "cause: demand, %s of the memory is in use",
 			 vc_format_percent(all > free ? all - free : 0, all, a));
@@ -51,6 +53,7 @@ static void oom_cause(const struct vc_plot *p, char *buf, size_t cap)
 static void oom_lines(const struct vc_plot *p, struct lines *t)
 {
 	const struct vc_oom_report *o = &p->c->r->oom;
+	uint64_t all = p->k->reserved; /* the unit of the tiles and the title */
 	char a[VC_FORMAT], b[VC_FORMAT];
 	const struct vc_life *l = o->id ? vc_classes_life(p->c, o->id) : NULL;
 
@@ -61,19 +64,19 @@ static void oom_lines(const struct vc_plot *p, struct lines *t)
 	else
 		snprintf(t->at[t->n++], sizeof(t->at[0]), "Out of memory at %s", a);
 	int used = snprintf(t->at[t->n], sizeof(t->at[0]), "asked for %s",
-			    vc_format_bytes(o->request, a));
+			    vc_format_in(o->request, all, a));
 	char who[80];
 	vc_site_text(p->c->r->meta, l ? l->site : 0, who, sizeof(who));
 	if (*who)
 		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used, " in %s", who);
 	t->n++;
 	snprintf(t->at[t->n++], sizeof(t->at[0]), "cached and free %s, but the largest piece is %s",
-		 vc_format_bytes(o->free_in_cache, a), vc_format_bytes(o->largest_free, b));
+		 vc_format_in(o->free_in_cache, all, a), vc_format_in(o->largest_free, all, b));
 	used = snprintf(t->at[t->n], sizeof(t->at[0]), "free on the device %s",
-			vc_format_bytes(o->device_free, a));
+			vc_format_in(o->device_free, all, a));
 	if (o->alloc_size)
 		snprintf(t->at[t->n] + used, sizeof(t->at[0]) - (size_t)used,
-			 ", needed in one piece %s", vc_format_bytes(o->alloc_size, b));
+			 ", needed in one piece %s", vc_format_in(o->alloc_size, all, b));
 	t->n++;
 	oom_cause(p, t->at[t->n++], sizeof(t->at[0]));
 }
@@ -219,6 +222,10 @@ void vc_plot_flushes(struct vc_plot *p)
 		 p->c->r->stats.flushes == 1 ? "" : "es",
 		 p->c->r->stats.flushes == 1 ? "y" : "ies");
 	struct vc_label l = { last - 90, y - 55, VC_T_SMALL, VC_END, "capt", 0, false, true };
+	if (vc_svg_measure(&l, text).x < VC_MARGIN) { /* at the right of it there is room */
+		l.x = last + 90;
+		l.anchor = VC_START;
+	}
 	if (vc_svg_is_clear(s, vc_svg_measure(&l, text)))
 		vc_svg_label(s, &l, text);
 }

@@ -135,6 +135,76 @@ uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event)
 	return top;
 }
 
+/* ---- places that stay ---- */
+
+/* Shelves that touch are one board: a block may lie on several pieces of an expandable segment. */
+struct board { uint64_t size, born, died, offset; size_t first, n; };
+
+VC_COMPARE(by_start, struct board,
+	   VC_THEN(VC_ORDER(x->born, y->born), VC_ORDER(x->first, y->first)))
+
+static size_t boards_of(const struct vc_packing *p, struct board *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct vc_shelf *s = &p->at[i], *before = i ? s - 1 : NULL;
+
+		if (before && before->addr + before->size == s->addr) {
+			struct board *last = &b[n - 1];
+
+			last->size += s->size;
+			last->born = s->born < last->born ? s->born : last->born;
+			last->died = s->died > last->died ? s->died : last->died;
+			last->n++;
+		} else
+			b[n++] = (struct board){ s->size, s->born, s->died, 0, i, 1 };
+	}
+	return n;
+}
+
+/* Into the lowest gap between those that stand, which are sorted by offset; the gone ones leave. */
+static size_t place(struct board *b, struct board **standing, size_t n)
+{
+	size_t kept = 0, at;
+	uint64_t from = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (standing[i]->died > b->born)
+			standing[kept++] = standing[i];
+	for (at = 0; at < kept && standing[at]->offset - from < b->size; at++)
+		from = standing[at]->offset + standing[at]->size;
+	memmove(standing + at + 1, standing + at, (kept - at) * sizeof(*standing));
+	standing[at] = b;
+	b->offset = from;
+	return kept + 1;
+}
+
+int vc_packing_keep(struct vc_packing *p, uint64_t *height, struct vc_error *err)
+{
+	enum { MOST = 1 << 15 }; /* the time goes with its square */
+	struct board *b = malloc((p->n + 1) * sizeof(*b)), **standing;
+	size_t n, up = 0;
+
+	*height = 0;
+	standing = malloc((p->n + 1) * sizeof(struct board *));
+	if (!b || !standing) {
+		VC_FREE(b, standing);
+		return vc_nomem(err, "the packing of segments");
+	}
+	n = p->n > MOST ? 0 : boards_of(p, b);
+	qsort(b, n, sizeof(*b), by_start);
+	for (size_t i = 0; i < n; i++) {
+		up = place(&b[i], standing, up);
+		if (b[i].offset + b[i].size > *height)
+			*height = b[i].offset + b[i].size;
+		for (size_t k = b[i].first; k < b[i].first + b[i].n; k++)
+			p->at[k].offset = b[i].offset + (p->at[k].addr - p->at[b[i].first].addr);
+	}
+	VC_FREE(b, standing);
+	return VC_OK;
+}
+
 /* ---- which block lies where ---- */
 
 struct known { uint64_t addr, born; uint32_t at; };

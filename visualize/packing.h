@@ -27,5 +27,8 @@ int  vc_packing_homes(const struct vc_packing *p, const struct vc_lives *lives, 
 bool vc_shelf_stands(const struct vc_shelf *s, uint64_t event);
 /* Give each shelf that stands at `event` its offset; the height of the pile. */
 uint64_t vc_packing_stack(struct vc_packing *p, uint64_t event);
+/* Give each shelf an offset that it keeps as long as it stands: the lowest place that is free then.
+ * The height; 0 where there are too many shelves for that. */
+int vc_packing_keep(struct vc_packing *p, uint64_t *height, struct vc_error *err);
 
 #endif

@@ -21,7 +21,7 @@ void vc_plot_scale(struct vc_plot *p)
 	/* A card that the run leaves mostly empty would leave the picture mostly empty. */
 	p->broken = p->may_break && most && most < p->capacity / 10 * 6;
 	/* A card four times too large would leave a flat line at the bottom. */
-	p->has_capacity = p->capacity && (p->broken || most >= p->capacity / 4);
+	p->has_capacity = p->capacity && (p->broken || !most || most >= p->capacity / 4);
 	if (p->has_capacity && !p->broken && p->capacity > most)
 		most = p->capacity;
 	if (!most)

@@ -124,9 +124,7 @@ static int verdict_pill(struct vc_page *p, const struct vc_result *r, int y)
 	return w;
 }
 
-/* A text in as many lines as it needs, at most `most`; the first is shorter by `less`. The y of the
- * last. */
-static int put_lines(struct vc_page *p, struct vc_label *l, const char *text, int less, int step,
+int vc_page_lines(struct vc_page *p, struct vc_label *l, const char *text, int less, int step,
 		     int most)
 {
 	char line[600];
@@ -171,9 +169,9 @@ int vc_page_header(struct vc_page *p, const char *title, const char *subtitle,
 	whole.max = 0;
 	if (narrow && vc_svg_measure(&whole, title).w > 2 * wide)
 		l.style = VC_T_HEAD; /* it would fill the picture */
-	y = put_lines(p, &l, title, pill, l.style == VC_T_HEAD ? 200 : 270, 4);
+	y = vc_page_lines(p, &l, title, pill, l.style == VC_T_HEAD ? 200 : 270, 4);
 	l = (struct vc_label){ VC_MARGIN, y + 220, VC_T_BODY, VC_START, "mut", wide, false, false };
-	y = put_lines(p, &l, subtitle, 0, 180, narrow ? 4 : 2);
+	y = vc_page_lines(p, &l, subtitle, 0, 180, narrow ? 4 : 2);
 	if (r && narrow) {
 		verdict_pill(p, r, y + 140);
 		y += 390;
@@ -212,7 +210,7 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 	int y = vc_page_header(&p, title, "there is nothing to draw", NULL);
 	card = (struct vc_box){ VC_MARGIN, y, p.w - 2 * VC_MARGIN, 1200 };
 	vc_svg_rect(&p.svg, "card", card, 80);
-	put_lines(&p, &(struct vc_label){ p.w / 2, y + 540, VC_T_BODY, VC_MIDDLE, "fg",
+	vc_page_lines(&p, &(struct vc_label){ p.w / 2, y + 540, VC_T_BODY, VC_MIDDLE, "fg",
 					  card.w - 400, false, false }, why, 0, 200, 3);
 	vc_page_footer(&p, y + 1480, "", "vramcast " VC_VERSION);
 	return vc_page_end(&p, y + 1800, out, err);

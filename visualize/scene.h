@@ -85,6 +85,11 @@ int vc_page_end(struct vc_page *p, int h, struct vc_output *out, struct vc_error
 int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *why,
 		   struct vc_output *out, struct vc_error *err);
 
+/* A text in as many lines as it needs, at most `most`, `step` apart; the first is shorter by
+ * `less`. The y of the last. */
+int vc_page_lines(struct vc_page *p, struct vc_label *l, const char *text, int less, int step,
+		  int most);
+
 struct vc_tile { char label[48], value[48], note[96]; const char *color; };
 int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
 

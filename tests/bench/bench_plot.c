@@ -12,6 +12,7 @@
 
 #include "common/codec.h"
 #include "common/io.h"
+#include "tests/support/extremes.h"
 
 enum { LAYERS = 2500, BATCH = 512 };
 
@@ -106,11 +107,19 @@ static void measure(const char *trace, const char *type, const char *out, double
 	*mib = (double)u.ru_maxrss / 1024;
 }
 
+/* A million events with call stacks: that of the tests, whose name has no place in a path. */
+static void write_stacks(const char *path)
+{
+	for (size_t i = 0; i < sizeof(extremes) / sizeof(*extremes); i++)
+		if (!strcmp(extremes[i].name, "a million events"))
+			extreme_write(&extremes[i], path);
+}
+
 int main(void)
 {
 	static const struct {
 		const char *name, *type;
-		uint64_t events;
+		uint64_t events; /* 0: a million, with call stacks */
 		double scale;
 		const char *unit;
 	} row[] = {
@@ -118,6 +127,8 @@ int main(void)
 		{ "plot.timeline.10M", "timeline", 10000000, 1,
 		 "s" }, /* before blocks: memory only grows */
 		{ "plot.blocks.1M.s", "blocks", 1000000, 1, "s" },
+		{ "plot.flame.1M.s", "flame", 0, 1, "s" },
+		{ "report.1M.s", "html", 0, 1, "s" },
 	};
 	const char *build = getenv("BUILD");
 	char path[1024], out[1024];
@@ -127,9 +138,11 @@ int main(void)
 		struct stat st;
 		snprintf(path, sizeof(path), "%s/tests/bench-%llu.vct", build ? build : "build",
 			 (unsigned long long)row[i].events);
-		snprintf(out, sizeof(out), "%s/tests/bench-%s.svg", build ? build : "build",
-			 row[i].type);
-		if (stat(path, &st))
+		snprintf(out, sizeof(out), "%s/tests/bench-%s.%s", build ? build : "build",
+			 row[i].type, strcmp(row[i].type, "html") ? "svg" : "html");
+		if (stat(path, &st) && !row[i].events)
+			write_stacks(path);
+		else if (stat(path, &st))
 			write_trace(path, row[i].events);
 		measure(path, row[i].type, out, &s, &mib);
 		if (strstr(row[i].name, "10M"))

@@ -56,10 +56,10 @@ cat > "$TMP/probe.js" <<'JS'
 <script>
 (function () {
 	function fire(e, type) { e.dispatchEvent(new Event(type, { bubbles: true })); }
-	var svg = document.querySelector("figure > svg"), full = svg.getAttribute("viewBox");
-	document.querySelector("figure .r-tools button").click();
+	var svg = document.querySelector("figure[data-name] > svg"), full = svg.getAttribute("viewBox");
+	document.querySelector("figure[data-name] .r-tools button").click();
 	var zoomed = svg.getAttribute("viewBox") !== full;
-	document.querySelectorAll("figure .r-tools button")[2].click();
+	document.querySelectorAll("figure[data-name] .r-tools button")[2].click();
 	var back = svg.getAttribute("viewBox") === full;
 	var input = document.querySelector("input[type=search]");
 	input.value = "optimizer";

@@ -4,17 +4,9 @@
 #include "tests/support/test.h"
 
 #include <glob.h>
-#include <math.h>
 
-#include "common/io.h"
-#include "common/param.h"
 #include "simulator/session/session.h"
-#include "tests/support/drawn.h"
-#include "visualize/classify.h"
-#include "visualize/format.h"
-#include "visualize/ledger.h"
-#include "visualize/packing.h"
-#include "visualize/sink.h"
+#include "tests/support/judge.h"
 
 static const char *const folders[] = { "traces/*.vct", "tests/recordings/*.vct",
 				       "tests/transforms/recordings/bert*.vct",
@@ -88,326 +80,27 @@ static void each(judge_fn *judge)
 	globfree(&g);
 }
 
-/* ---- the numbers that pictures are made of ---- */
-
-static void the_pile_is_as_high_as_what_is_reserved(const char *what, const struct vc_result *r)
-{
-	struct vc_packing p;
-	struct vc_error err;
-	uint32_t *home = malloc((r->lives.n + 1) * sizeof(*home));
-
-	assert_int_equal(vc_packing_init(&p, r, &err), 0);
-	assert_int_equal(vc_packing_homes(&p, &r->lives, home, &err), 0);
-	uint64_t pile = vc_packing_stack(&p, r->stats.peak_event);
-	if (!p.guessed && pile != r->stats.peak_reserved)
-		fail_msg("%s: the pile is %llu high, reserved are %llu", what,
-			 (unsigned long long)pile, (unsigned long long)r->stats.peak_reserved);
-	for (size_t i = 0; i < r->lives.n; i++)
-		if (home[i] == VC_NO_SHELF && !p.guessed)
-			fail_msg("%s: block %llu lies nowhere", what,
-				 (unsigned long long)r->lives.at[i].id);
-	vc_packing_fini(&p);
-	free(home);
-}
-
-static void holders_hold_what_is_allocated(const char *what, const struct vc_result *r)
-{
-	struct vc_classes c;
-	struct vc_owners o;
-	struct vc_error err;
-
-	assert_int_equal(vc_classes_init(&c, r, &err), 0);
-	assert_int_equal(vc_owners_init(&o, &c, &err), 0);
-	if (o.of_allocated && o.bytes != r->stats.peak_allocated)
-		fail_msg("%s: %llu are held, %llu allocated at the peak", what,
-			 (unsigned long long)o.bytes,
-			 (unsigned long long)r->stats.peak_allocated);
-	vc_owners_fini(&o);
-	vc_classes_fini(&c);
-}
-
-/* Layers are made of lives: those that are alive at the peak are all that is allocated then. */
-static void lives_are_what_is_allocated(const char *what, const struct vc_result *r)
-{
-	const struct vc_bucket *top = r->curve.n ? r->curve.at : NULL;
-	uint64_t sum = 0;
-
-	for (size_t i = 1; i < r->curve.n; i++)
-		if (r->curve.at[i].allocated_max > top->allocated_max)
-			top = &r->curve.at[i];
-	for (size_t i = 0; top && i < r->lives.n; i++)
-		if (r->lives.at[i].born <= top->peak_event && r->lives.at[i].died > top->peak_event)
-			sum += r->lives.at[i].size;
-	if (top && !r->lives.dropped && sum != top->allocated_max)
-		fail_msg("%s: %llu live, %llu are allocated", what, (unsigned long long)sum,
-			 (unsigned long long)top->allocated_max);
-}
-
-static void every_byte_of_the_card_has_a_line(const char *what, const struct vc_result *r)
-{
-	struct vc_classes c;
-	struct vc_ledger l;
-	struct vc_error err;
-
-	assert_int_equal(vc_classes_init(&c, r, &err), 0);
-	vc_ledger_make(&l, &c);
-	if (l.live + l.waiting + l.returnable + l.stranded != l.reserved ||
-	    (!l.at_oom && l.reserved != r->stats.peak_reserved))
-		fail_msg("%s: %llu live, %llu waiting, %llu and %llu cached of %llu", what,
-			 (unsigned long long)l.live, (unsigned long long)l.waiting,
-			 (unsigned long long)l.returnable, (unsigned long long)l.stranded,
-			 (unsigned long long)l.reserved);
-	if (l.at_oom && l.capacity && l.free != r->oom.device_free)
-		fail_msg("%s: %llu free, the device had %llu", what, (unsigned long long)l.free,
-			 (unsigned long long)r->oom.device_free);
-	vc_classes_fini(&c);
-}
-
-static void judge_numbers(const char *what, const struct vc_result *r)
-{
-	the_pile_is_as_high_as_what_is_reserved(what, r);
-	holders_hold_what_is_allocated(what, r);
-	lives_are_what_is_allocated(what, r);
-	every_byte_of_the_card_has_a_line(what, r);
-}
-
-/* ---- the pictures themselves, read back ---- */
-
-static char *draw(const struct vc_sink_type *t, const char *params, const struct vc_result *r,
-		  size_t *n)
-{
-	struct vc_error err = { 0 };
-	void *cfg = calloc(1, t->config_size + 1);
-	struct vc_output *out = vc_output_memory(&err);
-
-	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
-	if (t->write(r, 1, cfg, out, &err))
-		fail_msg("%s: %s", t->name, err.message);
-	char *text = vc_output_take(out, n);
-	vc_output_close(out);
-	free(cfg);
-	return text;
-}
-
-static bool is_drawn(const struct vc_sink_type *t)
-{
-#ifndef HAVE_GRAPHVIZ
-	if (!strcmp(t->name, "owners"))
-		return false;
-#endif
-	return !strcmp(t->extension, "svg");
-}
-
-/* The line's highest point is the reported peak, on the axis that stands beside it. */
-static void the_line_is_as_high_as_the_peak(const char *what, const char *text,
-					    const struct vc_result *r)
-{
-	double zero, per, drawn;
-
-	if (!r->curve.n || !axis(&zero, &per))
-		return;
-	double floor_y = floor_of(text);
-	drawn = (floor_y - top_of_line(text, "<path class=\"res\" d=\"M")) * per -
-		(double)(r->info.context + r->info.others);
-	if (fabs(drawn - (double)r->stats.peak_reserved) > 20 * per)
-		fail_msg("%s: %.0f are drawn, %llu reserved", what, drawn,
-			 (unsigned long long)r->stats.peak_reserved);
-}
-
-/* The upper edge of an area at x, in tenths; the floor where there is none. */
-static double edge_at(const char *text, const char *klass, double x, double floor_y)
-{
-	char want[60];
-	const char *at;
-	double px, y;
-	char *end;
-
-	snprintf(want, sizeof(want), "<path class=\"%s ar\" d=\"M", klass);
-	at = strstr(text, want);
-	if (!at)
-		return floor_y;
-	px = strtod(at + strlen(want), &end) * 10;
-	y = strtod(end, &end) * 10;
-	for (const char *p = end; *p && *p != 'z' && *p != '"'; p++) {
-		if (*p == 'v')
-			y += strtod(p + 1, NULL) * 10;
-		if (*p == 'h' && (px += strtod(p + 1, NULL) * 10) > x)
-			break;
-	}
-	return y;
-}
-
-/* A name stands on its own layer: that begins above it, and those below begin beneath it. */
-static void names_stand_on_their_layers(const char *what, const char *text)
-{
-	double floor_y = floor_of(text);
-
-	for (int slot = 0; slot < VC_SLOTS; slot++) {
-		char want[40];
-
-		snprintf(want, sizeof(want), " class=\"b1 %s\"", vc_theme_on(slot));
-		for (const char *name = text; (name = strstr(name, want)); name++) {
-			const char *at = name;
-
-			while (*at != '<')
-				at--;
-			double x = svg_tenths(at, "x"), y = svg_tenths(at, "y");
-
-			for (int k = 0; k <= slot; k++) {
-				double edge = edge_at(text, vc_theme_slot(k), x + 100, floor_y);
-
-				if (k < slot ? edge < y : edge > y - 90)
-					fail_msg("%s: a name is not on its layer: %.40s at %.0f",
-						 what, strchr(at, '>'), edge);
-			}
-		}
-	}
-}
-
-/* A card far larger than the run has its line above all that is drawn, and the cut is said. */
-static void a_cut_axis_is_said_to_be_cut(const char *what, const struct vc_result *r)
-{
-	uint64_t used = r->stats.peak_reserved + r->info.context + r->info.others;
-	const char *said = after("nothing");
-
-	for (size_t i = 0; i < seen.labels; i++)
-		if (strstr(seen.label[i].text, "the axis is cut"))
-			said = seen.label[i].text;
-	if (r->info.capacity && !r->info.has_limit && r->curve.n &&
-	    (used < r->info.capacity / 10 * 6) != (*said != 0))
-		fail_msg("%s: the axis is cut: \"%s\"", what, said);
-}
-
-/* The highest cell of the map of blocks is the reported peak, to a row of cells. */
-static void cells_are_as_high_as_the_peak(const char *what, const char *text,
-					  const struct vc_result *r)
-{
-	const char *from = strstr(text, "class=\"gr\" d=\"M"), *end = strstr(text, ">Segments at ");
-	double zero, per, floor_y, best;
-	char *next;
-
-	if (!from || !end || !r->segments.n || !axis(&zero, &per))
-		return;
-	strtod(from + 15, &next);
-	floor_y = best = strtod(next, NULL);
-	for (const char *p = from; (p = strstr(p, " ar\" d=\"M")) && p < end; p++)
-		for (const char *q = p + 8; *q && *q != '"'; q++)
-			if (*q == 'M') {
-				strtod(q + 1, &next);
-				best = fmin(best, strtod(next, NULL));
-			}
-	for (const char *p = from; (p = strstr(p, "<path class=\"hx\" d=\"M")) && p < end; p++)
-		for (const char *q = p + 20; *q && *q != '"'; q++)
-			if (*q == 'M') {
-				strtod(q + 1, &next);
-				best = fmin(best, strtod(next, NULL));
-			}
-	double drawn = (floor_y - best) * 10 * per, peak = (double)r->stats.peak_reserved;
-	if (fabs(drawn - peak) > 40 * per)
-		fail_msg("%s: the map is %.0f high, %.0f are reserved", what, drawn, peak);
-}
-
-/* In use + cached = reserved, at one moment that all of the picture speaks of. */
-static void tiles_add_up(const char *what)
-{
-	double reserved = number(after("Reserved at ")), use = number(after("In use then"));
-	double cached = number(after("Cached then"));
-
-	if (fabs(use + cached - reserved) > reserved / 80 + 1024)
-		fail_msg("%s: %s in use, %s cached, %s reserved", what, after("In use then"),
-			 after("Cached then"), after("Reserved at "));
-	const char *moment = "", *held = "";
-	for (size_t i = 0; i < seen.labels; i++) {
-		const char *t = seen.label[i].text, *at = strstr(t, " in use at ");
-		moment = strncmp(t, "Reserved at ", 12) ? moment : t + 12;
-		held = at && strcmp(t, moment) ? at + 11 : held;
-	}
-	if (*held && strcmp(moment, held))
-		fail_msg("%s: tiles are about %s, the table about %s", what, moment, held);
-}
-
-/* What was asked for, and what is missing of it, are written to a hundredth. */
-static void small_requests_are_written_in_their_own_unit(const char *what,
-							 const struct vc_result *r)
-{
-	double asked = (double)r->oom.request;
-	const char *said = "";
-
-	for (size_t i = 0; i + 1 < seen.labels; i++)
-		if (!strcmp(seen.label[i].text, "asked for"))
-			said = seen.label[i + 1].text;
-	if (r->oom.happened && fabs(number(said) - asked) > asked / 15)
-		fail_msg("%s: %s asked for, %.0f B were", what, said, asked);
-	for (size_t i = 0; r->oom.happened && i < seen.labels; i++)
-		if (strstr(seen.label[i].text, "more would have been needed") &&
-		    !strstr(seen.label[i].text, " bytes"))
-			fail_msg("%s: \"%s\"", what, seen.label[i].text);
-}
-
-/* The rows of the ledger sum to its first, or its last. */
-static void the_ledger_adds_up(const char *what)
-{
-	double sum = 0, total = -1;
-	bool rows = false;
-
-	for (size_t i = 0; i + 1 < seen.labels; i++) {
-		const char *t = seen.label[i].text, *v = seen.label[i + 1].text;
-
-		rows |= !strncmp(t, "Where the bytes", 15);
-		if (!rows || !strchr("0123456789", *v) || !strstr(v, "B") || strstr(t, "asked"))
-			continue;
-		if (!strcmp(t, "capacity") || !strncmp(t, "limit", 5) || !strcmp(t, "= used"))
-			total = number(v);
-		else if (strchr("0123456789", *t) == NULL)
-			sum += number(v);
-	}
-	if (total < 0 || fabs(sum - total) > total / 50 + 1024)
-		fail_msg("%s: the rows of the ledger sum to %.0f of %.0f", what, sum, total);
-}
-
 static size_t drawings;
 
 static void judge_pictures(const char *what, const struct vc_result *r)
 {
 	static const char *const looks[] = { "width=1200,theme=light", "width=600,theme=dark",
 					     "width=480,theme=print", "width=1600,theme=auto" };
-	const char *look = looks[drawings++ % 4];
-	char all[500];
-	size_t n;
 
-	snprintf(all, sizeof(all), "%s, %s", what, look);
-	for (size_t i = 0; vc_sinks[i]; i++) {
-		const struct vc_sink_type *t = vc_sinks[i];
-		if (!is_drawn(t))
-			continue;
-		char *text = draw(t, look, r, &n);
-		read_back(all, t->name, text, n);
-		if (!strcmp(t->name, "timeline") && r->curve.n) {
-			the_line_is_as_high_as_the_peak(all, text, r);
-			tiles_add_up(all);
-		}
-		if (!strcmp(t->name, "timeline") && r->curve.n) {
-			names_stand_on_their_layers(all, text);
-			a_cut_axis_is_said_to_be_cut(all, r);
-		}
-		if (!strcmp(t->name, "blocks") && r->lives.n)
-			cells_are_as_high_as_the_peak(all, text, r);
-		if (!strcmp(t->name, "ledger") && r->stats.peak_reserved)
-			the_ledger_adds_up(all);
-		if (!strcmp(t->name, "ledger"))
-			small_requests_are_written_in_their_own_unit(all, r);
-		free(text);
-	}
+	judge_look(what, r, looks[drawings++ % 4]);
 }
 
-/* Both at once: half the time is the runs. */
+/* All at once: half the time is the runs. */
 static void judge(const char *what, const struct vc_result *r)
 {
 	judge_numbers(what, r);
 	judge_pictures(what, r);
+	judge_report(what, r);
+	if (drawings % 6 == 0)
+		judge_page(what, r);
 }
 
-static void pictures_and_their_numbers_say_what_is_reported(void **unused)
+static void numbers_pictures_and_the_report_say_the_same(void **unused)
 {
 	(void)unused;
 	each(judge);
@@ -580,7 +273,7 @@ static void a_peak_before_the_first_mark_is_said_to_be_there(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pictures_and_their_numbers_say_what_is_reported),
+		cmocka_unit_test(numbers_pictures_and_the_report_say_the_same),
 		cmocka_unit_test(a_sweep_over_two_keys_is_a_map),
 		cmocka_unit_test(ranks_have_a_scale_and_tooltips),
 		cmocka_unit_test(a_busy_stream_is_drawn_busy),

@@ -156,9 +156,10 @@ static int flame_write(const struct vc_result *runs, size_t n, const void *confi
 	if (!rc)
 		rc = vc_flame_init(&d.f, &d.classes, err);
 	if (!rc)
-		rc = d.f.n ? draw(&d, cfg, out, err) :
+		rc = d.f.n && d.f.node[0].bytes ?
+			     draw(&d, cfg, out, err) :
 			     vc_page_notice(cfg, "Who holds the memory",
-					    "no block was ever allocated", out, err);
+					    "no block with a size was ever allocated", out, err);
 	vc_flame_fini(&d.f);
 	vc_classes_fini(&d.classes);
 	return rc;

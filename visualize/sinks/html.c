@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* html.c - the report: one file with verdict, ledger, pictures and tables; no network, and a small
- * script that only adds zoom and search. */
+/* html.c - the report: one file with verdict, ledger, pictures and tables; no network. A script
+ * adds an instrument to look closer with; the page says everything without it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,12 @@
 #include "common/site.h"
 #include "common/vec.h"
 #include "visualize/addressmap.h"
+#include "visualize/instrument.h"
 #include "visualize/ledger.h"
 #include "visualize/page.inc"
 #include "visualize/scene.h"
 
-enum { ROWS = 200 };
+enum { ROWS = 200, NARROW = 480, NARROW_BYTES = 256 << 10 };
 
 struct report {
 	struct vc_svg out; /* the document grows here */
@@ -21,8 +22,7 @@ struct report {
 	struct vc_owners owners;
 	const struct vc_picture *cfg;
 	const struct vc_result *runs;
-	size_t n;
-	bool styled; /* a picture brought the common style already */
+	size_t n, narrow; /* narrow: bytes of narrow pictures so far */
 };
 
 static void head(struct report *d, const char *title)
@@ -36,7 +36,11 @@ static void head(struct report *d, const char *title)
 		   klass[d->cfg->theme], title);
 	for (size_t i = 0; page_css[i]; i++)
 		vc_svg_put(&d->out, "%s", page_css[i]);
-	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n");
+	/* One style and one set of patterns for all pictures, which go without. */
+	vc_svg_put(&d->out, "</style>\n</head>\n<body>\n<svg id=\"r-style\" width=\"0\" "
+		   "height=\"0\" aria-hidden=\"true\">\n");
+	vc_theme_write(&d->out, (enum vc_theme)d->cfg->theme);
+	vc_svg_put(&d->out, "</svg>\n");
 }
 
 /* The beginning of a table: columns between "|", those of numbers behind "#". */
@@ -149,18 +153,40 @@ static void ledger(struct report *d)
 extern const struct vc_sink_type vc_sink_timeline, vc_sink_sweep, vc_sink_compare, vc_sink_flame,
 	vc_sink_ledger, vc_sink_segments, vc_sink_blocks, vc_sink_unused, vc_sink_advice;
 
-/* One picture, with the style and patterns that all share left in the first only. */
-static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
+/* The name and the description that the picture has as a file; style and patterns are above. */
+static void put_figure(struct report *d, const char *name, const char *title, bool narrow,
+		       const char *text, size_t n)
+{
+	const char *klass = narrow ? "r-narrow" : "r-wide";
+	const char *at = strstr(text, "aria-labelledby=\"vct vcd\"");
+	const char *desc = strstr(text, "<desc id=\"vcd\">"), *end = strstr(text, "</defs>\n");
+
+	if (!at || !desc || !end)
+		return;
+	vc_svg_put(&d->out, "<figure class=\"%s\" data-name=\"%s\">\n", klass, name);
+	vc_svg_raw(&d->out, text, (size_t)(at - text));
+	vc_svg_put(&d->out, "aria-label=\"%s\" aria-describedby=\"%s-%s\">\n<desc id=\"%s-%s\">",
+		   title, klass, name, klass, name);
+	desc += strlen("<desc id=\"vcd\">");
+	vc_svg_raw(&d->out, desc, (size_t)(strstr(desc, "</desc>") - desc));
+	vc_svg_put(&d->out, "</desc>\n");
+	end += strlen("</defs>\n");
+	vc_svg_raw(&d->out, end, n - (size_t)(end - text));
+	vc_svg_put(&d->out, "</figure>\n");
+}
+
+/* One picture at one width. A narrow one for which there is no room is left out. */
+static int drawing(struct report *d, const struct vc_sink_type *t, const char *title, bool narrow,
 		   struct vc_error *err)
 {
 	struct vc_picture cfg = *d->cfg;
 	struct vc_output *out = vc_output_memory(err);
-	char *text = NULL, *at, *end;
+	char *text = NULL;
 	size_t n = 0;
 
 	if (!out)
 		return (int)err->status;
-	cfg.width = 1200;
+	cfg.width = narrow ? NARROW : 1200;
 	cfg.footer = false;
 	*cfg.title = '\0';
 	int rc = t->write(d->runs, d->n, &cfg, out, err);
@@ -168,21 +194,20 @@ static int picture(struct report *d, const struct vc_sink_type *t, const char *t
 	vc_output_close(out);
 	if (!text)
 		return rc ? rc : vc_nomem(err, "the report");
-	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n<figure>\n", t->name, title);
-	at = strstr(text, "aria-labelledby=\"vct vcd\"");
-	vc_svg_raw(&d->out, text, at ? (size_t)(at - text) : 0);
-	vc_svg_put(&d->out, "aria-label=\"%s\"", title);
-	at = at ? at + 25 : text;
-	end = strstr(at, "<title");
-	vc_svg_raw(&d->out, at, end ? (size_t)(end - at) : 0);
-	at = strstr(at, d->styled ? "</defs>\n" : "<style>");
-	at = at && d->styled ? at + 8 : at;
-	d->styled = true;
-	if (at)
-		vc_svg_raw(&d->out, at, n - (size_t)(at - text));
-	vc_svg_put(&d->out, "</figure>\n");
+	d->narrow += narrow ? n : 0;
+	if (!narrow || d->narrow <= NARROW_BYTES)
+		put_figure(d, t->name, title, narrow, text, n);
 	free(text);
 	return VC_OK;
+}
+/* Wide, and for a phone narrow: the style sheet shows one of them, the wide one where there is no
+ * other. The map of blocks is the largest and the slowest picture, and has no labels to read. */
+static int picture(struct report *d, const struct vc_sink_type *t, const char *title,
+		   struct vc_error *err)
+{
+	vc_svg_put(&d->out, "<h2 id=\"%s\">%s</h2>\n", t->name, title);
+	VC_TRY(drawing(d, t, title, false, err));
+	return t == &vc_sink_blocks ? VC_OK : drawing(d, t, title, true, err);
 }
 
 static void sites(struct report *d)
@@ -333,6 +358,20 @@ static void advice(struct report *d)
 	}
 }
 
+static int script(struct report *d, struct vc_error *err)
+{
+	if (d->runs->curve.n)
+		VC_TRY(vc_instrument_write(&d->out, d->runs, d->n, vc_wants_time(d->cfg, d->runs),
+					   err));
+	vc_svg_put(&d->out, "<script>\n");
+	for (size_t i = 0; page_js[i]; i++)
+		vc_svg_put(&d->out, "%s", page_js[i]);
+	for (size_t i = 0; instrument_js[i]; i++)
+		vc_svg_put(&d->out, "%s", instrument_js[i]);
+	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");
+	return VC_OK;
+}
+
 static int body(struct report *d, struct vc_error *err)
 {
 	bool family = d->n > 1 && d->runs->info.vary;
@@ -368,11 +407,8 @@ static int body(struct report *d, struct vc_error *err)
 	rc = blocks_table(d, err);
 	segments_table(d);
 	vc_svg_put(&d->out, "<p class=\"r-mut\">vramcast " VC_VERSION "; at most %d rows per "
-		   "table</p>\n<script>\n", ROWS);
-	for (size_t i = 0; page_js[i]; i++)
-		vc_svg_put(&d->out, "%s", page_js[i]);
-	vc_svg_put(&d->out, "</script>\n</body>\n</html>\n");
-	return rc;
+		   "table</p>\n", ROWS);
+	return rc ? rc : script(d, err);
 }
 
 static int html_write(const struct vc_result *runs, size_t n, const void *config,

@@ -111,9 +111,11 @@ static int note(struct drawing *d, int y)
 		snprintf(text, sizeof(text), "the CUDA context is not known and not counted");
 	if (!*text)
 		return y;
-	vc_svg_say(&d->page.svg, text, VC_MARGIN, y + 200, VC_T_STRONG, VC_START,
-		   l->request ? "bad" : "mut", d->page.w - 2 * VC_MARGIN);
-	return y + 300;
+	struct vc_label at = { VC_MARGIN, y + 200, VC_T_STRONG, VC_START, "mut",
+			       d->page.w - 2 * VC_MARGIN, false, false };
+
+	at.color = l->request ? "bad" : "mut";
+	return vc_page_lines(&d->page, &at, text, 0, 180, 2) + 100;
 }
 
 static int body(struct drawing *d, int y)
@@ -164,7 +166,7 @@ static int ledger_write(const struct vc_result *runs, size_t n, const void *conf
 	const struct vc_picture *cfg = vc_picture_config(config, &fallback);
 	struct drawing d = { .r = runs };
 
-	if (!n || (!runs->stats.peak_reserved && !vc_ledger_heap(runs)->n))
+	if (!n || (!runs->stats.peak_reserved && !runs->oom.happened && !vc_ledger_heap(runs)->n))
 		return vc_page_notice(cfg, "Where the bytes are", n ? "nothing was ever reserved" :
 				      "no run was given", out, err);
 	VC_TRY(vc_classes_init(&d.classes, runs, err));

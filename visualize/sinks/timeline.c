@@ -202,8 +202,8 @@ static void footer(struct drawing *d, int y)
 
 	vc_conf_text(d->r, left, sizeof(left));
 	snprintf(right, sizeof(right),
-		 "%zu columns, each with its maximum \xC2\xB7 vramcast " VC_VERSION,
-		 d->columns.n);
+		 "%zu column%s, each with its maximum \xC2\xB7 vramcast " VC_VERSION,
+		 d->columns.n, d->columns.n == 1 ? "" : "s");
 	vc_page_footer(&d->page, y, left, right);
 }
 

@@ -1,7 +1,7 @@
 # The tracer: a library that lives in the recorded process, and the reading side for record.
 
 # The recorder's side: part of vramcast itself.
-RECORDER_SRC := $(addprefix tracer/,drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
+RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
@@ -9,22 +9,26 @@ LIB_OBJ   += $(RECORDER_SRC:%.c=$(BUILD)/%.o)
 EXTRA     += $(TRACE_LIB)
 INSTALL_LIBS += $(TRACE_LIB)
 
-# -z now: no lazy binding inside a signal handler or after fork. Nothing but libc is needed.
+# -z now: no lazy binding inside a signal handler or after fork. Nothing but libc is needed. The older
+# hash table says how many symbols there are (bindings.c).
 $(TRACE_LIB): $(TRACE_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,-soname,libvramcast_trace.so \
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,--hash-style=both,-soname,libvramcast_trace.so \
 		-o $@ $(TRACE_OBJ) -ldl -lpthread
 
 -include $(TRACE_OBJ:.o=.d) $(RECORDER_SRC:%.c=$(BUILD)/%.d)
 
 # The Python stub travels inside the program: nothing to install, nothing to find.
 LIB_OBJ += $(BUILD)/tracer/stub.o
+LIB_OBJ += $(BUILD)/tracer/attach_stub.o
 $(BUILD)/tracer/stub.c: python/sitecustomize.py
+$(BUILD)/tracer/attach_stub.c: python/attach.py
+$(BUILD)/tracer/stub.c $(BUILD)/tracer/attach_stub.c:
 	$(Q)mkdir -p $(@D)
-	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_stub[] = {'; \
+	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_$(basename $(@F))[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
-		echo '};'; echo 'const size_t vc_stub_size = sizeof(vc_stub);' ) > $@
-$(BUILD)/tracer/stub.o: $(BUILD)/tracer/stub.c
+		echo '};'; echo 'const size_t vc_$(basename $(@F))_size = sizeof(vc_$(basename $(@F)));' ) > $@
+$(BUILD)/tracer/stub.o $(BUILD)/tracer/attach_stub.o: %.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 

@@ -98,6 +98,15 @@ void vc_cuda_sample_sometimes(void)
 		vc_cuda_sample();
 }
 
+void vc_cuda_sample_forget(void)
+{
+	pthread_mutex_init(&g.lock, NULL);
+	atomic_store(&g.sampled, 0);
+	memset(g.pinned, 0, sizeof(g.pinned));
+	g.pinned_bytes = 0;
+	vc_cuda_device_forget();
+}
+
 /* When the context is new: what it and other processes hold before the first segment counts. */
 void vc_cuda_sample_first(void)
 {

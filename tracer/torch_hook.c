@@ -413,6 +413,26 @@ static void hook(void)
 	pthread_mutex_unlock(&g.lock);
 }
 
+void vc_torch_hook(void)
+{
+	hook();
+	vc_cuda_watch_driver();
+}
+
+void vc_torch_unhook(void)
+{
+	pthread_mutex_lock(&g.lock);
+	if (atomic_load(&g.state) > 0 && *g.object == g.table + BEFORE)
+		*g.object = g.original;
+	atomic_store(&g.state, 0);
+	atomic_store(&g.checked, 0);
+	atomic_store(&g.devices, 0);
+	vc_torch_unwatch();
+	pthread_mutex_unlock(&g.lock);
+	vc_cuda_unwatch_driver();
+	vc_torch_forget();
+}
+
 void vc_torch_forget(void)
 {
 	pthread_mutex_init(&g.lock, NULL);

@@ -245,4 +245,13 @@ uint64_t vc_wait_passed(uint64_t event)
 void vc_wait_forget(void)
 {
 	pthread_mutex_init(&g.lock, NULL);
+	if (!g.by_address.made) /* pages that were never touched stay so */
+		return;
+	atomic_store(&g.blocks, 0);
+	atomic_store(&g.scopes, 0);
+	g.late = 0;
+	memset(&g.by_address, 0, sizeof(g.by_address));
+	memset(&g.by_handle, 0, sizeof(g.by_handle));
+	memset(g.block, 0, sizeof(g.block));
+	memset(g.event, 0, sizeof(g.event));
 }

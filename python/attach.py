@@ -99,13 +99,42 @@ def _begin(torch, library, plane):
     return False
 
 
-def _step(library):
-    def _vramcast_step(optimizer, args, kwargs):
-        library.vramcast_step()
-    return _vramcast_step
+class _Joined:
+    """What is left in the program: the library, and a hook behind the steps of all optimizers."""
+    library = handle = later = None
+
+    def hook(self, optimizer, args, kwargs):
+        if self.later is not None:
+            self.later()
+        if self.library is not None:
+            self.library.vramcast_step()
+
+    def join(self, torch, path, folder, options, cuda):
+        library = _functions(path)
+        plane = library.vramcast_attach(os.fsencode(folder), options.encode(), int(cuda))
+        self.later = None
+        if plane < 0:
+            return "no-room" if plane == -1 else "no-calls"
+        if not _begin(torch, library, plane):
+            library.vramcast_detach()
+            return "busy"
+        self.library = library
+        return "joined"
+
+    def join_behind_step(self, answer, *words):
+        """The CPU's blocks are known best when no graph of autograd holds any."""
+        def later():
+            _quietly(answer, self.join, *words)
+        self.later = later
+
+    def watch_steps(self, torch):
+        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+        if register is not None and self.handle is None:
+            self.handle = register(self.hook)
+        return self.handle is not None and any(isinstance(o, torch.optim.Optimizer) for o in gc.get_objects())
 
 
-def _try_join(path, folder, options):
+def _try_join(answer, path, folder, options, now):
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "Tensor"):
         return "no-torch"
@@ -114,32 +143,31 @@ def _try_join(path, folder, options):
     cuda = hasattr(torch, "cuda") and torch.cuda.is_initialized()
     if cuda and torch.cuda.is_current_stream_capturing():
         return "later"
-    library = _functions(path)
-    plane = library.vramcast_attach(os.fsencode(folder), options.encode(), int(cuda))
-    if plane < 0:
-        return "no-room" if plane == -1 else "no-calls"
-    if not _begin(torch, library, plane):
-        library.vramcast_detach()
-        return "busy"
-    optim = sys.modules.get("torch.optim.optimizer")
-    register = getattr(optim, "register_optimizer_step_post_hook", None)
-    sys._vramcast = library, register(_step(library)) if register else None
-    return "joined"
+    if not hasattr(sys, "_vramcast"):
+        sys._vramcast = _Joined()
+    joined = sys._vramcast
+    if joined.library is not None:
+        return "joined"
+    if joined.watch_steps(torch) and not cuda and not now:
+        joined.join_behind_step(answer, torch, path, folder, options, cuda)
+        return None
+    return joined.join(torch, path, folder, options, cuda)
 
 
-def _try_leave():
+def _try_leave(answer):
     if _in_optimizer():
         return "later"
-    library, handle = getattr(sys, "_vramcast", (None, None))
-    if handle is not None:
-        handle.remove()
-    if library is not None:
-        library.vramcast_detach()
+    joined = getattr(sys, "_vramcast", None)
+    if joined is not None:
         del sys._vramcast
+        if joined.handle is not None:
+            joined.handle.remove()
+        if joined.library is not None:
+            joined.library.vramcast_detach()
     return "left"
 
 
-def _run(page, size, answer, what, *words):
+def _quietly(answer, what, *words):
     collects = gc.isenabled()
     gc.disable()  # what the program has dropped is for it to collect
     try:
@@ -147,10 +175,15 @@ def _run(page, size, answer, what, *words):
             text = what(*words)
         except BaseException as e:  # the program must never notice
             text = "failed %s: %s" % (type(e).__name__, e)
-        ctypes.CDLL(None).munmap(ctypes.c_void_p(page), ctypes.c_size_t(size))
-        _answer(answer, text)
+        if text is not None:
+            _answer(answer, text)
     except BaseException:
         pass
     finally:
         if collects:
             gc.enable()
+
+
+def _run(page, size, answer, what, *words):
+    ctypes.CDLL(None).munmap(ctypes.c_void_p(page), ctypes.c_size_t(size))
+    _quietly(answer, what, answer, *words)

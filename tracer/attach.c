@@ -28,7 +28,8 @@ static const struct { const char *answer, *words; } answers[] = {
 	{ "no-calls", "calls between its libraries could not be redirected" },
 };
 
-enum { TRIES = 200, PAUSE_MS = 5, PATIENCE_MS = 60000 };
+/* STEP: how long the end of a step is waited for. */
+enum { TRIES = 200, PAUSE_MS = 5, STEP_MS = 5000, PATIENCE_MS = 60000 };
 
 /* The beginning of a file of /proc/PID, ended by a NUL; how long it is. */
 static size_t read_about(pid_t pid, const char *what, char *text, size_t n)
@@ -87,8 +88,10 @@ static void put_text(FILE *f, const char *s)
 	fputs("').decode('utf-8', 'surrogateescape')", f);
 }
 
+enum errand { JOIN, JOIN_NOW /* not when it has come to the end of a step */, LEAVE };
+
 static int write_file(const struct vc_attach_options *o, const char *path, const char *answer,
-		      bool join, struct vc_error *err)
+		      enum errand what, struct vc_error *err)
 {
 	FILE *f = fopen(path, "we");
 	bool ok;
@@ -98,11 +101,12 @@ static int write_file(const struct vc_attach_options *o, const char *path, const
 	fwrite(vc_attach_stub, 1, vc_attach_stub_size, f);
 	fputs("\n_run(page, size", f);
 	put_text(f, answer);
-	fputs(join ? ", _try_join" : ", _try_leave", f);
-	if (join) {
+	fputs(what == LEAVE ? ", _try_leave" : ", _try_join", f);
+	if (what != LEAVE) {
 		put_text(f, o->library);
 		put_text(f, o->dir);
 		put_text(f, o->options);
+		put_text(f, what == JOIN_NOW ? "now" : "");
 	}
 	fputs(")\n", f);
 	ok = !ferror(f);
@@ -130,15 +134,18 @@ static bool read_answer(const char *path, char *text, size_t n)
 	return fd >= 0;
 }
 
-/* Has it executed the file? What it answered, once. */
-static int ask(const struct vc_attach_options *o, const char *file, const char *answer, char *text,
-	       size_t n, struct vc_error *err)
+/* What it answered when it had executed the file. */
+static int ask(const struct vc_attach_options *o, const char *file, const char *answer,
+	       enum errand what, char *text, size_t n, struct vc_error *err)
 {
 	unlink(answer);
+	VC_TRY(write_file(o, file, answer, what, err));
 	VC_TRY(vc_inject_python(o->pid, file, err));
 	for (unsigned waited = 0; waited < PATIENCE_MS; waited += PAUSE_MS) {
 		if (read_answer(answer, text, n))
 			return 0;
+		if (what == JOIN && waited >= STEP_MS)
+			return ask(o, file, answer, JOIN_NOW, text, n, err);
 		if (vc_attach_ended(o->pid))
 			return vc_fail(err, VC_EIO, "process %ld ended", (long)o->pid);
 		nap(o, PAUSE_MS);
@@ -163,36 +170,38 @@ static int judge(pid_t pid, const char *text, struct vc_error *err)
 		       (long)pid, text);
 }
 
-static int have_done(const struct vc_attach_options *o, bool join, struct vc_error *err)
+static int have_done(const struct vc_attach_options *o, enum errand what, struct vc_error *err)
 {
 	char file[PATH_MAX], answer[PATH_MAX], text[512] = "";
+	struct vc_error second;
 	int rc = 0;
 
 	snprintf(file, sizeof(file), "%s/attach.py", o->dir);
 	snprintf(answer, sizeof(answer), "%s/answer", o->dir);
 	for (int i = 0; i < TRIES && rc == 0; i++) {
-		rc = write_file(o, file, answer, join, err);
-		if (rc == 0)
-			rc = ask(o, file, answer, text, sizeof(text), err);
+		rc = ask(o, file, answer, what, text, sizeof(text), err);
 		if (rc || (strcmp(text, "later") != 0 && strcmp(text, "busy") != 0))
 			break;
 		nap(o, PAUSE_MS);
 	}
 	unlink(file);
 	unlink(answer);
-	if (rc == 0 && strcmp(text, join ? "joined" : "left") != 0)
+	if (rc == 0 && strcmp(text, what == LEAVE ? "left" : "joined") != 0) {
 		rc = judge(o->pid, text, err);
+		if (what != LEAVE)
+			have_done(o, LEAVE, &second);
+	}
 	return rc;
 }
 
 int vc_attach_join(const struct vc_attach_options *o, struct vc_error *err)
 {
-	return have_done(o, true, err);
+	return have_done(o, JOIN, err);
 }
 
 int vc_attach_leave(const struct vc_attach_options *o, struct vc_error *err)
 {
-	int rc = vc_attach_ended(o->pid) ? 0 : have_done(o, false, err);
+	int rc = vc_attach_ended(o->pid) ? 0 : have_done(o, LEAVE, err);
 
 	return rc && vc_attach_ended(o->pid) ? 0 : rc;
 }

@@ -15,7 +15,7 @@
 #include "tracer/samples.h"
 #include "tracer/stacks.h"
 #include "tracer/torch.h"
-#include "tracer/torch_scope.h"
+#include "tracer/torch_wait.h"
 
 enum plane { PLANE_NONE, PLANE_CUDA, PLANE_CPU };
 
@@ -130,9 +130,20 @@ VC_EXPORT void vramcast_attach_again(void)
 	heap.n = 0;
 }
 
+/* Before the first event: it may be the free of one of them. */
+static void tell_old(void)
+{
+	if (!vc_torch_watching() || !vc_wait_begin(heap.n))
+		return;
+	for (size_t i = 0; i < heap.n; i++)
+		if (heap.rec[i].kind == VC_EV_HEAP_BLOCK && heap.rec[i].flags & VC_EVF_LIVE)
+			vc_wait_old(heap.rec[i].addr, heap.rec[i].stream);
+}
+
 /* 1: it is being recorded; 0: something has happened since, take the heap again. */
 VC_EXPORT int vramcast_attach_begin(uint64_t events)
 {
+	tell_old();
 	if (!vc_recorder_live(heap.rec, heap.n, events))
 		return 0;
 	forget_heap();

@@ -100,10 +100,11 @@ void vc_cuda_sample_sometimes(void)
 
 void vc_cuda_sample_forget(void)
 {
-	pthread_mutex_init(&g.lock, NULL);
+	pthread_mutex_lock(&g.lock);
 	atomic_store(&g.sampled, 0);
 	memset(g.pinned, 0, sizeof(g.pinned));
 	g.pinned_bytes = 0;
+	pthread_mutex_unlock(&g.lock);
 	vc_cuda_device_forget();
 }
 

@@ -9,7 +9,8 @@ import sys
 
 SMALL, EXPANDABLE, LIVE, PENDING = 1, 2, 4, 8  # common/event.h
 NONE, CUDA, CPU = range(3)  # tracer/attached.c
-TRIES = 200
+TRIES = 20
+FREED = ("active_pending_free", "active_awaiting_free")
 
 
 def _answer(path, text):
@@ -48,6 +49,24 @@ def _settings(snapshot, library):
         library.vramcast_attach_settings(now.encode())
 
 
+def _waiting(torch):
+    """Devices with blocks that were freed and wait for other streams: nobody could tell when each of them comes back."""
+    return {s.get("device", 0) for s in torch.cuda.memory._snapshot()["segments"]
+            for b in s["blocks"] if b["state"] in FREED}
+
+
+def _settle(torch, device):
+    """When all work is done, the next request takes them back: a small one that a free block of the default stream can
+    serve, so that it leaves no trace."""
+    torch.cuda.synchronize(device)
+    for s in torch.cuda.memory._snapshot()["segments"]:
+        if (s.get("device", 0) == device and s["segment_type"] == "small" and s["stream"] == 0
+                and tuple(s.get("segment_pool_id", (0, 0))) == (0, 0)
+                and any(b["state"] == "inactive" and b["size"] >= 512 for b in s["blocks"])):
+            torch.cuda.caching_allocator_delete(torch.cuda.caching_allocator_alloc(512, device, 0))
+            return
+
+
 def _cuda_heap(torch, library):
     """PyTorch's own description of its allocator; false: blocks wait for other streams."""
     snapshot, waits = torch.cuda.memory._snapshot(), False
@@ -58,7 +77,7 @@ def _cuda_heap(torch, library):
         flags = (SMALL if s["segment_type"] == "small" else 0) | (EXPANDABLE if s.get("is_expandable") else 0)
         library.vramcast_attach_segment(device, at, s["total_size"], s["stream"], pool[0], pool[1], flags)
         for b in s["blocks"]:
-            pending = b["state"] in ("active_pending_free", "active_awaiting_free")
+            pending = b["state"] in FREED
             live = b["state"] == "active_allocated"
             waits = waits or pending
             asked = b.get("requested_size", b["size"])
@@ -127,11 +146,12 @@ class _Joined:
             _quietly(answer, self.join, *words)
         self.later = later
 
-    def watch_steps(self, torch):
+    def watch_steps(self, torch, look):
+        """Is there an optimizer, whose steps will be told of?"""
         register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
         if register is not None and self.handle is None:
             self.handle = register(self.hook)
-        return self.handle is not None and any(isinstance(o, torch.optim.Optimizer) for o in gc.get_objects())
+        return look and self.handle is not None and any(issubclass(type(o), torch.optim.Optimizer) for o in gc.get_objects())
 
 
 def _try_join(answer, path, folder, options, now):
@@ -143,12 +163,16 @@ def _try_join(answer, path, folder, options, now):
     cuda = hasattr(torch, "cuda") and torch.cuda.is_initialized()
     if cuda and torch.cuda.is_current_stream_capturing():
         return "later"
+    if cuda and not now and _waiting(torch):
+        return "later"
+    for device in _waiting(torch) if cuda else ():
+        _settle(torch, device)
     if not hasattr(sys, "_vramcast"):
         sys._vramcast = _Joined()
     joined = sys._vramcast
     if joined.library is not None:
         return "joined"
-    if joined.watch_steps(torch) and not cuda and not now:
+    if joined.watch_steps(torch, not cuda and not now):
         joined.join_behind_step(answer, torch, path, folder, options, cuda)
         return None
     return joined.join(torch, path, folder, options, cuda)

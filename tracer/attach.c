@@ -179,7 +179,8 @@ static int have_done(const struct vc_attach_options *o, enum errand what, struct
 	snprintf(file, sizeof(file), "%s/attach.py", o->dir);
 	snprintf(answer, sizeof(answer), "%s/answer", o->dir);
 	for (int i = 0; i < TRIES && rc == 0; i++) {
-		rc = ask(o, file, answer, what, text, sizeof(text), err);
+		rc = ask(o, file, answer, i < TRIES / 4 || what != JOIN ? what : JOIN_NOW, text,
+			 sizeof(text), err);
 		if (rc || (strcmp(text, "later") != 0 && strcmp(text, "busy") != 0))
 			break;
 		nap(o, PAUSE_MS);

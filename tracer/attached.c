@@ -137,7 +137,7 @@ static void tell_old(void)
 		return;
 	for (size_t i = 0; i < heap.n; i++)
 		if (heap.rec[i].kind == VC_EV_HEAP_BLOCK && heap.rec[i].flags & VC_EVF_LIVE)
-			vc_wait_old(heap.rec[i].addr, heap.rec[i].stream);
+			vc_wait_old(heap.rec[i].addr, heap.rec[i].stream, heap.rec[i].device);
 }
 
 /* 1: it is being recorded; 0: something has happened since, take the heap again. */

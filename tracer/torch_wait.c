@@ -38,7 +38,7 @@ static struct {
 	struct table by_address, by_handle;
 	struct block block[BLOCKS + 1];
 	struct event event[EVENTS + 1];
-	struct old { uint64_t at, stream; } *old; /* were there when the recording began */
+	struct old { uint64_t at, stream; uint16_t device; } *old; /* were there when the recording began */
 	uint32_t olds;            /* places for them: a power of two */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -191,11 +191,11 @@ bool vc_wait_begin(uint64_t blocks)
 	return true;
 }
 
-void vc_wait_old(uint64_t block, uint64_t stream)
+void vc_wait_old(uint64_t block, uint64_t stream, uint16_t device)
 {
 	pthread_mutex_lock(&g.lock);
 	if (g.old) {
-		*find_old(block) = (struct old){ block, stream };
+		*find_old(block) = (struct old){ block, stream, device };
 		atomic_fetch_add(&g.blocks, 1);
 	}
 	pthread_mutex_unlock(&g.lock);
@@ -215,6 +215,8 @@ static struct block *use_old(uint64_t at)
 		b = b ? b : add(at);
 		if (b && b->streams < STREAMS)
 			b->stream[b->streams++] = self.stream[i];
+		vc_record_put((struct vc_record){ .kind = VC_EV_USE, .addr = at,
+			.stream = self.stream[i], .device = o->device });
 	}
 	o->stream = UINT64_MAX; /* once; the place stays, so that others are found */
 	atomic_fetch_sub(&g.blocks, 1);

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import sys
+import time
 
 SMALL, EXPANDABLE, LIVE, PENDING = 1, 2, 4, 8  # common/event.h
 NONE, CUDA, CPU = range(3)  # tracer/attached.c
@@ -59,12 +60,16 @@ def _settle(torch, device):
     """When all work is done, the next request takes them back: a small one that a free block of the default stream can
     serve, so that it leaves no trace."""
     torch.cuda.synchronize(device)
-    for s in torch.cuda.memory._snapshot()["segments"]:
-        if (s.get("device", 0) == device and s["segment_type"] == "small" and s["stream"] == 0
-                and tuple(s.get("segment_pool_id", (0, 0))) == (0, 0)
-                and any(b["state"] == "inactive" and b["size"] >= 512 for b in s["blocks"])):
-            torch.cuda.caching_allocator_delete(torch.cuda.caching_allocator_alloc(512, device, 0))
+    for i in range(20):
+        if not any(s.get("device", 0) == device and s["segment_type"] == "small" and s["stream"] == 0
+                   and tuple(s.get("segment_pool_id", (0, 0))) == (0, 0)
+                   and any(b["state"] == "inactive" and b["size"] >= 512 for b in s["blocks"])
+                   for s in torch.cuda.memory._snapshot()["segments"]):
             return
+        torch.cuda.caching_allocator_delete(torch.cuda.caching_allocator_alloc(512, device, 0))
+        if device not in _waiting(torch):
+            return
+        time.sleep(0.002)
 
 
 def _cuda_heap(torch, library):

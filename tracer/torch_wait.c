@@ -201,16 +201,17 @@ void vc_wait_old(uint64_t block, uint64_t stream, uint16_t device)
 	pthread_mutex_unlock(&g.lock);
 }
 
-/* What free() has just recorded, on streams that are not the block's own, says who used it. */
-static struct block *use_old(uint64_t at)
+/* What free() has just recorded, on streams that are not the block's own, says who used it: more
+ * than those that were seen since. */
+static struct block *use_old(uint64_t at, struct block *b)
 {
 	struct old *o = g.old ? find_old(at) : NULL;
-	struct block *b = NULL;
 
 	if (!o || o->at != at || o->stream == UINT64_MAX)
-		return NULL;
+		return b;
 	for (uint32_t i = 0; i < self.n; i++) {
-		if (self.stream[i] == o->stream || later(self.stream[i], i))
+		if (self.stream[i] == o->stream || later(self.stream[i], i) ||
+		    (b && uses(b, self.stream[i])))
 			continue;
 		b = b ? b : add(at);
 		if (b && b->streams < STREAMS)
@@ -232,7 +233,7 @@ bool vc_wait_free(uint64_t block)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	b = find(block);
-	b = b ? b : use_old(block);
+	b = use_old(block, b);
 	if (b) {
 		for (uint32_t i = self.n; i-- > 0;)
 			if (uses(b, self.stream[i]) && !later(self.stream[i], i))

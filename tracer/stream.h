@@ -30,6 +30,7 @@ struct vc_stream {
 	uint64_t unsealed;                /* those that could not be, or are too many of a kind */
 	const char *wanted;               /* a seal, at the next moment that is whole */
 	bool refused;                     /* a request was, since anybody looked */
+	bool gone;                        /* its process was, at the last look */
 	bool whole;                       /* its window is over, the trace finished */
 	uint64_t missing, start;
 	bool named, finished, orderly, cpu;

@@ -420,6 +420,9 @@ static void say_file(const struct vc_drain_file *f)
 		fprintf(stderr, "  %s\n", f->note[i]);
 	if (f->stopped)
 		fprintf(stderr, "  recording stopped early: %s\n", f->stopped);
+	if (f->unwritten)
+		fprintf(stderr, "  %llu more events are lost: they came after that\n",
+			(unsigned long long)f->unwritten);
 	if (f->unmatched)
 		fprintf(stderr, "  %llu frees of memory whose allocation was not seen\n",
 			(unsigned long long)f->unmatched);

@@ -378,6 +378,7 @@ struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 				  .notes = m->notes,
 				  .cpu = s->cpu,
 				  .unsealed = s->unsealed,
+				  .unwritten = s->unwritten,
 				  .sealed = s->seals,
 				  .events_seen = s->named,
 				  .orderly = s->orderly,

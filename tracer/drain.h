@@ -29,6 +29,7 @@ struct vc_drain_file {
 	const char *path, *torch, *gpu, *stopped; /* stopped: why recording ended early, or NULL */
 	int64_t pid;
 	uint64_t events, bytes, dropped, missing, unmatched, unsealed;
+	uint64_t unwritten; /* records after the recording stopped, as far as there was room */
 	struct vc_journal_totals totals;
 	char *const *note;        /* sentences about what could not be recorded */
 	size_t notes;

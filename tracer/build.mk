@@ -39,7 +39,7 @@ TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks stop_
 	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
-BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
+BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh tests/tracer/bench_tools.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
@@ -78,9 +78,11 @@ $(TRACE_TORCH)/client $(TRACE_TORCH)/rank: $(TRACE_TORCH)/%: tests/tracer/torch_
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh tests/tracer/check_flight.sh
+check-attach: all ## record --pid: real PyTorch, attached to again and again while it trains (TORCH_ENVS="DIR...", TIMES=100)
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' TIMES='$(TIMES)' $(RUN_TESTS) tests/tracer/check_attach.sh
 check-torch-processes: all ## real PyTorch on the CPU: workers, ranks, a killed program (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_processes.sh
-.PHONY: check-torch-trace check-torch-processes
+.PHONY: check-torch-trace check-torch-processes check-attach
 
 check-tracer-threads: ## the tracer under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory SAN=thread DEPS=skip CFLAGS=-g tracer-threads

@@ -22,6 +22,7 @@
 #include "common/pattern.h"
 #include "common/vec.h"
 #include "simulator/replay/cards.h"
+#include "tracer/attach.h"
 #include "tracer/drain.h"
 #include "tracer/process.h"
 #include "tracer/stub.h"
@@ -33,7 +34,7 @@ struct config {
 	struct vc_list params;
 	uint64_t max_size;
 	bool no_python, launches;
-	uint64_t guard;
+	uint64_t guard, pid;
 	const char *guard_signal;
 	struct vc_record_keep keep;
 };
@@ -78,6 +79,9 @@ static const struct vc_option options[] = {
 	{ 0, "guard-signal", VC_O_TEXT, AT(guard_signal), "USR1|USR2|INT|TERM",
 	  "send the process this signal with the warning, so that it can write a checkpoint",
 	  NULL },
+	{ 0, "pid", VC_O_UINT, AT(pid), "PID",
+	  "record a PyTorch program that runs already, until it ends or you press Ctrl-C; it goes "
+	  "on as before", NULL },
 	{ 0, "no-python", VC_O_FLAG, AT(no_python), NULL,
 	  "add nothing to the program's Python (no step marks from optimizers)", NULL },
 	VC_OPTION_END
@@ -91,6 +95,7 @@ struct run { /* one recording */
 	struct vc_drain *drain;
 	struct vc_watch watch;
 	bool ring;
+	struct vc_attach_options joined; /* pid 0: the program is ours */
 	pid_t pid;
 	int code;
 };
@@ -118,7 +123,10 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 {
 	double value;
 
-	if (!argc)
+	if (argc && c->pid != VC_NOT_GIVEN)
+		return vc_fail(err, VC_EUSAGE,
+			       "--pid records a program that runs already: give none");
+	if (!argc && c->pid == VC_NOT_GIVEN)
 		return vc_fail(err, VC_EUSAGE,
 			       "which program? vramcast record -- PROGRAM [ARG]...");
 	if (strcmp(c->stacks, "off") && strcmp(c->stacks, "py") && strcmp(c->stacks, "native") &&
@@ -223,7 +231,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		 c->stacks, c->kernels, c->graphs, c->launches ? ",launches=on" : "");
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
-	r->command = join(argc, argv);
+	r->command = c->pid == VC_NOT_GIVEN ? join(argc, argv) : vc_attach_command((pid_t)c->pid);
 	r->wanted = folder_name(c->out);
 	if (!r->library)
 		return VC_EIO;
@@ -231,7 +239,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 	r->dir = vc_process_folder(r->wanted, err);
 	if (!r->dir)
 		return (int)err->status;
-	if (!c->no_python && write_stub(r, err) < 0)
+	if (!c->no_python && c->pid == VC_NOT_GIVEN && write_stub(r, err) < 0)
 		return VC_EIO;
 	o = (struct vc_drain_options){ .dir = r->dir, .out = c->out, .command = r->command,
 		.param = c->params.at, .params = c->params.n,
@@ -280,6 +288,27 @@ static void guard(const struct run *r)
 	}
 }
 
+/* The program goes on as it was before. */
+static bool leave(struct run *r, int *failed, struct vc_error *err)
+{
+	int rc = vc_attach_leave(&r->joined, err);
+
+	*failed = rc < 0 ? rc : *failed;
+	return true;
+}
+
+/* For so long, or until a signal comes; false: it was one that ends the recording. Of a program of
+ * ours that has ended, the number may be another's by now. */
+static bool rest(const struct run *r, bool ended, unsigned pause)
+{
+	int got = r->joined.pid ? vc_attach_sleep(pause) :
+		  vc_process_sleep(ended ? 0 : r->pid, pause, r->ring ? SIGUSR1 : 0) ? SIGUSR1 : 0;
+
+	if (got == SIGUSR1 && r->ring)
+		vc_drain_seal(r->drain, "dump");
+	return !got || got == SIGUSR1;
+}
+
 static int follow(struct run *r, bool quiet, struct vc_error *err)
 {
 	unsigned pause = 5, since_look = 0, grace = 0;
@@ -291,8 +320,11 @@ static int follow(struct run *r, bool quiet, struct vc_error *err)
 		waited = vc_drain_step(r->drain, err);
 		failed = waited < 0 ? (int)waited :
 				      failed; /* the program runs on, and we wait for it */
-		if (!ended)
-			ended = vc_process_ended(r->pid, &r->code);
+		if (!ended && r->joined.pid && vc_drain_over(r->drain))
+			ended = leave(r, &failed, err);
+		else if (!ended)
+			ended = r->joined.pid ? vc_attach_ended(r->pid) :
+						vc_process_ended(r->pid, &r->code);
 		since_look += pause;
 		if (ended || since_look >= 250) {
 			size_t running = vc_drain_settle(r->drain);
@@ -307,9 +339,8 @@ static int follow(struct run *r, bool quiet, struct vc_error *err)
 			pause = pause > 2 ? pause / 2 : 1;
 		else
 			pause = pause < 20 ? pause + 1 : 20;
-		/* its number may be another's by now */
-		if (vc_process_sleep(ended ? 0 : r->pid, pause, r->ring ? SIGUSR1 : 0))
-			vc_drain_seal(r->drain, "dump");
+		if (!rest(r, ended, pause))
+			ended = ended || leave(r, &failed, err);
 		say_sealed(r, quiet);
 		guard(r);
 		grace += ended ? pause : 0;
@@ -389,6 +420,9 @@ static void say_file(const struct vc_drain_file *f)
 		fprintf(stderr, "  %s\n", f->note[i]);
 	if (f->stopped)
 		fprintf(stderr, "  recording stopped early: %s\n", f->stopped);
+	if (f->unwritten)
+		fprintf(stderr, "  %llu more events are lost: they came after that\n",
+			(unsigned long long)f->unwritten);
 	if (f->unmatched)
 		fprintf(stderr, "  %llu frees of memory whose allocation was not seen\n",
 			(unsigned long long)f->unmatched);
@@ -520,6 +554,23 @@ static char **ended_by_null(size_t argc, char **argv)
 	return v;
 }
 
+static void meanwhile(void *run)
+{
+	struct run *r = run;
+	struct vc_error err = { 0 };
+
+	vc_drain_step(r->drain, &err);
+}
+
+static int join_running(struct run *r, struct vc_error *err)
+{
+	r->pid = (pid_t)r->cfg->pid;
+	r->joined = (struct vc_attach_options){ .pid = r->pid, .dir = r->dir,
+		.library = r->library, .options = r->options, .meanwhile = meanwhile, .who = r };
+	vc_attach_guard();
+	return vc_attach_join(&r->joined, err);
+}
+
 static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 {
 	struct vc_process_options o = { .dir = r->dir, .library = r->library,
@@ -528,8 +579,12 @@ static int start(struct run *r, size_t argc, char **argv, struct vc_error *err)
 	int code;
 
 	VC_HAVE(v, "the command line", err);
-	vc_process_guard(&o);
-	code = vc_process_start(&o, v, &r->pid, err);
+	if (r->cfg->pid == VC_NOT_GIVEN) {
+		vc_process_guard(&o);
+		code = vc_process_start(&o, v, &r->pid, err);
+	} else {
+		code = join_running(r, err) < 0 ? 125 : 0;
+	}
 	free(v);
 	/* Where it may, the recorder goes first: it needs little, and a full ring drops. */
 	if (!code && setpriority(PRIO_PROCESS, 0, -20) < 0)
@@ -544,6 +599,8 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 	struct run r = { .cfg = config };
 	int rc = check(r.cfg, argc, &con->err), code = 125;
 
+	if (rc == 0 && r.cfg->pid != VC_NOT_GIVEN)
+		rc = vc_attach_check((pid_t)r.cfg->pid, &con->err);
 	if (rc < 0)
 		return rc;
 	rc = prepare(&r, argc, argv, &con->err);
@@ -561,7 +618,7 @@ static int run(const void *config, size_t argc, char **argv, struct vc_console *
 }
 
 const struct vc_command vc_command_record = {
-	.name = "record", .operands = "[--] PROGRAM [ARG]...",
+	.name = "record", .operands = "[--] PROGRAM [ARG]... | --pid PID",
 	.summary = "run a program and record what it does to GPU memory",
 	.details =
 		"The program runs unmodified. Its exit code is passed through: 128 + n when "

@@ -1,7 +1,7 @@
 # The tracer: a library that lives in the recorded process, and the reading side for record.
 
 # The recorder's side: part of vramcast itself.
-RECORDER_SRC := $(addprefix tracer/,drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
+RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
@@ -9,22 +9,26 @@ LIB_OBJ   += $(RECORDER_SRC:%.c=$(BUILD)/%.o)
 EXTRA     += $(TRACE_LIB)
 INSTALL_LIBS += $(TRACE_LIB)
 
-# -z now: no lazy binding inside a signal handler or after fork. Nothing but libc is needed.
+# -z now: no lazy binding inside a signal handler or after fork. Nothing but libc is needed. The older
+# hash table says how many symbols there are (bindings.c).
 $(TRACE_LIB): $(TRACE_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,-soname,libvramcast_trace.so \
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-z,now,-z,defs,--hash-style=both,-soname,libvramcast_trace.so \
 		-o $@ $(TRACE_OBJ) -ldl -lpthread
 
 -include $(TRACE_OBJ:.o=.d) $(RECORDER_SRC:%.c=$(BUILD)/%.d)
 
 # The Python stub travels inside the program: nothing to install, nothing to find.
 LIB_OBJ += $(BUILD)/tracer/stub.o
+LIB_OBJ += $(BUILD)/tracer/attach_stub.o
 $(BUILD)/tracer/stub.c: python/sitecustomize.py
+$(BUILD)/tracer/attach_stub.c: python/attach.py
+$(BUILD)/tracer/stub.c $(BUILD)/tracer/attach_stub.c:
 	$(Q)mkdir -p $(@D)
-	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_stub[] = {'; \
+	$(Q)( echo '#include "tracer/stub.h"'; echo 'const unsigned char vc_$(basename $(@F))[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
-		echo '};'; echo 'const size_t vc_stub_size = sizeof(vc_stub);' ) > $@
-$(BUILD)/tracer/stub.o: $(BUILD)/tracer/stub.c
+		echo '};'; echo 'const size_t vc_$(basename $(@F))_size = sizeof(vc_$(basename $(@F)));' ) > $@
+$(BUILD)/tracer/stub.o $(BUILD)/tracer/attach_stub.o: %.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
@@ -32,10 +36,10 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks stop_at.so hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
-	torch/lib/libc10_cuda.so torch/lib/client)
+	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
-BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh
+BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh tests/tracer/bench_tools.sh
 EXTRA += $(TRACE_PROGRAMS)
 
 $(TRACE_TESTS)/libc10.so: tests/tracer/c10.c
@@ -67,16 +71,18 @@ $(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TOR
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $< \
 		tracer/torch_slots.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
-$(TRACE_TORCH)/client: tests/tracer/torch_standin/client.c $(TRACE_TORCH)/libc10_cuda.so
+$(TRACE_TORCH)/client $(TRACE_TORCH)/rank: $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
 		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh tests/tracer/check_flight.sh
+check-attach: all ## record --pid: real PyTorch, attached to again and again while it trains (TORCH_ENVS="DIR...", TIMES=100)
+	$(Q)TORCH_ENVS='$(TORCH_ENVS)' TIMES='$(TIMES)' $(RUN_TESTS) tests/tracer/check_attach.sh
 check-torch-processes: all ## real PyTorch on the CPU: workers, ranks, a killed program (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_processes.sh
-.PHONY: check-torch-trace check-torch-processes
+.PHONY: check-torch-trace check-torch-processes check-attach
 
 check-tracer-threads: ## the tracer under ThreadSanitizer
 	$(Q)$(MAKE) --no-print-directory SAN=thread DEPS=skip CFLAGS=-g tracer-threads

@@ -38,6 +38,8 @@ static struct {
 	pthread_mutex_t lock;
 	struct caller caller[CALLERS];
 	_Atomic int watched;
+	_Atomic int by_name; /* PyTorch asked for the driver's functions, and got ours */
+	struct { void **at, *before; } slot[3]; /* of PyTorch's table that are replaced */
 	cuda_error (*create)(uint64_t *, size_t, const void *, unsigned long long);
 	cuda_error (*unmap)(uint64_t, size_t);
 	cuda_error (*access)(uint64_t, size_t, const void *, size_t);
@@ -464,8 +466,10 @@ VC_ENTRY cuda_error cudaGetDriverEntryPoint(const char *name, void **p, unsigned
 	uint32_t label = CALLER(&real);
 
 	r = real(name, p, flags, found);
-	if (r == 0 && *p && !label)
+	if (r == 0 && *p && !label) {
 		replace(name, p);
+		atomic_store(&g.by_name, 1);
+	}
 	return r;
 }
 
@@ -476,8 +480,10 @@ VC_ENTRY cuda_error cudaGetDriverEntryPointByVersion(const char *name, void **p,
 	uint32_t label = CALLER(&real);
 
 	r = real(name, p, version, flags, found);
-	if (r == 0 && *p && !label)
+	if (r == 0 && *p && !label) {
 		replace(name, p);
+		atomic_store(&g.by_name, 1);
+	}
 	return r;
 }
 
@@ -487,7 +493,7 @@ void vc_cuda_watch_driver(void)
 	static const char *const names[] = { "cuMemUnmap", "cuMemSetAccess", "cuMemCreate" };
 	void *h, **table, *(*get)(void);
 
-	if (atomic_exchange(&g.watched, 1) || g.access)
+	if (atomic_exchange(&g.watched, 1) || atomic_load(&g.by_name))
 		return;
 	*(void **)&get = vc_torch_symbol("libc10_cuda.so", "_ZN3c104cuda9DriverAPI3getEv");
 	h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
@@ -497,7 +503,23 @@ void vc_cuda_watch_driver(void)
 	for (int k = 0; k < 3; k++)
 		for (int i = 0; table && i < 24; i++) /* 2.1 to 2.6 hold 10 to 20 pointers */
 			if (table[i] && table[i] == dlsym(h, names[k])) {
+				g.slot[k].at = &table[i];
+				g.slot[k].before = table[i];
 				replace(names[k], &table[i]);
 				break;
 			}
+}
+
+void vc_cuda_unwatch_driver(void)
+{
+	for (int k = 0; k < 3; k++)
+		if (g.slot[k].at)
+			*g.slot[k].at = g.slot[k].before;
+	memset(g.slot, 0, sizeof(g.slot));
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < CALLERS; i++) /* their names were of another journal */
+		atomic_store(&g.caller[i].site, NULL);
+	pthread_mutex_unlock(&g.lock);
+	atomic_store(&g.watched, 0);
+	atomic_store(&g.segments, 0);
 }

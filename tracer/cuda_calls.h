@@ -13,6 +13,8 @@ void *vc_cuda_real(const void *site, const char *name);
 bool vc_cuda_inside(void);
 /* Put our functions in front of the driver's mapping calls in PyTorch's table of them. */
 void vc_cuda_watch_driver(void);
+/* They stand there no more, and callers are looked up anew. */
+void vc_cuda_unwatch_driver(void);
 /* The allocator has left a call: ranges it unmapped piece by piece are whole now. */
 void vc_cuda_settle(void);
 

@@ -53,6 +53,11 @@ static int attribute(void *driver, int which, int device)
 	return get && get(&value, which, device) == 0 ? value : 0;
 }
 
+void vc_cuda_device_forget(void)
+{
+	atomic_store(&said, 0);
+}
+
 void vc_cuda_device_fact(uint16_t device, uint64_t total)
 {
 	int (*name)(char *, int, int);

@@ -278,18 +278,35 @@ long vc_drain_step(struct vc_drain *d, struct vc_error *err)
 	return (long)most;
 }
 
+/* Before anybody's trace is finished, everything is read: one of the others may have been refused a
+ * request, for which all seal, and which often ends a whole job at once. How many live. */
+static size_t read_last_words(struct vc_drain *d)
+{
+	size_t living = 0, gone = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		struct vc_stream *s = d->stream[i];
+
+		s->gone = !s->finished && !vc_journal_alive(s->reader);
+		gone += s->gone;
+		living += !s->finished && !s->gone;
+	}
+	for (size_t i = 0; gone && i < d->n; i++)
+		if (!d->stream[i]->finished)
+			vc_stream_drain(d->stream[i], d->stream[i]->gone, true, name_stream, d);
+	if (gone)
+		seal_together(d);
+	return living;
+}
+
 size_t vc_drain_settle(struct vc_drain *d)
 {
-	size_t running = 0;
+	size_t living = read_last_words(d);
 
 	for (size_t i = 0; i < d->n; i++)
-		if (d->stream[i]->finished)
-			continue;
-		else if (vc_journal_alive(d->stream[i]->reader))
-			running++;
-		else
+		if (d->stream[i]->gone && !d->stream[i]->finished)
 			vc_stream_finish(d->stream[i], true, name_stream, d);
-	return running;
+	return living;
 }
 
 void vc_drain_finish(struct vc_drain *d)
@@ -297,10 +314,10 @@ void vc_drain_finish(struct vc_drain *d)
 	struct vc_error err = { 0 };
 
 	scan(d, &err);
+	read_last_words(d);
 	for (size_t i = 0; i < d->n; i++)
 		if (!d->stream[i]->finished)
-			vc_stream_finish(d->stream[i], !vc_journal_alive(d->stream[i]->reader),
-					 name_stream, d);
+			vc_stream_finish(d->stream[i], d->stream[i]->gone, name_stream, d);
 	for (size_t i = 0; i < d->n; i++)
 		vc_stream_reap(d->stream[i], true);
 }
@@ -329,6 +346,14 @@ const struct vc_live_page *vc_drain_warning(struct vc_drain *d, double steps)
 	return NULL;
 }
 
+bool vc_drain_over(const struct vc_drain *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (!d->stream[i]->whole && !d->stream[i]->file.stopped && !d->stream[i]->finished)
+			return false;
+	return d->n > 0;
+}
+
 size_t vc_drain_files(const struct vc_drain *d)
 {
 	return d->n;
@@ -353,6 +378,7 @@ struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i)
 				  .notes = m->notes,
 				  .cpu = s->cpu,
 				  .unsealed = s->unsealed,
+				  .unwritten = s->unwritten,
 				  .sealed = s->seals,
 				  .events_seen = s->named,
 				  .orderly = s->orderly,

@@ -29,6 +29,7 @@ struct vc_drain_file {
 	const char *path, *torch, *gpu, *stopped; /* stopped: why recording ended early, or NULL */
 	int64_t pid;
 	uint64_t events, bytes, dropped, missing, unmatched, unsealed;
+	uint64_t unwritten; /* records after the recording stopped, as far as there was room */
 	struct vc_journal_totals totals;
 	char *const *note;        /* sentences about what could not be recorded */
 	size_t notes;
@@ -62,6 +63,9 @@ const char *vc_drain_sealed(struct vc_drain *d, bool *failed);
 
 /* A process whose memory runs out within so many steps, each once; NULL: none. */
 const struct vc_live_page *vc_drain_warning(struct vc_drain *d, double steps);
+
+/* Is the part that was asked for over, of every process that has begun? */
+bool vc_drain_over(const struct vc_drain *d);
 
 size_t vc_drain_files(const struct vc_drain *d);
 struct vc_drain_file vc_drain_file(const struct vc_drain *d, size_t i);

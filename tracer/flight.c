@@ -21,6 +21,7 @@
 #include "common/vec.h"
 
 enum { FRAME = 16384, /* records: 1 MiB before zstd */
+       LEAST_FRAME = 1024, /* of a small ring: 64 KiB */
        PARTS = 8,     /* files in a ring: what is kept is the limit less one part, or more */
        LEVEL = 1 };
 #define LARGEST (256ull << 20) /* bytes of one file, where time or steps decide */
@@ -37,10 +38,11 @@ struct vc_flight {
 	struct part *part;
 	size_t parts;
 	struct vc_record *buffer;
-	size_t n;
+	size_t n, frame;            /* records in it; so many are written at once */
 	void *packed;
 	size_t room;
 	uint64_t end, committed, kept, steps, time_ns;
+	uint64_t burst;             /* the most that was written between two commits */
 	uint64_t pin;               /* keep what starts from here on; UINT64_MAX: nothing */
 	bool cut;                   /* the next records begin a new file */
 	const char *stopped;
@@ -145,6 +147,7 @@ static struct vc_flight *make(const char *journal, struct vc_error *err)
 		f->fold = vc_fold_new();
 		f->buffer = malloc(FRAME * sizeof(*f->buffer));
 		f->pin = UINT64_MAX;
+		f->frame = FRAME;
 	}
 	if (f && f->journal && f->fold && f->buffer)
 		return f;
@@ -162,6 +165,9 @@ struct vc_flight *vc_flight_new(const char *journal, const struct vc_flight_opti
 		return NULL;
 	f->o = *o;
 	f->cut = true;
+	while (o->keep_bytes && f->frame > LEAST_FRAME &&
+	       f->frame * sizeof(struct vc_record) > o->keep_bytes / PARTS / 2)
+		f->frame /= 2; /* what is written at once is a small part of the ring */
 	return f;
 }
 
@@ -241,7 +247,7 @@ void vc_flight_put(struct vc_flight *f, const struct vc_record *rec)
 
 bool vc_flight_full(const struct vc_flight *f)
 {
-	return f->n == FRAME || (f->cut && f->n);
+	return f->n == f->frame || (f->cut && f->n);
 }
 
 bool vc_flight_ahead(const struct vc_flight *f)
@@ -259,6 +265,15 @@ uint64_t vc_flight_store(struct vc_flight *f)
 	return f->end;
 }
 
+/* What may be written before anything goes again: a file's part of the ring, or as much as was ever
+ * written between two looks, a state among it. */
+static uint64_t room_for_next(const struct vc_flight *f)
+{
+	uint64_t part = f->o.keep_bytes / PARTS;
+
+	return f->burst > part ? f->burst : part;
+}
+
 /* May the oldest file go, because what follows is enough? It must be a whole beginning. */
 static bool is_spare(const struct vc_flight *f)
 {
@@ -268,13 +283,15 @@ static bool is_spare(const struct vc_flight *f)
 		return false;
 	if (f->o.nothing || f->pin != UINT64_MAX)
 		return true;
-	return (f->o.keep_bytes && f->kept > f->o.keep_bytes - f->o.keep_bytes / PARTS) ||
+	return (f->o.keep_bytes && f->kept + room_for_next(f) > f->o.keep_bytes) ||
 	       (f->o.keep_ns && f->time_ns - next->time_ns >= f->o.keep_ns) ||
 	       (f->o.keep_steps && f->steps - next->steps >= f->o.keep_steps);
 }
 
 void vc_flight_committed(struct vc_flight *f)
 {
+	if (f->committed && f->end - f->committed > f->burst)
+		f->burst = f->end - f->committed;
 	f->committed = f->end;
 	while (is_spare(f)) {
 		remove_part(f, 0);

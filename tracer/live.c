@@ -205,7 +205,6 @@ static void end_step(struct vc_live *l, uint64_t now_ns)
 	l->high = l->now.allocated;
 	l->now.seconds_a_step = (double)(now_ns - l->began_ns) / SECOND / (double)l->now.steps;
 	l->step_ns = now_ns;
-	l->now.left = vc_live_left(l->peak, l->floor, l->n, l->capacity, &l->now.growth);
 	l->spans += l->now.steps % SPAN == 0;
 	for (size_t i = 0; i < l->sites; i++) {
 		struct site *is = &l->site[i];
@@ -295,6 +294,8 @@ void vc_live_show(struct vc_live *l, struct vc_journal_reader *r)
 {
 	uint32_t turn;
 
+	/* not in each step: it takes longer than a short one */
+	l->now.left = vc_live_left(l->peak, l->floor, l->n, l->capacity, &l->now.growth);
 	find_growing(l, r);
 	if (!l->page)
 		return;

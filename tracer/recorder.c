@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "tracer/recorder.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tracer/room.h"
@@ -32,52 +30,24 @@ static struct {
 	pthread_mutex_t lock;            /* slow paths only */
 	void *map[VC_JOURNAL_RINGS];
 	uint32_t large, spilled;         /* large rings; those of them made because one was full */
+	_Atomic uint32_t era;            /* of attaching and detaching: threads find out by it */
+	_Atomic uint64_t quiet;          /* 0, or one more than the events that went by so far */
+	struct { void *at; size_t bytes; } retired[VC_JOURNAL_RINGS + VC_JOURNAL_CHUNKS + 1];
+	uint32_t retireds;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
+	struct vc_journal *journal; /* that the ring is in */
 	struct vc_ring *ring;
 	struct vc_record *slot, *held;
 	uint64_t head, limit; /* head == limit: full as far as we know */
 	uint64_t mask, began; /* records of the ring less one; its head when this thread came */
 	bool busy;            /* between begin and commit, or in a slow path */
 	uint32_t patience;    /* events to drop before another ring is looked for */
+	uint32_t era;
 	bool refused; /* there was no ring for this thread: asking again would cost too much */
 } self;
-
-/* On the null GPU time is what the submitted work takes, the same in every run. */
-static uint64_t (*null_clock)(void);
-static bool (*null_span)(uint32_t, uint64_t *, uint64_t *);
-
-bool vc_clock_is_null(void)
-{
-	return null_clock != NULL;
-}
-
-bool vc_clock_null_span(uint32_t correlation, uint64_t *at, uint64_t *ns)
-{
-	return null_span && null_span(correlation, at, ns);
-}
-
-uint64_t vc_clock_ns(void)
-{
-	struct timespec t;
-
-	if (null_clock)
-		return null_clock();
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	if (null_clock)
-		return 0; /* unknown: a time of day would make every recording another one */
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void publish_held(void)
 {
@@ -86,24 +56,25 @@ static void publish_held(void)
 	self.limit = self.head; /* for all we know */
 }
 
-static void thread_ended(void *ring)
+static void thread_ended(void *key)
 {
+	struct vc_ring *ring = self.ring;
+
+	(void)key;
+	if (self.era != atomic_load(&g.era) || !ring)
+		return;
 	if (self.held)
 		publish_held();
 	self.ring = NULL;
 	self.head = self.limit = 0;
-	atomic_store_explicit(&((struct vc_ring *)ring)->state, VC_RING_LEFT, memory_order_release);
+	atomic_store_explicit(&ring->state, VC_RING_LEFT, memory_order_release);
 }
 
 void vc_recorder_init(void)
 {
 	const char *dir = getenv("VC_DIR"), *options = getenv("VC_OPTIONS");
-	const char *clock = getenv("VRAMCAST_NULL_CLOCK");
 
-	if (clock && strcmp(clock, "device") == 0)
-		*(void **)&null_clock = dlsym(RTLD_DEFAULT, "vc_null_clock");
-	if (null_clock)
-		*(void **)&null_span = dlsym(RTLD_DEFAULT, "vc_null_span");
+	vc_clock_init();
 	if (!dir || !*dir || strlen(dir) >= sizeof(g.dir))
 		return;
 	snprintf(g.dir, sizeof(g.dir), "%s", dir);
@@ -189,7 +160,7 @@ static struct vc_journal *create_file(void)
 	j->version = VC_JOURNAL_VERSION;
 	j->header_bytes = sizeof(*j);
 	j->start_mono_ns = now;
-	j->start_unix_ns = wall_ns();
+	j->start_unix_ns = vc_clock_wall_ns();
 	j->pid = getpid();
 	j->parent = getppid();
 	atomic_store(&j->text_used, 1); /* offset 0 means "none" */
@@ -317,6 +288,7 @@ static bool attach_thread(struct vc_journal *j, int i)
 {
 	if (i < 0)
 		return false;
+	self.journal = j;
 	self.ring = &j->ring[i];
 	self.slot = g.map[i];
 	self.mask = self.ring->records - 1;
@@ -378,9 +350,34 @@ static bool make_room_in_ring(void)
 	return true;
 }
 
+/* Until the heap of a program that was found running has been read, its events only count. */
+static bool passes_by(void)
+{
+	uint64_t n = atomic_load(&g.quiet);
+
+	while (n && !atomic_compare_exchange_weak(&g.quiet, &n, n + 1))
+		;
+	return n != 0;
+}
+
+static void begin_anew(void)
+{
+	self.journal = NULL;
+	self.ring = NULL;
+	self.slot = self.held = NULL;
+	self.head = self.limit = 0;
+	self.patience = 0;
+	self.refused = false;
+	self.era = atomic_load(&g.era);
+}
+
 /* The first record of a thread, or a ring that looks full. */
 static __attribute__((noinline, cold)) bool make_room(void)
 {
+	if (self.era != atomic_load(&g.era))
+		begin_anew();
+	if (passes_by())
+		return false;
 	if (self.ring)
 		return make_room_in_ring();
 	if (self.refused)
@@ -403,7 +400,8 @@ struct vc_record *vc_record_begin(void)
 	if (self.busy) /* a signal handler in the middle of a record */
 		return NULL;
 	self.busy = true;
-	if (self.head == self.limit && !make_room()) {
+	if ((self.head == self.limit ||
+	     self.era != atomic_load_explicit(&g.era, memory_order_relaxed)) && !make_room()) {
 		self.busy = false;
 		return NULL;
 	}
@@ -418,10 +416,8 @@ struct vc_record *vc_record_begin(void)
 
 void vc_record_commit(struct vc_record *r)
 {
-	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
-
 	/* Numbers have no holes: only a record that will be published takes one. */
-	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
+	r->seq = atomic_fetch_add_explicit(&self.journal->seq, 1, memory_order_relaxed) + 1;
 	atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
 	self.busy = false;
 }
@@ -442,9 +438,7 @@ bool vc_record_put(struct vc_record what)
 /* Whoever reads waits for the number: common/journal.h, enum vc_journal_way. */
 void vc_record_hold(struct vc_record *r)
 {
-	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_relaxed);
-
-	r->seq = atomic_fetch_add_explicit(&j->seq, 1, memory_order_relaxed) + 1;
+	r->seq = atomic_fetch_add_explicit(&self.journal->seq, 1, memory_order_relaxed) + 1;
 	self.held = r;
 	self.limit = self.head; /* so that the next one finds out */
 	self.busy = false;
@@ -477,6 +471,7 @@ uint32_t vc_recorder_text(const char *s, size_t n)
 {
 	struct vc_journal *j = atomic_load_explicit(&g.journal, memory_order_acquire);
 	uint32_t used, at, k;
+	char *chunk;
 
 	if (!j || !n)
 		return 0;
@@ -493,9 +488,12 @@ uint32_t vc_recorder_text(const char *s, size_t n)
 			return 0;
 		}
 	} while (!atomic_compare_exchange_weak(&j->text_used, &used, (uint32_t)(at + n + 1)));
+	chunk = g.text[k];
+	if (!chunk) /* the recording ends at this moment */
+		return 0;
 	at -= vc_text_start(k);
-	memcpy(g.text[k] + at, s, n);
-	g.text[k][at + n] = '\0';
+	memcpy(chunk + at, s, n);
+	chunk[at + n] = '\0';
 	return at + vc_text_start(k);
 }
 
@@ -503,7 +501,7 @@ const char *vc_recorder_stored(uint32_t offset)
 {
 	uint32_t k = vc_text_chunk(offset);
 
-	return offset ? g.text[k] + (offset - vc_text_start(k)) : "";
+	return offset && g.text[k] ? g.text[k] + (offset - vc_text_start(k)) : "";
 }
 
 void vc_recorder_fact(const char *key, const char *value)
@@ -555,6 +553,98 @@ void vc_recorder_end(void)
 		atomic_compare_exchange_strong(&j->state, &live, VC_JOURNAL_ENDED);
 }
 
+/* ---- a program that was found running ---- */
+
+bool vc_recorder_attach(const char *dir, const char *options)
+{
+	bool ok;
+
+	pthread_mutex_lock(&g.lock);
+	ok = !g.configured && strlen(dir) < sizeof(g.dir);
+	if (ok) {
+		snprintf(g.dir, sizeof(g.dir), "%s", dir);
+		snprintf(g.options, sizeof(g.options), "%s", options);
+		vc_room_folder(g.dir);
+		g.refused = false;
+		atomic_store(&g.quiet, 1);
+		atomic_fetch_add(&g.era, 1);
+		g.configured = true;
+	}
+	pthread_mutex_unlock(&g.lock);
+	return ok && vc_recorder_open();
+}
+
+uint64_t vc_recorder_passed(void)
+{
+	return atomic_load(&g.quiet);
+}
+
+/* The heap has the first numbers. Nobody else takes one while it is quiet. */
+bool vc_recorder_live(const struct vc_record *heap, size_t n, uint64_t passed)
+{
+	struct vc_journal *j = atomic_load(&g.journal);
+	uint64_t now = vc_clock_ns();
+
+	atomic_store(&j->seq, n);
+	if (!atomic_compare_exchange_strong(&g.quiet, &passed, 0)) {
+		atomic_store(&j->seq, 0);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct vc_record *r = vc_record_begin();
+
+		for (int wait = 0; !r && wait < 1000; wait++) { /* for the recorder to read */
+			usleep(1000);
+			r = vc_record_begin();
+		}
+		if (!r)
+			break;
+		*r = heap[i];
+		r->time_ns = now;
+		r->seq = i + 1;
+		atomic_store_explicit(&self.ring->head, ++self.head, memory_order_release);
+		self.busy = false;
+	}
+	return true;
+}
+
+/* A thread may be about to write: what it writes to is still there, and nobody's. It goes when the
+ * next recording has come and gone. */
+static void retire(void *at, size_t bytes)
+{
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		return;
+	g.retired[g.retireds].at = at;
+	g.retired[g.retireds++].bytes = bytes;
+}
+
+void vc_recorder_detach(void)
+{
+	struct vc_journal *j;
+
+	vc_recorder_end();
+	pthread_mutex_lock(&g.lock);
+	j = atomic_load(&g.journal);
+	g.configured = false;
+	atomic_store(&g.journal, NULL);
+	atomic_fetch_add(&g.era, 1);
+	atomic_store(&g.quiet, 0);
+	while (g.retireds)
+		g.retireds--, munmap(g.retired[g.retireds].at, g.retired[g.retireds].bytes);
+	for (uint32_t i = 0; j && i < VC_JOURNAL_RINGS && g.map[i]; i++)
+		retire(g.map[i], vc_ring_bytes(&j->ring[i]));
+	for (uint32_t i = 0; j && i < VC_JOURNAL_CHUNKS && g.text[i]; i++)
+		retire(g.text[i], vc_text_size(i));
+	if (j)
+		retire(j, VC_JOURNAL_HEAD);
+	memset(g.map, 0, sizeof(g.map));
+	memset(g.text, 0, sizeof(g.text));
+	g.large = g.spilled = 0;
+	vc_room_forget();
+	pthread_mutex_unlock(&g.lock);
+}
+
 void vc_recorder_before_fork(void)
 {
 	pthread_mutex_lock(&g.lock);
@@ -578,6 +668,7 @@ void vc_recorder_after_fork(bool child)
 		memset(g.text, 0, sizeof(g.text));
 		g.large = g.spilled = 0;
 		memset(&self, 0, sizeof(self));
+		self.era = atomic_load(&g.era);
 		if (g.keyed)
 			pthread_setspecific(g.key, NULL);
 		vc_room_forget();

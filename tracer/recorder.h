@@ -36,7 +36,9 @@ void vc_record_hold(struct vc_record *r);
 /* Publishes what this thread holds, with `text` in it; false: it holds none. */
 bool vc_record_release(uint32_t text);
 
+void vc_clock_init(void); /* by the constructor */
 uint64_t vc_clock_ns(void);
+uint64_t vc_clock_wall_ns(void); /* 0: unknown */
 bool vc_clock_is_null(
 	void); /* it is the device clock of the null GPU, whose CUPTI stamps with it too */
 
@@ -58,6 +60,15 @@ void vc_recorder_end(void);
 bool vc_recorder_mine(void);
 /* Counts events that were lost before they could become records. */
 void vc_recorder_lost(uint64_t n);
+
+/* A program that was found running: where its journal goes. Until its heap is there, events only
+ * count; false: it is being recorded already, or there is no room. */
+bool vc_recorder_attach(const char *dir, const char *options);
+uint64_t vc_recorder_passed(void); /* changes with each event that went by */
+/* The heap as it was when vc_recorder_passed said so, then events; false: it has changed since. */
+bool vc_recorder_live(const struct vc_record *heap, size_t n, uint64_t passed);
+/* Nothing is recorded from now on, until somebody attaches again. */
+void vc_recorder_detach(void);
 
 /* Around fork: nothing half-done may be copied; the child starts with nothing. */
 void vc_recorder_before_fork(void);

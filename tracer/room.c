@@ -22,6 +22,10 @@ static struct {
 
 void vc_room_folder(const char *dir)
 {
+	struct vc_journal_lost *l = atomic_exchange(&g.lost, NULL); /* of another folder */
+
+	if (l)
+		munmap(l, sizeof(*l));
 	g.dir = dir;
 }
 

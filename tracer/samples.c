@@ -98,6 +98,16 @@ void vc_cuda_sample_sometimes(void)
 		vc_cuda_sample();
 }
 
+void vc_cuda_sample_forget(void)
+{
+	pthread_mutex_lock(&g.lock);
+	atomic_store(&g.sampled, 0);
+	memset(g.pinned, 0, sizeof(g.pinned));
+	g.pinned_bytes = 0;
+	pthread_mutex_unlock(&g.lock);
+	vc_cuda_device_forget();
+}
+
 /* When the context is new: what it and other processes hold before the first segment counts. */
 void vc_cuda_sample_first(void)
 {

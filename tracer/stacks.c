@@ -365,3 +365,12 @@ void vc_stacks_after_fork(bool child)
 	}
 	pthread_mutex_unlock(&g.lock);
 }
+
+void vc_stacks_forget(void)
+{
+	vc_stacks_before_fork();
+	vc_stacks_after_fork(true);
+	atomic_store(&g.mode, UNDECIDED);
+	atomic_store(&g.steps, 0);
+	atomic_store(&g.watched, false);
+}

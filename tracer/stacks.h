@@ -16,6 +16,8 @@ void vc_stacks_step(void);
 /* Are failures the only thing left to look at, and will we be called when one has happened? */
 bool vc_stacks_only_failures(void);
 
+/* Another recording begins, with options of its own. */
+void vc_stacks_forget(void);
 void vc_stacks_before_fork(void);
 void vc_stacks_after_fork(bool child);
 

@@ -170,7 +170,8 @@ static void write_whole(struct vc_stream *s)
 	note_nameless(s);
 	s->totals = vc_journal_totals(s->file.decoder);
 	if (any) {
-		vc_trace_file_finish(&s->file, s->missing != 0);
+		s->stored = vc_trace_file_finish(&s->file, s->missing != 0) ? s->put - s->torn :
+			    s->stored;
 	} else if (s->file.part) {
 		unlink(s->file.part);
 		VC_FREE(s->file.path, s->file.part);
@@ -308,6 +309,7 @@ static void write_records(struct vc_stream *s, const struct vc_record *rec, size
 		for (size_t i = 0; i < n && !last; i++)
 			last = rec[i].kind == VC_EV_OOM ? i + 1 : 0;
 	vc_trace_file_put(&s->file, s->reader, rec, last ? last : n);
+	s->put += s->file.stopped ? 0 : last ? last : n;
 	if (last)
 		act(s, VC_TURN_STOP);
 }
@@ -334,6 +336,7 @@ static bool move(struct vc_stream *s, enum vc_journal_way way, vc_stream_namer *
 
 static void store(struct vc_stream *s, bool flush)
 {
+	bool was = s->file.stopped;
 	uint64_t bytes = 0;
 
 	if (s->flight) {
@@ -341,6 +344,10 @@ static void store(struct vc_stream *s, bool flush)
 	} else if (s->file.out) {
 		vc_trace_file_store(&s->file, flush);
 		bytes = s->file.bytes;
+		if (flush && !s->file.stopped)
+			s->stored = s->put;
+		else if (flush && !was)
+			s->torn = s->put - s->stored;
 	}
 	vc_journal_commit(s->reader, bytes);
 	if (s->flight)
@@ -386,6 +393,8 @@ void vc_stream_finish(struct vc_stream *s, bool dead, vc_stream_namer *name, voi
 		store(s, true);
 	if (!s->whole)
 		write_whole(s);
+	if (s->file.stopped && !s->flight) /* whatever the process has published, or would have */
+		s->unwritten = atomic_load(&vc_journal_header(s->reader)->seq) - s->stored;
 	unlink(s->journal); /* first: a ring without a journal is known to be of no use */
 	if (s->flight)
 		vc_flight_remove(s->flight);

@@ -30,8 +30,12 @@ struct vc_stream {
 	uint64_t unsealed;                /* those that could not be, or are too many of a kind */
 	const char *wanted;               /* a seal, at the next moment that is whole */
 	bool refused;                     /* a request was, since anybody looked */
+	bool gone;                        /* its process was, at the last look */
 	bool whole;                       /* its window is over, the trace finished */
 	uint64_t missing, start;
+	uint64_t put, stored;             /* records that became part of the trace, and are written */
+	uint64_t torn;                    /* those that could not be */
+	uint64_t unwritten;               /* those that did not, because the recording stopped */
 	bool named, finished, orderly, cpu;
 	uint8_t how[VC_CAPS];
 	uint64_t dropped;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stub.h - python/sitecustomize.py, embedded at build time. */
+/* stub.h - python/sitecustomize.py and python/attach.py, embedded at build time. */
 #ifndef VC_STUB_H
 #define VC_STUB_H
 
@@ -7,5 +7,7 @@
 
 extern const unsigned char vc_stub[];
 extern const size_t vc_stub_size;
+extern const unsigned char vc_attach_stub[];
+extern const size_t vc_attach_stub_size;
 
 #endif

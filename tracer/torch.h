@@ -43,6 +43,13 @@ bool vc_torch_enter(bool now); /* it is now, or not; whether it was */
 /* Is a CUDA allocator being recorded in this process? From vc_torch_watch on. */
 bool vc_torch_watching(void);
 void vc_torch_watch(void);
+void vc_torch_unwatch(void);
+
+/* In a program that was found running: its CUDA allocator, where it has one in use; and never
+ * mind it again. */
+void vc_torch_hook(void);
+void vc_torch_unhook(void);
+bool vc_torch_cpu_wanted(void); /* is it the CPU's allocator that is recorded? */
 
 /* A function's address as an object pointer, the way POSIX wants it for dlsym, without a warning.
  */

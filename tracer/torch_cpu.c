@@ -67,6 +67,11 @@ static inline bool wanted(void)
 	return w > 0 || (w == 0 && decide());
 }
 
+bool vc_torch_cpu_wanted(void)
+{
+	return wanted();
+}
+
 void vc_torch_cpu_stop(void)
 {
 	char device[32];

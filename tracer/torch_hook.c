@@ -228,7 +228,9 @@ static word hook_pool_end(word object, word device, word third, word fourth, wor
 
 	*(void **)&real = g.original[g.slots->pool_end];
 	r = real(object, device, third, fourth, fifth, sixth);
-	vc_scope_end(&s, g.slots->pool_style != VC_POOL_BY_ID);
+	if (!vc_scope_end(&s, g.slots->pool_style != VC_POOL_BY_ID))
+		vc_recorder_fact("note", "a memory pool was in use when the recording began: what "
+				 "was allocated in it until then may lie elsewhere in a replay");
 	return r;
 }
 
@@ -377,7 +379,8 @@ static void hook_locked(void)
 		return;
 	*(void **)&g.current = vc_torch_symbol(library, "_ZN3c104cuda20getCurrentCUDAStreamEa");
 	*(void **)&g.handle = vc_torch_symbol(library, "_ZNK3c104cuda10CUDAStream6streamEv");
-	*(void **)&g.fresh = dlsym(RTLD_DEFAULT, "vc_null_fresh");
+	if (!vc_recorder_passed()) /* a program that is found running computes with what it has */
+		*(void **)&g.fresh = dlsym(RTLD_DEFAULT, "vc_null_fresh");
 	object = *slot;
 	g.slots = vc_torch_slots(vc_torch_minor());
 	ok = object && is_native(*(void ***)object, slot);
@@ -411,6 +414,27 @@ static void hook(void)
 			hook_locked();
 	}
 	pthread_mutex_unlock(&g.lock);
+}
+
+void vc_torch_hook(void)
+{
+	hook();
+	vc_cuda_watch_driver();
+}
+
+void vc_torch_unhook(void)
+{
+	pthread_mutex_lock(&g.lock);
+	if (atomic_load(&g.state) > 0 && *g.object == g.table + BEFORE)
+		*g.object = g.original;
+	atomic_store(&g.state, 0);
+	atomic_store(&g.checked, 0);
+	atomic_store(&g.devices, 0);
+	vc_torch_unwatch();
+	pthread_mutex_unlock(&g.lock);
+	vc_cuda_unwatch_driver();
+	vc_scope_clear();
+	vc_wait_clear();
 }
 
 void vc_torch_forget(void)

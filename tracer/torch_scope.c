@@ -52,6 +52,12 @@ static void keep_filter(struct scope *to, const void *filter)
 	f->manager(to->filter.functor, f->functor, CLONE);
 }
 
+static void drop_filter(struct scope *p)
+{
+	if (p->filter.manager)
+		p->filter.manager(p->filter.functor, p->filter.functor, DESTROY);
+}
+
 void vc_scope_begin(const struct vc_scope *s)
 {
 	vc_scope_put(VC_EV_POOL_BEGIN, 0, s);
@@ -68,9 +74,10 @@ void vc_scope_begin(const struct vc_scope *s)
 	vc_wait_scope(1);
 }
 
-void vc_scope_end(const struct vc_scope *s, bool by_key)
+bool vc_scope_end(const struct vc_scope *s, bool by_key)
 {
 	struct vc_scope whole = *s;
+	bool found = false;
 
 	pthread_mutex_lock(&g.lock);
 	for (int i = 0; i < SCOPES; i++) {
@@ -81,15 +88,18 @@ void vc_scope_end(const struct vc_scope *s, bool by_key)
 			      p->s.first != s->first || p->s.second != s->second))
 			continue;
 		whole = p->s;
-		if (p->filter.manager)
-			p->filter.manager(p->filter.functor, p->filter.functor, DESTROY);
+		found = true;
+		drop_filter(p);
 		p->used = false;
 		atomic_fetch_sub(&g.n, 1);
 		break;
 	}
 	pthread_mutex_unlock(&g.lock);
-	vc_wait_scope(-1);
-	vc_scope_put(VC_EV_POOL_END, 0, &whole);
+	if (found) {
+		vc_wait_scope(-1);
+		vc_scope_put(VC_EV_POOL_END, 0, &whole);
+	}
+	return found;
 }
 
 uint32_t vc_scope_before(uint16_t device, uint64_t stream)
@@ -124,6 +134,17 @@ void vc_scope_after(uint32_t left)
 			vc_scope_put(VC_EV_POOL_BEGIN, 0, &g.scope[i].s);
 			vc_scope_put(VC_EV_POOL_RELEASE, 0, &g.scope[i].s);
 		}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void vc_scope_clear(void)
+{
+	pthread_mutex_lock(&g.lock);
+	for (int i = 0; i < SCOPES; i++)
+		if (g.scope[i].used)
+			drop_filter(&g.scope[i]);
+	memset(g.scope, 0, sizeof(g.scope));
+	atomic_store(&g.n, 0);
 	pthread_mutex_unlock(&g.lock);
 }
 

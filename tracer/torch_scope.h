@@ -15,12 +15,13 @@ struct vc_scope {
 };
 
 void vc_scope_begin(const struct vc_scope *s);
-/* By pool, or by key when `by_key`. */
-void vc_scope_end(const struct vc_scope *s, bool by_key);
+/* By pool, or by key when `by_key`. false: its begin was not seen. */
+bool vc_scope_end(const struct vc_scope *s, bool by_key);
 /* Around the record of an allocation: scopes whose filter refuses it are left and entered again. */
 uint32_t vc_scope_before(uint16_t device, uint64_t stream);
 void vc_scope_after(uint32_t left);
 void vc_scope_put(uint8_t kind, uint8_t flags, const struct vc_scope *s);
+void vc_scope_clear(void);  /* none is open */
 void vc_scope_forget(void); /* in a forked child */
 
 #endif

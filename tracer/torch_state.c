@@ -12,6 +12,11 @@ void vc_torch_watch(void)
 	atomic_store_explicit(&watching, true, memory_order_release);
 }
 
+void vc_torch_unwatch(void)
+{
+	atomic_store_explicit(&watching, false, memory_order_release);
+}
+
 bool vc_torch_watching(void)
 {
 	return atomic_load_explicit(&watching, memory_order_relaxed);

@@ -5,11 +5,13 @@
  * records an event on each stream that used the block and then reports the free; a later malloc()
  * queries the events and frees the block when the last has passed. While a graph is captured the
  * events are recorded only by the first malloc() after it. */
+#define _GNU_SOURCE
 #include "tracer/torch_wait.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
@@ -36,6 +38,8 @@ static struct {
 	struct table by_address, by_handle;
 	struct block block[BLOCKS + 1];
 	struct event event[EVENTS + 1];
+	struct old { uint64_t at, stream; uint16_t device; } *old; /* were there when the recording began */
+	uint32_t olds;            /* places for them: a power of two */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread __attribute__((tls_model("initial-exec"))) struct {
@@ -140,6 +144,86 @@ static bool later(uint64_t stream, uint32_t at)
 	return false;
 }
 
+/* ---- blocks that were there before: nobody knows who used them ---- */
+
+static struct old *find_old(uint64_t at)
+{
+	uint32_t i = (uint32_t)(at * 0x9e3779b97f4a7c15u >> 32) & (g.olds - 1); /* golden ratio */
+
+	while (g.old[i].at && g.old[i].at != at)
+		i = (i + 1) & (g.olds - 1);
+	return &g.old[i];
+}
+
+/* With the lock held. Pages that were never touched stay so. */
+static void clear(void)
+{
+	if (g.old)
+		munmap(g.old, g.olds * sizeof(*g.old));
+	g.old = NULL;
+	atomic_store(&g.blocks, 0);
+	atomic_store(&g.scopes, 0);
+	if (!g.by_address.made)
+		return;
+	g.late = 0;
+	memset(&g.by_address, 0, sizeof(g.by_address));
+	memset(&g.by_handle, 0, sizeof(g.by_handle));
+	memset(g.block, 0, sizeof(g.block));
+	memset(g.event, 0, sizeof(g.event));
+}
+
+bool vc_wait_begin(uint64_t blocks)
+{
+	uint32_t places = 64;
+	void *p;
+
+	while (places < 2 * blocks)
+		places *= 2;
+	p = mmap(NULL, places * sizeof(*g.old), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	pthread_mutex_lock(&g.lock);
+	clear();
+	g.old = p;
+	g.olds = places;
+	pthread_mutex_unlock(&g.lock);
+	return true;
+}
+
+void vc_wait_old(uint64_t block, uint64_t stream, uint16_t device)
+{
+	pthread_mutex_lock(&g.lock);
+	if (g.old) {
+		*find_old(block) = (struct old){ block, stream, device };
+		atomic_fetch_add(&g.blocks, 1);
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+/* What free() has just recorded, on streams that are not the block's own, says who used it: more
+ * than those that were seen since. */
+static struct block *use_old(uint64_t at, struct block *b)
+{
+	struct old *o = g.old ? find_old(at) : NULL;
+
+	if (!o || o->at != at || o->stream == UINT64_MAX)
+		return b;
+	for (uint32_t i = 0; i < self.n; i++) {
+		if (self.stream[i] == o->stream || later(self.stream[i], i) ||
+		    (b && uses(b, self.stream[i])))
+			continue;
+		b = b ? b : add(at);
+		if (b && b->streams < STREAMS)
+			b->stream[b->streams++] = self.stream[i];
+		vc_record_put((struct vc_record){ .kind = VC_EV_USE, .addr = at,
+			.stream = self.stream[i], .device = o->device });
+	}
+	o->stream = UINT64_MAX; /* once; the place stays, so that others are found */
+	atomic_fetch_sub(&g.blocks, 1);
+	return b;
+}
+
 bool vc_wait_free(uint64_t block)
 {
 	struct block *b;
@@ -149,6 +233,7 @@ bool vc_wait_free(uint64_t block)
 		return false;
 	pthread_mutex_lock(&g.lock);
 	b = find(block);
+	b = use_old(block, b);
 	if (b) {
 		for (uint32_t i = self.n; i-- > 0;)
 			if (uses(b, self.stream[i]) && !later(self.stream[i], i))
@@ -245,4 +330,12 @@ uint64_t vc_wait_passed(uint64_t event)
 void vc_wait_forget(void)
 {
 	pthread_mutex_init(&g.lock, NULL);
+	clear();
+}
+
+void vc_wait_clear(void)
+{
+	pthread_mutex_lock(&g.lock);
+	clear();
+	pthread_mutex_unlock(&g.lock);
 }

@@ -152,19 +152,22 @@ void vc_trace_file_store(struct vc_trace_file *f, bool flush)
 	free(p);
 }
 
-void vc_trace_file_finish(struct vc_trace_file *f, bool hole)
+bool vc_trace_file_finish(struct vc_trace_file *f, bool hole)
 {
 	struct vc_error err = { 0 };
 	const char *why = f->stopped;
+	bool ok;
 
 	f->meta->gaps += hole || f->stopped;
 	f->stopped = NULL;
 	if (vc_encoder_finish(f->encoder, &err) < 0)
 		vc_trace_file_stop(f, "the trace could not be encoded");
 	vc_trace_file_store(f, false);
+	ok = !f->stopped;
 	f->stopped = why ? why : f->stopped;
 	if (rename(f->part, f->path) < 0)
 		vc_trace_file_stop(f, "the trace could not be renamed");
+	return ok;
 }
 
 void vc_trace_file_release(struct vc_trace_file *f)

@@ -5,7 +5,11 @@
                                   answers with their seconds, CPU seconds and the resident memory
   torch_turns.py turns N COMMAND  starts two of these alone and two recorded (COMMAND before "work"), lets
                                   them work N times in turn, in random order, one at a time, and prints the
-                                  difference, and how much the two that are alike differ"""
+                                  difference, and how much the two that are alike differ
+  torch_turns.py tools N DIR VRAMCAST  the same with two alone and one under each of: record, record --stacks py,
+                                  memray (MEMRAY: the folder it was installed to) and heaptrack (HEAPTRACK: its
+                                  library to preload), where there; prints the ratios of CPU and of wall time"""
+import os
 import random
 import statistics
 import subprocess
@@ -32,9 +36,10 @@ def work():
 
 
 class Worker:
-    def __init__(self, command):
+    def __init__(self, command, run=(), env=None):
         self.times, self.cpus, self.memory = [], [], 0
-        self.process = subprocess.Popen(command + [sys.executable, __file__, "work"], text=True,
+        self.process = subprocess.Popen(command + [sys.executable, *run, __file__, "work"], text=True,
+                                        env=dict(os.environ, **(env or {})),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def turn(self):
@@ -70,7 +75,36 @@ def turns(n, command):
     print("bench record.rss %.1f MiB" % ((c.memory + d.memory - a.memory - b.memory) / 2 / 1048576))
 
 
+def tools(n, folder, vramcast):
+    record, memray, heaptrack = [vramcast, "record", "-q"], os.environ.get("MEMRAY"), os.environ.get("HEAPTRACK")
+    workers = {"alone": Worker([]), "noise": Worker([]),
+               "record": Worker(record + ["-o", folder + "/plain.vct", "--"]),
+               "stacks_py": Worker(record + ["--stacks", "py", "-o", folder + "/py.vct", "--"])}
+    if memray:
+        path = memray + ":" + os.environ.get("PYTHONPATH", "")
+        workers["memray"] = Worker([], ["-m", "memray", "run", "-q", "-f", "-o", folder + "/memray.bin"],
+                                   {"PYTHONPATH": path})
+    if heaptrack:
+        workers["heaptrack"] = Worker([], [], {"LD_PRELOAD": heaptrack + ":" + os.environ.get("LD_PRELOAD", ""),
+                                               "DUMP_HEAPTRACK_OUTPUT": folder + "/heaptrack.raw"})
+    for k in range(n + 3):
+        order = list(workers.values())
+        random.shuffle(order)
+        for w in order:
+            w.turn()
+    for w in workers.values():
+        w.process.stdin.close()
+        w.process.wait()
+    for name, w in workers.items():
+        if name != "alone":
+            for suffix, which in (("", "cpus"), (".clock", "times")):
+                ratio = 1 + percent(getattr(workers["alone"], which)[3:], getattr(w, which)[3:]) / 100
+                print("bench record.tools.%s%s %.3f x" % (name, suffix, ratio))
+
+
 if sys.argv[1] == "work":
     work()
+elif sys.argv[1] == "tools":
+    tools(int(sys.argv[2]), sys.argv[3], sys.argv[4])
 else:
     turns(int(sys.argv[2]), sys.argv[3:])

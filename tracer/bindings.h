@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bindings.h - in a program that was found running: calls between its libraries that a preloaded
+ * tracer would have been put into. */
+#ifndef VC_BINDINGS_H
+#define VC_BINDINGS_H
+
+#include <stdbool.h>
+
+/* Calls of functions that the tracer interposes go to it from now on. false: memory is short. */
+bool vc_bindings_take(void);
+/* They go where they went before. */
+void vc_bindings_give_back(void);
+
+#endif

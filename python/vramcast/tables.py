@@ -60,7 +60,7 @@ class Table:
     def to_frame(self) -> Any:
         """A DataFrame of pandas, or of polars where pandas is not there.
 
-        >>> vramcast.table("run.vct").to_frame()["reserved_max"].max()    # needs pandas
+        >>> int(vramcast.table("run.vct").to_frame()["reserved_max"].max())    # needs pandas
         1897922560
         """
         return frame(self.columns)

@@ -27,3 +27,6 @@ check-ci: all ## CI, the pytest plugin and the trainers with a real PyTorch (TOR
 check-peers: all ## what we write, read by Perfetto, _memory_viz.py, pprof, pandas and pyarrow (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/peers/check_peers.sh
 .PHONY: check-peers
+check-trackers: all ## vramcast.log() with TensorBoard, MLflow and Weights & Biases, offline (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_trackers.sh
+.PHONY: check-trackers

@@ -7,8 +7,8 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "vramcast")
-FILES = ("questions", "tables", "answers", "recording", "errors")  # the order of the page
-TITLES = {"questions": "Questions", "tables": "Columns", "answers": "Answers", "recording": "What a program tells the recorder",
+FILES = ("questions", "tables", "trackers", "answers", "recording", "errors")  # the order of the page
+TITLES = {"questions": "Questions", "tables": "Columns", "trackers": "Experiment trackers", "answers": "Answers", "recording": "What a program tells the recorder",
           "errors": "Exceptions"}
 
 

@@ -59,7 +59,7 @@ check "and the program of it runs" "$TMP/sdist/bin/vramcast" sim -q --no-advice 
 "$TOOLS/bin/pip" install -q --force-reinstall --no-deps "$wheel" > /dev/null 2>&1
 check "mypy --strict finds nothing" "$TOOLS/bin/mypy" --strict -p vramcast
 # stubtest imports each module: the trainers only where they are, and auto not into stubtest itself.
-for module in huggingface:transformers lightning:lightning; do "$TOOLS/bin/python" -c "import ${module#*:}" 2> /dev/null || echo "vramcast.${module%:*}"; done > "$TMP/allowed"
+for module in huggingface:transformers lightning:lightning accelerate:accelerate; do "$TOOLS/bin/python" -c "import ${module#*:}" 2> /dev/null || echo "vramcast.${module%:*}"; done > "$TMP/allowed"
 check "stubtest finds the types to be those of what runs$(sed 's/^/, but for /' "$TMP/allowed" | tr -d '\n')" env -u VRAMCAST VRAMCAST_AUTO=1 PYTHONPATH=python MYPYPATH=python \
 	"$TOOLS/bin/python" -m mypy.stubtest vramcast --ignore-missing-stub --allowlist "$TMP/allowed"
 check "examples with pandas and pyarrow print what they say" env -u PYTHONPATH PATH="$TOOLS/bin:/usr/bin:/bin" TMP="$TMP" \

@@ -30,3 +30,8 @@ check-peers: all ## what we write, read by Perfetto, _memory_viz.py, pprof, pand
 check-trackers: all ## vramcast.log() with TensorBoard, MLflow and Weights & Biases, offline (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_trackers.sh
 .PHONY: check-trackers
+deb: ## a package for Debian and Ubuntu, into dist/ (DIST=DIR)
+	$(Q)MAKEFLAGS= CC='$(CC)' BUILD=$(BUILD)-deb scripts/deb.sh $(DIST)
+check-packaging: all ## make install, make deb and lintian, the recipe for conda
+	$(Q)V=1 $(RUN_TESTS) tests/packaging/check.sh
+.PHONY: deb check-packaging

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/emit.h"
+#include "commands/estimate_cards.h"
 #include "commands/model_config.h"
 #include "commands/run_and_write.h"
 #include "common/opt.h"
@@ -19,7 +20,7 @@ struct config {
 	double params, layers, hidden, heads, feed_forward, kv_ratio, vocabulary;
 	uint64_t batch, seq, gpus, zero, rank, tp;
 	const char *optimizer, *precision, *offload, *arch, *recompute, *attention, *gpu,
-		*model;
+		*model, *prices;
 	bool json;
 };
 
@@ -52,7 +53,10 @@ static const struct vc_option estimate_options[] = {
 	{ 0, "offload", VC_O_TEXT, AT(offload), "none|optimizer|all", "to host memory", "none" },
 	{ 0, "lora-rank", VC_O_UINT, AT(rank), "N",
 	  "train adapters of that rank only; 0: everything", "0" },
-	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "NAME", "card, for context and verdict", NULL },
+	{ 'g', "gpu", VC_O_TEXT, AT(gpu), "NAME|all", "card, for context and verdict; all: which "
+	  "of them fit", NULL },
+	{ 0, "prices", VC_O_TEXT, AT(prices), "FILE", "NAME,PRICE on each line: with -g all the "
+	  "cheapest card that fits comes first", NULL },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
 };
@@ -239,7 +243,7 @@ static void activations(const struct config *c, const struct choice *ch, struct 
 }
 
 static int emit(const struct config *c, const struct sum *s, const struct vc_card *card,
-		struct vc_error *err)
+		bool *fits, struct vc_error *err)
 {
 	static const char *const when[WHENS] = {
 		"always",      "until backward is through", "as backward begins",
@@ -285,6 +289,9 @@ static int emit(const struct config *c, const struct sum *s, const struct vc_car
 		vc_emit_text(e, "verdict", "verdict", s->high <= (double)card->total ? "fits" :
 			     s->low > (double)card->total ? "oom" : "undecided");
 	}
+	if (c->gpu && !card)
+		VC_TRY(vc_estimate_cards(e, &(struct vc_estimate_need){ s->low, s->bytes, s->high },
+					 c->prices, fits, err));
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }
@@ -328,25 +335,32 @@ static int estimate_run(const void *config, size_t argc, char **argv, struct vc_
 	const struct vc_card *card = NULL;
 	struct sum s = { .n = 0 };
 	struct choice ch = { 0 };
+	bool all = c->gpu && !strcmp(c->gpu, "all"), fits = true;
+
+	if (c->prices && !all)
+		return vc_fail(&con->err, VC_EUSAGE, "--prices goes with -g all");
 	if (c->model)
 		VC_TRY(with_model(c, &con->err));
 	VC_TRY(check(c, &ch, &con->err));
 	if (argc)
 		return vc_fail(&con->err, VC_EUSAGE,
 			       "estimate takes no trace ('%s'): that is what sim is for", argv[0]);
-	if (c->gpu) {
+	if (c->gpu && !all) {
 		VC_TRY(vc_card_find(c->gpu, &card, &con->err));
 		vc_remark_cards(&(struct vc_list){ (const char **)&c->gpu, 1 }, con);
 	}
 	states(c, &ch, &s);
 	activations(c, &ch, &s);
 	total(&s);
-	context(card, &s);
+	if (!all)
+		context(card, &s);
 	if (!(s.high < MOST && s.host < MOST))
 		return vc_fail(&con->err, VC_EUSAGE, "%.3g bytes are more than any machine has: "
 			       "look at --params, --layers, --hidden, --batch and --seq",
 			       fmax(s.high, s.host));
-	VC_TRY(emit(c, &s, card, &con->err));
+	VC_TRY(emit(c, &s, card, &fits, &con->err));
+	if (!fits)
+		return 3;
 	if (!card || s.high <= (double)card->total)
 		return 0;
 	return s.low > (double)card->total ? 3 : 6;

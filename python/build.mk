@@ -14,7 +14,7 @@ wheel: ## the wheel and the source distribution for pip, into dist/ (DIST=DIR, V
 
 .PHONY: native wheel
 
-TESTS += tests/python/package.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
+TESTS += tests/python/package.sh tests/python/examples.sh tests/python/schema.sh tests/python/mcp.sh tests/python/ci.sh
 check-wheel: all ## the wheel in clean environments of every Python here, and PyPI's judges (network once)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_wheel.sh
 .PHONY: check-wheel
@@ -24,3 +24,14 @@ check-mcp: all ## vramcast mcp by the official SDK's client, and schemas by json
 check-ci: all ## CI, the pytest plugin and the trainers with a real PyTorch (TORCH_PYTHON=python)
 	$(Q)V=1 $(RUN_TESTS) tests/python/check_ci.sh
 .PHONY: check-ci
+check-peers: all ## what we write, read by Perfetto, _memory_viz.py, pprof, pandas and pyarrow (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/peers/check_peers.sh
+.PHONY: check-peers
+check-trackers: all ## vramcast.log() with TensorBoard, MLflow and Weights & Biases, offline (network once)
+	$(Q)V=1 $(RUN_TESTS) tests/python/check_trackers.sh
+.PHONY: check-trackers
+deb: ## a package for Debian and Ubuntu, into dist/ (DIST=DIR)
+	$(Q)MAKEFLAGS= CC='$(CC)' BUILD=$(BUILD)-deb scripts/deb.sh $(DIST)
+check-packaging: all ## make install, make deb and lintian, the recipe for conda
+	$(Q)V=1 $(RUN_TESTS) tests/packaging/check.sh
+.PHONY: deb check-packaging

@@ -2,7 +2,8 @@
 # make-reference.sh [DIR] - the reference as Markdown: one page per command, made from its man page
 # ('vramcast manpage'), and one page of everything that is plugged in, made from 'vramcast list' and
 # 'vramcast help NAME'. All of them come from the tables that parse the options, so nothing is
-# written twice. DIR is docs/reference; tests/cli/docs_reference.sh writes elsewhere and compares.
+# written twice. The page of the Python package comes from its docstrings. DIR is docs/reference;
+# tests/cli/docs_reference.sh writes elsewhere and compares.
 vramcast=${VRAMCAST:-build/vramcast}; dir=${1:-docs/reference}
 made="*Made by \`scripts/make-reference.sh\`; do not edit.*"
 commands=$("$vramcast" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
@@ -42,6 +43,8 @@ page() { awk -v name="$1" -v made="$made" '
 }
 
 mkdir -p "$dir/commands"; rm -f "$dir"/commands/*.md
+if command -v python3 > /dev/null; then python3 "$(dirname "$0")/python-reference.py" > "$dir/python.md" || exit 1
+elif [ "$dir" != docs/reference ]; then cp docs/reference/python.md "$dir"; fi
 for c in $commands; do
 	"$vramcast" manpage "$c" | page "vramcast $c" > "$dir/commands/$c.md" || exit 1
 done

@@ -145,7 +145,7 @@ $(BUILD)/tests/fuzz-%: tests/fuzz/fuzz_%.c $(BUILD)/libvramcast.a $(BUILD)/comma
 fuzzers:
 	$(Q)$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) DEPS=skip $(FUZZ_BUILD)/tests/fuzz-source $(FUZZ_BUILD)/tests/fuzz-texts
 # One run for each reader: what sources read, with the name of the source in FUZZ_READER, and texts.
-FUZZ_READERS ?= vct journal torch_snapshot kineto ops texts
+FUZZ_READERS ?= vct journal torch_snapshot kineto ops nsys texts
 fuzz: $(FUZZ_READERS:%=fuzz-%) ## search for inputs that break the readers (clang): FUZZ_TIME=SECONDS for each
 fuzz-%: fuzzers
 	$(Q)mkdir -p $(BUILD)/fuzz/$*/found

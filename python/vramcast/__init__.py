@@ -9,9 +9,11 @@ from .answers import Advice, Diff, Dryrun, Explanation, Fit, OutOfMemory, Run, S
 from .errors import DoesNotFit, UsageError, VramcastError
 from .questions import check, diff, dryrun, explain, fit, sim
 from .recording import dump, is_recorded, mark, record, region, start, step, stop
+from .tables import Table, table
+from .trackers import log
 
 __all__ = [
     "Advice", "Diff", "DoesNotFit", "Dryrun", "Explanation", "Fit", "OutOfMemory", "Run", "Sim",
-    "UsageError", "VramcastError", "check", "diff", "dryrun", "dump", "explain", "fit", "is_recorded",
-    "mark", "record", "region", "sim", "start", "step", "stop",
+    "Table", "UsageError", "VramcastError", "check", "diff", "dryrun", "dump", "explain", "fit",
+    "is_recorded", "log", "mark", "record", "region", "sim", "start", "step", "stop", "table",
 ]

@@ -16,8 +16,8 @@ Interval = Tuple[int, int]
 Row = Dict[str, Any]
 
 
-def frame(rows: List[Row]) -> Any:
-    """A DataFrame of pandas, or of polars where pandas is not there."""
+def frame(rows: Any) -> Any:
+    """A DataFrame of pandas, or of polars where pandas is not there, of rows or of columns."""
     for library in ("pandas", "polars"):
         try:
             return importlib.import_module(library).DataFrame(rows)
@@ -26,7 +26,7 @@ def frame(rows: List[Row]) -> Any:
     raise VramcastError("to_frame() needs pandas or polars, and neither is installed")
 
 
-def table(rows: List[Row]) -> str:
+def html_table(rows: List[Row]) -> str:
     """Rows as HTML, for a notebook."""
     if not rows:
         return "<p>nothing</p>"
@@ -42,7 +42,12 @@ def _interval(pair: Any) -> Optional[Interval]:
 
 @dataclass(frozen=True)
 class Advice:
-    """A change that was simulated."""
+    """A change that was simulated.
+
+    >>> advice = vramcast.sim("big.vct", gpu="a100-40g-sxm").advice
+    >>> [(a.text, a.verdict) for a in advice if a.paste][0]
+    ('an optimizer with 8-bit states', 'undecided')
+    """
     text: str
     how: Optional[str]
     paste: Optional[str]
@@ -52,7 +57,12 @@ class Advice:
 
 @dataclass(frozen=True)
 class OutOfMemory:
-    """The first request that was refused."""
+    """The first request that was refused.
+
+    >>> oom = vramcast.sim("run.vct", capacity="1GiB", no_advice=True).runs[0].oom
+    >>> oom.request
+    9437184
+    """
     event: int
     request: int
     message: str
@@ -61,7 +71,11 @@ class OutOfMemory:
 
 @dataclass(frozen=True)
 class Run:
-    """One simulated run: one card, one version of PyTorch, one allocator, one setting."""
+    """One simulated run: one card, one version of PyTorch, one allocator, one setting.
+
+    >>> [run.gpu for run in vramcast.sim("run.vct", gpu=["t4", "rtx4090"]).runs]
+    ['t4', 'rtx4090']
+    """
     verdict: str
     gpu: Optional[str]
     capacity: int
@@ -76,6 +90,12 @@ class Run:
 
     @classmethod
     def read(cls, run: Document) -> "Run":
+        """From a run of a document of `vramcast sim --json`.
+
+        >>> answer = vramcast.sim("run.vct")
+        >>> vramcast.Run.read(answer.json["runs"][0]) == answer.runs[0]
+        True
+        """
         oom = run.get("oom")
         return cls(
             run["verdict"], run["gpu"], run["capacity"], run["peak_allocated"],
@@ -87,15 +107,28 @@ class Run:
     @property
     def fits(self) -> bool:
         """It fits, at both ends of its interval; also where only emptying the cache made it fit
-        (`flushes` of the document says how often)."""
+        (`flushes` of the document says how often).
+
+        >>> vramcast.sim("run.vct", gpu="t4").runs[0].fits
+        True
+        """
         return self.verdict in ("fits", "flushes")
 
     @property
     def undecided(self) -> bool:
-        """One end of the interval fits and the other does not."""
+        """One end of the interval fits and the other does not.
+
+        >>> vramcast.sim("run.vct", gpu="t4").runs[0].undecided
+        False
+        """
         return self.verdict == "undecided"
 
     def row(self) -> Row:
+        """The run as a row of a table.
+
+        >>> vramcast.sim("run.vct", gpu="t4").runs[0].row()["verdict"]
+        'fits'
+        """
         low, high = self.interval or (self.peak_reserved, self.peak_reserved)
         return {"gpu": self.gpu, "torch": self.json["torch"], "model": self.json["model"],
                 "conf": self.json["conf"], "verdict": self.verdict, "capacity": self.capacity,
@@ -111,7 +144,11 @@ class Run:
 @dataclass(frozen=True)
 class Sim:
     """The answer of sim(): a Run for each combination of what was asked; the properties are those
-    of the first."""
+    of the first. In a notebook it is a table, with the picture where sim() was asked for one.
+
+    >>> vramcast.sim("run.vct", gpu="t4").trust["level"]
+    'exact'
+    """
     runs: List[Run]
     trust: Document
     json: Document = field(repr=False)
@@ -119,53 +156,104 @@ class Sim:
 
     @classmethod
     def read(cls, document: Document, picture: Optional[str] = None) -> "Sim":
+        """From a document of `vramcast sim --json`.
+
+        >>> answer = vramcast.sim("run.vct")
+        >>> vramcast.Sim.read(answer.json) == answer
+        True
+        """
         return cls([Run.read(r) for r in document["runs"]], document["trace"]["trust"], document,
                    picture)
 
     @property
     def verdict(self) -> str:
+        """"fits", "flushes", "oom" or "undecided".
+
+        >>> vramcast.sim("run.vct", capacity="1GiB").verdict
+        'oom'
+        """
         return self.runs[0].verdict
 
     @property
     def fits(self) -> bool:
+        """Does the first run fit?
+
+        >>> vramcast.sim("run.vct", gpu="t4").fits
+        True
+        """
         return self.runs[0].fits
 
     @property
     def undecided(self) -> bool:
+        """Does one end of its interval fit, and the other not?
+
+        >>> vramcast.sim("big.vct", gpu="a100-40g-sxm", transform="optimizer:to=adam8bit").undecided
+        True
+        """
         return self.runs[0].undecided
 
     @property
     def peak_reserved(self) -> int:
+        """What PyTorch holds at the peak, in bytes.
+
+        >>> vramcast.sim("run.vct").peak_reserved
+        1897922560
+        """
         return self.runs[0].peak_reserved
 
     @property
     def interval(self) -> Optional[Interval]:
+        """The lowest and the highest peak that are possible, where the answer is a prediction.
+
+        >>> vramcast.sim("run.vct").interval is None
+        True
+        """
         return self.runs[0].interval
 
     @property
     def advice(self) -> List[Advice]:
+        """What would have helped, and what each would do.
+
+        >>> vramcast.sim("run.vct", capacity="1GiB").advice[0].verdict
+        'fits'
+        """
         return self.runs[0].advice
 
     def require_fit(self) -> "Sim":
-        """Raises DoesNotFit unless every run fits."""
+        """Raises DoesNotFit unless every run fits.
+
+        >>> vramcast.sim("run.vct", gpu="t4").require_fit().fits
+        True
+        """
         for run in self.runs:
             if not run.fits:
                 raise DoesNotFit(str(run))
         return self
 
     def to_frame(self) -> Any:
+        """A row for each run, as a DataFrame of pandas or polars.
+
+        >>> list(vramcast.sim("run.vct", gpu=["t4", "l4"]).to_frame()["gpu"])    # needs pandas
+        ['t4', 'l4']
+        """
         return frame([r.row() for r in self.runs])
 
     def __str__(self) -> str:
         return "\n".join(str(r) for r in self.runs)
 
     def _repr_html_(self) -> str:
-        return (self.picture or "") + table([r.row() for r in self.runs])
+        return (self.picture or "") + html_table([r.row() for r in self.runs])
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The answer of fit(): the largest value that fits."""
+    """The answer of fit(): the largest value that fits. `certain` fits in any case, `possible` perhaps; `why` says
+    why it is no larger.
+
+    >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4")
+    >>> answer.find, answer.level
+    ('batch', 'extrapolated')
+    """
     find: str
     largest: Optional[int]
     certain: Optional[int]
@@ -177,24 +265,47 @@ class Fit:
 
     @classmethod
     def read(cls, document: Document) -> "Fit":
+        """From a document of `vramcast fit --json`.
+
+        >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4")
+        >>> vramcast.Fit.read(answer.json) == answer
+        True
+        """
         return cls(document["find"], document["largest"], document["certain"],
                    document["possible"], document["recommended"], document["why"],
                    document.get("level"), document)
 
     def rows(self) -> List[Row]:
+        """What was tried: a dictionary for each value.
+
+        >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4", among="8,16,32")
+        >>> len(answer.rows()) > 0
+        True
+        """
         return list(self.json["runs"])
 
     def to_frame(self) -> Any:
+        """The same as a DataFrame of pandas or polars.
+
+        >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4", among="8,16,32")
+        >>> len(answer.to_frame()) == len(answer.rows())    # needs pandas
+        True
+        """
         return frame(self.rows())
 
     def _repr_html_(self) -> str:
         return (f"<p>largest {html.escape(self.find)} that fits: <b>{self.largest}</b>, "
-                f"recommended {self.recommended}</p>" + table(self.rows()))
+                f"recommended {self.recommended}</p>" + html_table(self.rows()))
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The answer of explain(): what an out-of-memory message says."""
+    """The answer of explain(): what an out-of-memory message says.
+
+    >>> answer = vramcast.explain(MESSAGE)
+    >>> answer.format, answer.figures["request"]
+    ('F2-reserved', 20971520)
+    """
     format: str
     cause: Optional[str]
     meaning: List[str]
@@ -204,6 +315,12 @@ class Explanation:
 
     @classmethod
     def read(cls, document: Document) -> "Explanation":
+        """From a document of `vramcast explain --json`.
+
+        >>> answer = vramcast.explain(MESSAGE)
+        >>> vramcast.Explanation.read(answer.json) == answer
+        True
+        """
         figures = {k: v and v["bytes"] for k, v in (document.get("figures") or {}).items()}
         tries = document.get("try") or []
         return cls(document["format"], document.get("cause"), list(document.get("meaning") or []),
@@ -214,16 +331,25 @@ class Explanation:
         return "\n".join([*self.meaning, *("- " + a for a in self.advice)])
 
     def to_frame(self) -> Any:
+        """The figures of the message, as a DataFrame of pandas or polars.
+
+        >>> "capacity" in list(vramcast.explain(MESSAGE).to_frame()["figure"])    # needs pandas
+        True
+        """
         return frame([{"figure": k, "bytes": v} for k, v in self.figures.items()])
 
     def _repr_html_(self) -> str:
         return (f"<p>{html.escape(' '.join(self.meaning))}</p>" +
-                table([{"try": a} for a in self.advice]))
+                html_table([{"try": a} for a in self.advice]))
 
 
 @dataclass(frozen=True)
 class Diff:
-    """The answer of diff(): what B does differently from A."""
+    """The answer of diff(): what B does differently from A.
+
+    >>> vramcast.diff("8.vct", "16.vct").same_requests
+    False
+    """
     a_reserved: int
     b_reserved: int
     same_requests: bool
@@ -232,18 +358,32 @@ class Diff:
 
     @classmethod
     def read(cls, document: Document) -> "Diff":
+        """From a document of `vramcast diff --json`.
+
+        >>> answer = vramcast.diff("8.vct", "16.vct")
+        >>> vramcast.Diff.read(answer.json) == answer
+        True
+        """
         return cls(document["a"]["run"]["peak_reserved"], document["b"]["run"]["peak_reserved"],
                    document["same_requests"], list(document["sites"]), document)
 
     @property
     def growth(self) -> int:
-        """Bytes that B reserves above A at its peak; negative when it needs less."""
+        """Bytes that B reserves above A at its peak; negative when it needs less.
+
+        >>> vramcast.diff("8.vct", "16.vct").growth
+        18874368
+        """
         return self.b_reserved - self.a_reserved
 
     @property
     def line(self) -> Optional[str]:
         """The line of code that holds most of what B has more at the peak, where the recordings
-        have call stacks."""
+        have call stacks.
+
+        >>> vramcast.diff("small.vct", "big.vct").line
+        'optimizer.py:75 step'
+        """
         def more(site: Row) -> Tuple[int, int]:
             live, asked = site["live_at_peak"], site["asked"]
             return live["b"] - live["a"], asked["b"] - asked["a"]
@@ -251,6 +391,11 @@ class Diff:
         return str(max(named, key=more)["site"]) if named else None
 
     def rows(self) -> List[Row]:
+        """A dictionary for each line of code that allocates: what it asked for and what it holds at the peak.
+
+        >>> vramcast.diff("small.vct", "big.vct").rows()[0].keys()
+        dict_keys(['site', 'asked_a', 'asked_b', 'live_a', 'live_b'])
+        """
         return [{"site": s["site"], "asked_a": s["asked"]["a"], "asked_b": s["asked"]["b"],
                  "live_a": s["live_at_peak"]["a"], "live_b": s["live_at_peak"]["b"]}
                 for s in self.sites]
@@ -261,15 +406,26 @@ class Diff:
                 f"({share:+.1f} %)" + (f", most of it at {self.line}" if self.line else ""))
 
     def to_frame(self) -> Any:
+        """The same as a DataFrame of pandas or polars.
+
+        >>> answer = vramcast.diff("small.vct", "big.vct")
+        >>> len(answer.to_frame()) == len(answer.rows())    # needs pandas
+        True
+        """
         return frame(self.rows())
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>" + table(self.rows())
+        return f"<p>{html.escape(str(self))}</p>" + html_table(self.rows())
 
 
 @dataclass(frozen=True)
 class Dryrun:
-    """The answer of dryrun(): the verdict of a run on a card that is not there."""
+    """The answer of dryrun(): the verdict of a run on a card that is not there.
+
+    >>> answer = vramcast.dryrun("python train.py --batch 12", gpu="t4")
+    >>> answer.exit_code, answer.refused
+    (0, 0)
+    """
     verdict: str
     gpu: str
     capacity: int
@@ -282,16 +438,31 @@ class Dryrun:
 
     @classmethod
     def read(cls, document: Document, output: str) -> "Dryrun":
+        """From the report of `vramcast dryrun --report`, and what the program printed.
+
+        >>> answer = vramcast.dryrun("python train.py --batch 12", gpu="t4")
+        >>> vramcast.Dryrun.read(answer.json, answer.output) == answer
+        True
+        """
         run = document["runs"][0]
         return cls(run["verdict"], run["gpu"], run["capacity"], run["peak_used"], run["refused"],
                    run["exit_code"], run.get("trace"), output, document)
 
     @property
     def fits(self) -> bool:
+        """It ran to its end, and no request was refused.
+
+        >>> vramcast.dryrun("python train.py --batch 1200", gpu="t4").fits
+        False
+        """
         return self.verdict == "fits" and self.exit_code == 0
 
     def require_fit(self) -> "Dryrun":
-        """Raises DoesNotFit unless it fits."""
+        """Raises DoesNotFit unless it fits.
+
+        >>> vramcast.dryrun("python train.py --batch 12", gpu="t4").require_fit().verdict
+        'fits'
+        """
         if not self.fits:
             raise DoesNotFit(str(self))
         return self
@@ -301,6 +472,11 @@ class Dryrun:
                 f"at the peak")
 
     def to_frame(self) -> Any:
+        """A row for each process, as a DataFrame of pandas or polars.
+
+        >>> len(vramcast.dryrun("python train.py --batch 12", gpu="t4").to_frame())    # needs pandas
+        1
+        """
         return frame(self.json["runs"])
 
     def _repr_html_(self) -> str:

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 
 class VramcastError(Exception):
-    """Something could not be done: a file cannot be read, its content is damaged."""
+    """Something could not be done: a file cannot be read, its content is damaged.
+
+    >>> vramcast.sim("nope.vct")
+    Traceback (most recent call last):
+    vramcast.errors.VramcastError: cannot open nope.vct: No such file or directory
+    """
 
 
 class UsageError(VramcastError, ValueError):
-    """An option, a name or a value is not understood."""
+    """An option, a name or a value is not understood.
+
+    >>> vramcast.sim("run.vct", gpu="rtx40900")
+    Traceback (most recent call last):
+    vramcast.errors.UsageError: no gpu 'rtx40900', did you mean rtx4090? (`vramcast gpus` lists them; --capacity takes bytes)
+    """
 
 
 class DoesNotFit(VramcastError):
-    """Raised by require_fit(): the run does not fit, or may not."""
+    """Raised by require_fit(): the run does not fit, or may not.
+
+    >>> vramcast.sim("run.vct", capacity="1GiB").require_fit()
+    Traceback (most recent call last):
+    vramcast.errors.DoesNotFit: oom on 1.00 GiB: 1018.00 MiB of 1.00 GiB used at the peak
+    """

@@ -13,6 +13,8 @@ from .errors import UsageError, VramcastError
 
 Document = Dict[str, Any]
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+Names = Union[None, str, Sequence[str]]
+Values = Optional[Mapping[str, object]]
 
 
 def path() -> str:

@@ -16,10 +16,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 from . import program
 from .answers import Diff, Dryrun, Explanation, Fit, Sim
 from .errors import UsageError, VramcastError
-from .program import Paths
-
-Names = Union[None, str, Sequence[str]]
-Values = Optional[Mapping[str, object]]
+from .program import Names, Paths, Values
 
 
 def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the option's name
@@ -27,7 +24,14 @@ def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the 
     """Does the recorded run fit, with anything changed?
 
     `path` is a recording, or several of one program at different values (`a.vct@batch=8`), which
-    `set={"batch": 32}` extrapolates from. With `picture` the answer draws itself in a notebook."""
+    `set={"batch": 32}` extrapolates from. With `picture` the answer draws itself in a notebook.
+
+    >>> answer = vramcast.sim("run.vct", gpu="t4")
+    >>> answer.fits, answer.peak_reserved
+    (True, 1897922560)
+    >>> print(vramcast.sim(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4", set={"batch": 32}))
+    fits on t4: 332.00 MiB of 14.57 GiB used at the peak
+    """
     words = program.options({"gpu": gpu, "transform": transform, **options}, set) + program.paths(path)
     if not picture:
         return Sim.read(program.ask(["sim", *words]))
@@ -40,19 +44,34 @@ def sim(path: Paths, gpu: Names = None, set: Values = None,  # noqa: A002 - the 
 
 def fit(path: Paths, gpu: Names = None, find: str = "batch", set: Values = None,  # noqa: A002
         transform: Names = None, **options: object) -> Fit:
-    """The largest value of a parameter that fits a card, from two or more recordings."""
+    """The largest value of a parameter that fits a card, from two or more recordings.
+
+    >>> answer = vramcast.fit(["8.vct@batch=8", "16.vct@batch=16"], gpu="t4")
+    >>> answer.certain <= answer.largest <= answer.possible
+    True
+    """
     words = program.options({"gpu": gpu, "transform": transform, "find": find, **options}, set) + program.paths(path)
     return Fit.read(program.ask(["fit", *words]))
 
 
 def explain(text: Union[str, BaseException]) -> Explanation:
-    """What an out-of-memory message means. Takes the text, a whole log, or the exception."""
+    """What an out-of-memory message means. Takes the text, a whole log, or the exception.
+
+    >>> answer = vramcast.explain("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; "
+    ...                           "9.50 GiB already allocated; 10.25 MiB free; 9.60 GiB reserved in total by PyTorch)")
+    >>> answer.cause
+    'fragmentation'
+    """
     return Explanation.read(program.ask(["explain"], str(text) + "\n"))
 
 
 def diff(a: Union[str, "os.PathLike[str]"], b: Union[str, "os.PathLike[str]"],
          **options: object) -> Diff:
-    """What the run of recording `b` does differently from that of `a`."""
+    """What the run of recording `b` does differently from that of `a`.
+
+    >>> print(vramcast.diff("8.vct", "16.vct"))
+    188.00 MiB -> 206.00 MiB reserved at the peak (+9.6 %)
+    """
     return Diff.read(program.ask(["diff", *program.options(options), os.fspath(a),
                                   os.fspath(b)]))
 
@@ -66,7 +85,14 @@ def dryrun(what: Union[str, Sequence[str], Callable[..., object]], gpu: str = ""
 
     `what` is a command line, or a function that a fresh process can import: it is called there with
     `args` and `kwargs`. With `output` the recording is kept there. What the program prints is in
-    `.output`; a program that fails for another reason than memory is a VramcastError."""
+    `.output`; a program that fails for another reason than memory is a VramcastError.
+
+    >>> answer = vramcast.dryrun("python train.py --batch 12", gpu="t4")
+    >>> answer.fits, answer.gpu
+    (True, 't4')
+    >>> vramcast.dryrun("python train.py --batch 1200", gpu="t4").verdict
+    'oom'
+    """
     with tempfile.TemporaryDirectory() as folder:
         command = _command(what, args, dict(kwargs or {}), folder)
         report = os.path.join(folder, "report.json")
@@ -90,7 +116,11 @@ def dryrun(what: Union[str, Sequence[str], Callable[..., object]], gpu: str = ""
 
 def check(gpu: str, steps: int = 2) -> Optional[Dryrun]:
     """At the top of a script: the same script is dry-run first for a few steps, and DoesNotFit is
-    raised when it would run out of memory on that card. Within a dry run it does nothing."""
+    raised when it would run out of memory on that card. Within a dry run it does nothing.
+
+    >>> vramcast.check("t4").fits                                  # in train.py
+    True
+    """
     if "VRAMCAST_NULL_TOTAL" in os.environ:
         return None
     line = list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])  # from 3.10 on

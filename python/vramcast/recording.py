@@ -27,19 +27,29 @@ def _tracer(name: str) -> Optional[Any]:
 
 
 def is_recorded() -> bool:
-    """Is this process being recorded?"""
+    """Is this process being recorded?
+
+    >>> vramcast.is_recorded()
+    False
+    """
     return _tracer("mark") is not None
 
 
 def step() -> None:
-    """A training step ends here. PyTorch's own optimizers are seen without it."""
+    """A training step ends here. PyTorch's own optimizers are seen without it.
+
+    >>> vramcast.step()
+    """
     call = _tracer("step")
     if call is not None:
         call()
 
 
 def mark(name: str) -> None:
-    """A named instant."""
+    """A named instant.
+
+    >>> vramcast.mark("data loaded")
+    """
     call = _tracer("mark")
     if call is not None:
         call(ctypes.c_char_p(name.encode()))
@@ -48,7 +58,11 @@ def mark(name: str) -> None:
 @contextmanager
 def region(name: str) -> Iterator[None]:
     """A named range, as NVTX has them: `with region("forward"): ...`. PyTorch's own NVTX calls are
-    used where PyTorch is there; the tracer sees them."""
+    used where PyTorch is there; the tracer sees them.
+
+    >>> with vramcast.region("forward"):
+    ...     pass
+    """
     torch = sys.modules.get("torch")
     nvtx = getattr(getattr(torch, "cuda", None), "nvtx", None)
     pushed = False
@@ -68,7 +82,11 @@ def region(name: str) -> Iterator[None]:
 
 
 def start() -> bool:
-    """Recording goes on, where the tracer was told to wait. False: there is nobody to tell."""
+    """Recording goes on, where the tracer was told to wait. False: there is nobody to tell.
+
+    >>> vramcast.start()
+    False
+    """
     call = _tracer("start")
     if call is not None:
         call()
@@ -76,7 +94,11 @@ def start() -> bool:
 
 
 def stop() -> bool:
-    """Recording pauses. False: there is nobody to tell."""
+    """Recording pauses. False: there is nobody to tell.
+
+    >>> vramcast.stop()
+    False
+    """
     call = _tracer("stop")
     if call is not None:
         call()
@@ -85,7 +107,11 @@ def stop() -> bool:
 
 def dump(path: Union[None, str, "os.PathLike[str]"] = None) -> bool:
     """What the tracer keeps is written now, to `path` where one is given. False: there is nobody to
-    tell."""
+    tell.
+
+    >>> vramcast.dump("so-far.vct")
+    False
+    """
     call = _tracer("dump")
     if call is not None:
         call(None if path is None else ctypes.c_char_p(os.fsencode(path)))
@@ -98,7 +124,13 @@ class record:
     Under `vramcast record` the tracer records already: it is told where the part begins and ends.
     Elsewhere PyTorch's own memory history is switched on, and its snapshot is written to `path`,
     also when the part ends with an exception. `how` says which it was: "tracer", "pytorch" or
-    "nothing" (no CUDA here). Begin before the model is made, so that nothing of it is missed."""
+    "nothing" (no CUDA here). Begin before the model is made, so that nothing of it is missed.
+
+    >>> with vramcast.record("part.pickle") as part:
+    ...     pass
+    >>> part.how
+    'nothing'
+    """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"] = "vramcast.pickle",
                  max_entries: int = 1_000_000) -> None:

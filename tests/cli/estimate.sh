@@ -49,4 +49,18 @@ wrong "a shape that is not whole" '{"model_type": "llama", "hidden_size": 4096}'
 wrong "another JSON" '{"traceEvents": []}' 'no configuration of a model: it has no'
 wrong "no JSON" 'model' 'damaged JSON'
 run estimate --model "$TMP/config.json" --layers 3; expect "both the file and options" 2 '' '--model says what'
+
+# Every card, and prices.
+model="--params 1e9 --layers 16 --hidden 2048"
+run estimate $model -g all; expect "the smallest card that fits comes first" 0 'the smallest that fits  [a-z]'
+small=$(printf '%s\n' "$out" | sed -n 's/^ *the smallest that fits *//p')
+run estimate $model -g "$small" --json; expect "by itself $small fits, too" 0 '"verdict": "fits"'
+printf '# dollars an hour, 2026-11-22\nname,price\nh200,3.5\na100-80g-sxm, 1.9\nt4,0.35\n' > "$TMP/prices.csv"
+run estimate $model -g all --prices "$TMP/prices.csv" --json; expect "the cheapest that fits" 0 '"cheapest": "a100-80g-sxm"'
+check "what does not fit stands behind it, cheap or not" sh -c 'awk "/\"gpu\": \"a100-80g-sxm\"/ { a = NR } /\"gpu\": \"t4\"/ { t = NR } END { exit !(a && a < t) }" "$1"' - "$TMP/out"
+run estimate --params 1e13 --layers 16 --hidden 2048 -g all; expect "where none fits" 3
+run estimate $model -g t4 --prices "$TMP/prices.csv"; expect "prices of one card" 2 '' '--prices goes with -g all'
+for bad in 'a100-80g-sxm:line 1. wants NAME,PRICE' 't4,0.35\nl4,cheap:line 2. .cheap. is no price' 't44,1:line 1.*did you mean t4'; do
+	printf "${bad%%:*}\n" > "$TMP/bad.csv"; run estimate $model -g all --prices "$TMP/bad.csv"; expect "a list of prices: ${bad#*:}" "$([ "${bad%%,*}" = t44 ] && echo 2 || echo 1)" '' "${bad#*:}"
+done
 finish

@@ -57,13 +57,14 @@ told() {
 }
 told train_transformers 'parameters batch=8,accumulate=1,eval_batch=8 train( step step ) evaluate( ) train( step step ) evaluate( ) '
 told train_lightning 'evaluate( ) parameters batch=16,accumulate=1 train( step step step step ) evaluate( ) train( step step step step ) evaluate( ) '
+told train_accelerate 'parameters batch=8,seq=512 train( step step ) '
 echo '{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_attention_heads": 16, "num_hidden_layers": 12, "num_key_value_heads": 4, "vocab_size": 32000, "tie_word_embeddings": false}' > "$TMP/config.json"
 # banded OPTION-OF-MODEL... -- OPTION-OF-ESTIMATE... : the peak of the dry run lies in the band of the estimate
 banded() {
 	ours=''; while [ "$1" != -- ]; do ours="$ours $1"; shift; done; shift
 	"$VRAMCAST" dryrun -q -g a100-80g-sxm --no-record --report "$TMP/r.json" -- "$TORCH_PYTHON" -m vramcast.model "$TMP/config.json" --batch 4 --seq 1024 $ours > "$TMP/model.log" 2>&1
 	"$VRAMCAST" estimate -q --model "$TMP/config.json" -g a100-80g-sxm --batch 4 --seq 1024 "$@" --json > "$TMP/e.json"
-	peak=$(sed -n 's/^ *"peak_used": \([0-9]*\),*/\1/p' "$TMP/r.json")
+	peak=$(sed -n 's/^ *"peak_used": \([0-9]*\),*/\1/p' "$TMP/r.json" | head -n 1)
 	set -- $(sed -n 's/^  "\(low\|high\)": \([0-9]*\),*/\2/p' "$TMP/e.json")
 	name="a model from its configuration:$ours: $((peak >> 20)) MiB in $(($1 >> 20)) .. $(($2 >> 20))"
 	if [ "$peak" -ge "$1" ] && [ "$peak" -le "$2" ]; then pass "$name"; else fail "$name" "$(tail -n 5 "$TMP/model.log")"; fi

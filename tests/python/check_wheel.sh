@@ -12,9 +12,22 @@ check "twine finds both fit for PyPI" "$TOOLS/bin/twine" check --strict "$d"/*
 make -s wheel DIST="$TMP" DEPS=skip > /dev/null 2>&1
 check "the same tree gives the same bytes" sh -c 'cmp "$1" "$3/${1##*/}" && cmp "$2" "$3/${2##*/}"' sh "$wheel" "$(echo "$d"/*.tar.gz)" "$TMP"
 
-# Every Python of PATH and of pyenv, once per version.
-pythons=${PYTHONS:-$(for p in python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3 "$HOME"/.pyenv/versions/3.*/bin/python3; do
+# Every Python of PATH and of pyenv, once per version, and the newest from Debian's unstable where none is here.
+new=$TOOLS/python3.14
+command -v python3.14 > /dev/null || PATH=$PATH:$TOOLS/bin timeout 600 tests/python/debian_python.sh 3.14 "$new" > "$TMP/debian.log" 2>&1 ||
+	skip "Python 3.14" "it cannot be fetched: $(tail -n 1 "$TMP/debian.log")"
+pythons=${PYTHONS:-$(for p in python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3 "$HOME"/.pyenv/versions/3.*/bin/python3 "$new/bin/python3.14"; do
 	command -v "$p"; done)}
+export JUPYTER_PATH="$TMP/jupyter"
+mkdir "$TMP/book"; cp -r traces "$TMP/traces"
+# notebook PYTHON VERSION: the notebook of the examples, with that Python as its kernel
+notebook() {
+	mkdir -p "$JUPYTER_PATH/kernels/v$2"
+	printf '{"argv": ["%s", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "%s", "language": "python"}' "$1" "$2" > "$JUPYTER_PATH/kernels/v$2/kernel.json"
+	env -u VRAMCAST -u PYTHONPATH timeout 300 "$TOOLS/bin/jupyter-nbconvert" --to notebook --execute --ExecutePreprocessor.kernel_name="v$2" \
+		--output-dir "$TMP/book" --output "$2.ipynb" examples/notebook.ipynb && "$TOOLS/bin/jupyter-nbconvert" --to html "$TMP/book/$2.ipynb" &&
+	"$TOOLS/bin/python" tests/python/notebook.py "$TMP/book/$2.ipynb" "$TMP/book/$2.html" "$2"
+}
 seen=' '
 for p in $pythons; do
 	v=$("$p" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || continue
@@ -26,25 +39,30 @@ for p in $pythons; do
 	"$env/bin/python" -m pip install -q --no-index "$wheel" > "$TMP/pip.log" 2>&1 || { fail "Python $v installs the wheel" "$(cat "$TMP/pip.log")"; continue; }
 	native=$(env -u VRAMCAST "$env/bin/python" -c 'import vramcast.program as p; print(p.path())')
 	case $native in "$env"/*) ;; *) fail "Python $v runs the program of the wheel" "$native" ;; esac
-	check "Python $v: pip install, and the package does what it does in the tree" \
-		env -u PYTHONPATH PATH="$env/bin:/usr/bin:/bin" VRAMCAST="$native" TMP="$TMP" python tests/python/package.py
+	for test in package examples; do
+		check "Python $v: pip install, and $test.py finds what it finds in the tree" \
+			env -u PYTHONPATH PATH="$env/bin:/usr/bin:/bin" VRAMCAST="$native" TMP="$TMP" python tests/python/$test.py
+		rm -rf "$TMP/examples"
+	done
 	check "Python $v: the script and python -m are the program" sh -c '[ "$("$1/bin/vramcast" --version)" = "$("$1/bin/python" -m vramcast --version)" ]' sh "$env"
+	if "$env/bin/python" -m pip install -q ipykernel > "$TMP/pip.log" 2>&1; then check "Python $v: the notebook runs, with its pictures" notebook "$env/bin/python" "$v"
+	else skip "Python $v: the notebook" "no ipykernel: $(tail -n 1 "$TMP/pip.log")"; fi
 done
-case $seen in *' 3.'*' 3.'*) pass "Pythons tried:$seen" ;; *) fail "at least two Pythons" "tried:$seen" ;; esac
+for v in 3.9 3.10 3.11 3.12 3.13 3.14; do case $seen in *" $v "*) ;; *) missing="$missing $v" ;; esac; done
+[ -z "$missing" ] && pass "Pythons tried:$seen" || { [ -n "$PYTHONS" ] && pass "Pythons chosen:$seen" || skip "Pythons$missing" "none is here; tried:$seen"; }
 
 python3 -m venv "$TMP/sdist" && check "pip builds the source distribution without other packages" \
 	"$TMP/sdist/bin/python" -m pip install -q --no-index "$(echo "$d"/*.tar.gz)"
 check "and the program of it runs" "$TMP/sdist/bin/vramcast" sim -q --no-advice traces/decomfl.vct -g t4
-check "mypy --strict finds nothing" "$TOOLS/bin/mypy" --strict -p vramcast
 
+# Packages that the wheel does not ask for, from here on.
 "$TOOLS/bin/pip" install -q --force-reinstall --no-deps "$wheel" > /dev/null 2>&1
-cat > "$TMP/notebook.ipynb" <<'N'
-{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
- "cells": [{"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": null,
-  "source": "import vramcast\nanswer = vramcast.sim('traces/decomfl.vct', gpu='t4', picture=True)\nanswer"},
-  {"cell_type": "code", "id": "b", "metadata": {}, "outputs": [], "execution_count": null, "source": "answer.to_frame()"}]}
-N
-cp -r traces "$TMP/traces"
-check "a notebook runs" env -u VRAMCAST timeout 300 "$TOOLS/bin/jupyter-nbconvert" --to html --execute --output page.html "$TMP/notebook.ipynb"
-check "with the picture and pandas' table in it" sh -c 'grep -q "<svg" "$1" && grep -q "dataframe" "$1"' sh "$TMP/page.html"
+check "mypy --strict finds nothing" "$TOOLS/bin/mypy" --strict -p vramcast
+# stubtest imports each module: the trainers only where they are, and auto not into stubtest itself.
+for module in huggingface:transformers lightning:lightning accelerate:accelerate; do "$TOOLS/bin/python" -c "import ${module#*:}" 2> /dev/null || echo "vramcast.${module%:*}"; done > "$TMP/allowed"
+check "stubtest finds the types to be those of what runs$(sed 's/^/, but for /' "$TMP/allowed" | tr -d '\n')" env -u VRAMCAST VRAMCAST_AUTO=1 PYTHONPATH=python MYPYPATH=python \
+	"$TOOLS/bin/python" -m mypy.stubtest vramcast --ignore-missing-stub --allowlist "$TMP/allowed"
+check "examples with pandas and pyarrow print what they say" env -u PYTHONPATH PATH="$TOOLS/bin:/usr/bin:/bin" TMP="$TMP" \
+	VRAMCAST="$("$TOOLS/bin/python" -c 'import os; os.environ.pop("VRAMCAST", 0); import vramcast.program as p; print(p.path())')" python tests/python/examples.py
+grep -q SKIP "$TMP/check.log" && fail "none of them was left out" "$(grep SKIP "$TMP/check.log")"
 finish

@@ -13,7 +13,9 @@ import tap  # noqa: E402
 PROGRAM, TMP = os.environ["VRAMCAST"], os.environ["TMP"]
 PAIR = ["tests/recordings/eval-4-8.vct@batch=4", "tests/recordings/eval-8-16.vct@batch=8"]
 LM = "traces/lm-train-ctx128.vct"
-MESSAGE = os.path.join(TMP, "message")
+PRICES = os.path.join(TMP, "prices")
+MESSAGE, LENGTHS = os.path.join(TMP, "message"), os.path.join(TMP, "lengths")
+BERT = [f"tests/ladders/recordings/bert-cls_seq0{n}_torch2.9.1.vct@seq={n},batch=8" for n in (100, 256)]
 QUESTIONS = {
     "sim": [["traces/decomfl.vct", "-g", "t4"], [LM, "-g", "a100-40g-sxm", "--fail-above", "10%"],
             [*PAIR, "--set", "batch=32", "-g", "t4"],
@@ -25,10 +27,12 @@ QUESTIONS = {
     "sweep": [["traces/attention.vct", "--vary", "capacity=1G,4G", "--vary", "torch=2.9,2.15"]],
     "diff": [PAIR, ["traces/lm-medium-ctx1024.vct", LM], [PAIR[0], PAIR[0]]],
     "fit": [[*PAIR, "-g", "t4"], [*PAIR, "-g", "t4", "-g", "rtx4090", "--among", "8,16,32"]],
+    "epoch": [[*BERT, "--lengths", LENGTHS, "--capacity", "3GiB"], [*BERT, "--lengths", LENGTHS, "-g", "t4", "-g", "l4"]],
     "explain": [[MESSAGE]],
     "tune": [["traces/decomfl.vct", "-g", "t4"], [LM, "-g", "a100-40g-sxm"]],
     "estimate": [["--params", "1e9", "--layers", "16", "--hidden", "2048"],
-                 ["--params", "1e9", "--layers", "16", "--hidden", "2048", "-g", "t4"]],
+                 ["--params", "1e9", "--layers", "16", "--hidden", "2048", "-g", "t4"],
+                 ["--params", "1e9", "--layers", "16", "--hidden", "2048", "-g", "all", "--prices", PRICES]],
     "info": [["traces/decomfl.vct"], [LM], ["tests/recordings/leak-maps.vct"],
              ["tests/recordings/devices.vct"], ["tests/fuzz/corpus/profile.json"]],
     "plan": [["traces/decomfl.vct", "-o", os.path.join(TMP, "a.vcp")]],
@@ -121,6 +125,10 @@ with open(MESSAGE, "w") as stream:
                  "capacity of 23.52 GiB of which 992.88 MiB is free. Process 4711 has 1.00 GiB memory in use. "
                  "Including non-PyTorch memory, this process has 22.55 GiB memory in use. Of the allocated memory "
                  "21.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.\n")
+with open(PRICES, "w") as stream:
+    stream.write("# dollars an hour, 2026-11-22\nname,price\nt4,0.35\na100-80g-sxm,1.9\n")
+with open(LENGTHS, "w") as stream:
+    stream.write("64 1000\n384 5\n")
 for one in QUESTIONS:
     add(one)
 tap.run(dict(globals()))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* estimate_cards.c - see estimate_cards.h */
+#include "commands/estimate_cards.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/param.h"
+#include "common/vec.h"
+#include "simulator/replay/cards.h"
+
+#define CONTEXT_BAND 0.3 /* as for the one card of -g */
+
+struct offer {
+	const struct vc_card *card;
+	double low, bytes, high, price; /* price: NAN where the list does not name it */
+	int verdict;                    /* 0 fits, 1 undecided, 2 does not */
+};
+
+/* NAME,PRICE; '#' begins a comment, where the date belongs. */
+static int read_price(char *line, size_t no, struct offer *o, size_t n, bool *begun,
+		      struct vc_error *err)
+{
+	bool first = !*begun;
+
+	const struct vc_card *card;
+	char *comma;
+	double price;
+
+	line[strcspn(line, "#\r\n")] = '\0';
+	line += strspn(line, " \t");
+	if (!*line)
+		return VC_OK;
+	comma = strchr(line, ',');
+	if (!comma)
+		return vc_fail(err, VC_EFORMAT, "line %zu: wants NAME,PRICE", no);
+	*comma++ = '\0';
+	comma += strspn(comma, " \t$");
+	if (vc_parse_real(comma, &price, err) < 0 || !(price >= 0)) {
+		*begun = true;
+		if (first)
+			return VC_OK; /* names of columns */
+		return vc_fail(err, VC_EFORMAT, "line %zu: '%s' is no price", no, comma);
+	}
+	*begun = true;
+	if (vc_card_find(line, &card, err) < 0)
+		return vc_wrap(err, "line %zu", no);
+	for (size_t i = 0; i < n; i++)
+		if (o[i].card == card)
+			o[i].price = price;
+	return VC_OK;
+}
+
+static int read_prices(const char *path, struct offer *o, size_t n, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_open(path, err);
+	size_t got, no = 1, len;
+	const uint8_t *p;
+	char line[256];
+	bool begun = false;
+	int r = in ? VC_OK : (int)err->status;
+
+	for (; r == VC_OK && (p = vc_input_peek(in, sizeof(line), &got, err)) && got; no++) {
+		for (len = 0; len < got && len < sizeof(line) - 1 && p[len] != '\n';)
+			len++;
+		if (len == sizeof(line) - 1)
+			r = vc_fail(err, VC_EFORMAT, "line %zu: longer than %zu characters", no,
+				    len);
+		memcpy(line, p, len);
+		line[len] = '\0';
+		vc_input_skip(in, len < got ? len + 1 : len);
+		r = r < 0 ? r : read_price(line, no, o, n, &begun, err);
+		if (r == VC_OK)
+			*err = (struct vc_error){ 0 };
+	}
+	if (r == VC_OK && err->status)
+		r = (int)err->status;
+	if (r < 0 && in)
+		vc_wrap(err, "%s", path);
+	vc_input_close(in);
+	return r;
+}
+
+/* What fits first; of those the cheapest, then the smallest. */
+static double rank(const struct offer *o)
+{
+	return isnan(o->price) ? INFINITY : o->price;
+}
+
+VC_COMPARE(by_offer, struct offer,
+	   VC_THEN(VC_ORDER(x->verdict, y->verdict),
+	   VC_THEN(VC_ORDER(rank(x), rank(y)),
+	   VC_THEN(VC_ORDER(x->card->total, y->card->total), VC_ORDER(x->card, y->card)))))
+
+static void say(struct vc_emit *e, const struct offer *o, size_t n, bool prices)
+{
+	static const char *const words[] = { "fits", "undecided", "oom" };
+
+	vc_emit_array(e, "cards", "Cards");
+	for (size_t i = 0; i < n; i++) {
+		vc_emit_object(e, NULL, NULL);
+		vc_emit_text(e, "gpu", "card", o[i].card->name);
+		vc_emit_bytes(e, "capacity", "capacity", o[i].card->total);
+		vc_emit_bytes(e, "low", "at least", (uint64_t)o[i].low);
+		vc_emit_bytes(e, "high", "at most", (uint64_t)o[i].high);
+		vc_emit_text(e, "verdict", "verdict", words[o[i].verdict]);
+		if (isnan(o[i].price))
+			vc_emit_null(e, "price", prices ? "price" : NULL);
+		else
+			vc_emit_real(e, "price", "price", o[i].price);
+		vc_emit_end(e);
+	}
+	vc_emit_end(e);
+	bool any = n && !o[0].verdict && (!prices || !isnan(o[0].price));
+
+	vc_emit_text(e, "cheapest", prices ? "the cheapest that fits" : "the smallest that fits",
+		     any ? o[0].card->name : NULL);
+}
+
+int vc_estimate_cards(struct vc_emit *e, const struct vc_estimate_need *need, const char *prices,
+		      bool *fits, struct vc_error *err)
+{
+	struct offer *o = calloc(vc_cards_n, sizeof(*o));
+	int r = o ? VC_OK : vc_nomem(err, "the cards");
+
+	for (size_t i = 0; o && i < vc_cards_n; i++) {
+		double beside = (double)vc_cards[i].context, all = (double)vc_cards[i].total;
+
+		o[i] = (struct offer){ &vc_cards[i], need->low + beside * (1 - CONTEXT_BAND),
+				       need->bytes + beside,
+				       need->high + beside * (1 + CONTEXT_BAND), NAN, 1 };
+		o[i].verdict = o[i].high <= all ? 0 : o[i].low > all ? 2 : 1;
+	}
+	if (r == VC_OK && prices)
+		r = read_prices(prices, o, vc_cards_n, err);
+	if (r == VC_OK) {
+		qsort(o, vc_cards_n, sizeof(*o), by_offer);
+		*fits = !o[0].verdict;
+		say(e, o, vc_cards_n, prices != NULL);
+	}
+	free(o);
+	return r;
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python-reference.py - docs/reference/python.md from the docstrings of python/vramcast: what the package exports, with
+signatures and examples. It reads the source as text, so the page does not depend on what runs it."""
+import ast
+import inspect
+import os
+import sys
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "vramcast")
+FILES = ("questions", "tables", "trackers", "answers", "recording", "errors")  # the order of the page
+TITLES = {"questions": "Questions", "tables": "Columns", "trackers": "Experiment trackers", "answers": "Answers", "recording": "What a program tells the recorder",
+          "errors": "Exceptions"}
+
+
+def tree(name):
+    with open(os.path.join(PACKAGE, name + ".py"), encoding="utf-8") as file:
+        return ast.parse(file.read())
+
+
+def exported():
+    for node in tree("__init__").body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise SystemExit("python-reference: the package says nothing of __all__")
+
+
+def signature(node, owner=""):
+    decorators = [d.id for d in node.decorator_list if isinstance(d, ast.Name)]
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    if "property" in decorators:
+        return f"{owner}{node.name}{returns}"
+    arguments = node.args
+    if owner:
+        arguments.args = arguments.args[1:]
+    return f"{owner}{node.name}({ast.unparse(arguments)}){returns}".replace("'os.PathLike[str]'", "os.PathLike[str]")
+
+
+def text(node, head, called=""):
+    words = inspect.cleandoc(ast.get_docstring(node) or "")
+    prose, mark, example = words.partition(">>> ")
+    print("\n\n".join(["\n" + head, *([f"`{called}`"] if called else []), prose.strip()]))
+    if mark:
+        print(f"\n```python\n>>> {example.strip()}\n```")
+
+
+def members(node):
+    """The fields of a dataclass, then its functions."""
+    fields = [f"`{n.target.id}: {ast.unparse(n.annotation)}`" for n in node.body if isinstance(n, ast.AnnAssign)]
+    if fields:
+        print("\nFields: " + ", ".join(fields) + ".")
+    for n in node.body:
+        if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"):
+            text(n, f"**`{signature(n, node.name + '.')}`**")
+
+
+def main():
+    names = exported()
+    print("# The Python package\n\n*Made by `scripts/make-reference.sh`; do not edit.*\n\n"
+          "What `import vramcast` brings. [How to use it](../howto/python.md) tells the story; this page has every function, with an\n"
+          "example that a test runs (`tests/python/examples.py`). The files that they name: `run.vct` is a recording, `small.vct` and\n"
+          "`big.vct` are those of a language model at two sizes, `8.vct` and `16.vct` those of one program at two batch sizes, `train.py` is\n"
+          "a script, and `MESSAGE` is an out-of-memory message.")
+    for file in FILES:
+        nodes = [n for n in tree(file).body if getattr(n, "name", None) in names]
+        print(f"\n## {TITLES[file]}")
+        for n in nodes:
+            names.discard(n.name)
+            if isinstance(n, ast.ClassDef):
+                made = [m for m in n.body if getattr(m, "name", "") == "__init__"]
+                text(n, f"### {n.name}", signature(made[0], n.name).replace("__init__", "").replace(" -> None", "") if made else "")
+                members(n)
+            else:
+                text(n, f"### {n.name}", signature(n))
+    if names:
+        raise SystemExit(f"python-reference: no page knows {', '.join(sorted(names))}")
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)

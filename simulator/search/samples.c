@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.c - see samples.h */
+#include "simulator/search/samples.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "common/vec.h"
+
+enum { MAX_LINE = 256 };
+#define MOST_TOKENS (UINT64_C(1) << 60) /* of all samples, so that sums hold */
+
+/* The next line without its comment; 1, 0 at the end, < 0. */
+static int next_line(struct vc_input *in, char buf[MAX_LINE + 1], uint64_t line,
+		     struct vc_error *err)
+{
+	size_t got, len = 0;
+	const uint8_t *p = vc_input_peek(in, MAX_LINE, &got, err);
+
+	if (!p && err && err->status)
+		return (int)err->status;
+	if (!got)
+		return 0;
+	got = got < MAX_LINE ? got : MAX_LINE;
+	while (len < got && p[len] != '\n')
+		len++;
+	if (len == MAX_LINE)
+		return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": longer than %d characters", line,
+			       MAX_LINE);
+	memcpy(buf, p, len);
+	buf[len] = '\0';
+	vc_input_skip(in, len < got ? len + 1 : len);
+	buf[strcspn(buf, "#\r")] = '\0';
+	return 1;
+}
+
+/* "512" or "512 1040"; *samples = 0: nothing stands there. False: something else does. */
+static bool read_line(const char *p, uint64_t *length, uint64_t *samples)
+{
+	uint64_t v[2] = { 0, 1 };
+	size_t n = 0;
+
+	for (p += strspn(p, " \t"); *p; p += strspn(p, " \t,;:")) {
+		char *end;
+
+		if (n == 2 || !isdigit((unsigned char)*p))
+			return false;
+		v[n++] = strtoull(p, &end, 10);
+		p = end;
+	}
+	*length = v[0];
+	*samples = n ? v[1] : 0;
+	return true;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct vc_sample_length *x = a, *y = b;
+
+	return (x->length > y->length) - (x->length < y->length);
+}
+
+static void join(struct vc_samples *s)
+{
+	size_t kept = 0;
+
+	qsort(s->at, s->n, sizeof(*s->at), by_length);
+	for (size_t i = 0; i < s->n; i++)
+		if (kept && s->at[kept - 1].length == s->at[i].length)
+			s->at[kept - 1].samples += s->at[i].samples;
+		else
+			s->at[kept++] = s->at[i];
+	s->n = kept;
+}
+
+static int add(struct vc_samples *s, size_t *cap, struct vc_sample_length one, uint64_t most,
+	       uint64_t pad)
+{
+	if (one.length > MOST_TOKENS || one.samples > MOST_TOKENS / one.length ||
+	    s->tokens > MOST_TOKENS - one.length * one.samples)
+		return VC_EFORMAT;
+	if (most && one.length > most) {
+		s->cut += (one.length - most) * one.samples;
+		one.length = most;
+	}
+	s->tokens += one.length * one.samples;
+	s->samples += one.samples;
+	one.length = (one.length + pad - 1) / pad * pad;
+	if (!vc_vec_room(s->at, *cap, s->n + 1))
+		return VC_ENOMEM;
+	s->at[s->n++] = one;
+	if (s->n < *cap || s->n < 4096)
+		return VC_OK;
+	join(s); /* a line per sample: most lengths are there already */
+	return vc_vec_room(s->at, *cap, s->n > *cap / 2 ? 2 * *cap : s->n) ? VC_OK : VC_ENOMEM;
+}
+
+static int read_all(struct vc_samples *s, struct vc_input *in, uint64_t most, uint64_t pad,
+		    struct vc_error *err)
+{
+	char buf[MAX_LINE + 1];
+	size_t cap = 0;
+	uint64_t line = 1;
+	int r;
+
+	for (; (r = next_line(in, buf, line, err)) > 0; line++) {
+		struct vc_sample_length one;
+
+		if (!read_line(buf, &one.length, &one.samples)) {
+			if (line == 1)
+				continue; /* names of columns */
+			return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": wants a length, or a "
+				       "length and how many samples have it", line);
+		}
+		if (!one.samples)
+			continue;
+		if (!one.length)
+			return vc_fail(err, VC_EFORMAT, "line %" PRIu64 ": a sample of length 0",
+				       line);
+		r = add(s, &cap, one, most, pad);
+		if (r == VC_ENOMEM)
+			return vc_nomem(err, "lengths of samples");
+		if (r < 0)
+			return vc_fail(err, r, "line %" PRIu64 ": more than 2^60 tokens", line);
+	}
+	if (r < 0)
+		return r;
+	if (!s->n)
+		return vc_fail(err, VC_EFORMAT, "no lengths; one stands on each line, or a length "
+			       "and how many samples have it");
+	join(s);
+	return VC_OK;
+}
+
+int vc_samples_read(struct vc_samples *s, const char *path, uint64_t most, uint64_t pad,
+		    struct vc_error *err)
+{
+	*s = (struct vc_samples){ 0 };
+	struct vc_input *in = vc_input_open(path, err);
+	int r = in ? read_all(s, in, most, pad ? pad : 1, err) : (int)err->status;
+
+	if (in && r == VC_OK && vc_input_truncated(in))
+		r = vc_fail(err, VC_EFORMAT, "the file is cut off");
+	if (in && r < 0)
+		vc_wrap(err, "%s", path);
+	vc_input_close(in);
+	return r;
+}
+
+void vc_samples_fini(struct vc_samples *s)
+{
+	VC_FREE(s->at);
+	*s = (struct vc_samples){ 0 };
+}
+
+uint64_t vc_samples_over(const struct vc_samples *s, uint64_t length, uint64_t *tokens)
+{
+	uint64_t n = 0;
+
+	*tokens = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->at[i].length > length) {
+			n += s->at[i].samples;
+			*tokens += (s->at[i].length - length) * s->at[i].samples;
+		}
+	return n;
+}
+
+uint64_t vc_samples_quantile(const struct vc_samples *s, double share)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		n += s->at[i].samples;
+		if ((double)n >= share * (double)s->samples)
+			return s->at[i].length;
+	}
+	return s->n ? s->at[s->n - 1].length : 0;
+}
+
+/* None is drawn: C(all - some, drawn) / C(all, drawn), a product with as many factors as the
+ * smaller of the two numbers. */
+double vc_samples_chance(const struct vc_samples *s, uint64_t some, uint64_t drawn)
+{
+	uint64_t few = some < drawn ? some : drawn, many = some < drawn ? drawn : some;
+	double none = 0;
+
+	if (!few)
+		return 0;
+	if (few + many > s->samples)
+		return 1;
+	for (uint64_t i = 0; i < few && none > -800; i++)
+		none += log1p(-(double)many / (double)(s->samples - i));
+	return -expm1(none);
+}

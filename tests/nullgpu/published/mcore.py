@@ -101,7 +101,7 @@ def main():
         optimizer.step()
         stats = torch.cuda.memory_stats()
         peaks.append((stats["allocated_bytes.all.current"], stats["allocated_bytes.all.peak"]))
-    print("published first step %d, allocated %d, peak %d" % (peaks[0][1], *peaks[-1]), flush=True)
+    print("published first %d, allocated %d, peak %d" % (peaks[0][1], *peaks[-1]), flush=True)
     del losses
     os._exit(0)  # nobody waits for this rank
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """titan.py [TORCHTITAN'S OPTIONS] - torchtitan's own trainer with made-up tokens in place of a data set and a
 tokenizer, which no machine without network has; prints the peaks of its last step."""
-import os
 import sys
 import types
 
@@ -86,9 +85,9 @@ def main():
         return peaks[-1]
     trainer.metrics_processor.device_memory_monitor.get_peak_stats = seen
     trainer.train()
-    print("published reserved %.4f GiB, active %.4f GiB" %
-          (peaks[-1].max_reserved_gib, peaks[-1].max_active_gib), flush=True)
-    os._exit(0)  # nobody waits for this rank
+    print("published first %d, reserved %d, active %d" % tuple(
+        round(gib * 2 ** 30) for gib in (peaks[0].max_reserved_gib, peaks[-1].max_reserved_gib,
+                                         peaks[-1].max_active_gib)), flush=True)
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def lightning(n):
 
 
 def megatron(n):
-    """Tensor, sequence and expert parallel layers of megatron-core, with its optimizer in shares."""
+    """Tensor parallel layers of megatron-core, with its optimizer in shares."""
     from megatron.core import parallel_state, tensor_parallel
     from megatron.core.distributed import (DistributedDataParallel, DistributedDataParallelConfig,
                                            finalize_model_grads)
@@ -280,7 +280,7 @@ def megatron(n):
     tensor_parallel.model_parallel_cuda_manual_seed(0)
     half = {"bf16": True, "params_dtype": torch.bfloat16}
     config = TransformerConfig(num_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=HEADS,
-                               tensor_model_parallel_size=2, sequence_parallel=True,
+                               tensor_model_parallel_size=2,
                                masked_softmax_fusion=False, gradient_accumulation_fusion=False, **half)
     model = GPTModel(config, get_gpt_layer_local_spec(), vocab_size=1024,
                      max_sequence_length=128).cuda().bfloat16()

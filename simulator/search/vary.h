@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations; or one run a line. */
+/* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations; or one run a
+ * line. */
 #ifndef VC_VARY_H
 #define VC_VARY_H
 
@@ -33,9 +34,9 @@ struct vc_vary {
  * own, are set apart by '|'; with no '|' a comma does it where the next word starts a setting that
  * occurred before. Errors: VC_EUSAGE, VC_ENOMEM. */
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
-/* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each. Without
- * "id" a run is known by the number of its line, from 0. No lines are no runs. Errors: VC_EUSAGE,
- * VC_EFORMAT, VC_EIO, VC_ENOMEM. */
+/* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each.
+ * Without "id" a run is known by the number of its line, from 0. No lines are no runs. Errors:
+ * VC_EUSAGE, VC_EFORMAT, VC_EIO, VC_ENOMEM. */
 int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err);
 void vc_vary_fini(struct vc_vary *v);
 

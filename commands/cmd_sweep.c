@@ -19,7 +19,7 @@ struct config {
 	struct vc_run_options run;
 	struct vc_list vary;
 	uint64_t threads;
-	const char *shard, *output;
+	const char *shard, *output, *scenarios;
 	bool resume, table, json;
 };
 
@@ -27,6 +27,9 @@ struct config {
 static const struct vc_option sweep_options[] = {
 	{ 0, "vary", VC_O_LIST, AT(vary), "KEY=VALUES",
 	  "batch=1..64, seq=256,512, gpu=a,b, conf=x|y, ...; repeat for combinations", NULL },
+	{ 0, "scenarios", VC_O_TEXT, AT(scenarios), "FILE",
+	  "instead of --vary one run a line, {\"id\":7,\"batch\":8,\"gpu\":\"t4\"}; - is standard "
+	  "input", NULL },
 	{ 'j', "jobs", VC_O_UINT, AT(threads), "N",
 	  "threads (default: all cores); changes no output", NULL },
 	{ 0, "shard", VC_O_TEXT, AT(shard), "I/N|auto",
@@ -127,7 +130,7 @@ static void write_head(struct vc_emit *e, const struct sweep *w, size_t run)
 {
 	double x;
 
-	vc_emit_uint(e, "id", NULL, run);
+	vc_emit_uint(e, "id", NULL, vc_vary_id(&w->vary, run));
 	vc_emit_object(e, "vary", NULL);
 	for (size_t k = 0; k < w->vary.keys; k++) {
 		const char *value = vc_vary_value(&w->vary, run, k);
@@ -184,7 +187,8 @@ static int resume_from(struct sweep *w, FILE *f, bool *have, struct vc_error *er
 	int r = 1;
 
 	while (r == 1 && (len = getline(&line, &cap, f)) > 0) {
-		size_t run = strlen(line) > 6 ? (size_t)strtoull(line + 6, NULL, 10) : 0;
+		uint64_t id = strlen(line) > 6 ? strtoull(line + 6, NULL, 10) : 0;
+		size_t run = vc_vary_find(&w->vary, id);
 
 		if (line[len - 1] != '\n' && is_torn(line))
 			break;
@@ -334,6 +338,8 @@ static int check_values(const struct sweep *w, struct vc_error *err)
 			struct vc_plan *plan = NULL;
 			size_t n;
 
+			if (i && !strcmp(w->vary.key[k].value[i], w->vary.key[k].value[i - 1]))
+				continue;
 			r = set_option(&o, w->vary.key[k].name, w->vary.key[k].value[i], err);
 			if (r == VC_OK)
 				r = vc_request_plans(w->base.rec, &o.opt, &o.tenants, &plan,
@@ -503,9 +509,13 @@ static int sweep_run(const void *config, size_t argc, char **argv, struct vc_con
 
 	for (size_t i = 0; r == VC_OK && i < w.cfg->vary.n; i++)
 		r = vc_vary_add(&w.vary, w.cfg->vary.at[i], err);
-	if (r == VC_OK && !w.vary.keys)
+	if (r == VC_OK && w.cfg->scenarios)
+		r = w.vary.keys ? vc_fail(err, VC_EUSAGE, "--vary and --scenarios both say what to "
+					  "vary: leave one out") :
+				  vc_vary_scenarios(&w.vary, w.cfg->scenarios, err);
+	else if (r == VC_OK && !w.vary.keys)
 		r = vc_fail(err, VC_EUSAGE, "say what to vary: --vary batch=1..64, --vary "
-			    "conf=..., --vary gpu=...");
+			    "conf=..., --vary gpu=..., or one run a line in --scenarios FILE");
 	if (r == VC_OK && w.cfg->resume && !w.cfg->output)
 		r = vc_fail(err, VC_EUSAGE, "--resume goes on with a file: name it with -o");
 	vc_remark_cards(&w.cfg->run.gpu, con);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/io.h"
+#include "common/json.h"
 #include "common/param.h"
 #include "common/vec.h"
 #include "simulator/replay/model.h"
@@ -137,6 +139,14 @@ static int words(struct vc_vary_key *k, const char *text, struct vc_error *err)
 	return VC_OK;
 }
 
+static void begin_key(struct vc_vary_key *k, const char *name, size_t len)
+{
+	*k = (struct vc_vary_key){ 0 };
+	snprintf(k->name, sizeof(k->name), "%.*s", (int)len, name);
+	for (size_t i = 0; options[i]; i++)
+		k->option |= !strcmp(k->name, options[i]);
+}
+
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 {
 	struct vc_vary_key *k = &v->key[v->keys];
@@ -153,10 +163,7 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 			return vc_fail(err, VC_EUSAGE, "--vary %s is given twice: write all its "
 				       "values in one, %s=A,B", v->key[i].name, v->key[i].name);
 	v->keys++;
-	*k = (struct vc_vary_key){ 0 };
-	snprintf(k->name, sizeof(k->name), "%.*s", (int)(equals - text), text);
-	for (size_t i = 0; options[i]; i++)
-		k->option |= !strcmp(k->name, options[i]);
+	begin_key(k, text, (size_t)(equals - text));
 	VC_TRY(k->option ? words(k, equals + 1, err) : numbers(k, equals + 1, err));
 	if (!k->n)
 		return vc_fail(err, VC_EUSAGE, "--vary %s: no values", k->name);
@@ -166,6 +173,151 @@ int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err)
 	return VC_OK;
 }
 
+/* ---- one run a line ---- */
+
+static int scenario_value(struct vc_vary *v, const char *name, const struct vc_json *j,
+			  struct vc_error *err)
+{
+	struct vc_vary_key *k = v->key;
+	double x;
+
+	while (k < v->key + v->keys && strcmp(k->name, name))
+		k++;
+	if (k == v->key + v->keys && (v->runs || v->keys == VC_VARY_KEYS))
+		return vc_fail(err, VC_EFORMAT, v->runs ? "\"%s\" is not in the lines before: all "
+			       "lines name the same keys" : "\"%s\" is one key too many", name);
+	if (k == v->key + v->keys) {
+		begin_key(k, name, strlen(name));
+		v->keys++;
+	}
+	if (k->n > v->runs)
+		return vc_fail(err, VC_EFORMAT, "\"%s\" is there twice", name);
+	if (!k->option && vc_parse_real(j->text, &x, err) < 0)
+		return vc_wrap(err, "\"%s\"", name);
+	return push(k, j->text, j->len, err);
+}
+
+static int scenario_members(struct vc_vary *v, struct vc_json *j, struct vc_error *err)
+{
+	uint64_t id = v->runs;
+	char name[VC_VARY_NAME];
+	int t = vc_json_next(j, err);
+
+	if (t != VC_J_OBJECT)
+		return t < 0 ? t : vc_fail(err, VC_EFORMAT, "one JSON object per line is expected");
+	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
+		snprintf(name, sizeof(name), "%s", j->text);
+		t = vc_json_next(j, err);
+		VC_TRY(t);
+		if (!strcmp(name, "id") && t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
+			id = (uint64_t)j->integer;
+		else if ((t != VC_J_TEXT && t != VC_J_NUMBER) || !strcmp(name, "id"))
+			return vc_fail(err, VC_EFORMAT, "\"%s\" is no %s", name,
+				       strcmp(name, "id") ? "text or number" : "whole number");
+		else
+			VC_TRY(scenario_value(v, name, j, err));
+	}
+	VC_TRY(t);
+	t = vc_json_next(j, err);
+	VC_TRY(t);
+	if (t != VC_J_END)
+		return vc_fail(err, VC_EFORMAT, "one JSON object per line is expected");
+	for (size_t k = 0; k < v->keys; k++)
+		if (v->key[k].n == v->runs)
+			return vc_fail(err, VC_EFORMAT, "\"%s\" is missing: all lines name the "
+				       "same keys", v->key[k].name);
+	if (!vc_vec_one(v->id, v->runs))
+		return vc_nomem(err, "the scenarios");
+	v->id[v->runs++] = id;
+	return v->keys ? VC_OK : vc_fail(err, VC_EFORMAT, "the line varies nothing");
+}
+
+static int scenario(struct vc_vary *v, const char *line, size_t n, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_memory(line, n, err);
+	struct vc_json j;
+	int r = in ? vc_json_open(&j, in, err) : VC_ENOMEM;
+
+	if (r == VC_OK) {
+		r = scenario_members(v, &j, err);
+		vc_json_close(&j);
+	}
+	vc_input_close(in);
+	return r;
+}
+
+VC_COMPARE(by_id, struct vc_vary_id, VC_ORDER(x->id, y->id))
+
+static int order(struct vc_vary *v, struct vc_error *err)
+{
+	v->order = calloc(v->runs + 1, sizeof(*v->order));
+	VC_HAVE(v->order, "the scenarios", err);
+	for (size_t i = 0; i < v->runs; i++)
+		v->order[i] = (struct vc_vary_id){ v->id[i], i };
+	qsort(v->order, v->runs, sizeof(*v->order), by_id);
+	for (size_t i = 1; i < v->runs; i++)
+		if (v->order[i].id == v->order[i - 1].id)
+			return vc_fail(err, VC_EFORMAT, "id %llu is there twice",
+				       (unsigned long long)v->order[i].id);
+	return VC_OK;
+}
+
+/* The next line, without its end; NULL: there is none, or *err says why. */
+static const char *next_line(struct vc_input *in, size_t *len, size_t *skip, struct vc_error *err)
+{
+	const uint8_t *p, *end = NULL;
+	size_t got = 0, want = 4096;
+
+	while ((p = vc_input_peek(in, want, &got, err)) != NULL && got == want &&
+	       !(end = memchr(p, '\n', got)))
+		want *= 2;
+	if (p && !end)
+		end = memchr(p, '\n', got);
+	*len = end ? (size_t)(end - p) : got;
+	*skip = *len + (end != NULL);
+	return p && *skip ? (const char *)p : NULL;
+}
+
+int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_open(path, err);
+	const char *line = NULL;
+	size_t n, skip, number = 0;
+	int r = in ? VC_OK : (int)err->status;
+
+	v->listed = true;
+	while (r == VC_OK && (line = next_line(in, &n, &skip, err)) != NULL) {
+		number++;
+		if (v->runs >= MOST)
+			r = vc_fail(err, VC_EUSAGE, "more than %d scenarios: share them out over "
+				    "several files", MOST);
+		else if (n)
+			r = scenario(v, line, n, err);
+		vc_input_skip(in, skip);
+	}
+	if (r == VC_OK && err->status < 0)
+		r = (int)err->status;
+	if (r < 0 && number)
+		vc_wrap(err, "%s, line %zu", path, number);
+	vc_input_close(in);
+	return r < 0 ? r : order(v, err);
+}
+
+uint64_t vc_vary_id(const struct vc_vary *v, size_t i)
+{
+	return v->listed ? v->id[i] : i;
+}
+
+size_t vc_vary_find(const struct vc_vary *v, uint64_t id)
+{
+	struct vc_vary_id key = { id, 0 }, *at;
+
+	if (!v->listed)
+		return id < v->runs ? (size_t)id : v->runs;
+	at = bsearch(&key, v->order, v->runs, sizeof(key), by_id);
+	return at ? at->run : v->runs;
+}
+
 void vc_vary_fini(struct vc_vary *v)
 {
 	for (size_t k = 0; k < v->keys; k++) {
@@ -173,11 +325,14 @@ void vc_vary_fini(struct vc_vary *v)
 			free(v->key[k].value[i]);
 		free(v->key[k].value);
 	}
+	VC_FREE(v->id, v->order);
 	*v = (struct vc_vary){ 0 };
 }
 
 const char *vc_vary_value(const struct vc_vary *v, size_t i, size_t k)
 {
+	if (v->listed)
+		return v->key[k].value[i];
 	for (size_t j = v->keys; j-- > k + 1;)
 		i /= v->key[j].n;
 	return v->key[k].value[i % v->key[k].n];

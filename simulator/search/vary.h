@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations. */
+/* vary.h - "batch=1..64" and "conf=a|b": what a sweep varies, and the combinations; or one run a
+ * line. */
 #ifndef VC_VARY_H
 #define VC_VARY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -17,15 +19,32 @@ struct vc_vary_key {
 	size_t n;
 };
 
-struct vc_vary { struct vc_vary_key key[VC_VARY_KEYS]; size_t keys; size_t runs; };
+struct vc_vary_id { uint64_t id; size_t run; };
+
+struct vc_vary {
+	struct vc_vary_key key[VC_VARY_KEYS];
+	size_t keys;
+	size_t runs;
+	bool listed;             /* run i has value i of each key; otherwise all combinations */
+	uint64_t *id;            /* listed: by run */
+	struct vc_vary_id *order; /* listed: by id */
+};
 
 /* Numbers: "8,16,32", "1..64", "8..64+8", "1..64*2". Settings strings, which have commas of their
  * own, are set apart by '|'; with no '|' a comma does it where the next word starts a setting that
  * occurred before. Errors: VC_EUSAGE, VC_ENOMEM. */
 int vc_vary_add(struct vc_vary *v, const char *text, struct vc_error *err);
+/* A file, or "-", with one run a line, {"id":7,"batch":8,"gpu":"t4"}, and the same keys in each.
+ * Without "id" a run is known by the number of its line, from 0. No lines are no runs. Errors:
+ * VC_EUSAGE, VC_EFORMAT, VC_EIO, VC_ENOMEM. */
+int vc_vary_scenarios(struct vc_vary *v, const char *path, struct vc_error *err);
 void vc_vary_fini(struct vc_vary *v);
 
-/* Value of key k in run i; the last key changes fastest. */
+/* What run i is known by, and the run that is known by id; v->runs: there is none. */
+uint64_t vc_vary_id(const struct vc_vary *v, size_t i);
+size_t vc_vary_find(const struct vc_vary *v, uint64_t id);
+
+/* Value of key k in run i; of combinations the last key changes fastest. */
 const char *vc_vary_value(const struct vc_vary *v, size_t i, size_t k);
 
 /* "batch=8 conf=..." of run i into buf. */

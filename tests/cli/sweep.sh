@@ -25,6 +25,31 @@ run sweep "$a" "$b" --vary 'batch=4,8,24' --vary 'conf=|expandable_segments:True
 check "an interrupted sweep goes on where it stopped" cmp "$TMP/r.jsonl" "$TMP/one"
 run sweep "$a" "$b" --vary batch=8,48 -g rtx4090 --table; expect "a table for people" 0 'batch=48 +oom'
 
+# One run a line: the same runs as the combinations, under their ids, in any order and in parts.
+for i in 5 0 3 1 4 2; do
+	set -- 4 8 24; shift $((i / 2)); conf=; [ $((i % 2)) = 0 ] || conf=expandable_segments:True
+	echo "{\"id\":$i,\"batch\":$1,\"conf\":\"$conf\"}"
+done > "$TMP/scenarios"
+lines() { "$VRAMCAST" sweep "$a" "$b" --scenarios - -g rtx4090 "$@" < "$TMP/scenarios"; }
+lines > "$TMP/listed"
+check "scenarios of standard input come in their order" test "$(sed 's/^{"id":\([0-9]*\),.*/\1/' "$TMP/listed" | tr -d '\n')" = 503142
+sort -t: -k2n "$TMP/listed" > "$TMP/by_id"
+check "a line of a scenario is that of the same combination" cmp "$TMP/by_id" "$TMP/sorted"
+lines --shard 1/2 > "$TMP/half1"; lines --shard 2/2 > "$TMP/half2"
+run reduce -q "$TMP/half1" "$TMP/half2" --runs 6
+check "parts of scenarios make the whole" cmp "$TMP/out" "$TMP/one"
+head -n 2 "$TMP/listed" > "$TMP/r.jsonl"; printf '{"id":3,"torn' >> "$TMP/r.jsonl"
+lines --resume -o "$TMP/r.jsonl"
+check "scenarios go on where they stopped" cmp "$TMP/r.jsonl" "$TMP/listed"
+wrong() { printf '%b\n' "$2" > "$TMP/wrong"; run sweep "$a" --scenarios "$TMP/wrong"; expect "scenarios: $1" "$3" '' "$4"; }
+wrong "an id that is there twice" '{"id":1,"gpu":"t4"}\n{"id":1,"gpu":"l4"}' 1 'id 1 is there twice'
+wrong "keys that differ" '{"gpu":"t4"}\n{"conf":"x"}' 1 'line 2: "conf" is not in the lines before'
+wrong "a key that is missing" '{"gpu":"t4","fraction":1}\n{"gpu":"l4"}' 1 'line 2: "fraction" is missing'
+wrong "a value that is a list" '{"gpu":["t4"]}' 1 'line 1: "gpu" is no text or number'
+wrong "no object" '[1]' 1 'one JSON object per line'
+run sweep "$a" --scenarios /dev/null; expect "no scenarios are no runs" 0
+run sweep "$a" --vary gpu=t4 --scenarios /dev/null; expect "two ways to say it" 2 '' 'leave one out'
+
 # Scratch of row sums depends on the card's multiprocessors: each card's own count, not the first's.
 v=$L/vit-b16_batch0002_torch2.9.1.vct@batch=2; w=$L/vit-b16_batch0004_torch2.9.1.vct@batch=4
 peaks() { grep -oE '"peak_reserved": ?[0-9]+' | tr -dc '0-9\n'; }

@@ -197,7 +197,107 @@ def objects(n):
     dist.all_gather(parts, x, group=halves[dist.get_rank() % 2])
 
 
-WAYS = {f.__name__: f for f in (ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, objects)}
+def _through(model, optimizer, accelerator):
+    model, optimizer = accelerator.prepare(model, optimizer)
+    for _ in range(3):
+        loss = model(torch.randn(4, 128, WIDTH, device="cuda")).float().square().mean()
+        accelerator.backward(loss)
+        accelerator.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def accelerate(n):
+    from accelerate import Accelerator
+    model = body()
+    _through(model, adam(model.parameters()), Accelerator(mixed_precision="bf16"))
+
+
+def accelerate_fsdp(n):
+    from accelerate import Accelerator, FullyShardedDataParallelPlugin
+    plugin = FullyShardedDataParallelPlugin(fsdp_version=2, auto_wrap_policy="transformer_based_wrap",
+                                            transformer_cls_names_to_wrap=["Block"])
+    model = body()
+    _through(model, adam(model.parameters()), Accelerator(mixed_precision="bf16", fsdp_plugin=plugin))
+
+
+def _zero(stage):
+    """DeepSpeed's ZeRO, with buckets that are smaller than the model."""
+    import deepspeed
+    model = body()
+    engine, *_ = deepspeed.initialize(model=model, optimizer=adam(model.parameters()), config={
+        "train_micro_batch_size_per_gpu": 4, "bf16": {"enabled": True}, "gradient_clipping": 1.0,
+        "zero_allow_untested_optimizer": True,
+        "zero_optimization": {"stage": stage, "reduce_bucket_size": 2000000,
+                              "allgather_bucket_size": 2000000, "stage3_prefetch_bucket_size": 1000000,
+                              "stage3_param_persistence_threshold": 1000}})
+    for _ in range(3):
+        x = torch.randn(4, 128, WIDTH, device="cuda", dtype=torch.bfloat16)
+        engine.backward(engine(x).float().square().mean())
+        engine.step()
+
+
+def deepspeed0(n):
+    _zero(0)
+
+
+def deepspeed1(n):
+    _zero(1)
+
+
+def deepspeed2(n):
+    _zero(2)
+
+
+def deepspeed3(n):
+    _zero(3)
+
+
+def lightning(n):
+    from lightning.fabric import Fabric
+    from lightning.fabric.strategies import FSDPStrategy
+    fabric = Fabric(accelerator="cuda", devices=n, precision="bf16-mixed",
+                    strategy=FSDPStrategy(auto_wrap_policy={Block}))
+    fabric.launch()
+    model = fabric.setup(body().cpu())
+    optimizer = fabric.setup_optimizers(adam(model.parameters()))
+    for _ in range(3):
+        fabric.backward(model(torch.randn(4, 128, WIDTH, device="cuda")).float().square().mean())
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def megatron(n):
+    """Tensor parallel layers of megatron-core, with its optimizer in shares."""
+    from megatron.core import parallel_state, tensor_parallel
+    from megatron.core.distributed import (DistributedDataParallel, DistributedDataParallelConfig,
+                                           finalize_model_grads)
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+    from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+    from megatron.core.transformer import TransformerConfig
+    parallel_state.initialize_model_parallel(2)
+    tensor_parallel.model_parallel_cuda_manual_seed(0)
+    half = {"bf16": True, "params_dtype": torch.bfloat16}
+    config = TransformerConfig(num_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=HEADS,
+                               tensor_model_parallel_size=2,
+                               masked_softmax_fusion=False, gradient_accumulation_fusion=False, **half)
+    model = GPTModel(config, get_gpt_layer_local_spec(), vocab_size=1024,
+                     max_sequence_length=128).cuda().bfloat16()
+    share = {"use_distributed_optimizer": True}
+    model = DistributedDataParallel(config, DistributedDataParallelConfig(grad_reduce_in_fp32=True, **share), model)
+    optimizer = get_megatron_optimizer(OptimizerConfig(lr=1e-3, clip_grad=1.0, **half, **share), [model])
+    ids = torch.randint(0, 1024, (4, 128), device="cuda")
+    for _ in range(3):
+        model.zero_grad_buffer()
+        optimizer.zero_grad()
+        model(ids, ids.clone(), None, labels=ids).float().mean().backward()
+        finalize_model_grads([model])
+        optimizer.step()
+
+
+WAYS = {f.__name__: f for f in (accelerate, accelerate_fsdp, deepspeed0, deepspeed1, deepspeed2, deepspeed3,
+                                lightning, megatron, ddp, zero1, fsdp1, fsdp2, hsdp, tp, tp_fsdp, cp, pp, pp_shapes, ep, objects)}
 
 
 def main():

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# check.sh - make check-published: one rank of jobs of many cards whose peaks others published (published.tsv), played
+# alone and held against their figure. F=megatron chooses rows by name. Environments lie outside the tree. Not part
+# of make check.
+. tests/support/tap.sh
+. tests/nullgpu/torch/envs.sh
+here=$PWD/tests/nullgpu/published
+SITES=$ENVS/published
+
+fetch() { # NAME PACKAGE...: into a folder of its own
+	site=$SITES/$1; shift
+	[ -d "$site" ] || { "$py" -m pip install -q --no-deps --target "$site.new" "$@" > "$TMP/pip.log" 2>&1 &&
+		mv "$site.new" "$site"; } || return 1
+	echo "$site"
+}
+
+# what runs, and the packages beside PyTorch; printed: PYTHONPATH
+packages() { # PROGRAM VERSION TORCH
+	case $1 in
+	titan) case $3 in 2.9*) triton=3.5.1 ;; *) triton=3.4.0 ;; esac
+		echo "$(fetch "torchtitan-$2" "torchtitan==$2"):$(fetch "beside-titan-$triton" "triton==$triton" tyro \
+			docstring-parser typeguard shtab rich pygments markdown-it-py mdurl tomli einops tqdm pyyaml \
+			requests urllib3 certifi idna charset-normalizer packaging numpy)" ;;
+	mcore) echo "$(fetch "megatron-core-$2" "megatron-core==$2"):$(fetch beside-mcore packaging)" ;;
+	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
+		requests urllib3 certifi idna charset-normalizer ;;
+	esac
+}
+
+row() {
+	py=$(torch_env "$torch") || { skip "$name" "PyTorch $torch cannot be installed"; return; }
+	path=$(packages "$program" "$version" "$torch") || { skip "$name" "$version cannot be installed"; return; }
+	[ "$settings" = - ] && settings=
+	# both are lists of words
+	# shellcheck disable=SC2086
+	(cd "$TMP" && env PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off \
+		--host-weights untouched -g "$card" --capacity 200GiB --world "$world" --rank "$rank" -- \
+		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
+	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out")
+	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/err")"; return; }
+	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')
+	echo "# $name: published $bytes bytes, predicted $got, $error %"
+	echo "$error" >> "$TMP/errors"
+	check "$name: within $limit % of what was published" \
+		awk -v e="$error" -v l="$limit" 'BEGIN { exit !(e <= l && -e <= l) }'
+}
+
+case $VRAMCAST in /*) ;; *) VRAMCAST=$PWD/$VRAMCAST ;; esac
+tab=$(printf '\t')
+while IFS=$tab read -r name program version torch card world rank settings words field bytes limit source; do
+	case $name in '#'*|'') continue ;; *"$F"*) row < /dev/null ;; esac
+done < "$here/published.tsv"
+[ -s "$TMP/errors" ] && tr -d '+-' < "$TMP/errors" | sort -n | awk '{ e[NR] = $1 }
+	END { printf "# %d rows: median %s %%, worst %s %%\n", NR, e[int((NR + 1) / 2)], e[NR] }'
+finish

@@ -146,7 +146,7 @@ class _Memory:
         if not self.flat:
             place = (ctypes.c_char * SPAN).from_address(PLACE)
             self.flat[self.torch.uint8] = self.torch.frombuffer(place, dtype=self.torch.uint8)
-        flat = self.torch.empty(0, dtype=dtype)
+        flat = self.torch.empty(0, dtype=dtype, device="cpu")  # the program's default may be the card
         flat.set_(self.flat[self.torch.uint8].untyped_storage(), 0, (SPAN // dtype.itemsize,), (1,))
         self.flat[dtype] = flat
         return flat
@@ -155,7 +155,7 @@ class _Memory:
         """The same bytes, seen as a CPU tensor."""
         at, dtype, size, stride = t.data_ptr(), t.dtype, t.size(), t.stride()
         if at == 0 or 0 in size:
-            return self.torch.empty(size, dtype=dtype)
+            return self.torch.empty(size, dtype=dtype, device="cpu")
         n = sum([(a - 1) * b for a, b in zip(size, stride)], 1) * dtype.itemsize
         self.settle(at, n)  # parts may come from another rank
         if not PLACE <= at < PLACE + SPAN:  # something else sat there
@@ -241,7 +241,7 @@ class _Memory:
                 return x
             if self.is_small(x) or self.is_known(x):
                 return self.on_host(x)
-            return self.torch.zeros(x.size(), dtype=x.dtype)
+            return self.torch.zeros(x.size(), dtype=x.dtype, device="cpu")
         if isinstance(x, (list, tuple)):
             return type(x)(self.moved(y) for y in x)
         if isinstance(x, self.torch.device) and x.type == "cuda":
@@ -638,7 +638,7 @@ def _read_wide(torch, key):
     """Before PyTorch 2.7 or so, numbers of 2^63 and more do not pass through Python's side of an operator:
     reading them back goes past it."""
     try:
-        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64))
+        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64, device="cpu"))
         return
     except RuntimeError:
         pass

@@ -199,6 +199,10 @@ static int put_card(const struct run *r, struct vc_error *err)
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_CONTEXT", r->d->context, err);
 	if (!rc)
+		rc = put_size("VRAMCAST_NULL_BOARD",
+			      c->capacity == VC_NOT_GIVEN ? (uint64_t)r->d->card->smi_mib << 20 : 0,
+			      err);
+	if (!rc)
 		rc = put_size("VRAMCAST_NULL_SMS", r->d->card->sms, err);
 	if (!rc)
 		rc = put_size("VRAMCAST_NULL_DEVICES", devices_of(c), err);
@@ -226,11 +230,13 @@ static int put_order(struct vc_error *err)
 
 static int put_stage(const struct config *c, const struct vc_stage *s, struct vc_error *err)
 {
-	char python[600];
+	char python[600], programs[600];
 	snprintf(python, sizeof python, "%s/python", s->dir);
+	snprintf(programs, sizeof programs, "%s/bin", s->dir);
 	VC_TRY(put_front("LD_PRELOAD", s->preload, err));
 	VC_TRY(put_front("LD_LIBRARY_PATH", s->dir, err));
 	VC_TRY(put_front("PYTHONPATH", python, err));
+	VC_TRY(put_front("PATH", programs, err));
 	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
 		return vc_nomem(err, "the environment");
 	if (strcmp(c->host_weights, "untouched") == 0 &&

@@ -94,6 +94,18 @@ $(eval $(call plans_lib_rules,libcublasLt.so.13))
 EXTRA += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 INSTALL_LIBS += $(NULL_DIR)/vcnull-cudnn-plans $(PLANS_LIBS)
 
+# The stand-in nvidia-smi: a program, which needs no library of ours.
+SMI_OBJ := $(addprefix $(NULL_DIR)/obj/smi/,smi.o smi_query.o card.o architecture.o)
+$(NULL_DIR)/obj/smi/%.o: nullgpu/%.c nullgpu/build.mk $(BUILD)/config.mk
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(NULL_CFLAGS) -c -o $@ $<
+$(NULL_DIR)/vcnull-nvidia-smi: $(SMI_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lpthread
+-include $(SMI_OBJ:.o=.d)
+EXTRA += $(NULL_DIR)/vcnull-nvidia-smi
+INSTALL_LIBS += $(NULL_DIR)/vcnull-nvidia-smi
+
 # The reading side, for `vramcast dryrun`.
 LIB_OBJ += $(addprefix $(BUILD)/nullgpu/,elf.o alias.o stage.o python.o architecture.o properties.o installed.o)
 -include $(addprefix $(BUILD)/nullgpu/,elf.d alias.d stage.d python.d architecture.d properties.d installed.d)
@@ -109,6 +121,11 @@ $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libcudnn.so.9 -l:vcnull-libcuda.so.1
+$(BUILD)/tests/nullgpu/rnn: tests/nullgpu/rnn/rnn.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
+		-l:vcnull-libcudnn.so.9 -l:vcnull-libcuda.so.1
 $(BUILD)/tests/nullgpu/deviceless.so: tests/nullgpu/deviceless.c
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -119,9 +136,9 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
-EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
 .PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

@@ -83,6 +83,9 @@ static void configure(void)
 	const char *name = setting("NAME"), *cc = setting("CC"), *addresses = setting("ADDRESSES");
 	snprintf(card.name, sizeof card.name, "%s", name ? name : "NVIDIA GeForce RTX 4090");
 	card.total = number("TOTAL", 24081 * VC_MIB);
+	card.board = number("BOARD", card.total);
+	if (card.board < card.total)
+		card.board = card.total;
 	card.context = number("CONTEXT", 450 * VC_MIB);
 	card.cc = cc ? capability(cc) : 89;
 	card.sms = (int)number("SMS", 128);

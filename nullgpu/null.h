@@ -25,6 +25,9 @@
 
 #define VC_NULL_DEVICES 16
 #define VC_MIB (1ull << 20)
+/* What NVML and nvidia-smi say of themselves and of a device. */
+#define VC_NULL_DRIVER "580.00"
+#define VC_NULL_UUID "GPU-564c4e00-6e75-6c6c-6770-7500000000%02x"
 /* Where nothing else lives on x86-64 and arm64 Linux: below the mmap area, above the heap. A
  * device has one span; what the program maps itself lies behind all of them. */
 #define VC_NULL_DEVICE_PLACE 0x200000000000ull
@@ -47,6 +50,7 @@ enum vc_null_result {
 struct vc_null_card {
 	char name[96];
 	uint64_t total;   /* what cudaMemGetInfo calls total */
+	uint64_t board;   /* what NVML and nvidia-smi call total: with what the driver keeps */
 	uint64_t context; /* taken by the CUDA context and everything loaded outside the allocator
 			   */
 	uint64_t l2;

@@ -61,7 +61,7 @@ VC_API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device)
 VC_API_DOES(nvmlDeviceGetName, (void *device, char *s, unsigned n),
 	snprintf(s, n, "%s", vc_null_card()->name))
 VC_API_DOES(nvmlDeviceGetUUID, (void *device, char *s, unsigned n),
-	snprintf(s, n, "GPU-564c4e00-6e75-6c6c-6770-7500000000%02x", index_of(device)))
+	snprintf(s, n, VC_NULL_UUID, index_of(device)))
 
 VC_API(int, nvmlDeviceGetHandleByUUID, const char *uuid, void **device)
 {
@@ -82,15 +82,15 @@ VC_API(int, nvmlDeviceGetCudaComputeCapability, void *device, int *major, int *m
 
 VC_API_DOES(nvmlSystemGetCudaDriverVersion_v2, (int *v), *v = 13000)
 VC_API_RETURNS(nvmlSystemGetCudaDriverVersion, (int *v), nvmlSystemGetCudaDriverVersion_v2(v))
-VC_API_DOES(nvmlSystemGetDriverVersion, (char *s, unsigned n), snprintf(s, n, "580.00"))
+VC_API_DOES(nvmlSystemGetDriverVersion, (char *s, unsigned n), snprintf(s, n, VC_NULL_DRIVER))
 
 VC_API(int, nvmlDeviceGetMemoryInfo, void *device, unsigned long long *m)
 {
 	size_t free_bytes, total;
 	vc_null_meminfo(index_of(device), __builtin_return_address(0), &free_bytes, &total);
-	m[0] = total;
+	m[0] = vc_null_card()->board;
 	m[1] = free_bytes;
-	m[2] = total - free_bytes;
+	m[2] = m[0] - free_bytes;
 	return 0;
 }
 
@@ -99,15 +99,30 @@ VC_API(int, nvmlDeviceGetMemoryInfo_v2, void *device, unsigned long long *m)
 {
 	size_t free_bytes, total;
 	vc_null_meminfo(index_of(device), __builtin_return_address(0), &free_bytes, &total);
-	m[1] = total;
-	m[2] = 0;
+	m[1] = vc_null_card()->board;
+	m[2] = m[1] - total;
 	m[3] = free_bytes;
 	m[4] = total - free_bytes;
 	return 0;
 }
 
 VC_API_RETURNS(nvmlDeviceGetBAR1MemoryInfo, (void *device, unsigned long long *m), NVML_NOSUP)
-VC_API_DOES(nvmlDeviceGetUtilizationRates, (void *device, unsigned *rates), rates[0] = rates[1] = 0)
+/* What nobody can know of a card that is not there: torch.cuda.utilization, power_draw, temperature
+ * and clock_rate ask for it. */
+VC_API_RETURNS(nvmlDeviceGetUtilizationRates, (void *device, unsigned *rates), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetPowerUsage, (void *device, unsigned *milliwatts), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetEnforcedPowerLimit, (void *device, unsigned *milliwatts), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetPowerManagementLimit, (void *device, unsigned *milliwatts), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetTotalEnergyConsumption, (void *device, unsigned long long *mj),
+	NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetTemperature, (void *device, int sensor, unsigned *celsius), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetTemperatureV, (void *device, void *temperature), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetFanSpeed, (void *device, unsigned *speed), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetClockInfo, (void *device, int type, unsigned *mhz), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetEccMode, (void *device, int *current, int *pending), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetMigMode, (void *device, unsigned *current, unsigned *pending),
+	NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetSerial, (void *device, char *s, unsigned n), NVML_NOSUP)
 
 /* Writes this process and its neighbours; `width` is the caller's version of the structure, of
  * which the first has only the two fields that all versions begin with. */

@@ -151,23 +151,36 @@ static uint32_t notes_of(const struct vc_library *l, vc_descriptor engine, int n
 	return bits;
 }
 
-/* What a configuration needs; false: the library makes no plan of it. */
-static bool make_plan(const struct vc_library *l, vc_descriptor config, struct vc_plan *p)
+enum { COMPILED = 1 }; /* CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION is note 0 */
+
+static void read_notes(const struct vc_library *l, vc_descriptor config, struct vc_plan *p)
 {
-	vc_descriptor plan = NULL, engine = NULL;
+	vc_descriptor engine = NULL;
 	int64_t n = 0;
-	*p = (struct vc_plan){ 0 };
-	bool ok = !l->create(D_PLAN, &plan) &&
-		!l->set(plan, A_PLAN_CONFIG, VC_CUDNN_DESCRIPTOR, 1, &config) &&
-		!l->set(plan, A_PLAN_CARD, VC_CUDNN_DESCRIPTOR, 1, &l->card) &&
-		!l->finalize(plan) && !l->get(plan, A_PLAN_WORKSPACE, T_INT64, 1, &n, &p->bytes);
-	if (ok && !l->create(D_ENGINE, &engine) &&
+	if (!l->create(D_ENGINE, &engine) &&
 	    !l->get(config, A_CFG_ENGINE, VC_CUDNN_DESCRIPTOR, 1, &n, &engine)) {
 		p->notes = notes_of(l, engine, A_ENGINE_NOTE, T_NOTE);
 		p->behavior = notes_of(l, engine, A_ENGINE_BEHAVIOR, T_BEHAVIOR);
 	}
 	if (engine)
 		l->destroy(engine);
+}
+
+/* What a configuration needs; false: the library makes no plan of it. A plan that has to be
+ * compiled takes a second and is only made where it comes first: then a program takes it. */
+static bool make_plan(const struct vc_library *l, vc_descriptor config, bool first,
+		      struct vc_plan *p)
+{
+	vc_descriptor plan = NULL;
+	int64_t n = 0;
+	*p = (struct vc_plan){ 0 };
+	read_notes(l, config, p);
+	if (!first && p->behavior & COMPILED)
+		return false;
+	bool ok = !l->create(D_PLAN, &plan) &&
+		!l->set(plan, A_PLAN_CONFIG, VC_CUDNN_DESCRIPTOR, 1, &config) &&
+		!l->set(plan, A_PLAN_CARD, VC_CUDNN_DESCRIPTOR, 1, &l->card) &&
+		!l->finalize(plan) && !l->get(plan, A_PLAN_WORKSPACE, T_INT64, 1, &n, &p->bytes);
 	if (plan)
 		l->destroy(plan);
 	return ok;
@@ -189,7 +202,7 @@ static bool ask(const struct vc_library *l, vc_descriptor h, vc_descriptor graph
 	ok = ok && WENT(get(h, A_HEUR_RESULTS, VC_CUDNN_DESCRIPTOR, n, &got, config));
 	out->n = 0;
 	for (int64_t i = 0; ok && i < got && i < n; i++)
-		out->n += make_plan(l, config[i], &out->at[out->n]);
+		out->n += make_plan(l, config[i], !out->n, &out->at[out->n]);
 	let_go(l, config, (size_t)made);
 	return ok;
 }

@@ -59,6 +59,36 @@ static void load_products(void)
 	}
 }
 
+/* NVRTC as PyTorch installs it, beside cuDNN; else the system's. */
+static bool load_compiler(const char *library)
+{
+	static const char *const beside[] = { "cu13/lib/libnvrtc.so.13",
+		"cuda_nvrtc/lib/libnvrtc.so.12" };
+	const char *end = strstr(library, "/cudnn/lib/");
+	char path[1400];
+	for (size_t i = 0; end && i < sizeof beside / sizeof *beside; i++) {
+		snprintf(path, sizeof path, "%.*s/%s", (int)(end - library), library, beside[i]);
+		if (dlopen(path, RTLD_NOW))
+			return true;
+	}
+	return dlopen("libnvrtc.so.13", RTLD_NOW) || dlopen("libnvrtc.so.12", RTLD_NOW);
+}
+
+/* Engines that are compiled when they are first used are in the list where cuDNN finds a compiler
+ * and a driver. The driver is the stand-in, which is asked for nothing: no module is loaded. */
+static void load_prerequisites(const char *library)
+{
+	char self[1024], path[1200];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[n > 0 ? n : 0] = 0;
+	if (!strrchr(self, '/') || !load_compiler(library))
+		return;
+	*strrchr(self, '/') = 0;
+	snprintf(path, sizeof path, "%s/vcnull-libcuda.so.1", self);
+	unsetenv("VRAMCAST_NULL_REPORT"); /* this is no process of the program */
+	dlopen(path, RTLD_NOW);
+}
+
 static int open_library(struct asker *a)
 {
 	char json[8192];
@@ -74,6 +104,7 @@ static int open_library(struct asker *a)
 	json[n] = 0;
 	json[strcspn(json, "\n")] = 0;
 	load_products();
+	load_prerequisites(a->path);
 	int rc = vc_library_open(&a->library, a->path, &a->why);
 	if (!rc)
 		rc = vc_library_card(&a->library, json, &a->why);

@@ -277,6 +277,18 @@ static int link_python(struct work *w, struct vc_error *err)
 	return failed ? vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
 }
 
+/* Programs that a machine with such a card has, in a folder for PATH. */
+static int link_programs(struct work *w, struct vc_error *err)
+{
+	char from[1024], to[1024];
+	snprintf(to, sizeof to, "%s/bin", w->stage->dir);
+	int failed = mkdir(to, 0700);
+	snprintf(from, sizeof from, "%s/" PREFIX "nvidia-smi", w->libraries);
+	snprintf(to, sizeof to, "%s/bin/nvidia-smi", w->stage->dir);
+	return failed || symlink(from, to) < 0 ?
+		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
+}
+
 /* ---- functions that a newer PyTorch wants ---- */
 
 static bool is_provided(const struct work *w, const char *name)
@@ -450,6 +462,8 @@ int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
 		rc = provide(&w, err);
 	if (!rc)
 		rc = link_python(&w, err);
+	if (!rc)
+		rc = link_programs(&w, err);
 	release(&w);
 	return rc;
 }

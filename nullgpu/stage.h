@@ -10,7 +10,7 @@
 
 struct vc_stage {
 	char dir[512];       /* private folder, removed by vc_stage_close; python/ in it is for
-			      * PYTHONPATH */
+			      * PYTHONPATH, bin/ for PATH */
 	char *preload;       /* colon-separated paths for LD_PRELOAD */
 	char missing[1024];  /* functions nobody provides, blank-separated; "" = none */
 	int stubs_made;      /* functions generated with the compiler for a PyTorch newer than us */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define VC_REPORT_MAGIC 0x3274726f70657276ull
+#define VC_REPORT_MAGIC 0x3374726f70657276ull
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
@@ -17,6 +17,7 @@ struct vc_null_report {
 		uint64_t peak, refused, largest_refused; /* without the context */
 		uint64_t blocks,
 			rounding; /* at that peak: the driver's blocks, bytes lost to its pages */
+		uint64_t used;   /* now */
 	} device[VC_REPORT_DEVICES];
 	uint64_t asked;  /* times the program asked how much memory there is, before anything was
 			    refused */

@@ -106,6 +106,13 @@ static uint64_t limit_of(int device)
 	return card->total > taken ? card->total - taken : 0;
 }
 
+/* What nvidia-smi would show of this process. */
+static void hold(int device, int64_t more)
+{
+	devices[device].used += (uint64_t)more;
+	vc_null_report()->device[device].used = devices[device].used;
+}
+
 /* Takes `size` bytes of the card, or notes that they were refused. */
 static bool charge(int device, uint64_t size)
 {
@@ -118,7 +125,7 @@ static bool charge(int device, uint64_t size)
 			r->device[device].largest_refused = size;
 		return false;
 	}
-	d->used += size;
+	hold(device, (int64_t)size);
 	if (d->used > r->device[device].peak)
 		r->device[device].peak = d->used;
 	return true;
@@ -143,7 +150,7 @@ static uint64_t take_page(int device, struct device *d, uint64_t size)
 		return 0;
 	uint64_t at = vc_space_take(&d->space, size);
 	if (!at)
-		d->used -= size;
+		hold(device, -(int64_t)size);
 	return at;
 }
 
@@ -177,7 +184,7 @@ static void give_small(struct device *d, uint64_t at, uint64_t size)
 		vc_space_give(&d->small, page + PAGE, hole.at + hole.size - page - PAGE);
 	madvise((void *)page, PAGE, MADV_DONTNEED);
 	vc_space_give(&d->space, page, PAGE);
-	d->used -= PAGE;
+	hold((int)(d - devices), -(int64_t)PAGE);
 }
 
 static int alloc_locked(int device, size_t size, uint64_t *out)
@@ -232,7 +239,7 @@ static int free_locked(int device, uint64_t at, uint64_t *size)
 	}
 	madvise((void *)at, *size, MADV_DONTNEED);
 	vc_space_give(&d->space, at, *size);
-	d->used -= *size;
+	hold((int)(d - devices), -(int64_t)*size);
 	return 0;
 }
 
@@ -403,7 +410,7 @@ static void drop_piece(struct piece *p)
 		free(p);
 		return;
 	}
-	devices[p->device].used -= p->size;
+	hold(p->device, -(int64_t)p->size);
 	devices[p->device].asked -= p->size;
 	devices[p->device].n_blocks--;
 	free(p);

@@ -94,7 +94,9 @@ flip tril triu
 ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE = range(6)
+LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS = range(7)
+# Of the operations on lists only this: optimizers count their steps with it, and divide by them.
+STEPPED = "_foreach_add_"
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -146,7 +148,7 @@ class _Memory:
         if not self.flat:
             place = (ctypes.c_char * SPAN).from_address(PLACE)
             self.flat[self.torch.uint8] = self.torch.frombuffer(place, dtype=self.torch.uint8)
-        flat = self.torch.empty(0, dtype=dtype)
+        flat = self.torch.empty(0, dtype=dtype, device="cpu")  # the program's default may be the card
         flat.set_(self.flat[self.torch.uint8].untyped_storage(), 0, (SPAN // dtype.itemsize,), (1,))
         self.flat[dtype] = flat
         return flat
@@ -155,7 +157,7 @@ class _Memory:
         """The same bytes, seen as a CPU tensor."""
         at, dtype, size, stride = t.data_ptr(), t.dtype, t.size(), t.stride()
         if at == 0 or 0 in size:
-            return self.torch.empty(size, dtype=dtype)
+            return self.torch.empty(size, dtype=dtype, device="cpu")
         n = sum([(a - 1) * b for a, b in zip(size, stride)], 1) * dtype.itemsize
         self.settle(at, n)  # parts may come from another rank
         if not PLACE <= at < PLACE + SPAN:  # something else sat there
@@ -241,7 +243,7 @@ class _Memory:
                 return x
             if self.is_small(x) or self.is_known(x):
                 return self.on_host(x)
-            return self.torch.zeros(x.size(), dtype=x.dtype)
+            return self.torch.zeros(x.size(), dtype=x.dtype, device="cpu")
         if isinstance(x, (list, tuple)):
             return type(x)(self.moved(y) for y in x)
         if isinstance(x, self.torch.device) and x.type == "cuda":
@@ -300,6 +302,8 @@ def _make_handler(torch, memory):
             plan = COALESCE
         elif func._schema.name == "torchvision::nms":
             plan = COMPUTE
+        elif name == STEPPED:
+            plan = STEPS
         elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
             plan = LEAVE
         else:
@@ -322,6 +326,8 @@ def _make_handler(torch, memory):
         """Tells of an operation's arguments that nothing is to be done but the operation itself,
         where fresh memory reads as zeros."""
         plan, name, mutable, _ = plan
+        if plan == STEPS:
+            return lambda args: not (args[0] and args[0][0].is_cuda and args[0][0].numel() == 1)
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
         if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING:
@@ -540,6 +546,12 @@ def _make_handler(torch, memory):
             return draw(func, name, args, kwargs)
         if plan == COALESCE:
             return coalesce(func, args[0]) if args[0].is_cuda else func(*args)
+        if plan == STEPS:
+            out = func(*args, **kwargs)
+            for t in args[0]:
+                if t.is_cuda and t.numel() == 1 and memory.is_plain(t):
+                    memory.on_host(t).add_(*args[1:], **kwargs)
+            return out
         if plan == ITEM:
             value = func(*args)
             return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
@@ -587,6 +599,8 @@ def _make_key(torch, memory):
     def concerns(name):
         namespace, _, name = name.partition("::")
         base = name.partition(".")[0]
+        if name == STEPPED + ".Scalar":
+            return True
         return namespace == "aten" and base not in VIEWS and base not in LEFT_ALONE and \
             not base.startswith(("_foreach", "_fused_ad", "_fused_sgd", "_amp"))
 
@@ -638,7 +652,7 @@ def _read_wide(torch, key):
     """Before PyTorch 2.7 or so, numbers of 2^63 and more do not pass through Python's side of an operator:
     reading them back goes past it."""
     try:
-        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64))
+        torch.ops.aten._local_scalar_dense(torch.tensor(2 ** 63, dtype=torch.uint64, device="cpu"))
         return
     except RuntimeError:
         pass
@@ -710,6 +724,18 @@ class _Switch(threading.local):
                     self.leave()
         return wrapped
 
+    def counts_on_card(self, optimizer):
+        """Whether the optimizer reads its count of steps back from the card: where the program's default
+        device is a card. One that says "capturable" or "fused" counts there and does not read."""
+        group = optimizer.param_groups[0]
+        if group.get("capturable") or group.get("fused"):
+            return False
+        state = next(iter(optimizer.state.values()), None)
+        if not state:
+            return self.memory.torch.empty(0).is_cuda
+        count = state.get("step")
+        return isinstance(count, self.memory.torch.Tensor) and count.is_cuda
+
     def outside(self, step):
         """An optimizer's step, but for the passes that it calls for."""
         @functools.wraps(step)
@@ -717,7 +743,7 @@ class _Switch(threading.local):
             args = [self.inside(a) if callable(a) and i else a for i, a in enumerate(args)]
             if callable(kwargs.get("closure")):
                 kwargs["closure"] = self.inside(kwargs["closure"])
-            left = self.leave()
+            left = not self.counts_on_card(args[0]) and self.leave()
             try:
                 return step(*args, **kwargs)
             finally:  # it may run out of memory

@@ -238,8 +238,8 @@ def _collect_objects(torch, c10d, modules):
     def announce(objects):
         """The two tensors as which a list of objects travels."""
         texts = [pickle.dumps(thing) for thing in objects]
-        arriving[:] = [torch.tensor([len(text) for text in texts]),
-                       torch.tensor(list(b"".join(texts)), dtype=torch.uint8)]
+        arriving[:] = [torch.tensor([len(text) for text in texts], device="cpu"),
+                       torch.tensor(list(b"".join(texts)), dtype=torch.uint8, device="cpu")]
 
     def all_gather_object(object_list, obj, group=None):
         if not _on_host(c10d, group):

@@ -221,6 +221,23 @@ def gradients_in_place():
     ok(seen[0] - before == 3, "a gradient is added to in place: %d blocks" % (seen[0] - before))
 
 
+def default_on_card():
+    """Where new tensors lie on the card unless told otherwise, an optimizer counts its steps there."""
+    torch.set_default_device("cuda")
+    weight = nn.Linear(4, 4).weight
+    weight.grad = torch.ones(4, 4)
+    optimizers = [torch.optim.Adam([weight], foreach=f) for f in (True, False)]
+    for optimizer in 2 * optimizers:
+        optimizer.step()
+    torch.set_default_device(None)
+    steps = [torch.zeros((), device="cuda") for _ in range(3)]
+    torch._foreach_add_(steps, 2)
+    large = [torch.zeros(512, 512, device="cuda")]
+    torch._foreach_add_(large, 2)
+    ok([o.state[weight]["step"].item() for o in optimizers] == [2, 2] and [s.item() for s in steps] == [2, 2, 2] and
+       large[0].sum().item() == 0, "steps that are counted on the card can be divided by")
+
+
 def main():
     higher_order()
     wide_values()
@@ -231,6 +248,7 @@ def main():
     kept_values()
     unknown_values()
     gradients_in_place()
+    default_on_card()
     a = torch.arange(10, device="cuda")
     ok((a > 4).nonzero().flatten().tolist() == [5, 6, 7, 8, 9], "nonzero has the right size and values")
     ok(a[a > 6].tolist() == [7, 8, 9] and a.masked_select(a < 2).tolist() == [0, 1], "masks select")

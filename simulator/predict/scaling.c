@@ -196,6 +196,22 @@ static void settle_loops(struct vc_scaling *v, size_t n)
 
 /* ---- laws ---- */
 
+/* Is block i, of a turn, matched with one of a turn that stands alone in recording k, whose size is
+ * another, where that one asks for a block like i from the same place, too? Then a full turn asks
+ * for so much in both, and the one that it is matched with is not full. */
+static bool is_full_turn(const struct vc_family *f, size_t base, size_t i, size_t k, uint32_t j)
+{
+	const struct vc_take *t = &f->m[base].take[i], *o = f->m[k].take;
+
+	if (!f->counted || f->loops[base].like[i] == VC_UNMATCHED || t->size == o[j].size ||
+	    f->loops[k].like[j] != VC_UNMATCHED)
+		return false;
+	for (size_t a = 0; a < f->m[k].n; a++)
+		if (o[a].size == t->size && o[a].site == t->site && o[a].stream == t->stream)
+			return true;
+	return false;
+}
+
 static size_t samples(const struct vc_family *f, const struct vc_scaling *v, size_t base,
 		      size_t axis, size_t i, struct vc_sample *s)
 {
@@ -216,7 +232,9 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 			new.y = vc_spread_middle(&f->spread[base], &f->m[base], i);
 		else if (only_axis(f, base, k, part) == axis && v->match[k] &&
 			 v->match[k][i] != VC_UNMATCHED)
-			new.y = vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
+			new.y = is_full_turn(f, base, i, k, v->match[k][i]) ?
+					(double)f->m[base].take[i].size :
+					vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
 		else
 			continue;
 		for (; at > 0 && s[at - 1].x > new.x; at--)

@@ -21,6 +21,7 @@ static void take(struct vc_turn_count *c, double turns, bool whole)
 	}
 	c->low = fmin(c->low, turns);
 	c->high = fmax(c->high, turns);
+	c->whole &= whole;
 }
 
 /* The same share of x everywhere. */

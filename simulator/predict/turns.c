@@ -14,6 +14,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/stretches.h"
+#include "simulator/predict/workspaces.h"
 
 #define MOSTLY 0.5 /* of all turns are in stretches */
 enum {
@@ -43,7 +44,7 @@ static bool varies(const struct search *s, size_t k, uint64_t site)
 {
 	size_t here = times(&s->place[k], site);
 
-	for (size_t j = 0; j < s->n; j++)
+	for (size_t j = 0; here && j < s->n; j++)
 		if (times(&s->place[j], site) != here)
 			return true;
 	return false;
@@ -351,9 +352,9 @@ static int find(const struct search *s, struct list *all, struct vc_loops *out)
 		out[k] = (struct vc_loops){ .like = malloc((s->m[k].n + 1) * sizeof(uint32_t)) };
 		if (!p->at || !out[k].like)
 			return VC_ENOMEM;
-		for (size_t i = 0; i < s->m[k].n; i++) {
+		for (uint32_t i = 0; i < s->m[k].n; i++) {
 			out[k].like[i] = VC_UNMATCHED;
-			if (s->m[k].take[i].site)
+			if (s->m[k].take[i].site && !vc_workspace_is_buffer(&s->m[k], i))
 				p->at[p->n++] = s->m[k].take[i].site;
 		}
 		vc_sort_u64(p->at, p->n);

@@ -29,7 +29,7 @@ static const struct vc_width width[][KINDS] = {
 
 const struct vc_width *vc_width_of(const struct vc_family_report *r, bool at_one)
 {
-	return &width[r->recordings > 2][r->drawn || r->lengths ? DRAWN :
+	return &width[r->recordings > 2][r->drawn || r->lengths || r->noise > 0 ? DRAWN :
 					 r->tells > 0 || r->kind[VC_LAW_PADDED] ? ROUNDED :
 					 at_one			? ONE : PLAIN];
 }

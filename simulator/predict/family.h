@@ -32,6 +32,7 @@ struct vc_family_ask {
 	size_t order;      /* has_order: take the events' order from this recording */
 	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
 			    * spread.h and plans.h) */
+	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 

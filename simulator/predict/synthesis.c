@@ -458,7 +458,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .plan = ask->draw, .growth = { 1, 1 },
+			  .plan = ask->as_planned ? 0 : ask->draw, .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;

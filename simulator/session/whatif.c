@@ -10,6 +10,7 @@
 #include "simulator/replay/memo.h"
 #include "simulator/session/addresses.h"
 #include "simulator/session/completion.h"
+#include "simulator/session/draws.h"
 #include "simulator/session/host.h"
 #include "simulator/session/misses.h"
 #include "simulator/session/verify.h"
@@ -135,6 +136,7 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
 	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
+	VC_TRY(vc_draws_choose(w, p, err));
 	base = &w->recording[p->report.base];
 	rec->meta = rec->trace.meta;
 	rec->path = base->path;

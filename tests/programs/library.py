@@ -7,7 +7,8 @@ from common import arguments, evaluate, place, train, words
 
 a = arguments(model="", side=96, vocabulary=4096)
 # Evaluated on batches four times as large as those of training.
-LARGE = ("opt", "roberta", "beit", "regnet", "squeezenet", "segformer", "mistral", "electra")
+LARGE = ("opt", "roberta", "beit", "regnet", "squeezenet", "segformer", "mistral", "electra",
+         "falcon", "qwen", "megatron", "dinov", "poolformer", "resnext", "granite")
 SMALL = dict(hidden_size=192, num_hidden_layers=4, num_attention_heads=4, intermediate_size=768)
 
 
@@ -60,6 +61,21 @@ MODELS = {
     "albert": lambda: text("Albert", "ForMaskedLM", embedding_size=96),
     "phi": lambda: text("Phi", "ForCausalLM"),
     "olmo": lambda: text("Olmo2", "ForCausalLM", num_key_value_heads=4),
+    "falcon": lambda: text("Falcon", "ForCausalLM", ffn_hidden_size=768),
+    "qwen": lambda: text("Qwen3", "ForCausalLM", num_key_value_heads=2, head_dim=48),
+    "granite": lambda: text("Granite", "ForCausalLM", num_key_value_heads=2),
+    "stablelm": lambda: text("StableLm", "ForCausalLM", num_key_value_heads=4),
+    "cohere": lambda: text("Cohere", "ForCausalLM", num_key_value_heads=2),
+    "neo": lambda: text("GPTNeo", "ForCausalLM", num_layers=4, num_heads=4, attention_types=[[["global", "local"], 2]],
+                        max_position_embeddings=512, window_size=64),
+    "megatron": lambda: text("MegatronBert", "ForMaskedLM"),
+    "squeezebert": lambda: text("SqueezeBert", "ForMaskedLM", embedding_size=192),
+    "dinov": lambda: picture("Dinov2", hidden_size=192, num_hidden_layers=4, num_attention_heads=4, patch_size=16),
+    "poolformer": lambda: picture("PoolFormer", hidden_sizes=[32, 64, 128, 256], depths=[2, 2, 2, 2]),
+    "swinv": lambda: picture("Swinv2", embed_dim=48, depths=[2, 2], num_heads=[3, 6], window_size=6),
+    "resnext": lambda: vision("resnext50_32x4d"),
+    "efficientnet": lambda: vision("efficientnet_b1"),
+    "wide": lambda: vision("wide_resnet50_2"),
     "beit": lambda: picture("Beit", **VIEW),
     "deit": lambda: picture("DeiT", **VIEW),
     "segformer": lambda: picture("Segformer"),

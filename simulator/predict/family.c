@@ -164,6 +164,7 @@ void vc_family_free(struct vc_family *f)
 	}
 	for (size_t i = 0; f->loops && i < f->n; i++)
 		vc_loops_fini(&f->loops[i]);
+	vc_full_turns_free(f->full);
 	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -143,9 +143,9 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 /* Loops that turn as often as a law of the only parameter says. */
 static int read_turns(struct vc_family *f, struct vc_error *err)
 {
-	double x[64];
+	double *x = f->turn_x;
 
-	if (f->loops || f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+	if (f->loops || f->axes != 1 || f->n < 2 || f->n > VC_TURN_RECORDINGS)
 		return VC_OK;
 	f->loops = calloc(f->n, sizeof(*f->loops));
 	VC_HAVE(f->loops, "the loops of recordings", err);
@@ -154,7 +154,7 @@ static int read_turns(struct vc_family *f, struct vc_error *err)
 	VC_TRY(vc_turns_find(f->m, x, f->n, f->loops, err));
 	for (size_t k = 0; k < f->n; k++)
 		f->counted |= f->loops[k].n > 0;
-	return VC_OK;
+	return f->counted ? vc_full_turns_new(f->m, f->loops, f->turn_x, f->n, &f->full, err) : VC_OK;
 }
 
 /* Loops that the base turns more often than the next smaller recording: compared with each other
@@ -196,22 +196,6 @@ static void settle_loops(struct vc_scaling *v, size_t n)
 
 /* ---- laws ---- */
 
-/* Is block i, of a turn, matched with one of a turn that stands alone in recording k, whose size is
- * another, where that one asks for a block like i from the same place, too? Then a full turn asks
- * for so much in both, and the one that it is matched with is not full. */
-static bool is_full_turn(const struct vc_family *f, size_t base, size_t i, size_t k, uint32_t j)
-{
-	const struct vc_take *t = &f->m[base].take[i], *o = f->m[k].take;
-
-	if (!f->counted || f->loops[base].like[i] == VC_UNMATCHED || t->size == o[j].size ||
-	    f->loops[k].like[j] != VC_UNMATCHED)
-		return false;
-	for (size_t a = 0; a < f->m[k].n; a++)
-		if (o[a].size == t->size && o[a].site == t->site && o[a].stream == t->stream)
-			return true;
-	return false;
-}
-
 static size_t samples(const struct vc_family *f, const struct vc_scaling *v, size_t base,
 		      size_t axis, size_t i, struct vc_sample *s)
 {
@@ -232,7 +216,7 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 			new.y = vc_spread_middle(&f->spread[base], &f->m[base], i);
 		else if (only_axis(f, base, k, part) == axis && v->match[k] &&
 			 v->match[k][i] != VC_UNMATCHED)
-			new.y = is_full_turn(f, base, i, k, v->match[k][i]) ?
+			new.y = vc_full_turns_has(f->full, base, i, k, v->match[k][i]) ?
 					(double)f->m[base].take[i].size :
 					vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
 		else

@@ -148,7 +148,7 @@ static uint64_t lowest_gap(const struct vc_device *d, uint64_t size)
 
 static uint64_t next_slot(struct vc_device *d, uint64_t size)
 {
-	uint64_t x = (++d->request ^ (uint64_t)d->cfg.order << 32) * 0x9e3779b97f4a7c15ull;
+	uint64_t x = (++d->request + 1000 * (uint64_t)d->cfg.order) * 0x9e3779b97f4a7c15ull;
 	uint32_t s = (uint32_t)(((d->request - 1) * 29ull + 37) % SLOTS);
 	uint64_t a;
 

@@ -15,7 +15,7 @@
 #include "simulator/session/misses.h"
 #include "simulator/session/verify.h"
 
-enum { ORDERS = 16 }; /* of addresses, where the driver's is not known */
+enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
 /* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up
  * from both ends on 1,106 pairs of recordings (docs/measurements/predictions.md). */

@@ -164,7 +164,7 @@ static uint64_t plan_size(const struct make *k, size_t i)
 		up *= at[a] / k->f->x[k->base][a];
 	size = k->bound == VC_BOUND_LOW ? size :
 					  fmax(size, up * (double)k->b->take[i].size);
-	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, k->bound));
+	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size));
 }
 
 /* What is neither of training nor of evaluation may be of either. */

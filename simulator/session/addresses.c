@@ -15,8 +15,9 @@ int vc_addresses_known(const struct vc_recording *rec, bool *known, struct vc_er
 	uint64_t was = 0, would = 0;
 
 	VC_HAVE(d, "the addresses of a recording", err);
-	*known = true;
-	for (size_t i = 0; *known && i < rec->trace.n; i++) {
+	bool follows = true, any = false;
+
+	for (size_t i = 0; follows && i < rec->trace.n; i++) {
 		const struct vc_event *e = &rec->trace.ev[i];
 		uint64_t at;
 
@@ -24,10 +25,12 @@ int vc_addresses_known(const struct vc_recording *rec, bool *known, struct vc_er
 			continue;
 		if (!e->addr || !vc_device_alloc(d, e->size, &at) ||
 		    (was && (e->addr > was) != (at > would)))
-			*known = false;
+			follows = false;
+		any = true;
 		was = e->addr;
 		would = at;
 	}
 	vc_device_free_all(d);
+	*known = follows && any;
 	return VC_OK;
 }

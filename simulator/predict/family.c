@@ -340,8 +340,8 @@ static size_t count(const struct vc_allocations *m, double size)
 }
 
 /* Blocks of that size in recording k, without those that are as much larger or smaller in j as the
- * parameter or a power of it is, and those that differ between steps: they are data, and no copies of
- * parameters. */
+ * parameter or a power of it is, and those that differ between steps: they are data, and no
+ * copies of parameters. */
 static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
 {
 	const struct vc_allocations *m = &f->m[k];

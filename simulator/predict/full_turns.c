@@ -115,8 +115,8 @@ bool vc_full_turns_has(const struct vc_full_turns *t, size_t base, size_t i, siz
 	    t->loops[k].like[j] != VC_UNMATCHED)
 		return false;
 	key = key_of(&t->m[base].take[i]);
-	if (!has(&t->turned[base], key))
-		return false;
+	if (!has(&t->turned[base], key) || has(&t->turned[k], key))
+		return false; /* a stretch of k says what its full turns ask for */
 	const struct vc_loop *p = has(&t->asked[k], key) ? NULL : loop_of(t, base, key);
 
 	return has(&t->asked[k], key) ||

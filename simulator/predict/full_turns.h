@@ -13,10 +13,10 @@ int vc_full_turns_new(const struct vc_allocations *m, const struct vc_loops *loo
 		      const double *x, size_t n, struct vc_full_turns **out, struct vc_error *err);
 void vc_full_turns_free(struct vc_full_turns *t); /* NULL is fine */
 
-/* Is block i of recording `base`, which is like one of a turn, matched with a block j of recording k
- * that has another size and stands in no stretch, while k asks for one like i, too, or makes one
- * turn that may well be that part of a full one? Then a full turn asks for as much in both, and j is
- * of one that is not full. t: NULL, there are no loops. */
+/* Is block i of recording `base`, which is like one of a turn, matched with a block j of recording
+ * k that has another size and stands in no stretch, while k asks for one like i, too, or makes one
+ * turn that may well be that part of a full one? Then a full turn asks for as much in both, and j
+ * is of one that is not full. t: NULL, there are no loops. */
 bool vc_full_turns_has(const struct vc_full_turns *t, size_t base, size_t i, size_t k, uint32_t j);
 
 #endif

@@ -154,7 +154,9 @@ static int read_turns(struct vc_family *f, struct vc_error *err)
 	VC_TRY(vc_turns_find(f->m, x, f->n, f->loops, err));
 	for (size_t k = 0; k < f->n; k++)
 		f->counted |= f->loops[k].n > 0;
-	return f->counted ? vc_full_turns_new(f->m, f->loops, f->turn_x, f->n, &f->full, err) : VC_OK;
+	if (!f->counted)
+		return VC_OK;
+	return vc_full_turns_new(f->m, f->loops, x, f->n, &f->full, err);
 }
 
 /* Loops that the base turns more often than the next smaller recording: compared with each other

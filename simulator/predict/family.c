@@ -165,6 +165,7 @@ void vc_family_free(struct vc_family *f)
 	}
 	for (size_t i = 0; f->loops && i < f->n; i++)
 		vc_loops_fini(&f->loops[i]);
+	vc_full_turns_free(f->full);
 	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -341,7 +342,8 @@ static size_t count(const struct vc_allocations *m, double size)
 }
 
 /* Blocks of that size in recording k, without those that are as much larger or smaller in j as the
- * parameter or a power of it is: they are data, and no copies of parameters. */
+ * parameter or a power of it is, and those that differ between steps: they are data, and no
+ * copies of parameters. */
 static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
 {
 	const struct vc_allocations *m = &f->m[k];
@@ -356,7 +358,7 @@ static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
 				       (double)f->m[j].take[match[at]].size : size;
 
 		n += fabs((double)m->take[i].size - size) < 1 && fabs(there - size * ratio) >= 1 &&
-		     fabs(there - size * ratio * ratio) >= 1;
+		     fabs(there - size * ratio * ratio) >= 1 && !vc_spread_has(&f->spread[k], i);
 	}
 	return n;
 }

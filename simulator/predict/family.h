@@ -32,6 +32,7 @@ struct vc_family_ask {
 	size_t order;      /* has_order: take the events' order from this recording */
 	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
 			    * spread.h and plans.h) */
+	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
 
@@ -54,7 +55,7 @@ struct vc_family_report {
 	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
-	uint64_t varying;          /* the largest block whose size the data decide; 0: none */
+	uint64_t varying;          /* bytes that may find no hole: their size is another */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */

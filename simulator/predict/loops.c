@@ -15,6 +15,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/turn_laws.h"
+#include "simulator/predict/workspaces.h"
 
 #define APART 2.5 /* turns: the first and the last may differ from the others, and do not count */
 
@@ -147,9 +148,14 @@ static size_t next_run(const struct search *s, size_t end, size_t *all)
  * alone in them. */
 static int one_cluster(const struct search *s, size_t i, size_t end, size_t all)
 {
-	size_t from = end;
+	size_t from = end, buffers = 0;
 	int found = 0;
 
+	for (size_t k = i; k < end; k++)
+		buffers += s->match[k] == VC_UNMATCHED &&
+			   vc_workspace_is_buffer(s->b, (uint32_t)k);
+	if (buffers == all)
+		return 0;
 	while (from > i && s->match[from - 1] == VC_UNMATCHED)
 		from--;
 	if (end - from > 1)
@@ -224,7 +230,7 @@ bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 			d = bound == VC_BOUND_LOW  ? c.low :
 			    bound == VC_BOUND_HIGH ? c.high : c.best;
 			d -= p->turns;
-			partly |= !c.whole;
+			partly |= !c.whole || c.low != c.high;
 			d *= p->share;
 			if (fabs((double)has - p->turns) > APART) /* the data decide */
 				d *= (double)has / p->turns;

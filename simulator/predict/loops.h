@@ -39,8 +39,8 @@ void vc_loops_once(const struct vc_loops *l, bool *skip);
 void vc_loops_skip(const struct vc_loops *l, double more, bool *skip);
 
 /* How many turns more (or, below zero, fewer) each loop makes at x than at `own`, where it was
- * recorded; low, high: by the laws that leave the fewest and the most. more: l->n entries. Is the
- * last turn of one of them not full? */
+ * recorded; low, high: by the laws that leave the fewest and the most. more: l->n entries. May the
+ * last turn of one of them not be full? */
 bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
 		   int64_t *more);
 

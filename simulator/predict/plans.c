@@ -18,8 +18,6 @@ enum { LEAST = 512 }; /* bytes: the allocator gives no less, so all of these are
  * (docs/measurements/gpu.md): none, then the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
  * 95th of a hundred. */
 static const double seen[] = { 0, 0.08, 0.25, 0.47, 0.53, 0.88, 0.98, 1, 1.07, 1.85 };
-#define SEEN_LOW 0.25  /* where all of them are small at once, ... */
-#define SEEN_HIGH 1.07 /* ... or large */
 
 static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
@@ -74,13 +72,11 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 	}
 }
 
-double vc_plans_factor(unsigned draw, uint64_t bytes, enum vc_bound bound)
+double vc_plans_factor(unsigned draw, uint64_t bytes)
 {
 	enum { SEEN = sizeof(seen) / sizeof(*seen) };
 	uint64_t x = (bytes ^ (uint64_t)draw << 48) * 0x9e3779b97f4a7c15ull;
 
 	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* Steele, Lea and Flood's splitmix64 */
-	if (draw)
-		return seen[(x >> 32) % SEEN];
-	return bound == VC_BOUND_HIGH ? SEEN_HIGH : bound == VC_BOUND_LOW ? SEEN_LOW : 1;
+	return draw ? seen[(x >> 32) % SEEN] : 1;
 }

@@ -17,8 +17,8 @@ int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, stru
 void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 		    const struct vc_allocations *b, const bool *in_b, uint32_t *match);
 
-/* By what factor workspace is another than its law says: in the `draw`-th draw, the same for all
- * blocks of so many bytes; draw 0: where all of them are near that end. */
-double vc_plans_factor(unsigned draw, uint64_t bytes, enum vc_bound bound);
+/* By what factor workspace is another than its law says in the `draw`-th draw, the same for all
+ * blocks of so many bytes; 0: as it says. */
+double vc_plans_factor(unsigned draw, uint64_t bytes);
 
 #endif

@@ -143,9 +143,9 @@ static int align_with(const struct vc_family *f, struct vc_scaling *v, size_t ba
 /* Loops that turn as often as a law of the only parameter says. */
 static int read_turns(struct vc_family *f, struct vc_error *err)
 {
-	double x[64];
+	double *x = f->turn_x;
 
-	if (f->loops || f->axes != 1 || f->n < 2 || f->n > sizeof(x) / sizeof(*x))
+	if (f->loops || f->axes != 1 || f->n < 2 || f->n > VC_TURN_RECORDINGS)
 		return VC_OK;
 	f->loops = calloc(f->n, sizeof(*f->loops));
 	VC_HAVE(f->loops, "the loops of recordings", err);
@@ -154,7 +154,9 @@ static int read_turns(struct vc_family *f, struct vc_error *err)
 	VC_TRY(vc_turns_find(f->m, x, f->n, f->loops, err));
 	for (size_t k = 0; k < f->n; k++)
 		f->counted |= f->loops[k].n > 0;
-	return VC_OK;
+	if (!f->counted)
+		return VC_OK;
+	return vc_full_turns_new(f->m, f->loops, x, f->n, &f->full, err);
 }
 
 /* Loops that the base turns more often than the next smaller recording: compared with each other
@@ -216,7 +218,9 @@ static size_t samples(const struct vc_family *f, const struct vc_scaling *v, siz
 			new.y = vc_spread_middle(&f->spread[base], &f->m[base], i);
 		else if (only_axis(f, base, k, part) == axis && v->match[k] &&
 			 v->match[k][i] != VC_UNMATCHED)
-			new.y = vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
+			new.y = vc_full_turns_has(f->full, base, i, k, v->match[k][i]) ?
+					(double)f->m[base].take[i].size :
+					vc_spread_middle(&f->spread[k], &f->m[k], v->match[k][i]);
 		else
 			continue;
 		for (; at > 0 && s[at - 1].x > new.x; at--)

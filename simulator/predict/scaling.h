@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "simulator/predict/family.h"
+#include "simulator/predict/full_turns.h"
 #include "simulator/predict/lengths.h"
 #include "simulator/predict/loops.h"
 #include "simulator/predict/modes.h"
@@ -30,6 +31,8 @@ struct vc_axis {
 	enum vc_mode part;
 	bool counts;
 };
+
+enum { VC_TURN_RECORDINGS = 64 }; /* whose loops are counted, at most */
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
  * said. */
@@ -72,6 +75,8 @@ struct vc_family {
 	bool **plan;             /* by recording and allocation: see plans.h */
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */
+	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */
+	struct vc_full_turns *full; /* what full turns of them ask for; NULL: none */
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;

@@ -165,7 +165,7 @@ static uint64_t plan_size(const struct make *k, size_t i)
 		up *= at[a] / k->f->x[k->base][a];
 	size = k->bound == VC_BOUND_LOW ? size :
 					  fmax(size, up * (double)k->b->take[i].size);
-	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, k->bound));
+	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size));
 }
 
 /* What is neither of training nor of evaluation may be of either. */
@@ -459,6 +459,23 @@ static bool turn(const struct make *k, int64_t **more)
 	return other;
 }
 
+/* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
+ * not full, which asks for other sizes than all others do. */
+static void find_varying(struct make *k)
+{
+	const struct vc_scaling *v = k->v;
+
+	for (size_t i = 0; i < k->b->n; i++) {
+		bool data = (k->rep->drawn || k->rep->lengths) &&
+			    (vc_spread_has(&k->f->spread[k->base], i) ||
+			     (v->lengths.vary && v->lengths.group[i]));
+		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED;
+		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
+
+		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;
+	}
+}
+
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
@@ -466,7 +483,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .plan = ask->draw, .growth = { 1, 1 },
+			  .plan = ask->as_planned ? 0 : ask->draw, .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
@@ -489,10 +506,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		rep->turns = looped.turns;
 		from = &looped.trace;
 	}
-	for (size_t i = 0; !rc && (rep->drawn || rep->lengths) && i < k.b->n; i++)
-		if ((vc_spread_has(&f->spread[base], i) ||
-		     (k.v->lengths.vary && k.v->lengths.group[i])) && size_at(&k, i) > rep->varying)
-			rep->varying = size_at(&k, i);
+	if (!rc)
+		find_varying(&k);
 	for (size_t e = 0; !rc && e < from->n; e++)
 		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)

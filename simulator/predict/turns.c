@@ -14,6 +14,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/stretches.h"
+#include "simulator/predict/workspaces.h"
 
 #define MOSTLY 0.5 /* of all turns are in stretches */
 enum {
@@ -43,22 +44,32 @@ static bool varies(const struct search *s, size_t k, uint64_t site)
 {
 	size_t here = times(&s->place[k], site);
 
-	for (size_t j = 0; j < s->n; j++)
+	for (size_t j = 0; here && j < s->n; j++)
 		if (times(&s->place[j], site) != here)
 			return true;
 	return false;
 }
 
+/* 0: none that counts. Buffers are asked for above some size only, and their place then asks more
+ * often than it turns. */
+static uint64_t place_of(const struct vc_allocations *m, uint32_t i)
+{
+	return vc_workspace_is_buffer(m, i) ? 0 : m->take[i].site;
+}
+
 /* Do all named blocks of a turn vary in number? */
 static bool is_counted(const struct search *s, size_t k, const struct vc_stretch *r)
 {
+	bool any = false;
+
 	for (uint32_t i = r->from; i < r->from + r->period; i++) {
-		uint64_t site = s->m[k].take[i].site;
+		uint64_t site = place_of(&s->m[k], i);
 
 		if (site && !varies(s, k, site))
 			return false;
+		any |= site != 0;
 	}
-	return r->named;
+	return any;
 }
 
 static uint64_t mixed(uint64_t h, uint64_t v)
@@ -75,7 +86,7 @@ static uint64_t kind_of(const struct vc_allocations *m, const struct vc_stretch 
 	if (!at)
 		return 0;
 	for (uint32_t i = 0; i < r->period; i++)
-		at[i] = m->take[r->from + i].site;
+		at[i] = place_of(m, r->from + i);
 	vc_sort_u64(at, r->period);
 	for (uint32_t i = 0; i < r->period; i++)
 		h = at[i] && (!i || at[i] != at[i - 1]) ? mixed(h, at[i]) | 1 : h;
@@ -142,7 +153,7 @@ static int wind(const struct search *s, size_t k, struct found *f)
 	if (!w)
 		return VC_ENOMEM;
 	for (uint32_t i = r->from; i < r->from + r->period; i++) {
-		new = (struct wound){ 0, s->m[k].take[i].site };
+		new = (struct wound){ 0, place_of(&s->m[k], i) };
 		if (!new.site)
 			continue;
 		for (size_t j = 0; j < s->n; j++)
@@ -207,7 +218,7 @@ static size_t in_turn(const struct vc_allocations *m, const struct vc_stretch *r
 	size_t n = 0;
 
 	for (uint32_t i = r->from; i < r->from + r->period; i++)
-		n += m->take[i].site == site;
+		n += place_of(m, i) == site;
 	return n;
 }
 
@@ -218,9 +229,9 @@ static bool is_inner(const struct search *s, const struct list *all, size_t k, s
 	const struct vc_stretch *r = &all[k].at[i].r;
 	uint32_t named = r->from;
 
-	while (!s->m[k].take[named].site)
+	while (!place_of(&s->m[k], named))
 		named++;
-	uint64_t site = s->m[k].take[named].site;
+	uint64_t site = place_of(&s->m[k], named);
 
 	for (size_t j = 0; j < s->n; j++)
 		for (size_t o = 0; o < all[j].n; o++) {
@@ -351,10 +362,10 @@ static int find(const struct search *s, struct list *all, struct vc_loops *out)
 		out[k] = (struct vc_loops){ .like = malloc((s->m[k].n + 1) * sizeof(uint32_t)) };
 		if (!p->at || !out[k].like)
 			return VC_ENOMEM;
-		for (size_t i = 0; i < s->m[k].n; i++) {
+		for (uint32_t i = 0; i < s->m[k].n; i++) {
 			out[k].like[i] = VC_UNMATCHED;
-			if (s->m[k].take[i].site)
-				p->at[p->n++] = s->m[k].take[i].site;
+			if (place_of(&s->m[k], i))
+				p->at[p->n++] = place_of(&s->m[k], i);
 		}
 		vc_sort_u64(p->at, p->n);
 	}

@@ -10,26 +10,30 @@
  * Made by: build/tests/calibration -o scores.tsv DIR...; tests/ladders/widths.py scores.tsv */
 #include "simulator/predict/widths.h"
 
-enum { PLAIN, ROUNDED, DRAWN, ONE, KINDS };
+enum { PLAIN, ROUNDED, DRAWN, LENGTHS, ONE, KINDS };
 
 static const struct vc_width width[][KINDS] = {
 	{ /* from two */
 		[PLAIN] = { "two", 0.85, 2.00, 0, 0, 0, 0 },
 		[ROUNDED] = { "two, rounded", 1.25, 2.00, 0.025, 0.05, 0, 0 },
-		[DRAWN] = { "two, drawn", 0.25, 0.25, 0.055, 0, 0.8, 1.05 },
+		[DRAWN] = { "two, drawn", 0.25, 0.25, 0, 0, 0, 0 },
+		[LENGTHS] = { "two, lengths", 0.25, 0.25, 0.055, 0, 0.8, 1.05 },
 		[ONE] = { "two, at one", 0.85, 2.00, 0.01, 0.01, 0, 0 },
 	},
 	{ /* from three and more */
 		[PLAIN] = { "three", 0.25, 1.75, 0, 0, 0, 0 },
 		[ROUNDED] = { "three, rounded", 0.25, 0.50, 0, 0, 0, 0 },
-		[DRAWN] = { "three, drawn", 0.25, 0.25, 0, 0, 0.5, 0.5 },
+		[DRAWN] = { "three, drawn", 0.25, 0.25, 0, 0, 0, 0 },
+		[LENGTHS] = { "three, lengths", 0.25, 0.25, 0, 0, 0.5, 0.5 },
 		[ONE] = { "three, at one", 0.25, 1.75, 0.01, 0.01, 0, 0 },
 	},
 };
 
 const struct vc_width *vc_width_of(const struct vc_family_report *r, bool at_one)
 {
-	return &width[r->recordings > 2][r->drawn || r->lengths ? DRAWN :
+	return &width[r->recordings > 2][r->drawn				? DRAWN :
+					 r->lengths				? LENGTHS :
+					 r->noise > 0				? DRAWN :
 					 r->tells > 0 || r->kind[VC_LAW_PADDED] ? ROUNDED :
 					 at_one			? ONE : PLAIN];
 }

@@ -47,6 +47,12 @@ bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
 	       m->died[i + 1] == b + 4;
 }
 
+bool vc_workspace_is_buffer(const struct vc_allocations *m, uint32_t i)
+{
+	return (i > 0 && vc_workspace_follows(m, i - 1)) ||
+	       (i > 1 && vc_workspace_follows(m, i - 2));
+}
+
 static bool sum_of(const struct vc_allocations *m, uint32_t i, uint32_t element,
 		   const struct vc_reduction_card *card, struct vc_workspace *out)
 {

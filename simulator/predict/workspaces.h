@@ -35,6 +35,10 @@ bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t owner);
 
+/* Is it one of two such buffers? Kernels need them above some size: a place that asks for them asks
+ * more often there, but nothing turns. */
+bool vc_workspace_is_buffer(const struct vc_allocations *m, uint32_t i);
+
 /* Say which allocations are buffers of a sum over rows, whoever's rows they are: they are no
  * data, and are not to be taken for any of another recording. */
 void vc_workspace_mark(const struct vc_allocations *m, const struct vc_reduction_card *card,

@@ -148,8 +148,13 @@ static uint64_t lowest_gap(const struct vc_device *d, uint64_t size)
 
 static uint64_t next_slot(struct vc_device *d, uint64_t size)
 {
-	uint32_t s = (uint32_t)((d->request++ * 29ull + 37) % SLOTS);
+	uint64_t x = (++d->request + 1000 * (uint64_t)d->cfg.order) * 0x9e3779b97f4a7c15ull;
+	uint32_t s = (uint32_t)(((d->request - 1) * 29ull + 37) % SLOTS);
 	uint64_t a;
+
+	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* Steele, Lea and Flood's splitmix64 */
+	if (d->cfg.order)
+		s = (uint32_t)(x >> 32) % SLOTS;
 
 	for (uint32_t k = 0; k < SLOTS && d->cursor[s] + size > SLOT; k++)
 		s = (s + 1) % SLOTS;

@@ -19,7 +19,7 @@ enum vc_va_policy {      /* how new addresses are chosen (cudaMalloc and reserve
 	VC_VA_INC,       /* upwards from 0x600000000000, never reused */
 	VC_VA_DEC,       /* downwards from 0x7f8000000000, never reused */
 	VC_VA_FIT,       /* lowest gap at or above 0x600000000000, reused */
-	VC_VA_MIX,       /* 64 slots of 256 GiB, request k to slot (29k + 37) mod 64 */
+	VC_VA_MIX,       /* 64 slots of 256 GiB, request k to slot (29k + 37) mod 64, or to any */
 	VC_VA_LIST,      /* the addresses queued with vc_device_hint, in order; then INC */
 	VC_VA_WINDOW,    /* as on Linux: common/windows.h, nothing left over before */
 	VC_VA_UP,        /* as on Windows: upwards, freed ranges first, the smallest that suits */
@@ -57,6 +57,7 @@ struct vc_device_config {
 				* interval: off what is free, and off every limit */
 	unsigned index;        /* as the framework numbers it, for messages */
 	enum vc_va_policy va;
+	unsigned order;        /* VC_VA_MIX: which order of slots, drawn; 0: the one above */
 	const struct vc_process *process; /* borrowed; NULL: no process lines (no NVML) */
 	size_t processes;
 };

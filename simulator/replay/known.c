@@ -91,7 +91,7 @@ static bool same_device(const struct entry *e, const struct vc_run *run, const s
 	const struct vc_device_config *a = &e->device, *b = vc_device_config(m->device);
 	uint64_t room = vc_device_available(m->device);
 
-	if (a->kind != b->kind || a->va != b->va)
+	if (a->kind != b->kind || a->va != b->va || a->order != b->order)
 		return false;
 	if (run->follow && e->type->repeats) /* answers are those of the recording */
 		return true;

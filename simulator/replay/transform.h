@@ -15,6 +15,7 @@
 struct vc_margin {
 	double down, up;
 	double blind; /* down, where call sites are missing and layers are guessed; 0: as `down` */
+	bool layout;  /* and a large segment: other sizes leave other holes */
 };
 
 /* A training step after the change, for the time it takes. */

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, ENTROPY, SOFTMAX, POOL };
+enum op { UNKNOWN, PRODUCT, ATTENTION, PLAIN, NORM, FLOAT, LOSS, COPIED, ENTROPY, SOFTMAX, POOL };
 enum { SMALL = 512, NEAR = 3, BACK = 64, POWERS = 8, TINY = 16, SAME_NORM = 8,
        FAR = 2048 };
 
@@ -53,7 +53,7 @@ static enum op op_at(const struct work *w, uint32_t site, bool *float_loss)
 	for (uint32_t at = site; at && at < w->m->frames; at = w->m->frame[at].parent)
 		if (vc_frame_roles(w->m, at, VC_NAME_LOSS_UTILS)) {
 			*float_loss = true;
-			return LOSS;
+			return vc_frame_roles(w->m, site, VC_NAME_ENTROPY) ? COPIED : LOSS;
 		}
 	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
 		if (vc_frame_roles(w->m, site, ops[i].name))
@@ -293,7 +293,7 @@ static size_t autocast_block(struct work *w, size_t i, size_t from, size_t end)
 		cast_up(w, i, from);
 		*wide = 1;
 		return 0;
-	case ENTROPY: case LOSS: case SOFTMAX: case FLOAT:
+	case ENTROPY: case LOSS: case COPIED: case SOFTMAX: case FLOAT:
 		*wide = 1;
 		return 0;
 	case UNKNOWN:
@@ -321,7 +321,7 @@ static void sixteen_block(struct work *w, size_t i, size_t end)
 {
 	size_t k = written_norm(w, i, end);
 
-	if (w->op[i] == LOSS)
+	if (w->op[i] == LOSS || w->op[i] == COPIED)
 		w->r->wide[i] = w->r->float_loss;
 	if (w->op[i] == UNKNOWN || w->op[i] == ENTROPY || w->op[i] == SOFTMAX)
 		w->r->wide[i] = w->doubt == VC_DOUBT_FLOAT;
@@ -376,6 +376,23 @@ static void wide_losses(struct work *w, size_t from, size_t end)
 		}
 }
 
+/* Losses of Transformers: a float copy of the scores lives as long as those do, where they are made
+ * in 16 bit. */
+static void copied_scores(struct work *w, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++) {
+		size_t x = i;
+
+		if (w->op[i] != COPIED || bytes(w, i) <= SMALL || w->fixed[i])
+			continue;
+		while (x > from && i - x < BACK && w->op[x] != PRODUCT)
+			x--;
+		if (w->op[x] == PRODUCT && !w->r->wide[x] && bytes(w, x) >= bytes(w, i) &&
+		    bytes(w, x) < 2 * bytes(w, i))
+			beside(w, x, bytes(w, x), UINT32_MAX);
+	}
+}
+
 static void blocks_of(const struct vc_anatomy *a, const struct vc_span *p, size_t *from,
 		      size_t *end)
 {
@@ -395,6 +412,7 @@ static void forward(struct work *w, const struct vc_span *p)
 			else
 				sixteen_block(w, i, end);
 		}
+	copied_scores(w, from, end);
 	if (w->float_losses)
 		wide_losses(w, from, end);
 	else if (w->autocast)
@@ -429,7 +447,8 @@ static void losses(struct work *w)
 {
 	w->norms = 0; /* the sizes of losses from here on */
 	for (size_t i = 0; i < w->a->n; i++)
-		if (w->op[i] == LOSS && w->r->wide[i] && bytes(w, i) > SMALL)
+		if ((w->op[i] == LOSS || w->op[i] == COPIED) && w->r->wide[i] &&
+		    bytes(w, i) > SMALL)
 			w->norm[w->norms++] = bytes(w, i);
 	vc_sort_u64(w->norm, w->norms);
 	for (size_t i = 0; i < w->a->n; i++)

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What blocks of 1 to 10 MiB share (kLargeBuffer, c10/core/AllocatorConfig.h): one more or less is
+ * needed where other sizes leave other holes. */
+enum { SEGMENT = 20 << 20 };
+
 /* What -x TEXT says of itself; a text that is wrong says nothing: the run complains. */
 static bool read_use(const char *text, struct vc_transform_use *u)
 {
@@ -75,6 +79,7 @@ void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *tra
 		       struct vc_result *out)
 {
 	double down = 1, up = 1;
+	bool layout = false;
 
 	/* The run that leads to a recording from its middle is rebuilt
 	 * (simulator/rewrite/warm_start.h). */
@@ -90,9 +95,14 @@ void vc_bounds_margins(const struct vc_recording *rec, const struct vc_list *tra
 
 		down *= m ? 1 - (blind ? m->blind : m->down) / 100 : 1;
 		up *= m ? 1 + m->up / 100 : 1;
+		layout |= m && m->layout;
 	}
 	out->low = down < 1 ? times(out->low, down, false) : out->low;
 	out->high = up > 1 ? times(out->high, up, true) : out->high;
+	if (layout) {
+		out->low -= out->low > SEGMENT ? SEGMENT : out->low;
+		out->high += SEGMENT;
+	}
 }
 
 bool vc_bounds_open(const struct vc_list *transforms)

@@ -36,6 +36,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 		/* Where nothing is recorded, addresses come as the recording's driver gave them. */
 		.device = { .kind = kind_of(job, p),
 			    .va = p->va ? p->va : vc_va_of_first(job->rec->device->first_segment),
+			    .order = p->va_order,
 			    .total = p->capacity ? p->capacity : VC_DEVICE_UNLIMITED,
 			    .prop_total = prop_total(p),
 			    .context = p->context,

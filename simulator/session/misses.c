@@ -16,13 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
+#include "simulator/session/draws.h"
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20 };
 
-enum { MOST = 16, DRAWS = 32 }; /* recordings; replays of a step's data dealt anew */
+/* Recordings; replays of a step's data dealt anew, and how many of them at either end may be left
+ * out. */
+enum { MOST = 16, DRAWS = 32, TRIM = 2 };
 
 struct vc_misses {
 	pthread_mutex_t lock;
@@ -30,6 +34,7 @@ struct vc_misses {
 	struct vc_family *without[MOST]; /* three and more: the family without that recording */
 	struct vc_family *alone;   /* of the first recording, where all of them are alike */
 	bool opened;
+	double peak[MOST];         /* of each */
 	double by[MOST];           /* log(predicted / truth) of each; NAN: nobody can say */
 	double far[MOST];          /* doublings between it and what predicted it */
 };
@@ -115,15 +120,15 @@ static int miss_one(const struct vc_whatif *w, struct vc_misses *m, size_t i,
 	struct vc_family_ask ask = { .at = meta->param, .n = meta->params, .has_order = two,
 				     .order = 1 - (two ? i : 0) };
 	struct vc_family *f = two ? w->family : m->without[i];
-	double truth, said = NAN;
+	double said = NAN;
 
 	m->by[i] = NAN;
 	m->far[i] = distance(w, i, meta->param, meta->params);
+	VC_TRY(peak(&w->recording[i], NULL, plan, &m->peak[i], err));
 	if (!f || !(m->far[i] > 0))
 		return VC_OK;
-	VC_TRY(peak(&w->recording[i], NULL, plan, &truth, err));
 	VC_TRY(asked(w, f, &ask, NULL, plan, &said, err));
-	m->by[i] = log(said / truth);
+	m->by[i] = log(said / m->peak[i]);
 	return VC_OK;
 }
 
@@ -172,20 +177,27 @@ static void widen(struct vc_result *out, double low, double high)
 		out->high = (uint64_t)high;
 }
 
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
+
 /* Data of steps differ: replays with the steps' data dealt in other ways. What is reserved hangs on
  * the order of sizes as much as on the sizes. */
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
+	double said[DRAWS];
+	size_t n = 0;
+
 	for (unsigned d = 1; (p->report.drawn || p->report.plans) && d <= DRAWS; d++) {
 		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
 						   .draw = d };
-		double said;
 
-		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
-		if (!isnan(said))
-			widen(out, said, said);
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said[n], err));
+		n += !isnan(said[n]);
 	}
+	if (n <= 2 * TRIM)
+		return VC_OK;
+	qsort(said, n, sizeof(*said), by_value);
+	widen(out, said[TRIM], said[n - 1 - TRIM]);
 	return VC_OK;
 }
 
@@ -227,8 +239,9 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 			   struct vc_result *out)
 {
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
-	bool data = p->report.drawn || p->report.lengths;
+	bool data = p->report.drawn || p->report.lengths || p->report.noise > 0;
 	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
+	double line = data ? vc_draws_line(w, w->misses->peak) : NAN;
 
 	vc_result_open_interval(out);
 	p->width = width;
@@ -242,7 +255,9 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	/* a block whose size the data decide finds a hole, or needs a segment more */
 	double unit = SEGMENTS + (double)p->report.varying;
 
-	if (width->least_up > 0 || p->report.varying || p->report.partly)
+	if (line > 0) /* the law of those who know no more than the peaks */
+		widen(out, line, line);
+	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
 		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + unit);
 }
 

@@ -49,6 +49,7 @@ struct vc_plan {
 	int64_t more;              /* of struct vc_device_config: an end of an interval */
 	enum vc_assume assume;     /* which value of an interval decides; NOTHING: all of it */
 	enum vc_va_policy va;      /* of fresh addresses; INC (0) stands for WINDOW, the driver's */
+	unsigned va_order;         /* of struct vc_device_config: which order of VC_VA_MIX */
 	struct vc_list transform;  /* "NAME:K=V,..." in that order; lent */
 	const struct vc_enough *enough; /* lent; NULL: to the end */
 	const struct vc_tenants *tenants; /* lent; NULL: nobody else is on the device */

@@ -37,6 +37,7 @@ struct vc_whatif {
 	struct vc_misses *misses;            /* misses.h */
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
+	bool any_order;                      /* of addresses: see addresses.h */
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	size_t n;

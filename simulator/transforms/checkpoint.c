@@ -403,7 +403,7 @@ const struct vc_source_type vc_transform_checkpoint = {
 	.name = "checkpoint",
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params, .config_size = sizeof(struct config),
-	.margin = &(const struct vc_margin){ .down = 8, .up = 8 },
+	.margin = &(const struct vc_margin){ .down = 8, .up = 8, .layout = true },
 	.step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

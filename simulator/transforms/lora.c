@@ -410,7 +410,7 @@ const struct vc_source_type vc_transform_lora = {
 	.name = "lora",
 	.summary = "low-rank adapters instead of full training",
 	.params = lora_params, .config_size = sizeof(struct config),
-	.margin = &(const struct vc_margin){ .down = 20, .up = 12 },
+	.margin = &(const struct vc_margin){ .down = 20, .up = 12, .layout = true },
 	.remedies = remedies, .open = lora_open,
 	VC_WHOLE(rewrite),
 };
@@ -419,7 +419,7 @@ const struct vc_source_type vc_transform_qlora = {
 	.name = "qlora",
 	.summary = "low-rank adapters over 4-bit weights",
 	.params = qlora_params, .config_size = sizeof(struct config),
-	.margin = &(const struct vc_margin){ .down = 30, .up = 20 },
+	.margin = &(const struct vc_margin){ .down = 30, .up = 20, .layout = true },
 	.open = lora_open,
 	VC_WHOLE(rewrite),
 };

@@ -165,7 +165,7 @@ const struct vc_source_type vc_transform_offload = {
 	.name = "offload",
 	.summary = "activations wait in host memory",
 	.params = params, .config_size = sizeof(struct config),
-	.margin = &(const struct vc_margin){ .down = 17, .up = 13 },
+	.margin = &(const struct vc_margin){ .down = 17, .up = 13, .layout = true },
 	.remedies = remedies, .open = offload_open,
 	VC_WHOLE(rewrite),
 };

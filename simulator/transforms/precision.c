@@ -168,7 +168,7 @@ const struct vc_source_type vc_transform_precision = {
 	.name = "precision",
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
 	.params = params, .config_size = sizeof(struct config),
-	.margin = &(const struct vc_margin){ .down = 10, .up = 8 },
+	.margin = &(const struct vc_margin){ .down = 10, .up = 8, .layout = true },
 	.remedies = remedies, .open = precision_open,
 	VC_WHOLE(rewrite),
 };

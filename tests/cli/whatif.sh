@@ -59,6 +59,10 @@ expect "call sites tell a single step in the middle of a run" 0 'iterations *1, 
 run sim $p/gpt.vct@batch=1 $p/gpt_--precision_amp.vct@batch=2 --set batch=4 --no-verify
 expect "another precision is another configuration: refused with what shows it" 2 '' 'not of one configuration: .*copies its weights to half of their size'
 live() { printf '%s\n' "$out" | sed -n 's/^ *"peak_requested": \([0-9]*\),*$/\1/p' | head -n 1; }
+l=tests/ladders/recordings/mlp_batch
+run sim ${l}4096_torch2.9.1.vct --json --no-verify; truth=$(got)
+run sim ${l}0100_torch2.9.1.vct@batch=100 ${l}2048_torch2.9.1.vct@batch=2048 --set batch=4096 --json --no-verify
+check "buffers of norms that only the larger batch needs are no turns of a loop" test "$(got)" = "$truth"
 i=tests/ladders/medium-inference
 run sim $i-ctx1024.vct --json --no-verify; truth=$(live)
 run sim $i-ctx128.vct@ctx=128 $i-ctx256.vct@ctx=256 --set ctx=1024 --json --no-verify; said=$(live)

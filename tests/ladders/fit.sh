@@ -53,6 +53,8 @@ ask() { # CAPACITY
 	for i in "${!x[@]}"; do [ "${x[i]}" -gt "$want" ] && [ -z "$next" ] && next=${x[i]}; done
 	fails=$(field smallest_failing)
 	[ "$sure" != "$maybe" ] || closed=$((closed + 1))
+	# What is certain answers for both rungs: the largest that fits does, and the next one does not.
+	[ "$sure" -lt "$want" ] || { [ -n "$next" ] && [ "$maybe" -ge "$next" ]; } || decided=$((decided + 1))
 	if { [ -n "$next" ] && [ "$sure" -ge "$next" ] && ! got=$sure holes; } || [ "$maybe" -lt "$want" ]; then
 		ends=$((ends + 1)); missed="$missed capacity $1: certain $sure, possible $maybe, truth $want..${next:-};"
 	fi
@@ -68,7 +70,7 @@ ask() { # CAPACITY
 }
 
 ladder() { # COUNT of rungs to fit from; uses x need file
-	k=$1; asked=0; wrong=0; over=0; ends=0; closed=0; missed=
+	k=$1; asked=0; wrong=0; over=0; ends=0; closed=0; decided=0; missed=
 	[ ${#x[@]} -gt "$k" ] || return
 	given=()
 	for ((i = 0; i < k; i++)); do given+=("${file[i]}@$knob=${x[i]}"); done
@@ -76,12 +78,12 @@ ladder() { # COUNT of rungs to fit from; uses x need file
 		NR > 1 && $1 - last >= 3 * p { printf "%.0f\n%.0f\n%.0f\n", last, (last + $1) / 2, $1 - p } { last = $1 }')
 	for c in $caps; do ask "$c"; done
 	total=$((total + asked)); bad=$((bad + wrong)); toohigh=$((toohigh + over))
-	badends=$((badends + ends)); allclosed=$((allclosed + closed))
-	printf '# %-34s from %d: %2d capacities, %d wrong%s\n' "$ladder" "$k" "$asked" "$wrong" "${missed:+ ($missed)}"
+	badends=$((badends + ends)); allclosed=$((allclosed + closed)); alldecided=$((alldecided + decided))
+	printf '# %-34s from %d: %2d capacities, %d wrong, %d decided, %d with nothing open%s\n' "$ladder" "$k" "$asked" "$wrong" "$decided" "$closed" "${missed:+ ($missed)}"
 }
 
 for k in 2 3; do
-	total=0; bad=0; toohigh=0; badends=0; allclosed=0; last=
+	total=0; bad=0; toohigh=0; badends=0; allclosed=0; alldecided=0; last=
 	while read -r ladder knob value bytes torch path; do
 		if [ "$ladder" != "$last" ]; then
 			keep=("$ladder" "$knob" "$torch")
@@ -93,7 +95,7 @@ for k in 2 3; do
 	done < <(list; echo "end end 0 0 0 end")
 	name="fit from the $k lowest rungs names the true largest for $((total - bad)) of $total capacities ($toohigh too high)"
 	if [ $bad = 0 ]; then pass "$name"; else fail "$name"; fi
-	name="what is certain and what is possible from the $k lowest holds the truth $((total - badends)) of $total times, $allclosed times with nothing open"
+	name="what is certain and what is possible from the $k lowest holds the truth $((total - badends)) of $total times, decides both rungs $alldecided times, $allclosed times with nothing open"
 	if [ $badends = 0 ]; then pass "$name"; else fail "$name"; fi
 done
 finish

@@ -57,7 +57,10 @@ changes() {
 		done
 	done < <(grep -v '^#' "${PAIRS:-$here/changes.txt}") > "$work/pairs"
 	while IFS='|' read -r _ _ _ base changed; do printf '%s\n%s\n' "$base" "$changed"; done < "$work/pairs" |
-		sort -u | while read -r p args; do echo "$(file $p $args) $here/$p.py $args"; done > "$work/list"
+		sort -u | while read -r p args; do # PROGRAM.NAME: PROGRAM.py --model NAME
+			m=${p#*.}; [ "$m" != "$p" ] || m=
+			echo "$(file $p $args) $here/${p%%.*}.py ${m:+--model $m} $args"
+		done > "$work/list"
 	record
 	while IFS='|' read -r p ranks transform base changed; do
 		echo "$p|$ranks|$transform|$(file $base)|$(file $changed)|${changed#"$p"}"

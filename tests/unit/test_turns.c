@@ -2,19 +2,37 @@
 /* test_turns.c - loops that turn as often as a law of the parameter says. */
 #include "tests/support/test.h"
 
+#include "simulator/predict/full_turns.h"
 #include "simulator/predict/turn_laws.h"
 #include "simulator/predict/turns.h"
 
 enum { MOST = 4000 };
 
 /* A recording under construction: blocks of places and sizes. */
-struct program { struct vc_take take[MOST]; struct vc_allocations m; };
+struct program {
+	struct vc_take take[MOST];
+	uint32_t born[MOST], died[MOST], time;
+	struct vc_allocations m;
+};
 
 static void ask(struct program *p, uint64_t site, uint64_t size)
 {
 	assert_true(p->m.n < MOST);
+	p->born[p->m.n] = p->time++;
+	p->died[p->m.n] = VC_NEVER;
 	p->take[p->m.n++] = (struct vc_take){ .site = site, .size = size };
 	p->m.take = p->take;
+	p->m.born = p->born;
+	p->m.died = p->died;
+}
+
+/* Two buffers of what was asked for last, given back at once, the second first. */
+static void borrow(struct program *p, uint64_t site)
+{
+	ask(p, site, 524288);
+	ask(p, site, 512);
+	p->died[p->m.n - 1] = p->time++;
+	p->died[p->m.n - 2] = p->time++;
 }
 
 /* A turn has two places, the second of which turns a loop of three; `bytes` more each turn where
@@ -117,6 +135,65 @@ static void what_turns_as_often_everywhere_is_left_alone(void **unused)
 	vc_loops_fini(&l[1]);
 }
 
+/* Four norms that need buffers above a size: their place asks more often there. */
+static void norms(struct program *p, bool buffers)
+{
+	for (uint64_t s = 0; s < 3; s++) {
+		ask(p, 1, 100 + s);
+		for (int k = 0; k < 4; k++) {
+			ask(p, 60, 16384);
+			if (buffers)
+				borrow(p, 60);
+			ask(p, 60, 8192);
+		}
+		ask(p, 3, 300 + s);
+	}
+}
+
+static void buffers_above_a_size_are_no_turns(void **unused)
+{
+	static struct program small, large;
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 100, 2048 };
+
+	(void)unused;
+	norms(&small, false);
+	norms(&large, true);
+	m[0] = small.m;
+	m[1] = large.m;
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	assert_int_equal(l[0].n + l[1].n, 0);
+	vc_loops_fini(&l[0]);
+	vc_loops_fini(&l[1]);
+}
+
+/* A full turn and one that is not, beside three full ones; and a single turn that may be the rest
+ * of a full one, or is too small for that. */
+static void a_full_turn_asks_for_as_much_everywhere(void **unused)
+{
+	struct vc_take many[] = { { .site = 7, .size = 900 }, { .site = 7, .size = 900 } };
+	struct vc_take rest[] = { { .site = 7, .size = 900 }, { .site = 7, .size = 300 } };
+	struct vc_take one[] = { { .site = 7, .size = 600 }, { .site = 7, .size = 90 } };
+	const struct vc_allocations m[] = { { .take = many, .n = 2 }, { .take = rest, .n = 2 },
+					    { .take = one, .n = 2 } };
+	uint32_t turned[] = { 0, 0 }, none[] = { VC_UNMATCHED, VC_UNMATCHED };
+	struct vc_sample count[] = { { 2, 1 }, { 4, 2 }, { 9, 3 } };
+	struct vc_loop loop = { .from = 0, .to = 2, .period = 1, .count = count, .counts = 3 };
+	const struct vc_loops l[] = { { &loop, 1, turned }, { .like = none }, { .like = none } };
+	const double x[] = { 9, 4, 2 };
+	struct vc_full_turns *t;
+
+	(void)unused;
+	assert_int_equal(vc_full_turns_new(m, l, x, 3, &t, NULL), 0);
+	assert_true(vc_full_turns_has(t, 0, 0, 1, 1));
+	assert_false(vc_full_turns_has(t, 0, 0, 1, 0)); /* it is as large */
+	assert_true(vc_full_turns_has(t, 0, 0, 2, 0));  /* 2 of 3 that a turn takes */
+	assert_false(vc_full_turns_has(t, 0, 0, 2, 1));
+	assert_false(vc_full_turns_has(t, 1, 0, 2, 0)); /* that one shows no stretch */
+	vc_full_turns_free(t);
+}
+
 static void check(const struct vc_sample *s, size_t n, double x, double best, double low,
 		  double high)
 {
@@ -164,6 +241,8 @@ int main(void)
 		cmocka_unit_test(turns_are_counted_forward_and_backward),
 		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),
 		cmocka_unit_test(what_turns_as_often_everywhere_is_left_alone),
+		cmocka_unit_test(buffers_above_a_size_are_no_turns),
+		cmocka_unit_test(a_full_turn_asks_for_as_much_everywhere),
 		cmocka_unit_test(laws_of_counts),
 		cmocka_unit_test(what_the_data_decide_lies_between_its_extremes),
 	};

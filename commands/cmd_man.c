@@ -12,6 +12,8 @@ static void roff(struct vc_output *out, const char *text)
 		if (*text == '-' || *text == '\\')
 			vc_output_text(out, "\\");
 		vc_output_write(out, text, 1);
+		if (*text == '\n' && (text[1] == '.' || text[1] == '\''))
+			vc_output_text(out, "\\&");
 	}
 }
 

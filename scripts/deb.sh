@@ -14,7 +14,7 @@ make -s BUILD="$build" CFLAGS="$flags" PREFIX=/usr DESTDIR="$tree" DEPS=skip ins
 # Debian's rules: nothing to debug with, libraries that nobody executes, compressed pages, what changed and under which licence.
 find "$tree/usr" -type f | while read -r f; do
 	case $(head -c 4 "$f" | tr -d '\177') in ELF*) strip --strip-unneeded --remove-section=.comment --remove-section=.note "$f" ;; esac
-	case $f in *.so|*.so.*|*.py|*.txt) chmod 644 "$f" ;; esac
+	case $f in *.so|*.so.*|*.py|*.txt|*/vcnull-alias) chmod 644 "$f" ;; esac
 done
 find "$tree/usr/share/man" -name '*.1' -exec gzip -9n {} +
 doc=$tree/usr/share/doc/vramcast; mkdir -p "$doc"
@@ -36,7 +36,10 @@ cat > "$tree/usr/share/lintian/overrides/vramcast" <<C
 # Stand-ins for libraries of CUDA: programs load them by these names, they need nothing, and they say so little that there is
 # nothing to fortify. They lie in a folder that no loader looks into.
 vramcast: shared-library-lacks-prerequisites *
+vramcast: library-not-linked-against-libc *
 vramcast: hardening-no-fortify-functions *
+# Graphviz keeps the plugin that lays graphs out in a folder of its own.
+vramcast: custom-library-search-path RUNPATH /usr/lib/*/graphviz *
 # It is new in Debian, and no bug is closed by it.
 vramcast: initial-upload-closes-no-bugs *
 C
@@ -45,8 +48,9 @@ find "$tree/usr/share" -type f -exec chmod 644 {} +
 
 # What it needs of the system, found out from the files; their own neighbours are no part of it.
 mkdir -p "$build/debian"; printf 'Source: vramcast\n\nPackage: vramcast\nArchitecture: any\n' > "$build/debian/control"
-found=$(cd "$build" && dpkg-shlibdeps -O --ignore-missing-info -l"$PWD/tree/usr/lib/vramcast" tree/usr/bin/vramcast tree/usr/lib/vramcast/*.so* 2> "shlibs.log" |
+found=$(cd "$build" && dpkg-shlibdeps -O --ignore-missing-info tree/usr/bin/vramcast tree/usr/lib/vramcast/libvramcast_*.so tree/usr/lib/vramcast/vcnull-cudnn-plans 2> shlibs.log |
 	sed -n 's/^shlibs:Depends=//p')
+[ -n "$found" ] || { cat "$build/shlibs.log" >&2; exit 1; }
 cat > "$tree/DEBIAN/control" <<C
 Package: vramcast
 Version: $version

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from accelerate.tracking import GeneralTracker  # type: ignore[import-not-found,unused-ignore]
+from accelerate.tracking import GeneralTracker  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from .phases import Phases
 

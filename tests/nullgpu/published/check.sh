@@ -15,17 +15,18 @@ fetch() { # NAME PACKAGE...: into a folder of its own
 	echo "$site"
 }
 
-# what runs, and the packages beside PyTorch; printed: PYTHONPATH
+# what runs, and the packages beside PyTorch (triton is of its release); printed: PYTHONPATH
 packages() { # PROGRAM VERSION TORCH
+	case $3 in 2.6*) triton=3.2.0 ;; 2.8*) triton=3.4.0 ;; *) triton=3.5.1 ;; esac
 	case $1 in
-	titan) case $3 in 2.9*) triton=3.5.1 ;; *) triton=3.4.0 ;; esac
-		echo "$(fetch "torchtitan-$2" "torchtitan==$2"):$(fetch "beside-titan-$triton" "triton==$triton" tyro \
-			docstring-parser typeguard shtab rich pygments markdown-it-py mdurl tomli einops tqdm pyyaml \
-			requests urllib3 certifi idna charset-normalizer packaging numpy)" ;;
-	mcore) echo "$(fetch "megatron-core-$2" "megatron-core==$2"):$(fetch beside-mcore packaging)" ;;
+	titan) package=torchtitan ;;
+	mcore) package=megatron-core ;;
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
-		requests urllib3 certifi idna charset-normalizer ;;
+		requests urllib3 certifi idna charset-normalizer; return ;;
 	esac
+	main=$(fetch "$package-$2" "$package==$2") && beside=$(fetch "beside-$triton" "triton==$triton" tyro docstring-parser \
+		typeguard shtab rich pygments markdown-it-py mdurl tomli einops tqdm pyyaml requests urllib3 certifi idna \
+		charset-normalizer packaging) && echo "$main:$beside"
 }
 
 row() {
@@ -34,7 +35,7 @@ row() {
 	[ "$settings" = - ] && settings=
 	# both are lists of words
 	# shellcheck disable=SC2086
-	(cd "$TMP" && env PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off \
+	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off \
 		--host-weights untouched -g "$card" --capacity 200GiB --world "$world" --rank "$rank" -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
 	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inject.c - see inject.h.
  *
- * The main thread is stopped (ptrace), made to call mmap and Py_AddPendingCall, and goes on where it
- * was. Both may be called at any instruction: what is called later, when the interpreter comes
+ * The main thread is stopped (ptrace), made to call mmap and Py_AddPendingCall, and goes on where
+ * it was. Both may be called at any instruction: what is called later, when the interpreter comes
  * around to it, is PyRun_SimpleString with a line of ours. So nothing is allocated, loaded or
  * locked in the middle of something else. CPython has both functions since 2.7; the remote
  * debugging of 3.14 needs the same rights and does the same. */

@@ -33,7 +33,7 @@ struct vc_stream {
 	bool gone;                        /* its process was, at the last look */
 	bool whole;                       /* its window is over, the trace finished */
 	uint64_t missing, start;
-	uint64_t put, stored;             /* records that became part of the trace, and are written */
+	uint64_t put, stored;             /* records: part of the trace, and written */
 	uint64_t torn;                    /* those that could not be */
 	uint64_t unwritten;               /* those that did not, because the recording stopped */
 	bool named, finished, orderly, cpu;

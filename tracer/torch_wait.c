@@ -38,7 +38,7 @@ static struct {
 	struct table by_address, by_handle;
 	struct block block[BLOCKS + 1];
 	struct event event[EVENTS + 1];
-	struct old { uint64_t at, stream; uint16_t device; } *old; /* were there when the recording began */
+	struct old { uint64_t at, stream; uint16_t device; } *old; /* were there before */
 	uint32_t olds;            /* places for them: a power of two */
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -27,7 +27,7 @@ void vc_trace_file_put(struct vc_trace_file *f, struct vc_journal_reader *r,
 		       const struct vc_record *rec, size_t n);
 /* What is ready goes to the disk; `flush`: all that was put. */
 void vc_trace_file_store(struct vc_trace_file *f, bool flush);
-/* The end; `hole`: something is missing in it. false: what was put did not all become part of it. */
+/* The end; `hole`: something is missing in it. false: not all that was put became part of it. */
 bool vc_trace_file_finish(struct vc_trace_file *f, bool hole);
 void vc_trace_file_stop(struct vc_trace_file *f, const char *why);
 void vc_trace_file_release(struct vc_trace_file *f); /* all but names and meta */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank.c - one rank of a job that trains for long: rank STEPS PACE FOLDER. It holds blocks of sizes of
- * their own, gives some back and asks for them anew in each step, in an order by chance, and keeps
- * one more now and then. PyTorch's allocator would serve them from the same places as the stand-in:
- * each is a segment of its own. After PACE steps it rests for a millisecond. When all ranks are
- * through (files in FOLDER), the one with RANK=3 asks for too much. */
+/* rank.c - one rank of a job that trains for long: rank STEPS PACE FOLDER. It holds blocks of sizes
+ * of their own, gives some back and asks for them anew in each step, in an order by chance, and
+ * keeps one more now and then. PyTorch's allocator would serve them from the same places as the
+ * stand-in: each is a segment of its own. After PACE steps it rests for a millisecond. When all
+ * ranks are through (files in FOLDER), the one with RANK=3 asks for too much. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

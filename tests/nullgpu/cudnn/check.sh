@@ -28,7 +28,7 @@ for version in ${TORCH:-2.9.1 2.11.0}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	lib=$(wheel "$py") || { skip "$version" "its cuDNN cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	export VRAMCAST_NULL_CUDNN_LIBRARY="$lib" XDG_CACHE_HOME="$TMP/cache-$version"
-	dry() { timeout 900 "$VRAMCAST" dryrun -q "$@" > "$TMP/out" 2> "$TMP/err"; }
+	dry() { timeout 1500 "$VRAMCAST" dryrun "$@" > "$TMP/out" 2> "$TMP/err"; }
 	VRAMCAST_NULL_WORKSPACE_LOG=$TMP/shapes dry -g rtx4090 --no-record -- "$py" $here/nets.py
 	check "$version: twelve nets run" grep -qx wave "$TMP/out"
 	grep -v /fallback "$TMP/shapes" > "$TMP/plain"
@@ -41,6 +41,9 @@ for version in ${TORCH:-2.9.1 2.11.0}; do
 		# 9.10.2 dies at its first question about a B200; the rules answer then
 		grep -q '^[^#]' "$TMP/list" || { skip "$version, $card" "this cuDNN ends when it is asked for such a card"; continue; }
 		dry -g "$card" --no-record -- "$py" tests/tracer/gpu_workspaces.py "$TMP/measured" "$TMP/plain"
+		if grep -q 'cuDNN ended the process that asked it' "$TMP/err"; then
+			skip "$version, $card" "this cuDNN ends when it is asked some of this"; continue
+		fi
 		if said=$("$py" $here/compare.py "$TMP/list" "$TMP/measured" "$TMP/listfallback" 2>&1); then pass "$version, $card: $said"
 		else fail "$version, $card: the plan that PyTorch takes is the list's" "$said" "$(tail -3 "$TMP/err")"; fi
 	done

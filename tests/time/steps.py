@@ -154,6 +154,8 @@ def speech(model, n):
 
 LLAMA = dict(vocab_size=8000, hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16,
              num_key_value_heads=8)
+MIXTRAL = dict(LLAMA, hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8,
+               num_local_experts=8, num_experts_per_tok=2)
 # name: (model, loss of n samples, batch, classes of layers to checkpoint, does it hold images)
 PROGRAMS = {
     "gpt": (Gpt, lambda m, n: language(m, n, 512), 8, ("Block",), False),
@@ -174,6 +176,8 @@ PROGRAMS = {
                                 eos_token_id=2, decoder_start_token_id=1, suppress_tokens=None,
                                 begin_suppress_tokens=None), speech, 4,
                 ("WhisperEncoderLayer", "WhisperDecoderLayer"), False),
+    "mixtral": (of_transformers("MixtralConfig", "MixtralForCausalLM", **MIXTRAL), causal(512), 8, ("MixtralDecoderLayer",),
+                False),
     "mobilenet": (of_torchvision("mobilenet_v3_large"), images(3, 224, 224), 64, ("InvertedResidual",), True),
 }
 CHANGES = ["base", "x2", "half", "autocast", "bf16", "tf32", "checkpoint", "accumulate2", "sgd", "fused", "channels_last",

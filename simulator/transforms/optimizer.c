@@ -303,13 +303,16 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 }
 
 static const struct vc_remedy remedies[] = {
-	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_MOMENTS,
 	  .text = "a fused optimizer step, without temporaries", .params = "to=adamw,step=fused",
 	  .paste = "optimizer = torch.optim.AdamW(model.parameters(), fused=True)" },
-	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_STATES,
 	  .text = "an optimizer with 8-bit states", .params = "to=adam8bit",
 	  .paste = "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())" },
-	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_STATES,
 	  .text = "an optimizer with factored states", .params = "to=adafactor",
 	  .paste = "optimizer = torch.optim.Adafactor(model.parameters())" },
 	{ .kind = NULL } };

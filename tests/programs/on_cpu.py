@@ -26,7 +26,7 @@ def main():
     sys.argv = sys.argv[1:]
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     if torch.cuda.is_available():
-        return runpy.run_path(sys.argv[0], run_name="__main__")
+        return runpy.run_path(sys.argv[0], run_name="__main__")  # a rehearsal
     torch.nn.Module.cuda = lambda self, *_: self
     torch.cuda.synchronize = torch.cuda.empty_cache = lambda *_: None
     torch.set_num_threads(1)  # sums come in one order

@@ -23,6 +23,11 @@ struct vc_step_change {
 	bool recompute;                       /* the forward pass again, of the layers ... */
 	bool every_kind;                      /* ... of the stack alone, or of all kinds, ... */
 	struct vc_choice layers;              /* ... that `checkpoint` chooses of these */
+	enum { VC_CAST_NONE, VC_CAST_AUTO, VC_CAST_ALL } cast; /* to 16 bit */
+	/* How often step() reads or writes a tensor of each parameter's size; 0: as recorded, NAN:
+	 * not known. */
+	double accesses;
+	bool frozen;                          /* no gradients of weights, hardly an optimizer */
 };
 
 /* What a remedy asks of a person: advice goes from cheap to costly, and in the order of the tables

@@ -15,6 +15,8 @@ struct vc_change {
 	size_t parts; /* the shares of the forward pass's requests that are recomputed */
 	bool other_card;
 	double bytes, fp32, half; /* how many times faster that card is */
+	struct vc_tempo_cast cast, slow, fast; /* with step.cast; and how far off it may be */
+	double optimizer_ns;      /* 0: as recorded */
 };
 
 /* Read the plan's transforms and card. 1: the time under one of them is not known,

@@ -300,7 +300,7 @@ static int predict(const struct vc_session *s, const struct vc_plan *plan, struc
 			 "no kernels were recorded");
 		return 1;
 	}
-	rc = vc_change_read(s, plan, &c, o->why, sizeof(o->why));
+	rc = vc_change_read(s, t->tempo.at[0], plan, &c, o->why, sizeof(o->why));
 	for (size_t i = 0; rc == VC_OK && i < t->tempo.axes; i++) {
 		ask.x[i] = target(s, t->axis[i]);
 		if (isnan(ask.x[i]))

@@ -8,7 +8,6 @@
 
 #include "simulator/anatomy/anatomy.h"
 #include "simulator/anatomy/layers.h"
-#include "simulator/time/time.h"
 
 /* ---- transforms ---- */
 
@@ -74,12 +73,11 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 /* An adapter trains some hundredth of the weights. */
 #define ADAPTED 0.01
 
-static double convolutions(const struct vc_session *s)
+static double convolutions(const struct vc_profile *p)
 {
-	const struct vc_profile *p = vc_time_profile(s);
 	double sum = 0, all = 0;
 
-	for (size_t i = 0; p && i < p->beats; i++) {
+	for (size_t i = 0; i < p->beats; i++) {
 		all += p->beat[i].ns;
 		if (vc_kernel_work(p->beat[i].name) == VC_WORK_CONVOLUTION)
 			sum += p->beat[i].ns;
@@ -90,10 +88,10 @@ static double convolutions(const struct vc_session *s)
 /* Products go as much faster as the card is with 16 bit, attention half as much, which also waits
  * for exponentials; everything else moves as many bytes under autocast, copies between types
  * counted, and half as many where all is of 16 bit. */
-static void read_cast(const struct vc_session *s, const struct vc_card *card, struct vc_change *c)
+static void read_cast(const struct vc_profile *p, const struct vc_card *card, struct vc_change *c)
 {
 	double faster = card->half_tflops / card->fp32_tflops;
-	bool all = c->step.cast == VC_CAST_ALL, layouts = convolutions(s) > CONVOLUTIONS;
+	bool all = c->step.cast == VC_CAST_ALL, layouts = convolutions(p) > CONVOLUTIONS;
 	double old = card->cc_major < 8 ? faster : FROM_TF32;
 
 	double copies = all ? 0 : COPIES_NS;
@@ -131,8 +129,8 @@ static int read_optimizer(const struct vc_session *s, const struct vc_card *card
 	return VC_OK;
 }
 
-static int read_kernels(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
-			char *why, size_t n)
+static int read_kernels(const struct vc_session *s, const struct vc_profile *p,
+			const struct vc_plan *plan, struct vc_change *c, char *why, size_t n)
 {
 	const struct vc_card *card = plan->card ? plan->card : recorded_card(s);
 
@@ -145,7 +143,7 @@ static int read_kernels(const struct vc_session *s, const struct vc_plan *plan, 
 		return 1;
 	}
 	if (c->step.cast)
-		read_cast(s, card, c);
+		read_cast(p, card, c);
 	return c->step.accesses == 0 && !c->step.frozen ? VC_OK :
 							  read_optimizer(s, card, c, why, n);
 }
@@ -213,8 +211,8 @@ static void read_recomputed(const struct vc_session *s, struct vc_change *c)
 	vc_anatomy_fini(&a);
 }
 
-int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
-		   char *why, size_t n)
+int vc_change_read(const struct vc_session *s, const struct vc_profile *p,
+		   const struct vc_plan *plan, struct vc_change *c, char *why, size_t n)
 {
 	int r = VC_OK;
 
@@ -236,7 +234,7 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 		read_recomputed(s, c);
 	if (r == VC_OK)
 		read_card(s, plan, c);
-	return r == VC_OK ? read_kernels(s, plan, c, why, n) : r;
+	return r == VC_OK ? read_kernels(s, p, plan, c, why, n) : r;
 }
 
 /* ---- flushes ---- */

@@ -75,6 +75,18 @@ static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 	return false;
 }
 
+/* What the optimizer keeps, as far as it was seen: a run that dies in its first backward pass has
+ * not shown it, and most have Adam. */
+static unsigned states(const struct vc_anatomy *a)
+{
+	bool seen = false;
+
+	for (size_t i = 0; i < a->spans; i++)
+		seen |= a->span[i].phase == VC_PHASE_OPTIMIZER;
+	return (!seen || a->states * 2 >= a->gradients ? VC_TRAIT_STATES : 0u) |
+	       (!seen || a->states * 2 >= a->gradients * 3 ? VC_TRAIT_MOMENTS : 0u);
+}
+
 /* Training at all: the transforms that change it find something to change in any program that
  * repeats itself. */
 static void read_traits(struct asked *q)
@@ -103,7 +115,7 @@ static void read_traits(struct asked *q)
 			 is_cast(&a, a.block[i].size);
 	}
 	q->traits = (trains ? VC_TRAIT_TRAINS : 0u) | (casts > 1 ? VC_TRAIT_CASTS : 0u) |
-		    (layers > 0 && linear * 4 < layers ? VC_TRAIT_CONVOLUTIONAL : 0u);
+		    (layers > 0 && linear * 4 < layers ? VC_TRAIT_CONVOLUTIONAL : 0u) | states(&a);
 	vc_anatomy_fini(&a);
 }
 

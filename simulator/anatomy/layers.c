@@ -41,6 +41,7 @@ struct sites {
 	uint64_t key[DEPTH], path[DEPTH];
 	size_t depth;
 	bool cut;                /* the stacks begin anywhere */
+	uint8_t *python;         /* by frame: 0: not asked yet, 1: no, 2: yes */
 };
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -58,11 +59,15 @@ static const char *string_of(const struct vc_meta *m, uint32_t s)
  * and not always the same, as what a dry run puts there: they say nothing about layers. */
 static bool is_python(const struct sites *s, uint32_t frame)
 {
-	const char *file = string_of(s->m, s->m->frame[frame].file);
-	size_t n = strlen(file);
+	if (!s->python[frame]) { /* names are compared once a frame, not once a block */
+		const char *file = string_of(s->m, s->m->frame[frame].file);
+		size_t n = strlen(file);
+		bool is = n > 3 && !strcmp(file + n - 3, ".py") &&
+			  !vc_frame_roles(s->m, frame, VC_NAME_DRY_RUN);
 
-	return n > 3 && !strcmp(file + n - 3, ".py") &&
-	       !vc_frame_roles(s->m, frame, VC_NAME_DRY_RUN);
+		s->python[frame] = is ? 2 : 1;
+	}
+	return s->python[frame] == 2;
 }
 
 static void read_chain(struct sites *s, size_t block)
@@ -497,7 +502,11 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 	for (s.to = s.from; s.to < a->n && a->block[s.to].event < a->span[span].end; s.to++)
 		;
 	s.group = calloc(GROUPS, sizeof(*s.group));
-	VC_HAVE(s.group, "the layers of a forward pass", err);
+	s.python = calloc(m ? m->frames + 1 : 1, 1);
+	if (!s.group || !s.python) {
+		VC_FREE(s.group, s.python);
+		return vc_nomem(err, "the layers of a forward pass");
+	}
 	s.cut = m && m->frames > 1 && cut_off(&s);
 	if (m && m->frames > 1 && !s.cut)
 		r = by_sites(&s, l, KINDS, err);
@@ -514,7 +523,7 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 		l->model_from = s.from;
 		l->model_to = s.to;
 	}
-	free(s.group);
+	VC_FREE(s.group, s.python);
 	return r;
 }
 

@@ -24,6 +24,11 @@ struct vc_step_change {
 	bool recompute;                       /* the forward pass again, of the layers ... */
 	bool every_kind;                      /* ... of the stack alone, or of all kinds, ... */
 	struct vc_choice layers;              /* ... that `checkpoint` chooses of these */
+	enum { VC_CAST_NONE, VC_CAST_AUTO, VC_CAST_ALL } cast; /* to 16 bit */
+	/* How often step() reads or writes a tensor of each parameter's size; 0: as recorded, NAN:
+	 * not known. */
+	double accesses;
+	bool frozen;                          /* no gradients of weights, hardly an optimizer */
 };
 
 /* What a remedy asks of a person: advice goes from cheap to costly, and in the order of the tables
@@ -49,6 +54,8 @@ enum vc_trait {
 	VC_TRAIT_TRAINS = 1,        /* iterations with gradients */
 	VC_TRAIT_CASTS = 2,         /* autocast is on */
 	VC_TRAIT_CONVOLUTIONAL = 4, /* hardly a layer is linear */
+	VC_TRAIT_STATES = 8,        /* the optimizer keeps states, or was not seen yet */
+	VC_TRAIT_MOMENTS = 16,      /* two of each parameter's size, as Adam does, likewise */
 };
 
 struct vc_remedy_words { char params[64], text[256], paste[256]; };

@@ -217,25 +217,21 @@ static int ask_tempo(struct vc_time *t, const struct vc_tempo_ask *ask, struct v
 	return r < 0 ? 1 : VC_OK;
 }
 
-/* A faster card: by its bandwidth and FLOP/s; which of the two limits a kernel is a guess from its
- * name, so both ends are asked for as well. */
-static int on_card(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
-		   struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
+/* The ends of what is not known: which of its two limits a kernel has on another card is a guess
+ * from its name, and how much it gains from 16 bit one from what it was called for. */
+static int ends(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
+		struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
 {
 	double least = fmin(c->bytes, fmin(c->fp32, c->half)),
 	       most = fmax(c->bytes, fmax(c->fp32, c->half));
 	struct vc_tempo_answer slow, fast;
 	int r;
 
-	ask->bytes = c->bytes;
-	ask->fp32 = c->fp32;
-	ask->half = c->half;
-	r = ask_tempo(t, ask, out, a, err);
-	if (r || !c->other_card)
-		return r;
 	ask->bytes = ask->fp32 = ask->half = least;
+	ask->cast = c->step.cast ? &c->slow : NULL;
 	r = ask_tempo(t, ask, out, &slow, err);
 	ask->bytes = ask->fp32 = ask->half = most;
+	ask->cast = c->step.cast ? &c->fast : NULL;
 	if (!r)
 		r = ask_tempo(t, ask, out, &fast, err);
 	if (!r) {
@@ -244,6 +240,21 @@ static int on_card(struct vc_time *t, const struct vc_change *c, struct vc_tempo
 		out->roofline = true;
 	}
 	return r;
+}
+
+static int ask_all(struct vc_time *t, const struct vc_change *c, struct vc_tempo_ask *ask,
+		   struct vc_timing *out, struct vc_tempo_answer *a, struct vc_error *err)
+{
+	int r;
+
+	ask->bytes = c->bytes;
+	ask->fp32 = c->fp32;
+	ask->half = c->half;
+	ask->cast = c->step.cast ? &c->cast : NULL;
+	ask->optimizer_ns = c->optimizer_ns;
+	ask->weights = c->step.frozen ? 0.5 : 0; /* the gradient of what comes in is left */
+	r = ask_tempo(t, ask, out, a, err);
+	return r || (!c->other_card && !c->step.cast) ? r : ends(t, c, ask, out, a, err);
 }
 
 static void settle(const struct vc_session *s, const struct vc_tempo_answer *a, struct vc_result *r)
@@ -289,7 +300,7 @@ static int predict(const struct vc_session *s, const struct vc_plan *plan, struc
 			 "no kernels were recorded");
 		return 1;
 	}
-	rc = vc_change_read(s, plan, &c, o->why, sizeof(o->why));
+	rc = vc_change_read(s, t->tempo.at[0], plan, &c, o->why, sizeof(o->why));
 	for (size_t i = 0; rc == VC_OK && i < t->tempo.axes; i++) {
 		ask.x[i] = target(s, t->axis[i]);
 		if (isnan(ask.x[i]))
@@ -302,8 +313,9 @@ static int predict(const struct vc_session *s, const struct vc_plan *plan, struc
 	ask.part = c.part;
 	ask.parts = c.parts;
 	o->samples *= c.step.passes;
-	rc = on_card(t, &c, &ask, o, a, err);
-	if (rc == VC_OK && (c.step.recompute || c.step.passes != 1) && !a->phases) {
+	rc = ask_all(t, &c, &ask, o, a, err);
+	if (rc == VC_OK && !a->phases &&
+	    (c.step.recompute || c.step.passes != 1 || c.step.cast || c.optimizer_ns > 0)) {
 		snprintf(o->why, sizeof(o->why),
 			 "the names of the kernels do not tell the backward pass");
 		rc = 1;

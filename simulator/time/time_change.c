@@ -2,6 +2,7 @@
 /* time_change.c - see time_change.h */
 #include "simulator/time/time_change.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,6 +54,98 @@ static void read_card(const struct vc_session *s, const struct vc_plan *plan, st
 	c->fp32 = ratio(there->fp32_tflops, here->fp32_tflops);
 	c->half = ratio(there->half_tflops, here->half_tflops);
 	c->other_card = c->bytes != 1 || c->fp32 != 1 || c->half != 1;
+}
+
+/* ---- precision, optimizer, adapters ---- */
+
+/* Of the peak that the card's maker names, what PyTorch's kernels that only move bytes reach:
+ * docs/measurements/fit.md, "Times of changes". */
+#define MOVED 0.8
+/* Convolutions take TF32 where there is no other wish (torch.backends.cudnn.allow_tf32), which is
+ * half as fast as 16 bit since Ampere. */
+#define FROM_TF32 2.0
+/* The same page: with this share of its kernels' time in convolutions a net of 16 bit spends more
+ * on changing layouts than it saves elsewhere. */
+#define CONVOLUTIONS 0.1
+/* The same page: a product in 16 bit on an H100 at least, and what autocast's copies add to one. */
+#define LEAST_NS 3000.0
+#define COPIES_NS 3200.0
+/* An adapter trains some hundredth of the weights. */
+#define ADAPTED 0.01
+
+static double convolutions(const struct vc_profile *p)
+{
+	double sum = 0, all = 0;
+
+	for (size_t i = 0; i < p->beats; i++) {
+		all += p->beat[i].ns;
+		if (vc_kernel_work(p->beat[i].name) == VC_WORK_CONVOLUTION)
+			sum += p->beat[i].ns;
+	}
+	return all > 0 ? sum / all : 0;
+}
+
+/* Products go as much faster as the card is with 16 bit, attention half as much, which also waits
+ * for exponentials; everything else moves as many bytes under autocast, copies between types
+ * counted, and half as many where all is of 16 bit. */
+static void read_cast(const struct vc_profile *p, const struct vc_card *card, struct vc_change *c)
+{
+	double faster = card->half_tflops / card->fp32_tflops;
+	bool all = c->step.cast == VC_CAST_ALL, layouts = convolutions(p) > CONVOLUTIONS;
+	double old = card->cc_major < 8 ? faster : FROM_TF32;
+
+	double copies = all ? 0 : COPIES_NS;
+
+	c->cast = (struct vc_tempo_cast){ { all ? 1.8 : 1, faster, old, faster / 2 }, LEAST_NS,
+					  copies };
+	c->slow = (struct vc_tempo_cast){ { layouts ? 0.4 : all ? 1.5 : 0.75, faster * 0.6,
+					    old * 0.8, faster * 0.4 }, 2 * LEAST_NS, 2 * copies };
+	c->fast = (struct vc_tempo_cast){ { all ? 2.2 : 1.4, faster * 1.1, old * 1.8, faster },
+					  LEAST_NS, copies / 2 };
+	if (layouts)
+		c->cast.by[VC_WORK_OTHER] = all ? 0.6 : 0.5;
+}
+
+static int read_optimizer(const struct vc_session *s, const struct vc_card *card,
+			  struct vc_change *c, char *why, size_t n)
+{
+	struct vc_anatomy a = { 0 };
+	struct vc_error err;
+	double bytes, accesses = c->step.accesses;
+
+	if (isnan(accesses)) {
+		snprintf(why, n, "the kernels of that optimizer are not known");
+		return 1;
+	}
+	if (vc_anatomy_of(&a, &s->rec->trace, s->rec->device->device, &err) < 0)
+		return VC_OK;
+	bytes = (double)(a.gradients ? a.gradients : a.parameters);
+	if (c->step.frozen) {
+		bytes *= ADAPTED;
+		accesses = accesses > 0 ? accesses : 20; /* of AdamW */
+	}
+	c->optimizer_ns = accesses * bytes / (MOVED * card->bandwidth_gbs);
+	vc_anatomy_fini(&a);
+	return VC_OK;
+}
+
+static int read_kernels(const struct vc_session *s, const struct vc_profile *p,
+			const struct vc_plan *plan, struct vc_change *c, char *why, size_t n)
+{
+	const struct vc_card *card = plan->card ? plan->card : recorded_card(s);
+
+	if (!c->step.cast && c->step.accesses == 0 && !c->step.frozen)
+		return VC_OK;
+	if (!card || !(card->fp32_tflops > 0) || !(card->bandwidth_gbs > 0) ||
+	    (c->step.cast && !(card->half_tflops > card->fp32_tflops))) {
+		snprintf(why, n, "how fast the card is with %s is not known",
+			 c->step.cast ? "16 bit" : "its memory");
+		return 1;
+	}
+	if (c->step.cast)
+		read_cast(p, card, c);
+	return c->step.accesses == 0 && !c->step.frozen ? VC_OK :
+							  read_optimizer(s, card, c, why, n);
 }
 
 /* A checkpointed segment is computed again up to the last thing that was kept of it: its result
@@ -118,8 +211,8 @@ static void read_recomputed(const struct vc_session *s, struct vc_change *c)
 	vc_anatomy_fini(&a);
 }
 
-int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
-		   char *why, size_t n)
+int vc_change_read(const struct vc_session *s, const struct vc_profile *p,
+		   const struct vc_plan *plan, struct vc_change *c, char *why, size_t n)
 {
 	int r = VC_OK;
 
@@ -141,7 +234,7 @@ int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struc
 		read_recomputed(s, c);
 	if (r == VC_OK)
 		read_card(s, plan, c);
-	return r;
+	return r == VC_OK ? read_kernels(s, p, plan, c, why, n) : r;
 }
 
 /* ---- flushes ---- */

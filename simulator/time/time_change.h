@@ -15,12 +15,14 @@ struct vc_change {
 	size_t parts; /* the shares of the forward pass's requests that are recomputed */
 	bool other_card;
 	double bytes, fp32, half; /* how many times faster that card is */
+	struct vc_tempo_cast cast, slow, fast; /* with step.cast; and how far off it may be */
+	double optimizer_ns;      /* 0: as recorded */
 };
 
-/* Read the plan's transforms and card. 1: the time under one of them is not known,
- * the reason is in why. */
-int vc_change_read(const struct vc_session *s, const struct vc_plan *plan, struct vc_change *c,
-		   char *why, size_t n);
+/* Read the plan's transforms and card; p: the kernels of a recording. 1: the time under one of
+ * them is not known, the reason is in why. */
+int vc_change_read(const struct vc_session *s, const struct vc_profile *p,
+		   const struct vc_plan *plan, struct vc_change *c, char *why, size_t n);
 
 /* Driver calls and flushes of a steady step from r->pace into r->timing; < 0 there when the steps
  * are not known. Errors: VC_ENOMEM. */

@@ -61,6 +61,17 @@ uint64_t vc_kernel_token(const char *name)
 	return h;
 }
 
+enum vc_kernel_work vc_kernel_work(const char *name)
+{
+	if (has(name, attentions))
+		return VC_WORK_ATTENTION;
+	if (strstr(name, "at::native") || strstr(name, "N2at6native") || strstr(name, "convert"))
+		return VC_WORK_OTHER;
+	if (has(name, convolutions) && !has(name, products))
+		return VC_WORK_CONVOLUTION;
+	return has(name, products) ? VC_WORK_PRODUCT : VC_WORK_OTHER;
+}
+
 enum vc_kernel_bound vc_kernel_bound(const char *name)
 {
 	static const char *const half[] = { "f16",  "h16",  "h1688",    "hmma",   "half", "Half",

@@ -83,6 +83,10 @@ uint64_t vc_kernel_token(const char *name);
 enum vc_kernel_bound { VC_BOUND_BYTES, VC_BOUND_FP32, VC_BOUND_HALF };
 enum vc_kernel_bound vc_kernel_bound(const char *name);
 
+/* What a library was called for, by the name of the kernel. */
+enum vc_kernel_work { VC_WORK_OTHER, VC_WORK_PRODUCT, VC_WORK_CONVOLUTION, VC_WORK_ATTENTION };
+enum vc_kernel_work vc_kernel_work(const char *name);
+
 enum vc_kernel_phase { VC_KERNEL_FORWARD, VC_KERNEL_BACKWARD, VC_KERNEL_OPTIMIZER };
 /* Which phase each beat belongs to, by names; phase[] has p->beats entries. False: the names do not
  * say where the backward pass begins. */

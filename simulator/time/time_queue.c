@@ -13,6 +13,9 @@
 #include "simulator/time/time_tempo.h"
 
 #define NOISE 100.0 /* ns by which such a gap varies */
+/* Of the time since the launch that was seen before it: an idle moment shorter than this is the
+ * GPU's own, for the program would have needed as long as the GPU to within so little. */
+#define OWN 0.02
 enum { LAPS = 4 };
 
 double vc_queue_step(const struct vc_queued *q, size_t n, double *idle)
@@ -80,13 +83,15 @@ void vc_queue_read(const struct vc_profile *p, struct vc_queued *q)
 	for (size_t k = 0; k < 2 * n; k++) {
 		size_t i = k % n;
 		const struct vc_beat *b = &p->beat[i];
+		bool seen;
 
 		since += b->gap;
-		if (vc_queue_seen(p, i) && last < n && !q[i].waits && b->kind != VC_OP_TO_DEVICE) {
+		seen = vc_queue_seen(p, i) && b->gap >= OWN * since;
+		if (seen && last < n && !q[i].waits && b->kind != VC_OP_TO_DEVICE) {
 			rest = since - (double)(k - last - 1) * launch;
 			q[i].host = rest > launch ? rest : fmin(launch, since / (double)(k - last));
 		}
-		if (vc_queue_seen(p, i) || q[i].waits) {
+		if (seen || q[i].waits) {
 			last = k < n ? k : k - n;
 			since = 0;
 			if (k >= n)

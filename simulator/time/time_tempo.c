@@ -5,9 +5,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WAITING                                                                                  \
 	0.02 /* a step that waits longer than this share for data is bound by the loader */
+#define AHEAD 0.95         /* so busy a GPU never waits for launches */
 #define HARDLY 0.5         /* of its time grows with the data, at the largest recorded value */
 #define COMMON 0.5         /* share of kernel time that must have a counterpart */
 
@@ -23,6 +25,7 @@ struct work {
 	struct vc_queued *q; size_t queued, room;
 	double floor;
 	double rest;               /* of the GPU between kernels of a full queue, in q */
+	double optimizer;          /* the kernels of the optimizer together, ns */
 };
 
 static size_t only_axis(const struct vc_tempo *t, size_t i, size_t j)
@@ -144,15 +147,29 @@ static double kernel_at(const struct work *w, size_t i, const double *x, int bou
 	return fmax(fmin(ns, w->floor), fixed + (ns - fixed) * factor);
 }
 
+/* On another card, in another precision, without gradients of the weights. */
 static double on_card(const struct work *w, size_t i, double ns)
 {
 	const struct vc_tempo_ask *a = w->ask;
 	const struct vc_beat *b = &w->p->beat[i];
 	enum vc_kernel_bound by = vc_kernel_bound(b->name);
+	enum vc_kernel_work work = vc_kernel_work(b->name);
+	/* products that take TF32 already gain what convolutions do, which take it by default */
+	enum vc_kernel_work like = work == VC_WORK_PRODUCT && strstr(b->name, "tf32") ?
+					   VC_WORK_CONVOLUTION : work;
 	double faster = by == VC_BOUND_HALF ? a->half : by == VC_BOUND_FP32 ? a->fp32 : a->bytes;
 
 	if (b->kind == VC_OP_TO_DEVICE || b->kind == VC_OP_TO_HOST || !(faster > 0))
 		return ns; /* over the bus */
+	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER && by != VC_BOUND_HALF)
+		faster *= a->cast->by[like];
+	if (w->phase[i] == VC_KERNEL_BACKWARD && work == VC_WORK_PRODUCT && a->weights > 0)
+		faster /= a->weights;
+	if (w->phase[i] == VC_KERNEL_OPTIMIZER && a->optimizer_ns > 0 && w->optimizer > 0)
+		faster = w->optimizer / a->optimizer_ns;
+	if (a->cast && w->phase[i] != VC_KERNEL_OPTIMIZER && by == VC_BOUND_FP32 &&
+	    work != VC_WORK_ATTENTION)
+		return fmax(fmin(ns, a->cast->least), ns / faster) + a->cast->copies;
 	return fmax(fmin(ns, w->floor), ns / faster);
 }
 
@@ -413,7 +430,8 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 	double busy = 0, recorded = (double)w->p->step_ns, scale, doubt, bare;
 	double said = fmax(step_at(w, x0, 0, false, NULL), loader_at(w, x0, 0));
 	bool plain = w->ask->passes == 1 && !w->ask->recompute && w->ask->bytes == 1 &&
-		     w->ask->fp32 == 1 && w->ask->half == 1;
+		     w->ask->fp32 == 1 && w->ask->half == 1 && !w->ask->cast &&
+		     !(w->ask->optimizer_ns > 0) && !(w->ask->weights > 0);
 
 	scale = said > 0 && recorded > 0.7 * said && recorded < 1.4 * said ? recorded / said : 1;
 	out->same = plain;
@@ -426,6 +444,8 @@ static void answer(struct work *w, struct vc_tempo_answer *out)
 		fmax(scale * step_at(w, x, -1, true, NULL), w->ask->passes * loader_at(w, x, -1));
 	out->high_ns =
 		fmax(scale * step_at(w, x, 1, true, NULL), w->ask->passes * loader_at(w, x, 1));
+	if (w->p->busy > AHEAD && !w->p->modelled)
+		out->high_ns = fmax(out->high_ns, VC_LAUNCH_MOST_NS * (double)w->queued);
 	doubt = out->same ? 0 : uncertainty(w, scale);
 	if (out->same) {
 		out->step_ns = recorded;
@@ -468,6 +488,8 @@ int vc_tempo_at(struct vc_tempo *t, const struct vc_tempo_ask *ask, struct vc_te
 		r = read_host(&w, err);
 	if (r == VC_OK) {
 		out->phases = w.phases = vc_profile_phases(w.p, w.phase);
+		for (size_t i = 0; i < w.p->beats; i++)
+			w.optimizer += w.phase[i] == VC_KERNEL_OPTIMIZER ? w.p->beat[i].ns : 0;
 		answer(&w, out);
 	}
 	VC_FREE(w.host, w.phase, w.q);

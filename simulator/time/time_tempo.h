@@ -45,6 +45,9 @@ struct vc_queued {
 /* The program's time per launch when no gap shows it: cudaLaunchKernel alone takes about 4 us,
  * PyTorch's dispatch 5 to 10 us around it. */
 #define VC_LAUNCH_NS 5000.0
+/* And at most, where a program was ahead of the GPU all the time and so never showed it: PyTorch
+ * programs on an H100 (docs/measurements/fit.md, "Times of changes"). */
+#define VC_LAUNCH_MOST_NS 80000.0
 /* Length of one step in the steady state: the program launches, the GPU works the queue off. *idle
  * (may be NULL) gets the GPU's idle time. */
 double vc_queue_step(const struct vc_queued *q, size_t n, double *idle);
@@ -68,6 +71,13 @@ struct vc_tempo {
 /* How to change the recorded step. */
 struct vc_tempo_part { double from, to; }; /* shares */
 
+/* How many times faster kernels become, by enum vc_kernel_work: those of passes over the model. */
+struct vc_tempo_cast {
+	double by[VC_WORK_ATTENTION + 1];
+	double least;  /* what a product or a convolution takes at least, ns */
+	double copies; /* what copying its operands and its result adds to it, ns */
+};
+
 struct vc_tempo_ask {
 	double x[VC_TEMPO_AXES];
 	double passes;          /* forward and backward passes per step; 1 */
@@ -75,6 +85,9 @@ struct vc_tempo_ask {
 	const struct vc_tempo_part *part; size_t parts; /* ... these parts of its kernels */
 	double bytes, fp32,
 		half; /* how many times faster the card is, by what limits a kernel; 1 */
+	const struct vc_tempo_cast *cast; /* NULL: as recorded */
+	double optimizer_ns;    /* all kernels of the optimizer together; 0: as recorded */
+	double weights;         /* share of the backward pass's products that is left; 0: all */
 };
 
 struct vc_tempo_answer {

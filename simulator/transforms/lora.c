@@ -398,6 +398,12 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return rc;
 }
 
+static void step(const void *config, struct vc_step_change *c)
+{
+	(void)config;
+	c->frozen = true;
+}
+
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_MODEL, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
 	  .avoid = VC_TRAIT_CONVOLUTIONAL,
@@ -411,7 +417,7 @@ const struct vc_source_type vc_transform_lora = {
 	.summary = "low-rank adapters instead of full training",
 	.params = lora_params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 20, .up = 12, .layout = true },
-	.remedies = remedies, .open = lora_open,
+	.step = step, .remedies = remedies, .open = lora_open,
 	VC_WHOLE(rewrite),
 };
 

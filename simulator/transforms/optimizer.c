@@ -2,6 +2,7 @@
 /* optimizer.c - what-if: another optimizer. Its states replace the recorded ones, its temporaries
  * the large blocks of the recorded optimizer phases. Shapes are not recorded; Adafactor's
  * states follow those of simulator/rewrite/shapes.h. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "simulator/anatomy/reduction.h"
@@ -302,14 +303,37 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
+/* How often the kernels of a step read or write a tensor of a parameter's size: the operations of
+ * _multi_tensor_* and _fused_* of PyTorch 2.11, counted. */
+static void step(const void *config, struct vc_step_change *c)
+{
+	const struct config *o = config;
+	bool fused = temporaries(o) == FUSED;
+
+	switch ((enum vc_optimizer)o->to) {
+	case VC_OPT_SGD: c->accesses = 3; break;
+	case VC_OPT_MOMENTUM: c->accesses = fused ? 5 : 8; break;
+	case VC_OPT_ADAM: c->accesses = fused ? 7 : 18; break;
+	case VC_OPT_ADAMW: c->accesses = fused ? 7 : 20; break;
+	case VC_OPT_AMSGRAD: c->accesses = fused ? 9 : 24; break;
+	case VC_OPT_RMSPROP: c->accesses = 13; break;
+	case VC_OPT_ADAGRAD: c->accesses = fused ? 5 : 12; break;
+	case VC_OPT_ADAM8BIT: c->accesses = 4; break;
+	default: c->accesses = NAN;
+	}
+}
+
 static const struct vc_remedy remedies[] = {
-	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STEP, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_MOMENTS,
 	  .text = "a fused optimizer step, without temporaries", .params = "to=adamw,step=fused",
 	  .paste = "optimizer = torch.optim.AdamW(model.parameters(), fused=True)" },
-	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_STATES,
 	  .text = "an optimizer with 8-bit states", .params = "to=adam8bit",
 	  .paste = "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())" },
-	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
+	{ .cost = VC_COST_STATES, .kind = "code", .estimate = true,
+	  .needs = VC_TRAIT_TRAINS | VC_TRAIT_STATES,
 	  .text = "an optimizer with factored states", .params = "to=adafactor",
 	  .paste = "optimizer = torch.optim.Adafactor(model.parameters())" },
 	{ .kind = NULL } };
@@ -319,6 +343,6 @@ const struct vc_source_type vc_transform_optimizer = {
 	.summary = "another optimizer: its states and the temporaries of its step",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 3, .up = 4 },
-	.remedies = remedies, .open = optimizer_open,
+	.step = step, .remedies = remedies, .open = optimizer_open,
 	VC_WHOLE(rewrite),
 };

@@ -158,6 +158,11 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	return vc_resize_run(&r, s, w, err);
 }
 
+static void step(const void *config, struct vc_step_change *c)
+{
+	c->cast = ((const struct config *)config)->to == AMP ? VC_CAST_AUTO : VC_CAST_ALL;
+}
+
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_PRECISION, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
 	  .avoid = VC_TRAIT_CASTS, .text = "autocast to bf16", .params = "to=amp",
@@ -169,6 +174,6 @@ const struct vc_source_type vc_transform_precision = {
 	.summary = "from float to autocast or pure 16 bit (an estimate with bounds)",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 10, .up = 8, .layout = true },
-	.remedies = remedies, .open = precision_open,
+	.step = step, .remedies = remedies, .open = precision_open,
 	VC_WHOLE(rewrite),
 };

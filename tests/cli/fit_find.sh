@@ -29,6 +29,10 @@ check "each kind is in order of time" test "$(pick "all(a['time_factor'] <= b['t
 'training', 'cards') for a, b in zip(c[k], c[k][1:]))")" = True
 check "each fits" test "$(pick "all(f['used'] <= 16 << 30 for k in ('nothing', 'rounding', 'precision', 'training', 'cards') for f in c[k])")" = True
 run fit --find anything --capacity 40GiB --context 0 "$t"; expect "where it fits nothing is searched" 0 'it fits as it is'
+sgd="tests/transforms/recordings/bert_--optimizer_sgd.vct"
+run fit --find anything --capacity 250MiB --context 0 --most 60 "$sgd"
+[ "$rc" != 2 ] && printf '%s' "$out" | grep -q 'replayed' && ! printf '%s' "$out" | grep -q 'optimizer:to=' &&
+	pass "SGD, which keeps no states, is not told to become AdamW" || fail "an optimizer for SGD" "$out"
 run run --fit -- /bin/true; expect "run --fit wants a card" 2 '' 'wants to know the card'
 run run --fit --plan x.vcp -g rtx4090 -- /bin/true; expect "run --fit and a plan" 2 '' 'excludes --plan'
 finish

@@ -31,4 +31,22 @@ for c in 64000:0 63900:1; do
 	expect "with ${c%:*} MiB a step flushes ${c#*:} times" 0 "\"flushes_per_step\": ${c#*:}[,.]?"
 	[ "$(printf '%s\n' "$out" | sed -n 's/.*"flushes_per_step": \([0-9.]*\),*/\1/p')" = "${c#*:}" ] || fail "flushes per step" "$out"
 done
+# Changes that were really made on an H100: autocast in two recordings, the others against how often step() moves each tensor.
+h=tests/recordings/h100/gpt-4
+busy() { # microseconds that the GPU works in a step, of the last answer
+	flat | sed -n 's/.*"gpu_busy":\([0-9.]*\).*"step_ns":\([0-9]*\).*/\1 \2/p' | awk '{ printf "%.0f\n", $1 * $2 / 1000 }'
+}
+real() { "$VRAMCAST" info $1 --json | tr -d ' \n' | sed -n 's/.*"step_ns":\([0-9]*\).*"gpu_busy":\([0-9.]*\).*/\1 \2/p' | awk '{ printf "%.0f\n", $1 * $2 / 1000 }'; }
+run sim $h.vct --no-verify --no-advice --json -x precision:to=amp
+s=$(busy) r=$(real $h-autocast.vct)
+[ "${s:-0}" -gt $((r * 85 / 100)) ] && [ "$s" -lt $((r * 115 / 100)) ] && pass "autocast: the GPU works $s us a step, on the card it was $r" || fail "autocast" "$s said, $r seen"
+b=$(real $h.vct)
+for x in sgd adamw,step=fused; do
+	run sim $h.vct --no-verify --no-advice --json -x optimizer:to=$x
+	s=$(busy); [ "${s:-$b}" -lt "$b" ] && pass "$x takes less time than AdamW's lists" || fail "$x" "$s, as it is $b"
+done
+run sim $h.vct --no-verify --no-advice --json -x optimizer:to=muon
+flat | grep -q '"step_ns":null' && flat | grep -q '"why":"[^"]*notknown' && pass "an optimizer whose kernels are not known: no time" || fail "muon" "$out"
+run sim $h.vct --no-verify --no-advice --json -x lora
+s=$(busy); [ "${s:-$b}" -lt "$b" ] && pass "adapters: no gradients of the weights" || fail "adapters" "$s, as it is $b"
 finish

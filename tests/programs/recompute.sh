@@ -1,32 +1,14 @@
 #!/bin/bash
 # recompute.sh - `fit --find checkpoint` on programs, its choice really made: VRAMCAST, PYTHON, CACHE.
 #
-# recompute.sh PROGRAM [ARGUMENT...] ...: programs are separated by a word "+". The card of each has as much memory as lies
-# SHARE percent (50) of the way from what it needs with all layers computed twice to what it needs as it is. Prints a line
-# a program; fails where a choice that was promised did not fit, or none of the promised did.
+# recompute.sh PROGRAM [ARGUMENT...] + ...: see tight.sh. Prints a line a program; fails where a choice that was promised did
+# not fit, or none of the promised did.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$CACHE" || exit 1
+. "$(dirname "$0")/tight.sh"
 bad=0
 one() { # PROGRAM ARGUMENT...
-	local name=$1 file; shift
-	file="$CACHE/$name.vct"
-	[ -s "$file" ] || "$VRAMCAST" dryrun -q -g a100-80g-sxm --stacks py -o "$file" -- "$PYTHON" "$here/$name.py" "$@" \
-		> "$CACHE/$name.log" 2>&1 < /dev/null || { echo "$name: not recorded"; return; }
-	"$VRAMCAST" fit --find checkpoint -g a100-80g-sxm --json "$file" > "$CACHE/$name.front" 2> "$CACHE/$name.log"
-	local capacity
-	capacity=$(python3 - "$CACHE/$name.front" "${SHARE:-50}" << 'END'
-import json, sys
-try:
-    card = json.load(open(sys.argv[1]))["cards"][0]
-except (ValueError, KeyError):
-    sys.exit(0)
-least, none = card["least"]["used"], max(p["used"] for p in card["front"])
-print(least + (none - least) * int(sys.argv[2]) // 100)
-END
-)
-	[ "$capacity" ] || { echo "$name: $(tail -n 1 "$CACHE/$name.log")"; return; }
-	"$VRAMCAST" fit --find checkpoint -g a100-80g-sxm --capacity "$capacity" --json -- "$PYTHON" "$here/$name.py" "$@" \
+	tight "$@" || return
+	"$VRAMCAST" fit --find checkpoint -g "$card" --capacity "$capacity" --json -- "$PYTHON" "$program" "${arguments[@]}" \
 		> "$CACHE/$name.json" 2> "$CACHE/$name.log" < /dev/null
 	python3 - "$name" "$CACHE/$name.json" << 'END' || bad=1
 import json, sys
@@ -62,8 +44,5 @@ print(f"{name} | {card['layers']} layers | {100 * least / none:.0f} % at least |
 sys.exit(1 if broken or not took else 0)
 END
 }
-line=()
-for w in "$@" +; do
-	if [ "$w" = + ]; then [ ${#line[@]} = 0 ] || one "${line[@]}"; line=(); else line+=("$w"); fi
-done
+each one "$@"
 exit $bad

@@ -74,8 +74,8 @@ static void inverse(const struct vc_sample *s, size_t n, double x, bool up, stru
 	}
 	if (low > high)
 		return;
-	/* What divides without rest in a recording does so by no chance. Where either way to round has
-	 * one that does, the last turn is full by both or by nobody's word. */
+	/* What divides without rest in a recording does so by no chance. Where rounding up and down
+	 * both have one that does, the last turn is full only where both say so. */
 	c->whole &= !up || is_whole(high / x);
 	take(c, fmax(1, up ? ceil(high / x - NEARLY) : floor(low / x + NEARLY)),
 	     !up || is_whole(high / x));

@@ -28,6 +28,9 @@ enum { SEGMENTS = 4 << 20 };
  * out. */
 enum { MOST = 16, DRAWS = 32, TRIM = 2 };
 
+/* Doublings beyond which a straight line through peaks says nothing. */
+enum { FAR = 2 };
+
 struct vc_misses {
 	pthread_mutex_t lock;
 	char settings[256];        /* of what follows; "": nothing yet */
@@ -241,7 +244,7 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
 	bool data = p->report.drawn || p->report.lengths || p->report.noise > 0;
 	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
-	double line = data ? vc_draws_line(w, w->misses->peak) : NAN;
+	double line = data && far < FAR ? vc_draws_line(w, w->misses->peak) : NAN;
 
 	vc_result_open_interval(out);
 	p->width = width;
@@ -253,7 +256,7 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
 					   away * width->least_up)));
 	/* a block whose size the data decide finds a hole, or needs a segment more */
-	double unit = SEGMENTS + (double)p->report.varying;
+	double unit = away * (SEGMENTS + (double)p->report.varying);
 
 	if (line > 0) /* the law of those who know no more than the peaks */
 		widen(out, line, line);

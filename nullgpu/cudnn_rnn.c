@@ -3,7 +3,7 @@
  *
  * Weights are exact: matrices of all layers, then biases, as cudnnGetRNNWeightParams documents.
  * Workspace and reserve are sums that were read off 11,785 answers of cuDNN 9.19 on an H100
- * (docs/measurements/null-gpu.md): exact but for the alignment of their parts, and 3 % for the
+ * (docs/measurements/null-gpu.md): exact but for the alignment of their parts; roughly so for the
  * backward pass of several layers in one direction. */
 #include "nullgpu/cudnn.h"
 

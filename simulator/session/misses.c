@@ -255,13 +255,14 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 					   away * width->least_down)),
 	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
 					   away * width->least_up)));
-	/* a block whose size the data decide finds a hole, or needs a segment more */
-	double unit = away * (SEGMENTS + (double)p->report.varying);
+	/* a block whose size the data decide finds a hole, or needs a segment more; of larger data
+	 * more, but not less */
+	double unit = SEGMENTS + (double)p->report.varying;
 
 	if (line > 0) /* the law of those who know no more than the peaks */
 		widen(out, line, line);
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
-		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + unit);
+		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + away * unit);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

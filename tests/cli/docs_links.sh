@@ -69,7 +69,8 @@ commands=$("$VRAMCAST" help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 { printf 'COMMAND\nmanpage\n%s\n' "$commands"; } > "$TMP/commands"
 for doc in README.md CONTRIBUTING.md $(find docs -name '*.md'); do
 	awk '/^ *```/ { code = !code; next } !code' "$doc" | grep -o '`[^`]*`' > "$TMP/inline"
-	grep -oE -- '(^|[^a-z-])--[a-z][a-z-]+' "$TMP/inline" | grep -oE -- '--[a-z-]+' | sort -u |
+	# those of other programs begin with a script or with nvidia-smi
+	grep -vE '^`([A-Za-z0-9_/-]+\.py|nvidia-smi) ' "$TMP/inline" | grep -oE -- '(^|[^a-z-])--[a-z][a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u |
 		grep -vxFf "$TMP/options" | sed "s|^|$doc: |"
 	sed -n 's/^`vramcast \([A-Za-z]*\).*/\1/p' "$TMP/inline" | sort -u | grep -vxFf "$TMP/commands" | sed "s|^|$doc: vramcast |"
 done > "$TMP/strange"

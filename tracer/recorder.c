@@ -29,7 +29,8 @@ static struct {
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */
 	void *map[VC_JOURNAL_RINGS];
-	uint32_t large, spilled;         /* large rings; those of them made because one was full */
+	_Atomic uint32_t large;          /* rings of the large size; read without the lock */
+	uint32_t spilled;                /* those of them made because one was full */
 	_Atomic uint32_t era;            /* of attaching and detaching: threads find out by it */
 	_Atomic uint64_t quiet;          /* 0, or one more than the events that went by so far */
 	struct { void *at; size_t bytes; } retired[VC_JOURNAL_RINGS + VC_JOURNAL_CHUNKS + 1];

@@ -266,10 +266,13 @@ static void use_card(const struct vc_session *s, const struct vc_card *c, struct
 		p->context = c->context + p->libraries;
 }
 
-/* The smallest card of the list that is larger and on which it fits. */
+/* The smallest card of the list that is larger and on which it fits; of the same maker, for whose
+ * libraries the program was written. */
 static int try_card(const struct asked *q, struct vc_result *out, struct vc_advice *a,
 		    struct vc_error *err)
 {
+	const struct vc_card *own = q->p->card;
+	enum vc_device_kind kind = own ? own->kind : vc_card_kind(q->p->device);
 	uint64_t above = q->p->capacity;
 
 	for (;;) {
@@ -279,7 +282,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 
 		for (size_t i = 0; i < vc_cards_n; i++)
 			if (vc_cards[i].total > above + above / 50 &&
-			    strncmp(vc_cards[i].title, "AMD", 3) &&
+			    vc_cards[i].kind == kind &&
 			    (!next || vc_cards[i].total < next->total))
 				next = &vc_cards[i];
 		if (!next)

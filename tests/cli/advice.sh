@@ -25,6 +25,10 @@ expect "settings come first, with the line to paste" 0 'export PYTORCH_CUDA_ALLO
 [ "$(printf '%s\n' "$out" | sed -n 's/^  [0-9]*\. \(let segments\|an optimizer with 8-bit\|two cards\|a larger card\).*/\1/p' | tr '\n' ,)" = \
 	"let segments,an optimizer with 8-bit,two cards,a larger card," ] &&
 	pass "then code, then hardware" || fail "then code, then hardware" "$out"
+for pair in a100-40g-sxm/h100-80g-pcie mi100-32g/mi210-64g; do # the program was written for its maker's libraries
+	run sim $lm --no-verify -g "${pair%/*}"
+	expect "a larger card than ${pair%/*} is of the same maker" 3 "$lm -g ${pair#*/}"
+done
 run sim $lm --no-verify --capacity 60000MiB --conf max_split_size_mb:512
 printf '%s' "$out" | grep -q 'ALLOC_CONF=max_split_size_mb:512,' && ! printf '%s' "$out" | grep -q 'max_split_size_mb:128' &&
 	pass "own settings are kept" || fail "own settings are kept" "$out"

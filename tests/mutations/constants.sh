@@ -10,7 +10,7 @@ for f in simulator/anatomy/*.[ch] simulator/predict/*.[ch] simulator/rewrite/*.[
 		before = substr($0, 1, start - 1); sub(/^[ \t]+/, "", before)
 		after = substr($0, start + length(value)); sub(/\t.*/, "", after)
 		for (k = 1; k <= 2; k++)
-			printf "%s\t%s\t%s\t%s(%s %s)%s\t%s %s\n", room, f, before value after, before, value,
+			printf "%s\t%s\t%s\t%s((%s) %s)%s\t%s %s\n", room, f, before value after, before, value,
 				k == 1 ? "/ 2" : "* 2", after, name, k == 1 ? "halved" : "doubled"
 	}
 	/bounds (a table|time|memory)/ { next }

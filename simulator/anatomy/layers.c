@@ -18,7 +18,7 @@
 
 
 
-enum { SHORTEST_LAG = 3, KINDS = 3 };
+enum { SHORTEST_LAG = 3 };
 enum { MOST_KINDS = 8, DEPTH = 96, GROUPS = 4096, BACK = 8 }; /* each bounds a table */
 
 struct group {
@@ -386,11 +386,11 @@ static bool cut_off(struct sites *s)
 	return same * 10 < all * 9;
 }
 
-static int by_sites(struct sites *s, struct vc_layers *l, int kinds, struct vc_error *err)
+static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {
 	for (size_t i = s->from; i < s->to; i++)
 		visit(s, i);
-	for (int kind = 0; kind < kinds; kind++) {
+	for (int kind = 0; kind < (s->cut ? 1 : MOST_KINDS); kind++) {
 		const struct group *best = NULL;
 
 		for (size_t i = 0; i < GROUPS; i++)
@@ -509,14 +509,14 @@ int vc_layers_find(struct vc_layers *l, const struct vc_anatomy *a, const struct
 	}
 	s.cut = m && m->frames > 1 && cut_off(&s);
 	if (m && m->frames > 1 && !s.cut)
-		r = by_sites(&s, l, KINDS, err);
+		r = by_sites(&s, l, err);
 	l->named = l->n > 1;
 	if (r == VC_OK && l->n < 2) {
 		l->n = 0;
 		r = by_repetition(&s, l, err);
 	}
 	if (r == VC_OK && l->n < 2 && s.cut) {
-		r = by_sites(&s, l, 1, err);
+		r = by_sites(&s, l, err);
 		l->named = l->n > 1;
 	}
 	if (!l->model_to) {

@@ -84,6 +84,40 @@ static void two_turns_may_be_others(void **unused)
 	assert_int_equal(found(18, 5, 5, &l), 0);
 }
 
+/* Loops found between 21 turns and 20 of five blocks, when the turn without counterpart is cut in
+ * two by so many blocks that have one. */
+static size_t found_apart(size_t gap)
+{
+	struct vc_trace s = looping(21, 5), t = looping(20, 5);
+	struct vc_allocations b = { 0 }, o = { 0 };
+	struct vc_loops l = { 0 };
+	uint32_t match[MOST];
+	size_t from = BESIDE + 25, n;
+
+	assert_int_equal(vc_allocations_init(&b, &s, 0, NULL), 0);
+	assert_int_equal(vc_allocations_init(&o, &t, 0, NULL), 0);
+	for (size_t i = 0; i < b.n; i++)
+		match[i] = i < from ? (uint32_t)i : i < from + 3 ? UINT32_MAX :
+			   i < from + 3 + gap ? (uint32_t)i - 3 :
+			   i < from + 5 + gap ? UINT32_MAX : (uint32_t)i - 5;
+	assert_int_equal(vc_loops_find(&b, 21, &o, 20, match, &l, NULL), 0);
+	n = l.n;
+	vc_loops_fini(&l);
+	vc_allocations_fini(&b);
+	vc_allocations_fini(&o);
+	vc_trace_fini(&s);
+	vc_trace_fini(&t);
+	return n;
+}
+
+static void pieces_of_a_turn_stand_close_together(void **unused)
+{
+	(void)unused;
+	assert_int_equal(found_apart(5), 1);
+	assert_int_equal(found_apart(20), 1);
+	assert_int_equal(found_apart(40), 0);
+}
+
 /* Blocks that live at once, at most. */
 static size_t alive(const struct vc_trace *t)
 {
@@ -151,6 +185,7 @@ int main(void)
 		cmocka_unit_test(turns_that_grow_with_the_parameter_are_a_loop),
 		cmocka_unit_test(a_turn_has_at_least_four_blocks),
 		cmocka_unit_test(two_turns_may_be_others),
+		cmocka_unit_test(pieces_of_a_turn_stand_close_together),
 		cmocka_unit_test(turns_are_added_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

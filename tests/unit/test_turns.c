@@ -2,6 +2,8 @@
 /* test_turns.c - loops that turn as often as a law of the parameter says. */
 #include "tests/support/test.h"
 
+#include <stdlib.h>
+
 #include "simulator/predict/full_turns.h"
 #include "simulator/predict/turn_laws.h"
 #include "simulator/predict/turns.h"
@@ -48,27 +50,46 @@ static void forward(struct program *p, size_t turns)
 	}
 }
 
-static void backward(struct program *p, size_t turns)
+static void backward(struct program *p, size_t turns, size_t blocks)
 {
 	for (size_t i = 0; i < turns; i++)
-		for (uint64_t k = 0; k < 5; k++)
+		for (uint64_t k = 0; k < blocks; k++)
 			ask(p, 0, 7000 + k);
 }
 
-/* Steps: the loop forward and backward; and four layers before it, which always are. */
-static void train(struct program *p, size_t turns, size_t steps)
+/* Turns of the same places, no two of which are alike. */
+static void scattered(struct program *p, size_t turns)
+{
+	for (size_t i = 0; i < turns; i++) {
+		ask(p, 100, 100000 + p->m.n);
+		for (int k = 0; k < 3; k++) {
+			ask(p, 101, 100000 + p->m.n);
+			ask(p, 102, 100000 + p->m.n);
+		}
+	}
+}
+
+/* Steps: the loop forward and, so many blocks a turn, backward; and four layers before it, which
+ * always are. */
+static void train_as(struct program *p, size_t turns, size_t steps, size_t blocks, size_t others)
 {
 	for (size_t s = 0; s < steps; s++) {
 		ask(p, 1, 100 + s);
 		for (uint64_t k = 0; k < 12; k++)
 			ask(p, 50 + k % 3, 640 * (1 + k % 3));
 		forward(p, turns);
+		scattered(p, others);
 		ask(p, 2, 200);
-		backward(p, turns);
+		backward(p, turns, blocks);
 		for (uint64_t k = 0; k < 24; k++)
 			ask(p, 0, 640 * (1 + k % 6));
 		ask(p, 3, 300 + s);
 	}
+}
+
+static void train(struct program *p, size_t turns, size_t steps)
+{
+	train_as(p, turns, steps, 5, 0);
 }
 
 static void turns_are_counted_forward_and_backward(void **unused)
@@ -93,6 +114,46 @@ static void turns_are_counted_forward_and_backward(void **unused)
 		}
 		vc_loops_fini(&l[k]);
 	}
+}
+
+/* Loops of 3 steps of 8 turns, from two recordings: so many blocks of a turn backward, and
+ * for each four turns of the loop `others` elsewhere that are unlike each other. */
+static size_t loops_of(size_t blocks, size_t others)
+{
+	struct program *few = calloc(1, sizeof(*few)), *many = calloc(1, sizeof(*many));
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	assert_true(few && many);
+	train_as(few, 8, 3, blocks, 2 * others);
+	train_as(many, 12, 3, blocks, 3 * others);
+	struct vc_allocations m[2] = { few->m, many->m };
+
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	size_t n = l[0].n;
+
+	assert_int_equal(l[1].n, n);
+	for (size_t k = 0; k < 2; k++)
+		vc_loops_fini(&l[k]);
+	free(few);
+	free(many);
+	return n;
+}
+
+static void a_turn_backward_is_about_as_long_as_one_forward(void **unused)
+{
+	(void)unused;
+	assert_int_equal(loops_of(3, 0), 3); /* buffers come and go in threes */
+	assert_int_equal(loops_of(4, 0), 6);
+	assert_int_equal(loops_of(21, 0), 6);
+	assert_int_equal(loops_of(35, 0), 3);
+}
+
+static void most_turns_stand_in_the_loop(void **unused)
+{
+	(void)unused;
+	assert_int_equal(loops_of(5, 2), 6); /* 8 of 12 */
+	assert_int_equal(loops_of(5, 6), 0); /* 8 of 20 */
 }
 
 /* A single turn is no stretch; how often the program came there is known from the other one. */
@@ -239,6 +300,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_are_counted_forward_and_backward),
+		cmocka_unit_test(a_turn_backward_is_about_as_long_as_one_forward),
+		cmocka_unit_test(most_turns_stand_in_the_loop),
 		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),
 		cmocka_unit_test(what_turns_as_often_everywhere_is_left_alone),
 		cmocka_unit_test(buffers_above_a_size_are_no_turns),

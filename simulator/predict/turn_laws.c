@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define NEARLY 1e-6
+#define NEARLY 1e-6 /* of a number of turns: bounds rounding */
 
 static bool is_whole(double v)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # constants.sh - every named number of the rooms that recognise something, halved and doubled: a list for run.sh.
 # A number is named by an enum, a #define or a static const. Left out is what decides no answer of a recording within its
-# bound: a line whose comment says "bounds a table", "bounds time" or "bounds memory".
+# bound: a line whose comment says "bounds a table", "bounds time", "bounds memory" or, of doubles, "bounds rounding".
 for f in simulator/anatomy/*.[ch] simulator/predict/*.[ch] simulator/rewrite/*.[ch] simulator/transforms/*.[ch]; do
 	awk -v f="$f" '
 	function emit(name, start, len,    value) { # the value stands at start of the line
@@ -13,7 +13,7 @@ for f in simulator/anatomy/*.[ch] simulator/predict/*.[ch] simulator/rewrite/*.[
 			printf "%s\t%s\t%s\t%s((%s) %s)%s\t%s %s\n", room, f, before value after, before, value,
 				k == 1 ? "/ 2" : "* 2", after, name, k == 1 ? "halved" : "doubled"
 	}
-	/bounds (a table|time|memory)/ { next }
+	/bounds (a table|time|memory|rounding)/ { next }
 	BEGIN { split(f, part, "/"); room = part[1] "/" part[2] }
 	/^[ \t]*(static )?enum[ a-z_]*\{/ || /^enum$/ { inside = 1 }
 	inside {

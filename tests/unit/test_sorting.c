@@ -3,6 +3,8 @@
  * cub's sources: indices of 8 bytes, parts of 10 rows, tiles of 4,608 keys with 1 KiB each. */
 #include "tests/support/test.h"
 
+#include <stdlib.h>
+
 #include "simulator/predict/sorting.h"
 
 static void more_than_3072_indices_are_sorted(void **unused)
@@ -75,12 +77,54 @@ static void a_sort_is_recognised_by_its_fourteen_blocks(void **unused)
 	assert_true(s.always);
 }
 
+/* Is the gradient of an embedding known whose indices were made so many allocations before it? */
+static bool known(uint32_t before)
+{
+	enum { MOST = 400, INDICES = 512, ROW = 256, VALUES = 1000 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_allocations m;
+	struct vc_sorts found = { 0 };
+	double grows[MOST] = { 0 };
+	uint32_t file = vc_meta_string(t.meta, "torch/nn/functional.py", 22);
+	uint32_t call = vc_meta_frame(t.meta, (struct vc_frame){
+		.function = vc_meta_string(t.meta, "embedding", 9), .file = file, .line = 1 });
+	uint32_t n = before + 3;
+
+	t.meta->max_id = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct vc_event e = { .kind = VC_EV_ALLOC, .id = i + 1, .size = 100, .site = call };
+
+		e.size = i == 0 ? INDICES * 8 : i == before ? INDICES * ROW :
+			 i == before + 2 ? VALUES * ROW : 100;
+		e.site = i > before ? 0 : call;
+		grows[i] = i == 0 || i == before ? 2 : 1;
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	assert_int_equal(vc_allocations_init(&m, &t, 0, NULL), 0);
+	assert_int_equal(vc_sort_find(&m, grows, &found, NULL), 0);
+	bool is = found.n == 1 && found.at[0].values == VALUES && found.at[0].row == ROW;
+
+	free(found.at);
+	vc_allocations_fini(&m);
+	vc_trace_fini(&t);
+	return is;
+}
+
+static void the_indices_of_an_embedding_stand_not_far_before_it(void **unused)
+{
+	(void)unused;
+	assert_true(known(1));
+	assert_true(known(100));
+	assert_false(known(200));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_than_3072_indices_are_sorted),
 		cmocka_unit_test(the_blocks_of_a_sort),
 		cmocka_unit_test(a_sort_is_recognised_by_its_fourteen_blocks),
+		cmocka_unit_test(the_indices_of_an_embedding_stand_not_far_before_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,6 +149,31 @@ static void a_turn_backward_is_about_as_long_as_one_forward(void **unused)
 	assert_int_equal(loops_of(35, 0), 3);
 }
 
+static void a_turn_may_have_two_blocks(void **unused)
+{
+	static struct program p[2];
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	(void)unused;
+	for (size_t k = 0; k < 2; k++) {
+		ask(&p[k], 1, 100);
+		for (size_t i = 0; i < 8 + 4 * k; i++) {
+			ask(&p[k], 100, 4096);
+			ask(&p[k], 101, 8192);
+		}
+		ask(&p[k], 2, 200);
+		m[k] = p[k].m;
+	}
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	for (size_t k = 0; k < 2; k++) {
+		assert_int_equal(l[k].n, 1);
+		assert_int_equal(l[k].at[0].period, 2);
+		vc_loops_fini(&l[k]);
+	}
+}
+
 static void most_turns_stand_in_the_loop(void **unused)
 {
 	(void)unused;
@@ -302,6 +327,7 @@ int main(void)
 		cmocka_unit_test(turns_are_counted_forward_and_backward),
 		cmocka_unit_test(a_turn_backward_is_about_as_long_as_one_forward),
 		cmocka_unit_test(most_turns_stand_in_the_loop),
+		cmocka_unit_test(a_turn_may_have_two_blocks),
 		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),
 		cmocka_unit_test(what_turns_as_often_everywhere_is_left_alone),
 		cmocka_unit_test(buffers_above_a_size_are_no_turns),

@@ -205,6 +205,55 @@ static void they_are_refused_whatever_the_target(void **unused)
 	vc_trace_fini(&b);
 }
 
+/* Ten weights, copies of half the size of the first `casts` of them, and data of so many samples. */
+static struct vc_trace casting(unsigned batch, unsigned casts)
+{
+	enum { WEIGHTS = 10, DATA = 30 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (unsigned i = 0; i < WEIGHTS + casts + DATA; i++) {
+		e.id = i + 1;
+		e.size = i < WEIGHTS ? 8192 * (100 + i) :
+			 i < WEIGHTS + casts ? 4096 * (100 + i - WEIGHTS) :
+			 1000 * batch * (i - WEIGHTS - casts + 7);
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	for (e.kind = VC_EV_FREE; e.id > WEIGHTS; e.id--)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = WEIGHTS + casts + DATA;
+	vc_meta_param(t.meta, "batch", batch);
+	return t;
+}
+
+/* Is a recording with so many copies said to be of another precision than one without? */
+static bool is_autocast(unsigned casts)
+{
+	struct vc_trace a = casting(4, 0), b = casting(8, casts), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_param_value at = { "batch", 32 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_error err = { 0 };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, &err);
+
+	assert_non_null(f);
+	if (vc_family_at(f, &ask, &o, NULL, &err) == VC_OK)
+		vc_trace_fini(&o);
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	return strstr(err.message, "autocast") != NULL;
+}
+
+static void copies_of_more_than_a_quarter_of_the_weights_are_another_precision(void **unused)
+{
+	(void)unused;
+	assert_false(is_autocast(0));
+	assert_false(is_autocast(2));
+	assert_true(is_autocast(4));
+	assert_true(is_autocast(10));
+}
+
 static void four_parameters_may_differ_and_no_fifth(void **unused)
 {
 	static const char *const name[] = { "batch", "heads", "depth", "width", "rank" };
@@ -287,6 +336,7 @@ int main(void)
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
+		cmocka_unit_test(copies_of_more_than_a_quarter_of_the_weights_are_another_precision),
 		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 		cmocka_unit_test(pinned_memory_grows_with_the_batch),

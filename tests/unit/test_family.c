@@ -254,6 +254,56 @@ static void copies_of_more_than_a_quarter_of_the_weights_are_another_precision(v
 	assert_true(is_autocast(10));
 }
 
+/* A weight, and blocks of so many bytes and more for each unit of a length. */
+static struct vc_trace lengths(unsigned seq, double each)
+{
+	enum { DATA = 10 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (e.id = 1; e.id <= DATA; e.id++) {
+		e.size = e.id == 1 ? 1000000 : (uint64_t)(seq * (each + (double)e.id));
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	for (e.kind = VC_EV_FREE; --e.id > 1;)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = DATA;
+	vc_meta_param(t.meta, "seq", seq);
+	return t;
+}
+
+/* By how much the first of them may be larger than is likely, at a length of 300: a share. */
+static double open_of(double each)
+{
+	struct vc_trace a = lengths(100, each), b = lengths(140, each), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_param_value at = { "seq", 300 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	double size[2];
+
+	assert_non_null(f);
+	for (int high = 0; high < 2; high++) {
+		ask.bound = high ? VC_BOUND_HIGH : VC_BOUND_NONE;
+		assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), VC_OK);
+		size[high] = (double)allocated(&o, 1);
+		vc_trace_fini(&o);
+	}
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	return size[1] / size[0] - 1;
+}
+
+/* Parts of bytes for each unit: a length was divided, by 50 at most, and rounded. */
+static void a_length_that_was_divided_may_be_a_fiftieth_off(void **unused)
+{
+	double none = open_of(1000);
+
+	(void)unused;
+	assert_true(open_of(1000.05) - none > 0.019 && open_of(1000.05) - none < 0.021);
+}
+
 static void four_parameters_may_differ_and_no_fifth(void **unused)
 {
 	static const char *const name[] = { "batch", "heads", "depth", "width", "rank" };
@@ -337,6 +387,7 @@ int main(void)
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
 		cmocka_unit_test(copies_of_more_than_a_quarter_of_the_weights_are_another_precision),
+		cmocka_unit_test(a_length_that_was_divided_may_be_a_fiftieth_off),
 		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),
 		cmocka_unit_test(pinned_memory_grows_with_the_batch),

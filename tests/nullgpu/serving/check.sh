@@ -14,8 +14,9 @@ row() {
 	[ -x "$py" ] || { skip "$name" "no $ENVS/vllm-$version: python3 -m venv, then pip install vllm==$version"; return; }
 	# a list of words
 	# shellcheck disable=SC2086
-	VLLM_CACHE_ROOT="$TMP/$version $card $model" HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_FLASHINFER_SAMPLER=0 timeout 1800 nice "$VRAMCAST" dryrun -q --no-record \
-		--values off -g $card -- "$py" $here/line.py "$model" "$arguments" > "$TMP/out" 2> "$TMP/err"
+	VLLM_CACHE_ROOT="$TMP/$version $card $model" HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_FLASHINFER_SAMPLER=0 \
+		timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off -g $card -- \
+		"$py" $here/line.py "$model" "$arguments" > "$TMP/out" 2> "$TMP/err"
 	got=$(sed -n 's/^cache \([0-9]*\) of.*/\1/p' "$TMP/out") token=$(sed -n 's/^cache .* of //p' "$TMP/out")
 	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/out" "$TMP/err")"; return; }
 	# vLLM prints what its profile left for the cache, with two digits

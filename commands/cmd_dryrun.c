@@ -27,7 +27,7 @@ struct config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
 	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
-	bool no_record, roles;
+	bool no_record, roles, again;
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
 
@@ -57,6 +57,9 @@ static const struct vc_option options[] = {
 	  "order of fresh device addresses: down as on Linux, up as on Windows; both: the larger "
 	  "peak counts, by a replay of the recording, else by a second run (default: both, by "
 	  "replay only)", NULL },
+	{ 0, "again", VC_O_FLAG, AT(again), NULL,
+	  "where it runs out of memory, run it once more with as much more as a dry run can be "
+	  "off by; if it fits then, it is too close to call", NULL },
 	{ 0, "steps", VC_O_UINT, AT(steps), "N",
 	  "end the program after N steps of its optimizer", NULL },
 	{ 0, "values", VC_O_TEXT, AT(values), "on|off",
@@ -343,6 +346,17 @@ static int run_other_way(const struct run *r, char **argv, struct vc_error *err)
 	return rc;
 }
 
+/* A run that died says nothing about how much it lacked: PyTorch asks for little at a time. */
+static int run_with_more(const struct run *r, char **argv, struct vc_error *err)
+{
+	struct vc_dryrun_outcome other = { 0 }, *o = &r->d->o;
+	VC_TRY(put_size("VRAMCAST_NULL_TOTAL", r->d->total + vc_dryrun_margin(o), err));
+	int rc = run_plain(argv, err);
+	vc_dryrun_read(r->stage->dir, &other);
+	o->fits_with_more = rc == 0 && !other.refused;
+	return rc < 0 ? rc : o->code;
+}
+
 /* Both orders of addresses: by the model where it reproduces the recording, else, when the user
  * asked for it, by a second run. */
 static int look_closer(const struct run *r, char **argv, struct vc_error *err)
@@ -351,6 +365,8 @@ static int look_closer(const struct run *r, char **argv, struct vc_error *err)
 	struct vc_dryrun_outcome *o = &r->d->o;
 	bool asked = way && strcmp(way, "both") == 0;
 	vc_dryrun_replay(r->d, (asked || !way) && !o->refused);
+	if (r->cfg->again && o->refused && o->code)
+		return run_with_more(r, argv, err);
 	if (!asked || (o->replay.traces && !o->replay.others) || o->refused)
 		return o->code;
 	int second = run_other_way(r, argv, err);

@@ -42,6 +42,7 @@ struct vc_dryrun_outcome {
 	uint64_t asked;            /* times the program asked how much memory there is */
 	uint64_t polled;           /* times it asked whether work on the device had finished */
 	uint64_t other_peak; /* of a second run with the other order of addresses; 0: none made */
+	bool fits_with_more; /* it ran out, and a second run with the margin more did not */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
 	bool convolutions;         /* workspaces of convolutions were answered by rule */
@@ -98,6 +99,8 @@ int vc_dryrun_code(const struct vc_dryrun *run);
 void vc_dryrun_set_aside(const char *out);
 
 enum vc_verdict vc_dryrun_verdict(const struct vc_dryrun *run);
+/* Bytes by which that peak can be off either way; what libraries may take on top is not in it. */
+uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o);
 void vc_dryrun_say_end(const struct vc_dryrun *run);
 /* A line a process, where several used a device. */
 void vc_dryrun_say_processes(const struct vc_dryrun *run);

@@ -110,9 +110,14 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
 /* What a dry run can be off by (docs/reference/null-gpu.md): contexts of one card were seen 150 MiB
  * apart, peaks of measured transformers lay within 1 %, nine in ten of measured convolution nets
  * within 5 %, and libraries may take what is named with its bytes. */
+uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o)
+{
+	return (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);
+}
+
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
-	uint64_t margin = (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);
+	uint64_t margin = vc_dryrun_margin(o);
 	for (size_t i = 0; i < o->n_unknown; i++)
 		margin += o->unknown[i].at_most;
 	return margin;
@@ -150,7 +155,8 @@ static uint64_t left_of(const struct vc_dryrun *run)
 
 static bool is_close(const struct vc_dryrun *run)
 {
-	return vc_dryrun_verdict(run) == VC_FITS && left_of(run) < margin_of(&run->o);
+	return run->o.fits_with_more ||
+		(vc_dryrun_verdict(run) == VC_FITS && left_of(run) < margin_of(&run->o));
 }
 
 bool vc_dryrun_answers(const struct vc_dryrun *done, const struct vc_dryrun *other)
@@ -173,7 +179,11 @@ static double gib(uint64_t bytes)
 static void say_answer(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
-	if (o->refused)
+	if (o->fits_with_more)
+		fprintf(stderr, "  verdict: too close to call; it ran out of memory, and fits with "
+			"%.2f GiB more, which a dry run can be off by\n",
+			gib(vc_dryrun_margin(o)));
+	else if (o->refused)
 		fprintf(stderr,
 			"  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
 			o->code ? "out of memory" : "at the limit",

@@ -140,7 +140,7 @@ EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/te
 BENCHES += tests/nullgpu/bench_step.sh
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
-.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -155,7 +155,9 @@ check-ranks: all ## jobs of several ranks on the null GPU (cached outside the tr
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/ranks/check.sh
 check-world: all ## a rank played alone against the same beside real others (cached outside the tree; RANKS="2 4" WAYS="ddp fsdp2")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/world/check.sh
-check-published: all ## dry runs held against published peaks of jobs of many cards (cached outside the tree; F=megatron for some)
+check-published: all ## dry runs held against published peaks of jobs of many cards, and of nets of one (cached outside the tree; F=megatron for some)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/published/check.sh
+check-serving: all ## vLLM's cache on the null GPU against published log lines (vLLM lies outside the tree: VLLM=PYTHON; F=Llama for some)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/check.sh
 check-runs: all ## dry runs do the same every time, alone or several in one process (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/runs/check.sh

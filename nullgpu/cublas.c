@@ -121,6 +121,12 @@ VC_API(int, cublasGemmStridedBatchedEx, struct blas *h, int ta, int tb, int m, i
 		return product(h, "cublas_gemv", m, 1, n, 1, width); \
 	}
 
+/* no libtorch asks for this one: vLLM's own library does */
+VC_API(int, cublasHgemm, struct blas *h, int ta, int tb, int m, int n, int k)
+{
+	return product(h, "cublas_gemm", m, n, k, 1, 2);
+}
+
 GEMM(S, 4)
 GEMM(D, 8)
 GEMM(C, 8)

@@ -37,6 +37,12 @@ program 'sys.exit(bool(ask(600)))'
 expect "out of memory" 1 '' 'ended with status 1 after a request was refused'
 program 'sys.exit(bool(ask(600)))' --exit-code verdict
 expect "--exit-code verdict: out of memory is 3" 3 '' 'verdict: out of memory'
+program 'sys.exit(bool(ask(600)))' --again
+expect "--again: what fits with as much more as a dry run can be off by is too close to call" 1 '' 'too close to call; it ran out of memory, and fits with 0.15 GiB more'
+check "... in JSON, where it is out of memory still" says "r['too_close_to_call'] and r['verdict'] == 'oom'"
+program 'sys.exit(bool(ask(700)))' --again
+expect "... and what does not is not" 1 '' 'verdict: out of memory'
+check "... in JSON too" says "not r['too_close_to_call']"
 program 'ask(600)' --exit-code verdict
 expect "... and so is a limit that was met" 3 '' 'verdict: at the limit'
 program 'ask(20); sys.exit(7)' --exit-code verdict

@@ -5,28 +5,11 @@
 # of CARDS (make check-gpu) is compared as well. Not part of make check: the first run downloads PyTorch and cuDNN.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
-here=tests/nullgpu/cudnn wheels=${VRAMCAST_CUDNN_WHEELS:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle/cudnn}
-
-# The cuDNN that a PyTorch asks for, unpacked outside the tree; nothing of it is looked into.
-wheel() { # PYTHON
-	want=$("$1" -c "import importlib.metadata as m; print(*[r.split(';')[0].strip() for r in m.requires('torch')
-		if r.startswith(('nvidia-cudnn-cu', 'nvidia-cublas-cu', 'nvidia-cuda-nvrtc-cu'))])")
-	v=$(echo "$want" | sed -n 's/.*nvidia-cudnn-cu[0-9]*==\([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p')
-	[ -n "$v" ] || return 1
-	for one in $want; do
-		name=${one%%==*}
-		[ -e "$wheels/$v/.$name" ] && continue
-		# into a folder of its own, then together: pip leaves alone what exists
-		rm -rf "$TMP/pip"
-		"$1" -m pip install -q --no-deps --target "$TMP/pip" "$one" > "$TMP/pip.log" 2>&1 || return 1
-		mkdir -p "$wheels/$v"; cp -a "$TMP/pip/." "$wheels/$v/"; : > "$wheels/$v/.$name"
-	done
-	echo "$wheels/$v/nvidia/cudnn/lib/libcudnn.so.9"
-}
+here=tests/nullgpu/cudnn
 
 for version in ${TORCH:-2.9.1 2.11.0}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
-	lib=$(wheel "$py") || { skip "$version" "its cuDNN cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
+	lib=$(cudnn_wheel "$py") || { skip "$version" "its cuDNN cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	export VRAMCAST_NULL_CUDNN_LIBRARY="$lib" XDG_CACHE_HOME="$TMP/cache-$version"
 	dry() { timeout 1500 "$VRAMCAST" dryrun "$@" > "$TMP/out" 2> "$TMP/err"; }
 	VRAMCAST_NULL_WORKSPACE_LOG=$TMP/shapes dry -g rtx4090 --no-record -- "$py" $here/nets.py

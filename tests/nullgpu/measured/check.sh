@@ -18,7 +18,7 @@ fi
 for card in 3060 4060; do
 	PYTHONPATH=$site HF_HUB_OFFLINE=1 VRAMCAST_NULL_CUDNN=90100 nice "$VRAMCAST" dryrun -q --no-record \
 		--values off -g "rtx$card" -- "$py" $here/train.py $here/measured.tsv "$card" \
-		2> "$TMP/err.$card" | grep '^run' >> "$TMP/runs"
+		2> "$TMP/err.$card" | grep -E '^(run|near) ' >> "$TMP/runs"
 done
 if [ ! -d "$ENVS/popular/litgpt" ]; then
 	"$py" -m pip install -q --no-deps --target "$ENVS/popular" litgpt==0.5.13 lightning==2.6.6 \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check.sh - make check-published: one rank of jobs of many cards whose peaks others published (published.tsv), played
-# alone and held against their figure. F=megatron chooses rows by name. Environments lie outside the tree. Not part
-# of make check.
+# check.sh - make check-published: one rank of jobs of many cards, and nets of one, whose peaks others published
+# (published.tsv), held against their figure. F=megatron chooses rows by name. SEGMENTARY: where arianizadi/segmentary is
+# checked out. Environments lie outside the tree. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
 here=$PWD/tests/nullgpu/published
@@ -23,6 +23,16 @@ packages() { # PROGRAM VERSION TORCH
 	mcore) package=megatron-core ;;
 	lit) fetch "lightning-$2" "lightning==$2" lightning-utilities==0.15.3 torchmetrics==1.9.0 packaging pyyaml tqdm \
 		requests urllib3 certifi idna charset-normalizer; return ;;
+	conv3d) return ;;
+	vae) fetch "diffusers-$2" "diffusers==$2" huggingface_hub==0.34.4 safetensors==0.6.2 regex requests pillow \
+		importlib_metadata zipp urllib3 certifi idna charset-normalizer packaging pyyaml tqdm; return ;;
+	segmentary) [ -d "$SEGMENTARY/src" ] && fetch "segmentary" transformers==5.15.0 tokenizers==0.22.2 \
+		huggingface-hub==1.27.0 safetensors==0.8.0 timm==1.0.28 segmentation-models-pytorch==0.5.0 peft==0.20.0 \
+		accelerate==1.14.0 lightning==2.6.5 lightning-utilities==0.15.3 torchmetrics==1.9.0 albumentations==2.0.8 \
+		albucore==0.0.24 opencv-python-headless==4.14.0.94 scipy==1.17.1 pillow==12.2.0 pyyaml==6.0.3 tqdm==4.70.0 \
+		torchvision==0.26.0 packaging regex requests httpx httpcore h11 anyio sniffio idna certifi urllib3 \
+		charset-normalizer simsimd stringzilla pydantic pydantic-core annotated-types typing-inspection psutil hf-xet
+		return ;;
 	esac
 	main=$(fetch "$package-$2" "$package==$2") && beside=$(fetch "beside-$triton" "triton==$triton" tyro docstring-parser \
 		typeguard shtab rich pygments markdown-it-py mdurl tomli einops tqdm pyyaml requests urllib3 certifi idna \
@@ -33,11 +43,21 @@ row() {
 	py=$(torch_env "$torch") || { skip "$name" "PyTorch $torch cannot be installed"; return; }
 	path=$(packages "$program" "$version" "$torch") || { skip "$name" "$version cannot be installed"; return; }
 	[ "$settings" = - ] && settings=
-	# both are lists of words
+	place="--world $world --rank $rank"
+	if [ "$world" = - ]; then
+		of=${settings#CUDNN_OF=}; place=
+		lib=$(cudnn_wheel "$(torch_env "${of:-$torch}")") || { skip "$name" "its cuDNN cannot be installed"; return; }
+		settings="VRAMCAST_NULL_CUDNN_LIBRARY=$lib"
+	fi
+	values=off
+	[ "$program" = segmentary ] && values=on # it looks at its labels
+	# all three are lists of words
 	# shellcheck disable=SC2086
-	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off \
-		--host-weights untouched -g "$card" --capacity 200GiB --world "$world" --rank "$rank" -- \
+	[ "$last" = "$program $torch $card $settings $words" ] ||
+	(cd "$TMP" && env -u CC PYTHONPATH="$path" $settings timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values $values \
+		--host-weights untouched -g "$card" --capacity 200GiB $place -- \
 		"$py" "$here/$program.py" $words) > "$TMP/out" 2> "$TMP/err"
+	last="$program $torch $card $settings $words" # rows of one process stand together
 	got=$(sed -n "s/^published.* $field \([0-9]*\).*/\1/p" "$TMP/out")
 	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/err")"; return; }
 	error=$(awk -v a="$got" -v b="$bytes" 'BEGIN { printf "%+.3f", 100 * (a - b) / b }')

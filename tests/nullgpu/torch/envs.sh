@@ -20,6 +20,24 @@ torch_env() {
 	echo "$dir/bin/python"
 }
 
+wheels=${VRAMCAST_CUDNN_WHEELS:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast-oracle/cudnn}
+# The cuDNN that a PyTorch asks for, unpacked outside the tree; nothing of it is looked into.
+cudnn_wheel() { # PYTHON: prints where its library is
+	want=$("$1" -c "import importlib.metadata as m; print(*[r.split(';')[0].strip() for r in m.requires('torch')
+		if r.startswith(('nvidia-cudnn-cu', 'nvidia-cublas-cu', 'nvidia-cuda-nvrtc-cu'))])")
+	v=$(echo "$want" | sed -n 's/.*nvidia-cudnn-cu[0-9]*==\([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p')
+	[ -n "$v" ] || return 1
+	for one in $want; do
+		name=${one%%==*}
+		[ -e "$wheels/$v/.$name" ] && continue
+		# into a folder of its own, then together: pip leaves alone what exists
+		rm -rf "$TMP/pip"
+		"$1" -m pip install -q --no-deps --target "$TMP/pip" "$one" > "$TMP/pip.log" 2>&1 || return 1
+		mkdir -p "$wheels/$v"; cp -a "$TMP/pip/." "$wheels/$v/"; : > "$wheels/$v/.$name"
+	done
+	echo "$wheels/$v/nvidia/cudnn/lib/libcudnn.so.9"
+}
+
 relay() {
 	while IFS= read -r line; do
 		case $line in

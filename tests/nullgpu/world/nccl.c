@@ -188,5 +188,10 @@ int main(void)
 	ncclCommCount(half, &n);
 	ncclCommUserRank(half, &rank);
 	check(n == 4 && rank == 1, "also where it did not say by which color");
+	vc_null_group(-2, 2, 0);
+	ncclCommSplit(c, 77, MINE, &half, NULL);
+	ncclCommCount(half, &n);
+	ncclCommUserRank(half, &rank);
+	check(n == 2 && rank == 0, "and where two parts have the same color");
 	return bad != 0;
 }

@@ -298,8 +298,8 @@ static int say(const struct find *f, struct vc_error *err)
 	if (f->n > f->tried)
 		vc_emit_line(e, "%zu plans with more cards on one sample were not tried (--trials)",
 			     f->n - f->tried);
-	vc_emit_line(e, "Dry runs know memory, not time: of plans that fit, one with fewer cards on "
-		     "a sample is usually faster.");
+	vc_emit_line(e, "Dry runs know memory, not time: of plans that fit, one with fewer cards "
+		     "on a sample is usually faster.");
 	vc_emit_end(e);
 	return vc_emit_done(e, err);
 }

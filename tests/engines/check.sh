@@ -107,6 +107,8 @@ try_annotate() {
 	check "annotate: one that fits is" grep -qx 'patch job train -p {"spec":{"suspend":false}}' "$d/told"
 }
 . tests/engines/slurm.sh
-[ "$#" -gt 0 ] || set -- parallel spark ray kubernetes annotate slurm
+# one of them, or all: words without spaces
+# shellcheck disable=SC2086
+[ "$#" -gt 0 ] || set -- ${F:-parallel spark ray kubernetes annotate slurm}
 for engine; do "try_$engine"; done
 finish

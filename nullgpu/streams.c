@@ -53,7 +53,7 @@ static struct vc_null_event *watched; /* by NCCL's watchdog */
 static uint64_t seen;                 /* the clock as the watchdog sees it */
 static bool unwatched;                /* nobody looks */
 static unsigned looking;              /* watchdogs that have seen something in this round */
-static __thread bool saw;
+static __thread bool watches, saw;
 
 static void spend(uint64_t ns)
 {
@@ -108,6 +108,11 @@ bool vc_null_is_wanted(void)
 		any = e->time <= seen;
 	pthread_mutex_unlock(&lock);
 	return any;
+}
+
+bool vc_null_is_watchdog(void)
+{
+	return watches;
 }
 
 /* The watchdog is through with what it has seen: it waits for its next round. */
@@ -344,7 +349,7 @@ int vc_null_event_query(struct vc_null_event *e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
 	if (e->watched && !submits)
-		vc_null_watches();
+		watches = true;
 	bool pending = is_pending(e->recorded ? e->time : 0,
 				  e->watched ? seen : vc_null_clock());
 	int rc = e->capture ? VC_NULL_CAPTURE : pending ? VC_NULL_NOTREADY : 0;

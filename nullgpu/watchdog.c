@@ -21,13 +21,7 @@
 typedef int clock_wait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
 typedef int timed_wait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 
-static __thread bool watches;
 static __thread int64_t steady_ahead, system_ahead; /* what the next look at a clock adds */
-
-void vc_null_watches(void)
-{
-	watches = true;
-}
 
 static int64_t time_of(clockid_t clock)
 {
@@ -56,7 +50,7 @@ static int wait_until_wanted(timed_wait *one, clock_wait *other, pthread_cond_t 
 
 static bool is_round(clockid_t clock, const struct timespec *until)
 {
-	return watches && (int64_t)until->tv_sec * 1000000000ll + until->tv_nsec -
+	return vc_null_is_watchdog() && (int64_t)until->tv_sec * 1000000000ll + until->tv_nsec -
 		time_of(clock) <= LONGEST_NS;
 }
 

@@ -390,6 +390,36 @@ static uint64_t host_peak(void)
 	return (uint64_t)used.ru_maxrss << 10;
 }
 
+static int run_once(const struct run *r, const struct vc_command *record, size_t argc, char **argv,
+		    struct vc_console *con)
+{
+	if (!record)
+		return run_plain(argv, &con->err);
+	vc_dryrun_set_aside(r->d->out);
+	return run_recorded(r, record, argc, argv, con);
+}
+
+/* A rank that compares with what rank 0 says (DeepSpeed's ZeRO 3) fails where nobody said it: then
+ * rank 0 is played first. With --roles it was. */
+static int run_rank(const struct run *r, const struct vc_command *record, size_t argc, char **argv,
+		    struct vc_console *con)
+{
+	struct vc_dryrun *d = r->d;
+	struct vc_dryrun_outcome unused = { 0 };
+	int rc = run_once(r, record, argc, argv, con);
+
+	if (rc <= 0 || !d->rank || r->cfg->roles || !vc_world_unheard(r->stage->dir))
+		return rc;
+	fprintf(stderr, "vramcast dryrun: rank %llu failed and had not heard what rank 0 says: "
+		"rank 0 is played, then rank %llu again\n", (unsigned long long)d->rank,
+		(unsigned long long)d->rank);
+	VC_TRY(vc_world_put(d->world, 0, devices_of(r->cfg), &con->err));
+	rc = run_plain(argv, &con->err);
+	vc_dryrun_read(r->stage->dir, &unused);
+	VC_TRY(vc_world_put(d->world, d->rank, devices_of(r->cfg), &con->err));
+	return rc < 0 ? rc : run_once(r, record, argc, argv, con);
+}
+
 static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *con)
 {
 	const struct vc_command *record =
@@ -403,12 +433,8 @@ static int run_card(struct run *r, size_t argc, char **argv, struct vc_console *
 		rc = vc_nomem(&con->err, "the environment");
 	if (!rc)
 		rc = vc_dryrun_plans_start(r->cfg->cudnn, r->stage->dir, d->card, &con->err);
-	if (!rc && record)
-		vc_dryrun_set_aside(d->out);
-	if (!rc && record)
-		rc = run_recorded(r, record, argc, argv, con);
-	else if (!rc)
-		rc = run_plain(argv, &con->err);
+	if (!rc)
+		rc = run_rank(r, record, argc, argv, con);
 	bool ran = rc >= 0;
 	if (ran) {
 		d->o.code = rc;

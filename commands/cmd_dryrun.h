@@ -129,6 +129,10 @@ void vc_dryrun_say_ranks(const struct vc_dryrun *runs, size_t n);
  * for a process that runs without the others. */
 int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_error *err);
 
+/* Whether a rank wanted to hear what another one would have told it, and nobody had. `dir`: where
+ * the processes of the run report. Asked twice, it is false. */
+bool vc_world_unheard(const char *dir);
+
 struct vc_role {
 	uint64_t rank;
 	char what[VC_DRYRUN_ROLE];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands/cmd_dryrun.h"
 #include "common/vec.h"
@@ -38,6 +39,14 @@ int vc_world_put(uint64_t world, uint64_t rank, uint64_t per_node, struct vc_err
 		VC_TRY(put(all[i].name, all[i].value, err));
 	return setenv("MASTER_ADDR", "127.0.0.1", 1) < 0 ||
 		setenv("TORCHELASTIC_RUN_ID", "none", 1) < 0 ? vc_nomem(err, "MASTER_ADDR") : 0;
+}
+
+bool vc_world_unheard(const char *dir)
+{
+	char path[600];
+
+	snprintf(path, sizeof path, "%s/world/unheard", dir);
+	return unlink(path) == 0;
 }
 
 int vc_world_roles(const char *path, struct vc_role **roles, size_t *n, struct vc_error *err)

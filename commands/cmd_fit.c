@@ -17,7 +17,8 @@ enum { CLASSES = 16 };
 #define AT(f) offsetof(struct vc_fit_config, f)
 static const struct vc_option fit_options[] = {
 	{ 0, "find", VC_O_TEXT, AT(find), "KEY", "the parameter to find: batch, seq, ...; or "
-	  "checkpoint: layers to compute twice; anything: whatever makes it fit",
+	  "checkpoint: layers to compute twice; anything: whatever makes it fit; "
+	  "plan: over how many cards to spread it, and how",
 	  "batch" },
 	{ 0, "target", VC_O_TEXT, AT(target), "LOW..HIGH%", "share of the card to aim for",
 	  "85..95%" },
@@ -26,6 +27,8 @@ static const struct vc_option fit_options[] = {
 	{ 0, "among", VC_O_TEXT, AT(among), "N,N,...", "only these values", NULL },
 	{ 0, "at", VC_O_TEXT, AT(at), "N,N,...", "values of the trial runs of a program", "4,6" },
 	{ 0, "trials", VC_O_UINT, AT(trials), "N", "trial runs of a program at most", "16" },
+	{ 0, "world", VC_O_UINT, AT(world), "N", "of --find plan: how many cards the job has",
+	  NULL },
 	{ 0, "with", VC_O_TEXT, AT(with), "dryrun|record", "how trial runs are made", "dryrun" },
 	{ 0, "json", VC_O_FLAG, AT(json), NULL, "one JSON document on standard output", NULL },
 	VC_OPTION_END
@@ -139,8 +142,8 @@ static int fit_run(const void *config, size_t argc, char **argv, struct vc_conso
 	int r = VC_OK;
 
 	if (other)
-		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most }, argc, argv,
-				  con);
+		return other->run(&(struct vc_fit_ask){ &c->run, c->json, c->most, c->world,
+							c->trials }, argc, argv, con);
 	VC_HAVE(f, "the cards", &con->err);
 	f[0].cfg = c;
 	if (c->run.gpu.n > VC_FIT_CARDS) {

@@ -17,8 +17,7 @@
 
 enum { WORDS = 16 };
 
-/* `text` with every {key} replaced, on the heap. */
-static char *fill(const char *text, const char *key, uint64_t value)
+char *vc_trial_fill(const char *text, const char *key, uint64_t value)
 {
 	char mark[80], number[24];
 	size_t cap = strlen(text) * 24 + 32, n = 0;
@@ -57,7 +56,7 @@ static char **command(const struct vc_trial *t, uint64_t value, const char *file
 	for (size_t i = 0; i < n; i++)
 		argv[at++] = strdup(fixed[i]);
 	for (size_t i = 0; i < t->argc; i++)
-		argv[at++] = fill(t->argv[i], t->key, value);
+		argv[at++] = vc_trial_fill(t->argv[i], t->key, value);
 	for (size_t i = 0; i < at; i++)
 		if (!argv[i]) {
 			argv[0] = NULL;

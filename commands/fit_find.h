@@ -11,6 +11,7 @@ struct vc_fit_ask {
 	const struct vc_run_options *run;
 	bool json;
 	uint64_t most; /* combinations at most */
+	uint64_t world, trials; /* cards of the job, VC_NOT_GIVEN: not said; dry runs at most */
 };
 
 struct vc_fit_find {
@@ -19,7 +20,7 @@ struct vc_fit_find {
 		   struct vc_console *con);
 };
 
-extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything;
+extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything, vc_fit_plan;
 
 /* What a row does with a recording, or with a program, of which a whole run is recorded first. */
 struct vc_fit_steps {

@@ -17,7 +17,7 @@ enum {
 struct vc_fit_config {
 	struct vc_run_options run;
 	const char *find, *target, *among, *at, *with;
-	uint64_t multiple, most, trials;
+	uint64_t multiple, most, trials, world;
 	bool json;
 };
 

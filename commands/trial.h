@@ -24,6 +24,9 @@ struct vc_trial {
 int vc_trial_run(const struct vc_trial *t, uint64_t value, char *out, int *oom,
 		 struct vc_error *err);
 
+/* `text` with every {key} replaced, on the heap; NULL: no memory. */
+char *vc_trial_fill(const char *text, const char *key, uint64_t value);
+
 /* Any command line, what it prints to the file `log`; conf as above. *code: the exit code, 128 + N
  * for signal N. An interrupt from the keyboard ends it, not the caller. */
 int vc_trial_execute(char **argv, const char *conf, const char *log, int *code,

@@ -91,36 +91,52 @@ static void place(const struct ticket *all, int ranks, int mine, int *count, int
 	}
 }
 
-/* Of ranks that do not run: what PyTorch is about to ask for, told by vramcast_null_world.py. */
-static struct { int color, ranks, rank; } told[1024];
+/* Of ranks that do not run: what PyTorch is about to ask for, told by vramcast_null_world.py.
+ * Colors that PyTorch chooses in C++ are not told, only seen; several groups of a rank may have the
+ * same (2.11 takes the first rank of the group), so whatever is told next comes before those. */
+static struct told { int color, ranks, rank; bool seen; } told[1024];
+static struct told next;
 static int n_told;
+
+static struct told *told_of(int color)
+{
+	int i = 0;
+	while (i < n_told && told[i].color != color)
+		i++;
+	return i < n_told ? &told[i] : NULL;
+}
+
+static void keep(struct told this)
+{
+	struct told *at = told_of(this.color);
+	if (!at && n_told < (int)(sizeof told / sizeof *told))
+		at = &told[n_told++];
+	if (at)
+		*at = this;
+}
 
 VC_SHARED void vc_null_group(int color, int ranks, int rank);
 void vc_null_group(int color, int ranks, int rank)
 {
-	int i = 0;
-	while (i < n_told && told[i].color != color)
-		i++;
-	if (i == (int)(sizeof told / sizeof *told))
-		return;
-	n_told += i == n_told;
-	told[i].color = color;
-	told[i].ranks = ranks;
-	told[i].rank = rank;
+	struct told this = { .color = color, .ranks = ranks, .rank = rank };
+	if (color == NEXT_COLOR)
+		next = this;
+	else
+		keep(this);
 }
 
 static void place_as_told(int color, int *count, int *rank)
 {
-	int i = 0;
-	while (i < n_told && told[i].color != color)
-		i++;
-	for (int k = 0; i == n_told && k < n_told; k++)
-		if (told[k].color == NEXT_COLOR)
-			told[i = k].color = color;
-	if (i == n_told)
+	const struct told *t = told_of(color);
+	if (next.ranks && (!t || t->seen)) {
+		keep((struct told){ color, next.ranks, next.rank, true });
+		next.ranks = 0;
+		t = told_of(color);
+	}
+	if (!t)
 		return;
-	*count = told[i].ranks;
-	*rank = told[i].rank;
+	*count = t->ranks;
+	*rank = t->rank;
 }
 
 /* When the others do not answer, their number is unknown, and the parent's is the upper bound. */

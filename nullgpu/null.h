@@ -205,8 +205,11 @@ VC_SHARED int vc_null_graph_launch(struct vc_null_graph *graph, void *stream);
 /* A collective is about to be queued: lets PyTorch's watchdog see what has finished, see
  * streams.c. */
 VC_SHARED void vc_null_collective(void *stream);
-/* The calling thread is that watchdog, see watchdog.c. */
-VC_SHARED void vc_null_watches(void);
+/* Whether the calling thread is that watchdog, see watchdog.c. */
+VC_SHARED bool vc_null_is_watchdog(void);
+/* It waits for its next round; and whether somebody waits for it to look. */
+VC_SHARED void vc_null_watched(void);
+VC_SHARED bool vc_null_is_wanted(void);
 /* Queue `duration` of work; returns when it starts. In a capture it becomes a node instead and
  * `*captured` is true (may be NULL). */
 VC_SHARED uint64_t vc_null_work(void *stream, uint64_t duration, bool *captured);

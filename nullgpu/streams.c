@@ -36,6 +36,9 @@
 #define WATCH_NS 1000000ull
 /* How long the watchdog may take to look, by a real clock. */
 #define PATIENCE_NS 5000000000ull
+/* ... and then to let go of what it has seen, for which it may need a lock of the caller's. */
+#define LET_GO_NS 50000000ull
+#define NAP_NS 100000
 /* Handles of streams appear in recordings: they lie at a fixed place, in the order of creation. */
 #define STREAM_PLACE 0x2f0000000000ull
 #define STREAMS 65536
@@ -49,6 +52,8 @@ static __thread bool submits;
 static struct vc_null_event *watched; /* by NCCL's watchdog */
 static uint64_t seen;                 /* the clock as the watchdog sees it */
 static bool unwatched;                /* nobody looks */
+static unsigned looking;              /* watchdogs that have seen something in this round */
+static __thread bool watches, saw;
 
 static void spend(uint64_t ns)
 {
@@ -95,12 +100,35 @@ static void forget_watched(struct vc_null_event *e)
 	e->watched = false;
 }
 
-static bool is_anything_unseen(void)
+bool vc_null_is_wanted(void)
 {
 	pthread_mutex_lock(&lock);
 	bool any = false;
 	for (const struct vc_null_event *e = watched; e && !any; e = e->later)
 		any = e->time <= seen;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+bool vc_null_is_watchdog(void)
+{
+	return watches;
+}
+
+/* The watchdog is through with what it has seen: it waits for its next round. */
+void vc_null_watched(void)
+{
+	pthread_mutex_lock(&lock);
+	looking -= saw;
+	saw = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A watchdog has seen something finished, and has not let go of its memory yet. */
+static bool is_anyone_looking(void)
+{
+	pthread_mutex_lock(&lock);
+	bool any = looking > 0;
 	pthread_mutex_unlock(&lock);
 	return any;
 }
@@ -115,11 +143,14 @@ void vc_null_collective(void *stream)
 	if (look)
 		seen = now;
 	pthread_mutex_unlock(&lock);
-	uint64_t start = real_time();
-	while (look && !unwatched && is_anything_unseen()) {
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		unwatched = real_time() - start > PATIENCE_NS;
+	uint64_t start = real_time(), took = 0;
+	while (look && !unwatched && vc_null_is_wanted()) {
+		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+		took = real_time() - start;
+		unwatched = took > PATIENCE_NS;
 	}
+	while (look && !unwatched && is_anyone_looking() && real_time() - start < took + LET_GO_NS)
+		nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
 }
 
 struct vc_null_stream *vc_null_stream(void *stream)
@@ -318,12 +349,15 @@ int vc_null_event_query(struct vc_null_event *e)
 		return VC_NULL_INVALID;
 	pthread_mutex_lock(&lock);
 	if (e->watched && !submits)
-		vc_null_watches();
+		watches = true;
 	bool pending = is_pending(e->recorded ? e->time : 0,
 				  e->watched ? seen : vc_null_clock());
 	int rc = e->capture ? VC_NULL_CAPTURE : pending ? VC_NULL_NOTREADY : 0;
-	if (!pending && !submits)
+	if (!pending && !submits && e->watched) {
 		forget_watched(e);
+		looking += !saw;
+		saw = true;
+	}
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

@@ -195,7 +195,16 @@ class _Said:
             with open(self._path(self.calls, who), "rb") as f:
                 return pickle.load(f)
         except (OSError, EOFError):
+            if who != rank():  # `vramcast dryrun` may play rank 0 first and this one again
+                self._note_unheard()
             return otherwise
+
+    def _note_unheard(self):
+        try:
+            os.makedirs(_folder(), exist_ok=True)
+            open(os.path.join(_folder(), "unheard"), "wb").close()
+        except OSError:
+            pass
 
 
 def _copies(thing, n):

@@ -82,7 +82,33 @@ try_kubernetes() {
 	"$REAL" sweep -q --json "$TMP/k8s/run.vct" --vary gpu=t4,l4 --vary torch=2.0..2.15 > "$TMP/k8s/whole"
 	check "kubernetes: the pods' command: the same bytes as one sweep" cmp "$TMP/k8s/all" "$TMP/k8s/whole"
 }
+# The job that annotates another one: what it tells Kubernetes for each exit code. Programs stand for vramcast and kubectl.
+try_annotate() {
+	local args d=$TMP/annotate code
+	args=$(python3 tests/engines/manifest.py examples/engines/annotate.yaml 'kind: Job' 'kind: RoleBinding' \
+		'verbs: [get, patch]' 'serviceAccountName: vramcast') || { fail "annotate: the manifest"; return; }
+	mkdir -p "$d"
+	args=${args//\/tmp\//$d/}
+	cat > "$d/vramcast" <<-S
+		#!/bin/sh
+		printf '"peak_used": %d,\\n' 7 21 9 > "$d/report.json"
+		exit "\$(cat "$d/code")"
+	S
+	printf '#!/bin/sh\necho "$*" >> "%s/told"\n' "$d" > "$d/kubectl"
+	chmod +x "$d/vramcast" "$d/kubectl"
+	for code in 0 3; do
+		echo $code > "$d/code"; rm -f "$d/told"
+		PATH=$d:$PATH JOB=train sh -c "$args"
+		check "annotate: exit code $code and the largest peak are written down" \
+			grep -qx "annotate --overwrite job train vramcast/peak-bytes=21 vramcast/exit-code=$code" "$d/told"
+	done
+	check "annotate: a job that does not fit is not started" test "$(wc -l < "$d/told")" = 1
+	echo 0 > "$d/code"; PATH=$d:$PATH JOB=train sh -c "$args"
+	check "annotate: one that fits is" grep -qx 'patch job train -p {"spec":{"suspend":false}}' "$d/told"
+}
 . tests/engines/slurm.sh
-[ "$#" -gt 0 ] || set -- parallel spark ray kubernetes slurm
+# one of them, or all: words without spaces
+# shellcheck disable=SC2086
+[ "$#" -gt 0 ] || set -- ${F:-parallel spark ray kubernetes annotate slurm}
 for engine; do "try_$engine"; done
 finish

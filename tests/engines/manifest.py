@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""manifest.py FILE - what the container of an indexed job runs; fails where the manifest is not one."""
+"""manifest.py FILE [TEXT]... - what the container of a job runs; fails where a text is not in the manifest,
+without any where it is no indexed job."""
 import sys
 
 lines = open(sys.argv[1]).read().splitlines()
 text = "\n".join(line for line in lines if not line.startswith("#"))
-for needed in ("kind: Job", "completionMode: Indexed", "completions: 8", "name: JOB_COMPLETIONS", 'value: "8"',
+for needed in sys.argv[2:] or ("kind: Job", "completionMode: Indexed", "completions: 8", "name: JOB_COMPLETIONS", 'value: "8"',
                "restartPolicy: OnFailure", "command: [sh, -c]"):
     assert needed in text, needed
 folded, indent = [], None

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.c - libnccl where one process is a rank of many equal ones, as a TAP program. */
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <stdint.h>
+#include <time.h>
 
 struct comm;
 struct id { char bytes[128]; };
@@ -21,6 +22,11 @@ int ncclSend(const void *from, size_t n, int type, int to, struct comm *c, void 
 int ncclRecv(void *to, size_t n, int type, int from, struct comm *c, void *s);
 void vc_null_group(int color, int ranks, int rank);
 int cudaMalloc(void **p, size_t n);
+int cudaMemsetAsync(void *to, int value, size_t n, void *stream);
+int cudaDeviceSynchronize(void);
+int cudaEventCreateWithFlags(void **event, unsigned flags);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventQuery(void *event);
 int cudaMemcpy(void *to, const void *from, size_t n, int kind);
 
 enum { RANKS = 1024, MINE = 7, INT64 = 4, FLOAT = 7, SUM = 0, AVG = 4 };
@@ -81,6 +87,86 @@ static void all_to_all(struct comm *c)
 	check(same == RANKS, "everybody sends what this rank sends to itself");
 }
 
+/* ---- PyTorch's watchdog ---- */
+
+#define LOOKS 30
+#define ROUND_NS 100000000ll /* its sleep between two looks */
+/* std::chrono's clocks, which libstdc++ has too */
+int64_t _ZNSt6chrono3_V212steady_clock3nowEv(void);
+int64_t _ZNSt6chrono3_V212system_clock3nowEv(void);
+
+static struct watchdog {
+	pthread_mutex_t lock;
+	pthread_cond_t end;
+	int ended, pending;
+	void *events[LOOKS];
+} dog = { .lock = PTHREAD_MUTEX_INITIALIZER, .end = PTHREAD_COND_INITIALIZER };
+
+/* std::condition_variable::wait_for with a condition, as libstdc++ has it in PyTorch's wheels. */
+static void sleep_a_round(void)
+{
+	int64_t until = _ZNSt6chrono3_V212steady_clock3nowEv() + ROUND_NS;
+	while (!dog.ended) {
+		int64_t left = until - _ZNSt6chrono3_V212steady_clock3nowEv();
+		int64_t at = _ZNSt6chrono3_V212system_clock3nowEv() + left;
+		struct timespec t = { at / 1000000000ll, at % 1000000000ll };
+		pthread_cond_timedwait(&dog.end, &dog.lock, &t);
+		if (_ZNSt6chrono3_V212system_clock3nowEv() >= at &&
+		    _ZNSt6chrono3_V212steady_clock3nowEv() >= until)
+			return;
+	}
+}
+
+static void *watch(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&dog.lock);
+	while (!dog.ended) {
+		sleep_a_round();
+		for (int i = 0; i < LOOKS; i++)
+			if (dog.events[i] && cudaEventQuery(dog.events[i]) == 0) {
+				struct timespec slow = { .tv_nsec = 1000000 };
+				nanosleep(&slow, NULL); /* it lets go of memory after it looked */
+				dog.events[i] = NULL;
+				dog.pending--;
+			}
+	}
+	pthread_mutex_unlock(&dog.lock);
+	return NULL;
+}
+
+/* A collective begins when the watchdog has let go of what was finished a while before, and does
+ * not wait for it to have slept. */
+static void watchdog(struct comm *c)
+{
+	size_t n = 64 << 20, late = 0;
+	void *x = device(n), *e;
+	pthread_t thread;
+	int64_t start = _ZNSt6chrono3_V212steady_clock3nowEv();
+	pthread_create(&thread, NULL, watch, NULL);
+	for (int i = 0; i < LOOKS; i++) {
+		ncclAllReduce(x, x, n / 4, FLOAT, SUM, c, NULL);
+		pthread_mutex_lock(&dog.lock);
+		late += dog.pending > 1; /* the one before is not over, those before that are */
+		cudaEventCreateWithFlags(&e, 2);
+		cudaEventRecord(e, NULL);
+		dog.events[i] = e;
+		dog.pending++;
+		pthread_mutex_unlock(&dog.lock);
+		for (int k = 0; k < 64; k++)
+			cudaMemsetAsync(x, 0, n, NULL);
+		cudaDeviceSynchronize();
+	}
+	pthread_mutex_lock(&dog.lock);
+	dog.ended = 1;
+	pthread_mutex_unlock(&dog.lock);
+	pthread_join(thread, NULL);
+	int64_t took = _ZNSt6chrono3_V212steady_clock3nowEv() - start;
+	printf("# %d looks took %lld ms\n", LOOKS, (long long)took / 1000000);
+	check(!late, "the watchdog has let go of what was finished before a collective begins");
+	check(took < LOOKS * ROUND_NS * 2 / 3, "which does not wait for the watchdog's sleep");
+}
+
 int main(void)
 {
 	struct id id;
@@ -91,6 +177,7 @@ int main(void)
 	      "a communicator of 1,024 ranks waits for nobody");
 	collectives(c);
 	all_to_all(c);
+	watchdog(c);
 	vc_null_group(123, 8, 3);
 	ncclCommSplit(c, 123, MINE, &half, NULL);
 	ncclCommCount(half, &n);
@@ -101,5 +188,10 @@ int main(void)
 	ncclCommCount(half, &n);
 	ncclCommUserRank(half, &rank);
 	check(n == 4 && rank == 1, "also where it did not say by which color");
+	vc_null_group(-2, 2, 0);
+	ncclCommSplit(c, 77, MINE, &half, NULL);
+	ncclCommCount(half, &n);
+	ncclCommUserRank(half, &rank);
+	check(n == 2 && rank == 0, "and where two parts have the same color");
 	return bad != 0;
 }

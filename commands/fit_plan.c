@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit_plan.c - fit --find plan: over how many cards to spread a model, and how. Each way to divide
+ * the cards of --world among the names that stand in the program's arguments is a dry run of one
+ * rank, and of every role where the stages of a pipeline differ. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/fit_find.h"
+#include "commands/trial.h"
+#include "common/emit.h"
+#include "common/json.h"
+#include "common/vec.h"
+#include "simulator/replay/cards.h"
+#include "simulator/replay/result.h"
+
+enum { FITS = 0, NEVER = 3, UNDECIDED = 6 };
+enum { TP, CP, PP, EP, DP, NAMES, MACHINE = 8, FIXED = 20, MOST_PLANS = 4096 };
+static const char *const names[NAMES] = { "tp", "cp", "pp", "ep", "dp" };
+
+struct way {
+	uint64_t at[NAMES];
+	enum { UNTRIED, RAN, FAILED } end;
+	int code;             /* of the dry run */
+	enum vc_verdict verdict;
+	uint64_t used, left, roles, rank; /* of the role that needs most */
+};
+
+struct find {
+	const struct vc_fit_ask *ask;
+	const struct vc_card *card;
+	uint64_t capacity;
+	bool named[NAMES];    /* {name} stands in the arguments */
+	struct way *way; size_t n, tried;
+	char folder[200];
+};
+
+/* ---- which there are ---- */
+
+/* How many cards work on one sample. */
+static uint64_t share_of(const struct way *w)
+{
+	return w->at[TP] * w->at[CP] * w->at[PP];
+}
+
+/* The fewest cards on one sample first: they have least to tell each other. */
+VC_COMPARE(by_share, struct way,
+	   VC_THEN(VC_ORDER(share_of(x), share_of(y)),
+		   VC_THEN(VC_ORDER(x->at[PP], y->at[PP]), VC_ORDER(x->at[EP], y->at[EP]))))
+
+/* 1, and where that name is in the arguments every number up to `most` that divides `world`. */
+static bool is_tried(const struct find *f, int name, uint64_t v, uint64_t world, uint64_t most)
+{
+	return v == 1 || (f->named[name] && v <= most && world % v == 0);
+}
+
+static int add(struct find *f, struct way w, struct vc_error *err)
+{
+	uint64_t world = f->ask->world, rest = world / w.at[PP];
+
+	w.at[DP] = world / share_of(&w);
+	for (w.at[EP] = 1; w.at[EP] <= (f->named[EP] ? rest : 1); w.at[EP]++) {
+		if (!is_tried(f, EP, w.at[EP], rest, rest))
+			continue;
+		if (f->n == MOST_PLANS)
+			return vc_fail(err, VC_EUSAGE, "more than %d plans for %llu cards",
+				       MOST_PLANS, (unsigned long long)world);
+		VC_HAVE(vc_vec_one(f->way, f->n), "the plans", err);
+		f->way[f->n++] = w;
+	}
+	return VC_OK;
+}
+
+static int list_ways(struct find *f, struct vc_error *err)
+{
+	uint64_t world = f->ask->world;
+	struct way w = { .end = UNTRIED };
+
+	for (w.at[TP] = 1; w.at[TP] <= MACHINE; w.at[TP]++) {
+		if (!is_tried(f, TP, w.at[TP], world, MACHINE))
+			continue;
+		uint64_t beside = world / w.at[TP];
+		for (w.at[CP] = 1; w.at[CP] <= beside; w.at[CP]++) {
+			if (!is_tried(f, CP, w.at[CP], beside, beside))
+				continue;
+			uint64_t last = beside / w.at[CP];
+			for (w.at[PP] = 1; w.at[PP] <= last; w.at[PP]++)
+				if (is_tried(f, PP, w.at[PP], last, last))
+					VC_TRY(add(f, w, err));
+		}
+	}
+	qsort(f->way, f->n, sizeof(*f->way), by_share);
+	return VC_OK;
+}
+
+/* ---- a dry run ---- */
+
+/* One object of `runs` in the report; the role that needs most stays in *w. */
+static int read_run(struct vc_json *j, struct way *w, struct vc_error *err)
+{
+	enum { NONE, VERDICT, USED, RANK } key = NONE;
+	uint64_t used = 0, rank = 0;
+	int verdict = VC_OOM, t;
+
+	while ((t = vc_json_next(j, err)) > 0 && t != VC_J_OBJECT_END) {
+		if (t == VC_J_KEY)
+			key = !strcmp(j->text, "verdict") ? VERDICT :
+				!strcmp(j->text, "peak_used") ? USED :
+				!strcmp(j->text, "rank") ? RANK : NONE;
+		else if (key == VERDICT && t == VC_J_TEXT)
+			verdict = vc_verdict_by_name(j->text);
+		else if (key == USED && t == VC_J_NUMBER)
+			used = (uint64_t)j->integer;
+		else if (key == RANK && t == VC_J_NUMBER)
+			rank = (uint64_t)j->integer;
+		else
+			VC_TRY(vc_json_skip(j, t, err));
+	}
+	if (verdict > (int)w->verdict)
+		w->verdict = (enum vc_verdict)verdict;
+	if (!w->roles++ || used > w->used) {
+		w->used = used;
+		w->rank = rank;
+	}
+	return t < 0 ? t : VC_OK;
+}
+
+static int read_report(const char *path, struct way *w, struct vc_error *err)
+{
+	struct vc_input *in = vc_input_open(path, err);
+	struct vc_json j;
+	bool runs = false;
+	int t, r = in ? vc_json_open(&j, in, err) : (int)err->status;
+
+	if (r < 0) {
+		vc_input_close(in);
+		return r;
+	}
+	while (r == VC_OK && (t = vc_json_next(&j, err)) > 0) {
+		if (t == VC_J_KEY)
+			runs = !strcmp(j.text, "runs");
+		else if (t == VC_J_OBJECT && runs)
+			r = read_run(&j, w, err);
+	}
+	vc_json_close(&j);
+	vc_input_close(in);
+	return r;
+}
+
+/* The argument with all names filled in, on the heap. */
+static char *fill(const char *text, const struct way *w)
+{
+	char *out = strdup(text);
+
+	for (int i = 0; out && i < NAMES; i++) {
+		char *next = vc_trial_fill(out, names[i], w->at[i]);
+		free(out);
+		out = next;
+	}
+	return out;
+}
+
+static int execute(const struct find *f, struct way *w, char **line, size_t argc, char **argv,
+		   const char *report, struct vc_error *err)
+{
+	char world[24], capacity[24], log[240];
+	const char *fixed[FIXED] = { "/proc/self/exe", "dryrun", "-q", "--no-record", "--world",
+		world, "--report", report, "-g", f->card->name };
+	size_t n = 10;
+	int r = VC_OK;
+
+	snprintf(world, sizeof(world), "%llu", (unsigned long long)f->ask->world);
+	snprintf(capacity, sizeof(capacity), "%llu", (unsigned long long)f->capacity);
+	snprintf(log, sizeof(log), "%s/log", f->folder);
+	if (f->capacity != f->card->total) {
+		fixed[n++] = "--capacity";
+		fixed[n++] = capacity;
+	}
+	if (w->at[PP] > 1)
+		fixed[n++] = "--roles";
+	fixed[n++] = "--";
+	for (size_t i = 0; i < n; i++)
+		line[i] = (char *)(uintptr_t)fixed[i];
+	for (size_t i = 0; r == VC_OK && i < argc; i++) {
+		line[n + i] = fill(argv[i], w);
+		r = line[n + i] ? VC_OK : vc_nomem(err, "the arguments of a trial run");
+	}
+	if (r == VC_OK)
+		r = vc_trial_execute(line, NULL, log, &w->code, err);
+	for (size_t i = 0; i < argc; i++)
+		free(line[n + i]);
+	return r;
+}
+
+static int try_way(struct find *f, struct way *w, size_t argc, char **argv, struct vc_error *err)
+{
+	char report[240];
+	char **line = calloc(argc + FIXED + 1, sizeof(*line));
+	int r;
+
+	VC_HAVE(line, "the arguments of a trial run", err);
+	snprintf(report, sizeof(report), "%s/report", f->folder);
+	unlink(report);
+	r = execute(f, w, line, argc, argv, report, err);
+	free(line);
+	if (r != VC_OK)
+		return r;
+	f->tried++;
+	w->end = access(report, R_OK) == 0 ? RAN : FAILED;
+	if (w->end == RAN)
+		VC_TRY(read_report(report, w, err));
+	/* an error of its own says nothing about memory */
+	if (w->code && w->verdict == VC_FITS)
+		w->end = FAILED;
+	w->left = f->capacity > w->used ? f->capacity - w->used : 0;
+	return VC_OK;
+}
+
+static int try_all(struct find *f, size_t argc, char **argv, struct vc_error *err)
+{
+	char log[240];
+	int r = vc_rehearsal_folder(f->folder, err);
+	bool any = false;
+
+	for (size_t i = 0; r == VC_OK && i < f->n && f->tried < f->ask->trials; i++) {
+		r = try_way(f, &f->way[i], argc, argv, err);
+		any = any || f->way[i].end == RAN;
+	}
+	if (r == VC_OK && !any) {
+		snprintf(log, sizeof(log), "%s/log", f->folder);
+		vc_trial_show(log);
+		r = vc_fail(err, VC_EIO, "the program ran with none of %zu plans; above is what it "
+			    "said in the last one", f->tried);
+	}
+	if (f->folder[0])
+		vc_rehearsal_remove(f->folder);
+	return r;
+}
+
+/* ---- the answer ---- */
+
+VC_COMPARE(by_need, struct way,
+	   VC_THEN(VC_ORDER(x->end != RAN, y->end != RAN),
+		   VC_THEN(VC_ORDER(x->end != FAILED, y->end != FAILED),
+			   VC_THEN(VC_ORDER(x->verdict, y->verdict),
+				   VC_THEN(VC_ORDER(x->used, y->used), by_share(x, y))))))
+
+static const char *words_of(const struct way *w)
+{
+	if (w->end == FAILED)
+		return "did not run";
+	return w->verdict == VC_FITS ? "fits" : w->verdict == VC_OOM ? "out of memory" :
+		w->verdict == VC_FLUSHES ? "at the limit" : "too close to call";
+}
+
+static void say_way(struct vc_emit *e, const struct find *f, const struct way *w)
+{
+	vc_emit_object(e, NULL, NULL);
+	for (int i = 0; i < NAMES; i++)
+		vc_emit_uint(e, names[i], f->named[i] || i == DP ? names[i] : NULL, w->at[i]);
+	if (w->end == RAN) {
+		vc_emit_bytes(e, "peak_used", "peak", w->used);
+		vc_emit_bytes(e, "left", "left", w->left);
+		vc_emit_uint(e, "rank", "at rank", w->rank);
+		vc_emit_uint(e, "roles", NULL, w->roles);
+	} else {
+		vc_emit_null(e, "peak_used", "peak");
+		vc_emit_null(e, "left", "left");
+		vc_emit_null(e, "rank", "at rank");
+		vc_emit_uint(e, "roles", NULL, 0);
+	}
+	vc_emit_text(e, "verdict", NULL,
+		     w->end == RAN ? vc_verdict_name(w->verdict) : NULL);
+	vc_emit_text(e, NULL, "verdict", words_of(w));
+	vc_emit_int(e, "exit_code", NULL, w->code);
+	vc_emit_end(e);
+}
+
+static int say(const struct find *f, struct vc_error *err)
+{
+	struct vc_emit *e = vc_emit_stdout(f->ask->json, err);
+
+	if (!e)
+		return err->status;
+	vc_emit_object(e, NULL, "");
+	vc_emit_text(e, "schema", NULL, "vramcast.fit-plan/1");
+	vc_emit_text(e, "gpu", NULL, f->card->name);
+	vc_emit_bytes(e, "capacity", NULL, f->capacity);
+	vc_emit_uint(e, "world", NULL, f->ask->world);
+	vc_emit_uint(e, "untried", NULL, f->n - f->tried);
+	vc_emit_line(e, "%llu cards of %s; those that fit first, the least memory first",
+		     (unsigned long long)f->ask->world, f->card->title);
+	vc_emit_array(e, "plans", "");
+	for (size_t i = 0; i < f->tried; i++)
+		say_way(e, f, &f->way[i]);
+	vc_emit_end(e);
+	if (f->n > f->tried)
+		vc_emit_line(e, "%zu plans with more cards on one sample were not tried (--trials)",
+			     f->n - f->tried);
+	vc_emit_line(e, "Dry runs know memory, not time: of plans that fit, one with fewer cards "
+		     "on a sample is usually faster.");
+	vc_emit_end(e);
+	return vc_emit_done(e, err);
+}
+
+static int code_of(const struct find *f)
+{
+	enum vc_verdict best = f->way[0].verdict;
+
+	if (f->way[0].end != RAN)
+		return NEVER;
+	return best == VC_FITS ? FITS : best == VC_OOM ? NEVER : UNDECIDED;
+}
+
+/* ---- the request ---- */
+
+static int check(struct find *f, size_t argc, char **argv, struct vc_error *err)
+{
+	const struct vc_run_options *run = f->ask->run;
+	bool any = false;
+
+	for (int i = 0; i < NAMES; i++) {
+		char mark[8];
+		snprintf(mark, sizeof(mark), "{%s}", names[i]);
+		for (size_t k = 0; k < argc; k++)
+			f->named[i] = f->named[i] || strstr(argv[k], mark);
+		any = any || (f->named[i] && i != DP);
+	}
+	if (!any)
+		return vc_fail(err, VC_EUSAGE, "a plan is found for a program that is told it: "
+			       "write {tp}, {cp}, {pp} or {ep} into its arguments (fit --find "
+			       "plan --world 64 -g h100-80g-sxm -- python train.py --tp {tp})");
+	if (f->ask->world < 2 || f->ask->world > 1 << 20)
+		return vc_fail(err, VC_EUSAGE, "over how many cards? --world N, from 2 to %d",
+			       1 << 20);
+	if (!f->ask->trials)
+		return vc_fail(err, VC_EUSAGE, "--trials starts at 1");
+	if (run->gpu.n != 1)
+		return vc_fail(err, VC_EUSAGE, "a dry run plays a card: say which one with -g");
+	VC_TRY(vc_card_exact(run->gpu.at[0], &f->card, err));
+	f->capacity = run->capacity != VC_NOT_GIVEN ? run->capacity : f->card->total;
+	return VC_OK;
+}
+
+static int find_plan(const struct vc_fit_ask *ask, size_t argc, char **argv,
+		     struct vc_console *con)
+{
+	struct find f = { .ask = ask };
+	int r = check(&f, argc, argv, &con->err);
+
+	if (r == VC_OK)
+		r = list_ways(&f, &con->err);
+	if (r == VC_OK)
+		r = try_all(&f, argc, argv, &con->err);
+	if (r == VC_OK) {
+		qsort(f.way, f.tried, sizeof(*f.way), by_need);
+		r = say(&f, &con->err);
+	}
+	r = r == VC_OK ? code_of(&f) : r;
+	free(f.way);
+	return r;
+}
+
+const struct vc_fit_find vc_fit_plan = { .name = "plan", .run = find_plan };

@@ -1,0 +1,34 @@
+#!/bin/bash
+# fit_plan.sh - fit --find plan: the ways to spread a program over cards, each a dry run.
+. tests/support/tap.sh
+run fit --find plan --world 8 -g rtx4060-8g -- python train.py --tp 2
+expect "a program that is told no plan" 2 '' 'write \{tp\}, \{cp\}, \{pp\} or \{ep\} into its arguments'
+run fit --find plan -g rtx4060-8g -- python train.py --tp {tp}
+expect "over how many cards" 2 '' '--world N, from 2 to'
+run fit --find plan --world 8 -- python train.py --tp {tp}
+expect "on which card" 2 '' 'say which one with -g'
+run fit --find plan --world 8 -g rtx4060-8g --trials 0 -- python train.py --tp {tp}
+expect "no dry run at all" 2 '' '--trials starts at 1'
+
+P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
+"$VRAMCAST" dryrun -q --no-record -g rtx4060-8g -- "$P" -c 'import torch; torch.ones(1, device="cuda")' > "$TMP/log" 2>&1 ||
+	{ skip "plans" "no PyTorch built for CUDA"; finish; }
+# 9 GiB shared by the cards of a plan, on a card that has 7.63; four cards are too many for it.
+cat > "$TMP/spread.py" <<'PY'
+import os
+import sys
+import torch
+tp, dp = map(int, sys.argv[1].split("x"))
+assert tp * dp == int(os.environ["WORLD_SIZE"]) and tp < 4
+x = torch.empty((9 << 30) // tp, dtype=torch.uint8, device="cuda")
+PY
+run fit --find plan --world 4 -g rtx4060-8g -- "$P" "$TMP/spread.py" {tp}x{dp}
+expect "a plan fits" 0 'rtx4060|RTX 4060'
+check "the one that fits comes first" grep -Eq '^ +2 +2 +4\.[0-9]+ GiB .* fits$' <(sed -n 3p <<< "$out")
+check "then the one that does not" grep -Eq '^ +1 +4 .* out of memory$' <(sed -n 4p <<< "$out")
+check "last what did not run" grep -Eq '^ +4 +1 +- .* did not run$' <(sed -n 5p <<< "$out")
+run fit --find plan --world 4 -g rtx4060-8g --trials 1 --json -- "$P" "$TMP/spread.py" {tp}x{dp}
+expect "none of those tried fits" 3 '"untried": 2'
+run fit --find plan --world 4 -g rtx4060-8g -- "$P" "$TMP/spread.py" {tp}
+expect "a program that runs with no plan" 1 '' 'ran with none of 3 plans'
+finish

@@ -35,7 +35,8 @@ VC_TREAP(torch_place, struct torch_block, x->addr < y->addr)
 /* ---- one class: a short list of its first blocks, and a treap of all that come after them ----
  *
  * Requests take the first block of a class and frees mostly bring it back, so the list is what they
- * touch: one cache line, however many blocks there are. Its links are kid[0]. */
+ * touch: one cache line, however many blocks there are. In the list kid[0] is the next block and
+ * kid[1] how many come after this one. */
 enum { TORCH_FRONT = 6 }; /* blocks in the list at most; filled up with half as many */
 #define TORCH_BEHIND 0x8000 /* in klass: the block is in the treap */
 
@@ -45,48 +46,57 @@ static inline void torch_put_behind(struct torch *t, struct torch_set *s, uint32
 	torch_free_put(t->b, &s->behind[c], i);
 }
 
-/* Before the first block of the list that does not come before it, or behind the whole list. */
-static inline void torch_put_among(struct torch *t, struct torch_set *s, uint32_t c, uint32_t i)
+/* The last block of a list that is full goes behind it. */
+static inline void torch_drop_last(struct torch *t, struct torch_set *s, uint32_t c)
 {
-	uint32_t *link = &s->root[c], n = 0, behind = s->behind[c];
+	uint32_t *link = &s->root[c], i;
 
-	if (behind && torch_free_before(&t->b[behind], &t->b[i])) {
-		torch_put_behind(t, s, c, i);
-		return;
-	}
-	while (*link && torch_free_before(&t->b[*link], &t->b[i])) {
-		link = &t->b[*link].kid[0];
-		n++;
-	}
-	if (!*link && (behind || n >= TORCH_FRONT)) {
-		torch_put_behind(t, s, c, i);
-		return;
-	}
-	t->b[i].kid[0] = *link;
-	*link = i;
-	for (; *link && n < TORCH_FRONT; n++)
-		link = &t->b[*link].kid[0];
-	if (!*link)
-		return;
+	for (; t->b[*link].kid[1]; link = &t->b[*link].kid[0])
+		t->b[*link].kid[1]--;
 	i = *link;
 	*link = 0;
 	torch_put_behind(t, s, c, i);
 }
 
+/* Before the first block of the list that does not come before it, or behind the whole list. */
+static inline void torch_put_among(struct torch *t, struct torch_set *s, uint32_t c, uint32_t i)
+{
+	uint32_t *link = &s->root[c], behind = s->behind[c], n = t->b[*link].kid[1] + 1;
+
+	if (behind && torch_free_before(&t->b[behind], &t->b[i])) {
+		torch_put_behind(t, s, c, i);
+		return;
+	}
+	while (*link && torch_free_before(&t->b[*link], &t->b[i]))
+		link = &t->b[*link].kid[0];
+	if (!*link && (behind || n == TORCH_FRONT)) {
+		torch_put_behind(t, s, c, i);
+		return;
+	}
+	t->b[i].kid[0] = *link;
+	t->b[i].kid[1] = *link ? t->b[*link].kid[1] + 1 : 0;
+	*link = i;
+	for (uint32_t k = s->root[c]; k != i; k = t->b[k].kid[0])
+		t->b[k].kid[1]++;
+	if (n == TORCH_FRONT)
+		torch_drop_last(t, s, c);
+}
+
 /* The list has run empty. */
 static inline void torch_fill_front(struct torch *t, struct torch_set *s, uint32_t c)
 {
-	uint32_t *link = &s->root[c];
+	uint32_t at[TORCH_FRONT / 2], n = 0;
 
-	for (uint32_t n = 0; n < TORCH_FRONT / 2 && s->behind[c]; n++) {
-		uint32_t i = torch_free_end(t->b, s->behind[c], 0);
-
-		torch_free_cut(t->b, &s->behind[c], i);
-		t->b[i].klass = (uint16_t)c;
-		*link = i;
-		link = &t->b[i].kid[0];
+	for (; n < TORCH_FRONT / 2 && s->behind[c]; n++) {
+		at[n] = torch_free_end(t->b, s->behind[c], 0);
+		torch_free_cut(t->b, &s->behind[c], at[n]);
 	}
-	*link = 0;
+	for (uint32_t k = n, next = 0; k-- > 0; next = at[k]) {
+		t->b[at[k]].klass = (uint16_t)c;
+		t->b[at[k]].kid[0] = next;
+		t->b[at[k]].kid[1] = n - 1 - k;
+	}
+	s->root[c] = at[0];
 }
 
 static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_t i)
@@ -103,7 +113,7 @@ static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_
 	s->bits[c >> 6] |= 1ull << (c & 63);
 	s->summary |= 1ull << (c >> 6);
 	s->root[c] = i;
-	x->kid[0] = 0;
+	x->kid[0] = x->kid[1] = 0;
 }
 
 static inline void torch_index_cut(struct torch *t, struct torch_set *s, uint32_t i)
@@ -114,8 +124,8 @@ static inline void torch_index_cut(struct torch *t, struct torch_set *s, uint32_
 		torch_free_cut(t->b, &s->behind[c & ~(uint32_t)TORCH_BEHIND], i);
 		return;
 	}
-	for (link = &s->root[c]; *link != i; )
-		link = &t->b[*link].kid[0];
+	for (link = &s->root[c]; *link != i; link = &t->b[*link].kid[0])
+		t->b[*link].kid[1]--;
 	*link = t->b[i].kid[0];
 	if (s->root[c])
 		return;

@@ -13,7 +13,7 @@ $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models: $(BUILD)/tests/bench-%: 
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-BENCHES += $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh
+BENCHES += $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh tests/bench/fit.sh
 
 $(BUILD)/tests/test_session: LIBS += -Wl,--wrap=vc_anatomy_read
 

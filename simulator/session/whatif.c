@@ -436,7 +436,6 @@ struct runs {
 
 static const enum vc_va_policy policies[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC, VC_VA_MIX };
 enum { POLICIES = sizeof(policies) / sizeof(*policies), DRIVERS = 2 }; /* the driver's own */
-enum { THREADS = 4 }; /* a sweep has threads of its own, each with intervals */
 
 static int run_one(void *arg, size_t i, struct vc_error *err)
 {
@@ -484,8 +483,8 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 			  .drivers = w->any_order ? POLICIES : DRIVERS,
 			  .orders = w->any_order ? ORDERS : 0 };
 	struct vc_work work = { .n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS,
-				.threads = vc_workers_most(THREADS), .arg = &a, .job = run_one,
-				.done = add_said };
+				.threads = vc_workers_most(VC_WHATIF_THREADS), .arg = &a,
+				.job = run_one, .done = add_said };
 	int r;
 
 	a.said = calloc(work.n, sizeof(*a.said));

@@ -23,6 +23,10 @@ $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-format
 
+bench-large: all $(BUILD)/tests/bench-plot ## sim and a picture of 10^8 events
+	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) $(BUILD)/tests/bench-plot large
+.PHONY: bench-large
+
 check-all: $(MODEL_TESTS)
 unit-tests: $(MODEL_TESTS)
 TESTS += $(BUILD)/tests/conformance $(BUILD)-address-undefined/tests/conformance tests/golden/golden.sh

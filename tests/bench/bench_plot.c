@@ -123,6 +123,15 @@ static void write_stacks(const char *path)
 			extreme_write(&extremes[i], path);
 }
 
+static double cpu_of_children(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
 /* A run of months: 10^8 events, which take 36 MB, once each. */
 static void large(const char *build)
 {
@@ -136,8 +145,10 @@ static void large(const char *build)
 	if (stat(path, &st))
 		write_trace(path, 100000000);
 	for (size_t i = 0; i < sizeof(type) / sizeof(*type); i++) {
+		double before = cpu_of_children();
 		measure(path, type[i], out, 1, &s, &mib);
 		printf("bench large.%s.s %.1f s\n", type[i], s);
+		printf("bench large.%s.cpu.s %.1f s\n", type[i], cpu_of_children() - before);
 		printf("bench large.%s.rss %.1f MiB\n", type[i], mib);
 	}
 }

@@ -13,7 +13,7 @@
 #include "simulator/time/time.h"
 #include "simulator/search/vary.h"
 #include "simulator/session/whatif.h"
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 
 struct config {
 	struct vc_run_options run;

@@ -10,7 +10,7 @@
 #include "commands/run_and_write.h"
 #include "common/vec.h"
 #include "simulator/advise/report.h"
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 
 struct config {
 	struct vc_run_options run;

@@ -21,6 +21,8 @@ struct vc_pages {
 	uint32_t *live;       /* records in use per page */
 	size_t pages, record; /* record: bytes */
 	size_t newest;        /* ids are still given out on this page: it stays */
+	bool as_it_was;       /* records say themselves whether they are in use: a page that is
+			       * taken again need not be cleared (vc_pages_forget) */
 	unsigned char *spare; /* one empty page kept at hand */
 };
 
@@ -29,15 +31,21 @@ static inline void vc_pages_init(struct vc_pages *p, size_t record)
 	*p = (struct vc_pages){ .record = record };
 }
 
-/* The record of an id that was put, or NULL when its whole page is empty: the caller's own fields
- * tell whether this record is in use (fresh records are zeroed). */
-static inline void *vc_pages_get(const struct vc_pages *p, uint64_t id)
+/* vc_pages_get for callers who know the size of a record where they are compiled. */
+static inline void *vc_pages_at(const struct vc_pages *p, uint64_t id, size_t record)
 {
 	size_t k = (size_t)(id >> VC_PAGE_SHIFT);
 
 	if (k >= p->pages || !p->page[k])
 		return NULL;
-	return p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * p->record;
+	return p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * record;
+}
+
+/* The record of an id that was put, or NULL when its whole page is empty: the caller's own fields
+ * tell whether this record is in use (fresh records are zeroed). */
+static inline void *vc_pages_get(const struct vc_pages *p, uint64_t id)
+{
+	return vc_pages_at(p, id, p->record);
 }
 
 static inline int vc_pages_grow(struct vc_pages *p, size_t k)
@@ -69,7 +77,8 @@ static inline int vc_pages_fill(struct vc_pages *p, size_t k)
 	if (p->spare) {
 		p->page[k] = p->spare;
 		p->spare = NULL;
-		memset(p->page[k], 0, VC_PAGE_RECORDS * p->record);
+		if (!p->as_it_was)
+			memset(p->page[k], 0, VC_PAGE_RECORDS * p->record);
 	} else {
 		p->page[k] = calloc(VC_PAGE_RECORDS, p->record);
 	}
@@ -102,15 +111,23 @@ static inline void *vc_pages_put(struct vc_pages *p, uint64_t id)
 	return record;
 }
 
+/* Forget a record that was put, and which says itself that it is not in use any more. A page that
+ * was given back has only such records. */
+static inline void vc_pages_forget(struct vc_pages *p, uint64_t id)
+{
+	size_t k = (size_t)(id >> VC_PAGE_SHIFT);
+
+	if (!--p->live[k] && k != p->newest)
+		vc_pages_give_back(p, k);
+}
+
 /* Forget a record that was put; it reads as zeroes while its page lives. */
 static inline void vc_pages_drop(struct vc_pages *p, uint64_t id)
 {
 	size_t k = (size_t)(id >> VC_PAGE_SHIFT);
 
-	if (--p->live[k] || k == p->newest)
-		memset(p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * p->record, 0, p->record);
-	else
-		vc_pages_give_back(p, k);
+	memset(p->page[k] + (id & (VC_PAGE_RECORDS - 1)) * p->record, 0, p->record);
+	vc_pages_forget(p, id);
 }
 
 static inline void vc_pages_fini(struct vc_pages *p)

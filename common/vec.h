@@ -124,6 +124,11 @@ static inline size_t vc_lower_bound(const void *first, size_t width, size_t n, s
 /* The first of the `n` elements of `at`, sorted by `field`, that has at least `key`; n: none. */
 #define vc_first_from(at, n, field, key) \
 	((n) ? vc_lower_bound(&(at)->field, sizeof((at)->field), (n), sizeof(*(at)), (key)) : 0)
+/* The same where keys mostly grow from call to call: `near` is what the last call said, first 0. */
+#define vc_first_from_near(at, n, field, key, near) \
+	((near) <= (n) && (!(near) || (at)[(near) - 1].field < (key)) && \
+	 ((near) == (n) || (at)[near].field >= (key)) ? \
+		 (near) : vc_first_from(at, n, field, key))
 /* The first that has more than `key`. */
 #define vc_first_above(at, n, field, key) \
 	((key) == UINT64_MAX ? (n) : vc_first_from(at, n, field, (key) + 1))

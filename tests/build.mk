@@ -13,7 +13,7 @@ $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models: $(BUILD)/tests/bench-%: 
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/bench -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-BENCHES += $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh tests/bench/many.sh
+BENCHES += $(BUILD)/tests/bench-torch $(BUILD)/tests/bench-models tests/bench/tune.sh tests/bench/sweep.sh tests/bench/advice.sh tests/bench/many.sh tests/bench/fit.sh
 
 $(BUILD)/tests/test_session: LIBS += -Wl,--wrap=vc_anatomy_read
 
@@ -22,6 +22,10 @@ $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-format
+
+bench-large: all $(BUILD)/tests/bench-plot ## sim and a picture of 10^8 events
+	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) $(BUILD)/tests/bench-plot large
+.PHONY: bench-large
 
 check-all: $(MODEL_TESTS)
 unit-tests: $(MODEL_TESTS)

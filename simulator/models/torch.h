@@ -29,7 +29,7 @@ struct torch_block {
 	uint64_t requested; /* stale when free: that of the last allocation held by this object */
 	union {
 		uint64_t id;      /* live and pending: the request */
-		uint32_t kid[2];  /* free: smaller and larger in the index */
+		uint32_t kid[2];  /* free: smaller and larger in the index, or the next */
 	};
 	uint32_t prev, next; /* address neighbours in the same segment */
 	uint32_t set;        /* torch.set: pool and stream */
@@ -46,8 +46,8 @@ struct torch_block {
 _Static_assert(sizeof(struct torch_block) == 64, "a block is one cache line");
 
 /* Sizes fall into classes: exact ones below 1 MiB, where blocks may be a million, then 64 per power
- * of two. A bitmap finds the next class that is not empty; inside a class blocks are a treap in
- * exact order. */
+ * of two. A bitmap finds the next class that is not empty; inside a class blocks are in exact
+ * order (torch_index.h). */
 #define TORCH_EXACT 2048 /* multiples of 512 */
 #define TORCH_WORDS 56
 #define TORCH_CLASSES (TORCH_WORDS * 64)
@@ -61,7 +61,8 @@ struct torch_set { /* the free blocks of one pool and stream */
 	uint32_t unmapped;        /* treap of unmapped blocks, by address */
 	uint64_t summary;
 	uint64_t bits[TORCH_WORDS];
-	uint32_t root[TORCH_CLASSES];
+	uint32_t root[TORCH_CLASSES];   /* the first blocks of each class: a list */
+	uint32_t behind[TORCH_CLASSES]; /* those after them: a treap */
 };
 
 struct torch_private { /* a private pool: two pools that share a use count */

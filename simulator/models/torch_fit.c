@@ -18,12 +18,12 @@ static bool is_better(const struct torch *t, uint32_t i, uint32_t best)
 }
 
 /* Everything in a class of exactly one size fits or does not; other classes are looked through. */
-static uint32_t best_of_class(const struct torch *t, uint32_t root, uint64_t size)
+static uint32_t best_of_class(const struct torch *t, const struct torch_set *s, uint32_t c,
+			      uint64_t size)
 {
 	uint32_t best = 0;
 
-	for (uint32_t i = torch_free_end(t->b, root, 0); i;
-	     i = torch_free_step(t->b, root, i, 1))
+	for (uint32_t i = s->root[c]; i; i = torch_class_step(t, s, c, i, 1))
 		if (t->b[i].size >= size && is_better(t, i, best))
 			best = i;
 	return best;
@@ -34,14 +34,12 @@ uint32_t torch_fit_find(struct torch *t, struct torch_set *s, uint64_t size)
 	uint32_t best = 0;
 
 	if (t->k->fit == TORCH_WORST) {
-		uint32_t c = torch_class_down(s, TORCH_CLASSES);
-
-		best = c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 1) : 0;
+		best = torch_index_last(t, s);
 		return best && t->b[best].size >= size ? best : 0;
 	}
 	for (uint32_t c = torch_class_up(s, torch_class(size)); c < TORCH_CLASSES;
 	     c = torch_class_up(s, c + 1)) {
-		uint32_t i = best_of_class(t, s->root[c], size);
+		uint32_t i = best_of_class(t, s, c, size);
 
 		if (i && is_better(t, i, best))
 			best = i;

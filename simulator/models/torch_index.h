@@ -2,8 +2,8 @@
 /* torch_index.h - the free blocks of one pool and stream in PyTorch's exact order.
  *
  * Order: size, then tie. A two-level bitmap finds the first class of sizes that is not empty;
- * inside a class blocks form a treap through their own links, so nothing is allocated and the
- * usual class of one or two blocks costs one or two cache lines. With another fit rule sizes
+ * inside a class the first blocks are a list and the others a treap through their own links, so
+ * nothing is allocated and a class costs one or two cache lines. With another fit rule sizes
  * inside a class are not compared (`t->k->fit`), see torch_fit.c. */
 #ifndef VC_TORCH_INDEX_H
 #define VC_TORCH_INDEX_H
@@ -32,6 +32,73 @@ VC_TREAP(torch_free, struct torch_block,
 /* Unmapped ranges. */
 VC_TREAP(torch_place, struct torch_block, x->addr < y->addr)
 
+/* ---- one class: a short list of its first blocks, and a treap of all that come after them ----
+ *
+ * Requests take the first block of a class and frees mostly bring it back, so the list is what they
+ * touch: one cache line, however many blocks there are. In the list kid[0] is the next block and
+ * kid[1] how many come after this one. */
+enum { TORCH_FRONT = 6 }; /* blocks in the list at most; filled up with half as many */
+#define TORCH_BEHIND 0x8000 /* in klass: the block is in the treap */
+
+static inline void torch_put_behind(struct torch *t, struct torch_set *s, uint32_t c, uint32_t i)
+{
+	t->b[i].klass = (uint16_t)(c | TORCH_BEHIND);
+	torch_free_put(t->b, &s->behind[c], i);
+}
+
+/* The last block of a list that is full goes behind it. */
+static inline void torch_drop_last(struct torch *t, struct torch_set *s, uint32_t c)
+{
+	uint32_t *link = &s->root[c], i;
+
+	for (; t->b[*link].kid[1]; link = &t->b[*link].kid[0])
+		t->b[*link].kid[1]--;
+	i = *link;
+	*link = 0;
+	torch_put_behind(t, s, c, i);
+}
+
+/* Before the first block of the list that does not come before it, or behind the whole list. */
+static inline void torch_put_among(struct torch *t, struct torch_set *s, uint32_t c, uint32_t i)
+{
+	uint32_t *link = &s->root[c], behind = s->behind[c], n = t->b[*link].kid[1] + 1;
+
+	if (behind && torch_free_before(&t->b[behind], &t->b[i])) {
+		torch_put_behind(t, s, c, i);
+		return;
+	}
+	while (*link && torch_free_before(&t->b[*link], &t->b[i]))
+		link = &t->b[*link].kid[0];
+	if (!*link && (behind || n == TORCH_FRONT)) {
+		torch_put_behind(t, s, c, i);
+		return;
+	}
+	t->b[i].kid[0] = *link;
+	t->b[i].kid[1] = *link ? t->b[*link].kid[1] + 1 : 0;
+	*link = i;
+	for (uint32_t k = s->root[c]; k != i; k = t->b[k].kid[0])
+		t->b[k].kid[1]++;
+	if (n == TORCH_FRONT)
+		torch_drop_last(t, s, c);
+}
+
+/* The list has run empty. */
+static inline void torch_fill_front(struct torch *t, struct torch_set *s, uint32_t c)
+{
+	uint32_t at[TORCH_FRONT / 2], n = 0;
+
+	for (; n < TORCH_FRONT / 2 && s->behind[c]; n++) {
+		at[n] = torch_free_end(t->b, s->behind[c], 0);
+		torch_free_cut(t->b, &s->behind[c], at[n]);
+	}
+	for (uint32_t k = n, next = 0; k-- > 0; next = at[k]) {
+		t->b[at[k]].klass = (uint16_t)c;
+		t->b[at[k]].kid[0] = next;
+		t->b[at[k]].kid[1] = n - 1 - k;
+	}
+	s->root[c] = at[0];
+}
+
 static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_t i)
 {
 	struct torch_block *x = &t->b[i];
@@ -40,7 +107,7 @@ static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_
 	x->klass = (uint16_t)c;
 	x->age = s->pool->calls;
 	if (s->root[c]) {
-		torch_free_put(t->b, &s->root[c], i);
+		torch_put_among(t, s, c, i);
 		return;
 	}
 	s->bits[c >> 6] |= 1ull << (c & 63);
@@ -51,16 +118,57 @@ static inline void torch_index_put(struct torch *t, struct torch_set *s, uint32_
 
 static inline void torch_index_cut(struct torch *t, struct torch_set *s, uint32_t i)
 {
-	uint32_t c = t->b[i].klass;
+	uint32_t c = t->b[i].klass, *link;
 
-	if (s->root[c] != i || t->b[i].kid[0] | t->b[i].kid[1]) {
-		torch_free_cut(t->b, &s->root[c], i);
+	if (c & TORCH_BEHIND) {
+		torch_free_cut(t->b, &s->behind[c & ~(uint32_t)TORCH_BEHIND], i);
 		return;
 	}
-	s->root[c] = 0;
+	for (link = &s->root[c]; *link != i; link = &t->b[*link].kid[0])
+		t->b[*link].kid[1]--;
+	*link = t->b[i].kid[0];
+	if (s->root[c])
+		return;
+	if (s->behind[c]) {
+		torch_fill_front(t, s, c);
+		return;
+	}
 	s->bits[c >> 6] &= ~(1ull << (c & 63));
 	if (!s->bits[c >> 6])
 		s->summary &= ~(1ull << (c >> 6));
+}
+
+/* The last block of a class, 0: none. */
+static inline uint32_t torch_class_last(const struct torch *t, const struct torch_set *s,
+					uint32_t c)
+{
+	uint32_t i = s->root[c];
+
+	if (s->behind[c])
+		return torch_free_end(t->b, s->behind[c], 1);
+	while (i && t->b[i].kid[0])
+		i = t->b[i].kid[0];
+	return i;
+}
+
+/* The neighbour of `i` in its class c; 0: none. */
+static inline uint32_t torch_class_step(const struct torch *t, const struct torch_set *s,
+					uint32_t c, uint32_t i, int side)
+{
+	uint32_t n = s->root[c], best;
+
+	if (t->b[i].klass & TORCH_BEHIND) {
+		best = torch_free_step(t->b, s->behind[c], i, side);
+		if (best || side)
+			return best;
+		i = 0; /* the last of the list */
+	} else if (side) {
+		n = t->b[i].kid[0];
+		return n ? n : torch_free_end(t->b, s->behind[c], 0);
+	}
+	for (best = 0; n != i; n = t->b[n].kid[0])
+		best = n;
+	return best;
 }
 
 static inline struct torch_set *torch_set_of(const struct torch *t, uint32_t i)
@@ -107,7 +215,10 @@ static inline uint32_t torch_index_find(const struct torch *t, const struct torc
 {
 	uint32_t c = torch_class(size), best = 0;
 
-	for (uint32_t n = s->root[c]; n; ) {
+	for (uint32_t n = s->root[c]; n; n = t->b[n].kid[0])
+		if (t->b[n].size >= size)
+			return n;
+	for (uint32_t n = s->behind[c]; n; ) {
 		if (t->b[n].size >= size) {
 			best = n;
 			n = t->b[n].kid[0];
@@ -118,27 +229,34 @@ static inline uint32_t torch_index_find(const struct torch *t, const struct torc
 	if (best)
 		return best;
 	c = torch_class_up(s, c + 1);
-	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 0) : 0;
+	return c < TORCH_CLASSES ? s->root[c] : 0;
 }
 
-static inline uint32_t torch_index_first(const struct torch *t, const struct torch_set *s)
+static inline uint32_t torch_index_first(const struct torch_set *s)
 {
 	uint32_t c = torch_class_up(s, 0);
 
-	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 0) : 0;
+	return c < TORCH_CLASSES ? s->root[c] : 0;
+}
+
+static inline uint32_t torch_index_last(const struct torch *t, const struct torch_set *s)
+{
+	uint32_t c = torch_class_down(s, TORCH_CLASSES);
+
+	return c < TORCH_CLASSES ? torch_class_last(t, s, c) : 0;
 }
 
 /* The neighbour of `i` in exact order: side 1 the next, side 0 the previous; 0: none. */
 static inline uint32_t torch_index_step(const struct torch *t, uint32_t i, int side)
 {
 	const struct torch_set *s = t->set[t->b[i].set];
-	uint32_t c = torch_class(t->b[i].size);
-	uint32_t best = torch_free_step(t->b, s->root[c], i, side);
+	uint32_t c = t->b[i].klass & ~(uint32_t)TORCH_BEHIND;
+	uint32_t best = torch_class_step(t, s, c, i, side);
 
 	if (best)
 		return best;
 	c = side ? torch_class_up(s, c + 1) : torch_class_down(s, c);
-	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], !side) : 0;
+	return c >= TORCH_CLASSES ? 0 : side ? s->root[c] : torch_class_last(t, s, c);
 }
 
 static inline void torch_unmapped_put(struct torch *t, uint32_t i)

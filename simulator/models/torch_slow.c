@@ -33,7 +33,7 @@ static uint32_t list_free(struct torch *t, const struct torch_pool *p)
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < p->sets; k++)
-		for (uint32_t i = torch_index_first(t, p->order[k]); i;
+		for (uint32_t i = torch_index_first(p->order[k]); i;
 		     i = torch_index_step(t, i, 1)) {
 			if (n == t->scratch_cap && !scratch_room(t, n + 1))
 				return 0;
@@ -194,13 +194,6 @@ static bool release_downwards(struct torch *t, struct torch_want *w, uint32_t i,
 	return released >= want;
 }
 
-static uint32_t last_of(const struct torch *t, const struct torch_set *s)
-{
-	uint32_t c = torch_class_down(s, TORCH_CLASSES);
-
-	return c < TORCH_CLASSES ? torch_free_end(t->b, s->root[c], 1) : 0;
-}
-
 static bool release_oversize(struct torch *t, struct torch_want *w)
 {
 	uint64_t want = w->size > t->conf.max_split ? w->size : t->conf.max_split;
@@ -215,7 +208,7 @@ static bool release_oversize(struct torch *t, struct torch_want *w)
 		return release(t, i, w);
 	}
 	/* The walk starts below the place of `want`. */
-	i = i ? torch_index_step(t, i, 0) : last_of(t, w->set);
+	i = i ? torch_index_step(t, i, 0) : torch_index_last(t, w->set);
 	return release_downwards(t, w, i, want);
 }
 
@@ -368,7 +361,7 @@ int torch_slow(struct torch *t, struct torch_want *w, uint32_t *found)
 static uint32_t containing(const struct torch *t, const struct torch_set *s, uint64_t addr,
 			   uint64_t size)
 {
-	for (uint32_t i = torch_index_first(t, s); i; i = torch_index_step(t, i, 1))
+	for (uint32_t i = torch_index_first(s); i; i = torch_index_step(t, i, 1))
 		if (t->b[i].addr <= addr && addr + size <= t->b[i].addr + t->b[i].size)
 			return i;
 	return 0;

@@ -45,7 +45,7 @@ static uint64_t private_free(const struct torch *t)
 
 		if (!s || !s->pool->owner)
 			continue;
-		for (uint32_t b = torch_index_first(t, s); b; b = torch_index_step(t, b, 1))
+		for (uint32_t b = torch_index_first(s); b; b = torch_index_step(t, b, 1))
 			sum += t->b[b].size;
 	}
 	return t->r->oom_private ? sum : 0;

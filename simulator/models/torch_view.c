@@ -222,7 +222,7 @@ static int check_order(const struct torch *t, const struct torch_set *s, uint64_
 {
 	uint32_t last = 0;
 
-	for (uint32_t i = torch_index_first(t, s); i; i = torch_index_step(t, i, 1)) {
+	for (uint32_t i = torch_index_first(s); i; i = torch_index_step(t, i, 1)) {
 		if (t->b[i].state != TORCH_FREE || t->b[i].set != s->index)
 			return broken(err, &t->b[i], "is in the wrong set");
 		if (last && !torch_free_before(&t->b[last], &t->b[i]))

@@ -18,6 +18,7 @@ struct make {
 	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
 	const struct vc_looped *looped; /* more turns of loops; NULL: the recorded events */
 	size_t workspace;            /* the last row sum that came */
+	size_t near[2];              /* where the last row sum and the last sort were found */
 	uint64_t next_id;
 	uint64_t skip[2];          /* ids of buffers that the target does not ask for */
 	int skipping;              /* how many of them are still to come */
@@ -251,10 +252,10 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
 
 /* The embedding whose gradient allocation i is and that has to be sorted for at the target only;
  * NULL: none. */
-static const struct vc_sort *starts_sorting(const struct make *k, size_t i)
+static const struct vc_sort *starts_sorting(struct make *k, size_t i)
 {
-	const struct vc_sorts *l = &k->v->sorts;
-	size_t from = vc_first_from(l->at, l->n, owner, i); /* in order of their owners */
+	const struct vc_sorts *l = &k->v->sorts; /* in order of their owners */
+	size_t from = k->near[1] = vc_first_from_near(l->at, l->n, owner, i, k->near[1]);
 	const struct vc_sort *s = from < l->n ? &l->at[from] : NULL;
 
 	return s && s->owner == i && !s->present && vc_sort_needed(s, indices(k, s)) ? s : NULL;
@@ -278,10 +279,10 @@ static int owner(struct make *k, const struct vc_workspace *s, const struct vc_e
 }
 
 /* The row sum that allocation i begins, or VC_UNMATCHED. */
-static uint32_t scratch_at(const struct make *k, size_t i)
+static uint32_t scratch_at(struct make *k, size_t i)
 {
-	const struct vc_workspaces *l = &k->v->workspace;
-	size_t from = vc_first_from(l->at, l->n, owner, i); /* in order of their owners */
+	const struct vc_workspaces *l = &k->v->workspace; /* in order of their owners */
+	size_t from = k->near[0] = vc_first_from_near(l->at, l->n, owner, i, k->near[0]);
 
 	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
 }

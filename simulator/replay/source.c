@@ -89,7 +89,8 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 	return s;
 }
 
-int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err)
+int vc_trace_append_many(struct vc_trace *t, const struct vc_event *ev, size_t n,
+			 struct vc_error *err)
 {
 	VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + n), "the trace's events", err);
 	if (n)

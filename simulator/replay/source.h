@@ -96,7 +96,17 @@ struct vc_trace {
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.
  * After a failure vc_trace_fini frees what was read. */
 int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err);
-int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n, struct vc_error *err);
+int vc_trace_append_many(struct vc_trace *t, const struct vc_event *ev, size_t n,
+			 struct vc_error *err);
+/* Predictions add their events one by one. */
+static inline int vc_trace_append(struct vc_trace *t, const struct vc_event *ev, size_t n,
+				  struct vc_error *err)
+{
+	if (n != 1 || t->n == t->cap)
+		return vc_trace_append_many(t, ev, n, err);
+	t->ev[t->n++] = *ev;
+	return VC_OK;
+}
 void vc_trace_fini(struct vc_trace *t);
 
 /* A source over a trace in memory; both the trace and its meta are lent, and must outlive it.

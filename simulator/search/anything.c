@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/vec.h"
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 #include "simulator/time/time.h"
 
 enum { BATCH = 64, PARTS = 4, LAYERS = 12 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/vec.h"
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 
 struct asked {
 	const struct vc_run_options *opt;

@@ -8,7 +8,7 @@
 
 #include "common/choice.h"
 #include "common/vec.h"
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 
 enum {
 	BUDGETS = 192,  /* choices that are replayed at most, ... */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/workers.h"
+
 enum { MOST = 16 };
 
 double vc_draws_line(const struct vc_whatif *w, const double *peak)
@@ -55,30 +57,44 @@ static int peak_of(const struct vc_recording *rec, const struct vc_trace *events
 	return VC_OK;
 }
 
+struct draws {
+	const struct vc_whatif *w;
+	const struct vc_family_ask *ask;
+	double said[VC_DRAWS_TRIED]; /* the peak of each draw but the first */
+};
+
+static int try_one(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+	struct vc_family_ask ask = *a->ask;
+	struct vc_trace t;
+	int r;
+
+	ask.draw = (unsigned)i + 1;
+	VC_TRY(vc_family_at(a->w->family, &ask, &t, NULL, err));
+	r = peak_of(&a->w->recording[0], &t, &a->said[i], err);
+	vc_trace_fini(&t);
+	return r;
+}
+
 /* The draw nearest to the line; 0: the one that the prediction has. */
 static int nearest(const struct vc_whatif *w, const struct vc_prediction *p,
 		   struct vc_family_ask *ask, double line, struct vc_error *err)
 {
-	unsigned best = 0;
+	struct draws a = { .w = w, .ask = ask };
+	const struct vc_work work = { .n = VC_DRAWS_TRIED, .arg = &a, .job = try_one,
+				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
 	double least, said;
 
 	VC_TRY(peak_of(&w->recording[0], &p->rec.trace, &said, err));
 	least = fabs(said - line);
-	for (unsigned d = 1; least > 0 && d <= VC_DRAWS_TRIED; d++) {
-		struct vc_trace t;
-		int r;
-
-		ask->draw = d;
-		VC_TRY(vc_family_at(w->family, ask, &t, NULL, err));
-		r = peak_of(&w->recording[0], &t, &said, err);
-		vc_trace_fini(&t);
-		VC_TRY(r);
-		if (fabs(said - line) < least) {
-			least = fabs(said - line);
-			best = d;
+	if (least > 0)
+		VC_TRY(vc_workers_run(&work, err));
+	for (unsigned d = 1; least > 0 && d <= VC_DRAWS_TRIED; d++)
+		if (fabs(a.said[d - 1] - line) < least) {
+			least = fabs(a.said[d - 1] - line);
+			ask->draw = d;
 		}
-	}
-	ask->draw = best;
 	return VC_OK;
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/workers.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 #include "simulator/session/draws.h"
@@ -182,25 +183,42 @@ static void widen(struct vc_result *out, double low, double high)
 
 VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
+struct draws {
+	const struct vc_whatif *w;
+	const struct vc_prediction *p;
+	const struct vc_plan *plan;
+	double said[DRAWS];
+};
+
+static int draw_one(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
+					   .draw = (unsigned)i + 1 };
+
+	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
+}
+
 /* Data of steps differ: replays with the steps' data dealt in other ways. What is reserved hangs on
  * the order of sizes as much as on the sizes. */
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
-	double said[DRAWS];
+	struct draws a = { .w = w, .p = p, .plan = plan };
+	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
+				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
 	size_t n = 0;
 
-	for (unsigned d = 1; (p->report.drawn || p->report.plans) && d <= DRAWS; d++) {
-		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
-						   .draw = d };
-
-		VC_TRY(asked(w, w->family, &ask, p, plan, &said[n], err));
-		n += !isnan(said[n]);
-	}
+	if (!p->report.drawn && !p->report.plans)
+		return VC_OK;
+	VC_TRY(vc_workers_run(&work, err));
+	for (size_t d = 0; d < DRAWS; d++)
+		if (!isnan(a.said[d]))
+			a.said[n++] = a.said[d];
 	if (n <= 2 * TRIM)
 		return VC_OK;
-	qsort(said, n, sizeof(*said), by_value);
-	widen(out, said[TRIM], said[n - 1 - TRIM]);
+	qsort(a.said, n, sizeof(*a.said), by_value);
+	widen(out, a.said[TRIM], a.said[n - 1 - TRIM]);
 	return VC_OK;
 }
 

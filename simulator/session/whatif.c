@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/workers.h"
 #include "simulator/replay/memo.h"
 #include "simulator/session/addresses.h"
 #include "simulator/session/completion.h"
@@ -423,20 +424,74 @@ static int find_other(const struct vc_whatif *w, struct vc_prediction *p, size_t
 	return r ? vc_trace_keep(t, err) : VC_OK;
 }
 
-static int widen_by_alternatives(const struct vc_whatif *w, struct vc_prediction *p,
-				 const struct vc_plan *plan, struct vc_result *out,
-				 struct vc_error *err)
+/* The runs that an interval is made of: under other ways of the driver with addresses, under other
+ * orders of them, and of what the recordings allow besides. None waits for another one. */
+struct runs {
+	const struct vc_whatif *w;
+	struct vc_prediction *p;
+	const struct vc_plan *plan;
+	struct vc_result *said, *out; /* of each run, of all */
+	size_t drivers, orders;       /* the first runs */
+};
+
+static const enum vc_va_policy policies[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC, VC_VA_MIX };
+enum { POLICIES = sizeof(policies) / sizeof(*policies), DRIVERS = 2 }; /* the driver's own */
+
+static int run_one(void *arg, size_t i, struct vc_error *err)
 {
-	size_t n = w->recordings + 2 + 2 + OTHERS;
+	struct runs *a = arg;
+	struct vc_job job = { .rec = &a->p->rec };
+	struct vc_plan plan = *a->plan;
 
-	for (size_t k = 0; k < n; k++) {
-		struct vc_job job = { .rec = &p->rec, .events = &p->other[k] };
+	if (i < a->drivers + a->orders) {
+		plan.va = policies[i < a->drivers ? i : POLICIES - 1];
+		plan.va_order = i < a->drivers ? 0 : (unsigned)(i - a->drivers) + 1;
+	} else {
+		size_t k = i - a->drivers - a->orders;
 
-		VC_TRY(find_other(w, p, k, err));
-		if (p->known[k] == VC_OTHER_KNOWN)
-			VC_TRY(vc_job_widen(&job, plan, out, err));
+		plan.va = vc_va_of_first(a->p->rec.device->first_segment);
+		VC_TRY(find_other(a->w, a->p, k, err));
+		if (a->p->known[k] != VC_OTHER_KNOWN)
+			return VC_OK;
+		job.events = &a->p->other[k];
 	}
+	return vc_job_widen(&job, &plan, &a->said[i], err);
+}
+
+static int add_said(void *arg, size_t i, struct vc_error *err)
+{
+	struct runs *a = arg;
+	const struct vc_result *said = &a->said[i];
+
+	(void)err;
+	if (!said->has_interval)
+		return VC_OK;
+	if (!a->out->has_interval || said->low < a->out->low)
+		a->out->low = said->low;
+	if (!a->out->has_interval || said->high > a->out->high)
+		a->out->high = said->high;
+	a->out->has_interval = true;
 	return VC_OK;
+}
+
+/* Which of two equal holes the allocator takes depends on addresses that only the real driver
+ * knows: other orders of addresses show how much hangs on that. */
+static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
+			 const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	struct runs a = { .w = w, .p = p, .plan = plan, .out = out,
+			  .drivers = w->any_order ? POLICIES : DRIVERS,
+			  .orders = w->any_order ? ORDERS : 0 };
+	struct vc_work work = { .n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS,
+				.threads = vc_workers_most(VC_WHATIF_THREADS), .arg = &a,
+				.job = run_one, .done = add_said };
+	int r;
+
+	a.said = calloc(work.n, sizeof(*a.said));
+	VC_HAVE(a.said, "the runs of an interval", err);
+	r = vc_workers_run(&work, err);
+	free(a.said);
+	return r;
 }
 
 /* Both ends of what one recording says. */
@@ -449,31 +504,17 @@ static void guard(struct vc_result *out)
 	out->high += up > LEAST_HIGH ? up : LEAST_HIGH;
 }
 
-/* Which of two equal holes the allocator takes depends on addresses that only the real driver
- * knows: other orders of addresses show how much hangs on that. */
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		   struct vc_error *err)
 {
-	static const enum vc_va_policy policy[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC,
-						    VC_VA_MIX };
-	enum { DRIVERS = 2 }; /* of them are the driver's own */
 	const struct vc_family_report *report = &p->report;
-	struct vc_job job = { .rec = &p->rec };
 	struct vc_plan plan = vc_plan_unlimited(as_planned);
 
 	vc_completion_default(&p->rec, &plan);
-	for (size_t i = 0; i < (w->any_order ? sizeof(policy) / sizeof(*policy) : DRIVERS); i++) {
-		plan.va = policy[i];
-		VC_TRY(vc_job_widen(&job, &plan, out, err));
-	}
-	for (unsigned i = 1; w->any_order && i <= ORDERS; i++) {
-		plan.va_order = i; /* of the last policy */
-		VC_TRY(vc_job_widen(&job, &plan, out, err));
-	}
+	VC_TRY(widen_by_runs(w, p, &plan, out, err));
 	plan.va_order = 0;
 	plan.va = vc_va_of_first(p->rec.device->first_segment);
-	VC_TRY(widen_by_alternatives(w, p, &plan, out, err));
 	VC_TRY(vc_misses_widen(w, p, &plan, settings, out, err));
 	if (report->single)
 		guard(out);

@@ -11,6 +11,10 @@
 
 enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16, VC_WHATIF_OTHERS = 32 };
 
+/* A prediction and its interval are made on so many threads at most: a sweep has threads of its
+ * own, and each of them makes predictions. */
+enum { VC_WHATIF_THREADS = 4 };
+
 /* What the recordings say about one set of values on one kind of card. */
 struct vc_prediction {
 	struct vc_recording rec;             /* as if it had been recorded */

@@ -12,6 +12,8 @@
 #include "simulator/replay/model.h"
 #include "training.h"
 
+enum { ROUNDS = 20 }; /* of the made-up training in a trace */
+
 static double now(void)
 {
 	struct timespec t;
@@ -179,7 +181,7 @@ static void generate(struct vc_trace *trace, const struct program *p)
 	uint64_t *id = calloc(p->slots, sizeof(*id)), next = 1;
 
 	trace->meta = vc_meta_new(&err);
-	for (int round = 0; round < 20 && id && trace->meta; round++)
+	for (int round = 0; round < ROUNDS && id && trace->meta; round++)
 		for (size_t k = 0; k < p->n; k++) {
 			const struct step *s = &p->s[k];
 			struct vc_event ev = { .kind = s->size ? VC_EV_ALLOC : VC_EV_FREE,
@@ -192,6 +194,40 @@ static void generate(struct vc_trace *trace, const struct program *p)
 				exit(2);
 		}
 	free(id);
+}
+
+/* The model alone over the same events, from its first request to its end, as a run has it. */
+static double alone(const struct program *p, const char *conf)
+{
+	double best = 0;
+
+	for (int round = 0; round < 5; round++) {
+		struct world w;
+		double t = now();
+
+		open_world(&w, conf, "2.9", p->slots);
+		for (int k = 0; k < ROUNDS; k++)
+			play(&w, p);
+		close_world(&w);
+		t = (double)p->n * ROUNDS / (now() - t) * 1e-6;
+		best = t > best ? t : best;
+	}
+	return best;
+}
+
+/* What the engine takes from the speed of the model, by turns. */
+static void measure_overhead(const char *name, const struct vc_trace *trace,
+			     const struct program *p, const char *conf)
+{
+	double model = 0, engine = 0;
+
+	for (int turn = 0; turn < 3; turn++) {
+		double m = alone(p, conf), e = through_engine(trace, "2.9", conf);
+
+		model = m > model ? m : model;
+		engine = e > engine ? e : engine;
+	}
+	printf("bench %s.overhead %.1f %%\n", name, 100 * (1 - engine / model));
 }
 
 static void measure_engine(const char *path, const struct program *p)
@@ -211,6 +247,10 @@ static void measure_engine(const char *path, const struct program *p)
 	printf("bench %s %.2f Mevents/s\n",
 	       path && *path ? "replay.torch.expandable" : "engine.torch.expandable",
 	       through_engine(&trace, version, "expandable_segments:True"));
+	if (p) {
+		measure_overhead("engine.torch.native", &trace, p, "");
+		measure_overhead("engine.torch.expandable", &trace, p, "expandable_segments:True");
+	}
 	vc_trace_fini(&trace);
 }
 

@@ -112,6 +112,10 @@ static void finds_the_first_from_and_above(void **state)
 	assert_int_equal(vc_first_from(p, 4, small, 2), 2);
 	assert_int_equal(vc_first_above(p, 4, small, 9), 4);
 	assert_int_equal(vc_first_from((struct piece *)NULL, 0, addr, 1), 0);
+	for (size_t near = 0; near <= 5; near++) /* wherever the last one was */
+		for (uint64_t key = 0; key < 40; key++)
+			assert_int_equal(vc_first_from_near(p, 4, addr, key, near),
+					 vc_first_from(p, 4, addr, key));
 }
 
 static void sorts_and_finds_numbers(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workers.c - a pool that lives for one call. Which thread does what never shows in the result. */
-#include "simulator/search/workers.h"
+#include "common/workers.h"
 #include "common/vec.h"
 
 #include <pthread.h>
@@ -60,10 +60,17 @@ static int collect(struct pool *p, struct vc_error *err)
 	return rc;
 }
 
-int vc_workers_run(const struct vc_work *w, struct vc_error *err)
+size_t vc_workers_most(size_t most)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t threads = w->threads ? w->threads : cores > 0 ? (size_t)cores : 1, started = 0;
+	size_t n = cores > 0 ? (size_t)cores : 1;
+
+	return n < most ? n : most;
+}
+
+int vc_workers_run(const struct vc_work *w, struct vc_error *err)
+{
+	size_t threads = w->threads ? w->threads : vc_workers_most(SIZE_MAX), started = 0;
 	struct pool p = { .w = w, .slot = calloc(w->n + 1, sizeof(*p.slot)) };
 	pthread_t *t;
 	int rc;

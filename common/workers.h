@@ -16,6 +16,9 @@ struct vc_work {
 		    struct vc_error *err); /* on the caller's, in order; may be NULL */
 };
 
+/* As many as there are processors, but no more than `most`. */
+size_t vc_workers_most(size_t most);
+
 /* Runs all; the first failure (by index) ends it and is returned. */
 int vc_workers_run(const struct vc_work *w, struct vc_error *err);
 

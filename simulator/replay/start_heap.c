@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start_heap.c - see start_heap.h */
+#include "simulator/replay/start_heap.h"
+
+#include <inttypes.h>
+
+int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err)
+{
+	struct vc_extent *seg = NULL;
+
+	for (size_t i = 0; i < n; i++, x++) {
+		uint64_t end;
+
+		if (x->what == VC_X_SEGMENT) {
+			seg = x;
+			continue;
+		}
+		if (!seg)
+			return vc_fail(err, VC_EFORMAT,
+				       "the starting heap begins without a segment");
+		end = i + 1 < n && x[1].what != VC_X_SEGMENT ? x[1].addr :
+							       seg->addr + seg->size;
+		if (x->addr < seg->addr || end <= x->addr || end > seg->addr + seg->size)
+			return vc_fail(err, VC_EFORMAT, "starting heap: block at %" PRIx64
+				       " does not lie in its segment", x->addr);
+		x->size = end - x->addr;
+		x->stream = seg->stream;
+		x->pool = seg->pool;
+		x->small = seg->small;
+		x->expandable = seg->expandable;
+		if (x->what != VC_X_FREE) {
+			seg->active += x->size;
+			seg->requested += x->requested;
+			seg->allocated += x->what == VC_X_LIVE ? x->size : 0;
+		}
+	}
+	return VC_OK;
+}

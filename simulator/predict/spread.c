@@ -129,7 +129,8 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 
 		s->step[a[i]] = (uint32_t)g;
-		if (at == VC_UNMATCHED)
+		/* what a first step makes to stay (workspace of a handle) is no data of it */
+		if (at == VC_UNMATCHED || vc_allocations_lasts(m, a[i]))
 			continue;
 		s->place[a[i]] = at + 1;
 		s->size[g * s->places + at] = (double)m->take[a[i]].size;

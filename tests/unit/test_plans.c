@@ -118,14 +118,14 @@ static void draws_differ_and_come_again(void **unused)
 
 	(void)unused;
 	for (unsigned draw = 1; draw < 9; draw++) {
-		double at = vc_plans_factor(draw, SPACE);
+		double at = vc_plans_factor(draw, SPACE, false);
 
-		assert_true(at == vc_plans_factor(draw, SPACE));
+		assert_true(at == vc_plans_factor(draw, SPACE, false));
 		assert_true(at >= 0 && at < 2);
-		other |= at != vc_plans_factor(1, SPACE);
+		other |= at != vc_plans_factor(1, SPACE, false);
 	}
 	assert_true(other);
-	assert_true(vc_plans_factor(0, SPACE) == 1);
+	assert_true(vc_plans_factor(0, SPACE, false) == 1);
 }
 
 int main(void)

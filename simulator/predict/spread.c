@@ -257,8 +257,11 @@ void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from)
 {
 	uint64_t x = 0x9e3779b97f4a7c15ull * (draw + 1);
 
-	for (size_t g = 0; g <= s->steps; g++)
-		from[g] = (uint32_t)((next(&x) >> 33) % s->steps);
+	for (size_t g = 0; g <= s->steps; g++) {
+		uint32_t any = (uint32_t)((next(&x) >> 33) % s->steps);
+
+		from[g] = draw == VC_DRAW_OWN ? (uint32_t)g : any;
+	}
 }
 
 static double factor_of(const struct vc_spread *s, size_t g, size_t p, double ratio)

@@ -186,8 +186,9 @@ static void widen(struct vc_result *out, double low, double high)
 
 VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
 
-/* Data of steps differ: replays with the steps' data dealt in other ways. What is reserved hangs on
- * the order of sizes as much as on the sizes. */
+/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
+ * order of another recording. What is reserved hangs on the order of sizes as much as on the
+ * sizes. */
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
@@ -195,8 +196,10 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 	size_t n = 0;
 
 	for (unsigned d = 1; (p->report.drawn || p->report.plans) && d <= DRAWS; d++) {
+		bool other = p->report.drawn && !p->report.turns && d % 2;
 		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
-						   .draw = d };
+						   .draw = d, .has_order = other,
+						   .order = d / 2 % w->recordings };
 
 		VC_TRY(asked(w, w->family, &ask, p, plan, &said[n], err));
 		n += !isnan(said[n]);

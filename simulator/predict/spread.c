@@ -301,11 +301,11 @@ static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
 		    struct vc_error *err)
 {
 	double *size = malloc((m->n + 1) * sizeof(*size));
-	double *factor = malloc((s->steps * s->places + 1) * sizeof(*factor));
+	double *factor = malloc(((s->steps + 1) * s->places + 1) * sizeof(*factor));
 	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
 	bool there = size && factor && from;
 
-	for (size_t g = 0; there && g < s->steps; g++)
+	for (size_t g = 0; there && g <= s->steps; g++) /* the first step's are the last */
 		for (size_t p = 0; p < s->places; p++)
 			factor[g * s->places + p] = factor_of(s, g, p, ratio);
 	for (unsigned k = 0; there && k < VC_DRAWS; k++) {

@@ -230,7 +230,7 @@ bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 			d = bound == VC_BOUND_LOW  ? c.low :
 			    bound == VC_BOUND_HIGH ? c.high : c.best;
 			d -= p->turns;
-			partly |= !c.whole || c.low != c.high;
+			partly |= !c.whole || (c.low != c.high && !c.always);
 			d *= p->share;
 			if (fabs((double)has - p->turns) > APART) /* the data decide */
 				d *= (double)has / p->turns;

@@ -17,8 +17,11 @@ int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, stru
 void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 		    const struct vc_allocations *b, const bool *in_b, uint32_t *match);
 
+/* Do so many recordings show one plan: workspace on a line, none of it taken away? */
+bool vc_plans_agree(const struct vc_law *l, size_t recordings);
+
 /* By what factor workspace is another than its law says in the `draw`-th draw, the same for all
- * blocks of so many bytes; 0: as it says. */
-double vc_plans_factor(unsigned draw, uint64_t bytes);
+ * blocks of so many bytes; 0: as it says. It rarely is where the recordings agree. */
+double vc_plans_factor(unsigned draw, uint64_t bytes, bool agreed);
 
 #endif

@@ -129,7 +129,8 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 
 		s->step[a[i]] = (uint32_t)g;
-		if (at == VC_UNMATCHED)
+		/* what a first step makes to stay (workspace of a handle) is no data of it */
+		if (at == VC_UNMATCHED || vc_allocations_lasts(m, a[i]))
 			continue;
 		s->place[a[i]] = at + 1;
 		s->size[g * s->places + at] = (double)m->take[a[i]].size;
@@ -256,8 +257,11 @@ void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from)
 {
 	uint64_t x = 0x9e3779b97f4a7c15ull * (draw + 1);
 
-	for (size_t g = 0; g <= s->steps; g++)
-		from[g] = (uint32_t)((next(&x) >> 33) % s->steps);
+	for (size_t g = 0; g <= s->steps; g++) {
+		uint32_t any = (uint32_t)((next(&x) >> 33) % s->steps);
+
+		from[g] = draw == VC_DRAW_OWN ? (uint32_t)g : any;
+	}
 }
 
 static double factor_of(const struct vc_spread *s, size_t g, size_t p, double ratio)
@@ -297,11 +301,11 @@ static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
 		    struct vc_error *err)
 {
 	double *size = malloc((m->n + 1) * sizeof(*size));
-	double *factor = malloc((s->steps * s->places + 1) * sizeof(*factor));
+	double *factor = malloc(((s->steps + 1) * s->places + 1) * sizeof(*factor));
 	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
 	bool there = size && factor && from;
 
-	for (size_t g = 0; there && g < s->steps; g++)
+	for (size_t g = 0; there && g <= s->steps; g++) /* the first step's are the last */
 		for (size_t p = 0; p < s->places; p++)
 			factor[g * s->places + p] = factor_of(s, g, p, ratio);
 	for (unsigned k = 0; there && k < VC_DRAWS; k++) {

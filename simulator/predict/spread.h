@@ -31,7 +31,7 @@ bool vc_spread_has(const struct vc_spread *s, size_t i);
 double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i);
 
 /* Which step gives each step its data in the `draw`-th of the draws, for all s->steps + 1. */
-enum { VC_DRAWS = 64 };
+enum { VC_DRAWS = 64, VC_DRAW_OWN = 1 /* in this one each step has its own */ };
 void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from);
 /* The draw whose peak is the `rank`-th of all VC_DRAWS, when the allocations of m have those sizes
  * in the middle. Errors: VC_ENOMEM. */

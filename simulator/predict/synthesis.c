@@ -155,18 +155,30 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
 }
 
+/* In how many recordings allocation i was found, the base being one of them. */
+static size_t shown(const struct make *k, size_t i)
+{
+	size_t n = 1;
+
+	for (size_t r = 0; r < k->f->n; r++)
+		n += k->v->match[r] && k->v->match[r][i] != VC_UNMATCHED;
+	return n;
+}
+
 /* Workspace of a plan: by its law, or in proportion to the recording, times what other plans need
  * of that. */
 static uint64_t plan_size(const struct make *k, size_t i)
 {
 	const double *at = values(k, i);
 	double size = (double)size_with(k, i, at), up = 1;
+	bool agreed = k->f->axes == 1 && k->v->origin[i] == VC_BY_LAW &&
+		      vc_plans_agree(&k->v->law[i], shown(k, i));
 
 	for (size_t a = 0; a < k->f->axes; a++)
 		up *= at[a] / k->f->x[k->base][a];
-	size = k->bound == VC_BOUND_LOW ? size :
-					  fmax(size, up * (double)k->b->take[i].size);
-	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size));
+	size = k->bound == VC_BOUND_LOW || agreed ?
+		       size : fmax(size, up * (double)k->b->take[i].size);
+	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, agreed));
 }
 
 /* What is neither of training nor of evaluation may be of either. */

@@ -16,9 +16,10 @@ static void take(struct vc_turn_count *c, double turns, bool whole)
 {
 	turns = fmax(turns, 0);
 	if (isnan(c->best)) {
-		*c = (struct vc_turn_count){ turns, turns, turns, whole };
+		*c = (struct vc_turn_count){ turns, turns, turns, whole, whole };
 		return;
 	}
+	c->always &= whole;
 	c->low = fmin(c->low, turns);
 	c->high = fmax(c->high, turns);
 }
@@ -63,6 +64,15 @@ static void rounded(const struct vc_sample *s, size_t n, double x, bool up, stru
 	}
 }
 
+/* Do all of them make the same of x and turns? */
+static bool is_same(const struct vc_sample *s, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (fabs(s[i].x * s[i].y - s[0].x * s[0].y) > NEARLY)
+			return false;
+	return true;
+}
+
 /* A whole constant divided by x. */
 static void inverse(const struct vc_sample *s, size_t n, double x, bool up, struct vc_turn_count *c)
 {
@@ -74,6 +84,8 @@ static void inverse(const struct vc_sample *s, size_t n, double x, bool up, stru
 	}
 	if (low > high)
 		return;
+	if (n > 2 && is_same(s, n)) /* three that divide it show it by no chance */
+		low = high = s[0].x * s[0].y;
 	/* What divides without rest in a recording does so by no chance. Where rounding up and down
 	 * both have one that does, the last turn is full only where both say so. */
 	c->whole &= !up || is_whole(high / x);
@@ -91,6 +103,8 @@ static void line(const struct vc_sample *s, size_t n, double x, struct vc_turn_c
 			return;
 	double at = s[0].y + slope * (x - s[0].x);
 
+	if (n > 2 && slope > 0 && is_whole(slope)) /* three show such a one by no chance */
+		*c = (struct vc_turn_count){ NAN, NAN, NAN, true, true };
 	take(c, is_whole(at) ? round(at) : ceil(at), is_whole(at));
 	if (!is_whole(at))
 		take(c, floor(at), false);
@@ -111,7 +125,7 @@ static void full(const struct vc_sample *s, size_t n, double x, struct vc_turn_c
 
 struct vc_turn_count vc_turns_at(const struct vc_sample *s, size_t n, double x)
 {
-	struct vc_turn_count c = { NAN, NAN, NAN, true };
+	struct vc_turn_count c = { NAN, NAN, NAN, true, true };
 	bool grows = s[n - 1].y >= s[0].y;
 
 	if (grows) {

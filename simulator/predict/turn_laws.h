@@ -8,7 +8,8 @@
 
 struct vc_turn_count {
 	double best, low, high;
-	bool whole; /* by the simplest law all turns are full */
+	bool whole;  /* by the simplest law all turns are full */
+	bool always; /* by all laws that explain the samples */
 };
 
 /* How often at x, from samples (ascending x, y: turns; n >= 2), by every law that explains all of

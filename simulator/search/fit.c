@@ -466,6 +466,21 @@ static int compare(struct find *t, struct vc_error *err)
 	return VC_OK;
 }
 
+/* The need does not grow with every step: the next power of two, which is asked for most and where
+ * sums need no rest, may fit where smaller values do not. */
+static int look_behind(struct find *t, uint64_t largest, struct vc_error *err)
+{
+	const struct vc_fit_probe *p;
+	uint64_t next = 1;
+
+	while (next <= largest)
+		next *= 2;
+	if (!largest || t->f->among || next > vc_fit_most(t->f) ||
+	    value_of(t->f, units_of(t->f, next)) != next)
+		return VC_OK;
+	return look(t, next, false, &p, err);
+}
+
 int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 {
 	const struct vc_whatif *w = f->base->whatif;
@@ -480,6 +495,8 @@ int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", PARAMS - 1);
 	uint64_t start = from > 0 ? (uint64_t)from : 1;
 	int r = search(&t, fits, start, &found, err);
+	if (r == VC_OK)
+		r = look_behind(&t, found.largest, err);
 	if (r == VC_OK)
 		r = search(&t, runs, found.largest ? found.largest : start, &found, err);
 	settle(c);

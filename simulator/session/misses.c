@@ -25,6 +25,10 @@
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20 };
 
+/* kSmallSize, kMinLargeAlloc and kLargeBuffer of c10/core/AllocatorConfig.h: blocks between the
+ * first two share segments of the third. */
+enum { SHARES_FROM = 1 << 20, SHARES_TO = 10 << 20, SHARED = 20 << 20 };
+
 /* Recordings; replays of a step's data dealt anew, and how many of them at either end may be left
  * out. */
 enum { MOST = 16, DRAWS = 32, TRIM = 2 };
@@ -193,14 +197,18 @@ struct draws {
 static int draw_one(void *arg, size_t i, struct vc_error *err)
 {
 	struct draws *a = arg;
+	unsigned draw = (unsigned)i + 1;
+	bool other = a->p->report.drawn && !a->p->report.turns && draw % 2;
 	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
-					   .draw = (unsigned)i + 1 };
+					   .draw = draw, .has_order = other,
+					   .order = draw / 2 % a->w->recordings };
 
 	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
 }
 
-/* Data of steps differ: replays with the steps' data dealt in other ways. What is reserved hangs on
- * the order of sizes as much as on the sizes. */
+/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
+ * order of another recording. What is reserved hangs on the order of sizes as much as on the
+ * sizes. */
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
@@ -255,6 +263,15 @@ static bool at_one(const struct vc_whatif *w)
 	return false;
 }
 
+/* What a block of so many bytes may need that finds no hole. From two recordings that is a segment,
+ * which those of 1 to 10 MiB share; three are held against each other, which shows as much. */
+static double needed(const struct vc_whatif *w, uint64_t bytes)
+{
+	bool shares = w->recordings == 2 && bytes > SHARES_FROM && bytes < SHARES_TO;
+
+	return (double)(shares ? SHARED : bytes);
+}
+
 /* far: doublings between the asked value and the nearest recording. */
 static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, double far,
 			   struct vc_result *out)
@@ -274,13 +291,14 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
 					   away * width->least_up)));
 	/* a block whose size the data decide finds a hole, or needs a segment more; of larger data
-	 * more, but not less */
-	double unit = SEGMENTS + (double)p->report.varying;
+	 * more, but not less; a turn that is not full may be an empty one as well */
+	double unit = SEGMENTS + needed(w, p->report.varying);
+	double less = p->report.partly ? unit : SEGMENTS;
 
 	if (line > 0) /* the law of those who know no more than the peaks */
 		widen(out, line, line);
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
-		widen(out, fmax(0, (double)p->said_low - unit), (double)p->said_high + away * unit);
+		widen(out, fmax(0, (double)p->said_low - less), (double)p->said_high + away * unit);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

@@ -24,6 +24,13 @@ run sim $R/masked-4.vct $R/masked-8.vct --set batch=32 --json
 interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
 check "what they needed at 32 ($truth) is inside the interval ($interval)" sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ] && [ "$3" -lt $((2 * $2)) ]' - "$truth $interval"
 
+# Packed sentences (tests/programs/lstm_packed.py): workspace that the first step makes to stay is no data, and the most
+# that is asked for at once, without any data, is the same at each length.
+asked() { run sim "$@" --json; printf '%s\n' "$out" | sed -n 's/^ *"peak_requested": \([0-9]*\),*$/\1/p' | head -n 1; }
+truth=$(asked $R/packed-96.vct)
+said=$(asked $R/packed-64.vct $R/packed-192.vct --set seq=96)
+check "what no recording changes is no data: $said of $truth bytes" test "$said" = "$truth"
+
 # 128 and 256 are powers of two: 300 may be 512, and 193 would tell.
 L=tests/ladders/recordings
 run sim $L/gpt-accum_seq0128_torch2.9.1.vct@seq=128 $L/gpt-accum_seq0256_torch2.9.1.vct@seq=256 --set seq=300

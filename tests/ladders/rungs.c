@@ -209,8 +209,7 @@ size_t measure_rungs(struct ladder *l)
 	return all - kept;
 }
 
-/* Snapshots do not name their card; what is not taken for granted (132 multiprocessors) has to be
- * said. */
+/* Snapshots do not name their card: who predicts for one says which. */
 int open_rungs(struct opening *o, const struct ladder *l, const size_t *rung, size_t n,
 	       struct vc_session *s, struct vc_error *err)
 {
@@ -225,7 +224,7 @@ int open_rungs(struct opening *o, const struct ladder *l, const size_t *rung, si
 		o->path[i] = o->spec[i];
 	}
 	snprintf(o->set, sizeof(o->set), "%s=%g", l->knob, l->rung[rung[n - 1]].x);
-	if (*l->card && !strstr(l->card, "H200") && vc_card_by_name(l->card))
+	if (*l->card && vc_card_by_name(l->card))
 		o->opt.gpu = (struct vc_list){ &o->card, 1 };
 	o->opt.torch = (struct vc_list){ &o->torch, *l->torch ? 1 : 0 };
 	o->opt.set = (struct vc_list){ &o->sets, 1 };

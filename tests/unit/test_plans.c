@@ -118,14 +118,34 @@ static void draws_differ_and_come_again(void **unused)
 
 	(void)unused;
 	for (unsigned draw = 1; draw < 9; draw++) {
-		double at = vc_plans_factor(draw, SPACE);
+		double at = vc_plans_factor(draw, SPACE, false);
 
-		assert_true(at == vc_plans_factor(draw, SPACE));
+		assert_true(at == vc_plans_factor(draw, SPACE, false));
 		assert_true(at >= 0 && at < 2);
-		other |= at != vc_plans_factor(1, SPACE);
+		other |= at != vc_plans_factor(1, SPACE, false);
 	}
 	assert_true(other);
-	assert_true(vc_plans_factor(0, SPACE) == 1);
+	assert_true(vc_plans_factor(0, SPACE, false) == 1);
+}
+
+static void what_three_recordings_share_is_kept_mostly(void **unused)
+{
+	const struct vc_law line = { .kind = VC_LAW_AFFINE, .a = 300, .b = 7 };
+	const struct vc_law less = { .kind = VC_LAW_AFFINE, .a = -300, .b = 7 };
+	const struct vc_law step = { .kind = VC_LAW_STEP, .a = 300 };
+	size_t kept = 0, before = 0;
+
+	(void)unused;
+	assert_true(vc_plans_agree(&line, 3));
+	assert_false(vc_plans_agree(&line, 2)); /* any two lie on a line */
+	assert_false(vc_plans_agree(&less, 3));
+	assert_false(vc_plans_agree(&step, 3));
+	for (unsigned draw = 1; draw <= 400; draw++) {
+		kept += vc_plans_factor(draw, SPACE, true) == 1;
+		before += vc_plans_factor(draw, SPACE, false) == 1;
+	}
+	assert_in_range(kept, 340, 399); /* nine in ten, and those that are drawn as one */
+	assert_in_range(before, 1, 100);
 }
 
 int main(void)
@@ -135,6 +155,7 @@ int main(void)
 		cmocka_unit_test(without_such_a_layer_nothing_tells),
 		cmocka_unit_test(workspace_is_that_behind_the_same_block),
 		cmocka_unit_test(draws_differ_and_come_again),
+		cmocka_unit_test(what_three_recordings_share_is_kept_mostly),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,8 +298,13 @@ static void laws_of_counts(void **unused)
 	const struct vc_sample chunks[] = { { 4, 2 }, { 8, 3 }, { 9, 3 } }; /* x / 3, up */
 	const struct vc_sample memory[] = { { 2, 2 }, { 4, 4 }, { 6, 4 } };
 	const struct vc_sample two[] = { { 4, 2 }, { 8, 3 } };
+	const struct vc_sample words[] = { { 8, 7 }, { 12, 11 }, { 24, 23 } }; /* all but one */
+	const struct vc_sample divides[] = { { 3, 16 }, { 6, 8 }, { 12, 4 } };
 
 	(void)unused;
+	check(words, 3, 32, 31, 31, 31); /* and not so many of 1.02 words, rounded down */
+	check(divides, 3, 2, 24, 24, 24); /* and not 50 / x, rounded down */
+	check(divides, 3, 5, 9, 9, 10);
 	check(tasks, 3, 16, 16, 16, 16);
 	check(constant, 3, 6, 11, 11, 11);
 	check(constant, 3, 64, 1, 1, 1);
@@ -309,6 +314,18 @@ static void laws_of_counts(void **unused)
 	check(memory, 3, 12, 4, 4, 4);
 	assert_true(vc_turns_at(two, 2, 16).low <= 5); /* a line; or rounded up or down */
 	assert_true(vc_turns_at(two, 2, 16).high >= 6);
+}
+
+static void the_last_turn_may_not_be_full_by_another_law(void **unused)
+{
+	const struct vc_sample words[] = { { 8, 7 }, { 12, 11 }, { 24, 23 } };
+	const struct vc_sample chunks[] = { { 4, 2 }, { 8, 3 }, { 9, 3 } };
+	const struct vc_sample memory[] = { { 2, 2 }, { 4, 4 }, { 6, 4 } };
+
+	(void)unused;
+	assert_true(vc_turns_at(words, 3, 32).always);
+	assert_true(vc_turns_at(chunks, 3, 12).whole && !vc_turns_at(chunks, 3, 12).always);
+	assert_true(vc_turns_at(memory, 3, 12).always);
 }
 
 static void what_the_data_decide_lies_between_its_extremes(void **unused)
@@ -333,6 +350,7 @@ int main(void)
 		cmocka_unit_test(buffers_above_a_size_are_no_turns),
 		cmocka_unit_test(a_full_turn_asks_for_as_much_everywhere),
 		cmocka_unit_test(laws_of_counts),
+		cmocka_unit_test(the_last_turn_may_not_be_full_by_another_law),
 		cmocka_unit_test(what_the_data_decide_lies_between_its_extremes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,6 +171,8 @@ static int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error
 	e->stats.cut_short = false;
 	l = vc_pages_slot(&e->live, ev->id);
 	VC_HAVE(l, "the table of live blocks", err);
+	if (e->follow && e->model.type->placed_below)
+		vc_follow_place(e->follow, ev->addr);
 	if (l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);

@@ -162,14 +162,14 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 		  struct vc_error *err)
 {
 	struct vc_job job = { .rec = rec };
-	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
+	struct vc_plan p = { .model = vc_recording_model(rec), .fraction = -1,
 			     .conf = rec->meta->conf ? rec->meta->conf : "",
 			     .start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
 	struct vc_run run;
 	int r;
 
 	if (!p.model)
-		return vc_fail(err, VC_ENOSUP, "the torch model is not built in");
+		return vc_fail(err, VC_ENOSUP, "the model of its allocator is not built in");
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
 	p.prop_total = vc_recorded_total(rec);
 	run = make_run(&job, &p);

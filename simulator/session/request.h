@@ -56,7 +56,7 @@ struct vc_plan {
 };
 
 /* How many models -m asks for: at least one, and each that there is for "all". The text of the
- * i-th, "NAME:K=V,...". */
+ * i-th, "NAME:K=V,..."; NULL: it names none. */
 size_t vc_request_models(const struct vc_list *model);
 const char *vc_request_model(const struct vc_list *model, size_t i);
 

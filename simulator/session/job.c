@@ -41,7 +41,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 			    .prop_total = prop_total(p),
 			    .context = p->context,
 			    .more = p->more,
-			    .others = t ? t->others : 0,
+			    .others = p->others + (t ? t->others : 0),
 			    .process = t ? t->process : NULL,
 			    .processes = t && p->capacity ? t->processes : 0,
 			    .index = job->rec->device->device },
@@ -77,7 +77,7 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 
 	i->capacity = p->capacity;
 	i->context = p->context;
-	i->others = p->tenants ? p->tenants->others : 0;
+	i->others = p->others + (p->tenants ? p->tenants->others : 0);
 	i->device = job->rec->device->device;
 	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	if (p->fraction >= 0) {

@@ -155,6 +155,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
+		p->others = o->used.n ? 0 : beside.others;
 		p->context = beside.context ?
 				     beside.context :
 				     vc_card_context(recorded->name,
@@ -313,7 +314,7 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 
 uint64_t vc_plan_beside(const struct vc_plan *plan)
 {
-	return plan->context + (plan->tenants ? plan->tenants->others : 0);
+	return plan->context + plan->others + (plan->tenants ? plan->tenants->others : 0);
 }
 
 struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)
@@ -325,6 +326,7 @@ struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)
 	p.capacity = p.prop_total = 0;
 	p.fraction = -1;
 	p.tenants = NULL;
+	p.others = 0;
 	return p;
 }
 

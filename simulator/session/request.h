@@ -41,6 +41,7 @@ struct vc_plan {
 	uint64_t capacity;         /* 0 = unlimited */
 	uint64_t prop_total;
 	uint64_t context;          /* of this process, libraries included */
+	uint64_t others;           /* other processes' that the recording knows of */
 	uint64_t libraries;        /* of these, what the recording saw libraries allocate */
 	bool changed;              /* --capacity, or another version than the recorded one */
 	enum vc_start start;

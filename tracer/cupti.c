@@ -23,7 +23,8 @@
 enum { FLUSH_MS = 1000, FINISH_MS = 3000, OURS = 4096, NEAR = 64 };
 
 static struct {
-	_Atomic int started, active, finishing;
+	_Atomic int started, active, finishing, flushed;
+	_Atomic uintptr_t starts; /* how often */
 	_Atomic uint64_t ours[OURS]; /* what cuMemAlloc gave and on_alloc recorded */
 } g;
 
@@ -152,12 +153,16 @@ static void sleep_ms(unsigned ms)
 
 /* Full buffers come by themselves; this fetches those whose records are complete but few. Not
  * while a profiler of the program's collects, whose number of buffers is limited. */
-static void *flusher(void *unused)
+static bool is_over(uintptr_t start)
 {
-	(void)unused;
-	while (!atomic_load(&g.finishing)) {
+	return atomic_load(&g.finishing) || atomic_load(&g.starts) != start;
+}
+
+static void *flusher(void *start)
+{
+	while (!is_over((uintptr_t)start)) {
 		sleep_ms(FLUSH_MS);
-		if (!atomic_load(&g.finishing) && !vc_share_is_busy())
+		if (!is_over((uintptr_t)start) && !vc_share_is_busy())
 			vc_cupti()->flush(0);
 	}
 	return NULL;
@@ -170,7 +175,7 @@ static void start_flusher(void)
 
 	sigfillset(&all); /* signals are the program's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&t, NULL, flusher, NULL) == 0)
+	if (pthread_create(&t, NULL, flusher, (void *)atomic_load(&g.starts)) == 0)
 		pthread_detach(t);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -231,6 +236,7 @@ static void enable_kinds(void)
 
 static void start(void)
 {
+	static _Atomic bool at_exit;
 	char text[32];
 	uint32_t v = 0;
 	int r;
@@ -262,9 +268,11 @@ static void start(void)
 	atomic_store(&g.active, 1);
 	atomic_store(&g.finishing, 0); /* a forked child was left with 1 */
 	enable_kinds();
+	atomic_fetch_add(&g.starts, 1);
 	if (!vc_clock_is_null()) /* what a timer fetches comes at another moment in every run */
 		start_flusher();
-	atexit(vc_cupti_finish); /* late, so it runs early: while the driver still lives */
+	if (!atomic_exchange(&at_exit, true))
+		atexit(vc_cupti_finish); /* late, so it runs early: while the driver still lives */
 }
 
 VC_EXPORT int InitializeInjection(void)
@@ -281,10 +289,11 @@ VC_EXPORT int InitializeInjection(void)
 
 /* ---- end ---- */
 
-static void *last_flush(void *done)
+static void *last_flush(void *unused)
 {
+	(void)unused;
 	vc_cupti()->flush(VC_CUPTI_FLUSH_FORCED);
-	atomic_store((_Atomic int *)done, 1);
+	atomic_store(&g.flushed, 1);
 	return NULL;
 }
 
@@ -306,17 +315,32 @@ static void say_missing(bool flushed)
 /* Flushing can hang when the GPU is wedged: it gets a thread of its own and a limited time. */
 void vc_cupti_finish(void)
 {
-	static _Atomic int done;
 	pthread_t t;
 
 	if (!atomic_load(&g.active) || atomic_exchange(&g.finishing, 1))
 		return;
-	if (pthread_create(&t, NULL, last_flush, &done) != 0)
+	atomic_store(&g.flushed, 0);
+	if (pthread_create(&t, NULL, last_flush, NULL) != 0)
 		return;
 	pthread_detach(t);
-	for (int ms = 0; ms < FINISH_MS && !atomic_load(&done); ms++)
+	for (int ms = 0; ms < FINISH_MS && !atomic_load(&g.flushed); ms++)
 		sleep_ms(1);
-	say_missing(atomic_load(&done));
+	say_missing(atomic_load(&g.flushed));
+}
+
+void vc_cupti_join(void)
+{
+	if (!atomic_exchange(&g.started, 1))
+		start();
+}
+
+void vc_cupti_leave(void)
+{
+	if (!atomic_exchange(&g.started, 0) || !atomic_load(&g.active))
+		return;
+	vc_cupti_finish();
+	atomic_store(&g.active, 0);
+	vc_share_leave();
 }
 
 void vc_cupti_forget(void)

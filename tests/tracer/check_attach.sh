@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_attach.sh - real PyTorch, attached to while it trains, again and again: on the null GPU and on the CPU. There
-# torch.profiler watches the whole run, and what is recorded and replayed is held against what it saw. TORCH_ENVS as in
+# check_attach.sh - real PyTorch, attached to while it trains, again and again: on the null GPU (every other time with
+# kernels; afterwards a profiler of its own sees what it sees without us) and on the CPU. There torch.profiler
+# watches the whole run, and what is recorded and replayed is held against what it saw. TORCH_ENVS as in
 # check_torch_trace.sh; TIMES: how often (100).
 . tests/tracer/lib.sh
 [ -n "$TORCH_ENVS" ] || { skip "attaching to PyTorch" "TORCH_ENVS names no Python with a CUDA build of PyTorch"; finish; }
@@ -22,13 +23,15 @@ for env in $TORCH_ENVS; do
 		for i in $(seq 600); do [ -e "$TMP/ready" ] && break; sleep 0.1; done
 		[ -e "$TMP/ready" ] || { skip "$name" "PyTorch does not run: $(tail -n 1 "$TMP/$device.err" | cut -c 1-100)"; wait "$program"; continue; }
 		pid=$(cat "$TMP/pid"); before=$(ls "/proc/$pid/fd" | wc -l)
-		good=0; exact=0; warm=0; events=0; other=; lost=0; windows=
+		good=0; timed=0; exact=0; warm=0; events=0; other=; lost=0; windows=
 		for i in $(seq "$times"); do
 			trace=$TMP/a$i.vct; rm -f "$trace"
-			timeout 100 "$VRAMCAST" record -q -o "$trace" --pid "$pid" --duration "${WINDOW:-0.2s}" 2> "$TMP/err" || { other="$other $i: $(cat "$TMP/err");"; continue; }
+			[ "$device" = cuda ] && [ $((i % 2)) = 0 ] && kernels=on || kernels=off
+			timeout 100 "$VRAMCAST" record -q -o "$trace" --kernels $kernels --pid "$pid" --duration "${WINDOW:-0.2s}" 2> "$TMP/err" || { other="$other $i: $(cat "$TMP/err");"; continue; }
 			good=$((good + 1)); events=$((events + $(field "$trace" events))); windows="$windows $trace"
 			lost=$((lost + $(field "$trace" dropped)))
 			lost=$((lost + $(field "$trace" unmatched_frees) + $(field "$trace" double_allocs)))
+			[ $kernels = off ] || timed=$((timed + ($("$VRAMCAST" dump "$trace" | grep -c ' kernel ') > 0)))
 			got=$("$VRAMCAST" sim --json "$trace" | tr -d ' \n')
 			case $got in *'"exact":true'*) exact=$((exact + 1)) ;; *) cp "$trace" "${KEEP:-$TMP}/inexact.$i.vct"; other="$other $i: not exact;" ;; esac
 			case $got in *'"start":"warm"'*) warm=$((warm + 1)) ;; esac
@@ -46,7 +49,7 @@ for env in $TORCH_ENVS; do
 			"$times windows,"*" 0 differ") pass "$name: recordings, replays and the program's own account against torch.profiler: $verdict" ;;
 			*) fail "$name: recordings, replays and the program's own account against torch.profiler" "$verdict" ;;
 			esac
-		else equal "$name: every window begins warm and replays exactly" "$exact $warm" "$times $times"; fi
+		else equal "$name: every window begins warm and replays exactly" "$exact $warm" "$times $times"; equal "$name: every other window has times of kernels" "$timed" "$((times / 2))"; fi
 		equal "$name: no descriptor and no journal stays behind" "$after $ours" "$before 0"
 		start "$device" "${with%% *}"; wait "$program"
 		equal "$name: the results of ${with%% *} steps are bit-equal" "$rc $with" "$? $(cat "$TMP/$device.out")"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_loop.py cpu|cuda STEPS READY END [TRUTH]: trains until so many steps are done (0: until the file END is there) and
-prints how many, and a digest of all losses. The file READY says that it has begun. Batches vary, blocks wait for another
+prints how many, a digest of all losses, and (cuda) how many kernels and copies torch.profiler sees in one more step. The file READY says that it has begun. Batches vary, blocks wait for another
 stream, and one in a while is kept long. TRUTH (cpu): torch.profiler watches all of it; what it saw of the CPU's allocator
 goes there, and the program's own account of each step: torch_truth.py compares recordings with both."""
 import contextlib
@@ -77,6 +77,16 @@ with watch() if truth else contextlib.nullcontext() as watched:
         n += 1
         if n == 2:
             open(ready, "w").close()
-print(n, digest.hexdigest())
+
+
+def profiled():
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
+        model(torch.ones(4, 32, 64, device=device)).pow(2).mean().backward()
+        torch.cuda.synchronize()
+    return sum(str(e.device_type()).endswith("CUDA") for e in p.profiler.kineto_results.events())
+
+
+print(n, digest.hexdigest(), *([profiled()] if side else []))
 if truth:
     write(watched)

@@ -15,6 +15,7 @@
 #include "common/opt.h"
 #include "common/param.h"
 #include "commands/cmd_dryrun.h"
+#include "commands/record_keep.h"
 #include "commands/run_and_write.h"
 #include "common/vec.h"
 #include "nullgpu/python.h"
@@ -27,6 +28,7 @@ struct config {
 	struct vc_list gpus, params, used;
 	uint64_t capacity, context, devices, ranks, world, rank, steps, max_size;
 	const char *out, *report, *stacks, *addresses, *values, *exit_code, *host_weights;
+	struct vc_record_keep keep;
 	bool no_record, roles, again;
 	struct vc_dryrun_cudnn *cudnn; /* no option: where it was found */
 };
@@ -78,6 +80,10 @@ static const struct vc_option options[] = {
 	  "fail", "off" },
 	{ 0, "max-size", VC_O_SIZE, AT(max_size), "SIZE",
 	  "stop recording when the trace grows beyond this; the program runs on", NULL },
+	{ 0, "keep", VC_O_TEXT, AT(keep.keep), "TIME|SIZE|Nsteps",
+	  "as of record: keep the end of the recording only (time is the device's)", NULL },
+	{ 0, "on-oom", VC_O_TEXT, AT(keep.on_oom), "dump|stop|continue", "as of record", NULL },
+	{ 0, "when", VC_O_TEXT, AT(keep.when), "NAME>VALUE", "as of record", NULL },
 	{ 0, "no-record", VC_O_FLAG, AT(no_record), NULL, "only the verdict, no trace", NULL },
 	VC_OPTION_END
 };
@@ -288,6 +294,9 @@ static int run_recorded(const struct run *r, const struct vc_command *record, si
 	const struct config *c = r->cfg;
 	char **line = calloc(argc + 2 * c->params.n + 16, sizeof *line), size[32];
 	void *cfg = calloc(1, record->config_size);
+	struct { char *option; const char *value; } same[] = { { "--stacks", c->stacks },
+		{ "--keep", c->keep.keep }, { "--on-oom", c->keep.on_oom },
+		{ "--when", c->keep.when } };
 	size_t n = 0, operands;
 	int rc = VC_ENOMEM;
 	if (!line || !cfg) {
@@ -296,13 +305,16 @@ static int run_recorded(const struct run *r, const struct vc_command *record, si
 	}
 	line[n++] = "-o";
 	line[n++] = r->d->out;
-	line[n++] = "--stacks";
-	line[n++] = (char *)(uintptr_t)c->stacks;
 	if (c->max_size != VC_NOT_GIVEN) {
 		snprintf(size, sizeof size, "%llu", (unsigned long long)c->max_size);
 		line[n++] = "--max-size";
 		line[n++] = size;
 	}
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (same[i].value) {
+			line[n++] = same[i].option;
+			line[n++] = (char *)(uintptr_t)same[i].value;
+		}
 	for (size_t i = 0; i < c->params.n; i++) {
 		line[n++] = "--param";
 		line[n++] = (char *)(uintptr_t)c->params.at[i];
@@ -523,6 +535,11 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	    (c->ranks != VC_NOT_GIVEN && (c->ranks < 1 || c->ranks > 16)))
 		return vc_fail(err, VC_EUSAGE, "--devices and --ranks go from 1 to 16");
 	VC_TRY(check_world(c, err));
+	VC_TRY(vc_record_keep(&c->keep, &(struct vc_drain_options){ 0 }, &(struct vc_watch){ 0 },
+			      err));
+	if (c->no_record && (c->keep.keep || c->keep.on_oom))
+		return vc_fail(err, VC_EUSAGE, "--no-record makes no recording, and --keep "
+			       "and --on-oom say what becomes of one: leave one out");
 	if (c->capacity == 0)
 		return vc_fail(err, VC_EUSAGE, "--capacity 0: a device has some memory (leave it "
 			       "out for the card's own)");

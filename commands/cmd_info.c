@@ -332,13 +332,13 @@ static void emit_fidelity_words(struct vc_emit *e, const struct vc_session *s)
 	if (!s->rec->device->allocs && !s->rec->device->frees)
 		vc_emit_line(e, "\nThere is nothing to replay: it holds the heap at one moment, "
 			     "and no events.");
-	else if (vc_recording_is_host(s->rec))
-		vc_emit_line(e, "\nThis is a recording of host memory: PyTorch's CPU allocator, "
-			     "which asks the C library for every tensor. No caching allocator is "
-			     "behind it, so there is none to reproduce.");
 	else if (!f->checked)
 		vc_emit_line(e, "\nThe recording cannot be checked against the model: it has no "
 			     "addresses to compare.");
+	else if (f->exact && vc_recording_is_host(s->rec))
+		vc_emit_line(e, "\nThis is a recording of host memory: PyTorch's CPU allocator, "
+			     "which asks the C library for every tensor. Reproduced exactly: %"
+			     PRIu64 " events, each block where no other was.", f->events_compared);
 	else if (f->exact)
 		vc_emit_line(e, "\nThe model reproduces this recording exactly: %" PRIu64
 			     " events, every address, %" PRIu64 " segments.",

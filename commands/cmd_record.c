@@ -54,7 +54,8 @@ static const struct vc_option options[] = {
 	{ 0, "device", VC_O_TEXT, AT(device), "auto|cuda|cpu",
 	  "whose allocator to record; auto: the CPU's only where there is no GPU", "auto" },
 	{ 0, "kernels", VC_O_TEXT, AT(kernels), "on|off",
-	  "times of kernels, copies and fills, where CUPTI can be had", "on" },
+	  "times of kernels, copies and fills, where CUPTI can be had (default: on; with --pid "
+	  "off)", NULL },
 	{ 0, "graphs", VC_O_TEXT, AT(graphs), "node|launch",
 	  "CUDA graphs: a time for each kernel, or (cheaper) for each launch", "node" },
 	{ 0, "launches", VC_O_FLAG, AT(launches), NULL,
@@ -137,7 +138,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	if (strcmp(c->device, "auto") && strcmp(c->device, "cuda") && strcmp(c->device, "cpu"))
 		return vc_fail(err, VC_EUSAGE, "--device is auto, cuda or cpu, not '%s'",
 			       c->device);
-	if (strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
+	if (c->kernels && strcmp(c->kernels, "on") && strcmp(c->kernels, "off"))
 		return vc_fail(err, VC_EUSAGE, "--kernels is on or off, not '%s'", c->kernels);
 	if (strcmp(c->graphs, "node") && strcmp(c->graphs, "launch"))
 		return vc_fail(err, VC_EUSAGE, "--graphs is node or launch, not '%s'", c->graphs);
@@ -225,10 +226,11 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 {
 	const struct config *c = r->cfg;
 	struct vc_drain_options o;
+	const char *kernels = c->kernels ? c->kernels : c->pid == VC_NOT_GIVEN ? "on" : "off";
 	char text[128];
 
 	snprintf(text, sizeof(text), "device=%s,stacks=%s,kernels=%s,graphs=%s%s", c->device,
-		 c->stacks, c->kernels, c->graphs, c->launches ? ",launches=on" : "");
+		 c->stacks, kernels, c->graphs, c->launches ? ",launches=on" : "");
 	r->options = strdup(text);
 	r->library = vc_process_library(err);
 	r->command = c->pid == VC_NOT_GIVEN ? join(argc, argv) : vc_attach_command((pid_t)c->pid);
@@ -245,6 +247,7 @@ static int prepare(struct run *r, size_t argc, char **argv, struct vc_error *err
 		.param = c->params.at, .params = c->params.n,
 		.max_bytes = c->max_size == VC_NOT_GIVEN ? 0 : c->max_size };
 	VC_TRY(vc_record_keep(&c->keep, &o, &r->watch, err));
+	r->watch.late = c->pid != VC_NOT_GIVEN && !strcmp(kernels, "on");
 	r->ring = o.ring;
 	r->drain = vc_drain_new(&o, err);
 	return r->drain ? 0 : (int)err->status;

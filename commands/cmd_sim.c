@@ -286,11 +286,11 @@ static void emit_json(struct vc_emit *e, struct sim *sim)
 	vc_emit_end(e);
 }
 
-/* Only PyTorch's allocator was held against the recording. */
+/* Only its own allocator was held against the recording. */
 static void say_other_models(struct vc_emit *e, const struct sim *sim)
 {
 	for (size_t i = 0; i < sim->n; i++)
-		if (!sim->plan[i].torch[0]) {
+		if (sim->plan[i].model != vc_recording_model(sim->session.rec)) {
 			vc_emit_text(e, NULL, "note",
 				     "that is the torch model; no recording of PyTorch can tell "
 				     "whether another model is right");

@@ -17,14 +17,15 @@ const char *vc_sim_trust_line(const struct vc_session *s, char *buf, size_t n)
 	if (!s->rec->device->allocs && !s->rec->device->frees)
 		snprintf(buf, n, "the trace holds the heap at one moment and no events: only its "
 			 "live blocks are asked for");
-	else if (vc_recording_is_host(s->rec))
-		snprintf(buf, n, "a recording of host memory: PyTorch's CPU allocator asks the C "
-			 "library for every tensor, and there is no caching allocator to check");
 	else if (!f->checked && !s->opt->verify)
 		snprintf(buf, n, "not checked against the recording (--no-verify)");
 	else if (!f->checked)
 		snprintf(buf, n, "not checked against the recording, which has no addresses: not "
 			 "verified");
+	else if (f->exact && vc_recording_is_host(s->rec))
+		snprintf(buf, n, "a recording of host memory: PyTorch's CPU allocator asks the C "
+			 "library for every tensor, and could have made it (%" PRIu64 " events)",
+			 f->events_compared);
 	else if (f->exact)
 		snprintf(buf, n, "the model reproduces this recording exactly (%" PRIu64
 			 " events, %" PRIu64 " segments)",

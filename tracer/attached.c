@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "tracer/bindings.h"
+#include "tracer/cupti.h"
 #include "tracer/names.h"
 #include "tracer/recorder.h"
 #include "tracer/samples.h"
@@ -75,6 +76,13 @@ static void forget(void)
 	vc_torch_unhook(); /* it may have been decided that nothing is recorded */
 }
 
+static bool wants_kernels(void)
+{
+	char text[16];
+
+	return strcmp(vc_recorder_option("kernels", text, sizeof(text)), "on") == 0;
+}
+
 /* Whose memory is recorded (enum plane); < 0: -1 it is recorded already or has no room for a
  * journal, -2 its calls cannot be redirected. */
 VC_EXPORT int vramcast_attach(const char *dir, const char *options, int cuda)
@@ -82,7 +90,7 @@ VC_EXPORT int vramcast_attach(const char *dir, const char *options, int cuda)
 	forget();
 	if (!vc_recorder_attach(dir, options))
 		return -1;
-	if (!vc_bindings_take()) {
+	if (!vc_bindings_take(wants_kernels())) {
 		vc_recorder_detach();
 		return -2;
 	}
@@ -149,11 +157,14 @@ VC_EXPORT int vramcast_attach_begin(uint64_t events)
 	forget_heap();
 	if (vc_torch_watching())
 		vc_cuda_sample_first();
+	if (vc_torch_watching() && wants_kernels())
+		vc_cupti_join();
 	return 1;
 }
 
 VC_EXPORT void vramcast_detach(void)
 {
+	vc_cupti_leave();
 	vc_bindings_give_back();
 	vc_torch_unhook();
 	vc_recorder_detach();

@@ -38,6 +38,7 @@ static struct {
 	const char *name[NAMES]; /* functions of ours that others may call */
 	void *function[NAMES];
 	size_t names;
+	bool cupti; /* its functions, too */
 	struct binding *binding; /* mmap'ed */
 	size_t bindings, room;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -92,11 +93,14 @@ static bool holds(const struct dl_phdr_info *info, const void *p)
 	return false;
 }
 
-/* CUPTI is not started in a running program, and its profiler keeps what it has. */
+static bool is_cuptis(const char *name)
+{
+	return strncmp(name, "cupti", 5) == 0;
+}
+
 static bool is_for_others(const char *name)
 {
-	return strncmp(name, "vramcast_", 9) != 0 && strncmp(name, "Initialize", 10) != 0 &&
-	       strncmp(name, "cupti", 5) != 0;
+	return strncmp(name, "vramcast_", 9) != 0 && strncmp(name, "Initialize", 10) != 0;
 }
 
 /* What this library exports; tracer/build.mk gives it the table that says how many symbols. */
@@ -125,7 +129,7 @@ static void *ours(const char *name)
 {
 	for (size_t i = 0; i < g.names; i++)
 		if (strcmp(g.name[i], name) == 0)
-			return g.function[i];
+			return g.cupti || !is_cuptis(name) ? g.function[i] : NULL;
 	return NULL;
 }
 
@@ -204,11 +208,12 @@ static void give_back(void)
 	}
 }
 
-bool vc_bindings_take(void)
+bool vc_bindings_take(bool cupti)
 {
 	bool ok = true;
 
 	pthread_mutex_lock(&g.lock);
+	g.cupti = cupti;
 	if (!g.names)
 		dl_iterate_phdr(find_names, NULL);
 	if (!g.bindings)

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/* Calls of functions that the tracer interposes go to it from now on. false: memory is short. */
-bool vc_bindings_take(void);
+/* Calls of functions that the tracer interposes go to it from now on; those of CUPTI only where the
+ * tracer starts it, too. false: memory is short. */
+bool vc_bindings_take(bool cupti);
 /* They go where they went before. */
 void vc_bindings_give_back(void);
 

@@ -34,7 +34,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 
 # ---- tests: small programs that are linked to stand-ins for PyTorch's libraries ----
 TRACE_TESTS := $(BUILD)/tests/tracer
-TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks stop_at.so hook_cost null/libc10.so steps still_clock.so \
+TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks attached stop_at.so hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
 	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))

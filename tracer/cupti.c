@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "tracer/cupti.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,24 +20,72 @@
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
 
-enum { FLUSH_MS = 1000, FINISH_MS = 3000 };
+enum { FLUSH_MS = 1000, FINISH_MS = 3000, OURS = 4096, NEAR = 64 };
 
 static struct {
-	_Atomic int started, active, finishing;
+	_Atomic int started, active, finishing, flushed;
+	_Atomic uintptr_t starts; /* how often */
+	_Atomic uint64_t ours[OURS]; /* what cuMemAlloc gave and on_alloc recorded */
 } g;
 
 /* ---- callbacks: rare calls only ---- */
 
-static void put_outside(uint8_t kind, uint64_t at, uint64_t size)
+static uint16_t device_now(void)
+{
+	static _Atomic(void *) cached; /* cuCtxGetDevice; CUdevice is an int (CUDA driver API) */
+	void *found = atomic_load(&cached), *driver;
+	int (*get)(int *), device = 0;
+
+	if (!found) {
+		driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+		found = driver ? dlsym(driver, "cuCtxGetDevice") : NULL;
+		atomic_store(&cached, found);
+	}
+	*(void **)&get = found;
+	return get && get(&device) == 0 ? (uint16_t)device : 0;
+}
+
+static void put_outside(uint8_t kind, uint64_t at, uint64_t size, const char *what)
 {
 	vc_record_put((struct vc_record){ .kind = kind, .addr = at, .size = size, .extra = size,
-		.text = vc_names_put("mapped memory of other libraries") });
+		.device = device_now(), .text = vc_names_put(what) });
+}
+
+/* Where `from` stands near the place of an address becomes `to`; false: nowhere. */
+static bool exchange(uint64_t at, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < NEAR; i++) {
+		_Atomic uint64_t *p = &g.ours[((at >> 9) + i) % OURS];
+		uint64_t is = from;
+
+		if (atomic_compare_exchange_strong(p, &is, to))
+			return true;
+	}
+	return false;
+}
+
+/* cuMemAlloc of others than the runtime that we hook. Its activity record, which comes later and is
+ * cancelled by ours, was not seen for the first one of a program on an H100. A free is ours where
+ * the allocation was: else the record of that might come behind it. */
+static void on_alloc(const struct vc_cupti_alloc *call)
+{
+	if (call->at && !vc_cuda_inside() && exchange(*call->at, 0, *call->at))
+		put_outside(VC_EV_OUTSIDE_ALLOC, *call->at, call->size,
+			    "device memory of other libraries");
+}
+
+static void on_free(const struct vc_cupti_free *call)
+{
+	if (call->at && exchange(call->at, call->at, 0) && !vc_cuda_inside())
+		put_outside(VC_EV_OUTSIDE_FREE, call->at, 0, "device memory of other libraries");
 }
 
 static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 {
 	const struct vc_cupti_map *range = call->params;
 
+	if (id == VC_CUPTI_MEM_FREE && call->site == VC_CUPTI_API_ENTER && call->params)
+		on_free(call->params); /* the next owner of the address must come later */
 	if (call->site != VC_CUPTI_API_EXIT || !call->params || !call->result)
 		return;
 	if (*call->result) {
@@ -49,10 +98,14 @@ static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 	}
 	if (vc_torch_allocating())
 		return; /* PyTorch's own: cuda_calls.c has it */
-	if (id == VC_CUPTI_MEM_MAP)
-		put_outside(VC_EV_OUTSIDE_ALLOC, range->at, range->size);
+	if (id == VC_CUPTI_MEM_ALLOC)
+		on_alloc(call->params);
+	else if (id == VC_CUPTI_MEM_MAP)
+		put_outside(VC_EV_OUTSIDE_ALLOC, range->at, range->size,
+			    "mapped memory of other libraries");
 	else if (id == VC_CUPTI_MEM_UNMAP)
-		put_outside(VC_EV_OUTSIDE_FREE, range->at, range->size);
+		put_outside(VC_EV_OUTSIDE_FREE, range->at, range->size,
+			    "mapped memory of other libraries");
 }
 
 static void callback(void *user, int domain, uint32_t id, const void *data)
@@ -100,12 +153,16 @@ static void sleep_ms(unsigned ms)
 
 /* Full buffers come by themselves; this fetches those whose records are complete but few. Not
  * while a profiler of the program's collects, whose number of buffers is limited. */
-static void *flusher(void *unused)
+static bool is_over(uintptr_t start)
 {
-	(void)unused;
-	while (!atomic_load(&g.finishing)) {
+	return atomic_load(&g.finishing) || atomic_load(&g.starts) != start;
+}
+
+static void *flusher(void *start)
+{
+	while (!is_over((uintptr_t)start)) {
 		sleep_ms(FLUSH_MS);
-		if (!atomic_load(&g.finishing) && !vc_share_is_busy())
+		if (!is_over((uintptr_t)start) && !vc_share_is_busy())
 			vc_cupti()->flush(0);
 	}
 	return NULL;
@@ -118,7 +175,7 @@ static void start_flusher(void)
 
 	sigfillset(&all); /* signals are the program's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&t, NULL, flusher, NULL) == 0)
+	if (pthread_create(&t, NULL, flusher, (void *)atomic_load(&g.starts)) == 0)
 		pthread_detach(t);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -152,8 +209,8 @@ static void enable_launches(void)
 
 static void enable_kinds(void)
 {
-	static const uint32_t calls[] = { VC_CUPTI_MEM_ALLOC, VC_CUPTI_MEM_ALLOC_ASYNC,
-					  VC_CUPTI_MEM_MAP, VC_CUPTI_MEM_UNMAP };
+	static const uint32_t calls[] = { VC_CUPTI_MEM_ALLOC, VC_CUPTI_MEM_FREE,
+		VC_CUPTI_MEM_ALLOC_ASYNC, VC_CUPTI_MEM_MAP, VC_CUPTI_MEM_UNMAP };
 	char text[16];
 	uint8_t yes = 1;
 	size_t one = sizeof(yes);
@@ -179,6 +236,7 @@ static void enable_kinds(void)
 
 static void start(void)
 {
+	static _Atomic bool at_exit;
 	char text[32];
 	uint32_t v = 0;
 	int r;
@@ -210,9 +268,11 @@ static void start(void)
 	atomic_store(&g.active, 1);
 	atomic_store(&g.finishing, 0); /* a forked child was left with 1 */
 	enable_kinds();
+	atomic_fetch_add(&g.starts, 1);
 	if (!vc_clock_is_null()) /* what a timer fetches comes at another moment in every run */
 		start_flusher();
-	atexit(vc_cupti_finish); /* late, so it runs early: while the driver still lives */
+	if (!atomic_exchange(&at_exit, true))
+		atexit(vc_cupti_finish); /* late, so it runs early: while the driver still lives */
 }
 
 VC_EXPORT int InitializeInjection(void)
@@ -229,10 +289,11 @@ VC_EXPORT int InitializeInjection(void)
 
 /* ---- end ---- */
 
-static void *last_flush(void *done)
+static void *last_flush(void *unused)
 {
+	(void)unused;
 	vc_cupti()->flush(VC_CUPTI_FLUSH_FORCED);
-	atomic_store((_Atomic int *)done, 1);
+	atomic_store(&g.flushed, 1);
 	return NULL;
 }
 
@@ -254,17 +315,32 @@ static void say_missing(bool flushed)
 /* Flushing can hang when the GPU is wedged: it gets a thread of its own and a limited time. */
 void vc_cupti_finish(void)
 {
-	static _Atomic int done;
 	pthread_t t;
 
 	if (!atomic_load(&g.active) || atomic_exchange(&g.finishing, 1))
 		return;
-	if (pthread_create(&t, NULL, last_flush, &done) != 0)
+	atomic_store(&g.flushed, 0);
+	if (pthread_create(&t, NULL, last_flush, NULL) != 0)
 		return;
 	pthread_detach(t);
-	for (int ms = 0; ms < FINISH_MS && !atomic_load(&done); ms++)
+	for (int ms = 0; ms < FINISH_MS && !atomic_load(&g.flushed); ms++)
 		sleep_ms(1);
-	say_missing(atomic_load(&done));
+	say_missing(atomic_load(&g.flushed));
+}
+
+void vc_cupti_join(void)
+{
+	if (!atomic_exchange(&g.started, 1))
+		start();
+}
+
+void vc_cupti_leave(void)
+{
+	if (!atomic_exchange(&g.started, 0) || !atomic_load(&g.active))
+		return;
+	vc_cupti_finish();
+	atomic_store(&g.active, 0);
+	vc_share_leave();
 }
 
 void vc_cupti_forget(void)

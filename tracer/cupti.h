@@ -14,6 +14,9 @@ int InitializeInjection(void);
 
 /* Fetch what CUPTI still holds; at most a few seconds. Safe to call at any end of the process. */
 void vc_cupti_finish(void);
+/* Start it in a program that runs, and end that: nothing of ours is enabled or called any more. */
+void vc_cupti_join(void);
+void vc_cupti_leave(void);
 /* In a forked child: CUPTI's threads do not exist here. */
 void vc_cupti_forget(void);
 
@@ -59,6 +62,8 @@ bool vc_share_is_busy(void);
 /* CUPTI took buffers of ours and gave none back: another client went past us. */
 bool vc_share_is_robbed(void);
 void vc_share_forget(void);
+/* What is ours ends; a profiler of the program's goes on. */
+void vc_share_leave(void);
 /* Was InitializeInjection called from inside a call that must end first? Then `start` follows. */
 bool vc_share_postpone(void (*start)(void));
 

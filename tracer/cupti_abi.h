@@ -17,10 +17,11 @@ enum { /* CUpti_ActivityKind */
 };
 enum { VC_CUPTI_DRIVER_API = 1, VC_CUPTI_RESOURCE = 3 };           /* CUpti_CallbackDomain */
 enum { VC_CUPTI_STREAM_CREATED = 3 };                              /* CUpti_CallbackIdResource */
-enum { VC_CUPTI_API_EXIT = 1 };                                    /* CUpti_ApiCallbackSite */
+enum { VC_CUPTI_API_ENTER = 0, VC_CUPTI_API_EXIT = 1 };            /* CUpti_ApiCallbackSite */
 enum { VC_CUPTI_ATTR_HOST_PINNED = 8 };                             /* CUpti_ActivityAttribute */
 enum { /* CUpti_driver_api_trace_cbid: numbers are only ever added */
-	VC_CUPTI_MEM_ALLOC = 243, VC_CUPTI_MEM_MAP = 551, VC_CUPTI_MEM_UNMAP = 552,
+	VC_CUPTI_MEM_ALLOC = 243, VC_CUPTI_MEM_FREE = 245,
+	VC_CUPTI_MEM_MAP = 551, VC_CUPTI_MEM_UNMAP = 552,
 	VC_CUPTI_MEM_ALLOC_ASYNC = 598, VC_CUPTI_LAUNCH = 307, VC_CUPTI_LAUNCH_EX = 652,
 	VC_CUPTI_LAUNCH_GRAPH = 514,
 };
@@ -105,6 +106,7 @@ struct vc_cupti_map {
 	size_t size;
 }; /* cuMemMap_params, cuMemUnmap_params: prefix */
 struct vc_cupti_alloc { uint64_t *at; size_t size; }; /* cuMemAlloc_v2_params */
+struct vc_cupti_free { uint64_t at; };                /* cuMemFree_v2_params */
 
 _Static_assert(offsetof(struct vc_cupti_kernel, start) == 16, "CUpti_ActivityKernel6");
 _Static_assert(offsetof(struct vc_cupti_kernel, device) == 40, "CUpti_ActivityKernel6");

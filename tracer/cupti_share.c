@@ -386,6 +386,28 @@ bool vc_share_is_robbed(void)
 	return atomic_load(&g.out) > 0 && !atomic_load(&g.returned);
 }
 
+void vc_share_leave(void)
+{
+	const struct vc_cupti_functions *f = vc_cupti();
+	const uint8_t bit = 1 << VC_CUPTI_OURS;
+
+	for (int kind = 0; kind < KINDS; kind++)
+		if (atomic_fetch_and(&g.kind[kind], (uint8_t)~bit) == bit && f->disable)
+			f->disable(kind);
+	for (int domain = 1; domain < DOMAINS; domain++)
+		for (uint32_t id = 0; id < CALLS; id++)
+			if (atomic_fetch_and(&g.call[domain][id], (uint8_t)~bit) == bit &&
+			    f->enable_callback)
+				f->enable_callback(0, g.handle, domain, id);
+	atomic_store(&g.callback[VC_CUPTI_OURS], NULL);
+	if (!g.callback[VC_CUPTI_THEIRS] && g.handle && f->unsubscribe) {
+		f->unsubscribe(g.handle);
+		g.handle = NULL;
+	}
+	if (!they_collect())
+		atomic_store(&g.registered, 0);
+}
+
 /* In a forked child CUPTI is dead, and what it held is the parent's. */
 void vc_share_forget(void)
 {

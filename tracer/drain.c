@@ -349,7 +349,8 @@ const struct vc_live_page *vc_drain_warning(struct vc_drain *d, double steps)
 bool vc_drain_over(const struct vc_drain *d)
 {
 	for (size_t i = 0; i < d->n; i++)
-		if (!d->stream[i]->whole && !d->stream[i]->file.stopped && !d->stream[i]->finished)
+		if (!d->stream[i]->whole && !d->stream[i]->over_ns &&
+		    !d->stream[i]->file.stopped && !d->stream[i]->finished)
 			return false;
 	return d->n > 0;
 }

@@ -13,19 +13,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracer/retired.h"
 #include "tracer/room.h"
 
 enum { RESIDENT = 4, /* large rings that may stay in the program's memory; of more, PART each */
        PART = 16384, /* records between two looks at how many there are: 1 MiB */
        SPARE = 2, /* a ring grows where the file system has so many times as much room */
-       RETRY = 4096 /* dropped records between two attempts to find room */ };
+       RETRY = 4096, /* dropped records between two attempts to find room */
+       OPTION_WORDS = 64 /* of eight characters */ };
 
 static struct {
 	_Atomic(struct vc_journal *) journal;
 	char *text[VC_JOURNAL_CHUNKS];
-	bool configured, keyed;
+	_Atomic bool configured;
+	bool keyed;
 	_Atomic bool refused;            /* no more attempts in this process */
-	char dir[PATH_MAX], options[512];
+	char dir[PATH_MAX];
+	_Atomic uint64_t options[OPTION_WORDS]; /* a text: others read it while it changes */
 	pthread_key_t key;               /* tells us that a thread has ended */
 	pthread_mutex_t lock;            /* slow paths only */
 	void *map[VC_JOURNAL_RINGS];
@@ -33,8 +37,6 @@ static struct {
 	uint32_t spilled;                /* those of them made because one was full */
 	_Atomic uint32_t era;            /* of attaching and detaching: threads find out by it */
 	_Atomic uint64_t quiet;          /* 0, or one more than the events that went by so far */
-	struct { void *at; size_t bytes; } retired[VC_JOURNAL_RINGS + VC_JOURNAL_CHUNKS + 1];
-	uint32_t retireds;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* initial-exec: the library is preloaded, so its thread variables are at a fixed offset. */
@@ -71,6 +73,15 @@ static void thread_ended(void *key)
 	atomic_store_explicit(&ring->state, VC_RING_LEFT, memory_order_release);
 }
 
+static void set_options(const char *text)
+{
+	union { uint64_t word[OPTION_WORDS]; char text[OPTION_WORDS * 8]; } all = { { 0 } };
+
+	snprintf(all.text, sizeof(all.text), "%s", text);
+	for (size_t i = 0; i < OPTION_WORDS; i++)
+		atomic_store_explicit(&g.options[i], all.word[i], memory_order_relaxed);
+}
+
 void vc_recorder_init(void)
 {
 	const char *dir = getenv("VC_DIR"), *options = getenv("VC_OPTIONS");
@@ -79,17 +90,21 @@ void vc_recorder_init(void)
 	if (!dir || !*dir || strlen(dir) >= sizeof(g.dir))
 		return;
 	snprintf(g.dir, sizeof(g.dir), "%s", dir);
-	snprintf(g.options, sizeof(g.options), "%s", options ? options : "");
+	set_options(options ? options : "");
 	vc_room_folder(g.dir);
 	g.configured = true;
 }
 
 const char *vc_recorder_option(const char *key, char *buf, size_t n)
 {
+	uint64_t words[OPTION_WORDS];
+	const char *text = (const char *)words;
 	size_t k = strlen(key);
 
+	for (size_t i = 0; i < OPTION_WORDS; i++)
+		words[i] = atomic_load_explicit(&g.options[i], memory_order_relaxed);
 	buf[0] = '\0';
-	for (const char *p = g.options; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+	for (const char *p = text; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
 		if (strncmp(p, key, k) == 0 && p[k] == '=') {
 			size_t len = strcspn(p + k + 1, ",");
 
@@ -564,7 +579,7 @@ bool vc_recorder_attach(const char *dir, const char *options)
 	ok = !g.configured && strlen(dir) < sizeof(g.dir);
 	if (ok) {
 		snprintf(g.dir, sizeof(g.dir), "%s", dir);
-		snprintf(g.options, sizeof(g.options), "%s", options);
+		set_options(options);
 		vc_room_folder(g.dir);
 		g.refused = false;
 		atomic_store(&g.quiet, 1);
@@ -609,17 +624,6 @@ bool vc_recorder_live(const struct vc_record *heap, size_t n, uint64_t passed)
 	return true;
 }
 
-/* A thread may be about to write: what it writes to is still there, and nobody's. It goes when the
- * next recording has come and gone. */
-static void retire(void *at, size_t bytes)
-{
-	if (mmap(at, bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
-		return;
-	g.retired[g.retireds].at = at;
-	g.retired[g.retireds++].bytes = bytes;
-}
-
 void vc_recorder_detach(void)
 {
 	struct vc_journal *j;
@@ -631,14 +635,13 @@ void vc_recorder_detach(void)
 	atomic_store(&g.journal, NULL);
 	atomic_fetch_add(&g.era, 1);
 	atomic_store(&g.quiet, 0);
-	while (g.retireds)
-		g.retireds--, munmap(g.retired[g.retireds].at, g.retired[g.retireds].bytes);
+	vc_retired_reclaim();
 	for (uint32_t i = 0; j && i < VC_JOURNAL_RINGS && g.map[i]; i++)
-		retire(g.map[i], vc_ring_bytes(&j->ring[i]));
+		vc_retired_put(g.map[i], vc_ring_bytes(&j->ring[i]));
 	for (uint32_t i = 0; j && i < VC_JOURNAL_CHUNKS && g.text[i]; i++)
-		retire(g.text[i], vc_text_size(i));
+		vc_retired_put(g.text[i], vc_text_size(i));
 	if (j)
-		retire(j, VC_JOURNAL_HEAD);
+		vc_retired_put(j, VC_JOURNAL_HEAD);
 	memset(g.map, 0, sizeof(g.map));
 	memset(g.text, 0, sizeof(g.text));
 	g.large = g.spilled = 0;

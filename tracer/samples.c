@@ -13,6 +13,7 @@
 #include "tracer/cuda_device.h"
 #include "tracer/marks.h"
 #include "tracer/names.h"
+#include "tracer/nvml.h"
 #include "tracer/recorder.h"
 #include "tracer/torch.h"
 
@@ -21,6 +22,8 @@ enum { PINNED = 4096 };
 static struct {
 	pthread_mutex_t lock;
 	_Atomic uint64_t sampled; /* when last */
+	_Atomic uint64_t asked;   /* when other processes were asked for */
+	_Atomic uint64_t others;  /* bytes of theirs that were recorded last */
 	struct {
 		uint64_t at, size;
 	} pinned[PINNED]; /* host memory: a free does not say its size */
@@ -67,12 +70,24 @@ static uint64_t resident_bytes(void)
 	return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-void vc_cuda_sample(void)
+/* What changes is recorded, in front of the sample that it is a part of. */
+static void sample_others(void)
+{
+	uint64_t bytes;
+
+	atomic_store(&g.asked, vc_clock_ns());
+	if (vc_nvml_others(vc_cuda_device(), &bytes) && atomic_exchange(&g.others, bytes) != bytes)
+		vc_marks_value(VC_MARK_INSTANT, vc_names_put("other processes"), bytes);
+}
+
+static void sample(bool ask)
 {
 	uint64_t available, total, pinned;
 
 	if (!vc_cuda_memory(&available, &total))
 		return;
+	if (ask)
+		sample_others();
 	pthread_mutex_lock(&g.lock);
 	pinned = g.pinned_bytes;
 	pthread_mutex_unlock(&g.lock);
@@ -87,6 +102,11 @@ void vc_cuda_sample(void)
 	vc_recorder_capability(VC_CAP_DEVICE_SAMPLES, VC_HOW_RECORDED);
 }
 
+void vc_cuda_sample(void)
+{
+	sample(true);
+}
+
 void vc_cuda_sample_sometimes(void)
 {
 	uint64_t now, last = atomic_load(&g.sampled);
@@ -95,13 +115,14 @@ void vc_cuda_sample_sometimes(void)
 		return; /* asking the driver would create a context that the program did not */
 	now = vc_clock_ns();
 	if (now - last > 200000000u && atomic_compare_exchange_strong(&g.sampled, &last, now))
-		vc_cuda_sample();
+		sample(now - atomic_load(&g.asked) > 1000000000u);
 }
 
 void vc_cuda_sample_forget(void)
 {
 	pthread_mutex_lock(&g.lock);
 	atomic_store(&g.sampled, 0);
+	atomic_store(&g.others, 0);
 	memset(g.pinned, 0, sizeof(g.pinned));
 	g.pinned_bytes = 0;
 	pthread_mutex_unlock(&g.lock);

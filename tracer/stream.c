@@ -244,12 +244,16 @@ void vc_stream_reap(struct vc_stream *s, bool wait)
 	}
 }
 
-/* The window of the recording is over: so is the recording. */
-static void close_window(struct vc_stream *s)
+/* The window of the recording is over: so is the recording, but for what CUPTI tells later. */
+static void close_window(struct vc_stream *s, uint64_t now)
 {
 	if (s->watch->paused) {
 		vc_stream_seal(s, "");
 		vc_flight_pin(s->flight, false);
+		return;
+	}
+	if (s->watch->late) {
+		s->over_ns = now;
 		return;
 	}
 	atomic_store(&vc_journal_header(s->reader)->state, VC_JOURNAL_CLOSED);
@@ -257,7 +261,7 @@ static void close_window(struct vc_stream *s)
 	s->whole = true;
 }
 
-static void act(struct vc_stream *s, enum vc_turn turn)
+static void act(struct vc_stream *s, enum vc_turn turn, uint64_t now)
 {
 	switch (turn) {
 	case VC_TURN_OOM:
@@ -276,7 +280,7 @@ static void act(struct vc_stream *s, enum vc_turn turn)
 		break;
 	case VC_TURN_CLOSE:
 		vc_flight_store(s->flight);
-		close_window(s);
+		close_window(s, now);
 		break;
 	case VC_TURN_STOP:
 		vc_stream_stop(s, "memory ran out, and --on-oom stop says that this is the end");
@@ -285,15 +289,23 @@ static void act(struct vc_stream *s, enum vc_turn turn)
 	}
 }
 
+static bool is_work(const struct vc_record *rec)
+{
+	return rec->kind == VC_EV_KERNEL || rec->kind == VC_EV_COPY || rec->kind == VC_EV_LAUNCH ||
+	       rec->kind == VC_EV_OVERHEAD;
+}
+
 static void keep(struct vc_stream *s, const struct vc_record *rec, size_t n)
 {
 	for (size_t i = 0; i < n && !s->whole && !s->file.stopped; i++) {
 		struct vc_fold_totals t = { 0 };
 
+		if (s->over_ns && !(is_work(&rec[i]) && rec[i].time_ns <= s->over_ns))
+			continue;
 		vc_flight_put(s->flight, &rec[i]);
 		if (s->watch->when)
 			t = vc_flight_totals(s->flight);
-		act(s, vc_watch_look(s->watch, &s->watching, &rec[i], &t));
+		act(s, vc_watch_look(s->watch, &s->watching, &rec[i], &t), rec[i].time_ns);
 		if (s->wanted && vc_record_is_whole(&rec[i]))
 			vc_stream_seal(s, s->wanted);
 		if (vc_flight_full(s->flight))
@@ -311,7 +323,7 @@ static void write_records(struct vc_stream *s, const struct vc_record *rec, size
 	vc_trace_file_put(&s->file, s->reader, rec, last ? last : n);
 	s->put += s->file.stopped ? 0 : last ? last : n;
 	if (last)
-		act(s, VC_TURN_STOP);
+		act(s, VC_TURN_STOP, 0);
 }
 
 /* Moves what is there; true when something was. */

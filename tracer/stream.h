@@ -31,6 +31,7 @@ struct vc_stream {
 	const char *wanted;               /* a seal, at the next moment that is whole */
 	bool refused;                     /* a request was, since anybody looked */
 	bool gone;                        /* its process was, at the last look */
+	uint64_t over_ns;                 /* its window is over, late times of work come still */
 	bool whole;                       /* its window is over, the trace finished */
 	uint64_t missing, start;
 	uint64_t put, stored;             /* records: part of the trace, and written */

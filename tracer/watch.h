@@ -19,6 +19,7 @@ struct vc_watch { /* what the user asked for */
 	double value;                 /* bytes, or percent of the device */
 	uint64_t from, to;            /* steps, counted from 1; 0: not given */
 	uint64_t after_ns, duration_ns;
+	bool late;                    /* what ends is the tracer: times of work come at the end */
 	bool paused;                  /* until the program calls vramcast_start() */
 };
 

@@ -52,6 +52,11 @@ static int fidelity_begin(struct vc_observer *o, const struct vc_model *m, struc
 
 static void compare_alloc(struct state *st, const struct vc_step *s)
 {
+	if (s->answer == VC_RAISED) {
+		diverge(st, s->index, "%" PRIu64 " bytes cannot be at %" PRIx64 ": %s", s->ev->size,
+			s->ev->addr, s->model->note);
+		return;
+	}
 	if (s->answer != VC_DONE || !s->block) {
 		diverge(st, s->index, "the model runs out of memory for %" PRIu64 " bytes, the "
 			"recording did not", s->ev->size);

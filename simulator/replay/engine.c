@@ -192,6 +192,8 @@ static INLINE int do_alloc(struct engine *e, const struct vc_event *ev, struct v
 	l = vc_pages_at(&e->live, ev->id, sizeof(*l));
 	l = l ? l : vc_pages_slot(&e->live, ev->id);
 	VC_HAVE(l, "the table of live blocks", err);
+	if (e->follow && e->model.type->placed_below)
+		vc_follow_place(e->follow, ev->addr);
 	if (l->life != DEAD)
 		return vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": block %" PRIu64
 			       " is allocated twice", e->index, ev->id);

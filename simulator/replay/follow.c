@@ -18,6 +18,7 @@ struct vc_follow {
 	struct range *range; size_t ranges, range_cap; /* virtual segments handed out */
 	uint64_t mapped;    /* bytes of the mapping at the head created so far */
 	uint64_t spare;     /* addresses for calls that the recording does not know */
+	uint64_t placed;    /* where the next reservation lies; 0: evidence says */
 	uint64_t beyond;    /* and for reservations in which it maps nothing: above all others */
 	bool oom;           /* the recorded request failed: refuse until the next evidence */
 	struct vc_event failed; /* that request */
@@ -95,7 +96,10 @@ static bool on_reserve(void *arg, uint64_t size, uint64_t *addr)
 {
 	struct vc_follow *f = arg;
 
-	*addr = 0;
+	*addr = f->placed;
+	f->placed = 0;
+	if (*addr)
+		return true;
 	for (size_t i = f->head; i < f->n && !*addr; i++)
 		if (!f->item[i].done && f->item[i].kind == VC_EV_SEGMENT_MAP &&
 		    !known_range(f, f->item[i].addr))
@@ -182,6 +186,11 @@ void vc_follow_free(struct vc_follow *f)
 	if (!f)
 		return;
 	VC_FREE(f->item, f->range, f->map, f);
+}
+
+void vc_follow_place(struct vc_follow *f, uint64_t addr)
+{
+	f->placed = addr;
 }
 
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err)

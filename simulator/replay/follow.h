@@ -16,6 +16,9 @@ struct vc_follow *vc_follow_new(struct vc_device *d, const struct vc_trace *whol
 				struct vc_error *err);
 void vc_follow_free(struct vc_follow *f); /* NULL is fine */
 
+/* A request whose address the device gives: the next reservation lies there. */
+void vc_follow_place(struct vc_follow *f, uint64_t addr);
+
 /* One piece of evidence, in recorded order, before the request that caused it. */
 int vc_follow_evidence(struct vc_follow *f, const struct vc_event *ev, struct vc_error *err);
 

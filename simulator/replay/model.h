@@ -122,6 +122,9 @@ struct vc_model_type {
 	/* It may keep memory when everything was freed and trimmed: regions are never given back
 	 * to the device. */
 	bool keeps_regions;
+	/* Where a block lies is the answer of what is below (reserve), not the model's: a replay
+	 * that follows a recording gives each request its recorded address; it may be refused. */
+	bool placed_below;
 	bool counts_split; /* now.split is kept: free bytes that cannot be given back */
 	const char *const
 		*versions; /* (opt) framework versions it knows, oldest first, NULL-terminated */

@@ -16,6 +16,7 @@
 #define VC_LABEL_REGISTERED "registered host memory" /* the same: part of the resident memory */
 #define VC_LABEL_SHARED    "shared host memory"     /* the same; DataLoader workers hand it over */
 #define VC_LABEL_RESIDENT  "resident memory"        /* MARK: `size` bytes of the process */
+#define VC_LABEL_OTHERS    "other processes"        /* MARK: `size` bytes of the device */
 #define VC_LABEL_PROCESSES "processes on this host" /* MARK: `size` of them, all alike */
 
 struct vc_whole { /* as the state of a transform: zeroed at first */

@@ -64,9 +64,9 @@ static enum vc_level worse(enum vc_level a, enum vc_level b)
 enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *p)
 {
 	const struct vc_whatif *w = s->whatif;
-	/* Another model than PyTorch's is another allocator under the same requests. */
-	enum vc_level l = !p->torch[0] || vc_answer_other_torch(s->rec, p) ? VC_ALLOCATOR_ONLY :
-									     VC_EXACT;
+	/* Another model than the recorded one is another allocator under the same requests. */
+	enum vc_level l = p->model != vc_recording_model(s->rec) ||
+				  vc_answer_other_torch(s->rec, p) ? VC_ALLOCATOR_ONLY : VC_EXACT;
 
 	if (w && !w->as_asked.report.same)
 		l = worse(l, w->as_asked.report.single ? VC_BOUNDS : VC_EXTRAPOLATED);

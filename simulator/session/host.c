@@ -16,6 +16,7 @@ struct sum {
 	struct piece *at; size_t n, cap;
 	uint64_t live[KINDS], most[KINDS];
 	uint64_t until, by_then; /* of DEVICE: live at that time; CUPTI tells it later */
+	uint64_t others;         /* other processes', then */
 	struct vc_host *h;
 };
 
@@ -83,6 +84,9 @@ static int add(struct sum *k, const struct vc_meta *m, const struct vc_event *e,
 			k->h->resident = e->size > k->h->resident ? e->size : k->h->resident;
 		} else if (e->size && !strcmp(label, VC_LABEL_PROCESSES)) {
 			k->h->processes = e->size > k->h->processes ? e->size : k->h->processes;
+		} else if (!strcmp(label, VC_LABEL_OTHERS) && e->device == k->device &&
+			   (!k->until || e->time_ns <= k->until)) {
+			k->others = e->size;
 		}
 		return VC_OK;
 	}
@@ -117,9 +121,13 @@ struct vc_host_device vc_host_device(const struct vc_recording *rec)
 	for (size_t i = 0; r == VC_OK && !rec->streamed && i < rec->trace.n; i++)
 		r = add(&k, rec->meta, &rec->trace.ev[i], NULL);
 	finish(&k);
+	outside -= outside > k.by_then ? k.by_then : 0;
+	if (k.until && k.others > outside)
+		k.others = 0; /* it is of another moment */
 	return (struct vc_host_device){
 		.libraries = h.libraries,
-		.context = outside > k.by_then ? outside - k.by_then : outside,
+		.context = k.until ? outside - k.others : 0,
+		.others = k.others,
 	};
 }
 

@@ -26,7 +26,8 @@ int vc_host_read(const struct vc_recording *rec, const struct vc_list *transform
 struct vc_host_device {
 	uint64_t libraries; /* as above */
 	uint64_t context;   /* else beside the segments when the census saw the most there: the
-			       context, other processes; 0 = the census does not know */
+			       context; 0 = the census does not know */
+	uint64_t others;    /* of that, what is known to be other processes': not in `context` */
 };
 struct vc_host_device vc_host_device(const struct vc_recording *rec);
 

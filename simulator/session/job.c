@@ -41,7 +41,7 @@ static struct vc_run make_run(const struct vc_job *job, const struct vc_plan *p)
 			    .prop_total = prop_total(p),
 			    .context = p->context,
 			    .more = p->more,
-			    .others = t ? t->others : 0,
+			    .others = p->others + (t ? t->others : 0),
 			    .process = t ? t->process : NULL,
 			    .processes = t && p->capacity ? t->processes : 0,
 			    .index = job->rec->device->device },
@@ -77,7 +77,7 @@ static int fill_info(const struct vc_job *job, const struct vc_plan *p, struct v
 
 	i->capacity = p->capacity;
 	i->context = p->context;
-	i->others = p->tenants ? p->tenants->others : 0;
+	i->others = p->others + (p->tenants ? p->tenants->others : 0);
 	i->device = job->rec->device->device;
 	i->owner = p->model->owner ? p->model->owner : p->model->name;
 	if (p->fraction >= 0) {
@@ -162,14 +162,14 @@ int vc_job_follow(const struct vc_recording *rec, const char *version,
 		  struct vc_error *err)
 {
 	struct vc_job job = { .rec = rec };
-	struct vc_plan p = { .model = vc_model_by_name("torch"), .fraction = -1,
+	struct vc_plan p = { .model = vc_recording_model(rec), .fraction = -1,
 			     .conf = rec->meta->conf ? rec->meta->conf : "",
 			     .start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
 	struct vc_run run;
 	int r;
 
 	if (!p.model)
-		return vc_fail(err, VC_ENOSUP, "the torch model is not built in");
+		return vc_fail(err, VC_ENOSUP, "the model of its allocator is not built in");
 	snprintf(p.torch, sizeof(p.torch), "%s", version);
 	p.prop_total = vc_recorded_total(rec);
 	run = make_run(&job, &p);

@@ -153,6 +153,11 @@ bool vc_recording_is_host(const struct vc_recording *rec)
 	return on && on->name && !strcmp(on->name, "CPU");
 }
 
+const struct vc_model_type *vc_recording_model(const struct vc_recording *rec)
+{
+	return vc_model_by_name(vc_recording_is_host(rec) ? "torch_cpu" : "torch");
+}
+
 struct vc_recording vc_recording_on(const struct vc_recording *rec,
 				    const struct vc_device_census *device)
 {

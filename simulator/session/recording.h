@@ -62,6 +62,9 @@ bool vc_transforms_on_demand(const struct vc_list *transforms);
 /* PyTorch's CPU allocator, which asks the C library: no caching allocator is behind it. */
 bool vc_recording_is_host(const struct vc_recording *rec);
 
+/* The allocator that it was recorded from: PyTorch's for the card, or for the CPU. */
+const struct vc_model_type *vc_recording_model(const struct vc_recording *rec);
+
 /* The version that replays it: the recorded one as far as the model knows it, else the newest. */
 const char *vc_recording_version(const struct vc_recording *rec);
 

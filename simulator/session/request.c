@@ -131,7 +131,7 @@ const char *vc_request_model(const struct vc_list *model, size_t i)
 			if (!i--)
 				return vc_models[j]->name;
 	}
-	return "torch";
+	return NULL;
 }
 
 static int plan_device(const struct vc_recording *rec, const struct vc_run_options *o,
@@ -155,6 +155,7 @@ static int plan_device(const struct vc_recording *rec, const struct vc_run_optio
 		   recorded->total) { /* with what was beside PyTorch's segments */
 		p->capacity = recorded->total;
 		p->device = recorded->name;
+		p->others = o->used.n ? 0 : beside.others;
 		p->context = beside.context ?
 				     beside.context :
 				     vc_card_context(recorded->name,
@@ -238,10 +239,17 @@ void vc_plan_set_conf(struct vc_plan *p, const char *conf)
 	}
 }
 
+/* What the recording used; settings, versions and cards are of PyTorch's allocator for cards. */
+static const char *default_model(const struct vc_recording *rec, const struct vc_run_options *o)
+{
+	return o->gpu.n || o->conf.n || o->torch.n ? "torch" : vc_recording_model(rec)->name;
+}
+
 static int fill_plan(const struct vc_recording *rec, const struct vc_run_options *o,
 		     const size_t pick[4], struct vc_plan *p, struct vc_error *err)
 {
-	int r = plan_model(vc_request_model(&o->model, pick[0]), p, err);
+	const char *model = vc_request_model(&o->model, pick[0]);
+	int r = plan_model(model ? model : default_model(rec, o), p, err);
 
 	if (r < 0)
 		return r;
@@ -306,7 +314,7 @@ int vc_request_plans(const struct vc_recording *rec, const struct vc_run_options
 
 uint64_t vc_plan_beside(const struct vc_plan *plan)
 {
-	return plan->context + (plan->tenants ? plan->tenants->others : 0);
+	return plan->context + plan->others + (plan->tenants ? plan->tenants->others : 0);
 }
 
 struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)
@@ -318,6 +326,7 @@ struct vc_plan vc_plan_unlimited(const struct vc_plan *plan)
 	p.capacity = p.prop_total = 0;
 	p.fraction = -1;
 	p.tenants = NULL;
+	p.others = 0;
 	return p;
 }
 

@@ -41,6 +41,7 @@ struct vc_plan {
 	uint64_t capacity;         /* 0 = unlimited */
 	uint64_t prop_total;
 	uint64_t context;          /* of this process, libraries included */
+	uint64_t others;           /* other processes' that the recording knows of */
 	uint64_t libraries;        /* of these, what the recording saw libraries allocate */
 	bool changed;              /* --capacity, or another version than the recorded one */
 	enum vc_start start;
@@ -56,7 +57,7 @@ struct vc_plan {
 };
 
 /* How many models -m asks for: at least one, and each that there is for "all". The text of the
- * i-th, "NAME:K=V,...". */
+ * i-th, "NAME:K=V,..."; NULL: it names none. */
 size_t vc_request_models(const struct vc_list *model);
 const char *vc_request_model(const struct vc_list *model, size_t i);
 

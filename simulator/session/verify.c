@@ -93,7 +93,7 @@ bool vc_verify_possible(const struct vc_recording *rec)
 {
 	const struct vc_device_census *d = rec->device;
 
-	return !vc_plan_is_drivers(rec->meta->conf) && !vc_recording_is_host(rec) &&
+	return (vc_recording_is_host(rec) || !vc_plan_is_drivers(rec->meta->conf)) &&
 	       d->allocs + d->frees + d->ooms > 0 &&
 	       (d->segment_allocs || d->final_segments || d->start_segments ||
 		rec->meta->how[VC_CAP_ADDRESSES] != VC_HOW_ABSENT);
@@ -101,10 +101,10 @@ bool vc_verify_possible(const struct vc_recording *rec)
 
 int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, struct vc_error *err)
 {
-	const struct vc_model_type *m = vc_model_by_name("torch");
+	const struct vc_model_type *m = vc_recording_model(rec);
 	bool says = rec->meta->torch && !rec->meta->torch_guessed;
 	/* sixteen more replays: not for minutes of recording */
-	bool try_others = !says && rec->device->events < 1000000;
+	bool try_others = !says && m && m->versions && rec->device->events < 1000000;
 	const char *own = vc_recording_version(rec);
 	const char *first = !says && ask->claimed ? ask->claimed : own;
 	int r;
@@ -123,7 +123,7 @@ int vc_verify(struct vc_recording *rec, const struct vc_recording_ask *ask, stru
 	 * the user says comes first, then what the layout of the file says. */
 	if (first != own)
 		VC_TRY(try_version(rec, own, ask, err));
-	for (size_t i = 0; try_others && m->versions && m->versions[i]; i++)
+	for (size_t i = 0; try_others && m->versions[i]; i++)
 		VC_TRY(try_version(rec, m->versions[i], ask, err));
 	bool unsure =
 		!rec->fidelity.exact && !vc_recorded_total(rec) && rec->device->events < 200000;

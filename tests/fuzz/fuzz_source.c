@@ -92,8 +92,21 @@ static void read_all(struct vc_source *s, struct vc_error *err);
 
 /* A journal is a mapped file of megabytes, nearly all of them zero. "JNL:" stands before its short
  * form: one byte each for the number of rings and the capabilities, two each for the lengths of
- * text and facts, those, and records of 64 bytes dealt out to the rings. */
-static void as_journal(const uint8_t *data, size_t size)
+ * text and facts, those, and records of 64 bytes dealt out to the rings. In front of that "JNH:"
+ * has what is wrong with the header: how often, and each time two bytes that say where and eight
+ * that stand there. */
+enum { DAMAGE = 10 };
+
+static void spoil(struct vc_journal *head, const uint8_t *what, size_t times)
+{
+	for (; times; times--, what += DAMAGE) {
+		size_t at = (what[0] | (size_t)what[1] << 8) * 8 % (sizeof(*head) - 7);
+
+		memcpy((uint8_t *)head + at, what + 2, 8);
+	}
+}
+
+static void as_journal(const uint8_t *data, size_t size, const uint8_t *wrong, size_t times)
 {
 	struct vc_journal head = { .magic = VC_JOURNAL_MAGIC, .version = VC_JOURNAL_VERSION,
 		.header_bytes = sizeof(head), .pid = 1 };
@@ -133,6 +146,7 @@ static void as_journal(const uint8_t *data, size_t size)
 			   rings_at + (off_t)(i % rings * ring_bytes + n * 64)) != 64)
 			abort();
 	}
+	spoil(&head, wrong, times);
 	if (pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -140,18 +154,28 @@ static void as_journal(const uint8_t *data, size_t size)
 	close(fd);
 }
 
+static void as_damaged_journal(const uint8_t *data, size_t size)
+{
+	size_t times = size ? data[0] & 7 : 0;
+
+	if (1 + times * DAMAGE < size)
+		as_journal(data + 1 + times * DAMAGE, size - 1 - times * DAMAGE, data + 1, times);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *form = size < 4 ? NULL : !memcmp(data, "BLK:", 4) ? "vct" :
-			   !memcmp(data, "JNL:", 4)		      ? "journal" : NULL;
+			   !memcmp(data, "JNL:", 4) || !memcmp(data, "JNH:", 4) ? "journal" :
+									NULL;
 	struct vc_error err = { 0 };
 	struct vc_input *in = vc_input_memory(data, size, &err);
 
 	if (!in || !wanted(in, form) || form) {
 		vc_input_close(in);
 		if (in && form && wanted(NULL, form))
-			form[0] == 'v' ? as_block(data + 4, size - 4) :
-					 as_journal(data + 4, size - 4);
+			form[0] == 'v'   ? as_block(data + 4, size - 4) :
+			data[2] == 'H' ? as_damaged_journal(data + 4, size - 4) :
+					 as_journal(data + 4, size - 4, NULL, 0);
 		return 0;
 	}
 	read_all(vc_source_input(in, &err), &err);

@@ -48,7 +48,7 @@ kind=; start env
 for window in 1 2 3; do
 	run record -o "$TMP/a$window.vct" --pid "$pid" --device cpu --duration 0.2s
 	expect "window $window of a running program" 0 "" "a$window.vct: [0-9]* events, 0 dropped"
-	equal "window $window: every free is of what was asked for" "$("$VRAMCAST" dump "$TMP/a$window.vct" | awk '$3 == "alloc" { a++ } $3 == "free" { f++ } END { print (a > 10), (a - f <= 1) }')" "1 1"
+	equal "window $window: every free is of what was asked for" "$("$VRAMCAST" dump "$TMP/a$window.vct" | awk '$3 == "alloc" { a++ } $3 == "free" { f++ } END { print (a > 0), (a - f <= 1) }')" "1 1"
 done
 run record -o "$TMP/b.vct" --pid "$pid" --device cpu --keep 5s --duration 1s
 expect "what contradicts itself is said before anything is touched" 2 "" "--keep records the end"

@@ -32,6 +32,11 @@ for env in $TORCH_ENVS; do
 		go --keep 8steps -- python3 tests/tracer/torch_windows.py 2 $how
 		judge
 		equal "$name: what is kept, at the refusal, at a dump and at the end" "$other $exact $warm $(ls "$TMP"/f*.vct | wc -l | tr -d ' ')" " $want $want $want"
+		rm -f "$TMP"/f*.vct
+		# shellcheck disable=SC2086
+		PATH="$env/bin:$PATH" timeout 200 "$VRAMCAST" dryrun -q -g rtx4090 -o "$TMP/f.vct" --keep 8steps -- python3 tests/tracer/torch_windows.py 2 $how > "$TMP/log" 2>&1
+		judge
+		equal "$name: dryrun --keep keeps and seals the same" "$other $exact $warm $(ls "$TMP"/f*.vct | wc -l | tr -d ' ')" " $want $want $want"
 	done
 done
 finish

@@ -17,4 +17,8 @@ torch/lib/client 4 500
 cupti_profiler late
 cupti_profiler early
 LIST
+unset VC_DIR; mkdir "$TMP/a"
+"$bin/attached" "$PWD/$BUILD/libvramcast_trace.so" "$TMP/a" 50 > "$TMP/log" 2>&1
+if [ $? = 66 ] || grep -q ThreadSanitizer "$TMP/log"; then fail "threads: attached" "$(cat "$TMP/log")"
+else equal "threads: joined and left 50 times" "$(tail -n 1 "$TMP/log")" 50; fi
 finish

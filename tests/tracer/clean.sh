@@ -29,4 +29,9 @@ torch/lib/client 4 200
 steps micro 3
 cupti_profiler late
 LIST
+# A program that is attached to and left while its threads allocate; without valgrind first, which runs one at a time.
+unset VC_DIR; mkdir "$TMP/a"; equal "joined and left 50 times, beside three threads" "$(timeout 100 "$bin/attached" "$lib" "$TMP/a" 50 2>&1)" 50
+rm -rf "$TMP/a"; mkdir "$TMP/a"
+valgrind -q --error-exitcode=99 "$bin/attached" "$lib" "$TMP/a" 10 > "$TMP/log" 2>&1
+equal "valgrind: the same 10 times" "$? $(cat "$TMP/log")" "0 10"
 finish

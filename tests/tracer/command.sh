@@ -34,9 +34,11 @@ expect "the summary: peak" 2 "" "peak allocated"
 expect "the summary: what was recorded" 2 "" "recorded: requests, addresses, times, start_heap"
 expect "the summary: the next command" 2 "" "next: vramcast sim .*a.vct"
 run info "$TMP/a.vct"
-expect "memory of the host is said to have no allocator to reproduce" 0 'recording of host memory: PyTorch.s CPU allocator'
+expect "memory of the host is held against PyTorch's CPU allocator" 0 'recording of host memory: .*Reproduced exactly: 1500 events'
 run sim "$TMP/a.vct"
-expect "nor does its replay prove anything" 0 'level +unverified'
+expect "by whose rules it is replayed" 0 'level +exact'
+run sim "$TMP/a.vct" -g l4
+expect "a card has another allocator" 0 'level +allocator only'
 run info --json "$TMP/a.vct"
 expect "parameters are in the trace" 0 '"batch": *8'
 expect "the trace is complete" 0 '"complete": *true'
@@ -51,9 +53,8 @@ if command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.versio
 	LD_PRELOAD="$PWD/$bin/libc10.so" run record -q -o "$TMP/p.vct" --stacks py -- python3 "$TMP/p.py"
 	run dump "$TMP/p.vct"
 	expect "--stacks py: the line of Python that allocated" 0 'alloc .* at=.*p.py:6:forward'
-	run info "$TMP/p.vct"; expect "info says that it is host memory, which no caching allocator manages" 0 'recording of host memory: PyTorch'
-	run sim "$TMP/p.vct"; expect "sim says so, too, and calls its answer unverified" 0 'level +unverified' &&
-		expect "instead of holding it against the model" 0 'trust +a recording of host memory'
+	run info "$TMP/p.vct"; expect "info says that it is host memory" 0 'recording of host memory: PyTorch'
+	run sim "$TMP/p.vct"; expect "sim says so, too" 0 'trust +a recording of host memory'
 fi
 sig() { "$VRAMCAST" record -q -o "$TMP/g.vct" -- "$bin/victim" "wait:$TMP/g.ready" 10 & r=$!
 	for i in $(seq 100); do [ -e "$TMP/g.ready" ] && break; sleep 0.05; done

@@ -412,11 +412,14 @@ void standin_launch(uint32_t correlation, uint64_t start, uint64_t end)
 
 void standin_call(uint32_t id, const void *params, int result)
 {
-	struct vc_cupti_call call = {
-		.site = VC_CUPTI_API_EXIT, .params = params, .result = &result };
+	struct vc_cupti_call call = { .site = VC_CUPTI_API_ENTER, .params = params };
 
-	if (g.callback && g.call[VC_CUPTI_DRIVER_API][id])
-		g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
+	if (!g.callback || !g.call[VC_CUPTI_DRIVER_API][id])
+		return;
+	g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
+	call.site = VC_CUPTI_API_EXIT;
+	call.result = &result;
+	g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
 }
 
 void standin_stream(void *handle)

@@ -64,6 +64,24 @@ static void memory(void)
 	standin_call(VC_CUPTI_MEM_ALLOC, &alloc, 2);
 }
 
+/* cuMemAlloc and cuMemFree: the record of the first one never comes, as on an H100; those of the
+ * second come later. */
+static void driver_memory(void)
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = 0x510000000000 + ((uint64_t)i << 24);
+		struct vc_cupti_alloc alloc = { &at, 3 << 20 };
+		struct vc_cupti_free end = { at };
+
+		standin_call(VC_CUPTI_MEM_ALLOC, &alloc, 0);
+		if (i)
+			standin_memory(1, VC_CUPTI_KIND_DEVICE, at, alloc.size, 1);
+		standin_call(VC_CUPTI_MEM_FREE, &end, 0);
+		if (i)
+			standin_memory(2, VC_CUPTI_KIND_DEVICE, at, alloc.size, 1);
+	}
+}
+
 /* A pool of the driver's: twice, as with two contexts, grown by the second allocation, trimmed. */
 static void pools(void)
 {
@@ -127,6 +145,7 @@ int main(int argc, char **argv)
 		standin_kernel("no time could be taken", 0, 0, 7);
 	standin_lose(11);
 	memory();
+	driver_memory();
 	pools();
 	if (argc > 1 && !strcmp(argv[1], "_exit"))
 		_exit(0);

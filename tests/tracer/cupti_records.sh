@@ -10,8 +10,9 @@ for version in 14 15 16 18 20 22 23 24 27 28 130000 130001; do
 	equal "API $version: every kernel, whichever order" "$(count ' kernel .*(one|two)<')" 20000
 	equal "API $version: half of them on the other stream" "$(count " kernel .* stream=$((0xabc08)) ")" 10000
 	equal "API $version: copies and fills" "$(count ' copy .*(memcpy HtoD|memset)')" 2
-	equal "API $version: an allocation seen in two contexts counts once" "$(count ' outside_alloc .*device memory.*')" 103
-	equal "API $version: frees" "$(count ' outside_free .*device memory')" 50
+	equal "API $version: an allocation seen in two contexts counts once" "$(count ' outside_alloc .*device memory.*')" 105
+	equal "API $version: frees" "$(count ' outside_free .*device memory')" 52
+	equal "API $version: cuMemAlloc and cuMemFree once each, also where CUPTI has no record of them" "$(count ' outside_(alloc|free) .*size=3145728 addr=51000[01]000000 .*device memory')" 4
 	equal "API $version: pinned host memory" "$(count ' outside_alloc .*pinned host memory')" 1
 	equal "API $version: mappings that succeeded" "$(count ' outside_(alloc|free) .*mapped memory')" 2
 	equal "API $version: a refused allocation is marked" "$(count ' mark .*12345678 bytes refused')" 1

@@ -18,6 +18,23 @@ run record -q -o "$TMP/t.vct" --keep 0.05s -- "$bin/forks" -s 400
 kept=$(steps "$TMP/t.vct")
 [ "$kept" -gt 5 ] && [ "$kept" -lt 200 ] && pass "50 ms of more than 400 are kept" || fail "50 ms of more than 400 are kept" "$kept steps"
 
+# A dry run keeps the same.
+mkdir -p "$TMP/site/torch/lib"; : > "$TMP/site/torch/__init__.py"
+export PYTHONPATH="$TMP/site"
+if command -v python3 > /dev/null && ${CC:-cc} -shared -o "$TMP/site/torch/lib/libtorch_cuda.so" -x c /dev/null -Wl,--no-as-needed -L"${BUILD:-build}/nullgpu" -l:vcnull-libcudart.so.12 2> /dev/null; then
+	run dryrun -q -g rtx4090 -o "$TMP/n.vct" --keep 16steps -- "$bin/forks" -s 200
+	kept=$(steps "$TMP/n.vct")
+	equal "dryrun --keep: begins with what lives" "$rc $(balance "$TMP/n.vct")" "0 200 0"
+	[ "$kept" -ge 16 ] && [ "$kept" -le 18 ] && pass "dryrun --keep: 16 steps are asked for, $kept kept" || fail "dryrun --keep: 16 steps are asked for" "$kept"
+else skip "dryrun --keep" "no compiler or no python3"; fi
+for bad in "--keep 3" "--keep 1m --when x" "--on-oom dump" "--when reserved>90%" "--no-record --on-oom stop"; do
+	# shellcheck disable=SC2086
+	run dryrun -g rtx4090 -o "$TMP/x.vct" $bad -- touch "$TMP/x.ran"
+	expect "dryrun $bad: one sentence" 2 "" "^vramcast( dryrun)?: --"
+done
+equal "and no program is started, nothing written" "$(ls "$TMP"/x.* 2> /dev/null)" ""
+unset PYTHONPATH
+
 # Windows.
 run record -q -o "$TMP/w.vct" --steps 20..30 -- "$bin/forks" -s 50
 equal "--steps 20..30: 11 steps, which begin with what 19 kept" "$rc $(steps "$TMP/w.vct") $(balance "$TMP/w.vct")" "0 11 30 0"

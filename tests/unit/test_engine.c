@@ -221,6 +221,53 @@ static void a_cold_start_does_not(void **unused)
 	vc_result_fini(&r);
 }
 
+/* The C library may put a block anywhere but where another one is, so a free that is missing shows
+ * when its place is used again. */
+static void a_heap_of_the_host_is_followed_block_by_block(void **unused)
+{
+	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
+	struct vc_run g = { .fraction = -1, .follow = true };
+	const uint64_t at = 0x555500000000;
+	struct vc_event e[] = { ev(VC_EV_ALLOC, 1, 100), ev(VC_EV_ALLOC, 2, 5 * MIB),
+				ev(VC_EV_FREE, 1, 0), ev(VC_EV_ALLOC, 3, 70) };
+	struct vc_result r;
+
+	(void)unused;
+	e[0].addr = at + 64;
+	e[1].addr = at + 4096;
+	e[3].addr = at + 128;
+	assert_int_equal(run(e, 4, "torch_cpu", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_true(r.fidelity.exact);
+	assert_int_equal(r.fidelity.events_compared, 4);
+	assert_int_equal(r.stats.peak_reserved, 5 * MIB + 100);
+	assert_int_equal(r.stats.final_reserved, 5 * MIB + 70);
+	vc_result_fini(&r);
+	e[2].kind = VC_EV_MARK; /* the free was lost: the next one begins in the block */
+	assert_int_equal(run(e, 4, "torch_cpu", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_false(r.fidelity.exact);
+	assert_int_equal(r.fidelity.diverged_event, 3);
+	assert_string_equal(r.fidelity.diverged_why,
+			    "70 bytes cannot be at 555500000080: a block of 100 bytes at "
+			    "555500000040 has not been freed");
+	vc_result_fini(&r);
+	e[3].addr = at; /* or it ends in the block */
+	assert_int_equal(run(e, 4, "torch_cpu", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_false(r.fidelity.exact);
+	vc_result_fini(&r);
+	e[3].addr = at + 200;
+	assert_int_equal(run(e, 4, "torch_cpu", 64 * MIB, watch, &g, &r, NULL), 0);
+	assert_string_equal(r.fidelity.diverged_why,
+			    "70 bytes cannot be at 5555000000c8: the address 5555000000c8 is no "
+			    "multiple of 64");
+	vc_result_fini(&r);
+	assert_int_equal(run(e, 2, "torch_cpu", 6 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.ooms, 0);
+	vc_result_fini(&r);
+	assert_int_equal(run(e, 2, "torch_cpu", 5 * MIB, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(r.stats.ooms, 1);
+	vc_result_fini(&r);
+}
+
 static void fidelity_names_the_first_divergence(void **unused)
 {
 	static const struct vc_observer_type *const watch[] = { &vc_observer_fidelity, NULL };
@@ -374,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_warm_start_takes_over_the_heap),
 		cmocka_unit_test(a_heap_that_the_device_cannot_hold_is_asked_for_anew),
 		cmocka_unit_test(a_cold_start_does_not),
+		cmocka_unit_test(a_heap_of_the_host_is_followed_block_by_block),
 		cmocka_unit_test(fidelity_names_the_first_divergence),
 		cmocka_unit_test(the_timeline_keeps_its_extremes),
 		cmocka_unit_test(the_first_iteration_is_told_from_the_others),

@@ -15,7 +15,7 @@ _Atomic long standin_reports;
 
 void *_ZN3c109alloc_cpuEm(size_t n)
 {
-	return n ? malloc(n) : NULL;
+	return n ? aligned_alloc(64, (n + 63) / 64 * 64) : NULL;
 }
 
 void _ZN3c108free_cpuEPv(void *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudart.c - a stand-in for libcudart: addresses without memory behind them, events that pass when
- * asked the second time. STANDIN_DEVICE: bytes of the device; STANDIN_CURRENT: its number. */
+ * asked the second time. STANDIN_DEVICE: bytes of the device; STANDIN_BESIDE: of them
+ * beside this program's; STANDIN_CURRENT: its number. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -116,9 +117,11 @@ cuda_error cudaHostUnregister(void *p)
 
 cuda_error cudaMemGetInfo(size_t *available, size_t *total)
 {
+	const char *s = getenv("STANDIN_BESIDE");
+
 	pthread_mutex_lock(&g.lock);
 	*total = all();
-	*available = *total - g.used;
+	*available = *total - g.used - (s ? strtoull(s, NULL, 10) : 0);
 	pthread_mutex_unlock(&g.lock);
 	return 0;
 }

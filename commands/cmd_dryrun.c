@@ -148,40 +148,6 @@ static int put_front(const char *name, const char *first, struct vc_error *err)
 	return 0;
 }
 
-/* SIZE or SIZE@PID of --used */
-static int parse_other(const char *text, uint64_t *bytes, uint64_t *pid, struct vc_error *err)
-{
-	char size[64];
-	const char *at = strchr(text, '@');
-	snprintf(size, sizeof size, "%.*s", at ? (int)(at - text) : 63, text);
-	if (vc_parse_size(size, bytes, err) < 0 || (at && vc_parse_uint(at + 1, pid, err) < 0))
-		return vc_wrap(err, "--used %s", text);
-	return 0;
-}
-
-static int sum_others(const struct config *c, uint64_t *sum, struct vc_error *err)
-{
-	uint64_t bytes, pid;
-	for (size_t i = 0; i < c->used.n; i++) {
-		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
-		*sum += bytes;
-	}
-	return 0;
-}
-
-static int put_others(const struct config *c, struct vc_error *err)
-{
-	char text[1024] = "";
-	size_t n = 0;
-	for (size_t i = 0; i < c->used.n && n < sizeof text - 64; i++) {
-		uint64_t bytes, pid = 1000 + i;
-		VC_TRY(parse_other(c->used.at[i], &bytes, &pid, err));
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%llu@%llu", n ? "," : "",
-				      (unsigned long long)bytes, (unsigned long long)pid);
-	}
-	return setenv("VRAMCAST_NULL_OTHERS", text, 1) < 0 ? vc_nomem(err, "the environment") : 0;
-}
-
 static uint64_t devices_of(const struct config *c)
 {
 	uint64_t one = c->ranks == VC_NOT_GIVEN ? 1 : c->ranks; /* each rank has its own */
@@ -225,7 +191,7 @@ static int put_card(const struct run *r, struct vc_error *err)
 		rc = put_size("VRAMCAST_NULL_STEPS", c->steps, err);
 	if (!rc && r->d->world)
 		rc = vc_world_put(r->d->world, r->d->rank, devices_of(c), err);
-	return rc ? rc : put_others(c, err);
+	return rc ? rc : vc_dryrun_put_others(&c->used, err);
 }
 
 /* Tables that go by the addresses of objects or the hashes of names (weights that autocast has
@@ -546,7 +512,7 @@ static int check(const struct config *c, size_t argc, struct vc_error *err)
 	for (size_t i = 0; i < c->gpus.n; i++)
 		if (vc_card_exact(c->gpus.at[i], &card, err) < 0)
 			return VC_EUSAGE;
-	return sum_others(c, &beside, err);
+	return vc_dryrun_others(&c->used, &beside, err);
 }
 
 /* ---- several cards ---- */
@@ -555,7 +521,7 @@ static int prepare_cards(const struct config *c, struct vc_dryrun *d, struct vc_
 {
 	for (size_t i = 0; i < c->gpus.n; i++) {
 		VC_TRY(vc_card_exact(c->gpus.at[i], &d[i].card, err));
-		VC_TRY(sum_others(c, &d[i].beside, err));
+		VC_TRY(vc_dryrun_others(&c->used, &d[i].beside, err));
 		d[i].total = c->capacity == VC_NOT_GIVEN ? d[i].card->total : c->capacity;
 		d[i].context = c->context == VC_NOT_GIVEN ? d[i].card->context : c->context;
 		d[i].world = c->world == VC_NOT_GIVEN ? 0 : c->world;

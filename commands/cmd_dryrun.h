@@ -95,6 +95,11 @@ const char *vc_dryrun_ended(const struct vc_dryrun_outcome *o, char *out, size_t
  * program's. */
 int vc_dryrun_code(const struct vc_dryrun *run);
 
+/* What --used says that other processes hold: the sum of bytes is added to *sum, or all of it goes
+ * into the environment of the program. Errors: VC_EUSAGE. */
+int vc_dryrun_others(const struct vc_list *used, uint64_t *sum, struct vc_error *err);
+int vc_dryrun_put_others(const struct vc_list *used, struct vc_error *err);
+
 /* Moves a recording to `out` that was cut off, and that nobody writes any more, out of the way. */
 void vc_dryrun_set_aside(const char *out);
 

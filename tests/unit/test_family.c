@@ -205,7 +205,8 @@ static void they_are_refused_whatever_the_target(void **unused)
 	vc_trace_fini(&b);
 }
 
-/* Ten weights, copies of half the size of the first `casts` of them, and data of so many samples. */
+/* Ten weights, copies of half the size of the first `casts` of them, and data of so many
+ * samples. */
 static struct vc_trace casting(unsigned batch, unsigned casts)
 {
 	enum { WEIGHTS = 10, DATA = 30 };
@@ -245,7 +246,7 @@ static bool is_autocast(unsigned casts)
 	return strstr(err.message, "autocast") != NULL;
 }
 
-static void copies_of_more_than_a_quarter_of_the_weights_are_another_precision(void **unused)
+static void copies_of_a_quarter_of_the_weights_are_another_precision(void **unused)
 {
 	(void)unused;
 	assert_false(is_autocast(0));
@@ -386,7 +387,7 @@ int main(void)
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
-		cmocka_unit_test(copies_of_more_than_a_quarter_of_the_weights_are_another_precision),
+		cmocka_unit_test(copies_of_a_quarter_of_the_weights_are_another_precision),
 		cmocka_unit_test(a_length_that_was_divided_may_be_a_fiftieth_off),
 		cmocka_unit_test(four_parameters_may_differ_and_no_fifth),
 		cmocka_unit_test(an_insertion_does_not_shift_the_rest),

@@ -84,7 +84,8 @@ static void steps_that_grow_alike_follow_a_law(void **unused)
 	assert_false(vary(4, same, same));
 }
 
-/* How the longest of the steps grows: with the tenth of a power at least, the square root at most. */
+/* How the longest of the steps grows: with the tenth of a power at least, the square root at
+ * most. */
 static void the_longest_grows_by_no_more_than_the_square_root(void **unused)
 {
 	static const unsigned four[] = { 40, 52, 61, 47 }, some[] = { 52, 57, 77, 70 },

@@ -138,7 +138,7 @@ static void keep_moment(struct vc_result *r, const char *key, uint64_t v)
 {
 	struct vc_moment *m = &r->moment;
 	const struct { const char *name; uint64_t *at; } field[] = {
-		{ "event", &m->event }, { "steps_before", &m->steps },
+		{ "event", &m->event }, { "steps", &m->steps },
 		{ "elapsed_ns", &m->elapsed_ns }, { "allocated", &m->allocated },
 		{ "reserved", &m->reserved }, { "cached", &m->cached },
 		{ "stranded", &m->stranded }, { "request", &m->request },

@@ -198,7 +198,7 @@ void vc_result_emit_moment(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_object(e, "moment", NULL);
 	vc_emit_text(e, "what", NULL, m->at_oom ? "oom" : "peak");
 	vc_emit_uint(e, "event", NULL, m->event);
-	vc_emit_uint(e, "steps_before", NULL, m->steps);
+	vc_emit_uint(e, "steps", NULL, m->steps);
 	if (r->stats.has_times)
 		vc_emit_uint(e, "elapsed_ns", NULL, m->elapsed_ns);
 	else

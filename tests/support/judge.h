@@ -431,7 +431,25 @@ static bool is_of_several(const struct vc_sink_type *t)
 	       !strcmp(t->name, "sweep");
 }
 
-static size_t pictures_drawn; /* those that were read back */
+static size_t pictures_drawn; /* and held against what is reported */
+
+/* Themes differ in the style sheet (test_theme.c holds its colours): what stands behind it is
+ * judged once where it is the same, byte for byte, as what was judged last of this run and kind. */
+static bool is_judged(const struct vc_result *r, size_t sink, const char *text)
+{
+	static struct { const struct vc_result *r; uint64_t hash; } last[64];
+	const char *body = strstr(text, "</style>");
+	uint64_t h = 14695981039346656037ull;
+	bool same;
+
+	for (; body && *body; body++)
+		h = (h ^ (unsigned char)*body) * 1099511628211ull;
+	assert_true(sink < 64);
+	same = body && last[sink].r == r && last[sink].hash == h;
+	last[sink].r = r;
+	last[sink].hash = h;
+	return same;
+}
 
 static void judge_look(const char *what, const struct vc_result *r, const char *look)
 {
@@ -444,8 +462,12 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 			continue;
 		char *text = draw(t, look, r, &n);
 		snprintf(all, sizeof(all), "%s, %s, %s", what, look, t->name);
-		read_back(all, t->name, text, n);
 		pictures_drawn++;
+		if (is_judged(r, i, text)) {
+			free(text);
+			continue;
+		}
+		read_back(all, t->name, text, n);
 		if (is_notice()) {
 			free(text);
 			continue;
@@ -482,7 +504,7 @@ static const char *look_of(unsigned i, char buf[60])
 	static const unsigned widths[] = { 480, 600, 1200, 1600 };
 	static const char *const themes[] = { "auto", "light", "dark", "print" };
 
-	snprintf(buf, 60, "width=%u,theme=%s", widths[i % 4], themes[i / 4 % 4]);
+	snprintf(buf, 60, "width=%u,theme=%s", widths[i / 4 % 4], themes[i % 4]);
 	return buf;
 }
 

@@ -42,7 +42,8 @@ static void the_holder_is_the_one_of_the_lives(const char *what, const struct vc
 	free(holder);
 }
 
-static void the_moment_is_the_reported_one(const char *what, const struct vc_result *r)
+__attribute__((unused)) static void
+the_moment_is_the_reported_one(const char *what, const struct vc_result *r)
 {
 	const struct vc_moment *m = &r->moment;
 	const struct vc_stats *t = &r->stats;
@@ -93,7 +94,7 @@ static struct told told_of(const struct vc_result *r)
 	struct vc_emit *e = vc_emit_new(out, VC_EMIT_JSON, &err);
 	struct told t = { .ns = -1, .stranded = -1 };
 	const struct { const char *name; double *at; } field[] = { { "event", &t.event },
-		{ "elapsed_ns", &t.ns }, { "steps_before", &t.steps },
+		{ "elapsed_ns", &t.ns }, { "steps", &t.steps },
 		{ "allocated", &t.allocated }, { "reserved", &t.reserved },
 		{ "cached", &t.cached }, { "stranded", &t.stranded }, { "held_most", &t.most },
 		{ "request", &t.request }, { "device_free", &t.free } };
@@ -263,7 +264,7 @@ static void questions_are_answered(const char *what, const struct vc_result *r, 
 
 /* Of a picture of one run: the verdict in the mark, the title or its own place; the trust in the
  * line that says what was simulated. */
-static void the_picture_answers(const char *what, const struct vc_result *r)
+__attribute__((unused)) static void the_picture_answers(const char *what, const struct vc_result *r)
 {
 	const char *word = vc_verdict_name(vc_result_verdict(r));
 	char all[4000] = "", want[80];

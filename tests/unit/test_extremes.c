@@ -61,7 +61,7 @@ static void judge(const struct extreme *x, const struct vc_result *r, unsigned t
 	for (unsigned i = 0; all_looks() && i < LOOKS; i++)
 		judge_look(x->name, r, look_of(i, params));
 	for (unsigned w = turn % step; !all_looks() && w < 4; w += step)
-		judge_look(x->name, r, look_of(w + 4 * (turn + w), params));
+		judge_look(x->name, r, look_of(4 * w + (turn + w) % 4, params));
 }
 
 /* All of them on one picture: ranks, compare, and the report of several runs. */

@@ -134,6 +134,49 @@ static int read_time(struct vc_json *j, struct vc_result *r, struct vc_error *er
 	return t < 0 ? t : VC_OK;
 }
 
+static void keep_moment(struct vc_result *r, const char *key, uint64_t v)
+{
+	struct vc_moment *m = &r->moment;
+	const struct { const char *name; uint64_t *at; } field[] = {
+		{ "event", &m->event }, { "steps", &m->steps },
+		{ "elapsed_ns", &m->elapsed_ns }, { "allocated", &m->allocated },
+		{ "reserved", &m->reserved }, { "cached", &m->cached },
+		{ "stranded", &m->stranded }, { "request", &m->request },
+		{ "device_free", &m->free }, { "held_most", &m->bytes },
+	};
+
+	for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
+		if (!strcmp(field[i].name, key))
+			*field[i].at = v;
+	m->splits |= !strcmp(key, "stranded");
+	r->stats.has_times |= !strcmp(key, "elapsed_ns");
+}
+
+/* The object "moment" of a run. */
+static int read_moment(struct vc_json *j, struct vc_result *r, struct vc_error *err)
+{
+	char key[32];
+	int t;
+
+	while ((t = vc_json_next(j, err)) == VC_J_KEY) {
+		snprintf(key, sizeof(key), "%s", j->text);
+		t = vc_json_next(j, err);
+		if (t == VC_J_TEXT && !strcmp(key, "what"))
+			r->moment.at_oom = !strcmp(j->text, "oom");
+		if (t == VC_J_TEXT && !strcmp(key, "held_most_by")) {
+			free(r->moment.who);
+			r->moment.who = strdup(j->text);
+			VC_HAVE(r->moment.who, "the results", err);
+		}
+		if (t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
+			keep_moment(r, key, (uint64_t)j->integer);
+		if (t < 0 || vc_json_skip(j, t, err) < 0)
+			return err->status;
+	}
+	r->moment.looked = true;
+	return t < 0 ? t : VC_OK;
+}
+
 static int read_interval(struct vc_json *j, struct vc_result *r, struct vc_error *err)
 {
 	uint64_t end[2] = { 0 };
@@ -167,6 +210,8 @@ static int read_members(struct vc_json *j, struct vc_result *r, struct line *l,
 			rc = read_vary(j, l, err);
 		else if (t == VC_J_OBJECT && !strcmp(key, "time"))
 			rc = read_time(j, r, err);
+		else if (t == VC_J_OBJECT && !strcmp(key, "moment"))
+			rc = read_moment(j, r, err);
 		else if (t == VC_J_ARRAY && !strcmp(key, "interval"))
 			rc = read_interval(j, r, err);
 		else if (t == VC_J_NUMBER && j->is_integer && j->integer >= 0)
@@ -183,6 +228,7 @@ static int read_members(struct vc_json *j, struct vc_result *r, struct line *l,
 			rc = vc_json_skip(j, t, err);
 	}
 	r->stats.events = 1; /* it ran */
+	r->stats.allocs = r->stats.peak_requested != 0;
 	if (r->stats.peak_used > r->stats.peak_reserved)
 		r->info.context = r->stats.peak_used - r->stats.peak_reserved;
 	r->trust.used_low = (r->has_interval ? r->low : r->stats.peak_reserved) + r->info.context;

@@ -96,6 +96,7 @@ static int run_all(struct sim *sim, struct vc_error *err)
 	const struct vc_list *files = &sim->cfg->output;
 
 	vc_watch(watch, "oom");
+	vc_watch(watch, "moment");
 	vc_watch(watch, "peak");
 	vc_watch(watch, "pace");
 	if (draws_spark(sim))

@@ -445,7 +445,7 @@ static int job(void *arg, size_t i, struct vc_error *err)
 {
 	/* not the heap at the peak: looking at it takes ten times as long as the replay */
 	static const struct vc_observer_type *const watch[] = { &vc_observer_oom, &vc_observer_pace,
-							   NULL };
+							   &vc_observer_moment, NULL };
 	struct sweep *w = arg;
 	const struct vc_session *s = w->sessions ? &w->at[w->session[i]] : &w->base;
 	struct one o = { .opt = w->cfg->run, .tenants = s->tenants };

@@ -73,6 +73,11 @@ check-browser: all $(BUILD)/tests/make-extreme ## the report in real browsers, w
 	$(Q)V=1 $(RUN_TESTS) tests/browser/check.sh
 .PHONY: check-browser
 
+# Every recording that ships and each extreme, in every kind of picture, theme and width; `make check` takes them in turn.
+check-pictures: $(addprefix $(BUILD)/tests/,test_drawn test_extremes) ## every recording x picture x theme x width: PART=0/4 for a quarter of the recordings
+	$(Q)set -e; for t in $^; do echo "$$t"; LOOKS=all TMP=$${TMPDIR:-/tmp} $$t; done
+.PHONY: check-pictures
+
 # Deliberate mistakes, one at a time: does a test notice? QUICK=1, ROOM=x, MOST=N, JOBS=2 (tests/mutations/run.sh)
 MUTATIONS ?= tests/mutations/list
 check-mutations: ## are deliberate mistakes noticed by the tests? prints a table per room

@@ -13,12 +13,14 @@ const struct vc_heap_map *vc_ledger_heap(const struct vc_result *r)
 	return r->last.n ? &r->last : &r->peak;
 }
 
-/* One segment and its blocks, from `i` on; the index behind it. */
+/* One segment and its blocks, from `i` on; the index behind it. Free pages of an expandable segment
+ * are unmapped one by one: a live block holds no more of it back than its own pages, and PyTorch
+ * does not count them as inactive split (CUDACachingAllocator.cpp). */
 static size_t add_segment(struct vc_ledger *l, const struct vc_classes *c,
 			  const struct vc_heap_map *h, size_t i)
 {
+	bool held = false, expandable = h->at[i].expandable;
 	uint64_t free = 0;
-	bool held = false;
 
 	l->segments++;
 	l->reserved += h->at[i].size;
@@ -37,7 +39,7 @@ static size_t add_segment(struct vc_ledger *l, const struct vc_classes *c,
 			l->largest = x->size > l->largest ? x->size : l->largest;
 		}
 	}
-	*(held ? &l->stranded : &l->returnable) += free;
+	*(held && !expandable ? &l->stranded : &l->returnable) += free;
 	return i;
 }
 

@@ -211,12 +211,14 @@ void vc_plot_flushes(struct vc_plot *p)
 			(int)((uint64_t)p->k->at[i].from * (uint64_t)p->box.w / p->k->width);
 		if (!p->k->at[i].flushes || x - last < 80)
 			continue;
-		vc_svg_put(s, "<path class=\"capt\" d=\"M%c %ch8l-4 6z\"/>\n", x - 40, y - 80);
+		vc_svg_put(s, "%sM%c %ch8l-4 6z", drawn ? "" : "<path class=\"capt\" d=\"", x - 40,
+			   y - 80); /* one path: browsers dislike many siblings */
 		last = x;
 		drawn++;
 	}
 	if (!drawn)
 		return;
+	vc_svg_put(s, "\"/>\n");
 	snprintf(text, sizeof(text), "%s cache flush%s and retr%s",
 		 vc_format_count(p->c->r->stats.flushes, buf),
 		 p->c->r->stats.flushes == 1 ? "" : "es",

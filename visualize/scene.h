@@ -18,6 +18,7 @@ struct vc_picture {
 	uint64_t width; /* pixels */
 	uint64_t x;     /* 0 time where known, 1 time, 2 events */
 	bool footer, background;
+	bool no_facts; /* no parameter: pictures in the report leave out what its head says */
 	char title[VC_PARAM_TEXT];
 };
 #define VC_PICTURE_PARAMS                                                                        \
@@ -90,6 +91,17 @@ int vc_page_notice(const struct vc_picture *cfg, const char *title, const char *
 int vc_page_lines(struct vc_page *p, struct vc_label *l, const char *text, int less, int step,
 		  int most);
 
+/* The six questions, at the moment that matters (vc_moment; nothing where nobody looked): of a page
+ * about one run those that its head does not answer. Of several runs those that are asked, a line
+ * each; those of the same name in which all of it is the same are one, with what they are under.
+ * Both return the y below. */
+enum { VC_ASK_VERDICT = 1, VC_ASK_WHEN = 2, VC_ASK_WHO = 4, VC_ASK_STRANDED = 8, VC_ASK_HELP = 16,
+       VC_ASK_TRUST = 32, VC_ASK_ALL = 63 };
+struct vc_subject { const char *name, *under; const struct vc_result *r; };
+int vc_page_facts(struct vc_page *p, int y, const struct vc_result *r);
+int vc_page_facts_of(struct vc_page *p, int y, const struct vc_subject *of, size_t n,
+		     unsigned asked);
+
 struct vc_tile { char label[48], value[48], note[96]; const char *color; };
 int vc_page_tiles(struct vc_page *p, int y, const struct vc_tile *t, size_t n); /* the y below */
 
@@ -113,6 +125,8 @@ void vc_run_text(const struct vc_result *r, char *buf, size_t cap);
 void vc_conf_text(const struct vc_result *r, char *buf,
 		  size_t cap); /* PYTORCH_CUDA_ALLOC_CONF=... */
 void vc_trace_name(const struct vc_result *r, char *buf, size_t cap);
+/* " in the optimizer step", or "" where no phase is known. */
+void vc_phase_text(const struct vc_result *r, uint64_t event, char *buf, size_t cap);
 /* What the run rests on: "exact: ..."; "" where nobody decided. */
 void vc_trust_text(const struct vc_result *r, char *buf, size_t cap);
 /* One sentence: the verdict with its numbers. */

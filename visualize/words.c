@@ -141,10 +141,11 @@ static const char *phase_at(const struct vc_result *r, uint64_t event)
 	return name;
 }
 
-static void append_phase(const struct vc_result *r, uint64_t event, char *buf, size_t cap)
+void vc_phase_text(const struct vc_result *r, uint64_t event, char *buf, size_t cap)
 {
 	const char *name = phase_at(r, event);
 
+	*buf = '\0';
 	if (!strcmp(name, "forward") || !strcmp(name, "backward"))
 		append(buf, cap, " in the %s pass", name);
 	else if (!strcmp(name, "optimizer"))
@@ -168,7 +169,8 @@ static void failure_text(const struct vc_result *r, bool by_time, char *buf, siz
 	uint64_t live = r->last.n ? live_of(&r->last) : r->stats.peak_allocated;
 
 	snprintf(buf, cap, "Runs out of memory at %s", vc_moment_text(r, by_time, r->oom.event, a));
-	append_phase(r, r->oom.event, buf, cap);
+	vc_phase_text(r, r->oom.event, a, sizeof(a));
+	append(buf, cap, "%s", a);
 	if (r->info.capacity)
 		append(buf, cap, ": %s in use", vc_format_of(live, r->info.capacity, a));
 	else

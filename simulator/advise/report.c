@@ -342,5 +342,6 @@ void vc_report_run(struct vc_emit *e, const struct vc_session *s, const struct v
 	}
 	vc_result_emit_answer(e, r);
 	vc_result_emit_oom(e, r);
+	vc_result_emit_moment(e, r);
 	vc_time_report(e, r);
 }

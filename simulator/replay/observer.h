@@ -51,9 +51,9 @@ struct vc_observer_type {
 };
 
 /* Those whose chapters the program itself asks for; observers.def has them all. */
-extern const struct vc_observer_type vc_observer_fidelity, vc_observer_lives, vc_observer_oom,
-	vc_observer_pace, vc_observer_peak, vc_observer_phases, vc_observer_segments,
-	vc_observer_timeline;
+extern const struct vc_observer_type vc_observer_fidelity, vc_observer_lives, vc_observer_moment,
+	vc_observer_oom, vc_observer_pace, vc_observer_peak, vc_observer_phases,
+	vc_observer_segments, vc_observer_timeline;
 
 extern const struct vc_observer_type *const vc_observers[]; /* NULL-terminated */
 const struct vc_observer_type *vc_observer_by_name(const char *name);

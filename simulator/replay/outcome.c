@@ -189,6 +189,36 @@ void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r)
 	vc_emit_end(e);
 }
 
+void vc_result_emit_moment(struct vc_emit *e, const struct vc_result *r)
+{
+	const struct vc_moment *m = &r->moment;
+
+	if (!m->looked)
+		return;
+	vc_emit_object(e, "moment", NULL);
+	vc_emit_text(e, "what", NULL, m->at_oom ? "oom" : "peak");
+	vc_emit_uint(e, "event", NULL, m->event);
+	vc_emit_uint(e, "steps", NULL, m->steps);
+	if (r->stats.has_times)
+		vc_emit_uint(e, "elapsed_ns", NULL, m->elapsed_ns);
+	else
+		vc_emit_null(e, "elapsed_ns", NULL);
+	vc_emit_bytes(e, "allocated", NULL, m->allocated);
+	vc_emit_bytes(e, "reserved", NULL, m->reserved);
+	vc_emit_bytes(e, "cached", NULL, m->cached);
+	if (m->splits)
+		vc_emit_bytes(e, "stranded", NULL, m->stranded);
+	else
+		vc_emit_null(e, "stranded", NULL);
+	if (m->at_oom) {
+		vc_emit_bytes(e, "request", NULL, m->request);
+		vc_emit_bytes(e, "device_free", NULL, m->free);
+	}
+	vc_emit_text(e, "held_most_by", NULL, m->who);
+	vc_emit_bytes(e, "held_most", NULL, m->bytes);
+	vc_emit_end(e);
+}
+
 void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r)
 {
 	const struct vc_stats *t = &r->stats;

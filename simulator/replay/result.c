@@ -81,6 +81,7 @@ void vc_result_fini(struct vc_result *r)
 	free(r->last.at);
 	free(r->oom.message);
 	free(r->oom.holder);
+	free(r->moment.who);
 	for (size_t i = 0; i < r->words.n; i++)
 		free(r->words.line[i]);
 	VC_FREE(r->words.line, r->fidelity.diverged_why, r->steps.mark, r->steps.phase,

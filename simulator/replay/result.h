@@ -160,6 +160,20 @@ struct vc_oom_report {
 					       * their sum is all that is live */
 };
 
+/* moment: the first failure, or else the peak (of all moments with the most reserved the one with
+ * the most allocated), in a few numbers that cost nothing to keep. */
+struct vc_moment {
+	bool looked, at_oom;
+	bool splits;                /* the model counts what is stranded */
+	uint64_t event, elapsed_ns; /* since the first event */
+	uint64_t steps;             /* marks of steps before it */
+	uint64_t allocated, reserved;
+	uint64_t cached, stranded;  /* cached = reserved - active; stranded: of it free beside a
+				     * live block, which empty_cache cannot give back */
+	uint64_t request, free;     /* at_oom: what was asked for, what the device had */
+	char *who; uint64_t bytes;  /* the call site that holds most, and how much; NULL: nobody */
+};
+
 /* words: what leaks and what to change, in lines for people (simulator/advise/advice_words.h). */
 struct vc_words { char **line; size_t n; bool failed; };
 
@@ -344,6 +358,7 @@ struct vc_result {
 	struct vc_heap_map peak;    /* heap at the peak of reserved */
 	struct vc_heap_map last;    /* heap at the first OOM */
 	struct vc_oom_report oom;
+	struct vc_moment moment;
 	struct vc_fidelity fidelity;
 	struct vc_fragmentation fragmentation;
 	struct vc_unused unused;
@@ -381,6 +396,7 @@ void vc_result_emit_peaks(struct vc_emit *e, const struct vc_result *r);  /* ver
 void vc_result_emit_counts(struct vc_emit *e, const struct vc_result *r);
 void vc_result_emit_unused(struct vc_emit *e, const struct vc_fragmentation *f);
 void vc_result_emit_oom(struct vc_emit *e, const struct vc_result *r);    /* or null */
+void vc_result_emit_moment(struct vc_emit *e, const struct vc_result *r); /* where one looked */
 void vc_result_emit_interval(struct vc_emit *e, bool there, uint64_t low,
 			     uint64_t high); /* or null */
 void vc_result_emit_answer(struct vc_emit *e, const struct vc_result *r); /* interval and trust */

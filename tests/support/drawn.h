@@ -30,6 +30,14 @@ static void read_back(const char *what, const char *sink, const char *text, size
 			fail_msg("%s, %s: \"%s\" is cut", what, sink, seen.label[i].text);
 }
 
+__attribute__((unused)) static bool is_notice(void)
+{
+	for (size_t i = 0; i < seen.labels && i < 8; i++)
+		if (!strcmp(seen.label[i].text, "there is nothing to draw"))
+			return true;
+	return false;
+}
+
 /* The label behind the one that begins like this; "" none. */
 __attribute__((unused)) static const char *after(const char *label)
 {

@@ -11,7 +11,7 @@
 #include "visualize/theme.h"
 
 enum { SVG_LABELS = 4000 };
-struct svg_label { struct vc_box box; char text[120]; };
+struct svg_label { struct vc_box box; char text[320]; };
 struct svg_seen {
 	struct svg_label label[SVG_LABELS]; size_t labels;
 	size_t elements, titles; int most_children;
@@ -78,7 +78,7 @@ static void svg_add_label(struct svg_seen *v, const char *tag, const char *text,
 	l.anchor = svg_class_has(tag, "c") ? VC_MIDDLE :
 		   svg_class_has(tag, "e") ? VC_END :
 					     VC_START;
-	snprintf(out->text, sizeof(out->text), "%.*s", (int)(n < 119 ? n : 119), text);
+	snprintf(out->text, sizeof(out->text), "%.*s", (int)(n < 319 ? n : 319), text);
 	svg_unescape(out->text);
 	out->box = vc_svg_measure(&l, out->text);
 	v->labels++;

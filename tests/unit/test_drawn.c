@@ -10,7 +10,14 @@
 
 static const char *const folders[] = { "traces/*.vct", "tests/recordings/*.vct",
 				       "tests/transforms/recordings/bert*.vct",
-				       "tests/transforms/recordings/conv.vct" };
+				       "tests/transforms/recordings/conv.vct",
+				       NULL };
+static const char *const all_folders[] = { "traces/*.vct", "tests/recordings/*.vct",
+					   "tests/recordings/h100/*.vct",
+					   "tests/transforms/recordings/*.vct",
+					   "tests/ladders/*.vct",
+					   "tests/ladders/recordings/*.vct",
+					   "tests/python/recordings/*.vct", NULL };
 
 /* What a recording is drawn under: its own card, small ones, other settings. */
 static const struct setting { const char *gpu, *conf, *start; uint64_t capacity; } settings[] = {
@@ -21,33 +28,31 @@ static const struct setting { const char *gpu, *conf, *start; uint64_t capacity;
 	{ .conf = "max_split_size_mb:64", .start = "cold" },
 	{ .capacity = 700ull << 20 },
 };
+enum { SETTINGS = sizeof(settings) / sizeof(*settings) };
 
 static const struct vc_observer_type *watched[32];
 
 static void watch_all(void)
 {
 	static const char *const names[] = { "timeline", "lives", "segments", "peak", "oom",
-					     "steps",    "unused" };
+					     "moment",   "steps", "unused" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		watched[i] = vc_observer_by_name(names[i]);
 }
 
-typedef void judge_fn(const char *what, const struct vc_result *r);
+/* A recording under one setting; the session stays open, results are lent its names. */
+struct run { struct vc_session s; struct vc_result r; bool ran; };
 
-static void run_one(const char *path, size_t k, judge_fn *judge)
+static void make_run(struct run *to, const char *path, const struct setting *t)
 {
-	const struct setting *t = &settings[k];
-	char copy[300], what[400], *paths[] = { copy };
+	char copy[300], *paths[] = { copy };
 	struct vc_run_options o = vc_run_options_none();
 	struct vc_error err = { 0 };
-	struct vc_session s = { 0 };
 	struct vc_plan *plan = NULL;
-	struct vc_result r = { 0 };
 	size_t n = 0;
 
 	snprintf(copy, sizeof(copy), "%s", path);
-	snprintf(what, sizeof(what), "%s, setting %zu", path, k);
 	if (t->gpu)
 		o.gpu = (struct vc_list){ (const char **)(uintptr_t)&t->gpu, 1 };
 	if (t->conf)
@@ -55,55 +60,209 @@ static void run_one(const char *path, size_t k, judge_fn *judge)
 	o.start = t->start;
 	if (t->capacity)
 		o.capacity = t->capacity;
-	if (!vc_session_open(&s, &o, 1, paths, VC_SESSION_NO_REQUESTS_OK, &err) &&
-	    !vc_session_plans(&s, &plan, &n, &err) &&
-	    !vc_session_run(&s, plan, watched, &r, &err))
-		judge(what, &r);
-	else if (!strstr(err.message, "recorded"))
-		print_message("%s: %s\n", what, err.message);
-	vc_result_fini(&r);
+	to->ran = !vc_session_open(&to->s, &o, 1, paths, VC_SESSION_NO_REQUESTS_OK, &err) &&
+		  !vc_session_plans(&to->s, &plan, &n, &err) &&
+		  !vc_session_run(&to->s, plan, watched, &to->r, &err);
+	if (!to->ran && !strstr(err.message, "recorded"))
+		print_message("%s: %s\n", path, err.message);
 	free(plan);
-	vc_session_close(&s);
 }
 
-static void each(judge_fn *judge)
+static unsigned turn;
+
+/* As recorded in every look, if asked; what else a recording is drawn under in turn. */
+static void judge_pictures(const char *what, const struct vc_result *r, size_t setting)
 {
-	glob_t g = { 0 };
+	bool all = all_looks() && !setting;
+	char look[60];
 
-	watch_all();
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		glob(folders[i], i ? GLOB_APPEND : 0, NULL, &g);
-	assert_true(g.gl_pathc > 20);
-	for (size_t i = 0; i < g.gl_pathc; i++)
-		for (size_t k = 0; k < sizeof(settings) / sizeof(*settings); k++)
-			run_one(g.gl_pathv[i], k, judge);
-	globfree(&g);
-}
-
-static size_t drawings;
-
-static void judge_pictures(const char *what, const struct vc_result *r)
-{
-	static const char *const looks[] = { "width=1200,theme=light", "width=600,theme=dark",
-					     "width=480,theme=print", "width=1600,theme=auto" };
-
-	judge_look(what, r, looks[drawings++ % 4]);
+	for (unsigned i = 0; all && i < LOOKS; i++)
+		judge_look(what, r, look_of(i, look));
+	if (!all) /* 5: so that themes meet all widths */
+		judge_look(what, r, look_of(turn * 5, look));
+	turn++;
 }
 
 /* All at once: half the time is the runs. */
-static void judge(const char *what, const struct vc_result *r)
+static void judge(const char *what, const struct vc_result *r, size_t setting)
 {
 	judge_numbers(what, r);
-	judge_pictures(what, r);
+	judge_pictures(what, r, setting);
 	judge_report(what, r);
-	if (drawings % 6 == 0)
+	if (turn % 6 == 0)
 		judge_page(what, r);
+}
+
+static char *draw_unread(const char *sink, const struct vc_result *r, size_t runs,
+			 const char *params, size_t *n)
+{
+	const struct vc_sink_type *t = vc_sink_by_name(sink);
+	struct vc_error err = { 0 };
+	struct vc_output *out = vc_output_memory(&err);
+	void *cfg = calloc(1, t->config_size + 1);
+
+	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
+	assert_int_equal(t->write(r, runs, cfg, out, &err), 0);
+	char *text = vc_output_take(out, n);
+	vc_output_close(out);
+	free(cfg);
+	pictures_drawn++;
+	return text;
+}
+
+static char *draw_all(const char *sink, const struct vc_result *r, size_t runs, const char *params)
+{
+	size_t n;
+	char *text = draw_unread(sink, r, runs, params, &n);
+
+	read_back("by hand", sink, text, n);
+	return text;
+}
+
+/* Each of them has its line below the picture, in the order in which they are given. */
+static void each_has_its_line(const char *what, const struct vc_result *r, size_t n)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		questions_are_answered(what, &r[i], &at);
+}
+
+/* Runs that have a line of their own below a sweep or a map; one at least has. */
+static void those_that_are_named_are_answered(const char *what, const struct vc_result *r, size_t n)
+{
+	size_t from = 0, found = 0;
+	char name[100];
+
+	while (from < seen.labels &&
+	       strcmp(seen.label[from].text, "At the failure, or else the peak"))
+		from++;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = from;
+
+		snprintf(name, sizeof(name), "%s%sbatch %.0f",
+			 r[i].info.by ? r[i].info.by_value : "", r[i].info.by ? ", " : "",
+			 r[i].info.value);
+		while (at < seen.labels && strcmp(seen.label[at].text, name))
+			at++;
+		if (at == seen.labels)
+			continue;
+		found++;
+		questions_are_answered(what, &r[i], &at);
+	}
+	if (!found)
+		fail_msg("%s: nothing is said of any run", what);
+}
+
+/* Each line below the map of allocators is about one of the runs. */
+static void each_line_is_of_a_run(const char *what, const struct vc_result *r, size_t n)
+{
+	size_t lines = 0, at = 0;
+	const char *v;
+
+	for (; (v = value_of("held most by", &at)); lines++) {
+		size_t i = 0;
+
+		for (; i < n; i++) {
+			char a[2 * VC_FORMAT];
+
+			if (strstr(v, vc_format_of(r[i].moment.bytes, r[i].moment.allocated, a)) ||
+			    (!r[i].moment.who && strstr(v, "nobody")))
+				break;
+		}
+		if (i == n)
+			fail_msg("%s: \"%s\" is told of no run", what, v);
+	}
+	if (!lines || lines > n)
+		fail_msg("%s: %zu lines of %zu runs", what, lines, n);
+}
+
+/* As if they were runs of a sweep over one key, or two. */
+static void vary(struct vc_result *r, size_t n, bool one, bool two)
+{
+	for (size_t m = 0; m < n; m++) {
+		r[m].info.vary = one ? (char *)(uintptr_t)"batch" : NULL;
+		r[m].info.value = (double)(m + 1 - (two ? m % 2 : 0));
+		r[m].info.by = two ? (char *)(uintptr_t)"conf" : NULL;
+		r[m].info.by_value = two ? (char *)(uintptr_t)(m % 2 ? "expandable" : "default") :
+					   NULL;
+	}
+}
+
+/* The runs of one recording on one picture: side by side, as a sweep, as a map. */
+static void judge_together(const char *path, struct vc_result *r, size_t n)
+{
+	static const char *const several[] = { "compare", "ranks", "allocators", "sweep",
+					       "heatmap" };
+	char look[60], what[500];
+	unsigned from = all_looks() ? 0 : turn++ * 5, to = all_looks() ? LOOKS : from + 1;
+	size_t bytes;
+
+	for (unsigned i = from; i < to; i++)
+		for (size_t k = 0; k < sizeof(several) / sizeof(*several); k++) {
+			vary(r, n, k > 2, k > 3);
+			char *text = draw_unread(several[k], r, n, look_of(i, look), &bytes);
+
+			snprintf(what, sizeof(what), "%s, %s, %s", path, several[k], look);
+			if (!is_judged(r, 40 + k, text)) {
+				read_back(what, several[k], text, bytes);
+				if (!k)
+					each_has_its_line(what, r, n);
+				if (k == 2)
+					each_line_is_of_a_run(what, r, n);
+				if (k > 2)
+					those_that_are_named_are_answered(what, r, n);
+			}
+			free(text);
+		}
+	vary(r, n, false, false);
+}
+
+static void judge_recording(const char *path)
+{
+	struct run *run = calloc(SETTINGS, sizeof(*run));
+	struct vc_result *r = calloc(SETTINGS, sizeof(*r));
+	char what[400];
+	size_t n = 0;
+
+	for (size_t k = 0; k < SETTINGS; k++) {
+		make_run(&run[k], path, &settings[k]);
+		snprintf(what, sizeof(what), "%s, setting %zu", path, k);
+		if (run[k].ran)
+			judge(what, &run[k].r, k);
+		if (run[k].ran && run[k].r.curve.n)
+			r[n++] = run[k].r;
+	}
+	if (n)
+		judge_together(path, r, n);
+	if (all_looks())
+		print_message("%s: %zu pictures\n", path, pictures_drawn);
+	for (size_t k = 0; k < SETTINGS; k++) {
+		vc_result_fini(&run[k].r);
+		vc_session_close(&run[k].s);
+	}
+	VC_FREE(run, r);
 }
 
 static void numbers_pictures_and_the_report_say_the_same(void **unused)
 {
+	const char *const *folder = all_looks() ? all_folders : folders;
+	const char *only = getenv("ONLY");
+	size_t part = 0, parts = 1;
+	glob_t g = { 0 };
+
 	(void)unused;
-	each(judge);
+	watch_all();
+	if (getenv("PART")) /* PART=1/4: some of them, for several cores */
+		assert_int_equal(sscanf(getenv("PART"), "%zu/%zu", &part, &parts), 2);
+	for (size_t i = 0; folder[i]; i++)
+		glob(folder[i], i ? GLOB_APPEND : 0, NULL, &g);
+	assert_true(g.gl_pathc > 20);
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		if (i % parts == part % parts && (!only || strstr(g.gl_pathv[i], only)))
+			judge_recording(g.gl_pathv[i]);
+	print_message("%zu recordings, %zu pictures\n", g.gl_pathc, pictures_drawn);
+	globfree(&g);
 }
 
 /* ---- results made by hand ---- */
@@ -127,23 +286,6 @@ static struct vc_result *sweep_of(const double *batch, size_t columns, const cha
 		r[i].stats.ooms = need > capacity[i / columns];
 	}
 	return r;
-}
-
-static char *draw_all(const char *sink, const struct vc_result *r, size_t runs, const char *params)
-{
-	const struct vc_sink_type *t = vc_sink_by_name(sink);
-	struct vc_error err = { 0 };
-	struct vc_output *out = vc_output_memory(&err);
-	void *cfg = calloc(1, t->config_size + 1);
-	size_t n;
-
-	assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
-	assert_int_equal(t->write(r, runs, cfg, out, &err), 0);
-	char *text = vc_output_take(out, &n);
-	vc_output_close(out);
-	free(cfg);
-	read_back("by hand", sink, text, n);
-	return text;
 }
 
 static size_t count(const char *text, const char *what)

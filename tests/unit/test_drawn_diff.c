@@ -9,6 +9,7 @@
 #include "simulator/advise/diff.h"
 #include "simulator/session/session.h"
 #include "tests/support/drawn.h"
+#include "tests/support/questions.h"
 #include "visualize/format.h"
 #include "visualize/sink.h"
 
@@ -27,13 +28,14 @@ struct side { struct vc_session s; struct vc_plan *plan; struct vc_result r; };
 
 static void open_side(struct side *x, const char *path)
 {
-	static const char *const names[] = { "timeline", "peak", "steps", "lives" };
-	const struct vc_observer_type *watch[5] = { 0 };
+	static const char *const names[] = { "timeline", "peak", "steps", "lives", "moment",
+					     "oom" };
+	const struct vc_observer_type *watch[7] = { 0 };
 	struct vc_run_options o = vc_run_options_none();
 	struct vc_error err = { 0 };
 	size_t n;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 6; i++)
 		watch[i] = vc_observer_by_name(names[i]);
 	o.verify = false;
 	assert_int_equal(vc_session_open_one(&x->s, &o, path, VC_SESSION_IN_MEMORY, &err), 0);
@@ -138,6 +140,8 @@ static void draw_pair(const struct side x[2], const struct vc_diff *d, const cha
 		the_outlines_are_the_runs(what, text, x);
 		the_bars_are_the_sites(what, text, d);
 		the_parting_is_said(what, text, d);
+		for (size_t k = 0, at = 0; k < 2; k++)
+			questions_are_answered(what, &both[k], &at);
 		free(text);
 	}
 }

@@ -17,11 +17,9 @@ enum { SANITIZED = 0 };
 
 enum { DEVICES = 64 };
 static const struct vc_observer_type *watched[32];
-static const unsigned widths[] = { 480, 600, 1200, 1600 };
-static const char *const themes[] = { "auto", "light", "dark", "print" };
 
 static const char *const names[] = { "timeline", "lives", "segments", "peak",
-				    "oom",      "steps", "unused" };
+				    "oom",      "moment", "steps", "unused" };
 
 static void watch_all(void)
 {
@@ -50,12 +48,6 @@ static void run_it(const struct extreme *x, const char *path, uint16_t device, s
 	free(plan);
 }
 
-static const char *look(char *buf, size_t cap, unsigned width, unsigned theme)
-{
-	snprintf(buf, cap, "width=%u,theme=%s", width, themes[theme % 4]);
-	return buf;
-}
-
 static void judge(const struct extreme *x, const struct vc_result *r, unsigned turn)
 {
 	uint64_t layers = x->steps * x->layers; /* large ones at two widths, to save time */
@@ -66,8 +58,10 @@ static void judge(const struct extreme *x, const struct vc_result *r, unsigned t
 	judge_report(x->name, r);
 	if (layers < 1000000)
 		judge_page(x->name, r);
-	for (unsigned w = turn % step; w < 4; w += step)
-		judge_look(x->name, r, look(params, sizeof(params), widths[w], turn + w));
+	for (unsigned i = 0; all_looks() && i < LOOKS; i++)
+		judge_look(x->name, r, look_of(i, params));
+	for (unsigned w = turn % step; !all_looks() && w < 4; w += step)
+		judge_look(x->name, r, look_of(4 * w + (turn + w) % 4, params));
 }
 
 /* All of them on one picture: ranks, compare, and the report of several runs. */
@@ -76,19 +70,20 @@ static void judge_together(const struct extreme *x, const struct vc_result *r, s
 	static const char *const several[] = { "ranks", "compare", "html" };
 	struct vc_error err = { 0 };
 	char params[60];
-	size_t bytes;
+	size_t bytes, looks = all_looks() ? LOOKS : 4;
 
-	for (size_t i = 0; i < 3 * 4; i++) {
-		const struct vc_sink_type *t = vc_sink_by_name(several[i / 4]);
+	for (size_t i = 0; i < 3 * looks; i++) {
+		const struct vc_sink_type *t = vc_sink_by_name(several[i / looks]);
 		struct vc_output *out = vc_output_memory(&err);
 		void *cfg = calloc(1, t->config_size + 1);
 
-		look(params, sizeof(params), widths[i % 4], (unsigned)i);
+		look_of((unsigned)(looks == 4 ? i % 4 * 5 : i % looks), params);
 		assert_int_equal(vc_params_parse(t->params, cfg, params, &err), 0);
 		assert_int_equal(t->write(r, n, cfg, out, &err), 0);
 		char *text = vc_output_take(out, &bytes);
 
-		if (i / 4 < 2)
+		pictures_drawn += i / looks < 2;
+		if (i / looks < 2)
 			read_back(x->name, t->name, text, bytes);
 		else if (bytes > 1000000)
 			fail_msg("%s: the report has %zu bytes", x->name, bytes);
@@ -130,6 +125,8 @@ static void extremes_are_drawn_as_they_are(void **unused)
 		}
 		unlink(path);
 	}
+	print_message("%zu recordings, %zu pictures\n", sizeof(extremes) / sizeof(*extremes),
+		      pictures_drawn);
 	VC_FREE(s, r);
 }
 

@@ -111,7 +111,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 		 place);
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = vc_page_header(&d->page, title, text, d->r);
-	y = vc_multiples_legend(&d->m, y);
+
+	y = vc_multiples_legend(&d->m, vc_page_facts(&d->page, y, d->r));
 	y = vc_multiples_draw(&d->m, y + 50);
 	y = commands(d, y + 150);
 	vc_conf_text(d->r, text, sizeof(text));
@@ -144,7 +145,7 @@ static int advice_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_advice = {
 	.name = "advice", .extension = "svg",

@@ -247,7 +247,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 				      "segments that stay longest at the bottom");
 	vc_place_text(d->r, words, sizeof(words));
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), " \xC2\xB7 %s", words);
-	int y = body(d, vc_page_header(&d->page, title, text, d->r));
+	int y = vc_page_header(&d->page, title, text, d->r);
+
+	y = body(d, vc_page_facts(&d->page, y, d->r));
 	snprintf(text, sizeof(text),
 		 "%d\xC3\x97%d cells, the heaviest kind in each \xC2\xB7 vramcast " VC_VERSION,
 		 d->grid.cols, d->grid.rows);
@@ -299,7 +301,7 @@ static int blocks_write(const struct vc_result *runs, size_t n, const void *conf
 }
 
 static const char *const reads[] = { "timeline", "lives", "segments", "peak",
-				    "oom",      "steps", NULL };
+				    "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_blocks = {
 	.name = "blocks", .extension = "svg",

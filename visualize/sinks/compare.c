@@ -157,6 +157,15 @@ static void common_text(const struct drawing *d, char *buf, size_t cap)
 	}
 }
 
+static int moments(struct drawing *d, int y)
+{
+	struct vc_subject of[VC_MULTIPLES];
+
+	for (size_t i = 0; i < d->m.n; i++)
+		of[i] = (struct vc_subject){ d->m.at[i].name, NULL, d->m.at[i].r };
+	return vc_page_facts_of(&d->page, y, of, d->m.n, VC_ASK_ALL);
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
@@ -170,7 +179,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	int y = vc_page_header(&d->page, title, text, NULL);
 	y = vc_multiples_legend(&d->m, y);
 	y = vc_multiples_draw(&d->m, y + 50);
-	y = bars(d, y + 250);
+	y = moments(d, bars(d, y + 250));
 	if (!d->differs[3])
 		vc_conf_text(d->m.at[0].r, common, sizeof(common));
 	vc_page_footer(&d->page, y + 150, d->differs[3] ? "" : common,
@@ -208,7 +217,7 @@ static int compare_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_compare = {
 	.name = "compare", .extension = "svg",

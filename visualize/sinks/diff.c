@@ -386,6 +386,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	int y = plot(d, vc_page_header(&d->page, title, text, NULL));
 	y = sites(d, y);
 	y = first(d, y + 50);
+	y = vc_page_facts_of(&d->page, y, (struct vc_subject[]){ { "A", NULL, d->side[0].r },
+			     { "B", NULL, d->side[1].r } }, 2, VC_ASK_ALL);
 	vc_page_footer(&d->page, y + 150, "", "vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 480 : 150), out, err);
 }
@@ -418,7 +420,7 @@ static int diff_write(const struct vc_result *runs, size_t n, const void *config
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "steps", "moment", NULL };
 
 const struct vc_sink_type vc_sink_diff = {
 	.name = "diff", .extension = "svg",

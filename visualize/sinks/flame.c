@@ -132,7 +132,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	snprintf(text, sizeof(text), "%s%s, width is bytes \xC2\xB7 %s", by_time ? "at " : "",
 		 vc_moment_text(d->r, by_time, d->f.event, a), place);
 	vc_page_begin(&d->page, cfg, title, text);
-	int y = legend(d, vc_page_header(&d->page, title, text, d->r)) + 60;
+	int y = vc_page_header(&d->page, title, text, d->r);
+
+	y = legend(d, vc_page_facts(&d->page, y, d->r)) + 60;
 	d->box = (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 };
 	draw_node(d, 0, 0);
 	vc_svg_put(&d->page.svg, "</g>\n");
@@ -165,7 +167,7 @@ static int flame_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_flame = {
 	.name = "flame", .extension = "svg",

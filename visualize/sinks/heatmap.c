@@ -8,7 +8,7 @@
 
 #include "visualize/scene.h"
 
-enum { MOST = 32, CELL = 560, LEFT = 2300, NARROW_LEFT = 1500 };
+enum { MOST = 32, FEW = 8, CELL = 560, LEFT = 2300, NARROW_LEFT = 1500 };
 
 struct drawing {
 	struct vc_page page;
@@ -272,6 +272,38 @@ static int grid(struct drawing *d, int y)
 	return y + 480;
 }
 
+/* Of each row what is taken and what fails next to it; of many rows one of the two. */
+static int moments(struct drawing *d, int y)
+{
+	struct vc_subject of[2 * MOST];
+	char name[2 * MOST][100], value[40];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->rows; i++) {
+		int fails = -1, at[2];
+
+		for (int k = 0; k < (int)d->columns; k++) {
+			int c = d->rising ? (int)d->columns - 1 - k : k; /* towards less */
+
+			if (d->cell[i][c] && vc_result_replayed(d->cell[i][c]) == VC_OOM &&
+			    (d->best[i] < 0 || (c > d->best[i]) == d->rising))
+				fails = c;
+		}
+		at[0] = d->rows > FEW && fails >= 0 ? -1 : d->best[i];
+		at[1] = fails;
+		for (int k = 0; k < 2; k++) {
+			if (at[k] < 0)
+				continue;
+			value_text(d->column[at[k]], value, sizeof(value));
+			snprintf(name[n], sizeof(name[n]), "%.40s, %.15s %s", d->row[i], d->vary,
+				 value);
+			of[n] = (struct vc_subject){ name[n], NULL, d->cell[i][at[k]] };
+			n++;
+		}
+	}
+	return vc_page_facts_of(&d->page, y, of, n, VC_ASK_ALL);
+}
+
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
 	char value[40];
@@ -324,7 +356,7 @@ static int draw(struct drawing *d, const struct vc_result *r, const struct vc_pi
 		 d->given > d->drawn ? ", more than are drawn" : "");
 	vc_page_begin(&d->page, cfg, title, text);
 	int y = legend(d, vc_page_header(&d->page, title, text, NULL));
-	y = grid(d, y + 100);
+	y = moments(d, grid(d, y + 100));
 	vc_page_footer(&d->page, y + 100, "", "vramcast " VC_VERSION);
 	return vc_page_end(&d->page, y + (cfg->footer ? 430 : 100), out, err);
 }
@@ -351,7 +383,7 @@ static int heatmap_write(const struct vc_result *runs, size_t n, const void *con
 	return rc;
 }
 
-static const char *const reads[] = { "steps", "oom", NULL };
+static const char *const reads[] = { "steps", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_heatmap = {
 	.name = "heatmap", .extension = "svg",

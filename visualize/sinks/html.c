@@ -188,6 +188,7 @@ static int drawing(struct report *d, const struct vc_sink_type *t, const char *t
 		return (int)err->status;
 	cfg.width = narrow ? NARROW : 1200;
 	cfg.footer = false;
+	cfg.no_facts = t != &vc_sink_ledger && d->n == 1;
 	*cfg.title = '\0';
 	int rc = t->write(d->runs, d->n, &cfg, out, err);
 	text = rc ? NULL : vc_output_take(out, &n);
@@ -447,7 +448,7 @@ static int html_write(const struct vc_result *runs, size_t n, const void *config
 }
 
 static const char *const reads[] = { "timeline", "lives", "segments", "peak",
-				    "oom",      "steps", "unused",   NULL };
+				    "oom", "moment", "steps", "unused",   NULL };
 
 const struct vc_sink_type vc_sink_html = {
 	.name = "html", .extension = "html",

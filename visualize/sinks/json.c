@@ -77,7 +77,7 @@ static int json_write(const struct vc_result *runs, size_t n, const void *config
 	return vc_emit_finish(e, err);
 }
 
-static const char *const reads[] = { "timeline", "oom", "peak", NULL };
+static const char *const reads[] = { "timeline", "oom", "moment", "peak", NULL };
 
 const struct vc_sink_type vc_sink_json = {
 	.name = "json", .extension = "json",

@@ -143,7 +143,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_answer_text(d->r, by_time, title, sizeof(title));
 	vc_place_text(d->r, text, sizeof(text));
 	vc_page_begin(&d->page, cfg, title, text);
-	int y = vc_page_header(&d->page, title, text, d->r);
+	int y = vc_page_facts(&d->page, vc_page_header(&d->page, title, text, d->r), d->r);
+
 	snprintf(text, sizeof(text), "Where the bytes are %s",
 		 !d->r->stats.events ? "in this heap" :
 		 d->l.at_oom         ? "when it runs out" :
@@ -177,7 +178,7 @@ static int ledger_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_ledger = {
 	.name = "ledger", .extension = "svg",

@@ -233,7 +233,9 @@ static int draw(struct drawing *d, struct vc_output *out, struct vc_error *err)
 	snprintf(text, sizeof(text), "%s of %s call sites, thickness is live bytes, at the right "
 		 "the most of them \xC2\xB7 %s", vc_format_count(d->rows, a),
 		 vc_format_count(d->groups, b), place);
-	int y = legend(d, vc_page_header(&d->page, title, text, d->r)) + 60;
+	int y = vc_page_header(&d->page, title, text, d->r);
+
+	y = legend(d, vc_page_facts(&d->page, y, d->r)) + 60;
 	p->box.y = y;
 	p->box.h = (int)d->rows * ROW;
 	vc_svg_put(&d->page.svg, "<g>\n");
@@ -289,7 +291,7 @@ static int lives_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_lives = {
 	.name = "lives", .extension = "svg",

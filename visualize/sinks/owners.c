@@ -126,7 +126,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	d->page.shown = d->page.w;
 	if (need > d->page.w)
 		d->page.w = need;
-	int y = vc_page_header(&d->page, title, words, d->r) + 150;
+	int y = vc_page_header(&d->page, title, words, d->r);
+
+	y = vc_page_facts(&d->page, y, d->r) + 150;
 	int x = (d->page.w - d->graph.w) / 2;
 	for (size_t i = 0; i < d->graph.edges; i++)
 		arrow(d, &d->graph.edge[i], d->own.edge[i].bytes, x, y);
@@ -174,7 +176,7 @@ static int owners_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_owners = {
 	.name = "owners", .extension = "svg",

@@ -225,6 +225,17 @@ static int legend(struct drawing *d, int y)
 							 d->page.w - 2 * VC_MARGIN, 0 }, key, n);
 }
 
+/* The six questions, of the one that peaks highest. */
+static int fullest(struct drawing *d, int y)
+{
+	char name[160];
+
+	rank_name(d->rank[d->worst].r, name, sizeof(name));
+	return vc_page_facts_of(&d->page, y,
+				&(struct vc_subject){ name, NULL, d->rank[d->worst].r }, 1,
+				VC_ASK_ALL);
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
@@ -243,6 +254,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 		vc_svg_put(&d->page.svg, "</g>\n");
 	}
 	vc_plot_axis(&d->rank[d->n - 1].plot, y - 150);
+	y = fullest(d, y);
 	snprintf(text, sizeof(text), "all strips from 0 to %s%s \xC2\xB7 vramcast " VC_VERSION,
 		 vc_format_bytes(d->top, buf), d->given > d->n ? "; the first 64 are shown" : "");
 	vc_conf_text(d->rank[0].r, name, sizeof(name));
@@ -280,7 +292,7 @@ static int ranks_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_ranks = {
 	.name = "ranks", .extension = "svg",

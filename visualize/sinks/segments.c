@@ -136,7 +136,9 @@ static int draw(const struct vc_classes *c, const struct vc_heap_map *h,
 	for (size_t i = 0; i < h->n; i++)
 		if (h->at[i].what == 1 || h->at[i].what == 2)
 			f.used[vc_classes_of_id(c, h->at[i].id)] = true;
-	int y = tiles(&p, r, &f, vc_page_header(&p, title, text, r));
+	int y = vc_page_header(&p, title, text, r);
+
+	y = tiles(&p, r, &f, vc_page_facts(&p, y, r));
 	y = legend(&p, c, &f, y) + 80;
 	struct vc_box box = { VC_MARGIN + 800, y, p.w - 2 * VC_MARGIN - 800, 0 };
 	y = vc_addressmap_draw(&p, c, h, box, &f);
@@ -175,7 +177,7 @@ static int segments_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "lives", "peak", "oom", NULL };
+static const char *const reads[] = { "lives", "peak", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_segments = {
 	.name = "segments", .extension = "svg",

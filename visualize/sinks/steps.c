@@ -213,7 +213,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 		 d->at.marked ? "" : "no steps are marked in this trace: all of it \xC2\xB7 ");
 	vc_place_text(d->r, text + strlen(text), sizeof(text) - strlen(text));
 	vc_page_begin(&d->page, cfg, title, text);
-	int y = tiles(d, vc_page_header(&d->page, title, text, d->r));
+	int y = vc_page_header(&d->page, title, text, d->r);
+
+	y = tiles(d, vc_page_facts(&d->page, y, d->r));
 	y = vc_page_legend(&d->page, (struct vc_box){ VC_MARGIN, y, d->page.w - 2 * VC_MARGIN, 0 },
 			   key, vc_plot_keys(&d->classes, &d->columns, key));
 	p->box = (struct vc_box){ LEFT, y + 230, d->page.w - VC_MARGIN - LEFT, PLOT_HEIGHT };
@@ -269,7 +271,7 @@ static int steps_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_steps = {
 	.name = "steps", .extension = "svg",

@@ -393,6 +393,45 @@ static int keys(struct drawing *d, int x, int y, int w, bool line)
 	return w < 4000 ? y : vc_page_legend(&d->page, (struct vc_box){ x, y, w, 0 }, key, n);
 }
 
+/* What fails next to the one that is taken, in its series; where none is taken, what fails last on
+ * the way to less. NULL: nothing. */
+static const struct bar *first_to_fail(const struct drawing *d)
+{
+	const struct bar *found = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct bar *b = &d->bar[d->capacities ? i : d->n - 1 - i];
+
+		if (vc_result_replayed(b->r) != VC_OOM || (d->best && b->series != d->best->series))
+			continue;
+		if (!d->best || (d->capacities ? b->value < d->best->value :
+						 b->value > d->best->value))
+			found = b;
+	}
+	return found;
+}
+
+/* When and by whom, of what is taken and of what fails next to it. */
+static int moments(struct drawing *d, int y)
+{
+	const struct bar *of[2] = { d->best, first_to_fail(d) };
+	struct vc_subject subject[2];
+	char name[2][100], value[40];
+	size_t n = 0;
+
+	if (!of[0] && !of[1])
+		of[0] = &d->bar[0];
+	for (size_t i = 0; i < 2; i++) {
+		if (!of[i])
+			continue;
+		value_text(of[i]->value, value, sizeof(value));
+		snprintf(name[n], sizeof(name[n]), "%.40s %s", d->vary ? d->vary : "run", value);
+		subject[n] = (struct vc_subject){ name[n], NULL, of[i]->r };
+		n++;
+	}
+	return vc_page_facts_of(&d->page, y, subject, n, VC_ASK_ALL);
+}
+
 static void title_text(const struct drawing *d, char *buf, size_t cap)
 {
 	const char *gpu = d->bar[0].r->info.gpu;
@@ -440,7 +479,7 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	int end = keys(d, x, narrow ? below : y + 200, narrow ? d->page.w - 2 * VC_MARGIN : SIDE,
 		       line);
 	end = advice(d, x, end + 300);
-	below = end > below ? end : below;
+	below = moments(d, end > below ? end : below);
 	if (d->best)
 		vc_conf_text(d->best->r, words, sizeof(words));
 	vc_page_footer(&d->page, below + 100, words, "vramcast " VC_VERSION);
@@ -473,7 +512,7 @@ static int sweep_write(const struct vc_result *runs, size_t n, const void *confi
 	return rc;
 }
 
-static const char *const reads[] = { "steps", "oom", NULL };
+static const char *const reads[] = { "steps", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_sweep = {
 	.name = "sweep", .extension = "svg",

@@ -217,7 +217,9 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_place_text(d->r, run, sizeof(run));
 	vc_page_begin(&d->page, cfg, title, words);
 	d->plot = (struct vc_plot){ .page = &d->page, .c = &d->classes, .k = &d->columns };
-	int y = body(d, vc_page_header(&d->page, title, run, d->r));
+	int y = vc_page_header(&d->page, title, run, d->r);
+
+	y = body(d, vc_page_facts(&d->page, y, d->r));
 	footer(d, y + 120);
 	return vc_page_end(&d->page, y + (cfg->footer ? 450 : 200), out, err);
 }
@@ -251,7 +253,7 @@ static int timeline_write(const struct vc_result *runs, size_t n, const void *co
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "lives", "peak", "oom", "steps", NULL };
+static const char *const reads[] = { "timeline", "lives", "peak", "oom", "moment", "steps", NULL };
 
 const struct vc_sink_type vc_sink_timeline = {
 	.name = "timeline", .extension = "svg",

@@ -185,7 +185,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 	vc_page_begin(&d->page, cfg, title, text);
 	scale(d, cfg);
 	int y = vc_page_header(&d->page, title, text, d->r);
-	y = legend(d, y);
+
+	y = legend(d, vc_page_facts(&d->page, y, d->r));
 	d->plot.box = (struct vc_box){ LEFT, y + 350, d->page.w - VC_MARGIN - LEFT,
 				       d->page.w < VC_NARROW ? NARROW_HEIGHT : PLOT_HEIGHT };
 	vc_plot_grid(&d->plot, true);
@@ -221,7 +222,7 @@ static int unused_write(const struct vc_result *runs, size_t n, const void *conf
 	return rc;
 }
 
-static const char *const reads[] = { "timeline", "unused", "oom", NULL };
+static const char *const reads[] = { "timeline", "unused", "oom", "moment", NULL };
 
 const struct vc_sink_type vc_sink_unused = {
 	.name = "unused", .extension = "svg",

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "common/opt.h"
 #include "nullgpu/usage.h"
 #include "simulator/replay/cards.h"
 #include "simulator/replay/result.h"

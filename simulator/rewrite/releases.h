@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* releases.h - when the blocks of a forward pass go where its layers are computed twice, and when
+ * they come back. One recording does not say: there the backward pass holds them. A second one of
+ * the same run, in which all layers are computed twice, does. */
+#ifndef VC_RELEASES_H
+#define VC_RELEASES_H
+
+#include "simulator/anatomy/anatomy.h"
+
+#define VC_RELEASE_LATER   UINT32_MAX       /* not before the backward pass */
+#define VC_RELEASE_UNKNOWN (UINT32_MAX - 1) /* it has no counterpart there */
+
+struct vc_memo;
+
+/* A block that is asked for once more, by the recomputation of a layer. */
+struct vc_again {
+	uint64_t size;
+	uint32_t span;   /* of the forward pass */
+	uint32_t before; /* the block of the backward pass before which that happens */
+	uint32_t gone;   /* which of these it goes before, as an index; UINT32_MAX: it stays */
+};
+
+struct vc_releases {
+	uint32_t *until;  /* by block: goes before that block is asked for, or one of the above */
+	uint32_t *first;  /* by block, and one more: the first + 1 of those that go before it, ... */
+	uint32_t *next;   /* ... by block: the next one + 1; 0: none */
+	size_t n;
+	struct vc_again *again; size_t agains; /* in the order in which that happens */
+	struct vc_memo *lent; /* whose arrays they are; NULL: its own */
+};
+
+/* Of the blocks of anatomy a, as the recording at `path` shows it. `same`: the trace of which a is
+ * the anatomy; there it is found out once. NULL: not known. Errors: VC_ENOSUP: it is of another run;
+ * those of reading a trace. */
+int vc_releases_read(struct vc_releases *r, const char *path, const struct vc_trace *same,
+		     const struct vc_anatomy *a, uint16_t device, struct vc_error *err);
+void vc_releases_fini(struct vc_releases *r);
+
+#endif

@@ -9,7 +9,8 @@
 #include "common/vec.h"
 #include "simulator/replay/memo.h"
 
-enum { ASIDE = 32, ALIKE = 4 }; /* blocks that one has and the other has not; that must follow alike */
+/* Blocks that one has and the other has not; that must follow alike; frames of a call site. */
+enum { ASIDE = 32, ALIKE = 4, DEPTH = 256 };
 
 /* Blocks [from, to) of a forward pass, until event `end`; [to, last) of the backward pass. */
 struct pass { size_t from, to, end, last, span; };
@@ -32,8 +33,11 @@ static bool next_pass(const struct vc_anatomy *a, size_t *k, struct pass *p)
 
 		if (s->phase != VC_PHASE_FORWARD || s[1].phase != VC_PHASE_BACKWARD)
 			continue;
-		*p = (struct pass){ vc_anatomy_block_at(a, s->first), vc_anatomy_block_at(a, s->end),
-				    s->end, vc_anatomy_block_at(a, s[1].end), *k };
+		*p = (struct pass){ .from = vc_anatomy_block_at(a, s->first),
+				    .to = vc_anatomy_block_at(a, s->end),
+				    .end = s->end,
+				    .last = vc_anatomy_block_at(a, s[1].end),
+				    .span = *k };
 		++*k;
 		return true;
 	}
@@ -109,7 +113,7 @@ static bool is_again(const struct pair *p, size_t block)
 	const struct vc_meta *m = p->bt->meta;
 	uint32_t at = p->bt->ev[p->b->block[block].event].site;
 
-	for (int depth = 0; at && at < m->frames && depth < 256; depth++) {
+	for (int depth = 0; at && at < m->frames && depth < DEPTH; depth++) {
 		if (m->frame[at].file < m->strings && p->checkpoint[m->frame[at].file])
 			return true;
 		at = m->frame[at].parent;
@@ -146,18 +150,38 @@ static void note_run(struct pair *p, const size_t *block, size_t from)
 	}
 }
 
+/* A saved tensor that is computed again goes when the function that unpacked it is through: before
+ * the engine reduces gradients, not behind it. (torch/csrc/autograd/engine.cpp: evaluate_function
+ * releases what functions saved last.) */
+static void note_death(struct pair *p, const struct pass *y, struct vc_again *k, size_t died)
+{
+	if (k->gone != UINT32_MAX)
+		return;
+	while (died < y->last && !p->at[died])
+		died++;
+	if (died >= y->last)
+		return;
+	k->until = p->at[died];
+	k->next = p->out->last[k->until];
+	p->out->last[k->until] = (uint32_t)(k - p->out->again) + 1;
+}
+
 /* What the backward pass asks for by itself is the same in both; what is between is computed again.
  */
 static void find_again(struct pair *p, const struct pass *x, const struct pass *y, size_t *block)
 {
 	struct vc_releases *out = p->out;
-	size_t i = x->to, run = out->agains;
+	size_t i = x->to, run = out->agains, first = run;
 
 	for (size_t j = y->to; j < y->last; j++) {
 		if (is_again(p, j)) {
+			if (p->b->block[j].died_event == SIZE_MAX ||
+			    p->b->block[j].category == VC_CAT_WORKSPACE)
+				continue; /* of a handle of the thread that computes again */
 			block[out->agains] = j;
 			out->again[out->agains++] = (struct vc_again){
-				p->b->block[j].size, (uint32_t)x->span, (uint32_t)i, 0 };
+				p->b->block[j].size, (uint32_t)x->span, (uint32_t)i, 0,
+				UINT32_MAX, 0 };
 			continue;
 		}
 		note_run(p, block, run);
@@ -165,11 +189,14 @@ static void find_again(struct pair *p, const struct pass *x, const struct pass *
 		for (size_t d = 0; d <= ASIDE; d++)
 			if (i + d < x->last &&
 			    p->a->block[i + d].size == p->b->block[j].size) {
+				p->at[j] = (uint32_t)(i + d);
 				i += d + 1;
 				break;
 			}
 	}
 	note_run(p, block, run);
+	for (size_t k = first; k < out->agains; k++)
+		note_death(p, y, &out->again[k], p->b->block[block[k]].died);
 }
 
 static int match_all(struct pair *p, const char *path, struct vc_error *err)
@@ -208,11 +235,12 @@ static int find_out(struct vc_releases *r, const char *path, const struct vc_ana
 	r->until = calloc(a->n + 1, sizeof(*r->until));
 	r->first = calloc(a->n + 1, sizeof(*r->first));
 	r->next = calloc(a->n + 1, sizeof(*r->next));
+	r->last = calloc(a->n + 1, sizeof(*r->last));
 	r->again = calloc(b.n + 1, sizeof(*r->again));
 	p.at = calloc(b.n + 1, sizeof(*p.at));
 	p.of = calloc(b.n + 1, sizeof(*p.of));
-	if (rc == VC_OK && (!r->until || !r->first || !r->next || !r->again || !p.at || !p.of ||
-			    !find_checkpoint(&p)))
+	if (rc == VC_OK && (!r->until || !r->first || !r->next || !r->last || !r->again ||
+			    !p.at || !p.of || !find_checkpoint(&p)))
 		rc = vc_nomem(err, "when blocks are given back");
 	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
 		r->until[i] = VC_RELEASE_UNKNOWN;
@@ -257,7 +285,7 @@ static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct 
 		return r;
 	}
 	k->memo.drop = drop;
-	k->memo.bytes = 3 * k->releases.n * sizeof(uint32_t) +
+	k->memo.bytes = 4 * k->releases.n * sizeof(uint32_t) +
 			k->releases.agains * sizeof(*k->releases.again);
 	*out = &k->memo;
 	return VC_OK;
@@ -297,6 +325,6 @@ void vc_releases_fini(struct vc_releases *r)
 	if (r->lent)
 		vc_memo_put(r->lent);
 	else
-		VC_FREE(r->until, r->first, r->next, r->again);
+		VC_FREE(r->until, r->first, r->next, r->last, r->again);
 	*r = (struct vc_releases){ 0 };
 }

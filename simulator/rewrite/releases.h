@@ -18,12 +18,15 @@ struct vc_again {
 	uint32_t span;   /* of the forward pass */
 	uint32_t before; /* the block of the backward pass before which that happens */
 	uint32_t gone;   /* which of these it goes before, as an index; UINT32_MAX: it stays */
+	uint32_t until;  /* then the block before which it goes; UINT32_MAX: not known */
+	uint32_t next;   /* the next one + 1 of those that go before the same; 0: none */
 };
 
 struct vc_releases {
 	uint32_t *until;  /* by block: goes before that block is asked for, or one of the above */
-	uint32_t *first;  /* by block, and one more: the first + 1 of those that go before it, ... */
-	uint32_t *next;   /* ... by block: the next one + 1; 0: none */
+	uint32_t *first;  /* by block: the first + 1 of those that go before it, ... */
+	uint32_t *next;   /* ... the next one + 1; 0: none */
+	uint32_t *last;   /* by block: the same as `first`, of those asked for again */
 	size_t n;
 	struct vc_again *again; size_t agains; /* in the order in which that happens */
 	struct vc_memo *lent; /* whose arrays they are; NULL: its own */

@@ -77,6 +77,7 @@ struct plan {
 	uint64_t saved, layers;
 	size_t found;              /* layers that the forward passes have, whatever is asked for */
 	size_t most;               /* of one pass, those to choose from */
+	struct copy { size_t block; uint64_t id; } *copy; /* by what was asked for again there */
 	struct vc_releases seen;   /* of `seen`; n = 0: nobody says when blocks go */
 };
 
@@ -213,6 +214,15 @@ static void look_for(const struct plan *p, const struct vc_layers *l, size_t for
 	while (r < seen->agains && seen->again[r].span != forward)
 		r++;
 	for (size_t k = l->n; k-- > 0;) {
+		uint64_t size = p->c->a.block[l->at[k].from].size;
+		size_t run = r;
+
+		/* where the one before ended, or where the next one begins */
+		while (run < seen->agains && (seen->again[run].size != size || (run > r &&
+		       seen->again[run].before == seen->again[run - 1].before)) &&
+		       seen->again[run].span == forward && run - r < p->seen.n)
+			run++;
+		r = run < seen->agains && seen->again[run].span == forward ? run : r;
 		look[k] = (struct look){ r, 0 };
 		for (size_t i = l->at[k].from; i < l->at[k].to && r < seen->agains; i++) {
 			const struct vc_again *now = &seen->again[r];
@@ -327,6 +337,16 @@ static int release_seen(struct plan *p, const struct vc_block_life *b, const str
 		if (s && dropped(p, s, y) && p->c->alias[y->id])
 			VC_TRY(let_go(p, y, e, err));
 	}
+	i = p->seen.n ? p->seen.last[b - p->c->a.block] : 0;
+	for (; i; i = p->seen.again[i - 1].next) {
+		const struct copy *y = &p->copy[i - 1];
+		const struct vc_block_life *of = &p->c->a.block[y->block];
+
+		if (!y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
+			continue;
+		VC_TRY(vc_clone_free(p->c, e, y->id, err));
+		p->c->alias[of->id] = 0;
+	}
 	return VC_OK;
 }
 
@@ -417,10 +437,12 @@ static int recompute_seen(struct plan *p, const struct segment *s, struct vc_err
 	for (size_t k = 0; r == VC_OK && k < s->n; k++) {
 		if (!id[k])
 			continue;
-		if (dropped(p, s, of[k]) && !c->alias[of[k]->id])
+		if (dropped(p, s, of[k]) && !c->alias[of[k]->id]) {
 			c->alias[of[k]->id] = id[k];
-		else
+			p->copy[s->first + k] = (struct copy){ (size_t)(of[k] - c->a.block), id[k] };
+		} else {
 			r = vc_clone_free(c, e, id[k], err);
+		}
 	}
 	VC_FREE(of, id);
 	return r;
@@ -510,6 +532,9 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 
 	if (r == VC_OK && p.cfg->seen[0])
 		r = vc_releases_read(&p.seen, p.cfg->seen, w->same, &c.a, w->device, err);
+	p.copy = calloc(p.seen.agains + 1, sizeof(*p.copy));
+	if (r == VC_OK && !p.copy)
+		r = vc_nomem(err, "recomputations");
 	for (size_t k = 0; r == VC_OK && k + 1 < c.a.spans; k++)
 		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
 		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
@@ -522,7 +547,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r = walk(&p, err);
 	if (r == VC_OK)
 		say(&p, s);
-	free(p.at);
+	VC_FREE(p.at, p.copy);
 	vc_releases_fini(&p.seen);
 	vc_clone_fini(&c);
 	return r;
@@ -537,6 +562,16 @@ static void step(const void *config, struct vc_step_change *c)
 	c->layers = cfg->which;
 }
 
+/* Where it was seen when blocks go: docs/measurements/fit.md. */
+static const struct vc_margin *margin_with(const void *config)
+{
+	static const struct vc_margin seen = { .down = 6, .up = 6, .layout = true },
+				      guessed = { .down = 8, .up = 8, .layout = true };
+	const struct config *c = config;
+
+	return c->seen[0] ? &seen : &guessed;
+}
+
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_RECOMPUTE, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
 	  .text = "activation checkpointing (about a third more time per step)",
@@ -548,6 +583,7 @@ const struct vc_source_type vc_transform_checkpoint = {
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8, .layout = true },
+	.margin_with = margin_with,
 	.step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

@@ -33,8 +33,8 @@ struct vc_releases {
 };
 
 /* Of the blocks of anatomy a, as the recording at `path` shows it. `same`: the trace of which a is
- * the anatomy; there it is found out once. NULL: not known. Errors: VC_ENOSUP: it is of another run;
- * those of reading a trace. */
+ * the anatomy; there it is found out once. NULL: not known. Errors: VC_ENOSUP: it is of another
+ * run; those of reading a trace. */
 int vc_releases_read(struct vc_releases *r, const char *path, const struct vc_trace *same,
 		     const struct vc_anatomy *a, uint16_t device, struct vc_error *err);
 void vc_releases_fini(struct vc_releases *r);

@@ -39,7 +39,7 @@ static const struct vc_param params[] = {
 	{ "all", VC_P_BOOL, AT(all), "false",
 	  "layers of every kind, not those alone that hand on one shape", NULL },
 	{ "seen", VC_P_TEXT, AT(seen), "",
-	  "a recording of the same run with all layers computed twice: when blocks go is taken from it",
+	  "a recording of the same run with all layers computed twice, which shows when blocks go",
 	  NULL },
 	{ "last", VC_P_BOOL, AT(which.last), "true", "checkpoint the last segment too", NULL },
 	{ "bound", VC_P_ENUM, AT(bound), "best",
@@ -439,7 +439,8 @@ static int recompute_seen(struct plan *p, const struct segment *s, struct vc_err
 			continue;
 		if (dropped(p, s, of[k]) && !c->alias[of[k]->id]) {
 			c->alias[of[k]->id] = id[k];
-			p->copy[s->first + k] = (struct copy){ (size_t)(of[k] - c->a.block), id[k] };
+			p->copy[s->first + k] = (struct copy){
+				(size_t)(of[k] - c->a.block), id[k] };
 		} else {
 			r = vc_clone_free(c, e, id[k], err);
 		}

@@ -159,6 +159,23 @@ static int replay(const struct vc_session *s, const struct vc_plan *plan, struct
 	return vc_session_replay(s, plan, nobody, r, err);
 }
 
+/* Is what was seen of this run? A program may do something else in each run. */
+static bool is_seen(const struct vc_recompute_search *q, const struct vc_session *s)
+{
+	const struct vc_recompute all = { .change = "checkpoint:every=1" };
+	struct vc_plan plan = vc_plan_unlimited(&q->plan);
+	struct vc_error ignored = { 0 };
+	struct vc_result r;
+	struct change c;
+	bool is = with(q, &all, &plan, &c, &ignored) == VC_OK &&
+		  replay(s, &plan, &r, &ignored) == VC_OK;
+
+	if (is)
+		vc_result_fini(&r);
+	free(c.list);
+	return is;
+}
+
 static int one(void *arg, size_t i, struct vc_error *err)
 {
 	struct search *x = arg;
@@ -323,6 +340,8 @@ int vc_recompute_search(struct vc_recompute_search *q, const struct vc_session *
 
 	*q = (struct vc_recompute_search){ .plan = *plan, .seen = seen };
 	r = vc_layer_costs_read(&q->costs, s, plan, err);
+	if (r == VC_OK && seen && !is_seen(q, s))
+		q->seen = NULL;
 	if (r == VC_OK)
 		r = add_solved(&x, err);
 	if (r == VC_OK)

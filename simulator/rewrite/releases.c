@@ -166,6 +166,18 @@ static void note_death(struct pair *p, const struct pass *y, struct vc_again *k,
 	p->out->last[k->until] = (uint32_t)(k - p->out->again) + 1;
 }
 
+/* What the forward pass leaves to the backward pass, and be it as the input of a layer. */
+static void note_later(struct pair *p, const struct pass *y, uint32_t block, size_t died)
+{
+	while (died < y->last && !p->at[died])
+		died++;
+	if (died >= y->last)
+		return;
+	p->out->dies[block] = p->at[died];
+	p->out->next[block] = p->out->first[p->at[died]];
+	p->out->first[p->at[died]] = block + 1;
+}
+
 /* What the backward pass asks for by itself is the same in both; what is between is computed again.
  */
 static void find_again(struct pair *p, const struct pass *x, const struct pass *y, size_t *block)
@@ -195,6 +207,9 @@ static void find_again(struct pair *p, const struct pass *x, const struct pass *
 			}
 	}
 	note_run(p, block, run);
+	for (size_t j = y->from; j < y->to; j++)
+		if (p->at[j] && out->until[p->at[j]] == VC_RELEASE_LATER)
+			note_later(p, y, p->at[j], p->b->block[j].died);
 	for (size_t k = first; k < out->agains; k++)
 		note_death(p, y, &out->again[k], p->b->block[block[k]].died);
 }
@@ -219,14 +234,22 @@ static int match_all(struct pair *p, const char *path, struct vc_error *err)
 	return VC_OK;
 }
 
-static int find_out(struct vc_releases *r, const char *path, const struct vc_anatomy *a,
+/* What the second recording is, and how to open it. */
+struct ask {
+	struct vc_source *(*reads)(const char *path, struct vc_error *err);
+	const char *path;
+};
+
+static int find_out(struct vc_releases *r, const struct ask *ask, const struct vc_anatomy *a,
 		    uint16_t device, struct vc_error *err)
 {
-	struct vc_source *s = vc_source_open(path, err);
+	struct vc_source *s = ask->reads ? ask->reads(ask->path, err) : NULL;
 	struct vc_trace t = { 0 };
 	struct vc_anatomy b = { 0 };
 	struct pair p = { .a = a, .b = &b, .bt = &t, .out = r };
-	int rc = s ? vc_trace_read(&t, s, err) : (int)err->status;
+	int rc = s ? vc_trace_read(&t, s, err) : ask->reads ? (int)err->status :
+		 vc_fail(err, VC_ENOSUP, "%s: a second recording is read only beside one that is a "
+			 "file", ask->path);
 
 	vc_source_free(s);
 	if (rc == VC_OK)
@@ -236,16 +259,17 @@ static int find_out(struct vc_releases *r, const char *path, const struct vc_ana
 	r->first = calloc(a->n + 1, sizeof(*r->first));
 	r->next = calloc(a->n + 1, sizeof(*r->next));
 	r->last = calloc(a->n + 1, sizeof(*r->last));
+	r->dies = calloc(a->n + 1, sizeof(*r->dies));
 	r->again = calloc(b.n + 1, sizeof(*r->again));
 	p.at = calloc(b.n + 1, sizeof(*p.at));
 	p.of = calloc(b.n + 1, sizeof(*p.of));
 	if (rc == VC_OK && (!r->until || !r->first || !r->next || !r->last || !r->again ||
-			    !p.at || !p.of || !find_checkpoint(&p)))
+			    !r->dies || !p.at || !p.of || !find_checkpoint(&p)))
 		rc = vc_nomem(err, "when blocks are given back");
 	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
 		r->until[i] = VC_RELEASE_UNKNOWN;
 	if (rc == VC_OK)
-		rc = match_all(&p, path, err);
+		rc = match_all(&p, ask->path, err);
 	VC_FREE(p.at, p.of, p.checkpoint);
 	vc_anatomy_fini(&b);
 	vc_trace_fini(&t);
@@ -267,7 +291,7 @@ static void drop(struct vc_memo *m)
 	free(k);
 }
 
-/* arg: the path. */
+/* arg: struct ask; the key says the path. */
 static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct vc_memo **out,
 		struct vc_error *err)
 {
@@ -285,7 +309,7 @@ static int make(const struct vc_trace *t, uint64_t key, const void *arg, struct 
 		return r;
 	}
 	k->memo.drop = drop;
-	k->memo.bytes = 4 * k->releases.n * sizeof(uint32_t) +
+	k->memo.bytes = 5 * k->releases.n * sizeof(uint32_t) +
 			k->releases.agains * sizeof(*k->releases.again);
 	*out = &k->memo;
 	return VC_OK;
@@ -301,20 +325,22 @@ static uint64_t key_of(const char *path, uint16_t device)
 	return h << 16 | device;
 }
 
-int vc_releases_read(struct vc_releases *r, const char *path, const struct vc_trace *same,
-		     const struct vc_anatomy *a, uint16_t device, struct vc_error *err)
+int vc_releases_read(struct vc_releases *r, const struct vc_source *of, const char *path,
+		     const struct vc_trace *same, const struct vc_anatomy *a, uint16_t device,
+		     struct vc_error *err)
 {
+	const struct ask ask = { of->reads, path };
 	struct vc_memo *m;
 
 	*r = (struct vc_releases){ 0 };
 	if (!same) {
-		int rc = find_out(r, path, a, device, err);
+		int rc = find_out(r, &ask, a, device, err);
 
 		if (rc < 0)
 			vc_releases_fini(r);
 		return rc;
 	}
-	VC_TRY(vc_memo_get(same, key_of(path, device), make, path, &m, err));
+	VC_TRY(vc_memo_get(same, key_of(path, device), make, &ask, &m, err));
 	*r = ((struct kept *)m)->releases;
 	r->lent = m;
 	return VC_OK;
@@ -325,6 +351,6 @@ void vc_releases_fini(struct vc_releases *r)
 	if (r->lent)
 		vc_memo_put(r->lent);
 	else
-		VC_FREE(r->until, r->first, r->next, r->last, r->again);
+		VC_FREE(r->until, r->first, r->next, r->last, r->dies, r->again);
 	*r = (struct vc_releases){ 0 };
 }

@@ -26,17 +26,21 @@ struct vc_releases {
 	uint32_t *until;  /* by block: goes before that block is asked for, or one of the above */
 	uint32_t *first;  /* by block: the first + 1 of those that go before it, ... */
 	uint32_t *next;   /* ... the next one + 1; 0: none */
+	uint32_t *dies;   /* of those that go later: the block of the backward pass that comes then,
+			   * and those of `first` of that block; 0: not known */
 	uint32_t *last;   /* by block: the same as `first`, of those asked for again */
 	size_t n;
 	struct vc_again *again; size_t agains; /* in the order in which that happens */
 	struct vc_memo *lent; /* whose arrays they are; NULL: its own */
 };
 
-/* Of the blocks of anatomy a, as the recording at `path` shows it. `same`: the trace of which a is
+/* Of the blocks of anatomy a, as the recording at `path` shows it, which `of`, the transform that
+ * asks, can open. `same`: the trace of which a is
  * the anatomy; there it is found out once. NULL: not known. Errors: VC_ENOSUP: it is of another
  * run; those of reading a trace. */
-int vc_releases_read(struct vc_releases *r, const char *path, const struct vc_trace *same,
-		     const struct vc_anatomy *a, uint16_t device, struct vc_error *err);
+int vc_releases_read(struct vc_releases *r, const struct vc_source *of, const char *path,
+		     const struct vc_trace *same, const struct vc_anatomy *a, uint16_t device,
+		     struct vc_error *err);
 void vc_releases_fini(struct vc_releases *r);
 
 #endif

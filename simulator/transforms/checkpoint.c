@@ -77,6 +77,7 @@ struct plan {
 	uint64_t saved, layers;
 	size_t found;              /* layers that the forward passes have, whatever is asked for */
 	size_t most;               /* of one pass, those to choose from */
+	uint64_t *held;            /* by block: it, where the input of a layer holds it */
 	struct copy { size_t block; uint64_t id; } *copy; /* by what was asked for again there */
 	struct vc_releases seen;   /* of `seen`; n = 0: nobody says when blocks go */
 };
@@ -136,7 +137,8 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	size_t result = output == SIZE_MAX ? vc_layers_result(&all, a, forward) : SIZE_MAX;
 
 	s.result = result == SIZE_MAX || p->cfg->which.stride > 1 ||
-		   release_of(p, &a->block[result]) < VC_RELEASE_UNKNOWN ? 0 : a->block[result].id;
+		   release_of(p, &a->block[result]) != VC_RELEASE_UNKNOWN ? 0 :
+		   a->block[result].id;
 	for (size_t i = s.from; i < s.to; i++)
 		if (i != output && vc_layers_kept(a, &a->block[i], forward) &&
 		    a->block[i].died_event < s.again)
@@ -324,6 +326,30 @@ static const struct segment *segment_of(const struct plan *p, size_t block)
 	return low < p->n && p->at[low].from <= block ? &p->at[low] : NULL;
 }
 
+/* The recording gives back a block that a layer that is computed twice keeps as its input: it goes
+ * when it was seen to go. */
+static void hold_seen(struct plan *p, const struct vc_event *e, size_t at)
+{
+	const struct vc_anatomy *a = &p->c->a;
+	const struct vc_block_life *b = p->seen.n ? vc_clone_block(p->c, e->id) : NULL;
+	size_t i = b ? (size_t)(b - a->block) : 0, low = 0, high = p->n;
+
+	if (!b || !p->seen.dies[i] || at >= a->block[p->seen.dies[i]].event)
+		return;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (p->at[middle].from <= i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == p->n || a->block[p->at[low].from].event > at)
+		return; /* no such layer began in between */
+	p->held[i] = p->c->alias[e->id];
+	p->c->alias[e->id] = 0;
+}
+
 /* Those that were seen to go before block b is asked for. */
 static int release_seen(struct plan *p, const struct vc_block_life *b, const struct vc_event *e,
 			struct vc_error *err)
@@ -334,6 +360,8 @@ static int release_seen(struct plan *p, const struct vc_block_life *b, const str
 		const struct vc_block_life *y = &p->c->a.block[i - 1];
 		const struct segment *s = segment_of(p, i - 1);
 
+		VC_TRY(vc_clone_free(p->c, e, p->held[i - 1], err));
+		p->held[i - 1] = 0;
 		if (s && dropped(p, s, y) && p->c->alias[y->id])
 			VC_TRY(let_go(p, y, e, err));
 	}
@@ -472,6 +500,13 @@ static int again(struct plan *p, struct segment *s, const struct vc_event *e, st
 	return s->n ? recompute_seen(p, s, err) : recompute(p, s, err);
 }
 
+static void give_back(struct plan *p, const struct vc_event *e, size_t at, size_t ending)
+{
+	hold(p, e, ending);
+	if (p->c->alias && e->id < p->c->ids && p->c->alias[e->id])
+		hold_seen(p, e, at);
+}
+
 static int walk(struct plan *p, struct vc_error *err)
 {
 	struct vc_whole *w = p->c->w;
@@ -486,7 +521,7 @@ static int walk(struct plan *p, struct vc_error *err)
 			if (p->at[k].again == i)
 				r = again(p, &p->at[k], &w->in[i], err);
 		if (w->in[i].kind == VC_EV_FREE)
-			hold(p, &w->in[i], ending);
+			give_back(p, &w->in[i], i, ending);
 		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC ?
 						vc_clone_block(p->c, w->in[i].id) : NULL;
 		if (r == VC_OK && b)
@@ -532,9 +567,11 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	int r = vc_clone_init(&c, s, w, err);
 
 	if (r == VC_OK && p.cfg->seen[0])
-		r = vc_releases_read(&p.seen, p.cfg->seen, w->same, &c.a, w->device, err);
+		r = vc_releases_read(&p.seen, s, p.cfg->seen, w->same, &c.a, w->device,
+				     err);
 	p.copy = calloc(p.seen.agains + 1, sizeof(*p.copy));
-	if (r == VC_OK && !p.copy)
+	p.held = calloc(p.seen.n + 1, sizeof(*p.held));
+	if (r == VC_OK && (!p.copy || !p.held))
 		r = vc_nomem(err, "recomputations");
 	for (size_t k = 0; r == VC_OK && k + 1 < c.a.spans; k++)
 		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
@@ -548,7 +585,7 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r = walk(&p, err);
 	if (r == VC_OK)
 		say(&p, s);
-	VC_FREE(p.at, p.copy);
+	VC_FREE(p.at, p.copy, p.held);
 	vc_releases_fini(&p.seen);
 	vc_clone_fini(&c);
 	return r;

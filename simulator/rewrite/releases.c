@@ -150,6 +150,12 @@ static void note_run(struct pair *p, const size_t *block, size_t from)
 	}
 }
 
+/* Is that the first block of a recomputation? */
+static bool begins_run(const struct pair *p, const struct pass *y, size_t j)
+{
+	return !p->at[j] && (j == y->to || p->at[j - 1]);
+}
+
 /* A saved tensor that is computed again goes when the function that unpacked it is through: before
  * the engine reduces gradients, not behind it. (torch/csrc/autograd/engine.cpp: evaluate_function
  * releases what functions saved last.) */
@@ -157,6 +163,7 @@ static void note_death(struct pair *p, const struct pass *y, struct vc_again *k,
 {
 	if (k->gone != UINT32_MAX)
 		return;
+	k->early = died < y->last && begins_run(p, y, died);
 	while (died < y->last && !p->at[died])
 		died++;
 	if (died >= y->last)
@@ -169,10 +176,13 @@ static void note_death(struct pair *p, const struct pass *y, struct vc_again *k,
 /* What the forward pass leaves to the backward pass, and be it as the input of a layer. */
 static void note_later(struct pair *p, const struct pass *y, uint32_t block, size_t died)
 {
+	bool early = died < y->last && begins_run(p, y, died);
+
 	while (died < y->last && !p->at[died])
 		died++;
 	if (died >= y->last)
 		return;
+	p->out->early[block] = early;
 	p->out->dies[block] = p->at[died];
 	p->out->next[block] = p->out->first[p->at[died]];
 	p->out->first[p->at[died]] = block + 1;
@@ -193,7 +203,7 @@ static void find_again(struct pair *p, const struct pass *x, const struct pass *
 			block[out->agains] = j;
 			out->again[out->agains++] = (struct vc_again){
 				p->b->block[j].size, (uint32_t)x->span, (uint32_t)i, 0,
-				UINT32_MAX, 0 };
+				UINT32_MAX, false, 0 };
 			continue;
 		}
 		note_run(p, block, run);
@@ -259,12 +269,13 @@ static int find_out(struct vc_releases *r, const struct ask *ask, const struct v
 	r->first = calloc(a->n + 1, sizeof(*r->first));
 	r->next = calloc(a->n + 1, sizeof(*r->next));
 	r->last = calloc(a->n + 1, sizeof(*r->last));
+	r->early = calloc(a->n + 1, sizeof(*r->early));
 	r->dies = calloc(a->n + 1, sizeof(*r->dies));
 	r->again = calloc(b.n + 1, sizeof(*r->again));
 	p.at = calloc(b.n + 1, sizeof(*p.at));
 	p.of = calloc(b.n + 1, sizeof(*p.of));
 	if (rc == VC_OK && (!r->until || !r->first || !r->next || !r->last || !r->again ||
-			    !r->dies || !p.at || !p.of || !find_checkpoint(&p)))
+			    !r->dies || !r->early || !p.at || !p.of || !find_checkpoint(&p)))
 		rc = vc_nomem(err, "when blocks are given back");
 	for (size_t i = 0; rc == VC_OK && i < a->n; i++)
 		r->until[i] = VC_RELEASE_UNKNOWN;
@@ -351,6 +362,6 @@ void vc_releases_fini(struct vc_releases *r)
 	if (r->lent)
 		vc_memo_put(r->lent);
 	else
-		VC_FREE(r->until, r->first, r->next, r->last, r->dies, r->again);
+		VC_FREE(r->until, r->first, r->next, r->last, r->dies, r->early, r->again);
 	*r = (struct vc_releases){ 0 };
 }

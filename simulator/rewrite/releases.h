@@ -19,6 +19,7 @@ struct vc_again {
 	uint32_t before; /* the block of the backward pass before which that happens */
 	uint32_t gone;   /* which of these it goes before, as an index; UINT32_MAX: it stays */
 	uint32_t until;  /* then the block before which it goes; UINT32_MAX: not known */
+	bool early;      /* ahead of what is computed again there, too */
 	uint32_t next;   /* the next one + 1 of those that go before the same; 0: none */
 };
 
@@ -28,6 +29,7 @@ struct vc_releases {
 	uint32_t *next;   /* ... the next one + 1; 0: none */
 	uint32_t *dies;   /* of those that go later: the block of the backward pass that comes then,
 			   * and those of `first` of that block; 0: not known */
+	bool *early;      /* those are ahead of what is computed again there, too */
 	uint32_t *last;   /* by block: the same as `first`, of those asked for again */
 	size_t n;
 	struct vc_again *again; size_t agains; /* in the order in which that happens */

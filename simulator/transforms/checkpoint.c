@@ -352,7 +352,7 @@ static void hold_seen(struct plan *p, const struct vc_event *e, size_t at)
 
 /* Those that were seen to go before block b is asked for. */
 static int release_seen(struct plan *p, const struct vc_block_life *b, const struct vc_event *e,
-			struct vc_error *err)
+			bool early, struct vc_error *err)
 {
 	uint32_t i = p->seen.n ? p->seen.first[b - p->c->a.block] : 0;
 
@@ -360,6 +360,8 @@ static int release_seen(struct plan *p, const struct vc_block_life *b, const str
 		const struct vc_block_life *y = &p->c->a.block[i - 1];
 		const struct segment *s = segment_of(p, i - 1);
 
+		if (early && !p->seen.early[i - 1])
+			continue;
 		VC_TRY(vc_clone_free(p->c, e, p->held[i - 1], err));
 		p->held[i - 1] = 0;
 		if (s && dropped(p, s, y) && p->c->alias[y->id])
@@ -370,7 +372,7 @@ static int release_seen(struct plan *p, const struct vc_block_life *b, const str
 		const struct copy *y = &p->copy[i - 1];
 		const struct vc_block_life *of = &p->c->a.block[y->block];
 
-		if (!y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
+		if ((early && !p->seen.again[i - 1].early) || !y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
 			continue;
 		VC_TRY(vc_clone_free(p->c, e, y->id, err));
 		p->c->alias[of->id] = 0;
@@ -514,6 +516,11 @@ static int walk(struct plan *p, struct vc_error *err)
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC ?
+						vc_clone_block(p->c, w->in[i].id) : NULL;
+
+		if (b)
+			r = release_seen(p, b, &w->in[i], true, err);
 		for (; r == VC_OK && ending < p->n && p->at[ending].end_event <= i; ending++)
 			r = release(p, &p->at[ending], p->at[ending].from, p->at[ending].to,
 				    &w->in[i], err);
@@ -522,10 +529,8 @@ static int walk(struct plan *p, struct vc_error *err)
 				r = again(p, &p->at[k], &w->in[i], err);
 		if (w->in[i].kind == VC_EV_FREE)
 			give_back(p, &w->in[i], i, ending);
-		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC ?
-						vc_clone_block(p->c, w->in[i].id) : NULL;
 		if (r == VC_OK && b)
-			r = release_seen(p, b, &w->in[i], err);
+			r = release_seen(p, b, &w->in[i], false, err);
 		if (r == VC_OK)
 			r = vc_clone_event(p->c, &w->in[i], err);
 		b = ending < p->n ? b : NULL;

@@ -222,7 +222,7 @@ static void look_for(const struct plan *p, const struct vc_layers *l, size_t for
 		/* where the one before ended, or where the next one begins */
 		while (run < seen->agains && (seen->again[run].size != size || (run > r &&
 		       seen->again[run].before == seen->again[run - 1].before)) &&
-		       seen->again[run].span == forward && run - r < p->seen.n)
+		       seen->again[run].span == forward)
 			run++;
 		r = run < seen->agains && seen->again[run].span == forward ? run : r;
 		look[k] = (struct look){ r, 0 };
@@ -243,7 +243,7 @@ static void look_for(const struct plan *p, const struct vc_layers *l, size_t for
 
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
-	struct vc_layers l;
+	struct vc_layers l = { 0 };
 	struct vc_stretch *at = NULL;
 	struct look *look = NULL;
 	size_t had = p->n, n = 0;
@@ -372,7 +372,9 @@ static int release_seen(struct plan *p, const struct vc_block_life *b, const str
 		const struct copy *y = &p->copy[i - 1];
 		const struct vc_block_life *of = &p->c->a.block[y->block];
 
-		if ((early && !p->seen.again[i - 1].early) || !y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
+		if (early && !p->seen.again[i - 1].early)
+			continue;
+		if (!y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
 			continue;
 		VC_TRY(vc_clone_free(p->c, e, y->id, err));
 		p->c->alias[of->id] = 0;

@@ -25,11 +25,12 @@ struct find {
 };
 
 static int find_in(void *find, char *path, const struct vc_run_options *opt,
-		   struct vc_error *err)
+		   struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
 	uint64_t most = f->ask->most < MOST ? f->ask->most : MOST;
 
+	(void)h;
 	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
 	VC_TRY(vc_time_open(&f->s, err));
 	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));

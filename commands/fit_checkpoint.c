@@ -21,7 +21,7 @@ struct find {
 	char unproven[480]; /* why there is no proof; "": there is, or none was asked for */
 };
 
-static int search_all(struct find *f, struct vc_error *err)
+static int search_all(struct find *f, const char *seen, struct vc_error *err)
 {
 	f->search = calloc(f->plans + 1, sizeof(*f->search));
 	VC_HAVE(f->search, "the cards", err);
@@ -29,7 +29,7 @@ static int search_all(struct find *f, struct vc_error *err)
 		if (!f->plan[i].capacity)
 			return vc_fail(err, VC_EUSAGE,
 				       "say what it has to fit on: -g GPU or --capacity SIZE");
-		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &f->plan[i], err));
+		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &f->plan[i], seen, err));
 	}
 	return VC_OK;
 }
@@ -68,14 +68,17 @@ static int code_of(const void *find)
 }
 
 static int find_in(void *find, char *path, const struct vc_run_options *opt,
-		   struct vc_error *err)
+		   struct vc_rehearsal *h, struct vc_error *err)
 {
 	struct find *f = find;
 
 	VC_TRY(vc_session_open(&f->s, opt, 1, &path, VC_SESSION_IN_MEMORY, err));
 	VC_TRY(vc_time_open(&f->s, err));
 	VC_TRY(vc_session_plans(&f->s, &f->plan, &f->plans, err));
-	return search_all(f, err);
+	if (h && f->plans)
+		VC_TRY(vc_rehearse_layers(h, &f->s, &f->plan[0], f->unproven, sizeof(f->unproven),
+					  err));
+	return search_all(f, h && h->seen[0] ? h->seen : NULL, err);
 }
 
 /* ---- a program ---- */

@@ -24,8 +24,10 @@ extern const struct vc_fit_find vc_fit_checkpoint, vc_fit_anything, vc_fit_plan;
 
 /* What a row does with a recording, or with a program, of which a whole run is recorded first. */
 struct vc_fit_steps {
+	/* h: how to run the program, whose first run the recording at `path` is; NULL: there is
+	 * none. */
 	int (*search)(void *find, char *path, const struct vc_run_options *opt,
-		      struct vc_error *err);
+		      struct vc_rehearsal *h, struct vc_error *err);
 	int (*prove)(void *find, struct vc_rehearsal *h, struct vc_error *err); /* in dry runs */
 	int (*say)(const void *find, struct vc_error *err);
 	int (*code)(const void *find);

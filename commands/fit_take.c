@@ -10,7 +10,7 @@ static int take_program(const struct vc_fit_steps *steps, void *find, const stru
 	int r = vc_rehearse_whole(h, ask->run, folder, &whole, err);
 
 	if (r == VC_OK)
-		r = steps->search(find, whole.path, ask->run, err);
+		r = steps->search(find, whole.path, ask->run, h, err);
 	vc_rehearse_on(h, ask->run);
 	if (r == VC_OK)
 		r = steps->prove(find, h, err);
@@ -26,7 +26,7 @@ int vc_fit_take(const struct vc_fit_steps *steps, void *find, const struct vc_fi
 	struct vc_error *err = &con->err;
 	int r = !argc ? vc_fail(err, VC_EUSAGE, "name a recording, or a program behind --") :
 		vc_is_program(argc, argv) ? take_program(steps, find, ask, &h, err) :
-					    steps->search(find, argv[0], ask->run, err);
+					    steps->search(find, argv[0], ask->run, NULL, err);
 
 	if (r == VC_OK)
 		r = steps->say(find, err);

@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "commands/trial.h"
+#include "simulator/search/recompute_words.h"
 #include "simulator/session/session.h"
+
+enum { SPEC = 1 << 14, LOOK = 99 }; /* bytes of a choice; the number of a trial run */
 
 /* ---- folders ---- */
 
@@ -226,6 +229,39 @@ int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, 
 	VC_TRY(vc_rehearsal_folder(folder, err));
 	h->capacity = "1TiB"; /* that it runs out is known; what it needs is not */
 	return vc_rehearse(h, 0, out, err);
+}
+
+int vc_rehearse_layers(struct vc_rehearsal *h, const struct vc_session *s,
+		       const struct vc_plan *plan, char *why, size_t n, struct vc_error *err)
+{
+	struct vc_layer_costs c;
+	struct vc_rehearsed ran;
+	bool take[VC_LAYERS_MOST];
+	char *spec = malloc(SPEC);
+	int r = spec ? vc_layer_costs_read(&c, s, plan, err) : vc_nomem(err, "a choice of layers");
+
+	why[0] = '\0';
+	memset(take, 1, sizeof(take));
+	if (r < 0) {
+		free(spec);
+		return r;
+	}
+	if (!vc_recompute_spec_of(&c, s->rec->meta, take, spec, SPEC)) {
+		snprintf(why, n, "which modules the layers are is not known from outside of the "
+			 "program");
+	} else {
+		h->recompute = spec;
+		r = vc_rehearse(h, LOOK, &ran, err);
+		h->recompute = NULL;
+	}
+	if (!why[0] && r == VC_OK && (!ran.applied || ran.odd))
+		snprintf(why, n, "the program calls %llu modules where the recording shows %zu "
+			 "layers", (unsigned long long)ran.calls, c.n);
+	if (!why[0] && r == VC_OK)
+		snprintf(h->seen, sizeof(h->seen), "%s", ran.path);
+	vc_layer_costs_fini(&c);
+	free(spec);
+	return r;
 }
 
 void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt)

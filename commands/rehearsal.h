@@ -20,6 +20,7 @@ struct vc_rehearsal {
 	uint64_t steps;        /* of its optimizer, then it is ended; 0: all */
 	char room[32];         /* of `capacity`, private */
 	const char *conf;      /* PYTORCH_CUDA_ALLOC_CONF, or NULL: as it is */
+	char seen[320];        /* of vc_rehearse_layers; "": there is none */
 };
 
 struct vc_rehearsed {
@@ -42,6 +43,12 @@ struct vc_run_options; /* simulator/session/request.h */
  * made in `folder` (at least 200 bytes; "" when there is none to be removed). */
 int vc_rehearse_whole(struct vc_rehearsal *h, const struct vc_run_options *opt, char *folder,
 		      struct vc_rehearsed *out, struct vc_error *err);
+struct vc_session; /* simulator/session/session.h */
+struct vc_plan;
+/* One more with that room, and all layers of the recorded one computed twice: its recording, in
+ * h->seen, shows when blocks go then. Returns NULL, or why there is none: a sentence in `why`. */
+int vc_rehearse_layers(struct vc_rehearsal *h, const struct vc_session *s,
+		       const struct vc_plan *plan, char *why, size_t n, struct vc_error *err);
 /* From here on with the memory that it has. */
 void vc_rehearse_on(struct vc_rehearsal *h, const struct vc_run_options *opt);
 

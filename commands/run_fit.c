@@ -41,12 +41,14 @@ static int open_trace(struct fit *f, char *path, struct vc_error *err)
 }
 
 /* Under the program's own settings, and with each of those that are worth trying. */
-static int search(struct fit *f, struct vc_error *err)
+static int search(struct fit *f, struct vc_rehearsal *h, struct vc_error *err)
 {
 	const char *own = f->plan[0].conf;
 	const struct vc_remedy *r;
 	size_t n = 1;
+	char why[200];
 
+	VC_TRY(vc_rehearse_layers(h, &f->s, &f->plan[0], why, sizeof(why), err));
 	snprintf(f->conf[0], sizeof(f->conf[0]), "%s", own);
 	for (size_t i = 0; n < CONFS && (r = vc_advice_setting(i)); i++) {
 		char key[64];
@@ -60,7 +62,8 @@ static int search(struct fit *f, struct vc_error *err)
 		struct vc_plan plan = f->plan[0];
 
 		plan.conf = f->conf[i];
-		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &plan, err));
+		VC_TRY(vc_recompute_search(&f->search[i], &f->s, &plan,
+					   h->seen[0] ? h->seen : NULL, err));
 		f->confs = i + 1;
 	}
 	return VC_OK;
@@ -211,7 +214,7 @@ static int choose_and_run(struct fit *f, struct vc_rehearsal *h, size_t argc, ch
 	bool fits = false;
 	size_t i = 0;
 
-	VC_TRY(search(f, err));
+	VC_TRY(search(f, h, err));
 	VC_TRY(gather(f, err));
 	vc_rehearse_on(h, &f->opt);
 	for (; i < f->options && i < TRIALS && !fits; i++)

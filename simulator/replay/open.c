@@ -71,6 +71,7 @@ struct vc_source *vc_source_input(struct vc_input *in, struct vc_error *err)
 		return NULL;
 	}
 	s->input = in;
+	s->reads = vc_source_open;
 	s->meta = vc_meta_new(err);
 	if (s->meta) {
 		vc_meta_set(&s->meta->path, vc_input_name(in));

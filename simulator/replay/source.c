@@ -78,6 +78,7 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 		return NULL;
 	s->upstream = upstream;
 	s->meta = upstream->meta;
+	s->reads = upstream->reads;
 	memcpy(s->config, u->config, u->type->config_size);
 	if (u->type->open && u->type->open(s, err) < 0) {
 		drop(s);
@@ -113,6 +114,7 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 	VC_HAVE(vc_meta_ok(s->meta), "the trace's dictionaries", err);
 	VC_TRY(own_meta(s, err));
 	t->meta = s->meta;
+	t->reads = s->reads;
 	for (; s; s = s->upstream)
 		s->meta = NULL;
 	return 0;
@@ -172,6 +174,7 @@ struct vc_source *vc_source_memory(const struct vc_trace *t, struct vc_error *er
 		return NULL;
 	((struct memory *)s->state)->trace = t;
 	s->meta = t->meta;
+	s->reads = t->reads;
 	s->lent = true;
 	return s;
 }

@@ -64,6 +64,9 @@ struct vc_source {
 	struct vc_meta *meta;       /* owned by the decoder, shared along the pipeline */
 	void *config;               /* parsed parameters, laid out by type->params */
 	void *state;                /* type->state_size zeroed bytes */
+	/* vc_source_open where it came from a file: for transforms, which know no decoders, to
+	 * read one more recording. NULL: there are none. */
+	struct vc_source *(*reads)(const char *path, struct vc_error *err);
 	bool lent;                  /* meta is another's: not to be written to, not freed */
 	struct vc_memo *holds;      /* let go of with the source, or NULL */
 };
@@ -91,6 +94,7 @@ struct vc_trace {
 	struct vc_event *ev;  /* owned, n of them */
 	size_t n, cap;
 	struct vc_memos *memos; /* owned; NULL: nothing is kept */
+	struct vc_source *(*reads)(const char *path, struct vc_error *err); /* of its source */
 };
 
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.

@@ -22,7 +22,8 @@ struct work {
 	struct vc_resize *r;
 	const struct vc_anatomy *a;
 	const struct vc_meta *m;
-	uint8_t *op;            /* enum op of each block */
+	uint8_t *op;            /* enum op of each block, ... */
+	uint32_t *site;         /* ... and the frame by which that is known */
 	uint8_t *fixed;         /* keeps its bytes whatever its operation is */
 	uint64_t *norm; size_t norms; /* sizes that norms give, ascending */
 	bool autocast, transformers, evaluation, float_losses;
@@ -31,7 +32,7 @@ struct work {
 
 static uint32_t site_of(const struct work *w, size_t i)
 {
-	return vc_frame_caller(w->m, w->r->c.w->in[w->a->block[i].event].site);
+	return w->site[i];
 }
 
 static uint64_t bytes(const struct work *w, size_t i)
@@ -457,10 +458,33 @@ static void losses(struct work *w)
 			w->r->wide[i] = 1;
 }
 
-static void find(struct work *w)
+/* Names are compared once a call site, not once a block. */
+static bool name_ops(struct work *w)
 {
-	for (size_t i = 0; i < w->a->n; i++)
-		w->op[i] = (uint8_t)op_at(w, site_of(w, i), &w->r->float_loss);
+	size_t frames = (w->m ? w->m->frames : 0) + 1;
+	uint32_t *caller = calloc(frames, sizeof(*caller));
+	uint8_t *op = calloc(frames, 1); /* and one: 0 is not known yet */
+
+	for (size_t i = 0; caller && op && i < w->a->n; i++) {
+		uint32_t site = w->r->c.w->in[w->a->block[i].event].site;
+
+		site = site < frames ? site : 0;
+		if (!op[site]) {
+			caller[site] = vc_frame_caller(w->m, site);
+			op[site] = (uint8_t)(1 + op_at(w, caller[site], &w->r->float_loss));
+		}
+		w->site[i] = caller[site];
+		w->op[i] = op[site] - 1;
+	}
+	bool ok = caller && op;
+	VC_FREE(caller, op);
+	return ok;
+}
+
+static bool find(struct work *w)
+{
+	if (!name_ops(w))
+		return false;
 	for (size_t i = 0; i < w->a->n; i++) {
 		fix_seconds(w, i);
 		if (vc_shapes_partial_sums(w->a, i))
@@ -476,6 +500,7 @@ static void find(struct work *w)
 	losses(w);
 	for (size_t i = 0; i < w->a->n; i++)
 		w->r->wide[i] = (w->r->wide[i] && !w->r->halved[i]) || w->fixed[i];
+	return true;
 }
 
 bool vc_types_evaluates(const struct vc_resize *r, const struct vc_span *p)
@@ -498,6 +523,7 @@ int vc_types_find(struct vc_resize *r, const struct vc_types *t, struct vc_error
 {
 	size_t n = r->c.a.n + 1;
 	struct work w = { .r = r, .a = &r->c.a, .m = r->meta, .op = calloc(n, 1),
+			  .site = calloc(n, sizeof(*w.site)),
 			  .fixed = calloc(n, 1), .norm = calloc(n, sizeof(*w.norm)),
 			  .autocast = t->autocast, .doubt = t->doubt,
 			  .evaluation = t->evaluation, .float_losses = t->float_losses,
@@ -506,9 +532,8 @@ int vc_types_find(struct vc_resize *r, const struct vc_types *t, struct vc_error
 	r->wide = calloc(n, 1);
 	r->halved = calloc(n, 1);
 	r->extra = calloc(n, sizeof(*r->extra));
-	bool ok = w.op && w.fixed && w.norm && r->wide && r->halved && r->extra;
-	if (ok)
-		find(&w);
-	VC_FREE(w.op, w.fixed, w.norm);
+	bool ok = w.op && w.site && w.fixed && w.norm && r->wide && r->halved && r->extra &&
+		  find(&w);
+	VC_FREE(w.op, w.site, w.fixed, w.norm);
 	return ok ? VC_OK : vc_nomem(err, "the types of blocks");
 }

@@ -10,10 +10,14 @@ enum { NEAR = 4, SMALLEST_MATRIX = 1024, LONGEST = 4096 }; /* LONGEST: times as 
 bool vc_shapes_convolutional(const struct vc_clone *c, const struct vc_meta *m)
 {
 	size_t convolutions = 0, linear = 0;
+	uint32_t last = UINT32_MAX, name = 0;
 
 	for (size_t i = 0; m && i < c->a.n; i++) {
-		uint32_t site = vc_frame_caller(m, c->w->in[c->a.block[i].event].site);
-		uint32_t name = vc_frame_roles(m, site, VC_NAME_PRODUCT);
+		uint32_t site = c->w->in[c->a.block[i].event].site;
+
+		if (site != last) /* blocks of one call follow each other */
+			name = vc_frame_roles(m, vc_frame_caller(m, site), VC_NAME_PRODUCT);
+		last = site;
 
 		convolutions += (name & VC_NAME_CONV) != 0;
 		linear += (name & VC_NAME_LINEAR) != 0;

@@ -573,7 +573,7 @@ int vc_anything_search(struct vc_anything *q, const struct vc_session *s,
 		q->batch.open = false;
 	if (q->batch.open && q->batch.owned)
 		VC_TRY(vc_time_open(&q->batch.own, err));
-	if (vc_recompute_search(&q->layers, s, plan, &ignored) < 0)
+	if (vc_recompute_search(&q->layers, s, plan, NULL, &ignored) < 0)
 		vc_recompute_fini(&q->layers);
 	add_ways(&x);
 	return combine(&x, most, err);

@@ -139,11 +139,16 @@ static int add_uniform(struct search *x, struct vc_error *err)
 
 /* ---- replays ---- */
 
-static int with(const struct vc_recompute *p, struct vc_plan *plan, const char ***list,
-		struct vc_error *err)
+/* As it is replayed; the plan keeps pointing to text. */
+struct change { char text[3 * VC_PARAM_TEXT]; const char **list; };
+
+static int with(const struct vc_recompute_search *q, const struct vc_recompute *p,
+		struct vc_plan *plan, struct change *c, struct vc_error *err)
 {
-	*list = NULL;
-	return p->change[0] ? vc_plan_with(plan, p->change, list, err) : VC_OK;
+	c->list = NULL;
+	snprintf(c->text, sizeof(c->text), "%s%s%s", p->change, q->seen ? ",seen=" : "",
+		 q->seen ? q->seen : "");
+	return p->change[0] ? vc_plan_with(plan, c->text, &c->list, err) : VC_OK;
 }
 
 static int replay(const struct vc_session *s, const struct vc_plan *plan, struct vc_result *r,
@@ -154,16 +159,33 @@ static int replay(const struct vc_session *s, const struct vc_plan *plan, struct
 	return vc_session_replay(s, plan, nobody, r, err);
 }
 
+/* Is what was seen of this run? A program may do something else in each run. */
+static bool is_seen(const struct vc_recompute_search *q, const struct vc_session *s)
+{
+	const struct vc_recompute all = { .change = "checkpoint:every=1" };
+	struct vc_plan plan = vc_plan_unlimited(&q->plan);
+	struct vc_error ignored = { 0 };
+	struct vc_result r;
+	struct change c;
+	bool is = with(q, &all, &plan, &c, &ignored) == VC_OK &&
+		  replay(s, &plan, &r, &ignored) == VC_OK;
+
+	if (is)
+		vc_result_fini(&r);
+	free(c.list);
+	return is;
+}
+
 static int one(void *arg, size_t i, struct vc_error *err)
 {
 	struct search *x = arg;
 	struct vc_recompute *p = &x->q->at[x->from + i];
 	struct vc_plan plan = x->q->plan, free_plan;
 	struct vc_result r;
-	const char **list;
+	struct change c;
 	int rc;
 
-	VC_TRY(with(p, &plan, &list, err));
+	VC_TRY(with(x->q, p, &plan, &c, err));
 	free_plan = vc_plan_unlimited(&plan);
 	rc = replay(x->s, &free_plan, &r, err);
 	if (rc == VC_OK) {
@@ -179,7 +201,7 @@ static int one(void *arg, size_t i, struct vc_error *err)
 			vc_result_fini(&r);
 		}
 	}
-	free(list);
+	free(c.list);
 	return rc;
 }
 
@@ -262,14 +284,14 @@ int vc_recompute_open(struct vc_recompute_search *q, const struct vc_session *s,
 	struct vc_recompute *p = &q->at[i];
 	struct vc_plan plan = q->plan;
 	struct vc_result r;
-	const char **list;
+	struct change c;
 	int rc;
 
 	if (p->open)
 		return VC_OK;
-	VC_TRY(with(p, &plan, &list, err));
+	VC_TRY(with(q, p, &plan, &c, err));
 	rc = vc_session_run(s, &plan, nobody, &r, err);
-	free(list);
+	free(c.list);
 	if (rc < 0)
 		return rc;
 	p->open = true;
@@ -311,13 +333,15 @@ static int finish(struct search *x, struct vc_error *err)
 }
 
 int vc_recompute_search(struct vc_recompute_search *q, const struct vc_session *s,
-			const struct vc_plan *plan, struct vc_error *err)
+			const struct vc_plan *plan, const char *seen, struct vc_error *err)
 {
 	struct search x = { .q = q, .s = s };
 	int r;
 
-	*q = (struct vc_recompute_search){ .plan = *plan };
+	*q = (struct vc_recompute_search){ .plan = *plan, .seen = seen };
 	r = vc_layer_costs_read(&q->costs, s, plan, err);
+	if (r == VC_OK && seen && !is_seen(q, s))
+		q->seen = NULL;
 	if (r == VC_OK)
 		r = add_solved(&x, err);
 	if (r == VC_OK)

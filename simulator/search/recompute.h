@@ -27,6 +27,7 @@ struct vc_recompute {
 
 struct vc_recompute_search {
 	struct vc_plan plan;
+	const char *seen;        /* lent: a recording with all layers computed twice, or NULL */
 	struct vc_layer_costs costs;
 	struct vc_recompute *at; size_t n, cap; /* by time, then by memory */
 	/* Indices, SIZE_MAX for none: the least time that fits by the best estimate, that which
@@ -36,9 +37,11 @@ struct vc_recompute_search {
 	size_t replays;
 };
 
-/* Search for the plan's card. Errors: those of vc_layer_costs_read and of replays. */
+/* Search for the plan's card. `seen`, a path that has to last as long as q: a recording of the same
+ * run with all layers computed twice, or NULL. Errors: those of vc_layer_costs_read and of replays.
+ */
 int vc_recompute_search(struct vc_recompute_search *q, const struct vc_session *s,
-			const struct vc_plan *plan, struct vc_error *err);
+			const struct vc_plan *plan, const char *seen, struct vc_error *err);
 /* Ask for the interval of choice i, where that was not done. */
 int vc_recompute_open(struct vc_recompute_search *q, const struct vc_session *s, size_t i,
 		      struct vc_error *err);

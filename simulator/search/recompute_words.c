@@ -350,19 +350,17 @@ static bool same_site(const struct vc_layer_cost *x, const struct vc_layer_cost 
 	       m->frame[x->frame].file == m->frame[y->frame].file;
 }
 
-bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
-		       char *buf, size_t n)
+bool vc_recompute_spec_of(const struct vc_layer_costs *c, const struct vc_meta *m, const bool *take,
+			  char *buf, size_t n)
 {
-	const struct vc_layer_costs *c = &q->costs;
-	const struct vc_recompute *p = &q->at[i];
 	struct text t = { .at = buf, .cap = n };
 	const char *comma = "";
 
-	if (!c->named || !p->layers || !p->alone)
+	if (!c->named)
 		return false;
 	put(&t, "{\"take\": [");
 	for (size_t k = 0; k < c->n; k++)
-		if (p->take[k]) {
+		if (take[k]) {
 			put_number(&t, comma, k);
 			comma = ", ";
 		}
@@ -391,4 +389,12 @@ bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta
 	}
 	put(&t, "]}");
 	return t.n < n;
+}
+
+bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
+		       char *buf, size_t n)
+{
+	const struct vc_recompute *p = &q->at[i];
+
+	return p->layers && p->alone && vc_recompute_spec_of(&q->costs, m, p->take, buf, n);
 }

@@ -28,6 +28,8 @@ char *vc_recompute_code(const struct vc_recompute_search *q, const struct vc_met
 			char *buf, size_t n);
 /* The choice for the hook that checkpoints layers (python/recompute_hook.py), as JSON. False: the
  * layers have no call sites, some go together, or it is longer than n. */
+bool vc_recompute_spec_of(const struct vc_layer_costs *c, const struct vc_meta *m, const bool *take,
+			  char *buf, size_t n);
 bool vc_recompute_spec(const struct vc_recompute_search *q, const struct vc_meta *m, size_t i,
 		       char *buf, size_t n);
 

@@ -49,6 +49,7 @@ static int read_trace(struct vc_recording *rec, unsigned flags, struct vc_error 
 	rec->source = src->type->name;
 	rec->meta = src->meta;
 	rec->trace.meta = src->meta;
+	rec->trace.reads = src->reads;
 	src->meta = NULL;
 	vc_source_free(src);
 	if (r == VC_OK && !rec->streamed)

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/transform.h"
 #include "simulator/rewrite/copies.h"
+#include "simulator/rewrite/releases.h"
 #include "simulator/anatomy/layers.h"
 
 enum { USED = 8, USED_WIDE = 2 }; /* allocations until a block has been used; chosen of 1 to 8 */
@@ -18,7 +20,7 @@ struct config {
 	struct vc_choice which;
 	uint64_t least, bound;
 	bool all;
-	char module[VC_PARAM_TEXT];
+	char module[VC_PARAM_TEXT], seen[VC_PARAM_TEXT];
 };
 
 #define AT(f) offsetof(struct config, f)
@@ -36,6 +38,9 @@ static const struct vc_param params[] = {
 	  "these alone: 0/2..5/8-11 are 0 and 2 to 5 one by one, 8 to 11 together", NULL },
 	{ "all", VC_P_BOOL, AT(all), "false",
 	  "layers of every kind, not those alone that hand on one shape", NULL },
+	{ "seen", VC_P_TEXT, AT(seen), "",
+	  "a recording of the same run with all layers computed twice, which shows when blocks go",
+	  NULL },
 	{ "last", VC_P_BOOL, AT(which.last), "true", "checkpoint the last segment too", NULL },
 	{ "bound", VC_P_ENUM, AT(bound), "best",
 	  "low: layers of every kind; high: none, where it is not sure what the layers are",
@@ -58,7 +63,11 @@ struct segment {
 	uint64_t result; /* what it hands on, if nothing but the next segment's recomputation
 			  * needs it so long: until this segment's own; 0: none */
 	uint64_t held;   /* that block, once the recording gave it back */
+	size_t first, n; /* its recomputation, of those that were seen; n = 0: it was not */
 };
+
+/* What was seen of the recomputation of one layer. */
+struct look { size_t first, n; };
 
 struct plan {
 	struct vc_clone *c;
@@ -68,7 +77,16 @@ struct plan {
 	uint64_t saved, layers;
 	size_t found;              /* layers that the forward passes have, whatever is asked for */
 	size_t most;               /* of one pass, those to choose from */
+	uint64_t *held;            /* by block: it, where the input of a layer holds it */
+	struct copy { size_t block; uint64_t id; } *copy; /* by what was asked for again there */
+	struct vc_releases seen;   /* of `seen`; n = 0: nobody says when blocks go */
 };
+
+/* What block b is known to do; VC_RELEASE_UNKNOWN: nothing. */
+static uint32_t release_of(const struct plan *p, const struct vc_block_life *b)
+{
+	return p->seen.n ? p->seen.until[b - p->c->a.block] : VC_RELEASE_UNKNOWN;
+}
 
 static int push(struct plan *p, struct segment s, struct vc_error *err)
 {
@@ -102,7 +120,7 @@ static size_t begins(const struct plan *p, size_t forward, size_t death)
 
 /* Segment of layers [y, z): ends where the next allocation behind it is. */
 static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc_layer *z,
-		       size_t forward, struct vc_error *err)
+		       size_t forward, const struct look *look, struct vc_error *err)
 {
 	const struct vc_anatomy *a = &p->c->a;
 	struct vc_layer all = { .from = y->from, .to = z[-1].to };
@@ -118,7 +136,9 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	s.output = output == SIZE_MAX ? 0 : a->block[output].id;
 	size_t result = output == SIZE_MAX ? vc_layers_result(&all, a, forward) : SIZE_MAX;
 
-	s.result = result == SIZE_MAX || p->cfg->which.stride > 1 ? 0 : a->block[result].id;
+	s.result = result == SIZE_MAX || p->cfg->which.stride > 1 ||
+		   release_of(p, &a->block[result]) != VC_RELEASE_UNKNOWN ? 0 :
+		   a->block[result].id;
 	for (size_t i = s.from; i < s.to; i++)
 		if (i != output && vc_layers_kept(a, &a->block[i], forward) &&
 		    a->block[i].died_event < s.again)
@@ -126,6 +146,11 @@ static int add_segment(struct plan *p, const struct vc_layer *y, const struct vc
 	if (s.again == SIZE_MAX)
 		return VC_OK;
 	s.again = begins(p, forward, s.again);
+	if (z == y + 1 && look->n) {
+		s.first = look->first;
+		s.n = look->n;
+		s.again = a->block[p->seen.again[s.first].before].event;
+	}
 	return push(p, s, err);
 }
 
@@ -180,35 +205,94 @@ static void say(const struct plan *p, struct vc_source *s)
 		     (double)p->saved / (1u << 30));
 }
 
+/* Which of the recomputations that were seen are those of the layers: the last layer is computed
+ * first. Each is the beginning of what the layer asks for, as far as something is needed. */
+static void look_for(const struct plan *p, const struct vc_layers *l, size_t forward,
+		     struct look *look)
+{
+	const struct vc_releases *seen = &p->seen;
+	size_t r = 0;
+
+	while (r < seen->agains && seen->again[r].span != forward)
+		r++;
+	for (size_t k = l->n; k-- > 0;) {
+		uint64_t size = p->c->a.block[l->at[k].from].size;
+		size_t run = r;
+
+		/* where the one before ended, or where the next one begins */
+		while (run < seen->agains && (seen->again[run].size != size || (run > r &&
+		       seen->again[run].before == seen->again[run - 1].before)) &&
+		       seen->again[run].span == forward)
+			run++;
+		r = run < seen->agains && seen->again[run].span == forward ? run : r;
+		look[k] = (struct look){ r, 0 };
+		for (size_t i = l->at[k].from; i < l->at[k].to && r < seen->agains; i++) {
+			const struct vc_again *now = &seen->again[r];
+
+			if (now->span != forward || now->before >= p->c->a.n ||
+			    now->before != seen->again[look[k].first].before)
+				break;
+			if (now->size == p->c->a.block[i].size)
+				r++;
+			else if (p->c->a.block[i].category != VC_CAT_WORKSPACE)
+				break;
+		}
+		look[k].n = r - look[k].first;
+	}
+}
+
 static int plan_forward(struct plan *p, struct vc_source *src, size_t forward, struct vc_error *err)
 {
-	struct vc_layers l;
+	struct vc_layers l = { 0 };
 	struct vc_stretch *at = NULL;
+	struct look *look = NULL;
 	size_t had = p->n, n = 0;
 	int r = vc_whole_layers(p->c->w, src->meta, &p->c->a, forward, &l, err);
 
 	if (r == VC_OK)
 		choose(p, src->meta, forward, &l);
-	if (r == VC_OK && !(at = calloc(l.n + 1, sizeof(*at))))
+	at = calloc(l.n + 1, sizeof(*at));
+	look = calloc(l.n + 1, sizeof(*look));
+	if (r == VC_OK && (!at || !look))
 		r = vc_nomem(err, "checkpointed layers");
-	if (r == VC_OK)
+	if (r == VC_OK) {
 		n = vc_choice_of(&p->cfg->which, l.n, at);
+		look_for(p, &l, forward, look);
+	}
 	p->layers = 0;
 	for (size_t k = 0; r == VC_OK && k < n; k++) {
 		p->layers += at[k].to - at[k].from;
-		r = add_segment(p, &l.at[at[k].from], &l.at[at[k].to], forward, err);
+		r = add_segment(p, &l.at[at[k].from], &l.at[at[k].to], forward,
+				&look[at[k].from], err);
 	}
 	if (p->n > had) /* behind the last one nobody computes anything again */
 		p->at[p->n - 1].result = 0;
-	free(at);
+	VC_FREE(at, look);
 	vc_layers_fini(&l);
 	return r;
 }
 
+/* Does something else than the backward pass of its layer hold it, the next layer above all? */
+static bool handed_on(const struct plan *p, const struct segment *s, const struct vc_block_life *b)
+{
+	uint32_t until = release_of(p, b);
+
+	return until == VC_RELEASE_UNKNOWN ? b->id == s->output : until == VC_RELEASE_LATER;
+}
+
 static bool dropped(const struct plan *p, const struct segment *s, const struct vc_block_life *b)
 {
-	return b->id != s->output && b->size >= p->cfg->least && b->died_event >= s->end_event &&
+	return !handed_on(p, s, b) && b->size >= p->cfg->least && b->died_event >= s->end_event &&
 	       b->died_event != SIZE_MAX && b->died_event >= s->again;
+}
+
+static int let_go(struct plan *p, const struct vc_block_life *b, const struct vc_event *e,
+		  struct vc_error *err)
+{
+	VC_TRY(vc_clone_free(p->c, e, p->c->alias[b->id], err));
+	p->c->alias[b->id] = 0;
+	p->saved += b->iteration == (p->c->a.iterations > 1) ? b->size : 0;
+	return VC_OK;
 }
 
 /* What is not kept goes as soon as the operations after it have run, not at the end of the segment:
@@ -218,11 +302,82 @@ static int release(struct plan *p, const struct segment *s, size_t from, size_t 
 {
 	for (size_t i = from; i < to; i++) {
 		const struct vc_block_life *b = &p->c->a.block[i];
-		if (!dropped(p, s, b) || !p->c->alias[b->id])
+		if (!dropped(p, s, b) || !p->c->alias[b->id] ||
+		    release_of(p, b) != VC_RELEASE_UNKNOWN)
 			continue;
-		VC_TRY(vc_clone_free(p->c, e, p->c->alias[b->id], err));
-		p->c->alias[b->id] = 0;
-		p->saved += b->iteration == (p->c->a.iterations > 1) ? b->size : 0;
+		VC_TRY(let_go(p, b, e, err));
+	}
+	return VC_OK;
+}
+
+/* The segment of a block; NULL: none. */
+static const struct segment *segment_of(const struct plan *p, size_t block)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (p->at[middle].to <= block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->n && p->at[low].from <= block ? &p->at[low] : NULL;
+}
+
+/* The recording gives back a block that a layer that is computed twice keeps as its input: it goes
+ * when it was seen to go. */
+static void hold_seen(struct plan *p, const struct vc_event *e, size_t at)
+{
+	const struct vc_anatomy *a = &p->c->a;
+	const struct vc_block_life *b = p->seen.n ? vc_clone_block(p->c, e->id) : NULL;
+	size_t i = b ? (size_t)(b - a->block) : 0, low = 0, high = p->n;
+
+	if (!b || !p->seen.dies[i] || at >= a->block[p->seen.dies[i]].event)
+		return;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (p->at[middle].from <= i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == p->n || a->block[p->at[low].from].event > at)
+		return; /* no such layer began in between */
+	p->held[i] = p->c->alias[e->id];
+	p->c->alias[e->id] = 0;
+}
+
+/* Those that were seen to go before block b is asked for. */
+static int release_seen(struct plan *p, const struct vc_block_life *b, const struct vc_event *e,
+			bool early, struct vc_error *err)
+{
+	uint32_t i = p->seen.n ? p->seen.first[b - p->c->a.block] : 0;
+
+	for (; i; i = p->seen.next[i - 1]) {
+		const struct vc_block_life *y = &p->c->a.block[i - 1];
+		const struct segment *s = segment_of(p, i - 1);
+
+		if (early && !p->seen.early[i - 1])
+			continue;
+		VC_TRY(vc_clone_free(p->c, e, p->held[i - 1], err));
+		p->held[i - 1] = 0;
+		if (s && dropped(p, s, y) && p->c->alias[y->id])
+			VC_TRY(let_go(p, y, e, err));
+	}
+	i = p->seen.n ? p->seen.last[b - p->c->a.block] : 0;
+	for (; i; i = p->seen.again[i - 1].next) {
+		const struct copy *y = &p->copy[i - 1];
+		const struct vc_block_life *of = &p->c->a.block[y->block];
+
+		if (early && !p->seen.again[i - 1].early)
+			continue;
+		if (!y->id || of->died_event <= b->event || p->c->alias[of->id] != y->id)
+			continue;
+		VC_TRY(vc_clone_free(p->c, e, y->id, err));
+		p->c->alias[of->id] = 0;
 	}
 	return VC_OK;
 }
@@ -278,13 +433,51 @@ static int recompute(struct plan *p, const struct segment *s, struct vc_error *e
 			temp[b->born - s->from] = 0;
 		} else if (dropped(p, s, b)) {
 			r = vc_clone_alloc(c, e, e->size, &c->alias[b->id], err);
-		} else if (b->id == s->output || b->died_event < s->end_event) {
+		} else if (handed_on(p, s, b) || b->died_event < s->end_event) {
 			r = vc_clone_alloc(c, e, e->size, &temp[b->born - s->from], err);
 		}
 	}
 	for (size_t i = s->from; r == VC_OK && i < s->to; i++)
 		r = vc_clone_free(c, &c->w->in[s->again], temp[i - s->from], err);
 	free(temp);
+	return r;
+}
+
+/* The same as it was seen. What was handed on and is saved by the layer as well comes back, too. */
+static int recompute_seen(struct plan *p, const struct segment *s, struct vc_error *err)
+{
+	const struct vc_again *again = &p->seen.again[s->first];
+	struct vc_clone *c = p->c;
+	const struct vc_event *e = &c->w->in[s->again];
+	const struct vc_block_life **of = calloc(s->n + 1, sizeof(*of));
+	uint64_t *id = calloc(s->n + 1, sizeof(*id));
+	int r = of && id ? VC_OK : vc_nomem(err, "a recomputation");
+
+	for (size_t k = 0, i = s->from; r == VC_OK && k < s->n && i < s->to; i++) {
+		if (c->a.block[i].size != again[k].size)
+			continue;
+		for (size_t y = 0; r == VC_OK && y < k; y++)
+			if (again[y].gone == s->first + k) {
+				r = vc_clone_free(c, e, id[y], err);
+				id[y] = 0;
+			}
+		of[k] = &c->a.block[i];
+		if (r == VC_OK)
+			r = vc_clone_alloc(c, &c->w->in[of[k]->event], again[k].size, &id[k], err);
+		k++;
+	}
+	for (size_t k = 0; r == VC_OK && k < s->n; k++) {
+		if (!id[k])
+			continue;
+		if (dropped(p, s, of[k]) && !c->alias[of[k]->id]) {
+			c->alias[of[k]->id] = id[k];
+			p->copy[s->first + k] = (struct copy){
+				(size_t)(of[k] - c->a.block), id[k] };
+		} else {
+			r = vc_clone_free(c, e, id[k], err);
+		}
+	}
+	VC_FREE(of, id);
 	return r;
 }
 
@@ -308,7 +501,14 @@ static int again(struct plan *p, struct segment *s, const struct vc_event *e, st
 
 	s->held = 0;
 	VC_TRY(vc_clone_free(p->c, e, id, err));
-	return recompute(p, s, err);
+	return s->n ? recompute_seen(p, s, err) : recompute(p, s, err);
+}
+
+static void give_back(struct plan *p, const struct vc_event *e, size_t at, size_t ending)
+{
+	hold(p, e, ending);
+	if (p->c->alias && e->id < p->c->ids && p->c->alias[e->id])
+		hold_seen(p, e, at);
 }
 
 static int walk(struct plan *p, struct vc_error *err)
@@ -318,6 +518,11 @@ static int walk(struct plan *p, struct vc_error *err)
 	int r = VC_OK;
 
 	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
+		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC ?
+						vc_clone_block(p->c, w->in[i].id) : NULL;
+
+		if (b)
+			r = release_seen(p, b, &w->in[i], true, err);
 		for (; r == VC_OK && ending < p->n && p->at[ending].end_event <= i; ending++)
 			r = release(p, &p->at[ending], p->at[ending].from, p->at[ending].to,
 				    &w->in[i], err);
@@ -325,11 +530,12 @@ static int walk(struct plan *p, struct vc_error *err)
 			if (p->at[k].again == i)
 				r = again(p, &p->at[k], &w->in[i], err);
 		if (w->in[i].kind == VC_EV_FREE)
-			hold(p, &w->in[i], ending);
+			give_back(p, &w->in[i], i, ending);
+		if (r == VC_OK && b)
+			r = release_seen(p, b, &w->in[i], false, err);
 		if (r == VC_OK)
 			r = vc_clone_event(p->c, &w->in[i], err);
-		const struct vc_block_life *b = w->in[i].kind == VC_EV_ALLOC && ending < p->n ?
-						vc_clone_block(p->c, w->in[i].id) : NULL;
+		b = ending < p->n ? b : NULL;
 		if (r == VC_OK && b && b->born < p->at[ending].to)
 			r = release_used(p, &p->at[ending], b, &w->in[i], err);
 	}
@@ -367,6 +573,13 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 	struct plan p = { .c = &c, .cfg = s->config };
 	int r = vc_clone_init(&c, s, w, err);
 
+	if (r == VC_OK && p.cfg->seen[0])
+		r = vc_releases_read(&p.seen, s, p.cfg->seen, w->same, &c.a, w->device,
+				     err);
+	p.copy = calloc(p.seen.agains + 1, sizeof(*p.copy));
+	p.held = calloc(p.seen.n + 1, sizeof(*p.held));
+	if (r == VC_OK && (!p.copy || !p.held))
+		r = vc_nomem(err, "recomputations");
 	for (size_t k = 0; r == VC_OK && k + 1 < c.a.spans; k++)
 		if (c.a.span[k].phase == VC_PHASE_FORWARD &&
 		    c.a.span[k + 1].phase == VC_PHASE_BACKWARD)
@@ -379,7 +592,8 @@ static int rewrite(struct vc_source *s, struct vc_whole *w, struct vc_error *err
 		r = walk(&p, err);
 	if (r == VC_OK)
 		say(&p, s);
-	free(p.at);
+	VC_FREE(p.at, p.copy, p.held);
+	vc_releases_fini(&p.seen);
 	vc_clone_fini(&c);
 	return r;
 }
@@ -393,6 +607,16 @@ static void step(const void *config, struct vc_step_change *c)
 	c->layers = cfg->which;
 }
 
+/* Where it was seen when blocks go: docs/measurements/fit.md. */
+static const struct vc_margin *margin_with(const void *config)
+{
+	static const struct vc_margin seen = { .down = 6, .up = 6, .layout = true },
+				      guessed = { .down = 8, .up = 8, .layout = true };
+	const struct config *c = config;
+
+	return c->seen[0] ? &seen : &guessed;
+}
+
 static const struct vc_remedy remedies[] = {
 	{ .cost = VC_COST_RECOMPUTE, .kind = "code", .estimate = true, .needs = VC_TRAIT_TRAINS,
 	  .text = "activation checkpointing (about a third more time per step)",
@@ -404,6 +628,7 @@ const struct vc_source_type vc_transform_checkpoint = {
 	.summary = "activation checkpointing: recompute layers in the backward pass",
 	.params = params, .config_size = sizeof(struct config),
 	.margin = &(const struct vc_margin){ .down = 8, .up = 8, .layout = true },
+	.margin_with = margin_with,
 	.step = step, .remedies = remedies, .open = checkpoint_open,
 	VC_WHOLE(rewrite),
 };

@@ -23,6 +23,20 @@ check "sim says the same of $best" grep -q "\"peak_reserved\": $need" <<< "$out"
 run sim "$t" -x checkpoint:layers=999; expect "a layer that is not there" 2 '' 'there are [0-9]+ of them, from 0 to'
 run sim "$t" -x checkpoint:layers=3/1; expect "a list out of order" 2 '' 'behind a larger number'
 
+# Programs that were recorded as they are and with each layer computed twice: the second shows when blocks go.
+peaks() { printf '%s' "$out" | python3 -c "import json, sys; r = json.load(sys.stdin)['runs'][0]; print(r['peak_allocated'], r['peak_reserved'])"; }
+near() { python3 -c "a, b = [[int(w) for w in s.split()] for s in ('$1', '$2')]; sys = __import__('sys'); \
+sys.exit(any(abs(x / y - 1) > $3 for x, y in zip(a, b)))"; }
+pairs=tests/transforms/recordings
+for name in bert gpt wav efficient; do
+	run sim "$pairs/$name.vct" --capacity 1TiB --context 0 -x "checkpoint:seen=$pairs/${name}_--checkpoint_1.vct" --json
+	predicted=$(peaks)
+	run sim "$pairs/${name}_--checkpoint_1.vct" --capacity 1TiB --context 0 --json
+	check "$name needs what was seen: $predicted, really $(peaks)" near "$predicted" "$(peaks)" 0.011
+done
+run sim "$pairs/gpt.vct" -x "checkpoint:seen=$pairs/bert_--checkpoint_1.vct"
+expect "a recording of another run is refused" 1 '' 'its forward passes are not those of this recording'
+
 run fit --find anything --capacity 16GiB --context 0 --most 60 "$t" --json
 check "changes that leave the results as they are are found" test "$(pick "len(c['nothing'])")" -gt 0
 check "each kind is in order of time" test "$(pick "all(a['time_factor'] <= b['time_factor'] for k in ('nothing', 'rounding', 'precision', \

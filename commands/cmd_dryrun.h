@@ -34,6 +34,7 @@ struct vc_dryrun_replay {
 	uint64_t reserved;         /* peak, as recorded */
 	uint64_t other_reserved;   /* peak with fresh device addresses in the other order */
 	enum vc_verdict other;     /* how that would have ended */
+	double fraction;           /* least that a program allowed itself of the card; 0: all */
 };
 
 struct vc_dryrun_outcome {

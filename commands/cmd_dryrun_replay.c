@@ -39,6 +39,22 @@ static int follow(const struct vc_session *s, struct vc_dryrun_replay *to, struc
 	return 0;
 }
 
+/* The least share of the card that the program allowed itself (set_per_process_memory_fraction). */
+static double least_fraction(const struct vc_session *s, double least)
+{
+	for (size_t i = 0; i < s->rec->trace.n; i++) {
+		const struct vc_event *e = &s->rec->trace.ev[i];
+		double f;
+
+		if (e->kind != VC_EV_FRACTION)
+			continue;
+		memcpy(&f, &e->size, sizeof(f));
+		if (f > 0 && f < 1 && (!(least > 0) || f < least))
+			least = f;
+	}
+	return least;
+}
+
 static int other_way(struct vc_session *s, const struct vc_dryrun *run, struct vc_dryrun_replay *to,
 		     struct vc_error *err)
 {
@@ -74,6 +90,8 @@ static void replay_one(struct vc_dryrun *run, char *path, bool other)
 		rc = follow(&s, to, &ignored);
 	else
 		rc = -1;
+	if (!rc)
+		to->fraction = least_fraction(&s, to->fraction);
 	if (!rc && other)
 		rc = other_way(&s, run, to, &ignored);
 	vc_session_close(&s);

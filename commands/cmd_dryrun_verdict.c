@@ -147,10 +147,17 @@ static uint64_t use_of(const struct vc_dryrun *run)
 	return high + run->context + run->beside;
 }
 
+/* Of the card, or of the share of it that the program allows itself. */
 static uint64_t left_of(const struct vc_dryrun *run)
 {
-	uint64_t use = use_of(run);
-	return run->total > use ? run->total - use : 0;
+	uint64_t use = use_of(run), low, high;
+	uint64_t left = run->total > use ? run->total - use : 0;
+	double share = run->o.replay.fraction;
+	uint64_t allowed = share > 0 ? (uint64_t)(share * (double)run->total) : UINT64_MAX;
+
+	ends(&run->o, &low, &high);
+	allowed = allowed > high ? allowed - high : 0;
+	return allowed < left ? allowed : left;
 }
 
 static bool is_close(const struct vc_dryrun *run)

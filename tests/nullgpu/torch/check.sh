@@ -104,6 +104,15 @@ check_stacks() {
 	check_sentence "$what: the same after program and recorder were killed" "$py" $here/compare.py stacks "$TMP/a.pickle" "$TMP/mine.pickle"
 }
 
+# A program that allows itself a share of the card is close when that share is nearly full.
+check_share() {
+	export PYTORCH_CUDA_ALLOC_CONF=
+	for pair in "0.22 too close to call; it fits with 0.17" "0.25 fits, 0.88"; do
+		dry -o "$TMP/a.vct" -- "$py" $here/share.py "${pair%% *}"
+		check "$version: of ${pair%% *} of the card: ${pair#* } GiB left" grep -q "verdict: ${pair#* } GiB left" "$TMP/err"
+	done
+}
+
 # NVTX, as the program calls it, becomes marks.
 check_nvtx() {
 	"$py" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("nvtx"))' || "${py%/*}/pip" install -q nvtx > /dev/null 2>&1
@@ -144,6 +153,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	check_script host "weights that are left untouched on the host" "--no-record --host-weights untouched"
 	check_stacks
 	check_nvtx
+	check_share
 	check_async
 	for mode in eager graph streams; do
 		for conf in "" expandable_segments:True; do check_mode $mode "$conf"; done

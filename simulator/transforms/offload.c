@@ -10,7 +10,8 @@
 #include "simulator/rewrite/copies.h"
 
 struct config { uint64_t least, after; };
-enum { WEIGHT = 65536, WEIGHTS = 8 }; /* smaller gradients are of vectors, which are not saved */
+enum { WEIGHTS = 8 }; /* of one layer; bounds a table */
+enum { WEIGHT = 65536 }; /* smaller gradients are of vectors, which are not saved */
 
 #define AT(f) offsetof(struct config, f)
 static const struct vc_param params[] = {

@@ -253,6 +253,8 @@ static void numbers_pictures_and_the_report_say_the_same(void **unused)
 
 	(void)unused;
 	watch_all();
+	if (SANITIZED && !all_looks())
+		parts = 2; /* every second one: the plain copy judges them all */
 	if (getenv("PART")) /* PART=1/4: some of them, for several cores */
 		assert_int_equal(sscanf(getenv("PART"), "%zu/%zu", &part, &parts), 2);
 	for (size_t i = 0; folder[i]; i++)

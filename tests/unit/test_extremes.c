@@ -9,12 +9,6 @@
 #include "tests/support/extremes.h"
 #include "tests/support/judge.h"
 
-#ifdef __SANITIZE_ADDRESS__
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 enum { DEVICES = 64 };
 static const struct vc_observer_type *watched[32];
 

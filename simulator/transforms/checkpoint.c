@@ -313,17 +313,9 @@ static int release(struct plan *p, const struct segment *s, size_t from, size_t 
 /* The segment of a block; NULL: none. */
 static const struct segment *segment_of(const struct plan *p, size_t block)
 {
-	size_t low = 0, high = p->n;
+	size_t k = vc_first_above(p->at, p->n, to, block);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (p->at[middle].to <= block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->n && p->at[low].from <= block ? &p->at[low] : NULL;
+	return k < p->n && p->at[k].from <= block ? &p->at[k] : NULL;
 }
 
 /* The recording gives back a block that a layer that is computed twice keeps as its input: it goes
@@ -332,19 +324,12 @@ static void hold_seen(struct plan *p, const struct vc_event *e, size_t at)
 {
 	const struct vc_anatomy *a = &p->c->a;
 	const struct vc_block_life *b = p->seen.n ? vc_clone_block(p->c, e->id) : NULL;
-	size_t i = b ? (size_t)(b - a->block) : 0, low = 0, high = p->n;
+	size_t i = b ? (size_t)(b - a->block) : 0, next;
 
 	if (!b || !p->seen.dies[i] || at >= a->block[p->seen.dies[i]].event)
 		return;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (p->at[middle].from <= i)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == p->n || a->block[p->at[low].from].event > at)
+	next = vc_first_above(p->at, p->n, from, i);
+	if (next == p->n || a->block[p->at[next].from].event > at)
 		return; /* no such layer began in between */
 	p->held[i] = p->c->alias[e->id];
 	p->c->alias[e->id] = 0;

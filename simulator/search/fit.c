@@ -466,8 +466,8 @@ static int compare(struct find *t, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The need does not grow with every step: the next power of two, which is asked for most and where
- * sums need no rest, may fit where smaller values do not. */
+/* The need does not grow with every step: sums over rows borrow no buffer at a power of two, so the
+ * next one, which people try first, may fit where smaller values do not. */
 static int look_behind(struct find *t, uint64_t largest, struct vc_error *err)
 {
 	const struct vc_fit_probe *p;

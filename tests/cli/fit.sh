@@ -62,4 +62,8 @@ if [ -n "$BASH_VERSION" ]; then
 	between gpt2-hf seq 2.9.1 0256 0384 0640 1024
 	between gpt-scaler batch 2.9.1 0002 0004 0012 0016
 fi
+# 2,048 needs less than 1,793 (tests/ladders: 1,038 MiB): the next power of two is looked at behind what fits.
+m=tests/ladders/recordings/mlp_batch
+run fit ${m}0016_torch2.9.1.vct@batch=16 ${m}0032_torch2.9.1.vct@batch=32 ${m}0100_torch2.9.1.vct@batch=100 --torch 2.9.1 -g h200 --capacity 1040MiB --context 0 --target 1..100% --json
+expect "a power of two that fits behind smaller ones that do not is found" 0 '"largest": 2048,'
 finish

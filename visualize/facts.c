@@ -94,7 +94,7 @@ static void failure_help(const struct vc_moment *m, char *to)
 	char a[VC_FORMAT], b[VC_FORMAT];
 
 	if (m->request > there)
-		snprintf(to, TEXT, "%s less in use",
+		snprintf(to, TEXT, "at least %s less in use",
 			 vc_format_in(m->request - there, m->reserved, a));
 	else
 		snprintf(to, TEXT, "one piece of %s: %s are free, but in smaller ones",

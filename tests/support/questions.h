@@ -236,7 +236,7 @@ static void help_is_told(const char *what, const char *text, const struct told *
 	double room = (double)r->info.capacity;
 
 	if (t->oom && vc_result_verdict(r) == VC_OOM && t->request > there)
-		is_close(what, text, t->request - there);
+		is_close(what, text + strlen("at least "), t->request - there);
 	else if (t->oom && vc_result_verdict(r) == VC_OOM)
 		is_close(what, text + strlen("one piece of "), t->request);
 	else if (vc_result_verdict(r) == VC_FITS && room > 0 && !r->info.has_limit)

@@ -246,18 +246,52 @@ static int moments(struct drawing *d, int y)
 	return y;
 }
 
+/* The answer about one allocator, PyTorch's where it is among them: how far it is above what was
+ * live, over the recordings that it got through. */
+static void title_of(const struct drawing *d, char *buf, size_t cap)
+{
+	size_t m = 0, through = 0, out = 0;
+	uint64_t low = UINT64_MAX, high = 0;
+
+	while (m < d->model.n && strncmp(d->model.name[m], "torch", 5))
+		m++;
+	m = m < d->model.n ? m : 0;
+	for (size_t t = 0; t < d->trace.n; t++) {
+		const struct vc_result *r = d->cell[t][m];
+		uint64_t x = r ? over(r) : 0;
+
+		if (r && vc_result_verdict(r) == VC_OOM) {
+			out++;
+		} else if (r) {
+			low = x < low ? x : low;
+			high = x > high ? x : high;
+			through++;
+		}
+	}
+	snprintf(buf, cap, "%s ", d->model.name[m]);
+	if (through && low < high)
+		snprintf(buf + strlen(buf), cap - strlen(buf), "reserves %.1f to %.1f %% more than "
+			 "was live", (double)low / 10, (double)high / 10);
+	else if (through)
+		snprintf(buf + strlen(buf), cap - strlen(buf), "reserves %.1f %% more than was "
+			 "live", (double)low / 10);
+	if (out)
+		snprintf(buf + strlen(buf), cap - strlen(buf), "%sruns out of memory%s",
+			 through ? ", and " : "", through ? " on others" : "");
+}
+
 static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_output *out,
 		struct vc_error *err)
 {
 	static const struct vc_key key[] = {
 		{ "lane", "the darker, the more above what was live", VC_KEY_BOX },
 		{ "hx segbox", "runs out of memory", VC_KEY_BOX } };
-	static const char title[] = "Reserved at the peak, above what was live";
-	char text[256];
+	char title[NAMES + 128], text[256];
 	bool narrow = cfg->width < VC_NARROW / 10;
 
-	snprintf(text, sizeof(text), "%zu recording%s, %zu allocator%s; \xC3\x97: so many times "
-		 "what was live%s", d->trace.n, d->trace.n == 1 ? "" : "s", d->model.n,
+	title_of(d, title, sizeof(title));
+	snprintf(text, sizeof(text), "reserved at the peak, above what was live, of %zu "
+		 "recording%s under %zu allocator%s; \xC3\x97: so many times that%s", d->trace.n, d->trace.n == 1 ? "" : "s", d->model.n,
 		 d->model.n == 1 ? "" : "s",
 		 d->given > d->runs ? "; runs that do not fit here are left out" : "");
 	vc_page_begin(&d->page, cfg, title, text);

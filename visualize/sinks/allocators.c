@@ -291,7 +291,8 @@ static int draw(struct drawing *d, const struct vc_picture *cfg, struct vc_outpu
 
 	title_of(d, title, sizeof(title));
 	snprintf(text, sizeof(text), "reserved at the peak, above what was live, of %zu "
-		 "recording%s under %zu allocator%s; \xC3\x97: so many times that%s", d->trace.n, d->trace.n == 1 ? "" : "s", d->model.n,
+		 "recording%s under %zu allocator%s; \xC3\x97: so many times that%s",
+		 d->trace.n, d->trace.n == 1 ? "" : "s", d->model.n,
 		 d->model.n == 1 ? "" : "s",
 		 d->given > d->runs ? "; runs that do not fit here are left out" : "");
 	vc_page_begin(&d->page, cfg, title, text);

@@ -24,8 +24,10 @@
 #define CHANNELS_PCIE 4
 #define CHANNELS_NVLINK 32
 /* NVLink SHARP (transport/nvls.cc; 9.0 and newer, more than two cards): 16 channels x 2 x 8 steps
- * of 128 KiB for each head, one a card. */
-#define NVLS_PER_RANK (16ull * 2 * 8 * (128 << 10))
+ * of 128 KiB for each head, one a card of those that share the switches (nvlsPerRankSize), and of
+ * these there are 32 at most (NCCL_MAX_NVLS_ARITY in src/include/device.h; 8 before 2.20). */
+#define NVLS_PER_HEAD (16ull * 2 * 8 * (128 << 10))
+#define NVLS_HEADS 32
 /* Point-to-point operations connect each pair of ranks by up to 32 channels more: 3.28 GiB were
  * measured for the seven peers of eight H100 (NVIDIA/nccl#1685), 15 MiB each, which is a
  * connection either way: 10 MiB to receive, 6 to send by reads. */
@@ -60,7 +62,7 @@ int vc_nccl_charge(int device, int ranks)
 		return vc_null_alloc(device, size, &at) ? NCCL_CUDA_ERROR : 0;
 	most = 2 * CONNECTION * channels();
 	if (ranks > 2 && may_have_nvlink() && vc_null_card()->cc >= 90)
-		most += NVLS_PER_RANK * (uint64_t)ranks;
+		most += NVLS_PER_HEAD * (uint64_t)(ranks < NVLS_HEADS ? ranks : NVLS_HEADS);
 	vc_null_at_most("NCCL's own buffers", most);
 	return 0;
 }

@@ -151,4 +151,20 @@ assert r['driver_blocks'] == 2 and r['driver_rounding'] == 2 << 20, r
 assert u['memory of instantiated CUDA graphs']['at_most'] == 3400000, u
 assert u['cusolverDnSpotrf_bufferSize']['single_most'] == 69206016 and u['cusolverDnSpotrf_bufferSize']['at_most'] == 69206016, u
 assert u['cuDNN batch norm, reserve']['at_most'] == 0, 'covered by measured runs: no part of the margin'"
+
+# A communicator of many ranks: what NCCL can hold for it does not grow with those on other machines.
+echo 'int ncclCommCount(void *, int *); int many(void) { return ncclCommCount(0, 0); }' > "$TMP/nccl.c"
+cc -shared -fPIC -o "$site/torch/lib/libtorch_nccl.so" "$TMP/nccl.c" -L"$BUILD/nullgpu" -l:vcnull-libnccl.so.2
+cat > "$TMP/nccl.py" <<'P'
+import ctypes
+cuda, nccl = ctypes.CDLL("libcudart.so.12"), ctypes.CDLL("libnccl.so.2")
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+p, comm, unique = ctypes.c_void_p(), ctypes.c_void_p(), Id()
+cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(21 << 20))
+nccl.ncclGetUniqueId(ctypes.byref(unique))
+nccl.ncclCommInitRank(ctypes.byref(comm), 1024, unique, 7)
+P
+VRAMCAST_NULL_WORLD=1024 run dryrun -g h100-80g-sxm --no-record -- "$py" "$TMP/nccl.py"
+expect "NCCL: two neighbours, and 32 cards that share switches" 0 '' "NCCL's own buffers \(at most 1.75 GiB, not counted\)"
 finish

@@ -188,6 +188,7 @@ static int one(void *arg, size_t i, struct vc_error *err)
 	VC_TRY(with(x->q, p, &plan, &c, err));
 	free_plan = vc_plan_unlimited(&plan);
 	rc = replay(x->s, &free_plan, &r, err);
+	p->refused = rc == VC_EUSAGE && p->change[0];
 	if (rc == VC_OK) {
 		p->reserved = r.stats.peak_reserved;
 		p->used = r.stats.peak_reserved + vc_plan_beside(&plan);
@@ -202,16 +203,24 @@ static int one(void *arg, size_t i, struct vc_error *err)
 		}
 	}
 	free(c.list);
-	return rc;
+	return p->refused ? VC_OK : rc;
 }
 
+/* A choice may have nothing to compute again (layers of a teacher keep nothing for a backward
+ * pass): it is none. */
 static int replay_new(struct search *x, struct vc_error *err)
 {
 	struct vc_work w = { .n = x->q->n - x->from, .arg = x, .job = one };
 	int r = w.n ? vc_workers_run(&w, err) : VC_OK;
+	size_t n = x->from;
 
 	x->q->replays += w.n * (x->q->plan.capacity ? 2 : 1);
-	x->from = x->q->n;
+	for (size_t i = n; i < x->q->n; i++)
+		if (x->q->at[i].refused)
+			free(x->q->at[i].take);
+		else
+			x->q->at[n++] = x->q->at[i];
+	x->from = x->q->n = n;
 	return r;
 }
 

@@ -23,6 +23,7 @@ struct vc_recompute {
 	uint64_t low, high;      /* of `used` */
 	enum vc_verdict sure;    /* what both ends say */
 	bool front;              /* nothing else needs less memory and no more time */
+	bool refused;            /* it has nothing to compute again */
 };
 
 struct vc_recompute_search {

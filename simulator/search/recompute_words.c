@@ -157,7 +157,9 @@ static void say_choices(struct vc_emit *e, const struct vc_recompute_search *q)
 	char u[32];
 
 	if (q->best == SIZE_MAX && q->least != SIZE_MAX)
-		vc_emit_line(e, "  nothing fits: %s still needs %s", list_of(&q->at[q->least]),
+		vc_emit_line(e, "  nothing fits: %s still needs %s",
+			     q->at[q->least].change[0] ? list_of(&q->at[q->least]) :
+							 "no choice saves anything, and it",
 			     vc_bytes_text(q->at[q->least].used, u));
 	if (q->best != SIZE_MAX)
 		say_one(e, "best estimate", q, q->best);

@@ -539,6 +539,9 @@ static int nothing(const struct plan *p, struct vc_error *err)
 		return vc_fail(err, VC_EUSAGE, "checkpoint: no layer is at '%s'; 'vramcast info' "
 			       "lists the places of the layers, of which module= takes a part",
 			       c->module);
+	if (c->which.list[0]) /* those of a teacher, say */
+		return vc_fail(err, VC_EUSAGE, "checkpoint: nothing of the layers %s is kept for a "
+			       "backward pass", c->which.list);
 	return vc_fail(err, VC_EUSAGE, "checkpoint: first, count and last leave none of the "
 		       "layers over");
 }

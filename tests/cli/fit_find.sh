@@ -34,6 +34,11 @@ for name in bert gpt wav efficient; do
 	run sim "$pairs/${name}_--checkpoint_1.vct" --capacity 1TiB --context 0 --json
 	check "$name needs what was seen: $predicted, really $(peaks)" near "$predicted" "$(peaks)" 0.011
 done
+# Layers that keep nothing for a backward pass (offloaded here, those of a teacher elsewhere) are no choice, and no failure.
+run fit --find checkpoint -g t4 "$pairs/gpt_--offload.vct"
+expect "layers that keep nothing leave the run as it is" 0 'it fits as it is'
+run fit --find checkpoint -g t4 --capacity 700MiB "$pairs/gpt_--offload.vct"
+expect "and where it does not fit, they cannot help" 3 'no choice saves anything, and it still needs 1.07 GiB'
 run sim "$pairs/gpt.vct" -x "checkpoint:seen=$pairs/bert_--checkpoint_1.vct"
 expect "a recording of another run is refused" 1 '' 'its forward passes are not those of this recording'
 

@@ -6,6 +6,7 @@
 # if that is given. What vLLM compiles it keeps: a second row of one card and model starts with it. Not part of make check.
 . tests/support/tap.sh
 . tests/nullgpu/torch/envs.sh
+unset CC # of make: vLLM compiles, too, and takes one word for a program
 here=tests/nullgpu/serving tab=$(printf '\t')
 
 row() {
@@ -14,11 +15,12 @@ row() {
 	[ -x "$py" ] || { skip "$name" "no $ENVS/vllm-$version: python3 -m venv, then pip install vllm==$version"; return; }
 	# a list of words
 	# shellcheck disable=SC2086
-	VLLM_CACHE_ROOT="$TMP/$version $card $model" HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 VLLM_USE_FLASHINFER_SAMPLER=0 \
+	VLLM_CACHE_ROOT="$TMP/cache/$(printf %s "$version-$card-$model" | tr " " -)" HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 \
+		VLLM_USE_FLASHINFER_SAMPLER=0 \
 		timeout 1800 nice "$VRAMCAST" dryrun -q --no-record --values off -g $card -- \
 		"$py" $here/line.py "$model" "$arguments" > "$TMP/out" 2> "$TMP/err"
 	got=$(sed -n 's/^cache \([0-9]*\) of.*/\1/p' "$TMP/out") token=$(sed -n 's/^cache .* of //p' "$TMP/out")
-	[ -n "$got" ] || { fail "$name" "$(tail -3 "$TMP/out" "$TMP/err")"; return; }
+	[ -n "$got" ] || { fail "$name" "$(cat "$TMP/out" "$TMP/err" | grep -E "Error|error" | tail -n 5)"; return; }
 	# vLLM prints what its profile left for the cache, with two digits
 	left=$(sed -n 's/.*Available KV cache memory: \([0-9.]*\) GiB.*/\1/p' "$TMP/out" | head -1)
 	check "$name: its blocks are what its own profile leaves room for" awk -v n="$got" -v t="$token" -v left="$left" \

@@ -16,7 +16,7 @@ check_mode() { # MODE CONF
 	export PYTORCH_CUDA_ALLOC_CONF="$2"
 	rm -f "$TMP"/*.vct "$TMP"/*.pickle
 	if ! dry -o "$TMP/a.vct" -- "$py" $here/workload.py "$1" "$TMP/a.pickle"; then
-		fail "$what runs" "$(tail -5 "$TMP/err" "$TMP/out")"
+		fail "$what runs" "$(cat "$TMP/out" "$TMP/err" | tail -n 8)"
 		return
 	fi
 	check_sentence "$what: the snapshot replays exactly" sh -c "\"$VRAMCAST\" sim '$TMP/a.pickle' -g rtx4090 --json > '$TMP/sim.json'; '$py' $here/compare.py exact '$TMP/sim.json'"

@@ -159,12 +159,13 @@ static uint64_t devices_of(const struct config *c)
 static int put_card(const struct run *r, struct vc_error *err)
 {
 	const struct config *c = r->cfg;
-	/* drivers put the maker in front of the names of all but the Tesla cards */
-	const char *maker = strncmp(r->d->card->title, "Tesla", 5) == 0 ? "" : "NVIDIA ";
+	/* drivers put the maker in front of the names of all but the Tesla cards; what stands in
+	 * brackets is a remark of ours */
+	const char *title = r->d->card->title, *maker = strncmp(title, "Tesla", 5) ? "NVIDIA " : "";
 	char cc[16], name[96];
 	snprintf(cc, sizeof cc, "%d.%d", r->d->card->cc_major, r->d->card->cc_minor);
-	snprintf(name, sizeof name, "%s%s",
-		 strncmp(r->d->card->title, "NVIDIA", 6) == 0 ? "" : maker, r->d->card->title);
+	snprintf(name, sizeof name, "%s%.*s", strncmp(title, "NVIDIA", 6) ? maker : "",
+		 (int)(strcspn(title, "(") - (strchr(title, '(') != NULL)), title);
 	if (setenv("VRAMCAST_NULL_NAME", name, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CC", cc, 1) < 0 ||
 	    setenv("VRAMCAST_NULL_CLOCK", c->no_record ? "wall" : "device", 1) < 0 ||

@@ -63,6 +63,13 @@ static int list(struct vc_emit *e, size_t argc, char **argv, struct vc_error *er
 	vc_emit_array(e, "gpus", "Cards (GiB as cudaMemGetInfo reports the total on Linux)");
 	for (size_t i = 0; !argc && i < vc_cards_n; i++)
 		card(e, &vc_cards[i], true);
+	if (!argc) {
+		vc_emit_end(e);
+		vc_emit_array(e, "parts", "Parts of cards (MIG), cards with error correction the "
+			      "other way, laptops; any card may also be NAME+windows");
+	}
+	for (size_t i = 0; !argc && i < vc_card_parts_n; i++)
+		card(e, &vc_card_parts[i], true);
 	for (size_t i = 0; i < argc; i++) {
 		const struct vc_card *c;
 		VC_TRY(vc_card_find(argv[i], &c, err));

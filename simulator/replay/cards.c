@@ -30,10 +30,45 @@
 const struct vc_card vc_cards[] = {
 #include "simulator/replay/cards.def"
 };
-#undef VC_CARD
+const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
+
+const struct vc_card vc_card_parts[] = {
+#include "simulator/replay/card_parts.def"
+#include "simulator/replay/card_laptops.def"
+};
+const size_t vc_card_parts_n = sizeof(vc_card_parts) / sizeof(*vc_card_parts);
 #undef VC_CARD_OF
 
-const size_t vc_cards_n = sizeof(vc_cards) / sizeof(*vc_cards);
+/* The same cards where Windows drives them (WDDM). A program sees all that nvidia-smi shows but
+ * half a MiB: 8191 MB of 8192 in PyTorch's properties of an RTX 3080 Laptop GPU. Of that the
+ * system keeps some: llama.cpp prints 5072 MiB free on an RTX 4050 Laptop GPU of 6140, 7099 on
+ * an RTX 4060 Laptop GPU of 8187, 15046 on an RTX 5000 Ada Laptop GPU of 16375 and 22994 on an
+ * RTX 4090 of 24563, which is 850 MiB and 3 % of the card within 33 MiB, the program's own
+ * context in it. 0: not a card of NVIDIA's, or nvidia-smi's figure is not known. */
+#define VC_CARD_OF(whose, key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
+	{ .kind = whose,                                                                          \
+	  .name = key "+windows",                                                                 \
+	  .title = text " (Windows)",                                                             \
+	  .total = (whose) == VC_KIND_CUDA && (smi) ? ((smi) + 0ull) * MIB - MIB / 2 : 0,         \
+	  .prop_total = (whose) == VC_KIND_CUDA && (smi) ? ((smi) + 0ull) * MIB - MIB / 2 : 0,    \
+	  .context = 850 * MIB + (smi) * MIB / 100 * 3,                                           \
+	  .smi_mib = smi,                                                                         \
+	  .cc_major = major,                                                                      \
+	  .cc_minor = minor,                                                                      \
+	  .sms = sm,                                                                              \
+	  .bandwidth_gbs = gbs,                                                                   \
+	  .fp32_tflops = f32,                                                                     \
+	  .half_tflops = f16,                                                                     \
+	  .sure = VC_CARD_MESSAGE,                                                                \
+	  .source = "nvidia-smi's total less half a MiB, and what Windows keeps of it as on "     \
+		    "four other cards (WDDM)" },
+#define MIB (1ull << 20)
+static const struct vc_card on_windows[] = {
+#include "simulator/replay/cards.def"
+#include "simulator/replay/card_laptops.def"
+};
+#undef VC_CARD
+#undef VC_CARD_OF
 
 enum { NAME = 96 };
 
@@ -144,17 +179,19 @@ static bool has_memory(const struct vc_card *c, unsigned gb)
 	return !gb || (c->total <= size && c->total > size / 8 * 7);
 }
 
-/* The rows a name fits: the one that is called so, else all that its words allow. A word that the
- * row lacks makes it another card, and so does one of the row that the name lacks (Ti, SUPER). */
-static size_t search(const char *name, const struct vc_card *found[NAME])
+/* The rows of a table that a name fits: the one that is called so, else all that its words allow. A
+ * word that the row lacks makes it another card, and so does one of the row that the name lacks
+ * (Ti, SUPER). */
+static size_t search_in(const struct vc_card *table, size_t rows, const char *name,
+			const struct vc_card *found[NAME])
 {
 	struct spelling want = spell(name);
 	char word[NAME], own[NAME];
 	size_t n = 0;
 
 	fold(name, word);
-	for (size_t i = 0; *want.id && i < vc_cards_n; i++) {
-		const struct vc_card *c = &vc_cards[i];
+	for (size_t i = 0; *want.id && i < rows; i++) {
+		const struct vc_card *c = &table[i];
 		struct spelling has = spell(c->name);
 		bool exact;
 
@@ -170,6 +207,41 @@ static size_t search(const char *name, const struct vc_card *found[NAME])
 			found[n++] = c;
 	}
 	return n;
+}
+
+/* What a row of the table is called with this behind its name: "+windows". NULL: it has none. */
+static const struct vc_card *changed(const struct vc_card *card, const char *how)
+{
+	size_t n = strlen(card->name), windows = sizeof(on_windows) / sizeof(*on_windows);
+
+	for (size_t i = 0; i < vc_card_parts_n + windows; i++) {
+		const struct vc_card *c = i < vc_card_parts_n ? &vc_card_parts[i]
+							       : &on_windows[i - vc_card_parts_n];
+
+		if (c->total && !strncmp(c->name, card->name, n) && !strcasecmp(c->name + n, how))
+			return c;
+	}
+	return NULL;
+}
+
+/* Whole cards first; parts and laptops are meant only where no card is. */
+static size_t search(const char *name, const struct vc_card *found[NAME])
+{
+	const char *how = strchr(name, '+');
+	char card[NAME] = "";
+	size_t n = how ? (size_t)(how - name) : strlen(name), kept = 0;
+
+	memcpy(card, name, n < NAME ? n : NAME - 1);
+	n = search_in(vc_cards, vc_cards_n, card, found);
+	if (!n)
+		n = search_in(vc_card_parts, vc_card_parts_n, card, found);
+	for (size_t i = 0; how && i < n; i++) {
+		const struct vc_card *c = changed(found[i], how);
+
+		if (c)
+			found[kept++] = c;
+	}
+	return how ? kept : n;
 }
 
 /* Of cards that differ by the way they are built in (PCIe, SXM) but hardly in memory the smallest,
@@ -217,6 +289,10 @@ int vc_card_find(const char *name, const struct vc_card **card, struct vc_error 
 	if (n)
 		return vc_fail(err, VC_EUSAGE, "gpu '%s' is one of %s: say which", name,
 			       list_of(found, n, list, sizeof(list)));
+	if (strchr(name, '+'))
+		return vc_fail(err, VC_EUSAGE,
+			       "no gpu '%s': behind a card's name may stand +windows, +ecc, +noecc "
+			       "or a part of it as +1g.5gb (`vramcast gpus` lists them)", name);
 	const char *keys[128], *near;
 	for (n = 0; n < vc_cards_n && n < sizeof(keys) / sizeof(*keys); n++)
 		keys[n] = vc_cards[n].name;
@@ -253,6 +329,11 @@ const char *vc_card_remark(const char *name, char *buf, size_t size)
 		snprintf(buf + used, size - used, "%s%s: its total of %.2f GiB is an estimate, "
 			 "nothing that printed it was found", used ? "; " : "", card->name,
 			 (double)card->total / (double)(1u << 30));
+	else if (card && strchr(name, '+') && strstr(card->name, "+windows") && used < size)
+		snprintf(buf + used, size - used,
+			 "%s%s: Windows lends a full card memory of the host, and the program runs "
+			 "on slowly: it runs out only where the driver's 'Sysmem Fallback Policy' "
+			 "forbids that", used ? "; " : "", card->name);
 	return buf;
 }
 

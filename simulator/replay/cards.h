@@ -52,9 +52,15 @@ struct vc_card {
 extern const struct vc_card vc_cards[];
 extern const size_t vc_cards_n;
 
+/* Parts of cards, cards with error correction the other way, and laptops: found where they are
+ * named, never suggested. */
+extern const struct vc_card vc_card_parts[];
+extern const size_t vc_card_parts_n;
+
 /* The card called `name`: its key, its title, the device name a recording carries, or the words of
  * it that people write ("RTX3080 Ti", "H100-SXM5-80GB", "tesla v100 32gb"); of cards whose memory
- * differs by less than 1 % (PCIe, SXM) the smallest. NULL: none or several. */
+ * differs by less than 1 % (PCIe, SXM) the smallest. Behind it may stand how it is used: +windows,
+ * +ecc, +noecc, a part (+1g.5gb). NULL: none or several. */
 const struct vc_card *vc_card_by_name(const char *name);
 
 /* The same with a sentence that names the candidates when there is no single answer. */

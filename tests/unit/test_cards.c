@@ -82,7 +82,7 @@ static void an_inexact_name_never_becomes_another_card(void **unused)
 {
 	static const char *const none[] = {
 		"rtx2080", "RTX 4060 Ti", "a100", "v100", "rtx3080", "RTX 4090 D", "H20-3e",
-		"NVIDIA GeForce RTX 4090 Laptop GPU", "A100-SXM4-40GB MIG 1g.5gb", "ti", "rtx",
+		"NVIDIA GeForce RTX 4095 Laptop GPU", "A100-SXM4-40GB MIG 9g.5gb", "ti", "rtx",
 		"a100 60gb", "NVIDIA GeForce RTX 5070 Ti SUPER", "RTX 5060 Ti" };
 	struct vc_error err;
 	const struct vc_card *c;
@@ -93,6 +93,62 @@ static void an_inexact_name_never_becomes_another_card(void **unused)
 		assert_string_equal(found(none[i]), "none");
 	assert_int_equal(vc_card_find("RTX 4060 Ti", &c, &err), VC_EUSAGE);
 	assert_non_null(strstr(err.message, "rtx4060ti-8g, rtx4060ti-16g"));
+}
+
+static void a_part_a_laptop_and_a_way_of_use_are_found_by_name(void **unused)
+{
+	static const struct { const char *name, *is; } want[] = {
+		{ "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "a100-40g-sxm+1g.5gb" },
+		{ "a100-40g-sxm+1g.5gb", "a100-40g-sxm+1g.5gb" },
+		{ "A100-SXM4-80GB+3G.40GB", "a100-80g-sxm+3g.40gb" },
+		{ "NVIDIA GeForce RTX 4090 Laptop GPU", "rtx4090laptop-16g" },
+		{ "rtx 3060 laptop", "rtx3060laptop-6g" },
+		{ "NVIDIA GeForce RTX 3080 Laptop GPU", "rtx3080laptop-8g" },
+		{ "4090+windows", "rtx4090+windows" },
+		{ "rtx4060laptop-8g+windows", "rtx4060laptop-8g+windows" },
+		{ "a6000+ecc", "a6000+ecc" },
+		{ "l4+noecc", "l4+noecc" },
+		{ "NVIDIA A10-24Q", "a10+24q" },
+		{ "mi300x+windows", "none" },   /* not NVIDIA's */
+		{ "l4+ecc", "none" },           /* it is on */
+		{ "a100+1g.6gb", "none" },
+	};
+	const struct vc_card *c = vc_card_by_name("rtx4060laptop-8g+windows");
+	struct vc_error err;
+	char buf[600];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
+		assert_string_equal(found(want[i].name), want[i].is);
+	assert_in_range((c->total - c->context) >> 20, 7099 - 35, 7099 + 35); /* was printed */
+	assert_int_equal(vc_card_find("rtx4090+nonsense", &c, &err), VC_EUSAGE);
+	assert_non_null(strstr(err.message, "+windows, +ecc, +noecc"));
+	assert_non_null(strstr(vc_card_remark("4090+windows", buf, sizeof(buf)), "Fallback"));
+}
+
+/* One of a card's parts has less of everything, and of the same class. */
+static void a_part_is_smaller_than_its_card(void **unused)
+{
+	(void)unused;
+	assert_true(vc_card_parts_n > 30);
+	for (size_t i = 0; i < vc_card_parts_n; i++) {
+		const struct vc_card *c = &vc_card_parts[i], *whole;
+		const char *sign = strchr(c->name, '+');
+		char name[64];
+
+		assert_ptr_equal(vc_card_by_name(c->name), c);
+		assert_true(strlen(c->source) > 10 && c->context >= 64u << 20);
+		if (!sign)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(sign - c->name), c->name);
+		whole = vc_card_by_name(name);
+		assert_non_null(whole);
+		assert_int_equal(c->cc_major * 10 + c->cc_minor,
+				 whole->cc_major * 10 + whole->cc_minor);
+		assert_true(c->sms <= whole->sms && c->bandwidth_gbs <= whole->bandwidth_gbs);
+		assert_true(c->total < whole->total || !strcmp(sign, "+noecc") ||
+			    !strcmp(sign, "+24q"));
+	}
 }
 
 static void a_choice_and_an_estimate_are_said(void **unused)
@@ -186,6 +242,8 @@ int main(void)
 		cmocka_unit_test(the_maker_decides_whose_allocator_serves_a_card),
 		cmocka_unit_test(names_as_people_write_them_are_understood),
 		cmocka_unit_test(an_inexact_name_never_becomes_another_card),
+		cmocka_unit_test(a_part_a_laptop_and_a_way_of_use_are_found_by_name),
+		cmocka_unit_test(a_part_is_smaller_than_its_card),
 		cmocka_unit_test(a_choice_and_an_estimate_are_said),
 		cmocka_unit_test(a_card_to_be_played_is_asked_about_where_several_fit),
 		cmocka_unit_test(clocks_are_those_that_were_printed_or_follow_from_the_rate),

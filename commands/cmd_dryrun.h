@@ -47,6 +47,7 @@ struct vc_dryrun_outcome {
 	bool fits_with_more; /* it ran out, and a second run with the margin more did not */
 	size_t n_unknown;          /* what was answered with a bound or a guess */
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
+	uint64_t pool;             /* in use at most in JAX's or TensorFlow's own; 0: none */
 	bool convolutions;         /* workspaces of convolutions were answered by rule */
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
 	int processes;             /* that used a device */

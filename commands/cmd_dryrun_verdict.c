@@ -69,6 +69,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 				o->blocks = r->device[i].blocks;
 				o->rounding = r->device[i].rounding;
 			}
+			raise_to(&o->pool, r->device[i].pool);
 			o->refused += r->device[i].refused;
 			if (r->device[i].largest_refused > o->largest_refused)
 				o->largest_refused = r->device[i].largest_refused;
@@ -112,7 +113,7 @@ void vc_dryrun_read(const char *dir, struct vc_dryrun_outcome *o)
  * within 5 %, and libraries may take what is named with its bytes. */
 uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o)
 {
-	return (150ull << 20) + o->peak / (o->convolutions ? 20 : 100);
+	return (150ull << 20) + (o->pool ? o->pool : o->peak) / (o->convolutions ? 20 : 100);
 }
 
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
@@ -147,11 +148,12 @@ static uint64_t use_of(const struct vc_dryrun *run)
 	return high + run->context + run->beside;
 }
 
-/* Of the card, or of the share of it that the program allows itself. */
+/* Of the card, or of the share of it that the program allows itself, or that its framework took. */
 static uint64_t left_of(const struct vc_dryrun *run)
 {
-	uint64_t use = use_of(run), low, high;
-	uint64_t left = run->total > use ? run->total - use : 0;
+	if (run->o.pool)
+		return run->o.peak > run->o.pool ? run->o.peak - run->o.pool : 0;
+	uint64_t use = use_of(run), low, high, left = run->total > use ? run->total - use : 0;
 	double share = run->o.replay.fraction;
 	uint64_t allowed = share > 0 ? (uint64_t)(share * (double)run->total) : UINT64_MAX;
 
@@ -186,15 +188,19 @@ static double gib(uint64_t bytes)
 static void say_answer(const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
+	char largest[48] = "";
+	if (o->largest_refused) /* TensorFlow names a shape */
+		snprintf(largest, sizeof largest, ", the largest %.2f GiB",
+			 gib(o->largest_refused));
 	if (o->fits_with_more)
 		fprintf(stderr, "  verdict: too close to call; it ran out of memory, and fits with "
 			"%.2f GiB more, which a dry run can be off by\n",
 			gib(vc_dryrun_margin(o)));
 	else if (o->refused)
 		fprintf(stderr,
-			"  verdict: %s; %llu requests were refused, the largest %.2f GiB%s\n%s",
+			"  verdict: %s; %llu requests were refused%s%s\n%s",
 			o->code ? "out of memory" : "at the limit",
-			(unsigned long long)o->refused, gib(o->largest_refused),
+			(unsigned long long)o->refused, largest,
 			o->code ? "" : ", and the program went on",
 			o->code ? "  the recording ends there: with --capacity 1TiB it is whole, "
 				  "and 'sim' on that says what would help\n" :
@@ -294,6 +300,9 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 		return;
 	fprintf(stderr, "  peak of device memory %.2f GiB, of which %.2f GiB context\n", gib(use),
 		gib(run->context));
+	if (o->pool)
+		fprintf(stderr, "  of what the framework took it used %.2f GiB at most\n",
+			gib(o->pool));
 	say_phases(&o->replay.phases);
 	say_interval(run);
 	say_answer(run);
@@ -424,6 +433,8 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
 	emit_phases(e, &o->replay);
 	emit_unknown(e, o);
+	if (o->pool)
+		vc_emit_bytes(e, "pool_peak", NULL, o->pool);
 	vc_emit_uint(e, "driver_blocks", NULL, o->blocks);
 	vc_emit_bytes(e, "driver_rounding", NULL, o->rounding);
 	vc_emit_end(e);

@@ -7,11 +7,19 @@
 
 #define CUBLAS_VERSION 120804
 #define ALLOC_FAILED 3
+#define INVALID_VALUE 7
 
 struct layout {
-	int type;
+	int type, order;
 	uint64_t rows, columns;
+	int64_t leading, stride, plane;
 	int batch;
+};
+
+/* cublasLtMatrixLayoutAttribute_t: what a layout holds under each number. */
+static const struct { size_t at, size; } attributes[] = {
+#define AT(f) { offsetof(struct layout, f), sizeof ((struct layout *)NULL)->f }
+	AT(type), AT(order), AT(rows), AT(columns), AT(leading), AT(batch), AT(stride), AT(plane),
 };
 
 static int new_object(void **out, size_t size)
@@ -36,17 +44,32 @@ VC_API(int, cublasLtMatrixLayoutCreate, struct layout **l, int type, uint64_t ro
 	*l = calloc(1, sizeof **l);
 	if (!*l)
 		return ALLOC_FAILED;
-	**l = (struct layout){ .type = type, .rows = rows, .columns = columns, .batch = 1 };
+	**l = (struct layout){ .type = type, .rows = rows, .columns = columns,
+			       .leading = leading, .batch = 1 };
 	return 0;
 }
 
 VC_API_DOES(cublasLtMatrixLayoutDestroy, (void *l), free(l))
 
-VC_API(int, cublasLtMatrixLayoutSetAttribute, struct layout *l, int attribute, const void *v,
+VC_API(int, cublasLtMatrixLayoutSetAttribute, struct layout *l, unsigned attribute, const void *v,
        size_t size)
 {
-	if (attribute == 5 && size == sizeof l->batch) /* CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT */
-		memcpy(&l->batch, v, size);
+	if (attribute < sizeof attributes / sizeof *attributes &&
+	    size == attributes[attribute].size)
+		memcpy((char *)l + attributes[attribute].at, v, size);
+	return 0;
+}
+
+VC_API(int, cublasLtMatrixLayoutGetAttribute, const struct layout *l, unsigned attribute, void *v,
+       size_t size, size_t *written)
+{
+	if (attribute >= sizeof attributes / sizeof *attributes ||
+	    (v && size < attributes[attribute].size))
+		return INVALID_VALUE;
+	if (v)
+		memcpy(v, (const char *)l + attributes[attribute].at, attributes[attribute].size);
+	if (written)
+		*written = attributes[attribute].size;
 	return 0;
 }
 

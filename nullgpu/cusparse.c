@@ -36,6 +36,16 @@ void vc_cusparse_scratch(const char *name)
 		.most = 32 * __atomic_load_n(&largest, __ATOMIC_RELAXED) });
 }
 
+/* libraryPropertyType: major, minor, patch. Those of CUDA 12.9. */
+VC_API(int, cusparseGetProperty, unsigned which, int *v)
+{
+	static const int version[] = { 12, 5, 10 };
+	if (which >= sizeof version / sizeof *version)
+		return 3; /* CUSPARSE_STATUS_INVALID_VALUE */
+	*v = version[which];
+	return 0;
+}
+
 VC_API(const char *, cusparseGetErrorString, int e)
 {
 	return e ? "cuSPARSE error" : "success";

@@ -145,6 +145,7 @@ VC_API_RETURNS(cuModuleLoadDataEx, (void **m, const void *image, unsigned n, voi
        void *v),
 	cuModuleLoadData(m, image))
 VC_API_RETURNS(cuModuleLoad, (void **m, const char *path), cuModuleLoadData(m, path))
+VC_API_RETURNS(cuModuleLoadFatBinary, (void **m, const void *binary), cuModuleLoadData(m, binary))
 VC_API_RETURNS(cuModuleUnload, (void *m), 0)
 VC_API_RETURNS(cuLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
        unsigned n_jit, void *options, void *values, unsigned n),
@@ -309,6 +310,10 @@ VC_API(int, cuGetExportTable, const void **table, const void *id)
 	*table = NULL;
 	return VC_NULL_NOTFOUND;
 }
+
+VC_API_DOES(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
+	if (least) *least = 0;
+	if (greatest) *greatest = -5)
 
 /* Callers ask without the suffix and mean the newest form. */
 VC_API(int, cuGetProcAddress_v2, const char *name, void **f, int version, uint64_t flags,

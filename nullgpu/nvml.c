@@ -122,6 +122,28 @@ VC_API_RETURNS(nvmlDeviceGetClockInfo, (void *device, int type, unsigned *mhz), 
 VC_API_RETURNS(nvmlDeviceGetEccMode, (void *device, int *current, int *pending), NVML_NOSUP)
 VC_API_RETURNS(nvmlDeviceGetMigMode, (void *device, unsigned *current, unsigned *pending),
 	NVML_NOSUP)
+VC_API_RETURNS(nvmlSystemGetConfComputeState, (void *state), NVML_NOSUP)
+/* The link that cards of that generation have, of 16 lanes: PCIe 3 up to Turing, 4 up to Ada, then
+ * 5. */
+VC_API_DOES(nvmlDeviceGetCurrPcieLinkGeneration, (void *device, unsigned *generation),
+	*generation = vc_null_card()->cc < 80 ? 3 : vc_null_card()->cc < 90 ? 4 : 5)
+VC_API_DOES(nvmlDeviceGetCurrPcieLinkWidth, (void *device, unsigned *lanes), *lanes = 16)
+
+struct field { /* nvmlFieldValue_t */
+	unsigned id, scope;
+	long long time, latency;
+	int type, result;
+	uint64_t value;
+};
+
+/* Nobody can know them: each says so by itself. */
+VC_API(int, nvmlDeviceGetFieldValues, void *device, int n, struct field *fields)
+{
+	for (int i = 0; i < n; i++)
+		fields[i].result = NVML_NOSUP;
+	return 0;
+}
+
 VC_API_RETURNS(nvmlDeviceGetSerial, (void *device, char *s, unsigned n), NVML_NOSUP)
 
 /* Writes this process and its neighbours; `width` is the caller's version of the structure, of
@@ -147,6 +169,9 @@ VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses_v2, (void *device, unsigned 
 VC_API_RETURNS(nvmlDeviceGetComputeRunningProcesses, (void *device, unsigned *n, void *out),
 	list_processes(index_of(device), n, out, offsetof(struct process, gpu_instance)))
 VC_API_DOES(nvmlDeviceGetP2PStatus, (void *a, void *b, int index, int *status), *status = 0)
+VC_API_RETURNS(nvmlDeviceGetNvLinkState, (void *device, unsigned link, int *active), NVML_NOSUP)
+VC_API_RETURNS(nvmlDeviceGetNvLinkCapability, (void *device, unsigned link, int which,
+       unsigned *is), NVML_NOSUP)
 VC_API_RETURNS(nvmlDeviceGetNvLinkRemoteDeviceType, (void *device, unsigned link, int *type),
 	NVML_NOSUP)
 VC_API_RETURNS(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *device, unsigned link, void *pci),

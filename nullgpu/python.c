@@ -106,14 +106,22 @@ static int ask(const char *python, const char *code, char *out, size_t n)
 int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err)
 {
 	static const char code[] =
-		"import importlib.util as u; s = u.find_spec('torch')\n"
-		"print(list(s.submodule_search_locations)[0] if s else '', end='')";
+		"import importlib.util as u, os\n"
+		"def at(name):\n"
+		"    try:\n"
+		"        s = u.find_spec(name)\n"
+		"    except ImportError:\n"
+		"        s = None\n"
+		"    return list(s.submodule_search_locations)[0] if s else ''\n"
+		"print(at('torch') or os.path.dirname(at('jax_plugins.xla_cuda13') or\n"
+		"      at('jax_plugins.xla_cuda12')) or at('tensorflow'), end='')";
 	if (ask(python, code, out, n) < 0)
 		return vc_fail(err, VC_EIO, "%s does not run", python);
 	if (!*out)
-		return vc_fail(err, VC_ENOSUP, "%s has no PyTorch; install one: %s -m pip install "
-			       "--no-deps torch (the null GPU needs none of the nvidia packages)",
-			       python, python);
+		return vc_fail(err, VC_ENOSUP,
+			       "%s has no PyTorch, no JAX with a plugin for CUDA and no "
+			       "TensorFlow; install one: %s -m pip install --no-deps torch (the "
+			       "null GPU needs none of the nvidia packages)", python, python);
 	return 0;
 }
 

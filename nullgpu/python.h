@@ -13,7 +13,8 @@ int vc_python_program(const char *program, struct vc_error *err);
 /* The interpreter behind argv[0]: itself, that of a script such as torchrun, or the one in PATH. */
 int vc_python_find(const char *program, char *out, size_t n, struct vc_error *err);
 
-/* The folder of the torch package that this Python would import. */
+/* The folder of the torch package that this Python would import; without one that of JAX's
+ * plugins where there is one for CUDA 13 or 12, or TensorFlow's. */
 int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err);
 
 /* The version of cuDNN that this PyTorch was built with (91900 for 9.19.0), from the package's own

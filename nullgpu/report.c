@@ -176,3 +176,19 @@ void vc_null_values_unknown(const char *name)
 {
 	vc_null_at_most(name, 0);
 }
+
+/* From the python side: what the allocator of JAX or TensorFlow held at most, or that it refused
+ * something (of `size` bytes; 0: not said). */
+VC_SHARED void vc_null_pool(int device, uint64_t peak, int refused, uint64_t size);
+
+void vc_null_pool(int device, uint64_t peak, int refused, uint64_t size)
+{
+	struct vc_null_report *r = vc_null_report();
+	if (device < 0 || device >= VC_REPORT_DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	raise_to(&r->device[device].pool, peak);
+	raise_to(&r->device[device].largest_refused, size);
+	r->device[device].refused += refused != 0;
+	pthread_mutex_unlock(&lock);
+}

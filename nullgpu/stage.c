@@ -91,8 +91,6 @@ static int add_one(struct work *w, const char *soname, const char *base, struct 
 		if (!w->ours[w->n])
 			return VC_EFORMAT;
 	}
-	if (strncmp(base, "libcudart.so.", 13) == 0)
-		w->stage->cuda_major = (int)strtol(base + 13, NULL, 10);
 	w->n++;
 	return 0;
 }
@@ -234,6 +232,29 @@ static int scan_packages(struct work *w, const char *dir, int depth, struct vc_e
 	return rc;
 }
 
+/* ---- JAX and TensorFlow ---- */
+
+/* They look the libraries of the CUDA that they were built for up by name, at run time. */
+static int add_by_name(struct work *w, struct vc_error *err)
+{
+	static const char *const names[] = {
+		"libcudnn.so.9", "libnccl.so.2", "libnvshmem_host.so.3", "libcudart.so.12",
+		"libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcusolver.so.11",
+		"libcusparse.so.12", "libcupti.so.12", "libnvrtc.so.12", "libnvJitLink.so.12",
+		"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",
+		"libcusolver.so.12", "libcupti.so.13", "libnvrtc.so.13", "libnvJitLink.so.13" };
+	int rc = 0;
+	for (size_t i = 0; !rc && i < sizeof names / sizeof *names; i++)
+		rc = add_library(w, names[i], err);
+	return rc;
+}
+
+static bool is_torch(const char *package)
+{
+	const char *name = strrchr(package, '/');
+	return !strcmp(name ? name + 1 : package, "torch");
+}
+
 /* ---- the folder ---- */
 
 static int add_preload(struct vc_stage *s, const char *path, struct vc_error *err)
@@ -265,7 +286,7 @@ static int link_library(struct work *w, size_t i, struct vc_error *err)
 static int link_python(struct work *w, struct vc_error *err)
 {
 	static const char *const modules[] = { "sitecustomize.py", "vramcast_null_values.py",
-		"vramcast_null_world.py", "vramcast_null_host.py" };
+		"vramcast_null_world.py", "vramcast_null_host.py", "vramcast_null_xla.py" };
 	char from[1024], to[1024];
 	snprintf(to, sizeof to, "%s/python", w->stage->dir);
 	int failed = mkdir(to, 0700);
@@ -431,33 +452,44 @@ static void release(struct work *w)
 	free(w->wanted);
 }
 
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+static int make_folder(struct vc_stage *s, struct vc_error *err)
+{
+	const char *base = getenv("TMPDIR");
+	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
+		 "XX" "XX" "XX");
+	if (mkdtemp(s->dir))
+		return 0;
+	s->dir[0] = 0;
+	return vc_fail(err, VC_EIO, "cannot make a folder in %s", base ? base : "/tmp");
+}
+
+static int scan_torch(struct work *w, const char *torch, struct vc_error *err)
+{
+	char path[1024];
+	snprintf(path, sizeof path, "%s/lib", torch);
+	VC_TRY(scan_folder(w, path, err));
+	snprintf(path, sizeof path, "%s/..", torch);
+	return scan_packages(w, path, 1, err);
+}
+
+int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
 		  struct vc_error *err)
 {
 	struct work w = { .stage = s, .libraries = libraries };
-	const char *base = getenv("TMPDIR");
+	bool torch = is_torch(package);
 	char path[1024];
 	*s = (struct vc_stage){ 0 };
-	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", torch);
-	if (access(path, R_OK) < 0)
+	snprintf(path, sizeof path, "%s/lib/libtorch_cuda.so", package);
+	if (torch && access(path, R_OK) < 0)
 		return vc_fail(err, VC_ENOSUP, "the PyTorch in %s has no CUDA in it; install a "
-			       "CUDA build, for example: pip install --no-deps torch", torch);
-	snprintf(s->dir, sizeof s->dir, "%s/vramcast-null-%s", base && *base ? base : "/tmp",
-		 "XX" "XX" "XX");
-	if (!mkdtemp(s->dir)) {
-		s->dir[0] = 0;
-		return vc_fail(err, VC_EIO, "cannot make a folder in %s", base ? base : "/tmp");
-	}
+			       "CUDA build, for example: pip install --no-deps torch", package);
+	VC_TRY(make_folder(s, err));
 	/* the driver and NVML are looked up by name at run time */
 	int rc = add_library(&w, "libcuda.so.1", err);
 	if (!rc)
 		rc = add_library(&w, "libnvidia-ml.so.1", err);
-	snprintf(path, sizeof path, "%s/lib", torch);
 	if (!rc)
-		rc = scan_folder(&w, path, err);
-	snprintf(path, sizeof path, "%s/..", torch);
-	if (!rc)
-		rc = scan_packages(&w, path, 1, err);
+		rc = torch ? scan_torch(&w, package, err) : add_by_name(&w, err);
 	if (!rc)
 		rc = provide(&w, err);
 	if (!rc)

@@ -14,13 +14,12 @@ struct vc_stage {
 	char *preload;       /* colon-separated paths for LD_PRELOAD */
 	char missing[1024];  /* functions nobody provides, blank-separated; "" = none */
 	int stubs_made;      /* functions generated with the compiler for a PyTorch newer than us */
-	int cuda_major;
 };
 
-/* Prepares the folder for the PyTorch in `torch` (its package folder) and the packages installed
- * beside it from the stand-ins in `libraries`. The caller closes the stage, also after a failure.
- */
-int vc_stage_open(struct vc_stage *s, const char *torch, const char *libraries,
+/* Prepares the folder for the PyTorch in `package` (its folder) and the packages installed beside
+ * it, or for JAX or TensorFlow where it is theirs, from the stand-ins in `libraries`. The caller
+ * closes the stage, also after a failure. */
+int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries,
 		  struct vc_error *err);
 void vc_stage_close(struct vc_stage *s);
 

@@ -18,6 +18,8 @@ struct vc_null_report {
 		uint64_t blocks,
 			rounding; /* at that peak: the driver's blocks, bytes lost to its pages */
 		uint64_t used;   /* now */
+		uint64_t pool;   /* in use at most in an allocator that takes most of the card at
+				  * its start (JAX's, TensorFlow's), by its own account */
 	} device[VC_REPORT_DEVICES];
 	uint64_t asked;  /* times the program asked how much memory there is, before anything was
 			    refused */

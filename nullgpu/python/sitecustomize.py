@@ -108,7 +108,23 @@ def _after_ctypes(ctypes):
     ctypes._dlopen = dlopen
 
 
-AFTER = {"torch": _after_torch, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher}
+def _after_jax_hardware(module):
+    import vramcast_null_xla
+    vramcast_null_xla.see_card(module)
+
+
+def _after_jax(jax):
+    import vramcast_null_xla
+    vramcast_null_xla.start_jax(jax)
+
+
+def _after_tensorflow(tensorflow):
+    import vramcast_null_xla
+    vramcast_null_xla.start_tensorflow(tensorflow)
+
+
+AFTER = {"torch": _after_torch, "ctypes": _after_ctypes, "torch.distributed.launcher.api": _after_launcher,
+         "jax._src.hardware_utils": _after_jax_hardware, "jax": _after_jax, "tensorflow": _after_tensorflow}
 
 
 class _Finder:

@@ -21,6 +21,7 @@
 
 #define PREFIX "vcnull-"
 #define MAX_LIBRARIES 48
+#define OLDEST_CUDA 12
 
 struct wanted {           /* what the wheel asks for and we must check */
 	char *name, *library, *version;
@@ -81,6 +82,11 @@ static int add_one(struct work *w, const char *soname, const char *base, struct 
 	char path[1024];
 	if (has_library(w, soname))
 		return 0;
+	if (!strncmp(base, "libcudart.so.", 13) && strtol(base + 13, NULL, 10) < OLDEST_CUDA)
+		return vc_fail(err, VC_ENOSUP,
+			       "this PyTorch was built for CUDA %ld, and the null GPU "
+			       "plays 12 and 13; install a build for one of them",
+			       strtol(base + 13, NULL, 10));
 	if (w->n == MAX_LIBRARIES)
 		return vc_fail(err, VC_EINTERNAL, "more than %d CUDA libraries", MAX_LIBRARIES);
 	w->soname[w->n] = strdup(soname);

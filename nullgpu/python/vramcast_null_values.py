@@ -843,6 +843,11 @@ def _follow_backward(torch, switch):
 def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
+    if tuple(int(v) for v in torch.__version__.split(".")[:2]) < (2, 4):
+        driver = ctypes.CDLL(None)
+        if hasattr(driver, "vc_null_values_unknown"):
+            driver.vc_null_values_unknown(b"values: they are computed with PyTorch 2.4 and newer")
+        return
     memory = _Memory(torch)
     key = _make_key(torch, memory)
     switch = _Switch(key, memory)

@@ -167,4 +167,11 @@ nccl.ncclCommInitRank(ctypes.byref(comm), 1024, unique, 7)
 P
 VRAMCAST_NULL_WORLD=1024 run dryrun -g h100-80g-sxm --no-record -- "$py" "$TMP/nccl.py"
 expect "NCCL: two neighbours, and 32 cards that share switches" 0 '' "NCCL's own buffers \(at most 1.75 GiB, not counted\)"
+
+mkdir -p "$TMP/old"
+echo 'int cudaMalloc(void **p, unsigned long n) { return 0; }' > "$TMP/old/cudart.c"
+cc -shared -fPIC -Wl,-soname,libcudart.so.11.0 -o "$TMP/old/libcudart.so.11.0" "$TMP/old/cudart.c"
+cc -shared -fPIC -o "$site/torch/lib/libtorch_cuda.so" "$TMP/want.c" -L"$TMP/old" -l:libcudart.so.11.0
+run dryrun -g rtx4090 --no-record -- "$py" -c pass
+expect "a PyTorch for CUDA 11 is refused with the reason" 125 '' 'built for CUDA 11, and the null GPU plays 12 and 13'
 finish

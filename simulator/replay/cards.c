@@ -11,22 +11,27 @@
 #include "simulator/replay/cards.h"
 
 #define VC_CARD(...) VC_CARD_OF(VC_KIND_CUDA, __VA_ARGS__)
-#define VC_CARD_OF(whose, key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
-	{ .kind = whose,                                                                          \
-	  .name = key,                                                                            \
-	  .title = text,                                                                          \
-	  .total = bytes,                                                                         \
-	  .prop_total = bytes,                                                                    \
-	  .context = (ctx) != 0 ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm),                   \
-	  .smi_mib = smi,                                                                         \
-	  .cc_major = major,                                                                      \
-	  .cc_minor = minor,                                                                      \
-	  .sms = sm,                                                                              \
-	  .bandwidth_gbs = gbs,                                                                   \
-	  .fp32_tflops = f32,                                                                     \
-	  .half_tflops = f16,                                                                     \
-	  .sure = how,                                                                            \
+#define ROW(whose, key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
+	{ .kind = whose,                                                                   \
+	  .name = key,                                                                     \
+	  .title = text,                                                                   \
+	  .total = bytes,                                                                  \
+	  .prop_total = bytes,                                                             \
+	  .context = ctx,                                                                  \
+	  .smi_mib = smi,                                                                  \
+	  .cc_major = major,                                                               \
+	  .cc_minor = minor,                                                               \
+	  .sms = sm,                                                                       \
+	  .bandwidth_gbs = gbs,                                                            \
+	  .fp32_tflops = f32,                                                              \
+	  .half_tflops = f16,                                                              \
+	  .sure = how,                                                                     \
 	  .source = from },
+
+#define VC_CARD_OF(whose, key, text, bytes, ctx, smi, major, minor, sm, ...)              \
+	ROW(whose, key, text, bytes,                                                      \
+	    (ctx) != 0 ? (ctx) : VC_CARD_CONTEXT_OF(major, minor, sm), smi, major, minor, \
+	    sm, __VA_ARGS__)
 const struct vc_card vc_cards[] = {
 #include "simulator/replay/cards.def"
 };
@@ -46,22 +51,12 @@ const size_t vc_card_parts_n = sizeof(vc_card_parts) / sizeof(*vc_card_parts);
  * RTX 4090 of 24563, which is 850 MiB and 3 % of the card within 33 MiB, the program's own
  * context in it. 0: not a card of NVIDIA's, or nvidia-smi's figure is not known. */
 #define VC_CARD_OF(whose, key, text, bytes, ctx, smi, major, minor, sm, gbs, f32, f16, how, from) \
-	{ .kind = whose,                                                                          \
-	  .name = key "+windows",                                                                 \
-	  .title = text " (Windows)",                                                             \
-	  .total = (whose) == VC_KIND_CUDA && (smi) ? ((smi) + 0ull) * MIB - MIB / 2 : 0,         \
-	  .prop_total = (whose) == VC_KIND_CUDA && (smi) ? ((smi) + 0ull) * MIB - MIB / 2 : 0,    \
-	  .context = 850 * MIB + (smi) * MIB / 100 * 3,                                           \
-	  .smi_mib = smi,                                                                         \
-	  .cc_major = major,                                                                      \
-	  .cc_minor = minor,                                                                      \
-	  .sms = sm,                                                                              \
-	  .bandwidth_gbs = gbs,                                                                   \
-	  .fp32_tflops = f32,                                                                     \
-	  .half_tflops = f16,                                                                     \
-	  .sure = VC_CARD_MESSAGE,                                                                \
-	  .source = "nvidia-smi's total less half a MiB, and what Windows keeps of it as on "     \
-		    "four other cards (WDDM)" },
+	ROW(whose, key "+windows", text " (Windows)",                                             \
+	    (whose) == VC_KIND_CUDA && (smi) ? ((smi) + 0ull) * MIB - MIB / 2 : 0,                \
+	    850 * MIB + (smi) * MIB / 100 * 3, smi, major, minor, sm, gbs, f32, f16,              \
+	    VC_CARD_MESSAGE,                                                                      \
+	    "nvidia-smi's total less half a MiB, and what Windows keeps of it as on four other "  \
+	    "cards (WDDM)")
 #define MIB (1ull << 20)
 static const struct vc_card on_windows[] = {
 #include "simulator/replay/cards.def"
@@ -69,6 +64,7 @@ static const struct vc_card on_windows[] = {
 };
 #undef VC_CARD
 #undef VC_CARD_OF
+#undef ROW
 
 enum { NAME = 96 };
 

@@ -673,10 +673,10 @@ const struct vc_command vc_command_dryrun = {
 	.name = "dryrun", .operands = "[--] PROGRAM [ARG]...",
 	.summary = "run a program on a card that is not there, and record it",
 	.details =
-		"Runs an unmodified training script with a CUDA build of PyTorch on a stand-in for "
-		"the\nCUDA stack: device memory is accounted against the chosen card, kernels do "
-		"nothing, and\n"
-		"PyTorch's own allocator decides everything. The exit code is the program's.",
+		"Runs an unmodified training script with a CUDA build of PyTorch (or JAX, or "
+		"TensorFlow)\non a stand-in for the CUDA stack: device memory is accounted against "
+		"the chosen card,\nkernels do nothing, and the framework's own allocator decides "
+		"everything. The exit code\nis the program's.",
 	.options = tables, .config_size = sizeof(struct config), .flags = VC_CMD_PASSTHROUGH,
 	.run = dryrun,
 };

@@ -6,7 +6,7 @@ NULL_DIR := $(BUILD)/nullgpu
 # libraries are preloaded into programs that are built without.
 NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS)) -Wno-unused-parameter
 
-# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS)
+# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS,FLAGS OF THE LINKER)
 define null_lib_rules
 NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
 $(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c nullgpu/names/$(3).def nullgpu/build.mk $(BUILD)/config.mk
@@ -17,16 +17,26 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 	$$(call say,LD,$$@)
 	$$(Q)printf '%s{ global: *; };\n' '$(if $(filter -,$(2)),,$(2) )' > $$@.map
 	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now \
-		-Wl,-rpath,'$$$$ORIGIN' -o $$@ $$(filter %.o,$$^) \
+		-Wl,-rpath,'$$$$ORIGIN' $(6) -o $$@ $$(filter %.o,$$^) \
 		$(if $(filter libcuda.so.1,$(1)),,-L$(NULL_DIR) -l:vcnull-libcuda.so.1) -lpthread -ldl
 -include $(4:%=$(NULL_DIR)/obj/$(1)/%.d) $(NULL_DIR)/obj/$(1)/stubs.d
 endef
-null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
+null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5)),$(strip $(6))))
+
+# Functions of the runtime that CuTe DSL's kernels call with an underscore in front (cute_dsl.c).
+CUTE_DSL := $(foreach name,LibraryLoadData LibraryLoadFromFile LibraryUnload LibraryGetKernel LibraryGetKernelCount \
+	LibraryGetGlobal LibraryGetManaged LibraryGetUnifiedFunction FuncSetAttribute KernelSetAttributeForDevice \
+	GetDevice GetDeviceCount GetDeviceProperties SetDevice GetLastError DeviceGetAttribute DeviceSynchronize Malloc \
+	MallocAsync MallocHost MallocManaged Free FreeAsync FreeHost Memcpy MemcpyAsync Memset MemsetAsync StreamCreate \
+	StreamDestroy StreamSynchronize StreamAddCallback StreamBeginCapture StreamEndCapture EventCreate EventRecord \
+	EventDestroy EventElapsedTime GraphInstantiate GraphLaunch GraphDestroy GraphExecDestroy ProfilerStart \
+	ProfilerStop OccupancyMaxActiveBlocksPerMultiprocessor,-Wl$(comma)--defsym=_cuda$(name)=cuda$(name)) \
+	-Wl$(comma)--defsym=_cudaLaunchKernelEx=cudaLaunchKernelExC
 
 $(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory share foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
-$(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
-$(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
+$(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=12, $(CUTE_DSL))
+$(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=13, $(CUTE_DSL))
 $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas, -DVC_CUDA_MAJOR=13)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)

@@ -126,6 +126,10 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) -l:vcnull-libcuda.so.1 \
 		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1 -lpthread
+$(BUILD)/tests/nullgpu/cute_dsl: tests/nullgpu/cute_dsl.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -lpthread -ldl
 $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -146,9 +150,9 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
-EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
 .PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")

@@ -4,8 +4,8 @@
  * Their compiler loads the library that CUTE_DSL_LIBS names, libcute_dsl_runtime.so, into which
  * NVIDIA links a CUDA runtime. A dry run gives it this one. There each function of the runtime has
  * an underscore in front of its name: build.mk lists those that are the same but for it. The others
- * are here. Names and arguments are those that nvidia-cutlass-dsl 4.4.2 and 4.8.1 call: declarations
- * in cutlass_dsl/tvm_ffi_provider.py, relocations of lib/libcuda_dialect_runtime_static.a. */
+ * are here. Names and arguments are those that nvidia-cutlass-dsl 4.4.2 and 4.8.1 call (declared
+ * in cutlass_dsl/tvm_ffi_provider.py; relocations of lib/libcuda_dialect_runtime_static.a). */
 #include "nullgpu/runtime.h"
 
 #include <stdio.h>

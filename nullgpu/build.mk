@@ -154,7 +154,7 @@ EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)
 BENCHES += tests/nullgpu/bench_step.sh
 TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
-.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving check-sglang
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -173,5 +173,7 @@ check-published: all ## dry runs held against published peaks of jobs of many ca
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/published/check.sh
 check-serving: all ## vLLM's cache on the null GPU against published log lines (vLLM lies outside the tree: VLLM=PYTHON; F=Llama for some)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/check.sh
+check-sglang: all ## SGLang on the null GPU: its cache against its own arithmetic and published log lines (outside the tree: SGLANG=PYTHON; F=Llama for some)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/sglang.sh
 check-runs: all ## dry runs do the same every time, alone or several in one process (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/runs/check.sh

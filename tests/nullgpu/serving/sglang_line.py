@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sglang_line.py MODEL ARGUMENTS - starts SGLang's engine with random weights, generates a few tokens and shuts it down. MODEL is a key
 of models.json (facts of public config.json files), ARGUMENTS are SGLang's own in JSON. Beside SGLang's log it prints the free
-memory that its cache was sized by, and the bytes of one token."""
+memory that its cache was sized by, and the bytes of one token on a card."""
 import json
 import os
 import sys
@@ -34,7 +34,8 @@ if __name__ == "__main__":
         engine = sglang.Engine(model_path=folder, load_format="dummy", skip_tokenizer_init=True, log_level="info",
                                **json.loads(sys.argv[2]))
         head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-        print("token", 2 * config["num_hidden_layers"] * config["num_key_value_heads"] * head * 2,  # keys and values of 16 bits
+        heads = max(1, config["num_key_value_heads"] // engine.server_args.tp_size)  # of one rank
+        print("token", 2 * config["num_hidden_layers"] * heads * head * 2,  # keys and values of 16 bits
               "page", engine.server_args.page_size, flush=True)
         answers = engine.generate(input_ids=[[1, 2, 3, 4], [5, 6, 7]],
                                   sampling_params={"max_new_tokens": 8, "temperature": 0, "ignore_eos": True})

@@ -206,13 +206,16 @@ static int put_order(struct vc_error *err)
 
 static int put_stage(const struct config *c, const struct vc_stage *s, struct vc_error *err)
 {
-	char python[600], programs[600];
+	char python[600], programs[600], cute_dsl[600];
 	snprintf(python, sizeof python, "%s/python", s->dir);
 	snprintf(programs, sizeof programs, "%s/bin", s->dir);
+	snprintf(cute_dsl, sizeof cute_dsl, "%s/" VC_STAGE_CUTE_DSL, s->dir);
 	VC_TRY(put_front("LD_PRELOAD", s->preload, err));
 	VC_TRY(put_front("LD_LIBRARY_PATH", s->dir, err));
 	VC_TRY(put_front("PYTHONPATH", python, err));
 	VC_TRY(put_front("PATH", programs, err));
+	if (access(cute_dsl, R_OK) == 0)
+		VC_TRY(put_front("CUTE_DSL_LIBS", cute_dsl, err));
 	if (strcmp(c->values, "off") == 0 && setenv("VRAMCAST_NULL_VALUES", "0", 1) < 0)
 		return vc_nomem(err, "the environment");
 	if (strcmp(c->host_weights, "untouched") == 0 &&

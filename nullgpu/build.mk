@@ -6,7 +6,7 @@ NULL_DIR := $(BUILD)/nullgpu
 # libraries are preloaded into programs that are built without.
 NULL_CFLAGS = $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_CFLAGS)) -Wno-unused-parameter
 
-# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS)
+# $(call null_lib,SONAME,VERSION NODE or -,TABLE,SOURCES,FLAGS,FLAGS OF THE LINKER)
 define null_lib_rules
 NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
 $(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c nullgpu/names/$(3).def nullgpu/build.mk $(BUILD)/config.mk
@@ -17,16 +17,26 @@ $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/st
 	$$(call say,LD,$$@)
 	$$(Q)printf '%s{ global: *; };\n' '$(if $(filter -,$(2)),,$(2) )' > $$@.map
 	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(1) -Wl,--version-script=$$@.map -Wl,-z,now \
-		-Wl,-rpath,'$$$$ORIGIN' -o $$@ $$(filter %.o,$$^) \
+		-Wl,-rpath,'$$$$ORIGIN' $(6) -o $$@ $$(filter %.o,$$^) \
 		$(if $(filter libcuda.so.1,$(1)),,-L$(NULL_DIR) -l:vcnull-libcuda.so.1) -lpthread -ldl
 -include $(4:%=$(NULL_DIR)/obj/$(1)/%.d) $(NULL_DIR)/obj/$(1)/stubs.d
 endef
-null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
+null_lib = $(eval $(call null_lib_rules,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5)),$(strip $(6))))
+
+# Functions of the runtime that CuTe DSL's kernels call with an underscore in front (cute_dsl.c).
+CUTE_DSL := $(foreach name,LibraryLoadData LibraryLoadFromFile LibraryUnload LibraryGetKernel LibraryGetKernelCount \
+	LibraryGetGlobal LibraryGetManaged LibraryGetUnifiedFunction FuncSetAttribute KernelSetAttributeForDevice \
+	GetDevice GetDeviceCount GetDeviceProperties SetDevice GetLastError DeviceGetAttribute DeviceSynchronize Malloc \
+	MallocAsync MallocHost MallocManaged Free FreeAsync FreeHost Memcpy MemcpyAsync Memset MemsetAsync StreamCreate \
+	StreamDestroy StreamSynchronize StreamAddCallback StreamBeginCapture StreamEndCapture EventCreate EventRecord \
+	EventDestroy EventElapsedTime GraphInstantiate GraphLaunch GraphDestroy GraphExecDestroy ProfilerStart \
+	ProfilerStop OccupancyMaxActiveBlocksPerMultiprocessor,-Wl$(comma)--defsym=_cuda$(name)=cuda$(name)) \
+	-Wl$(comma)--defsym=_cudaLaunchKernelEx=cudaLaunchKernelExC
 
 $(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory share foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)
-$(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=12)
-$(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams, -DVC_CUDA_MAJOR=13)
+$(call null_lib, libcudart.so.12, libcudart.so.12, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=12, $(CUTE_DSL))
+$(call null_lib, libcudart.so.13, libcudart.so.13, runtime, runtime runtime_memory runtime_streams cute_dsl, -DVC_CUDA_MAJOR=13, $(CUTE_DSL))
 $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas, -DVC_CUDA_MAJOR=12)
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas, -DVC_CUDA_MAJOR=13)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
@@ -116,6 +126,10 @@ $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) -l:vcnull-libcuda.so.1 \
 		-l:vcnull-libcudart.so.12 -l:vcnull-libnvidia-ml.so.1 -lpthread
+$(BUILD)/tests/nullgpu/cute_dsl: tests/nullgpu/cute_dsl.c $(NULL_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -lpthread -ldl
 $(BUILD)/tests/nullgpu/cudnn: tests/nullgpu/cudnn.c $(NULL_LIBS)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -136,11 +150,11 @@ $(BUILD)/tests/nullgpu/nccl: tests/nullgpu/world/nccl.c $(NULL_LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -o $@ $< -L$(NULL_DIR) \
 		-l:vcnull-libnccl.so.2 -l:vcnull-libcudart.so.12 -l:vcnull-libcuda.so.1
-EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
+EXTRA += $(BUILD)/tests/nullgpu/program $(BUILD)/tests/nullgpu/cute_dsl $(BUILD)/tests/nullgpu/cudnn $(BUILD)/tests/nullgpu/rnn $(BUILD)/tests/nullgpu/deviceless.so $(BUILD)/tests/nullgpu/nccl
 BENCHES += tests/nullgpu/bench_step.sh
-TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
+TESTS += tests/nullgpu/device.sh tests/nullgpu/cudnn.sh tests/nullgpu/cute_dsl.sh tests/nullgpu/preload.sh tests/nullgpu/plans.sh tests/nullgpu/stage.sh tests/nullgpu/xla/made_up.sh tests/nullgpu/late.sh tests/nullgpu/smi.sh tests/nullgpu/rnn/rnn.sh tests/nullgpu/world/nccl.sh tests/nullgpu/verdict.sh
 
-.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving check-xla
+.PHONY: check-cudnn check-torch check-torch-recordings check-measured check-models check-ranks check-runs check-world check-published check-serving check-sglang check-xla
 check-torch: all ## real PyTorch versions on the null GPU (cached outside the tree; TORCH="2.9.1 newest")
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/torch/check.sh
 check-torch-recordings: all ## scripts recorded on real GPUs, rerun on the null GPU (needs ../shared)
@@ -161,5 +175,7 @@ check-serving: all ## vLLM's cache on the null GPU against published log lines (
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/check.sh
 check-xla: all ## JAX and TensorFlow on the null GPU (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/xla/check.sh
+check-sglang: all ## SGLang on the null GPU: its cache against its own arithmetic and published log lines (outside the tree: SGLANG=PYTHON; F=Llama for some)
+	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/serving/sglang.sh
 check-runs: all ## dry runs do the same every time, alone or several in one process (cached outside the tree)
 	$(Q)V=1 $(RUN_TESTS) tests/nullgpu/runs/check.sh

@@ -316,6 +316,19 @@ static int link_programs(struct work *w, struct vc_error *err)
 		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
 }
 
+/* Kernels written in CuTe DSL load a runtime under this name (cute_dsl.c): libcudart's stand-in. */
+static int link_cute_dsl(struct work *w, struct vc_error *err)
+{
+	char from[1024], to[1024];
+	snprintf(from, sizeof from, "%s/" PREFIX "libcudart.so.%d", w->libraries,
+		 w->stage->cuda_major);
+	if (access(from, R_OK) < 0)
+		return 0; /* an older CUDA: there were none */
+	snprintf(to, sizeof to, "%s/" VC_STAGE_CUTE_DSL, w->stage->dir);
+	return symlink(from, to) < 0 ?
+		vc_fail(err, VC_EIO, "cannot write in %s", w->stage->dir) : 0;
+}
+
 /* ---- functions that a newer PyTorch wants ---- */
 
 static bool is_provided(const struct work *w, const char *name)
@@ -502,6 +515,8 @@ int vc_stage_open(struct vc_stage *s, const char *package, const char *libraries
 		rc = link_python(&w, err);
 	if (!rc)
 		rc = link_programs(&w, err);
+	if (!rc)
+		rc = link_cute_dsl(&w, err);
 	release(&w);
 	return rc;
 }

@@ -8,6 +8,9 @@
 
 #include "common/error.h"
 
+/* In the folder: what kernels written in CuTe DSL load instead of their own runtime. */
+#define VC_STAGE_CUTE_DSL "libcute_dsl_runtime.so"
+
 struct vc_stage {
 	char dir[512];       /* private folder, removed by vc_stage_close; python/ in it is for
 			      * PYTHONPATH, bin/ for PATH */

@@ -64,15 +64,16 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_ours(const void *p)
+/* Whether two addresses lie in one library. */
+static bool is_same(const void *a, const void *b)
 {
-	Dl_info theirs, ours;
+	Dl_info of_a, of_b;
 
-	return dladdr(p, &theirs) && dladdr(VC_FUNCTION(is_ours), &ours) &&
-	       theirs.dli_fbase == ours.dli_fbase;
+	return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-/* The function of that name which the library around `site` would have called without us. */
+/* The function of that name which the library around `site` would have called without us. A library
+ * that stands before the runtime as we do (torch_memory_saver) finds itself by its own handle. */
 static struct caller find_real(const void *site, const char *name)
 {
 	struct caller c = { .real = NULL };
@@ -87,7 +88,8 @@ static struct caller find_real(const void *site, const char *name)
 		if (strncmp(base_name(info.dli_fname), "libc10_cuda.so", 14) != 0)
 			c.label = vc_names_put(base_name(info.dli_fname));
 	}
-	if (c.real && is_ours(c.real)) /* a handle of the main program finds us first */
+	/* a handle of the main program finds us first */
+	if (c.real && (is_same(c.real, VC_FUNCTION(is_same)) || is_same(c.real, site)))
 		c.real = NULL;
 	if (!c.real)
 		c.real = dlsym(RTLD_NEXT, name);

@@ -150,7 +150,7 @@ static int fold_stack(struct tree *t, struct object *o)
 		t->node[i] = node_of(t, i ? t->node[i - 1] : 0, &c->at[n - 1 - i]);
 	}
 	t->depth = n;
-	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0 };
+	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0, .whole = o->whole };
 	return vec_drop(t, at);
 }
 
@@ -287,7 +287,7 @@ static int event_key(struct tree *t, uint32_t at, uint32_t key, const struct vc_
 static int hold(struct tree *t, struct object *o, const struct vc_pickle_value *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint16_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
+		uint8_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
 
 		if (depth > DEEPEST)
 			return vc_fail(t->err, VC_EFORMAT, "the pickle nests more than %d "
@@ -345,15 +345,11 @@ static int choose(struct tree *t, struct object *o, uint32_t key)
 	return 0;
 }
 
-static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
-		    struct vc_error *err)
+static int set_pair(struct tree *t, struct object *o, uint32_t key,
+		    const struct vc_pickle_value kv[2])
 {
-	struct tree *t = arg;
-	struct object *o = &t->object[ref];
-	uint32_t key = kv[0].type == VC_PV_TEXT ? kv[0].ref : W_WORDS;
 	int rc = 0;
 
-	t->err = err;
 	if (o->kind == DICT_NEW)
 		rc = choose(t, o, key);
 	else if (o->kind == DICT && key == W_action)
@@ -368,6 +364,24 @@ static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
 		return set_frame(&t->frame[o->at], key, &kv[1]);
 	rc = o->kind == DICT ? vec_push(t, o->at, kv, 2) : 0;
 	return rc ? rc : hold(t, o, kv + 1, 1);
+}
+
+static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value *kv, size_t n,
+		    struct vc_error *err)
+{
+	struct tree *t = arg;
+	struct object *o = &t->object[ref];
+
+	t->err = err;
+	for (size_t i = 0; i < n; i++, kv += 2) {
+		uint32_t key = kv[0].type == VC_PV_TEXT ? kv[0].ref : W_WORDS;
+
+		if (o->kind == EVENT)
+			VC_TRY(event_key(t, o->at, key, &kv[1]));
+		else
+			VC_TRY(set_pair(t, o, key, kv));
+	}
+	return VC_OK;
 }
 
 /* ---- lists ---- */
@@ -436,7 +450,9 @@ static int keep_items(struct tree *t, struct object *o, const struct vc_pickle_v
 
 		rc = vec_new(t, &at);
 		if (!rc)
-			*o = (struct object){ .kind = LIST, .at = at };
+			*o = (struct object){ .kind = LIST, .at = at, .whole = true };
+	} else {
+		o->whole = false;
 	}
 	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, n);
 }
@@ -498,6 +514,21 @@ static int new_list(void *arg, uint32_t *ref, struct vc_error *err)
 	return new_object(t, LIST_NEW, ref);
 }
 
+/* Frames that were a stack before are that stack again. */
+static int list_again(void *arg, uint32_t model, uint32_t *ref, struct vc_error *err)
+{
+	struct tree *t = arg;
+	struct object was = t->object[model];
+
+	t->err = err;
+	if (was.kind != SITE || !was.whole)
+		return 0;
+	VC_TRY(new_object(t, SITE, ref));
+	was.depth = 1; /* as of a list of frames that is still to be folded */
+	t->object[*ref] = was;
+	return 1;
+}
+
 static int new_text(void *arg, const char *s, size_t n, uint32_t *ref, struct vc_error *err)
 {
 	struct tree *t = arg;
@@ -515,6 +546,6 @@ void snapshot_builder(struct tree *t, struct vc_pickle_builder *b)
 {
 	*b = (struct vc_pickle_builder){
 		.arg = t, .text = new_text, .name = text_of, .dict = new_dict, .list = new_list,
-		.set = dict_set, .append = list_append,
+		.set = dict_set, .append = list_append, .again = list_again,
 	};
 }

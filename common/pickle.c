@@ -2,6 +2,7 @@
 /* pickle.c - see pickle.h. Opcodes: CPython, Lib/pickletools.py. */
 #include "common/pickle.h"
 
+#include "common/mapped.h"
 #include "common/pickle_lines.h"
 #include "common/pickle_machine.h"
 
@@ -348,6 +349,7 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 		vc_input_skip(in, (size_t)(m.p - m.start));
 	}
 	pickle_again_fini(&m.again);
-	VC_FREE(m.stack, m.mark, m.memo);
+	vc_mapped_free(m.memo, m.memo_cap, sizeof(*m.memo));
+	VC_FREE(m.stack, m.mark);
 	return rc;
 }

@@ -2,6 +2,8 @@
 /* pickle_machine.c - see pickle_machine.h */
 #include "common/pickle_machine.h"
 
+#include "common/mapped.h"
+
 #define STACK_MAX ((size_t)1 << 25) /* a list of so many events written in one batch still fits */
 #define MARKS_MAX 4096              /* open containers inside each other */
 
@@ -76,11 +78,9 @@ int pickle_memo_put(struct pickle_machine *m, uint64_t at)
 	VC_TRY(pickle_has(m, 1));
 	if (at > 2 * (uint64_t)m->memos + 1024)
 		return pickle_bad(m, "a memo number out of all proportion");
-	VC_HAVE(vc_vec_room(m->memo, m->memo_cap, at + 1), "the pickle's memo", m->err);
+	VC_HAVE(vc_mapped_room(m->memo, m->memo_cap, at + 1), "the pickle's memo", m->err);
 	if (at < m->memos)
 		pickle_again_stop(&m->again);
-	else
-		memset(m->memo + m->memos, 0, (at + 1 - m->memos) * sizeof(*m->memo));
 	m->memo[at] = pickle_packed(&m->stack[m->n - 1]); /* 0: a get will say so */
 	if (at >= m->memos)
 		m->memos = at + 1;

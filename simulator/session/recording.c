@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/replay/infer.h"
 #include "simulator/replay/ranges.h"
 #include "simulator/replay/memo.h"
@@ -15,6 +16,7 @@
 #include "simulator/session/changed.h"
 
 #define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
+#define RESERVE_MAX ((size_t)1 << 24) /* events that room is made for before they come */
 
 static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned flags,
 		       struct vc_error *err)
@@ -23,14 +25,19 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	bool keep = true;
 	long n;
 
+	if (src->expected && src->expected < RESERVE_MAX)
+		VC_HAVE(vc_vec_room(rec->trace.ev, rec->trace.cap, src->expected),
+			"the trace's events", err);
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
 		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
-		if (keep && rec->trace.n + (size_t)n > KEEP_EVENTS &&
+		if (!rec->streamed && rec->trace.n + (size_t)n > KEEP_EVENTS &&
 		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
+			rec->streamed = true;
+			keep = src->type->whole;
+		}
+		if (!keep) {
 			free(rec->trace.ev);
 			rec->trace = (struct vc_trace){ 0 };
-			rec->streamed = true;
-			keep = false;
 		}
 		if (keep && vc_trace_append(&rec->trace, ev, (size_t)n, err) < 0)
 			return VC_ENOMEM;
@@ -230,6 +237,7 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 	    !vc_transforms_on_demand(transforms) &&
 	    rec->trace.n * sizeof(*rec->trace.ev) <= VC_MEMO_MOST / 16)
 		return vc_changed_source(&rec->trace, rec->path, transforms, pipeline, err);
-	src = rec->streamed ? vc_source_open(rec->path, err) : vc_source_memory(&rec->trace, err);
+	src = rec->streamed && !rec->trace.n ? vc_source_open(rec->path, err) :
+					       vc_source_memory(&rec->trace, err);
 	return pipeline(src, transforms, err);
 }

@@ -9,23 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mapped.h"
 #include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
-/* Room for one more element behind n; `array` is that of vc_vec_grow. */
-static int room(struct tree *t, void *array, size_t n, size_t *cap, size_t size)
+/* Room for one more element behind n; `array` is that of `grow`. */
+static int more_room(struct tree *t, bool (*grow)(void *, size_t *, size_t, size_t), void *array,
+		     size_t *cap, size_t n, size_t size)
 {
-	if (n < *cap)
-		return 0;
 	if (n >= UINT32_MAX)
 		return vc_fail(t->err, VC_ENOSUP, "more than 4 billion objects in one snapshot");
-	return vc_vec_grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
+	return grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
 }
-#define ROOM(t, array, n, cap) room(t, &(array), n, &(cap), sizeof(*(array)))
+#define ROOM(t, array, n, cap) \
+	((n) < (cap) ? 0 : more_room(t, vc_vec_grow, &(array), &(cap), (n), sizeof(*(array))))
+/* The same in what grows with the history. */
+#define LARGE_ROOM(t, array, n, cap) \
+	((n) < (cap) ? 0 : more_room(t, vc_mapped_grow, &(array), &(cap), (n), sizeof(*(array))))
 
 static int new_object(struct tree *t, enum kind kind, uint32_t *ref)
 {
-	VC_TRY(ROOM(t, t->object, t->objects, t->object_cap));
+	VC_TRY(LARGE_ROOM(t, t->object, t->objects, t->object_cap));
 	t->object[t->objects] = (struct object){ .kind = kind };
 	*ref = (uint32_t)t->objects++;
 	return 0;
@@ -227,13 +231,27 @@ static void set_tag(struct tree *t, struct vc_event *e, const struct vc_pickle_v
 	t->tag = tag;
 }
 
+static int set_time(struct tree *t, struct vc_event *e, const struct vc_pickle_value *v)
+{
+	struct snapshot *s = t->s;
+
+	s->times = true;
+	VC_TRY(snapshot_number(t, v, "time_us", &e->time_ns));
+	if (e->time_ns && (!s->first_us || e->time_ns < s->first_us))
+		s->first_us = e->time_ns;
+	return VC_OK;
+}
+
 static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 		     const struct vc_pickle_value *v)
 {
 	int rc = 0;
 
 	switch (key) {
-	case W_action: e->kind = v->type == VC_PV_TEXT ? action_of(v->ref) : SNAP_OTHER; return 0;
+	case W_action:
+		e->kind = v->type == VC_PV_TEXT ? action_of(v->ref) : SNAP_OTHER;
+		t->s->actions |= 1u << e->kind;
+		return 0;
 	case W_addr: case W_device_free: return snapshot_number(t, v, "addr", &e->addr);
 	case W_size: return snapshot_number(t, v, "size", &e->size);
 	case W_stream:
@@ -241,9 +259,7 @@ static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 			return vc_fail(t->err, VC_EFORMAT, "stream is not a number");
 		e->stream = v->i ? vc_meta_stream(t->meta, (uint64_t)v->i) : 0;
 		return 0;
-	case W_time_us:
-		t->s->times = true;
-		return snapshot_number(t, v, "time_us", &e->time_ns);
+	case W_time_us: return set_time(t, e, v);
 	case W_frames:
 		rc = snapshot_site(t, v, &e->site);
 		t->s->stacks |= e->site != 0;
@@ -266,7 +282,7 @@ static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 static int new_event(struct tree *t, struct object *o)
 {
 	struct snapshot *s = t->s;
-	VC_TRY(ROOM(t, s->ev, s->n, s->cap));
+	VC_TRY(LARGE_ROOM(t, s->ev, s->n, s->cap));
 	s->ev[s->n] = (struct vc_event){ 0 };
 	*o = (struct object){ .kind = EVENT, .at = (uint32_t)s->n++ };
 	return 0;
@@ -421,7 +437,7 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		if (l->first + l->n != t->s->n)
 			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order",
 				       event);
-		VC_TRY(ROOM(t, t->s->ev, t->s->n, t->s->cap));
+		VC_TRY(LARGE_ROOM(t, t->s->ev, t->s->n, t->s->cap));
 		t->s->ev[t->s->n] = t->s->ev[event];
 		t->s->n++;
 	}

@@ -103,6 +103,8 @@ struct vc_trace {
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.
  * After a failure vc_trace_fini frees what was read. */
 int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err);
+/* Room for what a source expects to give, so that it need not be copied as it grows. */
+int vc_trace_expect(struct vc_trace *t, const struct vc_source *s, struct vc_error *err);
 int vc_trace_append_many(struct vc_trace *t, const struct vc_event *ev, size_t n,
 			 struct vc_error *err);
 /* Predictions add their events one by one. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/vec.h"
 #include "simulator/replay/infer.h"
 #include "simulator/replay/ranges.h"
 #include "simulator/replay/memo.h"
@@ -16,7 +15,6 @@
 #include "simulator/session/changed.h"
 
 #define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
-#define RESERVE_MAX ((size_t)1 << 24) /* events that room is made for before they come */
 
 static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned flags,
 		       struct vc_error *err)
@@ -25,9 +23,7 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	bool keep = true;
 	long n;
 
-	if (src->expected && src->expected < RESERVE_MAX)
-		VC_HAVE(vc_vec_room(rec->trace.ev, rec->trace.cap, src->expected),
-			"the trace's events", err);
+	VC_TRY(vc_trace_expect(&rec->trace, src, err));
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
 		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
 		if (!rec->streamed && rec->trace.n + (size_t)n > KEEP_EVENTS &&

@@ -338,7 +338,7 @@ int vc_pickle_read(struct vc_input *in, const struct vc_pickle_builder *b,
 	int rc = 0;
 
 	while (!m.stop && !rc) {
-		if (m.end - m.p >= 16)
+		if (m.cap && m.end - m.p >= 16)
 			run_plain(&m);
 		rc = pickle_need(&m, 1);
 		if (!rc)

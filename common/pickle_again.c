@@ -57,23 +57,24 @@ static uint32_t *place(const struct pickle_again *a, const uint8_t *p, size_t n,
 
 struct pickle_run *pickle_again_look(struct pickle_again *a, const uint8_t *p, size_t have)
 {
-	size_t n = a->slot ? length_of(p, have) : 0;
+	size_t n = a->runs ? length_of(p, have) : 0;
 	uint32_t found = n ? *place(a, p, n, hash_of(p, n)) : 0;
 
 	if (!found)
 		return NULL;
-	if (a->last)
-		a->run[a->last - 1].next = found;
-	a->last = found;
+	*pickle_again_next(a) = found;
+	pickle_again_met(a, found);
 	return &a->run[found - 1];
 }
 
 static void forget(struct pickle_again *a)
 {
-	if (a->slot && a->runs)
-		memset(a->slot, 0, ((size_t)1 << SLOT_BITS) * sizeof(*a->slot));
+	if (a->runs) {
+		memset(a->slot, 0, sizeof(*a->slot) << SLOT_BITS);
+		memset(a->next, 0, sizeof(*a->next) << PICKLE_NEXT_BITS);
+	}
 	a->runs = a->used = 0;
-	a->last = 0;
+	a->last = a->before = 0;
 }
 
 void pickle_again_keep(struct pickle_again *a, const uint8_t *p, size_t have, uint32_t list)
@@ -87,14 +88,15 @@ void pickle_again_keep(struct pickle_again *a, const uint8_t *p, size_t have, ui
 		forget(a);
 	if (!a->slot)
 		a->slot = calloc((size_t)1 << SLOT_BITS, sizeof(*a->slot));
-	if (!a->slot || !vc_vec_room(a->bytes, a->bytes_cap, a->used + n) ||
+	if (!a->next)
+		a->next = calloc((size_t)1 << PICKLE_NEXT_BITS, sizeof(*a->next));
+	if (!a->slot || !a->next || !vc_vec_room(a->bytes, a->bytes_cap, a->used + n) ||
 	    !vc_vec_room(a->run, a->run_cap, a->runs + 1))
 		return; /* it goes without */
 	hash = hash_of(p, n);
 	slot = place(a, p, n, hash);
-	if (*slot) {
+	if (*slot) { /* what was made of it before cannot be repeated: this one, perhaps */
 		a->run[*slot - 1].list = list;
-		a->last = *slot;
 		return;
 	}
 	memcpy(a->bytes + a->used, p, n);
@@ -102,9 +104,8 @@ void pickle_again_keep(struct pickle_again *a, const uint8_t *p, size_t have, ui
 					       .n = (uint32_t)n, .list = list };
 	a->used += n;
 	*slot = (uint32_t)++a->runs;
-	if (a->last)
-		a->run[a->last - 1].next = *slot;
-	a->last = *slot;
+	*pickle_again_next(a) = *slot;
+	pickle_again_met(a, *slot);
 }
 
 void pickle_again_stop(struct pickle_again *a)
@@ -115,5 +116,5 @@ void pickle_again_stop(struct pickle_again *a)
 
 void pickle_again_fini(struct pickle_again *a)
 {
-	VC_FREE(a->bytes, a->run, a->slot);
+	VC_FREE(a->bytes, a->run, a->slot, a->next);
 }

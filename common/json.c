@@ -21,6 +21,7 @@ struct vc_json_state {
 	unsigned depth;
 	bool object[DEPTH_MAX];         /* what is open at each level: object or array */
 	char *buf; size_t n, cap;       /* the text being decoded */
+	bool unwanted;                  /* what comes is skipped: checked, not kept */
 };
 
 static uint64_t offset(const struct vc_json_state *s)
@@ -55,7 +56,7 @@ static int too_early(const struct vc_json_state *s, struct vc_error *err)
 }
 
 /* The next byte that is not white space, not consumed; 0 at the end of the input. */
-static int next_byte(struct vc_json_state *s, struct vc_error *err)
+static int next_byte_slowly(struct vc_json_state *s, struct vc_error *err)
 {
 	int rc;
 
@@ -71,8 +72,15 @@ static int next_byte(struct vc_json_state *s, struct vc_error *err)
 	}
 }
 
+static inline int next_byte(struct vc_json_state *s, struct vc_error *err)
+{
+	return s->p < s->end && *s->p > ' ' ? *s->p : next_byte_slowly(s, err);
+}
+
 static int keep(struct vc_json_state *s, const void *data, size_t n, struct vc_error *err)
 {
+	if (s->unwanted)
+		return 0;
 	if (s->n + n > TEXT_MAX)
 		return bad(s, "a text of more than 64 MiB", err);
 	VC_HAVE(vc_vec_room(s->buf, s->cap, s->n + n + 1), "a JSON text", err);
@@ -147,6 +155,28 @@ static int escape(struct vc_json_state *s, struct vc_error *err)
 	return keep(s, &to[at - from], 1, err);
 }
 
+/* Where a text has something else than plain characters: its end, an escape, or what must not be
+ * in it. Eight bytes at a time: a byte below n borrows from its highest bit in x - n, which no
+ * byte did before the first such one. */
+static const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
+{
+	const uint64_t ones = UINT64_MAX / 255, high = ones << 7;
+	uint64_t x, quote, slash;
+
+	for (; end - p >= 8; p += 8) {
+		memcpy(&x, p, 8);
+		quote = x ^ ones * '"';
+		slash = x ^ ones * '\\';
+		x = (((x - ones * 0x20) & ~x) | ((quote - ones) & ~quote) |
+		     ((slash - ones) & ~slash)) & high;
+		if (x)
+			return p + __builtin_ctzll(x) / 8;
+	}
+	while (p < end && *p != '"' && *p != '\\' && *p >= 0x20)
+		p++;
+	return p;
+}
+
 static int text(struct vc_json *j, struct vc_error *err)
 {
 	struct vc_json_state *s = j->state;
@@ -156,8 +186,7 @@ static int text(struct vc_json *j, struct vc_error *err)
 	s->p++;
 	s->n = 0;
 	for (;;) {
-		for (q = s->p; q < s->end && *q != '"' && *q != '\\' && *q >= 0x20; q++)
-			;
+		q = plain_end(s->p, s->end);
 		rc = keep(s, s->p, (size_t)(q - s->p), err);
 		s->p = q;
 		if (rc)
@@ -182,6 +211,12 @@ static int text(struct vc_json *j, struct vc_error *err)
 
 /* ---- numbers and words ---- */
 
+static inline bool in_word(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '+' ||
+	       c == '-' || c == '.';
+}
+
 static int word_end(struct vc_json_state *s, size_t *n, struct vc_error *err)
 {
 	for (*n = 0; ; ++*n) {
@@ -196,8 +231,7 @@ static int word_end(struct vc_json_state *s, size_t *n, struct vc_error *err)
 				return 0;
 		}
 		c = s->p[*n];
-		if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
-		      c == '+' || c == '-' || c == '.'))
+		if (!in_word(c))
 			return 0;
 		if (*n > 400)
 			return bad(s, "a number of more than 400 digits", err);
@@ -218,6 +252,37 @@ static int number(struct vc_json *j, const char *digits, size_t n, struct vc_err
 	return VC_J_NUMBER;
 }
 
+/* Nearly all numbers are a few digits, some with a point among them; a double holds both the digits
+ * as an integer and the power of ten, so their quotient is what strtod() makes of them. How many
+ * bytes were taken; 0: this one needs a closer look. */
+static size_t plain_number(struct vc_json *j, const uint8_t *p)
+{
+	static const double power[] = { 1,    1e1,  1e2,  1e3,	1e4,  1e5,  1e6,  1e7,	1e8,
+					1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17 };
+	bool minus = *p == '-';
+	size_t i = minus, first = i, point = 0;
+	uint64_t v = 0;
+
+	for (; i < first + 18; i++) {
+		if (p[i] >= '0' && p[i] <= '9')
+			v = v * 10 + (p[i] - '0');
+		else if (p[i] == '.' && !point && i > first)
+			point = i;
+		else
+			break;
+	}
+	if (i == first || in_word(p[i]) || (point && (point + 1 == i || v >> 53)))
+		return 0;
+	j->is_integer = !point;
+	j->integer = point ? 0 : minus ? -(int64_t)v : (int64_t)v;
+	j->real = point ? (double)v / power[i - point - 1] : (double)v;
+	if (minus && (point || v))
+		j->real = -j->real;
+	return i;
+}
+
+enum { NUMBER_AT_HAND = 32 }; /* more than plain_number() looks at */
+
 static int scalar(struct vc_json *j, struct vc_error *err)
 {
 	static const struct { const char *text; int token; } words[] = {
@@ -225,7 +290,17 @@ static int scalar(struct vc_json *j, struct vc_error *err)
 	};
 	struct vc_json_state *s = j->state;
 	char copy[408];
-	size_t n;
+	size_t n = s->end - s->p >= NUMBER_AT_HAND && s->cap >= NUMBER_AT_HAND ?
+			   plain_number(j, s->p) : 0;
+
+	if (n) {
+		memcpy(s->buf, s->p, NUMBER_AT_HAND);
+		s->buf[n] = '\0';
+		j->text = s->buf;
+		j->len = n;
+		s->p += n;
+		return VC_J_NUMBER;
+	}
 	VC_TRY(word_end(s, &n, err));
 	memcpy(copy, s->p, n);
 	copy[n] = '\0';
@@ -241,7 +316,7 @@ static int scalar(struct vc_json *j, struct vc_error *err)
 	s->n = 0;
 	int rc = keep(s, copy, n, err);
 	if (!rc)
-		rc = number(j, s->buf, n, err);
+		rc = number(j, copy, n, err);
 	j->text = s->buf;
 	j->len = n;
 	s->p += rc > 0 ? n : 0;
@@ -339,19 +414,19 @@ int vc_json_skip(struct vc_json *j, int token, struct vc_error *err)
 
 	if (token != VC_J_OBJECT && token != VC_J_ARRAY)
 		return 0;
-	while (s->depth >= level) {
+	s->unwanted = true;
+	while (s->depth >= level && token >= 0)
 		token = vc_json_next(j, err);
-		if (token < 0)
-			return token;
-	}
-	return 0;
+	s->unwanted = false;
+	return token < 0 ? token : 0;
 }
 
 int vc_json_open(struct vc_json *j, struct vc_input *in, struct vc_error *err)
 {
 	*j = (struct vc_json){ .text = "" };
 	j->state = calloc(1, sizeof(*j->state));
-	VC_HAVE(j->state, "reading JSON", err);
+	VC_HAVE(j->state && vc_vec_room(j->state->buf, j->state->cap, NUMBER_AT_HAND),
+		"reading JSON", err);
 	j->state->in = in;
 	return 0;
 }

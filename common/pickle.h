@@ -29,17 +29,20 @@ struct vc_pickle_value {
 	union { int64_t i; double real; };
 };
 
-/* Every slot is needed. Those that answer int: 0, or negative with *err filled. */
+/* Every slot but the last is needed. Those that answer int: 0, or negative with *err filled. */
 struct vc_pickle_builder {
 	void *arg;
 	int (*text)(void *arg, const char *s, size_t n, uint32_t *ref, struct vc_error *err);
 	const char *(*name)(void *arg, uint32_t ref); /* the text behind a ref, for messages */
 	int (*dict)(void *arg, uint32_t *ref, struct vc_error *err);
 	int (*list)(void *arg, uint32_t *ref, struct vc_error *err);
-	int (*set)(void *arg, uint32_t dict, const struct vc_pickle_value kv[2],
-		   struct vc_error *err);
+	int (*set)(void *arg, uint32_t dict, const struct vc_pickle_value *kv, size_t n,
+		   struct vc_error *err); /* n pairs of key and value */
 	int (*append)(void *arg, uint32_t list, const struct vc_pickle_value *v, size_t n,
 		      struct vc_error *err); /* n > 0 items at once */
+	/* A new list, to hold what `model` was given by append once. 1: done; 0: the list is to be
+	 * made and filled as always. */
+	int (*again)(void *arg, uint32_t model, uint32_t *list, struct vc_error *err);
 };
 
 /* Read one pickle up to its STOP; *root is what it left. The input may go on behind it. */

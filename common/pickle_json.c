@@ -40,7 +40,7 @@ static int dict(struct reader *r, struct vc_pickle_value *v)
 		VC_TRY(r->b->text(r->b->arg, r->j.text, r->j.len, &kv[0].ref, r->err));
 		VC_TRY(token = vc_json_next(&r->j, r->err));
 		VC_TRY(value(r, token, &kv[1]));
-		VC_TRY(r->b->set(r->b->arg, v->ref, kv, r->err));
+		VC_TRY(r->b->set(r->b->arg, v->ref, kv, 1, r->err));
 	}
 	return token < 0 ? token : VC_OK;
 }

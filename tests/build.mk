@@ -23,8 +23,9 @@ $(BUILD)/tests/bench-format: tests/bench/bench_format.c $(BUILD)/libvramcast.a
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libvramcast.a $(LIBS)
 BENCHES += $(BUILD)/tests/bench-format
 
-bench-large: all $(BUILD)/tests/bench-plot ## sim and a picture of 10^8 events
+bench-large: all $(BUILD)/tests/bench-plot $(BUILD)/tests/bench-format ## sim and a picture of 10^8 events; a snapshot of 1 GB
 	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) $(BUILD)/tests/bench-plot large
+	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) tests/bench/import.sh
 .PHONY: bench-large
 
 check-all: $(MODEL_TESTS)

@@ -11,6 +11,7 @@
 #include "common/vec.h"
 
 #define BATCH 4096 /* events pulled at a time when a whole trace is read */
+#define EXPECTED_MAX ((size_t)1 << 24) /* no more than 800 MB on the word of a source */
 
 struct vc_source *vc_source_new(const struct vc_source_type *type, struct vc_error *err)
 {
@@ -90,6 +91,13 @@ struct vc_source *vc_transform_open(const struct vc_transform_use *u, struct vc_
 	return s;
 }
 
+int vc_trace_expect(struct vc_trace *t, const struct vc_source *s, struct vc_error *err)
+{
+	if (s->expected < EXPECTED_MAX)
+		VC_HAVE(vc_vec_room(t->ev, t->cap, s->expected), "the trace's events", err);
+	return VC_OK;
+}
+
 int vc_trace_append_many(struct vc_trace *t, const struct vc_event *ev, size_t n,
 			 struct vc_error *err)
 {
@@ -104,6 +112,7 @@ int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err)
 {
 	long n;
 
+	VC_TRY(vc_trace_expect(t, s, err));
 	do {
 		VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + BATCH), "the trace's events", err);
 		n = s->type->next(s, t->ev + t->n, t->cap - t->n, err);

@@ -48,6 +48,8 @@ struct vc_source_type {
 	int (*open)(struct vc_source *s, struct vc_error *err); /* (opt) */
 	/* Fill up to cap events; > 0: so many, 0: end, < 0: failed. After 0 meta is complete. */
 	long (*next)(struct vc_source *s, struct vc_event *ev, size_t cap, struct vc_error *err);
+	bool whole; /* decoders: all was read before the first event came, so to read it again costs
+		     * more than to keep what came */
 	bool on_demand; /* transforms: there may be no end, nobody reads all of it at once */
 	/* (opt) The same without a copy: events that lie in memory, valid while the source lives.
 	 */
@@ -67,6 +69,7 @@ struct vc_source {
 	/* vc_source_open where it came from a file: for transforms, which know no decoders, to
 	 * read one more recording. NULL: there are none. */
 	struct vc_source *(*reads)(const char *path, struct vc_error *err);
+	size_t expected;            /* decoders: some more events than will come; 0: not known */
 	bool lent;                  /* meta is another's: not to be written to, not freed */
 	struct vc_memo *holds;      /* let go of with the source, or NULL */
 };
@@ -100,6 +103,8 @@ struct vc_trace {
 /* Reads to the end into an empty trace and takes s->meta; `s` is then good for vc_source_free only.
  * After a failure vc_trace_fini frees what was read. */
 int vc_trace_read(struct vc_trace *t, struct vc_source *s, struct vc_error *err);
+/* Room for what a source expects to give, so that it need not be copied as it grows. */
+int vc_trace_expect(struct vc_trace *t, const struct vc_source *s, struct vc_error *err);
 int vc_trace_append_many(struct vc_trace *t, const struct vc_event *ev, size_t n,
 			 struct vc_error *err);
 /* Predictions add their events one by one. */

@@ -23,14 +23,17 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	bool keep = true;
 	long n;
 
+	VC_TRY(vc_trace_expect(&rec->trace, src, err));
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
 		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
-		if (keep && rec->trace.n + (size_t)n > KEEP_EVENTS &&
+		if (!rec->streamed && rec->trace.n + (size_t)n > KEEP_EVENTS &&
 		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
+			rec->streamed = true;
+			keep = src->type->whole;
+		}
+		if (!keep) {
 			free(rec->trace.ev);
 			rec->trace = (struct vc_trace){ 0 };
-			rec->streamed = true;
-			keep = false;
 		}
 		if (keep && vc_trace_append(&rec->trace, ev, (size_t)n, err) < 0)
 			return VC_ENOMEM;
@@ -230,6 +233,7 @@ struct vc_source *vc_recording_source(const struct vc_recording *rec,
 	    !vc_transforms_on_demand(transforms) &&
 	    rec->trace.n * sizeof(*rec->trace.ev) <= VC_MEMO_MOST / 16)
 		return vc_changed_source(&rec->trace, rec->path, transforms, pipeline, err);
-	src = rec->streamed ? vc_source_open(rec->path, err) : vc_source_memory(&rec->trace, err);
+	src = rec->streamed && !rec->trace.n ? vc_source_open(rec->path, err) :
+					       vc_source_memory(&rec->trace, err);
 	return pipeline(src, transforms, err);
 }

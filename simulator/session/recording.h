@@ -25,10 +25,11 @@ struct vc_recording_ask {
 
 struct vc_recording {
 	const char *path;        /* as given, lent */
-	struct vc_trace trace;   /* events, unless streamed */
+	struct vc_trace trace;   /* events, unless streamed from the file */
 	struct vc_meta *meta;    /* lent from the trace */
 	const char *source;      /* the decoder that read it */
-	bool streamed;           /* too long for memory: every run reads the file again */
+	bool streamed;           /* long: events go by once a run, from the file where the trace
+				  * has none, and nobody looks at all of them */
 	struct vc_census census;
 	const struct vc_device_census *device;
 	char torch[16];          /* version to replay, "" for models without */

@@ -13,14 +13,14 @@
 #include "common/vec.h"
 #include "simulator/replay/source.h"
 
-enum category { OTHER, MEMORY, KERNEL, COPY, ANNOTATION };
+enum category { UNKNOWN, OTHER, MEMORY, KERNEL, COPY, ANNOTATION };
 
 struct entry { /* one element of traceEvents */
-	char name[1024];
 	enum category category;
 	char phase;
 	uint64_t ts_ns, dur_ns;
 	int64_t device_type, device, addr, bytes, allocated, reserved, stream, correlation;
+	char name[1024]; /* up to its NUL; empty: not said yet */
 };
 
 struct record { struct vc_event ev; uint64_t order; };
@@ -84,81 +84,112 @@ static uint64_t nanoseconds(const struct vc_json *j)
 	return ns;
 }
 
+#define KEY(text, field) { text, sizeof(text) - 1, offsetof(struct entry, field) }
+
+/* Where the number of this key goes; NULL: nowhere. */
+static int64_t *place_of(struct entry *e, const struct vc_json *j)
+{
+	static const struct { const char *key; size_t len, offset; } keys[] = {
+		KEY("Device Type", device_type), KEY("Device Id", device), KEY("device", device),
+		KEY("Addr", addr), KEY("Bytes", bytes), KEY("bytes", bytes),
+		KEY("Total Allocated", allocated), KEY("Total Reserved", reserved),
+		KEY("stream", stream), KEY("correlation", correlation),
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].len == j->len && !memcmp(j->text, keys[i].key, j->len))
+			return (int64_t *)(void *)((char *)e + keys[i].offset);
+	return NULL;
+}
+
 static int read_args(struct vc_json *j, struct entry *e, struct vc_error *err)
 {
-	static const struct { const char *key; size_t offset; } keys[] = {
-		{ "Device Type", offsetof(struct entry, device_type) },
-		{ "Device Id", offsetof(struct entry, device) },
-		{ "device", offsetof(struct entry, device) },
-		{ "Addr", offsetof(struct entry, addr) },
-		{ "Bytes", offsetof(struct entry, bytes) },
-		{ "bytes", offsetof(struct entry, bytes) },
-		{ "Total Allocated", offsetof(struct entry, allocated) },
-		{ "Total Reserved", offsetof(struct entry, reserved) },
-		{ "stream", offsetof(struct entry, stream) },
-		{ "correlation", offsetof(struct entry, correlation) },
-	};
 	int64_t *to = NULL;
 	int token;
 
 	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
-		if (token == VC_J_KEY) {
-			to = NULL;
-			for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !to; i++)
-				if (!strcmp(j->text, keys[i].key))
-					to = (int64_t *)(void *)((char *)e + keys[i].offset);
-		} else if (token == VC_J_NUMBER && to && j->is_integer) {
+		if (token == VC_J_KEY)
+			to = place_of(e, j);
+		else if (token == VC_J_NUMBER && to && j->is_integer)
 			*to = j->integer;
-		} else {
+		else
 			VC_TRY(vc_json_skip(j, token, err));
-		}
 	}
 	return token < 0 ? token : 0;
 }
 
-static enum category category_of(const char *cat)
+static enum category category_of(const struct vc_json *j)
 {
-	if (!strcmp(cat, "kernel") || !strcmp(cat, "Kernel"))
-		return KERNEL;
-	if (!strcmp(cat, "gpu_memcpy") || !strcmp(cat, "gpu_memset") || !strcmp(cat, "Memcpy") ||
-	    !strcmp(cat, "Memset"))
-		return COPY;
-	return !strcmp(cat, "user_annotation") ? ANNOTATION : OTHER;
+	static const struct { const char *name; size_t len; enum category category; } told[] = {
+		{ "kernel", 6, KERNEL }, { "Kernel", 6, KERNEL }, { "gpu_memcpy", 10, COPY },
+		{ "gpu_memset", 10, COPY }, { "Memcpy", 6, COPY }, { "Memset", 6, COPY },
+		{ "user_annotation", 15, ANNOTATION },
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (told[i].len == j->len && !memcmp(j->text, told[i].name, j->len))
+			return told[i].category;
+	return OTHER;
+}
+
+enum field { NO_FIELD, NAME, PHASE, CATEGORY, TIME, DURATION, ARGS };
+
+static enum field field_of(const struct vc_json *j)
+{
+	static const struct { char key[4]; uint8_t len; enum field field; } keys[] = {
+		{ "ph", 2, PHASE }, { "ts", 2, TIME }, { "cat", 3, CATEGORY },
+		{ "dur", 3, DURATION }, { "name", 4, NAME }, { "args", 4, ARGS },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].len == j->len && !memcmp(j->text, keys[i].key, j->len))
+			return keys[i].field;
+	return NO_FIELD;
+}
+
+static int set_field(struct vc_json *j, struct entry *e, enum field f, int token,
+		     struct vc_error *err)
+{
+	bool text = token == VC_J_TEXT, number = token == VC_J_NUMBER;
+
+	if (text && f == NAME) {
+		size_t n = j->len < sizeof(e->name) - 1 ? j->len : sizeof(e->name) - 1;
+
+		memcpy(e->name, j->text, n);
+		e->name[n] = '\0';
+	} else if (text && f == PHASE) {
+		e->phase = j->text[0];
+	} else if (text && f == CATEGORY) {
+		e->category = category_of(j);
+	} else if (number && f == TIME) {
+		e->ts_ns = nanoseconds(j);
+	} else if (number && f == DURATION) {
+		e->dur_ns = nanoseconds(j);
+	} else if (token == VC_J_OBJECT && f == ARGS &&
+		   (e->category != OTHER || !e->name[0] || !strcmp(e->name, "[memory]"))) {
+		return read_args(j, e, err); /* else nobody asks what is in them */
+	} else {
+		return vc_json_skip(j, token, err);
+	}
+	return VC_OK;
 }
 
 static int read_entry(struct vc_json *j, struct entry *e, struct vc_error *err)
 {
-	char key[16] = "";
-	int token, rc = 0;
+	enum field f = NO_FIELD;
+	int token;
 
-	*e = (struct entry){
-		.device = -1, .device_type = -1, .allocated = -1, .reserved = -1, .stream = -1 };
-	while (!rc && (token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
-		size_t n = j->len < sizeof(e->name) - 1 ? j->len : sizeof(e->name) - 1;
-
-		if (token == VC_J_KEY) {
-			memcpy(key, j->text, n < sizeof(key) - 1 ? n : sizeof(key) - 1);
-			key[n < sizeof(key) - 1 ? n : sizeof(key) - 1] = '\0';
-		} else if (token == VC_J_TEXT && !strcmp(key, "name")) {
-			memcpy(e->name, j->text, n);
-			e->name[n] = '\0';
-		} else if (token == VC_J_TEXT && !strcmp(key, "ph")) {
-			e->phase = j->text[0];
-		} else if (token == VC_J_TEXT && !strcmp(key, "cat")) {
-			e->category = category_of(j->text);
-		} else if (token == VC_J_NUMBER && !strcmp(key, "ts")) {
-			e->ts_ns = nanoseconds(j);
-		} else if (token == VC_J_NUMBER && !strcmp(key, "dur")) {
-			e->dur_ns = nanoseconds(j);
-		} else if (token == VC_J_OBJECT && !strcmp(key, "args")) {
-			rc = read_args(j, e, err);
-		} else {
-			rc = vc_json_skip(j, token, err);
-		}
+	memset(e, 0, offsetof(struct entry, name) + 1);
+	e->device = e->device_type = e->allocated = e->reserved = e->stream = -1;
+	while ((token = vc_json_next(j, err)) > 0 && token != VC_J_OBJECT_END) {
+		if (token == VC_J_KEY)
+			f = field_of(j);
+		else
+			VC_TRY(set_field(j, e, f, token, err));
 	}
 	if (!strcmp(e->name, "[memory]"))
 		e->category = MEMORY;
-	return rc ? rc : token < 0 ? token : 0;
+	return token < 0 ? token : 0;
 }
 
 /* ---- keeping what matters ---- */
@@ -528,5 +559,5 @@ const struct vc_source_type vc_source_kineto = {
 	.name = "kineto",
 	.summary = "torch.profiler traces (Chrome JSON) with profile_memory=True",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_kineto, .next = next,
-	.close = close_kineto,
+	.whole = true, .close = close_kineto,
 };

@@ -15,7 +15,7 @@ enum kind { DICT_NEW, DICT, FRAME, EVENT, LIST_NEW, LIST, SITE, EVENTS, NOTE, TA
 
 enum { DEEPEST = 32 }; /* containers in each other; snapshots have seven */
 
-struct object { uint32_t at; uint16_t kind, depth; };
+struct object { uint32_t at; uint8_t kind, depth; bool whole; /* a list: filled by one append */ };
 struct frame { uint32_t name, file, line; };
 struct seen { uint32_t parent, ref, node; };
 #define SEEN_BITS 14

@@ -9,23 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mapped.h"
 #include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
-/* Room for one more element behind n; `array` is that of vc_vec_grow. */
-static int room(struct tree *t, void *array, size_t n, size_t *cap, size_t size)
+/* Room for one more element behind n; `array` is that of `grow`. */
+static int more_room(struct tree *t, bool (*grow)(void *, size_t *, size_t, size_t), void *array,
+		     size_t *cap, size_t n, size_t size)
 {
-	if (n < *cap)
-		return 0;
 	if (n >= UINT32_MAX)
 		return vc_fail(t->err, VC_ENOSUP, "more than 4 billion objects in one snapshot");
-	return vc_vec_grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
+	return grow(array, cap, n + 1, size) ? 0 : vc_nomem(t->err, "reading the snapshot");
 }
-#define ROOM(t, array, n, cap) room(t, &(array), n, &(cap), sizeof(*(array)))
+#define ROOM(t, array, n, cap) \
+	((n) < (cap) ? 0 : more_room(t, vc_vec_grow, &(array), &(cap), (n), sizeof(*(array))))
+/* The same in what grows with the history. */
+#define LARGE_ROOM(t, array, n, cap) \
+	((n) < (cap) ? 0 : more_room(t, vc_mapped_grow, &(array), &(cap), (n), sizeof(*(array))))
 
 static int new_object(struct tree *t, enum kind kind, uint32_t *ref)
 {
-	VC_TRY(ROOM(t, t->object, t->objects, t->object_cap));
+	VC_TRY(LARGE_ROOM(t, t->object, t->objects, t->object_cap));
 	t->object[t->objects] = (struct object){ .kind = kind };
 	*ref = (uint32_t)t->objects++;
 	return 0;
@@ -150,7 +154,7 @@ static int fold_stack(struct tree *t, struct object *o)
 		t->node[i] = node_of(t, i ? t->node[i - 1] : 0, &c->at[n - 1 - i]);
 	}
 	t->depth = n;
-	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0 };
+	*o = (struct object){ .kind = SITE, .at = n ? t->node[n - 1] : 0, .whole = o->whole };
 	return vec_drop(t, at);
 }
 
@@ -227,13 +231,27 @@ static void set_tag(struct tree *t, struct vc_event *e, const struct vc_pickle_v
 	t->tag = tag;
 }
 
+static int set_time(struct tree *t, struct vc_event *e, const struct vc_pickle_value *v)
+{
+	struct snapshot *s = t->s;
+
+	s->times = true;
+	VC_TRY(snapshot_number(t, v, "time_us", &e->time_ns));
+	if (e->time_ns && (!s->first_us || e->time_ns < s->first_us))
+		s->first_us = e->time_ns;
+	return VC_OK;
+}
+
 static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 		     const struct vc_pickle_value *v)
 {
 	int rc = 0;
 
 	switch (key) {
-	case W_action: e->kind = v->type == VC_PV_TEXT ? action_of(v->ref) : SNAP_OTHER; return 0;
+	case W_action:
+		e->kind = v->type == VC_PV_TEXT ? action_of(v->ref) : SNAP_OTHER;
+		t->s->actions |= 1u << e->kind;
+		return 0;
 	case W_addr: case W_device_free: return snapshot_number(t, v, "addr", &e->addr);
 	case W_size: return snapshot_number(t, v, "size", &e->size);
 	case W_stream:
@@ -241,9 +259,7 @@ static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 			return vc_fail(t->err, VC_EFORMAT, "stream is not a number");
 		e->stream = v->i ? vc_meta_stream(t->meta, (uint64_t)v->i) : 0;
 		return 0;
-	case W_time_us:
-		t->s->times = true;
-		return snapshot_number(t, v, "time_us", &e->time_ns);
+	case W_time_us: return set_time(t, e, v);
 	case W_frames:
 		rc = snapshot_site(t, v, &e->site);
 		t->s->stacks |= e->site != 0;
@@ -266,7 +282,7 @@ static int set_event(struct tree *t, struct vc_event *e, uint32_t key,
 static int new_event(struct tree *t, struct object *o)
 {
 	struct snapshot *s = t->s;
-	VC_TRY(ROOM(t, s->ev, s->n, s->cap));
+	VC_TRY(LARGE_ROOM(t, s->ev, s->n, s->cap));
 	s->ev[s->n] = (struct vc_event){ 0 };
 	*o = (struct object){ .kind = EVENT, .at = (uint32_t)s->n++ };
 	return 0;
@@ -287,7 +303,7 @@ static int event_key(struct tree *t, uint32_t at, uint32_t key, const struct vc_
 static int hold(struct tree *t, struct object *o, const struct vc_pickle_value *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint16_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
+		uint8_t depth = v[i].type >= VC_PV_DICT ? t->object[v[i].ref].depth + 1 : 0;
 
 		if (depth > DEEPEST)
 			return vc_fail(t->err, VC_EFORMAT, "the pickle nests more than %d "
@@ -345,15 +361,11 @@ static int choose(struct tree *t, struct object *o, uint32_t key)
 	return 0;
 }
 
-static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
-		    struct vc_error *err)
+static int set_pair(struct tree *t, struct object *o, uint32_t key,
+		    const struct vc_pickle_value kv[2])
 {
-	struct tree *t = arg;
-	struct object *o = &t->object[ref];
-	uint32_t key = kv[0].type == VC_PV_TEXT ? kv[0].ref : W_WORDS;
 	int rc = 0;
 
-	t->err = err;
 	if (o->kind == DICT_NEW)
 		rc = choose(t, o, key);
 	else if (o->kind == DICT && key == W_action)
@@ -368,6 +380,24 @@ static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value kv[2],
 		return set_frame(&t->frame[o->at], key, &kv[1]);
 	rc = o->kind == DICT ? vec_push(t, o->at, kv, 2) : 0;
 	return rc ? rc : hold(t, o, kv + 1, 1);
+}
+
+static int dict_set(void *arg, uint32_t ref, const struct vc_pickle_value *kv, size_t n,
+		    struct vc_error *err)
+{
+	struct tree *t = arg;
+	struct object *o = &t->object[ref];
+
+	t->err = err;
+	for (size_t i = 0; i < n; i++, kv += 2) {
+		uint32_t key = kv[0].type == VC_PV_TEXT ? kv[0].ref : W_WORDS;
+
+		if (o->kind == EVENT)
+			VC_TRY(event_key(t, o->at, key, &kv[1]));
+		else
+			VC_TRY(set_pair(t, o, key, kv));
+	}
+	return VC_OK;
 }
 
 /* ---- lists ---- */
@@ -407,7 +437,7 @@ static int append_event(struct tree *t, struct object *list, uint32_t event)
 		if (l->first + l->n != t->s->n)
 			return vc_fail(t->err, VC_EFORMAT, "event %u is listed out of order",
 				       event);
-		VC_TRY(ROOM(t, t->s->ev, t->s->n, t->s->cap));
+		VC_TRY(LARGE_ROOM(t, t->s->ev, t->s->n, t->s->cap));
 		t->s->ev[t->s->n] = t->s->ev[event];
 		t->s->n++;
 	}
@@ -436,7 +466,9 @@ static int keep_items(struct tree *t, struct object *o, const struct vc_pickle_v
 
 		rc = vec_new(t, &at);
 		if (!rc)
-			*o = (struct object){ .kind = LIST, .at = at };
+			*o = (struct object){ .kind = LIST, .at = at, .whole = true };
+	} else {
+		o->whole = false;
 	}
 	return rc || o->kind != LIST ? rc : vec_push(t, o->at, v, n);
 }
@@ -498,6 +530,21 @@ static int new_list(void *arg, uint32_t *ref, struct vc_error *err)
 	return new_object(t, LIST_NEW, ref);
 }
 
+/* Frames that were a stack before are that stack again. */
+static int list_again(void *arg, uint32_t model, uint32_t *ref, struct vc_error *err)
+{
+	struct tree *t = arg;
+	struct object was = t->object[model];
+
+	t->err = err;
+	if (was.kind != SITE || !was.whole)
+		return 0;
+	VC_TRY(new_object(t, SITE, ref));
+	was.depth = 1; /* as of a list of frames that is still to be folded */
+	t->object[*ref] = was;
+	return 1;
+}
+
 static int new_text(void *arg, const char *s, size_t n, uint32_t *ref, struct vc_error *err)
 {
 	struct tree *t = arg;
@@ -515,6 +562,6 @@ void snapshot_builder(struct tree *t, struct vc_pickle_builder *b)
 {
 	*b = (struct vc_pickle_builder){
 		.arg = t, .text = new_text, .name = text_of, .dict = new_dict, .list = new_list,
-		.set = dict_set, .append = list_append,
+		.set = dict_set, .append = list_append, .again = list_again,
 	};
 }

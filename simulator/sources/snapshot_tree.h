@@ -56,6 +56,8 @@ struct snapshot {
 	struct snapshot_block *block; size_t blocks;
 	struct snapshot_note *note; size_t notes;
 	struct snapshot_settings settings;
+	uint32_t actions;            /* bits 1 << enum snapshot_action: those that occur */
+	uint64_t first_us;           /* the earliest time of an event, 0: none has one */
 	/* tell-tales of the version */
 	bool list_form, history, times, stacks, annotations, compile_context, user_metadata;
 	bool host_segments, forward_frames, pool_ids, segment_pools, overflowed;

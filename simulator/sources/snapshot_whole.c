@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_whole.c - what is left when the pickle has been read: segments, blocks, settings. */
+#include "common/mapped.h"
 #include "common/vec.h"
 #include "simulator/sources/snapshot_parts.h"
 
@@ -171,7 +172,7 @@ static int read_lists(struct tree *t, const struct vec *devices)
 			s->list[i] = t->list[o->at];
 		if (take(t, v, "its events"))
 			return vc_wrap(t->err, "device %u", i);
-		for (size_t k = 0; k < s->list[i].n; k++)
+		for (size_t k = 0; i && k < s->list[i].n; k++) /* they are made for device 0 */
 			s->ev[s->list[i].first + k].device = (uint16_t)i;
 		s->lists = i + 1;
 	}
@@ -230,7 +231,8 @@ static void tree_fini(struct tree *t)
 {
 	for (size_t i = 0; i < t->vecs; i++)
 		free(t->vec[i].at);
-	VC_FREE(t->vec, t->object, t->frame, t->spare, t->list, t->last, t->node, t->seen,
+	vc_mapped_free(t->object, t->object_cap, sizeof(*t->object));
+	VC_FREE(t->vec, t->frame, t->spare, t->list, t->last, t->node, t->seen,
 		t->made_of);
 }
 
@@ -280,7 +282,7 @@ int snapshot_read(struct snapshot *s, struct vc_input *in, struct vc_meta *meta,
 
 void snapshot_fini(struct snapshot *s)
 {
-	free(s->ev);
+	vc_mapped_free(s->ev, s->cap, sizeof(*s->ev));
 	free(s->list);
 	free(s->segment);
 	free(s->block);

@@ -106,13 +106,12 @@ static void conf_from_values(const struct snapshot_settings *s, struct vc_meta *
 static void describe(struct state *st, struct vc_meta *m)
 {
 	const struct snapshot *s = &st->s;
-	bool events = false, evidence = false, addresses = s->segments > 0;
+	bool events = s->actions & (1u << SNAP_ALLOC | 1u << SNAP_FREE_REQUESTED |
+				    1u << SNAP_FREE_COMPLETED);
+	bool evidence = s->actions & (1u << SNAP_SEGMENT_ALLOC | 1u << SNAP_SEGMENT_FREE |
+				      1u << SNAP_SEGMENT_MAP | 1u << SNAP_SEGMENT_UNMAP);
+	bool addresses = s->segments > 0;
 
-	for (size_t i = 0; i < s->n; i++) {
-		events |= s->ev[i].kind >= SNAP_ALLOC && s->ev[i].kind <= SNAP_FREE_COMPLETED;
-		evidence |= s->ev[i].kind >= SNAP_SEGMENT_ALLOC &&
-			    s->ev[i].kind <= SNAP_SEGMENT_UNMAP;
-	}
 	if (!s->list_form) {
 		vc_meta_set(&m->torch, version_of(s));
 		m->torch_guessed = true;
@@ -148,11 +147,8 @@ VC_COMPARE(compare_notes, struct snapshot_note,
 static void find_origin(struct state *st, struct vc_meta *m)
 {
 	const struct snapshot *s = &st->s;
-	uint64_t first = UINT64_MAX;
+	uint64_t first = s->first_us ? s->first_us : UINT64_MAX;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->ev[i].time_ns && s->ev[i].time_ns < first)
-			first = s->ev[i].time_ns;
 	for (size_t i = 0; i < s->notes; i++)
 		if (s->note[i].time_us && s->note[i].time_us < first)
 			first = s->note[i].time_us;
@@ -203,6 +199,7 @@ static int open_snapshot(struct vc_source *src, struct vc_error *err)
 	for (size_t i = 0; i < s->segments; i++)
 		if (s->segment[i].device >= st->devices)
 			st->devices = s->segment[i].device + 1u;
+	src->expected = s->n + 2 * s->blocks + 2 * s->segments + s->notes;
 	describe(st, src->meta);
 	find_origin(st, src->meta);
 	name_devices(st, src->meta);
@@ -542,5 +539,5 @@ const struct vc_source_type vc_source_torch_snapshot = {
 	.name = "torch_snapshot",
 	.summary = "PyTorch memory snapshots (torch.cuda.memory._dump_snapshot), torch 2.0 on",
 	.state_size = sizeof(struct state), .probe = probe, .open = open_snapshot, .next = next,
-	.close = close_snapshot,
+	.whole = true, .close = close_snapshot,
 };

@@ -32,7 +32,7 @@ static const struct vc_time *time_of(const struct vc_session *s)
 
 static int add_streamed(const struct vc_recording *s, struct vc_profile *p, struct vc_error *err)
 {
-	struct vc_source *src = vc_source_open(s->path, err);
+	struct vc_source *src = vc_recording_source(s, NULL, err);
 	struct vc_event ev[512];
 	long n = 0;
 	int r = src ? VC_OK : VC_EIO;

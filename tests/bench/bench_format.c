@@ -4,7 +4,7 @@
  *
  * The input is made: steps of training with layers, activations freed in reverse, temporaries,
  * sizes that repeat, 20 callers per event, times that jitter. It is written as Python's pickle
- * writes it. */
+ * writes it. `bench-format write STEPS FILE` only writes such an input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static void make_step(struct maker *m)
 	}
 }
 
-static void make_snapshot(struct maker *m)
+static void make_snapshot(struct maker *m, int steps)
 {
 	struct pw *w = &m->w;
 
@@ -137,7 +137,7 @@ static void make_snapshot(struct maker *m)
 	pw_text(w, "device_traces");
 	pw_list(w);
 	pw_list(w);
-	for (int s = 0; s < STEPS; s++) {
+	for (int s = 0; s < steps; s++) {
 		make_step(m);
 		pw_list_end(w); /* Python writes lists in batches of 1,000 */
 		pw_op(w, '(');
@@ -230,7 +230,7 @@ static int run(struct maker *m, const char *path, struct vc_error *err)
 	return rc;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct maker *m = calloc(1, sizeof(*m));
 	const char *tmp = getenv("TMPDIR");
@@ -243,7 +243,9 @@ int main(void)
 	m->seed = 42;
 	m->now_us = 1700000000000000;
 	m->top = 0x7f0000000000;
-	make_snapshot(m);
+	make_snapshot(m, argc == 4 ? atoi(argv[2]) : STEPS);
+	if (argc == 4)
+		return save(argv[3], m->w.at, m->w.n) != 0;
 	snprintf(path, sizeof(path), "%s/vc-bench-XX" "XX" "XX", tmp ? tmp : "/tmp");
 	fd = mkstemp(path);
 	if (fd < 0 || close(fd) || save(path, m->w.at, m->w.n)) {

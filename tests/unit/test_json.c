@@ -42,19 +42,31 @@ static void reads(const char *doc, const char *expect)
 	struct vc_error err = { 0 };
 	char out[1000];
 
-	if (spell(doc, strlen(doc), out, sizeof(out), &err))
-		fail_msg("%s: %s", doc, err.message);
-	assert_string_equal(out, expect);
+	/* Numbers are read in another way where more bytes than theirs are at hand. */
+	for (int padded = 0; padded < 2; padded++) {
+		char copy[300];
+		int n = snprintf(copy, sizeof(copy), "%s%*s", doc, padded ? 40 : 0, "");
+
+		if (spell(copy, (size_t)n, out, sizeof(out), &err))
+			fail_msg("%s: %s", doc, err.message);
+		assert_string_equal(out, expect);
+	}
 }
 
 static void refuses(const char *doc, size_t n, const char *sentence)
 {
-	struct vc_error err = { 0 };
-	char out[10000];
+	char out[10000], copy[3000];
 
-	assert_int_not_equal(spell(doc, n, out, sizeof(out), &err), 0);
-	if (!strstr(err.message, sentence))
-		fail_msg("'%s' does not say '%s'", err.message, sentence);
+	assert_true(n < sizeof(copy) - 40);
+	memset(copy, ' ', sizeof(copy));
+	memcpy(copy, doc, n);
+	for (size_t more = 0; more <= 40; more += 40) {
+		struct vc_error err = { 0 };
+
+		assert_int_not_equal(spell(copy, n + more, out, sizeof(out), &err), 0);
+		if (!strstr(err.message, sentence) && !(more && n && doc[n - 1] != ']'))
+			fail_msg("'%s' does not say '%s'", err.message, sentence);
+	}
 }
 #define REFUSES(doc, sentence) refuses(doc, sizeof(doc) - 1, sentence)
 
@@ -70,6 +82,45 @@ static void every_kind_of_value(void **unused)
 	reads("{\"a\":{\"b\":[{}]},\"c\":\"d\"}", "{a:{b:[{}]}c:'d'}");
 	reads("\"alone\"", "'alone'");
 	reads("7", "7,");
+}
+
+/* Every number is what the C library makes of its digits, to the last bit. */
+static void numbers_are_exact(void **unused)
+{
+	uint64_t seed = 1;
+
+	(void)unused;
+	for (int i = 0; i < 200000; i++) {
+		char digits[64], doc[128];
+		struct vc_error err = { 0 };
+		struct vc_input *in;
+		struct vc_json j;
+		int n, point;
+		double real;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		n = snprintf(digits, sizeof(digits), "%s%llu", seed >> 63 ? "-" : "",
+			     (unsigned long long)(seed >> (seed >> 58)));
+		point = (int)(seed >> 40) % (n + 8);
+		if (point > (*digits == '-') && point < n) {
+			memmove(digits + point + 1, digits + point, (size_t)(n + 1 - point));
+			digits[point] = '.';
+		}
+		n = snprintf(doc, sizeof(doc), "[%s]%40s", digits, "");
+		in = vc_input_memory(doc, (size_t)n, &err);
+		assert_int_equal(vc_json_open(&j, in, &err), 0);
+		assert_int_equal(vc_json_next(&j, &err), VC_J_ARRAY);
+		assert_int_equal(vc_json_next(&j, &err), VC_J_NUMBER);
+		real = strtod(digits, NULL);
+		assert_memory_equal(&j.real, &real, sizeof(real));
+		assert_string_equal(j.text, digits);
+		if (j.is_integer)
+			assert_true(j.integer == strtoll(digits, NULL, 10));
+		else
+			assert_true(strchr(digits, '.') || strlen(digits) >= 19);
+		vc_json_close(&j);
+		vc_input_close(in);
+	}
 }
 
 static void texts_and_escapes(void **unused)
@@ -136,6 +187,27 @@ static void skipping_goes_past_a_value(void **unused)
 	vc_input_close(in);
 }
 
+static void what_is_skipped_is_checked(void **unused)
+{
+	static const char *const damaged[] = { "[1 2]", "[\"a\nb\"]", "[--1]", "[1.2.3]", "[}",
+					      "[tru]", "{\"a\" 1}", "[\"\\x\"]" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
+		struct vc_error err = { 0 };
+		char doc[100];
+		int n = snprintf(doc, sizeof(doc), "%s%40s", damaged[i], "");
+		struct vc_input *in = vc_input_memory(doc, (size_t)n, &err);
+		struct vc_json j;
+
+		assert_int_equal(vc_json_open(&j, in, &err), 0);
+		assert_true(vc_json_skip(&j, vc_json_next(&j, &err), &err) < 0);
+		assert_non_null(strstr(err.message, "damaged JSON"));
+		vc_json_close(&j);
+		vc_input_close(in);
+	}
+}
+
 static void what_is_written_reads_back(void **unused)
 {
 	struct vc_error err = { 0 };
@@ -166,10 +238,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_value),
+		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(texts_and_escapes),
 		cmocka_unit_test(damage_is_one_sentence),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(skipping_goes_past_a_value),
+		cmocka_unit_test(what_is_skipped_is_checked),
 		cmocka_unit_test(what_is_written_reads_back),
 	};
 

@@ -7,7 +7,7 @@
 
 /* A builder that writes what it is told as text: dictionaries {k:v,}, lists [v,], texts 't'. */
 struct text { char at[4096]; };
-struct echo { struct text *node; uint32_t nodes; };
+struct echo { struct text *node; uint32_t nodes, repeats; };
 
 static int echo_new(struct echo *e, const char *s, size_t n, uint32_t *ref)
 {
@@ -61,12 +61,14 @@ static int on_new(void *arg, uint32_t *ref, struct vc_error *err)
 	return echo_new(arg, "", 0, ref);
 }
 
-static int on_set(void *arg, uint32_t dict, const struct vc_pickle_value kv[2],
+static int on_set(void *arg, uint32_t dict, const struct vc_pickle_value *kv, size_t n,
 		  struct vc_error *err)
 {
 	(void)err;
-	echo_add(arg, dict, &kv[0], ":");
-	echo_add(arg, dict, &kv[1], ",");
+	for (size_t i = 0; i < n; i++, kv += 2) {
+		echo_add(arg, dict, &kv[0], ":");
+		echo_add(arg, dict, &kv[1], ",");
+	}
 	return 0;
 }
 
@@ -79,11 +81,22 @@ static int on_append(void *arg, uint32_t list, const struct vc_pickle_value *v, 
 	return 0;
 }
 
+static int on_again(void *arg, uint32_t model, uint32_t *ref, struct vc_error *err)
+{
+	struct echo *e = arg;
+	char items[sizeof(e->node[0].at)];
+
+	(void)err;
+	memcpy(items, e->node[model].at, sizeof(items));
+	e->repeats++;
+	return echo_new(e, items, strlen(items), ref) ? -1 : 1;
+}
+
 static int parse(const void *data, size_t n, char *out, size_t cap, struct vc_error *err)
 {
 	struct echo e = { 0 };
-	const struct vc_pickle_builder b = { &e,     on_text, on_name,  on_new,
-					    on_new, on_set,  on_append };
+	const struct vc_pickle_builder b = { &e,     on_text, on_name,   on_new,
+					    on_new, on_set,  on_append, NULL };
 	struct vc_input *in = vc_input_memory(data, n, err);
 	struct vc_pickle_value root;
 	int rc = vc_pickle_read(in, &b, &root, err);
@@ -93,6 +106,30 @@ static int parse(const void *data, size_t n, char *out, size_t cap, struct vc_er
 	vc_input_close(in);
 	free(e.node);
 	return rc;
+}
+
+/* How many lists came from an earlier one; what is read is the same with and without. */
+static uint32_t repeats(const char *data, size_t n, const char *expect)
+{
+	struct vc_error err = { 0 };
+
+	for (int slot = 1; slot >= 0; slot--) {
+		struct echo e = { 0 };
+		struct vc_pickle_builder b = { &e,     on_text, on_name,   on_new,
+					       on_new, on_set,  on_append, slot ? NULL : on_again };
+		struct vc_input *in = vc_input_memory(data, n, &err);
+		struct vc_pickle_value root;
+		char out[4096];
+
+		assert_int_equal(vc_pickle_read(in, &b, &root, &err), 0);
+		echo_value(&e, &root, out, sizeof(out));
+		assert_string_equal(out, expect);
+		vc_input_close(in);
+		free(e.node);
+		if (!slot)
+			return e.repeats;
+	}
+	return 0;
 }
 
 static void reads(const char *data, size_t n, const char *expect)
@@ -200,6 +237,27 @@ static void memos_of_all_protocols(void **unused)
 	      "[True,True,False,False,None,None,]");
 }
 
+/* Lists of the same bytes are the same list: memoised or not, after one another or not. Not where
+ * a memo was set anew in between. */
+#define SAVED "X\1\0\0\0aq\0X\1\0\0\0bq\1" "00"
+static void lists_written_again(void **unused)
+{
+	static const char plain[] = "\x80\2" SAVED "(](h\0h\1e](h\1e](h\0h\1e](h\1et.",
+			  memoised[] = "\x80\4" SAVED "(]\x94(h\0h\1e]\x94(h\0h\1e]r\x04\0\0\0("
+				       "j\0\0\0\0h\1eh\2h\3h\4t.",
+			  anew[] = "\x80\2" SAVED "(](h\0h\1eh\1q\0](h\0h\1et.",
+			  longer[] = "\x80\2" SAVED "(](h\0e](h\0e(h\1e](h\0et.";
+
+	(void)unused;
+	assert_int_equal(repeats(plain, sizeof(plain) - 1,
+				 "[['a','b',],['b',],['a','b',],['b',],]"), 2);
+	assert_int_equal(repeats(memoised, sizeof(memoised) - 1,
+				 "[['a','b',],['a','b',],['a','b',],['a','b',],['a','b',],"
+				 "['a','b',],]"), 1);
+	assert_int_equal(repeats(anew, sizeof(anew) - 1, "[['a','b',],'b',['b','b',],]"), 0);
+	assert_int_equal(repeats(longer, sizeof(longer) - 1, "[['a',],['a','b',],['a',],]"), 2);
+}
+
 static void stack_operations(void **unused)
 {
 	(void)unused;
@@ -264,8 +322,8 @@ static void what_follows_the_stop_stays_in_the_input(void **unused)
 {
 	struct vc_error err = { 0 };
 	struct echo e = { 0 };
-	const struct vc_pickle_builder b = { &e,     on_text, on_name,  on_new,
-					    on_new, on_set,  on_append };
+	const struct vc_pickle_builder b = { &e,     on_text, on_name,   on_new,
+					    on_new, on_set,  on_append, NULL };
 	struct vc_input *in = vc_input_memory("K\x01.K\x02.", 6, &err);
 	struct vc_pickle_value v;
 
@@ -284,6 +342,7 @@ int main(void)
 		cmocka_unit_test(texts_of_all_protocols),
 		cmocka_unit_test(containers_of_all_protocols),
 		cmocka_unit_test(memos_of_all_protocols),
+		cmocka_unit_test(lists_written_again),
 		cmocka_unit_test(stack_operations),
 		cmocka_unit_test(code_is_refused_by_name),
 		cmocka_unit_test(damage_is_one_sentence),

@@ -16,21 +16,11 @@ enum { MOST_FRAMES = 14 };
 
 #define NO_STACK "no stack recorded"
 
-/* FNV-1a (Fowler, Noll, Vo) of a name, from the number of its parent on. */
-static uint64_t hash(uint32_t at, const char *name)
-{
-	uint64_t h = (0xcbf29ce484222325u ^ at) * 0x100000001b3u;
-
-	while (*name)
-		h = (h ^ (unsigned char)*name++) * 0x100000001b3u;
-	return h;
-}
-
 /* The child of `at` with that name, made where there is none; UINT32_MAX: no memory. `last` has
  * the last node of each hash, because thousands may have one parent; 0 is nobody's child. */
 static uint32_t child_of(struct vc_flame *f, struct vc_map *last, uint32_t at, const char *name)
 {
-	uint64_t key = hash(at, name), *known = vc_map_get(last, key);
+	uint64_t key = vc_own_hash(at, name), *known = vc_map_get(last, key);
 
 	for (uint64_t i = known ? *known : 0; i; i = f->node[i].next)
 		if (f->node[i].parent == at && !strcmp(f->node[i].name, name))

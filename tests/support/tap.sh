@@ -17,4 +17,7 @@ expect() {
 }
 # Is the program built with sanitizers? Its address space cannot be limited then, nor its libraries preloaded.
 sanitized() { ! (ulimit -v 4000000; "$VRAMCAST" --version > /dev/null 2>&1); }
+# Has that python a PyTorch for CUDA? To import it takes two seconds.
+has_cuda_torch() { "$1" -c 'import importlib.util as u, os, sys
+s = u.find_spec("torch"); sys.exit(not (s and os.path.exists(os.path.join(os.path.dirname(s.origin), "lib/libtorch_cuda.so"))))' 2> /dev/null; }
 finish() { echo "1..$n"; exit $failed; }

@@ -59,7 +59,7 @@ if mkdir "$TMP/small" && mount -t tmpfs -o size=8m none "$TMP/small" 2> /dev/nul
 	umount "$TMP/small"
 	while read -r size what; do
 		mount -t tmpfs -o "size=$size" none "$TMP/small"
-		run record -o "$TMP/small/f.vct" -- sh -c "for i in 1 2 3 4 5 6 7 8; do '$bin/burst' 2 250000 2 & done; wait"
+		run record -o "$TMP/small/f.vct" -- sh -c "for i in 1 2 3 4 5 6 7 8; do '$bin/burst' 2 5000000 0.1 & done; wait"
 		made=$(echo "$out" | awk '/^events/ { n += $2 } END { print n + 0 }'); kept=0; n=0
 		told=$(echo "$err" | sed -n 's/.* events, \([0-9]*\) dropped.*/\1/p; s/^ *\([0-9]*\) more events are lost.*/\1/p; s/^ *\([0-9]*\) frees of memory whose.*/\1/p; s/.*at least \([0-9]*\) events of theirs.*/\1/p' | awk '{ n += $1 } END { print n + 0 }')
 		for f in "$TMP"/small/f*.vct; do

@@ -1,5 +1,6 @@
 # tap.sh - sourced by the shell tests: ok/nok lines, and helpers to run the program as a user would.
 # $VRAMCAST is the program, $TMP a private folder. With STOP=1 the first failure ends the test.
+: "${TMP:?is the private folder of a test}" # rm -rf "$TMP"/x must not begin at the root
 n=0; failed=0
 pass() { n=$((n + 1)); echo "ok $n - $1"; }
 fail() { n=$((n + 1)); failed=1; echo "not ok $n - $1"; shift; for l in "$@"; do printf '%s\n' "$l" | sed 's/^/#   /' | head -n 30; done; [ -z "$STOP" ] || exit 1; }

@@ -28,9 +28,9 @@ bench-large: all $(BUILD)/tests/bench-plot $(BUILD)/tests/bench-format ## sim an
 	$(Q)VRAMCAST=$(BUILD)/vramcast BUILD=$(BUILD) tests/bench/import.sh
 .PHONY: bench-large
 
-check-all: $(MODEL_TESTS)
-unit-tests: $(MODEL_TESTS)
-TESTS += $(BUILD)/tests/conformance $(BUILD)-address-undefined/tests/conformance tests/golden/golden.sh
+check-all: $(BUILD)/tests/golden-replay
+UNIT += $(BUILD)/tests/conformance
+TESTS += tests/golden/golden.sh
 
 GOLDEN ?= tests/golden/vectors
 check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DIR

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/site.h"
 #include "common/vec.h"
 #include "visualize/format.h"
@@ -15,18 +16,20 @@ enum { MOST_FRAMES = 14 };
 
 #define NO_STACK "no stack recorded"
 
-/* The child of `at` with that name, made where there is none; UINT32_MAX: no memory. */
-static uint32_t child_of(struct vc_flame *f, uint32_t at, const char *name)
+/* The child of `at` with that name, made where there is none; UINT32_MAX: no memory. `last` has
+ * the last node of each hash, because thousands may have one parent; 0 is nobody's child. */
+static uint32_t child_of(struct vc_flame *f, struct vc_map *last, uint32_t at, const char *name)
 {
-	for (uint32_t i = f->node[at].child; i; i = f->node[i].next)
-		if (!strcmp(f->node[i].name, name))
-			return i;
-	if (!vc_vec_room(f->node, f->cap, f->n + 1))
+	uint64_t key = vc_own_hash(at, name), *known = vc_map_get(last, key);
+
+	for (uint64_t i = known ? *known : 0; i; i = f->node[i].next)
+		if (f->node[i].parent == at && !strcmp(f->node[i].name, name))
+			return (uint32_t)i;
+	if (!vc_vec_room(f->node, f->cap, f->n + 1) || !vc_map_put(last, key, f->n))
 		return UINT32_MAX;
-	f->node[f->n] = (struct vc_flame_node){ .next = f->node[at].child,
+	f->node[f->n] = (struct vc_flame_node){ .next = known ? (uint32_t)*known : 0, .parent = at,
 						.depth = f->node[at].depth + 1 };
 	snprintf(f->node[f->n].name, sizeof(f->node[0].name), "%s", name);
-	f->node[at].child = (uint32_t)f->n;
 	f->depth = f->node[f->n].depth > f->depth ? f->node[f->n].depth : f->depth;
 	return (uint32_t)f->n++;
 }
@@ -102,7 +105,8 @@ static size_t path_of(const struct vc_meta *m, const struct vc_owner *o,
 	return n;
 }
 
-static int add(struct vc_flame *f, const struct vc_classes *c, const struct vc_owner *o)
+static int add(struct vc_flame *f, struct vc_map *last, const struct vc_classes *c,
+	       const struct vc_owner *o)
 {
 	char name[MOST_FRAMES + 2][120];
 	size_t n = path_of(c->r->meta, o, name);
@@ -110,7 +114,7 @@ static int add(struct vc_flame *f, const struct vc_classes *c, const struct vc_o
 
 	count(&f->node[0], o);
 	for (size_t i = 0; i <= n; i++) {
-		at = child_of(f, at, i ? name[i - 1] : vc_own_phase(c, o->slot));
+		at = child_of(f, last, at, i ? name[i - 1] : vc_own_phase(c, o->slot));
 		if (at == UINT32_MAX)
 			return -1;
 		count(&f->node[at], o);
@@ -133,21 +137,31 @@ static bool before(const struct vc_flame_node *a, const struct vc_flame_node *b)
 	return a->bytes != b->bytes ? a->bytes > b->bytes : strcmp(a->name, b->name) < 0;
 }
 
-/* Siblings largest first, ties by name: an insertion sort, for there are few. */
-static void sort_children(struct vc_flame *f, uint32_t parent)
+struct sibling { uint32_t parent, i; uint64_t bytes; const char *name; };
+VC_COMPARE(by_size, struct sibling,
+	   VC_THEN(VC_ORDER(x->parent, y->parent),
+		   VC_THEN(VC_ORDER(y->bytes, x->bytes), strcmp(x->name, y->name))))
+
+/* Children to their parents: siblings largest first, ties by name. */
+static int link_children(struct vc_flame *f)
 {
-	uint32_t sorted = 0, next;
+	struct sibling *all = f->n > 1 ? malloc((f->n - 1) * sizeof(*all)) : NULL;
 
-	for (uint32_t i = f->node[parent].child; i; i = next) {
-		uint32_t *link = &sorted;
+	if (f->n > 1 && !all)
+		return -1;
+	for (uint32_t i = 1; i < f->n; i++)
+		all[i - 1] = (struct sibling){ f->node[i].parent, i, f->node[i].bytes,
+					       f->node[i].name };
+	if (all)
+		qsort(all, f->n - 1, sizeof(*all), by_size);
+	for (size_t k = f->n; k-- > 1;) {
+		struct vc_flame_node *parent = &f->node[all[k - 1].parent];
 
-		next = f->node[i].next;
-		while (*link && before(&f->node[*link], &f->node[i]))
-			link = &f->node[*link].next;
-		f->node[i].next = *link;
-		*link = i;
+		f->node[all[k - 1].i].next = parent->child;
+		parent->child = all[k - 1].i;
 	}
-	f->node[parent].child = sorted;
+	free(all);
+	return 0;
 }
 
 VC_COMPARE(by_origin, struct vc_owner,
@@ -180,6 +194,7 @@ static size_t merge(struct vc_owner *o, size_t n)
 
 int vc_flame_init(struct vc_flame *f, const struct vc_classes *c, struct vc_error *err)
 {
+	struct vc_map last = { 0 };
 	struct vc_owners o;
 	size_t n;
 	int rc = VC_OK;
@@ -196,9 +211,9 @@ int vc_flame_init(struct vc_flame *f, const struct vc_classes *c, struct vc_erro
 		rc = -1;
 	}
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = add(f, c, &o.at[i]);
-	for (size_t i = 0; i < f->n; i++)
-		sort_children(f, (uint32_t)i);
+		rc = add(f, &last, c, &o.at[i]);
+	rc = rc ? rc : link_children(f);
+	vc_map_fini(&last);
 	vc_owners_fini(&o);
 	if (rc) {
 		vc_flame_fini(f);

@@ -11,7 +11,7 @@ struct vc_flame_node {
 	uint64_t bytes, blocks;
 	uint64_t of_slot[VC_SLOTS];
 	uint32_t child, next; /* first child and next sibling, largest first; 0: none */
-	uint32_t depth;
+	uint32_t depth, parent;
 };
 struct vc_flame {
 	struct vc_flame_node *node; size_t n, cap; /* node[0] is everything */

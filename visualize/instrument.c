@@ -131,8 +131,7 @@ static const struct vc_bucket *first_bucket(const struct sheet *d, size_t i)
 {
 	const struct vc_columns *k = &d->columns;
 	const struct vc_curve *v = &d->r->curve;
-	__extension__ unsigned __int128 over = (unsigned __int128)k->at[i].from * k->span;
-	uint64_t edge = (uint64_t)((over + k->width - 1) / k->width);
+	uint64_t edge = vc_muldiv_up(k->at[i].from, k->span, k->width);
 
 	return &v->at[vc_first_from(v->at, v->n - 1, first_event, k->first + edge)];
 }

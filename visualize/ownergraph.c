@@ -6,30 +6,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/site.h"
 #include "common/vec.h"
 
-static uint32_t find_node(struct vc_own_graph *g, int level, uint64_t key, const char *name)
+/* While the graph is made: the last node of each hash, the edge between two nodes. */
+struct known { struct vc_map node, edge; };
+
+/* FNV-1a (Fowler, Noll, Vo). */
+uint64_t vc_own_hash(uint64_t seed, const char *name)
 {
-	for (size_t i = 0; i < g->nodes; i++)
+	uint64_t h = (0xcbf29ce484222325u ^ seed) * 0x100000001b3u;
+
+	while (*name)
+		h = (h ^ (unsigned char)*name++) * 0x100000001b3u;
+	return h;
+}
+
+/* node[0] is the first, so the end of a chain is UINT32_MAX. */
+static uint32_t find_node(struct vc_own_graph *g, struct known *k, int level, uint64_t key,
+			  const char *name)
+{
+	uint64_t hash = vc_own_hash(key << 2 | (unsigned)level, name);
+	uint64_t *known = vc_map_get(&k->node, hash);
+	uint32_t last = known ? (uint32_t)(*known - 1) : UINT32_MAX;
+
+	for (uint32_t i = last; i != UINT32_MAX; i = g->node[i].next)
 		if (g->node[i].level == level && g->node[i].key == key &&
 		    !strcmp(g->node[i].name, name))
-			return (uint32_t)i;
-	if (!vc_vec_room(g->node, g->node_cap, g->nodes + 1))
+			return i;
+	if (!vc_vec_room(g->node, g->node_cap, g->nodes + 1) ||
+	    !vc_map_put(&k->node, hash, g->nodes + 1))
 		return UINT32_MAX;
-	g->node[g->nodes] = (struct vc_own_node){ .level = level, .key = key };
+	g->node[g->nodes] = (struct vc_own_node){ .level = level, .key = key, .next = last };
 	snprintf(g->node[g->nodes].name, sizeof(g->node[0].name), "%s", name);
 	return (uint32_t)g->nodes++;
 }
 
-static int add_edge(struct vc_own_graph *g, uint32_t from, uint32_t to, uint64_t bytes)
+static int add_edge(struct vc_own_graph *g, struct known *k, uint32_t from, uint32_t to,
+		    uint64_t bytes)
 {
-	for (size_t i = 0; i < g->edges; i++)
-		if (g->edge[i].from == from && g->edge[i].to == to) {
-			g->edge[i].bytes += bytes;
-			return 0;
-		}
-	if (!vc_vec_room(g->edge, g->edge_cap, g->edges + 1))
+	uint64_t key = (uint64_t)from << 32 | to, *known = vc_map_get(&k->edge, key);
+
+	if (known) {
+		g->edge[*known - 1].bytes += bytes;
+		return 0;
+	}
+	if (!vc_vec_room(g->edge, g->edge_cap, g->edges + 1) ||
+	    !vc_map_put(&k->edge, key, g->edges + 1))
 		return -1;
 	g->edge[g->edges++] = (struct vc_own_edge){ from, to, bytes };
 	return 0;
@@ -92,18 +116,19 @@ static void place_names(const struct vc_meta *m, const struct vc_owner *o, char 
 		*caller = '\0';
 }
 
-static int add_owner(struct vc_own_graph *g, const struct vc_classes *c, const struct vc_owner *o)
+static int add_owner(struct vc_own_graph *g, struct known *k, const struct vc_classes *c,
+		     const struct vc_owner *o)
 {
 	char caller[120], site[120];
 	uint32_t path[4];
 	size_t n = 0;
 
 	place_names(c->r->meta, o, caller, site, sizeof(site));
-	path[n++] = find_node(g, 0, 0, "all");
-	path[n++] = find_node(g, 1, o->slot, vc_own_phase(c, o->slot));
+	path[n++] = find_node(g, k, 0, 0, "all");
+	path[n++] = find_node(g, k, 1, o->slot, vc_own_phase(c, o->slot));
 	if (*caller)
-		path[n++] = find_node(g, 2, o->slot, caller);
-	path[n++] = find_node(g, 3, o->slot, site);
+		path[n++] = find_node(g, k, 2, o->slot, caller);
+	path[n++] = find_node(g, k, 3, o->slot, site);
 	for (size_t i = 0; i < n; i++) {
 		if (path[i] == UINT32_MAX)
 			return -1;
@@ -111,7 +136,7 @@ static int add_owner(struct vc_own_graph *g, const struct vc_classes *c, const s
 		v->bytes += o->bytes;
 		v->blocks += o->blocks;
 		v->of_slot[o->slot] += o->bytes;
-		if (i && add_edge(g, path[i - 1], path[i], o->bytes))
+		if (i && add_edge(g, k, path[i - 1], path[i], o->bytes))
 			return -1;
 	}
 	return 0;
@@ -255,6 +280,7 @@ static int prune(struct vc_own_graph *g, size_t keep)
 int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t keep,
 		      struct vc_error *err)
 {
+	struct known k = { 0 };
 	struct vc_owners o;
 	int rc = vc_owners_gather(&o, c, err);
 
@@ -267,7 +293,9 @@ int vc_own_graph_init(struct vc_own_graph *g, const struct vc_classes *c, size_t
 	g->at_oom = o.at_oom;
 	o.n = merge(o.at, o.n);
 	for (size_t i = 0; i < o.n && !rc; i++)
-		rc = add_owner(g, c, &o.at[i]);
+		rc = add_owner(g, &k, c, &o.at[i]);
+	vc_map_fini(&k.node);
+	vc_map_fini(&k.edge);
 	if (!rc && g->nodes)
 		rc = sort(g);
 	if (!rc && g->nodes && keep)

@@ -76,7 +76,7 @@ uint32_t vc_columns_x(const struct vc_columns *k, uint64_t at)
 		return 0;
 	if (at - k->first >= k->span)
 		return k->width;
-	return (uint32_t)((__extension__ (unsigned __int128)(at - k->first) * k->width) / k->span);
+	return (uint32_t)vc_muldiv_down(at - k->first, k->width, k->span);
 }
 
 size_t vc_columns_of(const struct vc_columns *k, const struct vc_result *r, uint64_t event)

@@ -15,7 +15,7 @@ struct effect { const char *option, *value; uint64_t before, after; bool out; };
 struct stage {
 	const struct vc_session *s;
 	struct vc_plan p;
-	uint64_t capacity, peak;
+	uint64_t capacity, prop_total, peak;
 	bool out; /* of memory: the peak would be higher */
 	struct effect at[MOST];
 	size_t n;
@@ -31,6 +31,7 @@ static bool measure(struct stage *t, bool as_recorded)
 		t->p.start = as_recorded && t->p.model->seed ? VC_START_WARM : VC_START_REBUILD;
 	/* What has no end is replayed no further than it goes. */
 	t->p.capacity = vc_transforms_on_demand(&t->p.transform) ? t->capacity : 0;
+	t->p.prop_total = t->p.capacity ? t->prop_total : 0;
 	if (vc_session_replay(t->s, &t->p, NULL, &r, &ignored) < 0)
 		return false;
 	t->peak = r.stats.peak_reserved;
@@ -98,7 +99,8 @@ void vc_changes_report(struct vc_emit *e, const struct vc_session *s, const stru
 		   *torch = s->rec->meta->torch;
 	bool other_torch = s->opt->torch.n && torch && strcmp(p->torch, torch),
 	     other_conf = s->opt->conf.n && strcmp(p->conf, conf);
-	struct stage t = { .s = s, .p = *p, .capacity = p->capacity };
+	struct stage t = { .s = s, .p = *p, .capacity = p->capacity,
+			   .prop_total = p->prop_total };
 	char change[200], a[32], b[32];
 
 	if (!s->rec->streamed && (other_torch || other_conf || p->transform.n || s->opt->set.n))

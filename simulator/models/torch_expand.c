@@ -155,7 +155,8 @@ uint32_t torch_expand(struct torch *t, struct torch_want *w)
 		uint32_t u = t->b[c].next;
 		uint64_t need = size - t->b[c].size;
 
-		if (!map_block(t, w, u, need < t->b[u].size ? need : t->b[u].size))
+		/* Behind a range that is too small there is nothing (small_range_fails). */
+		if (!u || !map_block(t, w, u, need < t->b[u].size ? need : t->b[u].size))
 			return 0;
 		c = u;
 	}

@@ -13,6 +13,7 @@
 #include "common/vec.h"
 #include "simulator/replay/follow.h"
 #include "simulator/replay/known.h"
+#include "simulator/replay/peaks.h"
 #include "simulator/replay/start_heap.h"
 
 #define MAX_OBSERVERS 16
@@ -40,7 +41,9 @@ struct engine {
 	bool alert; /* somebody looks at each event, or the run has not begun */
 	bool given_up;
 	bool alone; /* settings changed on the way, pools: not to be taken for another run */
+	uint16_t device_index;
 	uint64_t index, lower, beside;   /* beside: context + other processes */
+	struct vc_watch watch;
 	struct vc_follow *follow;
 	struct vc_stats stats;
 };
@@ -68,6 +71,15 @@ static void on_trace(void *arg, const struct vc_trace_entry *t)
 			e->obs[i].type->trace(&e->obs[i], t);
 }
 
+static void note_most(struct engine *e, const struct vc_event *ev)
+{
+	struct vc_at at = { e->index, ev ? ev->time_ns : 0, e->beside, e->run->device.context };
+
+	if (vc_peaks_most(&e->stats, &e->model.now, &at, &e->watch) && e->run->enough &&
+	    e->run->enough->is(e->run->enough->arg, &e->stats))
+		e->given_up = e->stopped = true;
+}
+
 /* Peaks are kept here and not in an observer: every run wants them and they cost a few compares. */
 static INLINE void note_peaks(struct engine *e, const struct vc_event *ev)
 {
@@ -82,26 +94,9 @@ static INLINE void note_peaks(struct engine *e, const struct vc_event *ev)
 		s->peak_active = now->active;
 	if (now->segments > s->segments_peak)
 		s->segments_peak = now->segments;
-	if (now->reserved + e->beside > s->peak_used ||
-	    (now->reserved + e->beside == s->peak_used && now->allocated > s->allocated_at_used)) {
-		s->peak_used = now->reserved + e->beside;
-		s->reserved_at_used = now->reserved;
-		s->allocated_at_used = now->allocated;
-		s->others_at_used = e->beside - e->run->device.context;
-	}
-	/* of all moments with the most reserved, the fullest */
-	if (now->reserved > s->peak_reserved ||
-	    (now->reserved == s->peak_reserved && now->allocated > s->allocated_at_peak)) {
-		bool rises = now->reserved > s->peak_reserved;
-
-		s->peak_reserved = now->reserved;
-		s->peak_event = e->index;
-		s->peak_time_ns = ev ? ev->time_ns : 0;
-		s->allocated_at_peak = now->allocated;
-		s->stranded_at_peak = now->reserved - now->active;
-		if (rises && e->run->enough && e->run->enough->is(e->run->enough->arg, s))
-			e->given_up = e->stopped = true;
-	}
+	if (now->reserved > e->watch.reserved ||
+	    (now->reserved == e->watch.reserved && now->allocated > e->watch.allocated))
+		note_most(e, ev);
 }
 
 /* The recorded end is no event: only observers that compare it hear of it. */
@@ -135,14 +130,21 @@ static int tell_all(struct engine *e, const struct vc_event *ev, const struct vc
 	return VC_OK;
 }
 
-static INLINE int tell(struct engine *e, const struct vc_event *ev, const struct vc_block *b,
-		       int answer, struct vc_error *err)
+/* alert: somebody may look. Where that is known when compiling, the loop asks nobody. */
+static INLINE int tell_if(struct engine *e, const struct vc_event *ev, const struct vc_block *b,
+			  int answer, bool alert, struct vc_error *err)
 {
 	note_peaks(e, ev);
-	if (e->alert)
+	if (alert)
 		return tell_all(e, ev, b, answer, err);
 	e->index++;
 	return VC_OK;
+}
+
+static int tell(struct engine *e, const struct vc_event *ev, const struct vc_block *b, int answer,
+		struct vc_error *err)
+{
+	return tell_if(e, ev, b, answer, e->alert, err);
 }
 
 static INLINE void count_live(struct engine *e, struct live *l, uint64_t bytes)
@@ -172,6 +174,12 @@ static int begin_observers(struct engine *e, struct vc_error *err)
 	return r;
 }
 
+static INLINE void note_time(struct engine *e, const struct vc_event *ev)
+{
+	if (ev->time_ns > e->stats.time_ns)
+		e->stats.time_ns = ev->time_ns;
+}
+
 /* Scopes of pools may be of all streams, blocks not. */
 static int has_one_stream(const struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
@@ -179,13 +187,15 @@ static int has_one_stream(const struct engine *e, const struct vc_event *ev, str
 		vc_fail(err, VC_EFORMAT, "event %" PRIu64 ": a block of all streams", e->index);
 }
 
-static INLINE int do_alloc(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+static INLINE int do_alloc(struct engine *e, const struct vc_event *ev, bool alert,
+			   struct vc_error *err)
 {
 	struct vc_request rq = { ev->id, ev->size, ev->time_ns, ev->addr, ev->stream,
 				 ev->flags & VC_EVF_EXACT };
 	struct live *l;
 	int r;
 
+	note_time(e, ev);
 	VC_TRY(has_one_stream(e, ev, err));
 	e->stats.allocs++;
 	e->stats.cut_short = false;
@@ -202,9 +212,10 @@ static INLINE int do_alloc(struct engine *e, const struct vc_event *ev, struct v
 		return r;
 	if (r == VC_DONE) {
 		vc_pages_keep(&e->live, ev->id);
-		e->alone |= rq.exact;
+		if (rq.exact)
+			e->alone = true;
 		count_live(e, l, ev->size);
-		return tell(e, ev, &l->block, r, err);
+		return tell_if(e, ev, &l->block, r, alert, err);
 	}
 	if (r == VC_REFUSED)
 		e->stats.ooms++;
@@ -215,18 +226,20 @@ static INLINE int do_alloc(struct engine *e, const struct vc_event *ev, struct v
 	return tell(e, ev, NULL, r, err);
 }
 
-static INLINE int do_free(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+static INLINE int do_free(struct engine *e, const struct vc_event *ev, bool alert,
+			  struct vc_error *err)
 {
 	struct live *l = vc_pages_at(&e->live, ev->id, sizeof(*l));
 	struct vc_block b;
 	int r;
 
+	note_time(e, ev);
 	e->stats.frees++;
 	if (!l || l->life != LIVE) { /* its allocation was refused, or lies before the trace */
 		e->stats.unknown_frees++;
 		return tell(e, ev, NULL, VC_DONE, err);
 	}
-	if (e->alert)
+	if (alert)
 		b = l->block;
 	r = e->model.type->free(&e->model, &l->block);
 	e->lower -= (uint64_t)l->granules * 512;
@@ -234,10 +247,15 @@ static INLINE int do_free(struct engine *e, const struct vc_event *ev, struct vc
 		l->life = WAITING;
 	else
 		forget(e, l, ev->id);
-	if (r != VC_DONE || e->alert)
-		return tell(e, ev, &b, r, err);
+	if (r != VC_DONE || alert)
+		return tell_if(e, ev, &b, r, alert, err);
 	e->index++; /* a block that goes at once raises nothing (tests/models/conformance.c) */
 	return VC_OK;
+}
+
+static int any_alloc(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+{
+	return do_alloc(e, ev, e->alert, err);
 }
 
 /* The request that failed in the recorded run is asked for here too. Where it succeeds, nobody
@@ -324,18 +342,11 @@ static int do_others(struct engine *e, const struct vc_event *ev, struct vc_erro
 
 	vc_device_set_others(e->device, others);
 	e->beside = e->run->device.context + others;
+	note_most(e, ev);
 	return tell(e, ev, NULL, VC_DONE, err);
 }
 
 /* ---- the starting heap ---- */
-
-static uint64_t range_base(const struct engine *e, const struct vc_event *ev)
-{
-	for (size_t i = 0; i < e->meta->bases; i++)
-		if (e->meta->base[i].addr == ev->addr && e->meta->base[i].device == ev->device)
-			return e->meta->base[i].base;
-	return 0;
-}
 
 static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_error *err)
 {
@@ -347,7 +358,7 @@ static int collect_heap(struct engine *e, const struct vc_event *ev, struct vc_e
 	if (ev->kind == VC_EV_HEAP_SEGMENT) {
 		x.what = VC_X_SEGMENT;
 		x.pool = ev->id;
-		x.base = range_base(e, ev);
+		x.base = vc_start_heap_base(e->meta, ev);
 		x.id = 0;
 		x.stream = ev->stream;
 		x.small = ev->flags & VC_EVF_SMALL;
@@ -406,7 +417,7 @@ static int rebuild_heap(struct engine *e, struct vc_error *err)
 			continue;
 		if (!ev.size)
 			ev.size = x->size;
-		r = do_alloc(e, &ev, err);
+		r = any_alloc(e, &ev, err);
 		if (r < 0 || e->stopped)
 			return r;
 	}
@@ -416,11 +427,8 @@ static int rebuild_heap(struct engine *e, struct vc_error *err)
 /* Segments as recorded cannot be taken over by a device that would not have held them. */
 static bool heap_fits(const struct engine *e)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < e->heap_n; i++)
-		sum += e->heap[i].what == VC_X_SEGMENT ? e->heap[i].size : 0;
-	return e->follow || sum <= vc_device_available(e->device);
+	return e->follow ||
+	       vc_start_heap_bytes(e->heap, e->heap_n) <= vc_device_available(e->device);
 }
 
 static int tell_origins(struct engine *e, struct vc_error *err)
@@ -450,6 +458,7 @@ static int begin(struct engine *e, struct vc_error *err)
 	else if (r == VC_OK && e->heap_n && e->run->start == VC_START_REBUILD)
 		r = rebuild_heap(e, err);
 	note_peaks(e, NULL);
+	note_most(e, NULL);
 	if (r == VC_OK && e->run->start != VC_START_COLD)
 		r = tell_origins(e, err);
 	return r == VC_OK ? begin_observers(e, err) : r;
@@ -490,7 +499,7 @@ static int any_event(struct engine *e, const struct vc_event *ev, struct vc_erro
 {
 	int r;
 
-	if (ev->device != e->run->device_index && ev->kind != VC_EV_MARK)
+	if (ev->device != e->device_index && ev->kind != VC_EV_MARK)
 		return VC_OK;
 	if (ev->kind == VC_EV_HEAP_SEGMENT || ev->kind == VC_EV_HEAP_BLOCK) {
 		if (!(ev->flags & VC_EVF_FINAL))
@@ -498,24 +507,34 @@ static int any_event(struct engine *e, const struct vc_event *ev, struct vc_erro
 	}
 	if (!e->seeded && ((r = begin(e, err)) < 0 || e->stopped))
 		return r;
-	if (ev->time_ns > e->stats.time_ns)
-		e->stats.time_ns = ev->time_ns;
 	if (ev->kind == VC_EV_ALLOC)
-		return do_alloc(e, ev, err);
+		return any_alloc(e, ev, err);
 	if (ev->kind == VC_EV_FREE)
-		return do_free(e, ev, err);
+		return do_free(e, ev, e->alert, err);
+	note_time(e, ev);
 	return other_event(e, ev, err);
 }
 
 /* Nearly every event, once the run has begun. */
-static INLINE int step(struct engine *e, const struct vc_event *ev, struct vc_error *err)
+static INLINE int step(struct engine *e, const struct vc_event *ev, bool alert,
+		       struct vc_error *err)
 {
-	if (!e->seeded || (ev->kind != VC_EV_ALLOC && ev->kind != VC_EV_FREE) ||
-	    ev->device != e->run->device_index)
+	if (ev->device != e->device_index)
 		return any_event(e, ev, err);
-	if (ev->time_ns > e->stats.time_ns)
-		e->stats.time_ns = ev->time_ns;
-	return ev->kind == VC_EV_ALLOC ? do_alloc(e, ev, err) : do_free(e, ev, err);
+	if (ev->kind == VC_EV_ALLOC)
+		return do_alloc(e, ev, alert, err);
+	return ev->kind == VC_EV_FREE ? do_free(e, ev, alert, err) : any_event(e, ev, err);
+}
+
+/* Events up to `end`, for as long as it is so that somebody looks at each, or nobody. Returns where
+ * that ended. */
+static INLINE const struct vc_event *walk(struct engine *e, const struct vc_event *ev,
+					  const struct vc_event *end, bool alert, int *r,
+					  struct vc_error *err)
+{
+	while (ev < end && *r == VC_OK && !e->stopped && (!alert || e->alert))
+		*r = step(e, ev++, alert, err);
+	return ev;
 }
 
 static long next_batch(struct vc_source *s, struct vc_event *room, const struct vc_event **ev,
@@ -531,7 +550,7 @@ static int replay(struct engine *e, struct vc_error *err)
 {
 	struct vc_source *s = e->run->source;
 	struct vc_event room[BATCH];
-	const struct vc_event *ev;
+	const struct vc_event *ev, *end;
 	long n;
 	int r = VC_OK;
 
@@ -539,9 +558,10 @@ static int replay(struct engine *e, struct vc_error *err)
 		if (n < 0)
 			return (int)n;
 		e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
-		for (long i = 0; i < n && r == VC_OK && !e->stopped; i++) {
-			r = step(e, &ev[i], err);
-		}
+		for (end = ev + n; ev < end && r == VC_OK && !e->stopped && !e->seeded;)
+			r = any_event(e, ev++, err);
+		ev = walk(e, ev, end, true, &r, err);
+		ev = walk(e, ev, end, false, &r, err);
 	}
 	if (r == VC_OK && !e->seeded)
 		r = begin(e, err);
@@ -577,6 +597,7 @@ static int setup(struct engine *e, struct vc_error *err)
 	void *cfg = calloc(1, t->config_size ? t->config_size : 1);
 
 	e->meta = e->run->source->meta;
+	e->device_index = e->run->device_index;
 	e->streams = (struct vc_streams){ e->meta->stream, e->meta->streams };
 	vc_pages_init(&e->live, sizeof(struct live));
 	e->live.as_it_was = true;
@@ -642,19 +663,9 @@ static int finish(struct engine *e, struct vc_result *out, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The events of the run where they lie in memory, and nothing but settings decides about it. */
-static const struct vc_trace *trace_of(const struct vc_run *run)
-{
-	const struct vc_source *s = run->source;
-
-	const struct vc_trace *t = s->type->trace && !s->upstream ? s->type->trace(s) : NULL;
-
-	return run->check || (run->follow && run->whole != t) ? NULL : t;
-}
-
 static int replay_all(struct engine *e, struct vc_result *out, struct vc_error *err)
 {
-	const struct vc_trace *t = trace_of(e->run);
+	const struct vc_trace *t = vc_known_trace(e->run);
 	enum vc_start asked = e->run->start;
 
 	if (vc_known_find(t, e->run, &e->model, out)) {

@@ -157,6 +157,14 @@ static bool repeat(const struct entry *e, struct vc_run *run, struct vc_result *
 	return true;
 }
 
+const struct vc_trace *vc_known_trace(const struct vc_run *run)
+{
+	const struct vc_source *s = run->source;
+	const struct vc_trace *t = s->type->trace && !s->upstream ? s->type->trace(s) : NULL;
+
+	return run->check || (run->follow && run->whole != t) ? NULL : t;
+}
+
 bool vc_known_find(const struct vc_trace *t, struct vc_run *run, const struct vc_model *m,
 		   struct vc_result *out)
 {

@@ -7,6 +7,9 @@
 #include "simulator/replay/engine.h"
 #include "simulator/replay/model.h"
 
+/* The events of the run where they lie in memory, and nothing but settings decides about it; or
+ * NULL. */
+const struct vc_trace *vc_known_trace(const struct vc_run *run);
 /* What is known of the run that is about to begin on m, which has served nothing yet. false: it
  * has to be made. On success the figures and chapters of *out are as vc_run would fill them, and
  * run->start as vc_run would leave it. t may be NULL. Thread-safe. */

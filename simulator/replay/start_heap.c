@@ -36,3 +36,20 @@ int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err)
 	}
 	return VC_OK;
 }
+
+uint64_t vc_start_heap_bytes(const struct vc_extent *x, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i].what == VC_X_SEGMENT ? x[i].size : 0;
+	return sum;
+}
+
+uint64_t vc_start_heap_base(const struct vc_meta *m, const struct vc_event *segment)
+{
+	for (size_t i = 0; i < m->bases; i++)
+		if (m->base[i].addr == segment->addr && m->base[i].device == segment->device)
+			return m->base[i].base;
+	return 0;
+}

@@ -4,10 +4,16 @@
 #define VC_START_HEAP_H
 
 #include "common/error.h"
+#include "common/event.h"
+#include "common/meta.h"
 #include "simulator/replay/model.h"
 
 /* Blocks tile their segment: real sizes are the distances between addresses. Each block gets its
  * size and what else its segment says, each segment the sums of its blocks. Errors: VC_EFORMAT. */
 int vc_start_heap_tile(struct vc_extent *x, size_t n, struct vc_error *err);
+/* Bytes of all segments. */
+uint64_t vc_start_heap_bytes(const struct vc_extent *x, size_t n);
+/* Where the range of addresses begins in which a segment lies; 0: nobody recorded it. */
+uint64_t vc_start_heap_base(const struct vc_meta *m, const struct vc_event *segment);
 
 #endif

@@ -4,8 +4,11 @@
 . tests/support/tap.sh
 all=$(find README.md CONTRIBUTING.md CHANGELOG.md docs traces tests -name '*.md' | sort)
 # The targets of relative links of a document, as paths from the top.
-links() { awk '/^ *```/ { code = !code } !code { gsub(/`[^`]*`/, ""); print }' "$1" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//; s/#.*//' | grep -v '^$\|^https*:' |
-	while read -r l; do printf '%s/%s\n' "$(dirname "$1")" "$l"; done | sed -E ':a; s#(^|/)\./#\1#; ta; :b; s#[^/]+/\.\./##; tb'; }
+links() {
+	case $1 in */*) dir=${1%/*} ;; *) dir=. ;; esac
+	awk '/^ *```/ { code = !code } !code { gsub(/`[^`]*`/, ""); print }' "$1" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//; s/#.*//' | grep -v '^$\|^https*:' |
+	while read -r l; do printf '%s/%s\n' "$dir" "$l"; done | sed -E ':a; s#(^|/)\./#\1#; ta; :b; s#[^/]+/\.\./##; tb'
+}
 
 todo=README.md; reached=
 while [ -n "$todo" ]; do
@@ -27,14 +30,19 @@ done
 # Headings that links point to.
 for doc in $all; do
 	awk '/^ *```/ { code = !code } !code' "$doc" | grep -o '](\([^)]*#[^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:' | while IFS='#' read -r f h; do
-		f=${f:+$(dirname "$doc")/$f}; f=${f:-$doc}
-		sed -n 's/^##* *//p' "$f" 2> /dev/null | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | grep -qx -- "$h" || echo "$doc: #$h"
+		case $doc in */*) dir=${doc%/*} ;; *) dir=. ;; esac
+		f=${f:+$dir/$f}; f=${f:-$doc}
+		# The headings of a document, as links name them, are written down once.
+		made=$TMP/headings$(printf %s "$f" | tr / _)
+		[ -e "$made" ] || sed -n 's/^##* *//p' "$f" 2> /dev/null | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' > "$made"
+		grep -qx -- "$h" "$made" || echo "$doc: #$h"
 	done
 done > "$TMP/anchors"
 [ -s "$TMP/anchors" ] && fail "every link to a heading finds it" "$(cat "$TMP/anchors")" || pass "every link to a heading finds it"
 
 # `simulator/replay/engine.c` must exist, and so must a source file that is named without its folder (mine.c,
 # mine.h and the like are a reader's own).
+find common simulator tracer allocator nullgpu visualize commands tests | sed 's#.*/##' | sort -u > "$TMP/names"
 for doc in $all; do
 	case $doc in CHANGELOG.md) continue ;; esac
 	awk '/^ *```/ { code = !code; next } !code' "$doc" | grep -o '`[^`]*`' | tr -d '`' | tr ' ' '\n' | sed 's/:[0-9]*$//; s/[,;]$//; s/@[a-z_]*=[0-9]*$//' | sort -u | while read -r p; do
@@ -42,11 +50,11 @@ for doc in $all; do
 		mine.*|*/mine.*|*_mine.*|*/mine/|*NAME*|*MINE*|*…*) ;;
 		vramcast.c) ;;
 		common/*|simulator/*|tracer/*|allocator/*|nullgpu/*|visualize/*|commands/*|scripts/*|tests/*|traces/*|docs/*|python/*|examples/*)
-			ls -d $p > /dev/null 2>&1 || echo "$doc: $p" ;;
+			for f in $p; do [ -e "$f" ] || echo "$doc: $p"; done ;;
 		*/*) ;;
 		*.c|*.h|*.def)
 			case $p in *[!a-z0-9_.]*) continue ;; esac
-			find common simulator tracer allocator nullgpu visualize commands tests -name "$p" | grep -q . || echo "$doc: $p" ;;
+			grep -qxF "$p" "$TMP/names" || echo "$doc: $p" ;;
 		esac
 	done
 done > "$TMP/missing"

@@ -28,4 +28,7 @@ run sim $r/first-step.vct
 expect "for the recorded card, too, with no larger card that surely fits" 3 'the rest of the run is not recorded'
 run sim --json $r/oom.vct -g a100-40
 expect "a program that went on after a failure is whole" 0 '"cut_short": false'
+# What the settings change is asked on memory without an end; a range of addresses as for a small card holds no large request.
+run sim tests/recordings/expoom.vct --conf max_split_size_mb:64 --capacity 1500MiB --no-advice --no-verify
+expect "a request larger than the card's range of addresses" 3 '--conf max_split_size_mb:64 +[0-9.]+ GiB -> [0-9.]+ GiB reserved'
 finish

@@ -11,15 +11,14 @@ run fit --find plan --world 8 -g rtx4060-8g --trials 0 -- python train.py --tp {
 expect "no dry run at all" 2 '' '--trials starts at 1'
 
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
-"$VRAMCAST" dryrun -q --no-record -g rtx4060-8g -- "$P" -c 'import torch; torch.ones(1, device="cuda")' > "$TMP/log" 2>&1 ||
-	{ skip "plans" "no PyTorch built for CUDA"; finish; }
+has_cuda_torch "$P" || { skip "plans" "no PyTorch built for CUDA"; finish; }
 # 9 GiB shared by the cards of a plan, on a card that has 7.63; four cards are too many for it.
 cat > "$TMP/spread.py" <<'PY'
 import os
 import sys
-import torch
 tp, dp = map(int, sys.argv[1].split("x"))
 assert tp * dp == int(os.environ["WORLD_SIZE"]) and tp < 4
+import torch
 x = torch.empty((9 << 30) // tp, dtype=torch.uint8, device="cuda")
 PY
 run fit --find plan --world 4 -g rtx4060-8g -- "$P" "$TMP/spread.py" {tp}x{dp}

@@ -2,8 +2,7 @@
 # fit_trials.sh - fit of a program learns from its own trial runs, and says when they are used up.
 . tests/support/tap.sh
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
-"$VRAMCAST" dryrun -q -g rtx4060-8g -o "$TMP/first.vct" -- "$P" -c 'import torch; torch.ones(1, device="cuda")' > "$TMP/log" 2>&1 ||
-	{ skip "trial runs" "no PyTorch built for CUDA"; finish; }
+has_cuda_torch "$P" || { skip "trial runs" "no PyTorch built for CUDA"; finish; }
 
 # From 13 on it keeps something more, which trial runs at 4 and 6 cannot show. The card has 7.63 GiB.
 cat > "$TMP/jump.py" <<'PY'
@@ -20,4 +19,5 @@ check "the trial runs show it" grep -q "trial run at $largest *ran$" <<< "$out"
 check "and that one more does not run" grep -q "trial run at $((largest + 1)) *ran out of memory" <<< "$out"
 run fit -g rtx4060-8g --trials 3 --at 4,5 -- "$P" "$TMP/jump.py" {batch}
 expect "used up before that it is undecided" 6 'or more, [0-9]+ does not: the trial runs are used up \(--trials\)'
+check "two recordings and one trial run are three" test "$(grep -c 'trial run at' <<< "$out")" = 1
 finish

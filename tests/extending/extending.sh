@@ -28,10 +28,10 @@ t=tests/recordings/gpt.vct
 
 plug transform simulator/transforms simulator/transforms/transforms.def TRANSFORM
 run sim $t -x toy --no-advice; expect "a transform without a margin says that nobody knows how far off it is" 0 'toy: how far off its answer may be was never measured'
-run sim $t -x toy --json; expect "and is of level unknown" 0 '"level": "unknown"'
-run sim $t -x toy -x checkpoint --json; expect "also beside one whose margin is known" 0 '"level": "unknown"'
-run sim $t -x checkpoint --json; expect "which is bounds alone" 0 '"level": "bounds"'
-run sim $t -x fraction:f=0.9 --json; expect "while one that the recording decides is bounds with nothing open, for no change is exact" 0 '"interval": null,'
+run sim $t -x toy --no-advice --json; expect "and is of level unknown" 0 '"level": "unknown"'
+run sim $t -x toy -x checkpoint --no-advice --json; expect "also beside one whose margin is known" 0 '"level": "unknown"'
+run sim $t -x checkpoint --no-advice --json; expect "which is bounds alone" 0 '"level": "bounds"'
+run sim $t -x fraction:f=0.9 --no-advice --json; expect "while one that the recording decides is bounds with nothing open, for no change is exact" 0 '"interval": null,'
 
 plug model simulator/models simulator/models/models.def MODEL tests/conformance
 check "the battery of models takes one that keeps its regions" "$copy/$objects/tests/conformance"
@@ -39,7 +39,7 @@ run sim $t -m toy --no-advice; expect "and answers are in its own name" 0 'reser
 check "a policy is less than a hundred lines" [ "$(wc -l < "$copy/simulator/models/toy.c")" -lt 100 ]
 run sim $t -m all --no-advice; expect "and it stands beside all others" 0 '^  toy .* fits '
 sed -i 's/\.keeps_regions = true, //' "$copy/simulator/models/toy.c"; build tests/conformance
-"$copy/$objects/tests/conformance" > "$TMP/battery" 2>&1
+"$copy/$objects/tests/conformance" toy > "$TMP/battery" 2>&1
 check "one that does not say so is told the name of the flag" grep -q 'keeps_regions' "$TMP/battery"
 
 plug source simulator/sources simulator/sources/sources.def SOURCE

@@ -37,20 +37,24 @@ for (name, knob, torch), rung in sorted(ladders.items()):
     torch = '.'.join(torch.split('.')[:2])
     knob = 'eval_batch' if name.endswith('_eval') else knob
     x = sorted(rung)
-    for k in range(1, most + 1):
+    # The cards of those above the lowest one, two and three; what really happens on all of them is asked once.
+    cards = {}
+    for k in range(1, min(most, len(x) - 1) + 1):
+        need = sorted(rung[v][1] for v in x[k:])
+        cards[k] = sorted({b for a, c in zip(need, need[1:] + need[-1:]) for b in (a - PART, a, (a + c) // 2)})
+    words = lambda some: 'capacity=' + ','.join(str(c) for c in sorted(some))
+    truth = {(v, r['capacity']): r['verdict'] for v in x[1:]
+             for r in sweep([rung[v][0]], torch, [words({c for k in cards if v in x[k:] for c in cards[k]})])}
+    for k in cards:
         rest = x[k:]
-        if not rest:
-            continue
-        need = sorted(rung[v][1] for v in rest)
-        cards = sorted({b for a, c in zip(need, need[1:] + need[-1:]) for b in (a - PART, a, (a + c) // 2)})
-        cards = ','.join(str(c) for c in cards)
         family = ['%s@%s=%d' % (rung[v][0], knob, v) for v in x[:k]]
-        truth = {(v, r['capacity']): r['verdict'] for v in rest for r in sweep([rung[v][0]], torch, ['capacity=' + cards])}
         said = []
-        for v in rest:
-            some = [] if k > 1 else ['--set', '%s=%d' % (knob, v)]
-            vary = ['capacity=' + cards] + (['%s=%d' % (knob, v)] if k > 1 else [])
-            said += [(v, r['capacity'], r['verdict']) for r in sweep(family + some, torch, vary)]
+        for v in rest if k == 1 else []:
+            said += [(v, r['capacity'], r['verdict'])
+                     for r in sweep(family + ['--set', '%s=%d' % (knob, v)], torch, [words(cards[k])])]
+        if k > 1:
+            values = '%s=%s' % (knob, ','.join(str(v) for v in rest))
+            said += [(r['vary'][knob], r['capacity'], r['verdict']) for r in sweep(family, torch, [words(cards[k]), values])]
         bad = []
         for v, card, verdict in said:
             real = truth[v, card]

@@ -95,7 +95,7 @@ workers() { # TESTS LIST
 unmutated() { # TESTS: those of the list's rooms that fail are left out
 	[ "$TRUST" ] && return
 	cut -f1 "$2" | sort -u | while read -r room; do $1 "$room"; done | awk '!seen[$0]++' > "$work/first"
-	(cd "$work/1" && log=$work/log1 && build all unit-tests build/tests/ladders; BUILD=build VRAMCAST=build/vramcast JOBS=$JOBS xargs scripts/run-tests.sh < "$work/first") |
+	(cd "$work/1" && log=$work/log1 && build all unit-tests build/tests/ladders build/tests/golden-replay; BUILD=build VRAMCAST=build/vramcast JOBS=$JOBS xargs scripts/run-tests.sh < "$work/first") |
 		sed -n 's/^---- //p' | grep -v ' tests did not' | tee -a "$work/leftout" | sed 's/^/left out, for it fails on the tree as it is: /'
 }
 

@@ -496,7 +496,7 @@ static void judge_look(const char *what, const struct vc_result *r, const char *
 
 /* ---- every width in every theme ---- */
 
-/* Built with sanitizers, which look at less: what is drawn is judged without them. */
+/* Built with sanitizers, which take long. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = 1 };
 #else

@@ -1,5 +1,6 @@
 # tap.sh - sourced by the shell tests: ok/nok lines, and helpers to run the program as a user would.
 # $VRAMCAST is the program, $TMP a private folder. With STOP=1 the first failure ends the test.
+: "${TMP:?is the private folder of a test}" # rm -rf "$TMP"/x must not begin at the root
 n=0; failed=0
 pass() { n=$((n + 1)); echo "ok $n - $1"; }
 fail() { n=$((n + 1)); failed=1; echo "not ok $n - $1"; shift; for l in "$@"; do printf '%s\n' "$l" | sed 's/^/#   /' | head -n 30; done; [ -z "$STOP" ] || exit 1; }
@@ -17,4 +18,7 @@ expect() {
 }
 # Is the program built with sanitizers? Its address space cannot be limited then, nor its libraries preloaded.
 sanitized() { ! (ulimit -v 4000000; "$VRAMCAST" --version > /dev/null 2>&1); }
+# Has that python a PyTorch for CUDA? To import it takes two seconds.
+has_cuda_torch() { "$1" -c 'import importlib.util as u, os, sys
+s = u.find_spec("torch"); sys.exit(not (s and os.path.exists(os.path.join(os.path.dirname(s.origin), "lib/libtorch_cuda.so"))))' 2> /dev/null; }
 finish() { echo "1..$n"; exit $failed; }

@@ -123,7 +123,7 @@ static void draw_pair(const struct side x[2], const struct vc_diff *d, const cha
 					      "width=480,theme=print", "width=1600,footer=false" };
 	const struct vc_sink_type *t = vc_sink_by_name("diff");
 	struct vc_result both[2] = { x[0].r, x[1].r };
-	char cfg[1000];
+	char cfg[1000] = { 0 };
 	struct vc_error err = { 0 };
 	size_t n;
 

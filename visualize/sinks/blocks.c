@@ -98,10 +98,8 @@ static void weigh(uint64_t (*weight)[VC_CELLS], int rows, uint64_t height, uint6
 	uint64_t end = from + size;
 
 	while (from < end) {
-		uint64_t row =
-		(uint64_t)(((__extension__ (unsigned __int128)from) * (unsigned)rows) / height);
-		uint64_t stop = (uint64_t)(((__extension__ (unsigned __int128)(row + 1)) * height +
-					    (unsigned)rows - 1) / (unsigned)rows);
+		uint64_t row = vc_muldiv_down(from, (unsigned)rows, height);
+		uint64_t stop = vc_muldiv_up(row + 1, height, (unsigned)rows);
 		stop = stop > end || stop <= from ? end : stop;
 		if (row >= (uint64_t)rows)
 			return;

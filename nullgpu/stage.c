@@ -97,6 +97,8 @@ static int add_one(struct work *w, const char *soname, const char *base, struct 
 		if (!w->ours[w->n])
 			return VC_EFORMAT;
 	}
+	if (strncmp(base, "libcudart.so.", 13) == 0)
+		w->stage->cuda_major = (int)strtol(base + 13, NULL, 10);
 	w->n++;
 	return 0;
 }

@@ -16,6 +16,7 @@ struct vc_stage {
 			      * PYTHONPATH, bin/ for PATH */
 	char *preload;       /* colon-separated paths for LD_PRELOAD */
 	char missing[1024];  /* functions nobody provides, blank-separated; "" = none */
+	int cuda_major;      /* of the runtime that PyTorch wants */
 	int stubs_made;      /* functions generated with the compiler for a PyTorch newer than us */
 };
 

@@ -19,6 +19,8 @@
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
 
+#define NO_STEP UINT32_MAX
+
 struct range { size_t from, n; }; /* allocations of a step, in order of `list` */
 
 void vc_spread_fini(struct vc_spread *s)
@@ -35,6 +37,16 @@ bool vc_spread_has(const struct vc_spread *s, size_t i)
 double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i)
 {
 	return vc_spread_has(s, i) ? s->mean[s->place[i] - 1] : (double)m->take[i].size;
+}
+
+bool vc_spread_doubts(const struct vc_spread *s, const struct vc_allocations *m, size_t i,
+		      const struct vc_law *l, size_t n)
+{
+	bool power = l->kind == VC_LAW_CONST || l->kind == VC_LAW_LINEAR ||
+		     l->kind == VC_LAW_QUADRATIC || l->kind == VC_LAW_ALONE;
+
+	return s->varies && s->step[i] == NO_STEP && !power && (n < 3 || l->residual > 0) &&
+	       !vc_allocations_lasts(m, i);
 }
 
 /* ---- steps side by side ---- */
@@ -213,13 +225,15 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		s->steps = t.n;
 		s->places = (uint32_t)t.step[t.reference].n;
 		s->place = calloc(m->n + 1, sizeof(*s->place));
-		s->step = calloc(m->n + 1, sizeof(*s->step));
+		s->step = malloc((m->n + 1) * sizeof(*s->step));
 		s->size = calloc((t.n + 1) * (s->places + 1), sizeof(*s->size));
 		s->mean = calloc(s->places + 1, sizeof(*s->mean));
 		s->sigma = calloc(s->places + 1, sizeof(*s->sigma));
 		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
 			rc = vc_nomem(err, "the steps of a recording");
 	}
+	for (size_t i = 0; rc == VC_OK && i < m->n; i++)
+		s->step[i] = NO_STEP;
 	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
 		rc = place_one(s, m, &t, g, err);
 	if (rc == VC_OK)

@@ -489,6 +489,40 @@ static void find_varying(struct make *k)
 	}
 }
 
+struct twin { uint32_t step, i; uint64_t was, size; };
+
+VC_COMPARE(by_twin, struct twin,
+	   VC_THEN(VC_ORDER(x->step, y->step),
+		   VC_THEN(VC_ORDER(x->was, y->was), VC_ORDER(x->size, y->size))))
+
+/* Blocks of data that are of one size in a step are of one shape, and stay of one size: where steps
+ * differ in how many blocks they ask for (one for each length of a packed sequence), some of them
+ * stand in the place of others. All take the size in the middle. */
+static int agree(struct make *k, struct vc_error *err)
+{
+	const struct vc_spread *s = &k->f->spread[k->base];
+	struct twin *t = k->rep->drawn ? malloc((k->b->n + 1) * sizeof(*t)) : NULL;
+	size_t n = 0;
+
+	if (!k->rep->drawn)
+		return VC_OK;
+	VC_HAVE(t, "the sizes of a prediction", err);
+	for (size_t i = 0; i < k->b->n; i++)
+		if (vc_spread_has(s, i))
+			t[n++] = (struct twin){ s->step[i], (uint32_t)i, k->b->take[i].size,
+						size_at(k, i) };
+	qsort(t, n, sizeof(*t), by_twin);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from; to < n && t[to].step == t[from].step && t[to].was == t[from].was;
+		     to++)
+			;
+		for (size_t i = from; i < to; i++)
+			k->sized[t[i].i] = t[(from + to) / 2].size + 1;
+	}
+	free(t);
+	return VC_OK;
+}
+
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err)
@@ -512,6 +546,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	k.pinned = vc_pinned_sizes(f, base, target->train);
 	k.sized = calloc(k.b->n + 1, sizeof(*k.sized));
 	rc = k.sized ? draw(&k, ask->draw, err) : vc_nomem(err, "the sizes of a prediction");
+	if (!rc)
+		rc = agree(&k, err);
 	if (!rc && turn(&k, &more)) {
 		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
 		k.looped = &looped;

@@ -25,6 +25,7 @@ struct make {
 	uint64_t partial, semaphores;
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	unsigned plan;             /* which draw of workspace; 0: none */
+	unsigned draw;             /* which draw of the lengths of steps; 0: none */
 	double off;                /* of data: factor by the bound */
 	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
@@ -71,7 +72,7 @@ static double law_size(const struct make *k, size_t i, const double *at)
 
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
-				       k->bound);
+				       k->bound, k->draw);
 	return vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 
@@ -530,7 +531,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .plan = ask->as_planned ? 0 : ask->draw, .growth = { 1, 1 },
+			  .plan = ask->as_planned ? 0 : ask->draw, .draw = ask->draw,
+			  .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;

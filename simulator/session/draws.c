@@ -99,7 +99,7 @@ static void find_ways(struct ways *a, const struct vc_prediction *p)
 {
 	size_t orders = p->report.turns ? 1 : a->w->recordings;
 
-	a->n = p->report.drawn ? VC_DRAWS_TRIED : orders;
+	a->n = p->report.drawn || p->report.lengths ? VC_DRAWS_TRIED : orders;
 	for (size_t i = 0; i < a->n; i++)
 		a->at[i + 1] = (struct way){ .said = NAN, .draw = (unsigned)i + 1,
 					     .order = (p->report.base + i) % orders };
@@ -113,9 +113,9 @@ VC_COMPARE(by_said, struct way,
 		   VC_THEN(VC_ORDER(x->said, y->said), VC_ORDER(x->draw, y->draw))))
 
 /* The middle of all ways by their weights, which sorts them. */
-static const struct way *middle(struct ways *a, double line)
+static const struct way *middle(struct ways *a, double line, double off)
 {
-	double unit = OFF * a->at[0].said, least = INFINITY, all = 0, sum = 0;
+	double unit = off * a->at[0].said, least = INFINITY, all = 0, sum = 0;
 	size_t n = 0;
 
 	qsort(a->at, a->n + 1, sizeof(*a->at), by_said);
@@ -143,7 +143,7 @@ static int weigh(const struct vc_whatif *w, const struct vc_prediction *p, doubl
 	const struct vc_work work = { .n = a.n, .arg = &a, .job = try_one,
 				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
 	VC_TRY(vc_workers_run(&work, err));
-	best = middle(&a, line);
+	best = middle(&a, line, p->report.drawn ? OFF : fmax(OFF, p->report.noise));
 	if (best && best->draw) {
 		ask->draw = best->draw;
 		ask->has_order = true;

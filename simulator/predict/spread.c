@@ -15,6 +15,7 @@
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
+#define UNLIKE 2     /* by how much more or less one block of a step may grow than the step */
 #define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
@@ -117,6 +118,30 @@ static double noise_of(const struct vc_allocations *m, const struct steps *t)
 	return sqrt(fmax(0, (squares - logs * logs / n) / (n - 1)));
 }
 
+/* Bytes of n blocks that are asked for where some of the others are, too; site: room for theirs. */
+static double shared(const struct vc_take *a, size_t n, const struct vc_take *b, size_t others,
+		     uint64_t *site)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < others; i++)
+		site[i] = b[i].site;
+	vc_sort_u64(site, others);
+	for (size_t i = 0; i < n; i++)
+		all += a[i].site && vc_find_u64(site, others, a[i].site) ? (double)a[i].size : 0;
+	return all;
+}
+
+/* How much larger the data of step b are than those of step a. A first step makes states and
+ * handles besides, which have call sites of their own. */
+static double ratio_of(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		       uint64_t *site)
+{
+	double x = shared(a, na, b, nb, site), y = shared(b, nb, a, na, site);
+
+	return x > 0 && y > 0 ? y / x : 0;
+}
+
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -126,7 +151,8 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 	size_t na = t->step[g].n, nb = t->step[t->reference].n, same = 0;
 	struct vc_take *take = malloc((na + nb + 1) * sizeof(*take));
 	uint32_t *match = malloc((na + 1) * sizeof(*match));
-	int rc = take && match ? VC_OK : vc_nomem(err, "the steps of a recording");
+	uint64_t *site = malloc((na + nb + 1) * sizeof(*site));
+	int rc = take && match && site ? VC_OK : vc_nomem(err, "the steps of a recording");
 
 	for (size_t i = 0; !rc && i < na; i++)
 		take[i] = m->take[a[i]];
@@ -134,9 +160,12 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		take[na + i] = m->take[b[i]];
 	while (!rc && na == nb && same < na && take[same].site == take[na + same].site)
 		same++;
-	double ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
+	double ratio = rc ? 0 : ratio_of(take, na, take + na, nb, site);
+	if (!(ratio > 0)) /* no call sites were recorded */
+		ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
 	if (!rc && (na != nb || same < na))
-		rc = vc_align_some(take, na, NULL, take + na, nb, NULL, ratio, 1, match, err);
+		rc = vc_align(take, na, take + na, nb, &(struct vc_ratios){
+			.at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 }, match, err);
 	for (size_t i = 0; !rc && i < na; i++) {
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 
@@ -147,7 +176,7 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		s->place[a[i]] = at + 1;
 		s->size[g * s->places + at] = (double)m->take[a[i]].size;
 	}
-	VC_FREE(take, match);
+	VC_FREE(take, match, site);
 	return rc;
 }
 

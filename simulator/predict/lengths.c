@@ -310,7 +310,7 @@ double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enu
 	return ratio > 1 ? pow(ratio, l->exponent) : 1;
 }
 
-/* By what factor the step of allocation i is longer in that draw: it has the data of any of them. */
+/* By what factor the step of allocation i is longer in that draw: it has the data of any step. */
 static double drawn(const struct vc_lengths *l, size_t i, unsigned draw)
 {
 	size_t own = l->group[i] - 1;

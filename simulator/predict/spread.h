@@ -30,8 +30,8 @@ bool vc_spread_has(const struct vc_spread *s, size_t i);
 /* Its size in the middle of all steps; that of an allocation that does not vary is its own. */
 double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i);
 
-/* Is that law of an allocation, through n recordings, one of their data? An evaluation is of no step,
- * but its data are of the same kind. */
+/* Is that law of an allocation, through n recordings, one of their data? An evaluation is of no
+ * step, but its data are of the same kind. */
 bool vc_spread_doubts(const struct vc_spread *s, const struct vc_allocations *m, size_t i,
 		      const struct vc_law *l, size_t n);
 

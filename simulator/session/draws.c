@@ -17,8 +17,9 @@
 
 enum { MOST = 16 };
 
-/* Standard deviation of a peak beside the line, as a share: on ladders whose sizes are data, guesses
- * were within a tenth of a per cent as good from 3 to 7 % (docs/measurements/calibration.md). */
+/* Standard deviation of a peak beside the line, as a share: on ladders whose sizes are data, any
+ * from 3 to 7 % were as good within a tenth of a per cent (docs/measurements/calibration.md). Where
+ * steps are as long as their longest sample it is that of their lengths. */
 #define OFF 0.05
 
 double vc_draws_line(const struct vc_whatif *w, const double *peak)

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
@@ -142,6 +143,29 @@ static double ratio_of(const struct vc_take *a, size_t na, const struct vc_take 
 	return x > 0 && y > 0 ? y / x : 0;
 }
 
+/* Step a beside step b, whose blocks may be fewer: where one may grow while another one shrinks, or
+ * as a whole, whichever leaves fewer of them alone. */
+static int match_steps(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		       double ratio, uint32_t *match, struct vc_error *err)
+{
+	struct vc_ratios r = { .at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 };
+	uint32_t *whole = malloc((na + 1) * sizeof(*whole));
+	size_t alone[2] = { 0 };
+	int rc = whole ? vc_align(a, na, b, nb, &r, match, err) :
+			 vc_nomem(err, "the steps of a recording");
+
+	if (!rc)
+		rc = vc_align_some(a, na, NULL, b, nb, NULL, ratio, 1, whole, err);
+	for (size_t i = 0; !rc && i < na; i++) {
+		alone[0] += match[i] == VC_UNMATCHED;
+		alone[1] += whole[i] == VC_UNMATCHED;
+	}
+	if (!rc && alone[1] < alone[0])
+		memcpy(match, whole, na * sizeof(*match));
+	free(whole);
+	return rc;
+}
+
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -164,8 +188,7 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 	if (!(ratio > 0)) /* no call sites were recorded */
 		ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
 	if (!rc && (na != nb || same < na))
-		rc = vc_align(take, na, take + na, nb, &(struct vc_ratios){
-			.at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 }, match, err);
+		rc = match_steps(take, na, take + na, nb, ratio, match, err);
 	for (size_t i = 0; !rc && i < na; i++) {
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 

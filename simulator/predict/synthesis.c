@@ -473,6 +473,19 @@ static bool turn(const struct make *k, int64_t **more)
 	return other;
 }
 
+/* Does the size of allocation i vary with the data, in the steps of any recording? */
+static bool is_data(const struct make *k, size_t i)
+{
+	const struct vc_scaling *v = k->v;
+	bool data = vc_spread_has(&k->f->spread[k->base], i) ||
+		    (v->lengths.vary && v->lengths.group[i]);
+
+	for (size_t r = 0; r < k->f->n && !data; r++)
+		data = v->match[r] && v->match[r][i] != VC_UNMATCHED &&
+		       vc_spread_has(&k->f->spread[r], v->match[r][i]);
+	return data;
+}
+
 /* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
  * not full, which asks for other sizes than all others do. */
 static void find_varying(struct make *k)
@@ -480,9 +493,8 @@ static void find_varying(struct make *k)
 	const struct vc_scaling *v = k->v;
 
 	for (size_t i = 0; i < k->b->n; i++) {
-		bool data = (k->rep->drawn || k->rep->lengths) &&
-			    (vc_spread_has(&k->f->spread[k->base], i) ||
-			     (v->lengths.vary && v->lengths.group[i]));
+		bool data = (k->rep->drawn || k->rep->lengths || k->rep->noise > 0) &&
+			    !k->rep->same && is_data(k, i);
 		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED;
 		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
 

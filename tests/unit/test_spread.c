@@ -135,7 +135,7 @@ static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 }
 
 /* Steps whose second block is as large as the first one or as the third one, of data. */
-static void shapes(struct vc_trace *t, double batch)
+static void shapes(struct vc_trace *t, double batch, double spread)
 {
 	static const double data[] = { 1, 1.21, .83, 1.13, .92, 1.07 };
 	uint64_t id = 0;
@@ -145,7 +145,7 @@ static void shapes(struct vc_trace *t, double batch)
 	vc_meta_param(t->meta, "batch", batch);
 	stretch(t, &id, 3, SIZE);
 	for (unsigned k = 0; k < sizeof(data) / sizeof(*data); k++) {
-		double large = batch * data[k], small = .6 * large;
+		double large = batch * (1 + spread * (data[k] - 1)), small = .6 * large;
 		double size[] = { large, k % 2 ? large : small, small };
 
 		step(t, &id, size, 3, BLOCKS);
@@ -163,7 +163,7 @@ static void what_is_of_one_size_in_a_step_stays_so(void **unused)
 
 	(void)unused;
 	for (int k = 0; k < 2; k++)
-		shapes(&t[k], 4 << k);
+		shapes(&t[k], 4 << k, 1);
 	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
 	assert_non_null(f);
 	for (ask.draw = 0; ask.draw < 8; ask.draw++) {
@@ -185,6 +185,30 @@ static void what_is_of_one_size_in_a_step_stays_so(void **unused)
 		vc_trace_fini(&t[k]);
 }
 
+/* The steps of the nearest recording happen to be alike; those of the other one are not. */
+static void what_varies_in_another_recording_varies(void **unused)
+{
+	struct vc_trace t[2], out;
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_param_value at = { "batch", 3 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report report;
+
+	(void)unused;
+	for (int k = 0; k < 2; k++)
+		shapes(&t[k], 4 << k, k);
+	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
+	assert_int_equal(report.base, 0);
+	assert_false(report.drawn);
+	assert_true(report.varying > 0);
+	vc_trace_fini(&out);
+	vc_family_free(f);
+	for (int k = 0; k < 2; k++)
+		vc_trace_fini(&t[k]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +218,7 @@ int main(void)
 		cmocka_unit_test(what_only_grows_for_four_steps_follows_no_data),
 		cmocka_unit_test(one_block_of_a_step_may_grow_while_another_shrinks),
 		cmocka_unit_test(what_is_of_one_size_in_a_step_stays_so),
+		cmocka_unit_test(what_varies_in_another_recording_varies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,8 +104,8 @@ static void step(struct vc_trace *t, uint64_t *id, const double *size, unsigned 
 	assert_int_equal(vc_trace_append(t, &e, 1, NULL), 0);
 }
 
-/* One block of a step is larger than in the others while the next one is smaller, and some steps ask
- * for a block more: each block stands beside its like. */
+/* One block of a step is larger than in the others while the next one is smaller, and some steps
+ * ask for a block more: each block stands beside its like. */
 static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 {
 	static const double data[][2] = { { 8, 30 }, { 9.1, 27 }, { 7.3, 33 },
@@ -134,7 +134,8 @@ static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
 	vc_trace_fini(&t);
 }
 
-/* Steps whose second block is as large as the first one or as the third one, of data. */
+/* Steps whose second block is as large as the first or as the third one, of data, beside one that
+ * grows with the batch. */
 static void shapes(struct vc_trace *t, double batch, double spread)
 {
 	static const double data[] = { 1, 1.21, .83, 1.13, .92, 1.07 };
@@ -146,9 +147,9 @@ static void shapes(struct vc_trace *t, double batch, double spread)
 	stretch(t, &id, 3, SIZE);
 	for (unsigned k = 0; k < sizeof(data) / sizeof(*data); k++) {
 		double large = batch * (1 + spread * (data[k] - 1)), small = .6 * large;
-		double size[] = { large, k % 2 ? large : small, small };
+		double size[] = { large, k % 2 ? large : small, small, 5 * batch };
 
-		step(t, &id, size, 3, BLOCKS);
+		step(t, &id, size, 4, BLOCKS);
 	}
 }
 
@@ -172,11 +173,11 @@ static void what_is_of_one_size_in_a_step_stays_so(void **unused)
 		for (size_t e = 0, n = 0; e < out.n; e++) {
 			size_t i = out.ev[e].kind == VC_EV_ALLOC ? n++ : 0, k = i - 3;
 
-			if (i < 3 || k % (BLOCKS + 3) > 2)
+			if (i < 3 || k % (BLOCKS + 4) > 2)
 				continue;
-			last[k % (BLOCKS + 3)] = out.ev[e].size;
-			if (k % (BLOCKS + 3) == 2)
-				assert_int_equal(last[1], last[k / (BLOCKS + 3) % 2 ? 0 : 2]);
+			last[k % (BLOCKS + 4)] = out.ev[e].size;
+			if (k % (BLOCKS + 4) == 2)
+				assert_int_equal(last[1], last[k / (BLOCKS + 4) % 2 ? 0 : 2]);
 		}
 		vc_trace_fini(&out);
 	}

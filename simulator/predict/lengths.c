@@ -12,6 +12,7 @@
 
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
+#include "simulator/predict/spread.h"
 
 #define SPREAD 1.01    /* steps that grow this much unlike */
 #define FLATTEST                                                                                 \
@@ -309,11 +310,25 @@ double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enu
 	return ratio > 1 ? pow(ratio, l->exponent) : 1;
 }
 
-double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
-		       enum vc_bound bound)
+/* By what factor the step of allocation i is longer in that draw: it has the data of any step. */
+static double drawn(const struct vc_lengths *l, size_t i, unsigned draw)
 {
-	double bytes =
-		(double)size * ratio * pow(vc_lengths_longer(l, i, ratio, bound), l->power[i]);
+	size_t own = l->group[i] - 1;
+	uint64_t x = ((uint64_t)draw << 32 | own) * 0x9e3779b97f4a7c15ull;
+
+	if (draw <= VC_DRAW_OWN)
+		return 1;
+	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* splitmix64, as in plans.c */
+	double there = l->amount[(x >> 32) % l->groups];
+
+	return there > 0 ? there / l->amount[own] : 1;
+}
+
+double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
+		       enum vc_bound bound, unsigned draw)
+{
+	double bytes = (double)size * ratio *
+		       pow(vc_lengths_longer(l, i, ratio, bound) * drawn(l, i, draw), l->power[i]);
 
 	return bytes < 1 ? 1 : round(bytes);
 }

@@ -41,8 +41,9 @@ void vc_lengths_fini(struct vc_lengths *l);
 /* How much more data there is per sample in the step of allocation i. */
 double vc_lengths_longer(const struct vc_lengths *l, size_t i, double ratio, enum vc_bound bound);
 
-/* Bytes of an allocation with a step when the parameter is `ratio` times that of the base. */
+/* Bytes of an allocation with a step when the parameter is `ratio` times that of the base; draw: as
+ * long as which step (spread.h); 0: its own. */
 double vc_lengths_size(const struct vc_lengths *l, uint64_t size, size_t i, double ratio,
-		       enum vc_bound bound);
+		       enum vc_bound bound, unsigned draw);
 
 #endif

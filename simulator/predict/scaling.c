@@ -280,8 +280,11 @@ static struct vc_law fit_one(const struct vc_family *f, size_t base, size_t axis
 {
 	const struct vc_spread *p = &f->spread[base];
 
-	if (n < 2 || !vc_spread_has(p, i))
-		return vc_law_fit(s, n, f->axis[axis].side);
+	if (n < 2 || !vc_spread_has(p, i)) {
+		struct vc_law l = vc_law_fit(s, n, f->axis[axis].side);
+
+		return vc_spread_doubts(p, &f->m[base], i, &l, n) ? vc_spread_law(s, n, p->all) : l;
+	}
 	return vc_spread_law(s, n, p->sigma[p->place[i] - 1] / sqrt((double)p->steps));
 }
 

@@ -10,14 +10,18 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
+#define UNLIKE 2     /* by how much more or less one block of a step may grow than the step */
 #define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
+
+#define NO_STEP UINT32_MAX
 
 struct range { size_t from, n; }; /* allocations of a step, in order of `list` */
 
@@ -35,6 +39,16 @@ bool vc_spread_has(const struct vc_spread *s, size_t i)
 double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i)
 {
 	return vc_spread_has(s, i) ? s->mean[s->place[i] - 1] : (double)m->take[i].size;
+}
+
+bool vc_spread_doubts(const struct vc_spread *s, const struct vc_allocations *m, size_t i,
+		      const struct vc_law *l, size_t n)
+{
+	bool power = l->kind == VC_LAW_CONST || l->kind == VC_LAW_LINEAR ||
+		     l->kind == VC_LAW_QUADRATIC || l->kind == VC_LAW_ALONE;
+
+	return s->varies && s->step[i] == NO_STEP && !power && (n < 3 || l->residual > 0) &&
+	       !vc_allocations_lasts(m, i);
 }
 
 /* ---- steps side by side ---- */
@@ -105,6 +119,53 @@ static double noise_of(const struct vc_allocations *m, const struct steps *t)
 	return sqrt(fmax(0, (squares - logs * logs / n) / (n - 1)));
 }
 
+/* Bytes of n blocks that are asked for where some of the others are, too; site: room for theirs. */
+static double shared(const struct vc_take *a, size_t n, const struct vc_take *b, size_t others,
+		     uint64_t *site)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < others; i++)
+		site[i] = b[i].site;
+	vc_sort_u64(site, others);
+	for (size_t i = 0; i < n; i++)
+		all += a[i].site && vc_find_u64(site, others, a[i].site) ? (double)a[i].size : 0;
+	return all;
+}
+
+/* How much larger the data of step b are than those of step a. A first step makes states and
+ * handles besides, which have call sites of their own. */
+static double ratio_of(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		       uint64_t *site)
+{
+	double x = shared(a, na, b, nb, site), y = shared(b, nb, a, na, site);
+
+	return x > 0 && y > 0 ? y / x : 0;
+}
+
+/* Step a beside step b, whose blocks may be fewer: where one may grow while another one shrinks, or
+ * as a whole, whichever leaves fewer of them alone. */
+static int match_steps(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+		       double ratio, uint32_t *match, struct vc_error *err)
+{
+	struct vc_ratios r = { .at = { 1, ratio / UNLIKE, ratio * UNLIKE }, .n = 3 };
+	uint32_t *whole = malloc((na + 1) * sizeof(*whole));
+	size_t alone[2] = { 0 };
+	int rc = whole ? vc_align(a, na, b, nb, &r, match, err) :
+			 vc_nomem(err, "the steps of a recording");
+
+	if (!rc)
+		rc = vc_align_some(a, na, NULL, b, nb, NULL, ratio, 1, whole, err);
+	for (size_t i = 0; !rc && i < na; i++) {
+		alone[0] += match[i] == VC_UNMATCHED;
+		alone[1] += whole[i] == VC_UNMATCHED;
+	}
+	if (!rc && alone[1] < alone[0])
+		memcpy(match, whole, na * sizeof(*match));
+	free(whole);
+	return rc;
+}
+
 /* Step g beside the reference step: by place where both make the same calls, else aligned. */
 static int place_one(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
 		     size_t g, struct vc_error *err)
@@ -114,7 +175,8 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 	size_t na = t->step[g].n, nb = t->step[t->reference].n, same = 0;
 	struct vc_take *take = malloc((na + nb + 1) * sizeof(*take));
 	uint32_t *match = malloc((na + 1) * sizeof(*match));
-	int rc = take && match ? VC_OK : vc_nomem(err, "the steps of a recording");
+	uint64_t *site = malloc((na + nb + 1) * sizeof(*site));
+	int rc = take && match && site ? VC_OK : vc_nomem(err, "the steps of a recording");
 
 	for (size_t i = 0; !rc && i < na; i++)
 		take[i] = m->take[a[i]];
@@ -122,9 +184,11 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		take[na + i] = m->take[b[i]];
 	while (!rc && na == nb && same < na && take[same].site == take[na + same].site)
 		same++;
-	double ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
+	double ratio = rc ? 0 : ratio_of(take, na, take + na, nb, site);
+	if (!(ratio > 0)) /* no call sites were recorded */
+		ratio = bytes(m, t, t->reference) / fmax(1, bytes(m, t, g));
 	if (!rc && (na != nb || same < na))
-		rc = vc_align_some(take, na, NULL, take + na, nb, NULL, ratio, 1, match, err);
+		rc = match_steps(take, na, take + na, nb, ratio, match, err);
 	for (size_t i = 0; !rc && i < na; i++) {
 		uint32_t at = na == nb && same == na ? (uint32_t)i : match[i];
 
@@ -135,7 +199,7 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 		s->place[a[i]] = at + 1;
 		s->size[g * s->places + at] = (double)m->take[a[i]].size;
 	}
-	VC_FREE(take, match);
+	VC_FREE(take, match, site);
 	return rc;
 }
 
@@ -213,13 +277,15 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		s->steps = t.n;
 		s->places = (uint32_t)t.step[t.reference].n;
 		s->place = calloc(m->n + 1, sizeof(*s->place));
-		s->step = calloc(m->n + 1, sizeof(*s->step));
+		s->step = malloc((m->n + 1) * sizeof(*s->step));
 		s->size = calloc((t.n + 1) * (s->places + 1), sizeof(*s->size));
 		s->mean = calloc(s->places + 1, sizeof(*s->mean));
 		s->sigma = calloc(s->places + 1, sizeof(*s->sigma));
 		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
 			rc = vc_nomem(err, "the steps of a recording");
 	}
+	for (size_t i = 0; rc == VC_OK && i < m->n; i++)
+		s->step[i] = NO_STEP;
 	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
 		rc = place_one(s, m, &t, g, err);
 	if (rc == VC_OK)

@@ -13,7 +13,7 @@ struct vc_spread {
 	size_t steps;    /* without the first, which makes states and handles */
 	uint32_t places; /* allocations of a step */
 	uint32_t *place; /* by allocation: its place in a step + 1; 0: in none */
-	uint32_t *step;  /* by allocation; the first step is `steps` */
+	uint32_t *step;  /* by allocation; the first step is `steps`; UINT32_MAX: of none */
 	double *size;    /* by step and place, 0: not there */
 	double *mean;    /* by place; 0: the same in all steps, or in turns */
 	double *sigma;   /* by place: of the logarithms of sizes */
@@ -29,6 +29,11 @@ void vc_spread_fini(struct vc_spread *s);
 bool vc_spread_has(const struct vc_spread *s, size_t i);
 /* Its size in the middle of all steps; that of an allocation that does not vary is its own. */
 double vc_spread_middle(const struct vc_spread *s, const struct vc_allocations *m, size_t i);
+
+/* Is that law of an allocation, through n recordings, one of their data? An evaluation is of no
+ * step, but its data are of the same kind. */
+bool vc_spread_doubts(const struct vc_spread *s, const struct vc_allocations *m, size_t i,
+		      const struct vc_law *l, size_t n);
 
 /* Which step gives each step its data in the `draw`-th of the draws, for all s->steps + 1. */
 enum { VC_DRAWS = 64, VC_DRAW_OWN = 1 /* in this one each step has its own */ };

@@ -25,6 +25,7 @@ struct make {
 	uint64_t partial, semaphores;
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	unsigned plan;             /* which draw of workspace; 0: none */
+	unsigned draw;             /* which draw of the lengths of steps; 0: none */
 	double off;                /* of data: factor by the bound */
 	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
@@ -71,7 +72,7 @@ static double law_size(const struct make *k, size_t i, const double *at)
 
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
-				       k->bound);
+				       k->bound, k->draw);
 	return vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 
@@ -472,6 +473,19 @@ static bool turn(const struct make *k, int64_t **more)
 	return other;
 }
 
+/* Does the size of allocation i vary with the data, in the steps of any recording? */
+static bool is_data(const struct make *k, size_t i)
+{
+	const struct vc_scaling *v = k->v;
+	bool data = vc_spread_has(&k->f->spread[k->base], i) ||
+		    (v->lengths.vary && v->lengths.group[i]);
+
+	for (size_t r = 0; r < k->f->n && !data; r++)
+		data = v->match[r] && v->match[r][i] != VC_UNMATCHED &&
+		       vc_spread_has(&k->f->spread[r], v->match[r][i]);
+	return data;
+}
+
 /* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
  * not full, which asks for other sizes than all others do. */
 static void find_varying(struct make *k)
@@ -479,14 +493,47 @@ static void find_varying(struct make *k)
 	const struct vc_scaling *v = k->v;
 
 	for (size_t i = 0; i < k->b->n; i++) {
-		bool data = (k->rep->drawn || k->rep->lengths) &&
-			    (vc_spread_has(&k->f->spread[k->base], i) ||
-			     (v->lengths.vary && v->lengths.group[i]));
+		bool data = (k->rep->drawn || k->rep->lengths || k->rep->noise > 0) &&
+			    !k->rep->same && is_data(k, i);
 		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED;
 		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
 
 		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;
 	}
+}
+
+struct twin { uint32_t step, i; uint64_t was, size; };
+
+VC_COMPARE(by_twin, struct twin,
+	   VC_THEN(VC_ORDER(x->step, y->step),
+		   VC_THEN(VC_ORDER(x->was, y->was), VC_ORDER(x->size, y->size))))
+
+/* Blocks of data that are of one size in a step are of one shape, and stay of one size: where steps
+ * differ in how many blocks they ask for (one for each length of a packed sequence), some of them
+ * stand in the place of others. All take the size in the middle. */
+static int agree(struct make *k, struct vc_error *err)
+{
+	const struct vc_spread *s = &k->f->spread[k->base];
+	struct twin *t = k->rep->drawn ? malloc((k->b->n + 1) * sizeof(*t)) : NULL;
+	size_t n = 0;
+
+	if (!k->rep->drawn)
+		return VC_OK;
+	VC_HAVE(t, "the sizes of a prediction", err);
+	for (size_t i = 0; i < k->b->n; i++)
+		if (vc_spread_has(s, i))
+			t[n++] = (struct twin){ s->step[i], (uint32_t)i, k->b->take[i].size,
+						size_at(k, i) };
+	qsort(t, n, sizeof(*t), by_twin);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from; to < n && t[to].step == t[from].step && t[to].was == t[from].was;
+		     to++)
+			;
+		for (size_t i = from; i < to; i++)
+			k->sized[t[i].i] = t[(from + to) / 2].size + 1;
+	}
+	free(t);
+	return VC_OK;
 }
 
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
@@ -496,7 +543,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	struct make k = { .f = f, .bound = ask->bound, .out = out, .rep = rep, .base = base,
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
-			  .plan = ask->as_planned ? 0 : ask->draw, .growth = { 1, 1 },
+			  .plan = ask->as_planned ? 0 : ask->draw, .draw = ask->draw,
+			  .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
@@ -512,6 +560,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	k.pinned = vc_pinned_sizes(f, base, target->train);
 	k.sized = calloc(k.b->n + 1, sizeof(*k.sized));
 	rc = k.sized ? draw(&k, ask->draw, err) : vc_nomem(err, "the sizes of a prediction");
+	if (!rc)
+		rc = agree(&k, err);
 	if (!rc && turn(&k, &more)) {
 		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
 		k.looped = &looped;

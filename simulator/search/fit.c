@@ -466,19 +466,21 @@ static int compare(struct find *t, struct vc_error *err)
 	return VC_OK;
 }
 
-/* The need does not grow with every step: sums over rows borrow no buffer at a power of two, so the
- * next one, which people try first, may fit where smaller values do not. */
-static int look_behind(struct find *t, uint64_t largest, struct vc_error *err)
+/* The need does not grow with every step: sums over rows borrow no buffer at a power of two, and a
+ * block just above a size class leaves holes that a larger one does not. People try powers of two
+ * first: the next one may fit where smaller values do not, and the last one may not where larger
+ * ones do. */
+static int look_beside(struct find *t, uint64_t largest, struct vc_error *err)
 {
 	const struct vc_fit_probe *p;
-	uint64_t next = 1;
+	uint64_t power = 1;
 
-	while (next <= largest)
-		next *= 2;
-	if (!largest || t->f->among || next > vc_fit_most(t->f) ||
-	    value_of(t->f, units_of(t->f, next)) != next)
-		return VC_OK;
-	return look(t, next, false, &p, err);
+	while (power <= largest / 2)
+		power *= 2;
+	for (int k = 0; largest && !t->f->among && k < 2; k++, power *= 2)
+		if (power <= vc_fit_most(t->f) && value_of(t->f, units_of(t->f, power)) == power)
+			VC_TRY(look(t, power, false, &p, err));
+	return VC_OK;
 }
 
 int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
@@ -496,7 +498,7 @@ int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 	uint64_t start = from > 0 ? (uint64_t)from : 1;
 	int r = search(&t, fits, start, &found, err);
 	if (r == VC_OK)
-		r = look_behind(&t, found.largest, err);
+		r = look_beside(&t, found.largest, err);
 	if (r == VC_OK)
 		r = search(&t, runs, found.largest ? found.largest : start, &found, err);
 	settle(c);

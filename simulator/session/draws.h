@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draws.h - which of the ways to deal the data of steps anew is the best guess: the one whose peak
- * lies nearest to a straight line through the recorded peaks (predict/spread.h makes the draws). */
+/* draws.h - which of the ways to deal the data of steps anew is the best guess: the middle of all
+ * of them by their peaks, of which those near a straight line through the recorded peaks count
+ * most (predict/spread.h makes the draws). */
 #ifndef VC_DRAWS_H
 #define VC_DRAWS_H
 

@@ -295,8 +295,8 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	double unit = SEGMENTS + needed(w, p->report.varying);
 	double less = p->report.partly ? unit : SEGMENTS;
 
-	if (line > 0) /* the law of those who know no more than the peaks */
-		widen(out, line, line);
+	if (line > 0) /* the law of those who know no more than peaks, which are whole segments */
+		widen(out, fmax(0, line - SEGMENTS), line + SEGMENTS);
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
 		widen(out, fmax(0, (double)p->said_low - less), (double)p->said_high + away * unit);
 }

@@ -66,4 +66,9 @@ fi
 m=tests/ladders/recordings/mlp_batch
 run fit ${m}0016_torch2.9.1.vct@batch=16 ${m}0032_torch2.9.1.vct@batch=32 ${m}0100_torch2.9.1.vct@batch=100 --torch 2.9.1 -g h200 --capacity 1040MiB --context 0 --target 1..100% --json
 expect "a power of two that fits behind smaller ones that do not is found" 0 '"largest": 2048,'
+# From 515 on the second block is of 10 MiB and more and has a segment of its own size, below it one of 20 MiB: 512 to 514
+# do not fit, smaller and larger ones do.
+for n in 100 192 384; do printf 'vramcast-golden 1\ntotal 8589934592\nevents auto\nm 1 %d 0\nm 2 %d 0\nf 2\nf 1\n' $((65600 * n)) $((20361 * n)) > "$TMP/hole$n.ops"; done
+run fit "$TMP/hole100.ops@seq=100" "$TMP/hole192.ops@seq=192" "$TMP/hole384.ops@seq=384" --find seq --torch 2.9.1 --capacity 53MiB --context 0 --target 1..100%
+expect "a power of two that does not fit below what does is named" 0 'does not 512 \(not monotone'
 finish

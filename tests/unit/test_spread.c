@@ -2,6 +2,7 @@
 /* test_spread.c - steps whose sizes are those of their data, told from steps that only repeat. */
 #include "tests/support/test.h"
 
+#include "simulator/predict/family.h"
 #include "simulator/predict/spread.h"
 
 enum { BLOCKS = 20, SIZE = 1 << 20, STEPS = 8 };
@@ -86,6 +87,129 @@ static void what_only_grows_for_four_steps_follows_no_data(void **unused)
 	assert_false(varies(4, SIZE, grows));
 }
 
+/* A step: blocks of those sizes, in units, then `more` blocks of SIZE. */
+static void step(struct vc_trace *t, uint64_t *id, const double *size, unsigned n, unsigned more)
+{
+	uint64_t from = *id;
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	for (unsigned i = 0; i < n + more; i++) {
+		e.id = ++*id;
+		e.size = i < n ? (uint64_t)(size[i] * SIZE) : SIZE;
+		assert_int_equal(vc_trace_append(t, &e, 1, NULL), 0);
+	}
+	for (e.kind = VC_EV_FREE; e.id > from; e.id--)
+		assert_int_equal(vc_trace_append(t, &e, 1, NULL), 0);
+	e = (struct vc_event){ .kind = VC_EV_MARK, .flags = VC_MARK_STEP };
+	assert_int_equal(vc_trace_append(t, &e, 1, NULL), 0);
+}
+
+/* One block of a step is larger than in the others while the next one is smaller, and some steps
+ * ask for a block more: each block stands beside its like. */
+static void one_block_of_a_step_may_grow_while_another_shrinks(void **unused)
+{
+	static const double data[][2] = { { 8, 30 }, { 9.1, 27 }, { 7.3, 33 },
+					  { 8.6, 29 }, { 7.7, 35 }, { 9.5, 26 } };
+	enum { N = sizeof(data) / sizeof(*data) };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	struct vc_allocations m;
+	struct vc_spread s;
+	uint64_t id = 0, first = 3;
+
+	(void)unused;
+	t.meta->max_id = BLOCKS * (N + 2);
+	stretch(&t, &id, 3, SIZE);
+	for (unsigned k = 0; k < N; k++)
+		step(&t, &id, data[k], 2, BLOCKS + k % 2);
+	assert_int_equal(vc_allocations_init(&m, &t, 0, NULL), 0);
+	assert_int_equal(vc_spread_read(&s, &m, NULL), 0);
+	assert_true(s.varies);
+	for (unsigned k = 0; k < N; first += 2 + BLOCKS + k++ % 2)
+		for (unsigned i = 0; i < 2; i++) {
+			assert_true(vc_spread_has(&s, first + i));
+			assert_int_equal(s.place[first + i], s.place[3 + i]);
+		}
+	vc_spread_fini(&s);
+	vc_allocations_fini(&m);
+	vc_trace_fini(&t);
+}
+
+/* Steps whose second block is as large as the first or as the third one, of data, beside one that
+ * grows with the batch. */
+static void shapes(struct vc_trace *t, double batch, double spread)
+{
+	static const double data[] = { 1, 1.21, .83, 1.13, .92, 1.07 };
+	uint64_t id = 0;
+
+	*t = (struct vc_trace){ .meta = vc_meta_new(NULL) };
+	t->meta->max_id = BLOCKS * 8;
+	vc_meta_param(t->meta, "batch", batch);
+	stretch(t, &id, 3, SIZE);
+	for (unsigned k = 0; k < sizeof(data) / sizeof(*data); k++) {
+		double large = batch * (1 + spread * (data[k] - 1)), small = .6 * large;
+		double size[] = { large, k % 2 ? large : small, small, 5 * batch };
+
+		step(t, &id, size, 4, BLOCKS);
+	}
+}
+
+static void what_is_of_one_size_in_a_step_stays_so(void **unused)
+{
+	struct vc_trace t[2], out;
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_param_value at = { "batch", 16 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report report;
+	uint64_t last[3] = { 0 };
+
+	(void)unused;
+	for (int k = 0; k < 2; k++)
+		shapes(&t[k], 4 << k, 1);
+	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
+	assert_non_null(f);
+	for (ask.draw = 0; ask.draw < 8; ask.draw++) {
+		assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
+		assert_true(report.drawn);
+		for (size_t e = 0, n = 0; e < out.n; e++) {
+			size_t i = out.ev[e].kind == VC_EV_ALLOC ? n++ : 0, k = i - 3;
+
+			if (i < 3 || k % (BLOCKS + 4) > 2)
+				continue;
+			last[k % (BLOCKS + 4)] = out.ev[e].size;
+			if (k % (BLOCKS + 4) == 2)
+				assert_int_equal(last[1], last[k / (BLOCKS + 4) % 2 ? 0 : 2]);
+		}
+		vc_trace_fini(&out);
+	}
+	vc_family_free(f);
+	for (int k = 0; k < 2; k++)
+		vc_trace_fini(&t[k]);
+}
+
+/* The steps of the nearest recording happen to be alike; those of the other one are not. */
+static void what_varies_in_another_recording_varies(void **unused)
+{
+	struct vc_trace t[2], out;
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_param_value at = { "batch", 3 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report report;
+
+	(void)unused;
+	for (int k = 0; k < 2; k++)
+		shapes(&t[k], 4 << k, k);
+	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
+	assert_int_equal(report.base, 0);
+	assert_false(report.drawn);
+	assert_true(report.varying > 0);
+	vc_trace_fini(&out);
+	vc_family_free(f);
+	for (int k = 0; k < 2; k++)
+		vc_trace_fini(&t[k]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +217,9 @@ int main(void)
 		cmocka_unit_test(little_that_varies_is_not_drawn),
 		cmocka_unit_test(three_sizes_are_data_and_two_take_turns),
 		cmocka_unit_test(what_only_grows_for_four_steps_follows_no_data),
+		cmocka_unit_test(one_block_of_a_step_may_grow_while_another_shrinks),
+		cmocka_unit_test(what_is_of_one_size_in_a_step_stays_so),
+		cmocka_unit_test(what_varies_in_another_recording_varies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

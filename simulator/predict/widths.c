@@ -29,6 +29,11 @@ static const struct vc_width width[][KINDS] = {
 	},
 };
 
+bool vc_width_by_data(const struct vc_family_report *r)
+{
+	return r->drawn || r->lengths || r->noise > 0;
+}
+
 const struct vc_width *vc_width_of(const struct vc_family_report *r, bool at_one)
 {
 	return &width[r->recordings > 2][r->drawn				? DRAWN :

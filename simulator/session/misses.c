@@ -277,7 +277,7 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 			   struct vc_result *out)
 {
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
-	bool data = p->report.drawn || p->report.lengths || p->report.noise > 0;
+	bool data = vc_width_by_data(&p->report);
 	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
 	double line = data && far < FAR ? vc_draws_line(w, w->misses->peak) : NAN;
 

@@ -71,7 +71,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
 			 r->lengths ? "; steps differ in the length of their samples: the longest "
-				      "decides" : "",
+				      "decides" :
+			 r->noise > 0 ? "; steps of some recordings differ in their data" : "",
 			 r->plans ? "; layers may need other workspace: their plans change" : "",
 			 tells, card);
 }

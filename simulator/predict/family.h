@@ -32,6 +32,8 @@ struct vc_family_ask {
 	size_t order;      /* has_order: take the events' order from this recording */
 	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
 			    * spread.h and plans.h) */
+	double rest;       /* above 0: the last turn of loops is so much of a full one; below 0 that
+			    * much of the first, as backward passes have it */
 	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
@@ -50,6 +52,7 @@ struct vc_family_report {
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
 	bool partly;               /* a loop's last turn is not full */
+	bool one_turn;             /* and the base has no second one that shows what is asked */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */

@@ -25,6 +25,7 @@ struct make {
 	uint64_t partial, semaphores;
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	unsigned plan;             /* which draw of workspace; 0: none */
+	double rest;               /* see struct vc_family_ask */
 	double off;                /* of data: factor by the bound */
 	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
@@ -189,6 +190,10 @@ static uint64_t size_at(const struct make *k, size_t i)
 	if ((k->bound || k->plan) && k->f->n > 1 && !k->rep->same && k->f->plan[k->base][i])
 		return plan_size(k, i);
 
+	/* what a turn works on is less in one that is not full; weights and their gradients not */
+	if (k->rest && vc_loops_at_end(&k->v->loops, (uint32_t)i, k->rest < 0) &&
+	    !vc_allocations_has_lasting(k->b, k->b->take[i].size))
+		size = (uint64_t)fmax(1, (double)size * fabs(k->rest));
 	if (part_of(k, i) != VC_MODE_ALL || k->bound == VC_BOUND_NONE)
 		return size;
 	other = size_with(k, i, k->target->eval);
@@ -472,8 +477,18 @@ static bool turn(const struct make *k, int64_t **more)
 	return other;
 }
 
+/* Does its loop make one turn only? Then nothing shows what one that is not full is like. */
+static bool one_turn(const struct vc_loops *l, uint32_t i)
+{
+	for (size_t j = 0; j < l->n; j++)
+		if (i >= l->at[j].from && i < l->at[j].to)
+			return !l->at[j].count ||
+			       l->at[j].to - l->at[j].from < 2 * l->at[j].period;
+	return true;
+}
+
 /* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
- * not full, which asks for other sizes than all others do. */
+ * not full, which asks for other sizes than all others do, and that no replay shows. */
 static void find_varying(struct make *k)
 {
 	const struct vc_scaling *v = k->v;
@@ -482,9 +497,11 @@ static void find_varying(struct make *k)
 		bool data = (k->rep->drawn || k->rep->lengths) &&
 			    (vc_spread_has(&k->f->spread[k->base], i) ||
 			     (v->lengths.vary && v->lengths.group[i]));
-		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED;
+		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED &&
+			    one_turn(&v->loops, (uint32_t)i);
 		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
 
+		k->rep->one_turn |= rest;
 		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;
 	}
 }
@@ -497,6 +514,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
 			  .plan = ask->as_planned ? 0 : ask->draw, .growth = { 1, 1 },
+			  .rest = ask->rest,
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;

@@ -254,6 +254,25 @@ static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct v
 	return VC_OK;
 }
 
+/* A last turn of loops that is not full asks for other sizes than all others: a part of one, in the
+ * place of the last turn or of the first, of which the backward pass makes what came last. */
+static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
+
+	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
+		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
+						   .rest = rest[i] };
+		double said;
+
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	return VC_OK;
+}
+
 /* The value 1 of a number of samples has other strides: copies come and go. */
 static bool at_one(const struct vc_whatif *w)
 {
@@ -293,7 +312,7 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	/* a block whose size the data decide finds a hole, or needs a segment more; of larger data
 	 * more, but not less; a turn that is not full may be an empty one as well */
 	double unit = SEGMENTS + needed(w, p->report.varying);
-	double less = p->report.partly ? unit : SEGMENTS;
+	double less = p->report.one_turn ? unit : SEGMENTS;
 
 	if (line > 0) /* the law of those who know no more than the peaks */
 		widen(out, line, line);
@@ -332,6 +351,8 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	pthread_mutex_unlock(&m->lock);
 	if (r == VC_OK)
 		r = widen_by_draws(w, p, &plan, out, err);
+	if (r == VC_OK)
+		r = widen_by_rests(w, p, &plan, out, err);
 	if (r == VC_OK)
 		widen_by_width(w, p, far, out);
 	return r;

@@ -45,6 +45,7 @@ struct vc_family_report {
 	uint64_t allocs, bytes;    /* of the base */
 	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
 	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
+	uint64_t moving;           /* bytes whose law is not constant */
 	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
 	uint64_t workspace,
 		scratch_new; /* buffers of row sums: recognised, appearing only at the target */

@@ -378,7 +378,10 @@ static void report(struct make *k)
 	r->rounded = !r->same && k->v->rounds;
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->plans |= k->f->n > 1 && !r->same && k->f->plan[k->base][i];
-		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
+		enum vc_law_kind kind = k->f->axes ? k->v->law[i].kind : VC_LAW_CONST;
+
+		r->kind[kind]++;
+		r->moving += kind == VC_LAW_CONST ? 0 : k->b->take[i].size;
 		r->borrowed += k->v->origin[i] == VC_BY_COUNTERPART;
 	}
 }

@@ -368,7 +368,7 @@ static void report(struct make *k)
 	r->unsettled_bytes = k->v->unsettled;
 	r->residual = k->v->residual;
 	r->lengths = k->v->lengths.vary;
-	r->noise = r->lengths ? log(k->v->lengths.margin) / 2 : 0;
+	r->noise = r->lengths ? k->v->lengths.sigma : 0;
 	for (size_t i = 0; i < k->f->n; i++)
 		r->noise = fmax(r->noise, k->f->spread[i].noise);
 	r->same = true;

@@ -323,7 +323,8 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	bool data = vc_width_by_data(&p->report);
 	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
 	double line = data && far < FAR ? vc_draws_line(w, w->misses->peak) : NAN;
-	/* each way of rounding up was replayed: nothing is smaller than all of them */
+	/* each way of rounding up was replayed: nothing is smaller than all of them, and what is not
+	 * certain besides is so of the guess and not of the largest */
 	bool replayed = !data && p->report.tells > 0;
 	double least = replayed ? 0 : away;
 
@@ -344,7 +345,8 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	if (line > 0) /* the law of those who know no more than the peaks */
 		widen(out, line, line);
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
-		widen(out, fmax(0, (double)p->said_low - less), (double)p->said_high + away * unit);
+		widen(out, fmax(0, (double)p->said_low - less),
+		      (double)(replayed ? p->said : p->said_high) + away * unit);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

@@ -484,6 +484,7 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 	a.said = calloc(work.n, sizeof(*a.said));
 	VC_HAVE(a.said, "the runs of an interval", err);
 	r = vc_workers_run(&work, err);
+	p->said = a.said->low;
 	free(a.said);
 	return r;
 }

@@ -2,7 +2,7 @@
 # record.sh - record programs on the null GPU, what is not in the cache yet: VRAMCAST, PYTHON, CACHE.
 #
 # record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
-# record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/.
+# record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
 # It may be stopped and started again; what is there is left alone.
 set -u
@@ -56,8 +56,8 @@ seeds() {
 		for value in $values; do
 			for p in $programs; do
 				for seed in $seeds; do
-					printf '%s/%s_%s%04d_seed%02d.vct %s/%s.py --%s %s --seed %s\n' "$CACHE" "$p" \
-						"$knob" "$value" "$seed" "$here" "$p" "$knob" "$value" "$seed"
+					printf '%s/%s-s%02d_%s%04d.vct %s/%s.py --%s %s --seed %s\n' "$CACHE" "$p" "$seed" \
+						"$knob" "$value" "$here" "$p" "$knob" "$value" "$seed"
 				done
 			done > "$work/list"
 			record --param "$knob=$value" || bad=1

@@ -59,7 +59,7 @@ struct vc_family_report {
 	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
-	uint64_t varying;          /* bytes that may find no hole: their size is another */
+	uint64_t varying;          /* of its largest blocks, which may find no hole */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */

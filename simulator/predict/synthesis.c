@@ -490,19 +490,15 @@ static bool one_turn(const struct vc_loops *l, uint32_t i)
 	return true;
 }
 
-/* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
- * not full, which asks for other sizes than all others do, and that no replay shows. */
+/* Twice the largest block of a turn that is not full, which asks for other sizes than all others
+ * do, where no replay shows it. */
 static void find_varying(struct make *k)
 {
-	const struct vc_scaling *v = k->v;
+	const struct vc_loops *l = &k->v->loops;
 
-	for (size_t i = 0; i < k->b->n; i++) {
-		bool data = (k->rep->drawn || k->rep->lengths) &&
-			    (vc_spread_has(&k->f->spread[k->base], i) ||
-			     (v->lengths.vary && v->lengths.group[i]));
-		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED &&
-			    one_turn(&v->loops, (uint32_t)i);
-		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
+	for (size_t i = 0; k->rep->partly && i < k->b->n; i++) {
+		bool rest = l->like[i] != VC_UNMATCHED && one_turn(l, (uint32_t)i);
+		uint64_t size = rest ? 2 * size_at(k, i) : 0;
 
 		k->rep->one_turn |= rest;
 		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;

@@ -322,9 +322,10 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	const struct vc_width *width = vc_width_of(&p->report, at_one(w));
 	bool data = vc_width_by_data(&p->report);
 	double away = data ? fmax(1, far) : 1, noise = away * p->report.noise;
-	double line = data && far < FAR ? vc_draws_line(w, w->misses->peak) : NAN;
-	/* each way of rounding up was replayed: nothing is smaller than all of them, and what is not
-	 * certain besides is so of the guess and not of the largest */
+	bool drawn = p->report.drawn || (data && !p->report.lengths);
+	double line = data && !drawn && far < FAR ? vc_draws_line(w, w->misses->peak) : NAN;
+	/* each way of rounding up was replayed: nothing is smaller than all of them, and what is
+	 * not certain besides is so of the guess and not of the largest */
 	bool replayed = !data && p->report.tells > 0;
 	double least = replayed ? 0 : away;
 
@@ -337,12 +338,12 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 					   least * width->least_down)),
 	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
 					   least * width->least_up)));
-	/* a block whose size the data decide finds a hole, or needs a segment more; of larger data
-	 * more, but not less; a turn that is not full may be an empty one as well */
+	/* a turn that is not full may be an empty one as well, where no replay shows it */
 	double unit = SEGMENTS + needed(w, p->report.varying);
 	double less = p->report.one_turn ? unit : replayed ? 0 : SEGMENTS;
 
-	if (line > 0) /* the law of those who know no more than the peaks */
+	/* the law of those who know no more than the peaks; draws know how peaks come about */
+	if (line > 0)
 		widen(out, line, line);
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
 		widen(out, fmax(0, (double)p->said_low - less),

@@ -181,4 +181,9 @@ calibration-ladders: all ## record the ladders of tests/programs (TRANSFORMS_PYT
 	$(Q)$(PROGRAMS) nice -n 10 tests/programs/record.sh ladders
 check-changes: all ## what transforms predict for tests/programs against the change really made
 	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
-.PHONY: calibration-ladders check-changes
+calibration-seeds: all $(BUILD)/tests/calibration ## programs whose sizes the data decide with ten seeds: how far truths differ, beside intervals
+	$(Q)CACHE='$(CALIBRATION_CACHE)-seeds' VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' \
+		nice -n 10 tests/programs/record.sh seeds
+	$(Q)-$(BUILD)/tests/calibration -n 0 -o $(BUILD)/seeds.tsv '$(CALIBRATION_CACHE)-seeds'
+	$(Q)VRAMCAST=$(BUILD)/vramcast tests/programs/seeds.py '$(CALIBRATION_CACHE)-seeds' $(BUILD)/seeds.tsv
+.PHONY: calibration-ladders calibration-seeds check-changes

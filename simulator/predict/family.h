@@ -32,6 +32,8 @@ struct vc_family_ask {
 	size_t order;      /* has_order: take the events' order from this recording */
 	unsigned draw;     /* above 0: data of steps and workspace as in this of the draws (see
 			    * spread.h and plans.h) */
+	double rest;       /* above 0: the last turn of loops is so much of a full one; below 0 that
+			    * much of the first, as backward passes have it */
 	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };
@@ -43,6 +45,7 @@ struct vc_family_report {
 	uint64_t allocs, bytes;    /* of the base */
 	uint64_t matched_bytes;    /* their part found in every other recording, or explained */
 	uint64_t kind[VC_LAW_KINDS]; /* allocations by law */
+	uint64_t moving;           /* bytes whose law is not constant */
 	uint64_t borrowed;         /* unmatched, but of a size whose law is known */
 	uint64_t workspace,
 		scratch_new; /* buffers of row sums: recognised, appearing only at the target */
@@ -50,12 +53,13 @@ struct vc_family_report {
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
 	bool partly;               /* a loop's last turn is not full */
+	bool one_turn;             /* and the base has no second one that shows what is asked */
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
-	uint64_t varying;          /* bytes that may find no hole: their size is another */
+	uint64_t varying;          /* of its largest blocks, which may find no hole */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */

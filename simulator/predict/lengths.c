@@ -20,8 +20,10 @@
 	     */
 #define STEEPEST 0.5   /* doublings */
 #define AT_LEAST 0.25  /* the upper end's exponent, however little two recordings show */
-#define MARGIN                                                                                   \
-	2.0 /* standard deviations of what the steps need by which unseen ones may need more */
+/* Standard deviations of what the steps need by which unseen ones may need more: where several
+ * recordings show steps, and where one does. */
+#define MARGIN 1.0
+#define MARGIN_ALONE 2.0
 enum { STEPS = 3 };
 
 struct pair { uint32_t group; double ratio, size; };
@@ -188,7 +190,8 @@ static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t ba
 		}
 	}
 	double e = log(longest[1] / longest[0]) / log(x[1] / x[0]);
-	l->margin = exp(MARGIN * sqrt(fmax(0, squares / n - sum / n * (sum / n))));
+	l->sigma = sqrt(fmax(0, squares / n - sum / n * (sum / n)));
+	l->margin = exp(MARGIN * l->sigma);
 	l->exponent = !(e > FLATTEST) ? FLATTEST : e > STEEPEST ? STEEPEST : e;
 }
 
@@ -272,7 +275,8 @@ static void span(struct vc_lengths *l)
 		squares += log(a) * log(a);
 	}
 	l->longest = l->most;
-	l->margin = exp(MARGIN * sqrt(fmax(0, squares / n - sum / n * (sum / n))));
+	l->sigma = sqrt(fmax(0, squares / n - sum / n * (sum / n)));
+	l->margin = exp(MARGIN_ALONE * l->sigma);
 	l->exponent = FLATTEST;
 }
 

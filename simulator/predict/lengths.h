@@ -25,6 +25,7 @@ struct vc_lengths {
 	size_t groups;
 	double most, least;  /* data per sample of any step of any recording */
 	double longest;      /* and of any step of the base */
+	double sigma;        /* standard deviation of the logarithm of a step's data per sample */
 	double margin;       /* by how much another step may need more, or less */
 	double exponent;     /* of the parameter, by which the longest step grows beside it */
 };

@@ -241,6 +241,19 @@ bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 	return partly;
 }
 
+bool vc_loops_at_end(const struct vc_loops *l, uint32_t i, bool first)
+{
+	for (size_t j = 0; l->n && l->like[i] != VC_UNMATCHED && j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		uint32_t turns = (p->to - p->from) / p->period;
+
+		if (i >= p->from && i < p->to)
+			return p->count && turns > 1 &&
+			       (i - p->from) / p->period == (first ? 0 : turns - 1);
+	}
+	return false;
+}
+
 void vc_loops_fini(struct vc_loops *l)
 {
 	for (size_t j = 0; j < l->n; j++)

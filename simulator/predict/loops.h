@@ -44,6 +44,10 @@ void vc_loops_skip(const struct vc_loops *l, double more, bool *skip);
 bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound bound,
 		   int64_t *more);
 
+/* Is allocation i of the last turn (first: of the first) of a loop with a count that makes at least
+ * two of them? Where blocks of one size lie together it does not matter which turn is not full. */
+bool vc_loops_at_end(const struct vc_loops *l, uint32_t i, bool first);
+
 /* The events of b with so many turns more of each loop, or fewer. */
 struct vc_looped {
 	struct vc_trace trace;  /* events only */

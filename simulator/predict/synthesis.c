@@ -26,6 +26,7 @@ struct make {
 	uint32_t *drawn;           /* which step each step gets its data from; NULL: its own */
 	unsigned plan;             /* which draw of workspace; 0: none */
 	unsigned draw;             /* which draw of the lengths of steps; 0: none */
+	double rest;               /* see struct vc_family_ask */
 	double off;                /* of data: factor by the bound */
 	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
@@ -190,6 +191,10 @@ static uint64_t size_at(const struct make *k, size_t i)
 	if ((k->bound || k->plan) && k->f->n > 1 && !k->rep->same && k->f->plan[k->base][i])
 		return plan_size(k, i);
 
+	/* what a turn works on is less in one that is not full; weights and their gradients not */
+	if (k->rest && vc_loops_at_end(&k->v->loops, (uint32_t)i, k->rest < 0) &&
+	    !vc_allocations_has_lasting(k->b, k->b->take[i].size))
+		size = (uint64_t)fmax(1, (double)size * fabs(k->rest));
 	if (part_of(k, i) != VC_MODE_ALL || k->bound == VC_BOUND_NONE)
 		return size;
 	other = size_with(k, i, k->target->eval);
@@ -364,7 +369,7 @@ static void report(struct make *k)
 	r->unsettled_bytes = k->v->unsettled;
 	r->residual = k->v->residual;
 	r->lengths = k->v->lengths.vary;
-	r->noise = r->lengths ? log(k->v->lengths.margin) / 2 : 0;
+	r->noise = r->lengths ? k->v->lengths.sigma : 0;
 	for (size_t i = 0; i < k->f->n; i++)
 		r->noise = fmax(r->noise, k->f->spread[i].noise);
 	r->same = true;
@@ -374,7 +379,10 @@ static void report(struct make *k)
 	r->rounded = !r->same && k->v->rounds;
 	for (size_t i = 0; i < k->b->n; i++) {
 		r->plans |= k->f->n > 1 && !r->same && k->f->plan[k->base][i];
-		r->kind[k->f->axes ? k->v->law[i].kind : VC_LAW_CONST]++;
+		enum vc_law_kind kind = k->f->axes ? k->v->law[i].kind : VC_LAW_CONST;
+
+		r->kind[kind]++;
+		r->moving += kind == VC_LAW_CONST ? 0 : k->b->take[i].size;
 		r->borrowed += k->v->origin[i] == VC_BY_COUNTERPART;
 	}
 }
@@ -473,31 +481,27 @@ static bool turn(const struct make *k, int64_t **more)
 	return other;
 }
 
-/* Does the size of allocation i vary with the data, in the steps of any recording? */
-static bool is_data(const struct make *k, size_t i)
+/* Does its loop make one turn only? Then nothing shows what one that is not full is like. */
+static bool one_turn(const struct vc_loops *l, uint32_t i)
 {
-	const struct vc_scaling *v = k->v;
-	bool data = vc_spread_has(&k->f->spread[k->base], i) ||
-		    (v->lengths.vary && v->lengths.group[i]);
-
-	for (size_t r = 0; r < k->f->n && !data; r++)
-		data = v->match[r] && v->match[r][i] != VC_UNMATCHED &&
-		       vc_spread_has(&k->f->spread[r], v->match[r][i]);
-	return data;
+	for (size_t j = 0; j < l->n; j++)
+		if (i >= l->at[j].from && i < l->at[j].to)
+			return !l->at[j].count ||
+			       l->at[j].to - l->at[j].from < 2 * l->at[j].period;
+	return true;
 }
 
-/* The largest block that may find no hole: one whose size the data decide, or two of a turn that is
- * not full, which asks for other sizes than all others do. */
+/* Twice the largest block of a turn that is not full, which asks for other sizes than all others
+ * do, where no replay shows it. */
 static void find_varying(struct make *k)
 {
-	const struct vc_scaling *v = k->v;
+	const struct vc_loops *l = &k->v->loops;
 
-	for (size_t i = 0; i < k->b->n; i++) {
-		bool data = (k->rep->drawn || k->rep->lengths || k->rep->noise > 0) &&
-			    !k->rep->same && is_data(k, i);
-		bool rest = k->rep->partly && v->loops.like[i] != VC_UNMATCHED;
-		uint64_t size = rest ? 2 * size_at(k, i) : data ? size_at(k, i) : 0;
+	for (size_t i = 0; k->rep->partly && i < k->b->n; i++) {
+		bool rest = l->like[i] != VC_UNMATCHED && one_turn(l, (uint32_t)i);
+		uint64_t size = rest ? 2 * size_at(k, i) : 0;
 
+		k->rep->one_turn |= rest;
 		k->rep->varying = size > k->rep->varying ? size : k->rep->varying;
 	}
 }
@@ -544,7 +548,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
 			  .plan = ask->as_planned ? 0 : ask->draw, .draw = ask->draw,
-			  .growth = { 1, 1 },
+			  .rest = ask->rest, .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;

@@ -86,12 +86,14 @@ static void inverse(const struct vc_sample *s, size_t n, double x, bool up, stru
 		return;
 	if (n > 2 && is_same(s, n)) /* three that divide it show it by no chance */
 		low = high = s[0].x * s[0].y;
+	bool one = is_whole(1 / x); /* turns of one are always full */
+
 	/* What divides without rest in a recording does so by no chance. Where rounding up and down
 	 * both have one that does, the last turn is full only where both say so. */
 	c->whole &= !up || is_whole(high / x);
 	take(c, fmax(1, up ? ceil(high / x - NEARLY) : floor(low / x + NEARLY)),
 	     !up || is_whole(high / x));
-	take(c, fmax(1, up ? ceil(low / x - NEARLY) : floor(high / x + NEARLY)), false);
+	take(c, fmax(1, up ? ceil(low / x - NEARLY) : floor(high / x + NEARLY)), one);
 }
 
 static void line(const struct vc_sample *s, size_t n, double x, struct vc_turn_count *c)

@@ -13,6 +13,9 @@ struct vc_width {
 	double up, down, least_up, least_down, noise_up, noise_down;
 };
 
+/* Do the data decide sizes in some of the recordings? */
+bool vc_width_by_data(const struct vc_family_report *r);
+
 /* Of a prediction from r->recordings recordings (two and more); at_one: for the value 1 of a number
  * of samples, which was not recorded. */
 const struct vc_width *vc_width_of(const struct vc_family_report *r, bool at_one);

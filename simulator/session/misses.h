@@ -18,4 +18,7 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		    const struct vc_plan *plan, const char *settings, struct vc_result *out,
 		    struct vc_error *err);
 
+/* Both ends of what one recording says of another value, wider by where blocks may land. */
+void vc_misses_guard(uint64_t *low, uint64_t *high);
+
 #endif

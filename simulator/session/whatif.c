@@ -18,13 +18,6 @@
 
 enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
-/* One recording: where blocks land with other sizes moved the peak by up to 10 % down and 12 % up
- * from both ends on 1,106 pairs of recordings (docs/measurements/predictions.md). */
-enum { GUARD_LOW = 10, GUARD_HIGH = 8 };
-/* But at least so many bytes: small runs are as large as the 20 MiB segments that their few large
- * blocks break up (a run of 360 MiB needed 96 MiB more than that guard at four times its batch).
- */
-enum { LEAST_LOW = 32 << 20, LEAST_HIGH = 128 << 20 };
 /* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments
  * begins: one of 2 MiB more for each pool. */
 enum { SLACK = 4 << 20 };
@@ -71,7 +64,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
 			 r->lengths ? "; steps differ in the length of their samples: the longest "
-				      "decides" : "",
+				      "decides" :
+			 r->noise > 0 ? "; steps of some recordings differ in their data" : "",
 			 r->plans ? "; layers may need other workspace: their plans change" : "",
 			 tells, card);
 }
@@ -490,18 +484,9 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 	a.said = calloc(work.n, sizeof(*a.said));
 	VC_HAVE(a.said, "the runs of an interval", err);
 	r = vc_workers_run(&work, err);
+	p->said = a.said->low;
 	free(a.said);
 	return r;
-}
-
-/* Both ends of what one recording says. */
-static void guard(struct vc_result *out)
-{
-	uint64_t down = out->low / GUARD_LOW, up = out->high / GUARD_HIGH;
-
-	down = down > LEAST_LOW ? down : LEAST_LOW;
-	out->low -= down < out->low / 2 ? down : out->low / 2;
-	out->high += up > LEAST_HIGH ? up : LEAST_HIGH;
 }
 
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
@@ -517,7 +502,7 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 	plan.va = vc_va_of_first(p->rec.device->first_segment);
 	VC_TRY(vc_misses_widen(w, p, &plan, settings, out, err));
 	if (report->single)
-		guard(out);
+		vc_misses_guard(&out->low, &out->high);
 	else if (report->residual > 0 || report->rounded)
 		out->high += SLACK;
 	if (out->has_interval && out->low == out->high)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibration.c - do intervals hold? Every pair and every triple of the rungs of each ladder
  * predicts every other rung; per ladder and in total: how many truths lie inside, how many above
- * (unsafe), widths and errors, beside a straight line through the peaks.
+ * (unsafe), widths and errors, beside a straight line through the peaks. In the end those of which
+ * the answer says that data decide sizes, and all others: of the former the truth itself varies.
  *
  * Usage: calibration [-n MOST] [-o FILE] [-p NAME] DIR...
  * MOST predictions of each ladder and number of recordings, spread evenly over all there are (0:
@@ -27,6 +28,11 @@ struct score { struct list error, width, line; size_t inside, unsafe, refused, o
 
 static FILE *lines;
 static size_t most = 60;
+
+/* What an answer says is open, the widest first: one of them each. */
+enum open { DATA, LOOPS, PLANS, ROUNDING, NOTHING, OPEN };
+static const char *const open_names[] = { "data", "loops", "plans", "rounding", "nothing" };
+static struct score by_open[OPEN]; /* of all ladders */
 
 static void push(struct list *l, double v)
 {
@@ -82,6 +88,14 @@ static double straight(const struct ladder *l, const size_t *from, size_t k, dou
 					     (q->x - p->x) * (at - p->x);
 }
 
+static enum open open_of(const struct vc_family_report *r)
+{
+	return vc_width_by_data(r)                           ? DATA :
+	       r->turns || r->partly                         ? LOOPS :
+	       r->plans                                      ? PLANS :
+	       r->tells > 0 || r->kind[VC_LAW_PADDED]        ? ROUNDING : NOTHING;
+}
+
 static void write_line(const struct ladder *l, const size_t *from, size_t k, double at,
 		       const double *figure, const struct vc_prediction *p)
 {
@@ -103,8 +117,23 @@ static void write_line(const struct ladder *l, const size_t *from, size_t k, dou
 	for (int i = 0; i < VC_LAW_KINDS; i++)
 		fprintf(lines, "\t%.0f", (double)r->kind[i]);
 	fprintf(lines, "\t%.0f\t%.6f", (double)r->varying, r->noise);
+	fprintf(lines, "\t%s", open_names[open_of(r)]);
 	fprintf(lines, "\t%.6f\t%.0f\t%.0f\t%s\n", p->missed, (double)p->said_low,
 		(double)p->said_high, p->width ? p->width->name : "same");
+}
+
+/* Take down one prediction: truth, line, best guess, both ends. */
+static void count(struct score *sc, const double *figure)
+{
+	double truth = figure[0], line = figure[1], best = figure[2];
+	double low = figure[3], high = figure[4];
+
+	sc->inside += truth >= low && truth <= high;
+	sc->unsafe += truth > high;
+	sc->open += low < high;
+	push(&sc->error, 100 * fabs(best - truth) / truth);
+	push(&sc->line, 100 * fabs(line - truth) / truth);
+	push(&sc->width, 100 * (high - low) / best);
 }
 
 static void predict(const struct ladder *l, const size_t *from, size_t k, size_t at,
@@ -129,12 +158,8 @@ static void predict(const struct ladder *l, const size_t *from, size_t k, size_t
 	double figure[] = { truth, line, best, low, high };
 
 	write_line(l, from, k, value.value, figure, &s.whatif->as_asked);
-	sc->inside += truth >= low && truth <= high;
-	sc->unsafe += truth > high;
-	sc->open += low < high;
-	push(&sc->error, 100 * fabs(best - truth) / truth);
-	push(&sc->line, 100 * fabs(line - truth) / truth);
-	push(&sc->width, 100 * (high - low) / best);
+	count(sc, figure);
+	count(&by_open[open_of(&s.whatif->as_asked.report)], figure);
 	vc_result_fini(&r);
 	vc_session_close(&s);
 }
@@ -228,14 +253,16 @@ static void sum(struct score *to, const struct score *from)
 	join(&to->line, &from->line);
 }
 
-static bool judge(int test, const char *what, struct score *s)
+/* by_data: no prediction is closer than the truths of other data are to each other, which
+ * docs/measurements/calibration.md shows; so widths and errors are said and not held to goals. */
+static bool judge(int test, const char *what, struct score *s, bool by_data)
 {
 	double in = s->error.n ? 100 * (double)s->inside / (double)s->error.n : 100;
-	bool good = in >= INSIDE && !s->unsafe &&
-		    quantile(&s->width, 0.5) <= WIDTH_MIDDLE &&
-		    quantile(&s->width, 0.9) <= WIDTH_NINTH &&
-		    quantile(&s->error, 0.5) <= ERROR_MIDDLE &&
-		    quantile(&s->error, 0.9) <= ERROR_NINTH;
+	bool close = quantile(&s->width, 0.5) <= WIDTH_MIDDLE &&
+		     quantile(&s->width, 0.9) <= WIDTH_NINTH &&
+		     quantile(&s->error, 0.5) <= ERROR_MIDDLE &&
+		     quantile(&s->error, 0.9) <= ERROR_NINTH;
+	bool good = in >= INSIDE && !s->unsafe && (close || by_data);
 
 	printf("%s %d - %s: %.2f %% of %zu truths inside, %zu unsafe; width %.2f %% in the middle, "
 	       "%.1f %% at the ninth tenth; error %.3f %% and %.1f %%\n",
@@ -248,7 +275,7 @@ static bool judge(int test, const char *what, struct score *s)
 int main(int argc, char **argv)
 {
 	static struct ladder all[LADDERS];
-	static struct score two, three, both;
+	static struct score two, three, both, rules;
 	const char *only = "";
 	size_t n = 0;
 
@@ -282,8 +309,21 @@ int main(int argc, char **argv)
 	sum(&both, &three);
 	say("all", 2, &two);
 	say("all", 3, &three);
+	for (int i = 0; i < OPEN; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "open: %s", open_names[i]);
+		if (by_open[i].error.n)
+			say(name, 0, &by_open[i]);
+		if (i != DATA)
+			sum(&rules, &by_open[i]);
+	}
 	if (lines)
 		fclose(lines);
-	bool a = judge(1, "from two", &two), b = judge(2, "from three", &three);
-	return judge(3, "in all", &both) && a && b ? 0 : 1;
+	bool a = judge(1, "from two", &two, false), b = judge(2, "from three", &three, false);
+	bool c = judge(3, "in all", &both, false);
+	bool d = judge(4, "data decide no size", &rules, false);
+	bool e = judge(5, "data decide sizes", &by_open[DATA], true);
+
+	return a && b && c && d && e ? 0 : 1;
 }

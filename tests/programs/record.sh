@@ -2,6 +2,7 @@
 # record.sh - record programs on the null GPU, what is not in the cache yet: VRAMCAST, PYTHON, CACHE.
 #
 # record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
+# record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
 # It may be stopped and started again; what is there is left alone.
 set -u
@@ -48,6 +49,23 @@ ladders() {
 	return $bad
 }
 
+seeds() {
+	local bad=0 programs knob values seeds value seed p
+	while IFS='|' read -r programs knob values seeds; do
+		knob=$(trim $knob)
+		for value in $values; do
+			for p in $programs; do
+				for seed in $seeds; do
+					printf '%s/%s-s%02d_%s%04d.vct %s/%s.py --%s %s --seed %s\n' "$CACHE" "$p" "$seed" \
+						"$knob" "$value" "$here" "$p" "$knob" "$value" "$seed"
+				done
+			done > "$work/list"
+			record --param "$knob=$value" || bad=1
+		done
+	done < <(grep -v '^#' "$here/seeds.txt")
+	return $bad
+}
+
 file() { local n; n=$(printf '%s' "$*" | tr ' ' '_'); echo "$CACHE/changes/$n.vct"; }
 changes() {
 	local programs base change transform p
@@ -69,6 +87,7 @@ changes() {
 
 case "${1:-}" in
 ladders) ladders ;;
+seeds) seeds ;;
 changes) changes ;;
-*) echo "record.sh: ladders or changes?" >&2; exit 2 ;;
+*) echo "record.sh: ladders, seeds or changes?" >&2; exit 2 ;;
 esac

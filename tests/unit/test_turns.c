@@ -328,6 +328,30 @@ static void the_last_turn_may_not_be_full_by_another_law(void **unused)
 	assert_true(vc_turns_at(memory, 3, 12).always);
 }
 
+static void turns_of_one_sample_are_full(void **unused)
+{
+	const struct vc_sample constant[] = { { 2, 6 }, { 4, 3 } }; /* 12 / x, or 11 or 13 */
+
+	(void)unused;
+	assert_true(vc_turns_at(constant, 2, 1).low == 11 && vc_turns_at(constant, 2, 1).always);
+	assert_false(vc_turns_at(constant, 2, 5).always);
+}
+
+static void the_turns_at_both_ends_of_a_loop(void **unused)
+{
+	uint32_t like[12] = { VC_UNMATCHED, 1, 2, 1, 2, 1, 2, VC_UNMATCHED, 8, 9, VC_UNMATCHED };
+	struct vc_sample count[2] = { { 1, 3 } };
+	struct vc_loop at[] = { { .from = 1, .to = 7, .period = 2, .count = count },
+				{ .from = 8, .to = 10, .period = 2, .count = count } };
+	const struct vc_loops l = { .at = at, .n = 2, .like = like };
+
+	(void)unused;
+	assert_true(vc_loops_at_end(&l, 1, true) && vc_loops_at_end(&l, 6, false));
+	assert_false(vc_loops_at_end(&l, 1, false) || vc_loops_at_end(&l, 4, false));
+	assert_false(vc_loops_at_end(&l, 4, true) || vc_loops_at_end(&l, 0, true));
+	assert_false(vc_loops_at_end(&l, 8, true)); /* one turn: nothing shows a part of one */
+}
+
 static void what_the_data_decide_lies_between_its_extremes(void **unused)
 {
 	const struct vc_sample boxes[] = { { 2, 55 }, { 4, 130 }, { 8, 220 } };
@@ -351,6 +375,8 @@ int main(void)
 		cmocka_unit_test(a_full_turn_asks_for_as_much_everywhere),
 		cmocka_unit_test(laws_of_counts),
 		cmocka_unit_test(the_last_turn_may_not_be_full_by_another_law),
+		cmocka_unit_test(turns_of_one_sample_are_full),
+		cmocka_unit_test(the_turns_at_both_ends_of_a_loop),
 		cmocka_unit_test(what_the_data_decide_lies_between_its_extremes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct vc_prediction {
 	const struct vc_width *width;        /* which row widened the interval, and what it was */
 	uint64_t said_low, said_high;
 	uint64_t said;                       /* the peak itself, in the driver's own way */
-	char trust[320];                     /* "extrapolated from 3 recordings ..." */
+	char trust[840];                     /* "extrapolated from 3 recordings ..." */
 	pthread_mutex_t lock;                /* of what follows */
 	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
 	enum vc_other { VC_OTHER_UNKNOWN, VC_OTHER_NONE, VC_OTHER_KNOWN } known[VC_WHATIF_OTHERS];

@@ -16,7 +16,7 @@ struct svg_seen {
 	struct svg_label label[SVG_LABELS]; size_t labels;
 	size_t elements, titles; int most_children;
 	int w, h;
-	char why[400];
+	char why[700];
 };
 
 static int svg_tenths(const char *tag, const char *name)

@@ -203,7 +203,7 @@ static void what_varies_in_another_recording_varies(void **unused)
 	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
 	assert_int_equal(report.base, 0);
 	assert_false(report.drawn);
-	assert_true(report.varying > 0);
+	assert_true(report.noise > 0);
 	vc_trace_fini(&out);
 	vc_family_free(f);
 	for (int k = 0; k < 2; k++)

@@ -636,7 +636,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	struct vc_dryrun_cudnn cudnn = { 0 };
 	struct config own = *(const struct config *)config;
 	const struct config *c = &own;
-	char python[1024], torch[1024], libraries[1100];
+	char python[1024], package[1024], libraries[1100];
 	struct vc_stage stage = { 0 };
 	own.cudnn = &cudnn;
 	int rc = check(c, argc, &con->err);
@@ -651,14 +651,14 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 	if (!rc)
 		rc = vc_python_find(argv[0], python, sizeof python, &con->err);
 	if (!rc)
-		rc = vc_python_torch(python, torch, sizeof torch, &con->err);
+		rc = vc_python_package(python, package, sizeof package, &con->err);
 	if (!rc)
-		rc = vc_stage_open(&stage, torch, libraries, &con->err);
-	int version = rc ? 0 : vc_python_cudnn(torch);
+		rc = vc_stage_open(&stage, package, libraries, &con->err);
+	int version = rc ? 0 : vc_python_cudnn(package);
 	if (version)
 		rc = put_size("VRAMCAST_NULL_CUDNN", (uint64_t)version, &con->err);
 	if (!rc)
-		rc = vc_dryrun_cudnn(&cudnn, libraries, torch, &con->err);
+		rc = vc_dryrun_cudnn(&cudnn, libraries, package, &con->err);
 	if (!rc && stage.missing[0])
 		fprintf(stderr, "vramcast: this PyTorch or a package beside it wants more than the "
 			"null GPU knows, and there is no compiler (cc) to help; it may not start. "

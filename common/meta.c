@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c - see meta.h. Three tables of indices keep the dictionaries duplicate-free. */
+#include "common/hash.h"
 #include "common/meta.h"
 
 #include <stdarg.h>
@@ -50,20 +51,6 @@ static uint32_t mix(uint64_t x)
 	x ^= x >> 32;
 	x *= 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Fibonacci hashing */
 	return (uint32_t)(x >> 32);
-}
-
-static uint32_t hash_bytes(const char *p, size_t n)
-{
-	uint64_t h = n * 0x9e3779b97f4a7c15u, w;
-
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccdu; /* MurmurHash3's finaliser constant */
-		h ^= h >> 29;
-	}
-	w = 0;
-	memcpy(&w, p, n);
-	return mix((h ^ w) * 0xff51afd7ed558ccdu);
 }
 
 static uint32_t hash_frame(const struct vc_frame *f)
@@ -136,7 +123,7 @@ uint32_t vc_meta_string(struct vc_meta *m, const char *text, size_t len)
 
 	if (nul)
 		len = (size_t)(nul - text); /* strings are C strings from here on */
-	hash = hash_bytes(text, len);
+	hash = mix(vc_hash_bytes(text, len));
 	for (at = hash & x->strings.mask; x->strings.slot && x->strings.slot[at];
 	     at = (at + 1) & x->strings.mask) {
 		uint32_t i = x->strings.slot[at] - 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pickle_again.c - see pickle_again.h */
 #include "common/pickle_again.h"
+#include "common/hash.h"
 
 #include "common/vec.h"
 
@@ -28,17 +29,7 @@ static size_t length_of(const uint8_t *p, size_t have)
 
 static uint32_t hash_of(const uint8_t *p, size_t n)
 {
-	uint64_t h = n, w;
-
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccdu; /* MurmurHash3's finaliser constant */
-		h ^= h >> 29;
-	}
-	w = 0;
-	memcpy(&w, p, n);
-	h = (h ^ w) * 0xff51afd7ed558ccdu;
-	return (uint32_t)(h >> 32);
+	return (uint32_t)(vc_hash_bytes(p, n) >> 32);
 }
 
 /* Where the run of these bytes stands, or where it would. */

@@ -27,16 +27,23 @@ static int line(struct pickle_machine *m, const char **text, size_t *n)
 	return 0;
 }
 
-static int line_number(struct pickle_machine *m, uint64_t *v)
+/* A line of digits, as a text of its own: the next byte may be one, too. */
+static int line_digits(struct pickle_machine *m, char *digits, size_t size)
 {
-	char digits[24], *end;
 	const char *s;
 	size_t n;
 	VC_TRY(line(m, &s, &n));
-	if (!n || n >= sizeof(digits))
+	if (!n || n >= size)
 		return pickle_bad(m, "a number that is none");
 	memcpy(digits, s, n);
 	digits[n] = '\0';
+	return 0;
+}
+
+static int line_number(struct pickle_machine *m, uint64_t *v)
+{
+	char digits[24], *end;
+	VC_TRY(line_digits(m, digits, sizeof(digits)));
 	*v = strtoull(digits, &end, 10);
 	return *end ? pickle_bad(m, "a number that is none") : 0;
 }
@@ -68,13 +75,7 @@ static int line_real(struct pickle_machine *m)
 {
 	struct vc_pickle_value v = { .type = VC_PV_REAL };
 	char digits[64], *end;
-	const char *s;
-	size_t n;
-	VC_TRY(line(m, &s, &n));
-	if (!n || n >= sizeof(digits))
-		return pickle_bad(m, "a number that is none");
-	memcpy(digits, s, n);
-	digits[n] = '\0';
+	VC_TRY(line_digits(m, digits, sizeof(digits)));
 	v.real = strtod(digits, &end);
 	return *end ? pickle_bad(m, "a number that is none") : pickle_push(m, v);
 }

@@ -31,7 +31,9 @@ CUTE_DSL := $(foreach name,LibraryLoadData LibraryLoadFromFile LibraryUnload Lib
 	StreamDestroy StreamSynchronize StreamAddCallback StreamBeginCapture StreamEndCapture EventCreate EventRecord \
 	EventDestroy EventElapsedTime GraphInstantiate GraphLaunch GraphDestroy GraphExecDestroy ProfilerStart \
 	ProfilerStop OccupancyMaxActiveBlocksPerMultiprocessor,-Wl$(comma)--defsym=_cuda$(name)=cuda$(name)) \
-	-Wl$(comma)--defsym=_cudaLaunchKernelEx=cudaLaunchKernelExC
+	-Wl$(comma)--defsym=_cudaLaunchKernelEx=cudaLaunchKernelExC \
+	$(foreach name,LoadData LoadFromFile Unload GetKernel GetUnifiedFunction GetKernelCount,\
+	-Wl$(comma)--defsym=_cuLibrary$(name)=cudaLibrary$(name))
 
 $(call null_lib, libcuda.so.1, -, driver, card architecture space vram fresh copies clock streams watchdog late launches activity report driver driver_memory share foreach)
 $(call null_lib, libnvidia-ml.so.1, -, nvml, nvml, -DVC_NOSUP_CODE=3)

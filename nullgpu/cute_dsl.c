@@ -14,12 +14,6 @@
 int cuDeviceGet(int *device, int ordinal);
 int cuKernelGetAttribute(int *v, int attribute, void *kernel, int device);
 int cuTensorMapEncodeTiled(void *map);
-int cuLibraryLoadData(void **lib, const void *code, void *jit, void *jit_values, unsigned n_jit,
-		      void *options, void *values, unsigned n);
-int cuLibraryLoadFromFile(void **lib, const char *path);
-int cuLibraryUnload(void *lib);
-int cuLibraryGetKernel(void **f, void *lib, const char *name);
-int cuLibraryGetKernelCount(unsigned *n, void *lib);
 int cuLibraryGetGlobal(uint64_t *p, size_t *n, void *lib, const char *name);
 int cuLibraryGetModule(void **m, void *lib);
 int cudaGetDeviceCount(int *n);
@@ -34,18 +28,6 @@ VC_API_RETURNS(_cuDeviceGet, (int *device, int ordinal), cuDeviceGet(device, ord
 VC_API_RETURNS(_cuKernelGetAttribute, (int *v, int attribute, void *kernel, int ordinal),
 	cuKernelGetAttribute(v, attribute, kernel, ordinal))
 VC_API_RETURNS(_cuTensorMapEncodeTiled, (void *map), cuTensorMapEncodeTiled(map))
-VC_API_RETURNS(_cuLibraryLoadData, (void **lib, const void *code, void *jit, void *jit_values,
-       unsigned n_jit, void *options, void *values, unsigned n),
-	(vc_runtime_start(), cuLibraryLoadData(lib, code, jit, jit_values, n_jit, options, values,
-					       n)))
-VC_API_RETURNS(_cuLibraryLoadFromFile, (void **lib, const char *path),
-	(vc_runtime_start(), cuLibraryLoadFromFile(lib, path)))
-VC_API_RETURNS(_cuLibraryUnload, (void *lib), cuLibraryUnload(lib))
-VC_API_RETURNS(_cuLibraryGetKernel, (void **f, void *lib, const char *name),
-	cuLibraryGetKernel(f, lib, name))
-VC_API_RETURNS(_cuLibraryGetUnifiedFunction, (void **f, void *lib, const char *name),
-	cuLibraryGetKernel(f, lib, name))
-VC_API_RETURNS(_cuLibraryGetKernelCount, (unsigned *n, void *lib), cuLibraryGetKernelCount(n, lib))
 VC_API_RETURNS(_cuLibraryGetGlobal, (uint64_t *p, size_t *n, void *lib, const char *name),
 	cuLibraryGetGlobal(p, n, lib, name))
 VC_API_RETURNS(_cuLibraryGetManaged, (uint64_t *p, size_t *n, void *lib, const char *name),

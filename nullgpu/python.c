@@ -103,7 +103,7 @@ static int ask(const char *python, const char *code, char *out, size_t n)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err)
+int vc_python_package(const char *python, char *out, size_t n, struct vc_error *err)
 {
 	static const char code[] =
 		"import importlib.util as u, os\n"

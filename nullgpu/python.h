@@ -15,7 +15,7 @@ int vc_python_find(const char *program, char *out, size_t n, struct vc_error *er
 
 /* The folder of the torch package that this Python would import; without one that of JAX's
  * plugins where there is one for CUDA 13 or 12, or TensorFlow's. */
-int vc_python_torch(const char *python, char *out, size_t n, struct vc_error *err);
+int vc_python_package(const char *python, char *out, size_t n, struct vc_error *err);
 
 /* The version of cuDNN that this PyTorch was built with (91900 for 9.19.0), from the package's own
  * list of requirements; 0 = not said. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sitecustomize.py - the Python side of a dry run: starts the values mode once the program has
-imported torch, plays one rank of a large job, ends the program after a number of steps, and has
-PyTorch's own threads end before Python does.
+imported torch, plays one rank of a large job, ends the program after a number of steps, has PyTorch's own threads
+end before Python does, and asks JAX's and TensorFlow's allocator what it held.
 
 `vramcast dryrun` puts this folder on PYTHONPATH. The sitecustomize further down the path, which it
 hides, is loaded as well."""

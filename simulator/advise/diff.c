@@ -7,6 +7,7 @@
 
 #include "common/site.h"
 #include "simulator/predict/allocations.h"
+#include "simulator/predict/call_sites.h"
 
 #define NOT_SITES_BELOW 0.5 /* share matched below which call sites are taken to be incomparable */
 
@@ -295,6 +296,8 @@ int vc_diff_init(struct vc_diff *d, const struct vc_diff_side side[2], struct vc
 	r = vc_allocations_init(&p.m[0], side[0].trace, side[0].device, err);
 	if (r == VC_OK)
 		r = vc_allocations_init(&p.m[1], side[1].trace, side[1].device, err);
+	if (r == VC_OK)
+		r = vc_call_sites_settle(p.m, 2, err);
 	if (r == VC_OK)
 		r = match_best(&p, d, err);
 	if (r == VC_OK) {

@@ -2,47 +2,13 @@
 /* allocations.c - turns a trace into allocations that can be compared with those of another
  * trace. */
 #include "simulator/predict/allocations.h"
-#include "common/torch_names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_names.h"
 #include "common/vec.h"
-
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ (h >> 29);
-}
-
-static uint64_t text_hash(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = mix(h, (unsigned char)*s);
-	return h;
-}
-
-/* Call stacks by content, so that two recordings agree; folders do not count. */
-static uint64_t *site_hashes(const struct vc_meta *m)
-{
-	uint64_t *h = calloc(m->frames + 1, sizeof(*h));
-
-	for (size_t i = 1; h && i < m->frames; i++) {
-		const struct vc_frame *f = &m->frame[i];
-		const char *file = f->file < m->strings ? m->string[f->file] : "";
-		const char *base = strrchr(file, '/');
-
-		h[i] = f->parent < i ? h[f->parent] : 0;
-		/* it goes another way for small tensors than for large ones */
-		if (vc_frame_roles(m, (uint32_t)i, VC_NAME_DRY_RUN))
-			continue;
-		h[i] = mix(h[i], f->line + 1);
-		h[i] = text_hash(h[i], base ? base + 1 : file);
-		h[i] = text_hash(h[i], f->function < m->strings ? m->string[f->function] : "") | 1;
-	}
-	return h;
-}
+#include "simulator/predict/call_sites.h"
 
 static int arrays(struct vc_allocations *m, size_t n, uint64_t ids, struct vc_error *err)
 {
@@ -57,11 +23,11 @@ static int arrays(struct vc_allocations *m, size_t n, uint64_t ids, struct vc_er
 	return vc_nomem(err, "the allocations of a recording");
 }
 
-static void add(struct vc_allocations *m, const struct vc_event *e, size_t at, uint64_t site)
+static void add(struct vc_allocations *m, const struct vc_event *e, size_t at)
 {
 	size_t i = m->n++;
 
-	m->take[i] = (struct vc_take){ .size = e->size, .site = site, .stream = e->stream,
+	m->take[i] = (struct vc_take){ .size = e->size, .stream = e->stream,
 				       .life = UINT32_MAX };
 	m->event[i] = (uint32_t)at;
 	m->born[i] = m->steps++;
@@ -120,8 +86,7 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 	if (!n)
 		return vc_fail(err, VC_EUSAGE, "%s has no allocation on device %u",
 			       t->meta->path ? t->meta->path : "the trace", device);
-	uint64_t *site = site_hashes(t->meta);
-	int rc = site ? arrays(m, n, ids, err) : vc_nomem(err, "the call sites of a recording");
+	int rc = arrays(m, n, ids, err);
 
 	for (size_t i = 0; !rc && i < t->n; i++) {
 		const struct vc_event *e = &t->ev[i];
@@ -129,11 +94,12 @@ int vc_allocations_init(struct vc_allocations *m, const struct vc_trace *t, uint
 		if (e->device != device)
 			continue;
 		if (e->kind == VC_EV_ALLOC)
-			add(m, e, i, e->site < t->meta->frames ? site[e->site] : 0);
+			add(m, e, i);
 		else if (e->kind == VC_EV_FREE)
 			drop(m, e->id);
 	}
-	free(site);
+	if (!rc)
+		rc = vc_call_sites_name(m, false, err);
 	if (!rc)
 		rc = read_lasting(m, err);
 	if (rc)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "simulator/predict/call_sites.h"
 #include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
 
@@ -145,7 +146,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 			vc_family_free(f);
 			return NULL;
 		}
-	if (find_plans(f, err) || find_axes(f, err)) {
+	if (vc_call_sites_settle(f->m, f->n, err) || find_plans(f, err) || find_axes(f, err)) {
 		vc_family_free(f);
 		return NULL;
 	}

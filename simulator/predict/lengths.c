@@ -36,6 +36,7 @@ void vc_lengths_fini(struct vc_lengths *l)
 	free(l->group);
 	free(l->power);
 	free(l->amount);
+	free(l->pool);
 	*l = (struct vc_lengths){ 0 };
 }
 
@@ -195,6 +196,25 @@ static void slope(struct vc_lengths *l, const struct vc_lengths_of *o, size_t ba
 	l->exponent = !(e > FLATTEST) ? FLATTEST : e > STEEPEST ? STEEPEST : e;
 }
 
+/* The steps of all recordings, as long as they would be at the base's value: what is drawn from. */
+static int gather(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		  double *const *growth, struct vc_error *err)
+{
+	l->pool = malloc(o->n * l->groups * sizeof(*l->pool));
+	VC_HAVE(l->pool, "the steps of a recording", err);
+	for (size_t k = 0; k < o->n; k++)
+		for (size_t g = 0; g < l->groups; g++) {
+			double ratio = o->x[base] / o->x[k];
+			double a = k == base ? l->amount[g] :
+				   o->match[k] ? l->amount[g] * growth[k][g] * ratio *
+						 pow(ratio, l->exponent) : 0;
+
+			if (a > 0)
+				l->pool[l->pooled++] = a;
+		}
+	return VC_OK;
+}
+
 static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
 		   double **growth, bool *free_steps, struct vc_error *err)
 {
@@ -214,6 +234,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 	if (l->vary) {
 		settle(l, o, base, free_steps);
 		slope(l, o, base, growth);
+		VC_TRY(gather(l, o, base, growth, err));
 	}
 	return 0;
 }
@@ -323,7 +344,8 @@ static double drawn(const struct vc_lengths *l, size_t i, unsigned draw)
 	if (draw <= VC_DRAW_OWN)
 		return 1;
 	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* splitmix64, as in plans.c */
-	double there = l->amount[(x >> 32) % l->groups];
+	double there = l->pooled ? l->pool[(x >> 32) % l->pooled] :
+				   l->amount[(x >> 32) % l->groups];
 
 	return there > 0 ? there / l->amount[own] : 1;
 }

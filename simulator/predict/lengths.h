@@ -23,6 +23,8 @@ struct vc_lengths {
 	float *power;        /* by allocation: of the length of a sample */
 	double *amount;      /* by step: the base's data per sample */
 	size_t groups;
+	double *pool;        /* data per sample of the steps of all recordings, as at the base */
+	size_t pooled;
 	double most, least;  /* data per sample of any step of any recording */
 	double longest;      /* and of any step of the base */
 	double sigma;        /* standard deviation of the logarithm of a step's data per sample */

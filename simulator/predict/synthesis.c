@@ -73,7 +73,7 @@ static double law_size(const struct make *k, size_t i, const double *at)
 
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
-				       k->bound, k->draw);
+				       VC_BOUND_NONE, k->draw);
 	return vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 
@@ -114,6 +114,14 @@ static uint64_t open_size(const struct make *k, size_t i, const double *at)
 	return size < 1 ? 1 : (uint64_t)(size + 0.5);
 }
 
+/* Does its size follow the data of its step? */
+static bool of_data(const struct make *k, size_t i)
+{
+	const struct vc_lengths *l = &k->v->lengths;
+
+	return (l->vary && l->group[i]) || (k->off > 0 && vc_spread_has(&k->f->spread[k->base], i));
+}
+
 /* Data that differ between steps: those of the step that was drawn for this one. */
 static double drawn(const struct make *k, size_t i)
 {
@@ -143,8 +151,10 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		return (uint64_t)(k->bound == VC_BOUND_LOW ? fmin(size, second) :
 							     fmax(size, second));
 	}
+	/* what a law misses where data decide is the data, of which there are draws */
+	bool data = of_data(k, i);
 	double size = law_size(k, i, at) * drawn(k, i),
-	       open = k->bound ? size * vc_scaling_miss(k->f, k->v, k->base, i) : 0;
+	       open = k->bound && !data ? size * vc_scaling_miss(k->f, k->v, k->base, i) : 0;
 
 	if (k->bound && k->target->constant > 0 && k->target->constant != 1 &&
 	    k->v->law[i].kind == VC_LAW_CONST && k->b->take[i].life != VC_NEVER &&
@@ -152,7 +162,7 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		size *= k->target->constant;
 	if (k->bound && k->v->law[i].pads && k->f->axes == 1)
 		size = vc_law_end(&k->v->law[i], at[0], k->bound == VC_BOUND_HIGH);
-	if (k->bound == VC_BOUND_HIGH)
+	if (k->bound == VC_BOUND_HIGH && !data)
 		size *= vc_scaling_steep(k->f, k->v, k->base, i, at);
 	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
 }

@@ -217,7 +217,7 @@ static int draw_one(void *arg, size_t i, struct vc_error *err)
 {
 	struct draws *a = arg;
 	unsigned draw = (unsigned)i + 1;
-	bool other = a->p->report.drawn && !a->p->report.turns && draw % 2;
+	bool other = (a->p->report.drawn || a->p->report.lengths) && !a->p->report.turns && draw % 2;
 	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
 					   .draw = draw, .has_order = other,
 					   .order = draw / 2 % a->w->recordings };
@@ -236,7 +236,7 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
 	size_t n = 0;
 
-	if (!p->report.drawn && !p->report.plans)
+	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
 		return VC_OK;
 	VC_TRY(vc_workers_run(&work, err));
 	for (size_t d = 0; d < DRAWS; d++)
@@ -333,11 +333,14 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	p->width = width;
 	p->said_low = out->low;
 	p->said_high = out->high;
-	widen(out,
-	      (double)out->low * exp(-fmax(width->down * p->missed + width->noise_down * noise,
-					   least * width->least_down)),
-	      (double)out->high * exp(fmax(width->up * p->missed + width->noise_up * noise,
-					   least * width->least_up)));
+	double low = (double)out->low, high = (double)out->high, most = away * SHARED;
+	double down = low - low * exp(-width->down * p->missed - width->noise_down * noise);
+	double up = high * exp(width->up * p->missed + width->noise_up * noise) - high;
+	double least_down = low - low * exp(-least * width->least_down);
+	double least_up = high * exp(least * width->least_up) - high;
+
+	widen(out, low - fmax(down, data ? fmin(least_down, most) : least_down),
+	      high + fmax(up, data ? fmin(least_up, most) : least_up));
 	/* a turn that is not full may be an empty one as well, where no replay shows it */
 	double unit = SEGMENTS + needed(w, p->report.varying);
 	double less = p->report.one_turn ? unit : replayed ? 0 : SEGMENTS;

@@ -367,8 +367,11 @@ static int alternative(const struct vc_whatif *w, const struct vc_prediction *p,
 		ask.bound = k ? VC_BOUND_HIGH : VC_BOUND_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
-	if (ask.has_order && (ask.order == p->report.base || p->report.single || p->report.turns))
-		return 0; /* recordings of fewer turns do not set the order of more */
+	/* recordings of fewer turns do not set the order of more; draws of data come in all orders */
+	bool nearest = p->report.single || p->report.turns || p->report.drawn || p->report.lengths;
+
+	if (ask.has_order && (ask.order == p->report.base || nearest))
+		return 0;
 	int r = vc_family_at(w->family, &ask, out, NULL, &ignored);
 	if (r == VC_ENOMEM)
 		return vc_nomem(err, "the alternatives of a prediction");

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call_sites.h - the places of a program that ask for memory, so that two recordings agree on them
+ * even where somebody edited the script in between. */
+#ifndef VC_CALL_SITES_H
+#define VC_CALL_SITES_H
+
+#include "simulator/predict/allocations.h"
+
+/* Gives the blocks of m call sites, by lines or by which of its function's lines each is. Errors:
+ * VC_ENOMEM. */
+int vc_call_sites_name(struct vc_allocations *m, bool ranked, struct vc_error *err);
+
+/* Gives all of n recordings of one program their call sites: by lines; or where those of one do not
+ * fit those of the first (a line was added above), by the how-many-th line of its function each is
+ * that asks for memory, if more of them fit so. Errors: VC_ENOMEM. */
+int vc_call_sites_settle(struct vc_allocations *m, size_t n, struct vc_error *err);
+
+#endif

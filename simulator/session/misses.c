@@ -233,7 +233,7 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 {
 	struct draws a = { .w = w, .p = p, .plan = plan };
 	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
-				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
+				      .threads = vc_whatif_threads(w) };
 	size_t n = 0;
 
 	if (!p->report.drawn && !p->report.plans)

@@ -284,6 +284,7 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->misses = from->misses;
 	w->any_card = from->any_card;
 	w->any_order = from->any_order;
+	w->one_thread = from->one_thread;
 	w->borrowed = true;
 	set_values(w, at, n);
 	if (predict(w, &from->as_asked.card, &w->as_asked, err) == VC_OK)
@@ -477,7 +478,7 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 			  .drivers = w->any_order ? POLICIES : DRIVERS,
 			  .orders = w->any_order ? ORDERS : 0 };
 	struct vc_work work = { .n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS,
-				.threads = vc_workers_most(VC_WHATIF_THREADS), .arg = &a,
+				.threads = vc_whatif_threads(w), .arg = &a,
 				.job = run_one, .done = add_said };
 	int r;
 

@@ -27,7 +27,9 @@ struct range { size_t from, n; }; /* allocations of a step, in order of `list` *
 
 void vc_spread_fini(struct vc_spread *s)
 {
-	VC_FREE(s->place, s->step, s->size, s->mean, s->sigma);
+	for (size_t i = 0; i < VC_SPREAD_KNOWN; i++)
+		vc_spread_factors_put(s->known[i]);
+	VC_FREE(s->place, s->step, s->size, s->mean, s->sigma, s->twin);
 	*s = (struct vc_spread){ 0 };
 }
 
@@ -296,6 +298,35 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 	return rc;
 }
 
+struct varying { uint32_t step, i; uint64_t size; };
+
+VC_COMPARE(by_size, struct varying,
+	   VC_THEN(VC_ORDER(x->step, y->step),
+		   VC_THEN(VC_ORDER(x->size, y->size), VC_ORDER(x->i, y->i))))
+
+static int find_twins(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err)
+{
+	struct varying *t = s->varies ? malloc((m->n + 1) * sizeof(*t)) : NULL;
+
+	if (!s->varies)
+		return VC_OK;
+	s->twin = malloc((m->n + 1) * sizeof(*s->twin));
+	if (!t || !s->twin) {
+		free(t);
+		return vc_nomem(err, "the steps of a recording");
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (vc_spread_has(s, i))
+			t[s->twins++] = (struct varying){ s->step[i], (uint32_t)i,
+							  m->take[i].size };
+	qsort(t, s->twins, sizeof(*t), by_size);
+	for (size_t i = 0; i < s->twins; i++)
+		s->twin[i] = (struct vc_twin){ t[i].i, i && t[i].step == t[i - 1].step &&
+							       t[i].size == t[i - 1].size };
+	free(t);
+	return VC_OK;
+}
+
 int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err)
 {
 	struct vc_anatomy a;
@@ -305,6 +336,8 @@ int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct v
 	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
 	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations > DISTINCT)
 		rc = read_steps(s, m, &a, err);
+	if (rc == VC_OK)
+		rc = find_twins(s, m, err);
 	vc_anatomy_fini(&a);
 	return rc;
 }
@@ -338,9 +371,57 @@ static double factor_of(const struct vc_spread *s, size_t g, size_t p, double ra
 		       pow(drawn / s->mean[p], 1 / sqrt(fmax(0.25, ratio))) : 1;
 }
 
-double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from, double ratio)
+struct vc_spread_factors {
+	double ratio;
+	size_t users; /* the recording's steps among them */
+	double at[];  /* by step, the first one last, and place */
+};
+
+static struct vc_spread_factors *make_factors(const struct vc_spread *s, double ratio)
 {
-	return factor_of(s, from[s->step[i]], s->place[i] - 1, ratio);
+	struct vc_spread_factors *f =
+		malloc(sizeof(*f) + ((s->steps + 1) * s->places + 1) * sizeof(*f->at));
+
+	for (size_t g = 0; f && g <= s->steps; g++)
+		for (size_t p = 0; p < s->places; p++)
+			f->at[g * s->places + p] = factor_of(s, g, p, ratio);
+	if (f) {
+		f->ratio = ratio;
+		f->users = 1;
+	}
+	return f;
+}
+
+struct vc_spread_factors *vc_spread_factors_get(struct vc_spread *s, double ratio)
+{
+	struct vc_spread_factors *f = NULL;
+
+	for (size_t i = 0; i < VC_SPREAD_KNOWN && !f; i++)
+		if (s->known[i] && s->known[i]->ratio == ratio)
+			f = s->known[i];
+	if (!f) {
+		f = make_factors(s, ratio);
+		if (!f)
+			return NULL;
+		vc_spread_factors_put(s->known[s->made % VC_SPREAD_KNOWN]);
+		s->known[s->made++ % VC_SPREAD_KNOWN] = f;
+	}
+	f->users++;
+	return f;
+}
+
+void vc_spread_factors_put(const struct vc_spread_factors *given)
+{
+	struct vc_spread_factors *f = (struct vc_spread_factors *)given;
+
+	if (f && !--f->users)
+		free(f);
+}
+
+double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from,
+			const struct vc_spread_factors *f)
+{
+	return f->at[from[s->step[i]] * s->places + s->place[i] - 1];
 }
 
 struct drawn { double peak; unsigned draw; };
@@ -363,32 +444,31 @@ static double peak_of(const int64_t *order, size_t n, const double *size)
 }
 
 static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
-		    const double *middle, double ratio, const int64_t *order, struct drawn *d,
-		    struct vc_error *err)
+		    const double *middle, const struct vc_spread_factors *f, const int64_t *order,
+		    struct drawn *d, struct vc_error *err)
 {
 	double *size = malloc((m->n + 1) * sizeof(*size));
-	double *factor = malloc(((s->steps + 1) * s->places + 1) * sizeof(*factor));
 	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
-	bool there = size && factor && from;
+	bool there = size && from;
 
-	for (size_t g = 0; there && g <= s->steps; g++) /* the first step's are the last */
-		for (size_t p = 0; p < s->places; p++)
-			factor[g * s->places + p] = factor_of(s, g, p, ratio);
+	for (size_t i = 0; there && i < m->n; i++)
+		size[i] = middle[i];
 	for (unsigned k = 0; there && k < VC_DRAWS; k++) {
 		vc_spread_draw(s, k, from);
-		for (size_t i = 0; i < m->n; i++)
-			size[i] = middle[i] * (vc_spread_has(s, i) ?
-						       factor[from[s->step[i]] * s->places +
-							      s->place[i] - 1] : 1);
+		for (size_t t = 0; t < s->twins; t++) {
+			uint32_t i = s->twin[t].i;
+
+			size[i] = middle[i] * vc_spread_factor(s, i, from, f);
+		}
 		d[k] = (struct drawn){ peak_of(order, m->steps, size), k };
 	}
-	VC_FREE(size, factor, from);
+	VC_FREE(size, from);
 	return there ? VC_OK : vc_nomem(err, "the draws of steps");
 }
 
 int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
-		     const double *middle, double ratio, unsigned rank, uint32_t *from,
-		     struct vc_error *err)
+		     const double *middle, const struct vc_spread_factors *f, unsigned rank,
+		     uint32_t *from, struct vc_error *err)
 {
 	int64_t *order = malloc((m->steps + 1) * sizeof(*order));
 	struct drawn d[VC_DRAWS];
@@ -400,7 +480,7 @@ int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
 		if (m->died[i] != VC_NEVER)
 			order[m->died[i]] = ~(int64_t)i;
 	}
-	rc = draw_all(s, m, middle, ratio, order, d, err);
+	rc = draw_all(s, m, middle, f, order, d, err);
 	free(order);
 	if (rc < 0)
 		return rc;

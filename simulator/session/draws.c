@@ -83,6 +83,7 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	struct vc_trace t;
 	int r;
 
+	ask.bare = true;
 	ask.draw = way->draw;
 	ask.has_order = true;
 	ask.order = way->order;

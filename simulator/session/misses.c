@@ -126,9 +126,12 @@ static int asked(const struct vc_whatif *w, struct vc_family *f, const struct vc
 		 const struct vc_prediction *p, const struct vc_plan *plan, double *out,
 		 struct vc_error *err)
 {
+	struct vc_family_ask bare = *ask;
 	struct vc_trace t;
 	struct vc_error why = { 0 };
-	int r = vc_family_at(f, ask, &t, NULL, &why);
+
+	bare.bare = true;
+	int r = vc_family_at(f, &bare, &t, NULL, &why);
 
 	*out = NAN;
 	if (r < 0)

@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/workers.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
 #define UNLIKE 2     /* by how much more or less one block of a step may grow than the step */
 #define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
+enum { THREADS = 4 };
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
 
@@ -261,6 +263,28 @@ static void judge(struct vc_spread *s, double *y, double *amount)
 	s->all = s->varies ? sqrt(fmax(0, (squares - logs * logs / n) / (n - 1))) : 0;
 }
 
+/* Steps wait for nothing of each other. */
+struct placing { struct vc_spread *s; const struct vc_allocations *m; const struct steps *t; };
+
+static int place(void *arg, size_t g, struct vc_error *err)
+{
+	const struct placing *p = arg;
+
+	return place_one(p->s, p->m, p->t, g, err);
+}
+
+static int place_all(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
+		     struct vc_error *err)
+{
+	struct placing p = { s, m, t };
+	const struct vc_work work = { .n = t->n + 1, .arg = &p, .job = place,
+				      .threads = vc_workers_most(THREADS) };
+
+	for (size_t i = 0; i < m->n; i++)
+		s->step[i] = NO_STEP;
+	return vc_workers_run(&work, err);
+}
+
 static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		      const struct vc_anatomy *a, struct vc_error *err)
 {
@@ -286,10 +310,8 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
 			rc = vc_nomem(err, "the steps of a recording");
 	}
-	for (size_t i = 0; rc == VC_OK && i < m->n; i++)
-		s->step[i] = NO_STEP;
-	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
-		rc = place_one(s, m, &t, g, err);
+	if (rc == VC_OK)
+		rc = place_all(s, m, &t, err);
 	if (rc == VC_OK)
 		judge(s, y, y + t.n);
 	if (rc == VC_OK && s->varies)

@@ -44,6 +44,7 @@ struct vc_whatif {
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	bool any_order;                      /* of addresses: see addresses.h */
+	uint64_t outside;                    /* most bytes beside the allocator that any has */
 	bool one_thread;                     /* each prediction on one: others have the rest */
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];

@@ -4,6 +4,7 @@
 #define VC_LARGEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -14,6 +15,10 @@ struct vc_search {
 	void *arg;
 	/* Does this many units fit? Errors end the search. */
 	int (*probe)(void *arg, uint64_t units, bool *fits, struct vc_error *err);
+	/* (opt) All of these will be asked for; or, unless `surely`, these one after the other if
+	 * each turns out as `expect` says. It may get them ready. */
+	int (*ahead)(void *arg, const uint64_t *units, size_t n, bool surely, struct vc_error *err);
+	bool (*expect)(void *arg, uint64_t units); /* with `ahead`: will it fit? */
 };
 
 struct vc_found {

@@ -232,7 +232,8 @@ static uint64_t largest(struct asked *q, enum wanted wanted, uint64_t start, uin
 			struct vc_error *err)
 {
 	struct probe p = { q, wanted };
-	struct vc_search s = { start, most, &p, does_batch_fit };
+	struct vc_search s = { .start = start, .most = most, .arg = &p,
+			       .probe = does_batch_fit };
 	struct vc_found f;
 
 	return start && vc_search_run(&s, &f, err) == VC_OK ? f.largest : 0;

@@ -27,6 +27,7 @@ struct pair {
 	size_t na, nb;
 	const struct vc_ratios *r;
 	uint32_t *match;
+	uint64_t *site; /* of a's, then of b's: side by side, for the many that differ in it */
 };
 
 static bool same_place(const struct vc_take *a, const struct vc_take *b)
@@ -42,25 +43,32 @@ static bool related(const struct vc_ratios *r, uint64_t a, uint64_t b)
 	return false;
 }
 
-static bool sure(const struct pair *p, size_t i, size_t j)
+static bool sure(const struct vc_ratios *r, const struct vc_take *a, const struct vc_take *b)
 {
-	return same_place(&p->a[i], &p->b[j]) && related(p->r, p->a[i].size, p->b[j].size);
+	return same_place(a, b) && related(r, a->size, b->size);
 }
 
 /* ---- Myers, forwards, with the furthest x of every diagonal kept for the way back ---- */
 
-struct row { int32_t *x; int32_t d; }; /* x[k + d], diagonals -d..d */
+/* What d differences reach: the furthest x of every second diagonal from -d to d. Beyond either end
+ * stands NOWHERE, as on diagonals that leave the sequences. */
+struct row { int32_t *x; int32_t d; };
+#define NOWHERE (INT32_MIN / 2)
 
-static int32_t furthest(const struct row *prev, int32_t d, int32_t k)
+/* Where x of diagonal 0 stands, or would stand. */
+static int32_t *middle(const struct row *r)
 {
-	if (!d)
-		return 0;
-	if (k == -d)
-		return prev->x[k + 1 + prev->d];
-	if (k == d)
-		return prev->x[k - 1 + prev->d] + 1;
-	int32_t down = prev->x[k + 1 + prev->d], right = prev->x[k - 1 + prev->d] + 1;
-	return down > right ? down : right;
+	return r->x + r->d + 2;
+}
+
+static bool is_down(const int32_t *prev, int32_t k)
+{
+	return prev[k + 1] > prev[k - 1];
+}
+
+static int32_t furthest(const int32_t *prev, int32_t k)
+{
+	return is_down(prev, k) ? prev[k + 1] : prev[k - 1] + 1;
 }
 
 /* Write the matches of the path that ends on diagonal k after d differences; cut what lies beyond
@@ -69,53 +77,76 @@ static void walk_back(const struct pair *p, size_t i0, size_t j0, const struct r
 		      int32_t k, int32_t x)
 {
 	for (; d >= 0; d--) {
-		int32_t from = furthest(d ? &row[d - 1] : NULL, d, k);
+		const int32_t *prev = d ? middle(&row[d - 1]) : NULL;
+		int32_t from = d ? furthest(prev, k) : 0;
 		while (x > from) {
 			x--;
 			p->match[i0 + (size_t)x] = (uint32_t)(j0 + (size_t)(x - k));
 		}
 		if (!d)
 			break;
-		const struct row *q = &row[d - 1];
-		bool down = k == -d || (k != d && q->x[k + 1 + q->d] > q->x[k - 1 + q->d]);
-		k += down ? 1 : -1;
-		x = q->x[k + q->d];
+		k += is_down(prev, k) ? 1 : -1;
+		x = prev[k];
 	}
 }
 
 struct reach { int32_t d, k, x; bool end; };
+#define APART __attribute__((noinline))
+
+/* How far a diagonal goes on. Most do not, and inlined it would take registers from all. */
+static APART int32_t slide(const struct vc_ratios *r, const struct vc_take *a,
+			   const struct vc_take *b, int32_t n)
+{
+	int32_t x = 0;
+
+	while (x < n && sure(r, &a[x], &b[x]))
+		x++;
+	return x;
+}
+
+/* One difference more than those of `prev`. Returns whether the end of both was reached. */
+static APART bool grow_row(const struct pair *p, size_t i0, size_t j0, const int32_t *prev,
+			   int32_t *now, struct reach *best)
+{
+	const uint64_t *site = &p->site[i0], *other = &p->site[p->na + j0];
+	int32_t na = (int32_t)(p->na - i0), nb = (int32_t)(p->nb - j0), d = best->d;
+	int32_t most = INT32_MIN;
+
+	for (int32_t k = -d; k <= d; k += 2) {
+		int32_t x = prev ? furthest(prev, k) : 0, end = na - k < nb ? na : nb + k;
+
+		if (x < 0 || x > end) {
+			now[k] = NOWHERE;
+			continue;
+		}
+		if (x < end && site[x] == other[x - k])
+			x += slide(p->r, &p->a[i0 + (size_t)x], &p->b[j0 + (size_t)(x - k)],
+				   end - x);
+		now[k] = x;
+		if (2 * x - k <= most)
+			continue;
+		most = 2 * x - k;
+		best->k = k;
+		best->x = x;
+	}
+	return most == na + nb;
+}
 
 /* Grow row by row until the end of both sequences or WINDOW differences. */
 static int grow(const struct pair *p, size_t i0, size_t j0, struct row *row, struct reach *best)
 {
-	int32_t na = (int32_t)(p->na - i0), nb = (int32_t)(p->nb - j0);
-
 	*best = (struct reach){ 0 };
-	for (int32_t d = 0; d <= WINDOW; d++) {
+	for (int32_t d = 0; d <= WINDOW && !best->end; d++) {
 		row[d].d = d;
-		row[d].x = malloc(sizeof(int32_t) * (size_t)(2 * d + 1));
+		row[d].x = malloc(sizeof(int32_t) * (size_t)(2 * d + 5));
 		if (!row[d].x)
 			return VC_ENOMEM;
+		int32_t *now = middle(&row[d]);
+
+		now[-d - 2] = now[d + 2] = NOWHERE;
+		best->d = d;
 		best->x = -1;
-		for (int32_t k = -d; k <= d; k += 2) {
-			int32_t x = furthest(d ? &row[d - 1] : NULL, d, k);
-			if (x > na || x - k > nb || x < 0) {
-				row[d].x[k + d] = INT32_MIN / 2;
-				if (k + 1 <= d)
-					row[d].x[k + 1 + d] = INT32_MIN / 2;
-				continue;
-			}
-			while (x < na && x - k < nb &&
-			       sure(p, i0 + (size_t)x, j0 + (size_t)(x - k)))
-				x++;
-			row[d].x[k + d] = x;
-			if (best->x < 0 || 2 * x - k > 2 * best->x - best->k)
-				*best = (struct reach){ d, k, x, false };
-			if (x >= na && x - k >= nb) {
-				best->end = true;
-				return 0;
-			}
-		}
+		best->end = grow_row(p, i0, j0, d ? middle(&row[d - 1]) : NULL, now, best);
 	}
 	return 0;
 }
@@ -270,20 +301,17 @@ static int learn(const struct pair *p, struct vc_ratios *r)
 	return added;
 }
 
-int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
-	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
+static int align(const struct pair *p, struct vc_ratios *r, struct vc_error *err)
 {
-	struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match };
-
 	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < na; i++)
-			match[i] = VC_UNMATCHED;
-		int rc = difference(&p, err);
+		for (size_t i = 0; i < p->na; i++)
+			p->match[i] = VC_UNMATCHED;
+		int rc = difference(p, err);
 		if (!rc)
-			rc = fill_holes(&p, err);
+			rc = fill_holes(p, err);
 		if (rc || pass)
 			return rc;
-		int added = learn(&p, r);
+		int added = learn(p, r);
 		if (added < 0)
 			return vc_nomem(err, "the alignment of two recordings");
 		if (!added)
@@ -292,6 +320,22 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
 	return 0;
 }
 
+int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t nb,
+	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
+{
+	struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match,
+			  .site = malloc((na + nb + 1) * sizeof(*p.site)) };
+	int rc = p.site ? VC_OK : vc_nomem(err, "the alignment of two recordings");
+
+	for (size_t i = 0; !rc && i < na; i++)
+		p.site[i] = a[i].site;
+	for (size_t j = 0; !rc && j < nb; j++)
+		p.site[na + j] = b[j].site;
+	if (!rc)
+		rc = align(&p, r, err);
+	free(p.site);
+	return rc;
+}
 static size_t holes(const uint32_t *match, size_t n)
 {
 	size_t k = 0;
@@ -346,6 +390,8 @@ static int align_two(const struct vc_take *a, size_t na, const struct vc_take *b
 	for (size_t k = 0; !rc && k < sizeof(by_degree) / sizeof(*by_degree); k++) {
 		struct vc_ratios r = by_degree[k];
 
+		if (k && !holes(best, na))
+			break; /* nothing is better */
 		if (k == 2 && alone(a, na, best) < POWERS_FROM && !is_side(a, na, b, best, ratio))
 			break; /* small numbers are powers of small ratios by chance too often */
 		rc = vc_align(a, na, b, nb, &r, next, err);

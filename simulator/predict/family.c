@@ -14,6 +14,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/call_sites.h"
+#include "simulator/predict/pinned.h"
 #include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
 
@@ -146,7 +147,8 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 			vc_family_free(f);
 			return NULL;
 		}
-	if (vc_call_sites_settle(f->m, f->n, err) || find_plans(f, err) || find_axes(f, err)) {
+	if (vc_call_sites_settle(f->m, f->n, err) || find_plans(f, err) || find_axes(f, err) ||
+	    vc_pinned_read(f, err)) {
 		vc_family_free(f);
 		return NULL;
 	}
@@ -167,6 +169,7 @@ void vc_family_free(struct vc_family *f)
 	for (size_t i = 0; f->loops && i < f->n; i++)
 		vc_loops_fini(&f->loops[i]);
 	vc_full_turns_free(f->full);
+	vc_pinned_fini(f);
 	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -176,7 +179,7 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 {
 	f->recorded = *card;
 	f->card_known = true;
-	f->precise = false;
+	f->precise = f->aligned = false;
 	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };

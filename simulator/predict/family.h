@@ -34,6 +34,8 @@ struct vc_family_ask {
 			    * spread.h and plans.h) */
 	double rest;       /* above 0: the last turn of loops is so much of a full one; below 0 that
 			    * much of the first, as backward passes have it */
+	bool bare;         /* what an allocator sees will do: *out has neither dictionaries nor,
+			    * once requests have begun, events that are evidence or marks */
 	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
 };

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
+
 enum { SAMPLES = 64 };
 
 bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e)
@@ -18,21 +20,29 @@ bool vc_pinned_is(const struct vc_meta *m, const struct vc_event *e)
 	       !strcmp(m->string[e->label], VC_LABEL_PINNED);
 }
 
-/* Pinned allocations of a recording, on the heap. */
-static double *read_pinned(const struct vc_allocations *m, size_t *n)
+int vc_pinned_read(struct vc_family *f, struct vc_error *err)
 {
-	const struct vc_trace *t = m->trace;
-	double *size;
+	f->pinned = calloc(f->n, sizeof(*f->pinned));
+	VC_HAVE(f->pinned, "pinned memory of a recording", err);
+	for (size_t k = 0; k < f->n; k++) {
+		const struct vc_trace *t = f->m[k].trace;
+		struct vc_pinned *p = &f->pinned[k];
 
-	*n = 0;
-	for (size_t i = 0; i < t->n; i++)
-		*n += t->ev[i].device == m->device && vc_pinned_is(t->meta, &t->ev[i]);
-	size = malloc((*n + 1) * sizeof(*size));
-	*n = 0;
-	for (size_t i = 0; size && i < t->n; i++)
-		if (t->ev[i].device == m->device && vc_pinned_is(t->meta, &t->ev[i]))
-			size[(*n)++] = (double)t->ev[i].size;
-	return size;
+		for (size_t i = 0; i < t->n; i++) {
+			if (t->ev[i].device != f->m[k].device || !vc_pinned_is(t->meta, &t->ev[i]))
+				continue;
+			VC_HAVE(vc_vec_one(p->size, p->n), "pinned memory of a recording", err);
+			p->size[p->n++] = (double)t->ev[i].size;
+		}
+	}
+	return VC_OK;
+}
+
+void vc_pinned_fini(struct vc_family *f)
+{
+	for (size_t k = 0; f->pinned && k < f->n; k++)
+		free(f->pinned[k].size);
+	free(f->pinned);
 }
 
 static bool is_power(double v)
@@ -63,25 +73,20 @@ static double size_at(struct vc_sample *s, size_t n, double x)
 
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at)
 {
-	double *size[SAMPLES] = { NULL };
-	size_t n[SAMPLES], there = f->axes == 1 && f->n > 1 && f->n <= SAMPLES ? f->n : 0;
-	bool alike = there > 0;
-	uint64_t *out = NULL;
+	const struct vc_pinned *p = f->pinned;
+	bool alike = f->axes == 1 && f->n > 1 && f->n <= SAMPLES && p[0].n;
+	uint64_t *out;
 
-	for (size_t k = 0; k < there; k++) {
-		size[k] = read_pinned(&f->m[k], &n[k]);
-		alike = alike && size[k] && n[k] && n[k] == n[0];
-	}
-	out = alike ? malloc(n[base] * sizeof(*out)) : NULL;
-	for (size_t i = 0; out && i < n[base]; i++) {
+	for (size_t k = 1; alike && k < f->n; k++)
+		alike = p[k].n == p[0].n;
+	out = alike ? malloc(p[base].n * sizeof(*out)) : NULL;
+	for (size_t i = 0; out && i < p[base].n; i++) {
 		struct vc_sample s[SAMPLES];
 
 		for (size_t k = 0; k < f->n; k++)
-			s[k] = (struct vc_sample){ f->x[k][0], size[k][i] };
-		out[i] = at[0] == f->x[base][0] ? (uint64_t)size[base][i] :
+			s[k] = (struct vc_sample){ f->x[k][0], p[k].size[i] };
+		out[i] = at[0] == f->x[base][0] ? (uint64_t)p[base].size[i] :
 						  (uint64_t)size_at(s, f->n, at[0]);
 	}
-	for (size_t k = 0; k < there; k++)
-		free(size[k]);
 	return out;
 }

@@ -5,6 +5,10 @@
 
 #include "simulator/predict/scaling.h"
 
+/* Read those of all recordings into f->pinned; at the end, forget them. Errors: VC_ENOMEM. */
+int vc_pinned_read(struct vc_family *f, struct vc_error *err);
+void vc_pinned_fini(struct vc_family *f);
+
 /* Bytes of each of the base's pinned allocations at at[], in their order, on the heap; NULL where
  * nothing was pinned or nothing tells how it depends on the parameter. */
 uint64_t *vc_pinned_sizes(const struct vc_family *f, size_t base, const double *at);

@@ -77,9 +77,11 @@ struct vc_family {
 	bool counted;            /* some recording has such */
 	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */
 	struct vc_full_turns *full; /* what full turns of them ask for; NULL: none */
+	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.h */
 	struct vc_reduction_card recorded;
 	bool card_known;
 	bool force;
+	bool aligned;            /* each with each, for their views */
 	bool precise;            /* they are of one precision: looked at once */
 	bool tied;               /* some parameters never differ alone: phases tell them apart */
 	pthread_mutex_t lock;    /* views are opened when they are first needed */

@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "common/vec.h"
+#include "common/workers.h"
 #include "simulator/anatomy/anatomy.h"
 
 #define SAME 0.002   /* sizes that differ by less are one: rounding of a launch */
 #define UNLIKE 2     /* by how much more or less one block of a step may grow than the step */
 #define SHARE 0.005   /* of a step's bytes that have to vary before anything is drawn */
+enum { THREADS = 4 };
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
 
@@ -27,7 +29,9 @@ struct range { size_t from, n; }; /* allocations of a step, in order of `list` *
 
 void vc_spread_fini(struct vc_spread *s)
 {
-	VC_FREE(s->place, s->step, s->size, s->mean, s->sigma);
+	for (size_t i = 0; i < VC_SPREAD_KNOWN; i++)
+		vc_spread_factors_put(s->known[i]);
+	VC_FREE(s->place, s->step, s->size, s->mean, s->sigma, s->twin);
 	*s = (struct vc_spread){ 0 };
 }
 
@@ -259,6 +263,28 @@ static void judge(struct vc_spread *s, double *y, double *amount)
 	s->all = s->varies ? sqrt(fmax(0, (squares - logs * logs / n) / (n - 1))) : 0;
 }
 
+/* Steps wait for nothing of each other. */
+struct placing { struct vc_spread *s; const struct vc_allocations *m; const struct steps *t; };
+
+static int place(void *arg, size_t g, struct vc_error *err)
+{
+	const struct placing *p = arg;
+
+	return place_one(p->s, p->m, p->t, g, err);
+}
+
+static int place_all(struct vc_spread *s, const struct vc_allocations *m, const struct steps *t,
+		     struct vc_error *err)
+{
+	struct placing p = { s, m, t };
+	const struct vc_work work = { .n = t->n + 1, .arg = &p, .job = place,
+				      .threads = vc_workers_most(THREADS) };
+
+	for (size_t i = 0; i < m->n; i++)
+		s->step[i] = NO_STEP;
+	return vc_workers_run(&work, err);
+}
+
 static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		      const struct vc_anatomy *a, struct vc_error *err)
 {
@@ -284,16 +310,43 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 		if (!s->place || !s->step || !s->size || !s->mean || !s->sigma)
 			rc = vc_nomem(err, "the steps of a recording");
 	}
-	for (size_t i = 0; rc == VC_OK && i < m->n; i++)
-		s->step[i] = NO_STEP;
-	for (size_t g = 0; rc == VC_OK && g <= t.n; g++)
-		rc = place_one(s, m, &t, g, err);
+	if (rc == VC_OK)
+		rc = place_all(s, m, &t, err);
 	if (rc == VC_OK)
 		judge(s, y, y + t.n);
 	if (rc == VC_OK && s->varies)
 		s->noise = noise_of(m, &t);
 	VC_FREE(t.list, t.step, y);
 	return rc;
+}
+
+struct varying { uint32_t step, i; uint64_t size; };
+
+VC_COMPARE(by_size, struct varying,
+	   VC_THEN(VC_ORDER(x->step, y->step),
+		   VC_THEN(VC_ORDER(x->size, y->size), VC_ORDER(x->i, y->i))))
+
+static int find_twins(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err)
+{
+	struct varying *t = s->varies ? malloc((m->n + 1) * sizeof(*t)) : NULL;
+
+	if (!s->varies)
+		return VC_OK;
+	s->twin = malloc((m->n + 1) * sizeof(*s->twin));
+	if (!t || !s->twin) {
+		free(t);
+		return vc_nomem(err, "the steps of a recording");
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (vc_spread_has(s, i))
+			t[s->twins++] = (struct varying){ s->step[i], (uint32_t)i,
+							  m->take[i].size };
+	qsort(t, s->twins, sizeof(*t), by_size);
+	for (size_t i = 0; i < s->twins; i++)
+		s->twin[i] = (struct vc_twin){ t[i].i, i && t[i].step == t[i - 1].step &&
+							       t[i].size == t[i - 1].size };
+	free(t);
+	return VC_OK;
 }
 
 int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err)
@@ -305,6 +358,8 @@ int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct v
 	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
 	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations > DISTINCT)
 		rc = read_steps(s, m, &a, err);
+	if (rc == VC_OK)
+		rc = find_twins(s, m, err);
 	vc_anatomy_fini(&a);
 	return rc;
 }
@@ -338,9 +393,57 @@ static double factor_of(const struct vc_spread *s, size_t g, size_t p, double ra
 		       pow(drawn / s->mean[p], 1 / sqrt(fmax(0.25, ratio))) : 1;
 }
 
-double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from, double ratio)
+struct vc_spread_factors {
+	double ratio;
+	size_t users; /* the recording's steps among them */
+	double at[];  /* by step, the first one last, and place */
+};
+
+static struct vc_spread_factors *make_factors(const struct vc_spread *s, double ratio)
 {
-	return factor_of(s, from[s->step[i]], s->place[i] - 1, ratio);
+	struct vc_spread_factors *f =
+		malloc(sizeof(*f) + ((s->steps + 1) * s->places + 1) * sizeof(*f->at));
+
+	for (size_t g = 0; f && g <= s->steps; g++)
+		for (size_t p = 0; p < s->places; p++)
+			f->at[g * s->places + p] = factor_of(s, g, p, ratio);
+	if (f) {
+		f->ratio = ratio;
+		f->users = 1;
+	}
+	return f;
+}
+
+struct vc_spread_factors *vc_spread_factors_get(struct vc_spread *s, double ratio)
+{
+	struct vc_spread_factors *f = NULL;
+
+	for (size_t i = 0; i < VC_SPREAD_KNOWN && !f; i++)
+		if (s->known[i] && s->known[i]->ratio == ratio)
+			f = s->known[i];
+	if (!f) {
+		f = make_factors(s, ratio);
+		if (!f)
+			return NULL;
+		vc_spread_factors_put(s->known[s->made % VC_SPREAD_KNOWN]);
+		s->known[s->made++ % VC_SPREAD_KNOWN] = f;
+	}
+	f->users++;
+	return f;
+}
+
+void vc_spread_factors_put(const struct vc_spread_factors *given)
+{
+	struct vc_spread_factors *f = (struct vc_spread_factors *)given;
+
+	if (f && !--f->users)
+		free(f);
+}
+
+double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from,
+			const struct vc_spread_factors *f)
+{
+	return f->at[from[s->step[i]] * s->places + s->place[i] - 1];
 }
 
 struct drawn { double peak; unsigned draw; };
@@ -363,32 +466,31 @@ static double peak_of(const int64_t *order, size_t n, const double *size)
 }
 
 static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
-		    const double *middle, double ratio, const int64_t *order, struct drawn *d,
-		    struct vc_error *err)
+		    const double *middle, const struct vc_spread_factors *f, const int64_t *order,
+		    struct drawn *d, struct vc_error *err)
 {
 	double *size = malloc((m->n + 1) * sizeof(*size));
-	double *factor = malloc(((s->steps + 1) * s->places + 1) * sizeof(*factor));
 	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
-	bool there = size && factor && from;
+	bool there = size && from;
 
-	for (size_t g = 0; there && g <= s->steps; g++) /* the first step's are the last */
-		for (size_t p = 0; p < s->places; p++)
-			factor[g * s->places + p] = factor_of(s, g, p, ratio);
+	for (size_t i = 0; there && i < m->n; i++)
+		size[i] = middle[i];
 	for (unsigned k = 0; there && k < VC_DRAWS; k++) {
 		vc_spread_draw(s, k, from);
-		for (size_t i = 0; i < m->n; i++)
-			size[i] = middle[i] * (vc_spread_has(s, i) ?
-						       factor[from[s->step[i]] * s->places +
-							      s->place[i] - 1] : 1);
+		for (size_t t = 0; t < s->twins; t++) {
+			uint32_t i = s->twin[t].i;
+
+			size[i] = middle[i] * vc_spread_factor(s, i, from, f);
+		}
 		d[k] = (struct drawn){ peak_of(order, m->steps, size), k };
 	}
-	VC_FREE(size, factor, from);
+	VC_FREE(size, from);
 	return there ? VC_OK : vc_nomem(err, "the draws of steps");
 }
 
 int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
-		     const double *middle, double ratio, unsigned rank, uint32_t *from,
-		     struct vc_error *err)
+		     const double *middle, const struct vc_spread_factors *f, unsigned rank,
+		     uint32_t *from, struct vc_error *err)
 {
 	int64_t *order = malloc((m->steps + 1) * sizeof(*order));
 	struct drawn d[VC_DRAWS];
@@ -400,7 +502,7 @@ int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
 		if (m->died[i] != VC_NEVER)
 			order[m->died[i]] = ~(int64_t)i;
 	}
-	rc = draw_all(s, m, middle, ratio, order, d, err);
+	rc = draw_all(s, m, middle, f, order, d, err);
 	free(order);
 	if (rc < 0)
 		return rc;

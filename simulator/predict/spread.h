@@ -7,6 +7,9 @@
 #include "simulator/predict/allocations.h"
 #include "simulator/predict/laws.h"
 
+enum { VC_SPREAD_KNOWN = 4 };
+struct vc_spread_factors;
+
 /* The steps of one recording, side by side. */
 struct vc_spread {
 	bool varies;
@@ -17,6 +20,11 @@ struct vc_spread {
 	double *size;    /* by step and place, 0: not there */
 	double *mean;    /* by place; 0: the same in all steps, or in turns */
 	double *sigma;   /* by place: of the logarithms of sizes */
+	struct vc_twin { uint32_t i; bool like; } *twin; /* allocations that vary, by step and
+							 * size; `like` the one before it */
+	size_t twins;
+	struct vc_spread_factors *known[VC_SPREAD_KNOWN]; /* the newest, see below */
+	size_t made;     /* ever */
 	double all;      /* of the logarithms of all that varies in a step */
 	double noise;    /* the same of all bytes of a step */
 };
@@ -41,11 +49,18 @@ void vc_spread_draw(const struct vc_spread *s, unsigned draw, uint32_t *from);
 /* The draw whose peak is the `rank`-th of all VC_DRAWS, when the allocations of m have those sizes
  * in the middle. Errors: VC_ENOMEM. */
 int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
-		     const double *middle, double ratio, unsigned rank, uint32_t *from,
-		     struct vc_error *err);
-/* By what factor allocation i then differs from the middle, where the parameter is `ratio` times
- * that of the recording: sums of more samples differ less. */
-double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from, double ratio);
+		     const double *middle, const struct vc_spread_factors *f, unsigned rank,
+		     uint32_t *from, struct vc_error *err);
+
+/* By what factors the data of steps differ from the middle, where the parameter is `ratio` times
+ * that of the recording: sums of more samples differ less. Many draws ask for the same ones, which
+ * s keeps until they are not the newest. The caller of both sees to it that no other thread is in
+ * one of them. NULL: no memory. */
+struct vc_spread_factors *vc_spread_factors_get(struct vc_spread *s, double ratio);
+void vc_spread_factors_put(const struct vc_spread_factors *f); /* NULL is fine */
+/* That of allocation i. */
+double vc_spread_factor(const struct vc_spread *s, size_t i, const uint32_t *from,
+			const struct vc_spread_factors *f);
 
 /* The law of such sizes: in proportion where that misses no middle by more than three times `noise`
  * (relative, of one middle), else of the degree (0 to 2) that misses least, or the line through

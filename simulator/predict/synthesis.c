@@ -28,6 +28,9 @@ struct make {
 	unsigned draw;             /* which draw of the lengths of steps; 0: none */
 	double rest;               /* see struct vc_family_ask */
 	double off;                /* of data: factor by the bound */
+	const struct vc_spread_factors *factors; /* of data, where they are drawn */
+	bool bare;                 /* see struct vc_family_ask */
+	bool begun;                /* a request has come */
 	uint64_t *sized;           /* size_at() + 1 by allocation, once asked for: 0 */
 	uint64_t *pinned;          /* bytes of pinned allocations; NULL: as recorded */
 	size_t pins;               /* how many have been made */
@@ -129,7 +132,7 @@ static double drawn(const struct make *k, size_t i)
 
 	if (!k->off || !vc_spread_has(s, i))
 		return 1;
-	return k->off * (k->drawn ? vc_spread_factor(s, i, k->drawn, k->growth[0]) : 1);
+	return k->off * (k->drawn ? vc_spread_factor(s, i, k->drawn, k->factors) : 1);
 }
 
 static uint64_t size_with(const struct make *k, size_t i, const double *at)
@@ -219,9 +222,16 @@ static uint64_t size_of(struct make *k, size_t i)
 	return k->sized[i] - 1;
 }
 
-static int emit(struct make *k, struct vc_event *e, struct vc_error *err)
+static int emit(struct make *k, const struct vc_event *e, uint64_t addr, uint64_t size,
+		struct vc_error *err)
 {
-	return vc_trace_append(k->out, e, 1, err);
+	struct vc_trace *t = k->out;
+
+	VC_HAVE(vc_vec_room(t->ev, t->cap, t->n + 1), "the events of a prediction", err);
+	t->ev[t->n] = *e;
+	t->ev[t->n].addr = addr;
+	t->ev[t->n++].size = size;
+	return VC_OK;
 }
 
 /* Buffers that the recording did not need and the target does: asked for and given back at once. */
@@ -269,7 +279,7 @@ static int insert_sort(struct make *k, const struct vc_sort *s, const struct vc_
 		rc = sort_event(k, owner, size, before[i] < 0 ? ~before[i] : before[i],
 				before[i] >= 0, err);
 	if (!rc)
-		rc = emit(k, (struct vc_event *)owner, err);
+		rc = emit(k, owner, owner->addr, owner->size, err);
 	for (size_t i = 0; !rc && i < sizeof(after); i++)
 		rc = sort_event(k, owner, size, after[i] < 0 ? ~after[i] : after[i],
 				after[i] >= 0, err);
@@ -319,21 +329,26 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 {
 	const struct vc_workspaces *l = &k->v->workspace;
 	const struct vc_sort *sort = starts_sorting(k, i);
-	struct vc_event e = *from;
 	uint32_t at = scratch_at(k, i);
+	uint64_t size;
 
-	e.addr = 0;
 	if (k->skipping && k->v->origin[i] == VC_BY_ROWS) {
-		k->skip[--k->skipping] = e.id;
+		k->skip[--k->skipping] = from->id;
 		return 0;
 	}
 	if (k->v->origin[i] == VC_BY_ROWS)
-		e.size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
+		size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
 	else
-		e.size = size_of(k, i);
-	if (!e.size && k->v->origin[i] == VC_BY_SORT)
+		size = size_of(k, i);
+	if (!size && k->v->origin[i] == VC_BY_SORT)
 		return 0;
-	VC_TRY(sort ? insert_sort(k, sort, &e, err) : emit(k, &e, err));
+	if (!sort && at == VC_UNMATCHED)
+		return emit(k, from, 0, size, err);
+	struct vc_event e = *from;
+
+	e.addr = 0;
+	e.size = size;
+	VC_TRY(sort ? insert_sort(k, sort, &e, err) : emit(k, &e, 0, size, err));
 	if (at != VC_UNMATCHED) {
 		k->workspace = at;
 		VC_TRY(owner(k, &l->at[at], &e, err));
@@ -341,29 +356,33 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 	return VC_OK;
 }
 
-static int one_event(struct make *k, const struct vc_event *from, struct vc_error *err)
+static int one_event(struct make *k, const struct vc_event *e, struct vc_error *err)
 {
-	struct vc_event e = *from;
+	uint64_t size = e->size;
 
-	if (e.device != k->b->device ||
-	    (e.kind >= VC_EV_SEGMENT_ALLOC && e.kind <= VC_EV_DEVICE_SAMPLE))
+	if (e->device != k->b->device ||
+	    (e->kind >= VC_EV_SEGMENT_ALLOC && e->kind <= VC_EV_DEVICE_SAMPLE))
 		return 0;
-	if (e.kind >= VC_EV_HEAP_SEGMENT && (e.flags & VC_EVF_FINAL))
+	if (e->kind >= VC_EV_HEAP_SEGMENT && (e->flags & VC_EVF_FINAL))
 		return 0;
-	if (e.kind == VC_EV_ALLOC)
-		return one_alloc(k, from, alloc_of(k, e.id) - 1, err);
-	if (e.kind == VC_EV_FREE || e.kind == VC_EV_FREE_DONE || e.kind == VC_EV_USE) {
-		if (e.id == k->skip[0] || e.id == k->skip[1])
+	if (e->kind == VC_EV_ALLOC) {
+		k->begun = true;
+		return one_alloc(k, e, alloc_of(k, e->id) - 1, err);
+	}
+	if (k->bare && k->begun && (e->kind == VC_EV_MARK || vc_event_is_evidence(e)))
+		return 0;
+	if (e->kind == VC_EV_FREE || e->kind == VC_EV_FREE_DONE || e->kind == VC_EV_USE) {
+		if (e->id == k->skip[0] || e->id == k->skip[1])
 			return 0;
-		uint32_t a = alloc_of(k, e.id);
+		uint32_t a = alloc_of(k, e->id);
 		if (a)
-			e.size = size_of(k, a - 1);
-		if (a && !e.size && k->v->origin[a - 1] == VC_BY_SORT)
+			size = size_of(k, a - 1);
+		if (a && !size && k->v->origin[a - 1] == VC_BY_SORT)
 			return 0;
 	}
-	if (k->pinned && vc_pinned_is(k->b->trace->meta, &e))
-		e.size = k->pinned[k->pins++];
-	return emit(k, &e, err);
+	if (k->pinned && vc_pinned_is(k->b->trace->meta, e))
+		size = k->pinned[k->pins++];
+	return emit(k, e, e->addr, size, err);
 }
 
 static void report(struct make *k)
@@ -387,7 +406,7 @@ static void report(struct make *k)
 		r->same &= k->target->train[a] == k->f->x[k->base][a] &&
 			   k->target->eval[a] == k->f->x[k->base][a];
 	r->rounded = !r->same && k->v->rounds;
-	for (size_t i = 0; i < k->b->n; i++) {
+	for (size_t i = 0; !k->bare && i < k->b->n; i++) {
 		r->plans |= k->f->n > 1 && !r->same && k->f->plan[k->base][i];
 		enum vc_law_kind kind = k->f->axes ? k->v->law[i].kind : VC_LAW_CONST;
 
@@ -399,10 +418,10 @@ static void report(struct make *k)
 
 static int finish(struct make *k, struct vc_error *err)
 {
-	struct vc_meta *m = vc_meta_copy(k->b->trace->meta, err);
+	struct vc_meta *m = k->bare ? NULL : vc_meta_copy(k->b->trace->meta, err);
 
 	if (!m)
-		return VC_ENOMEM;
+		return k->bare ? VC_OK : VC_ENOMEM;
 	k->out->meta = m;
 	m->max_id = k->next_id;
 	m->how[VC_CAP_ADDRESSES] = m->how[VC_CAP_FINAL_HEAP] = m->how[VC_CAP_SEGMENTS] =
@@ -459,17 +478,21 @@ static int draw(struct make *k, unsigned which, struct vc_error *err)
 	k->rep->lengths = k->rep->drawn = true;
 	k->off = exp(k->bound == VC_BOUND_HIGH  ? 2 * error :
 		     k->bound == VC_BOUND_LOW ? -2 * error : 0);
-	from = calloc(s->steps + 1, sizeof(*from));
+	from = k->drawn = calloc(s->steps + 1, sizeof(*from));
 	VC_HAVE(from, "the draws of steps", err);
+	pthread_mutex_lock(&k->f->lock);
+	k->factors = vc_spread_factors_get(&k->f->spread[k->base], k->growth[0]);
+	pthread_mutex_unlock(&k->f->lock);
+	VC_HAVE(k->factors, "the draws of steps", err);
 	if (which) {
 		vc_spread_draw(s, which, from);
-		k->drawn = from;
 		return VC_OK;
 	}
+	k->drawn = NULL; /* in the middle, not drawn yet */
 	middle = malloc((k->b->n + 1) * sizeof(*middle));
 	for (size_t i = 0; middle && i < k->b->n; i++)
 		middle[i] = (double)size_at(k, i);
-	rc = middle ? vc_spread_choose(s, k->b, middle, k->growth[0], rank[k->bound], from, err) :
+	rc = middle ? vc_spread_choose(s, k->b, middle, k->factors, rank[k->bound], from, err) :
 		      vc_nomem(err, "the draws of steps");
 	free(middle);
 	k->drawn = from;
@@ -516,37 +539,26 @@ static void find_varying(struct make *k)
 	}
 }
 
-struct twin { uint32_t step, i; uint64_t was, size; };
-
-VC_COMPARE(by_twin, struct twin,
-	   VC_THEN(VC_ORDER(x->step, y->step),
-		   VC_THEN(VC_ORDER(x->was, y->was), VC_ORDER(x->size, y->size))))
-
 /* Blocks of data that are of one size in a step are of one shape, and stay of one size: where steps
  * differ in how many blocks they ask for (one for each length of a packed sequence), some of them
  * stand in the place of others. All take the size in the middle. */
 static int agree(struct make *k, struct vc_error *err)
 {
 	const struct vc_spread *s = &k->f->spread[k->base];
-	struct twin *t = k->rep->drawn ? malloc((k->b->n + 1) * sizeof(*t)) : NULL;
-	size_t n = 0;
+	uint64_t *size = k->rep->drawn ? malloc((s->twins + 1) * sizeof(*size)) : NULL;
 
 	if (!k->rep->drawn)
 		return VC_OK;
-	VC_HAVE(t, "the sizes of a prediction", err);
-	for (size_t i = 0; i < k->b->n; i++)
-		if (vc_spread_has(s, i))
-			t[n++] = (struct twin){ s->step[i], (uint32_t)i, k->b->take[i].size,
-						size_at(k, i) };
-	qsort(t, n, sizeof(*t), by_twin);
-	for (size_t from = 0, to; from < n; from = to) {
-		for (to = from; to < n && t[to].step == t[from].step && t[to].was == t[from].was;
-		     to++)
-			;
+	VC_HAVE(size, "the sizes of a prediction", err);
+	for (size_t from = 0, to; from < s->twins; from = to) {
+		for (to = from; to == from || (to < s->twins && s->twin[to].like); to++)
+			size[to - from] = size_at(k, s->twin[to].i);
+		if (to - from > 1)
+			vc_sort_u64(size, to - from);
 		for (size_t i = from; i < to; i++)
-			k->sized[t[i].i] = t[(from + to) / 2].size + 1;
+			k->sized[s->twin[i].i] = size[(to - from) / 2] + 1;
 	}
-	free(t);
+	free(size);
 	return VC_OK;
 }
 
@@ -558,7 +570,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .b = &f->m[base], .v = &f->view[base], .target = target,
 			  .card = ask->card.sms ? ask->card : f->recorded,
 			  .plan = ask->as_planned ? 0 : ask->draw, .draw = ask->draw,
-			  .rest = ask->rest, .growth = { 1, 1 },
+			  .rest = ask->rest, .bare = ask->bare, .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
 	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
@@ -571,7 +583,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		k.growth[1] *= target->eval[a] / f->x[base][a];
 	}
 	report(&k);
-	k.pinned = vc_pinned_sizes(f, base, target->train);
+	k.pinned = k.bare ? NULL : vc_pinned_sizes(f, base, target->train);
 	k.sized = calloc(k.b->n + 1, sizeof(*k.sized));
 	rc = k.sized ? draw(&k, ask->draw, err) : vc_nomem(err, "the sizes of a prediction");
 	if (!rc)
@@ -585,12 +597,17 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	}
 	if (!rc)
 		find_varying(&k);
+	if (!rc && !vc_vec_room(out->ev, out->cap, from->n))
+		rc = vc_nomem(err, "the events of a prediction");
 	for (size_t e = 0; !rc && e < from->n; e++)
 		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)
 		rc = finish(&k, err);
 	if (k.looped)
 		vc_looped_fini(&looped);
+	pthread_mutex_lock(&f->lock);
+	vc_spread_factors_put(k.factors);
+	pthread_mutex_unlock(&f->lock);
 	VC_FREE(k.drawn, k.pinned, k.sized, more);
 	if (rc)
 		vc_trace_fini(out);

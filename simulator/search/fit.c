@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - see fit.h */
-#include "simulator/search/fit.h"
+#include "simulator/search/fit_look.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,22 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulator/advise/report.h"
-#include "simulator/session/answer.h"
 #include "simulator/time/time.h"
 
-enum { NEXT = 6, PARAMS = VC_WHATIF_PARAMS };
-
-enum wish { WISH_PEAK, WISH_INTERVAL, WISH_TIMES };
-struct find { struct vc_fit *f; struct vc_fit_card *c; };
-
-const struct vc_fit_probe *vc_fit_at(const struct vc_fit_card *c, uint64_t value)
-{
-	for (size_t i = 0; i < c->probes; i++)
-		if (c->probe[i].value == value)
-			return &c->probe[i];
-	return NULL;
-}
+enum { NEXT = 6, SOON = 16 };
 
 /* ---- the values, counted: every multiple of the unit, or those of a list ---- */
 
@@ -70,200 +57,139 @@ void vc_fit_card_fini(struct vc_fit_card *c)
 	c->runs = 0;
 }
 
-/* ---- one prediction ---- */
-
-struct vc_fit_seen { uint64_t value; struct vc_session session; };
-
-static void drop(struct vc_fit_seen **at)
-{
-	if (*at)
-		vc_session_close(&(*at)->session);
-	free(*at);
-	*at = NULL;
-}
-
-void vc_fit_forget(struct vc_fit *f)
-{
-	for (size_t i = 0; i < VC_FIT_SEEN; i++)
-		drop(&f->seen[i]);
-	f->seen_n = 0;
-}
-
-/* The recordings at that value: a session that f keeps. NULL: failure. */
-static struct vc_session *session_at(struct vc_fit *f, uint64_t value, struct vc_error *err)
-{
-	struct vc_param_value at[PARAMS] = { { (char *)f->key, (double)value } };
-	struct vc_fit_seen *s;
-	char text[96];
-
-	for (size_t i = 0; i < VC_FIT_SEEN; i++)
-		if (f->seen[i] && f->seen[i]->value == value)
-			return &f->seen[i]->session;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		vc_nomem(err, "a prediction");
-		return NULL;
-	}
-	for (size_t i = 0; i < f->n; i++)
-		at[i + 1] = f->also[i];
-	s->value = value;
-	snprintf(text, sizeof(text), "%s=%" PRIu64, f->key, value);
-	if (vc_session_at(f->base, at, f->n + 1, text, &s->session, err) < 0) {
-		drop(&s);
-		return NULL;
-	}
-	drop(&f->seen[f->seen_n % VC_FIT_SEEN]);
-	f->seen[f->seen_n++ % VC_FIT_SEEN] = s;
-	return &s->session;
-}
-
-/* Run the prediction at `value`. */
-static int predict(const struct find *t, const struct vc_plan *plan, uint64_t value, enum wish wish,
-		   struct vc_result *out, struct vc_error *err)
-{
-	static const struct vc_observer_type *const pace[] = { &vc_observer_pace, NULL };
-	struct vc_session *s = session_at(t->f, value, err);
-
-	if (!s)
-		return err->status ? (int)err->status : VC_ENOMEM;
-	snprintf(t->c->trust, sizeof(t->c->trust), "%s", s->whatif->as_asked.trust);
-	t->c->level = vc_level_name(vc_answer_level(s, plan));
-	t->c->narrow = vc_report_narrow(s, plan);
-	t->c->matched = s->matched;
-	VC_TRY(vc_session_replay(s, plan, wish == WISH_TIMES ? pace : NULL, out, err));
-	int rc = wish == WISH_INTERVAL ? vc_session_interval(s, plan, out, err) :
-					 vc_session_interval_of_change(s, plan, out, err);
-	if (rc == VC_OK && wish == WISH_TIMES) {
-		rc = vc_time_answer(s, plan, out, err);
-		out->info.vary = rc == VC_OK ? strdup(t->f->key) : NULL;
-		out->info.value = (double)value;
-	}
-	if (rc < 0)
-		vc_result_fini(out);
-	return rc;
-}
-
-/* What the run would need where nothing limits it, from its lowest to its highest. */
-static int needs(const struct find *t, bool open, struct vc_fit_probe *p, struct vc_error *err)
-{
-	struct vc_plan free = t->c->plan;
-	struct vc_result r;
-
-	free.capacity = free.prop_total = 0;
-	free.fraction = -1;
-	VC_TRY(predict(t, &free, p->value, open ? WISH_INTERVAL : WISH_PEAK, &r, err));
-	uint64_t peak = r.stats.peak_reserved, most = r.stats.peak_used;
-	uint64_t beside = most > peak ? most - peak : 0;
-	p->low = r.has_interval && r.low < peak ? r.low + beside : most;
-	p->high = r.has_interval && r.high > peak ? r.high + beside : most;
-	vc_result_fini(&r);
-	return VC_OK;
-}
-
-/* The probe at `value`; with `open` its interval is known. */
-static int look(const struct find *t, uint64_t value, bool open, const struct vc_fit_probe **out,
-		struct vc_error *err)
-{
-	struct vc_fit_card *c = t->c;
-	struct vc_fit_probe *p = (struct vc_fit_probe *)vc_fit_at(c, value);
-	struct vc_result r;
-
-	*out = p;
-	if (p && (p->open || !open))
-		return VC_OK;
-	if (!p && c->probes == VC_FIT_PROBES)
-		return vc_fail(err, VC_EINTERNAL, "the search did not end");
-	struct vc_fit_probe new = { .value = value, .open = open };
-	int rc = predict(t, &c->plan, value, WISH_PEAK, &r, err);
-	if (rc < 0)
-		return rc;
-	new.verdict = vc_result_verdict(&r);
-	new.used = new.low = new.high = r.stats.peak_used;
-	vc_result_fini(&r);
-	if (open || new.verdict != VC_FITS)
-		rc = needs(t, open, &new, err);
-	if (rc < 0)
-		return rc;
-	p = p ? p : &c->probe[c->probes++];
-	*p = new;
-	p->share = c->plan.capacity ? (double)p->high / (double)c->plan.capacity : 0;
-	*out = p;
-	return VC_OK;
-}
-
 /* ---- what is searched for ---- */
 
-static int fits(void *arg, uint64_t units, bool *yes, struct vc_error *err)
-{
-	struct find *t = arg;
-	const struct vc_fit_probe *p;
-	int r = look(t, value_of(t->f, units), false, &p, err);
+/* Which values are looked for: with their intervals or not, whose bytes decide about them. */
+struct aim {
+	bool open;
+	double (*bytes)(const struct vc_fit_probe *p);
+	bool (*is)(const struct vc_fit_probe *p, uint64_t capacity);
+};
+struct search {
+	struct vc_fit_hunt *h;
+	const struct aim *aim;
+	bool misled; /* the last guess was wrong, ... */
+	bool last;   /* and this was the answer */
+};
 
-	*yes = r == VC_OK && p->verdict == VC_FITS;
-	return r;
+static bool fits(const struct vc_fit_probe *p, uint64_t capacity)
+{
+	(void)capacity;
+	return p->verdict == VC_FITS;
 }
 
-static int runs(void *arg, uint64_t units, bool *yes, struct vc_error *err)
+static bool runs(const struct vc_fit_probe *p, uint64_t capacity)
 {
-	struct find *t = arg;
-	const struct vc_fit_probe *p;
-	int r = look(t, value_of(t->f, units), false, &p, err);
-
-	*yes = r == VC_OK && p->verdict != VC_OOM;
-	return r;
+	(void)capacity;
+	return p->verdict != VC_OOM;
 }
 
-static int surely(void *arg, uint64_t units, bool *yes, struct vc_error *err)
+static bool surely(const struct vc_fit_probe *p, uint64_t capacity)
 {
-	struct find *t = arg;
-	const struct vc_fit_probe *p;
-	int r = look(t, value_of(t->f, units), true, &p, err);
-
-	*yes = r == VC_OK && p->verdict == VC_FITS && p->high <= t->c->plan.capacity;
-	return r;
+	return p->verdict == VC_FITS && p->high <= capacity;
 }
 
 /* The lower end of what the recordings allow: with a cache that need not be emptied. */
-static int perhaps(void *arg, uint64_t units, bool *yes, struct vc_error *err)
+static bool perhaps(const struct vc_fit_probe *p, uint64_t capacity)
 {
-	struct find *t = arg;
-	const struct vc_fit_probe *p;
-	int r = look(t, value_of(t->f, units), true, &p, err);
-
-	*yes = r == VC_OK && (p->verdict == VC_FITS || p->low <= t->c->plan.capacity);
-	return r;
+	return p->verdict == VC_FITS || p->low <= capacity;
 }
 
-static int search(struct find *t, int (*probe)(void *, uint64_t, bool *, struct vc_error *),
-		  uint64_t from, struct vc_found *out, struct vc_error *err)
+/* Of the best guess: a run that fits needs what it uses, of another one the need was asked for. */
+static double guessed(const struct vc_fit_probe *p)
 {
-	struct vc_search s = { .start = units_of(t->f, from),
-			       .most = units_of(t->f, vc_fit_most(t->f)), .arg = t,
-			       .probe = probe };
+	return p->verdict == VC_FITS ? (double)p->used : p->open ? NAN : (double)p->high;
+}
+
+static double highest(const struct vc_fit_probe *p)
+{
+	return p->open ? (double)p->high : NAN;
+}
+
+static double lowest(const struct vc_fit_probe *p)
+{
+	return p->open ? (double)p->low : NAN;
+}
+
+static const struct aim to_fit = { false, guessed, fits }, to_run = { false, guessed, runs },
+			to_be_sure = { true, highest, surely },
+			to_be_possible = { true, lowest, perhaps };
+
+/* Will it be so? What nobody knows fits: a search begins where it was recorded. Where bytes come in
+ * leaps no line through them says so, and the last answer is the next one more often. */
+static bool expect(void *arg, uint64_t units)
+{
+	const struct search *t = arg;
+	uint64_t value = value_of(t->h->f, units), capacity = t->h->c->plan.capacity;
+	const struct vc_fit_probe *p = vc_fit_at(t->h->c, value);
+
+	if (p && (p->open || !t->aim->open))
+		return t->aim->is(p, capacity);
+	if (t->misled)
+		return t->last;
+	return !(vc_fit_guess(t->h, t->aim->bytes, value) > (double)capacity);
+}
+
+static int probe(void *arg, uint64_t units, bool *yes, struct vc_error *err)
+{
+	struct search *t = arg;
+	const struct vc_fit_probe *p;
+	bool expected = expect(t, units);
+	int r = vc_fit_look(t->h, value_of(t->h->f, units), t->aim->open, &p, err);
+
+	*yes = r == VC_OK && t->aim->is(p, t->h->c->plan.capacity);
+	t->misled |= *yes != expected;
+	t->last = *yes;
+	return r;
+}
+static int ahead(void *arg, const uint64_t *units, size_t n, bool surely, struct vc_error *err)
+{
+	const struct search *t = arg;
+	struct vc_fit_soon soon[SOON];
+
+	n = n < SOON ? n : SOON;
+	for (size_t i = 0; i < n; i++)
+		soon[i] = (struct vc_fit_soon){ value_of(t->h->f, units[i]), t->aim->open };
+	return surely ? vc_fit_look_at_all(t->h, soon, n, err) :
+			vc_fit_look_beyond(t->h, soon, n, err);
+}
+
+static int search(struct vc_fit_hunt *h, const struct aim *aim, uint64_t from,
+		  struct vc_found *out, struct vc_error *err)
+{
+	struct search t = { .h = h, .aim = aim };
+	struct vc_search s = { .start = units_of(h->f, from),
+			       .most = units_of(h->f, vc_fit_most(h->f)), .arg = &t,
+			       .probe = probe, .ahead = ahead, .expect = expect };
 
 	s.start = s.start ? s.start : 1;
 	int r = vc_search_run(&s, out, err);
-	out->largest = value_of(t->f, out->largest);
-	out->failing = value_of(t->f, out->failing);
+	out->largest = value_of(h->f, out->largest);
+	out->failing = value_of(h->f, out->failing);
 	return r;
 }
 
 /* What the recordings leave open moves the answer: how far? */
-static int search_bounds(struct find *t, uint64_t from, struct vc_error *err)
+static int search_bounds(struct vc_fit_hunt *t, uint64_t from, struct vc_error *err)
 {
 	struct vc_fit_card *c = t->c;
 	const struct vc_fit_probe *p, *q;
 	struct vc_found found;
 
-	VC_TRY(look(t, c->largest ? c->largest : value_of(t->f, 1), true, &p, err));
-	VC_TRY(look(t, c->failing ? c->failing : value_of(t->f, 1), true, &q, err));
+	uint64_t first = value_of(t->f, 1);
+	const struct vc_fit_soon ends[] = { { c->largest ? c->largest : first, true },
+					    { c->failing ? c->failing : first, true } };
+
+	VC_TRY(vc_fit_look_at_all(t, ends, 2, err));
+	VC_TRY(vc_fit_look(t, ends[0].value, true, &p, err));
+	VC_TRY(vc_fit_look(t, ends[1].value, true, &q, err));
 	c->surely = c->perhaps = c->largest;
 	if (c->largest && p->high > c->plan.capacity) {
-		VC_TRY(search(t, surely, from, &found, err));
+		VC_TRY(search(t, &to_be_sure, from, &found, err));
 		c->surely = found.largest < c->largest ? found.largest : c->largest;
 	}
 	if (c->failing && q->low <= c->plan.capacity) {
-		VC_TRY(search(t, perhaps, c->failing, &found, err));
+		VC_TRY(search(t, &to_be_possible, c->failing, &found, err));
 		c->perhaps = found.largest > c->largest ? found.largest : c->largest;
 	}
 	return VC_OK;
@@ -294,23 +220,58 @@ static void settle(struct vc_fit_card *c)
 /* ---- the recommendation ---- */
 
 /* Below the target with the upper end of its interval, and nothing smaller fails. */
-static int is_good(struct find *t, uint64_t units, bool *yes, struct vc_error *err)
+static int is_good(struct vc_fit_hunt *t, uint64_t units, bool *yes, struct vc_error *err)
 {
 	const struct vc_fit_probe *p;
 	uint64_t value = value_of(t->f, units);
-	int r = look(t, value, false, &p, err);
+	int r = vc_fit_look(t, value, false, &p, err);
 
 	*yes = false;
 	if (r < 0 || p->verdict != VC_FITS || p->share > t->f->high ||
 	    (t->c->failing && value > t->c->failing))
 		return r;
-	r = look(t, value, true, &p, err);
+	r = vc_fit_look(t, value, true, &p, err);
 	*yes = r == VC_OK && p->share <= t->f->high;
 	return r;
 }
 
+/* How is_good will look at a value; whether it is to be expected that it says yes. */
+static bool good_soon(const struct vc_fit_hunt *t, uint64_t units, struct vc_fit_soon *s)
+{
+	double most = t->f->high * (double)t->c->plan.capacity;
+	const struct vc_fit_probe *p = vc_fit_at(t->c, s->value = value_of(t->f, units));
+
+	s->open = p ? p->verdict == VC_FITS && p->share <= t->f->high :
+		      vc_fit_guess(t, guessed, s->value) <= most;
+	s->open &= !t->c->failing || s->value <= t->c->failing;
+	return s->open && (p && p->open ? true : vc_fit_guess(t, highest, s->value) <= most);
+}
+
+static int bisect_ahead(struct vc_fit_hunt *t, uint64_t good, uint64_t bad, struct vc_error *err)
+{
+	struct vc_fit_soon soon[SOON];
+	size_t n = 0;
+
+	for (; n < SOON && bad - good > 1; n++) {
+		uint64_t mid = good + (bad - good) / 2;
+
+		*(good_soon(t, mid, &soon[n]) ? &good : &bad) = mid;
+	}
+	return vc_fit_look_beyond(t, soon, n, err);
+}
+
+static int next_ahead(struct vc_fit_hunt *t, uint64_t good, uint64_t top, struct vc_error *err)
+{
+	struct vc_fit_soon soon[NEXT];
+	size_t n = 0;
+
+	for (; n < NEXT && good + n < top; n++)
+		good_soon(t, good + n + 1, &soon[n]);
+	return vc_fit_look_at_all(t, soon, n, err);
+}
+
 /* The largest value below the target: bisection, then the values above it and the round ones. */
-static int recommend(struct find *t, struct vc_error *err)
+static int recommend(struct vc_fit_hunt *t, struct vc_error *err)
 {
 	static const uint64_t round[] = { 64, 32, 16, 8 };
 	uint64_t top = units_of(t->f, t->c->largest), good = 0, bad = top + 1;
@@ -323,9 +284,11 @@ static int recommend(struct find *t, struct vc_error *err)
 		uint64_t mid = good + (bad - good) / 2;
 		bool below;
 
+		VC_TRY(bisect_ahead(t, good, bad, err));
 		VC_TRY(is_good(t, mid, &below, err));
 		*(below ? &good : &bad) = mid;
 	}
+	VC_TRY(next_ahead(t, good, top, err));
 	for (uint64_t i = 0, from = good; i < NEXT && from + i < top; i++) {
 		VC_TRY(is_good(t, from + i + 1, &yes, err));
 		good = yes && from + i + 1 > good ? from + i + 1 : good;
@@ -355,7 +318,7 @@ enum vc_verdict vc_fit_verdict(const struct vc_fit_card *c, const struct vc_fit_
 
 /* Was a value recorded whose ratio to this one is a power of two? Those two tell x from the next
  * power of two above x, or from a constant, least of all. */
-static bool is_doubled(const struct find *t, uint64_t value)
+static bool is_doubled(const struct vc_fit_hunt *t, uint64_t value)
 {
 	const struct vc_whatif *w = t->f->base->whatif;
 	int exponent;
@@ -370,7 +333,7 @@ static bool is_doubled(const struct find *t, uint64_t value)
 }
 
 /* What to go by, and what to record where that is not all. */
-static void sum_up(struct find *t)
+static void sum_up(struct vc_fit_hunt *t)
 {
 	struct vc_fit_card *c = t->c;
 	uint64_t n = units_of(t->f, c->largest ? c->largest : c->perhaps);
@@ -389,7 +352,7 @@ static void sum_up(struct find *t)
 	c->record = value_of(t->f, n);
 }
 
-static void explain(struct find *t)
+static void explain(struct vc_fit_hunt *t)
 {
 	struct vc_fit_card *c = t->c;
 	const struct vc_fit_probe *r = vc_fit_at(c, c->recommended), *l = vc_fit_at(c, c->largest);
@@ -423,7 +386,7 @@ static void explain(struct find *t)
 
 /* ---- times ---- */
 
-static int add_run(struct find *t, uint64_t value, struct vc_error *err)
+static int add_run(struct vc_fit_hunt *t, uint64_t value, struct vc_error *err)
 {
 	struct vc_fit_card *c = t->c;
 
@@ -432,7 +395,7 @@ static int add_run(struct find *t, uint64_t value, struct vc_error *err)
 			return VC_OK;
 	if (!value || c->runs == VC_FIT_PACES)
 		return VC_OK;
-	int r = predict(t, &c->plan, value, WISH_TIMES, &c->run[c->runs], err);
+	int r = vc_fit_look_times(t, value, &c->run[c->runs], err);
 	c->runs += r == VC_OK;
 	return r;
 }
@@ -447,7 +410,7 @@ static uint64_t roundest(const struct vc_fit *f, uint64_t low, uint64_t high)
 }
 
 /* "batch 24 gives 1.31x the samples/s of 16; 32 would flush the cache 14 times per step" */
-static int compare(struct find *t, struct vc_error *err)
+static int compare(struct vc_fit_hunt *t, struct vc_error *err)
 {
 	struct vc_fit_card *c = t->c;
 	uint64_t best = c->recommended ? c->recommended : c->largest, n = units_of(t->f, best);
@@ -470,7 +433,7 @@ static int compare(struct find *t, struct vc_error *err)
  * block just above a size class leaves holes that a larger one does not. People try powers of two
  * first: the next one may fit where smaller values do not, and the last one may not where larger
  * ones do. */
-static int look_beside(struct find *t, uint64_t largest, struct vc_error *err)
+static int look_beside(struct vc_fit_hunt *t, uint64_t largest, struct vc_error *err)
 {
 	const struct vc_fit_probe *p;
 	uint64_t power = 1;
@@ -479,7 +442,7 @@ static int look_beside(struct find *t, uint64_t largest, struct vc_error *err)
 		power *= 2;
 	for (int k = 0; largest && !t->f->among && k < 2; k++, power *= 2)
 		if (power <= vc_fit_most(t->f) && value_of(t->f, units_of(t->f, power)) == power)
-			VC_TRY(look(t, power, false, &p, err));
+			VC_TRY(vc_fit_look(t, power, false, &p, err));
 	return VC_OK;
 }
 
@@ -487,20 +450,21 @@ int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 {
 	const struct vc_whatif *w = f->base->whatif;
 	double from = vc_family_value(w->family, w->as_asked.report.base, f->key);
-	struct find t = { f, c };
+	struct vc_fit_hunt t = { f, c, NULL, 0 };
 	struct vc_found found;
 
 	if (!c->plan.capacity)
 		return vc_fail(err, VC_EUSAGE,
 			       "say what it has to fit on: -g GPU or --capacity SIZE");
-	if (f->n >= PARAMS)
-		return vc_fail(err, VC_EUSAGE, "--set: at most %d values", PARAMS - 1);
+	if (f->n >= VC_WHATIF_PARAMS)
+		return vc_fail(err, VC_EUSAGE, "--set: at most %d values",
+			       VC_WHATIF_PARAMS - 1);
 	uint64_t start = from > 0 ? (uint64_t)from : 1;
-	int r = search(&t, fits, start, &found, err);
+	int r = search(&t, &to_fit, start, &found, err);
 	if (r == VC_OK)
 		r = look_beside(&t, found.largest, err);
 	if (r == VC_OK)
-		r = search(&t, runs, found.largest ? found.largest : start, &found, err);
+		r = search(&t, &to_run, found.largest ? found.largest : start, &found, err);
 	settle(c);
 	if (r == VC_OK)
 		r = search_bounds(&t, start, err);
@@ -514,5 +478,6 @@ int vc_fit_search(struct vc_fit *f, struct vc_fit_card *c, struct vc_error *err)
 		explain(&t);
 		sum_up(&t);
 	}
+	vc_fit_hunt_end(&t);
 	return r;
 }

@@ -83,6 +83,7 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	struct vc_trace t;
 	int r;
 
+	ask.bare = true;
 	ask.draw = way->draw;
 	ask.has_order = true;
 	ask.order = way->order;
@@ -142,7 +143,7 @@ static int weigh(const struct vc_whatif *w, const struct vc_prediction *p, doubl
 	VC_TRY(peak_of(&w->recording[0], &p->rec.trace, &a.at[0].said, err));
 	find_ways(&a, p);
 	const struct vc_work work = { .n = a.n, .arg = &a, .job = try_one,
-				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
+				      .threads = vc_whatif_threads(w) };
 	VC_TRY(vc_workers_run(&work, err));
 	best = middle(&a, line, p->report.drawn ? OFF : fmax(OFF, p->report.noise));
 	if (best && best->draw) {

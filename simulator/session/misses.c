@@ -126,9 +126,12 @@ static int asked(const struct vc_whatif *w, struct vc_family *f, const struct vc
 		 const struct vc_prediction *p, const struct vc_plan *plan, double *out,
 		 struct vc_error *err)
 {
+	struct vc_family_ask bare = *ask;
 	struct vc_trace t;
 	struct vc_error why = { 0 };
-	int r = vc_family_at(f, ask, &t, NULL, &why);
+
+	bare.bare = true;
+	int r = vc_family_at(f, &bare, &t, NULL, &why);
 
 	*out = NAN;
 	if (r < 0)
@@ -233,7 +236,7 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 {
 	struct draws a = { .w = w, .p = p, .plan = plan };
 	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
-				      .threads = vc_workers_most(VC_WHATIF_THREADS) };
+				      .threads = vc_whatif_threads(w) };
 	size_t n = 0;
 
 	if (!p->report.drawn && !p->report.plans && !p->report.lengths)

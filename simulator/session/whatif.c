@@ -103,14 +103,10 @@ static void inherit(const struct vc_whatif *w, struct vc_census *c)
 	uint16_t device = w->recording[0].device->device;
 
 	for (size_t k = 0; k < c->devices; k++)
-		for (size_t i = 0; c->device[k].device == device && i < w->recordings; i++) {
-			uint64_t outside = vc_host_device(&w->recording[i]).context;
-
-			if (outside > c->device[k].outside)
-				c->device[k].outside = outside;
-			if (!i)
-				c->device[k].first_segment =
-					w->recording[i].device->first_segment;
+		if (c->device[k].device == device) {
+			if (w->outside > c->device[k].outside)
+				c->device[k].outside = w->outside;
+			c->device[k].first_segment = w->recording[0].device->first_segment;
 		}
 }
 
@@ -188,6 +184,9 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 
 		VC_TRY(vc_addresses_known(rec, &known, err));
 		w->any_order |= !known;
+		uint64_t outside = vc_host_device(rec).context;
+
+		w->outside = outside > w->outside ? outside : w->outside;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
 	w->misses = w->family ? vc_misses_new(err) : NULL;
@@ -284,6 +283,8 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->misses = from->misses;
 	w->any_card = from->any_card;
 	w->any_order = from->any_order;
+	w->outside = from->outside;
+	w->one_thread = from->one_thread;
 	w->borrowed = true;
 	set_values(w, at, n);
 	if (predict(w, &from->as_asked.card, &w->as_asked, err) == VC_OK)
@@ -480,7 +481,7 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 			  .drivers = w->any_order ? POLICIES : DRIVERS,
 			  .orders = w->any_order ? ORDERS : 0 };
 	struct vc_work work = { .n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS,
-				.threads = vc_workers_most(VC_WHATIF_THREADS), .arg = &a,
+				.threads = vc_whatif_threads(w), .arg = &a,
 				.job = run_one, .done = add_said };
 	int r;
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "common/workers.h"
 #include "simulator/predict/family.h"
 #include "simulator/session/job.h"
 
@@ -43,6 +44,8 @@ struct vc_whatif {
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	bool any_order;                      /* of addresses: see addresses.h */
+	uint64_t outside;                    /* most bytes beside the allocator that any has */
+	bool one_thread;                     /* each prediction on one: others have the rest */
 	struct vc_param_value at[VC_WHATIF_PARAMS]; /* what was asked; names are in `name` */
 	char name[VC_WHATIF_PARAMS][VC_PARAM_TEXT];
 	size_t n;
@@ -61,6 +64,12 @@ struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, cha
 struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_param_value *at,
 				  size_t n, struct vc_error *err);
 void vc_whatif_close(struct vc_whatif *w); /* NULL is fine */
+
+/* On how many threads a prediction of w and its interval are made. */
+static inline size_t vc_whatif_threads(const struct vc_whatif *w)
+{
+	return w->one_thread ? 1 : vc_workers_most(VC_WHATIF_THREADS);
+}
 
 /* "batch=32" into a parameter; the name is copied into buf (VC_PARAM_TEXT bytes). */
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err);

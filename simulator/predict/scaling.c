@@ -245,7 +245,10 @@ double vc_scaling_miss(const struct vc_family *f, const struct vc_scaling *v, si
 	for (size_t a = 0; a < f->axes; a++) {
 		const struct vc_law *l = &v->law[a * b->n + i];
 
-		worst = fmax(worst, l->residual / (double)b->take[i].size);
+		/* of a step that is held at its largest, that is the size that it is held at */
+		double size = fmax((double)b->take[i].size, vc_law_at(l, f->x[base][a]));
+
+		worst = fmax(worst, l->residual / size);
 		if (f->n > 1 && !f->axis[a].counts && is_rounded(l))
 			worst = fmax(worst, ROUNDED);
 	}

@@ -237,7 +237,7 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 	struct draws a = { .w = w, .p = p, .plan = plan };
 	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
 				      .threads = vc_whatif_threads(w) };
-	size_t n = 0;
+	size_t n = 0, trim = vc_width_by_data(&p->report) ? 0 : TRIM;
 
 	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
 		return VC_OK;
@@ -248,7 +248,8 @@ static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
 	if (n <= 2 * TRIM)
 		return VC_OK;
 	qsort(a.said, n, sizeof(*a.said), by_value);
-	widen(out, a.said[TRIM], a.said[n - 1 - TRIM]);
+	/* the outermost plans are less likely than the outermost data, which have a tail */
+	widen(out, a.said[trim], a.said[n - 1 - trim]);
 	return VC_OK;
 }
 

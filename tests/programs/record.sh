@@ -3,6 +3,7 @@
 #
 # record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
 # record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
+# record.sh full: the lines of full.txt, to CACHE/NAME/NAME_OPTIONVALUE.vct.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
 # It may be stopped and started again; what is there is left alone.
 set -u
@@ -49,6 +50,24 @@ ladders() {
 	return $bad
 }
 
+# A process for each option and value: what recordings say of themselves is one for all children. ONLY: some of them.
+full() {
+	local bad=0 program knob values value m
+	while IFS='|' read -r program knob values _; do
+		for value in $values; do echo "$(trim $knob) $value $(trim $program)"; done
+	done < <(grep -v '^#' "$here/full.txt" | grep -E "${ONLY:-.}") | sort -k1,1 -k2,2n > "$work/all"
+	cut -d ' ' -f 1,2 "$work/all" | uniq > "$work/values"
+	while read -r knob value <&8; do
+		awk -v k="$knob" -v v="$value" '$1 == k && $2 == v { print $3 }' "$work/all" | while read -r program; do
+			m=${program#*.}
+			echo "$CACHE/$m/$(printf '%s_%s%04d' "$m" "$knob" "$value").vct $here/${program%%.*}.py --model $m --$knob $value"
+		done > "$work/list"
+		record --param "$knob=$value" || bad=1
+	done 8< "$work/values"
+	echo "recorded: $(cut -d ' ' -f 3 "$work/all" | sort -u | wc -l) programs of real size"
+	return $bad
+}
+
 seeds() {
 	local bad=0 programs knob values seeds value seed p
 	while IFS='|' read -r programs knob values seeds; do
@@ -88,6 +107,7 @@ changes() {
 case "${1:-}" in
 ladders) ladders ;;
 seeds) seeds ;;
+full) full ;;
 changes) changes ;;
-*) echo "record.sh: ladders, seeds or changes?" >&2; exit 2 ;;
+*) echo "record.sh: ladders, seeds, full or changes?" >&2; exit 2 ;;
 esac

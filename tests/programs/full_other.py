@@ -9,7 +9,7 @@ from torch import nn
 from fullsize import CARD, cast, classes, images, lengths, main, optimizer, script
 
 
-def dlrm(batch=8192):
+def dlrm_tables(batch=8192):
     """Clicks: 26 tables of up to four million rows."""
     class Net(nn.Module):
         def __init__(self, w=64):
@@ -199,7 +199,7 @@ class Ball(nn.Module):
         return centre, self.net(torch.cat([own, told], -1).permute(0, 3, 2, 1)).amax(2).transpose(1, 2)
 
 
-def points(batch=16):
+def cloud_parts(batch=16):
     """PointNet++ names the part that each of 4096 points belongs to."""
     class Net(nn.Module):
         def __init__(self):
@@ -264,7 +264,7 @@ def shapes(batch=16):
            lambda n: (images(n, 3, 1024), classes(40, n)), batch, opt="sgd", rate=0.1, tests=2 * batch)
 
 
-def nerf(rays=1024):
+def nerf_scene(rays=1024):
     """A scene as a network: a coarse and a fine look along each ray."""
     class Scene(nn.Module):
         def __init__(self, w=256):
@@ -330,7 +330,7 @@ class Impala(nn.Module):
         return [head(x) for head in self.heads]
 
 
-def ppo(envs=64):
+def ppo_impala(envs=64):
     """Many games at once: 128 steps are played, then learned from in four parts, twice."""
     with CARD:
         model = Impala((18, 1))
@@ -580,7 +580,7 @@ def decisions(batch=64):
     script(model, loss_of, load, batch, amp="bf16", clip=0.25)
 
 
-def forecast(batch=2):
+def weather(batch=2):
     """The weather of the globe: a transformer of patches that sees its own forecast again."""
     import timm
     with CARD:

@@ -99,7 +99,7 @@ class Conformer(nn.Module):
         return self.head(x)
 
 
-def conformer(batch=8):
+def conformer_large(batch=8):
     """Recognises speech; utterances are padded to the longest of the batch."""
     with CARD:
         model = Conformer()
@@ -308,7 +308,7 @@ class Noised:
         return a.sqrt() * x + (1 - a).sqrt() * noise, noise, when
 
 
-def dit(batch=16):
+def dit_xl(batch=16):
     """DiT-XL/2 on latents of pictures of 256 points, with an average of the weights."""
     import diffusers
     with CARD:

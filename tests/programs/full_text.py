@@ -327,7 +327,7 @@ def sentences(batch=64):
     trainer(model, loss_of, lambda n: [padded(n, m, 384) for m in (14, 80, 80)], batch, steps=10, amp="fp16")
 
 
-def distil(batch=16, seq=256):
+def distil_bert(batch=16, seq=256):
     """A student of six layers and a frozen teacher of twelve."""
     teacher = made("Bert", "ForMaskedLM").eval().requires_grad_(False)
     student = made("DistilBert", "ForMaskedLM")

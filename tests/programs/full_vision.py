@@ -216,7 +216,7 @@ def dice(y, k, target):
     return 1 - (2 * (p * one).sum(axes) / ((p + one).sum(axes) + 1e-6)).mean()
 
 
-def unet(batch=2, side=512):
+def unet_photos(batch=2, side=512):
     with CARD:
         model = Unet(3, 2)
 
@@ -427,7 +427,7 @@ def simclr(batch=64):
     script(model, loss_of, lambda n: [images(n, 3, 224, 224) for _ in "ab"], batch, opt="sgd", rate=0.3, amp="fp16")
 
 
-def moco(batch=64):
+def moco_resnet(batch=64):
     with CARD:
         model = torchvision.models.resnet50(num_classes=128)
         queue = F.normalize(torch.randn(128, 65536), dim=0)
@@ -477,7 +477,7 @@ def mae(batch=64):
     trainer(model, lambda b: model(pixel_values=b), lambda n: images(n, 3, 224, 224), batch, opt="adamw+", amp="bf16")
 
 
-def clip(batch=64):
+def clip_base(batch=64):
     model = made("CLIP", "Model")
 
     def pairs(n):

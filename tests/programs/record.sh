@@ -14,6 +14,12 @@ work=$(mktemp -d "$CACHE/.work.XXXXXX"); trap 'rm -rf "$work"' EXIT
 how=(-q -g "${CARD:-a100-80g-sxm}" --stacks py)
 trim() { local a=($*); echo "${a[*]}"; }
 
+keep() { # FILE TO: where one process records several values, it is TO that tells which
+	local value=${2##*_}; value=${value%.vct}
+	[ -n "${told:-}" ] || { mv "$1" "$2"; return; }
+	"$VRAMCAST" export -q --no-verify "$1@${value%%[0-9]*}=$((10#${value##*[!0-9]}))" -o "$work/told.vct" && mv "$work/told.vct" "$2"
+}
+
 # Runs of $work/list, lines "FILE SCRIPT ARGUMENT...", as children of one process. A program that is aborted when all
 # is over (a thread that was still there) has its whole recording, but is run again, because nobody can know.
 record() { # OPTION...
@@ -27,7 +33,7 @@ record() { # OPTION...
 			> "$work/done" 2> "$CACHE/record.log" < /dev/null
 		while read -r pid to; do # the first child that used the card has the name that was asked for
 			f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
-			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && mv "$f" "$to"
+			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && keep "$f" "$to"
 		done < "$work/done"
 		flock -u 9
 	done
@@ -50,21 +56,19 @@ ladders() {
 	return $bad
 }
 
-# A process for each option and value: what recordings say of themselves is one for all children. ONLY: some of them.
+# Twenty recordings a process, whatever their option and value, which their names tell. ONLY: some of the programs.
 full() {
-	local bad=0 program knob values value m
+	local bad=0 program knob values value m part
 	while IFS='|' read -r program knob values _; do
-		for value in $values; do echo "$(trim $knob) $value $(trim $program)"; done
-	done < <(grep -v '^#' "$here/full.txt" | grep -E "${ONLY:-.}") | sort -k1,1 -k2,2n > "$work/all"
-	cut -d ' ' -f 1,2 "$work/all" | uniq > "$work/values"
-	while read -r knob value <&8; do
-		awk -v k="$knob" -v v="$value" '$1 == k && $2 == v { print $3 }' "$work/all" | while read -r program; do
-			m=${program#*.}
+		program=$(trim $program) knob=$(trim $knob) m=${program#*.}
+		for value in $values; do
 			echo "$CACHE/$m/$(printf '%s_%s%04d' "$m" "$knob" "$value").vct $here/${program%%.*}.py --model $m --$knob $value"
-		done > "$work/list"
-		record --param "$knob=$value" || bad=1
-	done 8< "$work/values"
-	echo "recorded: $(cut -d ' ' -f 3 "$work/all" | sort -u | wc -l) programs of real size"
+		done
+	done < <(grep -v '^#' "${LADDERS:-$here/full.txt}" | grep -E "${ONLY:-.}") |
+		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done | split -l 20 - "$work/part."
+	for part in "$work"/part.*; do
+		[ -s "$part" ] && mv "$part" "$work/list" && { told=yes record || bad=1; }
+	done
 	return $bad
 }
 

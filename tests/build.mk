@@ -47,8 +47,9 @@ $(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c $(
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+RECORDED_LADDERS = tests/ladders/recordings $(wildcard $(CALIBRATION_CACHE) $(CALIBRATION_CACHE)-full)
 check-calibration: $(BUILD)/tests/calibration ## do intervals hold, from every pair and triple of rungs: LADDERS=DIRS, MOST=N a ladder (0: all)
-	$(Q)$< -n $(or $(MOST),60) $(LADDERS)
+	$(Q)$< -n $(or $(MOST),60) $(or $(LADDERS),$(RECORDED_LADDERS))
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant
@@ -181,9 +182,12 @@ calibration-ladders: all ## record the ladders of tests/programs (TRANSFORMS_PYT
 	$(Q)$(PROGRAMS) nice -n 10 tests/programs/record.sh ladders
 check-changes: all ## what transforms predict for tests/programs against the change really made
 	$(Q)$(PROGRAMS) tests/programs/record.sh changes | VRAMCAST=$(BUILD)/vramcast tests/transforms/check.sh
+calibration-full: all ## record programs of real size (tests/programs/full.txt; their packages in PYTHONPATH); ONLY=REGEX some of them
+	$(Q)VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-full' ONLY='$(ONLY)' \
+		nice -n 10 tests/programs/record.sh full
 calibration-seeds: all $(BUILD)/tests/calibration ## programs whose sizes the data decide with ten seeds: how far truths differ, beside intervals
 	$(Q)CACHE='$(CALIBRATION_CACHE)-seeds' VRAMCAST=$(BUILD)/vramcast PYTHON='$(TRANSFORMS_PYTHON)' \
 		nice -n 10 tests/programs/record.sh seeds
 	$(Q)-$(BUILD)/tests/calibration -n 0 -o $(BUILD)/seeds.tsv '$(CALIBRATION_CACHE)-seeds'
 	$(Q)VRAMCAST=$(BUILD)/vramcast tests/programs/seeds.py '$(CALIBRATION_CACHE)-seeds' $(BUILD)/seeds.tsv
-.PHONY: calibration-ladders calibration-seeds check-changes
+.PHONY: calibration-ladders calibration-full calibration-seeds check-changes

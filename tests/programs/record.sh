@@ -3,6 +3,7 @@
 #
 # record.sh ladders: the lines of ladders.txt, to CACHE/PROGRAM/PROGRAM_OPTIONVALUE.vct.
 # record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
+# record.sh full: the lines of full.txt, to CACHE/NAME/NAME_OPTIONVALUE.vct.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
 # It may be stopped and started again; what is there is left alone.
 set -u
@@ -12,6 +13,12 @@ exec 9> "$CACHE/.lock" # one of them records at a time
 work=$(mktemp -d "$CACHE/.work.XXXXXX"); trap 'rm -rf "$work"' EXIT
 how=(-q -g "${CARD:-a100-80g-sxm}" --stacks py)
 trim() { local a=($*); echo "${a[*]}"; }
+
+keep() { # FILE TO: where one process records several values, it is TO that tells which
+	local value=${2##*_}; value=${value%.vct}
+	[ -n "${told:-}" ] || { mv "$1" "$2"; return; }
+	"$VRAMCAST" export -q --no-verify "$1@${value%%[0-9]*}=$((10#${value##*[!0-9]}))" -o "$work/told.vct" && mv "$work/told.vct" "$2"
+}
 
 # Runs of $work/list, lines "FILE SCRIPT ARGUMENT...", as children of one process. A program that is aborted when all
 # is over (a thread that was still there) has its whole recording, but is run again, because nobody can know.
@@ -26,7 +33,7 @@ record() { # OPTION...
 			> "$work/done" 2> "$CACHE/record.log" < /dev/null
 		while read -r pid to; do # the first child that used the card has the name that was asked for
 			f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
-			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && mv "$f" "$to"
+			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && keep "$f" "$to"
 		done < "$work/done"
 		flock -u 9
 	done
@@ -46,6 +53,22 @@ ladders() {
 		done
 		echo "recorded over $knob:$(printf ' %s' $programs)"
 	done < <(grep -v '^#' "${LADDERS:-$here/ladders.txt}")
+	return $bad
+}
+
+# Twenty recordings a process, whatever their option and value, which their names tell. ONLY: some of the programs.
+full() {
+	local bad=0 program knob values value m part
+	while IFS='|' read -r program knob values _; do
+		program=$(trim $program) knob=$(trim $knob) m=${program#*.}
+		for value in $values; do
+			echo "$CACHE/$m/$(printf '%s_%s%04d' "$m" "$knob" "$value").vct $here/${program%%.*}.py --model $m --$knob $value"
+		done
+	done < <(grep -v '^#' "${LADDERS:-$here/full.txt}" | grep -E "${ONLY:-.}") |
+		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done | split -l 20 - "$work/part."
+	for part in "$work"/part.*; do
+		[ -s "$part" ] && mv "$part" "$work/list" && { told=yes record || bad=1; }
+	done
 	return $bad
 }
 
@@ -88,6 +111,7 @@ changes() {
 case "${1:-}" in
 ladders) ladders ;;
 seeds) seeds ;;
+full) full ;;
 changes) changes ;;
-*) echo "record.sh: ladders, seeds or changes?" >&2; exit 2 ;;
+*) echo "record.sh: ladders, seeds, full or changes?" >&2; exit 2 ;;
 esac

@@ -2,7 +2,7 @@
 """Many runs, one child each, so that the imports are paid for once.
 
 python many.py LIST: lines "name [SCRIPT.py] argument...", without a script train.py beside this file; prints
-"pid name" of each child that ended well."""
+"pid name" of each child that ended well. PRELOAD names further modules that they share."""
 import os
 import runpy
 import sys
@@ -10,7 +10,7 @@ import sys
 import torch  # noqa: F401
 import torch.utils.checkpoint  # noqa: F401
 for name in ("torch._dynamo", "torchvision.models", "transformers.models.llama.modeling_llama", "peft", "torch.optim",
-             "transformers.optimization"):
+             "transformers.optimization", *os.environ.get("PRELOAD", "").split()):
     try:
         __import__(name)
     except Exception as e:  # the runs that need it fail and say so

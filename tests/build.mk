@@ -49,7 +49,7 @@ $(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c $(
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
 RECORDED_LADDERS = tests/ladders/recordings $(wildcard $(CALIBRATION_CACHE) $(CALIBRATION_CACHE)-full)
 check-calibration: $(BUILD)/tests/calibration ## do intervals hold, from every pair and triple of rungs: LADDERS=DIRS, MOST=N a ladder (0: all)
-	$(Q)$< -n $(or $(MOST),60) $(or $(LADDERS),$(RECORDED_LADDERS))
+	$(Q)$< -n $(or $(MOST),60) $(if $(filter file,$(origin LADDERS)),$(RECORDED_LADDERS),$(LADDERS))
 check-all: $(BUILD)/tests/ladders
 TESTS += tests/ladders/ladders.sh tests/ladders/verdicts.sh tests/answers/answers.sh
 answers: all $(BUILD)/tests/ladders ## write down the answers that tests hold on to, after a change that is meant

@@ -16,14 +16,14 @@ static const struct vc_width width[][KINDS] = {
 	{ /* from two */
 		[PLAIN] = { "two", 0.85, 2.00, 0, 0, 0, 0 },
 		[ROUNDED] = { "two, rounded", 1.25, 2.00, 0.025, 0.05, 0, 0 },
-		[DRAWN] = { "two, drawn", 0.25, 0.25, 0.1, 0.12, 1, 0.5 },
+		[DRAWN] = { "two, drawn", 0.25, 0.25, 0.1, 0.12, 0.75, 0.5 },
 		[LENGTHS] = { "two, lengths", 0.25, 0.25, 0, 0, 0.5, 0.25 },
 		[ONE] = { "two, at one", 0.85, 2.00, 0.01, 0.01, 0, 0 },
 	},
 	{ /* from three and more */
 		[PLAIN] = { "three", 0.25, 1.75, 0, 0, 0, 0 },
 		[ROUNDED] = { "three, rounded", 0.25, 0.50, 0, 0, 0, 0 },
-		[DRAWN] = { "three, drawn", 0.25, 0.25, 0.1, 0.12, 1, 0.5 },
+		[DRAWN] = { "three, drawn", 0.25, 0.25, 0.1, 0.12, 0.75, 0.5 },
 		[LENGTHS] = { "three, lengths", 0.25, 0.25, 0, 0, 0.5, 0.25 },
 		[ONE] = { "three, at one", 0.25, 1.75, 0.01, 0.01, 0, 0 },
 	},

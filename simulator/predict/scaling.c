@@ -8,10 +8,12 @@
 #include <stdlib.h>
 
 #include "common/vec.h"
+#include "common/workers.h"
 #include "simulator/predict/matching.h"
 #include "simulator/predict/single.h"
 #include "simulator/predict/counts.h"
 
+enum { THREADS = 4 };
 enum { NEAR = 4096 };       /* allocations around an unmatched one: its counterpart; bounds time */
 #define ROUNDED 0.02 /* by which a size may be off where a length is divided: one frame of 50 */
 #define SHARE_NEEDED 0.85 /* of all bytes: autocast against none has 0.75, one script above 0.91 */
@@ -121,7 +123,7 @@ static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, s
 
 	if (f->axis[a].counts)
 		return 0;
-	VC_TRY(vc_counts_find(law, b->take, b->n, f->axis[a].side, &u, err));
+	VC_TRY(vc_counts_find(law, b->take, b->n, v->side[a], &u, err));
 	for (size_t i = 0; i < b->n; i++) {
 		size_t n = samples(f, v, base, a, i, s);
 
@@ -134,13 +136,13 @@ static int refit(const struct vc_family *f, struct vc_scaling *v, size_t base, s
 	return VC_OK;
 }
 
-static struct vc_law fit_one(const struct vc_family *f, size_t base, size_t axis, size_t i,
+static struct vc_law fit_one(const struct vc_family *f, size_t base, unsigned side, size_t i,
 			     const struct vc_sample *s, size_t n)
 {
 	const struct vc_spread *p = &f->spread[base];
 
 	if (n < 2 || !vc_spread_has(p, i)) {
-		struct vc_law l = vc_law_fit(s, n, f->axis[axis].side);
+		struct vc_law l = vc_law_fit(s, n, side);
 
 		return vc_spread_doubts(p, &f->m[base], i, &l, n) ? vc_spread_law(s, n, p->all) : l;
 	}
@@ -155,18 +157,19 @@ static int read_spreads(struct vc_family *f, struct vc_error *err)
 	return VC_OK;
 }
 
-static int fit_all(struct vc_family *f, struct vc_scaling *v, size_t base, struct vc_error *err)
+static int fit_all(const struct vc_family *f, struct vc_scaling *v, size_t base,
+		   struct vc_error *err)
 {
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_sample s[64];
 
 	for (size_t a = 0; a < f->axes; a++) {
-		f->axis[a].side = side_of(f, v, base, a);
+		v->side[a] = side_of(f, v, base, a);
 		for (size_t i = 0; i < b->n; i++) {
 			size_t n = samples(f, v, base, a, i, s);
 			struct vc_law *l = &v->law[a * b->n + i];
 
-			*l = fit_one(f, base, a, i, s, n);
+			*l = fit_one(f, base, v->side[a], i, s, n);
 			if (l->kind == VC_LAW_ALONE &&
 			    vc_family_has_partner(f, base, a)) /* of its part */
 				v->origin[i] = VC_ALONE;
@@ -287,7 +290,7 @@ static void find_twin(const struct vc_family *f, const struct vc_allocations *b,
 	double least[2] = { INFINITY, INFINITY };
 
 	for (size_t j = from; j < to; j++) {
-		if (j == i || v->origin[j] != VC_BY_LAW || b->take[j].size != b->take[i].size)
+		if (b->take[j].size != b->take[i].size || v->origin[j] != VC_BY_LAW || j == i)
 			continue;
 		bool constant = is_const(f, v, b->n, j);
 		double d = unlike(b, i, j) + (constant && b->take[i].life != UINT32_MAX ? 40 : 0);
@@ -519,18 +522,16 @@ static int one_configuration(const struct vc_family *f, size_t base, struct vc_e
 		       100 * (1 - f->view[base].share), vc_allocations_from(&f->m[base]));
 }
 
-int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
+/* What a view knows, but for what all views share. */
+static int settle(void *arg, size_t base, struct vc_error *err)
 {
+	struct vc_family *f = arg;
 	const struct vc_allocations *b = &f->m[base];
 	struct vc_scaling *v = &f->view[base];
 
-	if (v->ready)
-		return one_configuration(f, base, err);
-	if (f->tied)
-		VC_TRY(need_parts(f, base, err));
-	VC_TRY(vc_matching_all(f, base, err));
+	if (v->settled)
+		return VC_OK;
 	VC_TRY(vc_matching_loops(f, v, base, err));
-	VC_TRY(read_spreads(f, err));
 	VC_TRY(fit_all(f, v, base, err));
 	if (f->n == 1 && f->axes)
 		VC_TRY(settle_alone(f, v, err));
@@ -542,6 +543,25 @@ int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
 	vc_scaling_account(b, &f->spread[base], f->plan[base], v);
 	for (size_t i = 0; i < b->n && !v->rounds; i++)
 		v->rounds = v->origin[i] == VC_BY_LAW && vc_scaling_miss(f, v, base, i) > 0;
+	v->settled = true;
+	return VC_OK;
+}
+
+int vc_scaling_open(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	struct vc_scaling *v = &f->view[base];
+	struct vc_work all = { .n = f->n, .arg = f, .job = settle };
+
+	if (v->ready)
+		return one_configuration(f, base, err);
+	all.threads = vc_workers_most(THREADS);
+	if (f->tied)
+		VC_TRY(need_parts(f, base, err));
+	VC_TRY(vc_matching_all(f, base, err));
+	VC_TRY(read_spreads(f, err));
+	VC_TRY(f->tied ? settle(f, base, err) : vc_workers_run(&all, err));
+	for (size_t a = 0; a < f->axes; a++)
+		f->axis[a].side = v->side[a];
 	v->ready = true;
 	return one_configuration(f, base, err);
 }

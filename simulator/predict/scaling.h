@@ -45,6 +45,8 @@ struct vc_target {
 /* What one recording, taken as the base, knows through the others. */
 struct vc_scaling {
 	bool ready;
+	bool settled;              /* what follows is known, whether or not anybody has asked */
+	unsigned side[VC_AXES];    /* see vc_law_fit */
 	uint32_t **match; /* per recording, per allocation of the base; NULL for the base itself */
 	struct vc_law *law;      /* per axis and allocation */
 	uint8_t *origin;         /* enum vc_origin by allocation */

@@ -220,7 +220,8 @@ static int draw_one(void *arg, size_t i, struct vc_error *err)
 {
 	struct draws *a = arg;
 	unsigned draw = (unsigned)i + 1;
-	bool other = (a->p->report.drawn || a->p->report.lengths) && !a->p->report.turns && draw % 2;
+	bool by_data = a->p->report.drawn || a->p->report.lengths;
+	bool other = by_data && !a->p->report.turns && draw % 2;
 	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
 					   .draw = draw, .has_order = other,
 					   .order = draw / 2 % a->w->recordings };

@@ -368,7 +368,7 @@ static int alternative(const struct vc_whatif *w, const struct vc_prediction *p,
 		ask.bound = k ? VC_BOUND_HIGH : VC_BOUND_LOW;
 	ask.has_order = k >= 2;
 	ask.order = k - 2;
-	/* recordings of fewer turns do not set the order of more; draws of data come in all orders */
+	/* recordings of fewer turns do not set the order of more; draws of data have all of them */
 	bool nearest = p->report.single || p->report.turns || p->report.drawn || p->report.lengths;
 
 	if (ask.has_order && (ask.order == p->report.base || nearest))

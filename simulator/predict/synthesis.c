@@ -69,14 +69,15 @@ static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 	return (uint64_t)(size + 0.5);
 }
 
-/* By its law, or with the samples of its step. */
+/* By its law, or with the samples of its step; of several recordings there are draws of those. */
 static double law_size(const struct make *k, size_t i, const double *at)
 {
 	const struct vc_lengths *l = &k->v->lengths;
+	enum vc_bound bound = k->f->n > 1 ? VC_BOUND_NONE : k->bound;
 
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
-				       VC_BOUND_NONE, k->draw);
+				       bound, k->draw);
 	return vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 

@@ -2,7 +2,7 @@
 # run-tests.sh TEST... - run test programs that print TAP; the last line is "N passed, N failed".
 # A program that exits non-zero without a "not ok" line, prints no TAP at all, or calls what does not exist, counts as
 # failed.
-# Each gets a private, empty TMP folder. JOBS of them run at a time, one more than there are cores, because some of them
+# Each gets a private, empty TMP folder. JOBS of them run at a time, two more than there are cores, because some of them
 # wait; what they say comes in their order.
 # Those named in tests/longest come first, so that no core is idle at the end. TIMES=FILE: seconds of processor time and
 # name of each are added to that file (sort -rn makes tests/longest of it).
@@ -33,13 +33,17 @@ if [ "$1" = --one ]; then # --one LOG TEST: what it said to LOG, what to show of
 	mv "$log.part" "$log.out"
 	exit 0
 fi
+# A python3 that is a script (pyenv's and its like) takes three times as long to start as what it leads to.
+if py=$(command -v python3) && [ "$(head -c 2 "$py")" = '#!' ] && py=$(python3 -c 'import sys; print(sys.executable)' 2> /dev/null); then
+	PATH=${py%/*}:$PATH; export PATH
+fi
 logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
 i=0; for t in "$@"; do i=$((i + 1)); printf '%s\n%s\n' "$logs/$i" "$t"; done > "$logs/list"
 paste -s -d ' \n' "$logs/list" | awk -v longest=tests/longest '
 	BEGIN { while ((getline t < longest) > 0) rank[t] = ++n }
 	{ t = $2; sub(/^build[^\/]*\//, "", t); if ($2 ~ /^build[^\/]*-address/) t = "sanitized/" t
 	  print (t in rank ? rank[t] : 9999), NR, $0 }' | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 3- |
-	xargs -r -n 2 -P "${JOBS:-$(($(nproc 2> /dev/null || echo 2) + 1))}" "$0" --one &
+	xargs -r -n 2 -P "${JOBS:-$(($(nproc 2> /dev/null || echo 2) + 2))}" "$0" --one &
 trap 'kill $!; exit 130' INT TERM
 i=0
 while [ $i -lt $# ]; do

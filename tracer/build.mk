@@ -5,7 +5,8 @@ RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c li
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
 TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
-LIB_OBJ   += $(RECORDER_SRC:%.c=$(BUILD)/%.o)
+UNTESTED  += $(filter-out $(BUILD)/tracer/live.o,$(RECORDER_SRC:%.c=$(BUILD)/%.o))
+LIB_OBJ   += $(BUILD)/tracer/live.o
 EXTRA     += $(TRACE_LIB)
 INSTALL_LIBS += $(TRACE_LIB)
 
@@ -19,8 +20,7 @@ $(TRACE_LIB): $(TRACE_OBJ)
 -include $(TRACE_OBJ:.o=.d) $(RECORDER_SRC:%.c=$(BUILD)/%.d)
 
 # The Python stub travels inside the program: nothing to install, nothing to find.
-LIB_OBJ += $(BUILD)/tracer/stub.o
-LIB_OBJ += $(BUILD)/tracer/attach_stub.o
+UNTESTED += $(BUILD)/tracer/stub.o $(BUILD)/tracer/attach_stub.o
 $(BUILD)/tracer/stub.c: python/sitecustomize.py
 $(BUILD)/tracer/attach_stub.c: python/attach.py
 $(BUILD)/tracer/stub.c $(BUILD)/tracer/attach_stub.c:

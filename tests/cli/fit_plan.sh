@@ -13,9 +13,12 @@ expect "no dry run at all" 2 '' '--trials starts at 1'
 P=${TRANSFORMS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/vramcast/torch-2.11.0/bin/python}
 has_cuda_torch "$P" || { skip "plans" "no PyTorch built for CUDA"; finish; }
 # 9 GiB shared by the cards of a plan, on a card that has 7.63; four cards are too many for it.
+export OPENBLAS_NUM_THREADS=1
 cat > "$TMP/spread.py" <<'PY'
+import gc
 import os
 import sys
+gc.disable()
 tp, dp = map(int, sys.argv[1].split("x"))
 assert tp * dp == int(os.environ["WORLD_SIZE"]) and tp < 4
 import torch

@@ -8,7 +8,9 @@ skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 # check NAME COMMAND... : passes when the command succeeds
 check() { name=$1; shift; if "$@" > "$TMP/check.log" 2>&1; then pass "$name"; else fail "$name" "command: $*" "$(cat "$TMP/check.log")"; fi; }
 # run ARGS... : the program; output in $out, errors in $err, code in $rc
-run() { "$VRAMCAST" "$@" > "$TMP/out" 2> "$TMP/err"; rc=$?; out=$(cat "$TMP/out"); err=$(cat "$TMP/err"); }
+run() { "$VRAMCAST" "$@" > "$TMP/out" 2> "$TMP/err"; rc=$?; tap_read; }
+if [ -n "$BASH_VERSION" ]; then tap_read() { out=$(< "$TMP/out"); err=$(< "$TMP/err"); } # without processes
+else tap_read() { out=$(cat "$TMP/out"); err=$(cat "$TMP/err"); }; fi
 # expect NAME RC [PATTERN-OF-STDOUT [PATTERN-OF-STDERR]] : judge the last run
 expect() {
 	if [ "$rc" != "$2" ]; then fail "$1" "exit code $rc, expected $2" "$err" "$out"

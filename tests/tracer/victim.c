@@ -22,11 +22,11 @@ static void work(long n)
 
 	for (long i = 0; i < n; i++) {
 		p[i] = _ZN3c109alloc_cpuEm((size_t)(16 + i % 100));
+		if (i % 2) /* at once: who replays it has few blocks to look through */
+			_ZN3c108free_cpuEPv(p[i - 1]);
 		if (i % 1000 == 999) /* a million a second at most: the recorder keeps up */
 			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 	}
-	for (long i = 0; i < n; i += 2)
-		_ZN3c108free_cpuEPv(p[i]);
 	free(p);
 }
 
@@ -57,16 +57,17 @@ static void say(const char *path)
 		fclose(f);
 }
 
-/* Leaves processes behind that allocate as fast as they can for as long as they are let. */
-static void leave(const char *seconds)
+/* Leaves processes behind that allocate as fast as they can for as long as they are let: for 25
+ * seconds, or until the file is there. */
+static void leave(const char *path)
 {
-	time_t until = time(NULL) + atoi(seconds);
+	time_t until = time(NULL) + 25;
 
 	if (fork() && fork() && fork() && fork()) {
 		nanosleep(&(struct timespec){ 0, 500000000 }, NULL);
 		return;
 	}
-	while (time(NULL) < until)
+	while (time(NULL) < until && access(path, F_OK))
 		for (int i = 0; i < 1000; i++)
 			_ZN3c108free_cpuEPv(_ZN3c109alloc_cpuEm(64));
 	_exit(0);

@@ -20,6 +20,7 @@
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
 enum { RECORDINGS = 64 };  /* that a law is made of, at most */
+enum { FEW_STEPS = 4 };  /* of fewer nobody can say what is made in each */
 enum { TELLING = 4096 }; /* bytes: smaller parameters have equals of their size by chance */
 
 static double value_of(const struct vc_meta *m, const char *name)
@@ -367,6 +368,26 @@ static size_t copies(const struct vc_family *f, size_t k, size_t j, double size)
 	return n;
 }
 
+/* Are blocks of that size made in most steps of recording k, as copies of a weight are? The data of
+ * one step may have half the size of several weights, because they share a side. */
+static bool in_most_steps(const struct vc_family *f, size_t k, double size)
+{
+	const struct vc_allocations *m = &f->m[k];
+	const struct vc_spread *s = &f->spread[k];
+	uint32_t last = UINT32_MAX;
+	size_t n = 0;
+
+	if (!s->step || s->steps < FEW_STEPS)
+		return true;
+	for (size_t i = 0; i < m->n; i++) {
+		if (fabs((double)m->take[i].size - size) >= 1 || s->step[i] >= s->steps)
+			continue;
+		n += s->step[i] != last;
+		last = s->step[i];
+	}
+	return 2 * n >= s->steps;
+}
+
 /* Blocks of data that have that size in recording j, and another in k. Where it is the size of a
  * parameter, gradients and states of the optimizer have it, too: about as many in both. */
 static size_t data_of(const struct vc_allocations *k, const struct vc_allocations *j, double size)
@@ -395,7 +416,7 @@ static double cast_share(const struct vc_family *f, size_t k, size_t j)
 		if (!i || m->lasting[i] != m->lasting[i - 1]) {
 			size_t n = copies(f, k, j, half);
 
-			is_cast = n && !count(&f->m[j], half);
+			is_cast = n && !count(&f->m[j], half) && in_most_steps(f, k, half);
 			for (size_t a = 0; is_cast && a < f->axes; a++)
 				is_cast = n > 2 * data_of(m, &f->m[j],
 							  half * f->x[j][a] / f->x[k][a]);

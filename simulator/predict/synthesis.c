@@ -8,6 +8,8 @@
 #include "simulator/predict/pinned.h"
 #include "simulator/predict/scaling.h"
 
+enum { BUFFER = 1 << 20, COUNTERS = 16 << 10 }; /* bytes: of small segments, of a thousand blocks */
+
 struct make {
 	struct vc_family *f;
 	const struct vc_scaling *v;
@@ -540,6 +542,22 @@ static void find_varying(struct make *k)
 	}
 }
 
+/* The largest buffer of a sum, with its counters behind it, that follows a law because no formula
+ * explains it: at other sizes there may be one more. */
+static void find_loose(struct make *k)
+{
+	for (uint32_t i = 0; i + 1 < k->b->n; i++) {
+		const struct vc_take *t = &k->b->take[i];
+		uint64_t size;
+
+		if (t->size <= BUFFER || t[1].size > COUNTERS || k->f->plan[k->base][i] ||
+		    k->v->origin[i] == VC_BY_ROWS || !vc_workspace_is_buffer(k->b, i))
+			continue;
+		size = size_of(k, i);
+		k->rep->loose = size > k->rep->loose ? size : k->rep->loose;
+	}
+}
+
 /* Blocks of data that are of one size in a step are of one shape, and stay of one size: where steps
  * differ in how many blocks they ask for (one for each length of a packed sequence), some of them
  * stand in the place of others. All take the size in the middle. */
@@ -598,6 +616,8 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	}
 	if (!rc)
 		find_varying(&k);
+	if (!rc && !ask->bare)
+		find_loose(&k);
 	if (!rc && !vc_vec_room(out->ev, out->cap, from->n))
 		rc = vc_nomem(err, "the events of a prediction");
 	for (size_t e = 0; !rc && e < from->n; e++)

@@ -23,7 +23,9 @@
 #include "simulator/session/draws.h"
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
-enum { SEGMENTS = 4 << 20 };
+enum { SEGMENTS = 4 << 20, SEGMENT = 2 << 20 };
+/* Of a run whose windows are padded at the asked value only, as shifted windows are. */
+#define COPIES 1.05
 
 /* kSmallSize, kMinLargeAlloc and kLargeBuffer of c10/core/AllocatorConfig.h: blocks between the
  * first two share segments of the third. */
@@ -356,6 +358,12 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	if (data || width->least_up > 0 || p->report.varying || p->report.partly)
 		widen(out, fmax(0, (double)p->said_low - less),
 		      (double)(replayed ? p->said : p->said_high) + away * unit);
+	/* what has to be padded is copied, which nothing showed that fits as it is */
+	if (replayed && p->said_high > p->said)
+		widen(out, (double)out->low, (double)p->said_high * COPIES);
+	if (out->low < out->high || p->report.loose)
+		widen(out, fmax(0, (double)out->low - SEGMENT),
+		      (double)out->high + (double)p->report.loose + SEGMENT);
 }
 
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,

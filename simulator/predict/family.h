@@ -62,7 +62,7 @@ struct vc_family_report {
 	bool drawn;                /* of their data: see spread.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
 	uint64_t varying;          /* of its largest blocks, which may find no hole */
-	uint64_t loose;            /* bytes of the largest buffer of a kernel that no formula explains */
+	uint64_t loose;            /* bytes of the largest buffer that no formula explains */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */
 	const char *telling;       /* of which parameter */
 	bool same;                 /* the asked values are those of the base: nothing to predict */

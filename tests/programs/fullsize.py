@@ -16,8 +16,9 @@ def main(programs):
     """--model NAME and the options of its function, which are all whole numbers."""
     p = argparse.ArgumentParser()
     p.add_argument("--model", required=True)
+    p.add_argument("--seed", type=int, default=1)
     a, rest = p.parse_known_args()
-    torch.manual_seed(1)
+    torch.manual_seed(a.seed)
     programs[a.model](**{name[2:].replace("-", "_"): int(value) for name, value in zip(rest[::2], rest[1::2])})
 
 

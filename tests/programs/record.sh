@@ -73,14 +73,15 @@ full() {
 }
 
 seeds() {
-	local bad=0 programs knob values seeds value seed p
+	local bad=0 programs knob values seeds value seed p m
 	while IFS='|' read -r programs knob values seeds; do
 		knob=$(trim $knob)
 		for value in $values; do
 			for p in $programs; do
 				for seed in $seeds; do
-					printf '%s/%s-s%02d_%s%04d.vct %s/%s.py --%s %s --seed %s\n' "$CACHE" "$p" "$seed" \
-						"$knob" "$value" "$here" "$p" "$knob" "$value" "$seed"
+					m=; [ "${p#*.}" = "$p" ] || m="--model ${p#*.} "
+					printf '%s/%s-s%02d_%s%04d.vct %s/%s.py %s--%s %s --seed %s\n' "$CACHE" "${p#*.}" "$seed" \
+						"$knob" "$value" "$here" "${p%%.*}" "$m" "$knob" "$value" "$seed"
 				done
 			done > "$work/list"
 			record --param "$knob=$value" || bad=1

@@ -554,7 +554,8 @@ static void find_loose(struct make *k)
 		    k->v->origin[i] == VC_BY_ROWS || !vc_workspace_is_buffer(k->b, i))
 			continue;
 		size = size_of(k, i);
-		k->rep->loose = size > k->rep->loose ? size : k->rep->loose;
+		if (size != t->size && size > k->rep->loose) /* a handle's stays as it is */
+			k->rep->loose = size;
 	}
 }
 

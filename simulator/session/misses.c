@@ -362,7 +362,7 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	if (replayed && p->said_high > p->said)
 		widen(out, (double)out->low, (double)p->said_high * COPIES);
 	if (out->low < out->high || p->report.loose)
-		widen(out, fmax(0, (double)out->low - SEGMENT),
+		widen(out, fmax(0, (double)out->low - (replayed ? 0 : SEGMENT)),
 		      (double)out->high + (double)p->report.loose + SEGMENT);
 }
 

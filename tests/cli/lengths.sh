@@ -32,13 +32,13 @@ said=$(asked $R/packed-64.vct $R/packed-192.vct --set seq=96)
 check "what no recording changes is no data: $said of $truth bytes" test "$said" = "$truth"
 
 # Twelve samples a step in batches of 5 (tests/programs/gpt_global.py): the last turn of the loop has two. It is replayed
-# at several sizes, so the interval has no room for what it might be: a twelfth of the peak, where it was a quarter.
+# at several sizes, so the interval has no room for what it might be: an eleventh of the peak, where it was a quarter.
 run sim $R/constant-5.vct --json
 truth=$(printf '%s\n' "$out" | sed -n 's/^ *"peak_reserved": \([0-9]*\),*$/\1/p' | head -n 1)
 run sim $R/constant-2.vct $R/constant-4.vct --set batch=5 --json
 interval=$(printf '%s\n' "$out" | awk '/"interval": \[/ { getline; low = $1 + 0; getline; print low, $1 + 0; exit }')
 check "a last turn that is not full: $truth lies in a narrow interval ($interval)" \
-	sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ] && [ $((12 * ($3 - $2))) -lt "$1" ]' - "$truth $interval"
+	sh -c 'set -- $1; [ "$2" -le "$1" ] && [ "$3" -ge "$1" ] && [ $((11 * ($3 - $2))) -lt "$1" ]' - "$truth $interval"
 
 # 128 and 256 are powers of two: 300 may be 512, and 193 would tell.
 L=tests/ladders/recordings

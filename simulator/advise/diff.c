@@ -297,7 +297,7 @@ int vc_diff_init(struct vc_diff *d, const struct vc_diff_side side[2], struct vc
 	if (r == VC_OK)
 		r = vc_allocations_init(&p.m[1], side[1].trace, side[1].device, err);
 	if (r == VC_OK)
-		r = vc_call_sites_settle(p.m, 2, err);
+		r = vc_call_sites_settle(p.m, 2, NULL, err);
 	if (r == VC_OK)
 		r = match_best(&p, d, err);
 	if (r == VC_OK) {

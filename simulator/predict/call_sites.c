@@ -145,13 +145,19 @@ static int name_all(struct vc_allocations *m, size_t n, bool ranked, double *lea
 	return fit(m, n, least, err);
 }
 
-int vc_call_sites_settle(struct vc_allocations *m, size_t n, struct vc_error *err)
+int vc_call_sites_settle(struct vc_allocations *m, size_t n, bool *edited, struct vc_error *err)
 {
 	double by_line, by_rank;
 
+	if (edited)
+		*edited = false;
 	VC_TRY(fit(m, n, &by_line, err));
 	if (by_line >= FIT)
 		return VC_OK;
 	VC_TRY(name_all(m, n, true, &by_rank, err));
-	return by_rank > by_line ? VC_OK : name_all(m, n, false, &by_line, err);
+	if (!(by_rank > by_line))
+		return name_all(m, n, false, &by_line, err);
+	if (edited)
+		*edited = true;
+	return VC_OK;
 }

@@ -12,7 +12,7 @@ int vc_call_sites_name(struct vc_allocations *m, bool ranked, struct vc_error *e
 
 /* Gives all of n recordings of one program their call sites: by lines; or where those of one do not
  * fit those of the first (a line was added above), by the how-many-th line of its function each is
- * that asks for memory, if more of them fit so. Errors: VC_ENOMEM. */
-int vc_call_sites_settle(struct vc_allocations *m, size_t n, struct vc_error *err);
+ * that asks for memory, if more of them fit so: *edited (may be NULL). Errors: VC_ENOMEM. */
+int vc_call_sites_settle(struct vc_allocations *m, size_t n, bool *edited, struct vc_error *err);
 
 #endif

@@ -148,7 +148,7 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 			vc_family_free(f);
 			return NULL;
 		}
-	if (vc_call_sites_settle(f->m, f->n, err) || find_plans(f, err) || find_axes(f, err) ||
+	if (vc_call_sites_settle(f->m, f->n, &f->edited, err) || find_plans(f, err) || find_axes(f, err) ||
 	    vc_pinned_read(f, err)) {
 		vc_family_free(f);
 		return NULL;
@@ -489,7 +489,7 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 
 	*out = (struct vc_trace){ 0 };
 	rep = rep ? rep : &unused;
-	*rep = (struct vc_family_report){ 0 };
+	*rep = (struct vc_family_report){ .edited = f->edited };
 	if (rc)
 		return rc;
 	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target.train);

@@ -60,6 +60,7 @@ struct vc_family_report {
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */
 	bool drawn;                /* of their data: see spread.h */
+	bool edited;               /* lines differ between the recordings: see call_sites.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
 	uint64_t varying;          /* of its largest blocks, which may find no hole */
 	uint64_t loose;            /* bytes of the largest buffer that no formula explains */

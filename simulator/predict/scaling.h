@@ -82,6 +82,7 @@ struct vc_family {
 	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.h */
 	struct vc_reduction_card recorded;
 	bool card_known;
+	bool edited;               /* lines of the script differ between the recordings */
 	bool force;
 	bool aligned;            /* each with each, for their views */
 	bool precise;            /* they are of one precision: looked at once */

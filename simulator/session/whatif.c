@@ -59,7 +59,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 "one at another value would make it exact");
 	else
 		snprintf(p->trust, sizeof(p->trust),
-			 "extrapolated from %zu recordings, %.2f %% of the bytes matched%s%s%s%s%s",
+			 "extrapolated from %zu recordings, %.2f %% of the bytes "
+			 "matched%s%s%s%s%s%s",
 			 r->recordings, 100 * p->matched, alone,
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
@@ -67,6 +68,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 				      "decides" :
 			 r->noise > 0 ? "; steps of some recordings differ in their data" : "",
 			 r->plans ? "; layers may need other workspace: their plans change" : "",
+			 r->edited ? "; the script was edited in between: its places count by "
+				     "their order in a function" : "",
 			 tells, card);
 }
 

@@ -43,14 +43,16 @@ static struct vc_trace steps(double batch, uint32_t added, bool other)
 }
 
 /* How many of the second recording's blocks have the site of the same block of the first. */
-static size_t shared(const struct vc_trace *a, const struct vc_trace *b)
+static size_t shared(const struct vc_trace *a, const struct vc_trace *b, bool by_lines)
 {
+	bool edited;
 	struct vc_allocations m[2];
 	size_t n = 0;
 
 	assert_int_equal(vc_allocations_init(&m[0], a, 0, NULL), 0);
 	assert_int_equal(vc_allocations_init(&m[1], b, 0, NULL), 0);
-	assert_int_equal(vc_call_sites_settle(m, 2, NULL), 0);
+	assert_int_equal(vc_call_sites_settle(m, 2, &edited, NULL), 0);
+	assert_int_equal(edited, !by_lines);
 	for (size_t i = 0; i < m[0].n; i++)
 		n += m[0].take[i].site == m[1].take[i].site;
 	vc_allocations_fini(&m[0]);
@@ -63,7 +65,7 @@ static void lines_added_above_move_no_place(void **unused)
 	struct vc_trace a = steps(2, 0, false), b = steps(4, 3, false);
 
 	(void)unused;
-	assert_int_equal(shared(&a, &b), LAYERS * IN_LAYER + 1);
+	assert_int_equal(shared(&a, &b, false), LAYERS * IN_LAYER + 1);
 	vc_trace_fini(&a);
 	vc_trace_fini(&b);
 }
@@ -76,7 +78,7 @@ static void where_most_lines_fit_they_decide(void **unused)
 	(void)unused;
 	for (size_t i = 1; i < LAYERS * IN_LAYER - 1; i += IN_LAYER)
 		b.ev[i].site = b.ev[0].site; /* all but one */
-	assert_int_equal(shared(&a, &b), LAYERS + 1);
+	assert_int_equal(shared(&a, &b, true), LAYERS + 1);
 	vc_trace_fini(&a);
 	vc_trace_fini(&b);
 }
@@ -96,6 +98,7 @@ static void layers_of_an_edited_script_are_no_loop_of_no_turns(void **unused)
 	assert_non_null(f);
 	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
 	assert_int_equal(report.turns, 0);
+	assert_true(report.edited);
 	assert_int_equal(out.n, a.n);
 	for (size_t i = 0; i < a.n && a.ev[i].kind == VC_EV_ALLOC; i++)
 		assert_int_equal(2 * out.ev[i].size, 3 * a.ev[i].size);

@@ -148,8 +148,8 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 			vc_family_free(f);
 			return NULL;
 		}
-	if (vc_call_sites_settle(f->m, f->n, &f->edited, err) || find_plans(f, err) || find_axes(f, err) ||
-	    vc_pinned_read(f, err)) {
+	if (vc_call_sites_settle(f->m, f->n, &f->edited, err) || find_plans(f, err) ||
+	    find_axes(f, err) || vc_pinned_read(f, err)) {
 		vc_family_free(f);
 		return NULL;
 	}

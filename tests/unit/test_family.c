@@ -378,9 +378,47 @@ static void pinned_memory_grows_with_the_batch(void **unused)
 	vc_trace_fini(&o);
 }
 
+/* A place that asks for much at one size and for little at a larger one is a step: what it misses is
+ * measured by the size that it is held at, and not multiplied by it. */
+static void a_step_is_held_at_its_largest_and_not_beyond(void **unused)
+{
+	const uint64_t size[] = { 28000000, 1536 };
+	struct vc_trace t[2];
+
+	(void)unused;
+	for (int k = 0; k < 2; k++) {
+		struct vc_meta *m = (t[k] = linear(k ? 4096 : 2048, false)).meta;
+		struct vc_event e = { .kind = VC_EV_ALLOC, .id = m->max_id + 1, .size = size[k] };
+
+		e.site = vc_meta_frame(m, (struct vc_frame){ 0, vc_meta_string(m, "a.py", 4),
+							      vc_meta_string(m, "f", 1), 7 });
+		m->max_id++;
+		assert_int_equal(vc_trace_append(&t[k], &e, 1, NULL), 0);
+		e.kind = VC_EV_FREE;
+		assert_int_equal(vc_trace_append(&t[k], &e, 1, NULL), 0);
+	}
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_family *f = vc_family_new(both, 2, 0, true, NULL);
+	struct vc_param_value at = { t[0].meta->param[0].name, 5000 };
+	const struct vc_family_ask ask = { .at = &at, .n = 1, .bound = VC_BOUND_HIGH };
+	struct vc_trace out;
+	uint64_t most = 0;
+
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &out, NULL, NULL), 0);
+	for (size_t i = 0; i < out.n; i++)
+		most = out.ev[i].site && out.ev[i].size > most ? out.ev[i].size : most;
+	assert_in_range(most, size[0], 2 * size[0]);
+	vc_trace_fini(&out);
+	vc_family_free(f);
+	vc_trace_fini(&t[0]);
+	vc_trace_fini(&t[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_held_at_its_largest_and_not_beyond),
 		cmocka_unit_test(two_recordings_give_the_exact_sizes_of_a_third),
 		cmocka_unit_test(batch_and_length_at_once_from_three),
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),

@@ -378,8 +378,8 @@ static void pinned_memory_grows_with_the_batch(void **unused)
 	vc_trace_fini(&o);
 }
 
-/* A place that asks for much at one size and for little at a larger one is a step: what it misses is
- * measured by the size that it is held at, and not multiplied by it. */
+/* A place that asks for much at one size and for little at a larger one is a step: what it misses
+ * is measured by the size that it is held at, and not multiplied by it. */
 static void a_step_is_held_at_its_largest_and_not_beyond(void **unused)
 {
 	const uint64_t size[] = { 28000000, 1536 };

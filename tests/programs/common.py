@@ -168,3 +168,22 @@ class Block(nn.Module):
     def forward(self, x, mask=None):
         x = x + self.attention(self.norm1(x), mask)
         return x + self.down(self.activation(self.up(self.norm2(x))))
+
+
+class Gpt(nn.Module):
+    """Blocks between tables of words and places and an output layer; tied: whose weight is that of the words."""
+
+    def __init__(self, a, heads, attention=Attention, tied=False, bias=False):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(a.vocabulary, a.width), nn.Embedding(2048, a.width)
+        self.blocks = nn.ModuleList(Block(a.width, heads, attention) for _ in range(a.layers))
+        self.norm, self.head = nn.LayerNorm(a.width), nn.Linear(a.width, a.vocabulary, bias=bias)
+        if tied:
+            self.head.weight = self.wte.weight
+        self.options = a
+
+    def forward(self, t):
+        x = self.wte(t) + self.wpe(torch.arange(t.shape[1], device=t.device))
+        for block in self.blocks:
+            x = call(self.options, block, x)
+        return self.head(self.norm(x))

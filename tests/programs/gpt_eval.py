@@ -1,29 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPT with attention written out, evaluated on batches four times as large."""
-import torch
 import torch.nn.functional as F
-from torch import nn
 
-from common import Block, Written, arguments, call, evaluate, place, train, words
+from common import Gpt, Written, arguments, evaluate, place, train, words
 
 a = arguments(width=256, layers=4, vocabulary=6000)
-
-
-class Gpt(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(a.vocabulary, a.width), nn.Embedding(2048, a.width)
-        self.blocks = nn.ModuleList(Block(a.width, 4, Written) for _ in range(a.layers))
-        self.norm, self.head = nn.LayerNorm(a.width), nn.Linear(a.width, a.vocabulary)
-
-    def forward(self, t):
-        x = self.wte(t) + self.wpe(torch.arange(t.shape[1], device=t.device))
-        for block in self.blocks:
-            x = call(a, block, x)
-        return self.head(self.norm(x))
-
-
-model = place(a, Gpt(), leave=("head",))
+model = place(a, Gpt(a, 4, Written, bias=True), leave=("head",))
 
 
 def loss_of(n):

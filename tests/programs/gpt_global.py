@@ -1,31 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPT with a fixed batch of 48 sequences a step: micro-batches of --batch, 48 / batch of them."""
-import torch
 import torch.nn.functional as F
-from torch import nn
 
-from common import Block, arguments, call, evaluate, place, train, words
+from common import Gpt, arguments, evaluate, place, train, words
 
 a = arguments(width=256, layers=4, vocabulary=4000, sequences=48)
 a.accumulate = max(1, a.sequences // a.batch)
-
-
-class Gpt(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(a.vocabulary, a.width), nn.Embedding(2048, a.width)
-        self.blocks = nn.ModuleList(Block(a.width, 8) for _ in range(a.layers))
-        self.norm, self.head = nn.LayerNorm(a.width), nn.Linear(a.width, a.vocabulary, bias=False)
-        self.head.weight = self.wte.weight
-
-    def forward(self, t):
-        x = self.wte(t) + self.wpe(torch.arange(t.shape[1], device=t.device))
-        for block in self.blocks:
-            x = call(a, block, x)
-        return self.head(self.norm(x))
-
-
-model = place(a, Gpt(), leave=("head",))
+model = place(a, Gpt(a, 8, tied=True), leave=("head",))
 
 
 def loss_of(n):

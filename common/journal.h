@@ -37,11 +37,17 @@ enum {
 enum vc_record_kind {
 	VC_REC_CLOCK = 200, /* time_ns = monotonic, addr = wall clock, size = time stamp counter */
 	VC_REC_LOST,        /* size = events lost before they reached the journal, text = where */
-	VC_REC_KNOWN,       /* addr = key, size = calls: what vc_journal_known has counted */
+	VC_REC_KNOWN,       /* addr = key, size: what vc_journal_known has noted */
 	VC_REC_CONTROL,     /* size = enum vc_control: the program steers the recorder */
 };
 
 enum vc_control { VC_CONTROL_START = 1, VC_CONTROL_STOP, VC_CONTROL_DUMP };
+
+/* An address may be given out again as another kind of memory. */
+enum vc_record_memory {
+	VC_MEMORY_DEVICE, VC_MEMORY_HOST, VC_MEMORY_MANAGED,
+	VC_MEMORY_MAPPED, /* by cuMemMap: CUPTI's records say another address */
+};
 
 enum vc_record_flags {
 	VC_RECF_DRIVER =
@@ -56,7 +62,8 @@ struct vc_record { /* one cache line */
 	uint64_t addr, size;
 	uint64_t extra;    /* ALLOC, FREE: bytes of the block */
 	uint64_t stream;   /* handle */
-	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown */
+	uint64_t reserved; /* ALLOC, FREE: the allocator's reserved total after it; 0 unknown;
+			      OUTSIDE_ALLOC, OUTSIDE_FREE: enum vc_record_memory */
 	uint32_t text;     /* offset in the text area; 0 = none; ALLOC, OOM: of a struct
 			      vc_journal_frame */
 	uint16_t device;
@@ -224,8 +231,10 @@ int vc_journal_resume(struct vc_journal_decoder *d, const struct vc_event *ev,
 		      struct vc_error *err);
 
 /* The hooks and CUPTI may both see a call of the driver; CUPTI's record comes late. Each call the
- * hooks saw cancels one late record of the same kind and address. 1: it is such a record, 0: it is
- * not, < 0: memory is short. */
+ * hooks saw cancels one late record of the same kind, address and memory, but none that is much
+ * younger: CUPTI leaves records out (that of a program's first cuMemAlloc), and the address may be
+ * given out again by a call that the hooks do not see. 1: it is such a record, 0: it is not, < 0:
+ * memory is short. */
 struct vc_map;
 int vc_journal_known(struct vc_map *early, const struct vc_record *rec);
 

@@ -152,22 +152,40 @@ static int decode_pool(struct vc_journal_decoder *d, const struct vc_record *rec
 	return 1;
 }
 
+/* How many calls, and when the last one was made (in 2^20 ns), share the value of a key. */
+enum { CALLS_BITS = 24, CALLS = (1 << CALLS_BITS) - 1, CALL_UNIT = 20 };
+/* A record has the time of its call. CUPTI stamps it with the wall clock, which agrees with ours to
+ * microseconds, but may be slewed, set, or read by a thread that was stopped in between: a bound in
+ * milliseconds would count memory twice then. */
+static const uint64_t STALE_NS = 10ull * 1000000000;
+
 int vc_journal_known(struct vc_map *early, const struct vc_record *rec)
 {
+	bool outside = rec->kind == VC_EV_OUTSIDE_ALLOC || rec->kind == VC_EV_OUTSIDE_FREE;
 	bool release = rec->kind == VC_EV_SEGMENT_FREE || rec->kind == VC_EV_OUTSIDE_FREE ||
 		       rec->kind == VC_EV_FREE;
-	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63;
-	uint64_t *calls = vc_map_get(early, key);
+	uint64_t memory = outside ? rec->reserved : VC_MEMORY_DEVICE;
+	uint64_t key = key_of(0, rec->addr) ^ (uint64_t)release << 63 ^ memory << 61;
+	uint64_t *calls, n, last;
+	bool stale;
 
-	if (!(rec->flags & VC_RECF_LATE))
-		return vc_map_put(early, key, calls ? *calls + 1 : 1) ? 0 : -1;
+	if (memory == VC_MEMORY_MAPPED)
+		return 0;
+	calls = vc_map_get(early, key);
+	n = calls ? *calls & CALLS : 0;
+	last = calls ? *calls >> CALLS_BITS << CALL_UNIT : 0;
+	stale = last && rec->time_ns > last + STALE_NS;
+	if (!(rec->flags & VC_RECF_LATE)) {
+		n = (n < CALLS ? n + 1 : n) | rec->time_ns >> CALL_UNIT << CALLS_BITS;
+		return vc_map_put(early, key, n) ? 0 : -1;
+	}
 	if (!calls)
 		return 0;
-	if (*calls == 1)
-		vc_map_take(early, key);
-	else
+	if (n > 1 && !stale)
 		--*calls;
-	return 1;
+	else
+		vc_map_take(early, key);
+	return !stale;
 }
 
 static int is_known(struct vc_journal_decoder *d, const struct vc_record *rec, struct vc_error *err)

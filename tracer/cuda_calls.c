@@ -135,15 +135,10 @@ static uint32_t resolve(void *real, const void *site, const char *name)
 /* What the runtime calls itself meanwhile is not the program's. */
 #define CALL(result, call) (self.depth++, (result) = (call), self.depth--)
 
-static void put_raw(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
+static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
 {
 	vc_record_put((struct vc_record){ .kind = kind, .addr = addr, .size = size, .extra = size,
 					  .device = device, .text = label });
-}
-
-static void put(uint8_t kind, uint64_t addr, uint64_t size, uint16_t device, uint32_t label)
-{
-	put_raw(kind, addr, size, device, label);
 	if (!atomic_load_explicit(&g.segments, memory_order_relaxed)) {
 		atomic_store(&g.segments, 1);
 		vc_recorder_capability(VC_CAP_SEGMENTS, VC_HOW_RECORDED);
@@ -273,6 +268,15 @@ VC_ENTRY cuda_error cudaFreeAsync(void *p, void *stream)
 static const char pinned_text[] = "pinned host memory",
 		  registered_text[] = "registered host memory";
 
+static void put_host(uint8_t kind, void *p, uint64_t size, const char *what)
+{
+	uint64_t at = (uint64_t)(uintptr_t)p;
+
+	vc_record_put((struct vc_record){ .kind = kind, .addr = at, .size = size, .extra = size,
+					  .reserved = VC_MEMORY_HOST, .device = vc_cuda_device(),
+					  .text = vc_names_put(what) });
+}
+
 /* Pinned host memory: what was allocated, and the program's own that was registered. CUPTI's record
  * of the same call, where there is one, is cancelled by ours. */
 static void pin(cuda_error r, void *p, size_t n, const char *what)
@@ -282,16 +286,14 @@ static void pin(cuda_error r, void *p, size_t n, const char *what)
 	if (r || !watching() || !p)
 		return;
 	vc_cuda_pin((uint64_t)(uintptr_t)p, n);
-	put_raw(VC_EV_OUTSIDE_ALLOC, (uint64_t)(uintptr_t)p, n, vc_cuda_device(),
-		vc_names_put(what));
+	put_host(VC_EV_OUTSIDE_ALLOC, p, n, what);
 }
 
 static void unpin(void *p, const char *what)
 {
 	if (!watching() || !p)
 		return;
-	put_raw(VC_EV_OUTSIDE_FREE, (uint64_t)(uintptr_t)p, vc_cuda_unpin((uint64_t)(uintptr_t)p),
-		vc_cuda_device(), vc_names_put(what));
+	put_host(VC_EV_OUTSIDE_FREE, p, vc_cuda_unpin((uint64_t)(uintptr_t)p), what);
 }
 
 VC_ENTRY cuda_error cudaHostAlloc(void **p, size_t n, unsigned flags)

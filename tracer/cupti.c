@@ -45,10 +45,13 @@ static uint16_t device_now(void)
 	return get && get(&device) == 0 ? (uint16_t)device : 0;
 }
 
-static void put_outside(uint8_t kind, uint64_t at, uint64_t size, const char *what)
+static void put_outside(uint8_t kind, uint64_t at, uint64_t size, enum vc_record_memory memory)
 {
 	vc_record_put((struct vc_record){ .kind = kind, .addr = at, .size = size, .extra = size,
-		.device = device_now(), .text = vc_names_put(what) });
+		.reserved = memory, .device = device_now(),
+		.text = vc_names_put(memory == VC_MEMORY_MAPPED ?
+					     "mapped memory of other libraries" :
+					     "device memory of other libraries") });
 }
 
 /* Where `from` stands near the place of an address becomes `to`; false: nowhere. */
@@ -70,20 +73,28 @@ static bool exchange(uint64_t at, uint64_t from, uint64_t to)
 static void on_alloc(const struct vc_cupti_alloc *call)
 {
 	if (call->at && !vc_cuda_inside() && exchange(*call->at, 0, *call->at))
-		put_outside(VC_EV_OUTSIDE_ALLOC, *call->at, call->size,
-			    "device memory of other libraries");
+		put_outside(VC_EV_OUTSIDE_ALLOC, *call->at, call->size, VC_MEMORY_DEVICE);
 }
 
 static void on_free(const struct vc_cupti_free *call)
 {
 	if (call->at && exchange(call->at, call->at, 0) && !vc_cuda_inside())
-		put_outside(VC_EV_OUTSIDE_FREE, call->at, 0, "device memory of other libraries");
+		put_outside(VC_EV_OUTSIDE_FREE, call->at, 0, VC_MEMORY_DEVICE);
+}
+
+/* The calls of virtual memory. An H100's CUPTI has a record of each piece that is created, at an
+ * address that is not the one where it is mapped. The mapping is told here, or by cuda_calls.c. */
+static bool is_mapping(uint32_t id)
+{
+	return id >= VC_CUPTI_MEM_RESERVE && id <= VC_CUPTI_MEM_SET_ACCESS;
 }
 
 static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 {
 	const struct vc_cupti_map *range = call->params;
 
+	if (is_mapping(id) && call->site == VC_CUPTI_API_ENTER)
+		vc_cupti_told(call->correlation);
 	if (id == VC_CUPTI_MEM_FREE && call->site == VC_CUPTI_API_ENTER && call->params)
 		on_free(call->params); /* the next owner of the address must come later */
 	if (call->site != VC_CUPTI_API_EXIT || !call->params || !call->result)
@@ -101,11 +112,9 @@ static void on_driver_call(uint32_t id, const struct vc_cupti_call *call)
 	if (id == VC_CUPTI_MEM_ALLOC)
 		on_alloc(call->params);
 	else if (id == VC_CUPTI_MEM_MAP)
-		put_outside(VC_EV_OUTSIDE_ALLOC, range->at, range->size,
-			    "mapped memory of other libraries");
+		put_outside(VC_EV_OUTSIDE_ALLOC, range->at, range->size, VC_MEMORY_MAPPED);
 	else if (id == VC_CUPTI_MEM_UNMAP)
-		put_outside(VC_EV_OUTSIDE_FREE, range->at, range->size,
-			    "mapped memory of other libraries");
+		put_outside(VC_EV_OUTSIDE_FREE, range->at, range->size, VC_MEMORY_MAPPED);
 }
 
 static void callback(void *user, int domain, uint32_t id, const void *data)
@@ -210,7 +219,9 @@ static void enable_launches(void)
 static void enable_kinds(void)
 {
 	static const uint32_t calls[] = { VC_CUPTI_MEM_ALLOC, VC_CUPTI_MEM_FREE,
-		VC_CUPTI_MEM_ALLOC_ASYNC, VC_CUPTI_MEM_MAP, VC_CUPTI_MEM_UNMAP };
+		VC_CUPTI_MEM_ALLOC_ASYNC, VC_CUPTI_MEM_RESERVE, VC_CUPTI_MEM_UNRESERVE,
+		VC_CUPTI_MEM_CREATE, VC_CUPTI_MEM_RELEASE, VC_CUPTI_MEM_MAP, VC_CUPTI_MEM_UNMAP,
+		VC_CUPTI_MEM_SET_ACCESS };
 	char text[16];
 	uint8_t yes = 1;
 	size_t one = sizeof(yes);

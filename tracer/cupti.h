@@ -84,6 +84,8 @@ uint64_t vc_cupti_time(const struct vc_cupti_times *t, uint64_t stamp);
 
 /* Every record of a completed buffer becomes a journal record. */
 void vc_cupti_read(vc_cupti_next *next, uint8_t *buffer, size_t valid);
+/* A record of memory by the call of that number says nothing new. */
+void vc_cupti_told(uint32_t correlation);
 /* The handle behind a stream id of CUPTI's. */
 void vc_cupti_stream(uint32_t id, uint64_t handle);
 

@@ -13,6 +13,7 @@ enum {
 	NAMES = 4096,
 	STREAMS = 4096,
 	RECENT = 64,
+	TOLD = 1 << 16,
 	POOLS = 16,
 	DEFAULT_STREAM = 7 /* CUPTI's id of handle 0 */
 };
@@ -24,6 +25,7 @@ static struct {
 	pthread_mutex_t lock;           /* buffers may complete in several threads */
 	struct name name[NAMES];
 	_Atomic uint64_t stream[STREAMS];
+	_Atomic uint32_t told[TOLD];    /* calls whose records of memory say nothing new */
 	struct seen recent[RECENT];     /* one cudaMalloc comes once per context of its device */
 	unsigned at;
 	uint64_t untimed;
@@ -36,6 +38,11 @@ void vc_cupti_stream(uint32_t id, uint64_t handle)
 {
 	if (id < STREAMS)
 		atomic_store(&g.stream[id], handle);
+}
+
+void vc_cupti_told(uint32_t correlation)
+{
+	atomic_store(&g.told[correlation % TOLD], correlation);
 }
 
 static uint64_t handle_of(uint32_t id)
@@ -229,14 +236,20 @@ static void read_memory(const struct vc_cupti_memory *m, size_t bytes)
 		m->memory == VC_CUPTI_KIND_DEVICE ? "device memory of other libraries" : NULL;
 	struct vc_record r = { .device = (uint16_t)m->device };
 
+	if (m->correlation && atomic_load(&g.told[m->correlation % TOLD]) == m->correlation)
+		return;
 	if (!what || is_duplicate(m->address, m->correlation, m->operation))
 		return;
 	r.time_ns = span_of(m->timestamp, m->timestamp, m->correlation).at;
+	if (r.time_ns > g.times.mono) /* no stamp, or a clock that was set */
+		r.time_ns = g.times.mono;
 	see_pool(m, bytes, r);
 	r.kind = m->operation == 1 ? VC_EV_OUTSIDE_ALLOC : VC_EV_OUTSIDE_FREE;
 	r.flags = VC_RECF_LATE;
 	r.addr = m->address;
 	r.size = r.extra = m->bytes;
+	r.reserved = m->memory == VC_CUPTI_KIND_PINNED ? VC_MEMORY_HOST :
+		     m->memory == VC_CUPTI_KIND_MANAGED ? VC_MEMORY_MANAGED : VC_MEMORY_DEVICE;
 	r.text = name_of(what);
 	put(r);
 }

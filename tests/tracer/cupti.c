@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tracer/cupti_abi.h"
 
@@ -20,10 +21,19 @@ static struct {
 	uint8_t *buffer;
 	size_t size, used;
 	_Atomic size_t lost;
+	uint32_t calls;                  /* each has a number; from 1 << 30 on */
 	bool hoard;                      /* full buffers are kept */
 	struct { uint8_t *at; size_t size, used; } kept[4096];
 	int n;
 } g = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static uint32_t api(void)
 {
@@ -71,6 +81,7 @@ void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
 void standin_call(uint32_t id, const void *params, int result);
+void standin_piece(uint32_t id, const void *params, uint32_t op, uint64_t at, uint64_t bytes);
 void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64_t keep);
 void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used);
 void standin_overhead(uint32_t what, uint64_t start, uint64_t end);
@@ -319,7 +330,8 @@ void standin_fill(uint64_t bytes, uint64_t start, uint64_t end)
 	pthread_mutex_unlock(&g.lock);
 }
 
-void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context)
+static void memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context,
+		   uint32_t correlation)
 {
 	pthread_mutex_lock(&g.lock);
 	struct vc_cupti_memory *m = record(VC_CUPTI_MEMORY2);
@@ -329,14 +341,19 @@ void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, ui
 		m->kind = VC_CUPTI_MEMORY2;
 		m->operation = op;
 		m->memory = where;
-		m->correlation = (uint32_t)(at >> 12) + op;
+		m->correlation = correlation;
 		m->address = at;
 		m->bytes = bytes;
-		m->timestamp = 1;
+		m->timestamp = wall();
 		m->context = context;
 		m->stream = UINT32_MAX;
 	}
 	pthread_mutex_unlock(&g.lock);
+}
+
+void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context)
+{
+	memory(op, where, at, bytes, context, (uint32_t)(at >> 12) + op);
 }
 
 void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used)
@@ -352,7 +369,7 @@ void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, ui
 		m->correlation = (uint32_t)(at >> 12);
 		m->address = at;
 		m->bytes = bytes;
-		m->timestamp = 1;
+		m->timestamp = wall();
 		m->is_async = 1;
 		m->pool.type = VC_CUPTI_POOL_LOCAL;
 		m->pool.at = pool;
@@ -376,7 +393,7 @@ void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64
 		p->keep = keep;
 		p->address = at;
 		p->size = size;
-		p->timestamp = 1;
+		p->timestamp = wall();
 		if (stride(VC_CUPTI_MEMORY_POOL) > VC_CUPTI_POOL_OLDEST)
 			p->used = used;
 	}
@@ -410,16 +427,29 @@ void standin_launch(uint32_t correlation, uint64_t start, uint64_t end)
 	pthread_mutex_unlock(&g.lock);
 }
 
+static void tell(uint32_t id, int site, const void *params, const int *result)
+{
+	struct vc_cupti_call call = { .site = site, .params = params, .result = result,
+				      .correlation = (1u << 30) + g.calls };
+
+	if (g.callback && g.call[VC_CUPTI_DRIVER_API][id])
+		g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
+}
+
 void standin_call(uint32_t id, const void *params, int result)
 {
-	struct vc_cupti_call call = { .site = VC_CUPTI_API_ENTER, .params = params };
+	g.calls++;
+	tell(id, VC_CUPTI_API_ENTER, params, NULL);
+	tell(id, VC_CUPTI_API_EXIT, params, &result);
+}
 
-	if (!g.callback || !g.call[VC_CUPTI_DRIVER_API][id])
-		return;
-	g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
-	call.site = VC_CUPTI_API_EXIT;
-	call.result = &result;
-	g.callback(NULL, VC_CUPTI_DRIVER_API, id, &call);
+/* A call of virtual memory that creates or releases a piece: the record carries its number. */
+void standin_piece(uint32_t id, const void *params, uint32_t op, uint64_t at, uint64_t bytes)
+{
+	g.calls++;
+	tell(id, VC_CUPTI_API_ENTER, params, NULL);
+	memory(op, VC_CUPTI_KIND_DEVICE, at, bytes, 1, (1u << 30) + g.calls);
+	tell(id, VC_CUPTI_API_EXIT, params, &(int){ 0 });
 }
 
 void standin_stream(void *handle)

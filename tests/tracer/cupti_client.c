@@ -21,6 +21,7 @@ void standin_copy(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_fill(uint64_t bytes, uint64_t start, uint64_t end);
 void standin_memory(uint32_t op, uint32_t where, uint64_t at, uint64_t bytes, uint32_t context);
 void standin_call(uint32_t id, const void *params, int result);
+void standin_piece(uint32_t id, const void *params, uint32_t op, uint64_t at, uint64_t bytes);
 void standin_pool(uint32_t op, uint64_t at, uint64_t size, uint64_t used, uint64_t keep);
 void standin_async(uint64_t at, uint64_t bytes, uint64_t pool, uint64_t size, uint64_t used);
 void standin_overhead(uint32_t what, uint64_t start, uint64_t end);
@@ -80,6 +81,25 @@ static void driver_memory(void)
 		if (i)
 			standin_memory(2, VC_CUPTI_KIND_DEVICE, at, alloc.size, 1);
 	}
+}
+
+/* The address of that first cuMemAlloc once more, as an H100 gave it: as pinned host memory by a
+ * runtime that nobody hooks, and as a piece that is mapped at another place. */
+static void same_address(void)
+{
+	const uint64_t at = 0x510000000000, bytes = 3 << 20;
+	struct vc_cupti_map range = { 0x700000800000, bytes };
+
+	for (uint32_t op = 1; op <= 2; op++)
+		standin_memory(op, VC_CUPTI_KIND_PINNED, at, bytes, 1);
+	standin_call(VC_CUPTI_MEM_RESERVE, &range, 0);
+	standin_piece(VC_CUPTI_MEM_CREATE, &range, 1, at, bytes);
+	standin_call(VC_CUPTI_MEM_MAP, &range, 0);
+	standin_call(VC_CUPTI_MEM_SET_ACCESS, &range, 0);
+	standin_call(VC_CUPTI_MEM_UNMAP, &range, 0);
+	standin_piece(VC_CUPTI_MEM_RELEASE, &range, 2, at, bytes);
+	standin_call(VC_CUPTI_MEM_UNRESERVE, &range, 0);
+	standin_piece(VC_CUPTI_MEM_CREATE, &range, 1, 0x520000000000, bytes); /* nobody maps it */
 }
 
 /* A pool of the driver's: twice, as with two contexts, grown by the second allocation, trimmed. */
@@ -146,6 +166,7 @@ int main(int argc, char **argv)
 	standin_lose(11);
 	memory();
 	driver_memory();
+	same_address();
 	pools();
 	if (argc > 1 && !strcmp(argv[1], "_exit"))
 		_exit(0);

@@ -13,8 +13,8 @@ for version in 14 15 16 18 20 22 23 24 27 28 130000 130001; do
 	equal "API $version: an allocation seen in two contexts counts once" "$(count ' outside_alloc .*device memory.*')" 105
 	equal "API $version: frees" "$(count ' outside_free .*device memory')" 52
 	equal "API $version: cuMemAlloc and cuMemFree once each, also where CUPTI has no record of them" "$(count ' outside_(alloc|free) .*size=3145728 addr=51000[01]000000 .*device memory')" 4
-	equal "API $version: pinned host memory" "$(count ' outside_alloc .*pinned host memory')" 1
-	equal "API $version: mappings that succeeded" "$(count ' outside_(alloc|free) .*mapped memory')" 2
+	equal "API $version: pinned host memory, also at the address of a cuMemAlloc without a record" "$(count ' outside_alloc .*pinned host memory') $(count ' outside_free .*addr=510000000000 .*pinned host memory')" "2 1"
+	equal "API $version: mappings that succeeded, and no record of their pieces" "$(count ' outside_(alloc|free) .*mapped memory') $(count ' addr=520000000000 ')" "4 0"
 	equal "API $version: a refused allocation is marked" "$(count ' mark .*12345678 bytes refused')" 1
 	equal "API $version: a pool is made once, in two contexts, trimmed, destroyed" "$(count ' driver_pool .* flags=1$') $(count ' driver_pool .* flags=3 label=trim, keep 1234') $(count ' driver_pool .* flags=2$')" "1 1 1"
 	used=$([ "$version" -ge 16 ] && echo "id=$((42 << 20)) " || echo ""); grown=$([ "$version" -ge 16 ] && echo 2 || echo 0)

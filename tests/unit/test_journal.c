@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_journal.c - reading a journal whose threads publish late, or never. */
+/* test_journal.c - reading a journal whose threads publish late, or never; which late records the
+ * hooks have told already. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/journal.h"
+#include "common/map.h"
 
 struct writer {
 	char path[64];
@@ -162,6 +164,63 @@ static void twice(void **state)
 	end(&w);
 }
 
+static int known(struct vc_map *m, uint8_t kind, enum vc_record_memory memory, bool late,
+		 uint64_t seconds)
+{
+	struct vc_record r = { .kind = kind, .flags = late ? VC_RECF_LATE : 0, .reserved = memory,
+			       .addr = 0x7f6991a00000, .time_ns = seconds * 1000000000 };
+
+	return vc_journal_known(m, &r);
+}
+
+#define CALL(kind, memory, at) assert_int_equal(known(&m, kind, memory, false, at), 0)
+#define LATE(kind, memory, at) known(&m, kind, memory, true, at)
+
+/* As on an H100: CUPTI leaves the first cuMemAlloc and its cuMemFree out, and the address is given
+ * out again as pinned host memory, which nobody else saw. */
+static void calls_of_another_memory(void **state)
+{
+	struct vc_map m = { 0 };
+
+	(void)state;
+	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 1);
+	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 1);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 2), 0);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_HOST, 2), 0);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_MANAGED, 2), 0);
+	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3), 1);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3), 0);
+	/* what PyTorch asked for is device memory, whatever its record holds in that field */
+	known(&m, VC_EV_SEGMENT_ALLOC, VC_MEMORY_MANAGED, false, 4);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 4), 1);
+	/* mappings are told by no late record, and leave nothing behind */
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 4), 1);
+	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_MAPPED, 5);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 5), 0);
+	vc_map_fini(&m);
+}
+
+/* The same kind of memory at an address again: a call whose record never came is forgotten when it
+ * is much older than the record, and only then. */
+static void calls_long_ago(void **state)
+{
+	struct vc_map m = { 0 };
+
+	(void)state;
+	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 100);
+	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 101);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 160), 0);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 101), 0);
+	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 200);
+	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 260);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 199), 1);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 265), 1);
+	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 265), 0);
+	assert_int_equal(m.n, 0);
+	vc_map_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +228,8 @@ int main(void)
 		cmocka_unit_test(late_and_killed),
 		cmocka_unit_test(never),
 		cmocka_unit_test(twice),
+		cmocka_unit_test(calls_of_another_memory),
+		cmocka_unit_test(calls_long_ago),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,9 @@ expect "dump tells what each allocation is" 0 'alloc .* is=gradient phase=backwa
 # The second epoch's first step ends at the fourth mark and has an evaluation before it.
 n=$(printf '%s\n' "$out" | grep -c ' is=.* phase=other$\| is=.* phase=other at=')
 [ "$n" = 30 ] && pass "an evaluation between two steps belongs to neither" || fail "an evaluation between two steps" "$n"
+# Six steps by tests/programs/full_vision.py: the scaler left three out, so they have no mark.
+run info tests/recordings/h100/scaler.vct
+expect "steps that a gradient scaler left out are iterations" 0 'iterations +6, from names of call sites'
 "$VRAMCAST" plot "$r" -o "$TMP/a.svg"
 grep -q '>Optimizer state<' "$TMP/a.svg" && ! grep -q '>Live to the end<' "$TMP/a.svg" &&
 	grep -q '<title>backward</title>' "$TMP/a.svg" &&

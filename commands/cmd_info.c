@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/site.h"
 #include "simulator/anatomy/layer_memory.h"
 #include "simulator/advise/leaks.h"
 #include "simulator/advise/report.h"
@@ -62,6 +63,25 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+}
+
+/* CUPTI tells what it takes itself, and what the driver takes: to compile and load code, and to wait
+ * where the queue of the GPU is full. Only the first is ours. */
+static void emit_overhead(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_census *c = &s->rec->census;
+	uint64_t tracing = 0, all = 0;
+
+	for (size_t i = 0; i < c->overheads; i++) {
+		const char *label = vc_label_text(s->rec->meta, c->overhead[i].label);
+
+		all += c->overhead[i].ns;
+		if (strncmp(label, "driver: ", 8) != 0)
+			tracing += c->overhead[i].ns;
+	}
+	vc_emit_ns(e, "overhead_ns", NULL, all);
+	vc_emit_ns(e, "tracing_ns", tracing ? "of which tracing" : NULL, tracing);
+	vc_emit_ns(e, "driver_ns", all > tracing ? "of which driver" : NULL, all - tracing);
 }
 
 static void emit_planes(struct vc_emit *e, const struct vc_session *s)
@@ -374,8 +394,7 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 		   s->rec->census.last_ns);
 	vc_emit_uint(e, "launches", s->rec->census.launches ? "launches" : NULL,
 		     s->rec->census.launches);
-	vc_emit_ns(e, "overhead_ns", s->rec->census.overheads ? "of which tracing" : NULL,
-		   s->rec->census.overhead_ns);
+	emit_overhead(e, s);
 	emit_planes(e, s);
 	vc_time_report_profile(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);

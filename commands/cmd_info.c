@@ -226,7 +226,8 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	const size_t activations = offsetof(struct vc_layering_at, activations);
 	const size_t parameters = offsetof(struct vc_layering_at, parameters);
 	struct vc_layering l = { 0 };
-	char line[256], act[96], par[96];
+	char line[256], act[96], par[96] = "";
+	uint64_t sum = 0;
 
 	if (!a->iterations || vc_layering_read(&l, a, &s->rec->trace, NULL) < 0)
 		l = (struct vc_layering){ 0 };
@@ -236,8 +237,10 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	vc_emit_real(e, "confidence", NULL, l.confidence);
 	emit_layer_bytes(e, "activations", &l, activations);
 	emit_layer_bytes(e, "parameters", &l, parameters);
+	for (size_t k = 0; k < l.n; k++)
+		sum += l.at[k].parameters;
 	vc_emit_text(e, "parameters_are", NULL,
-		     !l.n             ? NULL :
+		     !sum             ? NULL :
 		     l.all_parameters ? "all" :
 					"with gradients");
 	vc_emit_array(e, "places", NULL);
@@ -248,10 +251,12 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	if (!l.n)
 		return;
 	say_bytes(act, sizeof(act), &l, activations, "activations");
-	say_bytes(par, sizeof(par), &l, parameters,
-		  l.all_parameters ? "parameters" : "parameters with gradients");
-	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
-		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
+	if (sum)
+		say_bytes(par, sizeof(par), &l, parameters,
+			  l.all_parameters ? "parameters" : "parameters with gradients");
+	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s%s%s each", l.n,
+		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, sum ? " and " : "",
+		 act);
 	vc_emit_text(e, NULL, "layers", line);
 	say_places(e, s, &l);
 	vc_layering_fini(&l);

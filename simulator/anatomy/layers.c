@@ -386,6 +386,32 @@ static bool cut_off(struct sites *s)
 	return same * 10 < all * 9;
 }
 
+/* A layer that does little besides its parts scores less than they, because it is called less often.
+ * So the outermost function around the calls of `part` that covers about what they do, unless it
+ * calls more of them than it is called: that is a model of many layers, called a few times. */
+static const struct group *whole_of(struct sites *s, const struct vc_layers *l, int kind,
+				    const struct group *part)
+{
+	for (size_t i = s->from; i < s->to; i++) {
+		size_t d = 0;
+
+		read_chain(s, i);
+		while (d < s->depth && s->key[d] != part->key)
+			d++;
+		for (size_t k = 0; d < s->depth && k < d; k++) {
+			const struct group *g = group_of(s, s->key[k]);
+
+			if (g && score(g) * 10 >= score(part) * 9 &&
+			    (uint64_t)calls_of(g) * calls_of(g) > calls_of(part) &&
+			    (!kind || uncovered(s, l, g->key) == g->covered))
+				return g;
+		}
+		if (d < s->depth)
+			break;
+	}
+	return part;
+}
+
 static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {
 	for (size_t i = s->from; i < s->to; i++)
@@ -399,6 +425,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 				best = &s->group[i];
 		if (!best || best->covered * (s->cut ? 2 : 10) < s->to - s->from)
 			break;
+		best = whole_of(s, l, kind, best);
 		VC_TRY(take(s, l, best->key, kind, err));
 	}
 	if (l->n > 1)
@@ -557,14 +584,21 @@ size_t vc_layers_result(const struct vc_layer *y, const struct vc_anatomy *a, si
 	return last;
 }
 
-size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+size_t vc_layers_entered(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
 {
-	size_t first = SIZE_MAX, last = vc_layers_result(y, a, span);
+	size_t first = SIZE_MAX;
 
 	for (size_t i = y->from; i < y->to; i++)
 		if (vc_layers_kept(a, &a->block[i], span) &&
 		    (first == SIZE_MAX || a->block[i].died_event < a->block[first].died_event))
 			first = i;
+	return first;
+}
+
+size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+{
+	size_t first = vc_layers_entered(y, a, span), last = vc_layers_result(y, a, span);
+
 	return last == SIZE_MAX || vc_layers_kept(a, &a->block[last], span) ? first : SIZE_MAX;
 }
 

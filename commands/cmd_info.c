@@ -65,8 +65,8 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 	vc_emit_end(e);
 }
 
-/* CUPTI tells what it takes itself, and what the driver takes: to compile and load code, and to wait
- * where the queue of the GPU is full. Only the first is ours. */
+/* CUPTI tells what it takes itself, and what the driver takes: to compile and load code, and to
+ * wait where the queue of the GPU is full. Only the first is ours. */
 static void emit_overhead(struct vc_emit *e, const struct vc_session *s)
 {
 	const struct vc_census *c = &s->rec->census;

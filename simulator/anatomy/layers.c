@@ -27,8 +27,8 @@ struct group {
 	uint32_t line, first_line, calls;
 	size_t covered;
 	bool plumbing;           /* containers, single operations: their calls are not layers */
-	struct { uint32_t line, times, after; } back[BACK]; /* lines that came after a later one, and
-							     * the latest of those */
+	/* Lines that came after a later one, and the latest of those. */
+	struct { uint32_t line, times, after; } back[BACK];
 };
 
 struct sites {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/site.h"
 #include "simulator/anatomy/layer_memory.h"
 #include "simulator/advise/leaks.h"
 #include "simulator/advise/report.h"
@@ -62,6 +63,25 @@ static void emit_devices(struct vc_emit *e, const struct vc_session *s, const ui
 		vc_emit_end(e);
 	}
 	vc_emit_end(e);
+}
+
+/* CUPTI tells what it takes itself, and what the driver takes: to compile and load code, and to
+ * wait where the queue of the GPU is full. Only the first is ours. */
+static void emit_overhead(struct vc_emit *e, const struct vc_session *s)
+{
+	const struct vc_census *c = &s->rec->census;
+	uint64_t tracing = 0, all = 0;
+
+	for (size_t i = 0; i < c->overheads; i++) {
+		const char *label = vc_label_text(s->rec->meta, c->overhead[i].label);
+
+		all += c->overhead[i].ns;
+		if (strncmp(label, "driver: ", 8) != 0)
+			tracing += c->overhead[i].ns;
+	}
+	vc_emit_ns(e, "overhead_ns", NULL, all);
+	vc_emit_ns(e, "tracing_ns", tracing ? "of which tracing" : NULL, tracing);
+	vc_emit_ns(e, "driver_ns", all > tracing ? "of which driver" : NULL, all - tracing);
 }
 
 static void emit_planes(struct vc_emit *e, const struct vc_session *s)
@@ -206,7 +226,8 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	const size_t activations = offsetof(struct vc_layering_at, activations);
 	const size_t parameters = offsetof(struct vc_layering_at, parameters);
 	struct vc_layering l = { 0 };
-	char line[256], act[96], par[96];
+	char line[256], act[96], par[96] = "";
+	uint64_t sum = 0;
 
 	if (!a->iterations || vc_layering_read(&l, a, &s->rec->trace, NULL) < 0)
 		l = (struct vc_layering){ 0 };
@@ -216,8 +237,10 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	vc_emit_real(e, "confidence", NULL, l.confidence);
 	emit_layer_bytes(e, "activations", &l, activations);
 	emit_layer_bytes(e, "parameters", &l, parameters);
+	for (size_t k = 0; k < l.n; k++)
+		sum += l.at[k].parameters;
 	vc_emit_text(e, "parameters_are", NULL,
-		     !l.n             ? NULL :
+		     !sum             ? NULL :
 		     l.all_parameters ? "all" :
 					"with gradients");
 	vc_emit_array(e, "places", NULL);
@@ -228,10 +251,12 @@ static void emit_layers(struct vc_emit *e, const struct vc_session *s, const str
 	if (!l.n)
 		return;
 	say_bytes(act, sizeof(act), &l, activations, "activations");
-	say_bytes(par, sizeof(par), &l, parameters,
-		  l.all_parameters ? "parameters" : "parameters with gradients");
-	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s and %s each", l.n,
-		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, act);
+	if (sum)
+		say_bytes(par, sizeof(par), &l, parameters,
+			  l.all_parameters ? "parameters" : "parameters with gradients");
+	snprintf(line, sizeof(line), "%zu, from %s (confidence %.2f); %s%s%s each", l.n,
+		 *l.from == 'p' ? "the pattern" : l.from, l.confidence, par, sum ? " and " : "",
+		 act);
 	vc_emit_text(e, NULL, "layers", line);
 	say_places(e, s, &l);
 	vc_layering_fini(&l);
@@ -374,8 +399,7 @@ static void emit_info(struct vc_emit *e, const struct vc_session *s, const uint6
 		   s->rec->census.last_ns);
 	vc_emit_uint(e, "launches", s->rec->census.launches ? "launches" : NULL,
 		     s->rec->census.launches);
-	vc_emit_ns(e, "overhead_ns", s->rec->census.overheads ? "of which tracing" : NULL,
-		   s->rec->census.overhead_ns);
+	emit_overhead(e, s);
 	emit_planes(e, s);
 	vc_time_report_profile(e, s);
 	vc_emit_bool(e, "complete", "complete", m->complete);

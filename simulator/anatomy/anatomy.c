@@ -346,7 +346,8 @@ static int by_names(struct vc_anatomy_work *w, struct vc_error *err)
 	return r;
 }
 
-/* Names say more than marks do, where both see as many iterations. */
+/* Names say more than marks do, where both see as many iterations, and where an iteration has no
+ * mark because a scaler left its step out. */
 static int marks_or_names(struct vc_anatomy_work *w, struct vc_error *err)
 {
 	size_t named = w->starts, at = 0;
@@ -354,7 +355,7 @@ static int marks_or_names(struct vc_anatomy_work *w, struct vc_error *err)
 	for (size_t i = 0; i < w->n; i++)
 		at += w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
 		      w->ev[i].device == w->device;
-	if (named && (at < 2 || (named <= at + 1 && at <= named + 1)))
+	if (named && (at < 2 || (named <= at + 1 && at <= named + 1) || vc_steps_left_out(w)))
 		return VC_OK;
 	w->starts = 0;
 	w->named = false;

@@ -75,7 +75,7 @@ static void parameters_by_gradients(struct vc_layering *l, const struct vc_layer
 	size_t from = a->span[span + 1].end;
 
 	for (size_t k = 0; k < l->n; k++) {
-		size_t out = vc_layers_output(&y->at[k], a, span);
+		size_t out = vc_layers_entered(&y->at[k], a, span);
 		size_t begin = out == SIZE_MAX ? from : a->block[out].died_event;
 
 		for (size_t i = y->at[k].to; i < a->n && a->block[i].event < from; i++)
@@ -116,14 +116,17 @@ static double coverage(const struct vc_layers *y, const struct vc_anatomy *a, si
 }
 
 /* What has no parameters is no layer (a dropout called twice); frozen ones are found by their
- * order. */
-static bool is_empty(const struct vc_layering *l)
+ * order. Gradients that all seem to be one layer's of several are in buckets: whose they are is not
+ * known. */
+static bool is_empty(struct vc_layering *l)
 {
-	uint64_t sum = 0;
+	size_t some = 0;
 
 	for (size_t k = 0; k < l->n; k++)
-		sum += l->at[k].parameters;
-	return !sum;
+		some += l->at[k].parameters > 0;
+	for (size_t k = 0; some == 1 && l->n > 2 && k < l->n; k++)
+		l->at[k].parameters = 0;
+	return !some;
 }
 
 static int describe(struct vc_layering *l, const struct vc_layers *y, const struct vc_anatomy *a,

@@ -27,7 +27,8 @@ struct group {
 	uint32_t line, first_line, calls;
 	size_t covered;
 	bool plumbing;           /* containers, single operations: their calls are not layers */
-	struct { uint32_t line, times; } back[BACK]; /* lines that came after a later one */
+	/* Lines that came after a later one, and the latest of those. */
+	struct { uint32_t line, times, after; } back[BACK];
 };
 
 struct sites {
@@ -99,12 +100,13 @@ static struct group *group_of(struct sites *s, uint64_t key)
 	return NULL;
 }
 
-static void went_back(struct group *g, uint32_t line)
+static void went_back(struct group *g, uint32_t line, uint32_t after)
 {
 	for (int i = 0; i < BACK; i++)
 		if (g->back[i].line == line || !g->back[i].times) {
 			g->back[i].line = line;
 			g->back[i].times++;
+			g->back[i].after = after > g->back[i].after ? after : g->back[i].after;
 			return;
 		}
 }
@@ -126,6 +128,22 @@ static uint32_t start_line(const struct group *g)
 			line = g->back[i].line;
 			times = g->back[i].times;
 		}
+	return line;
+}
+
+/* A statement of several lines calls what stands on the later ones first. So where the first line
+ * came after one that itself came after a later one still, calls begin at that. */
+static uint32_t begin_line(const struct group *g, uint32_t line)
+{
+	uint32_t after = 0;
+
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].times && g->back[i].line == line)
+			after = g->back[i].after;
+	for (int i = 0; i < BACK; i++)
+		if (g->back[i].times && g->back[i].line > line && g->back[i].line <= after &&
+		    g->back[i].after > after)
+			return begin_line(g, g->back[i].line);
 	return line;
 }
 
@@ -161,7 +179,7 @@ static void visit(struct sites *s, size_t block)
 		if (!s->model && !strcmp(string_of(s->m, f->function), "forward"))
 			s->model = s->key[d];
 		if (g->last == block && g->path == s->path[d] && f->line < g->line)
-			went_back(g, f->line);
+			went_back(g, f->line, g->line);
 		if (anew(g, block, s->path[d], f->line)) {
 			g->first_line = f->line;
 			g->calls++;
@@ -217,7 +235,7 @@ static void reach(struct vc_layer *y, size_t block, uint32_t line)
 /* The calls of the function with that key, unless they lie in layers that are there. */
 static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, struct vc_error *err)
 {
-	uint32_t start = start_line(group_of(s, key));
+	uint32_t low = start_line(group_of(s, key)), start = begin_line(group_of(s, key), low);
 	struct group g = { .key = key };
 	struct vc_layers had = *l;
 	int r = VC_OK;
@@ -228,7 +246,7 @@ static int take(struct sites *s, struct vc_layers *l, uint64_t key, int kind, st
 			uint32_t line = s->m->frame[s->chain[d]].line;
 
 			if (s->key[d] != key || inside(&had, i) ||
-			    (start != UINT32_MAX && line < start))
+			    (low != UINT32_MAX && line < low))
 				continue;
 			if (anew(&g, i, s->path[d], line) || (line < g.line && line == start)) {
 				r = push(l, (struct vc_layer){ .from = i, .to = i + 1,
@@ -386,6 +404,33 @@ static bool cut_off(struct sites *s)
 	return same * 10 < all * 9;
 }
 
+/* A layer that does little besides its parts scores less than they, because it is called less
+ * often. So the outermost function around the calls of `part` that covers about what they do,
+ * unless it calls more of them than it is called: that is a model of many layers, called a few
+ * times. */
+static const struct group *whole_of(struct sites *s, const struct vc_layers *l, int kind,
+				    const struct group *part)
+{
+	for (size_t i = s->from; i < s->to; i++) {
+		size_t d = 0;
+
+		read_chain(s, i);
+		while (d < s->depth && s->key[d] != part->key)
+			d++;
+		for (size_t k = 0; d < s->depth && k < d; k++) {
+			const struct group *g = group_of(s, s->key[k]);
+
+			if (g && score(g) * 10 >= score(part) * 9 &&
+			    (uint64_t)calls_of(g) * calls_of(g) > calls_of(part) &&
+			    (!kind || uncovered(s, l, g->key) == g->covered))
+				return g;
+		}
+		if (d < s->depth)
+			break;
+	}
+	return part;
+}
+
 static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 {
 	for (size_t i = s->from; i < s->to; i++)
@@ -399,6 +444,7 @@ static int by_sites(struct sites *s, struct vc_layers *l, struct vc_error *err)
 				best = &s->group[i];
 		if (!best || best->covered * (s->cut ? 2 : 10) < s->to - s->from)
 			break;
+		best = whole_of(s, l, kind, best);
 		VC_TRY(take(s, l, best->key, kind, err));
 	}
 	if (l->n > 1)
@@ -557,14 +603,21 @@ size_t vc_layers_result(const struct vc_layer *y, const struct vc_anatomy *a, si
 	return last;
 }
 
-size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+size_t vc_layers_entered(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
 {
-	size_t first = SIZE_MAX, last = vc_layers_result(y, a, span);
+	size_t first = SIZE_MAX;
 
 	for (size_t i = y->from; i < y->to; i++)
 		if (vc_layers_kept(a, &a->block[i], span) &&
 		    (first == SIZE_MAX || a->block[i].died_event < a->block[first].died_event))
 			first = i;
+	return first;
+}
+
+size_t vc_layers_output(const struct vc_layer *y, const struct vc_anatomy *a, size_t span)
+{
+	size_t first = vc_layers_entered(y, a, span), last = vc_layers_result(y, a, span);
+
 	return last == SIZE_MAX || vc_layers_kept(a, &a->block[last], span) ? first : SIZE_MAX;
 }
 

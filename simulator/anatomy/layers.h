@@ -37,6 +37,9 @@ int vc_layers_of(struct vc_layers *l, const struct vc_trace *t, uint16_t device,
  * checkpoint. */
 void vc_layers_stacks(struct vc_layers *l, const struct vc_anatomy *a, size_t span);
 
+/* The block of a layer that its backward pass gives back first; SIZE_MAX: nothing is kept. */
+size_t vc_layers_entered(const struct vc_layer *y, const struct vc_anatomy *a, size_t span);
+
 /* The block of a layer that is what it hands on: of those kept for the backward pass the one
  * given back first, by the layer behind it. SIZE_MAX: nothing is kept, or its result is not (a
  * mean over tokens needs no input). */

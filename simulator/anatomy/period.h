@@ -43,6 +43,10 @@ unsigned vc_alike_with_gaps(const struct vc_anatomy_work *w, size_t i, size_t j)
 size_t vc_onestep_backwards(const struct vc_anatomy_work *w, size_t from);
 size_t vc_onestep_start(const struct vc_anatomy_work *w, size_t guess, size_t end);
 
+/* left_out.c: do the named iterations without a mark lack their optimizer, and has none of the
+ * others two marks? Then marks say less than names. */
+bool vc_steps_left_out(const struct vc_anatomy_work *w);
+
 /* categories.c: the category of every block; spans and blocks are known. */
 void vc_purposes(struct vc_anatomy *a);
 

@@ -95,14 +95,27 @@ static int heap_event(struct counting *k, struct vc_device_census *d, const stru
 	return VC_OK;
 }
 
+/* Names that are more than there is room for count as the last one. */
+static void add_overhead(struct vc_census *c, const struct vc_event *ev)
+{
+	size_t i = 0;
+
+	while (i < c->overheads && c->overhead[i].label != ev->label)
+		i++;
+	if (i == VC_CENSUS_OVERHEADS)
+		i--;
+	else if (i == c->overheads)
+		c->overhead[c->overheads++].label = ev->label;
+	c->overhead[i].ns += ev->size;
+}
+
 /* What is beside the allocator's memory and the device's work. */
 static void count_beside(struct vc_census *c, struct vc_device_census *d, const struct vc_event *ev)
 {
 	if (ev->kind == VC_EV_LAUNCH) {
 		c->launches++;
 	} else if (ev->kind == VC_EV_OVERHEAD) {
-		c->overheads++;
-		c->overhead_ns += ev->size;
+		add_overhead(c, ev);
 	} else {
 		d->driver_pools += ev->flags == VC_DRIVER_POOL_CREATED;
 		d->pool_reserved = ev->size > d->pool_reserved ? ev->size : d->pool_reserved;

@@ -6,6 +6,7 @@
 #include "simulator/replay/source.h"
 
 #define VC_CENSUS_DEVICES 64
+#define VC_CENSUS_OVERHEADS 16 /* kinds; CUPTI has 10 */
 
 struct vc_device_census {
 	uint16_t device;
@@ -31,7 +32,9 @@ struct vc_census {
 	struct vc_device_census device[VC_CENSUS_DEVICES];
 	size_t devices;
 	uint64_t events, allocs, frees, marks, steps, launches;
-	uint64_t overheads, overhead_ns;   /* what CUPTI and the driver took for themselves */
+	/* What CUPTI and the driver took for themselves, by its name. */
+	struct vc_overhead { uint32_t label; uint64_t ns; } overhead[VC_CENSUS_OVERHEADS];
+	size_t overheads;
 	uint64_t first_ns, last_ns;
 	void *private_sizes;     /* requested bytes by id while counting */
 };

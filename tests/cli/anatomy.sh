@@ -22,6 +22,9 @@ expect "dump tells what each allocation is" 0 'alloc .* is=gradient phase=backwa
 # The second epoch's first step ends at the fourth mark and has an evaluation before it.
 n=$(printf '%s\n' "$out" | grep -c ' is=.* phase=other$\| is=.* phase=other at=')
 [ "$n" = 30 ] && pass "an evaluation between two steps belongs to neither" || fail "an evaluation between two steps" "$n"
+# Six steps by tests/programs/full_vision.py: the scaler left three out, so they have no mark.
+run info tests/recordings/h100/scaler.vct
+expect "steps that a gradient scaler left out are iterations" 0 'iterations +6, from names of call sites'
 "$VRAMCAST" plot "$r" -o "$TMP/a.svg"
 grep -q '>Optimizer state<' "$TMP/a.svg" && ! grep -q '>Live to the end<' "$TMP/a.svg" &&
 	grep -q '<title>backward</title>' "$TMP/a.svg" &&
@@ -45,6 +48,8 @@ printf '%s\n' "$out" | awk -F '[:,]' '/"categories"/ { in_it = 1; next } in_it &
 	fail "categories and what was there at the start are all that is live" "$out"
 # Blocks called from one line in a loop, in a recording whose stacks hold the interpreter's own frames too.
 run info traces/lm-medium-ctx1024.vct; expect "a model of 24 blocks" 0 'layers +24, .*' && expect "and where they are called" 0 '24 at model\.py:382'
+# A generator and a discriminator whose layers end in a norm: what they hand on is not kept for the backward pass.
+run info tests/recordings/h100/electra.vct; expect "two models of 12 blocks" 0 'layers +24, .* of parameters with gradients and .*' && expect "of one class" 0 '24 at modeling_electra\.py:396'
 run info traces/lm-train-ctx128.vct; expect "a model of 32 blocks" 0 'layers +32, .*' && expect "and where they are called" 0 '32 at model\.py:380'
 run sim traces/lm-medium-ctx1024.vct -x checkpoint:module=model.py:382 --json
 held=$(printf '%s\n' "$out" | sed -n 's/^ *"peak_reserved": \([0-9]*\),*$/\1/p' | head -n 1)

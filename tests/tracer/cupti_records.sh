@@ -20,7 +20,7 @@ for version in 14 15 16 18 20 22 23 24 27 28 130000 130001; do
 	used=$([ "$version" -ge 16 ] && echo "id=$((42 << 20)) " || echo ""); grown=$([ "$version" -ge 16 ] && echo 2 || echo 0)
 	equal "API $version: what the trimmed pool holds and uses" "$(count " driver_pool device=0 ${used}size=$((48 << 20)) addr=900000000000 flags=3")" 1
 	equal "API $version: the pool grows with allocations (from 11.6 on)" "$(count ' driver_pool device=0 id=[0-9]* size=[0-9]* addr=900000000000$')" "$grown"
-	equal "API $version: overheads and what they cost" "$(count ' overhead .*(compiler|instrumentation|buffer request)') $(field "$TMP/a.vct" overhead_ns)" "3 10000"
+	equal "API $version: overheads and what they cost, the driver and us" "$(count ' overhead .*(compiler|instrumentation|buffer request)') $(field "$TMP/a.vct" overhead_ns) $(field "$TMP/a.vct" driver_ns) $(field "$TMP/a.vct" tracing_ns)" "3 10000 5000 5000"
 	equal "API $version: launches (from 12.5 on)" "$(count ' launch device=0 id=5 size=')" "$([ "$version" -ge 23 ] && echo 1 || echo 0)"
 	equal "API $version: lost and untimed records are counted" "$(field "$TMP/a.vct" dropped)" 14
 done

@@ -81,8 +81,12 @@ static void models_of_known_depth(void **state)
 		{ "tests/transforms/recordings/conv.vct", 16, NULL }, /* ResNet-50 */
 		{ "tests/transforms/recordings/qwen.vct", 7, NULL },
 		{ "tests/transforms/recordings/distil.vct", 5, NULL },
+		/* begin within a statement of several lines */
+		{ "tests/transforms/recordings/encoder.eval.vct", 5, "transformer.py:948" },
 		{ "tests/transforms/recordings/efficient.vct", 16, NULL }, /* EfficientNet-B0 */
 		{ "tests/recordings/gpt.vct", 24, NULL },
+		/* does nothing besides its three parts, which are of one class each */
+		{ "tests/recordings/h100/deberta.vct", 12, "modeling_deberta_v2.py:432" },
 	};
 	char where[256];
 

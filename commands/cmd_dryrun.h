@@ -32,8 +32,8 @@ struct vc_dryrun_replay {
 	unsigned others;           /* recordings that it does not */
 	struct vc_phases phases;   /* steps: of the first recording */
 	uint64_t reserved;         /* peak, as recorded */
-	uint64_t other_reserved;   /* peak with fresh device addresses in the other order */
-	enum vc_verdict other;     /* how that would have ended */
+	uint64_t least_reserved, most_reserved; /* peaks in other orders of device addresses */
+	enum vc_verdict other;     /* how the driver's other order would have ended */
 	double fraction;           /* least that a program allowed itself of the card; 0: all */
 };
 

@@ -124,15 +124,15 @@ static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 	return margin;
 }
 
-/* The lower and upper end over both orders of addresses, without context. */
+/* The lower and upper end over the orders of addresses, without context. */
 static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *high)
 {
 	const struct vc_dryrun_replay *p = &o->replay;
 	*low = *high = o->peak;
-	if (p->other_reserved > p->reserved)
-		*high += p->other_reserved - p->reserved;
-	else if (p->other_reserved)
-		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved :
+	if (p->most_reserved > p->reserved)
+		*high += p->most_reserved - p->reserved;
+	if (p->least_reserved && p->least_reserved < p->reserved)
+		*low -= p->reserved - p->least_reserved < *low ? p->reserved - p->least_reserved :
 								 *low;
 	if (o->other_peak > *high)
 		*high = o->other_peak;
@@ -236,12 +236,16 @@ static void say_interval(const struct vc_dryrun *run)
 	char from[32], to[32];
 	snprintf(from, sizeof from, "%.2f", gib(low));
 	snprintf(to, sizeof to, "%.2f", gib(high));
-	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
+	if (run->o.other_peak) /* asked for */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and "
 			"%s: the answer is the larger one\n", gib(low + run->context),
 			gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",
 			(run->o.peak == low) == !run->up ? "up" : "down");
+	else if (strcmp(from, to)) /* a difference to be seen */
+		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses in other "
+			"orders: the answer is the larger one\n", gib(low + run->context),
+			gib(high + run->context));
 }
 
 /* "0.25 GiB", below a tenth of it "12.3 MiB". */
@@ -403,7 +407,7 @@ static void emit_unknown(struct vc_emit *e, const struct vc_dryrun_outcome *o)
 static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
-	bool both = o->other_peak || o->replay.other_reserved;
+	bool both = o->other_peak || o->replay.most_reserved;
 	uint64_t low, high;
 	ends(o, &low, &high);
 	vc_emit_object(e, NULL, NULL);

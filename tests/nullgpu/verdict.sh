@@ -51,6 +51,19 @@ program 'ask(20)' --exit-code verdict
 expect "... and what fits is 0" 0
 run dryrun -g rtx4090 --exit-code maybe -- "$py" -c pass
 expect "... nothing else is understood" 2 '' '--exit-code takes program or verdict'
+# A program that leaves a recording of a real one: what that needs hangs on more than two orders of addresses.
+cat "$TMP/use.py" - > "$TMP/told.py" <<P
+import shutil
+ask(1004)
+shutil.copy("tests/recordings/h100/transformer_xl-24.vct", "$TMP/told.vct")
+P
+run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/told.py"
+expect "the peak in other orders of addresses is said" 0 '' 'between 1.35 and 1.47 GiB with device addresses in other orders: the answer is the larger one'
+check "... in JSON too: the driver's two orders alike, others not" "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+low, high = r['device_low'], r['device_high']
+assert r['both_address_orders'] and high - low == 118 << 20, (low, high)"
 program '
 for mib in 20, 600:
     if os.fork() == 0:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c TABLE [ALGORITHM] - asks the stand-in cuDNN for the temporary space of recurrent networks, a
- * line of the table each, and counts by which pass the answers are the card's: within 512 bytes,
- * and within 3 %. */
+/* rnn.c TABLE [ALGORITHM] - asks the stand-in cuDNN for the temporary space of recurrent networks,
+ * a line of the table each, and counts by which pass the answers are those of the card: within 512
+ * bytes, and within 3 %. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

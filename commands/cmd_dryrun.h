@@ -32,8 +32,9 @@ struct vc_dryrun_replay {
 	unsigned others;           /* recordings that it does not */
 	struct vc_phases phases;   /* steps: of the first recording */
 	uint64_t reserved;         /* peak, as recorded */
-	uint64_t other_reserved;   /* peak with fresh device addresses in the other order */
-	enum vc_verdict other;     /* how that would have ended */
+	uint64_t least_reserved, most_reserved; /* peaks in other orders of device addresses */
+	uint64_t least_drawn, most_drawn; /* ... with other workspaces of convolutions; 0: none */
+	enum vc_verdict other;     /* how the driver's other order would have ended */
 	double fraction;           /* least that a program allowed itself of the card; 0: all */
 };
 
@@ -49,6 +50,8 @@ struct vc_dryrun_outcome {
 	struct vc_null_unknown unknown[VC_DRYRUN_UNKNOWN];
 	uint64_t pool;             /* in use at most in JAX's or TensorFlow's own; 0: none */
 	bool convolutions;         /* workspaces of convolutions were answered by rule */
+	size_t workspaces;
+	uint64_t workspace[VC_REPORT_WORKSPACES]; /* different sizes that plans ran with */
 	uint64_t blocks, rounding; /* at the peak: the driver's blocks, bytes lost to its pages */
 	int processes;             /* that used a device */
 	struct vc_dryrun_process process[VC_DRYRUN_PROCESSES]; /* the first of them */

@@ -33,6 +33,17 @@ static void add_unknown(struct vc_dryrun_outcome *o, const struct vc_null_unknow
 	raise_to(&o->unknown[i].most, u->most);
 }
 
+static void add_workspaces(struct vc_dryrun_outcome *o, const struct vc_null_report *r)
+{
+	for (uint32_t i = 0; i < r->workspaces && i < VC_REPORT_WORKSPACES; i++) {
+		size_t k = 0;
+		while (k < o->workspaces && o->workspace[k] != r->workspace[i])
+			k++;
+		if (k == o->workspaces && k < VC_REPORT_WORKSPACES)
+			o->workspace[o->workspaces++] = r->workspace[i];
+	}
+}
+
 /* Of a process with several devices the fullest. */
 static void add_process(struct vc_dryrun_outcome *o, const struct vc_null_report *r)
 {
@@ -78,6 +89,7 @@ static void read_report(const char *path, struct vc_dryrun_outcome *o)
 		o->polled += r->polled;
 		for (uint32_t i = 0; i < r->names && i < VC_REPORT_NAMES; i++)
 			add_unknown(o, &r->name[i]);
+		add_workspaces(o, r);
 		o->convolutions = o->convolutions || r->convolutions;
 		add_process(o, r);
 		raise_to(&o->devices, r->devices > 0 ? (uint64_t)r->devices : 0);
@@ -118,21 +130,23 @@ uint64_t vc_dryrun_margin(const struct vc_dryrun_outcome *o)
 
 static uint64_t margin_of(const struct vc_dryrun_outcome *o)
 {
-	uint64_t margin = vc_dryrun_margin(o);
+	uint64_t margin = vc_dryrun_margin(o), drawn = o->replay.most_drawn;
+	if (drawn > o->replay.reserved) /* contexts differ besides */
+		raise_to(&margin, (150ull << 20) + drawn - o->replay.reserved);
 	for (size_t i = 0; i < o->n_unknown; i++)
 		margin += o->unknown[i].at_most;
 	return margin;
 }
 
-/* The lower and upper end over both orders of addresses, without context. */
+/* The lower and upper end over the orders of addresses, without context. */
 static void ends(const struct vc_dryrun_outcome *o, uint64_t *low, uint64_t *high)
 {
 	const struct vc_dryrun_replay *p = &o->replay;
 	*low = *high = o->peak;
-	if (p->other_reserved > p->reserved)
-		*high += p->other_reserved - p->reserved;
-	else if (p->other_reserved)
-		*low -= p->reserved - p->other_reserved < *low ? p->reserved - p->other_reserved :
+	if (p->most_reserved > p->reserved)
+		*high += p->most_reserved - p->reserved;
+	if (p->least_reserved && p->least_reserved < p->reserved)
+		*low -= p->reserved - p->least_reserved < *low ? p->reserved - p->least_reserved :
 								 *low;
 	if (o->other_peak > *high)
 		*high = o->other_peak;
@@ -236,12 +250,26 @@ static void say_interval(const struct vc_dryrun *run)
 	char from[32], to[32];
 	snprintf(from, sizeof from, "%.2f", gib(low));
 	snprintf(to, sizeof to, "%.2f", gib(high));
-	if (strcmp(from, to) || run->o.other_peak) /* a difference to be seen, or asked for */
+	if (run->o.other_peak) /* asked for */
 		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses going %s and "
 			"%s: the answer is the larger one\n", gib(low + run->context),
 			gib(high + run->context),
 			(run->o.peak == low) == !run->up ? "down" : "up",
 			(run->o.peak == low) == !run->up ? "up" : "down");
+	else if (strcmp(from, to)) /* a difference to be seen */
+		fprintf(stderr, "  between %.2f and %.2f GiB with device addresses in other "
+			"orders: the answer is the larger one\n", gib(low + run->context),
+			gib(high + run->context));
+}
+
+static void say_draws(const struct vc_dryrun *run)
+{
+	const struct vc_dryrun_replay *p = &run->o.replay;
+	if (p->most_drawn != p->least_drawn)
+		fprintf(stderr, "  between %.2f and %.2f GiB with the workspaces of convolutions "
+			"as far off as an H100's were: no part of the answer\n",
+			gib(run->o.peak + run->context + p->least_drawn - p->reserved),
+			gib(run->o.peak + run->context + p->most_drawn - p->reserved));
 }
 
 /* "0.25 GiB", below a tenth of it "12.3 MiB". */
@@ -305,6 +333,7 @@ void vc_dryrun_say(const struct vc_dryrun *run)
 			gib(o->pool));
 	say_phases(&o->replay.phases);
 	say_interval(run);
+	say_draws(run);
 	say_answer(run);
 	if (o->n_unknown)
 		say_unknown(o);
@@ -403,7 +432,7 @@ static void emit_unknown(struct vc_emit *e, const struct vc_dryrun_outcome *o)
 static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 {
 	const struct vc_dryrun_outcome *o = &run->o;
-	bool both = o->other_peak || o->replay.other_reserved;
+	bool both = o->other_peak || o->replay.most_reserved;
 	uint64_t low, high;
 	ends(o, &low, &high);
 	vc_emit_object(e, NULL, NULL);
@@ -430,6 +459,12 @@ static void emit_run(struct vc_emit *e, const struct vc_dryrun *run)
 	vc_emit_bool(e, "both_address_orders", NULL, both);
 	vc_emit_bytes(e, "device_low", NULL, low);
 	vc_emit_bytes(e, "device_high", NULL, high);
+	if (o->replay.most_drawn) {
+		vc_emit_bytes(e, "drawn_low", NULL,
+			      o->peak + o->replay.least_drawn - o->replay.reserved);
+		vc_emit_bytes(e, "drawn_high", NULL,
+			      o->peak + o->replay.most_drawn - o->replay.reserved);
+	}
 	vc_emit_uint(e, "steps", NULL, o->replay.phases.steps);
 	emit_phases(e, &o->replay);
 	emit_unknown(e, o);

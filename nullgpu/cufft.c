@@ -14,11 +14,13 @@ VC_API_DOES(cufftGetVersion, (int *version), *version = 11401)
 
 /* cuFFT documents its scratch memory as "in most cases" one copy of the (complex) data, up to
  * eight times that in the worst case. Lengths that a single kernel holds need none: 4096 points
- * of 8 bytes fill the shared memory of the smallest card. */
+ * of 8 bytes fill the shared memory of the smallest card. Two dimensions go one after the other, in
+ * the result: an H100 took none for 128, 160 and 224 points each way (CUDA 13.0, between real and
+ * complex data). Three were not seen. */
 static int scratch(int rank, size_t points, size_t longest, bool twice, size_t *size)
 {
 	size_t copy = points * (twice ? 16 : 8);
-	*size = rank == 1 && longest <= 4096 ? 0 : copy;
+	*size = rank <= 2 && longest <= 4096 ? 0 : copy;
 	vc_null_at_most("cuFFT workspaces", 8 * copy - *size);
 	return 0;
 }

@@ -83,6 +83,8 @@ struct vc_null_range {
 	bool measured;
 };
 VC_SHARED void vc_null_range(const char *name, const struct vc_null_range *range);
+/* A plan of cuDNN ran with so much. On a card it may be another one. */
+VC_SHARED void vc_null_workspace(uint64_t bytes);
 /* cusparse.c: names `name` with what its scratch could be for the largest matrix made so far. */
 void vc_cusparse_scratch(const char *name);
 /* This process's own report; never NULL. Counters in it are changed without a lock. */

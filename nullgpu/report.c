@@ -159,6 +159,20 @@ void vc_null_range(const char *name, const struct vc_null_range *range)
 	pthread_mutex_unlock(&lock);
 }
 
+void vc_null_workspace(uint64_t bytes)
+{
+	struct vc_null_report *r = vc_null_report();
+	uint32_t i = 0;
+	if (bytes < VC_MIB)
+		return;
+	pthread_mutex_lock(&lock);
+	while (i < r->workspaces && r->workspace[i] != bytes)
+		i++;
+	if (i == r->workspaces && i < VC_REPORT_WORKSPACES)
+		r->workspace[r->workspaces++] = bytes;
+	pthread_mutex_unlock(&lock);
+}
+
 void vc_null_bound(const char *name, unsigned char *seen)
 {
 	if (*seen)

@@ -10,6 +10,7 @@
 #define VC_REPORT_DEVICES 16
 #define VC_REPORT_NAMES 128
 #define VC_REPORT_NAME 120
+#define VC_REPORT_WORKSPACES 1024 /* different sizes, of a megabyte and more */
 
 struct vc_null_report {
 	uint64_t magic;
@@ -37,6 +38,8 @@ struct vc_null_report {
 			most; /* of a single request; most 0: there is no such interval */
 		char name[VC_REPORT_NAME]; /* what was answered with a bound or a guess */
 	} name[VC_REPORT_NAMES];
+	uint32_t workspaces;
+	uint64_t workspace[VC_REPORT_WORKSPACES]; /* that plans of cuDNN ran with */
 };
 
 #endif

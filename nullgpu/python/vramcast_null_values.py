@@ -94,9 +94,13 @@ flip tril triu
 ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
-LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS = range(7)
+LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS, SCALES = range(8)
 # Of the operations on lists only this: optimizers count their steps with it, and divide by them.
 STEPPED = "_foreach_add_"
+# Asks whether a gradient overflowed (GradScaler), which nobody knows.
+SCALED = "_amp_foreach_non_finite_check_and_unscale_"
+# What the verdict says of that; a step that is left out makes no state.
+OVERFLOW = "whether a gradient overflows (GradScaler): none here, so each step makes its state"
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -141,6 +145,7 @@ class _Memory:
         self.flat = {}
         self.told = False  # fresh memory reads as zeros: nothing has to be cleared here
         self.known = {}  # address of a large storage -> type of the values it holds
+        self.parts = {}  # of a large one whose values are not known -> what was written into it, if little
         self.masked = False  # the backward pass will ask a mask for its count
 
     def all_of(self, dtype):
@@ -159,7 +164,7 @@ class _Memory:
         if at == 0 or 0 in size:
             return self.torch.empty(size, dtype=dtype, device="cpu")
         n = sum([(a - 1) * b for a, b in zip(size, stride)], 1) * dtype.itemsize
-        self.settle(at, n)  # parts may come from another rank
+        self.settle_all(at, n, size, stride, dtype.itemsize)  # parts may come from another rank
         if not PLACE <= at < PLACE + SPAN:  # something else sat there
             view = self.torch.frombuffer((ctypes.c_char * n).from_address(at), dtype=dtype)
             return view.as_strided(size, stride)
@@ -167,6 +172,16 @@ class _Memory:
         if flat is None:
             flat = self.all_of(dtype)
         return flat.as_strided(size, stride, (at - PLACE) // dtype.itemsize)
+
+    def settle_all(self, at, n, size, stride, width):
+        """A few rows of something large, one by one: what lies between them would be cleared too."""
+        if n <= LIMIT or math.prod(size) * width > n // 2:
+            return self.settle(at, n)
+        step, d = max((b, i) for i, (a, b) in enumerate(zip(size, stride)) if a > 1)
+        n -= (size[d] - 1) * step * width
+        for i in range(size[d]):
+            self.settle_all(at + i * step * width, n, size[:d] + size[d + 1:], stride[:d] + stride[d + 1:],
+                            width)
 
     def is_plain(self, t):
         return type(t) in self.plain and t.layout is self.torch.strided and not t.is_complex()
@@ -180,6 +195,18 @@ class _Memory:
         at = storage_at(t)
         return self.known.get(at) is t.dtype and not self.is_fresh(at)
 
+    def place(self, t):
+        return t.data_ptr(), t.numel(), t.dtype
+
+    def is_little(self, t):
+        """Of what its storage holds."""
+        return t.numel() * t.element_size() <= LIMIT
+
+    def is_part(self, t):
+        """One that the program wrote itself, over zeros."""
+        return bool(self.parts) and self.place(t) in self.parts.get(storage_at(t), ()) and \
+            not self.is_fresh(t.data_ptr())
+
     def may_hold(self, t, name=""):
         """Whether the values of a result are kept."""
         most = KNOWN_MASK if t.dtype.itemsize == 1 else KNOWN_INTEGER
@@ -191,18 +218,24 @@ class _Memory:
         if storage_bytes(t) > LIMIT:
             self.known[storage_at(t)] = t.dtype
 
+    def learn_part(self, t):
+        if self.told and not self.is_small(t) and not self.is_known(t) and self.is_little(t):
+            self.parts.setdefault(storage_at(t), set()).add(self.place(t))
+
     def forget(self, results):
-        if self.known:
+        if self.known or self.parts:
             for t in results:
                 if t.is_cuda and self.is_plain(t):
                     self.known.pop(t.data_ptr(), None)
+                    self.parts.pop(storage_at(t), None)
 
     def forget_floats(self):
         """Memory that the backward pass or an optimizer reuses is not seen here."""
         for at in [at for at, dtype in self.known.items() if dtype.is_floating_point]:
             del self.known[at]
+        self.parts.clear()
 
-    def weigh(self, device, name):
+    def weigh(self, device, name, mutable):
         """What the values of the arguments on the device are worth: outside of what is differentiated
         unknown ones count as zeros, as in a network that has learnt nothing."""
         known = unknown = size = 0
@@ -215,6 +248,8 @@ class _Memory:
             learnt = learnt or t.requires_grad or type(t) is not self.torch.Tensor
             if stored <= LIMIT and n > LIMIT and n <= KNOWN_INTEGER:
                 known += 1  # a small one, expanded
+            elif n > LIMIT and self.is_little(t) and (self.is_part(t) or (i == 0 and mutable and self.told)):
+                known += 1
             elif n > LIMIT:
                 size = max(size, n)
                 if self.is_known(t) or (i == 0 and name in OVERWRITE and self.may_hold(t, name)):
@@ -226,7 +261,7 @@ class _Memory:
         return UNKNOWN if learnt or size > (KNOWN_FLOAT if unknown else KNOWN_INTEGER) else KNOWN
 
     def is_unknown(self, t):
-        return t.is_cuda and storage_bytes(t) > LIMIT and not self.is_known(t)
+        return t.is_cuda and storage_bytes(t) > LIMIT and not self.is_known(t) and not self.is_part(t)
 
     def stays_unknown(self, name, tensors):
         """Whether a result is zeros because unknown values are: nobody need compute it."""
@@ -241,7 +276,7 @@ class _Memory:
         if isinstance(x, self.torch.Tensor):
             if not x.is_cuda:
                 return x
-            if self.is_small(x) or self.is_known(x):
+            if self.is_small(x) or self.is_known(x) or self.is_part(x):
                 return self.on_host(x)
             return self.torch.zeros(x.size(), dtype=x.dtype, device="cpu")
         if isinstance(x, (list, tuple)):
@@ -304,6 +339,8 @@ def _make_handler(torch, memory):
             plan = COMPUTE
         elif name == STEPPED:
             plan = STEPS
+        elif name == SCALED:
+            plan = SCALES
         elif view or foreach or name in LEFT_ALONE or func.namespace != "aten":
             plan = LEAVE
         else:
@@ -328,6 +365,8 @@ def _make_handler(torch, memory):
         plan, name, mutable, _ = plan
         if plan == STEPS:
             return lambda args: not (args[0] and args[0][0].is_cuda and args[0][0].numel() == 1)
+        if plan == SCALES:
+            return lambda args: name in told
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
         if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING:
@@ -444,10 +483,9 @@ def _make_handler(torch, memory):
             tell_true(mask)
         return known
 
-    def not_known(name):
+    def not_known(name, what=None):
         if name not in told:
-            told[name] = ctypes.create_string_buffer(
-                ("the size of a result of %s" % name).encode())
+            told[name] = ctypes.create_string_buffer((what or "the size of a result of " + name).encode())
             if hasattr(driver, "vc_null_values_unknown"):
                 driver.vc_null_values_unknown(told[name])
 
@@ -481,7 +519,7 @@ def _make_handler(torch, memory):
         device = [t for t in tensors if t.is_cuda]
         if not device and (tensors or not on_device(kwargs)):  # on the host, or a copy from there
             return upload(func, args, kwargs) if on_device(kwargs) else func(*args, **kwargs)
-        worth = memory.weigh(device, name)
+        worth = memory.weigh(device, name, mutable)
         if worth == KNOWN and memory.stays_unknown(name, tensors):
             worth = UNKNOWN
         if worth == UNKNOWN or (name.startswith(MATRICES) and device[0].nbytes > MATRIX and
@@ -513,6 +551,8 @@ def _make_handler(torch, memory):
             elif name in OVERWRITE and args[0].is_cuda and \
                     args[0].nbytes == storage_bytes(args[0]):
                 memory.learn(args[0])
+            elif args[0].is_cuda:
+                memory.learn_part(args[0])
         except Exception:  # no such kernel on the CPU: as if it were large
             if not mutable:
                 memory.zero(results)
@@ -552,6 +592,9 @@ def _make_handler(torch, memory):
                 if t.is_cuda and t.numel() == 1 and memory.is_plain(t):
                     memory.on_host(t).add_(*args[1:], **kwargs)
             return out
+        if plan == SCALES:
+            not_known(name, OVERFLOW)
+            return func(*args, **kwargs)
         if plan == ITEM:
             value = func(*args)
             return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
@@ -599,7 +642,7 @@ def _make_key(torch, memory):
     def concerns(name):
         namespace, _, name = name.partition("::")
         base = name.partition(".")[0]
-        if name == STEPPED + ".Scalar":
+        if name == STEPPED + ".Scalar" or name == SCALED:
             return True
         return namespace == "aten" and base not in VIEWS and base not in LEFT_ALONE and \
             not base.startswith(("_foreach", "_fused_ad", "_fused_sgd", "_amp"))

@@ -51,6 +51,34 @@ program 'ask(20)' --exit-code verdict
 expect "... and what fits is 0" 0
 run dryrun -g rtx4090 --exit-code maybe -- "$py" -c pass
 expect "... nothing else is understood" 2 '' '--exit-code takes program or verdict'
+# A program that leaves a recording of a real one: what that needs hangs on more than two orders of addresses.
+cat "$TMP/use.py" - > "$TMP/told.py" <<P
+import shutil
+ask(1004)
+shutil.copy("tests/recordings/h100/transformer_xl-24.vct", "$TMP/told.vct")
+P
+run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/told.py"
+expect "the peak in other orders of addresses is said" 0 '' 'between 1.35 and 1.47 GiB with device addresses in other orders: the answer is the larger one'
+check "... in JSON too: the driver's two orders alike, others not" "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+low, high = r['device_low'], r['device_high']
+assert r['both_address_orders'] and high - low == 118 << 20, (low, high)"
+# One of a convolution net, whose plans ran with these workspaces.
+cat "$TMP/use.py" - > "$TMP/convolved.py" <<P
+import shutil
+ask(506)
+for size in 84971667, 58411408, 42614931, 21823635, 16515072, 15749695, 14192656:
+    ctypes.CDLL("libcuda.so.1").vc_null_workspace(ctypes.c_uint64(size))
+shutil.copy("tests/recordings/h100/resnet-24.vct", "$TMP/told.vct")
+P
+run dryrun -g h100-80g-sxm --context 500MiB -o "$TMP/told.vct" --report "$TMP/r.json" -- "$py" "$TMP/convolved.py"
+expect "what other workspaces of convolutions would make of the peak is said" 0 '' 'between 0.9. and 1.0. GiB with the workspaces of convolutions as far off as an H100.s were'
+check "... in JSON too, and it is part of what the run can be off by" "$py" -c "
+import json
+r = json.load(open('$TMP/r.json'))['runs'][0]
+assert r['drawn_low'] <= 506 << 20 < r['drawn_high'] <= 600 << 20, r
+assert r['margin'] >= (150 << 20) + r['drawn_high'] - (506 << 20), r"
 program '
 for mib in 20, 600:
     if os.fork() == 0:

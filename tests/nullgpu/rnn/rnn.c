@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c - asks the stand-in cuDNN for the temporary space of recurrent networks, a line of h100.tsv
- * each, and counts by which pass the answers are the card's: within 512 bytes, and within 3 %. */
+/* rnn.c TABLE [ALGORITHM] - asks the stand-in cuDNN for the temporary space of recurrent networks,
+ * a line of the table each, and counts by which pass the answers are those of the card: within 512
+ * bytes, and within 3 %. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
 {
 	static int lengths[4096];
 	int cell, dirs, type, input, hidden, layers, packed, steps, batch, n = 0;
+	int algorithm = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
 	int same[KINDS] = { 0 }, close[KINDS] = { 0 };
 	size_t want[KINDS], have[KINDS], none;
 	char line[512];
@@ -45,8 +47,8 @@ int main(int argc, char **argv)
 			return 1;
 		for (int i = 0; i < batch; i++)
 			lengths[i] = steps;
-		cudnnSetRNNDescriptor_v8(r, 0, cell, 2, dirs - 1, 0, type, 0, 0, input, hidden,
-					 hidden, layers, NULL, 0);
+		cudnnSetRNNDescriptor_v8(r, algorithm, cell, 2, dirs - 1, 0, type, 0, 0, input,
+					 hidden, hidden, layers, NULL, 0);
 		cudnnSetRNNDataDescriptor(x, type, packed, steps, batch, input, lengths, NULL);
 		cudnnGetRNNTempSpaceSizes(NULL, r, 1, x, &have[TRAINING], &have[RESERVE]);
 		cudnnGetRNNTempSpaceSizes(NULL, r, 0, x, &have[INFERENCE], &none);

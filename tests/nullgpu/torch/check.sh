@@ -143,6 +143,12 @@ check_script() { # NAME SENTENCE OPTIONS: a program that prints its own checks
 	else fail "$what" "$(grep -v '^ok' "$TMP/out")" "$(tail -5 "$TMP/err")"; fi
 }
 
+# With values below the largest a scaler leaves steps out, which the null GPU cannot know: the verdict says so.
+check_scaler() {
+	dry --no-record -- "$py" $here/scaler.py
+	check_sentence "$version: what a scaler would find is not known" grep -oE 'whether a gradient overflows .GradScaler.' "$TMP/err"
+}
+
 for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 	py=$(torch_env "$version") || { skip "$version" "cannot be installed: $(tail -1 "$TMP/pip.log")"; continue; }
 	release=$("$py" -c 'import importlib.metadata as m; print(".".join(m.version("torch").split(".")[:2]))')
@@ -151,6 +157,7 @@ for version in ${TORCH:-2.6.0 2.9.1 2.11.0 newest}; do
 		check_script sizes "sizes that libraries read back from the device" "$how"
 	done
 	check_script host "weights that are left untouched on the host" "--no-record --host-weights untouched"
+	check_scaler
 	check_stacks
 	check_nvtx
 	check_share

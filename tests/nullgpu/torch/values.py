@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """values.py - decisions that a script takes from small tensors are the right ones on the null GPU, and
 several trainings in one process, with a cap between them, behave as on a card. Prints TAP lines."""
+import ctypes
 import sys
 import threading
 
@@ -53,6 +54,22 @@ def large_values():
     drawn = torch.randperm(5000, device="cuda")
     ok(drawn.sort().values.equal(torch.arange(5000, device="cuda")) and
        torch.get_rng_state().equal(state), "a permutation is one, and the host's generator untouched")
+
+
+def little_of_much():
+    """What is written into rows of something large, whose values are not known. Only in a recorded run the null GPU is told
+    what memory is handed out anew, and it does not guess."""
+    if not ctypes.CDLL("libcuda.so.1").vc_null_is_told():
+        return
+    mask = torch.zeros(64, 1024, 1024, device="cuda")  # 256 MiB
+    row, chosen = mask[:, 0, :], torch.arange(1024, device="cuda") % 100 == 7
+    row[chosen.expand(64, -1)] = 3.0
+    ok((row > 0).sum().item() == 64 * 11 and (mask[:, 0, :] > 0).any().item(), "rows of a large mask hold what was written")
+    ok(mask[:, 1, :].sum().item() == 0, "... and others nothing")
+    mask[3, 5, :7] = 1.0
+    ok(mask[3, 5, :7].sum().item() == 7 and (row == 3).sum().item() == 704, "... nor do two places disturb each other")
+    mask.mul_(torch.randn(64, 1024, 1024, device="cuda"))
+    ok((mask[:, 0, :] > 0).sum().item() == 0, "what is written over is not known any more")
 
 
 class Asks(torch.autograd.Function):
@@ -242,6 +259,7 @@ def main():
     higher_order()
     wide_values()
     large_values()
+    little_of_much()
     backward_values()
     asked_values()
     drawn_values()

@@ -71,6 +71,40 @@ static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 	return (uint64_t)(size + 0.5);
 }
 
+/* In how many recordings allocation i was found, the base being one of them. */
+static size_t shown(const struct make *k, size_t i)
+{
+	size_t n = 1;
+
+	for (size_t r = 0; r < k->f->n; r++)
+		n += k->v->match[r] && k->v->match[r][i] != VC_UNMATCHED;
+	return n;
+}
+
+/* Does the target lie beyond all recordings that have allocation i, seen from the base? */
+static bool is_beyond(const struct make *k, size_t i, double at)
+{
+	double own = k->f->x[k->base][0] - at;
+
+	for (size_t r = 0; r < k->f->n; r++)
+		if ((r == k->base || (k->v->match[r] && k->v->match[r][i] != VC_UNMATCHED)) &&
+		    !((k->f->x[r][0] - at) * own > 0))
+			return false;
+	return true;
+}
+
+/* Workspace of two plans, whose line says nothing beyond them: that of the base in proportion.
+ * 0: it is of one. */
+static double unlike_size(const struct make *k, size_t i, double at)
+{
+	double side = k->v->side[0] > 2 ? 3 : k->v->side[0] ? 2 : 1;
+
+	if (k->f->n < 2 || k->f->axes != 1 || !k->f->plan[k->base][i] ||
+	    vc_plans_shows(&k->v->law[i], shown(k, i)) || !is_beyond(k, i, at))
+		return 0;
+	return pow(at / k->f->x[k->base][0], side) * (double)k->b->take[i].size;
+}
+
 /* By its law, or with the samples of its step; of several recordings there are draws of those. */
 static double law_size(const struct make *k, size_t i, const double *at)
 {
@@ -80,7 +114,9 @@ static double law_size(const struct make *k, size_t i, const double *at)
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
 				       bound, k->draw);
-	return vc_scaling_law(k->f, k->v, k->base, i, at);
+	double unlike = unlike_size(k, i, at[0]);
+
+	return unlike > 0 ? unlike : vc_scaling_law(k->f, k->v, k->base, i, at);
 }
 
 /* How many indices an embedding has at the target. */
@@ -171,16 +207,6 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 	if (k->bound == VC_BOUND_HIGH && !data)
 		size *= vc_scaling_steep(k->f, k->v, k->base, i, at);
 	return (uint64_t)(k->bound == VC_BOUND_HIGH ? size + open : fmax(size - open, 1));
-}
-
-/* In how many recordings allocation i was found, the base being one of them. */
-static size_t shown(const struct make *k, size_t i)
-{
-	size_t n = 1;
-
-	for (size_t r = 0; r < k->f->n; r++)
-		n += k->v->match[r] && k->v->match[r][i] != VC_UNMATCHED;
-	return n;
 }
 
 /* Workspace of a plan: by its law, or in proportion to the recording, times what other plans need

@@ -17,6 +17,7 @@
 #include "simulator/predict/pinned.h"
 #include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
+#include "simulator/predict/skipped.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
 enum { RECORDINGS = 64 };  /* that a law is made of, at most */
@@ -135,10 +136,12 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->view = calloc(n, sizeof(*f->view));
 		f->spread = calloc(n, sizeof(*f->spread));
 		f->plan = calloc(n, sizeof(*f->plan));
+		f->skipped = calloc(n, sizeof(*f->skipped));
 		pthread_mutex_init(&f->lock, NULL);
 		f->force = force;
 	}
-	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan) {
+	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan ||
+	    !f->skipped) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
@@ -153,6 +156,8 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		vc_family_free(f);
 		return NULL;
 	}
+	for (size_t k = 0; k < n; k++)
+		f->skipped[k] = vc_skipped_all(&f->m[k]);
 	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
 	return f;
 }
@@ -171,7 +176,7 @@ void vc_family_free(struct vc_family *f)
 		vc_loops_fini(&f->loops[i]);
 	vc_full_turns_free(f->full);
 	vc_pinned_fini(f);
-	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
+	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->skipped, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -216,13 +221,26 @@ static bool is_corner(const struct vc_family *f, size_t i, const double *at)
 	return true;
 }
 
+/* Does some recording show what a step of the optimizer asks for? */
+static bool any_steps(const struct vc_family *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->skipped[i])
+			return true;
+	return false;
+}
+
+/* One that shows no step of the optimizer only where none does. */
 static size_t nearest(const struct vc_family *f, const double *at)
 {
 	size_t best = 0;
 	double least = INFINITY;
+	bool steps = any_steps(f);
 
 	for (size_t i = 0; i < f->n; i++) {
 		double d = is_corner(f, i, at) ? 0 : 1e6;
+
+		d += steps && f->skipped[i] ? 1e3 : 0;
 		for (size_t a = 0; a < f->axes; a++)
 			d += fabs(log(at[a] / f->x[i][a]));
 		if (d < least || (d == least && f->x[i][0] > f->x[best][0])) {
@@ -510,5 +528,6 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	if (rc)
 		return rc;
 	round_target(f, ask->bound, &target, rep);
+	rep->states = any_steps(f) ? 0 : vc_skipped_states(&f->m[base]);
 	return vc_synthesis(f, base, ask, &target, out, rep, err);
 }

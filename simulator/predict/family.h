@@ -59,6 +59,7 @@ struct vc_family_report {
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */
+	uint64_t states;           /* of an optimizer that no recording shows: see skipped.h */
 	bool drawn;                /* of their data: see spread.h */
 	bool edited;               /* lines differ between the recordings: see call_sites.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */

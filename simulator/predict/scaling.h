@@ -75,6 +75,7 @@ struct vc_family {
 	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
 	bool spread_read;
 	bool **plan;             /* by recording and allocation: see plans.h */
+	bool *skipped;           /* by recording: all steps of the optimizer, see skipped.h */
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */
 	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */

@@ -60,7 +60,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	else
 		snprintf(p->trust, sizeof(p->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s%s%s%s%s%s",
+			 "matched%s%s%s%s%s%s%s",
 			 r->recordings, 100 * p->matched, alone,
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
@@ -70,6 +70,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 r->plans ? "; layers may need other workspace: their plans change" : "",
 			 r->edited ? "; the script was edited in between: its places count by "
 				     "their order in a function" : "",
+			 r->states ? "; a gradient scaler skipped all steps of the optimizer: its "
+				     "states are in the upper end only; record more steps" : "",
 			 tells, card);
 }
 
@@ -512,6 +514,10 @@ static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		vc_misses_guard(&out->low, &out->high);
 	else if (report->residual > 0 || report->rounded)
 		out->high += SLACK;
+	if (report->states) {
+		vc_result_open_interval(out);
+		out->high += report->states + SLACK;
+	}
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return VC_OK;

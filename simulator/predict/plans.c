@@ -100,8 +100,7 @@ bool vc_plans_shows(const struct vc_law *l, size_t recordings)
 	case VC_LAW_PADDED:
 		return true;
 	case VC_LAW_AFFINE:
-		return l->a >= 0 && (recordings >= AGREED || (is_whole(l->b) && is_whole(l->c) &&
-							      is_whole(l->d)));
+		return l->a >= 0 && (recordings >= AGREED || is_whole(l->b));
 	default:
 		return false;
 	}

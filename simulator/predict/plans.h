@@ -21,8 +21,8 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 bool vc_plans_agree(const struct vc_law *l, size_t recordings);
 
 /* Is that law, through so many recordings, one of a plan? A line through two is where each unit
- * takes whole bytes. What grew faster than in proportion, or shrank, is of two plans: the line
- * through them says nothing beyond both. */
+ * takes whole bytes, or where it is one in the square of a side. What grew faster than in
+ * proportion, or shrank, is of two plans: the line through them says nothing beyond both. */
 bool vc_plans_shows(const struct vc_law *l, size_t recordings);
 
 /* By what factor workspace is another than its law says in the `draw`-th draw, the same for all

@@ -160,12 +160,14 @@ static void two_sizes_show_a_plan_or_two(void **unused)
 	const struct vc_law stays = through(4096, 4096), grows = through(8000, 12000),
 			    whole = through(8100, 12100), parts = through(8100, 12102),
 			    steep = through(8000, 20000), falls = through(9000, 7000);
+	const struct vc_law square = { .kind = VC_LAW_AFFINE, .a = 100, .c = 1.5 };
 
 	(void)unused;
 	assert_true(vc_plans_shows(&stays, 2) && vc_plans_shows(&grows, 2));
 	assert_true(vc_plans_shows(&whole, 2)); /* 1000 for each unit */
 	assert_false(vc_plans_shows(&parts, 2));
 	assert_true(vc_plans_shows(&parts, 3));
+	assert_true(vc_plans_shows(&square, 2)); /* of a side */
 	assert_false(vc_plans_shows(&steep, 2) || vc_plans_shows(&steep, 3));
 	assert_false(vc_plans_shows(&falls, 2));
 }

@@ -5,7 +5,7 @@
 #include "simulator/predict/family.h"
 #include "simulator/predict/skipped.h"
 
-enum { WEIGHTS = 1 << 20, FROZEN = 3 << 20, STEPS = 3 };
+enum { WEIGHTS = 1 << 20, FROZEN = 3 << 20, STEPS = 12 };
 
 static uint32_t frame(struct vc_meta *m, const char *file, const char *name)
 {
@@ -35,13 +35,13 @@ static void keep(struct vc_trace *t, uint64_t size, uint32_t site)
 }
 
 /* Weights and frozen ones; steps: an activation, the scaled loss, a gradient, and from `from` on
- * the optimizer, which makes two states first. */
-static struct vc_trace recorded(double batch, bool scaled, size_t from)
+ * the optimizer of that file, which makes some states first. */
+static struct vc_trace by(const char *file, double batch, bool scaled, size_t from)
 {
 	struct vc_trace t = { .meta = vc_meta_new(NULL) };
 	uint32_t own = frame(t.meta, "train.py", "main");
 	uint32_t scale = scaled ? frame(t.meta, "torch/amp/grad_scaler.py", "scale") : own;
-	uint32_t adam = frame(t.meta, "torch/optim/adam.py", "_init_group");
+	uint32_t adam = frame(t.meta, file, "_init_group");
 
 	keep(&t, WEIGHTS, own);
 	keep(&t, FROZEN, own);
@@ -49,7 +49,7 @@ static struct vc_trace recorded(double batch, bool scaled, size_t from)
 		borrow(&t, (uint64_t)batch * 409600, own);
 		borrow(&t, 4, scale);
 		borrow(&t, WEIGHTS, 0);
-		for (int k = 0; k < 2 && s == from; k++)
+		for (int k = 0; k < 6 && s == from; k++)
 			keep(&t, WEIGHTS, adam);
 	}
 	borrow(&t, 512, own);
@@ -57,9 +57,14 @@ static struct vc_trace recorded(double batch, bool scaled, size_t from)
 	return t;
 }
 
-static bool skipped(bool scaled, size_t from, uint64_t *states)
+static struct vc_trace recorded(double batch, bool scaled, size_t from)
 {
-	struct vc_trace t = recorded(8, scaled, from);
+	return by("torch/optim/adam.py", batch, scaled, from);
+}
+
+static bool skipped_by(const char *file, bool scaled, size_t from, uint64_t *states)
+{
+	struct vc_trace t = by(file, 8, scaled, from);
 	struct vc_allocations m;
 	bool all;
 
@@ -71,6 +76,11 @@ static bool skipped(bool scaled, size_t from, uint64_t *states)
 	return all;
 }
 
+static bool skipped(bool scaled, size_t from, uint64_t *states)
+{
+	return skipped_by("torch/optim/adam.py", scaled, from, states);
+}
+
 static void a_scaler_without_an_optimizer_skipped_all_steps(void **unused)
 {
 	uint64_t states;
@@ -80,6 +90,17 @@ static void a_scaler_without_an_optimizer_skipped_all_steps(void **unused)
 	assert_int_equal(states, 2 * WEIGHTS); /* none of what is frozen */
 	assert_false(skipped(true, 1, &states));
 	assert_false(skipped(false, STEPS, &states));
+}
+
+/* Converted snapshots have no folders, and programs have optimizers of their own. */
+static void states_show_an_optimizer_of_any_name(void **unused)
+{
+	uint64_t states;
+
+	(void)unused;
+	assert_false(skipped_by("adam.py", true, 1, &states));
+	assert_false(skipped_by("train.py", true, 1, &states));
+	assert_true(skipped_by("train.py", true, STEPS, &states));
 }
 
 /* From two recordings at 16 and 24 samples for 8: which one sets the order, and what may come on
@@ -116,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scaler_without_an_optimizer_skipped_all_steps),
+		cmocka_unit_test(states_show_an_optimizer_of_any_name),
 		cmocka_unit_test(a_recording_that_steps_sets_the_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

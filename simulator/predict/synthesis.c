@@ -93,13 +93,13 @@ static bool is_beyond(const struct make *k, size_t i, double at)
 	return true;
 }
 
-/* Workspace of two plans, whose line says nothing beyond them: that of the base in proportion.
- * 0: it is of one. */
+/* Workspace of two plans, whose line says nothing beyond them: that of the base in proportion. The
+ * interval takes the line as well (plan_size). 0: it is of one. */
 static double unlike_size(const struct make *k, size_t i, double at)
 {
 	double side = k->v->side[0] > 2 ? 3 : k->v->side[0] ? 2 : 1;
 
-	if (k->f->n < 2 || k->f->axes != 1 || !k->f->plan[k->base][i] ||
+	if (k->bound || k->plan || k->f->n < 2 || k->f->axes != 1 || !k->f->plan[k->base][i] ||
 	    vc_plans_shows(&k->v->law[i], shown(k, i)) || !is_beyond(k, i, at))
 		return 0;
 	return pow(at / k->f->x[k->base][0], side) * (double)k->b->take[i].size;

@@ -14,6 +14,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/call_sites.h"
+#include "simulator/predict/outline.h"
 #include "simulator/predict/pinned.h"
 #include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
@@ -161,6 +162,7 @@ void vc_family_free(struct vc_family *f)
 {
 	if (!f)
 		return;
+	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) {
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
@@ -181,6 +183,7 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 	f->recorded = *card;
 	f->card_known = true;
 	f->precise = f->aligned = false;
+	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };

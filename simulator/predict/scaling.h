@@ -32,6 +32,8 @@ struct vc_axis {
 	bool counts;
 };
 
+enum { VC_OUTLINES = 8 }; /* that are kept, the newest */
+
 enum { VC_TURN_RECORDINGS = 64 }; /* whose loops are counted, at most */
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
@@ -78,6 +80,8 @@ struct vc_family {
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */
 	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */
+	struct vc_outline *outline[VC_OUTLINES]; /* see outline.h */
+	size_t outlined;         /* ever */
 	struct vc_full_turns *full; /* what full turns of them ask for; NULL: none */
 	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.h */
 	struct vc_reduction_card recorded;

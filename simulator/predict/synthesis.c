@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/vec.h"
+#include "simulator/predict/outline.h"
 #include "simulator/predict/pinned.h"
 #include "simulator/predict/scaling.h"
 
@@ -17,6 +18,7 @@ struct make {
 	size_t base;
 	enum vc_bound bound;
 	const struct vc_target *target;
+	const struct vc_outline *o;
 	double growth[2];          /* product of the axes' ratios, in training and in evaluation */
 	const struct vc_looped *looped; /* more turns of loops; NULL: the recorded events */
 	size_t workspace;            /* the last row sum that came */
@@ -71,6 +73,12 @@ static uint64_t kept_size(const struct make *k, size_t i, bool eval)
 	return (uint64_t)(size + 0.5);
 }
 
+/* As vc_scaling_law. */
+static double law_at(const struct make *k, size_t i, const double *at)
+{
+	return k->o->law[k->o->law[1] && at == k->target->eval][i];
+}
+
 /* By its law, or with the samples of its step; of several recordings there are draws of those. */
 static double law_size(const struct make *k, size_t i, const double *at)
 {
@@ -80,7 +88,7 @@ static double law_size(const struct make *k, size_t i, const double *at)
 	if (l->vary && l->group[i])
 		return vc_lengths_size(l, k->b->take[i].size, i, at[0] / k->f->x[k->base][0],
 				       bound, k->draw);
-	return vc_scaling_law(k->f, k->v, k->base, i, at);
+	return law_at(k, i, at);
 }
 
 /* How many indices an embedding has at the target. */
@@ -148,12 +156,11 @@ static uint64_t size_with(const struct make *k, size_t i, const double *at)
 		return open_size(k, i, at);
 	if (k->v->origin[i] == VC_BY_COUNTERPART) {
 		size_t other = k->v->other[i];
-		double size = vc_scaling_law(k->f, k->v, k->base, k->v->counterpart[i], at) *
-			      drawn(k, i);
+		double size = law_at(k, k->v->counterpart[i], at) * drawn(k, i);
 
 		if (k->bound == VC_BOUND_NONE || other == VC_UNMATCHED)
 			return (uint64_t)size;
-		double second = vc_scaling_law(k->f, k->v, k->base, other, at);
+		double second = law_at(k, other, at);
 		return (uint64_t)(k->bound == VC_BOUND_LOW ? fmin(size, second) :
 							     fmax(size, second));
 	}
@@ -502,21 +509,6 @@ static int draw(struct make *k, unsigned which, struct vc_error *err)
 	return rc;
 }
 
-/* Do loops turn more or less often at the target? *more by loop, the caller's. */
-static bool turn(const struct make *k, int64_t **more)
-{
-	const struct vc_loops *l = &k->v->loops;
-	bool other = false;
-
-	*more = l->n ? calloc(l->n, sizeof(**more)) : NULL;
-	if (*more)
-		k->rep->partly = vc_loops_more(l, k->f->x[k->base][0], k->target->train[0],
-					       k->bound, *more);
-	for (size_t j = 0; *more && j < l->n; j++)
-		other |= (*more)[j] != 0;
-	return other;
-}
-
 /* Does its loop make one turn only? Then nothing shows what one that is not full is like. */
 static bool one_turn(const struct vc_loops *l, uint32_t i)
 {
@@ -592,9 +584,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 			  .plan = ask->as_planned ? 0 : ask->draw, .draw = ask->draw,
 			  .rest = ask->rest, .bare = ask->bare, .growth = { 1, 1 },
 			  .skip = { UINT64_MAX, UINT64_MAX } };
-	struct vc_looped looped = { .from = 0 };
 	const struct vc_trace *from = k.b->trace;
-	int64_t *more = NULL;
 	int rc = 0;
 
 	k.next_id = k.b->ids + 1;
@@ -603,34 +593,36 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 		k.growth[1] *= target->eval[a] / f->x[base][a];
 	}
 	report(&k);
+	k.o = vc_outline_get(f, base, target, ask->bound, err);
+	if (!k.o)
+		return VC_ENOMEM;
+	rep->partly = k.o->partly;
 	k.pinned = k.bare ? NULL : vc_pinned_sizes(f, base, target->train);
 	k.sized = calloc(k.b->n + 1, sizeof(*k.sized));
 	rc = k.sized ? draw(&k, ask->draw, err) : vc_nomem(err, "the sizes of a prediction");
 	if (!rc)
 		rc = agree(&k, err);
-	if (!rc && turn(&k, &more)) {
-		rc = vc_loops_repeat(&k.v->loops, k.b, more, &looped, err);
-		k.looped = &looped;
-		k.next_id = looped.ids;
-		rep->turns = looped.turns;
-		from = &looped.trace;
+	if (!rc && k.o->turned) {
+		k.looped = &k.o->looped;
+		k.next_id = k.looped->ids;
+		rep->turns = k.looped->turns;
+		from = &k.looped->trace;
 	}
-	if (!rc)
+	if (!rc && !ask->bare) {
 		find_varying(&k);
-	if (!rc && !ask->bare)
 		find_loose(&k);
+	}
 	if (!rc && !vc_vec_room(out->ev, out->cap, from->n))
 		rc = vc_nomem(err, "the events of a prediction");
 	for (size_t e = 0; !rc && e < from->n; e++)
 		rc = one_event(&k, &from->ev[e], err);
 	if (!rc)
 		rc = finish(&k, err);
-	if (k.looped)
-		vc_looped_fini(&looped);
+	vc_outline_put(f, k.o);
 	pthread_mutex_lock(&f->lock);
 	vc_spread_factors_put(k.factors);
 	pthread_mutex_unlock(&f->lock);
-	VC_FREE(k.drawn, k.pinned, k.sized, more);
+	VC_FREE(k.drawn, k.pinned, k.sized);
 	if (rc)
 		vc_trace_fini(out);
 	return rc;

@@ -24,6 +24,9 @@
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20, SEGMENT = 2 << 20 };
+/* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments
+ * begins: one of 2 MiB more for each pool. */
+enum { SLACK = 4 << 20 };
 /* Of a run whose windows are padded at the asked value only, as shifted windows are. */
 #define COPIES 1.05
 
@@ -48,7 +51,8 @@ enum { LITTLE = 100 }; /* a hundredth of all bytes asked for */
 /* Doublings beyond which a straight line through peaks says nothing. */
 enum { FAR = 2 };
 
-void vc_misses_guard(uint64_t *low, uint64_t *high)
+/* Both ends of what one recording says of another value, wider by where blocks may land. */
+static void guard(uint64_t *low, uint64_t *high)
 {
 	uint64_t down = *low / GUARD_LOW, up = *high / GUARD_HIGH;
 
@@ -209,101 +213,6 @@ static void widen(struct vc_result *out, double low, double high)
 		out->high = (uint64_t)high;
 }
 
-VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
-
-struct draws {
-	const struct vc_whatif *w;
-	const struct vc_prediction *p;
-	const struct vc_plan *plan;
-	double said[DRAWS];
-};
-
-static int draw_one(void *arg, size_t i, struct vc_error *err)
-{
-	struct draws *a = arg;
-	unsigned draw = (unsigned)i + 1;
-	bool by_data = a->p->report.drawn || a->p->report.lengths;
-	bool other = by_data && !a->p->report.turns && draw % 2;
-	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
-					   .draw = draw, .has_order = other,
-					   .order = draw / 2 % a->w->recordings };
-
-	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
-}
-
-/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
- * order of another recording. What is reserved hangs on the order of sizes as much as on the
- * sizes. */
-static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
-			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	struct draws a = { .w = w, .p = p, .plan = plan };
-	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
-				      .threads = vc_whatif_threads(w) };
-	size_t n = 0, trim = vc_width_by_data(&p->report) ? 0 : TRIM;
-
-	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
-		return VC_OK;
-	VC_TRY(vc_workers_run(&work, err));
-	for (size_t d = 0; d < DRAWS; d++)
-		if (!isnan(a.said[d]))
-			a.said[n++] = a.said[d];
-	if (n <= 2 * TRIM)
-		return VC_OK;
-	qsort(a.said, n, sizeof(*a.said), by_value);
-	/* the outermost plans are less likely than the outermost data, which have a tail */
-	widen(out, a.said[trim], a.said[n - 1 - trim]);
-	return VC_OK;
-}
-
-/* Recordings in which nothing differs (but words before they are padded), where all of them may be
- * rounded up to one value, say no more than one of them does. The caller holds m->lock. */
-static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct vc_prediction *p,
-			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	const struct vc_trace *t = &w->recording[p->report.base].trace;
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
-
-	if (p->report.moving > p->report.bytes / LITTLE || !(p->report.tells > 0))
-		return VC_OK;
-	if (!m->alone)
-		m->alone = vc_family_new(&t, 1, w->recording[0].device->device, false, err);
-	if (!m->alone)
-		return VC_ENOMEM;
-	uint64_t end[2];
-
-	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
-		double said;
-
-		VC_TRY(asked(w, m->alone, &ask, p, plan, &said, err));
-		if (isnan(said))
-			return VC_OK;
-		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
-	}
-	vc_misses_guard(&end[0], &end[1]);
-	widen(out, (double)end[0], (double)end[1]);
-	return VC_OK;
-}
-
-/* A last turn of loops that is not full asks for other sizes than all others: a part of one, in the
- * place of the last turn or of the first, of which the backward pass makes what came last. */
-static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
-			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
-
-	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
-		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
-						   .rest = rest[i] };
-		double said;
-
-		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
-		if (!isnan(said))
-			widen(out, said, said);
-	}
-	return VC_OK;
-}
-
 /* The value 1 of a number of samples has other strides: copies come and go. */
 static bool at_one(const struct vc_whatif *w)
 {
@@ -366,13 +275,192 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 		      (double)out->high + (double)p->report.loose + SEGMENT);
 }
 
+void vc_misses_widen_last(const struct vc_whatif *w, struct vc_prediction *p,
+			  struct vc_result *out)
+{
+	const struct vc_family_report *report = &p->report;
+
+	if (w->recordings >= 2 && w->recordings <= MOST)
+		widen_by_width(w, p, distance(w, w->recordings, w->at, w->n), out);
+	if (report->single)
+		guard(&out->low, &out->high);
+	else if (report->residual > 0 || report->rounded)
+		out->high += SLACK;
+}
+
+int vc_misses_settled(const struct vc_whatif *w, struct vc_prediction *p,
+		      const struct vc_plan *plan, const struct vc_result *out,
+		      struct vc_error *err)
+{
+	struct vc_result last = { .has_interval = out->has_interval, .low = out->low,
+				  .high = out->high };
+
+	/* where ways of rounding are replayed, the largest is held against one that may come yet */
+	if (!plan->settled || !out->has_interval || p->report.tells > 0)
+		return VC_OK;
+	vc_misses_widen_last(w, p, &last);
+	return vc_job_is_settled(plan, &last, err);
+}
+
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
+
+struct draws {
+	const struct vc_whatif *w;
+	struct vc_prediction *p;
+	const struct vc_plan *plan;
+	double said[DRAWS];
+	size_t trim, known;
+	struct vc_result *so_far; /* of the interval, where no draw is left out */
+	struct vc_least least;
+};
+
+static int draw_one(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+	unsigned draw = (unsigned)i + 1;
+	bool by_data = a->p->report.drawn || a->p->report.lengths;
+	bool other = by_data && !a->p->report.turns && draw % 2;
+	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
+					   .draw = draw, .has_order = other,
+					   .order = draw / 2 % a->w->recordings };
+
+	VC_TRY(asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err));
+	if (!a->trim && !isnan(a->said[i]))
+		vc_least_note(&a->least, (uint64_t)a->said[i]);
+	return VC_OK;
+}
+
+/* 1: all that is asked of them is known. */
+static int draw_known(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+
+	if (a->trim || isnan(a->said[i]))
+		return VC_OK;
+	widen(a->so_far, a->said[i], a->said[i]);
+	return ++a->known > 2 * TRIM ?
+		       vc_misses_settled(a->w, a->p, a->plan, a->so_far, err) : VC_OK;
+}
+
+/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
+ * order of another recording. What is reserved hangs on the order of sizes as much as on the
+ * sizes. */
+static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *as_planned, struct vc_result *out,
+			  struct vc_error *err)
+{
+	struct vc_plan plan = *as_planned;
+	struct vc_result so_far = { .has_interval = out->has_interval, .low = out->low,
+				    .high = out->high };
+	struct draws a = { .w = w, .p = p, .plan = &plan, .so_far = &so_far,
+			   .trim = vc_width_by_data(&p->report) ? 0 : TRIM };
+	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one, .done = draw_known,
+				      .threads = vc_whatif_threads(w) };
+	size_t n = 0, trim = a.trim;
+	int r;
+
+	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
+		return VC_OK;
+	vc_least_of(&a.least, out->has_interval ? out->low : UINT64_MAX, &plan);
+	r = vc_workers_run(&work, err);
+	if (r > 0)
+		widen(out, (double)so_far.low, (double)so_far.high);
+	if (r != VC_OK)
+		return r;
+	for (size_t d = 0; d < DRAWS; d++)
+		if (!isnan(a.said[d]))
+			a.said[n++] = a.said[d];
+	if (n <= 2 * TRIM)
+		return VC_OK;
+	qsort(a.said, n, sizeof(*a.said), by_value);
+	/* the outermost plans are less likely than the outermost data, which have a tail */
+	widen(out, a.said[trim], a.said[n - 1 - trim]);
+	return VC_OK;
+}
+
+/* Recordings in which nothing differs (but words before they are padded), where all of them may be
+ * rounded up to one value, say no more than one of them does. The caller holds m->lock. */
+static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct vc_prediction *p,
+			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	const struct vc_trace *t = &w->recording[p->report.base].trace;
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+
+	if (p->report.moving > p->report.bytes / LITTLE || !(p->report.tells > 0))
+		return VC_OK;
+	if (!m->alone)
+		m->alone = vc_family_new(&t, 1, w->recording[0].device->device, false, err);
+	if (!m->alone)
+		return VC_ENOMEM;
+	uint64_t end[2];
+
+	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
+		double said;
+
+		VC_TRY(asked(w, m->alone, &ask, p, plan, &said, err));
+		if (isnan(said))
+			return VC_OK;
+		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
+	}
+	guard(&end[0], &end[1]);
+	widen(out, (double)end[0], (double)end[1]);
+	return VC_OK;
+}
+
+/* A last turn of loops that is not full asks for other sizes than all others: a part of one, in the
+ * place of the last turn or of the first, of which the backward pass makes what came last. */
+static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
+
+	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
+		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
+						   .rest = rest[i] };
+		double said;
+
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	return VC_OK;
+}
+
+/* The caller holds m->lock. */
+static int find_for(const struct vc_whatif *w, struct vc_prediction *p,
+		    const struct vc_plan *as_planned, const char *settings, struct vc_error *err)
+{
+	double far = distance(w, w->recordings, w->at, w->n);
+	struct vc_plan plan = *as_planned;
+	struct vc_misses *m = w->misses;
+
+	plan.transform = (struct vc_list){ 0 };
+	VC_TRY(find_misses(w, m, &plan, settings, err));
+	for (size_t i = 0; i < w->recordings; i++)
+		if (!isnan(m->by[i]))
+			p->missed = fmax(p->missed, fabs(m->by[i]) * fmax(1, far / m->far[i]));
+	return VC_OK;
+}
+
+int vc_misses_find(const struct vc_whatif *w, struct vc_prediction *p, const struct vc_plan *plan,
+		   const char *settings, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	if (w->recordings < 2 || w->recordings > MOST)
+		return VC_OK;
+	pthread_mutex_lock(&w->misses->lock);
+	r = find_for(w, p, plan, settings, err);
+	pthread_mutex_unlock(&w->misses->lock);
+	return r;
+}
+
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		    const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		    struct vc_error *err)
 {
 	const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
 	struct vc_plan plan = *as_planned;
-	double far = distance(w, w->recordings, w->at, w->n);
 	struct vc_misses *m = w->misses;
 	int r;
 
@@ -380,10 +468,7 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		return VC_OK;
 	plan.transform = (struct vc_list){ 0 };
 	pthread_mutex_lock(&m->lock);
-	r = find_misses(w, m, &plan, settings, err);
-	for (size_t i = 0; i < w->recordings; i++)
-		if (!isnan(m->by[i]))
-			p->missed = fmax(p->missed, fabs(m->by[i]) * fmax(1, far / m->far[i]));
+	r = find_for(w, p, &plan, settings, err);
 	for (size_t i = 0; r == VC_OK && i < w->recordings; i++) {
 		double said = NAN;
 
@@ -397,9 +482,5 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	pthread_mutex_unlock(&m->lock);
 	if (r == VC_OK)
 		r = widen_by_draws(w, p, &plan, out, err);
-	if (r == VC_OK)
-		r = widen_by_rests(w, p, &plan, out, err);
-	if (r == VC_OK)
-		widen_by_width(w, p, far, out);
-	return r;
+	return r == VC_OK ? widen_by_rests(w, p, &plan, out, err) : r;
 }

@@ -65,20 +65,26 @@ static bool sure(const struct pair *p, size_t i, size_t j)
 	return yes;
 }
 
-/* Number the kinds of t from 0 on. slot: 2^k entries, at least twice n, all 0. Returns how many
- * there are. */
-static size_t find_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot,
-			 size_t slots)
+size_t vc_align_slots(size_t n)
 {
-	size_t kinds = 0;
+	size_t slots = 16;
+
+	while (slots < 2 * n)
+		slots *= 2;
+	return slots;
+}
+
+size_t vc_align_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot)
+{
+	size_t kinds = 0, mask = vc_align_slots(n) - 1;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t key = (t[i].size * 31 + t[i].stream) * 0x9e3779b97f4a7c15u ^ t[i].site;
-		size_t at = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (slots - 1);
+		size_t at = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & mask;
 
 		while (slot[at] && !(t[slot[at] - 1].size == t[i].size &&
 				     same_place(&t[slot[at] - 1], &t[i])))
-			at = (at + 1) & (slots - 1);
+			at = (at + 1) & mask;
 		if (!slot[at]) {
 			slot[at] = (uint32_t)i + 1;
 			kind[i] = (uint32_t)kinds++;
@@ -90,15 +96,12 @@ static size_t find_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint
 
 static int number(struct pair *p, struct vc_error *err)
 {
-	size_t slots = 16;
-
-	while (slots < 2 * (p->na + p->nb))
-		slots *= 2;
-	uint32_t *slot = calloc(2 * slots, sizeof(*slot));
+	size_t slots = vc_align_slots(p->na);
+	uint32_t *slot = calloc(slots + vc_align_slots(p->nb), sizeof(*slot));
 
 	VC_HAVE(slot, "the alignment of two recordings", err);
-	p->kinds[0] = find_kinds(p->a, p->na, p->kind, slot, slots);
-	p->kinds[1] = find_kinds(p->b, p->nb, p->kind + p->na, slot + slots, slots);
+	p->kinds[0] = vc_align_kinds(p->a, p->na, p->kind, slot);
+	p->kinds[1] = vc_align_kinds(p->b, p->nb, p->kind + p->na, slot + slots);
 	free(slot);
 	p->words = p->kinds[1] / IN_A_WORD + 1;
 	if (p->kinds[0] * p->kinds[1] <= KINDS) {

@@ -414,40 +414,22 @@ static int leave_out(struct turner *t, size_t from, size_t to)
 	return VC_OK;
 }
 
-struct sorted { const struct vc_take *t; uint32_t i; };
-
-static int by_kind(const void *x, const void *y)
-{
-	const struct vc_take *a = ((const struct sorted *)x)->t, *b = ((const struct sorted *)y)->t;
-
-	if (a->site != b->site)
-		return a->site < b->site ? -1 : 1;
-	if (a->size != b->size)
-		return a->size < b->size ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
-}
-
 /* Number the kinds of blocks that turns make. */
 static int find_kinds(struct turner *t, const struct vc_loops *l)
 {
 	const struct vc_allocations *b = t->b;
-	struct sorted *s = malloc((b->n + 1) * sizeof(*s));
+	uint32_t *slot = calloc(vc_align_slots(b->n) + b->n + 1, sizeof(*slot));
+	uint32_t *of = slot + vc_align_slots(b->n); /* kind + 1 of turns by kind of all */
 
-	if (!s)
+	if (!slot)
 		return VC_ENOMEM;
-	for (uint32_t i = 0; i < b->n; i++)
-		s[i] = (struct sorted){ &b->take[i], i };
-	qsort(s, b->n, sizeof(*s), by_kind);
-	for (size_t from = 0, to; from < b->n; from = to) {
-		bool looped = false;
-
-		for (to = from; to < b->n && !by_kind(&s[from], &s[to]); to++)
-			looped |= l->like[s[to].i] != VC_UNMATCHED;
-		for (size_t k = from; k < to; k++)
-			t->kind_of[s[k].i] = looped ? (uint32_t)t->kinds : VC_UNMATCHED;
-		t->kinds += looped;
-	}
-	free(s);
+	vc_align_kinds(b->take, b->n, t->kind_of, slot);
+	for (size_t i = 0; i < b->n; i++)
+		if (l->like[i] != VC_UNMATCHED && !of[t->kind_of[i]])
+			of[t->kind_of[i]] = (uint32_t)++t->kinds;
+	for (size_t i = 0; i < b->n; i++)
+		t->kind_of[i] = of[t->kind_of[i]] ? of[t->kind_of[i]] - 1 : VC_UNMATCHED;
+	free(slot);
 	t->kind = calloc(t->kinds + 1, sizeof(*t->kind));
 	return t->kind ? 0 : VC_ENOMEM;
 }

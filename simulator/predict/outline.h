@@ -18,8 +18,22 @@ struct vc_outline {
 	struct vc_looped looped;
 	double *law[2];            /* vc_scaling_law of each allocation, in training and in an
 				    * evaluation; the latter NULL where they are not apart */
+	uint64_t *sized;           /* by allocation: bytes + 1 where the law is all that is asked
+				    * for the best guess; 0: draws, plans or kernels decide */
+	bool *kernel;              /* by allocation: kernels ask for it, or for others beside it */
+	/* What an allocator sees of the events, and whose (allocation + 1; 0: of none). */
+	struct vc_outline_step { uint32_t event, of; } *step;
+	size_t steps;
 	size_t users;              /* the family among them */
 };
+
+/* Its events. */
+const struct vc_trace *vc_outline_events(const struct vc_family *f, const struct vc_outline *o);
+/* The allocation that made block `id`, or that it repeats, + 1; 0: none. */
+uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o, uint64_t id);
+/* Is it for people, or what the recorded allocator did? begun: a request has come. */
+bool vc_outline_drops(const struct vc_allocations *b, const struct vc_event *e, bool bare,
+		      bool begun);
 
 /* Made where the family has none at hand. NULL: no memory. Thread-safe. */
 const struct vc_outline *vc_outline_get(struct vc_family *f, size_t base,

@@ -127,5 +127,9 @@ void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err);
+/* The same with ask->bare as a source, which has no meta. NULL: failure. */
+struct vc_source *vc_synthesis_source(struct vc_family *f, size_t base,
+				      const struct vc_family_ask *ask,
+				      const struct vc_target *target, struct vc_error *err);
 
 #endif

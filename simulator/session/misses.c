@@ -115,11 +115,11 @@ static double distance(const struct vc_whatif *w, size_t except, const struct vc
 	return least;
 }
 
-/* Peak of `events` (NULL: those of the recording) under the plan. */
-static int peak(const struct vc_recording *rec, const struct vc_trace *events,
+/* Peak of `events` (NULL: those of the recording) under the plan, which has no transforms. */
+static int peak(const struct vc_recording *rec, struct vc_source *events,
 		const struct vc_plan *plan, double *out, struct vc_error *err)
 {
-	struct vc_job job = { .rec = rec, .events = events };
+	struct vc_job job = { .rec = rec, .source = events };
 	struct vc_result r = { 0 };
 
 	VC_TRY(vc_job_widen(&job, plan, &r, err));
@@ -132,19 +132,15 @@ static int asked(const struct vc_whatif *w, struct vc_family *f, const struct vc
 		 const struct vc_prediction *p, const struct vc_plan *plan, double *out,
 		 struct vc_error *err)
 {
-	struct vc_family_ask bare = *ask;
-	struct vc_trace t;
+	const struct vc_recording *rec = p ? &p->rec : &w->recording[0];
 	struct vc_error why = { 0 };
-
-	bare.bare = true;
-	int r = vc_family_at(f, &bare, &t, NULL, &why);
+	struct vc_source *events = vc_family_source(f, ask, rec->meta, &why);
 
 	*out = NAN;
-	if (r < 0)
-		return r == VC_ENOMEM ? vc_nomem(err, "what recordings say of each other") : VC_OK;
-	r = peak(p ? &p->rec : &w->recording[0], &t, plan, out, err);
-	vc_trace_fini(&t);
-	return r;
+	if (!events)
+		return why.status == VC_ENOMEM ?
+			       vc_nomem(err, "what recordings say of each other") : VC_OK;
+	return peak(rec, events, plan, out, err);
 }
 
 /* Recording i, by all others or (two of them) in the order of the other one. */

@@ -110,17 +110,21 @@ static struct region counterpart(const struct search *s, const struct region *r,
  * others in both. 1: yes, < 0: no memory. */
 static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 {
-	struct region r = turns(s->b, i, end, p), o = counterpart(s, &r, p);
-	size_t len = r.to - r.from, other = o.to - o.from, alone = 0;
+	struct region r = p < SHORTEST ? (struct region){ 0 } : turns(s->b, i, end, p), o;
+	size_t len = r.to - r.from, other, alone = 0;
 
-	for (size_t k = i < r.from ? i : r.from; k < (end > r.to ? end : r.to); k++)
-		alone += s->match[k] == VC_UNMATCHED;
-	if (p < SHORTEST || alone < len - other || alone > len - other + (len - other) / 8)
+	if (p < SHORTEST || len < 2 * (size_t)p) /* what most of those that are tried are */
 		return 0;
-	if (len < 2 * (size_t)p || len <= other || (len - other) % p)
+	o = counterpart(s, &r, p);
+	other = o.to - o.from;
+	if (len <= other || (len - other) % p)
 		return 0;
 	double per = (double)(len - other) / p / (s->x - s->y);
 	if (fabs((double)len / p - per * s->x) > APART)
+		return 0;
+	for (size_t k = i < r.from ? i : r.from; k < (end > r.to ? end : r.to); k++)
+		alone += s->match[k] == VC_UNMATCHED;
+	if (alone < len - other || alone > len - other + (len - other) / 8)
 		return 0;
 	for (size_t k = r.from; k < r.to; k++)
 		s->out->like[k] = (uint32_t)(r.from + (k - r.from) % p);

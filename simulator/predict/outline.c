@@ -9,7 +9,7 @@
 #include "common/vec.h"
 
 /* Events of an outline that the family keeps, at most: bounds memory. */
-enum { MOST = 1 << 20 };
+enum { MOST = 1 << 19 };
 
 static void drop(struct vc_outline *o)
 {

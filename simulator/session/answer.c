@@ -87,6 +87,7 @@ enum vc_level vc_answer_level(const struct vc_session *s, const struct vc_plan *
  * and 13.1 % up from what was predicted (docs/measurements/predictions.md). */
 enum { VERSION_DOWN = 12, VERSION_UP = 14 };
 enum { PAGE = 2 << 20 };
+enum { PIECES = 64 << 20 }; /* more than any rounding of an end moves it */
 
 void vc_answer_widen_torch(struct vc_result *out)
 {
@@ -238,9 +239,13 @@ static int settled_low(void *arg, uint64_t low, uint64_t high, bool *settled, st
 
 bool vc_answer_settles(struct vc_answer_ask *a, bool possibly)
 {
+	const struct vc_plan *p = a->plan;
+	uint64_t context = p->context < p->capacity ? p->context : p->capacity;
+
 	a->settled = (struct vc_settled){ .arg = a, .low = possibly,
+					  .most = p->capacity - context + PIECES,
 					  .is = possibly ? settled_low : settled_high };
-	return is_plain(a->plan, a->best) &&
+	return is_plain(p, a->best) && !vc_answer_other_torch(a->job->rec, p) &&
 	       (possibly || vc_result_replayed(a->best) == VC_FITS);
 }
 

@@ -212,26 +212,3 @@ int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
 		VC_TRY(plan->settled->is(plan->settled->arg, out->low, out->high, &settled, err));
 	return settled;
 }
-
-static bool is_more(void *arg, const struct vc_stats *so_far)
-{
-	struct vc_least *least = arg;
-
-	return so_far->peak_reserved > atomic_load(&least->bytes);
-}
-
-void vc_least_of(struct vc_least *least, uint64_t bytes, struct vc_plan *plan)
-{
-	atomic_init(&least->bytes, bytes);
-	least->enough = (struct vc_enough){ least, is_more };
-	if (plan->settled && plan->settled->low)
-		plan->enough = &least->enough;
-}
-
-void vc_least_note(struct vc_least *least, uint64_t bytes)
-{
-	uint_fast64_t known = atomic_load(&least->bytes);
-
-	while (bytes < known && !atomic_compare_exchange_weak(&least->bytes, &known, bytes))
-		;
-}

@@ -3,8 +3,6 @@
 #ifndef VC_JOB_H
 #define VC_JOB_H
 
-#include <stdatomic.h>
-
 #include "simulator/session/request.h"
 
 struct vc_job {
@@ -42,14 +40,5 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 /* Is all that the plan asks of the interval of *out known? 1: it is. */
 int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
 		      struct vc_error *err);
-
-/* The least that any of many runs needs, where no more is asked of them: those that need more are
- * given up. */
-struct vc_least { atomic_uint_fast64_t bytes; struct vc_enough enough; };
-/* Of runs under the plan, which lends *least, where an interval reaches down to `bytes` so far;
- * nothing happens where more is asked of them. */
-void vc_least_of(struct vc_least *least, uint64_t bytes, struct vc_plan *plan);
-/* One of them is known. */
-void vc_least_note(struct vc_least *least, uint64_t bytes);
 
 #endif

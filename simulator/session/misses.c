@@ -284,6 +284,25 @@ void vc_misses_widen_last(const struct vc_whatif *w, struct vc_prediction *p,
 		out->high += SLACK;
 }
 
+/* The last of the widening keeps the order of lower ends. */
+uint64_t vc_misses_most(const struct vc_whatif *w, struct vc_prediction *p,
+			const struct vc_plan *plan)
+{
+	uint64_t least = 0, most = VC_DEVICE_UNLIMITED;
+
+	while (least < most) {
+		uint64_t mid = least + (most - least + 1) / 2;
+		struct vc_result last = { .has_interval = true, .low = mid, .high = mid + 1 };
+
+		vc_misses_widen_last(w, p, &last);
+		if (last.low <= plan->settled->most)
+			least = mid;
+		else
+			most = mid - 1;
+	}
+	return least;
+}
+
 int vc_misses_settled(const struct vc_whatif *w, struct vc_prediction *p,
 		      const struct vc_plan *plan, const struct vc_result *out,
 		      struct vc_error *err)
@@ -305,9 +324,9 @@ struct draws {
 	struct vc_prediction *p;
 	const struct vc_plan *plan;
 	double said[DRAWS];
-	size_t trim, known;
-	struct vc_result *so_far; /* of the interval, where no draw is left out */
-	struct vc_least least;
+	size_t trim;
+	double known[DRAWS]; size_t n; /* of those that are over, in order */
+	const struct vc_result *before;
 };
 
 static int draw_one(void *arg, size_t i, struct vc_error *err)
@@ -320,58 +339,47 @@ static int draw_one(void *arg, size_t i, struct vc_error *err)
 					   .draw = draw, .has_order = other,
 					   .order = draw / 2 % a->w->recordings };
 
-	VC_TRY(asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err));
-	if (!a->trim && !isnan(a->said[i]))
-		vc_least_note(&a->least, (uint64_t)a->said[i]);
-	return VC_OK;
+	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
 }
 
 /* 1: all that is asked of them is known. */
 static int draw_known(void *arg, size_t i, struct vc_error *err)
 {
 	struct draws *a = arg;
+	struct vc_result so_far = { .has_interval = true, .low = a->before->low,
+				    .high = a->before->high };
 
-	if (a->trim || isnan(a->said[i]))
+	if (isnan(a->said[i]))
 		return VC_OK;
-	widen(a->so_far, a->said[i], a->said[i]);
-	return ++a->known > 2 * TRIM ?
-		       vc_misses_settled(a->w, a->p, a->plan, a->so_far, err) : VC_OK;
+	a->known[a->n++] = a->said[i];
+	if (!a->plan->settled || !a->before->has_interval || a->n <= 2 * TRIM)
+		return VC_OK;
+	qsort(a->known, a->n, sizeof(*a->known), by_value);
+	widen(&so_far, a->known[a->trim], a->known[a->n - 1 - a->trim]);
+	return vc_misses_settled(a->w, a->p, a->plan, &so_far, err);
 }
 
 /* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
  * order of another recording. What is reserved hangs on the order of sizes as much as on the
  * sizes. */
 static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
-			  const struct vc_plan *as_planned, struct vc_result *out,
-			  struct vc_error *err)
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
-	struct vc_plan plan = *as_planned;
-	struct vc_result so_far = { .has_interval = out->has_interval, .low = out->low,
-				    .high = out->high };
-	struct draws a = { .w = w, .p = p, .plan = &plan, .so_far = &so_far,
+	struct draws a = { .w = w, .p = p, .plan = plan, .before = out,
 			   .trim = vc_width_by_data(&p->report) ? 0 : TRIM };
 	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one, .done = draw_known,
 				      .threads = vc_whatif_threads(w) };
-	size_t n = 0, trim = a.trim;
 	int r;
 
 	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
 		return VC_OK;
-	vc_least_of(&a.least, out->has_interval ? out->low : UINT64_MAX, &plan);
 	r = vc_workers_run(&work, err);
-	if (r > 0)
-		widen(out, (double)so_far.low, (double)so_far.high);
-	if (r != VC_OK)
+	if (r < 0 || a.n <= 2 * TRIM)
 		return r;
-	for (size_t d = 0; d < DRAWS; d++)
-		if (!isnan(a.said[d]))
-			a.said[n++] = a.said[d];
-	if (n <= 2 * TRIM)
-		return VC_OK;
-	qsort(a.said, n, sizeof(*a.said), by_value);
+	qsort(a.known, a.n, sizeof(*a.known), by_value);
 	/* the outermost plans are less likely than the outermost data, which have a tail */
-	widen(out, a.said[trim], a.said[n - 1 - trim]);
-	return VC_OK;
+	widen(out, a.known[a.trim], a.known[a.n - 1 - a.trim]);
+	return r;
 }
 
 /* Recordings in which nothing differs (but words before they are padded), where all of them may be
@@ -381,7 +389,9 @@ static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct v
 {
 	const struct vc_trace *t = &w->recording[p->report.base].trace;
 	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+	struct vc_plan whole = *plan;
 
+	whole.enough = NULL; /* the guard moves its lower end */
 	if (p->report.moving > p->report.bytes / LITTLE || !(p->report.tells > 0))
 		return VC_OK;
 	if (!m->alone)
@@ -393,7 +403,7 @@ static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct v
 	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
 		double said;
 
-		VC_TRY(asked(w, m->alone, &ask, p, plan, &said, err));
+		VC_TRY(asked(w, m->alone, &ask, p, &whole, &said, err));
 		if (isnan(said))
 			return VC_OK;
 		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
@@ -431,6 +441,7 @@ static int find_for(const struct vc_whatif *w, struct vc_prediction *p,
 	struct vc_misses *m = w->misses;
 
 	plan.transform = (struct vc_list){ 0 };
+	plan.enough = NULL; /* they are known for other questions, too */
 	VC_TRY(find_misses(w, m, &plan, settings, err));
 	for (size_t i = 0; i < w->recordings; i++)
 		if (!isnan(m->by[i]))

@@ -27,6 +27,11 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 void vc_misses_widen_last(const struct vc_whatif *w, struct vc_prediction *p,
 			  struct vc_result *out);
 
+/* Where the plan asks for the lower end: bytes beyond which no run moves it to where it settles
+ * anything. What a run is given up at may be anything above. */
+uint64_t vc_misses_most(const struct vc_whatif *w, struct vc_prediction *p,
+			const struct vc_plan *plan);
+
 /* Is all that the plan asks of the interval known, by what is known of it before the last of it is?
  * 1: it is. */
 int vc_misses_settled(const struct vc_whatif *w, struct vc_prediction *p,

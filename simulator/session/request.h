@@ -33,7 +33,8 @@ int vc_tenants_parse(const struct vc_list *used, struct vc_tenants *t, struct vc
 /* What is asked of an interval where not all of it is: it ends once that is known. */
 struct vc_settled {
 	void *arg;
-	bool low; /* of its lower end: a run that needs more than another one tells nothing */
+	bool low;      /* of its lower end, ... */
+	uint64_t most; /* ... which settles nothing where it is higher than this */
 	/* Do these ends settle it, which from now on only come to lie farther apart? */
 	int (*is)(void *arg, uint64_t low, uint64_t high, bool *settled, struct vc_error *err);
 };

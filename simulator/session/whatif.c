@@ -431,7 +431,6 @@ struct runs {
 	struct vc_result *said, *out; /* of each run, of all */
 	size_t drivers, orders;       /* the first runs */
 	size_t n, from;               /* which of all n is made first */
-	struct vc_least least;
 };
 
 static const enum vc_va_policy policies[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC, VC_VA_MIX };
@@ -456,9 +455,7 @@ static int run_one(void *arg, size_t nth, struct vc_error *err)
 			return VC_OK;
 		job.events = &a->p->other[k];
 	}
-	VC_TRY(vc_job_widen(&job, &plan, &a->said[i], err));
-	vc_least_note(&a->least, a->said[i].low);
-	return VC_OK;
+	return vc_job_widen(&job, &plan, &a->said[i], err);
 }
 
 static int add_said(void *arg, size_t nth, struct vc_error *err)
@@ -479,11 +476,9 @@ static int add_said(void *arg, size_t nth, struct vc_error *err)
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
  * knows: other orders of addresses show how much hangs on that. 1: no more is asked. */
 static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
-			 const struct vc_plan *as_planned, struct vc_result *out,
-			 struct vc_error *err)
+			 const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
-	struct vc_plan plan = *as_planned;
-	struct runs a = { .w = w, .p = p, .plan = &plan, .out = out,
+	struct runs a = { .w = w, .p = p, .plan = plan, .out = out,
 			  .drivers = w->any_order ? POLICIES : DRIVERS,
 			  .orders = w->any_order ? ORDERS : 0 };
 	struct vc_work work = { .threads = vc_whatif_threads(w), .arg = &a,
@@ -492,8 +487,7 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 
 	a.n = work.n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS;
 	/* the smallest and the largest sizes tell most */
-	a.from = plan.settled ? a.drivers + a.orders : 0;
-	vc_least_of(&a.least, UINT64_MAX, &plan);
+	a.from = plan->settled ? a.drivers + a.orders : 0;
 	a.said = calloc(work.n, sizeof(*a.said));
 	VC_HAVE(a.said, "the runs of an interval", err);
 	r = vc_workers_run(&work, err);
@@ -502,18 +496,29 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 	return r;
 }
 
+static bool is_beyond(void *arg, const struct vc_stats *so_far)
+{
+	return so_far->peak_reserved > *(const uint64_t *)arg;
+}
+
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		   struct vc_error *err)
 {
 	struct vc_plan plan = vc_plan_unlimited(as_planned);
+	struct vc_enough beyond;
+	uint64_t most;
 	int r;
 
 	vc_completion_default(&p->rec, &plan);
 	plan.va_order = 0;
 	plan.va = vc_va_of_first(p->rec.device->first_segment);
-	if (plan.settled)
+	if (plan.settled) {
 		VC_TRY(vc_misses_find(w, p, &plan, settings, err));
+		most = vc_misses_most(w, p, &plan);
+		beyond = (struct vc_enough){ &most, is_beyond };
+		plan.enough = plan.settled->low ? &beyond : NULL;
+	}
 	r = widen_by_runs(w, p, &plan, out, err);
 	if (r == VC_OK)
 		r = vc_misses_widen(w, p, &plan, settings, out, err);

@@ -91,6 +91,11 @@ bool vc_family_card_known(const struct vc_family *f);
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
 		 struct vc_family_report *rep, struct vc_error *err);
 
+/* The same for whoever reads it once: a source of what ask->bare leaves, made as it is read. meta:
+ * lent. f must outlive it. NULL: failure. Safe from several threads. */
+struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_ask *ask,
+				   const struct vc_meta *meta, struct vc_error *err);
+
 /* Value of a parameter in one recording, NaN when it has none. */
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name);
 

@@ -65,6 +65,16 @@ static int ask_all(struct state *t, const uint64_t *units, size_t n, struct vc_e
 	return 0;
 }
 
+/* Those that fit decide only by the largest of them. */
+static int ask_down(struct state *t, const uint64_t *units, size_t n, struct vc_error *err)
+{
+	bool fits = false;
+
+	for (size_t i = n; i > 0 && !fits; i--)
+		VC_TRY(ask(t, units[i - 1], &fits, err));
+	return 0;
+}
+
 /* ---- the search ---- */
 
 /* From the start up to the first failure, or down to the first success. */
@@ -111,7 +121,7 @@ static int look_above(struct state *t, uint64_t bad, struct vc_error *err)
 			continue;
 		next[n++] = x;
 	}
-	return ask_all(t, next, n, err);
+	return t->s->only_largest ? ask_down(t, next, n, err) : ask_all(t, next, n, err);
 }
 
 /* Smaller values may need more: the ones just below, and some across the last doubling. */
@@ -146,5 +156,5 @@ int vc_search_run(const struct vc_search *s, struct vc_found *out, struct vc_err
 	}
 	if (r == 0 && bad)
 		r = look_above(&t, bad, err);
-	return r == 0 && bad ? look_below(&t, err) : r;
+	return r == 0 && bad && !s->only_largest ? look_below(&t, err) : r;
 }

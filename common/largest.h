@@ -19,6 +19,7 @@ struct vc_search {
 	 * each turns out as `expect` says. It may get them ready. */
 	int (*ahead)(void *arg, const uint64_t *units, size_t n, bool surely, struct vc_error *err);
 	bool (*expect)(void *arg, uint64_t units); /* with `ahead`: will it fit? */
+	bool only_largest;    /* nobody reads `failing` and `holes`: no probe is made for them */
 };
 
 struct vc_found {

@@ -60,12 +60,6 @@ static void tell(struct asked *q)
 		q->heard->tell(q->heard, q->done++, q->all);
 }
 
-/* How it ends: of a run whose end is not recorded, as far as it is. */
-static enum vc_verdict ending(const struct vc_result *r)
-{
-	return r->trust.endless ? vc_result_replayed(r) : vc_result_verdict(r);
-}
-
 /* A copy of half of a weight's size where a layer is called: autocast's. */
 static bool is_cast(const struct vc_anatomy *a, uint64_t size)
 {
@@ -197,7 +191,7 @@ static int try_split(struct asked *q, const struct change *c, struct vc_result *
 		r = vc_batch_run(b, q->p, b->value / k, text, q->now, out, err);
 		if (r < 0)
 			return r;
-		if (ending(out) == VC_FITS) {
+		if (vc_advice_ending(out) == VC_FITS) {
 			memcpy(a->text, w.text, sizeof(a->text));
 			memcpy(a->paste, w.paste, sizeof(a->paste));
 			snprintf(a->how, sizeof(a->how), "--set %s=%.15g -x %s", b->name,
@@ -209,31 +203,21 @@ static int try_split(struct asked *q, const struct change *c, struct vc_result *
 	return vc_fail(err, VC_ENOSUP, "no number of parts fits");
 }
 
-enum wanted { SURE, POSSIBLE };
-struct probe { struct asked *q; enum wanted wanted; };
+struct probe { struct asked *q; enum vc_wanted wanted; };
 
-/* SURE: with all that is open grown; POSSIBLE: with none of it. */
 static int does_batch_fit(void *arg, uint64_t units, bool *fits, struct vc_error *err)
 {
-	struct probe *p = arg;
-	struct vc_result r = { 0 };
-	/* Whether it surely fits hangs on the upper end, whether it possibly does on the lower. */
-	enum vc_verdict than = p->wanted == SURE ? VC_FITS + 1 : VC_OOM + 1;
-	int rc = vc_batch_run(&p->q->batch, p->q->p, (double)units, NULL, than, &r, err);
+	const struct probe *p = arg;
 
-	if (rc < 0)
-		return rc;
-	*fits = ending(&r) == VC_FITS || (p->wanted == POSSIBLE && r.trust.low == VC_FITS);
-	vc_result_fini(&r);
-	return VC_OK;
+	return vc_batch_fits(&p->q->batch, p->q->p, (double)units, p->wanted, fits, err);
 }
 
-static uint64_t largest(struct asked *q, enum wanted wanted, uint64_t start, uint64_t most,
+static uint64_t largest(struct asked *q, enum vc_wanted wanted, uint64_t start, uint64_t most,
 			struct vc_error *err)
 {
 	struct probe p = { q, wanted };
 	struct vc_search s = { .start = start, .most = most, .arg = &p,
-			       .probe = does_batch_fit };
+			       .probe = does_batch_fit, .only_largest = true };
 	struct vc_found f;
 
 	return start && vc_search_run(&s, &f, err) == VC_OK ? f.largest : 0;
@@ -245,8 +229,7 @@ static int try_batch(struct asked *q, struct vc_result *out, struct vc_advice *a
 	struct vc_batch *b = batch_of(q, err);
 	uint64_t now = b ? (uint64_t)b->value : 0, best;
 
-	q->batch.watch = NULL; /* of the search only its end is seen */
-	best = now > 1 ? largest(q, SURE, now / 2, now - 1, err) : 0;
+	best = now > 1 ? largest(q, VC_SURELY, now / 2, now - 1, err) : 0;
 	q->batch.watch = q->watch;
 	if (!best)
 		return vc_fail(err, VC_ENOSUP, "no smaller batch fits");
@@ -292,7 +275,7 @@ static int try_card(const struct asked *q, struct vc_result *out, struct vc_advi
 		r = vc_advice_run(q->s, &plan, q->now, q->watch, out, err);
 		if (r < 0)
 			return r;
-		if (ending(out) == VC_FITS) {
+		if (vc_advice_ending(out) == VC_FITS) {
 			char total[32];
 
 			snprintf(a->text, sizeof(a->text), "a larger card: %s with %s%s",
@@ -357,7 +340,7 @@ static void keep(struct vc_advice *a, const struct vc_result *r)
 {
 	a->peak_reserved = r->stats.peak_reserved;
 	a->flushes = r->stats.flushes;
-	a->verdict = ending(r);
+	a->verdict = vc_advice_ending(r);
 	a->has_interval = r->has_interval;
 	a->low = r->low;
 	a->high = r->high;
@@ -376,7 +359,7 @@ static size_t consider(struct asked *q, const struct vc_result *now, const struc
 	tell(q);
 	if (n == VC_ADVICE_MOST || try_change(q, c, &then, &a, &err) < 0)
 		return n;
-	if (ending(&then) < ending(now)) {
+	if (vc_advice_ending(&then) < vc_advice_ending(now)) {
 		keep(&a, &then);
 		a.run = q->watch ? kept(&then) : NULL;
 		out[n++] = a;
@@ -448,8 +431,9 @@ static size_t room(struct asked *q, const struct vc_result *r, struct vc_advice 
 			 100 * share);
 		return 1;
 	}
-	least = largest(q, SURE, now, now * 64, &err);
-	most = largest(q, POSSIBLE, least > now ? least : now, now * 64, &err);
+	vc_batch_known(b, q->s, q->p, r);
+	least = largest(q, VC_SURELY, now, now * 64, &err);
+	most = largest(q, VC_POSSIBLY, least > now ? least : now, now * 64, &err);
 	if (!least && !most)
 		return 0;
 	a->at_least = least;
@@ -492,16 +476,16 @@ size_t vc_advise(const struct vc_session *s, const struct vc_plan *p, const stru
 {
 	const struct vc_observer_type *const curve[] = { &vc_observer_timeline,
 		s->rec->device->events < LAYERED_BELOW ? &vc_observer_lives : NULL, NULL };
-	struct asked q = { .s = s, .p = p, .now = ending(r), .heard = heard,
+	struct asked q = { .s = s, .p = p, .now = vc_advice_ending(r), .heard = heard,
 			   .watch = heard && heard->keep ? curve : NULL };
 	double used = (double)r->stats.peak_used, all = (double)p->capacity;
 	size_t n = 0;
 
 	if (s->rec->streamed)
 		return 0;
-	if (ending(r) != VC_FITS)
+	if (vc_advice_ending(r) != VC_FITS)
 		read_traits(&q);
-	if (ending(r) != VC_FITS)
+	if (vc_advice_ending(r) != VC_FITS)
 		n = helpful(&q, r, out);
 	else if (p->capacity && used >= TIGHT * all)
 		n = risk(&q, r, out);

@@ -44,6 +44,12 @@ unsigned vc_advice_traits(const struct vc_session *s);
 
 /* ---- advice_batch.c: the same run at other batches ---- */
 
+/* Does it surely fit, with all that is open grown; or possibly, with none of it? */
+enum vc_wanted { VC_SURELY, VC_POSSIBLY };
+
+/* What a search found out about one value, for the next one: of each vc_wanted 0: nobody asked. */
+struct vc_batch_seen { double value; enum { VC_NOT_ASKED, VC_IT_FITS, VC_IT_FAILS } fits[2]; };
+
 struct vc_batch {
 	const struct vc_session *base; /* can be asked for other values: another's, or ... */
 	struct vc_session own;         /* ... this one */
@@ -52,6 +58,8 @@ struct vc_batch {
 	struct vc_session at;      /* the run at the value last asked for */
 	bool open, at_open, owned;
 	const struct vc_observer_type *const *watch; /* of the runs below, or NULL */
+	struct vc_batch_seen *seen;
+	size_t seen_n;
 };
 
 /* Finds the parameter that is a batch size (recorded, or asked for with --set) and opens the
@@ -65,6 +73,16 @@ int vc_batch_at(const struct vc_batch *b, double value, struct vc_session *out,
  * verdict is better than `than`. On success the caller owns *out. */
 int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, const char *transform,
 		 enum vc_verdict than, struct vc_result *out, struct vc_error *err);
+
+/* Does the plan fit at that value? Nobody watches. */
+int vc_batch_fits(struct vc_batch *b, const struct vc_plan *p, double value, enum vc_wanted wanted,
+		  bool *fits, struct vc_error *err);
+/* The run in question is known to vc_batch_fits, where the session is that of b. */
+void vc_batch_known(struct vc_batch *b, const struct vc_session *s, const struct vc_plan *p,
+		    const struct vc_result *r);
+
+/* How it ends: of a run whose end is not recorded, as far as it is. */
+enum vc_verdict vc_advice_ending(const struct vc_result *r);
 
 /* A replay, and its interval where its verdict is better than `than`: what does not help need not
  * be known so well. On success the caller owns *out. */

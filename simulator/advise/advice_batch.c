@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/vec.h"
 #include "simulator/advise/advice.h"
 #include "simulator/session/whatif.h"
 
@@ -134,8 +135,93 @@ int vc_batch_run(struct vc_batch *b, const struct vc_plan *p, double value, cons
 	return r;
 }
 
+enum vc_verdict vc_advice_ending(const struct vc_result *r)
+{
+	return r->trust.endless ? vc_result_replayed(r) : vc_result_verdict(r);
+}
+
+/* The best estimate alone often says it: where it fits its lower end does, too, and where it does
+ * not it fits not surely. Else of the interval as much as tells. */
+static int find_out(const struct vc_session *s, const struct vc_plan *p, enum vc_wanted wanted,
+		    bool *fits, struct vc_error *err)
+{
+	struct vc_result r;
+	int rc = vc_session_replay(s, p, NULL, &r, err);
+
+	if (rc < 0)
+		return rc;
+	*fits = vc_result_replayed(&r) == VC_FITS;
+	if (*fits == (wanted == VC_SURELY)) {
+		rc = vc_session_decide_fit(s, p, wanted == VC_POSSIBLY, &r, err);
+		*fits = vc_advice_ending(&r) == VC_FITS ||
+			(wanted == VC_POSSIBLY && r.trust.low == VC_FITS);
+	}
+	vc_result_fini(&r);
+	return rc < 0 ? rc : VC_OK;
+}
+
+/* What is known of that value, which may be nothing yet. NULL: no memory. */
+static struct vc_batch_seen *seen_at(struct vc_batch *b, double value)
+{
+	for (size_t i = 0; i < b->seen_n; i++)
+		if (b->seen[i].value == value)
+			return &b->seen[i];
+	if (!vc_vec_one(b->seen, b->seen_n))
+		return NULL;
+	b->seen[b->seen_n] = (struct vc_batch_seen){ .value = value };
+	return &b->seen[b->seen_n++];
+}
+
+/* What surely fits possibly does. */
+static void note(struct vc_batch_seen *known, enum vc_wanted wanted, bool fits)
+{
+	known->fits[wanted] = fits ? VC_IT_FITS : VC_IT_FAILS;
+	if (fits && wanted == VC_SURELY)
+		known->fits[VC_POSSIBLY] = VC_IT_FITS;
+}
+
+int vc_batch_fits(struct vc_batch *b, const struct vc_plan *p, double value, enum vc_wanted wanted,
+		  bool *fits, struct vc_error *err)
+{
+	struct vc_batch_seen *known = seen_at(b, value);
+	struct vc_plan plan = *p;
+	const char **list;
+	int r;
+
+	VC_HAVE(known, "what a search has seen", err);
+	*fits = known->fits[wanted] == VC_IT_FITS;
+	if (known->fits[wanted] != VC_NOT_ASKED)
+		return VC_OK;
+	VC_TRY(go_to(b, value, err));
+	r = vc_plan_with(&plan, NULL, &list, err);
+	if (r == VC_OK)
+		r = find_out(&b->at, &plan, wanted, fits, err);
+	free(list);
+	if (r == VC_OK)
+		note(known, wanted, *fits);
+	return r;
+}
+
+/* Other values are replayed from a heap that is asked for anew. */
+void vc_batch_known(struct vc_batch *b, const struct vc_session *s, const struct vc_plan *p,
+		    const struct vc_result *r)
+{
+	struct vc_batch_seen *known = b->base == s && p->start != VC_START_WARM ?
+					      seen_at(b, b->value) : NULL;
+	bool asked = false;
+
+	for (size_t i = 0; known && i < s->whatif->n; i++)
+		asked |= !strcmp(s->whatif->at[i].name, b->name);
+	if (!asked)
+		return;
+	note(known, VC_SURELY, vc_advice_ending(r) == VC_FITS);
+	if (r->trust.low == VC_FITS)
+		note(known, VC_POSSIBLY, true);
+}
+
 void vc_batch_close(struct vc_batch *b)
 {
+	free(b->seen);
 	if (b->at_open)
 		vc_session_close(&b->at);
 	if (b->open && b->owned)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulator/predict/align.h"
 #include "common/vec.h"
@@ -18,6 +19,7 @@ enum {
 	HOLE = 4000000,     /* cells of a hole for the dynamic program; bounds time */
 	OFTEN = 8,          /* times a ratio must turn up to count as a law */
 	OTHER_LIVES = 50,   /* one in so many blocks may live longer or shorter in a counterpart */
+	KINDS = 1 << 27,    /* pairs of kinds that are remembered, two bits each; bounds memory */
 };
 
 #define POWERS_FROM 0.15 /* of the bytes alone: third and fourth powers are considered */
@@ -28,7 +30,12 @@ struct pair {
 	const struct vc_ratios *r;
 	uint32_t *match;
 	uint64_t *site; /* of a's, then of b's: side by side, for the many that differ in it */
+	uint32_t *kind; /* in the same order: of one place and size */
+	size_t kinds[2];
+	uint64_t *known; /* by kind of a and of b: SURE, NOT or not yet; NULL: too many */
+	size_t words;    /* of each kind of a */
 };
+enum { NOT = 2, SURE = 3, IN_A_WORD = 32 };
 
 static bool same_place(const struct vc_take *a, const struct vc_take *b)
 {
@@ -43,9 +50,65 @@ static bool related(const struct vc_ratios *r, uint64_t a, uint64_t b)
 	return false;
 }
 
-static bool sure(const struct vc_ratios *r, const struct vc_take *a, const struct vc_take *b)
+/* Steps and layers repeat themselves: a few thousand kinds stand for all blocks. */
+static bool sure(const struct pair *p, size_t i, size_t j)
 {
-	return same_place(a, b) && related(r, a->size, b->size);
+	const struct vc_take *a = &p->a[i], *b = &p->b[j];
+	uint32_t other = p->kind[p->na + j], at = 2 * (other % IN_A_WORD);
+	uint64_t *w = p->known ? &p->known[p->kind[i] * p->words + other / IN_A_WORD] : NULL;
+
+	if (w && *w >> at & NOT)
+		return (*w >> at & SURE) == SURE;
+	bool yes = same_place(a, b) && related(p->r, a->size, b->size);
+	if (w)
+		*w |= (uint64_t)(yes ? SURE : NOT) << at;
+	return yes;
+}
+
+size_t vc_align_slots(size_t n)
+{
+	size_t slots = 16;
+
+	while (slots < 2 * n)
+		slots *= 2;
+	return slots;
+}
+
+size_t vc_align_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot)
+{
+	size_t kinds = 0, mask = vc_align_slots(n) - 1;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t key = (t[i].size * 31 + t[i].stream) * 0x9e3779b97f4a7c15u ^ t[i].site;
+		size_t at = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & mask;
+
+		while (slot[at] && !(t[slot[at] - 1].size == t[i].size &&
+				     same_place(&t[slot[at] - 1], &t[i])))
+			at = (at + 1) & mask;
+		if (!slot[at]) {
+			slot[at] = (uint32_t)i + 1;
+			kind[i] = (uint32_t)kinds++;
+		}
+		kind[i] = kind[slot[at] - 1];
+	}
+	return kinds;
+}
+
+static int number(struct pair *p, struct vc_error *err)
+{
+	size_t slots = vc_align_slots(p->na);
+	uint32_t *slot = calloc(slots + vc_align_slots(p->nb), sizeof(*slot));
+
+	VC_HAVE(slot, "the alignment of two recordings", err);
+	p->kinds[0] = vc_align_kinds(p->a, p->na, p->kind, slot);
+	p->kinds[1] = vc_align_kinds(p->b, p->nb, p->kind + p->na, slot + slots);
+	free(slot);
+	p->words = p->kinds[1] / IN_A_WORD + 1;
+	if (p->kinds[0] * p->kinds[1] <= KINDS) {
+		p->known = calloc(p->kinds[0] * p->words + 1, sizeof(*p->known));
+		VC_HAVE(p->known, "the alignment of two recordings", err);
+	}
+	return VC_OK;
 }
 
 /* ---- Myers, forwards, with the furthest x of every diagonal kept for the way back ---- */
@@ -94,12 +157,11 @@ struct reach { int32_t d, k, x; bool end; };
 #define APART __attribute__((noinline))
 
 /* How far a diagonal goes on. Most do not, and inlined it would take registers from all. */
-static APART int32_t slide(const struct vc_ratios *r, const struct vc_take *a,
-			   const struct vc_take *b, int32_t n)
+static APART int32_t slide(const struct pair *p, size_t i, size_t j, int32_t n)
 {
 	int32_t x = 0;
 
-	while (x < n && sure(r, &a[x], &b[x]))
+	while (x < n && sure(p, i + (size_t)x, j + (size_t)x))
 		x++;
 	return x;
 }
@@ -120,8 +182,7 @@ static APART bool grow_row(const struct pair *p, size_t i0, size_t j0, const int
 			continue;
 		}
 		if (x < end && site[x] == other[x - k])
-			x += slide(p->r, &p->a[i0 + (size_t)x], &p->b[j0 + (size_t)(x - k)],
-				   end - x);
+			x += slide(p, i0 + (size_t)x, j0 + (size_t)(x - k), end - x);
 		now[k] = x;
 		if (2 * x - k <= most)
 			continue;
@@ -316,6 +377,8 @@ static int align(const struct pair *p, struct vc_ratios *r, struct vc_error *err
 			return vc_nomem(err, "the alignment of two recordings");
 		if (!added)
 			break;
+		if (p->known) /* sizes are related that were not */
+			memset(p->known, 0, p->kinds[0] * p->words * sizeof(*p->known));
 	}
 	return 0;
 }
@@ -324,18 +387,22 @@ int vc_align(const struct vc_take *a, size_t na, const struct vc_take *b, size_t
 	     struct vc_ratios *r, uint32_t *match, struct vc_error *err)
 {
 	struct pair p = { .a = a, .b = b, .na = na, .nb = nb, .r = r, .match = match,
-			  .site = malloc((na + nb + 1) * sizeof(*p.site)) };
-	int rc = p.site ? VC_OK : vc_nomem(err, "the alignment of two recordings");
+			  .site = malloc((na + nb + 1) * sizeof(*p.site)),
+			  .kind = malloc((na + nb + 1) * sizeof(*p.kind)) };
+	int rc = p.site && p.kind ? VC_OK : vc_nomem(err, "the alignment of two recordings");
 
 	for (size_t i = 0; !rc && i < na; i++)
 		p.site[i] = a[i].site;
 	for (size_t j = 0; !rc && j < nb; j++)
 		p.site[na + j] = b[j].site;
 	if (!rc)
+		rc = number(&p, err);
+	if (!rc)
 		rc = align(&p, r, err);
-	free(p.site);
+	VC_FREE(p.site, p.kind, p.known);
 	return rc;
 }
+
 static size_t holes(const uint32_t *match, size_t n)
 {
 	size_t k = 0;

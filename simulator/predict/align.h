@@ -24,6 +24,11 @@ struct vc_ratios { double at[VC_RATIOS]; size_t n; };
 
 #define VC_UNMATCHED UINT32_MAX
 
+/* Number those of one place and size from 0 on: kind[i] of t[i]. Returns how many kinds there are.
+ * slot: vc_align_slots(n) entries, all 0. */
+size_t vc_align_kinds(const struct vc_take *t, size_t n, uint32_t *kind, uint32_t *slot);
+size_t vc_align_slots(size_t n);
+
 /* Match a[0..na) with b[0..nb), in order, sizes related by one of the ratios wherever possible.
  * match[i] = index into b or VC_UNMATCHED. Ratios that many neighbours share are added to *r.
  * Errors: VC_ENOMEM. */

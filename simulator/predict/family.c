@@ -14,9 +14,11 @@
 
 #include "common/vec.h"
 #include "simulator/predict/call_sites.h"
+#include "simulator/predict/outline.h"
 #include "simulator/predict/pinned.h"
 #include "simulator/predict/rounding.h"
 #include "simulator/predict/scaling.h"
+#include "simulator/predict/skipped.h"
 
 #define CAST_MAX 0.25 /* of the bytes of parameters; tables of words and states are not copied */
 enum { RECORDINGS = 64 };  /* that a law is made of, at most */
@@ -135,10 +137,12 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->view = calloc(n, sizeof(*f->view));
 		f->spread = calloc(n, sizeof(*f->spread));
 		f->plan = calloc(n, sizeof(*f->plan));
+		f->skipped = calloc(n, sizeof(*f->skipped));
 		pthread_mutex_init(&f->lock, NULL);
 		f->force = force;
 	}
-	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan) {
+	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan ||
+	    !f->skipped) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
@@ -153,6 +157,8 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		vc_family_free(f);
 		return NULL;
 	}
+	for (size_t k = 0; k < n; k++)
+		f->skipped[k] = vc_skipped_all(&f->m[k]);
 	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
 	return f;
 }
@@ -161,6 +167,7 @@ void vc_family_free(struct vc_family *f)
 {
 	if (!f)
 		return;
+	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) {
 		vc_allocations_fini(&f->m[i]);
 		vc_scaling_fini(&f->view[i], f->n);
@@ -171,7 +178,7 @@ void vc_family_free(struct vc_family *f)
 		vc_loops_fini(&f->loops[i]);
 	vc_full_turns_free(f->full);
 	vc_pinned_fini(f);
-	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->loops);
+	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->skipped, f->loops);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -181,6 +188,7 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 	f->recorded = *card;
 	f->card_known = true;
 	f->precise = f->aligned = false;
+	vc_outlines_forget(f);
 	for (size_t i = 0; i < f->n; i++) { /* recognised workspace depends on it: look again */
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };
@@ -216,13 +224,26 @@ static bool is_corner(const struct vc_family *f, size_t i, const double *at)
 	return true;
 }
 
+/* Does some recording show what a step of the optimizer asks for? */
+static bool any_steps(const struct vc_family *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->skipped[i])
+			return true;
+	return false;
+}
+
+/* One that shows no step of the optimizer only where none does. */
 static size_t nearest(const struct vc_family *f, const double *at)
 {
 	size_t best = 0;
 	double least = INFINITY;
+	bool steps = any_steps(f);
 
 	for (size_t i = 0; i < f->n; i++) {
 		double d = is_corner(f, i, at) ? 0 : 1e6;
+
+		d += steps && f->skipped[i] ? 1e3 : 0;
 		for (size_t a = 0; a < f->axes; a++)
 			d += fabs(log(at[a] / f->x[i][a]));
 		if (d < least || (d == least && f->x[i][0] > f->x[best][0])) {
@@ -480,21 +501,19 @@ static void round_target(const struct vc_family *f, enum vc_bound bound, struct 
 	}
 }
 
-int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
-		 struct vc_family_report *rep, struct vc_error *err)
+/* The values that are asked for, and the recording whose order decides, whose view is open then. */
+static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
+		       struct vc_target *target, size_t *order, struct vc_family_report *rep,
+		       struct vc_error *err)
 {
-	struct vc_family_report unused;
-	struct vc_target target = { .apart = false };
-	int rc = set_target(f, ask, &target, err);
+	int rc = set_target(f, ask, target, err);
 
-	*out = (struct vc_trace){ 0 };
-	rep = rep ? rep : &unused;
 	*rep = (struct vc_family_report){ .edited = f->edited };
 	if (rc)
 		return rc;
-	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target.train);
-	if (ask->has_order && !is_corner(f, base, target.train) &&
-	    is_corner(f, nearest(f, target.train), target.train))
+	size_t base = ask->has_order && ask->order < f->n ? ask->order : nearest(f, target->train);
+	if (ask->has_order && !is_corner(f, base, target->train) &&
+	    is_corner(f, nearest(f, target->train), target->train))
 		return vc_fail(err, VC_ENOSUP,
 			       "that recording alone does not tell all parameters apart");
 	pthread_mutex_lock(&f->lock);
@@ -504,11 +523,45 @@ int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc
 	if ((!rc || rc == VC_EUSAGE) && !f->precise && one_precision(f, err)) /* says more */
 		rc = VC_EUSAGE;
 	f->precise |= !rc && (!f->tied || f->axes != 1); /* all that it reads is open */
-	if (!rc && target.apart)
-		rc = part(f, base, &target, err);
+	if (!rc && target->apart)
+		rc = part(f, base, target, err);
 	pthread_mutex_unlock(&f->lock);
 	if (rc)
 		return rc;
-	round_target(f, ask->bound, &target, rep);
+	round_target(f, ask->bound, target, rep);
+	*order = base;
+	return VC_OK;
+}
+
+int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
+		 struct vc_family_report *rep, struct vc_error *err)
+{
+	struct vc_family_report unused;
+	struct vc_target target = { .apart = false };
+	size_t base;
+	int rc;
+
+	*out = (struct vc_trace){ 0 };
+	rep = rep ? rep : &unused;
+	rc = find_target(f, ask, &target, &base, rep, err);
+	if (rc)
+		return rc;
+	rep->states = any_steps(f) ? 0 : vc_skipped_states(&f->m[base]);
 	return vc_synthesis(f, base, ask, &target, out, rep, err);
+}
+
+struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_ask *ask,
+				   const struct vc_meta *meta, struct vc_error *err)
+{
+	struct vc_family_report unused;
+	struct vc_target target = { .apart = false };
+	struct vc_source *s;
+	size_t base;
+
+	if (find_target(f, ask, &target, &base, &unused, err))
+		return NULL;
+	s = vc_synthesis_source(f, base, ask, &target, err);
+	if (s)
+		s->meta = (struct vc_meta *)meta; /* `lent`: nobody writes to it */
+	return s;
 }

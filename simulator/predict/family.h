@@ -59,6 +59,7 @@ struct vc_family_report {
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */
+	uint64_t states;           /* of an optimizer that no recording shows: see skipped.h */
 	bool drawn;                /* of their data: see spread.h */
 	bool edited;               /* lines differ between the recordings: see call_sites.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
@@ -89,6 +90,11 @@ bool vc_family_card_known(const struct vc_family *f);
 /* Write the predicted trace to *out (vc_trace_fini). Safe from several threads. */
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,
 		 struct vc_family_report *rep, struct vc_error *err);
+
+/* The same for whoever reads it once: a source of what ask->bare leaves, made as it is read. meta:
+ * lent. f must outlive it. NULL: failure. Safe from several threads. */
+struct vc_source *vc_family_source(struct vc_family *f, const struct vc_family_ask *ask,
+				   const struct vc_meta *meta, struct vc_error *err);
 
 /* Value of a parameter in one recording, NaN when it has none. */
 double vc_family_value(const struct vc_family *f, size_t recording, const char *name);

@@ -57,10 +57,11 @@ static int read_groups(struct vc_lengths *l, const struct vc_allocations *m, str
 }
 
 /* By how much a step's data grew to another recording: the middle of its bytes; NAN: it did not. */
-static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
-		   const struct vc_allocations *k, const uint32_t *match, double *growth,
-		   struct vc_error *err)
+static int growths(const struct vc_lengths *l, const struct vc_lengths_of *o, size_t base,
+		   size_t other, double *growth, struct vc_error *err)
 {
+	const struct vc_allocations *b = &o->m[base], *k = &o->m[other];
+	const uint32_t *match = o->match[other];
 	struct pair *p = malloc((b->n + 1) * sizeof(*p));
 	size_t n = 0;
 
@@ -69,7 +70,7 @@ static int growths(const struct vc_lengths *l, const struct vc_allocations *b,
 		double size = (double)b->take[i].size;
 		double ratio = match[i] == UINT32_MAX ? 1 : (double)k->take[match[i]].size / size;
 
-		if (l->group[i] && fabs(ratio - 1) > 1e-3)
+		if (l->group[i] && fabs(ratio - 1) > 1e-3 && !(o->plan && o->plan[i]))
 			p[n++] = (struct pair){ l->group[i], ratio, size };
 	}
 	qsort(p, n, sizeof(*p), by_ratio);
@@ -225,7 +226,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 			continue;
 		growth[k] = calloc(l->groups, sizeof(**growth));
 		VC_HAVE(growth[k], "the steps of a recording", err);
-		VC_TRY(growths(l, b, &o->m[k], o->match[k], growth[k], err));
+		VC_TRY(growths(l, o, base, k, growth[k], err));
 		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
 	}
 	for (size_t k = 0; l->vary && k < o->n; k++)

@@ -15,6 +15,8 @@ struct vc_lengths_of {
 	const double *x;            /* their values of the parameter */
 	uint32_t *const *match; /* of the base's allocations in each; NULL for those that cannot
 				   be compared */
+	const bool *plan;  /* by allocation of the base: workspace, no length (plans.h); NULL:
+			    * none */
 };
 
 struct vc_lengths {

@@ -110,17 +110,21 @@ static struct region counterpart(const struct search *s, const struct region *r,
  * others in both. 1: yes, < 0: no memory. */
 static int loop_of(const struct search *s, size_t i, size_t end, uint32_t p)
 {
-	struct region r = turns(s->b, i, end, p), o = counterpart(s, &r, p);
-	size_t len = r.to - r.from, other = o.to - o.from, alone = 0;
+	struct region r = p < SHORTEST ? (struct region){ 0 } : turns(s->b, i, end, p), o;
+	size_t len = r.to - r.from, other, alone = 0;
 
-	for (size_t k = i < r.from ? i : r.from; k < (end > r.to ? end : r.to); k++)
-		alone += s->match[k] == VC_UNMATCHED;
-	if (p < SHORTEST || alone < len - other || alone > len - other + (len - other) / 8)
+	if (p < SHORTEST || len < 2 * (size_t)p) /* what most of those that are tried are */
 		return 0;
-	if (len < 2 * (size_t)p || len <= other || (len - other) % p)
+	o = counterpart(s, &r, p);
+	other = o.to - o.from;
+	if (len <= other || (len - other) % p)
 		return 0;
 	double per = (double)(len - other) / p / (s->x - s->y);
 	if (fabs((double)len / p - per * s->x) > APART)
+		return 0;
+	for (size_t k = i < r.from ? i : r.from; k < (end > r.to ? end : r.to); k++)
+		alone += s->match[k] == VC_UNMATCHED;
+	if (alone < len - other || alone > len - other + (len - other) / 8)
 		return 0;
 	for (size_t k = r.from; k < r.to; k++)
 		s->out->like[k] = (uint32_t)(r.from + (k - r.from) % p);
@@ -414,40 +418,22 @@ static int leave_out(struct turner *t, size_t from, size_t to)
 	return VC_OK;
 }
 
-struct sorted { const struct vc_take *t; uint32_t i; };
-
-static int by_kind(const void *x, const void *y)
-{
-	const struct vc_take *a = ((const struct sorted *)x)->t, *b = ((const struct sorted *)y)->t;
-
-	if (a->site != b->site)
-		return a->site < b->site ? -1 : 1;
-	if (a->size != b->size)
-		return a->size < b->size ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
-}
-
 /* Number the kinds of blocks that turns make. */
 static int find_kinds(struct turner *t, const struct vc_loops *l)
 {
 	const struct vc_allocations *b = t->b;
-	struct sorted *s = malloc((b->n + 1) * sizeof(*s));
+	uint32_t *slot = calloc(vc_align_slots(b->n) + b->n + 1, sizeof(*slot));
+	uint32_t *of = slot + vc_align_slots(b->n); /* kind + 1 of turns by kind of all */
 
-	if (!s)
+	if (!slot)
 		return VC_ENOMEM;
-	for (uint32_t i = 0; i < b->n; i++)
-		s[i] = (struct sorted){ &b->take[i], i };
-	qsort(s, b->n, sizeof(*s), by_kind);
-	for (size_t from = 0, to; from < b->n; from = to) {
-		bool looped = false;
-
-		for (to = from; to < b->n && !by_kind(&s[from], &s[to]); to++)
-			looped |= l->like[s[to].i] != VC_UNMATCHED;
-		for (size_t k = from; k < to; k++)
-			t->kind_of[s[k].i] = looped ? (uint32_t)t->kinds : VC_UNMATCHED;
-		t->kinds += looped;
-	}
-	free(s);
+	vc_align_kinds(b->take, b->n, t->kind_of, slot);
+	for (size_t i = 0; i < b->n; i++)
+		if (l->like[i] != VC_UNMATCHED && !of[t->kind_of[i]])
+			of[t->kind_of[i]] = (uint32_t)++t->kinds;
+	for (size_t i = 0; i < b->n; i++)
+		t->kind_of[i] = of[t->kind_of[i]] ? of[t->kind_of[i]] - 1 : VC_UNMATCHED;
+	free(slot);
 	t->kind = calloc(t->kinds + 1, sizeof(*t->kind));
 	return t->kind ? 0 : VC_ENOMEM;
 }

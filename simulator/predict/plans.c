@@ -6,6 +6,7 @@
  * a size that no block has that lives longer: that one would be a tensor's. */
 #include "simulator/predict/plans.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/torch_names.h"
@@ -83,6 +84,26 @@ bool vc_plans_agree(const struct vc_law *l, size_t recordings)
 		    (l->kind == VC_LAW_AFFINE && l->a >= 0 && !(l->c > 0));
 
 	return recordings >= AGREED && line && !(l->residual > 0);
+}
+
+static bool is_whole(double v)
+{
+	return v == floor(v);
+}
+
+bool vc_plans_shows(const struct vc_law *l, size_t recordings)
+{
+	switch (l->kind) {
+	case VC_LAW_CONST:
+	case VC_LAW_LINEAR:
+	case VC_LAW_QUADRATIC:
+	case VC_LAW_PADDED:
+		return true;
+	case VC_LAW_AFFINE:
+		return l->a >= 0 && (recordings >= AGREED || is_whole(l->b));
+	default:
+		return false;
+	}
 }
 
 double vc_plans_factor(unsigned draw, uint64_t bytes, bool agreed)

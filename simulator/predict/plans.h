@@ -20,6 +20,11 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 /* Do so many recordings show one plan: workspace on a line, none of it taken away? */
 bool vc_plans_agree(const struct vc_law *l, size_t recordings);
 
+/* Is that law, through so many recordings, one of a plan? A line through two is where each unit
+ * takes whole bytes, or where it is one in the square of a side. What grew faster than in
+ * proportion, or shrank, is of two plans: the line through them says nothing beyond both. */
+bool vc_plans_shows(const struct vc_law *l, size_t recordings);
+
 /* By what factor workspace is another than its law says in the `draw`-th draw, the same for all
  * blocks of so many bytes; 0: as it says. It rarely is where the recordings agree. */
 double vc_plans_factor(unsigned draw, uint64_t bytes, bool agreed);

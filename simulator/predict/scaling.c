@@ -462,7 +462,8 @@ static int find_lengths(const struct vc_family *f, struct vc_scaling *v, size_t 
 			struct vc_error *err)
 {
 	double x[64];
-	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match };
+	const struct vc_lengths_of o = { .m = f->m, .n = f->n, .x = x, .match = v->match,
+					 .plan = f->plan[base] };
 
 	if (f->axes == 1 && f->n == 1)
 		return find_lengths_alone(f, v, err);

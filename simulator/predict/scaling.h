@@ -32,6 +32,8 @@ struct vc_axis {
 	bool counts;
 };
 
+enum { VC_OUTLINES = 8 }; /* that are kept, the newest */
+
 enum { VC_TURN_RECORDINGS = 64 }; /* whose loops are counted, at most */
 
 /* Values asked for by axis. apart: training and evaluation differ; named: the evaluation's was
@@ -75,9 +77,12 @@ struct vc_family {
 	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
 	bool spread_read;
 	bool **plan;             /* by recording and allocation: see plans.h */
+	bool *skipped;           /* by recording: all steps of the optimizer, see skipped.h */
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */
 	double turn_x[VC_TURN_RECORDINGS]; /* the only parameter, by recording */
+	struct vc_outline *outline[VC_OUTLINES]; /* see outline.h */
+	size_t outlined;         /* ever */
 	struct vc_full_turns *full; /* what full turns of them ask for; NULL: none */
 	struct vc_pinned { double *size; size_t n; } *pinned; /* by recording: see pinned.h */
 	struct vc_reduction_card recorded;
@@ -123,5 +128,9 @@ void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *
 int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *ask,
 		 const struct vc_target *target, struct vc_trace *out, struct vc_family_report *rep,
 		 struct vc_error *err);
+/* The same with ask->bare as a source, which has no meta. NULL: failure. */
+struct vc_source *vc_synthesis_source(struct vc_family *f, size_t base,
+				      const struct vc_family_ask *ask,
+				      const struct vc_target *target, struct vc_error *err);
 
 #endif

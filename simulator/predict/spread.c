@@ -451,38 +451,51 @@ struct drawn { double peak; unsigned draw; };
 VC_COMPARE(by_peak, struct drawn,
 	   VC_THEN(VC_ORDER(x->peak, y->peak), VC_ORDER(x->draw, y->draw)))
 
+/* Draws beside each other: the walk over a recording costs as much as one of them. */
+enum { LANES = 8 };
+struct lanes { double at[LANES]; };
+
 /* Most bytes alive at once; order: allocations as they come, ~i as they go. */
-static double peak_of(const int64_t *order, size_t n, const double *size)
+static struct lanes peaks_of(const int32_t *order, size_t n, const struct lanes *size)
 {
-	double live = 0, most = 0;
+	struct lanes live = { { 0 } }, most = { { 0 } };
 
 	for (size_t e = 0; e < n; e++) {
-		int64_t i = order[e];
+		int32_t i = order[e];
+		double sign = i >= 0 ? 1 : -1;
+		const struct lanes *s = &size[i >= 0 ? i : ~i];
 
-		live += i >= 0 ? size[i] : -size[~i];
-		most = live > most ? live : most;
+		for (size_t k = 0; k < LANES; k++) {
+			live.at[k] += sign * s->at[k];
+			most.at[k] = live.at[k] > most.at[k] ? live.at[k] : most.at[k];
+		}
 	}
 	return most;
 }
 
 static int draw_all(const struct vc_spread *s, const struct vc_allocations *m,
-		    const double *middle, const struct vc_spread_factors *f, const int64_t *order,
+		    const double *middle, const struct vc_spread_factors *f, const int32_t *order,
 		    struct drawn *d, struct vc_error *err)
 {
-	double *size = malloc((m->n + 1) * sizeof(*size));
+	struct lanes *size = malloc((m->n + 1) * sizeof(*size));
 	uint32_t *from = malloc((s->steps + 1) * sizeof(*from));
 	bool there = size && from;
 
 	for (size_t i = 0; there && i < m->n; i++)
-		size[i] = middle[i];
-	for (unsigned k = 0; there && k < VC_DRAWS; k++) {
-		vc_spread_draw(s, k, from);
-		for (size_t t = 0; t < s->twins; t++) {
-			uint32_t i = s->twin[t].i;
+		for (size_t l = 0; l < LANES; l++)
+			size[i].at[l] = middle[i];
+	for (unsigned k = 0; there && k < VC_DRAWS; k += LANES) {
+		for (unsigned l = 0; l < LANES; l++) {
+			vc_spread_draw(s, k + l, from);
+			for (size_t t = 0; t < s->twins; t++) {
+				uint32_t i = s->twin[t].i;
 
-			size[i] = middle[i] * vc_spread_factor(s, i, from, f);
+				size[i].at[l] = middle[i] * vc_spread_factor(s, i, from, f);
+			}
 		}
-		d[k] = (struct drawn){ peak_of(order, m->steps, size), k };
+		struct lanes peak = peaks_of(order, m->steps, size);
+		for (unsigned l = 0; l < LANES; l++)
+			d[k + l] = (struct drawn){ peak.at[l], k + l };
 	}
 	VC_FREE(size, from);
 	return there ? VC_OK : vc_nomem(err, "the draws of steps");
@@ -492,15 +505,15 @@ int vc_spread_choose(const struct vc_spread *s, const struct vc_allocations *m,
 		     const double *middle, const struct vc_spread_factors *f, unsigned rank,
 		     uint32_t *from, struct vc_error *err)
 {
-	int64_t *order = malloc((m->steps + 1) * sizeof(*order));
+	int32_t *order = malloc((m->steps + 1) * sizeof(*order));
 	struct drawn d[VC_DRAWS];
 	int rc;
 
 	VC_HAVE(order, "the draws of steps", err);
 	for (size_t i = 0; i < m->n; i++) {
-		order[m->born[i]] = (int64_t)i;
+		order[m->born[i]] = (int32_t)i;
 		if (m->died[i] != VC_NEVER)
-			order[m->died[i]] = ~(int64_t)i;
+			order[m->died[i]] = ~(int32_t)i;
 	}
 	rc = draw_all(s, m, middle, f, order, d, err);
 	free(order);

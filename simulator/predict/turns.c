@@ -14,6 +14,7 @@
 
 #include "common/vec.h"
 #include "simulator/predict/stretches.h"
+#include "simulator/predict/visits.h"
 #include "simulator/predict/workspaces.h"
 
 #define MOSTLY 0.5 /* of all turns are in stretches */
@@ -192,13 +193,14 @@ static int sift(const struct search *s, size_t k, const struct vc_stretches *all
 			continue;
 		new.counted = r->named && is_counted(s, k, r);
 		if (new.counted) {
-			bool outer;
+			bool outer, follows;
 
 			new.kind = kind_of(&s->m[k], r);
 			if (!new.kind || is_outer(s, k, all, i, new.kind, &outer) ||
-			    wind(s, k, &new))
+			    wind(s, k, &new) ||
+			    vc_visits_follow(s->m, s->x, s->n, new.clock, r->period, &follows))
 				return VC_ENOMEM;
-			if (outer)
+			if (outer || !follows)
 				continue;
 			end = r->to;
 		}

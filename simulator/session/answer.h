@@ -22,6 +22,18 @@ bool vc_answer_other_torch(const struct vc_recording *rec, const struct vc_plan 
 /* Widen the interval of such an answer by what the requests of versions were found to differ. */
 void vc_answer_widen_torch(struct vc_result *out);
 
+/* Where no more is asked of a run than whether it fits: */
+struct vc_answer_ask {
+	const struct vc_job *job;
+	const struct vc_plan *plan;
+	const struct vc_result *best; /* the best estimate */
+	struct vc_settled settled;
+	uint64_t need;                /* of the best estimate where nothing limits it; 0: not yet */
+};
+/* Fill a->settled: by both ends of the interval (possibly: by its lower end). False where only the
+ * whole interval tells, because settings hang on how much the device has. */
+bool vc_answer_settles(struct vc_answer_ask *a, bool possibly);
+
 /* Fill out->trust; its interval is known. A few more replays, where an end of it may lie
  * beyond what the device has. */
 int vc_answer_decide(const struct vc_session *s, const struct vc_job *job,

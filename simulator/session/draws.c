@@ -46,18 +46,20 @@ double vc_draws_line(const struct vc_whatif *w, const double *peak)
 }
 
 /* Peak of a recording, or of other events in place of its own, where nothing limits it. */
-static int peak_of(const struct vc_recording *rec, const struct vc_trace *events, double *peak,
-		   struct vc_error *err)
+static int peak_of(const struct vc_recording *rec, const struct vc_trace *events,
+		   struct vc_source *source, double *peak, struct vc_error *err)
 {
 	struct vc_plan plan = { .model = vc_model_by_name("torch"), .fraction = -1,
 				.conf = rec->meta->conf ? rec->meta->conf : "",
 				.start = rec->device->has_start ? VC_START_WARM : VC_START_COLD };
-	struct vc_job job = { .rec = rec, .events = events };
+	struct vc_job job = { .rec = rec, .events = events, .source = source };
 	struct vc_result r = { 0 };
 
 	*peak = NAN;
-	if (!plan.model)
+	if (!plan.model) {
+		vc_source_free(source);
 		return VC_OK;
+	}
 	snprintf(plan.torch, sizeof(plan.torch), "%s", rec->torch);
 	VC_TRY(vc_job_widen(&job, &plan, &r, err));
 	*peak = (double)r.low;
@@ -79,20 +81,17 @@ static int try_one(void *arg, size_t i, struct vc_error *err)
 	struct ways *a = arg;
 	struct way *way = &a->at[i + 1];
 	struct vc_family_ask ask = *a->ask;
+	const struct vc_recording *rec = &a->w->recording[0];
 	struct vc_error why = { 0 };
-	struct vc_trace t;
-	int r;
+	struct vc_source *events;
 
-	ask.bare = true;
 	ask.draw = way->draw;
 	ask.has_order = true;
 	ask.order = way->order;
-	r = vc_family_at(a->w->family, &ask, &t, NULL, &why);
-	if (r < 0) /* that recording lacks too much to set the order */
-		return r == VC_ENOMEM ? vc_nomem(err, "the draws of steps") : VC_OK;
-	r = peak_of(&a->w->recording[0], &t, &way->said, err);
-	vc_trace_fini(&t);
-	return r;
+	events = vc_family_source(a->w->family, &ask, rec->meta, &why);
+	if (!events) /* that recording lacks too much to set the order */
+		return why.status == VC_ENOMEM ? vc_nomem(err, "the draws of steps") : VC_OK;
+	return peak_of(rec, NULL, events, &way->said, err);
 }
 
 /* Draws in the order of each recording, in turn; recordings of fewer turns do not set the order of
@@ -140,7 +139,7 @@ static int weigh(const struct vc_whatif *w, const struct vc_prediction *p, doubl
 	struct ways a = { .w = w, .ask = ask };
 	const struct way *best;
 
-	VC_TRY(peak_of(&w->recording[0], &p->rec.trace, &a.at[0].said, err));
+	VC_TRY(peak_of(&w->recording[0], &p->rec.trace, NULL, &a.at[0].said, err));
 	find_ways(&a, p);
 	const struct vc_work work = { .n = a.n, .arg = &a, .job = try_one,
 				      .threads = vc_whatif_threads(w) };
@@ -163,7 +162,7 @@ int vc_draws_choose(const struct vc_whatif *w, struct vc_prediction *p, struct v
 	if (!data || p->report.single || p->report.same || w->recordings > MOST)
 		return VC_OK;
 	for (size_t i = 0; i < w->recordings; i++)
-		VC_TRY(peak_of(&w->recording[i], NULL, &peak[i], err));
+		VC_TRY(peak_of(&w->recording[i], NULL, NULL, &peak[i], err));
 	line = vc_draws_line(w, peak);
 	if (isnan(line))
 		return VC_OK;

@@ -114,6 +114,8 @@ static int finish(const struct vc_job *job, const struct vc_plan *plan, struct v
 static struct vc_source *source_of(const struct vc_job *job, const struct vc_plan *p,
 				   struct vc_recording *other, struct vc_error *err)
 {
+	if (job->source)
+		return job->source;
 	if (!job->events)
 		return vc_recording_source(job->rec, &p->transform, err);
 	*other = (struct vc_recording){ .path = job->rec->path, .trace = *job->events };
@@ -130,11 +132,13 @@ int vc_job_run(const struct vc_job *job, const struct vc_plan *plan,
 	struct vc_run run;
 	int r;
 
-	if (vc_plan_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0)
+	if (vc_plan_is_drivers(plan->conf) && strcmp(plan->model->name, "torch") == 0) {
+		vc_source_free(job->source);
 		return vc_fail(err, VC_ENOSUP, "%s: under backend:cudaMallocAsync the driver's "
 			       "own pools serve requests, which know nothing of the torch model's "
 			       "parameters: take -m cuda_async, or --conf backend:native for what "
 			       "PyTorch's allocator would do", path);
+	}
 	run = make_run(job, plan);
 	run.observers = observers;
 	run.source = source_of(job, plan, &other, err);
@@ -197,4 +201,14 @@ int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc
 	out->has_interval = true;
 	vc_result_fini(&r);
 	return VC_OK;
+}
+
+int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
+		      struct vc_error *err)
+{
+	bool settled = false;
+
+	if (plan->settled && out->has_interval && out->low < out->high)
+		VC_TRY(plan->settled->is(plan->settled->arg, out->low, out->high, &settled, err));
+	return settled;
 }

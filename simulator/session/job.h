@@ -8,6 +8,7 @@
 struct vc_job {
 	const struct vc_recording *rec;
 	const struct vc_trace *events;    /* in place of those of the recording; NULL: those */
+	struct vc_source *source;         /* the same, for one run, which frees it */
 	const char *change;               /* --set in words, for the result; NULL: as recorded */
 };
 
@@ -35,5 +36,9 @@ char *vc_job_change(const char *change, const struct vc_list *transforms, char *
 /* Widen [low, high] of *out by the peak of this job; where out has no interval, it becomes one. */
 int vc_job_widen(const struct vc_job *job, const struct vc_plan *plan, struct vc_result *out,
 		 struct vc_error *err);
+
+/* Is all that the plan asks of the interval of *out known? 1: it is. */
+int vc_job_is_settled(const struct vc_plan *plan, const struct vc_result *out,
+		      struct vc_error *err);
 
 #endif

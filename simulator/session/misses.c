@@ -24,6 +24,9 @@
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20, SEGMENT = 2 << 20 };
+/* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments
+ * begins: one of 2 MiB more for each pool. */
+enum { SLACK = 4 << 20 };
 /* Of a run whose windows are padded at the asked value only, as shifted windows are. */
 #define COPIES 1.05
 
@@ -48,7 +51,8 @@ enum { LITTLE = 100 }; /* a hundredth of all bytes asked for */
 /* Doublings beyond which a straight line through peaks says nothing. */
 enum { FAR = 2 };
 
-void vc_misses_guard(uint64_t *low, uint64_t *high)
+/* Both ends of what one recording says of another value, wider by where blocks may land. */
+static void guard(uint64_t *low, uint64_t *high)
 {
 	uint64_t down = *low / GUARD_LOW, up = *high / GUARD_HIGH;
 
@@ -111,11 +115,11 @@ static double distance(const struct vc_whatif *w, size_t except, const struct vc
 	return least;
 }
 
-/* Peak of `events` (NULL: those of the recording) under the plan. */
-static int peak(const struct vc_recording *rec, const struct vc_trace *events,
+/* Peak of `events` (NULL: those of the recording) under the plan, which has no transforms. */
+static int peak(const struct vc_recording *rec, struct vc_source *events,
 		const struct vc_plan *plan, double *out, struct vc_error *err)
 {
-	struct vc_job job = { .rec = rec, .events = events };
+	struct vc_job job = { .rec = rec, .source = events };
 	struct vc_result r = { 0 };
 
 	VC_TRY(vc_job_widen(&job, plan, &r, err));
@@ -128,19 +132,15 @@ static int asked(const struct vc_whatif *w, struct vc_family *f, const struct vc
 		 const struct vc_prediction *p, const struct vc_plan *plan, double *out,
 		 struct vc_error *err)
 {
-	struct vc_family_ask bare = *ask;
-	struct vc_trace t;
+	const struct vc_recording *rec = p ? &p->rec : &w->recording[0];
 	struct vc_error why = { 0 };
-
-	bare.bare = true;
-	int r = vc_family_at(f, &bare, &t, NULL, &why);
+	struct vc_source *events = vc_family_source(f, ask, rec->meta, &why);
 
 	*out = NAN;
-	if (r < 0)
-		return r == VC_ENOMEM ? vc_nomem(err, "what recordings say of each other") : VC_OK;
-	r = peak(p ? &p->rec : &w->recording[0], &t, plan, out, err);
-	vc_trace_fini(&t);
-	return r;
+	if (!events)
+		return why.status == VC_ENOMEM ?
+			       vc_nomem(err, "what recordings say of each other") : VC_OK;
+	return peak(rec, events, plan, out, err);
 }
 
 /* Recording i, by all others or (two of them) in the order of the other one. */
@@ -209,101 +209,6 @@ static void widen(struct vc_result *out, double low, double high)
 		out->high = (uint64_t)high;
 }
 
-VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
-
-struct draws {
-	const struct vc_whatif *w;
-	const struct vc_prediction *p;
-	const struct vc_plan *plan;
-	double said[DRAWS];
-};
-
-static int draw_one(void *arg, size_t i, struct vc_error *err)
-{
-	struct draws *a = arg;
-	unsigned draw = (unsigned)i + 1;
-	bool by_data = a->p->report.drawn || a->p->report.lengths;
-	bool other = by_data && !a->p->report.turns && draw % 2;
-	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
-					   .draw = draw, .has_order = other,
-					   .order = draw / 2 % a->w->recordings };
-
-	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
-}
-
-/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
- * order of another recording. What is reserved hangs on the order of sizes as much as on the
- * sizes. */
-static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
-			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	struct draws a = { .w = w, .p = p, .plan = plan };
-	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one,
-				      .threads = vc_whatif_threads(w) };
-	size_t n = 0, trim = vc_width_by_data(&p->report) ? 0 : TRIM;
-
-	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
-		return VC_OK;
-	VC_TRY(vc_workers_run(&work, err));
-	for (size_t d = 0; d < DRAWS; d++)
-		if (!isnan(a.said[d]))
-			a.said[n++] = a.said[d];
-	if (n <= 2 * TRIM)
-		return VC_OK;
-	qsort(a.said, n, sizeof(*a.said), by_value);
-	/* the outermost plans are less likely than the outermost data, which have a tail */
-	widen(out, a.said[trim], a.said[n - 1 - trim]);
-	return VC_OK;
-}
-
-/* Recordings in which nothing differs (but words before they are padded), where all of them may be
- * rounded up to one value, say no more than one of them does. The caller holds m->lock. */
-static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct vc_prediction *p,
-			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	const struct vc_trace *t = &w->recording[p->report.base].trace;
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
-
-	if (p->report.moving > p->report.bytes / LITTLE || !(p->report.tells > 0))
-		return VC_OK;
-	if (!m->alone)
-		m->alone = vc_family_new(&t, 1, w->recording[0].device->device, false, err);
-	if (!m->alone)
-		return VC_ENOMEM;
-	uint64_t end[2];
-
-	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
-		double said;
-
-		VC_TRY(asked(w, m->alone, &ask, p, plan, &said, err));
-		if (isnan(said))
-			return VC_OK;
-		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
-	}
-	vc_misses_guard(&end[0], &end[1]);
-	widen(out, (double)end[0], (double)end[1]);
-	return VC_OK;
-}
-
-/* A last turn of loops that is not full asks for other sizes than all others: a part of one, in the
- * place of the last turn or of the first, of which the backward pass makes what came last. */
-static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
-			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
-{
-	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
-
-	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
-		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
-						   .rest = rest[i] };
-		double said;
-
-		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
-		if (!isnan(said))
-			widen(out, said, said);
-	}
-	return VC_OK;
-}
-
 /* The value 1 of a number of samples has other strides: copies come and go. */
 static bool at_one(const struct vc_whatif *w)
 {
@@ -366,13 +271,207 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 		      (double)out->high + (double)p->report.loose + SEGMENT);
 }
 
+void vc_misses_widen_last(const struct vc_whatif *w, struct vc_prediction *p,
+			  struct vc_result *out)
+{
+	const struct vc_family_report *report = &p->report;
+
+	if (w->recordings >= 2 && w->recordings <= MOST)
+		widen_by_width(w, p, distance(w, w->recordings, w->at, w->n), out);
+	if (report->single)
+		guard(&out->low, &out->high);
+	else if (report->residual > 0 || report->rounded)
+		out->high += SLACK;
+	if (report->states) {
+		vc_result_open_interval(out);
+		out->high += report->states + SLACK;
+	}
+}
+
+/* The last of the widening keeps the order of lower ends. */
+uint64_t vc_misses_most(const struct vc_whatif *w, struct vc_prediction *p,
+			const struct vc_plan *plan)
+{
+	uint64_t least = 0, most = VC_DEVICE_UNLIMITED;
+
+	while (least < most) {
+		uint64_t mid = least + (most - least + 1) / 2;
+		struct vc_result last = { .has_interval = true, .low = mid, .high = mid + 1 };
+
+		vc_misses_widen_last(w, p, &last);
+		if (last.low <= plan->settled->most)
+			least = mid;
+		else
+			most = mid - 1;
+	}
+	return least;
+}
+
+int vc_misses_settled(const struct vc_whatif *w, struct vc_prediction *p,
+		      const struct vc_plan *plan, const struct vc_result *out,
+		      struct vc_error *err)
+{
+	struct vc_result last = { .has_interval = out->has_interval, .low = out->low,
+				  .high = out->high };
+
+	/* where ways of rounding are replayed, the largest is held against one that may come yet */
+	if (!plan->settled || !out->has_interval || p->report.tells > 0)
+		return VC_OK;
+	vc_misses_widen_last(w, p, &last);
+	return vc_job_is_settled(plan, &last, err);
+}
+
+VC_COMPARE(by_value, double, VC_ORDER(*x, *y))
+
+struct draws {
+	const struct vc_whatif *w;
+	struct vc_prediction *p;
+	const struct vc_plan *plan;
+	double said[DRAWS];
+	size_t trim;
+	double known[DRAWS]; size_t n; /* of those that are over, in order */
+	const struct vc_result *before;
+};
+
+static int draw_one(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+	unsigned draw = (unsigned)i + 1;
+	bool by_data = a->p->report.drawn || a->p->report.lengths;
+	bool other = by_data && !a->p->report.turns && draw % 2;
+	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
+					   .draw = draw, .has_order = other,
+					   .order = draw / 2 % a->w->recordings };
+
+	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
+}
+
+/* 1: all that is asked of them is known. */
+static int draw_known(void *arg, size_t i, struct vc_error *err)
+{
+	struct draws *a = arg;
+	struct vc_result so_far = { .has_interval = true, .low = a->before->low,
+				    .high = a->before->high };
+
+	if (isnan(a->said[i]))
+		return VC_OK;
+	a->known[a->n++] = a->said[i];
+	if (!a->plan->settled || !a->before->has_interval || a->n <= 2 * TRIM)
+		return VC_OK;
+	qsort(a->known, a->n, sizeof(*a->known), by_value);
+	widen(&so_far, a->known[a->trim], a->known[a->n - 1 - a->trim]);
+	return vc_misses_settled(a->w, a->p, a->plan, &so_far, err);
+}
+
+/* Data of steps differ: replays with the steps' data dealt in other ways, every second one in the
+ * order of another recording. What is reserved hangs on the order of sizes as much as on the
+ * sizes. */
+static int widen_by_draws(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	struct draws a = { .w = w, .p = p, .plan = plan, .before = out,
+			   .trim = vc_width_by_data(&p->report) ? 0 : TRIM };
+	const struct vc_work work = { .n = DRAWS, .arg = &a, .job = draw_one, .done = draw_known,
+				      .threads = vc_whatif_threads(w) };
+	int r;
+
+	if (!p->report.drawn && !p->report.plans && !p->report.lengths)
+		return VC_OK;
+	r = vc_workers_run(&work, err);
+	if (r < 0 || a.n <= 2 * TRIM)
+		return r;
+	qsort(a.known, a.n, sizeof(*a.known), by_value);
+	/* the outermost plans are less likely than the outermost data, which have a tail */
+	widen(out, a.known[a.trim], a.known[a.n - 1 - a.trim]);
+	return r;
+}
+
+/* Recordings in which nothing differs (but words before they are padded), where all of them may be
+ * rounded up to one value, say no more than one of them does. The caller holds m->lock. */
+static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct vc_prediction *p,
+			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	const struct vc_trace *t = &w->recording[p->report.base].trace;
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+	struct vc_plan whole = *plan;
+
+	whole.enough = NULL; /* the guard moves its lower end */
+	if (p->report.moving > p->report.bytes / LITTLE || !(p->report.tells > 0))
+		return VC_OK;
+	if (!m->alone)
+		m->alone = vc_family_new(&t, 1, w->recording[0].device->device, false, err);
+	if (!m->alone)
+		return VC_ENOMEM;
+	uint64_t end[2];
+
+	for (ask.bound = VC_BOUND_LOW; ask.bound <= VC_BOUND_HIGH; ask.bound++) {
+		double said;
+
+		VC_TRY(asked(w, m->alone, &ask, p, &whole, &said, err));
+		if (isnan(said))
+			return VC_OK;
+		end[ask.bound == VC_BOUND_HIGH] = (uint64_t)said;
+	}
+	guard(&end[0], &end[1]);
+	widen(out, (double)end[0], (double)end[1]);
+	return VC_OK;
+}
+
+/* A last turn of loops that is not full asks for other sizes than all others: a part of one, in the
+ * place of the last turn or of the first, of which the backward pass makes what came last. */
+static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
+			  const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
+{
+	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
+
+	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
+		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
+						   .rest = rest[i] };
+		double said;
+
+		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
+		if (!isnan(said))
+			widen(out, said, said);
+	}
+	return VC_OK;
+}
+
+/* The caller holds m->lock. */
+static int find_for(const struct vc_whatif *w, struct vc_prediction *p,
+		    const struct vc_plan *as_planned, const char *settings, struct vc_error *err)
+{
+	double far = distance(w, w->recordings, w->at, w->n);
+	struct vc_plan plan = *as_planned;
+	struct vc_misses *m = w->misses;
+
+	plan.transform = (struct vc_list){ 0 };
+	plan.enough = NULL; /* they are known for other questions, too */
+	VC_TRY(find_misses(w, m, &plan, settings, err));
+	for (size_t i = 0; i < w->recordings; i++)
+		if (!isnan(m->by[i]))
+			p->missed = fmax(p->missed, fabs(m->by[i]) * fmax(1, far / m->far[i]));
+	return VC_OK;
+}
+
+int vc_misses_find(const struct vc_whatif *w, struct vc_prediction *p, const struct vc_plan *plan,
+		   const char *settings, struct vc_error *err)
+{
+	int r = VC_OK;
+
+	if (w->recordings < 2 || w->recordings > MOST)
+		return VC_OK;
+	pthread_mutex_lock(&w->misses->lock);
+	r = find_for(w, p, plan, settings, err);
+	pthread_mutex_unlock(&w->misses->lock);
+	return r;
+}
+
 int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		    const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		    struct vc_error *err)
 {
 	const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
 	struct vc_plan plan = *as_planned;
-	double far = distance(w, w->recordings, w->at, w->n);
 	struct vc_misses *m = w->misses;
 	int r;
 
@@ -380,10 +479,7 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		return VC_OK;
 	plan.transform = (struct vc_list){ 0 };
 	pthread_mutex_lock(&m->lock);
-	r = find_misses(w, m, &plan, settings, err);
-	for (size_t i = 0; i < w->recordings; i++)
-		if (!isnan(m->by[i]))
-			p->missed = fmax(p->missed, fabs(m->by[i]) * fmax(1, far / m->far[i]));
+	r = find_for(w, p, &plan, settings, err);
 	for (size_t i = 0; r == VC_OK && i < w->recordings; i++) {
 		double said = NAN;
 
@@ -397,9 +493,5 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 	pthread_mutex_unlock(&m->lock);
 	if (r == VC_OK)
 		r = widen_by_draws(w, p, &plan, out, err);
-	if (r == VC_OK)
-		r = widen_by_rests(w, p, &plan, out, err);
-	if (r == VC_OK)
-		widen_by_width(w, p, far, out);
-	return r;
+	return r == VC_OK ? widen_by_rests(w, p, &plan, out, err) : r;
 }

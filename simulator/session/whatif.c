@@ -18,9 +18,6 @@
 
 enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
 enum { RUN = 16 };  /* frees in a row that are a cache being emptied */
-/* Sizes that are not exact may fall on the other side of 1 MiB, where another pool of segments
- * begins: one of 2 MiB more for each pool. */
-enum { SLACK = 4 << 20 };
 enum { MOST = 16 }; /* recordings, and values of --set */
 
 int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, struct vc_error *err)
@@ -60,7 +57,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	else
 		snprintf(p->trust, sizeof(p->trust),
 			 "extrapolated from %zu recordings, %.2f %% of the bytes "
-			 "matched%s%s%s%s%s%s",
+			 "matched%s%s%s%s%s%s%s",
 			 r->recordings, 100 * p->matched, alone,
 			 r->drawn ? "; steps differ in the length of their samples or in other "
 				    "data, and were drawn" :
@@ -70,6 +67,8 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 r->plans ? "; layers may need other workspace: their plans change" : "",
 			 r->edited ? "; the script was edited in between: its places count by "
 				     "their order in a function" : "",
+			 r->states ? "; a gradient scaler skipped all steps of the optimizer: its "
+				     "states are in the upper end only; record more steps" : "",
 			 tells, card);
 }
 
@@ -433,14 +432,16 @@ struct runs {
 	const struct vc_plan *plan;
 	struct vc_result *said, *out; /* of each run, of all */
 	size_t drivers, orders;       /* the first runs */
+	size_t n, from;               /* which of all n is made first */
 };
 
 static const enum vc_va_policy policies[] = { VC_VA_WINDOW, VC_VA_CONTEXT, VC_VA_DEC, VC_VA_MIX };
 enum { POLICIES = sizeof(policies) / sizeof(*policies), DRIVERS = 2 }; /* the driver's own */
 
-static int run_one(void *arg, size_t i, struct vc_error *err)
+static int run_one(void *arg, size_t nth, struct vc_error *err)
 {
 	struct runs *a = arg;
+	size_t i = (a->from + nth) % a->n;
 	struct vc_job job = { .rec = &a->p->rec };
 	struct vc_plan plan = *a->plan;
 
@@ -459,12 +460,11 @@ static int run_one(void *arg, size_t i, struct vc_error *err)
 	return vc_job_widen(&job, &plan, &a->said[i], err);
 }
 
-static int add_said(void *arg, size_t i, struct vc_error *err)
+static int add_said(void *arg, size_t nth, struct vc_error *err)
 {
 	struct runs *a = arg;
-	const struct vc_result *said = &a->said[i];
+	const struct vc_result *said = &a->said[(a->from + nth) % a->n];
 
-	(void)err;
 	if (!said->has_interval)
 		return VC_OK;
 	if (!a->out->has_interval || said->low < a->out->low)
@@ -472,22 +472,24 @@ static int add_said(void *arg, size_t i, struct vc_error *err)
 	if (!a->out->has_interval || said->high > a->out->high)
 		a->out->high = said->high;
 	a->out->has_interval = true;
-	return VC_OK;
+	return vc_misses_settled(a->w, a->p, a->plan, a->out, err);
 }
 
 /* Which of two equal holes the allocator takes depends on addresses that only the real driver
- * knows: other orders of addresses show how much hangs on that. */
+ * knows: other orders of addresses show how much hangs on that. 1: no more is asked. */
 static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 			 const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
 	struct runs a = { .w = w, .p = p, .plan = plan, .out = out,
 			  .drivers = w->any_order ? POLICIES : DRIVERS,
 			  .orders = w->any_order ? ORDERS : 0 };
-	struct vc_work work = { .n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS,
-				.threads = vc_whatif_threads(w), .arg = &a,
+	struct vc_work work = { .threads = vc_whatif_threads(w), .arg = &a,
 				.job = run_one, .done = add_said };
 	int r;
 
+	a.n = work.n = a.drivers + a.orders + w->recordings + 2 + 2 + OTHERS;
+	/* the smallest and the largest sizes tell most */
+	a.from = plan->settled ? a.drivers + a.orders : 0;
 	a.said = calloc(work.n, sizeof(*a.said));
 	VC_HAVE(a.said, "the runs of an interval", err);
 	r = vc_workers_run(&work, err);
@@ -496,22 +498,34 @@ static int widen_by_runs(const struct vc_whatif *w, struct vc_prediction *p,
 	return r;
 }
 
+static bool is_beyond(void *arg, const struct vc_stats *so_far)
+{
+	return so_far->peak_reserved > *(const uint64_t *)arg;
+}
+
 static int measure(const struct vc_whatif *w, struct vc_prediction *p,
 		   const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		   struct vc_error *err)
 {
-	const struct vc_family_report *report = &p->report;
 	struct vc_plan plan = vc_plan_unlimited(as_planned);
+	struct vc_enough beyond;
+	uint64_t most;
+	int r;
 
 	vc_completion_default(&p->rec, &plan);
-	VC_TRY(widen_by_runs(w, p, &plan, out, err));
 	plan.va_order = 0;
 	plan.va = vc_va_of_first(p->rec.device->first_segment);
-	VC_TRY(vc_misses_widen(w, p, &plan, settings, out, err));
-	if (report->single)
-		vc_misses_guard(&out->low, &out->high);
-	else if (report->residual > 0 || report->rounded)
-		out->high += SLACK;
+	if (plan.settled) {
+		VC_TRY(vc_misses_find(w, p, &plan, settings, err));
+		most = vc_misses_most(w, p, &plan);
+		beyond = (struct vc_enough){ &most, is_beyond };
+		plan.enough = plan.settled->low ? &beyond : NULL;
+	}
+	r = widen_by_runs(w, p, &plan, out, err);
+	if (r == VC_OK)
+		r = vc_misses_widen(w, p, &plan, settings, out, err);
+	VC_TRY(r);
+	vc_misses_widen_last(w, p, out);
 	if (out->has_interval && out->low == out->high)
 		out->has_interval = false; /* nothing that is open moves the peak */
 	return VC_OK;
@@ -537,7 +551,7 @@ int vc_whatif_interval(const struct vc_whatif *w, struct vc_prediction *p,
 	} else {
 		rc = measure(w, p, plan, fits ? settings : "", out, err);
 		snprintf(p->settings, sizeof(p->settings), "%s",
-			 rc == VC_OK && fits ? settings : "");
+			 rc == VC_OK && fits && !plan->settled ? settings : "");
 		p->open = out->has_interval;
 		p->low = out->low;
 		p->high = out->high;

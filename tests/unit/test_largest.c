@@ -94,6 +94,30 @@ static void same_questions(void **state)
 			}
 }
 
+/* Whoever reads the largest value alone gets the same one for fewer questions. */
+static void only_the_largest(void **state)
+{
+	static const uint64_t limits[] = { 0, 1, 2, 7, 63, 64, 65, 1000, 9434, 1 << 20 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		for (uint64_t start = 1; start < 5000; start = 3 * start + 1)
+			for (uint64_t hole = 0; hole <= limits[i]; hole += limits[i] / 3 + 1) {
+				struct asked all = { .limit = limits[i], .hole = hole };
+				struct asked fewer = all;
+				const struct vc_search s = { .start = start, .most = 1 << 20,
+							     .arg = &fewer, .probe = probe,
+							     .only_largest = true };
+				struct vc_found whole = search(&all, start, false), found;
+
+				assert_int_equal(vc_search_run(&s, &found, NULL), VC_OK);
+				assert_int_equal(found.largest, whole.largest);
+				assert_true(fewer.n <= all.n);
+				if (limits[i] == 9434 && start == 4) /* those below it */
+					assert_true(fewer.n + 4 + 7 <= all.n);
+			}
+}
+
 static void neighbours_are_certain(void **state)
 {
 	struct asked a = { .limit = 9434 };
@@ -106,6 +130,7 @@ static void neighbours_are_certain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(same_questions),
+					    cmocka_unit_test(only_the_largest),
 					    cmocka_unit_test(neighbours_are_certain) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

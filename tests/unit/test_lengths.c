@@ -34,7 +34,8 @@ static void record(struct vc_trace *t, struct vc_allocations *m, unsigned stretc
 }
 
 /* What the steps of batch 4 and of batch 8, in which samples have these lengths, say together. */
-static struct vc_lengths of(unsigned stretches, const unsigned *four, const unsigned *eight)
+static struct vc_lengths of(unsigned stretches, const unsigned *four, const unsigned *eight,
+			    const bool *plan)
 {
 	struct vc_trace t[2];
 	struct vc_allocations m[2];
@@ -46,7 +47,7 @@ static struct vc_lengths of(unsigned stretches, const unsigned *four, const unsi
 	record(&t[1], &m[1], stretches, 8, eight);
 	for (uint32_t i = 0; i < MOST * BLOCKS; i++)
 		match[i] = i;
-	struct vc_lengths_of o = { m, 2, x, matches };
+	struct vc_lengths_of o = { m, 2, x, matches, plan };
 
 	assert_int_equal(vc_lengths_read(&l, &o, 0, NULL), 0);
 	for (int i = 0; i < 2; i++) {
@@ -58,7 +59,7 @@ static struct vc_lengths of(unsigned stretches, const unsigned *four, const unsi
 
 static bool vary(unsigned stretches, const unsigned *four, const unsigned *eight)
 {
-	struct vc_lengths l = of(stretches, four, eight);
+	struct vc_lengths l = of(stretches, four, eight, NULL);
 	bool is = l.vary;
 
 	vc_lengths_fini(&l);
@@ -96,7 +97,7 @@ static void the_longest_grows_by_no_more_than_the_square_root(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
-		struct vc_lengths l = of(4, four, want[i].eight);
+		struct vc_lengths l = of(4, four, want[i].eight, NULL);
 
 		assert_true(l.vary);
 		assert_true(l.exponent >= want[i].low && l.exponent <= want[i].high);
@@ -104,11 +105,29 @@ static void the_longest_grows_by_no_more_than_the_square_root(void **unused)
 	}
 }
 
+/* cuDNN needs another workspace at another size, and in its first steps: no data. */
+static void workspace_shows_no_length(void **unused)
+{
+	static const unsigned four[] = { 40, 52, 61, 47 }, eight[] = { 66, 57, 73, 70 };
+	static bool plan[MOST * BLOCKS];
+	struct vc_lengths l = of(4, four, eight, plan);
+
+	(void)unused;
+	assert_true(l.vary);
+	vc_lengths_fini(&l);
+	for (size_t i = 0; i < sizeof(plan); i++)
+		plan[i] = true;
+	l = of(4, four, eight, plan);
+	assert_false(l.vary);
+	vc_lengths_fini(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_steps_that_grow_unlike_each_other_follow_no_law),
 		cmocka_unit_test(steps_that_grow_alike_follow_a_law),
+		cmocka_unit_test(workspace_shows_no_length),
 		cmocka_unit_test(the_longest_grows_by_no_more_than_the_square_root),
 	};
 

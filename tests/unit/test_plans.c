@@ -148,6 +148,30 @@ static void what_three_recordings_share_is_kept_mostly(void **unused)
 	assert_in_range(before, 1, 100);
 }
 
+static struct vc_law through(double y, double z)
+{
+	const struct vc_sample s[] = { { 8, y }, { 12, z } };
+
+	return vc_law_fit(s, 2, 0);
+}
+
+static void two_sizes_show_a_plan_or_two(void **unused)
+{
+	const struct vc_law stays = through(4096, 4096), grows = through(8000, 12000),
+			    whole = through(8100, 12100), parts = through(8100, 12102),
+			    steep = through(8000, 20000), falls = through(9000, 7000);
+	const struct vc_law square = { .kind = VC_LAW_AFFINE, .a = 100, .c = 1.5 };
+
+	(void)unused;
+	assert_true(vc_plans_shows(&stays, 2) && vc_plans_shows(&grows, 2));
+	assert_true(vc_plans_shows(&whole, 2)); /* 1000 for each unit */
+	assert_false(vc_plans_shows(&parts, 2));
+	assert_true(vc_plans_shows(&parts, 3));
+	assert_true(vc_plans_shows(&square, 2)); /* of a side */
+	assert_false(vc_plans_shows(&steep, 2) || vc_plans_shows(&steep, 3));
+	assert_false(vc_plans_shows(&falls, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +180,7 @@ int main(void)
 		cmocka_unit_test(workspace_is_that_behind_the_same_block),
 		cmocka_unit_test(draws_differ_and_come_again),
 		cmocka_unit_test(what_three_recordings_share_is_kept_mostly),
+		cmocka_unit_test(two_sizes_show_a_plan_or_two),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,6 +210,64 @@ static void what_varies_in_another_recording_varies(void **unused)
 		vc_trace_fini(&t[k]);
 }
 
+/* A source gives the requests of `whole`, read `room` at a time. */
+static void gives(struct vc_family *f, const struct vc_family_ask *ask,
+		  const struct vc_trace *whole, size_t room)
+{
+	struct vc_source *s = vc_family_source(f, ask, whole->meta, NULL);
+	struct vc_event ev[100];
+	size_t at = 0;
+	long n;
+
+	assert_non_null(s);
+	while ((n = s->type->next(s, ev, room, NULL)) > 0)
+		for (long i = 0; i < n; i++, at++) {
+			while (at < whole->n && whole->ev[at].kind == VC_EV_MARK)
+				at++;
+			assert_true(at < whole->n);
+			assert_memory_equal(&ev[i], &whole->ev[at], sizeof(ev[i]));
+		}
+	assert_int_equal(n, 0);
+	for (; at < whole->n; at++)
+		assert_int_equal(whole->ev[at].kind, VC_EV_MARK);
+	vc_source_free(s);
+}
+
+/* What predictions share, and who reads them as they are made, shows in none of them. */
+static void predictions_share_what_nobody_sees(void **unused)
+{
+	struct vc_trace t[2], out, again;
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_param_value at = { "batch", 0 };
+	struct vc_family_ask ask = { .at = &at, .n = 1, .has_order = true };
+
+	(void)unused;
+	for (int k = 0; k < 2; k++)
+		shapes(&t[k], 4 << k, 1);
+	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
+	assert_non_null(f);
+	for (unsigned i = 0; i < 96; i++) {
+		at.value = 2 + 3 * (i % 12); /* more values than are kept, each again */
+		ask.draw = i / 12;
+		ask.order = i / 24 % 2;
+		ask.bound = i % 5 ? VC_BOUND_NONE : VC_BOUND_HIGH;
+		struct vc_family *fresh = vc_family_new(both, 2, 0, false, NULL);
+
+		assert_non_null(fresh);
+		assert_int_equal(vc_family_at(f, &ask, &out, NULL, NULL), 0);
+		assert_int_equal(vc_family_at(fresh, &ask, &again, NULL, NULL), 0);
+		assert_int_equal(out.n, again.n);
+		assert_memory_equal(out.ev, again.ev, out.n * sizeof(*out.ev));
+		gives(f, &ask, &again, 65 + i % 36);
+		vc_trace_fini(&out);
+		vc_trace_fini(&again);
+		vc_family_free(fresh);
+	}
+	vc_family_free(f);
+	for (int k = 0; k < 2; k++)
+		vc_trace_fini(&t[k]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +278,7 @@ int main(void)
 		cmocka_unit_test(one_block_of_a_step_may_grow_while_another_shrinks),
 		cmocka_unit_test(what_is_of_one_size_in_a_step_stays_so),
 		cmocka_unit_test(what_varies_in_another_recording_varies),
+		cmocka_unit_test(predictions_share_what_nobody_sees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,6 +221,57 @@ static void what_turns_as_often_everywhere_is_left_alone(void **unused)
 	vc_loops_fini(&l[1]);
 }
 
+/* Between recordings of n steps each, whose loop turns so often in each step. */
+static size_t loops_between(const size_t *few, const size_t *many, size_t n)
+{
+	struct program *p[2] = { calloc(1, sizeof(**p)), calloc(1, sizeof(**p)) };
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 8, 12 };
+
+	assert_true(p[0] && p[1]);
+	for (size_t s = 0; s < n; s++) {
+		train(p[0], few[s], 1);
+		train(p[1], many[s], 1);
+	}
+	m[0] = p[0]->m;
+	m[1] = p[1]->m;
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	size_t found = l[0].n + l[1].n;
+
+	for (size_t k = 0; k < 2; k++) {
+		vc_loops_fini(&l[k]);
+		free(p[k]);
+	}
+	return found;
+}
+
+/* An optimizer turns over its parameters, and a scaler lets it skip a step. */
+static void a_loop_that_is_come_to_more_often_turns_as_often(void **unused)
+{
+	const size_t all[] = { 9, 9, 9, 9 }, some[] = { 0, 9, 9, 9 }, none[] = { 0, 0, 0, 0 };
+	const size_t more[] = { 0, 14, 14, 14 };
+
+	(void)unused;
+	assert_int_equal(loops_between(all, some, 4), 0);
+	assert_int_equal(loops_between(all, none, 4), 0);
+	assert_true(loops_between(all, more, 4) > 0);
+}
+
+/* Layers that are dropped by chance, as LayerDrop of wav2vec 2.0 does, and two evaluations that
+ * drop none: the turns of HuBERT at 8 and 12 samples. */
+static void turns_that_chance_decides_follow_no_parameter(void **unused)
+{
+	const size_t few[] = { 10, 10, 11, 12, 11, 12, 12, 9 };
+	const size_t many[] = { 11, 12, 12, 12, 12, 12, 12, 11 };
+	const size_t chunks[] = { 6, 6, 6, 6, 6, 12, 12, 6 };
+	const size_t twice[] = { 8, 8, 8, 8, 8, 16, 16, 8 };
+
+	(void)unused;
+	assert_int_equal(loops_between(few, many, 8), 0);
+	assert_true(loops_between(chunks, twice, 8) > 0); /* an evaluation has more of them */
+}
+
 /* Four norms that need buffers above a size: their place asks more often there. */
 static void norms(struct program *p, bool buffers)
 {
@@ -371,6 +422,8 @@ int main(void)
 		cmocka_unit_test(a_turn_may_have_two_blocks),
 		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),
 		cmocka_unit_test(what_turns_as_often_everywhere_is_left_alone),
+		cmocka_unit_test(a_loop_that_is_come_to_more_often_turns_as_often),
+		cmocka_unit_test(turns_that_chance_decides_follow_no_parameter),
 		cmocka_unit_test(buffers_above_a_size_are_no_turns),
 		cmocka_unit_test(a_full_turn_asks_for_as_much_everywhere),
 		cmocka_unit_test(laws_of_counts),

@@ -421,6 +421,7 @@ static const struct group *whole_of(struct sites *s, const struct vc_layers *l, 
 			const struct group *g = group_of(s, s->key[k]);
 
 			if (g && score(g) * 10 >= score(part) * 9 &&
+			    calls_of(part) >= 2 * calls_of(g) && /* parts, not a part */
 			    (uint64_t)calls_of(g) * calls_of(g) > calls_of(part) &&
 			    (!kind || uncovered(s, l, g->key) == g->covered))
 				return g;

@@ -49,7 +49,7 @@ printf '%s\n' "$out" | awk -F '[:,]' '/"categories"/ { in_it = 1; next } in_it &
 # Blocks called from one line in a loop, in a recording whose stacks hold the interpreter's own frames too.
 run info traces/lm-medium-ctx1024.vct; expect "a model of 24 blocks" 0 'layers +24, .*' && expect "and where they are called" 0 '24 at model\.py:382'
 # A generator and a discriminator whose layers end in a norm: what they hand on is not kept for the backward pass.
-run info tests/recordings/h100/electra.vct; expect "two models of 12 blocks" 0 'layers +24, .* of parameters with gradients and .*' && expect "of one class" 0 '24 at modeling_electra\.py:396'
+run info tests/recordings/layers/electra.vct; expect "two models of 12 blocks" 0 'layers +24, .* of parameters with gradients and .*' && expect "of one class" 0 '24 at modeling_electra\.py:396'
 run info traces/lm-train-ctx128.vct; expect "a model of 32 blocks" 0 'layers +32, .*' && expect "and where they are called" 0 '32 at model\.py:380'
 run sim traces/lm-medium-ctx1024.vct -x checkpoint:module=model.py:382 --json
 held=$(printf '%s\n' "$out" | sed -n 's/^ *"peak_reserved": \([0-9]*\),*$/\1/p' | head -n 1)

@@ -86,7 +86,7 @@ static void models_of_known_depth(void **state)
 		{ "tests/transforms/recordings/efficient.vct", 16, NULL }, /* EfficientNet-B0 */
 		{ "tests/recordings/gpt.vct", 24, NULL },
 		/* does nothing besides its three parts, which are of one class each */
-		{ "tests/recordings/h100/deberta.vct", 12, "modeling_deberta_v2.py:432" },
+		{ "tests/recordings/layers/deberta.vct", 12, "modeling_deberta_v2.py:432" },
 	};
 	char where[256];
 

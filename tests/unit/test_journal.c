@@ -164,61 +164,80 @@ static void twice(void **state)
 	end(&w);
 }
 
-static int known(struct vc_map *m, uint8_t kind, enum vc_record_memory memory, bool late,
-		 uint64_t seconds)
-{
-	struct vc_record r = { .kind = kind, .flags = late ? VC_RECF_LATE : 0, .reserved = memory,
-			       .addr = 0x7f6991a00000, .time_ns = seconds * 1000000000 };
+/* A record of one address, in seconds; tells: what vc_journal_known says of it. */
+struct call {
+	enum { CALLED, CAME_LATE } how;
+	uint8_t kind;
+	enum vc_record_memory memory;
+	uint64_t at;
+	int tells;
+};
 
-	return vc_journal_known(m, &r);
+/* Calls and late records one after the other; returns how many calls are left over. */
+static size_t play(const struct call *c, size_t n)
+{
+	struct vc_map early = { 0 };
+	size_t left;
+
+	for (size_t i = 0; i < n; i++) {
+		struct vc_record r = { .kind = c[i].kind, .reserved = c[i].memory,
+				       .flags = c[i].how == CAME_LATE ? VC_RECF_LATE : 0,
+				       .addr = 0x7f6991a00000, .time_ns = c[i].at * 1000000000 };
+
+		if (vc_journal_known(&early, &r) != c[i].tells)
+			fail_msg("row %zu", i);
+	}
+	left = early.n;
+	vc_map_fini(&early);
+	return left;
 }
 
-#define CALL(kind, memory, at) assert_int_equal(known(&m, kind, memory, false, at), 0)
-#define LATE(kind, memory, at) known(&m, kind, memory, true, at)
+enum { ALLOC = VC_EV_OUTSIDE_ALLOC, FREE = VC_EV_OUTSIDE_FREE };
 
 /* As on an H100: CUPTI leaves the first cuMemAlloc and its cuMemFree out, and the address is given
  * out again as pinned host memory, which nobody else saw. */
 static void calls_of_another_memory(void **state)
 {
-	struct vc_map m = { 0 };
+	static const struct call row[] = {
+		{ CALLED, ALLOC, VC_MEMORY_DEVICE, 1, 0 },
+		{ CALLED, FREE, VC_MEMORY_DEVICE, 1, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 2, 0 },
+		{ CAME_LATE, FREE, VC_MEMORY_HOST, 2, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_MANAGED, 2, 0 },
+		{ CALLED, ALLOC, VC_MEMORY_HOST, 3, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 3, 1 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_HOST, 3, 0 },
+		/* PyTorch's is device memory, whatever its record holds in that field */
+		{ CALLED, VC_EV_SEGMENT_ALLOC, VC_MEMORY_MANAGED, 4, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_DEVICE, 4, 1 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_DEVICE, 4, 1 },
+		/* no late record tells of mappings, and they leave nothing behind */
+		{ CALLED, ALLOC, VC_MEMORY_MAPPED, 5, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_DEVICE, 5, 0 },
+	};
 
 	(void)state;
-	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 1);
-	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 1);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 2), 0);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_HOST, 2), 0);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_MANAGED, 2), 0);
-	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3), 1);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_HOST, 3), 0);
-	/* what PyTorch asked for is device memory, whatever its record holds in that field */
-	known(&m, VC_EV_SEGMENT_ALLOC, VC_MEMORY_MANAGED, false, 4);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 4), 1);
-	/* mappings are told by no late record, and leave nothing behind */
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 4), 1);
-	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_MAPPED, 5);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 5), 0);
-	vc_map_fini(&m);
+	assert_int_equal(play(row, sizeof(row) / sizeof(*row)), 1); /* the first cuMemFree */
 }
 
 /* The same kind of memory at an address again: a call whose record never came is forgotten when it
  * is much older than the record, and only then. */
 static void calls_long_ago(void **state)
 {
-	struct vc_map m = { 0 };
+	static const struct call row[] = {
+		{ CALLED, ALLOC, VC_MEMORY_DEVICE, 100, 0 },
+		{ CALLED, ALLOC, VC_MEMORY_DEVICE, 101, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_DEVICE, 160, 0 },
+		{ CAME_LATE, ALLOC, VC_MEMORY_DEVICE, 101, 0 },
+		{ CALLED, FREE, VC_MEMORY_DEVICE, 200, 0 },
+		{ CALLED, FREE, VC_MEMORY_DEVICE, 260, 0 },
+		{ CAME_LATE, FREE, VC_MEMORY_DEVICE, 199, 1 },
+		{ CAME_LATE, FREE, VC_MEMORY_DEVICE, 265, 1 },
+		{ CAME_LATE, FREE, VC_MEMORY_DEVICE, 265, 0 },
+	};
 
 	(void)state;
-	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 100);
-	CALL(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 101);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 160), 0);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_ALLOC, VC_MEMORY_DEVICE, 101), 0);
-	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 200);
-	CALL(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 260);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 199), 1);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 265), 1);
-	assert_int_equal(LATE(VC_EV_OUTSIDE_FREE, VC_MEMORY_DEVICE, 265), 0);
-	assert_int_equal(m.n, 0);
-	vc_map_fini(&m);
+	assert_int_equal(play(row, sizeof(row) / sizeof(*row)), 0);
 }
 
 int main(void)

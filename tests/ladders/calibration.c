@@ -289,6 +289,10 @@ int main(int argc, char **argv)
 				only = argv[++i];
 		} else
 			n = find_ladders(all, n, argv[i], NULL);
+	if (!n) {
+		fprintf(stderr, "calibration: no recordings of ladders there\n");
+		return 1;
+	}
 	printf("# %-34s %s %5s %3s %6s %4s %7s %6s %6s %6s %6s %6s %6s\n", "ladder", "k", "asked",
 	       "ref", "inside", "uns.", "width50", "90", "err50", "90", "worst", "mean", "line");
 	for (size_t i = 0; i < n; i++) {

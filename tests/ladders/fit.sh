@@ -88,6 +88,7 @@ ladder() { # COUNT of rungs to fit from; uses x need file
 	printf '# %-34s from %d: %2d capacities, %d wrong, %d decided, %d with nothing open%s\n' "$ladder" "$k" "$asked" "$wrong" "$decided" "$closed" "${missed:+ ($missed)}"
 }
 
+[ -n "$(list)" ] || fail "$L has recordings of ladders, each with its notes"
 for k in 2 3; do
 	total=0; bad=0; toohigh=0; badends=0; allclosed=0; alldecided=0; last=
 	while read -r ladder knob value bytes torch card path; do

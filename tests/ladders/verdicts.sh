@@ -33,6 +33,8 @@ for path in sorted(glob.glob(folder + '/*.vct') + glob.glob(folder + '/*.pickle.
         need = json.load(open(stem + '.json'))['peak_reserved']
         ladders[m.group(1), m.group(2), os.path.basename(stem).split('_torch')[1]][int(m.group(3))] = (path, need)
 
+if not ladders:
+    sys.exit('no recordings of ladders with notes in ' + folder)
 for (name, knob, torch), rung in sorted(ladders.items()):
     torch = '.'.join(torch.split('.')[:2])
     knob = 'eval_batch' if name.endswith('_eval') else knob

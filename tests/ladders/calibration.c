@@ -4,9 +4,11 @@
  * (unsafe), widths and errors, beside a straight line through the peaks. In the end those of which
  * the answer says that data decide sizes, and all others: of the former the truth itself varies.
  *
- * Usage: calibration [-n MOST] [-o FILE] [-p NAME] DIR...
+ * Usage: calibration [-n MOST] [-o FILE] [-p NAME] [-3] DIR...
  * MOST predictions of each ladder and number of recordings, spread evenly over all there are (0:
- * all); FILE gets one line for each; NAME: only ladders whose name has it. TAP on stdout. */
+ * all); FILE gets one line for each; NAME: only ladders whose name has it. -3: from two recordings
+ * only the three pairs of each triple are asked, and for the same values, so that the errors of
+ * both can be compared. TAP on stdout. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,8 @@ struct score { struct list error, width, line; size_t inside, unsafe, refused, o
 
 static FILE *lines;
 static size_t most = 60;
+static bool same_values; /* -3 */
+static size_t worse_than_line[2], worse_than_two, families[2]; /* from two, from three */
 
 /* What an answer says is open, the widest first: one of them each. */
 enum open { DATA, LOOPS, PLANS, ROUNDING, NOTHING, OPEN };
@@ -196,7 +200,23 @@ static bool is_in(size_t x, const size_t *from, size_t k)
 	return false;
 }
 
-static void all_from(const struct ladder *l, size_t k, struct score *sc)
+/* What a triple was asked, by each of its pairs. */
+static void ask_pairs(const struct ladder *l, const size_t *three, size_t at, struct score *sc)
+{
+	for (size_t out = 0; out < 3; out++) {
+		size_t pair[] = { three[out == 0], three[out == 2 ? 1 : 2] };
+		struct opening o;
+		struct vc_session base = { 0 };
+		struct vc_error err = { 0 };
+		bool opened = open_rungs(&o, l, pair, 2, &base, &err) == 0;
+
+		predict(l, pair, 2, at, opened ? &base : NULL, sc);
+		vc_session_close(&base);
+	}
+}
+
+/* pairs: what -3 asks of them (or NULL). */
+static void all_from(const struct ladder *l, size_t k, struct score *sc, struct score *pairs)
 {
 	size_t from[RUNGS], total = l->n > k ? choices(l->n, k) * (l->n - k) : 0, seen = 0;
 	double step = most && total > most ? (double)total / (double)most : 1, next = 0;
@@ -218,6 +238,8 @@ static void all_from(const struct ladder *l, size_t k, struct score *sc)
 			if (opened > 0)
 				opened = open_rungs(&o, l, from, k, &base, &err);
 			predict(l, from, k, at, opened < 0 ? NULL : &base, sc);
+			if (pairs)
+				ask_pairs(l, from, at, pairs);
 		}
 		if (opened < 0)
 			printf("# %s from %g, %g: %s\n", l->name, l->rung[from[0]].x,
@@ -227,20 +249,31 @@ static void all_from(const struct ladder *l, size_t k, struct score *sc)
 	} while (next_choice(from, k, l->n));
 }
 
+static double mean_of(const struct list *l)
+{
+	double mean = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		mean += l->at[i] / (double)l->n;
+	return mean;
+}
+
+/* More than what rounding to a segment makes. */
+static bool worse(const struct list *a, const struct list *b)
+{
+	return mean_of(a) > mean_of(b) + 0.05;
+}
+
 static void say(const char *name, size_t k, struct score *s)
 {
-	double mean = 0, line = 0;
+	double mean = mean_of(&s->error), line = mean_of(&s->line);
 	size_t n = s->error.n;
 
-	for (size_t i = 0; i < n; i++) {
-		mean += s->error.at[i] / (double)n;
-		line += s->line.at[i] / (double)n;
-	}
 	printf("# %-34.34s %zu %5zu %3zu %6.1f %4zu %7.2f %6.1f %6.2f %6.2f %6.1f %6.1f %6.1f%s\n",
 	       name, k, n, s->refused, n ? 100 * (double)s->inside / (double)n : 100, s->unsafe,
 	       quantile(&s->width, 0.5), quantile(&s->width, 0.9), quantile(&s->error, 0.5),
 	       quantile(&s->error, 0.9), quantile(&s->error, 1), mean, line,
-	       mean > line + 0.05 ? "  worse than a line" : "");
+	       worse(&s->error, &s->line) ? "  worse than a line" : "");
 }
 
 static void sum(struct score *to, const struct score *from)
@@ -272,6 +305,29 @@ static bool judge(int test, const char *what, struct score *s, bool by_data)
 	return good;
 }
 
+static void ladder(struct ladder *l, struct score *two, struct score *three)
+{
+	struct score s[2] = { 0 };
+
+	measure_rungs(l);
+	if (!same_values)
+		all_from(l, 2, &s[0], NULL);
+	all_from(l, 3, &s[1], same_values ? &s[0] : NULL);
+	for (size_t i = 0; i < 2; i++) {
+		if (s[i].error.n + s[i].refused)
+			say(l->name, i + 2, &s[i]);
+		families[i] += s[i].error.n > 0;
+		worse_than_line[i] += s[i].error.n && worse(&s[i].error, &s[i].line);
+	}
+	if (same_values && s[0].error.n && worse(&s[1].error, &s[0].error)) {
+		worse_than_two++;
+		printf("# %s: from three worse than from two\n", l->name);
+	}
+	sum(two, &s[0]);
+	sum(three, &s[1]);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	static struct ladder all[LADDERS];
@@ -280,7 +336,9 @@ int main(int argc, char **argv)
 	size_t n = 0;
 
 	for (int i = 1; i < argc; i++)
-		if (argv[i][0] == '-' && i + 1 < argc) {
+		if (!strcmp(argv[i], "-3"))
+			same_values = true;
+		else if (argv[i][0] == '-' && i + 1 < argc) {
 			if (argv[i][1] == 'n')
 				most = strtoul(argv[++i], NULL, 10);
 			else if (argv[i][1] == 'o')
@@ -295,20 +353,9 @@ int main(int argc, char **argv)
 	}
 	printf("# %-34s %s %5s %3s %6s %4s %7s %6s %6s %6s %6s %6s %6s\n", "ladder", "k", "asked",
 	       "ref", "inside", "uns.", "width50", "90", "err50", "90", "worst", "mean", "line");
-	for (size_t i = 0; i < n; i++) {
-		struct score s[2] = { 0 };
-
-		if (!strstr(all[i].name, only))
-			continue;
-		measure_rungs(&all[i]);
-		for (size_t k = 2; k <= 3; k++) {
-			all_from(&all[i], k, &s[k - 2]);
-			if (s[k - 2].error.n + s[k - 2].refused)
-				say(all[i].name, k, &s[k - 2]);
-			sum(k == 2 ? &two : &three, &s[k - 2]);
-			fflush(stdout);
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		if (strstr(all[i].name, only))
+			ladder(&all[i], &two, &three);
 	sum(&both, &two);
 	sum(&both, &three);
 	say("all", 2, &two);
@@ -324,6 +371,11 @@ int main(int argc, char **argv)
 	}
 	if (lines)
 		fclose(lines);
+	printf("# worse than a line: from two %zu of %zu ladders, from three %zu of %zu\n",
+	       worse_than_line[0], families[0], worse_than_line[1], families[1]);
+	if (same_values)
+		printf("# from three worse than from two, on the same values: %zu of %zu\n",
+		       worse_than_two, families[1]);
 	bool a = judge(1, "from two", &two, false), b = judge(2, "from three", &three, false);
 	bool c = judge(3, "in all", &both, false);
 	bool d = judge(4, "data decide no size", &rules, false);

@@ -336,7 +336,10 @@ static void emit_steps(struct vc_emit *e, const struct vc_session *s)
 	snprintf(line, sizeof(line), "%" PRIu64 ", from %s (confidence %.2f)%s", n.n,
 		 n.from ? n.from : "", n.confidence,
 		 n.micro > 1 ? ", several micro-batches each" : "");
-	if (n.from && (a.iterations || !strcmp(n.from, "pattern")))
+	if (s->rec->streamed)
+		snprintf(line, sizeof(line), "%sneither they nor layers are looked for in more "
+			 "than %" PRIu64 " events", n.from ? "from marks; " : "", VC_KEEP_EVENTS);
+	if ((n.from && (a.iterations || !strcmp(n.from, "pattern"))) || s->rec->streamed)
 		vc_emit_text(e, NULL, "iterations", line);
 	if (n.layers) {
 		snprintf(line, sizeof(line), "none told; %" PRIu64 " times the same within one "

@@ -2,6 +2,7 @@
 /* run_and_write.c - see run_and_write.h */
 #include "commands/run_and_write.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,11 @@ size_t vc_advise_aloud(const struct vc_session *s, const struct vc_plan *p,
 
 	if (line.width > 0)
 		fprintf(stderr, "\r%*s\r", line.width, "");
+	if (s->rec->streamed && vc_result_replayed(r) == VC_OOM && !con->quiet)
+		fprintf(stderr, "vramcast: what would have helped is not looked for in more than "
+				"%" PRIu64 " events; ask it of some steps: vramcast export -x "
+				"window:iteration=1,iterations=5 TRACE -o SHORT.vct\n",
+			VC_KEEP_EVENTS);
 	return n;
 }
 

@@ -22,6 +22,10 @@
 enum { THREADS = 4 };
 enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that only grow, or only
 				   * shrink, over so many steps follow no data */
+/* Steps that show whether an order comes back, how often at least, how long it may be, and of how
+ * many steps one may be otherwise. */
+enum { MANY = 16, TURNS = 3, LONGEST_TURN = 64, OTHERWISE = 10 };
+enum { JUDGED = 256 }; /* steps that show all of that, at most: bounds time */
 
 #define NO_STEP UINT32_MAX
 
@@ -84,19 +88,28 @@ static size_t choose(const struct steps *t)
 	return best;
 }
 
+/* The first step, which makes states and handles, goes last. */
+static size_t step_of(const struct steps *t, uint32_t iteration)
+{
+	return iteration ? iteration - 1 : t->n;
+}
+
 static void deal(struct steps *t, const struct vc_anatomy *a, size_t n)
 {
-	size_t at = 0;
-
-	for (size_t g = 0; g <= t->n; g++) {
-		size_t iteration = g < t->n ? g + 1 : 0;
-
+	for (size_t i = 0; i < n; i++)
+		if (a->block[i].iteration <= t->n)
+			t->step[step_of(t, a->block[i].iteration)].n++;
+	for (size_t g = 0, at = 0; g <= t->n; g++) {
 		t->step[g].from = at;
-		for (size_t i = 0; i < n; i++)
-			if (a->block[i].iteration == iteration)
-				t->list[at++] = (uint32_t)i;
-		t->step[g].n = at - t->step[g].from;
+		at += t->step[g].n;
+		t->step[g].n = 0;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (a->block[i].iteration <= t->n) {
+			struct range *r = &t->step[step_of(t, a->block[i].iteration)];
+
+			t->list[r->from + r->n++] = (uint32_t)i;
+		}
 	t->reference = choose(t);
 }
 
@@ -209,10 +222,25 @@ static int place_one(struct vc_spread *s, const struct vc_allocations *m, const 
 
 /* ---- what varies ---- */
 
-/* Does a place have several sizes, of which none comes back, in no order? */
-static bool is_data(const double *y, size_t n)
+/* Critics and makers that take turns have a few sizes, each again after as many steps. */
+static bool take_turns(const double *y, size_t n)
 {
-	size_t distinct = 0, up = 0, down = 0;
+	for (size_t period = 1; period <= n / TURNS && period <= LONGEST_TURN; period++) {
+		size_t most = (n - period) / OTHERWISE, other = 0;
+
+		for (size_t i = period; i < n && other <= most; i++)
+			other += fabs(y[i] / y[i - period] - 1) > SAME;
+		if (other <= most)
+			return true;
+	}
+	return false;
+}
+
+/* Does a place have several sizes in no order? Of a few steps nearly each has another one; of many
+ * steps some are alike, because lengths are whole numbers, often rounded, and cut off. */
+static bool is_data(const double *y, size_t all)
+{
+	size_t n = all < JUDGED ? all : JUDGED, distinct = 0, up = 0, down = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		bool new = true;
@@ -223,8 +251,9 @@ static bool is_data(const double *y, size_t n)
 		up += i && y[i] > y[i - 1] * (1 + SAME);
 		down += i && y[i] * (1 + SAME) < y[i - 1];
 	}
-	/* critics and makers that take turns have a few sizes, each again and again */
-	return distinct >= DISTINCT && 2 * distinct > n && (n < TREND || (up && down));
+	if (distinct < DISTINCT || (n >= TREND && (!up || !down)))
+		return false;
+	return 2 * distinct > n || (n >= MANY && 4 * (up + down) >= n && !take_turns(y, n));
 }
 
 static void judge(struct vc_spread *s, double *y, double *amount)

@@ -14,11 +14,10 @@
 #include "simulator/replay/transform.h"
 #include "simulator/session/changed.h"
 
-#define KEEP_EVENTS (1u << 20) /* beyond this (50 MB) a single run streams the file */
-
-static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned flags,
-		       struct vc_error *err)
+static int read_events(struct vc_recording *rec, struct vc_source *src,
+		       const struct vc_recording_ask *ask, struct vc_error *err)
 {
+	const uint64_t most = ask->keep ? ask->keep : VC_KEEP_EVENTS;
 	struct vc_event ev[512];
 	bool keep = true;
 	long n;
@@ -26,8 +25,8 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	VC_TRY(vc_trace_expect(&rec->trace, src, err));
 	while ((n = src->type->next(src, ev, 512, err)) > 0) {
 		VC_TRY(vc_census_add(&rec->census, ev, (size_t)n, err));
-		if (!rec->streamed && rec->trace.n + (size_t)n > KEEP_EVENTS &&
-		    !(flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
+		if (!rec->streamed && rec->trace.n + (size_t)n > most &&
+		    !(ask->flags & VC_SESSION_IN_MEMORY) && !vc_input_is_stream(rec->path)) {
 			rec->streamed = true;
 			keep = src->type->whole;
 		}
@@ -41,14 +40,15 @@ static int read_events(struct vc_recording *rec, struct vc_source *src, unsigned
 	return n < 0 ? (int)n : VC_OK;
 }
 
-static int read_trace(struct vc_recording *rec, unsigned flags, struct vc_error *err)
+static int read_trace(struct vc_recording *rec, const struct vc_recording_ask *ask,
+		      struct vc_error *err)
 {
 	struct vc_source *src = vc_source_open(rec->path, err);
 	int r;
 
 	if (!src)
 		return err->status ? (int)err->status : VC_EIO;
-	r = read_events(rec, src, flags, err);
+	r = read_events(rec, src, ask, err);
 	rec->source = src->type->name;
 	rec->meta = src->meta;
 	rec->trace.meta = src->meta;
@@ -140,7 +140,7 @@ int vc_recording_open(struct vc_recording *rec, const char *path,
 	int r;
 
 	*rec = (struct vc_recording){ .path = path };
-	r = read_trace(rec, ask->flags, err);
+	r = read_trace(rec, ask, err);
 	if (r == VC_OK)
 		r = choose_device(rec, ask, err);
 	if (r == VC_OK && !(ask->flags & VC_SESSION_NO_REQUESTS_OK))

@@ -13,6 +13,10 @@
 enum vc_session_flags { VC_SESSION_IN_MEMORY = 1, /* many runs will follow: keep the events */
 			VC_SESSION_NO_REQUESTS_OK = 2 /* info, dump: nothing will be simulated */ };
 
+/* Beyond so many events (400 MB) a single run streams the file: what looks at all events at once
+ * (iterations, layers, what would have helped, leaks) has no answer then. */
+#define VC_KEEP_EVENTS (UINT64_C(1) << 23)
+
 /* What has a say in how a recording is read. */
 struct vc_recording_ask {
 	uint64_t device, rank; /* VC_NOT_GIVEN: the one that decides */
@@ -21,6 +25,7 @@ struct vc_recording_ask {
 	uint64_t total;        /* bytes of the recorded device; 0: not told */
 	bool verify;
 	unsigned flags;        /* enum vc_session_flags */
+	uint64_t keep;         /* instead of VC_KEEP_EVENTS; 0: that */
 };
 
 struct vc_recording {

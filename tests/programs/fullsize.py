@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 CARD = torch.device("cuda")
+longer = 1  # how many times as many steps as written
 
 
 def main(programs):
@@ -17,14 +18,17 @@ def main(programs):
     p = argparse.ArgumentParser()
     p.add_argument("--model", required=True)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--longer", type=int, default=1)
     a, rest = p.parse_known_args()
     torch.manual_seed(a.seed)
+    global longer
+    longer = a.longer
     programs[a.model](**{name[2:].replace("-", "_"): int(value) for name, value in zip(rest[::2], rest[1::2])})
 
 
 def images(n, *shape):
     """A batch that a loader made: where it comes from is the host's memory, what is in it does not matter."""
-    return torch.empty(n, *shape).to(CARD, non_blocking=True)
+    return torch.rand(n, *shape).to(CARD, non_blocking=True)
 
 
 def tokens(n, length, vocabulary=30000):
@@ -127,6 +131,7 @@ def script(model, out_of, batch_of, n, steps=5, opt="adamw", rate=1e-4, amp=None
     ema = Average(model) if average else None
     model.train()
     losses = []
+    steps *= longer
     for step in range(steps + (more if tests else 0)):
         if tests and step == steps:
             evaluate(model, out_of, batch_of, tests, test_steps, amp)
@@ -166,6 +171,7 @@ def trainer(model, out_of, batch_of, n, steps=5, opt="adamw", rate=1e-4, amp=Non
         (scaler.scale(loss) if scaler else loss).backward()
         return loss.detach()
 
+    steps *= longer
     for step in range(steps + (more if tests else 0)):
         if tests and step == steps:
             evaluate(model, out_of, batch_of, tests, test_steps, amp, gather)

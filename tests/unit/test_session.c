@@ -71,9 +71,44 @@ static void the_anatomy_of_a_recording_is_read_once(void **unused)
 	assert_int_equal(of_recording, 1);
 }
 
+/* As long a recording is: from the file, or from memory. */
+static struct vc_result replayed(uint64_t keep)
+{
+	struct vc_recording_ask ask = { .device = VC_NOT_GIVEN, .rank = VC_NOT_GIVEN,
+					.keep = keep };
+	struct vc_run_options o = vc_run_options_none();
+	struct vc_recording rec = { 0 };
+	struct vc_job job = { .rec = &rec };
+	struct vc_result r = { 0 };
+	struct vc_error err = { 0 };
+	struct vc_plan *plan;
+	size_t n;
+
+	assert_int_equal(vc_recording_open(&rec, "tests/recordings/gpt.vct", &ask, &err), VC_OK);
+	assert_true(rec.streamed == (keep > 0));
+	assert_true((rec.trace.n > 0) == !rec.streamed);
+	assert_int_equal(vc_request_plans(&rec, &o, NULL, &plan, &n, &err), VC_OK);
+	assert_int_equal(vc_job_run(&job, plan, NULL, &r, &err), VC_OK);
+	free(plan);
+	vc_recording_close(&rec);
+	return r;
+}
+
+static void a_long_recording_is_streamed_and_says_the_same(void **unused)
+{
+	struct vc_result a = replayed(0), b = replayed(1000);
+
+	(void)unused;
+	assert_true(a.stats.peak_reserved > 0);
+	assert_memory_equal(&a.stats, &b.stats, sizeof(a.stats));
+	vc_result_fini(&a);
+	vc_result_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_long_recording_is_streamed_and_says_the_same),
 		cmocka_unit_test(the_anatomy_of_a_recording_is_read_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

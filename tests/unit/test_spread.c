@@ -5,7 +5,7 @@
 #include "simulator/predict/family.h"
 #include "simulator/predict/spread.h"
 
-enum { BLOCKS = 20, SIZE = 1 << 20, STEPS = 8 };
+enum { BLOCKS = 20, SIZE = 1 << 20 };
 
 /* The next stretch of a recording: so many blocks, the first of them of `size` bytes, that go at
  * its end, where a mark stands. */
@@ -33,7 +33,7 @@ static bool varies(unsigned steps, uint64_t size, const double *more)
 	struct vc_spread s;
 	uint64_t id = 0;
 
-	t.meta->max_id = BLOCKS * (STEPS + 2);
+	t.meta->max_id = BLOCKS * (steps + 2);
 	stretch(&t, &id, 3, SIZE);
 	stretch(&t, &id, BLOCKS, size);
 	for (unsigned k = 0; k < steps; k++)
@@ -76,6 +76,25 @@ static void three_sizes_are_data_and_two_take_turns(void **unused)
 	(void)unused;
 	assert_false(varies(5, SIZE, turns));
 	assert_true(varies(3, SIZE, data));
+}
+
+/* Lengths are whole numbers and are cut off: of many steps most are alike. */
+static void of_many_steps_some_are_alike(void **unused)
+{
+	double data[48], turns[48], rare[48];
+	uint64_t x = 88172645463325252u;
+
+	(void)unused;
+	for (unsigned k = 0; k < 48; k++) {
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		data[k] = (double)(x >> 32 & 7) > 3 ? .4 : (double)(x >> 32 & 7) / 10;
+		turns[k] = (double)(k % 5) / 10;
+		rare[k] = k % 12 == 7 ? (double)k / 100 : 0;
+	}
+	turns[23] = turns[31] = .7; /* one that is otherwise now and then */
+	assert_true(varies(48, SIZE, data));
+	assert_false(varies(48, SIZE, turns));
+	assert_false(varies(48, SIZE, rare));
 }
 
 static void what_only_grows_for_four_steps_follows_no_data(void **unused)
@@ -274,6 +293,7 @@ int main(void)
 		cmocka_unit_test(sizes_that_differ_by_a_rounding_are_one),
 		cmocka_unit_test(little_that_varies_is_not_drawn),
 		cmocka_unit_test(three_sizes_are_data_and_two_take_turns),
+		cmocka_unit_test(of_many_steps_some_are_alike),
 		cmocka_unit_test(what_only_grows_for_four_steps_follows_no_data),
 		cmocka_unit_test(one_block_of_a_step_may_grow_while_another_shrinks),
 		cmocka_unit_test(what_is_of_one_size_in_a_step_stays_so),

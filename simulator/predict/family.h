@@ -63,6 +63,7 @@ struct vc_family_report {
 	bool drawn;                /* of their data: see spread.h */
 	bool edited;               /* lines differ between the recordings: see call_sites.h */
 	double noise;              /* of the bytes of steps that the data decide: see spread.h */
+	uint64_t lasting;          /* bytes of blocks that are there to the end: weights, states */
 	uint64_t varying;          /* of its largest blocks, which may find no hole */
 	uint64_t loose;            /* bytes of the largest buffer that no formula explains */
 	double tells;              /* value that would tell it from one that is rounded up; 0 */

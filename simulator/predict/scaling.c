@@ -151,8 +151,14 @@ static struct vc_law fit_one(const struct vc_family *f, size_t base, unsigned si
 
 static int read_spreads(struct vc_family *f, struct vc_error *err)
 {
-	for (size_t k = 0; !f->spread_read && f->axes == 1 && f->n > 1 && k < f->n; k++)
+	bool asked = !f->spread_read && f->axes == 1 && f->n > 1, any = false;
+
+	for (size_t k = 0; asked && k < f->n; k++) {
 		VC_TRY(vc_spread_read(&f->spread[k], &f->m[k], err));
+		any |= f->spread[k].varies;
+	}
+	for (size_t k = 0; asked && k < f->n; k++)
+		VC_TRY(vc_spread_settle(&f->spread[k], &f->m[k], any, err));
 	f->spread_read = true;
 	return VC_OK;
 }

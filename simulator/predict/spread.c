@@ -24,7 +24,7 @@ enum { DISTINCT = 3, TREND = 4 }; /* lengths that take turns are two; sizes that
 				   * shrink, over so many steps follow no data */
 /* Steps that show whether an order comes back, how often at least, how long it may be, and of how
  * many steps one may be otherwise. */
-enum { MANY = 16, TURNS = 3, LONGEST_TURN = 64, OTHERWISE = 10 };
+enum { MANY = 16, TURNS = 2, LONGEST_TURN = 64, OTHERWISE = 10 };
 enum { JUDGED = 256 }; /* steps that show all of that, at most: bounds time */
 
 #define NO_STEP UINT32_MAX
@@ -256,40 +256,77 @@ static bool is_data(const double *y, size_t all)
 	return 2 * distinct > n || (n >= MANY && 4 * (up + down) >= n && !take_turns(y, n));
 }
 
-static void judge(struct vc_spread *s, double *y, double *amount)
+/* Where others vary with the data, so does what differs between two steps: lengths that are cut off
+ * are alike in most. But what grows from each step to the next follows a plan. */
+static bool may_be_data(const double *y, size_t all)
 {
-	double vary = 0, all = 0;
+	size_t n = all < JUDGED ? all : JUDGED, up = 0, down = 0;
 
+	for (size_t i = 1; i < n; i++) {
+		up += y[i] > y[i - 1] * (1 + SAME);
+		down += y[i] * (1 + SAME) < y[i - 1];
+	}
+	return up + down > 0 && (n < TREND || (up < n - 1 && down < n - 1)) && !take_turns(y, n);
+}
+
+/* Sizes of a place in the steps that have it; y: room for them. Returns how many. */
+static size_t sizes_of(const struct vc_spread *s, size_t p, double *y)
+{
+	size_t n = 0;
+
+	for (size_t g = 0; g < s->steps; g++)
+		if (s->size[g * s->places + p] > 0)
+			y[n++] = s->size[g * s->places + p];
+	return n;
+}
+
+static double mean_of(const double *y, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += y[i];
+	return n ? sum / (double)n : 0;
+}
+
+/* Of the logarithms of n values. */
+static double deviation(const double *y, size_t n)
+{
+	double logs = 0, squares = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		logs += log(y[i]);
+		squares += log(y[i]) * log(y[i]);
+	}
+	return n > 1 ? sqrt(fmax(0, (squares - logs * logs / (double)n) / (double)(n - 1))) : 0;
+}
+
+/* Which places vary with the data, and how much. loose: others do, here or in another recording. y:
+ * room for two values a step. */
+static void judge(struct vc_spread *s, bool loose, double *y)
+{
+	double vary = 0, all = 0, *amount = y + s->steps;
+
+	for (size_t g = 0; g < s->steps; g++)
+		amount[g] = 0;
 	for (size_t p = 0; p < s->places; p++) {
-		size_t n = 0;
-		double sum = 0, logs = 0, squares = 0;
+		size_t n = sizes_of(s, p, y);
+		double mean = mean_of(y, n);
 
-		for (size_t g = 0; g < s->steps; g++)
-			if (s->size[g * s->places + p] > 0) {
-				double v = s->size[g * s->places + p];
-				y[n++] = v;
-				sum += v;
-				logs += log(v);
-				squares += log(v) * log(v);
-			}
-		all += n ? sum / (double)n : 0;
-		if (n < DISTINCT || !is_data(y, n))
+		all += mean;
+		if (n < (loose ? 2 : DISTINCT) ||
+		    !(loose ? may_be_data(y, n) || is_data(y, n) : is_data(y, n)))
 			continue;
-		vary += sum / (double)n;
-		s->mean[p] = sum / (double)n;
-		s->sigma[p] = sqrt(fmax(0, (squares - logs * logs / (double)n) / (double)(n - 1)));
+		vary += mean;
+		s->mean[p] = mean;
+		s->sigma[p] = deviation(y, n);
 		for (size_t g = 0; g < s->steps; g++) {
 			double v = s->size[g * s->places + p];
-			amount[g] += v > 0 ? v : s->mean[p];
+			amount[g] += v > 0 ? v : mean;
 		}
 	}
 	s->varies = vary > SHARE * all;
-	double logs = 0, squares = 0, n = (double)s->steps;
-	for (size_t g = 0; s->varies && g < s->steps; g++) {
-		logs += log(amount[g]);
-		squares += log(amount[g]) * log(amount[g]);
-	}
-	s->all = s->varies ? sqrt(fmax(0, (squares - logs * logs / n) / (n - 1))) : 0;
+	s->all = s->varies ? deviation(amount, s->steps) : 0;
 }
 
 /* Steps wait for nothing of each other. */
@@ -341,10 +378,10 @@ static int read_steps(struct vc_spread *s, const struct vc_allocations *m,
 	}
 	if (rc == VC_OK)
 		rc = place_all(s, m, &t, err);
-	if (rc == VC_OK)
-		judge(s, y, y + t.n);
-	if (rc == VC_OK && s->varies)
-		s->noise = noise_of(m, &t);
+	if (rc == VC_OK) {
+		judge(s, false, y);
+		s->spreading = noise_of(m, &t);
+	}
 	VC_FREE(t.list, t.step, y);
 	return rc;
 }
@@ -387,10 +424,23 @@ int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct v
 	VC_TRY(vc_anatomy_of(&a, m->trace, m->device, err));
 	if (a.n == m->n && a.confidence >= VC_ANATOMY_SURE && a.iterations > DISTINCT)
 		rc = read_steps(s, m, &a, err);
-	if (rc == VC_OK)
-		rc = find_twins(s, m, err);
 	vc_anatomy_fini(&a);
 	return rc;
+}
+
+int vc_spread_settle(struct vc_spread *s, const struct vc_allocations *m, bool others,
+		     struct vc_error *err)
+{
+	double *y = s->steps ? malloc(2 * s->steps * sizeof(*y)) : NULL;
+
+	if (!s->steps)
+		return VC_OK;
+	VC_HAVE(y, "the steps of a recording", err);
+	if (others)
+		judge(s, true, y);
+	free(y);
+	s->noise = s->varies ? s->spreading : 0;
+	return find_twins(s, m, err);
 }
 
 /* ---- drawing ---- */

@@ -26,11 +26,16 @@ struct vc_spread {
 	struct vc_spread_factors *known[VC_SPREAD_KNOWN]; /* the newest, see below */
 	size_t made;     /* ever */
 	double all;      /* of the logarithms of all that varies in a step */
-	double noise;    /* the same of all bytes of a step */
+	double spreading; /* the same of all bytes of a step */
+	double noise;    /* this, where it varies with the data */
 };
 
-/* Errors: VC_ENOMEM. */
+/* The steps of m, and which of their places are plainly data. Errors: VC_ENOMEM. */
 int vc_spread_read(struct vc_spread *s, const struct vc_allocations *m, struct vc_error *err);
+/* The rest. others: some recording of the family varies with its data, so that less is enough to
+ * say so of a place. Errors: VC_ENOMEM. */
+int vc_spread_settle(struct vc_spread *s, const struct vc_allocations *m, bool others,
+		     struct vc_error *err);
 void vc_spread_fini(struct vc_spread *s);
 
 /* Does allocation i vary with the data of its step? */

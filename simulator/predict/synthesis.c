@@ -304,6 +304,15 @@ static void find_loose(struct make *k)
 	}
 }
 
+static void find_lasting(struct make *k)
+{
+	bool data = k->s.data || k->rep->lengths || k->rep->noise > 0;
+
+	for (size_t i = 0; data && i < k->s.b->n / 2; i++)
+		if (vc_allocations_lasts(k->s.b, i))
+			k->rep->lasting += vc_sizes_of(&k->s, i);
+}
+
 static int begin(struct make *k, struct vc_error *err)
 {
 	struct vc_family_report *rep = k->rep;
@@ -348,6 +357,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	k.rep = rep;
 	rc = begin(&k, err);
 	if (!rc && !k.bare) {
+		find_lasting(&k);
 		find_varying(&k);
 		find_loose(&k);
 	}

@@ -227,6 +227,17 @@ static double needed(const struct vc_whatif *w, uint64_t bytes)
 	return (double)(shares ? SHARED : bytes);
 }
 
+/* By how much bytes differ from what is so many logarithms smaller, or larger. */
+static double less_by(double bytes, double logs)
+{
+	return bytes - bytes * exp(-logs);
+}
+
+static double more_by(double bytes, double logs)
+{
+	return bytes * exp(logs) - bytes;
+}
+
 /* far: doublings between the asked value and the nearest recording. */
 static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, double far,
 			   struct vc_result *out)
@@ -246,10 +257,15 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 	p->said_low = out->low;
 	p->said_high = out->high;
 	double low = (double)out->low, high = (double)out->high, most = away * SHARED;
-	double down = low - low * exp(-width->down * p->missed - width->noise_down * noise);
-	double up = high * exp(width->up * p->missed + width->noise_up * noise) - high;
-	double least_down = low - low * exp(-least * width->least_down);
-	double least_up = high * exp(least * width->least_up) - high;
+	/* weights and states are no data */
+	double low_data = fmax(0, low - (double)p->report.lasting);
+	double high_data = fmax(0, high - (double)p->report.lasting);
+	double down = less_by(low, width->down * p->missed) +
+		      less_by(low_data, width->noise_down * noise);
+	double up = more_by(high, width->up * p->missed) +
+		    more_by(high_data, width->noise_up * noise);
+	double least_down = less_by(low_data, least * width->least_down);
+	double least_up = more_by(high_data, least * width->least_up);
 
 	widen(out, low - fmax(down, data ? fmin(least_down, most) : least_down),
 	      high + fmax(up, data ? fmin(least_up, most) : least_up));

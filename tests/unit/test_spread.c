@@ -229,6 +229,49 @@ static void what_varies_in_another_recording_varies(void **unused)
 		vc_trace_fini(&t[k]);
 }
 
+/* Samples that are cut off at a length, which most steps reach: in the one recording they are of
+ * three lengths, in the other of two, and the steps that are shorter are others. */
+static void cut_off(struct vc_trace *t, double batch, const double *length)
+{
+	uint64_t id = 0;
+
+	*t = (struct vc_trace){ .meta = vc_meta_new(NULL) };
+	t->meta->max_id = BLOCKS * 8;
+	vc_meta_param(t->meta, "batch", batch);
+	stretch(t, &id, 3, SIZE);
+	for (unsigned k = 0; k < 6; k++) {
+		double size[] = { 10 * batch * length[k], 5 * batch };
+
+		step(t, &id, size, 2, BLOCKS);
+	}
+}
+
+/* No law goes through a step that was cut off and one that was not. */
+static void lengths_that_are_cut_off_are_data(void **unused)
+{
+	static const double of_four[] = { 1, 1, .5, 1, .8, 1 }, of_six[] = { 1, 1, 1, .5, 1, 1 };
+	struct vc_trace t[2], out;
+	const struct vc_trace *both[] = { &t[0], &t[1] };
+	struct vc_param_value at = { "batch", 9 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report report;
+
+	(void)unused;
+	cut_off(&t[0], 4, of_four);
+	cut_off(&t[1], 6, of_six);
+	struct vc_family *f = vc_family_new(both, 2, 0, false, NULL);
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &out, &report, NULL), 0);
+	assert_int_equal(report.base, 1);
+	assert_true(report.drawn);
+	for (size_t e = 0; e < out.n; e++) /* the middle of all may be a little more than at most */
+		assert_true(out.ev[e].size < (uint64_t)(1.3 * 10 * 9 * SIZE));
+	vc_trace_fini(&out);
+	vc_family_free(f);
+	for (int k = 0; k < 2; k++)
+		vc_trace_fini(&t[k]);
+}
+
 /* A source gives the requests of `whole`, read `room` at a time. */
 static void gives(struct vc_family *f, const struct vc_family_ask *ask,
 		  const struct vc_trace *whole, size_t room)
@@ -298,6 +341,7 @@ int main(void)
 		cmocka_unit_test(one_block_of_a_step_may_grow_while_another_shrinks),
 		cmocka_unit_test(what_is_of_one_size_in_a_step_stays_so),
 		cmocka_unit_test(what_varies_in_another_recording_varies),
+		cmocka_unit_test(lengths_that_are_cut_off_are_data),
 		cmocka_unit_test(predictions_share_what_nobody_sees),
 	};
 

@@ -2,8 +2,9 @@
 /* plans.c - see plans.h
  *
  * Such workspace is given back before anything else is asked for, is asked for by a layer of
- * torch.nn (but no linear one) or in the backward pass of a program that has such layers, and has
- * a size that no block has that lives longer: that one would be a tensor's. */
+ * torch.nn (but no linear one) or in the backward pass of a program that has such layers or
+ * convolutions (whose forward pass may need none), and has a size that no block has that lives
+ * longer: that one would be a tensor's. */
 #include "simulator/predict/plans.h"
 
 #include <math.h>
@@ -13,7 +14,10 @@
 #include "common/vec.h"
 #include "simulator/predict/workspaces.h"
 
-enum { LEAST = 512 }; /* bytes: the allocator gives no less, so all of these are one */
+enum {
+	LEAST = 512, /* bytes: the allocator gives no less, so all of these are one */
+	NAMED = 2,   /* innermost frames, one of which is of a convolution's module */
+};
 
 /* What workspace at 24 samples was of that at 12 and in proportion, on an H100
  * (docs/measurements/gpu.md): none, then the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
@@ -56,7 +60,7 @@ int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, stru
 		bool layer = fits && m->take[i].site && by_layer(m, i);
 
 		plan[i] = layer || (fits && !m->take[i].site);
-		*layers |= layer;
+		*layers |= layer || vc_allocations_called(m, i, NAMED, VC_NAME_CONV);
 	}
 	free(tensor);
 	return VC_OK;

@@ -72,6 +72,20 @@ static void only_what_a_layer_borrows_is_workspace(void **unused)
 	end(&s);
 }
 
+/* Forward it needs no workspace (one pixel, or each channel alone), backward it does. */
+static void a_convolution_that_borrows_nothing_tells_as_well(void **unused)
+{
+	struct scene s;
+
+	(void)unused;
+	begin(&s);
+	take(&s, TENSOR, s.conv, false);
+	take(&s, SPACE, 0, true);
+	mark(&s);
+	assert_true(s.layers && s.plan[1] && !s.plan[0]);
+	end(&s);
+}
+
 static void without_such_a_layer_nothing_tells(void **unused)
 {
 	struct scene s;
@@ -176,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_a_layer_borrows_is_workspace),
+		cmocka_unit_test(a_convolution_that_borrows_nothing_tells_as_well),
 		cmocka_unit_test(without_such_a_layer_nothing_tells),
 		cmocka_unit_test(workspace_is_that_behind_the_same_block),
 		cmocka_unit_test(draws_differ_and_come_again),

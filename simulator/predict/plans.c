@@ -2,8 +2,9 @@
 /* plans.c - see plans.h
  *
  * Such workspace is given back before anything else is asked for, is asked for by a layer of
- * torch.nn (but no linear one) or in the backward pass of a program that has such layers, and has
- * a size that no block has that lives longer: that one would be a tensor's. */
+ * torch.nn (but no linear one) or in the backward pass of a program that has such layers or
+ * convolutions (whose forward pass may need none), and has a size that no block has that lives
+ * longer: that one would be a tensor's. */
 #include "simulator/predict/plans.h"
 
 #include <math.h>
@@ -13,17 +14,22 @@
 #include "common/vec.h"
 #include "simulator/predict/workspaces.h"
 
-enum { LEAST = 512 }; /* bytes: the allocator gives no less, so all of these are one */
+enum {
+	LEAST = 512, /* bytes: the allocator gives no less, so all of these are one */
+	NAMED = 2,   /* innermost frames, one of which is of a convolution's module */
+};
 
 /* What workspace at 24 samples was of that at 12 and in proportion, on an H100
  * (docs/measurements/gpu.md): none, then the least, the 2nd, 5th, 10th, 25th, 50th, 75th, 90th and
  * 95th of a hundred. */
 static const double seen[] = { 0, 0.08, 0.25, 0.47, 0.53, 0.88, 0.98, 1, 1.07, 1.85 };
 
-/* Of a hundred kinds of workspace that lie on one line through three numbers of samples, how many
- * lie on it at another one: 90 of 12 programs with the plans that cuDNN 9.19 names for an H100
- * (docs/measurements/calibration.md); of those on a line through two, 73, which says little. */
-enum { KEPT = 90, AGREED = 3 };
+/* Of a hundred kinds of workspace, how many are at another number of samples what two recordings
+ * say: those that stay or are in proportion (96 and 95 of blocks of 59 programs on an H100, within
+ * 2 %), and those on another line with whole bytes for each sample (60). Three that lie on one line
+ * say as much (90 of 12 programs with the plans that cuDNN 9.19 names). All of it is in
+ * docs/measurements/calibration.md. */
+enum { KEPT = 90, KEPT_WHOLE = 60, AGREED = 3 };
 
 static bool is_borrowed(const struct vc_allocations *m, uint32_t i)
 {
@@ -56,7 +62,7 @@ int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, stru
 		bool layer = fits && m->take[i].site && by_layer(m, i);
 
 		plan[i] = layer || (fits && !m->take[i].site);
-		*layers |= layer;
+		*layers |= layer || vc_allocations_called(m, i, NAMED, VC_NAME_CONV);
 	}
 	free(tensor);
 	return VC_OK;
@@ -76,14 +82,6 @@ void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 			continue;
 		match[i] = j++;
 	}
-}
-
-bool vc_plans_agree(const struct vc_law *l, size_t recordings)
-{
-	bool line = l->kind == VC_LAW_CONST || l->kind == VC_LAW_LINEAR ||
-		    (l->kind == VC_LAW_AFFINE && l->a >= 0 && !(l->c > 0));
-
-	return recordings >= AGREED && line && !(l->residual > 0);
 }
 
 static bool is_whole(double v)
@@ -106,13 +104,24 @@ bool vc_plans_shows(const struct vc_law *l, size_t recordings)
 	}
 }
 
-double vc_plans_factor(unsigned draw, uint64_t bytes, bool agreed)
+unsigned vc_plans_kept(const struct vc_law *l, size_t recordings)
+{
+	if (recordings < 2 || l->residual > 0)
+		return 0;
+	if (l->kind == VC_LAW_CONST || l->kind == VC_LAW_LINEAR)
+		return KEPT;
+	if (l->kind != VC_LAW_AFFINE || l->a < 0 || l->c > 0)
+		return 0;
+	return recordings >= AGREED ? KEPT : is_whole(l->b) ? KEPT_WHOLE : 0;
+}
+
+double vc_plans_factor(unsigned draw, uint64_t bytes, unsigned kept)
 {
 	enum { SEEN = sizeof(seen) / sizeof(*seen) };
 	uint64_t x = (bytes ^ (uint64_t)draw << 48) * 0x9e3779b97f4a7c15ull;
 
 	x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9ull; /* Steele, Lea and Flood's splitmix64 */
-	if (!draw || (agreed && (x >> 8) % 100 < KEPT))
+	if (!draw || (x >> 8) % 100 < kept)
 		return 1;
 	return seen[(x >> 32) % SEEN];
 }

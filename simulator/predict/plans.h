@@ -9,7 +9,7 @@
 #include "simulator/predict/family.h"
 
 /* Say which allocations are such workspace, if the program has such layers: *layers is set where
- * one asks for it by name. Errors: VC_ENOMEM. */
+ * one asks for it by name, and where there are convolutions. Errors: VC_ENOMEM. */
 int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, struct vc_error *err);
 
 /* Match the workspace of a, which an alignment left out, with that of b: the one behind the same
@@ -17,16 +17,17 @@ int vc_plans_mark(const struct vc_allocations *m, bool *plan, bool *layers, stru
 void vc_plans_match(const struct vc_allocations *a, const bool *in_a,
 		    const struct vc_allocations *b, const bool *in_b, uint32_t *match);
 
-/* Do so many recordings show one plan: workspace on a line, none of it taken away? */
-bool vc_plans_agree(const struct vc_law *l, size_t recordings);
-
 /* Is that law, through so many recordings, one of a plan? A line through two is where each unit
  * takes whole bytes, or where it is one in the square of a side. What grew faster than in
  * proportion, or shrank, is of two plans: the line through them says nothing beyond both. */
 bool vc_plans_shows(const struct vc_law *l, size_t recordings);
 
+/* How many in a hundred kinds of workspace whose law is that, through so many recordings, are as it
+ * says elsewhere: many where the recordings show one plan, 0 where they do not. */
+unsigned vc_plans_kept(const struct vc_law *l, size_t recordings);
+
 /* By what factor workspace is another than its law says in the `draw`-th draw, the same for all
- * blocks of so many bytes; 0: as it says. It rarely is where the recordings agree. */
-double vc_plans_factor(unsigned draw, uint64_t bytes, bool agreed);
+ * blocks of so many bytes, of which `kept` in a hundred are as it says; draw 0: all are. */
+double vc_plans_factor(unsigned draw, uint64_t bytes, unsigned kept);
 
 #endif

@@ -357,10 +357,10 @@ static bool agreed(const struct vc_family *f, const struct vc_scaling *v,
 			continue;
 		const struct vc_allocations *o = &f->m[k];
 		uint32_t owner = v->match[k][s->owner];
-		uint64_t rows = o->take[v->match[k][s->source]].size / s->row;
+		uint64_t source = o->take[v->match[k][s->source]].size;
 		bool has = vc_workspace_follows(o, owner);
 
-		if (vc_workspace_size(s, rows, &f->recorded, &a, &b) !=
+		if (vc_workspace_at(s, o->take[owner].size, source, &f->recorded, &a, &b) !=
 		    (has && o->take[owner + 1].size == a))
 			return false;
 	}

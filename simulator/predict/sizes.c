@@ -182,14 +182,14 @@ static uint64_t plan_size(const struct vc_sizes *k, size_t i)
 {
 	const double *at = values(k, i);
 	double size = (double)size_with(k, i, at), up = 1;
-	bool agreed = k->f->axes == 1 && k->v->origin[i] == VC_BY_LAW &&
-		      vc_plans_agree(&k->v->law[i], shown(k, i));
+	bool by_law = k->f->axes == 1 && k->v->origin[i] == VC_BY_LAW;
+	unsigned kept = by_law ? vc_plans_kept(&k->v->law[i], shown(k, i)) : 0;
 
 	for (size_t a = 0; a < k->f->axes; a++)
 		up *= at[a] / k->f->x[k->base][a];
-	size = k->bound == VC_BOUND_LOW || agreed ?
+	size = k->bound == VC_BOUND_LOW || kept ?
 		       size : fmax(size, up * (double)k->b->take[i].size);
-	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, agreed));
+	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, kept));
 }
 
 /* What is neither of training nor of evaluation may be of either. */

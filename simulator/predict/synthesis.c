@@ -113,9 +113,8 @@ static const struct vc_sort *starts_sorting(struct make *k, size_t i)
 static int owner(struct make *k, const struct vc_workspace *s, const struct vc_event *e,
 		 struct vc_error *err)
 {
-	double rows = (double)vc_sizes_of(&k->s, s->source) / (double)s->row;
-	bool needed = vc_workspace_size(s, (uint64_t)(rows + 0.5), &k->card, &k->partial,
-				      &k->semaphores);
+	bool needed = vc_workspace_at(s, e->size, vc_sizes_of(&k->s, s->source), &k->card,
+				      &k->partial, &k->semaphores);
 
 	k->rep->workspace++;
 	if (needed && !s->present)

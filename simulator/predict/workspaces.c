@@ -37,6 +37,20 @@ bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
 			       semaphores);
 }
 
+bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t source,
+		     const struct vc_reduction_card *card, uint64_t *partial,
+		     uint64_t *semaphores)
+{
+	struct vc_workspace there = *s;
+
+	if (s->kind == VC_WORKSPACE_SUM && sums && sums != s->row) {
+		there.row = sums;
+		there.width = (uint32_t)((double)s->width * (double)sums / (double)s->row + 0.5);
+	}
+	return vc_workspace_size(&there, (source + there.row / 2) / there.row, card, partial,
+				 semaphores);
+}
+
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t i)
 {
 	if (i + 2 >= m->n)

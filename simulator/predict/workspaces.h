@@ -32,6 +32,12 @@ bool vc_workspace_size(const struct vc_workspace *s, uint64_t rows,
 		     const struct vc_reduction_card *card, uint64_t *partial,
 		     uint64_t *semaphores);
 
+/* The same where the sums have so many bytes and what is summed as many: sums of each sample's own
+ * rows (the mean of a picture) are more where there are more samples, and their rows are not. */
+bool vc_workspace_at(const struct vc_workspace *s, uint64_t sums, uint64_t source,
+		     const struct vc_reduction_card *card, uint64_t *partial,
+		     uint64_t *semaphores);
+
 /* Do two buffers follow this allocation that are given back at once, the second first? */
 bool vc_workspace_follows(const struct vc_allocations *m, uint32_t owner);
 

@@ -162,6 +162,52 @@ static void a_borrowed_workspace_hides_no_bias_gradient(void **unused)
 	}
 }
 
+/* The mean of each of 256 maps of 56 by 56 pixels with the channels last: sums of each picture's
+ * own rows, with the buffers that a card of 132 multiprocessors needs. */
+static struct vc_trace means(double pictures)
+{
+	const struct vc_reduction_card card = { 132, 2048 };
+	struct vc_trace t = { .meta = vc_meta_new(NULL) };
+	uint64_t n = (uint64_t)pictures * 256, rows = 56ull * 56;
+	uint64_t size[] = { 1000000, rows * n * 4, n * 4, 0, 0 };
+	struct vc_event e = { .kind = VC_EV_ALLOC };
+
+	assert_true(vc_reduction(n, rows, &card, &size[3], &size[4]));
+	for (size_t i = 0; i < 5; i++) {
+		e.id = i + 1;
+		e.size = size[i];
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	}
+	e.kind = VC_EV_FREE;
+	for (e.id = 5; e.id > 1; e.id--)
+		assert_int_equal(vc_trace_append(&t, &e, 1, NULL), 0);
+	t.meta->max_id = 5;
+	vc_meta_param(t.meta, "batch", pictures);
+	return t;
+}
+
+static void buffers_of_sums_that_grow_follow_the_launch(void **unused)
+{
+	struct vc_trace a = means(32), b = means(48), want = means(64), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+	struct vc_param_value at = { "batch", 64 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+	struct vc_family_report rep;
+
+	(void)unused;
+	assert_non_null(f);
+	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+	assert_int_equal(rep.workspace, 1);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(allocated(&o, i), allocated(&want, i));
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
+	vc_trace_fini(&o);
+	vc_trace_fini(&want);
+}
+
 static void other_configurations_are_refused_with_the_share(void **unused)
 {
 	struct vc_trace a = toy(8, 128, false), b = toy(16, 128, false);
@@ -423,6 +469,7 @@ int main(void)
 		cmocka_unit_test(batch_and_length_at_once_from_three),
 		cmocka_unit_test(what_only_the_nearest_has_makes_an_interval),
 		cmocka_unit_test(a_borrowed_workspace_hides_no_bias_gradient),
+		cmocka_unit_test(buffers_of_sums_that_grow_follow_the_launch),
 		cmocka_unit_test(other_configurations_are_refused_with_the_share),
 		cmocka_unit_test(they_are_refused_whatever_the_target),
 		cmocka_unit_test(copies_of_a_quarter_of_the_weights_are_another_precision),

@@ -477,16 +477,18 @@ static size_t may_round(const struct vc_family *f, size_t axis, double *x)
 
 /* Where the recordings cannot tell a length from one that is rounded up: the ends are those of
  * all that explain them. */
-static void round_target(const struct vc_family *f, enum vc_bound bound, struct vc_target *g,
-			 struct vc_family_report *rep)
+static void round_target(const struct vc_family *f, size_t base, enum vc_bound bound,
+			 struct vc_target *g, struct vc_family_report *rep)
 {
+	const struct vc_allocations *b = &f->m[base];
 	double x[RECORDINGS];
 
 	for (size_t a = 0; a < f->axes; a++) {
 		size_t n = may_round(f, a, x);
-		double high = vc_rounding_other(x, n, g->train[a], true);
-		double low = vc_rounding_other(x, n, g->train[a], false);
-
+		bool two = vc_rounding_may_be(f->view[base].law + a * b->n, b->take, b->n,
+					      vc_rounding_power(x, n));
+		double high = vc_rounding_other(x, n, g->train[a], two, true);
+		double low = vc_rounding_other(x, n, g->train[a], two, false);
 		double step = vc_rounding_step(x, n, g->train[a], bound != VC_BOUND_LOW);
 
 		if (high != g->train[a] || low != g->train[a] || step != 1) {
@@ -497,7 +499,7 @@ static void round_target(const struct vc_family *f, enum vc_bound bound, struct 
 			continue;
 		g->constant = step;
 		g->train[a] = bound == VC_BOUND_HIGH ? high : low;
-		g->eval[a] = vc_rounding_other(x, n, g->eval[a], bound == VC_BOUND_HIGH);
+		g->eval[a] = vc_rounding_other(x, n, g->eval[a], two, bound == VC_BOUND_HIGH);
 	}
 }
 
@@ -528,7 +530,7 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 	pthread_mutex_unlock(&f->lock);
 	if (rc)
 		return rc;
-	round_target(f, ask->bound, target, rep);
+	round_target(f, base, ask->bound, target, rep);
 	*order = base;
 	return VC_OK;
 }

@@ -6,6 +6,8 @@
 
 #define BESIDE 0.25/* of the smallest sample: rounding, not another algorithm */
 
+#define NEARLY 0.01/* of what the samples differ by: a line of numbers that were rounded */
+
 #define BORDER 64  /* pixels around a picture at most */
 
 /* Frameworks pad sequences and vocabularies to such multiples. */
@@ -235,10 +237,12 @@ static struct vc_law fairest(const struct vc_sample *s, size_t n)
 }
 
 /* Neither constant nor proportional nor a line: the size belongs to an algorithm that changes with
- * x. Growth goes on along the last two samples, what shrank is held at its largest. */
+ * x. Growth goes on along the last two samples, what shrank is held at its largest, and nothing
+ * becomes smaller than it was seen, but what lies on a line but for rounding. */
 static struct vc_law step(const struct vc_sample *s, size_t n)
 {
 	struct vc_law l = fairest(s, n);
+	double most;
 
 	if (s[n - 1].y < s[n - 2].y) {
 		l = (struct vc_law){ .a = s[n - 2].y };
@@ -247,9 +251,13 @@ static struct vc_law step(const struct vc_sample *s, size_t n)
 	}
 	l.kind = VC_LAW_STEP;
 	l.residual = miss(&l, s, n);
-	l.least = s[0].y;
-	for (size_t i = 1; i < n; i++)
+	l.least = most = s[0].y;
+	for (size_t i = 1; i < n; i++) {
 		l.least = fmin(l.least, s[i].y);
+		most = fmax(most, s[i].y);
+	}
+	if (n > 2 && l.b > 0 && l.residual <= NEARLY * (most - l.least))
+		l.least = 0;
 	return l;
 }
 

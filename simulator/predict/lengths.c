@@ -24,7 +24,7 @@
  * recordings show steps, and where one does. */
 #define MARGIN 1.0
 #define MARGIN_ALONE 2.0
-enum { STEPS = 3 };
+enum { STEPS = 3, MOST = 256 }; /* samples: any ratio is one of whole numbers up to more */
 
 struct pair { uint32_t group; double ratio, size; };
 
@@ -91,6 +91,15 @@ static int growths(const struct vc_lengths *l, const struct vc_lengths_of *o, si
 	return 0;
 }
 
+/* As one batch that is not full beside another one, or beside a full one, is: so many samples. */
+static bool is_rest(double growth, double from, double to)
+{
+	for (double n = 1; n <= from && n <= MOST; n++)
+		if (round(growth * n) <= to && fabs(round(growth * n) / (growth * n) - 1) < 2e-3)
+			return true;
+	return from > MOST;
+}
+
 static bool is_power(double growth, double ratio)
 {
 	for (int p = 1; p <= 4; p++)
@@ -100,10 +109,10 @@ static bool is_power(double growth, double ratio)
 }
 
 /* Steps that grow unlike each other, and not by a power of the parameter either: keep those, the
- * others follow laws. */
-static bool mark(const double *growth, size_t groups, double ratio, bool *free_steps)
+ * others follow laws. A single one may be of a batch that is not full. */
+static bool mark(const double *growth, size_t groups, double from, double to, bool *free_steps)
 {
-	double lo = INFINITY, hi = 0;
+	double lo = INFINITY, hi = 0, ratio = to / from;
 	size_t known = 0, none = 0;
 
 	for (size_t g = 0; g < groups; g++) {
@@ -112,7 +121,7 @@ static bool mark(const double *growth, size_t groups, double ratio, bool *free_s
 		lo = fmin(lo, growth[g]);
 		hi = fmax(hi, growth[g]);
 		known++;
-		none += !is_power(growth[g], ratio);
+		none += is_power(growth[g], ratio) ? 0 : is_rest(growth[g], from, to) ? 1 : 2;
 	}
 	if (known < STEPS || none < 2 || hi < SPREAD * lo)
 		return false;
@@ -227,7 +236,7 @@ static int compare(struct vc_lengths *l, const struct vc_lengths_of *o, size_t b
 		growth[k] = calloc(l->groups, sizeof(**growth));
 		VC_HAVE(growth[k], "the steps of a recording", err);
 		VC_TRY(growths(l, o, base, k, growth[k], err));
-		l->vary |= mark(growth[k], l->groups, o->x[k] / o->x[base], free_steps);
+		l->vary |= mark(growth[k], l->groups, o->x[base], o->x[k], free_steps);
 	}
 	for (size_t k = 0; l->vary && k < o->n; k++)
 		if (o->match[k])

@@ -236,8 +236,8 @@ bool vc_loops_more(const struct vc_loops *l, double own, double x, enum vc_bound
 			d -= p->turns;
 			partly |= !c.whole || (c.low != c.high && !c.always);
 			d *= p->share;
-			if (fabs((double)has - p->turns) > APART) /* the data decide */
-				d *= (double)has / p->turns;
+			if (fabs((double)has - p->turns * p->share) > APART) /* data decide */
+				d *= (double)has / (p->turns * p->share);
 		}
 		more[j] = llround(d);
 		more[j] = p->count ? (more[j] < -has ? -has : more[j]) : more[j] < 0 ? 0 : more[j];

@@ -20,7 +20,8 @@
 #define MOSTLY 0.5 /* of all turns are in stretches */
 enum {
 	LIKELY = 4, /* a turn backward has no more than so many times the blocks of one forward */
-	SMALL = 4,  /* blocks of a turn without names, at least */
+	SMALL = 4,  /* blocks of a turn without names, at least, */
+	MANY = 16,  /* but where it turns so often */
 };
 
 struct places { uint64_t *at; size_t n; }; /* call sites, once for each block, ascending */
@@ -102,6 +103,7 @@ struct found {
 	uint64_t kind;      /* of named ones: their places */
 	uint64_t grows;     /* how often they ask in all recordings */
 	uint64_t clock;     /* one of the places */
+	double turns;       /* in the whole recording, as that place says */
 	bool counted, taken, inner;
 	size_t of;          /* the named one it belongs to */
 };
@@ -143,6 +145,15 @@ static int is_outer(const struct search *s, size_t k, const struct vc_stretches 
 	return VC_OK;
 }
 
+static size_t in_turn(const struct vc_allocations *m, const struct vc_stretch *r, uint64_t site)
+{
+	size_t n = 0;
+
+	for (uint32_t i = r->from; i < r->from + r->period; i++)
+		n += place_of(m, i) == site;
+	return n;
+}
+
 /* The place of a turn in the middle by how much more often it asks elsewhere, and how often that
  * is. */
 static int wind(const struct search *s, size_t k, struct found *f)
@@ -166,6 +177,7 @@ static int wind(const struct search *s, size_t k, struct found *f)
 		w[at] = new;
 	}
 	f->clock = w[n / 2].site;
+	f->turns = (double)times(&s->place[k], f->clock) / (double)in_turn(&s->m[k], r, f->clock);
 	free(w);
 	f->grows = 1;
 	for (size_t j = 0; j < s->n; j++)
@@ -173,6 +185,12 @@ static int wind(const struct search *s, size_t k, struct found *f)
 					(double)times(&s->place[j], f->clock) /
 					(double)(times(&s->place[0], f->clock) + 1e-9)));
 	return VC_OK;
+}
+
+/* A few blocks over and over, which many loops have. */
+static bool is_slight(const struct vc_stretch *r)
+{
+	return r->period < SMALL && vc_stretch_turns(r) < MANY;
 }
 
 /* Stretches that do not stand inside of counted ones. */
@@ -189,7 +207,7 @@ static int sift(const struct search *s, size_t k, const struct vc_stretches *all
 		const struct vc_stretch *r = &all->at[i];
 		struct found new = { .r = *r, .of = *n };
 
-		if (r->to <= end || (!r->named && (r->to <= bare || r->period < SMALL)))
+		if (r->to <= end || (!r->named && (r->to <= bare || is_slight(r))))
 			continue;
 		new.counted = r->named && is_counted(s, k, r);
 		if (new.counted) {
@@ -213,15 +231,6 @@ static int sift(const struct search *s, size_t k, const struct vc_stretches *all
 		f[(*n)++] = new;
 	}
 	return VC_OK;
-}
-
-static size_t in_turn(const struct vc_allocations *m, const struct vc_stretch *r, uint64_t site)
-{
-	size_t n = 0;
-
-	for (uint32_t i = r->from; i < r->from + r->period; i++)
-		n += place_of(m, i) == site;
-	return n;
 }
 
 /* Does a turn of a counted loop of some recording turn this one inside? Then it stands in a single
@@ -273,27 +282,36 @@ static size_t how_many(const struct list *l, uint64_t kind)
 	return n;
 }
 
-/* How often the program comes to the loop: as often as there are stretches of its kind, in the
- * recording that has most of them (a single turn is no stretch), and of the kind that is least torn
- * of those that turn together. */
-static size_t instances(const struct search *s, const struct list *all, uint64_t grows)
+/* Do the loops of recording k turn together: as much more often elsewhere, and as often in all, but
+ * for the first and the last turn of each visit? (A validation comes less often than training.) */
+static bool together(const struct list *l, const struct found *f, const struct found *by)
+{
+	double off = 2 * (double)fmin(how_many(l, f->kind), how_many(l, by->kind));
+
+	return f->grows == by->grows && fabs(f->turns - by->turns) <= off;
+}
+
+/* How often the program comes to loop `by` of recording k: as often as there are stretches of its
+ * kind, in the recording that has most of them (a single turn is no stretch), and of the kind that
+ * is least torn of those that turn together. */
+static size_t instances(const struct search *s, const struct list *all, size_t k,
+			const struct found *by)
 {
 	size_t least = SIZE_MAX;
 
-	for (size_t k = 0; k < s->n; k++)
-		for (size_t i = 0; i < all[k].n; i++) {
-			const struct found *f = &all[k].at[i];
-			size_t most = 0;
+	for (size_t i = 0; i < all[k].n; i++) {
+		const struct found *f = &all[k].at[i];
+		size_t most = 0;
 
-			if (!f->counted || !f->r.named || f->grows != grows)
-				continue;
-			for (size_t j = 0; j < s->n; j++) {
-				size_t n = how_many(&all[j], f->kind);
+		if (!f->counted || !f->r.named || !together(&all[k], f, by))
+			continue;
+		for (size_t j = 0; j < s->n; j++) {
+			size_t n = how_many(&all[j], f->kind);
 
-				most = n > most ? n : most;
-			}
-			least = most < least ? most : least;
+			most = n > most ? n : most;
 		}
+		least = most < least ? most : least;
+	}
 	return least;
 }
 
@@ -313,9 +331,8 @@ static int add(const struct search *s, const struct list *all, size_t k, size_t 
 {
 	const struct found *f = &all[k].at[i], *by = f->r.named ? f : &all[k].at[f->of];
 	const struct vc_stretch *r = &f->r;
-	double own = (double)times(&s->place[k], by->clock) /
-		     (double)in_turn(&s->m[k], &by->r, by->clock);
-	double comes = (double)instances(s, all, by->grows), in_all = all_turns(&all[k], by->kind);
+	double own = by->turns, comes = (double)instances(s, all, k, by);
+	double in_all = all_turns(&all[k], by->kind);
 	double torn = fmax(1, (double)how_many(&all[k], by->kind) / comes);
 	double share = torn > 1 ? (double)vc_stretch_turns(r) * comes / in_all : 1;
 	struct vc_sample *c;

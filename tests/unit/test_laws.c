@@ -131,6 +131,19 @@ static void lengths_rounded_up_lie_beside_a_line(void **unused)
 	assert_true(fabs(at(l, 128) / (2731 * 400) - 1) < 0.01);
 }
 
+/* Points of a grid in space, a few of which stand on its rim: nearly x + 40,000. */
+static void what_lies_nearly_on_a_line_shrinks_along_it(void **unused)
+{
+	struct vc_sample s[] = { { 50000, 90000 * 200 }, { 80000, 120003 * 200 },
+				 { 120000, 160009 * 200 } };
+	struct vc_sample held[] = { { 50000, 90000 * 200 }, { 80000, 100000 * 200 },
+				    { 120000, 160000 * 200 } };
+
+	(void)unused;
+	assert_true(fabs(at(vc_law_fit(s, 3, 0), 30000) / (70000 * 200) - 1) < 0.001);
+	assert_true(at(vc_law_fit(held, 3, 0), 30000) == 90000 * 200);
+}
+
 static void padding_is_preferred_to_parts_of_bytes(void **unused)
 {
 	/* 100 : 150 = 128 : 192 */
@@ -201,6 +214,7 @@ int main(void)
 		cmocka_unit_test(eight_counts_are_told_apart),
 		cmocka_unit_test(a_volume_counts_by_its_cube_plus_a_constant),
 		cmocka_unit_test(lengths_rounded_up_lie_beside_a_line),
+		cmocka_unit_test(what_lies_nearly_on_a_line_shrinks_along_it),
 		cmocka_unit_test(padding_is_preferred_to_parts_of_bytes),
 		cmocka_unit_test(padding_to_a_multiple_is_found),
 		cmocka_unit_test(three_samples_find_a_curve_and_flag_what_is_none),

@@ -85,6 +85,19 @@ static void steps_that_grow_alike_follow_a_law(void **unused)
 	assert_false(vary(4, same, same));
 }
 
+/* Most samples are cut off at one length. A single step beside them may be the rest of the data:
+ * six samples of eight. */
+static void one_step_of_another_length_is_no_batch_that_is_not_full(void **unused)
+{
+	static const unsigned cut[] = { 64, 64, 64, 64, 64 }, rest[] = { 64, 64, 48, 64, 64 },
+			      less[] = { 64, 64, 41, 64, 64 };
+
+	(void)unused;
+	assert_false(vary(5, cut, rest));
+	assert_true(vary(5, cut, less));
+	assert_true(vary(5, less, cut));
+}
+
 /* How the longest of the steps grows: with the tenth of a power at least, the square root at
  * most. */
 static void the_longest_grows_by_no_more_than_the_square_root(void **unused)
@@ -128,6 +141,7 @@ int main(void)
 		cmocka_unit_test(three_steps_that_grow_unlike_each_other_follow_no_law),
 		cmocka_unit_test(steps_that_grow_alike_follow_a_law),
 		cmocka_unit_test(workspace_shows_no_length),
+		cmocka_unit_test(one_step_of_another_length_is_no_batch_that_is_not_full),
 		cmocka_unit_test(the_longest_grows_by_no_more_than_the_square_root),
 	};
 

@@ -3,6 +3,7 @@
 #include "tests/support/test.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulator/predict/full_turns.h"
 #include "simulator/predict/turn_laws.h"
@@ -147,6 +148,76 @@ static void a_turn_backward_is_about_as_long_as_one_forward(void **unused)
 	assert_int_equal(loops_of(4, 0), 6);
 	assert_int_equal(loops_of(21, 0), 6);
 	assert_int_equal(loops_of(35, 0), 3);
+}
+
+/* Two recordings, of 16 and 24 turns forward and backward: the loops of the first. */
+static size_t loops_of_many(size_t blocks)
+{
+	static struct program p[2];
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	memset(p, 0, sizeof(p));
+	for (size_t k = 0; k < 2; k++) {
+		train_as(&p[k], 16 + 8 * k, 3, blocks, 0);
+		m[k] = p[k].m;
+	}
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	size_t n = l[0].n;
+
+	vc_loops_fini(&l[0]);
+	vc_loops_fini(&l[1]);
+	return n;
+}
+
+/* The gradients of a loss in chunks: two of a chunk's size and a small one, for each. */
+static void few_blocks_backward_are_a_turn_where_there_are_many(void **unused)
+{
+	(void)unused;
+	assert_int_equal(loops_of_many(3), 6);
+	assert_int_equal(loops_of_many(2), 6);
+}
+
+/* A loss in chunks, three times in training, and once in a validation with other call sites. */
+static void a_validation_comes_to_its_loop_less_often(void **unused)
+{
+	static struct program p[2];
+	struct vc_allocations m[2];
+	struct vc_loops l[2];
+	const double x[] = { 2, 3 };
+
+	(void)unused;
+	for (size_t k = 0; k < 2; k++) {
+		train_as(&p[k], 16 + 8 * k, 3, 21, 0);
+		ask(&p[k], 4, 400);
+		for (size_t i = 0; i < 16 + 8 * k; i++) {
+			ask(&p[k], 200, 4096);
+			ask(&p[k], 201, 512);
+		}
+		ask(&p[k], 5, 500);
+		m[k] = p[k].m;
+	}
+	assert_int_equal(vc_turns_find(m, x, 2, l, NULL), 0);
+	assert_int_equal(l[0].n, 7);
+	for (size_t i = 0; i < l[0].n; i++)
+		assert_true(l[0].at[i].turns == 16 && l[0].at[i].share == 1);
+	vc_loops_fini(&l[0]);
+	vc_loops_fini(&l[1]);
+}
+
+/* A loop of 8 turns of which half stand in this piece, at twice the parameter. */
+static void a_piece_of_a_loop_takes_its_share(void **unused)
+{
+	struct vc_sample count[] = { { 2, 8 }, { 3, 12 } };
+	struct vc_loop at = { .from = 0, .to = 8, .period = 2, .count = count, .counts = 2,
+			      .turns = 8, .share = 0.5 };
+	const struct vc_loops l = { .at = &at, .n = 1 };
+	int64_t more;
+
+	(void)unused;
+	vc_loops_more(&l, 2, 4, VC_BOUND_NONE, &more);
+	assert_int_equal(more, 4);
 }
 
 static void a_turn_may_have_two_blocks(void **unused)
@@ -418,6 +489,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_are_counted_forward_and_backward),
 		cmocka_unit_test(a_turn_backward_is_about_as_long_as_one_forward),
+		cmocka_unit_test(few_blocks_backward_are_a_turn_where_there_are_many),
+		cmocka_unit_test(a_validation_comes_to_its_loop_less_often),
+		cmocka_unit_test(a_piece_of_a_loop_takes_its_share),
 		cmocka_unit_test(most_turns_stand_in_the_loop),
 		cmocka_unit_test(a_turn_may_have_two_blocks),
 		cmocka_unit_test(a_single_turn_is_known_from_the_other_recording),

@@ -67,7 +67,8 @@ MATRICES = ("linalg_", "_linalg_", "geqrf", "ormqr", "_cdist_forward", "cholesky
 MATRIX = 1 << 16  # bytes
 SHARED = 1 << 18  # elements: less is not worth waking the other threads, let alone waiting for them
 # Random numbers: other ones than the card's, and without touching the host's generator.
-RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like"}
+RANDOM = {"multinomial", "randint", "randperm", "bernoulli", "rand", "rand_like", "normal", "poisson",
+          "binomial", "_standard_gamma", "_sample_dirichlet"}
 # The same, in place (randn is one of them). Few are drawn: loops end by them, layers need none.
 DRAWS = {"bernoulli_", "uniform_", "normal_", "random_", "exponential_", "log_normal_", "cauchy_",
          "geometric_"}
@@ -75,7 +76,11 @@ DRAWN = 1 << 16  # bytes
 # Their kernels ask by further operations for values of what they were given: those are seen as well.
 ASKING = {"bincount", "histc", "linalg_eig", "_to_sparse", "_to_sparse_csr", "_to_sparse_csc",
           "_to_sparse_bsr", "_to_sparse_bsc", "repeat_interleave", "_nested_tensor_from_mask", "linalg_matrix_exp",
-          "_nested_tensor_from_mask_left_aligned"}
+          "_nested_tensor_from_mask_left_aligned", "normal", "allclose", "equal"}
+# A program asks them whether its values are right, and ends where they are not: of unknown ones all are. The
+# least of a mask says the same.
+HOLDS = {"all", "_is_all_true"}
+LEAST = {"min", "amin"}
 # Single numbers that may well be infinite; others are losses and norms, which a card has finite.
 EXTREMES = ("max", "min", "amax", "amin", "where")
 # They ask the device how many results there are before they allocate them.
@@ -86,12 +91,13 @@ MASKED = {"masked_select", "nonzero", *INDEXED}
 # Floating point made of masks is added to attention scores: it decides nothing.
 ADDED = {"where", "masked_fill"}
 # What makes zeros of unknown values, which count as zeros: of any, of its first, of nothing else.
-ZERO_OF_ANY = {"mul", "mul_"}
+ZERO_OF_ANY = {"mul", "mul_", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_"}
 ZERO_OF_FIRST = set("""
 _to_copy clone neg pow relu_ square abs mean sum relu sqrt tanh div div_ constant_pad_nd index_select roll
 flip tril triu
 """.split())
-ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack"}
+ZERO_OF_ALL = {"add", "add_", "sub", "sub_", "cat", "stack", "bitwise_or", "bitwise_or_", "logical_or",
+               "logical_or_"}
 # What they write to need not have been known before.
 OVERWRITE = {"zero_", "fill_", "copy_"}
 LEAVE, ITEM, COMPUTE, ZERO, DRAW, COALESCE, STEPS, SCALES = range(8)
@@ -101,9 +107,6 @@ STEPPED = "_foreach_add_"
 SCALED = "_amp_foreach_non_finite_check_and_unscale_"
 # What the verdict says of that; a step that is left out makes no state.
 OVERFLOW = "whether a gradient overflows (GradScaler): none here, so each step makes its state"
-# Where values are not known: both tensors read as zeros. (Gaussian processes ask it of their points.)
-ALIKE = {"equal"}
-ALIKE_HERE = "whether large tensors are equal (torch.equal): those of one shape are, here"
 SMALL, KNOWN, UNKNOWN = range(3)  # what the values of an operation's arguments are
 
 
@@ -267,8 +270,8 @@ class _Memory:
         return t.is_cuda and storage_bytes(t) > LIMIT and not self.is_known(t) and not self.is_part(t)
 
     def stays_unknown(self, name, tensors):
-        """Whether a result is zeros because unknown values are: nobody need compute it."""
-        if name in ZERO_OF_ANY:
+        """Whether a result is zeros because unknown values are, or is said to hold: nobody need compute it."""
+        if name in ZERO_OF_ANY or self.is_check(name, tensors):
             return any(map(self.is_unknown, tensors))
         if name in ZERO_OF_FIRST:
             return self.is_unknown(tensors[0])
@@ -299,6 +302,14 @@ class _Memory:
                               r.numel() * r.element_size() if r.is_contiguous() else 0)
             elif r.is_cuda:
                 self.forget([r])
+
+    def is_check(self, name, tensors):
+        return name in HOLDS or (name in LEAST and tensors[0].dtype is self.torch.bool)
+
+    def hold(self, results):
+        for r in results:
+            if r.is_cuda and r.dtype in (self.torch.bool, self.torch.uint8) and self.is_small(r):
+                self.on_host(r).fill_(1)
 
     def store(self, results, done, reduced=False):
         values = []
@@ -372,7 +383,8 @@ def _make_handler(torch, memory):
             return lambda args: name in told
         if plan == ZERO:
             return (lambda args: not is_tiny(args)) if name in PRODUCTS else lambda args: True
-        if plan == COMPUTE and not mutable and name not in COUNTED | ASKING | ALIKE:
+        if plan == COMPUTE and not mutable and name not in COUNTED and name not in ASKING and \
+                name not in HOLDS:
             return is_learnt
         return lambda args: False
 
@@ -430,7 +442,8 @@ def _make_handler(torch, memory):
                 not_known(name)
         exclude(key, False)
         try:
-            return func.redispatch(torch._C._dispatch_keys(args[0]) & below, *args, **kwargs)
+            first = next(a for a in args if isinstance(a, torch.Tensor))
+            return func.redispatch(torch._C._dispatch_keys(first) & below, *args, **kwargs)
         finally:
             exclude(key, True)
 
@@ -567,15 +580,14 @@ def _make_handler(torch, memory):
         out = ask(func, name, args, kwargs)
         if name in COUNTED:
             driver.vc_null_count_unused()
-        if name in ALIKE and args[0].shape == args[1].shape:
-            not_known(name, ALIKE_HERE)
-            return True
         results = []
         flatten(torch, out, results)
         if mutable:
             memory.forget(results)
         else:
             memory.zero(results)
+        if memory.is_check(name, args):
+            memory.hold(results)
         return out
 
     def handle(func, plan, args, kwargs):
@@ -889,6 +901,24 @@ def _follow_backward(torch, switch):
     hooks.__init__ = with_values
 
 
+def _constraints_hold(torch, memory):
+    """What distributions ask of their parameters is made of sums and differences, too, which are zeros
+    where values are not known: rows that add up to 1 would not."""
+    constraints = sys.modules.get("torch.distributions.constraints")
+
+    def holding(check):
+        @functools.wraps(check)
+        def checked(self, value):
+            out = check(self, value)
+            if isinstance(value, torch.Tensor) and isinstance(out, torch.Tensor) and memory.is_unknown(value):
+                memory.hold([out])
+            return out
+        return checked
+    for kind in list(vars(constraints).values()) if constraints else ():
+        if isinstance(kind, type) and "check" in vars(kind):
+            kind.check = holding(kind.check)
+
+
 def start(torch):
     if not hasattr(ctypes.CDLL(None), "vc_null_count_is") or not torch.backends.cuda.is_built():
         return
@@ -902,6 +932,7 @@ def start(torch):
     switch = _Switch(key, memory)
     _pass_higher_order(torch)
     _read_wide(torch, key)
+    _constraints_hold(torch, memory)
     torch.autograd.backward = switch.around(torch.autograd.backward)
     _follow_backward(torch, switch)
     _end_backward(torch)

@@ -20,16 +20,6 @@ enum { MICROS = 512 }; /* micro-batches of an iteration; bounds a table */
 
 /* ---- blocks ---- */
 
-/* The innermost frame only: a second loop elsewhere in the script runs the same model. */
-static uint64_t leaf(const struct vc_meta *m, uint32_t site)
-{
-	site = vc_frame_caller(m, site);
-	if (!site)
-		return 0;
-	return ((uint64_t)m->frame[site].function << 40) ^ ((uint64_t)m->frame[site].file << 20) ^
-	       m->frame[site].line;
-}
-
 static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_error *err)
 {
 	struct vc_anatomy *a = w->a;
@@ -63,7 +53,8 @@ static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_err
 								.born = (uint32_t)a->n,
 								.died = UINT32_MAX,
 								.iteration = UINT32_MAX };
-			w->token[a->n] = (e->size * 0x9e3779b97f4a7c15ull) ^ leaf(w->meta, e->site);
+			w->token[a->n] = (e->size * 0x9e3779b97f4a7c15ull) ^
+					 vc_site_leaf(w->meta, e->site);
 			w->before[a->n] = live;
 			live += e->size;
 			of_id[e->id] = (uint32_t)++a->n;
@@ -78,76 +69,6 @@ static int read_blocks(struct vc_anatomy_work *w, uint16_t device, struct vc_err
 	}
 	free(of_id);
 	return VC_OK;
-}
-
-/* ---- roles of call sites ---- */
-
-static enum vc_role frame_role(const struct vc_meta *m, uint32_t frame)
-{
-	uint32_t n = vc_frame_roles(m, frame, VC_NAME_ENGINE | VC_NAME_BACKWARD | VC_NAME_QUIET |
-					      VC_NAME_OPTIMIZER);
-
-	if (n & VC_NAME_ENGINE)
-		return VC_ROLE_BACKWARD;
-	return n & VC_NAME_QUIET     ? VC_ROLE_NONE :
-	       n & VC_NAME_BACKWARD  ? VC_ROLE_BACKWARD :
-	       n & VC_NAME_OPTIMIZER ? VC_ROLE_OPTIMIZER : VC_ROLE_NONE;
-}
-
-static int read_roles(struct vc_anatomy_work *w, struct vc_error *err)
-{
-	size_t frames = w->meta ? w->meta->frames : 0;
-
-	w->role = calloc(frames + 1, 1);
-	VC_HAVE(w->role, "the call sites of a trace", err);
-	for (size_t i = 1; i < frames; i++) {
-		uint32_t parent = w->meta->frame[i].parent;
-
-		w->role[i] = (uint8_t)frame_role(w->meta, (uint32_t)i);
-		if (!w->role[i] && parent < i)
-			w->role[i] = w->role[parent];
-	}
-	return VC_OK;
-}
-
-static enum vc_role role_at(const struct vc_anatomy_work *w, size_t block)
-{
-	uint32_t site = w->ev[w->a->block[block].event].site;
-
-	return w->meta && site < w->meta->frames ? (enum vc_role)w->role[site] : VC_ROLE_NONE;
-}
-
-/* ---- iterations by names ---- */
-
-/* The train step's forward pass begins at the last moment before its backward pass at which live
- * memory was as low as it gets since the last step (evaluation comes back to that as well). */
-static size_t forward_start(const struct vc_anatomy_work *w, size_t from, size_t backward)
-{
-	uint64_t lo = UINT64_MAX;
-	size_t at = from;
-
-	for (size_t i = from; i < backward; i++)
-		lo = w->before[i] < lo ? w->before[i] : lo;
-	for (size_t i = from; i < backward; i++)
-		if (w->before[i] <= lo + VC_SLACK / 2)
-			at = i;
-	/* A step back to what was asked for while memory was that low: the batch itself. */
-	while (at > from && w->before[at - 1] <= lo + VC_SLACK / 2)
-		at--;
-	return at;
-}
-
-/* What comes before the first forward pass is not of the first iteration. */
-static bool first_by_name(struct vc_anatomy_work *w)
-{
-	for (size_t k = 1; k < w->starts && k < 4; k++)
-		for (size_t i = 0; i + VC_SIGNATURE < w->start[1]; i++)
-			if (w->before[i] <= w->before[w->start[1]] + VC_SLACK &&
-			    vc_alike_with_gaps(w, i, w->start[k]) >= VC_SIGNATURE - 1) {
-				w->start[0] = i;
-				return true;
-			}
-	return false;
 }
 
 /* What ran between two iterations (an evaluation) lies behind the mark that ended the first of
@@ -200,21 +121,26 @@ static double regular(const struct vc_anatomy_work *w)
 	return 2 * w->lag * 10 >= all * 7 ? 0.7 : 0.3;
 }
 
+/* What comes behind the last mark has no backward pass, while the step before it has one. */
+static bool evaluation_last(const struct vc_anatomy_work *w)
+{
+	size_t last = w->start[w->starts - 1];
+	struct vc_pass p;
+
+	return vc_pass_next(w, w->start[w->starts - 2], last, &p) &&
+	       !vc_pass_next(w, last, w->a->n, &p);
+}
+
 /* A mark stands where an iteration ends (our tracer, vramcast_step) or begins (a profiler's):
  * both cut between iterations. What comes before the first mark is searched for the first
  * iteration, what comes behind the last one is an iteration only when it is long enough. */
-static int marks(struct vc_anatomy_work *w, struct vc_error *err)
+static int marks(struct vc_anatomy_work *w, const size_t *mark, size_t n, struct vc_error *err)
 {
-	size_t block = 0, n;
 	int r = vc_period_start(w, 0, err);
 
-	for (size_t i = 0; r == VC_OK && i < w->n; i++) {
-		while (block < w->a->n && w->a->block[block].event < i)
-			block++;
-		if (w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
-		    w->ev[i].device == w->device && w->start[w->starts - 1] != block)
-			r = vc_period_start(w, block, err);
-	}
+	for (size_t i = 0; r == VC_OK && i < n; i++)
+		if (w->start[w->starts - 1] != mark[i])
+			r = vc_period_start(w, mark[i], err);
 	n = w->starts;
 	if (r < 0 || n < 3) {
 		w->starts = 0;
@@ -224,10 +150,10 @@ static int marks(struct vc_anatomy_work *w, struct vc_error *err)
 	for (size_t k = 2; k < n; k++)
 		w->lag = w->start[k] - w->start[k - 1] < w->lag ? w->start[k] - w->start[k - 1] :
 								  w->lag;
-	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7)
+	if ((w->a->n - w->start[n - 1]) * 10 < w->lag * 7 || evaluation_last(w))
 		w->end = w->start[--w->starts];
 	skip_others(w);
-	if (!first_by_name(w)) {
+	if (!vc_named_first(w)) {
 		memmove(w->start, w->start + 1, --w->starts * sizeof(*w->start));
 		if (w->starts && w->end == w->a->n && !w->start[0])
 			w->starts = 0;
@@ -237,130 +163,22 @@ static int marks(struct vc_anatomy_work *w, struct vc_error *err)
 	return r;
 }
 
-/* Backward passes in the first step, where the only step of an optimizer that asks for anything
- * ended with block `end` and many passes follow (SGD makes its momentum, a fused Adam its states
- * there); 0: they do not. */
-static size_t passes_each(const struct vc_anatomy_work *w, size_t end)
-{
-	size_t behind = vc_onestep_backwards(w, end), first = vc_onestep_backwards(w, 0) - behind;
-
-	return first && behind > 1 && behind >= 2 * first ? first : 0;
-}
-
-/* The first block behind so many backward passes, and their optimizer, from `from` on; the first
- * of them begins at *backward. SIZE_MAX: there are not so many. Threads of the backward pass have
- * no Python frames. */
-static size_t passes_end(const struct vc_anatomy_work *w, size_t from, size_t each,
-			 size_t *backward)
-{
-	size_t passes = 0;
-	bool inside = false;
-
-	*backward = SIZE_MAX;
-	for (size_t i = from; i < w->a->n; i++) {
-		enum vc_role role = role_at(w, i);
-
-		if (role == VC_ROLE_BACKWARD) {
-			passes += !inside;
-			inside = true;
-			*backward = *backward == SIZE_MAX ? i : *backward;
-		} else if (role == VC_ROLE_NONE && w->ev[w->a->block[i].event].site) {
-			if (passes >= each)
-				return i;
-			inside = false;
-		}
-	}
-	return passes >= each ? w->a->n : SIZE_MAX;
-}
-
-/* An optimizer that is silent but for its first step: an iteration is so many backward passes. */
-static int by_passes(struct vc_anatomy_work *w, size_t each, size_t *ends, size_t *shortest,
-		     struct vc_error *err)
-{
-	size_t end = 0, next, backward;
-
-	w->starts = *ends = 0;
-	w->passes = each;
-	*shortest = SIZE_MAX;
-	while ((next = passes_end(w, end, each, &backward)) != SIZE_MAX) {
-		size_t from = forward_start(w, end, backward);
-
-		VC_TRY(vc_period_start(w, from, err));
-		*shortest = next - from < *shortest ? next - from : *shortest;
-		end = next;
-		++*ends;
-	}
-	return VC_OK;
-}
-
-/* Backward pass, then the optimizer: an iteration ends with the last allocation of the optimizer.
- */
-static int by_names(struct vc_anatomy_work *w, struct vc_error *err)
-{
-	size_t end = 0, backward = SIZE_MAX, optimizer = SIZE_MAX, ends = 0, shortest = SIZE_MAX;
-	int r = VC_OK;
-
-	for (size_t i = 0; r == VC_OK && i < w->a->n; i++) {
-		enum vc_role role = role_at(w, i);
-
-		if (role == VC_ROLE_OPTIMIZER && backward != SIZE_MAX)
-			optimizer = i;
-		else if (role == VC_ROLE_OPTIMIZER && !ends)
-			end = i + 1; /* of a step that began before the recording */
-		if (role == VC_ROLE_BACKWARD && backward == SIZE_MAX)
-			backward = i;
-		bool last = i + 1 == w->a->n;
-		if (optimizer == SIZE_MAX || (!last && (i == optimizer || i < optimizer + 2)))
-			continue;
-		if (!last && role_at(w, i) == VC_ROLE_OPTIMIZER)
-			continue;
-		size_t from = forward_start(w, end, backward);
-		r = vc_period_start(w, from, err);
-		shortest = optimizer + 1 - from < shortest ? optimizer + 1 - from : shortest;
-		end = optimizer + 1;
-		ends++;
-		backward = optimizer = SIZE_MAX;
-	}
-	if (r == VC_OK && !ends && backward != SIZE_MAX && vc_onestep_backwards(w, 0) == 1) {
-		/* An optimizer that asks for nothing: the recording ends with its step. */
-		r = vc_period_start(w, forward_start(w, 0, backward), err);
-		shortest = w->a->n - w->start[0];
-		ends = 1;
-		end = w->a->n;
-	}
-	size_t each = r == VC_OK && ends == 1 ? passes_each(w, end) : 0;
-	if (each)
-		r = by_passes(w, each, &ends, &shortest, err);
-	if (r < 0 || !ends) {
-		w->starts = 0;
-		return r;
-	}
-	if (ends == 1)
-		w->start[0] = vc_onestep_start(w, w->start[0], end);
-	else
-		first_by_name(w);
-	w->lag = ends == 1 ? end - w->start[0] : shortest;
-	w->named = true;
-	w->a->from = "names of call sites";
-	w->a->confidence = ends == 1 ? 0.85 : 0.95;
-	return r;
-}
-
 /* Names say more than marks do, where both see as many iterations, and where an iteration has no
  * mark because a scaler left its step out. */
 static int marks_or_names(struct vc_anatomy_work *w, struct vc_error *err)
 {
-	size_t named = w->starts, at = 0;
+	size_t named = w->starts, *mark, n;
+	int r = vc_step_marks(w, &mark, &n, err);
 
-	for (size_t i = 0; i < w->n; i++)
-		at += w->ev[i].kind == VC_EV_MARK && w->ev[i].flags == VC_MARK_STEP &&
-		      w->ev[i].device == w->device;
-	if (named && (at < 2 || (named <= at + 1 && at <= named + 1) || vc_steps_left_out(w)))
-		return VC_OK;
-	w->starts = 0;
-	w->named = false;
-	w->end = w->a->n;
-	return marks(w, err);
+	if (r == VC_OK && !(named && (n < 2 || (named <= n + 1 && n <= named + 1) ||
+				      vc_steps_left_out(w, mark, n)))) {
+		w->starts = 0;
+		w->named = false;
+		w->end = w->a->n;
+		r = marks(w, mark, n, err);
+	}
+	free(mark);
+	return r;
 }
 
 /* ---- phases ---- */
@@ -380,7 +198,7 @@ static size_t backward_start(const struct vc_anatomy_work *w, size_t from, size_
 	size_t found = end;
 
 	for (size_t i = from; i < end; i++)
-		if (role_at(w, i) == VC_ROLE_BACKWARD)
+		if (vc_named_role(w, i) == VC_ROLE_BACKWARD)
 			return i;
 	for (size_t i = from; i < end; i++) {
 		size_t died = b[i].died;
@@ -401,9 +219,9 @@ static size_t optimizer_start(const struct vc_anatomy_work *w, size_t from, size
 
 	bool named = false;
 	for (size_t i = backward; i < end; i++) {
-		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
+		if (vc_named_role(w, i) == VC_ROLE_OPTIMIZER)
 			return i;
-		named = named || role_at(w, i) == VC_ROLE_BACKWARD;
+		named = named || vc_named_role(w, i) == VC_ROLE_BACKWARD;
 	}
 	if (named) /* plain SGD asks for nothing */
 		return end;
@@ -539,6 +357,8 @@ static int cut(struct vc_anatomy_work *w, uint32_t iteration, size_t from, size_
 	/* Nothing of a backward pass before it: no micro-batch. */
 	if (n && backward_start(w, from, start[0]) >= start[0])
 		n = 0;
+	if (!n && w->named)
+		n = vc_pass_starts(w, from, end, start, MICROS);
 	for (uint32_t micro = 0; r == VC_OK && micro <= n; micro++) {
 		size_t next = micro < n ? start[micro] : end;
 
@@ -550,15 +370,6 @@ static int cut(struct vc_anatomy_work *w, uint32_t iteration, size_t from, size_
 	if (n + 1 > w->a->micro)
 		w->a->micro = (uint32_t)n + 1;
 	return r;
-}
-
-static size_t named_end(const struct vc_anatomy_work *w, size_t from, size_t next)
-{
-	for (size_t i = next; i-- > from;)
-		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
-			return i + 1;
-	size_t backward, end = w->passes ? passes_end(w, from, w->passes, &backward) : next;
-	return end < next ? end : next;
 }
 
 static int phases(struct vc_anatomy_work *w, struct vc_error *err)
@@ -573,7 +384,7 @@ static int phases(struct vc_anatomy_work *w, struct vc_error *err)
 
 		/* Longer than it should be: something else ran after it. */
 		if (w->named)
-			end = named_end(w, from, next);
+			end = vc_named_end(w, from, next);
 		else if (end - from > w->lag + w->lag / 16 &&
 			 !(k == 0 && w->starts > 1 && end - from < 2 * w->lag))
 			end = from + w->lag;
@@ -593,7 +404,7 @@ static int phases(struct vc_anatomy_work *w, struct vc_error *err)
 static void made_early(struct vc_anatomy_work *w)
 {
 	for (size_t i = 0; w->starts && i < w->start[0]; i++)
-		if (role_at(w, i) == VC_ROLE_OPTIMIZER)
+		if (vc_named_role(w, i) == VC_ROLE_OPTIMIZER)
 			w->a->block[i].category = VC_CAT_STATE;
 }
 
@@ -625,9 +436,9 @@ int vc_anatomy_read(struct vc_anatomy *a, const struct vc_event *ev, size_t n, u
 
 	w.end = a->n;
 	if (r == VC_OK)
-		r = read_roles(&w, err);
+		r = vc_named_roles(&w, err);
 	if (r == VC_OK)
-		r = by_names(&w, err);
+		r = vc_named_iterations(&w, err);
 	if (r == VC_OK)
 		r = marks_or_names(&w, err);
 	if (r == VC_OK && !w.starts) {

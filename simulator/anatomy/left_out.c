@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* left_out.c - steps that a gradient scaler leaves out.
+/* left_out.c - marks of steps: several optimizers in one, and steps that a gradient scaler leaves
+ * out.
  *
  * GradScaler calls the optimizer only where no gradient has overflowed (torch/amp/grad_scaler.py,
  * _maybe_opt_step). Its first scale is meant to be too large, so the first steps of a run have no
@@ -11,21 +12,44 @@
 
 #include "common/vec.h"
 
-/* Which iteration a mark ends is what block comes next: the iterations that have one. False: two
- * in one, so names do not see what marks do. */
-static bool count(const struct vc_anatomy_work *w, bool *marked)
+/* Nothing but optimizers between two marks: they are steps of several in one iteration. */
+static bool same_step(const struct vc_anatomy_work *w, size_t from, size_t to)
 {
-	size_t block = 0, k = 0;
+	size_t others = 0;
 
+	for (size_t i = from; i < to; i++)
+		others += vc_named_role(w, i) != VC_ROLE_OPTIMIZER;
+	return others < VC_SHORTEST;
+}
+
+int vc_step_marks(const struct vc_anatomy_work *w, size_t **mark, size_t *n, struct vc_error *err)
+{
+	size_t block = 0;
+
+	*mark = NULL;
+	*n = 0;
 	for (size_t i = 0; i < w->n; i++) {
+		while (block < w->a->n && w->a->block[block].event < i)
+			block++;
 		if (w->ev[i].kind != VC_EV_MARK || w->ev[i].flags != VC_MARK_STEP ||
 		    w->ev[i].device != w->device)
 			continue;
-		while (block < w->a->n && w->a->block[block].event < i)
-			block++;
-		while (k + 1 < w->starts && block > w->start[k + 1])
+		if (*n && same_step(w, (*mark)[*n - 1], block))
+			--*n;
+		VC_HAVE(vc_vec_one(*mark, *n), "the marks of a trace", err);
+		(*mark)[(*n)++] = block;
+	}
+	return VC_OK;
+}
+
+/* Which iteration a mark ends is what block comes next: the iterations that have one. False: two
+ * in one, so names do not see what marks do. */
+static bool count(const struct vc_anatomy_work *w, const size_t *mark, size_t n, bool *marked)
+{
+	for (size_t i = 0, k = 0; i < n; i++) {
+		while (k + 1 < w->starts && mark[i] > w->start[k + 1])
 			k++;
-		if (block <= w->start[0])
+		if (mark[i] <= w->start[0])
 			continue;
 		if (marked[k])
 			return false;
@@ -34,12 +58,12 @@ static bool count(const struct vc_anatomy_work *w, bool *marked)
 	return true;
 }
 
-bool vc_steps_left_out(const struct vc_anatomy_work *w)
+bool vc_steps_left_out(const struct vc_anatomy_work *w, const size_t *mark, size_t n)
 {
 	size_t frames = w->meta ? w->meta->frames : 0;
 	bool *marked = calloc(w->starts + 1, sizeof(*marked)),
 	     *steps = calloc(frames + 1, sizeof(*steps)), /* the optimizer itself, by call site */
-	     all = marked && steps && frames && count(w, marked);
+	     all = marked && steps && frames && count(w, mark, n, marked);
 
 	for (size_t i = 1; all && i < frames; i++) {
 		uint32_t parent = w->meta->frame[i].parent;

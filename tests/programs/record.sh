@@ -5,7 +5,7 @@
 # record.sh seeds: the lines of seeds.txt, each with several seeds, to CACHE/PROGRAM-sSEED_OPTIONVALUE.vct.
 # record.sh full: the lines of full.txt, to CACHE/NAME/NAME_OPTIONVALUE.vct.
 # record.sh changes: the lines of changes.txt, to CACHE/changes/; prints a line a pair for tests/transforms/check.sh.
-# It may be stopped and started again; what is there is left alone.
+# It may be stopped and started again; what is there is left alone, and what a program has recorded is there soon after it has ended.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$CACHE" || exit 1
@@ -20,22 +20,41 @@ keep() { # FILE TO: where one process records several values, it is TO that tell
 	"$VRAMCAST" export -q --no-verify "$1@${value%%[0-9]*}=$((10#${value##*[!0-9]}))" -o "$work/told.vct" && mv "$work/told.vct" "$2"
 }
 
+part() { [ -s "$1" ] && mkdir -p "$(dirname "$2")" && keep "$1" "$2"; }
+
+# What children that have ended recorded, while others run. The first that used the card has the name that was asked
+# for, which nobody can tell before all have ended.
+soon() {
+	local pid to
+	while [ -e "$work/on" ]; do
+		while read -r pid to; do
+			part "$work/r.$pid.vct" "$to"
+		done < "$work/done"
+		sleep 1
+	done
+}
+
+lines() { [ -r "$1" ] || { echo "record.sh: there is no list $1" >&2; exit 2; }; }
+
 # Runs of $work/list, lines "FILE SCRIPT ARGUMENT...", as children of one process. A program that is aborted when all
 # is over (a thread that was still there) has its whole recording, but is run again, because nobody can know.
 record() { # OPTION...
-	local try pid f to
+	local try pid mover to
 	for try in 1 2 3; do
 		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done < "$work/list" > "$work/left"
 		[ -s "$work/left" ] || return 0
 		flock -n 9 || { echo "# another recording of programs is under way: waiting" >&2; flock 9; }
 		rm -f "$work"/r.*
+		: > "$work/done"; : > "$work/on"
+		soon 9>&- & mover=$!
 		"$VRAMCAST" dryrun "${how[@]}" "$@" -o "$work/r.vct" -- "$PYTHON" "$here/../transforms/many.py" "$work/left" \
 			> "$work/done" 2> "$CACHE/record.log" < /dev/null
-		while read -r pid to; do # the first child that used the card has the name that was asked for
-			f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
-			[ -s "$f" ] && mkdir -p "$(dirname "$to")" && keep "$f" "$to"
+		rm "$work/on"; wait "$mover"
+		while read -r pid to; do
+			part "$work/r.$pid.vct" "$to" || [ -s "$to" ] || part "$work/r.vct" "$to"
 		done < "$work/done"
 		flock -u 9
+		grep '^many\.py:' "$CACHE/record.log" >&2 && exit 2
 	done
 	grep '^# .* failed\|Error' "$CACHE/record.log" >&2
 	return 1
@@ -52,7 +71,7 @@ ladders() {
 			record --param "$knob=$value" || bad=1
 		done
 		echo "recorded over $knob:$(printf ' %s' $programs)"
-	done < <(grep -v '^#' "${LADDERS:-$here/ladders.txt}")
+	done < <(grep -v '^#' "$LADDERS")
 	return $bad
 }
 
@@ -64,7 +83,7 @@ full() {
 		for value in $values; do
 			echo "$CACHE/$m/$(printf '%s_%s%04d' "$m" "$knob" "$value").vct $here/${program%%.*}.py --model $m --$knob $value"
 		done
-	done < <(grep -v '^#' "${LADDERS:-$here/full.txt}" | grep -E "${ONLY:-.}") |
+	done < <(grep -v '^#' "$LADDERS" | grep -E "${ONLY:-.}") |
 		while read -r to rest; do [ -s "$to" ] || echo "$to $rest"; done | split -l 20 - "$work/part."
 	for part in "$work"/part.*; do
 		[ -s "$part" ] && mv "$part" "$work/list" && { told=yes record || bad=1; }
@@ -97,7 +116,7 @@ changes() {
 		for p in $programs; do
 			echo "$p|1|$(trim $transform)|$(trim $p $base)|$(trim $p $base $change)"
 		done
-	done < <(grep -v '^#' "${PAIRS:-$here/changes.txt}") > "$work/pairs"
+	done < <(grep -v '^#' "$PAIRS") > "$work/pairs"
 	while IFS='|' read -r _ _ _ base changed; do printf '%s\n%s\n' "$base" "$changed"; done < "$work/pairs" |
 		sort -u | while read -r p args; do # PROGRAM.NAME: PROGRAM.py --model NAME
 			m=${p#*.}; [ "$m" != "$p" ] || m=
@@ -110,9 +129,9 @@ changes() {
 }
 
 case "${1:-}" in
-ladders) ladders ;;
+ladders) lines "${LADDERS:=$here/ladders.txt}"; ladders ;;
 seeds) seeds ;;
-full) full ;;
-changes) changes ;;
+full) lines "${LADDERS:=$here/full.txt}"; full ;;
+changes) lines "${PAIRS:=$here/changes.txt}"; changes ;;
 *) echo "record.sh: ladders, seeds, full or changes?" >&2; exit 2 ;;
 esac

@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 
-import torch  # noqa: F401
+import torch
 import torch.utils.checkpoint  # noqa: F401
 for name in ("torch._dynamo", "torchvision.models", "transformers.models.llama.modeling_llama", "peft", "torch.optim",
              "transformers.optimization", *os.environ.get("PRELOAD", "").split()):
@@ -15,6 +15,8 @@ for name in ("torch._dynamo", "torchvision.models", "transformers.models.llama.m
         __import__(name)
     except Exception as e:  # the runs that need it fail and say so
         print(f"# {name}: {e}", file=sys.stderr)
+    if torch.cuda.is_initialized():  # a child cannot use it then
+        sys.exit(f"many.py: importing {name} has initialised CUDA, so no child can: leave it out of PRELOAD")
 here = os.path.dirname(os.path.abspath(__file__))
 with open(sys.argv[1]) as f:
     runs = [line.split() for line in f if line.strip()]

@@ -38,6 +38,7 @@ done > "$work/list"
 if [ -s "$work/list" ]; then
 	"$VRAMCAST" dryrun "${how[@]}" -o "$work/r.vct" -- "$PYTHON" "$here/many.py" "$work/list" \
 		> "$work/done" 2> "$CACHE/many.log" < /dev/null
+	grep '^many\.py:' "$CACHE/many.log" >&2 && exit 2
 	while read -r pid n; do # the first child that used the card has the name that was asked for
 		f="$work/r.$pid.vct"; [ -s "$f" ] || f="$work/r.vct"
 		[ -s "$f" ] && mv "$f" "$CACHE/$n.vct"

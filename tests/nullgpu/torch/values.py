@@ -187,6 +187,41 @@ def unknown_values():
         ok((y * 3 + 1)[0, 0].item() == 1, "a number added to unknown values is kept")
 
 
+def checked_values():
+    """Checks that a right program passes, whether its values are known or not."""
+    import torch.distributions as d
+    layer = nn.Linear(64, 64, device="cuda")
+
+    def passes(rows):
+        y = layer(torch.randn(rows, 64, device="cuda"))
+        finite, same = torch.isfinite(y).all(), torch.allclose(y, y)
+        inside = bool(((y.sigmoid() >= 0) & (y.sigmoid() <= 1)).all(-1).all())
+        scale = torch.eye(64, device="cuda").expand(rows, 64, 64)
+        try:
+            for one in (d.Normal(y, y.exp()), d.Categorical(logits=y),
+                        d.Categorical(y.softmax(-1)), d.Beta(y.exp() + 1, y.exp() + 1),
+                        d.Bernoulli(y.sigmoid()), d.MultivariateNormal(y, scale_tril=scale)):
+                one.log_prob(one.sample())
+            torch.normal(0.0, y.exp()), torch.normal(y, y.exp())
+            torch.testing.assert_close(y, y.clone())
+        except (ValueError, RuntimeError, AssertionError) as e:
+            return str(e)[:60]
+        return "" if finite and same and inside and not torch.isnan(y).any() else "a mask"
+    said = [passes(rows) for rows in (8, 20000)]
+    with torch.no_grad():
+        said += [passes(rows) for rows in (8, 20000)]
+    ok(not any(said), "what a program checks of large tensors holds: %s" % said)
+    wrong = torch.ones(300000, device="cuda")
+    wrong[7] = float("nan")
+    ok(not torch.isfinite(wrong).all() and not (torch.arange(300000, device="cuda") > 0).all(),
+       "what is known and does not hold is found out")
+    torch.manual_seed(3)
+    torch.normal(torch.zeros(4, device="cuda"), torch.ones(4, device="cuda"))
+    after = torch.rand(1).item()
+    torch.manual_seed(3)
+    ok(after == torch.rand(1).item(), "a draw on the card leaves the host's generator alone")
+
+
 def higher_order():
     """Operators that take functions: they look for their kernels by themselves."""
     from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
@@ -265,6 +300,7 @@ def main():
     drawn_values()
     kept_values()
     unknown_values()
+    checked_values()
     gradients_in_place()
     default_on_card()
     a = torch.arange(10, device="cuda")

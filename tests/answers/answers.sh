@@ -56,6 +56,7 @@ others() {
 	ask $R/eval-4-8.vct@batch=4 $R/eval-8-16.vct@batch=8 --set batch=6
 	ask $R/lengths-4.vct $R/lengths-8.vct --set batch=64
 	ask $R/lengths-4.vct --set batch=64
+	ask $R/h100/vit-4.vct@batch=4 $R/h100/vit-24.vct@batch=24 --set batch=12
 	ask $R/gpt.vct --set batch=3
 	ask traces/lm-train-ctx128.vct -x optimizer:to=sgd
 	ask traces/lm-train-ctx128.vct

@@ -110,6 +110,16 @@ static void end(struct run *r, struct vc_anatomy *a)
 	vc_meta_free(r->meta);
 }
 
+/* So many iterations, each of so many micro-batches; nobody needs the run any more. */
+static void ends_with(struct run *r, uint32_t iterations, uint32_t micro)
+{
+	struct vc_anatomy a = read_run(r);
+
+	assert_int_equal(a.iterations, iterations);
+	assert_int_equal(a.micro, micro);
+	end(r, &a);
+}
+
 static void optimizers_that_step_one_after_another_end_one_iteration(void **unused)
 {
 	static struct run r;
@@ -124,10 +134,7 @@ static void optimizers_that_step_one_after_another_end_one_iteration(void **unus
 			mark(&r);
 		}
 	}
-	struct vc_anatomy a = read_run(&r);
-	assert_int_equal(a.iterations, 6);
-	assert_int_equal(a.micro, 1);
-	end(&r, &a);
+	ends_with(&r, 6, 1);
 }
 
 /* As RAdam does, which is silent in its second to fifth step; nothing marks the steps. */
@@ -144,10 +151,7 @@ static void steps_of_a_silent_optimizer_are_no_micro_batches(void **unused)
 		if (k == 7)
 			evaluation(&r);
 	}
-	struct vc_anatomy a = read_run(&r);
-	assert_int_equal(a.iterations, 12);
-	assert_int_equal(a.micro, 1);
-	end(&r, &a);
+	ends_with(&r, 12, 1);
 }
 
 /* The batches of a whole step are on the card before its first forward pass. */
@@ -164,10 +168,7 @@ static void micro_batches_are_alike_but_for_their_beginning(void **unused)
 		backward(&r, 0);
 		step(&r, 8);
 	}
-	struct vc_anatomy a = read_run(&r);
-	assert_int_equal(a.iterations, 6);
-	assert_int_equal(a.micro, 2);
-	end(&r, &a);
+	ends_with(&r, 6, 2);
 }
 
 /* A second pass over something else each third step is a penalty, no step of its own. */
@@ -189,10 +190,7 @@ static void another_backward_pass_is_of_the_same_iteration(void **unused)
 		}
 		step(&r, 8);
 	}
-	struct vc_anatomy a = read_run(&r);
-	assert_int_equal(a.iterations, 6);
-	assert_int_equal(a.micro, 1);
-	end(&r, &a);
+	ends_with(&r, 6, 1);
 }
 
 /* step(closure) calls the forward and the backward pass; an evaluation lies between two steps. */

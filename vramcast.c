@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/ask_cudnn.h"
 #include "commands/commands.h"
 #include "common/opt.h"
 #include "common/param.h"
@@ -97,6 +98,8 @@ static int run_command(const struct vc_command *c, size_t argc, char **argv, str
 	if (!cfg)
 		return explain_failure(c, con, vc_nomem(&con->err, "options"));
 	r = vc_opt_parse(c, cfg, argc, argv, &operands, con);
+	if (r == VC_OK)
+		vc_ask_cudnn(c->options, cfg);
 	if (r == VC_OK)
 		r = c->run(cfg, operands, argv, con);
 	else if (r == VC_OPT_HELP)

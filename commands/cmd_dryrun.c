@@ -15,6 +15,7 @@
 #include "common/opt.h"
 #include "common/param.h"
 #include "commands/cmd_dryrun.h"
+#include "commands/null_libraries.h"
 #include "commands/record_keep.h"
 #include "commands/run_and_write.h"
 #include "common/vec.h"
@@ -96,35 +97,6 @@ struct run {
 };
 
 /* ---- where things are ---- */
-
-/* The stand-ins lie in nullgpu/ beside this program (a build tree), in the library folder beside
- * its own, or where the tracer was found. */
-static int find_libraries(char *out, size_t n, struct vc_error *err)
-{
-	static const char *const places[] = { "nullgpu", "../lib/vramcast" };
-	char self[1024], probe[1200];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (len < 0)
-		return vc_fail(err, VC_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
-	self[len] = 0;
-	*strrchr(self, '/') = 0;
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(out, n, "%s/%s", self, places[i]);
-		snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
-		if (access(probe, R_OK) == 0)
-			return 0;
-	}
-	char *tracer = vc_process_library(err);
-	if (!tracer)
-		return err->status;
-	snprintf(out, n, "%.*s", (int)(strrchr(tracer, '/') - tracer), tracer);
-	snprintf(probe, sizeof probe, "%s/vcnull-libcuda.so.1", out);
-	free(tracer);
-	if (access(probe, R_OK) == 0)
-		return 0;
-	return vc_fail(err, VC_EIO, "the null GPU's libraries are not beside %s; run 'make' or "
-		       "'make install'", self);
-}
 
 /* ---- environment of the program ---- */
 
@@ -647,7 +619,7 @@ static int dryrun(const void *config, size_t argc, char **argv, struct vc_consol
 		return 127; /* as the shell has it */
 	}
 	if (!rc)
-		rc = find_libraries(libraries, sizeof libraries, &con->err);
+		rc = vc_null_libraries(libraries, sizeof libraries, &con->err);
 	if (!rc)
 		rc = vc_python_find(argv[0], python, sizeof python, &con->err);
 	if (!rc)

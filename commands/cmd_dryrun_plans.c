@@ -19,6 +19,7 @@
 #include "commands/card_properties.h"
 #include "commands/cmd_dryrun.h"
 #include "nullgpu/installed.h"
+#include "nullgpu/plans.h"
 
 enum { OLDEST = 90800 }; /* 9.8: the first that can be asked without a GPU */
 
@@ -46,15 +47,6 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 	    (v && setenv("VRAMCAST_NULL_CUDNN", version, 1) < 0))
 		return vc_nomem(err, "the environment");
 	return 0;
-}
-
-/* Where answers are kept, as cudnn_table.c reads them. */
-static void table_path(char *out, size_t n)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	bool own = cache && *cache;
-	snprintf(out, n, "%s%s/vramcast/workspaces.txt", own ? cache : home ? home : "",
-		 own ? "" : "/.cache");
 }
 
 static int write_properties(const struct vc_card *card, const char *path, struct vc_error *err)
@@ -101,7 +93,7 @@ static void leave_stage(const char *dir)
 static void become(const struct vc_dryrun_cudnn *c, const char *properties, int fd, int life)
 {
 	char table[1200];
-	table_path(table, sizeof table);
+	vc_plans_path(table, sizeof table);
 	signal(SIGPIPE, SIG_DFL); /* the front door ignores these two */
 	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* it ends with the run */

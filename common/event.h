@@ -49,6 +49,8 @@ enum vc_event_kind {
 	VC_EV_OVERHEAD,    /* CUPTI or the driver, `label` = doing what, took `size` ns of the
 			    * program's time */
 	VC_EV_LAUNCH, /* the call that queued the work with correlation `id`; took `size` ns */
+	VC_EV_PLAN,   /* a library computed `label` (VC_LABEL_CUDNN ...) with `size` bytes of
+		       * workspace at `addr` (0: none) */
 
 	/* The heap at one moment, in address order: a segment, then the blocks that tile it. At
 	 * the start of a device's events it is the warm start; with VC_EVF_FINAL it is the
@@ -72,6 +74,9 @@ enum vc_event_flags {
 };
 
 #define VC_LABEL_PINNED "pinned host memory" /* of OUTSIDE_ALLOC and OUTSIDE_FREE */
+
+/* Begins the label of PLAN: "cudnn/9.19.0 ", then the key of a convolution (convolution.h). */
+#define VC_LABEL_CUDNN "cudnn/"
 
 enum vc_mark { /* flags of VC_EV_MARK */
 	VC_MARK_INSTANT = 0, VC_MARK_STEP, VC_MARK_BEGIN, VC_MARK_END

@@ -12,6 +12,9 @@ NULL_LIBS += $(NULL_DIR)/vcnull-$(1)
 $(NULL_DIR)/obj/$(1)/%.o: nullgpu/%.c nullgpu/names/$(3).def nullgpu/build.mk $(BUILD)/config.mk
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(NULL_CFLAGS) $(5) -DVC_TABLE='"nullgpu/names/$(3).def"' -c -o $$@ $$<
+$(NULL_DIR)/obj/$(1)/%.o: common/%.c nullgpu/build.mk $(BUILD)/config.mk
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(NULL_CFLAGS) -c -o $$@ $$<
 $(NULL_DIR)/vcnull-$(1): $(4:%=$(NULL_DIR)/obj/$(1)/%.o) $(NULL_DIR)/obj/$(1)/stubs.o \
 		$(if $(filter libcuda.so.1,$(1)),,$(NULL_DIR)/vcnull-libcuda.so.1)
 	$$(call say,LD,$$@)
@@ -43,7 +46,7 @@ $(call null_lib, libcublas.so.12, libcublas.so.12, cublas, cublas, -DVC_CUDA_MAJ
 $(call null_lib, libcublas.so.13, libcublas.so.13, cublas, cublas, -DVC_CUDA_MAJOR=13)
 $(call null_lib, libcublasLt.so.12, libcublasLt.so.12, cublaslt, cublaslt)
 $(call null_lib, libcublasLt.so.13, libcublasLt.so.13, cublaslt, cublaslt)
-$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace cudnn_table cudnn_ask plans_wire)
+$(call null_lib, libcudnn.so.9, libcudnn.so.9, cudnn, cudnn cudnn_graph cudnn_rnn cudnn_workspace cudnn_table cudnn_ask plans_path plans_wire convolution plan_table)
 $(call null_lib, libcufft.so.11, libcufft.so.11, cufft, cufft)
 $(call null_lib, libcufft.so.12, libcufft.so.12, cufft, cufft)
 $(call null_lib, libcurand.so.10, libcurand.so.10, curand)
@@ -84,7 +87,7 @@ INSTALL_LIBS += $(NULL_LIBS) $(NULL_PYTHON)
 
 # The process that asks the installed cuDNN.
 PLANS_OBJ := $(addprefix $(BUILD)/,nullgpu/plans_main.o nullgpu/plans_cudnn.o nullgpu/plans_rows.o nullgpu/plans_wire.o \
-	common/error.o)
+	common/convolution.o common/error.o)
 $(NULL_DIR)/vcnull-cudnn-plans: $(PLANS_OBJ)
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -119,8 +122,8 @@ EXTRA += $(NULL_DIR)/vcnull-nvidia-smi
 INSTALL_LIBS += $(NULL_DIR)/vcnull-nvidia-smi
 
 # The reading side, for `vramcast dryrun`.
-UNTESTED += $(addprefix $(BUILD)/nullgpu/,elf.o alias.o stage.o python.o architecture.o properties.o installed.o)
--include $(addprefix $(BUILD)/nullgpu/,elf.d alias.d stage.d python.d architecture.d properties.d installed.d)
+UNTESTED += $(addprefix $(BUILD)/nullgpu/,elf.o alias.o stage.o python.o architecture.o properties.o installed.o plans_path.o)
+-include $(addprefix $(BUILD)/nullgpu/,elf.d alias.d stage.d python.d architecture.d properties.d installed.d plans_path.d)
 
 # ---- tests: a C program, and dryrun on a made-up PyTorch ----
 $(BUILD)/tests/nullgpu/program: tests/nullgpu/program.c $(NULL_LIBS)

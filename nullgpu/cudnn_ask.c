@@ -177,11 +177,11 @@ static bool exchange(const char *path, struct vc_wire *question, struct vc_wire 
 }
 
 bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, const char *key,
-		  struct vc_plans *out)
+		  struct vc_cudnn_plans *out)
 {
 	const char *path = getenv("VRAMCAST_NULL_PLANS");
 	struct vc_wire question = { 0 }, reply = { 0 };
-	struct vc_plans plans = { 0 };
+	struct vc_cudnn_plans plans = { 0 };
 	char why[96];
 	bool answered = false;
 	if (!path || !*path || given_up)

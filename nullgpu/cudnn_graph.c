@@ -86,17 +86,18 @@ static void copy_numbers(const struct vc_cudnn_node *d, int name, int64_t *out, 
 /* Attributes of the three convolutions: the convolution, w, x and y or their gradients. */
 struct operation {
 	int type, conv, w, x, y;
-	enum vc_cudnn_direction direction;
+	enum vc_convolution_direction direction;
 };
 
 static const struct operation operations[] = {
-	{ D_FORWARD, A_FORWARD_CONV, A_FORWARD_W, A_FORWARD_X, A_FORWARD_Y, VC_CUDNN_FORWARD },
-	{ D_DATA, A_DATA_CONV, A_DATA_W, A_DATA_DX, A_DATA_DY, VC_CUDNN_DATA },
-	{ D_FILTER, A_FILTER_CONV, A_FILTER_DW, A_FILTER_X, A_FILTER_DY, VC_CUDNN_FILTER },
+	{ D_FORWARD, A_FORWARD_CONV, A_FORWARD_W, A_FORWARD_X, A_FORWARD_Y,
+	  VC_CONVOLUTION_FORWARD },
+	{ D_DATA, A_DATA_CONV, A_DATA_W, A_DATA_DX, A_DATA_DY, VC_CONVOLUTION_DATA },
+	{ D_FILTER, A_FILTER_CONV, A_FILTER_DW, A_FILTER_X, A_FILTER_DY, VC_CONVOLUTION_FILTER },
 };
 
 /* Whether the operation is a convolution, and which. */
-static bool read_convolution(const struct vc_cudnn_node *op, struct vc_cudnn_convolution *c)
+static bool read_convolution(const struct vc_cudnn_node *op, struct vc_convolution *c)
 {
 	const struct operation *o = operations, *end = operations + 3;
 	while (o < end && o->type != op->type)
@@ -106,9 +107,9 @@ static bool read_convolution(const struct vc_cudnn_node *op, struct vc_cudnn_con
 	const struct vc_cudnn_node *conv = linked(op, o->conv, 0), *x = linked(op, o->x, 0);
 	const struct vc_cudnn_value *sizes = find(x, A_TENSOR_SIZES);
 	const struct vc_cudnn_value *type = find(x, A_TENSOR_TYPE);
-	if (!sizes || !type || sizes->count < 3 || sizes->count > VC_CUDNN_SPATIAL + 2)
+	if (!sizes || !type || sizes->count < 3 || sizes->count > VC_CONVOLUTION_SIZES)
 		return false;
-	*c = (struct vc_cudnn_convolution){ .direction = o->direction, .n = (int)sizes->count };
+	*c = (struct vc_convolution){ .direction = o->direction, .n = (int)sizes->count };
 	memcpy(&c->type, type->value, sizeof c->type);
 	c->channels_last = number(x, A_TENSOR_STRIDES, 1) == 1 && number(x, A_TENSOR_SIZES, 1) > 1;
 	copy_numbers(x, A_TENSOR_SIZES, c->x, c->n);
@@ -170,7 +171,7 @@ static bool is_plain(const struct vc_cudnn_node *t, int n, bool last)
 }
 
 /* The graph is one convolution of plain tensors, which a row of a table describes. */
-static bool is_row(const struct vc_cudnn_value *ops, const struct vc_cudnn_convolution *c)
+static bool is_row(const struct vc_cudnn_value *ops, const struct vc_convolution *c)
 {
 	const struct operation *o = operations;
 	if (ops->count != 1)
@@ -197,7 +198,7 @@ static void hash_graph(const struct vc_cudnn_node *graph, enum vc_plans_mode mod
 }
 
 /* The first convolution of the graph. */
-static bool first_convolution(const struct vc_cudnn_value *ops, struct vc_cudnn_convolution *c)
+static bool first_convolution(const struct vc_cudnn_value *ops, struct vc_convolution *c)
 {
 	for (int64_t i = 0; ops && i < ops->count; i++)
 		if (vc_cudnn_linked(ops, i) && read_convolution(vc_cudnn_linked(ops, i), c))
@@ -206,8 +207,8 @@ static bool first_convolution(const struct vc_cudnn_value *ops, struct vc_cudnn_
 }
 
 /* A table that was recorded on a card, or by hand, has no row of its own for the fallback list. */
-static bool look_up(const struct vc_cudnn_convolution *c, enum vc_plans_mode mode, const char *key,
-		    struct vc_plans *out)
+static bool look_up(const struct vc_convolution *c, enum vc_plans_mode mode, const char *key,
+		    struct vc_cudnn_plans *out)
 {
 	char other[VC_PLANS_KEY];
 	if (vc_cudnn_look_up(key, out))
@@ -221,7 +222,7 @@ static bool look_up(const struct vc_cudnn_convolution *c, enum vc_plans_mode mod
 /* On a card the library may order its plans otherwise than it does without one: that is named, and
  * the margin is that of measured convolution nets. Plans that were recorded on a card have no
  * notes. */
-static void name_choice(const struct vc_plans *p)
+static void name_choice(const struct vc_cudnn_plans *p)
 {
 	struct vc_null_range r = { .counted = (uint64_t)p->at[0].bytes, .measured = true };
 	uint32_t notes = 0;
@@ -241,13 +242,13 @@ static void name_choice(const struct vc_plans *p)
 /* The plans for an operation graph: of a table, of the real library, else by the rule for its
  * convolution, else one without workspace. */
 static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mode,
-			struct vc_plans *out)
+			struct vc_cudnn_plans *out)
 {
 	const struct vc_cudnn_value *ops = find(graph, A_GRAPH_OPS);
-	struct vc_cudnn_convolution c;
+	struct vc_convolution c;
 	char key[VC_PLANS_KEY];
 	bool convolution = first_convolution(ops, &c), row = convolution && is_row(ops, &c);
-	*out = (struct vc_plans){ .n = 1 };
+	*out = (struct vc_cudnn_plans){ .n = 1 };
 	if (!ops)
 		return;
 	if (row)
@@ -271,7 +272,7 @@ static void graph_plans(const struct vc_cudnn_node *graph, enum vc_plans_mode mo
 
 static int64_t plan_workspace(const struct vc_cudnn_node *graph, int64_t engine)
 {
-	struct vc_plans plans;
+	struct vc_cudnn_plans plans;
 	graph_plans(graph, VC_MODE_INSTANT, &plans);
 	return engine >= 0 && engine < plans.n ? plans.at[engine].bytes : 0;
 }
@@ -347,7 +348,7 @@ static enum vc_plans_mode mode_of(const struct vc_cudnn_node *heuristic)
 }
 
 /* What a program that measures may end up with. */
-static struct vc_cudnn_among among_of(const struct vc_plans *p)
+static struct vc_cudnn_among among_of(const struct vc_cudnn_plans *p)
 {
 	static uint64_t lists;
 	struct vc_cudnn_among a = { .list = __atomic_add_fetch(&lists, 1, __ATOMIC_RELAXED),
@@ -364,7 +365,7 @@ static struct vc_cudnn_among among_of(const struct vc_plans *p)
 static int64_t heuristic_results(const struct vc_cudnn_node *heuristic, int64_t wanted,
 				 struct vc_cudnn_node **out)
 {
-	struct vc_plans plans;
+	struct vc_cudnn_plans plans;
 	graph_plans(linked(heuristic, A_HEUR_GRAPH, 0), mode_of(heuristic), &plans);
 	struct vc_cudnn_among among = among_of(&plans);
 	for (int64_t i = 0; out && i < wanted && i < plans.n; i++) {
@@ -395,7 +396,7 @@ VC_API(int, cudnnBackendGetAttribute, struct vc_cudnn_node *d, int name, int typ
        int64_t *count, void *out)
 {
 	int64_t n = 1, v = 0;
-	struct vc_plans plans;
+	struct vc_cudnn_plans plans;
 	const struct vc_cudnn_value *a;
 	switch (name) {
 	case A_HEUR_RESULTS:

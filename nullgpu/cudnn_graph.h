@@ -24,7 +24,7 @@ struct vc_cudnn_among {
 struct vc_cudnn_node {
 	int type;
 	int users;          /* its owner and the attributes that point at it */
-	struct vc_plan plan; /* of an engine configuration, an engine or a plan */
+	struct vc_cudnn_plan plan; /* of an engine configuration, an engine or a plan */
 	int64_t engine;     /* 0 = the preferred one */
 	struct vc_cudnn_among among;
 	int64_t moved;      /* bytes its modelled duration stands for */

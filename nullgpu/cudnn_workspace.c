@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t bytes_of(const struct vc_cudnn_convolution *c, const int64_t *sizes)
+static int64_t bytes_of(const struct vc_convolution *c, const int64_t *sizes)
 {
 	int64_t n = (int64_t)vc_cudnn_width(c->type);
 	for (int i = 0; i < c->n; i++)
@@ -24,26 +24,26 @@ enum kind { FIRST, DENSE, POINT, NARROW, GROUPED }; /* the last two have groups 
  * half of the runs it was chosen). Rows that only one class shows are why there is a class. */
 struct copies {
 	enum kind kind;
-	enum vc_cudnn_direction direction;
+	enum vc_convolution_direction direction;
 	int from, to; /* compute capabilities, 89 means 8.9 */
 	bool x, y;    /* which are copied; the weights always are, then */
 	int most;     /* MiB; a plan that needs more is not taken (0: no such limit seen) */
 };
 
 static const struct copies copies[] = {
-	{ DENSE,   VC_CUDNN_DATA,    0, 999, true, true, 0 },
-	{ FIRST,   VC_CUDNN_DATA,    0, 999, true, true, 0 },
-	{ FIRST,   VC_CUDNN_FORWARD, 80, 999, true, false, 0 },
-	{ FIRST,   VC_CUDNN_FILTER,  89, 999, true, true, 128 },
-	{ POINT,   VC_CUDNN_FORWARD, 80, 999, true, false, 0 },
-	{ POINT,   VC_CUDNN_DATA,    80, 88, true, false, 0 },
-	{ POINT,   VC_CUDNN_DATA,    89, 999, false, true, 0 },
-	{ NARROW,  VC_CUDNN_FORWARD, 80, 88, true, false, 0 },
-	{ NARROW,  VC_CUDNN_DATA,    89, 999, true, true, 0 },
-	{ GROUPED, VC_CUDNN_DATA,    80, 999, true, true, 0 },
+	{ DENSE,   VC_CONVOLUTION_DATA,    0, 999, true, true, 0 },
+	{ FIRST,   VC_CONVOLUTION_DATA,    0, 999, true, true, 0 },
+	{ FIRST,   VC_CONVOLUTION_FORWARD, 80, 999, true, false, 0 },
+	{ FIRST,   VC_CONVOLUTION_FILTER,  89, 999, true, true, 128 },
+	{ POINT,   VC_CONVOLUTION_FORWARD, 80, 999, true, false, 0 },
+	{ POINT,   VC_CONVOLUTION_DATA,    80, 88, true, false, 0 },
+	{ POINT,   VC_CONVOLUTION_DATA,    89, 999, false, true, 0 },
+	{ NARROW,  VC_CONVOLUTION_FORWARD, 80, 88, true, false, 0 },
+	{ NARROW,  VC_CONVOLUTION_DATA,    89, 999, true, true, 0 },
+	{ GROUPED, VC_CONVOLUTION_DATA,    80, 999, true, true, 0 },
 };
 
-static enum kind kind_of(const struct vc_cudnn_convolution *c)
+static enum kind kind_of(const struct vc_convolution *c)
 {
 	int64_t kernel = 1;
 	for (int i = 2; i < c->n; i++)
@@ -56,9 +56,9 @@ static enum kind kind_of(const struct vc_cudnn_convolution *c)
 }
 
 /* The part of x that the convolution reads: strides may leave a border. */
-static int64_t read_bytes_of_x(const struct vc_cudnn_convolution *c)
+static int64_t read_bytes_of_x(const struct vc_convolution *c)
 {
-	int64_t used[VC_CUDNN_SPATIAL + 2];
+	int64_t used[VC_CONVOLUTION_SIZES];
 	memcpy(used, c->x, sizeof used);
 	for (int i = 2; i < c->n; i++) {
 		int64_t reach = (c->y[i] - 1) * c->stride[i - 2] +
@@ -72,16 +72,16 @@ static int64_t read_bytes_of_x(const struct vc_cudnn_convolution *c)
  * the notebook beside the data of measured.tsv): 2 x 2 convolutions of 192 and 384 channels copy
  * all three tensors in every direction, one of 96 channels takes 640 bytes; depthwise ones copy x
  * for the gradient of the weights. Half precision was not in it. */
-static int64_t channels_last(const struct vc_cudnn_convolution *c)
+static int64_t channels_last(const struct vc_convolution *c)
 {
 	enum kind kind = kind_of(c);
 	if (vc_null_card()->cc < 80 || vc_cudnn_width(c->type) != 4)
 		return 0;
 	if (kind == NARROW || kind == GROUPED)
-		return c->direction == VC_CUDNN_FILTER ? bytes_of(c, c->x) : 0;
+		return c->direction == VC_CONVOLUTION_FILTER ? bytes_of(c, c->x) : 0;
 	if (kind != DENSE || c->x[1] < 128)
 		return 0;
-	return (c->direction == VC_CUDNN_DATA ? read_bytes_of_x(c) : bytes_of(c, c->x)) +
+	return (c->direction == VC_CONVOLUTION_DATA ? read_bytes_of_x(c) : bytes_of(c, c->x)) +
 		bytes_of(c, c->y) + bytes_of(c, c->w);
 }
 
@@ -92,13 +92,13 @@ static int64_t channels_last(const struct vc_cudnn_convolution *c)
  * images: a sixth, 400 and 403: one an image, 455: a half), and nothing is counted, which is off
  * by 4 % at most. Seen on the RTX 3060 only, and for one layer, of 320 to 1280 channels over 3 x
  * 3: narrower and wider ones show nothing of it. */
-static int64_t in_parts(const struct vc_cudnn_convolution *c)
+static int64_t in_parts(const struct vc_convolution *c)
 {
 	int64_t pixels = 1, w = bytes_of(c, c->w), images = c->x[0];
 	for (int i = 2; i < c->n; i++)
 		pixels *= c->y[i];
-	if (vc_null_card()->cc != 86 || c->direction != VC_CUDNN_FILTER || kind_of(c) != POINT ||
-	    pixels > 9 || w < (1 << 20) || w > (2 << 20))
+	if (vc_null_card()->cc != 86 || c->direction != VC_CONVOLUTION_FILTER ||
+	    kind_of(c) != POINT || pixels > 9 || w < (1 << 20) || w > (2 << 20))
 		return 0;
 	return images <= 350 ? images * w : images > 480 ? images / 6 * w : 0;
 }
@@ -106,7 +106,7 @@ static int64_t in_parts(const struct vc_cudnn_convolution *c)
 /* What Winograd's transform F(4 x 4, 3 x 3) needs: 36 values for each tile of 4 x 4 pixels and
  * channel of input and output, and for each pair of channels. 0 where it cannot be used or is not
  * needed (8.0 and newer have tensor cores for fp32). */
-static int64_t winograd(const struct vc_cudnn_convolution *c)
+static int64_t winograd(const struct vc_convolution *c)
 {
 	if (vc_null_card()->cc >= 80 || vc_cudnn_width(c->type) != 4 || c->n != 4 ||
 	    c->w[1] != c->x[1])
@@ -122,13 +122,13 @@ static int64_t winograd(const struct vc_cudnn_convolution *c)
  * peaks of FCN and PSPNet on dilated ResNets (V100) come out 3 to 8 % low with copies and within
  * 2 % with this. Those of U-Nets show that narrow layers at high resolution do not
  * (tests/nullgpu/measured/segment.py). */
-static int64_t transformed(const struct vc_cudnn_convolution *c)
+static int64_t transformed(const struct vc_convolution *c)
 {
 	bool wide = c->x[1] >= 256 && c->w[0] >= 256;
-	return wide && c->direction == VC_CUDNN_DATA ? winograd(c) : 0;
+	return wide && c->direction == VC_CONVOLUTION_DATA ? winograd(c) : 0;
 }
 
-static int64_t by_rule(const struct vc_cudnn_convolution *c)
+static int64_t by_rule(const struct vc_convolution *c)
 {
 	int cc = vc_null_card()->cc;
 	int64_t parts = in_parts(c) + transformed(c); /* never both */
@@ -150,13 +150,13 @@ static int64_t by_rule(const struct vc_cudnn_convolution *c)
 
 /* The most that a plan was seen to take: copies of all three tensors, or their transforms; for the
  * gradient of the weights eight partial sums of it besides, or one an image (all above). */
-static int64_t at_most(const struct vc_cudnn_convolution *c)
+static int64_t at_most(const struct vc_convolution *c)
 {
 	int64_t w = bytes_of(c, c->w), most = bytes_of(c, c->x) + bytes_of(c, c->y) + w,
 		parts = 8 * w, tiles = winograd(c);
 	if (tiles > most)
 		most = tiles;
-	if (c->direction != VC_CUDNN_FILTER)
+	if (c->direction != VC_CONVOLUTION_FILTER)
 		return most;
 	if (kind_of(c) == POINT && w >= 1 << 20 && w <= 2 << 20 && c->y[2] <= 3 &&
 	    c->x[0] * w > parts)
@@ -168,7 +168,7 @@ static int64_t at_most(const struct vc_cudnn_convolution *c)
  * that could be. Where it was held against measured peaks, how far those lay off is the margin, not
  * this interval: fp32 on 8.6 and 8.9 (measured.tsv) and on 7.0, half precision on 8.0
  * (popular.tsv). One name a process: the bounds of several would add up. */
-static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
+static void doubt(const struct vc_convolution *c, int64_t counted)
 {
 	static char name[VC_REPORT_NAME];
 	int cc = vc_null_card()->cc;
@@ -184,9 +184,9 @@ static void doubt(const struct vc_cudnn_convolution *c, int64_t counted)
 	vc_null_report()->convolutions = 1;
 }
 
-void vc_cudnn_by_rule(const struct vc_cudnn_convolution *c, struct vc_plans *out)
+void vc_cudnn_by_rule(const struct vc_convolution *c, struct vc_cudnn_plans *out)
 {
 	int64_t most = by_rule(c);
-	*out = (struct vc_plans){ .n = most ? 2 : 1, .at = { { .bytes = most } } };
+	*out = (struct vc_cudnn_plans){ .n = most ? 2 : 1, .at = { { .bytes = most } } };
 	doubt(c, most);
 }

@@ -6,42 +6,26 @@
 #include "nullgpu/cudnn.h"
 #include "nullgpu/plans.h"
 
-#define VC_CUDNN_SPATIAL 3
-
-enum vc_cudnn_direction { VC_CUDNN_FORWARD, VC_CUDNN_DATA, VC_CUDNN_FILTER };
-
-/* A convolution as cuDNN is asked for it. Sizes: batch, channels, then one to three spatial
- * ones; of the weights: output channels, input channels of one group, spatial ones. `x` and `y`
- * are input and output of the forward direction, or their gradients. */
-struct vc_cudnn_convolution {
-	enum vc_cudnn_direction direction;
-	int type;             /* cudnnDataType_t of the tensors */
-	bool channels_last;
-	int n;                /* dimensions of the tensors, 3 to 5 */
-	int64_t x[VC_CUDNN_SPATIAL + 2], w[VC_CUDNN_SPATIAL + 2], y[VC_CUDNN_SPATIAL + 2];
-	int64_t stride[VC_CUDNN_SPATIAL], pad[VC_CUDNN_SPATIAL], dilation[VC_CUDNN_SPATIAL];
-};
-
 /* cudnn_workspace.c: by rule, in the order in which the heuristics would name them, at least one;
  * the last is the least. Tells the report. */
-void vc_cudnn_by_rule(const struct vc_cudnn_convolution *c, struct vc_plans *out);
+void vc_cudnn_by_rule(const struct vc_convolution *c, struct vc_cudnn_plans *out);
 
 /* ---- cudnn_table.c: rows of tables, and what was answered since ---- */
 /* The key of a convolution: direction to dilation, one blank between fields. */
-void vc_cudnn_key(const struct vc_cudnn_convolution *c, enum vc_plans_mode mode,
+void vc_cudnn_key(const struct vc_convolution *c, enum vc_plans_mode mode,
 		  char key[VC_PLANS_KEY]);
 /* The first row with that key for this card and version. */
-bool vc_cudnn_look_up(const char *key, struct vc_plans *out);
+bool vc_cudnn_look_up(const char *key, struct vc_cudnn_plans *out);
 /* A row for the rest of this process. */
-void vc_cudnn_keep(const char *key, const struct vc_plans *p);
+void vc_cudnn_keep(const char *key, const struct vc_cudnn_plans *p);
 /* Appends the row to the file of VRAMCAST_NULL_WORKSPACE_LOG, once. */
-void vc_cudnn_log(const char *key, const struct vc_plans *p);
+void vc_cudnn_log(const char *key, const struct vc_cudnn_plans *p);
 
 /* ---- cudnn_ask.c: the process that has the real library ---- */
 struct vc_cudnn_node;
 /* Its plans for the graph; false: it cannot be asked, or has none. */
 bool vc_cudnn_ask(const struct vc_cudnn_node *graph, enum vc_plans_mode mode, const char *key,
-		  struct vc_plans *out);
+		  struct vc_cudnn_plans *out);
 /* Why it was not asked or did not answer; "" where nobody could say. */
 const char *vc_cudnn_silent(void);
 

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VC_PLANS_MOST 64          /* of one list; 40 is the longest seen */
-#define VC_PLANS_KEY 512
+#include "common/convolution.h"
+
 #define VC_PLANS_MESSAGE (1u << 20)
 
 /* cudnnBackendHeurMode_t */
@@ -24,18 +24,6 @@ enum vc_plans_mode { VC_MODE_INSTANT, VC_MODE_B, VC_MODE_FALLBACK, VC_MODE_A };
 
 /* cudnnBackendAttributeType_t, as far as it matters here */
 enum { VC_CUDNN_HANDLE = 0, VC_CUDNN_POINTER = 6, VC_CUDNN_DESCRIPTOR = 15 };
-
-/* One plan that the library could make. Notes: a bit for each cudnnBackendNumericalNote_t, or
- * cudnnBackendBehaviorNote_t, of its engine. */
-struct vc_plan {
-	int64_t bytes;
-	uint32_t notes, behavior;
-};
-
-struct vc_plans {
-	int n;
-	struct vc_plan at[VC_PLANS_MOST];
-};
 
 /* A message as it is written or read. `bad`: more was read than there is, or no memory. */
 struct vc_wire {
@@ -57,11 +45,10 @@ void vc_wire_get_text(struct vc_wire *w, char *to, size_t n);
 bool vc_wire_send(int fd, const struct vc_wire *w);
 bool vc_wire_receive(int fd, struct vc_wire *w);
 
+/* The table that answers are kept in, in the user's cache folder. */
+void vc_plans_path(char *out, size_t n);
+
 /* Bytes of one value by cudnnBackendAttributeType_t. */
 size_t vc_plans_width(int type);
-
-/* "4096tr,0" */
-int vc_plans_text(const struct vc_plans *p, char *out, size_t n);
-bool vc_plans_read(const char *text, struct vc_plans *p);
 
 #endif

@@ -153,7 +153,7 @@ static uint32_t notes_of(const struct vc_library *l, vc_descriptor engine, int n
 
 enum { COMPILED = 1 }; /* CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION is note 0 */
 
-static void read_notes(const struct vc_library *l, vc_descriptor config, struct vc_plan *p)
+static void read_notes(const struct vc_library *l, vc_descriptor config, struct vc_cudnn_plan *p)
 {
 	vc_descriptor engine = NULL;
 	int64_t n = 0;
@@ -169,11 +169,11 @@ static void read_notes(const struct vc_library *l, vc_descriptor config, struct 
 /* What a configuration needs; false: the library makes no plan of it. A plan that has to be
  * compiled takes a second and is only made where it comes first: then a program takes it. */
 static bool make_plan(const struct vc_library *l, vc_descriptor config, bool first,
-		      struct vc_plan *p)
+		      struct vc_cudnn_plan *p)
 {
 	vc_descriptor plan = NULL;
 	int64_t n = 0;
-	*p = (struct vc_plan){ 0 };
+	*p = (struct vc_cudnn_plan){ 0 };
 	read_notes(l, config, p);
 	if (!first && p->behavior & COMPILED)
 		return false;
@@ -187,7 +187,7 @@ static bool make_plan(const struct vc_library *l, vc_descriptor config, bool fir
 }
 
 static bool ask(const struct vc_library *l, vc_descriptor h, vc_descriptor graph, int mode,
-		struct vc_plans *out, struct vc_error *err)
+		struct vc_cudnn_plans *out, struct vc_error *err)
 {
 	vc_descriptor config[VC_PLANS_MOST];
 	vc_descriptor card = l->card;
@@ -208,7 +208,7 @@ static bool ask(const struct vc_library *l, vc_descriptor h, vc_descriptor graph
 }
 
 int vc_library_plans(const struct vc_library *l, struct vc_wire *w, enum vc_plans_mode mode,
-		     struct vc_plans *out, struct vc_error *err)
+		     struct vc_cudnn_plans *out, struct vc_error *err)
 {
 	struct graph g = { 0 };
 	vc_descriptor h = NULL;

@@ -31,6 +31,6 @@ int vc_library_card(struct vc_library *l, const char *json, struct vc_error *err
 /* The plans for the graph that is written in `w`, in the order of the heuristics. Those that the
  * library itself takes back are left out. */
 int vc_library_plans(const struct vc_library *l, struct vc_wire *w, enum vc_plans_mode mode,
-		     struct vc_plans *out, struct vc_error *err);
+		     struct vc_cudnn_plans *out, struct vc_error *err);
 
 #endif

@@ -3,14 +3,14 @@
  * on a card that is not there.
  *
  *   vcnull-cudnn-plans version LIBRARY
- *   vcnull-cudnn-plans rows LIBRARY PROPERTIES [CARD] < shapes > table
+ *   vcnull-cudnn-plans rows LIBRARY PROPERTIES [CARD [TABLE]] < shapes > table
  *   vcnull-cudnn-plans serve LIBRARY PROPERTIES CARD TABLE     (started by `vramcast dryrun`)
  *
- * PROPERTIES: a file with the card's properties as JSON. CARD: the first column of the table.
- * Serve: the programs of a dry run connect to the socket at descriptor 3, and each answer joins
- * TABLE. Descriptor 4 is a pipe that ends with the dry run, and this process with it. The library
- * is loaded by a child once somebody asks: if it ends there, the next question gets another
- * child. */
+ * PROPERTIES: a file with the card's properties as JSON. CARD: the first column of the table, which
+ * each answer joins. Rows: an answer for each line at once, for who waits for it. Serve: the
+ * programs of a dry run connect to the socket at descriptor 3. Descriptor 4 is a pipe that ends
+ * with the dry run, and this process with it. The library is loaded by a child once somebody asks:
+ * if it ends there, the next question gets another child. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -141,7 +141,7 @@ static void make_folders(const char *path)
 }
 
 /* One write of whole lines, alone: another dry run may do the same at the same moment. */
-static void keep(struct asker *a, const char *key, const struct vc_plans *p)
+static void keep(struct asker *a, const char *key, const struct vc_cudnn_plans *p)
 {
 	char bytes[VC_PLANS_MOST * 40], *row = NULL;
 	struct stat st;
@@ -151,7 +151,7 @@ static void keep(struct asker *a, const char *key, const struct vc_plans *p)
 	int fd = open(a->table, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return;
-	vc_plans_text(p, bytes, sizeof bytes);
+	vc_cudnn_plans_text(p, bytes, sizeof bytes);
 	flock(fd, LOCK_EX);
 	bool fresh = fstat(fd, &st) == 0 && st.st_size == 0;
 	int n = asprintf(&row, "%s%s %s %s %s\n", fresh ? "# workspaces of convolutions, as the "
@@ -168,7 +168,7 @@ static void keep(struct asker *a, const char *key, const struct vc_plans *p)
 /* Answers one question; false: the client is gone. */
 static bool answer(struct asker *a, int fd, struct vc_wire *w)
 {
-	struct vc_plans plans = { 0 };
+	struct vc_cudnn_plans plans = { 0 };
 	struct vc_wire reply = { 0 };
 	char key[VC_PLANS_KEY];
 	struct vc_error err = { 0 };
@@ -286,17 +286,20 @@ static int rows(struct asker *a)
 	}
 	while (fgets(line, sizeof line, stdin)) {
 		struct vc_wire w = { 0 };
-		struct vc_plans plans;
+		struct vc_cudnn_plans plans;
 		enum vc_plans_mode mode;
 		bool shape = key_of(line, key, sizeof key) != NULL;
 		if (shape && vc_rows_graph(key, &w, &mode) &&
 		    !vc_library_plans(&a->library, &w, mode, &plans, &err) && plans.n) {
-			vc_plans_text(&plans, bytes, sizeof bytes);
+			vc_cudnn_plans_text(&plans, bytes, sizeof bytes);
 			printf("%s %s %s %s\n", a->card, a->version, key, bytes);
+			if (*a->table)
+				keep(a, key, &plans);
 		} else if (shape) {
 			printf("# %s: %s\n", key, err.status ? err.message : "no plan");
 			failed = 1;
 		}
+		fflush(stdout);
 		free(w.at);
 	}
 	return failed;
@@ -318,7 +321,7 @@ int main(int argc, char **argv)
 		.card = argc > 4 ? argv[4] : "*", .table = argc > 5 ? argv[5] : "" };
 	if (argc == 3 && !strcmp(argv[1], "version"))
 		return version(&a);
-	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "rows"))
+	if (argc >= 4 && argc <= 6 && !strcmp(argv[1], "rows"))
 		return rows(&a);
 	if (argc == 6 && !strcmp(argv[1], "serve"))
 		return serve_all(&a);

@@ -39,11 +39,11 @@ check-golden: $(BUILD)/tests/golden-replay ## replay recorded vectors: GOLDEN=DI
 
 # Prediction of recorded ladders (families of recordings of one script at several sizes).
 LADDERS ?= tests/ladders/recordings
-$(BUILD)/tests/ladders: tests/ladders/ladders.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/ladders: tests/ladders/ladders.c tests/ladders/rungs.c nullgpu/plans_path.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
-$(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c $(BUILD)/libvramcast.a
+$(BUILD)/tests/calibration: tests/ladders/calibration.c tests/ladders/rungs.c nullgpu/plans_path.c $(BUILD)/libvramcast.a
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)

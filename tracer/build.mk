@@ -3,7 +3,7 @@
 # The recorder's side: part of vramcast itself.
 RECORDER_SRC := $(addprefix tracer/,attach.c inject.c drain.c flight.c fold.c live.c process.c recover.c stream.c trace_file.c watch.c)
 TRACE_SRC := $(filter-out $(RECORDER_SRC),$(sort $(wildcard tracer/*.c)))
-TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(BUILD)/common/journal_facts.o
+TRACE_OBJ := $(TRACE_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/common/,journal_facts.o convolution.o)
 TRACE_LIB := $(BUILD)/libvramcast_trace.so
 UNTESTED  += $(filter-out $(BUILD)/tracer/live.o,$(RECORDER_SRC:%.c=$(BUILD)/%.o))
 LIB_OBJ   += $(BUILD)/tracer/live.o

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tracer/cudnn_calls.h"
 #include "tracer/cupti.h"
 #include "tracer/names.h"
 #include "tracer/recorder.h"
@@ -17,6 +18,7 @@
 
 static void before_fork(void)
 {
+	vc_cudnn_before_fork();
 	vc_stacks_before_fork();
 	vc_names_before_fork();
 	vc_recorder_before_fork();
@@ -27,6 +29,7 @@ static void parent_after_fork(void)
 	vc_recorder_after_fork(false);
 	vc_names_after_fork(false);
 	vc_stacks_after_fork(false);
+	vc_cudnn_after_fork();
 }
 
 static void child_after_fork(void)
@@ -34,6 +37,7 @@ static void child_after_fork(void)
 	vc_recorder_after_fork(true);
 	vc_names_after_fork(true);
 	vc_stacks_after_fork(true);
+	vc_cudnn_after_fork();
 	vc_cupti_forget();
 	vc_torch_cpu_forget();
 	vc_torch_forget();

@@ -55,10 +55,12 @@ void vc_scaling_account(const struct vc_allocations *b, const struct vc_spread *
 			    v->origin[i] == VC_BY_COUNTERPART;
 
 		turn |= vc_spread_has(s, i); /* the same of another step */
-		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN)
+		if (v->origin[i] == VC_ALONE || v->origin[i] == VC_OPEN) {
 			v->unsettled += b->take[i].size;
-		else if (v->origin[i] != VC_BY_COUNTERPART || turn)
+			v->alone = b->take[i].size > v->alone ? b->take[i].size : v->alone;
+		} else if (v->origin[i] != VC_BY_COUNTERPART || turn) {
 			v->matched += b->take[i].size;
+		}
 	}
 	v->share = v->bytes ? (double)(v->matched + repeated(b, v)) / (double)v->bytes : 1;
 }

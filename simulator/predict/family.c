@@ -112,6 +112,18 @@ static int find_axes(struct vc_family *f, struct vc_error *err)
 	return 0;
 }
 
+/* What a recording says of a convolution is more than what a block looks like. */
+static int find_convolutions(struct vc_family *f, struct vc_error *err)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		VC_TRY(vc_convolutions_read(&f->conv[k], &f->m[k], err));
+		for (size_t i = 0; i < f->conv[k].n; i++)
+			if (f->conv[k].call[i].block != VC_UNMATCHED)
+				f->plan[k][f->conv[k].call[i].block] = true;
+	}
+	return VC_OK;
+}
+
 static int find_plans(struct vc_family *f, struct vc_error *err)
 {
 	bool layers = false;
@@ -123,7 +135,7 @@ static int find_plans(struct vc_family *f, struct vc_error *err)
 	}
 	for (size_t k = 0; !layers && k < f->n; k++)
 		memset(f->plan[k], 0, f->m[k].n * sizeof(**f->plan));
-	return VC_OK;
+	return find_convolutions(f, err);
 }
 
 struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint16_t device,
@@ -138,11 +150,12 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		f->spread = calloc(n, sizeof(*f->spread));
 		f->plan = calloc(n, sizeof(*f->plan));
 		f->skipped = calloc(n, sizeof(*f->skipped));
+		f->conv = calloc(n, sizeof(*f->conv));
 		pthread_mutex_init(&f->lock, NULL);
 		f->force = force;
 	}
 	if (!f || !f->m || !f->x || !f->view || !f->spread || !f->plan ||
-	    !f->skipped) {
+	    !f->skipped || !f->conv) {
 		vc_nomem(err, "the family of recordings");
 		vc_family_free(f);
 		return NULL;
@@ -157,8 +170,11 @@ struct vc_family *vc_family_new(const struct vc_trace *const *t, size_t n, uint1
 		vc_family_free(f);
 		return NULL;
 	}
-	for (size_t k = 0; k < n; k++)
+	f->simulated = true;
+	for (size_t k = 0; k < n; k++) {
 		f->skipped[k] = vc_skipped_all(&f->m[k]);
+		f->simulated &= t[k]->meta->how[VC_CAP_NULL_GPU] != VC_HOW_ABSENT;
+	}
 	f->recorded = vc_workspace_card(f->m, f->n, &f->card_known);
 	return f;
 }
@@ -173,12 +189,13 @@ void vc_family_free(struct vc_family *f)
 		vc_scaling_fini(&f->view[i], f->n);
 		vc_spread_fini(&f->spread[i]);
 		free(f->plan[i]);
+		vc_convolutions_fini(&f->conv[i]);
 	}
 	for (size_t i = 0; f->loops && i < f->n; i++)
 		vc_loops_fini(&f->loops[i]);
 	vc_full_turns_free(f->full);
 	vc_pinned_fini(f);
-	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->skipped, f->loops);
+	VC_FREE(f->m, f->x, f->view, f->spread, f->plan, f->skipped, f->loops, f->conv);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -193,6 +210,13 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 		vc_scaling_fini(&f->view[i], f->n);
 		f->view[i] = (struct vc_scaling){ 0 };
 	}
+}
+
+void vc_family_ask_cudnn(struct vc_family *f, const struct vc_answers *answers)
+{
+	f->answers = answers;
+	f->held.from = NULL;
+	vc_outlines_forget(f);
 }
 
 struct vc_reduction_card vc_family_card(const struct vc_family *f)
@@ -510,6 +534,7 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 {
 	int rc = set_target(f, ask, target, err);
 
+	target->elsewhere = ask->card.sms && memcmp(&ask->card, &f->recorded, sizeof(ask->card));
 	*rep = (struct vc_family_report){ .edited = f->edited };
 	if (rc)
 		return rc;

@@ -52,6 +52,7 @@ struct vc_family_report {
 	uint64_t workspace,
 		scratch_new; /* buffers of row sums: recognised, appearing only at the target */
 	uint64_t unsettled_bytes;  /* of blocks kept as they were, for want of anything better */
+	uint64_t alone;            /* of the largest of these, if it grows with what is asked for */
 	double residual;           /* largest miss of a law on the recordings, share of that size */
 	uint64_t turns;            /* of loops, that no recording made */
 	bool partly;               /* a loop's last turn is not full */
@@ -59,6 +60,9 @@ struct vc_family_report {
 	bool rounded;              /* some sizes may be a unit off: see vc_scaling_miss */
 	bool lengths;              /* samples are as long as they happen to be: see lengths.h */
 	bool plans;                /* workspace may be of another plan: see plans.h */
+	uint64_t convolutions;     /* times that one was computed, in the order that is used */
+	uint64_t named;            /* of these, whose plans cuDNN names: see convolutions.h */
+	char cudnn[16];            /* its version */
 	uint64_t states;           /* of an optimizer that no recording shows: see skipped.h */
 	bool drawn;                /* of their data: see spread.h */
 	bool edited;               /* lines differ between the recordings: see call_sites.h */
@@ -73,6 +77,15 @@ struct vc_family_report {
 };
 
 struct vc_family;
+struct vc_cudnn_plans;
+
+/* Who knows what plans cuDNN makes on the card that was recorded. */
+struct vc_answers {
+	/* Those of that version for a convolution, or another list of them (convolution.h). False:
+	 * nobody says. Thread-safe. */
+	bool (*plans)(void *arg, const char *version, const char *key, struct vc_cudnn_plans *out);
+	void *arg;
+};
 
 /* Traces are lent and must outlive the family; events of other devices are left out. Recordings
  * whose bytes do not match (another dtype, other kernels) are refused with the share that differs,
@@ -87,6 +100,10 @@ void vc_family_recorded(struct vc_family *f, const struct vc_reduction_card *car
 struct vc_reduction_card vc_family_card(const struct vc_family *f);
 /* Did somebody tell, or do the recordings show it? */
 bool vc_family_card_known(const struct vc_family *f);
+
+/* From now on workspace of convolutions is what these say, where that explains the recordings.
+ * Lent; before the first prediction. */
+void vc_family_ask_cudnn(struct vc_family *f, const struct vc_answers *answers);
 
 /* Write the predicted trace to *out (vc_trace_fini). Safe from several threads. */
 int vc_family_at(struct vc_family *f, const struct vc_family_ask *ask, struct vc_trace *out,

@@ -350,6 +350,8 @@ static int repeat(struct turner *t, size_t from, size_t to)
 		const struct vc_event *e = &t->b->trace->ev[k];
 		bool free_it = e->kind == VC_EV_FREE;
 
+		if (e->kind == VC_EV_PLAN)
+			VC_TRY(out(t, e, k)); /* see vc_outline_borrows */
 		if (e->device != t->b->device || (e->kind != VC_EV_ALLOC && !free_it))
 			continue;
 		uint32_t i = alloc_of(t, e->id);
@@ -377,7 +379,8 @@ static int recorded(struct turner *t, size_t k)
 	if (q && t->now[e->id] == LEFT_OUT && e->kind != VC_EV_FREE)
 		return VC_OK;
 	if (!q || (e->kind != VC_EV_ALLOC && e->kind != VC_EV_FREE))
-		return out(t, e, q && t->now[e->id] ? t->now[e->id] : e->id);
+		return out(t, e, e->kind == VC_EV_PLAN ? k :
+				 q && t->now[e->id] ? t->now[e->id] : e->id);
 	if (e->kind == VC_EV_ALLOC)
 		return add(&q->was, e->id) || add(&q->is, e->id) ? VC_ENOMEM : out(t, e, e->id);
 	t->rank[k] = (uint32_t)rank_of(&q->was, e->id);

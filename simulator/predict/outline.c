@@ -14,6 +14,7 @@ enum { MOST = 1 << 19 };
 static void drop(struct vc_outline *o)
 {
 	vc_looped_fini(&o->looped);
+	vc_borrowed_fini(&o->borrowed);
 	VC_FREE(o->law[0], o->law[1], o->sized, o->kernel, o->step, o);
 }
 
@@ -30,6 +31,7 @@ static bool is_same(const struct vc_family *f, const struct vc_outline *o, size_
 	const size_t bytes = f->axes * sizeof(*t->train);
 
 	return o->base == base && o->bound == bound && o->target.apart == t->apart &&
+	       o->target.elsewhere == t->elsewhere &&
 	       !memcmp(o->target.train, t->train, bytes) &&
 	       !memcmp(o->target.eval, t->eval, bytes);
 }
@@ -79,6 +81,18 @@ uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o,
 	return id < b->ids ? b->of_id[id] : 0;
 }
 
+VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))
+
+/* Turns that were made say in `id` which event they repeat. */
+uint64_t vc_outline_borrows(const struct vc_outline *o, size_t event, const struct vc_event *e)
+{
+	const struct vc_borrowed_new wanted = { .event = (uint32_t)(o->turned ? e->id : event) };
+	const struct vc_borrowed_new *found = o->borrowed.n ?
+		bsearch(&wanted, o->borrowed.added, o->borrowed.n, sizeof(wanted), by_event) : NULL;
+
+	return found ? found->bytes : 0;
+}
+
 bool vc_outline_drops(const struct vc_allocations *b, const struct vc_event *e, bool bare,
 		      bool begun)
 {
@@ -100,7 +114,8 @@ static void find_steps(const struct vc_family *f, struct vc_outline *o)
 		bool block = e->kind == VC_EV_ALLOC || e->kind == VC_EV_FREE ||
 			     e->kind == VC_EV_FREE_DONE || e->kind == VC_EV_USE;
 
-		if (vc_outline_drops(&f->m[o->base], e, true, begun))
+		if (vc_outline_drops(&f->m[o->base], e, true, begun) &&
+		    !(e->kind == VC_EV_PLAN && vc_outline_borrows(o, i, e)))
 			continue;
 		begun |= e->kind == VC_EV_ALLOC;
 		o->step[o->steps++] = (struct vc_outline_step){
@@ -108,7 +123,8 @@ static void find_steps(const struct vc_family *f, struct vc_outline *o)
 	}
 }
 
-static void find_kernels(const struct vc_scaling *v, size_t n, bool *kernel)
+static void find_kernels(const struct vc_scaling *v, const struct vc_borrowed *p, size_t n,
+			 bool *kernel)
 {
 	for (size_t i = 0; i < n; i++)
 		kernel[i] = v->origin[i] == VC_BY_ROWS || v->origin[i] == VC_BY_SORT;
@@ -116,6 +132,8 @@ static void find_kernels(const struct vc_scaling *v, size_t n, bool *kernel)
 		kernel[v->workspace.at[i].owner] = true;
 	for (size_t i = 0; i < v->sorts.n; i++)
 		kernel[v->sorts.at[i].owner] = true;
+	for (size_t i = 0; p->size && i < n; i++)
+		kernel[i] |= p->size[i] == 1;
 }
 
 /* As synthesis.c does it for the best guess. */
@@ -127,7 +145,9 @@ static void find_sizes(const struct vc_family *f, struct vc_outline *o)
 		bool drawn = vc_spread_has(&f->spread[o->base], i) || f->plan[o->base][i] ||
 			     (v->lengths.vary && v->lengths.group[i]);
 
-		if (!drawn && v->origin[i] == VC_BY_LAW)
+		if (o->borrowed.size && o->borrowed.size[i])
+			o->sized[i] = o->borrowed.size[i];
+		else if (!drawn && v->origin[i] == VC_BY_LAW)
 			o->sized[i] = (uint64_t)fmax(o->law[0][i], 1) + 1;
 		else if (!drawn && v->origin[i] == VC_BY_COUNTERPART)
 			o->sized[i] = (uint64_t)o->law[0][v->counterpart[i]] + 1;
@@ -143,12 +163,12 @@ static int find_rest(const struct vc_family *f, struct vc_outline *o, struct vc_
 	o->step = malloc((vc_outline_events(f, o)->n + 1) * sizeof(*o->step));
 	VC_HAVE(o->sized && o->kernel && o->step, "the sizes of a prediction", err);
 	find_steps(f, o);
-	find_kernels(&f->view[o->base], n, o->kernel);
+	find_kernels(&f->view[o->base], &o->borrowed, n, o->kernel);
 	find_sizes(f, o);
 	return VC_OK;
 }
 
-static struct vc_outline *make(const struct vc_family *f, size_t base,
+static struct vc_outline *make(struct vc_family *f, size_t base,
 			       const struct vc_target *target, enum vc_bound bound,
 			       struct vc_error *err)
 {
@@ -164,6 +184,7 @@ static struct vc_outline *make(const struct vc_family *f, size_t base,
 	o->law[0] = laws(f, base, target->train, err);
 	o->law[1] = o->law[0] && target->apart ? laws(f, base, target->eval, err) : NULL;
 	if (o->law[0] && (o->law[1] || !target->apart) && turn(f, o, err) == VC_OK &&
+	    vc_borrowed_make(f, base, target, &o->borrowed, err) == VC_OK &&
 	    find_rest(f, o, err) == VC_OK)
 		return o;
 	drop(o);

@@ -6,6 +6,7 @@
 #define VC_OUTLINE_H
 
 #include "simulator/predict/loops.h"
+#include "simulator/predict/borrowed.h"
 #include "simulator/predict/scaling.h"
 
 /* Nothing of it changes once it is made. */
@@ -20,6 +21,7 @@ struct vc_outline {
 				    * evaluation; the latter NULL where they are not apart */
 	uint64_t *sized;           /* by allocation: bytes + 1 where the law is all that is asked
 				    * for the best guess; 0: draws, plans or kernels decide */
+	struct vc_borrowed borrowed; /* workspace that cuDNN names */
 	bool *kernel;              /* by allocation: kernels ask for it, or for others beside it */
 	/* What an allocator sees of the events, and whose (allocation + 1; 0: of none). */
 	struct vc_outline_step { uint32_t event, of; } *step;
@@ -31,6 +33,8 @@ struct vc_outline {
 const struct vc_trace *vc_outline_events(const struct vc_family *f, const struct vc_outline *o);
 /* The allocation that made block `id`, or that it repeats, + 1; 0: none. */
 uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o, uint64_t id);
+/* Workspace that a convolution borrows at the target only, which PLAN `e` is of; 0: none. */
+uint64_t vc_outline_borrows(const struct vc_outline *o, size_t event, const struct vc_event *e);
 /* Is it for people, or what the recorded allocator did? begun: a request has come. */
 bool vc_outline_drops(const struct vc_allocations *b, const struct vc_event *e, bool bare,
 		      bool begun);

@@ -26,6 +26,9 @@ bool vc_plans_shows(const struct vc_law *l, size_t recordings);
  * says elsewhere: many where the recordings show one plan, 0 where they do not. */
 unsigned vc_plans_kept(const struct vc_law *l, size_t recordings);
 
+/* And of those that cuDNN names for a card that is not there, where a card ran the recordings. */
+enum { VC_PLANS_NAMED = 90 };
+
 /* By what factor workspace is another than its law says in the `draw`-th draw, the same for all
  * blocks of so many bytes, of which `kept` in a hundred are as it says; draw 0: all are. */
 double vc_plans_factor(unsigned draw, uint64_t bytes, unsigned kept);

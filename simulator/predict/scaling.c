@@ -22,7 +22,9 @@ void vc_scaling_fini(struct vc_scaling *v, size_t n)
 {
 	for (size_t i = 0; v->match && i < n; i++)
 		free(v->match[i]);
-	VC_FREE(v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
+	for (size_t i = 0; v->conv && i < n; i++)
+		free(v->conv[i]);
+	VC_FREE(v->conv, v->match, v->law, v->origin, v->counterpart, v->other, v->workspace.at,
 		v->sorts.at, v->single, v->part);
 	vc_lengths_fini(&v->lengths);
 	if (!v->counted)

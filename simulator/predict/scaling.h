@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "simulator/predict/convolutions.h"
 #include "simulator/predict/family.h"
 #include "simulator/predict/full_turns.h"
 #include "simulator/predict/lengths.h"
@@ -42,6 +43,7 @@ struct vc_target {
 	double train[VC_AXES], eval[VC_AXES];
 	double constant; /* factor of what did not differ; 0: 1 */
 	bool apart, named[VC_AXES];
+	bool elsewhere;  /* another card than the recorded one will run it */
 };
 
 /* What one recording, taken as the base, knows through the others. */
@@ -62,8 +64,11 @@ struct vc_scaling {
 	bool counted;            /* they are the family's, with a law for how often */
 	struct vc_workspaces workspace;
 	struct vc_sorts sorts;
+	uint32_t **conv;         /* per recording: its key of each convolution of the base (see
+				  * convolutions.h); NULL: nobody asked */
 	bool rounds;             /* some law may be a unit off: see vc_scaling_miss */
 	uint64_t bytes, matched, unsettled;
+	uint64_t alone;          /* bytes of the largest allocation that is not settled */
 	double residual, share; /* of the bytes, that have a counterpart */
 };
 
@@ -77,6 +82,10 @@ struct vc_family {
 	struct vc_spread *spread; /* by recording; read with the first view, for one axis */
 	bool spread_read;
 	bool **plan;             /* by recording and allocation: see plans.h */
+	struct vc_convolutions *conv; /* by recording */
+	const struct vc_answers *answers; /* lent, or NULL */
+	bool simulated;          /* all of them were made on the null GPU, which asks cuDNN, too */
+	struct vc_conv_answers held; /* these, held against the recordings; from NULL: not yet */
 	bool *skipped;           /* by recording: all steps of the optimizer, see skipped.h */
 	struct vc_loops *loops;  /* by recording; with a law for how often they turn */
 	bool counted;            /* some recording has such */

@@ -192,11 +192,24 @@ static uint64_t plan_size(const struct vc_sizes *k, size_t i)
 	return (uint64_t)fmax(1, size * vc_plans_factor(k->plan, k->b->take[i].size, kept));
 }
 
+/* Workspace of a plan that cuDNN names: on a card it may take another. */
+static uint64_t named_size(const struct vc_sizes *k, size_t i)
+{
+	double bytes = (double)(k->o->borrowed.size[i] - 1);
+
+	if (k->f->simulated)
+		return (uint64_t)bytes;
+	return (uint64_t)(bytes * vc_plans_factor(k->plan, k->b->take[i].size, VC_PLANS_NAMED));
+}
+
 /* What is neither of training nor of evaluation may be of either. */
 uint64_t vc_sizes_at(const struct vc_sizes *k, size_t i)
 {
-	uint64_t size = size_with(k, i, values(k, i)), other;
+	uint64_t size, other;
 
+	if (k->o && k->o->borrowed.size && k->o->borrowed.size[i])
+		return named_size(k, i);
+	size = size_with(k, i, values(k, i));
 	if ((k->bound || k->plan) && k->f->n > 1 && !k->same && k->f->plan[k->base][i])
 		return plan_size(k, i);
 

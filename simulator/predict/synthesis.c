@@ -135,6 +135,29 @@ static uint32_t scratch_at(struct make *k, size_t i)
 	return from < l->n && l->at[from].owner == i ? (uint32_t)from : VC_UNMATCHED;
 }
 
+/* Is allocation i not made at the target? */
+static bool is_none(const struct make *k, size_t i, uint64_t size)
+{
+	const struct vc_borrowed *p = &k->s.o->borrowed;
+
+	return !size && (k->s.v->origin[i] == VC_BY_SORT || (p->size && p->size[i]));
+}
+
+/* What a convolution borrows at the target only: asked for and given back at once. */
+static int insert_workspace(struct make *k, const struct vc_event *plan, uint64_t bytes,
+			    struct vc_error *err)
+{
+	struct vc_event e[2] = { *plan, *plan };
+
+	e[0].kind = VC_EV_ALLOC;
+	e[1].kind = VC_EV_FREE;
+	e[0].addr = e[1].addr = 0;
+	e[0].size = e[1].size = bytes;
+	e[0].id = e[1].id = k->next_id++;
+	e[0].label = e[1].label = 0;
+	return vc_trace_append(k->out, e, 2, err);
+}
+
 static int one_alloc(struct make *k, const struct vc_event *from, size_t i, struct vc_error *err)
 {
 	const struct vc_workspaces *l = &k->s.v->workspace;
@@ -150,7 +173,7 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 		size = l->at[k->workspace].owner + 1 == i ? k->partial : k->semaphores;
 	else
 		size = vc_sizes_of(&k->s, i);
-	if (!size && k->s.v->origin[i] == VC_BY_SORT)
+	if (is_none(k, i, size))
 		return 0;
 	if (!sort && at == VC_UNMATCHED)
 		return emit(k, from, 0, size, err);
@@ -166,10 +189,17 @@ static int one_alloc(struct make *k, const struct vc_event *from, size_t i, stru
 	return VC_OK;
 }
 
-static int one_event(struct make *k, const struct vc_event *e, struct vc_error *err)
+/* at: which of the events e is. */
+static int one_event(struct make *k, const struct vc_event *e, size_t at, struct vc_error *err)
 {
 	uint64_t size = e->size;
 
+	if (e->kind == VC_EV_PLAN) { /* what was computed as recorded is not what is predicted */
+		uint64_t bytes = e->device == k->s.b->device ?
+					 vc_outline_borrows(k->s.o, at, e) : 0;
+
+		return bytes ? insert_workspace(k, e, bytes, err) : VC_OK;
+	}
 	if (vc_outline_drops(k->s.b, e, k->bare, k->begun))
 		return 0;
 	if (e->kind == VC_EV_ALLOC) {
@@ -182,7 +212,7 @@ static int one_event(struct make *k, const struct vc_event *e, struct vc_error *
 		uint32_t a = vc_outline_alloc(k->s.f, k->s.o, e->id);
 		if (a)
 			size = vc_sizes_of(&k->s, a - 1);
-		if (a && !size && k->s.v->origin[a - 1] == VC_BY_SORT)
+		if (a && is_none(k, a - 1, size))
 			return 0;
 	}
 	if (k->pinned && vc_pinned_is(k->s.b->trace->meta, e))
@@ -200,7 +230,7 @@ static int some_events(struct make *k, size_t most, struct vc_error *err)
 		const struct vc_event *e = &k->from->ev[s->event];
 
 		if (!s->of || k->s.o->kernel[s->of - 1])
-			rc = one_event(k, e, err);
+			rc = one_event(k, e, s->event, err);
 		else
 			rc = emit(k, e, e->kind == VC_EV_ALLOC ? 0 : e->addr,
 				  vc_sizes_of(&k->s, s->of - 1), err);
@@ -219,6 +249,7 @@ static void report(struct make *k)
 	r->bytes = k->s.v->bytes;
 	r->matched_bytes = k->s.v->matched;
 	r->unsettled_bytes = k->s.v->unsettled;
+	r->alone = (uint64_t)((double)k->s.v->alone * fmax(1, k->s.growth[0]));
 	r->residual = k->s.v->residual;
 	r->lengths = k->s.v->lengths.vary;
 	r->noise = r->lengths ? k->s.v->lengths.sigma : 0;
@@ -226,8 +257,14 @@ static void report(struct make *k)
 		r->noise = fmax(r->noise, k->s.f->spread[i].noise);
 	r->same = k->s.same;
 	r->rounded = !r->same && k->s.v->rounds;
+	r->convolutions = k->s.f->conv[k->s.base].n;
+	r->named = k->s.o->borrowed.named;
+	if (r->named)
+		snprintf(r->cudnn, sizeof(r->cudnn), "%s", k->s.f->conv[k->s.base].key->version);
 	for (size_t i = 0; !k->bare && i < k->s.b->n; i++) {
-		r->plans |= k->s.f->n > 1 && !r->same && k->s.f->plan[k->s.base][i];
+		r->plans |= k->s.f->n > 1 && !r->same && k->s.f->plan[k->s.base][i] &&
+			    !(k->s.f->simulated && k->s.o->borrowed.size &&
+			      k->s.o->borrowed.size[i]);
 		enum vc_law_kind kind = k->s.f->axes ? k->s.v->law[i].kind : VC_LAW_CONST;
 
 		r->kind[kind]++;
@@ -317,8 +354,8 @@ static int begin(struct make *k, struct vc_error *err)
 	struct vc_family_report *rep = k->rep;
 
 	k->next_id = k->s.b->ids + 1;
-	report(k);
 	VC_TRY(vc_sizes_begin(&k->s, err));
+	report(k);
 	rep->lengths |= k->s.data;
 	rep->drawn = k->s.data;
 	rep->partly = k->s.o->partly;
@@ -365,7 +402,7 @@ int vc_synthesis(struct vc_family *f, size_t base, const struct vc_family_ask *a
 	if (!rc && k.bare)
 		rc = some_events(&k, SIZE_MAX, err);
 	for (; !rc && !k.bare && k.next < k.from->n; k.next++)
-		rc = one_event(&k, &k.from->ev[k.next], err);
+		rc = one_event(&k, &k.from->ev[k.next], k.next, err);
 	if (!rc)
 		rc = finish(&k, err);
 	end(&k);

@@ -21,6 +21,7 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 #include "simulator/session/draws.h"
+#include "simulator/session/named_plans.h"
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20, SEGMENT = 2 << 20 };
@@ -184,8 +185,10 @@ static int open_others(const struct vc_whatif *w, struct vc_misses *m, struct vc
 		m->without[i] = vc_family_new(t, n, w->recording[0].device->device, false, &why);
 		if (!m->without[i] && why.status == VC_ENOMEM)
 			return vc_nomem(err, "what recordings say of each other");
-		if (m->without[i])
-			vc_family_recorded(m->without[i], &card);
+		if (!m->without[i])
+			continue;
+		vc_family_recorded(m->without[i], &card);
+		vc_family_ask_cudnn(m->without[i], vc_named_plans_answers(w->plans));
 	}
 	m->opened = true;
 	return VC_OK;
@@ -285,8 +288,12 @@ static void widen_by_width(const struct vc_whatif *w, struct vc_prediction *p, d
 		widen(out, fmax(0, (double)p->said_low - less),
 		      (double)(replayed ? p->said : p->said_high) + away * unit);
 	/* what has to be padded is copied, which nothing showed that fits as it is */
-	if (replayed && p->said_high > p->said)
+	if ((replayed && p->said_high > p->said) || (!data && p->report.kind[VC_LAW_PADDED]))
 		widen(out, (double)out->low, (double)p->said_high * COPIES);
+	/* what has no counterpart may come once more, and find no hole */
+	if (p->report.alone && !data && out->low < out->high)
+		widen(out, (double)out->low,
+		      (double)p->said_high + SEGMENTS + fmax(SHARED, (double)p->report.alone));
 	if (out->low < out->high || p->report.loose)
 		widen(out, fmax(0, (double)out->low - (replayed ? 0 : SEGMENT)),
 		      (double)out->high + (double)p->report.loose + SEGMENT);

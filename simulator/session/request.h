@@ -17,6 +17,7 @@ struct vc_run_options {
 	const char *assume;          /* low | best | high, or NULL */
 	uint64_t device, rank;       /* VC_NOT_GIVEN: the one that decides */
 	bool verify, treat_segments;
+	const struct vc_asker *asker; /* of the command, see named_plans.h; NULL: none */
 };
 extern const struct vc_option vc_run_options[];
 /* "Nothing given", for commands that do not take these options. */

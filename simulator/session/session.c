@@ -22,6 +22,7 @@ static struct vc_recording_ask ask_of(const struct vc_run_options *o, unsigned f
 					  .claimed = o->torch.n == 1 ? o->torch.at[0] : NULL,
 					  .total = o->capacity != VC_NOT_GIVEN ? o->capacity : 0,
 					  .verify = o->verify,
+					  .asker = o->asker,
 					  .flags = flags };
 }
 

@@ -14,6 +14,7 @@
 #include "simulator/session/draws.h"
 #include "simulator/session/host.h"
 #include "simulator/session/misses.h"
+#include "simulator/session/named_plans.h"
 #include "simulator/session/verify.h"
 
 enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
@@ -36,7 +37,7 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
 	const struct vc_family_report *r = &p->report;
-	char alone[96] = "", card[96] = "", tells[128] = "";
+	char alone[96] = "", card[96] = "", tells[128] = "", plans[160] = "";
 
 	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
@@ -49,6 +50,15 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	if (r->tells > 0)
 		snprintf(tells, sizeof(tells), "; %s may be rounded up: a recording at %g tells",
 			 r->telling, r->tells);
+	if (r->named)
+		snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of %.0f %% of "
+			 "the convolutions%s", r->cudnn,
+			 100 * (double)r->named / (double)r->convolutions,
+			 r->plans ? ", others may need more or less" : "");
+	else if (r->plans)
+		snprintf(plans, sizeof(plans), "; layers may need other workspace: their plans "
+			 "change%s", r->convolutions ? " (with the PyTorch of these recordings as "
+			 "python3 in PATH cuDNN is asked)" : "");
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
@@ -64,7 +74,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 			 r->lengths ? "; steps differ in the length of their samples: the longest "
 				      "decides" :
 			 r->noise > 0 ? "; steps of some recordings differ in their data" : "",
-			 r->plans ? "; layers may need other workspace: their plans change" : "",
+			 plans,
 			 r->edited ? "; the script was edited in between: its places count by "
 				     "their order in a function" : "",
 			 r->states ? "; a gradient scaler skipped all steps of the optimizer: its "
@@ -191,7 +201,10 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 		w->outside = outside > w->outside ? outside : w->outside;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
-	w->misses = w->family ? vc_misses_new(err) : NULL;
+	w->plans = w->family ? vc_named_plans_new(&w->recording[0], ask->asker, err) : NULL;
+	if (w->plans)
+		vc_family_ask_cudnn(w->family, vc_named_plans_answers(w->plans));
+	w->misses = w->plans ? vc_misses_new(err) : NULL;
 	return w->misses ? VC_OK : err->status ? (int)err->status : VC_ENOMEM;
 }
 
@@ -283,6 +296,7 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->recordings = from->recordings;
 	w->family = from->family;
 	w->misses = from->misses;
+	w->plans = from->plans;
 	w->any_card = from->any_card;
 	w->any_order = from->any_order;
 	w->outside = from->outside;
@@ -307,6 +321,7 @@ void vc_whatif_close(struct vc_whatif *w)
 	if (!w->borrowed) {
 		vc_misses_free(w->misses);
 		vc_family_free(w->family);
+		vc_named_plans_free(w->plans);
 		for (size_t i = 0; i < w->recordings; i++)
 			vc_recording_close(&w->recording[i]);
 		free(w->recording);

@@ -41,6 +41,7 @@ struct vc_whatif {
 	struct vc_recording *recording; size_t recordings;
 	struct vc_family *family;
 	struct vc_misses *misses;            /* misses.h */
+	struct vc_named_plans *plans;        /* named_plans.h */
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	bool any_order;                      /* of addresses: see addresses.h */

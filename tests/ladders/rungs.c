@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nullgpu/plans.h"
 #include "simulator/replay/cards.h"
+#include "simulator/session/named_plans.h"
 
 static const char *const endings[] = { ".pickle.zst", ".pickle", ".vct" };
 
@@ -213,7 +215,10 @@ size_t measure_rungs(struct ladder *l)
 int open_rungs(struct opening *o, const struct ladder *l, const size_t *rung, size_t n,
 	       struct vc_session *s, struct vc_error *err)
 {
+	static const struct vc_asker kept = { .table = vc_plans_path };
+
 	o->opt = vc_run_options_none();
+	o->opt.asker = &kept; /* what dry runs asked, and nobody else */
 	o->torch = l->torch;
 	o->sets = o->set;
 	o->card = l->card;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* borrowed.c - see borrowed.h
+ *
+ * A convolution counts where cuDNN names, for the sizes that were recorded, just what was borrowed
+ * there: then it is asked for the sizes at the target. All others are left to plans.c. */
+#include "simulator/predict/borrowed.h"
+
+#include <stdlib.h>
+
+#include "common/vec.h"
+
+/* Of a hundred recorded convolutions that it knows, for how many cuDNN must name what they
+ * borrowed: a program that measures its plans, or another card, agrees by chance only. */
+enum { AGREE = 90 };
+
+static bool is_possible(struct vc_family *f, size_t base, const struct vc_target *target)
+{
+	if (!f->answers || f->n < 2 || f->axes != 1 || target->apart || target->elsewhere ||
+	    !f->conv[base].n ||
+	    f->view[base].lengths.vary)
+		return false;
+	for (size_t k = 0; k < f->n; k++)
+		if (f->spread[k].varies)
+			return false;
+	if (!f->held.from)
+		f->held = vc_convolutions_hold(f->answers, f->conv, f->n);
+	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
+}
+
+static int match_all(struct vc_family *f, size_t base, struct vc_error *err)
+{
+	struct vc_scaling *v = &f->view[base];
+
+	if (v->conv)
+		return VC_OK;
+	v->conv = calloc(f->n, sizeof(*v->conv));
+	VC_HAVE(v->conv, "the convolutions of recordings", err);
+	for (size_t k = 0; k < f->n; k++)
+		if (k != base)
+			VC_HAVE(v->conv[k] = vc_convolutions_match(&f->conv[base], &f->conv[k]),
+				"the convolutions of recordings", err);
+	return VC_OK;
+}
+
+/* Does cuDNN name for that key what it borrowed? */
+static bool is_explained(const struct vc_family *f, const struct vc_conv_key *k)
+{
+	uint64_t bytes;
+
+	return !k->mixed && vc_convolutions_plan(&f->held, k, &k->c, &bytes) && bytes == k->bytes;
+}
+
+/* What call i of the base borrows at the target. */
+static bool at_target(const struct vc_family *f, size_t base, size_t i, double at, uint64_t *bytes)
+{
+	const struct vc_conv_key *own = &f->conv[base].key[f->conv[base].call[i].key];
+	const struct vc_convolution *seen[VC_CONV_SEEN] = { &own->c };
+	double x[VC_CONV_SEEN] = { f->x[base][0] };
+	struct vc_convolution there;
+	size_t n = 1;
+
+	if (!is_explained(f, own))
+		return false;
+	for (size_t k = 0; k < f->n && n < VC_CONV_SEEN; k++) {
+		uint32_t match = k == base ? VC_UNMATCHED : f->view[base].conv[k][i];
+
+		if (match == VC_UNMATCHED)
+			continue;
+		if (!is_explained(f, &f->conv[k].key[match]))
+			return false;
+		seen[n] = &f->conv[k].key[match].c;
+		x[n++] = f->x[k][0];
+	}
+	return n > 1 && vc_convolutions_at(seen, x, n, at, &there) &&
+	       vc_convolutions_plan(&f->held, own, &there, bytes);
+}
+
+int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
+		    struct vc_borrowed *out, struct vc_error *err)
+{
+	const struct vc_convolutions *c = &f->conv[base];
+
+	*out = (struct vc_borrowed){ .size = NULL };
+	if (!is_possible(f, base, target))
+		return VC_OK;
+	VC_TRY(match_all(f, base, err));
+	out->size = calloc(f->m[base].n + 1, sizeof(*out->size));
+	out->added = malloc((c->n + 1) * sizeof(*out->added));
+	VC_HAVE(out->size && out->added, "the convolutions of a prediction", err);
+	for (size_t i = 0; i < c->n; i++) {
+		uint64_t bytes;
+
+		if (!at_target(f, base, i, target->train[0], &bytes))
+			continue;
+		out->named++;
+		if (c->call[i].block != VC_UNMATCHED)
+			out->size[c->call[i].block] = bytes + 1;
+		else if (bytes)
+			out->added[out->n++] =
+				(struct vc_borrowed_new){ c->call[i].event, bytes };
+	}
+	return VC_OK;
+}
+
+void vc_borrowed_fini(struct vc_borrowed *p)
+{
+	VC_FREE(p->size, p->added);
+}

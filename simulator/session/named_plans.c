@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* named_plans.c - see named_plans.h */
+#include "simulator/session/named_plans.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vc_named_plans {
+	struct vc_answers answers;
+	const struct vc_asker *asker;
+	const struct vc_card *card; /* NULL: unknown, and nobody is asked */
+	void *asking;               /* of the asker, once it is open */
+	char on[64];                /* the card as a table has it */
+	pthread_mutex_t lock;       /* of what follows */
+	char version[16];           /* that the table is read for; "": not yet */
+	struct vc_plan_table table;
+	struct vc_plan_table none;  /* what nobody answers; nobody is asked twice */
+};
+
+/* Of one version at a time: recordings of one family have one. The caller holds p->lock. */
+static void read_table(struct vc_named_plans *p, const char *version)
+{
+	char path[1200];
+
+	if (!strcmp(p->version, version))
+		return;
+	snprintf(p->version, sizeof(p->version), "%s", version);
+	vc_plan_table_fini(&p->table);
+	vc_plan_table_fini(&p->none);
+	if (!p->asker)
+		return;
+	p->asker->table(path, sizeof(path));
+	vc_plan_table_read(&p->table, path, p->on, version, NULL);
+}
+
+/* The caller holds p->lock. */
+static bool ask(struct vc_named_plans *p, const char *key, struct vc_cudnn_plans *out)
+{
+	char plans[VC_PLANS_MOST * 40];
+	struct vc_cudnn_plans before;
+
+	if (!p->asker || !p->asker->open || !p->card || vc_plan_table_find(&p->none, key, &before))
+		return false;
+	if (!p->asking)
+		p->asking = p->asker->open(p->card);
+	if (p->asking && p->asker->ask(p->asking, p->version, key, plans, sizeof(plans)) &&
+	    vc_cudnn_plans_read(plans, out))
+		return vc_plan_table_add(&p->table, key, plans);
+	vc_plan_table_add(&p->none, key, "0");
+	return false;
+}
+
+static bool plans(void *arg, const char *version, const char *key, struct vc_cudnn_plans *out)
+{
+	struct vc_named_plans *p = arg;
+	bool known;
+
+	pthread_mutex_lock(&p->lock);
+	read_table(p, version);
+	known = vc_plan_table_find(&p->table, key, out) || ask(p, key, out);
+	pthread_mutex_unlock(&p->lock);
+	return known;
+}
+
+/* "8.0/108@1410,1593" */
+static void name_card(struct vc_named_plans *p, const struct vc_device_info *d)
+{
+	int sm = 0, memory = 0;
+
+	p->card = d && d->name ? vc_card_by_name(d->name) : NULL;
+	if (p->card) {
+		vc_card_clocks(p->card, &sm, &memory);
+		snprintf(p->on, sizeof(p->on), "%d.%d/%u@%d,%d", p->card->cc_major,
+			 p->card->cc_minor, p->card->sms, sm, memory);
+	} else if (d && d->sms) {
+		snprintf(p->on, sizeof(p->on), "%d.%d/%d", d->cc_major, d->cc_minor, d->sms);
+	}
+}
+
+struct vc_named_plans *vc_named_plans_new(const struct vc_recording *rec,
+					  const struct vc_asker *asker, struct vc_error *err)
+{
+	struct vc_named_plans *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		vc_nomem(err, "the plans of cuDNN");
+		return NULL;
+	}
+	pthread_mutex_init(&p->lock, NULL);
+	p->answers = (struct vc_answers){ .plans = plans, .arg = p };
+	p->asker = asker;
+	name_card(p, vc_meta_device_known(rec->meta, rec->device->device));
+	return p;
+}
+
+void vc_named_plans_free(struct vc_named_plans *p)
+{
+	if (!p)
+		return;
+	if (p->asking)
+		p->asker->close(p->asking);
+	vc_plan_table_fini(&p->table);
+	vc_plan_table_fini(&p->none);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+const struct vc_answers *vc_named_plans_answers(const struct vc_named_plans *p)
+{
+	return &p->answers;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn_calls.h - calls into cuDNN's graph interface, where they go through the linker. */
+#ifndef VC_CUDNN_CALLS_H
+#define VC_CUDNN_CALLS_H
+
+void vc_cudnn_before_fork(void);
+void vc_cudnn_after_fork(void);
+
+#endif

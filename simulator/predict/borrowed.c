@@ -15,8 +15,8 @@ enum { AGREE = 90 };
 
 static bool is_possible(struct vc_family *f, size_t base, const struct vc_target *target)
 {
-	if (!f->answers || f->n < 2 || f->axes != 1 || target->apart || target->elsewhere ||
-	    !f->conv[base].n ||
+	if (!f->answers || f->n < 2 || f->axes != 1 || target->apart ||
+	    (target->elsewhere && !target->there) || !f->conv[base].n ||
 	    f->view[base].lengths.vary)
 		return false;
 	for (size_t k = 0; k < f->n; k++)
@@ -51,8 +51,10 @@ static bool is_explained(const struct vc_family *f, const struct vc_conv_key *k)
 }
 
 /* What call i of the base borrows at the target. */
-static bool at_target(const struct vc_family *f, size_t base, size_t i, double at, uint64_t *bytes)
+static bool at_target(const struct vc_family *f, size_t base, size_t i,
+		      const struct vc_target *target, uint64_t *bytes)
 {
+	struct vc_conv_answers there_say = f->held;
 	const struct vc_conv_key *own = &f->conv[base].key[f->conv[base].call[i].key];
 	const struct vc_convolution *seen[VC_CONV_SEEN] = { &own->c };
 	double x[VC_CONV_SEEN] = { f->x[base][0] };
@@ -71,8 +73,10 @@ static bool at_target(const struct vc_family *f, size_t base, size_t i, double a
 		seen[n] = &f->conv[k].key[match].c;
 		x[n++] = f->x[k][0];
 	}
-	return n > 1 && vc_convolutions_at(seen, x, n, at, &there) &&
-	       vc_convolutions_plan(&f->held, own, &there, bytes);
+	if (target->there)
+		there_say.from = target->there;
+	return n > 1 && vc_convolutions_at(seen, x, n, target->train[0], &there) &&
+	       vc_convolutions_plan(&there_say, own, &there, bytes);
 }
 
 int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,
@@ -90,7 +94,7 @@ int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *t
 	for (size_t i = 0; i < c->n; i++) {
 		uint64_t bytes;
 
-		if (!at_target(f, base, i, target->train[0], &bytes))
+		if (!at_target(f, base, i, target, &bytes))
 			continue;
 		out->named++;
 		if (c->call[i].block != VC_UNMATCHED)

@@ -22,6 +22,8 @@ enum vc_bound {
 	VC_BOUND_HIGH, /* as large */
 };
 
+struct vc_answers;
+
 struct vc_family_ask {
 	const struct vc_param_value *at; /* values to predict for; parameters left out stay as in
 					  * the nearest recording. train_X and eval_X set X for
@@ -38,6 +40,10 @@ struct vc_family_ask {
 			    * once requests have begun, events that are evidence or marks */
 	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
+	uint64_t handle;   /* bytes of cuBLAS's workspace on it, where that is another; 0: as it was
+			    * recorded */
+	const struct vc_answers *there; /* that card's plans, where it makes others; NULL: the
+					 * recorded card's, where `card` is no other one */
 };
 
 /* How far an answer can be trusted. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_sizes.h"
 #include "common/vec.h"
 
 /* Events of an outline that the family keeps, at most: bounds memory. */
@@ -31,7 +32,8 @@ static bool is_same(const struct vc_family *f, const struct vc_outline *o, size_
 	const size_t bytes = f->axes * sizeof(*t->train);
 
 	return o->base == base && o->bound == bound && o->target.apart == t->apart &&
-	       o->target.elsewhere == t->elsewhere &&
+	       o->target.elsewhere == t->elsewhere && o->target.there == t->there &&
+	       o->target.handle == t->handle &&
 	       !memcmp(o->target.train, t->train, bytes) &&
 	       !memcmp(o->target.eval, t->eval, bytes);
 }
@@ -79,6 +81,11 @@ uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o,
 	if (o->turned && id >= o->looped.from && id < o->looped.ids)
 		return o->looped.of[id - o->looped.from] + 1;
 	return id < b->ids ? b->of_id[id] : 0;
+}
+
+bool vc_outline_handle(const struct vc_allocations *b, size_t i, const struct vc_target *target)
+{
+	return target->handle && vc_is_odd_torch_workspace(b->take[i].size);
 }
 
 VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))
@@ -145,7 +152,9 @@ static void find_sizes(const struct vc_family *f, struct vc_outline *o)
 		bool drawn = vc_spread_has(&f->spread[o->base], i) || f->plan[o->base][i] ||
 			     (v->lengths.vary && v->lengths.group[i]);
 
-		if (o->borrowed.size && o->borrowed.size[i])
+		if (vc_outline_handle(&f->m[o->base], i, &o->target))
+			o->sized[i] = o->target.handle + 1;
+		else if (o->borrowed.size && o->borrowed.size[i] && f->simulated)
 			o->sized[i] = o->borrowed.size[i];
 		else if (!drawn && v->origin[i] == VC_BY_LAW)
 			o->sized[i] = (uint64_t)fmax(o->law[0][i], 1) + 1;

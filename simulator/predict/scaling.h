@@ -43,7 +43,9 @@ struct vc_target {
 	double train[VC_AXES], eval[VC_AXES];
 	double constant; /* factor of what did not differ; 0: 1 */
 	bool apart, named[VC_AXES];
-	bool elsewhere;  /* another card than the recorded one will run it */
+	bool elsewhere;  /* another card than the recorded one will run it, ... */
+	uint64_t handle; /* see struct vc_family_ask */
+	const struct vc_answers *there; /* ... whose plans these say; NULL: nobody does */
 };
 
 /* What one recording, taken as the base, knows through the others. */

@@ -155,10 +155,11 @@ static int weigh(const struct vc_whatif *w, const struct vc_prediction *p, doubl
 
 int vc_draws_choose(const struct vc_whatif *w, struct vc_prediction *p, struct vc_error *err)
 {
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card, .as_planned = true };
+	struct vc_family_ask ask = vc_whatif_ask(w, p);
 	bool data = p->report.drawn || p->report.noise > 0;
 	double peak[MOST], line;
 
+	ask.as_planned = true;
 	if (!data || p->report.single || p->report.same || w->recordings > MOST)
 		return VC_OK;
 	for (size_t i = 0; i < w->recordings; i++)

@@ -21,7 +21,6 @@
 #include "simulator/predict/single.h"
 #include "simulator/predict/widths.h"
 #include "simulator/session/draws.h"
-#include "simulator/session/named_plans.h"
 
 /* What is not certain by some bytes is not by a segment of 2 MiB in each of the two pools. */
 enum { SEGMENTS = 4 << 20, SEGMENT = 2 << 20 };
@@ -367,10 +366,11 @@ static int draw_one(void *arg, size_t i, struct vc_error *err)
 	unsigned draw = (unsigned)i + 1;
 	bool by_data = a->p->report.drawn || a->p->report.lengths;
 	bool other = by_data && !a->p->report.turns && draw % 2;
-	const struct vc_family_ask ask = { .at = a->w->at, .n = a->w->n, .card = a->p->card,
-					   .draw = draw, .has_order = other,
-					   .order = draw / 2 % a->w->recordings };
+	struct vc_family_ask ask = vc_whatif_ask(a->w, a->p);
 
+	ask.draw = draw;
+	ask.has_order = other;
+	ask.order = draw / 2 % a->w->recordings;
 	return asked(a->w, a->w->family, &ask, a->p, a->plan, &a->said[i], err);
 }
 
@@ -421,7 +421,7 @@ static int widen_as_one(const struct vc_whatif *w, struct vc_misses *m, struct v
 			const struct vc_plan *plan, struct vc_result *out, struct vc_error *err)
 {
 	const struct vc_trace *t = &w->recording[p->report.base].trace;
-	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+	struct vc_family_ask ask = vc_whatif_ask(w, p);
 	struct vc_plan whole = *plan;
 
 	whole.enough = NULL; /* the guard moves its lower end */
@@ -454,10 +454,10 @@ static int widen_by_rests(const struct vc_whatif *w, struct vc_prediction *p,
 	static const double rest[] = { 0.2, 0.5, 0.8, -0.2, -0.5, -0.8 };
 
 	for (size_t i = 0; p->report.partly && i < sizeof(rest) / sizeof(*rest); i++) {
-		const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card,
-						   .rest = rest[i] };
+		struct vc_family_ask ask = vc_whatif_ask(w, p);
 		double said;
 
+		ask.rest = rest[i];
 		VC_TRY(asked(w, w->family, &ask, p, plan, &said, err));
 		if (!isnan(said))
 			widen(out, said, said);
@@ -499,7 +499,7 @@ int vc_misses_widen(const struct vc_whatif *w, struct vc_prediction *p,
 		    const struct vc_plan *as_planned, const char *settings, struct vc_result *out,
 		    struct vc_error *err)
 {
-	const struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = p->card };
+	const struct vc_family_ask ask = vc_whatif_ask(w, p);
 	struct vc_plan plan = *as_planned;
 	struct vc_misses *m = w->misses;
 	int r;

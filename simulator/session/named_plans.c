@@ -64,25 +64,11 @@ static bool plans(void *arg, const char *version, const char *key, struct vc_cud
 	return known;
 }
 
-/* "8.0/108@1410,1593" */
-static void name_card(struct vc_named_plans *p, const struct vc_device_info *d)
-{
-	int sm = 0, memory = 0;
-
-	p->card = d && d->name ? vc_card_by_name(d->name) : NULL;
-	if (p->card) {
-		vc_card_clocks(p->card, &sm, &memory);
-		snprintf(p->on, sizeof(p->on), "%d.%d/%u@%d,%d", p->card->cc_major,
-			 p->card->cc_minor, p->card->sms, sm, memory);
-	} else if (d && d->sms) {
-		snprintf(p->on, sizeof(p->on), "%d.%d/%d", d->cc_major, d->cc_minor, d->sms);
-	}
-}
-
-struct vc_named_plans *vc_named_plans_new(const struct vc_recording *rec,
-					  const struct vc_asker *asker, struct vc_error *err)
+static struct vc_named_plans *make(const struct vc_card *card, const struct vc_asker *asker,
+				   struct vc_error *err)
 {
 	struct vc_named_plans *p = calloc(1, sizeof(*p));
+	int sm = 0, memory = 0;
 
 	if (!p) {
 		vc_nomem(err, "the plans of cuDNN");
@@ -91,8 +77,46 @@ struct vc_named_plans *vc_named_plans_new(const struct vc_recording *rec,
 	pthread_mutex_init(&p->lock, NULL);
 	p->answers = (struct vc_answers){ .plans = plans, .arg = p };
 	p->asker = asker;
-	name_card(p, vc_meta_device_known(rec->meta, rec->device->device));
+	p->card = card;
+	if (card) {
+		vc_card_clocks(card, &sm, &memory);
+		snprintf(p->on, sizeof(p->on), "%d.%d/%u@%d,%d", card->cc_major, card->cc_minor,
+			 card->sms, sm, memory);
+	}
 	return p;
+}
+
+struct vc_named_plans *vc_named_plans_new(const struct vc_recording *rec,
+					  const struct vc_asker *asker, struct vc_error *err)
+{
+	const struct vc_device_info *d = vc_meta_device_known(rec->meta, rec->device->device);
+	struct vc_named_plans *p = make(d && d->name ? vc_card_by_name(d->name) : NULL, asker, err);
+
+	if (p && !p->card && d && d->sms) /* a card without a row: tables may know it */
+		snprintf(p->on, sizeof(p->on), "%d.%d/%d", d->cc_major, d->cc_minor, d->sms);
+	return p;
+}
+
+struct vc_named_plans *vc_named_plans_on(const struct vc_card *card, const struct vc_asker *asker,
+					 struct vc_error *err)
+{
+	return make(card, asker, err);
+}
+
+/* What decides of a card, by its compute capability (docs/measurements/null-gpu.md): 9.0 its
+ * clocks, 10.0 its multiprocessors, others nothing else. */
+bool vc_named_plans_same(const struct vc_named_plans *p, const struct vc_card *card)
+{
+	int sm[2], memory[2];
+
+	if (!p->card || p->card == card)
+		return true;
+	if (p->card->cc_major != card->cc_major || p->card->cc_minor != card->cc_minor)
+		return false;
+	vc_card_clocks(p->card, &sm[0], &memory[0]);
+	vc_card_clocks(card, &sm[1], &memory[1]);
+	return card->cc_major == 9  ? sm[0] == sm[1] && memory[0] == memory[1] :
+	       card->cc_major == 10 ? p->card->sms == card->sms : true;
 }
 
 void vc_named_plans_free(struct vc_named_plans *p)
@@ -105,6 +129,11 @@ void vc_named_plans_free(struct vc_named_plans *p)
 	vc_plan_table_fini(&p->none);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+const struct vc_card *vc_named_plans_card(const struct vc_named_plans *p)
+{
+	return p ? p->card : NULL;
 }
 
 const struct vc_answers *vc_named_plans_answers(const struct vc_named_plans *p)

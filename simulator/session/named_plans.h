@@ -23,11 +23,18 @@ struct vc_asker {
 
 struct vc_named_plans;
 
-/* For the card of a recording; nothing is read before the first question. asker: lent, or NULL.
- * NULL: no memory. */
+/* For the card of a recording, or that one (not NULL); nothing is read before the first question.
+ * asker: lent, or NULL. NULL: no memory. */
 struct vc_named_plans *vc_named_plans_new(const struct vc_recording *rec,
 					  const struct vc_asker *asker, struct vc_error *err);
+struct vc_named_plans *vc_named_plans_on(const struct vc_card *card, const struct vc_asker *asker,
+					 struct vc_error *err);
+/* Does that card make the same plans? Where it is not known which card p is of: it does. */
+bool vc_named_plans_same(const struct vc_named_plans *p, const struct vc_card *card);
 void vc_named_plans_free(struct vc_named_plans *p); /* NULL is fine */
+
+/* Of which card they are; NULL: p is, or nobody knows. */
+const struct vc_card *vc_named_plans_card(const struct vc_named_plans *p);
 
 /* Lent from p. */
 const struct vc_answers *vc_named_plans_answers(const struct vc_named_plans *p);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/torch_sizes.h"
 #include "common/workers.h"
 #include "simulator/replay/memo.h"
 #include "simulator/session/addresses.h"
@@ -14,7 +15,6 @@
 #include "simulator/session/draws.h"
 #include "simulator/session/host.h"
 #include "simulator/session/misses.h"
-#include "simulator/session/named_plans.h"
 #include "simulator/session/verify.h"
 
 enum { ORDERS = 32 }; /* of addresses, where the driver's is not known */
@@ -37,7 +37,7 @@ int vc_whatif_parse(const char *text, struct vc_param_value *at, char *buf, stru
 static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 {
 	const struct vc_family_report *r = &p->report;
-	char alone[96] = "", card[96] = "", tells[128] = "", plans[160] = "";
+	char alone[96] = "", card[96] = "", tells[128] = "", plans[240] = "";
 
 	p->matched = r->bytes ? (double)r->matched_bytes / (double)r->bytes : 1;
 	if (r->unsettled_bytes)
@@ -50,15 +50,18 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 	if (r->tells > 0)
 		snprintf(tells, sizeof(tells), "; %s may be rounded up: a recording at %g tells",
 			 r->telling, r->tells);
+	size_t n = 0;
+
 	if (r->named)
-		snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of %.0f %% of "
-			 "the convolutions%s", r->cudnn,
-			 100 * (double)r->named / (double)r->convolutions,
-			 r->plans ? ", others may need more or less" : "");
+		n = (size_t)snprintf(plans, sizeof(plans), "; cuDNN %s names the workspace of "
+				     "%.0f %% of the convolutions", r->cudnn,
+				     100 * (double)r->named / (double)r->convolutions);
 	else if (r->plans)
-		snprintf(plans, sizeof(plans), "; layers may need other workspace: their plans "
-			 "change%s", r->convolutions ? " (with the PyTorch of these recordings as "
-			 "python3 in PATH cuDNN is asked)" : "");
+		n = (size_t)snprintf(plans, sizeof(plans),
+				     "; layers may need other workspace: their plans change");
+	if (r->plans && r->named < r->convolutions)
+		snprintf(plans + n, sizeof(plans) - n, " (it is asked for more where the PyTorch "
+			 "of these recordings is that of python3 in PATH)");
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
 	else if (r->single)
@@ -122,22 +125,39 @@ static void inherit(const struct vc_whatif *w, struct vc_census *c)
 		}
 }
 
-static struct vc_family_ask ask_of(const struct vc_whatif *w, const struct vc_reduction_card *card)
+/* Bytes of cuBLAS's workspace on that card, where they are others than on the recorded one; 0: they
+ * are not, or nobody knows. */
+static uint64_t handle_on(const struct vc_whatif *w, const struct vc_card *gpu)
 {
-	return (struct vc_family_ask){ .at = w->at, .n = w->n, .card = *card };
+	const struct vc_recording *rec = &w->recording[0];
+	const struct vc_card *own = vc_named_plans_card(w->plans);
+	int major = 0, minor = 0;
+
+	if (!own || sscanf(rec->made_by, "%d.%d", &major, &minor) != 2 || major != 2)
+		return 0;
+	uint64_t there = vc_torch_workspace_on(gpu->cc_major, minor);
+
+	return there == vc_torch_workspace_on(own->cc_major, minor) ? 0 : there;
 }
 
-/* The prediction for one kind of card. After a failure, too, forget. */
+/* The prediction for one kind of card; gpu: which, NULL: any of them. After a failure, too,
+ * forget. */
 static int predict(const struct vc_whatif *w, const struct vc_reduction_card *card,
-		   struct vc_prediction *p, struct vc_error *err)
+		   const struct vc_card *gpu, struct vc_prediction *p, struct vc_error *err)
 {
-	struct vc_family_ask ask = ask_of(w, card);
+	struct vc_family_ask ask;
 	struct vc_recording *rec = &p->rec;
 	const struct vc_recording *base;
 	int r;
 
 	*p = (struct vc_prediction){ .card = *card };
 	pthread_mutex_init(&p->lock, NULL);
+	if (gpu && !vc_named_plans_same(w->plans, gpu))
+		VC_HAVE(p->plans = vc_named_plans_on(gpu, w->asker, err), "the plans of a card",
+			err);
+	if (gpu)
+		p->handle = handle_on(w, gpu);
+	ask = vc_whatif_ask(w, p);
 	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
 	VC_TRY(vc_draws_choose(w, p, err));
 	base = &w->recording[p->report.base];
@@ -161,6 +181,7 @@ static void forget(struct vc_prediction *p)
 	for (size_t k = 0; k < VC_WHATIF_OTHERS; k++)
 		vc_trace_fini(&p->other[k]);
 	vc_recording_close(&p->rec);
+	vc_named_plans_free(p->plans);
 	pthread_mutex_destroy(&p->lock);
 }
 
@@ -201,6 +222,7 @@ static int open_recordings(struct vc_whatif *w, size_t n, char **paths,
 		w->outside = outside > w->outside ? outside : w->outside;
 	}
 	w->family = vc_family_new(t, n, w->recording[0].device->device, false, err);
+	w->asker = ask->asker;
 	w->plans = w->family ? vc_named_plans_new(&w->recording[0], ask->asker, err) : NULL;
 	if (w->plans)
 		vc_family_ask_cudnn(w->family, vc_named_plans_answers(w->plans));
@@ -265,7 +287,8 @@ static int open_all(struct vc_whatif *w, const struct vc_run_options *opt, size_
 	VC_TRY(open_recordings(w, n, paths, ask, err));
 	card = choose_cards(w, &opt->gpu);
 	set_values(w, at, opt->set.n);
-	return predict(w, &card, &w->as_asked, err);
+	return predict(w, &card, opt->gpu.n ? vc_card_by_name(opt->gpu.at[0]) : NULL,
+		       &w->as_asked, err);
 }
 
 struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, char **paths,
@@ -297,13 +320,15 @@ struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_
 	w->family = from->family;
 	w->misses = from->misses;
 	w->plans = from->plans;
+	w->asker = from->asker;
 	w->any_card = from->any_card;
 	w->any_order = from->any_order;
 	w->outside = from->outside;
 	w->one_thread = from->one_thread;
 	w->borrowed = true;
 	set_values(w, at, n);
-	if (predict(w, &from->as_asked.card, &w->as_asked, err) == VC_OK)
+	if (predict(w, &from->as_asked.card, vc_named_plans_card(from->as_asked.plans),
+		    &w->as_asked, err) == VC_OK)
 		return w;
 	vc_whatif_close(w);
 	return NULL;
@@ -330,14 +355,23 @@ void vc_whatif_close(struct vc_whatif *w)
 	free(w);
 }
 
+/* Does that prediction hold for such a card, too? */
+static bool is_for(const struct vc_whatif *w, const struct vc_prediction *p,
+		   const struct vc_reduction_card *card, const struct vc_card *gpu)
+{
+	return !memcmp(&p->card, card, sizeof(*card)) &&
+	       (!gpu || p->handle == handle_on(w, gpu)) &&
+	       (!gpu || vc_named_plans_same(p->plans ? p->plans : w->plans, gpu));
+}
+
 /* The caller holds w->lock. */
 static struct vc_prediction *for_card(struct vc_whatif *w, const struct vc_reduction_card *card,
-				      struct vc_error *err)
+				      const struct vc_card *gpu, struct vc_error *err)
 {
 	struct vc_prediction *p;
 
 	for (size_t i = 0; i < w->cards; i++)
-		if (!memcmp(&w->on[i]->card, card, sizeof(*card)))
+		if (is_for(w, w->on[i], card, gpu))
 			return w->on[i];
 	if (w->cards == VC_WHATIF_CARDS) {
 		vc_fail(err, VC_EUSAGE, "at most %d kinds of cards at once", VC_WHATIF_CARDS);
@@ -348,7 +382,7 @@ static struct vc_prediction *for_card(struct vc_whatif *w, const struct vc_reduc
 		vc_nomem(err, "a prediction");
 		return NULL;
 	}
-	if (predict(w, card, p, err) < 0) {
+	if (predict(w, card, gpu, p, err) < 0) {
 		forget(p);
 		free(p);
 		return NULL;
@@ -363,10 +397,10 @@ struct vc_prediction *vc_whatif_on(struct vc_whatif *w, const struct vc_card *ca
 	struct vc_prediction *p;
 
 	as_reduction_card(card, &wanted);
-	if (!memcmp(&wanted, &w->as_asked.card, sizeof(wanted)))
+	if (is_for(w, &w->as_asked, &wanted, card))
 		return &w->as_asked;
 	pthread_mutex_lock(&w->lock);
-	p = for_card(w, &wanted, err);
+	p = for_card(w, &wanted, card, err);
 	pthread_mutex_unlock(&w->lock);
 	return p;
 }
@@ -378,7 +412,7 @@ struct vc_prediction *vc_whatif_on(struct vc_whatif *w, const struct vc_card *ca
 static int alternative(const struct vc_whatif *w, const struct vc_prediction *p, size_t k,
 		       struct vc_trace *out, struct vc_error *err)
 {
-	struct vc_family_ask ask = ask_of(w, &p->card);
+	struct vc_family_ask ask = vc_whatif_ask(w, p);
 	struct vc_error ignored;
 
 	if (k < 2)
@@ -404,7 +438,7 @@ enum { OTHERS = sizeof(others) / sizeof(*others) };
 static int on_another_card(const struct vc_whatif *w, const struct vc_prediction *p, size_t k,
 			   struct vc_trace *out, struct vc_error *err)
 {
-	struct vc_family_ask ask = ask_of(w, &others[k]);
+	struct vc_family_ask ask = { .at = w->at, .n = w->n, .card = others[k] };
 	int r = w->any_card && p->report.workspace ?
 			vc_family_at(w->family, &ask, out, NULL, err) : 1;
 

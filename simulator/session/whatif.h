@@ -9,6 +9,7 @@
 #include "common/workers.h"
 #include "simulator/predict/family.h"
 #include "simulator/session/job.h"
+#include "simulator/session/named_plans.h"
 
 enum { VC_WHATIF_CARDS = 64, VC_WHATIF_PARAMS = 16, VC_WHATIF_OTHERS = 32 };
 
@@ -21,12 +22,14 @@ struct vc_prediction {
 	struct vc_recording rec;             /* as if it had been recorded */
 	struct vc_family_report report;
 	struct vc_reduction_card card;       /* some workspaces depend on it */
+	struct vc_named_plans *plans;        /* of that card; NULL: those of the recorded one */
+	uint64_t handle;                     /* see struct vc_family_ask */
 	double matched;                      /* share of the bytes that have a counterpart */
 	double missed;                       /* how far off the recordings are for each other */
 	const struct vc_width *width;        /* which row widened the interval, and what it was */
 	uint64_t said_low, said_high;
 	uint64_t said;                       /* the peak itself, in the driver's own way */
-	char trust[840];                     /* "extrapolated from 3 recordings ..." */
+	char trust[960];                     /* "extrapolated from 3 recordings ..." */
 	pthread_mutex_t lock;                /* of what follows */
 	struct vc_trace other[VC_WHATIF_OTHERS]; /* what the recordings allow besides, ... */
 	enum vc_other { VC_OTHER_UNKNOWN, VC_OTHER_NONE, VC_OTHER_KNOWN } known[VC_WHATIF_OTHERS];
@@ -41,7 +44,8 @@ struct vc_whatif {
 	struct vc_recording *recording; size_t recordings;
 	struct vc_family *family;
 	struct vc_misses *misses;            /* misses.h */
-	struct vc_named_plans *plans;        /* named_plans.h */
+	struct vc_named_plans *plans;        /* named_plans.h: of the recorded card */
+	const struct vc_asker *asker;        /* who is asked for others'; lent, or NULL */
 	bool borrowed;                       /* recordings and family belong to another one */
 	bool any_card;                       /* neither told nor shown: it may be another */
 	bool any_order;                      /* of addresses: see addresses.h */
@@ -65,6 +69,16 @@ struct vc_whatif *vc_whatif_open(const struct vc_run_options *opt, size_t n, cha
 struct vc_whatif *vc_whatif_again(const struct vc_whatif *from, const struct vc_param_value *at,
 				  size_t n, struct vc_error *err);
 void vc_whatif_close(struct vc_whatif *w); /* NULL is fine */
+
+/* What is asked of the recordings for a prediction, on its card. */
+static inline struct vc_family_ask vc_whatif_ask(const struct vc_whatif *w,
+						 const struct vc_prediction *p)
+{
+	return (struct vc_family_ask){ .at = w->at, .n = w->n, .card = p->card,
+				       .handle = p->handle,
+				       .there = p->plans ? vc_named_plans_answers(p->plans) :
+							   NULL };
+}
 
 /* On how many threads a prediction of w and its interval are made. */
 static inline size_t vc_whatif_threads(const struct vc_whatif *w)

@@ -2,6 +2,7 @@
 /* test_family.c - events at a value nobody recorded, from small recordings made by hand. */
 #include "tests/support/test.h"
 
+#include "common/torch_sizes.h"
 #include "simulator/predict/align.h"
 #include "simulator/predict/family.h"
 
@@ -39,6 +40,38 @@ static uint64_t allocated(const struct vc_trace *t, size_t k)
 		if (t->ev[i].kind == VC_EV_ALLOC && !k--)
 			return t->ev[i].size;
 	return 0;
+}
+
+/* On a card of another kind cuBLAS's workspace is another; no tensor has its size. */
+static void a_handle_of_cublas_is_that_of_the_card(void **unused)
+{
+	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false), o;
+	const struct vc_trace *t[] = { &a, &b };
+	struct vc_event e = { .kind = VC_EV_ALLOC, .id = 7, .size = vc_torch_workspace_on(8, 11) };
+	struct vc_param_value at = { "batch", 64 };
+	struct vc_family_ask ask = { .at = &at, .n = 1 };
+
+	(void)unused;
+	assert_int_equal(vc_torch_workspace_on(9, 0), 32 << 20);
+	assert_true(vc_torch_workspace_on(10, 11) == e.size);
+	assert_int_equal(vc_torch_workspace_on(10, 12), 32 << 20);
+	for (int i = 0; i < 2; i++) {
+		struct vc_trace *one = i ? &b : &a;
+
+		assert_int_equal(vc_trace_append(one, &e, 1, NULL), 0);
+		one->meta->max_id = 7;
+	}
+	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
+
+	for (int other = 0; other < 2; other++) {
+		ask.handle = other ? 32 << 20 : 0;
+		assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
+		assert_true(allocated(&o, 5) == (other ? ask.handle : e.size));
+		vc_trace_fini(&o);
+	}
+	vc_family_free(f);
+	vc_trace_fini(&a);
+	vc_trace_fini(&b);
 }
 
 static void two_recordings_give_the_exact_sizes_of_a_third(void **unused)
@@ -464,6 +497,7 @@ static void a_step_is_held_at_its_largest_and_not_beyond(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_handle_of_cublas_is_that_of_the_card),
 		cmocka_unit_test(a_step_is_held_at_its_largest_and_not_beyond),
 		cmocka_unit_test(two_recordings_give_the_exact_sizes_of_a_third),
 		cmocka_unit_test(batch_and_length_at_once_from_three),

@@ -170,8 +170,15 @@ static bool is_plain(const struct vc_cudnn_node *t, int n, bool last)
 	return !find(t, A_TENSOR_ALIGNMENT) || number(t, A_TENSOR_ALIGNMENT, 0) >= 16;
 }
 
-/* The graph is one convolution of plain tensors, which a row of a table describes. */
-static bool is_row(const struct vc_cudnn_value *ops, const struct vc_convolution *c)
+static bool are_plain(const struct vc_cudnn_node *op, const struct operation *o, int n, bool last)
+{
+	return is_plain(linked(op, o->x, 0), n, last) && is_plain(linked(op, o->w, 0), n, last) &&
+		is_plain(linked(op, o->y, 0), n, last);
+}
+
+/* The graph is one convolution of plain tensors, which a row of a table describes. An input of one
+ * channel lies either way: the others say which. */
+static bool is_row(const struct vc_cudnn_value *ops, struct vc_convolution *c)
 {
 	const struct operation *o = operations;
 	if (ops->count != 1)
@@ -179,9 +186,9 @@ static bool is_row(const struct vc_cudnn_value *ops, const struct vc_convolution
 	const struct vc_cudnn_node *op = vc_cudnn_linked(ops, 0);
 	while (o->direction != c->direction)
 		o++;
-	return is_plain(linked(op, o->x, 0), c->n, c->channels_last) &&
-		is_plain(linked(op, o->w, 0), c->n, c->channels_last) &&
-		is_plain(linked(op, o->y, 0), c->n, c->channels_last);
+	if (c->x[1] == 1 && !are_plain(op, o, c->n, false))
+		c->channels_last = true;
+	return are_plain(op, o, c->n, c->channels_last);
 }
 
 /* The key of any other graph. */

@@ -176,8 +176,8 @@ static bool are_plain(const struct vc_cudnn_node *op, const struct operation *o,
 		is_plain(linked(op, o->y, 0), n, last);
 }
 
-/* The graph is one convolution of plain tensors, which a row of a table describes. An input of one
- * channel lies either way: the others say which. */
+/* The graph is one convolution of plain tensors, which a row of a table describes. With one channel,
+ * or one place, a tensor lies either way: the order is the one that all three have. */
 static bool is_row(const struct vc_cudnn_value *ops, struct vc_convolution *c)
 {
 	const struct operation *o = operations;
@@ -186,9 +186,9 @@ static bool is_row(const struct vc_cudnn_value *ops, struct vc_convolution *c)
 	const struct vc_cudnn_node *op = vc_cudnn_linked(ops, 0);
 	while (o->direction != c->direction)
 		o++;
-	if (c->x[1] == 1 && !are_plain(op, o, c->n, false))
-		c->channels_last = true;
-	return are_plain(op, o, c->n, c->channels_last);
+	bool first = are_plain(op, o, c->n, false), last = are_plain(op, o, c->n, true);
+	c->channels_last = !first || (c->channels_last && last);
+	return first || last;
 }
 
 /* The key of any other graph. */

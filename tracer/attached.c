@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "tracer/bindings.h"
+#include "tracer/cudnn_calls.h"
 #include "tracer/cupti.h"
 #include "tracer/names.h"
 #include "tracer/recorder.h"
@@ -168,5 +169,6 @@ VC_EXPORT void vramcast_detach(void)
 	vc_bindings_give_back();
 	vc_torch_unhook();
 	vc_recorder_detach();
+	vc_cudnn_forget();
 	forget_heap();
 }

@@ -36,7 +36,7 @@ $(BUILD)/tracer/process.o: ALL_CFLAGS += -DVC_LIBDIR='"$(LIBDIR)"'
 TRACE_TESTS := $(BUILD)/tests/tracer
 TRACE_PROGRAMS := $(addprefix $(TRACE_TESTS)/,libc10.so victim burst forks attached stop_at.so hook_cost null/libc10.so steps still_clock.so \
 	libcupti_standin.so cupti_client cupti_profiler torch/lib/libc10.so torch/lib/libcudart.so.12 \
-	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank)
+	torch/lib/libc10_cuda.so torch/lib/client torch/lib/rank torch/lib/libcudnn.so.9 torch/lib/convolve)
 TRACE_SCRIPTS := $(filter-out lib.sh,$(notdir $(wildcard tests/tracer/*.sh)))
 TESTS += $(sort $(foreach t,$(TRACE_SCRIPTS),$(if $(filter check_% bench_%,$(t)),,tests/tracer/$(t))))
 BENCHES += tests/tracer/bench_stacks.sh tests/tracer/bench_hook.sh tests/tracer/bench_torch.sh tests/tracer/bench_tools.sh
@@ -62,19 +62,23 @@ $(TRACE_TESTS)/%: tests/tracer/%.c $(TRACE_TESTS)/libc10.so
 # A stand-in for the libraries of a CUDA build of PyTorch, in folders like those of a wheel.
 TRACE_TORCH := $(TRACE_TESTS)/torch/lib
 $(TRACE_TORCH)/libc10.so: tests/tracer/torch_standin/c10.c
-$(TRACE_TORCH)/libcudart.so.12: tests/tracer/torch_standin/cudart.c $(BUILD)/config.mk
+$(TRACE_TORCH)/libcudart.so.12: tests/tracer/torch_standin/cudart.c
+$(TRACE_TORCH)/libcudnn.so.9: tests/tracer/torch_standin/cudnn.c
+$(TRACE_TORCH)/libcudart.so.12 $(TRACE_TORCH)/libcudnn.so.9: $(BUILD)/config.mk
 	$(Q)mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $< -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -lpthread
 $(TRACE_TORCH)/libc10_cuda.so: tests/tracer/torch_standin/c10_cuda.c $(TRACE_TORCH)/libc10.so \
 		$(TRACE_TORCH)/libcudart.so.12 tracer/torch_slots.c
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $< \
 		tracer/torch_slots.c $(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread
-$(TRACE_TORCH)/client $(TRACE_TORCH)/rank: $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
+$(TRACE_TORCH)/convolve: TRACE_CUDNN = $(TRACE_TORCH)/libcudnn.so.9
+$(TRACE_TORCH)/convolve: $(TRACE_TORCH)/libcudnn.so.9
+$(addprefix $(TRACE_TORCH)/,client rank convolve): $(TRACE_TORCH)/%: tests/tracer/torch_standin/%.c $(TRACE_TORCH)/libc10_cuda.so
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -rdynamic -Wl,-rpath,'$$ORIGIN' -o $@ $< tracer/torch_slots.c $(TRACE_TORCH)/libc10_cuda.so \
-		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 -lpthread -ldl
+		$(TRACE_TORCH)/libc10.so $(TRACE_TORCH)/libcudart.so.12 $(TRACE_CUDNN) -lpthread -ldl
 
 check-torch-trace: all ## recordings of real PyTorch on the null GPU (TORCH_ENVS="DIR...")
 	$(Q)TORCH_ENVS='$(TORCH_ENVS)' $(RUN_TESTS) tests/tracer/check_torch_trace.sh tests/tracer/check_flight.sh

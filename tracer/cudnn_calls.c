@@ -49,7 +49,8 @@ struct node {
 	struct tensor tensor;
 	struct vc_convolution c;   /* of a convolution and of an operation */
 	int64_t behind[VC_CONVOLUTION_SIZES]; /* pads of a convolution behind the tensor */
-	bool other;                /* pads before and behind differ, or a tensor has gaps */
+	bool other;                /* pads before and behind differ, or types of tensors */
+	bool not_first, not_last;  /* of an operation: a tensor has gaps in that order */
 	unsigned has;              /* parts of an operation, a bit each */
 	char *label;               /* of a graph and what was made from it; NULL: no convolution */
 	uint64_t bytes;            /* of a plan */
@@ -80,7 +81,15 @@ static struct node *find_or_make(const void *d)
 		free(n);
 		n = NULL;
 	}
+	if (n)
+		n->tensor.type = -1; /* 0 is one */
 	return n;
+}
+
+static void drop(struct node *n)
+{
+	free(n->label);
+	free(n);
 }
 
 static void forget(const void *d)
@@ -90,8 +99,7 @@ static void forget(const void *d)
 	if (!n)
 		return;
 	vc_map_take(&g.node, (uint64_t)(uintptr_t)d);
-	free(n->label);
-	free(n);
+	drop(n);
 }
 
 static void take_label(struct node *to, const struct node *from)
@@ -108,10 +116,10 @@ static void read_numbers(int64_t *to, int64_t count, const void *value)
 		memcpy(to, value, (size_t)count * sizeof(*to));
 }
 
-/* Dense, channels first or last, at an address that kernels can load from. */
-static bool is_plain(const struct tensor *t)
+/* Dense, channels first or last, at an address that kernels can load from. With one channel, or one
+ * place, a tensor is both. */
+static bool is_plain(const struct tensor *t, bool last)
 {
-	bool last = t->n > 1 && t->stride[1] == 1 && t->size[1] > 1;
 	int64_t step = 1;
 
 	for (int i = 0; i < t->n; i++) { /* the innermost dimension first */
@@ -159,8 +167,10 @@ static void set_part(struct node *n, int name, const struct node *from)
 
 	if (part == PARTS || !from)
 		return;
-	n->has |= 1u << part;
 	n->other |= from->other;
+	if (part != PART_CONVOLUTION && n->has & ~(1u << PART_CONVOLUTION))
+		n->other |= c->type != from->tensor.type;
+	n->has |= 1u << part;
 	if (part == PART_CONVOLUTION) {
 		memcpy(c->stride, from->c.stride, sizeof(c->stride));
 		memcpy(c->pad, from->c.pad, sizeof(c->pad));
@@ -168,24 +178,39 @@ static void set_part(struct node *n, int name, const struct node *from)
 		return;
 	}
 	memcpy(size[part], from->tensor.size, sizeof(from->tensor.size));
-	n->other |= !is_plain(&from->tensor);
+	n->not_first |= !is_plain(&from->tensor, false);
+	n->not_last |= !is_plain(&from->tensor, true);
+	c->type = from->tensor.type;
 	if (part == PART_X) {
 		c->n = from->tensor.n;
-		c->type = from->tensor.type;
 		c->channels_last = from->tensor.stride[1] == 1 && from->tensor.size[1] > 1;
 	}
 }
 
-/* A graph that is one convolution of plain tensors has a key; every other has none. */
+/* Has everything been said of it? The library may have refused some, or we came later. */
+static bool is_whole(const struct node *op)
+{
+	const struct vc_convolution *c = &op->c;
+
+	return op->has == (1u << PARTS) - 1 && c->n >= 3 && c->type >= 0 && c->stride[0] > 0 &&
+	       c->dilation[0] > 0;
+}
+
+/* A graph that is one convolution of plain tensors has a key; every other has none. The order is
+ * the one that all three tensors have: the first alone may be both. */
 static void name_graph(struct node *graph, const struct node *op, int64_t operations)
 {
 	char key[VC_PLANS_KEY], *label = NULL;
+	struct vc_convolution c;
 
 	free(graph->label);
 	graph->label = NULL;
-	if (operations != 1 || !op || op->has != (1u << PARTS) - 1 || op->other || op->c.n < 3)
+	if (operations != 1 || !op || !is_whole(op) || op->other ||
+	    (op->not_first && op->not_last))
 		return;
-	vc_convolution_text(&op->c, "", key);
+	c = op->c;
+	c.channels_last = op->not_first || (c.channels_last && !op->not_last);
+	vc_convolution_text(&c, "", key);
 	if (asprintf(&label, VC_LABEL_CUDNN "%s %s", g.version, key) > 0)
 		graph->label = label;
 }
@@ -278,34 +303,58 @@ static void *real_of(_Atomic(void *) *known, const void *site, const char *name)
 		memcpy(&(to), &found, sizeof(found)); \
 	} while (0)
 
-static void read_version(const void *site)
+/* Without the lock: the loader has one of its own, under which a library may call us. */
+static size_t version_for(const void *site)
 {
-	size_t (*version)(void) = NULL, v;
-	void *found = vc_cuda_real(site, "cudnnGetVersion");
+	static _Atomic(void *) known;
+	void *found = real_of(&known, site, "cudnnGetVersion");
+	size_t (*version)(void);
 
 	memcpy(&version, &found, sizeof(found));
-	v = version ? version() : 0;
-	snprintf(g.version, sizeof(g.version), "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+	return version ? version() : 0;
+}
+
+/* cudnn_version.h: 91900 is 9.19.0; up to 8 it was 8907 for 8.9.7. */
+static void note_version(size_t v)
+{
+	size_t major = v < 10000 ? 1000 : 10000;
+
+	snprintf(g.version, sizeof(g.version), "%zu.%zu.%zu", v / major, v % major / 100, v % 100);
 }
 
 VC_ENTRY int cudnnBackendSetAttribute(void *d, int name, int type, int64_t count,
 				      const void *value)
 {
 	int (*real)(void *, int, int, int64_t, const void *), rc;
+	size_t version = 0;
 
 	REAL(real);
 	rc = real ? real(d, name, type, count, value) : NOT_INITIALIZED;
 	if (rc || !counts(name) || !vc_recorder_wanted())
 		return rc;
+	if (name == A_GRAPH_OPERATIONS)
+		version = version_for(__builtin_return_address(0));
 	pthread_mutex_lock(&g.lock);
-	if (name == A_GRAPH_OPERATIONS && !*g.version)
-		read_version(__builtin_return_address(0));
-	struct node *n = find_or_make(d);
+	/* again: nothing is noted behind vc_cudnn_forget */
+	struct node *n = vc_recorder_wanted() ? find_or_make(d) : NULL;
 
+	if (name == A_GRAPH_OPERATIONS)
+		note_version(version);
 	if (n)
 		set(n, name, type, count, value);
 	pthread_mutex_unlock(&g.lock);
 	return rc;
+}
+
+/* The configurations are the caller's: they may have been of another graph before. */
+static void note_results(const struct node *from, void *const *config, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		struct node *to = from && from->label ? find_or_make(config[i]) : find(config[i]);
+
+		if (to)
+			take_label(to, from);
+	}
 }
 
 VC_ENTRY int cudnnBackendGetAttribute(void *d, int name, int type, int64_t wanted, int64_t *count,
@@ -319,16 +368,12 @@ VC_ENTRY int cudnnBackendGetAttribute(void *d, int name, int type, int64_t wante
 	    (name != A_HEUR_RESULTS && name != A_PLAN_WORKSPACE))
 		return rc;
 	pthread_mutex_lock(&g.lock);
-	struct node *from = find(d);
+	struct node *from = vc_recorder_wanted() ? find(d) : NULL;
 
 	if (name == A_PLAN_WORKSPACE && from)
 		memcpy(&from->bytes, out, sizeof(from->bytes));
-	for (int64_t i = 0; name == A_HEUR_RESULTS && from && from->label && i < wanted; i++) {
-		struct node *n = find_or_make(((void **)out)[i]);
-
-		if (n)
-			take_label(n, from);
-	}
+	else if (name == A_HEUR_RESULTS)
+		note_results(from, out, count && *count < wanted ? *count : wanted);
 	pthread_mutex_unlock(&g.lock);
 	return rc;
 }
@@ -359,21 +404,33 @@ static void put_plan(const void *plan, const void *pack)
 		r.addr = p ? p->workspace : 0;
 	}
 	pthread_mutex_unlock(&g.lock);
-	if (!*label)
-		return;
 	r.text = vc_names_put(label);
+	if (!r.text) /* no convolution, or no room */
+		return;
 	r.device = vc_cuda_device();
 	vc_record_put(r);
 }
 
+/* Behind the call: a program tries its next plan when one fails. The workspace is still there. */
 VC_ENTRY int cudnnBackendExecute(void *handle, void *plan, void *pack)
 {
-	int (*real)(void *, void *, void *);
+	int (*real)(void *, void *, void *), rc;
 
 	REAL(real);
-	if (vc_torch_watching())
+	rc = real ? real(handle, plan, pack) : NOT_INITIALIZED;
+	if (!rc && vc_torch_watching())
 		put_plan(plan, pack);
-	return real ? real(handle, plan, pack) : NOT_INITIALIZED;
+	return rc;
+}
+
+void vc_cudnn_forget(void)
+{
+	pthread_mutex_lock(&g.lock);
+	for (size_t i = 0; g.node.slot && i <= g.node.mask; i++)
+		if (g.node.slot[i].value)
+			drop((struct node *)(uintptr_t)g.node.slot[i].value);
+	vc_map_fini(&g.node);
+	pthread_mutex_unlock(&g.lock);
 }
 
 void vc_cudnn_before_fork(void)

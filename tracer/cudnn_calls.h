@@ -3,6 +3,9 @@
 #ifndef VC_CUDNN_CALLS_H
 #define VC_CUDNN_CALLS_H
 
+/* Nothing is recorded any more: descriptors that are destroyed from now on are not seen. */
+void vc_cudnn_forget(void);
+
 void vc_cudnn_before_fork(void);
 void vc_cudnn_after_fork(void);
 

@@ -14,6 +14,7 @@ victim -c return 100
 burst 4 20000 0.3
 cupti_client
 torch/lib/client 4 500
+torch/lib/convolve threads
 cupti_profiler late
 cupti_profiler early
 LIST

@@ -26,6 +26,7 @@ victim _exit 100
 burst 4 20000 0.3
 cupti_client
 torch/lib/client 4 200
+torch/lib/convolve each either kept reused failing others
 steps micro 3
 cupti_profiler late
 LIST

@@ -3,6 +3,7 @@
 #ifndef VC_STANDIN_H
 #define VC_STANDIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,14 @@ void standin_free(void *p);
 void standin_set_stream(int64_t id); /* of the calling thread */
 void *standin_async(size_t n, void *stream);
 void standin_async_free(void *p, void *stream);
+
+/* What the stand-in for libcudnn does for the calling thread: how many configurations the
+ * heuristics have, the workspace of each, and which call fails: that of an attribute, or one of
+ * these. */
+enum { STANDIN_DESTROY = -1, STANDIN_EXECUTE = -2 };
+struct standin_cudnn { int64_t results, bytes; int fails, status; };
+extern __thread struct standin_cudnn standin_cudnn;
+void standin_cudnn_fork(bool now); /* around fork: the library's own lock must not be copied */
 
 /* Settings at run time, through the function that `minor` has for it; what arrived in it at last.
  */

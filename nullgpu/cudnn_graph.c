@@ -176,8 +176,8 @@ static bool are_plain(const struct vc_cudnn_node *op, const struct operation *o,
 		is_plain(linked(op, o->y, 0), n, last);
 }
 
-/* The graph is one convolution of plain tensors, which a row of a table describes. With one channel,
- * or one place, a tensor lies either way: the order is the one that all three have. */
+/* The graph is one convolution of plain tensors, which a row of a table describes. With one
+ * channel, or one place, a tensor lies either way: the order is the one that all three have. */
 static bool is_row(const struct vc_cudnn_value *ops, struct vc_convolution *c)
 {
 	const struct operation *o = operations;

@@ -19,8 +19,8 @@ cli() { for c in "$@"; do echo "tests/cli/$c.sh"; done; }
 # The tests of a room, the likeliest first.
 of_room() {
 	case $1 in
-	simulator/predict) units test_family test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction
-		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli lengths evaluation sweep trust estimate fit whatif seeds ;;
+	simulator/predict) units test_family test_convolutions test_laws test_align test_workspaces test_sorting test_loops test_single test_reduction
+		echo tests/answers/answers.sh tests/ladders/ladders.sh; cli convolutions lengths evaluation sweep trust estimate fit whatif seeds ;;
 	simulator/anatomy | simulator/rewrite | simulator/transforms) units test_transforms test_autocast test_period test_layers test_foreach test_formulas test_reduction; cli anatomy
 		echo tests/transforms/recorded.sh tests/answers/answers.sh; cli limits; echo tests/ladders/ladders.sh; cli plot seeds whatif estimate ;;
 	simulator/models) echo tests/golden/golden.sh build/tests/conformance tests/oracle-bfc/bfc.sh tests/oracle-rmm/rmm.sh
@@ -28,7 +28,7 @@ of_room() {
 	simulator/replay) units test_engine test_peaks test_infer test_device_window test_cards test_source; echo tests/golden/golden.sh build/tests/conformance; cli sim failures snapshot ledger ;;
 	simulator/sources) units test_codec test_torch_snapshot test_pickle test_source test_fuzz_corpus test_infer; cli recordings snapshots snapshot bad_input trace_format formats ;;
 	simulator/observers) cli sim plot ledger formats; units test_visual_golden test_engine; echo tests/golden/golden.sh ;;
-	simulator/session) cli whatif tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
+	simulator/session) cli whatif convolutions tune sim; echo tests/answers/answers.sh; cli trust evaluation seeds failures usage; echo tests/ladders/ladders.sh ;;
 	simulator/search) units test_vary; cli fit sweep tune; units test_journal ;;
 	simulator/packing) units test_packing; cli plan ;;
 	allocator) units test_arena; echo tests/plan/allocator.sh ;;
@@ -37,8 +37,8 @@ of_room() {
 	tracer) units test_cupti_clock test_meta test_codec; printf '%s\n' tests/tracer/pressure.sh tests/tracer/*.sh | grep -v '/check_\|/bench_\|/lib.sh' ;;
 	nullgpu) printf 'tests/nullgpu/%s.sh\n' device cudnn stage ;;
 	visualize) units test_visual test_visual_golden test_visual_fuzz; cli plot formats; echo tests/golden/golden.sh ;;
-	commands) cli estimate usage bad_input sim fit sweep plot formats failures answers; echo tests/nullgpu/stage.sh ;;
-	common) units test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;
+	commands) cli convolutions estimate usage bad_input sim fit sweep plot formats failures answers; echo tests/nullgpu/stage.sh ;;
+	common) units test_convolutions test_codec test_io test_json test_pickle test_param test_opt test_emit test_error test_meta test_exchange test_journal; cli trace_format bad_input ;;
 	esac | tr ' ' '\n'
 }
 likely() { of_room "$1" | awk '!seen[$0]++' | grep -vxFf "$work/leftout"; } # the tests of a room

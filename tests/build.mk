@@ -190,4 +190,8 @@ calibration-seeds: all $(BUILD)/tests/calibration ## programs whose sizes the da
 		nice -n 10 tests/programs/record.sh seeds
 	$(Q)-$(BUILD)/tests/calibration -n 0 -o $(BUILD)/seeds.tsv '$(CALIBRATION_CACHE)-seeds'
 	$(Q)VRAMCAST=$(BUILD)/vramcast tests/programs/seeds.py '$(CALIBRATION_CACHE)-seeds' $(BUILD)/seeds.tsv
-.PHONY: calibration-ladders calibration-full calibration-seeds check-changes
+CARDS ?= rtx4090 t4 l40s h100-80g-sxm v100-32g-sxm b200-180g rtx3090
+check-cards: all ## recordings of an A100 predict runs on other cards (tests/programs/cards.txt; CARDS="NAME...", TRANSFORMS_PYTHON=python with torch)
+	$(Q)VRAMCAST='$(abspath $(BUILD)/vramcast)' PYTHON='$(TRANSFORMS_PYTHON)' CACHE='$(CALIBRATION_CACHE)-cards' CARDS='$(CARDS)' \
+		nice -n 10 tests/programs/cards.sh
+.PHONY: calibration-ladders calibration-full calibration-seeds check-changes check-cards

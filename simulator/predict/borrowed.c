@@ -42,14 +42,6 @@ static int match_all(struct vc_family *f, size_t base, struct vc_error *err)
 	return VC_OK;
 }
 
-/* Does cuDNN name for that key what it borrowed? */
-static bool is_explained(const struct vc_family *f, const struct vc_conv_key *k)
-{
-	uint64_t bytes;
-
-	return !k->mixed && vc_convolutions_plan(&f->held, k, &k->c, &bytes) && bytes == k->bytes;
-}
-
 /* What call i of the base borrows at the target. */
 static bool at_target(const struct vc_family *f, size_t base, size_t i,
 		      const struct vc_target *target, uint64_t *bytes)
@@ -60,15 +52,16 @@ static bool at_target(const struct vc_family *f, size_t base, size_t i,
 	double x[VC_CONV_SEEN] = { f->x[base][0] };
 	struct vc_convolution there;
 	size_t n = 1;
+	bool known;
 
-	if (!is_explained(f, own))
+	if (!vc_convolutions_agree(&f->held, own, &known))
 		return false;
 	for (size_t k = 0; k < f->n && n < VC_CONV_SEEN; k++) {
 		uint32_t match = k == base ? VC_UNMATCHED : f->view[base].conv[k][i];
 
 		if (match == VC_UNMATCHED)
 			continue;
-		if (!is_explained(f, &f->conv[k].key[match]))
+		if (!vc_convolutions_agree(&f->held, &f->conv[k].key[match], &known))
 			return false;
 		seen[n] = &f->conv[k].key[match].c;
 		x[n++] = f->x[k][0];
@@ -76,7 +69,7 @@ static bool at_target(const struct vc_family *f, size_t base, size_t i,
 	if (target->there)
 		there_say.from = target->there;
 	return n > 1 && vc_convolutions_at(seen, x, n, target->train[0], &there) &&
-	       vc_convolutions_plan(&there_say, own, &there, bytes);
+	       vc_convolutions_plan(&there_say, own, &there, f->conv[base].call[i].tried, bytes);
 }
 
 int vc_borrowed_make(struct vc_family *f, size_t base, const struct vc_target *target,

@@ -54,10 +54,28 @@ static uint64_t group_of(const struct vc_convolution *c)
 	return vc_hash_bytes(all, (size_t)(at - all) * sizeof(*all));
 }
 
+/* Of how it goes over its input, whatever the sizes. */
+static uint64_t steps_of(const struct vc_convolution *c)
+{
+	int64_t all[4 + 3 * VC_CONVOLUTION_SPATIAL], *at = all;
+
+	*at++ = c->direction;
+	*at++ = c->type;
+	*at++ = c->channels_last;
+	*at++ = c->n;
+	for (int i = 0; i < VC_CONVOLUTION_SPATIAL; i++) {
+		*at++ = c->stride[i];
+		*at++ = c->pad[i];
+		*at++ = c->dilation[i];
+	}
+	return vc_hash_bytes(all, (size_t)(at - all) * sizeof(*all));
+}
+
 struct reading {
 	struct vc_convolutions *out;
 	struct vc_map key; /* by label: key + 1; without one: UINT64_MAX */
 	size_t calls, keys;
+	uint32_t made, then; /* requests so far, and up to the plan that was executed last */
 };
 
 /* The key of a label, which is known from then on; VC_UNMATCHED: it is of no convolution. */
@@ -65,7 +83,7 @@ static int key_of(struct reading *r, const struct vc_meta *meta, uint32_t label,
 {
 	const uint64_t *known = vc_map_get(&r->key, label);
 	struct vc_convolutions *c = r->out;
-	struct vc_conv_key k = { .bytes = UINT64_MAX };
+	struct vc_conv_key k = { .bytes = UINT64_MAX, .most = UINT64_MAX };
 
 	*out = known && *known != UINT64_MAX ? (uint32_t)(*known - 1) : VC_UNMATCHED;
 	if (known)
@@ -81,25 +99,57 @@ static int key_of(struct reading *r, const struct vc_meta *meta, uint32_t label,
 	return VC_OK;
 }
 
-static int add_call(struct reading *r, const struct vc_allocations *m, size_t event, uint32_t last)
+/* As much each time? */
+static void note(struct vc_conv_key *k, uint64_t *known, uint64_t bytes)
+{
+	k->mixed |= *known != UINT64_MAX && *known != bytes;
+	*known = bytes;
+}
+
+/* The call whose plan was executed just before, if nothing was asked for since. */
+static struct vc_conv_call *going_on(const struct reading *r, uint32_t key)
+{
+	struct vc_conv_call *last = r->out->n ? &r->out->call[r->out->n - 1] : NULL;
+
+	return last && r->made == r->then && last->key == key ? last : NULL;
+}
+
+static int add_call(struct reading *r, const struct vc_allocations *m, size_t event)
 {
 	const struct vc_event *e = &m->trace->ev[event];
 	struct vc_convolutions *c = r->out;
-	uint32_t key;
-	bool borrows = e->size && last != VC_UNMATCHED && m->take[last].size == e->size &&
-		       m->trace->ev[m->event[last]].addr == e->addr;
+	uint32_t last = r->made - 1, key;
+	bool in_last = e->addr && r->made && m->trace->ev[m->event[last]].addr == e->addr &&
+		       m->take[last].size >= e->size;
 
 	if (key_of(r, m->trace->meta, e->label, &key))
 		return VC_ENOMEM;
-	if (key == VC_UNMATCHED || (e->size && !borrows))
+	if (key == VC_UNMATCHED || (e->size && !in_last))
 		return VC_OK;
+	struct vc_conv_call *before = going_on(r, key);
+
+	r->then = r->made;
+	if (before) {
+		before->tried = true;
+		return VC_OK;
+	}
 	if (!vc_vec_room(c->call, r->calls, c->n + 1))
 		return VC_ENOMEM;
-	c->call[c->n++] = (struct vc_conv_call){ .event = (uint32_t)event, .key = key,
-						 .block = borrows ? last : VC_UNMATCHED };
-	c->key[key].mixed |= c->key[key].bytes != UINT64_MAX && c->key[key].bytes != e->size;
-	c->key[key].bytes = e->size;
+	c->call[c->n++] = (struct vc_conv_call){
+		.event = (uint32_t)event, .key = key, .block = in_last ? last : VC_UNMATCHED,
+		.tried = in_last && m->take[last].size != e->size };
 	return VC_OK;
+}
+
+static void note_all(struct vc_convolutions *c, const struct vc_allocations *m)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct vc_conv_call *call = &c->call[i];
+		struct vc_conv_key *k = &c->key[call->key];
+
+		note(k, call->tried ? &k->most : &k->bytes,
+		     call->block == VC_UNMATCHED ? 0 : m->take[call->block].size);
+	}
 }
 
 struct place { uint64_t group; uint32_t call; };
@@ -126,7 +176,6 @@ int vc_convolutions_read(struct vc_convolutions *c, const struct vc_allocations 
 			 struct vc_error *err)
 {
 	struct reading r = { .out = c };
-	uint32_t made = 0;
 	int rc = VC_OK;
 
 	*c = (struct vc_convolutions){ .n = 0 };
@@ -136,11 +185,12 @@ int vc_convolutions_read(struct vc_convolutions *c, const struct vc_allocations 
 		if (e->device != m->device)
 			continue;
 		if (e->kind == VC_EV_ALLOC)
-			made++;
+			r.made++;
 		else if (e->kind == VC_EV_PLAN)
-			rc = add_call(&r, m, i, made ? made - 1 : VC_UNMATCHED);
+			rc = add_call(&r, m, i);
 	}
 	free(r.key.slot);
+	note_all(c, m);
 	if (!rc)
 		rc = sort_calls(c);
 	return rc ? vc_nomem(err, "the convolutions of a recording") : VC_OK;
@@ -154,38 +204,68 @@ void vc_convolutions_fini(struct vc_convolutions *c)
 
 /* ---- what cuDNN says ---- */
 
-/* The first plan that a program takes. */
-static bool choose(const struct vc_cudnn_plans *p, unsigned way, int type, uint64_t *bytes)
+/* What the first plan that a program takes borrows, or the most of those that it tries. */
+static bool choose(const struct vc_cudnn_plans *p, unsigned way, int type, bool tried,
+		   uint64_t *bytes)
 {
 	uint32_t not = CONVERTED;
+	bool any = false;
 
 	if (way & VC_CONV_NO_TF32 && type == FLOAT32)
 		not |= TENSOR_CORE;
 	if (way & VC_CONV_DETERMINISTIC)
 		not |= NONDETERMINISTIC;
-	for (int i = 0; i < p->n; i++)
-		if (!(p->at[i].notes & not)) {
-			*bytes = (uint64_t)p->at[i].bytes;
-			return true;
-		}
-	return false;
+	for (int i = 0; i < p->n && (tried || !any); i++) {
+		uint64_t borrows = (uint64_t)p->at[i].bytes;
+
+		if (p->at[i].notes & not)
+			continue;
+		*bytes = any && *bytes > borrows ? *bytes : borrows;
+		any = true;
+	}
+	return any;
 }
 
+/* A program takes the first plan of the first list, and looks into the other where there is none
+ * for it; it tries those of both. */
 bool vc_convolutions_plan(const struct vc_conv_answers *a, const struct vc_conv_key *like,
-			  const struct vc_convolution *c, uint64_t *bytes)
+			  const struct vc_convolution *c, bool tried, uint64_t *bytes)
 {
 	static const char *const list[] = { "", "/fallback" };
 	char key[VC_PLANS_KEY];
 	struct vc_cudnn_plans p;
+	bool any = false;
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list) && (tried || !any); i++) {
+		uint64_t borrows = 0;
+
 		vc_convolution_text(c, list[i], key);
 		if (!a->from->plans(a->from->arg, like->version, key, &p))
 			return false;
-		if (choose(&p, a->way, c->type, bytes))
-			return true;
+		if (!choose(&p, a->way, c->type, tried, &borrows))
+			continue;
+		*bytes = any && *bytes > borrows ? *bytes : borrows;
+		any = true;
 	}
-	return false;
+	return any;
+}
+
+bool vc_convolutions_agree(const struct vc_conv_answers *a, const struct vc_conv_key *k,
+			   bool *known)
+{
+	bool agree = !k->mixed;
+	uint64_t bytes;
+
+	*known = true;
+	for (int tried = 0; tried < 2; tried++) {
+		uint64_t seen = tried ? k->most : k->bytes;
+
+		if (seen == UINT64_MAX)
+			continue;
+		*known &= vc_convolutions_plan(a, k, &k->c, tried, &bytes);
+		agree &= *known && bytes == seen;
+	}
+	return agree;
 }
 
 struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,
@@ -198,13 +278,10 @@ struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,
 
 		for (size_t r = 0; r < n; r++)
 			for (size_t i = 0; i < c[r].keys; i++) {
-				const struct vc_conv_key *k = &c[r].key[i];
-				uint64_t bytes;
+				bool known, agree = vc_convolutions_agree(&a, &c[r].key[i], &known);
 
-				if (!vc_convolutions_plan(&a, k, &k->c, &bytes))
-					continue;
-				a.known++;
-				a.agreed += !k->mixed && bytes == k->bytes;
+				a.known += known;
+				a.agreed += agree;
 			}
 		if (a.agreed > best.agreed || !way)
 			best = a;
@@ -269,34 +346,83 @@ static void match_group(const struct vc_convolutions *c, size_t from, size_t to,
 				match[c->order[i]] = others[k];
 }
 
-uint32_t *vc_convolutions_match(const struct vc_convolutions *c,
-				const struct vc_convolutions *other)
+/* Groups that both have, by order of the groups. used: the calls of *other that have a
+ * counterpart. */
+static void match_groups(const struct vc_convolutions *c, const struct vc_convolutions *other,
+			 uint32_t *match, bool *used)
 {
-	uint32_t *match = malloc((c->n + 1) * sizeof(*match));
-	size_t there = 0;
+	size_t there = 0, end;
 
-	for (size_t i = 0; match && i < c->n; i++)
-		match[i] = VC_UNMATCHED;
-	for (size_t from = 0, to; match && from < c->n; from = to) {
+	for (size_t from = 0, to; from < c->n; from = to) {
 		uint64_t group = c->key[c->call[c->order[from]].key].group;
 
 		to = end_of(c, from);
 		while (there < other->n &&
 		       other->key[other->call[other->order[there]].key].group < group)
 			there++;
-		if (there < other->n &&
-		    other->key[other->call[other->order[there]].key].group == group)
-			match_group(c, from, to, other, there, end_of(other, there), match);
+		if (there == other->n ||
+		    other->key[other->call[other->order[there]].key].group != group)
+			continue;
+		end = end_of(other, there);
+		match_group(c, from, to, other, there, end, match);
+		for (size_t i = there; i < end; i++)
+			used[other->order[i]] = true;
 	}
+}
+
+/* What has no such group: its channels or its kernels follow the parameter, too (a gradient of a
+ * gradient, samples as groups). That of the same steps, where there are as many. */
+static void match_rest(const struct vc_convolutions *c, const struct vc_convolutions *other,
+		       const bool *used, struct place *mine, struct place *theirs, uint32_t *match)
+{
+	size_t n = 0, m = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (match[i] == VC_UNMATCHED)
+			mine[n++] = (struct place){ steps_of(&c->key[c->call[i].key].c),
+						    (uint32_t)i };
+	for (size_t i = 0; i < other->n; i++)
+		if (!used[i])
+			theirs[m++] = (struct place){ steps_of(&other->key[other->call[i].key].c),
+						      (uint32_t)i };
+	qsort(mine, n, sizeof(*mine), by_group);
+	qsort(theirs, m, sizeof(*theirs), by_group);
+	for (size_t i = 0, k = 0, to, end; i < n; i = to) {
+		for (to = i; to < n && mine[to].group == mine[i].group;)
+			to++;
+		while (k < m && theirs[k].group < mine[i].group)
+			k++;
+		for (end = k; end < m && theirs[end].group == mine[i].group;)
+			end++;
+		for (size_t j = i; j < to && to - i == end - k; j++)
+			match[mine[j].call] = other->call[theirs[k + j - i].call].key;
+	}
+}
+
+uint32_t *vc_convolutions_match(const struct vc_convolutions *c,
+				const struct vc_convolutions *other)
+{
+	uint32_t *match = malloc((c->n + 1) * sizeof(*match));
+	struct place *mine = malloc((c->n + other->n + 2) * sizeof(*mine));
+	bool *used = calloc(other->n + 1, sizeof(*used));
+
+	for (size_t i = 0; match && i < c->n; i++)
+		match[i] = VC_UNMATCHED;
+	if (match && mine && used) {
+		match_groups(c, other, match, used);
+		match_rest(c, other, used, mine, mine + c->n + 1, match);
+	} else {
+		free(match);
+		match = NULL;
+	}
+	VC_FREE(mine, used);
 	return match;
 }
 
 /* ---- at another value ---- */
 
-struct number { double seen[VC_CONV_SEEN]; };
-
 /* A line through all that was seen, where it gives a whole number of one or more. */
-static bool on_line(const struct number *v, const double *x, size_t n, double at, int64_t *out)
+static bool on_line(const double *seen, const double *x, size_t n, double at, int64_t *out)
 {
 	size_t far = 0;
 	double slope = 0, there;
@@ -305,11 +431,11 @@ static bool on_line(const struct number *v, const double *x, size_t n, double at
 		if (fabs(x[i] - x[0]) > fabs(x[far] - x[0]))
 			far = i;
 	if (far)
-		slope = (v->seen[far] - v->seen[0]) / (x[far] - x[0]);
+		slope = (seen[far] - seen[0]) / (x[far] - x[0]);
 	for (size_t i = 1; i < n; i++)
-		if (fabs(v->seen[0] + slope * (x[i] - x[0]) - v->seen[i]) > WHOLE)
+		if (fabs(seen[0] + slope * (x[i] - x[0]) - seen[i]) > WHOLE)
 			return false;
-	there = v->seen[0] + slope * (at - x[0]);
+	there = seen[0] + slope * (at - x[0]);
 	*out = (int64_t)llround(there);
 	return *out >= 1 && fabs(there - (double)*out) <= WHOLE;
 }
@@ -326,24 +452,35 @@ static bool follows(const struct vc_convolution *const *seen, size_t n)
 	return true;
 }
 
+/* One size of all that was seen: the i-th from `at` bytes on. */
+static bool size_at(const struct vc_convolution *const *seen, size_t offset, int i, const double *x,
+		    size_t n, double at, struct vc_convolution *out)
+{
+	double sizes[VC_CONV_SEEN] = { 0 };
+	int64_t size;
+
+	for (size_t k = 0; k < n; k++) {
+		memcpy(&size, (const char *)seen[k] + offset + (size_t)i * sizeof(size),
+		       sizeof(size));
+		sizes[k] = (double)size;
+	}
+	if (!on_line(sizes, x, n, at, &size))
+		return false;
+	memcpy((char *)out + offset + (size_t)i * sizeof(size), &size, sizeof(size));
+	return true;
+}
+
 bool vc_convolutions_at(const struct vc_convolution *const *seen, const double *x, size_t n,
 			double at, struct vc_convolution *out)
 {
 	bool known = follows(seen, n);
 
 	*out = *seen[0];
-	for (int i = 0; i < out->n; i++) {
-		struct number vx, vy;
-
-		if (i == 1)
-			continue; /* channels are those of the group */
-		for (size_t k = 0; k < n; k++) {
-			vx.seen[k] = (double)seen[k]->x[i];
-			vy.seen[k] = (double)seen[k]->y[i];
-		}
-		if (!on_line(&vx, x, n, at, &out->x[i]) ||
-		    (!known && !on_line(&vy, x, n, at, &out->y[i])))
+	for (int i = 0; i < out->n; i++)
+		if (!size_at(seen, offsetof(struct vc_convolution, x), i, x, n, at, out) ||
+		    !size_at(seen, offsetof(struct vc_convolution, w), i, x, n, at, out) ||
+		    (!known &&
+		     !size_at(seen, offsetof(struct vc_convolution, y), i, x, n, at, out)))
 			return false;
-	}
 	return !known || vc_convolution_output(out, out->y);
 }

@@ -14,13 +14,16 @@ struct vc_conv_call {
 	uint32_t event;   /* PLAN of the trace */
 	uint32_t block;   /* allocation of its workspace; VC_UNMATCHED: it borrowed none */
 	uint32_t key;
+	bool tried;       /* several of its plans were, to measure which is the fastest
+			   * (torch.backends.cudnn.benchmark), in the room of the largest */
 };
 
 /* All times that one of the same sizes was. */
 struct vc_conv_key {
 	struct vc_convolution c;
 	char version[16];  /* of cuDNN */
-	uint64_t bytes;    /* that it borrowed */
+	uint64_t bytes;    /* that it borrowed; UINT64_MAX: it was only tried */
+	uint64_t most;     /* that it borrowed while its plans were tried; UINT64_MAX: never */
 	uint64_t group;    /* the same for all that may be this one at another value */
 	bool mixed;        /* not as many each time */
 };
@@ -47,9 +50,13 @@ struct vc_conv_answers {
 	uint64_t agreed;   /* ... and for which it names what they borrowed */
 };
 
-/* Bytes that the plan of c borrows; false: nobody says. */
+/* Bytes that the plan of c borrows, or that trying all of them does; false: nobody says. */
 bool vc_convolutions_plan(const struct vc_conv_answers *a, const struct vc_conv_key *like,
-			  const struct vc_convolution *c, uint64_t *bytes);
+			  const struct vc_convolution *c, bool tried, uint64_t *bytes);
+
+/* Do they name what was borrowed for that key? False: they do not know it either; *known says. */
+bool vc_convolutions_agree(const struct vc_conv_answers *a, const struct vc_conv_key *k,
+			   bool *known);
 
 /* How well answers explain n recordings, with the best way. */
 struct vc_conv_answers vc_convolutions_hold(const struct vc_answers *from,

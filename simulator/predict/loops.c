@@ -290,6 +290,8 @@ struct turner {
 	uint32_t
 		*rank; /* by event: which of its kind a free gave back, counted from the latest */
 	uint64_t *now;       /* by recorded id: what was given back instead, or LEFT_OUT */
+	bool *inside;        /* by event: of a turn */
+	uint32_t *copies;    /* by allocation: blocks of turns that repeat it, and live */
 	size_t room;
 };
 
@@ -340,6 +342,7 @@ static int repeat_alloc(struct turner *t, const struct vc_event *e, uint32_t i)
 
 	if (!vc_vec_room(t->out->of, t->room, id - t->out->from + 1))
 		return VC_ENOMEM;
+	t->copies[i]++;
 	t->out->of[id - t->out->from] = i;
 	return add(&t->kind[t->kind_of[i]].is, id) ? VC_ENOMEM : out(t, e, id);
 }
@@ -367,6 +370,15 @@ static int repeat(struct turner *t, size_t from, size_t to)
 	return VC_OK;
 }
 
+/* What a block of a turn is given back with behind its loop, a list of all of them for one: those
+ * of turns that repeat it. */
+static int free_copies(struct turner *t, size_t k, uint32_t i, struct kind *q)
+{
+	for (; !t->inside[k] && t->copies[i] && q->is.n > q->was.n; t->copies[i]--)
+		VC_TRY(out(t, &t->b->trace->ev[k], take_out(&q->is, t->rank[k])));
+	return VC_OK;
+}
+
 /* One recorded event, with the block that stands for its own. */
 static int recorded(struct turner *t, size_t k)
 {
@@ -387,8 +399,11 @@ static int recorded(struct turner *t, size_t k)
 	if (t->rank[k] >= q->was.n || !q->is.n)
 		return 0;
 	take_out(&q->was, t->rank[k]);
+	if (!t->inside[k] && t->now[e->id] == LEFT_OUT && q->is.n <= q->was.n)
+		return VC_OK; /* it was not made */
 	t->now[e->id] = take_out(&q->is, t->rank[k]);
 	VC_TRY(out(t, e, t->now[e->id]));
+	VC_TRY(free_copies(t, k, i, q));
 	while (!q->was.n && q->is.n)
 		VC_TRY(out(t, e, take_out(&q->is, 0)));
 	return VC_OK;
@@ -441,6 +456,18 @@ static int find_kinds(struct turner *t, const struct vc_loops *l)
 	return t->kind ? 0 : VC_ENOMEM;
 }
 
+/* A turn ends with the request behind it: what comes before that is its own. */
+static void mark_turns(struct turner *t, const struct vc_loops *l)
+{
+	for (size_t j = 0; j < l->n; j++) {
+		const struct vc_loop *p = &l->at[j];
+		size_t end = p->to < t->b->n ? t->b->event[p->to] : t->b->trace->n;
+
+		for (size_t k = t->b->event[p->from]; k < end; k++)
+			t->inside[k] = true;
+	}
+}
+
 static int turn_all(struct turner *t, const struct vc_loops *l, const int64_t *more)
 {
 	size_t k = 0;
@@ -478,13 +505,17 @@ int vc_loops_repeat(const struct vc_loops *l, const struct vc_allocations *b, co
 	t.kind_of = malloc((b->n + 1) * sizeof(*t.kind_of));
 	t.rank = calloc(b->trace->n + 1, sizeof(*t.rank));
 	t.now = calloc(b->ids + 1, sizeof(*t.now));
-	rc = t.kind_of && t.rank && t.now ? find_kinds(&t, l) : VC_ENOMEM;
+	t.inside = calloc(b->trace->n + 1, sizeof(*t.inside));
+	t.copies = calloc(b->n + 1, sizeof(*t.copies));
+	rc = t.kind_of && t.rank && t.now && t.inside && t.copies ? find_kinds(&t, l) : VC_ENOMEM;
+	if (!rc)
+		mark_turns(&t, l);
 	if (!rc)
 		rc = turn_all(&t, l, more);
 	for (size_t k = 0; t.kind && k < t.kinds; k++) {
 		VC_FREE(t.kind[k].was.id, t.kind[k].is.id);
 	}
-	VC_FREE(t.kind, t.kind_of, t.rank, t.now);
+	VC_FREE(t.kind, t.kind_of, t.rank, t.now, t.inside, t.copies);
 	if (!rc)
 		return 0;
 	vc_looped_fini(out);

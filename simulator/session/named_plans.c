@@ -52,6 +52,17 @@ static bool ask(struct vc_named_plans *p, const char *key, struct vc_cudnn_plans
 	return false;
 }
 
+/* Nobody gets a plan that wants more than the card has: a program that tries all passes it over. */
+static void drop_larger(struct vc_cudnn_plans *p, uint64_t total)
+{
+	int kept = 0;
+
+	for (int i = 0; i < p->n; i++)
+		if ((uint64_t)p->at[i].bytes <= total)
+			p->at[kept++] = p->at[i];
+	p->n = kept;
+}
+
 static bool plans(void *arg, const char *version, const char *key, struct vc_cudnn_plans *out)
 {
 	struct vc_named_plans *p = arg;
@@ -61,6 +72,8 @@ static bool plans(void *arg, const char *version, const char *key, struct vc_cud
 	read_table(p, version);
 	known = vc_plan_table_find(&p->table, key, out) || ask(p, key, out);
 	pthread_mutex_unlock(&p->lock);
+	if (known && p->card)
+		drop_larger(out, p->card->total);
 	return known;
 }
 

@@ -142,7 +142,8 @@ static uint64_t borrowed(int which, int n)
 							       (n <= 8 ? 777u * (unsigned)n : 0);
 }
 
-/* cuDNN, with a plan on tensor cores in front, which borrows more. */
+/* cuDNN, with a plan on tensor cores in front, which borrows more, and a slow one behind, which
+ * borrows three times as much. */
 struct library {
 	uint64_t asked;
 	unsigned other; /* layers, a bit each, that it names wrong, ... */
@@ -155,18 +156,24 @@ static bool names(void *arg, const char *version, const char *key, struct vc_cud
 	struct vc_convolution c;
 
 	l->asked++;
+	*out = (struct vc_cudnn_plans){ .n = 0 };
+	if (strstr(key, "/fallback"))
+		return true;
 	if (strcmp(version, "9.19.0") != 0 || !vc_convolution_read(key, &c))
 		return false;
 	int n = (int)c.x[0], which = c.direction == VC_CONVOLUTION_DATA ? 2 : c.x[1] == 16;
 
-	*out = (struct vc_cudnn_plans){ .n = 2, .at = {
+	*out = (struct vc_cudnn_plans){ .n = 3, .at = {
 		{ .bytes = 1 << 20, .notes = 1 },
 		{ .bytes = (int64_t)borrowed(which, n) +
-			   ((!l->at || l->at == n) && l->other >> which & 1) } } };
+			   ((!l->at || l->at == n) && l->other >> which & 1) },
+		{ .bytes = 3 * (int64_t)borrowed(which, n) } } };
 	return true;
 }
 
 static unsigned more; /* layers that all borrow as the first does */
+
+static bool benchmark; /* the plans of the first layer are tried before */
 
 static void add(struct vc_trace *t, uint8_t kind, uint64_t id, uint64_t size, uint32_t label)
 {
@@ -195,6 +202,12 @@ static struct vc_trace run(int batch, bool simulated)
 		uint32_t label = vc_meta_string(t.meta, text, strlen(text));
 
 		add(&t, VC_EV_ALLOC, tensor, (uint64_t)batch * (300000u + 1000u * (unsigned)i), 0);
+		if (benchmark && !i) {
+			add(&t, VC_EV_ALLOC, ++id, 3 * bytes, 0);
+			for (int tries = 0; tries < 4; tries++)
+				add(&t, VC_EV_PLAN, id, tries < 2 ? bytes : 3 * bytes, label);
+			add(&t, VC_EV_FREE, id, 0, 0);
+		}
 		if (bytes)
 			add(&t, VC_EV_ALLOC, ++id, bytes, 0);
 		add(&t, VC_EV_PLAN, id, bytes, label);
@@ -293,6 +306,25 @@ static void workspace_comes_goes_and_grows_as_named(void **unused)
 	begin(&s, 8, 12, true); /* from above as well */
 	predict(&s, 6, 0, text, sizeof(text));
 	assert_string_equal(text, "1800000 6000 1806000 1812000 4662");
+	end(&s);
+}
+
+/* All of its plans are, in the room of the largest; then the fastest, which is the first. */
+static void what_is_tried_takes_the_room_of_the_largest(void **unused)
+{
+	struct vc_family_report rep;
+	struct scene s;
+	char text[200];
+
+	(void)unused;
+	benchmark = true;
+	begin(&s, 2, 6, true);
+	rep = predict(&s, 10, 0, text, sizeof(text));
+	benchmark = false;
+	assert_string_equal(text, "3000000 30000 10000 3010000 40960 3020000");
+	assert_int_equal(rep.convolutions, 4);
+	assert_int_equal(rep.named, 4);
+	assert_false(rep.plans);
 	end(&s);
 }
 
@@ -443,6 +475,7 @@ int main(void)
 		cmocka_unit_test(samples_and_sides_follow_a_line),
 		cmocka_unit_test(workspace_comes_goes_and_grows_as_named),
 		cmocka_unit_test(who_names_something_else_is_not_believed),
+		cmocka_unit_test(what_is_tried_takes_the_room_of_the_largest),
 		cmocka_unit_test(one_that_is_named_wrong_is_left_to_its_law),
 		cmocka_unit_test(another_card_makes_other_plans),
 		cmocka_unit_test(a_card_itself_is_not_quite_what_is_named),

@@ -30,13 +30,6 @@ enum { FORWARD = 700, DATA = 706, FILTER = 712 };
 enum { FORWARD_X = FORWARD + 4, HEUR_RESULTS = 202, PLAN_CONFIG = 401, PLAN_WORKSPACE = 402 };
 
 int _ZN3c104cuda28device_count_ensure_non_zeroEv(void);
-int cudnnBackendCreateDescriptor(int type, void **out);
-int cudnnBackendDestroyDescriptor(void *d);
-int cudnnBackendFinalize(void *d);
-int cudnnBackendSetAttribute(void *d, int name, int type, int64_t count, const void *value);
-int cudnnBackendGetAttribute(void *d, int name, int type, int64_t wanted, int64_t *count,
-			     void *out);
-int cudnnBackendExecute(void *handle, void *plan, void *pack);
 
 enum order { FIRST, LAST };
 

@@ -20,15 +20,6 @@ static struct {
 
 __thread struct standin_cudnn standin_cudnn;
 
-size_t cudnnGetVersion(void);
-int cudnnBackendCreateDescriptor(int type, void **out);
-int cudnnBackendDestroyDescriptor(void *d);
-int cudnnBackendFinalize(void *d);
-int cudnnBackendSetAttribute(void *d, int name, int type, int64_t count, const void *value);
-int cudnnBackendGetAttribute(void *d, int name, int type, int64_t wanted, int64_t *count,
-			     void *out);
-int cudnnBackendExecute(void *handle, void *plan, void *pack);
-
 void standin_cudnn_fork(bool now)
 {
 	if (now)

@@ -24,6 +24,15 @@ struct standin_cudnn { int64_t results, bytes; int fails, status; };
 extern __thread struct standin_cudnn standin_cudnn;
 void standin_cudnn_fork(bool now); /* around fork: the library's own lock must not be copied */
 
+size_t cudnnGetVersion(void);
+int cudnnBackendCreateDescriptor(int type, void **out);
+int cudnnBackendDestroyDescriptor(void *d);
+int cudnnBackendFinalize(void *d);
+int cudnnBackendSetAttribute(void *d, int name, int type, int64_t count, const void *value);
+int cudnnBackendGetAttribute(void *d, int name, int type, int64_t wanted, int64_t *count,
+			     void *out);
+int cudnnBackendExecute(void *handle, void *plan, void *pack);
+
 /* Settings at run time, through the function that `minor` has for it; what arrived in it at last.
  */
 void standin_settings(int minor, const char *text);

@@ -7,6 +7,7 @@
 #include "commands/ask_cudnn.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,16 @@
 
 enum { OLDEST = 90800 }; /* 9.8: the first that can be asked without a GPU */
 
+/* Looked for once, whatever the card: python3 is asked for it. */
+static struct {
+	pthread_once_t once;
+	char version[16];       /* "9.19.0"; "": nobody can be asked */
+	char program[1200], library[1200];
+} installed = { .once = PTHREAD_ONCE_INIT };
+
 struct asking {
 	const struct vc_card *card;
 	bool tried;
-	char version[16];       /* "9.19.0"; "": nobody can be asked */
-	char program[1200], library[1200];
 	pid_t pid;
 	FILE *to, *from;
 };
@@ -42,7 +48,7 @@ static void *open_asking(const struct vc_card *card)
 }
 
 /* The library beside the PyTorch of python3, and its version. */
-static void find_library(struct asking *a)
+static void find_library(void)
 {
 	const char *given = getenv("VRAMCAST_NULL_CUDNN_LIBRARY");
 	char folder[1100], python[1024], package[1024];
@@ -52,16 +58,16 @@ static void find_library(struct asking *a)
 	if (vc_null_libraries(folder, sizeof(folder), &ignored))
 		return;
 	if (given)
-		snprintf(a->library, sizeof(a->library), "%s", given);
+		snprintf(installed.library, sizeof(installed.library), "%s", given);
 	else if (vc_python_find("python3", python, sizeof(python), &ignored) ||
 		 vc_python_package(python, package, sizeof(package), &ignored) ||
-		 !vc_installed_cudnn(package, a->library, sizeof(a->library)))
+		 !vc_installed_cudnn(package, installed.library, sizeof(installed.library)))
 		return;
-	snprintf(a->program, sizeof(a->program), "%s/vcnull-cudnn-plans", folder);
-	v = *a->library ? vc_installed_version(a->program, a->library) : 0;
+	snprintf(installed.program, sizeof(installed.program), "%s/vcnull-cudnn-plans", folder);
+	v = *installed.library ? vc_installed_version(installed.program, installed.library) : 0;
 	if (v >= OLDEST)
-		snprintf(a->version, sizeof(a->version), "%d.%d.%d", v / 10000, v / 100 % 100,
-			 v % 100);
+		snprintf(installed.version, sizeof(installed.version), "%d.%d.%d", v / 10000,
+			 v / 100 % 100, v % 100);
 }
 
 /* A file in memory, which the child inherits; -1: there is none. */
@@ -95,7 +101,7 @@ static void become(const struct asking *a, int properties, int in, int out)
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(nowhere, STDERR_FILENO); /* the library's words are not ours */
-	execl(a->program, a->program, "rows", a->library, path, card, table,
+	execl(installed.program, installed.program, "rows", installed.library, path, card, table,
 	      (char *)NULL);
 	_exit(127);
 }
@@ -128,11 +134,11 @@ static bool ask(void *asker, const char *version, const char *key, char *plans, 
 
 	if (!a->tried) {
 		a->tried = true;
-		find_library(a);
-		if (!strcmp(a->version, version))
+		pthread_once(&installed.once, find_library);
+		if (!strcmp(installed.version, version))
 			start(a);
 	}
-	if (!a->to || !a->from || strcmp(a->version, version) != 0)
+	if (!a->to || !a->from || strcmp(installed.version, version) != 0)
 		return false;
 	if (fprintf(a->to, "%s\n", key) < 0 || fflush(a->to) ||
 	    !fgets(line, sizeof(line), a->from) || *line == '#')

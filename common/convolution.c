@@ -39,7 +39,8 @@ void vc_convolution_text(const struct vc_convolution *c, const char *list, char 
 		at = put_sizes(key, at, steps[i], c->n - 2);
 }
 
-/* How many numbers of "3x4x5" were read; 0: it is none such, or has too many. */
+/* How many numbers of "3x4x5" were read; 0: it is none such, has too many, or one that no tensor
+ * has, whose products would not be numbers. */
 static int read_sizes(const char *s, size_t length, int64_t *v, int most)
 {
 	const char *end = s + length;
@@ -47,7 +48,7 @@ static int read_sizes(const char *s, size_t length, int64_t *v, int most)
 
 	for (char *rest; n < most; s = rest + 1) {
 		v[n++] = strtoll(s, &rest, 10);
-		if (rest == s || v[n - 1] < 0)
+		if (rest == s || v[n - 1] < 0 || v[n - 1] > INT32_MAX)
 			return 0;
 		if (rest == end)
 			return n;

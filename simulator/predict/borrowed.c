@@ -6,12 +6,29 @@
 #include "simulator/predict/borrowed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/vec.h"
 
 /* Of a hundred recorded convolutions that it knows, for how many cuDNN must name what they
  * borrowed: a program that measures its plans, or another card, agrees by chance only. */
 enum { AGREE = 90 };
+
+/* Were all computed by one version of cuDNN? */
+static bool one_version(const struct vc_family *f)
+{
+	const char *version = NULL;
+
+	for (size_t k = 0; k < f->n; k++)
+		for (size_t i = 0; i < f->conv[k].keys; i++) {
+			const char *own = f->conv[k].key[i].version;
+
+			version = version ? version : own;
+			if (strcmp(own, version) != 0)
+				return false;
+		}
+	return true;
+}
 
 static bool is_possible(struct vc_family *f, size_t base, const struct vc_target *target)
 {
@@ -22,7 +39,7 @@ static bool is_possible(struct vc_family *f, size_t base, const struct vc_target
 	for (size_t k = 0; k < f->n; k++)
 		if (f->spread[k].varies)
 			return false;
-	if (!f->held.from)
+	if (!f->held.from && one_version(f))
 		f->held = vc_convolutions_hold(f->answers, f->conv, f->n);
 	return f->held.agreed && 100 * f->held.agreed >= AGREE * f->held.known;
 }

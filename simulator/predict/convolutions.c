@@ -436,6 +436,8 @@ static bool on_line(const double *seen, const double *x, size_t n, double at, in
 		if (fabs(seen[0] + slope * (x[i] - x[0]) - seen[i]) > WHOLE)
 			return false;
 	there = seen[0] + slope * (at - x[0]);
+	if (!(there < INT32_MAX)) /* nor is there a tensor with such a size */
+		return false;
 	*out = (int64_t)llround(there);
 	return *out >= 1 && fabs(there - (double)*out) <= WHOLE;
 }

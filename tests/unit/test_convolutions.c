@@ -23,6 +23,7 @@ static void a_key_is_read_as_it_is_written(void **unused)
 		"forward f32 nchw 4x3x9x9x9x9 16x3x3x3x3x3 4x16x5x5x5x5 2x2x2x2 1x1x1x1 1x1x1x1",
 		"forward f32 nchw 4x3x9x-9 16x3x3x3 4x16x5x5 2x2 1x1 1x1",
 		"forward f32 nchw 4x3x9x 16x3x3x3 4x16x5x5 2x2 1x1 1x1",
+		"forward f32 nchw 4x3x9x9 16x3x3x99999999999 4x16x5x5 2x2 1x1 99999999999x1",
 	};
 	struct vc_convolution c;
 	char text[VC_PLANS_KEY];
@@ -123,6 +124,8 @@ static void samples_and_sides_follow_a_line(void **unused)
 			text));
 	assert_false(at(KEY, 2, "forward f32 nchw 6x3x9x9 16x3x3x3 6x16x5x5 2x2 1x1 1x1", 8, -99,
 			text));
+	assert_false(at(KEY, 2, "forward f32 nchw 6x3x9x9 16x3x3x3 6x16x5x5 2x2 1x1 1x1", 3, 1e30,
+			text));
 }
 
 /* ---- a prediction ---- */
@@ -187,15 +190,15 @@ static void add(struct vc_trace *t, uint8_t kind, uint64_t id, uint64_t size, ui
 	assert_int_equal(vc_trace_append(t, &e, 1, NULL), 0);
 }
 
-static struct vc_trace run(int batch, bool simulated)
+static struct vc_trace run(int batch, bool simulated, const char *version)
 {
 	struct vc_trace t = { .meta = vc_meta_new(NULL) };
 	uint64_t id = 0;
 
 	add(&t, VC_EV_ALLOC, ++id, 1000000, 0);
 	for (int i = 0; i < LAYERS; i++) {
-		char text[200] = VC_LABEL_CUDNN "9.19.0 ";
-		size_t at = strlen(text);
+		char text[200];
+		size_t at = (size_t)snprintf(text, sizeof(text), VC_LABEL_CUDNN "%s ", version);
 		uint64_t bytes = borrowed(i, batch), tensor = ++id;
 
 		snprintf(text + at, sizeof(text) - at, layer[i], batch, batch);
@@ -231,6 +234,8 @@ static struct vc_trace run(int batch, bool simulated)
 	return t;
 }
 
+static const char *version_of_b = "9.19.0";
+
 struct scene {
 	struct vc_trace a, b;
 	struct vc_family *f;
@@ -243,8 +248,8 @@ static void begin(struct scene *s, int one, int two, bool simulated)
 	const struct vc_trace *t[] = { &s->a, &s->b };
 
 	*s = (struct scene){ .answers = { .plans = names } };
-	s->a = run(one, simulated);
-	s->b = run(two, simulated);
+	s->a = run(one, simulated, "9.19.0");
+	s->b = run(two, simulated, version_of_b);
 	s->answers.arg = &s->library;
 	s->f = vc_family_new(t, 2, 0, false, NULL);
 	assert_non_null(s->f);
@@ -406,6 +411,20 @@ static void a_card_itself_is_not_quite_what_is_named(void **unused)
 	end(&s);
 }
 
+static void two_versions_make_other_plans(void **unused)
+{
+	struct scene s;
+	char text[200];
+
+	(void)unused;
+	version_of_b = "9.20.0";
+	begin(&s, 2, 6, true);
+	version_of_b = "9.19.0";
+	assert_int_equal(predict(&s, 10, 0, text, sizeof(text)).named, 0);
+	assert_int_equal(s.library.asked, 0);
+	end(&s);
+}
+
 static void without_anybody_to_ask_it_is_as_before(void **unused)
 {
 	struct scene s;
@@ -429,7 +448,7 @@ static void read_all(struct vc_trace *t, struct vc_allocations *m, struct vc_con
 
 static void a_longer_recording_has_the_same_convolutions(void **unused)
 {
-	struct vc_trace a = run(4, true), b = run(6, true);
+	struct vc_trace a = run(4, true, "9.19.0"), b = run(6, true, "9.19.0");
 	struct vc_allocations ma, mb;
 	struct vc_convolutions ca, cb;
 	uint32_t other = vc_meta_string(b.meta, "cudnn/9 graph", 13);
@@ -479,6 +498,7 @@ int main(void)
 		cmocka_unit_test(one_that_is_named_wrong_is_left_to_its_law),
 		cmocka_unit_test(another_card_makes_other_plans),
 		cmocka_unit_test(a_card_itself_is_not_quite_what_is_named),
+		cmocka_unit_test(two_versions_make_other_plans),
 		cmocka_unit_test(without_anybody_to_ask_it_is_as_before),
 		cmocka_unit_test(a_longer_recording_has_the_same_convolutions),
 	};

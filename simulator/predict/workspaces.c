@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/torch_names.h"
 #include "common/torch_sizes.h"
@@ -24,6 +25,7 @@ enum {
 	CAST = 6,                /* allocations from a gradient in half precision to its casts */
 	BORROWED = 65536,        /* bytes: no workspace is smaller */
 	NAMED = 3,               /* innermost frames that may be of a layer's module */
+	BESIDE = 6, /* events behind a request in which it is used */
 	NEAR = 64, /* allocations before a bias gradient among which the gradient it sums is */
 };
 
@@ -356,6 +358,24 @@ static uint32_t present_source(const struct vc_allocations *m, const double *gro
 	return j == VC_UNMATCHED ? source_of(m, grows, s, l, 0, live) : j;
 }
 
+/* Is allocation i the gradient of a convolution's weights, which is no sum? It is asked for just
+ * before its workspace and the plan that computes it. */
+static bool is_filter(const struct vc_allocations *m, uint32_t i)
+{
+	const struct vc_trace *t = m->trace;
+	int asked = 0;
+
+	for (size_t k = m->event[i] + 1; k < t->n && k < m->event[i] + BESIDE && asked < 2; k++) {
+		const struct vc_event *e = &t->ev[k];
+
+		asked += e->kind == VC_EV_ALLOC;
+		if (e->kind == VC_EV_PLAN && e->label < t->meta->strings &&
+		    strstr(t->meta->string[e->label], " filter "))
+			return true;
+	}
+	return false;
+}
+
 /* A bias gradient at allocation i, with or without buffers. */
 static bool sum_at(const struct vc_allocations *m, const double *grows,
 		   const struct vc_reduction_card *card, uint32_t i, struct living *live,
@@ -376,6 +396,8 @@ static bool sum_at(const struct vc_allocations *m, const double *grows,
 		}
 		return true;
 	}
+	if (is_filter(m, i))
+		return false;
 	if (!known)
 		return product_at(m, grows, card, i, s);
 	uint32_t element = element_of(m, grows, i, &l);

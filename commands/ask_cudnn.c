@@ -22,8 +22,6 @@
 #include "nullgpu/python.h"
 #include "simulator/session/request.h"
 
-enum { OLDEST = 90800 }; /* 9.8: the first that can be asked without a GPU */
-
 /* Looked for once, whatever the card: python3 is asked for it. */
 static struct {
 	pthread_once_t once;
@@ -65,7 +63,7 @@ static void find_library(void)
 		return;
 	snprintf(installed.program, sizeof(installed.program), "%s/vcnull-cudnn-plans", folder);
 	v = *installed.library ? vc_installed_version(installed.program, installed.library) : 0;
-	if (v >= OLDEST)
+	if (v >= VC_PLANS_OLDEST)
 		snprintf(installed.version, sizeof(installed.version), "%d.%d.%d", v / 10000,
 			 v / 100 % 100, v % 100);
 }
@@ -91,11 +89,9 @@ static int write_properties(const struct asking *a)
 static void become(const struct asking *a, int properties, int in, int out)
 {
 	char card[64], table[1200], path[40];
-	int sm, memory, nowhere = open("/dev/null", O_WRONLY);
+	int nowhere = open("/dev/null", O_WRONLY);
 
-	vc_card_clocks(a->card, &sm, &memory);
-	snprintf(card, sizeof(card), "%d.%d/%u@%d,%d", a->card->cc_major, a->card->cc_minor,
-		 a->card->sms, sm, memory);
+	vc_card_in_table(a->card, card, sizeof(card));
 	vc_plans_path(table, sizeof(table));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", properties);
 	dup2(in, STDIN_FILENO);

@@ -21,8 +21,6 @@
 #include "nullgpu/installed.h"
 #include "nullgpu/plans.h"
 
-enum { OLDEST = 90800 }; /* 9.8: the first that can be asked without a GPU */
-
 int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char *torch,
 		    struct vc_error *err)
 {
@@ -38,11 +36,11 @@ int vc_dryrun_cudnn(struct vc_dryrun_cudnn *c, const char *libraries, const char
 		snprintf(why, sizeof why, "no cuDNN is installed");
 	else if (!v)
 		snprintf(why, sizeof why, "the cuDNN that is installed does not load");
-	else if (v < OLDEST)
+	else if (v < VC_PLANS_OLDEST)
 		snprintf(why, sizeof why, "cuDNN %d.%d cannot be asked, 9.8 and newer can",
 			 v / 10000, v / 100 % 100);
 	snprintf(version, sizeof version, "%d", v);
-	c->usable = v >= OLDEST;
+	c->usable = v >= VC_PLANS_OLDEST;
 	if (setenv("VRAMCAST_NULL_PLANS_NOT", why, 1) < 0 ||
 	    (v && setenv("VRAMCAST_NULL_CUDNN", version, 1) < 0))
 		return vc_nomem(err, "the environment");
@@ -120,8 +118,7 @@ int vc_dryrun_plans_start(struct vc_dryrun_cudnn *c, const char *dir, const stru
 	c->pid = 0;
 	vc_card_clocks(card, &sm, &memory);
 	snprintf(clocks, sizeof clocks, "%d,%d", sm, memory);
-	snprintf(c->card, sizeof c->card, "%d.%d/%u@%s", card->cc_major, card->cc_minor, card->sms,
-		 clocks);
+	vc_card_in_table(card, c->card, sizeof c->card);
 	snprintf(name, sizeof name, "plans.%d", c->runs++);
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	snprintf(properties, sizeof properties, "%s/%s.json", dir, name);

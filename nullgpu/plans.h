@@ -17,6 +17,8 @@
 
 #include "common/convolution.h"
 
+/* The first that can be asked without a GPU: CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR came with 9.8. */
+#define VC_PLANS_OLDEST 90800
 #define VC_PLANS_MESSAGE (1u << 20)
 
 /* cudnnBackendHeurMode_t */

@@ -6,8 +6,6 @@
 #include "common/error.h"
 #include "nullgpu/plans.h"
 
-#define VC_PLANS_OLDEST 90800 /* CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR came with 9.8.0 */
-
 typedef void *vc_descriptor;
 
 /* The functions of the graph interface, and the card. */

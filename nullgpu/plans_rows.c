@@ -6,24 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 5, FIELDS = 9 }; /* dimensions; of a row */
 enum { D_CONVOLUTION = 1, D_GRAPH = 15, D_TENSOR = 17 };
 enum { T_DATA = 1, T_INT64 = 3, T_FLOAT = 4, T_DOUBLE = 5, T_CONV_MODE = 7 };
 enum { FLOAT32 = 0, FLOAT64 = 1 }; /* cudnnDataType_t */
 
-static const struct { const char *name; int number; } types[] = {
-	{ "f32", FLOAT32 }, { "f64", FLOAT64 }, { "f16", 2 }, { "bf16", 9 },
-};
-
 /* Descriptor types of the operations, and their attributes: the convolution, x, w, y (or their
  * gradients), alpha, beta. */
 static const struct operation {
-	const char *name;
 	int type, attribute[6];
 } operations[] = {
-	{ "forward", 10, { 702, 704, 703, 705, 700, 701 } },
-	{ "data",    12, { 708, 710, 709, 711, 706, 707 } },
-	{ "filter",  11, { 714, 716, 715, 717, 712, 713 } },
+	[VC_CONVOLUTION_FORWARD] = { 10, { 702, 704, 703, 705, 700, 701 } },
+	[VC_CONVOLUTION_DATA] = { 12, { 708, 710, 709, 711, 706, 707 } },
+	[VC_CONVOLUTION_FILTER] = { 11, { 714, 716, 715, 717, 712, 713 } },
 };
 
 static const char *const modes[] = { "", "/b", "/fallback", "" };
@@ -31,19 +25,6 @@ static const char *const modes[] = { "", "/b", "/fallback", "" };
 const char *vc_rows_mode(enum vc_plans_mode mode)
 {
 	return modes[mode];
-}
-
-static int read_sizes(const char *s, int64_t *v)
-{
-	int n = 0;
-	for (char *end; n < MOST; s = end + 1) {
-		v[n++] = strtoll(s, &end, 10);
-		if (end == s || v[n - 1] < 0)
-			return -1;
-		if (*end != 'x')
-			return *end ? -1 : n;
-	}
-	return -1;
 }
 
 /* ---- descriptors ---- */
@@ -71,7 +52,8 @@ static void put_link(struct vc_wire *w, int name, uint64_t to)
 static void put_tensor(struct vc_wire *w, int64_t id, int type, bool last, const int64_t *size,
 		       int n)
 {
-	int64_t stride[MOST], step = 1, align = 32; /* PyTorch says no more than that */
+	int64_t stride[VC_CONVOLUTION_SIZES], step = 1;
+	int64_t align = 32; /* PyTorch says no more than that */
 	if (last) {
 		stride[1] = 1;
 		step = size[1];
@@ -90,18 +72,19 @@ static void put_tensor(struct vc_wire *w, int64_t id, int type, bool last, const
 	put_attribute(w, 903, T_INT64, (uint32_t)n, stride);
 }
 
-static void put_convolution(struct vc_wire *w, int type, int64_t spatial, int64_t row[][MOST])
+static void put_convolution(struct vc_wire *w, const struct vc_convolution *c)
 {
-	int mode = 1, compute = type == FLOAT64 ? FLOAT64 : FLOAT32; /* cross-correlation */
+	int mode = 1, compute = c->type == FLOAT64 ? FLOAT64 : FLOAT32; /* cross-correlation */
+	int64_t spatial = c->n - 2;
 	uint32_t n = (uint32_t)spatial;
 	put_descriptor(w, D_CONVOLUTION, 7);
 	put_attribute(w, 106, T_INT64, 1, &spatial);
 	put_attribute(w, 100, T_DATA, 1, &compute);
 	put_attribute(w, 101, T_CONV_MODE, 1, &mode);
-	put_attribute(w, 105, T_INT64, n, row[4]); /* before, after */
-	put_attribute(w, 104, T_INT64, n, row[4]);
-	put_attribute(w, 102, T_INT64, n, row[5]);
-	put_attribute(w, 103, T_INT64, n, row[3]);
+	put_attribute(w, 105, T_INT64, n, c->pad); /* before, after */
+	put_attribute(w, 104, T_INT64, n, c->pad);
+	put_attribute(w, 102, T_INT64, n, c->dilation);
+	put_attribute(w, 103, T_INT64, n, c->stride);
 }
 
 static void put_operation(struct vc_wire *w, const struct operation *op, int type)
@@ -120,54 +103,33 @@ static void put_operation(struct vc_wire *w, const struct operation *op, int typ
 
 /* ---- a row ---- */
 
-static int type_of(const char *name)
+/* Takes the list of the heuristics out of the key: what stands behind the direction. */
+static enum vc_plans_mode take_mode(char *key)
 {
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (!strcmp(name, types[i].name))
-			return types[i].number;
-	return -1;
-}
-
-static const struct operation *operation_of(char *name, enum vc_plans_mode *mode)
-{
-	char *slash = strchr(name, '/');
-	*mode = VC_MODE_INSTANT;
-	for (int m = VC_MODE_B; slash && m <= VC_MODE_FALLBACK; m++)
-		if (!strcmp(slash, modes[m])) {
-			*mode = (enum vc_plans_mode)m;
-			*slash = 0;
-			break;
+	size_t direction = strcspn(key, " /"), n = strcspn(key + direction, " ");
+	for (int m = VC_MODE_B; n && m <= VC_MODE_FALLBACK; m++)
+		if (strlen(modes[m]) == n && !strncmp(key + direction, modes[m], n)) {
+			memmove(key + direction, key + direction + n,
+				strlen(key + direction + n) + 1);
+			return (enum vc_plans_mode)m;
 		}
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (!strcmp(name, operations[i].name))
-			return &operations[i];
-	return NULL;
+	return VC_MODE_INSTANT;
 }
 
 bool vc_rows_graph(const char *key, struct vc_wire *w, enum vc_plans_mode *mode)
 {
-	char copy[VC_PLANS_KEY], *field[FIELDS + 1], *rest;
-	int64_t row[6][MOST];
-	int n = 0, dimensions[6];
-	snprintf(copy, sizeof copy, "%s", key);
-	for (char *f = strtok_r(copy, " ", &rest); f && n <= FIELDS; f = strtok_r(NULL, " ", &rest))
-		field[n++] = f;
-	if (n != FIELDS)
+	char plain[VC_PLANS_KEY];
+	struct vc_convolution c;
+	snprintf(plain, sizeof plain, "%s", key);
+	*mode = take_mode(plain);
+	if (!vc_convolution_read(plain, &c))
 		return false;
-	const struct operation *op = operation_of(field[0], mode);
-	int type = type_of(field[1]);
-	bool last = !strcmp(field[2], "nhwc"), ok = op && type >= 0;
-	for (int i = 0; ok && i < 6; i++) {
-		dimensions[i] = read_sizes(field[3 + i], row[i]);
-		ok = dimensions[i] == dimensions[0] - (i < 3 ? 0 : 2) && dimensions[i] > 0;
-	}
-	if (!ok)
-		return false;
+	const int64_t *const sizes[] = { c.x, c.w, c.y };
 	vc_wire_put_u32(w, 6);
 	for (int i = 0; i < 3; i++)
-		put_tensor(w, "xwy"[i], type, last, row[i], dimensions[0]);
-	put_convolution(w, type, dimensions[3], row);
-	put_operation(w, op, type);
+		put_tensor(w, "xwy"[i], c.type, c.channels_last, sizes[i], c.n);
+	put_convolution(w, &c);
+	put_operation(w, &operations[c.direction], c.type);
 	put_descriptor(w, D_GRAPH, 1);
 	put_link(w, 801, 4);
 	return !w->bad;

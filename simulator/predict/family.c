@@ -535,7 +535,7 @@ static int find_target(struct vc_family *f, const struct vc_family_ask *ask,
 	int rc = set_target(f, ask, target, err);
 
 	target->there = ask->there;
-	target->handle = ask->handle;
+	target->cublas = ask->cublas;
 	target->elsewhere = ask->there || (ask->card.sms && memcmp(&ask->card, &f->recorded,
 								   sizeof(ask->card)) != 0);
 	*rep = (struct vc_family_report){ .edited = f->edited };

@@ -40,7 +40,7 @@ struct vc_family_ask {
 			    * once requests have begun, events that are evidence or marks */
 	bool as_planned;   /* but workspace as its law says, whatever the draw */
 	struct vc_reduction_card card; /* that will run it; all zero: the recorded one */
-	uint64_t handle;   /* bytes of cuBLAS's workspace on it, where that is another; 0: as it was
+	uint64_t cublas;   /* bytes of cuBLAS's workspace on it, where that is another; 0: as it was
 			    * recorded */
 	const struct vc_answers *there; /* that card's plans, where it makes others; NULL: the
 					 * recorded card's, where `card` is no other one */

@@ -33,7 +33,7 @@ static bool is_same(const struct vc_family *f, const struct vc_outline *o, size_
 
 	return o->base == base && o->bound == bound && o->target.apart == t->apart &&
 	       o->target.elsewhere == t->elsewhere && o->target.there == t->there &&
-	       o->target.handle == t->handle &&
+	       o->target.cublas == t->cublas &&
 	       !memcmp(o->target.train, t->train, bytes) &&
 	       !memcmp(o->target.eval, t->eval, bytes);
 }
@@ -83,9 +83,9 @@ uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o,
 	return id < b->ids ? b->of_id[id] : 0;
 }
 
-bool vc_outline_handle(const struct vc_allocations *b, size_t i, const struct vc_target *target)
+bool vc_outline_cublas(const struct vc_allocations *b, size_t i, const struct vc_target *target)
 {
-	return target->handle && vc_is_odd_torch_workspace(b->take[i].size);
+	return target->cublas && vc_is_odd_torch_workspace(b->take[i].size);
 }
 
 VC_COMPARE(by_event, struct vc_borrowed_new, VC_ORDER(x->event, y->event))
@@ -152,8 +152,8 @@ static void find_sizes(const struct vc_family *f, struct vc_outline *o)
 		bool drawn = vc_spread_has(&f->spread[o->base], i) || f->plan[o->base][i] ||
 			     (v->lengths.vary && v->lengths.group[i]);
 
-		if (vc_outline_handle(&f->m[o->base], i, &o->target))
-			o->sized[i] = o->target.handle + 1;
+		if (vc_outline_cublas(&f->m[o->base], i, &o->target))
+			o->sized[i] = o->target.cublas + 1;
 		else if (o->borrowed.size && o->borrowed.size[i] && f->simulated)
 			o->sized[i] = o->borrowed.size[i];
 		else if (!drawn && v->origin[i] == VC_BY_LAW)

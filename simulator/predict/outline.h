@@ -37,7 +37,7 @@ uint32_t vc_outline_alloc(const struct vc_family *f, const struct vc_outline *o,
 uint64_t vc_outline_borrows(const struct vc_outline *o, size_t event, const struct vc_event *e);
 /* Is allocation i cuBLAS's workspace, and another at the target? Only of the size that no tensor
  * has. */
-bool vc_outline_handle(const struct vc_allocations *b, size_t i, const struct vc_target *target);
+bool vc_outline_cublas(const struct vc_allocations *b, size_t i, const struct vc_target *target);
 /* Is it for people, or what the recorded allocator did? begun: a request has come. */
 bool vc_outline_drops(const struct vc_allocations *b, const struct vc_event *e, bool bare,
 		      bool begun);

@@ -44,7 +44,7 @@ struct vc_target {
 	double constant; /* factor of what did not differ; 0: 1 */
 	bool apart, named[VC_AXES];
 	bool elsewhere;  /* another card than the recorded one will run it, ... */
-	uint64_t handle; /* see struct vc_family_ask */
+	uint64_t cublas; /* see struct vc_family_ask */
 	const struct vc_answers *there; /* ... whose plans these say; NULL: nobody does */
 };
 

@@ -207,8 +207,8 @@ uint64_t vc_sizes_at(const struct vc_sizes *k, size_t i)
 {
 	uint64_t size, other;
 
-	if (vc_outline_handle(k->b, i, k->target))
-		return k->target->handle;
+	if (vc_outline_cublas(k->b, i, k->target))
+		return k->target->cublas;
 	if (k->o && k->o->borrowed.size && k->o->borrowed.size[i])
 		return named_size(k, i);
 	size = size_with(k, i, values(k, i));

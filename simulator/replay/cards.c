@@ -398,6 +398,14 @@ void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz)
 		}
 }
 
+void vc_card_in_table(const struct vc_card *c, char *buf, size_t n)
+{
+	int sm, memory;
+
+	vc_card_clocks(c, &sm, &memory);
+	snprintf(buf, n, "%d.%d/%u@%d,%d", c->cc_major, c->cc_minor, c->sms, sm, memory);
+}
+
 const char *vc_card_sure_name(enum vc_card_sure s)
 {
 	static const char *const name[] = { "seen", "message", "estimate" };

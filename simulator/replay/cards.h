@@ -93,6 +93,9 @@ bool vc_card_same_class(const struct vc_card *a, const struct vc_card *b);
  * follow from the vendor's fp32 rate, and the memory's is 0. */
 void vc_card_clocks(const struct vc_card *c, int *sm_mhz, int *memory_mhz);
 
+/* The card as a table of workspaces names it, "8.0/108@1410,1593" (docs/reference/null-gpu.md). */
+void vc_card_in_table(const struct vc_card *c, char *buf, size_t n);
+
 const char *vc_card_sure_name(enum vc_card_sure s); /* "seen" "message" "estimate" */
 
 #endif

@@ -81,7 +81,6 @@ static struct vc_named_plans *make(const struct vc_card *card, const struct vc_a
 				   struct vc_error *err)
 {
 	struct vc_named_plans *p = calloc(1, sizeof(*p));
-	int sm = 0, memory = 0;
 
 	if (!p) {
 		vc_nomem(err, "the plans of cuDNN");
@@ -91,11 +90,8 @@ static struct vc_named_plans *make(const struct vc_card *card, const struct vc_a
 	p->answers = (struct vc_answers){ .plans = plans, .arg = p };
 	p->asker = asker;
 	p->card = card;
-	if (card) {
-		vc_card_clocks(card, &sm, &memory);
-		snprintf(p->on, sizeof(p->on), "%d.%d/%u@%d,%d", card->cc_major, card->cc_minor,
-			 card->sms, sm, memory);
-	}
+	if (card)
+		vc_card_in_table(card, p->on, sizeof(p->on));
 	return p;
 }
 

@@ -60,7 +60,7 @@ static void describe(const struct vc_whatif *w, struct vc_prediction *p)
 		n = (size_t)snprintf(plans, sizeof(plans),
 				     "; layers may need other workspace: their plans change");
 	if (r->plans && r->named < r->convolutions)
-		snprintf(plans + n, sizeof(plans) - n, " (it is asked for more where the PyTorch "
+		snprintf(plans + n, sizeof(plans) - n, " (cuDNN is asked where the PyTorch "
 			 "of these recordings is that of python3 in PATH)");
 	if (r->same)
 		snprintf(p->trust, sizeof(p->trust), "recorded at this value");
@@ -127,7 +127,7 @@ static void inherit(const struct vc_whatif *w, struct vc_census *c)
 
 /* Bytes of cuBLAS's workspace on that card, where they are others than on the recorded one; 0: they
  * are not, or nobody knows. */
-static uint64_t handle_on(const struct vc_whatif *w, const struct vc_card *gpu)
+static uint64_t cublas_on(const struct vc_whatif *w, const struct vc_card *gpu)
 {
 	const struct vc_recording *rec = &w->recording[0];
 	const struct vc_card *own = vc_named_plans_card(w->plans);
@@ -156,7 +156,7 @@ static int predict(const struct vc_whatif *w, const struct vc_reduction_card *ca
 		VC_HAVE(p->plans = vc_named_plans_on(gpu, w->asker, err), "the plans of a card",
 			err);
 	if (gpu)
-		p->handle = handle_on(w, gpu);
+		p->cublas = cublas_on(w, gpu);
 	ask = vc_whatif_ask(w, p);
 	VC_TRY(vc_family_at(w->family, &ask, &rec->trace, &p->report, err));
 	VC_TRY(vc_draws_choose(w, p, err));
@@ -360,7 +360,7 @@ static bool is_for(const struct vc_whatif *w, const struct vc_prediction *p,
 		   const struct vc_reduction_card *card, const struct vc_card *gpu)
 {
 	return !memcmp(&p->card, card, sizeof(*card)) &&
-	       (!gpu || p->handle == handle_on(w, gpu)) &&
+	       (!gpu || p->cublas == cublas_on(w, gpu)) &&
 	       (!gpu || vc_named_plans_same(p->plans ? p->plans : w->plans, gpu));
 }
 

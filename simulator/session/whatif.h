@@ -23,7 +23,7 @@ struct vc_prediction {
 	struct vc_family_report report;
 	struct vc_reduction_card card;       /* some workspaces depend on it */
 	struct vc_named_plans *plans;        /* of that card; NULL: those of the recorded one */
-	uint64_t handle;                     /* see struct vc_family_ask */
+	uint64_t cublas;                     /* see struct vc_family_ask */
 	double matched;                      /* share of the bytes that have a counterpart */
 	double missed;                       /* how far off the recordings are for each other */
 	const struct vc_width *width;        /* which row widened the interval, and what it was */
@@ -75,7 +75,7 @@ static inline struct vc_family_ask vc_whatif_ask(const struct vc_whatif *w,
 						 const struct vc_prediction *p)
 {
 	return (struct vc_family_ask){ .at = w->at, .n = w->n, .card = p->card,
-				       .handle = p->handle,
+				       .cublas = p->cublas,
 				       .there = p->plans ? vc_named_plans_answers(p->plans) :
 							   NULL };
 }

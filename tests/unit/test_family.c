@@ -64,9 +64,9 @@ static void a_handle_of_cublas_is_that_of_the_card(void **unused)
 	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
 
 	for (int other = 0; other < 2; other++) {
-		ask.handle = other ? 32 << 20 : 0;
+		ask.cublas = other ? 32 << 20 : 0;
 		assert_int_equal(vc_family_at(f, &ask, &o, NULL, NULL), 0);
-		assert_true(allocated(&o, 5) == (other ? ask.handle : e.size));
+		assert_true(allocated(&o, 5) == (other ? ask.cublas : e.size));
 		vc_trace_fini(&o);
 	}
 	vc_family_free(f);
@@ -74,28 +74,38 @@ static void a_handle_of_cublas_is_that_of_the_card(void **unused)
 	vc_trace_fini(&b);
 }
 
-static void two_recordings_give_the_exact_sizes_of_a_third(void **unused)
+/* The k-th allocations of a prediction at that batch are those of `want`, for the first n. */
+static struct vc_family_report same_sizes(struct vc_trace *a, struct vc_trace *b, double batch,
+					  struct vc_trace *want, size_t n)
 {
-	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false), o,
-			want = toy(64, 128, false);
-	const struct vc_trace *t[] = { &a, &b };
+	const struct vc_trace *t[] = { a, b };
 	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
-	struct vc_param_value at = { "batch", 64 };
+	struct vc_param_value at = { "batch", batch };
 	struct vc_family_ask ask = { .at = &at, .n = 1 };
 	struct vc_family_report rep;
+	struct vc_trace o;
 
-	(void)unused;
 	assert_non_null(f);
 	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(allocated(&o, i), allocated(want, i));
+	vc_family_free(f);
+	vc_trace_fini(a);
+	vc_trace_fini(b);
+	vc_trace_fini(&o);
+	vc_trace_fini(want);
+	return rep;
+}
+
+static void two_recordings_give_the_exact_sizes_of_a_third(void **unused)
+{
+	struct vc_trace a = toy(7, 128, false), b = toy(11, 128, false),
+			want = toy(64, 128, false);
+	struct vc_family_report rep = same_sizes(&a, &b, 64, &want, 5);
+
+	(void)unused;
 	assert_int_equal(rep.base, 1);
 	assert_true(rep.matched_bytes == rep.bytes);
-	for (size_t i = 0; i < 5; i++)
-		assert_true(allocated(&o, i) == allocated(&want, i));
-	vc_family_free(f);
-	vc_trace_fini(&a);
-	vc_trace_fini(&b);
-	vc_trace_fini(&o);
-	vc_trace_fini(&want);
 }
 
 static void batch_and_length_at_once_from_three(void **unused)
@@ -221,24 +231,10 @@ static struct vc_trace means(double pictures)
 
 static void buffers_of_sums_that_grow_follow_the_launch(void **unused)
 {
-	struct vc_trace a = means(32), b = means(48), want = means(64), o;
-	const struct vc_trace *t[] = { &a, &b };
-	struct vc_family *f = vc_family_new(t, 2, 0, false, NULL);
-	struct vc_param_value at = { "batch", 64 };
-	struct vc_family_ask ask = { .at = &at, .n = 1 };
-	struct vc_family_report rep;
+	struct vc_trace a = means(32), b = means(48), want = means(64);
 
 	(void)unused;
-	assert_non_null(f);
-	assert_int_equal(vc_family_at(f, &ask, &o, &rep, NULL), 0);
-	assert_int_equal(rep.workspace, 1);
-	for (size_t i = 0; i < 5; i++)
-		assert_int_equal(allocated(&o, i), allocated(&want, i));
-	vc_family_free(f);
-	vc_trace_fini(&a);
-	vc_trace_fini(&b);
-	vc_trace_fini(&o);
-	vc_trace_fini(&want);
+	assert_int_equal(same_sizes(&a, &b, 64, &want, 5).workspace, 1);
 }
 
 static void other_configurations_are_refused_with_the_share(void **unused)

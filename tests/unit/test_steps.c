@@ -72,6 +72,12 @@ static void backward(struct run *r, uint32_t by)
 	}
 }
 
+static void pass(struct run *r, unsigned batches)
+{
+	forward(r, 0, batches);
+	backward(r, 0);
+}
+
 static uint32_t optimizer(struct run *r)
 {
 	return frame(r, 0, "torch/optim/adam.py", "step", 1);
@@ -127,8 +133,7 @@ static void optimizers_that_step_one_after_another_end_one_iteration(void **unus
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 6; k++) {
-		forward(&r, 0, 3);
-		backward(&r, 0);
+		pass(&r, 3);
 		for (unsigned i = 0; i < 3; i++) {
 			step(&r, 4);
 			mark(&r);
@@ -145,8 +150,7 @@ static void steps_of_a_silent_optimizer_are_no_micro_batches(void **unused)
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 12; k++) {
-		forward(&r, 0, 3);
-		backward(&r, 0);
+		pass(&r, 3);
 		step(&r, k == 0 || k > 4 ? 8 : 0);
 		if (k == 7)
 			evaluation(&r);
@@ -162,10 +166,8 @@ static void micro_batches_are_alike_but_for_their_beginning(void **unused)
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 6; k++) {
-		forward(&r, 0, 7);
-		backward(&r, 0);
-		forward(&r, 0, 0);
-		backward(&r, 0);
+		pass(&r, 7);
+		pass(&r, 0);
 		step(&r, 8);
 	}
 	ends_with(&r, 6, 2);
@@ -179,8 +181,7 @@ static void another_backward_pass_is_of_the_same_iteration(void **unused)
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 6; k++) {
-		forward(&r, 0, 3);
-		backward(&r, 0);
+		pass(&r, 3);
 		if (k % 3 == 2) {
 			forward(&r, frame(&r, 0, "penalty.py", "grad", 1), 0);
 			for (unsigned i = 0; i < LAYERS; i++)
@@ -233,8 +234,7 @@ static void a_step_begins_behind_the_evaluation_before_it(void **unused)
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 6; k++) {
-		forward(&r, 0, 3);
-		backward(&r, 0);
+		pass(&r, 3);
 		step(&r, 8);
 		mark(&r);
 		give(&r, r.batch);
@@ -259,8 +259,7 @@ static void an_evaluation_behind_the_last_mark_is_no_iteration(void **unused)
 	(void)unused;
 	begin(&r);
 	for (unsigned k = 0; k < 6; k++) {
-		forward(&r, 0, 3);
-		backward(&r, 0);
+		pass(&r, 3);
 		mark(&r);
 	}
 	evaluation(&r);

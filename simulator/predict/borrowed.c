@@ -48,12 +48,10 @@ static int match_all(struct vc_family *f, size_t base, struct vc_error *err)
 {
 	struct vc_scaling *v = &f->view[base];
 
-	if (v->conv)
-		return VC_OK;
-	v->conv = calloc(f->n, sizeof(*v->conv));
+	v->conv = v->conv ? v->conv : calloc(f->n, sizeof(*v->conv));
 	VC_HAVE(v->conv, "the convolutions of recordings", err);
 	for (size_t k = 0; k < f->n; k++)
-		if (k != base)
+		if (k != base && !v->conv[k])
 			VC_HAVE(v->conv[k] = vc_convolutions_match(&f->conv[base], &f->conv[k]),
 				"the convolutions of recordings", err);
 	return VC_OK;

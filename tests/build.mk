@@ -102,6 +102,19 @@ $(BUILD)/tests/oracle-bench: tests/oracle/bench.c tests/bench/training.c $(BUILD
 ORACLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vramcast-oracle
 check-oracle: $(BUILD)/tests/oracle-fuzz ## random operations against the real allocator (fetches wheels)
 	$(Q)BUILD=$(BUILD) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/check.sh
+$(BUILD)/tests/oracle-whatif: $(addprefix tests/oracle/,whatif.c whatif_case.c whatif_judge.c whatif_play.c whatif_record.c whatif_truth.c \
+		programs.c training_programs.c whatif.h programs.h) tests/golden/script.c $(BUILD)/libvramcast.a
+	$(Q)mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests/golden -Itests/oracle -o $@ $(filter %.c,$^) $(BUILD)/libvramcast.a $(LIBS)
+check-whatif-oracle: all $(BUILD)/tests/oracle-whatif ## what-ifs on random recordings against the real allocator (fetches wheels)
+	$(Q)BUILD=$(BUILD) VRAMCAST=$(or $(VRAMCAST),$(BUILD)/vramcast) ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/check_whatif.sh
+whatif-truth: all $(BUILD)/tests/oracle-whatif ## write tests/whatif anew: small recordings, and what the real allocator does with them
+	$(Q)mkdir -p tests/whatif; rm -f tests/whatif/*.vct
+	$(Q)-BUILD=$(BUILD) VRAMCAST=$(BUILD)/vramcast ORACLE_CACHE='$(ORACLE_CACHE)' WHATIF_KEPT=tests/whatif WHATIF_CASES=800 \
+		WHATIF_SEED=500000 tests/oracle/check_whatif.sh | tail -n 1
+# Once they hold: TESTS += tests/whatif/truth.sh
+.PHONY: check-whatif-oracle whatif-truth
 bench-oracle: $(BUILD)/tests/oracle-bench ## speed against the real allocator
 	$(Q)ORACLE_CACHE='$(ORACLE_CACHE)' tests/oracle/build.sh 2.9.1 2.15.0
 	$(Q)for v in 2.9.1 2.15.0; do $(BUILD)/tests/oracle-bench '$(ORACLE_CACHE)'/build/$$v/oracle $$v || exit 1; done

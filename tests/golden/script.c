@@ -101,9 +101,23 @@ static void read_process(struct script *sc, const char *rest)
 	p->bytes = strtoull(strchr(rest, ' ') + 1, NULL, 10);
 }
 
+/* "mix 3" is the third drawn order of slots. */
+static void read_addresses(struct script *sc, const char *rest)
+{
+	static const char *const va[] = { "inc", "dec", "fit", "mix", "list", "window", "up",
+					  "context" };
+	size_t n = strcspn(rest, " "), k = 0, all = sizeof(va) / sizeof(*va);
+
+	while (k < all && (strlen(va[k]) != n || strncmp(rest, va[k], n) != 0))
+		k++;
+	if (k == all)
+		die("no such order of addresses", rest);
+	sc->device.va = (enum vc_va_policy)k;
+	sc->device.order = (unsigned)strtoul(rest + n, NULL, 10);
+}
+
 static void read_header(struct script *sc, const char *line)
 {
-	static const char *const va[] = { "inc", "dec", "fit", "mix", "list" };
 	const char *rest = strchr(line, ' ');
 
 	rest = rest ? rest + 1 : "";
@@ -122,9 +136,7 @@ static void read_header(struct script *sc, const char *line)
 	else if (!strncmp(line, "proc ", 5))
 		read_process(sc, rest);
 	else if (!strncmp(line, "va ", 3))
-		for (int k = 0; k < 5; k++)
-			if (!strcmp(rest, va[k]))
-				sc->device.va = (enum vc_va_policy)k;
+		read_addresses(sc, rest);
 	if (!strncmp(line, "addr ", 5)) {
 		sc->addr = realloc(sc->addr, (sc->addrs + 1) * sizeof(*sc->addr));
 		if (!sc->addr)

@@ -64,7 +64,8 @@ build() { # VERSION
 bad=0
 for v in "$@"; do
 	stamp=$cache/build/$v/oracle
-	if [ -e "$stamp" ] && [ -z "$(find "$here" "$top/simulator/replay/device.c" "$top/tests/golden/script.c" -newer "$stamp" -name '*.[ch]*')" ]; then
+	if [ -e "$stamp" ] && [ -z "$(find "$here"/oracle.cpp "$here"/gpu.[ch] "$here"/runtime.c "$here"/driver.c "$here"/include \
+		"$top/simulator/replay/device.c" "$top"/tests/golden/script.[ch] -newer "$stamp" -name '*.[ch]*')" ]; then
 		continue
 	fi
 	if fetch "$v" && build "$v"; then
